@@ -46,6 +46,7 @@ static void null_handles(void) {
   INVALID(syncedmem_head(NULL, &head), "mem is NULL");
   INVALID(syncedmem_size(NULL, &size), "mem is NULL");
   INVALID(syncedmem_set_name(NULL, "name"), "mem is NULL");
+  INVALID(syncedmem_set_items(NULL, 64), "mem is NULL");
   INVALID(syncedmem_get_name(NULL, mine, sizeof mine, &size), "mem is NULL");
   INVALID(syncedmem_destruct(NULL), "mem is NULL");
   WORKS(syncedmem_destroy(NULL));
@@ -181,7 +182,7 @@ static void accounts_and_names(syncedmem_t *mem) {
   WORKS(syncedmem_get_accounting(&accounting));
   CHECK(accounting == SYNCEDMEM_ACCOUNTING_OFF);
   INVALID(syncedmem_trace_start(NULL), "NULL");
-  REFUSED(syncedmem_trace_start("/no/such/folder/trace.json"), SYNCEDMEM_ERROR_FILE, "no such folder");
+  REFUSED(syncedmem_trace_start("/no/such/folder/trace"), SYNCEDMEM_ERROR_FILE, "no such folder");
   WORKS(syncedmem_trace_stop());
 }
 
@@ -325,6 +326,7 @@ static void every_use_is_refused(syncedmem_t *mem) {
   DEAD(syncedmem_head(mem, &head));
   DEAD(syncedmem_size(mem, &size));
   DEAD(syncedmem_set_name(mem, "name"));
+  DEAD(syncedmem_set_items(mem, 64));
   DEAD(syncedmem_get_name(mem, mine, sizeof mine, &size));
   CHECK(read == sentinel && data == sentinel && size == 77 && head == SYNCEDMEM_SYNCED && mine[0] == 1);
   CHECK(ordinal == 77 && answer);

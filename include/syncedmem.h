@@ -1418,7 +1418,7 @@ syncedmem_status_t syncedmem_get_pools(bool *on);
  *
  * Defaults: a quarter of the process's memory for pageable blocks, a sixteenth for page-locked ones, and for a device
  * a quarter of what would be free on it without idle blocks, but at most an eighth of the device. Idle pageable memory
- * plus that in use stays within the most that was in use at once, plus a sixteenth and 2 MiB.
+ * plus that in use stays within the most that was in use at once, plus 2 MiB.
  *
  * Errors: `INVALID_ARGUMENT` (another number, or SYNCEDMEM_MEMORY_ALL).
  */
@@ -1618,8 +1618,8 @@ syncedmem_status_t syncedmem_get_compare(bool *on);
 syncedmem_status_t syncedmem_reset_peaks(void);
 
 /**
- * Writes the report of this process: memory now and at the peak, its holders, copies, and advice. It is UTF-8 text of
- * several lines.
+ * Writes a short report of this process: memory now and at the peak, its ten largest holders, and counts of what was
+ * done. It is UTF-8 text of several lines. `syncedmem run` shows more.
  *
  * Writes at most `capacity` bytes to `text`, including a NUL; the rest is left out. `*length` is the length of the
  * whole report without the NUL. `text` may be NULL if `capacity` is 0.
@@ -1643,6 +1643,18 @@ syncedmem_status_t syncedmem_report(char *text,
  * `mem` is NULL or a handle; `name` is NULL or NUL-terminated.
  */
 syncedmem_status_t syncedmem_set_name(struct syncedmem_t *mem, const char *name);
+
+/**
+ * Notes for traces how many items of the batch an object holds, such as 64 for a layer's output of 64 x 20 x 24 x 24: a report
+ * then says what one more item costs. 0: it does not grow with the batch, as every object without a note. Ignored without a trace.
+ *
+ * Errors: `INVALID_ARGUMENT` (NULL), `INVALID_HANDLE`.
+ *
+ * # Safety
+ * `mem` is NULL or a handle.
+ */
+syncedmem_status_t syncedmem_set_items(struct syncedmem_t *mem,
+                                       uint64_t items);
 
 /**
  * Writes the name of an object, as `syncedmem_report` writes its text; empty without a name.
@@ -1670,9 +1682,8 @@ syncedmem_status_t syncedmem_get_name(const struct syncedmem_t *mem,
 syncedmem_status_t syncedmem_stats(struct syncedmem_stats_t *stats);
 
 /**
- * Starts to write memory events to a file: as Chrome trace events, which Perfetto opens, or, for names that end in
- * `.csv`, in the columns of RMM's log. `%p` in the name becomes the process id. A running trace ends first. Recorded
- * events are in the file at once, and readable however the process ends.
+ * Starts to record memory events in a file, which `syncedmem report` and `syncedmem export` read. `%p` in the name
+ * becomes the process id. A running trace ends first. Recorded events survive the process, however it ends.
  *
  * `SYNCEDMEM_TRACE` does the same from the first call on.
  *
@@ -1684,7 +1695,7 @@ syncedmem_status_t syncedmem_stats(struct syncedmem_stats_t *stats);
 syncedmem_status_t syncedmem_trace_start(const char *file);
 
 /**
- * Ends the trace, if there is one. The file is complete: the format allows that its closing bracket is missing.
+ * Ends the trace, if there is one, and marks it as whole.
  */
 syncedmem_status_t syncedmem_trace_stop(void);
 

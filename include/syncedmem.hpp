@@ -31,8 +31,7 @@
 
 namespace syncedmem {
 
-/// Memory ran out: a std::bad_alloc with the library's sentence, which it holds in itself, so that a copy never
-/// allocates.
+/// Memory ran out. The exception holds the library's sentence in itself, so that a copy never allocates.
 class out_of_memory : public std::bad_alloc {
  public:
   /// Copies what fits of `message`.
@@ -46,8 +45,7 @@ class out_of_memory : public std::bad_alloc {
   char message_[1024];
 };
 
-/// Every failure but out_of_memory and std::invalid_argument: no GPU, a failed driver call, a head that forbids the
-/// call, …
+/// Every other failure: no GPU, a failed driver call, a head that forbids the call, …
 class error : public std::runtime_error {
  public:
   error(syncedmem_status_t status, const char* message) : std::runtime_error(message), status_(status) {}
@@ -57,8 +55,7 @@ class error : public std::runtime_error {
   syncedmem_status_t status_;
 };
 
-/// Unless `status` is SYNCEDMEM_SUCCESS, throws out_of_memory, std::invalid_argument or error, with the calling
-/// thread's last error as its text.
+/// Throws out_of_memory, std::invalid_argument or error, with the thread's last error, unless `status` is a success.
 inline void check(syncedmem_status_t status) {
   switch (status) {
     case SYNCEDMEM_SUCCESS:
@@ -208,8 +205,7 @@ class SyncedMemory : public CaffeHeads<void> {
   /// Whether no copy is in flight. Throws error.
   bool is_ready() { return answer(syncedmem_is_ready); }
 
-  /// Declares that work already in `stream` may use the object's blocks: they are not reused before it is done. Throws
-  /// error.
+  /// Declares that work in `stream` may use the object's blocks: they are not reused before it is done. Throws error.
   void record_stream(CUstream_st* stream) { check(syncedmem_record_stream(handle_, stream)); }
 
   /// Makes later work of `stream` wait for the library's fills and copies of the device side. Throws error.
@@ -228,16 +224,12 @@ class SyncedMemory : public CaffeHeads<void> {
   /// Whether this library page-locked the host memory.
   bool is_pinned() const { return answer(syncedmem_is_pinned); }
 
-  /// Whether the object has a host block that it frees.
+  /// Whether the object has a block of that side that it frees.
   bool owns_cpu() const { return answer(syncedmem_owns_cpu); }
-
-  /// Whether the object has a device block that it frees.
   bool owns_gpu() const { return answer(syncedmem_owns_gpu); }
 
-  /// Frees the host block while the device holds the newest data. Throws error (INVALID_STATE).
+  /// Frees one side's block while the other holds the newest data. Throws error (INVALID_STATE, NO_GPU).
   void release_cpu() { check(syncedmem_release_cpu(handle_)); }
-
-  /// Frees the device block while the host holds the newest data. Throws error (INVALID_STATE, NO_GPU).
   void release_gpu() { check(syncedmem_release_gpu(handle_)); }
 
   /// Lets the library evict the object's sides when memory runs out, while no access is open. Each later call that
@@ -296,8 +288,10 @@ class SyncedMemory : public CaffeHeads<void> {
     return text;
   }
 
-  /// Ends one access: its address is not used any more. Does nothing if the object is not evictable. Throws error
-  /// (INVALID_STATE: none is open).
+  /// Notes for traces how many items of the batch the object holds; 0: it does not grow with the batch.
+  void set_items(std::uint64_t items) { check(syncedmem_set_items(handle_, items)); }
+
+  /// Ends one access to an evictable object: its address is not used any more. Throws error (INVALID_STATE: none is open).
   void end_access() const { check(syncedmem_end_access(handle_)); }
 
  private:
@@ -360,8 +354,7 @@ inline const char* version() noexcept { return syncedmem_version(); }
 /// The name of a status, such as "SYNCEDMEM_ERROR_NO_GPU".
 inline const char* status_name(syncedmem_status_t status) noexcept { return syncedmem_status_name(status); }
 
-// Settings of the whole process, described in syncedmem.h under syncedmem_set_…. Their functions throw
-// std::invalid_argument.
+// Settings of the whole process: see syncedmem_set_… in syncedmem.h. They throw std::invalid_argument.
 
 /// The value that a function writes.
 template <typename Answer>

@@ -9,7 +9,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-TIMEOUT_SECONDS = 40.0
+# A guard against a browser that hangs; a busy machine may take long.
+TIMEOUT_SECONDS = 300.0
 # File descriptors below this may be in use when the child is started.
 FIRST_FREE = 10
 
@@ -129,6 +130,18 @@ class Browser:
             details = result["exceptionDetails"]
             raise BrowserError(details.get("exception", {}).get("description", details["text"]))
         return result["result"].get("value")
+
+    def press(self, key: str) -> None:
+        """Presses and releases a key of the element that has the focus."""
+        code = {"Enter": 13, "ArrowLeft": 37}[key]
+        text = {"text": "\r"} if key == "Enter" else {}
+        self.call("Input.dispatchKeyEvent", type="keyDown", key=key, code=key, windowsVirtualKeyCode=code, **text)
+        self.call("Input.dispatchKeyEvent", type="keyUp", key=key, code=key, windowsVirtualKeyCode=code)
+
+    def drag(self, begin: tuple[float, float], end: tuple[float, float]) -> None:
+        """Moves the pressed pointer from one point of the screen to another."""
+        for kind, (x, y) in [("mousePressed", begin), ("mouseMoved", end), ("mouseReleased", end)]:
+            self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", buttons=1, clickCount=1)
 
     def source(self) -> str:
         """The page as it is now, as HTML, whether scripts run or not."""

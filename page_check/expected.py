@@ -5,17 +5,18 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from held import Held
+
 KINDS = ["pageable", "pinned", "device"]
 SIDES = ["host", "device"]
 # Records that only say what others mean.
-NOT_EVENTS = ["site", "named", "mode"]
+NOT_EVENTS = ["site", "named", "items", "mode"]
 PATHS = ["pinned", "staged", "pageable"]
 
 
 def records(trace: Path) -> list[dict[str, Any]]:
-    """Every record of ours; the bracket that may be missing is put behind the last one."""
-    text = trace.read_text().rstrip().rstrip(",")
-    return [record for record in json.loads(text + "]") if record.get("cat") == "syncedmem"]
+    """Every record of an export."""
+    return list(json.loads(trace.read_text()))
 
 
 def nanoseconds(microseconds: float) -> int:
@@ -31,15 +32,20 @@ class Expected:
         self.live: Counter[str] = Counter()
         self.counters: dict[str, int] = dict.fromkeys(KINDS, 0)
         self.events = 0
+        self.held = Held()
         self._declare()
         happened = []
         for record in records_of_process:
             arguments = record.get("args", {})
-            if record["ph"] == "C":
-                self.counters = {kind: max(self.counters[kind], arguments[kind]) for kind in KINDS}
+            if record["name"] == "syncedmem_end":
+                self.counters = arguments["peaks"]
             elif record["ph"] in "Xi" and arguments["what"] not in NOT_EVENTS:
                 took = arguments.get("took", nanoseconds(record.get("dur", 0)))
-                happened.append((nanoseconds(record["ts"]) + took, took, arguments))
+                start = nanoseconds(record["ts"])
+                happened.append((start + took, took, arguments))
+                self.held.take(start, start + took, arguments)
+            elif record["ph"] == "i":
+                self.held.note(arguments)
         happened.sort(key=lambda event: event[0])
         for _, took, arguments in happened:
             self.events += 1
@@ -120,4 +126,11 @@ def processes(trace: Path) -> dict[int, Expected]:
     for record in records(trace):
         by_process.setdefault(record["pid"], []).append(record)
     expected = {process: Expected(of_process) for process, of_process in by_process.items()}
+    for record in records(trace):
+        # A forked child knows its parent's call sites.
+        if parent := expected.get(record.get("args", {}).get("parent")):
+            places = expected[record["pid"]].held.places
+            places.update(parent.held.places | places)
+    for this in expected.values():
+        this.facts.update(this.held.roles())
     return {process: this for process, this in expected.items() if this.events > 0}

@@ -39,7 +39,8 @@
       const ratio = contrast(colour(getComputedStyle(element).color), behind(element));
       if (ratio < 4.5) all.add(`${element.tagName}.${element.className} has a contrast of ${ratio.toFixed(2)}`);
     }
-    for (const path of document.querySelectorAll("path.least")) {
+    for (const path of document.querySelectorAll("path.area")) {
+      if (!path.checkVisibility()) continue;
       const ratio = contrast(colour(getComputedStyle(path).fill), behind(path.closest("div")));
       if (ratio < 3) all.add(`a chart has a contrast of ${ratio.toFixed(2)}`);
     }

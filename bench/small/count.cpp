@@ -1,6 +1,7 @@
 // Objects made, touched and ended on a library, for callgrind to count: report.py reads what it dumps.
 // usage: valgrind --tool=callgrind --collect-atstart=no count TITLE LIBRARY STATE
 #include <dlfcn.h>
+#include <unistd.h>
 #include <valgrind/callgrind.h>
 
 #include <cstdint>
@@ -56,10 +57,14 @@ struct Tensor {
   void (*deleter)(Tensor*);
 };
 
+std::string trace() {
+  return "/tmp/syncedmem-count-" + std::to_string(getpid());
+}
+
 // What the process does with another object before the objects that are counted.
 void prepare(const Library& library, const std::string& state) {
   if (state == "plain") return;
-  if (state == "trace") call(library, "syncedmem_trace_start", "/dev/null");
+  if (state == "trace") call(library, "syncedmem_trace_start", trace().c_str());
   void *other = nullptr, *data = nullptr;
   call(library, "syncedmem_create", std::size_t{4096}, &other);
   call(library, "syncedmem_mutable_cpu_data", other, &data);
@@ -77,6 +82,7 @@ void prepare(const Library& library, const std::string& state) {
     call(library, "syncedmem_unpin", other);
   } else if (state == "trace") {
     call(library, "syncedmem_trace_stop");
+    std::remove(trace().c_str());
   } else {
     std::fprintf(stderr, "count: there is no state %s\n", state.c_str());
     std::exit(2);

@@ -59,7 +59,7 @@ template <typename Work>
 void in_a_child(Work work) {
   const pid_t child = fork();
   if (child == 0) {
-    alarm(30);
+    alarm(300);
     // Another thread may have asked for page-locked memory, which a child cannot have.
     syncedmem_set_pinning(SYNCEDMEM_PIN_AUTO);
     work();

@@ -41,7 +41,7 @@ inline Outcome run(const std::string& command, const std::string& environment = 
   const pid_t child = fork();
   if (child == 0) {
     // A limit for a program that hangs.
-    alarm(60);
+    alarm(300);
     dup2(fileno(output), STDOUT_FILENO);
     dup2(fileno(errors), STDERR_FILENO);
     execl("/bin/sh", "sh", "-c", line.c_str(), static_cast<char*>(nullptr));

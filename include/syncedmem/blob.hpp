@@ -24,8 +24,7 @@
  * out_of_memory or error, with a sentence; the blob is then as it was. An exception that no code catches ends the process by
  * SIGABRT, as a CHECK does; so does one that leaves a noexcept function.
  *
- * Threads. Const functions may run on many threads at once, every other one needs the blob, and the memory that it shares with
- * others, alone.
+ * Threads. Const functions may run on many threads at once; others need the blob, and the memory that it shares, alone.
  *
  * Differences from Caffe's class, each of which mends a fault: docs/blob.md lists them.
  */
@@ -127,8 +126,7 @@ class Blob {
 
   // --- places and elements --------------------------------------------------------------------
 
-  /// The place of an element of a blob of at most four axes. Each index may be one past its axis, for the end of a range.
-  /// Throws std::invalid_argument.
+  /// The place of an element, of at most four axes. An index may be one past its axis. Throws std::invalid_argument.
   int offset(int n, int c = 0, int h = 0, int w = 0) const {
     return answer(syncedmem_blob_legacy_offset, n, c, h, w);
   }
@@ -146,8 +144,7 @@ class Blob {
 
   // --- memory ---------------------------------------------------------------------------------
 
-  /// The memory of the data: the same object for all blobs that share it. A copy of the pointer keeps the memory. Throws
-  /// error (INVALID_STATE: no shape).
+  /// The memory of the data, one object for all blobs that share it. A copy of the pointer keeps it. Throws error (no shape).
   const std::shared_ptr<SyncedMemory>& data() const { return memory(SYNCEDMEM_DATA); }
   const std::shared_ptr<SyncedMemory>& diff() const { return memory(SYNCEDMEM_DIFF); }
 
@@ -246,8 +243,7 @@ class Blob {
     for (int i = 0; i < diffs; ++i) to[i] = static_cast<Dtype>(double_diffs ? proto.double_diff(i) : proto.diff(i));
   }
 
-  /// Writes shape, data and, with `write_diff`, diff, as floats or doubles, and clears every other field that FromProto
-  /// reads. Throws as an access; the message is then as it was.
+  /// Writes shape, data and, with `write_diff`, diff, and clears what else FromProto reads. Throws as an access, before it writes.
   template <typename Proto>
   void ToProto(Proto* proto, bool write_diff = false) const {
     static_assert(std::is_floating_point<Dtype>::value, "messages have no field for the values of a blob of integers");

@@ -31,7 +31,7 @@ static void *work(void *number) {
 
 /* A child: the parent's object is usable, and new ones can be made. */
 static void live(uint64_t random, int depth) {
-  alarm(20); /* one that hangs is ended, and its parent says so */
+  alarm(60); /* one that hangs is ended, and its parent says so */
   const void *data;
   if (done(syncedmem_cpu_data(shared.mem, &data), "cpu_data in a child")) verify(&shared, data);
   object_t objects[OBJECTS] = {{0}};

@@ -25,7 +25,7 @@ def in_a_child(work: Callable[[], Any]) -> None:
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
-        signal.alarm(30)  # one that waits for ever ends by it
+        signal.alarm(300)  # one that waits for ever ends by it
         status = 1
         try:
             try:

@@ -81,7 +81,7 @@ view = mem.array("f4", (64, 1024))
 assert view.cpu_data().ctypes.data == blob.data.ctypes.data
 view.mutable_cpu_data()[5, 5] = 7
 assert blob.data[5, 5] == 7
-with syncedmem.trace("trace.json"):
+with syncedmem.trace("trace"):
     net.forward()
 """
     )

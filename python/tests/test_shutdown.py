@@ -16,6 +16,26 @@ import syncedmem
 from syncedmem import SyncedMemory
 """
 
+# At the exit: this thread keeps the GIL from here to the end, and each other one goes on until it waits for the GIL, which is when it has
+# slept for a while without being woken. Else it may ask for the GIL while CPython frees its state: a crash of CPython 3.9 to 3.12
+# (python/cpython issue 110052).
+ALONE = """
+def alone():
+    sys.setswitchinterval(1000)
+    keeps, text = ctypes.PyDLL(None), ctypes.create_string_buffer(8192)
+    def state(thread):
+        file = keeps.open(b"/proc/self/task/%d/status" % thread.native_id, 0)
+        length = keeps.read(file, text, len(text))
+        keeps.close(file)
+        lines = text.raw[:length].split(b"\\n")
+        return [line for line in lines if line.startswith((b"State:\\tS", b"voluntary_ctxt_switches"))]
+    others = [thread for thread in threading.enumerate() if thread is not threading.current_thread()]
+    before = None
+    while (now := [state(thread) for thread in others]) != before or any(len(lines) != 2 for lines in now):
+        before = now
+        keeps.usleep(20000)
+"""
+
 ENDINGS = {
     "a memory": "mem = SyncedMemory(1 << 20); mem.mutable_cpu_data()[:] = 1",
     "an array": "array = SyncedMemory(1 << 20).mutable_cpu_data()",
@@ -28,7 +48,7 @@ ENDINGS = {
     "a memory that a Python producer lent to": (
         "from dlpack import Producer; mem = SyncedMemory(64); mem.set_cpu_data(Producer(bytes(64)))"
     ),
-    "a trace": "syncedmem.trace_start('trace.json'); mem = SyncedMemory(1 << 20); mem.mutable_cpu_data()",
+    "a trace": "syncedmem.trace_start('trace'); mem = SyncedMemory(1 << 20); mem.mutable_cpu_data()",
     "the account": "syncedmem.set_accounting(syncedmem.Accounting.ON); mem = SyncedMemory(1 << 20, name='x'); mem.cpu_data()",
     "a cycle": "node = [SyncedMemory(1 << 20)]; node += [node, node[0].mutable_cpu_data(), node[0].mutable_cpu().__dlpack__()]",
     "a cycle with a finaliser": """
@@ -41,16 +61,9 @@ del node""",
     "a function that runs at the exit": """
 mem = SyncedMemory(1 << 20); array = mem.mutable_cpu_data()
 atexit.register(lambda: (array.fill(1), mem.cpu_data(), mem.exports, syncedmem.report(), syncedmem.trim()))""",
-    # Each thread goes on until it waits for the GIL, which the main thread keeps from here to the end. Without `last`, a thread may ask
-    # for the GIL while CPython frees its state: a crash of CPython 3.9 to 3.12 (python/cpython issue 110052), 2 times in 1500.
-    "a daemon thread that goes on": """
-import time
-def last():
-    sys.setswitchinterval(100)
-    until = time.monotonic() + 0.1
-    while time.monotonic() < until:
-        pass
-atexit.register(last)
+    "a daemon thread that goes on": ALONE
+    + """
+atexit.register(alone)
 def use():
     while True:
         view = SyncedMemory(1 << 16).array('f4')
@@ -147,8 +160,7 @@ def test_the_interpreter_ends_beside_a_thread_that_is_in_a_producers_deleter(
     program: Program, simulated: cuda.Driver
 ) -> None:
     # CPython ends a thread that waits for the GIL then, in the middle of NumPy's deleter and of the library's calls.
-    text = """
-import time
+    text = ALONE + """
 import cuda
 driver = cuda.find()
 syncedmem.set_pinning(syncedmem.Pinning.ALWAYS)
@@ -156,12 +168,8 @@ mem = SyncedMemory(65536)
 mem.set_cpu_data(np.zeros(65536, "u1"))
 mem.pin()
 def last():
-    # The GIL is not given away from here to the end.
-    sys.setswitchinterval(100)
     ctypes.PyDLL(driver.library._name).simcuda_release_streams()
-    until = time.monotonic() + 0.1
-    while time.monotonic() < until:
-        pass
+    alone()
 atexit.register(last)
 with driver.current():
     stream = ctypes.c_void_p()

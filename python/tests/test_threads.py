@@ -121,8 +121,10 @@ def test_a_call_that_needs_the_memory_alone_waits_for_the_one_that_has_it(simula
         with simulated.stream() as stream:
             with simulated.held():
                 mem.async_cpu_pull(stream)
+                simulated.forget()
                 first.start()
-                first.join(0.05)
+                while not simulated.calls("cuEventSynchronize"):
+                    first.join(0.001)
                 second.start()
                 second.join(0.05)
                 assert first.is_alive() and second.is_alive() and not done
@@ -295,14 +297,14 @@ def test_a_capsule_may_go_while_another_thread_is_in_a_producers_deleter(driver:
         def deleted(self, _: int) -> None:
             if threading.current_thread() is not threading.main_thread():
                 inside.set()
-                go_on.wait(10)
+                go_on.wait(300)
 
     mem.set_cpu_data(Slow(bytes(65536)))
     capsule = mem.mutable_gpu().__dlpack__()
     mem.mutable_cpu_data()
     thread = threading.Thread(target=lambda: mem.set_cpu_data(Producer(bytes(65536))))
     thread.start()
-    assert inside.wait(10)
+    assert inside.wait(300)
     del capsule
     go_on.set()
     thread.join()

@@ -108,12 +108,13 @@ pub unsafe fn answer<T>(name: &str, out: *mut T, question: impl FnOnce() -> Resu
     })
 }
 
-/// Writes what fits of `text` into `capacity` bytes, with a NUL at the end; nothing for a capacity of 0.
+/// Writes what fits of `text` into `capacity` bytes, with a NUL at the end; nothing for a capacity of 0. Returns the length
+/// of all of it.
 ///
 /// # Safety
 /// `to` is NULL or writable for `capacity` bytes.
-pub unsafe fn write_text(to: *mut c_char, capacity: usize, text: &str) -> Result<(), Error> {
-    let Some(room) = capacity.checked_sub(1) else { return Ok(()) };
+pub unsafe fn write_text(to: *mut c_char, capacity: usize, text: &str) -> Result<usize, Error> {
+    let Some(room) = capacity.checked_sub(1) else { return Ok(text.len()) };
     if to.is_null() {
         return Err(Error::InvalidArgument {
             what: "text is NULL; pass a buffer, or a capacity of 0 to learn the length alone",
@@ -129,5 +130,5 @@ pub unsafe fn write_text(to: *mut c_char, capacity: usize, text: &str) -> Result
     let end = unsafe { to.add(bytes) };
     // SAFETY: as above.
     unsafe { end.write(0) };
-    Ok(())
+    Ok(text.len())
 }

@@ -8,9 +8,7 @@ use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use syncedmem_trace::head::Side;
-
-use crate::error::{Cause, Error};
+use crate::error::Error;
 use crate::state::word::Word;
 
 /// A value that C has a handle of.
@@ -41,11 +39,7 @@ impl<T: Handled> Handle<T> {
         const { assert!(Word(T::LIVE).head().is_none() && Word(T::LIVE).is_slow()) };
         let asked = size_of::<Self>();
         // SAFETY: malloc has no preconditions; its memory is aligned to 16.
-        let storage = NonNull::new(unsafe { libc::malloc(asked) }.cast::<Self>()).ok_or(Error::OutOfMemory {
-            side: Side::Host,
-            asked,
-            cause: Cause::Bookkeeping,
-        })?;
+        let storage = NonNull::new(unsafe { libc::malloc(asked) }.cast::<Self>()).ok_or(Error::no_room(asked))?;
         let handle = Handle { _unused: [0; 3], mark: AtomicU64::new(T::LIVE), value: ManuallyDrop::new(value) };
         // SAFETY: fresh storage, aligned and large enough.
         unsafe { storage.write(handle) };

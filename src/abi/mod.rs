@@ -15,5 +15,6 @@ mod guard;
 mod handle;
 #[cfg(feature = "blob")]
 pub mod model;
+mod opaque;
 mod per_thread;
 pub mod status;

@@ -2,10 +2,7 @@
 
 use std::fmt;
 
-use syncedmem_trace::head::Side;
-
 use super::type_name::TypeName;
-use crate::error::Cause;
 #[cfg(feature = "blob")]
 use crate::models::Failure;
 
@@ -40,7 +37,7 @@ pub enum Error {
 impl Error {
     /// No memory for the library's own bookkeeping of so many bytes.
     pub fn no_room(asked: usize) -> Error {
-        Error::Own(crate::error::Error::OutOfMemory { side: Side::Host, asked, cause: Cause::Bookkeeping })
+        Error::Own(crate::error::Error::no_room(asked))
     }
 }
 

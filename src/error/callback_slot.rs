@@ -4,9 +4,7 @@
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use syncedmem_trace::head::Side;
-
-use crate::error::{Cause, Error};
+use crate::error::Error;
 
 struct Registered<F> {
     callback: Option<F>,
@@ -27,8 +25,7 @@ impl<F: Copy> Slot<F> {
         // SAFETY: malloc has no preconditions.
         let new = unsafe { libc::malloc(size_of::<Registered<F>>()) }.cast::<Registered<F>>();
         if new.is_null() {
-            let (side, asked) = (Side::Host, size_of::<Registered<F>>());
-            return Err(Error::OutOfMemory { side, asked, cause: Cause::Bookkeeping });
+            return Err(Error::no_room(size_of::<Registered<F>>()));
         }
         // SAFETY: fresh memory, large enough and aligned by malloc's contract.
         unsafe { new.write(Registered { callback, user }) };

@@ -103,6 +103,13 @@ pub enum Error {
     Internal,
 }
 
+impl Error {
+    /// No memory for the library's own bookkeeping of so many bytes.
+    pub const fn no_room(asked: usize) -> Error {
+        Error::OutOfMemory { side: Side::Host, asked, cause: Cause::Bookkeeping }
+    }
+}
+
 /// The reason why an allocation failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {

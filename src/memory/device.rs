@@ -41,7 +41,7 @@ pub fn allocate(driver: &Driver, bytes: usize, contents: Contents, holder: usize
             let span = recorder::begin(c"fill device side", bytes);
             // SAFETY: the block is new, and has that many bytes.
             if let Err(failure) = unsafe { driver.fill(driver::address(address.as_ptr()), 0, bytes) } {
-                recorder::freed(holder, Side::Device, address);
+                recorder::freed(subject, kind, room, address);
                 // SAFETY: no object refers to it yet.
                 unsafe { blocks::free(address, holder) };
                 return Err(failure.into());

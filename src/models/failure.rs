@@ -3,10 +3,8 @@
 use std::fmt;
 use std::path::Path;
 
-use syncedmem_trace::head::Side;
-
 use crate::blob;
-use crate::error::{Cause, Error};
+use crate::error::Error;
 use crate::platform::file_error::write_reason;
 
 /// Why a file or an array could not be read or written. The object that it was for is as `SyncedMemory::fill` says.
@@ -28,7 +26,7 @@ impl Failure {
 
     /// No memory for the library's own bookkeeping of so many bytes.
     pub fn no_room(asked: usize) -> Self {
-        Self::Own(Error::OutOfMemory { side: Side::Host, asked, cause: Cause::Bookkeeping })
+        Self::Own(Error::no_room(asked))
     }
 }
 

@@ -10,7 +10,7 @@ use super::dlpack::exchange::{Imports, end_imports, take_imports};
 use super::dlpack::exports::Fate;
 use super::{EXPORTS, POLICIES, SyncedMemory, TABLE};
 use crate::cuda;
-use crate::error::{Cause, Error};
+use crate::error::Error;
 use crate::memory::host;
 use crate::observe::recorder::{self, Subject};
 use crate::observe::{checksums, control};
@@ -69,7 +69,7 @@ impl SyncedMemory {
         host::check_size(bytes, Side::Host)?;
         // SAFETY: malloc has no preconditions; its memory is aligned to 16.
         let storage = NonNull::new(unsafe { libc::malloc(OBJECT_BYTES) }.cast::<SyncedMemory>())
-            .ok_or(Error::OutOfMemory { side: Side::Host, asked: OBJECT_BYTES, cause: Cause::Bookkeeping })?;
+            .ok_or(Error::no_room(OBJECT_BYTES))?;
         // A tensor's deleter finds the object, and all of its storage, by its address.
         storage.as_ptr().expose_provenance();
         // SAFETY: fresh storage, aligned and large enough.
@@ -184,7 +184,7 @@ impl SyncedMemory {
         self.word.store(Word::DESTROYED.0, Ordering::Relaxed);
         // SAFETY: the caller gave up the object's pointers.
         unsafe { owned.free() };
-        recorder::ended(self.address());
+        recorder::ended(self.subject());
         Ok(take_imports(self.address()))
     }
 

@@ -33,7 +33,7 @@ use std::ptr::NonNull;
 use syncedmem_trace::head::{Head, Side};
 
 use crate::copy::transfer::InFlight;
-use crate::error::{Cause, Error};
+use crate::error::Error;
 use crate::memory::host;
 use crate::observe::control;
 use crate::observe::recorder::Subject;
@@ -246,9 +246,7 @@ fn read_settings() {
 #[cold]
 fn refused(why: NoClaim) -> Error {
     match why {
-        NoClaim::NoRoom => {
-            Error::OutOfMemory { side: Side::Host, asked: size_of::<Identity>(), cause: Cause::Bookkeeping }
-        }
+        NoClaim::NoRoom => Error::no_room(size_of::<Identity>()),
         NoClaim::Reentered => Error::Reentered,
         NoClaim::Interrupted => Error::Interrupted,
         // A caller that does not block takes this answer itself.

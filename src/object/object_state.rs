@@ -5,10 +5,12 @@ use std::ffi::c_void;
 use std::ptr::NonNull;
 
 use syncedmem_trace::head::{Head, Side};
+use syncedmem_trace::kind::Kind;
 
 use crate::error::Error;
+use crate::memory::driver::blocks;
 use crate::memory::{device, host};
-use crate::observe::recorder;
+use crate::observe::recorder::{self, Subject};
 use crate::state::flags;
 use crate::state::word::Word;
 
@@ -110,11 +112,16 @@ impl Detached {
 
     #[cold]
     fn record(&self) {
-        if let Some(block) = &self.host {
-            recorder::freed(block.holder, Side::Host, block.address);
+        if let Some(host) = &self.host {
+            let driver = blocks::find(host.address).filter(|_| host.pinned);
+            let (kind, bytes) = driver.map_or((Kind::Pageable, host.bytes), |record| (Kind::Pinned, record.bytes));
+            recorder::freed(Subject { object: host.holder, bytes: 0 }, kind, bytes, host.address);
         }
-        if let Some((address, holder)) = self.device {
-            recorder::freed(holder, Side::Device, address);
+        // Without a record, another implementation allocated it.
+        if let Some((address, object)) = self.device {
+            if let Some(block) = blocks::find(address) {
+                recorder::freed(Subject { object, bytes: 0 }, Kind::Device, block.bytes, address);
+            }
         }
     }
 }

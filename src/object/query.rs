@@ -31,6 +31,13 @@ impl SyncedMemory {
         }
     }
 
+    /// Notes for traces how many items of the batch the object holds.
+    pub fn set_items(&self, items: u64) {
+        if flags::on() {
+            recorder::items(self.subject(), items);
+        }
+    }
+
     /// The object's name; empty if it has none.
     pub fn name(&self) -> Text<256> {
         recorder::name_of(self.subject().object)

@@ -6,7 +6,7 @@ use std::ptr::NonNull;
 
 use super::SyncedMemory;
 use crate::error::Error;
-use crate::platform::sync::{AtomicUsize, Ordering};
+use crate::platform::owners::Owners;
 
 /// An owner of an object of [`SyncedMemory::create`]. A clone is one more owner.
 ///
@@ -87,28 +87,5 @@ impl Drop for Shared {
             // SAFETY: it is an object of `create`, which only its tensors may be using.
             let _ = unsafe { self.destroy() };
         }
-    }
-}
-
-/// The number of an object's owners.
-#[derive(Debug)]
-pub struct Owners(AtomicUsize);
-
-impl Owners {
-    /// The count of a new object.
-    pub fn one() -> Owners {
-        Owners(AtomicUsize::new(1))
-    }
-
-    /// One owner more.
-    pub fn join(&self) {
-        // Relaxed: the caller is an owner, so the count is not 0 meanwhile.
-        self.0.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// One owner less. Returns whether it was the last.
-    pub fn leave(&self) -> bool {
-        // Release: what this owner did comes before the end. Acquire: the last one sees it.
-        self.0.fetch_sub(1, Ordering::AcqRel) == 1
     }
 }

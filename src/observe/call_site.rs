@@ -5,6 +5,7 @@
 //! take longer, or happen once for an object.
 #![expect(unsafe_code, reason = "the stack is unwound, and symbols are read from loaded objects")]
 
+mod module;
 mod symbol;
 
 use std::ffi::{c_int, c_void};
@@ -13,11 +14,13 @@ use syncedmem_trace::address_hash::{AddressMap, address_map};
 use syncedmem_trace::event::{Place, Site};
 use syncedmem_trace::names::Names;
 
+use super::trace;
 use crate::platform::loaded;
 use crate::platform::sync::{Lock, locked_static};
+use crate::state::flags::{self, TRACE};
 
-/// Number of the program's frames that identify a site.
-const FRAMES: usize = 4;
+/// Number of the program's frames that identify a site. Two of them may be those of libsyncedmem_names.so.
+const FRAMES: usize = 6;
 /// Upper bound of the library's own frames.
 const OWN_FRAMES: usize = 24;
 
@@ -32,14 +35,14 @@ locked_static! {
     static SITES: Lock<Sites> = Lock::new(Sites { by_frames: address_map(), texts: Names::new() });
 }
 
-/// The caller of the library's entry point that this thread is in, and whether the site is new.
+/// The caller of the library's entry point that this thread is in. A new one is recorded in the trace.
 // Inlined, like the functions that it calls: each frame of the library costs a tenth of a microsecond to unwind.
 #[inline(always)]
-pub fn here() -> (Site, bool) {
-    let Some(frames) = Frames::here() else { return (Site::UNKNOWN, false) };
+pub fn here() -> Site {
+    let Some(frames) = Frames::here() else { return Site::UNKNOWN };
     let key = frames.hash();
     match SITES.with(|sites| sites.by_frames.get(&key).copied()) {
-        Some(known) => (known, false),
+        Some(known) => known,
         None => new(&frames, key),
     }
 }
@@ -95,10 +98,10 @@ fn each_frame<F: FnMut(usize) -> bool>(mut is_enough: F) {
 
 #[cold]
 #[inline(never)]
-fn new(frames: &Frames, key: usize) -> (Site, bool) {
+fn new(frames: &Frames, key: usize) -> Site {
     // No lock is held here: reading symbols takes locks and memory of its own.
     let text = symbol::text_of(frames.found());
-    SITES.with(|sites| {
+    let (site, is_new) = SITES.with(|sites| {
         let before = sites.texts.count();
         let Some(number) = sites.texts.number(text.as_ref()) else { return (Site::UNKNOWN, false) };
         let site = Site(number + 1);
@@ -106,7 +109,13 @@ fn new(frames: &Frames, key: usize) -> (Site, bool) {
             sites.by_frames.insert(key, site);
         }
         (site, sites.texts.count() > before)
-    })
+    });
+    if is_new && flags::has(TRACE) {
+        trace::site(site, text.as_ref());
+        trace::frames(site, frames.found());
+        frames.found().iter().for_each(|&address| module::record(address));
+    }
+    site
 }
 
 /// Calls `then` with the text of a site, such as `caffe::Blob<float>::Reshape (libcaffe.so.1.0.0)`; with `None` for an

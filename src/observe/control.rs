@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use syncedmem_trace::text::{Escaped, Text};
 
 use super::trace::{self, FileError};
-use super::{checksums, nvtx, recorder};
+use super::{checksums, nvtx, recorder, report_file};
 use crate::platform::sync::{nap, this_thread};
 use crate::platform::text::to_stderr;
 use crate::settings;
@@ -43,12 +43,11 @@ fn read_once() {
 fn read() {
     let level = settings::ACCOUNT.get();
     let flags = Flags::NONE
-        .and(ACCOUNT, level > 0 || settings::environment(c"SYNCEDMEM_REPORT").is_some())
+        .and(ACCOUNT, report_file::begin() || level > 0)
         .and(ACCESSES, level > 1)
         .and(COMPARE, settings::COMPARE.get() == 1)
         .and(CALLS, settings::environment(c"SYNCEDMEM_CALLS").is_some())
         .and(RANGES, nvtx::attach());
-    recorder::watch_accesses(flags.has(ACCESSES));
     // The trace opens before the flag is set: from then on events are written to it.
     let is_traced = settings::environment(c"SYNCEDMEM_TRACE")
         .is_some_and(|file| recorder::open_trace(file, flags).inspect_err(|trouble| complain(file, *trouble)).is_ok());
@@ -72,13 +71,14 @@ pub fn set(flag: Flags, wanted: bool) {
     if wanted && !flags::on() {
         // Ends of objects were not recorded meanwhile.
         checksums::forget_all();
+    }
+    if wanted && flag == ACCOUNT && !flags::has(ACCOUNT) {
         recorder::forget_objects();
     }
     if wanted && flag == COMPARE && !flags::has(COMPARE) {
         checksums::forget_all();
     }
     flags::set(flag, wanted);
-    recorder::watch_accesses(flags::has(ACCESSES));
     if flags::has(TRACE) && (flag == ACCESSES || flag == COMPARE) {
         trace::mode(flags::has(ACCESSES), flags::has(COMPARE));
     }

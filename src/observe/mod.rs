@@ -8,4 +8,5 @@ pub mod checksums;
 pub mod control;
 pub mod nvtx;
 pub mod recorder;
+pub(crate) mod report_file;
 pub mod trace;

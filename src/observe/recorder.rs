@@ -1,17 +1,17 @@
 //! The recorder: the code that allocates, copies, fills or waits records its events here.
 //!
-//! A caller holds no lock: recording takes the ledger's lock for one entry, and may write to the trace. The caller may
-//! hold a claim on an object.
+//! An event goes to the trace, without a lock, and to the account, whose ledger is locked for one entry. A caller holds no
+//! lock. It may hold a claim on an object.
 
 use std::ffi::{CStr, c_void};
 use std::ptr::NonNull;
 // Not loom's: a model has no signals.
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use syncedmem_analysis::ledger::Ledger;
+use syncedmem_trace::address_hash::hash_address;
 use syncedmem_trace::event::{Event, Noticed, Place, Site, What};
-use syncedmem_trace::format::Live;
-use syncedmem_trace::head::{Access, Side};
+use syncedmem_trace::head::Access;
 use syncedmem_trace::kind::Kind;
 use syncedmem_trace::text::Text;
 
@@ -20,8 +20,7 @@ use super::nvtx::{self, Range};
 use super::trace::{self, FileError};
 use crate::platform::clock::nanoseconds;
 use crate::platform::sync::{FOR_EVER, Lock, locked_static};
-use crate::platform::thread;
-use crate::state::flags::{self, ACCESSES, COMPARE, Flags, RANGES, TRACE};
+use crate::state::flags::{self, ACCESSES, ACCOUNT, COMPARE, Flags, RANGES, TRACE};
 
 locked_static! { static LEDGER: Lock<Ledger> = Lock::new(Ledger::new()); }
 
@@ -110,22 +109,10 @@ pub fn record(subject: Subject, what: impl FnOnce() -> What) {
     }
 }
 
-/// Records that an object gave back the block at `address`. Does nothing if the ledger no longer has that block for the
-/// object: another thread may have allocated a new one meanwhile.
+/// Records that an object gave a block back.
 #[inline]
-pub fn freed(object: usize, side: Side, address: NonNull<c_void>) {
-    if !flags::off() && flags::on() {
-        record_freed(object, side, address);
-    }
-}
-
-#[cold]
-fn record_freed(object: usize, side: Side, address: NonNull<c_void>) {
-    let block = LEDGER.with(|ledger| ledger.object(object as u64).and_then(|object| object.block(side)));
-    if let Some(block) = block.filter(|block| block.address == address.addr().get() as u64) {
-        let what = What::Freed { kind: block.kind, bytes: block.bytes, block: block.address };
-        record_at(moment(), 0, Subject { object, bytes: 0 }, what);
-    }
+pub fn freed(subject: Subject, kind: Kind, bytes: usize, address: NonNull<c_void>) {
+    record(subject, || What::Freed { kind, bytes: bytes as u64, block: address.addr().get() as u64 });
 }
 
 /// Records that an object was made.
@@ -136,12 +123,10 @@ pub fn made(subject: Subject) {
     }
 }
 
-/// Records the end of an object, if the ledger knows the object.
+/// Records the end of an object.
 #[inline]
-pub fn ended(object: usize) {
-    if !flags::off() && flags::on() && LEDGER.with(|ledger| ledger.knows(object as u64)) {
-        record_at(moment(), 0, Subject { object, bytes: 0 }, What::Ended);
-    }
+pub fn ended(subject: Subject) {
+    record(subject, || What::Ended);
 }
 
 #[cold]
@@ -153,46 +138,48 @@ fn record_span(span: Span, subject: Subject, what: What) {
 #[cold]
 fn record_at(start: u64, duration: u64, subject: Subject, what: What) {
     let object = subject.object as u64;
-    let is_traced = flags::has(TRACE);
-    let thread = if is_traced { thread::id() } else { 0 };
-    let site = if wants_site(what) { here() } else { Site::UNKNOWN };
-    let event = Event { start, duration, thread, object, site, what };
-    let is_about_known = object == 0 || matches!(what, What::Made { .. });
-    // A signal handler may make an access that needs nothing, and records it: it must not wait for ever.
-    let naps = if matches!(what, What::Accessed { ready: true, .. }) { HANDLERS_NAPS } else { FOR_EVER };
-    let taken = LEDGER.try_with(naps, |ledger| {
-        let known = is_about_known || ledger.knows(object);
-        known.then(|| take(ledger, &event))
-    });
-    let Ok(taken) = taken else {
-        // A signal handler has interrupted an entry of this thread, or another thread's entry took too long.
-        MISSED.fetch_add(1, Relaxed);
-        return;
-    };
-    let live = taken.unwrap_or_else(|| {
-        notice(Event { duration: 0, ..event }, subject.bytes);
-        LEDGER.with(|ledger| take(ledger, &event))
-    });
-    if is_traced {
-        trace::record(&event, &live);
+    let site = if wants_site(what, subject.object) { here() } else { Site::UNKNOWN };
+    let event = Event { start, duration, thread: 0, object, site, what };
+    if flags::has(TRACE) {
+        trace::record(&event, subject.bytes);
+    }
+    if flags::has(ACCOUNT) {
+        account(&event, subject.bytes);
     }
 }
 
-/// Records an unknown object, before its first event.
+/// Adds an event to the account.
+fn account(event: &Event, object_bytes: usize) {
+    // A signal handler may make an access that needs nothing, and records it: it must not wait for ever.
+    let naps = if matches!(event.what, What::Accessed { ready: true, .. }) { HANDLERS_NAPS } else { FOR_EVER };
+    let taken = LEDGER.try_with(naps, |ledger| {
+        let known = event.object == 0 || matches!(event.what, What::Made { .. }) || ledger.knows(event.object);
+        if known {
+            ledger.take(event);
+        }
+        known
+    });
+    match taken {
+        Ok(true) => {}
+        // Its end, or a block that it got before observation, is not of interest.
+        Ok(false) if matches!(event.what, What::Ended | What::Freed { .. }) => {}
+        Ok(false) => {
+            notice(event, object_bytes);
+            LEDGER.with(|ledger| ledger.take(event));
+        }
+        // A signal handler has interrupted an entry of this thread, or another thread's entry took too long.
+        Err(_) => {
+            MISSED.fetch_add(1, Relaxed);
+        }
+    }
+}
+
+/// Adds an unknown object to the account, before its first event.
 #[cold]
-fn notice(first: Event, bytes: usize) {
+fn notice(first: &Event, bytes: usize) {
     let site = if first.site == Site::UNKNOWN { here() } else { first.site };
     let what = What::Made { bytes: bytes as u64, noticed: Noticed::FirstAccess };
-    let made = Event { site, what, ..first };
-    let live = LEDGER.with(|ledger| take(ledger, &made));
-    if flags::has(TRACE) {
-        trace::record(&made, &live);
-    }
-}
-
-fn take(ledger: &mut Ledger, event: &Event) -> Live {
-    ledger.take(event);
-    Live { bytes: Kind::ALL.map(|kind| ledger.account().memory(kind).live) }
+    LEDGER.with(|ledger| ledger.take(&Event { duration: 0, site, what, ..*first }));
 }
 
 /// The time of an event without a duration: read only for a trace.
@@ -201,10 +188,16 @@ fn moment() -> u64 {
 }
 
 /// Whether an event's call site is worth recording. Unwinding the stack costs a microsecond.
-fn wants_site(what: What) -> bool {
+fn wants_site(what: What, object: usize) -> bool {
     const FROM: u64 = 64 << 10;
     match what {
-        What::Made { .. } | What::Copied { .. } | What::Started { .. } | What::Failed { .. } => true,
+        What::Made { .. } => {
+            has_site(object);
+            true
+        }
+        // The constructor was not seen: it is inlined into its user, or ran before observation began.
+        What::Allocated { .. } => flags::has(TRACE) && !has_site(object),
+        What::Copied { .. } | What::Started { .. } | What::Failed { .. } => true,
         What::Filled { bytes, .. } => bytes >= FROM,
         // Needed to find a caller that asks to write and only reads. Comparing contents costs more than this.
         What::Accessed { access: Access::Write, ready: false, .. } => flags::has(COMPARE),
@@ -212,13 +205,17 @@ fn wants_site(what: What) -> bool {
     }
 }
 
+/// Whether the trace has a call site of the object, as far as is known. From now on it has.
+fn has_site(object: usize) -> bool {
+    /// The objects lately seen, by their address's hash.
+    static SEEN: [AtomicUsize; 1 << BITS] = [const { AtomicUsize::new(0) }; 1 << BITS];
+    const BITS: u32 = 10;
+    SEEN[(hash_address(object) >> (u64::BITS - BITS)) as usize].swap(object, Relaxed) == object
+}
+
 #[inline(always)]
 fn here() -> Site {
-    let (site, is_new) = call_site::here();
-    if is_new && flags::has(TRACE) {
-        trace_site(site);
-    }
-    site
+    call_site::here()
 }
 
 fn trace_site(site: Site) {
@@ -234,11 +231,6 @@ pub fn open_trace(file: &CStr, observed: Flags) -> Result<(), FileError> {
     Ok(())
 }
 
-/// Sets whether every access is recorded from now on.
-pub fn watch_accesses(every_access: bool) {
-    LEDGER.with(|ledger| ledger.set_every_access(every_access));
-}
-
 /// Forgets all objects: events about them are missing, before or from now on.
 pub fn forget_objects() {
     LEDGER.with(Ledger::forget_objects);
@@ -246,15 +238,24 @@ pub fn forget_objects() {
 
 /// Gives an object a name.
 pub fn name(subject: Subject, name: &str) {
-    let object = subject.object as u64;
-    if !LEDGER.with(|ledger| ledger.knows(object)) {
-        let nothing = What::Resized { bytes: subject.bytes as u64 };
-        let (start, thread) = (nanoseconds(), thread::id());
-        notice(Event { start, duration: 0, thread, object, site: Site::UNKNOWN, what: nothing }, subject.bytes);
-    }
-    LEDGER.with(|ledger| ledger.name(object, name));
     if flags::has(TRACE) {
-        trace::name(object, name);
+        trace::name(subject.object, subject.bytes, name);
+    }
+    if flags::has(ACCOUNT) {
+        let object = subject.object as u64;
+        if !LEDGER.with(|ledger| ledger.knows(object)) {
+            let what = What::Resized { bytes: subject.bytes as u64 };
+            let start = moment();
+            notice(&Event { start, duration: 0, thread: 0, object, site: Site::UNKNOWN, what }, subject.bytes);
+        }
+        LEDGER.with(|ledger| ledger.name(object, name));
+    }
+}
+
+/// Notes in the trace how many items of the batch an object holds.
+pub fn items(subject: Subject, items: u64) {
+    if flags::has(TRACE) {
+        trace::items(subject.object, subject.bytes, items);
     }
 }
 

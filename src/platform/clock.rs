@@ -1,4 +1,4 @@
-//! The monotonic clock.
+//! The clocks.
 #![expect(unsafe_code, reason = "clock_gettime")]
 
 fn read(clock: libc::clockid_t) -> libc::timespec {
@@ -16,6 +16,19 @@ pub fn coarse_milliseconds() -> u64 {
 
 /// Nanoseconds of CLOCK_MONOTONIC.
 pub fn nanoseconds() -> u64 {
-    let time = read(libc::CLOCK_MONOTONIC);
+    in_nanoseconds(read(libc::CLOCK_MONOTONIC))
+}
+
+/// Nanoseconds since 1970-01-01, UTC.
+pub fn nanoseconds_since_1970() -> u64 {
+    in_nanoseconds(read(libc::CLOCK_REALTIME))
+}
+
+/// Nanoseconds that the processors worked for this process.
+pub fn processor_nanoseconds() -> u64 {
+    in_nanoseconds(read(libc::CLOCK_PROCESS_CPUTIME_ID))
+}
+
+fn in_nanoseconds(time: libc::timespec) -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }

@@ -13,7 +13,7 @@ use std::ptr::{null, null_mut};
 
 use super::file_error::FileError;
 
-/// Opens a regular file or a character device for appending, and creates the file if it is missing. The descriptor is
+/// Opens a regular file or a character device, for the `access` that open(2) takes. The descriptor is
 /// never that of standard input, output or error: a program that has closed one of them may print to that number.
 ///
 /// - `O_NONBLOCK`: opening a FIFO that has no reader must not stop the program.
@@ -22,8 +22,7 @@ use super::file_error::FileError;
 /// - Mode 0666 less the umask, as for the logs of other tools (valgrind, the sanitizers): the contents are addresses,
 ///   sizes and names, and the user decides who may read them.
 pub fn open(path: &CStr, access: c_int) -> Result<(c_int, libc::stat), FileError> {
-    const ALWAYS: c_int =
-        libc::O_CREAT | libc::O_APPEND | libc::O_CLOEXEC | libc::O_NONBLOCK | libc::O_NOCTTY | libc::O_NOFOLLOW;
+    const ALWAYS: c_int = libc::O_CLOEXEC | libc::O_NONBLOCK | libc::O_NOCTTY | libc::O_NOFOLLOW;
     let (flags, mode) = (access | ALWAYS, 0o666 as c_int);
     // SAFETY: the path is NUL-terminated.
     let opened = unsafe { libc::syscall(libc::SYS_openat, libc::AT_FDCWD, path.as_ptr(), flags, mode) };
@@ -71,9 +70,22 @@ pub fn status(descriptor: c_int) -> Result<libc::stat, FileError> {
     Ok(unsafe { status.assume_init() })
 }
 
+/// Reads the start of a file. What the file does not have stays as it is.
+pub fn read_start(descriptor: c_int, bytes: &mut [u8]) -> Result<(), FileError> {
+    let (first, length, from) = (bytes.as_mut_ptr(), bytes.len(), 0 as libc::off_t);
+    // SAFETY: `bytes` has room for `length` bytes.
+    result(unsafe { libc::syscall(libc::SYS_pread64, descriptor, first, length, from) }).map(drop)
+}
+
+/// Removes all bytes of a file.
+pub fn empty(descriptor: c_int) -> Result<(), FileError> {
+    // SAFETY: ftruncate takes plain numbers.
+    result(unsafe { libc::syscall(libc::SYS_ftruncate, descriptor, 0 as libc::off_t) }).map(drop)
+}
+
 /// Appends `text` to the file of that name.
 pub fn append(path: &CStr, text: &[u8]) -> Result<(), FileError> {
-    let (descriptor, _) = open(path, libc::O_WRONLY)?;
+    let (descriptor, _) = open(path, libc::O_WRONLY | libc::O_APPEND | libc::O_CREAT)?;
     let written = write(descriptor, text);
     close(descriptor);
     written

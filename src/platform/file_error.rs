@@ -14,6 +14,8 @@ pub enum FileError {
     NotAFile,
     /// The file holds something other than a trace.
     NotATrace,
+    /// The name is that of a file which a trace is exported to.
+    Exported,
     /// Another program has locked the file.
     Locked,
     /// Another thread is starting or stopping a trace.
@@ -26,6 +28,18 @@ pub enum FileError {
     System(c_int),
 }
 
+impl FileError {
+    /// The system's number for it.
+    pub fn errno(self) -> c_int {
+        match self {
+            FileError::System(errno) => errno,
+            FileError::Limit => libc::EFBIG,
+            FileError::Closed => libc::EBADF,
+            _ => libc::EIO,
+        }
+    }
+}
+
 impl fmt::Display for FileError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match *self {
@@ -34,6 +48,9 @@ impl fmt::Display for FileError {
             FileError::NotAFile | FileError::System(libc::ENXIO) => "it is not a regular file; name one",
             FileError::NotATrace => {
                 "there is something in it, and not a trace; name another file, or remove this one first"
+            }
+            FileError::Exported => {
+                "a trace is neither JSON nor CSV; give the file another name, and export it with `syncedmem export`"
             }
             FileError::System(libc::ELOOP) => "it is a symbolic link, which is not followed; name the file itself",
             FileError::Locked => "another program has it locked",
@@ -46,6 +63,9 @@ impl fmt::Display for FileError {
             FileError::System(libc::EROFS) => "the file system is read-only",
             FileError::System(libc::ENOSPC) => "no space is left on the device",
             FileError::System(libc::EDQUOT) => "the disk quota is used up",
+            FileError::System(libc::ENOMEM) => {
+                "there is no address space for it (ulimit -v); SYNCEDMEM_TRACE_SIZE says how much it takes"
+            }
             FileError::System(libc::EMFILE | libc::ENFILE) => "there is no file descriptor left",
             FileError::System(errno) => return write!(f, "the system refused (errno {errno})"),
         })

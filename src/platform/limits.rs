@@ -101,9 +101,27 @@ pub fn mappings() -> Option<(usize, usize)> {
     (count >= limit - limit / 64).then_some((count, limit))
 }
 
+/// Peak of the process's resident memory in bytes.
+pub fn peak_resident() -> u64 {
+    let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: `usage` is writable.
+    unsafe { libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr()) };
+    // SAFETY: zeros are a valid value, and getrusage replaces them.
+    let usage = unsafe { usage.assume_init() };
+    usage.ru_maxrss as u64 * 1024
+}
+
 /// The beginning of a small file, at most as much as `buffer` holds.
 pub fn read<'b>(path: &CStr, buffer: &'b mut [u8]) -> Option<&'b str> {
     std::str::from_utf8(File::open(path)?.read(buffer)?).ok()
+}
+
+/// The path of the program's file, at most as much as `buffer` holds.
+pub fn program(buffer: &mut [u8]) -> &[u8] {
+    let link = c"/proc/self/exe";
+    // SAFETY: the path is NUL-terminated, and `buffer` writable for its length.
+    let length = unsafe { libc::readlink(link.as_ptr(), buffer.as_mut_ptr().cast(), buffer.len()) };
+    buffer.get(..usize::try_from(length).unwrap_or(0)).unwrap_or_default()
 }
 
 /// An open file. Uses `syscall`, because the C library's functions are cancellation points, and a thread must not be

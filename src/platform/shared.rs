@@ -5,14 +5,15 @@ use std::alloc::{Layout, alloc, dealloc};
 use std::mem::offset_of;
 use std::ops::Deref;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicUsize, Ordering, fence};
+
+use super::owners::Owners;
 
 /// One holder of a value.
 pub struct Shared<T>(NonNull<Counted<T>>);
 
 #[repr(C)]
 struct Counted<T> {
-    holders: AtomicUsize,
+    holders: Owners,
     value: T,
 }
 
@@ -25,10 +26,10 @@ impl<T> Shared<T> {
     /// Moves a value into a block of its own. Without memory the value is dropped, and the answer is its size.
     pub fn new(value: T) -> Result<Self, usize> {
         let layout = Layout::new::<Counted<T>>();
-        // SAFETY: the layout has a counter, so it is not of size 0.
+        // SAFETY: the layout has a count, so it is not of size 0.
         let block = NonNull::new(unsafe { alloc(layout) }).ok_or(layout.size())?.cast::<Counted<T>>();
         // SAFETY: a new block of that layout.
-        unsafe { block.write(Counted { holders: AtomicUsize::new(1), value }) };
+        unsafe { block.write(Counted { holders: Owners::one(), value }) };
         Ok(Shared(block))
     }
 
@@ -74,11 +75,9 @@ impl<T> Shared<T> {
     unsafe fn leave(counted: NonNull<Counted<T>>) -> Option<T> {
         // SAFETY: the block lives while it has a holder, and this one is counted still.
         let holders = unsafe { &counted.as_ref().holders };
-        // Release: what this holder did with the value comes before its end.
-        if holders.fetch_sub(1, Ordering::Release) != 1 {
+        if !holders.leave() {
             return None;
         }
-        fence(Ordering::Acquire);
         // SAFETY: no holder is left, so nothing else reads the block.
         let Counted { value, .. } = unsafe { counted.read() };
         // SAFETY: `new` allocated it with this layout.
@@ -89,8 +88,7 @@ impl<T> Shared<T> {
 
 impl<T> Clone for Shared<T> {
     fn clone(&self) -> Self {
-        // Relaxed: this holder keeps the value alive meanwhile.
-        self.counted().holders.fetch_add(1, Ordering::Relaxed);
+        self.counted().holders.join();
         Shared(self.0)
     }
 }
@@ -113,6 +111,7 @@ impl<T> Drop for Shared<T> {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
     /// Counts its end.
     struct Ends<'c>(&'c AtomicUsize);

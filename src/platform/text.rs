@@ -28,11 +28,15 @@ pub fn warn_once(has_warned: &AtomicBool, message: fmt::Arguments) {
     }
 }
 
+/// Whether the destination of a setting is a standard stream. /dev/stderr and /dev/stdout are links, which would be refused.
+pub fn is_stream(destination: &CStr) -> bool {
+    matches!(destination.to_bytes(), b"stderr" | b"/dev/stderr" | b"/dev/stdout")
+}
+
 /// Appends `text` to the destination of a setting: `stderr`, or a file. If the file cannot be written, standard error
 /// gets an error, which calls the text `what`, and the text itself: nothing is lost.
 pub fn append_to(destination: &CStr, variable: &str, what: &str, text: &[u8]) {
     let written = match destination.to_bytes() {
-        // /dev/stderr and /dev/stdout are links, which `append` would refuse.
         b"stderr" | b"/dev/stderr" => return to_stderr(text),
         b"/dev/stdout" => file::write(libc::STDOUT_FILENO, text),
         _ => file::append(destination, text),

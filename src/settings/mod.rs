@@ -125,6 +125,8 @@ pub fn stage_from() -> Option<usize> {
 pub static ACCOUNT: Choice = Choice::new(c"SYNCEDMEM_ACCOUNT", &["off", "on", "accesses"]);
 /// Whether host contents are compared, to find copies and fills that changed nothing: off, on.
 pub static COMPARE: Choice = Choice::new(c"SYNCEDMEM_COMPARE", &["off", "on"]);
+/// The most bytes of a process's trace.
+pub static TRACE_SIZE: Amount = Amount::new(c"SYNCEDMEM_TRACE_SIZE", "the default");
 /// Ranges for a profiler: auto (if one is attached), off.
 pub static NVTX: Choice = Choice::new(c"SYNCEDMEM_NVTX", &["auto", "off"]);
 

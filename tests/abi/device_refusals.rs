@@ -1,10 +1,8 @@
 //! Without a driver, an operation that needs one says so and changes nothing.
 
 use crate::support::driver::loaded;
-use crate::support::object::{Object, Operation, With};
 use crate::support::tensor::{Ask, DEVICE, FLOATS, export, exports};
 use crate::support::*;
-use syncedmem::abi::c::transfer::syncedmem_stream_wait;
 
 fn every_operation_that_needs_a_device_is_refused_without_a_driver_and_changes_nothing() {
     alone(&[("SYNCEDMEM_TEST_DRIVER", "none")], || {

@@ -5,12 +5,7 @@ use std::ffi::{CStr, c_char};
 use std::path::Path;
 
 use crate::support::driver::{loaded, simulated};
-use crate::support::gpu::*;
-use crate::support::harness::{running, skip};
-use crate::support::object::*;
 use crate::support::*;
-use syncedmem::abi::c::cuda::syncedmem_cuda_status;
-use syncedmem::abi::status::syncedmem_status_t;
 
 fn cuda_status() -> (syncedmem_status_t, String) {
     let mut sentence: *const c_char = std::ptr::null();
@@ -41,22 +36,12 @@ fn there_is_none(words: &str) {
     assert_eq!(cuda_status(), (status, sentence));
 }
 
-/// Runs `body` for the case that the environment names, each in a process of its own.
 fn each<'c, C>(cases: &'c [C], environment: impl Fn(&'c C) -> Vec<(&'c str, &'c str)>, body: impl Fn(&C)) {
-    for (number, case) in cases.iter().enumerate() {
-        let number = number.to_string();
-        let environment: Vec<_> = [("CASE", number.as_str())].into_iter().chain(environment(case)).collect();
-        let errors = alone(&environment, || {
-            if std::env::var("CASE").as_deref() == Ok(&number) {
-                body(case);
-            }
-        });
-        assert_eq!(errors, "", "nothing is said unasked: {environment:?}");
-    }
+    assert_eq!(each_alone(cases, environment, body).concat(), "", "nothing is said unasked");
 }
 
 /// The simulated driver's file. Skips the test where another driver, or none, is tested.
-fn simulated_file() -> &'static str {
+fn file_of_the_simulated() -> &'static str {
     match loaded() {
         Some(loaded) if loaded.control.is_some() => simulated().to_str().unwrap(),
         _ => skip("it needs the simulated driver"),
@@ -75,7 +60,7 @@ fn a_driver_that_runs_is_introduced_with_its_version_and_devices() {
 
 fn drivers_are_introduced_whatever_their_version_and_number_of_devices() {
     static CASES: [(&str, &str, &str); 3] = [("12080", "1", "12.8"), ("13000", "3", "13.0"), ("11040", "2", "11.4")];
-    let file = simulated_file();
+    let file = file_of_the_simulated();
     let environment = |case: &'static (&'static str, &'static str, &'static str)| {
         vec![("SIMCUDA_VERSION", case.0), ("SIMCUDA_DEVICES", case.1), ("SYNCEDMEM_SIMULATED_DRIVER", file)]
     };
@@ -105,7 +90,7 @@ fn every_reason_why_a_driver_does_not_serve_has_its_own_sentence() {
         ("SIMCUDA_FAIL", "cuInit:1=4242", "(4242)"),
         ("SIMCUDA_FAIL", "cuDeviceGetCount:1=999", "cuDeviceGetCount"),
     ];
-    let file = simulated_file();
+    let file = file_of_the_simulated();
     each(
         &CASES,
         |case| vec![(case.0, case.1), ("SYNCEDMEM_SIMULATED_DRIVER", file)],
@@ -119,25 +104,12 @@ fn every_reason_why_a_driver_does_not_serve_has_its_own_sentence() {
 /// Runs `body` where the loader finds the `libcuda.so.1` that `make` puts into a folder. Nothing is loaded before the
 /// library looks.
 fn with_library(make: impl FnOnce(&Path), body: impl FnOnce()) {
-    let folder =
-        std::env::temp_dir().join(format!("syncedmem-status-{}-{}", running().replace("::", "-"), std::process::id()));
-    let _made = (!inside()).then(|| {
-        std::fs::create_dir_all(&folder).unwrap();
-        let made = Folder(&folder);
-        make(&folder.join("libcuda.so.1"));
-        made
-    });
+    let folder = Folder::new();
+    if !inside() {
+        make(&folder.path("libcuda.so.1"));
+    }
     let environment = [("LD_LIBRARY_PATH", folder.to_str().unwrap())];
     assert_eq!(alone(&environment, body), "");
-}
-
-/// A folder, removed at the end of its scope.
-struct Folder<'p>(&'p Path);
-
-impl Drop for Folder<'_> {
-    fn drop(&mut self) {
-        std::fs::remove_dir_all(self.0).unwrap();
-    }
 }
 
 fn a_file_that_is_no_library_is_named_with_the_loaders_words() {
@@ -178,7 +150,7 @@ fn without_a_driver_the_sentence_says_what_to_install() {
 }
 
 fn a_driver_is_found_by_its_name_where_the_loader_looks() {
-    let make = |library: &Path| std::os::unix::fs::symlink(simulated_file(), library).unwrap();
+    let make = |library: &Path| std::os::unix::fs::symlink(file_of_the_simulated(), library).unwrap();
     with_library(make, || {
         assert_eq!(cuda_status().0, SYNCEDMEM_SUCCESS, "{}", cuda_status().1);
         let mut object = Object::new(100);
@@ -189,7 +161,7 @@ fn a_driver_is_found_by_its_name_where_the_loader_looks() {
 }
 
 fn a_driver_that_could_not_be_loaded_for_want_of_a_file_descriptor_is_looked_for_again() {
-    let make = |library: &Path| std::os::unix::fs::symlink(simulated_file(), library).unwrap();
+    let make = |library: &Path| std::os::unix::fs::symlink(file_of_the_simulated(), library).unwrap();
     with_library(make, || {
         let limit = |descriptors| {
             let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };

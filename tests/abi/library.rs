@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::process::{Command, Output};
 
 use crate::support::as_shipped::library;
-use crate::support::folder::Folder;
+use crate::support::*;
 
 /// What a tool prints about the library.
 fn about(tool: &str, arguments: &[&str]) -> String {
@@ -305,7 +305,8 @@ fn threads_with_the_smallest_documented_stacks_may_call_everything() {
             }
             return wrong;
         }"#;
-    let trace = std::env::temp_dir().join(format!("syncedmem-library-{}.json", std::process::id()));
+    let folder = Folder::new();
+    let trace = folder.path("%p");
     let observed = [("SYNCEDMEM_ACCOUNT", "accesses"), ("SYNCEDMEM_TRACE", trace.to_str().unwrap())];
     let reported = [("SYNCEDMEM_REPORT", "stderr"), ("SYNCEDMEM_TRACE", trace.to_str().unwrap())];
     // All, or all that neither report nor abort.
@@ -316,7 +317,6 @@ fn threads_with_the_smallest_documented_stacks_may_call_everything() {
         let said = String::from_utf8_lossy(&run.stdout).into_owned();
         assert!(run.status.success(), "{size:?}, {settings:?}: {}\n{said}", run.status);
     }
-    std::fs::remove_file(trace).unwrap();
 }
 
 crate::support::harness::tests![

@@ -1,14 +1,13 @@
 //! Files and libraries that a setting names: none in a program with more rights than its caller, and none that can hang or
 //! end a program, lead it to another file, or steer a terminal.
 
+use crate::support::*;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
-
-use crate::support::folder::Folder;
 
 /// Uses an object and prints whether the system calls the program privileged. With an argument it fails as Caffe does.
 const PROGRAM: &str = r#"
@@ -90,7 +89,7 @@ fn run(command: &mut Command) -> Run {
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let start = Instant::now();
     while child.try_wait().unwrap().is_none() {
-        if start.elapsed() > Duration::from_secs(30) {
+        if start.elapsed() > Duration::from_secs(HANGS_AFTER.into()) {
             child.kill().unwrap();
             panic!("the program hangs: {command:?}");
         }

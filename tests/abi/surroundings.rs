@@ -59,14 +59,9 @@ fn other_peoples_fork_handlers_may_use_objects() {
         // Registered before the library's own: run while it holds its locks.
         assert_eq!(unsafe { libc::pthread_atfork(Some(handler), Some(handler), Some(handler)) }, 0);
         assert!(touch(100));
-        unsafe { libc::alarm(20) };
-        let child = unsafe { libc::fork() };
-        if child == 0 {
-            unsafe { libc::_exit(i32::from(TOUCHED.load(Ordering::Relaxed) != 2)) };
-        }
-        let mut status = 0;
-        assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
-        assert_eq!((status, TOUCHED.load(Ordering::Relaxed)), (0, 2));
+        unsafe { libc::alarm(HANGS_AFTER) };
+        in_a_child(|| assert_eq!(TOUCHED.load(Ordering::Relaxed), 2));
+        assert_eq!(TOUCHED.load(Ordering::Relaxed), 2);
     });
 }
 
@@ -108,12 +103,10 @@ fn a_forked_child_counts_its_own_calls() {
             unsafe { syncedmem::abi::caffe::delete(this.as_ptr()) };
         };
         (0..5).for_each(|_| construct());
-        let child = unsafe { libc::fork() };
-        if child == 0 {
+        in_a_child(|| {
             construct();
             unsafe { libc::exit(0) };
-        }
-        assert_eq!(unsafe { libc::waitpid(child, std::ptr::null_mut(), 0) }, child);
+        });
     });
     if !inside() {
         let counts = |what: &str| errors.lines().filter(|line| line.contains(what)).count();

@@ -1,13 +1,7 @@
 //! Math on the device, by a stand-in for cuBLAS on the simulated driver; and on the host where there is none.
 
-use syncedmem::abi::c::object::syncedmem_head_t::*;
-use syncedmem::abi::c::pools::syncedmem_memory_t::SYNCEDMEM_MEMORY_ALL;
-use syncedmem::abi::c::pools::syncedmem_trim;
-use syncedmem::abi::c::transfer::{syncedmem_async_cpu_pull, syncedmem_wait};
-
 use crate::support::blob::*;
 use crate::support::cublas::{self, Cublas};
-use crate::support::gpu::*;
 use crate::support::*;
 
 /// Runs `body` with the stand-in, in a process of its own.
@@ -194,17 +188,10 @@ fn in_a_forked_child_synced_data_is_computed_on_the_host() {
         blob.write(DATA, &[1f32, 2.0]);
         blob.sync(DATA).unwrap();
         assert_eq!(blob.asum(DATA), Ok(3.0));
-        let child = unsafe { libc::fork() };
-        if child == 0 {
-            let good = blob.asum(DATA) == Ok(3.0)
-                && blob.scale(DATA, 2.0) == Ok(())
-                && blob.read::<f32>(DATA) == [2.0, 4.0]
-                && computed_on_host() == 0;
-            unsafe { libc::_exit(i32::from(!good)) };
-        }
-        let mut status = 0;
-        assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
-        assert_eq!(status, 0);
+        in_a_child(|| {
+            assert_eq!((blob.asum(DATA), blob.scale(DATA, 2.0)), (Ok(3.0), Ok(())));
+            assert_eq!((blob.read::<f32>(DATA), computed_on_host()), (vec![2.0, 4.0], 0));
+        });
         assert_eq!(blob.read_device(gpu, DATA), [1.0, 2.0]);
     });
 }

@@ -1,9 +1,6 @@
 //! The mends that need a device, and the sides of a copy.
 
-use syncedmem::abi::c::object::syncedmem_head_t::*;
-
 use crate::support::blob::*;
-use crate::support::gpu::*;
 use crate::support::*;
 
 fn mend_9_the_shape_goes_to_the_device_only_where_it_is_asked_for() {

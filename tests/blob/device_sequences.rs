@@ -3,7 +3,6 @@
 
 use crate::support::blob::*;
 use crate::support::blob_model::*;
-use crate::support::gpu::*;
 use crate::support::*;
 
 const DEPTH: usize = 5;

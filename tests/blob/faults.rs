@@ -1,11 +1,7 @@
 //! Every allocation of every operation on blobs fails in turn, alone and with all that follow: each time there is a status, the
 //! blobs are as they were, and the same call succeeds afterwards. Nothing aborts.
 
-use std::sync::atomic::Ordering::Relaxed;
-
-use syncedmem::abi::c::object::syncedmem_t;
-
-use crate::allocator::*;
+use crate::allocator;
 use crate::support::blob::*;
 use crate::support::*;
 
@@ -23,55 +19,8 @@ fn state(blobs: &Blobs) -> Vec<State> {
     blobs.iter().map(both).collect()
 }
 
-/// In a forked child, where the library is used for the first time: does `operation` with its `nth` allocation failing.
-/// Returns the number of the sentence below.
-fn in_child(nth: isize, prepare: fn() -> Blobs, operation: fn(&mut Blobs) -> Answer<()>) -> i32 {
-    let mut blobs = prepare();
-    let before = state(&blobs);
-    THREAD.store(this_thread(), Relaxed);
-    LEFT.store(nth, Relaxed);
-    let done = operation(&mut blobs);
-    LEFT.store(-1, Relaxed);
-    let code = match done {
-        Ok(()) => i32::from(!FIRED.load(Relaxed)),
-        Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY) if state(&blobs) != before => 3,
-        Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY) if operation(&mut blobs).is_err() => 2,
-        Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY) => 0,
-        Err(_) => 4,
-    };
-    drop(blobs);
-    code
-}
-
-/// Fails every allocation of `operation` in turn; it must make `at_least` so many.
-fn every_allocation(at_least: isize, prepare: fn() -> Blobs, operation: fn(&mut Blobs) -> Answer<()>) {
-    // One test at a time: the switch is the process's, and a forked child takes it along.
-    static TURN: std::sync::Mutex<()> = std::sync::Mutex::new(());
-    let _turn = TURN.lock();
-    for for_good in [false, true] {
-        FOR_GOOD.store(for_good, Relaxed);
-        for nth in 0.. {
-            let child = unsafe { libc::fork() };
-            if child == 0 {
-                let code = std::panic::catch_unwind(|| in_child(nth, prepare, operation)).unwrap_or(5);
-                unsafe { libc::_exit(code) };
-            }
-            let mut status = 0;
-            assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
-            assert!(libc::WIFEXITED(status), "allocation {nth}: signal {}", libc::WTERMSIG(status));
-            match libc::WEXITSTATUS(status) {
-                0 => assert!(nth < 100, "an operation with this many allocations?"),
-                1 => {
-                    assert!(nth >= at_least, "only {nth} allocations were seen, so not all were failed");
-                    break;
-                }
-                2 => panic!("allocation {nth} failed, and so did the same call afterwards"),
-                3 => panic!("allocation {nth} failed, and a blob changed"),
-                4 => panic!("allocation {nth} failed, and the status was another than out of memory"),
-                _ => panic!("allocation {nth} failed, and then an assertion of the test's own"),
-            }
-        }
-    }
+fn every_allocation(at_least: usize, prepare: fn() -> Blobs, operation: fn(&mut Blobs) -> Answer) {
+    allocator::every_allocation(at_least, Ok(()), prepare, state, operation);
 }
 
 /// Large enough for a claim and a mapping of its own.

@@ -3,10 +3,6 @@
 
 use crate::support::blob::*;
 use crate::support::*;
-use syncedmem::abi::blob::shape::syncedmem_blob_reshape;
-use syncedmem::abi::c::access::syncedmem_cpu_data;
-use syncedmem::abi::c::object::syncedmem_head_t::*;
-use syncedmem::abi::c::object::{syncedmem_destroy, syncedmem_size};
 
 fn a_default_constructed_blob_has_no_axes_no_elements_and_no_memory() {
     let blob = Blob::unshaped(SYNCEDMEM_FLOAT32).unwrap();

@@ -3,7 +3,6 @@
 
 use crate::support::blob::*;
 use crate::support::*;
-use syncedmem::abi::c::object::syncedmem_head_t::*;
 
 /// caffe#5439: share memory of a smaller capacity, then reshape up to the larger one of before.
 fn mend_1_after_a_share_the_capacity_is_that_of_the_shared_memory() {

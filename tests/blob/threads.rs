@@ -93,18 +93,12 @@ fn a_forked_child_has_its_own_contents_of_every_blob() {
     let (mut blob, mut sharing) = (Blob::new(&[2]), Blob::new(&[2]));
     blob.write(DATA, &[1f32, 2.0]);
     sharing.share(DATA, &blob).unwrap();
-    let child = unsafe { libc::fork() };
-    if child == 0 {
-        let good = std::panic::catch_unwind(move || {
-            blob.scale(DATA, 3.0).unwrap();
-            assert_eq!(sharing.read::<f32>(DATA), [3.0, 6.0]);
-            sharing.reshape(&[5, 5]).unwrap();
-            assert_eq!(blob.asum(DATA), Ok(9.0));
-        });
-        unsafe { libc::_exit(good.is_err().into()) };
-    }
-    let mut status = 0;
-    assert_eq!((unsafe { libc::waitpid(child, &mut status, 0) }, status), (child, 0));
+    in_a_child(|| {
+        blob.scale(DATA, 3.0).unwrap();
+        assert_eq!(sharing.read::<f32>(DATA), [3.0, 6.0]);
+        sharing.reshape(&[5, 5]).unwrap();
+        assert_eq!(blob.asum(DATA), Ok(9.0));
+    });
     assert_eq!(sharing.read::<f32>(DATA), [1.0, 2.0]);
 }
 

@@ -2,22 +2,21 @@
 
 use std::ffi::c_void;
 use std::ptr::{null_mut, without_provenance_mut};
-use std::sync::Barrier;
-
-use syncedmem::abi::caffe2::attach::*;
-use syncedmem::abi::caffe2::blob::*;
-use syncedmem::abi::caffe2::data::*;
 
 use crate::handles::*;
 use crate::objects::*;
 use crate::support::tensor::Theirs;
+use crate::support::*;
 
-fn attach(tensor: &Tensor, pointer: usize, lent: &Lent) -> usize {
-    let mut attached = null_mut();
-    let (pointer, context) = (without_provenance_mut(pointer), std::ptr::from_ref(lent).cast_mut().cast());
-    let status = unsafe { syncedmem_tensor_attach(tensor.0, pointer, lent.deleter(), context, &mut attached) };
+fn attach_with(tensor: &Tensor, pointer: usize, deleter: syncedmem_deleter_t, context: *mut c_void) -> usize {
+    let (pointer, mut attached) = (without_provenance_mut(pointer), null_mut());
+    let status = unsafe { syncedmem_tensor_attach(tensor.0, pointer, deleter, context, &mut attached) };
     assert_eq!(status, SYNCEDMEM_SUCCESS);
     attached.addr()
+}
+
+fn attach(tensor: &Tensor, pointer: usize, lent: &Lent) -> usize {
+    attach_with(tensor, pointer, lent.deleter(), lent.context())
 }
 
 fn the_first_attachment_stays_and_comes_back_with_the_last_holder() {
@@ -35,20 +34,7 @@ fn the_first_attachment_stays_and_comes_back_with_the_last_holder() {
 
 fn threads_that_attach_at_once_agree() {
     let tensor = Tensor::new();
-    let start = Barrier::new(4);
-    let attached = std::thread::scope(|scope| {
-        let threads = [1, 2, 3, 4].map(|pointer| {
-            let (tensor, start) = (&tensor, &start);
-            scope.spawn(move || {
-                let mut attached = null_mut();
-                start.wait();
-                let pointer = without_provenance_mut(pointer);
-                unsafe { syncedmem_tensor_attach(tensor.0, pointer, None, null_mut(), &mut attached) };
-                attached.addr()
-            })
-        });
-        threads.map(|thread| thread.join().unwrap())
-    });
+    let attached = at_once(4, |thread| attach_with(&tensor, thread + 1, None, null_mut()));
     assert!(attached[0] != 0 && attached.iter().all(|each| *each == attached[0]));
 }
 
@@ -79,11 +65,11 @@ fn the_number_of_a_shape_differs_after_every_change_also_after_an_exchange() {
     differs("shrink");
     tensor.extend(2, 0.0).unwrap();
     differs("extend");
-    unsafe { syncedmem::abi::caffe2::tensor::syncedmem_tensor_swap(tensor.0, other.0) };
+    unsafe { syncedmem_tensor_swap(tensor.0, other.0) };
     differs("swap");
 }
 
-fn share(tensor: &Tensor, theirs: &mut Theirs) -> syncedmem::abi::status::syncedmem_status_t {
+fn share(tensor: &Tensor, theirs: &mut Theirs) -> syncedmem_status_t {
     let dlpack = std::ptr::from_mut(&mut *theirs.managed).cast();
     unsafe { syncedmem_tensor_share_dlpack(tensor.0, &float(), dlpack, true) }
 }

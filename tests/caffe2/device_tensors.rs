@@ -1,12 +1,9 @@
 //! Tensors of the device: the upstream tests of TensorCUDA by name, copies between the sides, and what is refused.
 
-use syncedmem::abi::c::access::*;
-
 use crate::handles::*;
 use crate::objects::{Lent, object};
 use crate::support::driver::hide_devices;
-use crate::support::gpu::*;
-use crate::support::object::{assert_bytes, pattern};
+use crate::support::*;
 
 const BYTES: usize = 96;
 

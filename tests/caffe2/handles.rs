@@ -3,28 +3,13 @@
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::ptr::{null, null_mut};
 
-use syncedmem::abi::c::object::syncedmem_t;
-use syncedmem::abi::caffe2::blob::*;
-use syncedmem::abi::caffe2::data::*;
-use syncedmem::abi::caffe2::info::*;
-use syncedmem::abi::caffe2::tensor::*;
-use syncedmem::abi::caffe2::typemeta::*;
-use syncedmem::abi::caffe2::workspace::*;
-pub use syncedmem::abi::element::syncedmem_type_t::*;
-use syncedmem::abi::status::syncedmem_status_t;
 pub use syncedmem::caffe2::typemeta::TypeMeta;
 pub use syncedmem::caffe2::typemeta::syncedmem_deleter_t;
 
 pub use crate::support::*;
 
-pub type Status<T = ()> = Result<T, syncedmem_status_t>;
-
-fn result<T>(status: syncedmem_status_t, value: T) -> Status<T> {
-    if status == SYNCEDMEM_SUCCESS { Ok(value) } else { Err(status) }
-}
-
 /// A built-in type.
-pub fn meta(of: syncedmem::abi::element::syncedmem_type_t) -> TypeMeta {
+pub fn meta(of: syncedmem_type_t) -> TypeMeta {
     let mut meta = TypeMeta::NONE;
     assert_eq!(unsafe { syncedmem_typemeta(of as i32, &mut meta) }, SYNCEDMEM_SUCCESS);
     meta
@@ -63,10 +48,10 @@ impl Clone for Tensor {
 }
 
 impl Tensor {
-    pub fn on(side: i32) -> Status<Tensor> {
+    pub fn on(side: i32) -> Answer<Tensor> {
         let mut tensor = null_mut();
         let status = unsafe { syncedmem_tensor_create(side, &mut tensor) };
-        result(status, ()).map(|()| Tensor(tensor))
+        answer(status, ()).map(|()| Tensor(tensor))
     }
 
     pub fn new() -> Tensor {
@@ -90,48 +75,48 @@ impl Tensor {
         (0..info.ndim as usize).map(|axis| unsafe { info.dims.add(axis).read() }).collect()
     }
 
-    pub fn resize(&self, dims: &[i64]) -> Status {
-        result(unsafe { syncedmem_tensor_resize(self.0, dims.len() as i32, dims.as_ptr()) }, ())
+    pub fn resize(&self, dims: &[i64]) -> Answer {
+        answer(unsafe { syncedmem_tensor_resize(self.0, dims.len() as i32, dims.as_ptr()) }, ())
     }
 
-    pub fn reshape(&self, dims: &[i64]) -> Status {
-        result(unsafe { syncedmem_tensor_reshape(self.0, dims.len() as i32, dims.as_ptr()) }, ())
+    pub fn reshape(&self, dims: &[i64]) -> Answer {
+        answer(unsafe { syncedmem_tensor_reshape(self.0, dims.len() as i32, dims.as_ptr()) }, ())
     }
 
-    pub fn reserve(&self, dims: &[i64]) -> Status {
-        result(unsafe { syncedmem_tensor_reserve(self.0, dims.len() as i32, dims.as_ptr()) }, ())
+    pub fn reserve(&self, dims: &[i64]) -> Answer {
+        answer(unsafe { syncedmem_tensor_reserve(self.0, dims.len() as i32, dims.as_ptr()) }, ())
     }
 
-    pub fn resize_like(&self, source: &Tensor) -> Status {
-        result(unsafe { syncedmem_tensor_resize_like(self.0, source.0) }, ())
+    pub fn resize_like(&self, source: &Tensor) -> Answer {
+        answer(unsafe { syncedmem_tensor_resize_like(self.0, source.0) }, ())
     }
 
-    pub fn shrink(&self, outer: i64) -> Status {
-        result(unsafe { syncedmem_tensor_shrink(self.0, outer) }, ())
+    pub fn shrink(&self, outer: i64) -> Answer {
+        answer(unsafe { syncedmem_tensor_shrink(self.0, outer) }, ())
     }
 
-    pub fn extend(&self, more: i64, growth: f64) -> Status {
-        result(unsafe { syncedmem_tensor_extend(self.0, more, growth) }, ())
+    pub fn extend(&self, more: i64, growth: f64) -> Answer {
+        answer(unsafe { syncedmem_tensor_extend(self.0, more, growth) }, ())
     }
 
     pub fn free_memory(&self) {
-        result(unsafe { syncedmem_tensor_free_memory(self.0) }, ()).unwrap();
+        answer(unsafe { syncedmem_tensor_free_memory(self.0) }, ()).unwrap();
     }
 
-    pub fn copy_from(&self, source: &Tensor) -> Status {
-        result(unsafe { syncedmem_tensor_copy_from(self.0, source.0) }, ())
+    pub fn copy_from(&self, source: &Tensor) -> Answer {
+        answer(unsafe { syncedmem_tensor_copy_from(self.0, source.0) }, ())
     }
 
-    pub fn share_data(&self, source: &Tensor) -> Status {
-        result(unsafe { syncedmem_tensor_share_data(self.0, source.0) }, ())
+    pub fn share_data(&self, source: &Tensor) -> Answer {
+        answer(unsafe { syncedmem_tensor_share_data(self.0, source.0) }, ())
     }
 
-    pub fn swap(&self, other: &Tensor) -> Status {
-        result(unsafe { syncedmem_tensor_swap(self.0, other.0) }, ())
+    pub fn swap(&self, other: &Tensor) -> Answer {
+        answer(unsafe { syncedmem_tensor_swap(self.0, other.0) }, ())
     }
 
     /// Shares memory that nothing takes back.
-    pub fn share<T>(&self, memory: *mut T, meta: &TypeMeta, capacity: usize) -> Status {
+    pub fn share<T>(&self, memory: *mut T, meta: &TypeMeta, capacity: usize) -> Answer {
         self.share_external(memory, meta, capacity, None, null_mut())
     }
 
@@ -142,45 +127,45 @@ impl Tensor {
         capacity: usize,
         deleter: syncedmem_deleter_t,
         context: *mut c_void,
-    ) -> Status {
+    ) -> Answer {
         let status =
             unsafe { syncedmem_tensor_share_external(self.0, memory.cast(), meta, capacity, deleter, context) };
-        result(status, ())
+        answer(status, ())
     }
 
-    pub fn raw_data(&self) -> Status<*const u8> {
+    pub fn raw_data(&self) -> Answer<*const u8> {
         let mut data = null();
-        result(unsafe { syncedmem_tensor_data(self.0, null(), &mut data) }, ()).map(|()| data.cast())
+        answer(unsafe { syncedmem_tensor_data(self.0, null(), &mut data) }, ()).map(|()| data.cast())
     }
 
-    pub fn data<T>(&self, meta: &TypeMeta) -> Status<*const T> {
+    pub fn data<T>(&self, meta: &TypeMeta) -> Answer<*const T> {
         let mut data = null();
-        result(unsafe { syncedmem_tensor_data(self.0, meta, &mut data) }, ()).map(|()| data.cast())
+        answer(unsafe { syncedmem_tensor_data(self.0, meta, &mut data) }, ()).map(|()| data.cast())
     }
 
-    pub fn mutable<T>(&self, meta: &TypeMeta) -> Status<*mut T> {
+    pub fn mutable<T>(&self, meta: &TypeMeta) -> Answer<*mut T> {
         let mut data = null_mut();
-        result(unsafe { syncedmem_tensor_mutable_data(self.0, meta, &mut data) }, ()).map(|()| data.cast())
+        answer(unsafe { syncedmem_tensor_mutable_data(self.0, meta, &mut data) }, ()).map(|()| data.cast())
     }
 
-    pub fn mutable_raw(&self) -> Status<*mut u8> {
+    pub fn mutable_raw(&self) -> Answer<*mut u8> {
         let mut data = null_mut();
-        result(unsafe { syncedmem_tensor_mutable_data(self.0, null(), &mut data) }, ()).map(|()| data.cast())
+        answer(unsafe { syncedmem_tensor_mutable_data(self.0, null(), &mut data) }, ()).map(|()| data.cast())
     }
 
-    pub fn memory(&self) -> Status<*mut syncedmem_t> {
+    pub fn memory(&self) -> Answer<*mut syncedmem_t> {
         let mut mem = null_mut();
-        result(unsafe { syncedmem_tensor_memory(self.0, &mut mem) }, ()).map(|()| mem)
+        answer(unsafe { syncedmem_tensor_memory(self.0, &mut mem) }, ()).map(|()| mem)
     }
 
-    pub fn dim(&self, axis: i32) -> Status<i64> {
+    pub fn dim(&self, axis: i32) -> Answer<i64> {
         let mut dim = 0;
-        result(unsafe { syncedmem_tensor_dim(self.0, axis, &mut dim) }, ()).map(|()| dim)
+        answer(unsafe { syncedmem_tensor_dim(self.0, axis, &mut dim) }, ()).map(|()| dim)
     }
 
-    pub fn dim32(&self, axis: i32) -> Status<i32> {
+    pub fn dim32(&self, axis: i32) -> Answer<i32> {
         let mut dim = 0;
-        result(unsafe { syncedmem_tensor_dim32(self.0, axis, &mut dim) }, ()).map(|()| dim)
+        answer(unsafe { syncedmem_tensor_dim32(self.0, axis, &mut dim) }, ()).map(|()| dim)
     }
 
     pub fn is_type(&self, meta: &TypeMeta) -> bool {
@@ -229,9 +214,9 @@ impl Blob {
         is
     }
 
-    pub fn get<T>(&self, meta: &TypeMeta) -> Status<*mut T> {
+    pub fn get<T>(&self, meta: &TypeMeta) -> Answer<*mut T> {
         let mut value = null_mut();
-        result(unsafe { syncedmem_typed_blob_get(self.0, meta, &mut value) }, ()).map(|()| value.cast())
+        answer(unsafe { syncedmem_typed_blob_get(self.0, meta, &mut value) }, ()).map(|()| value.cast())
     }
 
     pub fn get_raw(&self) -> *mut c_void {
@@ -241,10 +226,10 @@ impl Blob {
     }
 
     /// The value, and whether it is new.
-    pub fn get_mutable<T>(&self, meta: &TypeMeta) -> Status<(*mut T, bool)> {
+    pub fn get_mutable<T>(&self, meta: &TypeMeta) -> Answer<(*mut T, bool)> {
         let (mut value, mut is_new) = (null_mut(), false);
         let status = unsafe { syncedmem_typed_blob_get_mutable(self.0, meta, &mut is_new, &mut value) };
-        result(status, ()).map(|()| (value.cast(), is_new))
+        answer(status, ()).map(|()| (value.cast(), is_new))
     }
 
     pub fn reset<T>(&self, value: *mut T, meta: &TypeMeta, deleter: syncedmem_deleter_t, context: *mut c_void) {
@@ -270,19 +255,19 @@ impl Blob {
         assert_eq!(unsafe { syncedmem_typed_blob_swap(self.0, other.0) }, SYNCEDMEM_SUCCESS);
     }
 
-    pub fn tensor(&self) -> Status<Tensor> {
+    pub fn tensor(&self) -> Answer<Tensor> {
         let mut tensor = null_mut();
-        result(unsafe { syncedmem_typed_blob_get_tensor(self.0, &mut tensor) }, ()).map(|()| Tensor(tensor))
+        answer(unsafe { syncedmem_typed_blob_get_tensor(self.0, &mut tensor) }, ()).map(|()| Tensor(tensor))
     }
 
-    pub fn mutable_tensor(&self, side: i32) -> Status<(Tensor, bool)> {
+    pub fn mutable_tensor(&self, side: i32) -> Answer<(Tensor, bool)> {
         let (mut tensor, mut is_new) = (null_mut(), false);
         let status = unsafe { syncedmem_typed_blob_get_mutable_tensor(self.0, side, &mut is_new, &mut tensor) };
-        result(status, ()).map(|()| (Tensor(tensor), is_new))
+        answer(status, ()).map(|()| (Tensor(tensor), is_new))
     }
 
-    pub fn set_tensor(&self, tensor: &Tensor) -> Status {
-        result(unsafe { syncedmem_typed_blob_set_tensor(self.0, tensor.0) }, ())
+    pub fn set_tensor(&self, tensor: &Tensor) -> Answer {
+        answer(unsafe { syncedmem_typed_blob_set_tensor(self.0, tensor.0) }, ())
     }
 }
 
@@ -312,16 +297,16 @@ impl Workspace {
         Workspace::made(parent.0)
     }
 
-    pub fn create(&self, name: &str) -> Status<Blob> {
+    pub fn create(&self, name: &str) -> Answer<Blob> {
         let (mut blob, name) = (null_mut(), CString::new(name).unwrap());
         let status = unsafe { syncedmem_workspace_create_blob(self.0, name.as_ptr(), &mut blob) };
-        result(status, ()).map(|()| Blob(blob))
+        answer(status, ()).map(|()| Blob(blob))
     }
 
-    pub fn create_local(&self, name: &str) -> Status<Blob> {
+    pub fn create_local(&self, name: &str) -> Answer<Blob> {
         let (mut blob, name) = (null_mut(), CString::new(name).unwrap());
         let status = unsafe { syncedmem_workspace_create_local_blob(self.0, name.as_ptr(), &mut blob) };
-        result(status, ()).map(|()| Blob(blob))
+        answer(status, ()).map(|()| Blob(blob))
     }
 
     pub fn get(&self, name: &str) -> Option<Blob> {
@@ -343,18 +328,18 @@ impl Workspace {
         removed
     }
 
-    pub fn rename(&self, old: &str, new: &str) -> Status<Blob> {
+    pub fn rename(&self, old: &str, new: &str) -> Answer<Blob> {
         let (mut blob, old, new) = (null_mut(), CString::new(old).unwrap(), CString::new(new).unwrap());
         let status = unsafe { syncedmem_workspace_rename_blob(self.0, old.as_ptr(), new.as_ptr(), &mut blob) };
-        result(status, ()).map(|()| Blob(blob))
+        answer(status, ()).map(|()| Blob(blob))
     }
 
     /// Makes the blob `name` of `other` visible as `new`.
-    pub fn map(&self, new: &str, other: &Workspace, name: &str, skip: bool) -> Status {
+    pub fn map(&self, new: &str, other: &Workspace, name: &str, skip: bool) -> Answer {
         let (new, name) = (CString::new(new).unwrap(), CString::new(name).unwrap());
         let status =
             unsafe { syncedmem_workspace_add_blob_mapping(self.0, new.as_ptr(), other.0, name.as_ptr(), skip) };
-        result(status, ())
+        answer(status, ())
     }
 
     /// The names and the bytes of its own blobs, or of all that are visible.

@@ -2,10 +2,7 @@
 
 use std::ffi::CString;
 
-use syncedmem::abi::caffe2::init_net::syncedmem_workspace_load_init_net;
-
 use crate::handles::*;
-use crate::support::folder::Folder;
 
 /// A field of protobuf that holds bytes.
 fn bytes(number: u8, contents: &[u8]) -> Vec<u8> {
@@ -32,14 +29,14 @@ pub fn operator(output: &str, of: &str, arguments: &[Vec<u8>]) -> Vec<u8> {
     bytes(2, &[bytes(2, output.as_bytes()), bytes(4, of.as_bytes()), arguments.concat()].concat())
 }
 
-fn load(workspace: &Workspace, operators: &[Vec<u8>]) -> Status {
+fn load(workspace: &Workspace, operators: &[Vec<u8>]) -> Answer {
     let folder = Folder::new();
     let path = folder.path("init_net.pb");
     std::fs::write(&path, [bytes(1, b"weights"), operators.concat()].concat()).unwrap();
     load_path(workspace, path.to_str().unwrap())
 }
 
-fn load_path(workspace: &Workspace, path: &str) -> Status {
+fn load_path(workspace: &Workspace, path: &str) -> Answer {
     let path = CString::new(path).unwrap();
     let status = unsafe { syncedmem_workspace_load_init_net(workspace.0, path.as_ptr()) };
     if status == SYNCEDMEM_SUCCESS { Ok(()) } else { Err(status) }

@@ -4,51 +4,19 @@
 use std::ffi::CString;
 use std::os::unix::ffi::OsStringExt;
 use std::ptr::null_mut;
-use std::sync::atomic::Ordering;
-use std::sync::{Mutex, PoisonError};
 
-use syncedmem::abi::caffe2::cpu::*;
-use syncedmem::abi::caffe2::init_net::syncedmem_workspace_load_init_net;
-
-use crate::allocator::*;
+use crate::allocator;
 use crate::handles::*;
 use crate::init_net::{floats, operator, shape};
 use crate::objects::object;
-use crate::support::folder::Folder;
 
-/// Fails every allocation of `operation` in turn; it must make `at_least` so many. `look` returns what can be seen.
 fn every_allocation<S, L: PartialEq + std::fmt::Debug>(
-    at_least: isize,
+    at_least: usize,
     prepare: impl Fn() -> S,
     look: impl Fn(&S) -> L,
-    operation: impl Fn(&S) -> Status,
+    operation: impl Fn(&S) -> Answer,
 ) {
-    // One test at a time: the switch is the process's.
-    static TURN: Mutex<()> = Mutex::new(());
-    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-    THREAD.store(this_thread(), Ordering::Relaxed);
-    for for_good in [false, true] {
-        FOR_GOOD.store(for_good, Ordering::Relaxed);
-        for nth in 0.. {
-            let world = prepare();
-            let before = look(&world);
-            FIRED.store(false, Ordering::Relaxed);
-            LEFT.store(nth, Ordering::Relaxed);
-            let done = operation(&world);
-            LEFT.store(-1, Ordering::Relaxed);
-            if !FIRED.load(Ordering::Relaxed) {
-                assert_eq!(done, Ok(()));
-                assert!(nth >= at_least, "only {nth} allocations were seen, so not all were failed");
-                break;
-            }
-            // A failure that the operation has a way around is none.
-            if done.is_err() {
-                assert_eq!(done, Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY), "allocation {nth}: {}", last_error());
-                assert_eq!(look(&world), before, "allocation {nth} failed, and something changed");
-                assert_eq!(operation(&world), Ok(()), "after allocation {nth} failed");
-            }
-        }
-    }
+    allocator::every_allocation(at_least, Ok(()), prepare, look, |world| operation(world));
 }
 
 /// Dimensions, type, memory and contents of a tensor.
@@ -72,7 +40,7 @@ fn new_handles() {
         let mut data = null_mut();
         let status = unsafe { syncedmem_cpu_new(100, &mut data) };
         unsafe { syncedmem_cpu_delete(data) };
-        if status == SYNCEDMEM_SUCCESS { Ok(()) } else { Err(status) }
+        done(status)
     };
     every_allocation(2, || (), |()| (), cpu);
 }
@@ -128,41 +96,33 @@ fn names_of_a_workspace() {
     let name = CString::new("new").unwrap();
     let create = |(one, _): &(Workspace, Workspace)| {
         let mut blob = null_mut();
-        let status = unsafe {
-            syncedmem::abi::caffe2::workspace::syncedmem_workspace_create_blob(one.0, name.as_ptr(), &mut blob)
-        };
-        if status != SYNCEDMEM_SUCCESS {
-            return Err(status);
-        }
-        drop(Blob(blob));
-        Ok(())
+        let status = unsafe { syncedmem_workspace_create_blob(one.0, name.as_ptr(), &mut blob) };
+        answer(status, blob).map(|blob| drop(Blob(blob)))
     };
     every_allocation(3, two, look, create);
     // The strings of the test's own are allocated as well, and must not fail.
     let (old, new) = (CString::new("a").unwrap(), CString::new("c").unwrap());
     let rename = |(one, _): &(Workspace, Workspace)| {
-        let rename = syncedmem::abi::caffe2::workspace::syncedmem_workspace_rename_blob;
-        let status = unsafe { rename(one.0, old.as_ptr(), new.as_ptr(), null_mut()) };
-        if status == SYNCEDMEM_SUCCESS { Ok(()) } else { Err(status) }
+        let status = unsafe { syncedmem_workspace_rename_blob(one.0, old.as_ptr(), new.as_ptr(), null_mut()) };
+        done(status)
     };
     every_allocation(2, two, look, rename);
     let map = |(one, other): &(Workspace, Workspace)| {
-        let map = syncedmem::abi::caffe2::workspace::syncedmem_workspace_add_blob_mapping;
-        let status = unsafe { map(one.0, c"c".as_ptr(), other.0, c"b".as_ptr(), false) };
-        if status == SYNCEDMEM_SUCCESS { Ok(()) } else { Err(status) }
+        let status =
+            unsafe { syncedmem_workspace_add_blob_mapping(one.0, c"c".as_ptr(), other.0, c"b".as_ptr(), false) };
+        done(status)
     };
     every_allocation(4, two, look, map);
     unsafe extern "C-unwind" fn ignore(
         _: *const std::ffi::c_char,
-        _: *mut syncedmem::abi::caffe2::blob::syncedmem_typed_blob_t,
+        _: *mut syncedmem_typed_blob_t,
         _: usize,
         _: *mut std::ffi::c_void,
     ) {
     }
     let list = |(one, _): &(Workspace, Workspace)| {
-        let list = syncedmem::abi::caffe2::workspace::syncedmem_workspace_blobs;
-        let status = unsafe { list(one.0, false, Some(ignore), null_mut()) };
-        if status == SYNCEDMEM_SUCCESS { Ok(()) } else { Err(status) }
+        let status = unsafe { syncedmem_workspace_blobs(one.0, false, Some(ignore), null_mut()) };
+        done(status)
     };
     every_allocation(3, two, look, list);
 }
@@ -174,7 +134,7 @@ fn weights_of_a_file() {
     std::fs::write(folder.path("init_net.pb"), [float("a"), float("b")].concat()).unwrap();
     let load = |workspace: &Workspace| {
         let status = unsafe { syncedmem_workspace_load_init_net(workspace.0, path.as_ptr()) };
-        if status == SYNCEDMEM_SUCCESS { Ok(()) } else { Err(status) }
+        done(status)
     };
     // New blobs may be there, which are empty.
     let look = |workspace: &Workspace| workspace.get("a").map_or(std::ptr::null(), |blob| blob.get_raw());

@@ -5,8 +5,6 @@ use std::cell::{Cell, RefCell};
 use std::ffi::c_void;
 use std::rc::Rc;
 
-use syncedmem::abi::caffe2::tensor::syncedmem_tensor_set_keep_on_shrink;
-
 use crate::handles::*;
 use crate::model::{Kind, Model, Refused};
 use crate::objects::{ALIVE, object};

@@ -1,10 +1,5 @@
 //! Rules of tensors that the upstream tests do not name.
 
-use syncedmem::abi::c::account::syncedmem_set_name;
-use syncedmem::abi::caffe2::info::*;
-use syncedmem::abi::caffe2::tensor::*;
-use syncedmem::abi::caffe2::typemeta::*;
-
 use crate::handles::*;
 use crate::objects::*;
 use crate::support::tensor::{Ask, FLOATS, export};

@@ -1,9 +1,8 @@
 //! Eight threads on one workspace, forks beside them, and the end of the process under them.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::handles::*;
-use crate::support::random::Random;
 
 const THREADS: u64 = 8;
 const NAMES: [&str; 6] = ["a", "b", "c", "d", "e", "f"];
@@ -65,36 +64,27 @@ fn step(workspace: &Workspace, child: &Workspace, random: &mut Random) {
     }
 }
 
-/// Runs eight threads until `work` is done. Returns how many steps they made.
-fn beside_threads(workspace: &Workspace, child: &Workspace, work: impl FnOnce()) -> usize {
-    let (stop, steps) = (AtomicBool::new(false), AtomicUsize::new(0));
-    std::thread::scope(|threads| {
-        for thread in 0..THREADS {
-            let (stop, steps) = (&stop, &steps);
-            threads.spawn(move || {
-                let mut random = Random::new(1, thread);
-                while !stop.load(Ordering::Relaxed) {
-                    step(workspace, child, &mut random);
-                    steps.fetch_add(1, Ordering::Relaxed);
-                }
-            });
-        }
+/// How many steps the threads have made.
+static STEPS: AtomicUsize = AtomicUsize::new(0);
+
+/// Runs eight threads until `work` is done, and they have made at least so many steps.
+fn beside_threads(workspace: &Workspace, child: &Workspace, at_least: usize, work: impl FnOnce()) {
+    let one_step = |thread: usize, turn: usize| {
+        step(workspace, child, &mut Random::new(turn as u64, thread as u64));
+        STEPS.fetch_add(1, Ordering::Relaxed);
+    };
+    beside(8, one_step, || {
         work();
-        stop.store(true, Ordering::Relaxed);
+        pools::until(|| STEPS.load(Ordering::Relaxed) >= at_least);
     });
-    steps.into_inner()
 }
 
 fn eight_threads_use_one_workspace_and_the_last_holder_ends_each_value_once() {
-    alone(&[], || {
-        let workspace = Workspace::new();
-        let child = Workspace::over(&workspace);
-        let steps = beside_threads(&workspace, &child, || std::thread::sleep(std::time::Duration::from_millis(1500)));
-        println!("{steps} steps");
-        assert!(steps > 1000);
-        drop((workspace, child));
-        assert_eq!(ALIVE.load(Ordering::Relaxed), 0);
-    });
+    let workspace = Workspace::new();
+    let child = Workspace::over(&workspace);
+    beside_threads(&workspace, &child, 100_000, || ());
+    drop((workspace, child));
+    assert_eq!(ALIVE.load(Ordering::Relaxed), 0);
 }
 
 fn a_tensor_made_on_one_thread_is_ended_by_the_last_that_holds_it() {
@@ -115,55 +105,45 @@ fn a_tensor_made_on_one_thread_is_ended_by_the_last_that_holds_it() {
 }
 
 fn forks_beside_eight_threads_leave_the_workspace_usable_in_the_child() {
-    alone(&[], || {
-        let workspace = Workspace::new();
-        let child = Workspace::over(&workspace);
-        let tensor = Tensor::of(&[4]);
-        unsafe { tensor.mutable::<f32>(&float()).unwrap().write(42.0) };
-        workspace.create("kept").unwrap().set_tensor(&tensor).unwrap();
-        let forks = || {
-            for number in 0..100 {
-                let process = unsafe { libc::fork() };
-                if process == 0 {
-                    // A child that hangs is ended by a signal.
-                    unsafe { libc::alarm(20) };
-                    let kept = workspace.get("kept").and_then(|blob| blob.tensor().ok());
-                    let read =
-                        kept.and_then(|tensor| tensor.data::<f32>(&float()).ok()).map(|data| unsafe { data.read() });
-                    workspace.create("new").unwrap().get_mutable::<u64>(&counted()).unwrap();
-                    let listed = child.names(false).contains(&"new".to_string());
-                    unsafe { libc::_exit(i32::from(!(read == Some(42.0) && listed && workspace.remove("new")))) };
-                }
-                let mut status = 0;
-                assert_eq!(unsafe { libc::waitpid(process, &mut status, 0) }, process);
-                assert!(libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 0, "fork {number}: {status}");
-            }
-        };
-        assert!(beside_threads(&workspace, &child, forks) > 100);
-    });
+    let workspace = Workspace::new();
+    let child = Workspace::over(&workspace);
+    let tensor = Tensor::of(&[4]);
+    unsafe { tensor.mutable::<f32>(&float()).unwrap().write(42.0) };
+    workspace.create("kept").unwrap().set_tensor(&tensor).unwrap();
+    let forks = || {
+        for _ in 0..100 {
+            in_a_child(|| {
+                let kept = workspace.get("kept").unwrap().tensor().unwrap();
+                assert_eq!(unsafe { kept.data::<f32>(&float()).unwrap().read() }, 42.0);
+                workspace.create("new").unwrap().get_mutable::<u64>(&counted()).unwrap();
+                assert!(child.names(false).contains(&"new".to_string()) && workspace.remove("new"));
+            });
+        }
+    };
+    beside_threads(&workspace, &child, 100, forks);
 }
 
 fn a_process_may_end_under_threads_that_use_a_workspace() {
-    alone(&[], || {
-        let workspace: &'static Workspace = Box::leak(Box::new(Workspace::new()));
-        let child: &'static Workspace = Box::leak(Box::new(Workspace::over(workspace)));
-        for thread in 0..THREADS {
-            std::thread::spawn(move || {
-                let mut random = Random::new(2, thread);
-                loop {
-                    step(workspace, child, &mut random);
-                }
-            });
-        }
-        std::thread::sleep(std::time::Duration::from_millis(50));
-        // The threads run on until the process has ended.
-        assert!(workspace.create("last").is_ok());
-    });
+    let workspace: &'static Workspace = Box::leak(Box::new(Workspace::new()));
+    let child: &'static Workspace = Box::leak(Box::new(Workspace::over(workspace)));
+    for thread in 0..THREADS {
+        std::thread::spawn(move || {
+            let mut random = Random::new(2, thread);
+            loop {
+                step(workspace, child, &mut random);
+                STEPS.fetch_add(1, Ordering::Relaxed);
+            }
+        });
+    }
+    pools::until(|| STEPS.load(Ordering::Relaxed) > 1000);
+    // The threads run on until the process has ended.
+    assert!(workspace.create("last").is_ok());
 }
 
 crate::support::harness::tests![
+    a_tensor_made_on_one_thread_is_ended_by_the_last_that_holds_it;
+    alone(&[]):
     eight_threads_use_one_workspace_and_the_last_holder_ends_each_value_once,
-    a_tensor_made_on_one_thread_is_ended_by_the_last_that_holds_it,
     forks_beside_eight_threads_leave_the_workspace_usable_in_the_child,
-    a_process_may_end_under_threads_that_use_a_workspace,
+    a_process_may_end_under_threads_that_use_a_workspace
 ];

@@ -2,9 +2,6 @@
 
 use std::ptr::null_mut;
 
-use syncedmem::abi::caffe2::cpu::*;
-use syncedmem::abi::caffe2::tensor::*;
-
 use crate::handles::*;
 
 const DIMS: [i64; 3] = [2, 3, 5];

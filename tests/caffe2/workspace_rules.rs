@@ -4,14 +4,10 @@ use std::cell::Cell;
 use std::ffi::c_void;
 use std::ptr::null_mut;
 
-use syncedmem::abi::caffe2::blob::*;
-use syncedmem::abi::caffe2::tensor::syncedmem_tensor_t;
-use syncedmem::abi::caffe2::workspace::*;
-
 use crate::handles::*;
 use crate::objects::*;
 
-const REFUSED: syncedmem::abi::status::syncedmem_status_t = SYNCEDMEM_ERROR_INVALID_ARGUMENT;
+const REFUSED: syncedmem_status_t = SYNCEDMEM_ERROR_INVALID_ARGUMENT;
 
 fn create_gets_a_parents_blob_and_create_local_hides_it() {
     let parent = Workspace::new();

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::process::{Command, Output};
 
 use crate::support::command_file::command_file;
-use crate::support::folder::Folder;
+use crate::support::*;
 
 /// `SyncedMemory` as BVLC's master has it, for the CPU.
 const MEMORY: &str = r#"

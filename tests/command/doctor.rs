@@ -184,6 +184,55 @@ fn a_script_is_named_with_what_runs_it() {
     assert!(told.contains("run by bash"), "{told}");
 }
 
+/// The `_caffe.so` that pycaffe has, in the package folder `caffe` there.
+fn pycaffe(workshop: &Workshop, folder: &str) {
+    workshop.caffe(&[]);
+    workshop.source("layer.c", LAYER);
+    std::fs::create_dir_all(workshop.path(&format!("{folder}/caffe"))).unwrap();
+    let module = format!("{folder}/caffe/_caffe.so");
+    let caffe = format!("-Wl,-rpath,{}", workshop.path("").display());
+    workshop.compile(&module, &["-shared", "-fPIC", "layer.c", "-L.", "-lcaffe", &caffe]);
+}
+
+#[test]
+fn a_script_of_python_is_judged_by_the_caffe_that_it_would_import() {
+    let workshop = Workshop::new();
+    pycaffe(&workshop, "beside");
+    workshop.source("beside/train.py", "import os, caffe\n");
+    workshop.source("beside/other.py", "import train\n");
+    let doctor = |arguments: &[&str]| said(command().arg("doctor").args(arguments).current_dir(workshop.path("")));
+    let told = doctor(&["python3", "-u", "beside/train.py", "--lr", "3"]);
+    assert_eq!(told.status, Some(0), "{}{}", told.output, told.error);
+    for wanted in [
+        "verdict      works:",
+        "syncedmem run -- python3 -u beside/train.py --lr 3\n",
+        "script       beside/train.py\n",
+        "beside/caffe/_caffe.so",
+    ] {
+        assert!(told.output.contains(wanted), "{wanted}: {}", told.output);
+    }
+    let told = doctor(&["python3", "beside/other.py"]);
+    assert!(told.output.contains("which does not import caffe itself"), "{}", told.output);
+    let script = workshop.source("beside/itself", "#!/usr/bin/env python3\nfrom caffe import layers\n");
+    assert_eq!(doctor(&[script.to_str().unwrap()]).status, Some(0));
+    // In its working directory, Python finds another Caffe: here none.
+    let told =
+        said(command().args(["doctor", "python3", "-c", "import caffe"]).env("PYTHONPATH", workshop.path("beside")));
+    assert_eq!(told.status, Some(0), "{}", told.output);
+}
+
+#[test]
+fn the_verdict_stands_first() {
+    let workshop = Workshop::new();
+    workshop.caffe(&[]);
+    let script = workshop.source("train", "#!/bin/sh\ncaffe train\n");
+    for subject in [workshop.program(&[]), workshop.path("libcaffe.so"), script] {
+        let told = doctor(&subject).output;
+        assert!(told.starts_with("verdict "), "{told}");
+        assert!(told.contains("\nlibsyncedmem ") && told.contains("\nsystem "), "{told}");
+    }
+}
+
 #[test]
 fn what_is_no_program_gets_an_error_that_says_so() {
     let workshop = Workshop::new();
@@ -211,7 +260,7 @@ fn what_is_no_program_gets_an_error_that_says_so() {
 fn this_machine_is_described_and_misspelt_settings_are_told() {
     let told = said(command().arg("doctor").env("SYNCEDMEM_PIN", "never").env("SYNCEDMEM_ONERROR", "throw"));
     assert_eq!(told.status, Some(0));
-    for wanted in ["syncedmem    version 0.", "library      /", "system       glibc 2.", "GPU", "memory", "huge pages"]
+    for wanted in ["syncedmem    version 0.", "libsyncedmem /", "system       glibc 2.", "GPU", "memory", "huge pages"]
     {
         assert!(told.output.contains(wanted), "{wanted}: {}", told.output);
     }

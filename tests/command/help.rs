@@ -1,12 +1,13 @@
 //! Help, completions and manual pages of the command: they are there, and say what they should.
 
+use std::path::Path;
 use std::process::Command;
 
 use crate::caffe_like::{Workshop, command, said};
 
 #[test]
 fn every_command_has_help_with_examples() {
-    for name in ["run", "doctor", "report", "model", "completions", "man"] {
+    for name in ["run", "doctor", "report", "diff", "model", "completions", "man"] {
         let told = said(command().args(["help", name]));
         assert_eq!(told.status, Some(0), "{name}");
         assert!(told.output.contains(&format!("Usage: syncedmem {name}")), "{}", told.output);
@@ -54,10 +55,13 @@ fn manual_pages_are_written_for_every_command() {
     let workshop = Workshop::new();
     let folder = workshop.path("share");
     assert_eq!(said(command().arg("share").arg(&folder)).status, Some(0));
-    for page in ["", "-run", "-doctor", "-report", "-completions", "-man"] {
+    for page in ["", "-run", "-doctor", "-report", "-diff", "-completions", "-man"] {
         let page = folder.join(format!("man/man1/syncedmem{page}.1"));
         let text = std::fs::read_to_string(&page).unwrap();
-        assert!(text.contains(".SH NAME") && text.contains(".SH SYNOPSIS"), "{}", page.display());
+        for section in [".SH NAME\n", ".SH SYNOPSIS\n", ".SH EXAMPLES\n"] {
+            assert!(text.contains(section), "{section}: {}", page.display());
+        }
+        assert!(!text.contains("EXTRA"), "{}", page.display());
     }
     assert!(!folder.join("man/man1/syncedmem-share.1").exists());
     for file in ["bash-completion/completions/syncedmem", "zsh/site-functions/_syncedmem"] {
@@ -66,4 +70,132 @@ fn manual_pages_are_written_for_every_command() {
     let told = said(command().args(["man", "--directory", "/proc/nowhere"]));
     assert_eq!(told.status, Some(1));
     assert!(told.error.contains("name a folder that you may write to"), "{}", told.error);
+}
+
+/// The pages of the help: the command's own, and one for each command below it.
+const PAGES: [&[&str]; 14] = [
+    &[],
+    &["run"],
+    &["doctor"],
+    &["report"],
+    &["diff"],
+    &["export"],
+    &["model"],
+    &["model", "inspect"],
+    &["model", "check"],
+    &["model", "export"],
+    &["model", "import"],
+    &["model", "diff"],
+    &["completions"],
+    &["man"],
+];
+
+/// The lines of a page's examples, as on a terminal of 80 columns.
+fn examples(page: &[&str]) -> Vec<String> {
+    let help = said(command().arg("help").args(page).env("COLUMNS", "80")).output;
+    let lines = help.lines().skip_while(|line| *line != "Examples:").skip(1);
+    lines.take_while(|line| !line.is_empty()).map(str::to_string).collect()
+}
+
+/// Their command lines, without what is said about them.
+fn command_lines(page: &[&str]) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    for line in examples(page) {
+        match (line.len() - line.trim_start().len(), found.last_mut()) {
+            (2, _) => found.push(line.trim().to_string()),
+            (4, Some(last)) => *last = format!("{last}\n{line}"),
+            _ => {}
+        }
+    }
+    found
+}
+
+#[test]
+fn examples_fit_into_a_terminal_and_a_manual_page() {
+    for page in PAGES {
+        let examples = examples(page);
+        assert!(!examples.is_empty(), "{page:?}");
+        for line in examples {
+            // A manual page has 80 columns, and seven before the text, without the help's two.
+            assert!(line.chars().count() <= 80 - 7 + 2, "{page:?}: {line}");
+            assert!(line.starts_with("  "), "{page:?}: wrapped: {line}");
+        }
+    }
+}
+
+/// A field of a message of protobuf.
+fn field(number: u8, contents: &[u8]) -> Vec<u8> {
+    [&[number << 3 | 2, contents.len() as u8], contents].concat()
+}
+
+/// The files that the examples name.
+fn prepare(workshop: &Workshop) {
+    for folder in ["bin", "lib", "caffe", "snapshots", ".zfunc", ".config/fish/completions", ".local/share/man/man1"] {
+        std::fs::create_dir_all(workshop.path(folder)).unwrap();
+    }
+    std::fs::create_dir_all(workshop.path(".local/share/bash-completion/completions")).unwrap();
+    let copy = |from: &str, to: &str| assert!(std::fs::copy(workshop.path(from), workshop.path(to)).is_ok());
+    workshop.caffe(&[]);
+    let beside_bin = "-Wl,-rpath,$ORIGIN/..";
+    workshop.program(&[beside_bin]);
+    copy("program", "bin/caffe");
+    copy("libcaffe.so", "lib/libcaffe.so");
+    copy("libcaffe.so", "caffe/_caffe.so");
+    workshop.program(&["-Wl,-rpath,/nowhere"]);
+    copy("program", "my-program");
+    std::os::unix::fs::symlink(command().get_program(), workshop.path("bin/syncedmem")).unwrap();
+    std::fs::write(workshop.path("bin/man"), "#!/bin/sh\ngrep -q EXAMPLES\n").unwrap();
+    std::fs::set_permissions(workshop.path("bin/man"), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    for script in ["classify.py", "serve.py", "train.py"] {
+        workshop.source(script, "def train():\n    import caffe\n");
+    }
+    for trace in ["batch8", "batch16", "after"] {
+        let told = said(
+            command()
+                .args(["run", "--trace"])
+                .arg(workshop.path(&format!("{trace}.trace")))
+                .args(["--", "bin/caffe"])
+                .current_dir(workshop.path("")),
+        );
+        assert_eq!(told.status, Some(0), "{}", told.error);
+    }
+    copy("after.trace", "train.trace");
+    assert!(Command::new("gzip").arg("-k").arg(workshop.path("train.trace")).status().unwrap().success());
+    // A net with a layer `conv1` of two values, a mean, and a solver's state.
+    let blob = [field(7, &field(1, &[2])), field(5, &[1.0_f32.to_le_bytes(), 2.0_f32.to_le_bytes()].concat())].concat();
+    let layer = [field(1, b"conv1"), field(2, b"Convolution"), field(7, &blob)].concat();
+    // Field 100 has a key of two bytes.
+    let net = [field(1, b"lenet"), vec![0xa2, 0x06, layer.len() as u8], layer].concat();
+    let models = ["lenet", "iter_1000", "iter_2000", "original", "upgraded", "before", "after", "snapshots/lenet"];
+    for name in models {
+        std::fs::write(workshop.path(&format!("{name}.caffemodel")), &net).unwrap();
+    }
+    std::fs::write(workshop.path("mean.binaryproto"), &blob).unwrap();
+    std::fs::write(workshop.path("snapshots/lenet.solverstate"), [vec![8, 5], field(3, &blob)].concat()).unwrap();
+    let some = said(
+        command()
+            .args(["model", "export", "lenet.caffemodel", "--to", "npz", "-o", "some.npz"])
+            .current_dir(workshop.path("")),
+    );
+    assert_eq!(some.status, Some(0), "{}", some.error);
+}
+
+#[test]
+fn every_example_of_the_help_runs_as_it_stands() {
+    let workshop = Workshop::new();
+    prepare(&workshop);
+    let path = std::env::join_paths(
+        [workshop.path("bin")].into_iter().chain(std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default())),
+    )
+    .unwrap();
+    let built = Path::new(command().get_program()).parent().unwrap().to_path_buf();
+    for page in PAGES {
+        for line in command_lines(page) {
+            let mut shell = Command::new("sh");
+            shell.args(["-c", &line]).current_dir(workshop.path("")).env("PATH", &path).env("HOME", workshop.path(""));
+            shell.env("SYNCEDMEM_LIBRARY", &built).env_remove("LD_PRELOAD").env_remove("PYTHONPATH");
+            let told = said(&mut shell);
+            assert_eq!(told.status, Some(0), "{line}: {}{}", told.output, told.error);
+        }
+    }
 }

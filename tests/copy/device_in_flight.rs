@@ -2,13 +2,11 @@
 //! passes it. The simulated driver aborts on any use of a destroyed stream, and counts memory that is freed while a
 //! copy still needs it.
 
-use crate::support::gpu::*;
-use crate::support::object::*;
 use crate::support::states::*;
 use crate::support::*;
 
 const BYTES: usize = 10_000;
-/// Longer than a call that does not wait. Tests wait for it only where a call must wait, or is wrong.
+/// For a real driver: microseconds, longer than a call that does not wait.
 const LAG: u32 = 5_000;
 
 fn a_push_is_synced_at_once_and_its_data_is_there_when_the_stream_is_done() {
@@ -95,7 +93,7 @@ fn the_end_of_an_object_waits_for_its_copy() {
     let gpu = simulated_gpu();
     let stream = gpu.stream();
     let _pinning = Pinning::always();
-    gpu.control().simcuda_set_lag(LAG);
+    gpu.set_lag(UNTIL_IT_IS_WAITED_FOR);
     for state in [State::Pushing, State::Pulling] {
         let object = state.object(&gpu, &stream, BYTES);
         assert!(!stream.is_idle());
@@ -234,7 +232,7 @@ fn a_block_is_not_freed_while_its_first_fill_is_still_on_its_way() {
     let stream = gpu.stream();
     for operation in [None, Some(Operation::ReleaseGpu), Some(Operation::SetGpuData)] {
         let lent = Lent::new(&gpu, BYTES);
-        gpu.control().simcuda_set_lag(LAG);
+        gpu.set_lag(UNTIL_IT_IS_WAITED_FOR);
         let mut object = Object::new(BYTES);
         object.mutable_gpu_data().unwrap();
         if operation == Some(Operation::ReleaseGpu) {
@@ -294,7 +292,7 @@ fn a_copy_on_a_callers_stream_comes_after_the_librarys_own_zeros() {
     let _pinning = Pinning::always();
     // A fill that is given to the legacy stream meanwhile is late, as behind a kernel of another library.
     let late = |work: &mut dyn FnMut() -> usize| {
-        gpu.set_lag(20_000);
+        gpu.set_lag(UNTIL_IT_IS_WAITED_FOR);
         let address = work();
         gpu.set_lag(0);
         address

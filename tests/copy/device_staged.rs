@@ -2,130 +2,117 @@
 //! cannot go that way, the driver's own.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use crate::support::gpu::*;
-use crate::support::object::*;
 use crate::support::staging::*;
 use crate::support::*;
 
 fn every_byte_arrives_whatever_the_size_and_the_direction() {
-    in_a_process_with_a_driver(&[EVERYTHING], || {
-        let gpu = with_staging_buffers(gpu());
-        for (seed, bytes) in (1..).zip(SIZES) {
-            let (there, back) = (noise(seed, bytes), noise(seed + 100, bytes));
-            let mut object = at_cpu(&there);
-            gpu.calm();
-            let device = object.mutable_gpu_data().unwrap().addr();
-            assert_eq!(pieces(&gpu, c"HtoD"), gpu.if_simulated((bytes.div_ceil(SLOT), 0)), "{bytes}");
-            assert_bytes(&gpu.read(device, bytes), &there, &bytes);
-            gpu.write(device, &back);
-            gpu.calm();
-            let host = object.cpu_data().unwrap();
-            assert_eq!(pieces(&gpu, c"DtoH"), gpu.if_simulated((bytes.div_ceil(SLOT), 0)), "{bytes}");
-            assert_bytes(unsafe { std::slice::from_raw_parts(host, bytes) }, &back, &bytes);
-        }
-    });
+    let gpu = with_staging_buffers(gpu());
+    for (seed, bytes) in (1..).zip(SIZES) {
+        let (there, back) = (noise(seed, bytes), noise(seed + 100, bytes));
+        let mut object = at_cpu(&there);
+        gpu.calm();
+        let device = object.mutable_gpu_data().unwrap().addr();
+        assert_eq!(pieces(&gpu, c"HtoD"), gpu.if_simulated((bytes.div_ceil(SLOT), 0)), "{bytes}");
+        assert_bytes(&gpu.read(device, bytes), &there, &bytes);
+        gpu.write(device, &back);
+        gpu.calm();
+        let host = object.cpu_data().unwrap();
+        assert_eq!(pieces(&gpu, c"DtoH"), gpu.if_simulated((bytes.div_ceil(SLOT), 0)), "{bytes}");
+        assert_bytes(unsafe { std::slice::from_raw_parts(host, bytes) }, &back, &bytes);
+    }
 }
 
 fn a_callers_own_buffer_goes_the_same_way_and_nothing_beside_it_is_touched() {
-    in_a_process_with_a_driver(&[EVERYTHING], || {
-        let gpu = with_staging_buffers(gpu());
-        let bytes = 2 * SLOT + 4099;
-        let mut buffer = vec![0xEE_u8; bytes + 200];
-        let (there, back) = (noise(1, bytes), noise(2, bytes));
-        buffer[100..][..bytes].copy_from_slice(&there);
-        let mut object = Object::new(bytes);
-        assert_eq!(object.set_cpu_data(buffer[100..].as_mut_ptr()), SYNCEDMEM_SUCCESS);
-        let device = object.mutable_gpu_data().unwrap().addr();
-        assert_eq!(pieces(&gpu, c"HtoD"), gpu.if_simulated((3, 0)));
-        assert_bytes(&gpu.read(device, bytes), &there, &"to the device");
-        gpu.write(device, &back);
-        object.cpu_data().unwrap();
-        assert_eq!(pieces(&gpu, c"DtoH"), gpu.if_simulated((3, 0)));
-        drop(object);
-        assert_bytes(&buffer[100..][..bytes], &back, &"to the host");
-        assert!(buffer[..100].iter().chain(&buffer[bytes + 100..]).all(|&byte| byte == 0xEE));
-    });
+    let gpu = with_staging_buffers(gpu());
+    let bytes = 2 * SLOT + 4099;
+    let mut buffer = vec![0xEE_u8; bytes + 200];
+    let (there, back) = (noise(1, bytes), noise(2, bytes));
+    buffer[100..][..bytes].copy_from_slice(&there);
+    let mut object = Object::new(bytes);
+    assert_eq!(object.set_cpu_data(buffer[100..].as_mut_ptr()), SYNCEDMEM_SUCCESS);
+    let device = object.mutable_gpu_data().unwrap().addr();
+    assert_eq!(pieces(&gpu, c"HtoD"), gpu.if_simulated((3, 0)));
+    assert_bytes(&gpu.read(device, bytes), &there, &"to the device");
+    gpu.write(device, &back);
+    object.cpu_data().unwrap();
+    assert_eq!(pieces(&gpu, c"DtoH"), gpu.if_simulated((3, 0)));
+    drop(object);
+    assert_bytes(&buffer[100..][..bytes], &back, &"to the host");
+    assert!(buffer[..100].iter().chain(&buffer[bytes + 100..]).all(|&byte| byte == 0xEE));
 }
 
 fn bytes_arrive_where_one_processor_does_all() {
-    in_a_process_with_a_driver(&[EVERYTHING], || {
-        let gpu = with_staging_buffers(gpu());
-        unsafe {
-            let mut one: libc::cpu_set_t = std::mem::zeroed();
-            libc::CPU_SET(usize::try_from(libc::sched_getcpu()).unwrap(), &mut one);
-            assert_eq!(libc::sched_setaffinity(0, size_of_val(&one), &one), 0);
-        }
-        let contents = noise(3, 5 * SLOT + 13);
-        let mut object = at_cpu(&contents);
-        let device = object.mutable_gpu_data().unwrap().addr();
-        assert_bytes(&gpu.read(device, contents.len()), &contents, &"");
-        assert!(object.overwrite_cpu_data().is_ok() && object.overwrite_gpu_data().is_ok());
-        gpu.write(device, &contents);
-        assert_bytes(&object.host_bytes(contents.len()), &contents, &"");
-    });
+    let gpu = with_staging_buffers(gpu());
+    unsafe {
+        let mut one: libc::cpu_set_t = std::mem::zeroed();
+        libc::CPU_SET(usize::try_from(libc::sched_getcpu()).unwrap(), &mut one);
+        assert_eq!(libc::sched_setaffinity(0, size_of_val(&one), &one), 0);
+    }
+    let contents = noise(3, 5 * SLOT + 13);
+    let mut object = at_cpu(&contents);
+    let device = object.mutable_gpu_data().unwrap().addr();
+    assert_bytes(&gpu.read(device, contents.len()), &contents, &"");
+    assert!(object.overwrite_cpu_data().is_ok() && object.overwrite_gpu_data().is_ok());
+    gpu.write(device, &contents);
+    assert_bytes(&object.host_bytes(contents.len()), &contents, &"");
 }
 
 fn only_copies_of_the_size_that_is_set_and_more_go_through_slots_and_none_by_default() {
     let cases = [("", usize::MAX), ("8M", 8 << 20), ("1M", 1 << 20), ("0", usize::MAX), ("8Q", usize::MAX)];
-    for (setting, from) in cases {
-        let environment = [("SYNCEDMEM_TEST_POOLS", "on"), ("SYNCEDMEM_STAGE_FROM", setting), ("CASE", setting)];
-        let errors = in_a_process_with_a_driver(&environment, || {
-            if std::env::var("CASE").as_deref() != Ok(setting) {
-                return;
-            }
-            let gpu = simulated_gpu();
-            for bytes in [(1 << 20) - 1, 1 << 20, (8 << 20) - 1, 8 << 20] {
-                let mut object = at_cpu(&noise(1, bytes));
-                gpu.control().simcuda_clear_log();
-                object.gpu_data().unwrap();
-                let staged = bytes >= from;
-                let expected = (if staged { bytes.div_ceil(SLOT) } else { 1 }, usize::from(!staged));
-                assert_eq!(pieces(&gpu, c"HtoD"), Some(expected), "{setting}: {bytes}");
-            }
-        });
+    let environment = |&(setting, _): &(&'static str, usize)| {
+        vec![("SYNCEDMEM_TEST_POOLS", "on"), ("SYNCEDMEM_STAGE_FROM", setting), simulated_file()]
+    };
+    let errors = each_alone(&cases, environment, |&(setting, from)| {
+        let gpu = simulated_gpu();
+        for bytes in [(1 << 20) - 1, 1 << 20, (8 << 20) - 1, 8 << 20] {
+            let mut object = at_cpu(&noise(1, bytes));
+            gpu.control().simcuda_clear_log();
+            object.gpu_data().unwrap();
+            let staged = bytes >= from;
+            let expected = (if staged { bytes.div_ceil(SLOT) } else { 1 }, usize::from(!staged));
+            assert_eq!(pieces(&gpu, c"HtoD"), Some(expected), "{setting}: {bytes}");
+        }
+    });
+    for ((setting, _), errors) in cases.iter().zip(errors) {
         let is_refused = errors.contains("SYNCEDMEM_STAGE_FROM=8Q is not a number of bytes");
-        assert_eq!(is_refused, setting == "8Q" && !inside(), "{errors}");
+        assert_eq!(is_refused, *setting == "8Q" && !inside(), "{errors}");
     }
 }
 
 fn what_the_caller_has_page_locked_is_copied_as_it_is() {
-    in_a_process_with_a_driver(&[EVERYTHING], || {
-        let gpu = with_staging_buffers(gpu());
-        let pinned = gpu.pinned(SLOT);
-        let contents = noise(1, SLOT);
-        unsafe { pinned.pointer().copy_from_nonoverlapping(contents.as_ptr(), SLOT) };
-        let mut object = Object::new(SLOT);
-        assert_eq!(object.set_cpu_data(pinned.pointer()), SYNCEDMEM_SUCCESS);
-        gpu.calm();
-        let device = object.gpu_data().unwrap();
-        assert_eq!(pieces(&gpu, c"HtoD"), gpu.if_simulated((1, 1)));
-        assert_bytes(&gpu.read(device.addr(), SLOT), &contents, &"");
-    });
+    let gpu = with_staging_buffers(gpu());
+    let pinned = gpu.pinned(SLOT);
+    let contents = noise(1, SLOT);
+    unsafe { pinned.pointer().copy_from_nonoverlapping(contents.as_ptr(), SLOT) };
+    let mut object = Object::new(SLOT);
+    assert_eq!(object.set_cpu_data(pinned.pointer()), SYNCEDMEM_SUCCESS);
+    gpu.calm();
+    let device = object.gpu_data().unwrap();
+    assert_eq!(pieces(&gpu, c"HtoD"), gpu.if_simulated((1, 1)));
+    assert_bytes(&gpu.read(device.addr(), SLOT), &contents, &"");
 }
 
 fn bytes_are_right_where_every_piece_lags_and_the_source_is_overwritten_at_once() {
-    in_a_process_with_a_driver(&[EVERYTHING], || {
-        let gpu = with_staging_buffers(gpu());
-        let contents = noise(1, 6 * SLOT + 5);
-        let mut object = at_cpu(&contents);
-        object.overwrite_gpu_data().unwrap();
-        object.fill_host(&contents);
-        gpu.set_lag(3000);
-        let device = object.gpu_data().unwrap().addr();
-        unsafe { std::ptr::write_bytes(object.mutable_cpu_data().unwrap(), 0, contents.len()) };
-        if gpu.is_simulated() {
-            // Read past all streams: it is all there.
-            let mut there = vec![0u8; contents.len()];
-            assert_eq!(gpu.control().simcuda_read(device as u64, there.as_mut_ptr().cast(), there.len()), 0);
-            assert_bytes(&there, &contents, &"to the device");
-        }
-        assert_bytes(&gpu.read(device, contents.len()), &contents, &"to the device");
-        object.overwrite_gpu_data().unwrap();
-        gpu.write(device, &contents);
-        assert_bytes(&object.host_bytes(contents.len()), &contents, &"to the host");
-    });
+    let gpu = with_staging_buffers(gpu());
+    let contents = noise(1, 6 * SLOT + 5);
+    let mut object = at_cpu(&contents);
+    object.overwrite_gpu_data().unwrap();
+    object.fill_host(&contents);
+    gpu.set_lag(3000);
+    let device = object.gpu_data().unwrap().addr();
+    unsafe { std::ptr::write_bytes(object.mutable_cpu_data().unwrap(), 0, contents.len()) };
+    if gpu.is_simulated() {
+        // Read past all streams: it is all there.
+        let mut there = vec![0u8; contents.len()];
+        assert_eq!(gpu.control().simcuda_read(device as u64, there.as_mut_ptr().cast(), there.len()), 0);
+        assert_bytes(&there, &contents, &"to the device");
+    }
+    assert_bytes(&gpu.read(device, contents.len()), &contents, &"to the device");
+    object.overwrite_gpu_data().unwrap();
+    gpu.write(device, &contents);
+    assert_bytes(&object.host_bytes(contents.len()), &contents, &"to the host");
 }
 
 /// Whether the work that holds a stream may come to its end.
@@ -138,8 +125,8 @@ extern "C" fn hold(_: *mut std::ffi::c_void) {
 }
 
 /// Starts a copy on another thread while a stream of kind `flags` is held with work, and tells whether it ends before
-/// the stream goes on.
-fn ends_while_a_stream_is_held(gpu: &Gpu, flags: u32) -> bool {
+/// the stream goes on, for which it has some milliseconds if it should not.
+fn ends_while_a_stream_is_held(gpu: &Gpu, flags: u32, should: bool) -> bool {
     let mut object = at_cpu(&noise(1, SLOT + 1));
     object.overwrite_gpu_data().unwrap();
     object.fill_host(&noise(1, SLOT + 1));
@@ -157,10 +144,10 @@ fn ends_while_a_stream_is_held(gpu: &Gpu, flags: u32) -> bool {
         while gpu.calls_of(c"cuEventRecord") == 0 && !copy.is_finished() {
             std::thread::yield_now();
         }
-        let mut looks = 0;
-        while !copy.is_finished() && looks < 20 {
-            std::thread::sleep(Duration::from_millis(5));
-            looks += 1;
+        let most = if should { HANGS_AFTER * 1000 } else { 100 };
+        let start = Instant::now();
+        while !copy.is_finished() && start.elapsed() < Duration::from_millis(most.into()) {
+            std::thread::sleep(Duration::from_millis(1));
         }
         let ended = copy.is_finished();
         GOES_ON.store(true, Relaxed);
@@ -172,88 +159,76 @@ fn ends_while_a_stream_is_held(gpu: &Gpu, flags: u32) -> bool {
 }
 
 fn a_copy_waits_for_the_streams_that_the_legacy_one_waits_for_and_for_no_other() {
-    in_a_process_with_a_driver(&[EVERYTHING], || {
-        let gpu = with_staging_buffers(simulated_gpu());
-        const BLOCKING: u32 = 0;
-        const NON_BLOCKING: u32 = 1;
-        assert!(!ends_while_a_stream_is_held(&gpu, BLOCKING));
-        assert!(ends_while_a_stream_is_held(&gpu, NON_BLOCKING));
-    });
+    let gpu = with_staging_buffers(simulated_gpu());
+    const BLOCKING: u32 = 0;
+    const NON_BLOCKING: u32 = 1;
+    assert!(!ends_while_a_stream_is_held(&gpu, BLOCKING, false));
+    assert!(ends_while_a_stream_is_held(&gpu, NON_BLOCKING, true));
 }
 
 fn several_threads_copy_at_once_and_one_ring_serves() {
-    in_a_process_with_a_driver(&[EVERYTHING], || {
-        let gpu = with_staging_buffers(gpu());
-        let before = page_locked_blocks(&gpu);
-        std::thread::scope(|threads| {
-            for thread in 0..4 {
-                let gpu = &gpu;
-                threads.spawn(move || {
-                    for round in 0..6 {
-                        let contents = noise(thread * 10 + round, SLOT + 77);
-                        let mut object = at_cpu(&contents);
-                        let device = object.mutable_gpu_data().unwrap().addr();
-                        assert_bytes(&gpu.read(device, contents.len()), &contents, &"to the device");
-                        object.overwrite_cpu_data().unwrap();
-                        object.overwrite_gpu_data().unwrap();
-                        gpu.write(device, &contents);
-                        assert_bytes(&object.host_bytes(contents.len()), &contents, &"to the host");
-                    }
-                });
-            }
-        });
-        assert_eq!(page_locked_blocks(&gpu), before);
+    let gpu = with_staging_buffers(gpu());
+    let before = page_locked_blocks(&gpu);
+    std::thread::scope(|threads| {
+        for thread in 0..4 {
+            let gpu = &gpu;
+            threads.spawn(move || {
+                for round in 0..6 {
+                    let contents = noise(thread * 10 + round, SLOT + 77);
+                    let mut object = at_cpu(&contents);
+                    let device = object.mutable_gpu_data().unwrap().addr();
+                    assert_bytes(&gpu.read(device, contents.len()), &contents, &"to the device");
+                    object.overwrite_cpu_data().unwrap();
+                    object.overwrite_gpu_data().unwrap();
+                    gpu.write(device, &contents);
+                    assert_bytes(&object.host_bytes(contents.len()), &contents, &"to the host");
+                }
+            });
+        }
     });
+    assert_eq!(page_locked_blocks(&gpu), before);
 }
 
 fn each_context_has_a_ring_of_its_own() {
-    in_a_process_with_a_driver(&[EVERYTHING], || {
-        let gpu = with_staging_buffers(gpu()).with_devices(2);
-        let before = page_locked_blocks(&gpu);
-        for _ in 0..2 {
-            gpu.calm();
-            let contents = noise(1, SLOT + 1);
-            let mut object = at_cpu(&contents);
-            let elsewhere = |call: &Call| {
-                call.function == "cuMemcpyAsync" && call.field("ctx") != Some(&format!("{:?}", gpu.primary(1)))
-            };
-            let look = |calls: &[Call]| assert!(!calls.iter().any(elsewhere), "{calls:?}");
-            let device = gpu.observe(|| gpu.within(1, || object.gpu_data().unwrap().addr()), look);
-            assert_bytes(&gpu.read(device, contents.len()), &contents, &"");
-            assert_eq!(page_locked_blocks(&gpu), before.map(|before| before + 1));
-        }
-    });
+    let gpu = with_staging_buffers(gpu()).with_devices(2);
+    let before = page_locked_blocks(&gpu);
+    for _ in 0..2 {
+        gpu.calm();
+        let contents = noise(1, SLOT + 1);
+        let mut object = at_cpu(&contents);
+        let elsewhere = |call: &Call| {
+            call.function == "cuMemcpyAsync" && call.field("ctx") != Some(&format!("{:?}", gpu.primary(1)))
+        };
+        let look = |calls: &[Call]| assert!(!calls.iter().any(elsewhere), "{calls:?}");
+        let device = gpu.observe(|| gpu.within(1, || object.gpu_data().unwrap().addr()), look);
+        assert_bytes(&gpu.read(device, contents.len()), &contents, &"");
+        assert_eq!(page_locked_blocks(&gpu), before.map(|before| before + 1));
+    }
 }
 
 fn a_child_reads_what_its_parent_copied_and_uses_no_ring() {
-    in_a_process_with_a_driver(&[EVERYTHING], || {
-        let gpu = with_staging_buffers(gpu());
-        let contents = noise(1, SLOT + 9);
-        let mut object = at_cpu(&contents);
-        object.gpu_data().unwrap();
-        let calls = gpu.is_simulated().then(|| gpu.calls());
-        let child = unsafe { libc::fork() };
-        if child == 0 {
-            let right = object.host_bytes(contents.len()) == contents && object.mutable_cpu_data().is_ok();
-            let refused = object.gpu_data() == Err(SYNCEDMEM_ERROR_NO_GPU);
-            unsafe { libc::_exit(if right && refused { 7 } else { 1 }) };
-        }
-        let mut status = 0;
-        assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
-        assert!(libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 7, "{status:#x}");
-        assert_eq!(gpu.is_simulated().then(|| gpu.calls()), calls);
+    let gpu = with_staging_buffers(gpu());
+    let contents = noise(1, SLOT + 9);
+    let mut object = at_cpu(&contents);
+    object.gpu_data().unwrap();
+    let calls = gpu.is_simulated().then(|| gpu.calls());
+    in_a_child(|| {
+        assert!(object.host_bytes(contents.len()) == contents && object.mutable_cpu_data().is_ok());
+        assert_eq!(object.gpu_data(), Err(SYNCEDMEM_ERROR_NO_GPU));
     });
+    assert_eq!(gpu.is_simulated().then(|| gpu.calls()), calls);
 }
 
 crate::support::harness::tests![
+    only_copies_of_the_size_that_is_set_and_more_go_through_slots_and_none_by_default;
+    alone_with_driver(&[EVERYTHING]):
     every_byte_arrives_whatever_the_size_and_the_direction,
     a_callers_own_buffer_goes_the_same_way_and_nothing_beside_it_is_touched,
     bytes_arrive_where_one_processor_does_all,
-    only_copies_of_the_size_that_is_set_and_more_go_through_slots_and_none_by_default,
     what_the_caller_has_page_locked_is_copied_as_it_is,
     bytes_are_right_where_every_piece_lags_and_the_source_is_overwritten_at_once,
     a_copy_waits_for_the_streams_that_the_legacy_one_waits_for_and_for_no_other,
     several_threads_copy_at_once_and_one_ring_serves,
     each_context_has_a_ring_of_its_own,
-    a_child_reads_what_its_parent_copied_and_uses_no_ring,
+    a_child_reads_what_its_parent_copied_and_uses_no_ring
 ];

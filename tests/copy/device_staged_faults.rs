@@ -1,10 +1,7 @@
 //! Copies through page-locked slots where something fails: the object is as it was, and nothing stays in flight.
 
-use crate::support::gpu::*;
-use crate::support::object::*;
 use crate::support::staging::*;
 use crate::support::*;
-use syncedmem::abi::status::syncedmem_status_t;
 
 fn a_reset_of_the_device_takes_the_ring_and_the_next_copy_makes_another() {
     let errors = in_a_process_with_a_driver(&[EVERYTHING], || {
@@ -60,104 +57,84 @@ fn every_fault(
     let (outcome, calls) = gpu.watch(|| operation(&mut object));
     assert!(outcome.is_ok() && object.head() == 3);
     drop(object);
-    let mut faults = 0;
-    for at in 0..calls.len() {
-        let function = calls[at].function.as_str();
-        let number = |calls: &[Call]| calls.iter().filter(|call| call.function == function).count() as u32;
-        let (nth, all) = (number(&calls[..=at]), number(&calls));
-        if nth > 2 && nth < all {
+    let mut count = 0;
+    for fault in faults(&calls, &[1, 719, 4242]).filter(|fault| !fault.is_unknown_block()) {
+        let all = calls.iter().filter(|call| call.function == fault.function).count() as u32;
+        if fault.nth > 2 && fault.nth < all {
             continue;
         }
-        for status in [1, 719, 4242] {
-            if (function, status) == ("cuPointerGetAttributes", 1) {
-                // So the driver says that it does not know an address: that is no failure.
-                continue;
-            }
-            let what = format!("{function} number {nth} returns {status}");
-            let mut object = made();
-            let earlier = (object.host_address(), object.device_address());
-            gpu.control().simcuda_clear_log();
-            gpu.fail(function, nth, status);
-            let outcome = operation(&mut object);
-            gpu.control().simcuda_clear_faults();
-            let met = |call: &Call| call.function == function && call.status == status;
-            assert!(gpu.log().iter().any(met), "{what}: it was not met");
-            if function == "cuCtxPopCurrent_v2" {
-                gpu.cuCtxPopCurrent_v2(&mut std::ptr::null_mut());
-            }
-            assert!(gpu.current().is_null(), "{what}: a context is left current");
-            if let Err(error) = outcome {
-                assert_eq!(error, status_for(status), "{what}: {}", last_error());
-                assert!(
-                    last_error().contains(function) && last_error().contains(&format!("({status})")),
-                    "{}",
-                    last_error()
-                );
-                assert_eq!(
-                    (object.host_address(), object.device_address(), object.head()),
-                    (earlier.0, earlier.1, head),
-                    "{what}"
-                );
-                assert!(operation(&mut object).is_ok(), "{what}: {}", last_error());
-            }
-            assert_eq!(object.head(), 3, "{what}");
-            assert_bytes(&object.host_bytes(contents.len()), contents, &what);
-            let device = object.gpu_data().unwrap().addr();
-            assert_bytes(&gpu.read(device, contents.len()), contents, &what);
-            faults += 1;
+        let Fault { function, status, .. } = fault;
+        let what = fault.to_string();
+        let mut object = made();
+        let earlier = (object.host_address(), object.device_address());
+        gpu.control().simcuda_clear_log();
+        gpu.arm(&fault);
+        let outcome = operation(&mut object);
+        gpu.disarm(&fault);
+        let met = |call: &Call| call.function == function && call.status == status;
+        assert!(gpu.log().iter().any(met), "{what}: it was not met");
+        if let Err(error) = outcome {
+            assert_eq!(error, status_for(status), "{what}: {}", last_error());
+            let named = last_error().contains(function) && last_error().contains(&format!("({status})"));
+            assert!(named, "{what}: {}", last_error());
+            assert_eq!((object.host_address(), object.device_address()), earlier, "{what}");
+            assert_eq!(object.head(), head, "{what}");
+            assert!(operation(&mut object).is_ok(), "{what}: {}", last_error());
         }
+        assert_eq!(object.head(), 3, "{what}");
+        assert_bytes(&object.host_bytes(contents.len()), contents, &what);
+        let device = object.gpu_data().unwrap().addr();
+        assert_bytes(&gpu.read(device, contents.len()), contents, &what);
+        count += 1;
     }
-    faults
+    count
 }
 
 fn every_driver_call_of_a_copy_fails_in_turn_and_the_object_is_as_it_was() {
-    in_a_process_with_a_driver(&[EVERYTHING], || {
-        let gpu = with_staging_buffers(simulated_gpu());
-        // Six pieces, the last one short.
-        const BYTES: usize = 5 * SLOT + 13;
-        let contents = noise(1, BYTES);
-        let to_device = || {
-            let mut object = Object::new(BYTES);
-            object.overwrite_gpu_data().unwrap();
-            object.overwrite_cpu_data().unwrap();
-            object.fill_host(&contents);
-            object
-        };
-        let to_host = || {
-            let mut object = Object::new(BYTES);
-            object.overwrite_cpu_data().unwrap();
-            gpu.write(object.overwrite_gpu_data().unwrap().addr(), &contents);
-            object
-        };
-        let faults = every_fault(&gpu, &contents, &to_device, |object| object.gpu_data(), 1)
-            + every_fault(&gpu, &contents, &to_host, |object| object.cpu_data(), 2);
-        println!("{faults} faults");
-        assert!(faults > 60, "only {faults} faults");
-        let now = gpu.account();
-        assert_eq!((now.device_blocks, now.pinned_blocks, now.registered_blocks), (0, 0, 0), "{now:?}");
-    });
+    let gpu = with_staging_buffers(simulated_gpu());
+    // Six pieces, the last one short.
+    const BYTES: usize = 5 * SLOT + 13;
+    let contents = noise(1, BYTES);
+    let to_device = || {
+        let mut object = Object::new(BYTES);
+        object.overwrite_gpu_data().unwrap();
+        object.overwrite_cpu_data().unwrap();
+        object.fill_host(&contents);
+        object
+    };
+    let to_host = || {
+        let mut object = Object::new(BYTES);
+        object.overwrite_cpu_data().unwrap();
+        gpu.write(object.overwrite_gpu_data().unwrap().addr(), &contents);
+        object
+    };
+    let faults = every_fault(&gpu, &contents, &to_device, |object| object.gpu_data(), 1)
+        + every_fault(&gpu, &contents, &to_host, |object| object.cpu_data(), 2);
+    println!("{faults} faults");
+    assert!(faults > 60, "only {faults} faults");
+    let now = gpu.account();
+    assert_eq!((now.device_blocks, now.pinned_blocks, now.registered_blocks), (0, 0, 0), "{now:?}");
 }
 
 fn a_copy_that_fails_leaves_nothing_in_flight() {
-    in_a_process_with_a_driver(&[EVERYTHING], || {
-        let gpu = with_staging_buffers(simulated_gpu());
-        let contents = noise(1, 5 * SLOT);
-        let mut object = Object::new(contents.len());
-        let device = object.overwrite_gpu_data().unwrap().addr();
-        object.fill_host(&contents);
-        gpu.control().simcuda_set_lag(20_000);
-        gpu.fail("cuMemcpyAsync", 3, 999);
-        assert_eq!(object.gpu_data(), Err(SYNCEDMEM_ERROR_DRIVER));
-        // No copy is in flight any more: data written now stays.
-        let mine = vec![0x5A_u8; 1000];
-        assert_eq!(gpu.control().simcuda_write(device as u64, mine.as_ptr().cast(), 1000), 0);
-        assert_bytes(&gpu.read(device, 1000), &mine, &"");
-    });
+    let gpu = with_staging_buffers(simulated_gpu());
+    let contents = noise(1, 5 * SLOT);
+    let mut object = Object::new(contents.len());
+    let device = object.overwrite_gpu_data().unwrap().addr();
+    object.fill_host(&contents);
+    gpu.control().simcuda_set_lag(20_000);
+    gpu.fail("cuMemcpyAsync", 3, 999);
+    assert_eq!(object.gpu_data(), Err(SYNCEDMEM_ERROR_DRIVER));
+    // No copy is in flight any more: data written now stays.
+    let mine = vec![0x5A_u8; 1000];
+    assert_eq!(gpu.control().simcuda_write(device as u64, mine.as_ptr().cast(), 1000), 0);
+    assert_bytes(&gpu.read(device, 1000), &mine, &"");
 }
 
 crate::support::harness::tests![
     a_reset_of_the_device_takes_the_ring_and_the_next_copy_makes_another,
-    without_staging_buffers_the_driver_copies_in_silence,
+    without_staging_buffers_the_driver_copies_in_silence;
+    alone_with_driver(&[EVERYTHING]):
     every_driver_call_of_a_copy_fails_in_turn_and_the_object_is_as_it_was,
-    a_copy_that_fails_leaves_nothing_in_flight,
+    a_copy_that_fails_leaves_nothing_in_flight
 ];

@@ -5,8 +5,6 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Instant;
 
 use crate::refusing::*;
-use crate::support::gpu::*;
-use crate::support::object::*;
 use crate::support::staging::*;
 use crate::support::*;
 
@@ -65,33 +63,28 @@ fn helpers() -> Vec<(String, u64)> {
 
 /// The same, once there are so many: a thread gives itself its name when it first runs.
 fn helpers_once_there_are(count: usize) -> Vec<(String, u64)> {
-    let start = std::time::Instant::now();
-    while helpers().len() < count && start.elapsed().as_secs() < 60 {
-        std::thread::yield_now();
-    }
+    pools::until(|| helpers().len() >= count);
     helpers()
 }
 
 fn a_thousand_copies_start_seven_threads_which_take_no_signals() {
-    in_a_process_with_a_driver(&[EVERYTHING], || {
-        let gpu = with_many_processors();
-        let first = helpers_once_there_are(MOST);
-        assert_eq!(first.len(), MOST);
-        for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGUSR1, libc::SIGCHLD, libc::SIGSEGV] {
-            assert!(first.iter().all(|(_, blocked)| blocked >> (signal - 1) & 1 == 1), "{first:?}");
-        }
-        ASKED.store(0, Relaxed);
-        let mut object = Object::new(BYTES);
-        object.overwrite_cpu_data().unwrap();
-        for _ in 0..500 {
-            object.mutable_gpu_data().unwrap();
-            object.mutable_cpu_data().unwrap();
-        }
-        let copies = [c"HtoD", c"DtoH"].map(|kind| pieces(&gpu, kind));
-        assert_eq!(copies, [Some((2 * 500, 0)); 2]);
-        assert_eq!((helpers(), ASKED.load(Relaxed)), (first, 0));
-        there_and_back(&gpu, 1);
-    });
+    let gpu = with_many_processors();
+    let first = helpers_once_there_are(MOST);
+    assert_eq!(first.len(), MOST);
+    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGUSR1, libc::SIGCHLD, libc::SIGSEGV] {
+        assert!(first.iter().all(|(_, blocked)| blocked >> (signal - 1) & 1 == 1), "{first:?}");
+    }
+    ASKED.store(0, Relaxed);
+    let mut object = Object::new(BYTES);
+    object.overwrite_cpu_data().unwrap();
+    for _ in 0..500 {
+        object.mutable_gpu_data().unwrap();
+        object.mutable_cpu_data().unwrap();
+    }
+    let copies = [c"HtoD", c"DtoH"].map(|kind| pieces(&gpu, kind));
+    assert_eq!(copies, [Some((2 * 500, 0)); 2]);
+    assert_eq!((helpers(), ASKED.load(Relaxed)), (first, 0));
+    there_and_back(&gpu, 1);
 }
 
 fn no_thread_is_started_before_a_copy_is_staged_nor_for_one_processor() {
@@ -109,62 +102,51 @@ fn no_thread_is_started_before_a_copy_is_staged_nor_for_one_processor() {
 }
 
 fn where_the_system_gives_no_threads_the_caller_copies_alone_until_there_are_some() {
-    in_a_process_with_a_driver(&[EVERYTHING], || {
-        PROCESSORS.store(1, Relaxed);
-        // With the simulated driver's own thread for the stream of the staging buffers.
-        let gpu = with_staging_buffers(simulated_gpu());
-        PROCESSORS.store(16, Relaxed);
-        let start = Instant::now();
-        refuse(usize::MAX, libc::EAGAIN);
-        (0..10).for_each(|seed| there_and_back(&gpu, seed));
-        // Once in a second.
-        assert!((1..=2 + start.elapsed().as_secs() as usize).contains(&ASKED.load(Relaxed)), "{ASKED:?}");
-        assert_eq!(helpers().len(), 0);
-        assert_eq!((page_locked_blocks(&gpu), gpu.calls_of(c"cuMemcpy")), (Some(1), 0));
-        refuse(0, 0);
-        pools::until(|| {
-            there_and_back(&gpu, 1);
-            helpers().len() == MOST
-        });
+    PROCESSORS.store(1, Relaxed);
+    // With the simulated driver's own thread for the stream of the staging buffers.
+    let gpu = with_staging_buffers(simulated_gpu());
+    PROCESSORS.store(16, Relaxed);
+    let start = Instant::now();
+    refuse(usize::MAX, libc::EAGAIN);
+    (0..10).for_each(|seed| there_and_back(&gpu, seed));
+    // Once in a second.
+    assert!((1..=2 + start.elapsed().as_secs() as usize).contains(&ASKED.load(Relaxed)), "{ASKED:?}");
+    assert_eq!(helpers().len(), 0);
+    assert_eq!((page_locked_blocks(&gpu), gpu.calls_of(c"cuMemcpy")), (Some(1), 0));
+    refuse(0, 0);
+    pools::until(|| {
+        there_and_back(&gpu, 1);
+        helpers().len() == MOST
     });
 }
 
 fn a_fork_leaves_the_parked_threads_to_the_parent() {
-    in_a_process_with_a_driver(&[EVERYTHING], || {
-        let gpu = with_many_processors();
-        let before = helpers_once_there_are(MOST);
-        let contents = noise(4, BYTES);
-        let mut object = at_cpu(&contents);
-        object.gpu_data().unwrap();
-        let child = unsafe { libc::fork() };
-        if child == 0 {
-            unsafe { libc::alarm(20) };
-            let right = helpers().is_empty() && object.host_bytes(BYTES) == contents;
-            let refused = object.mutable_gpu_data() == Err(SYNCEDMEM_ERROR_NO_GPU);
-            unsafe { libc::_exit(if right && refused { 7 } else { 1 }) };
-        }
-        let mut status = 0;
-        assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
-        assert!(libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 7, "{status:#x}");
-        there_and_back(&gpu, 5);
-        assert_eq!(helpers(), before);
+    let gpu = with_many_processors();
+    let before = helpers_once_there_are(MOST);
+    let contents = noise(4, BYTES);
+    let mut object = at_cpu(&contents);
+    object.gpu_data().unwrap();
+    in_a_child(|| {
+        assert!(helpers().is_empty() && object.host_bytes(BYTES) == contents);
+        assert_eq!(object.mutable_gpu_data(), Err(SYNCEDMEM_ERROR_NO_GPU));
     });
+    there_and_back(&gpu, 5);
+    assert_eq!(helpers(), before);
 }
 
 fn a_process_exits_while_threads_are_parked() {
-    in_a_process_with_a_driver(&[EVERYTHING], || {
-        let gpu = with_many_processors();
-        assert_eq!(helpers_once_there_are(MOST).len(), MOST);
-        drop(gpu);
-        // An exit that hangs fails.
-        unsafe { libc::alarm(20) };
-    });
+    let gpu = with_many_processors();
+    assert_eq!(helpers_once_there_are(MOST).len(), MOST);
+    drop(gpu);
+    // An exit that hangs fails.
+    unsafe { libc::alarm(HANGS_AFTER) };
 }
 
 crate::support::harness::tests![
+    no_thread_is_started_before_a_copy_is_staged_nor_for_one_processor;
+    alone_with_driver(&[EVERYTHING]):
     a_thousand_copies_start_seven_threads_which_take_no_signals,
-    no_thread_is_started_before_a_copy_is_staged_nor_for_one_processor,
     where_the_system_gives_no_threads_the_caller_copies_alone_until_there_are_some,
     a_fork_leaves_the_parked_threads_to_the_parent,
-    a_process_exits_while_threads_are_parked,
+    a_process_exits_while_threads_are_parked
 ];

@@ -1,7 +1,5 @@
 //! What reaches the driver, call by call: as few copies as there can be, and nothing where nothing is to be done.
 
-use crate::support::gpu::*;
-use crate::support::object::*;
 use crate::support::states::*;
 use crate::support::*;
 

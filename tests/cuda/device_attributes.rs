@@ -2,12 +2,9 @@
 
 use std::ffi::{CStr, c_char};
 
-use crate::support::gpu::*;
-use crate::support::object::assert_bytes;
-use crate::support::pools::{MIB, alone_with_pools, filled};
+use crate::support::pools::{MIB, POOLS, alone_with_pools, filled};
 use crate::support::staging::*;
 use crate::support::*;
-use syncedmem::abi::c::cuda::syncedmem_cuda_status;
 
 const INTEGRATED: (&str, &str) = ("SIMCUDA_ATTRIBUTES", "18=1");
 const HOST_PAGE_TABLES: (&str, &str) = ("SIMCUDA_ATTRIBUTES", "88=1,100=1");
@@ -80,14 +77,13 @@ fn where_memory_cannot_be_registered_copies_are_not_staged_and_the_status_says_w
 }
 
 fn a_driver_that_refuses_to_register_the_slots_is_asked_once_for_each_device() {
-    alone_with_pools(&[EVERYTHING], |gpu| {
-        gpu.fail_times("cuMemHostRegister_v2", 1, NOT_PERMITTED, 0);
-        // Longer than the pause after any refusal.
-        let calls: Vec<_> = (0..30).flat_map(|_| copy_unstaged(gpu)).collect();
-        assert_eq!(names(&calls).iter().filter(|&&name| name == "cuMemHostRegister_v2").count(), 2);
-        let sentence = cuda_status();
-        assert!(sentence.contains("as under confidential computing), 1 is"), "{sentence}");
-    });
+    let gpu = &simulated_gpu();
+    gpu.fail_times("cuMemHostRegister_v2", 1, NOT_PERMITTED, 0);
+    // Longer than the pause after any refusal.
+    let calls: Vec<_> = (0..30).flat_map(|_| copy_unstaged(gpu)).collect();
+    assert_eq!(names(&calls).iter().filter(|&&name| name == "cuMemHostRegister_v2").count(), 2);
+    let sentence = cuda_status();
+    assert!(sentence.contains("as under confidential computing), 1 is"), "{sentence}");
 }
 
 fn a_device_is_not_asked_where_staging_is_not_and_its_status_says_nothing_of_it() {
@@ -99,11 +95,10 @@ fn a_device_is_not_asked_where_staging_is_not_and_its_status_says_nothing_of_it(
 }
 
 fn the_status_of_a_usual_device_says_nothing_of_staging() {
-    alone_with_pools(&[EVERYTHING], |gpu| {
-        assert!(!cuda_status().contains("staged"), "{}", cuda_status());
-        at_cpu(&noise(1, SLOT)).gpu_data().unwrap();
-        assert_eq!(page_locked_blocks(gpu), Some(1));
-    });
+    let gpu = &simulated_gpu();
+    assert!(!cuda_status().contains("staged"), "{}", cuda_status());
+    at_cpu(&noise(1, SLOT)).gpu_data().unwrap();
+    assert_eq!(page_locked_blocks(gpu), Some(1));
 }
 
 /// Makes so many page-locked blocks, and says how many the driver was asked to register, and to allocate.
@@ -120,17 +115,15 @@ fn page_locked_blocks_for_an_integrated_device_are_allocated_although_registered
 }
 
 fn a_driver_that_refuses_to_register_blocks_is_asked_once() {
-    alone_with_pools(&[REGISTERED], |gpu| {
-        gpu.fail_times("cuMemHostRegister_v2", 1, NOT_SUPPORTED, 0);
-        assert_eq!(registered_and_allocated(gpu, 5), (1, 5));
-    });
+    let gpu = &simulated_gpu();
+    gpu.fail_times("cuMemHostRegister_v2", 1, NOT_SUPPORTED, 0);
+    assert_eq!(registered_and_allocated(gpu, 5), (1, 5));
 }
 
 fn a_lack_of_memory_is_no_refusal_for_good() {
-    alone_with_pools(&[REGISTERED], |gpu| {
-        gpu.fail("cuMemHostRegister_v2", 1, 2);
-        assert_eq!(registered_and_allocated(gpu, 5), (5, 1));
-    });
+    let gpu = &simulated_gpu();
+    gpu.fail("cuMemHostRegister_v2", 1, 2);
+    assert_eq!(registered_and_allocated(gpu, 5), (5, 1));
 }
 
 fn where_memory_cannot_be_registered_pin_says_so_without_asking_the_driver() {
@@ -154,12 +147,14 @@ crate::support::harness::tests![
     copies_to_an_integrated_device_are_not_staged_and_the_status_says_why,
     copies_to_a_device_that_reads_the_hosts_page_tables_are_not_staged_and_the_status_says_why,
     where_memory_cannot_be_registered_copies_are_not_staged_and_the_status_says_why,
-    a_driver_that_refuses_to_register_the_slots_is_asked_once_for_each_device,
     a_device_is_not_asked_where_staging_is_not_and_its_status_says_nothing_of_it,
-    the_status_of_a_usual_device_says_nothing_of_staging,
     page_locked_blocks_for_an_integrated_device_are_allocated_although_registered_ones_are_asked_for,
-    a_driver_that_refuses_to_register_blocks_is_asked_once,
-    a_lack_of_memory_is_no_refusal_for_good,
     where_memory_cannot_be_registered_pin_says_so_without_asking_the_driver,
-    what_refuses_one_buffer_of_a_callers_refuses_no_other,
+    what_refuses_one_buffer_of_a_callers_refuses_no_other;
+    alone_with_driver(&[EVERYTHING, POOLS]):
+    a_driver_that_refuses_to_register_the_slots_is_asked_once_for_each_device,
+    the_status_of_a_usual_device_says_nothing_of_staging;
+    alone_with_driver(&[REGISTERED, POOLS]):
+    a_driver_that_refuses_to_register_blocks_is_asked_once,
+    a_lack_of_memory_is_no_refusal_for_good
 ];

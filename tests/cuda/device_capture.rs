@@ -2,13 +2,8 @@
 
 use crate::support::captures::*;
 use crate::support::driver::{self, Handle};
-use crate::support::gpu::*;
-use crate::support::object::*;
 use crate::support::pools::*;
 use crate::support::*;
-use syncedmem::abi::c::eviction::syncedmem_eviction_t::*;
-use syncedmem::abi::c::transfer::*;
-use syncedmem::abi::status::syncedmem_status_t;
 
 const BYTES: usize = 5000;
 
@@ -43,40 +38,35 @@ fn says_what_to_do() {
 }
 
 fn a_stream_that_is_captured_is_refused_and_nothing_is_changed() {
-    alone_with_pools_on_any_driver(&[], |gpu| {
-        for (flags, mode) in [(NON_BLOCKING, GLOBAL), (NON_BLOCKING, RELAXED), (BLOCKING, THREAD_LOCAL)] {
-            for is_current in [true, false] {
-                for (name, call) in STREAM_CALLS {
-                    let mut object = gpu.within(0, || ready_for(name));
-                    let before = (object.head(), object.host_address(), object.device_address(), alive(gpu));
-                    let capture = Capture::new(gpu, flags, mode);
-                    let stream = capture.stream;
-                    let status = if is_current {
-                        gpu.within(0, || call(&mut object, stream))
-                    } else {
-                        call(&mut object, stream)
-                    };
-                    assert_eq!(status, SYNCEDMEM_ERROR_INVALID_ARGUMENT, "{name}: {}", last_error());
-                    says_what_to_do();
-                    let now = alive(gpu).map(|now| driver::Account { streams: now.streams - 1, ..now });
-                    assert_eq!((object.head(), object.host_address(), object.device_address(), now), before, "{name}");
-                    assert_eq!(object.is_ready(), Ok(true), "{name}: something is in flight");
-                    assert!(capture.end(), "{name}: the capture was invalidated");
-                }
+    let gpu = &gpu();
+    for (flags, mode) in [(NON_BLOCKING, GLOBAL), (NON_BLOCKING, RELAXED), (BLOCKING, THREAD_LOCAL)] {
+        for is_current in [true, false] {
+            for (name, call) in STREAM_CALLS {
+                let mut object = gpu.within(0, || ready_for(name));
+                let before = (object.head(), object.host_address(), object.device_address(), alive(gpu));
+                let capture = Capture::new(gpu, flags, mode);
+                let stream = capture.stream;
+                let status =
+                    if is_current { gpu.within(0, || call(&mut object, stream)) } else { call(&mut object, stream) };
+                assert_eq!(status, SYNCEDMEM_ERROR_INVALID_ARGUMENT, "{name}: {}", last_error());
+                says_what_to_do();
+                let now = alive(gpu).map(|now| driver::Account { streams: now.streams - 1, ..now });
+                assert_eq!((object.head(), object.host_address(), object.device_address(), now), before, "{name}");
+                assert_eq!(object.is_ready(), Ok(true), "{name}: something is in flight");
+                assert!(capture.end(), "{name}: the capture was invalidated");
             }
         }
-    });
+    }
 }
 
 fn a_push_to_a_captured_stream_makes_no_device_block() {
-    alone_with_pools_on_any_driver(&[], |gpu| {
-        let mut object = filled(BYTES, 1);
-        let capture = Capture::new(gpu, NON_BLOCKING, GLOBAL);
-        let before = alive(gpu);
-        assert_eq!(gpu.within(0, || object.push(capture.stream)), SYNCEDMEM_ERROR_INVALID_ARGUMENT);
-        assert_eq!((alive(gpu), object.device_address()), (before, 0));
-        assert!(capture.end());
-    });
+    let gpu = &gpu();
+    let mut object = filled(BYTES, 1);
+    let capture = Capture::new(gpu, NON_BLOCKING, GLOBAL);
+    let before = alive(gpu);
+    assert_eq!(gpu.within(0, || object.push(capture.stream)), SYNCEDMEM_ERROR_INVALID_ARGUMENT);
+    assert_eq!((alive(gpu), object.device_address()), (before, 0));
+    assert!(capture.end());
 }
 
 /// An object that may lose the side that the other one replaces.
@@ -99,12 +89,11 @@ fn is_refused_before_it_makes_room(gpu: &Gpu, evictable: &Object, call: impl FnO
 }
 
 fn a_push_to_a_captured_stream_evicts_nothing() {
-    alone_with_pools(&[], |gpu| {
-        let full = evictable(4 * MIB);
-        gpu.control().simcuda_set_memory(0, 6 * MIB);
-        let mut object = filled(4 * MIB, 2);
-        is_refused_before_it_makes_room(gpu, &full, |stream| object.push(stream));
-    });
+    let gpu = &simulated_gpu();
+    let full = evictable(4 * MIB);
+    gpu.set_memory(6 * MIB);
+    let mut object = filled(4 * MIB, 2);
+    is_refused_before_it_makes_room(gpu, &full, |stream| object.push(stream));
 }
 
 fn a_pull_from_a_captured_stream_evicts_nothing() {
@@ -117,46 +106,42 @@ fn a_pull_from_a_captured_stream_evicts_nothing() {
 }
 
 fn the_default_stream_is_refused_while_a_stream_that_it_waits_for_is_captured() {
-    alone_with_pools_on_any_driver(&[], |gpu| {
-        for (name, call) in STREAM_CALLS {
-            for legacy in [0, 1] {
-                let legacy: Handle = std::ptr::without_provenance_mut(legacy);
-                gpu.within(0, || {
-                    let mut object = ready_for(name);
-                    let before = object.head();
-                    let capture = Capture::new(gpu, BLOCKING, GLOBAL);
-                    let status = call(&mut object, legacy);
-                    // There is nothing to do where it is to wait for itself.
-                    let expected =
-                        if name == "stream_wait" { SYNCEDMEM_SUCCESS } else { SYNCEDMEM_ERROR_INVALID_ARGUMENT };
-                    assert_eq!(status, expected, "{name}: {}", last_error());
-                    if status != SYNCEDMEM_SUCCESS {
-                        says_what_to_do();
-                        assert_eq!(object.head(), before, "{name}");
-                    }
-                    assert!(capture.end(), "{name}: the capture was invalidated");
-                });
-            }
+    let gpu = &gpu();
+    for (name, call) in STREAM_CALLS {
+        for legacy in [0, 1] {
+            let legacy: Handle = std::ptr::without_provenance_mut(legacy);
+            gpu.within(0, || {
+                let mut object = ready_for(name);
+                let before = object.head();
+                let capture = Capture::new(gpu, BLOCKING, GLOBAL);
+                let status = call(&mut object, legacy);
+                // There is nothing to do where it is to wait for itself.
+                let expected = if name == "stream_wait" { SYNCEDMEM_SUCCESS } else { SYNCEDMEM_ERROR_INVALID_ARGUMENT };
+                assert_eq!(status, expected, "{name}: {}", last_error());
+                if status != SYNCEDMEM_SUCCESS {
+                    says_what_to_do();
+                    assert_eq!(object.head(), before, "{name}");
+                }
+                assert!(capture.end(), "{name}: the capture was invalidated");
+            });
         }
-    });
+    }
 }
 
 fn another_stream_may_not_wait_for_the_default_stream_of_a_capture() {
-    alone_with_pools_on_any_driver(&[], |gpu| {
-        let stream = gpu.stream();
-        let mut object = gpu.within(0, || ready_for("stream_wait"));
-        let capture = Capture::new(gpu, BLOCKING, GLOBAL);
-        let status = gpu.within(0, || unsafe { syncedmem_stream_wait(object.mem(), stream.handle().cast()) });
-        assert_ne!(status, SYNCEDMEM_SUCCESS);
-        says_what_to_do();
-        assert!(capture.end());
-    });
+    let gpu = &gpu();
+    let stream = gpu.stream();
+    let mut object = gpu.within(0, || ready_for("stream_wait"));
+    let capture = Capture::new(gpu, BLOCKING, GLOBAL);
+    let status = gpu.within(0, || unsafe { syncedmem_stream_wait(object.mem(), stream.handle().cast()) });
+    assert_ne!(status, SYNCEDMEM_SUCCESS);
+    says_what_to_do();
+    assert!(capture.end());
 }
 
 fn a_copy_of_a_thread_that_captures_says_so() {
-    alone_with_pools_on_any_driver(&[], |gpu| {
-        copies_say_so(gpu);
-    });
+    let gpu = &gpu();
+    copies_say_so(gpu);
 }
 
 fn a_copy_through_page_locked_slots_says_so_too() {
@@ -190,12 +175,13 @@ fn copies_say_so(gpu: &Gpu) {
 }
 
 crate::support::harness::tests![
+    a_pull_from_a_captured_stream_evicts_nothing,
+    a_copy_through_page_locked_slots_says_so_too;
+    alone_with_driver(&[POOLS]):
     a_stream_that_is_captured_is_refused_and_nothing_is_changed,
     a_push_to_a_captured_stream_makes_no_device_block,
     a_push_to_a_captured_stream_evicts_nothing,
-    a_pull_from_a_captured_stream_evicts_nothing,
     the_default_stream_is_refused_while_a_stream_that_it_waits_for_is_captured,
     another_stream_may_not_wait_for_the_default_stream_of_a_capture,
-    a_copy_of_a_thread_that_captures_says_so,
-    a_copy_through_page_locked_slots_says_so_too,
+    a_copy_of_a_thread_that_captures_says_so
 ];

@@ -1,8 +1,6 @@
 //! What the library does by itself while a program captures a CUDA graph leaves the capture as it is.
 
 use crate::support::captures::*;
-use crate::support::gpu::*;
-use crate::support::object::*;
 use crate::support::pools::*;
 use crate::support::sides::SYNCHRONISED;
 use crate::support::*;
@@ -35,23 +33,21 @@ fn block_alone(bytes: usize) -> Object {
 }
 
 fn without_pools_blocks_come_and_go_beside_a_capture() {
-    alone_with_pools_on_any_driver(&[], |gpu| {
-        set_pools(false);
-        for (flags, mode) in CAPTURES {
-            beside(gpu, flags, mode, "device blocks", || drop(block_alone(BYTES)));
-            beside(gpu, flags, mode, "page-locked blocks", || {
-                let _pinning = Pinning::always();
-                drop(filled(BYTES, 1));
-            });
-            let older: Vec<_> =
-                (0..2).map(|_| std::sync::Mutex::new(Some(gpu.within(0, || block_alone(BYTES))))).collect();
-            beside(gpu, flags, mode, "the end of an older block", || {
-                let object = older.iter().find_map(|object| object.lock().unwrap().take());
-                drop(object.unwrap());
-            });
-        }
-        assert_eq!(alive(gpu).map_or(0, |alive| alive.device_blocks), 0);
-    });
+    let gpu = &gpu();
+    set_pools(false);
+    for (flags, mode) in CAPTURES {
+        beside(gpu, flags, mode, "device blocks", || drop(block_alone(BYTES)));
+        beside(gpu, flags, mode, "page-locked blocks", || {
+            let _pinning = Pinning::always();
+            drop(filled(BYTES, 1));
+        });
+        let older: Vec<_> = (0..2).map(|_| std::sync::Mutex::new(Some(gpu.within(0, || block_alone(BYTES))))).collect();
+        beside(gpu, flags, mode, "the end of an older block", || {
+            let object = older.iter().find_map(|object| object.lock().unwrap().take());
+            drop(object.unwrap());
+        });
+    }
+    assert_eq!(alive(gpu).map_or(0, |alive| alive.device_blocks), 0);
 }
 
 fn with_pools_that_reuse_by_event_blocks_come_and_go_beside_a_capture() {
@@ -70,16 +66,15 @@ fn with_pools_that_reuse_by_event_blocks_come_and_go_beside_a_capture() {
 }
 
 fn with_pools_blocks_come_and_go_beside_a_capture_that_the_default_stream_tells_of() {
-    alone_with_pools_on_any_driver(&[], |gpu| {
-        // They wait for a synchronise that must not be.
-        let lay_down = || gpu.within(0, || drop([block_alone(BYTES), block_alone(BYTES)]));
-        for mode in [GLOBAL, THREAD_LOCAL, RELAXED] {
-            lay_down();
-            beside(gpu, BLOCKING, mode, "an allocation", || drop(block_alone(BYTES)));
-            lay_down();
-            beside(gpu, BLOCKING, mode, "a trim", || trim(ALL));
-        }
-    });
+    let gpu = &gpu();
+    // They wait for a synchronise that must not be.
+    let lay_down = || gpu.within(0, || drop([block_alone(BYTES), block_alone(BYTES)]));
+    for mode in [GLOBAL, THREAD_LOCAL, RELAXED] {
+        lay_down();
+        beside(gpu, BLOCKING, mode, "an allocation", || drop(block_alone(BYTES)));
+        lay_down();
+        beside(gpu, BLOCKING, mode, "a trim", || trim(ALL));
+    }
 }
 
 fn once_a_capture_was_seen_no_context_is_waited_for() {
@@ -117,90 +112,86 @@ fn a_context_that_is_waited_for_during_an_unknown_capture_is_said_once_and_the_b
 }
 
 fn memory_is_pinned_and_unpinned_beside_a_capture() {
-    alone_with_pools_on_any_driver(&[], |gpu| {
-        for (flags, mode) in [(BLOCKING, GLOBAL), (BLOCKING, THREAD_LOCAL), (NON_BLOCKING, GLOBAL)] {
-            let lent: Vec<_> = (0..2).map(|_| std::sync::Mutex::new(vec![0u8; LARGE])).collect();
-            beside(gpu, flags, mode, "pin and the end", || {
-                let mut lent = lent.iter().find_map(|lent| lent.try_lock().ok()).unwrap();
-                let before = alive(gpu).map(|alive| alive.registered_blocks);
-                let mut object = Object::new(LARGE);
-                assert_eq!(object.set_cpu_data(lent.as_mut_ptr()), SYNCEDMEM_SUCCESS);
-                assert_eq!(object.pin(), SYNCEDMEM_SUCCESS, "{}", last_error());
-                drop(object);
-                assert_eq!(alive(gpu).map(|alive| alive.registered_blocks), before, "its owner frees it now");
-            });
-            beside(gpu, flags, mode, "a block of its own", || {
-                let mut object = filled(BYTES, 1);
-                assert_eq!(object.pin(), SYNCEDMEM_SUCCESS, "{}", last_error());
-            });
-        }
-    });
+    let gpu = &gpu();
+    for (flags, mode) in [(BLOCKING, GLOBAL), (BLOCKING, THREAD_LOCAL), (NON_BLOCKING, GLOBAL)] {
+        let lent: Vec<_> = (0..2).map(|_| std::sync::Mutex::new(vec![0u8; LARGE])).collect();
+        beside(gpu, flags, mode, "pin and the end", || {
+            let mut lent = lent.iter().find_map(|lent| lent.try_lock().ok()).unwrap();
+            let before = alive(gpu).map(|alive| alive.registered_blocks);
+            let mut object = Object::new(LARGE);
+            assert_eq!(object.set_cpu_data(lent.as_mut_ptr()), SYNCEDMEM_SUCCESS);
+            assert_eq!(object.pin(), SYNCEDMEM_SUCCESS, "{}", last_error());
+            drop(object);
+            assert_eq!(alive(gpu).map(|alive| alive.registered_blocks), before, "its owner frees it now");
+        });
+        beside(gpu, flags, mode, "a block of its own", || {
+            let mut object = filled(BYTES, 1);
+            assert_eq!(object.pin(), SYNCEDMEM_SUCCESS, "{}", last_error());
+        });
+    }
 }
 
 fn a_copy_in_flight_is_waited_for_beside_a_capture() {
-    alone_with_pools_on_any_driver(&[], |gpu| {
-        let stream = gpu.stream();
-        for (flags, mode) in CAPTURES {
-            let objects: Vec<_> = (0..2)
-                .map(|_| {
-                    gpu.within(0, || {
-                        let mut object = filled(BYTES, 3);
-                        object.mutable_gpu_data().unwrap();
-                        assert_eq!(object.pull(stream.handle()), SYNCEDMEM_SUCCESS, "{}", last_error());
-                        std::sync::Mutex::new(Some(object))
-                    })
+    let gpu = &gpu();
+    let stream = gpu.stream();
+    for (flags, mode) in CAPTURES {
+        let objects: Vec<_> = (0..2)
+            .map(|_| {
+                gpu.within(0, || {
+                    let mut object = filled(BYTES, 3);
+                    object.mutable_gpu_data().unwrap();
+                    assert_eq!(object.pull(stream.handle()), SYNCEDMEM_SUCCESS, "{}", last_error());
+                    std::sync::Mutex::new(Some(object))
                 })
-                .collect();
-            beside(gpu, flags, mode, "a wait", || {
-                let mut object = objects.iter().find_map(|object| object.lock().unwrap().take()).unwrap();
-                assert!(object.is_ready().is_ok());
-                assert!(all_are(object.cpu_data().unwrap(), BYTES, 3));
-                assert_eq!(object.wait(), SYNCEDMEM_SUCCESS);
-            });
-        }
-    });
+            })
+            .collect();
+        beside(gpu, flags, mode, "a wait", || {
+            let mut object = objects.iter().find_map(|object| object.lock().unwrap().take()).unwrap();
+            assert!(object.is_ready().is_ok());
+            assert!(all_are(object.cpu_data().unwrap(), BYTES, 3));
+            assert_eq!(object.wait(), SYNCEDMEM_SUCCESS);
+        });
+    }
 }
 
 fn a_push_to_another_stream_goes_on_beside_a_capture() {
-    alone_with_pools_on_any_driver(&[], |gpu| {
-        set_pools(false);
-        for (flags, mode) in CAPTURES {
-            let stream = gpu.stream();
-            let to = stream.handle().expose_provenance();
-            beside(gpu, flags, mode, "a push", || {
-                let _pinning = Pinning::always();
-                let mut object = filled(BYTES, 1);
-                let status = object.push(std::ptr::with_exposed_provenance_mut(to));
-                assert_eq!(status, SYNCEDMEM_SUCCESS, "{}", last_error());
-                assert_eq!(object.wait(), SYNCEDMEM_SUCCESS);
-            });
-        }
-    });
+    let gpu = &gpu();
+    set_pools(false);
+    for (flags, mode) in CAPTURES {
+        let stream = gpu.stream();
+        let to = stream.handle().expose_provenance();
+        beside(gpu, flags, mode, "a push", || {
+            let _pinning = Pinning::always();
+            let mut object = filled(BYTES, 1);
+            let status = object.push(std::ptr::with_exposed_provenance_mut(to));
+            assert_eq!(status, SYNCEDMEM_SUCCESS, "{}", last_error());
+            assert_eq!(object.wait(), SYNCEDMEM_SUCCESS);
+        });
+    }
 }
 
 fn a_threads_capture_mode_is_left_as_it_was_whatever_fails() {
-    alone_with_pools(&[], |gpu| {
-        let exchange = |mut mode: i32| {
-            assert_eq!(gpu.cuThreadExchangeStreamCaptureMode(&mut mode), 0);
-            mode
-        };
-        assert_eq!(exchange(THREAD_LOCAL), GLOBAL);
-        for function in ["cuMemAlloc_v2", "cuMemFree_v2", "cuMemHostAlloc", "cuMemFreeHost", "cuCtxSynchronize"] {
-            for status in [2, 1, 719, 4242] {
-                gpu.within(0, || {
-                    let _pinning = Pinning::always();
-                    gpu.fail(function, 1, status);
-                    let mut object = filled(BYTES, 1);
-                    let _ = object.gpu_data();
-                    drop(object);
-                    let _ = Object::new(BYTES).overwrite_gpu_data();
-                    trim(ALL);
-                    gpu.control().simcuda_clear_faults();
-                    assert_eq!(exchange(THREAD_LOCAL), THREAD_LOCAL, "{function}");
-                });
-            }
+    let gpu = &simulated_gpu();
+    let exchange = |mut mode: i32| {
+        assert_eq!(gpu.cuThreadExchangeStreamCaptureMode(&mut mode), 0);
+        mode
+    };
+    assert_eq!(exchange(THREAD_LOCAL), GLOBAL);
+    for function in ["cuMemAlloc_v2", "cuMemFree_v2", "cuMemHostAlloc", "cuMemFreeHost", "cuCtxSynchronize"] {
+        for status in [2, 1, 719, 4242] {
+            gpu.within(0, || {
+                let _pinning = Pinning::always();
+                gpu.fail(function, 1, status);
+                let mut object = filled(BYTES, 1);
+                let _ = object.gpu_data();
+                drop(object);
+                let _ = Object::new(BYTES).overwrite_gpu_data();
+                trim(ALL);
+                gpu.control().simcuda_clear_faults();
+                assert_eq!(exchange(THREAD_LOCAL), THREAD_LOCAL, "{function}");
+            });
         }
-    });
+    }
 }
 
 fn a_driver_without_captures_is_asked_nothing_about_them() {
@@ -227,15 +218,16 @@ fn a_graph_of_an_objects_block_runs_as_it_was_captured() {
 }
 
 crate::support::harness::tests![
-    without_pools_blocks_come_and_go_beside_a_capture,
     with_pools_that_reuse_by_event_blocks_come_and_go_beside_a_capture,
-    with_pools_blocks_come_and_go_beside_a_capture_that_the_default_stream_tells_of,
     once_a_capture_was_seen_no_context_is_waited_for,
     a_context_that_is_waited_for_during_an_unknown_capture_is_said_once_and_the_block_is_there,
+    a_driver_without_captures_is_asked_nothing_about_them,
+    a_graph_of_an_objects_block_runs_as_it_was_captured;
+    alone_with_driver(&[POOLS]):
+    without_pools_blocks_come_and_go_beside_a_capture,
+    with_pools_blocks_come_and_go_beside_a_capture_that_the_default_stream_tells_of,
     memory_is_pinned_and_unpinned_beside_a_capture,
     a_copy_in_flight_is_waited_for_beside_a_capture,
     a_push_to_another_stream_goes_on_beside_a_capture,
-    a_threads_capture_mode_is_left_as_it_was_whatever_fails,
-    a_driver_without_captures_is_asked_nothing_about_them,
-    a_graph_of_an_objects_block_runs_as_it_was_captured,
+    a_threads_capture_mode_is_left_as_it_was_whatever_fails
 ];

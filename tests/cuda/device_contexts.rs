@@ -3,8 +3,6 @@
 use std::ffi::c_void;
 
 use crate::support::driver::{Address, Handle};
-use crate::support::gpu::*;
-use crate::support::object::*;
 use crate::support::states::*;
 use crate::support::*;
 

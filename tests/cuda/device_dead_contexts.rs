@@ -2,13 +2,8 @@
 //! The simulated driver counts it as a broken rule, which the end of each test looks for.
 
 use crate::support::driver::Handle;
-use crate::support::gpu::*;
-use crate::support::object::*;
 use crate::support::pools::*;
 use crate::support::*;
-use syncedmem::abi::c::account::*;
-use syncedmem::abi::c::transfer::*;
-use syncedmem::abi::status::syncedmem_status_t;
 
 const BYTES: usize = 5000;
 
@@ -59,63 +54,54 @@ fn an_object_whose_context_is_gone_ends() {
 }
 
 fn an_object_that_declared_a_stream_of_a_context_that_is_gone_ends() {
-    alone_with_pools_on_any_driver(&[], |gpu| {
-        once_it_is_gone(gpu, |object| assert_eq!(record(object), SYNCEDMEM_SUCCESS), drop);
-    });
+    let gpu = &gpu();
+    once_it_is_gone(gpu, |object| assert_eq!(record(object), SYNCEDMEM_SUCCESS), drop);
 }
 
 fn blocks_that_lie_idle_in_a_context_that_is_gone_are_dropped() {
-    alone_with_pools_on_any_driver(&[], |gpu| {
-        let lay_down = |_: &mut Object| drop(filled(2 * BYTES, 1));
-        once_it_is_gone(gpu, lay_down, |object| {
-            drop(object);
-            let _pinning = Pinning::always();
-            drop(filled(2 * BYTES, 1));
-        });
+    let gpu = &gpu();
+    let lay_down = |_: &mut Object| drop(filled(2 * BYTES, 1));
+    once_it_is_gone(gpu, lay_down, |object| {
+        drop(object);
+        let _pinning = Pinning::always();
+        drop(filled(2 * BYTES, 1));
     });
 }
 
 fn a_copy_in_flight_and_memory_pinned_in_a_context_that_is_gone_are_let_go() {
-    alone_with_pools_on_any_driver(&[], |gpu| {
-        let lend = |object: &mut Object| {
-            let lent = Box::leak(Box::new([0u8; BYTES]));
-            assert_eq!(object.set_cpu_data(lent.as_mut_ptr()), SYNCEDMEM_SUCCESS);
-            assert_eq!(object.pin(), SYNCEDMEM_SUCCESS);
-            assert_eq!(object.push(std::ptr::null_mut()), SYNCEDMEM_SUCCESS);
-        };
-        once_it_is_gone(gpu, lend, drop);
-        once_it_is_gone(gpu, lend, |mut object| {
-            // It says once that the copy is lost.
-            assert_eq!(
-                (object.unpin(), object.unpin()),
-                (SYNCEDMEM_ERROR_DRIVER, SYNCEDMEM_SUCCESS),
-                "{}",
-                last_error()
-            );
-        });
+    let gpu = &gpu();
+    let lend = |object: &mut Object| {
+        let lent = Box::leak(Box::new([0u8; BYTES]));
+        assert_eq!(object.set_cpu_data(lent.as_mut_ptr()), SYNCEDMEM_SUCCESS);
+        assert_eq!(object.pin(), SYNCEDMEM_SUCCESS);
+        assert_eq!(object.push(std::ptr::null_mut()), SYNCEDMEM_SUCCESS);
+    };
+    once_it_is_gone(gpu, lend, drop);
+    once_it_is_gone(gpu, lend, |mut object| {
+        // It says once that the copy is lost.
+        assert_eq!((object.unpin(), object.unpin()), (SYNCEDMEM_ERROR_DRIVER, SYNCEDMEM_SUCCESS), "{}", last_error());
     });
 }
 
 fn what_is_asked_of_an_object_whose_context_is_gone_is_refused_or_done_elsewhere() {
-    alone_with_pools_on_any_driver(&[], |gpu| {
-        let operations: [fn(&mut Object) -> syncedmem_status_t; 6] = [
-            |object| object.gpu_data().map_or_else(|status| status, |_| SYNCEDMEM_SUCCESS),
-            |object| object.cpu_data().map_or_else(|status| status, |_| SYNCEDMEM_SUCCESS),
-            |object| object.pull(std::ptr::null_mut()),
-            |object| unsafe { syncedmem_stream_wait(object.mem(), std::ptr::with_exposed_provenance_mut(2)) },
-            record,
-            |object| object.release_cpu(),
-        ];
-        for operation in operations {
-            once_it_is_gone(
-                gpu,
-                |_| (),
-                |mut object| {
-                    operation(&mut object);
-                },
-            );
-        }
-    });
+    let gpu = &gpu();
+    let operations: [fn(&mut Object) -> syncedmem_status_t; 6] = [
+        |object| object.gpu_data().map_or_else(|status| status, |_| SYNCEDMEM_SUCCESS),
+        |object| object.cpu_data().map_or_else(|status| status, |_| SYNCEDMEM_SUCCESS),
+        |object| object.pull(std::ptr::null_mut()),
+        |object| unsafe { syncedmem_stream_wait(object.mem(), std::ptr::with_exposed_provenance_mut(2)) },
+        record,
+        |object| object.release_cpu(),
+    ];
+    for operation in operations {
+        once_it_is_gone(
+            gpu,
+            |_| (),
+            |mut object| {
+                operation(&mut object);
+            },
+        );
+    }
 }
 
 fn a_report_does_not_look_into_a_context_that_is_gone() {
@@ -134,39 +120,37 @@ fn a_report_does_not_look_into_a_context_that_is_gone() {
 }
 
 fn a_thread_whose_current_context_is_gone_is_left_as_it_is() {
-    alone_with_pools_on_any_driver(&[], |gpu| {
-        let mut object = gpu.within(0, || {
-            let mut object = filled(BYTES, 1);
-            object.gpu_data().unwrap();
-            object
+    let gpu = &gpu();
+    let mut object = gpu.within(0, || {
+        let mut object = filled(BYTES, 1);
+        object.gpu_data().unwrap();
+        object
+    });
+    let context = created(gpu);
+    gpu.within_context(context, || {
+        std::thread::scope(|threads| {
+            let context = context.expose_provenance();
+            let destroy = move || gpu.cuCtxDestroy_v2(std::ptr::with_exposed_provenance_mut(context));
+            assert_eq!(threads.spawn(destroy).join().unwrap(), 0);
         });
-        let context = created(gpu);
-        gpu.within_context(context, || {
-            std::thread::scope(|threads| {
-                let context = context.expose_provenance();
-                let destroy = move || gpu.cuCtxDestroy_v2(std::ptr::with_exposed_provenance_mut(context));
-                assert_eq!(threads.spawn(destroy).join().unwrap(), 0);
-            });
-            object.mutable_cpu_data().unwrap();
-            object.gpu_data().unwrap();
-            object.mutable_gpu_data().unwrap();
-            object.cpu_data().unwrap();
-        });
+        object.mutable_cpu_data().unwrap();
+        object.gpu_data().unwrap();
+        object.mutable_gpu_data().unwrap();
+        object.cpu_data().unwrap();
     });
 }
 
 fn a_block_that_another_object_owns_is_not_followed_into_a_context_that_is_gone() {
-    alone_with_pools_on_any_driver(&[], |gpu| {
-        let borrower = std::cell::RefCell::new(Object::new(BYTES));
-        let borrow = |owner: &mut Object| {
-            *borrower.borrow_mut() = Object::new(BYTES);
-            let block = owner.mutable_gpu_data().unwrap();
-            assert_eq!(borrower.borrow_mut().set_gpu_data(block), SYNCEDMEM_SUCCESS);
-        };
-        once_it_is_gone(gpu, borrow, |owner| {
-            assert!(borrower.borrow_mut().cpu_data().is_err(), "its data went with the context");
-            drop(owner);
-        });
+    let gpu = &gpu();
+    let borrower = std::cell::RefCell::new(Object::new(BYTES));
+    let borrow = |owner: &mut Object| {
+        *borrower.borrow_mut() = Object::new(BYTES);
+        let block = owner.mutable_gpu_data().unwrap();
+        assert_eq!(borrower.borrow_mut().set_gpu_data(block), SYNCEDMEM_SUCCESS);
+    };
+    once_it_is_gone(gpu, borrow, |owner| {
+        assert!(borrower.borrow_mut().cpu_data().is_err(), "its data went with the context");
+        drop(owner);
     });
 }
 
@@ -178,44 +162,44 @@ fn stream_elsewhere(gpu: &Gpu) -> (Handle, Handle) {
 }
 
 fn a_stream_of_another_context_may_go_with_it_once_it_was_passed() {
-    alone_with_pools_on_any_driver(&[], |gpu| {
-        let uses: [fn(&mut Object, Handle) -> syncedmem_status_t; 3] = [
-            |object, stream| unsafe { syncedmem_record_stream(object.mem(), stream.cast()) },
-            |object, stream| object.push(stream),
-            |object, stream| {
-                object.mutable_gpu_data().unwrap();
-                object.pull(stream)
-            },
-        ];
-        for (pools, pass) in uses.into_iter().flat_map(|pass| [(true, pass), (false, pass)]) {
-            set_pools(pools);
-            gpu.within(0, || {
-                let _pinning = Pinning::always();
-                let mut object = filled(BYTES, 1);
-                object.gpu_data().unwrap();
-                object.mutable_cpu_data().unwrap();
-                let (stream, context) = stream_elsewhere(gpu);
-                assert_eq!(pass(&mut object, stream), SYNCEDMEM_SUCCESS, "{}", last_error());
-                gpu.within_context(context, || assert_eq!(gpu.cuCtxSynchronize(), 0));
-                assert_eq!(gpu.cuCtxDestroy_v2(context), 0);
-                assert_eq!(object.wait(), SYNCEDMEM_SUCCESS, "{}", last_error());
-                assert!(all_are(object.cpu_data().unwrap(), BYTES, 1));
-                drop(object);
-                drop(filled(BYTES, 2));
-                trim(ALL);
-            });
-        }
-    });
+    let gpu = &gpu();
+    let uses: [fn(&mut Object, Handle) -> syncedmem_status_t; 3] = [
+        |object, stream| unsafe { syncedmem_record_stream(object.mem(), stream.cast()) },
+        |object, stream| object.push(stream),
+        |object, stream| {
+            object.mutable_gpu_data().unwrap();
+            object.pull(stream)
+        },
+    ];
+    for (pools, pass) in uses.into_iter().flat_map(|pass| [(true, pass), (false, pass)]) {
+        set_pools(pools);
+        gpu.within(0, || {
+            let _pinning = Pinning::always();
+            let mut object = filled(BYTES, 1);
+            object.gpu_data().unwrap();
+            object.mutable_cpu_data().unwrap();
+            let (stream, context) = stream_elsewhere(gpu);
+            assert_eq!(pass(&mut object, stream), SYNCEDMEM_SUCCESS, "{}", last_error());
+            gpu.within_context(context, || assert_eq!(gpu.cuCtxSynchronize(), 0));
+            assert_eq!(gpu.cuCtxDestroy_v2(context), 0);
+            assert_eq!(object.wait(), SYNCEDMEM_SUCCESS, "{}", last_error());
+            assert!(all_are(object.cpu_data().unwrap(), BYTES, 1));
+            drop(object);
+            drop(filled(BYTES, 2));
+            trim(ALL);
+        });
+    }
 }
 
 crate::support::harness::tests![
     an_object_whose_context_is_gone_ends,
+    a_report_does_not_look_into_a_context_that_is_gone;
+    alone_with_driver(&[POOLS]):
     an_object_that_declared_a_stream_of_a_context_that_is_gone_ends,
     blocks_that_lie_idle_in_a_context_that_is_gone_are_dropped,
     a_copy_in_flight_and_memory_pinned_in_a_context_that_is_gone_are_let_go,
     what_is_asked_of_an_object_whose_context_is_gone_is_refused_or_done_elsewhere,
-    a_report_does_not_look_into_a_context_that_is_gone,
     a_thread_whose_current_context_is_gone_is_left_as_it_is,
     a_block_that_another_object_owns_is_not_followed_into_a_context_that_is_gone,
-    a_stream_of_another_context_may_go_with_it_once_it_was_passed,
+    a_stream_of_another_context_may_go_with_it_once_it_was_passed
 ];

@@ -3,11 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::support::gpu::*;
-use crate::support::object::*;
 use crate::support::pools::*;
 use crate::support::*;
-use syncedmem::abi::c::policy::syncedmem_set_mode;
 
 /// What a net's blobs have: labels, biases, weights, feature maps.
 const SIZES: [usize; 6] = [4, 5000, 300_000, MIB + 4, 3 * MIB, 32 * MIB];

@@ -1,10 +1,7 @@
 //! How blocks are known again: by the driver's number, and where it has none for host memory, by the life of their context.
 
-use crate::support::gpu::*;
-use crate::support::object::*;
 use crate::support::pools::*;
 use crate::support::*;
-use syncedmem::abi::status::syncedmem_status_t;
 
 /// The driver has no numbers for page-locked and registered memory.
 const NO_IDS: (&str, &str) = ("SIMCUDA_NO_HOST_IDS", "1");
@@ -21,14 +18,13 @@ fn page_locked(bytes: usize) -> usize {
 }
 
 fn page_locked_blocks_without_a_number_are_kept_for_the_next_object() {
-    alone_with_pools(&[NO_IDS], |gpu| {
-        let _pinning = Pinning::always();
-        for bytes in [5000, 3 * MIB] {
-            let first = page_locked(bytes);
-            gpu.control().simcuda_clear_log();
-            assert_eq!((page_locked(bytes), made(gpu)), (first, 0), "{bytes}");
-        }
-    });
+    let gpu = &simulated_gpu();
+    let _pinning = Pinning::always();
+    for bytes in [5000, 3 * MIB] {
+        let first = page_locked(bytes);
+        gpu.control().simcuda_clear_log();
+        assert_eq!((page_locked(bytes), made(gpu)), (first, 0), "{bytes}");
+    }
 }
 
 fn registered_blocks_without_a_number_are_kept_for_the_next_object() {
@@ -57,10 +53,9 @@ fn reset_over_an_idle_block(gpu: &Gpu) {
 }
 
 fn a_block_without_a_number_is_not_handed_out_after_a_reset() {
-    alone_with_pools(&[NO_IDS], |gpu| {
-        let _pinning = Pinning::always();
-        reset_over_an_idle_block(gpu);
-    });
+    let gpu = &simulated_gpu();
+    let _pinning = Pinning::always();
+    reset_over_an_idle_block(gpu);
 }
 
 fn a_registered_block_without_a_number_is_not_handed_out_after_a_reset() {
@@ -71,30 +66,28 @@ fn a_registered_block_without_a_number_is_not_handed_out_after_a_reset() {
 }
 
 fn memory_without_a_number_is_unpinned_once_and_not_after_a_reset() {
-    alone_with_pools(&[NO_IDS], |gpu| {
-        let mut object = filled(5000, 1);
-        assert_eq!(object.pin(), SYNCEDMEM_SUCCESS, "{}", last_error());
-        assert_eq!((object.is_pinned(), gpu.alive().registered_blocks), (true, 1));
-        assert_eq!(object.unpin(), SYNCEDMEM_SUCCESS, "{}", last_error());
-        assert_eq!(gpu.alive().registered_blocks, 0);
-        assert_eq!(object.pin(), SYNCEDMEM_SUCCESS, "{}", last_error());
-        assert_eq!(gpu.cuDevicePrimaryCtxReset_v2(0), 0);
-        gpu.control().simcuda_clear_log();
-        assert_eq!(object.unpin(), SYNCEDMEM_SUCCESS, "{}", last_error());
-        assert_eq!(gpu.calls_of(c"cuMemHostUnregister"), 0);
-    });
+    let gpu = &simulated_gpu();
+    let mut object = filled(5000, 1);
+    assert_eq!(object.pin(), SYNCEDMEM_SUCCESS, "{}", last_error());
+    assert_eq!((object.is_pinned(), gpu.alive().registered_blocks), (true, 1));
+    assert_eq!(object.unpin(), SYNCEDMEM_SUCCESS, "{}", last_error());
+    assert_eq!(gpu.alive().registered_blocks, 0);
+    assert_eq!(object.pin(), SYNCEDMEM_SUCCESS, "{}", last_error());
+    assert_eq!(gpu.cuDevicePrimaryCtxReset_v2(0), 0);
+    gpu.control().simcuda_clear_log();
+    assert_eq!(object.unpin(), SYNCEDMEM_SUCCESS, "{}", last_error());
+    assert_eq!(gpu.calls_of(c"cuMemHostUnregister"), 0);
 }
 
 fn type_number_and_context_are_asked_for_in_one_call() {
-    alone_with_pools(&[], |gpu| {
-        let mut object = filled(3 * MIB, 7);
-        gpu.within(0, || {
-            object.mutable_gpu_data().unwrap();
-            gpu.control().simcuda_clear_log();
-            object.cpu_data().unwrap();
-        });
-        assert_eq!((gpu.calls_of(c"cuPointerGetAttributes"), gpu.calls_of(c"cuPointerGetAttribute")), (1, 0));
+    let gpu = &simulated_gpu();
+    let mut object = filled(3 * MIB, 7);
+    gpu.within(0, || {
+        object.mutable_gpu_data().unwrap();
+        gpu.control().simcuda_clear_log();
+        object.cpu_data().unwrap();
     });
+    assert_eq!((gpu.calls_of(c"cuPointerGetAttributes"), gpu.calls_of(c"cuPointerGetAttribute")), (1, 0));
 }
 
 /// The error of a wait for a push that a reset overtook.
@@ -123,22 +116,21 @@ fn a_push_that_a_reset_overtook_says_so_where_its_context_is_current() {
 
 /// Drivers before CUDA 9.2 know no ordinal of an address, and refuse the question for it and the context.
 fn a_driver_that_does_not_know_an_attribute_still_says_where_memory_is() {
-    alone_with_pools(&[], |gpu| {
-        let (mut context, mut popped, mut block) = (std::ptr::null_mut(), std::ptr::null_mut(), 0);
-        assert_eq!(gpu.cuCtxCreate_v2(&mut context, 0, 0), 0);
-        assert_eq!(gpu.cuMemAlloc_v2(&mut block, 5000), 0);
-        assert_eq!(gpu.cuCtxPopCurrent_v2(&mut popped), 0);
-        let mut object = Object::new(5000);
-        let lent = std::ptr::with_exposed_provenance_mut(block as usize);
-        assert_eq!(object.set_gpu_data(lent), SYNCEDMEM_SUCCESS);
-        gpu.fail("cuPointerGetAttributes", 1, 1);
-        let (_, calls) = gpu.watch(|| object.cpu_data().unwrap());
-        let copy = calls.iter().find(|call| call.function.starts_with("cuMemcpy")).unwrap();
-        assert_eq!(copy.field("ctx"), Some(format!("{:#x}", context.addr()).as_str()), "{calls:?}");
-        drop(object);
-        gpu.within_context(context, || assert_eq!(gpu.cuMemFree_v2(block), 0));
-        assert_eq!(gpu.cuCtxDestroy_v2(context), 0);
-    });
+    let gpu = &simulated_gpu();
+    let (mut context, mut popped, mut block) = (std::ptr::null_mut(), std::ptr::null_mut(), 0);
+    assert_eq!(gpu.cuCtxCreate_v2(&mut context, 0, 0), 0);
+    assert_eq!(gpu.cuMemAlloc_v2(&mut block, 5000), 0);
+    assert_eq!(gpu.cuCtxPopCurrent_v2(&mut popped), 0);
+    let mut object = Object::new(5000);
+    let lent = std::ptr::with_exposed_provenance_mut(block as usize);
+    assert_eq!(object.set_gpu_data(lent), SYNCEDMEM_SUCCESS);
+    gpu.fail("cuPointerGetAttributes", 1, 1);
+    let (_, calls) = gpu.watch(|| object.cpu_data().unwrap());
+    let copy = calls.iter().find(|call| call.function.starts_with("cuMemcpy")).unwrap();
+    assert_eq!(copy.field("ctx"), Some(format!("{:#x}", context.addr()).as_str()), "{calls:?}");
+    drop(object);
+    gpu.within_context(context, || assert_eq!(gpu.cuMemFree_v2(block), 0));
+    assert_eq!(gpu.cuCtxDestroy_v2(context), 0);
 }
 
 fn a_look_up_that_fails_for_the_threads_own_context_loses_no_block() {
@@ -157,13 +149,15 @@ fn a_look_up_that_fails_for_the_threads_own_context_loses_no_block() {
 
 crate::support::harness::tests![
     a_look_up_that_fails_for_the_threads_own_context_loses_no_block,
-    a_driver_that_does_not_know_an_attribute_still_says_where_memory_is,
-    page_locked_blocks_without_a_number_are_kept_for_the_next_object,
     registered_blocks_without_a_number_are_kept_for_the_next_object,
-    a_block_without_a_number_is_not_handed_out_after_a_reset,
     a_registered_block_without_a_number_is_not_handed_out_after_a_reset,
-    memory_without_a_number_is_unpinned_once_and_not_after_a_reset,
-    type_number_and_context_are_asked_for_in_one_call,
     a_push_that_a_reset_overtook_says_so,
-    a_push_that_a_reset_overtook_says_so_where_its_context_is_current,
+    a_push_that_a_reset_overtook_says_so_where_its_context_is_current;
+    alone_with_driver(&[NO_IDS, POOLS]):
+    page_locked_blocks_without_a_number_are_kept_for_the_next_object,
+    a_block_without_a_number_is_not_handed_out_after_a_reset,
+    memory_without_a_number_is_unpinned_once_and_not_after_a_reset;
+    alone_with_driver(&[POOLS]):
+    a_driver_that_does_not_know_an_attribute_still_says_where_memory_is,
+    type_number_and_context_are_asked_for_in_one_call
 ];

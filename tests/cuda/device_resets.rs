@@ -3,11 +3,7 @@
 
 use std::ffi::{c_int, c_void};
 
-use crate::support::gpu::*;
-use crate::support::harness::skip;
-use crate::support::object::*;
 use crate::support::*;
-use syncedmem::abi::c::policy::*;
 
 const BYTES: usize = 1000;
 const ILLEGAL_ADDRESS: c_int = 700;
@@ -40,75 +36,67 @@ fn an_object_whose_block_a_reset_took_does_not_free_the_block_that_came_to_its_a
 }
 
 fn data_that_a_reset_took_is_an_error_even_where_other_data_is_at_its_address() {
-    in_a_process_with_a_driver(&[], || {
-        let gpu = gpu();
-        let (mut lost, _new) = lost_and_new(&gpu);
-        assert_eq!(lost.cpu_data(), Err(SYNCEDMEM_ERROR_DRIVER));
-        assert!(last_error().contains("the device was reset"), "{}", last_error());
-        assert_eq!(lost.pull(std::ptr::null_mut()), SYNCEDMEM_ERROR_DRIVER);
-        // It is usable all the same.
-        assert!(lost.overwrite_cpu_data().is_ok(), "{}", last_error());
-    });
+    let gpu = gpu();
+    let (mut lost, _new) = lost_and_new(&gpu);
+    assert_eq!(lost.cpu_data(), Err(SYNCEDMEM_ERROR_DRIVER));
+    assert!(last_error().contains("the device was reset"), "{}", last_error());
+    assert_eq!(lost.pull(std::ptr::null_mut()), SYNCEDMEM_ERROR_DRIVER);
+    // It is usable all the same.
+    assert!(lost.overwrite_cpu_data().is_ok(), "{}", last_error());
 }
 
 fn a_reset_context_that_is_still_current_is_brought_back_by_the_next_block() {
-    in_a_process_with_a_driver(&[], || {
-        let gpu = gpu();
-        assert_eq!(gpu.cuCtxSetCurrent(gpu.primary(0)), 0);
-        assert_eq!(gpu.cuDevicePrimaryCtxReset_v2(0), 0);
-        let mut object = Object::new(BYTES);
-        object.fill_host(&pattern(1, BYTES));
-        let data = object.gpu_data().unwrap_or_else(|status| panic!("{status:?} {}", last_error()));
-        assert_bytes(&gpu.read(data.addr(), BYTES), &pattern(1, BYTES), &"");
-        assert_eq!(gpu.if_simulated(gpu.current()), gpu.if_simulated(gpu.primary(0)));
-        drop(object);
-        assert_eq!(gpu.cuCtxSetCurrent(std::ptr::null_mut()), 0);
-    });
+    let gpu = gpu();
+    assert_eq!(gpu.cuCtxSetCurrent(gpu.primary(0)), 0);
+    assert_eq!(gpu.cuDevicePrimaryCtxReset_v2(0), 0);
+    let mut object = Object::new(BYTES);
+    object.fill_host(&pattern(1, BYTES));
+    let data = object.gpu_data().unwrap_or_else(|status| panic!("{status:?} {}", last_error()));
+    assert_bytes(&gpu.read(data.addr(), BYTES), &pattern(1, BYTES), &"");
+    assert_eq!(gpu.if_simulated(gpu.current()), gpu.if_simulated(gpu.primary(0)));
+    drop(object);
+    assert_eq!(gpu.cuCtxSetCurrent(std::ptr::null_mut()), 0);
 }
 
 fn blocks_that_could_not_be_given_back_are_offered_again_whatever_becomes_of_another_contexts() {
-    in_a_process_with_a_driver(&[], || {
-        let gpu = simulated_gpu().with_devices(2);
-        let make = |device| {
-            gpu.within(device, || {
-                let mut object = Object::new(BYTES);
-                object.mutable_gpu_data().unwrap();
-                object
-            })
-        };
-        let (broken, healthy): (Vec<_>, Vec<_>) = (0..10).map(|_| (make(1), make(0))).unzip();
-        gpu.control().simcuda_break_context(gpu.primary(1), ILLEGAL_ADDRESS);
-        drop(broken);
-        gpu.fail_times("cuMemFree_v2", 1, 999, healthy.len() as u32);
-        drop(healthy);
-        assert_eq!(gpu.account().device_blocks, 20);
-        // When there is no room, everything that is left is offered once more.
-        gpu.fail("cuMemAlloc_v2", 1, 2);
-        drop(make(0));
-        assert_eq!(gpu.account().device_blocks, 10, "those of the broken context");
-        assert_eq!(gpu.cuDevicePrimaryCtxReset_v2(1), 0);
-    });
+    let gpu = simulated_gpu().with_devices(2);
+    let make = |device| {
+        gpu.within(device, || {
+            let mut object = Object::new(BYTES);
+            object.mutable_gpu_data().unwrap();
+            object
+        })
+    };
+    let (broken, healthy): (Vec<_>, Vec<_>) = (0..10).map(|_| (make(1), make(0))).unzip();
+    gpu.control().simcuda_break_context(gpu.primary(1), ILLEGAL_ADDRESS);
+    drop(broken);
+    gpu.fail_times("cuMemFree_v2", 1, 999, healthy.len() as u32);
+    drop(healthy);
+    assert_eq!(gpu.account().device_blocks, 20);
+    // When there is no room, everything that is left is offered once more.
+    gpu.fail("cuMemAlloc_v2", 1, 2);
+    drop(make(0));
+    assert_eq!(gpu.account().device_blocks, 10, "those of the broken context");
+    assert_eq!(gpu.cuDevicePrimaryCtxReset_v2(1), 0);
 }
 
 fn a_callers_block_is_copied_in_its_own_context_and_no_other_is_made_for_it() {
-    in_a_process_with_a_driver(&[], || {
-        let gpu = gpu().with_devices(2);
-        let mut address = 0;
-        gpu.within(1, || assert_eq!(gpu.cuMemAlloc_v2(&mut address, BYTES), 0));
-        gpu.write(address as usize, &pattern(5, BYTES));
-        let mut object = Object::new(BYTES);
-        assert_eq!(object.set_gpu_data(std::ptr::with_exposed_provenance_mut(address as usize)), SYNCEDMEM_SUCCESS);
-        let look = |calls: &[Call]| {
-            assert!(!names(calls).contains(&"cuDevicePrimaryCtxRetain"), "{calls:?}");
-            let copy = calls.iter().find(|call| call.function == "cuMemcpy").unwrap();
-            let context = format!("{:#x}", gpu.primary(1).addr());
-            assert_eq!(copy.field("ctx"), Some(context.as_str()), "{calls:?}");
-        };
-        let data = gpu.observe(|| object.host_bytes(BYTES), look);
-        assert_bytes(&data, &pattern(5, BYTES), &"");
-        drop(object);
-        gpu.within(1, || assert_eq!(gpu.cuMemFree_v2(address), 0));
-    });
+    let gpu = gpu().with_devices(2);
+    let mut address = 0;
+    gpu.within(1, || assert_eq!(gpu.cuMemAlloc_v2(&mut address, BYTES), 0));
+    gpu.write(address as usize, &pattern(5, BYTES));
+    let mut object = Object::new(BYTES);
+    assert_eq!(object.set_gpu_data(std::ptr::with_exposed_provenance_mut(address as usize)), SYNCEDMEM_SUCCESS);
+    let look = |calls: &[Call]| {
+        assert!(!names(calls).contains(&"cuDevicePrimaryCtxRetain"), "{calls:?}");
+        let copy = calls.iter().find(|call| call.function == "cuMemcpy").unwrap();
+        let context = format!("{:#x}", gpu.primary(1).addr());
+        assert_eq!(copy.field("ctx"), Some(context.as_str()), "{calls:?}");
+    };
+    let data = gpu.observe(|| object.host_bytes(BYTES), look);
+    assert_bytes(&data, &pattern(5, BYTES), &"");
+    drop(object);
+    gpu.within(1, || assert_eq!(gpu.cuMemFree_v2(address), 0));
 }
 
 fn in_a_forked_child_host_data_stays_readable_with_the_device_check_on() {
@@ -117,15 +105,10 @@ fn in_a_forked_child_host_data_stays_readable_with_the_device_check_on() {
         let mut object = Object::new(BYTES);
         object.fill_host(&pattern(1, BYTES));
         gpu.within(0, || assert!(object.gpu_data().is_ok()));
-        let child = unsafe { libc::fork() };
-        if child == 0 {
-            let read = object.cpu_data().is_ok_and(|data| unsafe { data.read() } == pattern(1, BYTES)[0]);
-            let refused = object.gpu_data() == Err(SYNCEDMEM_ERROR_NO_GPU);
-            unsafe { libc::_exit(if read && refused { 0 } else { 1 }) };
-        }
-        let mut status = 0;
-        assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
-        assert_eq!((libc::WIFEXITED(status), libc::WEXITSTATUS(status)), (true, 0));
+        in_a_child(|| {
+            assert_bytes(&object.host_bytes(BYTES), &pattern(1, BYTES), &"in the child");
+            assert_eq!(object.gpu_data(), Err(SYNCEDMEM_ERROR_NO_GPU));
+        });
     });
     assert_eq!(errors, "");
 }
@@ -139,47 +122,41 @@ unsafe extern "C-unwind" fn touches_an_object(user: *mut c_void) -> c_int {
 }
 
 fn a_mode_callback_may_use_the_library_and_is_not_asked_again_for_that() {
-    in_a_process_with_a_driver(&[], || {
-        let _gpu = gpu();
-        let mut touched = false;
-        let user = std::ptr::from_mut(&mut touched).cast();
-        assert_eq!(unsafe { syncedmem_set_mode_callback(Some(touches_an_object), user) }, SYNCEDMEM_SUCCESS);
-        let mut object = Object::new(BYTES);
-        object.mutable_cpu_data().unwrap();
-        assert!(touched && object.is_pinned());
-    });
+    let _gpu = gpu();
+    let mut touched = false;
+    let user = std::ptr::from_mut(&mut touched).cast();
+    assert_eq!(unsafe { syncedmem_set_mode_callback(Some(touches_an_object), user) }, SYNCEDMEM_SUCCESS);
+    let mut object = Object::new(BYTES);
+    object.mutable_cpu_data().unwrap();
+    assert!(touched && object.is_pinned());
 }
 
 fn data_that_a_reset_took_is_an_error_even_where_its_address_lies_inside_another_block() {
-    in_a_process_with_a_driver(&[], || {
-        let gpu = gpu();
-        let (mut before, mut lost) = (Object::new(BYTES), Object::new(BYTES));
-        let first = before.mutable_gpu_data().unwrap().addr();
-        let address = lost.mutable_gpu_data().unwrap().addr();
-        lost.fill_host(&pattern(1, BYTES));
-        assert_eq!(gpu.cuDevicePrimaryCtxReset_v2(0), 0);
-        let mut large = Object::new(64 * BYTES);
-        let data = large.mutable_gpu_data().unwrap().addr();
-        let is_within = data == first && (data..data + 64 * BYTES).contains(&address);
-        assert!(is_within || !gpu.is_simulated(), "the test needs one within the other");
-        assert_eq!(lost.gpu_data(), Err(SYNCEDMEM_ERROR_DRIVER));
-        assert_bytes(&large.host_bytes(64 * BYTES), &[0; 64 * BYTES], &"the new block is whole");
-    });
+    let gpu = gpu();
+    let (mut before, mut lost) = (Object::new(BYTES), Object::new(BYTES));
+    let first = before.mutable_gpu_data().unwrap().addr();
+    let address = lost.mutable_gpu_data().unwrap().addr();
+    lost.fill_host(&pattern(1, BYTES));
+    assert_eq!(gpu.cuDevicePrimaryCtxReset_v2(0), 0);
+    let mut large = Object::new(64 * BYTES);
+    let data = large.mutable_gpu_data().unwrap().addr();
+    let is_within = data == first && (data..data + 64 * BYTES).contains(&address);
+    assert!(is_within || !gpu.is_simulated(), "the test needs one within the other");
+    assert_eq!(lost.gpu_data(), Err(SYNCEDMEM_ERROR_DRIVER));
+    assert_bytes(&large.host_bytes(64 * BYTES), &[0; 64 * BYTES], &"the new block is whole");
 }
 
 fn a_reset_context_that_is_still_current_is_brought_back_by_a_push() {
-    in_a_process_with_a_driver(&[], || {
-        let gpu = gpu();
-        assert_eq!(gpu.cuCtxSetCurrent(gpu.primary(0)), 0);
-        assert_eq!(gpu.cuDevicePrimaryCtxReset_v2(0), 0);
-        let mut object = Object::new(BYTES);
-        object.fill_host(&pattern(1, BYTES));
-        assert_eq!(object.push(std::ptr::null_mut()), SYNCEDMEM_SUCCESS, "{}", last_error());
-        let data = object.gpu_data().unwrap_or_else(|status| panic!("{status:?} {}", last_error()));
-        assert_bytes(&gpu.read(data.addr(), BYTES), &pattern(1, BYTES), &"");
-        drop(object);
-        assert_eq!(gpu.cuCtxSetCurrent(std::ptr::null_mut()), 0);
-    });
+    let gpu = gpu();
+    assert_eq!(gpu.cuCtxSetCurrent(gpu.primary(0)), 0);
+    assert_eq!(gpu.cuDevicePrimaryCtxReset_v2(0), 0);
+    let mut object = Object::new(BYTES);
+    object.fill_host(&pattern(1, BYTES));
+    assert_eq!(object.push(std::ptr::null_mut()), SYNCEDMEM_SUCCESS, "{}", last_error());
+    let data = object.gpu_data().unwrap_or_else(|status| panic!("{status:?} {}", last_error()));
+    assert_bytes(&gpu.read(data.addr(), BYTES), &pattern(1, BYTES), &"");
+    drop(object);
+    assert_eq!(gpu.cuCtxSetCurrent(std::ptr::null_mut()), 0);
 }
 
 fn an_object_that_another_implementation_remade_at_the_same_place_is_served_its_own_data() {
@@ -203,13 +180,14 @@ fn an_object_that_another_implementation_remade_at_the_same_place_is_served_its_
 
 crate::support::harness::tests![
     an_object_whose_block_a_reset_took_does_not_free_the_block_that_came_to_its_address,
+    in_a_forked_child_host_data_stays_readable_with_the_device_check_on,
+    an_object_that_another_implementation_remade_at_the_same_place_is_served_its_own_data;
+    alone_with_driver(&[]):
     data_that_a_reset_took_is_an_error_even_where_other_data_is_at_its_address,
     a_reset_context_that_is_still_current_is_brought_back_by_the_next_block,
     a_reset_context_that_is_still_current_is_brought_back_by_a_push,
     blocks_that_could_not_be_given_back_are_offered_again_whatever_becomes_of_another_contexts,
     a_callers_block_is_copied_in_its_own_context_and_no_other_is_made_for_it,
-    in_a_forked_child_host_data_stays_readable_with_the_device_check_on,
     a_mode_callback_may_use_the_library_and_is_not_asked_again_for_that,
-    data_that_a_reset_took_is_an_error_even_where_its_address_lies_inside_another_block,
-    an_object_that_another_implementation_remade_at_the_same_place_is_served_its_own_data,
+    data_that_a_reset_took_is_an_error_even_where_its_address_lies_inside_another_block
 ];

@@ -1,6 +1,6 @@
 //! A second suite, for the tests of the first: run there, with `--ignored`.
 
-use crate::support::harness::skip;
+use crate::support::*;
 
 fn probe_says_its_process() {
     println!("process={}", std::process::id());

@@ -1,19 +1,11 @@
 //! Host blocks of the program's own allocator beside a device: pageable in GPU mode too, and page-locked by request.
 
 use crate::support::allocators::Book;
-use crate::support::crossing::registered;
-use crate::support::object::*;
-use crate::support::pools::{PINNED, alone_with_pools, alone_with_pools_on_any_driver, idle, trim};
+use crate::support::crossing::{filled, registered};
+use crate::support::pools::{PINNED, POOLS, alone_with_pools, alone_with_pools_on_any_driver, idle, trim};
 use crate::support::*;
-use syncedmem::abi::c::eviction::syncedmem_eviction_t::*;
 
 const SIZES: [usize; 3] = [5000, 100_000, (4 << 20) + 12];
-
-fn filled(bytes: usize) -> Object {
-    let mut object = Object::new(bytes);
-    object.fill_host(&pattern(1, bytes));
-    object
-}
 
 fn in_gpu_mode_its_blocks_are_what_it_makes_them() {
     alone_with_pools_on_any_driver(&[("SYNCEDMEM_PIN", "always")], |gpu| {
@@ -35,23 +27,22 @@ fn in_gpu_mode_its_blocks_are_what_it_makes_them() {
             assert_eq!((object.pull(stream.handle()), object.wait()), (SYNCEDMEM_SUCCESS, SYNCEDMEM_SUCCESS));
             assert_bytes(&object.host_bytes(bytes), &pattern(3, bytes), &bytes);
             drop(object);
-            assert_eq!(book.live(), []);
+            assert!(book.live().is_empty());
         }
     });
 }
 
 fn a_block_that_is_pinned_by_request_is_unpinned_and_goes_back_as_its_object_ends() {
-    alone_with_pools_on_any_driver(&[], |gpu| {
-        let book = Book::new().set();
-        let [none, one] = [0, 1].map(|count| gpu.if_simulated(count));
-        for bytes in SIZES {
-            let mut object = filled(bytes);
-            assert_eq!((object.pin(), object.is_pinned(), registered(gpu)), (SYNCEDMEM_SUCCESS, true, one));
-            assert!(object.gpu_data().is_ok());
-            drop(object);
-            assert_eq!((book.live(), registered(gpu), idle(PINNED)), (vec![], none, 0), "{bytes}");
-        }
-    });
+    let gpu = &gpu();
+    let book = Book::new().set();
+    let [none, one] = [0, 1].map(|count| gpu.if_simulated(count));
+    for bytes in SIZES {
+        let mut object = filled(bytes);
+        assert_eq!((object.pin(), object.is_pinned(), registered(gpu)), (SYNCEDMEM_SUCCESS, true, one));
+        assert!(object.gpu_data().is_ok());
+        drop(object);
+        assert_eq!((book.live(), registered(gpu), idle(PINNED)), (vec![], none, 0), "{bytes}");
+    }
 }
 
 fn a_pinned_block_that_the_driver_keeps_goes_back_at_a_trim() {
@@ -69,17 +60,16 @@ fn a_pinned_block_that_the_driver_keeps_goes_back_at_a_trim() {
 }
 
 fn a_pinned_block_that_another_object_borrows_stays_for_as_long() {
-    alone_with_pools(&[], |gpu| {
-        let book = Book::new().set();
-        let (mut object, mut borrower) = (filled(SIZES[0]), Object::new(SIZES[0]));
-        assert_eq!(borrower.set_cpu_data(object.cpu_data().unwrap()), SYNCEDMEM_SUCCESS);
-        assert_eq!((object.pin(), borrower.pin()), (SYNCEDMEM_SUCCESS, SYNCEDMEM_SUCCESS));
-        drop(object);
-        assert_eq!((book.live(), registered(gpu)), (vec![SIZES[0]], Some(1)));
-        drop(borrower);
-        trim(PINNED);
-        assert_eq!((book.live(), registered(gpu)), (vec![], Some(0)));
-    });
+    let gpu = &simulated_gpu();
+    let book = Book::new().set();
+    let (mut object, mut borrower) = (filled(SIZES[0]), Object::new(SIZES[0]));
+    assert_eq!(borrower.set_cpu_data(object.cpu_data().unwrap()), SYNCEDMEM_SUCCESS);
+    assert_eq!((object.pin(), borrower.pin()), (SYNCEDMEM_SUCCESS, SYNCEDMEM_SUCCESS));
+    drop(object);
+    assert_eq!((book.live(), registered(gpu)), (vec![SIZES[0]], Some(1)));
+    drop(borrower);
+    trim(PINNED);
+    assert_eq!((book.live(), registered(gpu)), (vec![], Some(0)));
 }
 
 fn host_sides_are_evicted_when_it_has_no_memory() {
@@ -99,8 +89,9 @@ fn host_sides_are_evicted_when_it_has_no_memory() {
 
 harness::tests![
     in_gpu_mode_its_blocks_are_what_it_makes_them,
-    a_block_that_is_pinned_by_request_is_unpinned_and_goes_back_as_its_object_ends,
     a_pinned_block_that_the_driver_keeps_goes_back_at_a_trim,
-    a_pinned_block_that_another_object_borrows_stays_for_as_long,
-    host_sides_are_evicted_when_it_has_no_memory,
+    host_sides_are_evicted_when_it_has_no_memory;
+    alone_with_driver(&[POOLS]):
+    a_block_that_is_pinned_by_request_is_unpinned_and_goes_back_as_its_object_ends,
+    a_pinned_block_that_another_object_borrows_stays_for_as_long
 ];

@@ -1,11 +1,8 @@
 //! A device whose memory is taken but for a little, as other programs take it.
 
 use crate::support::driver::Address;
-use crate::support::gpu::*;
-use crate::support::object::*;
 use crate::support::pools::*;
 use crate::support::*;
-use syncedmem::abi::c::eviction::syncedmem_eviction_t::SYNCEDMEM_EVICT_ALWAYS;
 
 /// All of device 0's memory but 32 to 96 MiB.
 struct Taken<'g> {

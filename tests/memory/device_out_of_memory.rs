@@ -1,7 +1,5 @@
 //! A device without room: one more try, then a status and a message that says who holds what.
 
-use crate::support::gpu::*;
-use crate::support::object::*;
 use crate::support::*;
 
 const BYTES: usize = 600;
@@ -27,7 +25,7 @@ fn out_of_memory_is_tried_once_more_and_then_told() {
 fn out_of_device_memory_says_what_was_asked_what_there_is_and_who_holds_it() {
     const MIB: usize = 1 << 20;
     let gpu = simulated_gpu();
-    gpu.control().simcuda_set_memory(0, 64 * MIB);
+    gpu.set_memory(64 * MIB);
     let mut holders = [8, 20, 3, 1].map(|mib| Object::new(mib * MIB));
     holders.iter_mut().for_each(|object| assert!(object.gpu_data().is_ok()));
     let mut object = Object::new(40 * MIB);
@@ -45,8 +43,6 @@ fn out_of_device_memory_says_what_was_asked_what_there_is_and_who_holds_it() {
     }
     drop(holders);
     assert!(object.gpu_data().is_ok(), "{}", last_error());
-    drop(object);
-    gpu.control().simcuda_set_memory(0, 256 * MIB);
 }
 
 crate::support::harness::tests![

@@ -1,12 +1,8 @@
 //! Page-locked host blocks: made in GPU mode, told by the flag, given back to the driver whatever the mode is by then.
 
 use crate::support::driver::loaded;
-use crate::support::gpu::*;
-use crate::support::object::*;
 use crate::support::states::*;
 use crate::support::*;
-use syncedmem::abi::c::caffe_host::*;
-use syncedmem::abi::c::policy::*;
 
 const BYTES: usize = 3000;
 const AUTO: i32 = 0;
@@ -106,16 +102,13 @@ fn pins() -> bool {
 
 fn mode_and_pinning_may_be_told_by_the_environment() {
     let cases = [("gpu", "", true), ("cpu", "", false), ("gpu", "never", false), ("", "always", true), ("", "", false)];
-    for (mode, pin, pinned) in cases {
-        let case = format!("{mode}/{pin}");
-        let environment = [("SYNCEDMEM_MODE", mode), ("SYNCEDMEM_PIN", pin), ("CASE", &*case)];
-        in_a_process_with_a_driver(&environment, || {
-            if std::env::var("CASE").as_deref() == Ok(&case) {
-                let _gpu = gpu();
-                assert_eq!(pins(), pinned, "{case}");
-            }
-        });
-    }
+    let environment = |&(mode, pin, _): &(&'static str, &'static str, bool)| {
+        vec![("SYNCEDMEM_MODE", mode), ("SYNCEDMEM_PIN", pin), simulated_file()]
+    };
+    each_alone(&cases, environment, |&(mode, pin, pinned)| {
+        let _gpu = gpu();
+        assert_eq!(pins(), pinned, "{mode}/{pin}");
+    });
 }
 
 fn pinned_memory_is_portable_and_never_write_combined() {
@@ -247,14 +240,7 @@ fn a_forked_child_frees_nothing_of_its_parents() {
         let _policy = policy(GPU, AUTO);
         let stream = gpu.stream();
         let mut objects: Vec<_> = STATES.iter().map(|state| state.object(&gpu, &stream, BYTES)).collect();
-        let child = unsafe { libc::fork() };
-        if child == 0 {
-            // Any call of the driver in a forked child ends it here, with a signal.
-            unsafe { libc::_exit(in_child(objects)) };
-        }
-        let mut status = 0;
-        assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
-        assert_eq!((libc::WIFEXITED(status), libc::WEXITSTATUS(status)), (true, 0));
+        in_a_child(|| in_child(std::mem::take(&mut objects)));
         for (object, state) in objects.iter_mut().zip(STATES) {
             assert_bytes(&object.host_bytes(BYTES), &state.contents(BYTES), &format_args!("{state:?}, in the parent"));
         }
@@ -263,37 +249,22 @@ fn a_forked_child_frees_nothing_of_its_parents() {
 }
 
 /// In a forked child: what the host has stays readable, what needs the device is refused, nothing is freed.
-fn in_child(objects: Vec<Object>) -> i32 {
-    for (number, (mut object, state)) in objects.into_iter().zip(STATES).enumerate() {
-        let number = number as i32 * 10;
+fn in_child(objects: Vec<Object>) {
+    const REFUSED: Outcome = Err(SYNCEDMEM_ERROR_NO_GPU);
+    for (mut object, state) in objects.into_iter().zip(STATES) {
         // Even where the parent's pointer is at hand.
-        if object.gpu_data() != Err(SYNCEDMEM_ERROR_NO_GPU) || object.mutable_gpu_data() != Err(SYNCEDMEM_ERROR_NO_GPU)
-        {
-            return number + 5;
-        }
+        assert_eq!([object.gpu_data(), object.mutable_gpu_data()], [REFUSED; 2], "{state}");
         if state.head() & 1 == 1 {
-            let data = object.cpu_data().unwrap_or(std::ptr::null_mut());
-            if data.is_null() || unsafe { std::slice::from_raw_parts(data, BYTES) } != state.contents(BYTES) {
-                return number + 1;
-            }
+            assert_bytes(&object.host_bytes(BYTES), &state.contents(BYTES), &state);
             // Written too: it is the child's own copy.
-            if object.mutable_cpu_data().is_err() {
-                return number + 2;
-            }
+            assert!(object.mutable_cpu_data().is_ok(), "{state}");
+        } else if state.head() == 2 {
+            assert_eq!(object.cpu_data(), REFUSED, "{state}");
+            assert!(last_error().contains("fork"), "{state}: {}", last_error());
         }
-        if state.head() & 3 == 2 && object.cpu_data() != Err(SYNCEDMEM_ERROR_NO_GPU) {
-            return number + 3;
-        }
-        if state.head() & 3 == 2 && !last_error().contains("fork") {
-            return number + 4;
-        }
-        drop(object);
     }
     let mut fresh = Object::new(BYTES);
-    if fresh.gpu_data() != Err(SYNCEDMEM_ERROR_NO_GPU) || fresh.cpu_data().is_err() || fresh.is_pinned() {
-        return 99;
-    }
-    0
+    assert_eq!((fresh.gpu_data(), fresh.cpu_data().is_ok(), fresh.is_pinned()), (REFUSED, true, false));
 }
 
 crate::support::harness::tests![

@@ -1,30 +1,8 @@
 //! How much of a device's and of page-locked memory may lie idle, and who gets it before a request fails.
 
-use crate::support::gpu::*;
-use crate::support::object::*;
+use crate::clock;
 use crate::support::pools::*;
-use crate::support::random::Random;
 use crate::support::*;
-use syncedmem::abi::c::pools::*;
-
-/// An object with a device block, of which nothing is written.
-fn on_device(bytes: usize) -> Object {
-    let mut object = Object::new(bytes);
-    object.overwrite_gpu_data().unwrap_or_else(|status| panic!("{status:?} {}", last_error()));
-    object
-}
-
-/// An object with a host block, page-locked if that can be.
-fn on_host(bytes: usize) -> Object {
-    let _pinning = Pinning::always();
-    let mut object = Object::new(bytes);
-    object.overwrite_cpu_data().unwrap();
-    object
-}
-
-fn set_pinned_limit(bytes: usize) {
-    assert_eq!(syncedmem_set_pinned_limit(bytes), SYNCEDMEM_SUCCESS);
-}
 
 fn what_lies_idle_is_known_to_the_byte() {
     alone_with_pools(&[("SYNCEDMEM_DEVICE_POOL", "1G"), ("SYNCEDMEM_PINNED_POOL", "1G")], |gpu| {
@@ -63,6 +41,7 @@ fn what_lies_idle_is_known_to_the_byte() {
 
 fn by_default_an_eighth_of_a_device_may_lie_idle_and_a_quarter_of_what_is_free() {
     alone_with_pools(&[("SIMCUDA_MEMORY", "64M")], |gpu| {
+        clock::stop();
         drop([(); 5].map(|()| on_device(4 * MIB)));
         assert_eq!(budget(DEVICE), 8 * MIB);
         assert_eq!(idle(DEVICE), 8 * MIB);
@@ -70,7 +49,7 @@ fn by_default_an_eighth_of_a_device_may_lie_idle_and_a_quarter_of_what_is_free()
         let (mut free, mut total) = (0, 0);
         gpu.within(0, || assert_eq!(gpu.cuMemGetInfo_v2(&mut free, &mut total), 0));
         let others = gpu.block(free - MIB);
-        std::thread::sleep(std::time::Duration::from_millis(150));
+        clock::pass(100);
         drop(on_device(100 * KIB));
         assert!(idle(DEVICE) <= (MIB + 8 * MIB) / 4, "{}", idle(DEVICE));
         drop(others);
@@ -82,8 +61,6 @@ fn each_device_has_a_budget_of_its_own() {
         drop(on_device(MIB));
         gpu.within(1, || drop(on_device(MIB)));
         assert_eq!(idle(DEVICE), 2 * MIB);
-        // So far apart that the clock has ticked in between: of what is as old, the smallest goes first.
-        std::thread::sleep(std::time::Duration::from_millis(12));
         drop(on_device(3 * MIB / 4));
         assert!(idle(DEVICE) <= 2 * MIB);
         gpu.within(1, || drop(on_device(100)));
@@ -121,21 +98,20 @@ fn a_budget_of_almost_nothing_keeps_what_it_has_room_for() {
 }
 
 fn budgets_may_be_changed_at_any_time() {
-    alone_with_pools_on_any_driver(&[], |gpu| {
-        for (memory, make) in [(DEVICE, on_device as fn(usize) -> Object), (PINNED, on_host)] {
-            set_budget(memory, 1 << 30);
-            assert_eq!(budget(memory), 1 << 30);
-            drop([3, 2, 1].map(|size| make(size * MIB)));
-            assert_eq!(idle(memory), 6 * MIB);
-            set_budget(memory, 4 * MIB);
-            assert_eq!(idle(memory), 3 * MIB, "the oldest went first");
-            set_budget(memory, 0);
-            assert_eq!(idle(memory), 0);
-        }
-        if gpu.is_simulated() {
-            assert_eq!((gpu.account().device_bytes, gpu.account().pinned_bytes), (0, 0));
-        }
-    });
+    let gpu = &gpu();
+    for (memory, make) in [(DEVICE, on_device as fn(usize) -> Object), (PINNED, on_host)] {
+        set_budget(memory, 1 << 30);
+        assert_eq!(budget(memory), 1 << 30);
+        drop([3, 2, 1].map(|size| make(size * MIB)));
+        assert_eq!(idle(memory), 6 * MIB);
+        set_budget(memory, 4 * MIB);
+        assert_eq!(idle(memory), 3 * MIB, "the oldest went first");
+        set_budget(memory, 0);
+        assert_eq!(idle(memory), 0);
+    }
+    if gpu.is_simulated() {
+        assert_eq!((gpu.account().device_bytes, gpu.account().pinned_bytes), (0, 0));
+    }
 }
 
 fn no_block_of_the_drivers_is_given_back_for_its_age() {
@@ -152,22 +128,21 @@ fn no_block_of_the_drivers_is_given_back_for_its_age() {
 }
 
 fn without_pools_a_block_is_given_back_at_once_and_made_as_the_original_makes_it() {
-    alone_with_pools(&[], |gpu| {
-        drop((on_device(MIB), on_host(MIB)));
-        set_pools(false);
-        assert_eq!((gpu.account().device_blocks, gpu.account().pinned_blocks), (0, 0));
-        for bytes in [100, 5 * MIB] {
-            let (device, calls) = gpu.watch(|| on_device(bytes));
-            assert!(names(&calls).contains(&"cuMemAlloc_v2"), "{calls:?}");
-            let ((), calls) = gpu.watch(|| drop(device));
-            assert!(names(&calls).contains(&"cuMemFree_v2"), "{calls:?}");
-            let (host, calls) = gpu.watch(|| on_host(bytes));
-            assert!(names(&calls).contains(&"cuMemHostAlloc"), "{calls:?}");
-            let ((), calls) = gpu.watch(|| drop(host));
-            assert!(names(&calls).contains(&"cuMemFreeHost"), "{calls:?}");
-            assert_eq!(idle(ALL), 0);
-        }
-    });
+    let gpu = &simulated_gpu();
+    drop((on_device(MIB), on_host(MIB)));
+    set_pools(false);
+    assert_eq!((gpu.account().device_blocks, gpu.account().pinned_blocks), (0, 0));
+    for bytes in [100, 5 * MIB] {
+        let (device, calls) = gpu.watch(|| on_device(bytes));
+        assert!(names(&calls).contains(&"cuMemAlloc_v2"), "{calls:?}");
+        let ((), calls) = gpu.watch(|| drop(device));
+        assert!(names(&calls).contains(&"cuMemFree_v2"), "{calls:?}");
+        let (host, calls) = gpu.watch(|| on_host(bytes));
+        assert!(names(&calls).contains(&"cuMemHostAlloc"), "{calls:?}");
+        let ((), calls) = gpu.watch(|| drop(host));
+        assert!(names(&calls).contains(&"cuMemFreeHost"), "{calls:?}");
+        assert_eq!(idle(ALL), 0);
+    }
 }
 
 fn a_full_device_gets_what_lies_idle_before_a_request_fails() {
@@ -234,15 +209,14 @@ fn beyond_the_pinned_limit_a_block_is_pageable() {
 }
 
 fn a_pinned_limit_that_is_raised_holds_at_once() {
-    alone_with_pools_on_any_driver(&[], |gpu| {
-        for bytes in [100 * KIB, 3 * MIB] {
-            set_pinned_limit(0);
-            assert!(!on_host(bytes).is_pinned());
-            assert_eq!(gpu.is_simulated().then(|| gpu.account().pinned_bytes), gpu.if_simulated(0));
-            set_pinned_limit(64 * MIB);
-            assert!(on_host(bytes).is_pinned(), "{bytes}");
-        }
-    });
+    let gpu = &gpu();
+    for bytes in [100 * KIB, 3 * MIB] {
+        set_pinned_limit(0);
+        assert!(!on_host(bytes).is_pinned());
+        assert_eq!(gpu.is_simulated().then(|| gpu.account().pinned_bytes), gpu.if_simulated(0));
+        set_pinned_limit(64 * MIB);
+        assert!(on_host(bytes).is_pinned(), "{bytes}");
+    }
 }
 
 fn what_counts_under_the_pinned_limit_is_let_go_of_with_its_block() {
@@ -279,50 +253,46 @@ fn is_made_and_ended_by(gpu: &Gpu, bytes: usize, made: &str, ended: &str) {
 }
 
 fn page_locked_blocks_are_the_drivers_own_whatever_their_size() {
-    alone_with_pools_on_any_driver(&[], |gpu| {
-        for bytes in [100, 2 * MIB, 40 * MIB + 1] {
-            is_made_and_ended_by(gpu, bytes, "cuMemHostAlloc", "cuMemFreeHost");
-        }
-    });
+    let gpu = &gpu();
+    for bytes in [100, 2 * MIB, 40 * MIB + 1] {
+        is_made_and_ended_by(gpu, bytes, "cuMemHostAlloc", "cuMemFreeHost");
+    }
 }
 
 fn where_it_is_asked_for_large_page_locked_blocks_are_registered_with_and_without_pools() {
-    alone_with_pools_on_any_driver(&[REGISTERED], |gpu| {
-        is_made_and_ended_by(gpu, 2 * MIB - 1, "cuMemHostAlloc", "cuMemFreeHost");
-        for bytes in [2 * MIB, 40 * MIB + 1] {
-            is_made_and_ended_by(gpu, bytes, "cuMemHostRegister_v2", "cuMemHostUnregister");
-        }
-        set_pools(false);
-        let makes = |calls: &[Call]| assert!(names(calls).contains(&"cuMemHostRegister_v2"), "{calls:?}");
-        let mut object = gpu.observe(|| on_host(2 * MIB), makes);
-        assert!(object.is_pinned());
-        drop(object);
-        let ends = |calls: &[Call]| assert!(names(calls).contains(&"cuMemHostUnregister"), "{calls:?}");
-        gpu.observe(|| trim(PINNED), ends);
-    });
+    let gpu = &gpu();
+    is_made_and_ended_by(gpu, 2 * MIB - 1, "cuMemHostAlloc", "cuMemFreeHost");
+    for bytes in [2 * MIB, 40 * MIB + 1] {
+        is_made_and_ended_by(gpu, bytes, "cuMemHostRegister_v2", "cuMemHostUnregister");
+    }
+    set_pools(false);
+    let makes = |calls: &[Call]| assert!(names(calls).contains(&"cuMemHostRegister_v2"), "{calls:?}");
+    let mut object = gpu.observe(|| on_host(2 * MIB), makes);
+    assert!(object.is_pinned());
+    drop(object);
+    let ends = |calls: &[Call]| assert!(names(calls).contains(&"cuMemHostUnregister"), "{calls:?}");
+    gpu.observe(|| trim(PINNED), ends);
 }
 
 fn registered_memory_is_the_systems_again_once_it_is_given_back() {
-    alone_with_pools(&[REGISTERED], |_| {
-        let before = resident();
-        drop(on_host(64 * MIB));
-        assert!(resident() >= before + 64 * MIB, "its pages are there before it is registered");
-        trim(PINNED);
-        assert!(resident() <= before + 4 * MIB);
-    });
+    let _gpu = simulated_gpu();
+    let before = resident();
+    drop(on_host(64 * MIB));
+    assert!(resident() >= before + 64 * MIB, "its pages are there before it is registered");
+    trim(PINNED);
+    assert!(resident() <= before + 4 * MIB);
 }
 
 fn a_block_that_cannot_be_registered_is_the_drivers_after_all() {
-    alone_with_pools(&[REGISTERED], |gpu| {
-        for status in [2, 1, 801] {
-            gpu.fail("cuMemHostRegister_v2", 1, status);
-            let (mut object, calls) = gpu.watch(|| on_host(4 * MIB));
-            assert!(object.is_pinned() && names(&calls).contains(&"cuMemHostAlloc"), "{status}: {calls:?}");
-            drop(object);
-            trim(ALL);
-            assert_eq!(gpu.account().pinned_bytes, 0);
-        }
-    });
+    let gpu = &simulated_gpu();
+    for status in [2, 1, 801] {
+        gpu.fail("cuMemHostRegister_v2", 1, status);
+        let (mut object, calls) = gpu.watch(|| on_host(4 * MIB));
+        assert!(object.is_pinned() && names(&calls).contains(&"cuMemHostAlloc"), "{status}: {calls:?}");
+        drop(object);
+        trim(ALL);
+        assert_eq!(gpu.account().pinned_bytes, 0);
+    }
 }
 
 fn what_could_not_be_page_locked_does_not_count() {
@@ -339,23 +309,22 @@ fn what_could_not_be_page_locked_does_not_count() {
 }
 
 fn a_block_that_cannot_be_unregistered_is_not_unmapped() {
-    alone_with_pools(&[REGISTERED], |gpu| {
-        let object = on_host(4 * MIB);
-        let address = object.host_address();
-        drop(object);
-        gpu.fail("cuMemHostUnregister", 1, 999);
-        trim(PINNED);
-        // The driver still has it: it must not serve another request.
-        let others = [(); 4].map(|()| filled(4 * MIB, 1));
-        assert!(others.iter().all(|other| other.host_address() != address));
-        drop(others);
-        // It is offered to the driver again.
-        drop(on_host(4 * MIB));
-        trim(ALL);
-        drop(on_host(100));
-        trim(ALL);
-        assert_eq!((gpu.account().registered_blocks, gpu.account().pinned_bytes), (0, 0));
-    });
+    let gpu = &simulated_gpu();
+    let object = on_host(4 * MIB);
+    let address = object.host_address();
+    drop(object);
+    gpu.fail("cuMemHostUnregister", 1, 999);
+    trim(PINNED);
+    // The driver still has it: it must not serve another request.
+    let others = [(); 4].map(|()| filled(4 * MIB, 1));
+    assert!(others.iter().all(|other| other.host_address() != address));
+    drop(others);
+    // It is offered to the driver again.
+    drop(on_host(4 * MIB));
+    trim(ALL);
+    drop(on_host(100));
+    trim(ALL);
+    assert_eq!((gpu.account().registered_blocks, gpu.account().pinned_bytes), (0, 0));
 }
 
 crate::support::harness::tests![
@@ -364,18 +333,20 @@ crate::support::harness::tests![
     each_device_has_a_budget_of_its_own,
     a_budget_of_nothing_keeps_nothing,
     a_budget_of_almost_nothing_keeps_what_it_has_room_for,
-    budgets_may_be_changed_at_any_time,
     no_block_of_the_drivers_is_given_back_for_its_age,
-    without_pools_a_block_is_given_back_at_once_and_made_as_the_original_makes_it,
     a_full_device_gets_what_lies_idle_before_a_request_fails,
     what_lies_idle_in_another_context_makes_room_too,
     beyond_the_pinned_limit_a_block_is_pageable,
-    a_pinned_limit_that_is_raised_holds_at_once,
     what_counts_under_the_pinned_limit_is_let_go_of_with_its_block,
-    page_locked_blocks_are_the_drivers_own_whatever_their_size,
+    what_could_not_be_page_locked_does_not_count;
+    alone_with_driver(&[POOLS]):
+    budgets_may_be_changed_at_any_time,
+    without_pools_a_block_is_given_back_at_once_and_made_as_the_original_makes_it,
+    a_pinned_limit_that_is_raised_holds_at_once,
+    page_locked_blocks_are_the_drivers_own_whatever_their_size;
+    alone_with_driver(&[REGISTERED, POOLS]):
     where_it_is_asked_for_large_page_locked_blocks_are_registered_with_and_without_pools,
     registered_memory_is_the_systems_again_once_it_is_given_back,
     a_block_that_cannot_be_registered_is_the_drivers_after_all,
-    what_could_not_be_page_locked_does_not_count,
-    a_block_that_cannot_be_unregistered_is_not_unmapped,
+    a_block_that_cannot_be_unregistered_is_not_unmapped
 ];

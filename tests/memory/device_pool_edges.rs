@@ -3,29 +3,8 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::support::gpu::*;
-use crate::support::object::*;
 use crate::support::pools::*;
-use crate::support::random::Random;
 use crate::support::*;
-use syncedmem::abi::c::eviction::syncedmem_eviction_t::*;
-use syncedmem::abi::c::transfer::syncedmem_record_stream;
-
-/// Longer than a call that does not wait.
-const LAG: u32 = 20_000;
-
-fn on_the_device(bytes: usize) -> Object {
-    let mut object = Object::new(bytes);
-    object.overwrite_gpu_data().unwrap();
-    object
-}
-
-fn page_locked(bytes: usize) -> Object {
-    let _pinning = Pinning::always();
-    let mut object = Object::new(bytes);
-    object.overwrite_cpu_data().unwrap();
-    object
-}
 
 /// Registered memory is given back in the context that it was registered in, and serves all others too.
 fn a_page_locked_block_that_another_device_still_uses_is_not_given_back() {
@@ -33,39 +12,38 @@ fn a_page_locked_block_that_another_device_still_uses_is_not_given_back() {
         const BYTES: usize = 3 << 20;
         let (stream, source) = (gpu.stream_of(gpu.primary(1)), gpu.block(BYTES));
         for refuse in [&|| set_budget(PINNED, 0) as (), &|| set_pools(false)] as [&dyn Fn(); 2] {
-            let object = gpu.within(0, || page_locked(BYTES));
+            let object = gpu.within(0, || on_host(BYTES));
             assert!(gpu.alive().registered_blocks > 0);
-            gpu.control().simcuda_set_lag(LAG);
+            gpu.set_lag(UNTIL_IT_IS_WAITED_FOR);
             let (to, from) = (object.host_address() as u64, source.address as u64);
             assert_eq!(gpu.within(1, || gpu.cuMemcpyAsync(to, from, BYTES, stream.handle())), 0);
             refuse();
             // Freeing a block too early breaks a rule of the driver, for which the end of each test looks.
             drop(object);
             stream.synchronize();
-            gpu.control().simcuda_set_lag(0);
+            gpu.set_lag(0);
             set_pools(true);
         }
     });
 }
 
 fn a_block_that_another_device_was_declared_to_use_is_not_reused_before_it_has() {
-    alone_with_pools(&[], |gpu| {
-        const BYTES: usize = 20_000;
-        let stream = gpu.stream_of(gpu.primary(1));
-        let mut object = gpu.within(0, || on_the_device(BYTES));
-        let address = object.device_address();
-        let source = gpu.block(BYTES);
-        gpu.control().simcuda_set_lag(LAG);
-        let (to, from) = (address as u64, source.address as u64);
-        // As a copy between peers, in a stream of the other one's.
-        assert_eq!(gpu.within(1, || gpu.cuMemcpyAsync(to, from, BYTES, stream.handle())), 0);
-        let declared = unsafe { syncedmem_record_stream(object.mem(), stream.handle().cast()) };
-        assert_eq!(declared, SYNCEDMEM_SUCCESS);
-        drop(object);
-        let next = gpu.within(0, || on_the_device(BYTES));
-        assert!(next.device_address() != address || stream.is_idle());
-        stream.synchronize();
-    });
+    let gpu = &simulated_gpu();
+    const BYTES: usize = 20_000;
+    let stream = gpu.stream_of(gpu.primary(1));
+    let mut object = gpu.within(0, || on_device(BYTES));
+    let address = object.device_address();
+    let source = gpu.block(BYTES);
+    gpu.set_lag(UNTIL_IT_IS_WAITED_FOR);
+    let (to, from) = (address as u64, source.address as u64);
+    // As a copy between peers, in a stream of the other one's.
+    assert_eq!(gpu.within(1, || gpu.cuMemcpyAsync(to, from, BYTES, stream.handle())), 0);
+    let declared = unsafe { syncedmem_record_stream(object.mem(), stream.handle().cast()) };
+    assert_eq!(declared, SYNCEDMEM_SUCCESS);
+    drop(object);
+    let next = gpu.within(0, || on_device(BYTES));
+    assert!(next.device_address() != address || stream.is_idle());
+    stream.synchronize();
 }
 
 fn the_rings_and_blocks_that_resets_take_are_not_counted_for_ever() {
@@ -77,7 +55,7 @@ fn the_rings_and_blocks_that_resets_take_are_not_counted_for_ever() {
             let (_, calls) = gpu.watch(|| object.gpu_data().unwrap());
             assert!(names(&calls).contains(&"cuMemcpyAsync"), "reset {reset}: the copy is not staged: {calls:?}");
             drop(object);
-            assert!(page_locked(12 << 20).is_pinned(), "reset {reset}");
+            assert!(on_host(12 << 20).is_pinned(), "reset {reset}");
             assert_eq!(gpu.cuDevicePrimaryCtxReset_v2(0), 0);
             assert_eq!(gpu.cuDevicePrimaryCtxRetain(&mut context, 0), 0);
         }
@@ -86,56 +64,56 @@ fn the_rings_and_blocks_that_resets_take_are_not_counted_for_ever() {
 
 fn where_free_must_do_page_locked_blocks_are_the_drivers_own() {
     alone_with_pools(&[REGISTERED, ("SYNCEDMEM_HOST_BLOCKS", "malloc")], |gpu| {
-        let (object, calls) = gpu.watch(|| page_locked(3 << 20));
+        let (object, calls) = gpu.watch(|| on_host(3 << 20));
         assert!(!names(&calls).contains(&"cuMemHostRegister_v2"), "{calls:?}");
         drop(object);
     });
 }
 
 fn what_is_evicted_on_the_device_leaves_the_callers_own_memory_registered() {
-    alone_with_pools(&[], |gpu| {
-        const BYTES: usize = 1 << 20;
-        gpu.control().simcuda_set_memory(0, 4 << 20);
-        let mut buffer = pattern(1, BYTES);
-        let mut object = Object::new(BYTES);
-        assert_eq!(object.set_cpu_data(buffer.as_mut_ptr()), SYNCEDMEM_SUCCESS);
-        assert_eq!(object.pin(), SYNCEDMEM_SUCCESS);
-        object.gpu_data().unwrap();
-        assert_eq!(object.set_evictable(SYNCEDMEM_EVICT_REDUNDANT), SYNCEDMEM_SUCCESS);
-        let registered = gpu.alive().registered_blocks;
-        assert_eq!(registered, 1);
-        drop(on_the_device(4 << 20));
-        assert_eq!(object.device_address(), 0, "it was evicted");
-        assert_eq!(gpu.alive().registered_blocks, registered);
-        assert!(object.is_pinned());
-        drop(object);
-        assert_eq!(gpu.alive().registered_blocks, 0);
-        gpu.control().simcuda_set_memory(0, 256 << 20);
-    });
+    let gpu = &simulated_gpu();
+    const BYTES: usize = 1 << 20;
+    gpu.set_memory(4 << 20);
+    let mut buffer = pattern(1, BYTES);
+    let mut object = Object::new(BYTES);
+    assert_eq!(object.set_cpu_data(buffer.as_mut_ptr()), SYNCEDMEM_SUCCESS);
+    assert_eq!(object.pin(), SYNCEDMEM_SUCCESS);
+    object.gpu_data().unwrap();
+    assert_eq!(object.set_evictable(SYNCEDMEM_EVICT_REDUNDANT), SYNCEDMEM_SUCCESS);
+    let registered = gpu.alive().registered_blocks;
+    assert_eq!(registered, 1);
+    drop(on_device(4 << 20));
+    assert_eq!(object.device_address(), 0, "it was evicted");
+    assert_eq!(gpu.alive().registered_blocks, registered);
+    assert!(object.is_pinned());
+    drop(object);
+    assert_eq!(gpu.alive().registered_blocks, 0);
 }
 
 fn a_request_beyond_the_limit_does_not_cost_what_lies_idle() {
     alone_with_pools_on_any_driver(&[("SYNCEDMEM_PINNED_LIMIT", "4M")], |_| {
-        let held = page_locked(1 << 20);
-        drop(page_locked(1 << 20));
+        let held = on_host(1 << 20);
+        drop(on_host(1 << 20));
         let before = idle(PINNED);
         assert!(before >= 1 << 20);
         // No room that idle blocks could give would do for it.
-        assert!(!page_locked(16 << 20).is_pinned());
+        assert!(!on_host(16 << 20).is_pinned());
         assert_eq!(idle(PINNED), before);
         // Here it does.
-        assert!(page_locked(3 << 20).is_pinned());
+        assert!(on_host(3 << 20).is_pinned());
         drop(held);
     });
 }
 
 /// As kernels of collective operations do: the other device's part is launched by the very thread that asks for a block.
 fn a_block_is_not_held_up_by_what_another_device_does() {
+    static GAVE_UP: AtomicBool = AtomicBool::new(false);
     extern "C" fn wait_for_the_other(other: *mut std::ffi::c_void) {
         let other = unsafe { &*other.cast::<AtomicBool>() };
-        for _ in 0..100_000 {
-            if other.load(Ordering::SeqCst) {
-                return;
+        let start = std::time::Instant::now();
+        while !other.load(Ordering::SeqCst) {
+            if start.elapsed().as_secs() >= HANGS_AFTER as u64 / 3 {
+                return GAVE_UP.store(true, Ordering::SeqCst);
             }
             std::thread::sleep(std::time::Duration::from_micros(50));
         }
@@ -143,15 +121,14 @@ fn a_block_is_not_held_up_by_what_another_device_does() {
     alone_with_pools_on_any_driver(&[], |gpu| {
         gpu.needs_devices(2);
         let stream = gpu.stream_of(gpu.primary(1));
-        drop(gpu.within(0, || on_the_device(5000)));
+        drop(gpu.within(0, || on_device(5000)));
         let launched = AtomicBool::new(false);
         let data = (&raw const launched).cast_mut().cast();
         assert_eq!(gpu.within(1, || gpu.cuLaunchHostFunc(stream.handle(), wait_for_the_other, data)), 0);
-        let start = std::time::Instant::now();
-        let object = gpu.within(0, || on_the_device(5000));
+        let object = gpu.within(0, || on_device(5000));
         launched.store(true, Ordering::SeqCst);
         stream.synchronize();
-        assert!(start.elapsed().as_secs() < 4, "one device waits for the other, which waits for it");
+        assert!(!GAVE_UP.load(Ordering::SeqCst), "one device waits for the other, which waits for it");
         drop(object);
     });
 }
@@ -174,19 +151,10 @@ fn nothing_page_locked_is_counted_in_the_end() {
             let (functions, lends) = if round % 2 == 0 { (&TO_GET[..], true) } else { (&TO_GIVE_BACK[..], false) };
             for _ in 0..12 {
                 if random.below(3) == 0 {
-                    gpu.fail(
-                        functions[random.below(functions.len())],
-                        1 + random.below(3) as u32,
-                        STATUSES[random.below(4)],
-                    );
+                    gpu.fail(random.of(functions), 1 + random.below(3) as u32, random.of(&STATUSES));
                 }
                 match random.below(8) {
-                    0 | 1 => {
-                        let _pinning = Pinning::always();
-                        let mut object = Object::new([300_000, 3 << 20, (2 << 20) + 4097][random.below(3)]);
-                        let _ = object.overwrite_cpu_data();
-                        objects.push(object);
-                    }
+                    0 | 1 => objects.push(on_host(random.of(&[300_000, 3 << 20, (2 << 20) + 4097]))),
                     2 => {
                         let mut object = Object::new(5 << 20);
                         let _ = object.overwrite_cpu_data();
@@ -223,33 +191,27 @@ fn nothing_page_locked_is_counted_in_the_end() {
             drop(objects);
             // The library offers again the blocks that the driver refused to free.
             for _ in 0..40 {
-                drop([page_locked_or_not(4 << 20), filled(100_000, 1)]);
+                drop([on_host(4 << 20), filled(100_000, 1)]);
                 trim(ALL);
             }
             until(|| gpu.alive().registered_blocks == 0);
             assert_eq!((gpu.alive().pinned_blocks, idle(PINNED)), (0, 0), "round {round}");
-            assert_eq!(syncedmem::abi::c::pools::syncedmem_set_pinned_limit(100_000), SYNCEDMEM_SUCCESS);
-            assert!(page_locked_or_not(100_000).is_pinned(), "round {round}: something is still counted");
+            set_pinned_limit(100_000);
+            assert!(on_host(100_000).is_pinned(), "round {round}: something is still counted");
             trim(ALL);
-            assert_eq!(syncedmem::abi::c::pools::syncedmem_set_pinned_limit(200 << 20), SYNCEDMEM_SUCCESS);
+            set_pinned_limit(200 << 20);
         }
     });
 }
 
-fn page_locked_or_not(bytes: usize) -> Object {
-    let _pinning = Pinning::always();
-    let mut object = Object::new(bytes);
-    object.overwrite_cpu_data().unwrap();
-    object
-}
-
 crate::support::harness::tests![
     a_page_locked_block_that_another_device_still_uses_is_not_given_back,
-    a_block_that_another_device_was_declared_to_use_is_not_reused_before_it_has,
     the_rings_and_blocks_that_resets_take_are_not_counted_for_ever,
     where_free_must_do_page_locked_blocks_are_the_drivers_own,
-    what_is_evicted_on_the_device_leaves_the_callers_own_memory_registered,
     a_request_beyond_the_limit_does_not_cost_what_lies_idle,
     a_block_is_not_held_up_by_what_another_device_does,
-    nothing_page_locked_is_counted_in_the_end,
+    nothing_page_locked_is_counted_in_the_end;
+    alone_with_driver(&[POOLS]):
+    a_block_that_another_device_was_declared_to_use_is_not_reused_before_it_has,
+    what_is_evicted_on_the_device_leaves_the_callers_own_memory_registered
 ];

@@ -1,12 +1,8 @@
 //! Every driver call of a block that comes back fails in turn: no request gets a block that is in use or gone, nothing
 //! leaks, and what fails says so or is found a way around.
 
-use crate::support::gpu::*;
-use crate::support::object::*;
 use crate::support::pools::*;
 use crate::support::*;
-use syncedmem::abi::c::pools::*;
-use syncedmem::abi::c::transfer::syncedmem_record_stream;
 
 /// Of a wrong call, of memory, of an earlier kernel, and an unknown one.
 const STATUSES: [i32; 4] = [1, 2, 719, 4242];
@@ -30,9 +26,7 @@ fn on_device(bytes: usize) -> Option<Object> {
 }
 
 fn on_host(bytes: usize) -> Option<Object> {
-    let _pinning = Pinning::always();
-    let mut object = Object::new(bytes);
-    object.overwrite_cpu_data().is_ok().then_some(object)
+    Some(pools::on_host(bytes))
 }
 
 fn fill_pools(_: &Gpu) {
@@ -79,12 +73,6 @@ const DEEDS: [Deed; 9] = [
     Deed { name: "what lies idle makes room", prepare: fill_pools, work: |_| on_device(MEMORY - 2000).is_some() },
 ];
 
-/// The n of the n-th call of its function, for each of some calls.
-fn numbered(calls: &[Call]) -> Vec<(String, u32)> {
-    let earlier = |at: usize| calls[..=at].iter().filter(|call| call.function == calls[at].function).count();
-    (0..calls.len()).map(|at| (calls[at].function.clone(), earlier(at) as u32)).collect()
-}
-
 /// Afterwards the pools work: blocks are their objects' own, and what they hold stays.
 fn works(gpu: &Gpu, what: &str) {
     let mut objects: Vec<_> = (0..3).map(|_| (on_device(BYTES), on_host(BYTES), on_host(LARGE))).collect();
@@ -120,37 +108,27 @@ fn balances(gpu: &Gpu, what: &str) {
 }
 
 fn every_fault(gpu: &Gpu, deed: &Deed) -> usize {
-    let (stream, mut faults) = (gpu.stream(), 0);
+    let (stream, mut count) = (gpu.stream(), 0);
     (deed.prepare)(gpu);
     (deed.work)(&stream);
     (deed.prepare)(gpu);
     let (done, calls) = gpu.watch(|| (deed.work)(&stream));
     assert!(done, "{}: {}", deed.name, last_error());
     balances(gpu, deed.name);
-    for (function, nth) in numbered(&calls).into_iter() {
-        for status in STATUSES {
-            // So the driver says that it does not know a block: who gives it back believes that it is gone.
-            if (function.as_str(), status) == ("cuPointerGetAttributes", 1) {
-                continue;
-            }
-            let what = format!("{}: {function} number {nth} returns {status}", deed.name);
-            (deed.prepare)(gpu);
-            gpu.fail(&function, nth, status);
-            let done = (deed.work)(&stream);
-            gpu.control().simcuda_clear_faults();
-            if !done {
-                assert_ne!(last_error(), "", "{what}");
-            }
-            // The failed pop leaves its context current.
-            if function == "cuCtxPopCurrent_v2" {
-                gpu.cuCtxPopCurrent_v2(&mut std::ptr::null_mut());
-            }
-            works(gpu, &what);
-            balances(gpu, &what);
-            faults += 1;
+    for fault in faults(&calls, &STATUSES).filter(|fault| !fault.is_unknown_block()) {
+        let what = format!("{}: {fault}", deed.name);
+        (deed.prepare)(gpu);
+        gpu.arm(&fault);
+        let done = (deed.work)(&stream);
+        gpu.disarm(&fault);
+        if !done {
+            assert_ne!(last_error(), "", "{what}");
         }
+        works(gpu, &what);
+        balances(gpu, &what);
+        count += 1;
     }
-    faults
+    count
 }
 
 /// A device that is soon full, and nothing that bounds what lies idle before.

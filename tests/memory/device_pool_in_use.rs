@@ -1,60 +1,51 @@
 //! A device or page-locked block that is still in use serves no request, whether the library or its caller uses it.
 
-use crate::support::gpu::*;
-use crate::support::object::*;
 use crate::support::pools::*;
 use crate::support::sides::*;
 use crate::support::*;
-use syncedmem::abi::c::transfer::syncedmem_record_stream;
 
 const SIZES: [usize; 4] = [100, 4096, 300_000, 3 * MIB];
-/// Longer than a call that does not wait.
+/// For a real driver: microseconds, longer than a call that does not wait.
 const LAG: u32 = 5_000;
 
 fn a_block_that_an_unknown_stream_still_writes_is_not_reused() {
-    alone_with_pools_on_any_driver(&[SYNCHRONISED], |gpu| {
-        for side in SIDES {
-            for bytes in SIZES {
-                let (stream, source) = (gpu.stream(), gpu.block(bytes));
-                let object = side.object(bytes);
-                let address = side.address(&object);
-                stream.delay(LAG);
-                work_on(gpu, side, &object, bytes, &source, stream.handle());
-                drop(object);
-                let mut next = side.object(bytes);
-                write(gpu, side, &mut next, &pattern(3, bytes));
-                // Either it is another block, or that work was waited for.
-                let waited = gpu.if_simulated(side.address(&next) != address || stream.is_idle());
-                assert_ne!(waited, Some(false), "{side:?} {bytes}");
-                stream.synchronize();
-                assert_bytes(
-                    &contents(gpu, side, &mut next, bytes),
-                    &pattern(3, bytes),
-                    &format_args!("{side:?} {bytes}"),
-                );
-                gpu.set_lag(0);
-                drop(next);
-                trim(ALL);
-            }
+    let gpu = &gpu();
+    for side in SIDES {
+        for bytes in SIZES {
+            let (stream, source) = (gpu.stream(), gpu.block(bytes));
+            let object = side.object(bytes);
+            let address = side.address(&object);
+            stream.delay(LAG);
+            work_on(gpu, side, &object, bytes, &source, stream.handle());
+            drop(object);
+            let mut next = side.object(bytes);
+            write(gpu, side, &mut next, &pattern(3, bytes));
+            // Either it is another block, or that work was waited for.
+            let waited = gpu.if_simulated(side.address(&next) != address || stream.is_idle());
+            assert_ne!(waited, Some(false), "{side:?} {bytes}");
+            stream.synchronize();
+            assert_bytes(&contents(gpu, side, &mut next, bytes), &pattern(3, bytes), &format_args!("{side:?} {bytes}"));
+            gpu.set_lag(0);
+            drop(next);
+            trim(ALL);
         }
-    });
+    }
 }
 
 fn a_page_locked_block_that_an_unknown_stream_still_reads_is_not_reused() {
-    alone_with_pools_on_any_driver(&[SYNCHRONISED], |gpu| {
-        const BYTES: usize = 100_000;
-        let (stream, target) = (gpu.stream(), gpu.block(BYTES));
-        let mut object = Side::Host.object(BYTES);
-        object.fill_host(&pattern(1, BYTES));
-        stream.delay(LAG);
-        let from = object.host_address() as u64;
-        assert_eq!(gpu.within(0, || gpu.cuMemcpyAsync(target.address as u64, from, BYTES, stream.handle())), 0);
-        drop(object);
-        let mut next = Side::Host.object(BYTES);
-        next.fill_host(&pattern(2, BYTES));
-        stream.synchronize();
-        assert_bytes(&gpu.read(target.address, BYTES), &pattern(1, BYTES), &"");
-    });
+    let gpu = &gpu();
+    const BYTES: usize = 100_000;
+    let (stream, target) = (gpu.stream(), gpu.block(BYTES));
+    let mut object = Side::Host.object(BYTES);
+    object.fill_host(&pattern(1, BYTES));
+    stream.delay(LAG);
+    let from = object.host_address() as u64;
+    assert_eq!(gpu.within(0, || gpu.cuMemcpyAsync(target.address as u64, from, BYTES, stream.handle())), 0);
+    drop(object);
+    let mut next = Side::Host.object(BYTES);
+    next.fill_host(&pattern(2, BYTES));
+    stream.synchronize();
+    assert_bytes(&gpu.read(target.address, BYTES), &pattern(1, BYTES), &"");
 }
 
 fn a_block_that_an_unknown_stream_still_uses_is_not_given_back_to_the_driver_either() {
@@ -80,191 +71,186 @@ fn a_block_that_an_unknown_stream_still_uses_is_not_given_back_to_the_driver_eit
 }
 
 fn by_event_what_the_legacy_stream_still_does_is_respected_without_a_wait() {
-    alone_with_pools(&[STREAM], |gpu| {
-        for side in SIDES {
-            const BYTES: usize = 20_000;
-            let source = gpu.block(BYTES);
-            let object = side.object(BYTES);
-            let address = side.address(&object);
-            gpu.control().simcuda_set_lag(50_000);
-            work_on(gpu, side, &object, BYTES, &source, std::ptr::null_mut());
-            drop(object);
-            let (other, calls) = gpu.watch(|| side.object(BYTES));
-            assert_ne!(side.address(&other), address, "{side:?}");
-            assert_eq!(count(&calls, &WAITS), 0, "{side:?}: {calls:?}");
-            gpu.control().simcuda_set_lag(0);
-            gpu.within(0, || assert_eq!(gpu.cuStreamSynchronize(std::ptr::null_mut()), 0));
-            let next = side.object(BYTES);
-            assert_eq!(side.address(&next), address, "{side:?}");
-            drop((other, next));
-            trim(ALL);
-        }
-    });
+    let gpu = &simulated_gpu();
+    for side in SIDES {
+        const BYTES: usize = 20_000;
+        let source = gpu.block(BYTES);
+        let object = side.object(BYTES);
+        let address = side.address(&object);
+        gpu.set_lag(UNTIL_IT_IS_WAITED_FOR);
+        work_on(gpu, side, &object, BYTES, &source, std::ptr::null_mut());
+        drop(object);
+        let (other, calls) = gpu.watch(|| side.object(BYTES));
+        assert_ne!(side.address(&other), address, "{side:?}");
+        assert_eq!(count(&calls, &WAITS), 0, "{side:?}: {calls:?}");
+        gpu.set_lag(0);
+        gpu.within(0, || assert_eq!(gpu.cuStreamSynchronize(std::ptr::null_mut()), 0));
+        let next = side.object(BYTES);
+        assert_eq!(side.address(&next), address, "{side:?}");
+        drop((other, next));
+        trim(ALL);
+    }
 }
 
 fn what_a_declared_stream_still_does_is_respected_without_a_wait() {
-    alone_with_pools(&[STREAM], |gpu| {
-        for side in SIDES {
-            const BYTES: usize = 20_000;
-            let (streams, source) = ([gpu.stream(), gpu.stream(), gpu.stream()], gpu.block(BYTES));
-            let mut object = side.object(BYTES);
-            let address = side.address(&object);
-            gpu.control().simcuda_hold_streams();
-            for stream in &streams {
-                work_on(gpu, side, &object, BYTES, &source, stream.handle());
-                record(&mut object, stream.handle());
-            }
-            // It is not used after the call that passed it.
-            streams[0].destroy();
-            drop(object);
-            // A call that waited here would hang.
-            let other = side.object(BYTES);
-            assert_ne!(side.address(&other), address, "{side:?}");
-            gpu.control().simcuda_release_streams();
-            gpu.within(0, || assert_eq!(gpu.cuCtxSynchronize(), 0));
-            let next = side.object(BYTES);
-            assert_eq!(side.address(&next), address, "{side:?}");
-            drop((other, next));
-            trim(ALL);
+    let gpu = &simulated_gpu();
+    for side in SIDES {
+        const BYTES: usize = 20_000;
+        let (streams, source) = ([gpu.stream(), gpu.stream(), gpu.stream()], gpu.block(BYTES));
+        let mut object = side.object(BYTES);
+        let address = side.address(&object);
+        gpu.control().simcuda_hold_streams();
+        for stream in &streams {
+            work_on(gpu, side, &object, BYTES, &source, stream.handle());
+            record(&mut object, stream.handle());
         }
-    });
+        // It is not used after the call that passed it.
+        streams[0].destroy();
+        drop(object);
+        // A call that waited here would hang.
+        let other = side.object(BYTES);
+        assert_ne!(side.address(&other), address, "{side:?}");
+        gpu.control().simcuda_release_streams();
+        gpu.within(0, || assert_eq!(gpu.cuCtxSynchronize(), 0));
+        let next = side.object(BYTES);
+        assert_eq!(side.address(&next), address, "{side:?}");
+        drop((other, next));
+        trim(ALL);
+    }
 }
 
 fn a_block_with_more_declared_streams_than_can_be_kept_is_not_handed_out_before_all_of_them_are_done() {
-    alone_with_pools_on_any_driver(&[STREAM], |gpu| {
-        for side in SIDES {
-            const BYTES: usize = 20_000;
-            let (streams, source) = ([(); 9].map(|()| gpu.stream()), gpu.block(BYTES));
-            let mut object = side.object(BYTES);
-            for stream in &streams {
-                stream.delay(LAG);
-                work_on(gpu, side, &object, BYTES, &source, stream.handle());
-                record(&mut object, stream.handle());
-            }
-            let address = side.address(&object);
-            drop(object);
-            let mut next = side.object(BYTES);
-            write(gpu, side, &mut next, &pattern(3, BYTES));
-            streams.iter().for_each(Stream::synchronize);
-            assert_bytes(&contents(gpu, side, &mut next, BYTES), &pattern(3, BYTES), &format_args!("{side:?}"));
-            gpu.set_lag(0);
-            // The legacy stream's event lags, too.
-            gpu.within(0, || assert_eq!(gpu.cuCtxSynchronize(), 0));
-            let again = side.object(BYTES);
-            let came_back = gpu.if_simulated([side.address(&next), side.address(&again)].contains(&address));
-            assert_ne!(came_back, Some(false), "{side:?}");
-            drop((next, again));
-            trim(ALL);
+    let gpu = &gpu();
+    for side in SIDES {
+        const BYTES: usize = 20_000;
+        let (streams, source) = ([(); 9].map(|()| gpu.stream()), gpu.block(BYTES));
+        let mut object = side.object(BYTES);
+        for stream in &streams {
+            stream.delay(LAG);
+            work_on(gpu, side, &object, BYTES, &source, stream.handle());
+            record(&mut object, stream.handle());
         }
-    });
+        let address = side.address(&object);
+        drop(object);
+        let mut next = side.object(BYTES);
+        write(gpu, side, &mut next, &pattern(3, BYTES));
+        streams.iter().for_each(Stream::synchronize);
+        assert_bytes(&contents(gpu, side, &mut next, BYTES), &pattern(3, BYTES), &format_args!("{side:?}"));
+        gpu.set_lag(0);
+        // The legacy stream's event lags, too.
+        gpu.within(0, || assert_eq!(gpu.cuCtxSynchronize(), 0));
+        let again = side.object(BYTES);
+        let came_back = gpu.if_simulated([side.address(&next), side.address(&again)].contains(&address));
+        assert_ne!(came_back, Some(false), "{side:?}");
+        drop((next, again));
+        trim(ALL);
+    }
 }
 
 fn a_declaration_is_of_one_object_and_ends_with_it() {
-    alone_with_pools(&[STREAM], |gpu| {
-        let stream = gpu.stream();
-        let mut object = Side::Device.object(5000);
-        record(&mut object, stream.handle());
-        record(&mut object, std::ptr::null_mut());
-        let address = object.device_address();
-        drop(object);
-        gpu.control().simcuda_hold_streams();
-        let source = gpu.block(5000);
-        gpu.within(0, || assert_eq!(gpu.cuMemsetD8Async(source.address as u64, 1, 5000, stream.handle()), 0));
-        // The block no longer waits for later work of that stream.
-        for _ in 0..3 {
-            assert_eq!(Side::Device.pair(5000), address);
-        }
-        gpu.control().simcuda_release_streams();
-        stream.synchronize();
-    });
+    let gpu = &simulated_gpu();
+    let stream = gpu.stream();
+    let mut object = Side::Device.object(5000);
+    record(&mut object, stream.handle());
+    record(&mut object, std::ptr::null_mut());
+    let address = object.device_address();
+    drop(object);
+    gpu.control().simcuda_hold_streams();
+    let source = gpu.block(5000);
+    gpu.within(0, || assert_eq!(gpu.cuMemsetD8Async(source.address as u64, 1, 5000, stream.handle()), 0));
+    // The block no longer waits for later work of that stream.
+    for _ in 0..3 {
+        assert_eq!(Side::Device.pair(5000), address);
+    }
+    gpu.control().simcuda_release_streams();
+    stream.synchronize();
 }
 
 fn declaring_a_stream_needs_an_object_and_nothing_else() {
-    alone_with_pools_on_any_driver(&[STREAM], |gpu| {
-        let stream = gpu.stream();
-        let status = unsafe { syncedmem_record_stream(std::ptr::null_mut(), stream.handle().cast()) };
-        assert_eq!(status, SYNCEDMEM_ERROR_INVALID_ARGUMENT);
-        record(&mut Object::new(100), stream.handle());
-        let mut on_the_host = filled(100_000, 1);
-        record(&mut on_the_host, stream.handle());
-        let lent = gpu.block(100_000);
-        assert_eq!(on_the_host.set_gpu_data(lent.pointer()), SYNCEDMEM_SUCCESS);
-        record(&mut on_the_host, stream.handle());
-    });
+    let gpu = &gpu();
+    let stream = gpu.stream();
+    let status = unsafe { syncedmem_record_stream(std::ptr::null_mut(), stream.handle().cast()) };
+    assert_eq!(status, SYNCEDMEM_ERROR_INVALID_ARGUMENT);
+    record(&mut Object::new(100), stream.handle());
+    let mut on_the_host = filled(100_000, 1);
+    record(&mut on_the_host, stream.handle());
+    let lent = gpu.block(100_000);
+    assert_eq!(on_the_host.set_gpu_data(lent.pointer()), SYNCEDMEM_SUCCESS);
+    record(&mut on_the_host, stream.handle());
 }
 
 fn what_is_freed_during_a_synchronise_is_not_cleared_by_it() {
-    alone_with_pools(&[], |gpu| {
-        let (stream, elsewhere) = (gpu.stream(), gpu.block(100));
-        drop(Side::Device.object(5000));
-        let late = Side::Device.object(50_000);
-        gpu.control().simcuda_hold_streams();
-        gpu.within(0, || assert_eq!(gpu.cuMemsetD8Async(elsewhere.address as u64, 1, 100, stream.handle()), 0));
-        gpu.control().simcuda_clear_log();
-        std::thread::scope(|threads| {
-            threads.spawn(|| drop(Side::Device.object(5000)));
-            until(|| gpu.calls_of(c"cuCtxSynchronize") == 1);
-            drop(late);
-            gpu.control().simcuda_release_streams();
-        });
-        let (object, calls) = gpu.watch(|| Side::Device.object(50_000));
-        assert_eq!((count(&calls, &MEMORY), count(&calls, &["cuCtxSynchronize"])), (0, 1), "{calls:?}");
-        drop(object);
+    let gpu = &simulated_gpu();
+    let (stream, elsewhere) = (gpu.stream(), gpu.block(100));
+    drop(Side::Device.object(5000));
+    let late = Side::Device.object(50_000);
+    gpu.control().simcuda_hold_streams();
+    gpu.within(0, || assert_eq!(gpu.cuMemsetD8Async(elsewhere.address as u64, 1, 100, stream.handle()), 0));
+    gpu.control().simcuda_clear_log();
+    std::thread::scope(|threads| {
+        threads.spawn(|| drop(Side::Device.object(5000)));
+        until(|| gpu.calls_of(c"cuCtxSynchronize") == 1);
+        drop(late);
+        gpu.control().simcuda_release_streams();
     });
+    let (object, calls) = gpu.watch(|| Side::Device.object(50_000));
+    assert_eq!((count(&calls, &MEMORY), count(&calls, &["cuCtxSynchronize"])), (0, 1), "{calls:?}");
+    drop(object);
 }
 
 fn a_wait_for_one_block_holds_up_no_other_thread() {
-    alone_with_pools(&[], |gpu| {
-        let (stream, elsewhere) = (gpu.stream(), gpu.block(100));
-        drop([Side::Device.object(5000), Side::Host.object(5000)]);
-        gpu.control().simcuda_hold_streams();
-        gpu.within(0, || assert_eq!(gpu.cuMemsetD8Async(elsewhere.address as u64, 1, 100, stream.handle()), 0));
-        gpu.control().simcuda_clear_log();
-        std::thread::scope(|threads| {
-            let waits = threads.spawn(|| drop(Side::Device.object(5000)));
-            until(|| gpu.calls_of(c"cuCtxSynchronize") == 1);
-            // No lock is held meanwhile: others get, give back and ask.
-            drop([Side::Device.object(70_000), Side::Host.object(70_000)]);
-            give_back(MIB, 1);
-            assert!(idle(ALL) > 0);
-            assert!(!waits.is_finished());
-            gpu.control().simcuda_release_streams();
-        });
+    let gpu = &simulated_gpu();
+    let (stream, elsewhere) = (gpu.stream(), gpu.block(100));
+    drop([Side::Device.object(5000), Side::Host.object(5000)]);
+    gpu.control().simcuda_hold_streams();
+    gpu.within(0, || assert_eq!(gpu.cuMemsetD8Async(elsewhere.address as u64, 1, 100, stream.handle()), 0));
+    gpu.control().simcuda_clear_log();
+    std::thread::scope(|threads| {
+        let waits = threads.spawn(|| drop(Side::Device.object(5000)));
+        until(|| gpu.calls_of(c"cuCtxSynchronize") == 1);
+        // No lock is held meanwhile: others get, give back and ask.
+        drop([Side::Device.object(70_000), Side::Host.object(70_000)]);
+        give_back(MIB, 1);
+        assert!(idle(ALL) > 0);
+        assert!(!waits.is_finished());
+        gpu.control().simcuda_release_streams();
     });
 }
 
 fn copies_in_flight_end_before_their_blocks_come_back() {
-    alone_with_pools_on_any_driver(&[STREAM], |gpu| {
-        const BYTES: usize = 100_000;
-        let _pinning = Pinning::always();
-        let stream = gpu.stream();
-        for round in 1..40 {
-            let mut object = Object::new(BYTES);
-            object.fill_host(&pattern(round, BYTES));
-            stream.delay(1000);
-            assert_eq!(object.push(stream.handle()), SYNCEDMEM_SUCCESS);
-            drop(object);
-            let mut next = Object::new(BYTES);
-            next.fill_host(&pattern(round + 100, BYTES));
-            assert_eq!(next.push(stream.handle()), SYNCEDMEM_SUCCESS);
-            next.mutable_gpu_data().unwrap();
-            assert_eq!(next.wait(), SYNCEDMEM_SUCCESS);
-            assert_eq!(next.pull(stream.handle()), SYNCEDMEM_SUCCESS);
-            assert_bytes(&next.host_bytes(BYTES), &pattern(round + 100, BYTES), &round);
-        }
-    });
+    let gpu = &gpu();
+    const BYTES: usize = 100_000;
+    let _pinning = Pinning::always();
+    let stream = gpu.stream();
+    for round in 1..40 {
+        let mut object = Object::new(BYTES);
+        object.fill_host(&pattern(round, BYTES));
+        stream.delay(1000);
+        assert_eq!(object.push(stream.handle()), SYNCEDMEM_SUCCESS);
+        drop(object);
+        let mut next = Object::new(BYTES);
+        next.fill_host(&pattern(round + 100, BYTES));
+        assert_eq!(next.push(stream.handle()), SYNCEDMEM_SUCCESS);
+        next.mutable_gpu_data().unwrap();
+        assert_eq!(next.wait(), SYNCEDMEM_SUCCESS);
+        assert_eq!(next.pull(stream.handle()), SYNCEDMEM_SUCCESS);
+        assert_bytes(&next.host_bytes(BYTES), &pattern(round + 100, BYTES), &round);
+    }
 }
 
 crate::support::harness::tests![
+    a_block_that_an_unknown_stream_still_uses_is_not_given_back_to_the_driver_either;
+    alone_with_driver(&[SYNCHRONISED, POOLS]):
     a_block_that_an_unknown_stream_still_writes_is_not_reused,
-    a_page_locked_block_that_an_unknown_stream_still_reads_is_not_reused,
-    a_block_that_an_unknown_stream_still_uses_is_not_given_back_to_the_driver_either,
+    a_page_locked_block_that_an_unknown_stream_still_reads_is_not_reused;
+    alone_with_driver(&[STREAM, POOLS]):
     by_event_what_the_legacy_stream_still_does_is_respected_without_a_wait,
     what_a_declared_stream_still_does_is_respected_without_a_wait,
     a_block_with_more_declared_streams_than_can_be_kept_is_not_handed_out_before_all_of_them_are_done,
     a_declaration_is_of_one_object_and_ends_with_it,
     declaring_a_stream_needs_an_object_and_nothing_else,
+    copies_in_flight_end_before_their_blocks_come_back;
+    alone_with_driver(&[POOLS]):
     what_is_freed_during_a_synchronise_is_not_cleared_by_it,
-    a_wait_for_one_block_holds_up_no_other_thread,
-    copies_in_flight_end_before_their_blocks_come_back,
+    a_wait_for_one_block_holds_up_no_other_thread
 ];

@@ -4,8 +4,6 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::support::gpu::*;
-use crate::support::object::*;
 use crate::support::pools::*;
 use crate::support::*;
 
@@ -25,7 +23,7 @@ fn beside_a_busy_device(gpu: &Gpu, what: &str, work: impl FnOnce() + Send) {
             is_done.store(true, Ordering::Release);
         });
         let start = Instant::now();
-        while !is_done.load(Ordering::Acquire) && start.elapsed() < Duration::from_secs(5) {
+        while !is_done.load(Ordering::Acquire) && start.elapsed() < Duration::from_secs(HANGS_AFTER as u64 / 3) {
             std::thread::sleep(Duration::from_millis(1));
         }
         let went_on = is_done.load(Ordering::Acquire);
@@ -48,34 +46,32 @@ fn pinned(lent: Option<&mut Vec<u8>>) -> Object {
 }
 
 fn memory_that_was_pinned_is_let_go_without_a_wait_for_another_device() {
-    alone_with_pools(&[], |gpu| {
-        gpu.primary(1);
-        let mut lent = vec![0; BYTES];
-        let object = pinned(Some(&mut lent));
-        beside_a_busy_device(gpu, "the end of an object to which memory was lent", || drop(object));
-        assert_eq!(gpu.alive().registered_blocks, 0, "its owner may free it now");
-        let mut object = pinned(None);
-        beside_a_busy_device(gpu, "unpin", || assert_eq!(object.unpin(), SYNCEDMEM_SUCCESS));
-        assert_eq!(object.pin(), SYNCEDMEM_SUCCESS);
-        beside_a_busy_device(gpu, "the end of an object with a block of its own", || drop(object));
-        beside_a_busy_device(gpu, "a trim", || trim(ALL));
-        assert_eq!(gpu.alive().registered_blocks, 0);
-    });
+    let gpu = &simulated_gpu();
+    gpu.primary(1);
+    let mut lent = vec![0; BYTES];
+    let object = pinned(Some(&mut lent));
+    beside_a_busy_device(gpu, "the end of an object to which memory was lent", || drop(object));
+    assert_eq!(gpu.alive().registered_blocks, 0, "its owner may free it now");
+    let mut object = pinned(None);
+    beside_a_busy_device(gpu, "unpin", || assert_eq!(object.unpin(), SYNCEDMEM_SUCCESS));
+    assert_eq!(object.pin(), SYNCEDMEM_SUCCESS);
+    beside_a_busy_device(gpu, "the end of an object with a block of its own", || drop(object));
+    beside_a_busy_device(gpu, "a trim", || trim(ALL));
+    assert_eq!(gpu.alive().registered_blocks, 0);
 }
 
 fn a_registered_block_is_let_go_and_trimmed_without_a_wait_for_another_device() {
-    alone_with_pools(&[REGISTERED], |gpu| {
-        let _pinning = Pinning::always();
-        gpu.primary(1);
-        for pools in [true, false] {
-            set_pools(pools);
-            let object = filled(LARGE, 1);
-            assert_eq!(gpu.alive().registered_blocks, 1);
-            beside_a_busy_device(gpu, "the end of its object", || drop(object));
-            beside_a_busy_device(gpu, "a trim", || trim(ALL));
-            assert_eq!(gpu.alive().registered_blocks, 0);
-        }
-    });
+    let gpu = &simulated_gpu();
+    let _pinning = Pinning::always();
+    gpu.primary(1);
+    for pools in [true, false] {
+        set_pools(pools);
+        let object = filled(LARGE, 1);
+        assert_eq!(gpu.alive().registered_blocks, 1);
+        beside_a_busy_device(gpu, "the end of its object", || drop(object));
+        beside_a_busy_device(gpu, "a trim", || trim(ALL));
+        assert_eq!(gpu.alive().registered_blocks, 0);
+    }
 }
 
 /// Blocks of both sides that device 1's stream may be using still, and that lie idle.
@@ -106,81 +102,75 @@ fn an_allocation_that_finds_no_memory_does_not_wait_for_another_device() {
 }
 
 fn a_free_beyond_the_budget_does_not_wait_for_another_device() {
-    alone_with_pools(&[], |gpu| {
-        idle_of_device_1(gpu);
-        set_budget(PINNED, idle(PINNED) + BYTES);
-        let _pinning = Pinning::always();
-        let object = gpu.within(0, || filled(2 * BYTES, 1));
-        beside_a_busy_device(gpu, "a free", || drop(object));
-        assert!(idle(PINNED) <= budget(PINNED));
-    });
+    let gpu = &simulated_gpu();
+    idle_of_device_1(gpu);
+    set_budget(PINNED, idle(PINNED) + BYTES);
+    let _pinning = Pinning::always();
+    let object = gpu.within(0, || filled(2 * BYTES, 1));
+    beside_a_busy_device(gpu, "a free", || drop(object));
+    assert!(idle(PINNED) <= budget(PINNED));
 }
 
 fn memory_that_was_pinned_where_it_is_lies_idle_until_a_trim_or_until_the_budget_is_exceeded() {
-    alone_with_pools(&[], |gpu| {
-        let ((), calls) = gpu.watch(|| drop(pinned(None)));
-        assert!(!names(&calls).contains(&"cuMemHostUnregister"), "{calls:?}");
+    let gpu = &simulated_gpu();
+    let ((), calls) = gpu.watch(|| drop(pinned(None)));
+    assert!(!names(&calls).contains(&"cuMemHostUnregister"), "{calls:?}");
+    assert_eq!((gpu.alive().registered_blocks, idle(PINNED)), (1, BYTES));
+    trim(PINNED);
+    assert_eq!((gpu.alive().registered_blocks, idle(PINNED)), (0, 0));
+    set_budget(PINNED, 3 * BYTES);
+    for _ in 0..10 {
+        drop(pinned(None));
+        assert!(idle(PINNED) <= 4 * BYTES, "{}", idle(PINNED));
+    }
+    set_pools(false);
+    assert_eq!((gpu.alive().registered_blocks, idle(PINNED)), (0, 0));
+    // Without pools, too, no free unregisters; the next one that pins does.
+    for _ in 0..10 {
+        drop(pinned(None));
         assert_eq!((gpu.alive().registered_blocks, idle(PINNED)), (1, BYTES));
-        trim(PINNED);
-        assert_eq!((gpu.alive().registered_blocks, idle(PINNED)), (0, 0));
-        set_budget(PINNED, 3 * BYTES);
-        for _ in 0..10 {
-            drop(pinned(None));
-            assert!(idle(PINNED) <= 4 * BYTES, "{}", idle(PINNED));
-        }
-        set_pools(false);
-        assert_eq!((gpu.alive().registered_blocks, idle(PINNED)), (0, 0));
-        // Without pools, too, no free unregisters; the next one that pins does.
-        for _ in 0..10 {
-            drop(pinned(None));
-            assert_eq!((gpu.alive().registered_blocks, idle(PINNED)), (1, BYTES));
-        }
-    });
+    }
 }
 
 fn a_registered_block_is_unregistered_by_an_allocation_beyond_the_budget_and_by_no_free() {
-    alone_with_pools(&[REGISTERED], |gpu| {
-        let _pinning = Pinning::always();
-        for pools in [true, false] {
-            set_pools(pools);
-            set_budget(PINNED, LARGE / 2);
-            let object = filled(LARGE, 1);
-            let ((), calls) = gpu.watch(|| drop(object));
-            assert!(!names(&calls).contains(&"cuMemHostUnregister"), "{calls:?}");
-            assert!(idle(PINNED) >= LARGE);
-            drop(filled(LARGE + MIB, 1));
-            assert_eq!(gpu.alive().registered_blocks, 1, "the first one was given back for the second");
-            trim(ALL);
-        }
-    });
+    let gpu = &simulated_gpu();
+    let _pinning = Pinning::always();
+    for pools in [true, false] {
+        set_pools(pools);
+        set_budget(PINNED, LARGE / 2);
+        let object = filled(LARGE, 1);
+        let ((), calls) = gpu.watch(|| drop(object));
+        assert!(!names(&calls).contains(&"cuMemHostUnregister"), "{calls:?}");
+        assert!(idle(PINNED) >= LARGE);
+        drop(filled(LARGE + MIB, 1));
+        assert_eq!(gpu.alive().registered_blocks, 1, "the first one was given back for the second");
+        trim(ALL);
+    }
 }
 
 fn threads_that_end_pinned_objects_beside_trims_leave_nothing_behind() {
-    alone_with_pools(&[], |gpu| {
-        std::thread::scope(|threads| {
-            for thread in 0..4 {
-                threads.spawn(move || {
-                    for _ in 0..100 {
-                        let mut object = pinned(None);
-                        if thread == 0 {
-                            trim(PINNED);
-                        }
-                        assert!(all_are(object.cpu_data().unwrap(), BYTES, 1), "another thread has freed it");
-                    }
-                });
+    let gpu = &simulated_gpu();
+    at_once(4, |thread| {
+        for _ in 0..100 {
+            let mut object = pinned(None);
+            if thread == 0 {
+                trim(PINNED);
             }
-        });
-        trim(PINNED);
-        assert_eq!((gpu.alive().registered_blocks, idle(PINNED)), (0, 0));
+            assert!(all_are(object.cpu_data().unwrap(), BYTES, 1), "another thread has freed it");
+        }
     });
+    trim(PINNED);
+    assert_eq!((gpu.alive().registered_blocks, idle(PINNED)), (0, 0));
 }
 
 crate::support::harness::tests![
+    an_allocation_that_finds_no_memory_does_not_wait_for_another_device;
+    alone_with_driver(&[POOLS]):
     threads_that_end_pinned_objects_beside_trims_leave_nothing_behind,
     memory_that_was_pinned_is_let_go_without_a_wait_for_another_device,
-    a_registered_block_is_let_go_and_trimmed_without_a_wait_for_another_device,
-    an_allocation_that_finds_no_memory_does_not_wait_for_another_device,
     a_free_beyond_the_budget_does_not_wait_for_another_device,
-    memory_that_was_pinned_where_it_is_lies_idle_until_a_trim_or_until_the_budget_is_exceeded,
-    a_registered_block_is_unregistered_by_an_allocation_beyond_the_budget_and_by_no_free,
+    memory_that_was_pinned_where_it_is_lies_idle_until_a_trim_or_until_the_budget_is_exceeded;
+    alone_with_driver(&[REGISTERED, POOLS]):
+    a_registered_block_is_let_go_and_trimmed_without_a_wait_for_another_device,
+    a_registered_block_is_unregistered_by_an_allocation_beyond_the_budget_and_by_no_free
 ];

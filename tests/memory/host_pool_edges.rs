@@ -1,15 +1,21 @@
 //! Idle pageable blocks at the edges: many of them, limits that they share with small ones, and settings that change at once.
 
 use std::sync::Barrier;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use crate::support::object::*;
 use crate::support::pools::*;
 use crate::support::*;
 
+/// The time that this thread has had a processor.
+fn processor_time() -> Duration {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    assert_eq!(unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) }, 0);
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
 fn to_give_back_ten_times_as_many_blocks_takes_no_more_than_about_ten_times_as_long() {
     alone(&[("SYNCEDMEM_MODE", "cpu"), ("SYNCEDMEM_PAGEABLE_POOL", "100G"), ("SYNCEDMEM_POOL_AGE", "1000")], || {
-        let time = |count: usize| {
+        let once = |count: usize| {
             // Nothing is written: what is measured is the library's own work.
             let mut objects: Vec<_> = (0..count).map(|_| Object::new(40_000)).collect();
             for object in &mut objects {
@@ -17,10 +23,12 @@ fn to_give_back_ten_times_as_many_blocks_takes_no_more_than_about_ten_times_as_l
             }
             drop(objects);
             assert!(idle(PAGEABLE) >= count * 40_000);
-            let start = Instant::now();
+            let before = processor_time();
             trim(PAGEABLE);
-            start.elapsed()
+            processor_time() - before
         };
+        // The least of several: what else the machine does only adds to it.
+        let time = |count: usize| (0..5).map(|_| once(count)).min().unwrap();
         let (few, many) = (time(5_000), time(50_000));
         println!("{few:?} {many:?}");
         assert!(many < 40 * few.max(Duration::from_millis(1)), "{few:?} for 5000, {many:?} for 50000");

@@ -58,13 +58,6 @@ fn a_very_large_block_of_zeros_is_new() {
     });
 }
 
-/// Pages that the kernel gave this process so far.
-fn faults() -> i64 {
-    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-    assert_eq!(unsafe { libc::getrusage(libc::RUSAGE_SELF, &mut usage) }, 0);
-    usage.ru_minflt
-}
-
 fn images_of_varying_size_keep_their_pages() {
     alone(&[], || {
         // As Caffe's data layers: blobs that grow to the largest image that they had, in a net that is made anew for each run.
@@ -82,9 +75,9 @@ fn images_of_varying_size_keep_their_pages() {
             }
         };
         (0..20).for_each(|_| run());
-        let before = faults();
+        let before = page_faults(libc::RUSAGE_SELF);
         (0..50).for_each(|_| run());
-        let each = (faults() - before) / 50;
+        let each = (page_faults(libc::RUSAGE_SELF) - before) / 50;
         eprintln!("faults: {each} for each run");
         // Blocks that are all new have 8400, and fewer on huge pages. A quarter: smaller blocks grow, and some larger ones shrink.
         assert!(each < 2100, "{each} faults for each run");

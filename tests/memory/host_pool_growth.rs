@@ -3,9 +3,7 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use crate::mappings::EXITING;
-use crate::support::object::*;
 use crate::support::pools::*;
-use crate::support::random::Random;
 use crate::support::*;
 
 /// What the original's object is: malloc, zeros at the first touch, free.
@@ -105,13 +103,6 @@ fn a_block_that_no_idle_one_serves_takes_the_place_of_others_where_the_heap_woul
     });
 }
 
-/// Pages that the kernel gave this process so far.
-fn faults() -> i64 {
-    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-    assert_eq!(unsafe { libc::getrusage(libc::RUSAGE_SELF, &mut usage) }, 0);
-    usage.ru_minflt
-}
-
 fn blobs_whose_shapes_change_keep_their_pages() {
     alone(&[("MALLOC_ARENA_MAX", "1")], || {
         // A net of 24 blobs, of up to 700 KB, whose input has another size each time.
@@ -121,9 +112,9 @@ fn blobs_whose_shapes_change_keep_their_pages() {
             (0..24).map(|blob| filled(scale * (40 + blob * 20), 1)).collect::<Vec<_>>()
         };
         (0..100).for_each(|_| drop(pass()));
-        let before = faults();
+        let before = page_faults(libc::RUSAGE_SELF);
         (0..200).for_each(|_| drop(pass()));
-        let each = (faults() - before) / 200;
+        let each = (page_faults(libc::RUSAGE_SELF) - before) / 200;
         eprintln!("faults: {each} for each pass");
         // All of its pages are 1600, and every blob changes its size.
         assert!(each < 60, "{each} faults for each pass");

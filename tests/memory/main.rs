@@ -6,6 +6,7 @@
     reason = "a test plays the foreign caller, and answers for what it passes"
 )]
 
+mod clock;
 mod device_allocator;
 mod device_full;
 mod device_out_of_memory;
@@ -17,6 +18,7 @@ mod device_pool_faults;
 mod device_pool_in_use;
 mod device_waits;
 mod host_allocator;
+mod host_allocator_load;
 mod host_memory;
 mod host_pool;
 mod host_pool_bounds;
@@ -41,6 +43,7 @@ support::harness::suites![
     device_pool_in_use,
     device_waits,
     host_allocator,
+    host_allocator_load,
     host_memory,
     host_pool,
     host_pool_bounds,

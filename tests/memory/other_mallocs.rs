@@ -1,8 +1,5 @@
 //! Programs whose malloc is not glibc's: another one is preloaded, as many programs' users do.
 
-use std::sync::Barrier;
-
-use crate::support::object::*;
 use crate::support::pools::*;
 use crate::support::*;
 
@@ -21,15 +18,7 @@ fn at_once_with_each_malloc(work: fn()) {
     let race = |malloc: &str, package: &str| {
         let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
         assert!(maps.contains(malloc), "{malloc} is not preloaded: install the package {package}");
-        let start = Barrier::new(8);
-        std::thread::scope(|threads| {
-            for _ in 0..8 {
-                threads.spawn(|| {
-                    start.wait();
-                    work();
-                });
-            }
-        });
+        at_once(8, |_| work());
     };
     for (malloc, package) in MALLOCS {
         for _ in 0..if inside() { 1 } else { PROCESSES } {

@@ -4,13 +4,8 @@ use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use syncedmem::abi::c::object::syncedmem_head_t::*;
-use syncedmem::abi::model::blob_file::{syncedmem_blob_read, syncedmem_blob_write};
-use syncedmem::abi::status::syncedmem_status_t;
-
 use crate::reading_faults::{self, Fault};
 use crate::support::blob::*;
-use crate::support::folder::Folder;
 use crate::support::*;
 use crate::wire::{bytes, f32_bytes, layer, legacy, shape};
 

@@ -3,7 +3,6 @@
 
 use crate::opened::*;
 use crate::reading_faults::{self, Fault};
-use crate::support::folder::Folder;
 use crate::support::gpu::{gpu, simulated_gpu};
 use crate::support::states::*;
 use crate::support::*;
@@ -94,10 +93,7 @@ fn an_evictable_object_has_no_open_access_after_a_read() {
     let stream = gpu.stream();
     for (state, more) in [(State::Untouched, 0), (State::Synced, 0), (State::AtGpu, 6)] {
         let mut object = state.object(&gpu, &stream, VALUES * 4 + more);
-        assert_eq!(
-            object.set_evictable(syncedmem::abi::c::eviction::syncedmem_eviction_t::SYNCEDMEM_EVICT_ALWAYS),
-            SYNCEDMEM_SUCCESS
-        );
+        assert_eq!(object.set_evictable(syncedmem_eviction_t::SYNCEDMEM_EVICT_ALWAYS), SYNCEDMEM_SUCCESS);
         assert_eq!(model.read(0, SYNCEDMEM_FLOAT32, &mut object), SYNCEDMEM_SUCCESS);
         assert_eq!(object.end_access(), SYNCEDMEM_ERROR_INVALID_STATE, "{state}");
     }

@@ -2,13 +2,7 @@
 
 use std::ptr::{null, null_mut};
 
-use syncedmem::abi::model::info::*;
-use syncedmem::abi::model::open::*;
-use syncedmem::abi::model::read::*;
-
 use crate::opened::*;
-use crate::support::folder::Folder;
-use crate::support::object::Object;
 use crate::support::*;
 use crate::wire::{self, layer};
 
@@ -100,17 +94,7 @@ fn threads_share_a_model() {
 fn a_forked_child_reads_from_its_parents_model() {
     let folder = Folder::new();
     let model = opened(&folder, "a.caffemodel", &layer("a", "Scale", &[wire::blob(&[3], &[1.0, 2.0, 3.0])]));
-    match unsafe { libc::fork() } {
-        0 => {
-            let is_read = model.floats(0, 3) == [1.0, 2.0, 3.0];
-            unsafe { libc::_exit(if is_read { 0 } else { 1 }) }
-        }
-        child => {
-            let mut status = 0;
-            assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
-            assert_eq!(status, 0);
-        }
-    }
+    in_a_child(|| assert_eq!(model.floats(0, 3), [1.0, 2.0, 3.0]));
     assert_eq!(model.floats(0, 3), [1.0, 2.0, 3.0]);
 }
 

@@ -4,15 +4,8 @@ use std::ffi::{CStr, CString, c_char};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use syncedmem::abi::element::syncedmem_array_t::SYNCEDMEM_DATA;
 pub use syncedmem::abi::element::syncedmem_type_t::{self, *};
-use syncedmem::abi::model::info::*;
-use syncedmem::abi::model::open::*;
-use syncedmem::abi::model::read::*;
-use syncedmem::abi::status::syncedmem_status_t;
 
-use crate::support::folder::Folder;
-use crate::support::object::Object;
 use crate::support::*;
 
 /// Closed at the end of its scope.

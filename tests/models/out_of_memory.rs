@@ -4,48 +4,21 @@
 use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Mutex, PoisonError};
 
-use syncedmem::abi::model::blob_file::syncedmem_blob_read;
-use syncedmem::abi::model::info::syncedmem_model_kind_t::{self, *};
-use syncedmem::abi::model::open::{syncedmem_model_close, syncedmem_model_open};
-use syncedmem::abi::status::syncedmem_status_t;
-
-use crate::allocator::*;
+use crate::allocator;
 use crate::opened::*;
 use crate::support::blob::Blob;
 use crate::support::folder::Folder;
 use crate::support::*;
 use crate::wire::{self, *};
 
-/// Fails every allocation of `call` in turn; it must make `at_least` so many. Without a failure it returns `expected`.
-fn every_allocation(at_least: isize, expected: syncedmem_status_t, mut call: impl FnMut() -> syncedmem_status_t) {
-    // One test at a time: the switch is the process's.
-    static TURN: Mutex<()> = Mutex::new(());
-    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+fn every_allocation(at_least: usize, expected: syncedmem_status_t, call: impl Fn() -> syncedmem_status_t) {
     assert_eq!(call(), expected, "{}", last_error());
-    THREAD.store(this_thread(), Relaxed);
-    for for_good in [false, true] {
-        FOR_GOOD.store(for_good, Relaxed);
-        for nth in 0.. {
-            FIRED.store(false, Relaxed);
-            LEFT.store(nth, Relaxed);
-            let status = call();
-            LEFT.store(-1, Relaxed);
-            if !FIRED.load(Relaxed) {
-                assert!(nth >= at_least, "only {nth} allocations were seen, so not all were failed");
-                break;
-            }
-            // A failure that the call has a way around is none.
-            assert!([expected, SYNCEDMEM_ERROR_OUT_OF_MEMORY].contains(&status), "{nth}: {status:?}: {}", last_error());
-            assert_eq!(call(), expected, "after allocation {nth} failed");
-        }
-    }
+    allocator::every_allocation(at_least, done(expected), || (), |()| (), |()| done(call()));
 }
 
 /// Opens and closes a file; a file that opens must be of that kind, whatever failed.
-fn open_and_close(path: &Path, kind: Option<syncedmem_model_kind_t>) -> impl FnMut() -> syncedmem_status_t {
+fn open_and_close(path: &Path, kind: Option<syncedmem_model_kind_t>) -> impl Fn() -> syncedmem_status_t {
     let path = CString::new(path.as_os_str().as_bytes()).unwrap();
     move || {
         let mut model = std::ptr::null_mut();
@@ -132,8 +105,9 @@ fn reading_and_refusing_values() {
     let values = [wire::blob(&[2], &[1.0, 2.0]), wire::blob(&[3], &[1.0])];
     let model = opened(&folder, "a.caffemodel", &layer("ip", "InnerProduct", &values));
     let read = |blob, of| {
-        let (model, mut storage) = (&model, Storage::new());
+        let model = &model;
         move || {
+            let mut storage = Storage([FILL; 64]);
             assert_eq!(storage.construct(8), SYNCEDMEM_SUCCESS);
             let status = model.read(blob, of, &mut storage);
             assert_eq!(storage.destruct(), SYNCEDMEM_SUCCESS);

@@ -1,13 +1,6 @@
 //! What a file has is what an object gets.
 
-use syncedmem::abi::element::syncedmem_array_t::*;
-use syncedmem::abi::model::info::syncedmem_model_kind_t::*;
-use syncedmem::abi::model::read::syncedmem_model_read_blob;
-use syncedmem::abi::status::syncedmem_status_t;
-
 use crate::opened::*;
-use crate::support::folder::Folder;
-use crate::support::object::Object;
 use crate::support::*;
 use crate::wire::{self, bytes, f32_bytes, f64_bytes, layer, layer_v1, legacy, number, shape};
 

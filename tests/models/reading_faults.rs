@@ -6,8 +6,6 @@ use std::cell::Cell;
 use std::ffi::{c_int, c_void};
 
 use crate::opened::*;
-use crate::support::folder::Folder;
-use crate::support::object::Object;
 use crate::support::*;
 use crate::wire::{self, layer};
 

@@ -4,10 +4,7 @@ use std::cell::Cell;
 use std::ffi::{CString, c_char, c_int};
 use std::os::unix::ffi::OsStrExt;
 
-use syncedmem::abi::status::syncedmem_status_t;
-
 use crate::opened::*;
-use crate::support::folder::Folder;
 use crate::support::*;
 use crate::wire::{self, bytes, layer, shape, varint};
 

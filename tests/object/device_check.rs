@@ -1,10 +1,7 @@
 //! Data on one device while another is current: handed out and counted as in the original's release builds, refused
 //! where the check of its debug builds is asked for.
 
-use crate::support::gpu::*;
-use crate::support::object::*;
 use crate::support::*;
-use syncedmem::abi::c::cuda::*;
 
 const BYTES: usize = 1000;
 
@@ -57,17 +54,13 @@ fn with_the_device_check_on_every_call_looks_and_refuses_another_devices_block()
 }
 
 fn the_device_check_may_be_asked_for_by_the_environment() {
-    for (value, is_on) in [("1", true), ("0", false)] {
-        in_a_process_with_a_driver(&[("SYNCEDMEM_CHECK_DEVICE", value), ("CASE", value)], || {
-            if std::env::var("CASE").as_deref() != Ok(value) {
-                return;
-            }
-            let gpu = gpu().with_devices(2);
-            let mut object = Object::new(BYTES);
-            gpu.within(1, || assert!(object.gpu_data().is_ok()));
-            gpu.within(0, || assert_eq!(object.gpu_data().err(), is_on.then_some(SYNCEDMEM_ERROR_WRONG_DEVICE)));
-        });
-    }
+    let environment = |&(value, _): &(&'static str, _)| vec![("SYNCEDMEM_CHECK_DEVICE", value), simulated_file()];
+    each_alone(&[("1", true), ("0", false)], environment, |&(_, is_on)| {
+        let gpu = gpu().with_devices(2);
+        let mut object = Object::new(BYTES);
+        gpu.within(1, || assert!(object.gpu_data().is_ok()));
+        gpu.within(0, || assert_eq!(object.gpu_data().err(), is_on.then_some(SYNCEDMEM_ERROR_WRONG_DEVICE)));
+    });
 }
 
 fn with_the_device_check_on_a_block_of_the_current_device_is_handed_out_and_not_counted() {

@@ -1,31 +1,16 @@
 //! Tensors of DLPack's on the device: where they are, how long they keep their object, and what streams wait for.
 
 use std::cell::RefCell;
-use std::ffi::c_void;
 use std::rc::Rc;
 
 use crate::support::driver;
-use crate::support::gpu::*;
-use crate::support::object::*;
 use crate::support::tensor::*;
 use crate::support::*;
-use syncedmem::abi::c::access::*;
-use syncedmem::abi::c::dlpack::syncedmem_set_dlpack;
-use syncedmem::abi::c::eviction::syncedmem_eviction_t::*;
-use syncedmem::abi::c::eviction::syncedmem_set_evictable;
-use syncedmem::abi::c::object::syncedmem_t;
-use syncedmem::abi::c::transfer::*;
 use syncedmem::abi::caffe;
 
 const BYTES: usize = 9600;
 const FLOATS_THERE: Ask<'static> =
     Ask { side: DEVICE, access: READ, code: 2, bits: 32, shape: &[20, 30, 4], versioned: true };
-
-fn gpu_data(mem: *mut syncedmem_t) -> *const c_void {
-    let mut data = std::ptr::null();
-    assert_eq!(unsafe { syncedmem_gpu_data(mem, &mut data) }, SYNCEDMEM_SUCCESS);
-    data
-}
 
 /// An object of `syncedmem_create` whose host side holds a pattern.
 fn at_cpu(bytes: usize) -> *mut syncedmem_t {
@@ -100,7 +85,7 @@ fn a_tensor_of_no_bytes_is_on_a_device_and_nowhere_in_it() {
 fn an_evictable_object_with_a_tensor_is_not_evicted_and_one_without_is() {
     const MIB: usize = 1 << 20;
     let gpu = simulated_gpu();
-    gpu.control().simcuda_set_memory(0, 2 * MIB);
+    gpu.set_memory(2 * MIB);
     let (mem, wants) = (at_cpu(MIB + MIB / 2), created(MIB));
     assert_eq!(unsafe { syncedmem_set_evictable(mem, SYNCEDMEM_EVICT_REDUNDANT as i32) }, SYNCEDMEM_SUCCESS);
     let tensor = export(mem, Ask { shape: &[1], ..FLOATS_THERE }).unwrap();
@@ -109,7 +94,6 @@ fn an_evictable_object_with_a_tensor_is_not_evicted_and_one_without_is() {
     drop(tensor);
     assert_eq!(unsafe { syncedmem_gpu_data(wants, &mut data) }, SYNCEDMEM_SUCCESS);
     assert_eq!((destroy(mem), destroy(wants)), (SYNCEDMEM_SUCCESS, SYNCEDMEM_SUCCESS));
-    gpu.control().simcuda_set_memory(0, 256 * MIB);
 }
 
 fn a_lent_device_tensor_is_the_objects_device_side() {

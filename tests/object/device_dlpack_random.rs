@@ -8,17 +8,8 @@ use std::sync::atomic::Ordering::SeqCst;
 use std::sync::mpsc;
 
 use crate::shared_memory::*;
-use crate::support::gpu::*;
-use crate::support::random::Random;
 use crate::support::tensor::*;
 use crate::support::*;
-use syncedmem::abi::c::access::*;
-use syncedmem::abi::c::dlpack::syncedmem_set_dlpack;
-use syncedmem::abi::c::eviction::*;
-use syncedmem::abi::c::object::*;
-use syncedmem::abi::c::pinning::*;
-use syncedmem::abi::c::transfer::*;
-use syncedmem::abi::status::syncedmem_status_t;
 
 /// Blocks that the device has room for: fewer than the objects need.
 const ROOM: usize = 7;
@@ -335,8 +326,9 @@ impl World<'_> {
 }
 
 fn at_random(gpu: &Gpu, seed: u64, steps: usize, faults: bool) {
-    let set_memory = |bytes| gpu.if_simulated(()).map(|()| gpu.control().simcuda_set_memory(0, bytes));
-    set_memory(ROOM * BYTES);
+    if gpu.is_simulated() {
+        gpu.set_memory(ROOM * BYTES);
+    }
     let deletes = |tensors: mpsc::Receiver<Tensor>| tensors.into_iter().for_each(drop);
     let (threads, running): (Vec<_>, Vec<_>) = std::iter::repeat_with(|| {
         let (send, receive) = mpsc::channel();
@@ -362,7 +354,6 @@ fn at_random(gpu: &Gpu, seed: u64, steps: usize, faults: bool) {
     for block in world.blocks {
         gpu.within(0, || assert_eq!(gpu.cuMemFree_v2(block), 0));
     }
-    set_memory(256 << 20);
 }
 
 fn whatever_is_done_in_whatever_order_nothing_is_lost_and_nothing_is_left() {

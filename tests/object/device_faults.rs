@@ -1,13 +1,9 @@
 //! Every driver call of every operation, from every state, fails in turn, with statuses known and unknown: the error
 //! names the call and the status, the object is as it was, the same operation succeeds afterwards, nothing leaks.
 
-use crate::support::gpu::*;
-use crate::support::object::*;
 use crate::support::pools;
 use crate::support::states::*;
 use crate::support::*;
-use syncedmem::abi::c::caffe_host::CaffeFreeHost;
-use syncedmem::abi::status::syncedmem_status_t;
 
 const BYTES: usize = 600;
 const OUT_OF_MEMORY: i32 = 2;
@@ -21,57 +17,24 @@ fn status_for(status: i32) -> syncedmem_status_t {
     if LEFT_BEHIND.contains(&status) { SYNCEDMEM_ERROR_PENDING } else { SYNCEDMEM_ERROR_DRIVER }
 }
 
-/// The n of the n-th call of its function, for each of some calls.
-fn numbered(calls: &[Call]) -> Vec<(String, u32)> {
-    let earlier = |at: usize| calls[..=at].iter().filter(|call| call.function == calls[at].function).count();
-    (0..calls.len()).map(|at| (calls[at].function.clone(), earlier(at) as u32)).collect()
+/// Ends a fault, which must have been met. Events are kept from one copy to the next, so their making may not be met again.
+fn disarm(gpu: &Gpu, fault: &Fault, what: &str) {
+    gpu.disarm(fault);
+    let met = |call: &Call| call.function == fault.function && call.status == fault.status;
+    assert!(gpu.log().iter().any(met) || fault.function == "cuEventCreate", "{what}: it was not met: {:?}", gpu.log());
 }
 
-/// A fault, and where.
-struct Case<'c> {
-    gpu: &'c Gpu,
-    function: &'c str,
-    nth: u32,
-    status: i32,
-    what: String,
-}
-
-impl Case<'_> {
-    fn arm(&self) {
-        self.gpu.control().simcuda_clear_log();
-        self.gpu.fail(self.function, self.nth, self.status);
+/// What an operation that met the fault returned must fit it.
+fn judge(fault: &Fault, status: syncedmem_status_t, what: &str) {
+    let error = last_error();
+    assert_eq!(status, status_for(fault.status), "{what}: {error}");
+    if fault.is_unknown_block() {
+        assert!(error.contains("the device was reset"), "{what}: {error}");
+        return;
     }
-
-    /// Ends the fault, which must have been met, and undoes what the failure of a pop itself leaves.
-    /// Events are kept from one copy to the next, so their making may not be met again.
-    fn disarm(&self) {
-        self.gpu.control().simcuda_clear_faults();
-        let met = |call: &Call| call.function == self.function && call.status == self.status;
-        let log = self.gpu.log();
-        assert!(log.iter().any(met) || self.function == "cuEventCreate", "{}: it was not met: {log:?}", self.what);
-        if self.function == "cuCtxPopCurrent_v2" {
-            self.gpu.cuCtxPopCurrent_v2(&mut std::ptr::null_mut());
-        }
-        assert!(self.gpu.current().is_null(), "{}: a context is left current", self.what);
-    }
-
-    /// What an operation that met the fault returned must fit it.
-    fn judge(&self, status: syncedmem_status_t) {
-        assert_eq!(status, status_for(self.status), "{}: {}", self.what, last_error());
-        let error = last_error();
-        if is_unknown_to_the_driver(self.function, self.status) {
-            assert!(error.contains("the device was reset"), "{}: {error}", self.what);
-            return;
-        }
-        let named = error.contains(self.function) && error.contains(&format!("({})", self.status));
-        assert!(named, "{}: the error does not name the call and the status: {error}", self.what);
-        assert_eq!(error.contains("found pending"), status == SYNCEDMEM_ERROR_PENDING, "{error}");
-    }
-}
-
-/// So the driver says that it does not know a block: who gives it back, or waits for its copy, believes that it is gone.
-fn is_unknown_to_the_driver(function: &str, status: i32) -> bool {
-    (function, status) == ("cuPointerGetAttributes", 1)
+    let named = error.contains(fault.function) && error.contains(&format!("({})", fault.status));
+    assert!(named, "{what}: the error does not name the call and the status: {error}");
+    assert_eq!(error.contains("found pending"), status == SYNCEDMEM_ERROR_PENDING, "{error}");
 }
 
 /// Blocks that could not be given back are offered again when others are; and when page-locked memory is given back,
@@ -100,75 +63,69 @@ fn every_fault_of(gpu: &Gpu, state: State, operation: Operation, pins: bool) -> 
     let head = object.head();
     drop(object);
     flush(gpu);
-    let calls = numbered(&calls);
     let before = gpu.account();
-    for (function, nth) in &calls {
-        let gives_back = matches!(operation, Operation::ReleaseCpu | Operation::ReleaseGpu) || is_set(operation);
-        let believes = gives_back || matches!(state, State::Pushing | State::Pulling);
-        for status in STATUSES {
-            if believes && is_unknown_to_the_driver(function, status) {
-                continue;
+    let was_flying = matches!(state, State::Pushing | State::Pulling);
+    let gives_back = matches!(operation, Operation::ReleaseCpu | Operation::ReleaseGpu) || is_set(operation);
+    let believes = gives_back || was_flying;
+    for fault in faults(&calls, &STATUSES).filter(|fault| !(believes && fault.is_unknown_block())) {
+        let what = &format!("{state:?} {operation:?}, pinned {pins}: {fault}");
+        let mut object = made();
+        let earlier = (object.host_address(), object.device_address());
+        gpu.control().simcuda_clear_log();
+        gpu.arm(&fault);
+        let outcome = object.run(operation, &with);
+        disarm(gpu, &fault, what);
+        let gone = was_flying && outcome == Err(SYNCEDMEM_ERROR_PENDING);
+        match outcome {
+            Err(SYNCEDMEM_ERROR_INVALID_STATE) if reference.is_err() => {}
+            Err(status) => {
+                judge(&fault, status, what);
+                // A push that failed leaves the data where it was.
+                let heads = [state.head(), if state == State::Pushing { 1 } else { state.head() }];
+                assert!(heads.contains(&object.head()), "{what}: head {}", object.head());
+                assert_eq!((object.host_address(), object.device_address()), earlier, "{what}");
+                let again = object.run(operation, &with);
+                // A copy that came to nothing is not in flight any more, and its side not current.
+                let without_the_copy = gone && again == Err(SYNCEDMEM_ERROR_INVALID_STATE);
+                let agrees = without_the_copy || again.is_ok() == (gone || reference.is_ok());
+                assert!(agrees, "{what}: afterwards {again:?} {}", last_error());
             }
-            let what = format!("{state:?} {operation:?}, pinned {pins}: {function} number {nth} returns {status}");
-            let case = Case { gpu, function, nth: *nth, status, what };
-            let mut object = made();
-            let earlier = (object.host_address(), object.device_address());
-            case.arm();
-            let outcome = object.run(operation, &with);
-            case.disarm();
-            let what = &case.what;
-            let was_flying = matches!(state, State::Pushing | State::Pulling);
-            let gone = was_flying && outcome == Err(SYNCEDMEM_ERROR_PENDING);
-            match outcome {
-                Err(SYNCEDMEM_ERROR_INVALID_STATE) if reference.is_err() => {}
-                Err(status) => {
-                    case.judge(status);
-                    // A push that failed leaves the data where it was.
-                    let heads = [state.head(), if state == State::Pushing { 1 } else { state.head() }];
-                    assert!(heads.contains(&object.head()), "{what}: head {}", object.head());
-                    assert_eq!((object.host_address(), object.device_address()), earlier, "{what}");
-                    let again = object.run(operation, &with);
-                    // A copy that came to nothing is not in flight any more, and its side not current.
-                    let without_the_copy = gone && again == Err(SYNCEDMEM_ERROR_INVALID_STATE);
-                    let agrees = without_the_copy || again.is_ok() == (gone || reference.is_ok());
-                    assert!(agrees, "{what}: afterwards {again:?} {}", last_error());
-                }
-                // The library has found a way around it.
-                Ok(_) => assert!(reference.is_ok(), "{what}"),
-            }
-            // A pull that gets no event is waited for at once.
-            let settled = matches!(operation, Operation::Wait | Operation::IsReady | Operation::Pull);
-            assert!(object.head() == head || settled || gone, "{what}: head {} instead of {head}", object.head());
-            if !matches!(operation, Operation::OverwriteCpuData | Operation::OverwriteGpuData) {
-                stream.synchronize();
-                let contents = if is_set(operation) { pattern(9, BYTES) } else { state.contents(BYTES) };
-                assert_bytes(&object.host_bytes(BYTES), &contents, &format_args!("{what}"));
-            }
-            drop(object);
-            flush(gpu);
-            let after = gpu.account();
-            let blocks = (after.device_blocks, after.pinned_blocks);
-            assert_eq!(blocks, (before.device_blocks, before.pinned_blocks), "{what}: left over");
+            // The library has found a way around it.
+            Ok(_) => assert!(reference.is_ok(), "{what}"),
         }
+        // A pull that gets no event is waited for at once.
+        let settled = matches!(operation, Operation::Wait | Operation::IsReady | Operation::Pull);
+        assert!(object.head() == head || settled || gone, "{what}: head {} instead of {head}", object.head());
+        if !matches!(operation, Operation::OverwriteCpuData | Operation::OverwriteGpuData) {
+            stream.synchronize();
+            let contents = if is_set(operation) { pattern(9, BYTES) } else { state.contents(BYTES) };
+            assert_bytes(&object.host_bytes(BYTES), &contents, &format_args!("{what}"));
+        }
+        drop(object);
+        flush(gpu);
+        let after = gpu.account();
+        let blocks = (after.device_blocks, after.pinned_blocks);
+        assert_eq!(blocks, (before.device_blocks, before.pinned_blocks), "{what}: left over");
     }
     calls.len() * STATUSES.len()
 }
 
 fn every_driver_call_of_every_operation_from_every_state_fails_in_turn() {
     let gpu = simulated_gpu();
-    // A budget of the program's own does not depend on the device's free memory. Otherwise the driver is asked for that at
-    // most every 100 ms, so that a call may be made at one time and not at the next.
-    pools::set_budget(pools::DEVICE, 1 << 30);
+    // A budget that is set does not depend on the device's free memory. Otherwise the driver is asked for that at most every
+    // 100 ms, so that a call may be made at one time and not at the next.
+    if std::env::var_os("SYNCEDMEM_DEVICE_POOL").is_none() {
+        pools::set_budget(pools::DEVICE, 1 << 30);
+    }
     for pins in [false, true] {
         let _pinning = pins.then(Pinning::always);
-        let mut faults = 0;
-        for state in STATES {
-            for operation in OPERATIONS {
-                faults += every_fault_of(&gpu, state, operation, pins);
-            }
-        }
-        println!("{faults} faults, pinned {pins}");
-        assert!(faults > 1000, "only {faults} faults");
+        let count: usize = STATES
+            .iter()
+            .flat_map(|&state| OPERATIONS.map(|operation| (state, operation)))
+            .map(|(state, operation)| every_fault_of(&gpu, state, operation, pins))
+            .sum();
+        println!("{count} faults, pinned {pins}");
+        assert!(count > 1000, "only {count} faults");
     }
     // The library keeps some for its next copies.
     let events = gpu.account().events;
@@ -176,7 +133,8 @@ fn every_driver_call_of_every_operation_from_every_state_fails_in_turn() {
 }
 
 fn an_allocation_succeeds_where_the_driver_does_not_say_how_much_memory_is_free() {
-    let errors = pools::alone_with_pools(&[], |gpu| {
+    // The default budget, whatever the tests run with: it depends on the free memory.
+    let errors = pools::alone_with_pools(&[("SYNCEDMEM_DEVICE_POOL", "")], |gpu| {
         for status in STATUSES {
             gpu.fail("cuMemGetInfo_v2", 1, status);
             let mut object = Object::new(BYTES);
@@ -228,35 +186,30 @@ fn every_driver_call_at_the_end_of_an_object_fails_in_turn_and_is_reported_once(
         pools::set_pools(false);
         let _pinning = Pinning::always();
         let stream = gpu.stream();
-        let mut faults = 0;
+        let mut count = 0;
         for state in STATES {
             let object = state.object(&gpu, &stream, BYTES);
             stream.synchronize();
             let ((), calls) = gpu.watch(|| drop(object));
             flush(&gpu);
             let before = gpu.account();
-            for (function, nth) in numbered(&calls) {
-                for status in STATUSES {
-                    if is_unknown_to_the_driver(&function, status) {
-                        continue;
-                    }
-                    let what = format!("the end of {state:?}: {function} number {nth} returns {status}");
-                    let case = Case { gpu: &gpu, function: &function, nth, status, what };
-                    let object = state.object(&gpu, &stream, BYTES);
-                    stream.synchronize();
-                    case.arm();
-                    drop(object);
-                    case.disarm();
-                    flush(&gpu);
-                    let after = gpu.account();
-                    let blocks = (after.device_blocks, after.pinned_blocks);
-                    assert_eq!(blocks, (before.device_blocks, before.pinned_blocks), "{}", case.what);
-                    faults += 1;
-                }
+            for fault in faults(&calls, &STATUSES).filter(|fault| !fault.is_unknown_block()) {
+                let what = format!("the end of {state:?}: {fault}");
+                let object = state.object(&gpu, &stream, BYTES);
+                stream.synchronize();
+                gpu.control().simcuda_clear_log();
+                gpu.arm(&fault);
+                drop(object);
+                disarm(&gpu, &fault, &what);
+                flush(&gpu);
+                let after = gpu.account();
+                let blocks = (after.device_blocks, after.pinned_blocks);
+                assert_eq!(blocks, (before.device_blocks, before.pinned_blocks), "{what}");
+                count += 1;
             }
         }
-        println!("{faults} faults");
-        assert!(faults > 100, "only {faults} faults");
+        println!("{count} faults");
+        assert!(count > 100, "only {count} faults");
     });
     let lines: Vec<_> = errors.lines().collect();
     assert!(lines.len() <= 1 && lines.iter().all(|line| line.contains("could not be given back")), "{errors}");
@@ -316,11 +269,11 @@ fn what_a_kernel_broke_is_found_pending_and_the_host_goes_on() {
 }
 
 fn once_the_driver_says_that_it_has_ended_it_is_left_alone() {
-    for function in ["cuMemcpy", "cuMemFree_v2", "cuCtxGetCurrent", "cuEventSynchronize"] {
-        let errors = in_a_process_with_a_driver(&[("CASE", function)], || {
-            if std::env::var("CASE").as_deref() != Ok(function) {
-                return;
-            }
+    let functions = ["cuMemcpy", "cuMemFree_v2", "cuCtxGetCurrent", "cuEventSynchronize"];
+    let errors = each_alone(
+        &functions,
+        |_| vec![simulated_file()],
+        |function| {
             let gpu = simulated_gpu();
             pools::set_pools(false);
             let _pinning = Pinning::always();
@@ -350,9 +303,9 @@ fn once_the_driver_says_that_it_has_ended_it_is_left_alone() {
             // Its device memory is left to the system, so the account is not empty.
             drop(stream);
             std::mem::forget(gpu);
-        });
-        assert_eq!(errors, "", "{function}");
-    }
+        },
+    );
+    assert_eq!(errors.concat(), "");
 }
 
 crate::support::harness::tests![

@@ -2,14 +2,8 @@
 
 use crate::support::captures::*;
 use crate::support::driver::Address;
-use crate::support::gpu::*;
-use crate::support::object::*;
 use crate::support::states::*;
 use crate::support::*;
-use syncedmem::abi::c::eviction::syncedmem_eviction_t::{self, *};
-use syncedmem::abi::c::pinning::syncedmem_pin;
-use syncedmem::abi::c::pools::syncedmem_memory_t::SYNCEDMEM_MEMORY_DEVICE;
-use syncedmem::abi::c::pools::{syncedmem_idle_bytes, syncedmem_set_pools};
 
 const MIB: usize = 1 << 20;
 /// Blocks of 1 MiB that the device has room for.
@@ -18,20 +12,11 @@ const HOST: u32 = 1;
 const DEVICE: u32 = 2;
 const BOTH: u32 = 3;
 
-/// A device with little memory, for the length of a scope.
-struct Small<'g>(&'g Gpu);
-
-impl<'g> Small<'g> {
-    fn device(gpu: &'g Gpu) -> Self {
-        gpu.control().simcuda_set_memory(0, ROOM * MIB);
-        Small(gpu)
-    }
-}
-
-impl Drop for Small<'_> {
-    fn drop(&mut self) {
-        self.0.control().simcuda_set_memory(0, 256 * MIB);
-    }
+/// The simulated driver, whose device 0 is small.
+fn small_gpu() -> Gpu {
+    let gpu = simulated_gpu();
+    gpu.set_memory(ROOM * MIB);
+    gpu
 }
 
 /// An object in a state, with its pattern, that may be evicted in that way, and with no access open.
@@ -60,8 +45,7 @@ fn assert_contents(object: &mut Object, state: State) {
 }
 
 fn device_copies_are_evicted_in_the_order_of_their_last_use_and_no_more_than_are_needed() {
-    let gpu = simulated_gpu();
-    let _small = Small::device(&gpu);
+    let gpu = small_gpu();
     let mut objects = full(&gpu, State::Synced, SYNCEDMEM_EVICT_REDUNDANT);
     // The first is used again.
     objects[0].gpu_data().unwrap();
@@ -83,8 +67,7 @@ fn device_copies_are_evicted_in_the_order_of_their_last_use_and_no_more_than_are
 }
 
 fn what_is_not_marked_or_in_use_stays_and_the_failure_says_so() {
-    let gpu = simulated_gpu();
-    let _small = Small::device(&gpu);
+    let gpu = small_gpu();
     let mut objects = full(&gpu, State::Synced, SYNCEDMEM_EVICT_NEVER);
     let mut other = Object::new(MIB);
     assert_eq!(other.gpu_data(), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
@@ -109,8 +92,7 @@ fn what_is_not_marked_or_in_use_stays_and_the_failure_says_so() {
 
 fn the_newest_data_of_a_device_goes_last_and_only_where_that_is_allowed() {
     use State::*;
-    let gpu = simulated_gpu();
-    let _small = Small::device(&gpu);
+    let gpu = small_gpu();
     let cases = [
         (AtGpu, SYNCEDMEM_EVICT_REDUNDANT),
         (AtGpu, SYNCEDMEM_EVICT_ALWAYS),
@@ -141,8 +123,7 @@ fn the_newest_data_of_a_device_goes_last_and_only_where_that_is_allowed() {
 }
 
 fn a_failure_tells_what_was_given_back_in_vain() {
-    let gpu = simulated_gpu();
-    let _small = Small::device(&gpu);
+    let gpu = small_gpu();
     let cases = [
         (State::Synced, SYNCEDMEM_EVICT_REDUNDANT),
         (State::Synced, SYNCEDMEM_EVICT_ALWAYS),
@@ -168,8 +149,7 @@ fn a_failure_tells_what_was_given_back_in_vain() {
 
 fn idle_blocks_go_before_anything_is_evicted() {
     in_a_process_with_a_driver(&[("SYNCEDMEM_DEVICE_POOL", "8M")], || {
-        let gpu = simulated_gpu();
-        let _small = Small::device(&gpu);
+        let gpu = small_gpu();
         assert_eq!(syncedmem_set_pools(true), SYNCEDMEM_SUCCESS);
         let mut objects: Vec<_> = (0..4).map(|_| idle(&gpu, State::Synced, SYNCEDMEM_EVICT_ALWAYS)).collect();
         drop([0; 3].map(|_| idle(&gpu, State::AtGpu, SYNCEDMEM_EVICT_NEVER)));
@@ -196,8 +176,7 @@ fn idle_blocks_go_before_anything_is_evicted() {
 
 fn after_a_capture_nothing_is_evicted_and_the_failure_says_so() {
     in_a_process_with_a_driver(&[], || {
-        let gpu = simulated_gpu();
-        let _small = Small::device(&gpu);
+        let gpu = small_gpu();
         let objects = full(&gpu, State::Synced, SYNCEDMEM_EVICT_ALWAYS);
         let mut other = Object::new(MIB);
         other.fill_host(&pattern(5, MIB));
@@ -217,8 +196,7 @@ fn after_a_capture_nothing_is_evicted_and_the_failure_says_so() {
 }
 
 fn nothing_is_evicted_for_what_the_device_could_never_hold() {
-    let gpu = simulated_gpu();
-    let _small = Small::device(&gpu);
+    let gpu = small_gpu();
     let objects = full(&gpu, State::Synced, SYNCEDMEM_EVICT_ALWAYS);
     assert_eq!(Object::new(ROOM * MIB + 1).gpu_data(), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
     assert_eq!(heads(&objects), [BOTH; ROOM]);
@@ -226,8 +204,7 @@ fn nothing_is_evicted_for_what_the_device_could_never_hold() {
 }
 
 fn a_push_makes_room_too() {
-    let gpu = simulated_gpu();
-    let _small = Small::device(&gpu);
+    let gpu = small_gpu();
     let objects = full(&gpu, State::Synced, SYNCEDMEM_EVICT_REDUNDANT);
     let stream = gpu.stream();
     let mut other = Object::new(MIB);
@@ -239,8 +216,7 @@ fn a_push_makes_room_too() {
 }
 
 fn an_object_that_needs_room_is_not_evicted_for_itself() {
-    let gpu = simulated_gpu();
-    let _small = Small::device(&gpu);
+    let gpu = small_gpu();
     let mut only = Object::new(6 * MIB);
     assert_eq!(only.set_evictable(SYNCEDMEM_EVICT_ALWAYS), SYNCEDMEM_SUCCESS);
     only.gpu_data().unwrap();
@@ -257,8 +233,7 @@ fn an_object_that_needs_room_is_not_evicted_for_itself() {
 }
 
 fn objects_of_another_device_make_no_room() {
-    let gpu = simulated_gpu().with_devices(2);
-    let _small = Small::device(&gpu);
+    let gpu = small_gpu().with_devices(2);
     let mut elsewhere = gpu.within(1, || idle(&gpu, State::Synced, SYNCEDMEM_EVICT_ALWAYS));
     assert_eq!(elsewhere.device_ordinal(), 1);
     let mut objects = full(&gpu, State::Synced, SYNCEDMEM_EVICT_REDUNDANT);
@@ -269,15 +244,13 @@ fn objects_of_another_device_make_no_room() {
 }
 
 fn what_still_runs_on_an_evicted_block_is_waited_for() {
-    const LAG: u32 = 20_000;
-    let gpu = simulated_gpu();
-    let _small = Small::device(&gpu);
+    let gpu = small_gpu();
     for how in [SYNCEDMEM_EVICT_REDUNDANT, SYNCEDMEM_EVICT_ALWAYS] {
         let state = if how == SYNCEDMEM_EVICT_ALWAYS { State::AtGpu } else { State::Synced };
         let mut objects = full(&gpu, state, how);
         let (stream, to) = (gpu.stream(), gpu.pinned(MIB));
         // As a kernel would, on a stream that waits for nothing else, after the access was ended.
-        gpu.control().simcuda_set_lag(LAG);
+        gpu.set_lag(UNTIL_IT_IS_WAITED_FOR);
         let from = objects[0].gpu_data().unwrap().addr() as Address;
         gpu.within(0, || assert_eq!(gpu.cuMemcpyAsync(to.address as Address, from, MIB, stream.handle()), 0));
         objects[0].end_access();
@@ -291,7 +264,7 @@ fn what_still_runs_on_an_evicted_block_is_waited_for() {
         assert!(other.overwrite_gpu_data().is_ok(), "{}", last_error());
         assert!(stream.is_idle(), "it did not wait");
         assert_eq!(objects[0].device_address(), 0);
-        gpu.control().simcuda_set_lag(0);
+        gpu.set_lag(0);
         let copied = unsafe { std::slice::from_raw_parts(to.pointer(), MIB) };
         assert_bytes(copied, &state.contents(MIB), &state);
         // Evicted data that was the newest is on the host alone.
@@ -300,8 +273,7 @@ fn what_still_runs_on_an_evicted_block_is_waited_for() {
 }
 
 fn a_copy_in_flight_keeps_its_object_until_it_is_done() {
-    let gpu = simulated_gpu();
-    let _small = Small::device(&gpu);
+    let gpu = small_gpu();
     let (stream, _pinning) = (gpu.stream(), Pinning::always());
     for state in [State::Pushing, State::Pulling] {
         gpu.control().simcuda_hold_streams();
@@ -324,8 +296,7 @@ fn a_copy_in_flight_keeps_its_object_until_it_is_done() {
 }
 
 fn the_newest_data_is_never_copied_into_a_callers_memory() {
-    let gpu = simulated_gpu();
-    let _small = Small::device(&gpu);
+    let gpu = small_gpu();
     let mut own = vec![9u8; MIB];
     let mut object = Object::new(MIB);
     assert_eq!(object.set_cpu_data(own.as_mut_ptr()), SYNCEDMEM_SUCCESS);
@@ -346,8 +317,7 @@ fn the_newest_data_is_never_copied_into_a_callers_memory() {
 }
 
 fn a_callers_memory_stays_page_locked_when_the_device_copy_of_it_is_evicted() {
-    let gpu = simulated_gpu();
-    let _small = Small::device(&gpu);
+    let gpu = small_gpu();
     let mut own = pattern(2, MIB);
     let mut object = Object::new(MIB);
     assert_eq!(object.set_cpu_data(own.as_mut_ptr()), SYNCEDMEM_SUCCESS);
@@ -362,8 +332,7 @@ fn a_callers_memory_stays_page_locked_when_the_device_copy_of_it_is_evicted() {
 }
 
 fn borrowed_device_memory_is_never_given_back() {
-    let gpu = simulated_gpu();
-    let _small = Small::device(&gpu);
+    let gpu = small_gpu();
     let lent = gpu.block(ROOM * MIB);
     let mut object = Object::new(MIB);
     assert_eq!(object.set_gpu_data(lent.pointer()), SYNCEDMEM_SUCCESS);

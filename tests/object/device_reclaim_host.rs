@@ -2,13 +2,8 @@
 
 use std::sync::Barrier;
 
-use crate::support::gpu::*;
-use crate::support::harness::skip;
-use crate::support::object::*;
 use crate::support::states::*;
 use crate::support::*;
-use syncedmem::abi::c::eviction::syncedmem_eviction_t::{self, *};
-use syncedmem::abi::c::pinning::syncedmem_pin;
 
 const MIB: usize = 1 << 20;
 const LIMIT: (&str, &str) = ("SYNCEDMEM_HOST_LIMIT", "4M");
@@ -113,36 +108,32 @@ fn a_host_copy_that_was_page_locked_where_it_is_may_be_evicted_too() {
 }
 
 fn nothing_is_evicted_for_what_exceeds_the_limit_alone() {
-    in_a_process_with_a_driver(&[LIMIT], || {
-        let gpu = gpu();
-        let objects: Vec<_> = (0..4).map(|_| idle(&gpu, State::Synced, SYNCEDMEM_EVICT_ALWAYS)).collect();
-        assert_eq!(Object::new(4 * MIB + 1).cpu_data(), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
-        assert_eq!(heads(&objects), [BOTH; 4]);
-    });
+    let gpu = gpu();
+    let objects: Vec<_> = (0..4).map(|_| idle(&gpu, State::Synced, SYNCEDMEM_EVICT_ALWAYS)).collect();
+    assert_eq!(Object::new(4 * MIB + 1).cpu_data(), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
+    assert_eq!(heads(&objects), [BOTH; 4]);
 }
 
 fn an_eviction_that_finds_no_room_for_itself_evicts_no_further() {
-    in_a_process_with_a_driver(&[LIMIT], || {
-        let gpu = simulated_gpu();
-        gpu.control().simcuda_set_memory(0, 8 * MIB);
-        let mut full = Object::new(4 * MIB);
-        full.cpu_data().unwrap();
-        let mut objects: Vec<_> = (0..8).map(|_| idle(&gpu, State::AtGpu, SYNCEDMEM_EVICT_ALWAYS)).collect();
-        assert_eq!(Object::new(MIB).overwrite_gpu_data(), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
-        assert!(last_error().contains("device allocation"), "{}", last_error());
-        assert_eq!(heads(&objects), [DEVICE; 8]);
-        drop(full);
-        assert!(Object::new(MIB).overwrite_gpu_data().is_ok());
-        assert_eq!(objects[0].head(), HOST);
-        assert_bytes(&objects[0].host_bytes(MIB), &State::AtGpu.contents(MIB), &"");
-    });
+    let gpu = simulated_gpu();
+    gpu.set_memory(8 * MIB);
+    let mut full = Object::new(4 * MIB);
+    full.cpu_data().unwrap();
+    let mut objects: Vec<_> = (0..8).map(|_| idle(&gpu, State::AtGpu, SYNCEDMEM_EVICT_ALWAYS)).collect();
+    assert_eq!(Object::new(MIB).overwrite_gpu_data(), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
+    assert!(last_error().contains("device allocation"), "{}", last_error());
+    assert_eq!(heads(&objects), [DEVICE; 8]);
+    drop(full);
+    assert!(Object::new(MIB).overwrite_gpu_data().is_ok());
+    assert_eq!(objects[0].head(), HOST);
+    assert_bytes(&objects[0].host_bytes(MIB), &State::AtGpu.contents(MIB), &"");
 }
 
 fn two_threads_that_need_each_others_room_do_not_wait_for_each_other() {
     const TURNS: usize = 1000;
     in_a_process_with_a_driver(&[("SYNCEDMEM_HOST_LIMIT", "1M"), ONE_DEVICE], || {
         let gpu = simulated_gpu();
-        gpu.control().simcuda_set_memory(0, MIB);
+        gpu.set_memory(MIB);
         // The one has all of the host and needs the device, the other has all of the device and needs the host.
         let mut at_cpu = idle(&gpu, State::AtCpu, SYNCEDMEM_EVICT_ALWAYS);
         let mut at_gpu = idle(&gpu, State::AtGpu, SYNCEDMEM_EVICT_ALWAYS);
@@ -165,34 +156,25 @@ fn two_threads_that_need_each_others_room_do_not_wait_for_each_other() {
 }
 
 fn what_a_reset_of_the_device_has_taken_cannot_replace_the_host() {
-    in_a_process_with_a_driver(&[LIMIT], || {
-        let gpu = gpu();
-        let mut objects: Vec<_> = (0..4).map(|_| idle(&gpu, State::Synced, SYNCEDMEM_EVICT_REDUNDANT)).collect();
-        assert_eq!(gpu.cuDevicePrimaryCtxReset_v2(0), 0);
-        // The context is brought back, and what was in it is not.
-        assert!(Object::new(100).gpu_data().is_ok(), "{}", last_error());
-        assert_eq!(Object::new(MIB).cpu_data(), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
-        for object in &mut objects {
-            assert_bytes(&object.host_bytes(MIB), &State::Synced.contents(MIB), &"");
-        }
-    });
+    let gpu = gpu();
+    let mut objects: Vec<_> = (0..4).map(|_| idle(&gpu, State::Synced, SYNCEDMEM_EVICT_REDUNDANT)).collect();
+    assert_eq!(gpu.cuDevicePrimaryCtxReset_v2(0), 0);
+    // The context is brought back, and what was in it is not.
+    assert!(Object::new(100).gpu_data().is_ok(), "{}", last_error());
+    assert_eq!(Object::new(MIB).cpu_data(), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
+    for object in &mut objects {
+        assert_bytes(&object.host_bytes(MIB), &State::Synced.contents(MIB), &"");
+    }
 }
 
 fn a_forked_child_evicts_nothing_since_it_could_not_bring_it_back() {
-    in_a_process_with_a_driver(&[LIMIT], || {
-        let gpu = gpu();
-        let mut objects: Vec<_> = (0..4).map(|_| idle(&gpu, State::Synced, SYNCEDMEM_EVICT_ALWAYS)).collect();
-        let child = unsafe { libc::fork() };
-        if child == 0 {
-            let refused = Object::new(MIB).cpu_data() == Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY);
-            let whole = objects.iter_mut().all(|object| object.host_bytes(MIB) == State::Synced.contents(MIB));
-            unsafe { libc::_exit(i32::from(!refused) + 2 * i32::from(!whole)) };
-        }
-        let mut status = -1;
-        assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
-        assert_eq!(status, 0);
-        assert_eq!(heads(&objects), [BOTH; 4]);
+    let gpu = gpu();
+    let mut objects: Vec<_> = (0..4).map(|_| idle(&gpu, State::Synced, SYNCEDMEM_EVICT_ALWAYS)).collect();
+    in_a_child(|| {
+        assert_eq!(Object::new(MIB).cpu_data(), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
+        assert!(objects.iter_mut().all(|object| object.host_bytes(MIB) == State::Synced.contents(MIB)));
     });
+    assert_eq!(heads(&objects), [BOTH; 4]);
 }
 
 fn where_the_system_has_no_room_host_copies_make_some() {
@@ -221,10 +203,11 @@ crate::support::harness::tests![
     the_newest_data_of_a_host_goes_to_the_device_last_and_only_where_that_is_allowed,
     the_newest_data_goes_to_no_device_that_its_user_has_not_chosen,
     a_host_copy_that_was_page_locked_where_it_is_may_be_evicted_too,
+    two_threads_that_need_each_others_room_do_not_wait_for_each_other,
+    where_the_system_has_no_room_host_copies_make_some;
+    alone_with_driver(&[LIMIT]):
     nothing_is_evicted_for_what_exceeds_the_limit_alone,
     an_eviction_that_finds_no_room_for_itself_evicts_no_further,
-    two_threads_that_need_each_others_room_do_not_wait_for_each_other,
     what_a_reset_of_the_device_has_taken_cannot_replace_the_host,
-    a_forked_child_evicts_nothing_since_it_could_not_bring_it_back,
-    where_the_system_has_no_room_host_copies_make_some,
+    a_forked_child_evicts_nothing_since_it_could_not_bring_it_back
 ];

@@ -1,38 +1,21 @@
 //! Evictions beside the users of what is evicted, and beside failures of the driver.
 
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::support::driver::Address;
-use crate::support::gpu::*;
-use crate::support::object::*;
+use crate::support::pools::{ALL, trim};
 use crate::support::states::*;
 use crate::support::*;
-use syncedmem::abi::c::access::*;
-use syncedmem::abi::c::eviction::syncedmem_eviction_t::{self, *};
-use syncedmem::abi::c::eviction::*;
-use syncedmem::abi::c::object::syncedmem_t;
-use syncedmem::abi::c::pools::syncedmem_memory_t::SYNCEDMEM_MEMORY_ALL;
-use syncedmem::abi::c::pools::syncedmem_trim;
 
 const BYTES: usize = 16 << 10;
 /// Blocks of `BYTES` that the device has room for.
 const ROOM: usize = 4;
 
-struct Small<'g>(&'g Gpu);
-
-impl<'g> Small<'g> {
-    fn device(gpu: &'g Gpu) -> Self {
-        gpu.control().simcuda_set_memory(0, ROOM * BYTES);
-        Small(gpu)
-    }
-}
-
-impl Drop for Small<'_> {
-    fn drop(&mut self) {
-        self.0.control().simcuda_release_streams();
-        self.0.control().simcuda_set_memory(0, 256 << 20);
-    }
+/// The simulated driver, whose device 0 is small.
+fn small_gpu() -> Gpu {
+    let gpu = simulated_gpu();
+    gpu.set_memory(ROOM * BYTES);
+    gpu
 }
 
 /// Lets the streams go on at the end of its scope, where a test has failed as well.
@@ -50,23 +33,7 @@ fn idle(gpu: &Gpu, state: State, how: syncedmem_eviction_t) -> Object {
     object
 }
 
-/// A handle that threads share.
-#[derive(Clone, Copy)]
-struct Shared(*mut syncedmem_t);
-unsafe impl Send for Shared {}
-unsafe impl Sync for Shared {}
-
 impl Shared {
-    /// An address for reading, whose access is open.
-    fn read(self, device: bool) -> Outcome {
-        let mut data = std::ptr::null();
-        let read = if device { syncedmem_gpu_data } else { syncedmem_cpu_data };
-        match unsafe { read(self.0, &mut data) } {
-            SYNCEDMEM_SUCCESS => Ok(data.cast_mut().cast()),
-            status => Err(status),
-        }
-    }
-
     fn end_access(self) {
         assert_eq!(unsafe { syncedmem_end_access(self.0) }, SYNCEDMEM_SUCCESS, "{}", last_error());
     }
@@ -75,9 +42,8 @@ impl Shared {
 /// What another thread does while an eviction of the first of two objects, which are all that the device has room for, waits
 /// for the context. `evicted` says whether it comes to pass.
 fn beside_an_eviction(state: State, how: syncedmem_eviction_t, act: impl FnOnce(&Gpu, &mut Object) + Send) -> bool {
-    let gpu = simulated_gpu();
-    trim();
-    let _small = Small::device(&gpu);
+    let gpu = small_gpu();
+    trim(ALL);
     let mut victim = idle(&gpu, state, how);
     let rest = gpu.block((ROOM - 1) * BYTES);
     let (stream, to) = (gpu.stream(), gpu.pinned(BYTES));
@@ -102,7 +68,7 @@ fn beside_an_eviction(state: State, how: syncedmem_eviction_t, act: impl FnOnce(
     });
     stream.synchronize();
     drop(rest);
-    trim();
+    trim(ALL);
     if outcome.is_err() {
         assert_eq!(outcome, Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
     }
@@ -165,7 +131,7 @@ fn the_end_of_an_object_waits_for_its_eviction() {
             std::thread::scope(|threads| {
                 threads.spawn(move || {
                     let mem = mem;
-                    assert_eq!(unsafe { syncedmem::abi::c::object::syncedmem_destruct(mem.0) }, SYNCEDMEM_SUCCESS);
+                    assert_eq!(unsafe { syncedmem_destruct(mem.0) }, SYNCEDMEM_SUCCESS);
                     ended.store(true, Ordering::SeqCst);
                 });
                 // Time enough for one who does not wait.
@@ -184,17 +150,12 @@ fn the_end_of_an_object_waits_for_its_eviction() {
 fn a_child_that_is_forked_during_an_eviction_has_the_object_as_it_was() {
     for (state, how) in CASES {
         beside_an_eviction(state, how, |_, victim| {
-            let child = unsafe { libc::fork() };
-            if child == 0 {
+            in_a_child(|| {
                 // The child cannot reach data that only the device has.
-                let reads = victim.cpu_data().is_ok() == (state == State::Synced);
+                assert_eq!(victim.cpu_data().is_ok(), state == State::Synced, "{state}");
                 // The eviction, which has the object in its hands, does not exist there.
-                let ends = victim.head() == state.head() && victim.destruct() == SYNCEDMEM_SUCCESS;
-                unsafe { libc::_exit(i32::from(!reads) + 2 * i32::from(!ends)) };
-            }
-            let mut status = -1;
-            assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
-            assert_eq!(status, 0, "{state}");
+                assert!(victim.head() == state.head() && victim.destruct() == SYNCEDMEM_SUCCESS, "{state}");
+            });
         });
     }
 }
@@ -203,8 +164,7 @@ fn readers_of_evictable_objects_always_read_what_was_written_while_others_make_r
     const OBJECTS: usize = 6;
     const READS: usize = 1000;
     const TAKES: usize = 200;
-    let gpu = simulated_gpu();
-    let _small = Small::device(&gpu);
+    let gpu = small_gpu();
     gpu.control().simcuda_set_lag(50);
     let mut objects: Vec<_> = (0..OBJECTS).map(|_| Object::new(BYTES)).collect();
     for (number, object) in objects.iter_mut().enumerate() {
@@ -261,42 +221,35 @@ fn readers_of_evictable_objects_always_read_what_was_written_while_others_make_r
 }
 
 fn threads_that_make_room_at_each_others_cost_do_not_wait_for_each_other_for_ever() {
-    let gpu = simulated_gpu();
-    let _small = Small::device(&gpu);
-    let gpu = &gpu;
-    std::thread::scope(|threads| {
-        for thread in 0..4u8 {
-            threads.spawn(move || {
-                let mut objects: Vec<_> = (0..3).map(|_| Object::new(BYTES)).collect();
-                for (number, object) in objects.iter_mut().enumerate() {
-                    object.fill_host(&pattern(thread * 3 + number as u8 + 1, BYTES));
-                    assert_eq!(object.set_evictable(SYNCEDMEM_EVICT_ALWAYS), SYNCEDMEM_SUCCESS);
-                }
-                for turn in 0..300 {
-                    let number = turn % objects.len();
-                    let object = &mut objects[number];
-                    let at_gpu = if turn % 2 == 0 { object.gpu_data() } else { object.mutable_gpu_data() };
-                    if let Ok(data) = at_gpu {
-                        let seen = gpu.read(data.addr(), BYTES);
-                        assert_bytes(&seen, &pattern(thread * 3 + number as u8 + 1, BYTES), &thread);
-                        object.end_access();
-                    }
-                }
-                for (number, object) in objects.iter_mut().enumerate() {
-                    assert_bytes(&object.host_bytes(BYTES), &pattern(thread * 3 + number as u8 + 1, BYTES), &thread);
-                }
-            });
+    let gpu = small_gpu();
+    at_once(4, |thread| {
+        let contents = |number: usize| pattern((thread * 3 + number + 1) as u8, BYTES);
+        let mut objects = [(); 3].map(|()| Object::new(BYTES));
+        for (number, object) in objects.iter_mut().enumerate() {
+            object.fill_host(&contents(number));
+            assert_eq!(object.set_evictable(SYNCEDMEM_EVICT_ALWAYS), SYNCEDMEM_SUCCESS);
+        }
+        for turn in 0..300 {
+            let number = turn % objects.len();
+            let object = &mut objects[number];
+            let at_gpu = if turn % 2 == 0 { object.gpu_data() } else { object.mutable_gpu_data() };
+            if let Ok(data) = at_gpu {
+                assert_bytes(&gpu.read(data.addr(), BYTES), &contents(number), &thread);
+                object.end_access();
+            }
+        }
+        for (number, object) in objects.iter_mut().enumerate() {
+            assert_bytes(&object.host_bytes(BYTES), &contents(number), &thread);
         }
     });
 }
 
 fn every_driver_call_of_an_eviction_fails_in_turn_and_every_object_stays_whole() {
     use State::*;
-    let gpu = simulated_gpu();
-    let _small = Small::device(&gpu);
+    let gpu = small_gpu();
     let cases =
         [(AtGpu, SYNCEDMEM_EVICT_ALWAYS), (AtGpuOverHost, SYNCEDMEM_EVICT_ALWAYS), (Synced, SYNCEDMEM_EVICT_REDUNDANT)];
-    let mut faults = 0;
+    let mut count = 0;
     for (pins, needs) in [(false, 2), (true, 2), (false, 4)] {
         let _pinning = pins.then(Pinning::always);
         let made = || cases.map(|(state, how)| idle(&gpu, state, how));
@@ -312,64 +265,47 @@ fn every_driver_call_of_an_eviction_fails_in_turn_and_every_object_stays_whole()
         drop((objects, other));
         flush(&gpu);
         let before = gpu.account();
-        let mut met = HashMap::new();
-        for call in &calls {
-            let nth: &mut u32 = met.entry(call.function.clone()).or_default();
-            *nth += 1;
-            for status in [1, 2, 700, 4242] {
-                if (call.function.as_str(), status) == ("cuPointerGetAttributes", 1) {
-                    // So the driver says that it does not know a block, which is then believed to be gone.
-                    continue;
-                }
-                let what = format!("pinned {pins}, {} number {nth} returns {status}", call.function);
-                let (mut objects, mut other) = (made(), prepared());
-                gpu.fail(&call.function, *nth, status);
-                let outcome = takes(&mut other);
-                gpu.control().simcuda_clear_faults();
-                if call.function == "cuCtxPopCurrent_v2" {
-                    gpu.cuCtxPopCurrent_v2(&mut std::ptr::null_mut());
-                }
-                assert!(gpu.current().is_null(), "{what}: a context is left current");
-                if outcome.is_ok() {
-                    let data = gpu.read(other.device_address(), needs * BYTES);
-                    assert_bytes(&data, &pattern(3, needs * BYTES), &format_args!("{what}"));
-                } else {
-                    assert_eq!((other.head(), other.device_address()), (1, 0), "{what}");
-                }
-                for (object, (state, _)) in objects.iter_mut().zip(cases) {
-                    let is_evicted = object.device_address() == 0;
-                    let head = if is_evicted { 1 } else { state.head() };
-                    assert_eq!(object.head(), head, "{what}: {state}");
-                    assert_bytes(&object.host_bytes(BYTES), &state.contents(BYTES), &format_args!("{what}: {state}"));
-                }
-                drop((objects, other));
-                flush(&gpu);
-                let after = gpu.account();
-                let blocks = (after.device_blocks, after.pinned_blocks);
-                assert_eq!(blocks, (before.device_blocks, before.pinned_blocks), "{what}: left over");
-                faults += 1;
+        for fault in faults(&calls, &[1, 2, 700, 4242]).filter(|fault| !fault.is_unknown_block()) {
+            let what = format!("pinned {pins}, {fault}");
+            let (mut objects, mut other) = (made(), prepared());
+            gpu.arm(&fault);
+            let outcome = takes(&mut other);
+            gpu.disarm(&fault);
+            if outcome.is_ok() {
+                let data = gpu.read(other.device_address(), needs * BYTES);
+                assert_bytes(&data, &pattern(3, needs * BYTES), &format_args!("{what}"));
+            } else {
+                assert_eq!((other.head(), other.device_address()), (1, 0), "{what}");
             }
+            for (object, (state, _)) in objects.iter_mut().zip(cases) {
+                let is_evicted = object.device_address() == 0;
+                let head = if is_evicted { 1 } else { state.head() };
+                assert_eq!(object.head(), head, "{what}: {state}");
+                assert_bytes(&object.host_bytes(BYTES), &state.contents(BYTES), &format_args!("{what}: {state}"));
+            }
+            drop((objects, other));
+            flush(&gpu);
+            let after = gpu.account();
+            let blocks = (after.device_blocks, after.pinned_blocks);
+            assert_eq!(blocks, (before.device_blocks, before.pinned_blocks), "{what}: left over");
+            count += 1;
         }
     }
-    println!("{faults} faults");
-    assert!(faults > 300, "only {faults} faults");
+    println!("{count} faults");
+    assert!(count > 300, "only {count} faults");
 }
 
 /// Blocks that could not be given back are offered again when others are.
 fn flush(gpu: &Gpu) {
     let mut block = std::ptr::null_mut();
     gpu.within(0, || assert_eq!(gpu.cuMemHostAlloc(&mut block, BYTES, 0), 0));
-    assert_eq!(unsafe { syncedmem::abi::c::caffe_host::CaffeFreeHost(block, true) }, SYNCEDMEM_SUCCESS);
+    assert_eq!(unsafe { CaffeFreeHost(block, true) }, SYNCEDMEM_SUCCESS);
     for _ in 0..4 {
         let mut object = Object::new(100);
         assert!(object.cpu_data().is_ok() && object.gpu_data().is_ok(), "{}", last_error());
         drop(object);
-        trim();
+        trim(ALL);
     }
-}
-
-fn trim() {
-    assert_eq!(syncedmem_trim(SYNCEDMEM_MEMORY_ALL as i32), SYNCEDMEM_SUCCESS);
 }
 
 crate::support::harness::tests![

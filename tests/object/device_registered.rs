@@ -1,16 +1,12 @@
 //! Host memory that was pinned where it is: not freed while the driver has it, and let go by resets, forks and exits.
 
 use crate::support::crossing::*;
-use crate::support::gpu::*;
-use crate::support::object::*;
+use crate::support::pools::POOLS;
 use crate::support::*;
-use syncedmem::abi::c::pools::*;
 
 /// A block of the library's own that is a mapping.
 const LARGE: usize = (4 << 20) + 12;
 const BYTES: usize = 5000;
-/// As by default.
-const POOLS: (&str, &str) = ("SYNCEDMEM_TEST_POOLS", "on");
 
 /// An object with a block of its own that is pinned where it is.
 fn pinned() -> Object {
@@ -26,71 +22,59 @@ fn borrower(data: &mut [u8]) -> Object {
     object
 }
 
-fn idle() -> usize {
-    let mut bytes = 0;
-    assert_eq!(unsafe { syncedmem_idle_bytes(0, &mut bytes) }, SYNCEDMEM_SUCCESS);
-    bytes
-}
-
 fn no_number_of_copies_page_locks_a_block() {
-    in_a_process_with_a_driver(&[POOLS], || {
-        let gpu = gpu();
-        let mut object = filled(LARGE);
-        for _ in 0..10 {
-            object.mutable_cpu_data().unwrap();
-            assert_eq!(object.push(std::ptr::null_mut()), SYNCEDMEM_SUCCESS);
-            object.mutable_gpu_data().unwrap();
-            object.cpu_data().unwrap();
-        }
-        assert!(!object.is_pinned());
-        assert_eq!(gpu.is_simulated().then(|| gpu.calls_of(c"cuMemHostRegister_v2")), gpu.if_simulated(0));
-    });
+    let gpu = gpu();
+    let mut object = filled(LARGE);
+    for _ in 0..10 {
+        object.mutable_cpu_data().unwrap();
+        assert_eq!(object.push(std::ptr::null_mut()), SYNCEDMEM_SUCCESS);
+        object.mutable_gpu_data().unwrap();
+        object.cpu_data().unwrap();
+    }
+    assert!(!object.is_pinned());
+    assert_eq!(gpu.is_simulated().then(|| gpu.calls_of(c"cuMemHostRegister_v2")), gpu.if_simulated(0));
 }
 
 fn objects_that_pin_one_buffer_at_once_register_it_once() {
-    in_a_process_with_a_driver(&[POOLS], || {
-        let gpu = simulated_gpu();
-        let control = gpu.control();
-        let mut lent = pattern(1, LARGE);
-        let mut objects = [borrower(&mut lent), borrower(&mut lent)];
-        control.simcuda_hold_registrations();
-        std::thread::scope(|threads| {
-            let handles = objects.each_mut().map(|object| threads.spawn(|| object.pin()));
-            until("one of them is at it", || control.simcuda_waiting_registrations() == 1);
-            control.simcuda_release_registrations();
-            assert_eq!(handles.map(|handle| handle.join().unwrap()), [SYNCEDMEM_SUCCESS; 2]);
-        });
-        assert_eq!((registered(&gpu), gpu.calls_of(c"cuMemHostRegister_v2")), (Some(1), 1));
-        let [first, mut second] = objects;
-        drop(first);
-        assert_eq!((registered(&gpu), second.is_pinned()), (Some(1), true));
-        drop(second);
-        assert_eq!(registered(&gpu), Some(0));
+    let gpu = simulated_gpu();
+    let control = gpu.control();
+    let mut lent = pattern(1, LARGE);
+    let mut objects = [borrower(&mut lent), borrower(&mut lent)];
+    control.simcuda_hold_registrations();
+    std::thread::scope(|threads| {
+        let handles = objects.each_mut().map(|object| threads.spawn(|| object.pin()));
+        pools::until(|| control.simcuda_waiting_registrations() == 1);
+        control.simcuda_release_registrations();
+        assert_eq!(handles.map(|handle| handle.join().unwrap()), [SYNCEDMEM_SUCCESS; 2]);
     });
+    assert_eq!((registered(&gpu), gpu.calls_of(c"cuMemHostRegister_v2")), (Some(1), 1));
+    let [first, mut second] = objects;
+    drop(first);
+    assert_eq!((registered(&gpu), second.is_pinned()), (Some(1), true));
+    drop(second);
+    assert_eq!(registered(&gpu), Some(0));
 }
 
 fn a_block_that_is_pinned_by_its_owner_stays_so_while_a_borrower_copies_it() {
-    in_a_process_with_a_driver(&[POOLS], || {
-        let gpu = gpu();
-        let stream = gpu.stream();
-        let (mut owner, mut other) = (pinned(), Object::new(LARGE));
-        assert_eq!(other.set_cpu_data(owner.cpu_data().unwrap()), SYNCEDMEM_SUCCESS);
-        match gpu.is_simulated() {
-            true => gpu.control().simcuda_hold_streams(),
-            false => stream.delay(5000),
-        }
-        assert_eq!(other.push(stream.handle()), SYNCEDMEM_SUCCESS);
-        assert_eq!(
-            (owner.unpin(), registered(&gpu)),
-            (SYNCEDMEM_SUCCESS, gpu.if_simulated(1)),
-            "unregistered under a copy"
-        );
-        gpu.calm();
-        assert_eq!(other.wait(), SYNCEDMEM_SUCCESS);
-        assert_bytes(&gpu.read(other.device_address(), LARGE), &pattern(1, LARGE), &"");
-        drop(other);
-        assert_eq!((owner.is_pinned(), registered(&gpu)), (false, gpu.if_simulated(0)));
-    });
+    let gpu = gpu();
+    let stream = gpu.stream();
+    let (mut owner, mut other) = (pinned(), Object::new(LARGE));
+    assert_eq!(other.set_cpu_data(owner.cpu_data().unwrap()), SYNCEDMEM_SUCCESS);
+    match gpu.is_simulated() {
+        true => gpu.control().simcuda_hold_streams(),
+        false => stream.delay(5000),
+    }
+    assert_eq!(other.push(stream.handle()), SYNCEDMEM_SUCCESS);
+    assert_eq!(
+        (owner.unpin(), registered(&gpu)),
+        (SYNCEDMEM_SUCCESS, gpu.if_simulated(1)),
+        "unregistered under a copy"
+    );
+    gpu.calm();
+    assert_eq!(other.wait(), SYNCEDMEM_SUCCESS);
+    assert_bytes(&gpu.read(other.device_address(), LARGE), &pattern(1, LARGE), &"");
+    drop(other);
+    assert_eq!((owner.is_pinned(), registered(&gpu)), (false, gpu.if_simulated(0)));
 }
 
 fn a_block_whose_registration_does_not_end_is_not_handed_on() {
@@ -100,10 +84,10 @@ fn a_block_whose_registration_does_not_end_is_not_handed_on() {
         drop((object, other));
         gpu.fail("cuMemHostUnregister", 1, 999);
         assert_eq!(syncedmem_trim(1), SYNCEDMEM_SUCCESS);
-        assert_eq!((registered(&gpu), idle() >= 2 * LARGE), (Some(1), false));
+        assert_eq!((registered(&gpu), pools::idle(pools::PAGEABLE) >= 2 * LARGE), (Some(1), false));
         assert_eq!(syncedmem_trim(1), SYNCEDMEM_SUCCESS);
         assert_eq!(registered(&gpu), Some(0), "it was not offered again");
-        assert!(idle() >= 2 * LARGE);
+        assert!(pools::idle(pools::PAGEABLE) >= 2 * LARGE);
     });
     assert!(
         inside() || errors.lines().count() == 1 && errors.contains("could not be unregistered: cuMemHostUnregister"),
@@ -136,24 +120,17 @@ fn a_reset_of_the_device_ends_registrations() {
 }
 
 fn a_child_leaves_its_parents_registrations_alone() {
-    in_a_process_with_a_driver(&[POOLS], || {
-        let gpu = gpu();
-        let (mut object, mut lent) = (pinned(), pattern(1, BYTES));
-        let mut borrower = borrower(&mut lent);
-        assert_eq!(borrower.pin(), SYNCEDMEM_SUCCESS);
-        let child = unsafe { libc::fork() };
-        if child == 0 {
-            let reads = object.host_bytes(LARGE) == pattern(1, LARGE);
-            let refused = [borrower.pin(), borrower.unpin()] == [SYNCEDMEM_ERROR_NO_GPU; 2];
-            drop((object, borrower));
-            unsafe { libc::_exit(if reads && refused { 7 } else { 1 }) };
-        }
-        let mut status = 0;
-        assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
-        assert!(libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 7, "{status:#x}");
-        assert_eq!(registered(&gpu), gpu.if_simulated(2));
-        cross(&mut object, 1);
+    let gpu = gpu();
+    let mut lent = pattern(1, BYTES);
+    let mut objects = vec![pinned(), borrower(&mut lent)];
+    assert_eq!(objects[1].pin(), SYNCEDMEM_SUCCESS);
+    in_a_child(|| {
+        assert_bytes(&objects[0].host_bytes(LARGE), &pattern(1, LARGE), &"in the child");
+        assert_eq!([objects[1].pin(), objects[1].unpin()], [SYNCEDMEM_ERROR_NO_GPU; 2]);
+        objects.clear();
     });
+    assert_eq!(registered(&gpu), gpu.if_simulated(2));
+    cross(&mut objects[0], 1);
 }
 
 fn the_exit_of_the_process_ends_no_registration() {
@@ -174,11 +151,12 @@ fn the_exit_of_the_process_ends_no_registration() {
 }
 
 crate::support::harness::tests![
+    a_block_whose_registration_does_not_end_is_not_handed_on,
+    a_reset_of_the_device_ends_registrations,
+    the_exit_of_the_process_ends_no_registration;
+    alone_with_driver(&[POOLS]):
     no_number_of_copies_page_locks_a_block,
     objects_that_pin_one_buffer_at_once_register_it_once,
     a_block_that_is_pinned_by_its_owner_stays_so_while_a_borrower_copies_it,
-    a_block_whose_registration_does_not_end_is_not_handed_on,
-    a_reset_of_the_device_ends_registrations,
-    a_child_leaves_its_parents_registrations_alone,
-    the_exit_of_the_process_ends_no_registration,
+    a_child_leaves_its_parents_registrations_alone
 ];

@@ -13,11 +13,9 @@
 use std::collections::{HashSet, VecDeque};
 use std::sync::{Mutex, PoisonError};
 
-use crate::support::alone;
 use crate::support::driver::loaded;
-use crate::support::gpu::*;
-use crate::support::object::OPERATIONS;
 use crate::support::world::*;
+use crate::support::*;
 
 /// Does a sequence and looks at everything after its last step, those before having been looked at already.
 fn replay<'g>(ground: &'g Ground<'g>, start: Start, sequence: &[Move]) -> World<'g> {
@@ -44,6 +42,9 @@ enum Run {
 fn every_sequence<'g>(ground: &'g Ground<'g>, start: Start, run: Run, sequence: &mut Vec<Move>, depth: usize) -> usize {
     let mut count = 0;
     let mut world: Option<World> = None;
+    if depth == 2 {
+        ground.gpu.iter().for_each(|gpu| gpu.goes_on());
+    }
     for step in moves() {
         let mut here = world.take().unwrap_or_else(|| replay(ground, start, sequence));
         // In no other case does it differ from being asked at once.

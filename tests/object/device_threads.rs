@@ -1,48 +1,17 @@
 //! Many threads and both sides: one of many readers allocates and copies, and copies in flight end on any thread.
 
-use std::sync::{Barrier, Mutex, mpsc};
+use std::sync::{Mutex, mpsc};
 
-use crate::support::gpu::*;
-use crate::support::object::*;
-use crate::support::random::Random;
 use crate::support::states::*;
 use crate::support::*;
-use syncedmem::abi::c::access::{syncedmem_cpu_data, syncedmem_gpu_data};
-use syncedmem::abi::c::object::syncedmem_t;
 
 const THREADS: usize = 8;
 const BYTES: usize = 5000;
 
-/// A handle that threads share.
-#[derive(Clone, Copy)]
-struct Shared(*mut syncedmem_t);
-unsafe impl Send for Shared {}
-unsafe impl Sync for Shared {}
-
-impl Shared {
-    fn read(&self, device: bool) -> usize {
-        let mut data = std::ptr::null();
-        let read = if device { syncedmem_gpu_data } else { syncedmem_cpu_data };
-        let status = unsafe { read(self.0, &mut data) };
-        assert_eq!(status, SYNCEDMEM_SUCCESS, "{}", last_error());
-        data.addr()
-    }
-}
-
 /// Reads both sides of `object` on all threads at once; the addresses that the host and the device readers got.
 fn read_at_once(object: &mut Object, is_device: fn(usize) -> bool) -> [Vec<usize>; 2] {
-    let (shared, start) = (Shared(object.mem()), Barrier::new(THREADS));
-    let read: Vec<(bool, usize)> = std::thread::scope(|threads| {
-        let (shared, start) = (&shared, &start);
-        let reader = |thread: usize| {
-            threads.spawn(move || {
-                start.wait();
-                (is_device(thread), shared.read(is_device(thread)))
-            })
-        };
-        let readers: Vec<_> = (0..THREADS).map(reader).collect();
-        readers.into_iter().map(|reader| reader.join().unwrap()).collect()
-    });
+    let shared = Shared(object.mem());
+    let read = at_once(THREADS, |thread| (is_device(thread), { shared }.read(is_device(thread)).unwrap().addr()));
     [false, true].map(|device| read.iter().filter(|(of, _)| *of == device).map(|(_, address)| *address).collect())
 }
 
@@ -92,19 +61,12 @@ fn many_readers_that_complete_one_pull_all_see_its_data() {
     for _ in 0..30 {
         stream.delay(300);
         let mut object = State::Pulling.object(&gpu, &stream, BYTES);
-        let (shared, start) = (Shared(object.mem()), Barrier::new(THREADS));
-        std::thread::scope(|threads| {
-            for thread in 0..THREADS {
-                let (shared, start) = (&shared, &start);
-                threads.spawn(move || {
-                    start.wait();
-                    let data = shared.read(thread % 4 == 3);
-                    if thread % 4 != 3 {
-                        let data: *const u8 = std::ptr::with_exposed_provenance(data);
-                        let data = unsafe { std::slice::from_raw_parts(data, BYTES) };
-                        assert_eq!(data, State::Pulling.contents(BYTES));
-                    }
-                });
+        let shared = Shared(object.mem());
+        at_once(THREADS, |thread| {
+            let data = { shared }.read(thread % 4 == 3).unwrap();
+            if thread % 4 != 3 {
+                let data = unsafe { std::slice::from_raw_parts(data, BYTES) };
+                assert_eq!(data, State::Pulling.contents(BYTES));
             }
         });
         assert_eq!(object.head(), 3);
@@ -121,19 +83,14 @@ fn a_hundred_objects_on_eight_threads_keep_their_contents_over_a_lagging_stream(
         // An object and the seed of its contents; the thread with the lock is its only user.
         let bytes = |number: usize| 1 + number * 97;
         let objects: Vec<_> = (0..OBJECTS).map(|number| Mutex::new((Object::new(bytes(number)), 0u8))).collect();
-        std::thread::scope(|threads| {
-            for thread in 0..THREADS {
-                let (gpu, objects) = (&gpu, &objects);
-                threads.spawn(move || {
-                    let stream = gpu.stream();
-                    let mut random = Random::new(1, thread as u64);
-                    for round in 0..ROUNDS {
-                        let number = random.below(OBJECTS);
-                        let mut entry = objects[number].lock().unwrap();
-                        let (object, seed) = &mut *entry;
-                        visit(gpu, &stream, object, seed, bytes(number), random.next(), round as u8 | 1);
-                    }
-                });
+        at_once(THREADS, |thread| {
+            let stream = gpu.stream();
+            let mut random = Random::new(1, thread as u64);
+            for round in 0..ROUNDS {
+                let number = random.below(OBJECTS);
+                let mut entry = objects[number].lock().unwrap();
+                let (object, seed) = &mut *entry;
+                visit(&gpu, &stream, object, seed, bytes(number), random.next(), round as u8 | 1);
             }
         });
         for (number, entry) in objects.into_iter().enumerate() {
@@ -214,21 +171,8 @@ fn a_reader_that_waits_for_another_threads_copy_makes_none_itself_and_needs_no_c
     let gpu = simulated_gpu();
     let stream = gpu.stream();
     let mut object = State::AtCpu.object(&gpu, &stream, 1 << 20);
-    let start = Barrier::new(2);
     let shared = Shared(object.mem());
-    let ((), calls) = gpu.watch(|| {
-        std::thread::scope(|threads| {
-            for device in [0, 1] {
-                let (start, shared, gpu) = (&start, &shared, &gpu);
-                threads.spawn(move || {
-                    gpu.within(device, || {
-                        start.wait();
-                        shared.read(true);
-                    });
-                });
-            }
-        });
-    });
+    let (_, calls) = gpu.watch(|| at_once(2, |device| gpu.within(device as i32, || { shared }.read(true).is_ok())));
     assert_eq!(gpu.copies(), [1, 0], "{calls:?}");
 }
 

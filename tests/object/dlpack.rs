@@ -2,15 +2,8 @@
 
 use std::ffi::c_void;
 
-use crate::support::object::Object;
 use crate::support::tensor::*;
 use crate::support::*;
-use syncedmem::abi::c::access::*;
-use syncedmem::abi::c::dlpack::*;
-use syncedmem::abi::c::eviction::syncedmem_eviction_t::*;
-use syncedmem::abi::c::eviction::{syncedmem_end_access, syncedmem_set_evictable};
-use syncedmem::abi::c::object::*;
-use syncedmem::abi::c::transfer::*;
 
 const BYTES: usize = 96;
 
@@ -18,12 +11,6 @@ fn head(mem: *mut syncedmem_t) -> syncedmem_head_t {
     let mut head = syncedmem_head_t::SYNCEDMEM_SYNCED;
     assert_eq!(unsafe { syncedmem_head(mem, &mut head) }, SYNCEDMEM_SUCCESS);
     head
-}
-
-fn cpu_data(mem: *mut syncedmem_t) -> *const c_void {
-    let mut data = std::ptr::null();
-    assert_eq!(unsafe { syncedmem_cpu_data(mem, &mut data) }, SYNCEDMEM_SUCCESS);
-    data
 }
 
 fn a_tensor_describes_the_objects_own_memory_in_cs_order() {

@@ -1,25 +1,14 @@
 //! What ends when: deleters that call back into the library, and objects that hold one another's memory.
 
 use std::ffi::c_void;
-use std::sync::Barrier;
 
-use crate::support::object::Object;
 use crate::support::tensor::*;
 use crate::support::*;
-use syncedmem::abi::c::access::*;
-use syncedmem::abi::c::dlpack::*;
-use syncedmem::abi::c::object::*;
 
 const BYTES: usize = 96;
 
 fn lend(mem: *mut syncedmem_t, tensor: *mut c_void) {
     assert_eq!(unsafe { syncedmem_set_dlpack(mem, tensor, true) }, SYNCEDMEM_SUCCESS, "{}", last_error());
-}
-
-fn cpu_data(mem: *mut syncedmem_t) -> *const u8 {
-    let mut data = std::ptr::null();
-    assert_eq!(unsafe { syncedmem_cpu_data(mem, &mut data) }, SYNCEDMEM_SUCCESS);
-    data.cast()
 }
 
 fn a_deleter_may_lend_to_its_object_anew_and_what_was_lent_last_stays() {
@@ -32,7 +21,7 @@ fn a_deleter_may_lend_to_its_object_anew_and_what_was_lent_last_stays() {
     let mut second = Theirs::of(bytes[1].as_mut_ptr(), BYTES);
     lend(mem, first.address());
     assert_eq!(second.lend(mem), SYNCEDMEM_SUCCESS);
-    assert_eq!((cpu_data(mem), second.deleted(), third.deleted()), (bytes[2].as_ptr(), 1, 0));
+    assert_eq!((cpu_data(mem), second.deleted(), third.deleted()), (bytes[2].as_ptr().cast(), 1, 0));
     assert_eq!(destroy(mem), SYNCEDMEM_SUCCESS);
     assert_eq!((second.deleted(), third.deleted()), (1, 1));
 }
@@ -74,7 +63,7 @@ fn a_chain_of_objects_of_any_length_ends_on_a_small_stack() {
         assert_eq!(destroy(last), SYNCEDMEM_SUCCESS);
         last = next;
     }
-    assert_eq!((cpu_data(last), tensor.deleted()), (bytes.as_ptr(), 0));
+    assert_eq!((cpu_data(last), tensor.deleted()), (bytes.as_ptr().cast(), 0));
     let last = last as usize;
     let ends = move || assert_eq!(destroy(last as *mut syncedmem_t), SYNCEDMEM_SUCCESS);
     std::thread::Builder::new().stack_size(128 << 10).spawn(ends).unwrap().join().unwrap();
@@ -90,7 +79,7 @@ fn a_tensor_may_be_lent_back_to_where_its_memory_came_from_once_that_is_free() {
     let third = created(BYTES);
     lend(third, back);
     assert_eq!([one, other].map(destroy), [SYNCEDMEM_SUCCESS; 2]);
-    assert_eq!(unsafe { cpu_data(third).read() }, 0);
+    assert_eq!(unsafe { cpu_data(third).cast::<u8>().read() }, 0);
     assert_eq!(destroy(third), SYNCEDMEM_SUCCESS);
 }
 
@@ -121,25 +110,19 @@ fn an_address_that_is_all_offset_is_no_memory() {
 fn many_threads_export_one_object_for_reading_and_delete_what_others_were_given() {
     const THREADS: usize = 6;
     for bytes in [BYTES, 50_000] {
-        let (mem, begin) = (created(bytes) as usize, Barrier::new(THREADS));
+        let shared = Shared(created(bytes));
         let (give, take) = std::sync::mpsc::channel();
-        std::thread::scope(|threads| {
-            for _ in 0..THREADS {
-                let (begin, give) = (&begin, give.clone());
-                threads.spawn(move || {
-                    begin.wait();
-                    for _ in 0..100 {
-                        let tensor = export(mem as *mut syncedmem_t, FLOATS).unwrap();
-                        assert_eq!(unsafe { tensor.data::<u8>().read() }, 0);
-                        give.send(tensor).unwrap();
-                    }
-                });
+        let deleter = std::thread::spawn(|| take.into_iter().for_each(drop));
+        at_once(THREADS, |_| {
+            for _ in 0..100 {
+                let tensor = export({ shared }.0, FLOATS).unwrap();
+                assert_eq!(unsafe { tensor.data::<u8>().read() }, 0);
+                give.send(tensor).unwrap();
             }
-            drop(give);
-            threads.spawn(|| take.into_iter().for_each(drop));
         });
-        let mem = mem as *mut syncedmem_t;
-        assert_eq!((exports(mem), destroy(mem)), ((0, 0), SYNCEDMEM_SUCCESS));
+        drop(give);
+        deleter.join().unwrap();
+        assert_eq!((exports(shared.0), destroy(shared.0)), ((0, 0), SYNCEDMEM_SUCCESS));
     }
 }
 

@@ -1,15 +1,7 @@
 //! Objects that may be evicted: the mark, the accesses that are open, and that both belong to this very object.
 
-use std::sync::Barrier;
-
-use crate::support::gpu::*;
-use crate::support::object::*;
 use crate::support::states::*;
 use crate::support::*;
-use syncedmem::abi::c::access::syncedmem_cpu_data;
-use syncedmem::abi::c::eviction::syncedmem_eviction_t::*;
-use syncedmem::abi::c::eviction::*;
-use syncedmem::abi::c::object::syncedmem_t;
 use syncedmem::abi::caffe;
 
 /// Filled under the table's lock, and under a claim.
@@ -237,26 +229,15 @@ fn an_object_that_grows_keeps_its_mark_and_has_no_access_open() {
 
 fn accesses_that_many_threads_open_and_end_are_all_counted() {
     const THREADS: usize = 8;
-    #[derive(Clone, Copy)]
-    struct Shared(*mut syncedmem_t);
-    unsafe impl Send for Shared {}
     for bytes in SIZES {
         let mut object = marked(bytes);
-        let (shared, start) = (Shared(object.mem()), Barrier::new(THREADS));
-        std::thread::scope(|threads| {
-            for thread in 0..THREADS {
-                let start = &start;
-                threads.spawn(move || {
-                    let object = { shared }.0;
-                    start.wait();
-                    for _ in 0..1000 {
-                        let mut data = std::ptr::null();
-                        assert_eq!(unsafe { syncedmem_cpu_data(object, &mut data) }, SYNCEDMEM_SUCCESS);
-                        if thread % 2 == 0 {
-                            assert_eq!(unsafe { syncedmem_end_access(object) }, SYNCEDMEM_SUCCESS);
-                        }
-                    }
-                });
+        let shared = Shared(object.mem());
+        at_once(THREADS, |thread| {
+            for _ in 0..1000 {
+                assert!({ shared }.read(false).is_ok());
+                if thread % 2 == 0 {
+                    assert_eq!(unsafe { syncedmem_end_access({ shared }.0) }, SYNCEDMEM_SUCCESS);
+                }
             }
         });
         let left = (0..=THREADS * 1000).find(|_| object.end_access() != SYNCEDMEM_SUCCESS).unwrap();

@@ -215,32 +215,6 @@ fn a_reset_of_the_device_leaves_no_memory_behind_in_the_account() {
     });
 }
 
-fn what_others_use_of_the_device_is_not_ours() {
-    alone_with_pools(&[ON], |gpu| {
-        let not_ours = || {
-            let report = report();
-            let line = report.lines().find(|line| line.contains("are in use beyond libsyncedmem")).unwrap();
-            line.trim().trim_start_matches("device 0: ").split(" are in use").next().unwrap().to_string()
-        };
-        let used = || {
-            let (mut free, mut total) = (0, 0);
-            gpu.within(0, || assert_eq!(gpu.cuMemGetInfo_v2(&mut free, &mut total), 0));
-            total - free
-        };
-        let mut ours = Object::new(3 * MIB);
-        ours.mutable_gpu_data().unwrap();
-        let mut idle_one = Object::new(2 * MIB);
-        idle_one.overwrite_gpu_data().unwrap();
-        drop(idle_one);
-        assert_eq!(used() - 5 * MIB, 0, "the simulated driver needs nothing for itself");
-        assert_eq!(not_ours(), "0 B");
-        let _theirs = gpu.block(7 * MIB);
-        assert_eq!(not_ours(), "7.0 MiB");
-        drop(ours);
-        assert_eq!(idle(DEVICE), 5 * MIB);
-    });
-}
-
 fn a_copy_on_a_stream_is_counted_when_it_starts_and_once_when_it_is_known_to_be_done() {
     alone_without_pools(&[ON], |gpu| {
         let stream = gpu.stream();
@@ -286,6 +260,5 @@ crate::support::harness::tests![
     a_block_that_comes_back_after_a_wait_is_a_hit_and_the_wait_is_counted,
     blocks_that_the_budgets_have_no_room_for_go_back_to_the_driver_and_are_turned_away,
     a_reset_of_the_device_leaves_no_memory_behind_in_the_account,
-    what_others_use_of_the_device_is_not_ours,
     a_copy_on_a_stream_is_counted_when_it_starts_and_once_when_it_is_known_to_be_done,
 ];

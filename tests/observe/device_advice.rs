@@ -4,9 +4,9 @@
 use crate::support::gpu::*;
 use crate::support::object::*;
 use crate::support::pools::*;
+use crate::support::traced::{self, in_a_traced_process};
 use crate::support::*;
 use syncedmem::abi::c::eviction::syncedmem_eviction_t::SYNCEDMEM_EVICT_ALWAYS;
-use syncedmem::observe::recorder;
 use syncedmem_analysis::advice::{Advice, Certainty, Rule, Subject};
 use syncedmem_trace::event::Site;
 use syncedmem_trace::head::Side::{self, Device, Host};
@@ -22,14 +22,14 @@ const COMPARED: (&str, &str) = ("SYNCEDMEM_COMPARE", "on");
 
 /// Runs `body` in a process where that is observed from the beginning.
 fn observed<F: FnOnce(&Gpu)>(environment: &[(&str, &str)], body: F) {
-    in_a_process_with_a_driver(environment, || {
+    in_a_traced_process(environment, || {
         body(&simulated_gpu());
     });
 }
 
 /// The advice of one rule by now.
 fn advice(rule: Rule) -> Vec<Advice> {
-    recorder::with_ledger(|ledger| ledger.advice()).into_iter().filter(|advice| advice.rule == rule).collect()
+    traced::advice().into_iter().filter(|advice| advice.rule == rule).collect()
 }
 
 /// The one piece of advice that there is by that rule.

@@ -14,18 +14,16 @@ mod device_account;
 mod device_account_random;
 mod device_advice;
 mod device_advice_random;
-mod device_advice_trace;
 mod nvtx;
 mod report;
 #[path = "../support/mod.rs"]
 mod support;
 mod trace;
 mod trace_cost;
-mod trace_format;
 mod trace_library;
 mod trace_limits;
 mod trace_processes;
-mod trace_reader;
+mod trace_recording;
 mod traced_account;
 
 support::harness::suites![
@@ -40,14 +38,12 @@ support::harness::suites![
     device_account_random,
     device_advice,
     device_advice_random,
-    device_advice_trace,
     nvtx,
     report,
     trace_cost,
-    trace_format,
+    trace_recording,
     trace_library,
     trace_limits,
     trace_processes,
-    trace_reader,
     traced_account,
 ];

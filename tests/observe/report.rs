@@ -136,10 +136,23 @@ fn a_report_is_written_when_the_program_returns() {
     let reports = zoo.reports();
     assert_eq!(reports.len(), 1);
     assert!(reports[0].contains("\nobjects made: 2, ended: 2, alive: 0\n"), "{}", reports[0]);
-    assert!(reports[0].contains("who held the pageable memory at its peak of 4.0 MiB\n"), "{}", reports[0]);
-    // A second process adds its own.
+    assert!(reports[0].contains("pageable memory: 4.0 MiB at its peak, 0 B now\n"), "{}", reports[0]);
+    assert!(reports[0].lines().all(|line| line.chars().count() <= 110), "{}", reports[0]);
+}
+
+fn a_run_replaces_the_report_of_an_earlier_one_and_no_other_file() {
+    let zoo = Program::new(OUTLINED, Linked::Shared, &[]);
+    zoo.run("fork");
+    assert_eq!(zoo.reports().len(), 2, "a child's and its parent's");
     zoo.run("return");
-    assert_eq!(zoo.reports().len(), 2);
+    assert_eq!(zoo.reports().len(), 1);
+    std::fs::write(zoo.report(), "notes\n").unwrap();
+    zoo.run("return");
+    assert!(std::fs::read_to_string(zoo.report()).unwrap().starts_with("notes\nlibsyncedmem: memory of zoo"));
+    let own = zoo.0.path("report-%p");
+    zoo.run_with("fork", &[("SYNCEDMEM_REPORT", own.to_str().unwrap())]);
+    let names = zoo.0.names();
+    assert_eq!(names.iter().filter(|name| name.starts_with("report-")).count(), 2, "{names:?}");
 }
 
 fn makers_are_named_where_they_have_names_and_else_by_their_place() {
@@ -166,7 +179,9 @@ fn of_inlined_constructors_the_first_access_is_named_and_that_is_said() {
     let zoo = Program::new(INLINED, Linked::Shared, &["-rdynamic"]);
     zoo.run("return");
     let report = zoo.reports().remove(0);
-    assert!(report.contains("objects made: 2, ended: 2, alive: 0\n2 of them were noticed at an access"), "{report}");
+    let counts =
+        "objects made: 2 (2 were first seen at an access, whose place stands for their maker), ended: 2, alive: 0\n";
+    assert!(report.contains(counts), "{report}");
     // Both by the same caller, from the same function: one holder.
     let line = report.lines().find(|line| line.trim().starts_with("4.0 MiB in")).expect(&report);
     assert!(line.contains("2 blocks") && line.ends_with("zoo::touch, from main (the program)"), "{line}");
@@ -230,6 +245,7 @@ fn what_cannot_be_written_to_its_file_goes_to_standard_error() {
 
 crate::support::harness::tests![
     a_report_is_written_when_the_program_returns,
+    a_run_replaces_the_report_of_an_earlier_one_and_no_other_file,
     makers_are_named_where_they_have_names_and_else_by_their_place,
     of_inlined_constructors_the_first_access_is_named_and_that_is_said,
     a_report_comes_before_the_library_ends_the_process,

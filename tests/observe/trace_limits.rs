@@ -1,4 +1,4 @@
-//! A trace whose file cannot grow, or whose descriptor the program takes, ends with one line and harms nothing.
+//! A trace whose file cannot grow, or whose descriptor the program takes, is cut with one line, and harms nothing.
 
 use std::io::Read;
 use std::path::Path;
@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 use crate::support::{alone, inside};
 use crate::trace::*;
 use syncedmem::observe::trace::{self as writer, FileError};
+use syncedmem_trace::event::What;
 
 /// Mounts a file system of so many bytes on a folder, which this process alone sees; `false` where that is not permitted.
 fn small_disk(on: &Path, bytes: usize) -> bool {
@@ -17,96 +18,98 @@ fn small_disk(on: &Path, bytes: usize) -> bool {
     }
 }
 
-fn a_full_disk_ends_the_trace_with_one_line_and_not_the_program() {
+/// What a trace that was cut holds: the account goes on, and the records are whole up to where they end.
+fn is_cut(path: &Path, recorded: u64, errno: i32) {
+    let read = Recorded::of(path);
+    assert_eq!(read.header.cut, Some(errno));
+    let starts = read.starts();
+    assert_eq!(starts, (1..=starts.len() as u64).collect::<Vec<u64>>());
+    assert!(starts.len() >= 1000, "{}", starts.len());
+    assert_eq!(read.header.lost, recorded - starts.len() as u64);
+    assert_eq!(read.header.count(&What::Synchronised), recorded);
+    assert!(read.header.end.is_some(), "it was stopped");
+}
+
+fn a_full_disk_cuts_the_trace_with_one_line_and_not_the_program() {
     let folder = Folder::new();
     let on = folder.path("");
     let said = alone(&[("DISK", on.to_str().unwrap())], || {
-        assert_eq!(writer::start(c"/dev/full"), Err(FileError::System(libc::ENOSPC)), "full from the beginning");
         let disk = std::path::PathBuf::from(std::env::var_os("DISK").unwrap());
-        if !small_disk(&disk, 64 << 10) {
+        if !small_disk(&disk, 512 << 10) {
             eprintln!("NO DISK");
             return;
         }
-        let path = disk.join("t.json");
+        let path = disk.join("t");
         writer::start(&c_path(&path)).unwrap();
-        std::thread::scope(|scope| {
-            for thread in 0..4 {
-                scope.spawn(move || (1..200).for_each(|start| record(thread * 1000 + start)));
-            }
-        });
-        assert!(!writer::is_on());
-        rules::check_lines(&std::fs::read_to_string(&path).unwrap());
-        let (items, notes) = read(&path);
-        assert!(!notes.incomplete && notes.damaged == 0);
-        assert_eq!(notes.unended, (1, std::process::id()), "a cut trace is not taken for a whole one");
-        assert_eq!(
-            events_of(&items, std::process::id()).len(),
-            (64 << 10) / 512 - 2,
-            "but for the bracket and the process"
-        );
+        (1..=20_000).for_each(record);
         writer::stop();
+        is_cut(&path, 20_000, libc::ENOSPC);
+        std::fs::write(disk.join("filler"), vec![1; 1 << 20]).unwrap_err();
+        assert_eq!(writer::start(&c_path(&disk.join("u"))), Err(FileError::System(libc::ENOSPC)), "full already");
     });
     if inside() {
         return;
     }
-    // Where mounting is not permitted, the file of the next test stands for the disk.
+    // Where mounting is not permitted, the limit of the next test stands for the disk.
     if !said.contains("NO DISK") {
         assert_eq!(said.matches("libsyncedmem: the trace ends here: ").count(), 1, "{said}");
-        assert!(said.contains("t.json: no space is left on the device\n"), "{said}");
+        assert!(said.contains("t: no space is left on the device\n"), "{said}");
     }
 }
 
-fn a_write_that_fails_ends_the_trace_with_one_line_and_not_the_program() {
+fn the_limit_of_a_files_length_cuts_the_trace_and_not_the_process() {
     let said = alone(&[], || {
         let folder = Folder::new();
-        let path = folder.path("t.json");
-        writer::start(&c_path(&path)).unwrap();
-        // The limit is read when a trace begins, so that this one is found by the write.
-        let limit = libc::rlimit { rlim_cur: 10 * 512, rlim_max: libc::RLIM_INFINITY };
-        assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_FSIZE, &limit) }, 0);
-        unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
-        (1..100).for_each(record);
-        assert!(!writer::is_on());
-        let (items, notes) = read(&path);
-        assert_eq!(
-            starts(&items, std::process::id()),
-            (1..=8).collect::<Vec<u64>>(),
-            "the bracket and the process took two"
-        );
-        assert!(!notes.incomplete);
-    });
-    assert!(inside() || said.matches("libsyncedmem: the trace ends here: ").count() == 1, "{said}");
-}
-
-fn the_limit_of_a_files_length_ends_the_trace_and_not_the_process() {
-    let said = alone(&[], || {
-        let folder = Folder::new();
-        let path = folder.path("t.json");
-        let limit = libc::rlimit { rlim_cur: 100_000, rlim_max: libc::RLIM_INFINITY };
+        let path = folder.path("t");
+        let limit = libc::rlimit { rlim_cur: (4 << 20) + (300 << 10), rlim_max: libc::RLIM_INFINITY };
         // SIGXFSZ has its default here, which ends the process.
         assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_FSIZE, &limit) }, 0);
         writer::start(&c_path(&path)).unwrap();
-        (1..1000).for_each(record);
-        assert!(!writer::is_on());
-        let (items, notes) = read(&path);
-        let read = starts(&items, std::process::id());
-        assert_eq!(read, (1..=read.len() as u64).collect::<Vec<u64>>(), "it is whole up to where it ends");
-        assert!(read.len() > 100 && !notes.incomplete, "{}", read.len());
+        (1..=20_000).for_each(record);
         writer::stop();
-        let _ = std::fs::remove_file(&path);
+        is_cut(&path, 20_000, libc::EFBIG);
+        std::fs::remove_file(&path).unwrap();
         let unlimited = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
         assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_FSIZE, &unlimited) }, 0);
         write(&path, &[event(1)]);
-        assert_eq!(starts(&crate::trace::read(&path).0, std::process::id()), [1], "another one can be begun");
+        assert_eq!(starts(&path), [1], "another one can be begun");
     });
     assert!(inside() || said.matches("libsyncedmem: the trace ends here: ").count() == 1, "{said}");
-    assert!(inside() || said.contains("t.json: the process may make no longer file (ulimit -f)\n"), "{said}");
+    assert!(inside() || said.contains("t: the process may make no longer file (ulimit -f)\n"), "{said}");
+}
+
+fn without_address_space_for_it_there_is_no_trace() {
+    alone(&[], || {
+        let folder = Folder::new();
+        let path = c_path(&folder.path("t"));
+        let pages = std::fs::read_to_string("/proc/self/statm").unwrap();
+        let used = pages.split(' ').next().unwrap().parse::<u64>().unwrap() * 4096;
+        let limit = |bytes| libc::rlimit { rlim_cur: bytes, rlim_max: libc::RLIM_INFINITY };
+        assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_AS, &limit(used + (64 << 20))) }, 0);
+        let started = writer::start(&path);
+        record(1);
+        assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_AS, &limit(libc::RLIM_INFINITY)) }, 0);
+        assert_eq!(started, Err(FileError::System(libc::ENOMEM)));
+    });
+}
+
+fn a_trace_takes_no_more_than_its_size_says() {
+    alone(&[("SYNCEDMEM_TRACE_SIZE", "1M")], || {
+        let folder = Folder::new();
+        let path = folder.path("t");
+        writer::start(&c_path(&path)).unwrap();
+        (1..100_000).for_each(record);
+        writer::stop();
+        let bytes = std::fs::metadata(&path).unwrap().len();
+        assert!((1000 << 10..=1 << 20).contains(&bytes), "{bytes}");
+        assert_eq!(starts(&path).last(), Some(&99_999));
+    });
 }
 
 fn a_program_that_closes_every_descriptor_gets_nothing_into_its_own_files() {
     let said = alone(&[], || {
         let folder = Folder::new();
-        let (path, own) = (folder.path("t.json"), folder.path("database"));
+        let (path, own) = (folder.path("t"), folder.path("database"));
         writer::start(&c_path(&path)).unwrap();
         record(1);
         // As daemon(3)-like programs do.
@@ -120,22 +123,22 @@ fn a_program_that_closes_every_descriptor_gets_nothing_into_its_own_files() {
                     .unwrap(),
             );
         }
-        record(2);
-        assert!(!writer::is_on());
+        // More than was reserved.
+        (2..=20_000).for_each(record);
         writer::stop();
         drop(files);
-        for name in folder.names().iter().filter(|name| *name != "t.json") {
+        for name in folder.names().iter().filter(|name| *name != "t") {
             assert_eq!(std::fs::metadata(folder.path(name)).unwrap().len(), 0, "{name}");
         }
-        assert_eq!(starts(&read(&path).0, std::process::id()), [1]);
+        is_cut(&path, 20_000, libc::EBADF);
     });
-    assert!(inside() || said.contains("t.json: the program closed its descriptor\n"), "{said}");
+    assert!(inside() || said.contains("t: the program closed its descriptor\n"), "{said}");
 }
 
 fn what_a_program_prints_that_closed_its_standard_streams_is_not_in_the_trace() {
     alone(&[], || {
         let folder = Folder::new();
-        let path = folder.path("t.json");
+        let path = folder.path("t");
         let kept = unsafe { libc::dup(libc::STDOUT_FILENO) };
         unsafe { libc::close(libc::STDOUT_FILENO) };
         writer::start(&c_path(&path)).unwrap();
@@ -145,27 +148,28 @@ fn what_a_program_prints_that_closed_its_standard_streams_is_not_in_the_trace() 
         unsafe { libc::dup2(kept, libc::STDOUT_FILENO) };
         writer::stop();
         assert_eq!(written, -1, "there is no such descriptor");
-        assert_eq!(starts(&read(&path).0, std::process::id()), [1]);
+        assert_eq!(starts(&path), [1]);
     });
 }
 
 fn a_descriptor_of_the_trace_is_not_inherited_by_other_programs() {
     alone(&[], || {
         let folder = Folder::new();
-        writer::start(&c_path(&folder.path("t.json"))).unwrap();
+        writer::start(&c_path(&folder.path("the-trace"))).unwrap();
         let mut listing = String::new();
         let mut child = Command::new("ls").args(["-l", "/proc/self/fd"]).stdout(Stdio::piped()).spawn().unwrap();
         child.stdout.take().unwrap().read_to_string(&mut listing).unwrap();
         child.wait().unwrap();
-        assert!(listing.contains("->") && !listing.contains("t.json"), "{listing}");
+        assert!(listing.contains("->") && !listing.contains("the-trace"), "{listing}");
         writer::stop();
     });
 }
 
 crate::support::harness::tests![
-    a_full_disk_ends_the_trace_with_one_line_and_not_the_program,
-    a_write_that_fails_ends_the_trace_with_one_line_and_not_the_program,
-    the_limit_of_a_files_length_ends_the_trace_and_not_the_process,
+    a_full_disk_cuts_the_trace_with_one_line_and_not_the_program,
+    the_limit_of_a_files_length_cuts_the_trace_and_not_the_process,
+    without_address_space_for_it_there_is_no_trace,
+    a_trace_takes_no_more_than_its_size_says,
     a_program_that_closes_every_descriptor_gets_nothing_into_its_own_files,
     what_a_program_prints_that_closed_its_standard_streams_is_not_in_the_trace,
     a_descriptor_of_the_trace_is_not_inherited_by_other_programs,

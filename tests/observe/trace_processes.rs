@@ -1,24 +1,18 @@
-//! However a process ends, forks or shares its file with others, the trace is whole.
+//! However a process ends, forks, executes another program or shares a file's name with others, what it recorded is there.
 
 use std::io::{BufRead, BufReader};
 use std::os::fd::AsRawFd;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use crate::support::alone;
 use crate::trace::reader::Item;
 use crate::trace::*;
 use syncedmem::observe::trace::{self as writer, FileError};
-use syncedmem_trace::event::{Event, Site};
-use syncedmem_trace::format::Live;
-
-/// The processes that begin, in the order in which they do.
-fn processes(items: &[Item]) -> Vec<u32> {
-    let begun =
-        items.iter().filter_map(|item| if let Item::Process { process, .. } = item { Some(*process) } else { None });
-    begun.collect()
-}
+use syncedmem_trace::event::Site;
+use syncedmem_trace::recording::header::Header;
 
 /// Forks: the child does `work` and ends at once.
 fn forked(work: impl FnOnce()) -> u32 {
@@ -26,7 +20,7 @@ fn forked(work: impl FnOnce()) -> u32 {
     if child == 0 {
         writer::after_fork_in_child();
         // One that waits for ever is ended, and its status says so.
-        unsafe { libc::alarm(10) };
+        unsafe { libc::alarm(120) };
         work();
         unsafe { libc::_exit(0) };
     }
@@ -39,115 +33,111 @@ fn wait(child: u32) -> i32 {
     status
 }
 
-/// A process of four threads that record until it is ended, once it has said on its standard output that they do.
+/// This program again, in one of the tests below that are not called as tests.
+fn process(test: &str, path: &Path) -> Command {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args([&format!("trace_processes::{test}"), "--exact", "--ignored", "--nocapture"]);
+    command.env("TRACE_TO", path).stdout(Stdio::piped()).stderr(Stdio::null());
+    command
+}
+
+/// A process of four threads that record until it is ended, once each of them has recorded.
 fn busy_process(path: &Path) -> Child {
-    let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["trace_processes::four_threads_record_until_they_are_ended", "--exact", "--ignored", "--nocapture"])
-        .env("TRACE_TO", path)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
+    let mut child = process("four_threads_record_until_they_are_ended", path).spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     assert!(lines.any(|line| line.unwrap().contains("recording")), "it did not begin");
     child
 }
 
+/// Each thread records the numbers from 1 on, shifted by its own, and says after each hundred that they are finished.
 fn four_threads_record_until_they_are_ended() {
     let Some(path) = std::env::var_os("TRACE_TO") else { return };
     writer::start(&c_path(Path::new(&path))).unwrap();
-    let run = events::a_run(4, 64);
+    // It ends by itself if its parent has gone.
+    unsafe { libc::alarm(120) };
+    let begun = AtomicU64::new(0);
     std::thread::scope(|scope| {
-        for thread in 0..4u32 {
-            let run = &run;
+        for thread in 1..=4u64 {
+            let begun = &begun;
             scope.spawn(move || {
-                let me = unsafe { libc::gettid() } as u32;
-                // It ends by itself if its parent has gone.
-                for round in 0u64..300 {
-                    for event in run.iter().filter(|event| event.thread == 100 + thread) {
-                        let bytes = [round * 1000, u64::from(thread), 77];
-                        // Each thread its own numbers, so that what is missing would be noticed.
-                        let event = Event { start: round * 1_000_000_000 + event.start, thread: me, ..*event };
-                        writer::record(&event, &Live { bytes });
+                for number in 1.. {
+                    record(thread << SHIFT | number);
+                    if number == 100 && begun.fetch_add(1, Relaxed) == 3 {
+                        println!("recording");
                     }
                 }
             });
         }
-        println!("recording");
     });
 }
 
-fn a_kill_at_any_moment_leaves_every_line_whole() {
+/// Bits of a number below those of its thread.
+const SHIFT: u32 = 40;
+
+fn a_kill_at_any_moment_loses_no_finished_event() {
     let folder = Folder::new();
-    let path = folder.path("t.json");
-    let mut moments = 0;
-    for round in 0..40 {
+    for round in 0..12 {
+        let path = folder.path(&format!("t{round}"));
         let mut child = busy_process(&path);
-        // Whenever: the records are microseconds apart, so a few steps of the loop below are enough to be anywhere.
-        let size = 512 * (40 + 7 * round);
-        while std::fs::metadata(&path).unwrap().len() < size {}
         child.kill().unwrap();
         child.wait().unwrap();
-        let text = std::fs::read_to_string(&path).unwrap();
-        assert_eq!(text.len() % 512, 0, "the last block is whole");
-        for line in text.lines().skip(1).filter(|line| !line.trim().is_empty()) {
-            serde_json::from_str::<serde_json::Value>(line.strip_suffix(',').expect(line)).expect(line);
+        let read = Recorded::of(&path);
+        assert!(read.header.end.is_none() && read.header.cut.is_none());
+        assert_eq!(read.header.about.process, child.id());
+        assert!(read.unfinished.len() <= 4, "at most one of each thread: {:?}", read.unfinished);
+        for thread in 1..=4u64 {
+            let mine: Vec<u64> = read.starts().into_iter().filter(|start| start >> SHIFT == thread).collect();
+            // The ring holds the newest: what is there has no gap.
+            let first = mine[0];
+            assert!(mine.iter().enumerate().all(|(at, start)| *start == first + at as u64), "thread {thread}");
+            assert!(mine.len() >= 100);
         }
-        let (items, notes) = read(&path);
-        assert_eq!((notes.damaged, notes.incomplete), (0, false));
-        assert_eq!(notes.unended, (1, child.id()));
-        moments += items.len();
     }
-    assert!(moments > 40 * 40);
 }
 
 fn an_abort_leaves_what_was_recorded() {
-    let folder = Folder::new();
-    let path = folder.path("t.json");
-    let name = path.to_str().unwrap().to_string();
-    alone(&[("TRACE_TO", &name)], || {
-        let path = std::env::var("TRACE_TO").unwrap();
+    alone(&[], || {
+        let folder = Folder::new();
+        let path = folder.path("t");
         let child = forked(|| {
-            writer::start(&c_path(Path::new(&path))).unwrap();
+            writer::start(&c_path(&path)).unwrap();
             (1..=100).for_each(record);
             unsafe { libc::abort() };
         });
         assert!(libc::WIFSIGNALED(wait(child)));
-        let text = std::fs::read_to_string(&path).unwrap();
-        rules::check(&text);
-        assert_eq!(starts(&read(Path::new(&path)).0, child), (1..=100).collect::<Vec<u64>>());
+        let read = Recorded::of(&path);
+        assert_eq!(read.starts(), (1..=100).collect::<Vec<u64>>());
+        assert_eq!((read.header.about.process, read.header.end), (child, None));
     });
 }
 
-fn an_exit_leaves_what_was_recorded() {
+fn an_exit_marks_the_recording_as_whole() {
     alone(&[], || {
         let folder = Folder::new();
-        let path = folder.path("t.json");
+        let path = folder.path("t");
         let child = forked(|| {
             writer::start(&c_path(&path)).unwrap();
             record(1);
             unsafe { libc::exit(0) };
         });
         wait(child);
-        let (items, notes) = read(&path);
-        assert_eq!(starts(&items, child), [1]);
-        assert_eq!(notes.unended, (0, 0), "its trace is known to be whole");
+        let read = Recorded::of(&path);
+        assert_eq!(read.starts(), [1]);
+        let end = read.header.end.unwrap();
+        assert!(end.time >= read.header.about.start && end.peak_resident > 1 << 20, "{end:?}");
     });
 }
 
-fn a_forked_child_goes_on_in_the_same_file_under_its_own_number() {
+fn a_forked_child_has_a_file_of_its_own_from_its_first_event_on() {
     alone(&[], || {
         let folder = Folder::new();
-        let path = folder.path("t.json");
+        let path = folder.path("t");
         writer::start(&c_path(&path)).unwrap();
         writer::site(Site(1), "main (program)");
         record(1);
-        let mut grandchild = 0;
         let child = forked(|| {
             record(2);
-            // Its own number is its exit status no more: the file has it.
-            let inner = forked(|| record(3));
-            wait(inner);
+            wait(forked(|| record(3)));
             record(4);
         });
         wait(child);
@@ -155,134 +145,152 @@ fn a_forked_child_goes_on_in_the_same_file_under_its_own_number() {
         wait(silent);
         record(5);
         writer::stop();
-        rules::check(&std::fs::read_to_string(&path).unwrap());
-        let (items, _) = read(&path);
         let me = std::process::id();
-        let mut processes = Vec::new();
-        for item in &items {
-            if let Item::Process { process, parent, .. } = item {
-                processes.push((*process, *parent));
-                if *parent == Some(child) {
-                    grandchild = *process;
-                }
-            }
-        }
-        assert_eq!(
-            processes,
-            [(me, None), (child, Some(me)), (grandchild, Some(child))],
-            "the silent one said nothing"
-        );
-        assert_eq!(starts(&items, me), [1, 5]);
-        assert_eq!(starts(&items, child), [2, 4]);
-        assert_eq!(starts(&items, grandchild), [3]);
+        assert_eq!(folder.names().len(), 3, "the silent one has none: {:?}", folder.names());
+        assert_eq!(starts(&path), [1, 5]);
+        let own = folder.path(&format!("t.{child}"));
+        assert_eq!(starts(&own), [2, 4]);
+        let names = folder.names();
+        let grandchild = names.iter().find(|name| **name != "t" && **name != format!("t.{child}")).unwrap();
+        assert_eq!(starts(&folder.path(grandchild)), [3]);
+        let [first, second, third] = ["t", &format!("t.{child}"), grandchild].map(|name| header(&folder.path(name)));
+        assert_eq!([first.about.parent, second.about.parent, third.about.parent], [0, me, child]);
+        assert_eq!(first.about.run, first.about.identity);
+        assert_eq!([second.about.run, third.about.run], [first.about.run; 2]);
+        // Together they are one trace, and a child knows the places that its parent knew.
+        let items = read(&path);
         let places = items.iter().filter(|item| matches!(item, Item::Site { place, .. } if place == "main (program)"));
-        assert_eq!(places.count(), 3, "children inherit it");
+        assert_eq!(places.count(), 3);
     });
+}
+
+fn header(path: &Path) -> Header {
+    Recorded::of(path).header
 }
 
 fn with_its_number_in_the_name_each_process_has_a_file_of_its_own() {
     alone(&[], || {
         let folder = Folder::new();
-        writer::start(&c_path(&folder.path("100%% %p.json"))).unwrap();
+        writer::start(&c_path(&folder.path("100%% %p"))).unwrap();
         record(1);
         let child = forked(|| record(2));
         wait(child);
-        let silent = forked(|| {});
-        wait(silent);
+        wait(forked(|| {}));
         record(3);
         writer::stop();
         let me = std::process::id();
-        let name = |process: u32| format!("100% {process}.json");
+        let name = |process: u32| format!("100% {process}");
         let mut names = [name(me), name(child)];
         names.sort();
         assert_eq!(folder.names(), names, "a child that records nothing makes no file");
-        assert_eq!(starts(&read(&folder.path(&name(me))).0, me), [1, 3]);
-        let (items, _) = read(&folder.path(&name(child)));
-        assert_eq!(starts(&items, child), [2]);
-        assert!(matches!(&items[0], Item::Process { parent: Some(parent), .. } if *parent == me));
+        assert_eq!(starts(&folder.path(&name(me))), [1, 3]);
+        assert_eq!(starts(&folder.path(&name(child))), [2]);
+        assert_eq!(header(&folder.path(&name(child))).about.parent, me);
     });
 }
 
-fn forks_under_threads_that_record_leave_a_whole_file() {
+fn forks_under_threads_that_record_leave_whole_files() {
     alone(&[], || {
         let folder = Folder::new();
-        let path = folder.path("t.json");
+        let path = folder.path("t");
         writer::start(&c_path(&path)).unwrap();
-        let stop = std::sync::atomic::AtomicBool::new(false);
-        let relaxed = std::sync::atomic::Ordering::Relaxed;
-        let mut children = Vec::new();
+        let stop = AtomicBool::new(false);
+        let recorded = AtomicU64::new(0);
         std::thread::scope(|scope| {
             for _ in 0..3 {
-                scope.spawn(|| (1..100_000).take_while(|_| !stop.load(relaxed)).for_each(record));
+                scope.spawn(|| {
+                    while !stop.load(Relaxed) {
+                        record(7);
+                        recorded.fetch_add(1, Relaxed);
+                    }
+                });
             }
-            for _ in 0..100 {
+            for _ in 0..40 {
                 let child = forked(|| (1..=20).for_each(record));
-                children.push((child, wait(child)));
-                if children.last().is_some_and(|(_, status)| *status != 0) {
-                    break;
-                }
+                let status = wait(child);
+                let own = folder.path(&format!("t.{child}"));
+                let starts = if status == 0 { starts(&own) } else { Vec::new() };
+                stop.fetch_or(starts != (1..=20).collect::<Vec<u64>>(), Relaxed);
+                let _ = std::fs::remove_file(&own);
             }
-            stop.store(true, relaxed);
+            assert!(!stop.swap(true, Relaxed), "a child's file has other events than the child recorded");
         });
         writer::stop();
-        rules::check_lines(&std::fs::read_to_string(&path).unwrap());
-        let (items, notes) = read(&path);
-        assert_eq!((notes.damaged, notes.incomplete), (0, false));
-        for (child, status) in children {
-            assert_eq!(status, 0);
-            assert_eq!(starts(&items, child), (1..=20).collect::<Vec<u64>>());
-        }
+        let read = Recorded::of(&path);
+        assert_eq!((read.header.next, read.unfinished.len()), (recorded.load(Relaxed), 0));
     });
 }
 
-fn two_processes_share_a_file_that_the_next_one_begins_anew() {
+fn a_process_that_finds_the_file_held_has_one_of_its_own_in_the_same_run() {
     let folder = Folder::new();
-    let path = folder.path("t.json");
+    let path = folder.path("t");
     let mut one = busy_process(&path);
     let mut two = busy_process(&path);
-    let records = |text: &str, of: &Child| text.matches(&format!("\"ph\":\"X\",\"pid\":{},", of.id())).count();
-    let deadline = Instant::now() + Duration::from_secs(30);
-    loop {
-        let text = std::fs::read_to_string(&path).unwrap();
-        if records(&text, &one) > 100 && records(&text, &two) > 100 {
-            break;
-        }
-        assert!(Instant::now() < deadline, "not both record");
+    for child in [&mut two, &mut one] {
+        child.kill().unwrap();
+        child.wait().unwrap();
     }
-    two.kill().unwrap();
-    two.wait().unwrap();
-    one.kill().unwrap();
-    one.wait().unwrap();
-    let (items, notes) = read(&path);
-    assert_eq!((notes.damaged, notes.incomplete), (0, false));
-    assert_eq!(processes(&items), [one.id(), two.id()], "the second one left what it found");
-    assert!(events_of(&items, one.id()).len() > 100 && events_of(&items, two.id()).len() > 100);
+    let own = folder.path(&format!("t.{}", two.id()));
+    let (first, second) = (header(&path).about, header(&own).about);
+    assert_eq!((first.process, second.process), (one.id(), two.id()));
+    assert_eq!((first.run, second.run, second.parent), (first.identity, first.identity, 0));
+    let items = read(&path);
+    assert!(events_of(&items, one.id()).len() >= 400 && events_of(&items, two.id()).len() >= 400);
+    // Its process has ended, so the next one takes the file.
     let mut three = busy_process(&path);
     three.kill().unwrap();
     three.wait().unwrap();
-    let (items, _) = read(&path);
-    assert_eq!(processes(&items), [three.id()]);
+    assert_eq!(header(&path).about.process, three.id());
+}
+
+/// Records, and becomes the same program again, which finds its earlier image's file.
+fn a_process_executes_itself() {
+    let Some(path) = std::env::var_os("TRACE_TO") else { return };
+    writer::start(&c_path(Path::new(&path))).unwrap();
+    let turn: u64 = std::env::var("TURN").map_or(1, |turn| turn.parse().unwrap());
+    record(turn);
+    if turn < 3 {
+        let again = process("a_process_executes_itself", Path::new(&path))
+            .env("TURN", (turn + 1).to_string())
+            .stdout(Stdio::inherit())
+            .exec();
+        panic!("{again}");
+    }
+}
+
+fn a_program_that_executes_another_one_keeps_what_it_recorded() {
+    let folder = Folder::new();
+    let path = folder.path("t");
+    let mut child = process("a_process_executes_itself", &path).stdout(Stdio::null()).spawn().unwrap();
+    assert!(child.wait().unwrap().success());
+    let name = |times: usize| format!("t{}", format!(".{}", child.id()).repeat(times));
+    assert_eq!(folder.names(), [name(0), name(1), name(2)]);
+    let all = [0, 1, 2].map(|times| Recorded::of(&folder.path(&name(times))));
+    assert_eq!([all[0].starts(), all[1].starts(), all[2].starts()], [[1], [2], [3]]);
+    let run = all[0].header.about.identity;
+    assert!(all.iter().all(|one| (one.header.about.identity, one.header.about.run) == (run, run)));
+    assert_eq!(all.map(|one| one.header.end.is_some()), [false, false, true]);
 }
 
 fn a_lock_that_another_program_keeps_to_itself_is_not_waited_for_for_ever() {
     alone(&[], || {
         let folder = Folder::new();
-        let path = folder.path("t.json");
+        let path = folder.path("t");
         let file = std::fs::File::create(&path).unwrap();
         assert_eq!(unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX) }, 0);
         assert_eq!(writer::start(&c_path(&path)), Err(FileError::Locked));
-        assert!(!writer::is_on());
     });
 }
 
 crate::support::harness::tests![
-    a_kill_at_any_moment_leaves_every_line_whole,
+    a_kill_at_any_moment_loses_no_finished_event,
     an_abort_leaves_what_was_recorded,
-    an_exit_leaves_what_was_recorded,
-    a_forked_child_goes_on_in_the_same_file_under_its_own_number,
+    an_exit_marks_the_recording_as_whole,
+    a_forked_child_has_a_file_of_its_own_from_its_first_event_on,
     with_its_number_in_the_name_each_process_has_a_file_of_its_own,
-    forks_under_threads_that_record_leave_a_whole_file,
-    two_processes_share_a_file_that_the_next_one_begins_anew,
+    forks_under_threads_that_record_leave_whole_files,
+    a_process_that_finds_the_file_held_has_one_of_its_own_in_the_same_run,
+    a_program_that_executes_another_one_keeps_what_it_recorded,
     a_lock_that_another_program_keeps_to_itself_is_not_waited_for_for_ever;
-    ignored: four_threads_record_until_they_are_ended
+    ignored: four_threads_record_until_they_are_ended, a_process_executes_itself
 ];

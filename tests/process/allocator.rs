@@ -1,16 +1,19 @@
 //! The allocator of this program: glibc's, which fails where a test says so, and counts the blocks of a few sizes.
 
 use std::ffi::{c_int, c_void};
+use std::fmt::Debug;
 use std::sync::atomic::{AtomicBool, AtomicIsize, AtomicUsize, Ordering};
 
+use crate::support::*;
+
 /// How many allocations succeed before one fails; below zero, none does.
-pub static LEFT: AtomicIsize = AtomicIsize::new(-1);
+static LEFT: AtomicIsize = AtomicIsize::new(-1);
 /// Whether one has failed.
-pub static FIRED: AtomicBool = AtomicBool::new(false);
+static FIRED: AtomicBool = AtomicBool::new(false);
 /// Whether those after it fail too.
-pub static FOR_GOOD: AtomicBool = AtomicBool::new(false);
+static FOR_GOOD: AtomicBool = AtomicBool::new(false);
 /// The thread that is meant, as `pthread_self` names it.
-pub static THREAD: AtomicIsize = AtomicIsize::new(0);
+static THREAD: AtomicIsize = AtomicIsize::new(0);
 
 /// Blocks of `WATCHED` bytes that were allocated. The size is that of no other block.
 pub static ALLOCATED: AtomicUsize = AtomicUsize::new(0);
@@ -21,6 +24,8 @@ pub const FOLLOWED: [usize; 2] = [2_321, 12_321];
 static LIVE: [AtomicUsize; 64] = [const { AtomicUsize::new(0) }; 64];
 /// How many of them were allocated.
 pub static MADE: AtomicUsize = AtomicUsize::new(0);
+/// An allocation of such a size waits until so many were made: a race has begun when a second thread is in one.
+pub static AWAITED: AtomicUsize = AtomicUsize::new(0);
 
 /// How many they are.
 static LIVING: AtomicUsize = AtomicUsize::new(0);
@@ -34,8 +39,11 @@ fn follow(bytes: usize, block: *mut c_void) -> *mut c_void {
     if FOLLOWED.contains(&bytes) && !block.is_null() {
         MADE.fetch_add(1, Ordering::Relaxed);
         LIVING.fetch_add(usize::from(exchange(0, block.addr())), Ordering::Relaxed);
-        // Long enough for every other thread to arrive.
-        std::thread::sleep(std::time::Duration::from_millis(1));
+        let mut milliseconds = 0;
+        while MADE.load(Ordering::Relaxed) < AWAITED.load(Ordering::Relaxed) && milliseconds < HANGS_AFTER * 1000 {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+            milliseconds += 1;
+        }
     }
     block
 }
@@ -56,7 +64,7 @@ fn fails_now() -> bool {
     left == 0
 }
 
-pub fn this_thread() -> isize {
+fn this_thread() -> isize {
     unsafe { libc::pthread_self() as isize }
 }
 
@@ -118,4 +126,47 @@ extern "C" fn mmap(at: *mut c_void, len: usize, access: c_int, flags: c_int, fil
         return libc::MAP_FAILED;
     }
     unsafe { libc::syscall(libc::SYS_mmap, at, len, access, flags, file, offset) as *mut c_void }
+}
+
+/// Fails every allocation of `operation` in turn, alone and with all that follow; it must make `at_least` so many. Without a failure the
+/// operation answers `expected`. `look` returns what can be seen of what `prepare` made, and what a failure must not change.
+pub fn every_allocation<S, L: PartialEq + Debug>(
+    at_least: usize,
+    expected: Answer,
+    prepare: impl Fn() -> S,
+    look: impl Fn(&S) -> L,
+    operation: impl Fn(&mut S) -> Answer,
+) {
+    // Whether that many allocations were made at all.
+    let fails = |nth: usize| {
+        let mut world = prepare();
+        let before = look(&world);
+        THREAD.store(this_thread(), Ordering::Relaxed);
+        LEFT.store(nth as isize, Ordering::Relaxed);
+        let answer = operation(&mut world);
+        LEFT.store(-1, Ordering::Relaxed);
+        if !FIRED.load(Ordering::Relaxed) {
+            assert_eq!(answer, expected, "{}", last_error());
+            return false;
+        }
+        // A failure that the operation has a way around is none.
+        if answer != expected {
+            assert_eq!(answer, Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY), "allocation {nth} failed: {}", last_error());
+            assert_eq!(look(&world), before, "allocation {nth} failed, and something changed");
+            assert_eq!(operation(&mut world), expected, "after allocation {nth} failed");
+        }
+        true
+    };
+    for for_good in [false, true] {
+        // Each in a child of its own, where the library is used for the first time unless the test has used it before.
+        let fails_in_a_child = |nth| {
+            let child = || {
+                FOR_GOOD.store(for_good, Ordering::Relaxed);
+                u8::from(fails(nth))
+            };
+            exit_of_a_child(child) == 1
+        };
+        let seen = (0..1000).take_while(|&nth| fails_in_a_child(nth)).count();
+        assert!((at_least..1000).contains(&seen), "{seen} allocations were seen");
+    }
 }

@@ -3,11 +3,8 @@
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
-use crate::support::object::Object;
 use crate::support::*;
 
-/// Seconds after which a process that hangs ends by a signal, which its parent reports.
-const LIMIT: u32 = 60;
 const FORKS: usize = 100;
 
 /// The lock of another library.
@@ -28,45 +25,24 @@ fn use_objects() -> bool {
     [100, 50_000].into_iter().all(|bytes| Object::new(bytes).mutable_cpu_data().is_ok())
 }
 
-/// Forks, and returns the status of the child, which uses objects and ends.
-fn fork_and_use() -> i32 {
-    let child = unsafe { libc::fork() };
-    if child == 0 {
-        unsafe { libc::alarm(LIMIT) };
-        unsafe { libc::_exit(i32::from(!use_objects())) };
-    }
-    let mut status = -1;
-    unsafe { libc::waitpid(child, &mut status, 0) };
-    status
+/// Forks a child, which uses objects and ends.
+fn fork_and_use() {
+    in_a_child(|| assert!(use_objects()));
 }
 
 /// Forks again and again while other threads do `work`.
 fn fork_beside(work: impl Fn() + Sync) {
-    unsafe { libc::alarm(LIMIT) };
-    let stop = AtomicBool::new(false);
-    std::thread::scope(|threads| {
-        for _ in 0..3 {
-            threads.spawn(|| {
-                while !stop.load(Relaxed) {
-                    work();
-                }
-            });
-        }
-        let status = (0..FORKS).map(|_| fork_and_use()).find(|&status| status != 0);
-        stop.store(true, Relaxed);
-        assert_eq!(status, None, "the status of a child");
-    });
+    unsafe { libc::alarm(HANGS_AFTER) };
+    beside(3, |_, _| work(), || (0..FORKS).for_each(|_| fork_and_use()));
 }
 
 /// The handlers of the library are registered at load, so they run behind those that the program registers in `main`.
 fn a_thread_that_holds_a_lock_of_the_programs_own_fork_handlers_may_call_the_library_during_a_fork() {
-    alone(&[], || {
-        assert_eq!(unsafe { libc::pthread_atfork(Some(lock_foreign), Some(unlock_foreign), Some(unlock_foreign)) }, 0);
-        fork_beside(|| {
-            lock_foreign();
-            assert!(use_objects());
-            unlock_foreign();
-        });
+    assert_eq!(unsafe { libc::pthread_atfork(Some(lock_foreign), Some(unlock_foreign), Some(unlock_foreign)) }, 0);
+    fork_beside(|| {
+        lock_foreign();
+        assert!(use_objects());
+        unlock_foreign();
     });
 }
 
@@ -77,7 +53,7 @@ static NESTED: AtomicUsize = AtomicUsize::new(0);
 
 fn fork_in_prepare(nests: &AtomicBool) {
     if nests.swap(false, Relaxed) {
-        assert_eq!(fork_and_use(), 0, "the status of a nested child");
+        fork_and_use();
         NESTED.fetch_add(1, Relaxed);
         nests.store(true, Relaxed);
     }
@@ -101,24 +77,21 @@ extern "C" fn register_before_the_library() {
 }
 
 fn a_fork_in_a_prepare_handler_that_was_registered_before_the_library_leaves_the_outer_fork_whole() {
-    alone(&[], || {
-        BEFORE.store(true, Relaxed);
-        fork_beside(|| assert!(use_objects()));
-        assert_eq!(NESTED.load(Relaxed), FORKS);
-    });
+    BEFORE.store(true, Relaxed);
+    fork_beside(|| assert!(use_objects()));
+    assert_eq!(NESTED.load(Relaxed), FORKS);
 }
 
 fn a_fork_in_a_prepare_handler_that_was_registered_after_the_library_leaves_the_outer_fork_whole() {
-    alone(&[], || {
-        assert_eq!(unsafe { libc::pthread_atfork(Some(prepare_after), None, None) }, 0);
-        AFTER.store(true, Relaxed);
-        fork_beside(|| assert!(use_objects()));
-        assert_eq!(NESTED.load(Relaxed), FORKS);
-    });
+    assert_eq!(unsafe { libc::pthread_atfork(Some(prepare_after), None, None) }, 0);
+    AFTER.store(true, Relaxed);
+    fork_beside(|| assert!(use_objects()));
+    assert_eq!(NESTED.load(Relaxed), FORKS);
 }
 
 crate::support::harness::tests![
+    alone(&[]):
     a_thread_that_holds_a_lock_of_the_programs_own_fork_handlers_may_call_the_library_during_a_fork,
     a_fork_in_a_prepare_handler_that_was_registered_before_the_library_leaves_the_outer_fork_whole,
-    a_fork_in_a_prepare_handler_that_was_registered_after_the_library_leaves_the_outer_fork_whole,
+    a_fork_in_a_prepare_handler_that_was_registered_after_the_library_leaves_the_outer_fork_whole
 ];

@@ -1,27 +1,8 @@
 //! Forks of a process whose pools are full: the child goes on with what is pageable and leaves the rest alone, the parent
 //! does not notice.
 
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-
-use crate::support::gpu::*;
-use crate::support::object::*;
 use crate::support::pools::*;
 use crate::support::*;
-
-/// Does `work` in a forked child, which must end by itself; an assertion that fails there prints its message.
-/// The simulated driver aborts a child that calls it.
-fn in_child(work: impl FnOnce()) {
-    let child = unsafe { libc::fork() };
-    assert!(child >= 0);
-    if child == 0 {
-        unsafe { libc::alarm(30) };
-        let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
-        unsafe { libc::_exit(i32::from(outcome.is_err())) };
-    }
-    let mut status = 0;
-    assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
-    assert_eq!(status, 0, "how the child ended");
-}
 
 /// One idle block of each kind, and where it is: on the host, page-locked, registered, on the device.
 fn fill_pools() -> [usize; 4] {
@@ -39,7 +20,7 @@ fn fill_pools() -> [usize; 4] {
 fn a_child_goes_on_with_what_is_idle_and_pageable() {
     alone(&[], || {
         let address = give_back(5 * MIB, 1);
-        in_child(|| {
+        in_a_child(|| {
             assert_eq!(idle(PAGEABLE), 5 * MIB);
             let mut object = Object::new(5 * MIB);
             let data = object.cpu_data().unwrap();
@@ -60,7 +41,7 @@ fn a_child_goes_on_with_what_is_idle_and_pageable() {
 fn a_childs_idle_blocks_grow_old_as_its_parents_do() {
     alone(&[("SYNCEDMEM_POOL_AGE", "0.1")], || {
         give_back(5 * MIB, 1);
-        in_child(|| {
+        in_a_child(|| {
             // The thread that looks after them is not forked: another is started with the next that is kept.
             give_back(MIB, 1);
             until(|| idle(PAGEABLE) == 0);
@@ -74,7 +55,7 @@ fn a_child_calls_no_driver_whatever_lies_idle() {
         let addresses = fill_pools();
         let before = (idle(PAGEABLE), idle(PINNED), idle(DEVICE));
         assert!(before.0 > 0 && before.1 > 0 && before.2 > 0);
-        in_child(|| {
+        in_a_child(|| {
             let _pinning = Pinning::always();
             for bytes in [5000, MIB, 3 * MIB] {
                 let mut object = filled(bytes, 4);
@@ -105,7 +86,7 @@ fn an_object_that_the_child_ends_gives_nothing_of_the_parents_back() {
         object.gpu_data().unwrap();
         let account = gpu.account();
         let mut copy = std::mem::ManuallyDrop::new(object);
-        in_child(|| {
+        in_a_child(|| {
             assert!(all_are(copy.cpu_data().unwrap(), 5000, 7));
             assert_eq!(copy.destruct(), SYNCEDMEM_SUCCESS);
             assert_eq!(idle(DEVICE) + idle(PINNED), 0, "it is not kept");
@@ -119,31 +100,19 @@ fn an_object_that_the_child_ends_gives_nothing_of_the_parents_back() {
 fn forks_while_threads_empty_and_fill_the_pools_leave_every_lock_free() {
     const FORKS: usize = 200;
     alone(&[("SYNCEDMEM_POOL_AGE", "0.01")], || {
-        let stop = AtomicBool::new(false);
-        std::thread::scope(|threads| {
-            for thread in 0..4usize {
-                let stop = &stop;
-                threads.spawn(move || {
-                    while !stop.load(Relaxed) {
-                        match thread {
-                            0 => trim(ALL),
-                            1 => set_budget(PAGEABLE, if idle(PAGEABLE) > MIB { 0 } else { 64 * MIB }),
-                            _ => drop([filled(100_000, 1), filled(2 * MIB, 1)]),
-                        }
-                    }
-                });
+        let empty_and_fill = |thread, _| match thread {
+            0 => trim(ALL),
+            1 => set_budget(PAGEABLE, if idle(PAGEABLE) > MIB { 0 } else { 64 * MIB }),
+            _ => drop([filled(100_000, 1), filled(2 * MIB, 1)]),
+        };
+        let child = || {
+            for bytes in [100_000, 2 * MIB] {
+                let mut object = Object::new(bytes);
+                assert!(all_zero(object.cpu_data().unwrap(), bytes));
             }
-            for _ in 0..FORKS {
-                in_child(|| {
-                    for bytes in [100_000, 2 * MIB] {
-                        let mut object = Object::new(bytes);
-                        assert!(all_zero(object.cpu_data().unwrap(), bytes));
-                    }
-                    trim(ALL);
-                });
-            }
-            stop.store(true, Relaxed);
-        });
+            trim(ALL);
+        };
+        beside(4, empty_and_fill, || (0..FORKS).for_each(|_| in_a_child(child)));
     });
 }
 

@@ -1,14 +1,8 @@
 //! Many threads at the pools at once, while others empty them and change what they may keep: no thread gets what another
 //! uses, and the account is right at the end.
 
-use std::sync::Barrier;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
-
-use crate::support::gpu::*;
-use crate::support::object::*;
 use crate::support::pools::*;
 use crate::support::*;
-use syncedmem::abi::c::pools::syncedmem_set_reuse;
 
 const THREADS: usize = 4;
 /// So few that all threads want the same blocks.
@@ -30,28 +24,7 @@ fn churn(thread: usize, rounds: usize, one: impl Fn(usize, u8) -> Object, check:
 
 /// Lets `churners` work while `disturb` is called again and again.
 fn under(disturb: impl Fn(usize) + Sync, churner: impl Fn(usize) + Sync) {
-    let (stop, disturbances, start) = (AtomicBool::new(false), AtomicUsize::new(0), Barrier::new(THREADS + 1));
-    std::thread::scope(|threads| {
-        let churners: Vec<_> = (0..THREADS)
-            .map(|thread| {
-                let (start, churner) = (&start, &churner);
-                threads.spawn(move || {
-                    start.wait();
-                    churner(thread);
-                })
-            })
-            .collect();
-        threads.spawn(|| {
-            start.wait();
-            while !stop.load(Relaxed) {
-                disturb(disturbances.fetch_add(1, Relaxed));
-            }
-        });
-        let outcomes: Vec<_> = churners.into_iter().map(|churner| churner.join()).collect();
-        stop.store(true, Relaxed);
-        outcomes.into_iter().for_each(|outcome| outcome.unwrap());
-    });
-    assert!(disturbances.into_inner() > 0);
+    assert!(beside(1, |_, number| disturb(number), || drop(at_once(THREADS, churner))) > 0);
 }
 
 /// Everything that may be asked of the pools, in turn.
@@ -69,30 +42,26 @@ fn disturb(number: usize) {
 }
 
 fn pageable_blocks_under_load() {
-    alone(&[], || {
-        let check = |object: &mut Object, bytes, mark| {
-            assert!(all_are(object.cpu_data().unwrap(), bytes, mark), "{bytes} bytes of {mark}");
-        };
-        under(disturb, |thread| churn(thread, 1500, filled, check));
-        trim(ALL);
-        assert_eq!(idle(ALL), 0);
-    });
+    let check = |object: &mut Object, bytes, mark| {
+        assert!(all_are(object.cpu_data().unwrap(), bytes, mark), "{bytes} bytes of {mark}");
+    };
+    under(disturb, |thread| churn(thread, 1500, filled, check));
+    trim(ALL);
+    assert_eq!(idle(ALL), 0);
 }
 
 fn first_accesses_read_zeros_under_load() {
-    alone(&[], || {
-        let zeros = |bytes, mark| {
-            let mut object = Object::new(bytes);
-            let data = object.mutable_cpu_data().unwrap();
-            assert!(all_zero(data, bytes));
-            unsafe { data.write_bytes(mark, bytes) };
-            object
-        };
-        let check = |object: &mut Object, bytes, mark| {
-            assert!(all_are(object.cpu_data().unwrap(), bytes, mark), "{bytes} bytes of {mark}");
-        };
-        under(disturb, |thread| churn(thread, 800, zeros, check));
-    });
+    let zeros = |bytes, mark| {
+        let mut object = Object::new(bytes);
+        let data = object.mutable_cpu_data().unwrap();
+        assert!(all_zero(data, bytes));
+        unsafe { data.write_bytes(mark, bytes) };
+        object
+    };
+    let check = |object: &mut Object, bytes, mark| {
+        assert!(all_are(object.cpu_data().unwrap(), bytes, mark), "{bytes} bytes of {mark}");
+    };
+    under(disturb, |thread| churn(thread, 800, zeros, check));
 }
 
 /// Objects with page-locked and device blocks, both with the same contents.
@@ -134,9 +103,10 @@ fn by_event_device_and_page_locked_blocks_under_load_while_streams_lag() {
 }
 
 crate::support::harness::tests![
-    pageable_blocks_under_load,
-    first_accesses_read_zeros_under_load,
     device_and_page_locked_blocks_under_load,
     device_and_page_locked_blocks_under_load_while_streams_lag,
-    by_event_device_and_page_locked_blocks_under_load_while_streams_lag,
+    by_event_device_and_page_locked_blocks_under_load_while_streams_lag;
+    alone(&[]):
+    pageable_blocks_under_load,
+    first_accesses_read_zeros_under_load
 ];

@@ -2,18 +2,10 @@
 
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering::Relaxed};
 
-use crate::support::object::Object;
+use crate::support::folder::Folder;
 use crate::support::*;
-use syncedmem::abi::c::access::{syncedmem_cpu_data, syncedmem_mutable_cpu_data};
-use syncedmem::abi::c::eviction::syncedmem_end_access;
-use syncedmem::abi::c::eviction::syncedmem_eviction_t::SYNCEDMEM_EVICT_ALWAYS;
-use syncedmem::abi::c::object::syncedmem_t;
-use syncedmem::abi::c::stats::{syncedmem_stats, syncedmem_stats_t};
 use syncedmem::observe::trace as writer;
 use syncedmem_trace::event::{Event, Site, What};
-
-/// Seconds after which a process that hangs ends by a signal, which its parent reports.
-const LIMIT: u32 = 60;
 
 /// What the handler reads, and whether its accesses are to be ended.
 static OBJECTS: [AtomicPtr<syncedmem_t>; 2] = [const { AtomicPtr::new(std::ptr::null_mut()) }; 2];
@@ -57,7 +49,7 @@ fn under_signals(objects: &mut [Object; 2], is_enough: impl Fn() -> bool, mut wo
     for (place, object) in OBJECTS.iter().zip(objects) {
         place.store(object.mem(), Relaxed);
     }
-    unsafe { libc::alarm(LIMIT) };
+    unsafe { libc::alarm(HANGS_AFTER) };
     unsafe { libc::signal(libc::SIGUSR1, read_current_data as *const () as libc::sighandler_t) };
     let stop = AtomicBool::new(false);
     let thread = unsafe { libc::pthread_self() } as usize;
@@ -111,16 +103,11 @@ fn a_signal_handler_may_read_current_data_while_every_access_is_counted() {
 }
 
 fn a_signal_handler_may_read_current_data_while_every_access_is_traced() {
-    let file = trace_file("accesses");
-    alone(&[("SYNCEDMEM_ACCOUNT", "accesses"), ("SYNCEDMEM_TRACE", &file)], || {
+    let folder = Folder::new();
+    let file = folder.path("trace");
+    alone(&[("SYNCEDMEM_ACCOUNT", "accesses"), ("SYNCEDMEM_TRACE", file.to_str().unwrap())], || {
         under_signals_until_one_is_dropped();
     });
-    let _ = std::fs::remove_file(file);
-}
-
-fn trace_file(name: &str) -> String {
-    let file = std::env::temp_dir().join(format!("syncedmem-signals-{}-{name}", std::process::id()));
-    file.to_str().unwrap().to_string()
 }
 
 /// Records, but not for ever, where signals come faster than records are written.
@@ -130,7 +117,7 @@ extern "C" fn record(_signal: i32) {
     }
     let what = What::Synchronised;
     let event = Event { start: 1, duration: 1, thread: 1, object: 0x1000, site: Site(1), what };
-    writer::record(&event, &syncedmem_trace::format::Live::default());
+    writer::record(&event, 0);
 }
 
 /// Sends this thread a signal every few microseconds: another thread of a test does not exist in a forked child.
@@ -145,15 +132,15 @@ fn start_timer() {
 }
 
 fn a_signal_handler_may_record_while_a_forked_child_takes_the_trace_over() {
-    let file = trace_file("forks");
-    alone(&[("TRACE_TO", &file)], || {
-        let file = std::ffi::CString::new(std::env::var("TRACE_TO").unwrap()).unwrap();
-        writer::start(&file).unwrap();
+    alone(&[], || {
+        let folder = Folder::new();
+        let file = folder.path("trace");
+        writer::start(&std::ffi::CString::new(file.to_str().unwrap()).unwrap()).unwrap();
         unsafe { libc::signal(libc::SIGUSR1, record as *const () as libc::sighandler_t) };
         for _ in 0..300 {
             let child = unsafe { libc::fork() };
             if child == 0 {
-                unsafe { libc::alarm(LIMIT) };
+                unsafe { libc::alarm(HANGS_AFTER) };
                 start_timer();
                 (0..20).for_each(|_| record(0));
                 unsafe { libc::signal(libc::SIGUSR1, libc::SIG_IGN) };
@@ -163,8 +150,8 @@ fn a_signal_handler_may_record_while_a_forked_child_takes_the_trace_over() {
             unsafe { libc::waitpid(child, &mut status, 0) };
             assert_eq!(status, 0, "the status of a child");
         }
+        assert_eq!(folder.names().len(), 301, "each child has a file of its own");
     });
-    let _ = std::fs::remove_file(file);
 }
 
 fn a_signal_handler_that_reads_current_data_of_an_evictable_object_is_served_or_told_that_it_came_in_between() {

@@ -1,36 +1,20 @@
 //! Many readers of one object: one of them allocates and fills, all get the same address.
 
 use std::ffi::c_void;
-use std::sync::Barrier;
 use std::sync::atomic::Ordering;
 
-use crate::allocator::{ALLOCATED, FOLLOWED, MADE, WATCHED, live};
+use crate::allocator::{ALLOCATED, AWAITED, FOLLOWED, MADE, WATCHED, live};
 use crate::support::plain::Plain;
 use crate::support::*;
-use syncedmem::abi::c::access::syncedmem_cpu_data;
-use syncedmem::abi::c::object::{syncedmem_create, syncedmem_destroy, syncedmem_t};
-use syncedmem::abi::c::pools::syncedmem_set_pools;
 use syncedmem::abi::caffe;
 
 const THREADS: usize = 8;
-
-/// A handle that threads share.
-#[derive(Clone, Copy)]
-struct Shared(*mut syncedmem_t);
-unsafe impl Send for Shared {}
-unsafe impl Sync for Shared {}
 
 impl Shared {
     fn create(bytes: usize) -> Shared {
         let mut mem = std::ptr::null_mut();
         assert_eq!(unsafe { syncedmem_create(bytes, &mut mem) }, SYNCEDMEM_SUCCESS);
         Shared(mem)
-    }
-
-    fn read(&self) -> *const u8 {
-        let mut data = std::ptr::null();
-        assert_eq!(unsafe { syncedmem_cpu_data(self.0, &mut data) }, SYNCEDMEM_SUCCESS);
-        data.cast()
     }
 
     fn destroy(self) {
@@ -44,20 +28,10 @@ fn exactly_one_of_many_readers_allocates_and_all_get_the_same_address() {
     assert_eq!(syncedmem_set_pools(false), SYNCEDMEM_SUCCESS);
     for round in 1..=ROUNDS {
         let shared = Shared::create(WATCHED);
-        let start = Barrier::new(THREADS);
-        let addresses: Vec<usize> = std::thread::scope(|threads| {
-            let readers: Vec<_> = (0..THREADS)
-                .map(|_| {
-                    threads.spawn(|| {
-                        let shared = &shared;
-                        start.wait();
-                        let data = shared.read();
-                        assert!(all_zero(data, WATCHED));
-                        data.addr()
-                    })
-                })
-                .collect();
-            readers.into_iter().map(|reader| reader.join().unwrap()).collect()
+        let addresses = at_once(THREADS, |_| {
+            let data = { shared }.read(false).unwrap();
+            assert!(all_zero(data, WATCHED));
+            data.addr()
         });
         assert!(addresses.iter().all(|&address| address == addresses[0]));
         assert_eq!(ALLOCATED.load(Ordering::Relaxed), round);
@@ -70,17 +44,10 @@ fn readers_of_one_object_get_the_same_zeros() {
     for bytes in [100, 3000, 50_000, 8 << 20] {
         for _ in 0..20 {
             let shared = Shared::create(bytes);
-            let start = Barrier::new(THREADS);
-            std::thread::scope(|threads| {
-                for _ in 0..THREADS {
-                    threads.spawn(|| {
-                        let shared = &shared;
-                        start.wait();
-                        let data = shared.read();
-                        assert!(all_zero(data, bytes));
-                        assert_eq!(shared.read(), data);
-                    });
-                }
+            at_once(THREADS, |_| {
+                let data = { shared }.read(false).unwrap();
+                assert!(all_zero(data, bytes));
+                assert_eq!({ shared }.read(false), Ok(data));
             });
             shared.destroy();
         }
@@ -90,15 +57,9 @@ fn readers_of_one_object_get_the_same_zeros() {
 /// Touches one object on all threads at once; returns how many blocks were made for it.
 fn race(bytes: usize, touch: &(dyn Fn(&Plain) -> *const c_void + Sync)) -> usize {
     let object = Plain::new(bytes);
-    let (before, start) = (MADE.load(Ordering::Relaxed), Barrier::new(THREADS));
-    let touch = || {
-        start.wait();
-        touch(&object).expose_provenance()
-    };
-    let addresses: Vec<usize> = std::thread::scope(|threads| {
-        let readers: Vec<_> = (0..THREADS).map(|_| threads.spawn(touch)).collect();
-        readers.into_iter().map(|reader| reader.join().unwrap()).collect()
-    });
+    let before = MADE.load(Ordering::Relaxed);
+    AWAITED.store(before + 2, Ordering::Relaxed);
+    let addresses = at_once(THREADS, |_| touch(&object).expose_provenance());
     assert!(addresses.iter().all(|&address| address == addresses[0]), "{addresses:x?}");
     assert_eq!(live(), 1, "{bytes}: the others are freed");
     assert!(all_zero(std::ptr::with_exposed_provenance(addresses[0]), bytes));
@@ -124,28 +85,23 @@ fn of_many_first_touches_of_a_small_object_one_block_stays_and_the_others_are_fr
         Plain::new(8).cpu_data();
         for bytes in FOLLOWED {
             for touch in touches {
-                let made: usize = (0..ROUNDS).map(|_| race(bytes, touch)).sum();
-                assert!(made > ROUNDS, "{bytes}: no two threads came at once");
+                (0..ROUNDS).for_each(|_| assert!(race(bytes, touch) > 1, "{bytes}: no two threads came at once"));
             }
         }
     });
 }
 
 fn objects_of_their_own_do_not_disturb_each_other() {
-    std::thread::scope(|threads| {
-        for thread in 0..THREADS {
-            threads.spawn(move || {
-                for round in 0..2000 {
-                    let mut storage = Storage::new();
-                    storage.construct(64 + round % 3000);
-                    let data = storage.mutable_cpu_data().unwrap();
-                    assert!(all_zero(data, 64));
-                    unsafe { data.write_bytes(thread as u8 + 1, 64) };
-                    assert_eq!(storage.cpu_data(), Ok(data));
-                    assert_eq!(unsafe { data.read() }, thread as u8 + 1);
-                    storage.destruct();
-                }
-            });
+    at_once(THREADS, |thread| {
+        for round in 0..2000 {
+            let mut storage = Storage::new();
+            storage.construct(64 + round % 3000);
+            let data = storage.mutable_cpu_data().unwrap();
+            assert!(all_zero(data, 64));
+            unsafe { data.write_bytes(thread as u8 + 1, 64) };
+            assert_eq!(storage.cpu_data(), Ok(data));
+            assert_eq!(unsafe { data.read() }, thread as u8 + 1);
+            storage.destruct();
         }
     });
 }
@@ -157,7 +113,7 @@ fn the_last_error_is_each_threads_own() {
         let mut data = std::ptr::null();
         match name {
             "null" => unsafe { syncedmem_cpu_data(std::ptr::null_mut(), &mut data) },
-            _ => unsafe { syncedmem::abi::c::access::syncedmem_gpu_data(mem, &mut data) },
+            _ => unsafe { syncedmem_gpu_data(mem, &mut data) },
         };
         last_error()
     };

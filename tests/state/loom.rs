@@ -18,7 +18,7 @@ use loom::thread;
 use syncedmem::object::SyncedMemory;
 use syncedmem::object::claims::{Blocking, Claim, Claimed, Identity, Table};
 use syncedmem::object::policy::{Policy, Registry, Use};
-use syncedmem::object::shared::Owners;
+use syncedmem::platform::owners::Owners;
 use syncedmem_trace::head::{Access, Head, Side};
 
 /// Filled without a claim: of two threads, one frees its block.

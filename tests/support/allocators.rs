@@ -5,10 +5,7 @@ use std::ffi::c_void;
 use std::sync::atomic::{AtomicIsize, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
-use syncedmem::abi::c::allocator::*;
-use syncedmem::abi::status::syncedmem_status_t;
-
-use super::SYNCEDMEM_SUCCESS;
+use super::*;
 
 /// New blocks are full of this.
 pub const DIRT: u8 = 0xEE;
@@ -64,6 +61,26 @@ impl Book {
     /// Whether it made the block at `address`, which lives.
     pub fn has(&self, address: usize) -> bool {
         self.with(|blocks| blocks.contains_key(&address))
+    }
+}
+
+/// An allocator that keeps no book: it takes no lock, so that it may be used in a forked child and where malloc fails.
+pub fn without_a_book() -> syncedmem_host_allocator_t {
+    unsafe extern "C-unwind" fn allocate(bytes: usize, alignment: usize, _: *mut c_void) -> *mut c_void {
+        let mut block = std::ptr::null_mut();
+        unsafe { libc::posix_memalign(&mut block, alignment, bytes) };
+        block
+    }
+    unsafe extern "C-unwind" fn release(block: *mut c_void, _: usize, _: *mut c_void) {
+        unsafe { libc::free(block) };
+    }
+    let (allocate, release, context) = (Some(allocate as _), Some(release as _), std::ptr::null_mut());
+    syncedmem_host_allocator_t {
+        size: size_of::<syncedmem_host_allocator_t>(),
+        allocate,
+        release,
+        context,
+        zeroed: false,
     }
 }
 

@@ -2,38 +2,19 @@
 
 use std::ffi::{c_char, c_void};
 
-use syncedmem::abi::blob::arrays::*;
-use syncedmem::abi::blob::handle::*;
-use syncedmem::abi::blob::math::*;
-use syncedmem::abi::blob::shape::*;
-use syncedmem::abi::c::access::*;
-use syncedmem::abi::c::object::*;
-use syncedmem::abi::element::syncedmem_array_t::*;
-use syncedmem::abi::element::syncedmem_type_t;
 pub use syncedmem::abi::element::syncedmem_type_t::*;
-use syncedmem::abi::status::syncedmem_status_t;
 
-use super::SYNCEDMEM_SUCCESS;
+use super::*;
 
 /// An array, as the C API numbers it.
 pub const DATA: i32 = SYNCEDMEM_DATA as i32;
 pub const DIFF: i32 = SYNCEDMEM_DIFF as i32;
 
-/// A result, or the status of the failure.
-pub type Answer<T> = Result<T, syncedmem_status_t>;
-
 pub struct Blob(pub *mut syncedmem_blob_t);
 
 /// The value that `ask` writes.
 fn answer<T>(mut value: T, ask: impl FnOnce(&mut T) -> syncedmem_status_t) -> Answer<T> {
-    match ask(&mut value) {
-        SYNCEDMEM_SUCCESS => Ok(value),
-        status => Err(status),
-    }
-}
-
-fn done(status: syncedmem_status_t) -> Answer<()> {
-    answer((), |()| status)
+    super::answer(ask(&mut value), value)
 }
 
 /// Ends the hold of memory.

@@ -2,7 +2,6 @@
 
 use super::blob::{DATA, DIFF};
 use super::*;
-use syncedmem::abi::c::object::syncedmem_head_t::{self, *};
 
 /// One of the two blobs.
 pub const A: usize = 0;

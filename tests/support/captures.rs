@@ -1,7 +1,7 @@
 //! Streams that a test captures.
 
 use super::driver::{Account, Handle};
-use super::gpu::Gpu;
+use super::*;
 
 /// Flags of a new stream.
 pub const BLOCKING: u32 = 0;

@@ -1,4 +1,4 @@
-//! The `syncedmem` command, and the library that it preloads beside the main one: packages of their own.
+//! The `syncedmem` command, and the libraries that it preloads.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -10,7 +10,9 @@ pub fn command_file() -> &'static PathBuf {
     FILE.get_or_init(|| {
         let target = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("");
         let mut build = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| env!("CARGO").into()));
-        let packages = ["--package", "syncedmem-command", "--package", "syncedmem-layer-names"];
+        // Cargo's tests leave an older library where the command finds it.
+        let packages =
+            ["syncedmem", "syncedmem-command", "syncedmem-layer-names"].map(|package| format!("--package={package}"));
         build.args(["build", "--quiet"]).args(packages).arg("--target-dir").arg(&target);
         build.current_dir(env!("CARGO_MANIFEST_DIR"));
         assert!(build.status().is_ok_and(|status| status.success()), "the command does not build");

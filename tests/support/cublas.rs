@@ -3,8 +3,7 @@
 use std::ffi::{CStr, CString, c_int};
 
 use super::driver::simulated;
-use super::folder::Folder;
-use super::harness::skip;
+use super::*;
 
 /// The stand-in, and what it counts.
 pub struct Cublas {

@@ -2,12 +2,9 @@
 
 use std::ffi::CString;
 
-use syncedmem::abi::c::account::*;
-use syncedmem::abi::c::object::syncedmem_t;
 pub use syncedmem::abi::c::stats::*;
-use syncedmem::abi::status::syncedmem_status_t;
 
-use super::SYNCEDMEM_SUCCESS;
+use super::*;
 
 /// Accounting from the first call on.
 pub const ON: (&str, &str) = ("SYNCEDMEM_ACCOUNT", "on");
@@ -76,7 +73,7 @@ pub fn report() -> String {
 
 /// Who held memory of a kind at its peak, as the report says it: bytes, blocks and who.
 pub fn at_peak(report: &str, kind: &str) -> Vec<(String, u64, String)> {
-    let title = format!("who held the {kind} memory at its peak of ");
+    let title = format!("{kind} memory: ");
     let lines = report.lines().skip_while(|line| !line.starts_with(&title)).skip(1);
     let holder = |line: &str| {
         let (bytes, rest) = line.split_once(" in ")?;

@@ -1,22 +1,19 @@
 //! The driver for one test alone, watched: what was called, what is alive, which rules were broken.
 
 use std::ffi::{CStr, c_int};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use syncedmem::abi::c::policy::syncedmem_set_pinning;
-use syncedmem::abi::c::pools::syncedmem_memory_t::SYNCEDMEM_MEMORY_ALL;
-use syncedmem::abi::c::pools::{syncedmem_set_pools, syncedmem_trim};
-
-use super::SYNCEDMEM_SUCCESS;
 use super::driver::{Account, Address, Control, Driver, Handle, Loaded, loaded, simulated};
-use super::harness::skip;
 pub use super::own::*;
+use super::*;
 
 /// The driver, for as long as a test holds it. Its end checks that nothing is left and no rule was broken.
 pub struct Gpu {
     loaded: &'static Loaded,
     violations: usize,
     account: Account,
+    is_small: AtomicBool,
     _turn: MutexGuard<'static, ()>,
 }
 
@@ -27,6 +24,9 @@ impl std::ops::Deref for Gpu {
         &self.loaded.driver
     }
 }
+
+/// The lag of work that starts when a thread waits for it: however long the machine stops a test, it is late.
+pub const UNTIL_IT_IS_WAITED_FOR: u32 = u32::MAX;
 
 /// A call that the simulated driver logged.
 #[derive(Clone, Debug, PartialEq)]
@@ -48,6 +48,36 @@ pub fn names(calls: &[Call]) -> Vec<&str> {
     calls.iter().map(|call| call.function.as_str()).collect()
 }
 
+/// One call of the driver that fails: the `nth` of its function.
+#[derive(Clone, Copy)]
+pub struct Fault<'c> {
+    pub function: &'c str,
+    pub nth: u32,
+    pub status: i32,
+}
+
+impl Fault<'_> {
+    /// So the driver says that it does not know a block: who gives it back, or waits for its copy, believes that it is gone.
+    pub fn is_unknown_block(&self) -> bool {
+        (self.function, self.status) == ("cuPointerGetAttributes", 1)
+    }
+}
+
+impl std::fmt::Display for Fault<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} number {} returns {}", self.function, self.nth, self.status)
+    }
+}
+
+/// A fault of each call with each status.
+pub fn faults<'c>(calls: &'c [Call], statuses: &'c [i32]) -> impl Iterator<Item = Fault<'c>> {
+    calls.iter().enumerate().flat_map(move |(at, call)| {
+        let function = call.function.as_str();
+        let nth = calls[..=at].iter().filter(|call| call.function == function).count() as u32;
+        statuses.iter().map(move |&status| Fault { function, nth, status })
+    })
+}
+
 /// The driver, simulated or real. Skips the test where there is none.
 pub fn gpu() -> Gpu {
     take_turn(|_| true, "")
@@ -66,12 +96,13 @@ fn take_turn(serves: fn(&Loaded) -> bool, need: &str) -> Gpu {
     }
     let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     // A test that waits for ever is ended.
-    unsafe { libc::alarm(300) };
+    unsafe { libc::alarm(HANGS_AFTER) };
     assert_eq!(loaded.driver.cuInit(0), 0, "the driver does not start");
     // Most tests are about each call of the driver's. SYNCEDMEM_TEST_POOLS=on lets the others run with pools as well.
     let pools = std::env::var("SYNCEDMEM_TEST_POOLS").is_ok_and(|value| value == "on");
     assert_eq!(syncedmem_set_pools(pools), SYNCEDMEM_SUCCESS);
-    let mut gpu = Gpu { loaded, violations: 0, account: Account::default(), _turn: turn };
+    let mut gpu =
+        Gpu { loaded, violations: 0, account: Account::default(), is_small: AtomicBool::new(false), _turn: turn };
     if loaded.control.is_some() {
         gpu.calm();
         gpu.violations = gpu.violations().0;
@@ -87,6 +118,9 @@ impl Drop for Gpu {
             return;
         }
         self.calm();
+        if self.is_small.load(Relaxed) {
+            self.set_memory(256 << 20);
+        }
         if std::thread::panicking() {
             return;
         }
@@ -121,6 +155,25 @@ impl Gpu {
         control.simcuda_clear_log();
     }
 
+    /// Device 0 has `bytes` of memory, as long as the test holds the driver.
+    pub fn set_memory(&self, bytes: usize) {
+        self.control().simcuda_set_memory(0, bytes);
+        self.is_small.store(true, Relaxed);
+    }
+
+    pub fn arm(&self, fault: &Fault) {
+        self.fail(fault.function, fault.nth, fault.status);
+    }
+
+    /// Ends a fault, and what the failure of a pop leaves: no context is current then.
+    pub fn disarm(&self, fault: &Fault) {
+        self.control().simcuda_clear_faults();
+        if fault.function == "cuCtxPopCurrent_v2" {
+            self.cuCtxPopCurrent_v2(&mut std::ptr::null_mut());
+        }
+        assert!(self.current().is_null(), "{fault}: a context is left current");
+    }
+
     /// The `nth` call from now on (1: the next) of `function` fails with `status`.
     pub fn fail(&self, function: &str, nth: u32, status: i32) {
         self.fail_times(function, nth, status, 1);
@@ -148,12 +201,17 @@ impl Gpu {
         result
     }
 
+    /// Says that the test goes on: one that takes long by what it does, and not by waiting, is not ended for that.
+    pub fn goes_on(&self) {
+        unsafe { libc::alarm(HANGS_AFTER) };
+    }
+
     /// What is expected of the simulated driver; of a real one nothing is known.
     pub fn if_simulated<T>(&self, value: T) -> Option<T> {
         self.is_simulated().then_some(value)
     }
 
-    /// From now on all work of the simulated driver is late. A real one's is where `Stream::delay` makes it so.
+    /// From now on all work of the simulated driver is late by so many microseconds, or `UNTIL_IT_IS_WAITED_FOR`. A real one's is where `Stream::delay` makes it so.
     pub fn set_lag(&self, microseconds: u32) {
         if let Some(control) = &self.loaded.control {
             control.simcuda_set_lag(microseconds);
@@ -309,10 +367,14 @@ fn text(write: impl Fn(*mut std::ffi::c_char, usize) -> usize) -> String {
     CStr::from_bytes_until_nul(&buffer).unwrap().to_str().unwrap().to_string()
 }
 
-/// As `alone`, with the driver of this process, which is not built again.
-pub fn in_a_process_with_a_driver(environment: &[(&str, &str)], body: impl FnOnce()) -> String {
+/// Lets another process have the simulated driver of this one, which is not built again.
+pub fn simulated_file() -> (&'static str, &'static str) {
     let is_simulated = loaded().is_some_and(|loaded| loaded.control.is_some());
-    let file = if is_simulated { simulated().to_str().unwrap() } else { "" };
-    let environment: Vec<_> = environment.iter().copied().chain([("SYNCEDMEM_SIMULATED_DRIVER", file)]).collect();
+    ("SYNCEDMEM_SIMULATED_DRIVER", if is_simulated { simulated().to_str().unwrap() } else { "" })
+}
+
+/// As `alone`, with the driver of this process.
+pub fn in_a_process_with_a_driver(environment: &[(&str, &str)], body: impl FnOnce()) -> String {
+    let environment: Vec<_> = environment.iter().copied().chain([simulated_file()]).collect();
     super::alone(&environment, body)
 }

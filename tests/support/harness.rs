@@ -1,8 +1,9 @@
 //! The harness of the rooms: each suite runs in a process of its own, so that no suite meets the settings, statics and idle
 //! blocks of another; and a test may end as skipped, with its reason, which libtest cannot do.
 //!
-//! A suite is a module that lists its tests in `tests![…]` at its end; a room's `main.rs` lists its suites in `suites![…]`, and
-//! Cargo.toml says `harness = false` for the room.
+//! A suite is a module that lists its tests in `tests![…]` at its end: first those that share the suite's process, then, behind
+//! `alone(&[…]):` or `alone_with_driver(&[…]):`, those that each run in one of their own with that environment. A room's `main.rs` lists
+//! its suites in `suites![…]`, and Cargo.toml says `harness = false` for the room.
 //!
 //! `SYNCEDMEM_TEST_SUITES` names the suites to run, separated by spaces; without it all run. `SYNCEDMEM_TEST_RUNNER` is a
 //! command that the processes of the suites run under, such as valgrind.
@@ -26,9 +27,37 @@ pub struct Suite {
     /// With the name of the room, which is that of the crate.
     pub path: &'static str,
     pub source: &'static str,
+    pub groups: &'static [Group],
+}
+
+/// Tests that run in the same way.
+pub struct Group {
+    pub place: Place,
     pub tests: &'static [(&'static str, fn())],
-    /// Run where `--ignored` asks for them.
-    pub ignored: &'static [(&'static str, fn())],
+}
+
+/// An environment.
+type Variables = &'static [(&'static str, &'static str)];
+
+/// Where a test runs.
+#[derive(Clone, Copy)]
+pub enum Place {
+    /// In the suite's process.
+    Here,
+    /// There, where `--ignored` asks for it.
+    Ignored,
+    /// In a process of its own.
+    Alone(Variables),
+    /// As `Alone`, with the driver of this process.
+    WithDriver(Variables),
+}
+
+pub const fn alone(environment: Variables) -> Place {
+    Place::Alone(environment)
+}
+
+pub const fn alone_with_driver(environment: Variables) -> Place {
+    Place::WithDriver(environment)
 }
 
 /// A reason, as the payload of a panic.
@@ -55,12 +84,25 @@ pub fn running() -> String {
 /// Makes a suite of the tests that are listed. The compiler warns of a function that is missing in the list: it is dead code.
 #[allow(unused_macros, reason = "the rooms that libtest runs include this file too")]
 macro_rules! tests {
-    ($($test:ident),* $(,)? $(; ignored: $($ignored:ident),*)?) => {
-        pub const SUITE: $crate::support::harness::Suite = $crate::support::harness::Suite {
-            path: module_path!(),
-            source: include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/", file!())),
-            tests: &[$((stringify!($test), $test)),*],
-            ignored: &[$($((stringify!($ignored), $ignored)),*)?],
+    ($($test:ident),* $(,)?) => { $crate::support::harness::tests! { @ Place::Here => $($test),* } };
+    ($($test:ident),* $(,)?; ignored: $($ignored:ident),*) => {
+        $crate::support::harness::tests! { @ Place::Here => $($test),*; Place::Ignored => $($ignored),* }
+    };
+    ($($how:ident($environment:expr): $($apart:ident),+ $(,)?);+) => {
+        $crate::support::harness::tests! { @ $($how($environment) => $($apart),+);+ }
+    };
+    ($($test:ident),+; $($how:ident($environment:expr): $($apart:ident),+ $(,)?);+) => {
+        $crate::support::harness::tests! { @ Place::Here => $($test),+; $($how($environment) => $($apart),+);+ }
+    };
+    (@ $($place:expr => $($test:ident),*);+) => {
+        pub const SUITE: $crate::support::harness::Suite = {
+            #[allow(unused_imports, reason = "most suites have tests of one kind")]
+            use $crate::support::harness::{Group, Place, Suite, alone, alone_with_driver};
+            Suite {
+                path: module_path!(),
+                source: include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/", file!())),
+                groups: &[$(Group { place: $place, tests: &[$((stringify!($test), $test)),*] }),+],
+            }
         };
     };
 }
@@ -85,22 +127,31 @@ macro_rules! suites {
 #[allow(unused_imports, reason = "the rooms that libtest runs include this file too")]
 pub(crate) use suites;
 
+impl Place {
+    fn run(self, test: fn()) {
+        match self {
+            Place::Here | Place::Ignored => test(),
+            Place::Alone(environment) => drop(super::alone(environment, test)),
+            Place::WithDriver(environment) => drop(super::in_a_process_with_a_driver(environment, test)),
+        }
+    }
+}
+
 impl Suite {
     fn name(&self) -> &'static str {
         self.path.split_once("::").map_or(self.path, |(_room, suite)| suite)
     }
 
     fn trials(&self, in_main_thread: bool) -> Vec<Trial> {
-        let trial = |&(test, function), is_ignored| {
+        let trial = |place: Place, &(test, function): &(&str, fn())| {
             let name = format!("{}::{test}", self.name());
             let run = {
                 let name = name.clone();
-                move || run_test(name, function, in_main_thread)
+                move || run_test(name, place, function, in_main_thread)
             };
-            Trial::ignorable_test(name, run).with_ignored_flag(is_ignored)
+            Trial::ignorable_test(name, run).with_ignored_flag(matches!(place, Place::Ignored))
         };
-        let ignored = self.ignored.iter().map(|test| trial(test, true));
-        self.tests.iter().map(|test| trial(test, false)).chain(ignored).collect()
+        self.groups.iter().flat_map(|group| group.tests.iter().map(move |test| trial(group.place, test))).collect()
     }
 
     /// Whether the command line and the environment choose a test of it.
@@ -111,7 +162,7 @@ impl Suite {
             let fits = |filter: &String| if arguments.exact { name == *filter } else { name.contains(filter) };
             arguments.filter.as_ref().is_none_or(fits) && !arguments.skip.iter().any(fits)
         };
-        !is_left_out && self.tests.iter().chain(self.ignored).any(chooses)
+        !is_left_out && self.groups.iter().flat_map(|group| group.tests).any(chooses)
     }
 
     /// Runs it in a process of its own, and returns that one's exit status.
@@ -139,11 +190,11 @@ impl Suite {
 
 static SKIPPED: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
-fn run_test(name: String, test: fn(), in_main_thread: bool) -> Result<Completion, Failed> {
+fn run_test(name: String, place: Place, test: fn(), in_main_thread: bool) -> Result<Completion, Failed> {
     let running = name.clone();
     let test = move || {
         RUNNING.set(running);
-        test();
+        place.run(test);
     };
     // A thread of its own: what a thread keeps, such as its current context, does not reach the next test.
     let result = match in_main_thread {

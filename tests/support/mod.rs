@@ -1,5 +1,5 @@
 //! Helpers of several suites: an object in storage of the test's own, watched from outside through its bytes.
-#![allow(dead_code, reason = "each test takes what it needs")]
+#![allow(dead_code, unused_imports, reason = "each test takes what it needs")]
 #![allow(
     clippy::undocumented_unsafe_blocks,
     clippy::multiple_unsafe_ops_per_block,
@@ -30,6 +30,7 @@ pub mod own;
 pub mod plain;
 pub mod pools;
 pub mod random;
+pub mod recording;
 pub mod sequences;
 pub mod sides;
 pub mod staging;
@@ -39,12 +40,37 @@ pub mod traced;
 pub mod world;
 
 use std::ffi::c_void;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::process::Command;
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
-use syncedmem::abi::c::access::*;
-use syncedmem::abi::c::object::*;
-use syncedmem::abi::status::syncedmem_status_t;
-pub use syncedmem::abi::status::syncedmem_status_t::*;
+pub use folder::Folder;
+pub use gpu::*;
+pub use harness::skip;
+pub use object::*;
+pub use random::Random;
+// As a program has them from the headers.
+#[cfg(feature = "blob")]
+pub use syncedmem::abi::blob::{arrays::*, handle::*, math::*, shape::*};
+pub use syncedmem::abi::c::eviction::syncedmem_eviction_t::*;
+pub use syncedmem::abi::c::object::syncedmem_head_t::*;
+pub use syncedmem::abi::c::pools::syncedmem_memory_t::*;
+pub use syncedmem::abi::c::{
+    access::*, account::*, allocator::*, caffe_host::*, cuda::*, dlpack::*, errors::*, eviction::*, object::*,
+    pinning::*, policy::*, pools::*, query::*, stats::*, trace::*, transfer::*,
+};
+#[cfg(all(feature = "blob", feature = "caffe2"))]
+pub use syncedmem::abi::caffe2::init_net::*;
+#[cfg(feature = "caffe2")]
+pub use syncedmem::abi::caffe2::{attach::*, blob::*, cpu::*, data::*, info::*, tensor::*, typemeta::*, workspace::*};
+pub use syncedmem::abi::element::{syncedmem_array_t::*, syncedmem_type_t, syncedmem_type_t::*};
+#[cfg(feature = "blob")]
+pub use syncedmem::abi::model::{blob_file::*, info::syncedmem_model_kind_t::*, info::*, open::*, read::*};
+pub use syncedmem::abi::status::syncedmem_status_t::{self, *};
+
+/// Seconds that are never needed, however busy the machine is: whatever takes longer hangs.
+pub const HANGS_AFTER: u32 = 300;
 
 /// Fills storage before an object is made in it.
 pub const FILL: u8 = 0xA5;
@@ -122,8 +148,101 @@ impl Storage {
     }
 }
 
-fn result(status: syncedmem_status_t, data: *mut c_void) -> Result<*mut u8, syncedmem_status_t> {
-    if status == SYNCEDMEM_SUCCESS { Ok(data.cast()) } else { Err(status) }
+/// A handle that threads share.
+#[derive(Clone, Copy)]
+pub struct Shared(pub *mut syncedmem_t);
+unsafe impl Send for Shared {}
+unsafe impl Sync for Shared {}
+
+impl Shared {
+    /// An address to read on the device or on the host.
+    pub fn read(self, device: bool) -> Outcome {
+        let mut data = std::ptr::null();
+        let read = if device { syncedmem_gpu_data } else { syncedmem_cpu_data };
+        answer(unsafe { read(self.0, &mut data) }, data.cast_mut().cast())
+    }
+}
+
+/// Does `work` on `threads` threads at once, each with its number. Returns their results.
+pub fn at_once<R: Send>(threads: usize, work: impl Fn(usize) -> R + Sync) -> Vec<R> {
+    let (start, work) = (&Barrier::new(threads), &work);
+    let run = move |thread| {
+        start.wait();
+        work(thread)
+    };
+    std::thread::scope(|scope| {
+        let running: Vec<_> = (0..threads).map(|thread| scope.spawn(move || run(thread))).collect();
+        running.into_iter().map(|thread| thread.join().unwrap()).collect()
+    })
+}
+
+/// Does `act` while `threads` threads do `work` again and again, each at least once, with its number and the number of the turn. Returns
+/// how often they did.
+pub fn beside(threads: usize, work: impl Fn(usize, usize) + Sync, act: impl FnOnce()) -> usize {
+    let (stop, done) = (AtomicBool::new(false), AtomicUsize::new(0));
+    let outcome = std::thread::scope(|scope| {
+        for thread in 0..threads {
+            let (work, stop, done) = (&work, &stop, &done);
+            scope.spawn(move || {
+                for turn in 0.. {
+                    work(thread, turn);
+                    done.fetch_add(1, Relaxed);
+                    if stop.load(Relaxed) {
+                        break;
+                    }
+                }
+            });
+        }
+        let outcome = catch_unwind(AssertUnwindSafe(act));
+        stop.store(true, Relaxed);
+        outcome
+    });
+    outcome.unwrap_or_else(|panic| resume_unwind(panic));
+    done.into_inner()
+}
+
+/// A result, or the status of the failure.
+pub type Answer<T = ()> = Result<T, syncedmem_status_t>;
+
+/// `value`, which a call that returned `status` wrote.
+pub fn answer<T>(status: syncedmem_status_t, value: T) -> Answer<T> {
+    if status == SYNCEDMEM_SUCCESS { Ok(value) } else { Err(status) }
+}
+
+pub fn done(status: syncedmem_status_t) -> Answer {
+    answer(status, ())
+}
+
+fn result(status: syncedmem_status_t, data: *mut c_void) -> Outcome {
+    answer(status, data.cast())
+}
+
+/// Does `work` in a forked child, which must end by itself, and returns its exit status. An assertion that fails there prints its
+/// message. The simulated driver aborts a child that calls it.
+#[track_caller]
+pub fn exit_of_a_child(work: impl FnOnce() -> u8) -> u8 {
+    const FAILED: i32 = 0xFA;
+    let child = unsafe { libc::fork() };
+    assert!(child >= 0);
+    if child == 0 {
+        unsafe { libc::alarm(HANGS_AFTER) };
+        let outcome = catch_unwind(AssertUnwindSafe(work));
+        unsafe { libc::_exit(outcome.map_or(FAILED, i32::from)) };
+    }
+    let mut status = 0;
+    assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
+    assert!(libc::WIFEXITED(status), "signal {} ended the child", libc::WTERMSIG(status));
+    assert_ne!(libc::WEXITSTATUS(status), FAILED, "an assertion failed in the child");
+    libc::WEXITSTATUS(status) as u8
+}
+
+/// As `exit_of_a_child`, for `work` that asserts what it has to say.
+#[track_caller]
+pub fn in_a_child(work: impl FnOnce()) {
+    exit_of_a_child(|| {
+        work();
+        0
+    });
 }
 
 /// The calling thread's last error.
@@ -138,8 +257,8 @@ pub fn all_zero(data: *const u8, bytes: usize) -> bool {
 }
 
 /// Runs `body`, which the running test calls this with, in a process of its own with `environment`: what the library reads
-/// from there it reads once. The test is skipped where it is skipped there. Returns what the process wrote to its standard
-/// error.
+/// from there it reads once. No idle block grows old there in any time that a test takes, unless `environment` says so. The test
+/// is skipped where it is skipped there. Returns what the process wrote to its standard error.
 pub fn alone(environment: &[(&str, &str)], body: impl FnOnce()) -> String {
     let test = harness::running();
     if inside() {
@@ -149,6 +268,7 @@ pub fn alone(environment: &[(&str, &str)], body: impl FnOnce()) -> String {
     let output = Command::new(std::env::current_exe().unwrap())
         .args([&*test, "--exact", "--nocapture", "--test-threads=1"])
         .env(INSIDE, &test)
+        .env("SYNCEDMEM_POOL_AGE", "3600")
         .envs(environment.iter().copied())
         .output()
         .unwrap();
@@ -161,6 +281,23 @@ pub fn alone(environment: &[(&str, &str)], body: impl FnOnce()) -> String {
     // A name that is not found would pass without running anything.
     assert!(printed.contains("1 passed"), "no test is called {test}");
     errors
+}
+
+/// Runs `body` for each case in a process of its own, with what `environment` says of the case. Returns what each wrote to its
+/// standard error.
+pub fn each_alone<'c, C>(
+    cases: &'c [C],
+    environment: impl Fn(&'c C) -> Vec<(&'c str, &'c str)>,
+    body: impl Fn(&C),
+) -> Vec<String> {
+    let run = |(number, case): (usize, &'c C)| {
+        let number = number.to_string();
+        let environment: Vec<_> = environment(case).into_iter().chain([("CASE", &*number)]).collect();
+        // The process of a case runs this for all of them.
+        let is_other = || std::env::var("CASE").is_ok_and(|case| case != number);
+        if inside() && is_other() { String::new() } else { alone(&environment, || body(case)) }
+    };
+    cases.iter().enumerate().map(run).collect()
 }
 
 const INSIDE: &str = "SYNCEDMEM_TEST_INSIDE";

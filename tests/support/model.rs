@@ -1,9 +1,7 @@
 //! The naive model of an object: two blocks with contents, which of them are current, and the copy in flight.
 //! It knows nothing of how the library does it, and says of every operation what must come of it.
 
-use super::object::Operation;
 use super::*;
-use syncedmem::abi::status::syncedmem_status_t;
 
 /// One side's block, and whose it is. Borrowed ones are numbered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -3,15 +3,8 @@
 use std::ffi::c_void;
 use std::ops::{Deref, DerefMut};
 
-use syncedmem::abi::c::access::*;
-use syncedmem::abi::c::eviction::*;
-use syncedmem::abi::c::pinning::*;
-use syncedmem::abi::c::query::*;
-use syncedmem::abi::c::transfer::*;
-use syncedmem::abi::status::syncedmem_status_t;
-
 use super::driver::{Loaded, loaded};
-use super::{SYNCEDMEM_SUCCESS, Storage, result};
+use super::*;
 
 /// An object in storage of its own.
 pub struct Object(Box<Storage>);

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::ffi::c_void;
 
 use super::driver::{Address, Handle};
-use super::gpu::Gpu;
+use super::*;
 
 impl Gpu {
     /// A stream of device 0's primary context that the legacy stream does not wait for, as Caffe's prefetch has it.
@@ -50,14 +50,14 @@ impl Stream<'_> {
         assert_eq!(self.within(|| self.gpu.cuStreamSynchronize(self.handle())), 0);
     }
 
-    /// Work that is given to the stream from now on is late: on the simulated driver each piece, and that of all streams, until
-    /// `set_lag(0)`; on a real one what comes next.
+    /// Work that is given to the stream from now on is late: on the simulated driver each piece, and that of all streams, until a
+    /// thread waits for it, and up to `set_lag(0)`; on a real one what comes next, by so many microseconds.
     pub fn delay(&self, microseconds: u32) {
         extern "C" fn sleep(microseconds: *mut c_void) {
             std::thread::sleep(std::time::Duration::from_micros(microseconds.addr() as u64));
         }
         if self.gpu.is_simulated() {
-            return self.gpu.set_lag(microseconds);
+            return self.gpu.set_lag(if microseconds == 0 { 0 } else { UNTIL_IT_IS_WAITED_FOR });
         }
         let argument = std::ptr::without_provenance_mut(microseconds as usize);
         assert_eq!(self.within(|| self.gpu.cuLaunchHostFunc(self.handle(), sleep, argument)), 0);

@@ -2,10 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use syncedmem::abi::c::pools::*;
-
 use super::gpu::{Gpu, gpu, in_a_process_with_a_driver, simulated_gpu};
-use super::object::Object;
 use super::*;
 
 pub const PAGEABLE: i32 = 0;
@@ -17,6 +14,9 @@ pub const ALL: i32 = 3;
 pub const ALLOCATED: (&str, &str) = ("SYNCEDMEM_PINNED_BLOCKS", "allocated");
 /// Page-locked blocks of 2 MiB and more are mappings that the driver registers.
 pub const REGISTERED: (&str, &str) = ("SYNCEDMEM_PINNED_BLOCKS", "registered");
+
+/// Gpu::drop and `gpu` leave the pools on, as they are by default.
+pub const POOLS: (&str, &str) = ("SYNCEDMEM_TEST_POOLS", "on");
 
 pub const KIB: usize = 1 << 10;
 pub const MIB: usize = 1 << 20;
@@ -50,6 +50,32 @@ pub fn set_age(seconds: f64) {
     assert_eq!(syncedmem_set_pool_age(seconds), SYNCEDMEM_SUCCESS);
 }
 
+/// An object with a device block, of which nothing is written.
+pub fn on_device(bytes: usize) -> Object {
+    let mut object = Object::new(bytes);
+    object.overwrite_gpu_data().unwrap_or_else(|status| panic!("{status:?} {}", last_error()));
+    object
+}
+
+/// An object with a host block, page-locked if that can be.
+pub fn on_host(bytes: usize) -> Object {
+    let _pinning = Pinning::always();
+    let mut object = Object::new(bytes);
+    object.overwrite_cpu_data().unwrap();
+    object
+}
+
+pub fn set_pinned_limit(bytes: usize) {
+    assert_eq!(syncedmem_set_pinned_limit(bytes), SYNCEDMEM_SUCCESS);
+}
+
+/// Page faults so far: of this thread, or of all (`libc::RUSAGE_SELF`).
+pub fn page_faults(whose: i32) -> i64 {
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    assert_eq!(unsafe { libc::getrusage(whose, &mut usage) }, 0);
+    usage.ru_minflt + usage.ru_majflt
+}
+
 /// An object of `bytes` whose host block is written in full with `fill`.
 pub fn filled(bytes: usize, fill: u8) -> Object {
     let mut object = Object::new(bytes);
@@ -76,15 +102,14 @@ pub fn resident() -> usize {
     statm.split(' ').nth(1).unwrap().parse::<usize>().unwrap() * 4096
 }
 
-/// Looks at `is_so` until it is, and says how long that took; what takes longer than ten seconds never comes.
+/// Looks at `is_so` until it is.
 #[track_caller]
-pub fn until(mut is_so: impl FnMut() -> bool) -> Duration {
+pub fn until(mut is_so: impl FnMut() -> bool) {
     let start = Instant::now();
     while !is_so() {
-        assert!(start.elapsed() < Duration::from_secs(10), "it does not come");
+        assert!(start.elapsed() < Duration::from_secs(HANGS_AFTER.into()), "it does not come");
         std::thread::sleep(Duration::from_millis(2));
     }
-    start.elapsed()
 }
 
 /// The threads of this process, by the system's numbers.
@@ -105,6 +130,6 @@ pub fn alone_with_pools_on_any_driver<F: FnOnce(&Gpu)>(environment: &[(&str, &st
 }
 
 fn with_pools_on<F: FnOnce(&Gpu)>(driver: fn() -> Gpu, environment: &[(&str, &str)], body: F) -> String {
-    let environment: Vec<_> = environment.iter().copied().chain([("SYNCEDMEM_TEST_POOLS", "on")]).collect();
+    let environment: Vec<_> = environment.iter().copied().chain([POOLS]).collect();
     in_a_process_with_a_driver(&environment, || body(&driver()))
 }

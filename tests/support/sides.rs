@@ -2,10 +2,6 @@
 
 use std::ffi::c_void;
 
-use syncedmem::abi::c::transfer::syncedmem_record_stream;
-
-use super::gpu::*;
-use super::object::*;
 use super::pools::*;
 use super::*;
 

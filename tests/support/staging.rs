@@ -1,9 +1,7 @@
 //! Copies of pageable memory through page-locked slots.
 
+use super::*;
 use std::ffi::CStr;
-
-use super::gpu::Gpu;
-use super::object::Object;
 
 /// Bytes of a slot of the staging buffers, and how many slots there are.
 pub const SLOT: usize = 2 << 20;

@@ -1,7 +1,6 @@
 //! An object in each state that an operation can meet it in.
 
 use super::gpu::{Gpu, Stream};
-use super::object::{Object, Operation, With, pattern};
 use super::*;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

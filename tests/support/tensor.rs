@@ -3,11 +3,7 @@
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
-use syncedmem::abi::c::dlpack::*;
-use syncedmem::abi::c::object::{syncedmem_create, syncedmem_destroy, syncedmem_t};
-use syncedmem::abi::status::syncedmem_status_t;
-
-use super::SYNCEDMEM_SUCCESS;
+use super::*;
 
 pub const HOST: i32 = 0;
 pub const DEVICE: i32 = 1;
@@ -54,6 +50,16 @@ pub fn created(bytes: usize) -> *mut syncedmem_t {
 
 pub fn destroy(mem: *mut syncedmem_t) -> syncedmem_status_t {
     unsafe { syncedmem_destroy(mem) }
+}
+
+/// The address of an object's host data, to read.
+pub fn cpu_data(mem: *mut syncedmem_t) -> *const c_void {
+    Shared(mem).read(false).unwrap().cast()
+}
+
+/// The same on the device.
+pub fn gpu_data(mem: *mut syncedmem_t) -> *const c_void {
+    Shared(mem).read(true).unwrap().cast()
 }
 
 /// What to ask for.

@@ -1,95 +1,110 @@
-//! Sums a trace up from its words alone.
+//! Sums a trace up, event by event.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use super::figures::*;
+use super::folder::Folder;
+use super::gpu::in_a_process_with_a_driver;
+use syncedmem_analysis::advice::Advice;
+use syncedmem_analysis::evaluation::Evaluation;
+use syncedmem_trace::event::{Event, Noticed, Origin, Path as Way, What};
+use syncedmem_trace::head::{Access, Side};
+use syncedmem_trace::kind::Kind;
+use syncedmem_trace_reader::{Item, Reader};
 
-/// The value of a key in a record: a word without its quotes, or a number.
-fn value<'r>(record: &'r str, key: &str) -> Option<&'r str> {
-    let (_, rest) = record.split_once(&format!("\"{key}\":"))?;
-    Some(match rest.strip_prefix('"') {
-        Some(word) => word.split('"').next()?,
-        None => rest.split([',', '}']).next()?,
-    })
-}
-
-/// Microseconds with three decimals as nanoseconds.
-fn nanoseconds(text: &str) -> u64 {
-    let (whole, part) = text.split_once('.').unwrap();
-    assert_eq!(part.len(), 3, "{text}");
-    whole.parse::<u64>().unwrap() * 1000 + part.parse::<u64>().unwrap()
-}
-
-/// The figures of each process, from its events in the trace; live bytes as the last counter has them.
-pub fn figures_of(trace: &str) -> BTreeMap<u32, syncedmem_stats_t> {
+/// The figures of each process, from its events in the trace; live bytes as the account in its header has them.
+pub fn figures_of(trace: &Path) -> BTreeMap<u32, syncedmem_stats_t> {
     let mut processes: BTreeMap<u32, syncedmem_stats_t> = BTreeMap::new();
-    for record in trace.lines() {
-        let Some(process) = value(record, "pid") else { continue };
-        let stats = processes.entry(process.parse().unwrap()).or_default();
-        if value(record, "ph") == Some("C") {
-            let bytes = |kind: &str| value(record, kind).unwrap().parse().unwrap();
-            (stats.pageable.live, stats.pinned.live, stats.device.live) =
-                (bytes("pageable"), bytes("pinned"), bytes("device"));
-        }
-        if value(record, "ph") == Some("X") || value(record, "ph") == Some("i") {
-            take(stats, record);
+    for item in Reader::open(trace).unwrap() {
+        match item.unwrap() {
+            Item::Event { process, event } => take(processes.entry(process).or_default(), &event),
+            Item::End(end) => {
+                let stats = processes.entry(end.process).or_default();
+                let live = end.header.memory.map(|memory| memory.live as u64);
+                [stats.pageable.live, stats.pinned.live, stats.device.live] = live;
+            }
+            _ => {}
         }
     }
     processes
 }
 
-fn take(stats: &mut syncedmem_stats_t, record: &str) {
-    let is = |key: &str, word: &str| value(record, key) == Some(word);
-    // One that took no time is drawn as the shortest that can be seen.
-    let took = if is("took", "0") { 0 } else { value(record, "dur").map_or(0, nanoseconds) };
-    let bytes = value(record, "bytes").map_or(0, |bytes| bytes.parse::<u64>().unwrap());
-    let add = |sum: &mut syncedmem_sum_t| {
-        (sum.count, sum.bytes, sum.nanoseconds) = (sum.count + 1, sum.bytes + bytes, sum.nanoseconds + took);
+/// Runs `body` in a process that traces from the beginning.
+pub fn in_a_traced_process(environment: &[(&str, &str)], body: impl FnOnce()) {
+    let folder = Folder::new();
+    let file = folder.path("trace");
+    let environment: Vec<_> =
+        environment.iter().copied().chain([("SYNCEDMEM_TRACE", file.to_str().unwrap())]).collect();
+    in_a_process_with_a_driver(&environment, body);
+}
+
+/// The advice on what this process, which is traced, did so far.
+pub fn advice() -> Vec<Advice> {
+    let mut all = Evaluation::new();
+    for item in Reader::open(Path::new(&std::env::var_os("SYNCEDMEM_TRACE").unwrap())).unwrap() {
+        match item.unwrap() {
+            Item::Mode { accesses, .. } => all.set_every_access(accesses),
+            Item::Event { event, .. } => all.take(&event),
+            _ => {}
+        }
+    }
+    all.advice()
+}
+
+fn take(stats: &mut syncedmem_stats_t, event: &Event) {
+    let add = |sum: &mut syncedmem_sum_t, bytes: u64| {
+        (sum.count, sum.bytes, sum.nanoseconds) = (sum.count + 1, sum.bytes + bytes, sum.nanoseconds + event.duration);
     };
-    let memory =
-        |stats: &mut syncedmem_stats_t, work: &dyn Fn(&mut syncedmem_memory_stats_t)| match value(record, "kind") {
-            Some("pageable") => work(&mut stats.pageable),
-            Some("pinned") => work(&mut stats.pinned),
-            Some("device") => work(&mut stats.device),
-            other => panic!("{other:?}: {record}"),
-        };
-    match value(record, "what") {
-        Some("made") => {
+    let memory = |stats: &mut syncedmem_stats_t, kind: Kind, work: &dyn Fn(&mut syncedmem_memory_stats_t)| {
+        work(match kind {
+            Kind::Pageable => &mut stats.pageable,
+            Kind::Pinned => &mut stats.pinned,
+            Kind::Device => &mut stats.device,
+        });
+    };
+    match event.what {
+        What::Made { noticed, .. } => {
             stats.objects_made += 1;
-            stats.objects_unseen += u64::from(is("noticed", "first access"));
+            stats.objects_unseen += u64::from(noticed == Noticed::FirstAccess);
         }
-        Some("ended") => stats.objects_ended += 1,
-        Some("accessed") => {
-            let counts = match (is("side", "host"), value(record, "access").unwrap()) {
-                (true, "read") => &mut stats.host_reads,
-                (true, "write") => &mut stats.host_writes,
-                (true, _) => &mut stats.host_overwrites,
-                (false, "read") => &mut stats.device_reads,
-                (false, "write") => &mut stats.device_writes,
-                (false, _) => &mut stats.device_overwrites,
+        What::Ended => stats.objects_ended += 1,
+        What::Accessed { side, access, .. } => {
+            *match (side, access) {
+                (Side::Host, Access::Read) => &mut stats.host_reads,
+                (Side::Host, Access::Write) => &mut stats.host_writes,
+                (Side::Host, Access::Overwrite) => &mut stats.host_overwrites,
+                (Side::Device, Access::Read) => &mut stats.device_reads,
+                (Side::Device, Access::Write) => &mut stats.device_writes,
+                (Side::Device, Access::Overwrite) => &mut stats.device_overwrites,
+            } += 1;
+        }
+        What::Allocated { kind, bytes, origin: Origin::Fresh, .. } => {
+            memory(stats, kind, &|memory| add(&mut memory.allocations, bytes));
+        }
+        What::Allocated { kind, bytes, .. } => memory(stats, kind, &|memory| add(&mut memory.pool_hits, bytes)),
+        What::Freed { kind, bytes, .. } => memory(stats, kind, &|memory| add(&mut memory.frees, bytes)),
+        What::TurnedAway { kind, bytes } => memory(stats, kind, &|memory| add(&mut memory.turned_away, bytes)),
+        What::Filled { side: Side::Host, bytes } => add(&mut stats.host_fills, bytes),
+        What::Filled { bytes, .. } => add(&mut stats.device_fills, bytes),
+        What::Copied { to, bytes, path, .. } | What::Started { to, bytes, path, .. } => {
+            let sum = match (to, path) {
+                (Side::Device, Way::Pinned) => &mut stats.to_device_pinned,
+                (Side::Device, Way::Staged) => &mut stats.to_device_staged,
+                (Side::Device, Way::Pageable) => &mut stats.to_device_pageable,
+                (Side::Host, Way::Pinned) => &mut stats.to_host_pinned,
+                (Side::Host, Way::Staged) => &mut stats.to_host_staged,
+                (Side::Host, Way::Pageable) => &mut stats.to_host_pageable,
             };
-            *counts += 1;
+            add(sum, bytes);
         }
-        Some("allocated") if is("origin", "fresh") => memory(stats, &|memory| add(&mut memory.allocations)),
-        Some("allocated") => memory(stats, &|memory| add(&mut memory.pool_hits)),
-        Some("freed") => memory(stats, &|memory| add(&mut memory.frees)),
-        Some("turned away") => memory(stats, &|memory| add(&mut memory.turned_away)),
-        Some("filled") => add(if is("side", "host") { &mut stats.host_fills } else { &mut stats.device_fills }),
-        Some("copied" | "started") => add(match (is("to", "device"), value(record, "path").unwrap()) {
-            (true, "pinned") => &mut stats.to_device_pinned,
-            (true, "staged") => &mut stats.to_device_staged,
-            (true, _) => &mut stats.to_device_pageable,
-            (false, "pinned") => &mut stats.to_host_pinned,
-            (false, "staged") => &mut stats.to_host_staged,
-            (false, _) => &mut stats.to_host_pageable,
-        }),
-        Some("completed") => add(&mut stats.waits),
-        Some("evicted") if is("side", "host") => add(&mut stats.host_evictions),
-        Some("evicted") => add(&mut stats.device_evictions),
-        Some("registered") => add(&mut stats.registrations),
-        Some("synchronised") => add(&mut stats.synchronises),
-        Some("failed") if is("side", "host") => add(&mut stats.host_failures),
-        Some("failed") => add(&mut stats.device_failures),
-        _ => {}
+        What::Completed { .. } => add(&mut stats.waits, 0),
+        What::Evicted { side: Side::Host, bytes, .. } => add(&mut stats.host_evictions, bytes),
+        What::Evicted { bytes, .. } => add(&mut stats.device_evictions, bytes),
+        What::Registered { bytes } => add(&mut stats.registrations, bytes),
+        What::Synchronised => add(&mut stats.synchronises, 0),
+        What::Failed { side: Side::Host, bytes } => add(&mut stats.host_failures, bytes),
+        What::Failed { bytes, .. } => add(&mut stats.device_failures, bytes),
+        What::Resized { .. } | What::Compared { .. } | What::Lent { .. } | What::Released { .. } => {}
     }
 }

@@ -1,10 +1,7 @@
 //! A real object beside its model: each step is done to both, and compared.
 
-use super::gpu::*;
 use super::model::*;
-use super::object::*;
 use super::*;
-use syncedmem::abi::c::policy::syncedmem_set_pinning;
 
 const BYTES: usize = 24;
 /// An address that nothing here follows, for where there is no driver.

@@ -21,6 +21,7 @@ from caffe.proto import caffe_pb2  # noqa: E402
 from google.protobuf.message import DecodeError  # noqa: E402
 from messages import C3D, CAFFE2, NVIDIA  # noqa: E402
 from running import run  # noqa: E402
+from training import trained  # noqa: E402
 
 V0_TYPES = (
     "accuracy bnll concat conv data dropout euclidean_loss flatten hdf5_data hdf5_output im2col images infogain_loss "
@@ -99,43 +100,9 @@ def check_layers(ours: dumped.File, net: caffe_pb2.NetParameter) -> int:
     return sum(len(layer.blobs) for layer in theirs)
 
 
-def trained(context: Context) -> Path:
-    """A folder where Caffe has trained a small net and saved it with its solver's state."""
-    folder = context.folder / "trained"
-    if not folder.exists():
-        folder.mkdir()
-        net = """
-            name: "small"
-            layer { name: "in" type: "DummyData" top: "x" top: "y" dummy_data_param {
-              shape { dim: 8 dim: 3 dim: 12 dim: 12 } shape { dim: 8 }
-              data_filler { type: "gaussian" std: 1 } data_filler { type: "constant" value: 1 } } }
-            layer { name: "conv/1" type: "Convolution" bottom: "x" top: "c" convolution_param {
-              num_output: 6 kernel_size: 3 group: 3 weight_filler { type: "xavier" } } }
-            layer { name: "norm" type: "BatchNorm" bottom: "c" top: "c" }
-            layer { name: "scale" type: "Scale" bottom: "c" top: "c" scale_param { bias_term: true } }
-            layer { name: "prelu" type: "PReLU" bottom: "c" top: "c" }
-            layer { name: "up" type: "Deconvolution" bottom: "c" top: "d" convolution_param {
-              num_output: 2 kernel_size: 2 weight_filler { type: "xavier" } } }
-            layer { name: "ip" type: "InnerProduct" bottom: "d" top: "p" inner_product_param {
-              num_output: 4 weight_filler { type: "xavier" } } }
-            layer { name: "loss" type: "SoftmaxWithLoss" bottom: "p" bottom: "y" top: "loss" }"""
-        (folder / "net.prototxt").write_text(net)
-        (folder / "solver.prototxt").write_text(
-            'net: "net.prototxt"\nbase_lr: 0.01\nlr_policy: "step"\nstepsize: 2\ngamma: 0.5\nmomentum: 0.9\ntype: "Adam"\n'
-            'max_iter: 5\nsnapshot: 5\nsnapshot_prefix: "small"\nsnapshot_diff: true\nsolver_mode: CPU\nrandom_seed: 7\n'
-        )
-        before = os.getcwd()
-        os.chdir(folder)
-        try:
-            caffe.get_solver("solver.prototxt").solve()
-        finally:
-            os.chdir(before)
-    return folder
-
-
 def a_trained_model_has_the_arrays_that_pycaffe_has(context: Context) -> str:
     """a model that Caffe trained: every array and gradient, byte for byte as pycaffe has it"""
-    folder = trained(context)
+    folder = trained(context.folder / "trained")
     path = folder / "small_iter_5.caffemodel"
     net = caffe.Net(str(folder / "net.prototxt"), str(path), caffe.TEST)
     ours = dumped.read(context.dump, [path])[0]
@@ -160,7 +127,7 @@ def a_trained_model_has_the_arrays_that_pycaffe_has(context: Context) -> str:
 
 def a_solver_state_is_as_protobuf_has_it(context: Context) -> str:
     """the state of its solver: iteration, step, name and history"""
-    path = trained(context) / "small_iter_5.solverstate"
+    path = trained(context.folder / "trained") / "small_iter_5.solverstate"
     theirs = caffe_pb2.SolverState()
     theirs.ParseFromString(path.read_bytes())
     ours = dumped.read(context.dump, [path])[0]

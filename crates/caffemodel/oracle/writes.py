@@ -11,9 +11,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-from checks import Context, caffe, caffe_pb2, dims, dumped, fill, numpy, trained
+from checks import Context, caffe, caffe_pb2, dims, dumped, fill, numpy
 from messages import C3D, NVIDIA
 from running import run
+from training import trained
 
 DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2"}
 
@@ -158,7 +159,7 @@ def other_caffes_keep_their_own_fields(context: Writer) -> str:
 
 def caffe_loads_what_was_written(context: Writer) -> str:
     """a trained model with other values: copy_from gives pycaffe those"""
-    folder = trained(context)
+    folder = trained(context.folder / "trained")
     old, new = folder / "small_iter_5.caffemodel", context.folder / "written.caffemodel"
     net = caffe.Net(str(folder / "net.prototxt"), caffe.TEST)
     ours = dumped.read(context.dump, [old])[0]
@@ -194,7 +195,7 @@ def losses(folder: Path, steps: int) -> list:
 
 def training_goes_on_as_if_nothing_had_been_written(context: Writer) -> str:
     """training resumed from a model and a solver state that were exported, overwritten with zeros and imported again"""
-    original, copy = trained(context), context.folder / "rewritten"
+    original, copy = trained(context.folder / "trained"), context.folder / "rewritten"
     shutil.copytree(original, copy)
     for name in ("small_iter_5.caffemodel", "small_iter_5.solverstate"):
         old, zeros = original / name, context.folder / f"zeros_{name}"

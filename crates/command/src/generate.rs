@@ -4,9 +4,11 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use clap::builder::Resettable;
 use clap::{Args, CommandFactory};
 use clap_complete::Shell;
 use clap_mangen::Man as Page;
+use clap_mangen::roff::{Roff, roman};
 
 use crate::{options, say};
 
@@ -14,8 +16,9 @@ use crate::{options, say};
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  syncedmem completions bash > ~/.local/share/bash-completion/completions/syncedmem
-  syncedmem completions zsh  > ~/.zfunc/_syncedmem
+  syncedmem completions bash \\
+    > ~/.local/share/bash-completion/completions/syncedmem
+  syncedmem completions zsh > ~/.zfunc/_syncedmem
   syncedmem completions fish > ~/.config/fish/completions/syncedmem.fish")]
 pub struct Completions {
     /// The shell that reads them.
@@ -91,15 +94,47 @@ fn command() -> clap::Command {
     options::Options::command().disable_help_subcommand(true)
 }
 
-fn page(command: clap::Command) -> io::Result<Vec<u8>> {
+/// A page. The parts of the text behind the options get sections of their own: clap_mangen has one for all, called EXTRA.
+fn page(mut command: clap::Command) -> io::Result<Vec<u8>> {
+    let behind = command.get_after_help().map(|text| text.to_string()).unwrap_or_default();
+    command = command.after_help(Resettable::Reset);
     let mut text = Vec::new();
-    Page::new(command).render(&mut text)?;
+    Page::new(command)
+        .source(concat!("syncedmem ", env!("CARGO_PKG_VERSION")))
+        .manual("libsyncedmem")
+        .render(&mut text)?;
+    let (mut sections, mut last) = (Roff::default(), "");
+    for part in behind.split("\n\n") {
+        let (title, part) = match part.split_once(':') {
+            Some(("Examples", part)) => ("EXAMPLES", part),
+            Some(("Exit status", part)) => ("EXIT STATUS", part),
+            _ => ("NOTES", part),
+        };
+        sections.control(if title == last { "PP" } else { "SH" }, (title != last).then_some(title));
+        last = title;
+        if title == "EXAMPLES" {
+            // Lines as they are, without the help's indentation.
+            sections.control("nf", []).text([roman(part.replace("\n  ", "\n").trim())]).control("fi", []);
+        } else {
+            sections.text([roman(part.trim())]);
+        }
+    }
+    sections.to_writer(&mut text)?;
     Ok(text)
 }
 
+/// The pages of a command and of those below it, in a folder that is created if it is missing.
 fn write_pages(directory: &Path) -> io::Result<()> {
+    fn write(command: &clap::Command, directory: &Path) -> io::Result<()> {
+        let name = command.get_display_name().unwrap_or_else(|| command.get_name());
+        std::fs::write(directory.join(format!("{name}.1")), page(command.clone())?)?;
+        let shown = command.get_subcommands().filter(|command| !command.is_hide_set());
+        shown.into_iter().try_for_each(|command| write(command, directory))
+    }
     std::fs::create_dir_all(directory)?;
-    clap_mangen::generate_to(command(), directory)
+    let mut command = command();
+    command.build();
+    write(&command, directory)
 }
 
 fn print(text: &[u8]) -> ExitCode {

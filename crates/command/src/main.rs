@@ -2,11 +2,14 @@
 //! memory did.
 #![deny(unsafe_code)]
 
+mod diff;
 mod doctor;
+mod export;
 mod generate;
 mod library;
 mod model;
 mod options;
+mod progress;
 mod report;
 mod run;
 mod say;
@@ -21,6 +24,8 @@ fn main() -> ExitCode {
         Command::Run(options) => run::run(&options),
         Command::Doctor(options) => doctor::run(&options),
         Command::Report(options) => report::run(&options),
+        Command::Export(options) => export::run(&options),
+        Command::Diff(options) => diff::run(&options),
         Command::Model(options) => model::run(&options),
         Command::Completions(options) => generate::completions(&options),
         Command::Man(options) => generate::man(&options),

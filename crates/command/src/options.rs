@@ -2,7 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::{doctor, generate, model, report, run};
+use crate::{diff, doctor, export, generate, model, report, run};
 
 /// Run a Caffe program on libsyncedmem, check whether it can use the library, and show its memory.
 #[derive(Debug, Parser)]
@@ -15,11 +15,19 @@ pub struct Options {
 
 const EXAMPLES: &str = "\
 Examples:
-  syncedmem doctor caffe                                can this caffe use the library?
-  syncedmem run -- caffe train --solver=solver.prototxt  how much memory, who held it, which copies were unnecessary
-  syncedmem run --trace train.json -- caffe train --solver=solver.prototxt
-  syncedmem report train.json                           the same, as a page with a timeline
-  syncedmem model inspect lenet.caffemodel              the layers and shapes of a model, without Caffe
+  syncedmem doctor caffe
+      can this caffe use the library?
+  syncedmem run -- caffe train --solver=solver.prototxt
+      how much memory, who held it, which copies were unnecessary
+  syncedmem run --trace train.trace -- caffe train --solver=solver.prototxt
+  syncedmem report train.trace
+      the same, as a page with a timeline
+  syncedmem export train.trace --to json
+      the events, for https://ui.perfetto.dev
+  syncedmem diff batch8.trace batch16.trace
+      two recordings: what one of them holds or copies more
+  syncedmem model inspect lenet.caffemodel
+      the layers and shapes of a model, without Caffe
 
 `syncedmem help COMMAND` says more about each command.";
 
@@ -28,6 +36,8 @@ pub enum Command {
     Run(Box<run::Options>),
     Doctor(doctor::Options),
     Report(report::Options),
+    Export(export::Options),
+    Diff(diff::Options),
     Model(model::Options),
     Completions(generate::Completions),
     Man(generate::Man),

@@ -8,7 +8,9 @@
 //!   belongs to the newest layer.
 //! - `Net::Reshape` and `Net::ForwardFromTo` may replace memory: new objects get the names of the old. Only after an object was
 //!   constructed is the net walked again.
-//! - `SGDSolver::PreSolve` makes the history of the parameters of the net that `Solver::InitTrainNet` made.
+//! - `SGDSolver::PreSolve` makes the history of the parameters of the net that `Solver::InitTrainNet` made, `AdaDeltaPreSolve` and
+//!   `AdamPreSolve` a second one.
+//! - `Blob::Reshape` gives a blob its shape: where its first axis is the batch of its net, `syncedmem_set_items` says so.
 //!
 //! The net is read through Caffe's exported accessors alone (`layer_names()`, `top_vecs()`, …), so no member's place is
 //! assumed. The layouts of `std::vector`, `std::string` and `shared_ptr` are libstdc++'s and Boost's ([`layout`]). If an accessor is
@@ -27,36 +29,53 @@ use std::cell::Cell;
 use std::ffi::{c_int, c_void};
 use std::panic::catch_unwind;
 
-use net::Net;
+use net::{Blob, Net};
 use original::Original;
 
 thread_local! {
-    /// The net that this thread is inside the `Init` of.
-    static IN_INIT: Cell<Option<Net>> = const { Cell::new(None) };
+    /// The net that this thread is inside a call of, and whether that is `Init`.
+    static INSIDE: Cell<Option<(Net, bool)>> = const { Cell::new(None) };
     /// The net that this thread initialised last.
     static NEWEST: Cell<Option<Net>> = const { Cell::new(None) };
     /// The training net that this thread initialised last, until its solver has made its history: the net may end after that.
     static TRAINED: Cell<Option<Net>> = const { Cell::new(None) };
+    /// The solver that made its history last, and its net: some make a second history next.
+    static SOLVING: Cell<Option<(usize, Net)>> = const { Cell::new(None) };
 }
 
-/// Sets [`IN_INIT`] while it lives; an exception of Caffe's drops it too.
-struct InInit(Option<Net>);
+/// Sets [`INSIDE`] while it lives; an exception of Caffe's drops it too.
+struct Inside(Option<(Net, bool)>);
 
-impl InInit {
-    fn of(net: Net) -> InInit {
-        InInit(IN_INIT.replace(Some(net)))
+impl Inside {
+    fn of(net: Net, is_init: bool) -> Inside {
+        Inside(INSIDE.replace(Some((net, is_init))))
     }
 }
 
-impl Drop for InInit {
+impl Drop for Inside {
     fn drop(&mut self) {
-        IN_INIT.set(self.0);
+        INSIDE.set(self.0);
     }
 }
 
 /// Runs `name`, which only reads Caffe's objects: a bug in it must not end the program.
 fn naming(name: impl FnOnce() -> Option<()> + std::panic::UnwindSafe) {
     let _ = catch_unwind(name);
+}
+
+/// A function that makes a solver's second history, after `PreSolve` of the same solver.
+macro_rules! second_history {
+    ($function:ident, $symbol:expr) => {
+        #[unsafe(export_name = $symbol)]
+        unsafe extern "C-unwind" fn $function(this: *mut c_void) {
+            static PRE_SOLVE: Original<unsafe extern "C-unwind" fn(*mut c_void)> = Original::new($symbol);
+            // SAFETY: the caller called this function of Caffe with this argument.
+            unsafe { PRE_SOLVE.get()(this) };
+            if let Some((_, net)) = SOLVING.take().filter(|&(solver, _)| solver == this.addr()) {
+                naming(move || record::history(net, this));
+            }
+        }
+    };
 }
 
 /// The functions of one of Caffe's two element types: the letter of its mangled name, and the type that `Forward` returns.
@@ -69,8 +88,9 @@ macro_rules! in_front_of {
                 static INIT: Original<Init> =
                     Original::new(concat!("_ZN5caffe3NetI", $letter, "E4InitERKNS_12NetParameterE"));
                 let net = Net::new(this, $letter);
+                naming(move || record::begin(net));
                 {
-                    let _inside = InInit::of(net);
+                    let _inside = Inside::of(net, true);
                     // SAFETY: the caller called this function of Caffe with these arguments.
                     unsafe { INIT.get()(this, parameters) };
                 }
@@ -82,9 +102,13 @@ macro_rules! in_front_of {
             unsafe extern "C-unwind" fn reshape(this: *mut c_void) {
                 static RESHAPE: Original<unsafe extern "C-unwind" fn(*mut c_void)> =
                     Original::new(concat!("_ZN5caffe3NetI", $letter, "E7ReshapeEv"));
-                // SAFETY: the caller called this function of Caffe with this argument.
-                unsafe { RESHAPE.get()(this) };
-                naming(move || record::net(Net::new(this, $letter), false));
+                let net = Net::new(this, $letter);
+                {
+                    let _inside = Inside::of(net, false);
+                    // SAFETY: the caller called this function of Caffe with this argument.
+                    unsafe { RESHAPE.get()(this) };
+                }
+                naming(move || record::net(net, false));
             }
 
             #[unsafe(export_name = concat!("_ZN5caffe3NetI", $letter, "E13ForwardFromToEii"))]
@@ -92,9 +116,12 @@ macro_rules! in_front_of {
                 type Forward = unsafe extern "C-unwind" fn(*mut c_void, c_int, c_int) -> $real;
                 static FORWARD: Original<Forward> =
                     Original::new(concat!("_ZN5caffe3NetI", $letter, "E13ForwardFromToEii"));
+                let net = Net::new(this, $letter);
+                let inside = Inside::of(net, false);
                 // SAFETY: the caller called this function of Caffe with these arguments.
                 let loss = unsafe { FORWARD.get()(this, start, end) };
-                naming(move || record::net(Net::new(this, $letter), false));
+                drop(inside);
+                naming(move || record::net(net, false));
                 loss
             }
 
@@ -113,10 +140,15 @@ macro_rules! in_front_of {
                     Original::new(concat!("_ZN5caffe9SGDSolverI", $letter, "E8PreSolveEv"));
                 // SAFETY: the caller called this function of Caffe with this argument.
                 unsafe { PRE_SOLVE.get()(this) };
-                if let Some(net) = TRAINED.take().filter(|net| net.letter() == $letter) {
+                let net = TRAINED.take().filter(|net| net.letter() == $letter);
+                SOLVING.set(net.map(|net| (this.addr(), net)));
+                if let Some(net) = net {
                     naming(move || record::history(net, this));
                 }
             }
+
+            second_history!(ada_delta, concat!("_ZN5caffe14AdaDeltaSolverI", $letter, "E16AdaDeltaPreSolveEv"));
+            second_history!(adam, concat!("_ZN5caffe10AdamSolverI", $letter, "E12AdamPreSolveEv"));
         };
     };
 }
@@ -133,12 +165,34 @@ macro_rules! constructor {
             // SAFETY: the caller called this constructor with these arguments.
             unsafe { CONSTRUCT.get()(this, bytes) };
             record::constructed();
-            if let Some(net) = IN_INIT.get() {
+            if let Some((net, true)) = INSIDE.get() {
                 naming(move || record::internal(net, this));
             }
         }
     };
 }
+
+/// `Blob::Reshape(const vector<int>&)`, which all ways to give a blob a shape lead to.
+macro_rules! reshape_of_blobs {
+    ($function:ident, $letter:literal) => {
+        #[unsafe(export_name = concat!("_ZN5caffe4BlobI", $letter, "E7ReshapeERKSt6vectorIiSaIiEE"))]
+        unsafe extern "C-unwind" fn $function(this: *mut c_void, shape: *const c_void) {
+            static RESHAPE: Original<unsafe extern "C-unwind" fn(*mut c_void, *const c_void)> =
+                Original::new(concat!("_ZN5caffe4BlobI", $letter, "E7ReshapeERKSt6vectorIiSaIiEE"));
+            let before = record::constructed_here();
+            // SAFETY: the caller called this function of Caffe with these arguments.
+            unsafe { RESHAPE.get()(this, shape) };
+            if let Some((net, is_new)) = INSIDE.get().filter(|_| record::may_have_constructed(before)) {
+                naming(move || record::reshaped(net, is_new, Blob::new(this, $letter)));
+            }
+        }
+    };
+}
+
+reshape_of_blobs!(reshape_floats, "f");
+reshape_of_blobs!(reshape_doubles, "d");
+reshape_of_blobs!(reshape_integers, "i");
+reshape_of_blobs!(reshape_counts, "j");
 
 constructor!(construct_complete, "_ZN5caffe12SyncedMemoryC1Em");
 constructor!(construct_base, "_ZN5caffe12SyncedMemoryC2Em");

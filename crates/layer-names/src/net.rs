@@ -1,6 +1,6 @@
 //! A net of Caffe's, read through its exported accessors.
 
-use std::ffi::c_void;
+use std::ffi::{CStr, c_int, c_void};
 use std::mem::transmute;
 use std::ops::Range;
 use std::ptr::null_mut;
@@ -32,8 +32,6 @@ struct Accessors {
     bottoms: Accessor,
     tops: Accessor,
     layer_blobs: Accessor,
-    data: Accessor,
-    diff: Accessor,
     learnable: Option<Accessor>,
     history: Option<Accessor>,
 }
@@ -66,11 +64,96 @@ impl Accessors {
             bottoms: net("11bottom_vecs")?,
             tops: net("8top_vecs")?,
             layer_blobs: find(format!("_ZN5caffe5LayerI{letter}E5blobsEv"))?,
-            data: find(format!("_ZNK5caffe4BlobI{letter}E4dataEv"))?,
-            diff: find(format!("_ZNK5caffe4BlobI{letter}E4diffEv"))?,
             learnable: net("16learnable_params"),
             history: find(format!("_ZN5caffe9SGDSolverI{letter}E7historyEv")),
         })
+    }
+}
+
+/// The accessors of a blob for one element type.
+struct BlobAccessors {
+    data: Accessor,
+    diff: Accessor,
+    /// Blobs before Caffe's rc2 have no such function.
+    shape: Option<Accessor>,
+}
+
+impl BlobAccessors {
+    fn of(letter: &'static str) -> Option<&'static BlobAccessors> {
+        const LETTERS: [&str; 4] = ["f", "d", "i", "j"];
+        // As for `Accessors::of`.
+        static FOUND: [AtomicPtr<Option<BlobAccessors>>; 4] = [const { AtomicPtr::new(null_mut()) }; 4];
+        let place = &FOUND[LETTERS.iter().position(|&known| known == letter)?];
+        let mut found = place.load(Ordering::Acquire);
+        if found.is_null() {
+            found = Box::into_raw(Box::new(BlobAccessors::find(letter)));
+            place.store(found, Ordering::Release);
+        }
+        // SAFETY: it was boxed here, and is never freed.
+        unsafe { &*found }.as_ref()
+    }
+
+    fn find(letter: &str) -> Option<BlobAccessors> {
+        let blob = |name: &str| {
+            // SAFETY: Caffe's headers give each of these names this signature.
+            find(&format!("_ZNK5caffe4BlobI{letter}E{name}Ev"))
+                .map(|found| unsafe { transmute::<*mut c_void, Accessor>(found) })
+        };
+        Some(BlobAccessors { data: blob("4data")?, diff: blob("4diff")?, shape: blob("5shape") })
+    }
+}
+
+/// A blob that Caffe's own thread is using.
+#[derive(Clone, Copy)]
+pub struct Blob {
+    this: *const c_void,
+    letter: &'static str,
+}
+
+impl Blob {
+    pub fn new(this: *const c_void, letter: &'static str) -> Blob {
+        Blob { this, letter }
+    }
+
+    pub fn address(self) -> usize {
+        self.this.addr()
+    }
+
+    /// Its axes; none where this Caffe does not say.
+    fn shape(self) -> Option<&'static [c_int]> {
+        let accessors = BlobAccessors::of(self.letter)?;
+        match accessors.shape {
+            // SAFETY: the blob lives while Caffe's thread is inside a call of its net; the accessor returns a vector of ints.
+            Some(shape) => unsafe { read::<c_int>(shape, self.this) },
+            None => Some(&[]),
+        }
+    }
+
+    /// The first axis, which Caffe's layers use for the items of a batch; 0 without one.
+    pub fn first_axis(self) -> u64 {
+        self.shape().and_then(|shape| u64::try_from(*shape.first()?).ok()).unwrap_or(0)
+    }
+
+    /// The elements, in any unit: for comparisons.
+    fn elements(self) -> i64 {
+        self.shape().map_or(0, |shape| shape.iter().map(|&axis| i64::from(axis)).product())
+    }
+
+    /// Its memory: that of its data, and that of its diff. Null before the blob has a shape.
+    pub fn memory(self) -> Option<[*mut c_void; 2]> {
+        let accessors = BlobAccessors::of(self.letter)?;
+        // The accessors of a blob without elements end the process.
+        if self.this.is_null() || self.shape()?.contains(&0) {
+            return None;
+        }
+        let [data, diff] = [accessors.data, accessors.diff].map(|get| {
+            // SAFETY: the blob lives while Caffe's thread is inside a call of its net.
+            let pointer = unsafe { get(self.this) }.cast::<Shared>();
+            let is_pointer = pointer.is_aligned() && is_readable(pointer.addr(), size_of::<Shared>());
+            // SAFETY: the accessor returns a reference to a shared pointer.
+            is_pointer.then(|| unsafe { (*pointer).object })
+        });
+        Some([data?, diff?])
     }
 }
 
@@ -83,8 +166,19 @@ pub struct Net {
 
 /// A blob of a net, with the name of its memory.
 pub struct Named {
-    pub blob: *const c_void,
+    pub blob: Blob,
     pub name: String,
+    /// Whether its first axis may be the batch.
+    pub may_grow: bool,
+}
+
+/// The layer of a net that was added last.
+pub struct Newest {
+    pub name: String,
+    /// Whether it has no inputs.
+    pub is_source: bool,
+    /// Whether what it has inside does not grow with the batch: it takes the images of a batch one by one.
+    pub one_by_one: bool,
 }
 
 impl Net {
@@ -106,9 +200,41 @@ impl Net {
     }
 
     /// The name of the layer that was added last.
-    pub fn newest_layer(self) -> Option<String> {
+    pub fn newest_name(self) -> Option<String> {
         let last = self.texts(Accessors::of(self.letter)?, |count| count.saturating_sub(1)..count)?;
         last.first().map(|&name| name.to_owned())
+    }
+
+    /// The layer that was added last.
+    pub fn newest_layer(self) -> Option<Newest> {
+        let accessors = Accessors::of(self.letter)?;
+        let name = self.newest_name()?;
+        // SAFETY: as in `texts`; the accessors return vectors of vectors of pointers to blobs, and of shared pointers to layers.
+        let (bottoms, layers) =
+            unsafe { (read::<Vector>(accessors.bottoms, self.this), read::<Shared>(accessors.layers, self.this)) };
+        // SAFETY: as above.
+        let bottoms = unsafe { elements::<*const c_void>((&raw const *bottoms?.last()?).cast()) }?;
+        Some(Newest { name, is_source: bottoms.is_empty(), one_by_one: is_convolution(layers?.last()?.object) })
+    }
+
+    /// The items of its batch: the first axis of the largest output of its layers without inputs, so far; 0 without one.
+    pub fn batch(self) -> Option<u64> {
+        let accessors = Accessors::of(self.letter)?;
+        // SAFETY: as in `texts`; the accessors return vectors of vectors of pointers to blobs.
+        let [tops, bottoms] = [accessors.tops, accessors.bottoms].map(|get| unsafe { read::<Vector>(get, self.this) });
+        let mut largest = (0, 0);
+        for (tops, bottoms) in tops?.iter().zip(bottoms?) {
+            // SAFETY: as above.
+            if !unsafe { elements::<*const c_void>((&raw const *bottoms).cast()) }?.is_empty() {
+                continue;
+            }
+            // SAFETY: as above.
+            for &top in unsafe { elements::<*const c_void>((&raw const *tops).cast()) }? {
+                let blob = Blob::new(top, self.letter);
+                largest = largest.max((blob.elements(), blob.first_axis()));
+            }
+        }
+        Some(largest.1)
     }
 
     /// Those of the names of its layers whose numbers `range` gives for their count.
@@ -150,7 +276,8 @@ impl Net {
                     (1, ..=2) => "bias".to_owned(),
                     _ => format!("parameter {number}"),
                 };
-                found.push(Named { blob: blob.object, name: format!("{name} {which}") });
+                let blob = Blob::new(blob.object, self.letter);
+                found.push(Named { blob, name: format!("{name} {which}"), may_grow: false });
             }
         }
         Some(found)
@@ -175,29 +302,14 @@ impl Net {
             let which = if bottoms.is_empty() { "data" } else { "output" };
             for (number, &blob) in tops.iter().enumerate() {
                 let number = if tops.len() > 1 { format!(" {number}") } else { String::new() };
-                found.push(Named { blob, name: format!("{name} {which}{number}") });
+                let blob = Blob::new(blob, self.letter);
+                found.push(Named { blob, name: format!("{name} {which}{number}"), may_grow: true });
             }
         }
         Some(found)
     }
 
-    /// The memory of a blob of this net: that of its data, and that of its diff. Null before the blob has a shape.
-    pub fn memory(self, blob: *const c_void) -> Option<[*mut c_void; 2]> {
-        let accessors = Accessors::of(self.letter)?;
-        if blob.is_null() {
-            return None;
-        }
-        let [data, diff] = [accessors.data, accessors.diff].map(|get| {
-            // SAFETY: the net holds the blob.
-            let pointer = unsafe { get(blob) }.cast::<Shared>();
-            let is_pointer = pointer.is_aligned() && is_readable(pointer.addr(), size_of::<Shared>());
-            // SAFETY: the accessor returns a reference to a shared pointer.
-            is_pointer.then(|| unsafe { (*pointer).object })
-        });
-        Some([data?, diff?])
-    }
-
-    /// The history of a solver, each with the name of its parameter: the first ones, which are in the order of the parameters.
+    /// The history of a solver, each with the name of its parameter: one or two for each, in the order of the parameters.
     pub fn history(self, solver: *const c_void) -> Option<Vec<Named>> {
         let accessors = Accessors::of(self.letter)?;
         // SAFETY: as in `layer_names`; the accessor returns a vector of pointers to blobs.
@@ -208,10 +320,31 @@ impl Net {
             return None;
         }
         let parameters = self.parameters()?;
-        let named = learnable.iter().zip(history).filter_map(|(&parameter, blob)| {
-            let name = &parameters.iter().find(|named| named.blob == parameter)?.name;
-            Some(Named { blob: blob.object, name: format!("{name} history") })
+        let named = learnable.iter().cycle().zip(history).enumerate().filter_map(|(number, (&parameter, blob))| {
+            let name = &parameters.iter().find(|named| named.blob.this == parameter)?.name;
+            let second = if number < learnable.len() { "" } else { " 2" };
+            let blob = Blob::new(blob.object, self.letter);
+            Some(Named { blob, name: format!("{name} history{second}"), may_grow: false })
         });
         Some(named.collect())
     }
+}
+
+/// Whether a layer is a convolution, by the name of its class's table: that of a layer type of Caffe's, or a program's with such a
+/// name.
+fn is_convolution(layer: *const c_void) -> bool {
+    if !layer.cast::<usize>().is_aligned() || !is_readable(layer.addr(), size_of::<usize>()) {
+        return false;
+    }
+    // SAFETY: an object with virtual functions begins with the address of its class's table.
+    let table = unsafe { *layer.cast::<*const c_void>() };
+    let mut symbol = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();
+    // SAFETY: dladdr takes any address; the structure is writable, and zeros are a value of it.
+    unsafe { libc::dladdr(table, symbol.as_mut_ptr()) };
+    // SAFETY: as above.
+    let name = unsafe { symbol.assume_init() }.dli_sname;
+    // SAFETY: the loader's names are NUL-terminated.
+    let name = if name.is_null() { c"" } else { unsafe { CStr::from_ptr(name) } };
+    let name = name.to_bytes();
+    [&b"onvolutionLayer"[..], b"Im2colLayer"].iter().any(|class| name.windows(class.len()).any(|part| part == *class))
 }

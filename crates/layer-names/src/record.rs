@@ -1,5 +1,6 @@
 //! Tells libsyncedmem the names.
 
+use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::mem::transmute;
@@ -8,7 +9,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 use crate::layout::is_readable;
-use crate::net::{Named, Net};
+use crate::net::{Blob, Named, Net};
 
 /// `SYNCEDMEM_NAME_BYTES` of syncedmem.h. A longer name is cut.
 const LONGEST: usize = 200;
@@ -18,6 +19,8 @@ const OBJECT: usize = 32;
 
 /// `syncedmem_set_name`
 type SetName = unsafe extern "C" fn(*mut c_void, *const c_char) -> c_int;
+/// `syncedmem_set_items`
+type SetItems = unsafe extern "C" fn(*mut c_void, u64) -> c_int;
 
 /// The objects that have got the names of a net.
 #[derive(Default)]
@@ -26,6 +29,17 @@ struct Objects {
     addresses: Vec<usize>,
     /// [`CONSTRUCTED`] before the walk.
     constructed: usize,
+    /// Items of the batch; 0 before a layer with inputs.
+    batch: u64,
+    /// What layers have inside, by the blob's address.
+    internals: HashMap<usize, Internal>,
+}
+
+/// A blob that is neither a parameter nor an output.
+struct Internal {
+    name: String,
+    memory: [usize; 2],
+    one_by_one: bool,
 }
 
 /// By the address of a net. Nets that ended leave their entry, until another begins at their address.
@@ -34,23 +48,54 @@ static NAMED: Mutex<Option<HashMap<usize, Objects>>> = Mutex::new(None);
 /// Objects that Caffe has constructed: a net gets no other memory. It stays 0 where the constructor is inlined, before Caffe's rc4.
 static CONSTRUCTED: AtomicUsize = AtomicUsize::new(0);
 
+thread_local! {
+    /// Those of this thread.
+    static CONSTRUCTED_HERE: Cell<usize> = const { Cell::new(0) };
+}
+
 /// Notes that an object was constructed.
 pub fn constructed() {
     CONSTRUCTED.fetch_add(1, Ordering::Relaxed);
+    CONSTRUCTED_HERE.set(CONSTRUCTED_HERE.get() + 1);
+}
+
+/// Objects that this thread has constructed.
+pub fn constructed_here() -> usize {
+    CONSTRUCTED_HERE.get()
+}
+
+/// Whether this thread may have constructed an object since it had constructed `before`.
+pub fn may_have_constructed(before: usize) -> bool {
+    CONSTRUCTED_HERE.get() != before || CONSTRUCTED.load(Ordering::Relaxed) == 0
+}
+
+/// A function of libsyncedmem.
+fn function(place: &AtomicPtr<c_void>, symbol: &std::ffi::CStr) -> Option<*mut c_void> {
+    let mut found = place.load(Ordering::Relaxed);
+    if found.is_null() {
+        // SAFETY: the symbol is NUL-terminated.
+        found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, symbol.as_ptr()) };
+        place.store(found, Ordering::Relaxed);
+    }
+    (!found.is_null()).then_some(found)
+}
+
+fn set_items(object: *mut c_void, items: u64) -> Option<()> {
+    static SET_ITEMS: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
+    let found = function(&SET_ITEMS, c"syncedmem_set_items")?;
+    // SAFETY: syncedmem.h gives this name this signature.
+    let set_items = unsafe { transmute::<*mut c_void, SetItems>(found) };
+    if is_readable(object.addr(), OBJECT) {
+        // SAFETY: as in `set_name`.
+        unsafe { set_items(object, items) };
+    }
+    Some(())
 }
 
 fn set_name(object: *mut c_void, name: &str) -> Option<()> {
     static SET_NAME: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
-    let mut found = SET_NAME.load(Ordering::Relaxed);
-    if found.is_null() {
-        // SAFETY: the symbol is NUL-terminated.
-        found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"syncedmem_set_name".as_ptr()) };
-        if found.is_null() {
-            return None;
-        }
-        SET_NAME.store(found, Ordering::Relaxed);
-    }
-    // SAFETY: syncedmem.h gives this name this signature; no function is null.
+    let found = function(&SET_NAME, c"syncedmem_set_name")?;
+    // SAFETY: syncedmem.h gives this name this signature.
     let set_name = unsafe { transmute::<*mut c_void, SetName>(found) };
     let name = CString::new(beginning(name, LONGEST)).ok()?;
     if is_readable(object.addr(), OBJECT) {
@@ -65,10 +110,10 @@ pub fn net(net: Net, is_new: bool) -> Option<()> {
     // Not waited for: a child of fork may find it locked for ever.
     let mut nets = NAMED.try_lock().ok()?;
     let nets = nets.get_or_insert_default();
-    if is_new {
-        nets.remove(&net.address());
-    }
     let before = nets.entry(net.address()).or_default();
+    if is_new {
+        before.addresses.clear();
+    }
     // Of this thread, which is the net's, none is missing.
     let constructed = CONSTRUCTED.load(Ordering::Relaxed);
     if constructed != 0 && before.constructed == constructed {
@@ -76,33 +121,77 @@ pub fn net(net: Net, is_new: bool) -> Option<()> {
     }
     let mut now = Vec::with_capacity(before.addresses.len());
     let mut seen = HashSet::new();
-    for Named { blob, name } in net.parameters()?.into_iter().chain(net.outputs()?) {
+    let batch = if before.batch > 0 { before.batch } else { net.batch().unwrap_or(0) };
+    for Named { blob, name, may_grow } in net.parameters()?.into_iter().chain(net.outputs()?) {
+        if is_new {
+            before.internals.remove(&blob.address());
+        }
         let gradient = format!("{name} gradient");
-        for (object, name) in net.memory(blob)?.into_iter().zip([name, gradient]) {
+        let items = if may_grow && batch > 0 && blob.first_axis() == batch { batch } else { 0 };
+        let Some(memory) = blob.memory() else { continue };
+        for (object, name) in memory.into_iter().zip([name, gradient]) {
             // Layers share memory: the first one names it.
             if seen.insert(object.addr()) {
                 if before.addresses.get(now.len()) != Some(&object.addr()) {
                     set_name(object, &name)?;
+                    // An output was taken for what its layer has inside, until now.
+                    set_items(object, items)?;
                 }
                 now.push(object.addr());
             }
         }
     }
-    *before = Objects { addresses: now, constructed };
+    (before.addresses, before.constructed) = (now, constructed);
     Some(())
 }
 
 /// Names the history of a solver after the parameters of its net.
 pub fn history(net: Net, solver: *const c_void) -> Option<()> {
-    for Named { blob, name } in net.history(solver)? {
-        set_name(net.memory(blob)?[0], &name)?;
+    for Named { blob, name, .. } in net.history(solver)? {
+        set_name(blob.memory()?[0], &name)?;
     }
     Some(())
 }
 
 /// Names an object after the newest layer of the net that is being made.
 pub fn internal(net: Net, object: *mut c_void) -> Option<()> {
-    set_name(object, &format!("{} internal", net.newest_layer()?))
+    set_name(object, &format!("{} internal", net.newest_name()?))
+}
+
+/// Forgets what was at the address of a net that begins.
+pub fn begin(net: Net) -> Option<()> {
+    NAMED.try_lock().ok()?.get_or_insert_default().remove(&net.address());
+    Some(())
+}
+
+/// Notes the items of a blob that got new memory while its net was made (`is_new`), or a name for one that gets other memory later.
+pub fn reshaped(net: Net, is_new: bool, blob: Blob) -> Option<()> {
+    let mut nets = NAMED.try_lock().ok()?;
+    let of_net = nets.get_or_insert_default().entry(net.address()).or_default();
+    let objects = blob.memory()?;
+    let memory = objects.map(|object| object.addr());
+    if is_new && !of_net.internals.contains_key(&blob.address()) {
+        let newest = net.newest_layer()?;
+        let name = format!("{} internal", newest.name);
+        of_net.internals.insert(blob.address(), Internal { name, memory: [0; 2], one_by_one: newest.one_by_one });
+        if of_net.batch == 0 && !newest.is_source {
+            of_net.batch = net.batch()?;
+        }
+    }
+    let batch = if of_net.batch > 0 { of_net.batch } else { net.batch()? };
+    let internal = of_net.internals.get_mut(&blob.address())?;
+    for (object, before) in objects.into_iter().zip(internal.memory) {
+        if object.addr() != before {
+            // Where the constructor is not inlined, `internal` has named the objects of a new net.
+            if !is_new || CONSTRUCTED.load(Ordering::Relaxed) == 0 {
+                set_name(object, &internal.name)?;
+            }
+            let grows = batch > 0 && !internal.one_by_one && blob.first_axis() == batch;
+            set_items(object, if grows { batch } else { 0 })?;
+        }
+    }
+    internal.memory = memory;
+    Some(())
 }
 
 /// The beginning of a name, of at most `most` bytes and whole letters.

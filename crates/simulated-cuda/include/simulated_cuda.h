@@ -24,7 +24,10 @@ void simcuda_reset(void);
 /* Sets how much memory a device has, as cuMemGetInfo and cuDeviceTotalMem say. What is allocated stays. */
 void simcuda_set_memory(int device, size_t bytes);
 
-/* From now on, every asynchronous operation starts at the earliest so long after it was queued. 0 at first. */
+/* From now on, every asynchronous operation starts at the earliest so long after it was queued. 0 at first.
+ * SIMCUDA_UNTIL_IT_IS_WAITED_FOR puts it off until a thread waits for it, until something is queued behind it that is not
+ * put off, or until streams are released: it is late however slow the machine is, and a test does not wait for a clock. */
+#define SIMCUDA_UNTIL_IT_IS_WAITED_FOR 0xFFFFFFFFu
 void simcuda_set_lag(unsigned microseconds);
 
 /* While streams are held, nothing that is queued in a stream other than the legacy default stream starts: what is

@@ -16,6 +16,9 @@ use crate::settings;
 use crate::state::{CHANGED, State, state};
 use crate::stream::Stream;
 
+/// `SIMCUDA_UNTIL_IT_IS_WAITED_FOR` of the header.
+const UNTIL_IT_IS_WAITED_FOR: c_uint = c_uint::MAX;
+
 /// `simcuda_account_t` of the header.
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
@@ -108,6 +111,7 @@ pub extern "C" fn simcuda_reset() {
     guard.held = false;
     guard.registrations_held = false;
     guard.lag = settings::lag();
+    guard.puts_off = false;
     guard.memory.clear();
     guard.graphs.clear();
     guard.executables.clear();
@@ -143,7 +147,9 @@ pub extern "C" fn simcuda_set_memory(device: c_int, bytes: usize) {
 
 #[unsafe(no_mangle)]
 pub extern "C" fn simcuda_set_lag(microseconds: c_uint) {
-    state().lag = Duration::from_micros(microseconds.into());
+    let mut state = state();
+    state.puts_off = microseconds == UNTIL_IT_IS_WAITED_FOR;
+    state.lag = if state.puts_off { Duration::ZERO } else { Duration::from_micros(microseconds.into()) };
 }
 
 #[unsafe(no_mangle)]
@@ -153,7 +159,9 @@ pub extern "C" fn simcuda_hold_streams() {
 
 #[unsafe(no_mangle)]
 pub extern "C" fn simcuda_release_streams() {
-    state().held = false;
+    let mut state = state();
+    state.held = false;
+    state.releases += 1;
     CHANGED.raise();
 }
 

@@ -58,6 +58,9 @@ pub struct State {
     pub registrations_held: bool,
     pub registrations_waiting: usize,
     pub lag: Duration,
+    /// Whether what is queued now starts when it is waited for, and how often all of it was released.
+    pub puts_off: bool,
+    pub releases: u64,
     /// Bytes of host memory that are page-locked.
     pub pinned: usize,
     /// Bytes set by `simcuda_set_memory`, by device.
@@ -83,6 +86,8 @@ static STATE: LazyLock<Mutex<State>> = LazyLock::new(|| {
         registrations_held: false,
         registrations_waiting: 0,
         lag: settings::lag(),
+        puts_off: false,
+        releases: 0,
         pinned: 0,
         memory: BTreeMap::new(),
         epoch: 0,

@@ -29,6 +29,8 @@ pub struct Stream {
     pub blocking: bool,
     pub priority: i32,
     completed: AtomicU64,
+    /// The number of the newest operation that a thread, or work that is not put off, waits for.
+    wanted: AtomicU64,
     /// Woken when an operation completes, and when the stream is cancelled.
     done: Signal,
     /// Woken when there is something to do.
@@ -60,6 +62,8 @@ struct Operation {
     number: u64,
     after: Vec<Token>,
     not_before: Option<Instant>,
+    /// Put off until it is wanted, or until streams are released: the count of releases when it was queued.
+    put_off: Option<u64>,
     action: Action,
     blocks: Vec<Arc<Block>>,
 }
@@ -78,10 +82,18 @@ impl Token {
 
     /// Blocks the calling thread until the operation is complete.
     pub fn wait(&self, mut guard: Guard) -> Guard {
+        self.want();
         while !self.is_done() {
             guard = self.stream.done.wait(guard);
         }
         guard
+    }
+
+    /// Lets it start if it is put off, with all that comes before it. The caller holds the lock on the state.
+    fn want(&self) {
+        if self.stream.wanted.fetch_max(self.number, Ordering::AcqRel) < self.number {
+            CHANGED.raise();
+        }
     }
 }
 
@@ -102,6 +114,7 @@ impl Stream {
             blocking,
             priority,
             completed: AtomicU64::new(0),
+            wanted: AtomicU64::new(0),
             done: Signal::new(),
             work: Signal::new(),
             queue: Mutex::new(queue),
@@ -183,7 +196,7 @@ impl State {
     /// Whether an operation queued in `stream` now could start at once.
     pub fn could_start(&self, stream: &Stream, after: &[Token]) -> bool {
         let held = self.held && !stream.legacy;
-        stream.is_idle() && !held && self.lag.is_zero() && after.iter().all(Token::is_done)
+        stream.is_idle() && !held && !self.puts_off && self.lag.is_zero() && after.iter().all(Token::is_done)
     }
 
     /// Queues an operation, which runs after what is in the stream, and after `after`.
@@ -197,6 +210,7 @@ impl State {
         after.extend(self.predecessors(stream));
         blocks.iter().for_each(|block| block.expect_use());
         let not_before = if self.lag.is_zero() { None } else { Some(Instant::now() + self.lag) };
+        let put_off = self.puts_off.then_some(self.releases);
         let at_once = action.is_momentary() && self.could_start(stream, &after);
         let mut queue = stream.queue();
         let number = queue.issue();
@@ -207,13 +221,18 @@ impl State {
             blocks.iter().for_each(|block| block.forget_use());
             stream.complete(number);
         } else {
-            queue.operations.push_back(Operation { number, after, not_before, action, blocks });
+            queue.operations.push_back(Operation { number, after, not_before, put_off, action, blocks });
             if queue.worker.is_none() {
                 queue.worker = Some(start_worker(stream));
             }
+            drop(queue);
             stream.work.raise();
         }
-        Token { stream: Arc::clone(stream), number }
+        let token = Token { stream: Arc::clone(stream), number };
+        if put_off.is_none() {
+            token.want();
+        }
+        token
     }
 
     /// Ends streams whose context goes, and gives back their threads.
@@ -333,7 +352,11 @@ fn run_when_allowed(mut guard: Guard, stream: &Arc<Stream>, operation: Operation
         if stream.completed.load(Ordering::Acquire) < before {
             // An operation before this one is under way in the thread of its caller.
             guard = stream.done.wait(guard);
+        } else if operation.put_off == Some(guard.releases) && stream.wanted.load(Ordering::Acquire) < operation.number
+        {
+            guard = CHANGED.wait(guard);
         } else if let Some(token) = unfinished {
+            token.want();
             guard = token.stream.done.wait(guard);
         } else if (guard.held && !stream.legacy) || process::is_over() {
             guard = CHANGED.wait(guard);

@@ -1,49 +1,51 @@
-//! Orders a process's events by their ends.
+//! Orders a process's records by their ends.
 //!
 //! The file is nearly in that order: each thread keeps it, but a thread that was interrupted between an event's end and
-//! its record writes the record late. So a window of events is held back.
+//! its record writes the record late. So a window of records is held back.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
-use crate::Item;
+use syncedmem_trace::recording::record::Record;
 
-/// Number of events in the window.
+/// Number of records in the window.
 const WINDOW: usize = 1 << 14;
 
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub struct Order {
     waiting: BinaryHeap<Reverse<Waiting>>,
     sequence: u64,
-    passed: u64,
-    late: u64,
 }
 
 /// Ordered by end, then by position in the file, which is the order within a thread.
+#[derive(Debug)]
 struct Waiting {
     end: u64,
     sequence: u64,
-    item: Item,
+    record: Record,
 }
 
 impl Order {
-    /// Adds an item; returns the next one if the window is full.
-    pub fn put(&mut self, end: u64, item: Item) -> Option<Item> {
-        self.late += u64::from(end < self.passed);
+    /// Adds a record; returns its number.
+    pub fn put(&mut self, record: Record) -> u64 {
+        let end = match record {
+            Record::Event { event, .. } => event.end(),
+            Record::Named { time, .. } | Record::Items { time, .. } | Record::Mode { time, .. } => time,
+        };
         self.sequence += 1;
-        self.waiting.push(Reverse(Waiting { end, sequence: self.sequence, item }));
-        if self.waiting.len() > WINDOW { self.next() } else { None }
+        self.waiting.push(Reverse(Waiting { end, sequence: self.sequence, record }));
+        self.sequence
     }
 
-    pub fn next(&mut self) -> Option<Item> {
-        let Reverse(Waiting { end, item, .. }) = self.waiting.pop()?;
-        self.passed = self.passed.max(end);
-        Some(item)
+    /// Whether more records wait than the window holds.
+    pub fn is_full(&self) -> bool {
+        self.waiting.len() > WINDOW
     }
 
-    /// Number of items that arrived after later ones had been returned.
-    pub fn late(&self) -> u64 {
-        self.late
+    /// The next record, with its number.
+    pub fn next(&mut self) -> Option<(u64, Record)> {
+        let Reverse(Waiting { sequence, record, .. }) = self.waiting.pop()?;
+        Some((sequence, record))
     }
 }
 

@@ -1,7 +1,9 @@
-//! Reasons why a file cannot be read as a trace.
+//! Reasons why a file cannot be read as a recording.
 
 use std::fmt;
 use std::io;
+
+use syncedmem_trace::recording::header::NoHeader;
 
 #[derive(Debug)]
 pub enum ReadError {
@@ -9,32 +11,39 @@ pub enum ReadError {
     System(io::Error),
     /// An empty file.
     Empty,
-    /// A trace in RMM's form.
-    Csv,
-    /// The number of a line that is no record, and the reason.
-    Line(u64, &'static str),
-    /// The number of records, none of them this library's.
-    NotOurs(u64),
-    /// The version of a format that a newer library writes.
-    Newer(u64),
+    /// What earlier versions of the library wrote, or an export.
+    Text,
+    /// A folder without recordings.
+    NoRecordings,
+    /// Other bytes, or a version of the format that a newer library writes.
+    Header(NoHeader),
+}
+
+impl From<io::Error> for ReadError {
+    fn from(error: io::Error) -> ReadError {
+        ReadError::System(error)
+    }
 }
 
 impl fmt::Display for ReadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ReadError::System(error) => write!(f, "it cannot be read: {error}"),
-            ReadError::Empty => f.write_str("it is empty: the program that was to write it has not used the library"),
-            ReadError::Csv => f.write_str(
-                "these are the rows of a .csv trace, which know of allocations alone; \
-                 trace to a file whose name does not end in .csv",
+            ReadError::Empty => {
+                f.write_str("it is empty: its process has not used the library, or the disk was full; record again")
+            }
+            ReadError::Text => f.write_str(
+                "this is an export, or a trace of libsyncedmem 0.1, and no recording: open it with the tool that it was exported for, \
+                 or record again with syncedmem run --trace FILE",
             ),
-            ReadError::Line(line, what) => write!(f, "line {line}: {what}; this is not what SYNCEDMEM_TRACE writes"),
-            ReadError::NotOurs(records) => {
-                write!(f, "a trace with {records} records of other tools, and none of libsyncedmem")
+            ReadError::NoRecordings => f.write_str("no recording is in this folder; name one that syncedmem run --trace wrote"),
+            ReadError::Header(NoHeader::Foreign) => {
+                f.write_str("it is no recording of libsyncedmem; name a file that syncedmem run --trace or SYNCEDMEM_TRACE wrote")
             }
-            ReadError::Newer(format) => {
-                write!(f, "it was written by a newer libsyncedmem (form {format}); use the command that belongs to it")
+            ReadError::Header(NoHeader::Newer(version)) => {
+                write!(f, "a newer libsyncedmem wrote it (format {version}); use the command that belongs to it")
             }
+            ReadError::Header(NoHeader::Damaged) => f.write_str("its header is damaged, or not complete; record again"),
         }
     }
 }

@@ -73,7 +73,8 @@ pub enum What {
     },
     /// An object gave its block back.
     Freed { kind: Kind, bytes: u64, block: u64 },
-    /// A side was filled with zeros, because its first access was not an overwrite.
+    /// A side was filled with zeros, because its first access was not an overwrite. Memory that the system gives as zeros is not
+    /// filled.
     Filled { side: Side, bytes: u64 },
     /// A side was copied to the other one, and the caller waited for the copy.
     Copied {

@@ -1,15 +1,15 @@
-//! The vocabulary of libsyncedmem, and the format of its traces.
+//! The vocabulary of libsyncedmem, and the format of its recordings.
 //!
-//! The head and the kinds of memory, the [`event::Event`] that each action on memory yields, and the records of a trace
-//! as text. Nothing here has state or calls the system: the library, the analysis and the command all use it.
+//! The head and the kinds of memory, the [`event::Event`] that each action on memory yields, and the bytes of a recording.
+//! Nothing here has state or calls the system: the library, the analysis and the command all use it.
 #![forbid(unsafe_code)]
 #![expect(missing_docs, reason = "used in this workspace alone: a comment stands where the name does not say it")]
 #![expect(clippy::new_without_default, reason = "statics need functions that are const")]
 
 pub mod address_hash;
 pub mod event;
-pub mod format;
 pub mod head;
 pub mod kind;
 pub mod names;
+pub mod recording;
 pub mod text;

@@ -129,22 +129,26 @@ pub struct Duration(pub u64);
 
 impl fmt::Display for Duration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // In units of the next greater one from where a number rounds to 1 of it.
         let (scale, unit) = match self.0 {
             0..1_000 => return write!(f, "{} ns", self.0),
-            1_000..1_000_000 => (1_000, "us"),
-            1_000_000..1_000_000_000 => (1_000_000, "ms"),
+            1_000..999_950 => (1_000, "us"),
+            999_950..999_950_000 => (1_000_000, "ms"),
             _ => (1_000_000_000, "s"),
         };
-        let tenths = self.0 / (scale / 10);
+        let tenths = (u128::from(self.0) * 10 + scale / 2) / scale;
         write!(f, "{}.{} {unit}", tenths / 10, tenths % 10)
     }
 }
 
-/// The number in tenths of the largest binary unit that it reaches; `None` below 1024 bytes.
+/// The number in tenths, rounded, of the largest binary unit that it reaches; `None` below 1024 bytes.
 fn binary(bytes: u64) -> Option<(u128, &'static str)> {
     const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
-    let power = (1..=UNITS.len()).rev().find(|power| bytes >> (10 * power) > 0)?;
-    Some(((u128::from(bytes) * 10) >> (10 * power), UNITS[power - 1]))
+    let reached = (1..=UNITS.len()).rev().find(|power| bytes >> (10 * power) > 0)?;
+    let tenths = |power: usize| ((u128::from(bytes) * 10) + (1 << (10 * power - 1))) >> (10 * power);
+    // What rounds to 1024 of a unit is 1 of the next.
+    let power = if tenths(reached) < 10240 { reached } else { (reached + 1).min(UNITS.len()) };
+    Some((tenths(power), UNITS[power - 1]))
 }
 
 #[cfg(test)]
@@ -176,11 +180,14 @@ mod tests {
     fn times_and_sizes_in_tables_have_few_letters() {
         let time = |n| Text::<64>::of(format_args!("{}", Duration(n))).as_ref().to_string();
         assert_eq!(
-            [0, 999, 1000, 1_999_999, 61_000_000_000].map(time),
-            ["0 ns", "999 ns", "1.0 us", "1.9 ms", "61.0 s"]
+            [0, 999, 1000, 999_949, 999_950, 1_949_999, 61_000_000_000].map(time),
+            ["0 ns", "999 ns", "1.0 us", "999.9 us", "1.0 ms", "1.9 ms", "61.0 s"]
         );
         let size = |n| Text::<64>::of(format_args!("{}", Size(n))).as_ref().to_string();
-        assert_eq!([0, 1023, 1024, 158_297_088].map(size), ["0 B", "1023 B", "1.0 KiB", "150.9 MiB"]);
+        assert_eq!(
+            [0, 1023, 1024, 158_297_088, (1 << 20) - 52, (1 << 20) - 51].map(size),
+            ["0 B", "1023 B", "1.0 KiB", "151.0 MiB", "1023.9 KiB", "1.0 MiB"]
+        );
     }
 
     #[test]
@@ -189,7 +196,7 @@ mod tests {
         assert_eq!(told(0), "0 bytes");
         assert_eq!(told(1023), "1023 bytes");
         assert_eq!(told(1024), "1024 bytes (1.0 KiB)");
-        assert_eq!(told(158_297_088), "158297088 bytes (150.9 MiB)");
-        assert_eq!(told(u64::MAX), "18446744073709551615 bytes (15.9 EiB)");
+        assert_eq!(told(158_297_088), "158297088 bytes (151.0 MiB)");
+        assert_eq!(told(u64::MAX), "18446744073709551615 bytes (16.0 EiB)");
     }
 }

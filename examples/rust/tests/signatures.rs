@@ -178,6 +178,7 @@ const _: unsafe extern "C" fn(*mut bool) -> syncedmem_status_t = syncedmem_get_c
 const _: unsafe extern "C" fn() -> syncedmem_status_t = syncedmem_reset_peaks;
 const _: unsafe extern "C" fn(*mut c_char, usize, *mut usize) -> syncedmem_status_t = syncedmem_report;
 const _: unsafe extern "C" fn(*mut syncedmem_t, *const c_char) -> syncedmem_status_t = syncedmem_set_name;
+const _: unsafe extern "C" fn(*mut syncedmem_t, u64) -> syncedmem_status_t = syncedmem_set_items;
 const _: unsafe extern "C" fn(*const syncedmem_t, *mut c_char, usize, *mut usize) -> syncedmem_status_t = syncedmem_get_name;
 const _: unsafe extern "C" fn(*mut syncedmem_stats_t) -> syncedmem_status_t = syncedmem_stats;
 const _: unsafe extern "C" fn(*const c_char) -> syncedmem_status_t = syncedmem_trace_start;

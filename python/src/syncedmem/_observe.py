@@ -54,7 +54,7 @@ def _report(text: Any, capacity: int, length: Any) -> None:
 
 
 def trace_start(path: Path) -> None:
-    """Starts to write memory events to a file: Chrome's trace events, or RMM's log if its name ends in .csv."""
+    """Starts to record memory events in a file, which `syncedmem report` and `syncedmem export` read."""
     name = os.fsencode(path)
     if b"\0" in name:
         raise ValueError("a path has no NUL in it")

@@ -5,9 +5,10 @@ use std::ffi::c_void;
 
 use syncedmem_trace::head::Side;
 
-use super::handle::{ask, blob, change, syncedmem_blob_t, which};
-use crate::abi::c::object::{object, syncedmem_t};
+use super::handle::{change, syncedmem_blob_t, which};
+use crate::abi::c::object::syncedmem_t;
 use crate::abi::call::call;
+use crate::abi::opaque::{Opaque, ask};
 use crate::abi::status::syncedmem_status_t;
 use crate::blob::Blob;
 use crate::object::shared::Shared;
@@ -79,7 +80,7 @@ pub unsafe extern "C" fn syncedmem_blob_release_memory(mem: *mut syncedmem_t) ->
             return Ok(());
         }
         // SAFETY: the caller guarantees it.
-        let memory = unsafe { object(mem) }?;
+        let memory = unsafe { Opaque::value(mem) }?;
         memory.head()?;
         // SAFETY: the caller guarantees it.
         drop(unsafe { Shared::from_raw(memory) });
@@ -142,7 +143,7 @@ pub unsafe extern "C" fn syncedmem_blob_share(
     other: *const syncedmem_blob_t,
 ) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it. The reference to `other` ends before that to `blob` begins: they may be one.
-    let source = |array| unsafe { self::blob(other) }?.source(array);
+    let source = |array| unsafe { Opaque::value(other) }?.source(array);
     // SAFETY: the caller guarantees it.
     unsafe {
         change("syncedmem_blob_share", blob, |blob| {
@@ -170,7 +171,7 @@ pub unsafe extern "C" fn syncedmem_blob_copy_from(
     reshape: bool,
 ) -> syncedmem_status_t {
     // SAFETY: as in `syncedmem_blob_share`.
-    let source = |array| unsafe { self::blob(source) }?.source(array);
+    let source = |array| unsafe { Opaque::value(source) }?.source(array);
     // SAFETY: the caller guarantees it.
     unsafe {
         change("syncedmem_blob_copy_from", blob, |blob| {

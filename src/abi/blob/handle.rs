@@ -5,6 +5,7 @@ use crate::abi::arguments::{self, Out, one_of};
 use crate::abi::call::{call, call_for};
 use crate::abi::element::element_type;
 use crate::abi::handle::{Handle, Handled};
+use crate::abi::opaque::Opaque;
 use crate::abi::status::syncedmem_status_t;
 use crate::blob::error::Error;
 use crate::blob::{Blob, Which};
@@ -26,33 +27,14 @@ pub(super) fn which(number: i32) -> Result<Which, Error> {
     Ok(one_of(number, [Which::Data, Which::Diff], what)?)
 }
 
-/// The blob of a handle.
-///
-/// # Safety
-/// As for [`Handle::value`], and no thread changes the blob meanwhile.
-pub(in crate::abi) unsafe fn blob<'a>(handle: *const syncedmem_blob_t) -> Result<&'a Blob, Error> {
-    // SAFETY: the caller guarantees it.
-    Ok(unsafe { Handle::value(handle.cast()) }?)
-}
+impl Opaque for syncedmem_blob_t {
+    type Value = Blob;
+    type Error = Error;
 
-/// Writes what `question` returns for the blob to `*out`, for the C function `name`.
-///
-/// # Safety
-/// As for [`blob`]; `out` is NULL or writable.
-pub(super) unsafe fn ask<T>(
-    name: &str,
-    handle: *const syncedmem_blob_t,
-    out: *mut T,
-    question: impl FnOnce(&Blob) -> Result<T, Error>,
-) -> syncedmem_status_t {
-    call_for(name, || {
+    unsafe fn value<'a>(handle: *const Self) -> Result<&'a Blob, Error> {
         // SAFETY: the caller guarantees it.
-        let blob = unsafe { blob(handle) }?;
-        // SAFETY: the caller guarantees it.
-        let out = unsafe { Out::new(out) }?;
-        out.set(question(blob)?);
-        Ok::<_, Error>(())
-    })
+        Ok(unsafe { Handle::value(handle.cast()) }?)
+    }
 }
 
 /// Runs `change` on the blob, for the C function `name`.

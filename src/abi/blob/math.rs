@@ -1,8 +1,9 @@
 //! The math of blobs.
 #![expect(unsafe_code, reason = "C functions")]
 
-use super::handle::{ask, change, syncedmem_blob_t, which};
+use super::handle::{change, syncedmem_blob_t, which};
 use crate::abi::arguments::answer;
+use crate::abi::opaque::ask;
 use crate::abi::status::syncedmem_status_t;
 use crate::blob::{self, Blob};
 

@@ -6,11 +6,11 @@ use std::ptr::NonNull;
 
 use syncedmem_trace::text::Text;
 
-use super::handle::{ask, blob, change, numbers, syncedmem_blob_t};
-use crate::abi::call::call_for;
+use super::handle::{change, numbers, syncedmem_blob_t};
 use crate::abi::element::syncedmem_type_t;
+use crate::abi::opaque::{ask, with};
 use crate::abi::status::syncedmem_status_t;
-use crate::blob::error::Error;
+use crate::blob::Blob;
 use crate::error;
 
 /// The most axes of a blob.
@@ -188,9 +188,7 @@ pub unsafe extern "C" fn syncedmem_blob_shape_string(
     text: *mut c_char,
     bytes: usize,
 ) -> syncedmem_status_t {
-    call_for("syncedmem_blob_shape_string", || {
-        // SAFETY: the caller guarantees it.
-        let blob = unsafe { self::blob(blob) }?;
+    let write = |blob: &Blob| {
         let words = Text::<SYNCEDMEM_BLOB_SHAPE_STRING_BYTES>::of(format_args!("{}", blob.shape()));
         let words = words.as_bytes_with_nul();
         let text = NonNull::new(text).filter(|_| words.len() <= bytes).ok_or(error::Error::InvalidArgument {
@@ -198,8 +196,10 @@ pub unsafe extern "C" fn syncedmem_blob_shape_string(
         })?;
         // SAFETY: the caller guarantees `bytes` of them.
         unsafe { text.as_ptr().copy_from_nonoverlapping(words.as_ptr().cast(), words.len()) };
-        Ok::<_, Error>(())
-    })
+        Ok(())
+    };
+    // SAFETY: the caller guarantees it.
+    unsafe { with("syncedmem_blob_shape_string", blob, write) }
 }
 
 /// Writes to `*equals` whether the blob has the `axes` dimensions at `shape`. With `legacy` they are the num, channels, height
@@ -217,7 +217,7 @@ pub unsafe extern "C" fn syncedmem_blob_shape_equals(
     legacy: bool,
     equals: *mut bool,
 ) -> syncedmem_status_t {
-    let equals_shape = |blob: &crate::blob::Blob| {
+    let equals_shape = |blob: &Blob| {
         // SAFETY: the caller guarantees it.
         let dims = unsafe { numbers(shape, axes) }?;
         if !legacy {

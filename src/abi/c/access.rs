@@ -5,8 +5,9 @@ use std::ffi::c_void;
 
 use syncedmem_trace::head::{Access, Side};
 
-use super::object::{ask, object, syncedmem_t, with};
+use super::object::syncedmem_t;
 use crate::abi::arguments::Out;
+use crate::abi::opaque::{Opaque, ask, with};
 use crate::abi::status::syncedmem_status_t;
 use crate::object::SyncedMemory;
 use crate::state::fast_path;
@@ -24,7 +25,7 @@ unsafe fn data(
     data: *mut *mut c_void,
 ) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.
-    if let (Ok(object), Ok(out)) = (unsafe { object(mem) }, unsafe { Out::new(data) }) {
+    if let (Ok(object), Ok(out)) = (unsafe { Opaque::value(mem) }, unsafe { Out::new(data) }) {
         if let Some(address) = object.ready_if(fast_path::deciding(access, side), side) {
             out.set(address);
             return syncedmem_status_t::SYNCEDMEM_SUCCESS;

@@ -3,15 +3,14 @@
 
 use std::ffi::{CStr, c_char};
 
-use syncedmem_trace::head::Side;
-
-use super::object::{object, syncedmem_t};
+use super::object::syncedmem_t;
 use super::policy;
-use crate::abi::arguments::{Out, answer, write_text};
+use crate::abi::arguments::{answer, write_text};
 use crate::abi::call::call;
+use crate::abi::opaque::{ask, with};
 use crate::abi::status::syncedmem_status_t;
-use crate::error::{Cause, Error};
-use crate::object::report;
+use crate::error::Error;
+use crate::object::{SyncedMemory, report};
 use crate::observe::control;
 use crate::observe::recorder;
 use crate::platform::clock;
@@ -109,8 +108,8 @@ pub extern "C" fn syncedmem_reset_peaks() -> syncedmem_status_t {
     })
 }
 
-/// Writes the report of this process: memory now and at the peak, its holders, copies, and advice. It is UTF-8 text of
-/// several lines.
+/// Writes a short report of this process: memory now and at the peak, its ten largest holders, and counts of what was
+/// done. It is UTF-8 text of several lines. `syncedmem run` shows more.
 ///
 /// Writes at most `capacity` bytes to `text`, including a NUL; the rest is left out. `*length` is the length of the
 /// whole report without the NUL. `text` may be NULL if `capacity` is 0.
@@ -125,19 +124,13 @@ pub unsafe extern "C" fn syncedmem_report(
     capacity: usize,
     length: *mut usize,
 ) -> syncedmem_status_t {
-    call("syncedmem_report", || {
+    let report = || {
+        let report = report::process::text().ok_or(Error::no_room(1 << 12))?;
         // SAFETY: the caller guarantees it.
-        let out = unsafe { Out::new(length) }?;
-        let report = report::process::text().ok_or(Error::OutOfMemory {
-            side: Side::Host,
-            asked: 1 << 12,
-            cause: Cause::Bookkeeping,
-        })?;
-        // SAFETY: the caller guarantees it.
-        unsafe { write_text(text, capacity, &report) }?;
-        out.set(report.len());
-        Ok(())
-    })
+        unsafe { write_text(text, capacity, &report) }
+    };
+    // SAFETY: the caller guarantees it.
+    unsafe { answer("syncedmem_report", length, report) }
 }
 
 /// Names an object in reports and traces; the name is copied. Ignored without accounting or a trace.
@@ -150,9 +143,7 @@ pub unsafe extern "C" fn syncedmem_report(
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_set_name(mem: *mut syncedmem_t, name: *const c_char) -> syncedmem_status_t {
-    call("syncedmem_set_name", || {
-        // SAFETY: the caller guarantees it.
-        let object = unsafe { object(mem) }?;
+    let set = |object: &SyncedMemory| {
         object.head()?;
         if name.is_null() {
             return Err(Error::InvalidArgument { what: "name is NULL; pass a string" });
@@ -165,7 +156,29 @@ pub unsafe extern "C" fn syncedmem_set_name(mem: *mut syncedmem_t, name: *const 
         control::read_settings();
         object.set_name(name);
         Ok(())
-    })
+    };
+    // SAFETY: the caller guarantees it.
+    unsafe { with("syncedmem_set_name", mem, set) }
+}
+
+/// Notes for traces how many items of the batch an object holds, such as 64 for a layer's output of 64 x 20 x 24 x 24: a report
+/// then says what one more item costs. 0: it does not grow with the batch, as every object without a note. Ignored without a trace.
+///
+/// Errors: `INVALID_ARGUMENT` (NULL), `INVALID_HANDLE`.
+///
+/// # Safety
+/// `mem` is NULL or a handle.
+#[unsafe(no_mangle)]
+#[unsafe(link_section = "syncedmem_entry")]
+pub unsafe extern "C" fn syncedmem_set_items(mem: *mut syncedmem_t, items: u64) -> syncedmem_status_t {
+    let set = |object: &SyncedMemory| {
+        object.head()?;
+        control::read_settings();
+        object.set_items(items);
+        Ok(())
+    };
+    // SAFETY: the caller guarantees it.
+    unsafe { with("syncedmem_set_items", mem, set) }
 }
 
 /// Writes the name of an object, as `syncedmem_report` writes its text; empty without a name.
@@ -181,16 +194,11 @@ pub unsafe extern "C" fn syncedmem_get_name(
     capacity: usize,
     length: *mut usize,
 ) -> syncedmem_status_t {
-    call("syncedmem_get_name", || {
-        // SAFETY: the caller guarantees it.
-        let object = unsafe { object(mem) }?;
+    let get = |object: &SyncedMemory| {
         object.head()?;
         // SAFETY: the caller guarantees it.
-        let out = unsafe { Out::new(length) }?;
-        let name = object.name();
-        // SAFETY: the caller guarantees it.
-        unsafe { write_text(text, capacity, name.as_ref()) }?;
-        out.set(name.as_ref().len());
-        Ok(())
-    })
+        unsafe { write_text(text, capacity, object.name().as_ref()) }
+    };
+    // SAFETY: the caller guarantees it.
+    unsafe { ask("syncedmem_get_name", mem, length, get) }
 }

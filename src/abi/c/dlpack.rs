@@ -6,9 +6,10 @@ use std::ptr::NonNull;
 
 use syncedmem_trace::head::Access;
 
-use super::object::{object, syncedmem_t, with};
+use super::object::syncedmem_t;
 use crate::abi::arguments::{Out, numbers, one_of, side};
 use crate::abi::call::call;
+use crate::abi::opaque::{Opaque, with};
 use crate::abi::status::syncedmem_status_t;
 use crate::error::Error;
 use crate::object::SyncedMemory;
@@ -78,7 +79,7 @@ pub unsafe extern "C" fn syncedmem_to_dlpack(
 ) -> syncedmem_status_t {
     call("syncedmem_to_dlpack", || {
         // SAFETY: the caller guarantees it.
-        let object = unsafe { object(mem) }?;
+        let object = unsafe { Opaque::value(mem) }?;
         // SAFETY: the caller guarantees it.
         let out = unsafe { Out::new(tensor) }?;
         let side = self::side(side)?;
@@ -155,7 +156,7 @@ pub unsafe extern "C" fn syncedmem_exports(
 ) -> syncedmem_status_t {
     call("syncedmem_exports", || {
         // SAFETY: the caller guarantees it.
-        let object = unsafe { object(mem) }?;
+        let object = unsafe { Opaque::value(mem) }?;
         // SAFETY: the caller guarantees it.
         let hosts = unsafe { Out::new(host) }?;
         // SAFETY: the caller guarantees it.

@@ -1,8 +1,9 @@
 //! Eviction of objects when memory runs out.
 #![expect(unsafe_code, reason = "C functions")]
 
-use super::object::{ask, syncedmem_t, with};
+use super::object::syncedmem_t;
 use crate::abi::arguments::one_of;
+use crate::abi::opaque::{ask, with};
 use crate::abi::status::syncedmem_status_t;
 use crate::object::SyncedMemory;
 use crate::object::eviction::policy::Policy;

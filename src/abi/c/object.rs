@@ -8,6 +8,7 @@ use syncedmem_trace::head::Side;
 
 use crate::abi::arguments::Out;
 use crate::abi::call::call;
+use crate::abi::opaque::{Opaque, ask, with};
 use crate::abi::status::syncedmem_status_t;
 use crate::error::Error;
 use crate::memory::host;
@@ -52,63 +53,27 @@ impl From<syncedmem_trace::head::Head> for syncedmem_head_t {
     }
 }
 
-/// The object of a handle.
-///
-/// # Safety
-/// A handle that is neither NULL nor misaligned points to 32 readable and writable bytes.
-pub(in crate::abi) unsafe fn object<'a>(handle: *const syncedmem_t) -> Result<&'a SyncedMemory, Error> {
-    let object = handle.cast::<SyncedMemory>();
-    if object.is_null() {
-        return Err(Error::InvalidArgument {
-            what: "mem is NULL; pass a handle from syncedmem_create or syncedmem_construct, or the address of a \
-                   caffe::SyncedMemory",
-        });
-    }
-    if !object.is_aligned() {
-        return Err(Error::InvalidArgument {
-            what: "mem is not aligned to 8 bytes, so it is not a handle; pass the one that \
-                   syncedmem_create or syncedmem_construct returned",
-        });
-    }
-    // SAFETY: the caller guarantees it; all fields are atomics, so shared references may alias.
-    Ok(unsafe { &*object })
-}
+impl Opaque for syncedmem_t {
+    type Value = SyncedMemory;
+    type Error = Error;
 
-/// Runs `work` on the object of `mem`, for the C function `name`.
-///
-/// # Safety
-/// `mem` is NULL or a handle.
-#[inline(always)]
-pub(super) unsafe fn with(
-    name: &str,
-    mem: *mut syncedmem_t,
-    work: impl FnOnce(&SyncedMemory) -> Result<(), Error>,
-) -> syncedmem_status_t {
-    call(name, || {
-        // SAFETY: the caller guarantees it.
-        work(unsafe { object(mem) }?)
-    })
-}
-
-/// Writes what `question` returns for the object of `mem` to `*out`, for the C function `name`.
-///
-/// # Safety
-/// `mem` is NULL or a handle; `out` is NULL or writable.
-#[inline(always)]
-pub(super) unsafe fn ask<T>(
-    name: &str,
-    mem: *const syncedmem_t,
-    out: *mut T,
-    question: impl FnOnce(&SyncedMemory) -> Result<T, Error>,
-) -> syncedmem_status_t {
-    call(name, || {
-        // SAFETY: the caller guarantees it.
-        let object = unsafe { object(mem) }?;
-        // SAFETY: the caller guarantees it.
-        let out = unsafe { Out::new(out) }?;
-        out.set(question(object)?);
-        Ok(())
-    })
+    unsafe fn value<'a>(handle: *const Self) -> Result<&'a SyncedMemory, Error> {
+        let object = handle.cast::<SyncedMemory>();
+        if object.is_null() {
+            return Err(Error::InvalidArgument {
+                what: "mem is NULL; pass a handle from syncedmem_create or syncedmem_construct, or the address of a \
+                       caffe::SyncedMemory",
+            });
+        }
+        if !object.is_aligned() {
+            return Err(Error::InvalidArgument {
+                what: "mem is not aligned to 8 bytes, so it is not a handle; pass the one that \
+                       syncedmem_create or syncedmem_construct returned",
+            });
+        }
+        // SAFETY: the caller guarantees it; all fields are atomics, so shared references may alias.
+        Ok(unsafe { &*object })
+    }
 }
 
 /// Creates an object of `bytes` bytes on each side and writes its handle to `*mem`. Allocates neither side. Size 0 is
@@ -147,7 +112,7 @@ pub unsafe extern "C" fn syncedmem_destroy(mem: *mut syncedmem_t) -> syncedmem_s
             return Ok(());
         }
         // SAFETY: the caller guarantees it.
-        let object = unsafe { object(mem) }?;
+        let object = unsafe { Opaque::value(mem) }?;
         // SAFETY: the caller guarantees it.
         unsafe { object.destroy() }
     })
@@ -204,12 +169,10 @@ pub unsafe extern "C" fn syncedmem_construct(
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_destruct(mem: *mut syncedmem_t) -> syncedmem_status_t {
-    call("syncedmem_destruct", || {
-        // SAFETY: the caller guarantees it.
-        let object = unsafe { object(mem) }?;
-        // SAFETY: the caller guarantees it.
-        unsafe { object.destruct_unless_exported() }
-    })
+    // SAFETY: the caller guarantees it, of the storage.
+    let destruct = |object: &SyncedMemory| unsafe { object.destruct_unless_exported() };
+    // SAFETY: the caller guarantees it, of the handle.
+    unsafe { with("syncedmem_destruct", mem, destruct) }
 }
 
 /// Writes to `*head` where the newest data is.

@@ -1,7 +1,8 @@
 //! Page-locking host memory in place.
 #![expect(unsafe_code, reason = "C functions")]
 
-use super::object::{syncedmem_t, with};
+use super::object::syncedmem_t;
+use crate::abi::opaque::with;
 use crate::abi::status::syncedmem_status_t;
 use crate::object::SyncedMemory;
 

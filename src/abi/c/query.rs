@@ -5,7 +5,8 @@ use std::ffi::c_int;
 
 use syncedmem_trace::head::Side;
 
-use super::object::{ask, syncedmem_t};
+use super::object::syncedmem_t;
+use crate::abi::opaque::ask;
 use crate::abi::status::syncedmem_status_t;
 use crate::object::SyncedMemory;
 

@@ -15,7 +15,7 @@ use crate::memory::host_usage;
 use crate::object::trim;
 use crate::observe::recorder;
 use crate::settings;
-use crate::state::flags;
+use crate::state::flags::{self, ACCOUNT};
 
 /// A number of operations, their bytes, and their time. This structure never grows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -187,7 +187,7 @@ fn memory(account: &Account, kind: Kind) -> syncedmem_memory_stats_t {
         Kind::Device => crate::memory::driver::blocks::held(Side::Device).bytes,
     };
     // While accounting is off, the account misses what is freed.
-    let recorded = if flags::on() { memory.live } else { 0 };
+    let recorded = if flags::has(ACCOUNT) { memory.live } else { 0 };
     syncedmem_memory_stats_t {
         live: recorded.max(held),
         peak: memory.peak.max(memory.live),

@@ -1,7 +1,8 @@
 //! Asynchronous copies, and streams.
 #![expect(unsafe_code, reason = "C functions")]
 
-use super::object::{ask, syncedmem_t, with};
+use super::object::syncedmem_t;
+use crate::abi::opaque::{ask, with};
 use crate::abi::status::syncedmem_status_t;
 use crate::object::SyncedMemory;
 

@@ -4,8 +4,9 @@
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
-use super::blob::{blob, syncedmem_typed_blob_t};
-use super::tensor::{handle, syncedmem_tensor_t};
+use super::blob::syncedmem_typed_blob_t;
+use super::held::held;
+use super::tensor::syncedmem_tensor_t;
 use crate::abi::arguments::Out;
 use crate::abi::call::call_for;
 use crate::abi::status::syncedmem_status_t;
@@ -55,7 +56,7 @@ pub unsafe extern "C" fn syncedmem_tensor_attach(
     attached: *mut *mut c_void,
 ) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.
-    let holder = || Ok(unsafe { handle(tensor) }?.attachment());
+    let holder = || Ok(unsafe { held(tensor) }?.attachment());
     // SAFETY: the caller guarantees it.
     unsafe { attach("syncedmem_tensor_attach", holder, (pointer, deleter, context), attached) }
 }
@@ -75,7 +76,7 @@ pub unsafe extern "C" fn syncedmem_typed_blob_attach(
     attached: *mut *mut c_void,
 ) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.
-    let holder = || Ok(unsafe { self::blob(blob) }?.attachment());
+    let holder = || Ok(unsafe { held(blob) }?.attachment());
     // SAFETY: the caller guarantees it.
     unsafe { attach("syncedmem_typed_blob_attach", holder, (pointer, deleter, context), attached) }
 }

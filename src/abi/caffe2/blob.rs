@@ -5,72 +5,34 @@ use std::ffi::c_void;
 use std::ptr::NonNull;
 
 use super::call;
-use super::tensor::{handle_of, holder_of, syncedmem_tensor_t};
+use super::held::{Held, destroy, handle_of, held, holder_of, retain};
+use super::tensor::syncedmem_tensor_t;
 use super::typemeta::{optional, required};
 use crate::abi::arguments::{Out, side};
+use crate::abi::opaque::{Opaque, ask, with};
 use crate::abi::status::syncedmem_status_t;
-use crate::caffe2::blob::{Blob, Value, another_holder};
+use crate::caffe2::blob::{Blob, Value};
 use crate::caffe2::error::Error;
 use crate::caffe2::typemeta::{syncedmem_deleter_t, syncedmem_typemeta_t};
-use crate::platform::shared::Shared;
 
 /// A blob of one value of any type: Caffe2's `Blob`.
 #[expect(non_camel_case_types, reason = "the name of the C API")]
 pub struct syncedmem_typed_blob_t(#[expect(dead_code, reason = "never looked at through this type")] Blob);
 
-/// The blob of a handle.
-///
-/// # Safety
-/// A handle that is neither NULL nor misaligned is held.
-pub(super) unsafe fn blob<'a>(blob: *const syncedmem_typed_blob_t) -> Result<&'a Blob, Error> {
-    let blob = blob.cast::<Blob>();
-    if blob.is_null() || !blob.is_aligned() {
-        return Err(Error::Argument(
-            "a blob is NULL or misaligned; pass a handle that syncedmem_typed_blob_create or a workspace has written",
-        ));
+impl Held for syncedmem_typed_blob_t {
+    type Counted = Blob;
+    const NULL: &'static str =
+        "a blob is NULL or misaligned; pass a handle that syncedmem_typed_blob_create or a workspace has written";
+}
+
+impl Opaque for syncedmem_typed_blob_t {
+    type Value = Blob;
+    type Error = Error;
+
+    unsafe fn value<'a>(handle: *const Self) -> Result<&'a Blob, Error> {
+        // SAFETY: the caller guarantees it.
+        unsafe { held(handle) }
     }
-    // SAFETY: the caller guarantees it.
-    Ok(unsafe { &*blob })
-}
-
-/// Makes a holder a handle.
-pub(super) fn blob_of(blob: Shared<Blob>) -> *mut syncedmem_typed_blob_t {
-    blob.into_address().as_ptr().cast()
-}
-
-/// Runs `work` on a blob, for the C function `name`.
-///
-/// # Safety
-/// As for `blob`.
-unsafe fn with(
-    name: &str,
-    handle: *const syncedmem_typed_blob_t,
-    work: impl FnOnce(&Blob) -> Result<(), Error>,
-) -> syncedmem_status_t {
-    call(name, || {
-        // SAFETY: the caller guarantees it.
-        work(unsafe { blob(handle) }?)
-    })
-}
-
-/// Writes what `question` returns for a blob to `*out`, for the C function `name`.
-///
-/// # Safety
-/// As for `blob`; `out` is NULL or writable.
-unsafe fn ask<T>(
-    name: &str,
-    handle: *const syncedmem_typed_blob_t,
-    out: *mut T,
-    question: impl FnOnce(&Blob) -> Result<T, Error>,
-) -> syncedmem_status_t {
-    let write = |blob: &Blob| {
-        // SAFETY: the caller guarantees it.
-        let out = unsafe { Out::new(out) }?;
-        out.set(question(blob)?);
-        Ok(())
-    };
-    // SAFETY: the caller guarantees it.
-    unsafe { with(name, handle, write) }
 }
 
 /// A result that the caller may not want: NULL is allowed.
@@ -93,7 +55,7 @@ pub unsafe extern "C" fn syncedmem_typed_blob_create(blob: *mut *mut syncedmem_t
     call("syncedmem_typed_blob_create", || {
         // SAFETY: the caller guarantees it.
         let out = unsafe { Out::new(blob) }?;
-        out.set(blob_of(Blob::new()?));
+        out.set(handle_of(Blob::new()?));
         Ok(())
     })
 }
@@ -106,13 +68,8 @@ pub unsafe extern "C" fn syncedmem_typed_blob_create(blob: *mut *mut syncedmem_t
 /// `blob` is NULL or a handle.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_typed_blob_retain(blob: *mut syncedmem_typed_blob_t) -> syncedmem_status_t {
-    let retain = |blob: &Blob| {
-        // SAFETY: the handle stands for a holder.
-        std::mem::forget(unsafe { another_holder(NonNull::from(blob)) });
-        Ok(())
-    };
     // SAFETY: the caller guarantees it.
-    unsafe { with("syncedmem_typed_blob_retain", blob, retain) }
+    unsafe { retain("syncedmem_typed_blob_retain", blob) }
 }
 
 /// Ends one holder of the blob; the last one ends the blob and its value. NULL is allowed and does nothing.
@@ -124,16 +81,8 @@ pub unsafe extern "C" fn syncedmem_typed_blob_retain(blob: *mut syncedmem_typed_
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_typed_blob_destroy(blob: *mut syncedmem_typed_blob_t) -> syncedmem_status_t {
-    if blob.is_null() {
-        return syncedmem_status_t::SYNCEDMEM_SUCCESS;
-    }
-    let end = |blob: &Blob| {
-        // SAFETY: the handle stands for the holder that the caller gives up.
-        drop(unsafe { Shared::from_address(NonNull::from(blob)) });
-        Ok(())
-    };
     // SAFETY: the caller guarantees it.
-    unsafe { with("syncedmem_typed_blob_destroy", blob, end) }
+    unsafe { destroy("syncedmem_typed_blob_destroy", blob) }
 }
 
 /// Writes the type of the value to `*meta`; its `id` is NULL for an empty blob.
@@ -309,7 +258,7 @@ pub unsafe extern "C" fn syncedmem_typed_blob_swap(
 ) -> syncedmem_status_t {
     let swap = |one: &Blob| {
         // SAFETY: the caller guarantees it.
-        one.swap(unsafe { self::blob(other) }?);
+        one.swap(unsafe { held(other) }?);
         Ok(())
     };
     // SAFETY: the caller guarantees it.

@@ -4,11 +4,11 @@
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
-use super::call;
-use super::tensor::{change, change_by, handle, syncedmem_tensor_t};
+use super::tensor::{change, change_by, syncedmem_tensor_t};
 use super::typemeta::{optional, required};
 use crate::abi::arguments::Out;
 use crate::abi::c::object::syncedmem_t;
+use crate::abi::opaque::ask;
 use crate::abi::status::syncedmem_status_t;
 use crate::caffe2::error::Error;
 use crate::caffe2::external::Lent;
@@ -34,18 +34,10 @@ pub unsafe extern "C" fn syncedmem_tensor_data(
     meta: *const syncedmem_typemeta_t,
     data: *mut *const c_void,
 ) -> syncedmem_status_t {
-    call("syncedmem_tensor_data", || {
-        // SAFETY: the caller guarantees it.
-        let handle = unsafe { handle(tensor) }?;
-        // SAFETY: the caller guarantees it.
-        let meta = unsafe { optional(meta) }?;
-        // SAFETY: the caller guarantees it.
-        let out = unsafe { Out::new(data) }?;
-        // SAFETY: the caller guarantees it.
-        let tensor = unsafe { handle.tensor() };
-        out.set(pointer(tensor.raw_data(meta)?));
-        Ok(())
-    })
+    // SAFETY: the caller guarantees it.
+    let items = |tensor: &Tensor| Ok(pointer(tensor.raw_data(unsafe { optional(meta) }?)?).cast_const());
+    // SAFETY: the caller guarantees it.
+    unsafe { ask("syncedmem_tensor_data", tensor, data, items) }
 }
 
 /// Writes the address of the items to `*data`, for reading and writing, on the tensor's side, as items of `meta`; NULL is the
@@ -91,17 +83,12 @@ pub unsafe extern "C" fn syncedmem_tensor_memory(
     tensor: *const syncedmem_tensor_t,
     mem: *mut *mut syncedmem_t,
 ) -> syncedmem_status_t {
-    call("syncedmem_tensor_memory", || {
-        // SAFETY: the caller guarantees it.
-        let handle = unsafe { handle(tensor) }?;
-        // SAFETY: the caller guarantees it.
-        let out = unsafe { Out::new(mem) }?;
-        // SAFETY: the caller guarantees it.
-        let storage = unsafe { handle.tensor() }.storage();
-        let storage = storage.ok_or(Error::State("the tensor has no memory yet; ask for its mutable data first"))?;
-        out.set(storage.handle()?.as_ptr().cast());
-        Ok(())
-    })
+    let memory = |tensor: &Tensor| {
+        let none = Error::State("the tensor has no memory yet; ask for its mutable data first");
+        Ok(tensor.storage().ok_or(none)?.handle()?.as_ptr().cast())
+    };
+    // SAFETY: the caller guarantees it.
+    unsafe { ask("syncedmem_tensor_memory", tensor, mem, memory) }
 }
 
 /// Gives the tensor the type, the dimensions and a copy of the items of another one, of either side.

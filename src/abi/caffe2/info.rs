@@ -5,12 +5,11 @@ use std::ffi::c_char;
 
 use syncedmem_trace::text::Text;
 
-use super::call;
-use super::tensor::{handle, syncedmem_tensor_t};
+use super::tensor::syncedmem_tensor_t;
 use super::typemeta::required;
-use crate::abi::arguments::{Out, write_text};
+use crate::abi::arguments::write_text;
+use crate::abi::opaque::ask;
 use crate::abi::status::syncedmem_status_t;
-use crate::caffe2::error::Error;
 use crate::caffe2::shape;
 use crate::caffe2::tensor::Tensor;
 use crate::caffe2::typemeta::syncedmem_typemeta_t;
@@ -37,28 +36,6 @@ pub struct syncedmem_tensor_info_t {
     pub side: i32,
     /// Whether the present memory came from another tensor or from the caller.
     pub shares_data: bool,
-}
-
-/// Writes what `question` returns for a tensor to `*out`, for the C function `name`.
-///
-/// # Safety
-/// `tensor` is NULL or a handle, of a tensor that no thread changes; `out` is NULL or writable.
-#[inline(always)]
-unsafe fn ask<T>(
-    name: &str,
-    tensor: *const syncedmem_tensor_t,
-    out: *mut T,
-    question: impl FnOnce(&Tensor) -> Result<T, Error>,
-) -> syncedmem_status_t {
-    call(name, || {
-        // SAFETY: the caller guarantees it.
-        let handle = unsafe { handle(tensor) }?;
-        // SAFETY: the caller guarantees it.
-        let out = unsafe { Out::new(out) }?;
-        // SAFETY: the caller guarantees it.
-        out.set(question(unsafe { handle.tensor() })?);
-        Ok(())
-    })
 }
 
 /// Writes to `*info` what the tensor is.
@@ -223,8 +200,7 @@ pub unsafe extern "C" fn syncedmem_tensor_debug_string(
     let write = |tensor: &Tensor| {
         let line = Text::<2048>::of(format_args!("{tensor}"));
         // SAFETY: the caller guarantees it.
-        unsafe { write_text(text, capacity, line.as_ref()) }?;
-        Ok(line.as_ref().len())
+        Ok(unsafe { write_text(text, capacity, line.as_ref()) }?)
     };
     // SAFETY: the caller guarantees it.
     unsafe { ask("syncedmem_tensor_debug_string", tensor, length, write) }

@@ -4,7 +4,8 @@
 use std::ffi::c_char;
 
 use super::call;
-use super::workspace::{syncedmem_workspace_t, workspace};
+use super::held::held;
+use super::workspace::syncedmem_workspace_t;
 use crate::abi::model::open;
 use crate::abi::status::syncedmem_status_t;
 use crate::caffe2::init_net;
@@ -25,7 +26,7 @@ pub unsafe extern "C" fn syncedmem_workspace_load_init_net(
 ) -> syncedmem_status_t {
     call("syncedmem_workspace_load_init_net", || {
         // SAFETY: the caller guarantees it.
-        let workspace = unsafe { self::workspace(workspace) }?;
+        let workspace = unsafe { held(workspace) }?;
         // SAFETY: the caller guarantees it.
         init_net::load(workspace, unsafe { open::path(path) }?)
     })

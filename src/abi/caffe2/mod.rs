@@ -23,6 +23,7 @@ pub mod attach;
 pub mod blob;
 pub mod cpu;
 pub mod data;
+mod held;
 pub mod info;
 #[cfg(feature = "blob")]
 pub mod init_net;

@@ -1,16 +1,14 @@
 //! Tensors: handles, and the operations on dimensions and memory.
 #![expect(unsafe_code, reason = "C functions and handles")]
 
-use std::ptr::NonNull;
-
 use super::call;
+use super::held::{Held, destroy, handle_of, held, retain};
 use crate::abi::arguments::{Out, answer, numbers, side};
+use crate::abi::opaque::Opaque;
 use crate::abi::status::syncedmem_status_t;
-use crate::caffe2::blob::another_holder;
 use crate::caffe2::error::Error;
 use crate::caffe2::handle::Handle;
 use crate::caffe2::tensor::{self, Tensor};
-use crate::platform::shared::Shared;
 
 /// A tensor: dimensions, a type, and memory on one side.
 #[expect(non_camel_case_types, reason = "the name of the C API")]
@@ -19,41 +17,27 @@ pub struct syncedmem_tensor_t(#[expect(dead_code, reason = "never looked at thro
 /// The number of dimensions that no tensor exceeds.
 pub const SYNCEDMEM_TENSOR_MOST_DIMENSIONS: i32 = 64;
 
-/// The tensor of a handle.
-///
-/// # Safety
-/// A handle that is neither NULL nor misaligned is held.
-pub(super) unsafe fn handle<'a>(tensor: *const syncedmem_tensor_t) -> Result<&'a Handle, Error> {
-    let handle = tensor.cast::<Handle>();
-    if handle.is_null() || !handle.is_aligned() {
-        return Err(Error::Argument(
-            "a tensor is NULL or misaligned; pass a handle that syncedmem_tensor_create has written",
-        ));
+impl Held for syncedmem_tensor_t {
+    type Counted = Handle;
+    const NULL: &'static str = "a tensor is NULL or misaligned; pass a handle that syncedmem_tensor_create has written";
+}
+
+impl Opaque for syncedmem_tensor_t {
+    type Value = Tensor;
+    type Error = Error;
+
+    unsafe fn value<'a>(handle: *const Self) -> Result<&'a Tensor, Error> {
+        // SAFETY: the caller guarantees it.
+        let handle = unsafe { held(handle) }?;
+        // SAFETY: the caller guarantees it.
+        Ok(unsafe { handle.tensor() })
     }
-    // SAFETY: the caller guarantees it.
-    Ok(unsafe { &*handle })
-}
-
-/// Makes a holder a handle.
-pub(super) fn handle_of(tensor: Shared<Handle>) -> *mut syncedmem_tensor_t {
-    tensor.into_address().as_ptr().cast()
-}
-
-/// Another holder of a handle's tensor.
-///
-/// # Safety
-/// As for `handle`.
-pub(super) unsafe fn holder_of(tensor: *const syncedmem_tensor_t) -> Result<Shared<Handle>, Error> {
-    // SAFETY: the caller guarantees it.
-    let handle = unsafe { handle(tensor) }?;
-    // SAFETY: the handle stands for a holder.
-    Ok(unsafe { another_holder(NonNull::from(handle)) })
 }
 
 /// Runs `work` on the tensor that the C function `name` changes.
 ///
 /// # Safety
-/// As for `handle`; no other thread uses the tensor.
+/// As for [`held`]; no other thread uses the tensor.
 #[inline(always)]
 pub(super) unsafe fn change(
     name: &str,
@@ -62,7 +46,7 @@ pub(super) unsafe fn change(
 ) -> syncedmem_status_t {
     call(name, || {
         // SAFETY: the caller guarantees it.
-        let handle = unsafe { handle(tensor) }?;
+        let handle = unsafe { held(tensor) }?;
         // SAFETY: the caller guarantees it.
         unsafe { handle.change(work) }
     })
@@ -81,7 +65,7 @@ pub(super) unsafe fn change_by(
 ) -> syncedmem_status_t {
     call(name, || {
         // SAFETY: the caller guarantees it.
-        let (target, source) = (unsafe { handle(tensor) }?, unsafe { handle(source) }?);
+        let (target, source) = (unsafe { held(tensor) }?, unsafe { held(source) }?);
         if std::ptr::eq(target, source) {
             return Ok(());
         }
@@ -146,11 +130,8 @@ pub unsafe extern "C" fn syncedmem_tensor_create(
 /// `tensor` is NULL or a handle.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_tensor_retain(tensor: *mut syncedmem_tensor_t) -> syncedmem_status_t {
-    call("syncedmem_tensor_retain", || {
-        // SAFETY: the caller guarantees it.
-        std::mem::forget(unsafe { holder_of(tensor) }?);
-        Ok(())
-    })
+    // SAFETY: the caller guarantees it.
+    unsafe { retain("syncedmem_tensor_retain", tensor) }
 }
 
 /// Ends one holder of the tensor; the last one ends the tensor. NULL is allowed and does nothing.
@@ -162,15 +143,8 @@ pub unsafe extern "C" fn syncedmem_tensor_retain(tensor: *mut syncedmem_tensor_t
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_tensor_destroy(tensor: *mut syncedmem_tensor_t) -> syncedmem_status_t {
-    call("syncedmem_tensor_destroy", || {
-        if !tensor.is_null() {
-            // SAFETY: the caller guarantees it.
-            let handle = unsafe { handle(tensor) }?;
-            // SAFETY: the handle stands for the holder that the caller gives up.
-            drop(unsafe { Shared::from_address(NonNull::from(handle)) });
-        }
-        Ok(())
-    })
+    // SAFETY: the caller guarantees it.
+    unsafe { destroy("syncedmem_tensor_destroy", tensor) }
 }
 
 /// Gives the tensor other dimensions; of none it is a scalar, with one item. If the number of items changes, the memory is
@@ -310,7 +284,7 @@ pub unsafe extern "C" fn syncedmem_tensor_swap(
 ) -> syncedmem_status_t {
     call("syncedmem_tensor_swap", || {
         // SAFETY: the caller guarantees it.
-        let (one, other) = (unsafe { handle(tensor) }?, unsafe { handle(other) }?);
+        let (one, other) = (unsafe { held(tensor) }?, unsafe { held(other) }?);
         if std::ptr::eq(one, other) {
             return Ok(());
         }

@@ -2,16 +2,14 @@
 #![expect(unsafe_code, reason = "C functions and handles")]
 
 use std::ffi::{CStr, c_char, c_void};
-use std::ptr::NonNull;
 
-use super::blob::{blob_of, optional_out, syncedmem_typed_blob_t};
+use super::blob::{optional_out, syncedmem_typed_blob_t};
 use super::call;
+use super::held::{Held, destroy, handle_of, held, holder_of, retain};
 use crate::abi::arguments::Out;
 use crate::abi::status::syncedmem_status_t;
-use crate::caffe2::blob::another_holder;
 use crate::caffe2::error::Error;
 use crate::caffe2::workspace::Workspace;
-use crate::platform::shared::Shared;
 
 /// Named blobs, over those of a parent.
 #[expect(non_camel_case_types, reason = "the name of the C API")]
@@ -29,30 +27,10 @@ pub type syncedmem_blob_visitor_t = Option<
     ),
 >;
 
-/// The workspace of a handle.
-///
-/// # Safety
-/// A handle that is neither NULL nor misaligned is held.
-pub(super) unsafe fn workspace<'a>(workspace: *const syncedmem_workspace_t) -> Result<&'a Workspace, Error> {
-    let workspace = workspace.cast::<Workspace>();
-    if workspace.is_null() || !workspace.is_aligned() {
-        return Err(Error::Argument(
-            "a workspace is NULL or misaligned; pass a handle that syncedmem_workspace_create has written",
-        ));
-    }
-    // SAFETY: the caller guarantees it.
-    Ok(unsafe { &*workspace })
-}
-
-/// Another holder of a handle's workspace.
-///
-/// # Safety
-/// As for `workspace`.
-unsafe fn holder_of(handle: *const syncedmem_workspace_t) -> Result<Shared<Workspace>, Error> {
-    // SAFETY: the caller guarantees it.
-    let workspace = unsafe { workspace(handle) }?;
-    // SAFETY: the handle stands for a holder.
-    Ok(unsafe { another_holder(NonNull::from(workspace)) })
+impl Held for syncedmem_workspace_t {
+    type Counted = Workspace;
+    const NULL: &'static str =
+        "a workspace is NULL or misaligned; pass a handle that syncedmem_workspace_create has written";
 }
 
 /// The bytes of a name.
@@ -70,7 +48,7 @@ unsafe fn name_of<'a>(name: *const c_char) -> Result<&'a [u8], Error> {
 /// Runs `work` on a workspace and a name, for the C function `function`.
 ///
 /// # Safety
-/// As for `workspace` and `name_of`.
+/// As for [`held`] and `name_of`.
 unsafe fn with(
     function: &str,
     handle: *const syncedmem_workspace_t,
@@ -79,7 +57,7 @@ unsafe fn with(
 ) -> syncedmem_status_t {
     call(function, || {
         // SAFETY: the caller guarantees it.
-        let workspace = unsafe { workspace(handle) }?;
+        let workspace = unsafe { held(handle) }?;
         // SAFETY: the caller guarantees it.
         work(workspace, unsafe { name_of(name) }?)
     })
@@ -123,7 +101,7 @@ pub unsafe extern "C" fn syncedmem_workspace_create(
         let out = unsafe { Out::new(workspace) }?;
         // SAFETY: the caller guarantees it.
         let parent = if parent.is_null() { None } else { Some(unsafe { holder_of(parent) }?) };
-        out.set(Workspace::new(parent)?.into_address().as_ptr().cast());
+        out.set(handle_of(Workspace::new(parent)?));
         Ok(())
     })
 }
@@ -136,11 +114,8 @@ pub unsafe extern "C" fn syncedmem_workspace_create(
 /// `workspace` is NULL or a handle.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_workspace_retain(workspace: *mut syncedmem_workspace_t) -> syncedmem_status_t {
-    call("syncedmem_workspace_retain", || {
-        // SAFETY: the caller guarantees it.
-        std::mem::forget(unsafe { holder_of(workspace) }?);
-        Ok(())
-    })
+    // SAFETY: the caller guarantees it.
+    unsafe { retain("syncedmem_workspace_retain", workspace) }
 }
 
 /// Ends one holder of the workspace; the last one ends it. Blobs that are held elsewhere live on. NULL is allowed and does nothing.
@@ -153,15 +128,8 @@ pub unsafe extern "C" fn syncedmem_workspace_retain(workspace: *mut syncedmem_wo
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_workspace_destroy(workspace: *mut syncedmem_workspace_t) -> syncedmem_status_t {
-    call("syncedmem_workspace_destroy", || {
-        if !workspace.is_null() {
-            // SAFETY: the caller guarantees it.
-            let workspace = unsafe { self::workspace(workspace) }?;
-            // SAFETY: the handle stands for the holder that the caller gives up.
-            drop(unsafe { Shared::from_address(NonNull::from(workspace)) });
-        }
-        Ok(())
-    })
+    // SAFETY: the caller guarantees it.
+    unsafe { destroy("syncedmem_workspace_destroy", workspace) }
 }
 
 /// Writes a handle of the blob of that name to `*blob`: that of this workspace, of a mapping or of a parent, or else a new empty one
@@ -177,7 +145,7 @@ pub unsafe extern "C" fn syncedmem_workspace_create_blob(
     name: *const c_char,
     blob: *mut *mut syncedmem_typed_blob_t,
 ) -> syncedmem_status_t {
-    let create = |workspace: &Workspace, name: &[u8]| workspace.create(name).map(blob_of);
+    let create = |workspace: &Workspace, name: &[u8]| workspace.create(name).map(handle_of);
     // SAFETY: the caller guarantees it.
     unsafe { ask("syncedmem_workspace_create_blob", workspace, name, blob, create) }
 }
@@ -194,7 +162,7 @@ pub unsafe extern "C" fn syncedmem_workspace_create_local_blob(
     name: *const c_char,
     blob: *mut *mut syncedmem_typed_blob_t,
 ) -> syncedmem_status_t {
-    let create = |workspace: &Workspace, name: &[u8]| workspace.create_local(name).map(blob_of);
+    let create = |workspace: &Workspace, name: &[u8]| workspace.create_local(name).map(handle_of);
     // SAFETY: the caller guarantees it.
     unsafe { ask("syncedmem_workspace_create_local_blob", workspace, name, blob, create) }
 }
@@ -211,7 +179,7 @@ pub unsafe extern "C" fn syncedmem_workspace_get_blob(
     name: *const c_char,
     blob: *mut *mut syncedmem_typed_blob_t,
 ) -> syncedmem_status_t {
-    let get = |workspace: &Workspace, name: &[u8]| Ok(workspace.get(name).map_or(std::ptr::null_mut(), blob_of));
+    let get = |workspace: &Workspace, name: &[u8]| Ok(workspace.get(name).map_or(std::ptr::null_mut(), handle_of));
     // SAFETY: the caller guarantees it.
     unsafe { ask("syncedmem_workspace_get_blob", workspace, name, blob, get) }
 }
@@ -281,7 +249,7 @@ pub unsafe extern "C" fn syncedmem_workspace_rename_blob(
         let out = unsafe { optional_out(blob) }?;
         let renamed = workspace.rename(name, new)?;
         if let Some(out) = out {
-            out.set(blob_of(renamed));
+            out.set(handle_of(renamed));
         }
         Ok(())
     };
@@ -331,7 +299,7 @@ pub unsafe extern "C" fn syncedmem_workspace_blobs(
 ) -> syncedmem_status_t {
     call("syncedmem_workspace_blobs", || {
         // SAFETY: the caller guarantees it.
-        let workspace = unsafe { self::workspace(workspace) }?;
+        let workspace = unsafe { held(workspace) }?;
         let visitor = visitor.ok_or(Error::Argument("visitor is NULL; pass a function"))?;
         for each in workspace.list(local)? {
             let blob = each.blob.address().as_ptr().cast();

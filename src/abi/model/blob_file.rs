@@ -4,9 +4,10 @@
 use std::ffi::c_char;
 
 use super::open::path;
-use crate::abi::blob::handle::{blob, syncedmem_blob_t};
+use crate::abi::blob::handle::syncedmem_blob_t;
 use crate::abi::call::call_for;
 use crate::abi::handle::Handle;
+use crate::abi::opaque::Opaque;
 use crate::abi::status::syncedmem_status_t;
 use crate::models::{Failure, blob_file};
 
@@ -52,7 +53,7 @@ pub unsafe extern "C" fn syncedmem_blob_write(
 ) -> syncedmem_status_t {
     call_for("syncedmem_blob_write", || {
         // SAFETY: the caller guarantees it.
-        let blob = unsafe { self::blob(blob) }?;
+        let blob = unsafe { Opaque::value(blob) }?;
         // SAFETY: the caller guarantees it.
         blob_file::write(blob, diff, unsafe { self::path(path) }?)?;
         Ok::<_, Failure>(())

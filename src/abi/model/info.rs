@@ -4,11 +4,11 @@
 use std::ffi::{c_char, c_int};
 use std::mem::offset_of;
 
-use super::open::{model, syncedmem_model_t};
+use super::open::syncedmem_model_t;
 use crate::abi::arguments::{Out, SizedOut};
-use crate::abi::call::{call, call_for};
+use crate::abi::opaque::{ask, with};
 use crate::abi::status::syncedmem_status_t;
-use crate::models::{At, Failure, Kind, element_type};
+use crate::models::{At, Kind, Model, element_type};
 
 /// What a model file holds.
 #[expect(non_camel_case_types, reason = "the names of the C API")]
@@ -81,9 +81,7 @@ pub unsafe extern "C" fn syncedmem_model_info(
     model: *const syncedmem_model_t,
     info: *mut syncedmem_model_info_t,
 ) -> syncedmem_status_t {
-    call("syncedmem_model_info", || {
-        // SAFETY: the caller guarantees it.
-        let model = unsafe { self::model(model) }?;
+    let tell = |model: &Model| {
         // SAFETY: the caller guarantees it.
         let out = unsafe { SizedOut::new(info, size_of::<syncedmem_model_info_t>()) }?;
         let kind = match model.kind() {
@@ -103,7 +101,9 @@ pub unsafe extern "C" fn syncedmem_model_info(
         };
         out.set(&info);
         Ok(())
-    })
+    };
+    // SAFETY: the caller guarantees it.
+    unsafe { with("syncedmem_model_info", model, tell) }
 }
 
 /// Writes the number of layers to `*count`.
@@ -117,13 +117,8 @@ pub unsafe extern "C" fn syncedmem_model_layer_count(
     model: *const syncedmem_model_t,
     count: *mut usize,
 ) -> syncedmem_status_t {
-    call("syncedmem_model_layer_count", || {
-        // SAFETY: the caller guarantees it.
-        let out = unsafe { Out::new(count) }?;
-        // SAFETY: the caller guarantees it.
-        out.set(unsafe { self::model(model) }?.layer_count());
-        Ok(())
-    })
+    // SAFETY: the caller guarantees it.
+    unsafe { ask("syncedmem_model_layer_count", model, count, |model| Ok(model.layer_count())) }
 }
 
 /// Writes a layer's name, its type as Caffe has named it since 2015, and its number of blobs. Layers are numbered from 0, in
@@ -141,9 +136,7 @@ pub unsafe extern "C" fn syncedmem_model_layer(
     type_name: *mut *const c_char,
     blobs: *mut usize,
 ) -> syncedmem_status_t {
-    call_for("syncedmem_model_layer", || {
-        // SAFETY: the caller guarantees it.
-        let model = unsafe { self::model(model) }?;
+    let tell = |model: &Model| {
         // SAFETY: the caller guarantees it.
         let (out_name, out_type) = (unsafe { Out::new(name) }?, unsafe { Out::new(type_name) }?);
         // SAFETY: the caller guarantees it.
@@ -152,8 +145,10 @@ pub unsafe extern "C" fn syncedmem_model_layer(
         out_name.set(name.as_ptr());
         out_type.set(of.as_ptr());
         out_blobs.set(layer.blobs().len());
-        Ok::<_, Failure>(())
-    })
+        Ok(())
+    };
+    // SAFETY: the caller guarantees it.
+    unsafe { with("syncedmem_model_layer", model, tell) }
 }
 
 /// Writes to `*info` what the file says about a blob: its shape, its type and its number of values. Blobs are numbered from 0:
@@ -172,9 +167,7 @@ pub unsafe extern "C" fn syncedmem_model_blob_info(
     blob: usize,
     info: *mut syncedmem_blob_info_t,
 ) -> syncedmem_status_t {
-    call_for("syncedmem_model_blob_info", || {
-        // SAFETY: the caller guarantees it.
-        let model = unsafe { self::model(model) }?;
+    let tell = |model: &Model| {
         // SAFETY: the caller guarantees it.
         let out = unsafe { SizedOut::new(info, size_of::<syncedmem_blob_info_t>()) }?;
         let (blob, net_shape) = model.blob(At::data(layer, blob))?;
@@ -191,6 +184,8 @@ pub unsafe extern "C" fn syncedmem_model_blob_info(
             diff_element_type: element_type(blob.diff().unwrap_or(blob.data()).element()) as i32,
         };
         out.set(&info);
-        Ok::<_, Failure>(())
-    })
+        Ok(())
+    };
+    // SAFETY: the caller guarantees it.
+    unsafe { with("syncedmem_model_blob_info", model, tell) }
 }

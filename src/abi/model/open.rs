@@ -8,6 +8,7 @@ use std::path::Path;
 use crate::abi::arguments::Out;
 use crate::abi::call::{call, call_for};
 use crate::abi::handle::{Handle, Handled};
+use crate::abi::opaque::Opaque;
 use crate::abi::status::syncedmem_status_t;
 use crate::error::Error;
 use crate::models::{Failure, Model};
@@ -23,13 +24,14 @@ impl Handled for Model {
                                  open the file again";
 }
 
-/// The model of a handle.
-///
-/// # Safety
-/// A handle that is neither NULL nor misaligned came from `syncedmem_model_open`, and is not closed while the result is used.
-pub(super) unsafe fn model<'a>(handle: *const syncedmem_model_t) -> Result<&'a Model, Error> {
-    // SAFETY: the caller guarantees it.
-    unsafe { Handle::value(handle.cast()) }
+impl Opaque for syncedmem_model_t {
+    type Value = Model;
+    type Error = Failure;
+
+    unsafe fn value<'a>(handle: *const Self) -> Result<&'a Model, Failure> {
+        // SAFETY: the caller guarantees it.
+        Ok(unsafe { Handle::value(handle.cast()) }?)
+    }
 }
 
 /// The path that a string names.

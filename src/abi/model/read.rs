@@ -1,13 +1,13 @@
 //! Values into objects.
 #![expect(unsafe_code, reason = "C functions")]
 
-use super::open::{model, syncedmem_model_t};
+use super::open::syncedmem_model_t;
 use crate::abi::arguments::one_of;
-use crate::abi::c::object::{object, syncedmem_t};
-use crate::abi::call::call_for;
+use crate::abi::c::object::syncedmem_t;
 use crate::abi::element::{element_type, syncedmem_array_t};
+use crate::abi::opaque::{Opaque, with};
 use crate::abi::status::syncedmem_status_t;
-use crate::models::{At, Failure, Part};
+use crate::models::{At, Model, Part};
 
 /// Reads a blob's values (`SYNCEDMEM_DATA`) or gradients (`SYNCEDMEM_DIFF`) from the file into the host side of `mem`, which is then
 /// the newest, as `syncedmem_overwrite_cpu_data` does. `element_type` is a `syncedmem_type_t`: `SYNCEDMEM_FLOAT32`,
@@ -34,18 +34,17 @@ pub unsafe extern "C" fn syncedmem_model_read_blob(
     element_type: i32,
     mem: *mut syncedmem_t,
 ) -> syncedmem_status_t {
-    call_for("syncedmem_model_read_blob", || {
+    let read = |model: &Model| {
         const PARTS: [Part; 2] = [Part::Data, Part::Diff];
         const _: () = assert!(syncedmem_array_t::SYNCEDMEM_DIFF as usize == 1);
         // SAFETY: the caller guarantees it.
-        let model = unsafe { self::model(model) }?;
-        // SAFETY: the caller guarantees it.
-        let object = unsafe { object(mem) }?;
+        let object = unsafe { Opaque::value(mem) }?;
         let part =
             one_of(array, PARTS, "array is no syncedmem_array_t; pass SYNCEDMEM_DATA (0) or SYNCEDMEM_DIFF (1)")?;
         let element = self::element_type(element_type)?;
         // SAFETY: the caller guarantees that no other thread uses the host side.
-        unsafe { model.read(At { layer, blob, part }, element, object) }?;
-        Ok::<_, Failure>(())
-    })
+        unsafe { model.read(At { layer, blob, part }, element, object) }
+    };
+    // SAFETY: the caller guarantees it.
+    unsafe { with("syncedmem_model_read_blob", model, read) }
 }

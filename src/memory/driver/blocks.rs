@@ -222,33 +222,6 @@ pub fn held(side: Side) -> Held {
     held
 }
 
-/// The blocks that objects hold on one device.
-#[derive(Clone, Copy, Debug)]
-pub struct Used {
-    pub ordinal: c_int,
-    pub bytes: u64,
-    /// One of the blocks.
-    pub block: Option<(NonNull<c_void>, Record)>,
-}
-
-/// Writes an entry for each device with blocks that objects hold. Returns their number.
-pub fn used(places: &mut [Used]) -> usize {
-    let mut count = 0;
-    RECORDS.with(|records| {
-        for (&key, record) in records.iter().filter(|(_, record)| record.side == Side::Device) {
-            if let Some(known) = places[..count].iter_mut().find(|known| known.ordinal == record.device) {
-                known.bytes += record.bytes as u64;
-            } else if let Some(new) = places.get_mut(count) {
-                let address = NonNull::new(std::ptr::without_provenance_mut(key));
-                let block = address.map(|address| (address, *record));
-                *new = Used { ordinal: record.device, bytes: record.bytes as u64, block };
-                count += 1;
-            }
-        }
-    });
-    count
-}
-
 fn keep(address: NonNull<c_void>, record: Record) -> bool {
     RECORDS.with(|records| {
         let room = records.try_reserve(1).is_ok();

@@ -5,4 +5,3 @@ pub(crate) mod deferred;
 pub mod host_register;
 pub mod record;
 pub mod source;
-pub mod usage;

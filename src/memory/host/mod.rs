@@ -144,7 +144,10 @@ unsafe fn ready(found: Found, request: Request, pinned: bool, span: Span) -> Blo
         let span = recorder::begin(c"fill host side", bytes);
         // SAFETY: the caller guarantees it.
         unsafe { fill(address, undefined.min(bytes)) };
-        span.end(subject, || What::Filled { side: Side::Host, bytes: bytes as u64 });
+        // A new mapping holds zeros before anything is written; in a small block `small` has written them.
+        if undefined > 0 || bytes <= SMALL {
+            span.end(subject, || What::Filled { side: Side::Host, bytes: bytes as u64 });
+        }
         if checksums::are_compared() {
             checksums::filled(subject, address);
         }

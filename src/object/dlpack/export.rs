@@ -7,7 +7,7 @@ use std::ptr::NonNull;
 use syncedmem_trace::head::Side;
 
 use super::{DataType, Deleter, Device, MAJOR, MINOR, MOST_DIMENSIONS, Managed, ManagedVersioned, Tensor};
-use crate::error::{Cause, Error};
+use crate::error::Error;
 
 /// A shape that was checked against the object's size, before anything changes.
 #[derive(Clone, Copy)]
@@ -91,11 +91,7 @@ impl<'s> Blank<'s> {
         let asked = size_of::<Exported>() + 2 * size_of_val(layout.shape);
         // SAFETY: malloc has no preconditions. Its memory is aligned to 16 bytes.
         let room = NonNull::new(unsafe { libc::malloc(asked) });
-        room.map(|room| Blank { room: room.cast(), layout }).ok_or(Error::OutOfMemory {
-            side: Side::Host,
-            asked,
-            cause: Cause::Bookkeeping,
-        })
+        room.map(|room| Blank { room: room.cast(), layout }).ok_or(Error::no_room(asked))
     }
 
     /// Writes the tensor, with or without a version. `deleter` gets the tensor, and [`free`]s it.

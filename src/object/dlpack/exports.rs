@@ -8,7 +8,7 @@ use syncedmem_trace::address_hash::{AddressMap, address_map};
 use syncedmem_trace::head::Side;
 
 use super::{Holding, Imported};
-use crate::error::{Cause, Error};
+use crate::error::Error;
 use crate::platform::sync::{ForkLock, Lock};
 use crate::state::flags;
 // Not loom's: it is a hint. A thread that exports or borrows has the object, or knows that no other thread changes it.
@@ -217,7 +217,7 @@ impl Registry {
         self.entries.with(|entries| {
             if entries.by_object.try_reserve(1).is_err() {
                 let asked = size_of::<Entry>();
-                return Err(Error::OutOfMemory { side: Side::Host, asked, cause: Cause::Bookkeeping });
+                return Err(Error::no_room(asked));
             }
             let generations = &mut entries.generations;
             let entry = entries.by_object.entry(object).or_insert_with(|| {

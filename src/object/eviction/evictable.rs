@@ -3,7 +3,7 @@
 use syncedmem_trace::head::Side;
 
 use super::policy::{Policy, Use};
-use crate::error::{Cause, Error};
+use crate::error::Error;
 use crate::object::claims::Identity;
 use crate::object::{EXPORTS, ObjectState, POLICIES, SyncedMemory, TABLE};
 use crate::platform::sync::{Interrupted, Ordering};
@@ -25,8 +25,7 @@ impl SyncedMemory {
             POLICIES.purge(self.address());
         }
         if policy != Policy::Never && !claim.under_lock(|| POLICIES.set(self.identity_for_policy(), policy)) {
-            let (side, asked) = (Side::Host, size_of::<Identity>());
-            return Err(Error::OutOfMemory { side, asked, cause: Cause::Bookkeeping });
+            return Err(Error::no_room(size_of::<Identity>()));
         }
         self.publish(claim, now, Use::None);
         Ok(())

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::process;
 use crate::memory::cache::host;
-use crate::observe::recorder;
-use crate::platform::text::{append_to, to_stderr};
+use crate::observe::{recorder, report_file};
+use crate::platform::text::to_stderr;
 use crate::settings;
 use crate::state::flags::{self, ACCOUNT};
 
@@ -32,7 +32,9 @@ pub fn write() {
     if flags::off() || !flags::has(ACCOUNT) {
         return;
     }
-    let Some(file) = settings::environment(c"SYNCEDMEM_REPORT") else { return };
+    if settings::environment(c"SYNCEDMEM_REPORT").is_none() {
+        return;
+    }
     if !recorder::can_be_had() {
         to_stderr(b"libsyncedmem: SYNCEDMEM_REPORT: no report, since the process ends in the middle of an entry\n");
         return;
@@ -45,5 +47,5 @@ pub fn write() {
         to_stderr(b"libsyncedmem: SYNCEDMEM_REPORT: there is no memory to make the report\n");
         return;
     };
-    append_to(file, "SYNCEDMEM_REPORT", "the report follows", text.as_bytes());
+    report_file::write(text.as_bytes());
 }

@@ -1,37 +1,24 @@
-//! The report of this process: its ledger, its idle memory, and other programs' use of its devices.
+//! The report of this process: the peaks of its account, what was done, and the largest holders.
 
 use std::fmt::{self, Write};
 
-use syncedmem_analysis::summary::{About, Idle, Report, Summary};
+use syncedmem_analysis::summary::{Report, Summary};
 use syncedmem_trace::event::{Place, Site};
-use syncedmem_trace::kind::Kind;
 
-use crate::memory::driver::usage;
-use crate::object::trim;
 use crate::observe::call_counts;
 use crate::observe::{call_site, recorder};
-use crate::state::flags;
-
-/// The most devices in a report. Few, because the array is on the stack of a thread that may have little of it.
-const DEVICES: usize = 16;
+use crate::state::flags::{self, ACCOUNT};
 
 /// The report as text; `None` if there is no memory for it.
 pub fn text() -> Option<String> {
     let summary = recorder::with_ledger(|ledger| Summary::of(ledger));
-    let mut not_ours = [(0, 0); DEVICES];
-    let devices = usage::not_ours(&mut not_ours);
     let program = call_counts::program();
-    let about = About {
-        program: program.as_ref(),
-        process: std::process::id(),
-        idle: Some(Kind::ALL.map(|kind| Idle { bytes: trim::idle(kind), budget: trim::budget(kind) })),
-        not_ours: &not_ours[..devices],
-    };
     let mut paper = Paper(String::new());
-    write!(paper, "{}", Report { summary: &summary, about: &about, place }).ok()?;
-    if !flags::on() {
+    let report = Report { summary: &summary, program: program.as_ref(), process: std::process::id(), place };
+    write!(paper, "{report}").ok()?;
+    if !flags::has(ACCOUNT) {
         let how = "syncedmem_set_accounting or SYNCEDMEM_ACCOUNT=on keeps it";
-        writeln!(paper, "\nThe account is not being kept: {how}.").ok()?;
+        writeln!(paper, "The account is not being kept: {how}.").ok()?;
     }
     Some(paper.0)
 }

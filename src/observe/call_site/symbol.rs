@@ -25,7 +25,10 @@ struct Found {
 /// The caller's function and, if there is one, the function that called it: `caffe::Blob<float>::Reshape, from
 /// caffe::Layer<float>::SetUp (libcaffe.so.1)`.
 pub fn text_of(frames: &[usize]) -> Place {
-    let mut found = frames.iter().filter_map(|&address| find(address));
+    /// Its functions stand before Caffe's, and pass each call on.
+    const NAMES: &str = "libsyncedmem_names.";
+    let mut found =
+        frames.iter().filter_map(|&address| find(address)).filter(|found| !found.object.as_ref().starts_with(NAMES));
     let Some(innermost) = found.next() else { return Place::of(format_args!("code that no loaded file has")) };
     let mut rest = found;
     let caller = if innermost.is_glue() { rest.find(|found| !found.is_glue()) } else { None };

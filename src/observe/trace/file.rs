@@ -1,169 +1,204 @@
-//! The file of a trace, shared with other processes that trace to it.
+//! The file of a recording: whose it is, its space, and its mapping.
 //!
-//! Each write appends (O_APPEND), so threads and processes need no order. A process that traces to the file holds a
-//! shared lock (flock(2)) on it. A process that finds no other lock starts the file afresh; otherwise it appends.
-#![expect(unsafe_code, reason = "flock(2), ftruncate(2) and pread(2)")]
+//! One process writes to a file, and holds an exclusive lock (flock(2)) on it. A file that another process holds, or that
+//! this process wrote before execve, is left to it. Space is reserved before it is touched: a store into a page that the
+//! file system has no room for would be a SIGBUS.
+#![expect(unsafe_code, reason = "flock(2), fallocate(2), pwrite(2), mmap(2)")]
 
 use std::ffi::{CStr, c_int};
+use std::ptr::{NonNull, null_mut};
 
-use syncedmem_trace::format::block::BLOCK;
+use syncedmem_trace::recording::header::Owner;
+use syncedmem_trace::text::Text;
 
 use crate::platform::file::{self, close, result, status};
 use crate::platform::file_error::FileError;
+use crate::platform::limits;
 use crate::platform::sync::nap;
 
-/// A file that is open for appending.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// An open file.
+#[derive(Clone, Copy, Debug)]
 pub struct File {
     descriptor: c_int,
     /// Device and inode. A program that goes into the background closes every descriptor, and may open a file of its
     /// own under the same number.
     identity: (u64, u64),
-    /// The most bytes that a file of this process may have (RLIMIT_FSIZE).
-    limit: u64,
 }
 
-/// Bytes below the limit that are left to concurrent writers: one byte beyond the limit ends a process by SIGXFSZ.
-const MARGIN: u64 = 16 << 10;
-
-/// Attempts to get a lock that another process holds while it starts the file: about two seconds in all.
-const TRIES: u32 = 20_000;
-
-/// A file with an earlier trace. This process holds it exclusively until it starts the file afresh.
-#[derive(Debug)]
-pub struct Earlier(File);
-
-impl Earlier {
-    /// Empties the file and writes `opening`.
-    pub fn replace(self, opening: &[u8]) -> Result<File, FileError> {
-        let Earlier(file) = self;
-        let begun = file.begin(opening).and_then(|()| file.share());
-        if begun.is_err() {
-            close(file.descriptor);
-        }
-        begun.map(|()| file)
-    }
-}
-
-/// The state of a file that was opened for a trace.
-#[derive(Debug)]
+/// The result of opening a file.
 pub enum Opened {
-    /// Open for appending: it holds this process's trace, or that of several processes.
+    /// It is this process's, and empty.
     Ready(File),
-    /// It holds a trace that has ended.
-    Earlier(Earlier),
+    /// Another process records to it, in the run of this identity.
+    Taken { run: u64 },
 }
+
+/// Naps that another process has to write the start of its header: about a second in all.
+const NAPS: u32 = 20_000;
 
 impl File {
-    /// Opens or creates a file for a trace that begins with `opening`. An empty file gets it at once. A file with
-    /// anything but a trace in it is an error.
-    pub fn open(path: &CStr, opening: &[u8]) -> Result<Opened, FileError> {
-        // Read access too: the contents are checked.
-        let (descriptor, status) = file::open(path, libc::O_RDWR)?;
-        let file = File { descriptor, identity: (status.st_dev, status.st_ino), limit: file::limit() };
-        let opened = file.find_out(opening);
-        if opened.is_err() {
+    /// Opens or creates a file, and empties one with a recording that has ended. A file with anything else in it is an
+    /// error.
+    pub fn open(path: &CStr) -> Result<Opened, FileError> {
+        let (descriptor, status) = file::open(path, libc::O_RDWR | libc::O_CREAT)?;
+        let file = File { descriptor, identity: (status.st_dev, status.st_ino) };
+        let is_regular = status.st_mode & libc::S_IFMT == libc::S_IFREG;
+        let opened = if is_regular { file.find_out() } else { Err(FileError::NotAFile) };
+        if !matches!(opened, Ok(Opened::Ready(_))) {
             close(descriptor);
         }
         opened
     }
 
-    fn find_out(self, opening: &[u8]) -> Result<Opened, FileError> {
-        match self.lock(libc::LOCK_EX) {
-            Ok(true) if self.is_empty()? => {
-                self.begin(opening)?;
-                self.share()?;
-            }
-            Ok(true) if self.begins_with(opening)? => return Ok(Opened::Earlier(Earlier(self))),
-            Ok(true) => return Err(FileError::NotATrace),
-            // Another process traces to it, or is starting it.
-            Ok(false) => self.share()?,
-            // This file system has no locks. A trace in the file may be another process's, so append to it.
-            Err(_) if self.is_empty()? => self.write(opening)?,
-            Err(_) => {}
+    fn find_out(self) -> Result<Opened, FileError> {
+        if !self.lock()? {
+            return self.taken();
         }
-        if self.is_empty()? || self.begins_with(opening)? { Ok(Opened::Ready(self)) } else { Err(FileError::NotATrace) }
-    }
-
-    /// Whether it is empty. A device always is.
-    fn is_empty(&self) -> Result<bool, FileError> {
-        Ok(status(self.descriptor)?.st_size == 0)
-    }
-
-    fn begins_with(&self, opening: &[u8]) -> Result<bool, FileError> {
-        let mut begins = [0u8; BLOCK];
-        let length = opening.len().min(BLOCK);
-        let (first, from) = (begins.as_mut_ptr(), 0 as libc::off_t);
-        // SAFETY: `begins` has room for `length` bytes.
-        let read = result(unsafe { libc::syscall(libc::SYS_pread64, self.descriptor, first, length, from) })?;
-        Ok(begins[..read as usize] == *opening)
-    }
-
-    fn begin(&self, opening: &[u8]) -> Result<(), FileError> {
-        self.empty()?;
-        self.write(opening)
-    }
-
-    /// Takes the shared lock, so that other processes append. Waits while another process holds the exclusive one to
-    /// start the file.
-    fn share(&self) -> Result<(), FileError> {
-        for _ in 0..TRIES {
-            if self.lock(libc::LOCK_SH)? {
-                return Ok(());
+        if status(self.descriptor)?.st_size > 0 {
+            let owner = self.owner()?.ok_or(FileError::NotATrace)?;
+            if !owner.ended && is_alive(owner.identity) {
+                return Ok(Opened::Taken { run: owner.run });
             }
-            nap();
+            file::empty(self.descriptor)?;
+        }
+        Ok(Opened::Ready(self))
+    }
+
+    /// The file is locked: by a process that records to it, which has begun or soon begins the header, or by another program.
+    fn taken(self) -> Result<Opened, FileError> {
+        for _ in 0..NAPS {
+            match self.owner()? {
+                Some(owner) => return Ok(Opened::Taken { run: owner.run }),
+                None if status(self.descriptor)?.st_size > 0 && self.begins_otherwise()? => break,
+                None => nap(),
+            }
         }
         Err(FileError::Locked)
     }
 
+    fn owner(self) -> Result<Option<Owner>, FileError> {
+        let mut start = [0; Owner::BYTES];
+        file::read_start(self.descriptor, &mut start)?;
+        Ok(Owner::read(&start))
+    }
+
+    /// Whether the first byte is that of another file: a header that is being written begins with zeros.
+    fn begins_otherwise(self) -> Result<bool, FileError> {
+        let mut first = [0];
+        file::read_start(self.descriptor, &mut first)?;
+        Ok(first != [0])
+    }
+
     /// Tries to take the lock; `false` if another process holds it.
-    fn lock(&self, kind: c_int) -> Result<bool, FileError> {
-        // SAFETY: flock has no preconditions.
-        match result(unsafe { libc::syscall(libc::SYS_flock, self.descriptor, kind | libc::LOCK_NB) }) {
-            Ok(_) => Ok(true),
-            Err(FileError::System(libc::EWOULDBLOCK)) => Ok(false),
-            Err(FileError::System(libc::EINTR)) => self.lock(kind),
-            Err(trouble) => Err(trouble),
+    fn lock(self) -> Result<bool, FileError> {
+        loop {
+            // SAFETY: flock has no preconditions.
+            match result(unsafe { libc::syscall(libc::SYS_flock, self.descriptor, libc::LOCK_EX | libc::LOCK_NB) }) {
+                Err(FileError::System(libc::EWOULDBLOCK)) => return Ok(false),
+                Err(FileError::System(libc::EINTR)) => {}
+                // A file system without locks: the owner's identity decides alone.
+                _ => return Ok(true),
+            }
         }
     }
 
-    fn empty(&self) -> Result<(), FileError> {
-        // SAFETY: ftruncate has no preconditions.
-        match result(unsafe { libc::syscall(libc::SYS_ftruncate, self.descriptor, 0 as libc::off_t) }) {
-            // A device cannot be truncated.
-            Ok(_) | Err(FileError::System(libc::EINVAL)) => Ok(()),
-            Err(trouble) => Err(trouble),
-        }
-    }
-
-    /// Appends all bytes.
-    pub fn write(&self, bytes: &[u8]) -> Result<(), FileError> {
-        let status = status(self.descriptor).map_err(|_| FileError::Closed)?;
-        if (status.st_dev, status.st_ino) != self.identity {
+    /// Reserves space behind what was reserved before.
+    pub fn reserve(self, from: u64, bytes: u64) -> Result<(), FileError> {
+        if !self.is_mine() {
             return Err(FileError::Closed);
         }
-        if (status.st_size as u64).saturating_add(bytes.len() as u64 + MARGIN) > self.limit {
+        // Beyond the limit the kernel sends SIGXFSZ.
+        if from + bytes > file::limit() {
             return Err(FileError::Limit);
         }
-        file::write_all(self.descriptor, bytes)
+        loop {
+            // SAFETY: fallocate takes plain numbers.
+            let reserved = unsafe { libc::syscall(libc::SYS_fallocate, self.descriptor, 0, from, bytes) };
+            match result(reserved) {
+                Err(FileError::System(libc::EINTR)) => {}
+                Err(FileError::System(libc::EOPNOTSUPP | libc::ENOSYS)) => return self.fill(from, bytes),
+                reserved => return reserved.map(drop),
+            }
+        }
+    }
+
+    /// Writes zeros, on a file system that cannot reserve.
+    fn fill(self, mut from: u64, bytes: u64) -> Result<(), FileError> {
+        static ZEROS: [u8; 4096] = [0; 4096];
+        let end = from + bytes;
+        while from < end {
+            let length = ZEROS.len().min((end - from) as usize);
+            // SAFETY: `ZEROS` has that many bytes, which the kernel only reads.
+            match result(unsafe { libc::syscall(libc::SYS_pwrite64, self.descriptor, ZEROS.as_ptr(), length, from) }) {
+                Ok(0) => return Err(FileError::System(libc::ENOSPC)),
+                Ok(written) => from += written as u64,
+                Err(FileError::System(libc::EINTR)) => {}
+                Err(trouble) => return Err(trouble),
+            }
+        }
+        Ok(())
+    }
+
+    /// Maps the first `bytes` of the file. Only reserved ones may be touched.
+    pub fn map(self, bytes: u64) -> Result<NonNull<u8>, FileError> {
+        let (length, access) = (bytes as usize, libc::PROT_READ | libc::PROT_WRITE);
+        // SAFETY: without MAP_FIXED, mmap changes no other mapping.
+        let address = unsafe { libc::mmap(null_mut(), length, access, libc::MAP_SHARED, self.descriptor, 0) };
+        let failed = if address == libc::MAP_FAILED { -1 } else { 0 };
+        result(failed)?;
+        NonNull::new(address.cast()).ok_or(FileError::System(libc::ENOMEM))
     }
 
     /// Closes the file, unless its descriptor number now belongs to another one.
     pub fn close(self) {
-        if status(self.descriptor).is_ok_and(|status| (status.st_dev, status.st_ino) == self.identity) {
+        if self.is_mine() {
             close(self.descriptor);
         }
     }
-}
 
-impl File {
+    fn is_mine(self) -> bool {
+        status(self.descriptor).is_ok_and(|status| (status.st_dev, status.st_ino) == self.identity)
+    }
+
     /// Its parts, for storage in atomics.
-    pub fn parts(self) -> [u64; 4] {
-        [self.descriptor as u64, self.identity.0, self.identity.1, self.limit]
+    pub fn parts(self) -> [u64; 3] {
+        [self.descriptor as u64, self.identity.0, self.identity.1]
     }
 
     /// Builds it from its parts.
-    pub fn of_parts([descriptor, device, inode, limit]: [u64; 4]) -> File {
-        File { descriptor: descriptor as c_int, identity: (device, inode), limit }
+    pub fn of_parts([descriptor, device, inode]: [u64; 3]) -> File {
+        File { descriptor: descriptor as c_int, identity: (device, inode) }
+    }
+}
+
+/// Bits of an identity for the process's id. The kernel's largest has 22.
+const ID_BITS: u32 = 22;
+
+/// The identity of a process: its id and its start, in the kernel's ticks since the system's. `None` if it has ended.
+pub fn identity(process: u32) -> Option<u64> {
+    let path = Text::<32>::of(format_args!("/proc/{process}/stat"));
+    let mut buffer = [0; 512];
+    let stat = limits::read(CStr::from_bytes_until_nul(path.as_bytes_with_nul()).ok()?, &mut buffer)?;
+    // The second field, the name, may have spaces and parentheses. The start is the 22nd (proc(5)).
+    let (_, rest) = stat.rsplit_once(')')?;
+    let start: u64 = rest.split_ascii_whitespace().nth(19)?.parse().ok()?;
+    Some(start << ID_BITS | u64::from(process))
+}
+
+fn is_alive(owner: u64) -> bool {
+    identity((owner & ((1 << ID_BITS) - 1)) as u32) == Some(owner)
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_lives_while_its_number_and_start_are_the_kernels() {
+        let own = identity(std::process::id()).unwrap();
+        assert_eq!(own & ((1 << ID_BITS) - 1), std::process::id().into());
+        assert!(is_alive(own));
+        assert!(!is_alive(own + (1 << ID_BITS)), "the same number, started at another time");
+        assert!(!is_alive(0));
     }
 }

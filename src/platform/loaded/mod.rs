@@ -62,6 +62,18 @@ impl<'w> Object<'w> {
         unsafe { note::find(self.headers(), self.base(), owner.to_bytes_with_nul(), kind, bytes) }
     }
 
+    /// Its build id, if the linker gave it one.
+    pub fn build_id(&self) -> Option<&'w [u8]> {
+        /// SHA-1, MD5 or a UUID, and a fast hash.
+        const BYTES: [usize; 3] = [20, 16, 8];
+        const NT_GNU_BUILD_ID: u32 = 3;
+        BYTES.iter().find_map(|&bytes| {
+            let id = std::ptr::with_exposed_provenance::<u8>(self.note(c"GNU", NT_GNU_BUILD_ID, bytes)?);
+            // SAFETY: `note` found so many bytes in a segment that stays mapped while the list is locked.
+            Some(unsafe { std::slice::from_raw_parts(id, bytes) })
+        })
+    }
+
     /// The address that a function has for this object: the target of its references, or else its own export.
     pub fn bound(&self, name: &CStr) -> Option<usize> {
         let symbols = self.symbols()?;

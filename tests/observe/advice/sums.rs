@@ -74,10 +74,10 @@ fn a_report_does_not_change_what_a_later_report_says() {
 }
 
 fn what_may_have_happened_unseen_for_a_while_is_taken_to_have_happened() {
-    use syncedmem_analysis::ledger::Ledger;
+    use syncedmem_analysis::evaluation::Evaluation;
     let push = [made(8), asked(Host, Overwrite), fresh(Kind::Pinned, 8), started(Device, 8, Pinned)];
     let found = |breaks: &[bool]| {
-        let mut ledger = Ledger::new();
+        let mut ledger = Evaluation::new();
         ledger.set_every_access(true);
         events(&push).iter().for_each(|event| ledger.take(event));
         breaks.iter().for_each(|&every_access| ledger.set_every_access(every_access));

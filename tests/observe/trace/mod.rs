@@ -1,4 +1,4 @@
-//! What tests of the trace share: its reader, events of every kind, and the rules of the format.
+//! What tests of the trace share: events of every kind, and two ways to read a trace.
 #![allow(dead_code, reason = "each test takes what it needs")]
 #![allow(
     clippy::unwrap_used,
@@ -8,7 +8,6 @@
 )]
 
 pub mod events;
-pub mod rules;
 
 pub use crate::support::folder::Folder;
 
@@ -17,10 +16,13 @@ use std::path::Path;
 
 use syncedmem::observe::trace;
 use syncedmem_trace::event::{Event, Site, What};
-use syncedmem_trace::format::Live;
+use syncedmem_trace::recording::header::Header;
+use syncedmem_trace::recording::record::{NoRecord, Record};
+use syncedmem_trace::recording::text::{self, Kind};
+use syncedmem_trace::recording::{HEADER, RECORD};
 #[allow(unused_imports, reason = "each test takes what it needs")]
 pub use syncedmem_trace_reader as reader;
-use syncedmem_trace_reader::{Item, Notes, Reader};
+use syncedmem_trace_reader::{Item, Reader};
 
 pub fn c_path(path: &Path) -> CString {
     CString::new(path.to_str().unwrap()).unwrap()
@@ -29,16 +31,13 @@ pub fn c_path(path: &Path) -> CString {
 /// Writes the events to a trace.
 pub fn write(path: &Path, events: &[Event]) {
     trace::start(&c_path(path)).unwrap();
-    events.iter().for_each(|event| trace::record(event, &Live::default()));
+    events.iter().for_each(|event| trace::record(event, 0));
     trace::stop();
 }
 
-/// Reads a trace to its end.
-pub fn read(path: &Path) -> (Vec<Item>, Notes) {
-    let mut reader = Reader::open(path).unwrap();
-    let items = reader.by_ref().map(|item| item.unwrap()).collect();
-    assert_eq!(reader.position(), std::fs::metadata(path).unwrap().len());
-    (items, reader.notes())
+/// Reads a trace and those of its run to their end.
+pub fn read(path: &Path) -> Vec<Item> {
+    Reader::open(path).unwrap().map(|item| item.unwrap()).collect()
 }
 
 /// The events among what was read.
@@ -50,15 +49,72 @@ pub fn events_of(items: &[Item], of: u32) -> Vec<Event> {
     items.iter().filter_map(event).collect()
 }
 
+/// What one file holds, by the format alone.
+pub struct Recorded {
+    pub header: Header,
+    /// In the order of their numbers.
+    pub records: Vec<Record>,
+    /// Numbers of records that were reserved and not finished.
+    pub unfinished: Vec<u64>,
+    pub texts: Vec<(Kind, u64, String)>,
+}
+
+impl Recorded {
+    pub fn of(path: &Path) -> Recorded {
+        let file = std::fs::read(path).unwrap();
+        let header = Header::read(&file).unwrap();
+        let texts = Recorded::bytes_of_texts(path).into_iter();
+        let texts =
+            texts.map(|(kind, number, text)| (kind, number, String::from_utf8_lossy(&text).into_owned())).collect();
+        let (mut records, mut unfinished) = (Vec::new(), Vec::new());
+        for index in header.indices() {
+            let begin = header.layout.record_at(header.layout.slot(index).0) as usize;
+            let bytes = file.get(begin..).and_then(|rest| rest.first_chunk::<{ RECORD as usize }>());
+            match bytes.map_or(Err(NoRecord::Unfinished), |bytes| header.record(index, bytes)) {
+                Ok(record) => records.push(record),
+                Err(NoRecord::Unfinished) => unfinished.push(index),
+                Err(NoRecord::Unknown) => panic!("record {index} is unknown: {bytes:?}"),
+            }
+        }
+        Recorded { header, records, unfinished, texts }
+    }
+
+    /// The entries of the text area.
+    pub fn bytes_of_texts(path: &Path) -> Vec<(Kind, u64, Vec<u8>)> {
+        let file = std::fs::read(path).unwrap();
+        let area = &file[HEADER as usize..][..Header::read(&file).unwrap().texts as usize];
+        text::entries(area).map(|entry| (entry.kind, entry.number, entry.text.to_vec())).collect()
+    }
+
+    pub fn events(&self) -> Vec<Event> {
+        let event = |record: &Record| match record {
+            Record::Event { event, .. } => Some(*event),
+            _ => None,
+        };
+        self.records.iter().filter_map(event).collect()
+    }
+
+    /// When its events began.
+    pub fn starts(&self) -> Vec<u64> {
+        self.events().iter().map(|event| event.start).collect()
+    }
+}
+
+/// When the events of a file began.
+pub fn starts(path: &Path) -> Vec<u64> {
+    Recorded::of(path).starts()
+}
+
+/// This thread's number.
+pub fn this_thread() -> u32 {
+    unsafe { libc::gettid() as u32 }
+}
+
 /// An event at so many nanoseconds.
 pub fn event(start: u64) -> Event {
-    Event { start, duration: 1, thread: 1, object: 0x1000, site: Site(1), what: What::Synchronised }
+    Event { start, duration: 1, thread: this_thread(), object: 0, site: Site(1), what: What::Synchronised }
 }
 
 pub fn record(start: u64) {
-    trace::record(&event(start), &Live::default());
-}
-
-pub fn starts(items: &[Item], process: u32) -> Vec<u64> {
-    events_of(items, process).iter().map(|event| event.start).collect()
+    trace::record(&event(start), 0);
 }

@@ -182,6 +182,10 @@ impl State {
     /// Counts the pending access as done, unless its success would have been recorded by an event.
     fn end_access(&mut self, scribe: &mut Scribe<'_>) {
         let Some(pending) = self.pending.take() else { return };
+        // A new mapping holds zeros: no fill is recorded for it.
+        if self.head == Some(Head::Uninitialized) && self.blocks[pending.side as usize] > 0 {
+            self.head = Some(Head::only_at(pending.side));
+        }
         let is_done = match pending.access {
             _ if self.pulls => false,
             Access::Read => false,

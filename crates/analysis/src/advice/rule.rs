@@ -77,6 +77,19 @@ impl Rule {
         }
     }
 
+    /// The word for what has to be changed.
+    pub const fn change(self) -> &'static str {
+        match self {
+            Rule::PingPong => "prototxt",
+            Rule::PageableCopy | Rule::TurnedAway => "setting",
+            Rule::UnreadCopy
+            | Rule::UnchangedCopy
+            | Rule::OverwrittenFill
+            | Rule::OverwrittenCopy
+            | Rule::UnusedSide => "source",
+        }
+    }
+
     /// The observation, in one sentence.
     pub const fn what_was_seen(self) -> &'static str {
         match self {
@@ -110,8 +123,8 @@ impl Rule {
             }
             (Rule::UnchangedCopy, _) => "Call cpu_data instead of mutable_cpu_data where the data is only read.",
             (Rule::PingPong, _) => {
-                "Do the work between these copies on one side: give the step that asks for cpu_data a \
-                 GPU implementation, or keep all of them on the CPU."
+                "Do the work between these copies on one side: replace the layer that asks for cpu_data by \
+                 one with a GPU implementation, give it one, or keep all of them on the CPU."
             }
             (Rule::OverwrittenFill, Subject::Memory(Side::Device))
             | (Rule::OverwrittenCopy, Subject::CopyTo(Side::Device)) => {

@@ -1,7 +1,7 @@
-//! The holders of memory: bytes by name or by call site, now and at the peak.
+//! The holders of memory: bytes by name or by call site, and by another key, now and at the peak.
 
 use std::collections::HashMap;
-use std::hash::BuildHasherDefault;
+use std::hash::{BuildHasherDefault, Hash};
 
 use super::Block;
 use syncedmem_trace::address_hash::AddressHasher;
@@ -33,8 +33,8 @@ pub struct Share {
     peak: [u64; 3],
 }
 
-pub struct Holders {
-    shares: HashMap<Holder, Share, BuildHasherDefault<AddressHasher>>,
+pub struct Holders<K> {
+    shares: HashMap<K, Share, BuildHasherDefault<AddressHasher>>,
     /// Number of peaks so far, by kind.
     peaks: [u64; 3],
 }
@@ -50,13 +50,13 @@ impl Share {
     }
 }
 
-impl Holders {
-    pub const fn new() -> Holders {
+impl<K: Copy + Eq + Hash> Holders<K> {
+    pub const fn new() -> Holders<K> {
         Holders { shares: HashMap::with_hasher(BuildHasherDefault::new()), peaks: [0; 3] }
     }
 
     /// Counts a block; `false` if there is no memory for that.
-    pub fn add(&mut self, holder: Holder, block: Block) -> bool {
+    pub fn add(&mut self, holder: K, block: Block) -> bool {
         if self.shares.try_reserve(1).is_err() {
             return false;
         }
@@ -69,7 +69,7 @@ impl Holders {
     }
 
     /// Removes a block.
-    pub fn subtract(&mut self, holder: Holder, block: Block) {
+    pub fn subtract(&mut self, holder: K, block: Block) {
         let peaks = self.peaks[block.kind as usize];
         let Some(share) = self.shares.get_mut(&holder) else { return };
         share.update_peak(block.kind, peaks);
@@ -77,20 +77,22 @@ impl Holders {
         (*live, *blocks) = (live.saturating_sub(block.bytes), blocks.saturating_sub(1));
     }
 
-    /// Moves a block to another holder, at the last peak too if it existed then; `false` if there is no memory for that.
-    pub fn pass_on(&mut self, before: Holder, after: Holder, block: Block) -> bool {
-        self.subtract(before, block);
-        let is_counted = self.add(after, block);
-        let kind = block.kind as usize;
-        if is_counted && block.peaks_before < self.peaks[kind] {
-            if let Some(share) = self.shares.get_mut(&before) {
+    /// Moves a block from one holder to another, at the last peak too if it existed then; `None` is no holder. `false` if there is
+    /// no memory for that.
+    pub fn pass_on(&mut self, before: Option<K>, after: Option<K>, block: Block) -> bool {
+        let (kind, was_at_peak) = (block.kind as usize, block.peaks_before < self.peaks[block.kind as usize]);
+        if let Some(before) = before {
+            self.subtract(before, block);
+            if let Some(share) = self.shares.get_mut(&before).filter(|_| was_at_peak) {
                 share.at_peak[kind] = share.at_peak[kind].saturating_sub(block.bytes);
                 share.blocks_at_peak[kind] = share.blocks_at_peak[kind].saturating_sub(1);
             }
-            if let Some(share) = self.shares.get_mut(&after) {
-                share.at_peak[kind] += block.bytes;
-                share.blocks_at_peak[kind] += 1;
-            }
+        }
+        let Some(after) = after else { return true };
+        let is_counted = self.add(after, block);
+        if let Some(share) = self.shares.get_mut(&after).filter(|_| is_counted && was_at_peak) {
+            share.at_peak[kind] += block.bytes;
+            share.blocks_at_peak[kind] += 1;
         }
         is_counted
     }
@@ -106,7 +108,7 @@ impl Holders {
     }
 
     /// All holders, each with its share now and at the peaks.
-    pub fn iter(&self) -> impl Iterator<Item = (Holder, Share)> {
+    pub fn iter(&self) -> impl Iterator<Item = (K, Share)> {
         self.shares.iter().map(|(&holder, &share)| {
             let mut share = share;
             Kind::ALL.into_iter().for_each(|kind| share.update_peak(kind, self.peaks[kind as usize]));

@@ -9,7 +9,6 @@ use holders::Holders;
 pub use holders::{Holder, Share};
 
 use super::account::Account;
-use super::advice::{Advice, Findings, History, Who};
 use syncedmem_trace::address_hash::{AddressMap, address_map};
 use syncedmem_trace::event::{Event, Noticed, Site, What};
 use syncedmem_trace::head::Side;
@@ -34,10 +33,10 @@ pub struct Object {
     pub noticed: Noticed,
     /// The holder that its blocks are counted under.
     pub holder: Holder,
+    /// Items of the batch that it holds; 0 if it does not grow with the batch, or if that is unknown.
+    pub items: u64,
     /// The blocks of the host side and of the device side.
     blocks: [Option<Block>; 2],
-    /// The advice's memory of it.
-    history: History,
 }
 
 impl Object {
@@ -45,20 +44,16 @@ impl Object {
     pub fn block(&self, side: Side) -> Option<Block> {
         self.blocks[side as usize]
     }
-
-    fn who(&self, every_access: bool) -> Who {
-        Who { made: self.made, bytes: self.bytes, every_access }
-    }
 }
 
 /// The state after all events so far.
 pub struct Ledger {
     account: Account,
     objects: AddressMap<Object>,
-    holders: Holders,
+    holders: Holders<Holder>,
+    /// The memory that grows with a batch, by the items of the batch.
+    batches: Holders<u64>,
     names: Names,
-    findings: Findings,
-    every_access: bool,
     dropped: u64,
 }
 
@@ -69,15 +64,15 @@ impl Ledger {
             account: Account::NEW,
             objects: address_map(),
             holders: Holders::new(),
+            batches: Holders::new(),
             names: Names::new(),
-            findings: Findings::new(),
-            every_access: false,
             dropped: 0,
         }
     }
 
-    /// Records an event. An unknown object becomes known, with an unknown call site.
-    pub fn take(&mut self, event: &Event) {
+    /// Records an event. An unknown object becomes known, with an unknown call site. `false`: it was the end of a block that the
+    /// ledger does not know, and nothing changed.
+    pub fn take(&mut self, event: &Event) -> bool {
         let object = event.object as usize;
         if let What::Made { bytes, noticed } = event.what {
             // An earlier object at this address ended without a call to the library.
@@ -92,7 +87,7 @@ impl Ledger {
                 self.hold(object, Block { kind, bytes, address: block, peaks_before });
             }
             // A block from before observation: it was never counted as live.
-            What::Freed { kind, block, .. } if !self.let_go(object, kind, block) => return,
+            What::Freed { kind, block, .. } if !self.let_go(object, kind, block) => return false,
             What::Resized { bytes } => {
                 if let Some(object) = self.objects.get_mut(&object) {
                     object.bytes = bytes;
@@ -105,61 +100,13 @@ impl Ledger {
         for (kind, before) in Kind::ALL.into_iter().zip(before) {
             if self.account.memory(kind).peak > before {
                 self.holders.note_peak(kind);
+                self.batches.note_peak(kind);
             }
         }
-        self.advise(event);
         if event.what == What::Ended {
             self.forget(object);
         }
-    }
-
-    fn advise(&mut self, event: &Event) {
-        // A signal handler may record this event, and no other.
-        let may_grow = !matches!(event.what, What::Accessed { ready: true, .. });
-        let reserves = may_grow && self.every_access;
-        self.findings.set_may_grow(may_grow);
-        if reserves {
-            self.findings.reserve();
-        }
-        match self.objects.get_mut(&(event.object as usize)) {
-            Some(object) => {
-                let who = object.who(self.every_access);
-                if reserves {
-                    object.history.reserve();
-                }
-                object.history.take(event, who, &mut self.findings);
-            }
-            None => self.findings.take_without_object(event),
-        }
-    }
-
-    /// The advice so far, sorted by its savings; empty if there is no memory for it.
-    pub fn advice(&self) -> Vec<Advice> {
-        let Some(mut findings) = self.findings.copy() else { return Vec::new() };
-        for (&address, object) in &self.objects {
-            object.history.at_report(address as u64, object.who(self.every_access), &mut findings);
-        }
-        findings.advice()
-    }
-
-    /// Sets whether every access is recorded from now on.
-    pub fn set_every_access(&mut self, every_access: bool) {
-        if self.every_access && !every_access {
-            for object in self.objects.values_mut() {
-                let who = object.who(false);
-                object.history.lose_sight(who, &mut self.findings);
-            }
-        }
-        if every_access && !self.every_access {
-            self.findings.reserve();
-            self.objects.values_mut().for_each(|object| object.history.reserve());
-        }
-        self.every_access = every_access;
-    }
-
-    /// Whether every access is recorded.
-    pub fn has_every_access(&self) -> bool {
-        self.every_access
+        true
     }
 
     fn know(&mut self, object: usize, bytes: u64, made: Site, noticed: Noticed) {
@@ -168,8 +115,7 @@ impl Ledger {
             return;
         }
         let holder = Holder::Site(made);
-        let history = History::default();
-        self.objects.insert(object, Object { bytes, made, noticed, holder, blocks: [None; 2], history });
+        self.objects.insert(object, Object { bytes, made, noticed, holder, items: 0, blocks: [None; 2] });
     }
 
     fn forget(&mut self, object: usize) {
@@ -177,42 +123,50 @@ impl Ledger {
         for block in gone.blocks.into_iter().flatten() {
             // Freed without a call to the library.
             self.account.lose(block.kind, block.bytes);
-            self.holders.subtract(gone.holder, block);
+            self.uncount(gone.holder, gone.items, block);
+        }
+    }
+
+    fn count(&mut self, holder: Holder, items: u64, block: Block) {
+        let is_counted = self.holders.add(holder, block) && (items == 0 || self.batches.add(items, block));
+        self.dropped += u64::from(!is_counted);
+    }
+
+    fn uncount(&mut self, holder: Holder, items: u64, block: Block) {
+        self.holders.subtract(holder, block);
+        if items > 0 {
+            self.batches.subtract(items, block);
         }
     }
 
     /// Forgets every object, and with it its memory.
     pub fn forget_objects(&mut self) {
-        let Ledger { objects, account, holders, .. } = self;
-        for (_, gone) in objects.drain() {
+        for (_, gone) in std::mem::replace(&mut self.objects, address_map()) {
             for block in gone.blocks.into_iter().flatten() {
-                account.lose(block.kind, block.bytes);
-                holders.subtract(gone.holder, block);
+                self.account.lose(block.kind, block.bytes);
+                self.uncount(gone.holder, gone.items, block);
             }
         }
     }
 
     fn hold(&mut self, object: usize, block: Block) {
         let Some(object) = self.objects.get_mut(&object) else { return };
-        let place = &mut object.blocks[block.kind.side() as usize];
-        let holder = object.holder;
-        if let Some(left) = place.replace(block) {
+        let (holder, items) = (object.holder, object.items);
+        if let Some(left) = object.blocks[block.kind.side() as usize].replace(block) {
             // The `Freed` of this block comes later: another thread used the object before it was recorded.
             self.account.give_back(left.kind, left.bytes);
-            self.holders.subtract(holder, left);
+            self.uncount(holder, items, left);
         }
-        if !self.holders.add(holder, block) {
-            self.dropped += 1;
-        }
+        self.count(holder, items, block);
     }
 
     /// Removes a block from its object; `false` if the object holds another one, which a thread allocated meanwhile.
     fn let_go(&mut self, object: usize, kind: Kind, address: u64) -> bool {
         let Some(object) = self.objects.get_mut(&object) else { return false };
-        let holder = object.holder;
+        let (holder, items) = (object.holder, object.items);
         let place = &mut object.blocks[kind.side() as usize];
         let Some(block) = place.take_if(|block| block.address == address) else { return false };
-        self.holders.subtract(holder, block);
+        self.uncount(holder, items, block);
         true
     }
 
@@ -226,7 +180,22 @@ impl Ledger {
         let (before, after) = (object.holder, Holder::Name(name));
         object.holder = after;
         for block in object.blocks.into_iter().flatten() {
-            if !self.holders.pass_on(before, after, block) {
+            if !self.holders.pass_on(Some(before), Some(after), block) {
+                self.dropped += 1;
+            }
+        }
+    }
+
+    /// Notes how many items of the batch an object holds; 0: it does not grow with the batch. Holds for the memory that
+    /// [`Ledger::name`] names.
+    pub fn set_items(&mut self, object: u64, items: u64) {
+        let Some(object) = self.objects.get_mut(&(object as usize)) else { return };
+        let before = std::mem::replace(&mut object.items, items);
+        if before == items {
+            return;
+        }
+        for block in object.blocks.into_iter().flatten() {
+            if !self.batches.pass_on(Some(before).filter(|&n| n > 0), Some(items).filter(|&n| n > 0), block) {
                 self.dropped += 1;
             }
         }
@@ -255,6 +224,11 @@ impl Ledger {
         self.holders.iter()
     }
 
+    /// The memory that grows with a batch, by the items of the batch.
+    pub fn batches(&self) -> impl Iterator<Item = (u64, Share)> {
+        self.batches.iter()
+    }
+
     /// The name of a holder, if it has one.
     pub fn name_of(&self, holder: Holder) -> Option<&str> {
         match holder {
@@ -268,23 +242,23 @@ impl Ledger {
         self.dropped += events;
     }
 
-    /// Number of events, blocks and findings that were dropped: memory was exhausted, or a signal handler interrupted
-    /// an entry.
+    /// Number of events and blocks that were dropped: memory was exhausted, or a signal handler interrupted an entry.
     pub fn dropped(&self) -> u64 {
-        self.dropped + self.findings.dropped()
+        self.dropped
     }
 
     /// Sets each peak to the bytes that are live now.
     pub fn reset_peaks(&mut self, now: u64) {
         self.account.reset_peaks(now);
-        Kind::ALL.into_iter().for_each(|kind| self.holders.note_peak(kind));
+        for kind in Kind::ALL {
+            self.holders.note_peak(kind);
+            self.batches.note_peak(kind);
+        }
     }
 
     /// Forgets everything without freeing its memory: a forked child must not call the allocator.
     pub fn begin_anew(&mut self) {
-        let every_access = self.every_access;
         std::mem::forget(std::mem::replace(self, Ledger::new()));
-        self.every_access = every_access;
     }
 }
 

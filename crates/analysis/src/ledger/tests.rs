@@ -158,11 +158,9 @@ fn peaks_can_be_begun_anew() {
 #[test]
 fn a_forked_child_begins_with_nothing() {
     let mut ledger = ledger_of(&[(0x10, 1, made(100)), (0x10, 0, allocated(Kind::Pageable, 100))]);
-    ledger.set_every_access(true);
     ledger.begin_anew();
     assert!(!ledger.knows(0x10));
     assert_eq!((ledger.account().made, ledger.account().memory(Kind::Pageable).live), (0, 0));
-    assert!(ledger.has_every_access(), "what is watched stays");
 }
 
 #[test]
@@ -176,4 +174,29 @@ fn a_block_that_was_replaced_before_its_end_was_told_is_counted_once() {
     let memory = ledger.account().memory(Kind::Device);
     assert_eq!((memory.live, memory.peak, memory.freed.count), (100, 100, 1));
     assert_eq!(share(&ledger, Holder::Site(Site(1))).live[2], 100);
+}
+
+#[test]
+fn the_memory_that_grows_with_a_batch_is_summed_by_the_items_of_the_batch() {
+    let mut ledger = ledger_of(&[(0x10, 1, made(640)), (0x10, 0, allocated(Kind::Pageable, 640))]);
+    // As when Caffe has made a blob: its shape is known after the first block.
+    ledger.set_items(0x10, 64);
+    for event in [(0x20, 1, made(6400)), (0x30, 1, made(77)), (0x40, 1, made(10))] {
+        ledger.take(&Story::default().event(event.0, event.1, event.2));
+    }
+    ledger.set_items(0x20, 64);
+    ledger.set_items(0x40, 10);
+    for (object, bytes) in [(0x20, 6400), (0x30, 77), (0x40, 10)] {
+        ledger.take(&Story::default().event(object, 0, allocated(Kind::Pageable, bytes)));
+    }
+    ledger.take(&Story::default().event(0x20, 0, freed(Kind::Pageable, 6400)));
+    let shares = |ledger: &Ledger| {
+        let mut shares: Vec<_> =
+            ledger.batches().map(|(items, share)| (items, share.at_peak[0], share.live[0])).collect();
+        shares.sort_unstable();
+        shares
+    };
+    assert_eq!(shares(&ledger), [(10, 10, 10), (64, 7040, 640)]);
+    ledger.set_items(0x10, 0);
+    assert_eq!(shares(&ledger), [(10, 10, 10), (64, 6400, 0)], "it never grew");
 }

@@ -1,15 +1,14 @@
-//! The data of a report: sums, holders of memory and advice, taken from a ledger.
+//! The data of a report: sums and holders of memory, taken from a ledger.
 //!
-//! [`Report`] formats it as text, for the process and for the command.
+//! [`Report`] formats it as the text of a process; the command has a text of its own.
 
 mod role;
 mod text;
 
 pub use role::Role;
-pub use text::{About, Idle, Report};
+pub use text::Report;
 
 use super::account::Account;
-use super::advice::Advice;
 use super::ledger::{Holder, Ledger, Share};
 use syncedmem_trace::event::Site;
 use syncedmem_trace::kind::Kind;
@@ -35,14 +34,9 @@ pub struct Summary {
     pub account: Account,
     /// All holders that have memory, or had some at a peak.
     pub holders: Vec<Entry>,
-    /// The advice, sorted by its savings.
-    pub advice: Vec<Advice>,
     /// Objects that are alive.
     pub objects: u64,
-    /// Whether accesses that need nothing were recorded.
-    pub every_access: bool,
-    /// Number of events, blocks and findings that were dropped: memory was exhausted, or a signal handler interrupted
-    /// an entry.
+    /// Number of events and blocks that were dropped: memory was exhausted, or a signal handler interrupted an entry.
     pub dropped: u64,
 }
 
@@ -60,9 +54,7 @@ impl Summary {
         Summary {
             account: *ledger.account(),
             holders,
-            advice: ledger.advice(),
             objects: ledger.objects().count() as u64,
-            every_access: ledger.has_every_access(),
             dropped: ledger.dropped(),
         }
     }

@@ -31,13 +31,18 @@ impl Role {
         }
     }
 
-    /// The role of the memory of that name, if the name says one: a layer's name, a blank, and the words for the role.
+    /// The role of the memory of that name, if the name says one.
     pub fn of_name(name: &str) -> Option<Role> {
+        Role::of_layer(name).map(|(_, role)| role)
+    }
+
+    /// The layer and the role in a name: a layer's name, a blank, and the words for the role.
+    pub fn of_layer(name: &str) -> Option<(&str, Role)> {
         let (of, is_gradient) = name.strip_suffix(" gradient").map_or((name, false), |of| (of, true));
         // Parameters from the third on, and outputs of a layer that has several, are numbered.
         let of = of.trim_end_matches(|letter: char| letter.is_ascii_digit()).trim_end();
-        let (_, word) = of.rsplit_once(' ')?;
-        Some(match (word, is_gradient) {
+        let (layer, word) = of.rsplit_once(' ')?;
+        let role = match (word, is_gradient) {
             ("weights" | "bias" | "parameter", false) => Weights,
             ("weights" | "bias" | "parameter", true) => WeightGradients,
             ("output", false) => Activations,
@@ -47,7 +52,10 @@ impl Role {
             ("history", false) => SolverHistory,
             ("internal", false) => Internal,
             _ => return None,
-        })
+        };
+        // A solver's history is about a parameter.
+        let layer = if role == SolverHistory { Role::of_layer(layer).map_or(layer, |(layer, _)| layer) } else { layer };
+        Some((layer, role))
     }
 }
 
@@ -73,6 +81,20 @@ mod tests {
             ("a layer of three words output", Activations),
         ] {
             assert_eq!(Role::of_name(name), Some(role), "{name}");
+        }
+    }
+
+    #[test]
+    fn names_of_layers_say_the_layer() {
+        for (name, layer) in [
+            ("fc6 weights", "fc6"),
+            ("fc6 bias gradient", "fc6"),
+            ("fc6 bias history", "fc6"),
+            ("bn1 parameter 2 history", "bn1"),
+            ("slice1 output 3 gradient", "slice1"),
+            ("a layer of three words output", "a layer of three words"),
+        ] {
+            assert_eq!(Role::of_layer(name).map(|(layer, _)| layer), Some(layer), "{name}");
         }
     }
 

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::generation;
 use super::object::{CAFFES_WORDS, OUR_WORDS, Object, Unreadable};
+use super::python;
 use super::search::Search;
 
 /// A program or library, followed by its libraries in the dynamic linker's order.
@@ -191,8 +192,7 @@ impl Examined {
 
     /// Whether it is Python, which loads Caffe as a module. (`dlopen` may be called by Python's own library.)
     pub fn is_python(&self) -> bool {
-        let name = self.subject().path.file_name().unwrap_or_default();
-        self.subject().is_program && name.to_string_lossy().starts_with("python")
+        self.subject().is_program && python::is_python(self.subject().path.as_os_str())
     }
 }
 

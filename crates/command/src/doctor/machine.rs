@@ -3,7 +3,7 @@
 
 use std::ffi::{CStr, c_char};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use syncedmem::abi::c::cuda::syncedmem_cuda_status;
 use syncedmem::abi::status::syncedmem_status_t::SYNCEDMEM_SUCCESS;
@@ -105,19 +105,4 @@ fn overcommit() -> Option<String> {
         "2" => Some("strict (vm.overcommit_memory=2): memory counts when it is allocated, touched or not".to_owned()),
         _ => None,
     }
-}
-
-/// The module that `import caffe` would load, if one of Python's usual folders has it.
-pub fn pycaffe() -> Option<PathBuf> {
-    let given = std::env::var_os("PYTHONPATH").unwrap_or_default();
-    let given = std::env::split_paths(&given).collect::<Vec<_>>();
-    let usual = ["/usr/lib/python3/dist-packages", "/usr/local/lib/python3/dist-packages"].map(PathBuf::from);
-    given.into_iter().chain(usual).find_map(|folder| {
-        let files = fs::read_dir(folder.join("caffe")).ok()?;
-        let mut names = files.filter_map(|file| Some(file.ok()?.path()));
-        names.find(|path| {
-            let name = path.file_name().unwrap_or_default().to_string_lossy();
-            name.starts_with("_caffe.") && name.ends_with(".so")
-        })
-    })
 }

@@ -5,6 +5,7 @@ mod generation;
 pub mod machine;
 mod names;
 pub mod object;
+mod python;
 pub mod search;
 mod settings;
 mod show;
@@ -19,6 +20,7 @@ use clap::{Args, ValueHint};
 use crate::{library, say};
 use examine::Examined;
 use object::{Object, Unreadable};
+use python::Python;
 use search::Search;
 
 /// Check whether this machine, a program or a libcaffe can use the library, and say what to do if not.
@@ -27,16 +29,21 @@ use search::Search;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  syncedmem doctor                                  this machine: driver, limits, settings
-  syncedmem doctor caffe                            a program on PATH
-  syncedmem doctor /usr/lib/x86_64-linux-gnu/libcaffe.so.1
-  LD_LIBRARY_PATH=... syncedmem doctor ./my-program   as the program would find its libraries
+  syncedmem doctor
+      this machine: driver, limits, settings
+  syncedmem doctor caffe
+      a program on PATH
+  syncedmem doctor python3 train.py
+      the Caffe that the script would import
+  syncedmem doctor ./libcaffe.so
+  LD_LIBRARY_PATH=lib syncedmem doctor ./my-program
+      as the program would find its libraries
 
 Exit status: 0 if it works (without a program: always), 1 if it does not or the files do not show it, 2 if the command line is wrong.")]
 pub struct Options {
-    /// A program (as on the command line: on PATH, or with its folder), or a libcaffe.so or other library.
-    #[arg(value_name = "PROGRAM|LIBCAFFE", value_hint = ValueHint::AnyPath)]
-    subject: Option<OsString>,
+    /// A program (as on the command line: on PATH, or with its folder) and its arguments, or a libcaffe.so or other library.
+    #[arg(value_name = "PROGRAM|LIBCAFFE", trailing_var_arg = true, value_hint = ValueHint::CommandWithArguments)]
+    command: Vec<OsString>,
     /// The libsyncedmem.so that would be preloaded [default: the one that belongs to this command].
     #[arg(long, value_name = "PATH", value_hint = ValueHint::AnyPath)]
     library: Option<PathBuf>,
@@ -44,26 +51,62 @@ pub struct Options {
 
 pub fn run(options: &Options) -> ExitCode {
     let library = library::find(options.library.as_deref());
-    show::machine(&library);
     if options.library.is_some() {
         if let Err(error) = &library {
             return say::failed(error);
         }
     }
-    let Some(name) = &options.subject else { return ExitCode::SUCCESS };
-    say::line("");
+    let Some((name, arguments)) = options.command.split_first() else {
+        show::machine(&library);
+        return ExitCode::SUCCESS;
+    };
     let Some(path) = locate(name) else {
         return say::failed(format_args!(
             "{} is neither a program on PATH, nor a file, nor a library that the dynamic linker finds; give its path",
             name.to_string_lossy()
         ));
     };
-    let needs = library.ok().and_then(|path| Object::read(&path).ok()).and_then(|object| object.glibc);
-    match Examined::read(&path) {
-        Ok(examined) => show::subject(&examined, name, needs),
+    let needs = library.as_ref().ok().and_then(|path| Object::read(path).ok()).and_then(|object| object.glibc);
+    let status = match examine(&path, arguments) {
+        Ok(subject) => show::subject(&subject, &options.command, needs),
         Err(Unreadable::Script(interpreter)) => show::script(&path, &interpreter),
-        Err(error) => say::failed(format_args!("{}: {error}", path.display())),
-    }
+        Err(error) => return say::failed(format_args!("{}: {error}", path.display())),
+    };
+    say::line("");
+    show::machine(&library);
+    status
+}
+
+/// A command line with the files that it would load.
+struct Subject {
+    examined: Examined,
+    /// If it is Python: the Caffe that it would import.
+    python: Option<(Python, Option<Examined>)>,
+}
+
+fn examine(path: &Path, arguments: &[OsString]) -> Result<Subject, Unreadable> {
+    let (path, examined) = match Examined::read(path) {
+        // A script that Python runs is Python with an argument.
+        Err(Unreadable::Script(interpreter)) if python::is_python(interpreter.as_os_str()) => {
+            let Some(interpreter) = locate(interpreter.as_os_str()) else {
+                return Err(Unreadable::Script(interpreter));
+            };
+            return examine(&interpreter, &[path.into()]);
+        }
+        // A script in front of Python, such as pyenv's: the next Python on PATH stands for the one that it chooses.
+        Err(Unreadable::Script(interpreter)) if python::is_python(path.as_os_str()) => {
+            let others = search::programs(path.file_name().unwrap_or_default()).into_iter();
+            let mut others = others.filter_map(|path| Examined::read(&path).ok().map(|examined| (path, examined)));
+            others.next().ok_or(Unreadable::Script(interpreter))?
+        }
+        examined => (path.to_path_buf(), examined?),
+    };
+    let python = examined.is_python().then(|| Python::new(&path, arguments));
+    let python = python.map(|python| {
+        let module = python.caffe().and_then(|module| Examined::read(&module).ok());
+        (python, module)
+    });
+    Ok(Subject { examined, python })
 }
 
 /// The file that a name stands for.

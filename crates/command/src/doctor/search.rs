@@ -102,13 +102,19 @@ fn read_cache(bytes: &[u8]) -> HashMap<Vec<u8>, Vec<PathBuf>> {
 
 /// The program of that name on PATH, or at that path.
 pub fn program(name: &OsStr) -> Option<PathBuf> {
-    use std::os::unix::fs::PermissionsExt;
     if name.as_bytes().contains(&b'/') {
         let path = PathBuf::from(name);
         return path.exists().then_some(path);
     }
+    programs(name).into_iter().next()
+}
+
+/// All programs of that name on PATH.
+pub fn programs(name: &OsStr) -> Vec<PathBuf> {
+    use std::os::unix::fs::PermissionsExt;
     let path = std::env::var_os("PATH").unwrap_or_else(|| "/usr/local/bin:/bin:/usr/bin".into());
-    std::env::split_paths(&path)
-        .map(|folder| folder.join(name))
-        .find(|path| std::fs::metadata(path).is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0))
+    let is_program = |path: &PathBuf| {
+        std::fs::metadata(path).is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
+    };
+    std::env::split_paths(&path).map(|folder| folder.join(name)).filter(is_program).collect()
 }

@@ -3,7 +3,7 @@
 use strsim::levenshtein;
 
 /// Every variable that the library or this command reads.
-pub const KNOWN: [&str; 24] = [
+pub const KNOWN: [&str; 25] = [
     "SYNCEDMEM_ACCOUNT",
     "SYNCEDMEM_CALLS",
     "SYNCEDMEM_CHECK_DEVICE",
@@ -28,6 +28,7 @@ pub const KNOWN: [&str; 24] = [
     "SYNCEDMEM_REUSE",
     "SYNCEDMEM_STAGE_FROM",
     "SYNCEDMEM_TRACE",
+    "SYNCEDMEM_TRACE_SIZE",
 ];
 
 /// A line for each variable that is set, or one line that none is.

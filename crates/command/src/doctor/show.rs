@@ -1,13 +1,14 @@
 //! The output of `syncedmem doctor`.
 
-use std::ffi::OsStr;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use super::examine::{Examined, Verdict};
 use super::generation::{self, Build};
 use super::object::Object;
-use super::{machine, settings};
+use super::python::Python;
+use super::{Subject, machine, settings};
 use crate::library::NotFound;
 use crate::say;
 
@@ -25,9 +26,9 @@ pub fn machine(library: &Result<PathBuf, NotFound>) {
         Ok(path) => {
             let needs = Object::read(path).ok().and_then(|object| object.glibc);
             let needs = needs.map(|minor| format!(", needs glibc 2.{minor}")).unwrap_or_default();
-            line("library", &format!("{}{needs}", path.display()));
+            line("libsyncedmem", &format!("{}{needs}", path.display()));
         }
-        Err(error) => line("library", &error.to_string()),
+        Err(error) => line("libsyncedmem", &error.to_string()),
     }
     for (name, text) in machine::facts() {
         line(name, &text);
@@ -37,54 +38,68 @@ pub fn machine(library: &Result<PathBuf, NotFound>) {
     }
 }
 
-/// Prints the facts of a program or library, and the verdict.
-pub fn subject(examined: &Examined, name: &OsStr, needs: Option<u32>) -> ExitCode {
+/// Prints the verdict on a command line, and the facts behind it.
+pub fn subject(Subject { examined, python }: &Subject, command: &[OsString], needs: Option<u32>) -> ExitCode {
+    // Python itself has no Caffe.
+    let of = |examined: &Examined| examined.verdict(needs);
+    let (verdict, loaded) = match (of(examined), python) {
+        (Verdict::Later, Some((_, Some(module)))) => (of(module), Some(module)),
+        (verdict, _) => (verdict, None),
+    };
     let subject = examined.subject();
+    conclude(&verdict, command, subject.is_program);
+    say::line("");
     line(if subject.is_program { "program" } else { "library" }, &subject.path.display().to_string());
-    for object in examined.objects.iter().filter(|object| object.memory().next().is_some()) {
-        caffe(object);
+    if let Some((python, _)) = python {
+        script_of(python, loaded);
     }
-    for (missing, wanted_by) in &examined.missing {
-        line("missing", &format!("{missing}, which {} needs", wanted_by.display()));
-    }
-    let verdict = examined.verdict(needs);
-    if verdict == Verdict::Later && examined.is_python() {
-        if let Some(module) = machine::pycaffe() {
-            line("", &format!("Python would load {}:", module.display()));
-            if let Ok(module) = Examined::read(&module) {
-                return subject_of_python(&module, name, needs);
-            }
+    for object in [Some(examined), loaded].into_iter().flatten().flat_map(|examined| &examined.objects) {
+        if object.memory().next().is_some() {
+            caffe(object);
         }
     }
-    conclude(&verdict, name, subject.is_program)
-}
-
-/// Prints the facts of the module that Python would load, and the verdict.
-fn subject_of_python(module: &Examined, name: &OsStr, needs: Option<u32>) -> ExitCode {
-    for object in module.objects.iter().filter(|object| object.memory().next().is_some()) {
-        caffe(object);
+    for (missing, wanted_by) in [Some(examined), loaded].into_iter().flatten().flat_map(|examined| &examined.missing) {
+        line("missing", &format!("{missing}, which {} needs", wanted_by.display()));
     }
-    conclude(&module.verdict(needs), name, true)
+    if verdict.is_good() { ExitCode::SUCCESS } else { ExitCode::from(say::FAILED) }
 }
 
-fn conclude(verdict: &Verdict, name: &OsStr, is_program: bool) -> ExitCode {
+/// Prints the script that Python would run, and the module that it would load.
+fn script_of(python: &Python, loaded: Option<&Examined>) {
+    if let Some(script) = &python.script {
+        let imports = match python.imports_caffe() {
+            Some(true) => "",
+            Some(false) => ", which does not import caffe itself; a module that it imports may",
+            None => ", which cannot be read",
+        };
+        line("script", &format!("{}{imports}", script.display()));
+    }
+    match loaded {
+        Some(module) => line("", &format!("Python would load {}", module.subject().path.display())),
+        None => line("", "Python finds no module caffe beside the script, on PYTHONPATH and among its packages"),
+    }
+}
+
+fn conclude(verdict: &Verdict, command: &[OsString], is_program: bool) {
     line("verdict", &verdict.to_string());
     if let Some(advice) = verdict.advice() {
         line("", advice);
     }
     if *verdict == Verdict::Preload {
-        let program = if is_program { name.to_string_lossy() } else { "PROGRAM".into() };
-        line("", &format!("syncedmem run -- {program} ..."));
+        let words: Vec<_> = command.iter().map(|word| word.to_string_lossy()).collect();
+        let program = if is_program { words.join(" ") } else { "PROGRAM".to_string() };
+        let more = if words.len() == 1 { " ..." } else { "" };
+        line("", &format!("syncedmem run -- {program}{more}"));
     }
-    if verdict.is_good() { ExitCode::SUCCESS } else { ExitCode::from(say::FAILED) }
 }
 
 /// A script: the preload reaches every program that it starts, but these are known only at run time.
 pub fn script(path: &Path, interpreter: &Path) -> ExitCode {
-    line("script", &format!("{}, run by {}", path.display(), interpreter.display()));
     line("verdict", "cannot tell: only a run shows what a script starts or loads");
     line("", "A preload reaches every program that it starts. Check that program, or its libcaffe.so:");
     line("", "syncedmem doctor PROGRAM|LIBCAFFE");
+    say::line("");
+    line("script", &format!("{}, run by {}", path.display(), interpreter.display()));
     ExitCode::from(say::FAILED)
 }
 

@@ -7,9 +7,9 @@ use caffemodel::{At, Kind, Model, Part, Version};
 use clap::{Args, ValueHint};
 use serde::Serialize;
 
+use super::arrays;
 use super::values::Found;
-use super::{arrays, progress};
-use crate::say;
+use crate::{progress, say};
 
 /// Say whether model files are whole: not cut off, counts that fit their shapes, no NaN and nothing infinite.
 #[derive(Debug, Args)]

@@ -10,8 +10,8 @@ use indicatif::ProgressBar;
 use serde::Serialize;
 
 use super::arrays::{self, Shape};
-use super::{progress, values};
-use crate::say;
+use super::values;
+use crate::{progress, say};
 
 /// Say what differs between two model files: layers, types, shapes, and how far apart the values are.
 #[derive(Debug, Args)]
@@ -20,7 +20,7 @@ Examples:
   syncedmem model diff iter_1000.caffemodel iter_2000.caffemodel
   syncedmem model diff original.caffemodel upgraded.caffemodel --json
 
-Layers are matched by their names. Leading ones of legacy dimensions are no difference, as in Caffe. Diffs (gradients) are not
+Layers are matched by their names. Leading ones of legacy dimensions are no difference, as in Caffe. Diffs (gradients) are not \
 compared.
 
 Exit status: 0 if nothing differs, 1 if something does or a file cannot be read, 2 if the command line is wrong.")]

@@ -9,9 +9,8 @@ use indicatif::{HumanBytes, ProgressBar};
 use serde::Serialize;
 
 use super::arrays::{self, Shape};
-use super::progress;
 use super::values::Found;
-use crate::say;
+use crate::{progress, say};
 
 /// Show the layers of a model file: types, shapes, bytes, and with --ranges the values' least and greatest.
 ///
@@ -20,7 +19,8 @@ use crate::say;
 #[command(after_help = "\
 Examples:
   syncedmem model inspect lenet.caffemodel
-  syncedmem model inspect lenet.caffemodel --ranges      reads every value
+  syncedmem model inspect lenet.caffemodel --ranges
+      reads every value
   syncedmem model inspect mean.binaryproto --json")]
 pub struct Options {
     /// A .caffemodel, .binaryproto, .solverstate, or Caffe2's init_net.pb.

@@ -6,7 +6,6 @@ mod diff;
 mod export;
 mod import;
 mod inspect;
-mod progress;
 mod values;
 
 use std::process::ExitCode;
@@ -19,8 +18,9 @@ use clap::{Args, Subcommand};
 Examples:
   syncedmem model inspect lenet.caffemodel
   syncedmem model check *.caffemodel
-  syncedmem model export lenet.caffemodel --to safetensors -o lenet.safetensors
-  syncedmem model import lenet.safetensors --from safetensors --like lenet.caffemodel -o changed.caffemodel
+  syncedmem model export lenet.caffemodel --to safetensors
+  syncedmem model import lenet.safetensors --from safetensors \\
+    --like lenet.caffemodel -o changed.caffemodel
   syncedmem model diff before.caffemodel after.caffemodel")]
 pub struct Options {
     #[command(subcommand)]

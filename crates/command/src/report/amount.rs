@@ -1,6 +1,8 @@
-//! Formats amounts for people: bytes, times and counts.
+//! Formats amounts for the page, with blanks that do not break: bytes, times and counts. They are rounded as everywhere else.
 
 use std::fmt;
+
+use syncedmem_trace::text::{Duration, Size};
 
 /// A number of bytes: `1.2 GiB`.
 #[derive(Clone, Copy)]
@@ -25,15 +27,28 @@ pub struct Rate {
     pub nanoseconds: u64,
 }
 
+/// A part of a whole: `48.1 %`.
+#[derive(Clone, Copy)]
+pub struct Share {
+    pub part: u64,
+    pub of: u64,
+}
+
+impl fmt::Display for Share {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:.1}\u{a0}%", self.part as f64 / self.of.max(1) as f64 * 100.0)
+    }
+}
+
 impl fmt::Display for Bytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        scaled(f, self.0 as f64, 1024.0, &["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"])
+        unbroken(f, Size(self.0))
     }
 }
 
 impl fmt::Display for Time {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        scaled(f, self.0 as f64, 1000.0, &["ns", "µs", "ms", "s"])
+        unbroken(f, Duration(self.0))
     }
 }
 
@@ -62,25 +77,13 @@ impl fmt::Display for Rate {
             return f.write_str("–");
         }
         let each_second = self.bytes as f64 / (self.nanoseconds as f64 / 1e9);
-        scaled(f, each_second, 1024.0, &["B/s", "KiB/s", "MiB/s", "GiB/s", "TiB/s"])
+        write!(f, "{}/s", Bytes(each_second as u64))
     }
 }
 
-/// At least three digits, in the largest unit in which the amount is 1 or more.
-fn scaled(f: &mut fmt::Formatter<'_>, amount: f64, step: f64, units: &[&str]) -> fmt::Result {
-    let (mut amount, mut unit) = (amount, 0);
-    // An amount that would round up to 1 of the next unit is shown in that unit.
-    while unit + 1 < units.len() && amount >= step - 0.5 {
-        amount /= step;
-        unit += 1;
-    }
-    let digits = match amount {
-        _ if unit == 0 && amount.fract() == 0.0 => 0,
-        a if a < 9.995 => 2,
-        a if a < 99.95 => 1,
-        _ => 0,
-    };
-    write!(f, "{amount:.digits$}\u{a0}{}", units[unit])
+/// With the blank before the unit unbroken.
+fn unbroken(f: &mut fmt::Formatter<'_>, amount: impl fmt::Display) -> fmt::Result {
+    f.write_str(&amount.to_string().replace(' ', "\u{a0}"))
 }
 
 #[cfg(test)]
@@ -92,15 +95,9 @@ mod tests {
     }
 
     #[test]
-    fn bytes_are_told_in_the_unit_that_people_read() {
-        let told = [0, 1023, 1024, 1536, 158_297_088, 1 << 30, u64::MAX].map(|n| plain(Bytes(n)));
-        assert_eq!(told, ["0 B", "1023 B", "1.00 KiB", "1.50 KiB", "151 MiB", "1.00 GiB", "16.0 EiB"]);
-    }
-
-    #[test]
-    fn times_are_told_in_the_unit_that_people_read() {
-        let told = [0, 999, 1000, 12_345, 123_456_789, 7_200_000_000_000].map(|n| plain(Time(n)));
-        assert_eq!(told, ["0 ns", "999 ns", "1.00 µs", "12.3 µs", "123 ms", "7200 s"]);
+    fn amounts_do_not_break_before_their_unit() {
+        assert_eq!([Bytes(1023), Bytes(158_297_088)].map(|n| n.to_string()), ["1023\u{a0}B", "151.0\u{a0}MiB"]);
+        assert_eq!(Time(12_345).to_string(), "12.3\u{a0}us");
     }
 
     #[test]
@@ -117,7 +114,7 @@ mod tests {
 
     #[test]
     fn a_rate_without_a_time_is_not_made_up() {
-        assert_eq!(plain(Rate { bytes: 1 << 30, nanoseconds: 500_000_000 }), "2.00 GiB/s");
+        assert_eq!(plain(Rate { bytes: 1 << 30, nanoseconds: 500_000_000 }), "2.0 GiB/s");
         assert_eq!(plain(Rate { bytes: 1 << 30, nanoseconds: 0 }), "–");
     }
 }

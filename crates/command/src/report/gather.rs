@@ -1,42 +1,54 @@
 //! Turns the events of a process into the facts of a report, in one pass.
 
 use std::cmp::Reverse;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-use syncedmem_analysis::ledger::Ledger;
-use syncedmem_analysis::summary::{Entry, Label, Summary};
+use syncedmem_analysis::advice::Advice;
+use syncedmem_analysis::evaluation::Evaluation;
+use syncedmem_analysis::ledger::{self, Ledger};
+use syncedmem_analysis::summary::{Entry, Label, Role, Summary};
 use syncedmem_trace::event::{Event, Origin, Site, What};
 use syncedmem_trace::head::Side;
 use syncedmem_trace::kind::Kind;
 
-use super::facts::{self, Caller, Finding, Holder, Process};
+use super::facts::{self, Batch, Caller, Ending, Finding, Holder, Part, Process, RoleShare, Spent};
+use super::frames::Stacks;
+use super::held::Owner;
 use super::timeline::Timeline;
 
 /// The state of a process after the events so far.
 pub struct Gathering {
-    ledger: Ledger,
+    all: Evaluation,
     timeline: Timeline,
     callers: HashMap<Site, Caller>,
     events: u64,
     every_access: bool,
     compared: bool,
+    /// The object that allocated last; 0: none.
+    growing: u64,
+    spent: Spent,
+    /// Threads of `spent`.
+    threads: HashSet<u32>,
 }
 
 impl Gathering {
     pub fn new() -> Gathering {
         Gathering {
-            ledger: Ledger::new(),
+            all: Evaluation::new(),
             timeline: Timeline::default(),
             callers: HashMap::new(),
             events: 0,
             every_access: false,
             compared: false,
+            growing: 0,
+            spent: Spent::default(),
+            threads: HashSet::new(),
         }
     }
 
     /// Sets whether every access is recorded and contents are compared from now on.
     pub fn watches(&mut self, every_access: bool, compared: bool) {
-        self.ledger.set_every_access(every_access);
+        self.all.set_every_access(every_access);
         self.every_access |= every_access;
         self.compared |= compared;
     }
@@ -44,17 +56,35 @@ impl Gathering {
     /// Adds the next event. Events are ordered by their ends.
     pub fn take(&mut self, event: &Event) {
         self.events += 1;
-        self.ledger.take(event);
-        let account = self.ledger.account();
-        self.timeline.take(event, Kind::ALL.map(|kind| account.memory(kind).live));
+        self.all.take(event);
+        let ledger = self.all.ledger();
+        let live = Kind::ALL.map(|kind| ledger.account().memory(kind).live);
+        self.timeline.take(event, live, ledger.object(event.object));
         self.count_for_caller(event);
+        if matches!(event.what, What::Allocated { .. }) {
+            self.growing = event.object;
+        }
+        self.count_time(event);
+    }
+
+    fn count_time(&mut self, event: &Event) {
+        let Spent { copies, fills, not_measured, .. } = &mut self.spent;
+        let (sum, bytes) = match event.what {
+            What::Copied { bytes, .. } => (copies, bytes),
+            What::Completed { .. } => (copies, 0),
+            What::Filled { bytes, .. } => (fills, bytes),
+            What::Started { bytes, .. } => return not_measured.add(bytes, 0),
+            _ => return,
+        };
+        sum.add(bytes, event.duration);
+        self.threads.insert(event.thread);
     }
 
     /// Counts an event for its call site. If the event has none, it counts for the call site that made the object.
     fn count_for_caller(&mut self, event: &Event) {
         let duration = event.duration;
         // The library records call sites only of events that take longer than the look-up.
-        let site = match self.ledger.object(event.object) {
+        let site = match self.all.ledger().object(event.object) {
             Some(object) if event.site == Site::UNKNOWN => object.made,
             _ => event.site,
         };
@@ -72,24 +102,48 @@ impl Gathering {
     }
 
     pub fn name(&mut self, object: u64, name: &str) {
-        self.ledger.name(object, name);
+        self.all.ledger_mut().name(object, name);
+        self.timeline.name(object, self.all.ledger().object(object));
+    }
+
+    /// Notes how many items of the batch an object holds.
+    pub fn items(&mut self, object: u64, items: u64) {
+        self.all.ledger_mut().set_items(object, items);
     }
 
     /// The facts of a process with that id, name and call sites.
-    pub fn finish(self, id: u32, name: String, places: HashMap<Site, String>) -> Process {
-        let summary = Summary::of(&self.ledger);
+    pub fn finish(mut self, id: u32, name: String, places: HashMap<Site, String>) -> Process {
+        let ledger = self.all.ledger();
+        let summary = Summary::of(ledger);
         let place = |site| facts::place(&places, site);
+        let advice = self.all.advice();
+        let growing = ledger.object(self.growing).map(|object| match object.holder {
+            ledger::Holder::Site(site) => place(site).to_string(),
+            named => ledger.name_of(named).unwrap_or_default().to_string(),
+        });
+        let parts = self.timeline.owners().map(|(Owner { holder, made }, held)| Part {
+            name: ledger.name_of(holder).map(str::to_string),
+            place: place(made).to_string(),
+            held,
+        });
+        let parts = parts.collect();
         Process {
+            parts,
             id,
             name,
             events: self.events,
             holders: holders(&summary, place),
+            roles: roles(&summary),
+            batches: batches(self.all.ledger()),
+            spent: Spent { threads: self.threads.len(), ..self.spent.clone() },
             callers: self.callers(place),
-            findings: findings(&summary, place),
+            stacks: Stacks::default(),
+            findings: findings(&advice, place),
             unwatched: self.unwatched(),
             timeline: self.timeline,
+            ending: Ending { growing, ..Ending::default() },
             summary,
-            places,
+            every_access: self.all.has_every_access(),
         }
     }
 
@@ -109,17 +163,17 @@ impl Gathering {
         let mut sentences = Vec::new();
         if !self.every_access {
             sentences.push(
-                "Accesses that needed no work were not counted (SYNCEDMEM_ACCOUNT=accesses counts them): unread copies and \
-                 unused sides are reported only if they are certain without them.",
+                "Accesses that needed no work were not recorded: unread copies and unused sides are reported only if they are \
+                 certain without them. syncedmem run --accesses records them, or SYNCEDMEM_ACCOUNT=accesses.",
             );
         }
         if !self.compared {
             sentences.push(
-                "Contents were not compared (SYNCEDMEM_COMPARE=on compares them): copies and fills that changed nothing are \
-                 not reported.",
+                "Contents were not compared: copies and fills that changed nothing are not reported. syncedmem run --compare \
+                 compares them, or SYNCEDMEM_COMPARE=on.",
             );
         }
-        if self.ledger.dropped() > 0 {
+        if self.all.dropped() > 0 {
             sentences.push("Memory was exhausted and some events were not recorded: sums by place may be too small.");
         }
         sentences
@@ -134,8 +188,13 @@ fn holders<'p>(summary: &Summary, place: impl Fn(Site) -> &'p str) -> Vec<Holder
             Label::Site(site) => place(*site).to_string(),
             Label::Name(name) => name.clone(),
         };
-        let this =
-            Holder { who: who.clone(), live: share.live, at_peak: share.at_peak, blocks_at_peak: share.blocks_at_peak };
+        let this = Holder {
+            who: who.clone(),
+            live: share.live,
+            blocks: share.blocks,
+            at_peak: share.at_peak,
+            blocks_at_peak: share.blocks_at_peak,
+        };
         holders.entry(who.clone()).or_insert_with(|| Holder { who, ..Holder::default() }).join(&this);
     }
     let mut holders: Vec<_> = holders.into_values().collect();
@@ -146,13 +205,37 @@ fn holders<'p>(summary: &Summary, place: impl Fn(Site) -> &'p str) -> Vec<Holder
     holders
 }
 
+/// In the order of [`Role::ALL`].
+fn roles(summary: &Summary) -> Vec<RoleShare> {
+    let at_peak = Kind::ALL.map(|kind| summary.roles_at_peak(kind));
+    let named = Role::ALL.iter().map(|&role| RoleShare {
+        role: role.name(),
+        at_peak: at_peak.each_ref().map(|(roles, _)| roles[role as usize]),
+    });
+    let others = RoleShare { role: "without a layer's name", at_peak: at_peak.each_ref().map(|&(_, others)| others) };
+    let mut roles: Vec<_> = named.filter(|role| role.at_peak != [0; 3]).collect();
+    if !roles.is_empty() && others.at_peak != [0; 3] {
+        roles.push(others);
+    }
+    roles
+}
+
+/// The largest batch first.
+fn batches(ledger: &Ledger) -> Vec<Batch> {
+    let batches = ledger.batches().map(|(items, share)| Batch { items, at_peak: share.at_peak });
+    let mut batches: Vec<_> = batches.filter(|batch| batch.at_peak != [0; 3]).collect();
+    batches.sort_by_key(|batch| Reverse(batch.items));
+    batches
+}
+
 /// Sorted by savings. Findings that differ only in figures are one.
-fn findings<'p>(summary: &Summary, place: impl Fn(Site) -> &'p str) -> Vec<Finding> {
+fn findings<'p>(advice: &[Advice], place: impl Fn(Site) -> &'p str) -> Vec<Finding> {
     let mut findings: Vec<Finding> = Vec::new();
-    for advice in &summary.advice {
+    for advice in advice {
         let this = Finding {
             rule: advice.rule.name(),
             certainty: advice.certainty.name(),
+            change: advice.rule.change(),
             seen: advice.rule.what_was_seen(),
             to_do: advice.what_to_do(),
             not_known: advice.not_known(),

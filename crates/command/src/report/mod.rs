@@ -1,22 +1,37 @@
 //! `syncedmem report`: shows a trace as a page or as text.
 
 mod amount;
-mod facts;
+mod batch;
+mod details;
+pub mod document;
+pub mod facts;
+mod frames;
 mod gather;
+mod held;
+pub mod input;
+pub mod load;
 mod page;
-mod read;
+pub mod read;
 #[cfg(test)]
 mod samples;
 #[cfg(test)]
+mod screen_tests;
+mod sentences;
+mod shown;
+#[cfg(test)]
 mod tests;
-mod text;
+pub mod text;
 mod timeline;
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::Args;
+use clap::{Args, ValueHint};
+use document::Document;
+use facts::Trace;
+use input::{STANDARD, is_standard};
+pub use shown::Shown;
 use text::Text;
 
 use crate::say;
@@ -25,43 +40,66 @@ use crate::say;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  syncedmem report train.json                  writes train.html: one file, for any browser
-  syncedmem report train.json --text           the account and the advice, for the terminal
-  syncedmem report train.json -o - > page.html")]
+  syncedmem report train.trace
+      writes train.html: one file, for any browser
+  syncedmem report train.trace --text
+      the account and the advice, for the terminal
+  syncedmem report train.trace.gz --text
+      of a trace that gzip has compressed
+  syncedmem report train.trace --json -o before.report.json
+      the same as JSON, for programs and for syncedmem diff
+  syncedmem report - < train.trace > page.html
+      from standard input")]
 pub struct Options {
-    /// The file that `syncedmem run --trace` or SYNCEDMEM_TRACE wrote.
+    /// The file that `syncedmem run --trace` or SYNCEDMEM_TRACE wrote, or such a file from gzip; `-` is standard input.
+    #[arg(value_hint = ValueHint::FilePath)]
     trace: PathBuf,
-    /// The file for the report; `-` is standard output. By default a page goes beside the trace, and text to standard output.
-    #[arg(short, long, value_name = "FILE")]
+    /// The file for the report; `-` is standard output. By default a page goes beside the trace; text, JSON and the
+    /// page of standard input go to standard output.
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     output: Option<PathBuf>,
     /// Text for the terminal instead of a page.
     #[arg(long)]
     text: bool,
+    /// One JSON object with every figure, in bytes and nanoseconds; docs/report.schema.json describes it.
+    #[arg(long, conflicts_with = "text")]
+    json: bool,
+    #[command(flatten)]
+    shown: Shown,
 }
 
 pub fn run(options: &Options) -> ExitCode {
-    let Options { trace, output, text } = options;
+    let Options { trace, output, text, json, shown } = options;
     let read = match read::file(trace) {
         Ok(read) => read,
-        Err(error) => return say::failed(format_args!("{}: {error}", trace.display())),
+        Err(error) => return say::failed(format_args!("{}: {error}", input::name(trace))),
     };
-    if *text {
-        return write(&Text(&read).to_string(), output.as_deref().unwrap_or(Path::new(STANDARD_OUTPUT)), trace);
+    let (report, place) = match (text, json) {
+        (true, _) => (Text { trace: &read, shown: *shown }.to_string(), STANDARD.into()),
+        (_, true) => (json_of(&read, shown.fit), STANDARD.into()),
+        _ => (page::of(&read, *shown), page_beside(trace)),
+    };
+    write(&report, output.as_ref().unwrap_or(&place), trace)
+}
+
+fn json_of(trace: &Trace, room: Option<u64>) -> String {
+    // Texts, numbers and lists always become JSON.
+    serde_json::to_string_pretty(&Document::of(trace, room)).unwrap_or_default() + "\n"
+}
+
+/// The file for the page of a trace: `train.html` for `train.trace` and for `train.trace.gz`.
+fn page_beside(trace: &Path) -> PathBuf {
+    if is_standard(trace) {
+        return STANDARD.into();
     }
-    write(&page::of(&read), &output.clone().unwrap_or_else(|| trace.with_extension("html")), trace)
+    let is_compressed = trace.extension().is_some_and(|extension| extension == "gz");
+    let trace = if is_compressed { trace.with_extension("") } else { trace.to_path_buf() };
+    trace.with_extension("html")
 }
-
-/// A trace as text; the error says what is wrong with it.
-pub fn text_of(trace: &Path) -> Result<String, String> {
-    read::file(trace).map(|read| Text(&read).to_string()).map_err(|error| error.to_string())
-}
-
-/// Stands for standard output.
-const STANDARD_OUTPUT: &str = "-";
 
 /// Writes the report, and prints its path.
 fn write(report: &str, output: &Path, trace: &Path) -> ExitCode {
-    if output == Path::new(STANDARD_OUTPUT) {
+    if is_standard(output) {
         return match io::stdout().write_all(report.as_bytes()).and_then(|()| io::stdout().flush()) {
             // The reader has closed the pipe: it wants no more.
             Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {

@@ -1,214 +1,247 @@
-//! Reads a trace into the facts of each of its processes.
+//! Reads recordings into the facts of each of their processes.
 
 use std::collections::HashMap;
-use std::io::BufRead;
-use std::path::Path;
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
 
-use indicatif::{ProgressBar, ProgressStyle};
 use syncedmem_trace::event::Site;
+use syncedmem_trace::kind::Kind;
+use syncedmem_trace::text::Size;
 
 use super::amount::Counted;
-use super::facts::{Process, Trace};
+use super::facts::{Ending, How, Process, Trace};
+use super::frames::{Module, Stacks};
 use super::gather::Gathering;
-use syncedmem_trace_reader::{Item, Notes, ReadError, Reader};
-
-/// Reading a smaller trace takes no noticeable time.
-const SHOW_PROGRESS_BYTES: u64 = 32 << 20;
-const ITEMS_BETWEEN_SIGNS: u32 = 1 << 14;
+use super::input;
+use syncedmem_trace_reader::{End, Item, ReadError, Reader};
 
 /// A process that is being read.
-struct Open {
+pub struct Open {
     id: u32,
     name: String,
+    /// Nanoseconds of CLOCK_MONOTONIC.
+    start: u64,
     gathering: Gathering,
     places: HashMap<Site, String>,
+    stacks: Stacks,
+    ending: Ending,
+    notes: Vec<String>,
 }
 
 impl Open {
-    fn new(id: u32, name: String) -> Open {
-        Open { id, name, gathering: Gathering::new(), places: HashMap::new() }
+    pub fn new() -> Open {
+        let (name, gathering, places, stacks) = (String::new(), Gathering::new(), HashMap::new(), Stacks::default());
+        Open { id: 0, name, start: 0, gathering, places, stacks, ending: Ending::default(), notes: Vec::new() }
     }
 
-    fn finish(self) -> Process {
-        let Open { id, name, gathering, places } = self;
-        gathering.finish(id, name, places)
-    }
-}
-
-/// Reads a file; for a large one, shows the progress on a terminal.
-pub fn file(path: &Path) -> Result<Trace, ReadError> {
-    let bytes = std::fs::metadata(path).map_or(0, |about| about.len());
-    let bar = if bytes < SHOW_PROGRESS_BYTES { ProgressBar::hidden() } else { ProgressBar::new(bytes) };
-    // The template is a constant; an invalid one would leave the default bar.
-    if let Ok(style) = ProgressStyle::with_template("reading {bar:30} {bytes} of {total_bytes}, {eta} left") {
-        bar.set_style(style);
-    }
-    let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
-    let trace = all(Reader::open(path)?, name, |position| bar.set_position(position));
-    bar.finish_and_clear();
-    trace
-}
-
-/// Reads all items; calls `sign` with the position in bytes now and then.
-fn all<R: BufRead>(mut reader: Reader<R>, name: String, sign: impl Fn(u64)) -> Result<Trace, ReadError> {
-    // All processes in the order of their starts, and the running ones by id.
-    let (mut all, mut going_on): (Vec<Open>, HashMap<u32, usize>) = (Vec::new(), HashMap::new());
-    let mut until_sign = ITEMS_BETWEEN_SIGNS;
-    while let Some(item) = reader.next() {
-        match item? {
-            Item::Process { process, name, .. } => {
-                going_on.insert(process, all.len());
-                all.push(Open::new(process, name));
+    /// Takes the next item of this process.
+    pub fn take(&mut self, item: Item) {
+        match item {
+            Item::Process { process, name, monotonic, .. } => {
+                (self.id, self.name, self.start) = (process, name, monotonic)
             }
-            Item::Site { process, site, place } => {
-                of(&mut all, &mut going_on, process).places.insert(site, place);
-            }
-            Item::Name { process, object, name } => of(&mut all, &mut going_on, process).gathering.name(object, &name),
-            Item::Event { process, event } => of(&mut all, &mut going_on, process).gathering.take(&event),
-            Item::Mode { process, accesses, compares } => {
-                of(&mut all, &mut going_on, process).gathering.watches(accesses, compares);
+            Item::Site { site, place, .. } => drop(self.places.insert(site, place)),
+            Item::Name { object, name, .. } => self.gathering.name(object, &name),
+            Item::Event { event, .. } => self.gathering.take(&event),
+            Item::Mode { accesses, compares, .. } => self.gathering.watches(accesses, compares),
+            Item::End(end) => self.end(&end),
+            Item::Items { object, items, .. } => self.gathering.items(object, items),
+            Item::Frames { site, addresses, .. } => drop(self.stacks.addresses.insert(site, addresses)),
+            Item::Module { start: bias, build_id, path, .. } => {
+                self.stacks.modules.push(Module { bias, build_id, path: path.into() });
             }
             Item::Thread { .. } => {}
         }
-        until_sign -= 1;
-        if until_sign == 0 {
-            until_sign = ITEMS_BETWEEN_SIGNS;
-            sign(reader.position());
+    }
+
+    fn end(&mut self, end: &End) {
+        let how = match (end.header.cut, end.header.end) {
+            (Some(errno), _) => How::Cut(io::Error::from_raw_os_error(errno).to_string()),
+            (None, Some(_)) => How::Whole,
+            (None, None) => How::Unknown,
+        };
+        let known = end.header.end;
+        self.ending = Ending {
+            how,
+            resident_peak: known.map(|end| end.peak_resident),
+            elapsed: known.map(|end| end.time.saturating_sub(self.start)),
+            processor_time: known.map(|end| end.processor_time),
+            growing: None,
+        };
+        self.notes = sentences(&self.name, end);
+    }
+
+    fn finish(self) -> (Process, Vec<String>) {
+        let Open { id, name, gathering, mut places, mut stacks, ending, notes, .. } = self;
+        stacks.name(&mut places);
+        let process = gathering.finish(id, name, places);
+        let growing = process.ending.growing.clone();
+        (Process { ending: Ending { growing, ..ending }, stacks, ..process }, notes)
+    }
+}
+
+/// Reads a recording with its family, the recordings in a folder, or standard input.
+pub fn file(path: &Path) -> Result<Trace, ReadError> {
+    read(path, input::spooled(path)?)
+}
+
+/// Reads what [`input::spooled`] gave for a path.
+pub fn read(path: &Path, spooled: Option<File>) -> Result<Trace, ReadError> {
+    let name = input::name(path.file_name().map_or(path, Path::new));
+    all(input::reader(path, spooled)?, name)
+}
+
+/// Reads the recordings in a folder, but for those that were followed.
+pub fn folder(folder: &Path, followed: Vec<(PathBuf, Open)>) -> Result<Trace, ReadError> {
+    let (files, followed): (Vec<_>, Vec<_>) = followed.into_iter().unzip();
+    of(Reader::open(folder)?.without(&files), followed, String::new())
+}
+
+fn all(reader: Reader, name: String) -> Result<Trace, ReadError> {
+    of(reader, Vec::new(), name)
+}
+
+fn of(mut reader: Reader, mut processes: Vec<Open>, name: String) -> Result<Trace, ReadError> {
+    let mut open = Open::new();
+    for item in reader.by_ref() {
+        let item = item?;
+        let is_last = matches!(item, Item::End(_));
+        open.take(item);
+        if is_last {
+            processes.push(std::mem::replace(&mut open, Open::new()));
         }
     }
-    let notes = sentences(&reader.notes());
-    // A process without events has nothing to report.
-    let processes = all.into_iter().map(Open::finish).filter(|process| process.events > 0).collect();
-    Ok(Trace { name, processes, notes })
+    processes.sort_by_key(|process| (process.start, process.id));
+    let mut trace = Trace { name, ..Trace::default() };
+    processes.into_iter().for_each(|process| trace.add(process));
+    trace.notes.extend(reader.unreadable().iter().map(|(path, error)| format!("{}: {error}", path.display())));
+    Ok(trace)
 }
 
-/// The process with that id; creates one without a name if the trace lacks its start.
-fn of<'a>(all: &'a mut Vec<Open>, going_on: &mut HashMap<u32, usize>, process: u32) -> &'a mut Open {
-    let place = *going_on.entry(process).or_insert_with(|| {
-        all.push(Open::new(process, String::new()));
-        all.len() - 1
-    });
-    &mut all[place]
-}
-
-/// The trace's faults as sentences.
-fn sentences(notes: &Notes) -> Vec<String> {
-    let mut sentences = Vec::new();
-    if notes.incomplete {
-        sentences.push(
-            "The last record is incomplete: its process ended, or the disk was full, while it was written.".to_string(),
-        );
+impl Trace {
+    /// Adds a process that was read to its end. One without events has nothing to report.
+    fn add(&mut self, open: Open) {
+        let (process, notes) = open.finish();
+        if process.events > 0 {
+            self.processes.push(process);
+        }
+        self.notes.extend(notes);
     }
-    if let (count @ 1.., first) = notes.unended {
-        let processes = Counted(count, "process has no end", "processes have no end");
-        let first = if count == 1 { format!("process {first}") } else { format!("process {first} first") };
+}
+
+/// What a recording of `program` lacks, as sentences.
+fn sentences(program: &str, end: &End) -> Vec<String> {
+    let End { process, header, gave_way, unfinished, unknown } = end;
+    let mut sentences = Vec::new();
+    if *gave_way > 0 {
+        let gave_way = Counted(*gave_way, "record gave way to a newer one", "records gave way to newer ones");
+        let peaks = Kind::ALL.map(|kind| format!("{} {}", Size(header.memory[kind as usize].peak), kind.name()));
         sentences.push(format!(
-            "{processes} in the trace ({first}), so events after the last record may be missing: it was killed, ended by \
-             _exit or exec, still runs, or the disk was full."
+            "the oldest {gave_way} (SYNCEDMEM_TRACE_SIZE, --trace-size): holders and sums are those of the rest. The peaks of the whole \
+             were {}.",
+            peaks.join(", ")
         ));
     }
-    if notes.damaged > 0 {
-        let damaged = Counted(notes.damaged, "line is no record and was", "lines are no records and were");
-        sentences.push(format!("{damaged} passed over, line {} first.", notes.first_damaged));
+    if header.lost > 0 {
+        let lost = Counted(header.lost, "event was not recorded", "events were not recorded");
+        sentences
+            .push(format!("{lost}: there was no space for it, or it was in a signal handler that could not wait."));
     }
-    if notes.late > 0 {
-        let late = Counted(notes.late, "event stands", "events stand");
-        sentences.push(format!("{late} too late in the trace: peaks and advice near them may be slightly wrong."));
+    // Without space, every later record is one that was begun.
+    if *unfinished > 0 && header.cut.is_none() {
+        let unfinished =
+            Counted(*unfinished, "record was begun and not finished", "records were begun and not finished");
+        sentences.push(format!("{unfinished}: the process ended meanwhile."));
     }
-    sentences
+    if *unknown > 0 {
+        let unknown = Counted(*unknown, "record is", "records are");
+        sentences.push(format!("{unknown} damaged, or of a newer libsyncedmem: use the command that belongs to it."));
+    }
+    sentences.iter().map(|sentence| format!("{program} (process {process}): {sentence}")).collect()
 }
 
 #[cfg(test)]
+#[path = "../../../../tests/support/recording.rs"]
+pub mod recording;
+
+#[cfg(test)]
 mod tests {
+    use std::io::Write;
+
+    use syncedmem_trace::event::{Origin, What};
+    use syncedmem_trace::recording::header;
+
     use super::super::facts::NO_PLACE;
+    use super::recording::{LAYOUT, Recording, at, process};
     use super::*;
 
-    const BEGIN: &str = "[\n";
-
-    fn process(id: u32, name: &str) -> String {
-        format!(
-            "{{\"ph\":\"M\",\"pid\":{id},\"tid\":{id},\"name\":\"process_name\",\"cat\":\"syncedmem\",\
-             \"args\":{{\"name\":\"{name}\",\"syncedmem\":\"0.1.0\",\"format\":1}}}},\n"
-        )
+    fn allocated(bytes: u64) -> What {
+        What::Allocated { kind: Kind::Device, bytes, block: 16, origin: Origin::Fresh }
     }
 
-    fn allocated(id: u32, object: u64, bytes: u64) -> String {
-        format!(
-            "{{\"ph\":\"X\",\"pid\":{id},\"tid\":{id},\"ts\":5.000,\"dur\":1.500,\"name\":\"allocate device\",\"cat\":\"syncedmem\",\
-             \"args\":{{\"what\":\"allocated\",\"object\":\"{object:#x}\",\"site\":7,\"kind\":\"device\",\"bytes\":{bytes},\
-             \"block\":\"0x10\",\"origin\":\"fresh\"}}}},\n"
-        )
-    }
-
-    fn place(id: u32, text: &str) -> String {
-        format!(
-            "{{\"ph\":\"i\",\"pid\":{id},\"tid\":{id},\"ts\":4.000,\"s\":\"t\",\"name\":\"call site\",\"cat\":\"syncedmem\",\
-             \"args\":{{\"what\":\"site\",\"site\":7,\"place\":\"{text}\"}}}},\n"
-        )
-    }
-
-    fn end(id: u32) -> String {
-        format!(
-            "{{\"ph\":\"M\",\"pid\":{id},\"tid\":{id},\"name\":\"syncedmem_end\",\"cat\":\"syncedmem\",\"args\":{{}}}},\n"
-        )
-    }
-
-    fn read(lines: &[String]) -> Trace {
-        let text = format!("{BEGIN}{}", lines.concat());
-        all(Reader::new(text.as_bytes()), "a".to_string(), |_| {}).expect("a trace")
+    fn read(recording: &Recording) -> Trace {
+        let mut file = input::unnamed().unwrap();
+        file.write_all(&recording.bytes()).unwrap();
+        all(Reader::of(file).unwrap(), "a".to_string()).unwrap()
     }
 
     #[test]
-    fn each_process_has_its_own_events_and_places() {
-        let lines = [
-            process(1, "one"),
-            process(2, "two"),
-            process(3, "idle"),
-            place(1, "here"),
-            allocated(1, 0x100, 64),
-            place(2, "there"),
-            allocated(2, 0x100, 128),
-            end(3),
-            end(1),
-            end(2),
-        ];
-        let trace = read(&lines);
-        let told: Vec<_> = trace.processes.iter().map(|p| (p.id, &*p.name, p.events, &*p.callers[0].who)).collect();
-        assert_eq!(told, [(1, "one", 1, "here"), (2, "two", 1, "there")]);
-        assert_eq!(trace.processes[1].summary.account.memory(syncedmem_trace::kind::Kind::Device).peak, 128);
-        assert!(trace.notes.is_empty());
+    fn a_process_has_its_events_and_places_and_what_it_used() {
+        let recording = Recording::new(&process(7));
+        recording.site(3, "here");
+        recording.event(syncedmem_trace::event::Event { site: Site(3), ..at(110, 5, allocated(128)) });
+        recording.end(header::End { time: 400, processor_time: 250, peak_resident: 4096 });
+        let trace = read(&recording);
+        let [process] = &trace.processes[..] else { panic!("{:?}", trace.processes) };
+        assert_eq!((process.id, &*process.name, &*process.callers[0].who), (7, "caffe", "here"));
+        assert_eq!(process.summary.account.memory(Kind::Device).peak, 128);
+        let (resident_peak, elapsed, processor_time) = (Some(4096), Some(300), Some(250));
+        let growing = Some("here".to_string());
+        assert_eq!(process.ending, Ending { how: How::Whole, resident_peak, elapsed, processor_time, growing });
+        assert!(trace.notes.is_empty() && process.first_line().is_none(), "{:?}", trace.notes);
     }
 
     #[test]
-    fn a_number_that_is_used_again_is_another_process() {
-        let trace = read(&[process(1, "one"), allocated(1, 0x100, 64), process(1, "again"), allocated(1, 0x100, 32)]);
-        let told: Vec<_> = trace.processes.iter().map(|p| (p.id, &*p.name, p.events)).collect();
-        assert_eq!(told, [(1, "one", 1), (1, "again", 1)]);
+    fn a_place_that_was_not_recorded_is_called_so_and_a_process_without_events_is_left_out() {
+        let recording = Recording::new(&process(7));
+        assert!(read(&recording).processes.is_empty());
+        recording.event(at(1, 5, allocated(64)));
+        assert_eq!(read(&recording).processes[0].callers[0].who, NO_PLACE);
     }
 
     #[test]
-    fn places_that_were_not_taken_down_are_called_so() {
-        let trace = read(&[process(1, "one"), allocated(1, 0x100, 64)]);
-        assert_eq!(trace.processes[0].callers[0].who, NO_PLACE);
+    fn a_recording_without_its_end_begins_with_what_was_growing() {
+        let recording = Recording::new(&process(7));
+        recording.event(at(1, 5, allocated(3 << 20)));
+        recording.named(7, 0x1000, "conv1_1 gradient");
+        let line = |recording: &Recording| read(recording).processes[0].first_line().unwrap_or_default();
+        assert_eq!(
+            line(&recording),
+            "caffe did not end its recording (killed, _exit, exec, or it still runs) at 0 B, and 3.0 MiB on the device, \
+             growing: conv1_1 gradient"
+        );
+        recording.cut(libc::ENOSPC);
+        assert!(line(&recording).starts_with("the recording of caffe ends early (No space left on device"));
     }
 
     #[test]
-    fn what_is_wrong_with_a_trace_is_said() {
-        let cut = allocated(1, 0x100, 64)[..40].to_string();
-        let trace = read(&[process(1, "one"), allocated(1, 0x100, 64), "{\"ph\":\n".to_string(), end(1), cut]);
-        assert_eq!(trace.notes.len(), 2);
-        assert!(trace.notes[0].contains("incomplete"), "{:?}", trace.notes);
-        assert!(trace.notes[1].contains("1 line is no record and was passed over, line 4 first"), "{:?}", trace.notes);
-    }
-
-    #[test]
-    fn a_process_without_an_end_is_said_to_have_been_cut() {
-        let lines = [process(1, "one"), process(2, "two"), allocated(1, 0x100, 64), end(2)];
-        let notes = read(&lines).notes;
-        assert_eq!(notes.len(), 1, "{notes:?}");
-        assert!(notes[0].starts_with("1 process has no end in the trace (process 1), "), "{notes:?}");
-        let again = [process(1, "one"), end(1), process(1, "again"), process(2, "two")];
-        let notes = read(&again).notes;
-        assert!(notes[0].starts_with("2 processes have no end in the trace (process 1 first), "), "{notes:?}");
+    fn what_a_recording_lacks_is_said() {
+        let recording = Recording::new(&process(7));
+        recording.event(at(1, 5, allocated(1 << 20)));
+        (0..LAYOUT.most).for_each(|time| recording.event(at(10 + time, 0, What::Synchronised)));
+        recording.lose();
+        let notes = read(&recording).notes;
+        assert_eq!(notes.len(), 2, "{notes:?}");
+        assert!(notes[0].starts_with("caffe (process 7): the oldest 1 record gave way to a newer one"), "{notes:?}");
+        assert!(
+            notes[0].contains("The peaks of the whole were 0 B pageable, 0 B pinned, 1.0 MiB device."),
+            "{notes:?}"
+        );
+        assert!(notes[1].contains("1 event was not recorded"), "{notes:?}");
+        let recording = Recording::new(&process(7));
+        recording.event(at(1, 5, allocated(64)));
+        recording.reserve();
+        assert!(read(&recording).notes[0].contains("1 record was begun and not finished"));
     }
 }

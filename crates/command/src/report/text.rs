@@ -1,17 +1,31 @@
-//! A trace as text for terminals: for each process the report that the library prints at exit.
+//! A trace as text for terminals. The first screen of a process: its peak, who held it, what a batch costs, what copies and fills cost,
+//! and what is worth doing. At most 110 columns, names apart.
 
+use std::cmp::Reverse;
 use std::fmt::{self, Display};
 
-use syncedmem_analysis::summary::{About, Report};
-use syncedmem_trace::event::Place;
+use syncedmem_trace::kind::Kind;
+use syncedmem_trace::text::{Duration, Escaped, Size, Text as Buffer};
 
-use super::facts::{Process, Trace, place};
+use super::details::Details;
+use super::facts::{Finding, Holder, Piece, Process, Trace};
+use super::sentences::{batch_lines, kinds, peak_line, percent, spent_line};
+use super::shown::Shown;
 
-pub struct Text<'a>(pub &'a Trace);
+/// Holders in a list.
+const HOLDERS: usize = 10;
+/// Places of a piece of advice.
+const PLACES: usize = 3;
+const COLUMNS: usize = 110;
+
+pub struct Text<'a> {
+    pub trace: &'a Trace,
+    pub shown: Shown,
+}
 
 impl Display for Text<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Trace { name, processes, notes } = self.0;
+        let Trace { name, processes, notes } = self.trace;
         if processes.is_empty() {
             writeln!(f, "{name}: the trace holds no events of libsyncedmem.")?;
         }
@@ -19,19 +33,163 @@ impl Display for Text<'_> {
             if number > 0 {
                 writeln!(f)?;
             }
-            one(f, process)?;
+            Screen { process, shown: self.shown }.write(f)?;
+            if self.shown.details {
+                write!(f, "{}", Details(process))?;
+            }
         }
         notes.iter().try_for_each(|note| writeln!(f, "\n{name}: {note}"))
     }
 }
 
-fn one(f: &mut fmt::Formatter<'_>, process: &Process) -> fmt::Result {
-    let program = if process.name.is_empty() { "an unnamed program" } else { &process.name };
-    let about = About { program, process: process.id, idle: None, not_ours: &[] };
-    let told = Report {
-        summary: &process.summary,
-        about: &about,
-        place: |site| Place::of(format_args!("{}", place(&process.places, site))),
-    };
-    write!(f, "{told}")
+struct Screen<'a> {
+    process: &'a Process,
+    shown: Shown,
+}
+
+impl Screen<'_> {
+    fn write(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = &self.process.name;
+        let program = if name.is_empty() { "an unnamed program".into() } else { Escaped(name.as_bytes()).to_string() };
+        if let Some(line) = self.process.first_line() {
+            writeln!(f, "{}\n", Escaped(line.as_bytes()))?;
+        }
+        writeln!(f, "libsyncedmem: memory of {program} (process {})", self.process.id)?;
+        writeln!(f, "{}", peak_line(self.process))?;
+        for kind in kinds(self.process) {
+            self.roles(f, kind)?;
+            self.holders(f, kind)?;
+        }
+        let batches = batch_lines(self.process, self.shown);
+        if !batches.is_empty() {
+            writeln!(f)?;
+        }
+        batches.iter().try_for_each(|line| wrapped(f, "", line))?;
+        writeln!(f)?;
+        wrapped(f, "", &spent_line(self.process))?;
+        self.advice(f)?;
+        match self.process.summary.dropped {
+            0 => Ok(()),
+            dropped => writeln!(
+                f,
+                "Incomplete: {dropped} events were not recorded: out of memory, or inside a signal handler."
+            ),
+        }
+    }
+
+    fn peak_of(&self, kind: Kind) -> u64 {
+        self.process.summary.account.memory(kind).peak
+    }
+
+    /// `memory` of a program that has one kind, else `device memory`.
+    fn words(&self, kind: Kind) -> String {
+        if kinds(self.process).count() == 1 { "memory".to_string() } else { format!("{} memory", kind.name()) }
+    }
+
+    fn roles(&self, f: &mut fmt::Formatter<'_>, kind: Kind) -> fmt::Result {
+        let mut roles: Vec<_> = self.process.roles.iter().filter(|role| role.at_peak[kind as usize] > 0).collect();
+        if roles.is_empty() {
+            return Ok(());
+        }
+        roles.sort_by_key(|role| Reverse(role.at_peak[kind as usize]));
+        writeln!(f, "\n{} at the peak, by role", self.words(kind))?;
+        roles.iter().try_for_each(|role| self.line(f, kind, role.at_peak[kind as usize], role.role))
+    }
+
+    fn holders(&self, f: &mut fmt::Formatter<'_>, kind: Kind) -> fmt::Result {
+        let mut holders: Vec<&Holder> =
+            self.process.holders.iter().filter(|holder| holder.at_peak[kind as usize] > 0).collect();
+        holders.sort_by(|a, b| b.at_peak[kind as usize].cmp(&a.at_peak[kind as usize]).then_with(|| a.who.cmp(&b.who)));
+        writeln!(f, "\n{} at the peak, by holder", self.words(kind))?;
+        for holder in holders.iter().take(HOLDERS) {
+            self.line(f, kind, holder.at_peak[kind as usize], &Escaped(holder.who.as_bytes()).to_string())?;
+        }
+        let others = &holders[holders.len().min(HOLDERS)..];
+        if others.is_empty() {
+            return Ok(());
+        }
+        let bytes = others.iter().map(|holder| holder.at_peak[kind as usize]).sum();
+        self.line(f, kind, bytes, &format!("{} others", others.len()))
+    }
+
+    fn line(&self, f: &mut fmt::Formatter<'_>, kind: Kind, bytes: u64, what: &str) -> fmt::Result {
+        writeln!(f, "  {:>10} {:>5.1} %  {what}", size(bytes), percent(bytes, self.peak_of(kind)))
+    }
+
+    fn advice(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let pieces = self.process.pieces();
+        let worth: Vec<&Piece<'_>> = pieces.iter().filter(|piece| self.process.is_worth_doing(&piece.sum)).collect();
+        if worth.is_empty() {
+            return match pieces.len() {
+                0 => writeln!(f, "\nnothing worth doing"),
+                count => writeln!(
+                    f,
+                    "\nnothing worth doing: no advice saves a thousandth of the run ({count} smaller: --details)"
+                ),
+            };
+        }
+        writeln!(f, "\nworth doing, the largest saving first (one copy may be in several)")?;
+        for (number, piece) in worth.iter().enumerate() {
+            write_piece(f, self.process, number + 1, piece, PLACES)?;
+        }
+        match pieces.len() - worth.len() {
+            0 => Ok(()),
+            count => writeln!(f, "  {count} more would save less than a thousandth of the run: --details"),
+        }
+    }
+}
+
+/// A piece of advice: what to change, what it saves, and the places.
+pub fn write_piece(
+    f: &mut fmt::Formatter<'_>,
+    process: &Process,
+    number: usize,
+    piece: &Piece<'_>,
+    places: usize,
+) -> fmt::Result {
+    let Finding { rule, certainty, change, count, bytes, saved, .. } = piece.sum;
+    let times = if count == 1 { "time" } else { "times" };
+    write!(f, "\n{number:>3}. {change}: {rule}, {certainty}, {count} {times}, {}", Size(bytes))?;
+    match saved {
+        Some(saved) => {
+            let (time, _) = process.run_time();
+            writeln!(f, ", about {} to save ({:.1} %)", Duration(saved), percent(saved, time))?;
+        }
+        None => writeln!(f, "; the time is not measured")?,
+    }
+    wrapped(f, "     ", piece.sum.to_do)?;
+    wrapped(f, "     ", piece.sum.not_known)?;
+    for place in piece.places.iter().take(places) {
+        let objects = if place.objects == 1 { "object" } else { "objects" };
+        let made = Escaped(place.made.as_bytes());
+        writeln!(f, "     - {} x, {}: {} {objects} made by {made}", place.count, Size(place.bytes), place.objects)?;
+        if !place.at.is_empty() && place.at != place.made {
+            writeln!(f, "       at {}", Escaped(place.at.as_bytes()))?;
+        }
+    }
+    match piece.places.len().saturating_sub(places) {
+        0 => Ok(()),
+        more => writeln!(f, "       and {more} more places"),
+    }
+}
+
+/// Prints a sentence in lines of at most [`COLUMNS`], each behind an indentation.
+pub fn wrapped(f: &mut fmt::Formatter<'_>, indentation: &str, sentence: &str) -> fmt::Result {
+    let mut column = 0;
+    for word in sentence.split(' ') {
+        let letters = word.chars().count();
+        if column > 0 && column + 1 + letters <= COLUMNS {
+            write!(f, " {word}")?;
+            column += 1 + letters;
+        } else {
+            write!(f, "{}{indentation}{word}", if column > 0 { "\n" } else { "" })?;
+            column = indentation.len() + letters;
+        }
+    }
+    writeln!(f)
+}
+
+/// A size that a column can align.
+pub fn size(bytes: u64) -> Buffer<24> {
+    Buffer::of(format_args!("{}", Size(bytes)))
 }

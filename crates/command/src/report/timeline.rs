@@ -1,8 +1,11 @@
 //! Memory and copies over time, in a bounded number of columns. One pass takes any number of events, and no peak is
 //! lost: each column keeps its least and greatest value.
 
+use syncedmem_analysis::ledger::Object;
 use syncedmem_trace::event::{Event, What};
 use syncedmem_trace::head::Side;
+
+use super::held::{Held, Owner, Steps};
 
 /// The most columns. A wide screen has no more pixels.
 const COLUMNS: usize = 1024;
@@ -14,21 +17,21 @@ pub struct Column {
     pub least: [u64; 3],
     /// The most bytes, by kind.
     pub most: [u64; 3],
+    /// Number of the moment at which that was first held, by kind.
+    pub samples: [u64; 3],
     /// Bytes copied to the host and to the device.
     pub copied: [u64; 2],
 }
 
 impl Column {
-    fn level(now: [u64; 3]) -> Column {
-        Column { least: now, most: now, copied: [0; 2] }
-    }
-
     /// The column that covers both.
     fn with(self, next: Column) -> Column {
         let mut both = self;
         for kind in 0..3 {
             both.least[kind] = both.least[kind].min(next.least[kind]);
-            both.most[kind] = both.most[kind].max(next.most[kind]);
+            if next.most[kind] > both.most[kind] {
+                (both.most[kind], both.samples[kind]) = (next.most[kind], next.samples[kind]);
+            }
         }
         for to in 0..2 {
             both.copied[to] += next.copied[to];
@@ -47,22 +50,37 @@ pub struct Timeline {
     width: u64,
     columns: Vec<Column>,
     now: [u64; 3],
+    /// Numbers of the last samples, by kind: moments at which a column began, or held more than before.
+    samples: [u64; 3],
+    held: Held,
 }
 
 impl Default for Timeline {
     fn default() -> Self {
-        Timeline { origin: None, last: 0, width: 1, columns: Vec::new(), now: [0; 3] }
+        let (columns, held) = (Vec::new(), Held::default());
+        Timeline { origin: None, last: 0, width: 1, columns, now: [0; 3], samples: [0; 3], held }
     }
 }
 
 impl Timeline {
-    /// Adds the next event, ordered by its end. `live`: bytes that objects hold after it, by kind.
-    pub fn take(&mut self, event: &Event, live: [u64; 3]) {
+    /// Adds the next event, ordered by its end. `live`: bytes that objects hold after it, by kind. `object`: its object
+    /// after it.
+    pub fn take(&mut self, event: &Event, live: [u64; 3], object: Option<&Object>) {
         let end = event.end();
         let origin = *self.origin.get_or_insert(event.start);
         self.last = self.last.max(end).max(origin);
         let here = self.column_at(self.last);
-        self.columns[here] = self.columns[here].with(Column::level(live));
+        if let What::Made { .. } | What::Allocated { .. } | What::Freed { .. } | What::Ended = event.what {
+            self.name(event.object, object);
+        }
+        let column = &mut self.columns[here];
+        for (kind, bytes) in live.into_iter().enumerate() {
+            column.least[kind] = column.least[kind].min(bytes);
+            if bytes > column.most[kind] {
+                self.samples[kind] += 1;
+                (column.most[kind], column.samples[kind]) = (bytes, self.samples[kind]);
+            }
+        }
         self.now = live;
         if let What::Copied { to, bytes, .. } | What::Started { to, bytes, .. } = event.what {
             self.copied(to, bytes, event.start.max(origin), end.max(origin));
@@ -78,9 +96,21 @@ impl Timeline {
         }
         let column = (since / self.width) as usize;
         if self.columns.len() <= column {
-            self.columns.resize(column + 1, Column::level(self.now));
+            self.samples = self.samples.map(|sample| sample + 1);
+            let level = Column { least: self.now, most: self.now, samples: self.samples, copied: [0; 2] };
+            self.columns.resize(column + 1, level);
         }
         column
+    }
+
+    /// Notes an object's blocks and its holder, which may have a name now.
+    pub fn name(&mut self, address: u64, object: Option<&Object>) {
+        self.held.follow(address, object, self.samples, &self.columns);
+    }
+
+    /// Each owner of memory, with what it held of each kind. To be called once, after the last event.
+    pub fn owners(&mut self) -> impl Iterator<Item = (Owner, [Steps; 3])> + use<> {
+        std::mem::take(&mut self.held).finish(self.samples)
     }
 
     /// Distributes the bytes of a copy over the columns of its duration.
@@ -140,7 +170,7 @@ mod tests {
                 What::Freed { kind, bytes, .. } => live[kind as usize] -= bytes,
                 _ => {}
             }
-            timeline.take(event, live);
+            timeline.take(event, live, None);
         }
         timeline
     }

@@ -1,21 +1,35 @@
 //! The program's process: starts it, forwards signals to it, waits for it.
-#![expect(unsafe_code, reason = "signals: sigaction(2), kill(2), prctl(2)")]
+#![expect(unsafe_code, reason = "signals: sigaction(2), kill(2), prctl(2); and wait4(2)")]
 
 use std::ffi::OsString;
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::unix::process::ExitStatusExt;
-use std::process::{Command, ExitCode};
+use std::process::{Command, ExitCode, ExitStatus};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
+use std::time::Instant;
 
-use libc::{c_int, c_void, siginfo_t};
+use libc::{c_int, c_void, rusage, siginfo_t, timeval};
 
 /// The way in which it ended.
 #[derive(Clone, Copy, Debug)]
 pub enum Ended {
     Exited(u8),
     Signalled(c_int),
+}
+
+/// What the system says of a program that has ended.
+#[derive(Clone, Copy, Debug)]
+pub struct Finished {
+    pub process: u32,
+    pub ended: Ended,
+    /// The most resident memory of it, or of a process that it started and waited for, in bytes.
+    pub resident_peak: u64,
+    /// Nanoseconds from its start to its end.
+    pub elapsed: u64,
+    /// Nanoseconds of processor time, with those of the processes that it waited for.
+    pub processor_time: u64,
 }
 
 /// Signals that ask a program to act. Caffe stops at SIGINT and writes a snapshot at SIGHUP.
@@ -26,28 +40,49 @@ static CHILD: AtomicI32 = AtomicI32::new(0);
 /// Signals that arrived before its start, by bit.
 static EARLY: AtomicU32 = AtomicU32::new(0);
 
-/// Runs a program to its end. Calls `started` once it has started.
-pub fn run(
-    program: &[OsString],
-    environment: &[(&'static str, OsString)],
-    started: impl FnOnce(),
-) -> io::Result<Ended> {
+/// Runs a program to its end.
+pub fn run(program: &[OsString], environment: &[(&'static str, OsString)]) -> io::Result<Finished> {
     let mut command = Command::new(&program[0]);
     command.args(&program[1..]).envs(environment.iter().map(|(name, value)| (name, value)));
     FORWARDED.into_iter().for_each(forward);
-    let mut child = command.spawn()?;
+    let began = Instant::now();
+    let child = command.spawn()?;
     CHILD.store(child.id() as i32, Ordering::SeqCst);
     let early = EARLY.swap(0, Ordering::SeqCst);
-    started();
     FORWARDED.into_iter().filter(|signal| early & 1 << signal != 0).for_each(send);
-    // std repeats the wait if a signal interrupts it.
-    let status = child.wait()?;
+    let waited = wait(child.id() as i32);
     // From now on another process may get its id.
     CHILD.store(0, Ordering::SeqCst);
-    Ok(match (status.code(), status.signal()) {
+    let (status, used) = waited?;
+    let ended = match (status.code(), status.signal()) {
         (None, Some(signal)) => Ended::Signalled(signal),
         (code, _) => Ended::Exited(code.unwrap_or(1) as u8),
+    };
+    let nanoseconds = |time: timeval| (time.tv_sec as u64 * 1_000_000 + time.tv_usec as u64) * 1000;
+    Ok(Finished {
+        process: child.id(),
+        ended,
+        // The system counts in KiB.
+        resident_peak: used.ru_maxrss as u64 * 1024,
+        elapsed: began.elapsed().as_nanos() as u64,
+        processor_time: nanoseconds(used.ru_utime) + nanoseconds(used.ru_stime),
     })
+}
+
+/// Waits for a child's end.
+fn wait(child: i32) -> io::Result<(ExitStatus, rusage)> {
+    let (mut status, mut used) = (0, MaybeUninit::<rusage>::zeroed());
+    loop {
+        // SAFETY: both pointers are to variables of this function.
+        if unsafe { libc::wait4(child, &mut status, 0, used.as_mut_ptr()) } == child {
+            // SAFETY: zeroed memory is a valid rusage.
+            return Ok((ExitStatus::from_raw(status), unsafe { used.assume_init() }));
+        }
+        let error = io::Error::last_os_error();
+        if error.kind() != io::ErrorKind::Interrupted {
+            return Err(error);
+        }
+    }
 }
 
 /// Forwards a signal to the process, or keeps it until the start.

@@ -1,9 +1,10 @@
 //! `syncedmem run`: runs a program on the library, and reports on its memory.
 
 mod child;
+mod follow;
 mod outcome;
+mod recordings;
 mod settings;
-mod trace;
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
@@ -11,11 +12,12 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueHint};
 
+use crate::report::Shown;
 use crate::{library, say};
 use child::Ended;
 use outcome::Report;
+use recordings::Recordings;
 use settings::Settings;
-use trace::Trace;
 
 /// Run a program with the library preloaded, and report on its memory at its end.
 ///
@@ -28,18 +30,18 @@ use trace::Trace;
 #[command(after_help = "\
 Examples:
   syncedmem run -- caffe train --solver=solver.prototxt
-  syncedmem run --trace train.json -- caffe train --solver=solver.prototxt
+  syncedmem run --trace train.trace -- caffe train --solver=solver.prototxt
   syncedmem run --report=memory.txt --compare -- python3 classify.py
   syncedmem run --on-error throw --pinned-limit 2G -- python3 serve.py
 
 Exit status: the program's own; 128+n if signal n ended it; 127 if it was not found, 126 if it could not be started, 125 if \
 the library was not found or does not fit its Caffe.")]
 pub struct Options {
-    /// Write every event to FILE, as JSON that Perfetto and `syncedmem report` read, or, if its name ends in .csv, in the
-    /// columns of RMM's log; %p in it becomes the process's id.
+    /// Keep the recording of every event in FILE, for `syncedmem report` and `syncedmem export`; with a name that ends in
+    /// .json or .csv, keep that export instead. Further processes have FILE.PID.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     trace: Option<PathBuf>,
-    /// Write the report to standard error, or to FILE. This is the default without --trace.
+    /// Write the report to standard error, or to FILE in place of what is there. This is the default without --trace.
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, value_hint = ValueHint::FilePath)]
     report: Option<Option<PathBuf>>,
     /// The libsyncedmem.so to preload, or its folder [default: the one that belongs to this command].
@@ -48,6 +50,8 @@ pub struct Options {
     /// Do not name memory after the layers of Caffe's nets; reports then show the functions that hold it.
     #[arg(long)]
     no_names: bool,
+    #[command(flatten)]
+    shown: Shown,
     #[command(flatten)]
     settings: Settings,
     /// The program, and its arguments.
@@ -60,7 +64,7 @@ pub struct Options {
 const NOT_STARTED: u8 = 125;
 
 pub fn run(options: &Options) -> ExitCode {
-    let Prepared { library, environment, mut report } = match prepare(options) {
+    let Prepared { library, environment, report, recordings } = match prepare(options) {
         Ok(prepared) => prepared,
         Err(why) => {
             say::error(why);
@@ -68,10 +72,10 @@ pub fn run(options: &Options) -> ExitCode {
         }
     };
     let program = &options.program[0];
-    match child::run(&options.program, &environment, || report.begin_trace()) {
-        Ok(ended) => {
-            report.end(&ended, program, &library);
-            match ended {
+    match child::run(&options.program, &environment) {
+        Ok(finished) => {
+            report.end(&finished, program, &library, options.shown, recordings);
+            match finished.ended {
                 Ended::Exited(status) => ExitCode::from(status),
                 Ended::Signalled(signal) => child::end_by(signal),
             }
@@ -86,14 +90,15 @@ pub fn run(options: &Options) -> ExitCode {
     }
 }
 
-/// The library, environment and report of a program to start.
+/// What a program needs that is to be started.
 struct Prepared {
     library: PathBuf,
     environment: Vec<(&'static str, OsString)>,
     report: Report,
+    recordings: Recordings,
 }
 
-/// Finds the library and creates the files.
+/// Finds the library, and creates the files.
 fn prepare(options: &Options) -> Result<Prepared, String> {
     let library = library::find(options.library.as_deref()).map_err(|error| error.to_string())?;
     if let Some(why) = outcome::must_not_run(&options.program[0]) {
@@ -102,18 +107,10 @@ fn prepare(options: &Options) -> Result<Prepared, String> {
     let mut environment = options.settings.environment();
     let names = if options.no_names { None } else { library::names(&library) };
     environment.push(("LD_PRELOAD", preload(names.iter().chain([&library]))?));
+    let recordings = Recordings::begin(options.trace.as_deref())?;
+    environment.push(("SYNCEDMEM_TRACE", recordings.setting()));
     let report = Report::begin(options.report.as_ref(), options.trace.is_some())?;
-    environment.extend(report.environment());
-    let trace = match options.trace.as_deref().map(Trace::take).transpose() {
-        Ok(trace) => trace,
-        Err(why) => {
-            report.abandon();
-            return Err(why);
-        }
-    };
-    environment.extend(trace.as_ref().map(|trace| ("SYNCEDMEM_TRACE", trace.name.clone())));
-    let report = report.beside(trace);
-    Ok(Prepared { library, environment, report })
+    Ok(Prepared { library, environment, report, recordings })
 }
 
 /// The value of LD_PRELOAD: the libraries, then the previous value.

@@ -1,138 +1,137 @@
 //! The output after the program has ended: its report, or why there is none.
 
-use std::ffi::{OsStr, OsString};
-use std::fs::{self, OpenOptions};
-use std::io;
+use std::ffi::OsStr;
+use std::fs::{self, File, OpenOptions};
+use std::io::Write;
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use super::child::Ended;
-use super::trace::Trace;
+use super::child::{Ended, Finished};
+use super::recordings::Recordings;
 use crate::doctor::examine::{Examined, Verdict};
 use crate::doctor::object::{Object, Unreadable};
+use crate::report::Shown;
+use crate::report::facts::{How, Trace};
 use crate::{doctor, report, say};
 
-/// The report that the library writes.
+/// Where the report goes.
 #[derive(Debug)]
-pub struct Report {
-    file: PathBuf,
-    /// Whether this command created the file, and removes it.
-    private: bool,
-    /// Whether it is printed.
-    shown: bool,
-    /// Length of the file before, in bytes; `None` for a device, which cannot be read back.
-    before: Option<u64>,
-    trace: Option<Trace>,
+pub enum Report {
+    /// To standard error.
+    Shown,
+    File {
+        path: PathBuf,
+        file: File,
+        /// Whether this command created it.
+        is_new: bool,
+    },
+    /// Nowhere: the recording is kept.
+    Kept,
 }
 
 impl Report {
-    /// Creates the file. Done even if no report was requested: an empty report shows that the library was never called.
     pub fn begin(requested: Option<&Option<PathBuf>>, is_traced: bool) -> Result<Report, String> {
-        if let Some(Some(file)) = requested {
-            // Absolute, because the program may change its folder.
-            let file = std::path::absolute(file).unwrap_or_else(|_| file.clone());
-            let before = length(&file).map_err(|why| format!("{} cannot be written: {why}", file.display()))?;
-            return Ok(Report { file, private: false, shown: false, before, trace: None });
-        }
-        let file = private_file().map_err(|error| {
-            format!("the report's file cannot be created in {}: {error}; set TMPDIR", std::env::temp_dir().display())
-        })?;
-        Ok(Report { file, private: true, shown: requested.is_some() || !is_traced, before: Some(0), trace: None })
-    }
-
-    /// Adds the trace that is written as well.
-    pub fn beside(self, trace: Option<Trace>) -> Report {
-        Report { trace, ..self }
-    }
-
-    /// The variables for the library.
-    pub fn environment(&self) -> Vec<(&'static str, OsString)> {
-        vec![("SYNCEDMEM_REPORT", self.file.clone().into())]
-    }
-
-    /// Replaces an earlier trace, once the program has started.
-    pub fn begin_trace(&mut self) {
-        if let Some(Err(why)) = self.trace.as_mut().map(Trace::begin) {
-            say::error(why);
+        match requested {
+            Some(Some(path)) => {
+                // Absolute for the message: the program may have another folder.
+                let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
+                let is_new = !path.exists();
+                let file = writable(&path).map_err(|why| format!("{} cannot be written: {why}", path.display()))?;
+                Ok(Report::File { path, file, is_new })
+            }
+            None if is_traced => Ok(Report::Kept),
+            _ => Ok(Report::Shown),
         }
     }
 
-    /// Removes the files of a program that was not started.
+    /// Removes the file of a program that was not started.
     pub fn abandon(self) {
-        if let Some(trace) = self.trace {
-            trace.abandon();
-        }
-        if self.private {
+        if let Report::File { path, is_new: true, .. } = self {
             // Ignored: an empty file may stay.
-            let _ = fs::remove_file(&self.file);
+            let _ = fs::remove_file(path);
         }
     }
 
     /// Prints the report, or why there is none.
-    pub fn end(self, ended: &Ended, program: &OsStr, library: &Path) {
-        let Some(before) = self.before else { return self.name_trace() };
-        let text = fs::read(&self.file).unwrap_or_default();
-        let text = String::from_utf8_lossy(text.get(before as usize..).unwrap_or_default()).into_owned();
-        if self.private {
-            // Ignored: only an empty file or a report may stay.
-            let _ = fs::remove_file(&self.file);
+    pub fn end(self, finished: &Finished, program: &OsStr, library: &Path, shown: Shown, mut recordings: Recordings) {
+        let followed = recordings.stop_following();
+        if !recordings.are_there() {
+            return say::error(nothing_recorded(finished, program, library, &recordings.folder));
         }
-        if !text.trim().is_empty() {
-            if self.shown {
-                say::beside(format_args!("\n{}", text.trim_end()));
-            } else if !self.private {
-                say::error(format_args!("the report is in {}", self.file.display()));
+        match report::read::folder(&recordings.folder, followed) {
+            Ok(mut trace) => {
+                trace.name = program.to_string_lossy().into_owned();
+                explain(&mut trace, finished);
+                self.give(&trace, shown);
             }
-            self.name_trace();
-            return;
+            Err(why) => say::error(format_args!("{}: {why}", recordings.folder.display())),
         }
-        if self.trace.as_ref().is_some_and(Trace::is_there) {
-            // The program ended before it could report; the trace holds the events up to then.
-            if self.shown {
-                self.show_trace();
+        match recordings.keep() {
+            Ok(None) => {}
+            Ok(Some(file)) if recordings.are_for_reports() => {
+                let file = file.display();
+                say::error(format_args!("the trace is in {file}; look at it with: syncedmem report {file}"));
             }
-            self.name_trace();
-            return;
-        }
-        match ended {
-            Ended::Signalled(signal) => say::error(format_args!(
-                "signal {signal} ended {} before its report; --trace FILE keeps the events up to then, for syncedmem report \
-                 FILE",
-                program.to_string_lossy()
-            )),
-            Ended::Exited(_) => say::error(never_called(program, library)),
+            Ok(Some(file)) => say::error(format_args!("the trace is in {}", file.display())),
+            Err(why) => say::error(why),
         }
     }
 
-    /// Prints the report of the trace, if this command can read it.
-    fn show_trace(&self) {
-        let Some(file) = self.trace.as_ref().and_then(Trace::readable) else { return };
-        match report::text_of(file) {
-            Ok(text) => say::beside(format_args!("\n{}", text.trim_end())),
-            Err(why) => say::error(format_args!("{}: {why}", file.display())),
-        }
-    }
-
-    /// Prints where the trace is, if it holds something.
-    fn name_trace(&self) {
-        let Some(trace) = self.trace.as_ref().filter(|trace| trace.is_there()) else { return };
-        match trace.readable().map(Path::display) {
-            Some(file) => say::error(format_args!("the trace is in {file}; look at it with: syncedmem report {file}")),
-            None => say::error(format_args!("the trace is in {}", trace.name.to_string_lossy())),
+    fn give(self, trace: &Trace, shown: Shown) {
+        let text = report::text::Text { trace, shown }.to_string();
+        match self {
+            Report::Shown => say::beside(format_args!("\n{}", text.trim_end())),
+            Report::Kept => trace.processes.iter().filter_map(report::facts::Process::first_line).for_each(say::error),
+            Report::File { path, mut file, .. } => {
+                // A device has no length.
+                let _ = file.set_len(0);
+                match file.write_all(text.as_bytes()) {
+                    Ok(()) => say::error(format_args!("the report is in {}", path.display())),
+                    Err(error) => say::error(format_args!(
+                        "{} cannot be written: {error}; name another file with --report=FILE",
+                        path.display()
+                    )),
+                }
+            }
         }
     }
 }
 
-/// The length of a file that the library can append to; `None` for a device. Creates the file if it is missing. Refuses
-/// the same files as the library.
-fn length(file: &Path) -> Result<Option<u64>, String> {
+/// Adds what the system says of the end of the program itself, and what that says of the process that it waited for.
+fn explain(trace: &mut Trace, finished: &Finished) {
+    let signal_of_another = match finished.ended {
+        // A shell's status for a program that a signal has ended.
+        Ended::Exited(status @ 129..=192) => Some(i32::from(status) - 128),
+        _ => None,
+    };
+    let unknown = trace.processes.iter().filter(|process| process.ending.how == How::Unknown).count();
+    for process in &mut trace.processes {
+        let is_unknown = process.ending.how == How::Unknown;
+        let ending = &mut process.ending;
+        if process.id == finished.process {
+            match finished.ended {
+                Ended::Signalled(signal) => ending.how = How::Killed { signal },
+                // By _exit or quick_exit: the recording lacks its end mark, and nothing else.
+                Ended::Exited(_) if is_unknown => ending.how = How::Whole,
+                Ended::Exited(_) => {}
+            }
+            ending.resident_peak.get_or_insert(finished.resident_peak);
+            ending.elapsed.get_or_insert(finished.elapsed);
+            ending.processor_time.get_or_insert(finished.processor_time);
+        } else if let (true, 1, Some(signal)) = (is_unknown, unknown, signal_of_another) {
+            ending.how = How::Killed { signal };
+        }
+    }
+}
+
+/// Opens a file that the report can be written to. Refuses the same files as the library.
+fn writable(path: &Path) -> Result<File, String> {
     let mut options = OpenOptions::new();
-    options.create(true).append(true).custom_flags(libc::O_NONBLOCK | libc::O_NOFOLLOW);
-    let about = options.open(file).and_then(|file| file.metadata());
+    options.create(true).write(true).truncate(false).custom_flags(libc::O_NONBLOCK | libc::O_NOFOLLOW);
+    let opened = options.open(path).and_then(|file| Ok((file.metadata()?.file_type(), file)));
     let no_file = || "it is not a regular file; name one".to_string();
-    match about {
-        Ok(about) if about.is_file() => Ok(Some(about.len())),
-        Ok(about) if about.file_type().is_char_device() => Ok(None),
+    match opened {
+        Ok((about, file)) if about.is_file() || about.is_char_device() => Ok(file),
         Ok(_) => Err(no_file()),
         Err(error) => match error.raw_os_error() {
             // A FIFO without a reader.
@@ -143,18 +142,22 @@ fn length(file: &Path) -> Result<Option<u64>, String> {
     }
 }
 
-/// Creates a file with an unused name.
-fn private_file() -> io::Result<PathBuf> {
-    let folder = std::env::temp_dir();
-    for number in 0..100 {
-        let file = folder.join(format!("syncedmem-report-{}-{number}", std::process::id()));
-        match OpenOptions::new().write(true).create_new(true).mode(0o600).open(&file) {
-            Ok(_) => return Ok(file),
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            Err(error) => return Err(error),
-        }
+/// The reason why there is no recording.
+fn nothing_recorded(finished: &Finished, program: &OsStr, library: &Path, folder: &Path) -> String {
+    let probe = folder.join("probe");
+    // A process that finds no space says so itself, and leaves no file where there is none for a name.
+    if let Err(error) = fs::write(&probe, [0; 4096]).and_then(|()| fs::remove_file(&probe)) {
+        return format!(
+            "nothing was recorded: {} cannot be written: {error}; make room, or set TMPDIR",
+            folder.display()
+        );
     }
-    Err(io::ErrorKind::AlreadyExists.into())
+    match finished.ended {
+        Ended::Signalled(signal) => {
+            format!("{} was killed by signal {signal} before it recorded anything", program.to_string_lossy())
+        }
+        Ended::Exited(_) => never_called(program, library),
+    }
 }
 
 /// The reason why a program must not be started: its `SyncedMemory` is another class, which the library would corrupt.
@@ -170,40 +173,39 @@ pub fn must_not_run(program: &OsStr) -> Option<String> {
     }
 }
 
-/// The reason why the library was never called, as far as the program's files show it.
+/// The reason why the library recorded nothing, as far as the program's files show it. They show that the library was not called only
+/// where no call of the program's can reach it.
 fn never_called(program: &OsStr, library: &Path) -> String {
     let name = program.to_string_lossy();
-    let begin = format!("{name} never called the library");
-    let Some(path) = doctor::locate(program) else { return begin };
+    let unknown = format!("{name} recorded nothing");
+    let Some(path) = doctor::locate(program) else { return unknown };
     let needs = Object::read(library).ok().and_then(|object| object.glibc);
     let examined = match Examined::read(&path) {
         Ok(examined) => examined,
         Err(Unreadable::Script(interpreter)) => {
             return format!(
-                "{begin}: it is a script, run by {}. Check the program that it starts: syncedmem doctor PROGRAM",
+                "{unknown}: it is a script, run by {}. Check the program that it starts: syncedmem doctor PROGRAM",
                 interpreter.display()
             );
         }
-        Err(error) => return format!("{begin}: {error}"),
+        Err(error) => return format!("{unknown}: {error}"),
     };
     let verdict = examined.verdict(needs);
-    let why = match &verdict {
-        Verdict::Preload | Verdict::Linked => {
-            "its Caffe can use the library. Either it ended before it made an object, or by _exit(2), or LD_PRELOAD did \
-             not reach it (sudo, env -i and containers drop it)"
-                .to_owned()
-        }
-        Verdict::Later => {
-            "it is not linked with a Caffe. If it loaded one, that one calls its own functions directly; if it starts other \
+    match &verdict {
+        Verdict::Preload | Verdict::Linked => format!(
+            "{unknown}: its Caffe can use the library. Either it ended before it made an object, or the environment did not reach it \
+             (sudo, env -i and containers drop LD_PRELOAD and SYNCEDMEM_TRACE)"
+        ),
+        Verdict::Later => format!(
+            "{unknown}: it is not linked with a Caffe. If it loaded one, that one calls its own functions directly; if it starts other \
              programs, LD_PRELOAD did not reach them. Check them: syncedmem doctor LIBCAFFE|PROGRAM"
-                .to_owned()
+        ),
+        Verdict::NoCaffe => format!(
+            "{name} never called the library: it contains no Caffe. If it starts a program that has one, LD_PRELOAD did not reach that \
+             (sudo, env -i and containers drop it); check that one: syncedmem doctor PROGRAM"
+        ),
+        other => {
+            format!("{name} never called the library: {}. {}", other.reason(), other.advice().unwrap_or_default())
         }
-        Verdict::NoCaffe => {
-            "it contains no Caffe. If it starts a program that has one, LD_PRELOAD did not reach that (sudo, env -i and \
-             containers drop it); check that one: syncedmem doctor PROGRAM"
-                .to_owned()
-        }
-        other => format!("{}. {}", other.reason(), other.advice().unwrap_or_default()),
-    };
-    format!("{begin}: {why}")
+    }
 }

@@ -13,6 +13,9 @@ pub struct Settings {
     /// Compare contents, to find copies and fills that changed nothing. Costs time.
     #[arg(long)]
     compare: bool,
+    /// The most that the recording of each process takes; then the oldest events give way [default: 256M].
+    #[arg(long, value_name = "BYTES", value_parser = bytes)]
+    trace_size: Option<String>,
     /// Fill host memory whose contents are undefined with 0x7fedbeef, NaN as a float.
     #[arg(long)]
     junk_fill: bool,
@@ -119,6 +122,7 @@ impl Settings {
         let given = [
             ("SYNCEDMEM_ACCOUNT", self.accesses.then(|| "accesses".to_owned())),
             ("SYNCEDMEM_COMPARE", self.compare.then(|| "on".to_owned())),
+            ("SYNCEDMEM_TRACE_SIZE", self.trace_size.clone()),
             ("SYNCEDMEM_JUNK_FILL", self.junk_fill.then(|| "on".to_owned())),
             ("SYNCEDMEM_ON_ERROR", word(self.on_error)),
             ("SYNCEDMEM_PIN", word(self.pin)),

@@ -11,7 +11,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// A gate opens by itself after so long: a call that waits for a held stream makes a check fail, not hang.
-const PATIENCE: Duration = Duration::from_secs(3);
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A driver that keeps the rules passes however long it is; one that does not is found out if this is long enough.
 const LINGER: Duration = Duration::from_millis(20);

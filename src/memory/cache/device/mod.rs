@@ -222,11 +222,6 @@ pub fn idle(kind: Kind) -> u64 {
     IdleBlocks::of_kind(kind).map_or(0, IdleBlocks::idle_in_all)
 }
 
-/// Idle bytes of a device.
-pub fn idle_on(device: c_int) -> u64 {
-    IdleBlocks::of(Side::Device).idle(device)
-}
-
 /// The most bytes of one kind that may lie idle; for device memory, on the device with the largest budget.
 pub fn budget(kind: Kind) -> u64 {
     IdleBlocks::of_kind(kind).map_or(0, IdleBlocks::largest_budget)

@@ -37,8 +37,7 @@ pub unsafe fn pin(driver: &Driver, holder: usize, address: NonNull<c_void>, byte
     loop {
         let next = with_table(|table| {
             if table.entries.try_reserve(1).is_err() || table.holders.try_reserve(1).is_err() {
-                let (side, asked) = (Side::Host, size_of::<Entry>());
-                return Next::Refuse(Error::OutOfMemory { side, asked, cause: Cause::Bookkeeping });
+                return Next::Refuse(Error::no_room(size_of::<Entry>()));
             }
             let next = match table.entries.get(&key(address)).map(|entry| (entry.stage, entry.bytes)) {
                 Some((Stage::Busy, _)) => return Next::Wait,

@@ -12,8 +12,8 @@ use caffemodel::{At, Element, Error, Model, NewFile, Part};
 use clap::{Args, ValueEnum, ValueHint};
 use indicatif::ProgressBar;
 
-use super::{arrays, progress};
-use crate::say;
+use super::arrays;
+use crate::{progress, say};
 
 /// Write the arrays of a model file as safetensors or npz, for PyTorch, NumPy and others.
 ///
@@ -22,9 +22,10 @@ use crate::say;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  syncedmem model export lenet.caffemodel --to safetensors -o lenet.safetensors
-  syncedmem model export lenet.caffemodel --to npz --net-shapes
-  python3 -c 'import numpy; print(numpy.load(\"lenet.npz\")[\"conv1.0\"].shape)'")]
+  syncedmem model export lenet.caffemodel --to safetensors
+      writes lenet.safetensors
+  syncedmem model export lenet.caffemodel --to npz --net-shapes -o net.npz
+      for numpy.load(\"net.npz\")[\"conv1.0\"]")]
 pub struct Options {
     /// A .caffemodel, .binaryproto, .solverstate, or Caffe2's init_net.pb.
     #[arg(value_hint = ValueHint::FilePath)]

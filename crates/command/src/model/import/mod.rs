@@ -18,8 +18,7 @@ use indicatif::ProgressBar;
 
 use super::arrays::{self, Shape};
 use super::export::Format;
-use super::progress;
-use crate::say;
+use crate::{progress, say};
 use given::Given;
 
 /// Write a model file with the values of a safetensors or npz file, such as one that `export` wrote and Python changed.
@@ -30,8 +29,11 @@ use given::Given;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  syncedmem model import lenet.safetensors --from safetensors --like lenet.caffemodel -o changed.caffemodel
-  syncedmem model import some.npz --from npz --like lenet.caffemodel --partial -o changed.caffemodel")]
+  syncedmem model import lenet.safetensors --from safetensors \\
+    --like lenet.caffemodel -o changed.caffemodel
+  syncedmem model import some.npz --from npz --like lenet.caffemodel \\
+    --partial -o changed.caffemodel
+      keeps the values that some.npz lacks")]
 pub struct Options {
     /// A safetensors or npz file; an npz of numpy.savez_compressed too.
     #[arg(value_hint = ValueHint::FilePath)]

@@ -1,46 +1,41 @@
-//! The advice, at the top of the page: a card for each change to make, with its places.
-
-use std::cmp::Reverse;
+//! The advice: a card for each change to make, with its places.
 
 use super::html::Html;
-use crate::report::amount::{Bytes, Count, Time};
-use crate::report::facts::{Finding, Process};
+use crate::report::amount::{Bytes, Count, Counted, Time};
+use crate::report::facts::{Finding, Piece, Process};
 
 /// Places shown for each card; the others are counted.
 const PLACES: usize = 12;
+/// Places that a card shows at once.
+const OPEN: usize = 3;
 
 pub fn write(html: &mut Html, process: &Process) {
+    let (worth, small): (Vec<_>, Vec<_>) =
+        process.pieces().into_iter().partition(|piece| process.is_worth_doing(&piece.sum));
     html.markup("<section class=\"advice\"><h3>Advice</h3>");
-    if process.findings.is_empty() {
-        html.markup("<p class=\"none\">No rule found an unnecessary copy, fill or block.</p></section>");
-        return;
-    }
-    if process.findings.len() > 1 {
+    if worth.is_empty() {
+        html.markup("<p>Nothing worth doing.</p>");
+    } else if worth.len() > 1 {
         html.markup("<p class=\"none\">One copy may be in several: the times do not add up.</p>");
     }
-    html.markup("<ol>");
-    groups(&process.findings).iter().for_each(|group| card(html, group));
-    html.markup("</ol></section>");
-}
-
-/// Groups the findings that differ only in place, each group with its sum. Sorted by savings.
-fn groups(findings: &[Finding]) -> Vec<(Finding, Vec<&Finding>)> {
-    let mut groups: Vec<(Finding, Vec<&Finding>)> = Vec::new();
-    for finding in findings {
-        match groups.iter_mut().find(|(all, _)| all.says_like(finding)) {
-            Some((all, group)) => {
-                all.join(finding);
-                group.push(finding);
-            }
-            None => groups.push((finding.clone(), vec![finding])),
-        }
+    cards(html, &worth);
+    if !small.is_empty() {
+        let more = Counted(small.len() as u64, "piece of advice", "pieces of advice");
+        html.markup("<details><summary>").text(more).markup(" would save less than a thousandth of the run</summary>");
+        cards(html, &small);
+        html.markup("</details>");
     }
-    groups.sort_by_key(|(all, _)| Reverse((all.saved, all.bytes)));
-    groups
+    html.markup("</section>");
 }
 
-fn card(html: &mut Html, (all, places): &(Finding, Vec<&Finding>)) {
-    html.markup("<li data-rule=\"").text(all.rule).markup("\"><h4>").text(all.rule);
+fn cards(html: &mut Html, pieces: &[Piece]) {
+    html.markup("<ol>");
+    pieces.iter().for_each(|piece| card(html, piece));
+    html.markup("</ol>");
+}
+
+fn card(html: &mut Html, Piece { sum: all, places }: &Piece) {
+    html.markup("<li data-rule=\"").text(all.rule).markup("\"><h4>").text(all.change).markup(": ").text(all.rule);
     html.markup(" <span class=\"badge ")
         .markup(all.certainty)
         .markup("\">")
@@ -62,7 +57,12 @@ fn card(html: &mut Html, (all, places): &(Finding, Vec<&Finding>)) {
             place(html, "Used by", if only.made == only.at { "" } else { &only.at });
             html.markup("</dl>");
         }
-        places => table(html, places),
+        places => {
+            html.markup(if places.len() > OPEN { "<details>" } else { "<details open>" }).markup("<summary>");
+            html.text(Counted(places.len() as u64, "place", "places")).markup("</summary>");
+            table(html, places);
+            html.markup("</details>");
+        }
     }
     html.markup("<p class=\"unknown\">").text(all.not_known).markup("</p></li>");
 }

@@ -1,81 +1,63 @@
-//! One quantity over time, as an SVG that stretches with the page. The text beside it is HTML, which does not stretch.
+//! Quantities over time as SVGs that stretch with the page. The text beside them is HTML, which does not stretch.
+//!
+//! A chart's units are columns and bytes, and its y axis goes up (the style turns it round): so an outline holds the exact
+//! numbers, and the script reads them there.
 
 use std::fmt::Write;
 
 use super::html::Html;
 
-/// The height of a chart in its own units.
-const HEIGHT: u64 = 1000;
-
-/// A chart of the least and the greatest value in each column.
+/// One quantity.
 pub struct Strip<'a> {
     pub title: &'static str,
     /// The CSS class that sets its colour.
     pub class: &'static str,
     /// The text beside its title.
     pub note: &'a str,
-    pub values: &'a [(u64, u64)],
+    pub values: &'a [u64],
     /// The value at the upper edge.
     pub top: u64,
     /// `top`, formatted for people.
     pub top_shown: &'a str,
-    /// Position of the peak, in thousandths of the width.
-    pub mark: Option<u64>,
 }
 
 impl Strip<'_> {
     /// Writes the chart, with `hints` hover texts; `hint` returns the text of some columns.
     pub fn write(&self, html: &mut Html, hints: usize, hint: impl Fn(usize, usize) -> String) {
         html.markup("<div class=\"strip ").markup(self.class).markup("\"><p class=\"head\"><b>").text(self.title);
-        html.markup("</b> <span>")
-            .text(self.note)
-            .markup("</span></p><div class=\"plot\"><span class=\"top\" aria-hidden=\"true\">");
-        html.text(self.top_shown).markup("</span><svg viewBox=\"0 0 ").text(self.values.len()).markup(" ").text(HEIGHT);
-        html.markup("\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"")
-            .text(self.title)
-            .markup(", ")
-            .text(self.note);
-        html.markup("\">");
-        // The part held only at times within a column is drawn lighter.
-        if self.values.iter().any(|(least, most)| least != most) {
-            html.markup("<path class=\"most\" d=\"").text(self.outline(|value| value.1)).markup("\"/>");
-        }
-        html.markup("<path class=\"least\" d=\"").text(self.outline(|value| value.0)).markup("\"/>");
-        if let Some(mark) = self.mark {
-            let x = (mark as f64 / 1000.0 * self.values.len() as f64 * 10.0).round() / 10.0;
-            html.markup("<path class=\"mark\" d=\"M").text(x).markup(" 0V").text(HEIGHT).markup("\"/>");
-        }
-        self.hints(html, hints, hint);
-        html.markup("</svg></div></div>");
-    }
-
-    /// The outline of an area that goes down to the lower edge.
-    fn outline(&self, of: impl Fn(&(u64, u64)) -> u64) -> String {
-        let mut path = format!("M0 {HEIGHT}");
-        let mut before = HEIGHT;
-        for (column, value) in self.values.iter().enumerate() {
-            let height = u128::from(of(value).min(self.top)) * u128::from(HEIGHT) / u128::from(self.top.max(1));
-            let y = HEIGHT - height as u64;
-            if y != before {
-                let _ = write!(path, "H{column}V{y}");
-                before = y;
-            }
-        }
-        let _ = write!(path, "H{}V{HEIGHT}Z", self.values.len());
-        path
-    }
-
-    /// Invisible columns with hover texts.
-    fn hints(&self, html: &mut Html, hints: usize, hint: impl Fn(usize, usize) -> String) {
+        html.markup("</b> <span>").text(self.note).markup("</span></p>");
+        begin(html, self.values.len(), self.top, self.top_shown);
+        html.text(self.title).markup(", ").text(self.note).markup("\">");
+        html.markup("<path class=\"area\" d=\"").text(outline(self.values.iter().copied())).markup("\"/>");
         for (first, last) in stretches(self.values.len(), hints) {
             html.markup("<rect class=\"hint\" x=\"").text(first).markup("\" width=\"").text(last - first);
-            html.markup("\" height=\"")
-                .text(HEIGHT)
-                .markup("\"><title>")
-                .text(hint(first, last))
-                .markup("</title></rect>");
+            html.markup("\" height=\"").text(self.top).markup("\"><title>");
+            html.text(hint(first, last)).markup("</title></rect>");
+        }
+        html.markup("</svg></div></div>");
+    }
+}
+
+/// Starts a chart, up to the text of its name.
+pub fn begin(html: &mut Html, columns: usize, top: u64, top_shown: &str) {
+    html.markup("<div class=\"plot\"><span class=\"top\" aria-hidden=\"true\">").text(top_shown);
+    html.markup("</span><svg viewBox=\"0 0 ").text(columns).markup(" ").text(top);
+    html.markup("\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"");
+}
+
+/// The outline of an area that goes down to the lower edge: `H` and a column, `V` and the bytes from that column on.
+pub fn outline(values: impl ExactSizeIterator<Item = u64>) -> String {
+    let mut path = "M0 0".to_string();
+    let (columns, mut before) = (values.len(), 0);
+    for (column, value) in values.enumerate() {
+        if value != before {
+            // Writing to a string cannot fail.
+            let _ = write!(path, "H{column}V{value}");
+            before = value;
         }
     }
+    let _ = write!(path, "H{columns}V0Z");
+    path
 }
 
 /// Splits `columns` into at most `parts` stretches of about the same length, none of them empty.
@@ -122,16 +104,11 @@ fn tick(span: u64) -> u64 {
 mod tests {
     use super::*;
 
-    fn outline(values: &[(u64, u64)], top: u64) -> String {
-        let strip = Strip { title: "", class: "", note: "", values, top, top_shown: "", mark: None };
-        strip.outline(|value| value.1)
-    }
-
     #[test]
     fn an_outline_steps_where_the_value_changes_and_only_there() {
-        assert_eq!(outline(&[(0, 0), (0, 5), (0, 5), (0, 10), (0, 0)], 10), "M0 1000H1V500H3V0H4V1000H5V1000Z");
-        assert_eq!(outline(&[], 10), "M0 1000H0V1000Z");
-        assert_eq!(outline(&[(0, 0)], 0), "M0 1000H1V1000Z");
+        assert_eq!(outline([0, 5, 5, 10, 0].into_iter()), "M0 0H1V5H3V10H4V0H5V0Z");
+        assert_eq!(outline([7, 7].into_iter()), "M0 0H0V7H2V0Z");
+        assert_eq!(outline([0].into_iter()), "M0 0H1V0Z");
     }
 
     #[test]

@@ -1,11 +1,14 @@
 //! The page: one self-contained file, with the advice at the top.
 
 mod advice;
+mod answer;
 mod chart;
 mod figures;
+mod flame;
 mod html;
 mod numbers;
 mod places;
+mod stacks;
 mod tables;
 
 use std::cmp::Reverse;
@@ -15,12 +18,14 @@ use html::Html;
 
 use super::amount::{Bytes, Count, Counted, Time};
 use super::facts::{Process, Trace};
+use super::shown::Shown;
 use syncedmem_trace::head::Side;
 use syncedmem_trace::kind::Kind;
 
 const STYLE: &str = include_str!("style.css");
-/// Sorts tables. The page is complete without it. The page names its hash below, so browsers run no other script.
-const SCRIPT: &str = include_str!("sort.js");
+/// Sorts tables, selects times and zooms. The page is complete without it. The page names its hash below, so browsers run
+/// no other script; scripts/page prints the hash that the page should name.
+const SCRIPT: &str = concat!(include_str!("sort.js"), include_str!("brush.js"), include_str!("flame.js"));
 
 /// Processes with a section of their own.
 const SECTIONS: usize = 30;
@@ -29,7 +34,7 @@ const KINDS: [(Kind, &str, &str); 3] =
     [(Kind::Pageable, "pageable", "Pageable"), (Kind::Pinned, "pinned", "Pinned"), (Kind::Device, "device", "Device")];
 const SIDES: [(Side, &str, &str); 2] = [(Side::Host, "host", "To the host"), (Side::Device, "device", "To the device")];
 
-pub fn of(trace: &Trace) -> String {
+pub fn of(trace: &Trace, options: Shown) -> String {
     let mut html = Html::default();
     let processes = &trace.processes;
     let shown = shown(processes);
@@ -38,7 +43,7 @@ pub fn of(trace: &Trace) -> String {
         tables::processes(&mut html, processes, &shown);
     }
     for (place, process) in processes.iter().enumerate().filter(|(place, _)| shown.contains(place)) {
-        section(&mut html, process, place, shown.len());
+        section(&mut html, process, place, shown.len(), options);
     }
     if processes.len() > shown.len() {
         let more = Counted((processes.len() - shown.len()) as u64, "process has", "processes have");
@@ -66,7 +71,7 @@ fn begin(html: &mut Html, trace: &Trace) {
     html.markup("<meta name=\"color-scheme\" content=\"light dark\">");
     html.markup(
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; \
-         script-src 'sha256-/DlS1cFjUREDMopKMhGhG1SilnXIOi1M5lePgmpG/Zk='\">",
+         script-src 'sha256-+s2kn5HK1TTkHyuzcHLis4s6MwWPrvu9BkZqvx2k690='\">",
     );
     html.markup("<title>Memory: ")
         .text(name)
@@ -87,7 +92,7 @@ fn begin(html: &mut Html, trace: &Trace) {
     html.markup("</header>");
 }
 
-fn section(html: &mut Html, process: &Process, place: usize, of: usize) {
+fn section(html: &mut Html, process: &Process, place: usize, of: usize, options: Shown) {
     html.markup("<section class=\"process\" id=\"p")
         .text(place)
         .markup("\" data-process=\"")
@@ -95,9 +100,11 @@ fn section(html: &mut Html, process: &Process, place: usize, of: usize) {
         .markup("\"><h2><bdi>");
     html.text(title(process)).markup("</bdi></h2><p class=\"source\">Process ").text(process.id).markup(" · ");
     html.text(Count(process.events)).markup(" events in ").text(Time(process.timeline.span())).markup("</p>");
+    answer::write(html, process, options);
     advice::write(html, process);
+    figures::write(html, process, place, of);
+    flame::write(html, process, of);
     numbers::write(html, process);
-    figures::write(html, process, of);
     places::holders(html, process);
     places::callers(html, process);
     tables::memory(html, process);

@@ -62,6 +62,7 @@ pub fn processes(html: &mut Html, processes: &[Process], shown: &HashSet<usize>)
     end(html);
 }
 
+/// Writes what each kind of memory took, without kinds that were not used.
 pub fn memory(html: &mut Html, process: &Process) {
     begin(
         html,
@@ -82,6 +83,9 @@ pub fn memory(html: &mut Html, process: &Process) {
     );
     for (kind, key, name) in KINDS {
         let memory = process.summary.account.memory(kind);
+        if memory.peak == 0 && memory.turned_away == Sum::default() {
+            continue;
+        }
         let when = process.timeline.since_begin(memory.peak_time);
         let all = memory.fresh.count + memory.pooled.count;
         html.markup("<tr><th scope=\"row\">").markup(name).markup("</th>");

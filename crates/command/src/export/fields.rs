@@ -1,8 +1,8 @@
-//! Events as words and numbers, and back: one list for the writer and the reader of a trace.
+//! Events as words and numbers.
 
-use crate::event::{Cause, Changed, Noticed, Origin, Path, Since, What};
-use crate::head::{Access, Side};
-use crate::kind::Kind;
+use syncedmem_trace::event::{Cause, Changed, Noticed, Origin, Path, Since, What};
+use syncedmem_trace::head::{Access, Side};
+use syncedmem_trace::kind::Kind;
 
 /// A value of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,23 +26,9 @@ pub struct Parts {
     pub fields: [Option<Field>; 4],
 }
 
-/// Fields of a record that was read.
-pub trait Fields {
-    /// The value of `key`, if it is a number.
-    fn number(&self, key: &str) -> Option<u64>;
-    /// The value of `key`, if it is an address.
-    fn address(&self, key: &str) -> Option<u64>;
-    /// The value of `key`, if it is a word.
-    fn word(&self, key: &str) -> Option<&str>;
-    /// The value of `key`, if it is true or false.
-    fn flag(&self, key: &str) -> Option<bool>;
-}
-
 /// A type whose values have words.
-pub trait Word: Sized {
+trait Word {
     fn word(self) -> &'static str;
-    /// The value with that word.
-    fn of(word: &str) -> Option<Self>;
 }
 
 /// Gives each value its word. A value without one does not compile.
@@ -52,13 +38,6 @@ macro_rules! words {
             fn word(self) -> &'static str {
                 match self {
                     $($($value)+ => $word,)+
-                }
-            }
-
-            fn of(word: &str) -> Option<Self> {
-                match word {
-                    $($word => Some($($value)+),)+
-                    _ => None,
                 }
             }
         }
@@ -134,57 +113,6 @@ pub fn parts(what: &What) -> Parts {
         What::Failed { side, bytes } => ("failed", [word("side", side), number("bytes", bytes), None, None]),
     };
     Parts { what, fields }
-}
-
-/// Builds an event from its word and fields; `None` if a field is missing or has a value that this version does not know.
-pub fn what(word: &str, fields: &impl Fields) -> Option<What> {
-    fn known<W: Word>(fields: &impl Fields, key: &str) -> Option<W> {
-        W::of(fields.word(key)?)
-    }
-    let bytes = || fields.number("bytes");
-    let block = || fields.address("block");
-    let copy = || fields.number("copy");
-    Some(match word {
-        "made" => What::Made { bytes: bytes()?, noticed: known(fields, "noticed")? },
-        "ended" => What::Ended,
-        "resized" => What::Resized { bytes: bytes()? },
-        "accessed" => What::Accessed {
-            side: known(fields, "side")?,
-            access: known(fields, "access")?,
-            ready: fields.flag("ready")?,
-        },
-        "allocated" => What::Allocated {
-            kind: known(fields, "kind")?,
-            bytes: bytes()?,
-            block: block()?,
-            origin: known(fields, "origin")?,
-        },
-        "freed" => What::Freed { kind: known(fields, "kind")?, bytes: bytes()?, block: block()? },
-        "filled" => What::Filled { side: known(fields, "side")?, bytes: bytes()? },
-        "copied" => What::Copied {
-            to: known(fields, "to")?,
-            bytes: bytes()?,
-            path: known(fields, "path")?,
-            cause: known(fields, "cause")?,
-        },
-        "started" => {
-            What::Started { to: known(fields, "to")?, bytes: bytes()?, path: known(fields, "path")?, copy: copy()? }
-        }
-        "completed" => What::Completed { to: known(fields, "to")?, copy: copy()? },
-        "compared" => What::Compared {
-            side: known(fields, "side")?,
-            since: known(fields, "since")?,
-            changed: known(fields, "changed")?,
-        },
-        "lent" => What::Lent { side: known(fields, "side")? },
-        "released" => What::Released { side: known(fields, "side")? },
-        "evicted" => What::Evicted { side: known(fields, "side")?, bytes: bytes()?, newest: fields.flag("newest")? },
-        "registered" => What::Registered { bytes: bytes()? },
-        "synchronised" => What::Synchronised,
-        "turned away" => What::TurnedAway { kind: known(fields, "kind")?, bytes: bytes()? },
-        "failed" => What::Failed { side: known(fields, "side")?, bytes: bytes()? },
-        _ => return None,
-    })
 }
 
 /// The title in a viewer.

@@ -1,0 +1,225 @@
+//! Pairs the processes of two reports, and their figures.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap};
+
+use serde::Serialize;
+
+use crate::report::document::{Document, Ending, Kinds, Process, Work};
+
+/// Version of the JSON; see [`crate::report::document::VERSION`].
+const VERSION: u32 = 1;
+
+#[derive(Debug, Serialize)]
+pub struct Differences {
+    pub syncedmem_diff: u32,
+    pub a: String,
+    pub b: String,
+    pub notes: Vec<String>,
+    pub only_in_a: Vec<String>,
+    pub only_in_b: Vec<String>,
+    pub processes: Vec<Pair>,
+}
+
+/// A process in both runs.
+#[derive(Debug, Serialize)]
+pub struct Pair {
+    pub a: Named,
+    pub b: Named,
+    pub sections: Vec<Section>,
+}
+
+#[derive(Debug, Serialize)]
+pub struct Named {
+    pub process: u32,
+    pub program: String,
+}
+
+/// Figures of one sort, the largest change first.
+#[derive(Debug, Serialize)]
+pub struct Section {
+    pub of: Of,
+    pub unit: Unit,
+    pub figures: Vec<Figure>,
+}
+
+/// What figures are about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Of {
+    Peak,
+    Role,
+    Holder,
+    Batch,
+    Objects,
+    Work,
+    /// The process as the system saw it: these figures differ from run to run.
+    System,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Unit {
+    Bytes,
+    Count,
+    Nanoseconds,
+}
+
+#[derive(Debug, PartialEq, Eq, Serialize)]
+pub struct Figure {
+    pub name: String,
+    /// The kind of memory that it is about, if it is about memory.
+    pub kind: Option<&'static str>,
+    pub a: u64,
+    pub b: u64,
+}
+
+impl Figure {
+    pub fn change(&self) -> u64 {
+        self.a.abs_diff(self.b)
+    }
+}
+
+impl Differences {
+    pub fn between(a: &Document, b: &Document) -> Differences {
+        let mut found = Differences {
+            syncedmem_diff: VERSION,
+            a: a.trace.clone(),
+            b: b.trace.clone(),
+            notes: Vec::new(),
+            only_in_a: Vec::new(),
+            only_in_b: Vec::new(),
+            processes: Vec::new(),
+        };
+        for document in [a, b] {
+            found.notes.extend(document.notes.iter().map(|note| format!("{}: {note}", document.trace)));
+        }
+        // A program and its successor may have different names.
+        if let ([a], [b]) = (&a.processes[..], &b.processes[..]) {
+            found.processes.push(Pair::of(a, b));
+            return found;
+        }
+        let in_b = numbered(b);
+        let mut left: HashMap<_, _> = in_b.iter().copied().collect();
+        for (key, process) in numbered(a) {
+            match left.remove(&key) {
+                Some(other) => found.processes.push(Pair::of(process, other)),
+                None => found.only_in_a.push(process.program.clone()),
+            }
+        }
+        let added = in_b.iter().filter(|(key, _)| left.contains_key(key));
+        found.only_in_b = added.map(|(_, process)| process.program.clone()).collect();
+        found
+    }
+
+    /// Whether nothing differs but times and the system's figures.
+    pub fn is_same(&self) -> bool {
+        let mut sections = self.processes.iter().flat_map(|pair| &pair.sections);
+        self.only_in_a.is_empty()
+            && self.only_in_b.is_empty()
+            && sections.all(|section| {
+                section.unit == Unit::Nanoseconds
+                    || section.of == Of::System
+                    || section.figures.iter().all(|figure| figure.change() == 0)
+            })
+    }
+}
+
+/// Each process by its program's name, and how many of that name came before.
+fn numbered(document: &Document) -> Vec<((&str, usize), &Process)> {
+    let mut seen = HashMap::new();
+    let numbered = document.processes.iter().map(|process| {
+        let before = seen.entry(process.program.as_str()).or_insert(0);
+        *before += 1;
+        ((process.program.as_str(), *before), process)
+    });
+    numbered.collect()
+}
+
+impl Pair {
+    fn of(a: &Process, b: &Process) -> Pair {
+        let mut both: BTreeMap<Key, [u64; 2]> = BTreeMap::new();
+        for (side, process) in [a, b].into_iter().enumerate() {
+            figures(process, |key, amount| both.entry(key).or_default()[side] += amount);
+        }
+        let mut sections: Vec<Section> = Vec::new();
+        for (Key { of, unit, kind, name }, [a, b]) in both.into_iter().filter(is_shown) {
+            let figure = Figure { name, kind, a, b };
+            match sections.last_mut() {
+                Some(last) if (last.of, last.unit) == (of, unit) => last.figures.push(figure),
+                _ => sections.push(Section { of, unit, figures: vec![figure] }),
+            }
+        }
+        for section in &mut sections {
+            // Equal changes stay in the order of their names.
+            section.figures.sort_by_key(|figure| Reverse(figure.change()));
+        }
+        let named = |process: &Process| Named { process: process.process, program: process.program.clone() };
+        Pair { a: named(a), b: named(b), sections }
+    }
+}
+
+/// The figure that an amount belongs to. Sections come in this order.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Key {
+    of: Of,
+    unit: Unit,
+    name: String,
+    kind: Option<&'static str>,
+}
+
+/// Whether a figure is there in one run, or in both if only the system knows it.
+fn is_shown((key, amounts): &(Key, [u64; 2])) -> bool {
+    if key.of == Of::System { !amounts.contains(&0) } else { *amounts != [0; 2] }
+}
+
+/// Yields every figure of a process that is compared.
+fn figures(process: &Process, mut add: impl FnMut(Key, u64)) {
+    let key = |of, unit, name: &str| Key { of, unit, name: name.to_string(), kind: None };
+    let mut by_kind = |of, name: &str, bytes: [(&'static str, u64); 3]| {
+        for (kind, bytes) in bytes {
+            add(Key { kind: Some(kind), ..key(of, Unit::Bytes, name) }, bytes);
+        }
+    };
+    by_kind(Of::Peak, "peak", process.memory.each().map(|(kind, memory)| (kind, memory.peak_bytes)));
+    let bytes = |bytes: &Kinds<u64>| bytes.each().map(|(kind, bytes)| (kind, *bytes));
+    process.roles.iter().for_each(|role| by_kind(Of::Role, &role.role, bytes(&role.peak_bytes)));
+    process.holders.iter().for_each(|holder| by_kind(Of::Holder, &holder.name, bytes(&holder.peak_bytes)));
+    // Of several nets, the one that holds most.
+    for batch in process.batches.iter().take(1) {
+        add(key(Of::Batch, Unit::Count, "items of the batch"), batch.items);
+        add(key(Of::Batch, Unit::Bytes, "one more item"), batch.one_more_bytes);
+    }
+    add(key(Of::Objects, Unit::Count, "objects made"), process.objects.made);
+    add(key(Of::Work, Unit::Nanoseconds, "from the first event to the last"), process.nanoseconds);
+    for work in &process.work {
+        let name = name(work);
+        add(key(Of::Work, Unit::Bytes, &name), work.amount.bytes);
+        add(key(Of::Work, Unit::Count, &name), work.amount.count);
+        add(key(Of::Work, Unit::Nanoseconds, &name), work.amount.nanoseconds.unwrap_or(0));
+    }
+    let Ending { resident_peak_bytes, elapsed_nanoseconds, processor_nanoseconds, .. } = &process.ending;
+    for (unit, name, amount) in [
+        (Unit::Bytes, "resident at its peak", resident_peak_bytes),
+        (Unit::Nanoseconds, "from its start to its end", elapsed_nanoseconds),
+        (Unit::Nanoseconds, "on a processor", processor_nanoseconds),
+    ] {
+        add(key(Of::System, unit, name), amount.unwrap_or(0));
+    }
+}
+
+/// `copy to the device, pinned`
+fn name(work: &Work) -> String {
+    let Work { what, kind, side, path, newest, .. } = work;
+    let mut name = what.clone();
+    if let Some(side) = side {
+        name += if what == "copy" { " to the " } else { " of the " };
+        name += side;
+    }
+    let newest = newest.map(|newest| if newest { "newest" } else { "redundant" });
+    for more in [kind.as_deref(), path.as_deref(), newest].into_iter().flatten() {
+        name += ", ";
+        name += more;
+    }
+    name
+}

@@ -1,0 +1,222 @@
+//! The Trace Event Format, which Perfetto and chrome://tracing read, as a JSON array with one record on each line.
+//!
+//! "Complete Events" (X) are events with a duration, "Instant Events" (i) those without, "Counter Events" (C) the bytes in use. "Flow
+//! Events" (s and f, the latter bound to the slice around it) lead from a push or pull to its completion. "Metadata Events" (M) name
+//! processes and threads. Times are microseconds with three decimals.
+
+use std::fmt;
+use std::io::Write;
+
+use syncedmem_analysis::ledger::Ledger;
+use syncedmem_trace::event::{Event, Origin, Site, What};
+use syncedmem_trace::kind::Kind;
+use syncedmem_trace_reader::{End, Item, ReadError};
+
+use super::Error;
+use super::fields::{self, Value};
+
+pub fn write(items: impl Iterator<Item = Result<Item, ReadError>>, output: &mut impl Write) -> Result<(), Error> {
+    let mut records = Records { output, separator: "[\n", start: 0, memory: Ledger::new(), shown: NOTHING_SHOWN };
+    for item in items {
+        records.item(item?)?;
+    }
+    let Records { output, separator, .. } = records;
+    // Without a record, the array is opened here.
+    Ok(write!(output, "{}\n]\n", if separator == "[\n" { "[" } else { "" })?)
+}
+
+/// No process holds as much.
+const NOTHING_SHOWN: [u64; 3] = [u64::MAX; 3];
+
+struct Records<'o, W> {
+    output: &'o mut W,
+    /// Stands before the next record.
+    separator: &'static str,
+    /// The current process's start, in nanoseconds.
+    start: u64,
+    /// Counts the bytes in use of the current process.
+    memory: Ledger,
+    /// The bytes in use that the last counter showed.
+    shown: [u64; 3],
+}
+
+/// The fields that all records have.
+struct Head {
+    phase: &'static str,
+    process: u32,
+    thread: u32,
+    /// Nanoseconds; `None` for metadata.
+    time: Option<u64>,
+    name: &'static str,
+}
+
+impl<W: Write> Records<'_, W> {
+    fn item(&mut self, item: Item) -> Result<(), Error> {
+        let metadata = |process, thread, name| Head { phase: "M", process, thread, time: None, name };
+        match item {
+            Item::Process { process, name, parent, monotonic, .. } => {
+                (self.start, self.memory, self.shown) = (monotonic, Ledger::new(), NOTHING_SHOWN);
+                let name = Quoted(&name);
+                let parent = parent.map(|parent| format!(",\"parent\":{parent}")).unwrap_or_default();
+                self.record(
+                    metadata(process, process, "process_name"),
+                    format_args!(",\"args\":{{\"name\":{name}{parent}}}"),
+                )
+            }
+            Item::Thread { process, thread, name } => {
+                let name = Quoted(&name);
+                self.record(metadata(process, thread, "thread_name"), format_args!(",\"args\":{{\"name\":{name}}}"))
+            }
+            Item::Site { process, site, place } => {
+                let place = Quoted(&place);
+                let arguments = format_args!("\"site\",\"site\":{},\"place\":{place}", site.0);
+                self.note(process, self.start, "call site", arguments)
+            }
+            Item::Name { process, time, object, name } => {
+                let name = Quoted(&name);
+                let arguments = format_args!("\"named\",\"object\":\"{object:#x}\",\"name\":{name}");
+                self.note(process, time, "object named", arguments)
+            }
+            Item::Mode { process, time, accesses, compares } => {
+                let arguments = format_args!("\"mode\",\"accesses\":{accesses},\"compares\":{compares}");
+                self.note(process, time, "recording mode", arguments)
+            }
+            Item::Event { process, event } => self.event(process, &event),
+            Item::Items { process, object, items } => {
+                let arguments = format_args!("\"items\",\"object\":\"{object:#x}\",\"items\":{items}");
+                self.note(process, self.start, "items of a batch", arguments)
+            }
+            Item::Frames { .. } | Item::Module { .. } => Ok(()),
+            Item::End(End { process, header, gave_way, .. }) => {
+                let (is_whole, lost) = (header.end.is_some() && header.cut.is_none(), header.lost);
+                let [pageable, pinned, device] = header.memory.map(|memory| memory.peak);
+                let peaks = format_args!("{{\"pageable\":{pageable},\"pinned\":{pinned},\"device\":{device}}}");
+                let arguments =
+                    format_args!("{{\"whole\":{is_whole},\"gave_way\":{gave_way},\"lost\":{lost},\"peaks\":{peaks}}}");
+                self.record(metadata(process, process, "syncedmem_end"), format_args!(",\"args\":{arguments}"))
+            }
+        }
+    }
+
+    /// An instant of the process that says what others mean.
+    fn note(&mut self, process: u32, time: u64, name: &'static str, arguments: fmt::Arguments) -> Result<(), Error> {
+        let head = Head { phase: "i", process, thread: process, time: Some(time), name };
+        self.record(head, format_args!(",\"s\":\"p\",\"args\":{{\"what\":{arguments}}}"))
+    }
+
+    fn event(&mut self, process: u32, event: &Event) -> Result<(), Error> {
+        let flow = flow_phase(event);
+        let is_slice = is_slice(event);
+        let (phase, thread) = (if is_slice { "X" } else { "i" }, event.thread);
+        let head = Head { phase, process, thread, time: Some(event.start), name: fields::title(&event.what) };
+        // A flow binds to a slice with a duration. An unmeasured slice gets the shortest one.
+        let duration = Time(event.duration.max(flow.is_some().into()));
+        let arguments = Arguments { event, is_slice };
+        match is_slice {
+            true => self.record(head, format_args!(",\"dur\":{duration},\"args\":{arguments}"))?,
+            false => self.record(head, format_args!(",\"s\":\"t\",\"args\":{arguments}"))?,
+        }
+        if let Some((phase, copy)) = flow {
+            // Viewers identify a flow by name and number alone, so the number includes the process.
+            let number = u64::from(process) << 40 | copy & ((1 << 40) - 1);
+            let bound = if phase == "f" { ",\"bp\":\"e\"" } else { "" };
+            let head = Head { phase, process, thread, time: Some(event.start), name: "copy in flight" };
+            self.record(head, format_args!(",\"id\":\"{number:#x}\"{bound}"))?;
+        }
+        self.memory.take(event);
+        let live = Kind::ALL.map(|kind| self.memory.account().memory(kind).live);
+        if live == self.shown {
+            return Ok(());
+        }
+        self.shown = live;
+        let [pageable, pinned, device] = live;
+        self.record(
+            Head { phase: "C", process, thread, time: Some(event.end()), name: "memory" },
+            format_args!(",\"args\":{{\"pageable\":{pageable},\"pinned\":{pinned},\"device\":{device}}}"),
+        )
+    }
+
+    fn record(&mut self, head: Head, rest: fmt::Arguments) -> Result<(), Error> {
+        let Head { phase, process, thread, time, name } = head;
+        write!(self.output, "{}{{\"ph\":\"{phase}\",\"pid\":{process},\"tid\":{thread},", self.separator)?;
+        if let Some(time) = time {
+            write!(self.output, "\"ts\":{},", Time(time))?;
+        }
+        self.separator = ",\n";
+        Ok(write!(self.output, "\"name\":\"{name}\",\"cat\":\"syncedmem\"{rest}}}")?)
+    }
+}
+
+/// Whether an event is drawn as a slice.
+fn is_slice(event: &Event) -> bool {
+    let takes_time = matches!(
+        event.what,
+        What::Copied { .. }
+            | What::Started { .. }
+            | What::Completed { .. }
+            | What::Filled { .. }
+            | What::Registered { .. }
+            | What::Synchronised
+            | What::Allocated { origin: Origin::Fresh, .. }
+    );
+    takes_time || event.duration > 0
+}
+
+/// The end of a flow that an event is, and the number of its copy.
+fn flow_phase(event: &Event) -> Option<(&'static str, u64)> {
+    match event.what {
+        What::Started { copy, .. } => Some(("s", copy)),
+        What::Completed { copy, .. } => Some(("f", copy)),
+        _ => None,
+    }
+}
+
+/// `args` of an event.
+struct Arguments<'e> {
+    event: &'e Event,
+    is_slice: bool,
+}
+
+impl fmt::Display for Arguments<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Arguments { event, is_slice } = self;
+        let parts = fields::parts(&event.what);
+        write!(f, "{{\"what\":\"{}\"", parts.what)?;
+        if event.object != 0 {
+            write!(f, ",\"object\":\"{:#x}\"", event.object)?;
+        }
+        if event.site != Site::UNKNOWN {
+            write!(f, ",\"site\":{}", event.site.0)?;
+        }
+        if *is_slice && event.duration == 0 {
+            f.write_str(",\"took\":0")?;
+        }
+        for (key, value) in parts.fields.into_iter().flatten() {
+            match value {
+                Value::Number(number) => write!(f, ",\"{key}\":{number}")?,
+                Value::Address(address) => write!(f, ",\"{key}\":\"{address:#x}\"")?,
+                Value::Word(word) => write!(f, ",\"{key}\":\"{word}\"")?,
+                Value::Flag(flag) => write!(f, ",\"{key}\":{flag}")?,
+            }
+        }
+        f.write_str("}")
+    }
+}
+
+/// Nanoseconds, written as microseconds.
+struct Time(u64);
+
+impl fmt::Display for Time {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{:03}", self.0 / 1000, self.0 % 1000)
+    }
+}
+
+/// A JSON string.
+struct Quoted<'t>(&'t str);
+
+impl fmt::Display for Quoted<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&serde_json::to_string(self.0).map_err(|_| fmt::Error)?)
+    }
+}

@@ -1,0 +1,145 @@
+//! `syncedmem export`: writes a recording in the formats of other tools.
+
+mod csv;
+mod fields;
+mod json;
+
+use std::fmt;
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Args, ValueEnum, ValueHint};
+use syncedmem_trace_reader::{ReadError, Reader};
+
+use crate::report::input::{self, STANDARD, is_standard};
+use crate::say;
+
+/// Write a recording in another tool's format: JSON for Perfetto, or CSV in the columns of RMM's log.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  syncedmem export train.trace --to json
+      writes train.json, for https://ui.perfetto.dev
+  syncedmem export train.trace --to csv -o rows.csv
+      the allocations alone, as RMM logs them")]
+pub struct Options {
+    /// The file that `syncedmem run --trace` or SYNCEDMEM_TRACE wrote, or such a file from gzip; `-` is standard input.
+    #[arg(value_hint = ValueHint::FilePath)]
+    trace: PathBuf,
+    /// The format.
+    #[arg(long, value_name = "FORMAT")]
+    to: Format,
+    /// The file to write; `-` is standard output. By default it lies beside the recording and is named after it.
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    output: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum Format {
+    /// The Trace Event Format, which Perfetto and chrome://tracing show.
+    Json,
+    /// The rows of RMM's logging adaptor: allocations and frees alone.
+    Csv,
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Read(error) => error.fmt(f),
+            Error::Write(error) => error.fmt(f),
+        }
+    }
+}
+
+impl Format {
+    /// The format that a file's name asks for, if it is one of these.
+    pub fn of(file: &Path) -> Option<Format> {
+        match file.extension()?.to_str()? {
+            "json" => Some(Format::Json),
+            "csv" => Some(Format::Csv),
+            _ => None,
+        }
+    }
+
+    /// The first bytes of such a file.
+    pub fn beginning(self) -> &'static [u8] {
+        match self {
+            Format::Json => b"[\n{\"ph\":\"",
+            Format::Csv => csv::COLUMNS.as_bytes(),
+        }
+    }
+
+    fn extension(self) -> &'static str {
+        match self {
+            Format::Json => "json",
+            Format::Csv => "csv",
+        }
+    }
+}
+
+pub fn run(options: &Options) -> ExitCode {
+    let Options { trace, to, output } = options;
+    let reader =
+        match input::spooled(trace).map_err(ReadError::System).and_then(|spooled| input::reader(trace, spooled)) {
+            Ok(reader) => reader,
+            Err(error) => return say::failed(format_args!("{}: {error}", input::name(trace))),
+        };
+    let beside = || if is_standard(trace) { STANDARD.into() } else { trace.with_extension(to.extension()) };
+    let output = output.clone().unwrap_or_else(beside);
+    let written =
+        if is_standard(&output) { write(reader, *to, io::stdout().lock()) } else { file(reader, *to, &output) };
+    match written {
+        Ok(()) => ExitCode::SUCCESS,
+        // The reader has closed the pipe: it wants no more.
+        Err(Error::Write(error)) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Err(Error::Write(error)) => say::failed(format_args!(
+            "{} cannot be written: {error}; name another file with --output",
+            output.display()
+        )),
+        Err(Error::Read(error)) => say::failed(format_args!("{}: {error}", input::name(trace))),
+    }
+}
+
+#[derive(Debug)]
+pub enum Error {
+    Read(ReadError),
+    Write(io::Error),
+}
+
+impl From<io::Error> for Error {
+    fn from(error: io::Error) -> Error {
+        Error::Write(error)
+    }
+}
+
+impl From<ReadError> for Error {
+    fn from(error: ReadError) -> Error {
+        Error::Read(error)
+    }
+}
+
+/// Writes to a file beside `output`, which takes the place of `output` once it is complete: so neither a full disk nor a recording of
+/// the same name costs what was there.
+pub fn file(reader: Reader, format: Format, output: &Path) -> Result<(), Error> {
+    let mut partial = output.as_os_str().to_owned();
+    partial.push(".part");
+    let partial = PathBuf::from(partial);
+    let written = File::create(&partial).map_err(Error::from).and_then(|file| write(reader, format, file));
+    let moved = written.and_then(|()| Ok(fs::rename(&partial, output)?));
+    if moved.is_err() {
+        // Ignored: the error that is returned says more.
+        let _ = fs::remove_file(&partial);
+    }
+    moved
+}
+
+fn write(reader: Reader, format: Format, output: impl Write) -> Result<(), Error> {
+    let mut output = BufWriter::with_capacity(1 << 18, output);
+    match format {
+        Format::Json => json::write(reader, &mut output)?,
+        Format::Csv => csv::write(reader, &mut output)?,
+    }
+    Ok(output.flush()?)
+}

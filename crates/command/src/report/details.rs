@@ -1,0 +1,158 @@
+//! Everything about a process behind the first screen: accounts, work, holders and all advice.
+
+use std::fmt::{self, Display};
+
+use syncedmem_analysis::account::Sum;
+use syncedmem_trace::event::Path;
+use syncedmem_trace::head::{Access, Side};
+use syncedmem_trace::kind::Kind;
+use syncedmem_trace::text::{Duration, Escaped, Text};
+
+use super::facts::{Holder, Process};
+use super::text::{size, wrapped, write_piece};
+
+pub struct Details<'a>(pub &'a Process);
+
+impl Display for Details<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.objects(f)?;
+        self.memory(f)?;
+        for kind in Kind::ALL {
+            self.holders(f, kind)?;
+        }
+        self.work(f)?;
+        self.frames(f)?;
+        let pieces = self.0.pieces();
+        if !pieces.is_empty() {
+            writeln!(f, "\nall advice (one copy may be in several: the times do not add up)")?;
+        }
+        for (number, piece) in pieces.iter().enumerate() {
+            write_piece(f, self.0, number + 1, piece, usize::MAX)?;
+        }
+        if !self.0.unwatched.is_empty() {
+            writeln!(f)?;
+        }
+        self.0.unwatched.iter().try_for_each(|sentence| wrapped(f, "", sentence))
+    }
+}
+
+impl Details<'_> {
+    fn objects(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Process { summary, every_access, .. } = self.0;
+        let account = &summary.account;
+        writeln!(f, "\nobjects made: {}, ended: {}, alive: {}", account.made, account.ended, summary.objects)?;
+        if account.made_unseen > 0 {
+            let noticed = format!(
+                "{} of them were noticed at an access (the program has the constructor inlined, or called it before the \
+                 recording): the place of that access stands for their maker",
+                account.made_unseen
+            );
+            wrapped(f, "", &noticed)?;
+        }
+        for side in [Side::Host, Side::Device].into_iter().filter(|_| *every_access) {
+            let [read, write, overwrite] =
+                [Access::Read, Access::Write, Access::Overwrite].map(|access| account.accesses(side, access));
+            if read + write + overwrite > 0 {
+                let side = side.name();
+                writeln!(f, "accesses to the {side}: {read} to read, {write} to write, {overwrite} to overwrite")?;
+            }
+        }
+        Ok(())
+    }
+
+    fn memory(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "\n{:<12}{:>12}{:>12}", "memory", "at its peak", "now")?;
+        for kind in Kind::ALL {
+            let memory = self.0.summary.account.memory(kind);
+            if memory.peak > 0 {
+                writeln!(f, "  {:<10}{:>12}{:>12}", kind.name(), size(memory.peak), size(memory.live))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// All holders at the peak, and now.
+    fn holders(&self, f: &mut fmt::Formatter<'_>, kind: Kind) -> fmt::Result {
+        let memory = self.0.summary.account.memory(kind);
+        let place = kind as usize;
+        if memory.peak > 0 {
+            writeln!(f, "\nall holders of {} memory at its peak of {}", kind.name(), size(memory.peak))?;
+            self.list(f, |holder| (holder.at_peak[place], holder.blocks_at_peak[place]))?;
+        }
+        if memory.live > 0 && memory.live < memory.peak {
+            writeln!(f, "\nholders of {} of it now", size(memory.live))?;
+            self.list(f, |holder| (holder.live[place], holder.blocks[place]))?;
+        }
+        Ok(())
+    }
+
+    /// The frames of each call site, if they were recorded.
+    fn frames(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Process { callers, stacks, .. } = self.0;
+        let resolver = stacks.resolver();
+        let all = callers.iter().map(|caller| (&caller.who, stacks.frames(&resolver, &caller.who)));
+        for (number, (place, frames)) in all.filter(|(_, frames)| !frames.is_empty()).enumerate() {
+            if number == 0 {
+                writeln!(f, "\ncall sites, those that took the most time first, with the frames that were recorded")?;
+            }
+            writeln!(f, "  {}", Escaped(place.as_bytes()))?;
+            frames.iter().try_for_each(|frame| writeln!(f, "      {}", Escaped(frame.to_string().as_bytes())))?;
+        }
+        Ok(())
+    }
+
+    /// `held` yields bytes and blocks.
+    fn list(&self, f: &mut fmt::Formatter<'_>, held: impl Fn(&Holder) -> (u64, u64)) -> fmt::Result {
+        let mut holders: Vec<&Holder> = self.0.holders.iter().filter(|holder| held(holder).0 > 0).collect();
+        holders.sort_by(|a, b| held(b).0.cmp(&held(a).0).then_with(|| a.who.cmp(&b.who)));
+        for holder in holders {
+            let (bytes, blocks) = held(holder);
+            let plural = if blocks == 1 { "block" } else { "blocks" };
+            writeln!(f, "  {:>10} in {blocks:>5} {plural:<6}  {}", size(bytes), Escaped(holder.who.as_bytes()))?;
+        }
+        Ok(())
+    }
+
+    fn work(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let account = &self.0.summary.account;
+        writeln!(f, "\n{:<44}{:>10}{:>12}{:>14}", "work, summed over threads", "times", "bytes", "time")?;
+        for kind in Kind::ALL {
+            let memory = account.memory(kind);
+            line(f, format_args!("{} memory from the {}", kind.name(), kind.source()), memory.fresh)?;
+            line(f, format_args!("{} memory from the pool", kind.name()), memory.pooled)?;
+            line(f, format_args!("{} memory turned away by a budget", kind.name()), memory.turned_away)?;
+        }
+        for side in [Side::Host, Side::Device] {
+            line(f, format_args!("fill of the {} with zeros", side.name()), account.fills(side))?;
+        }
+        for to in [Side::Device, Side::Host] {
+            for path in [Path::Pinned, Path::Staged, Path::Pageable] {
+                line(f, format_args!("copy to the {}, {}", to.name(), path.name()), account.copies(to, path))?;
+            }
+        }
+        line(f, format_args!("wait for a copy in flight"), account.waits)?;
+        line(f, format_args!("wait for all work of a context"), account.synchronised)?;
+        line(f, format_args!("memory page-locked where it was"), account.registered)?;
+        for side in [Side::Host, Side::Device] {
+            for (newest, what) in [(false, "redundant"), (true, "newest")] {
+                let sum = account.evictions(side, newest);
+                line(f, format_args!("{} side given back for room, {what}", side.name()), sum)?;
+            }
+            line(f, format_args!("allocation for the {} that failed", side.name()), account.failures(side))?;
+        }
+        Ok(())
+    }
+}
+
+fn line(f: &mut fmt::Formatter<'_>, what: fmt::Arguments<'_>, sum: Sum) -> fmt::Result {
+    if sum.count == 0 {
+        return Ok(());
+    }
+    let what = Text::<80>::of(what);
+    let bytes = if sum.bytes == 0 { Text::new() } else { size(sum.bytes) };
+    let time = match sum.nanoseconds {
+        0 => Text::<24>::of(format_args!("not measured")),
+        time => Text::of(format_args!("{}", Duration(time))),
+    };
+    writeln!(f, "  {:<42}{:>10}{:>12}{:>14}", what.as_ref(), sum.count, bytes, time)
+}

@@ -1,0 +1,60 @@
+//! The functions of an ELF file, by address.
+
+use std::fs::File;
+use std::ops::Range;
+use std::path::Path;
+
+use object::read::ReadCache;
+use object::{Object, ObjectSegment, ObjectSymbol, SymbolKind};
+
+/// The functions of a module, from its own tables and from those of its debug file.
+#[derive(Default)]
+pub struct Symbols {
+    /// Addresses that are loaded.
+    segments: Vec<Range<u64>>,
+    /// Sorted by start.
+    functions: Vec<(Range<u64>, String)>,
+}
+
+impl Symbols {
+    pub fn of(itself: &Path, debug: Option<&Path>) -> Option<Symbols> {
+        let mut symbols = Symbols::default();
+        symbols.add(itself)?;
+        // A debug file has the segments' places and not their contents.
+        debug.and_then(|debug| symbols.add(debug));
+        // Of several names, the first in the alphabet.
+        symbols.functions.sort_by(|(a, one), (b, other)| (a.start, a.end, one).cmp(&(b.start, b.end, other)));
+        symbols.functions.dedup_by(|(later, _), (earlier, _)| later.start == earlier.start);
+        Some(symbols)
+    }
+
+    fn add(&mut self, path: &Path) -> Option<()> {
+        let cache = ReadCache::new(File::open(path).ok()?);
+        let file = object::File::parse(&cache).ok()?;
+        if self.segments.is_empty() {
+            self.segments =
+                file.segments().map(|part| part.address()..part.address().saturating_add(part.size())).collect();
+        }
+        // A symbol without a size would stand for all that lies behind it.
+        let is_function = |symbol: &object::Symbol<'_, '_, &ReadCache<File>>| {
+            symbol.kind() == SymbolKind::Text && symbol.is_definition() && symbol.size() > 0
+        };
+        for symbol in file.symbols().chain(file.dynamic_symbols()).filter(is_function) {
+            let range = symbol.address()..symbol.address().saturating_add(symbol.size());
+            self.functions.extend(symbol.name().ok().map(|name| (range, name.to_string())));
+        }
+        Some(())
+    }
+
+    /// Whether the address is in the file.
+    pub fn has(&self, address: u64) -> bool {
+        self.segments.iter().any(|segment| segment.contains(&address))
+    }
+
+    /// The name of the function at an address, as the table has it.
+    pub fn at(&self, address: u64) -> Option<&str> {
+        let behind = self.functions.partition_point(|(range, _)| range.start <= address);
+        let (range, name) = self.functions.get(behind.checked_sub(1)?)?;
+        range.contains(&address).then_some(name.as_str())
+    }
+}

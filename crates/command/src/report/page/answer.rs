@@ -1,0 +1,84 @@
+//! The first screen: the peak, who held it, the cost of a batch and of copies and fills, and what is worth doing.
+
+use std::cmp::Reverse;
+
+use super::html::Html;
+use super::{KINDS, peaks};
+use crate::report::amount::{Bytes, Counted, Share};
+use crate::report::facts::{Holder, Process};
+use crate::report::sentences;
+use crate::report::shown::Shown;
+use syncedmem_trace::kind::Kind;
+
+/// Holders that are listed; one more row sums up the others.
+const HOLDERS: usize = 10;
+
+pub fn write(html: &mut Html, process: &Process, shown: Shown) {
+    html.markup("<section class=\"answer\"><h3>In short</h3>");
+    if let Some(line) = process.first_line() {
+        html.markup("<p class=\"note\">").text(line).markup("</p>");
+    }
+    html.markup("<p class=\"headline\">").text(sentences::peak_line(process)).markup("</p>");
+    // The scarcest first, as in the text.
+    for (kind, key, name) in KINDS.into_iter().rev().filter(|&(kind, ..)| peaks(process)[kind as usize] > 0) {
+        let peak = peaks(process)[kind as usize];
+        html.markup("<div class=\"kind ").markup(key).markup("\"><h4>").markup(name);
+        html.markup(" memory at its peak of <span data-fact=\"peak.").markup(key).markup("\" data-v=\"").text(peak);
+        html.markup("\">").text(Bytes(peak)).markup("</span></h4><div class=\"two\">");
+        roles(html, process, kind, key, peak);
+        holders(html, process, kind, peak);
+        html.markup("</div></div>");
+    }
+    for line in sentences::batch_lines(process, shown).into_iter().chain([sentences::spent_line(process)]) {
+        html.markup("<p>").text(line).markup("</p>");
+    }
+    html.markup("</section>");
+}
+
+fn roles(html: &mut Html, process: &Process, kind: Kind, key: &'static str, peak: u64) {
+    let held = |at_peak: [u64; 3]| at_peak[kind as usize];
+    let mut roles: Vec<_> = process.roles.iter().filter(|role| held(role.at_peak) > 0).collect();
+    if roles.is_empty() {
+        return;
+    }
+    roles.sort_by_key(|role| Reverse(held(role.at_peak)));
+    begin(html, "Role");
+    for role in roles {
+        let bytes = held(role.at_peak);
+        who(html, role.role, bytes, peak);
+        html.fact(format_args!("role.{key}.{}", role.role), bytes, Bytes(bytes));
+        html.number(bytes, Share { part: bytes, of: peak }).markup("</tr>");
+    }
+    html.markup("</tbody></table>");
+}
+
+fn holders(html: &mut Html, process: &Process, kind: Kind, peak: u64) {
+    let held = |holder: &&Holder| holder.at_peak[kind as usize];
+    let mut holders: Vec<_> = process.holders.iter().filter(|holder| held(holder) > 0).collect();
+    holders.sort_by_key(|holder| (Reverse(held(holder)), &holder.who));
+    let others = holders.split_off(holders.len().min(HOLDERS));
+    let others = (others.len(), others.iter().map(held).sum());
+    begin(html, "Name or place");
+    let mut row = |who_held: &str, bytes| {
+        who(html, who_held, bytes, peak);
+        html.number(bytes, Bytes(bytes)).number(bytes, Share { part: bytes, of: peak }).markup("</tr>");
+    };
+    holders.iter().for_each(|holder| row(&holder.who, held(holder)));
+    if others.0 > 0 {
+        row(&Counted(others.0 as u64, "other", "others").to_string(), others.1);
+    }
+    html.markup("</tbody></table>");
+}
+
+fn begin(html: &mut Html, who: &'static str) {
+    html.markup("<table><thead><tr><th scope=\"col\">").markup(who);
+    html.markup(
+        "</th><th scope=\"col\" class=\"n\">Bytes</th><th scope=\"col\" class=\"n\">Share</th></tr></thead><tbody>",
+    );
+}
+
+/// The head of a row, with a bar below it.
+fn who(html: &mut Html, who: &str, bytes: u64, peak: u64) {
+    html.markup("<tr><th scope=\"row\" class=\"who\">").place(who).markup("<i style=\"width:");
+    html.text(format_args!("{:.1}", bytes as f64 / peak as f64 * 100.0)).markup("%\"></i></th>");
+}

@@ -1,0 +1,148 @@
+//! Memory at the peak by call site, as a flame graph: callers above the functions that they called, the names of the
+//! objects below. A frame is as wide as its share of the peak.
+
+use std::cmp::Reverse;
+
+use super::html::Html;
+use super::{KINDS, peaks};
+use crate::report::amount::{Bytes, Share};
+use crate::report::facts::{Part, Process};
+
+/// Frames that would be narrower than this share of a graph are one; the page's graphs share the frames.
+const FRAMES: u64 = 256;
+const LEAST: u64 = 16;
+
+/// Frames of one call site that are shown.
+const DEPTH: usize = 32;
+
+#[derive(Default)]
+struct Frame<'a> {
+    text: &'a str,
+    bytes: u64,
+    below: Vec<Frame<'a>>,
+}
+
+impl<'a> Frame<'a> {
+    fn add(&mut self, bytes: u64, mut frames: impl Iterator<Item = &'a str>) {
+        self.bytes += bytes;
+        let Some(text) = frames.next() else { return };
+        let at = self.below.iter().position(|frame| frame.text == text).unwrap_or_else(|| {
+            self.below.push(Frame { text, ..Frame::default() });
+            self.below.len() - 1
+        });
+        self.below[at].add(bytes, frames);
+    }
+
+    /// Sorts by bytes, and joins frames that hold less than `least`.
+    fn sort(&mut self, least: u64) {
+        let (mut large, small): (Vec<_>, Vec<_>) = self.below.drain(..).partition(|frame| frame.bytes >= least);
+        large.sort_by_key(|frame| (Reverse(frame.bytes), frame.text));
+        if !small.is_empty() {
+            let bytes = small.iter().map(|frame| frame.bytes).sum();
+            large.push(Frame { text: "smaller ones", bytes, below: Vec::new() });
+        }
+        self.below = large;
+        self.below.iter_mut().for_each(|frame| frame.sort(least));
+    }
+}
+
+/// The frames in the text of a place, the outermost first, and the object's name.
+fn frames(part: &Part) -> impl Iterator<Item = &str> {
+    let (frames, module) = match part.place.strip_suffix(')').and_then(|place| place.rsplit_once(" (")) {
+        Some((frames, module)) => (frames, Some(module)),
+        None => (part.place.as_str(), None),
+    };
+    module.into_iter().chain(frames.rsplit(", from ").take(DEPTH)).chain(part.name.as_deref())
+}
+
+/// Writes a graph for each kind of memory that was held. `of`: the number of processes on the page.
+pub fn write(html: &mut Html, process: &Process, of: usize) {
+    if peaks(process) == [0; 3] {
+        return;
+    }
+    let (columns, _) = process.timeline.in_columns(usize::MAX);
+    html.markup("<section class=\"flames\"><h3>Who asked for it</h3>");
+    html.markup("<p class=\"none\">Memory at the peak: callers above the functions that they called, and the names of objects below.</p>");
+    for (kind, key, name) in KINDS {
+        let peak = process.summary.account.memory(kind).peak;
+        let Some(column) = columns.iter().find(|column| peak > 0 && column.most[kind as usize] == peak) else {
+            continue;
+        };
+        let mut all = Frame { text: name, ..Frame::default() };
+        for part in &process.parts {
+            let bytes = part.held[kind as usize].at(column.samples[kind as usize]);
+            if bytes > 0 {
+                all.add(bytes, frames(part));
+            }
+        }
+        all.sort(peak / (FRAMES / of.max(1) as u64).max(LEAST));
+        html.markup("<div class=\"flame ").markup(key).markup("\" data-kind=\"").markup(key).markup("\"><ul>");
+        frame(html, &all, peak);
+        html.markup("</ul></div>");
+    }
+    html.markup("</section>");
+}
+
+fn frame(html: &mut Html, this: &Frame, of: u64) {
+    let share = Share { part: this.bytes, of };
+    html.markup("<li style=\"flex-grow:")
+        .text(this.bytes)
+        .markup("\"><span class=\"frame\" data-v=\"")
+        .text(this.bytes);
+    html.markup("\" title=\"")
+        .text(this.text)
+        .markup(": ")
+        .text(Bytes(this.bytes))
+        .markup(", ")
+        .text(share)
+        .markup("\">");
+    html.text(this.text).markup("</span>");
+    if !this.below.is_empty() {
+        html.markup("<ul>");
+        this.below.iter().for_each(|below| frame(html, below, of));
+        let own = this.bytes - this.below.iter().map(|frame| frame.bytes).sum::<u64>();
+        if own > 0 {
+            html.markup("<li style=\"flex-grow:").text(own).markup("\"></li>");
+        }
+        html.markup("</ul>");
+    }
+    html.markup("</li>");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn part(place: &str, name: Option<&str>) -> Part {
+        Part { name: name.map(str::to_string), place: place.to_string(), held: Default::default() }
+    }
+
+    #[test]
+    fn frames_begin_with_the_outermost_and_end_with_the_name() {
+        let told = |place, name| frames(&part(place, name)).map(str::to_string).collect::<Vec<_>>();
+        assert_eq!(
+            told("f, from g, from main (libcaffe.so.1)", Some("fc6 bias")),
+            ["libcaffe.so.1", "main", "g", "f", "fc6 bias"]
+        );
+        assert_eq!(told("f", None), ["f"]);
+        assert_eq!(told("g(int) (a.out)", None), ["a.out", "g(int)"]);
+        assert_eq!(told("", None), [""]);
+        assert_eq!(told(&"f, from ".repeat(100_000), None).len(), DEPTH);
+    }
+
+    #[test]
+    fn frames_are_sorted_by_bytes_and_small_ones_are_one() {
+        let mut all = Frame::default();
+        for (bytes, path) in [(5, ["a", "b"]), (3, ["c", "d"]), (1, ["c", "e"]), (1, ["f", "g"]), (40, ["h", "h"])] {
+            all.add(bytes, path.into_iter());
+        }
+        all.sort(2);
+        let told =
+            |frame: &Frame| frame.below.iter().map(|below| (below.text.to_string(), below.bytes)).collect::<Vec<_>>();
+        let named =
+            |frames: &[(&str, u64)]| frames.iter().map(|&(text, bytes)| (text.to_string(), bytes)).collect::<Vec<_>>();
+        assert_eq!(all.bytes, 50);
+        assert_eq!(told(&all), named(&[("h", 40), ("a", 5), ("c", 4), ("smaller ones", 1)]));
+        assert_eq!(told(&all.below[2]), named(&[("d", 3), ("smaller ones", 1)]));
+    }
+}

@@ -1,0 +1,237 @@
+//! Memory over time, stacked by role and by layer, with tables that say who held what at the peak.
+//!
+//! The style shows one of both stacks. The script selects a stretch of time, and shows who held what in it.
+
+use std::cmp::Reverse;
+use std::collections::HashMap;
+
+use syncedmem_analysis::summary::Role;
+use syncedmem_trace::kind::Kind;
+
+use super::KINDS;
+use super::chart::{axis, begin, outline};
+use super::html::Html;
+use crate::report::amount::{Bytes, Share, Time};
+use crate::report::facts::{Part, Process};
+use crate::report::timeline::Column;
+
+/// Columns of all stacks on a page, and the most and the least of one.
+const COLUMNS: usize = 4096;
+const MOST: usize = 512;
+const LEAST: usize = 64;
+/// Bands of a stack; the others are one more.
+const BANDS: usize = 10;
+
+/// How memory is divided.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum By {
+    Role,
+    Layer,
+    Holder,
+}
+
+impl By {
+    /// Part of ids and classes.
+    fn key(self) -> &'static str {
+        if self == By::Role { "role" } else { "layer" }
+    }
+
+    fn title(self) -> &'static str {
+        match self {
+            By::Role => "Role",
+            By::Layer => "Layer",
+            By::Holder => "Name or place",
+        }
+    }
+
+    /// The name of the part's band, and its role.
+    fn of(self, part: &Part) -> (&str, Option<Role>) {
+        let of_layer = part.name.as_deref().and_then(Role::of_layer);
+        match (self, of_layer) {
+            (By::Role, Some((_, role))) => (role.name(), Some(role)),
+            (By::Role, None) => ("without a layer's name", None),
+            (By::Layer, Some((layer, _))) => (layer, None),
+            _ => (part.who(), None),
+        }
+    }
+}
+
+/// Memory of one role or layer.
+struct Band<'a> {
+    name: &'a str,
+    role: Option<Role>,
+    /// Bytes in each column.
+    values: Vec<u64>,
+}
+
+impl<'a> Band<'a> {
+    fn new(name: &'a str, role: Option<Role>, columns: usize) -> Band<'a> {
+        Band { name, role, values: vec![0; columns] }
+    }
+
+    fn add(&mut self, values: &[u64]) {
+        self.values.iter_mut().zip(values).for_each(|(sum, value)| *sum += value);
+    }
+
+    /// A role has the same colour in each chart; the memory without one is grey, as are the others.
+    fn colour(&self, by: By, place: usize) -> usize {
+        match by {
+            By::Role => self.role.map_or(BANDS, |role| role as usize),
+            By::Layer | By::Holder => place,
+        }
+    }
+}
+
+/// Writes the stacks of each kind of memory that was held. The process is number `place` of `of` on the page.
+pub fn stacks(html: &mut Html, process: &Process, place: usize, of: usize) {
+    let (columns, width) = process.timeline.in_columns((COLUMNS / of.max(1)).clamp(LEAST, MOST));
+    let has_roles =
+        process.parts.iter().filter_map(|part| part.name.as_deref()).any(|name| Role::of_layer(name).is_some());
+    let ways: &[By] = if has_roles { &[By::Role, By::Layer] } else { &[By::Holder] };
+    html.markup("<figcaption><h3>Memory over time</h3><p>What objects held, at the greatest moment in each ");
+    html.text(Time(width)).markup(".</p></figcaption>");
+    if has_roles {
+        html.markup("<fieldset class=\"by\"><legend>Divided by</legend>");
+        for (by, checked) in [(By::Role, " checked"), (By::Layer, "")] {
+            html.markup("<label><input type=\"radio\" name=\"by").text(place).markup("\" value=\"").markup(by.key());
+            html.markup("\"").markup(checked).markup(">").text(by.title().to_lowercase()).markup("</label>");
+        }
+        html.markup("</fieldset>");
+    }
+    for (kind, key, name) in KINDS {
+        let memory = process.summary.account.memory(kind);
+        if memory.peak == 0 {
+            continue;
+        }
+        let when = process.timeline.since_begin(memory.peak_time);
+        let note = format!("{} at its peak, at {}", Bytes(memory.peak), Time(when));
+        for &by in ways {
+            html.markup("<div class=\"stack by-").markup(by.key()).markup("\" data-kind=\"").markup(key);
+            html.markup("\" data-width=\"").text(width).markup("\"><div><p class=\"head\"><b>").markup(name);
+            html.markup("</b> <span>").text(&note).markup("</span></p>");
+            let bands = bands(process, kind, by, &columns);
+            begin(html, columns.len(), memory.peak, &Bytes(memory.peak).to_string());
+            html.markup(name).markup(" memory by ").text(by.title().to_lowercase());
+            html.markup(", ").text(&note).markup("\">");
+            chart(html, &bands, by, columns.len());
+            html.markup("</svg></div>");
+            axis(html, width.saturating_mul(columns.len() as u64));
+            html.markup("</div>");
+            let peak = columns.iter().position(|column| column.most[kind as usize] == memory.peak).unwrap_or(0);
+            table(html, &bands, by, memory.peak, peak);
+            html.markup("</div>");
+        }
+    }
+}
+
+/// The largest bands at the bottom; the last one holds the others.
+fn bands<'a>(process: &'a Process, kind: Kind, by: By, columns: &[Column]) -> Vec<Band<'a>> {
+    let mut bands: HashMap<&str, Band> = HashMap::new();
+    for part in &process.parts {
+        let values = part.held[kind as usize].in_columns(columns.iter().map(|column| column.samples[kind as usize]));
+        if let Some(values) = values {
+            let (name, role) = by.of(part);
+            bands.entry(name).or_insert_with(|| Band::new(name, role, columns.len())).add(&values);
+        }
+    }
+    // An owner whose blocks all got another name holds nothing.
+    let mut bands: Vec<_> = bands.into_values().filter(|band| band.values.iter().any(|&bytes| bytes > 0)).collect();
+    bands.sort_by_key(|band| (Reverse(band.values.iter().max().copied()), band.name));
+    let others = bands.split_off(bands.len().min(BANDS));
+    if !others.is_empty() {
+        let mut all = Band::new("all others", None, columns.len());
+        others.iter().for_each(|other| all.add(&other.values));
+        bands.push(all);
+    }
+    bands
+}
+
+/// Each band's outline reaches to the lower edge. The bands below it are drawn over it.
+fn chart(html: &mut Html, bands: &[Band], by: By, columns: usize) {
+    let mut below = Band::new("", None, columns);
+    let mut outlines = Vec::new();
+    for band in bands {
+        below.add(&band.values);
+        outlines.push(outline(below.values.iter().copied()));
+    }
+    for (place, (band, outline)) in bands.iter().zip(outlines).enumerate().rev() {
+        html.markup("<path class=\"area c").text(band.colour(by, place)).markup("\" d=\"").text(outline);
+        html.markup("\"><title>").text(band.name).markup("</title></path>");
+    }
+}
+
+/// What each band held at the peak.
+fn table(html: &mut Html, bands: &[Band], by: By, peak: u64, column: usize) {
+    html.markup(
+        "<div class=\"held\"><p class=\"when\" role=\"status\">At the peak</p><table><thead><tr><th scope=\"col\">",
+    );
+    html.markup(by.title()).markup(
+        "</th><th scope=\"col\" class=\"n\">Bytes</th><th scope=\"col\" class=\"n\">Share</th></tr></thead><tbody>",
+    );
+    for (place, band) in bands.iter().enumerate() {
+        html.markup("<tr><th scope=\"row\" class=\"who\"><i class=\"c").text(band.colour(by, place)).markup("\"></i>");
+        let bytes = band.values[column];
+        html.place(band.name).markup("</th>").number(bytes, Bytes(bytes));
+        html.number(bytes, Share { part: bytes, of: peak }).markup("</tr>");
+    }
+    html.markup("</tbody></table></div>");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::gather::Gathering;
+    use crate::report::samples::{allocated, at, freed};
+    use syncedmem_trace::event::{Event, Noticed, What};
+
+    /// An object of each name, with 1, 2, 3… bytes of pageable memory; all of them end.
+    fn bands_of(names: &[&str], by: By) -> Vec<(String, usize, Vec<u64>)> {
+        let mut gathering = Gathering::new();
+        let object = |place: usize, event: Event| Event { object: 0x1000 + place as u64 * 64, ..event };
+        for (place, name) in names.iter().enumerate() {
+            let (bytes, time) = (place as u64 + 1, place as u64);
+            gathering.take(&object(place, at(time, 0, What::Made { bytes, noticed: Noticed::Construction })));
+            gathering.take(&object(place, at(time, 0, allocated(Kind::Pageable, bytes))));
+            gathering.name(0x1000 + place as u64 * 64, name);
+        }
+        for place in 0..names.len() {
+            gathering.take(&object(place, at(100, 0, freed(Kind::Pageable, place as u64 + 1))));
+        }
+        let process = gathering.finish(1, String::new(), HashMap::new());
+        let (columns, _) = process.timeline.in_columns(MOST);
+        let bands = bands(&process, Kind::Pageable, by, &columns);
+        let last = names.len() - 1;
+        bands
+            .iter()
+            .enumerate()
+            .map(|(n, band)| (band.name.to_string(), band.colour(by, n), band.values[last - 1..=last].to_vec()))
+            .collect()
+    }
+
+    fn told(name: &str, colour: usize, values: [u64; 2]) -> (String, usize, Vec<u64>) {
+        (name.to_string(), colour, values.to_vec())
+    }
+
+    #[test]
+    fn a_band_holds_a_role_or_a_layer() {
+        let names = ["fc6 weights", "fc6 bias", "conv1 output gradient", "my own", "fc6 weights gradient"];
+        let roles = [
+            told("gradients of weights", Role::WeightGradients as usize, [0, 5]),
+            told("without a layer's name", BANDS, [4, 4]),
+            told("gradients of activations", Role::ActivationGradients as usize, [3, 3]),
+            told("weights", Role::Weights as usize, [3, 3]),
+        ];
+        assert_eq!(bands_of(&names, By::Role), roles);
+        let layers = [told("fc6", 0, [3, 8]), told("my own", 1, [4, 4]), told("conv1", 2, [3, 3])];
+        assert_eq!(bands_of(&names, By::Layer), layers);
+    }
+
+    #[test]
+    fn bands_beyond_the_largest_are_one() {
+        let names: Vec<_> = (1..=14).map(|n| format!("layer{n} output")).collect();
+        let bands = bands_of(&names.iter().map(String::as_str).collect::<Vec<_>>(), By::Layer);
+        assert_eq!(bands.len(), BANDS + 1);
+        assert_eq!(bands[0], told("layer14", 0, [0, 14]));
+        assert_eq!(bands[BANDS], told("all others", BANDS, [1 + 2 + 3 + 4; 2]));
+    }
+}

@@ -1,0 +1,207 @@
+//! The first screen: its lines, their order, and what is left out.
+
+use std::collections::HashMap;
+
+use syncedmem_trace::event::{Cause, Event, Noticed, Path, Site, What};
+use syncedmem_trace::head::{Access, Side};
+use syncedmem_trace::kind::Kind;
+
+use super::facts::{Ending, Finding, How, Process, Trace};
+use super::gather::Gathering;
+use super::samples::{allocated, at};
+use super::shown::Shown;
+use super::text::Text;
+
+const MIB: u64 = 1 << 20;
+
+/// A net of 64 items: weights, their gradient, an output and its gradient.
+fn net() -> Gathering {
+    let mut gathering = Gathering::new();
+    let blobs = [
+        ("fc6 weights", 10, 0),
+        ("fc6 weights gradient", 10, 0),
+        ("conv1 output", 64, 64),
+        ("conv1 output gradient", 64, 64),
+    ];
+    for (number, (name, mebibytes, items)) in (1..).zip(blobs) {
+        let object = number * 64;
+        let event = |start, duration, what| Event { object, ..at(start, duration, what) };
+        gathering.take(&event(number * 100, 0, What::Made { bytes: mebibytes * MIB, noticed: Noticed::Construction }));
+        gathering.take(&event(number * 100 + 1, 10, allocated(Kind::Pageable, mebibytes * MIB)));
+        gathering.name(object, name);
+        gathering.items(object, items);
+    }
+    gathering
+}
+
+fn finished(gathering: Gathering, ending: Ending) -> Process {
+    Process { ending, ..gathering.finish(7, "caffe".to_string(), HashMap::new()) }
+}
+
+fn ended(resident: u64, elapsed: u64) -> Ending {
+    Ending { how: How::Whole, resident_peak: Some(resident), elapsed: Some(elapsed), ..Ending::default() }
+}
+
+fn text_of(process: Process, shown: Shown) -> String {
+    let trace = Trace { name: "a".into(), processes: vec![process], notes: Vec::new() };
+    Text { trace: &trace, shown }.to_string()
+}
+
+/// In a room that is the same on every machine.
+fn screen(process: Process) -> String {
+    text_of(process, Shown { details: false, fit: Some(1 << 30) })
+}
+
+#[test]
+fn the_first_screen_says_the_peak_the_roles_the_holders_the_batch_and_what_is_worth_doing_in_this_order() {
+    let mut gathering = net();
+    gathering.take(&Event { object: 64, ..at(900, 2_000_000, What::Filled { side: Side::Host, bytes: 10 * MIB }) });
+    let text = screen(finished(gathering, ended(200 * MIB, 1_000_000_000)));
+    assert_eq!(
+        text,
+        "\
+libsyncedmem: memory of caffe (process 7)
+peak 148.0 MiB of blobs; the process 200.0 MiB, 52.0 MiB of it not in blobs
+
+memory at the peak, by role
+    64.0 MiB  43.2 %  activations
+    64.0 MiB  43.2 %  gradients of activations
+    10.0 MiB   6.8 %  weights
+    10.0 MiB   6.8 %  gradients of weights
+
+memory at the peak, by holder
+    64.0 MiB  43.2 %  conv1 output
+    64.0 MiB  43.2 %  conv1 output gradient
+    10.0 MiB   6.8 %  fc6 weights
+    10.0 MiB   6.8 %  fc6 weights gradient
+
+at batch 64, one more item costs 2.0 MiB; 1.0 GiB would hold batch 476
+
+1 fill (10.0 MiB) took 2.0 ms: 0.2 % of the 1.0 s of the run
+
+nothing worth doing
+"
+    );
+}
+
+#[test]
+fn a_batch_fits_if_what_does_not_grow_and_its_items_do() {
+    let batch = |fit| {
+        let text = text_of(finished(net(), ended(148 * MIB, 1)), Shown { details: false, fit: Some(fit) });
+        text.lines().find(|line| line.starts_with("at batch")).unwrap_or_default().to_string()
+    };
+    assert_eq!(batch(22 * MIB), "at batch 64, one more item costs 2.0 MiB; 22.0 MiB would hold batch 1");
+    assert_eq!(
+        batch(22 * MIB - 1),
+        "at batch 64, one more item costs 2.0 MiB; 22.0 MiB would hold no batch, since 20.0 MiB do not depend on it"
+    );
+    assert_eq!(batch(148 * MIB), "at batch 64, one more item costs 2.0 MiB; 148.0 MiB would hold batch 64");
+}
+
+#[test]
+fn nets_of_two_batches_have_a_line_each() {
+    let mut gathering = net();
+    gathering.take(&Event { object: 0x9000, ..at(900, 0, allocated(Kind::Pageable, 100 * MIB)) });
+    gathering.items(0x9000, 100);
+    let text = screen(finished(gathering, Ending::default()));
+    assert!(text.contains("at batch 64, one more item costs 2.0 MiB; 1.0 GiB would hold batch 452\n"), "{text}");
+    assert!(text.contains("at batch 100, one more item costs 1.0 MiB; 1.0 GiB would hold batch 876\n"), "{text}");
+}
+
+#[test]
+fn without_items_there_is_no_word_of_a_batch_and_without_names_none_of_roles() {
+    let mut gathering = Gathering::new();
+    gathering.take(&at(1, 1, allocated(Kind::Pageable, MIB)));
+    let text = screen(finished(gathering, Ending::default()));
+    assert!(!text.contains("batch") && !text.contains("by role"), "{text}");
+    assert!(text.contains("peak 1.0 MiB of blobs\n") && text.contains("no copies and no fills\n"), "{text}");
+}
+
+#[test]
+fn pinned_memory_is_named_where_there_was_some() {
+    let mut gathering = net();
+    assert!(!text_of(finished(net(), Ending::default()), Shown { details: true, fit: None }).contains("inned"));
+    gathering.take(&Event { object: 0x9000, ..at(900, 0, allocated(Kind::Pinned, MIB)) });
+    let text = screen(finished(gathering, Ending::default()));
+    assert!(text.contains("peak 1.0 MiB pinned, 148.0 MiB pageable memory of blobs\n"), "{text}");
+    assert!(text.contains("\npinned memory at the peak, by holder\n"), "{text}");
+}
+
+#[test]
+fn a_time_that_was_not_measured_is_called_so_and_a_sum_over_threads_too() {
+    let mut gathering = net();
+    let bytes = 3 * MIB;
+    let copied = What::Copied { to: Side::Device, bytes, path: Path::Pageable, cause: Cause::Access(Access::Read) };
+    for thread in [1, 2] {
+        gathering.take(&Event { object: 64, thread, ..at(1000, 250_000_000, copied) });
+    }
+    gathering.take(&Event {
+        object: 64,
+        ..at(1100, 5, What::Started { to: Side::Host, bytes, path: Path::Pinned, copy: 1 })
+    });
+    let text = text_of(finished(gathering, ended(MIB, 2_000_000_000)), Shown { details: true, fit: None });
+    let told =
+        "2 copies (6.0 MiB) took 500.0 ms: 25.0 % of the 2.0 s of the run, summed over 2 threads; copies on streams: 1";
+    assert!(text.replace('\n', " ").contains(&format!("{told} (3.0 MiB), time not measured")), "{text}");
+    assert!(
+        text.contains("peak 148.0 MiB of blobs; the process 1.0 MiB: not all of the blobs' memory was ever used\n"),
+        "{text}"
+    );
+}
+
+#[test]
+fn advice_is_told_where_it_saves_a_thousandth_of_the_run_with_what_has_to_be_changed() {
+    let finding = |saved| Finding {
+        rule: "turned-away",
+        certainty: "certain",
+        change: "setting",
+        to_do: "Raise the budget.",
+        made: "place 1".into(),
+        count: 2,
+        saved: Some(saved),
+        objects: 1,
+        ..Finding::default()
+    };
+    let with = |findings: Vec<Finding>, details| {
+        let process = Process { findings, ..finished(net(), ended(MIB, 1_000_000)) };
+        text_of(process, Shown { details, fit: None })
+    };
+    let text = with(vec![finding(1001), Finding { made: "place 2".into(), ..finding(500) }], false);
+    assert!(
+        text.contains("\n  1. setting: turned-away, certain, 4 times, 0 B, about 1.5 us to save (0.2 %)\n"),
+        "{text}"
+    );
+    assert_eq!(text.matches("Raise the budget.").count(), 1, "{text}");
+    let small = with(vec![finding(999)], false);
+    assert!(
+        small.contains("nothing worth doing: no advice saves a thousandth of the run (1 smaller: --details)"),
+        "{small}"
+    );
+    assert!(!small.contains("Raise"), "{small}");
+    assert!(with(vec![finding(999)], true).contains("Raise the budget."));
+}
+
+#[test]
+fn the_details_have_the_account_and_all_holders() {
+    let mut gathering = net();
+    for number in 0..20 {
+        let object = 0x10000 + number * 64;
+        let site = Site(number as u32 + 10);
+        let made = What::Made { bytes: 8, noticed: Noticed::Construction };
+        gathering.take(&Event { object, site, ..at(2000 + number, 0, made) });
+        gathering.take(&Event { object, site, ..at(2000 + number, 0, allocated(Kind::Pageable, 8)) });
+        gathering.name(object, &format!("small {number}"));
+    }
+    let process = finished(gathering, Ending::default());
+    let first = screen(process.clone());
+    assert!(first.contains("14 others") && !first.contains("objects made"), "{first}");
+    let text = text_of(process, Shown { details: true, fit: None });
+    for line in [
+        "objects made: 24, ended: 0, alive: 24",
+        "  pageable     148.0 MiB   148.0 MiB",
+        "         8 B in     1 block   small 19",
+        "  pageable memory from the system                   24   148.0 MiB         40 ns",
+    ] {
+        assert!(text.lines().any(|told| told == line), "{line:?} is not in\n{text}");
+    }
+}

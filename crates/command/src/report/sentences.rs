@@ -1,0 +1,87 @@
+//! Sentences of the first screen that the text and the page share.
+
+use syncedmem_trace::kind::Kind;
+use syncedmem_trace::text::{Duration, Size};
+
+use super::batch::{Growth, growth};
+use super::facts::{Process, Spent};
+use super::shown::{Room, Shown};
+
+/// Batches in a report: nets of a training and of its tests.
+const BATCHES: usize = 3;
+
+/// Kinds of memory that there were.
+pub fn kinds(process: &Process) -> impl Iterator<Item = Kind> {
+    [Kind::Device, Kind::Pinned, Kind::Pageable]
+        .into_iter()
+        .filter(|&kind| process.summary.account.memory(kind).peak > 0)
+}
+
+/// `peak 53.7 MiB of blobs; the process 180.2 MiB, 126.5 MiB of it not in blobs`
+pub fn peak_line(process: &Process) -> String {
+    let peak = |kind| process.summary.account.memory(kind).peak;
+    let peaks: Vec<(u64, &str)> = kinds(process).map(|kind| (peak(kind), kind.name())).collect();
+    let blobs = match peaks[..] {
+        [] => format!("peak {} of blobs", Size(0)),
+        [(peak, _)] => format!("peak {} of blobs", Size(peak)),
+        _ => {
+            let peaks: Vec<_> = peaks.iter().map(|&(peak, kind)| format!("{} {kind}", Size(peak))).collect();
+            format!("peak {} memory of blobs", peaks.join(", "))
+        }
+    };
+    let Some(resident) = process.ending.resident_peak else { return blobs };
+    match resident.checked_sub(peak(Kind::Pageable) + peak(Kind::Pinned)) {
+        Some(others) => format!("{blobs}; the process {}, {} of it not in blobs", Size(resident), Size(others)),
+        None => format!("{blobs}; the process {}: not all of the blobs' memory was ever used", Size(resident)),
+    }
+}
+
+/// `at batch 64, one more item costs 1.2 MiB; 8.0 GiB would hold batch 410`: one for each size of a batch, the nets that hold most first.
+/// Empty if no object has a number of items.
+pub fn batch_lines(process: &Process, shown: Shown) -> Vec<String> {
+    growth(process).iter().take(BATCHES).map(|growth| batch_line(growth, shown)).collect()
+}
+
+fn batch_line(growth: &Growth, shown: Shown) -> String {
+    let Growth { items, one_more, is_device, .. } = *growth;
+    let device = if is_device { " on the device" } else { "" };
+    let cost = format!("at batch {items}, one more item costs {}{device}", Size(one_more));
+    let Some(Room { bytes, whose }) = shown.room(is_device) else { return cost };
+    let room = Size(bytes);
+    match growth.fitting(bytes) {
+        Some(batch) => format!("{cost}; {whose}{room} would hold batch {batch}"),
+        None => {
+            format!("{cost}; {whose}{room} would hold no batch, since {} do not depend on it", Size(growth.fixed()))
+        }
+    }
+}
+
+/// `122 fills (10.0 MiB) took 23.5 ms: 0.1 % of the 18.0 s of the run`
+pub fn spent_line(process: &Process) -> String {
+    let Spent { copies, fills, not_measured, threads } = &process.spent;
+    let measured: Vec<String> = [(copies, "copy", "copies"), (fills, "fill", "fills")]
+        .into_iter()
+        .filter(|(sum, ..)| sum.count > 0)
+        .map(|(sum, one, many)| {
+            let what = if sum.count == 1 { one } else { many };
+            format!("{} {what} ({}) took {}", sum.count, Size(sum.bytes), Duration(sum.nanoseconds))
+        })
+        .collect();
+    let mut sentences = Vec::new();
+    if !measured.is_empty() {
+        let (time, is_whole) = process.run_time();
+        let of = if is_whole { "of the run" } else { "from the first event to the last" };
+        let part = percent(process.spent.nanoseconds(), time);
+        let threads = if *threads > 1 { format!(", summed over {threads} threads") } else { String::new() };
+        sentences.push(format!("{}: {part:.1} % of the {} {of}{threads}", measured.join(", "), Duration(time)));
+    }
+    if not_measured.count > 0 {
+        let bytes = Size(not_measured.bytes);
+        sentences.push(format!("copies on streams: {} ({bytes}), time not measured", not_measured.count));
+    }
+    if sentences.is_empty() { "no copies and no fills".to_string() } else { sentences.join("; ") }
+}
+
+pub fn percent(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 / whole as f64 * 100.0 }
+}

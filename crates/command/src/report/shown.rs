@@ -1,0 +1,81 @@
+//! What a report shows: the first screen or everything, and the memory that a batch shall fit in.
+
+use std::num::NonZero;
+
+use clap::Args;
+use syncedmem::platform::limits;
+
+/// Options of all commands that print a report.
+#[derive(Clone, Copy, Debug, Default, Args)]
+pub struct Shown {
+    /// Show everything: the account, all work, every piece of advice and its places.
+    #[arg(long)]
+    pub details: bool,
+    /// Say which batch would fit in this much memory: digits, and K, M, G or T [default: the limit of the control group, or the
+    /// machine's memory].
+    #[arg(long, value_name = "BYTES", value_parser = bytes)]
+    pub fit: Option<u64>,
+}
+
+/// Memory that a program could have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Room {
+    pub bytes: u64,
+    /// What has so much, before the number.
+    pub whose: &'static str,
+}
+
+impl Shown {
+    /// The memory that a batch shall fit in. Of devices only the one that was asked for is known.
+    pub fn room(&self, is_device: bool) -> Option<Room> {
+        if let Some(bytes) = self.fit {
+            return Some(Room { bytes, whose: "" });
+        }
+        if is_device {
+            return None;
+        }
+        let machine = machine();
+        match limits::cgroup().map(NonZero::get).filter(|&limit| machine.is_none_or(|machine| limit < machine)) {
+            Some(bytes) => Some(Room { bytes, whose: "the control group's " }),
+            None => Some(Room { bytes: machine?, whose: "this machine's " }),
+        }
+    }
+}
+
+/// The machine's memory in bytes.
+fn machine() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let kibibytes = text.lines().find_map(|line| line.strip_prefix("MemTotal:")?.strip_suffix("kB"))?;
+    kibibytes.trim().parse::<u64>().ok()?.checked_mul(1024)
+}
+
+/// A number of bytes, as the library's settings are written.
+fn bytes(text: &str) -> Result<u64, String> {
+    let unit =
+        text.bytes().last().and_then(|letter| b"KMGT".iter().position(|unit| *unit == letter.to_ascii_uppercase()));
+    let digits = &text[..text.len() - usize::from(unit.is_some())];
+    let scale = 1 << (10 * unit.map_or(0, |unit| unit + 1));
+    let is_number = !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit());
+    let bytes = digits.parse::<u64>().ok().filter(|_| is_number).and_then(|number| number.checked_mul(scale));
+    bytes.filter(|&bytes| bytes > 0).ok_or_else(|| "give digits, and K, M, G or T if you like: 8G".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_written_as_in_the_settings() {
+        assert_eq!(["17", "4K", "2m", "8G", "1T"].map(bytes), [17, 4 << 10, 2 << 20, 8 << 30, 1 << 40].map(Ok));
+        for bad in ["", "G", "0", "-1", "1.5G", "1GB", "8é", "99999999999T"] {
+            assert!(bytes(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn the_memory_that_was_asked_for_goes_before_the_machines() {
+        let asked = Shown { fit: Some(5), ..Shown::default() };
+        assert_eq!([true, false].map(|device| asked.room(device)), [Some(Room { bytes: 5, whose: "" }); 2]);
+        assert_eq!(Shown::default().room(true), None, "the memory of a device is not known");
+    }
+}

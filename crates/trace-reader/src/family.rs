@@ -1,0 +1,103 @@
+//! The recordings that belong together: those of one run, or those in a folder.
+
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use syncedmem_trace::recording::HEADER;
+use syncedmem_trace::recording::header::{Header, NoHeader};
+
+use crate::ReadError;
+
+/// A recording among others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Member {
+    pub path: PathBuf,
+    pub process: u32,
+    /// The process that forked it; 0 for none.
+    pub parent: u32,
+    /// The number of the run that it belongs to.
+    pub run: u64,
+    /// The recording's start: nanoseconds of CLOCK_MONOTONIC.
+    pub start: u64,
+}
+
+/// Members by their start, and files that cannot be read.
+type Found = (Vec<Member>, Vec<(PathBuf, ReadError)>);
+
+/// FILE and the recordings FILE.PID of the same run; of a folder, all recordings in it.
+pub fn of(path: &Path) -> Result<Found, ReadError> {
+    if fs::metadata(path)?.is_dir() {
+        let found = in_folder(path, |_| true)?;
+        return if found.0.is_empty() && found.1.is_empty() { Err(ReadError::NoRecordings) } else { Ok(found) };
+    }
+    let first = read(path)?;
+    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return Ok((vec![first], Vec::new())) };
+    let folder = if folder == Path::new("") { Path::new(".") } else { folder };
+    // A folder that cannot be listed leaves the file alone.
+    let (mut members, _) = in_folder(folder, |other| is_numbered(other, name)).unwrap_or_default();
+    members.retain(|member| member.run == first.run);
+    members.push(first);
+    Ok((sorted(members), Vec::new()))
+}
+
+fn in_folder(folder: &Path, is_wanted: impl Fn(&OsStr) -> bool) -> io::Result<Found> {
+    let (mut members, mut unreadable) = Found::default();
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        if is_wanted(&entry.file_name()) && entry.file_type()?.is_file() {
+            match read(&entry.path()) {
+                Ok(member) => members.push(member),
+                Err(error) => unreadable.push((entry.path(), error)),
+            }
+        }
+    }
+    unreadable.sort_by(|(one, _), (other, _)| one.cmp(other));
+    Ok((sorted(members), unreadable))
+}
+
+/// By start: a process starts before those that it forks.
+fn sorted(mut members: Vec<Member>) -> Vec<Member> {
+    members.sort_by_key(|member| (member.start, member.process));
+    members
+}
+
+/// Whether `other` is `name`, a point and digits.
+fn is_numbered(other: &OsStr, name: &OsStr) -> bool {
+    let number = other.as_bytes().strip_prefix(name.as_bytes()).and_then(|rest| rest.strip_prefix(b"."));
+    number.is_some_and(|number| !number.is_empty() && number.iter().all(u8::is_ascii_digit))
+}
+
+fn read(path: &Path) -> Result<Member, ReadError> {
+    let Header { about, .. } = header(&File::open(path)?)?;
+    Ok(Member {
+        path: path.to_path_buf(),
+        process: about.process,
+        parent: about.parent,
+        run: about.run,
+        start: about.start,
+    })
+}
+
+/// Reads the header, wherever the position of the file is.
+pub(crate) fn header(file: &File) -> Result<Header, ReadError> {
+    let (mut page, mut length) = ([0; HEADER as usize], 0);
+    loop {
+        match file.read_at(&mut page[length..], length as u64) {
+            Ok(0) => break,
+            Ok(read) => length += read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    let bytes = &page[..length];
+    Header::read(bytes).map_err(|error| match (error, bytes.trim_ascii_start()) {
+        (NoHeader::Foreign, []) if bytes.is_empty() => ReadError::Empty,
+        (NoHeader::Foreign, [b'[' | b'{', ..]) => ReadError::Text,
+        (NoHeader::Foreign, text) if text.starts_with(b"Thread,Time,") => ReadError::Text,
+        (error, _) => ReadError::Header(error),
+    })
+}

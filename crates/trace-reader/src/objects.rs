@@ -1,0 +1,123 @@
+//! The objects of a process, found out from its events: the writer does not keep them.
+
+use std::collections::{HashMap, VecDeque};
+
+use syncedmem_trace::event::{Event, Noticed, Site, What};
+use syncedmem_trace::head::Side;
+use syncedmem_trace::kind::Kind;
+
+/// Names of objects, by address.
+pub type Names = HashMap<u64, String>;
+
+#[derive(Debug, Default)]
+pub struct Objects {
+    /// The blocks of each known object's host side and device side.
+    known: HashMap<u64, [Option<Block>; 2]>,
+    /// Names of known objects, and of those that existed before the recording.
+    pub names: Names,
+    /// Events of the window that have a call site, by object: number, site, and whether the event begins an object.
+    sites: HashMap<u64, VecDeque<(u64, Site, bool)>>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Block {
+    kind: Kind,
+    bytes: u64,
+    address: u64,
+}
+
+/// An unknown object, found out by its first event.
+#[derive(Debug)]
+pub struct Found {
+    /// The event that stands for its construction.
+    pub made: Event,
+    /// The name that it had before.
+    pub name: Option<String>,
+}
+
+impl Objects {
+    /// Notes an event that waits in the window.
+    pub fn expect(&mut self, number: u64, event: &Event) {
+        if event.object != 0 && event.site != Site::UNKNOWN {
+            let is_made = matches!(event.what, What::Made { .. });
+            self.sites.entry(event.object).or_default().push_back((number, event.site, is_made));
+        }
+    }
+
+    /// Takes the next event. Returns it, if it is about an object that is known or can be: a block that was freed, or an object that
+    /// ended, may be from before the recording.
+    pub fn take(&mut self, number: u64, event: Event, bytes: u64) -> (Option<Found>, Option<Event>) {
+        self.pass(number, &event);
+        let Event { object, what, .. } = event;
+        if object == 0 {
+            return (None, Some(event));
+        }
+        match what {
+            What::Made { .. } => {
+                self.names.remove(&object);
+                self.known.insert(object, [None; 2]);
+                (None, Some(event))
+            }
+            What::Ended => {
+                self.names.remove(&object);
+                (None, self.known.remove(&object).map(|_| event))
+            }
+            What::Freed { kind, block: address, .. } => {
+                let blocks = self.known.get_mut(&object);
+                let block = blocks.and_then(|blocks| blocks[side(kind)].take_if(|block| block.address == address));
+                let freed =
+                    |Block { kind, bytes, .. }| Event { what: What::Freed { kind, bytes, block: address }, ..event };
+                (None, block.map(freed))
+            }
+            _ => {
+                let found = self.notice(object, bytes, &event);
+                if let (What::Allocated { kind, bytes, block: address, .. }, Some(blocks)) =
+                    (what, self.known.get_mut(&object))
+                {
+                    blocks[side(kind)] = Some(Block { kind, bytes, address });
+                }
+                (found, Some(event))
+            }
+        }
+    }
+
+    /// Takes a note about an object; returns the object, if it was unknown.
+    pub fn note(&mut self, time: u64, thread: u32, object: u64, bytes: u64) -> Option<Found> {
+        let what = What::Made { bytes, noticed: Noticed::FirstAccess };
+        self.notice(object, bytes, &Event { start: time, duration: 0, thread, object, site: Site::UNKNOWN, what })
+    }
+
+    fn notice(&mut self, object: u64, bytes: u64, first: &Event) -> Option<Found> {
+        if self.known.contains_key(&object) {
+            return None;
+        }
+        self.known.insert(object, [None; 2]);
+        let site = match self.sites.get(&object).and_then(VecDeque::front) {
+            _ if first.site != Site::UNKNOWN => first.site,
+            Some(&(_, site, false)) => site,
+            // The next one begins another object at this address.
+            _ => Site::UNKNOWN,
+        };
+        let what = What::Made { bytes, noticed: Noticed::FirstAccess };
+        let made = Event { duration: 0, site, what, ..*first };
+        Some(Found { made, name: self.names.get(&object).cloned() })
+    }
+
+    /// Forgets the call site of an event that leaves the window.
+    fn pass(&mut self, number: u64, event: &Event) {
+        let Some(sites) = self.sites.get_mut(&event.object) else { return };
+        if let Some(at) = sites.iter().position(|&(other, ..)| other == number) {
+            sites.remove(at);
+        }
+        if sites.is_empty() {
+            self.sites.remove(&event.object);
+        }
+    }
+}
+
+fn side(kind: Kind) -> usize {
+    match kind.side() {
+        Side::Host => 0,
+        Side::Device => 1,
+    }
+}

@@ -1,0 +1,221 @@
+//! One recording as items in the order of time.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::fs::File;
+use std::io;
+
+use syncedmem_trace::event::Site;
+use syncedmem_trace::recording::record::Record;
+use syncedmem_trace::recording::text::{self, Entry, Kind};
+
+use crate::objects::{Found, Names, Objects};
+use crate::order::Order;
+use crate::recording::Recording;
+use crate::{End, Item, ReadError};
+
+#[derive(Debug)]
+pub struct Stream {
+    recording: Recording,
+    order: Order,
+    objects: Objects,
+    /// Names in the text area, by their place.
+    texts: HashMap<u32, String>,
+    /// Places of the texts that were read.
+    read_texts: HashSet<u32>,
+    has_begun: bool,
+    /// Processes that this one forks: when, and their ids.
+    forks: Vec<(u64, u32)>,
+    passed_on: Vec<(u32, Names)>,
+    /// The call sites of this process and of those that it was forked from.
+    sites: HashMap<Site, String>,
+    records: Vec<Record>,
+}
+
+/// What a forked process has from its parent: names of objects, and call sites.
+#[derive(Clone, Debug, Default)]
+pub struct Inherited {
+    names: Names,
+    sites: HashMap<Site, String>,
+}
+
+impl Stream {
+    pub fn new(file: File) -> Result<Stream, ReadError> {
+        Ok(Stream {
+            recording: Recording::new(file)?,
+            order: Order::default(),
+            objects: Objects::default(),
+            texts: HashMap::new(),
+            read_texts: HashSet::new(),
+            sites: HashMap::new(),
+            has_begun: false,
+            forks: Vec::new(),
+            passed_on: Vec::new(),
+            records: Vec::new(),
+        })
+    }
+
+    /// With what it has from its parent, and the processes that it forks itself.
+    pub(crate) fn among(mut self, inherited: Inherited, forks: Vec<(u64, u32)>) -> Stream {
+        (self.objects.names, self.sites, self.forks) = (inherited.names, inherited.sites, forks);
+        self
+    }
+
+    /// Whether its ring is half full: the oldest records will give way if the process goes on.
+    pub fn is_filling(&self) -> bool {
+        let header = self.recording.header();
+        header.next > header.layout.most / 2
+    }
+
+    fn process(&self) -> u32 {
+        self.recording.header().about.process
+    }
+
+    /// Reads on; `false` if there is nothing more.
+    pub fn read(&mut self, items: &mut VecDeque<Item>) -> io::Result<bool> {
+        self.read_records(false, items)
+    }
+
+    /// Reads what the process has recorded since the last call.
+    pub fn follow(&mut self, items: &mut VecDeque<Item>) -> io::Result<()> {
+        self.recording.update()?;
+        while self.read_records(true, items)? {}
+        Ok(())
+    }
+
+    fn read_records(&mut self, is_running: bool, items: &mut VecDeque<Item>) -> io::Result<bool> {
+        let mut records = std::mem::take(&mut self.records);
+        records.clear();
+        let goes_on = self.recording.read(is_running, &mut records)?;
+        // A record's text is complete before the record is.
+        self.begin(items);
+        if let Some(area) = self.recording.new_texts()? {
+            self.take_texts(&area, items);
+        }
+        for record in records.drain(..) {
+            let number = self.order.put(record);
+            if let Record::Event { event, .. } = &record {
+                self.objects.expect(number, event);
+            }
+            while self.order.is_full() {
+                self.give_next(items);
+            }
+        }
+        self.records = records;
+        Ok(goes_on)
+    }
+
+    /// The rest, once nothing more is to be read. Returns what each process had that this one forked.
+    pub fn finish(&mut self, items: &mut VecDeque<Item>) -> Vec<(u32, Inherited)> {
+        // A text that was not finished at the last look is now, or never will be.
+        if let Ok(area) = self.recording.texts() {
+            self.take_texts(&area, items);
+        }
+        while self.give_next(items) {}
+        self.pass_on(u64::MAX);
+        let Recording { gave_way, unfinished, unknown, .. } = self.recording;
+        let header = Box::new(self.recording.header().clone());
+        items.push_back(Item::End(End { process: self.process(), header, gave_way, unfinished, unknown }));
+        let passed_on = std::mem::take(&mut self.passed_on).into_iter();
+        passed_on.map(|(child, names)| (child, Inherited { names, sites: self.sites.clone() })).collect()
+    }
+
+    fn begin(&mut self, items: &mut VecDeque<Item>) {
+        if std::mem::replace(&mut self.has_begun, true) {
+            return;
+        }
+        let (process, about) = (self.process(), &self.recording.header().about);
+        items.push_back(Item::Process {
+            process,
+            name: about.program.clone(),
+            parent: Some(about.parent).filter(|&parent| parent != 0),
+            monotonic: about.start,
+            realtime: about.start_of_day,
+        });
+        let mut sites: Vec<_> = self.sites.iter().map(|(&site, place)| (site, place.clone())).collect();
+        sites.sort();
+        items.extend(sites.into_iter().map(|(site, place)| Item::Site { process, site, place }));
+    }
+
+    /// Takes the texts that are new.
+    fn take_texts(&mut self, area: &[u8], items: &mut VecDeque<Item>) {
+        let process = self.process();
+        for Entry { place, kind, number, text } in text::entries(area) {
+            if !self.read_texts.insert(place) {
+                continue;
+            }
+            let site = Site(number as u32);
+            let words = || String::from_utf8_lossy(text).into_owned();
+            match kind {
+                Kind::Site => {
+                    self.sites.insert(site, words());
+                    items.push_back(Item::Site { process, site, place: words() });
+                }
+                Kind::Name => drop(self.texts.insert(place, words())),
+                Kind::Thread => items.push_back(Item::Thread { process, thread: number as u32, name: words() }),
+                Kind::Frames => {
+                    let addresses = text.chunks_exact(8).filter_map(<[u8]>::first_chunk);
+                    let addresses = addresses.map(|bytes| u64::from_le_bytes(*bytes)).collect();
+                    items.push_back(Item::Frames { process, site, addresses });
+                }
+                Kind::Module => {
+                    let parts = text.split_first().and_then(|(&length, rest)| rest.split_at_checked(length.into()));
+                    let Some((build_id, path)) = parts else { continue };
+                    let path = String::from_utf8_lossy(path).into_owned();
+                    items.push_back(Item::Module { process, start: number, build_id: build_id.to_vec(), path });
+                }
+            }
+        }
+    }
+
+    /// Gives the next record of the window; `false` if there is none.
+    fn give_next(&mut self, items: &mut VecDeque<Item>) -> bool {
+        let Some((number, record)) = self.order.next() else { return false };
+        let process = self.process();
+        match record {
+            Record::Event { event, object_bytes } => {
+                self.pass_on(event.end());
+                let (found, event) = self.objects.take(number, event, object_bytes);
+                give_found(process, found, items);
+                items.extend(event.map(|event| Item::Event { process, event }));
+            }
+            Record::Named { time, thread, object, object_bytes, text } => {
+                self.pass_on(time);
+                let Some(name) = self.texts.get(&text).cloned() else {
+                    self.recording.unknown += 1;
+                    return true;
+                };
+                let found = self.objects.note(time, thread, object, object_bytes);
+                give_found(process, found, items);
+                self.objects.names.insert(object, name.clone());
+                items.push_back(Item::Name { process, time, object, name });
+            }
+            Record::Items { time, thread, object, object_bytes, items: number } => {
+                let found = self.objects.note(time, thread, object, object_bytes);
+                give_found(process, found, items);
+                items.push_back(Item::Items { process, object, items: number });
+            }
+            Record::Mode { time, accesses, compares, .. } => {
+                items.push_back(Item::Mode { process, time, accesses, compares });
+            }
+        }
+        true
+    }
+
+    /// Keeps the names for each process that was forked before `time`.
+    fn pass_on(&mut self, time: u64) {
+        let (passed_on, names) = (&mut self.passed_on, &self.objects.names);
+        self.forks.retain(|&(start, child)| {
+            let is_later = start >= time;
+            if !is_later {
+                passed_on.push((child, names.clone()));
+            }
+            is_later
+        });
+    }
+}
+
+fn give_found(process: u32, found: Option<Found>, items: &mut VecDeque<Item>) {
+    let Some(Found { made, name }) = found else { return };
+    items.push_back(Item::Event { process, event: made });
+    items.extend(name.map(|name| Item::Name { process, time: made.start, object: made.object, name }));
+}

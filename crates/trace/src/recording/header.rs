@@ -1,0 +1,453 @@
+//! The header: what a recording is of, how much of it is used, and the account.
+//!
+//! The words that every event changes lie on cache lines apart from those that are stored once.
+
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::{Relaxed, Release};
+
+use super::record::{self, CODES, Record};
+use super::{HEADER, Layout, RECORD};
+use crate::event::{Event, What};
+use crate::kind::Kind;
+
+/// The header in the mapping.
+pub type Words = [AtomicU64; HEADER as usize / 8];
+
+/// The first word: says that a file is a recording.
+pub const MAGIC: [u8; 8] = *b"syncmem\x01";
+/// Version of the format. A reader of an older version refuses the file.
+pub const VERSION: u64 = 1;
+
+const IDENTITY: usize = 7;
+const RUN: usize = 8;
+const ENDED: usize = 11;
+const CUT: usize = 12;
+const LOST: usize = 13;
+const PEAK_RESIDENT: usize = 14;
+const END_TIME: usize = 15;
+const PROCESSOR_TIME: usize = 16;
+const NAME: usize = 32;
+const NAME_WORDS: usize = 32;
+const LIBRARY: usize = 64;
+const LIBRARY_WORDS: usize = 8;
+const NEXT: usize = 128;
+const TEXTS: usize = 136;
+const LIVE: usize = 144;
+const PEAK: usize = 152;
+const PEAK_TIME: usize = 160;
+const COUNTS: usize = 192;
+
+/// Where the identity of the run lies in the file.
+pub const RUN_AT: u64 = 8 * RUN as u64;
+
+/// What a recording is of: stored once.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct About<Text> {
+    pub process: u32,
+    /// The process that forked this one, if that one recorded; else 0.
+    pub parent: u32,
+    /// Number of this process: its id, and its start as the kernel counts it. A process has it also after execve.
+    pub identity: u64,
+    /// The identity of the first process of the run. Its forked children have the same, and processes that found its file
+    /// taken.
+    pub run: u64,
+    /// When the recording began: nanoseconds of CLOCK_MONOTONIC, and of CLOCK_REALTIME.
+    pub start: u64,
+    pub start_of_day: u64,
+    /// The program's name.
+    pub program: Text,
+    /// The library's version.
+    pub library: Text,
+}
+
+/// Starts a header. The word that says that the file is a recording comes last.
+pub fn begin(words: &Words, layout: Layout, about: &About<&str>) {
+    let numbers = [
+        VERSION,
+        RECORD,
+        layout.texts,
+        layout.most,
+        about.process.into(),
+        about.parent.into(),
+        about.identity,
+        about.run,
+        about.start,
+        about.start_of_day,
+    ];
+    words.iter().for_each(|word| word.store(0, Relaxed));
+    for (word, number) in words[1..].iter().zip(numbers) {
+        word.store(number, Relaxed);
+    }
+    store_text(&words[NAME..NAME + NAME_WORDS], about.program);
+    store_text(&words[LIBRARY..LIBRARY + LIBRARY_WORDS], about.library);
+    words[0].store(u64::from_le_bytes(MAGIC), Release);
+}
+
+/// Stores the text, cut off at the end of the words.
+fn store_text(words: &[AtomicU64], text: &str) {
+    for (word, part) in words.iter().zip(text.as_bytes().chunks(8)) {
+        let mut bytes = [0; 8];
+        bytes[..part.len()].copy_from_slice(part);
+        word.store(u64::from_le_bytes(bytes), Relaxed);
+    }
+}
+
+/// Reserves the next record, and returns its index.
+#[inline]
+pub fn reserve(words: &Words) -> u64 {
+    words[NEXT].fetch_add(1, Relaxed)
+}
+
+/// Reserves `bytes` of a text area of `most` bytes; returns where they begin.
+pub fn reserve_text(words: &Words, bytes: u64, most: u64) -> Option<u64> {
+    words[TEXTS].fetch_update(Relaxed, Relaxed, |used| Some(used + bytes).filter(|&used| used <= most)).ok()
+}
+
+/// Adds an event to the account.
+#[inline]
+pub fn count(words: &Words, event: &Event) {
+    words[COUNTS + usize::from(record::code(&event.what))].fetch_add(1, Relaxed);
+    match event.what {
+        What::Allocated { kind, bytes, .. } => {
+            let live = words[LIVE + kind as usize].fetch_add(bytes, Relaxed).wrapping_add(bytes) as i64;
+            if live > words[PEAK + kind as usize].load(Relaxed) as i64 {
+                raise(words, kind, live, event.end());
+            }
+        }
+        What::Freed { kind, bytes, .. } => {
+            words[LIVE + kind as usize].fetch_sub(bytes, Relaxed);
+        }
+        _ => {}
+    }
+}
+
+/// Raises a peak. Of threads that raise it at once, the highest wins; the time may then be another's.
+fn raise(words: &Words, kind: Kind, live: i64, time: u64) {
+    // Only positive numbers come here.
+    if words[PEAK + kind as usize].fetch_max(live as u64, Relaxed) < live as u64 {
+        words[PEAK_TIME + kind as usize].store(time, Relaxed);
+    }
+}
+
+/// Counts an event that was not recorded.
+pub fn lose(words: &Words) {
+    words[LOST].fetch_add(1, Relaxed);
+}
+
+/// Notes that no record is written from now on, with the system's reason.
+pub fn cut(words: &Words, errno: i32) {
+    words[CUT].store(errno as u64, Relaxed);
+}
+
+/// What a process has used when its recording ends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct End {
+    /// Nanoseconds of CLOCK_MONOTONIC.
+    pub time: u64,
+    /// Nanoseconds that the processors worked for the process.
+    pub processor_time: u64,
+    /// Peak of the process's resident memory in bytes.
+    pub peak_resident: u64,
+}
+
+/// The end mark: every event so far is recorded.
+pub fn end(words: &Words, end: End) {
+    words[PEAK_RESIDENT].store(end.peak_resident, Relaxed);
+    words[END_TIME].store(end.time, Relaxed);
+    words[PROCESSOR_TIME].store(end.processor_time, Relaxed);
+    words[ENDED].store(1, Release);
+}
+
+/// Whose recording a file is: read from its first bytes, before another process writes to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Owner {
+    pub identity: u64,
+    pub run: u64,
+    /// Whether it ended as it should.
+    pub ended: bool,
+}
+
+impl Owner {
+    /// Bytes that [`Owner::read`] needs.
+    pub const BYTES: usize = 128;
+
+    /// `None` if the bytes are not the start of a recording.
+    pub fn read(bytes: &[u8; Owner::BYTES]) -> Option<Owner> {
+        let words: [u64; Owner::BYTES / 8] = words(bytes);
+        let is_one = words[0] == u64::from_le_bytes(MAGIC);
+        is_one.then_some(Owner { identity: words[IDENTITY], run: words[RUN], ended: words[ENDED] != 0 })
+    }
+}
+
+/// One kind of memory, counted from the recording's start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Memory {
+    /// Bytes that objects held last. Negative if they gave back more than they took: blocks from before the recording.
+    pub live: i64,
+    /// The highest value of `live`, and when it was reached.
+    pub peak: u64,
+    pub peak_time: u64,
+}
+
+/// A header that was read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Header {
+    pub about: About<String>,
+    pub layout: Layout,
+    /// Number of records that were reserved.
+    pub next: u64,
+    /// Bytes of the text area that are used.
+    pub texts: u64,
+    /// If it ended as it should: the process exited, or stopped the recording.
+    pub end: Option<End>,
+    /// The system's reason (errno) for which no more records were written.
+    pub cut: Option<i32>,
+    /// Events that were not recorded: after the cut, or in a signal handler that could not wait.
+    pub lost: u64,
+    /// By [`Kind`].
+    pub memory: [Memory; 3],
+    /// Number of events by [`record::code`].
+    pub counts: [u64; CODES],
+}
+
+/// Why bytes are no header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoHeader {
+    /// They are not the start of a recording.
+    Foreign,
+    /// A newer library wrote it, in the format of that version.
+    Newer(u64),
+    /// It contradicts itself.
+    Damaged,
+}
+
+impl Header {
+    /// Reads the header of a file that begins with `bytes`.
+    pub fn read(bytes: &[u8]) -> Result<Header, NoHeader> {
+        if !bytes.starts_with(&MAGIC) {
+            return Err(NoHeader::Foreign);
+        }
+        let bytes = bytes.first_chunk::<{ HEADER as usize }>().ok_or(NoHeader::Damaged)?;
+        let all: [u64; HEADER as usize / 8] = words(bytes);
+        let [_, version, record, texts, most, process, parent, identity, run, start, start_of_day, ..] = all;
+        if version > VERSION {
+            return Err(NoHeader::Newer(version));
+        }
+        let layout = Layout { texts, most };
+        let is_sound = record == RECORD
+            && most > 0
+            && texts <= u32::MAX.into()
+            && most < u64::MAX / RECORD / 2
+            && all[TEXTS] <= texts;
+        if !is_sound {
+            return Err(NoHeader::Damaged);
+        }
+        let text = |from: usize, count: usize| {
+            let bytes: Vec<u8> = all[from..from + count].iter().flat_map(|word| word.to_le_bytes()).collect();
+            let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
+            String::from_utf8_lossy(&bytes[..end]).into_owned()
+        };
+        let about = About {
+            process: process as u32,
+            parent: parent as u32,
+            identity,
+            run,
+            start,
+            start_of_day,
+            program: text(NAME, NAME_WORDS),
+            library: text(LIBRARY, LIBRARY_WORDS),
+        };
+        let memory = Kind::ALL.map(|kind| {
+            let of = |first| all[first + kind as usize];
+            Memory { live: of(LIVE) as i64, peak: of(PEAK), peak_time: of(PEAK_TIME) }
+        });
+        Ok(Header {
+            about,
+            layout,
+            next: all[NEXT],
+            texts: all[TEXTS],
+            end: (all[ENDED] != 0).then_some(End {
+                time: all[END_TIME],
+                processor_time: all[PROCESSOR_TIME],
+                peak_resident: all[PEAK_RESIDENT],
+            }),
+            cut: Some(all[CUT] as i32).filter(|&errno| errno != 0),
+            lost: all[LOST],
+            memory,
+            counts: std::array::from_fn(|code| all[COUNTS + code]),
+        })
+    }
+
+    /// The indices of the records that the file holds, the oldest first.
+    pub fn indices(&self) -> std::ops::Range<u64> {
+        self.next.saturating_sub(self.layout.most)..self.next
+    }
+
+    /// Number of events of this sort, also of those whose records gave way.
+    pub fn count(&self, what: &What) -> u64 {
+        self.counts[usize::from(record::code(what))]
+    }
+
+    /// Reads the record of that index from the bytes of its slot.
+    pub fn record(&self, index: u64, bytes: &[u8; RECORD as usize]) -> Result<Record, record::NoRecord> {
+        Record::read(bytes, self.layout.slot(index).1)
+    }
+}
+
+/// The words of these bytes.
+pub(super) fn words<const BYTES: usize, const WORDS: usize>(bytes: &[u8; BYTES]) -> [u64; WORDS] {
+    const { assert!(BYTES == 8 * WORDS) };
+    let mut words = [0; WORDS];
+    for (word, bytes) in words.iter_mut().zip(bytes.chunks_exact(8)) {
+        *word = bytes.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte));
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::{Origin, Site};
+    use crate::recording::LEAST;
+
+    const LAYOUT: Layout = Layout::within(LEAST);
+
+    fn new() -> Box<Words> {
+        Box::new([const { AtomicU64::new(7) }; HEADER as usize / 8])
+    }
+
+    fn about() -> About<&'static str> {
+        let (identity, run, start, start_of_day) = (3 << 40, 4 << 40, u64::MAX, 1 << 60);
+        About { process: 5, parent: 6, identity, run, start, start_of_day, program: "caffe", library: "0.1.0" }
+    }
+
+    fn begun() -> Box<Words> {
+        let words = new();
+        begin(&words, LAYOUT, &about());
+        words
+    }
+
+    fn bytes(words: &Words) -> Vec<u8> {
+        words.iter().flat_map(|word| word.load(Relaxed).to_le_bytes()).collect()
+    }
+
+    fn event(what: What) -> Event {
+        Event { start: 10, duration: 5, thread: 1, object: 2, site: Site::UNKNOWN, what }
+    }
+
+    #[test]
+    fn a_new_header_is_read_as_it_was_written() {
+        let read = Header::read(&bytes(&begun())).unwrap();
+        let About { process, parent, identity, run, start, start_of_day, program, library } = about();
+        let (program, library) = (program.to_owned(), library.to_owned());
+        assert_eq!(read.about, About { process, parent, identity, run, start, start_of_day, program, library });
+        assert_eq!((read.layout, read.next, read.texts, read.end, read.cut), (LAYOUT, 0, 0, None, None));
+        assert_eq!((read.lost, read.memory), (0, [Memory::default(); 3]));
+        assert_eq!(read.counts, [0; CODES]);
+    }
+
+    #[test]
+    fn long_names_are_cut_off_and_do_not_reach_the_next_words() {
+        let long = "x".repeat(1000);
+        let words = new();
+        begin(&words, LAYOUT, &About { program: &long, library: &long, ..about() });
+        let read = Header::read(&bytes(&words)).unwrap();
+        assert_eq!((read.about.program.len(), read.about.library.len(), read.next), (256, 64, 0));
+    }
+
+    #[test]
+    fn the_account_is_exact_and_its_peak_has_its_time() {
+        let words = begun();
+        let (kind, block, origin) = (Kind::Pinned, 8, Origin::Fresh);
+        let allocated = |bytes| event(What::Allocated { kind, bytes, block, origin });
+        for bytes in [100, 50] {
+            count(&words, &allocated(bytes));
+        }
+        count(&words, &Event { start: 90, ..event(What::Freed { kind, bytes: 100, block }) });
+        count(&words, &Event { start: 100, ..allocated(60) });
+        let read = Header::read(&bytes(&words)).unwrap();
+        assert_eq!(read.memory[Kind::Pinned as usize], Memory { live: 110, peak: 150, peak_time: 15 });
+        assert_eq!(read.memory[Kind::Device as usize], Memory::default());
+        assert_eq!((read.count(&allocated(0).what), read.count(&What::Ended)), (3, 0));
+    }
+
+    #[test]
+    fn blocks_from_before_the_recording_make_the_live_bytes_negative_and_no_peak() {
+        let words = begun();
+        let kind = Kind::Pageable;
+        count(&words, &event(What::Freed { kind, bytes: 100, block: 8 }));
+        count(&words, &event(What::Allocated { kind, bytes: 30, block: 8, origin: Origin::Fresh }));
+        let read = Header::read(&bytes(&words)).unwrap();
+        assert_eq!(read.memory[0], Memory { live: -70, peak: 0, peak_time: 0 });
+    }
+
+    #[test]
+    fn records_and_text_are_reserved_once_and_a_full_area_stays_as_it_is() {
+        let words = begun();
+        assert_eq!([(); 3].map(|()| reserve(&words)), [0, 1, 2]);
+        assert_eq!([24, 16, 8].map(|bytes| reserve_text(&words, bytes, 40)), [Some(0), Some(24), None]);
+        let read = Header::read(&bytes(&words)).unwrap();
+        assert_eq!((read.indices(), read.texts), (0..3, 40));
+    }
+
+    #[test]
+    fn the_ring_holds_the_newest_records() {
+        let words = begun();
+        let slots: Vec<record::Slot> = (0..LAYOUT.most).map(|_| [const { AtomicU64::new(0) }; 8]).collect();
+        let total = 2 * LAYOUT.most + 5;
+        let made = |time| Record::Mode { time, thread: 1, accesses: true, compares: false };
+        for time in 0..total {
+            let (slot, lap) = LAYOUT.slot(reserve(&words));
+            made(time).write(&slots[slot as usize], lap);
+        }
+        let read = Header::read(&bytes(&words)).unwrap();
+        assert_eq!(read.indices(), total - LAYOUT.most..total);
+        for index in read.indices() {
+            let slot = &slots[LAYOUT.slot(index).0 as usize];
+            let bytes: Vec<u8> = slot.iter().flat_map(|word| word.load(Relaxed).to_le_bytes()).collect();
+            assert_eq!(read.record(index, bytes.first_chunk().unwrap()), Ok(made(index)));
+        }
+    }
+
+    #[test]
+    fn the_end_and_a_cut_are_marked() {
+        let words = begun();
+        cut(&words, 28);
+        lose(&words);
+        let last = End { time: 1 << 50, processor_time: 1 << 40, peak_resident: 1 << 30 };
+        end(&words, last);
+        let read = Header::read(&bytes(&words)).unwrap();
+        assert_eq!((read.end, read.cut, read.lost), (Some(last), Some(28), 1));
+    }
+
+    #[test]
+    fn the_first_bytes_say_whose_recording_it_is() {
+        let words = begun();
+        assert_eq!(bytes(&words)[RUN_AT as usize..].first_chunk(), Some(&about().run.to_le_bytes()));
+        let owner = |words: &Words| Owner::read(bytes(words).first_chunk().unwrap());
+        let expected = Owner { identity: about().identity, run: about().run, ended: false };
+        assert_eq!(owner(&words), Some(expected));
+        end(&words, End::default());
+        assert_eq!(owner(&words), Some(Owner { ended: true, ..expected }));
+        assert_eq!(Owner::read(&[0; Owner::BYTES]), None);
+    }
+
+    #[test]
+    fn other_files_newer_formats_and_damaged_headers_are_refused() {
+        assert_eq!(Header::read(b"[\n{}"), Err(NoHeader::Foreign));
+        assert_eq!(Header::read(b""), Err(NoHeader::Foreign));
+        assert_eq!(Header::read(&MAGIC), Err(NoHeader::Damaged));
+        for (word, number, error) in [
+            (1, VERSION + 1, NoHeader::Newer(VERSION + 1)),
+            (2, 32, NoHeader::Damaged),
+            (3, u64::MAX, NoHeader::Damaged),
+            (4, 0, NoHeader::Damaged),
+            (4, u64::MAX, NoHeader::Damaged),
+            (TEXTS, LAYOUT.texts + 8, NoHeader::Damaged),
+        ] {
+            let words = begun();
+            words[word].store(number, Relaxed);
+            assert_eq!(Header::read(&bytes(&words)), Err(error), "word {word}");
+        }
+    }
+}

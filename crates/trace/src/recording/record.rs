@@ -1,0 +1,312 @@
+//! A record: one event, or a note about an object or the recording, in eight words.
+//!
+//! | Word | Contents |
+//! |---|---|
+//! | 0 | tag: code (8 bits), three parameters (8 bits each), the lap of the ring + 1 (32 bits) |
+//! | 1, 2 | start and duration in nanoseconds of CLOCK_MONOTONIC |
+//! | 3, 4 | address of the object, and its size in bytes |
+//! | 5 | the kernel's thread id, and the number of the call site (32 bits each) |
+//! | 6 | bytes |
+//! | 7 | address of the block, number of the copy, place of the text, or number of items |
+//!
+//! The tag is cleared first and stored last, so a half-written record has none, or that of another lap.
+
+use std::sync::atomic::Ordering::{Relaxed, Release};
+use std::sync::atomic::{AtomicU64, fence};
+
+use crate::event::{Cause, Changed, Event, Noticed, Origin, Path, Since, Site, What};
+use crate::head::{Access, Side};
+use crate::kind::Kind;
+
+/// The place of a record in the mapping.
+pub type Slot = [AtomicU64; 8];
+
+/// What a record holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Record {
+    Event {
+        event: Event,
+        /// Size of its object in bytes. The writer does not know whether it has recorded the object before.
+        object_bytes: u64,
+    },
+    /// An object's name from now on.
+    Named {
+        time: u64,
+        thread: u32,
+        object: u64,
+        object_bytes: u64,
+        /// Where its name begins in the text area.
+        text: u32,
+    },
+    /// How many items of a batch an object holds from now on; 0: not known.
+    Items { time: u64, thread: u32, object: u64, object_bytes: u64, items: u64 },
+    /// What is recorded from now on.
+    Mode {
+        time: u64,
+        thread: u32,
+        /// Whether accesses that need nothing are recorded.
+        accesses: bool,
+        /// Whether contents are compared.
+        compares: bool,
+    },
+}
+
+/// Why the bytes of a slot are no record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoRecord {
+    /// The process had not finished it, or it is of another lap.
+    Unfinished,
+    /// A newer library wrote it.
+    Unknown,
+}
+
+/// Number of codes of events. The header counts events by their code.
+pub const CODES: usize = 32;
+const NAMED: u8 = 32;
+const MODE: u8 = 33;
+const ITEMS: u8 = 34;
+
+/// A record's code and parameters, its bytes, and its last word.
+type Parts = (u8, [u8; 3], u64, u64);
+
+const SIDES: [Side; 2] = [Side::Host, Side::Device];
+const ACCESSES: [Access; 3] = [Access::Read, Access::Write, Access::Overwrite];
+const NOTICED: [Noticed; 2] = [Noticed::Construction, Noticed::FirstAccess];
+const ORIGINS: [Origin; 2] = [Origin::Fresh, Origin::Pool];
+const PATHS: [Path; 3] = [Path::Pinned, Path::Staged, Path::Pageable];
+const SINCE: [Since; 2] = [Since::Fill, Since::Copy];
+const CHANGED: [Changed; 3] = [Changed::Nothing, Changed::Part, Changed::Everything];
+const FLAGS: [bool; 2] = [false, true];
+const CAUSES: [Cause; 5] = [
+    Cause::Access(Access::Read),
+    Cause::Access(Access::Write),
+    Cause::Access(Access::Overwrite),
+    Cause::Eviction,
+    Cause::Stream,
+];
+
+fn cause(cause: Cause) -> u8 {
+    match cause {
+        Cause::Access(access) => access as u8,
+        Cause::Eviction => 3,
+        Cause::Stream => 4,
+    }
+}
+
+/// The code of an event, by which the header counts it.
+pub fn code(what: &What) -> u8 {
+    parts(what).0
+}
+
+#[inline]
+fn parts(what: &What) -> Parts {
+    match *what {
+        What::Made { bytes, noticed } => (1, [noticed as u8, 0, 0], bytes, 0),
+        What::Ended => (2, [0; 3], 0, 0),
+        What::Resized { bytes } => (3, [0; 3], bytes, 0),
+        What::Accessed { side, access, ready } => (4, [side as u8, access as u8, ready.into()], 0, 0),
+        What::Allocated { kind, bytes, block, origin } => (5, [kind as u8, origin as u8, 0], bytes, block),
+        What::Freed { kind, bytes, block } => (6, [kind as u8, 0, 0], bytes, block),
+        What::Filled { side, bytes } => (7, [side as u8, 0, 0], bytes, 0),
+        What::Copied { to, bytes, path, cause: why } => (8, [to as u8, path as u8, cause(why)], bytes, 0),
+        What::Started { to, bytes, path, copy } => (9, [to as u8, path as u8, 0], bytes, copy),
+        What::Completed { to, copy } => (10, [to as u8, 0, 0], 0, copy),
+        What::Compared { side, since, changed } => (11, [side as u8, since as u8, changed as u8], 0, 0),
+        What::Lent { side } => (12, [side as u8, 0, 0], 0, 0),
+        What::Released { side } => (13, [side as u8, 0, 0], 0, 0),
+        What::Evicted { side, bytes, newest } => (14, [side as u8, newest.into(), 0], bytes, 0),
+        What::Registered { bytes } => (15, [0; 3], bytes, 0),
+        What::Synchronised => (16, [0; 3], 0, 0),
+        What::TurnedAway { kind, bytes } => (17, [kind as u8, 0, 0], bytes, 0),
+        What::Failed { side, bytes } => (18, [side as u8, 0, 0], bytes, 0),
+    }
+}
+
+/// The event of these parts; `None` if this version does not know it.
+fn what((code, parameters, bytes, last): Parts) -> Option<What> {
+    let [a, b, c] = parameters;
+    /// The value of that number.
+    fn of<V: Copy, const N: usize>(values: [V; N], number: u8) -> Option<V> {
+        values.get(usize::from(number)).copied()
+    }
+    let kind = || of(Kind::ALL, a);
+    let side = || of(SIDES, a);
+    Some(match code {
+        1 => What::Made { bytes, noticed: of(NOTICED, a)? },
+        2 => What::Ended,
+        3 => What::Resized { bytes },
+        4 => What::Accessed { side: side()?, access: of(ACCESSES, b)?, ready: of(FLAGS, c)? },
+        5 => What::Allocated { kind: kind()?, bytes, block: last, origin: of(ORIGINS, b)? },
+        6 => What::Freed { kind: kind()?, bytes, block: last },
+        7 => What::Filled { side: side()?, bytes },
+        8 => What::Copied { to: side()?, bytes, path: of(PATHS, b)?, cause: of(CAUSES, c)? },
+        9 => What::Started { to: side()?, bytes, path: of(PATHS, b)?, copy: last },
+        10 => What::Completed { to: side()?, copy: last },
+        11 => What::Compared { side: side()?, since: of(SINCE, b)?, changed: of(CHANGED, c)? },
+        12 => What::Lent { side: side()? },
+        13 => What::Released { side: side()? },
+        14 => What::Evicted { side: side()?, bytes, newest: of(FLAGS, b)? },
+        15 => What::Registered { bytes },
+        16 => What::Synchronised,
+        17 => What::TurnedAway { kind: kind()?, bytes },
+        18 => What::Failed { side: side()?, bytes },
+        _ => return None,
+    })
+}
+
+impl Record {
+    /// Writes the record of that lap into its slot.
+    #[inline]
+    pub fn write(&self, slot: &Slot, lap: u32) {
+        let (parts, head) = match *self {
+            Record::Event { event, object_bytes } => {
+                let Event { start, duration, thread, object, site, what } = event;
+                (parts(&what), [start, duration, object, object_bytes, halves(thread, site.0)])
+            }
+            Record::Named { time, thread, object, object_bytes, text } => {
+                ((NAMED, [0; 3], 0, text.into()), [time, 0, object, object_bytes, halves(thread, 0)])
+            }
+            Record::Items { time, thread, object, object_bytes, items } => {
+                ((ITEMS, [0; 3], 0, items), [time, 0, object, object_bytes, halves(thread, 0)])
+            }
+            Record::Mode { time, thread, accesses, compares } => {
+                ((MODE, [accesses.into(), compares.into(), 0], 0, 0), [time, 0, 0, 0, halves(thread, 0)])
+            }
+        };
+        let (code, [a, b, c], bytes, last) = parts;
+        let [tag, rest @ ..] = slot;
+        tag.store(0, Relaxed);
+        // The cleared tag comes before the new words.
+        fence(Release);
+        for (word, value) in rest.iter().zip(head.into_iter().chain([bytes, last])) {
+            word.store(value, Relaxed);
+        }
+        // Release: the tag comes after all words.
+        tag.store(u64::from(u32::from_le_bytes([code, a, b, c])) | u64::from(lap.wrapping_add(1)) << 32, Release);
+    }
+
+    /// The record in the bytes of a slot, if it is the one of that lap.
+    pub fn read(bytes: &[u8; super::RECORD as usize], lap: u32) -> Result<Record, NoRecord> {
+        let [tag, time, duration, object, object_bytes, halves, bytes, last] = super::header::words(bytes);
+        if (tag >> 32) as u32 != lap.wrapping_add(1) {
+            return Err(NoRecord::Unfinished);
+        }
+        let [code, parameters @ ..] = (tag as u32).to_le_bytes();
+        let (thread, site) = (halves as u32, Site((halves >> 32) as u32));
+        Ok(match code {
+            NAMED => Record::Named { time, thread, object, object_bytes, text: last as u32 },
+            ITEMS => Record::Items { time, thread, object, object_bytes, items: last },
+            MODE => {
+                let [accesses, compares, _] = parameters.map(|parameter| parameter != 0);
+                Record::Mode { time, thread, accesses, compares }
+            }
+            _ => {
+                let what = what((code, parameters, bytes, last)).ok_or(NoRecord::Unknown)?;
+                Record::Event { event: Event { start: time, duration, thread, object, site, what }, object_bytes }
+            }
+        })
+    }
+}
+
+fn halves(low: u32, high: u32) -> u64 {
+    u64::from(low) | u64::from(high) << 32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn slot() -> Slot {
+        [const { AtomicU64::new(0) }; 8]
+    }
+
+    fn bytes(slot: &Slot) -> [u8; 64] {
+        let mut bytes = [0; 64];
+        for (bytes, word) in bytes.chunks_exact_mut(8).zip(slot) {
+            bytes.copy_from_slice(&word.load(Relaxed).to_le_bytes());
+        }
+        bytes
+    }
+
+    /// Every event with every value of its parameters.
+    fn all() -> Vec<What> {
+        let (bytes, block, copy) = (u64::MAX, 0x7fff_1234_5678_9ab0, 1 << 50);
+        let mut all = vec![What::Ended, What::Synchronised, What::Resized { bytes }, What::Registered { bytes }];
+        all.extend(NOTICED.map(|noticed| What::Made { bytes, noticed }));
+        for kind in Kind::ALL {
+            all.extend(ORIGINS.map(|origin| What::Allocated { kind, bytes, block, origin }));
+            all.extend([What::Freed { kind, bytes, block }, What::TurnedAway { kind, bytes }]);
+        }
+        for side in SIDES {
+            all.extend([What::Filled { side, bytes }, What::Lent { side }, What::Released { side }]);
+            all.extend([What::Failed { side, bytes }, What::Completed { to: side, copy }]);
+            for access in ACCESSES {
+                all.extend(FLAGS.map(|ready| What::Accessed { side, access, ready }));
+            }
+            for path in PATHS {
+                all.extend(CAUSES.map(|cause| What::Copied { to: side, bytes, path, cause }));
+                all.push(What::Started { to: side, bytes, path, copy });
+            }
+            for since in SINCE {
+                all.extend(CHANGED.map(|changed| What::Compared { side, since, changed }));
+            }
+            all.extend(FLAGS.map(|newest| What::Evicted { side, bytes, newest }));
+        }
+        all
+    }
+
+    fn records() -> Vec<Record> {
+        let (thread, object, object_bytes) = (u32::MAX, 0x7fff_8888_0000_1110, 1 << 40);
+        let (start, duration, site) = (u64::MAX - 5, 1 << 41, Site(u32::MAX));
+        let event = |what| Record::Event { event: Event { start, duration, thread, object, site, what }, object_bytes };
+        let mut records: Vec<Record> = all().into_iter().map(event).collect();
+        records.push(Record::Named { time: start, thread, object, object_bytes, text: 4 << 20 });
+        records.push(Record::Items { time: start, thread, object, object_bytes, items: u64::MAX });
+        for accesses in FLAGS {
+            records.extend(FLAGS.map(|compares| Record::Mode { time: start, thread, accesses, compares }));
+        }
+        records
+    }
+
+    #[test]
+    fn every_record_is_read_as_it_was_written() {
+        let slot = slot();
+        for (lap, record) in records().into_iter().enumerate() {
+            let lap = lap as u32;
+            record.write(&slot, lap);
+            assert_eq!(Record::read(&bytes(&slot), lap), Ok(record));
+        }
+    }
+
+    #[test]
+    fn every_event_has_a_code_of_its_own_below_the_notes() {
+        let mut codes: Vec<u8> = all().iter().map(code).collect();
+        codes.sort_unstable();
+        codes.dedup();
+        assert_eq!(codes, (1..=18).collect::<Vec<u8>>());
+        assert!(CODES <= usize::from(NAMED));
+    }
+
+    #[test]
+    fn a_record_of_another_lap_and_a_half_written_one_are_refused() {
+        let slot = slot();
+        assert_eq!(Record::read(&bytes(&slot), 0), Err(NoRecord::Unfinished));
+        let record = records()[0];
+        record.write(&slot, 3);
+        assert_eq!(Record::read(&bytes(&slot), 2), Err(NoRecord::Unfinished));
+        assert_eq!(Record::read(&bytes(&slot), 4), Err(NoRecord::Unfinished));
+        let [tag, ..] = &slot;
+        tag.store(0, Relaxed);
+        assert_eq!(Record::read(&bytes(&slot), 3), Err(NoRecord::Unfinished));
+    }
+
+    #[test]
+    fn codes_and_parameters_of_a_newer_library_are_unknown() {
+        let slot = slot();
+        for (code, parameter) in [(0, 0), (19, 0), (255, 0), (1, 2), (4, 2), (5, 3)] {
+            let tag = u64::from(u32::from_le_bytes([code, parameter, 0, 0])) | 1 << 32;
+            slot[0].store(tag, Relaxed);
+            assert_eq!(Record::read(&bytes(&slot), 0), Err(NoRecord::Unknown), "code {code}, parameter {parameter}");
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! The text area: entries of a word that holds kind and length, a word with a number, and bytes.
+//!
+//! The length is stored first and the kind last. An entry that was reserved and not begun is zeros, which a reader passes
+//! over word by word; one that was not finished has a length and no kind.
+
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+/// Bytes before an entry's text.
+const HEAD: usize = 16;
+
+/// What an entry is. Readers pass over kinds that they do not know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// The text of a call site. The number is the site's.
+    Site = 1,
+    /// A name that records refer to by the entry's place.
+    Name = 2,
+    /// A thread's name. The number is the kernel's thread id.
+    Thread = 3,
+    /// The return addresses of a call site, innermost first, as words. The number is the site's.
+    Frames = 4,
+    /// A loaded file. The number is its load address; the bytes are the length of the build id (one byte), the build id, and
+    /// the file's path.
+    Module = 5,
+}
+
+const KINDS: [Kind; 5] = [Kind::Site, Kind::Name, Kind::Thread, Kind::Frames, Kind::Module];
+
+/// Bytes of an entry of `length` bytes of text, in whole words.
+pub const fn room(length: usize) -> usize {
+    HEAD + length.next_multiple_of(8)
+}
+
+/// Writes an entry into its words, which are those of [`room`].
+pub fn write(words: &[AtomicU64], kind: Kind, number: u64, text: &[u8]) {
+    let [head, second, rest @ ..] = words else { return };
+    let length = (text.len() as u64) << 32;
+    // Release: a reader that finds the next entries knows this one's length.
+    head.store(length, Release);
+    second.store(number, Relaxed);
+    for (word, part) in rest.iter().zip(text.chunks(8)) {
+        let mut bytes = [0; 8];
+        bytes[..part.len()].copy_from_slice(part);
+        word.store(u64::from_le_bytes(bytes), Relaxed);
+    }
+    // Release: the kind comes after all bytes.
+    head.store(length | kind as u64, Release);
+}
+
+/// Whether the words begin with a finished entry of that kind and text.
+pub fn is(words: &[AtomicU64], kind: Kind, text: &[u8]) -> bool {
+    let [head, _, rest @ ..] = words else { return false };
+    // Acquire: pairs with the end of `write`, maybe on another thread.
+    head.load(Acquire) == (text.len() as u64) << 32 | kind as u64
+        && rest.len() * 8 >= text.len()
+        && text.chunks(8).zip(rest).all(|(part, word)| word.load(Relaxed).to_le_bytes().starts_with(part))
+}
+
+/// A finished entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry<'a> {
+    /// Its place in the area, by which records refer to it.
+    pub place: u32,
+    pub kind: Kind,
+    pub number: u64,
+    pub text: &'a [u8],
+}
+
+/// The finished entries of an area, in the order of their places. `area` has as many bytes as the header says are used.
+pub fn entries(area: &[u8]) -> impl Iterator<Item = Entry<'_>> {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        loop {
+            let place = at;
+            let head = word(area, place)?;
+            if head == 0 {
+                at += 8;
+                continue;
+            }
+            let length = (head >> 32) as usize;
+            at = place.checked_add(room(length))?;
+            let text = area.get(place + HEAD..place + HEAD + length)?;
+            let Some(&kind) = KINDS.iter().find(|&&kind| kind as u32 == head as u32) else { continue };
+            return Some(Entry { place: place as u32, kind, number: word(area, place + 8)?, text });
+        }
+    })
+}
+
+fn word(area: &[u8], at: usize) -> Option<u64> {
+    area.get(at..)?.first_chunk().map(|bytes| u64::from_le_bytes(*bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn area<const N: usize>() -> [AtomicU64; N] {
+        [const { AtomicU64::new(0) }; N]
+    }
+
+    fn bytes(words: &[AtomicU64]) -> Vec<u8> {
+        words.iter().flat_map(|word| word.load(Relaxed).to_le_bytes()).collect()
+    }
+
+    #[test]
+    fn every_entry_is_read_as_it_was_written_whatever_its_length() {
+        for length in 0..20 {
+            let text = vec![b'x'; length];
+            let words = area::<8>();
+            let first = room(length) / 8;
+            write(&words[..first], Kind::Site, 7, &text);
+            write(&words[first..first + 2], Kind::Thread, u64::MAX, b"");
+            let bytes = bytes(&words);
+            let read: Vec<Entry> = entries(&bytes).collect();
+            assert_eq!(read[0], Entry { place: 0, kind: Kind::Site, number: 7, text: &text });
+            assert_eq!(read[1], Entry { place: 8 * first as u32, kind: Kind::Thread, number: u64::MAX, text: b"" });
+            assert_eq!(read.len(), 2);
+        }
+    }
+
+    #[test]
+    fn an_entry_is_compared_with_a_kind_and_the_whole_text() {
+        let words = area::<5>();
+        write(&words, Kind::Name, 0, b"conv1_data");
+        assert!(is(&words, Kind::Name, b"conv1_data"));
+        assert!(!is(&words, Kind::Site, b"conv1_data") && !is(&words, Kind::Name, b"conv1_diff"));
+        assert!(!is(&words, Kind::Name, b"conv1_dat") && !is(&words, Kind::Name, b"conv1_data1"));
+        assert!(!is(&words[..3], Kind::Name, b"conv1_data") && !is(&area::<5>(), Kind::Name, b""));
+    }
+
+    #[test]
+    fn entries_behind_one_that_was_not_finished_or_not_begun_are_read() {
+        for head in [0, 5 << 32] {
+            let words = area::<8>();
+            words[0].store(head, Relaxed);
+            write(&words[3..6], Kind::Name, 0, b"conv1");
+            let bytes = bytes(&words);
+            let read: Vec<Entry> = entries(&bytes).collect();
+            assert_eq!(read, [Entry { place: 24, kind: Kind::Name, number: 0, text: b"conv1" }]);
+        }
+    }
+
+    #[test]
+    fn an_unknown_kind_is_passed_over_and_a_damaged_length_ends_the_area() {
+        let words = area::<8>();
+        write(&words[..3], Kind::Name, 0, b"conv1");
+        words[0].store(5 << 32 | 99, Relaxed);
+        write(&words[3..6], Kind::Name, 1, b"conv2");
+        assert_eq!(entries(&bytes(&words)).map(|entry| entry.number).collect::<Vec<_>>(), [1]);
+        words[3].store(u64::from(u32::MAX) << 32 | 2, Relaxed);
+        assert_eq!(entries(&bytes(&words)).count(), 0);
+    }
+}

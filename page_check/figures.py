@@ -1,0 +1,173 @@
+"""Checks of the figures that a reader can use: stacks of memory over time, and flame graphs."""
+
+from collections import Counter
+from typing import Any
+
+from browser import Browser
+from held import Held, Life
+
+WIDE, NARROW = 1280, 360
+OTHERS, SMALL = "all others", "smaller ones"
+ANSWERS = """[...document.querySelectorAll('.answer .kind')].map((kind) => ({
+    process: Number(kind.closest('.process').dataset.process), kind: kind.classList[1],
+    rows: [...[...kind.querySelectorAll('table')].at(-1).querySelectorAll('tbody tr')].map(
+        (row) => [row.cells[0].textContent, Number(row.cells[1].dataset.v)])}))"""
+STACKS = """[...document.querySelectorAll('.stack')].map((stack) => ({
+    process: Number(stack.closest('.process').dataset.process), kind: stack.dataset.kind, width: Number(stack.dataset.width),
+    by: stack.classList.contains('by-role') ? 'role' : 'layer', columns: stack.querySelector('svg').viewBox.baseVal.width,
+    outlines: [...stack.querySelectorAll('path.area')].map((path) => path.getAttribute('d')).reverse(),
+    titles: [...stack.querySelectorAll('path.area title')].map((title) => title.textContent).reverse(),
+    when: stack.querySelector('.when').textContent,
+    rows: [...stack.querySelectorAll('tbody tr')].map((row) => [row.cells[0].textContent, Number(row.cells[1].dataset.v)])}))"""
+FLAMES = """[...document.querySelectorAll('.flame')].map((flame) => {
+    const tree = (item) => ({text: item.querySelector('.frame').textContent, bytes: Number(item.querySelector('.frame').dataset.v),
+        below: [...item.querySelectorAll(':scope > ul > li')].filter((li) => li.querySelector('.frame')).map(tree)});
+    return {process: Number(flame.closest('.process').dataset.process), kind: flame.dataset.kind,
+        tree: tree(flame.querySelector('li'))};})"""
+
+
+def steps(outline: str, columns: int) -> list[int]:
+    """The value of each column of an outline: `M0 0H3V100H7V0Z`."""
+    values, column, value = [], 0, 0
+    for step in outline.removeprefix("M0 0H").removesuffix("Z").split("H"):
+        at, after = map(int, step.split("V"))
+        values += [value] * (at - column)
+        column, value = at, after
+    assert column == columns and value == 0, f"an outline ends at {column}, {value}"
+    return values
+
+
+def is_shown(number: str, text: str) -> bool:
+    """Whether a text is the number, in readable units with one decimal: at most half a tenth of the unit away."""
+    units = {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
+    amount, _, unit = text.replace(",", "").partition("\u00a0")
+    return abs(float(amount) * units.get(unit, 1) - int(number)) <= units.get(unit, 0) * 0.0501
+
+
+class Figures:
+    """The checks, for a class that has a browser, a page and what is expected."""
+
+    browser: Browser
+    page: Any
+    expected: dict[int, Any]
+
+    def _kinds(self) -> set[tuple[int, str]]:
+        """Each process, with the kinds of memory that it held."""
+        return {(process, life.kind) for process, each in self.expected.items() for life in each.held.lives}
+
+    def _stack(self, stack: dict[str, Any]) -> list[Counter[str]]:
+        held: Held = self.expected[stack["process"]].held
+        return held.stack(stack["kind"], Life.role if stack["by"] == "role" else Life.layer, stack["width"], stack["columns"])
+
+    def the_answer_stands_first(self) -> None:
+        """The peak, and who held it: by role and the ten largest; then the advice."""
+        self.browser.open(self.page, NARROW)
+        heads = self.browser.value("[...document.querySelectorAll('.process')].map((e) => [...e.querySelectorAll('h3')].map((h) => h.innerText))")
+        assert all(each[:2] == ["In short", "Advice"] for each in heads), f"{heads}"
+        answers = self.browser.value(ANSWERS)
+        assert {(answer["process"], answer["kind"]) for answer in answers} == self._kinds(), "kinds of memory"
+        for answer in answers:
+            right = self.expected[answer["process"]].held.at_peak(answer["kind"], lambda life: life.name or life.place)
+            shown, others = answer["rows"][:10], answer["rows"][10:]
+            assert [size for _, size in shown] == sorted(right.values(), reverse=True)[:10], f"{shown}, not {right}"
+            assert all(right[name] == size for name, size in shown), f"{shown}, not {right}"
+            rest = right.total() - sum(size for _, size in shown)
+            assert [size for _, size in others] == [rest] * bool(rest), f"{others}, not {rest}"
+
+    def the_stacks_show_who_held_what(self) -> None:
+        """Each band in each column, and the tables at the peak."""
+        self.browser.open(self.page, WIDE)
+        stacks = self.browser.value(STACKS)
+        assert {(stack["process"], stack["kind"]) for stack in stacks} == self._kinds(), "kinds of memory"
+        for stack in stacks:
+            right, below = self._stack(stack), [0] * stack["columns"]
+            names = [name for name, _ in stack["rows"]]
+            assert names == stack["titles"], f"{names}, {stack['titles']}"
+            for name, outline in zip(names, stack["outlines"], strict=True):
+                top = steps(outline, stack["columns"])
+                band = [column.total() - sum(column[n] for n in names) if name == OTHERS else column[name] for column in right]
+                assert [above - under for above, under in zip(top, below)] == band, f"{stack['kind']} of {name}"
+                below = top
+            assert below == [column.total() for column in right], f"{stack['kind']}: the sum"
+            largest = max(right, key=Counter.total)
+            shown = {name: size for name, size in stack["rows"] if name != OTHERS}
+            assert shown == {name: largest[name] for name in shown}, f"at the peak: {shown}"
+            assert sum(size for _, size in stack["rows"]) == largest.total(), "the table's sum"
+
+    def a_brush_selects_a_time(self) -> None:
+        """By the two sliders, with the keyboard, and by a pointer on a chart."""
+        self.browser.open(self.page, WIDE)
+        first = self.browser.value(STACKS)[0]
+        columns = first["columns"]
+        for begin, end in [(columns // 4, columns // 2), (0, 0), (columns - 1, columns - 1), (columns // 2, columns // 3)]:
+            ends = ", ".join(map(str, [begin, end]))
+            self.browser.value(
+                f"""[{ends}].forEach((value, n) => {{ const input = document.querySelectorAll('.stacks .ends input')[n];
+                input.value = value; input.dispatchEvent(new Event('input')); }})"""
+            )
+            stack = self.browser.value(STACKS)[0]
+            right = max(self._stack(stack)[min(begin, end) : max(begin, end) + 1], key=Counter.total)
+            shown = dict(stack["rows"])
+            assert sum(shown.values()) == right.total(), f"{begin} to {end}: {shown}, not {right}"
+            assert all(right[name] == size for name, size in shown.items() if name != OTHERS), f"{shown}, not {right}"
+            cells = "[...document.querySelectorAll('.stack td:nth-child(2)')].map((cell) => [cell.dataset.v, cell.textContent])"
+            wrong = [cell for cell in self.browser.value(cells) if not is_shown(*cell)]
+            assert not wrong, f"{wrong}"
+        self.browser.value("document.querySelector('.stacks .ends input').focus()")
+        before = self.browser.value("document.activeElement.value")
+        self.browser.press("ArrowLeft")
+        assert int(self.browser.value("document.activeElement.value")) == int(before) - 1, "a key does not move an end"
+        box = self.browser.value(
+            """(() => { const chart = document.querySelector('.stack svg'); chart.scrollIntoView({block: 'center'});
+            const {x, y, width, height} = chart.getBoundingClientRect(); return [x, y, width, height]; })()"""
+        )
+        x, y, width, height = box
+        self.browser.drag((x + width * 0.25, y + height / 2), (x + width * 0.75, y + height / 2))
+        ends = self.browser.value("[...document.querySelectorAll('.stacks .ends input')].slice(0, 2).map((input) => Number(input.value))")
+        assert ends == [columns // 4, columns * 3 // 4], f"a drag selects {ends} of {columns}"
+        assert " to " in self.browser.value(STACKS)[0]["when"], "the table does not say the time"
+
+    def a_switch_divides_memory_by_role_or_by_layer(self) -> None:
+        """One stack of each kind is there to see."""
+        self.browser.open(self.page, NARROW)
+        visible = "[...document.querySelectorAll('.stack')].filter((stack) => stack.checkVisibility()).map((stack) => stack.className)"
+        switches = self.browser.value("document.querySelectorAll('.by input').length")
+        for by in ["role", "layer"] if switches else []:
+            self.browser.value(f"document.querySelectorAll('.by input[value={by}]').forEach((input) => input.click())")
+            shown = self.browser.value(visible)
+            assert shown and all(each == f"stack by-{by}" for each in shown), f"{by}: {shown}"
+        assert switches or self.browser.value(visible), "no stack is visible"
+
+    def the_flame_graphs_show_who_asked_for_it(self) -> None:
+        """Each frame's bytes at the peak, and those of the frames that are too small."""
+        self.browser.open(self.page, WIDE)
+        for flame in self.browser.value(FLAMES):
+            held: Held = self.expected[flame["process"]].held
+            right: Counter[tuple[str, ...]] = Counter()
+            for frames, size in held.at_peak(flame["kind"], lambda life: tuple(life.frames())).items():
+                for depth in range(len(frames) + 1):
+                    right[frames[:depth]] += size
+            self._frame(flame["tree"], (), right)
+
+    def _frame(self, frame: dict[str, Any], path: tuple[str, ...], right: Counter[tuple[str, ...]]) -> None:
+        assert frame["bytes"] == right[path] > 0, f"{path}: {frame['bytes']}, not {right[path]}"
+        below = {path + (each["text"],): each for each in frame["below"] if each["text"] != SMALL}
+        small = sum(each["bytes"] for each in frame["below"] if each["text"] == SMALL)
+        left_out = [size for other, size in right.items() if other[:-1] == path and other and other not in below]
+        assert sum(left_out) == small, f"below {path}: {small} in small frames, not {left_out}"
+        assert not left_out or max(left_out) < right[()] / 16, f"below {path} a frame of {max(left_out)} is missing"
+        for deeper, each in below.items():
+            self._frame(each, deeper, right)
+
+    def a_flame_graph_zooms(self) -> None:
+        """To a frame that is pressed, and back, by a key too."""
+        self.browser.open(self.page, NARROW)
+        self.browser.value("window.frame = [...document.querySelectorAll('.flame')[0].querySelectorAll('button.frame')].at(-1); frame.focus()")
+        share = "frame.getBoundingClientRect().width / frame.closest('.flame').getBoundingClientRect().width"
+        assert self.browser.value("document.activeElement === frame"), "a frame has no focus"
+        before = self.browser.value(share)
+        self.browser.press("Enter")
+        assert self.browser.value(share) > 0.99, f"the frame is {self.browser.value(share)} wide"
+        while self.browser.value("document.querySelector('.flame [aria-pressed]') !== null"):
+            self.browser.value("document.querySelector('.flame [aria-pressed]').click()")
+        assert self.browser.value(share) == before, "the graph is not as it was"

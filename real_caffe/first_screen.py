@@ -1,0 +1,172 @@
+"""Checks of the first screen of `syncedmem run`, for LeNet, AlexNet and VGG-16, against three independent counts: the shapes in the
+prototxt (shapes.py), a count in front of the original Caffe (counts.c), and the kernel's peak."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Dict, List, Tuple
+
+from shapes import FLOAT, Needs, needs
+from tree import Caffe, Finished
+
+HERE = Path(__file__).resolve().parent
+sys.path.append(str(HERE.parent / "bench/caffe"))
+import nets  # noqa: E402
+
+NETS = ("lenet", "alexnet", "vgg16")
+PASSES = "import caffe; net = caffe.Net('{}', caffe.TRAIN); net.forward(); net.backward()"
+SOLVER = 'net: "{}" base_lr: 0.001 lr_policy: "fixed" momentum: 0.9 max_iter: 2 random_seed: 1 snapshot_after_train: false\n'
+ROOM = 64 << 30
+# Pixels a side of the images of AlexNet and VGG-16 in the gate; published are 224.
+QUICK = 48
+
+
+def in_units(size: int) -> str:
+    """A number of bytes as the report writes it."""
+    if size < 1024:
+        return f"{size} B"
+    power = max(power for power in range(1, 5) if size >> (10 * power))
+    tenths = ((size * 10) + (1 << (10 * power - 1))) >> (10 * power)
+    if tenths == 10240:
+        power, tenths = power + 1, 10
+    return f"{tenths // 10}.{tenths % 10} {('B', 'KiB', 'MiB', 'GiB', 'TiB')[power]}"
+
+
+def bytes_of(text: str) -> float:
+    number, unit = text.split(" ")
+    return float(number) * 1024 ** ("B", "KiB", "MiB", "GiB", "TiB").index(unit)
+
+
+def programs(caffe: Caffe, folder: Path, name: str) -> Dict[str, List[str]]:
+    """What is run: with the net of that name in `folder`."""
+    (folder / f"{name}-solver.prototxt").write_text(SOLVER.format(f"{name}-train.prototxt"))
+    return {
+        "train": [caffe.part("program"), "train", f"--solver={name}-solver.prototxt"],
+        "time": [caffe.part("program"), "time", f"--model={name}-time.prototxt", "--iterations=1"],
+        "pycaffe": [caffe.part("python"), "-c", PASSES.format(f"{name}-train.prototxt")],
+    }
+
+
+def counted(caffe: Caffe, folder: Path, program: List[str]) -> Tuple[int, Finished]:
+    """The most bytes that objects held, by a count in front of the original; and the run."""
+    counts, file = folder / "counts.so", folder / "counts"
+    if not counts.exists():
+        subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", counts, HERE / "counts.c", "-ldl"], check=True)
+    file.unlink(missing_ok=True)
+    # Python loads libcaffe for itself, where the count would not find it behind it.
+    preload = f"{counts}:{caffe.part('libcaffe')}"
+    run = caffe.run(program, folder, settings={"COUNTS": str(file), "LD_PRELOAD": preload})
+    assert run.status == 0, f"the original {run.ending()}"
+    found = re.search(r" peak=(\d+)$", file.read_text(), re.M)
+    assert found, file.read_text()
+    return int(found[1]), run
+
+
+class Screen:
+    """The first screen of a run, taken apart."""
+
+    def __init__(self, text: str) -> None:
+        begin = text.find("libsyncedmem: memory of ")
+        assert begin >= 0, f"there is no report: {text[-400:]}"
+        self.text = text[begin:]
+        parts = ("\npeak ", " at the peak, by role\n", " at the peak, by holder\n", "\nat batch ", " of the run", "\nnothing worth doing")
+        places = [self.text.find(part) for part in parts]
+        assert -1 not in places and places == sorted(places), f"{places}: {self.text}"
+        size = r"([\d.]+ [KMGT]?i?B)"
+        self.peak, self.process, self.others = self.find(rf"^peak {size} of blobs; the process {size}, {size} of it not in blobs$")
+        batch, self.one_more, self.fitting = self.find(
+            rf"^at batch (\d+), one more item costs {size}; 64\.0 GiB would hold batch (\d+)$"
+        )
+        self.batch = int(batch)
+        roles, holders = (re.findall(rf"^ +{size} +([\d.]+) %  (.*)$", part, re.M) for part in self.text.split("by holder\n"))
+        self.roles = {role: bytes for bytes, _, role in roles}
+        self.percent = {role: float(part) for _, part, role in roles}
+        self.holders = {holder: bytes for bytes, _, holder in holders}
+
+    def find(self, pattern: str) -> Tuple[str, ...]:
+        found = re.search(pattern, self.text, re.M)
+        assert found, f"no line fits {pattern}: {self.text}"
+        return found.groups()
+
+    def agrees(self, need: Needs, peak: int, trains: bool) -> None:
+        """Checks it against the shapes and the count."""
+        assert self.peak == in_units(peak), f"counted were {in_units(peak)}: {self.text}"
+        expected = {
+            "data": need.data,
+            "weights": need.weights,
+            "gradients of weights": need.weights,
+            "activations": need.activations,
+            "gradients of activations": need.gradients,
+        }
+        if trains:
+            expected["solver history"] = need.weights
+        for role, size in expected.items():
+            assert self.roles.get(role) == in_units(size), f"{role}: {size} bytes by the shapes, {self.roles}"
+        assert self.percent.get("without a layer's name", 0) <= 5, self.roles
+        for holder, size in self.holders.items():
+            name = holder.split(" ")[0]
+            if name in need.shapes and re.fullmatch(r"\S+ (output|data)( gradient)?", holder):
+                count = FLOAT
+                for axis in need.shapes[name]:
+                    count *= axis
+                assert size == in_units(count), f"{holder}: {size}, {need.shapes[name]}"
+        assert len(self.holders) == 11, f"ten holders and the others: {self.holders}"
+        assert (self.batch, self.one_more) == (need.batch, in_units(need.one_more)), f"{need.one_more} bytes: {self.text}"
+        # As many items fit as fit beside what does not grow. The screen's figures are rounded.
+        fitting = (ROOM - bytes_of(self.process) + need.grows) / need.one_more
+        assert abs(int(self.fitting) / fitting - 1) < 0.01, f"{fitting} fit: {self.text}"
+
+
+def check(caffe: Caffe, command: List[str], folder: Path, name: str, kind: str) -> Tuple[Screen, Finished]:
+    """Checks the screen of one program."""
+    program = programs(caffe, folder, name)[kind]
+    peak, original = counted(caffe, folder, program)
+    ours = caffe.run([*command, "--fit=64G", "--", *program], folder)
+    assert ours.status == 0, f"syncedmem run {ours.ending()}"
+    screen = Screen(ours.err)
+    prototxt = (folder / f"{name}-{'time' if kind == 'time' else 'train'}.prototxt").read_text()
+    screen.agrees(needs(prototxt), peak, trains=kind == "train")
+    # The kernel counts for the command and its program; the screen says it with one decimal.
+    assert abs(bytes_of(screen.process) / ours.peak_bytes - 1) < 0.02, f"the kernel counted {ours.peak_bytes}: {screen.text}"
+    return screen, original
+
+
+def the_batch_that_fits_is_the_one_that_the_original_needs(caffe: Caffe, folder: Path, name: str, more: int) -> str:
+    """What one more item costs is what the original needs for one more."""
+    program = programs(caffe, folder, name)["time"]
+    file = folder / f"{name}-time.prototxt"
+    before, _ = counted(caffe, folder, program)
+    need = needs(file.read_text())
+    file.write_text(file.read_text().replace(f"shape {{ dim: {need.batch} ", f"shape {{ dim: {need.batch + more} "))
+    after, _ = counted(caffe, folder, program)
+    each = (after - before) / more
+    # The sum over the scores of all items in the layer that shows them in the loss grows, too: it has one axis.
+    assert abs(each / need.one_more - 1) < 0.001, f"{each} bytes for one more, {need.one_more} by the shapes"
+    return f"{each:.0f} bytes"
+
+
+def write(folder: Path, image: int) -> None:
+    """Writes the nets, for images of about so many pixels a side."""
+    nets.write_all(str(folder), image, 64)
+
+
+def main() -> int:
+    """All programs on nets of the published size, by hand: minutes, and 3 GiB of memory."""
+    import tempfile
+
+    caffe, command = Caffe(), [sys.argv[1], "run", f"--library={sys.argv[2]}"]
+    with tempfile.TemporaryDirectory(prefix="first-screen-") as scratch:
+        folder = Path(scratch)
+        write(folder, 224)
+        for name in NETS:
+            for kind in ("train", "time", "pycaffe"):
+                screen, original = check(caffe, command, folder, name, kind)
+                named = 100 - screen.percent.get("without a layer's name", 0)
+                print(f"ok - {name} {kind}: peak {screen.peak}, the process {screen.process} (the original's {in_units(original.peak_bytes)}),"
+                      f" {named:.1f} % named, one more {screen.one_more}", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,77 @@
+//! Handles that each stand for a holder of a counted value: a tensor, a blob, a workspace.
+#![expect(unsafe_code, reason = "handles")]
+
+use std::ptr::NonNull;
+
+use super::call;
+use crate::abi::status::syncedmem_status_t;
+use crate::caffe2::blob::another_holder;
+use crate::caffe2::error::Error;
+use crate::platform::shared::Shared;
+
+/// A C type of such handles.
+pub trait Held {
+    /// What is counted.
+    type Counted;
+    /// The sentence about a handle that is NULL or misaligned.
+    const NULL: &'static str;
+}
+
+/// What a handle leads to.
+///
+/// # Safety
+/// A handle that is neither NULL nor misaligned is held.
+pub unsafe fn held<'a, H: Held>(handle: *const H) -> Result<&'a H::Counted, Error> {
+    let counted = handle.cast::<H::Counted>();
+    if counted.is_null() || !counted.is_aligned() {
+        return Err(Error::Argument(H::NULL));
+    }
+    // SAFETY: the caller guarantees it.
+    Ok(unsafe { &*counted })
+}
+
+/// Makes a holder a handle.
+pub fn handle_of<H: Held>(holder: Shared<H::Counted>) -> *mut H {
+    holder.into_address().as_ptr().cast()
+}
+
+/// Another holder of what a handle leads to.
+///
+/// # Safety
+/// As for [`held`].
+pub unsafe fn holder_of<H: Held>(handle: *const H) -> Result<Shared<H::Counted>, Error> {
+    // SAFETY: the caller guarantees it.
+    let counted = unsafe { held(handle) }?;
+    // SAFETY: the handle stands for a holder.
+    Ok(unsafe { another_holder(NonNull::from(counted)) })
+}
+
+/// Makes one more holder, for the C function `name`.
+///
+/// # Safety
+/// As for [`held`].
+#[inline(always)]
+pub unsafe fn retain<H: Held>(name: &str, handle: *const H) -> syncedmem_status_t {
+    call(name, || {
+        // SAFETY: the caller guarantees it.
+        std::mem::forget(unsafe { holder_of(handle) }?);
+        Ok(())
+    })
+}
+
+/// Ends one holder, for the C function `name`. NULL does nothing.
+///
+/// # Safety
+/// As for [`held`], and this holder is not used any more.
+#[inline(always)]
+pub unsafe fn destroy<H: Held>(name: &str, handle: *mut H) -> syncedmem_status_t {
+    call(name, || {
+        if !handle.is_null() {
+            // SAFETY: the caller guarantees it.
+            let counted = unsafe { held(handle) }?;
+            // SAFETY: the handle stands for the holder that the caller gives up.
+            drop(unsafe { Shared::from_address(NonNull::from(counted)) });
+        }
+        Ok(())
+    })
+}

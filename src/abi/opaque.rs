@@ -1,0 +1,56 @@
+//! The opaque types of the C API: their addresses are its handles.
+#![expect(unsafe_code, reason = "what handles lead to")]
+
+use super::arguments::Out;
+use super::call::{Failure, call_for};
+use super::status::syncedmem_status_t;
+
+/// An opaque type.
+pub trait Opaque {
+    /// What a handle leads to.
+    type Value;
+    /// The error of the functions that take a handle.
+    type Error: Failure;
+
+    /// The value of a handle.
+    ///
+    /// # Safety
+    /// `handle` is NULL, misaligned, or a handle whose value no thread ends or changes while the result is used.
+    unsafe fn value<'a>(handle: *const Self) -> Result<&'a Self::Value, Self::Error>;
+}
+
+/// Runs `work` on the value of a handle, for the C function `name`.
+///
+/// # Safety
+/// As for [`Opaque::value`].
+// Inlined as `call` is.
+#[inline(always)]
+pub unsafe fn with<H: Opaque>(
+    name: &str,
+    handle: *const H,
+    work: impl FnOnce(&H::Value) -> Result<(), H::Error>,
+) -> syncedmem_status_t {
+    // SAFETY: the caller guarantees it.
+    call_for(name, || work(unsafe { H::value(handle) }?))
+}
+
+/// Writes what `question` returns for the value of a handle to `*out`, for the C function `name`.
+///
+/// # Safety
+/// As for [`Opaque::value`]; `out` is NULL or writable.
+#[inline(always)]
+pub unsafe fn ask<H: Opaque, T>(
+    name: &str,
+    handle: *const H,
+    out: *mut T,
+    question: impl FnOnce(&H::Value) -> Result<T, H::Error>,
+) -> syncedmem_status_t {
+    let write = |value: &H::Value| {
+        // SAFETY: the caller guarantees it.
+        let out = unsafe { Out::new(out) }?;
+        out.set(question(value)?);
+        Ok(())
+    };
+    // SAFETY: the caller guarantees it.
+    unsafe { with(name, handle, write) }
+}

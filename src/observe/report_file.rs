@@ -1,0 +1,55 @@
+//! The file of `SYNCEDMEM_REPORT`. A run replaces the report of an earlier one: its first process empties the file when it begins
+//! to keep the account. Each process then appends its report, so forked children's stand there, too.
+
+use std::ffi::CStr;
+
+use crate::platform::file;
+use crate::platform::file_error::FileError;
+use crate::platform::file_name::Name;
+use crate::platform::text::{append_to, is_stream, warn};
+use crate::settings;
+
+const VARIABLE: &str = "SYNCEDMEM_REPORT";
+/// What every report begins with. A file that begins otherwise is not emptied.
+const OPENING: &[u8] = b"libsyncedmem: memory of ";
+
+static NAME: Name = Name::new();
+static PATH: Name = Name::new();
+
+/// Whether a report is asked for. Called once, when the settings are read: empties the file of an earlier report.
+pub fn begin() -> bool {
+    let Some(name) = settings::environment(c"SYNCEDMEM_REPORT") else { return false };
+    // What is wrong with the name, the report says.
+    let _ = with_path(name, |path| if is_stream(path) { Ok(()) } else { empty(path) });
+    true
+}
+
+/// Appends this process's report.
+pub fn write(text: &[u8]) {
+    let Some(name) = settings::environment(c"SYNCEDMEM_REPORT") else { return };
+    let written = with_path(name, |path| {
+        append_to(path, VARIABLE, "the report follows", text);
+        Ok(())
+    });
+    if let Err(trouble) = written {
+        warn(format_args!("{VARIABLE}: {trouble}; there is no report"));
+    }
+}
+
+/// One thread at a time calls it: the one that reads the settings, and the one that writes the report.
+#[expect(unsafe_code, reason = "the path is kept in a static")]
+fn with_path<R>(name: &CStr, then: impl FnOnce(&CStr) -> Result<R, FileError>) -> Result<R, FileError> {
+    NAME.set(name)?;
+    PATH.set_path(&NAME, std::process::id(), 0)?;
+    // SAFETY: `set_path` succeeded, and no other thread sets it.
+    then(unsafe { PATH.as_c_str() })
+}
+
+fn empty(path: &CStr) -> Result<(), FileError> {
+    let (descriptor, _) = file::open(path, libc::O_RDWR)?;
+    let mut start = [0; OPENING.len()];
+    let read = file::read_start(descriptor, &mut start);
+    let emptied = read.and_then(|()| if start == OPENING { file::empty(descriptor) } else { Ok(()) });
+    file::close(descriptor);
+    emptied
+}
