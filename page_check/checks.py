@@ -192,7 +192,7 @@ class Checks(Figures):
                     self.browser.open(self.page, width, dark=dark)
                     self.browser.screenshot(self.pictures / f"page-{width}-{'dark' if dark else 'light'}.png")
             self.browser.open(self.page, WIDE)
-            self.browser.screenshot(self.pictures / "answer.webp", "In short", "Who asked for it")
+            self.browser.screenshot(self.pictures / "answer.webp", "In short", "Work")
             self.browser.open(self.page, PAPER, paper=True)
             self.browser.screenshot(self.pictures / "page-paper.png")
 

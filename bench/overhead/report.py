@@ -42,7 +42,7 @@ def ratio(modes, mode):
     return statistics.median(time / off for time, off in zip(modes[mode], modes["off"]))
 
 
-# Each of its calls is one event, which has no call site.
+# Each of its calls is one event, which has no call site. Its times are those that the processor worked.
 EVENTS = "cpu_data(), nothing to do"
 EVENT_BOUNDS = (("account", "accesses", "off", 60), ("trace", "both", "accesses", 150))
 

@@ -39,8 +39,8 @@ static PARENT: AtomicU32 = AtomicU32::new(0);
 /// Identity of the run's first process, once it is known.
 static RUN: AtomicU64 = AtomicU64::new(0);
 /// The file's name as given, and as opened.
-static NAME: Name = Name::new();
-static PATH: Name = Name::new();
+static NAME: Name = Name::empty();
+static PATH: Name = Name::empty();
 
 /// The most files that other processes of the same id hold: each execve leaves one.
 const FILES: u32 = 8;
