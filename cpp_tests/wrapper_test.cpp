@@ -187,6 +187,7 @@ TEST(Wrapper, NamesObjectsAndReportsWhoHoldsMemory) {
     EXPECT_EQ(memory.name(), "");
     memory.set_name("conv1.weights");
     EXPECT_EQ(memory.name(), "conv1.weights");
+    memory.set_items(64);
     memory.mutable_cpu_data();
     const syncedmem_stats_t stats = syncedmem::stats();
     EXPECT_EQ(stats.size, sizeof stats);

@@ -1618,8 +1618,8 @@ syncedmem_status_t syncedmem_get_compare(bool *on);
 syncedmem_status_t syncedmem_reset_peaks(void);
 
 /**
- * Writes the report of this process: memory now and at the peak, its holders, copies, and advice. It is UTF-8 text of
- * several lines.
+ * Writes a short report of this process: memory now and at the peak, its ten largest holders, and counts of what was
+ * done. It is UTF-8 text of several lines. `syncedmem run` shows more.
  *
  * Writes at most `capacity` bytes to `text`, including a NUL; the rest is left out. `*length` is the length of the
  * whole report without the NUL. `text` may be NULL if `capacity` is 0.
@@ -1682,9 +1682,8 @@ syncedmem_status_t syncedmem_get_name(const struct syncedmem_t *mem,
 syncedmem_status_t syncedmem_stats(struct syncedmem_stats_t *stats);
 
 /**
- * Starts to write memory events to a file: as Chrome trace events, which Perfetto opens, or, for names that end in
- * `.csv`, in the columns of RMM's log. `%p` in the name becomes the process id. A running trace ends first. Recorded
- * events are in the file at once, and readable however the process ends.
+ * Starts to record memory events in a file, which `syncedmem report` and `syncedmem export` read. `%p` in the name
+ * becomes the process id. A running trace ends first. Recorded events survive the process, however it ends.
  *
  * `SYNCEDMEM_TRACE` does the same from the first call on.
  *
@@ -1696,7 +1695,7 @@ syncedmem_status_t syncedmem_stats(struct syncedmem_stats_t *stats);
 syncedmem_status_t syncedmem_trace_start(const char *file);
 
 /**
- * Ends the trace, if there is one. The file is complete: the format allows that its closing bracket is missing.
+ * Ends the trace, if there is one, and marks it as whole.
  */
 syncedmem_status_t syncedmem_trace_stop(void);
 

@@ -9,7 +9,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-TIMEOUT_SECONDS = 40.0
+# A guard against a browser that hangs; a busy machine may take long.
+TIMEOUT_SECONDS = 300.0
 # File descriptors below this may be in use when the child is started.
 FIRST_FREE = 10
 

@@ -147,7 +147,7 @@ class Checks(Figures):
     def the_page_asks_for_nothing_and_the_browser_has_no_complaints(self) -> None:
         """One file: no network. The script runs, so its hash is the one that the page names."""
         self.browser.open(self.page, WIDE)
-        assert self.browser.value("document.querySelectorAll('thead button').length") > 20, "the script did not run"
+        assert self.browser.value("document.querySelectorAll('thead button').length") > 20, f"the script did not run: {self.browser.complaints()}"
         assert self.browser.requests() == [self.page.resolve().as_uri()], f"{self.browser.requests()}"
         assert not self.browser.complaints(), f"{self.browser.complaints()}"
 
@@ -192,7 +192,7 @@ class Checks(Figures):
                     self.browser.open(self.page, width, dark=dark)
                     self.browser.screenshot(self.pictures / f"page-{width}-{'dark' if dark else 'light'}.png")
             self.browser.open(self.page, WIDE)
-            self.browser.screenshot(self.pictures / "memory.webp", "Memory over time", "Holders")
+            self.browser.screenshot(self.pictures / "answer.webp", "In short", "Work")
             self.browser.open(self.page, PAPER, paper=True)
             self.browser.screenshot(self.pictures / "page-paper.png")
 

@@ -117,7 +117,10 @@ class Figures:
         before = self.browser.value("document.activeElement.value")
         self.browser.press("ArrowLeft")
         assert int(self.browser.value("document.activeElement.value")) == int(before) - 1, "a key does not move an end"
-        box = self.browser.value("(({x, y, width, height}) => [x, y, width, height])(document.querySelector('.stack svg').getBoundingClientRect())")
+        box = self.browser.value(
+            """(() => { const chart = document.querySelector('.stack svg'); chart.scrollIntoView({block: 'center'});
+            const {x, y, width, height} = chart.getBoundingClientRect(); return [x, y, width, height]; })()"""
+        )
         x, y, width, height = box
         self.browser.drag((x + width * 0.25, y + height / 2), (x + width * 0.75, y + height / 2))
         ends = self.browser.value("[...document.querySelectorAll('.stacks .ends input')].slice(0, 2).map((input) => Number(input.value))")

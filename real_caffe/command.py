@@ -4,8 +4,10 @@ import re
 import subprocess
 import tempfile
 from pathlib import Path
-from typing import Optional, Protocol
+from typing import Callable, Optional, Protocol
 
+import first_screen
+from first_screen import in_units
 from training import read_trained, Trained
 from tree import Caffe, Finished
 
@@ -68,35 +70,61 @@ def the_doctor_knows_this_caffe(checks: Checks) -> str:
 
 
 def a_training_under_run_is_the_same_and_is_accounted_for(checks: Checks) -> str:
-    """syncedmem run trains the same model, and says how much memory was used at the peak and who held it"""
-    ours = training(checks)
+    """syncedmem run trains the same model, and says in its details how many objects there were, and who held the memory"""
+    ours = training(checks, "--details")
     assert ours.files == checks.trained(False).files, "the models differ"
     text = report(ours)
     made, ended = numbers(r"^objects made: (\d+), ended: (\d+), alive: 0$", text)
     calls = checks.trained(True).run.calls
     assert made == ended == calls["construct"], f"made {made}, ended {ended}, and {calls['construct']} were constructed"
-    assert re.search(r"^who held the pageable memory at its peak of [1-9]", text, re.M), text[:600]
+    assert re.search(r"^all holders of pageable memory at its peak of [1-9]", text, re.M), text[:600]
     holders = re.findall(r"^ +[\d.]+ [KM]iB in +\d+ blocks? +(.*)$", text, re.M)
     assert any("norm1 internal" in holder for holder in holders), f"the holders are {holders}"
+    assert "libsyncedmem_names" not in text, "the library of names is no place in a program"
     return f"{made} objects, {len(holders)} holders"
 
 
 def the_memory_of_a_training_has_the_names_of_its_layers_and_their_roles(checks: Checks) -> str:
     """the report names the memory of a training after its layers, and sums by role what pycaffe counts"""
     text = report(training(checks))
-    roles = re.findall(r"^ +([\d.]+) ([KM]?i?B) +([\d.]+) %  (.*)$", text, re.M)
-    percent = {role: float(part) for _, _, part, role in roles}
+    roles, holders = (re.findall(r"^ +([\d.]+ [KM]?i?B) +([\d.]+) %  (.*)$", part, re.M) for part in text.split("by holder\n"))
+    percent = {role: float(part) for _, part, role in roles}
     assert percent.get("without a layer's name", 0) <= 5, roles
-    bytes_of = {role: float(number) * {"B": 1, "KiB": 1024, "MiB": 1024**2}[unit] for number, unit, _, role in roles}
-    # Figures have one decimal, and a block may be an eighth greater than what it is for.
-    counted = bytes_of_parameters(checks)
+    bytes_of = {role: size for size, _, role in roles}
+    counted = in_units(bytes_of_parameters(checks))
     for role in ("weights", "gradients of weights", "solver history"):
-        assert counted <= bytes_of[role] * 1.01 and bytes_of[role] <= counted * 1.13, f"{role}: {roles}, counted: {counted}"
-    holders = re.findall(r"^ +[\d.]+ [KM]iB in +\d+ blocks? +(.*)$", text, re.M)
-    assert "conv1 output" in holders and "norm1 internal" in holders, holders
+        assert bytes_of[role] == counted, f"{role}: {roles}, counted: {counted}"
+    names = [holder for _, _, holder in holders]
+    assert "conv1 output" in names and "norm1 internal" in names, names
+    batches = re.findall(r"^at batch (\d+), one more item costs ", text, re.M)
+    assert sorted(batches) == ["128", "32"], f"the net and its test: {batches}"
     plain = report(training(checks, "--no-names"))
-    assert "by role" not in plain and "conv1 output" not in plain, plain[:600]
+    assert "by role" not in plain and "conv1 output" not in plain and "at batch" not in plain, plain[:600]
     return ", ".join(f"{role} {part} %" for role, part in percent.items())
+
+
+def solvers_with_two_histories_have_names_for_both(checks: Checks) -> str:
+    """the second history of AdaDelta and Adam has the names of its parameters, and counts as history"""
+    counted = bytes_of_parameters(checks)
+    told = []
+    for kind in ("AdaDelta", "Adam"):
+        with tempfile.TemporaryDirectory() as scratch:
+            folder = Path(scratch)
+            for item in checks.prepared.iterdir():
+                (folder / item.name).symlink_to(item)
+            solver = (folder / "solver.prototxt").read_text()
+            (folder / "solver.prototxt").unlink()
+            # AdaDelta takes its own momentum, and Adam a delta.
+            solver = re.sub(r"(?m)^(type|max_iter|test_interval|display):.*\n", "", solver)
+            solver += f'type: "{kind}"\nmax_iter: 2\ntest_interval: 2\ndisplay: 1\ndelta: 0.000001\nmomentum2: 0.999\n'
+            (folder / "solver.prototxt").write_text(solver)
+            ours = run(checks, "run", "--", checks.caffe.part("program"), "train", "--solver=solver.prototxt", folder=folder)
+            assert ours.status == 0, f"caffe train {ours.ending()}"
+        assert re.search(rf"^ +{re.escape(in_units(2 * counted))} +[\d.]+ %  solver history$", ours.err, re.M), (
+            f"{kind}: two of {counted} bytes: {ours.err[-2000:]}"
+        )
+        told.append(kind)
+    return ", ".join(told)
 
 
 def bytes_of_parameters(checks: Checks) -> int:
@@ -118,6 +146,7 @@ def what_is_told_of_a_training_is_what_is_counted(checks: Checks) -> str:
     ours = training(
         checks,
         "--accesses",
+        "--details",
         "--report",
         f"--trace={trace}",
         settings={"COUNTS": str(counted)},
@@ -156,30 +185,19 @@ def what_is_told_of_a_training_is_what_is_counted(checks: Checks) -> str:
     assert traced == [blocks, allocated, allocated - live, peak], f"the trace has {traced}, counted were {counted.read_text()}"
     from_where = re.findall(r"^  pageable memory from the (?:system|pool) +(\d+) ", told, re.M)
     assert sum(map(int, from_where)) == blocks, f"blocks: {from_where}, counted were {blocks}"
-    assert f"who held the pageable memory at its peak of {in_units(peak)}\n" in told, f"the peak was {peak}: {told[:600]}"
-    again = checks.caffe.run([str(checks.command), "report", str(trace), "--text"], checks.folder)
+    assert f"\npeak {in_units(peak)} of blobs; " in told, f"the peak was {peak}: {told[:600]}"
+    again = checks.caffe.run([str(checks.command), "report", str(trace), "--text", "--details"], checks.folder)
     assert again.status == 0, f"report --text {again.ending()}"
     assert figures(again.out) == figures(told), f"the trace's report differs: {again.out[:2000]}\n{told[:2000]}"
     events.unlink()  # hundreds of megabytes
     return f"{made} objects, {read} reads, {written} writes, {lent} buffers lent, {peak} bytes at the peak"
 
 
-def in_units(size: int) -> str:
-    """A number of bytes as the report writes it."""
-    power = max(power for power in range(4) if size >> (10 * power) or power == 0)
-    tenths = (size * 10) >> (10 * power)
-    return f"{tenths // 10}.{tenths % 10} {('B', 'KiB', 'MiB', 'GiB')[power]}"
-
-
 def figures(text: str) -> list[str]:
-    """The lines of a report but for its heading, and for what lies idle, of which a trace knows nothing."""
-    lines = text.splitlines()
-    table = next(number for number, line in enumerate(lines) if line.startswith("memory "))
-    for number in range(table, table + 4):
-        lines[number] = " ".join(re.split(r"  +", lines[number].strip())[:3])
-    first = next(number for number, line in enumerate(lines) if line.startswith("objects made"))
+    """The lines of a report from the account on: before it stands what only `run` knows of a process."""
+    lines = text[text.index("\nobjects made") :].splitlines()
     # Leave out the command's own lines after it.
-    told = [line.rstrip() for line in lines[first:] if not line.startswith("syncedmem: ")]
+    told = [line.rstrip() for line in lines if not line.startswith("syncedmem: ")]
     return "\n".join(told).rstrip().splitlines()
 
 
@@ -215,20 +233,44 @@ def a_program_that_is_not_called_is_told_why(checks: Checks) -> str:
     said = run(checks, "run", "--", checks.caffe.part("program"), "--version")
     assert said.status == 0, f"caffe --version {said.ending()}"
     assert "caffe version" in said.out, said.out
-    assert "never called the library: its Caffe can use the library. Either it ended before" in said.err, said.err
+    assert "recorded nothing: its Caffe can use the library. Either it ended before" in said.err, said.err
     return ""
 
 
 def pycaffe_is_accounted_for(checks: Checks) -> str:
     """syncedmem run accounts for pycaffe too, which loads Caffe as a module"""
     program = [checks.caffe.part("python"), str(HERE / "pycaffe_compute.py")]
-    said = run(checks, "run", "--", *program)
+    said = run(checks, "run", "--details", "--", *program)
     assert said.status == 0, f"pycaffe {said.ending()}"
     _, begin, text = said.err.partition("libsyncedmem: memory of python")
     assert begin, f"there is no report: {said.err[-400:]}"
     (made,) = numbers(r"^objects made: (\d+)", text)
     assert made > 10, f"{made} objects"
     return f"{made} objects"
+
+
+def first_screen_of(name: str, *kinds: str) -> Callable[[Checks], str]:
+    """The check of a net's first screens."""
+
+    def check(checks: Checks) -> str:
+        folder = checks.folder / "nets"
+        if not folder.exists():
+            folder.mkdir()
+            first_screen.write(folder, first_screen.QUICK)
+        command = [str(checks.command), "run", f"--library={checks.library}"]
+        screens = [first_screen.check(checks.caffe, command, folder, name, kind)[0] for kind in kinds]
+        return ", ".join(f"{kind} {screen.peak}" for kind, screen in zip(kinds, screens))
+
+    check.__doc__ = f"the first screen of {name} ({', '.join(kinds)}) agrees with the shapes, with a count in front of the original, and with the kernel"
+    return check
+
+
+def what_one_more_item_costs_is_what_the_original_needs_for_it(checks: Checks) -> str:
+    """the original needs as much more for a larger batch as the first screen says"""
+    folder = checks.folder / "more"
+    folder.mkdir()
+    first_screen.write(folder, first_screen.QUICK)
+    return first_screen.the_batch_that_fits_is_the_one_that_the_original_needs(checks.caffe, folder, "lenet", 36)
 
 
 ALL = [
@@ -239,4 +281,9 @@ ALL = [
     a_training_that_is_killed_is_reported_with_its_layers,
     a_program_that_is_not_called_is_told_why,
     pycaffe_is_accounted_for,
+    solvers_with_two_histories_have_names_for_both,
+    first_screen_of("lenet", "train", "time", "pycaffe"),
+    first_screen_of("alexnet", "train", "pycaffe"),
+    first_screen_of("vgg16", "time"),
+    what_one_more_item_costs_is_what_the_original_needs_for_it,
 ]

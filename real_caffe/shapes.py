@@ -97,7 +97,8 @@ def add(need: Needs, layer: Layer, is_training: bool) -> None:
     elif kind == "Dropout":
         inside = prod(shape) if is_training else 0  # the mask
     elif kind == "SoftmaxWithLoss":
-        inside = prod(shape) + shape[0]  # the probabilities, and a sum for each item
+        # The probabilities, a sum for each item, and a weight of the loss for each probability: its inner layer is a loss layer, too.
+        inside = 2 * prod(shape) + shape[0]
         shape = []
     elif kind == "Reduction":
         shape = []

@@ -13,8 +13,8 @@ const VARIABLE: &str = "SYNCEDMEM_REPORT";
 /// What every report begins with. A file that begins otherwise is not emptied.
 const OPENING: &[u8] = b"libsyncedmem: memory of ";
 
-static NAME: Name = Name::new();
-static PATH: Name = Name::new();
+static NAME: Name = Name::empty();
+static PATH: Name = Name::empty();
 
 /// Whether a report is asked for. Called once, when the settings are read: empties the file of an earlier report.
 pub fn begin() -> bool {

@@ -17,7 +17,7 @@ pub struct Name([AtomicU8; LONGEST]);
 
 impl Name {
     /// No name.
-    pub const fn new() -> Name {
+    pub const fn empty() -> Name {
         Name([const { AtomicU8::new(0) }; LONGEST])
     }
 

@@ -5,6 +5,10 @@ mod caffe_like;
 mod device;
 mod diff;
 mod doctor;
+#[path = "../observe/trace/events.rs"]
+mod events;
+mod export;
+mod frames;
 mod help;
 mod never_called;
 mod report;

@@ -1,4 +1,4 @@
-//! `syncedmem run` says why the library was never called.
+//! `syncedmem run` says why nothing was recorded, and that the library was never called only where the program's files show it.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -8,9 +8,19 @@ use crate::run::*;
 
 #[track_caller]
 fn never_called(workshop: &Workshop, program: &Path, why: &str) {
+    says(workshop, program, "never called the library: ", why);
+}
+
+#[track_caller]
+fn recorded_nothing(workshop: &Workshop, program: &Path, why: &str) {
+    says(workshop, program, "recorded nothing: ", why);
+}
+
+#[track_caller]
+fn says(workshop: &Workshop, program: &Path, what: &str, why: &str) {
     let told = said(&mut run(workshop, &[], &[program.to_str().unwrap()]));
     assert_eq!(told.status, Some(0), "the program runs all the same: {}", told.error);
-    assert!(told.error.contains("never called the library: "), "{}", told.error);
+    assert!(told.error.contains(what), "{what}: {}", told.error);
     assert!(told.error.contains(why), "{why:?} is not in: {}", told.error);
     assert!(!told.error.contains("of blobs"), "{}", told.error);
     leaves_nothing(workshop);
@@ -36,7 +46,7 @@ fn other_reasons_are_named_too() {
     never_called(&workshop, Path::new("true"), "it contains no Caffe");
     let script = workshop.source("script", "#!/bin/sh\n");
     std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
-    never_called(&workshop, &script, "it is a script, run by /bin/sh");
+    recorded_nothing(&workshop, &script, "it is a script, run by /bin/sh");
 }
 
 #[test]
@@ -48,7 +58,7 @@ fn a_caffe_that_made_no_object_is_not_blamed() {
         "int _ZN5caffe4BlobIfE3sumEv(long); int main(int n, char **v) { return n > 9 && _ZN5caffe4BlobIfE3sumEv(1); }",
     );
     let program = workshop.compile("early", &["program.c", "-L.", "-lcaffe", "-Wl,-rpath,$ORIGIN"]);
-    never_called(&workshop, &program, "its Caffe can use the library. Either it ended before it made an object");
+    recorded_nothing(&workshop, &program, "its Caffe can use the library. Either it ended before it made an object");
 }
 
 #[test]

@@ -9,7 +9,7 @@ use crate::support::object::*;
 use crate::support::*;
 use crate::trace::reader::Item;
 use crate::trace::*;
-use syncedmem::abi::c::account::syncedmem_set_name;
+use syncedmem::abi::c::account::{syncedmem_set_items, syncedmem_set_name};
 use syncedmem::abi::c::trace::{syncedmem_trace_start, syncedmem_trace_stop};
 use syncedmem::state::flags;
 use syncedmem_analysis::ledger::Ledger;
@@ -20,11 +20,12 @@ use syncedmem_trace::recording::text::Kind;
 
 const BYTES: usize = 100_000;
 
-/// A few objects that cross in every way: by accessors, by streams, with a name, with an eviction of nothing.
+/// A few objects that cross in every way: by accessors, by streams, with a name and items, with an eviction of nothing.
 fn work(gpu: &Gpu) {
     let stream = gpu.stream();
     let mut object = Object::new(BYTES);
     assert_eq!(unsafe { syncedmem_set_name(object.mem(), c"data \"1\"".as_ptr()) }, SYNCEDMEM_SUCCESS);
+    assert_eq!(unsafe { syncedmem_set_items(object.mem(), 25) }, SYNCEDMEM_SUCCESS);
     object.fill_host(&pattern(1, BYTES));
     object.gpu_data().unwrap();
     object.mutable_gpu_data().unwrap();
@@ -78,6 +79,8 @@ fn a_trace_by_the_environment_tells_what_the_drivers_log_tells() {
         assert_eq!((account.made, account.ended), (2, 2));
         let named = items.iter().any(|item| matches!(item, Item::Name { name, .. } if name == "data \"1\""));
         assert!(named, "{items:?}");
+        let has_items = items.iter().any(|item| matches!(item, Item::Items { items: 25, .. }));
+        assert!(has_items, "{items:?}");
         let Some(Item::End(end)) = items.last() else { panic!("{items:?}") };
         assert_eq!(end.header.memory[Memory::Device as usize].live, 0, "the account ends with what is left");
     });

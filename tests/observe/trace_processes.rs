@@ -49,7 +49,8 @@ fn busy_process(path: &Path) -> Child {
     child
 }
 
-/// Each thread records the numbers from 1 on, shifted by its own, and says after each hundred that they are finished.
+/// Each thread records the numbers from 1 on, shifted by its own, and goes on until there would be no room for all of them; then it waits for
+/// its end.
 fn four_threads_record_until_they_are_ended() {
     let Some(path) = std::env::var_os("TRACE_TO") else { return };
     writer::start(&c_path(Path::new(&path))).unwrap();
@@ -60,11 +61,14 @@ fn four_threads_record_until_they_are_ended() {
         for thread in 1..=4u64 {
             let begun = &begun;
             scope.spawn(move || {
-                for number in 1.. {
+                for number in 1..=200_000 {
                     record(thread << SHIFT | number);
                     if number == 100 && begun.fetch_add(1, Relaxed) == 3 {
                         println!("recording");
                     }
+                }
+                loop {
+                    std::thread::park();
                 }
             });
         }

@@ -44,26 +44,20 @@ fn objects() -> [Object; 2] {
     })
 }
 
-/// Does `work` again and again while another thread sends this one signals, until enough of them were handled.
+/// Does `work` again and again while a timer sends this thread signals, until enough of them were handled. A thread that sends them would
+/// need a processor, which a busy machine may not give it for long.
 fn under_signals(objects: &mut [Object; 2], is_enough: impl Fn() -> bool, mut work: impl FnMut()) {
     for (place, object) in OBJECTS.iter().zip(objects) {
         place.store(object.mem(), Relaxed);
     }
     unsafe { libc::alarm(HANGS_AFTER) };
     unsafe { libc::signal(libc::SIGUSR1, read_current_data as *const () as libc::sighandler_t) };
-    let stop = AtomicBool::new(false);
-    let thread = unsafe { libc::pthread_self() } as usize;
-    std::thread::scope(|threads| {
-        threads.spawn(|| {
-            while !stop.load(Relaxed) {
-                unsafe { libc::pthread_kill(thread as libc::pthread_t, libc::SIGUSR1) };
-            }
-        });
-        while SERVED.load(Relaxed) < 1000 || !is_enough() {
-            work();
-        }
-        stop.store(true, Relaxed);
-    });
+    // Longer than the handler takes.
+    let timer = start_timer(200_000);
+    while SERVED.load(Relaxed) < 1000 || !is_enough() {
+        work();
+    }
+    assert_eq!(unsafe { libc::timer_delete(timer) }, 0);
     unsafe { libc::alarm(0) };
     assert_eq!(WRONG.load(Relaxed), 0);
 }
@@ -120,15 +114,16 @@ extern "C" fn record(_signal: i32) {
     writer::record(&event, 0);
 }
 
-/// Sends this thread a signal every few microseconds: another thread of a test does not exist in a forked child.
-fn start_timer() {
+/// Sends this process, of which no other thread takes it, a signal every so many nanoseconds.
+fn start_timer(nanoseconds: i64) -> libc::timer_t {
     let mut event: libc::sigevent = unsafe { std::mem::zeroed() };
     (event.sigev_notify, event.sigev_signo) = (libc::SIGEV_SIGNAL, libc::SIGUSR1);
     let mut timer = std::ptr::null_mut();
     assert_eq!(unsafe { libc::timer_create(libc::CLOCK_MONOTONIC, &mut event, &mut timer) }, 0);
-    let often = libc::timespec { tv_sec: 0, tv_nsec: 20_000 };
+    let often = libc::timespec { tv_sec: 0, tv_nsec: nanoseconds };
     let times = libc::itimerspec { it_interval: often, it_value: often };
     assert_eq!(unsafe { libc::timer_settime(timer, 0, &times, std::ptr::null_mut()) }, 0);
+    timer
 }
 
 fn a_signal_handler_may_record_while_a_forked_child_takes_the_trace_over() {
@@ -141,7 +136,7 @@ fn a_signal_handler_may_record_while_a_forked_child_takes_the_trace_over() {
             let child = unsafe { libc::fork() };
             if child == 0 {
                 unsafe { libc::alarm(HANGS_AFTER) };
-                start_timer();
+                start_timer(20_000);
                 (0..20).for_each(|_| record(0));
                 unsafe { libc::signal(libc::SIGUSR1, libc::SIG_IGN) };
                 unsafe { libc::_exit(0) };

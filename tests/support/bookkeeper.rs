@@ -11,6 +11,9 @@ use super::*;
 /// Bytes of the staging buffers: no object of a test has this size.
 pub const STAGING_BYTES: usize = 16 << 20;
 
+/// From this size on, fresh pageable and registered blocks are mappings.
+const MAPPED_FROM: usize = 2 << 20;
+
 /// Live blocks of the driver, by address.
 #[derive(Default)]
 pub struct Bookkeeper {
@@ -85,8 +88,13 @@ impl Bookkeeper {
     ) -> Outcome {
         use Operation::*;
         let before = Look::at(&objects[at]);
+        let pageable_before = counts().pageable.allocations.count;
         let (outcome, calls) = gpu.watch(|| work(&mut objects[at]));
         let worked = outcome.is_ok();
+        // The kernel gives a new mapping with zeros in it: nothing is filled.
+        let is_new = counts().pageable.allocations.count > pageable_before;
+        let is_registered = |call: &Call| call.function == "cuMemHostRegister_v2" && call.status == 0;
+        let is_mapped = before.size >= MAPPED_FROM && (is_new || calls.iter().any(is_registered));
         let calls = self.read(calls, worked);
         let accesses = match operation {
             CpuData => Some(&mut self.expected.host_reads),
@@ -98,7 +106,8 @@ impl Bookkeeper {
             _ => None,
         };
         accesses.into_iter().for_each(|count| *count += 1);
-        if worked && before.head == 0 && before.size > 0 && matches!(operation, CpuData | MutableCpuData) {
+        let reads_zeros = before.head == 0 && before.size > 0 && matches!(operation, CpuData | MutableCpuData);
+        if worked && reads_zeros && !is_mapped {
             add(&mut self.expected.host_fills, before.size);
         }
         if outcome == Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY) {

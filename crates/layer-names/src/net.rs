@@ -210,8 +210,9 @@ impl Net {
         let accessors = Accessors::of(self.letter)?;
         let name = self.newest_name()?;
         // SAFETY: as in `texts`; the accessors return vectors of vectors of pointers to blobs, and of shared pointers to layers.
-        let (bottoms, layers) =
-            unsafe { (read::<Vector>(accessors.bottoms, self.this), read::<Shared>(accessors.layers, self.this)) };
+        let bottoms = unsafe { read::<Vector>(accessors.bottoms, self.this) };
+        // SAFETY: as above.
+        let layers = unsafe { read::<Shared>(accessors.layers, self.this) };
         // SAFETY: as above.
         let bottoms = unsafe { elements::<*const c_void>((&raw const *bottoms?.last()?).cast()) }?;
         Some(Newest { name, is_source: bottoms.is_empty(), one_by_one: is_convolution(layers?.last()?.object) })

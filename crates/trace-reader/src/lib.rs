@@ -116,6 +116,12 @@ impl Reader {
         Ok(Reader { current: Some(Stream::new(file)?), ..Reader::default() })
     }
 
+    /// Leaves out these files.
+    pub fn without(mut self, files: &[PathBuf]) -> Reader {
+        self.waiting.retain(|member| !files.contains(&member.path));
+        self
+    }
+
     /// The files that could not be read so far.
     pub fn unreadable(&self) -> &[(PathBuf, ReadError)] {
         &self.unreadable

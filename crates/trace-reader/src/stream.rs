@@ -60,6 +60,12 @@ impl Stream {
         self
     }
 
+    /// Whether its ring is half full: the oldest records will give way if the process goes on.
+    pub fn is_filling(&self) -> bool {
+        let header = self.recording.header();
+        header.next > header.layout.most / 2
+    }
+
     fn process(&self) -> u32 {
         self.recording.header().about.process
     }

@@ -1231,11 +1231,21 @@ public interface SyncedmemLibrary extends Library {
     /** Sets the peak of every kind of memory to what objects hold now. */
     int syncedmem_reset_peaks();
 
-    /** Writes the report of this process: memory now and at the peak, its holders, copies, and advice. */
+    /**
+     * Writes a short report of this process: memory now and at the peak, its ten largest holders, and counts of what
+     * was done.
+     */
     int syncedmem_report(byte[] text, long capacity, LongByReference length);
 
     /** Names an object in reports and traces; the name is copied. */
     int syncedmem_set_name(Syncedmem mem, String name);
+
+    /**
+     * Notes for traces how many items of the batch an object holds, such as 64 for a layer's output of 64 x 20 x 24 x
+     * 24: a report then says what one more item costs. 0: it does not grow with the batch, as every object without a
+     * note.
+     */
+    int syncedmem_set_items(Syncedmem mem, long items);
 
     /** Writes the name of an object, as {@code syncedmem_report} writes its text; empty without a name. */
     int syncedmem_get_name(Syncedmem mem, byte[] text, long capacity, LongByReference length);
@@ -1248,12 +1258,12 @@ public interface SyncedmemLibrary extends Library {
     int syncedmem_stats(Stats stats);
 
     /**
-     * Starts to write memory events to a file: as Chrome trace events, which Perfetto opens, or, for names that end
-     * in {@code .csv}, in the columns of RMM's log. {@code %p} in the name becomes the process id.
+     * Starts to record memory events in a file, which {@code syncedmem report} and {@code syncedmem export} read.
+     * {@code %p} in the name becomes the process id.
      */
     int syncedmem_trace_start(String file);
 
-    /** Ends the trace, if there is one. */
+    /** Ends the trace, if there is one, and marks it as whole. */
     int syncedmem_trace_stop();
 
     /**

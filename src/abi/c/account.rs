@@ -108,8 +108,8 @@ pub extern "C" fn syncedmem_reset_peaks() -> syncedmem_status_t {
     })
 }
 
-/// Writes the report of this process: memory now and at the peak, its holders, copies, and advice. It is UTF-8 text of
-/// several lines.
+/// Writes a short report of this process: memory now and at the peak, its ten largest holders, and counts of what was
+/// done. It is UTF-8 text of several lines. `syncedmem run` shows more.
 ///
 /// Writes at most `capacity` bytes to `text`, including a NUL; the rest is left out. `*length` is the length of the
 /// whole report without the NUL. `text` may be NULL if `capacity` is 0.

@@ -8,9 +8,8 @@ use crate::abi::status::syncedmem_status_t;
 use crate::error::Error;
 use crate::observe::control;
 
-/// Starts to write memory events to a file: as Chrome trace events, which Perfetto opens, or, for names that end in
-/// `.csv`, in the columns of RMM's log. `%p` in the name becomes the process id. A running trace ends first. Recorded
-/// events are in the file at once, and readable however the process ends.
+/// Starts to record memory events in a file, which `syncedmem report` and `syncedmem export` read. `%p` in the name
+/// becomes the process id. A running trace ends first. Recorded events survive the process, however it ends.
 ///
 /// `SYNCEDMEM_TRACE` does the same from the first call on.
 ///
@@ -30,7 +29,7 @@ pub unsafe extern "C" fn syncedmem_trace_start(file: *const c_char) -> syncedmem
     })
 }
 
-/// Ends the trace, if there is one. The file is complete: the format allows that its closing bracket is missing.
+/// Ends the trace, if there is one, and marks it as whole.
 #[unsafe(no_mangle)]
 pub extern "C" fn syncedmem_trace_stop() -> syncedmem_status_t {
     call("syncedmem_trace_stop", || {

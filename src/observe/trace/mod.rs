@@ -9,7 +9,7 @@
 #![expect(unsafe_code, reason = "prctl, and a function that runs at exit")]
 
 mod file;
-mod mapping;
+pub(crate) mod mapping;
 mod sink;
 
 use std::cell::Cell;
@@ -23,7 +23,6 @@ use syncedmem_trace::recording::text::Kind;
 use crate::platform::clock::nanoseconds;
 pub use crate::platform::file_error::FileError;
 use crate::platform::thread;
-pub(crate) use mapping::fork_lock;
 use sink::Entry;
 use sink::complain;
 pub use sink::{after_fork_in_child, start, stop};

@@ -39,8 +39,8 @@ static PARENT: AtomicU32 = AtomicU32::new(0);
 /// Identity of the run's first process, once it is known.
 static RUN: AtomicU64 = AtomicU64::new(0);
 /// The file's name as given, and as opened.
-static NAME: Name = Name::new();
-static PATH: Name = Name::new();
+static NAME: Name = Name::empty();
+static PATH: Name = Name::empty();
 
 /// The most files that other processes of the same id hold: each execve leaves one.
 const FILES: u32 = 8;
@@ -73,8 +73,10 @@ pub fn stop() {
     conclude();
     if STATE.compare_exchange(ON, CHANGING, SeqCst, Relaxed).is_ok() {
         wait_until_no_thread_is_inside();
-        // SAFETY: a recording is mapped while the state is not `OFF`. No thread is inside, and none enters.
-        unsafe { Recording::mapped().unmap() };
+        // SAFETY: a recording is mapped while the state is not `OFF`.
+        let recording = unsafe { Recording::mapped() };
+        // SAFETY: no thread is inside, and none enters.
+        unsafe { recording.unmap() };
         mapping::close_file();
         STATE.store(OFF, SeqCst);
     }

@@ -163,14 +163,14 @@ impl Gathering {
         let mut sentences = Vec::new();
         if !self.every_access {
             sentences.push(
-                "Accesses that needed no work were not counted (SYNCEDMEM_ACCOUNT=accesses counts them): unread copies and \
-                 unused sides are reported only if they are certain without them.",
+                "Accesses that needed no work were not recorded: unread copies and unused sides are reported only if they are \
+                 certain without them. syncedmem run --accesses records them, or SYNCEDMEM_ACCOUNT=accesses.",
             );
         }
         if !self.compared {
             sentences.push(
-                "Contents were not compared (SYNCEDMEM_COMPARE=on compares them): copies and fills that changed nothing are \
-                 not reported.",
+                "Contents were not compared: copies and fills that changed nothing are not reported. syncedmem run --compare \
+                 compares them, or SYNCEDMEM_COMPARE=on.",
             );
         }
         if self.all.dropped() > 0 {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::fs::File;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use syncedmem_trace::event::Site;
 use syncedmem_trace::kind::Kind;
@@ -92,24 +92,36 @@ pub fn read(path: &Path, spooled: Option<File>) -> Result<Trace, ReadError> {
     all(input::reader(path, spooled)?, name)
 }
 
-fn all(mut reader: Reader, name: String) -> Result<Trace, ReadError> {
-    let mut trace = Trace { name, ..Trace::default() };
+/// Reads the recordings in a folder, but for those that were followed.
+pub fn folder(folder: &Path, followed: Vec<(PathBuf, Open)>) -> Result<Trace, ReadError> {
+    let (files, followed): (Vec<_>, Vec<_>) = followed.into_iter().unzip();
+    of(Reader::open(folder)?.without(&files), followed, String::new())
+}
+
+fn all(reader: Reader, name: String) -> Result<Trace, ReadError> {
+    of(reader, Vec::new(), name)
+}
+
+fn of(mut reader: Reader, mut processes: Vec<Open>, name: String) -> Result<Trace, ReadError> {
     let mut open = Open::new();
-    while let Some(item) = reader.next() {
+    for item in reader.by_ref() {
         let item = item?;
         let is_last = matches!(item, Item::End(_));
         open.take(item);
         if is_last {
-            trace.add(std::mem::replace(&mut open, Open::new()));
+            processes.push(std::mem::replace(&mut open, Open::new()));
         }
     }
+    processes.sort_by_key(|process| (process.start, process.id));
+    let mut trace = Trace { name, ..Trace::default() };
+    processes.into_iter().for_each(|process| trace.add(process));
     trace.notes.extend(reader.unreadable().iter().map(|(path, error)| format!("{}: {error}", path.display())));
     Ok(trace)
 }
 
 impl Trace {
     /// Adds a process that was read to its end. One without events has nothing to report.
-    pub fn add(&mut self, open: Open) {
+    fn add(&mut self, open: Open) {
         let (process, notes) = open.finish();
         if process.events > 0 {
             self.processes.push(process);
@@ -151,7 +163,7 @@ fn sentences(program: &str, end: &End) -> Vec<String> {
 
 #[cfg(test)]
 #[path = "../../../../tests/support/recording.rs"]
-mod recording;
+pub mod recording;
 
 #[cfg(test)]
 mod tests {
@@ -168,7 +180,6 @@ mod tests {
         What::Allocated { kind: Kind::Device, bytes, block: 16, origin: Origin::Fresh }
     }
 
-    #[expect(clippy::unwrap_used, reason = "a test whose preparation fails has failed")]
     fn read(recording: &Recording) -> Trace {
         let mut file = input::unnamed().unwrap();
         file.write_all(&recording.bytes()).unwrap();

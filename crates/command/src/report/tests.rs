@@ -6,7 +6,7 @@ use syncedmem_trace::event::{Cause, Event, Noticed, Origin, Path, Site, What};
 use syncedmem_trace::head::{Access, Side};
 use syncedmem_trace::kind::Kind;
 
-use super::facts::{Finding, Process, Trace};
+use super::facts::{Ending, Finding, How, Process, Trace};
 use super::gather::Gathering;
 use super::page;
 use super::samples::{allocated, at, copied, freed};
@@ -200,6 +200,16 @@ fn advice_stands_on_top_with_its_numbers() {
         assert!(page.contains(&format!("data-field=\"{field}\" data-v=\"{number}\"")), "{field}");
     }
     assert!(page.contains("<dt>Time saved</dt><dd>not known</dd>"));
+}
+
+#[test]
+fn a_page_begins_with_the_end_of_a_process_that_was_killed() {
+    let ending = Ending { how: How::Killed { signal: 9 }, growing: Some("fc6 <weights>".into()), ..Ending::default() };
+    let page = page_of([Process { ending, ..process(&life()) }]);
+    is_well_formed(&page);
+    let line = page
+        .find("caffe train was killed by signal 9 at 4.0 KiB, and 4.5 KiB on the device, growing: fc6 &lt;weights&gt;");
+    assert!(line.expect("the line") < page.find("<p class=\"headline\">").expect("the peak"));
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! `syncedmem run`: runs a program on the library, and reports on its memory.
 
 mod child;
+mod follow;
 mod outcome;
 mod recordings;
 mod settings;

@@ -54,10 +54,11 @@ impl Report {
 
     /// Prints the report, or why there is none.
     pub fn end(self, finished: &Finished, program: &OsStr, library: &Path, shown: Shown, mut recordings: Recordings) {
+        let followed = recordings.stop_following();
         if !recordings.are_there() {
             return say::error(nothing_recorded(finished, program, library, &recordings.folder));
         }
-        match report::read::file(&recordings.folder) {
+        match report::read::folder(&recordings.folder, followed) {
             Ok(mut trace) => {
                 trace.name = program.to_string_lossy().into_owned();
                 explain(&mut trace, finished);
@@ -153,7 +154,7 @@ fn nothing_recorded(finished: &Finished, program: &OsStr, library: &Path, folder
     }
     match finished.ended {
         Ended::Signalled(signal) => {
-            format!("{} was killed by signal {signal}, and never called the library", program.to_string_lossy())
+            format!("{} was killed by signal {signal} before it recorded anything", program.to_string_lossy())
         }
         Ended::Exited(_) => never_called(program, library),
     }
@@ -172,40 +173,39 @@ pub fn must_not_run(program: &OsStr) -> Option<String> {
     }
 }
 
-/// The reason why the library was never called, as far as the program's files show it.
+/// The reason why the library recorded nothing, as far as the program's files show it. They show that the library was not called only
+/// where no call of the program's can reach it.
 fn never_called(program: &OsStr, library: &Path) -> String {
     let name = program.to_string_lossy();
-    let begin = format!("{name} never called the library");
-    let Some(path) = doctor::locate(program) else { return begin };
+    let unknown = format!("{name} recorded nothing");
+    let Some(path) = doctor::locate(program) else { return unknown };
     let needs = Object::read(library).ok().and_then(|object| object.glibc);
     let examined = match Examined::read(&path) {
         Ok(examined) => examined,
         Err(Unreadable::Script(interpreter)) => {
             return format!(
-                "{begin}: it is a script, run by {}. Check the program that it starts: syncedmem doctor PROGRAM",
+                "{unknown}: it is a script, run by {}. Check the program that it starts: syncedmem doctor PROGRAM",
                 interpreter.display()
             );
         }
-        Err(error) => return format!("{begin}: {error}"),
+        Err(error) => return format!("{unknown}: {error}"),
     };
     let verdict = examined.verdict(needs);
-    let why = match &verdict {
-        Verdict::Preload | Verdict::Linked => {
-            "its Caffe can use the library. Either it ended before it made an object, or by _exit(2), or LD_PRELOAD did \
-             not reach it (sudo, env -i and containers drop it)"
-                .to_owned()
-        }
-        Verdict::Later => {
-            "it is not linked with a Caffe. If it loaded one, that one calls its own functions directly; if it starts other \
+    match &verdict {
+        Verdict::Preload | Verdict::Linked => format!(
+            "{unknown}: its Caffe can use the library. Either it ended before it made an object, or the environment did not reach it \
+             (sudo, env -i and containers drop LD_PRELOAD and SYNCEDMEM_TRACE)"
+        ),
+        Verdict::Later => format!(
+            "{unknown}: it is not linked with a Caffe. If it loaded one, that one calls its own functions directly; if it starts other \
              programs, LD_PRELOAD did not reach them. Check them: syncedmem doctor LIBCAFFE|PROGRAM"
-                .to_owned()
+        ),
+        Verdict::NoCaffe => format!(
+            "{name} never called the library: it contains no Caffe. If it starts a program that has one, LD_PRELOAD did not reach that \
+             (sudo, env -i and containers drop it); check that one: syncedmem doctor PROGRAM"
+        ),
+        other => {
+            format!("{name} never called the library: {}. {}", other.reason(), other.advice().unwrap_or_default())
         }
-        Verdict::NoCaffe => {
-            "it contains no Caffe. If it starts a program that has one, LD_PRELOAD did not reach that (sudo, env -i and \
-             containers drop it); check that one: syncedmem doctor PROGRAM"
-                .to_owned()
-        }
-        other => format!("{}. {}", other.reason(), other.advice().unwrap_or_default()),
-    };
-    format!("{begin}: {why}")
+    }
 }

@@ -8,9 +8,11 @@ use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use syncedmem_trace::recording::header::{MAGIC, RUN_AT};
-use syncedmem_trace_reader::{Reader, family};
+use syncedmem_trace_reader::{ReadError, Reader, family};
 
+use super::follow::Follower;
 use crate::export::{self, Format};
+use crate::report::read::Open;
 
 /// The folder. It is removed when this is dropped.
 #[derive(Debug)]
@@ -18,6 +20,7 @@ pub struct Recordings {
     pub folder: PathBuf,
     kept: Option<Kept>,
     stays: bool,
+    follower: Option<Follower>,
 }
 
 /// The file of --trace.
@@ -41,7 +44,7 @@ impl Recordings {
             let place = name.parent().unwrap_or(Path::new("/")).display();
             format!("the recordings' folder cannot be created in {place}: {error}; {hint}")
         })?;
-        Ok(Recordings { folder, kept, stays: false })
+        Ok(Recordings { follower: Some(Follower::start(&folder)), folder, kept, stays: false })
     }
 
     /// The value of SYNCEDMEM_TRACE: a file for each process. Percent signs of the folder are doubled: they mean nothing.
@@ -52,6 +55,11 @@ impl Recordings {
         }
         name.extend(b"/%p");
         OsString::from_vec(name)
+    }
+
+    /// The processes whose ring filled up, with their files, read to their ends.
+    pub fn stop_following(&mut self) -> Vec<(PathBuf, Open)> {
+        self.follower.take().map(Follower::finish).unwrap_or_default()
     }
 
     /// Whether a process began to record. False too if the folder cannot be read.
@@ -74,6 +82,7 @@ impl Recordings {
             None => move_all(&self.folder, file),
         };
         match kept {
+            Err(export::Error::Read(ReadError::NoRecordings)) => Ok(None),
             Ok(()) => Ok(Some(file.clone())),
             Err(error) => {
                 self.stays = true;
@@ -145,7 +154,7 @@ fn new_folder(name: &Path) -> io::Result<PathBuf> {
 /// Moves the recordings in `folder` to FILE and FILE.PID, and joins them to one run. Those of the run that FILE had are removed.
 fn move_all(folder: &Path, file: &Path) -> Result<(), export::Error> {
     let (members, _) = family::of(folder)?;
-    let Some((first, others)) = members.split_first() else { return Ok(()) };
+    let (first, others) = members.split_first().ok_or(ReadError::NoRecordings)?;
     let before = family::of(file).map(|(before, _)| before).unwrap_or_default();
     for old in before.iter().filter(|old| old.path != file) {
         fs::remove_file(&old.path)?;

@@ -116,12 +116,21 @@ impl Resolver {
     /// The module of a return address, and the call's address in it. (The return address may lie behind the end of its function, if the
     /// call is the function's last instruction.)
     fn find(&self, address: u64) -> Option<(&Loaded, u64)> {
+        let (loaded, offset) = self.nearest(address)?;
+        loaded.file().is_none_or(|file| file.symbols.has(offset)).then_some((loaded, offset))
+    }
+
+    /// Modules do not overlap: the address is in the nearest one below it, or in none.
+    fn nearest(&self, address: u64) -> Option<(&Loaded, u64)> {
         let call = address.checked_sub(1)?;
-        // Modules do not overlap: the address is in the nearest one below it, or in none.
         let behind = self.modules.partition_point(|loaded| loaded.module.bias <= call);
         let loaded = &self.modules[behind.checked_sub(1)?];
-        let offset = call - loaded.module.bias;
-        loaded.file().is_none_or(|file| file.symbols.has(offset)).then_some((loaded, offset))
+        Some((loaded, call - loaded.module.bias))
+    }
+
+    /// Whether an address is in the library that stands before the program's functions to name memory.
+    fn is_ours(&self, address: u64) -> bool {
+        self.nearest(address).is_some_and(|(loaded, _)| loaded.name().starts_with("libsyncedmem_names.so"))
     }
 }
 

@@ -34,19 +34,23 @@ impl Stacks {
         Resolver::new(self.modules.iter().cloned())
     }
 
-    /// The frames of a place, the innermost first; empty if they were not recorded.
+    /// The frames of a place, the innermost first, without those of this project's libraries; empty if they were not recorded.
     pub fn frames(&self, resolver: &Resolver, place: &str) -> Vec<Frame> {
         let addresses = self.sites.get(place).and_then(|site| self.addresses.get(site));
-        addresses.into_iter().flatten().flat_map(|&address| resolver.frames(address)).collect()
+        let theirs = addresses.into_iter().flatten().filter(|&&address| !resolver.is_ours(address));
+        theirs.flat_map(|&address| resolver.frames(address)).collect()
     }
 }
 
-/// `train (program)` for `program+0x1234`.
+/// `train (program)` for `program+0x1234`, and for `the program+0x1234`.
 fn named(place: &str, addresses: &[u64], resolver: &Resolver) -> Option<String> {
-    let (module, offset) = place.rsplit_once("+0x")?;
+    let (name, offset) = place.rsplit_once("+0x")?;
     let call = u64::from_str_radix(offset, 16).ok()?;
-    let is_its =
-        |address: &&u64| resolver.module_at(**address).is_some_and(|(name, offset)| name == module && offset == call);
-    let function = resolver.function(*addresses.iter().find(is_its)?)?;
-    Some(format!("{function} ({module})"))
+    let of = |address| {
+        resolver
+            .module_at(address)
+            .filter(|(module, offset)| *offset == call && (module == name || name == "the program"))
+    };
+    let (address, module) = addresses.iter().find_map(|&address| Some((address, of(address)?.0)))?;
+    Some(format!("{} ({module})", resolver.function(address)?))
 }

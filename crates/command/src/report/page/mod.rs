@@ -24,7 +24,7 @@ use syncedmem_trace::kind::Kind;
 
 const STYLE: &str = include_str!("style.css");
 /// Sorts tables, selects times and zooms. The page is complete without it. The page names its hash below, so browsers run
-/// no other script.
+/// no other script; scripts/page prints the hash that the page should name.
 const SCRIPT: &str = concat!(include_str!("sort.js"), include_str!("brush.js"), include_str!("flame.js"));
 
 /// Processes with a section of their own.
