@@ -1,18 +1,10 @@
 //! Why there is a GPU, or why not: one sentence for each reason, from `syncedmem_cuda_status` and in the error of every
 //! device call. What the library finds it finds once, so each case is a process of its own.
 
-use std::ffi::{CStr, c_char};
 use std::path::Path;
 
 use crate::support::driver::{loaded, simulated};
 use crate::support::*;
-
-fn cuda_status() -> (syncedmem_status_t, String) {
-    let mut sentence: *const c_char = std::ptr::null();
-    let status = unsafe { syncedmem_cuda_status(&mut sentence) };
-    assert_eq!(unsafe { syncedmem_cuda_status(std::ptr::null_mut()) }, status, "the sentence need not be asked for");
-    (status, unsafe { CStr::from_ptr(sentence) }.to_str().unwrap().to_string())
-}
 
 /// There must be no GPU, for a reason that contains `words`, which every device call gives too; the host goes on.
 fn there_is_none(words: &str) {

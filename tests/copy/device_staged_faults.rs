@@ -4,39 +4,33 @@ use crate::support::staging::*;
 use crate::support::*;
 
 fn a_reset_of_the_device_takes_the_ring_and_the_next_copy_makes_another() {
-    let errors = in_a_process_with_a_driver(&[EVERYTHING], || {
-        let gpu = with_staging_buffers(simulated_gpu());
-        for round in 0..3 {
-            assert_eq!(gpu.cuDevicePrimaryCtxReset_v2(0), 0);
-            assert_eq!(page_locked_blocks(&gpu), Some(0));
-            let contents = noise(round, 2 * SLOT + 1);
-            let mut object = at_cpu(&contents);
-            gpu.control().simcuda_clear_log();
-            let device = object.gpu_data().unwrap_or_else(|status| panic!("{status:?} {}", last_error()));
-            assert_eq!(pieces(&gpu, c"HtoD"), Some((3, 0)));
-            assert_bytes(&gpu.read(device.addr(), contents.len()), &contents, &round);
-            assert_eq!(page_locked_blocks(&gpu), Some(1));
-        }
-    });
-    assert_eq!(errors, "");
+    let gpu = with_staging_buffers(simulated_gpu());
+    for round in 0..3 {
+        assert_eq!(gpu.cuDevicePrimaryCtxReset_v2(0), 0);
+        assert_eq!(page_locked_blocks(&gpu), Some(0));
+        let contents = noise(round, 2 * SLOT + 1);
+        let mut object = at_cpu(&contents);
+        gpu.control().simcuda_clear_log();
+        let device = object.gpu_data().unwrap_or_else(|status| panic!("{status:?} {}", last_error()));
+        assert_eq!(pieces(&gpu, c"HtoD"), Some((3, 0)));
+        assert_bytes(&gpu.read(device.addr(), contents.len()), &contents, &round);
+        assert_eq!(page_locked_blocks(&gpu), Some(1));
+    }
 }
 
 fn without_staging_buffers_the_driver_copies_in_silence() {
-    let errors = in_a_process_with_a_driver(&[EVERYTHING], || {
-        let gpu = simulated_gpu();
-        gpu.fail_times("cuMemHostAlloc", 1, 2, 0);
-        gpu.fail_times("cuMemHostRegister_v2", 1, 2, 0);
-        for (seed, bytes) in (1..).zip(SIZES) {
-            let contents = noise(seed, bytes);
-            let mut object = at_cpu(&contents);
-            gpu.control().simcuda_clear_log();
-            let device = object.gpu_data().unwrap().addr();
-            assert_eq!(pieces(&gpu, c"HtoD"), Some((1, 1)), "{bytes}");
-            assert_bytes(&gpu.read(device, bytes), &contents, &bytes);
-        }
-        assert_eq!(gpu.calls_of(c"cuMemHostRegister_v2"), 0, "it was asked again and again");
-    });
-    assert_eq!(errors, "");
+    let gpu = simulated_gpu();
+    gpu.fail_times("cuMemHostAlloc", 1, 2, 0);
+    gpu.fail_times("cuMemHostRegister_v2", 1, 2, 0);
+    for (seed, bytes) in (1..).zip(SIZES) {
+        let contents = noise(seed, bytes);
+        let mut object = at_cpu(&contents);
+        gpu.control().simcuda_clear_log();
+        let device = object.gpu_data().unwrap().addr();
+        assert_eq!(pieces(&gpu, c"HtoD"), Some((1, 1)), "{bytes}");
+        assert_bytes(&gpu.read(device, bytes), &contents, &bytes);
+    }
+    assert_eq!(gpu.calls_of(c"cuMemHostRegister_v2"), 0, "it was asked again and again");
 }
 
 /// The status of a failure with that number.
@@ -132,9 +126,10 @@ fn a_copy_that_fails_leaves_nothing_in_flight() {
 }
 
 crate::support::harness::tests![
-    a_reset_of_the_device_takes_the_ring_and_the_next_copy_makes_another,
-    without_staging_buffers_the_driver_copies_in_silence;
     alone_with_driver(&[EVERYTHING]):
     every_driver_call_of_a_copy_fails_in_turn_and_the_object_is_as_it_was,
-    a_copy_that_fails_leaves_nothing_in_flight
+    a_copy_that_fails_leaves_nothing_in_flight;
+    in_silence(&[EVERYTHING]):
+    a_reset_of_the_device_takes_the_ring_and_the_next_copy_makes_another,
+    without_staging_buffers_the_driver_copies_in_silence
 ];

@@ -1,7 +1,5 @@
 //! What a device is decides how host memory is treated: asked once, and nothing is done that is pointless or refused there.
 
-use std::ffi::{CStr, c_char};
-
 use crate::support::pools::{MIB, POOLS, alone_with_pools, filled};
 use crate::support::staging::*;
 use crate::support::*;
@@ -12,12 +10,6 @@ const NO_REGISTRATION: (&str, &str) = ("SIMCUDA_ATTRIBUTES", "99=0");
 const REGISTERED: (&str, &str) = ("SYNCEDMEM_PINNED_BLOCKS", "registered");
 const NOT_SUPPORTED: i32 = 801;
 const NOT_PERMITTED: i32 = 800;
-
-fn cuda_status() -> String {
-    let mut sentence: *const c_char = std::ptr::null();
-    assert_eq!(unsafe { syncedmem_cuda_status(&mut sentence) }, SYNCEDMEM_SUCCESS);
-    unsafe { CStr::from_ptr(sentence) }.to_str().unwrap().to_string()
-}
 
 /// Copies on each device, there and back, and looks that none was staged, although that is asked for. Returns the library's calls.
 fn copy_unstaged(gpu: &Gpu) -> Vec<Call> {
@@ -53,7 +45,7 @@ fn nothing_is_staged(gpu: &Gpu, why: &str) {
     for device in ["0", "1"] {
         assert_eq!(["18", "100", "99"].map(|attribute| asked(&calls, device, attribute)), [1; 3], "{device}");
     }
-    let sentence = cuda_status();
+    let sentence = cuda_status().1;
     assert!(sentence.contains(&format!("0 is Simulated GPU 0 (copies are not staged: {why}), 1 is")), "{sentence}");
 }
 
@@ -82,7 +74,7 @@ fn a_driver_that_refuses_to_register_the_slots_is_asked_once_for_each_device() {
     // Longer than the pause after any refusal.
     let calls: Vec<_> = (0..30).flat_map(|_| copy_unstaged(gpu)).collect();
     assert_eq!(names(&calls).iter().filter(|&&name| name == "cuMemHostRegister_v2").count(), 2);
-    let sentence = cuda_status();
+    let sentence = cuda_status().1;
     assert!(sentence.contains("as under confidential computing), 1 is"), "{sentence}");
 }
 
@@ -90,13 +82,13 @@ fn a_device_is_not_asked_where_staging_is_not_and_its_status_says_nothing_of_it(
     alone_with_pools(&[INTEGRATED], |gpu| {
         let calls = copy_unstaged(gpu);
         assert!(!names(&calls).contains(&"cuDeviceGetAttribute"), "{calls:?}");
-        assert!(!cuda_status().contains("staged"), "{}", cuda_status());
+        assert!(!cuda_status().1.contains("staged"), "{}", cuda_status().1);
     });
 }
 
 fn the_status_of_a_usual_device_says_nothing_of_staging() {
     let gpu = &simulated_gpu();
-    assert!(!cuda_status().contains("staged"), "{}", cuda_status());
+    assert!(!cuda_status().1.contains("staged"), "{}", cuda_status().1);
     at_cpu(&noise(1, SLOT)).gpu_data().unwrap();
     assert_eq!(page_locked_blocks(gpu), Some(1));
 }

@@ -7,20 +7,12 @@ use crate::support::*;
 
 const BYTES: usize = 5000;
 
-/// A context of the test's own, of device 0, current nowhere.
-fn created(gpu: &Gpu) -> Handle {
-    let (mut context, mut popped) = (std::ptr::null_mut(), std::ptr::null_mut());
-    assert_eq!(gpu.cuCtxCreate_v2(&mut context, 0, 0), 0);
-    assert_eq!(gpu.cuCtxPopCurrent_v2(&mut popped), 0);
-    context
-}
-
 /// Does `before` with objects of a context that is there, and `after` when it is gone; with and without pools, and with another
 /// context current and with none.
 fn once_it_is_gone(gpu: &Gpu, before: impl Fn(&mut Object), after: impl Fn(Object)) {
     for (pools, is_current) in [(true, true), (true, false), (false, true), (false, false)] {
         set_pools(pools);
-        let context = created(gpu);
+        let context = gpu.new_context();
         let mut object = gpu.within_context(context, || {
             let _pinning = Pinning::always();
             let mut object = filled(BYTES, 1);
@@ -126,7 +118,7 @@ fn a_thread_whose_current_context_is_gone_is_left_as_it_is() {
         object.gpu_data().unwrap();
         object
     });
-    let context = created(gpu);
+    let context = gpu.new_context();
     gpu.within_context(context, || {
         std::thread::scope(|threads| {
             let context = context.expose_provenance();
@@ -156,7 +148,7 @@ fn a_block_that_another_object_owns_is_not_followed_into_a_context_that_is_gone(
 
 /// A stream of a context of the test's own, and that context.
 fn stream_elsewhere(gpu: &Gpu) -> (Handle, Handle) {
-    let (context, mut stream) = (created(gpu), std::ptr::null_mut());
+    let (context, mut stream) = (gpu.new_context(), std::ptr::null_mut());
     gpu.within_context(context, || assert_eq!(gpu.cuStreamCreate(&mut stream, 1), 0));
     (stream, context)
 }

@@ -117,10 +117,8 @@ fn a_push_that_a_reset_overtook_says_so_where_its_context_is_current() {
 /// Drivers before CUDA 9.2 know no ordinal of an address, and refuse the question for it and the context.
 fn a_driver_that_does_not_know_an_attribute_still_says_where_memory_is() {
     let gpu = &simulated_gpu();
-    let (mut context, mut popped, mut block) = (std::ptr::null_mut(), std::ptr::null_mut(), 0);
-    assert_eq!(gpu.cuCtxCreate_v2(&mut context, 0, 0), 0);
-    assert_eq!(gpu.cuMemAlloc_v2(&mut block, 5000), 0);
-    assert_eq!(gpu.cuCtxPopCurrent_v2(&mut popped), 0);
+    let (context, mut block) = (gpu.new_context(), 0);
+    gpu.within_context(context, || assert_eq!(gpu.cuMemAlloc_v2(&mut block, 5000), 0));
     let mut object = Object::new(5000);
     let lent = std::ptr::with_exposed_provenance_mut(block as usize);
     assert_eq!(object.set_gpu_data(lent), SYNCEDMEM_SUCCESS);

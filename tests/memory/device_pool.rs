@@ -60,9 +60,7 @@ fn nothing_is_waited_for_where_nothing_fits() {
 
 fn a_block_is_not_handed_out_on_another_device_or_in_another_context() {
     let gpu = &gpu();
-    let mut created = std::ptr::null_mut();
-    assert_eq!(gpu.cuCtxCreate_v2(&mut created, 0, 0), 0);
-    assert_eq!(gpu.cuCtxPopCurrent_v2(&mut std::ptr::null_mut()), 0);
+    let created = gpu.new_context();
     for side in SIDES {
         let two = gpu.within(0, || [side.object(5000), side.object(5000)]);
         let own = two.each_ref().map(|object| side.address(object));

@@ -9,10 +9,7 @@ const SIZES: [usize; 12] =
 
 /// Touches an object of `bytes`, lets `check` look at its data, and ends it.
 fn touched(bytes: usize, check: impl FnOnce(*mut u8)) {
-    let mut storage = Storage::new();
-    storage.construct(bytes);
-    check(storage.cpu_data().unwrap_or_else(|status| panic!("{status:?}: {}", last_error())));
-    assert_eq!(storage.destruct(), SYNCEDMEM_SUCCESS);
+    check(Object::new(bytes).cpu_data().unwrap_or_else(|status| panic!("{status:?}: {}", last_error())));
 }
 
 fn blocks_of_more_than_4_kib_are_aligned_to_64_and_all_read_zeros_whatever_was_there_before() {
@@ -75,13 +72,11 @@ fn size_zero_gives_an_address_and_nothing_to_free() {
         assert!(!data.is_null());
         assert_eq!(data.addr() % 64, 0);
     });
-    let mut storage = Storage::new();
-    storage.construct(0);
+    let mut storage = Object::new(0);
     assert_eq!(storage.cpu_data(), storage.mutable_cpu_data());
     assert_eq!((storage.head(), storage.flags()[0]), (1, 0));
     let mut own = [0u8; 1];
     assert_eq!(storage.set_cpu_data(own.as_mut_ptr()), SYNCEDMEM_SUCCESS);
-    assert_eq!(storage.destruct(), SYNCEDMEM_SUCCESS);
 }
 
 fn sizes_that_cannot_exist_are_an_error_not_an_overflow() {
@@ -98,10 +93,8 @@ fn sizes_that_cannot_exist_are_an_error_not_an_overflow() {
 }
 
 fn the_error_of_a_size_that_the_system_refuses_says_what_is_known() {
-    let mut storage = Storage::new();
     for bytes in [1 << 56, 1 << 50] {
-        storage.construct(bytes);
-        assert_eq!(storage.cpu_data(), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
+        assert_eq!(Object::new(bytes).cpu_data(), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
         let message = last_error();
         for part in ["syncedmem_cpu_data", &bytes.to_string(), "iB)", "the system has no pageable memory", "holds"] {
             assert!(message.contains(part), "{part:?} in {message}");
@@ -110,30 +103,22 @@ fn the_error_of_a_size_that_the_system_refuses_says_what_is_known() {
 }
 
 fn the_sentence_says_which_blocks_its_figure_counts() {
-    let mut counted = [4096, 4097].map(|bytes| {
-        let mut storage = Storage::new();
-        storage.construct(bytes);
-        storage.cpu_data().unwrap();
-        storage
+    let _counted = [4096, 4097].map(|bytes| {
+        let mut object = Object::new(bytes);
+        object.cpu_data().unwrap();
+        object
     });
-    let mut storage = Storage::new();
-    storage.construct(1 << 50);
-    assert_eq!(storage.cpu_data(), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
+    assert_eq!(Object::new(1 << 50).cpu_data(), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
     let message = last_error();
     let part = "holds 4097 bytes (4.0 KiB) of pageable host memory in blocks of more than 4 KiB";
     assert!(message.contains(part), "{message}");
-    for storage in &mut counted {
-        assert_eq!(storage.destruct(), SYNCEDMEM_SUCCESS);
-    }
 }
 
 fn the_error_names_the_limit_on_the_address_space() {
     const LIMIT: u64 = 1 << 30;
     let limit = libc::rlimit { rlim_cur: LIMIT, rlim_max: LIMIT };
     assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_AS, &limit) }, 0);
-    let mut storage = Storage::new();
-    storage.construct(2 << 30);
-    assert_eq!(storage.cpu_data(), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
+    assert_eq!(Object::new(2 << 30).cpu_data(), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
     let message = last_error();
     assert!(message.contains("ulimit -v) is 1073741824 bytes (1.0 GiB)"), "{message}");
 }
@@ -168,17 +153,14 @@ fn the_limit_on_the_number_of_mappings_is_named_where_it_is_reached_and_only_the
 
 fn the_host_limit_holds_and_what_is_freed_counts_again() {
     alone(&[("SYNCEDMEM_HOST_LIMIT", "3M")], || {
-        let (mut first, mut second) = (Storage::new(), Storage::new());
-        first.construct(HUGE_PAGE);
-        second.construct(HUGE_PAGE);
+        let (mut first, mut second) = (Object::new(HUGE_PAGE), Object::new(HUGE_PAGE));
         assert!(first.cpu_data().is_ok());
         assert_eq!(second.cpu_data(), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
         let message = last_error();
         assert!(message.contains("SYNCEDMEM_HOST_LIMIT is 3145728 bytes (3.0 MiB)"), "{message}");
         assert!(message.contains("holds 2097152 bytes (2.0 MiB)"), "{message}");
-        assert_eq!(first.destruct(), SYNCEDMEM_SUCCESS);
+        drop(first);
         assert!(second.cpu_data().is_ok());
-        assert_eq!(second.destruct(), SYNCEDMEM_SUCCESS);
     });
 }
 
@@ -235,11 +217,9 @@ fn small_blocks_are_mallocs_by_default() {
 fn pinning_without_a_driver_gives_pageable_memory_and_says_so_once() {
     let errors = alone(&[("SYNCEDMEM_PIN", "always"), ("CUDA_VISIBLE_DEVICES", "")], || {
         for _ in 0..3 {
-            let mut storage = Storage::new();
-            storage.construct(100);
-            assert!(storage.cpu_data().is_ok());
-            assert_eq!(storage.flags()[1], 0, "the flag says that it is not page-locked");
-            storage.destruct();
+            let mut object = Object::new(100);
+            assert!(object.cpu_data().is_ok());
+            assert_eq!(object.flags()[1], 0, "the flag says that it is not page-locked");
         }
     });
     if !inside() {

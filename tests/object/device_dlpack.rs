@@ -168,19 +168,16 @@ fn a_wait_that_the_driver_refuses_leaves_no_event() {
 }
 
 fn after_a_reset_of_the_device_its_tensors_are_deleted_in_silence_and_free_no_other_block() {
-    let errors = in_a_process_with_a_driver(&[], || {
-        let gpu = gpu();
-        let (mem, next) = (at_cpu(BYTES), at_cpu(BYTES));
-        let tensor = export(mem, FLOATS_THERE).unwrap();
-        assert_eq!(gpu.cuDevicePrimaryCtxReset_v2(0), 0);
-        let has_its_address = gpu_data(next) == tensor.tensor().data.cast_const();
-        assert!(has_its_address || !gpu.is_simulated(), "the test needs it");
-        assert_eq!(destroy(mem), SYNCEDMEM_SUCCESS);
-        drop(tensor);
-        assert_bytes(&gpu.read(gpu_data(next) as usize, BYTES), &pattern(1, BYTES), &"");
-        assert_eq!(destroy(next), SYNCEDMEM_SUCCESS);
-    });
-    assert_eq!(errors, "");
+    let gpu = gpu();
+    let (mem, next) = (at_cpu(BYTES), at_cpu(BYTES));
+    let tensor = export(mem, FLOATS_THERE).unwrap();
+    assert_eq!(gpu.cuDevicePrimaryCtxReset_v2(0), 0);
+    let has_its_address = gpu_data(next) == tensor.tensor().data.cast_const();
+    assert!(has_its_address || !gpu.is_simulated(), "the test needs it");
+    assert_eq!(destroy(mem), SYNCEDMEM_SUCCESS);
+    drop(tensor);
+    assert_bytes(&gpu.read(gpu_data(next) as usize, BYTES), &pattern(1, BYTES), &"");
+    assert_eq!(destroy(next), SYNCEDMEM_SUCCESS);
 }
 
 fn what_is_on_no_device_that_the_driver_knows_is_not_exported_and_its_head_stays() {
@@ -262,29 +259,26 @@ fn lent_memory_that_was_page_locked_is_pageable_again_when_it_is_let_go() {
 }
 
 fn a_reset_of_the_device_takes_nothing_that_was_lent() {
-    let errors = in_a_process_with_a_driver(&[], || {
-        let gpu = gpu();
-        let (mut memory, mut object) = (vec![7u8; BYTES], Object::new(BYTES));
-        let mut host = Theirs::of(memory.as_mut_ptr(), BYTES);
-        let block = gpu.block(BYTES);
-        let mut there = Theirs::of(block.pointer(), BYTES);
-        // The reset takes it.
-        std::mem::forget(block);
-        there.managed.tensor.device = (2, 0);
-        assert_eq!(there.lend(object.mem()), SYNCEDMEM_SUCCESS);
-        assert_eq!(host.lend(object.mem()), SYNCEDMEM_SUCCESS);
-        assert_eq!(object.pin(), SYNCEDMEM_SUCCESS);
-        assert_eq!(gpu.cuDevicePrimaryCtxReset_v2(0), 0);
-        assert_eq!((host.deleted(), there.deleted()), (0, 0));
-        assert_eq!(object.release_gpu(), SYNCEDMEM_SUCCESS);
-        assert_eq!((object.destruct(), object.construct(0)), (SYNCEDMEM_SUCCESS, SYNCEDMEM_SUCCESS));
-        assert_eq!((host.deleted(), there.deleted()), (1, 1));
-        // The device goes on.
-        let mem = at_cpu(BYTES);
-        assert_bytes(&gpu.read(gpu_data(mem) as usize, BYTES), &pattern(1, BYTES), &"");
-        assert_eq!(destroy(mem), SYNCEDMEM_SUCCESS);
-    });
-    assert_eq!(errors, "");
+    let gpu = gpu();
+    let (mut memory, mut object) = (vec![7u8; BYTES], Object::new(BYTES));
+    let mut host = Theirs::of(memory.as_mut_ptr(), BYTES);
+    let block = gpu.block(BYTES);
+    let mut there = Theirs::of(block.pointer(), BYTES);
+    // The reset takes it.
+    std::mem::forget(block);
+    there.managed.tensor.device = (2, 0);
+    assert_eq!(there.lend(object.mem()), SYNCEDMEM_SUCCESS);
+    assert_eq!(host.lend(object.mem()), SYNCEDMEM_SUCCESS);
+    assert_eq!(object.pin(), SYNCEDMEM_SUCCESS);
+    assert_eq!(gpu.cuDevicePrimaryCtxReset_v2(0), 0);
+    assert_eq!((host.deleted(), there.deleted()), (0, 0));
+    assert_eq!(object.release_gpu(), SYNCEDMEM_SUCCESS);
+    assert_eq!((object.destruct(), object.construct(0)), (SYNCEDMEM_SUCCESS, SYNCEDMEM_SUCCESS));
+    assert_eq!((host.deleted(), there.deleted()), (1, 1));
+    // The device goes on.
+    let mem = at_cpu(BYTES);
+    assert_bytes(&gpu.read(gpu_data(mem) as usize, BYTES), &pattern(1, BYTES), &"");
+    assert_eq!(destroy(mem), SYNCEDMEM_SUCCESS);
 }
 
 crate::support::harness::tests![
@@ -298,9 +292,10 @@ crate::support::harness::tests![
     a_non_blocking_stream_that_the_caller_names_waits_for_the_librarys_fill,
     for_the_default_stream_there_is_nothing_to_wait_for,
     a_wait_that_the_driver_refuses_leaves_no_event,
-    after_a_reset_of_the_device_its_tensors_are_deleted_in_silence_and_free_no_other_block,
     what_is_on_no_device_that_the_driver_knows_is_not_exported_and_its_head_stays,
     lent_memory_is_let_go_when_what_is_in_flight_has_come_from_it_or_to_it,
-    lent_memory_that_was_page_locked_is_pageable_again_when_it_is_let_go,
-    a_reset_of_the_device_takes_nothing_that_was_lent,
+    lent_memory_that_was_page_locked_is_pageable_again_when_it_is_let_go;
+    in_silence(&[]):
+    after_a_reset_of_the_device_its_tensors_are_deleted_in_silence_and_free_no_other_block,
+    a_reset_of_the_device_takes_nothing_that_was_lent
 ];

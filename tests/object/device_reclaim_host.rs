@@ -32,24 +32,21 @@ fn heads(objects: &[Object]) -> Vec<u32> {
 }
 
 fn under_a_limit_host_copies_are_evicted_in_the_order_of_their_last_use() {
-    let errors = in_a_process_with_a_driver(&[LIMIT], || {
-        let gpu = gpu();
-        for pins in [false, true] {
-            let _pinning = pins.then(Pinning::always);
-            let mut objects: Vec<_> = (0..4).map(|_| idle(&gpu, State::Synced, SYNCEDMEM_EVICT_REDUNDANT)).collect();
-            objects[0].cpu_data().unwrap();
-            objects[0].end_access();
-            let mut other = Object::new(MIB);
-            assert!(all_zero(other.cpu_data().unwrap(), MIB));
-            assert_eq!(heads(&objects), [BOTH, DEVICE, BOTH, BOTH]);
-            assert_eq!(objects[1].host_address(), 0);
-            // To be read again it needs room, too.
-            let contents = objects[1].host_bytes(MIB);
-            assert_bytes(&contents, &State::Synced.contents(MIB), &"");
-            assert_eq!(heads(&objects), [BOTH, BOTH, DEVICE, BOTH]);
-        }
-    });
-    assert_eq!(errors, "");
+    let gpu = gpu();
+    for pins in [false, true] {
+        let _pinning = pins.then(Pinning::always);
+        let mut objects: Vec<_> = (0..4).map(|_| idle(&gpu, State::Synced, SYNCEDMEM_EVICT_REDUNDANT)).collect();
+        objects[0].cpu_data().unwrap();
+        objects[0].end_access();
+        let mut other = Object::new(MIB);
+        assert!(all_zero(other.cpu_data().unwrap(), MIB));
+        assert_eq!(heads(&objects), [BOTH, DEVICE, BOTH, BOTH]);
+        assert_eq!(objects[1].host_address(), 0);
+        // To be read again it needs room, too.
+        let contents = objects[1].host_bytes(MIB);
+        assert_bytes(&contents, &State::Synced.contents(MIB), &"");
+        assert_eq!(heads(&objects), [BOTH, BOTH, DEVICE, BOTH]);
+    }
 }
 
 fn the_newest_data_of_a_host_goes_to_the_device_last_and_only_where_that_is_allowed() {
@@ -91,20 +88,17 @@ fn the_newest_data_goes_to_no_device_that_its_user_has_not_chosen() {
 }
 
 fn a_host_copy_that_was_page_locked_where_it_is_may_be_evicted_too() {
-    let errors = in_a_process_with_a_driver(&[LIMIT], || {
-        let gpu = gpu();
-        let mut objects: Vec<_> = (0..4).map(|_| idle(&gpu, State::Synced, SYNCEDMEM_EVICT_REDUNDANT)).collect();
-        for object in &mut objects {
-            assert_eq!(unsafe { syncedmem_pin(object.mem()) }, SYNCEDMEM_SUCCESS, "{}", last_error());
-        }
-        let mut other = Object::new(MIB);
-        assert!(other.cpu_data().is_ok(), "{}", last_error());
-        assert_eq!(heads(&objects), [DEVICE, BOTH, BOTH, BOTH]);
-        assert_eq!(gpu.is_simulated().then(|| gpu.account().registered_blocks), gpu.if_simulated(3));
-        drop(other);
-        assert_bytes(&objects[0].host_bytes(MIB), &State::Synced.contents(MIB), &"");
-    });
-    assert_eq!(errors, "");
+    let gpu = gpu();
+    let mut objects: Vec<_> = (0..4).map(|_| idle(&gpu, State::Synced, SYNCEDMEM_EVICT_REDUNDANT)).collect();
+    for object in &mut objects {
+        assert_eq!(unsafe { syncedmem_pin(object.mem()) }, SYNCEDMEM_SUCCESS, "{}", last_error());
+    }
+    let mut other = Object::new(MIB);
+    assert!(other.cpu_data().is_ok(), "{}", last_error());
+    assert_eq!(heads(&objects), [DEVICE, BOTH, BOTH, BOTH]);
+    assert_eq!(gpu.is_simulated().then(|| gpu.account().registered_blocks), gpu.if_simulated(3));
+    drop(other);
+    assert_bytes(&objects[0].host_bytes(MIB), &State::Synced.contents(MIB), &"");
 }
 
 fn nothing_is_evicted_for_what_exceeds_the_limit_alone() {
@@ -199,15 +193,16 @@ fn where_the_system_has_no_room_host_copies_make_some() {
 }
 
 crate::support::harness::tests![
-    under_a_limit_host_copies_are_evicted_in_the_order_of_their_last_use,
     the_newest_data_of_a_host_goes_to_the_device_last_and_only_where_that_is_allowed,
     the_newest_data_goes_to_no_device_that_its_user_has_not_chosen,
-    a_host_copy_that_was_page_locked_where_it_is_may_be_evicted_too,
     two_threads_that_need_each_others_room_do_not_wait_for_each_other,
     where_the_system_has_no_room_host_copies_make_some;
     alone_with_driver(&[LIMIT]):
     nothing_is_evicted_for_what_exceeds_the_limit_alone,
     an_eviction_that_finds_no_room_for_itself_evicts_no_further,
     what_a_reset_of_the_device_has_taken_cannot_replace_the_host,
-    a_forked_child_evicts_nothing_since_it_could_not_bring_it_back
+    a_forked_child_evicts_nothing_since_it_could_not_bring_it_back;
+    in_silence(&[LIMIT]):
+    under_a_limit_host_copies_are_evicted_in_the_order_of_their_last_use,
+    a_host_copy_that_was_page_locked_where_it_is_may_be_evicted_too
 ];

@@ -367,6 +367,14 @@ fn text(write: impl Fn(*mut std::ffi::c_char, usize) -> usize) -> String {
     CStr::from_bytes_until_nul(&buffer).unwrap().to_str().unwrap().to_string()
 }
 
+/// The library's sentence about the driver, and the status with it.
+pub fn cuda_status() -> (syncedmem_status_t, String) {
+    let mut sentence = std::ptr::null();
+    let status = unsafe { syncedmem_cuda_status(&mut sentence) };
+    assert_eq!(unsafe { syncedmem_cuda_status(std::ptr::null_mut()) }, status, "the sentence need not be asked for");
+    (status, unsafe { CStr::from_ptr(sentence) }.to_str().unwrap().to_string())
+}
+
 /// Lets another process have the simulated driver of this one, which is not built again.
 pub fn simulated_file() -> (&'static str, &'static str) {
     let is_simulated = loaded().is_some_and(|loaded| loaded.control.is_some());

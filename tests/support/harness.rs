@@ -2,7 +2,7 @@
 //! blocks of another; and a test may end as skipped, with its reason, which libtest cannot do.
 //!
 //! A suite is a module that lists its tests in `tests![…]` at its end: first those that share the suite's process, then, behind
-//! `alone(&[…]):` or `alone_with_driver(&[…]):`, those that each run in one of their own with that environment. A room's `main.rs` lists
+//! `alone(&[…]):`, `alone_with_driver(&[…]):` or `in_silence(&[…]):`, those that each run in one of their own with that environment. A room's `main.rs` lists
 //! its suites in `suites![…]`, and Cargo.toml says `harness = false` for the room.
 //!
 //! `SYNCEDMEM_TEST_SUITES` names the suites to run, separated by spaces; without it all run. `SYNCEDMEM_TEST_RUNNER` is a
@@ -50,6 +50,8 @@ pub enum Place {
     Alone(Variables),
     /// As `Alone`, with the driver of this process.
     WithDriver(Variables),
+    /// As `WithDriver`, and nothing is said on standard error.
+    InSilence(Variables),
 }
 
 pub const fn alone(environment: Variables) -> Place {
@@ -58,6 +60,10 @@ pub const fn alone(environment: Variables) -> Place {
 
 pub const fn alone_with_driver(environment: Variables) -> Place {
     Place::WithDriver(environment)
+}
+
+pub const fn in_silence(environment: Variables) -> Place {
+    Place::InSilence(environment)
 }
 
 /// A reason, as the payload of a panic.
@@ -97,7 +103,7 @@ macro_rules! tests {
     (@ $($place:expr => $($test:ident),*);+) => {
         pub const SUITE: $crate::support::harness::Suite = {
             #[allow(unused_imports, reason = "most suites have tests of one kind")]
-            use $crate::support::harness::{Group, Place, Suite, alone, alone_with_driver};
+            use $crate::support::harness::{Group, Place, Suite, alone, alone_with_driver, in_silence};
             Suite {
                 path: module_path!(),
                 source: include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/", file!())),
@@ -133,6 +139,7 @@ impl Place {
             Place::Here | Place::Ignored => test(),
             Place::Alone(environment) => drop(super::alone(environment, test)),
             Place::WithDriver(environment) => drop(super::in_a_process_with_a_driver(environment, test)),
+            Place::InSilence(environment) => assert_eq!(super::in_a_process_with_a_driver(environment, test), ""),
         }
     }
 }

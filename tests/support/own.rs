@@ -19,6 +19,15 @@ impl Gpu {
         Stream { gpu: self, context, handle: Cell::new(handle) }
     }
 
+    /// A context of device 0, current nowhere, which the caller destroys.
+    pub fn new_context(&self) -> Handle {
+        let (mut context, mut popped) = (std::ptr::null_mut(), std::ptr::null_mut());
+        assert_eq!(self.cuCtxCreate_v2(&mut context, 0, 0), 0);
+        // It is current now.
+        assert_eq!(self.cuCtxPopCurrent_v2(&mut popped), 0);
+        context
+    }
+
     /// Device memory of the test's own, in device 0's primary context.
     pub fn block(&self, bytes: usize) -> Foreign<'_> {
         let mut address = 0;
