@@ -129,6 +129,11 @@ impl Trace {
         let (process, notes) = open.finish();
         if process.events > 0 {
             self.processes.push(process);
+        } else if let How::Cut(why) = process.ending.how {
+            self.notes.push(format!(
+                "{} (process {}): nothing was recorded: {why}; make room, or record elsewhere",
+                process.name, process.id
+            ));
         }
         self.notes.extend(notes);
     }
@@ -225,6 +230,19 @@ mod tests {
         );
         recording.cut(libc::ENOSPC);
         assert!(line(&recording).starts_with("the recording of caffe ends early (No space left on device"));
+    }
+
+    #[test]
+    fn a_recording_for_which_there_was_no_space_says_so() {
+        let recording = Recording::new(&process(7));
+        recording.cut(libc::EFBIG);
+        let trace = read(&recording);
+        assert!(trace.processes.is_empty());
+        assert!(
+            trace.notes[0].starts_with("caffe (process 7): nothing was recorded: File too large"),
+            "{:?}",
+            trace.notes
+        );
     }
 
     #[test]
