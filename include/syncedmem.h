@@ -1418,7 +1418,7 @@ syncedmem_status_t syncedmem_get_pools(bool *on);
  *
  * Defaults: a quarter of the process's memory for pageable blocks, a sixteenth for page-locked ones, and for a device
  * a quarter of what would be free on it without idle blocks, but at most an eighth of the device. Idle pageable memory
- * plus that in use stays within the most that was in use at once, plus a sixteenth and 2 MiB.
+ * plus that in use stays within the most that was in use at once, plus 2 MiB.
  *
  * Errors: `INVALID_ARGUMENT` (another number, or SYNCEDMEM_MEMORY_ALL).
  */

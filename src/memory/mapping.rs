@@ -1,5 +1,5 @@
 //! Anonymous mappings: zeros that cost nothing until touched, on huge pages where these are asked for.
-#![expect(unsafe_code, reason = "mmap, munmap and madvise are called here")]
+#![expect(unsafe_code, reason = "mmap, mremap, munmap and madvise are called here")]
 
 use std::ffi::c_void;
 use std::ptr::NonNull;
@@ -75,6 +75,28 @@ impl Mapping {
     pub fn keep_from_children(&self) -> bool {
         // SAFETY: the range is a mapping of ours.
         unsafe { libc::madvise(self.block.as_ptr(), self.room(), libc::MADV_DONTFORK) == 0 }
+    }
+
+    /// Makes the block one of `bytes`, which may begin elsewhere. It keeps its contents and pages; the bytes that it grows by are
+    /// zeros. `None`: it is unmapped.
+    pub fn resized(self, bytes: usize) -> Option<Mapping> {
+        let resized = self.remapped(bytes);
+        if resized.is_none() {
+            self.unmap();
+        }
+        resized
+    }
+
+    fn remapped(&self, bytes: usize) -> Option<Mapping> {
+        // A block that moves need not begin on a huge page.
+        if self.base != self.block || settings::asks_for_huge_pages() {
+            return None;
+        }
+        let len = bytes.checked_next_multiple_of(page_size())?;
+        // SAFETY: the range is a mapping of ours, and the caller uses its old addresses no more.
+        let base = unsafe { libc::mremap(self.base.as_ptr(), self.len, len, libc::MREMAP_MAYMOVE) };
+        let base = NonNull::new(base).filter(|_| base != libc::MAP_FAILED)?;
+        Some(Mapping { base, len, block: base })
     }
 
     pub fn unmap(self) {

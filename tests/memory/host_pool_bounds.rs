@@ -7,7 +7,7 @@ use crate::support::*;
 
 /// The most that idle blocks and blocks in use may be together, when so much was in use at most.
 fn most(peak: usize) -> usize {
-    peak + peak / 16 + 2 * MIB
+    peak + 2 * MIB
 }
 
 fn what_is_idle_and_in_use_is_never_more_than_what_was_once_in_use() {

@@ -24,6 +24,7 @@ mod host_pool;
 mod host_pool_bounds;
 mod host_pool_cost;
 mod host_pool_edges;
+mod host_pool_fit;
 mod host_pool_growth;
 mod mappings;
 mod other_mallocs;
@@ -48,6 +49,7 @@ support::harness::suites![
     host_pool_bounds,
     host_pool_cost,
     host_pool_edges,
+    host_pool_fit,
     host_pool_growth,
     other_mallocs,
 ];

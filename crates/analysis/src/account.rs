@@ -110,6 +110,14 @@ impl Account {
         }
     }
 
+    /// Takes over a peak from before the events that were seen.
+    pub fn raise_peak(&mut self, kind: Kind, peak: u64, time: u64) {
+        let memory = &mut self.memory[kind as usize];
+        if peak > memory.peak {
+            (memory.peak, memory.peak_time) = (peak, time);
+        }
+    }
+
     /// Adds an event to the sums. `Freed` carries the block's size, because the account keeps no blocks.
     pub fn take(&mut self, event: &Event) {
         let nanoseconds = event.duration;

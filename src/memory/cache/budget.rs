@@ -91,24 +91,17 @@ impl Peak {
         Peak(AtomicU64::new(0))
     }
 
-    /// The bytes that may lie idle while `in_use` are in use.
+    /// Raises the peak to `in_use`, and returns how many bytes may lie idle while these are in use.
     pub fn leaves(&self, in_use: u64) -> u64 {
-        let peak = self.reach(in_use);
-        (peak + peak / 16 + SLACK).saturating_sub(in_use)
+        (self.0.fetch_max(in_use, Relaxed).max(in_use) + SLACK).saturating_sub(in_use)
     }
 
-    /// As [`Self::leaves`], for blocks of the C library's heap: without the sixteenth, which gaps in the heap exceed.
-    pub fn leaves_in_heap(&self, in_use: u64) -> u64 {
-        (self.reach(in_use) + SLACK).saturating_sub(in_use)
-    }
-
-    /// Raises the peak to `in_use`, and returns it.
-    fn reach(&self, in_use: u64) -> u64 {
-        self.0.fetch_max(in_use, Relaxed).max(in_use)
+    pub fn eighth(&self) -> u64 {
+        self.0.load(Relaxed) / 8
     }
 }
 
-/// The bytes by which idle memory and memory in use may together exceed the peak, beside a sixteenth of it.
+/// The bytes by which idle memory and memory in use may together exceed the peak.
 pub const SLACK: u64 = 2 << 20;
 
 #[cfg(test)]
@@ -118,11 +111,10 @@ mod tests {
     #[test]
     fn what_was_in_use_once_bounds_what_may_lie_idle() {
         let peak = Peak::new();
-        assert_eq!(peak.leaves(160 << 20), 12 << 20, "slack alone while all is in use");
-        assert_eq!(peak.leaves(100 << 20), 72 << 20);
-        assert_eq!(peak.leaves(0), 172 << 20);
-        assert_eq!(peak.leaves_in_heap(100 << 20), 62 << 20);
-        assert_eq!(peak.leaves_in_heap(170 << 20), 2 << 20, "a new peak");
+        assert_eq!(peak.leaves(160 << 20), 2 << 20, "slack alone while all is in use");
+        assert_eq!(peak.leaves(100 << 20), 62 << 20);
+        assert_eq!(peak.leaves(0), 162 << 20);
+        assert_eq!(peak.leaves(170 << 20), 2 << 20, "a new peak");
     }
 
     #[test]

@@ -97,13 +97,18 @@ fn is_kept(bytes: usize) -> bool {
 
 /// An idle block that fits, with any contents.
 pub fn take(bytes: usize, zeroed: bool) -> Option<Source> {
-    // To fill a very large block costs more than fresh pages, which are zeros and cost nothing until touched.
-    if !is_kept(bytes) || (zeroed && bytes >= VERY_LARGE) {
+    if !is_kept(bytes) || is_better_new(bytes, zeroed) {
         return None;
     }
     // Below MAPPED_FROM programs pass blocks to `free()`.
     let wanted = |source: &Source| matches!(source, Source::Mapped(_)) == (bytes >= MAPPED_FROM);
     shards().find_map(|shard| shard.with(|store| store.take(bytes, Turn::Last, wanted))).map(|idle| idle.block)
+}
+
+/// Whether an idle block would serve worse than a new one: to fill a very large block costs more than fresh pages, which are zeros
+/// and cost nothing until touched.
+pub fn is_better_new(bytes: usize, zeroed: bool) -> bool {
+    zeroed && bytes >= VERY_LARGE
 }
 
 /// Keeps a block that an object held as one of `bytes`; `false` if the caller must free it.
@@ -150,30 +155,37 @@ fn room(source: Source, bytes: usize) -> Option<usize> {
     (room >= bytes).then_some(room)
 }
 
-/// Called when `in_use` bytes will be in use: frees the idle blocks that go beyond the peak of use so far.
-pub fn make_room(in_use: u64) {
-    if settings::keeps_pageable() {
-        reduce_to(PEAK.leaves(in_use));
-    }
-}
-
-/// Called before malloc allocates a block of `bytes` that no idle one fits, after which `in_use` will be in use. If all would
-/// exceed the peak of use, frees as many bytes of malloc's idle blocks, the oldest first: they lie between others in the heap,
-/// which would grow around them.
+/// Called when `in_use` bytes will be in use, in blocks that have `spare` bytes more: takes the idle blocks that go beyond the
+/// peak of use so far, and frees them but for the largest mapping, which it returns.
 ///
 /// Below that peak no block is freed: malloc returns memory to the system, and each page would fault again. Blobs of changing
 /// shapes took up to four times as long.
-pub fn make_way(bytes: usize, in_use: u64) {
-    if !is_kept(bytes) {
-        return;
+pub fn surplus(in_use: u64, spare: u64) -> Option<Mapping> {
+    if !settings::keeps_pageable() {
+        return None;
     }
-    let is_mallocs = |idle: &Idle<Source>| matches!(idle.block, Source::Malloc(_));
-    let most = PEAK.leaves_in_heap(in_use);
-    let mut given = 0;
-    while given < bytes && idle() > most {
-        let Some(idle) = take_oldest(is_mallocs) else { return };
-        given += idle.bytes;
-        give_back(idle.block);
+    let most = PEAK.leaves(in_use).saturating_sub(spare);
+    let mut largest: Option<Mapping> = None;
+    while idle() > most {
+        let Some(idle) = take_oldest(|_| true) else { break };
+        match idle.block {
+            Source::Mapped(mapping) if largest.is_none_or(|other| other.room() < mapping.room()) => {
+                if let Some(smaller) = largest.replace(mapping) {
+                    smaller.unmap();
+                }
+            }
+            block => give_back(block),
+        }
+    }
+    largest
+}
+
+/// Makes a mapping that [`surplus`] returned a block for `bytes`, so that its pages need not fault again. A larger one stays as it
+/// is, up to half as much again, as long as all blocks in use have at most an eighth of the peak of use to spare.
+pub fn fitted(mapping: Mapping, bytes: usize, spare: u64) -> Option<Mapping> {
+    match mapping.room().checked_sub(bytes) {
+        Some(more) if more <= bytes / 2 && spare + more as u64 <= PEAK.eighth() => Some(mapping),
+        _ => mapping.resized(bytes),
     }
 }
 

@@ -97,7 +97,12 @@ pub fn allocate(functions: Functions, bytes: usize) -> Result<Found, Cause> {
         // SAFETY: `allocate` has just made it, and no object refers to it.
         unsafe { record.release(address) };
     }
-    kept.map(|()| Found { address, room: bytes, origin: Origin::Fresh, holds_zeros: functions.zeroed })
+    kept.map(|()| Found {
+        address,
+        room: bytes,
+        origin: Origin::Fresh,
+        undefined: if functions.zeroed { 0 } else { bytes },
+    })
 }
 
 fn keep(address: NonNull<c_void>, record: Record) -> Option<()> {

@@ -54,8 +54,8 @@ pub struct Found {
     /// Its size: as requested, or for a page-locked one up to an eighth more.
     pub room: usize,
     pub origin: Origin,
-    /// Whether it is known to hold zeros; otherwise its contents are undefined.
-    pub holds_zeros: bool,
+    /// So many of its first bytes are undefined; the others are zeros.
+    pub undefined: usize,
 }
 
 /// The address of blocks without bytes. It is never freed.
@@ -136,18 +136,16 @@ pub fn allocate(request: Request) -> Result<Block, Error> {
 #[inline]
 unsafe fn ready(found: Found, request: Request, pinned: bool, span: Span) -> Block {
     let Request { bytes, zeroed, holder, .. } = request;
-    let Found { address, room, origin, holds_zeros } = found;
+    let Found { address, room, origin, undefined } = found;
     let subject = Subject { object: holder, bytes };
     let kind = if pinned { Kind::Pinned } else { Kind::Pageable };
     span.end(subject, || What::Allocated { kind, bytes: room as u64, block: address.addr().get() as u64, origin });
     if zeroed {
         let span = recorder::begin(c"fill host side", bytes);
-        if !holds_zeros {
-            // SAFETY: the caller guarantees it.
-            unsafe { fill(address, bytes) };
-        }
+        // SAFETY: the caller guarantees it.
+        unsafe { fill(address, undefined.min(bytes)) };
         // A new mapping holds zeros before anything is written; in a small block `small` has written them.
-        if !holds_zeros || bytes <= SMALL {
+        if undefined > 0 || bytes <= SMALL {
             span.end(subject, || What::Filled { side: Side::Host, bytes: bytes as u64 });
         }
         if checksums::are_compared() {
@@ -157,16 +155,23 @@ unsafe fn ready(found: Found, request: Request, pinned: bool, span: Span) -> Blo
     Block { address, owned: true, pinned }
 }
 
-/// Frees the idle blocks that are too many beside `bytes` of fresh memory; returns how many bytes will be in use.
-fn make_room(bytes: usize) -> u64 {
+/// Frees the idle blocks that are too many beside `bytes` of fresh memory.
+fn make_room(bytes: usize) {
+    if let Some(mapping) = surplus(bytes) {
+        mapping.unmap();
+    }
+}
+
+/// Frees the idle blocks that are too many beside `bytes` of fresh memory, but returns the largest mapping among them.
+fn surplus(bytes: usize) -> Option<Mapping> {
     let limit = settings::host_limit();
     // Under a limit `admit` has counted the bytes already.
     let in_use = host_usage::held() + if limit.is_none() { bytes as u64 } else { 0 };
-    cache::host::make_room(in_use);
+    let mapping = cache::host::surplus(in_use, records::spare());
     if let Some(limit) = limit {
         fit_under(limit);
     }
-    in_use
+    mapping
 }
 
 /// Frees idle blocks until held and idle memory together fit the limit.
@@ -345,7 +350,12 @@ fn pageable(bytes: usize, zeroed: bool, is_aligned: bool) -> Result<Found, Cause
         if settings::host_limit().is_some() {
             make_room(bytes);
         }
-        return Ok(Found { address, room: bytes, origin: Origin::Fresh, holds_zeros: zeroed && !is_aligned });
+        return Ok(Found {
+            address,
+            room: bytes,
+            origin: Origin::Fresh,
+            undefined: if zeroed && !is_aligned { 0 } else { bytes },
+        });
     }
     large(bytes, zeroed)
 }
@@ -353,29 +363,34 @@ fn pageable(bytes: usize, zeroed: bool, is_aligned: bool) -> Result<Found, Cause
 /// A block of more than [`SMALL`] bytes: an idle one that fits, or a new one.
 #[inline]
 fn large(bytes: usize, zeroed: bool) -> Result<Found, Cause> {
-    let Some(source) = cache::host::take(bytes, zeroed) else {
-        let in_use = make_room(bytes);
-        if bytes < MAPPED_FROM {
-            cache::host::make_way(bytes, in_use);
-        }
-        return fresh(bytes);
-    };
-    let address = match source {
-        Source::Malloc(address) => address,
-        Source::Mapped(mapping) => records::keep(mapping).ok_or(Cause::Bookkeeping)?,
-    };
-    Ok(Found { address, room: bytes, origin: Origin::Pool, holds_zeros: false })
+    match cache::host::take(bytes, zeroed) {
+        Some(Source::Malloc(address)) => Ok(Found { address, room: bytes, origin: Origin::Pool, undefined: bytes }),
+        Some(Source::Mapped(mapping)) => mapped(mapping, bytes, Origin::Pool, bytes),
+        None => fresh(bytes, zeroed),
+    }
 }
 
-fn fresh(bytes: usize) -> Result<Found, Cause> {
+/// A block that no idle one serves: made of an idle mapping that would be freed for it, or new.
+fn fresh(bytes: usize, zeroed: bool) -> Result<Found, Cause> {
     let is_mapped = bytes >= MAPPED_FROM && !settings::malloc_only();
-    let address = if is_mapped {
-        let mapping = Mapping::of(bytes).ok_or(Cause::System)?;
-        records::keep(mapping).ok_or(Cause::Bookkeeping)?
-    } else {
-        aligned(bytes).ok_or(Cause::System)?
-    };
-    Ok(Found { address, room: bytes, origin: Origin::Fresh, holds_zeros: is_mapped })
+    if let Some(mapping) = surplus(bytes) {
+        let undefined = mapping.room();
+        if !is_mapped || cache::host::is_better_new(bytes, zeroed) {
+            mapping.unmap();
+        } else if let Some(mapping) = cache::host::fitted(mapping, bytes, records::spare()) {
+            return mapped(mapping, bytes, Origin::Pool, undefined);
+        }
+    }
+    if is_mapped {
+        return mapped(Mapping::of(bytes).ok_or(Cause::System)?, bytes, Origin::Fresh, 0);
+    }
+    let address = aligned(bytes).ok_or(Cause::System)?;
+    Ok(Found { address, room: bytes, origin: Origin::Fresh, undefined: bytes })
+}
+
+fn mapped(mapping: Mapping, bytes: usize, origin: Origin, undefined: usize) -> Result<Found, Cause> {
+    let address = records::keep(mapping, bytes).ok_or(Cause::Bookkeeping)?;
+    Ok(Found { address, room: bytes, origin, undefined })
 }
 
 /// # Safety

@@ -36,7 +36,7 @@ pub fn allocate(request: Request) -> Option<Found> {
         answer => answer,
     });
     let blocks::Block { address, room, origin, holds_zeros, .. } = block?;
-    Some(Found { address, room, origin, holds_zeros })
+    Some(Found { address, room, origin, undefined: if holds_zeros { 0 } else { bytes } })
 }
 
 /// Frees a page-locked block of an object. In a forked child and at exit it stays.

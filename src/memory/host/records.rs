@@ -2,28 +2,45 @@
 
 use std::ffi::c_void;
 use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use syncedmem_trace::address_hash::{AddressMap, address_map};
 
 use crate::memory::mapping::Mapping;
 use crate::platform::sync::{Lock, locked_static};
 
-type Records = AddressMap<Mapping>;
+type Records = AddressMap<Record>;
+
+struct Record {
+    mapping: Mapping,
+    spare: u64,
+}
 
 locked_static! { static RECORDS: Lock<Records> = Lock::new(address_map()); }
 
-/// Records `mapping` and returns its block; unmaps it and returns `None` if there is no memory for a record.
-pub fn keep(mapping: Mapping) -> Option<NonNull<c_void>> {
+/// The sum of the records' `spare`.
+static SPARE: AtomicU64 = AtomicU64::new(0);
+
+/// Records that `bytes` of `mapping` are in use, and returns its block; unmaps it and returns `None` if there is no memory for a
+/// record.
+pub fn keep(mapping: Mapping, bytes: usize) -> Option<NonNull<c_void>> {
     let block = mapping.block();
+    let spare = mapping.room().saturating_sub(bytes) as u64;
     let kept = RECORDS.with(|records| {
         records.try_reserve(1).ok()?;
-        records.insert(block.addr().get(), mapping);
+        records.insert(block.addr().get(), Record { mapping, spare });
+        SPARE.fetch_add(spare, Relaxed);
         Some(block)
     });
     if kept.is_none() {
         mapping.unmap();
     }
     kept
+}
+
+/// The bytes that mapped blocks have beyond what is in use of them.
+pub fn spare() -> u64 {
+    SPARE.load(Relaxed)
 }
 
 pub fn knows(address: NonNull<c_void>) -> bool {
@@ -38,5 +55,10 @@ pub fn may_know(address: NonNull<c_void>) -> bool {
 }
 
 pub fn take(address: NonNull<c_void>) -> Option<Mapping> {
-    if may_know(address) { RECORDS.with(|records| records.remove(&address.addr().get())) } else { None }
+    if !may_know(address) {
+        return None;
+    }
+    let Record { mapping, spare } = RECORDS.with(|records| records.remove(&address.addr().get()))?;
+    SPARE.fetch_sub(spare, Relaxed);
+    Some(mapping)
 }

@@ -256,6 +256,11 @@ impl Ledger {
         }
     }
 
+    /// Takes over a peak from before the events that were seen. Its holders are not known.
+    pub fn raise_peak(&mut self, kind: Kind, peak: u64, time: u64) {
+        self.account.raise_peak(kind, peak, time);
+    }
+
     /// Forgets everything without freeing its memory: a forked child must not call the allocator.
     pub fn begin_anew(&mut self) {
         std::mem::forget(std::mem::replace(self, Ledger::new()));

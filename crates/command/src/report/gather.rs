@@ -107,6 +107,11 @@ impl Gathering {
     }
 
     /// Notes how many items of the batch an object holds.
+    /// Takes over a peak from before the events that were read.
+    pub fn raise_peak(&mut self, kind: Kind, peak: u64, time: u64) {
+        self.all.ledger_mut().raise_peak(kind, peak, time);
+    }
+
     pub fn items(&mut self, object: u64, items: u64) {
         self.all.ledger_mut().set_items(object, items);
     }

@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 
 use syncedmem_trace::event::Site;
 use syncedmem_trace::kind::Kind;
-use syncedmem_trace::text::Size;
 
 use super::amount::Counted;
 use super::facts::{Ending, How, Process, Trace};
@@ -61,6 +60,11 @@ impl Open {
             (None, Some(_)) => How::Whole,
             (None, None) => How::Unknown,
         };
+        if end.gave_way > 0 {
+            for (kind, memory) in Kind::ALL.into_iter().zip(end.header.memory) {
+                self.gathering.raise_peak(kind, memory.peak, memory.peak_time);
+            }
+        }
         let known = end.header.end;
         self.ending = Ending {
             how,
@@ -136,11 +140,9 @@ fn sentences(program: &str, end: &End) -> Vec<String> {
     let mut sentences = Vec::new();
     if *gave_way > 0 {
         let gave_way = Counted(*gave_way, "record gave way to a newer one", "records gave way to newer ones");
-        let peaks = Kind::ALL.map(|kind| format!("{} {}", Size(header.memory[kind as usize].peak), kind.name()));
         sentences.push(format!(
-            "the oldest {gave_way} (SYNCEDMEM_TRACE_SIZE, --trace-size): holders and sums are those of the rest. The peaks of the whole \
-             were {}.",
-            peaks.join(", ")
+            "the oldest {gave_way} (SYNCEDMEM_TRACE_SIZE, --trace-size): the peaks are those of the whole; holders and sums \
+             are those of the rest."
         ));
     }
     if header.lost > 0 {
@@ -231,13 +233,12 @@ mod tests {
         recording.event(at(1, 5, allocated(1 << 20)));
         (0..LAYOUT.most).for_each(|time| recording.event(at(10 + time, 0, What::Synchronised)));
         recording.lose();
-        let notes = read(&recording).notes;
+        let trace = read(&recording);
+        let peak = trace.processes[0].summary.account.memory(Kind::Device).peak;
+        assert_eq!(peak, 1 << 20, "the process counted it");
+        let notes = trace.notes;
         assert_eq!(notes.len(), 2, "{notes:?}");
         assert!(notes[0].starts_with("caffe (process 7): the oldest 1 record gave way to a newer one"), "{notes:?}");
-        assert!(
-            notes[0].contains("The peaks of the whole were 0 B pageable, 0 B pinned, 1.0 MiB device."),
-            "{notes:?}"
-        );
         assert!(notes[1].contains("1 event was not recorded"), "{notes:?}");
         let recording = Recording::new(&process(7));
         recording.event(at(1, 5, allocated(64)));

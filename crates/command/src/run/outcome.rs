@@ -60,7 +60,7 @@ impl Report {
         }
         match report::read::folder(&recordings.folder, followed) {
             Ok(mut trace) => {
-                trace.name = program.to_string_lossy().into_owned();
+                trace.name = Path::new(program).file_name().unwrap_or(program).to_string_lossy().into_owned();
                 explain(&mut trace, finished);
                 self.give(&trace, shown);
             }

@@ -25,7 +25,7 @@ pub fn find(path: &Path, build_id: &[u8]) -> Option<Found> {
 }
 
 pub fn find_below(folder: &Path, path: &Path, build_id: &[u8]) -> Option<Found> {
-    let cache = ReadCache::new(File::open(path).ok()?);
+    let cache = opened(path)?;
     let file = object::File::parse(&cache).ok()?;
     if file.build_id().ok()?.unwrap_or_default() != build_id {
         return None;
@@ -47,10 +47,15 @@ pub fn find_below(folder: &Path, path: &Path, build_id: &[u8]) -> Option<Found> 
     let debug = candidates.into_iter().find(|(path, checksum)| belongs(path, build_id, *checksum).is_some());
     let debug = debug.map(|(path, _)| path);
     let shared = debug.as_ref().and_then(|path| {
-        let cache = ReadCache::new(File::open(path).ok()?);
+        let cache = opened(path)?;
         shared(folder, path, &object::File::parse(&cache).ok()?)
     });
     Some(Found { itself, debug, shared })
+}
+
+/// A recording may come from elsewhere and name anything: only regular files are opened, which no reader waits for.
+pub fn opened(path: &Path) -> Option<ReadCache<File>> {
+    if std::fs::metadata(path).ok()?.is_file() { File::open(path).ok().map(ReadCache::new) } else { None }
 }
 
 /// `.build-id/ab/cdef….debug`
@@ -62,7 +67,7 @@ fn by_build_id(folder: &Path, build_id: &[u8]) -> Option<PathBuf> {
 
 /// `Some` if a debug file belongs to the module: by its build id, or by its checksum if it has none.
 fn belongs(path: &Path, build_id: &[u8], checksum: Option<u32>) -> Option<()> {
-    let cache = ReadCache::new(File::open(path).ok()?);
+    let cache = opened(path)?;
     let is_its = match object::File::parse(&cache).ok()?.build_id().ok()? {
         Some(id) => id == build_id,
         None => checksum == Some(crc32fast::hash(&std::fs::read(path).ok()?)),

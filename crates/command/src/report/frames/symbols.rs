@@ -7,6 +7,8 @@ use std::path::Path;
 use object::read::ReadCache;
 use object::{Object, ObjectSegment, ObjectSymbol, SymbolKind};
 
+use super::files::opened;
+
 /// The functions of a module, from its own tables and from those of its debug file.
 #[derive(Default)]
 pub struct Symbols {
@@ -29,7 +31,7 @@ impl Symbols {
     }
 
     fn add(&mut self, path: &Path) -> Option<()> {
-        let cache = ReadCache::new(File::open(path).ok()?);
+        let cache = opened(path)?;
         let file = object::File::parse(&cache).ok()?;
         if self.segments.is_empty() {
             self.segments =

@@ -173,6 +173,16 @@ fn a_file_that_was_replaced_since_it_was_loaded_names_nothing() {
 }
 
 #[test]
+fn a_module_that_is_no_file_is_not_opened() {
+    let folder = Folder::new("fifo");
+    folder.run("mkfifo", "program");
+    for path in [folder.0.join("program"), folder.0.clone()] {
+        let module = path.file_name().unwrap().to_string_lossy().into_owned();
+        assert_eq!(resolver(&path, b"").frames(BIAS + 7), [Frame { module, offset: 7, ..Frame::default() }]);
+    }
+}
+
+#[test]
 fn an_address_in_no_module_is_shown_as_it_is() {
     let folder = Folder::new("nowhere");
     let path = folder.compile("");
