@@ -22,8 +22,7 @@ use crate::memory::cache::{self, decay};
 use crate::memory::driver::{blocks, deferred};
 use crate::memory::host::{self, records, registration};
 use crate::object::{self, eviction::reclaim_summary};
-use crate::observe::trace::mapping;
-use crate::observe::{call_counts, call_site, checksums, control, recorder};
+use crate::observe::{call_counts, call_site, checksums, control, recorder, trace};
 use crate::platform::fork::{self, Handlers};
 use crate::platform::loaded;
 use crate::platform::sync::{ForkLock, forking};
@@ -62,7 +61,7 @@ const LOCKS: &[fn() -> &'static dyn ForkLock] = &[
     cublas::fork_lock,
     checksums::fork_lock,
     recorder::fork_lock,
-    mapping::fork_lock,
+    trace::mapping::fork_lock,
     call_site::fork_lock,
     loaded::fork_lock,
 ];
