@@ -1654,7 +1654,7 @@ syncedmem_status_t syncedmem_set_name(struct syncedmem_t *mem, const char *name)
  * `mem` is NULL or a handle.
  */
 syncedmem_status_t syncedmem_set_items(struct syncedmem_t *mem,
-                                       uint64_t items);
+                                       size_t items);
 
 /**
  * Writes the name of an object, as `syncedmem_report` writes its text; empty without a name.

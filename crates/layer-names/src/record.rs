@@ -20,7 +20,7 @@ const OBJECT: usize = 32;
 /// `syncedmem_set_name`
 type SetName = unsafe extern "C" fn(*mut c_void, *const c_char) -> c_int;
 /// `syncedmem_set_items`
-type SetItems = unsafe extern "C" fn(*mut c_void, u64) -> c_int;
+type SetItems = unsafe extern "C" fn(*mut c_void, usize) -> c_int;
 
 /// The objects that have got the names of a net.
 #[derive(Default)]
@@ -87,7 +87,7 @@ fn set_items(object: *mut c_void, items: u64) -> Option<()> {
     let set_items = unsafe { transmute::<*mut c_void, SetItems>(found) };
     if is_readable(object.addr(), OBJECT) {
         // SAFETY: as in `set_name`.
-        unsafe { set_items(object, items) };
+        unsafe { set_items(object, items as usize) };
     }
     Some(())
 }

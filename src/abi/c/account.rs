@@ -170,11 +170,11 @@ pub unsafe extern "C" fn syncedmem_set_name(mem: *mut syncedmem_t, name: *const 
 /// `mem` is NULL or a handle.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
-pub unsafe extern "C" fn syncedmem_set_items(mem: *mut syncedmem_t, items: u64) -> syncedmem_status_t {
+pub unsafe extern "C" fn syncedmem_set_items(mem: *mut syncedmem_t, items: usize) -> syncedmem_status_t {
     let set = |object: &SyncedMemory| {
         object.head()?;
         control::read_settings();
-        object.set_items(items);
+        object.set_items(items as u64);
         Ok(())
     };
     // SAFETY: the caller guarantees it.
