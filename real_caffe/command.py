@@ -1,10 +1,11 @@
 """Checks of the `syncedmem` command on a real, prebuilt Caffe: what it says, against what is counted otherwise."""
 
+import contextlib
 import re
 import subprocess
 import tempfile
 from pathlib import Path
-from typing import Callable, Optional, Protocol
+from typing import Callable, Iterator, Optional, Protocol
 
 import first_screen
 from first_screen import in_units
@@ -103,21 +104,32 @@ def the_memory_of_a_training_has_the_names_of_its_layers_and_their_roles(checks:
     return ", ".join(f"{role} {part} %" for role, part in percent.items())
 
 
+def solver_of(checks: Checks) -> str:
+    """The solver of the prepared training."""
+    return (checks.prepared / "solver.prototxt").read_text()
+
+
+@contextlib.contextmanager
+def with_solver(checks: Checks, solver: str) -> Iterator[Path]:
+    """A folder like that of the prepared training, with another solver."""
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        for item in checks.prepared.iterdir():
+            if item.name != "solver.prototxt":
+                (folder / item.name).symlink_to(item)
+        (folder / "solver.prototxt").write_text(solver)
+        yield folder
+
+
 def solvers_with_two_histories_have_names_for_both(checks: Checks) -> str:
     """the second history of AdaDelta and Adam has the names of its parameters, and counts as history"""
     counted = bytes_of_parameters(checks)
     told = []
     for kind in ("AdaDelta", "Adam"):
-        with tempfile.TemporaryDirectory() as scratch:
-            folder = Path(scratch)
-            for item in checks.prepared.iterdir():
-                (folder / item.name).symlink_to(item)
-            solver = (folder / "solver.prototxt").read_text()
-            (folder / "solver.prototxt").unlink()
-            # AdaDelta takes its own momentum, and Adam a delta.
-            solver = re.sub(r"(?m)^(type|max_iter|test_interval|display):.*\n", "", solver)
-            solver += f'type: "{kind}"\nmax_iter: 2\ntest_interval: 2\ndisplay: 1\ndelta: 0.000001\nmomentum2: 0.999\n'
-            (folder / "solver.prototxt").write_text(solver)
+        solver = re.sub(r"(?m)^(type|max_iter|test_interval|display):.*\n", "", solver_of(checks))
+        # AdaDelta takes its own momentum, and Adam a delta.
+        solver += f'type: "{kind}"\nmax_iter: 2\ntest_interval: 2\ndisplay: 1\ndelta: 0.000001\nmomentum2: 0.999\n'
+        with with_solver(checks, solver) as folder:
             ours = run(checks, "run", "--", checks.caffe.part("program"), "train", "--solver=solver.prototxt", folder=folder)
             assert ours.status == 0, f"caffe train {ours.ending()}"
         assert re.search(rf"^ +{re.escape(in_units(2 * counted))} +[\d.]+ %  solver history$", ours.err, re.M), (
@@ -213,13 +225,7 @@ def a_training_that_is_killed_is_reported_with_its_layers(checks: Checks) -> str
     """
     log = checks.folder / "killed.log"
     log.touch()
-    with tempfile.TemporaryDirectory() as scratch:
-        folder = Path(scratch)
-        for item in checks.prepared.iterdir():
-            (folder / item.name).symlink_to(item)
-        solver = (folder / "solver.prototxt").read_text()
-        (folder / "solver.prototxt").unlink()
-        (folder / "solver.prototxt").write_text(re.sub(r"(?m)^max_iter:.*", "max_iter: 1000000000", solver))
+    with with_solver(checks, re.sub(r"(?m)^max_iter:.*", "max_iter: 1000000000", solver_of(checks))) as folder:
         said = run(checks, "run", "--", "sh", "-c", script, str(log), *program, folder=folder)
     assert said.status == 128 + 9, f"the shell {said.ending()}: {log.read_text()[-400:]}"
     first = re.search(r"^caffe was killed by signal 9 at ([1-9][\d.]+ [KM]iB), growing: (.+)$", said.err, re.M)
