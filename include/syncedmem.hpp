@@ -289,7 +289,7 @@ class SyncedMemory : public CaffeHeads<void> {
   }
 
   /// Notes for traces how many items of the batch the object holds; 0: it does not grow with the batch.
-  void set_items(std::uint64_t items) { check(syncedmem_set_items(handle_, items)); }
+  void set_items(std::size_t items) { check(syncedmem_set_items(handle_, items)); }
 
   /// Ends one access to an evictable object: its address is not used any more. Throws error (INVALID_STATE: none is open).
   void end_access() const { check(syncedmem_end_access(handle_)); }
@@ -318,7 +318,7 @@ inline syncedmem_stats_t stats() {
   return stats;
 }
 
-/// The report of this process: its memory, its holders, copies, and advice. Throws out_of_memory.
+/// A short report of this process: its memory, its ten largest holders, and counts of what was done. Throws out_of_memory.
 inline std::string report() {
   std::string text;
   std::size_t length = 0;
@@ -335,7 +335,7 @@ inline std::string report() {
 /// Sets the peaks to what objects hold now.
 inline void reset_peaks() { check(syncedmem_reset_peaks()); }
 
-/// Writes memory events to a file, until trace_stop. Throws error (FILE).
+/// Records memory events in a file, until trace_stop; they survive the process, however it ends. Throws error (FILE).
 inline void trace_start(const std::string& file) { check(syncedmem_trace_start(file.c_str())); }
 inline void trace_stop() { check(syncedmem_trace_stop()); }
 

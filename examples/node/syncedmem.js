@@ -224,7 +224,7 @@ class SyncedMemory {
     return this.#device(constants.SYNCEDMEM_OVERWRITE);
   }
 
-  /** Tells its memory under this name in reports and traces. */
+  /** Names its memory in reports and traces. */
   setName(name) {
     if (typeof name !== 'string') throw new TypeError('a name is a string');
     if (name.includes('\0')) throw new RangeError('a name with a NUL in it');

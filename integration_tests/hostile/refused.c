@@ -22,6 +22,7 @@ static const struct {
     CALL(sched_yield), CALL(clock_gettime), CALL(getrandom),     CALL(prctl),      CALL(prlimit64), CALL(sysinfo),
     CALL(membarrier),  CALL(gettid),        CALL(rt_sigprocmask), CALL(clock_nanosleep), CALL(sched_getaffinity),
     CALL(readlinkat),  CALL(statfs),        CALL(getcpu),        CALL(mincore),    CALL(lseek),
+    CALL(fallocate),   CALL(pwrite64),
 };
 
 static void refuse(unsigned number, unsigned error) {
@@ -65,7 +66,7 @@ int main(int arguments, char **argument) {
   if (arguments != 2) fail("usage: refused CALL, or refused --list");
   int lists = strcmp(argument[1], "--list") == 0, found = 0;
   /* Let the library write files too. */
-  setenv("SYNCEDMEM_TRACE", "refused-%p.json", 1);
+  setenv("SYNCEDMEM_TRACE", "refused-%p.trace", 1);
   setenv("SYNCEDMEM_REPORT", "refused.txt", 1);
   for (size_t call = 0; call < sizeof CALLS / sizeof *CALLS; ++call) {
     if (lists) puts(CALLS[call].name);

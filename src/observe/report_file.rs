@@ -19,7 +19,7 @@ static PATH: Name = Name::empty();
 /// Whether a report is asked for. Called once, when the settings are read: empties the file of an earlier report.
 pub fn begin() -> bool {
     let Some(name) = settings::environment(c"SYNCEDMEM_REPORT") else { return false };
-    // What is wrong with the name, the report says.
+    // A name that is wrong is reported once, by `write`.
     let _ = with_path(name, |path| if is_stream(path) { Ok(()) } else { empty(path) });
     true
 }

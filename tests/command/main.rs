@@ -10,6 +10,7 @@ mod events;
 mod export;
 mod frames;
 mod help;
+mod killed;
 mod never_called;
 mod report;
 mod run;

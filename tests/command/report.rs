@@ -159,7 +159,7 @@ fn what_cannot_be_read_or_written_is_said_with_what_to_do() {
     fails_with(&folder.report(&["nowhere.trace"]), "nowhere.trace: it cannot be read");
     fails_with(&folder.report(&["train.trace", "-o", "none/a.html"]), "name another file with --output");
     fs::write(folder.0.join("other.json"), "{\"a\": 1}\n").expect("a file");
-    fails_with(&folder.report(&["other.json"]), "no recording: open it with the tool that it was exported for");
+    fails_with(&folder.report(&["other.json"]), "no recording; open it with the tool that it was exported for");
     fs::write(folder.0.join("empty.trace"), "").expect("a file");
     fails_with(&folder.report(&["empty.trace"]), "it is empty");
 }

@@ -1,5 +1,7 @@
 //! The account of a process: sums of its events (allocations, copies, fills, waits).
 
+use std::fmt::{self, Arguments};
+
 use syncedmem_trace::event::{Event, Noticed, Origin, Path, What};
 use syncedmem_trace::head::{Access, Side};
 use syncedmem_trace::kind::Kind;
@@ -201,5 +203,35 @@ impl Account {
     /// Allocations for a side that failed.
     pub fn failures(&self, side: Side) -> Sum {
         self.failures[side as usize]
+    }
+
+    /// Passes each sum of work that was done to `show`, with words for it.
+    pub fn work(&self, mut show: impl FnMut(Arguments<'_>, Sum) -> fmt::Result) -> fmt::Result {
+        let mut each = |what: Arguments<'_>, sum: Sum| if sum.count > 0 { show(what, sum) } else { Ok(()) };
+        for kind in Kind::ALL {
+            let memory = self.memory(kind);
+            each(format_args!("{} memory from the {}", kind.name(), kind.source()), memory.fresh)?;
+            each(format_args!("{} memory from the pool", kind.name()), memory.pooled)?;
+            each(format_args!("{} memory turned away by a budget", kind.name()), memory.turned_away)?;
+        }
+        for side in [Side::Host, Side::Device] {
+            each(format_args!("fill of the {} with zeros", side.name()), self.fills(side))?;
+        }
+        for to in [Side::Device, Side::Host] {
+            for path in [Path::Pinned, Path::Staged, Path::Pageable] {
+                each(format_args!("copy to the {}, {}", to.name(), path.name()), self.copies(to, path))?;
+            }
+        }
+        each(format_args!("wait for a copy in flight"), self.waits)?;
+        each(format_args!("wait for all work of a context"), self.synchronised)?;
+        each(format_args!("memory page-locked where it was"), self.registered)?;
+        for side in [Side::Host, Side::Device] {
+            for (newest, what) in [(false, "redundant"), (true, "newest")] {
+                let sum = self.evictions(side, newest);
+                each(format_args!("{} side given back for room, {what}", side.name()), sum)?;
+            }
+            each(format_args!("allocation for the {} that failed", side.name()), self.failures(side))?;
+        }
+        Ok(())
     }
 }

@@ -18,7 +18,7 @@ Examples:
   syncedmem doctor caffe
       can this caffe use the library?
   syncedmem run -- caffe train --solver=solver.prototxt
-      how much memory, who held it, which copies were unnecessary
+      how much memory, who held it, what a larger batch costs
   syncedmem run --trace train.trace -- caffe train --solver=solver.prototxt
   syncedmem report train.trace
       the same, as a page with a timeline

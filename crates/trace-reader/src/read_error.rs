@@ -11,7 +11,7 @@ pub enum ReadError {
     System(io::Error),
     /// An empty file.
     Empty,
-    /// What earlier versions of the library wrote, or an export.
+    /// An export.
     Text,
     /// A folder without recordings.
     NoRecordings,
@@ -33,8 +33,8 @@ impl fmt::Display for ReadError {
                 f.write_str("it is empty: its process has not used the library, or the disk was full; record again")
             }
             ReadError::Text => f.write_str(
-                "this is an export, or a trace of libsyncedmem 0.1, and no recording: open it with the tool that it was exported for, \
-                 or record again with syncedmem run --trace FILE",
+                "it is an export and no recording; open it with the tool that it was exported for, or record again with syncedmem run \
+                 --trace FILE",
             ),
             ReadError::NoRecordings => f.write_str("no recording is in this folder; name one that syncedmem run --trace wrote"),
             ReadError::Header(NoHeader::Foreign) => {

@@ -283,7 +283,7 @@ fn a_header_that_claims_more_than_the_file_holds_costs_neither_memory_nor_time()
     recording.event(at(1, 0, What::Synchronised));
     let mut bytes = recording.bytes();
     let mut set = |word: usize, number: u64| bytes[8 * word..8 * word + 8].copy_from_slice(&number.to_le_bytes());
-    // Bytes of text, records, the next record, and the used text: see header.rs.
+    // Bytes of text, records, the next record, and the used text: see the header's words.
     let claims = [(3, u64::from(u32::MAX)), (4, u64::MAX / 200), (128, u64::MAX - 1), (136, u64::from(u32::MAX))];
     claims.into_iter().for_each(|(word, number)| set(word, number));
     let folder = Folder::new("claims");

@@ -45,7 +45,7 @@ def reset_peaks() -> None:
 
 
 def report() -> str:
-    """Memory now and at the peak, its holders, copies, and advice, as text."""
+    """Memory now and at the peak, its ten largest holders, and counts of what was done, as text."""
     return read_text(_report)
 
 
@@ -54,7 +54,10 @@ def _report(text: Any, capacity: int, length: Any) -> None:
 
 
 def trace_start(path: Path) -> None:
-    """Starts to record memory events in a file, which `syncedmem report` and `syncedmem export` read."""
+    """Starts to record memory events in a file, which `syncedmem report` and `syncedmem export` read.
+
+    Recorded events survive the process, however it ends.
+    """
     name = os.fsencode(path)
     if b"\0" in name:
         raise ValueError("a path has no NUL in it")

@@ -9,6 +9,7 @@ pub(crate) mod allocator;
 pub mod caffe_host;
 mod copies;
 mod junk;
+mod pageable;
 mod pinned;
 pub(crate) mod records;
 pub mod registration;
@@ -22,10 +23,9 @@ use syncedmem_trace::event::{Origin, What};
 use syncedmem_trace::head::Side;
 use syncedmem_trace::kind::Kind;
 
-use super::cache::{self, host::Source};
 use super::host_usage;
 use super::malloc::{ALIGNMENT, SMALL, aligned};
-use super::mapping::{MAPPED_FROM, Mapping};
+use super::mapping::MAPPED_FROM;
 use crate::error::{Cause, Error};
 use crate::observe::checksums;
 use crate::observe::recorder::{self, Span, Subject};
@@ -101,7 +101,7 @@ pub fn allocate(request: Request) -> Result<Block, Error> {
     host_usage::admit(bytes).map_err(|limit| out_of_memory(bytes, Cause::Limit(limit)))?;
     if let (true, Some(limit)) = (pinned, settings::host_limit()) {
         // An idle block may serve, so the new bytes are not counted twice.
-        fit_under(limit.saturating_add(bytes as u64));
+        pageable::fit_under(limit.saturating_add(bytes as u64));
     }
     if pinned {
         if let Some(found) = pinned::allocate(request) {
@@ -110,9 +110,9 @@ pub fn allocate(request: Request) -> Result<Block, Error> {
         }
     }
     let found = match own {
-        None => pageable(bytes, zeroed, aligned),
+        None => pageable::allocate(bytes, zeroed, aligned),
         Some(functions) => {
-            make_room(bytes);
+            pageable::make_room(bytes);
             allocator::allocate(functions, bytes)
         }
     };
@@ -155,42 +155,11 @@ unsafe fn ready(found: Found, request: Request, pinned: bool, span: Span) -> Blo
     Block { address, owned: true, pinned }
 }
 
-/// Frees the idle blocks that are too many beside `bytes` of fresh memory.
-fn make_room(bytes: usize) {
-    if let Some(mapping) = surplus(bytes) {
-        mapping.unmap();
-    }
-}
-
-/// Frees the idle blocks that are too many beside `bytes` of fresh memory, but returns the largest mapping among them.
-fn surplus(bytes: usize) -> Option<Mapping> {
-    let limit = settings::host_limit();
-    // Under a limit `admit` has counted the bytes already.
-    let in_use = host_usage::held() + if limit.is_none() { bytes as u64 } else { 0 };
-    let mapping = cache::host::surplus(in_use, records::spare());
-    if let Some(limit) = limit {
-        fit_under(limit);
-    }
-    mapping
-}
-
-/// Frees idle blocks until held and idle memory together fit the limit.
-#[cold]
-fn fit_under(limit: u64) {
-    let left = limit.saturating_sub(host_usage::held());
-    let pinned = cache::device::idle(Kind::Pinned) + registration::idle();
-    cache::host::reduce_to(left.saturating_sub(pinned));
-    if pinned > left {
-        cache::device::give_back_near(Kind::Pinned);
-        registration::give_back_near();
-    }
-}
-
 /// A pageable block of 1 to [`BRIEF`] bytes, while host memory has no limit and nothing is observed. `None`: the caller uses
 /// [`allocate`], which succeeds or has the error.
 #[inline]
 pub fn allocate_brief(bytes: usize, zeroed: bool) -> Option<NonNull<c_void>> {
-    if bytes <= SMALL { small(bytes, zeroed) } else { medium(bytes, zeroed) }
+    if bytes <= SMALL { pageable::small(bytes, zeroed) } else { medium(bytes, zeroed) }
 }
 
 /// Catches panics: the path of small objects lies outside of the entry points' guard. This and [`free_pageable`] are all on it that
@@ -199,7 +168,7 @@ pub fn allocate_brief(bytes: usize, zeroed: bool) -> Option<NonNull<c_void>> {
 fn medium(bytes: usize, zeroed: bool) -> Option<NonNull<c_void>> {
     // After a panic the caller uses `allocate`, under the guard.
     let block = catch_unwind(|| {
-        let address = large(bytes, zeroed).ok()?.address;
+        let address = pageable::large(bytes, zeroed).ok()?.address;
         if zeroed {
             // SAFETY: a new block of `bytes`, known to this thread alone.
             unsafe { fill(address, bytes) };
@@ -208,26 +177,6 @@ fn medium(bytes: usize, zeroed: bool) -> Option<NonNull<c_void>> {
         Some(address)
     });
     block.ok().flatten()
-}
-
-/// A block of 1 to [`SMALL`] bytes, aligned as malloc's are.
-#[inline]
-fn small(bytes: usize, zeroed: bool) -> Option<NonNull<c_void>> {
-    /// glibc's per-thread cache serves malloc up to this size, and calloc not at all.
-    const CACHED: usize = 1032;
-    if zeroed && bytes > CACHED {
-        // SAFETY: calloc has no preconditions.
-        return NonNull::new(unsafe { libc::calloc(1, bytes) });
-    }
-    // SAFETY: malloc has no preconditions.
-    let address = NonNull::new(unsafe { libc::malloc(bytes) })?;
-    // The compiler would merge malloc and the zeros into calloc.
-    let address = std::hint::black_box(address);
-    if zeroed {
-        // SAFETY: a new block of `bytes`, known to this thread alone.
-        unsafe { fill(address, bytes) };
-    }
-    Some(address)
 }
 
 fn out_of_memory(asked: usize, cause: Cause) -> Error {
@@ -302,7 +251,7 @@ pub unsafe fn free_pageable(address: NonNull<c_void>, bytes: usize) {
     let _ = catch_unwind(|| {
         host_usage::removed(address, bytes);
         // SAFETY: the caller guarantees it.
-        unsafe { keep_or_free(address, bytes) };
+        unsafe { pageable::free(address, bytes) };
     });
 }
 
@@ -317,20 +266,7 @@ unsafe fn free_idle(block: Owned) {
     }
     if block.bytes < MAPPED_FROM || !copies::free(block) {
         // SAFETY: the caller guarantees it.
-        unsafe { keep_or_free(block.address, block.bytes) };
-    }
-}
-
-/// # Safety
-/// As for [`free`].
-#[inline]
-unsafe fn keep_or_free(address: NonNull<c_void>, bytes: usize) {
-    match records::take(address) {
-        Some(mapping) if cache::host::keep(Source::Mapped(mapping), bytes) => (),
-        Some(mapping) => mapping.unmap(),
-        None if cache::host::keep(Source::Malloc(address), bytes) => (),
-        // SAFETY: the caller guarantees it; a block without a record came from malloc's family.
-        None => unsafe { libc::free(address.as_ptr()) },
+        unsafe { pageable::free(block.address, block.bytes) };
     }
 }
 
@@ -340,57 +276,6 @@ pub fn check_size(bytes: usize, side: Side) -> Result<(), Error> {
         return Err(Error::OutOfMemory { side, asked: bytes, cause: Cause::Absurd });
     }
     Ok(())
-}
-
-/// A pageable block; with zeros if `zeroed` and they cost nothing extra.
-#[inline]
-fn pageable(bytes: usize, zeroed: bool, is_aligned: bool) -> Result<Found, Cause> {
-    if bytes <= SMALL {
-        let address = if is_aligned { aligned(bytes) } else { small(bytes, zeroed) }.ok_or(Cause::System)?;
-        if settings::host_limit().is_some() {
-            make_room(bytes);
-        }
-        return Ok(Found {
-            address,
-            room: bytes,
-            origin: Origin::Fresh,
-            undefined: if zeroed && !is_aligned { 0 } else { bytes },
-        });
-    }
-    large(bytes, zeroed)
-}
-
-/// A block of more than [`SMALL`] bytes: an idle one that fits, or a new one.
-#[inline]
-fn large(bytes: usize, zeroed: bool) -> Result<Found, Cause> {
-    match cache::host::take(bytes, zeroed) {
-        Some(Source::Malloc(address)) => Ok(Found { address, room: bytes, origin: Origin::Pool, undefined: bytes }),
-        Some(Source::Mapped(mapping)) => mapped(mapping, bytes, Origin::Pool, bytes),
-        None => fresh(bytes, zeroed),
-    }
-}
-
-/// A block that no idle one serves: made of an idle mapping that would be freed for it, or new.
-fn fresh(bytes: usize, zeroed: bool) -> Result<Found, Cause> {
-    let is_mapped = bytes >= MAPPED_FROM && !settings::malloc_only();
-    if let Some(mapping) = surplus(bytes) {
-        let undefined = mapping.room();
-        if !is_mapped || cache::host::is_better_new(bytes, zeroed) {
-            mapping.unmap();
-        } else if let Some(mapping) = cache::host::fitted(mapping, bytes, records::spare()) {
-            return mapped(mapping, bytes, Origin::Pool, undefined);
-        }
-    }
-    if is_mapped {
-        return mapped(Mapping::of(bytes).ok_or(Cause::System)?, bytes, Origin::Fresh, 0);
-    }
-    let address = aligned(bytes).ok_or(Cause::System)?;
-    Ok(Found { address, room: bytes, origin: Origin::Fresh, undefined: bytes })
-}
-
-fn mapped(mapping: Mapping, bytes: usize, origin: Origin, undefined: usize) -> Result<Found, Cause> {
-    let address = records::keep(mapping, bytes).ok_or(Cause::Bookkeeping)?;
-    Ok(Found { address, room: bytes, origin, undefined })
 }
 
 /// # Safety

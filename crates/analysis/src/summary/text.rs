@@ -5,9 +5,7 @@ use std::fmt;
 use super::{Entry, Label, Summary};
 use crate::account::Sum;
 use crate::ledger::Share;
-use syncedmem_trace::event::Place;
-use syncedmem_trace::event::{Path, Site};
-use syncedmem_trace::head::Side;
+use syncedmem_trace::event::{Place, Site};
 use syncedmem_trace::kind::Kind;
 use syncedmem_trace::text::{Duration, Escaped, Size, Text};
 
@@ -74,31 +72,7 @@ impl<P: Fn(Site) -> Place> Report<'_, P> {
     fn work(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let account = &self.summary.account;
         writeln!(f, "\n{:<44}{:>10}{:>12}{:>12}", "work", "times", "bytes", "time")?;
-        for kind in Kind::ALL {
-            let memory = account.memory(kind);
-            line(f, format_args!("{} memory from the {}", kind.name(), kind.source()), memory.fresh)?;
-            line(f, format_args!("{} memory from the pool", kind.name()), memory.pooled)?;
-            line(f, format_args!("{} memory turned away by a budget", kind.name()), memory.turned_away)?;
-        }
-        for side in [Side::Host, Side::Device] {
-            line(f, format_args!("fill of the {} with zeros", side.name()), account.fills(side))?;
-        }
-        for to in [Side::Device, Side::Host] {
-            for path in [Path::Pinned, Path::Staged, Path::Pageable] {
-                line(f, format_args!("copy to the {}, {}", to.name(), path.name()), account.copies(to, path))?;
-            }
-        }
-        line(f, format_args!("wait for a copy in flight"), account.waits)?;
-        line(f, format_args!("wait for all work of a context"), account.synchronised)?;
-        line(f, format_args!("memory page-locked where it was"), account.registered)?;
-        for side in [Side::Host, Side::Device] {
-            for (newest, what) in [(false, "redundant"), (true, "newest")] {
-                let sum = account.evictions(side, newest);
-                line(f, format_args!("{} side given back for room, {what}", side.name()), sum)?;
-            }
-            line(f, format_args!("allocation for the {} that failed", side.name()), account.failures(side))?;
-        }
-        Ok(())
+        account.work(|what, sum| line(f, what, sum))
     }
 
     fn label(&self, label: &Label) -> Place {
@@ -117,9 +91,6 @@ impl<P: Fn(Site) -> Place> Report<'_, P> {
 }
 
 fn line(f: &mut fmt::Formatter<'_>, what: fmt::Arguments<'_>, sum: Sum) -> fmt::Result {
-    if sum.count == 0 {
-        return Ok(());
-    }
     let what = Text::<80>::of(what);
     let bytes = if sum.bytes == 0 { Text::new() } else { size(sum.bytes) };
     writeln!(f, "  {:<42}{:>10}{:>12}{:>12}", what.as_ref(), sum.count, bytes, duration(sum.nanoseconds))

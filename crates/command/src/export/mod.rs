@@ -25,7 +25,8 @@ Examples:
   syncedmem export train.trace --to csv -o rows.csv
       the allocations alone, as RMM logs them")]
 pub struct Options {
-    /// The file that `syncedmem run --trace` or SYNCEDMEM_TRACE wrote, or such a file from gzip; `-` is standard input.
+    /// The file that `syncedmem run --trace` or SYNCEDMEM_TRACE wrote, a folder of such files, or one from gzip; `-` is
+    /// standard input.
     #[arg(value_hint = ValueHint::FilePath)]
     trace: PathBuf,
     /// The format.

@@ -3,7 +3,6 @@
 use std::fmt::{self, Display};
 
 use syncedmem_analysis::account::Sum;
-use syncedmem_trace::event::Path;
 use syncedmem_trace::head::{Access, Side};
 use syncedmem_trace::kind::Kind;
 use syncedmem_trace::text::{Duration, Escaped, Text};
@@ -116,38 +115,11 @@ impl Details<'_> {
     fn work(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let account = &self.0.summary.account;
         writeln!(f, "\n{:<44}{:>10}{:>12}{:>14}", "work, summed over threads", "times", "bytes", "time")?;
-        for kind in Kind::ALL {
-            let memory = account.memory(kind);
-            line(f, format_args!("{} memory from the {}", kind.name(), kind.source()), memory.fresh)?;
-            line(f, format_args!("{} memory from the pool", kind.name()), memory.pooled)?;
-            line(f, format_args!("{} memory turned away by a budget", kind.name()), memory.turned_away)?;
-        }
-        for side in [Side::Host, Side::Device] {
-            line(f, format_args!("fill of the {} with zeros", side.name()), account.fills(side))?;
-        }
-        for to in [Side::Device, Side::Host] {
-            for path in [Path::Pinned, Path::Staged, Path::Pageable] {
-                line(f, format_args!("copy to the {}, {}", to.name(), path.name()), account.copies(to, path))?;
-            }
-        }
-        line(f, format_args!("wait for a copy in flight"), account.waits)?;
-        line(f, format_args!("wait for all work of a context"), account.synchronised)?;
-        line(f, format_args!("memory page-locked where it was"), account.registered)?;
-        for side in [Side::Host, Side::Device] {
-            for (newest, what) in [(false, "redundant"), (true, "newest")] {
-                let sum = account.evictions(side, newest);
-                line(f, format_args!("{} side given back for room, {what}", side.name()), sum)?;
-            }
-            line(f, format_args!("allocation for the {} that failed", side.name()), account.failures(side))?;
-        }
-        Ok(())
+        account.work(|what, sum| line(f, what, sum))
     }
 }
 
 fn line(f: &mut fmt::Formatter<'_>, what: fmt::Arguments<'_>, sum: Sum) -> fmt::Result {
-    if sum.count == 0 {
-        return Ok(());
-    }
     let what = Text::<80>::of(what);
     let bytes = if sum.bytes == 0 { Text::new() } else { size(sum.bytes) };
     let time = match sum.nanoseconds {

@@ -95,8 +95,8 @@ impl Process {
 }
 
 impl Ending {
-    /// What a report of an incomplete recording begins with: how the process ended, how much it held, and what was growing. `None`
-    /// for a whole one.
+    /// The first line of a report of an incomplete recording: how the process ended, how much it held, and what was growing. `None` for
+    /// a whole one.
     fn first_line(&self, program: &str, live: [u64; 3]) -> Option<String> {
         let how = match &self.how {
             How::Whole => return None,

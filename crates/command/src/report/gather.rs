@@ -106,12 +106,12 @@ impl Gathering {
         self.timeline.name(object, self.all.ledger().object(object));
     }
 
-    /// Notes how many items of the batch an object holds.
     /// Takes over a peak from before the events that were read.
     pub fn raise_peak(&mut self, kind: Kind, peak: u64, time: u64) {
         self.all.ledger_mut().raise_peak(kind, peak, time);
     }
 
+    /// Notes how many items of the batch an object holds.
     pub fn items(&mut self, object: u64, items: u64) {
         self.all.ledger_mut().set_items(object, items);
     }

@@ -27,8 +27,8 @@ pub fn name(path: &Path) -> String {
     if is_standard(path) { "standard input".to_string() } else { path.display().to_string() }
 }
 
-/// What has to be read instead of the file itself, which may be anywhere in it: the contents of standard input, of a pipe, and of gzip's
-/// files go to an unnamed file first. `None`: the file is read as it is.
+/// An unnamed file with the contents of standard input, of a pipe, or of a file of gzip's: a reader goes back and forth in a recording.
+/// `None`: the file is read as it is.
 pub fn spooled(path: &Path) -> io::Result<Option<File>> {
     let is_standard = is_standard(path);
     let mut input = if is_standard { File::from(io::stdin().as_fd().try_clone_to_owned()?) } else { File::open(path)? };

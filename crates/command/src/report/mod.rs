@@ -1,4 +1,4 @@
-//! `syncedmem report`: shows a trace as a page or as text.
+//! `syncedmem report`: shows a trace as a page, as text or as JSON.
 
 mod amount;
 mod batch;
@@ -36,14 +36,14 @@ use text::Text;
 
 use crate::say;
 
-/// Show a trace as an HTML page or as text: account, advice and timeline.
+/// Show a trace as an HTML page, as text or as JSON: who held memory and when, and what is worth doing.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   syncedmem report train.trace
       writes train.html: one file, for any browser
   syncedmem report train.trace --text
-      the account and the advice, for the terminal
+      what syncedmem run prints, for the terminal
   syncedmem report train.trace.gz --text
       of a trace that gzip has compressed
   syncedmem report train.trace --json -o before.report.json
@@ -51,7 +51,8 @@ Examples:
   syncedmem report - < train.trace > page.html
       from standard input")]
 pub struct Options {
-    /// The file that `syncedmem run --trace` or SYNCEDMEM_TRACE wrote, or such a file from gzip; `-` is standard input.
+    /// The file that `syncedmem run --trace` or SYNCEDMEM_TRACE wrote, a folder of such files, or one from gzip; `-` is
+    /// standard input.
     #[arg(value_hint = ValueHint::FilePath)]
     trace: PathBuf,
     /// The file for the report; `-` is standard output. By default a page goes beside the trace; text, JSON and the

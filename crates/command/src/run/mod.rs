@@ -29,7 +29,8 @@ use settings::Settings;
 #[command(override_usage = "syncedmem run [OPTIONS] [--] <PROGRAM> [ARGUMENT]...")]
 #[command(after_help = "\
 Examples:
-  syncedmem run -- caffe train --solver=solver.prototxt
+  syncedmem run --fit 8G -- caffe train --solver=solver.prototxt
+      which batch would fit in 8 GiB
   syncedmem run --trace train.trace -- caffe train --solver=solver.prototxt
   syncedmem run --report=memory.txt --compare -- python3 classify.py
   syncedmem run --on-error throw --pinned-limit 2G -- python3 serve.py

@@ -27,7 +27,7 @@ pub struct Recordings {
 #[derive(Debug)]
 struct Kept {
     file: PathBuf,
-    /// What its name asks for; `None`: the recordings themselves.
+    /// The format that its name asks for; `None`: the recordings themselves.
     format: Option<Format>,
 }
 

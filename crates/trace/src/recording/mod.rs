@@ -58,6 +58,16 @@ impl Layout {
     }
 }
 
+/// The words of these bytes.
+fn words<const BYTES: usize, const WORDS: usize>(bytes: &[u8; BYTES]) -> [u64; WORDS] {
+    const { assert!(BYTES == 8 * WORDS) };
+    let mut words = [0; WORDS];
+    for (word, bytes) in words.iter_mut().zip(bytes.chunks_exact(8)) {
+        *word = bytes.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte));
+    }
+    words
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

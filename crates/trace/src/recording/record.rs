@@ -21,7 +21,7 @@ use crate::kind::Kind;
 /// The place of a record in the mapping.
 pub type Slot = [AtomicU64; 8];
 
-/// What a record holds.
+/// The contents of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Record {
     Event {
@@ -187,7 +187,7 @@ impl Record {
 
     /// The record in the bytes of a slot, if it is the one of that lap.
     pub fn read(bytes: &[u8; super::RECORD as usize], lap: u32) -> Result<Record, NoRecord> {
-        let [tag, time, duration, object, object_bytes, halves, bytes, last] = super::header::words(bytes);
+        let [tag, time, duration, object, object_bytes, halves, bytes, last] = super::words(bytes);
         if (tag >> 32) as u32 != lap.wrapping_add(1) {
             return Err(NoRecord::Unfinished);
         }

@@ -1,0 +1,146 @@
+//! Reads a header from a file's first bytes.
+
+use super::{
+    About, COUNTS, CUT, END_TIME, ENDED, End, IDENTITY, LIBRARY, LIBRARY_WORDS, LIVE, LOST, MAGIC, NAME, NAME_WORDS,
+    NEXT, PEAK, PEAK_RESIDENT, PEAK_TIME, PROCESSOR_TIME, RUN, TEXTS, VERSION,
+};
+use crate::event::What;
+use crate::kind::Kind;
+use crate::recording::record::{self, CODES, Record};
+use crate::recording::{HEADER, Layout, RECORD, words};
+
+/// Whose recording a file is: read from its first bytes, before another process writes to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Owner {
+    pub identity: u64,
+    pub run: u64,
+    /// Whether it ended as it should.
+    pub ended: bool,
+}
+
+impl Owner {
+    /// Bytes that [`Owner::read`] needs.
+    pub const BYTES: usize = 128;
+
+    /// `None` if the bytes are not the start of a recording.
+    pub fn read(bytes: &[u8; Owner::BYTES]) -> Option<Owner> {
+        let words: [u64; Owner::BYTES / 8] = words(bytes);
+        let is_one = words[0] == u64::from_le_bytes(MAGIC);
+        is_one.then_some(Owner { identity: words[IDENTITY], run: words[RUN], ended: words[ENDED] != 0 })
+    }
+}
+
+/// One kind of memory, counted from the recording's start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Memory {
+    /// Bytes that objects held last. Negative if they gave back more than they took: blocks from before the recording.
+    pub live: i64,
+    /// The highest value of `live`, and when it was reached.
+    pub peak: u64,
+    pub peak_time: u64,
+}
+
+/// A header that was read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Header {
+    pub about: About<String>,
+    pub layout: Layout,
+    /// Number of records that were reserved.
+    pub next: u64,
+    /// Bytes of the text area that are used.
+    pub texts: u64,
+    /// If it ended as it should: the process exited, or stopped the recording.
+    pub end: Option<End>,
+    /// The system's reason (errno) for which no more records were written.
+    pub cut: Option<i32>,
+    /// Events that were not recorded: after the cut, or in a signal handler that could not wait.
+    pub lost: u64,
+    /// By [`Kind`].
+    pub memory: [Memory; 3],
+    /// Number of events by [`record::code`].
+    pub counts: [u64; CODES],
+}
+
+/// Why bytes are no header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoHeader {
+    /// They are not the start of a recording.
+    Foreign,
+    /// A newer library wrote it, in the format of that version.
+    Newer(u64),
+    /// It contradicts itself.
+    Damaged,
+}
+
+impl Header {
+    /// Reads the header of a file that begins with `bytes`.
+    pub fn read(bytes: &[u8]) -> Result<Header, NoHeader> {
+        if !bytes.starts_with(&MAGIC) {
+            return Err(NoHeader::Foreign);
+        }
+        let bytes = bytes.first_chunk::<{ HEADER as usize }>().ok_or(NoHeader::Damaged)?;
+        let all: [u64; HEADER as usize / 8] = words(bytes);
+        let [_, version, record, texts, most, process, parent, identity, run, start, start_of_day, ..] = all;
+        if version > VERSION {
+            return Err(NoHeader::Newer(version));
+        }
+        let layout = Layout { texts, most };
+        let is_sound = record == RECORD
+            && most > 0
+            && texts <= u32::MAX.into()
+            && most < u64::MAX / RECORD / 2
+            && all[TEXTS] <= texts;
+        if !is_sound {
+            return Err(NoHeader::Damaged);
+        }
+        let text = |from: usize, count: usize| {
+            let bytes: Vec<u8> = all[from..from + count].iter().flat_map(|word| word.to_le_bytes()).collect();
+            let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
+            String::from_utf8_lossy(&bytes[..end]).into_owned()
+        };
+        let about = About {
+            process: process as u32,
+            parent: parent as u32,
+            identity,
+            run,
+            start,
+            start_of_day,
+            program: text(NAME, NAME_WORDS),
+            library: text(LIBRARY, LIBRARY_WORDS),
+        };
+        let memory = Kind::ALL.map(|kind| {
+            let of = |first| all[first + kind as usize];
+            Memory { live: of(LIVE) as i64, peak: of(PEAK), peak_time: of(PEAK_TIME) }
+        });
+        Ok(Header {
+            about,
+            layout,
+            next: all[NEXT],
+            texts: all[TEXTS],
+            end: (all[ENDED] != 0).then_some(End {
+                time: all[END_TIME],
+                processor_time: all[PROCESSOR_TIME],
+                peak_resident: all[PEAK_RESIDENT],
+            }),
+            cut: Some(all[CUT] as i32).filter(|&errno| errno != 0),
+            lost: all[LOST],
+            memory,
+            counts: std::array::from_fn(|code| all[COUNTS + code]),
+        })
+    }
+
+    /// The indices of the records that the file holds, the oldest first.
+    pub fn indices(&self) -> std::ops::Range<u64> {
+        self.next.saturating_sub(self.layout.most)..self.next
+    }
+
+    /// Number of events of this sort, also of those whose records gave way.
+    pub fn count(&self, what: &What) -> u64 {
+        self.counts[usize::from(record::code(what))]
+    }
+
+    /// Reads the record of that index from the bytes of its slot.
+    pub fn record(&self, index: u64, bytes: &[u8; RECORD as usize]) -> Result<Record, record::NoRecord> {
+        Record::read(bytes, self.layout.slot(index).1)
+    }
+}

@@ -1,0 +1,133 @@
+//! Pageable host blocks: where they come from, and how much of them lies idle.
+#![expect(unsafe_code, reason = "malloc, calloc and free")]
+
+use std::ffi::c_void;
+use std::ptr::NonNull;
+
+use syncedmem_trace::event::Origin;
+use syncedmem_trace::kind::Kind;
+
+use super::{Found, fill, records, registration};
+use crate::error::Cause;
+use crate::memory::cache::{self, host::Source};
+use crate::memory::host_usage;
+use crate::memory::malloc::{SMALL, aligned};
+use crate::memory::mapping::{MAPPED_FROM, Mapping};
+use crate::settings;
+
+/// A pageable block; with zeros if `zeroed` and they cost nothing extra.
+#[inline]
+pub fn allocate(bytes: usize, zeroed: bool, is_aligned: bool) -> Result<Found, Cause> {
+    if bytes <= SMALL {
+        let address = if is_aligned { aligned(bytes) } else { small(bytes, zeroed) }.ok_or(Cause::System)?;
+        if settings::host_limit().is_some() {
+            make_room(bytes);
+        }
+        return Ok(Found {
+            address,
+            room: bytes,
+            origin: Origin::Fresh,
+            undefined: if zeroed && !is_aligned { 0 } else { bytes },
+        });
+    }
+    large(bytes, zeroed)
+}
+
+/// A block of more than [`SMALL`] bytes: an idle one that fits, or a new one.
+#[inline]
+pub fn large(bytes: usize, zeroed: bool) -> Result<Found, Cause> {
+    match cache::host::take(bytes, zeroed) {
+        Some(Source::Malloc(address)) => Ok(Found { address, room: bytes, origin: Origin::Pool, undefined: bytes }),
+        Some(Source::Mapped(mapping)) => mapped(mapping, bytes, Origin::Pool, bytes),
+        None => fresh(bytes, zeroed),
+    }
+}
+
+/// A block that no idle one serves: made of an idle mapping that would be freed for it, or new.
+fn fresh(bytes: usize, zeroed: bool) -> Result<Found, Cause> {
+    let is_mapped = bytes >= MAPPED_FROM && !settings::malloc_only();
+    if let Some(mapping) = surplus(bytes) {
+        let undefined = mapping.room();
+        if !is_mapped || cache::host::is_better_new(bytes, zeroed) {
+            mapping.unmap();
+        } else if let Some(mapping) = cache::host::fitted(mapping, bytes, records::spare()) {
+            return mapped(mapping, bytes, Origin::Pool, undefined);
+        }
+    }
+    if is_mapped {
+        return mapped(Mapping::of(bytes).ok_or(Cause::System)?, bytes, Origin::Fresh, 0);
+    }
+    let address = aligned(bytes).ok_or(Cause::System)?;
+    Ok(Found { address, room: bytes, origin: Origin::Fresh, undefined: bytes })
+}
+
+fn mapped(mapping: Mapping, bytes: usize, origin: Origin, undefined: usize) -> Result<Found, Cause> {
+    let address = records::keep(mapping, bytes).ok_or(Cause::Bookkeeping)?;
+    Ok(Found { address, room: bytes, origin, undefined })
+}
+
+/// A block of 1 to [`SMALL`] bytes, aligned as malloc's are.
+#[inline]
+pub fn small(bytes: usize, zeroed: bool) -> Option<NonNull<c_void>> {
+    /// glibc's per-thread cache serves malloc up to this size, and calloc not at all.
+    const CACHED: usize = 1032;
+    if zeroed && bytes > CACHED {
+        // SAFETY: calloc has no preconditions.
+        return NonNull::new(unsafe { libc::calloc(1, bytes) });
+    }
+    // SAFETY: malloc has no preconditions.
+    let address = NonNull::new(unsafe { libc::malloc(bytes) })?;
+    // The compiler would merge malloc and the zeros into calloc.
+    let address = std::hint::black_box(address);
+    if zeroed {
+        // SAFETY: a new block of `bytes`, known to this thread alone.
+        unsafe { fill(address, bytes) };
+    }
+    Some(address)
+}
+
+/// Keeps a pageable block for reuse, or frees it.
+///
+/// # Safety
+/// As for [`super::free`].
+#[inline]
+pub unsafe fn free(address: NonNull<c_void>, bytes: usize) {
+    match records::take(address) {
+        Some(mapping) if cache::host::keep(Source::Mapped(mapping), bytes) => (),
+        Some(mapping) => mapping.unmap(),
+        None if cache::host::keep(Source::Malloc(address), bytes) => (),
+        // SAFETY: the caller guarantees it; a block without a record came from malloc's family.
+        None => unsafe { libc::free(address.as_ptr()) },
+    }
+}
+
+/// Frees the idle blocks that are too many beside `bytes` of fresh memory.
+pub fn make_room(bytes: usize) {
+    if let Some(mapping) = surplus(bytes) {
+        mapping.unmap();
+    }
+}
+
+/// Frees the idle blocks that are too many beside `bytes` of fresh memory, but returns the largest mapping among them.
+fn surplus(bytes: usize) -> Option<Mapping> {
+    let limit = settings::host_limit();
+    // Under a limit `admit` has counted the bytes already.
+    let in_use = host_usage::held() + if limit.is_none() { bytes as u64 } else { 0 };
+    let mapping = cache::host::surplus(in_use, records::spare());
+    if let Some(limit) = limit {
+        fit_under(limit);
+    }
+    mapping
+}
+
+/// Frees idle blocks until held and idle memory together fit the limit.
+#[cold]
+pub fn fit_under(limit: u64) {
+    let left = limit.saturating_sub(host_usage::held());
+    let pinned = cache::device::idle(Kind::Pinned) + registration::idle();
+    cache::host::reduce_to(left.saturating_sub(pinned));
+    if pinned > left {
+        cache::device::give_back_near(Kind::Pinned);
+        registration::give_back_near();
+    }
+}
