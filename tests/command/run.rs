@@ -270,6 +270,31 @@ fn a_trace_has_all_programs_that_ran_one_after_the_other() {
 }
 
 #[test]
+fn a_program_that_executes_itself_again_and_again_is_in_the_trace_each_time() {
+    let workshop = Workshop::new();
+    workshop.caffe(&[]);
+    workshop.source(
+        "program.c",
+        r#"
+        #include <unistd.h>
+        void _ZN5caffe12SyncedMemoryC1Em(void *, size_t);
+        void *_ZN5caffe12SyncedMemory16mutable_cpu_dataEv(void *);
+        static long blob[8];
+        int main(int arguments, char **argument) {
+          _ZN5caffe12SyncedMemoryC1Em(blob, 4 << 10);
+          _ZN5caffe12SyncedMemory16mutable_cpu_dataEv(blob);
+          return argument[1] ? execv(argument[0], argument + 1) : 0;
+        }
+        "#,
+    );
+    let program = workshop.compile("turns", &["program.c", "-L.", "-lcaffe", "-Wl,-rpath,$ORIGIN"]);
+    let name = program.to_str().unwrap();
+    assert_eq!(said(&mut run(&workshop, &["--trace", "t.trace"], &[name; 4])).status, Some(0));
+    let report = said(command().args(["report", "--text"]).arg(workshop.path("t.trace"))).output;
+    assert_eq!(report.matches("memory of turns").count(), 4, "{report}");
+}
+
+#[test]
 fn a_trace_is_where_it_is_asked_for_even_in_a_folder_with_percent_signs() {
     let (workshop, program) = caffe();
     let folder = workshop.path("50%p %%");

@@ -28,7 +28,7 @@ pub struct Member {
 /// Members by their start, and files that cannot be read.
 type Found = (Vec<Member>, Vec<(PathBuf, ReadError)>);
 
-/// FILE and the recordings FILE.PID of the same run; of a folder, all recordings in it.
+/// FILE and the recordings FILE.PID and FILE.PID.PID of the same run; of a folder, all recordings in it.
 pub fn of(path: &Path) -> Result<Found, ReadError> {
     if fs::metadata(path)?.is_dir() {
         let found = in_folder(path, |_| true)?;
@@ -65,10 +65,11 @@ fn sorted(mut members: Vec<Member>) -> Vec<Member> {
     members
 }
 
-/// Whether `other` is `name`, a point and digits.
+/// Whether `other` is `name` and numbers, each behind a point: execve adds the same one again.
 fn is_numbered(other: &OsStr, name: &OsStr) -> bool {
-    let number = other.as_bytes().strip_prefix(name.as_bytes()).and_then(|rest| rest.strip_prefix(b"."));
-    number.is_some_and(|number| !number.is_empty() && number.iter().all(u8::is_ascii_digit))
+    let numbers = other.as_bytes().strip_prefix(name.as_bytes()).and_then(|rest| rest.strip_prefix(b"."));
+    let is_number = |number: &[u8]| !number.is_empty() && number.iter().all(u8::is_ascii_digit);
+    numbers.is_some_and(|numbers| numbers.split(|&byte| byte == b'.').all(is_number))
 }
 
 fn read(path: &Path) -> Result<Member, ReadError> {

@@ -187,16 +187,25 @@ fn the_recordings_of_a_run_belong_together_and_others_stay_out() {
     let first = Recording::new(&process(7));
     let of = |process, start, run| Recording::new(&About { process, start, run, ..recording::process(7) });
     let (later, sooner, other) = (of(9, 300, 7), of(8, 200, 7), of(10, 250, 10));
+    let executed = of(8, 400, 7);
     let folder = Folder::holding(
         "family",
-        &[("t", &first), ("t.9", &later), ("t.8", &sooner), ("t.10", &other), ("t.x", &later)],
+        &[
+            ("t", &first),
+            ("t.9", &later),
+            ("t.8", &sooner),
+            ("t.10", &other),
+            ("t.x", &later),
+            ("t.8.8", &executed),
+            ("t.8.", &sooner),
+        ],
     );
     fs::write(folder.file("t.11"), "no recording").unwrap();
     let numbers = |path: &Path| ends(&all(path)).iter().map(|end| end.process).collect::<Vec<_>>();
-    assert_eq!(numbers(&folder.file("t")), [7, 8, 9]);
+    assert_eq!(numbers(&folder.file("t")), [7, 8, 9, 8]);
     assert_eq!(numbers(&folder.file("t.10")), [10]);
     let mut reader = Reader::open(&folder.0).unwrap();
-    assert_eq!(reader.by_ref().filter(|item| matches!(item, Ok(Item::End(_)))).count(), 5);
+    assert_eq!(reader.by_ref().filter(|item| matches!(item, Ok(Item::End(_)))).count(), 7);
     assert_eq!(reader.unreadable().len(), 1, "{:?}", reader.unreadable());
 }
 

@@ -149,6 +149,12 @@ impl File {
         NonNull::new(address.cast()).ok_or(FileError::System(libc::ENOMEM))
     }
 
+    /// Removes all bytes of a file that has no header yet.
+    pub fn empty(self) {
+        // Ignored: the reason for which there is no trace has its own error.
+        let _ = if self.is_mine() { file::empty(self.descriptor) } else { Ok(()) };
+    }
+
     /// Closes the file, unless its descriptor number now belongs to another one.
     pub fn close(self) {
         if self.is_mine() {

@@ -68,7 +68,9 @@ impl Recording {
     unsafe fn map(file: File, about: &About<&str>) -> Result<(), FileError> {
         let layout = Layout::within(settings::TRACE_SIZE.get().unwrap_or(DEFAULT));
         file.reserve(0, HEADER)?;
-        BASE.store(file.map(layout.bytes())?.as_ptr(), Relaxed);
+        // Zeros without a header would be refused as another program's.
+        let base = file.map(layout.bytes()).inspect_err(|_| file.empty())?;
+        BASE.store(base.as_ptr(), Relaxed);
         store(&LAYOUT, [layout.texts, layout.most]);
         [&TEXTS, &RECORDS].into_iter().for_each(|reserved| reserved.store(0, Relaxed));
         CUT.store(false, Relaxed);

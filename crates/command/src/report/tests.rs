@@ -26,6 +26,17 @@ fn page_of<const N: usize>(processes: [Process; N]) -> String {
     )
 }
 
+#[test]
+fn control_characters_of_a_programs_name_do_not_reach_the_terminal() {
+    let trace = Trace {
+        name: "t\x1b[2J".to_string(),
+        processes: Vec::new(),
+        notes: vec!["caffe\x1b]0;x\x07 (process 7): the disk was full".to_string()],
+    };
+    let text = text_of(&trace);
+    assert!(text.contains("the disk was full") && !text.contains(['\x1b', '\x07']), "{text:?}");
+}
+
 /// With a given memory to fit in: the machine's is another one elsewhere.
 fn text_of(trace: &Trace) -> String {
     Text { trace, shown: Shown { details: false, fit: Some(1 << 30) } }.to_string()

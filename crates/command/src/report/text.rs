@@ -26,6 +26,7 @@ pub struct Text<'a> {
 impl Display for Text<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Trace { name, processes, notes } = self.trace;
+        let name = Escaped(name.as_bytes());
         if processes.is_empty() {
             writeln!(f, "{name}: the trace holds no events of libsyncedmem.")?;
         }
@@ -38,7 +39,7 @@ impl Display for Text<'_> {
                 write!(f, "{}", Details(process))?;
             }
         }
-        notes.iter().try_for_each(|note| writeln!(f, "\n{name}: {note}"))
+        notes.iter().try_for_each(|note| writeln!(f, "\n{name}: {}", Escaped(note.as_bytes())))
     }
 }
 

@@ -151,7 +151,7 @@ fn new_folder(name: &Path) -> io::Result<PathBuf> {
     Err(io::ErrorKind::AlreadyExists.into())
 }
 
-/// Moves the recordings in `folder` to FILE and FILE.PID, and joins them to one run. Those of the run that FILE had are removed.
+/// Moves the recordings in `folder` to FILE and to FILE with their names behind it, and joins them to one run. Those of the run that FILE had are removed.
 fn move_all(folder: &Path, file: &Path) -> Result<(), export::Error> {
     let (members, _) = family::of(folder)?;
     let (first, others) = members.split_first().ok_or(ReadError::NoRecordings)?;
@@ -166,7 +166,9 @@ fn move_all(folder: &Path, file: &Path) -> Result<(), export::Error> {
             .open(&member.path)?
             .write_all_at(&first.run.to_le_bytes(), RUN_AT)?;
         let mut name = file.as_os_str().to_owned();
-        name.push(format!(".{}", member.process));
+        name.push(".");
+        // Not the process's id: a process that executes other programs has several recordings.
+        name.push(member.path.file_name().unwrap_or_default());
         fs::rename(&member.path, OsStr::new(&name))?;
     }
     Ok(fs::rename(&first.path, file)?)
