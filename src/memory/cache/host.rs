@@ -180,11 +180,16 @@ pub fn surplus(in_use: u64, spare: u64) -> Option<Mapping> {
     largest
 }
 
+fn may_spare(more: usize, bytes: usize, spare: u64) -> bool {
+    settings::host_limit().is_none() && more <= bytes / 2 && spare + more as u64 <= PEAK.eighth()
+}
+
 /// Makes a mapping that [`surplus`] returned a block for `bytes`, so that its pages need not fault again. A larger one stays as it
-/// is, up to half as much again, as long as all blocks in use have at most an eighth of the peak of use to spare.
+/// is, up to half as much again, as long as all blocks in use have at most an eighth of the peak of use to spare. Under a limit on
+/// host memory none has: the limit does not count spare bytes.
 pub fn fitted(mapping: Mapping, bytes: usize, spare: u64) -> Option<Mapping> {
     match mapping.room().checked_sub(bytes) {
-        Some(more) if more <= bytes / 2 && spare + more as u64 <= PEAK.eighth() => Some(mapping),
+        Some(more) if may_spare(more, bytes, spare) => Some(mapping),
         _ => mapping.resized(bytes),
     }
 }
