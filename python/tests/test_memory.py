@@ -117,6 +117,17 @@ def test_repr_touches_neither_side() -> None:
     assert mem.head is Head.UNINITIALIZED and not mem.owns_cpu
 
 
+def test_the_items_of_a_batch_are_a_number_from_0_of_an_open_object() -> None:
+    with SyncedMemory(4096) as mem:
+        mem.set_items(64)
+        mem.set_items(0)
+        for items in (-1, 1 << 64):
+            with pytest.raises(ValueError, match="pass a number from 0"):
+                mem.set_items(items)
+    with pytest.raises(ValueError, match="closed"):
+        mem.set_items(1)
+
+
 def test_a_name_is_kept_where_something_is_accounted_for(accounting: None) -> None:
     mem = SyncedMemory(4096, name="data")
     assert mem.name == "data"

@@ -82,6 +82,13 @@ class SyncedMemory(Accessors):
         self._handle.call(lib.syncedmem_set_name, text)
         self._name = name
 
+    def set_items(self, items: int) -> None:
+        """Notes in a trace how many items of the batch it holds, such as 64 for an array of 64 x 3 x 224 x 224: a report then says
+        what one more item costs. 0: it does not grow with the batch. Without a trace, nothing is noted."""
+        if not 0 <= items < 1 << 64:
+            raise ValueError(f"a batch of {items} items; pass a number from 0")
+        self._handle.call(lib.syncedmem_set_items, items)
+
     @property
     def device(self) -> int | None:
         """The ordinal of the device side's device; None without a device side."""
