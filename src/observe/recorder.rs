@@ -44,7 +44,7 @@ pub struct Subject {
 pub const NOTHING: Subject = Subject { object: 0, bytes: 0 };
 
 /// A measurement of an action that takes time.
-#[must_use = "it is told when it ends"]
+#[must_use = "its event is recorded when it ends"]
 pub struct Span {
     /// Start in nanoseconds; 0 if nothing is observed.
     start: u64,
@@ -138,7 +138,7 @@ fn record_span(span: Span, subject: Subject, what: What) {
 #[cold]
 fn record_at(start: u64, duration: u64, subject: Subject, what: What) {
     let object = subject.object as u64;
-    let site = if wants_site(what, subject.object) { here() } else { Site::UNKNOWN };
+    let site = if wants_site(what, subject.object) { call_site::here() } else { Site::UNKNOWN };
     let event = Event { start, duration, thread: 0, object, site, what };
     if flags::has(TRACE) {
         trace::record(&event, subject.bytes);
@@ -177,7 +177,7 @@ fn account(event: &Event, object_bytes: usize) {
 /// Adds an unknown object to the account, before its first event.
 #[cold]
 fn notice(first: &Event, bytes: usize) {
-    let site = if first.site == Site::UNKNOWN { here() } else { first.site };
+    let site = if first.site == Site::UNKNOWN { call_site::here() } else { first.site };
     let what = What::Made { bytes: bytes as u64, noticed: Noticed::FirstAccess };
     LEDGER.with(|ledger| ledger.take(&Event { duration: 0, site, what, ..*first }));
 }
@@ -192,11 +192,11 @@ fn wants_site(what: What, object: usize) -> bool {
     const FROM: u64 = 64 << 10;
     match what {
         What::Made { .. } => {
-            has_site(object);
+            had_site(object);
             true
         }
         // The constructor was not seen: it is inlined into its user, or ran before observation began.
-        What::Allocated { .. } => flags::has(TRACE) && !has_site(object),
+        What::Allocated { .. } => flags::has(TRACE) && !had_site(object),
         What::Copied { .. } | What::Started { .. } | What::Failed { .. } => true,
         What::Filled { bytes, .. } => bytes >= FROM,
         // Needed to find a caller that asks to write and only reads. Comparing contents costs more than this.
@@ -205,17 +205,12 @@ fn wants_site(what: What, object: usize) -> bool {
     }
 }
 
-/// Whether the trace has a call site of the object, as far as is known. From now on it has.
-fn has_site(object: usize) -> bool {
+/// Whether the trace had a call site of the object, as far as is known. From now on it has one.
+fn had_site(object: usize) -> bool {
     /// The objects lately seen, by their address's hash.
     static SEEN: [AtomicUsize; 1 << BITS] = [const { AtomicUsize::new(0) }; 1 << BITS];
     const BITS: u32 = 10;
     SEEN[(hash_address(object) >> (u64::BITS - BITS)) as usize].swap(object, Relaxed) == object
-}
-
-#[inline(always)]
-fn here() -> Site {
-    call_site::here()
 }
 
 fn trace_site(site: Site) {

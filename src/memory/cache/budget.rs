@@ -96,6 +96,7 @@ impl Peak {
         (self.0.fetch_max(in_use, Relaxed).max(in_use) + SLACK).saturating_sub(in_use)
     }
 
+    /// An eighth of the peak: what blocks in use may have to spare.
     pub fn eighth(&self) -> u64 {
         self.0.load(Relaxed) / 8
     }
