@@ -1,15 +1,14 @@
 //! Reads the containers that Caffe's accessors return references to. What does not look like one is refused.
 //!
-//! Layouts: `std::vector` is three pointers (begin, end, end of the storage). `std::string` of the ABI since GCC 5 is a
-//! pointer, a length and 16 bytes; before, a pointer to characters behind length, capacity and count of owners. `shared_ptr`
-//! of Boost and of libstdc++ is a pointer to the object and one to its owners.
+//! `std::vector` is three pointers (begin, end, end of the storage). `std::string` of the ABI since GCC 5 is a pointer,
+//! a length and 16 bytes; before, a pointer to characters behind length, capacity and count of owners. `shared_ptr` of
+//! Boost and of libstdc++ is a pointer to the object and one to its owners.
 
 use std::ffi::c_void;
 
-/// A container of more elements is refused: no net has so many layers, blobs or letters.
+/// Elements of a container: no net has so many layers, blobs or letters.
 const MOST: usize = 1 << 20;
 
-/// A `shared_ptr`.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct Shared {
@@ -17,7 +16,6 @@ pub struct Shared {
     owners: *mut c_void,
 }
 
-/// A vector inside a vector.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct Vector([usize; 3]);
@@ -36,7 +34,7 @@ pub struct OldString {
     text: *const u8,
 }
 
-/// Whether a word can be read at both ends of `bytes` bytes. The kernel answers, so that a wrong address is no signal.
+/// At both ends of `bytes` bytes. The kernel answers, so that a wrong address is no signal.
 pub fn is_readable(address: usize, bytes: usize) -> bool {
     const WORD: usize = size_of::<usize>();
     let (first, last) = (address & !(WORD - 1), address.saturating_add(bytes.saturating_sub(1)) & !(WORD - 1));
@@ -48,10 +46,9 @@ pub fn is_readable(address: usize, bytes: usize) -> bool {
     address != 0 && is_word(first) && (first == last || is_word(last))
 }
 
-/// The elements of a vector.
-///
 /// # Safety
-/// `vector` is null or leads to a `std::vector` of elements that begin with a `T`, which does not change while the slice lives.
+/// `vector` is null or leads to a `std::vector` of elements that begin with a `T`, and does not change while the slice
+/// lives.
 pub unsafe fn elements<'a, T: Copy>(vector: *const c_void) -> Option<&'a [T]> {
     let vector = vector.cast::<Vector>();
     if !vector.is_aligned() || !is_readable(vector.addr(), size_of::<Vector>()) {
@@ -67,7 +64,7 @@ pub unsafe fn elements<'a, T: Copy>(vector: *const c_void) -> Option<&'a [T]> {
     if !is_vector || bytes / size_of::<T>() > MOST || !is_readable(begin, bytes) {
         return None;
     }
-    // SAFETY: the caller guarantees that it is a vector of such elements.
+    // SAFETY: as above.
     Some(unsafe { std::slice::from_raw_parts(begin as *const T, bytes / size_of::<T>()) })
 }
 
@@ -87,7 +84,7 @@ impl NewString {
 
 impl OldString {
     /// # Safety
-    /// It is a `std::string` of the ABI before GCC 5 that lives and does not change.
+    /// It is a `std::string` of the ABI before GCC 5, likewise.
     pub unsafe fn text(&self) -> Option<&str> {
         let head = self.text.cast::<usize>().wrapping_sub(3);
         if !head.is_aligned() || !is_readable(head.addr(), 3 * size_of::<usize>()) {

@@ -1,11 +1,11 @@
-//! The functions behind this library: Caffe's own, or libsyncedmem's.
+//! The functions behind this library.
 
 use std::ffi::{CStr, CString, c_int, c_void};
 use std::marker::PhantomData;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-/// The function of a symbol that this library also defines.
+/// Of a symbol that this library also defines.
 pub struct Original<F> {
     symbol: &'static str,
     found: AtomicPtr<c_void>,
@@ -18,7 +18,7 @@ impl<F: Copy> Original<F> {
         Original { symbol, found: AtomicPtr::new(null_mut()), of: PhantomData }
     }
 
-    /// The function. Ends the process without one: the caller has been linked to a function that no loaded file has.
+    /// Ends the process without one: the caller has been linked to a function that no loaded file has.
     pub fn get(&self) -> F {
         let mut found = self.found.load(Ordering::Relaxed);
         if found.is_null() {
@@ -37,8 +37,8 @@ impl<F: Copy> Original<F> {
     }
 }
 
-/// The address of a symbol outside of this library: in the files behind it in the order of look-ups, or, for a Caffe that Python
-/// loaded for itself (RTLD_LOCAL), in any loaded file.
+/// Outside of this library: in the files behind it in the order of look-ups, or, for a Caffe that Python loaded for
+/// itself (RTLD_LOCAL), in any loaded file.
 pub fn find(symbol: &str) -> Option<*mut c_void> {
     let symbol = CString::new(symbol).ok()?;
     // SAFETY: the symbol is NUL-terminated.
@@ -49,7 +49,7 @@ pub fn find(symbol: &str) -> Option<*mut c_void> {
     loaded_files().iter().find_map(|file| in_file(file, &symbol))
 }
 
-/// A symbol of a loaded file, if that file or one that it needs has it, and not this library.
+/// Of that file or one that it needs, and not of this library.
 fn in_file(file: &CStr, symbol: &CStr) -> Option<*mut c_void> {
     // SAFETY: the name is NUL-terminated; RTLD_NOLOAD runs no initialiser.
     let handle = unsafe { libc::dlopen(file.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
@@ -63,7 +63,7 @@ fn in_file(file: &CStr, symbol: &CStr) -> Option<*mut c_void> {
     (!found.is_null() && base_of(found) != base_of(in_file as *mut c_void)).then_some(found)
 }
 
-/// The address that the file of a function is loaded at.
+/// Where its file is loaded.
 fn base_of(function: *mut c_void) -> *mut c_void {
     let mut file = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();
     // SAFETY: dladdr takes any address; the structure is writable, and zeros are a value of it.
@@ -87,7 +87,7 @@ fn loaded_files() -> Vec<CString> {
     let mut files: Vec<CString> = Vec::new();
     // SAFETY: `add` gets a pointer to `files`, which outlives the call.
     unsafe { libc::dl_iterate_phdr(Some(add), (&raw mut files).cast()) };
-    // The program itself has an empty name, and dlopen takes no such name.
+    // The program itself has an empty name, which dlopen does not take.
     files.retain(|file| !file.is_empty());
     files
 }

@@ -6,16 +6,16 @@ use syncedmem_trace::event::{Event, Noticed, Site, What};
 use syncedmem_trace::head::Side;
 use syncedmem_trace::kind::Kind;
 
-/// Names of objects, by address.
+/// By address.
 pub type Names = HashMap<u64, String>;
 
 #[derive(Debug, Default)]
 pub struct Objects {
-    /// The blocks of each known object's host side and device side.
+    /// Of each known object: its host's block and its device's.
     known: HashMap<u64, [Option<Block>; 2]>,
-    /// Names of known objects, and of those that existed before the recording.
+    /// Also of objects from before the recording.
     pub names: Names,
-    /// Events of the window that have a call site, by object: number, site, and whether the event begins an object.
+    /// Events of the window with a call site, by object: number, site, and whether the event begins an object.
     sites: HashMap<u64, VecDeque<(u64, Site, bool)>>,
 }
 
@@ -26,10 +26,10 @@ struct Block {
     address: u64,
 }
 
-/// An unknown object, found out by its first event.
+/// Found out by its first event.
 #[derive(Debug)]
 pub struct Found {
-    /// The event that stands for its construction.
+    /// Stands for its construction.
     pub made: Event,
     /// The name that it had before.
     pub name: Option<String>,
@@ -44,8 +44,8 @@ impl Objects {
         }
     }
 
-    /// Takes the next event. Returns it, if it is about an object that is known or can be: a block that was freed, or an object that
-    /// ended, may be from before the recording.
+    /// Returns the next event, unless it is about an unknown object: a block that was freed, or an object that ended,
+    /// may be from before the recording.
     pub fn take(&mut self, number: u64, event: Event, bytes: u64) -> (Option<Found>, Option<Event>) {
         self.pass(number, &event);
         let Event { object, what, .. } = event;
@@ -81,7 +81,7 @@ impl Objects {
         }
     }
 
-    /// Takes a note about an object; returns the object, if it was unknown.
+    /// Returns the object, if it was unknown.
     pub fn note(&mut self, time: u64, thread: u32, object: u64, bytes: u64) -> Option<Found> {
         let what = What::Made { bytes, noticed: Noticed::FirstAccess };
         self.notice(object, bytes, &Event { start: time, duration: 0, thread, object, site: Site::UNKNOWN, what })
@@ -95,7 +95,7 @@ impl Objects {
         let site = match self.sites.get(&object).and_then(VecDeque::front) {
             _ if first.site != Site::UNKNOWN => first.site,
             Some(&(_, site, false)) => site,
-            // The next one begins another object at this address.
+            // The next one begins another object there.
             _ => Site::UNKNOWN,
         };
         let what = What::Made { bytes, noticed: Noticed::FirstAccess };

@@ -7,15 +7,11 @@ use syncedmem_trace::recording::header::NoHeader;
 
 #[derive(Debug)]
 pub enum ReadError {
-    /// The system's error.
     System(io::Error),
-    /// An empty file.
     Empty,
-    /// An export.
     Text,
-    /// A folder without recordings.
     NoRecordings,
-    /// Other bytes, or a version of the format that a newer library writes.
+    /// Other bytes, or a newer format.
     Header(NoHeader),
 }
 

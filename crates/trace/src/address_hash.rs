@@ -3,22 +3,20 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// Mixes `key` so that any difference between keys shows in the upper bits. Fibonacci hashing: a multiplication by 2^64
-/// divided by the golden ratio (Knuth, The Art of Computer Programming, volume 3, 6.4). Use the upper bits.
+/// Fibonacci hashing: any difference between keys shows in the upper bits (Knuth, The Art of Computer Programming,
+/// volume 3, 6.4).
 #[inline]
 pub const fn hash_address(key: usize) -> u64 {
     (key as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15)
 }
 
-/// A map by address.
 pub type AddressMap<V> = HashMap<usize, V, BuildHasherDefault<AddressHasher>>;
 
-/// A map without entries.
 pub const fn address_map<V>() -> AddressMap<V> {
     AddressMap::with_hasher(BuildHasherDefault::new())
 }
 
-/// The hasher of an [`AddressMap`]. Rotates the result: its upper bits are the best ones, and the map uses both ends.
+/// Rotates the result: its upper bits are the best ones, and the map uses both ends.
 #[derive(Default)]
 pub struct AddressHasher(u64);
 

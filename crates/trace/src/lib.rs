@@ -1,6 +1,5 @@
 //! The vocabulary of libsyncedmem, and the format of its recordings.
 //!
-//! The head and the kinds of memory, the [`event::Event`] that each action on memory yields, and the bytes of a recording.
 //! Nothing here has state or calls the system: the library, the analysis and the command all use it.
 #![forbid(unsafe_code)]
 #![expect(missing_docs, reason = "used in this workspace alone: a comment stands where the name does not say it")]

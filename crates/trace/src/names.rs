@@ -15,7 +15,7 @@ impl Names {
         Names { texts: Vec::new(), numbers: address_map() }
     }
 
-    /// The number of a name; adds the name if it is new. `None` if there is no memory for it.
+    /// Adds the name if it is new. `None` if there is no memory for it.
     pub fn number(&mut self, name: &str) -> Option<u32> {
         let mut hasher = DefaultHasher::new();
         name.hash(&mut hasher);
@@ -23,7 +23,7 @@ impl Names {
         loop {
             match self.numbers.get(&key) {
                 Some(&number) if self.texts[number as usize] == name => return Some(number),
-                // Another name with the same hash: try the next key.
+                // Another name with the same hash.
                 Some(_) => key = key.wrapping_add(1),
                 None => break,
             }
@@ -43,7 +43,6 @@ impl Names {
         self.texts.len()
     }
 
-    /// The name with a number.
     pub fn text(&self, number: u32) -> Option<&str> {
         self.texts.get(number as usize).map(String::as_str)
     }

@@ -1,4 +1,4 @@
-//! The mapped recording of this process: records and text are stored into it, with a system call only for new space.
+//! The mapped recording of this process: stores, and a system call only for new space.
 #![expect(unsafe_code, reason = "words of the mapping")]
 
 use std::ptr::null_mut;
@@ -19,28 +19,26 @@ use crate::settings;
 
 /// Bytes of a recording without a setting.
 const DEFAULT: u64 = 256 << 20;
-/// Bytes that are reserved at once: the first time, and at most.
+/// Bytes that are reserved at once: first, and at most.
 const STEPS: (u64, u64) = (64 << 10, 1 << 20);
 
-/// One part of the file that grows.
 #[derive(Clone, Copy)]
 struct Area {
-    /// Bytes that are reserved.
+    /// Bytes.
     reserved: &'static AtomicU64,
-    /// Where it begins in the file.
+    /// Place in the file.
     begins: u64,
-    /// Bytes that it may have.
+    /// Bytes.
     most: u64,
 }
 
-/// The mapping, its layout, its file, and the bytes of text and of records that are reserved. They change while no thread
-/// is inside: see `sink`.
+/// They change while no thread is inside, see `sink`.
 static BASE: AtomicPtr<u8> = AtomicPtr::new(null_mut());
 static LAYOUT: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
 static FILE: [AtomicU64; 3] = [const { AtomicU64::new(0) }; 3];
 static TEXTS: AtomicU64 = AtomicU64::new(0);
 static RECORDS: AtomicU64 = AtomicU64::new(0);
-/// Whether space could not be reserved: no record is written any more.
+/// No space could be reserved: no record is written any more.
 static CUT: AtomicBool = AtomicBool::new(false);
 
 locked_static! {
@@ -48,12 +46,12 @@ locked_static! {
     static SPACE: Lock<()> = Lock::new(());
 }
 
-/// The recording, for a caller that keeps it mapped.
+/// For a caller that keeps it mapped.
 #[derive(Clone, Copy)]
 pub struct Recording(());
 
 impl Recording {
-    /// Maps a new, empty file and starts its header. On an error the file stays there, and is closed.
+    /// Starts the header of a new, empty file. On an error the file stays, and is closed.
     ///
     /// # Safety
     /// No other thread uses the recording.
@@ -68,7 +66,7 @@ impl Recording {
     unsafe fn map(file: File, about: &About<&str>) -> Result<(), FileError> {
         let layout = Layout::within(settings::TRACE_SIZE.get().unwrap_or(DEFAULT));
         file.reserve(0, HEADER)?;
-        // Zeros without a header would be refused as another program's.
+        // Zeros without a header would be refused.
         let base = file.map(layout.bytes()).inspect_err(|_| file.empty())?;
         BASE.store(base.as_ptr(), Relaxed);
         store(&LAYOUT, [layout.texts, layout.most]);
@@ -91,9 +89,9 @@ impl Recording {
     }
 
     /// # Safety
-    /// No thread uses it, now or later.
+    /// No thread uses it any more.
     pub unsafe fn unmap(self) {
-        // SAFETY: `map` mapped it with this length, and the caller guarantees that it is not used any more.
+        // SAFETY: `map` mapped it with this length; the caller guarantees that no thread uses it.
         unsafe { libc::munmap(BASE.swap(null_mut(), Relaxed).cast(), self.layout().bytes() as usize) };
     }
 
@@ -111,15 +109,13 @@ impl Recording {
         Area { reserved: &RECORDS, begins: layout.record_at(0), most: layout.most * RECORD }
     }
 
-    /// The words from a place in the file on.
-    ///
     /// # Safety
-    /// They are in the recording, and reserved.
+    /// The words from there on are in the recording, and reserved.
     unsafe fn words(self, from: u64, count: usize) -> &'static [AtomicU64] {
         // SAFETY: the caller guarantees that they are mapped.
         let first = unsafe { BASE.load(Relaxed).add(from as usize) };
-        // SAFETY: likewise. Every part begins on a multiple of 8, and all stores are atomic. `Recording` is not used after
-        // `unmap`, whose caller guarantees it.
+        // SAFETY: likewise. Every part begins on a multiple of 8, all stores are atomic, and `unmap`'s caller
+        // guarantees that it comes later.
         unsafe { slice::from_raw_parts(first.cast(), count) }
     }
 
@@ -128,14 +124,14 @@ impl Recording {
         unsafe { &*BASE.load(Relaxed).cast() }
     }
 
-    /// Adds an event to the account, and a record of it.
+    /// Counts an event, and records it.
     #[inline]
     pub fn event(self, event: Event, object_bytes: u64) {
         header::count(self.header(), &event);
         self.record(&Record::Event { event, object_bytes });
     }
 
-    /// Stores a record. Once all are used, the oldest gives way.
+    /// Once all are used, the oldest gives way.
     #[inline]
     pub fn record(self, record: &Record) {
         let (slot, lap) = self.layout().slot(header::reserve(self.header()));
@@ -149,7 +145,7 @@ impl Recording {
         }
     }
 
-    /// Adds a text; returns its place, unless there is no room.
+    /// Returns its place, unless there is no room.
     pub fn text(self, kind: Kind, number: u64, text: &[u8]) -> Option<u32> {
         let room = text::room(text.len());
         let place = header::reserve_text(self.header(), room as u64, self.layout().texts)?;
@@ -161,7 +157,7 @@ impl Recording {
         u32::try_from(place).ok()
     }
 
-    /// Whether the entry at `place`, which `text` returned for this recording, is this one.
+    /// `place` is one that `text` returned for this recording.
     pub fn has_text(self, place: u32, kind: Kind, text: &[u8]) -> bool {
         let (place, room) = (u64::from(place), text::room(text.len()));
         // SAFETY: checked.
@@ -173,7 +169,7 @@ impl Recording {
         header::end(self.header(), end);
     }
 
-    /// Whether the first `bytes` of an area are reserved, now or by this call.
+    /// Whether they are reserved, now or by this call.
     #[inline]
     fn has_room(self, area: Area, bytes: u64) -> bool {
         bytes <= area.reserved.load(Acquire) || self.grow(area, bytes)
@@ -181,7 +177,7 @@ impl Recording {
 
     #[cold]
     fn grow(self, area: Area, bytes: u64) -> bool {
-        // Without the lock, this is a signal handler that interrupted the thread which reserves.
+        // Without the lock, this is a signal handler, and its thread reserves.
         let cut = SPACE.try_with(FOR_EVER, |()| {
             while bytes > area.reserved.load(Relaxed) && !CUT.load(Relaxed) {
                 if let Err(trouble) = self.reserve(area) {
@@ -198,7 +194,7 @@ impl Recording {
         bytes <= area.reserved.load(Acquire)
     }
 
-    /// Reserves the next step of an area: as much as there is, so that a short recording takes little.
+    /// As much as there is, so that a short recording takes little.
     fn reserve(self, area: Area) -> Result<(), FileError> {
         let reserved = area.reserved.load(Relaxed);
         let step = reserved.clamp(STEPS.0, STEPS.1).min(area.most - reserved);
@@ -208,7 +204,7 @@ impl Recording {
     }
 }
 
-/// Closes the file, and so gives up its lock.
+/// Closing gives up the lock.
 pub fn close_file() {
     file().close();
 }

@@ -1,4 +1,4 @@
-//! The state of the trace: on or off, its file, and the threads that are writing to it.
+//! The trace's state: on or off, its file, and the threads that write.
 #![expect(unsafe_code, reason = "the recording is mapped while threads are inside")]
 
 use std::ffi::CStr;
@@ -18,31 +18,29 @@ use crate::platform::sync::nap;
 use crate::platform::text::warn;
 use crate::platform::thread::{block_signals, restore_signals};
 
-/// No trace.
 const OFF: u32 = 0;
-/// A trace is running.
 const ON: u32 = 1;
 /// One thread starts or stops a trace, and owns the statics below.
 const CHANGING: u32 = 2;
-/// One thread of a forked child begins a file of its own, and owns the statics below.
+/// One thread of a forked child begins its file, and owns them.
 const TAKING_OVER: u32 = 3;
 
 static STATE: AtomicU32 = AtomicU32::new(OFF);
-/// Threads that are between `enter` and the end of their entry.
+/// Threads with an [`Entry`].
 static INSIDE: AtomicU32 = AtomicU32::new(0);
-/// Number of the current recording, counted in this process and those that forked it.
+/// Number of the recording, counted over forks.
 static NUMBER: AtomicU32 = AtomicU32::new(0);
-/// This process's id; 0 in a child that has recorded nothing yet.
+/// 0 in a child that has recorded nothing yet.
 static PROCESS: AtomicU32 = AtomicU32::new(0);
-/// Id of the process that forked this one, if it traced; else 0.
+/// If that one traced; else 0.
 static PARENT: AtomicU32 = AtomicU32::new(0);
-/// Identity of the run's first process, once it is known.
+/// The identity of the run's first process, once known.
 static RUN: AtomicU64 = AtomicU64::new(0);
-/// The file's name as given, and as opened.
+/// As given, and as opened.
 static NAME: Name = Name::empty();
 static PATH: Name = Name::empty();
 
-/// The most files that other processes of the same id hold: each execve leaves one.
+/// Files that other processes of the same id may hold: each execve leaves one.
 const FILES: u32 = 8;
 
 #[inline]
@@ -50,7 +48,7 @@ fn is_on() -> bool {
     STATE.load(Relaxed) == ON
 }
 
-/// Starts a trace. `%p` in the name becomes the process's id. Ends a running trace first.
+/// `%p` in the name becomes the process's id. Ends a running trace first.
 pub fn start(path: &CStr) -> Result<(), FileError> {
     stop();
     if STATE.compare_exchange(OFF, CHANGING, SeqCst, Relaxed).is_err() {
@@ -63,12 +61,12 @@ pub fn start(path: &CStr) -> Result<(), FileError> {
     begun
 }
 
-/// Whether the name is that of an export: a recording is neither JSON nor CSV.
+/// A recording is neither JSON nor CSV.
 fn is_exports(path: &CStr) -> bool {
     [b".json".as_slice(), b".csv"].iter().any(|end| path.to_bytes().ends_with(end))
 }
 
-/// Ends the trace, if there is one, after all current writers.
+/// After all current writers.
 pub fn stop() {
     conclude();
     if STATE.compare_exchange(ON, CHANGING, SeqCst, Relaxed).is_ok() {
@@ -91,10 +89,10 @@ pub fn conclude() {
     }
 }
 
-/// Resets the trace's state in a forked child. Its fork handler calls this, while it has one thread. The parent's recording
-/// stays mapped, because a signal handler may have forked in the middle of a record.
+/// In a forked child, which has one thread. The parent's recording stays mapped: a signal handler may have forked in
+/// the middle of a record.
 pub fn after_fork_in_child() {
-    // The threads that were inside do not exist here.
+    // Those threads do not exist here.
     INSIDE.store(0, Relaxed);
     let process = PROCESS.swap(0, Relaxed);
     if process != 0 {
@@ -109,7 +107,7 @@ pub fn after_fork_in_child() {
     }
 }
 
-/// Begins this process's file. The caller has set the state to `CHANGING` or `TAKING_OVER`.
+/// The caller has set `CHANGING` or `TAKING_OVER`.
 fn begin() -> Result<(), FileError> {
     let process = std::process::id();
     let first = u32::from(PARENT.load(Relaxed) != 0 && !NAME.has_process());
@@ -127,7 +125,7 @@ fn begin() -> Result<(), FileError> {
 }
 
 fn record_to(file: File, process: u32) -> Result<(), FileError> {
-    // Without /proc a process has its number alone.
+    // Without /proc, the id alone.
     let identity = identity(process).unwrap_or(process.into());
     let _ = RUN.compare_exchange(0, identity, Relaxed, Relaxed);
     let program = program();
@@ -148,8 +146,7 @@ fn record_to(file: File, process: u32) -> Result<(), FileError> {
     Ok(())
 }
 
-/// In a forked child, before its first record: begins its own file. Blocks signals meanwhile: a handler might wait for this
-/// function.
+/// In a forked child, before its first record. Signals are blocked: a handler might wait for this function.
 #[cold]
 fn take_over() {
     let before = block_signals();
@@ -170,16 +167,14 @@ fn wait_until_no_thread_is_inside() {
     }
 }
 
-/// Reports that the trace ends.
 #[cold]
 pub fn complain(trouble: FileError) {
     warn(format_args!("the trace ends here: {PATH}: {trouble}"));
 }
 
-/// A writer. While it lives, the recording stays mapped and the process the same.
+/// While it lives, the recording stays mapped and the process the same.
 pub struct Entry(());
 
-/// Enters as a writer, if a trace is running.
 #[inline]
 pub fn enter() -> Option<Entry> {
     if is_on() { enter_trace() } else { None }
@@ -188,11 +183,11 @@ pub fn enter() -> Option<Entry> {
 #[inline]
 fn enter_trace() -> Option<Entry> {
     loop {
-        // Checked before an entry exists: a signal handler that takes over waits until no thread is inside.
+        // Before an entry exists: a handler that takes over waits for those.
         if PROCESS.load(Relaxed) == 0 && is_on() {
             take_over();
         }
-        // SeqCst on both sides: a thread that changes the state afterwards sees this count and waits.
+        // SeqCst on both sides: a thread that changes the state next sees this count and waits.
         INSIDE.fetch_add(1, SeqCst);
         let entry = Entry(());
         match STATE.load(SeqCst) {
@@ -208,12 +203,11 @@ fn enter_trace() -> Option<Entry> {
 }
 
 impl Entry {
-    /// The number of the recording, never 0.
+    /// Never 0.
     pub fn number(&self) -> u32 {
         NUMBER.load(Relaxed)
     }
 
-    /// The recording, for as long as this entry lives.
     #[inline]
     pub fn recording(&self) -> Recording {
         // SAFETY: `stop` unmaps it after all entries have ended.
@@ -224,7 +218,7 @@ impl Entry {
 impl Drop for Entry {
     #[inline]
     fn drop(&mut self) {
-        // Release: the thread that waits for the count to become 0 sees this writer's effects.
+        // Release: the thread that waits for 0 sees this writer's effects.
         INSIDE.fetch_sub(1, Release);
     }
 }

@@ -1,8 +1,8 @@
 //! Who held memory over time: for each column of the timeline, what each owner held when the memory of that kind was
-//! greatest in the column, the first time if it was so more than once. The values of all owners add up to that maximum.
+//! first greatest in it. The values of all owners add up to that maximum.
 //!
-//! The timeline numbers these moments (*samples*, by kind). An owner's values are steps: a sample's number, and the bytes
-//! from that sample on. So columns can be joined without a look at the owners: a joined column keeps one of two samples.
+//! The timeline numbers these moments (*samples*, by kind). An owner's values are steps: a sample's number, and the
+//! bytes from there on. So a joined column keeps one of two samples, without a look at the owners.
 
 use std::collections::HashMap;
 
@@ -13,24 +13,23 @@ use syncedmem_trace::kind::Kind;
 
 use super::timeline::Column;
 
-/// An owner with more steps than this has some that no column shows.
+/// With more of them, an owner has some that no column shows.
 const STEPS: usize = 4096;
 
-/// Objects of one holder that one call site made.
+/// Of one holder, made at one call site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Owner {
     pub holder: Holder,
     pub made: Site,
 }
 
-/// A block that is held.
 #[derive(Clone, Copy, Debug)]
 struct Block {
     owner: Owner,
     kind: Kind,
     bytes: u64,
     address: u64,
-    /// The last sample of its kind before its allocation.
+    /// Of its kind, before its allocation.
     after: u64,
 }
 
@@ -40,18 +39,18 @@ impl Block {
     }
 }
 
-/// The memory of one kind that an owner held over time.
+/// Of one kind, over time.
 #[derive(Clone, Debug, Default)]
 pub struct Steps {
     now: u64,
-    /// The last sample that `steps` accounts for.
+    /// That `steps` accounts for.
     seen: u64,
     /// Sorted by sample. Before the first one nothing is held.
     steps: Vec<(u64, u64)>,
 }
 
 impl Steps {
-    /// Takes down the samples since the last change. Called before a change.
+    /// Before a change.
     fn catch_up(&mut self, samples: u64) {
         if self.seen < samples {
             if self.steps.last().map_or(0, |step| step.1) != self.now {
@@ -61,7 +60,6 @@ impl Steps {
         }
     }
 
-    /// Changes the samples from `first` on.
     fn change_from(&mut self, first: u64, change: impl Fn(u64) -> u64) {
         let at = self.steps.partition_point(|step| step.0 < first);
         if self.steps.get(at).is_none_or(|step| step.0 != first) {
@@ -70,18 +68,17 @@ impl Steps {
         self.steps[at..].iter_mut().for_each(|step| step.1 = change(step.1));
     }
 
-    /// Bytes held at a sample.
     pub fn at(&self, sample: u64) -> u64 {
         let next = self.steps.partition_point(|step| step.0 <= sample);
         if next == 0 { 0 } else { self.steps[next - 1].1 }
     }
 
-    /// Bytes held at each of some samples; `None` if nothing was ever held.
+    /// `None` if nothing was ever held.
     pub fn in_columns(&self, samples: impl Iterator<Item = u64>) -> Option<Vec<u64>> {
         if self.steps.is_empty() { None } else { Some(samples.map(|sample| self.at(sample)).collect()) }
     }
 
-    /// Drops steps that no column shows.
+    /// That no column shows.
     fn prune(&mut self, columns: &[Column], kind: Kind) {
         let (mut kept, mut before) = (Vec::new(), 0);
         for sample in columns.iter().map(|column| column.samples[kind as usize]) {
@@ -95,7 +92,7 @@ impl Steps {
     }
 }
 
-/// All owners and the blocks that objects hold now.
+/// And the blocks that objects hold now.
 #[derive(Clone, Debug, Default)]
 pub struct Held {
     blocks: HashMap<(u64, usize), Block>,
@@ -103,7 +100,7 @@ pub struct Held {
 }
 
 impl Held {
-    /// Takes over an object's blocks and its holder from the ledger. `samples`: the numbers of the last samples.
+    /// From the ledger. `samples`: the last ones.
     pub fn follow(&mut self, address: u64, object: Option<&Object>, samples: [u64; 3], columns: &[Column]) {
         for side in [Side::Host, Side::Device] {
             let now = object.and_then(|object| Some((object, object.block(side)?))).map(|(object, block)| {
@@ -135,7 +132,7 @@ impl Held {
         }
     }
 
-    /// Changes what the block's owner holds from now on.
+    /// From now on.
     fn add(&mut self, block: Block, samples: [u64; 3], columns: &[Column], change: impl Fn(u64) -> u64) -> &mut Steps {
         let steps = &mut self.owners.entry(block.owner).or_default()[block.kind as usize];
         steps.catch_up(samples[block.kind as usize]);
@@ -146,7 +143,7 @@ impl Held {
         steps
     }
 
-    /// Moves a block to another owner, as if that one had held it since its allocation. The ledger does so at the peak.
+    /// As if that one had held it since its allocation: the ledger does so at the peak.
     fn pass_on(&mut self, block: Block, to: Owner, samples: [u64; 3], columns: &[Column]) {
         let kind = block.kind as usize;
         let counted = columns.get(columns.partition_point(|column| column.samples[kind] <= block.after));
@@ -162,7 +159,7 @@ impl Held {
         }
     }
 
-    /// Each owner, with what it held of each kind. `samples`: the numbers of the last samples.
+    /// `samples`: the last ones.
     pub fn finish(self, samples: [u64; 3]) -> impl Iterator<Item = (Owner, [Steps; 3])> {
         self.owners.into_iter().map(move |(owner, mut steps)| {
             for (steps, samples) in steps.iter_mut().zip(samples) {
@@ -181,7 +178,7 @@ mod tests {
     use crate::report::samples::at;
     use syncedmem_trace::event::{Event, Noticed, Origin, What};
 
-    /// The life of a block: numbers of the first and the last event at which it was held, and its owner's name or place.
+    /// Numbers of the first and the last event at which it was held; and its owner's name or place.
     struct Life {
         kind: Kind,
         bytes: u64,
@@ -190,11 +187,11 @@ mod tests {
         who: String,
     }
 
-    /// Objects that are made, named, filled and freed at random, with all that a naive observer takes down.
+    /// Made, named, filled and freed at random, with what a naive observer takes down.
     #[derive(Default)]
     struct Story {
         events: Vec<Event>,
-        /// Object, name and the number of the event before it.
+        /// Number of the event before it, object and name.
         names: Vec<(usize, u64, String)>,
         lives: Vec<Life>,
         random: u64,
@@ -258,7 +255,6 @@ mod tests {
             story
         }
 
-        /// A number below `end`.
         fn below(&mut self, end: u64) -> u64 {
             self.random = self.random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             (self.random >> 33) % end
@@ -277,7 +273,7 @@ mod tests {
             gathering.finish(1, String::new(), (1..=5).map(|n| (Site(n), format!("place {n}"))).collect())
         }
 
-        /// Bytes by owner after the event of that number.
+        /// By owner, after the event of that number.
         fn held(&self, kind: Kind, event: usize) -> HashMap<&str, u64> {
             let mut held = HashMap::new();
             for life in self.lives.iter().filter(|life| life.kind == kind && life.first <= event && event < life.last) {
@@ -286,8 +282,7 @@ mod tests {
             held
         }
 
-        /// The number of the event after which most was held in a stretch of time, the first of them; `None` if that was
-        /// before all events.
+        /// After which most was held in a stretch of time, the first of them; `None` if that was before all events.
         fn greatest(&self, kind: Kind, from: u64, to: u64) -> Option<usize> {
             let origin = self.events[0].start;
             let since = |event: &Event| event.start - origin;

@@ -12,35 +12,33 @@ use std::time::Instant;
 
 use libc::{c_int, c_void, rusage, siginfo_t, timeval};
 
-/// The way in which it ended.
 #[derive(Clone, Copy, Debug)]
 pub enum Ended {
     Exited(u8),
     Signalled(c_int),
 }
 
-/// What the system says of a program that has ended.
 #[derive(Clone, Copy, Debug)]
 pub struct Finished {
     pub process: u32,
     pub ended: Ended,
-    /// The most resident memory of it, or of a process that it started and waited for, in bytes.
+    /// Bytes: of it, or of a process that it waited for.
     pub resident_peak: u64,
-    /// Nanoseconds from its start to its end.
+    /// Nanoseconds.
     pub elapsed: u64,
-    /// Nanoseconds of processor time, with those of the processes that it waited for.
+    /// Nanoseconds, with those of the processes that it waited for.
     pub processor_time: u64,
 }
 
-/// Signals that ask a program to act. Caffe stops at SIGINT and writes a snapshot at SIGHUP.
+/// They ask a program to act. Caffe stops at SIGINT and writes a snapshot at SIGHUP.
 const FORWARDED: [c_int; 6] = [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGUSR1, libc::SIGUSR2];
 
-/// The process that signals are forwarded to; 0 before its start.
+/// Signals go to this process; 0 before its start.
 static CHILD: AtomicI32 = AtomicI32::new(0);
-/// Signals that arrived before its start, by bit.
+/// By bit: those that arrived before its start.
 static EARLY: AtomicU32 = AtomicU32::new(0);
 
-/// Runs a program to its end.
+/// To its end.
 pub fn run(program: &[OsString], environment: &[(&'static str, OsString)]) -> io::Result<Finished> {
     let mut command = Command::new(&program[0]);
     command.args(&program[1..]).envs(environment.iter().map(|(name, value)| (name, value)));
@@ -51,7 +49,7 @@ pub fn run(program: &[OsString], environment: &[(&'static str, OsString)]) -> io
     let early = EARLY.swap(0, Ordering::SeqCst);
     FORWARDED.into_iter().filter(|signal| early & 1 << signal != 0).for_each(send);
     let waited = wait(child.id() as i32);
-    // From now on another process may get its id.
+    // Another process may get its id now.
     CHILD.store(0, Ordering::SeqCst);
     let (status, used) = waited?;
     let ended = match (status.code(), status.signal()) {
@@ -62,14 +60,13 @@ pub fn run(program: &[OsString], environment: &[(&'static str, OsString)]) -> io
     Ok(Finished {
         process: child.id(),
         ended,
-        // The system counts in KiB.
+        // In KiB.
         resident_peak: used.ru_maxrss as u64 * 1024,
         elapsed: began.elapsed().as_nanos() as u64,
         processor_time: nanoseconds(used.ru_utime) + nanoseconds(used.ru_stime),
     })
 }
 
-/// Waits for a child's end.
 fn wait(child: i32) -> io::Result<(ExitStatus, rusage)> {
     let (mut status, mut used) = (0, MaybeUninit::<rusage>::zeroed());
     loop {
@@ -85,7 +82,7 @@ fn wait(child: i32) -> io::Result<(ExitStatus, rusage)> {
     }
 }
 
-/// Forwards a signal to the process, or keeps it until the start.
+/// Or keeps it until the start.
 fn send(signal: c_int) {
     let child = CHILD.load(Ordering::SeqCst);
     if child == 0 {
@@ -96,7 +93,7 @@ fn send(signal: c_int) {
     unsafe { libc::kill(child, signal) };
 }
 
-/// The signal handler. A terminal sends its signals to every process in the foreground, so the program has them already.
+/// A terminal sends its signals to every process in the foreground: the program has them already.
 extern "C" fn handle(signal: c_int, info: *mut siginfo_t, _: *mut c_void) {
     // SAFETY: the kernel passes a valid pointer to a handler with SA_SIGINFO.
     let code = unsafe { (*info).si_code };
@@ -106,7 +103,7 @@ extern "C" fn handle(signal: c_int, info: *mut siginfo_t, _: *mut c_void) {
     }
 }
 
-/// Forwards a signal to the program. An ignored signal, as under nohup(1), stays ignored: the program inherits that.
+/// An ignored signal, as under nohup(1), stays ignored: the program inherits that.
 fn forward(signal: c_int) {
     let mut before = MaybeUninit::<libc::sigaction>::zeroed();
     // SAFETY: without a new action, sigaction only writes the present one.
@@ -123,9 +120,9 @@ fn forward(signal: c_int) {
     unsafe { libc::sigaction(signal, &action, null_mut()) };
 }
 
-/// Ends this process by the same signal as the program, so that its parent sees the same status.
+/// By the same signal as the program, so that the parent sees the same status.
 pub fn end_by(signal: c_int) -> ExitCode {
-    // The program has written its own core, if one was wanted.
+    // The program has written its core.
     // SAFETY: prctl takes plain numbers.
     unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0) };
     // SAFETY: SIG_DFL is valid for every signal.

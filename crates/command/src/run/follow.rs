@@ -1,4 +1,4 @@
-//! Reads along in recordings whose ring fills up: what gives way is in the report all the same.
+//! Reads along in recordings whose ring fills up, so that the report has what gives way.
 
 use std::collections::{HashMap, VecDeque};
 use std::fs::{self, File};
@@ -11,13 +11,13 @@ use syncedmem_trace_reader::{Item, Stream};
 
 use crate::report::read::Open;
 
-/// Half a ring lasts for longer: two million events.
+/// Half a ring lasts longer: two million events.
 const BETWEEN_LOOKS: Duration = Duration::from_secs(1);
 
-/// Looks at the recordings in a folder until it is dropped or finished.
+/// Until it is dropped or finished.
 #[derive(Debug)]
 pub struct Follower {
-    /// `None` where no thread could be started.
+    /// `None` if no thread could be started.
     thread: Option<(Sender<()>, JoinHandle<Followed>)>,
 }
 
@@ -35,7 +35,7 @@ impl Follower {
         Follower { thread: thread::Builder::new().spawn(follow).ok().map(|thread| (end, thread)) }
     }
 
-    /// The processes that were followed, with their files, read to their ends.
+    /// With their files, read to their ends.
     pub fn finish(self) -> Vec<(PathBuf, Open)> {
         let Some((end, thread)) = self.thread else { return Vec::new() };
         drop(end);
@@ -52,7 +52,6 @@ struct One {
 }
 
 impl Followed {
-    /// Takes what is new in the recordings that fill up.
     fn look(&mut self, folder: &Path) {
         let Ok(files) = fs::read_dir(folder) else { return };
         for path in files.flatten().map(|file| file.path()) {
@@ -60,7 +59,7 @@ impl Followed {
                 one.read();
                 continue;
             }
-            // Another look, or the report, says what is wrong with a file.
+            // The report says what is wrong with a file.
             let stream = File::open(&path).ok().and_then(|file| Stream::new(file).ok());
             if let Some(stream) = stream.filter(Stream::is_filling) {
                 self.0.entry(path).or_insert(One { stream, open: Open::new() }).read();

@@ -91,7 +91,6 @@ pub fn run(options: &Options) -> ExitCode {
     }
 }
 
-/// What a program needs that is to be started.
 struct Prepared {
     library: PathBuf,
     environment: Vec<(&'static str, OsString)>,
@@ -99,7 +98,6 @@ struct Prepared {
     recordings: Recordings,
 }
 
-/// Finds the library, and creates the files.
 fn prepare(options: &Options) -> Result<Prepared, String> {
     let library = library::find(options.library.as_deref()).map_err(|error| error.to_string())?;
     if let Some(why) = outcome::must_not_run(&options.program[0]) {
@@ -114,7 +112,7 @@ fn prepare(options: &Options) -> Result<Prepared, String> {
     Ok(Prepared { library, environment, report, recordings })
 }
 
-/// The value of LD_PRELOAD: the libraries, then the previous value.
+/// Before its previous value.
 fn preload<'a>(libraries: impl Iterator<Item = &'a PathBuf>) -> Result<OsString, String> {
     let mut files = Vec::new();
     for library in libraries {

@@ -14,18 +14,16 @@ use crate::report::Shown;
 use crate::report::facts::{How, Trace};
 use crate::{doctor, report, say};
 
-/// Where the report goes.
 #[derive(Debug)]
 pub enum Report {
-    /// To standard error.
     Shown,
     File {
         path: PathBuf,
         file: File,
-        /// Whether this command created it.
+        /// By this command.
         is_new: bool,
     },
-    /// Nowhere: the recording is kept.
+    /// The recording is kept instead.
     Kept,
 }
 
@@ -33,7 +31,7 @@ impl Report {
     pub fn begin(requested: Option<&Option<PathBuf>>, is_traced: bool) -> Result<Report, String> {
         match requested {
             Some(Some(path)) => {
-                // Absolute for the message: the program may have another folder.
+                // Absolute: the program may change its folder.
                 let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
                 let is_new = !path.exists();
                 let file = writable(&path).map_err(|why| format!("{} cannot be written: {why}", path.display()))?;
@@ -44,7 +42,7 @@ impl Report {
         }
     }
 
-    /// Removes the file of a program that was not started.
+    /// Of a program that was not started.
     pub fn abandon(self) {
         if let Report::File { path, is_new: true, .. } = self {
             // Ignored: an empty file may stay.
@@ -52,7 +50,7 @@ impl Report {
         }
     }
 
-    /// Prints the report, or why there is none.
+    /// Or the reason why there is none.
     pub fn end(self, finished: &Finished, program: &OsStr, library: &Path, shown: Shown, mut recordings: Recordings) {
         let followed = recordings.stop_following();
         if !recordings.are_there() {
@@ -97,10 +95,10 @@ impl Report {
     }
 }
 
-/// Adds what the system says of the end of the program itself, and what that says of the process that it waited for.
+/// What the system says of the program's end, and what that says of the process that it waited for.
 fn explain(trace: &mut Trace, finished: &Finished) {
     let signal_of_another = match finished.ended {
-        // A shell's status for a program that a signal has ended.
+        // A shell's status for a signal.
         Ended::Exited(status @ 129..=192) => Some(i32::from(status) - 128),
         _ => None,
     };
@@ -111,7 +109,7 @@ fn explain(trace: &mut Trace, finished: &Finished) {
         if process.id == finished.process {
             match finished.ended {
                 Ended::Signalled(signal) => ending.how = How::Killed { signal },
-                // By _exit or quick_exit: the recording lacks its end mark, and nothing else.
+                // By _exit or quick_exit: only the end mark is missing.
                 Ended::Exited(_) if is_unknown => ending.how = How::Whole,
                 Ended::Exited(_) => {}
             }
@@ -124,7 +122,7 @@ fn explain(trace: &mut Trace, finished: &Finished) {
     }
 }
 
-/// Opens a file that the report can be written to. Refuses the same files as the library.
+/// Refuses the same files as the library.
 fn writable(path: &Path) -> Result<File, String> {
     let mut options = OpenOptions::new();
     options.create(true).write(true).truncate(false).custom_flags(libc::O_NONBLOCK | libc::O_NOFOLLOW);
@@ -142,10 +140,9 @@ fn writable(path: &Path) -> Result<File, String> {
     }
 }
 
-/// The reason why there is no recording.
 fn nothing_recorded(finished: &Finished, program: &OsStr, library: &Path, folder: &Path) -> String {
     let probe = folder.join("probe");
-    // A process that finds no space says so itself, and leaves no file where there is none for a name.
+    // A process without space says so itself, and leaves no file.
     if let Err(error) = fs::write(&probe, [0; 4096]).and_then(|()| fs::remove_file(&probe)) {
         return format!(
             "nothing was recorded: {} cannot be written: {error}; make room, or set TMPDIR",
@@ -160,7 +157,7 @@ fn nothing_recorded(finished: &Finished, program: &OsStr, library: &Path, folder
     }
 }
 
-/// The reason why a program must not be started: its `SyncedMemory` is another class, which the library would corrupt.
+/// Its `SyncedMemory` is another class, which the library would corrupt.
 pub fn must_not_run(program: &OsStr) -> Option<String> {
     let examined = Examined::read(&doctor::locate(program)?).ok()?;
     match examined.verdict(None) {
@@ -173,8 +170,7 @@ pub fn must_not_run(program: &OsStr) -> Option<String> {
     }
 }
 
-/// The reason why the library recorded nothing, as far as the program's files show it. They show that the library was not called only
-/// where no call of the program's can reach it.
+/// As far as the program's files show it: that the library was not called only where no call can reach it.
 fn never_called(program: &OsStr, library: &Path) -> String {
     let name = program.to_string_lossy();
     let unknown = format!("{name} recorded nothing");

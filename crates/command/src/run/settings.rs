@@ -117,7 +117,6 @@ enum Reuse {
 }
 
 impl Settings {
-    /// The environment variables for these options.
     pub fn environment(&self) -> Vec<(&'static str, OsString)> {
         let given = [
             ("SYNCEDMEM_ACCOUNT", self.accesses.then(|| "accesses".to_owned())),
@@ -144,12 +143,12 @@ impl Settings {
     }
 }
 
-/// The option's value as typed.
+/// As typed.
 fn word<V: ValueEnum>(value: Option<V>) -> Option<String> {
     Some(value?.to_possible_value()?.get_name().to_owned())
 }
 
-/// Checks a number of bytes, as the library reads it.
+/// As the library reads it.
 fn bytes(text: &str) -> Result<String, String> {
     let digits = text.strip_suffix(['K', 'k', 'M', 'm', 'G', 'g', 'T', 't']).unwrap_or(text);
     let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
@@ -161,7 +160,7 @@ fn bytes(text: &str) -> Result<String, String> {
     }
 }
 
-/// Checks a time in seconds, as the library reads it.
+/// As the library reads it.
 fn seconds(text: &str) -> Result<String, String> {
     match text.parse::<f64>() {
         Ok(number) if number >= 0.0 => Ok(text.to_owned()),

@@ -1,7 +1,7 @@
-//! The text area: entries of a word that holds kind and length, a word with a number, and bytes.
+//! The text area: entries of a word with kind and length, a word with a number, and bytes.
 //!
-//! The length is stored first and the kind last. An entry that was reserved and not begun is zeros, which a reader passes
-//! over word by word; one that was not finished has a length and no kind.
+//! The length is stored first and the kind last. An entry that was not begun is zeros, which a reader passes over; one
+//! that was not finished has a length and no kind.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -9,34 +9,33 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 /// Bytes before an entry's text.
 const HEAD: usize = 16;
 
-/// What an entry is. Readers pass over kinds that they do not know.
+/// Readers pass over kinds that they do not know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// The text of a call site. The number is the site's.
+    /// Of a call site, whose number it has.
     Site = 1,
-    /// A name that records refer to by the entry's place.
+    /// Records refer to it by the entry's place.
     Name = 2,
-    /// A thread's name. The number is the kernel's thread id.
+    /// The number is the kernel's thread id.
     Thread = 3,
-    /// The return addresses of a call site, innermost first, as words. The number is the site's.
+    /// Of a call site, whose number it has: return addresses, innermost first.
     Frames = 4,
-    /// A loaded file. The number is its load address; the bytes are the length of the build id (one byte), the build id, and
-    /// the file's path.
+    /// A loaded file: its load address; the length of the build id in a byte, the build id, the path.
     Module = 5,
 }
 
 const KINDS: [Kind; 5] = [Kind::Site, Kind::Name, Kind::Thread, Kind::Frames, Kind::Module];
 
-/// Bytes of an entry of `length` bytes of text, in whole words.
+/// For `length` bytes of text, in whole words.
 pub const fn room(length: usize) -> usize {
     HEAD + length.next_multiple_of(8)
 }
 
-/// Writes an entry into its words, which are those of [`room`].
+/// The words are those of [`room`].
 pub fn write(words: &[AtomicU64], kind: Kind, number: u64, text: &[u8]) {
     let [head, second, rest @ ..] = words else { return };
     let length = (text.len() as u64) << 32;
-    // Release: a reader that finds the next entries knows this one's length.
+    // Release: a reader of later entries knows this one's length.
     head.store(length, Release);
     second.store(number, Relaxed);
     for (word, part) in rest.iter().zip(text.chunks(8)) {
@@ -44,30 +43,28 @@ pub fn write(words: &[AtomicU64], kind: Kind, number: u64, text: &[u8]) {
         bytes[..part.len()].copy_from_slice(part);
         word.store(u64::from_le_bytes(bytes), Relaxed);
     }
-    // Release: the kind comes after all bytes.
+    // Release: after all bytes.
     head.store(length | kind as u64, Release);
 }
 
-/// Whether the words begin with a finished entry of that kind and text.
+/// Whether the words begin with this entry, finished.
 pub fn is(words: &[AtomicU64], kind: Kind, text: &[u8]) -> bool {
     let [head, _, rest @ ..] = words else { return false };
-    // Acquire: pairs with the end of `write`, maybe on another thread.
+    // Acquire: pairs with the end of `write`.
     head.load(Acquire) == (text.len() as u64) << 32 | kind as u64
         && rest.len() * 8 >= text.len()
         && text.chunks(8).zip(rest).all(|(part, word)| word.load(Relaxed).to_le_bytes().starts_with(part))
 }
 
-/// A finished entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry<'a> {
-    /// Its place in the area, by which records refer to it.
     pub place: u32,
     pub kind: Kind,
     pub number: u64,
     pub text: &'a [u8],
 }
 
-/// The finished entries of an area, in the order of their places. `area` has as many bytes as the header says are used.
+/// Finished ones, by place. `area` is what the header says is used.
 pub fn entries(area: &[u8]) -> impl Iterator<Item = Entry<'_>> {
     let mut at = 0;
     std::iter::from_fn(move || {

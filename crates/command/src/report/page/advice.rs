@@ -4,9 +4,8 @@ use super::html::Html;
 use crate::report::amount::{Bytes, Count, Counted, Time};
 use crate::report::facts::{Finding, Piece, Process};
 
-/// Places shown for each card; the others are counted.
+/// For each card; the others are counted.
 const PLACES: usize = 12;
-/// Places that a card shows at once.
 const OPEN: usize = 3;
 
 pub fn write(html: &mut Html, process: &Process) {

@@ -10,7 +10,7 @@ use crate::report::sentences;
 use crate::report::shown::Shown;
 use syncedmem_trace::kind::Kind;
 
-/// Holders that are listed; one more row sums up the others.
+/// One more row sums up the others.
 const HOLDERS: usize = 10;
 
 pub fn write(html: &mut Html, process: &Process, shown: Shown) {
@@ -77,7 +77,7 @@ fn begin(html: &mut Html, who: &'static str) {
     );
 }
 
-/// The head of a row, with a bar below it.
+/// With a bar below it.
 fn who(html: &mut Html, who: &str, bytes: u64, peak: u64) {
     html.markup("<tr><th scope=\"row\" class=\"who\">").place(who).markup("<i style=\"width:");
     html.text(format_args!("{:.1}", bytes as f64 / peak as f64 * 100.0)).markup("%\"></i></th>");

@@ -1,28 +1,27 @@
-//! Quantities over time as SVGs that stretch with the page. The text beside them is HTML, which does not stretch.
+//! Quantities over time as SVGs that stretch with the page; text beside them does not.
 //!
-//! A chart's units are columns and bytes, and its y axis goes up (the style turns it round): so an outline holds the exact
-//! numbers, and the script reads them there.
+//! The units are columns and bytes, and the y axis goes up (the style turns it round): an outline holds the exact
+//! numbers, which the script reads.
 
 use std::fmt::Write;
 
 use super::html::Html;
 
-/// One quantity.
 pub struct Strip<'a> {
     pub title: &'static str,
-    /// The CSS class that sets its colour.
+    /// Sets its colour.
     pub class: &'static str,
-    /// The text beside its title.
+    /// Beside its title.
     pub note: &'a str,
     pub values: &'a [u64],
-    /// The value at the upper edge.
+    /// At the upper edge.
     pub top: u64,
-    /// `top`, formatted for people.
+    /// `top`, for people.
     pub top_shown: &'a str,
 }
 
 impl Strip<'_> {
-    /// Writes the chart, with `hints` hover texts; `hint` returns the text of some columns.
+    /// With `hints` hover texts; `hint` returns that of some columns.
     pub fn write(&self, html: &mut Html, hints: usize, hint: impl Fn(usize, usize) -> String) {
         html.markup("<div class=\"strip ").markup(self.class).markup("\"><p class=\"head\"><b>").text(self.title);
         html.markup("</b> <span>").text(self.note).markup("</span></p>");
@@ -38,14 +37,14 @@ impl Strip<'_> {
     }
 }
 
-/// Starts a chart, up to the text of its name.
+/// Up to the text of its name.
 pub fn begin(html: &mut Html, columns: usize, top: u64, top_shown: &str) {
     html.markup("<div class=\"plot\"><span class=\"top\" aria-hidden=\"true\">").text(top_shown);
     html.markup("</span><svg viewBox=\"0 0 ").text(columns).markup(" ").text(top);
     html.markup("\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"");
 }
 
-/// The outline of an area that goes down to the lower edge: `H` and a column, `V` and the bytes from that column on.
+/// Down to the lower edge: `H` and a column, `V` and the bytes from there on.
 pub fn outline(values: impl ExactSizeIterator<Item = u64>) -> String {
     let mut path = "M0 0".to_string();
     let (columns, mut before) = (values.len(), 0);
@@ -60,13 +59,13 @@ pub fn outline(values: impl ExactSizeIterator<Item = u64>) -> String {
     path
 }
 
-/// Splits `columns` into at most `parts` stretches of about the same length, none of them empty.
+/// At most `parts`, of about the same length, none empty.
 pub fn stretches(columns: usize, parts: usize) -> impl Iterator<Item = (usize, usize)> {
     let parts = parts.min(columns);
     (0..parts).map(move |part| (part * columns / parts, (part + 1) * columns / parts))
 }
 
-/// Writes the times below charts that show `span` nanoseconds.
+/// Below charts that show `span` nanoseconds.
 pub fn axis(html: &mut Html, span: u64) {
     html.markup("<div class=\"axis\" aria-hidden=\"true\">");
     let step = tick(span);
@@ -77,7 +76,7 @@ pub fn axis(html: &mut Html, span: u64) {
         _ => (1_000_000_000, "s"),
     };
     let mut time = 0;
-    // No label at the very edge: it would not fit.
+    // None at the very edge: it would not fit.
     while span > 0 && time <= span - span / 12 {
         let percent = time as f64 / span as f64 * 100.0;
         html.markup("<span style=\"left:").text(format_args!("{percent:.2}")).markup("%\">");
@@ -87,7 +86,7 @@ pub fn axis(html: &mut Html, span: u64) {
     html.markup("</div>");
 }
 
-/// The distance of labels: 1, 2 or 5 times a power of ten, for at most eight labels.
+/// 1, 2 or 5 times a power of ten, for at most eight labels.
 fn tick(span: u64) -> u64 {
     let mut power: u64 = 1;
     loop {

@@ -1,5 +1,5 @@
-//! Memory at the peak by call site, as a flame graph: callers above the functions that they called, the names of the
-//! objects below. A frame is as wide as its share of the peak.
+//! Memory at the peak by call site, as a flame graph: callers above what they called, objects' names below. A frame is
+//! as wide as its share of the peak.
 
 use std::cmp::Reverse;
 
@@ -8,11 +8,11 @@ use super::{KINDS, peaks};
 use crate::report::amount::{Bytes, Share};
 use crate::report::facts::{Part, Process};
 
-/// Frames that would be narrower than this share of a graph are one; the page's graphs share the frames.
+/// Frames below this share of a graph are joined; the page's graphs share the frames.
 const FRAMES: u64 = 256;
 const LEAST: u64 = 16;
 
-/// Frames of one call site that are shown.
+/// Of one call site.
 const DEPTH: usize = 32;
 
 #[derive(Default)]
@@ -33,7 +33,7 @@ impl<'a> Frame<'a> {
         self.below[at].add(bytes, frames);
     }
 
-    /// Sorts by bytes, and joins frames that hold less than `least`.
+    /// By bytes; joins frames below `least`.
     fn sort(&mut self, least: u64) {
         let (mut large, small): (Vec<_>, Vec<_>) = self.below.drain(..).partition(|frame| frame.bytes >= least);
         large.sort_by_key(|frame| (Reverse(frame.bytes), frame.text));
@@ -46,7 +46,7 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// The frames in the text of a place, the outermost first, and the object's name.
+/// In a place's text, the outermost first; and the object's name.
 fn frames(part: &Part) -> impl Iterator<Item = &str> {
     let (frames, module) = match part.place.strip_suffix(')').and_then(|place| place.rsplit_once(" (")) {
         Some((frames, module)) => (frames, Some(module)),
@@ -55,7 +55,7 @@ fn frames(part: &Part) -> impl Iterator<Item = &str> {
     module.into_iter().chain(frames.rsplit(", from ").take(DEPTH)).chain(part.name.as_deref())
 }
 
-/// Writes a graph for each kind of memory that was held. `of`: the number of processes on the page.
+/// For each kind of memory. `of`: the number of processes on the page.
 pub fn write(html: &mut Html, process: &Process, of: usize) {
     if peaks(process) == [0; 3] {
         return;

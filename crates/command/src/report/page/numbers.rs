@@ -1,4 +1,4 @@
-//! The work that was done: a tile for each sort of it, without those that are zero.
+//! The work that was done: a tile for each sort that is not zero.
 
 use super::SIDES;
 use super::html::Html;

@@ -1,11 +1,11 @@
-//! The tables by name and place: holders of memory, and callers whose calls took time.
+//! Tables of holders and of callers.
 
 use super::html::Html;
 use super::tables::{begin, end};
 use crate::report::amount::{Bytes, Count, Time};
 use crate::report::facts::{Caller, Holder, Process};
 
-/// Rows that are shown; one more row sums up the others.
+/// One more row sums up the others.
 const SHOWN: usize = 60;
 
 struct Column<R> {
@@ -20,10 +20,9 @@ enum Unit {
     Time,
 }
 
-/// A row is about a name or a place.
+/// About a name or a place.
 trait Row: Sized {
     fn who(&self) -> &str;
-    /// The sum of many rows.
     fn sum(rows: &[Self]) -> Self;
 }
 
@@ -39,7 +38,7 @@ const fn time<R>(head: &'static str, of: fn(&R) -> u64) -> Column<R> {
     Column { head, unit: Unit::Time, of }
 }
 
-/// Writes a table, without the columns that are zero in every row.
+/// Without columns that are zero in every row.
 fn table<R: Row>(html: &mut Html, name: &'static str, who: &'static str, columns: &[Column<R>], rows: &[R]) {
     let columns: Vec<_> = columns.iter().filter(|column| rows.iter().any(|row| (column.of)(row) > 0)).collect();
     if columns.is_empty() {
@@ -67,7 +66,6 @@ fn table<R: Row>(html: &mut Html, name: &'static str, who: &'static str, columns
     end(html);
 }
 
-/// Writes the holders: memory at the peaks and at the end.
 pub fn holders(html: &mut Html, process: &Process) {
     let columns: [Column<Holder>; 9] = [
         bytes("#Pageable at its peak", |holder| holder.at_peak[0]),
@@ -83,7 +81,7 @@ pub fn holders(html: &mut Html, process: &Process) {
     table(html, "Holders", "Name, or place that made it", &columns, &process.holders);
 }
 
-/// Writes the callers, by time.
+/// By time.
 pub fn callers(html: &mut Html, process: &Process) {
     let columns: [Column<Caller>; 15] = [
         time("#Time in all", Caller::nanoseconds),

@@ -1,5 +1,3 @@
-//! The tables, one for each topic.
-
 use std::collections::HashSet;
 use std::fmt::Display;
 
@@ -14,7 +12,7 @@ use syncedmem_trace::kind::Kind;
 
 const PATHS: [(Path, &str); 3] = [(Path::Pinned, "pinned"), (Path::Staged, "staged"), (Path::Pageable, "pageable")];
 
-/// Starts a table: its title and columns. A column whose name begins with `#` holds numbers.
+/// A column whose name begins with `#` holds numbers.
 pub fn begin(html: &mut Html, name: &'static str, columns: &[&'static str]) {
     html.markup("<section class=\"table\"><h3>").markup(name).markup("</h3>");
     heads(html, name, columns);
@@ -36,7 +34,7 @@ pub fn end(html: &mut Html) {
     html.markup("</tbody></table></div></section>");
 }
 
-/// A row for each process, if there are several.
+/// If there are several.
 pub fn processes(html: &mut Html, processes: &[Process], shown: &HashSet<usize>) {
     html.markup("<section class=\"table\"><h2>Processes</h2>");
     heads(
@@ -62,7 +60,7 @@ pub fn processes(html: &mut Html, processes: &[Process], shown: &HashSet<usize>)
     end(html);
 }
 
-/// Writes what each kind of memory took, without kinds that were not used.
+/// Without kinds that were not used.
 pub fn memory(html: &mut Html, process: &Process) {
     begin(
         html,
@@ -107,7 +105,7 @@ pub fn memory(html: &mut Html, process: &Process) {
     end(html);
 }
 
-/// Writes the copies by direction and way, without ways that no copy took.
+/// Without ways that no copy took.
 pub fn copies(html: &mut Html, process: &Process) {
     if SIDES.iter().all(|(side, ..)| process.summary.account.copies_to(*side) == Sum::default()) {
         return;
@@ -129,7 +127,7 @@ pub fn copies(html: &mut Html, process: &Process) {
     end(html);
 }
 
-/// Writes all other counts that are not zero.
+/// Those that are not zero.
 pub fn other(html: &mut Html, process: &Process) {
     let account = &process.summary.account;
     begin(html, "Everything else", &["What", "#Count", "#Bytes", "#Time"]);
