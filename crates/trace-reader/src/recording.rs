@@ -1,9 +1,12 @@
-//! The records of one file, in the order of their slots, also while its process writes them.
+//! The records of one file, also while its process writes them.
 
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt;
+use std::ops::Range;
+use std::os::unix::fs::{FileExt, MetadataExt};
 
+use rustix::fs::{SeekFrom, seek};
+use rustix::io::Errno;
 use syncedmem_trace::recording::header::Header;
 use syncedmem_trace::recording::record::{NoRecord, Record};
 use syncedmem_trace::recording::{HEADER, RECORD};
@@ -13,23 +16,24 @@ use crate::{ReadError, family};
 /// Records that are read at once.
 const CHUNK: u64 = 1 << 12;
 
-/// Bytes of text that are read at most. The library writes 4 MiB.
+/// Bytes of text at most. The library writes 4 MiB.
 const MOST_TEXT: u64 = 16 << 20;
 
-/// The newest records of a running process that may still be unfinished.
+/// Records of a running process, the newest, that may be unfinished.
 const UNSETTLED: u64 = CHUNK;
 
 #[derive(Debug)]
 pub struct Recording {
     file: File,
     header: Header,
-    /// Slots that the file has room for. Fewer than its layout says, if the disk was full.
+    /// Slots in the file: fewer than its layout says, if the disk was full.
     slots: u64,
-    /// Index of the next record.
+    /// Whether the file has holes. The library leaves none, because it reserves space.
+    has_holes: bool,
     next: u64,
-    /// Index behind the last record that is to be read.
+    /// Behind the last record to read.
     until: u64,
-    /// Bytes of text that were read.
+    /// Bytes that were read.
     texts: u64,
     pub gave_way: u64,
     pub unfinished: u64,
@@ -44,6 +48,7 @@ impl Recording {
             file,
             header,
             slots: 0,
+            has_holes: false,
             next: 0,
             until: 0,
             texts: 0,
@@ -71,7 +76,7 @@ impl Recording {
     fn read_header(&mut self) -> io::Result<()> {
         let mut bytes = [0; HEADER as usize];
         self.file.read_exact_at(&mut bytes, 0)?;
-        // A header that was sound is so for ever, unless another program damages the file: then nothing is new.
+        // A sound header stays so, unless another program damages the file: then nothing is new.
         if let Ok(header) = Header::read(&bytes) {
             if header.layout == self.header.layout && header.about == self.header.about {
                 self.header = header;
@@ -81,13 +86,28 @@ impl Recording {
     }
 
     fn measure(&mut self) -> io::Result<()> {
-        let bytes = self.file.metadata()?.len();
-        self.slots = bytes.saturating_sub(self.header.layout.record_at(0)) / RECORD;
+        let about = self.file.metadata()?;
+        self.slots = about.len().saturating_sub(self.header.layout.record_at(0)) / RECORD;
+        // The system counts blocks of 512 bytes.
+        self.has_holes = about.blocks().saturating_mul(512) < about.len();
         Ok(())
     }
 
-    /// Adds the next records to `records`; `false` if there are none. Of a process that `is_running`, a new record without an end
-    /// is waited for; otherwise it is counted and passed over.
+    /// The first bytes from there on that are not in a hole.
+    fn data(&self, from: u64) -> Range<u64> {
+        if !self.has_holes {
+            return from..u64::MAX;
+        }
+        match seek(&self.file, SeekFrom::Data(from)) {
+            Ok(start) => start..seek(&self.file, SeekFrom::Hole(start)).unwrap_or(u64::MAX),
+            // A hole up to the end.
+            Err(Errno::NXIO) => u64::MAX..u64::MAX,
+            Err(_) => from..u64::MAX,
+        }
+    }
+
+    /// `false` if there are none. While the process `is_running`, an unfinished new record is waited for; otherwise it
+    /// is counted and passed over.
     pub fn read(&mut self, is_running: bool, records: &mut Vec<Record>) -> io::Result<bool> {
         let until = self.until;
         self.pass_over_what_gave_way();
@@ -97,17 +117,27 @@ impl Recording {
         let layout = self.header.layout;
         let (slot, _) = layout.slot(self.next);
         let in_lap = (layout.most - slot).min(until - self.next);
-        let count = in_lap.min(self.slots.saturating_sub(slot)).min(CHUNK);
-        if count == 0 {
-            // The file ends before these slots: there was no space for them.
-            self.unfinished += in_lap;
-            self.next += in_lap;
+        let in_file = in_lap.min(self.slots.saturating_sub(slot));
+        let at = layout.record_at(slot);
+        let data = self.data(at);
+        let passed_over = match in_file {
+            // The file ends before: there was no space.
+            0 => in_lap,
+            // A hole is never read: a file of few blocks may be of any length.
+            _ => in_file.min(data.start.saturating_sub(at) / RECORD),
+        };
+        let settled = if is_running { (until - self.next).saturating_sub(UNSETTLED) } else { u64::MAX };
+        if passed_over.min(settled) > 0 {
+            self.unfinished += passed_over.min(settled);
+            self.next += passed_over.min(settled);
             return Ok(true);
         }
+        let count = in_file.min(CHUNK).min(data.end.saturating_sub(at).div_ceil(RECORD));
         self.chunk.resize((count * RECORD) as usize, 0);
-        self.file.read_exact_at(&mut self.chunk, layout.record_at(slot))?;
+        self.file.read_exact_at(&mut self.chunk, at)?;
         let first = self.next;
-        // A record is reserved before its slot is changed. So the header, read behind the records, says which of them may have changed.
+        // A record is reserved before its slot is changed, so a header that is read later says which of them may have
+        // changed.
         self.read_header()?;
         self.pass_over_what_gave_way();
         let chunks = self.chunk.chunks_exact(RECORD as usize).filter_map(<[u8]>::first_chunk);
@@ -123,7 +153,6 @@ impl Recording {
         Ok(self.next > first)
     }
 
-    /// Goes on behind the records that have given way to later ones.
     fn pass_over_what_gave_way(&mut self) {
         let oldest = self.header.indices().start;
         self.gave_way += oldest.saturating_sub(self.next);
