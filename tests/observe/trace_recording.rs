@@ -178,6 +178,28 @@ fn a_trace_replaces_an_earlier_one_in_its_file() {
     });
 }
 
+fn a_header_that_its_process_was_killed_at_is_no_file_of_another_program() {
+    alone(&[], || {
+        let folder = Folder::new();
+        let path = folder.path("t");
+        let begun = |words: &[u64], bytes: usize| {
+            let mut file: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+            file.resize(bytes, 0);
+            file
+        };
+        for words in [&[][..], &[0, 1], &[0, 1, 64, 4096]] {
+            std::fs::write(&path, begun(words, 4096)).unwrap();
+            write(&path, &[event(1)]);
+            assert_eq!(starts(&path), [1], "{words:?}");
+        }
+        for other in [begun(&[], 8192), begun(&[], 100), begun(&[0, 0, 0, 1], 4096)] {
+            std::fs::write(&path, &other).unwrap();
+            assert_eq!(writer::start(&c_path(&path)), Err(FileError::NotATrace));
+            assert!(std::fs::read(&path).unwrap() == other);
+        }
+    });
+}
+
 fn what_cannot_be_a_trace_is_refused() {
     alone(&[], || {
         let folder = Folder::new();
@@ -209,5 +231,6 @@ crate::support::harness::tests![
     every_event_of_eight_threads_is_there_once,
     a_stack_of_24_kib_suffices,
     a_trace_replaces_an_earlier_one_in_its_file,
+    a_header_that_its_process_was_killed_at_is_no_file_of_another_program,
     what_cannot_be_a_trace_is_refused,
 ];

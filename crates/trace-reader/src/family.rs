@@ -8,27 +8,26 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use syncedmem_trace::recording::HEADER;
-use syncedmem_trace::recording::header::{Header, NoHeader};
+use syncedmem_trace::recording::header::{Header, NoHeader, is_unfinished};
 
 use crate::ReadError;
 
-/// A recording among others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Member {
     pub path: PathBuf,
     pub process: u32,
-    /// The process that forked it; 0 for none.
+    /// 0 for none.
     pub parent: u32,
-    /// The number of the run that it belongs to.
+    /// The run that it belongs to.
     pub run: u64,
-    /// The recording's start: nanoseconds of CLOCK_MONOTONIC.
+    /// Nanoseconds of CLOCK_MONOTONIC.
     pub start: u64,
 }
 
-/// Members by their start, and files that cannot be read.
+/// Members by start, and files that cannot be read.
 type Found = (Vec<Member>, Vec<(PathBuf, ReadError)>);
 
-/// FILE and the recordings FILE.PID and FILE.PID.PID of the same run; of a folder, all recordings in it.
+/// FILE and the recordings FILE.PID and FILE.PID.PID of its run; of a folder, all recordings in it.
 pub fn of(path: &Path) -> Result<Found, ReadError> {
     if fs::metadata(path)?.is_dir() {
         let found = in_folder(path, |_| true)?;
@@ -59,13 +58,13 @@ fn in_folder(folder: &Path, is_wanted: impl Fn(&OsStr) -> bool) -> io::Result<Fo
     Ok((sorted(members), unreadable))
 }
 
-/// By start: a process starts before those that it forks.
+/// A process starts before those that it forks.
 fn sorted(mut members: Vec<Member>) -> Vec<Member> {
     members.sort_by_key(|member| (member.start, member.process));
     members
 }
 
-/// Whether `other` is `name` and numbers, each behind a point: execve adds the same one again.
+/// Whether `other` is `name` and numbers, each behind a point: execve adds one.
 fn is_numbered(other: &OsStr, name: &OsStr) -> bool {
     let numbers = other.as_bytes().strip_prefix(name.as_bytes()).and_then(|rest| rest.strip_prefix(b"."));
     let is_number = |number: &[u8]| !number.is_empty() && number.iter().all(u8::is_ascii_digit);
@@ -83,7 +82,7 @@ fn read(path: &Path) -> Result<Member, ReadError> {
     })
 }
 
-/// Reads the header, wherever the position of the file is.
+/// Whatever the position of the file is.
 pub(crate) fn header(file: &File) -> Result<Header, ReadError> {
     let (mut page, mut length) = ([0; HEADER as usize], 0);
     loop {
@@ -96,7 +95,7 @@ pub(crate) fn header(file: &File) -> Result<Header, ReadError> {
     }
     let bytes = &page[..length];
     Header::read(bytes).map_err(|error| match (error, bytes.trim_ascii_start()) {
-        (NoHeader::Foreign, []) if bytes.is_empty() => ReadError::Empty,
+        (NoHeader::Foreign, _) if bytes.is_empty() || is_unfinished(bytes) => ReadError::Empty,
         (NoHeader::Foreign, [b'[' | b'{', ..]) => ReadError::Text,
         (NoHeader::Foreign, text) if text.starts_with(b"Thread,Time,") => ReadError::Text,
         (error, _) => ReadError::Header(error),

@@ -262,6 +262,8 @@ fn other_files_are_refused_with_what_to_do() {
     let damaged = [&Recording::new(&process(7)).bytes()[..100], b"rest"].concat();
     for (contents, what) in [
         (&b""[..], "it is empty"),
+        // Of a process that was killed before it wrote its header.
+        (&[0; 4096], "it is empty"),
         (b"[\n{\"ph\":\"M\"},\n", "record again with syncedmem run --trace FILE"),
         (b"Thread,Time,Action,Pointer,Size,Stream\n", "record again with syncedmem run --trace FILE"),
         (b"\x7fELF", "it is no recording of libsyncedmem"),
@@ -290,6 +292,31 @@ fn a_header_that_claims_more_than_the_file_holds_costs_neither_memory_nor_time()
     fs::write(folder.file("t"), &bytes).unwrap();
     let items = all(&folder.file("t"));
     assert_eq!((events(&items).len(), ends(&items).len()), (0, 1));
+}
+
+#[test]
+fn holes_are_not_read_whatever_the_header_claims() {
+    let recording = Recording::new(&process(7));
+    recording.event(at(1, 0, What::Synchronised));
+    let mut bytes = recording.bytes();
+    // A TiB of records: read at some GB/s, its zeros would take minutes.
+    let most: u64 = 1 << 34;
+    for (word, number) in [(4, most), (128, most)] {
+        bytes[8 * word..8 * word + 8].copy_from_slice(&number.to_le_bytes());
+    }
+    let folder = Folder::new("holes");
+    let file = File::create(folder.file("t")).unwrap();
+    file.write_all_at(&bytes[..LAYOUT.record_at(1) as usize], 0).unwrap();
+    // One more record in the middle of a block, far behind.
+    let slot = (most / 2 + 5) * 64;
+    let record = &bytes[LAYOUT.record_at(0) as usize..LAYOUT.record_at(1) as usize];
+    file.write_all_at(record, LAYOUT.record_at(0) + slot).unwrap();
+    file.set_len(LAYOUT.record_at(0) + most * 64).unwrap();
+    let items = all(&folder.file("t"));
+    assert_eq!(events(&items).len(), 1 + 2, "the object that was found, and both events");
+    assert_eq!(ends(&items)[0].unfinished, most - 2);
+    let mut stream = Stream::new(File::open(folder.file("t")).unwrap()).unwrap();
+    stream.follow(&mut VecDeque::new()).unwrap();
 }
 
 #[test]

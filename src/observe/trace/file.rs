@@ -1,14 +1,14 @@
 //! The file of a recording: whose it is, its space, and its mapping.
 //!
-//! One process writes to a file, and holds an exclusive lock (flock(2)) on it. A file that another process holds, or that
-//! this process wrote before execve, is left to it. Space is reserved before it is touched: a store into a page that the
-//! file system has no room for would be a SIGBUS.
+//! One process writes to it, under an exclusive flock(2). A file that another process holds, or that this process wrote
+//! before execve, is left to it. Space is reserved before it is touched: a store into a page without space is a SIGBUS.
 #![expect(unsafe_code, reason = "flock(2), fallocate(2), pwrite(2), mmap(2)")]
 
 use std::ffi::{CStr, c_int};
 use std::ptr::{NonNull, null_mut};
 
-use syncedmem_trace::recording::header::Owner;
+use syncedmem_trace::recording::HEADER;
+use syncedmem_trace::recording::header::{self, Owner};
 use syncedmem_trace::text::Text;
 
 use crate::platform::file::{self, close, result, status};
@@ -16,29 +16,26 @@ use crate::platform::file_error::FileError;
 use crate::platform::limits;
 use crate::platform::sync::nap;
 
-/// An open file.
 #[derive(Clone, Copy, Debug)]
 pub struct File {
     descriptor: c_int,
-    /// Device and inode. A program that goes into the background closes every descriptor, and may open a file of its
-    /// own under the same number.
+    /// Device and inode: a program that goes into the background closes every descriptor, and may open another file
+    /// under the number.
     identity: (u64, u64),
 }
 
-/// The result of opening a file.
 pub enum Opened {
-    /// It is this process's, and empty.
+    /// This process's, and empty.
     Ready(File),
-    /// Another process records to it, in the run of this identity.
+    /// Another process records to it, in this run.
     Taken { run: u64 },
 }
 
-/// Naps that another process has to write the start of its header: about a second in all.
+/// Naps that another process has to begin its header: about a second in all.
 const NAPS: u32 = 20_000;
 
 impl File {
-    /// Opens or creates a file, and empties one with a recording that has ended. A file with anything else in it is an
-    /// error.
+    /// Creates the file, or empties one with a recording that has ended. Anything else in it is an error.
     pub fn open(path: &CStr) -> Result<Opened, FileError> {
         let (descriptor, status) = file::open(path, libc::O_RDWR | libc::O_CREAT)?;
         let file = File { descriptor, identity: (status.st_dev, status.st_ino) };
@@ -51,20 +48,34 @@ impl File {
     }
 
     fn find_out(self) -> Result<Opened, FileError> {
-        if !self.lock()? {
+        let lock = self.lock();
+        if lock == Some(false) {
             return self.taken();
         }
         if status(self.descriptor)?.st_size > 0 {
-            let owner = self.owner()?.ok_or(FileError::NotATrace)?;
-            if !owner.ended && is_alive(owner.identity) {
-                return Ok(Opened::Taken { run: owner.run });
+            match self.owner()? {
+                Some(owner) if !owner.ended && is_alive(owner.identity) => {
+                    return Ok(Opened::Taken { run: owner.run });
+                }
+                Some(_) => {}
+                // Without locks, another process may be about to write its header.
+                None if lock.is_some() && self.is_unfinished()? => {}
+                None => return Err(FileError::NotATrace),
             }
             file::empty(self.descriptor)?;
         }
         Ok(Opened::Ready(self))
     }
 
-    /// The file is locked: by a process that records to it, which has begun or soon begins the header, or by another program.
+    /// A process was killed between the reservation of the header's space and its last word.
+    #[inline(never)]
+    fn is_unfinished(self) -> Result<bool, FileError> {
+        let mut start = [1; HEADER as usize];
+        file::read_start(self.descriptor, &mut start)?;
+        Ok(status(self.descriptor)?.st_size as u64 == HEADER && header::is_unfinished(&start))
+    }
+
+    /// Another process has the lock: it has begun a header, or soon does, or is another program.
     fn taken(self) -> Result<Opened, FileError> {
         for _ in 0..NAPS {
             match self.owner()? {
@@ -82,32 +93,31 @@ impl File {
         Ok(Owner::read(&start))
     }
 
-    /// Whether the first byte is that of another file: a header that is being written begins with zeros.
+    /// A header that is being written begins with zeros.
     fn begins_otherwise(self) -> Result<bool, FileError> {
         let mut first = [0];
         file::read_start(self.descriptor, &mut first)?;
         Ok(first != [0])
     }
 
-    /// Tries to take the lock; `false` if another process holds it.
-    fn lock(self) -> Result<bool, FileError> {
+    /// Whether this process has it, or another one; `None` on a file system without locks.
+    fn lock(self) -> Option<bool> {
         loop {
             // SAFETY: flock has no preconditions.
             match result(unsafe { libc::syscall(libc::SYS_flock, self.descriptor, libc::LOCK_EX | libc::LOCK_NB) }) {
-                Err(FileError::System(libc::EWOULDBLOCK)) => return Ok(false),
+                Err(FileError::System(libc::EWOULDBLOCK)) => return Some(false),
                 Err(FileError::System(libc::EINTR)) => {}
-                // A file system without locks: the owner's identity decides alone.
-                _ => return Ok(true),
+                Err(_) => return None,
+                Ok(_) => return Some(true),
             }
         }
     }
 
-    /// Reserves space behind what was reserved before.
     pub fn reserve(self, from: u64, bytes: u64) -> Result<(), FileError> {
         if !self.is_mine() {
             return Err(FileError::Closed);
         }
-        // Beyond the limit the kernel sends SIGXFSZ.
+        // The kernel would send SIGXFSZ.
         if from + bytes > file::limit() {
             return Err(FileError::Limit);
         }
@@ -122,7 +132,7 @@ impl File {
         }
     }
 
-    /// Writes zeros, on a file system that cannot reserve.
+    /// On a file system that cannot reserve.
     fn fill(self, mut from: u64, bytes: u64) -> Result<(), FileError> {
         static ZEROS: [u8; 4096] = [0; 4096];
         let end = from + bytes;
@@ -139,7 +149,7 @@ impl File {
         Ok(())
     }
 
-    /// Maps the first `bytes` of the file. Only reserved ones may be touched.
+    /// Only reserved bytes may be touched.
     pub fn map(self, bytes: u64) -> Result<NonNull<u8>, FileError> {
         let (length, access) = (bytes as usize, libc::PROT_READ | libc::PROT_WRITE);
         // SAFETY: without MAP_FIXED, mmap changes no other mapping.
@@ -149,13 +159,13 @@ impl File {
         NonNull::new(address.cast()).ok_or(FileError::System(libc::ENOMEM))
     }
 
-    /// Removes all bytes of a file that has no header yet.
+    /// For a file that has no header yet.
     pub fn empty(self) {
-        // Ignored: the reason for which there is no trace has its own error.
+        // Ignored: there is no trace for another reason, which is reported.
         let _ = if self.is_mine() { file::empty(self.descriptor) } else { Ok(()) };
     }
 
-    /// Closes the file, unless its descriptor number now belongs to another one.
+    /// Unless the number is another file's by now.
     pub fn close(self) {
         if self.is_mine() {
             close(self.descriptor);
@@ -166,26 +176,25 @@ impl File {
         status(self.descriptor).is_ok_and(|status| (status.st_dev, status.st_ino) == self.identity)
     }
 
-    /// Its parts, for storage in atomics.
+    /// For storage in atomics.
     pub fn parts(self) -> [u64; 3] {
         [self.descriptor as u64, self.identity.0, self.identity.1]
     }
 
-    /// Builds it from its parts.
     pub fn of_parts([descriptor, device, inode]: [u64; 3]) -> File {
         File { descriptor: descriptor as c_int, identity: (device, inode) }
     }
 }
 
-/// Bits of an identity for the process's id. The kernel's largest has 22.
+/// Bits for the process's id. The kernel's largest has 22.
 const ID_BITS: u32 = 22;
 
-/// The identity of a process: its id and its start, in the kernel's ticks since the system's. `None` if it has ended.
+/// The process's id, and its start in the kernel's ticks. `None` if it has ended.
 pub fn identity(process: u32) -> Option<u64> {
     let path = Text::<32>::of(format_args!("/proc/{process}/stat"));
     let mut buffer = [0; 512];
     let stat = limits::read(CStr::from_bytes_until_nul(path.as_bytes_with_nul()).ok()?, &mut buffer)?;
-    // The second field, the name, may have spaces and parentheses. The start is the 22nd (proc(5)).
+    // The name, the second field, may have spaces and parentheses. The start is the 22nd (proc(5)).
     let (_, rest) = stat.rsplit_once(')')?;
     let start: u64 = rest.split_ascii_whitespace().nth(19)?.parse().ok()?;
     Some(start << ID_BITS | u64::from(process))

@@ -1,4 +1,4 @@
-//! The recordings of a run: a folder that every process of the program writes to, and what becomes of them.
+//! The folder that every process of the program records to, and what becomes of it.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -7,14 +7,15 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use syncedmem_trace::recording::header::{MAGIC, RUN_AT};
+use syncedmem_trace::recording::HEADER;
+use syncedmem_trace::recording::header::{MAGIC, RUN_AT, is_unfinished};
 use syncedmem_trace_reader::{ReadError, Reader, family};
 
 use super::follow::Follower;
 use crate::export::{self, Format};
 use crate::report::read::Open;
 
-/// The folder. It is removed when this is dropped.
+/// Removed when this is dropped.
 #[derive(Debug)]
 pub struct Recordings {
     pub folder: PathBuf,
@@ -23,16 +24,15 @@ pub struct Recordings {
     follower: Option<Follower>,
 }
 
-/// The file of --trace.
 #[derive(Debug)]
 struct Kept {
     file: PathBuf,
-    /// The format that its name asks for; `None`: the recordings themselves.
+    /// That its name asks for; `None`: the recordings themselves.
     format: Option<Format>,
 }
 
 impl Recordings {
-    /// Creates the folder: in that of temporary files, or beside the recording that is to be kept, so that it can be moved.
+    /// In TMPDIR, or beside the recording that is kept, so that it can be moved.
     pub fn begin(trace: Option<&Path>) -> Result<Recordings, String> {
         let kept = trace.map(Kept::new).transpose()?;
         let beside = kept.as_ref().filter(|kept| kept.format.is_none()).map(|kept| kept.file.clone());
@@ -47,7 +47,7 @@ impl Recordings {
         Ok(Recordings { follower: Some(Follower::start(&folder)), folder, kept, stays: false })
     }
 
-    /// The value of SYNCEDMEM_TRACE: a file for each process. Percent signs of the folder are doubled: they mean nothing.
+    /// Of SYNCEDMEM_TRACE: a file for each process. Percent signs are doubled: they mean nothing.
     pub fn setting(&self) -> OsString {
         let mut name = Vec::new();
         for &byte in self.folder.as_os_str().as_bytes() {
@@ -57,22 +57,22 @@ impl Recordings {
         OsString::from_vec(name)
     }
 
-    /// The processes whose ring filled up, with their files, read to their ends.
+    /// With their files, read to their ends.
     pub fn stop_following(&mut self) -> Vec<(PathBuf, Open)> {
         self.follower.take().map(Follower::finish).unwrap_or_default()
     }
 
-    /// Whether a process began to record. False too if the folder cannot be read.
+    /// False too if the folder cannot be read.
     pub fn are_there(&self) -> bool {
         fs::read_dir(&self.folder).is_ok_and(|mut files| files.next().is_some())
     }
 
-    /// Whether --trace names a file that `syncedmem report` reads.
+    /// That `syncedmem report` reads.
     pub fn are_for_reports(&self) -> bool {
         self.kept.as_ref().is_some_and(|kept| kept.format.is_none())
     }
 
-    /// Puts what was recorded where --trace wants it; returns the file.
+    /// Where --trace wants it; returns the file.
     pub fn keep(&mut self) -> Result<Option<PathBuf>, String> {
         let Some(Kept { file, format }) = &self.kept else { return Ok(None) };
         let kept = match format {
@@ -96,16 +96,16 @@ impl Recordings {
 impl Drop for Recordings {
     fn drop(&mut self) {
         if !self.stays {
-            // Ignored: files that cannot be removed stay.
+            // Ignored: files may stay.
             let _ = fs::remove_dir_all(&self.folder);
         }
     }
 }
 
 impl Kept {
-    /// Refuses a file that holds something else than what will take its place.
+    /// Refuses a file that holds something else.
     fn new(file: &Path) -> Result<Kept, String> {
-        // Absolute, because the program may change its folder.
+        // Absolute: the program may change its folder.
         let file = std::path::absolute(file).unwrap_or_else(|_| file.to_path_buf());
         let format = Format::of(&file);
         let refused = |why: &str| format!("{} cannot be written: {why}", file.display());
@@ -129,16 +129,15 @@ impl Kept {
 }
 
 fn begins_alike(file: &Path, format: Option<Format>) -> bool {
-    let expected = match format {
-        Some(format) => format.beginning(),
-        None => &MAGIC,
-    };
     let mut beginning = Vec::new();
-    let read = File::open(file).and_then(|file| file.take(expected.len() as u64).read_to_end(&mut beginning));
-    read.is_ok() && beginning == expected
+    let read = File::open(file).and_then(|file| file.take(HEADER + 1).read_to_end(&mut beginning));
+    read.is_ok()
+        && match format {
+            Some(format) => beginning.starts_with(format.beginning()),
+            None => beginning.starts_with(&MAGIC) || is_unfinished(&beginning),
+        }
 }
 
-/// Creates a folder whose name begins with `name`.
 fn new_folder(name: &Path) -> io::Result<PathBuf> {
     for number in 0..100 {
         let mut folder = name.as_os_str().to_owned();
@@ -151,7 +150,7 @@ fn new_folder(name: &Path) -> io::Result<PathBuf> {
     Err(io::ErrorKind::AlreadyExists.into())
 }
 
-/// Moves the recordings in `folder` to FILE and to FILE with their names behind it, and joins them to one run. Those of the run that FILE had are removed.
+/// To FILE, and to FILE with their names behind it, as one run. Those of the run that FILE had are removed.
 fn move_all(folder: &Path, file: &Path) -> Result<(), export::Error> {
     let (members, _) = family::of(folder)?;
     let (first, others) = members.split_first().ok_or(ReadError::NoRecordings)?;
@@ -167,7 +166,7 @@ fn move_all(folder: &Path, file: &Path) -> Result<(), export::Error> {
             .write_all_at(&first.run.to_le_bytes(), RUN_AT)?;
         let mut name = file.as_os_str().to_owned();
         name.push(".");
-        // Not the process's id: a process that executes other programs has several recordings.
+        // Not the process's id: a process that executes programs has several recordings.
         name.push(member.path.file_name().unwrap_or_default());
         fs::rename(&member.path, OsStr::new(&name))?;
     }

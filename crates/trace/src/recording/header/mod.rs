@@ -1,25 +1,23 @@
-//! The header: what a recording is of, how much of it is used, and the account.
-//!
-//! The words that every event changes lie on cache lines apart from those that are stored once.
+//! What a recording is of, how much of it is used, and the account. The words that every event changes lie on cache
+//! lines of their own.
 
 mod read;
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Relaxed, Release};
 
-pub use read::{Header, Memory, NoHeader, Owner};
+pub use read::{Header, Memory, NoHeader, Owner, is_unfinished};
 
 use super::record;
 use super::{HEADER, Layout, RECORD};
 use crate::event::{Event, What};
 use crate::kind::Kind;
 
-/// The header in the mapping.
 pub type Words = [AtomicU64; HEADER as usize / 8];
 
-/// The first word: says that a file is a recording.
+/// The first word.
 pub const MAGIC: [u8; 8] = *b"syncmem\x01";
-/// Version of the format. A reader of an older version refuses the file.
+/// Older readers refuse the file.
 pub const VERSION: u64 = 1;
 
 const IDENTITY: usize = 7;
@@ -41,30 +39,26 @@ const PEAK: usize = 152;
 const PEAK_TIME: usize = 160;
 const COUNTS: usize = 192;
 
-/// Where the identity of the run lies in the file.
+/// Its place in the file.
 pub const RUN_AT: u64 = 8 * RUN as u64;
 
-/// What a recording is of: stored once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct About<Text> {
     pub process: u32,
-    /// The process that forked this one, if that one recorded; else 0.
+    /// If that one recorded; else 0.
     pub parent: u32,
-    /// Number of this process: its id, and its start as the kernel counts it. A process has it also after execve.
+    /// Of this process: its id, and its start as the kernel counts it. execve keeps both.
     pub identity: u64,
-    /// The identity of the first process of the run. Its forked children have the same, and processes that found its file
-    /// taken.
+    /// Of the run's first process. Forked children share it, and processes that found its file taken.
     pub run: u64,
-    /// When the recording began: nanoseconds of CLOCK_MONOTONIC, and of CLOCK_REALTIME.
+    /// Nanoseconds of CLOCK_MONOTONIC, and of CLOCK_REALTIME.
     pub start: u64,
     pub start_of_day: u64,
-    /// The program's name.
     pub program: Text,
-    /// The library's version.
     pub library: Text,
 }
 
-/// Starts a header. The word that says that the file is a recording comes last.
+/// The first word, which makes the file a recording, comes last.
 pub fn begin(words: &Words, layout: Layout, about: &About<&str>) {
     let numbers = [
         VERSION,
@@ -87,7 +81,7 @@ pub fn begin(words: &Words, layout: Layout, about: &About<&str>) {
     words[0].store(u64::from_le_bytes(MAGIC), Release);
 }
 
-/// Stores the text, cut off at the end of the words.
+/// Cuts it off at the end of the words.
 fn store_text(words: &[AtomicU64], text: &str) {
     for (word, part) in words.iter().zip(text.as_bytes().chunks(8)) {
         let mut bytes = [0; 8];
@@ -96,18 +90,17 @@ fn store_text(words: &[AtomicU64], text: &str) {
     }
 }
 
-/// Reserves the next record, and returns its index.
+/// Returns its index.
 #[inline]
 pub fn reserve(words: &Words) -> u64 {
     words[NEXT].fetch_add(1, Relaxed)
 }
 
-/// Reserves `bytes` of a text area of `most` bytes; returns where they begin.
+/// Returns where they begin in a text area of `most` bytes.
 pub fn reserve_text(words: &Words, bytes: u64, most: u64) -> Option<u64> {
     words[TEXTS].fetch_update(Relaxed, Relaxed, |used| Some(used + bytes).filter(|&used| used <= most)).ok()
 }
 
-/// Adds an event to the account.
 #[inline]
 pub fn count(words: &Words, event: &Event) {
     words[COUNTS + usize::from(record::code(&event.what))].fetch_add(1, Relaxed);
@@ -125,36 +118,33 @@ pub fn count(words: &Words, event: &Event) {
     }
 }
 
-/// Raises a peak. Of threads that raise it at once, the highest wins; the time may then be another's.
+/// Of threads that raise it at once, the highest wins; the time may be another's.
 fn raise(words: &Words, kind: Kind, live: i64, time: u64) {
-    // Only positive numbers come here.
     if words[PEAK + kind as usize].fetch_max(live as u64, Relaxed) < live as u64 {
         words[PEAK_TIME + kind as usize].store(time, Relaxed);
     }
 }
 
-/// Counts an event that was not recorded.
 pub fn lose(words: &Words) {
     words[LOST].fetch_add(1, Relaxed);
 }
 
-/// Notes that no record is written from now on, with the system's reason.
+/// No record is written from now on.
 pub fn cut(words: &Words, errno: i32) {
     words[CUT].store(errno as u64, Relaxed);
 }
 
-/// What a process has used when its recording ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct End {
-    /// Nanoseconds of CLOCK_MONOTONIC.
+    /// CLOCK_MONOTONIC in nanoseconds.
     pub time: u64,
-    /// Nanoseconds that the processors worked for the process.
+    /// Nanoseconds.
     pub processor_time: u64,
-    /// Peak of the process's resident memory in bytes.
+    /// Bytes.
     pub peak_resident: u64,
 }
 
-/// The end mark: every event so far is recorded.
+/// Every event so far is recorded.
 pub fn end(words: &Words, end: End) {
     words[PEAK_RESIDENT].store(end.peak_resident, Relaxed);
     words[END_TIME].store(end.time, Relaxed);
@@ -289,6 +279,22 @@ mod tests {
         end(&words, End::default());
         assert_eq!(owner(&words), Some(Owner { ended: true, ..expected }));
         assert_eq!(Owner::read(&[0; Owner::BYTES]), None);
+    }
+
+    #[test]
+    fn a_header_that_was_not_begun_or_not_finished_is_known_by_its_length_and_its_first_words() {
+        let file = |words: &[u64]| {
+            let mut file: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+            file.resize(HEADER as usize, 0);
+            file
+        };
+        for words in [&[][..], &[0, VERSION], &[0, VERSION, RECORD], &[0, VERSION, RECORD, 4096, 1]] {
+            assert!(is_unfinished(&file(words)), "{words:?}");
+        }
+        let zeros = |bytes: u64| vec![0; bytes as usize];
+        for other in [zeros(HEADER - 1), zeros(HEADER + 1), file(&[0, 2]), file(&[0, 0, 0, 1]), bytes(&begun())] {
+            assert!(!is_unfinished(&other), "{:?}", &other[..32]);
+        }
     }
 
     #[test]

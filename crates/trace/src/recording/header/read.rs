@@ -1,5 +1,3 @@
-//! Reads a header from a file's first bytes.
-
 use super::{
     About, COUNTS, CUT, END_TIME, ENDED, End, IDENTITY, LIBRARY, LIBRARY_WORDS, LIVE, LOST, MAGIC, NAME, NAME_WORDS,
     NEXT, PEAK, PEAK_RESIDENT, PEAK_TIME, PROCESSOR_TIME, RUN, TEXTS, VERSION,
@@ -9,20 +7,19 @@ use crate::kind::Kind;
 use crate::recording::record::{self, CODES, Record};
 use crate::recording::{HEADER, Layout, RECORD, words};
 
-/// Whose recording a file is: read from its first bytes, before another process writes to it.
+/// Whose a file is: read before another process writes to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Owner {
     pub identity: u64,
     pub run: u64,
-    /// Whether it ended as it should.
     pub ended: bool,
 }
 
 impl Owner {
-    /// Bytes that [`Owner::read`] needs.
+    /// That [`Owner::read`] needs.
     pub const BYTES: usize = 128;
 
-    /// `None` if the bytes are not the start of a recording.
+    /// `None` if the bytes are no recording's.
     pub fn read(bytes: &[u8; Owner::BYTES]) -> Option<Owner> {
         let words: [u64; Owner::BYTES / 8] = words(bytes);
         let is_one = words[0] == u64::from_le_bytes(MAGIC);
@@ -30,50 +27,56 @@ impl Owner {
     }
 }
 
-/// One kind of memory, counted from the recording's start.
+/// Whether a file of these bytes is a header that its process was killed before or while writing.
+pub fn is_unfinished(file: &[u8]) -> bool {
+    let Some((first, rest)) = file.split_first_chunk::<24>() else { return false };
+    file.len() as u64 == HEADER
+        && match words::<24, 3>(first) {
+            [0, VERSION, RECORD] => true,
+            [0, 0 | VERSION, 0] => rest.iter().all(|&byte| byte == 0),
+            _ => false,
+        }
+}
+
+/// Counted from the recording's start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Memory {
-    /// Bytes that objects held last. Negative if they gave back more than they took: blocks from before the recording.
+    /// Negative if objects gave back blocks from before the recording.
     pub live: i64,
-    /// The highest value of `live`, and when it was reached.
+    /// Of `live`.
     pub peak: u64,
     pub peak_time: u64,
 }
 
-/// A header that was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Header {
     pub about: About<String>,
     pub layout: Layout,
-    /// Number of records that were reserved.
+    /// Records that were reserved.
     pub next: u64,
-    /// Bytes of the text area that are used.
+    /// Bytes used.
     pub texts: u64,
-    /// If it ended as it should: the process exited, or stopped the recording.
+    /// The process exited, or stopped the recording.
     pub end: Option<End>,
-    /// The system's reason (errno) for which no more records were written.
+    /// The errno for which no more records were written.
     pub cut: Option<i32>,
-    /// Events that were not recorded: after the cut, or in a signal handler that could not wait.
+    /// After the cut, or in a signal handler that could not wait.
     pub lost: u64,
     /// By [`Kind`].
     pub memory: [Memory; 3],
-    /// Number of events by [`record::code`].
+    /// By [`record::code`].
     pub counts: [u64; CODES],
 }
 
-/// Why bytes are no header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoHeader {
-    /// They are not the start of a recording.
     Foreign,
-    /// A newer library wrote it, in the format of that version.
+    /// With the format's version.
     Newer(u64),
-    /// It contradicts itself.
     Damaged,
 }
 
 impl Header {
-    /// Reads the header of a file that begins with `bytes`.
     pub fn read(bytes: &[u8]) -> Result<Header, NoHeader> {
         if !bytes.starts_with(&MAGIC) {
             return Err(NoHeader::Foreign);
@@ -129,17 +132,17 @@ impl Header {
         })
     }
 
-    /// The indices of the records that the file holds, the oldest first.
+    /// Of the records in the file, the oldest first.
     pub fn indices(&self) -> std::ops::Range<u64> {
         self.next.saturating_sub(self.layout.most)..self.next
     }
 
-    /// Number of events of this sort, also of those whose records gave way.
+    /// Also those whose records gave way.
     pub fn count(&self, what: &What) -> u64 {
         self.counts[usize::from(record::code(what))]
     }
 
-    /// Reads the record of that index from the bytes of its slot.
+    /// From the bytes of its slot.
     pub fn record(&self, index: u64, bytes: &[u8; RECORD as usize]) -> Result<Record, record::NoRecord> {
         Record::read(bytes, self.layout.slot(index).1)
     }
