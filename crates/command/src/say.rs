@@ -4,6 +4,8 @@ use std::fmt::Display;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
+use syncedmem_trace::text::is_steering;
+
 /// Exit status: it failed, or the answer is no.
 pub const FAILED: u8 = 1;
 
@@ -27,9 +29,10 @@ fn one_line(text: impl Display) -> String {
     text.to_string().replace('\n', "\\n")
 }
 
-/// Escapes control characters other than line ends, so that names in files cannot steer the terminal.
+/// Escapes steering characters other than line ends, as JSON does: the text may be JSON.
 fn plain(text: impl Display) -> String {
-    let escaped = |c: char| if c.is_control() && c != '\n' { c.escape_default().to_string() } else { c.to_string() };
+    let escaped =
+        |c: char| if is_steering(c) && c != '\n' { format!("\\u{:04x}", u32::from(c)) } else { c.to_string() };
     text.to_string().chars().map(escaped).collect()
 }
 

@@ -17,25 +17,21 @@ impl<const N: usize> Text<N> {
         Text { bytes: [0; N], len: 0 }
     }
 
-    /// Formats `arguments`.
     pub fn of(arguments: fmt::Arguments<'_>) -> Self {
         let mut text = Text::new();
-        // A text that was cut ends in `...`, which says so.
         let _ = text.write_fmt(arguments);
         text
     }
 
-    /// The bytes, without the NUL.
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes[..self.len]
     }
 
-    /// The bytes with the NUL.
     pub fn as_bytes_with_nul(&self) -> &[u8] {
         &self.bytes[..=self.len]
     }
 
-    /// The text as a C string, up to its first NUL.
+    /// Up to its first NUL.
     pub fn as_c_str(&self) -> &CStr {
         CStr::from_bytes_until_nul(self.as_bytes_with_nul()).unwrap_or_default()
     }
@@ -69,8 +65,14 @@ impl<const N: usize> AsRef<str> for Text<N> {
     }
 }
 
-/// Foreign text (a setting, a file name, a program's name), with control characters and invalid bytes escaped as in C:
-/// it cannot steer a terminal or start a new line.
+/// Whether a character steers a terminal, starts a line, or turns the order in which a line is shown (Bidi_Control of Unicode's
+/// UAX 9): text with it may look like another.
+pub fn is_steering(c: char) -> bool {
+    let turns = matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    c.is_control() || turns
+}
+
+/// Foreign text, with steering characters and invalid bytes escaped as in C.
 #[derive(Clone, Copy)]
 pub struct Escaped<'t>(pub &'t [u8]);
 
@@ -81,7 +83,7 @@ impl fmt::Display for Escaped<'_> {
                 match c {
                     '\n' | '\r' | '\t' => write!(f, "{}", c.escape_default())?,
                     c if c.is_ascii_control() => write!(f, "\\x{:02x}", u32::from(c))?,
-                    c if c.is_control() => write!(f, "\\u{:04x}", u32::from(c))?,
+                    c if is_steering(c) => write!(f, "\\u{:04x}", u32::from(c))?,
                     c => f.write_char(c)?,
                 }
             }
@@ -91,7 +93,7 @@ impl fmt::Display for Escaped<'_> {
     }
 }
 
-/// A number of bytes for messages: `158297088 bytes (151.0 MiB)`.
+/// For messages: `158297088 bytes (151.0 MiB)`.
 #[derive(Clone, Copy)]
 pub struct Bytes(pub u64);
 
@@ -110,7 +112,7 @@ impl<const N: usize> fmt::Display for Text<N> {
     }
 }
 
-/// A number of bytes for tables: `151.0 MiB`.
+/// For tables: `151.0 MiB`.
 #[derive(Clone, Copy)]
 pub struct Size(pub u64);
 
@@ -123,13 +125,13 @@ impl fmt::Display for Size {
     }
 }
 
-/// A time in nanoseconds for tables: `3.2 ms`.
+/// Nanoseconds, for tables: `3.2 ms`.
 #[derive(Clone, Copy)]
 pub struct Duration(pub u64);
 
 impl fmt::Display for Duration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // In units of the next greater one from where a number rounds to 1 of it.
+        // What rounds to 1 of the next unit has that one.
         let (scale, unit) = match self.0 {
             0..1_000 => return write!(f, "{} ns", self.0),
             1_000..999_950 => (1_000, "us"),
@@ -141,12 +143,11 @@ impl fmt::Display for Duration {
     }
 }
 
-/// The number in tenths, rounded, of the largest binary unit that it reaches; `None` below 1024 bytes.
+/// Tenths, rounded, of the largest binary unit that it reaches; `None` below 1024 bytes.
 fn binary(bytes: u64) -> Option<(u128, &'static str)> {
     const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
     let reached = (1..=UNITS.len()).rev().find(|power| bytes >> (10 * power) > 0)?;
     let tenths = |power: usize| ((u128::from(bytes) * 10) + (1 << (10 * power - 1))) >> (10 * power);
-    // What rounds to 1024 of a unit is 1 of the next.
     let power = if tenths(reached) < 10240 { reached } else { (reached + 1).min(UNITS.len()) };
     Some((tenths(power), UNITS[power - 1]))
 }
@@ -174,6 +175,8 @@ mod tests {
         let escaped = |text: &[u8]| Text::<64>::of(format_args!("{}", Escaped(text))).as_ref().to_string();
         assert_eq!(escaped(b"conv1\n\x1b[2J\xc2\x9b\xc3\xa9\xff"), "conv1\\n\\x1b[2J\\u009b\u{e9}\\xff");
         assert_eq!(escaped(b"a\tb\x7f"), "a\\tb\\x7f");
+        let turned = "fc6\u{202e}sthgiew\u{2069}\u{200f}\u{2028}";
+        assert_eq!(escaped(turned.as_bytes()), "fc6\\u202esthgiew\\u2069\\u200f\\u2028");
     }
 
     #[test]

@@ -1,8 +1,9 @@
-//! Builds HTML. Markup is `'static`, so text that was read cannot become markup: all other text is escaped.
+//! Markup is `'static`, so text that was read cannot become markup: all other text is escaped.
 
 use std::fmt::{self, Display, Write};
 
-/// A page under construction.
+use syncedmem_trace::text::{self, is_steering};
+
 #[derive(Default)]
 pub struct Html(String);
 
@@ -12,30 +13,30 @@ impl Html {
         self
     }
 
-    /// Appends text, between tags or in a quoted attribute.
+    /// Between tags or in a quoted attribute.
     pub fn text(&mut self, text: impl Display) -> &mut Self {
         // Writing to a string cannot fail.
         let _ = write!(Escaped(&mut self.0), "{text}");
         self
     }
 
-    /// A cell with a number: formatted for people, and raw for sorting.
+    /// With a number: for people, and raw for sorting.
     pub fn number(&mut self, number: u64, shown: impl Display) -> &mut Self {
         self.cell(number).markup(" data-v=\"").text(number).markup("\">").text(shown).markup("</td>")
     }
 
-    /// A cell with a number that has a name, unique in this process.
+    /// With a number that has a name, unique in this process.
     pub fn fact(&mut self, name: impl Display, number: u64, shown: impl Display) -> &mut Self {
         self.cell(number).markup(" data-fact=\"").text(name).markup("\" data-v=\"").text(number);
         self.markup("\">").text(shown).markup("</td>")
     }
 
-    /// The start of a cell with a number. A zero is drawn paler.
+    /// A zero is drawn paler.
     fn cell(&mut self, number: u64) -> &mut Self {
         self.markup(if number == 0 { "<td class=\"n zero\"" } else { "<td class=\"n\"" })
     }
 
-    /// A name or a place, with the points at which its line may break.
+    /// With the points at which its line may break.
     pub fn place(&mut self, place: &str) -> &mut Self {
         self.markup("<bdi>");
         for (part, text) in place.split("::").enumerate() {
@@ -47,7 +48,7 @@ impl Html {
         self.markup("</bdi>")
     }
 
-    /// The head of a row with a name or a place.
+    /// Of a row.
     pub fn who(&mut self, who: &str) -> &mut Self {
         self.markup("<th scope=\"row\" class=\"who\">").place(who).markup("</th>")
     }
@@ -68,8 +69,9 @@ impl Write for Escaped<'_> {
                 '>' => self.0.push_str("&gt;"),
                 '"' => self.0.push_str("&quot;"),
                 '\'' => self.0.push_str("&#39;"),
-                // Control characters are not allowed in HTML.
-                c if c.is_control() && !matches!(c, '\n' | '\t') => self.0.push(char::REPLACEMENT_CHARACTER),
+                c if is_steering(c) && !matches!(c, '\n' | '\t') => {
+                    write!(self.0, "{}", text::Escaped(c.encode_utf8(&mut [0; 4]).as_bytes()))?;
+                }
                 c => self.0.push(c),
             }
         }
@@ -84,8 +86,8 @@ mod tests {
     #[test]
     fn what_is_text_never_becomes_markup() {
         let mut html = Html::default();
-        html.markup("<b title=\"").text("\"'><script>").markup("\">").text("a & b<c>\0\u{7f}").markup("</b>");
-        let expected = "<b title=\"&quot;&#39;&gt;&lt;script&gt;\">a &amp; b&lt;c&gt;\u{fffd}\u{fffd}</b>";
+        html.markup("<b title=\"").text("\"'><script>").markup("\">").text("a & b<c>\0\u{202e}").markup("</b>");
+        let expected = "<b title=\"&quot;&#39;&gt;&lt;script&gt;\">a &amp; b&lt;c&gt;\\x00\\u202e</b>";
         assert_eq!(html.finish(), expected);
     }
 
