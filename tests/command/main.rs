@@ -9,6 +9,7 @@ mod doctor;
 mod events;
 mod export;
 mod frames;
+mod full_disk;
 mod help;
 mod killed;
 mod never_called;
