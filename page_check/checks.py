@@ -206,6 +206,7 @@ class Checks(Figures):
             self.what_the_charts_show_adds_up,
             self.the_answer_stands_first,
             self.the_stacks_show_who_held_what,
+            self.passes_fill_the_time_that_they_took,
             self.a_brush_selects_a_time,
             self.a_switch_divides_memory_by_role_or_by_layer,
             self.the_flame_graphs_show_who_asked_for_it,

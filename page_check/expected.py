@@ -32,6 +32,8 @@ class Expected:
         self.live: Counter[str] = Counter()
         self.counters: dict[str, int] = dict.fromkeys(KINDS, 0)
         self.events = 0
+        # Nanoseconds by the kind of pass.
+        self.passes: Counter[str] = Counter()
         self.held = Held()
         self._declare()
         happened = []
@@ -39,6 +41,10 @@ class Expected:
             arguments = record.get("args", {})
             if record["name"] == "syncedmem_end":
                 self.counters = arguments["peaks"]
+            elif arguments.get("what") == "pass":
+                name, took = record["name"], nanoseconds(record["dur"])
+                self.passes[name] += took
+                self.facts.update({f"passes.{name}.count": 1, f"passes.{name}.time": took})
             elif record["ph"] in "Xi" and arguments["what"] not in NOT_EVENTS:
                 took = arguments.get("took", nanoseconds(record.get("dur", 0)))
                 start = nanoseconds(record["ts"])

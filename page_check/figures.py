@@ -12,13 +12,17 @@ ANSWERS = """[...document.querySelectorAll('.answer .kind')].map((kind) => ({
     process: Number(kind.closest('.process').dataset.process), kind: kind.classList[1],
     rows: [...[...kind.querySelectorAll('table')].at(-1).querySelectorAll('tbody tr')].map(
         (row) => [row.cells[0].textContent, Number(row.cells[1].dataset.v)])}))"""
-STACKS = """[...document.querySelectorAll('.stack')].map((stack) => ({
+STACKS = """[...document.querySelectorAll('.stacks .stack')].map((stack) => ({
     process: Number(stack.closest('.process').dataset.process), kind: stack.dataset.kind, width: Number(stack.dataset.width),
     by: stack.classList.contains('by-role') ? 'role' : 'layer', columns: stack.querySelector('svg').viewBox.baseVal.width,
     outlines: [...stack.querySelectorAll('path.area')].map((path) => path.getAttribute('d')).reverse(),
     titles: [...stack.querySelectorAll('path.area title')].map((title) => title.textContent).reverse(),
     when: stack.querySelector('.when').textContent,
     rows: [...stack.querySelectorAll('tbody tr')].map((row) => [row.cells[0].textContent, Number(row.cells[1].dataset.v)])}))"""
+PASSES = """[...document.querySelectorAll('.passes')].map((figure) => ({
+    process: Number(figure.closest('.process').dataset.process), columns: figure.querySelector('svg').viewBox.baseVal.width,
+    outlines: [...figure.querySelectorAll('path.area')].map((path) => path.getAttribute('d')).reverse(),
+    titles: [...figure.querySelectorAll('path.area title')].map((title) => title.textContent).reverse()}))"""
 FLAMES = """[...document.querySelectorAll('.flame')].map((flame) => {
     const tree = (item) => ({text: item.querySelector('.frame').textContent, bytes: Number(item.querySelector('.frame').dataset.v),
         below: [...item.querySelectorAll(':scope > ul > li')].filter((li) => li.querySelector('.frame')).map(tree)});
@@ -94,6 +98,18 @@ class Figures:
             assert shown == {name: largest[name] for name in shown}, f"at the peak: {shown}"
             assert sum(size for _, size in stack["rows"]) == largest.total(), "the table's sum"
 
+    def passes_fill_the_time_that_they_took(self) -> None:
+        """Each band, in all columns together; a process without passes has no such figure."""
+        self.browser.open(self.page, WIDE)
+        figures = {figure["process"]: figure for figure in self.browser.value(PASSES)}
+        assert set(figures) == {process for process, each in self.expected.items() if each.passes}, f"{set(figures)}"
+        for process, figure in figures.items():
+            below, shown = 0, {}
+            for name, outline in zip(figure["titles"], figure["outlines"], strict=True):
+                top = sum(steps(outline, figure["columns"]))
+                shown[name], below = top - below, top
+            assert shown == self.expected[process].passes, f"{shown}, not {self.expected[process].passes}"
+
     def a_brush_selects_a_time(self) -> None:
         """By the two sliders, with the keyboard, and by a pointer on a chart."""
         self.browser.open(self.page, WIDE)
@@ -110,7 +126,7 @@ class Figures:
             shown = dict(stack["rows"])
             assert sum(shown.values()) == right.total(), f"{begin} to {end}: {shown}, not {right}"
             assert all(right[name] == size for name, size in shown.items() if name != OTHERS), f"{shown}, not {right}"
-            cells = "[...document.querySelectorAll('.stack td:nth-child(2)')].map((cell) => [cell.dataset.v, cell.textContent])"
+            cells = "[...document.querySelectorAll('.stacks td:nth-child(2)')].map((cell) => [cell.dataset.v, cell.textContent])"
             wrong = [cell for cell in self.browser.value(cells) if not is_shown(*cell)]
             assert not wrong, f"{wrong}"
         self.browser.value("document.querySelector('.stacks .ends input').focus()")
@@ -118,7 +134,7 @@ class Figures:
         self.browser.press("ArrowLeft")
         assert int(self.browser.value("document.activeElement.value")) == int(before) - 1, "a key does not move an end"
         box = self.browser.value(
-            """(() => { const chart = document.querySelector('.stack svg'); chart.scrollIntoView({block: 'center'});
+            """(() => { const chart = document.querySelector('.stacks svg'); chart.scrollIntoView({block: 'center'});
             const {x, y, width, height} = chart.getBoundingClientRect(); return [x, y, width, height]; })()"""
         )
         x, y, width, height = box
@@ -130,7 +146,7 @@ class Figures:
     def a_switch_divides_memory_by_role_or_by_layer(self) -> None:
         """One stack of each kind is there to see."""
         self.browser.open(self.page, NARROW)
-        visible = "[...document.querySelectorAll('.stack')].filter((stack) => stack.checkVisibility()).map((stack) => stack.className)"
+        visible = "[...document.querySelectorAll('.stacks .stack')].filter((stack) => stack.checkVisibility()).map((stack) => stack.className)"
         switches = self.browser.value("document.querySelectorAll('.by input').length")
         for by in ["role", "layer"] if switches else []:
             self.browser.value(f"document.querySelectorAll('.by input[value={by}]').forEach((input) => input.click())")

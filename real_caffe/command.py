@@ -173,6 +173,7 @@ def what_is_told_of_a_training_is_what_is_counted(checks: Checks) -> str:
     assert [made, ended] == numbers(r"^objects made: (\d+), ended: (\d+)", told)
     assert [read, written] == numbers(r"^accesses to the host: (\d+) to read, (\d+) to write", told)
     seen = dict.fromkeys(("made", "ended", "read", "write", "lent"), 0)
+    passes = dict.fromkeys(("forward", "backward", "update", "test"), 0)
     kinds = re.compile(r'"what":"(made|ended|lent|accessed)"(?:.*?"access":"(read|write)")?')
     moved = re.compile(r'"what":"(allocated|freed)","object":.*?"bytes":(\d+)')
     bytes_of: dict[str, list[int]] = {"allocated": [], "freed": []}
@@ -185,11 +186,17 @@ def what_is_told_of_a_training_is_what_is_counted(checks: Checks) -> str:
             found = kinds.search(line)
             if found:
                 seen[found[2] or found[1]] += 1
+            elif '"what":"pass"' in line:
+                passes[re.search(r'"name":"(\w+)"', line)[1]] += 1
             elif move := moved.search(line):
                 bytes_of[move[1]].append(int(move[2]))
             elif now := re.search(r'"args":\{"pageable":(\d+),', line):
                 most = max(most, int(now[1]))
     assert list(seen.values()) == [made, ended, read, written, lent], f"the trace has {seen}, counted were {counted.read_text()}"
+    # Caffe tests before and behind the iterations, and shows the loss of one more forward pass at the end.
+    (iterations,) = numbers(r"^max_iter: (\d+)$", solver_of(checks))
+    right = {"forward": iterations + 1, "backward": iterations, "update": iterations, "test": 2}
+    assert passes == right, f"the trace has {passes}, not {right}"
     blocks, allocated, live, peak = numbers(
         r"^blocks=(\d+) allocated=(\d+) live=(\d+) peak=(\d+)$", counted.read_text()
     )

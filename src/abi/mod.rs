@@ -16,5 +16,6 @@ mod handle;
 #[cfg(feature = "blob")]
 pub mod model;
 mod opaque;
+mod pass;
 mod per_thread;
 pub mod status;

@@ -1,28 +1,28 @@
 //! Names the memory of an unmodified Caffe after its layers: `fc6 weights`, `conv1 output gradient`, `norm1 internal`.
 //!
-//! `syncedmem run` preloads this library in front of libsyncedmem.so. It defines a few functions of Caffe that libcaffe
-//! calls through its PLT, so that those calls arrive here. Each calls the original and then names what it finds by
+//! `syncedmem run` preloads this library in front of libsyncedmem.so. It defines functions of Caffe that libcaffe calls
+//! through its PLT or its tables of virtual functions. Each calls the original, and then names what it finds by
 //! `syncedmem_set_name`:
 //!
-//! - `Net::Init` makes the net: layers, parameters and outputs get names. A `SyncedMemory` that is constructed meanwhile
-//!   belongs to the newest layer.
-//! - `Net::Reshape` and `Net::ForwardFromTo` may replace memory: new objects get the names of the old. Only after an object was
-//!   constructed is the net walked again.
-//! - `SGDSolver::PreSolve` makes the history of the parameters of the net that `Solver::InitTrainNet` made, `AdaDeltaPreSolve` and
-//!   `AdamPreSolve` a second one.
-//! - `Blob::Reshape` gives a blob its shape: where its first axis is the batch of its net, `syncedmem_set_items` says so.
+//! - `Net::Init` makes the net: layers, parameters and outputs get names. A `SyncedMemory` that is constructed
+//!   meanwhile belongs to the newest layer.
+//! - `Net::Reshape` and `Net::ForwardFromTo` may replace memory. After an object was constructed, the net is walked
+//!   again.
+//! - `SGDSolver::PreSolve` makes the history of the parameters of the net that `Solver::InitTrainNet` made,
+//!   `AdaDeltaPreSolve` and `AdamPreSolve` a second one.
+//! - `Net::ForwardFromTo`, `Net::BackwardFromTo` and `SGDSolver::ApplyUpdate` are noted in the recording ([`pass`]).
+//! - `Blob::Reshape`: where a blob's first axis is the batch of its net, `syncedmem_set_items` says so.
 //!
-//! The net is read through Caffe's exported accessors alone (`layer_names()`, `top_vecs()`, …), so no member's place is
-//! assumed. The layouts of `std::vector`, `std::string` and `shared_ptr` are libstdc++'s and Boost's ([`layout`]). If an accessor is
-//! missing or what it returns is no such thing, nothing is named, and reports show call sites as without this library.
+//! The net is read through Caffe's exported accessors alone, so no member's place is assumed ([`layout`] has what is).
+//! If an accessor is missing, or returns something else, nothing is named, and reports show call sites.
 //!
-//! The drop-in itself has none of this. A program that has Caffe linked in, or a build with `-Bsymbolic`, does not call these
-//! functions either.
+//! A program that has Caffe linked in, or a build with `-Bsymbolic`, does not call these functions.
 #![expect(unsafe_code, reason = "it stands in front of C++ functions and reads C++ objects")]
 
 mod layout;
 mod net;
 mod original;
+mod pass;
 mod record;
 
 use std::cell::Cell;
@@ -31,19 +31,21 @@ use std::panic::catch_unwind;
 
 use net::{Blob, Net};
 use original::Original;
+use pass::{Kind, Pass};
 
 thread_local! {
     /// The net that this thread is inside a call of, and whether that is `Init`.
     static INSIDE: Cell<Option<(Net, bool)>> = const { Cell::new(None) };
     /// The net that this thread initialised last.
     static NEWEST: Cell<Option<Net>> = const { Cell::new(None) };
-    /// The training net that this thread initialised last, until its solver has made its history: the net may end after that.
+    /// The training net that this thread initialised last, until its solver has made its history: it may end after
+    /// that.
     static TRAINED: Cell<Option<Net>> = const { Cell::new(None) };
-    /// The solver that made its history last, and its net: some make a second history next.
+    /// The solver that made its history last, and its net: some make a second one next.
     static SOLVING: Cell<Option<(usize, Net)>> = const { Cell::new(None) };
 }
 
-/// Sets [`INSIDE`] while it lives; an exception of Caffe's drops it too.
+/// An exception of Caffe's drops it too.
 struct Inside(Option<(Net, bool)>);
 
 impl Inside {
@@ -58,12 +60,12 @@ impl Drop for Inside {
     }
 }
 
-/// Runs `name`, which only reads Caffe's objects: a bug in it must not end the program.
-fn naming(name: impl FnOnce() -> Option<()> + std::panic::UnwindSafe) {
-    let _ = catch_unwind(name);
+/// A bug in `name`, which only reads Caffe's objects, must not end the program.
+fn naming<T>(name: impl FnOnce() -> Option<T> + std::panic::UnwindSafe) -> Option<T> {
+    catch_unwind(name).ok().flatten()
 }
 
-/// A function that makes a solver's second history, after `PreSolve` of the same solver.
+/// After `PreSolve` of the same solver.
 macro_rules! second_history {
     ($function:ident, $symbol:expr) => {
         #[unsafe(export_name = $symbol)]
@@ -78,7 +80,7 @@ macro_rules! second_history {
     };
 }
 
-/// The functions of one of Caffe's two element types: the letter of its mangled name, and the type that `Forward` returns.
+/// The letter of an element type's mangled name, and the type that `Forward` returns.
 macro_rules! in_front_of {
     ($letter:literal, $real:ty) => {
         const _: () = {
@@ -117,12 +119,33 @@ macro_rules! in_front_of {
                 static FORWARD: Original<Forward> =
                     Original::new(concat!("_ZN5caffe3NetI", $letter, "E13ForwardFromToEii"));
                 let net = Net::new(this, $letter);
-                let inside = Inside::of(net, false);
-                // SAFETY: the caller called this function of Caffe with these arguments.
-                let loss = unsafe { FORWARD.get()(this, start, end) };
-                drop(inside);
+                let is_test = naming(move || net.is_test()).unwrap_or(false);
+                let loss = {
+                    let _pass = Pass::begin(if is_test { Kind::Test } else { Kind::Forward }, None);
+                    let _inside = Inside::of(net, false);
+                    // SAFETY: the caller called this function of Caffe with these arguments.
+                    unsafe { FORWARD.get()(this, start, end) }
+                };
                 naming(move || record::net(net, false));
                 loss
+            }
+
+            #[unsafe(export_name = concat!("_ZN5caffe3NetI", $letter, "E14BackwardFromToEii"))]
+            unsafe extern "C-unwind" fn backward(this: *mut c_void, start: c_int, end: c_int) {
+                static BACKWARD: Original<unsafe extern "C-unwind" fn(*mut c_void, c_int, c_int)> =
+                    Original::new(concat!("_ZN5caffe3NetI", $letter, "E14BackwardFromToEii"));
+                let _pass = Pass::begin(Kind::Backward, None);
+                // SAFETY: the caller called this function of Caffe with these arguments.
+                unsafe { BACKWARD.get()(this, start, end) }
+            }
+
+            #[unsafe(export_name = concat!("_ZN5caffe9SGDSolverI", $letter, "E11ApplyUpdateEv"))]
+            unsafe extern "C-unwind" fn apply_update(this: *mut c_void) {
+                static UPDATE: Original<unsafe extern "C-unwind" fn(*mut c_void)> =
+                    Original::new(concat!("_ZN5caffe9SGDSolverI", $letter, "E11ApplyUpdateEv"));
+                let _pass = Pass::begin(Kind::Update, naming(move || net::iteration(this, $letter)));
+                // SAFETY: the caller called this function of Caffe with this argument.
+                unsafe { UPDATE.get()(this) }
             }
 
             #[unsafe(export_name = concat!("_ZN5caffe6SolverI", $letter, "E12InitTrainNetEv"))]
@@ -156,7 +179,7 @@ macro_rules! in_front_of {
 in_front_of!("f", f32);
 in_front_of!("d", f64);
 
-/// `SyncedMemory(size_t)`. The C++ ABI has it under two names, for complete objects and for base classes.
+/// The C++ ABI has it under two names, for complete objects and for base classes.
 macro_rules! constructor {
     ($function:ident, $symbol:literal) => {
         #[unsafe(export_name = $symbol)]
@@ -172,7 +195,7 @@ macro_rules! constructor {
     };
 }
 
-/// `Blob::Reshape(const vector<int>&)`, which all ways to give a blob a shape lead to.
+/// All ways to give a blob a shape lead to it.
 macro_rules! reshape_of_blobs {
     ($function:ident, $letter:literal) => {
         #[unsafe(export_name = concat!("_ZN5caffe4BlobI", $letter, "E7ReshapeERKSt6vectorIiSaIiEE"))]

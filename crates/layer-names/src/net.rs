@@ -9,13 +9,13 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use crate::layout::{NewString, OldString, Shared, Vector, elements, is_readable};
 use crate::original::find;
 
-/// An accessor: `const X& name() const`.
+/// `const X& name() const`
 type Accessor = unsafe extern "C" fn(*const c_void) -> *const c_void;
+/// `Phase phase() const` and `int iter() const`
+type Number = unsafe extern "C" fn(*const c_void) -> c_int;
 
-/// The elements of the vector that an accessor returns.
-///
 /// # Safety
-/// `of` is an object of the accessor's class, which no other thread changes, and the vector's elements begin with a `T`.
+/// `of` is of the accessor's class, no other thread changes it, and the vector's elements begin with a `T`.
 unsafe fn read<'a, T: Copy>(get: Accessor, of: *const c_void) -> Option<&'a [T]> {
     // SAFETY: the caller guarantees it.
     let vector = unsafe { get(of) };
@@ -23,10 +23,10 @@ unsafe fn read<'a, T: Copy>(get: Accessor, of: *const c_void) -> Option<&'a [T]>
     unsafe { elements(vector) }
 }
 
-/// The accessors for one element type.
+/// Of one element type.
 struct Accessors {
     layer_names: Accessor,
-    /// Whether the names are strings of the ABI since GCC 5, which the symbol tells.
+    /// Of the ABI since GCC 5, which the symbol tells.
     are_new_strings: bool,
     layers: Accessor,
     bottoms: Accessor,
@@ -36,20 +36,32 @@ struct Accessors {
     history: Option<Accessor>,
 }
 
-impl Accessors {
-    /// Not in a OnceLock: a child of fork would wait for ever for a thread that was looking them up. Threads that do so at once find
-    /// the same.
-    fn of(letter: &'static str) -> Option<&'static Accessors> {
-        static FLOAT: AtomicPtr<Option<Accessors>> = AtomicPtr::new(null_mut());
-        static DOUBLE: AtomicPtr<Option<Accessors>> = AtomicPtr::new(null_mut());
-        let place = if letter == "f" { &FLOAT } else { &DOUBLE };
+/// What was found for each element type, by its letter.
+struct Found<T>([AtomicPtr<Option<T>>; 4]);
+
+impl<T> Found<T> {
+    const fn new() -> Found<T> {
+        Found([const { AtomicPtr::new(null_mut()) }; 4])
+    }
+
+    /// Looked up once. Not in a OnceLock: a child of fork would wait for ever for a thread that was looking it up. Threads that do
+    /// so at once find the same.
+    fn of(&self, letter: &str, find: fn(&str) -> Option<T>) -> Option<&T> {
+        let place = &self.0[["f", "d", "i", "j"].iter().position(|&known| known == letter)?];
         let mut found = place.load(Ordering::Acquire);
         if found.is_null() {
-            found = Box::into_raw(Box::new(Accessors::find(letter)));
+            found = Box::into_raw(Box::new(find(letter)));
             place.store(found, Ordering::Release);
         }
         // SAFETY: it was boxed here, and is never freed.
         unsafe { &*found }.as_ref()
+    }
+}
+
+impl Accessors {
+    fn of(letter: &'static str) -> Option<&'static Accessors> {
+        static FOUND: Found<Accessors> = Found::new();
+        FOUND.of(letter, Accessors::find)
     }
 
     fn find(letter: &str) -> Option<Accessors> {
@@ -70,7 +82,7 @@ impl Accessors {
     }
 }
 
-/// The accessors of a blob for one element type.
+/// Of one element type.
 struct BlobAccessors {
     data: Accessor,
     diff: Accessor,
@@ -80,17 +92,8 @@ struct BlobAccessors {
 
 impl BlobAccessors {
     fn of(letter: &'static str) -> Option<&'static BlobAccessors> {
-        const LETTERS: [&str; 4] = ["f", "d", "i", "j"];
-        // As for `Accessors::of`.
-        static FOUND: [AtomicPtr<Option<BlobAccessors>>; 4] = [const { AtomicPtr::new(null_mut()) }; 4];
-        let place = &FOUND[LETTERS.iter().position(|&known| known == letter)?];
-        let mut found = place.load(Ordering::Acquire);
-        if found.is_null() {
-            found = Box::into_raw(Box::new(BlobAccessors::find(letter)));
-            place.store(found, Ordering::Release);
-        }
-        // SAFETY: it was boxed here, and is never freed.
-        unsafe { &*found }.as_ref()
+        static FOUND: Found<BlobAccessors> = Found::new();
+        FOUND.of(letter, BlobAccessors::find)
     }
 
     fn find(letter: &str) -> Option<BlobAccessors> {
@@ -103,7 +106,7 @@ impl BlobAccessors {
     }
 }
 
-/// A blob that Caffe's own thread is using.
+/// Caffe's own thread is using it.
 #[derive(Clone, Copy)]
 pub struct Blob {
     this: *const c_void,
@@ -119,7 +122,7 @@ impl Blob {
         self.this.addr()
     }
 
-    /// Its axes; none where this Caffe does not say.
+    /// None where this Caffe does not say.
     fn shape(self) -> Option<&'static [c_int]> {
         let accessors = BlobAccessors::of(self.letter)?;
         match accessors.shape {
@@ -129,25 +132,25 @@ impl Blob {
         }
     }
 
-    /// The first axis, which Caffe's layers use for the items of a batch; 0 without one.
+    /// Caffe's layers use it for the items of a batch; 0 without one.
     pub fn first_axis(self) -> u64 {
         self.shape().and_then(|shape| u64::try_from(*shape.first()?).ok()).unwrap_or(0)
     }
 
-    /// The elements, in any unit: for comparisons.
+    /// For comparisons: in any unit.
     fn elements(self) -> i64 {
         self.shape().map_or(0, |shape| shape.iter().map(|&axis| i64::from(axis)).product())
     }
 
-    /// Its memory: that of its data, and that of its diff. Null before the blob has a shape.
+    /// Of its data, and of its diff. Null before the blob has a shape.
     pub fn memory(self) -> Option<[*mut c_void; 2]> {
         let accessors = BlobAccessors::of(self.letter)?;
-        // The accessors of a blob without elements end the process.
+        // They end the process for a blob without elements.
         if self.this.is_null() || self.shape()?.contains(&0) {
             return None;
         }
         let [data, diff] = [accessors.data, accessors.diff].map(|get| {
-            // SAFETY: the blob lives while Caffe's thread is inside a call of its net.
+            // SAFETY: as in `shape`.
             let pointer = unsafe { get(self.this) }.cast::<Shared>();
             let is_pointer = pointer.is_aligned() && is_readable(pointer.addr(), size_of::<Shared>());
             // SAFETY: the accessor returns a reference to a shared pointer.
@@ -157,27 +160,24 @@ impl Blob {
     }
 }
 
-/// A net that Caffe's own thread is using.
+/// Caffe's own thread is using it.
 #[derive(Clone, Copy)]
 pub struct Net {
     this: *const c_void,
     letter: &'static str,
 }
 
-/// A blob of a net, with the name of its memory.
 pub struct Named {
     pub blob: Blob,
     pub name: String,
-    /// Whether its first axis may be the batch.
+    /// Whether the first axis may be the batch.
     pub may_grow: bool,
 }
 
-/// The layer of a net that was added last.
 pub struct Newest {
     pub name: String,
-    /// Whether it has no inputs.
     pub is_source: bool,
-    /// Whether what it has inside does not grow with the batch: it takes the images of a batch one by one.
+    /// It takes the images of a batch one by one: what it has inside does not grow with the batch.
     pub one_by_one: bool,
 }
 
@@ -194,22 +194,21 @@ impl Net {
         self.this.addr()
     }
 
-    /// The names of its layers so far.
+    /// So far.
     fn layer_names(self, accessors: &Accessors) -> Option<Vec<&str>> {
         self.texts(accessors, |count| 0..count)
     }
 
-    /// The name of the layer that was added last.
     pub fn newest_name(self) -> Option<String> {
         let last = self.texts(Accessors::of(self.letter)?, |count| count.saturating_sub(1)..count)?;
         last.first().map(|&name| name.to_owned())
     }
 
-    /// The layer that was added last.
     pub fn newest_layer(self) -> Option<Newest> {
         let accessors = Accessors::of(self.letter)?;
         let name = self.newest_name()?;
-        // SAFETY: as in `texts`; the accessors return vectors of vectors of pointers to blobs, and of shared pointers to layers.
+        // SAFETY: as in `texts`; the accessors return vectors of vectors of pointers to blobs, and of shared pointers
+        // to layers.
         let bottoms = unsafe { read::<Vector>(accessors.bottoms, self.this) };
         // SAFETY: as above.
         let layers = unsafe { read::<Shared>(accessors.layers, self.this) };
@@ -218,7 +217,7 @@ impl Net {
         Some(Newest { name, is_source: bottoms.is_empty(), one_by_one: is_convolution(layers?.last()?.object) })
     }
 
-    /// The items of its batch: the first axis of the largest output of its layers without inputs, so far; 0 without one.
+    /// The first axis of the largest output of its layers without inputs, so far; 0 without one.
     pub fn batch(self) -> Option<u64> {
         let accessors = Accessors::of(self.letter)?;
         // SAFETY: as in `texts`; the accessors return vectors of vectors of pointers to blobs.
@@ -238,7 +237,7 @@ impl Net {
         Some(largest.1)
     }
 
-    /// Those of the names of its layers whose numbers `range` gives for their count.
+    /// Those that `range` gives for their count.
     fn texts(self, accessors: &Accessors, range: impl FnOnce(usize) -> Range<usize>) -> Option<Vec<&str>> {
         // SAFETY, of all below: Caffe's thread is inside a call of this net, so it lives, and no other thread changes it. The
         // accessor returns a vector of strings of that ABI.
@@ -255,11 +254,11 @@ impl Net {
         }
     }
 
-    /// The parameters of all layers.
+    /// Of all layers.
     pub fn parameters(self) -> Option<Vec<Named>> {
         let accessors = Accessors::of(self.letter)?;
         let names = self.layer_names(accessors)?;
-        // SAFETY: as in `layer_names`; the accessor returns a vector of shared pointers to layers.
+        // SAFETY: as in `texts`; the accessor returns a vector of shared pointers to layers.
         let layers = unsafe { read::<Shared>(accessors.layers, self.this) }?;
         if layers.len() != names.len() {
             return None;
@@ -284,11 +283,11 @@ impl Net {
         Some(found)
     }
 
-    /// The outputs of all layers. Those of a layer without inputs are data.
+    /// Of all layers. Those of a layer without inputs are data.
     pub fn outputs(self) -> Option<Vec<Named>> {
         let accessors = Accessors::of(self.letter)?;
         let names = self.layer_names(accessors)?;
-        // SAFETY: as in `layer_names`; the accessors return vectors of vectors of pointers to blobs.
+        // SAFETY: as in `texts`; the accessors return vectors of vectors of pointers to blobs.
         let [tops, bottoms] = [accessors.tops, accessors.bottoms].map(|get| unsafe { read::<Vector>(get, self.this) });
         let (tops, bottoms) = (tops?, bottoms?);
         if tops.len() != names.len() || bottoms.len() != names.len() {
@@ -310,10 +309,19 @@ impl Net {
         Some(found)
     }
 
-    /// The history of a solver, each with the name of its parameter: one or two for each, in the order of the parameters.
+    /// Whether its phase is TEST.
+    pub fn is_test(self) -> Option<bool> {
+        const TEST: c_int = 1;
+        static PHASE: Found<Number> = Found::new();
+        let phase = PHASE.of(self.letter, |letter| number(&format!("_ZNK5caffe3NetI{letter}E5phaseEv")))?;
+        // SAFETY: as in `texts`; the accessor returns an enumeration.
+        Some(unsafe { phase(self.this) } == TEST)
+    }
+
+    /// Each with its parameter's name: one or two for each, in the order of the parameters.
     pub fn history(self, solver: *const c_void) -> Option<Vec<Named>> {
         let accessors = Accessors::of(self.letter)?;
-        // SAFETY: as in `layer_names`; the accessor returns a vector of pointers to blobs.
+        // SAFETY: as in `texts`; the accessor returns a vector of pointers to blobs.
         let learnable = unsafe { read::<*const c_void>(accessors.learnable?, self.this) }?;
         // SAFETY: Caffe's thread is inside a call of the solver; the accessor returns a vector of shared pointers to blobs.
         let history = unsafe { read::<Shared>(accessors.history?, solver) }?;
@@ -331,8 +339,20 @@ impl Net {
     }
 }
 
-/// Whether a layer is a convolution, by the name of its class's table: that of a layer type of Caffe's, or a program's with such a
-/// name.
+/// The iteration that a solver of this element type is in.
+pub fn iteration(solver: *const c_void, letter: &'static str) -> Option<u64> {
+    static ITERATION: Found<Number> = Found::new();
+    let iteration = ITERATION.of(letter, |letter| number(&format!("_ZNK5caffe6SolverI{letter}E4iterEv")))?;
+    // SAFETY: Caffe's thread is inside a call of the solver; the accessor returns an int.
+    u64::try_from(unsafe { iteration(solver) }).ok()
+}
+
+fn number(symbol: &str) -> Option<Number> {
+    // SAFETY: Caffe's headers give the symbols that are looked up here this signature.
+    find(symbol).map(|found| unsafe { transmute::<*mut c_void, Number>(found) })
+}
+
+/// By the name of its class's table: Caffe's, or a program's with such a name.
 fn is_convolution(layer: *const c_void) -> bool {
     if !layer.cast::<usize>().is_aligned() || !is_readable(layer.addr(), size_of::<usize>()) {
         return false;

@@ -11,10 +11,10 @@ use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use crate::layout::is_readable;
 use crate::net::{Blob, Named, Net};
 
-/// `SYNCEDMEM_NAME_BYTES` of syncedmem.h. A longer name is cut.
+/// `SYNCEDMEM_NAME_BYTES` of syncedmem.h.
 const LONGEST: usize = 200;
 
-/// Bytes of a `SyncedMemory`, of every Caffe at least.
+/// Of every Caffe, at least.
 const OBJECT: usize = 32;
 
 /// `syncedmem_set_name`
@@ -22,55 +22,53 @@ type SetName = unsafe extern "C" fn(*mut c_void, *const c_char) -> c_int;
 /// `syncedmem_set_items`
 type SetItems = unsafe extern "C" fn(*mut c_void, usize) -> c_int;
 
-/// The objects that have got the names of a net.
 #[derive(Default)]
 struct Objects {
     /// In the order of the walk.
     addresses: Vec<usize>,
     /// [`CONSTRUCTED`] before the walk.
     constructed: usize,
-    /// Items of the batch; 0 before a layer with inputs.
+    /// 0 before a layer with inputs.
     batch: u64,
-    /// What layers have inside, by the blob's address.
+    /// By the blob's address.
     internals: HashMap<usize, Internal>,
 }
 
-/// A blob that is neither a parameter nor an output.
+/// Neither a parameter nor an output.
 struct Internal {
     name: String,
     memory: [usize; 2],
     one_by_one: bool,
 }
 
-/// By the address of a net. Nets that ended leave their entry, until another begins at their address.
+/// By the address of a net. Nets that ended leave their entry.
 static NAMED: Mutex<Option<HashMap<usize, Objects>>> = Mutex::new(None);
 
-/// Objects that Caffe has constructed: a net gets no other memory. It stays 0 where the constructor is inlined, before Caffe's rc4.
+/// By Caffe: a net gets no other memory. 0 where the constructor is inlined, before Caffe's rc4.
 static CONSTRUCTED: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
-    /// Those of this thread.
+    /// By this thread.
     static CONSTRUCTED_HERE: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Notes that an object was constructed.
 pub fn constructed() {
     CONSTRUCTED.fetch_add(1, Ordering::Relaxed);
     CONSTRUCTED_HERE.set(CONSTRUCTED_HERE.get() + 1);
 }
 
-/// Objects that this thread has constructed.
+/// By this thread.
 pub fn constructed_here() -> usize {
     CONSTRUCTED_HERE.get()
 }
 
-/// Whether this thread may have constructed an object since it had constructed `before`.
+/// Whether this thread may have, since it had constructed `before`.
 pub fn may_have_constructed(before: usize) -> bool {
     CONSTRUCTED_HERE.get() != before || CONSTRUCTED.load(Ordering::Relaxed) == 0
 }
 
-/// A function of libsyncedmem.
-fn function(place: &AtomicPtr<c_void>, symbol: &std::ffi::CStr) -> Option<*mut c_void> {
+/// Of libsyncedmem.
+pub fn function(place: &AtomicPtr<c_void>, symbol: &std::ffi::CStr) -> Option<*mut c_void> {
     let mut found = place.load(Ordering::Relaxed);
     if found.is_null() {
         // SAFETY: the symbol is NUL-terminated.
@@ -99,13 +97,13 @@ fn set_name(object: *mut c_void, name: &str) -> Option<()> {
     let set_name = unsafe { transmute::<*mut c_void, SetName>(found) };
     let name = CString::new(beginning(name, LONGEST)).ok()?;
     if is_readable(object.addr(), OBJECT) {
-        // SAFETY: the object is a SyncedMemory that a blob of Caffe's holds. A refusal leaves it without a name.
+        // SAFETY: the object is a SyncedMemory of a blob's. A refusal leaves it without a name.
         unsafe { set_name(object, name.as_ptr()) };
     }
     Some(())
 }
 
-/// Names the objects of a net that have no name yet; all of them if the net `is_new`.
+/// Objects without a name yet; all of them if the net `is_new`.
 pub fn net(net: Net, is_new: bool) -> Option<()> {
     // Not waited for: a child of fork may find it locked for ever.
     let mut nets = NAMED.try_lock().ok()?;
@@ -145,7 +143,7 @@ pub fn net(net: Net, is_new: bool) -> Option<()> {
     Some(())
 }
 
-/// Names the history of a solver after the parameters of its net.
+/// After the parameters of its net.
 pub fn history(net: Net, solver: *const c_void) -> Option<()> {
     for Named { blob, name, .. } in net.history(solver)? {
         set_name(blob.memory()?[0], &name)?;
@@ -153,18 +151,18 @@ pub fn history(net: Net, solver: *const c_void) -> Option<()> {
     Some(())
 }
 
-/// Names an object after the newest layer of the net that is being made.
+/// After the newest layer of the net that is being made.
 pub fn internal(net: Net, object: *mut c_void) -> Option<()> {
     set_name(object, &format!("{} internal", net.newest_name()?))
 }
 
-/// Forgets what was at the address of a net that begins.
+/// What was at the address of a net that begins.
 pub fn begin(net: Net) -> Option<()> {
     NAMED.try_lock().ok()?.get_or_insert_default().remove(&net.address());
     Some(())
 }
 
-/// Notes the items of a blob that got new memory while its net was made (`is_new`), or a name for one that gets other memory later.
+/// A blob that got new memory: its items while the net is made (`is_new`), and a name later.
 pub fn reshaped(net: Net, is_new: bool, blob: Blob) -> Option<()> {
     let mut nets = NAMED.try_lock().ok()?;
     let of_net = nets.get_or_insert_default().entry(net.address()).or_default();
@@ -194,7 +192,7 @@ pub fn reshaped(net: Net, is_new: bool, blob: Blob) -> Option<()> {
     Some(())
 }
 
-/// The beginning of a name, of at most `most` bytes and whole letters.
+/// At most `most` bytes of whole letters.
 fn beginning(name: &str, most: usize) -> &str {
     let end = (0..=most.min(name.len())).rev().find(|&at| name.is_char_boundary(at)).unwrap_or(0);
     &name[..end]

@@ -1,8 +1,8 @@
-//! Reads recordings: the files that SYNCEDMEM_TRACE and `syncedmem run` write, one for each process.
+//! Reads recordings, one file for each process.
 //!
-//! A [`Reader`] reads a recording and those of the processes that belong to it, process by process; a [`Stream`] reads one, also while
-//! its process writes it. Both give [`Item`]s in the order of time. The writer keeps no account of objects, so objects that it has met
-//! before the recording are found out here: by their first event.
+//! A [`Reader`] reads a recording and its family, process by process; a [`Stream`] reads one, also while its process
+//! writes it. Both give [`Item`]s in the order of time. An object from before the recording is found by its first
+//! event.
 //!
 //! Any bytes are read without a panic, and with memory in proportion to the file's size.
 
@@ -24,28 +24,38 @@ use family::Member;
 pub use read_error::ReadError;
 use stream::Inherited;
 pub use stream::Stream;
-use syncedmem_trace::event::{Event, Site};
+use syncedmem_trace::event::{Event, Pass, Site};
 use syncedmem_trace::recording::header::Header;
 
-/// The contents of a recording, in the order of time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Item {
     /// A process begins.
     Process {
         process: u32,
         name: String,
-        /// The process that forked it, if that one recorded.
+        /// If that one recorded.
         parent: Option<u32>,
-        /// The recording's start: nanoseconds of CLOCK_MONOTONIC, and of CLOCK_REALTIME.
+        /// Nanoseconds of CLOCK_MONOTONIC, and of CLOCK_REALTIME.
         monotonic: u64,
         realtime: u64,
     },
-    /// A thread's name.
-    Thread { process: u32, thread: u32, name: String },
-    /// The text of a call site. Precedes the events that refer to it.
-    Site { process: u32, site: Site, place: String },
-    /// The return addresses of a call site, the innermost first.
-    Frames { process: u32, site: Site, addresses: Vec<u64> },
+    Thread {
+        process: u32,
+        thread: u32,
+        name: String,
+    },
+    /// Precedes the events that refer to it.
+    Site {
+        process: u32,
+        site: Site,
+        place: String,
+    },
+    /// The return addresses of a call site, innermost first.
+    Frames {
+        process: u32,
+        site: Site,
+        addresses: Vec<u64>,
+    },
     /// A loaded file.
     Module {
         process: u32,
@@ -54,80 +64,86 @@ pub enum Item {
         build_id: Vec<u8>,
         path: String,
     },
-    /// An object's name from now on. The object is known: an event about it came before.
+    /// The name of a known object, from now on.
     Name {
         process: u32,
         time: u64,
-        /// The object's address.
+        /// Its address.
         object: u64,
         name: String,
     },
-    /// How many items of a batch an object holds from now on; 0: not known.
-    Items { process: u32, object: u64, items: u64 },
-    /// The recording mode from now on. Unknown before the first of these.
+    /// How many items of the batch an object holds from now on; 0: not known.
+    Items {
+        process: u32,
+        object: u64,
+        items: u64,
+    },
+    /// Unknown before the first of these.
     Mode {
         process: u32,
         time: u64,
-        /// Whether accesses that need nothing are recorded.
+        /// Also those that need nothing.
         accesses: bool,
         compares: bool,
     },
-    /// An event.
-    Event { process: u32, event: Event },
+    Event {
+        process: u32,
+        event: Event,
+    },
+    Pass {
+        process: u32,
+        pass: Pass,
+    },
     /// The last item of a process.
     End(End),
 }
 
-/// What a recording says of itself as a whole.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct End {
     pub process: u32,
     pub header: Box<Header>,
-    /// Records that gave way to later ones before they were read.
+    /// Records that gave way before they were read.
     pub gave_way: u64,
-    /// Records that the process had begun and not finished.
+    /// Records that the process had begun.
     pub unfinished: u64,
-    /// Records that this version does not know, and damaged ones.
+    /// Also damaged ones.
     pub unknown: u64,
 }
 
-/// Reads recordings one after the other.
 #[derive(Debug, Default)]
 pub struct Reader {
     current: Option<Stream>,
-    /// The other recordings, the last one first.
+    /// The last one first.
     waiting: Vec<Member>,
     ready: VecDeque<Item>,
-    /// What a forked process has from its parent, by its id.
+    /// For forked processes, by their id.
     inherited: HashMap<u32, Inherited>,
     unreadable: Vec<(PathBuf, ReadError)>,
 }
 
 impl Reader {
-    /// Reads a recording and its family (see [`family::of`]); of a folder, the recordings in it.
+    /// A recording and its family, see [`family::of`].
     pub fn open(path: &Path) -> Result<Reader, ReadError> {
         let (mut waiting, unreadable) = family::of(path)?;
         waiting.reverse();
         Ok(Reader { waiting, unreadable, ..Reader::default() })
     }
 
-    /// Reads one recording.
     pub fn of(file: File) -> Result<Reader, ReadError> {
         Ok(Reader { current: Some(Stream::new(file)?), ..Reader::default() })
     }
 
-    /// Leaves out these files.
     pub fn without(mut self, files: &[PathBuf]) -> Reader {
         self.waiting.retain(|member| !files.contains(&member.path));
         self
     }
 
-    /// The files that could not be read so far.
+    /// So far.
     pub fn unreadable(&self) -> &[(PathBuf, ReadError)] {
         &self.unreadable
     }
 
-    /// Reads on; `false` behind the last recording.
+    /// `false` behind the last recording.
     fn advance(&mut self) -> Result<bool, ReadError> {
         if let Some(stream) = &mut self.current {
             if !stream.read(&mut self.ready)? {

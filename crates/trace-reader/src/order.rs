@@ -1,14 +1,12 @@
-//! Orders a process's records by their ends.
-//!
-//! The file is nearly in that order: each thread keeps it, but a thread that was interrupted between an event's end and
-//! its record writes the record late. So a window of records is held back.
+//! Orders records by their ends. The file is nearly so: only a thread that was interrupted between an event's end and
+//! its record writes late. So a window of records is held back.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
 use syncedmem_trace::recording::record::Record;
 
-/// Number of records in the window.
+/// Records.
 const WINDOW: usize = 1 << 14;
 
 #[derive(Debug, Default)]
@@ -17,7 +15,7 @@ pub struct Order {
     sequence: u64,
 }
 
-/// Ordered by end, then by position in the file, which is the order within a thread.
+/// By end, then by position in the file: the order within a thread.
 #[derive(Debug)]
 struct Waiting {
     end: u64,
@@ -26,10 +24,11 @@ struct Waiting {
 }
 
 impl Order {
-    /// Adds a record; returns its number.
+    /// Returns its number.
     pub fn put(&mut self, record: Record) -> u64 {
         let end = match record {
             Record::Event { event, .. } => event.end(),
+            Record::Pass(pass) => pass.start.saturating_add(pass.duration),
             Record::Named { time, .. } | Record::Items { time, .. } | Record::Mode { time, .. } => time,
         };
         self.sequence += 1;
@@ -37,12 +36,11 @@ impl Order {
         self.sequence
     }
 
-    /// Whether more records wait than the window holds.
     pub fn is_full(&self) -> bool {
         self.waiting.len() > WINDOW
     }
 
-    /// The next record, with its number.
+    /// With its number.
     pub fn next(&mut self) -> Option<(u64, Record)> {
         let Reverse(Waiting { sequence, record, .. }) = self.waiting.pop()?;
         Some((sequence, record))

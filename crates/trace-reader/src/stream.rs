@@ -18,20 +18,20 @@ pub struct Stream {
     recording: Recording,
     order: Order,
     objects: Objects,
-    /// Names in the text area, by their place.
+    /// Names by their place.
     texts: HashMap<u32, String>,
-    /// Places of the texts that were read.
+    /// Places of texts that were read.
     read_texts: HashSet<u32>,
     has_begun: bool,
     /// Processes that this one forks: when, and their ids.
     forks: Vec<(u64, u32)>,
     passed_on: Vec<(u32, Names)>,
-    /// The call sites of this process and of those that it was forked from.
+    /// Also of the processes that it was forked from.
     sites: HashMap<Site, String>,
     records: Vec<Record>,
 }
 
-/// What a forked process has from its parent: names of objects, and call sites.
+/// What a forked process has from its parent.
 #[derive(Clone, Debug, Default)]
 pub struct Inherited {
     names: Names,
@@ -54,13 +54,12 @@ impl Stream {
         })
     }
 
-    /// With what it has from its parent, and the processes that it forks itself.
     pub(crate) fn among(mut self, inherited: Inherited, forks: Vec<(u64, u32)>) -> Stream {
         (self.objects.names, self.sites, self.forks) = (inherited.names, inherited.sites, forks);
         self
     }
 
-    /// Whether its ring is half full: the oldest records will give way if the process goes on.
+    /// The oldest records will soon give way.
     pub fn is_filling(&self) -> bool {
         let header = self.recording.header();
         header.next > header.layout.most / 2
@@ -70,12 +69,12 @@ impl Stream {
         self.recording.header().about.process
     }
 
-    /// Reads on; `false` if there is nothing more.
+    /// `false` if there is nothing more.
     pub fn read(&mut self, items: &mut VecDeque<Item>) -> io::Result<bool> {
         self.read_records(false, items)
     }
 
-    /// Reads what the process has recorded since the last call.
+    /// What is new since the last call.
     pub fn follow(&mut self, items: &mut VecDeque<Item>) -> io::Result<()> {
         self.recording.update()?;
         while self.read_records(true, items)? {}
@@ -104,9 +103,9 @@ impl Stream {
         Ok(goes_on)
     }
 
-    /// The rest, once nothing more is to be read. Returns what each process had that this one forked.
+    /// The rest, once nothing more is to be read. Returns what the processes have that this one forked.
     pub fn finish(&mut self, items: &mut VecDeque<Item>) -> Vec<(u32, Inherited)> {
-        // A text that was not finished at the last look is now, or never will be.
+        // What is not finished now never will be.
         if let Ok(area) = self.recording.texts() {
             self.take_texts(&area, items);
         }
@@ -136,7 +135,6 @@ impl Stream {
         items.extend(sites.into_iter().map(|(site, place)| Item::Site { process, site, place }));
     }
 
-    /// Takes the texts that are new.
     fn take_texts(&mut self, area: &[u8], items: &mut VecDeque<Item>) {
         let process = self.process();
         for Entry { place, kind, number, text } in text::entries(area) {
@@ -167,7 +165,7 @@ impl Stream {
         }
     }
 
-    /// Gives the next record of the window; `false` if there is none.
+    /// `false` if there is none.
     fn give_next(&mut self, items: &mut VecDeque<Item>) -> bool {
         let Some((number, record)) = self.order.next() else { return false };
         let process = self.process();
@@ -194,6 +192,7 @@ impl Stream {
                 give_found(process, found, items);
                 items.push_back(Item::Items { process, object, items: number });
             }
+            Record::Pass(pass) => items.push_back(Item::Pass { process, pass }),
             Record::Mode { time, accesses, compares, .. } => {
                 items.push_back(Item::Mode { process, time, accesses, compares });
             }

@@ -1,10 +1,10 @@
-//! The vocabulary of observation: one [`Event`] for each thing that happened to memory, in the process or read from a trace.
+//! One [`Event`] for each thing that happened to memory, in the process or read from a trace.
 
 use crate::head::{Access, Side};
 use crate::kind::Kind;
 use crate::text::Text;
 
-/// A call site: a number for a few frames of the caller's stack. [`Site::UNKNOWN`] if no stack was recorded.
+/// A call site: a number for a few frames of the caller's stack.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Site(pub u32);
 
@@ -16,190 +16,173 @@ impl Site {
 /// The text of a site, such as `caffe::Blob<float>::Reshape (libcaffe.so.1.0.0)`.
 pub type Place = Text<400>;
 
-/// One thing that happened to memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// Start: nanoseconds of CLOCK_MONOTONIC.
+    /// Nanoseconds of CLOCK_MONOTONIC.
     pub start: u64,
-    /// Duration in nanoseconds; 0 where it is not measured.
+    /// Nanoseconds; 0: not measured.
     pub duration: u64,
     /// The kernel's thread id.
     pub thread: u32,
-    /// Address of the object; 0 for none. Addresses are reused: `Made` begins another object.
+    /// Address; 0 for none. Addresses are reused: `Made` begins another object.
     pub object: u64,
-    /// The call site: for `Made`, of the object's creation; for a copy, of the access that needed it.
+    /// For `Made`, where the object was created; for a copy, the access that needed it.
     pub site: Site,
     pub what: What,
 }
 
 impl Event {
-    /// End of the event. Events are recorded in this order.
+    /// Events are recorded in this order.
     pub fn end(&self) -> u64 {
         self.start.saturating_add(self.duration)
     }
 }
 
-/// The sorts of events. Sizes of allocations are the block's, which may exceed the request by up to an eighth.
+/// Sizes of allocations are the block's: up to an eighth above the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
-    /// An object was made.
     Made {
         bytes: u64,
-        /// How the library noticed the object.
         noticed: Noticed,
     },
-    /// An object was destroyed. Its blocks were freed before.
+    /// Its blocks were freed before.
     Ended,
-    /// An object got another size, and holds no data now.
+    /// The object holds no data now.
     Resized {
-        /// The new size in bytes.
         bytes: u64,
     },
-    /// A caller asked for a side's address. The events that this access needs follow it. An access that needs nothing
-    /// is recorded only while every access is counted.
+    /// A caller asked for a side's address; the events that this needs follow. If it needs none, it is recorded only
+    /// while every access is counted.
     Accessed {
         side: Side,
         access: Access,
-        /// Whether nothing had to be done: the side held the newest data (reading), or was the only one that did (writing).
+        /// The side held the newest data (reading), or alone did (writing).
         ready: bool,
     },
-    /// A block was allocated.
     Allocated {
         kind: Kind,
         bytes: u64,
         block: u64,
-        /// The block's source.
         origin: Origin,
     },
     /// An object gave its block back.
-    Freed { kind: Kind, bytes: u64, block: u64 },
-    /// A side was filled with zeros, because its first access was not an overwrite. Memory that the system gives as zeros is not
-    /// filled.
-    Filled { side: Side, bytes: u64 },
-    /// A side was copied to the other one, and the caller waited for the copy.
+    Freed {
+        kind: Kind,
+        bytes: u64,
+        block: u64,
+    },
+    /// The side's first access was not an overwrite, and the system did not give zeros.
+    Filled {
+        side: Side,
+        bytes: u64,
+    },
+    /// One side to the other, and the caller waited.
     Copied {
-        /// The side that was written.
+        /// The side that is written, here and below.
         to: Side,
         bytes: u64,
         path: Path,
         cause: Cause,
     },
-    /// A copy was started on a caller's stream.
+    /// On a caller's stream.
     Started {
-        /// The side that is written.
         to: Side,
         bytes: u64,
         path: Path,
-        /// The copy's own number, never 0.
+        /// Never 0.
         copy: u64,
     },
-    /// A copy that was started is known to be complete. The duration is the time that a caller waited for it.
+    /// A copy that was started is complete. The duration is the time that a caller waited for it.
     Completed {
-        /// The side that was written.
         to: Side,
-        /// The copy's number.
         copy: u64,
     },
-    /// A side's contents were compared with its contents at its fill, or when both sides were last equal.
+    /// Contents against those at the fill, or when both sides were last equal.
     Compared {
-        /// The side that was read: always the host.
+        /// Always the host.
         side: Side,
-        /// The contents to compare with.
         since: Since,
         changed: Changed,
     },
-    /// The caller's own memory became a side (`set_cpu_data`, `set_gpu_data`).
-    Lent { side: Side },
-    /// A side was given back at the caller's request.
-    Released { side: Side },
-    /// A side was given back to make room for another allocation.
+    /// `set_cpu_data`, `set_gpu_data`.
+    Lent {
+        side: Side,
+    },
+    /// At the caller's request.
+    Released {
+        side: Side,
+    },
+    /// To make room for another allocation.
     Evicted {
         side: Side,
         bytes: u64,
-        /// Whether the side held the newest data. They were copied to the other side before.
+        /// The side held the newest data, which were copied to the other side before.
         newest: bool,
     },
-    /// Pageable memory was page-locked where it is.
-    Registered { bytes: u64 },
-    /// The library waited for a context before it handed out, evicted or unlocked a block of it.
-    Synchronised,
-    /// A budget was used up: a block was not kept for reuse, or not page-locked.
-    TurnedAway {
-        /// The kind of memory that the budget limits.
-        kind: Kind,
-        /// Size of the block in bytes.
+    /// Pageable memory, where it is.
+    Registered {
         bytes: u64,
     },
-    /// An allocation failed, and its caller got the error.
+    /// A context was waited for, before a block of it was handed out, evicted or unlocked.
+    Synchronised,
+    /// By a budget: a block was not kept for reuse, or not page-locked.
+    TurnedAway {
+        kind: Kind,
+        bytes: u64,
+    },
+    /// Its caller got the error.
     Failed {
-        /// The side that the block was for.
         side: Side,
-        /// The bytes that were requested.
         bytes: u64,
     },
 }
 
-/// How the library noticed an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Noticed {
-    /// At its construction.
     Construction,
-    /// At the first access that needed something. The constructor is inlined into its user, or ran before observation
-    /// began. The site is that access's.
+    /// At the first access that needed something, whose site it has: the constructor is inlined, or ran before.
     FirstAccess,
 }
 
-/// The source of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// The system or the driver.
     Fresh,
-    /// A cache of blocks that objects gave back.
     Pool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Path {
-    /// Directly from or to page-locked memory.
     Pinned,
-    /// In pieces through the library's page-locked staging buffers.
+    /// Through the library's page-locked buffers.
     Staged,
-    /// From or to pageable memory, by the driver.
+    /// By the driver.
     Pageable,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
-    /// An access to the side that was written.
     Access(Access),
-    /// The other side was evicted to make room.
     Eviction,
-    /// A caller asked for a copy on a stream, and the library waited for it because the driver gave no event.
+    /// A caller's copy on a stream that the library waited for, because the driver gave no event.
     Stream,
 }
 
-/// The contents that a comparison refers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Since {
-    /// The zeros of the side's fill.
+    /// Its zeros.
     Fill,
-    /// The contents of both sides at their last copy.
+    /// When both sides were last equal.
     Copy,
 }
 
-/// The result of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Changed {
-    /// No byte.
     Nothing,
-    /// Some of the sampled words.
     Part,
-    /// Every sampled word.
     Everything,
 }
 
 impl Path {
-    /// The word for it in reports and traces.
     pub const fn name(self) -> &'static str {
         match self {
             Path::Pinned => "pinned",
@@ -210,7 +193,6 @@ impl Path {
 }
 
 impl Cause {
-    /// The access that needed a copy, if an access did.
     pub fn access(self) -> Option<Access> {
         match self {
             Cause::Access(access) => Some(access),
@@ -220,11 +202,45 @@ impl Cause {
 }
 
 impl Origin {
-    /// The word for it in traces.
     pub const fn name(self) -> &'static str {
         match self {
             Origin::Fresh => "fresh",
             Origin::Pool => "pool",
+        }
+    }
+}
+
+/// A pass through a net, or an update of its weights.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pass {
+    /// Nanoseconds of CLOCK_MONOTONIC.
+    pub start: u64,
+    /// Nanoseconds.
+    pub duration: u64,
+    pub thread: u32,
+    pub kind: PassKind,
+    /// The solver's, of an update.
+    pub iteration: Option<u64>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PassKind {
+    Forward,
+    Backward,
+    Update,
+    /// Forward, through a net in phase TEST.
+    Test,
+}
+
+impl PassKind {
+    pub const ALL: [PassKind; 4] = [PassKind::Forward, PassKind::Backward, PassKind::Update, PassKind::Test];
+
+    pub const fn name(self) -> &'static str {
+        match self {
+            PassKind::Forward => "forward",
+            PassKind::Backward => "backward",
+            PassKind::Update => "update",
+            PassKind::Test => "test",
         }
     }
 }

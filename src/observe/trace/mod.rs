@@ -1,11 +1,10 @@
-//! The trace: every event as a record in a file that is mapped, so that it survives the process however that ends.
+//! The trace: every event as a record in a mapped file, which survives the process.
 //!
-//! [`start`] begins the file and [`stop`] ends it: the format is `syncedmem_trace::recording`. In between [`record`] and the
-//! notes store their records, without a lock or a system call but for new space. Any thread and any signal handler may call
-//! them. If there is no more space, one line on standard error reports it, and the account in the file's header goes on.
+//! [`start`] begins the file and [`stop`] ends it; the format is `syncedmem_trace::recording`. The functions in between
+//! take no lock, make no system call but for new space, and may be called in any thread and signal handler. Once there
+//! is no more space, a line on standard error says so, and the account in the header goes on.
 //!
-//! A forked child begins a file of its own at its first record. Its fork handler calls [`after_fork_in_child`], which is all
-//! it needs. A process that exits marks its recording as whole.
+//! A forked child begins a file of its own at its first record. A process that exits marks its recording as whole.
 #![expect(unsafe_code, reason = "prctl, and a function that runs at exit")]
 
 mod file;
@@ -16,7 +15,7 @@ use std::cell::Cell;
 use std::hash::{DefaultHasher, Hasher};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use syncedmem_trace::event::{Event, Site};
+use syncedmem_trace::event::{Event, Pass, PassKind, Site};
 use syncedmem_trace::recording::record::Record;
 use syncedmem_trace::recording::text::Kind;
 
@@ -27,7 +26,7 @@ use sink::Entry;
 use sink::complain;
 pub use sink::{after_fork_in_child, start, stop};
 
-/// Records an event. Its thread is this one.
+/// Sets the event's thread.
 #[inline]
 pub fn record(event: &Event, object_bytes: usize) {
     if let Some(entry) = sink::enter() {
@@ -45,7 +44,7 @@ pub fn name(object: usize, object_bytes: usize, name: &str) {
     });
 }
 
-/// Records how many items of the batch an object holds.
+/// How many items of the batch the object holds.
 pub fn items(object: usize, object_bytes: usize, items: u64) {
     let (object, object_bytes) = (object as u64, object_bytes as u64);
     note(|_, time, thread| Some(Record::Items { time, thread, object, object_bytes, items }));
@@ -58,7 +57,7 @@ pub fn site(site: Site, text: &str) {
     }
 }
 
-/// Records the return addresses of a call site, at most eight.
+/// At most eight return addresses.
 pub fn frames(site: Site, addresses: &[usize]) {
     if let Some(entry) = sink::enter() {
         let mut bytes = [0; 8 * 8];
@@ -70,14 +69,20 @@ pub fn frames(site: Site, addresses: &[usize]) {
     }
 }
 
-/// Records a loaded file: its load address, and its build id and path as the format has them.
+/// Its load address; build id and path as the format has them.
 pub fn module(base: usize, file: &[u8]) {
     if let Some(entry) = sink::enter() {
         place(&entry, Kind::Module, base as u64, file);
     }
 }
 
-/// Records what is recorded from now on: accesses that need nothing, results of comparisons.
+/// A pass that began at `start` and ends now.
+pub fn pass(kind: PassKind, iteration: Option<u64>, start: u64) {
+    let pass = |time: u64, thread| Pass { start, duration: time.saturating_sub(start), thread, kind, iteration };
+    note(|_, time, thread| Some(Record::Pass(pass(time, thread))));
+}
+
+/// What is recorded from now on.
 pub fn mode(accesses: bool, compares: bool) {
     note(|_, time, thread| Some(Record::Mode { time, thread, accesses, compares }));
 }
@@ -89,9 +94,9 @@ fn note(of: impl FnOnce(&Entry, u64, u32) -> Option<Record>) {
     }
 }
 
-/// The place of a text in the text area. One that was stored lately is not stored again.
+/// A text that was stored lately is not stored again.
 fn place(entry: &Entry, kind: Kind, number: u64, text: &[u8]) -> Option<u32> {
-    /// Number of the recording and place, by the text's hash.
+    /// Recording and place, by the text's hash.
     static PLACES: [AtomicU64; 256] = [const { AtomicU64::new(0) }; 256];
     let mut hasher = DefaultHasher::new();
     hasher.write(text);
@@ -106,11 +111,11 @@ fn place(entry: &Entry, kind: Kind, number: u64, text: &[u8]) -> Option<u32> {
     Some(place)
 }
 
-/// The kernel's id of this thread. Asks for it, and records the thread's name, once in a recording.
+/// The kernel's id. Asks for it, and records the thread's name, once in a recording.
 #[inline]
 fn this_thread(entry: &Entry) -> u32 {
     thread_local! {
-        /// Number of the recording, and the id.
+        /// Recording and id.
         static KNOWN: Cell<(u32, u32)> = const { Cell::new((0, 0)) };
     }
     match KNOWN.get() {
@@ -133,13 +138,13 @@ fn introduce(entry: &Entry, thread: u32) {
     entry.recording().text(Kind::Thread, thread.into(), name);
 }
 
-/// Runs when the library is finalised: after `main` and the destructors of the program's own static objects. Events of
-/// other libraries after that are still recorded.
+/// After `main` and the destructors of the program's static objects. Later events of other libraries are still
+/// recorded.
 #[used]
 #[unsafe(link_section = ".fini_array")]
 static AT_EXIT: extern "C" fn() = at_exit;
 
 extern "C" fn at_exit() {
-    // A panic would be a bug in this library. The process must still reach its end.
+    // A panic is a bug here: the process must still reach its end.
     let _ = std::panic::catch_unwind(sink::conclude);
 }

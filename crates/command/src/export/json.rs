@@ -8,7 +8,7 @@ use std::fmt;
 use std::io::Write;
 
 use syncedmem_analysis::ledger::Ledger;
-use syncedmem_trace::event::{Event, Origin, Site, What};
+use syncedmem_trace::event::{Event, Origin, Pass, Site, What};
 use syncedmem_trace::kind::Kind;
 use syncedmem_trace_reader::{End, Item, ReadError};
 
@@ -82,6 +82,12 @@ impl<W: Write> Records<'_, W> {
                 self.note(process, time, "recording mode", arguments)
             }
             Item::Event { process, event } => self.event(process, &event),
+            Item::Pass { process, pass: Pass { start, duration, thread, kind, iteration } } => {
+                let head = Head { phase: "X", process, thread, time: Some(start), name: kind.name() };
+                let iteration = iteration.map(|iteration| format!(",\"iteration\":{iteration}")).unwrap_or_default();
+                let duration = Time(duration);
+                self.record(head, format_args!(",\"dur\":{duration},\"args\":{{\"what\":\"pass\"{iteration}}}"))
+            }
             Item::Items { process, object, items } => {
                 let arguments = format_args!("\"items\",\"object\":\"{object:#x}\",\"items\":{items}");
                 self.note(process, self.start, "items of a batch", arguments)

@@ -7,7 +7,7 @@ use syncedmem_analysis::advice::Advice;
 use syncedmem_analysis::evaluation::Evaluation;
 use syncedmem_analysis::ledger::{self, Ledger};
 use syncedmem_analysis::summary::{Entry, Label, Role, Summary};
-use syncedmem_trace::event::{Event, Origin, Site, What};
+use syncedmem_trace::event::{Event, Origin, Pass, Site, What};
 use syncedmem_trace::head::Side;
 use syncedmem_trace::kind::Kind;
 
@@ -65,6 +65,10 @@ impl Gathering {
             self.growing = event.object;
         }
         self.count_time(event);
+    }
+
+    pub fn pass(&mut self, pass: &Pass) {
+        self.timeline.pass(pass);
     }
 
     fn count_time(&mut self, event: &Event) {

@@ -1,30 +1,31 @@
 //! Memory and copies over time, in a bounded number of columns. One pass takes any number of events, and no peak is
-//! lost: each column keeps its least and greatest value.
+//! lost.
 
+use syncedmem_analysis::account::Sum;
 use syncedmem_analysis::ledger::Object;
-use syncedmem_trace::event::{Event, What};
+use syncedmem_trace::event::{Event, Pass, PassKind, What};
 use syncedmem_trace::head::Side;
 
 use super::held::{Held, Owner, Steps};
 
-/// The most columns. A wide screen has no more pixels.
+/// A wide screen has no more pixels.
 const COLUMNS: usize = 1024;
 
-/// A stretch of time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Column {
-    /// The least bytes that objects held, by kind.
+    /// Bytes that objects held, by kind.
     pub least: [u64; 3],
-    /// The most bytes, by kind.
+    /// By kind.
     pub most: [u64; 3],
-    /// Number of the moment at which that was first held, by kind.
+    /// The moment at which `most` was first held, by kind.
     pub samples: [u64; 3],
-    /// Bytes copied to the host and to the device.
+    /// Bytes to the host and to the device.
     pub copied: [u64; 2],
+    /// Nanoseconds in passes, by kind, summed over threads.
+    pub passes: [u64; 4],
 }
 
 impl Column {
-    /// The column that covers both.
     fn with(self, next: Column) -> Column {
         let mut both = self;
         for kind in 0..3 {
@@ -34,7 +35,10 @@ impl Column {
             }
         }
         for to in 0..2 {
-            both.copied[to] += next.copied[to];
+            both.copied[to] = both.copied[to].saturating_add(next.copied[to]);
+        }
+        for kind in 0..4 {
+            both.passes[kind] = both.passes[kind].saturating_add(next.passes[kind]);
         }
         both
     }
@@ -42,34 +46,41 @@ impl Column {
 
 #[derive(Clone, Debug)]
 pub struct Timeline {
-    /// Start of the first event, in nanoseconds.
+    /// Nanoseconds.
     origin: Option<u64>,
-    /// The last end of an event.
+    /// Of an event.
     last: u64,
-    /// Width of a column in nanoseconds.
+    /// Of a column, in nanoseconds.
     width: u64,
     columns: Vec<Column>,
     now: [u64; 3],
-    /// Numbers of the last samples, by kind: moments at which a column began, or held more than before.
+    /// The last ones, by kind: a column began then, or held more than before.
     samples: [u64; 3],
     held: Held,
+    passes: [Sum; 4],
 }
 
 impl Default for Timeline {
     fn default() -> Self {
         let (columns, held) = (Vec::new(), Held::default());
-        Timeline { origin: None, last: 0, width: 1, columns, now: [0; 3], samples: [0; 3], held }
+        Timeline {
+            origin: None,
+            last: 0,
+            width: 1,
+            columns,
+            now: [0; 3],
+            samples: [0; 3],
+            held,
+            passes: [Sum::default(); 4],
+        }
     }
 }
 
 impl Timeline {
-    /// Adds the next event, ordered by its end. `live`: bytes that objects hold after it, by kind. `object`: its object
-    /// after it.
+    /// Ordered by ends. `live`: bytes that objects hold after the event, by kind. `object`: its object after it.
     pub fn take(&mut self, event: &Event, live: [u64; 3], object: Option<&Object>) {
         let end = event.end();
-        let origin = *self.origin.get_or_insert(event.start);
-        self.last = self.last.max(end).max(origin);
-        let here = self.column_at(self.last);
+        let (origin, here) = self.reach(event.start, end);
         if let What::Made { .. } | What::Allocated { .. } | What::Freed { .. } | What::Ended = event.what {
             self.name(event.object, object);
         }
@@ -83,11 +94,32 @@ impl Timeline {
         }
         self.now = live;
         if let What::Copied { to, bytes, .. } | What::Started { to, bytes, .. } = event.what {
-            self.copied(to, bytes, event.start.max(origin), end.max(origin));
+            let to = usize::from(to == Side::Device);
+            self.share_out(bytes, event.start.max(origin), end.max(origin), |column| &mut column.copied[to]);
         }
     }
 
-    /// The column of a time that has not passed; fills the columns up to it.
+    /// Adds the next pass, ordered among the events by its end.
+    pub fn pass(&mut self, pass: &Pass) {
+        let (kind, end) = (pass.kind as usize, pass.start.saturating_add(pass.duration));
+        let (origin, _) = self.reach(pass.start, end);
+        let (start, end) = (pass.start.max(origin), end.max(origin));
+        self.passes[kind].add(0, pass.duration);
+        self.share_out(end - start, start, end, |column| &mut column.passes[kind]);
+    }
+
+    pub fn passes(&self, kind: PassKind) -> Sum {
+        self.passes[kind as usize]
+    }
+
+    /// Goes on to the end of what began at `start`. Returns the timeline's origin, and the last column.
+    fn reach(&mut self, start: u64, end: u64) -> (u64, usize) {
+        let origin = *self.origin.get_or_insert(start);
+        self.last = self.last.max(end).max(origin);
+        (origin, self.column_at(self.last))
+    }
+
+    /// Of a time that has not passed; fills the columns up to it.
     fn column_at(&mut self, time: u64) -> usize {
         let since = time - self.origin.unwrap_or(time);
         while since / self.width >= COLUMNS as u64 {
@@ -97,50 +129,51 @@ impl Timeline {
         let column = (since / self.width) as usize;
         if self.columns.len() <= column {
             self.samples = self.samples.map(|sample| sample + 1);
-            let level = Column { least: self.now, most: self.now, samples: self.samples, copied: [0; 2] };
+            let level = Column { least: self.now, most: self.now, samples: self.samples, ..Column::default() };
             self.columns.resize(column + 1, level);
         }
         column
     }
 
-    /// Notes an object's blocks and its holder, which may have a name now.
+    /// Its blocks and its holder, which may have a name now.
     pub fn name(&mut self, address: u64, object: Option<&Object>) {
         self.held.follow(address, object, self.samples, &self.columns);
     }
 
-    /// Each owner of memory, with what it held of each kind. To be called once, after the last event.
+    /// To be called once, after the last event.
     pub fn owners(&mut self) -> impl Iterator<Item = (Owner, [Steps; 3])> + use<> {
         std::mem::take(&mut self.held).finish(self.samples)
     }
 
-    /// Distributes the bytes of a copy over the columns of its duration.
-    fn copied(&mut self, to: Side, bytes: u64, start: u64, end: u64) {
+    /// Shares an amount out among the columns of its duration.
+    fn share_out(&mut self, amount: u64, start: u64, end: u64, of: impl Fn(&mut Column) -> &mut u64) {
         let origin = self.origin.unwrap_or(start);
         let (start, end) = (start - origin, end - origin);
         let (first, last) = ((start / self.width) as usize, (end / self.width) as usize);
-        let mut left = bytes;
+        let add = |sum: &mut u64, share| *sum = sum.saturating_add(share);
+        let mut left = amount;
         for column in first..last {
             let until = (column as u64 + 1) * self.width;
-            let share = u128::from(bytes) * u128::from(until - start.max(column as u64 * self.width))
+            let share = u128::from(amount) * u128::from(until - start.max(column as u64 * self.width))
                 / u128::from((end - start).max(1));
             let share = left.min(share as u64);
-            self.columns[column].copied[usize::from(to == Side::Device)] += share;
+            add(of(&mut self.columns[column]), share);
             left -= share;
         }
-        self.columns[last].copied[usize::from(to == Side::Device)] += left;
+        add(of(&mut self.columns[last]), left);
     }
 
-    /// Nanoseconds from the start of the first event to the last end.
+    /// Nanoseconds from the first start to the last end.
     pub fn span(&self) -> u64 {
         self.last - self.origin.unwrap_or(self.last)
     }
 
-    /// Nanoseconds from the start of the first event to `time`.
+    /// Nanoseconds from the first start.
     pub fn since_begin(&self, time: u64) -> u64 {
         time.saturating_sub(self.origin.unwrap_or(time))
     }
 
-    /// At most `at_most` columns, and the width of one in nanoseconds.
+    /// At most `at_most`, and the width of one in nanoseconds.
     pub fn in_columns(&self, at_most: usize) -> (Vec<Column>, u64) {
         let (mut columns, mut width) = (self.columns.clone(), self.width);
         while columns.len() > at_most.max(1) {
@@ -161,7 +194,7 @@ mod tests {
     use crate::report::samples::{allocated, at, copied, freed};
     use syncedmem_trace::kind::Kind;
 
-    /// The timeline of events about one object, whose blocks are all freed.
+    /// About one object, whose blocks are all freed.
     fn of(events: &[Event]) -> Timeline {
         let (mut timeline, mut live) = (Timeline::default(), [0; 3]);
         for event in events {
@@ -216,6 +249,21 @@ mod tests {
         let timeline = of(&[at(10, 0, allocated(Kind::Device, 1)), at(10, 4, copied(Side::Device, 1001))]);
         let shares: Vec<_> = timeline.in_columns(10).0.iter().map(|c| c.copied[1]).collect();
         assert_eq!(shares, [250, 250, 250, 250, 1]);
+    }
+
+    #[test]
+    fn passes_fill_the_columns_that_they_took_and_are_counted() {
+        let mut timeline = of(&[at(10, 0, allocated(Kind::Device, 1))]);
+        let pass = |start, duration, kind| Pass { start, duration, thread: 1, kind, iteration: None };
+        timeline.pass(&pass(5, 6, PassKind::Forward));
+        timeline.pass(&pass(11, 2, PassKind::Backward));
+        timeline.pass(&pass(13, 1, PassKind::Forward));
+        let columns = timeline.in_columns(10).0;
+        let passes: Vec<_> = columns.iter().map(|column| column.passes).collect();
+        assert_eq!(passes, [[1, 0, 0, 0], [0, 1, 0, 0], [0, 1, 0, 0], [1, 0, 0, 0], [0; 4]]);
+        let [forward, backward] = [PassKind::Forward, PassKind::Backward].map(|kind| timeline.passes(kind));
+        assert_eq!((forward.count, forward.nanoseconds), (2, 7), "also what was before the first event");
+        assert_eq!((backward.count, backward.nanoseconds), (1, 2));
     }
 
     #[test]

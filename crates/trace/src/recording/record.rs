@@ -1,72 +1,65 @@
-//! A record: one event, or a note about an object or the recording, in eight words.
-//!
-//! | Word | Contents |
-//! |---|---|
-//! | 0 | tag: code (8 bits), three parameters (8 bits each), the lap of the ring + 1 (32 bits) |
-//! | 1, 2 | start and duration in nanoseconds of CLOCK_MONOTONIC |
-//! | 3, 4 | address of the object, and its size in bytes |
-//! | 5 | the kernel's thread id, and the number of the call site (32 bits each) |
-//! | 6 | bytes |
-//! | 7 | address of the block, number of the copy, place of the text, or number of items |
+//! A record: one event, or a note about an object or the recording, in eight words: the table of docs/trace.md.
 //!
 //! The tag is cleared first and stored last, so a half-written record has none, or that of another lap.
 
 use std::sync::atomic::Ordering::{Relaxed, Release};
 use std::sync::atomic::{AtomicU64, fence};
 
-use crate::event::{Cause, Changed, Event, Noticed, Origin, Path, Since, Site, What};
+use crate::event::{Cause, Changed, Event, Noticed, Origin, Pass, PassKind, Path, Since, Site, What};
 use crate::head::{Access, Side};
 use crate::kind::Kind;
 
-/// The place of a record in the mapping.
 pub type Slot = [AtomicU64; 8];
 
-/// The contents of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Record {
     Event {
         event: Event,
-        /// Size of its object in bytes. The writer does not know whether it has recorded the object before.
+        /// The writer does not know whether it has recorded the object before.
         object_bytes: u64,
     },
-    /// An object's name from now on.
+    /// From now on, as are the next two.
     Named {
         time: u64,
         thread: u32,
         object: u64,
         object_bytes: u64,
-        /// Where its name begins in the text area.
+        /// The place in the text area.
         text: u32,
     },
-    /// How many items of a batch an object holds from now on; 0: not known.
-    Items { time: u64, thread: u32, object: u64, object_bytes: u64, items: u64 },
-    /// What is recorded from now on.
+    /// 0: not known.
+    Items {
+        time: u64,
+        thread: u32,
+        object: u64,
+        object_bytes: u64,
+        items: u64,
+    },
+    Pass(Pass),
     Mode {
         time: u64,
         thread: u32,
-        /// Whether accesses that need nothing are recorded.
+        /// Also those that need nothing.
         accesses: bool,
-        /// Whether contents are compared.
         compares: bool,
     },
 }
 
-/// Why the bytes of a slot are no record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoRecord {
-    /// The process had not finished it, or it is of another lap.
+    /// Or of another lap.
     Unfinished,
-    /// A newer library wrote it.
     Unknown,
 }
 
-/// Number of codes of events. The header counts events by their code.
+/// The header counts events by their code.
 pub const CODES: usize = 32;
 const NAMED: u8 = 32;
 const MODE: u8 = 33;
 const ITEMS: u8 = 34;
+const PASS: u8 = 35;
 
-/// A record's code and parameters, its bytes, and its last word.
+/// Code, parameters, bytes, last word.
 type Parts = (u8, [u8; 3], u64, u64);
 
 const SIDES: [Side; 2] = [Side::Host, Side::Device];
@@ -93,7 +86,6 @@ fn cause(cause: Cause) -> u8 {
     }
 }
 
-/// The code of an event, by which the header counts it.
 pub fn code(what: &What) -> u8 {
     parts(what).0
 }
@@ -122,10 +114,9 @@ fn parts(what: &What) -> Parts {
     }
 }
 
-/// The event of these parts; `None` if this version does not know it.
+/// `None` if this version does not know it.
 fn what((code, parameters, bytes, last): Parts) -> Option<What> {
     let [a, b, c] = parameters;
-    /// The value of that number.
     fn of<V: Copy, const N: usize>(values: [V; N], number: u8) -> Option<V> {
         values.get(usize::from(number)).copied()
     }
@@ -155,7 +146,6 @@ fn what((code, parameters, bytes, last): Parts) -> Option<What> {
 }
 
 impl Record {
-    /// Writes the record of that lap into its slot.
     #[inline]
     pub fn write(&self, slot: &Slot, lap: u32) {
         let (parts, head) = match *self {
@@ -169,6 +159,11 @@ impl Record {
             Record::Items { time, thread, object, object_bytes, items } => {
                 ((ITEMS, [0; 3], 0, items), [time, 0, object, object_bytes, halves(thread, 0)])
             }
+            // An iteration plus 1; 0: none.
+            Record::Pass(Pass { start, duration, thread, kind, iteration }) => (
+                (PASS, [kind as u8, 0, 0], 0, iteration.map_or(0, |iteration| iteration.wrapping_add(1))),
+                [start, duration, 0, 0, halves(thread, 0)],
+            ),
             Record::Mode { time, thread, accesses, compares } => {
                 ((MODE, [accesses.into(), compares.into(), 0], 0, 0), [time, 0, 0, 0, halves(thread, 0)])
             }
@@ -185,7 +180,7 @@ impl Record {
         tag.store(u64::from(u32::from_le_bytes([code, a, b, c])) | u64::from(lap.wrapping_add(1)) << 32, Release);
     }
 
-    /// The record in the bytes of a slot, if it is the one of that lap.
+    /// `Unfinished` if it is not of that lap.
     pub fn read(bytes: &[u8; super::RECORD as usize], lap: u32) -> Result<Record, NoRecord> {
         let [tag, time, duration, object, object_bytes, halves, bytes, last] = super::words(bytes);
         if (tag >> 32) as u32 != lap.wrapping_add(1) {
@@ -196,6 +191,10 @@ impl Record {
         Ok(match code {
             NAMED => Record::Named { time, thread, object, object_bytes, text: last as u32 },
             ITEMS => Record::Items { time, thread, object, object_bytes, items: last },
+            PASS => {
+                let kind = *PassKind::ALL.get(usize::from(parameters[0])).ok_or(NoRecord::Unknown)?;
+                Record::Pass(Pass { start: time, duration, thread, kind, iteration: last.checked_sub(1) })
+            }
             MODE => {
                 let [accesses, compares, _] = parameters.map(|parameter| parameter != 0);
                 Record::Mode { time, thread, accesses, compares }
@@ -228,7 +227,7 @@ mod tests {
         bytes
     }
 
-    /// Every event with every value of its parameters.
+    /// With every value of its parameters.
     fn all() -> Vec<What> {
         let (bytes, block, copy) = (u64::MAX, 0x7fff_1234_5678_9ab0, 1 << 50);
         let mut all = vec![What::Ended, What::Synchronised, What::Resized { bytes }, What::Registered { bytes }];
@@ -262,6 +261,10 @@ mod tests {
         let mut records: Vec<Record> = all().into_iter().map(event).collect();
         records.push(Record::Named { time: start, thread, object, object_bytes, text: 4 << 20 });
         records.push(Record::Items { time: start, thread, object, object_bytes, items: u64::MAX });
+        for kind in PassKind::ALL {
+            let pass = |iteration| Record::Pass(Pass { start, duration, thread, kind, iteration });
+            records.extend([None, Some(0), Some(1 << 50)].map(pass));
+        }
         for accesses in FLAGS {
             records.extend(FLAGS.map(|compares| Record::Mode { time: start, thread, accesses, compares }));
         }
@@ -303,7 +306,7 @@ mod tests {
     #[test]
     fn codes_and_parameters_of_a_newer_library_are_unknown() {
         let slot = slot();
-        for (code, parameter) in [(0, 0), (19, 0), (255, 0), (1, 2), (4, 2), (5, 3)] {
+        for (code, parameter) in [(0, 0), (19, 0), (255, 0), (1, 2), (4, 2), (5, 3), (PASS, 4)] {
             let tag = u64::from(u32::from_le_bytes([code, parameter, 0, 0])) | 1 << 32;
             slot[0].store(tag, Relaxed);
             assert_eq!(Record::read(&bytes(&slot), 0), Err(NoRecord::Unknown), "code {code}, parameter {parameter}");

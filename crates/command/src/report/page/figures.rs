@@ -2,6 +2,7 @@
 
 use super::chart::{Strip, axis, stretches};
 use super::html::Html;
+use super::passes::passes;
 use super::stacks::stacks;
 use super::{KINDS, SIDES, bytes, peaks};
 use crate::report::amount::{Bytes, Rate, Time};
@@ -9,10 +10,10 @@ use crate::report::facts::Process;
 use crate::report::timeline::Column;
 use syncedmem_trace::head::Side;
 
-/// Rows of the table below a figure.
+/// Below a figure.
 const ROWS: usize = 24;
 
-/// Writes both figures of a process, the number `place` of `of` on the page: more of them get fewer columns each.
+/// Of the process number `place` of `of`: more of them get fewer columns each.
 pub fn write(html: &mut Html, process: &Process, place: usize, of: usize) {
     let (columns, width) = process.timeline.in_columns((8192 / of.max(1)).clamp(64, 1024));
     if columns.is_empty() {
@@ -27,12 +28,13 @@ pub fn write(html: &mut Html, process: &Process, place: usize, of: usize) {
         shown.memory_table(html);
         html.markup("</figure>");
     }
+    passes(html, process, of);
     shown.copies(html);
 }
 
 struct Shown<'a> {
     columns: &'a [Column],
-    /// Width of a column in nanoseconds.
+    /// Nanoseconds.
     width: u64,
     hints: usize,
 }
@@ -112,7 +114,7 @@ impl Shown<'_> {
         format!("{} to {}", Time(first as u64 * self.width), Time(last as u64 * self.width))
     }
 
-    /// Nanoseconds that the charts show. The last column may end a little after the last event.
+    /// Nanoseconds. The last column may end a little after the last event.
     fn covered(&self) -> u64 {
         (self.columns.len() as u64).saturating_mul(self.width).max(1)
     }

@@ -7,6 +7,7 @@ mod figures;
 mod flame;
 mod html;
 mod numbers;
+mod passes;
 mod places;
 mod stacks;
 mod tables;
@@ -23,11 +24,10 @@ use syncedmem_trace::head::Side;
 use syncedmem_trace::kind::Kind;
 
 const STYLE: &str = include_str!("style.css");
-/// Sorts tables, selects times and zooms. The page is complete without it. The page names its hash below, so browsers run
-/// no other script; scripts/page prints the hash that the page should name.
+/// The page is complete without it. The page names its hash below, so browsers run no other script; scripts/page prints
+/// the hash.
 const SCRIPT: &str = concat!(include_str!("sort.js"), include_str!("brush.js"), include_str!("flame.js"));
 
-/// Processes with a section of their own.
 const SECTIONS: usize = 30;
 
 const KINDS: [(Kind, &str, &str); 3] =
@@ -57,7 +57,7 @@ pub fn of(trace: &Trace, options: Shown) -> String {
     html.finish()
 }
 
-/// Indices of the processes that get a section: those with the most events.
+/// Those with the most events.
 fn shown(processes: &[Process]) -> HashSet<usize> {
     let mut places: Vec<_> = (0..processes.len()).collect();
     places.sort_by_key(|&place| (Reverse(processes[place].events), place));
@@ -129,7 +129,6 @@ fn unwatched(html: &mut Html, process: &Process) {
     html.markup("</ul></aside>");
 }
 
-/// The limits of what the library can know.
 fn caveats(html: &mut Html) {
     html.markup(
         "<footer><h2>Limits of this report</h2><ul>\

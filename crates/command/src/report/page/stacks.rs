@@ -1,6 +1,6 @@
-//! Memory over time, stacked by role and by layer, with tables that say who held what at the peak.
+//! Memory over time, by role and by layer, with tables of who held what at the peak.
 //!
-//! The style shows one of both stacks. The script selects a stretch of time, and shows who held what in it.
+//! The style shows one of both stacks. The script selects a stretch of time for the tables.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -15,14 +15,13 @@ use crate::report::amount::{Bytes, Share, Time};
 use crate::report::facts::{Part, Process};
 use crate::report::timeline::Column;
 
-/// Columns of all stacks on a page, and the most and the least of one.
+/// Of all stacks on a page; and the most and the least of one.
 const COLUMNS: usize = 4096;
 const MOST: usize = 512;
 const LEAST: usize = 64;
-/// Bands of a stack; the others are one more.
+/// The others are one more.
 const BANDS: usize = 10;
 
-/// How memory is divided.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum By {
     Role,
@@ -31,7 +30,7 @@ enum By {
 }
 
 impl By {
-    /// Part of ids and classes.
+    /// Of ids and classes.
     fn key(self) -> &'static str {
         if self == By::Role { "role" } else { "layer" }
     }
@@ -44,7 +43,7 @@ impl By {
         }
     }
 
-    /// The name of the part's band, and its role.
+    /// And its role.
     fn of(self, part: &Part) -> (&str, Option<Role>) {
         let of_layer = part.name.as_deref().and_then(Role::of_layer);
         match (self, of_layer) {
@@ -56,11 +55,10 @@ impl By {
     }
 }
 
-/// Memory of one role or layer.
 struct Band<'a> {
     name: &'a str,
     role: Option<Role>,
-    /// Bytes in each column.
+    /// By column.
     values: Vec<u64>,
 }
 
@@ -73,7 +71,7 @@ impl<'a> Band<'a> {
         self.values.iter_mut().zip(values).for_each(|(sum, value)| *sum += value);
     }
 
-    /// A role has the same colour in each chart; the memory without one is grey, as are the others.
+    /// A role has the same colour in each chart; without one it is grey, as are the others.
     fn colour(&self, by: By, place: usize) -> usize {
         match by {
             By::Role => self.role.map_or(BANDS, |role| role as usize),
@@ -82,9 +80,14 @@ impl<'a> Band<'a> {
     }
 }
 
-/// Writes the stacks of each kind of memory that was held. The process is number `place` of `of` on the page.
+/// The columns of a stack of one process of `of`, and the width of one in nanoseconds.
+pub fn columns(process: &Process, of: usize) -> (Vec<Column>, u64) {
+    process.timeline.in_columns((COLUMNS / of.max(1)).clamp(LEAST, MOST))
+}
+
+/// The process is number `place` of `of` on the page.
 pub fn stacks(html: &mut Html, process: &Process, place: usize, of: usize) {
-    let (columns, width) = process.timeline.in_columns((COLUMNS / of.max(1)).clamp(LEAST, MOST));
+    let (columns, width) = columns(process, of);
     let has_roles =
         process.parts.iter().filter_map(|part| part.name.as_deref()).any(|name| Role::of_layer(name).is_some());
     let ways: &[By] = if has_roles { &[By::Role, By::Layer] } else { &[By::Holder] };
@@ -124,7 +127,7 @@ pub fn stacks(html: &mut Html, process: &Process, place: usize, of: usize) {
     }
 }
 
-/// The largest bands at the bottom; the last one holds the others.
+/// The largest at the bottom; the last one holds the others.
 fn bands<'a>(process: &'a Process, kind: Kind, by: By, columns: &[Column]) -> Vec<Band<'a>> {
     let mut bands: HashMap<&str, Band> = HashMap::new();
     for part in &process.parts {
@@ -134,7 +137,7 @@ fn bands<'a>(process: &'a Process, kind: Kind, by: By, columns: &[Column]) -> Ve
             bands.entry(name).or_insert_with(|| Band::new(name, role, columns.len())).add(&values);
         }
     }
-    // An owner whose blocks all got another name holds nothing.
+    // Not an owner whose blocks all got another name.
     let mut bands: Vec<_> = bands.into_values().filter(|band| band.values.iter().any(|&bytes| bytes > 0)).collect();
     bands.sort_by_key(|band| (Reverse(band.values.iter().max().copied()), band.name));
     let others = bands.split_off(bands.len().min(BANDS));
@@ -146,7 +149,7 @@ fn bands<'a>(process: &'a Process, kind: Kind, by: By, columns: &[Column]) -> Ve
     bands
 }
 
-/// Each band's outline reaches to the lower edge. The bands below it are drawn over it.
+/// Each outline reaches to the lower edge; the bands below it are drawn over it.
 fn chart(html: &mut Html, bands: &[Band], by: By, columns: usize) {
     let mut below = Band::new("", None, columns);
     let mut outlines = Vec::new();
@@ -160,7 +163,7 @@ fn chart(html: &mut Html, bands: &[Band], by: By, columns: usize) {
     }
 }
 
-/// What each band held at the peak.
+/// At the peak.
 fn table(html: &mut Html, bands: &[Band], by: By, peak: u64, column: usize) {
     html.markup(
         "<div class=\"held\"><p class=\"when\" role=\"status\">At the peak</p><table><thead><tr><th scope=\"col\">",
@@ -184,7 +187,7 @@ mod tests {
     use crate::report::samples::{allocated, at, freed};
     use syncedmem_trace::event::{Event, Noticed, What};
 
-    /// An object of each name, with 1, 2, 3… bytes of pageable memory; all of them end.
+    /// An object of each name, with 1, 2, 3… bytes; all of them end.
     fn bands_of(names: &[&str], by: By) -> Vec<(String, usize, Vec<u64>)> {
         let mut gathering = Gathering::new();
         let object = |place: usize, event: Event| Event { object: 0x1000 + place as u64 * 64, ..event };
