@@ -1,4 +1,4 @@
-//! Exchange of an object's blocks: for memory of the caller, for none, and for larger ones.
+//! Exchanges an object's blocks for the caller's memory, for none, or for larger ones.
 #![expect(unsafe_code, reason = "blocks are freed")]
 
 use std::ffi::c_void;
@@ -53,7 +53,6 @@ impl SyncedMemory {
         let mut claim = self.claim_always()?;
         self.finish(&mut claim)?;
         let now = self.now()?;
-        // The flags of an untouched object's other side may be anything.
         let next = now.with_head(Head::only_at(side)).borrowing(data, side);
         recorder::record(self.subject(), || What::Lent { side });
         checksums::forget(self.address());
@@ -62,7 +61,7 @@ impl SyncedMemory {
         Ok(())
     }
 
-    /// Frees one side's block while the other side holds the newest data.
+    /// Frees one side's block, if the other side holds the newest data.
     ///
     /// # Safety
     /// Pointers to the block are not used any more.
@@ -72,7 +71,7 @@ impl SyncedMemory {
         let mut claim = self.claim_always()?;
         let head = self.now()?.head();
         let refusal = Error::NotRedundant { side, head };
-        // A pull in flight may yet make the host current: then the head is checked after it.
+        // A pull in flight may yet make the host current: the head is checked after it.
         if claim.in_flight.is_none() {
             head.on_release(side).ok_or(refusal)?;
         }
@@ -88,8 +87,8 @@ impl SyncedMemory {
         Ok(())
     }
 
-    /// Publishes `next`, which does not refer to `side`'s old block, and frees that. The old tensor's deleter runs last,
-    /// because it may do anything, even destroy the object.
+    /// Publishes `next` and frees `side`'s old block, to which `next` does not refer. The old tensor's deleter runs last: it
+    /// may do anything, even destroy the object.
     ///
     /// # Safety
     /// The block is not used any more, and nothing is in flight.
@@ -110,7 +109,7 @@ impl SyncedMemory {
             Side::Device => Detached { host: None, borrowed: None, ..owned },
         };
         self.publish(claim, next, Use::None);
-        // SAFETY: the object does not refer to it, and the caller gave it up.
+        // SAFETY: the object does not refer to it, and the caller guarantees the rest.
         unsafe { old.free() };
         exchange::end_imports([EXPORTS.exchange(self.address(), side, imported), None]);
     }

@@ -7,7 +7,7 @@ use crate::memory::cache;
 use crate::memory::cache::budget;
 use crate::memory::host::registration;
 
-/// Gives back the idle blocks of one kind, and returns their bytes. Waits for the contexts of all of them.
+/// Gives back the idle blocks of one kind and returns their bytes. Waits for all their contexts.
 pub fn trim(kind: Kind) -> u64 {
     match kind {
         Kind::Pageable => cache::host::give_back_all(),
@@ -19,7 +19,7 @@ pub fn trim(kind: Kind) -> u64 {
     }
 }
 
-/// As [`trim`], without blocks whose context is on another device than the thread's current one, and so without a wait for it.
+/// As [`trim`], without the blocks of other devices than the thread's current one, and so without a wait for those.
 pub fn trim_current_device(kind: Kind) -> u64 {
     match kind {
         Kind::Pageable => cache::host::give_back_all(),
@@ -31,7 +31,6 @@ pub fn trim_current_device(kind: Kind) -> u64 {
     }
 }
 
-/// Idle bytes of one kind.
 pub fn idle(kind: Kind) -> u64 {
     match kind {
         Kind::Pageable => cache::host::idle(),
@@ -48,7 +47,6 @@ pub fn budget(kind: Kind) -> u64 {
     }
 }
 
-/// Gives back idle blocks until the budget is met.
 pub fn reduce(kind: Kind) {
     match kind {
         Kind::Pageable => cache::host::reduce(),

@@ -5,7 +5,6 @@ use super::*;
 const FIRST: Identity = Identity { object: 0x1000, host: 0, device: 0, size: 8 };
 const SECOND: Identity = Identity { size: 16, ..FIRST };
 
-/// In these tests a copy in flight is a number.
 type Table = super::Table<u32>;
 
 fn claim(table: &Table, owner: usize, identity: Identity) -> Result<Claim<'_, u32>, NoClaim> {
