@@ -1,7 +1,7 @@
 //! Walks the objects that an object needs, by the names in its dynamic section.
 //!
-//! Nothing is allocated, because this runs after failures such as a lack of memory. Entries beyond the fixed tables are
-//! skipped. An object may be unloaded between two walks, so nothing of it is kept: names are stored as hashes.
+//! Nothing is allocated, because memory may have run out; entries beyond the fixed tables are skipped. An object may be
+//! unloaded between two walks, so names are kept as hashes.
 
 use std::ffi::CStr;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -55,7 +55,7 @@ pub fn find<T>(object: Identity, mut find: impl FnMut(&Object) -> Option<T>) -> 
     None
 }
 
-/// The hash of a file's name, without its folder.
+/// The hash of a file's name without its folder.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Name(u64);
 
