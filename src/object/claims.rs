@@ -227,7 +227,7 @@ impl<F: Copy> Table<F> {
         if self.is_quiet(object) {
             return None;
         }
-        let gone = self.shard(object).publish(|entry| entry.identity.object == object, || ()).1?;
+        let gone = self.shard(object).end(|entry| entry.identity.object == object, || (), |_| None).1?;
         gone.in_flight.map(|in_flight| (in_flight, gone.identity))
     }
 
@@ -266,11 +266,19 @@ impl<F: Copy> Shard<F> {
         self.copies.store(copies, Relaxed);
     }
 
-    /// Does `outcome` and removes the entry under the lock, then wakes waiting threads.
-    fn publish<R>(&self, is_it: impl Fn(&Entry<F>) -> bool, outcome: impl FnOnce() -> R) -> (R, Option<Entry<F>>) {
+    /// Does `outcome` under the lock and removes the entry, or replaces it by `parked`; then wakes waiting threads.
+    fn end<R>(
+        &self,
+        is_it: impl Fn(&Entry<F>) -> bool,
+        outcome: impl FnOnce() -> R,
+        parked: impl FnOnce(&Entry<F>) -> Option<Entry<F>>,
+    ) -> (R, Option<Entry<F>>) {
         let (result, entry) = self.entries.with(|entries| {
             let result = outcome();
-            let entry = entries.iter().position(is_it).map(|at| entries.swap_remove(at));
+            let entry = entries.iter().position(is_it).map(|at| match parked(&entries[at]) {
+                Some(parked) => std::mem::replace(&mut entries[at], parked),
+                None => entries.swap_remove(at),
+            });
             self.recount(entries);
             (result, entry)
         });
@@ -279,38 +287,13 @@ impl<F: Copy> Shard<F> {
         }
         (result, entry)
     }
-
-    /// As `publish`, but the entry stays, parked, with the identity after `outcome`.
-    fn park<R>(
-        &self,
-        is_it: impl Fn(&Entry<F>) -> bool,
-        in_flight: F,
-        outcome: impl FnOnce() -> R,
-        identity: impl FnOnce() -> Identity,
-    ) -> R {
-        let (result, had_waiters) = self.entries.with(|entries| {
-            let result = outcome();
-            let parked = Entry { identity: identity(), owner: PARKED, has_waiters: false, in_flight: Some(in_flight) };
-            let entry = entries.iter_mut().find(|entry| is_it(entry));
-            let had_waiters = entry.is_some_and(|entry| std::mem::replace(entry, parked).has_waiters);
-            self.recount(entries);
-            (result, had_waiters)
-        });
-        if had_waiters {
-            self.gate.open();
-        }
-        result
-    }
 }
 
 impl<F: Copy> Claim<'_, F> {
     /// Does `outcome` and ends the claim as one step. `identity` is called after `outcome`.
     pub fn publish<R>(self, outcome: impl FnOnce() -> R, identity: impl FnOnce() -> Identity) -> R {
         let claim = ManuallyDrop::new(self);
-        match claim.in_flight {
-            None => claim.shard.publish(|entry| claim.is(entry), outcome).0,
-            Some(in_flight) => claim.shard.park(|entry| claim.is(entry), in_flight, outcome, identity),
-        }
+        claim.shard.end(|entry| claim.is(entry), outcome, |_| claim.parked(identity)).0
     }
 
     pub fn under_lock<R>(&self, change: impl FnOnce() -> R) -> R {
@@ -320,25 +303,17 @@ impl<F: Copy> Claim<'_, F> {
     fn is(&self, entry: &Entry<F>) -> bool {
         entry.identity.object == self.object && entry.owner == self.owner
     }
+
+    fn parked(&self, identity: impl FnOnce() -> Identity) -> Option<Entry<F>> {
+        self.in_flight?;
+        Some(Entry { identity: identity(), owner: PARKED, has_waiters: false, in_flight: self.in_flight })
+    }
 }
 
 impl<F: Copy> Drop for Claim<'_, F> {
     fn drop(&mut self) {
-        let had_waiters = self.shard.entries.with(|entries| {
-            let at = entries.iter().position(|entry| self.is(entry))?;
-            let waiters = entries[at].has_waiters;
-            if self.in_flight.is_some() {
-                // The object, and so its identity, has not changed.
-                entries[at] = Entry { owner: PARKED, has_waiters: false, in_flight: self.in_flight, ..entries[at] };
-            } else {
-                entries.swap_remove(at);
-            }
-            self.shard.recount(entries);
-            Some(waiters)
-        });
-        if had_waiters == Some(true) {
-            self.shard.gate.open();
-        }
+        // The object, and so its identity, has not changed.
+        self.shard.end(|entry| self.is(entry), || (), |entry| self.parked(|| entry.identity));
     }
 }
 
