@@ -19,30 +19,20 @@ use crate::platform::sync::Ordering;
 use crate::state::word::Word;
 
 impl SyncedMemory {
-    /// Borrows the caller's memory as the host side, which is then the newest. An owned block is freed at once.
+    /// Borrows the caller's memory as `side`, which is then the newest. An owned block is freed at once.
     ///
     /// # Safety
-    /// `data` stays readable and writable for `size()` bytes while the object refers to it. Pointers to an owned host block
-    /// are not used any more.
-    pub unsafe fn set_cpu_data(&self, data: *mut c_void) -> Result<(), Error> {
+    /// `data` stays memory of `size()` bytes on that side, readable and writable, while the object refers to it. Pointers to
+    /// an owned block of the side are not used any more.
+    pub unsafe fn set_data(&self, side: Side, data: *mut c_void) -> Result<(), Error> {
         // SAFETY: the caller guarantees it.
-        unsafe { self.borrow(data, Side::Host, None) }
+        unsafe { self.borrow(data, side, None) }
     }
 
-    /// As `set_cpu_data`, for the device side.
+    /// `set_data` with the caller's memory or that of an imported tensor, whose entry in the registry is reserved.
     ///
     /// # Safety
-    /// `data` stays device memory of `size()` bytes while the object refers to it. Pointers to an owned device block are not
-    /// used any more.
-    pub unsafe fn set_gpu_data(&self, data: *mut c_void) -> Result<(), Error> {
-        // SAFETY: the caller guarantees it.
-        unsafe { self.borrow(data, Side::Device, None) }
-    }
-
-    /// Borrows memory as `side`: the caller's, or that of an imported tensor, whose entry in the registry is reserved.
-    ///
-    /// # Safety
-    /// As for `set_cpu_data` and `set_gpu_data`.
+    /// As for `set_data`.
     pub(super) unsafe fn borrow(&self, data: *mut c_void, side: Side, imported: Option<Imported>) -> Result<(), Error> {
         self.head()?;
         let data = NonNull::new(data).ok_or(Error::NullData { side })?;

@@ -74,8 +74,7 @@ impl SyncedMemory {
     /// the tensor stays the caller's.
     ///
     /// # Safety
-    /// As for [`Imported::read`]. The tensor describes its memory correctly; for that, as for `set_cpu_data` and
-    /// `set_gpu_data`.
+    /// As for [`Imported::read`]. The tensor describes its memory correctly; for that, as for `set_data`.
     pub unsafe fn set_tensor(&self, tensor: NonNull<c_void>, versioned: bool) -> Result<(), Error> {
         // SAFETY: the caller guarantees the tensor.
         let (imported, side, data) = unsafe { Imported::read(tensor, versioned, self.size()?) }?;
