@@ -290,7 +290,7 @@ impl SyncedMemory {
             Side::Host => c"copy to host",
             Side::Device => c"copy to device",
         };
-        let endpoints = self.endpoints(next, (device, host), to, self.hold_pinned(next, host));
+        let endpoints = self.endpoints(next, (device, host), to);
         let mut span = recorder::begin(title, subject.bytes);
         // SAFETY: both blocks are of the object's size: allocated so, or `set_data`'s caller guaranteed it.
         let copied = unsafe { copy::copy(driver, endpoints, subject.bytes) };
@@ -315,10 +315,9 @@ impl SyncedMemory {
         state: ObjectState,
         (device, host): (NonNull<c_void>, NonNull<c_void>),
         to: Side,
-        pinned: bool,
     ) -> Endpoints {
         let owner = state.word.owns_device().then_some(self.address());
-        Endpoints { device, host, to, owner, pinned }
+        Endpoints { device, host, to, owner, pinned: self.hold_pinned(state, host) }
     }
 
     #[cold]

@@ -129,25 +129,16 @@ impl SyncedMemory {
     /// The blocks that the object must give back, before it changes.
     #[inline]
     fn owned(&self, word: Word) -> Detached {
-        let borrowed = if host::registration::is_used() { self.borrowed_host(word) } else { None };
-        Detached { host: self.owned_host(word), device: self.owned_device(word), borrowed }
-    }
-
-    #[inline]
-    fn owned_host(&self, word: Word) -> Option<host::Owned> {
-        let address = self.block(word, Side::Host).filter(|_| word.owns_host())?;
-        let bytes = self.size.load(Ordering::Relaxed);
-        Some(host::Owned { address, bytes, pinned: word.is_pinned(), holder: self.address() })
-    }
-
-    #[cold]
-    fn borrowed_host(&self, word: Word) -> Option<(NonNull<c_void>, usize)> {
-        Some((self.block(word, Side::Host).filter(|_| !word.owns_host())?, self.address()))
-    }
-
-    #[inline]
-    fn owned_device(&self, word: Word) -> Option<(NonNull<c_void>, usize)> {
-        Some((self.block(word, Side::Device).filter(|_| word.owns_device())?, self.address()))
+        let (holder, bytes) = (self.address(), self.size.load(Ordering::Relaxed));
+        let host = self.block(word, Side::Host);
+        let device = self.block(word, Side::Device).filter(|_| word.owns_device());
+        let owned = |address| host::Owned { address, bytes, pinned: word.is_pinned(), holder };
+        let may_be_registered = !word.owns_host() && host::registration::is_used();
+        Detached {
+            host: host.filter(|_| word.owns_host()).map(owned),
+            device: device.map(|address| (address, holder)),
+            borrowed: host.filter(|_| may_be_registered).map(|address| (address, holder)),
+        }
     }
 
     fn claim(&self, blocking: Blocking) -> Result<Claim<'static>, NoClaim> {

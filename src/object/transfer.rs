@@ -33,14 +33,8 @@ impl SyncedMemory {
         let driver = cuda::driver()?;
         let mut claim = self.claim_always()?;
         // SAFETY: the caller guarantees it.
-        let is_known = unsafe { capture::refuse_captured(driver, stream.cast()) }?;
-        self.finish(&mut claim)?;
-        let now = self.now()?;
+        let now = unsafe { self.ready_for_stream(driver, &mut claim, stream) }?;
         let next = now.with_head(may_push(now.head())?);
-        if !is_known {
-            // SAFETY: the caller guarantees it.
-            unsafe { self.refuse_captured_in_context(driver, now, stream) }?;
-        }
         let (next, new) = self.with_device_block(driver, next, Contents::Undefined)?;
         // SAFETY: the caller guarantees the stream.
         unsafe { self.start(driver, &mut claim, (next, new), Side::Device, stream) }?;
@@ -66,13 +60,7 @@ impl SyncedMemory {
             return Ok(());
         }
         // SAFETY: the caller guarantees it.
-        let is_known = unsafe { capture::refuse_captured(driver, stream.cast()) }?;
-        self.finish(&mut claim)?;
-        let now = self.now()?;
-        if !is_known {
-            // SAFETY: the caller guarantees it.
-            unsafe { self.refuse_captured_in_context(driver, now, stream) }?;
-        }
+        let now = unsafe { self.ready_for_stream(driver, &mut claim, stream) }?;
         let (next, new) = self.with_host_block(now, Contents::Undefined, pinned)?;
         // SAFETY: the caller guarantees the stream.
         unsafe { self.start(driver, &mut claim, (next, new), Side::Host, stream) }?;
@@ -81,26 +69,29 @@ impl SyncedMemory {
         Ok(())
     }
 
-    /// Refuses a captured stream if no context was current: in the context of the device block, or of a new one. Called
-    /// before a block is made, because room for it may be made by a wait for a context, which invalidates captures.
+    /// Refuses a captured stream, and waits for the copy in flight. Called before a block is made, because room for it may be
+    /// made by a wait for a context, which invalidates captures.
     ///
     /// # Safety
     /// `stream` is NULL or a stream.
-    unsafe fn refuse_captured_in_context(
-        &self,
-        driver: &Driver,
-        now: ObjectState,
-        stream: *mut c_void,
-    ) -> Result<(), Error> {
+    unsafe fn ready_for_stream(&self, driver: &Driver, claim: &mut Claim<'_>, stream: *mut c_void) -> Result<ObjectState, Error> {
+        // SAFETY: the caller guarantees it.
+        let is_known = unsafe { capture::refuse_captured(driver, stream.cast()) }?;
+        self.finish(claim)?;
+        let now = self.now()?;
+        if is_known || self.size.load(Ordering::Relaxed) == 0 {
+            return Ok(now);
+        }
+        // No context was current: ask in that of the device block, or of a new one.
         let refuse = |guard: &ContextGuard<'_>| {
             // SAFETY: the caller guarantees it.
             unsafe { capture::refuse_captured_within(driver, guard, stream.cast()) }
         };
         match now.device {
-            _ if self.size.load(Ordering::Relaxed) == 0 => Ok(()),
             Some(device) => refuse(&device::enter(driver, device, None)?.0),
             None => context::for_new_block(driver, refuse),
-        }
+        }?;
+        Ok(now)
     }
 
     /// Starts the copy to the side `to` between the blocks of `next`. On an error it frees `new`, the block that was made for
@@ -118,8 +109,7 @@ impl SyncedMemory {
     ) -> Result<(), Error> {
         let subject = self.subject();
         let (Some(device), Some(host), 1..) = (next.device, next.host, subject.bytes) else { return Ok(()) };
-        let pinned = self.hold_pinned(next, host);
-        let endpoints = self.endpoints(next, (device, host), to, pinned);
+        let endpoints = self.endpoints(next, (device, host), to);
         if checksums::are_compared() {
             match to {
                 // SAFETY: it is about to be copied.
