@@ -74,7 +74,12 @@ impl SyncedMemory {
     ///
     /// # Safety
     /// `stream` is NULL or a stream.
-    unsafe fn ready_for_stream(&self, driver: &Driver, claim: &mut Claim<'_>, stream: *mut c_void) -> Result<ObjectState, Error> {
+    unsafe fn ready_for_stream(
+        &self,
+        driver: &Driver,
+        claim: &mut Claim<'_>,
+        stream: *mut c_void,
+    ) -> Result<ObjectState, Error> {
         // SAFETY: the caller guarantees it.
         let is_known = unsafe { capture::refuse_captured(driver, stream.cast()) }?;
         self.finish(claim)?;
