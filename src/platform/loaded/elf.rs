@@ -267,18 +267,10 @@ fn gnu_hash(name: &CStr) -> u32 {
 mod tests {
     use super::*;
     use crate::platform::loaded;
-    use std::ops::ControlFlow;
 
     fn find_in(object: &str, name: &CStr) -> Option<NonNull<c_void>> {
-        let mut found = None;
-        loaded::each(|each| {
-            if !each.name().to_string_lossy().contains(object) {
-                return ControlFlow::Continue(());
-            }
-            found = each.symbols().and_then(|symbols| symbols.find(name));
-            ControlFlow::Break(())
-        });
-        found
+        let is_it = |each: &loaded::Object| each.name().to_string_lossy().contains(object);
+        loaded::find_map(|each| is_it(each).then(|| each.symbols()?.find(name))).flatten()
     }
 
     #[test]

@@ -22,9 +22,14 @@ use super::sync::{ForkLock, forking, nap};
 
 /// The address of `name` in the first loaded object that exports it.
 pub fn find(name: &CStr) -> Option<NonNull<c_void>> {
+    find_map(|object| object.symbols()?.find(name))
+}
+
+/// The first answer of `visit` for the loaded objects in the order of loading.
+pub fn find_map<T>(mut visit: impl FnMut(&Object) -> Option<T>) -> Option<T> {
     let mut found = None;
     each(|object| {
-        found = object.symbols().and_then(|symbols| symbols.find(name));
+        found = visit(object);
         if found.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
     found
@@ -110,12 +115,7 @@ impl<'w> Object<'w> {
 
 /// Number of objects that the process has loaded so far.
 pub fn loaded_so_far() -> u64 {
-    let mut count = 0;
-    each(|object| {
-        count = object.loaded_so_far();
-        ControlFlow::Break(())
-    });
-    count
+    find_map(|object| Some(object.loaded_so_far())).unwrap_or(0)
 }
 
 /// Visits the loaded objects in the order of loading, until the visitor breaks.
@@ -264,13 +264,7 @@ mod tests {
     #[test]
     fn references_lead_to_where_the_loader_has_bound_them_and_else_to_an_objects_own() {
         let bound_in = |file: &str, name: &CStr| {
-            let mut bound = None;
-            each(|object| {
-                let is_it = object.name().to_string_lossy().contains(file);
-                bound = if is_it { object.bound(name) } else { None };
-                if is_it { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-            });
-            bound
+            find_map(|object| object.name().to_string_lossy().contains(file).then(|| object.bound(name))).flatten()
         };
         let address = |name| Some(find(name)?.addr().get());
         // The program has the empty name. It refers to both functions; libc exports one.
@@ -283,10 +277,7 @@ mod tests {
     #[test]
     fn a_walk_ends_where_its_visitor_ends_it() {
         let mut visited = 0;
-        each(|_| {
-            visited += 1;
-            ControlFlow::Break(())
-        });
+        assert_eq!(find_map(|_| Some(visited += 1)), Some(()));
         assert_eq!(visited, 1);
     }
 
