@@ -22,7 +22,7 @@ use crate::object::{self, eviction::reclaim_summary};
 use crate::observe::{call_counts, call_site, checksums, control, recorder, trace};
 use crate::platform::fork::{self, Handlers};
 use crate::platform::loaded;
-use crate::platform::sync::{ForkLock, forking};
+use crate::platform::sync::{ForkLock, ForkStep, forking};
 use crate::state::fast_path;
 
 /// Runs when the library is loaded.
@@ -65,11 +65,11 @@ const LOCKS: &[fn() -> &'static dyn ForkLock] = &[
 
 extern "C" fn prepare() {
     forking::begin();
-    LOCKS.iter().for_each(|lock| lock().lock_for_fork());
+    LOCKS.iter().for_each(|lock| lock().at_fork(ForkStep::Lock));
 }
 
 fn release() {
-    LOCKS.iter().rev().for_each(|lock| lock().unlock_after_fork());
+    LOCKS.iter().rev().for_each(|lock| lock().at_fork(ForkStep::Unlock));
 }
 
 extern "C" fn parent() {

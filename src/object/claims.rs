@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicUsize as Count, Ordering::Relaxed};
 
 use syncedmem_trace::address_hash::hash_address;
 
-use crate::platform::sync::{AtomicUsize, FOR_EVER, ForkLock, Gate, Interrupted, Lock, Ordering};
+use crate::platform::sync::{AtomicUsize, FOR_EVER, ForkLock, ForkStep, Gate, Interrupted, Lock, Ordering};
 use crate::state::flags;
 
 #[cfg(not(loom))]
@@ -96,12 +96,8 @@ pub enum Blocking {
 }
 
 impl<F: Send> ForkLock for Table<F> {
-    fn lock_for_fork(&self) {
-        self.shards.iter().for_each(|shard| shard.entries.lock_for_fork());
-    }
-
-    fn unlock_after_fork(&self) {
-        self.shards.iter().for_each(|shard| shard.entries.unlock_after_fork());
+    fn at_fork(&self, step: ForkStep) {
+        self.shards.iter().for_each(|shard| shard.entries.at_fork(step));
     }
 }
 

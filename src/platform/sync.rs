@@ -30,17 +30,18 @@ const FORK: usize = 1;
 
 /// A lock that a thread holds from before its fork until after it, in parent and child. `process` has the order.
 pub(crate) trait ForkLock {
-    fn lock_for_fork(&self);
-    fn unlock_after_fork(&self);
+    fn at_fork(&self, step: ForkStep);
+}
+
+#[derive(Clone, Copy)]
+pub(crate) enum ForkStep {
+    Lock,
+    Unlock,
 }
 
 impl<L: ForkLock, const N: usize> ForkLock for [L; N] {
-    fn lock_for_fork(&self) {
-        self.iter().for_each(L::lock_for_fork);
-    }
-
-    fn unlock_after_fork(&self) {
-        self.iter().for_each(L::unlock_after_fork);
+    fn at_fork(&self, step: ForkStep) {
+        self.iter().for_each(|lock| lock.at_fork(step));
     }
 }
 
@@ -157,16 +158,14 @@ mod lock {
     }
 
     impl<T> ForkLock for Lock<T> {
-        fn lock_for_fork(&self) {
-            // In a nested fork the thread holds it already.
-            if let Some(mut held) = self.take() {
-                held.before = FORK;
-            }
-        }
-
-        fn unlock_after_fork(&self) {
-            if self.state.load(Ordering::Relaxed) == FORK {
-                drop(Held { lock: self, before: FREE });
+        fn at_fork(&self, step: ForkStep) {
+            match step {
+                // In a nested fork the thread holds it already.
+                ForkStep::Lock => self.take().into_iter().for_each(|mut held| held.before = FORK),
+                ForkStep::Unlock if self.state.load(Ordering::Relaxed) == FORK => {
+                    drop(Held { lock: self, before: FREE })
+                }
+                ForkStep::Unlock => {}
             }
         }
     }
@@ -234,7 +233,7 @@ pub(crate) fn this_thread() -> usize {
 
 /// The thread inside fork: from before it takes the first lock until it has released the last one.
 pub(crate) mod forking {
-    use super::{pause, this_thread};
+    use super::{this_thread, wait_until};
     // A model has no processes.
     use std::sync::atomic::AtomicUsize;
     use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -245,11 +244,7 @@ pub(crate) mod forking {
 
     /// Waits while another thread forks.
     pub(crate) fn begin() {
-        let mut tries = 0u32;
-        while !is_this_thread() && THREAD.compare_exchange_weak(0, this_thread(), Acquire, Relaxed).is_err() {
-            tries = tries.saturating_add(1);
-            pause(tries);
-        }
+        wait_until(|| is_this_thread() || THREAD.compare_exchange_weak(0, this_thread(), Acquire, Relaxed).is_ok());
         DEPTH.fetch_add(1, Relaxed);
     }
 
@@ -270,6 +265,14 @@ pub(crate) mod forking {
 /// Attempts to take a lock before a thread naps.
 const BEFORE_NAPS: u32 = 128;
 pub(crate) const FOR_EVER: u32 = u32::MAX;
+
+pub(crate) fn wait_until(is_done: impl Fn() -> bool) {
+    let mut tries = 0u32;
+    while !is_done() {
+        tries = tries.saturating_add(1);
+        pause(tries);
+    }
+}
 
 /// Lets the holder run, which needs nanoseconds, unless it lost its processor.
 fn pause(_tries: u32) {

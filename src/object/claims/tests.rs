@@ -121,8 +121,8 @@ fn a_claim_that_does_not_block_is_refused_while_another_thread_has_one() {
 fn a_forked_child_forgets_what_its_parents_threads_were_doing() {
     let table = Table::new();
     std::mem::forget(claim(&table, 1, FIRST).expect("no other claim is there"));
-    table.lock_for_fork();
-    table.unlock_after_fork();
+    table.at_fork(ForkStep::Lock);
+    table.at_fork(ForkStep::Unlock);
     table.forget();
     drop(claim(&table, 2, FIRST).expect("nothing is left"));
 }

@@ -9,7 +9,7 @@ use syncedmem_trace::head::Side;
 
 use super::{Holding, Imported};
 use crate::error::Error;
-use crate::platform::sync::{ForkLock, Lock};
+use crate::platform::sync::{ForkLock, ForkStep, Lock};
 use crate::state::flags;
 // Not loom's: the count is a hint, because a thread that exports or borrows knows that no other thread changes the object.
 use std::sync::atomic::{
@@ -52,12 +52,8 @@ pub enum Fate {
 }
 
 impl ForkLock for Registry {
-    fn lock_for_fork(&self) {
-        self.entries.lock_for_fork();
-    }
-
-    fn unlock_after_fork(&self) {
-        self.entries.unlock_after_fork();
+    fn at_fork(&self, step: ForkStep) {
+        self.entries.at_fork(step);
     }
 }
 

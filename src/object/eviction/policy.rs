@@ -11,7 +11,7 @@ use syncedmem_trace::address_hash::{AddressMap, address_map};
 use syncedmem_trace::head::Side;
 
 use crate::object::claims::Identity;
-use crate::platform::sync::{FOR_EVER, ForkLock, Gate, Interrupted, Lock};
+use crate::platform::sync::{FOR_EVER, ForkLock, ForkStep, Gate, Interrupted, Lock};
 use crate::state::flags;
 // Not loom's: the count is a hint, because the thread that sets a policy has the object to itself.
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -97,12 +97,8 @@ impl Entries {
 }
 
 impl ForkLock for Registry {
-    fn lock_for_fork(&self) {
-        self.entries.lock_for_fork();
-    }
-
-    fn unlock_after_fork(&self) {
-        self.entries.unlock_after_fork();
+    fn at_fork(&self, step: ForkStep) {
+        self.entries.at_fork(step);
     }
 }
 

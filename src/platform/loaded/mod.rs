@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use libc::dl_phdr_info;
 
-use super::sync::{ForkLock, forking, nap};
+use super::sync::{ForkLock, ForkStep, forking, wait_until};
 
 /// The address of `name` in the first loaded object that exports it.
 pub fn find(name: &CStr) -> Option<NonNull<c_void>> {
@@ -193,20 +193,15 @@ fn unforked(walk: impl FnOnce()) {
     WALKS.fetch_sub(1, Ordering::Release);
 }
 
-fn wait_until(is_done: impl Fn() -> bool) {
-    let mut tries = 0u32;
-    while !is_done() {
-        tries = tries.saturating_add(1);
-        // Yielding alone might starve a thread of lower priority.
-        if tries < 100 { std::thread::yield_now() } else { nap() }
-    }
-}
-
 /// Keeps other threads out of walks.
 struct NoWalks;
 
 impl ForkLock for NoWalks {
-    fn lock_for_fork(&self) {
+    fn at_fork(&self, step: ForkStep) {
+        if let ForkStep::Unlock = step {
+            WALKS.fetch_and(!FORK, Ordering::Release);
+            return;
+        }
         // See `may_walk`: in a process that was never marked, the count is the parent's.
         if !fork_mark::is_marked() {
             fork_mark::mark();
@@ -214,10 +209,6 @@ impl ForkLock for NoWalks {
         }
         WALKS.fetch_or(FORK, Ordering::Acquire);
         wait_until(|| WALKS.load(Ordering::Acquire) == FORK);
-    }
-
-    fn unlock_after_fork(&self) {
-        WALKS.fetch_and(!FORK, Ordering::Release);
     }
 }
 
