@@ -14,7 +14,9 @@ use std::sync::atomic::{AtomicUsize as Count, Ordering::Relaxed};
 
 use syncedmem_trace::address_hash::hash_address;
 
-use crate::platform::sync::{AtomicUsize, FOR_EVER, ForkLock, ForkStep, Gate, Interrupted, Lock, Ordering};
+use crate::platform::sync::{
+    AtomicUsize, FOR_EVER, ForkLock, ForkStep, Gate, Interrupted, Lock, Ordering, constructor,
+};
 use crate::state::flags;
 
 #[cfg(not(loom))]
@@ -105,27 +107,12 @@ impl<F: Copy> Table<F> {
     #[cfg(not(loom))]
     #[expect(clippy::new_without_default, reason = "there is one, and it is a static")]
     pub const fn new() -> Self {
-        Table {
-            shards: [const {
-                Shard {
-                    entries: Lock::new(Vec::new()),
-                    count: AtomicUsize::new(0),
-                    copies: Count::new(0),
-                    gate: Gate::new(),
-                }
-            }; SHARDS],
-        }
+        Table { shards: [const { Shard::new() }; SHARDS] }
     }
 
     #[cfg(loom)]
     pub fn new() -> Self {
-        let shard = |_| Shard {
-            entries: Lock::new(Vec::new()),
-            count: AtomicUsize::new(0),
-            copies: Count::new(0),
-            gate: Gate::new(),
-        };
-        Table { shards: std::array::from_fn(shard) }
+        Table { shards: std::array::from_fn(|_| Shard::new()) }
     }
 
     /// Does `work` under the shard's lock, unless the object has an entry: for work that takes no longer than a claim.
@@ -255,6 +242,17 @@ enum Turn<F, T> {
 }
 
 impl<F: Copy> Shard<F> {
+    constructor! {
+        fn new() -> Self {
+            Shard {
+                entries: Lock::new(Vec::new()),
+                count: AtomicUsize::new(0),
+                copies: Count::new(0),
+                gate: Gate::new(),
+            }
+        }
+    }
+
     fn recount(&self, entries: &[Entry<F>]) {
         self.count.store(entries.len(), Ordering::Relaxed);
         let copies = entries.iter().filter(|entry| entry.in_flight.is_some()).count();

@@ -71,6 +71,19 @@ macro_rules! locked_static {
 }
 pub(crate) use locked_static;
 
+/// Defines `new`, constant except in a model, because loom's atomics have no constant constructors.
+macro_rules! constructor {
+    ($(#[$attribute:meta])* $visibility:vis fn new($($argument:ident: $type:ty)?) -> Self $body:block) => {
+        $(#[$attribute])*
+        #[cfg(not(loom))]
+        $visibility const fn new($($argument: $type)?) -> Self $body
+
+        #[cfg(loom)]
+        $visibility fn new($($argument: $type)?) -> Self $body
+    };
+}
+pub(crate) use constructor;
+
 #[expect(unsafe_code, reason = "a lock hands out its value from behind a shared reference")]
 mod lock {
     use super::*;
@@ -79,19 +92,15 @@ mod lock {
     unsafe impl<T: Send> Sync for Lock<T> {}
 
     impl<T> Lock<T> {
-        #[cfg(not(loom))]
-        pub(crate) const fn new(value: T) -> Self {
-            Lock { state: AtomicUsize::new(FREE), value: UnsafeCell::new(value) }
-        }
-
-        #[cfg(loom)]
-        pub(crate) fn new(value: T) -> Self {
-            Lock { state: AtomicUsize::new(FREE), value: UnsafeCell::new(value) }
+        constructor! {
+            pub(crate) fn new(value: T) -> Self {
+                Lock { state: AtomicUsize::new(FREE), value: UnsafeCell::new(value) }
+            }
         }
 
         #[inline]
         pub(crate) fn with<R>(&self, work: impl FnOnce(&mut T) -> R) -> R {
-            self.take().unwrap_or_else(wait_for_ever).enter(work)
+            self.take_within(FOR_EVER).unwrap_or_else(wait_for_ever).enter(work)
         }
 
         /// Fails if this thread holds the lock already, or another one for longer than `naps`.
@@ -101,12 +110,6 @@ mod lock {
         #[inline]
         pub(crate) fn try_with<R>(&self, naps: u32, work: impl FnOnce(&mut T) -> R) -> Result<R, Interrupted> {
             self.take_within(naps).map(|held| held.enter(work)).ok_or(Interrupted)
-        }
-
-        /// `None` if this thread holds it already.
-        #[inline]
-        fn take(&self) -> Option<Held<'_, T>> {
-            self.take_within(FOR_EVER)
         }
 
         #[inline]
@@ -161,7 +164,7 @@ mod lock {
         fn at_fork(&self, step: ForkStep) {
             match step {
                 // In a nested fork the thread holds it already.
-                ForkStep::Lock => self.take().into_iter().for_each(|mut held| held.before = FORK),
+                ForkStep::Lock => self.take_within(FOR_EVER).into_iter().for_each(|mut held| held.before = FORK),
                 ForkStep::Unlock if self.state.load(Ordering::Relaxed) == FORK => {
                     drop(Held { lock: self, before: FREE })
                 }
@@ -299,14 +302,10 @@ pub(crate) fn nap() {
 pub(crate) struct Gate(AtomicU32);
 
 impl Gate {
-    #[cfg(not(loom))]
-    pub(crate) const fn new() -> Self {
-        Gate(AtomicU32::new(0))
-    }
-
-    #[cfg(loom)]
-    pub(crate) fn new() -> Self {
-        Gate(AtomicU32::new(0))
+    constructor! {
+        pub(crate) fn new() -> Self {
+            Gate(AtomicU32::new(0))
+        }
     }
 
     /// For `wait`. Taken under the lock that also covers the decision to open.

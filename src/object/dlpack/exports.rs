@@ -9,7 +9,7 @@ use syncedmem_trace::head::Side;
 
 use super::{Holding, Imported};
 use crate::error::Error;
-use crate::platform::sync::{ForkLock, ForkStep, Lock};
+use crate::platform::sync::{ForkLock, ForkStep, Lock, constructor};
 use crate::state::flags;
 // Not loom's: the count is a hint, because a thread that exports or borrows knows that no other thread changes the object.
 use std::sync::atomic::{
@@ -58,16 +58,11 @@ impl ForkLock for Registry {
 }
 
 impl Registry {
-    #[cfg(not(loom))]
-    pub const fn new() -> Self {
-        let by_object = address_map();
-        Registry { entries: Lock::new(Entries { by_object, generations: 0 }), count: AtomicUsize::new(0) }
-    }
-
-    #[cfg(loom)]
-    pub fn new() -> Self {
-        let entries = Entries { by_object: address_map(), generations: 0 };
-        Registry { entries: Lock::new(entries), count: AtomicUsize::new(0) }
+    constructor! {
+        pub fn new() -> Self {
+            let entries = Entries { by_object: address_map(), generations: 0 };
+            Registry { entries: Lock::new(entries), count: AtomicUsize::new(0) }
+        }
     }
 
     /// The only cost for programs without tensors.

@@ -11,7 +11,7 @@ use syncedmem_trace::address_hash::{AddressMap, address_map};
 use syncedmem_trace::head::Side;
 
 use crate::object::claims::Identity;
-use crate::platform::sync::{FOR_EVER, ForkLock, ForkStep, Gate, Interrupted, Lock};
+use crate::platform::sync::{FOR_EVER, ForkLock, ForkStep, Gate, Interrupted, Lock, constructor};
 use crate::state::flags;
 // Not loom's: the count is a hint, because the thread that sets a policy has the object to itself.
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -103,17 +103,12 @@ impl ForkLock for Registry {
 }
 
 impl Registry {
-    #[cfg(not(loom))]
-    #[expect(clippy::new_without_default, reason = "there is one, and it is a static")]
-    pub const fn new() -> Self {
-        let entries = Entries { by_object: address_map(), clock: 0 };
-        Registry { entries: Lock::new(entries), count: AtomicUsize::new(0), gate: Gate::new() }
-    }
-
-    #[cfg(loom)]
-    pub fn new() -> Self {
-        let entries = Entries { by_object: address_map(), clock: 0 };
-        Registry { entries: Lock::new(entries), count: AtomicUsize::new(0), gate: Gate::new() }
+    constructor! {
+        #[expect(clippy::new_without_default, reason = "there is one, and it is a static")]
+        pub fn new() -> Self {
+            let entries = Entries { by_object: address_map(), clock: 0 };
+            Registry { entries: Lock::new(entries), count: AtomicUsize::new(0), gate: Gate::new() }
+        }
     }
 
     /// The only cost for programs without evictable objects.
