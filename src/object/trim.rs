@@ -9,25 +9,22 @@ use crate::memory::host::registration;
 
 /// Gives back the idle blocks of one kind and returns their bytes. Waits for all their contexts.
 pub fn trim(kind: Kind) -> u64 {
-    match kind {
-        Kind::Pageable => cache::host::give_back_all(),
-        Kind::Pinned => {
-            staging_buffers::give_back();
-            cache::device::give_back_all(kind) + registration::give_back_all()
-        }
-        Kind::Device => cache::device::give_back_all(kind),
-    }
+    give_back(kind, cache::device::give_back_all, registration::give_back_all)
 }
 
 /// As [`trim`], without the blocks of other devices than the thread's current one, and so without a wait for those.
 pub fn trim_current_device(kind: Kind) -> u64 {
+    give_back(kind, cache::device::give_back_near, registration::give_back_near)
+}
+
+fn give_back(kind: Kind, from_driver: impl Fn(Kind) -> u64, registered: impl Fn() -> u64) -> u64 {
     match kind {
         Kind::Pageable => cache::host::give_back_all(),
         Kind::Pinned => {
             staging_buffers::give_back();
-            cache::device::give_back_near(kind) + registration::give_back_near()
+            from_driver(kind) + registered()
         }
-        Kind::Device => cache::device::give_back_near(kind),
+        Kind::Device => from_driver(kind),
     }
 }
 
