@@ -12,6 +12,7 @@ use std::mem::MaybeUninit;
 use std::ptr::{null, null_mut};
 
 use super::file_error::FileError;
+use super::limits;
 
 /// Opens a regular file or a character device, for the `access` that open(2) takes. The mode is 0666 less the umask, as for
 /// the logs of other tools (valgrind, the sanitizers).
@@ -117,10 +118,7 @@ pub fn write_all(descriptor: c_int, text: &[u8]) -> Result<(), FileError> {
 
 /// The longest file that this process may write, in bytes.
 pub fn limit() -> u64 {
-    let mut limit = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
-    // SAFETY: `limit` is writable.
-    unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &mut limit) };
-    limit.rlim_cur
+    limits::of(libc::RLIMIT_FSIZE).unwrap_or(libc::RLIM_INFINITY)
 }
 
 /// Blocks SIGXFSZ on this thread. Returns the previous mask, and whether the signal was pending.

@@ -10,11 +10,11 @@ use syncedmem_trace::text::Text;
 /// A process's largest address space in bytes: 56 bits of x86-64's 57 with five-level page tables.
 pub const ADDRESS_SPACE: usize = 1 << 56;
 
-/// `RLIMIT_AS` in bytes.
-pub fn address_space() -> Option<u64> {
+/// The process's own limit on a resource of getrlimit(2), if it has one.
+pub fn of(resource: libc::__rlimit_resource_t) -> Option<u64> {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: `limit` is writable.
-    let failed = unsafe { libc::getrlimit(libc::RLIMIT_AS, &mut limit) };
+    let failed = unsafe { libc::getrlimit(resource, &mut limit) };
     (failed == 0 && limit.rlim_cur != libc::RLIM_INFINITY).then_some(limit.rlim_cur)
 }
 

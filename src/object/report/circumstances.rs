@@ -83,7 +83,7 @@ fn on_host(f: &mut fmt::Formatter<'_>) -> fmt::Result {
     if registered > 0 {
         write!(f, "; it has {} of pageable memory registered with the driver", Bytes(registered))?;
     }
-    if let Some(limit) = limits::address_space() {
+    if let Some(limit) = limits::of(libc::RLIMIT_AS) {
         write!(f, "; the limit on the address space (ulimit -v) is {}", Bytes(limit))?;
     }
     if let Some(limit) = limits::cgroup() {
