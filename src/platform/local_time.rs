@@ -1,8 +1,9 @@
 //! The local time for a log line, also in a forked child, where the C library's time zone lock may be held for ever.
-#![expect(unsafe_code, reason = "clock_gettime and localtime_r")]
+#![expect(unsafe_code, reason = "localtime_r")]
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
+use super::clock::nanoseconds_since_1970;
 use super::fork;
 
 #[derive(Debug, PartialEq, Eq)]
@@ -19,10 +20,9 @@ pub struct LocalTime {
 
 impl LocalTime {
     pub fn now() -> LocalTime {
-        let mut clock = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-        // SAFETY: `clock` is writable.
-        unsafe { libc::clock_gettime(libc::CLOCK_REALTIME, &mut clock) };
-        LocalTime::at(clock.tv_sec + offset(clock.tv_sec), clock.tv_nsec / 1000)
+        let microseconds = (nanoseconds_since_1970() / 1000) as i64;
+        let seconds = microseconds / 1_000_000;
+        LocalTime::at(seconds + offset(seconds), microseconds % 1_000_000)
     }
 
     /// Month and day from the days since 1970-01-01, in the proleptic Gregorian calendar. Years are counted from March,
