@@ -94,19 +94,15 @@ pub fn is_out_of_memory(error: Error) -> bool {
 
 /// Whether there is a usable driver, and a sentence about it, which is never freed.
 pub fn status() -> (Result<(), Error>, &'static CStr) {
-    static FOUND: OnceLock<Text<700>> = OnceLock::new();
-    static FORKED: OnceLock<Text<700>> = OnceLock::new();
-    static EXITING: OnceLock<Text<700>> = OnceLock::new();
-    static NOT_NOW: [OnceLock<Text<700>>; 2] = [const { OnceLock::new() }; 2];
-    static PASSING: OnceLock<Text<700>> = OnceLock::new();
+    static SENTENCES: [OnceLock<Text<700>>; 6] = [const { OnceLock::new() }; 6];
     let answer = find();
-    let sentence = match answer {
-        Err(WhyNot::Forked) => &FORKED,
-        Err(WhyNot::Exiting) => &EXITING,
-        Err(WhyNot::NotNow(want)) => &NOT_NOW[usize::from(want == load::NO_DESCRIPTOR)],
-        Err(why) if load::is_temporary(why) => &PASSING,
-        _ => &FOUND,
-    };
+    let sentence = &SENTENCES[match answer {
+        Err(WhyNot::Forked) => 0,
+        Err(WhyNot::Exiting) => 1,
+        Err(WhyNot::NotNow(want)) => 2 + usize::from(want == load::NO_DESCRIPTOR),
+        Err(why) if load::is_temporary(why) => 4,
+        _ => 5,
+    }];
     // First, so that no fork finds the cell half initialised.
     let text = match answer {
         Ok(driver) => introduce(driver),
