@@ -139,13 +139,6 @@ mod tests {
     }
 
     #[test]
-    fn where_nothing_could_be_given_back_the_sentence_says_so() {
-        let summary = ReclaimSummary { idle: Some(0), ..ReclaimSummary::default() };
-        assert_eq!(text_of(summary, Side::Host), "; no idle block and no evictable object was left to make room");
-        assert_eq!(text_of(ReclaimSummary::default(), Side::Host), "; no evictable object was left to make room");
-    }
-
-    #[test]
     fn each_thread_gets_the_summary_of_its_own_failure_alone() {
         let error = |asked| Error::OutOfMemory { side: Side::Host, asked, cause: Cause::System };
         let summary = ReclaimSummary { idle: Some(5), ..ReclaimSummary::default() };

@@ -29,10 +29,7 @@ static WRITTEN: AtomicU32 = AtomicU32::new(0);
 
 /// Writes the report, once, if an object was made.
 pub fn write() {
-    if flags::off() || !flags::has(ACCOUNT) {
-        return;
-    }
-    if settings::environment(c"SYNCEDMEM_REPORT").is_none() {
+    if flags::off() || !flags::has(ACCOUNT) || settings::environment(c"SYNCEDMEM_REPORT").is_none() {
         return;
     }
     if !recorder::can_be_had() {
