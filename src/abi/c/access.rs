@@ -172,7 +172,7 @@ pub unsafe extern "C" fn syncedmem_overwrite_gpu_data(
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_set_cpu_data(mem: *mut syncedmem_t, data: *mut c_void) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it, of `data` and of the old block's pointer.
-    let set = |object: &SyncedMemory| unsafe { object.set_cpu_data(data) };
+    let set = |object: &SyncedMemory| unsafe { object.set_data(Side::Host, data) };
     // SAFETY: the caller guarantees it, of the handle.
     unsafe { with("syncedmem_set_cpu_data", mem, set) }
 }
@@ -188,7 +188,7 @@ pub unsafe extern "C" fn syncedmem_set_cpu_data(mem: *mut syncedmem_t, data: *mu
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_set_gpu_data(mem: *mut syncedmem_t, data: *mut c_void) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it, of `data` and of the old block's pointer.
-    let set = |object: &SyncedMemory| unsafe { object.set_gpu_data(data) };
+    let set = |object: &SyncedMemory| unsafe { object.set_data(Side::Device, data) };
     // SAFETY: the caller guarantees it, of the handle.
     unsafe { with("syncedmem_set_gpu_data", mem, set) }
 }

@@ -196,7 +196,7 @@ pub unsafe extern "C-unwind" fn set_cpu_data(this: *const SyncedMemory, data: *m
     // SAFETY: C++ calls a member of a live object.
     let this = unsafe { &*this };
     // SAFETY: C++ keeps the original's contract for `data` and for pointers to the old block.
-    or_fail!(Call::SetCpuData, unsafe { this.set_cpu_data(data) });
+    or_fail!(Call::SetCpuData, unsafe { this.set_data(Side::Host, data) });
 }
 
 /// `void SyncedMemory::set_gpu_data(void*)`
@@ -212,7 +212,7 @@ pub unsafe extern "C-unwind" fn set_gpu_data(this: *const SyncedMemory, data: *m
     or_fail!(Call::SetGpuData, {
         refuse_if_cpu_only()?;
         // SAFETY: C++ keeps the original's contract for `data` and for pointers to the old block.
-        unsafe { this.set_gpu_data(data) }
+        unsafe { this.set_data(Side::Device, data) }
     });
 }
 

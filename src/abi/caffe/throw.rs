@@ -12,6 +12,7 @@
 use std::ffi::{CStr, c_char, c_void};
 use std::mem::transmute;
 use std::ops::ControlFlow;
+use std::ptr::NonNull;
 
 use syncedmem_trace::text::Text;
 
@@ -51,19 +52,16 @@ impl Caller {
     fn find() -> Option<Caller> {
         // A call may be the last instruction of its function, and of its object.
         let address = call_site::caller(per_thread::caller_of_callbacks())? - 1;
-        let mut found = None;
-        loaded::each(|object| {
+        let (file, bound, passes) = loaded::find_map(|object| {
             if !object.contains(address) {
-                return ControlFlow::Continue(());
+                return None;
             }
             let path = object.name().to_str().unwrap_or_default();
             let file = path.rsplit('/').next().filter(|file| !file.is_empty()).unwrap_or("the program");
             let bound = object.bound(PERSONALITY);
             let passes = bound.is_none() && !object.may_have_handlers();
-            found = Some((FileName::of(format_args!("{file}")), bound, passes.then(|| object.identity())));
-            ControlFlow::Break(())
-        });
-        let (file, bound, passes) = found?;
+            Some((FileName::of(format_args!("{file}")), bound, passes.then(|| object.identity())))
+        })?;
         let personality = bound.or_else(|| {
             // The runtime's own references, too, may be bound to a program's entry.
             let exported = |object: &loaded::Object| {
@@ -112,16 +110,7 @@ impl Runtime {
     }
 
     fn find_in(&self, name: &CStr, is_it: impl Fn(&loaded::Object) -> bool) -> Option<*mut c_void> {
-        let mut found = None;
-        loaded::each(|object| {
-            let address = object.symbols().and_then(|symbols| symbols.find(name));
-            if address.is_some() && is_it(object) {
-                found = address;
-                return ControlFlow::Break(());
-            }
-            ControlFlow::Continue(())
-        });
-        found.map(|address| address.as_ptr())
+        loaded::find_map(|object| object.symbols()?.find(name).filter(|_| is_it(object))).map(NonNull::as_ptr)
     }
 }
 
