@@ -178,7 +178,7 @@ impl Gathering {
                  compares them, or SYNCEDMEM_COMPARE=on.",
             );
         }
-        if self.all.dropped() > 0 {
+        if self.all.ledger().dropped() > 0 {
             sentences.push("Memory was exhausted and some events were not recorded: sums by place may be too small.");
         }
         sentences
