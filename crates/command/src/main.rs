@@ -9,6 +9,7 @@ mod library;
 mod mapped;
 mod model;
 mod options;
+mod pairs;
 mod progress;
 mod report;
 mod run;
