@@ -5,7 +5,6 @@ use crate::error::Error;
 use crate::object::element::ElementType;
 
 /// The type of the elements of a blob, of a tensor, or of an array in a model file.
-#[expect(non_camel_case_types, reason = "the names of the C API")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum syncedmem_type_t {
@@ -57,7 +56,6 @@ pub fn element_type(number: i32) -> Result<ElementType, Error> {
 }
 
 /// An array of a blob.
-#[expect(non_camel_case_types, reason = "the names of the C API")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum syncedmem_array_t {

@@ -2,7 +2,6 @@
 //!
 //! DLPack's Python specification gives the names: a consumer renames the capsule whose tensor it took. CPython's functions
 //! are looked up in the process; the library does not link them.
-#![expect(unsafe_code, reason = "CPython's functions are called")]
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::mem::transmute;

@@ -1,5 +1,4 @@
 //! Attachments: for bindings that have an object of their own for a tensor or a blob.
-#![expect(unsafe_code, reason = "C functions")]
 
 use std::ffi::c_void;
 use std::ptr::NonNull;
@@ -36,17 +35,11 @@ unsafe fn attach<'a>(
     })
 }
 
-/// Attaches `pointer` to the tensor, unless something is attached, and writes what is attached to `*attached`. If that is
-/// `pointer`, the library calls `deleter` (NULL: none) with it and `context` when the tensor ends; otherwise it stays the
-/// caller's. NULL for `pointer` only asks, and writes NULL if nothing is attached. Any thread that may read the tensor may call
-/// this.
-///
-/// A binding keeps the one object of its language for a tensor there. `syncedmem.hpp`'s tensors keep their dimensions.
-///
-/// Errors: `INVALID_ARGUMENT` (NULL), `OUT_OF_MEMORY`.
-///
-/// # Safety
-/// `tensor` is NULL or a handle; `attached` is NULL or writable.
+/// Attaches `pointer` to the tensor, unless something is attached, and writes what is attached to `*attached`: a place
+/// for the one object that a binding has for a tensor (`syncedmem.hpp` keeps a tensor's dimensions there). If that is
+/// `pointer`, the library calls `deleter` (NULL: none) with it and `context` when the tensor ends; otherwise it stays
+/// the caller's. NULL for `pointer` only asks, and writes NULL if nothing is attached. Any thread that may read the
+/// tensor may call this.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_tensor_attach(
     tensor: *const syncedmem_tensor_t,
@@ -62,11 +55,6 @@ pub unsafe extern "C" fn syncedmem_tensor_attach(
 }
 
 /// As `syncedmem_tensor_attach`, for a blob.
-///
-/// Errors: as `syncedmem_tensor_attach`.
-///
-/// # Safety
-/// `blob` is NULL or a handle; `attached` is NULL or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_typed_blob_attach(
     blob: *const syncedmem_typed_blob_t,

@@ -1,5 +1,4 @@
 //! Types of items.
-#![expect(unsafe_code, reason = "C functions")]
 
 use super::call;
 use crate::abi::arguments::{Out, answer, side};
@@ -24,7 +23,7 @@ pub(super) unsafe fn optional<'a>(meta: *const syncedmem_typemeta_t) -> Result<O
     Ok(Some(unsafe { &*meta }))
 }
 
-/// The type of a pointer to one.
+/// As `optional`, where NULL is an error.
 ///
 /// # Safety
 /// As for `optional`.
@@ -36,11 +35,6 @@ pub(super) unsafe fn required(meta: *const syncedmem_typemeta_t) -> Result<TypeM
 }
 
 /// Writes the type of a `syncedmem_type_t` to `*meta`.
-///
-/// Errors: `INVALID_ARGUMENT` (NULL, another number).
-///
-/// # Safety
-/// `meta` is NULL or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_typemeta(element: i32, meta: *mut syncedmem_typemeta_t) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.
@@ -49,10 +43,7 @@ pub unsafe extern "C" fn syncedmem_typemeta(element: i32, meta: *mut syncedmem_t
 
 /// Writes the `syncedmem_type_t` of a type to `*element`.
 ///
-/// Errors: `INVALID_ARGUMENT` (NULL, misaligned), `UNSUPPORTED` (it is no built-in type).
-///
-/// # Safety
-/// `meta` is NULL or a type; `element` is NULL or writable.
+/// Errors: `UNSUPPORTED` (it is no built-in type).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_typemeta_element(
     meta: *const syncedmem_typemeta_t,
@@ -73,11 +64,6 @@ pub unsafe extern "C" fn syncedmem_typemeta_element(
 
 /// Writes the type of a blob's value that is a tensor of that side to `*meta`. Such a value is the address of a
 /// `syncedmem_tensor_t *`, which it holds.
-///
-/// Errors: `INVALID_ARGUMENT` (NULL, another number).
-///
-/// # Safety
-/// `meta` is NULL or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_tensor_typemeta(side: i32, meta: *mut syncedmem_typemeta_t) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.

@@ -1,5 +1,4 @@
 //! Workspaces of named blobs.
-#![expect(unsafe_code, reason = "C functions and handles")]
 
 use std::ffi::{CStr, c_char, c_void};
 
@@ -12,12 +11,10 @@ use crate::caffe2::error::Error;
 use crate::caffe2::workspace::Workspace;
 
 /// Named blobs, over those of a parent.
-#[expect(non_camel_case_types, reason = "the name of the C API")]
-pub struct syncedmem_workspace_t(#[expect(dead_code, reason = "never looked at through this type")] Workspace);
+pub struct syncedmem_workspace_t(());
 
-/// Visits a blob of a workspace: its name there, its handle, which is held during the call, and the bytes of its tensor's memory, 0
-/// where the memory belongs to a blob that was visited before.
-#[expect(non_camel_case_types, reason = "the name of the C API")]
+/// Visits a blob of a workspace: its name there, its handle, held during the call, and the bytes of its tensor's
+/// memory, 0 where that belongs to a blob that was visited before.
 pub type syncedmem_blob_visitor_t = Option<
     unsafe extern "C-unwind" fn(
         name: *const c_char,
@@ -33,8 +30,6 @@ impl Held for syncedmem_workspace_t {
         "a workspace is NULL or misaligned; pass a handle that syncedmem_workspace_create has written";
 }
 
-/// The bytes of a name.
-///
 /// # Safety
 /// `name` is NULL or a string, which stays as it is while the result is used.
 unsafe fn name_of<'a>(name: *const c_char) -> Result<&'a [u8], Error> {
@@ -63,7 +58,7 @@ unsafe fn with(
     })
 }
 
-/// Writes what `question` returns for a workspace and a name to `*out`, for the C function `function`.
+/// As `with`, and writes what `question` returns to `*out`.
 ///
 /// # Safety
 /// As for `with`; `out` is NULL or writable.
@@ -84,13 +79,8 @@ unsafe fn ask<T>(
     unsafe { with(function, handle, name, write) }
 }
 
-/// Creates an empty workspace and writes its handle to `*workspace`. It holds the parent, which may be NULL. End it with
-/// `syncedmem_workspace_destroy`.
-///
-/// Errors: `INVALID_ARGUMENT` (NULL), `OUT_OF_MEMORY`.
-///
-/// # Safety
-/// `parent` is NULL or a handle; `workspace` is NULL or writable.
+/// Creates an empty workspace and writes its handle to `*workspace`. It holds the parent, which may be NULL. End it
+/// with `syncedmem_workspace_destroy`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_workspace_create(
     parent: *mut syncedmem_workspace_t,
@@ -107,24 +97,14 @@ pub unsafe extern "C" fn syncedmem_workspace_create(
 }
 
 /// Makes one more holder of the workspace, which `syncedmem_workspace_destroy` ends.
-///
-/// Errors: `INVALID_ARGUMENT` (NULL).
-///
-/// # Safety
-/// `workspace` is NULL or a handle.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_workspace_retain(workspace: *mut syncedmem_workspace_t) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.
     unsafe { retain("syncedmem_workspace_retain", workspace) }
 }
 
-/// Ends one holder of the workspace; the last one ends it. Blobs that are held elsewhere live on. NULL is allowed and does nothing.
+/// Ends one holder of the workspace; the last one ends it, but not blobs that are held elsewhere. NULL does nothing.
 /// Workspaces that map each other's blobs hold each other until the process ends.
-///
-/// Errors: `INVALID_ARGUMENT` (misaligned).
-///
-/// # Safety
-/// `workspace` is NULL or a handle, of which this holder is not used any more.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_workspace_destroy(workspace: *mut syncedmem_workspace_t) -> syncedmem_status_t {
@@ -132,13 +112,8 @@ pub unsafe extern "C" fn syncedmem_workspace_destroy(workspace: *mut syncedmem_w
     unsafe { destroy("syncedmem_workspace_destroy", workspace) }
 }
 
-/// Writes a handle of the blob of that name to `*blob`: that of this workspace, of a mapping or of a parent, or else a new empty one
-/// of this workspace. End it with `syncedmem_typed_blob_destroy`.
-///
-/// Errors: `INVALID_ARGUMENT` (NULL), `OUT_OF_MEMORY`.
-///
-/// # Safety
-/// `workspace` is NULL or a handle; `name` is NULL or a string; `blob` is NULL or writable.
+/// Writes a handle of the blob of that name to `*blob`: that of this workspace, of a mapping or of a parent, or else a
+/// new empty one of this workspace. End it with `syncedmem_typed_blob_destroy`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_workspace_create_blob(
     workspace: *mut syncedmem_workspace_t,
@@ -151,11 +126,6 @@ pub unsafe extern "C" fn syncedmem_workspace_create_blob(
 }
 
 /// As `syncedmem_workspace_create_blob`, of a blob of this workspace itself: it hides one of a mapping or a parent.
-///
-/// Errors: as `syncedmem_workspace_create_blob`.
-///
-/// # Safety
-/// `workspace` is NULL or a handle; `name` is NULL or a string; `blob` is NULL or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_workspace_create_local_blob(
     workspace: *mut syncedmem_workspace_t,
@@ -167,12 +137,7 @@ pub unsafe extern "C" fn syncedmem_workspace_create_local_blob(
     unsafe { ask("syncedmem_workspace_create_local_blob", workspace, name, blob, create) }
 }
 
-/// Writes a handle of the blob of that name to `*blob`, as `syncedmem_workspace_create_blob`; NULL if there is none.
-///
-/// Errors: `INVALID_ARGUMENT` (NULL).
-///
-/// # Safety
-/// `workspace` is NULL or a handle; `name` is NULL or a string; `blob` is NULL or writable.
+/// As `syncedmem_workspace_create_blob`, but writes NULL if there is no blob of that name.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_workspace_get_blob(
     workspace: *const syncedmem_workspace_t,
@@ -185,11 +150,6 @@ pub unsafe extern "C" fn syncedmem_workspace_get_blob(
 }
 
 /// Writes to `*has` whether there is a blob of that name: of this workspace, of a mapping or of a parent.
-///
-/// Errors: `INVALID_ARGUMENT` (NULL).
-///
-/// # Safety
-/// `workspace` is NULL or a handle; `name` is NULL or a string; `has` is NULL or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_workspace_has_blob(
     workspace: *const syncedmem_workspace_t,
@@ -201,13 +161,8 @@ pub unsafe extern "C" fn syncedmem_workspace_has_blob(
     unsafe { ask("syncedmem_workspace_has_blob", workspace, name, has, is_there) }
 }
 
-/// Removes a blob of this workspace itself, and writes to `*removed` whether there was one. Other holders keep it. `removed` may be
-/// NULL.
-///
-/// Errors: `INVALID_ARGUMENT` (NULL).
-///
-/// # Safety
-/// `workspace` is NULL or a handle; `name` is NULL or a string; `removed` is NULL or writable.
+/// Removes a blob of this workspace itself, and writes to `*removed`, which may be NULL, whether there was one. Other
+/// holders keep it.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_workspace_remove_blob(
@@ -228,13 +183,9 @@ pub unsafe extern "C" fn syncedmem_workspace_remove_blob(
     unsafe { with("syncedmem_workspace_remove_blob", workspace, name, remove) }
 }
 
-/// Gives a blob of this workspace itself a new name, under which no blob is visible, and writes a handle of it to `*blob`, which may
-/// be NULL.
+/// Gives a blob of this workspace itself a new name, and writes a handle of it to `*blob`, which may be NULL.
 ///
-/// Errors: `INVALID_ARGUMENT` (NULL, no such blob, the new name is visible already), `OUT_OF_MEMORY`.
-///
-/// # Safety
-/// `workspace` is NULL or a handle; `name` and `new_name` are NULL or strings; `blob` is NULL or writable.
+/// Errors: `INVALID_ARGUMENT` (also no such blob, or a new name that is visible already).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_workspace_rename_blob(
     workspace: *mut syncedmem_workspace_t,
@@ -257,13 +208,10 @@ pub unsafe extern "C" fn syncedmem_workspace_rename_blob(
     unsafe { with("syncedmem_workspace_rename_blob", workspace, name, rename) }
 }
 
-/// Makes the blob `name` of another workspace visible in this one as `new_name`. This workspace holds the other one, and the name is
-/// looked up there at each use. If a blob is visible as `new_name` already, that is an error, or with `skip_defined` nothing is done.
-///
-/// Errors: `INVALID_ARGUMENT` (NULL, the same workspace, no such blob, the new name is visible already), `OUT_OF_MEMORY`.
-///
-/// # Safety
-/// `workspace` and `other` are NULL or handles; `new_name` and `name` are NULL or strings.
+/// Makes the blob `name` of another workspace visible in this one as `new_name`. This workspace holds the other one,
+/// and the name is looked up there at each use. With `skip_defined` nothing is done if a blob is visible as `new_name`
+/// already. Errors: `INVALID_ARGUMENT` (also the same workspace, no such blob, or a new name that is visible already),
+/// `OUT_OF_MEMORY`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_workspace_add_blob_mapping(
     workspace: *mut syncedmem_workspace_t,
@@ -281,14 +229,9 @@ pub unsafe extern "C" fn syncedmem_workspace_add_blob_mapping(
     unsafe { with("syncedmem_workspace_add_blob_mapping", workspace, new_name, map) }
 }
 
-/// Calls `visitor` with each blob of this workspace itself, or, unless `local`, with each that is visible in it, sorted by name. The
-/// bytes of all calls add up to the memory of the tensors; memory that tensors share counts once. The visitor may use the workspace:
-/// the list was made before.
-///
-/// Errors: `INVALID_ARGUMENT` (NULL), `OUT_OF_MEMORY`.
-///
-/// # Safety
-/// `workspace` is NULL or a handle.
+/// Calls `visitor` with each blob of this workspace itself, or, unless `local`, with each that is visible in it, sorted
+/// by name. The bytes of all calls add up to the memory of the tensors. The visitor may use the workspace: the list was
+/// made before.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_workspace_blobs(

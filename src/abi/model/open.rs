@@ -1,5 +1,4 @@
 //! Opening and closing.
-#![expect(unsafe_code, reason = "C functions")]
 
 use std::ffi::{CStr, OsStr, c_char};
 use std::os::unix::ffi::OsStrExt;
@@ -14,8 +13,7 @@ use crate::error::Error;
 use crate::models::{Failure, Model};
 
 /// A model file that is open.
-#[expect(non_camel_case_types, reason = "the name of the C API")]
-pub struct syncedmem_model_t(#[expect(dead_code, reason = "never looked at through this type")] Handle<Model>);
+pub struct syncedmem_model_t(());
 
 impl Handled for Model {
     const LIVE: u64 = u64::from_le_bytes(*b"\x17model\xf3\x9a");
@@ -34,8 +32,6 @@ impl Opaque for syncedmem_model_t {
     }
 }
 
-/// The path that a string names.
-///
 /// # Safety
 /// `string` is NULL or a string, which stays while the result is used.
 pub(in crate::abi) unsafe fn path<'a>(string: *const c_char) -> Result<&'a Path, Error> {
@@ -47,15 +43,11 @@ pub(in crate::abi) unsafe fn path<'a>(string: *const c_char) -> Result<&'a Path,
     Ok(Path::new(OsStr::from_bytes(string.to_bytes())))
 }
 
-/// Opens a `.caffemodel`, `.binaryproto`, `.solverstate` or `init_net.pb`, reads its structure, and writes the model's handle to `*model`. The file's
-/// name decides what it is, or its contents where the name says nothing. Close it with `syncedmem_model_close`.
+/// Opens a `.caffemodel`, `.binaryproto`, `.solverstate` or `init_net.pb`, reads its structure, and writes the model's
+/// handle to `*model`. The file's name decides what it is, or else its contents. Close it with `syncedmem_model_close`.
 ///
-/// Errors: `INVALID_ARGUMENT` (NULL), `FILE` (it cannot be opened or read, or is no regular file), `FORMAT` (it is
-/// damaged, cut off, or no Caffe file), `UNSUPPORTED` (HDF5, text, a compressed file; more layers and names than a file of
-/// its size can have), `OUT_OF_MEMORY`.
-///
-/// # Safety
-/// `path` is NULL or a string. `model` is NULL or writable.
+/// Errors: `FILE` (it cannot be opened or read, or is no regular file), `FORMAT` (it is damaged, cut off, or no Caffe
+/// file), `UNSUPPORTED` (HDF5, text, a compressed file; more layers and names than a file of its size can have).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_model_open(
     path: *const c_char,
@@ -71,12 +63,7 @@ pub unsafe extern "C" fn syncedmem_model_open(
     })
 }
 
-/// Closes a model and its file. NULL is allowed and does nothing.
-///
-/// Errors: `INVALID_ARGUMENT` (misaligned), `INVALID_HANDLE` (not an open model: nothing is done).
-///
-/// # Safety
-/// `model` is NULL or came from `syncedmem_model_open`. The handle and the strings and shapes of the model are not used any more.
+/// Closes a model and its file; NULL does nothing.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_model_close(model: *mut syncedmem_model_t) -> syncedmem_status_t {
     call("syncedmem_model_close", || {
