@@ -5,7 +5,7 @@ use std::ffi::c_char;
 
 use syncedmem_trace::head::Side;
 
-use super::call::call;
+use super::call::{Failure, call_for};
 use super::status::syncedmem_status_t;
 use crate::error::Error;
 
@@ -90,16 +90,31 @@ impl<T> SizedOut<T> {
     }
 }
 
-/// Writes what `question` returns to `*out`, for the C function `name`.
+/// Writes what `question` returns to `*out`, for the C function `name`, whose errors are the library's own.
 ///
 /// # Safety
 /// `out` is NULL or writable.
+#[inline(always)]
 pub unsafe fn answer<T>(name: &str, out: *mut T, question: impl FnOnce() -> Result<T, Error>) -> syncedmem_status_t {
-    call(name, || {
+    // SAFETY: the caller guarantees it.
+    unsafe { answer_for(name, out, question) }
+}
+
+/// As `answer`, for a C function whose errors are a room's.
+///
+/// # Safety
+/// As for `answer`.
+#[inline(always)]
+pub unsafe fn answer_for<T, E: Failure>(
+    name: &str,
+    out: *mut T,
+    question: impl FnOnce() -> Result<T, E>,
+) -> syncedmem_status_t {
+    call_for(name, || {
         // SAFETY: the caller guarantees it.
         let out = unsafe { Out::new(out) }?;
         out.set(question()?);
-        Ok(())
+        Ok::<(), E>(())
     })
 }
 

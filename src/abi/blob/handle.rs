@@ -1,6 +1,6 @@
 //! Handles: construction and destruction, and the arguments of the other functions.
 
-use crate::abi::arguments::{self, Out, one_of};
+use crate::abi::arguments::{self, answer_for, one_of};
 use crate::abi::call::{call, call_for};
 use crate::abi::element::element_type;
 use crate::abi::handle::{Handle, Handled};
@@ -62,13 +62,9 @@ pub(super) unsafe fn numbers<'a>(first: *const i64, length: usize) -> Result<&'a
 /// Errors: `UNSUPPORTED` (another type).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_blob_create(r#type: i32, blob: *mut *mut syncedmem_blob_t) -> syncedmem_status_t {
-    call_for("syncedmem_blob_create", || {
-        // SAFETY: the caller guarantees it.
-        let out = unsafe { Out::new(blob) }?;
-        let blob = Blob::new(element_type(r#type)?)?;
-        out.set(Handle::make(blob)?.as_ptr().cast());
-        Ok::<_, Error>(())
-    })
+    let create = || Ok::<_, Error>(Handle::make(Blob::new(element_type(r#type)?)?)?.as_ptr().cast());
+    // SAFETY: the caller guarantees it.
+    unsafe { answer_for("syncedmem_blob_create", blob, create) }
 }
 
 /// Destroys a blob; NULL does nothing. Memory that it shares stays with the other blobs.

@@ -46,7 +46,7 @@ pub unsafe extern "C" fn syncedmem_blob_type(
     r#type: *mut syncedmem_type_t,
 ) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.
-    unsafe { ask("syncedmem_blob_type", blob, r#type, |blob| Ok(blob.element().into())) }
+    unsafe { ask("syncedmem_blob_type", blob, r#type.cast(), |blob| Ok(blob.element() as i32)) }
 }
 
 /// Writes the number of axes to `*axes`.

@@ -8,7 +8,7 @@ use syncedmem_trace::head::Access;
 use super::object::syncedmem_t;
 use crate::abi::arguments::{Out, numbers, one_of, side};
 use crate::abi::call::call;
-use crate::abi::opaque::{Opaque, with};
+use crate::abi::opaque::{Opaque, ask, with};
 use crate::abi::status::syncedmem_status_t;
 use crate::error::Error;
 use crate::object::SyncedMemory;
@@ -68,11 +68,7 @@ pub unsafe extern "C" fn syncedmem_to_dlpack(
     versioned: bool,
     tensor: *mut *mut c_void,
 ) -> syncedmem_status_t {
-    call("syncedmem_to_dlpack", || {
-        // SAFETY: the caller guarantees it.
-        let object = unsafe { Opaque::value(mem) }?;
-        // SAFETY: the caller guarantees it.
-        let out = unsafe { Out::new(tensor) }?;
+    let export = |object: &SyncedMemory| {
         let side = self::side(side)?;
         let what = "access is not a syncedmem_access_t; pass SYNCEDMEM_READ (0), SYNCEDMEM_WRITE (1) or \
                     SYNCEDMEM_OVERWRITE (2)";
@@ -81,9 +77,10 @@ pub unsafe extern "C" fn syncedmem_to_dlpack(
         // SAFETY: the caller guarantees it.
         let shape = unsafe { lengths(shape, ndim) }?;
         let layout = Layout::new(shape, data_type, object.size()?)?;
-        out.set(object.export(access, side, layout, versioned)?.as_ptr());
-        Ok(())
-    })
+        object.export(access, side, layout, versioned).map(NonNull::as_ptr)
+    };
+    // SAFETY: the caller guarantees it.
+    unsafe { ask("syncedmem_to_dlpack", mem, tensor, export) }
 }
 
 /// # Safety

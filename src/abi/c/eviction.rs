@@ -19,15 +19,8 @@ pub enum syncedmem_eviction_t {
     SYNCEDMEM_EVICT_ALWAYS = 2,
 }
 
-impl From<Policy> for syncedmem_eviction_t {
-    fn from(how: Policy) -> Self {
-        match how {
-            Policy::Never => Self::SYNCEDMEM_EVICT_NEVER,
-            Policy::Redundant => Self::SYNCEDMEM_EVICT_REDUNDANT,
-            Policy::Always => Self::SYNCEDMEM_EVICT_ALWAYS,
-        }
-    }
-}
+/// Each at its number.
+const POLICIES: [Policy; 3] = [Policy::Never, Policy::Redundant, Policy::Always];
 
 /// Sets what the library may evict of the object when memory runs out: a `syncedmem_eviction_t`. Addresses from before
 /// a first mark are not valid any more. `SYNCEDMEM_EVICT_NEVER` removes the mark and forgets open accesses; a changed
@@ -58,9 +51,7 @@ impl From<Policy> for syncedmem_eviction_t {
 pub unsafe extern "C" fn syncedmem_set_evictable(mem: *mut syncedmem_t, how: i32) -> syncedmem_status_t {
     let what = "how is not a syncedmem_eviction_t; pass SYNCEDMEM_EVICT_NEVER (0), SYNCEDMEM_EVICT_REDUNDANT (1) or \
                 SYNCEDMEM_EVICT_ALWAYS (2)";
-    let set = |object: &SyncedMemory| {
-        object.set_evictable(one_of(how, [Policy::Never, Policy::Redundant, Policy::Always], what)?)
-    };
+    let set = |object: &SyncedMemory| object.set_evictable(one_of(how, POLICIES, what)?);
     // SAFETY: the caller guarantees it.
     unsafe { with("syncedmem_set_evictable", mem, set) }
 }
@@ -72,7 +63,7 @@ pub unsafe extern "C" fn syncedmem_get_evictable(
     how: *mut syncedmem_eviction_t,
 ) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.
-    unsafe { ask("syncedmem_get_evictable", mem, how, |object| object.evictable().map(Into::into)) }
+    unsafe { ask("syncedmem_get_evictable", mem, how.cast(), |object| object.evictable().map(|how| how as i32)) }
 }
 
 /// Ends one access, whose address is not used any more. Does nothing if the object is not evictable.

@@ -5,7 +5,7 @@ use std::ptr::NonNull;
 
 use syncedmem_trace::head::Side;
 
-use crate::abi::arguments::Out;
+use crate::abi::arguments::answer;
 use crate::abi::call::call;
 use crate::abi::opaque::{Opaque, ask, with};
 use crate::abi::status::syncedmem_status_t;
@@ -38,18 +38,6 @@ pub enum syncedmem_head_t {
     SYNCEDMEM_SYNCED = 3,
 }
 
-impl From<syncedmem_trace::head::Head> for syncedmem_head_t {
-    fn from(head: syncedmem_trace::head::Head) -> Self {
-        use syncedmem_trace::head::Head;
-        match head {
-            Head::Uninitialized => Self::SYNCEDMEM_UNINITIALIZED,
-            Head::AtCpu => Self::SYNCEDMEM_HEAD_AT_CPU,
-            Head::AtGpu => Self::SYNCEDMEM_HEAD_AT_GPU,
-            Head::Synced => Self::SYNCEDMEM_SYNCED,
-        }
-    }
-}
-
 impl Opaque for syncedmem_t {
     type Value = SyncedMemory;
     type Error = Error;
@@ -80,13 +68,8 @@ impl Opaque for syncedmem_t {
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_create(bytes: usize, mem: *mut *mut syncedmem_t) -> syncedmem_status_t {
-    call("syncedmem_create", || {
-        // SAFETY: the caller guarantees it.
-        let out = unsafe { Out::new(mem) }?;
-        let storage = SyncedMemory::create(bytes)?;
-        out.set(storage.as_ptr().cast());
-        Ok(())
-    })
+    // SAFETY: the caller guarantees it.
+    unsafe { answer("syncedmem_create", mem, || Ok(SyncedMemory::create(bytes)?.as_ptr().cast())) }
 }
 
 /// Destroys an object of `syncedmem_create` and frees the memory it owns; NULL does nothing. Memory that tensors
@@ -121,9 +104,7 @@ pub unsafe extern "C" fn syncedmem_construct(
     bytes: usize,
     mem: *mut *mut syncedmem_t,
 ) -> syncedmem_status_t {
-    call("syncedmem_construct", || {
-        // SAFETY: the caller guarantees it.
-        let out = unsafe { Out::new(mem) }?;
+    let construct = || {
         let storage = NonNull::new(storage.cast::<SyncedMemory>()).ok_or(Error::InvalidArgument {
             what: "storage is NULL; pass SYNCEDMEM_STORAGE_BYTES or more bytes of your own",
         })?;
@@ -140,9 +121,10 @@ pub unsafe extern "C" fn syncedmem_construct(
         host::check_size(bytes, Side::Host)?;
         // SAFETY: aligned and large enough as just checked, writable says the caller.
         unsafe { SyncedMemory::construct(storage, bytes) };
-        out.set(storage.as_ptr().cast());
-        Ok(())
-    })
+        Ok(storage.as_ptr().cast())
+    };
+    // SAFETY: the caller guarantees it.
+    unsafe { answer("syncedmem_construct", mem, construct) }
 }
 
 /// Ends an object of `syncedmem_construct` and frees the memory it owns, but not its storage.
@@ -162,7 +144,7 @@ pub unsafe extern "C" fn syncedmem_destruct(mem: *mut syncedmem_t) -> syncedmem_
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_head(mem: *const syncedmem_t, head: *mut syncedmem_head_t) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.
-    unsafe { ask("syncedmem_head", mem, head, |object| object.head().map(Into::into)) }
+    unsafe { ask("syncedmem_head", mem, head.cast(), |object| object.head().map(|head| head as i32)) }
 }
 
 /// Writes the size of each side, in bytes, to `*bytes`.

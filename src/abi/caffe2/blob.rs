@@ -3,11 +3,10 @@
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
-use super::call;
 use super::held::{Held, destroy, handle_of, held, holder_of, retain};
 use super::tensor::syncedmem_tensor_t;
 use super::typemeta::{optional, required};
-use crate::abi::arguments::{Out, side};
+use crate::abi::arguments::{Out, answer_for, side};
 use crate::abi::opaque::{Opaque, ask, with};
 use crate::abi::status::syncedmem_status_t;
 use crate::caffe2::blob::{Blob, Value};
@@ -45,12 +44,8 @@ pub(super) unsafe fn optional_out<T>(out: *mut T) -> Result<Option<Out<T>>, Erro
 /// Creates an empty blob and writes its handle to `*blob`. End it with `syncedmem_typed_blob_destroy`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_typed_blob_create(blob: *mut *mut syncedmem_typed_blob_t) -> syncedmem_status_t {
-    call("syncedmem_typed_blob_create", || {
-        // SAFETY: the caller guarantees it.
-        let out = unsafe { Out::new(blob) }?;
-        out.set(handle_of(Blob::new()?));
-        Ok(())
-    })
+    // SAFETY: the caller guarantees it.
+    unsafe { answer_for("syncedmem_typed_blob_create", blob, || Blob::new().map(handle_of)) }
 }
 
 /// Makes one more holder of the blob, which `syncedmem_typed_blob_destroy` ends.

@@ -4,7 +4,7 @@ use std::ffi::c_void;
 use std::ptr::NonNull;
 
 use super::call;
-use crate::abi::arguments::Out;
+use crate::abi::arguments::answer_for;
 use crate::abi::status::syncedmem_status_t;
 use crate::caffe2::{cpu, report};
 
@@ -13,12 +13,8 @@ use crate::caffe2::{cpu, report};
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_cpu_new(bytes: usize, data: *mut *mut c_void) -> syncedmem_status_t {
-    call("syncedmem_cpu_new", || {
-        // SAFETY: the caller guarantees it.
-        let out = unsafe { Out::new(data) }?;
-        out.set(cpu::allocate(bytes)?.as_ptr());
-        Ok(())
-    })
+    // SAFETY: the caller guarantees it.
+    unsafe { answer_for("syncedmem_cpu_new", data, || cpu::allocate(bytes).map(NonNull::as_ptr)) }
 }
 
 /// Frees memory of `syncedmem_cpu_new`; NULL does nothing.

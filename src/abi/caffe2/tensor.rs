@@ -2,7 +2,7 @@
 
 use super::call;
 use super::held::{Held, destroy, handle_of, held, retain};
-use crate::abi::arguments::{Out, answer, numbers, side};
+use crate::abi::arguments::{Out, answer, answer_for, numbers, side};
 use crate::abi::opaque::Opaque;
 use crate::abi::status::syncedmem_status_t;
 use crate::caffe2::error::Error;
@@ -108,12 +108,8 @@ pub unsafe extern "C" fn syncedmem_tensor_create(
     side: i32,
     tensor: *mut *mut syncedmem_tensor_t,
 ) -> syncedmem_status_t {
-    call("syncedmem_tensor_create", || {
-        // SAFETY: the caller guarantees it.
-        let out = unsafe { Out::new(tensor) }?;
-        out.set(handle_of(Handle::new(self::side(side)?)?));
-        Ok(())
-    })
+    // SAFETY: the caller guarantees it.
+    unsafe { answer_for("syncedmem_tensor_create", tensor, || Handle::new(self::side(side)?).map(handle_of)) }
 }
 
 /// Makes one more holder of the tensor, which `syncedmem_tensor_destroy` ends.

@@ -5,7 +5,7 @@ use std::ffi::{CStr, c_char, c_void};
 use super::blob::{optional_out, syncedmem_typed_blob_t};
 use super::call;
 use super::held::{Held, destroy, handle_of, held, holder_of, retain};
-use crate::abi::arguments::Out;
+use crate::abi::arguments::{Out, answer_for};
 use crate::abi::status::syncedmem_status_t;
 use crate::caffe2::error::Error;
 use crate::caffe2::workspace::Workspace;
@@ -86,14 +86,13 @@ pub unsafe extern "C" fn syncedmem_workspace_create(
     parent: *mut syncedmem_workspace_t,
     workspace: *mut *mut syncedmem_workspace_t,
 ) -> syncedmem_status_t {
-    call("syncedmem_workspace_create", || {
-        // SAFETY: the caller guarantees it.
-        let out = unsafe { Out::new(workspace) }?;
+    let create = || {
         // SAFETY: the caller guarantees it.
         let parent = if parent.is_null() { None } else { Some(unsafe { holder_of(parent) }?) };
-        out.set(handle_of(Workspace::new(parent)?));
-        Ok(())
-    })
+        Workspace::new(parent).map(handle_of)
+    };
+    // SAFETY: the caller guarantees it.
+    unsafe { answer_for("syncedmem_workspace_create", workspace, create) }
 }
 
 /// Makes one more holder of the workspace, which `syncedmem_workspace_destroy` ends.

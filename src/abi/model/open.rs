@@ -4,8 +4,8 @@ use std::ffi::{CStr, OsStr, c_char};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use crate::abi::arguments::Out;
-use crate::abi::call::{call, call_for};
+use crate::abi::arguments::answer_for;
+use crate::abi::call::call;
 use crate::abi::handle::{Handle, Handled};
 use crate::abi::opaque::Opaque;
 use crate::abi::status::syncedmem_status_t;
@@ -53,21 +53,15 @@ pub unsafe extern "C" fn syncedmem_model_open(
     path: *const c_char,
     model: *mut *mut syncedmem_model_t,
 ) -> syncedmem_status_t {
-    call_for("syncedmem_model_open", || {
-        // SAFETY: the caller guarantees it.
-        let out = unsafe { Out::new(model) }?;
-        // SAFETY: the caller guarantees it.
-        let handle = Handle::make(Model::open(unsafe { self::path(path) }?)?)?;
-        out.set(handle.as_ptr().cast());
-        Ok::<_, Failure>(())
-    })
+    // SAFETY: the caller guarantees it.
+    let open = || Ok::<_, Failure>(Handle::make(Model::open(unsafe { self::path(path) }?)?)?.as_ptr().cast());
+    // SAFETY: the caller guarantees it.
+    unsafe { answer_for("syncedmem_model_open", model, open) }
 }
 
 /// Closes a model and its file; NULL does nothing.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_model_close(model: *mut syncedmem_model_t) -> syncedmem_status_t {
-    call("syncedmem_model_close", || {
-        // SAFETY: the caller guarantees it.
-        unsafe { Handle::<Model>::end(model.cast()) }
-    })
+    // SAFETY: the caller guarantees it.
+    call("syncedmem_model_close", || unsafe { Handle::<Model>::end(model.cast()) })
 }
