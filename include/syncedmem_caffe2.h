@@ -598,8 +598,9 @@ syncedmem_status_t syncedmem_workspace_rename_blob(struct syncedmem_workspace_t 
 /**
  * Makes the blob `name` of another workspace visible in this one as `new_name`. This workspace holds the other one,
  * and the name is looked up there at each use. With `skip_defined` nothing is done if a blob is visible as `new_name`
- * already. Errors: `INVALID_ARGUMENT` (also the same workspace, no such blob, or a new name that is visible already),
- * `OUT_OF_MEMORY`.
+ * already.
+ *
+ * Errors: `INVALID_ARGUMENT` (also the same workspace, no such blob, or a new name that is visible already).
  */
 syncedmem_status_t syncedmem_workspace_add_blob_mapping(struct syncedmem_workspace_t *workspace,
                                                         const char *new_name,

@@ -51,6 +51,25 @@ impl<T> Out<T> {
     }
 }
 
+/// A pointer for a result that the caller may not want: NULL is allowed.
+pub struct OptionalOut<T>(Option<Out<T>>);
+
+impl<T> OptionalOut<T> {
+    /// # Safety
+    /// As for `Out::new`.
+    pub unsafe fn new(pointer: *mut T) -> Result<Self, Error> {
+        // SAFETY: the caller guarantees it.
+        Ok(OptionalOut(if pointer.is_null() { None } else { Some(unsafe { Out::new(pointer) }?) }))
+    }
+
+    /// Writes the result, which is made only if it is wanted.
+    pub fn set(self, value: impl FnOnce() -> T) {
+        if let Some(out) = self.0 {
+            out.set(value());
+        }
+    }
+}
+
 /// A structure for a result. Its first member is its size, which the caller has set to that of the structure it knows.
 pub struct SizedOut<T> {
     structure: std::ptr::NonNull<T>,

@@ -2,7 +2,7 @@
 
 use std::ffi::c_char;
 
-use crate::abi::arguments::{Out, answer};
+use crate::abi::arguments::{OptionalOut, answer};
 use crate::abi::call::call;
 use crate::abi::status::syncedmem_status_t;
 use crate::cuda;
@@ -16,11 +16,8 @@ use crate::state::flags::{self, CHECKED};
 pub unsafe extern "C" fn syncedmem_cuda_status(sentence: *mut *const c_char) -> syncedmem_status_t {
     call("syncedmem_cuda_status", || {
         let (answer, words) = cuda::status();
-        if !sentence.is_null() {
-            // SAFETY: the caller guarantees it.
-            let out = unsafe { Out::new(sentence) }?;
-            out.set(words.as_ptr());
-        }
+        // SAFETY: the caller guarantees it.
+        unsafe { OptionalOut::new(sentence) }?.set(|| words.as_ptr());
         answer
     })
 }

@@ -6,7 +6,7 @@ use std::ptr::NonNull;
 use super::held::{Held, destroy, handle_of, held, holder_of, retain};
 use super::tensor::syncedmem_tensor_t;
 use super::typemeta::{optional, required};
-use crate::abi::arguments::{Out, answer_for, side};
+use crate::abi::arguments::{OptionalOut, Out, answer_for, side};
 use crate::abi::opaque::{Opaque, ask, with};
 use crate::abi::status::syncedmem_status_t;
 use crate::caffe2::blob::{Blob, Value};
@@ -30,15 +30,6 @@ impl Opaque for syncedmem_typed_blob_t {
         // SAFETY: the caller guarantees it.
         unsafe { held(handle) }
     }
-}
-
-/// A result that the caller may not want: NULL is allowed.
-///
-/// # Safety
-/// `out` is NULL or writable.
-pub(super) unsafe fn optional_out<T>(out: *mut T) -> Result<Option<Out<T>>, Error> {
-    // SAFETY: the caller guarantees it.
-    Ok(if out.is_null() { None } else { Some(unsafe { Out::new(out) }?) })
 }
 
 /// Creates an empty blob and writes its handle to `*blob`. End it with `syncedmem_typed_blob_destroy`.
@@ -120,12 +111,10 @@ pub unsafe extern "C" fn syncedmem_typed_blob_get_mutable(
         // SAFETY: the caller guarantees it.
         let out = unsafe { Out::new(value) }?;
         // SAFETY: the caller guarantees it.
-        let new = unsafe { optional_out(is_new) }?;
+        let new = unsafe { OptionalOut::new(is_new) }?;
         let (pointer, made) = blob.get_mutable(meta)?;
         out.set(pointer);
-        if let Some(new) = new {
-            new.set(made);
-        }
+        new.set(|| made);
         Ok(())
     };
     // SAFETY: the caller guarantees it.
@@ -184,17 +173,13 @@ pub unsafe extern "C" fn syncedmem_typed_blob_release(
         // SAFETY: the caller guarantees it.
         let out = unsafe { Out::new(value) }?;
         // SAFETY: the caller guarantees it.
-        let end = unsafe { optional_out(deleter) }?;
+        let end = unsafe { OptionalOut::new(deleter) }?;
         // SAFETY: the caller guarantees it.
-        let its = unsafe { optional_out(context) }?;
+        let its = unsafe { OptionalOut::new(context) }?;
         let (pointer, ends, with) = blob.release();
         out.set(pointer);
-        if let Some(end) = end {
-            end.set(ends.map_or(std::ptr::null_mut(), |ends| ends as *mut c_void));
-        }
-        if let Some(its) = its {
-            its.set(with);
-        }
+        end.set(|| ends.map_or(std::ptr::null_mut(), |ends| ends as *mut c_void));
+        its.set(|| with);
         Ok(())
     };
     // SAFETY: the caller guarantees it.
@@ -245,12 +230,10 @@ pub unsafe extern "C" fn syncedmem_typed_blob_get_mutable_tensor(
         // SAFETY: the caller guarantees it.
         let out = unsafe { Out::new(tensor) }?;
         // SAFETY: the caller guarantees it.
-        let new = unsafe { optional_out(is_new) }?;
+        let new = unsafe { OptionalOut::new(is_new) }?;
         let (holder, made) = blob.mutable_tensor(self::side(side)?)?;
         out.set(handle_of(holder));
-        if let Some(new) = new {
-            new.set(made);
-        }
+        new.set(|| made);
         Ok(())
     };
     // SAFETY: the caller guarantees it.
