@@ -168,11 +168,8 @@ impl fmt::Display for Error {
                  SYNCEDMEM_CHECK_DEVICE off"
             ),
             Error::InvalidArgument { what } | Error::EndedHandle { what } => f.write_str(what),
-            Error::NullData { side: Side::Host } => {
-                f.write_str("data is NULL; pass the address of at least size() bytes of host memory")
-            }
-            Error::NullData { side: Side::Device } => {
-                f.write_str("data is NULL; pass the address of at least size() bytes of device memory")
+            Error::NullData { side } => {
+                write!(f, "data is NULL; pass the address of at least size() bytes of {} memory", side.name())
             }
             Error::InvalidHandle => f.write_str(
                 "the handle does not lead to a live SyncedMemory: it was destroyed, or its memory was overwritten",
