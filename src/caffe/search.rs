@@ -45,13 +45,10 @@ pub enum Finding {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// `offset` bytes behind what the `Get()` at `get` returns.
-    Field {
-        get: usize,
-        offset: u8,
-    },
-    Static {
-        address: usize,
-    },
+    Field { get: usize, offset: u8 },
+    /// In the variable at this address.
+    Static { address: usize },
+    /// At an unknown place.
     Unknown,
 }
 
