@@ -6,33 +6,25 @@ use std::ptr::NonNull;
 use super::blob::syncedmem_typed_blob_t;
 use super::held::held;
 use super::tensor::syncedmem_tensor_t;
-use crate::abi::arguments::Out;
-use crate::abi::call::call_for;
+use crate::abi::arguments::answer_for;
 use crate::abi::status::syncedmem_status_t;
 use crate::caffe2::attachment::Attachment;
 use crate::caffe2::error::Error;
 use crate::caffe2::external::Lent;
 use crate::caffe2::typemeta::syncedmem_deleter_t;
 
-/// # Safety
-/// As for `syncedmem_tensor_attach`.
-unsafe fn attach<'a>(
-    name: &str,
-    holder: impl FnOnce() -> Result<&'a Attachment, Error>,
-    (pointer, deleter, context): (*mut c_void, syncedmem_deleter_t, *mut c_void),
-    attached: *mut *mut c_void,
-) -> syncedmem_status_t {
-    call_for(name, || {
-        let attachment = holder()?;
-        // SAFETY: the caller guarantees it.
-        let out = unsafe { Out::new(attached) }?;
-        let there = attachment.get();
-        out.set(match NonNull::new(pointer) {
-            Some(pointer) if there.is_null() => attachment.attach(Lent { pointer, deleter, context })?,
-            _ => there,
-        });
-        Ok::<(), Error>(())
-    })
+/// Attaches `pointer` where nothing is attached, and returns what is attached.
+fn attach(
+    attachment: &Attachment,
+    pointer: *mut c_void,
+    deleter: syncedmem_deleter_t,
+    context: *mut c_void,
+) -> Result<*mut c_void, Error> {
+    let there = attachment.get();
+    match NonNull::new(pointer) {
+        Some(pointer) if there.is_null() => attachment.attach(Lent { pointer, deleter, context }),
+        _ => Ok(there),
+    }
 }
 
 /// Attaches `pointer` to the tensor, unless something is attached, and writes what is attached to `*attached`: a place
@@ -49,9 +41,9 @@ pub unsafe extern "C" fn syncedmem_tensor_attach(
     attached: *mut *mut c_void,
 ) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.
-    let holder = || Ok(unsafe { held(tensor) }?.attachment());
+    let attach = || attach(unsafe { held(tensor) }?.attachment(), pointer, deleter, context);
     // SAFETY: the caller guarantees it.
-    unsafe { attach("syncedmem_tensor_attach", holder, (pointer, deleter, context), attached) }
+    unsafe { answer_for("syncedmem_tensor_attach", attached, attach) }
 }
 
 /// As `syncedmem_tensor_attach`, for a blob.
@@ -64,7 +56,7 @@ pub unsafe extern "C" fn syncedmem_typed_blob_attach(
     attached: *mut *mut c_void,
 ) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.
-    let holder = || Ok(unsafe { held(blob) }?.attachment());
+    let attach = || attach(unsafe { held(blob) }?.attachment(), pointer, deleter, context);
     // SAFETY: the caller guarantees it.
-    unsafe { attach("syncedmem_typed_blob_attach", holder, (pointer, deleter, context), attached) }
+    unsafe { answer_for("syncedmem_typed_blob_attach", attached, attach) }
 }
