@@ -5,14 +5,14 @@ use crate::driver::calls;
 use crate::verdict::{Must, Outcome, equal};
 
 pub(crate) const CHECKS: &[Check] = &[
-    check!(Context, a_pushed_context_is_current, "Driver API, Context Management, cuCtxPushCurrent"),
-    check!(Context, popping_brings_back_the_context_below, "Driver API, Context Management, cuCtxPopCurrent"),
-    check!(Context, a_context_may_lie_in_the_stack_twice, "Driver API, Context Management, cuCtxPushCurrent"),
-    check!(Context, setting_a_context_replaces_the_top, "Driver API, Context Management, cuCtxSetCurrent"),
-    check!(Context, setting_no_context_pops_the_top, "Driver API, Context Management, cuCtxSetCurrent"),
-    check!(Context, the_last_context_can_be_popped, "Driver API, Context Management, cuCtxPopCurrent"),
-    check!(Context, a_popped_context_still_lives, "Driver API, Context Management, cuCtxPopCurrent"),
-    check!(Context, waiting_for_an_idle_context_returns, "Driver API, Context Management, cuCtxSynchronize"),
+    check!(a_pushed_context_is_current, "cuCtxPushCurrent"),
+    check!(popping_brings_back_the_context_below, "cuCtxPopCurrent"),
+    check!(a_context_may_lie_in_the_stack_twice, "cuCtxPushCurrent"),
+    check!(setting_a_context_replaces_the_top, "cuCtxSetCurrent"),
+    check!(setting_no_context_pops_the_top, "cuCtxSetCurrent"),
+    check!(the_last_context_can_be_popped, "cuCtxPopCurrent"),
+    check!(a_popped_context_still_lives, "cuCtxPopCurrent"),
+    check!(waiting_for_an_idle_context_returns, "cuCtxSynchronize"),
 ];
 
 fn a_pushed_context_is_current(session: &Session) -> Outcome {
