@@ -78,7 +78,6 @@ functions! {
     fn cuDeviceGetCount(&mut c_int) -> c_int;
     fn cuDeviceGetName(*mut u8, c_int, c_int) -> c_int;
     fn cuDeviceGetPCIBusId(*mut u8, c_int, c_int) -> c_int;
-    fn cuDeviceGetByPCIBusId(&mut c_int, *const u8) -> c_int;
     fn cuDevicePrimaryCtxRetain(&mut Handle, c_int) -> c_int;
     fn cuDevicePrimaryCtxRelease_v2(c_int) -> c_int;
     fn cuDevicePrimaryCtxReset_v2(c_int) -> c_int;
