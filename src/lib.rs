@@ -14,13 +14,13 @@ pub mod abi;
 mod blob;
 mod caffe;
 #[cfg(feature = "caffe2")]
-pub mod caffe2;
+mod caffe2;
 mod copy;
 mod cuda;
 pub mod error;
 mod memory;
 #[cfg(feature = "blob")]
-pub mod models;
+mod models;
 pub mod object;
 pub mod observe;
 pub mod platform;
