@@ -1,12 +1,11 @@
 //! Contexts that a program creates, and threads that have none.
 
-use super::{Check, Session, check};
+use super::{Check, Created, Session, check};
 use crate::driver::blocks::HostBlock;
 use crate::driver::calls;
 use crate::driver::queues::{Event, Stream};
 use crate::driver::status::{CONTEXT_IS_DESTROYED, INVALID_CONTEXT, INVALID_DEVICE};
-use crate::driver::table::Handle;
-use crate::verdict::{Must, Outcome, Reply, Verdict, differ, equal};
+use crate::verdict::{Must, Outcome, Verdict, differ, equal};
 use std::sync::mpsc;
 
 pub(crate) const CHECKS: &[Check] = &[
@@ -30,26 +29,6 @@ pub(crate) const CHECKS: &[Check] = &[
     check!(without_a_context_there_are_no_events, "cuEventCreate"),
     check!(unsetting_where_nothing_is_current_is_no_error, "cuCtxSetCurrent"),
 ];
-
-struct Created(Handle);
-
-impl Created {
-    fn new(session: &Session) -> Result<Self, Verdict> {
-        Ok(Created(calls::context_create(session.device).must()?))
-    }
-
-    fn destroy(self) -> Result<Reply, Verdict> {
-        let context = self.0;
-        std::mem::forget(self);
-        calls::context_destroy(context)
-    }
-}
-
-impl Drop for Created {
-    fn drop(&mut self) {
-        let _ = calls::context_destroy(self.0);
-    }
-}
 
 fn creating_a_context_makes_it_current(session: &Session) -> Outcome {
     let created = Created::new(session)?;

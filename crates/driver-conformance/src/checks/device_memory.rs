@@ -1,6 +1,6 @@
 //! Blocks of device memory.
 
-use super::{Check, Session, check};
+use super::{Check, Created, Session, check};
 use crate::driver::blocks::{DeviceBlock, HostBlock, copy, copy_to_host, set8};
 use crate::driver::calls;
 use crate::driver::numbers::{self, device, pointer};
@@ -103,12 +103,9 @@ fn a_free_of_null_harms_nothing(_: &Session) -> Outcome {
 
 fn a_block_of_the_primary_context_is_freed_in_it_from_another_stack(session: &Session) -> Outcome {
     let block = DeviceBlock::new(4096)?;
-    let created = calls::context_create(session.device).must()?;
+    let _created = Created::new(session)?;
     calls::push(session.context).must()?;
-    let freed = block.free();
-    calls::pop().must()?;
-    calls::context_destroy(created).must()?;
-    freed?.ok()
+    block.free()?.ok()
 }
 
 fn there_is_no_more_free_memory_than_memory(_: &Session) -> Outcome {

@@ -1,7 +1,6 @@
 //! Events.
 
-use super::{Check, Session, check};
-use crate::driver::calls;
+use super::{Check, Created, Session, check, detached};
 use crate::driver::gate::{Diary, Gate};
 use crate::driver::numbers::{EVENT_DISABLE_TIMING, STREAM_NON_BLOCKING};
 use crate::driver::queues::{Event, Stream};
@@ -119,19 +118,14 @@ fn asking_an_event_without_a_current_context_harms_nothing(session: &Session) ->
     let (stream, event) = (Stream::new(STREAM_NON_BLOCKING)?, Event::new(EVENT_DISABLE_TIMING)?);
     event.record(&stream)?.ok()?;
     event.synchronize()?.ok()?;
-    calls::set_current(0).must()?;
-    let reply = event.query();
-    calls::set_current(session.context).must()?;
-    reply?.is_one_of(&[SUCCESS, INVALID_CONTEXT])?;
+    detached(session, || event.query())?.is_one_of(&[SUCCESS, INVALID_CONTEXT])?;
     event.query()?.ok()
 }
 
 fn an_event_and_a_stream_are_of_one_context(session: &Session) -> Outcome {
     let event = Event::new(EVENT_DISABLE_TIMING)?;
-    let created = calls::context_create(session.device).must()?;
-    let reply = Stream::new(STREAM_NON_BLOCKING).and_then(|stream| event.record(&stream));
-    calls::context_destroy(created).must()?;
-    reply?.is(INVALID_HANDLE)
+    let _created = Created::new(session)?;
+    event.record(&Stream::new(STREAM_NON_BLOCKING)?)?.is(INVALID_HANDLE)
 }
 
 fn time_passes_between_two_events(_: &Session) -> Outcome {

@@ -1,7 +1,7 @@
 //! How an allocation can be known again. The documentation does not decide these: each check reports.
 
 use super::primary_context::Retained;
-use super::{Check, Session, check};
+use super::{Check, Session, check, detached};
 use crate::driver::blocks::{DeviceBlock, HostBlock};
 use crate::driver::calls;
 use crate::driver::numbers::{HOST_PORTABLE, device, pointer};
@@ -118,15 +118,8 @@ fn what_number_memory_has_that_is_registered_again_at_the_same_address(_: &Sessi
 /// After the block's end, with and without a current context.
 fn afterwards(session: &Session, before: &Known, address: u64) -> Result<String, Verdict> {
     let with = known(address)?;
-    let without = detached(session, address)?;
+    let without = detached(session, || known(address))?;
     Ok(format!("{}; with nothing current: {}", with.since(before), without.since(before)))
-}
-
-fn detached(session: &Session, address: u64) -> Result<Known, Verdict> {
-    calls::set_current(0).must()?;
-    let known = known(address);
-    calls::set_current(session.context).must()?;
-    known
 }
 
 fn what_is_known_of_freed_pinned_blocks(session: &Session) -> Outcome {
@@ -165,7 +158,7 @@ fn what_is_known_of_memory_without_a_current_context(session: &Session) -> Outco
     let mut text = Vec::new();
     for (name, address) in addresses {
         let before = known(address)?;
-        text.push(format!("{name}: {}", detached(session, address)?.since(&before)));
+        text.push(format!("{name}: {}", detached(session, || known(address))?.since(&before)));
     }
     found(text.join("; "))
 }

@@ -33,7 +33,7 @@ use crate::driver::gate::Gate;
 use crate::driver::numbers::STREAM_NON_BLOCKING;
 use crate::driver::queues::Stream;
 use crate::driver::table::Handle;
-use crate::verdict::{Must, Outcome, Verdict};
+use crate::verdict::{Must, Outcome, Reply, Verdict};
 
 /// How far CUDA is set up before a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,6 +101,35 @@ fn elsewhere(session: &Session, work: impl FnOnce() -> Outcome + Send) -> Outcom
         });
         there.join().unwrap_or_else(|_| Err(Verdict::panicked()))
     })
+}
+
+/// Does `work` while no context is current.
+fn detached<T>(session: &Session, work: impl FnOnce() -> Result<T, Verdict>) -> Result<T, Verdict> {
+    calls::set_current(0).must()?;
+    let result = work();
+    calls::set_current(session.context).must()?;
+    result
+}
+
+/// A context that was created on the session's device, and is current; destroyed when dropped.
+struct Created(Handle);
+
+impl Created {
+    fn new(session: &Session) -> Result<Self, Verdict> {
+        Ok(Created(calls::context_create(session.device).must()?))
+    }
+
+    fn destroy(self) -> Result<Reply, Verdict> {
+        let context = self.0;
+        std::mem::forget(self);
+        calls::context_destroy(context)
+    }
+}
+
+impl Drop for Created {
+    fn drop(&mut self) {
+        let _ = calls::context_destroy(self.0);
+    }
 }
 
 /// The function's name is the sentence.

@@ -1,6 +1,6 @@
 //! Page-locked host memory of the driver's.
 
-use super::{Check, Session, check};
+use super::{Check, Created, Session, check};
 use crate::driver::blocks::{DeviceBlock, HostBlock, copy};
 use crate::driver::calls;
 use crate::driver::numbers::{HOST_DEVICEMAP, HOST_PORTABLE, HOST_WRITECOMBINED, pointer};
@@ -110,16 +110,12 @@ fn freeing_no_pinned_memory_harms_nothing(_: &Session) -> Outcome {
 fn portable_memory_is_pinned_to_another_context(session: &Session) -> Outcome {
     let pinned = HostBlock::pinned(BYTES, HOST_PORTABLE)?;
     pinned.fill_pattern(3);
-    let created = calls::context_create(session.device).must()?;
-    let used = (|| {
-        let flags = calls::pinned_flags(pinned.address()).must()?;
-        ensure(flags & HOST_PORTABLE != 0, "the flag for portable memory", format!("flags {flags:#x}"))?;
-        let block = DeviceBlock::new(BYTES)?;
-        copy(block.at(0), pinned.at(0), BYTES).must()?;
-        pinned.fill(0);
-        copy(pinned.at(0), block.at(0), BYTES).must()
-    })();
-    calls::context_destroy(created).must()?;
-    used?;
+    let _created = Created::new(session)?;
+    let flags = calls::pinned_flags(pinned.address()).must()?;
+    ensure(flags & HOST_PORTABLE != 0, "the flag for portable memory", format!("flags {flags:#x}"))?;
+    let block = DeviceBlock::new(BYTES)?;
+    copy(block.at(0), pinned.at(0), BYTES).must()?;
+    pinned.fill(0);
+    copy(pinned.at(0), block.at(0), BYTES).must()?;
     pinned.has_pattern("what came back", 3)
 }

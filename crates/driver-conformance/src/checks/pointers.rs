@@ -1,12 +1,12 @@
 //! The driver's answers about addresses.
 
-use super::{Check, Session, check};
+use super::{Check, Created, Session, check, detached};
 use crate::driver::blocks::{DeviceBlock, HostBlock};
 use crate::driver::calls;
 use crate::driver::numbers::{MEMORY_TYPE_DEVICE, MEMORY_TYPE_HOST, pointer};
 use crate::driver::status::{INVALID_CONTEXT, INVALID_VALUE};
 use crate::driver::table::Handle;
-use crate::verdict::{Must, Outcome, Reply, Verdict, differ, ensure, equal};
+use crate::verdict::{Must, Outcome, Verdict, differ, ensure, equal};
 
 pub(crate) const CHECKS: &[Check] = &[
     check!(device_memory_is_of_the_devices_type, "cuPointerGetAttribute: MEMORY_TYPE"),
@@ -63,16 +63,12 @@ fn a_block_knows_its_context(session: &Session) -> Outcome {
 }
 
 fn a_block_of_a_created_context_knows_that_one(session: &Session) -> Outcome {
-    let created = calls::context_create(session.device).must()?;
-    let context = (|| {
-        let block = DeviceBlock::new(BYTES)?;
-        calls::push(session.context).must()?;
-        let context = calls::pointer_attribute(pointer::CONTEXT, block.address()).must();
-        calls::pop().must()?;
-        context
-    })();
-    calls::context_destroy(created).must()?;
-    equal("the context", created, context? as Handle)
+    let created = Created::new(session)?;
+    let block = DeviceBlock::new(BYTES)?;
+    calls::push(session.context).must()?;
+    let context = calls::pointer_attribute(pointer::CONTEXT, block.address()).must();
+    calls::pop().must()?;
+    equal("the context", created.0, context? as Handle)
 }
 
 fn a_block_knows_the_number_of_its_device(session: &Session) -> Outcome {
@@ -181,30 +177,20 @@ fn several_attributes_of_an_unknown_address_are_empty(_: &Session) -> Outcome {
     equal("the context", 0, values[0])
 }
 
-/// With no current context.
-fn detached(session: &Session, attribute: i32, address: u64) -> Result<(Reply, u64), Verdict> {
-    calls::set_current(0).must()?;
-    let answer = calls::pointer_attribute(attribute, address);
-    calls::set_current(session.context).must()?;
-    answer
-}
-
 fn a_block_is_known_without_a_current_context(session: &Session) -> Outcome {
     let block = DeviceBlock::new(BYTES)?;
-    let context = detached(session, pointer::CONTEXT, block.address()).must()?;
-    equal("the context", session.context, context as Handle)?;
-    let ordinal = detached(session, pointer::DEVICE_ORDINAL, block.address()).must()? & 0xffff_ffff;
-    equal("the ordinal", session.device as u64, ordinal)?;
-    let number = detached(session, pointer::BUFFER_ID, block.address()).must()?;
-    equal("the id", id(block.address())?, number)
+    let ask = |attribute| detached(session, || calls::pointer_attribute(attribute, block.address())).must();
+    equal("the context", session.context, ask(pointer::CONTEXT)? as Handle)?;
+    equal("the ordinal", session.device as u64, ask(pointer::DEVICE_ORDINAL)? & 0xffff_ffff)?;
+    equal("the id", id(block.address())?, ask(pointer::BUFFER_ID)?)
 }
 
 fn pageable_memory_is_unknown_without_a_current_context(session: &Session) -> Outcome {
     let plain = HostBlock::pageable(BYTES);
-    detached(session, pointer::CONTEXT, plain.address())?.0.is(INVALID_VALUE)
+    detached(session, || calls::pointer_attribute(pointer::CONTEXT, plain.address()))?.0.is(INVALID_VALUE)
 }
 
 fn a_device_address_needs_a_current_context(session: &Session) -> Outcome {
     let block = DeviceBlock::new(BYTES)?;
-    detached(session, pointer::DEVICE_POINTER, block.address())?.0.is(INVALID_CONTEXT)
+    detached(session, || calls::pointer_attribute(pointer::DEVICE_POINTER, block.address()))?.0.is(INVALID_CONTEXT)
 }

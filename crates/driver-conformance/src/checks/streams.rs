@@ -2,7 +2,7 @@
 //!
 //! While a stream is held, nothing is allocated, freed or created: the driver may wait for the device there.
 
-use super::{Check, Session, check};
+use super::{Check, Created, Session, check, detached};
 use crate::driver::blocks::{DeviceBlock, HostBlock, copy, copy_to_host_async, set8, set8_async};
 use crate::driver::calls;
 use crate::driver::gate::{Diary, Gate};
@@ -48,15 +48,12 @@ fn unknown_flags_make_no_stream(_: &Session) -> Outcome {
 }
 
 fn a_stream_knows_its_context(session: &Session) -> Outcome {
-    let created = calls::context_create(session.device).must()?;
-    let known = Stream::new(0).and_then(|stream| {
-        calls::push(session.context).must()?;
-        let context = stream.context().must();
-        calls::pop().must()?;
-        context
-    });
-    calls::context_destroy(created).must()?;
-    equal("the context", created, known?)
+    let created = Created::new(session)?;
+    let stream = Stream::new(0)?;
+    calls::push(session.context).must()?;
+    let context = stream.context().must();
+    calls::pop().must()?;
+    equal("the context", created.0, context?)
 }
 
 fn the_default_stream_is_in_the_current_context(session: &Session) -> Outcome {
@@ -67,10 +64,7 @@ fn the_default_stream_is_in_the_current_context(session: &Session) -> Outcome {
 }
 
 fn without_a_context_the_default_stream_is_nowhere(session: &Session) -> Outcome {
-    calls::set_current(0).must()?;
-    let reply = Stream::null().context();
-    calls::set_current(session.context).must()?;
-    reply?.0.is(INVALID_CONTEXT)
+    detached(session, || Stream::null().context())?.0.is(INVALID_CONTEXT)
 }
 
 fn a_stream_runs_in_order(_: &Session) -> Outcome {
