@@ -11,7 +11,7 @@ pub enum Head {
     Synced = 3,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Side {
     Host,
     Device,

@@ -160,14 +160,12 @@ fn nothing_recorded(finished: &Finished, program: &OsStr, library: &Path, folder
 /// Its `SyncedMemory` is another class, which the library would corrupt.
 pub fn must_not_run(program: &OsStr) -> Option<String> {
     let examined = Examined::read(&doctor::locate(program)?).ok()?;
-    match examined.verdict(None) {
-        verdict @ Verdict::OtherLayout { .. } => Some(format!(
-            "{} was not started, because the library would overwrite its memory: {}",
-            program.to_string_lossy(),
-            verdict.reason()
-        )),
-        _ => None,
-    }
+    let other = examined.other_layout()?;
+    Some(format!(
+        "{} was not started, because the library would overwrite its memory: {}",
+        program.to_string_lossy(),
+        other.reason()
+    ))
 }
 
 /// As far as the program's files show it: that the library was not called only where no call can reach it.
