@@ -62,6 +62,7 @@ fn a_program_with_debug_information_shows_files_and_lines() {
     let site = maker(&workshop);
     assert_eq!((site["frames"][0]["function"].as_str(), site["frames"][0]["line"].as_u64()), (Some("build"), Some(6)));
     assert!(site["frames"][0]["file"].as_str().unwrap().ends_with("program.c"), "{site}");
+    assert!(report(&workshop, &["-o-"]).contains(">build at program.c:6</span>"), "the flame graph of the page");
 }
 
 #[test]

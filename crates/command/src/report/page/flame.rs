@@ -2,11 +2,13 @@
 //! as wide as its share of the peak.
 
 use std::cmp::Reverse;
+use std::collections::HashMap;
 
 use super::html::Html;
 use super::{KINDS, peaks};
 use crate::report::amount::{Bytes, Share};
-use crate::report::facts::{Part, Process};
+use crate::report::facts::Process;
+use crate::report::frames;
 
 /// Frames below this share of a graph are joined; the page's graphs share the frames.
 const FRAMES: u64 = 256;
@@ -46,13 +48,28 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// In a place's text, the outermost first; and the object's name.
-fn frames(part: &Part) -> impl Iterator<Item = &str> {
-    let (frames, module) = match part.place.strip_suffix(')').and_then(|place| place.rsplit_once(" (")) {
+/// The outermost first: all that were recorded, with files and lines, where debug information has one; else those in the place's text.
+fn path(place: &str, recorded: &[frames::Frame]) -> Vec<String> {
+    if recorded.iter().any(|frame| frame.line.is_some()) {
+        return recorded.iter().rev().take(DEPTH).map(with_line).collect();
+    }
+    let (frames, module) = match place.strip_suffix(')').and_then(|place| place.rsplit_once(" (")) {
         Some((frames, module)) => (frames, Some(module)),
-        None => (part.place.as_str(), None),
+        None => (place, None),
     };
-    module.into_iter().chain(frames.rsplit(", from ").take(DEPTH)).chain(part.name.as_deref())
+    module.into_iter().chain(frames.rsplit(", from ").take(DEPTH)).map(str::to_string).collect()
+}
+
+/// `caffe::Net<float>::Init at net.cpp:120`
+fn with_line(frame: &frames::Frame) -> String {
+    let frames::Frame { function, file, line, .. } = frame;
+    match (function, file.as_ref().zip(line.as_ref())) {
+        (Some(function), Some((file, line))) => {
+            format!("{function} at {}:{line}", file.rsplit('/').next().unwrap_or_default())
+        }
+        (Some(function), None) => function.clone(),
+        (None, _) => frame.to_string(),
+    }
 }
 
 /// For each kind of memory. `of`: the number of processes on the page.
@@ -61,6 +78,12 @@ pub fn write(html: &mut Html, process: &Process, of: usize) {
         return;
     }
     let (columns, _) = process.timeline.in_columns(usize::MAX);
+    let resolver = process.stacks.resolver();
+    let mut paths: HashMap<&str, Vec<String>> = HashMap::new();
+    for part in &process.parts {
+        let recorded = || process.stacks.frames(&resolver, &part.place);
+        paths.entry(&part.place).or_insert_with(|| path(&part.place, &recorded()));
+    }
     html.markup("<section class=\"flames\"><h3>Who asked for it</h3>");
     html.markup("<p class=\"none\">Memory at the peak: callers above the functions that they called, and the names of objects below.</p>");
     for (kind, key, name) in KINDS {
@@ -72,7 +95,8 @@ pub fn write(html: &mut Html, process: &Process, of: usize) {
         for part in &process.parts {
             let bytes = part.held[kind as usize].at(column.samples[kind as usize]);
             if bytes > 0 {
-                all.add(bytes, frames(part));
+                let path = paths[part.place.as_str()].iter().map(String::as_str);
+                all.add(bytes, path.chain(part.name.as_deref()));
             }
         }
         all.sort(peak / (FRAMES / of.max(1) as u64).max(LEAST));
@@ -113,21 +137,29 @@ fn frame(html: &mut Html, this: &Frame, of: u64) {
 mod tests {
     use super::*;
 
-    fn part(place: &str, name: Option<&str>) -> Part {
-        Part { name: name.map(str::to_string), place: place.to_string(), held: Default::default() }
+    #[test]
+    fn a_path_begins_with_the_outermost_frame() {
+        let told = |place| path(place, &[]);
+        assert_eq!(told("f, from g, from main (libcaffe.so.1)"), ["libcaffe.so.1", "main", "g", "f"]);
+        assert_eq!(told("f"), ["f"]);
+        assert_eq!(told("g(int) (a.out)"), ["a.out", "g(int)"]);
+        assert_eq!(told(""), [""]);
+        assert_eq!(told(&"f, from ".repeat(100_000)).len(), DEPTH);
     }
 
     #[test]
-    fn frames_begin_with_the_outermost_and_end_with_the_name() {
-        let told = |place, name| frames(&part(place, name)).map(str::to_string).collect::<Vec<_>>();
-        assert_eq!(
-            told("f, from g, from main (libcaffe.so.1)", Some("fc6 bias")),
-            ["libcaffe.so.1", "main", "g", "f", "fc6 bias"]
-        );
-        assert_eq!(told("f", None), ["f"]);
-        assert_eq!(told("g(int) (a.out)", None), ["a.out", "g(int)"]);
-        assert_eq!(told("", None), [""]);
-        assert_eq!(told(&"f, from ".repeat(100_000), None).len(), DEPTH);
+    fn where_a_line_is_known_a_path_has_all_frames_that_were_recorded() {
+        let frame = |function: Option<&str>, line: Option<(&str, u32)>| frames::Frame {
+            function: function.map(str::to_string),
+            file: line.map(|(file, _)| file.to_string()),
+            line: line.map(|(_, line)| line),
+            module: "a.out".to_string(),
+            offset: 0x12,
+            inlined: false,
+        };
+        let known = [frame(Some("f"), Some(("/src/net.cpp", 7))), frame(Some("g"), None), frame(None, None)];
+        assert_eq!(path("f (a.out)", &known), ["a.out+0x12", "g", "f at net.cpp:7"]);
+        assert_eq!(path("f (a.out)", &known[1..]), ["a.out", "f"], "no line is known");
     }
 
     #[test]
