@@ -24,7 +24,7 @@ PASSES = """[...document.querySelectorAll('.passes')].map((figure) => ({
     outlines: [...figure.querySelectorAll('path.area')].map((path) => path.getAttribute('d')).reverse(),
     titles: [...figure.querySelectorAll('path.area title')].map((title) => title.textContent).reverse()}))"""
 FLAMES = """[...document.querySelectorAll('.flame')].map((flame) => {
-    const tree = (item) => ({text: item.querySelector('.frame').textContent, bytes: Number(item.querySelector('.frame').dataset.v),
+    const tree = (item) => ({text: item.querySelector('.frame').textContent.replace(/ at \\S+:\\d+$/, ''), bytes: Number(item.querySelector('.frame').dataset.v),
         below: [...item.querySelectorAll(':scope > ul > li')].filter((li) => li.querySelector('.frame')).map(tree)});
     return {process: Number(flame.closest('.process').dataset.process), kind: flame.dataset.kind,
         tree: tree(flame.querySelector('li'))};})"""

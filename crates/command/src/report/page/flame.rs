@@ -48,28 +48,20 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// The outermost first: all that were recorded, with files and lines, where debug information has one; else those in the place's text.
+/// The frames in a place's text, the outermost first, with files and lines where debug information has them.
 fn path(place: &str, recorded: &[frames::Frame]) -> Vec<String> {
-    if recorded.iter().any(|frame| frame.line.is_some()) {
-        return recorded.iter().rev().take(DEPTH).map(with_line).collect();
-    }
     let (frames, module) = match place.strip_suffix(')').and_then(|place| place.rsplit_once(" (")) {
         Some((frames, module)) => (frames, Some(module)),
         None => (place, None),
     };
-    module.into_iter().chain(frames.rsplit(", from ").take(DEPTH)).map(str::to_string).collect()
-}
-
-/// `caffe::Net<float>::Init at net.cpp:120`
-fn with_line(frame: &frames::Frame) -> String {
-    let frames::Frame { function, file, line, .. } = frame;
-    match (function, file.as_ref().zip(line.as_ref())) {
-        (Some(function), Some((file, line))) => {
-            format!("{function} at {}:{line}", file.rsplit('/').next().unwrap_or_default())
+    let with_line = |function: &str| {
+        let recorded = recorded.iter().filter(|frame| frame.function.as_deref() == Some(function));
+        match recorded.filter_map(|frame| frame.file.as_ref().zip(frame.line)).next() {
+            Some((file, line)) => format!("{function} at {}:{line}", file.rsplit('/').next().unwrap_or_default()),
+            None => function.to_string(),
         }
-        (Some(function), None) => function.clone(),
-        (None, _) => frame.to_string(),
-    }
+    };
+    module.map(str::to_string).into_iter().chain(frames.rsplit(", from ").take(DEPTH).map(with_line)).collect()
 }
 
 /// For each kind of memory. `of`: the number of processes on the page.
@@ -148,18 +140,15 @@ mod tests {
     }
 
     #[test]
-    fn where_a_line_is_known_a_path_has_all_frames_that_were_recorded() {
-        let frame = |function: Option<&str>, line: Option<(&str, u32)>| frames::Frame {
-            function: function.map(str::to_string),
-            file: line.map(|(file, _)| file.to_string()),
-            line: line.map(|(_, line)| line),
-            module: "a.out".to_string(),
-            offset: 0x12,
-            inlined: false,
+    fn a_frame_has_its_file_and_line_where_they_are_known() {
+        let frame = |function: &str, line: Option<u32>| frames::Frame {
+            function: Some(function.to_string()),
+            file: line.map(|_| "/src/net.cpp".to_string()),
+            line,
+            ..frames::Frame::default()
         };
-        let known = [frame(Some("f"), Some(("/src/net.cpp", 7))), frame(Some("g"), None), frame(None, None)];
-        assert_eq!(path("f (a.out)", &known), ["a.out+0x12", "g", "f at net.cpp:7"]);
-        assert_eq!(path("f (a.out)", &known[1..]), ["a.out", "f"], "no line is known");
+        let recorded = [frame("Blob::Reshape", Some(3)), frame("f", Some(7)), frame("g", None)];
+        assert_eq!(path("f, from g, from h (a.out)", &recorded), ["a.out", "h", "g", "f at net.cpp:7"]);
     }
 
     #[test]
