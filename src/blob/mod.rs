@@ -128,12 +128,8 @@ impl Blob {
         if data.addr() % size != 0 {
             return Err(Error::Misaligned { bytes: size });
         }
-        let set = |memory: &SyncedMemory| match side {
-            // SAFETY: the caller guarantees it, and the memory has the count's size.
-            Side::Host => unsafe { memory.set_cpu_data(data) },
-            // SAFETY: as above.
-            Side::Device => unsafe { memory.set_gpu_data(data) },
-        };
+        // SAFETY: the caller guarantees it, and the memory has the count's size.
+        let set = |memory: &SyncedMemory| unsafe { memory.set_data(side, data) };
         let memory = self.memory(which)?;
         if memory.size()? == bytes {
             return Ok(set(memory)?);

@@ -32,16 +32,11 @@ impl Lent {
     /// Makes the memory the side of an object. After an error it stays the caller's.
     ///
     /// # Safety
-    /// As for `SyncedMemory::set_cpu_data` and `set_gpu_data`.
+    /// As for `SyncedMemory::set_data`.
     pub unsafe fn lend_to(self, object: &SyncedMemory, bytes: usize, side: Side) -> Result<(), Error> {
         if self.deleter.is_none() {
-            let data = self.pointer.as_ptr();
-            match side {
-                // SAFETY: the caller guarantees it.
-                Side::Host => unsafe { object.set_cpu_data(data) },
-                // SAFETY: the caller guarantees it.
-                Side::Device => unsafe { object.set_gpu_data(data) },
-            }?;
+            // SAFETY: the caller guarantees it.
+            unsafe { object.set_data(side, self.pointer.as_ptr()) }?;
             return Ok(());
         }
         let asked = size_of::<External>();
