@@ -69,8 +69,7 @@ fn contents() -> Vec<u8> {
 }
 
 fn reads_that_give_little_or_are_interrupted_go_on() {
-    let folder = Folder::new();
-    let model = with(Fault::Trickles, || opened(&folder, "a.caffemodel", &contents()));
+    let model = with(Fault::Trickles, || opened(&Folder::new(), "a.caffemodel", &contents()));
     assert_eq!(with(Fault::Trickles, || model.floats(0, VALUES)), numbers());
 }
 
@@ -112,8 +111,7 @@ fn a_file_that_is_cut_while_it_is_open_leaves_every_object_as_it_was() {
 
 fn a_read_beyond_the_host_limit_leaves_the_object_untouched() {
     alone(&[("SYNCEDMEM_HOST_LIMIT", "100K")], || {
-        let folder = Folder::new();
-        let model = opened(&folder, "a.caffemodel", &contents());
+        let model = opened(&Folder::new(), "a.caffemodel", &contents());
         let mut object = Object::new(VALUES * 4);
         assert_eq!(model.read(0, SYNCEDMEM_FLOAT32, &mut object), SYNCEDMEM_ERROR_OUT_OF_MEMORY);
         assert!(last_error().contains("SYNCEDMEM_HOST_LIMIT is 102400 bytes"), "{}", last_error());
