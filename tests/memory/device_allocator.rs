@@ -47,16 +47,15 @@ fn a_block_that_is_pinned_by_request_is_unpinned_and_goes_back_as_its_object_end
 
 fn a_pinned_block_that_the_driver_keeps_goes_back_at_a_trim() {
     const NOT_PERMITTED: i32 = 800;
-    alone_with_pools(&[], |gpu| {
-        let book = Book::new().set();
-        let mut object = filled(SIZES[0]);
-        assert_eq!(object.pin(), SYNCEDMEM_SUCCESS);
-        gpu.fail("cuMemHostUnregister", 1, NOT_PERMITTED);
-        drop(object);
-        assert_eq!((book.live(), registered(gpu)), (vec![SIZES[0]], Some(1)), "no other block may come there");
-        trim(PINNED);
-        assert_eq!((book.live(), registered(gpu)), (vec![], Some(0)));
-    });
+    let gpu = &simulated_gpu();
+    let book = Book::new().set();
+    let mut object = filled(SIZES[0]);
+    assert_eq!(object.pin(), SYNCEDMEM_SUCCESS);
+    gpu.fail("cuMemHostUnregister", 1, NOT_PERMITTED);
+    drop(object);
+    assert_eq!((book.live(), registered(gpu)), (vec![SIZES[0]], Some(1)), "no other block may come there");
+    trim(PINNED);
+    assert_eq!((book.live(), registered(gpu)), (vec![], Some(0)));
 }
 
 fn a_pinned_block_that_another_object_borrows_stays_for_as_long() {
@@ -89,9 +88,9 @@ fn host_sides_are_evicted_when_it_has_no_memory() {
 
 harness::tests![
     in_gpu_mode_its_blocks_are_what_it_makes_them,
-    a_pinned_block_that_the_driver_keeps_goes_back_at_a_trim,
     host_sides_are_evicted_when_it_has_no_memory;
     alone_with_driver(&[POOLS]):
     a_block_that_is_pinned_by_request_is_unpinned_and_goes_back_as_its_object_ends,
-    a_pinned_block_that_another_object_borrows_stays_for_as_long
+    a_pinned_block_that_another_object_borrows_stays_for_as_long,
+    a_pinned_block_that_the_driver_keeps_goes_back_at_a_trim
 ];
