@@ -1,6 +1,7 @@
 //! Every driver call of every operation, from every state, fails in turn, with statuses known and unknown: the error
 //! names the call and the status, the object is as it was, the same operation succeeds afterwards, nothing leaks.
 
+use crate::evicting::flush;
 use crate::support::pools;
 use crate::support::states::*;
 use crate::support::*;
@@ -35,18 +36,6 @@ fn judge(fault: &Fault, status: syncedmem_status_t, what: &str) {
     let named = error.contains(fault.function) && error.contains(&format!("({})", fault.status));
     assert!(named, "{what}: the error does not name the call and the status: {error}");
     assert_eq!(error.contains("found pending"), status == SYNCEDMEM_ERROR_PENDING, "{error}");
-}
-
-/// Blocks that could not be given back are offered again when others are; and when page-locked memory is given back,
-/// the driver is asked for some again after it had none.
-fn flush(gpu: &Gpu) {
-    let mut block = std::ptr::null_mut();
-    gpu.within(0, || assert_eq!(gpu.cuMemHostAlloc(&mut block, BYTES, 0), 0));
-    assert_eq!(unsafe { CaffeFreeHost(block, true) }, SYNCEDMEM_SUCCESS);
-    for _ in 0..2 {
-        let mut object = Object::new(BYTES);
-        assert!(object.cpu_data().is_ok() && object.gpu_data().is_ok(), "{}", last_error());
-    }
 }
 
 fn every_fault_of(gpu: &Gpu, state: State, operation: Operation, pins: bool) -> usize {
