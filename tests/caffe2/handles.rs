@@ -47,6 +47,37 @@ impl Clone for Tensor {
     }
 }
 
+/// The functions of the C API on one tensor, as methods: those that give a status alone, and those that write a value.
+macro_rules! methods {
+    ($($act:ident($($argument:ident: $kind:ty),*) => $do:ident($($passed:expr),*);)* /
+     $($question:ident($($of:ident: $type:ty)?) -> $answer:ty = $first:expr => $ask:ident($($given:expr)?);)*) => {
+        impl Tensor {
+            $(pub fn $act(&self, $($argument: $kind),*) -> Answer {
+                done(unsafe { $do(self.0, $($passed),*) })
+            })*
+            $(pub fn $question(&self $(, $of: $type)?) -> Answer<$answer> {
+                ask($first, |value| unsafe { $ask(self.0, $($given,)? value) })
+            })*
+        }
+    };
+}
+
+methods! {
+    resize(dims: &[i64]) => syncedmem_tensor_resize(dims.len() as i32, dims.as_ptr());
+    reshape(dims: &[i64]) => syncedmem_tensor_reshape(dims.len() as i32, dims.as_ptr());
+    reserve(dims: &[i64]) => syncedmem_tensor_reserve(dims.len() as i32, dims.as_ptr());
+    resize_like(source: &Tensor) => syncedmem_tensor_resize_like(source.0);
+    shrink(outer: i64) => syncedmem_tensor_shrink(outer);
+    extend(more: i64, growth: f64) => syncedmem_tensor_extend(more, growth);
+    copy_from(source: &Tensor) => syncedmem_tensor_copy_from(source.0);
+    share_data(source: &Tensor) => syncedmem_tensor_share_data(source.0);
+    swap(other: &Tensor) => syncedmem_tensor_swap(other.0);
+    /
+    memory() -> *mut syncedmem_t = null_mut() => syncedmem_tensor_memory();
+    dim(axis: i32) -> i64 = 0 => syncedmem_tensor_dim(axis);
+    dim32(axis: i32) -> i32 = 0 => syncedmem_tensor_dim32(axis);
+}
+
 impl Tensor {
     pub fn on(side: i32) -> Answer<Tensor> {
         ask(null_mut(), |tensor| unsafe { syncedmem_tensor_create(side, tensor) }).map(Tensor)
@@ -73,44 +104,8 @@ impl Tensor {
         (0..info.ndim as usize).map(|axis| unsafe { info.dims.add(axis).read() }).collect()
     }
 
-    pub fn resize(&self, dims: &[i64]) -> Answer {
-        done(unsafe { syncedmem_tensor_resize(self.0, dims.len() as i32, dims.as_ptr()) })
-    }
-
-    pub fn reshape(&self, dims: &[i64]) -> Answer {
-        done(unsafe { syncedmem_tensor_reshape(self.0, dims.len() as i32, dims.as_ptr()) })
-    }
-
-    pub fn reserve(&self, dims: &[i64]) -> Answer {
-        done(unsafe { syncedmem_tensor_reserve(self.0, dims.len() as i32, dims.as_ptr()) })
-    }
-
-    pub fn resize_like(&self, source: &Tensor) -> Answer {
-        done(unsafe { syncedmem_tensor_resize_like(self.0, source.0) })
-    }
-
-    pub fn shrink(&self, outer: i64) -> Answer {
-        done(unsafe { syncedmem_tensor_shrink(self.0, outer) })
-    }
-
-    pub fn extend(&self, more: i64, growth: f64) -> Answer {
-        done(unsafe { syncedmem_tensor_extend(self.0, more, growth) })
-    }
-
     pub fn free_memory(&self) {
         done(unsafe { syncedmem_tensor_free_memory(self.0) }).unwrap();
-    }
-
-    pub fn copy_from(&self, source: &Tensor) -> Answer {
-        done(unsafe { syncedmem_tensor_copy_from(self.0, source.0) })
-    }
-
-    pub fn share_data(&self, source: &Tensor) -> Answer {
-        done(unsafe { syncedmem_tensor_share_data(self.0, source.0) })
-    }
-
-    pub fn swap(&self, other: &Tensor) -> Answer {
-        done(unsafe { syncedmem_tensor_swap(self.0, other.0) })
     }
 
     /// Shares memory that nothing takes back.
@@ -143,18 +138,6 @@ impl Tensor {
 
     pub fn mutable_raw(&self) -> Answer<*mut u8> {
         ask(null_mut(), |data| unsafe { syncedmem_tensor_mutable_data(self.0, null(), data) }).map(|data| data.cast())
-    }
-
-    pub fn memory(&self) -> Answer<*mut syncedmem_t> {
-        ask(null_mut(), |mem| unsafe { syncedmem_tensor_memory(self.0, mem) })
-    }
-
-    pub fn dim(&self, axis: i32) -> Answer<i64> {
-        ask(0, |dim| unsafe { syncedmem_tensor_dim(self.0, axis, dim) })
-    }
-
-    pub fn dim32(&self, axis: i32) -> Answer<i32> {
-        ask(0, |dim| unsafe { syncedmem_tensor_dim32(self.0, axis, dim) })
     }
 
     pub fn is_type(&self, meta: &TypeMeta) -> bool {
