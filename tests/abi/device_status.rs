@@ -203,6 +203,5 @@ crate::support::harness::tests![
     without_a_driver_the_sentence_says_what_to_install,
     a_driver_is_found_by_its_name_where_the_loader_looks,
     a_driver_that_could_not_be_loaded_for_want_of_a_file_descriptor_is_looked_for_again;
-    alone_with_driver(&[]):
-    a_device_that_does_not_start_is_an_error_of_the_call_and_may_start_the_next_time
+    alone_with_driver(&[]): a_device_that_does_not_start_is_an_error_of_the_call_and_may_start_the_next_time
 ];

@@ -119,6 +119,5 @@ crate::support::harness::tests![
     a_block_of_no_bytes_may_be_written_as_mallocs_may,
     another_implementations_block_makes_no_room_under_the_limit,
     a_forked_child_counts_its_own_calls;
-    alone(&[]):
-    other_peoples_fork_handlers_may_use_objects
+    alone(&[]): other_peoples_fork_handlers_may_use_objects
 ];

@@ -99,13 +99,9 @@ fn each_thread_has_a_handle_of_its_own() {
     let blob = Blob::new(&[64]);
     blob.write_device(gpu, DATA, &[1.0; 64]);
     let address = blob.0.expose_provenance();
-    std::thread::scope(|scope| {
-        for _ in 0..4 {
-            scope.spawn(move || {
-                let blob = std::mem::ManuallyDrop::new(Blob(std::ptr::with_exposed_provenance_mut(address)));
-                (0..50).for_each(|_| assert_eq!(blob.asum(DATA), Ok(64.0)));
-            });
-        }
+    at_once(4, |_| {
+        let blob = std::mem::ManuallyDrop::new(Blob(std::ptr::with_exposed_provenance_mut(address)));
+        (0..50).for_each(|_| assert_eq!(blob.asum(DATA), Ok(64.0)));
     });
     let [made, ended, calls] = cublas.counts();
     assert!((1..=4).contains(&made), "{made} handles");

@@ -15,22 +15,16 @@ fn threads_may_read_one_blob_at_once() {
     let mut blob = Blob::new(&[4, 25]);
     blob.write(DATA, &[1f32; 100]);
     let lent = Lent(std::mem::ManuallyDrop::new(Blob(blob.0)));
-    std::thread::scope(|scope| {
-        for _ in 0..4 {
-            let lent = &lent;
-            scope.spawn(move || {
-                let lent = &lent.0;
-                let mut own = Blob::new(&[100]);
-                for _ in 0..200 {
-                    assert_eq!((lent.asum(DATA), lent.sumsq(DATA), lent.asum(DIFF)), (Ok(100.0), Ok(100.0), Ok(0.0)));
-                    assert_eq!((lent.text().as_str(), lent.capacity(DATA)), ("4 25 (100)", 400));
-                    // The first of them allocates the diff.
-                    own.copy_from(DATA, lent, true).unwrap();
-                    own.share(DIFF, lent).unwrap();
-                    assert_eq!((own.asum(DATA), own.memory(DIFF)), (Ok(100.0), lent.memory(DIFF)));
-                    assert_eq!(lent.read::<f32>(DIFF), [0.0; 100]);
-                }
-            });
+    at_once(4, |_| {
+        let (lent, mut own) = (&{ &lent }.0, Blob::new(&[100]));
+        for _ in 0..200 {
+            assert_eq!((lent.asum(DATA), lent.sumsq(DATA), lent.asum(DIFF)), (Ok(100.0), Ok(100.0), Ok(0.0)));
+            assert_eq!((lent.text().as_str(), lent.capacity(DATA)), ("4 25 (100)", 400));
+            // The first of them allocates the diff.
+            own.copy_from(DATA, lent, true).unwrap();
+            own.share(DIFF, lent).unwrap();
+            assert_eq!((own.asum(DATA), own.memory(DIFF)), (Ok(100.0), lent.memory(DIFF)));
+            assert_eq!(lent.read::<f32>(DIFF), [0.0; 100]);
         }
     });
     assert_eq!(blob.read::<f32>(DATA), [1.0; 100]);

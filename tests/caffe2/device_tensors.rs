@@ -130,14 +130,12 @@ fn a_driver_that_fails_leaves_the_tensor_as_it_was() {
 }
 
 fn without_a_driver_device_tensors_have_shapes_and_no_memory() {
-    alone(&[("SYNCEDMEM_TEST_DRIVER", "none")], || {
-        hide_devices();
-        let (tensor, host) = (of(DEVICE, &[4]), of(HOST, &[4]));
-        assert_eq!(tensor.mutable::<u8>(&float()), Err(SYNCEDMEM_ERROR_NO_GPU));
-        host.mutable::<u8>(&float()).unwrap();
-        assert_eq!(tensor.copy_from(&host), Err(SYNCEDMEM_ERROR_NO_GPU));
-        assert_eq!((tensor.dims(), tensor.info().capacity_nbytes, tensor.info().meta.is_none()), (vec![4], 0, true));
-    });
+    hide_devices();
+    let (tensor, host) = (of(DEVICE, &[4]), of(HOST, &[4]));
+    assert_eq!(tensor.mutable::<u8>(&float()), Err(SYNCEDMEM_ERROR_NO_GPU));
+    host.mutable::<u8>(&float()).unwrap();
+    assert_eq!(tensor.copy_from(&host), Err(SYNCEDMEM_ERROR_NO_GPU));
+    assert_eq!((tensor.dims(), tensor.info().capacity_nbytes, tensor.info().meta.is_none()), (vec![4], 0, true));
 }
 
 crate::support::harness::tests![
@@ -148,6 +146,6 @@ crate::support::harness::tests![
     memory_is_shared_on_its_side_and_stays_the_others_when_one_outgrows_it,
     a_tensor_of_no_items_has_no_device_memory,
     types_with_constructors_stay_on_the_host,
-    a_driver_that_fails_leaves_the_tensor_as_it_was,
-    without_a_driver_device_tensors_have_shapes_and_no_memory,
+    a_driver_that_fails_leaves_the_tensor_as_it_was;
+    alone(&[("SYNCEDMEM_TEST_DRIVER", "none")]): without_a_driver_device_tensors_have_shapes_and_no_memory
 ];

@@ -194,6 +194,5 @@ crate::support::harness::tests![
     the_lent_memory_has_a_name_and_makes_tensors_that_outlive_the_tensor,
     shared_memory_of_the_caller_comes_back_once_after_the_last_use,
     null_and_misaligned_handles_are_refused;
-    alone(&[]):
-    reserve_keeps_the_items_and_reserved_memory_is_freed_only_where_it_is_too_small
+    alone(&[]): reserve_keeps_the_items_and_reserved_memory_is_freed_only_where_it_is_too_small
 ];

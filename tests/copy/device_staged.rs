@@ -184,19 +184,6 @@ fn each_context_has_a_ring_of_its_own() {
     }
 }
 
-fn a_child_reads_what_its_parent_copied_and_uses_no_ring() {
-    let gpu = with_staging_buffers(gpu());
-    let contents = noise(1, SLOT + 9);
-    let mut object = at_cpu(&contents);
-    object.gpu_data().unwrap();
-    let calls = gpu.is_simulated().then(|| gpu.calls());
-    in_a_child(|| {
-        assert!(object.host_bytes(contents.len()) == contents && object.mutable_cpu_data().is_ok());
-        assert_eq!(object.gpu_data(), Err(SYNCEDMEM_ERROR_NO_GPU));
-    });
-    assert_eq!(gpu.is_simulated().then(|| gpu.calls()), calls);
-}
-
 crate::support::harness::tests![
     only_copies_of_the_size_that_is_set_and_more_go_through_slots_and_none_by_default;
     alone_with_driver(&[EVERYTHING]):
@@ -207,6 +194,5 @@ crate::support::harness::tests![
     bytes_are_right_where_every_piece_lags_and_the_source_is_overwritten_at_once,
     a_copy_waits_for_the_streams_that_the_legacy_one_waits_for_and_for_no_other,
     several_threads_copy_at_once_and_one_ring_serves,
-    each_context_has_a_ring_of_its_own,
-    a_child_reads_what_its_parent_copied_and_uses_no_ring
+    each_context_has_a_ring_of_its_own
 ];

@@ -134,6 +134,5 @@ crate::support::harness::tests![
     where_the_system_gives_no_threads_the_caller_copies_alone_until_there_are_some,
     a_fork_leaves_the_parked_threads_to_the_parent,
     a_process_exits_while_threads_are_parked;
-    alone_with_driver(&[("SYNCEDMEM_STAGE_FROM", "1M")]):
-    no_thread_is_started_before_a_copy_is_staged_nor_for_one_processor
+    alone_with_driver(&[("SYNCEDMEM_STAGE_FROM", "1M")]): no_thread_is_started_before_a_copy_is_staged_nor_for_one_processor
 ];

@@ -166,6 +166,5 @@ crate::support::harness::tests![
     a_push_makes_one_copy_and_records_one_event_behind_it_on_the_same_stream,
     an_object_of_no_bytes_allocates_nothing_and_has_no_device_address,
     a_block_is_kept_from_one_turn_to_the_next;
-    alone_with_driver(&[]):
-    an_object_that_never_touched_the_device_never_touches_the_driver
+    alone_with_driver(&[]): an_object_that_never_touched_the_device_never_touches_the_driver
 ];

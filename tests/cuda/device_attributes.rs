@@ -72,11 +72,10 @@ fn a_driver_that_refuses_to_register_the_slots_is_asked_once_for_each_device() {
 }
 
 fn a_device_is_not_asked_where_staging_is_not_and_its_status_says_nothing_of_it() {
-    alone_with_pools(&[INTEGRATED], |gpu| {
-        let calls = copy_unstaged(gpu);
-        assert!(!names(&calls).contains(&"cuDeviceGetAttribute"), "{calls:?}");
-        assert!(!cuda_status().1.contains("staged"), "{}", cuda_status().1);
-    });
+    let gpu = &simulated_gpu();
+    let calls = copy_unstaged(gpu);
+    assert!(!names(&calls).contains(&"cuDeviceGetAttribute"), "{calls:?}");
+    assert!(!cuda_status().1.contains("staged"), "{}", cuda_status().1);
 }
 
 fn the_status_of_a_usual_device_says_nothing_of_staging() {
@@ -112,12 +111,11 @@ fn a_lack_of_memory_is_no_refusal_for_good() {
 }
 
 fn where_memory_cannot_be_registered_pin_says_so_without_asking_the_driver() {
-    alone_with_pools(&[NO_REGISTRATION], |gpu| {
-        let mut object = filled(5000, 1);
-        assert_eq!(object.pin(), SYNCEDMEM_ERROR_DRIVER);
-        assert!(last_error().contains("CUDA_ERROR_NOT_SUPPORTED"), "{}", last_error());
-        assert_eq!((gpu.calls_of(c"cuMemHostRegister_v2"), object.is_pinned()), (0, false));
-    });
+    let gpu = &simulated_gpu();
+    let mut object = filled(5000, 1);
+    assert_eq!(object.pin(), SYNCEDMEM_ERROR_DRIVER);
+    assert!(last_error().contains("CUDA_ERROR_NOT_SUPPORTED"), "{}", last_error());
+    assert_eq!((gpu.calls_of(c"cuMemHostRegister_v2"), object.is_pinned()), (0, false));
 }
 
 fn what_refuses_one_buffer_of_a_callers_refuses_no_other() {
@@ -129,15 +127,14 @@ fn what_refuses_one_buffer_of_a_callers_refuses_no_other() {
 
 crate::support::harness::tests![
     where_staging_is_pointless_or_refused_copies_are_not_staged_and_the_status_says_why,
-    a_device_is_not_asked_where_staging_is_not_and_its_status_says_nothing_of_it,
-    page_locked_blocks_for_an_integrated_device_are_allocated_although_registered_ones_are_asked_for,
-    where_memory_cannot_be_registered_pin_says_so_without_asking_the_driver;
+    page_locked_blocks_for_an_integrated_device_are_allocated_although_registered_ones_are_asked_for;
     alone_with_driver(&[EVERYTHING, POOLS]):
     a_driver_that_refuses_to_register_the_slots_is_asked_once_for_each_device,
     the_status_of_a_usual_device_says_nothing_of_staging;
     alone_with_driver(&[REGISTERED, POOLS]):
     a_driver_that_refuses_to_register_blocks_is_asked_once,
     a_lack_of_memory_is_no_refusal_for_good;
-    alone_with_driver(&[POOLS]):
-    what_refuses_one_buffer_of_a_callers_refuses_no_other
+    alone_with_driver(&[POOLS]): what_refuses_one_buffer_of_a_callers_refuses_no_other;
+    alone_with_driver(&[POOLS, INTEGRATED]): a_device_is_not_asked_where_staging_is_not_and_its_status_says_nothing_of_it;
+    alone_with_driver(&[POOLS, NO_REGISTRATION]): where_memory_cannot_be_registered_pin_says_so_without_asking_the_driver
 ];

@@ -236,6 +236,5 @@ crate::support::harness::tests![
     blocks_are_freed_from_any_thread_with_any_context_current,
     a_set_device_block_may_be_of_another_device,
     a_callers_stream_may_belong_to_another_context_than_the_current_one;
-    in_silence(&[]):
-    what_was_in_flight_in_a_context_that_is_gone_is_not_waited_for
+    in_silence(&[]): what_was_in_flight_in_a_context_that_is_gone_is_not_waited_for
 ];

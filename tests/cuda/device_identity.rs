@@ -137,8 +137,7 @@ crate::support::harness::tests![
     page_locked_blocks_without_a_number_are_kept_for_the_next_object,
     a_block_without_a_number_is_not_handed_out_after_a_reset,
     a_push_that_a_reset_overtook_says_so_whether_or_not_its_context_is_current;
-    alone_with_driver(&[NO_IDS, POOLS]):
-    memory_without_a_number_is_unpinned_once_and_not_after_a_reset;
+    alone_with_driver(&[NO_IDS, POOLS]): memory_without_a_number_is_unpinned_once_and_not_after_a_reset;
     alone_with_driver(&[POOLS]):
     a_driver_that_does_not_know_an_attribute_still_says_where_memory_is,
     a_look_up_that_fails_for_the_threads_own_context_loses_no_block,

@@ -173,8 +173,6 @@ crate::support::harness::tests![
     a_callers_block_is_copied_in_its_own_context_and_no_other_is_made_for_it,
     a_mode_callback_may_use_the_library_and_is_not_asked_again_for_that,
     data_that_a_reset_took_is_an_error_even_where_its_address_lies_inside_another_block;
-    in_silence(&[]):
-    an_object_whose_block_a_reset_took_does_not_free_the_block_that_came_to_its_address;
-    in_silence(&[("SYNCEDMEM_CHECK_DEVICE", "1")]):
-    in_a_forked_child_host_data_stays_readable_with_the_device_check_on
+    in_silence(&[]): an_object_whose_block_a_reset_took_does_not_free_the_block_that_came_to_its_address;
+    in_silence(&[("SYNCEDMEM_CHECK_DEVICE", "1")]): in_a_forked_child_host_data_stays_readable_with_the_device_check_on
 ];

@@ -240,8 +240,7 @@ crate::support::harness::tests![
     a_block_is_freed_as_it_was_made_whatever_the_mode_is_by_then,
     caffes_own_allocation_function_pins_in_gpu_mode_and_frees_what_it_pinned,
     where_memory_cannot_be_pinned_it_is_pageable_and_that_is_said_once;
-    in_silence(&[]):
-    a_forked_child_frees_nothing_of_its_parents;
+    in_silence(&[]): a_forked_child_frees_nothing_of_its_parents;
     alone_with_driver(&[]):
     small_objects_are_pinned_from_the_call_on_that_says_so,
     a_callback_gives_the_mode_for_every_block

@@ -137,8 +137,7 @@ fn what_is_written_in_full_is_not_filled_before() {
 }
 
 crate::support::harness::tests![
-    alone_with_driver(&[STREAM, POOLS]):
-    by_event_a_block_that_comes_back_costs_one_event_one_query_and_no_wait;
+    alone_with_driver(&[STREAM, POOLS]): by_event_a_block_that_comes_back_costs_one_event_one_query_and_no_wait;
     alone_with_driver(&[POOLS]):
     a_block_that_comes_back_costs_no_allocation_no_event_and_at_most_one_synchronise,
     one_synchronise_clears_everything_that_waits,

@@ -143,26 +143,25 @@ fn by_event_every_driver_call_around_a_block_that_comes_back_fails_in_turn() {
 }
 
 fn a_synchronise_that_fails_clears_nothing() {
-    alone_with_pools(&[], |gpu| {
-        for make in [on_device as fn(usize) -> Option<Object>, on_host] {
-            // Of its two addresses one is 0.
-            let at = |object: &Object| object.device_address() + object.host_address();
-            let address = at(&make(BYTES).unwrap());
-            let others = STATUSES.map(|status| {
-                gpu.fail("cuCtxSynchronize", 1, status);
-                make(BYTES).unwrap()
-            });
-            assert!(others.iter().all(|other| at(other) != address));
-            gpu.control().simcuda_clear_faults();
-            drop(others);
-            trim(ALL);
-        }
-    });
+    let gpu = &simulated_gpu();
+    for make in [on_device as fn(usize) -> Option<Object>, on_host] {
+        // Of its two addresses one is 0.
+        let at = |object: &Object| object.device_address() + object.host_address();
+        let address = at(&make(BYTES).unwrap());
+        let others = STATUSES.map(|status| {
+            gpu.fail("cuCtxSynchronize", 1, status);
+            make(BYTES).unwrap()
+        });
+        assert!(others.iter().all(|other| at(other) != address));
+        gpu.control().simcuda_clear_faults();
+        drop(others);
+        trim(ALL);
+    }
 }
 
 crate::support::harness::tests![
     every_driver_call_around_a_block_that_comes_back_fails_in_turn,
     every_driver_call_around_a_registered_block_that_comes_back_fails_in_turn,
-    by_event_every_driver_call_around_a_block_that_comes_back_fails_in_turn,
-    a_synchronise_that_fails_clears_nothing,
+    by_event_every_driver_call_around_a_block_that_comes_back_fails_in_turn;
+    alone_with_driver(&[POOLS]): a_synchronise_that_fails_clears_nothing
 ];

@@ -150,30 +150,26 @@ fn the_limit_on_the_number_of_mappings_is_named_where_it_is_reached_and_only_the
 }
 
 fn the_host_limit_holds_under_many_threads() {
-    alone(&[("SYNCEDMEM_HOST_LIMIT", "64K")], || {
-        let objects = at_once(8, |_| {
-            let mut objects = Vec::from([(); 100].map(|()| Object::new(1000)));
-            objects.retain_mut(|object| object.cpu_data().is_ok());
-            objects
-        });
-        assert_eq!(objects.iter().flatten().count(), 65536 / 1000);
+    let objects = at_once(8, |_| {
+        let mut objects = Vec::from([(); 100].map(|()| Object::new(1000)));
+        objects.retain_mut(|object| object.cpu_data().is_ok());
+        objects
     });
+    assert_eq!(objects.iter().flatten().count(), 65536 / 1000);
 }
 
 fn every_block_is_mallocs_and_none_is_kept_where_that_is_asked_for() {
-    alone(&[("SYNCEDMEM_HOST_BLOCKS", "malloc")], || {
-        for bytes in SIZES {
-            give_back(bytes, 0xFF);
-            assert_eq!(idle(PAGEABLE), 0, "{bytes}");
-            let mut storage = Storage::new();
-            storage.construct(bytes);
-            let data = storage.cpu_data().unwrap();
-            assert!(all_zero(data, bytes), "{bytes}");
-            unsafe { data.write_bytes(0xFF, bytes) };
-            // As the original's destructor, inlined elsewhere, would.
-            unsafe { libc::free(data.cast()) };
-        }
-    });
+    for bytes in SIZES {
+        give_back(bytes, 0xFF);
+        assert_eq!(idle(PAGEABLE), 0, "{bytes}");
+        let mut storage = Storage::new();
+        storage.construct(bytes);
+        let data = storage.cpu_data().unwrap();
+        assert!(all_zero(data, bytes), "{bytes}");
+        unsafe { data.write_bytes(0xFF, bytes) };
+        // As the original's destructor, inlined elsewhere, would.
+        unsafe { libc::free(data.cast()) };
+    }
 }
 
 fn small_blocks_are_mallocs_by_default() {
@@ -215,8 +211,6 @@ crate::support::harness::tests![
     size_zero_gives_an_address_and_nothing_to_free,
     sizes_that_cannot_exist_are_an_error_not_an_overflow,
     the_error_of_a_size_that_the_system_refuses_says_what_is_known,
-    the_host_limit_holds_under_many_threads,
-    every_block_is_mallocs_and_none_is_kept_where_that_is_asked_for,
     small_blocks_are_mallocs_by_default,
     caffe_malloc_host_and_free_agree_with_malloc_and_free,
     caffe_malloc_host_writes_nothing_when_it_fails;
@@ -224,5 +218,7 @@ crate::support::harness::tests![
     untouched_pages_of_a_large_block_are_not_paid_for,
     the_sentence_says_which_blocks_its_figure_counts,
     the_error_names_the_limit_on_the_address_space,
-    the_limit_on_the_number_of_mappings_is_named_where_it_is_reached_and_only_there
+    the_limit_on_the_number_of_mappings_is_named_where_it_is_reached_and_only_there;
+    alone(&[("SYNCEDMEM_HOST_LIMIT", "64K")]): the_host_limit_holds_under_many_threads;
+    alone(&[("SYNCEDMEM_HOST_BLOCKS", "malloc")]): every_block_is_mallocs_and_none_is_kept_where_that_is_asked_for
 ];

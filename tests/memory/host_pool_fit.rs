@@ -50,10 +50,8 @@ fn where_the_kernel_moves_no_mapping_a_new_one_serves() {
 }
 
 fn a_very_large_block_of_zeros_is_new() {
-    alone(&[], || {
-        drop(instead(20 * MIB, 256 * MIB));
-        assert_eq!(mappings().0, 1);
-    });
+    drop(instead(20 * MIB, 256 * MIB));
+    assert_eq!(mappings().0, 1);
 }
 
 fn images_of_varying_size_keep_their_pages() {
@@ -103,10 +101,10 @@ fn blocks_that_are_larger_than_their_objects_count_beside_what_is_idle() {
 }
 
 crate::support::harness::tests![
-    a_block_of_another_size_reads_zeros_and_no_mapping_is_made_for_it,
-    a_very_large_block_of_zeros_is_new;
+    a_block_of_another_size_reads_zeros_and_no_mapping_is_made_for_it;
     alone(&[]):
     where_the_kernel_moves_no_mapping_a_new_one_serves,
     images_of_varying_size_keep_their_pages,
-    blocks_that_are_larger_than_their_objects_count_beside_what_is_idle
+    blocks_that_are_larger_than_their_objects_count_beside_what_is_idle,
+    a_very_large_block_of_zeros_is_new
 ];

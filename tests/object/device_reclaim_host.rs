@@ -191,10 +191,7 @@ crate::support::harness::tests![
     in_silence(&[LIMIT]):
     under_a_limit_host_copies_are_evicted_in_the_order_of_their_last_use,
     a_host_copy_that_was_page_locked_where_it_is_may_be_evicted_too;
-    alone_with_driver(&[LIMIT, ONE_DEVICE]):
-    the_newest_data_of_a_host_goes_to_the_device_last_and_only_where_that_is_allowed;
-    alone_with_driver(&[LIMIT, ("SIMCUDA_DEVICES", "2")]):
-    the_newest_data_goes_to_no_device_that_its_user_has_not_chosen;
-    alone_with_driver(&[("SIMCUDA_MEMORY", "1G")]):
-    where_the_system_has_no_room_host_copies_make_some
+    alone_with_driver(&[LIMIT, ONE_DEVICE]): the_newest_data_of_a_host_goes_to_the_device_last_and_only_where_that_is_allowed;
+    alone_with_driver(&[LIMIT, ("SIMCUDA_DEVICES", "2")]): the_newest_data_goes_to_no_device_that_its_user_has_not_chosen;
+    alone_with_driver(&[("SIMCUDA_MEMORY", "1G")]): where_the_system_has_no_room_host_copies_make_some
 ];

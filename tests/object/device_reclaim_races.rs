@@ -165,30 +165,18 @@ fn readers_of_evictable_objects_always_read_what_was_written_while_others_make_r
         shared[number].end_access();
         true
     };
-    let check = &check;
-    let (reads, takes) = std::thread::scope(|threads| {
-        let reader = |thread: usize| {
-            let read = move |turn: usize| check((turn * 7 + thread) % OBJECTS, (turn + thread) % 3 != 0);
-            threads.spawn(move || (0..READS).filter(|&turn| read(turn)).count())
-        };
-        let taker = || {
-            let take = |turn: usize| {
-                let mut object = Object::new(BYTES);
-                let taken = object.mutable_gpu_data();
-                taken.is_ok_and(|data| {
-                    gpu.write(data.addr(), &pattern(turn as u8 | 128, BYTES));
-                    object.host_bytes(BYTES) == pattern(turn as u8 | 128, BYTES)
-                })
-            };
-            threads.spawn(move || (0..TAKES).filter(|&turn| take(turn)).count())
-        };
-        let readers: Vec<_> = (0..3).map(reader).collect();
-        let takers: Vec<_> = (0..2).map(|_| taker()).collect();
-        let sum = |threads: Vec<std::thread::ScopedJoinHandle<usize>>| {
-            threads.into_iter().map(|thread| thread.join().unwrap()).sum::<usize>()
-        };
-        (sum(readers), sum(takers))
+    let take = |turn: usize| {
+        let (mut object, contents) = (Object::new(BYTES), pattern(turn as u8 | 128, BYTES));
+        object.mutable_gpu_data().is_ok_and(|data| {
+            gpu.write(data.addr(), &contents);
+            object.host_bytes(BYTES) == contents
+        })
+    };
+    let counts = at_once(5, |thread| match thread {
+        0..3 => (0..READS).filter(|turn| check((turn * 7 + thread) % OBJECTS, (turn + thread) % 3 != 0)).count(),
+        _ => (0..TAKES).filter(|&turn| take(turn)).count(),
     });
+    let (reads, takes): (usize, usize) = (counts[..3].iter().sum(), counts[3..].iter().sum());
     println!("{reads} reads, {takes} takes");
     // Some find everything in use. Most do not.
     assert!(reads > READS && takes > TAKES / 2, "{reads} reads, {takes} takes");
@@ -240,7 +228,7 @@ fn every_driver_call_of_an_eviction_fails_in_turn_and_every_object_stays_whole()
         assert!(outcome.is_ok(), "{}", last_error());
         drop((objects, other));
         flush(&gpu);
-        let before = gpu.account();
+        let before = blocks(&gpu);
         for fault in faults(&calls, &[1, 2, 700, 4242]).filter(|fault| !fault.is_unknown_block()) {
             let what = format!("pinned {pins}, {fault}");
             let (mut objects, mut other) = (made(), prepared());
@@ -261,9 +249,7 @@ fn every_driver_call_of_an_eviction_fails_in_turn_and_every_object_stays_whole()
             }
             drop((objects, other));
             flush(&gpu);
-            let after = gpu.account();
-            let blocks = (after.device_blocks, after.pinned_blocks);
-            assert_eq!(blocks, (before.device_blocks, before.pinned_blocks), "{what}: left over");
+            assert_eq!(blocks(&gpu), before, "{what}: left over");
             count += 1;
         }
     }

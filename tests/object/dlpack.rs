@@ -134,20 +134,6 @@ fn to_an_evictable_object_a_tensor_is_an_open_access() {
     assert_eq!(unsafe { syncedmem_end_access(*mem) }, SYNCEDMEM_ERROR_INVALID_STATE, "the deleter has ended it");
 }
 
-fn tensors_are_deleted_on_other_threads_beside_everything_else() {
-    let mem = created(BYTES);
-    let handle = mem as usize;
-    let (give, take) = std::sync::mpsc::channel::<Tensor>();
-    let deleter = std::thread::spawn(move || take.into_iter().map(drop).count());
-    for round in 0..2000 {
-        let mem = handle as *mut syncedmem_t;
-        give.send(export(mem, Ask { access: round % 3, ..FLOATS }).unwrap()).unwrap();
-    }
-    assert_eq!(destroy(mem), SYNCEDMEM_SUCCESS);
-    drop(give);
-    assert_eq!(deleter.join().unwrap(), 2000);
-}
-
 fn a_lent_tensor_is_the_objects_memory_and_is_deleted_once_when_it_is_let_go() {
     for legacy in [false, true] {
         let mut memory = [7u8; BYTES];
@@ -288,7 +274,6 @@ crate::support::harness::tests![
     a_second_destroy_while_tensors_are_in_use_is_refused,
     what_would_take_a_tensors_memory_away_is_refused_and_nothing_changes,
     to_an_evictable_object_a_tensor_is_an_open_access,
-    tensors_are_deleted_on_other_threads_beside_everything_else,
     a_lent_tensor_is_the_objects_memory_and_is_deleted_once_when_it_is_let_go,
     a_lent_tensor_is_deleted_when_another_takes_its_place,
     a_lent_tensor_outlives_the_tensors_that_are_made_of_it,

@@ -28,6 +28,12 @@ pub fn heads(objects: &[Object]) -> Vec<u32> {
     objects.iter().map(|object| object.head()).collect()
 }
 
+/// How many device blocks and page-locked ones are left, without idle ones.
+pub fn blocks(gpu: &Gpu) -> (usize, usize) {
+    let account = gpu.account();
+    (account.device_blocks, account.pinned_blocks)
+}
+
 /// Blocks that could not be given back are offered again when others are; and when page-locked memory is given back, the driver
 /// is asked for some again after it had none.
 pub fn flush(gpu: &Gpu) {
