@@ -1,5 +1,4 @@
 //! The trace: a file with every memory event.
-#![expect(unsafe_code, reason = "C functions")]
 
 use std::ffi::{CStr, c_char};
 
@@ -10,13 +9,9 @@ use crate::observe::control;
 
 /// Starts to record memory events in a file, which `syncedmem report` and `syncedmem export` read. `%p` in the name
 /// becomes the process id. A running trace ends first. Recorded events survive the process, however it ends.
-///
 /// `SYNCEDMEM_TRACE` does the same from the first call on.
 ///
-/// Errors: `INVALID_ARGUMENT` (NULL), `FILE` (it cannot be written: the sentence says why).
-///
-/// # Safety
-/// `file` is NULL or NUL-terminated.
+/// Errors: `FILE`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_trace_start(file: *const c_char) -> syncedmem_status_t {
     call("syncedmem_trace_start", || {

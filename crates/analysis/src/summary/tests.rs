@@ -54,7 +54,7 @@ fn holders_are_listed_the_largest_first_by_name_or_by_maker() {
     let summary = Summary::of(state_of(&three_objects()).ledger());
     let at_peak: Vec<_> = summary.at_peak(Kind::Pageable).iter().map(|entry| entry.label.clone()).collect();
     assert_eq!(at_peak, [Label::Site(Site(1)), Label::Site(Site(2))]);
-    let device: Vec<_> = summary.now(Kind::Device).iter().map(|entry| entry.label.clone()).collect();
+    let device: Vec<_> = summary.at_peak(Kind::Device).iter().map(|entry| entry.label.clone()).collect();
     assert_eq!(device, [Label::Name("data".into())]);
 }
 

@@ -1,4 +1,4 @@
-//! `syncedmem diff`: compares the memory of two runs.
+//! `syncedmem diff`.
 
 mod compare;
 mod text;
@@ -53,10 +53,9 @@ pub fn run(options: &Options) -> ExitCode {
     };
     let found = Differences::between(&of_a, &of_b);
     if *json {
-        // Texts, numbers and lists always become JSON.
-        say::line(serde_json::to_string(&found).unwrap_or_default());
+        say::json(&found);
     } else {
         Text(&found).to_string().lines().for_each(say::line);
     }
-    if found.is_same() { ExitCode::SUCCESS } else { ExitCode::from(say::FAILED) }
+    say::status(found.is_same())
 }

@@ -1,9 +1,8 @@
-//! Identifies a Caffe by the functions of its `SyncedMemory`, and says whether this library has the same layout.
+//! Identifies a Caffe by the functions of its `SyncedMemory`.
 
 use super::names;
 use super::object::Object;
 
-/// The kind of a Caffe's build.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Build {
     CpuOnly,
@@ -27,7 +26,7 @@ const fn other(of: &'static str) -> Generation {
     Generation { of, is_served: false }
 }
 
-/// The generation of an object's `SyncedMemory`; `None` if it has no such names.
+/// `None` if an object has no names of `SyncedMemory`.
 pub fn of(object: &Object) -> Option<Generation> {
     let any = |part: &str| object.memory().any(|(name, _)| name.contains(part));
     object.memory().next()?;
@@ -52,7 +51,7 @@ pub fn of(object: &Object) -> Option<Generation> {
     })
 }
 
-/// The build of an object with Caffe's own code; `None` if its names do not show it.
+/// `None` if an object's names do not show it.
 pub fn build(object: &Object) -> Option<Build> {
     let gpu = names::GPU_MEMCPY.iter().any(|name| object.has(name));
     (gpu || object.has_caffe).then_some(if gpu { Build::Gpu } else { Build::CpuOnly })
@@ -62,7 +61,7 @@ pub fn is_nvidia(object: &Object) -> bool {
     names::NVIDIA.iter().chain([&names::THREAD_COUNT]).any(|name| object.has(name))
 }
 
-/// Functions of its `SyncedMemory` that this library lacks although it serves the generation.
+/// Functions of an object's `SyncedMemory` that this library lacks.
 pub fn unserved(object: &Object) -> Vec<&str> {
     let names = object.memory().map(|(name, _)| name);
     names.filter(|name| !names::is_served(name) && !names::is_private(name)).collect()

@@ -1,4 +1,4 @@
-//! `syncedmem model inspect`: the layers of a file, their blobs, and on request what their values range over.
+//! `syncedmem model inspect`.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -166,8 +166,7 @@ fn show_blob<'m>(
 
 fn print(shown: &Shown, options: &Options) {
     if options.json {
-        // Numbers, texts and lists always become JSON.
-        return say::line(serde_json::to_string(shown).unwrap_or_default());
+        return say::json(shown);
     }
     let blobs = || shown.layers.iter().flat_map(|layer| &layer.blobs);
     let values: u64 = blobs().map(|blob| blob.data.count).sum();

@@ -1,4 +1,4 @@
-//! `syncedmem report`: shows a trace as a page, as text or as JSON.
+//! `syncedmem report`.
 
 mod amount;
 mod batch;
@@ -30,7 +30,7 @@ use std::process::ExitCode;
 use clap::{Args, ValueHint};
 use document::Document;
 use facts::Trace;
-use input::{STANDARD, is_standard};
+use input::{STANDARD, is_same, is_standard};
 pub use shown::Shown;
 use text::Text;
 
@@ -98,7 +98,6 @@ fn page_beside(trace: &Path) -> PathBuf {
     trace.with_extension("html")
 }
 
-/// Writes the report, and prints its path.
 fn write(report: &str, output: &Path, trace: &Path) -> ExitCode {
     if is_standard(output) {
         return match io::stdout().write_all(report.as_bytes()).and_then(|()| io::stdout().flush()) {
@@ -116,11 +115,7 @@ fn write(report: &str, output: &Path, trace: &Path) -> ExitCode {
         let output = output.display();
         return say::failed(format_args!("{output} cannot be written: {error}; name another file with --output"));
     }
-    // A failure to print the path is ignored: the report is written.
+    // Ignored: the report is written.
     let _ = writeln!(io::stdout(), "{}", output.display());
     ExitCode::SUCCESS
-}
-
-fn is_same(one: &Path, other: &Path) -> bool {
-    one.canonicalize().is_ok_and(|one| other.canonicalize().is_ok_and(|other| one == other))
 }

@@ -34,7 +34,6 @@ impl Open {
         Open { id: 0, name, start: 0, gathering, places, stacks, ending: Ending::default(), notes: Vec::new() }
     }
 
-    /// Takes the next item of this process.
     pub fn take(&mut self, item: Item) {
         match item {
             Item::Process { process, name, monotonic, .. } => {
@@ -85,25 +84,21 @@ impl Open {
     }
 }
 
-/// Reads a recording with its family, the recordings in a folder, or standard input.
+/// Reads a recording with its family, a folder of recordings, or standard input.
 pub fn file(path: &Path) -> Result<Trace, ReadError> {
     read(path, input::spooled(path)?)
 }
 
-/// Reads what [`input::spooled`] gave for a path.
+/// With what [`input::spooled`] gave for the path.
 pub fn read(path: &Path, spooled: Option<File>) -> Result<Trace, ReadError> {
     let name = input::name(path.file_name().map_or(path, Path::new));
-    all(input::reader(path, spooled)?, name)
+    of(input::reader(path, spooled)?, Vec::new(), name)
 }
 
 /// Reads the recordings in a folder, but for those that were followed.
 pub fn folder(folder: &Path, followed: Vec<(PathBuf, Open)>) -> Result<Trace, ReadError> {
     let (files, followed): (Vec<_>, Vec<_>) = followed.into_iter().unzip();
     of(Reader::open(folder)?.without(&files), followed, String::new())
-}
-
-fn all(reader: Reader, name: String) -> Result<Trace, ReadError> {
-    of(reader, Vec::new(), name)
 }
 
 fn of(mut reader: Reader, mut processes: Vec<Open>, name: String) -> Result<Trace, ReadError> {
@@ -124,7 +119,7 @@ fn of(mut reader: Reader, mut processes: Vec<Open>, name: String) -> Result<Trac
 }
 
 impl Trace {
-    /// Adds a process that was read to its end. One without events has nothing to report.
+    /// A process without events has nothing to report.
     fn add(&mut self, open: Open) {
         let (process, notes) = open.finish();
         if process.events > 0 {
@@ -139,7 +134,7 @@ impl Trace {
     }
 }
 
-/// What a recording of `program` lacks, as sentences.
+/// What a recording of `program` lacks.
 fn sentences(program: &str, end: &End) -> Vec<String> {
     let End { process, header, gave_way, unfinished, unknown } = end;
     let mut sentences = Vec::new();
@@ -190,7 +185,7 @@ mod tests {
     fn read(recording: &Recording) -> Trace {
         let mut file = input::unnamed().unwrap();
         file.write_all(&recording.bytes()).unwrap();
-        all(Reader::of(file).unwrap(), "a".to_string()).unwrap()
+        of(Reader::of(file).unwrap(), Vec::new(), "a".to_string()).unwrap()
     }
 
     #[test]

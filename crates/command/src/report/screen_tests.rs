@@ -1,4 +1,4 @@
-//! The first screen: its lines, their order, and what is left out.
+//! The first screen.
 
 use std::collections::HashMap;
 

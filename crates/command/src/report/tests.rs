@@ -1,4 +1,4 @@
-//! Compares the page with the account.
+//! The page, and the account behind it.
 
 use std::collections::HashMap;
 
@@ -37,12 +37,11 @@ fn control_characters_of_a_programs_name_do_not_reach_the_terminal() {
     assert!(text.contains("the disk was full") && !text.contains(['\x1b', '\x07']), "{text:?}");
 }
 
-/// With a given memory to fit in: the machine's is another one elsewhere.
+/// The machine's memory is another one elsewhere.
 fn text_of(trace: &Trace) -> String {
     Text { trace, shown: Shown { details: false, fit: Some(1 << 30) } }.to_string()
 }
 
-/// The page's number with that name.
 fn fact(page: &str, name: &str) -> u64 {
     let attribute = format!("data-fact=\"{name}\" data-v=\"");
     let found: Vec<_> = page.match_indices(&attribute).collect();
@@ -51,7 +50,7 @@ fn fact(page: &str, name: &str) -> u64 {
     number[..number.find('"').expect("a quote")].parse().expect("a number")
 }
 
-/// Checks that the tags of every element match, and that attributes are quoted.
+/// Tags match, and attributes are quoted.
 fn is_well_formed(page: &str) {
     const VOID: [&str; 3] = ["input", "meta", "wbr"];
     let (before, script) = page.split_once("<script>").expect("a script");
@@ -72,7 +71,6 @@ fn is_well_formed(page: &str) {
     assert!(open.is_empty(), "{open:?}");
 }
 
-/// A few objects with events of every sort.
 fn life() -> Vec<Event> {
     let path = Path::Pinned;
     let cause = Cause::Access(Access::Read);

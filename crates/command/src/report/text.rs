@@ -1,5 +1,4 @@
-//! A trace as text for terminals. The first screen of a process: its peak, who held it, what a batch costs, what copies and fills cost,
-//! and what is worth doing. At most 110 columns, names apart.
+//! A trace as text for terminals.
 
 use std::cmp::Reverse;
 use std::fmt::{self, Display};
@@ -12,10 +11,10 @@ use super::facts::{Finding, Holder, Piece, Process, Trace};
 use super::sentences::{batch_lines, kinds, peak_line, percent, spent_line};
 use super::shown::Shown;
 
-/// Holders in a list.
 const HOLDERS: usize = 10;
-/// Places of a piece of advice.
+/// Of a piece of advice.
 const PLACES: usize = 3;
+/// Names may be longer.
 const COLUMNS: usize = 110;
 
 pub struct Text<'a> {
@@ -82,7 +81,7 @@ impl Screen<'_> {
         self.process.summary.account.memory(kind).peak
     }
 
-    /// `memory` of a program that has one kind, else `device memory`.
+    /// `memory` if there is one kind, else `device memory`.
     fn words(&self, kind: Kind) -> String {
         if kinds(self.process).count() == 1 { "memory".to_string() } else { format!("{} memory", kind.name()) }
     }
@@ -140,7 +139,6 @@ impl Screen<'_> {
     }
 }
 
-/// A piece of advice: what to change, what it saves, and the places.
 pub fn write_piece(
     f: &mut fmt::Formatter<'_>,
     process: &Process,
@@ -174,7 +172,7 @@ pub fn write_piece(
     }
 }
 
-/// Prints a sentence in lines of at most [`COLUMNS`], each behind an indentation.
+/// A sentence in lines of at most [`COLUMNS`].
 pub fn wrapped(f: &mut fmt::Formatter<'_>, indentation: &str, sentence: &str) -> fmt::Result {
     let mut column = 0;
     for word in sentence.split(' ') {
@@ -190,7 +188,7 @@ pub fn wrapped(f: &mut fmt::Formatter<'_>, indentation: &str, sentence: &str) ->
     writeln!(f)
 }
 
-/// A size that a column can align.
+/// Can be aligned.
 pub fn size(bytes: u64) -> Buffer<24> {
     Buffer::of(format_args!("{}", Size(bytes)))
 }

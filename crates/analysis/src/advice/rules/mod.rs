@@ -25,7 +25,6 @@ pub struct Rules {
 }
 
 impl Rules {
-    /// Passes a fact to every rule.
     pub fn take(&mut self, fact: &Fact, scribe: &mut Scribe<'_>) {
         self.unread.take(fact, scribe);
         self.unchanged.take(fact, scribe);

@@ -1,8 +1,8 @@
 //! `unread-copy`: a copy whose data became void before any access asked for it. An access gets its own copy's data at
 //! once, so this is about pushes, pulls and evictions.
 //!
-//! A caller that got the side's address earlier may use it without another call: then only the caller can know. For an
-//! eviction it is certain, because an object with an open access is not evicted.
+//! A caller that got the side's address earlier may use it without another call: only the caller can know. An eviction is
+//! certain, because an object with an open access is not evicted.
 //!
 //! If not every access is recorded, only a pull can be judged, and only until it is known to be complete: until then
 //! the host is not up to date, so an access to it is recorded.
@@ -12,11 +12,11 @@ use crate::advice::findings::Scribe;
 use crate::advice::rule::{Certainty, Rule};
 use syncedmem_trace::head::{Access, Side};
 
-/// The copy that no access has asked for yet, and the addresses through which it could be read.
 #[derive(Clone, Debug)]
 pub struct Unread {
+    /// The copy that no access has asked for yet.
     waiting: Option<Waiting>,
-    /// Whether a caller may have each side's address. For an object that was in use before observation: yes.
+    /// Whether a caller may have each side's address, as of an object that was in use before observation.
     handed_out: [bool; 2],
 }
 
@@ -24,7 +24,7 @@ pub struct Unread {
 struct Waiting {
     copy: Copy,
     certainty: Certainty,
-    /// Whether the side that it writes is known to be up to date: an access to it then needs no copy.
+    /// The side that it writes is known to be up to date: an access to it then needs no copy.
     landed: bool,
 }
 

@@ -1,4 +1,4 @@
-//! `syncedmem model import`: a model file with the values of a safetensors or npz file.
+//! `syncedmem model import`.
 
 mod given;
 mod npy;
@@ -18,6 +18,7 @@ use indicatif::ProgressBar;
 
 use super::arrays::{self, Shape};
 use super::export::Format;
+use crate::report::input;
 use crate::{progress, say};
 use given::Given;
 
@@ -63,12 +64,12 @@ pub fn run(options: &Options) -> ExitCode {
         }
         Err(problems) => {
             problems.into_iter().for_each(say::error);
-            ExitCode::from(say::FAILED)
+            say::status(false)
         }
     }
 }
 
-/// One sentence for each problem: of a file with many wrong arrays all are named.
+/// A sentence for each.
 type Problems = Vec<String>;
 
 fn one(problem: impl ToString) -> Problems {
@@ -79,7 +80,7 @@ fn import(options: &Options) -> Result<String, Problems> {
     let model = Model::open(&options.like).map_err(one)?;
     let of_file = |what: String| one(format!("{}: {what}", options.file.display()));
     let file = open(&options.file).map_err(of_file)?;
-    if options.output.canonicalize().is_ok_and(|output| options.file.canonicalize().is_ok_and(|file| file == output)) {
+    if input::is_same(&options.output, &options.file) {
         return Err(of_file("is the file with the values: name another one with --output".into()));
     }
     let given = match options.from {
@@ -123,7 +124,7 @@ fn open(path: &Path) -> Result<Arc<File>, String> {
     }
 }
 
-/// The places of the model's arrays, each with the array that is given for it.
+/// The model's arrays, each with the one that is given for it.
 fn matched(model: &Model, given: Vec<Given>, options: &Options) -> Result<Vec<(At, Given)>, Problems> {
     let (file, like) = (options.file.display(), options.like.display());
     let mut problems = Vec::new();
@@ -156,7 +157,7 @@ fn matched(model: &Model, given: Vec<Given>, options: &Options) -> Result<Vec<(A
     if problems.is_empty() { Ok(replaced) } else { Err(problems) }
 }
 
-/// What keeps an array from taking the place of the model's.
+/// Why an array cannot take the place of the model's.
 fn unfit(model: &Model, at: At, given: &Given) -> Result<Option<String>, caffemodel::Error> {
     let (array, layer) = (model.array(at)?, &model.layers()[at.layer]);
     let shape = layer.blobs()[at.blob].shape();
