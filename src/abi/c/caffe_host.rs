@@ -18,9 +18,7 @@ pub unsafe extern "C" fn CaffeMallocHost(
 ) -> syncedmem_status_t {
     call("CaffeMallocHost", || {
         // SAFETY: the caller guarantees it.
-        let out = unsafe { Out::new(ptr) }?;
-        // SAFETY: the caller guarantees it.
-        let pinned = unsafe { Out::new(use_cuda) }?;
+        let (out, pinned) = (unsafe { Out::new(ptr) }?, unsafe { Out::new(use_cuda) }?);
         let block = caffe_host::malloc(size)?;
         out.set(block.address.as_ptr());
         pinned.set(block.pinned);
