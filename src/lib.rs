@@ -13,16 +13,14 @@ pub mod abi;
 mod blob;
 mod caffe;
 #[cfg(feature = "caffe2")]
-#[doc(hidden)]
-pub mod caffe2;
+mod caffe2;
 mod copy;
 mod cuda;
 #[doc(hidden)]
 pub mod error;
 mod memory;
 #[cfg(feature = "blob")]
-#[doc(hidden)]
-pub mod models;
+mod models;
 #[doc(hidden)]
 pub mod object;
 #[doc(hidden)]

@@ -3,10 +3,7 @@
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::ptr::{null, null_mut};
 
-pub use syncedmem::caffe2::typemeta::TypeMeta;
-pub use syncedmem::caffe2::typemeta::syncedmem_deleter_t;
-
-pub use crate::support::*;
+pub use crate::support::{syncedmem_typemeta_t as TypeMeta, *};
 
 /// A built-in type.
 pub fn meta(of: syncedmem_type_t) -> TypeMeta {

@@ -5,7 +5,8 @@ use crate::abi::element::element_type;
 use crate::abi::status::syncedmem_status_t;
 use crate::caffe2::error::Error;
 use crate::caffe2::handle;
-use crate::caffe2::typemeta::{TypeMeta, syncedmem_typemeta_t};
+use crate::caffe2::typemeta::TypeMeta;
+pub use crate::caffe2::typemeta::{syncedmem_deleter_t, syncedmem_typemeta_t};
 
 /// `None` for NULL.
 ///
