@@ -26,9 +26,9 @@ pub unsafe extern "C" fn CaffeMallocHost(
     })
 }
 
-/// Frees memory of `CaffeMallocHost`, `malloc()` or `cudaMallocHost`; NULL does nothing. `use_cuda` is the value that
-/// `CaffeMallocHost` wrote, false for `malloc()`, true for `cudaMallocHost`. Page-locked memory stays if there is no
-/// driver to unlock it: at exit, and in a forked child.
+/// Frees memory of `CaffeMallocHost`, `malloc()` or `cudaMallocHost`. `use_cuda` is the value that `CaffeMallocHost`
+/// wrote, false for `malloc()`, true for `cudaMallocHost`. Page-locked memory stays if there is no driver to unlock it:
+/// at exit, and in a forked child.
 ///
 /// Errors: `DRIVER` (not such memory).
 #[unsafe(no_mangle)]

@@ -39,14 +39,14 @@ pub unsafe extern "C" fn syncedmem_typed_blob_create(blob: *mut *mut syncedmem_t
     unsafe { answer_for("syncedmem_typed_blob_create", blob, || Blob::new().map(handle_of)) }
 }
 
-/// Makes one more holder of the blob, which `syncedmem_typed_blob_destroy` ends.
+/// Makes one more holder of the blob.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_typed_blob_retain(blob: *mut syncedmem_typed_blob_t) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.
     unsafe { retain("syncedmem_typed_blob_retain", blob) }
 }
 
-/// Ends one holder of the blob; the last one ends the blob and its value. NULL does nothing.
+/// Ends one holder; the last one ends the blob and its value.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_typed_blob_destroy(blob: *mut syncedmem_typed_blob_t) -> syncedmem_status_t {

@@ -64,14 +64,14 @@ pub unsafe extern "C" fn syncedmem_workspace_create(
     unsafe { answer_for("syncedmem_workspace_create", workspace, create) }
 }
 
-/// Makes one more holder of the workspace, which `syncedmem_workspace_destroy` ends.
+/// Makes one more holder of the workspace.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_workspace_retain(workspace: *mut syncedmem_workspace_t) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.
     unsafe { retain("syncedmem_workspace_retain", workspace) }
 }
 
-/// Ends one holder of the workspace; the last one ends it, but not blobs that are held elsewhere. NULL does nothing.
+/// Ends one holder; the last one ends the workspace, but not blobs that are held elsewhere.
 /// Workspaces that map each other's blobs hold each other until the process ends.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]

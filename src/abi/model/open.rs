@@ -56,7 +56,7 @@ pub unsafe extern "C" fn syncedmem_model_open(
     unsafe { answer_for("syncedmem_model_open", model, open) }
 }
 
-/// Closes a model and its file; NULL does nothing.
+/// Closes a model and its file.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_model_close(model: *mut syncedmem_model_t) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.
