@@ -11,7 +11,7 @@ use super::events::Event;
 use crate::error::{DriverFailure, Error};
 use crate::platform::sync::{Lock, locked_static};
 
-/// Of one block.
+/// Events of one block.
 const MOST: usize = 4;
 
 #[derive(Clone, Copy, Debug, Default)]

@@ -187,17 +187,25 @@ impl SyncedMemory {
             Err(NoClaim::Busy) => return Ok(false),
             Err(why) => return Err(refused(why)),
         };
+        if claim.in_flight.is_none() {
+            return Ok(true);
+        }
+        let is_done = self.finish_if_done(&mut claim, cuda::driver()?)?;
+        if is_done {
+            let now = self.now()?;
+            self.publish(claim, now, Use::None);
+        }
+        Ok(is_done)
+    }
+
+    /// As `finish`, without a wait: `false` if the copy in flight is not done.
+    pub(super) fn finish_if_done(&self, claim: &mut Claim<'_>, driver: &Driver) -> Result<bool, Error> {
         let Some(copy) = claim.in_flight else { return Ok(true) };
         let span = recorder::begin_wait();
-        match copy.is_done(cuda::driver()?) {
+        match copy.is_done(driver) {
             Ok(false) => Ok(false),
-            Ok(true) => {
-                let head = self.completed(&mut claim, span, copy)?;
-                let now = self.now()?.with_head(head);
-                self.publish(claim, now, Use::None);
-                Ok(true)
-            }
-            Err(trouble) => Err(self.failed(&mut claim, copy, trouble)),
+            Ok(true) => self.completed(claim, span, copy).map(|()| true),
+            Err(trouble) => Err(self.failed(claim, copy, trouble)),
         }
     }
 
@@ -214,11 +222,7 @@ impl SyncedMemory {
         };
         let span = recorder::begin_wait();
         match copy.finish(driver) {
-            Ok(()) => {
-                let head = self.completed(claim, span, copy)?;
-                self.set_head(claim, head);
-                Ok(())
-            }
+            Ok(()) => self.completed(claim, span, copy),
             Err(trouble) => Err(self.failed(claim, copy, trouble)),
         }
     }
@@ -227,19 +231,21 @@ impl SyncedMemory {
         span.end(self.subject(), || What::Completed { to: copy.to, copy: copy.number });
     }
 
-    /// Takes a copy that is done out of the claim. Returns the object's next head.
-    pub(super) fn completed(&self, claim: &mut Claim<'_>, span: Span, copy: InFlight) -> Result<Head, Error> {
+    /// Takes a copy that is done out of the claim.
+    fn completed(&self, claim: &mut Claim<'_>, span: Span, copy: InFlight) -> Result<(), Error> {
         self.tell_completed(span, copy);
         claim.in_flight = None;
-        match copy.to {
+        let head = match copy.to {
             // Set when the push began; the device may have been written since.
-            Side::Device => self.head(),
-            Side::Host => Ok(Head::Synced),
-        }
+            Side::Device => self.head()?,
+            Side::Host => Head::Synced,
+        };
+        self.set_head(claim, head);
+        Ok(())
     }
 
     /// After a failed push, the data is on the host alone.
-    pub(super) fn failed(&self, claim: &mut Claim<'_>, copy: InFlight, error: CopyError) -> Error {
+    fn failed(&self, claim: &mut Claim<'_>, copy: InFlight, error: CopyError) -> Error {
         match error {
             CopyError::Unknown(error) => error,
             CopyError::Failed(error) => {
@@ -253,7 +259,7 @@ impl SyncedMemory {
     }
 
     /// Changes the head of a claimed object; the slow bit stays until the claim ends.
-    pub(super) fn set_head(&self, claim: &Claim<'_>, head: Head) {
+    fn set_head(&self, claim: &Claim<'_>, head: Head) {
         claim.under_lock(|| {
             let word = self.load();
             let next = word.with_head(head);

@@ -116,7 +116,7 @@ pub fn write_all(descriptor: c_int, text: &[u8]) -> Result<(), FileError> {
     Ok(())
 }
 
-/// The longest file that this process may write, in bytes.
+/// Bytes of the longest file that this process may write.
 pub fn limit() -> u64 {
     limits::of(libc::RLIMIT_FSIZE).unwrap_or(libc::RLIM_INFINITY)
 }

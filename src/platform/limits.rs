@@ -3,7 +3,6 @@
 
 use std::ffi::CStr;
 use std::num::NonZero;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use syncedmem_trace::text::Text;
 
@@ -20,19 +19,6 @@ pub fn of(resource: libc::__rlimit_resource_t) -> Option<u64> {
 
 /// The kernel's major and minor version.
 pub fn kernel() -> Option<(u32, u32)> {
-    static KNOWN: AtomicU64 = AtomicU64::new(0);
-    let mut known = KNOWN.load(Relaxed);
-    if known == 0 {
-        let (major, minor) = read_kernel().unwrap_or((0, 0));
-        known = u64::from(major) << 32 | u64::from(minor) | READ;
-        KNOWN.store(known, Relaxed);
-    }
-    const READ: u64 = 1 << 63;
-    let version = ((known & !READ) >> 32) as u32;
-    (version != 0).then_some((version, known as u32))
-}
-
-fn read_kernel() -> Option<(u32, u32)> {
     let mut names = std::mem::MaybeUninit::<libc::utsname>::zeroed();
     // SAFETY: `names` is writable.
     let failed = unsafe { libc::uname(names.as_mut_ptr()) } != 0;

@@ -41,7 +41,7 @@ pub fn in_a_traced_process(environment: &[(&str, &str)], body: impl FnOnce()) {
 
 /// The advice on what this process, which is traced, did so far.
 pub fn advice() -> Vec<Advice> {
-    let mut all = Evaluation::new();
+    let mut all = Evaluation::default();
     for item in Reader::open(Path::new(&std::env::var_os("SYNCEDMEM_TRACE").unwrap())).unwrap() {
         match item.unwrap() {
             Item::Mode { accesses, .. } => all.set_every_access(accesses),

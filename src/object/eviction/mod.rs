@@ -16,8 +16,7 @@ use syncedmem_trace::event::{Cause, What};
 use syncedmem_trace::head::{Contents, Head, Side};
 
 use super::claims::Blocking;
-use super::{Claim, Detached, ObjectState, SyncedMemory};
-use crate::copy::transfer::CopyError;
+use super::{Detached, ObjectState, SyncedMemory};
 use crate::cuda::context::{self, Context, ContextGuard};
 use crate::cuda::driver::Driver;
 use crate::cuda::synchronize;
@@ -73,7 +72,10 @@ impl SyncedMemory {
         let object = unsafe { &*std::ptr::with_exposed_provenance::<SyncedMemory>(taken.object) };
         // Do not block: the other thread may be waiting for an object that this thread has claimed (deadlock).
         let mut claim = object.claim(Blocking::No).ok()?;
-        object.finish_if_done(&mut claim, round)?;
+        // After a failed copy the object's next user gets the context's error.
+        if object.finish_if_done(&mut claim, round.driver) != Ok(true) {
+            return None;
+        }
         if !taken.is_unused(object.identity_for_policy()) {
             return None;
         }
@@ -102,25 +104,6 @@ impl SyncedMemory {
         // SAFETY: the object does not refer to the block; no access is open, and work on the device was synchronized.
         unsafe { unwanted.free() };
         is_evicted.then_some(bytes)
-    }
-
-    /// Completes the copy in flight. `None` if it is not done, or failed.
-    fn finish_if_done(&self, claim: &mut Claim<'_>, round: &Round<'_>) -> Option<()> {
-        let Some(copy) = claim.in_flight else { return Some(()) };
-        let span = recorder::begin_wait();
-        match copy.is_done(round.driver) {
-            Ok(true) => {
-                let head = self.completed(claim, span, copy).ok()?;
-                self.set_head(claim, head);
-                Some(())
-            }
-            Ok(false) | Err(CopyError::Unknown(_)) => None,
-            Err(trouble) => {
-                // The object's next user gets the context's error.
-                let _ = self.failed(claim, copy, trouble);
-                None
-            }
-        }
     }
 
     /// The object without the side, and the block that was made for its data on the other side. `None` if it cannot be

@@ -204,7 +204,7 @@ impl Registry {
         })
     }
 
-    /// No use up to now is later.
+    /// The clock's time: no use up to now is later.
     pub fn now(&self) -> u64 {
         self.entries.with(|entries| entries.clock)
     }

@@ -65,7 +65,6 @@ pub struct Reference {
     pub word: usize,
 }
 
-/// The dynamic symbols of an object.
 pub struct Symbols<'o> {
     base: usize,
     names: usize,
@@ -118,7 +117,6 @@ impl<'o> Symbols<'o> {
         [found.names, found.symbols, found.hash].into_iter().all(within).then_some(found)
     }
 
-    /// The address of the function or variable, if the object exports it.
     pub fn find(&self, name: &CStr) -> Option<NonNull<c_void>> {
         let [buckets, first, words, shift] = [0, 1, 2, 3].map(|index| self.hash_word(index));
         let (buckets, first, words) = (buckets as usize, first as usize, words as usize);
@@ -175,12 +173,10 @@ impl<'o> Symbols<'o> {
         })
     }
 
-    /// The names of the objects that this one needs.
     pub fn needed(&self) -> impl Iterator<Item = &'o CStr> {
         self.strings(DT_NEEDED)
     }
 
-    /// The name by which other objects need this one.
     pub fn own_name(&self) -> Option<&'o CStr> {
         self.strings(DT_SONAME).next()
     }
@@ -193,7 +189,7 @@ impl<'o> Symbols<'o> {
         all.filter(move |entry| entry.tag == tag).map(|entry| self.string(entry.value as usize))
     }
 
-    /// The exported function that contains `address`.
+    /// The exported function that has `address`.
     pub fn function_at(&self, address: usize) -> Option<&'o CStr> {
         self.exported().find_map(|index| {
             // SAFETY: the hash table contains indices of existing symbols.
@@ -248,17 +244,14 @@ impl<'o> Symbols<'o> {
     }
 }
 
-/// The element at `index` of the array at `address`.
-///
 /// # Safety
-/// The element exists and is aligned.
+/// The array's element exists and is aligned.
 unsafe fn read<T: Copy>(address: usize, index: usize) -> T {
     let element = with_exposed_provenance::<T>(address + index * size_of::<T>());
     // SAFETY: the caller guarantees it.
     unsafe { element.read() }
 }
 
-/// The hash function of GNU hash tables.
 fn gnu_hash(name: &CStr) -> u32 {
     name.to_bytes().iter().fold(5381, |hash: u32, &byte| hash.wrapping_mul(33).wrapping_add(byte.into()))
 }

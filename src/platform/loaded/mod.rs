@@ -113,7 +113,6 @@ impl<'w> Object<'w> {
     }
 }
 
-/// Number of objects that the process has loaded so far.
 pub fn loaded_so_far() -> u64 {
     find_map(|object| Some(object.loaded_so_far())).unwrap_or(0)
 }

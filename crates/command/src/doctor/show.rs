@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use super::examine::{Examined, Verdict};
-use super::generation::{self, Build};
+use super::generation;
 use super::object::Object;
 use super::python::Python;
 use super::{Subject, machine, settings};
@@ -121,10 +121,8 @@ fn caffe(object: &Object) {
             let fork = if generation::is_nvidia(object) { "; NVIDIA's fork" } else { "" };
             line("", &format!("  {}{fork}", generation.of));
         }
-        match generation::build(object) {
-            Some(Build::Gpu) => line("", "  a GPU build (it has caffe_gpu_memcpy)"),
-            Some(Build::CpuOnly) => line("", "  a CPU_ONLY build (it has no caffe_gpu_memcpy)"),
-            None => {}
+        if let Some(build) = generation::build(object) {
+            line("", &format!("  {build}"));
         }
         let hidden = if hidden > 0 { format!(", {hidden} of them hidden") } else { String::new() };
         line(

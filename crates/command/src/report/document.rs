@@ -202,6 +202,11 @@ impl Document {
 impl Process {
     fn of(process: &facts::Process, room: Option<u64>) -> Process {
         let account = &process.summary.account;
+        let pieces = process.pieces();
+        let is_worth_doing = |finding: &facts::Finding| {
+            let merged = pieces.iter().find(|piece| piece.sum.says_like(finding));
+            merged.is_some_and(|piece| process.is_worth_doing(&piece.sum))
+        };
         let role = |share: &facts::RoleShare| RoleShare {
             role: share.role.to_string(),
             peak_bytes: Kinds::of_array(share.at_peak),
@@ -232,7 +237,7 @@ impl Process {
             spent: Spent::of(process),
             work: work(account),
             sites: sites(process),
-            advice: process.findings.iter().map(|finding| Advice::of(finding, process)).collect(),
+            advice: process.findings.iter().map(|finding| Advice::of(finding, is_worth_doing(finding))).collect(),
             not_recorded: process.unwatched.iter().map(ToString::to_string).collect(),
         }
     }
@@ -349,12 +354,11 @@ fn sites(process: &facts::Process) -> Vec<Site> {
 }
 
 impl Advice {
-    fn of(finding: &facts::Finding, process: &facts::Process) -> Advice {
-        let merged = process.pieces().into_iter().find(|piece| piece.sum.says_like(finding));
+    fn of(finding: &facts::Finding, worth_doing: bool) -> Advice {
         Advice {
             rule: finding.rule.to_string(),
             certainty: finding.certainty.to_string(),
-            worth_doing: merged.is_some_and(|piece| process.is_worth_doing(&piece.sum)),
+            worth_doing,
             change: finding.change.to_string(),
             seen: finding.seen.to_string(),
             to_do: finding.to_do.to_string(),
