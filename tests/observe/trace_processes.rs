@@ -98,72 +98,66 @@ fn a_kill_at_any_moment_loses_no_finished_event() {
 }
 
 fn an_abort_leaves_what_was_recorded() {
-    alone(&[], || {
-        let folder = Folder::new();
-        let path = folder.path("t");
-        let child = forked(|| {
-            writer::start(&c_path(&path)).unwrap();
-            (1..=100).for_each(record);
-            unsafe { libc::abort() };
-        });
-        assert!(libc::WIFSIGNALED(wait(child)));
-        let read = Recorded::of(&path);
-        assert_eq!(read.starts(), (1..=100).collect::<Vec<u64>>());
-        assert_eq!((read.header.about.process, read.header.end), (child, None));
+    let folder = Folder::new();
+    let path = folder.path("t");
+    let child = forked(|| {
+        writer::start(&c_path(&path)).unwrap();
+        (1..=100).for_each(record);
+        unsafe { libc::abort() };
     });
+    assert!(libc::WIFSIGNALED(wait(child)));
+    let read = Recorded::of(&path);
+    assert_eq!(read.starts(), (1..=100).collect::<Vec<u64>>());
+    assert_eq!((read.header.about.process, read.header.end), (child, None));
 }
 
 fn an_exit_marks_the_recording_as_whole() {
-    alone(&[], || {
-        let folder = Folder::new();
-        let path = folder.path("t");
-        let child = forked(|| {
-            writer::start(&c_path(&path)).unwrap();
-            record(1);
-            unsafe { libc::exit(0) };
-        });
-        wait(child);
-        let read = Recorded::of(&path);
-        assert_eq!(read.starts(), [1]);
-        let end = read.header.end.unwrap();
-        assert!(end.time >= read.header.about.start && end.peak_resident > 1 << 20, "{end:?}");
+    let folder = Folder::new();
+    let path = folder.path("t");
+    let child = forked(|| {
+        writer::start(&c_path(&path)).unwrap();
+        record(1);
+        unsafe { libc::exit(0) };
     });
+    wait(child);
+    let read = Recorded::of(&path);
+    assert_eq!(read.starts(), [1]);
+    let end = read.header.end.unwrap();
+    assert!(end.time >= read.header.about.start && end.peak_resident > 1 << 20, "{end:?}");
 }
 
 fn a_forked_child_has_a_file_of_its_own_from_its_first_event_on() {
-    alone(&[], || {
-        let folder = Folder::new();
-        let path = folder.path("t");
-        writer::start(&c_path(&path)).unwrap();
-        writer::site(Site(1), "main (program)");
-        record(1);
-        let child = forked(|| {
-            record(2);
-            wait(forked(|| record(3)));
-            record(4);
-        });
-        wait(child);
-        let silent = forked(|| {});
-        wait(silent);
-        record(5);
-        writer::stop();
-        let me = std::process::id();
-        assert_eq!(folder.names().len(), 3, "the silent one has none: {:?}", folder.names());
-        assert_eq!(starts(&path), [1, 5]);
-        let own = folder.path(&format!("t.{child}"));
-        assert_eq!(starts(&own), [2, 4]);
-        let names = folder.names();
-        let grandchild = names.iter().find(|name| **name != "t" && **name != format!("t.{child}")).unwrap();
-        assert_eq!(starts(&folder.path(grandchild)), [3]);
-        let [first, second, third] = ["t", &format!("t.{child}"), grandchild].map(|name| header(&folder.path(name)));
-        assert_eq!([first.about.parent, second.about.parent, third.about.parent], [0, me, child]);
-        assert_eq!(first.about.run, first.about.identity);
-        assert_eq!([second.about.run, third.about.run], [first.about.run; 2]);
-        // Together they are one trace, and a child knows the places that its parent knew.
-        let items = read(&path);
-        let places = items.iter().filter(|item| matches!(item, Item::Site { place, .. } if place == "main (program)"));
-        assert_eq!(places.count(), 3);
+    let folder = Folder::new();
+    let path = folder.path("t");
+    writer::start(&c_path(&path)).unwrap();
+    writer::site(Site(1), "main (program)");
+    record(1);
+    let child = forked(|| {
+        record(2);
+        wait(forked(|| record(3)));
+        record(4);
     });
+    wait(child);
+    let silent = forked(|| {});
+    wait(silent);
+    record(5);
+    writer::stop();
+    let me = std::process::id();
+    assert_eq!(folder.names().len(), 3, "the silent one has none: {:?}", folder.names());
+    assert_eq!(starts(&path), [1, 5]);
+    let own = folder.path(&format!("t.{child}"));
+    assert_eq!(starts(&own), [2, 4]);
+    let names = folder.names();
+    let grandchild = names.iter().find(|name| **name != "t" && **name != format!("t.{child}")).unwrap();
+    assert_eq!(starts(&folder.path(grandchild)), [3]);
+    let [first, second, third] = ["t", &format!("t.{child}"), grandchild].map(|name| header(&folder.path(name)));
+    assert_eq!([first.about.parent, second.about.parent, third.about.parent], [0, me, child]);
+    assert_eq!(first.about.run, first.about.identity);
+    assert_eq!([second.about.run, third.about.run], [first.about.run; 2]);
+    // Together they are one trace, and a child knows the places that its parent knew.
+    let items = read(&path);
+    let places = items.iter().filter(|item| matches!(item, Item::Site { place, .. } if place == "main (program)"));
+    assert_eq!(places.count(), 3);
 }
 
 fn header(path: &Path) -> Header {
@@ -171,24 +165,22 @@ fn header(path: &Path) -> Header {
 }
 
 fn with_its_number_in_the_name_each_process_has_a_file_of_its_own() {
-    alone(&[], || {
-        let folder = Folder::new();
-        writer::start(&c_path(&folder.path("100%% %p"))).unwrap();
-        record(1);
-        let child = forked(|| record(2));
-        wait(child);
-        wait(forked(|| {}));
-        record(3);
-        writer::stop();
-        let me = std::process::id();
-        let name = |process: u32| format!("100% {process}");
-        let mut names = [name(me), name(child)];
-        names.sort();
-        assert_eq!(folder.names(), names, "a child that records nothing makes no file");
-        assert_eq!(starts(&folder.path(&name(me))), [1, 3]);
-        assert_eq!(starts(&folder.path(&name(child))), [2]);
-        assert_eq!(header(&folder.path(&name(child))).about.parent, me);
-    });
+    let folder = Folder::new();
+    writer::start(&c_path(&folder.path("100%% %p"))).unwrap();
+    record(1);
+    let child = forked(|| record(2));
+    wait(child);
+    wait(forked(|| {}));
+    record(3);
+    writer::stop();
+    let me = std::process::id();
+    let name = |process: u32| format!("100% {process}");
+    let mut names = [name(me), name(child)];
+    names.sort();
+    assert_eq!(folder.names(), names, "a child that records nothing makes no file");
+    assert_eq!(starts(&folder.path(&name(me))), [1, 3]);
+    assert_eq!(starts(&folder.path(&name(child))), [2]);
+    assert_eq!(header(&folder.path(&name(child))).about.parent, me);
 }
 
 fn forks_under_threads_that_record_leave_whole_files() {
@@ -280,24 +272,25 @@ fn a_program_that_executes_another_one_keeps_what_it_recorded() {
 }
 
 fn a_lock_that_another_program_keeps_to_itself_is_not_waited_for_for_ever() {
-    alone(&[], || {
-        let folder = Folder::new();
-        let path = folder.path("t");
-        let file = std::fs::File::create(&path).unwrap();
-        assert_eq!(unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX) }, 0);
-        assert_eq!(writer::start(&c_path(&path)), Err(FileError::Locked));
-    });
+    let folder = Folder::new();
+    let path = folder.path("t");
+    let file = std::fs::File::create(&path).unwrap();
+    assert_eq!(unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX) }, 0);
+    assert_eq!(writer::start(&c_path(&path)), Err(FileError::Locked));
 }
 
 crate::support::harness::tests![
     a_kill_at_any_moment_loses_no_finished_event,
+    forks_under_threads_that_record_leave_whole_files,
+    a_process_that_finds_the_file_held_has_one_of_its_own_in_the_same_run,
+    a_program_that_executes_another_one_keeps_what_it_recorded;
+    ignored(&[]):
+    four_threads_record_until_they_are_ended,
+    a_process_executes_itself;
+    alone(&[]):
     an_abort_leaves_what_was_recorded,
     an_exit_marks_the_recording_as_whole,
     a_forked_child_has_a_file_of_its_own_from_its_first_event_on,
     with_its_number_in_the_name_each_process_has_a_file_of_its_own,
-    forks_under_threads_that_record_leave_whole_files,
-    a_process_that_finds_the_file_held_has_one_of_its_own_in_the_same_run,
-    a_program_that_executes_another_one_keeps_what_it_recorded,
-    a_lock_that_another_program_keeps_to_itself_is_not_waited_for_for_ever;
-    ignored: four_threads_record_until_they_are_ended, a_process_executes_itself
+    a_lock_that_another_program_keeps_to_itself_is_not_waited_for_for_ever
 ];
