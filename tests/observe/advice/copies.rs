@@ -293,6 +293,10 @@ fn a_copy_to_the_host_is_overwritten_or_not_once_it_is_compared() {
     };
     let expected = advice(OverwrittenCopy, Compared, Subject::CopyTo(Host), 6).sums(1, SIZE, 25);
     assert_eq!(both(OverwrittenCopy, &story(Changed::Everything)), [expected]);
+    let mut replaced = story(Changed::Everything);
+    replaced.insert(5, asked(Host, Overwrite));
+    let possible = syncedmem_analysis::advice::Advice { certainty: Possible, ..expected };
+    assert_eq!(both(OverwrittenCopy, &replaced), [possible], "what was compared is what came afterwards");
     assert_eq!(both(OverwrittenCopy, &story(Changed::Part)), []);
     assert_eq!(both(OverwrittenCopy, &story(Changed::Nothing)), []);
 }
