@@ -5,8 +5,8 @@ use crate::support::pools::*;
 use crate::support::*;
 
 const THREADS: usize = 4;
-/// So few that all threads want the same blocks.
-const SIZES: [usize; 5] = [50_000, 51_000, 400_000, 2 * MIB, 2 * MIB + 5000];
+/// Of malloc, and so few of the pools that all threads want the same blocks.
+const SIZES: [usize; 7] = [100, 3000, 50_000, 51_000, 400_000, 2 * MIB, 2 * MIB + 5000];
 
 /// What one thread does: holds a few objects that are its own, ends them and makes others.
 fn churn(thread: usize, rounds: usize, one: impl Fn(usize, u8) -> Object, check: impl Fn(&mut Object, usize, u8)) {
