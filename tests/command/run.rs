@@ -186,23 +186,6 @@ fn a_trace_has_all_programs_that_ran_one_after_the_other() {
 }
 
 #[test]
-fn a_program_that_executes_itself_again_and_again_is_in_the_trace_each_time() {
-    let source = r#"
-        #include "caffe.h"
-        static struct memory blob;
-        int main(int arguments, char **argument) {
-          construct(&blob, 4 << 10);
-          mutable_cpu_data(&blob);
-          return argument[1] ? execv(argument[0], argument + 1) : 0;
-        }
-    "#;
-    let workshop = Workshop::with("turns", source);
-    workshop.run(&["--trace", "t.trace"], &["./turns"; 4]).ok();
-    let report = workshop.syncedmem(&["report", "--text", "t.trace"]).ok();
-    assert_eq!(report.matches("memory of turns").count(), 4, "{report}");
-}
-
-#[test]
 fn a_trace_is_where_it_is_asked_for_even_in_a_folder_with_percent_signs() {
     let workshop = Workshop::with_program();
     let folder = workshop.path("50%p %%");
