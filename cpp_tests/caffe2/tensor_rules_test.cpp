@@ -184,7 +184,7 @@ TEST_F(TensorRules, DimsAreThoseOfNowAfterEveryChange) {
   tensor.swap(other);
   EXPECT_EQ(tensor.dims(), (Dims{9}));
   EXPECT_EQ(other.dims(), (Dims{3}));
-  // One vector for all of a tensor's life, as code written for Caffe2 expects.
+  // Code written for Caffe2 expects one vector for a tensor's life.
   EXPECT_EQ(&tensor.dims(), &dims);
 }
 

@@ -70,8 +70,8 @@ fn manual_pages_are_written_for_every_command() {
     let workshop = Workshop::new();
     let folder = workshop.path("share");
     assert_eq!(said(command().arg("share").arg(&folder)).status, Some(0));
-    for page in ["", "-run", "-doctor", "-report", "-diff", "-export", "-completions", "-man"] {
-        let page = folder.join(format!("man/man1/syncedmem{page}.1"));
+    for page in PAGES {
+        let page = folder.join(format!("man/man1/{}.1", [&["syncedmem"], page].concat().join("-")));
         let text = std::fs::read_to_string(&page).unwrap();
         for section in [".SH NAME\n", ".SH SYNOPSIS\n", ".SH EXAMPLES\n"] {
             assert!(text.contains(section), "{section}: {}", page.display());

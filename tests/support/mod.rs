@@ -177,6 +177,11 @@ pub fn answer<T>(status: syncedmem_status_t, value: T) -> Answer<T> {
     if status == SYNCEDMEM_SUCCESS { Ok(value) } else { Err(status) }
 }
 
+/// The value that `call` writes.
+pub fn ask<T>(mut value: T, call: impl FnOnce(&mut T) -> syncedmem_status_t) -> Answer<T> {
+    answer(call(&mut value), value)
+}
+
 pub fn done(status: syncedmem_status_t) -> Answer {
     answer(status, ())
 }

@@ -63,7 +63,7 @@ fn sums(items: impl Iterator<Item = Item>) -> BTreeMap<u32, Account> {
 
 /// The advice on these events.
 pub fn advice_on<'e>(every_access: bool, events: impl IntoIterator<Item = &'e Event>) -> Vec<Advice> {
-    let mut all = Evaluation::new();
+    let mut all = Evaluation::default();
     all.set_every_access(every_access);
     events.into_iter().for_each(|event| all.take(event));
     all.advice()

@@ -77,7 +77,7 @@ fn what_may_have_happened_unseen_for_a_while_is_taken_to_have_happened() {
     use syncedmem_analysis::evaluation::Evaluation;
     let push = [made(8), asked(Host, Overwrite), fresh(Kind::Pinned, 8), started(Device, 8, Pinned)];
     let found = |breaks: &[bool]| {
-        let mut ledger = Evaluation::new();
+        let mut ledger = Evaluation::default();
         ledger.set_every_access(true);
         events(&push).iter().for_each(|event| ledger.take(event));
         breaks.iter().for_each(|&every_access| ledger.set_every_access(every_access));

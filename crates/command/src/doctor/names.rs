@@ -1,10 +1,9 @@
-//! Names that identify Caffe's memory, and distinguish one Caffe from another.
+//! Names that distinguish one Caffe from another.
 
-/// The prefix of all of Caffe's names.
+/// Begins all of Caffe's names.
 pub const CAFFE: &[u8] = b"_ZN";
-/// `caffe::SyncedMemory`.
 pub const MEMORY: &str = "_ZN5caffe12SyncedMemory";
-/// `caffe::Blob` and `caffe::Net`: Caffe itself, which uses the memory.
+/// `caffe::Blob` and `caffe::Net`.
 pub const BLOB: &str = "_ZN5caffe4Blob";
 pub const NET: &str = "_ZN5caffe3Net";
 
@@ -37,12 +36,11 @@ pub const THREAD_COUNT: &str = "_ZN5caffe5Caffe13thread_count_E";
 /// The C++ functions that this library exports.
 const EXPORTED: &str = include_str!("../../../../src/abi/symbols.txt");
 
-/// Whether this library exports a function of that name.
 pub fn is_served(name: &str) -> bool {
     EXPORTED.lines().any(|exported| exported == name)
 }
 
-/// Whether a function is `SyncedMemory`'s own, called by no other class.
+/// Whether no other class calls a function of `SyncedMemory`.
 pub fn is_private(name: &str) -> bool {
     ["6to_cpu", "6to_gpu", "12check_device", "4headEv", "4sizeEv"]
         .iter()

@@ -1,6 +1,4 @@
-//! `syncedmem report --json`: the facts of a report as JSON. docs/report.schema.json describes each field.
-//!
-//! `syncedmem diff` reads what this writes.
+//! `syncedmem report --json`, which `syncedmem diff` reads. docs/report.schema.json describes each field.
 
 use serde::{Deserialize, Serialize};
 use syncedmem_analysis::account::{Account, Sum};
@@ -10,7 +8,7 @@ use syncedmem_trace::kind::Kind;
 
 use super::batch::{Growth, growth};
 use super::facts::{self, How};
-use super::frames;
+use super::frames::Frame;
 
 /// Version of the schema. It rises if a field goes or gets another meaning; fields may be added.
 pub const VERSION: u32 = 1;
@@ -62,7 +60,6 @@ pub struct Objects {
     pub alive: u64,
 }
 
-/// A value for each kind of memory.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Kinds<T> {
     pub pageable: T,
@@ -116,7 +113,6 @@ pub struct Spent {
     pub of_the_run: bool,
 }
 
-/// Events of one sort. The fields that tell sorts apart are there where they have a meaning.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Work {
     pub what: String,
@@ -153,16 +149,6 @@ pub struct Site {
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Frame {
-    pub function: Option<String>,
-    pub module: String,
-    pub offset: u64,
-    pub file: Option<String>,
-    pub line: Option<u32>,
-    pub inlined: bool,
-}
-
-#[derive(Debug, Serialize, Deserialize)]
 pub struct Advice {
     pub rule: String,
     pub certainty: String,
@@ -184,7 +170,6 @@ impl<T> Kinds<T> {
         Kinds { pageable: value(Kind::Pageable), pinned: value(Kind::Pinned), device: value(Kind::Device) }
     }
 
-    /// The kinds' names and values.
     pub fn each(&self) -> [(&'static str, &T); 3] {
         [("pageable", &self.pageable), ("pinned", &self.pinned), ("device", &self.device)]
     }
@@ -217,6 +202,15 @@ impl Document {
 impl Process {
     fn of(process: &facts::Process, room: Option<u64>) -> Process {
         let account = &process.summary.account;
+        let pieces = process.pieces();
+        let is_worth_doing = |finding: &facts::Finding| {
+            let merged = pieces.iter().find(|piece| piece.sum.says_like(finding));
+            merged.is_some_and(|piece| process.is_worth_doing(&piece.sum))
+        };
+        let role = |share: &facts::RoleShare| RoleShare {
+            role: share.role.to_string(),
+            peak_bytes: Kinds::of_array(share.at_peak),
+        };
         Process {
             process: process.id,
             program: process.name.clone(),
@@ -237,13 +231,13 @@ impl Process {
                     live_bytes: memory.live,
                 }
             }),
-            roles: process.roles.iter().map(RoleShare::from).collect(),
+            roles: process.roles.iter().map(role).collect(),
             holders: process.holders.iter().map(Holder::from).collect(),
             batches: growth(process).iter().map(|growth| Batch::of(growth, room)).collect(),
             spent: Spent::of(process),
             work: work(account),
             sites: sites(process),
-            advice: process.findings.iter().map(|finding| Advice::of(finding, process)).collect(),
+            advice: process.findings.iter().map(|finding| Advice::of(finding, is_worth_doing(finding))).collect(),
             not_recorded: process.unwatched.iter().map(ToString::to_string).collect(),
         }
     }
@@ -266,12 +260,6 @@ impl From<&facts::Ending> for Ending {
             elapsed_nanoseconds: ending.elapsed,
             processor_nanoseconds: ending.processor_time,
         }
-    }
-}
-
-impl From<&facts::RoleShare> for RoleShare {
-    fn from(share: &facts::RoleShare) -> RoleShare {
-        RoleShare { role: share.role.to_string(), peak_bytes: Kinds::of_array(share.at_peak) }
     }
 }
 
@@ -347,8 +335,9 @@ impl From<&facts::Holder> for Holder {
     }
 }
 
-impl Site {
-    fn of(caller: &facts::Caller, frames: Vec<frames::Frame>) -> Site {
+fn sites(process: &facts::Process) -> Vec<Site> {
+    let resolver = process.stacks.resolver();
+    let site = |caller: &facts::Caller| {
         let [copies_to_host, copies_to_device] = caller.copies.map(Amount::from);
         Site {
             name: caller.who.clone(),
@@ -358,32 +347,18 @@ impl Site {
             fills: caller.fills.into(),
             fresh: caller.fresh.into(),
             waits: caller.waits.into(),
-            frames: frames.into_iter().map(Frame::from).collect(),
+            frames: process.stacks.frames(&resolver, &caller.who),
         }
-    }
-}
-
-fn sites(process: &facts::Process) -> Vec<Site> {
-    let resolver = process.stacks.resolver();
-    let site = |caller: &facts::Caller| Site::of(caller, process.stacks.frames(&resolver, &caller.who));
+    };
     process.callers.iter().map(site).collect()
 }
 
-impl From<frames::Frame> for Frame {
-    fn from(frame: frames::Frame) -> Frame {
-        let frames::Frame { function, module, offset, line, inlined } = frame;
-        let (file, line) = line.unzip();
-        Frame { function, module, offset, file, line, inlined }
-    }
-}
-
 impl Advice {
-    fn of(finding: &facts::Finding, process: &facts::Process) -> Advice {
-        let merged = process.pieces().into_iter().find(|piece| piece.sum.says_like(finding));
+    fn of(finding: &facts::Finding, worth_doing: bool) -> Advice {
         Advice {
             rule: finding.rule.to_string(),
             certainty: finding.certainty.to_string(),
-            worth_doing: merged.is_some_and(|piece| process.is_worth_doing(&piece.sum)),
+            worth_doing,
             change: finding.change.to_string(),
             seen: finding.seen.to_string(),
             to_do: finding.to_do.to_string(),

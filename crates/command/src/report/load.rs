@@ -1,4 +1,4 @@
-//! Loads a report from a trace, or from the JSON that `syncedmem report --json` made of one.
+//! A report from a trace, or from the JSON of an earlier one.
 
 use std::fs::File;
 use std::io::{self, Read, Seek};
@@ -9,7 +9,6 @@ use serde::Deserialize;
 use super::document::{Document, VERSION};
 use super::{input, read};
 
-/// The error says what is wrong with the file, and what to do.
 pub fn document(path: &Path) -> Result<Document, String> {
     let unreadable = |error| format!("it cannot be read: {error}");
     let mut spooled = input::spooled(path).map_err(unreadable)?;
