@@ -7,13 +7,15 @@
  * one: both ABIs work on the same objects. Sizes are in bytes.
  *
  * Ownership. syncedmem_create pairs with syncedmem_destroy, syncedmem_construct with syncedmem_destruct, a C++ new with
- * delete. Pointers to data belong to the object, and are not used after a call that ends it or gives that side other
- * memory. Memory given with syncedmem_set_cpu_data or syncedmem_set_gpu_data stays the caller's and is never freed.
+ * delete. Functions that destroy, close or free allow NULL, for which they do nothing; syncedmem_destruct does not.
+ * Pointers to data belong to the object, and are not used after a call that ends it or gives that side other memory.
+ * Memory given with syncedmem_set_cpu_data or syncedmem_set_gpu_data stays the caller's and is never freed.
  *
  * Pointers. Unless a function says otherwise, a NULL or misaligned argument gives SYNCEDMEM_ERROR_INVALID_ARGUMENT. The
  * library relies on the rest: a handle is that of an object, a pointer for a result is writable, a string ends with
- * NUL, and an array has as many items as its count says (NULL is allowed for none). A CUDA stream may be NULL, the
- * legacy default stream; it is used only during the call, and may be destroyed after it.
+ * NUL, an array has as many items as its count says (NULL is allowed for none), and a structure as many bytes as its
+ * member size says. The context of a callback is passed on as it is. A CUDA stream may be NULL, the legacy default
+ * stream; it is used only during the call, and may be destroyed after it.
  *
  * Errors. Functions that return a syncedmem_status_t write results only on success. After an error the object is as it
  * was, except that a copy in flight may have ended: the head is then SYNCED after a pull, and HEAD_AT_CPU after a push
@@ -865,8 +867,8 @@ syncedmem_status_t syncedmem_create(size_t bytes,
                                     struct syncedmem_t **mem);
 
 /**
- * Destroys an object of `syncedmem_create` and frees the memory it owns; NULL does nothing. Memory that tensors
- * (`syncedmem_to_dlpack`) use is freed with the last of them.
+ * Destroys an object of `syncedmem_create` and frees the memory it owns. Memory that tensors (`syncedmem_to_dlpack`)
+ * use is freed with the last of them.
  */
 syncedmem_status_t syncedmem_destroy(struct syncedmem_t *mem);
 
@@ -1392,9 +1394,6 @@ syncedmem_status_t syncedmem_get_name(const struct syncedmem_t *mem,
  * `size` bytes, and sets `size` to their number. Without accounting, all but `live`, `idle` and `budget` is 0.
  *
  * Errors: `INVALID_ARGUMENT` (also `size` is too small for the first member of memory).
- *
- * # Safety
- * `stats` is readable and writable for `size` bytes.
  */
 syncedmem_status_t syncedmem_stats(struct syncedmem_stats_t *stats);
 
@@ -1444,9 +1443,9 @@ syncedmem_status_t CaffeMallocHost(void **ptr,
                                    bool *use_cuda);
 
 /**
- * Frees memory of `CaffeMallocHost`, `malloc()` or `cudaMallocHost`; NULL does nothing. `use_cuda` is the value that
- * `CaffeMallocHost` wrote, false for `malloc()`, true for `cudaMallocHost`. Page-locked memory stays if there is no
- * driver to unlock it: at exit, and in a forked child.
+ * Frees memory of `CaffeMallocHost`, `malloc()` or `cudaMallocHost`. `use_cuda` is the value that `CaffeMallocHost`
+ * wrote, false for `malloc()`, true for `cudaMallocHost`. Page-locked memory stays if there is no driver to unlock it:
+ * at exit, and in a forked child.
  *
  * Errors: `DRIVER` (not such memory).
  */

@@ -56,7 +56,7 @@ syncedmem_status_t syncedmem_blob_create(int32_t type,
                                          struct syncedmem_blob_t **blob);
 
 /**
- * Destroys a blob; NULL does nothing. Memory that it shares stays with the other blobs.
+ * Destroys a blob. Memory that it shares stays with the other blobs.
  */
 syncedmem_status_t syncedmem_blob_destroy(struct syncedmem_blob_t *blob);
 

@@ -186,12 +186,12 @@ syncedmem_status_t syncedmem_tensor_create(int32_t side,
                                            struct syncedmem_tensor_t **tensor);
 
 /**
- * Makes one more holder of the tensor, which `syncedmem_tensor_destroy` ends.
+ * Makes one more holder of the tensor.
  */
 syncedmem_status_t syncedmem_tensor_retain(struct syncedmem_tensor_t *tensor);
 
 /**
- * Ends one holder of the tensor; the last one ends the tensor. NULL does nothing.
+ * Ends one holder; the last one ends the tensor.
  */
 syncedmem_status_t syncedmem_tensor_destroy(struct syncedmem_tensor_t *tensor);
 
@@ -428,12 +428,12 @@ syncedmem_status_t syncedmem_tensor_debug_string(const struct syncedmem_tensor_t
 syncedmem_status_t syncedmem_typed_blob_create(struct syncedmem_typed_blob_t **blob);
 
 /**
- * Makes one more holder of the blob, which `syncedmem_typed_blob_destroy` ends.
+ * Makes one more holder of the blob.
  */
 syncedmem_status_t syncedmem_typed_blob_retain(struct syncedmem_typed_blob_t *blob);
 
 /**
- * Ends one holder of the blob; the last one ends the blob and its value. NULL does nothing.
+ * Ends one holder; the last one ends the blob and its value.
  */
 syncedmem_status_t syncedmem_typed_blob_destroy(struct syncedmem_typed_blob_t *blob);
 
@@ -538,12 +538,12 @@ syncedmem_status_t syncedmem_workspace_create(struct syncedmem_workspace_t *pare
                                               struct syncedmem_workspace_t **workspace);
 
 /**
- * Makes one more holder of the workspace, which `syncedmem_workspace_destroy` ends.
+ * Makes one more holder of the workspace.
  */
 syncedmem_status_t syncedmem_workspace_retain(struct syncedmem_workspace_t *workspace);
 
 /**
- * Ends one holder of the workspace; the last one ends it, but not blobs that are held elsewhere. NULL does nothing.
+ * Ends one holder; the last one ends the workspace, but not blobs that are held elsewhere.
  * Workspaces that map each other's blobs hold each other until the process ends.
  */
 syncedmem_status_t syncedmem_workspace_destroy(struct syncedmem_workspace_t *workspace);
@@ -648,7 +648,7 @@ syncedmem_status_t syncedmem_cpu_new(size_t bytes,
                                      void **data);
 
 /**
- * Frees memory of `syncedmem_cpu_new`; NULL does nothing.
+ * Frees memory of `syncedmem_cpu_new`.
  */
 void syncedmem_cpu_delete(void *data);
 

@@ -157,7 +157,7 @@ syncedmem_status_t syncedmem_model_open(const char *path,
                                         struct syncedmem_model_t **model);
 
 /**
- * Closes a model and its file; NULL does nothing.
+ * Closes a model and its file.
  */
 syncedmem_status_t syncedmem_model_close(struct syncedmem_model_t *model);
 
@@ -165,9 +165,6 @@ syncedmem_status_t syncedmem_model_close(struct syncedmem_model_t *model);
  * Writes to `*info` what the file says beside its layers.
  *
  * Errors: `INVALID_ARGUMENT` (also `info->size` is too small).
- *
- * # Safety
- * `info` is readable and writable for `info->size` bytes.
  */
 syncedmem_status_t syncedmem_model_info(const struct syncedmem_model_t *model,
                                         struct syncedmem_model_info_t *info);
@@ -192,9 +189,6 @@ syncedmem_status_t syncedmem_model_layer(const struct syncedmem_model_t *model,
  * Writes to `*info` what the file says about a blob. Blobs are numbered from 0: weights before biases.
  *
  * Errors: `INVALID_ARGUMENT` (also `info->size` is too small).
- *
- * # Safety
- * `info` is readable and writable for `info->size` bytes.
  */
 syncedmem_status_t syncedmem_model_blob_info(const struct syncedmem_model_t *model,
                                              size_t layer,

@@ -1,7 +1,7 @@
 //! Arguments: numbers of enumerations, and pointers for results. A NULL or misaligned pointer is an error.
 #![expect(unsafe_code, reason = "results are written through callers' pointers")]
 
-use std::ffi::c_char;
+use std::ffi::{CStr, c_char};
 
 use syncedmem_trace::head::Side;
 
@@ -32,6 +32,18 @@ pub unsafe fn numbers<'a>(first: *const i64, length: usize, what: &'static str) 
         // SAFETY: the caller guarantees it.
         _ => Ok(unsafe { std::slice::from_raw_parts(first, length) }),
     }
+}
+
+/// `what` says that the string is NULL.
+///
+/// # Safety
+/// `pointer` is NULL or a string, which does not change while the result is used.
+pub unsafe fn string<'a>(pointer: *const c_char, what: &'static str) -> Result<&'a CStr, Error> {
+    if pointer.is_null() {
+        return Err(Error::InvalidArgument { what });
+    }
+    // SAFETY: the caller guarantees it.
+    Ok(unsafe { CStr::from_ptr(pointer) })
 }
 
 pub struct Out<T>(std::ptr::NonNull<T>);

@@ -25,7 +25,6 @@ pub enum Build {
     NoCaffe,
     /// Built with `CPU_ONLY`: its mode is never GPU.
     CpuOnly,
-    /// Built with CUDA.
     Gpu,
 }
 

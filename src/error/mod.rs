@@ -15,21 +15,15 @@ pub use why_not::{DriverFailure, LoaderWords, Version, WhyNot, describe_with};
 /// The reason why an operation failed. Its object is unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Error {
-    /// Memory ran out.
     OutOfMemory {
-        /// The side that the memory was for.
         side: Side,
-        /// Bytes requested.
         asked: usize,
-        /// The reason of the failure.
         cause: Cause,
     },
     /// The operation needs a GPU, and none can be used.
     NoGpu {
-        /// The reason.
         why: WhyNot,
     },
-    /// A call of the driver failed.
     Driver(DriverFailure),
     /// A driver call reported the error of an earlier kernel or copy of this process.
     Pending(DriverFailure),
@@ -37,21 +31,17 @@ pub enum Error {
     Captured(DriverFailure),
     /// The device was reset after the allocation of the object's block, which is gone.
     DeviceReset,
-    /// The device check is on, and another device is current.
+    /// The device check is on, and another device is current than the block's. Ordinals.
     WrongDevice {
-        /// The ordinal of the current device.
         current: i32,
-        /// The ordinal of the block's device.
         holder: i32,
     },
-    /// An argument cannot be used.
     InvalidArgument {
         /// Which argument, what is wrong with it, what to pass instead.
         what: &'static str,
     },
     /// `set_cpu_data` or `set_gpu_data` was given NULL.
     NullData {
-        /// The side that was to be set.
         side: Side,
     },
     /// A handle does not lead to a live object.
@@ -63,36 +53,27 @@ pub enum Error {
     },
     /// A side cannot be given back: the other one cannot replace it.
     NotRedundant {
-        /// The side to give back.
         side: Side,
-        /// The object's head.
         head: Head,
     },
     /// An asynchronous push needs the newest data on the host.
     NotAtCpu {
-        /// The object's head.
         head: Head,
     },
     /// An asynchronous pull of an object without data.
     NothingToPull,
-    /// An access was ended of an object without open accesses.
     NoOpenAccess,
-    /// An object without host memory cannot be page-locked.
     NothingToPin,
     /// An allocator is to be set, and `SYNCEDMEM_HOST_BLOCKS` promises blocks that `free()` takes.
     BlocksAreMallocs,
     /// Another object has page-locked a shorter range from the same address.
     PinnedInPart,
-    /// The operation would take away memory that tensors use.
+    /// The operation would take away memory that so many tensors of each side use.
     Exported {
-        /// Tensors of the host side.
         host: usize,
-        /// Tensors of the device side.
         device: usize,
     },
-    /// A trace cannot be written.
     NoTrace {
-        /// The reason.
         why: FileError,
     },
     /// This thread is inside an operation on the same object.
@@ -110,7 +91,6 @@ impl Error {
     }
 }
 
-/// The reason why an allocation failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
     /// No address space holds that many bytes.
@@ -121,19 +101,14 @@ pub enum Cause {
     Limit(u64),
     /// `SYNCEDMEM_PINNED_LIMIT`, in bytes, would be exceeded.
     PinnedLimit(u64),
-    /// The program's allocator returned NULL.
     Allocator,
     /// The program's allocator returned a block of less alignment than asked for.
     Misaligned,
-    /// No memory for the library's own bookkeeping.
     Bookkeeping,
-    /// The device has no memory left. Sizes in bytes; a total of 0: unknown.
+    /// The device of that ordinal has no memory left. Bytes; a total of 0: unknown.
     Device {
-        /// The device's ordinal.
         ordinal: i32,
-        /// Its free memory.
         free: u64,
-        /// All of it.
         total: u64,
     },
 }

@@ -8,9 +8,8 @@ use syncedmem_trace::text::Text;
 /// Found once in a process, but for `NotNow` and the last three.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WhyNot {
-    /// There is no `libcuda.so.1`.
     NoLibrary,
-    /// The loader refuses it, with this message.
+    /// The loader refuses `libcuda.so.1`, with this message.
     NotLoadable(LoaderWords),
     /// It cannot be loaded now: this is lacking.
     NotNow(&'static str),
@@ -22,13 +21,11 @@ pub enum WhyNot {
     TooOld(i32, i32),
     /// `cuInit`, or a call right after it, failed.
     Init(DriverFailure),
-    /// The driver finds no device.
     NoDevice,
     /// `CUDA_VISIBLE_DEVICES` is set, and no device is left.
     Hidden,
     /// The process was forked from one that had used the driver.
     Forked,
-    /// The process is exiting.
     Exiting,
     /// The process's Caffe was built with CPU_ONLY: C++ device calls fail as in that build.
     CpuOnlyCaffe,
@@ -38,7 +35,6 @@ pub enum WhyNot {
 #[derive(Clone, Copy)]
 pub struct LoaderWords(pub &'static Text<300>);
 
-/// A driver call that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DriverFailure {
     /// The function, such as `cuMemAlloc_v2`.
@@ -59,7 +55,6 @@ pub fn describe_with(describe: Describe) {
 }
 
 impl DriverFailure {
-    /// See [`Describe`].
     pub fn description(&self) -> (&'static str, &'static str) {
         DESCRIBE.get().map_or(("", ""), |describe| describe(self.status))
     }

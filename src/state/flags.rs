@@ -8,7 +8,6 @@
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-/// A set of flags.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Flags(u64);
 
@@ -18,7 +17,6 @@ pub const ACCOUNT: Flags = Flags(1);
 pub const ACCESSES: Flags = Flags(2);
 /// Host contents are compared.
 pub const COMPARE: Flags = Flags(4);
-/// The trace is written.
 pub const TRACE: Flags = Flags(8);
 /// A profiler gets ranges.
 pub const RANGES: Flags = Flags(16);
@@ -45,20 +43,16 @@ pub const BY_OBJECT: Flags = Flags(MAY_PIN.0 | KEPT.0);
 pub const BESIDE: Flags = Flags(OBSERVED.0 | KEPT.0);
 
 impl Flags {
-    /// No flags.
     pub const NONE: Flags = Flags(0);
 
-    /// Whether `flag` is set.
     pub fn has(self, flag: Flags) -> bool {
         self.0 & flag.0 != 0
     }
 
-    /// Whether no flag but those of `some` is set.
     pub fn none_but(self, some: Flags) -> bool {
         self.0 & !some.0 == 0
     }
 
-    /// With `flag` added, if `wanted`.
     pub fn and(self, flag: Flags, wanted: bool) -> Flags {
         if wanted { Flags(self.0 | flag.0) } else { self }
     }
@@ -67,25 +61,21 @@ impl Flags {
 // In a model all flags stay 0: settings are read once, so its runs would differ.
 static FLAGS: AtomicU64 = AtomicU64::new(if cfg!(loom) { 0 } else { UNREAD.0 | UNSETTLED.0 });
 
-/// Whether no flag is set.
 #[inline(always)]
 pub fn none() -> bool {
     FLAGS.load(Relaxed) == 0
 }
 
-/// Whether nothing is observed.
 #[inline(always)]
 pub fn off() -> bool {
     !has(OBSERVED)
 }
 
-/// Whether `flag` is set.
 #[inline]
 pub fn has(flag: Flags) -> bool {
     all().has(flag)
 }
 
-/// All flags.
 #[inline]
 pub fn all() -> Flags {
     Flags(FLAGS.load(Relaxed))
@@ -108,13 +98,11 @@ pub fn count_kept(before: usize, after: usize) {
     FLAGS.fetch_add(change, Release);
 }
 
-/// Whether events are recorded.
 #[inline]
 pub fn on() -> bool {
     has(Flags(ACCOUNT.0 | TRACE.0))
 }
 
-/// Whether the settings were not read yet.
 #[inline]
 pub fn are_unread() -> bool {
     has(UNREAD)
@@ -132,14 +120,12 @@ pub fn begin(flags: Flags) {
     let _ = FLAGS.fetch_update(Relaxed, Relaxed, observed);
 }
 
-/// Sets `flag` if `wanted`.
 pub fn raise_if(wanted: bool, flag: Flags) {
     if wanted && !cfg!(loom) && !has(flag) {
         FLAGS.fetch_or(flag.0, Relaxed);
     }
 }
 
-/// Sets `flag`, or clears it.
 pub fn set(flag: Flags, wanted: bool) {
     if wanted {
         FLAGS.fetch_or(flag.0, Relaxed);

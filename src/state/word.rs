@@ -8,7 +8,8 @@ use syncedmem_trace::head::{Access, Head, Side};
 #[cfg(target_endian = "big")]
 compile_error!("the head is taken for the low half of the word");
 
-/// A value of the word. While the head is UNINITIALIZED all other bits are meaningless: inlined constructors leave them.
+/// A value of the word. While the head is UNINITIALIZED all other bits are meaningless (inlined constructors leave them), and
+/// what is said of a block only if there is one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Word(pub u64);
 
@@ -23,7 +24,6 @@ const UNKNOWN_DEVICE: u64 = DEVICE;
 const DESTROYED: u64 = 0xDEAD_5E30;
 
 impl Word {
-    /// The word of a new object.
     pub const NEW: Word = Word(Head::Uninitialized as u64 | UNKNOWN_DEVICE);
     /// The word that a destructor leaves: a later use is detected.
     pub const DESTROYED: Word = Word(DESTROYED | UNKNOWN_DEVICE);
@@ -39,7 +39,6 @@ impl Word {
         Head::from_number((self.0 & HEAD) as u32)
     }
 
-    /// Whether the head is UNINITIALIZED.
     #[inline]
     pub const fn is_untouched(self) -> bool {
         self.0 & HEAD == Head::Uninitialized as u64
@@ -67,13 +66,12 @@ impl Word {
         Word(rest | head as u64)
     }
 
-    /// With another host block.
     pub const fn with_host(self, owned: bool, pinned: bool) -> Word {
         let rest = self.0 & !(0xFF << 32) & !(0xFF << 40);
         Word(rest | if owned { OWN_CPU } else { 0 } | if pinned { PINNED } else { 0 })
     }
 
-    /// With another device block, and its device's ordinal if known.
+    /// `ordinal` is that of the block's device, if known.
     pub const fn with_device(self, owned: bool, ordinal: Option<i32>) -> Word {
         let hint = match ordinal {
             Some(ordinal @ 0..127) => (ordinal as u64) << 56,
@@ -82,37 +80,31 @@ impl Word {
         Word(self.0 & !(0xFF << 48) & !DEVICE | if owned { OWN_GPU } else { 0 } | hint)
     }
 
-    /// With the slow path for every access.
     pub const fn slow(self) -> Word {
         Word(self.0 | SLOW)
     }
 
-    /// Whether every access takes the slow path.
     pub const fn is_slow(self) -> bool {
         self.0 & SLOW != 0
     }
 
-    /// With the fast path open.
     pub const fn fast(self) -> Word {
         Word(self.0 & !SLOW)
     }
 
-    /// Whether the object owns its host block. Valid only if there is one.
     pub const fn owns_host(self) -> bool {
         self.0 & OWN_CPU != 0
     }
 
-    /// Whether the host block is page-locked. Valid only if there is one.
     pub const fn is_pinned(self) -> bool {
         self.0 & PINNED != 0
     }
 
-    /// Whether the object owns its device block. Valid only if there is one.
     pub const fn owns_device(self) -> bool {
         self.0 & OWN_GPU != 0
     }
 
-    /// The ordinal of the device block's device, if known. Valid only if there is a block.
+    /// `None`: unknown, or there is no block.
     pub const fn ordinal(self) -> Option<i32> {
         let hint = self.0 & DEVICE;
         if hint == UNKNOWN_DEVICE { None } else { Some((hint >> 56) as i32) }

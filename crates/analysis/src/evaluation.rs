@@ -13,17 +13,14 @@ pub struct Evaluation {
     every_access: bool,
 }
 
-impl Evaluation {
-    #[expect(clippy::new_without_default, reason = "as a ledger is made")]
-    pub fn new() -> Evaluation {
-        Evaluation {
-            ledger: Ledger::new(),
-            histories: address_map(),
-            findings: Findings::default(),
-            every_access: false,
-        }
+impl Default for Evaluation {
+    fn default() -> Evaluation {
+        let (ledger, histories, findings) = (Ledger::new(), address_map(), Findings::default());
+        Evaluation { ledger, histories, findings, every_access: false }
     }
+}
 
+impl Evaluation {
     pub fn ledger(&self) -> &Ledger {
         &self.ledger
     }

@@ -35,7 +35,7 @@ impl fmt::Display for NotFound {
     }
 }
 
-/// The absolute path of the named library, or of the one that belongs to this command.
+/// The absolute path of the named library, or of this command's.
 pub fn find(named: Option<&Path>) -> Result<PathBuf, NotFound> {
     let variable = std::env::var_os("SYNCEDMEM_LIBRARY").filter(|value| !value.is_empty()).map(PathBuf::from);
     let given = named.map(|path| (path.to_path_buf(), "--library"));
@@ -68,7 +68,7 @@ pub fn find(named: Option<&Path>) -> Result<PathBuf, NotFound> {
     })
 }
 
-/// The library that names memory after layers: beside the other or, in a build folder, beside this command.
+/// libsyncedmem_names.so: beside the other or, in a build folder, beside this command.
 pub fn names(library: &Path) -> Option<PathBuf> {
     let command = std::env::current_exe().ok();
     let beside = [Some(library), command.as_deref()].into_iter().flatten();

@@ -1,10 +1,10 @@
 //! Accounting: what is counted, the report, and the names of objects in it.
 
-use std::ffi::{CStr, c_char};
+use std::ffi::c_char;
 
 use super::object::syncedmem_t;
 use super::policy;
-use crate::abi::arguments::{answer, write_text};
+use crate::abi::arguments::{answer, string, write_text};
 use crate::abi::call::call;
 use crate::abi::opaque::{ask, with};
 use crate::abi::status::syncedmem_status_t;
@@ -120,11 +120,8 @@ pub unsafe extern "C" fn syncedmem_report(
 pub unsafe extern "C" fn syncedmem_set_name(mem: *mut syncedmem_t, name: *const c_char) -> syncedmem_status_t {
     let set = |object: &SyncedMemory| {
         object.head()?;
-        if name.is_null() {
-            return Err(Error::InvalidArgument { what: "name is NULL; pass a string" });
-        }
         // SAFETY: the caller guarantees it.
-        let name = unsafe { CStr::from_ptr(name) }.to_str().ok();
+        let name = unsafe { string(name, "name is NULL; pass a string") }?.to_str().ok();
         let name = name.filter(|name| !name.is_empty() && name.len() <= SYNCEDMEM_NAME_BYTES);
         let what = "name is empty, not UTF-8, or longer than SYNCEDMEM_NAME_BYTES (200); pass a shorter string";
         let name = name.ok_or(Error::InvalidArgument { what })?;

@@ -18,9 +18,7 @@ pub unsafe extern "C" fn CaffeMallocHost(
 ) -> syncedmem_status_t {
     call("CaffeMallocHost", || {
         // SAFETY: the caller guarantees it.
-        let out = unsafe { Out::new(ptr) }?;
-        // SAFETY: the caller guarantees it.
-        let pinned = unsafe { Out::new(use_cuda) }?;
+        let (out, pinned) = (unsafe { Out::new(ptr) }?, unsafe { Out::new(use_cuda) }?);
         let block = caffe_host::malloc(size)?;
         out.set(block.address.as_ptr());
         pinned.set(block.pinned);
@@ -28,9 +26,9 @@ pub unsafe extern "C" fn CaffeMallocHost(
     })
 }
 
-/// Frees memory of `CaffeMallocHost`, `malloc()` or `cudaMallocHost`; NULL does nothing. `use_cuda` is the value that
-/// `CaffeMallocHost` wrote, false for `malloc()`, true for `cudaMallocHost`. Page-locked memory stays if there is no
-/// driver to unlock it: at exit, and in a forked child.
+/// Frees memory of `CaffeMallocHost`, `malloc()` or `cudaMallocHost`. `use_cuda` is the value that `CaffeMallocHost`
+/// wrote, false for `malloc()`, true for `cudaMallocHost`. Page-locked memory stays if there is no driver to unlock it:
+/// at exit, and in a forked child.
 ///
 /// Errors: `DRIVER` (not such memory).
 #[unsafe(no_mangle)]

@@ -132,9 +132,7 @@ pub unsafe extern "C" fn syncedmem_exports(
 ) -> syncedmem_status_t {
     call("syncedmem_exports", || {
         // SAFETY: the caller guarantees it.
-        let object = unsafe { Opaque::value(mem) }?;
-        // SAFETY: the caller guarantees it.
-        let hosts = unsafe { Out::new(host) }?;
+        let (object, hosts) = (unsafe { Opaque::value(mem) }?, unsafe { Out::new(host) }?);
         // SAFETY: the caller guarantees it.
         let devices = unsafe { Out::new(device) }?;
         let [of_host, of_device] = object.exports()?;

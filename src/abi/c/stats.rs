@@ -120,9 +120,6 @@ pub struct syncedmem_stats_t {
 /// `size` bytes, and sets `size` to their number. Without accounting, all but `live`, `idle` and `budget` is 0.
 ///
 /// Errors: `INVALID_ARGUMENT` (also `size` is too small for the first member of memory).
-///
-/// # Safety
-/// `stats` is readable and writable for `size` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_stats(stats: *mut syncedmem_stats_t) -> syncedmem_status_t {
     call("syncedmem_stats", || {

@@ -1,7 +1,8 @@
 //! The trace: a file with every memory event.
 
-use std::ffi::{CStr, c_char};
+use std::ffi::c_char;
 
+use crate::abi::arguments::string;
 use crate::abi::call::call;
 use crate::abi::status::syncedmem_status_t;
 use crate::error::Error;
@@ -15,11 +16,8 @@ use crate::observe::control;
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_trace_start(file: *const c_char) -> syncedmem_status_t {
     call("syncedmem_trace_start", || {
-        if file.is_null() {
-            return Err(Error::InvalidArgument { what: "file is NULL; pass the name of a file" });
-        }
         // SAFETY: the caller guarantees it.
-        let file = unsafe { CStr::from_ptr(file) };
+        let file = unsafe { string(file, "file is NULL; pass the name of a file") }?;
         control::begin_trace(file).map_err(|why| Error::NoTrace { why })
     })
 }

@@ -39,14 +39,14 @@ pub unsafe extern "C" fn syncedmem_typed_blob_create(blob: *mut *mut syncedmem_t
     unsafe { answer_for("syncedmem_typed_blob_create", blob, || Blob::new().map(handle_of)) }
 }
 
-/// Makes one more holder of the blob, which `syncedmem_typed_blob_destroy` ends.
+/// Makes one more holder of the blob.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_typed_blob_retain(blob: *mut syncedmem_typed_blob_t) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.
     unsafe { retain("syncedmem_typed_blob_retain", blob) }
 }
 
-/// Ends one holder of the blob; the last one ends the blob and its value. NULL does nothing.
+/// Ends one holder; the last one ends the blob and its value.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_typed_blob_destroy(blob: *mut syncedmem_typed_blob_t) -> syncedmem_status_t {
@@ -107,9 +107,7 @@ pub unsafe extern "C" fn syncedmem_typed_blob_get_mutable(
 ) -> syncedmem_status_t {
     let get = |blob: &Blob| {
         // SAFETY: the caller guarantees it.
-        let meta = unsafe { required(meta) }?;
-        // SAFETY: the caller guarantees it.
-        let out = unsafe { Out::new(value) }?;
+        let (meta, out) = (unsafe { required(meta) }?, unsafe { Out::new(value) }?);
         // SAFETY: the caller guarantees it.
         let new = unsafe { OptionalOut::new(is_new) }?;
         let (pointer, made) = blob.get_mutable(meta)?;
@@ -171,9 +169,7 @@ pub unsafe extern "C" fn syncedmem_typed_blob_release(
 ) -> syncedmem_status_t {
     let release = |blob: &Blob| {
         // SAFETY: the caller guarantees it.
-        let out = unsafe { Out::new(value) }?;
-        // SAFETY: the caller guarantees it.
-        let end = unsafe { OptionalOut::new(deleter) }?;
+        let (out, end) = (unsafe { Out::new(value) }?, unsafe { OptionalOut::new(deleter) }?);
         // SAFETY: the caller guarantees it.
         let its = unsafe { OptionalOut::new(context) }?;
         let (pointer, ends, with) = blob.release();
@@ -228,9 +224,7 @@ pub unsafe extern "C" fn syncedmem_typed_blob_get_mutable_tensor(
 ) -> syncedmem_status_t {
     let get = |blob: &Blob| {
         // SAFETY: the caller guarantees it.
-        let out = unsafe { Out::new(tensor) }?;
-        // SAFETY: the caller guarantees it.
-        let new = unsafe { OptionalOut::new(is_new) }?;
+        let (out, new) = (unsafe { Out::new(tensor) }?, unsafe { OptionalOut::new(is_new) }?);
         let (holder, made) = blob.mutable_tensor(self::side(side)?)?;
         out.set(handle_of(holder));
         new.set(|| made);

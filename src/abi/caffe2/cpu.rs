@@ -17,7 +17,7 @@ pub unsafe extern "C" fn syncedmem_cpu_new(bytes: usize, data: *mut *mut c_void)
     unsafe { answer_for("syncedmem_cpu_new", data, || cpu::allocate(bytes).map(NonNull::as_ptr)) }
 }
 
-/// Frees memory of `syncedmem_cpu_new`; NULL does nothing.
+/// Frees memory of `syncedmem_cpu_new`.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_cpu_delete(data: *mut c_void) {

@@ -53,9 +53,7 @@ pub unsafe extern "C" fn syncedmem_tensor_mutable_data(
 ) -> syncedmem_status_t {
     let ready = |tensor: &mut Tensor| {
         // SAFETY: the caller guarantees it.
-        let meta = unsafe { optional(meta) }?;
-        // SAFETY: the caller guarantees it.
-        let out = unsafe { Out::new(data) }?;
+        let (meta, out) = (unsafe { optional(meta) }?, unsafe { Out::new(data) }?);
         out.set(pointer(tensor.raw_mutable_data(meta)?));
         Ok(())
     };

@@ -112,14 +112,14 @@ pub unsafe extern "C" fn syncedmem_tensor_create(
     unsafe { answer_for("syncedmem_tensor_create", tensor, || Handle::new(self::side(side)?).map(handle_of)) }
 }
 
-/// Makes one more holder of the tensor, which `syncedmem_tensor_destroy` ends.
+/// Makes one more holder of the tensor.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_tensor_retain(tensor: *mut syncedmem_tensor_t) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.
     unsafe { retain("syncedmem_tensor_retain", tensor) }
 }
 
-/// Ends one holder of the tensor; the last one ends the tensor. NULL does nothing.
+/// Ends one holder; the last one ends the tensor.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_tensor_destroy(tensor: *mut syncedmem_tensor_t) -> syncedmem_status_t {

@@ -1,11 +1,11 @@
 //! Workspaces of named blobs.
 
-use std::ffi::{CStr, c_char, c_void};
+use std::ffi::{c_char, c_void};
 use std::ptr::null_mut;
 
 use super::blob::syncedmem_typed_blob_t;
 use super::held::{Held, destroy, handle_of, held, holder_of, retain};
-use crate::abi::arguments::{OptionalOut, answer_for};
+use crate::abi::arguments::{OptionalOut, answer_for, string};
 use crate::abi::opaque::{Opaque, ask, with};
 use crate::abi::status::syncedmem_status_t;
 use crate::caffe2::error::Error;
@@ -42,13 +42,10 @@ impl Opaque for syncedmem_workspace_t {
 }
 
 /// # Safety
-/// `name` is NULL or a string, which stays as it is while the result is used.
+/// As for `string`.
 unsafe fn name_of<'a>(name: *const c_char) -> Result<&'a [u8], Error> {
-    if name.is_null() {
-        return Err(Error::Argument("a name is NULL; pass a string"));
-    }
     // SAFETY: the caller guarantees it.
-    Ok(unsafe { CStr::from_ptr(name) }.to_bytes())
+    Ok(unsafe { string(name, "a name is NULL; pass a string") }?.to_bytes())
 }
 
 /// Creates an empty workspace and writes its handle to `*workspace`. It holds the parent, which may be NULL. End it
@@ -67,14 +64,14 @@ pub unsafe extern "C" fn syncedmem_workspace_create(
     unsafe { answer_for("syncedmem_workspace_create", workspace, create) }
 }
 
-/// Makes one more holder of the workspace, which `syncedmem_workspace_destroy` ends.
+/// Makes one more holder of the workspace.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_workspace_retain(workspace: *mut syncedmem_workspace_t) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.
     unsafe { retain("syncedmem_workspace_retain", workspace) }
 }
 
-/// Ends one holder of the workspace; the last one ends it, but not blobs that are held elsewhere. NULL does nothing.
+/// Ends one holder; the last one ends the workspace, but not blobs that are held elsewhere.
 /// Workspaces that map each other's blobs hold each other until the process ends.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]

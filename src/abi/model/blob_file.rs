@@ -24,9 +24,7 @@ use crate::models::{Failure, blob_file};
 pub unsafe extern "C" fn syncedmem_blob_read(blob: *mut syncedmem_blob_t, path: *const c_char) -> syncedmem_status_t {
     call_for("syncedmem_blob_read", || {
         // SAFETY: the caller guarantees it.
-        let blob = unsafe { Handle::value_mut(blob.cast()) }?;
-        // SAFETY: the caller guarantees it.
-        let path = unsafe { self::path(path) }?;
+        let (blob, path) = (unsafe { Handle::value_mut(blob.cast()) }?, unsafe { self::path(path) }?);
         // SAFETY: the caller guarantees it.
         unsafe { blob_file::read(blob, path) }
     })

@@ -70,9 +70,6 @@ const _: () = assert!(offset_of!(syncedmem_model_info_t, size) == 0 && offset_of
 /// Writes to `*info` what the file says beside its layers.
 ///
 /// Errors: `INVALID_ARGUMENT` (also `info->size` is too small).
-///
-/// # Safety
-/// `info` is readable and writable for `info->size` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_model_info(
     model: *const syncedmem_model_t,
@@ -142,9 +139,6 @@ pub unsafe extern "C" fn syncedmem_model_layer(
 /// Writes to `*info` what the file says about a blob. Blobs are numbered from 0: weights before biases.
 ///
 /// Errors: `INVALID_ARGUMENT` (also `info->size` is too small).
-///
-/// # Safety
-/// `info` is readable and writable for `info->size` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_model_blob_info(
     model: *const syncedmem_model_t,

@@ -1,10 +1,10 @@
 //! Opening and closing.
 
-use std::ffi::{CStr, OsStr, c_char};
+use std::ffi::{OsStr, c_char};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use crate::abi::arguments::answer_for;
+use crate::abi::arguments::{answer_for, string};
 use crate::abi::call::call;
 use crate::abi::handle::{Handle, Handled};
 use crate::abi::opaque::Opaque;
@@ -33,14 +33,11 @@ impl Opaque for syncedmem_model_t {
 }
 
 /// # Safety
-/// `string` is NULL or a string, which stays while the result is used.
-pub(in crate::abi) unsafe fn path<'a>(string: *const c_char) -> Result<&'a Path, Error> {
-    if string.is_null() {
-        return Err(Error::InvalidArgument { what: "path is NULL; pass the name of a file" });
-    }
-    // SAFETY: the caller guarantees a string.
-    let string = unsafe { CStr::from_ptr(string) };
-    Ok(Path::new(OsStr::from_bytes(string.to_bytes())))
+/// As for `string`.
+pub(in crate::abi) unsafe fn path<'a>(path: *const c_char) -> Result<&'a Path, Error> {
+    // SAFETY: the caller guarantees it.
+    let path = unsafe { string(path, "path is NULL; pass the name of a file") }?;
+    Ok(Path::new(OsStr::from_bytes(path.to_bytes())))
 }
 
 /// Opens a `.caffemodel`, `.binaryproto`, `.solverstate` or `init_net.pb`, reads its structure, and writes the model's
@@ -59,7 +56,7 @@ pub unsafe extern "C" fn syncedmem_model_open(
     unsafe { answer_for("syncedmem_model_open", model, open) }
 }
 
-/// Closes a model and its file; NULL does nothing.
+/// Closes a model and its file.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_model_close(model: *mut syncedmem_model_t) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.

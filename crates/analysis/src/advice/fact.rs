@@ -14,14 +14,13 @@ pub enum Fact {
         side: Side,
         access: Access,
     },
-    /// One side was copied to the other, or such a copy was started.
+    /// Done or started.
     Copied(Copy),
-    /// A pull is complete: the host is up to date.
+    /// A pull is complete; with `by_writer`, a writing access found it so.
     Landed {
-        /// Whether a writing access found it complete.
         by_writer: bool,
     },
-    /// A side was filled with zeros.
+    /// With zeros.
     Filled {
         side: Side,
         /// The access that needed the fill, if it is known.
@@ -34,7 +33,7 @@ pub enum Fact {
         since: Since,
         changed: Changed,
     },
-    /// A writer got the address of a side. Only this side is up to date now.
+    /// A writer got a side's address: only this side is up to date.
     Written {
         side: Side,
         access: Access,
@@ -58,7 +57,7 @@ pub enum Fact {
     Freed {
         side: Side,
     },
-    /// From now on not every access is recorded.
+    /// Not every access is recorded from now on.
     OutOfSight,
     /// An event that does not belong to the object's end.
     GoesOn,
@@ -90,7 +89,7 @@ pub enum Aim {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Why {
-    /// The other side was written.
+    /// Of the other side.
     Written,
     /// One of the sides is overwritten whole, or a caller's memory took its place.
     Replaced,
@@ -101,7 +100,6 @@ pub enum Why {
 }
 
 impl Copy {
-    /// A copy that its caller waited for.
     pub fn done(event: &Event, to: Side, bytes: u64, path: Path, cause: Cause) -> Copy {
         let aim = match cause {
             Cause::Access(access) => Aim::Access(access),
@@ -118,7 +116,6 @@ impl Copy {
         }
     }
 
-    /// A copy in flight.
     pub fn started(event: &Event, to: Side, bytes: u64, path: Path) -> Copy {
         let cost = Cost { bytes, time: Time::OnStream(to, path) };
         Copy { to, path, aim: Aim::Later, in_flight: true, site: event.site, cost }

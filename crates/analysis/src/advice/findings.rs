@@ -9,9 +9,7 @@ use super::rule::{Certainty, Rule, Subject};
 use super::rules::turned_away::TurnedAway;
 use syncedmem_trace::event::{Event, Site, What};
 
-/// A piece of advice: the work or memory that could be saved, and where.
-///
-/// One copy may appear under several rules, so the savings of several pieces of advice must not be added.
+/// The work or memory that could be saved, and where. One copy may be under several rules: savings do not add up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Advice {
     pub rule: Rule,
@@ -41,7 +39,6 @@ impl Advice {
     }
 }
 
-/// The findings so far, of all objects.
 #[derive(Clone, Debug, Default)]
 pub struct Findings {
     found: BTreeMap<Key, Found>,
@@ -104,7 +101,7 @@ impl Findings {
     }
 }
 
-/// Adds the findings of one object.
+/// Adds one object's findings.
 pub struct Scribe<'a> {
     pub(super) findings: &'a mut Findings,
     pub(super) seen: &'a mut Seen,

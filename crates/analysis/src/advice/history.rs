@@ -1,4 +1,4 @@
-//! The history of one object: follows its newest data through the events, and derives the facts for the rules.
+//! Follows the newest data of one object through its events, and derives the facts for the rules.
 //!
 //! An access is recorded before its success is known. Its effect counts from the event that shows it; if none does, from
 //! the next event that does not report a failure.
@@ -26,8 +26,7 @@ struct State {
     pending: Option<Pending>,
     /// Whether a pull may still be in flight.
     pulls: bool,
-    /// Number of blocks of each side: two until the old one's `Freed`. An object that was in use before observation may
-    /// have one on each side.
+    /// Blocks of each side: two until the old one's `Freed`; one each if the object was in use before observation.
     blocks: [u8; 2],
     rules: Rules,
 }
@@ -53,7 +52,7 @@ impl History {
         self.state.rules.take(&Fact::OutOfSight, &mut scribe);
     }
 
-    /// Adds to `findings`, a copy for a report, what only the object's end or a report can show.
+    /// Adds to a copy of the findings what only the object's end or a report can show.
     pub fn at_report(&self, object: u64, who: Who, findings: &mut Findings) {
         let History { mut seen, mut state } = self.clone();
         let mut scribe = Scribe { findings, seen: &mut seen, object, who };

@@ -1,7 +1,7 @@
 //! Advice: which copies, fills and blocks the program could do without, where in its code, and what to change there.
 //!
-//! Each object has a [`History`], which feeds one small state machine for each rule. [`Findings`] sums up their results.
-//! Advice states only what the events show. `docs/advice.md` describes each rule.
+//! Each object has a [`History`], which feeds one state machine for each rule; [`Findings`] sums up their results.
+//! `docs/advice.md` describes the rules.
 
 mod fact;
 mod findings;

@@ -1,10 +1,10 @@
-//! The cost of copies: as measured, or, for copies in flight, estimated from the measured ones.
+//! The cost of copies; of copies in flight it is estimated from the measured ones.
 
 use crate::account::Sum;
 use syncedmem_trace::event::Path;
 use syncedmem_trace::head::Side;
 
-/// Bytes. Most of a smaller copy's time is the call itself: it is neither reported as slow nor tells the speed of pinned copies.
+/// Bytes. Most of a smaller copy's time is the call itself, which says nothing of speed.
 pub const LARGE: u64 = 64 << 10;
 
 /// Number of pairs of direction and path.
@@ -30,7 +30,7 @@ pub enum Time {
     None,
     /// Nanoseconds.
     Measured(u64),
-    /// Only the driver knows the time of a copy on a stream.
+    /// Only the driver knows it.
     OnStream(Side, Path),
 }
 
@@ -56,7 +56,7 @@ impl Rates {
         }
     }
 
-    /// Nanoseconds for a copy of `bytes` from or to pinned memory.
+    /// Nanoseconds for a copy from or to pinned memory.
     pub fn pinned(&self, to: Side, bytes: u64) -> Option<u64> {
         price(bytes, &self.large[lane(to, Path::Pinned)])
     }

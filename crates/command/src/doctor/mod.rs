@@ -23,9 +23,7 @@ use object::{Object, Unreadable};
 use python::Python;
 use search::Search;
 
-/// Check whether this machine, a program or a libcaffe can use the library, and say what to do if not.
-///
-/// It reads the files of the program and of its libraries, and runs none of them.
+/// Check whether this machine, a program or a libcaffe can use the library, and say what to do if not. Runs none of them.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -44,7 +42,7 @@ pub struct Options {
     /// A program (on PATH, or with its folder) and its arguments, or a libcaffe.so or other library.
     #[arg(value_name = "PROGRAM|LIBCAFFE", trailing_var_arg = true, value_hint = ValueHint::CommandWithArguments)]
     command: Vec<OsString>,
-    /// The libsyncedmem.so that would be preloaded [default: the one that belongs to this command].
+    /// The libsyncedmem.so to preload [default: this command's].
     #[arg(long, value_name = "PATH", value_hint = ValueHint::AnyPath)]
     library: Option<PathBuf>,
 }

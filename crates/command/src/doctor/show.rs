@@ -5,21 +5,21 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use super::examine::{Examined, Verdict};
-use super::generation::{self, Build};
+use super::generation;
 use super::object::Object;
 use super::python::Python;
 use super::{Subject, machine, settings};
 use crate::library::NotFound;
 use crate::say;
 
-/// Prints a name of at most 12 letters, and a text behind it.
+/// A name of at most 12 letters, and a text.
 fn line(name: &str, text: &str) {
     for (index, text) in text.lines().enumerate() {
         say::line(format_args!("{:<13}{text}", if index == 0 { name } else { "" }));
     }
 }
 
-/// The facts of this machine. `needs`: the minor version of glibc that the library needs.
+/// `needs`: the minor version of glibc that the library needs.
 pub fn machine(library: &Result<PathBuf, NotFound>, needs: Option<u32>) {
     line("syncedmem", &format!("version {}", env!("CARGO_PKG_VERSION")));
     match library {
@@ -37,7 +37,6 @@ pub fn machine(library: &Result<PathBuf, NotFound>, needs: Option<u32>) {
     }
 }
 
-/// The verdict on a command line, and the facts behind it.
 pub fn subject(Subject { examined, python }: &Subject, command: &[OsString], needs: Option<u32>) -> ExitCode {
     // Python itself has no Caffe.
     let of = |examined: &Examined| examined.verdict(needs);
@@ -63,7 +62,6 @@ pub fn subject(Subject { examined, python }: &Subject, command: &[OsString], nee
     say::status(verdict.is_good())
 }
 
-/// The script that Python would run, and the module that it would load.
 fn script_of(python: &Python, loaded: Option<&Examined>) {
     if let Some(script) = &python.script {
         let imports = match python.imports_caffe() {
@@ -101,7 +99,6 @@ pub fn script(path: &Path, interpreter: &Path) -> ExitCode {
     say::status(false)
 }
 
-/// An object that defines or calls Caffe's memory.
 fn caffe(object: &Object) {
     line(if object.defines() && !object.has_ours { "Caffe" } else { "" }, &object.path.display().to_string());
     if object.is_ours {
@@ -121,10 +118,8 @@ fn caffe(object: &Object) {
             let fork = if generation::is_nvidia(object) { "; NVIDIA's fork" } else { "" };
             line("", &format!("  {}{fork}", generation.of));
         }
-        match generation::build(object) {
-            Some(Build::Gpu) => line("", "  a GPU build (it has caffe_gpu_memcpy)"),
-            Some(Build::CpuOnly) => line("", "  a CPU_ONLY build (it has no caffe_gpu_memcpy)"),
-            None => {}
+        if let Some(build) = generation::build(object) {
+            line("", &format!("  {build}"));
         }
         let hidden = if hidden > 0 { format!(", {hidden} of them hidden") } else { String::new() };
         line(

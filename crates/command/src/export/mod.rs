@@ -25,14 +25,12 @@ Examples:
   syncedmem export train.trace --to csv -o rows.csv
       the allocations alone, as RMM logs them")]
 pub struct Options {
-    /// The file that `syncedmem run --trace` or SYNCEDMEM_TRACE wrote, a folder of such files, or one from gzip; `-` is
-    /// standard input.
+    /// A trace of `syncedmem run --trace` or SYNCEDMEM_TRACE, a folder of such files, or one from gzip; `-` is standard input.
     #[arg(value_hint = ValueHint::FilePath)]
     trace: PathBuf,
-    /// The format.
     #[arg(long, value_name = "FORMAT")]
     to: Format,
-    /// The file to write; `-` is standard output. By default it lies beside the recording and is named after it.
+    /// The file to write; `-` is standard output [default: beside the trace].
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     output: Option<PathBuf>,
 }
@@ -120,7 +118,7 @@ impl From<ReadError> for Error {
     }
 }
 
-/// Writes to a file beside `output`, which takes its place once it is complete: a full disk costs nothing that was there.
+/// Writes beside `output`, then takes its place: a full disk costs nothing that was there.
 pub fn file(reader: Reader, format: Format, output: &Path) -> Result<(), Error> {
     let mut partial = output.as_os_str().to_owned();
     partial.push(".part");

@@ -11,7 +11,7 @@ use super::arrays;
 use super::values::Found;
 use crate::{progress, say};
 
-/// Say whether model files are whole: not cut off, counts that fit their shapes, no NaN and nothing infinite.
+/// Say whether model files are whole, and their values finite numbers.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

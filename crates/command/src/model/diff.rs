@@ -13,7 +13,7 @@ use super::values;
 use crate::pairs::{self, Pairs};
 use crate::{progress, say};
 
-/// Say what differs between two model files: layers, types, shapes, and how far apart the values are.
+/// Say what differs between two model files: layers, types, shapes and values.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -64,7 +64,7 @@ struct Apart {
     different: u64,
     largest: f64,
     mean: f64,
-    /// Values of which one is no number, or that are infinitely far apart; the two figures leave them out.
+    /// Values that are infinitely far apart or no numbers; the two figures leave them out.
     incomparable: u64,
 }
 

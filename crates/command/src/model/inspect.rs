@@ -12,9 +12,7 @@ use super::arrays::{self, Shape};
 use super::values::Found;
 use crate::{progress, say};
 
-/// Show the layers of a model file: types, shapes, bytes, and with --ranges the values' least and greatest.
-///
-/// Without --ranges only the structure is read, which takes milliseconds for a file of any size.
+/// Show the layers of a model file: types, shapes and bytes. Takes milliseconds for a file of any size.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -26,7 +24,7 @@ pub struct Options {
     /// A .caffemodel, .binaryproto, .solverstate, or Caffe2's init_net.pb.
     #[arg(value_hint = ValueHint::FilePath)]
     file: PathBuf,
-    /// Read all values, and show the least and the greatest of each blob.
+    /// Read all values, and show the least and the greatest of each blob. Takes longer.
     #[arg(long)]
     ranges: bool,
     /// One JSON object on standard output instead of a table.

@@ -18,8 +18,7 @@ pub struct Growth {
     in_use: u64,
 }
 
-/// The nets of a process by the size of their batch, the one that holds most first. Of a program that uses a device its scarcer memory
-/// counts; of others the process's, blobs or not.
+/// The nets by the size of their batch, the one that holds most first. Of a program that uses a device only its memory counts.
 pub fn growth(process: &Process) -> Vec<Growth> {
     let is_device = process.batches.iter().any(|batch| batch.at_peak[Kind::Device as usize] > 0);
     let kinds: &[Kind] = if is_device { &[Kind::Device] } else { &[Kind::Pageable, Kind::Pinned] };

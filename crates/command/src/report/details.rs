@@ -100,9 +100,7 @@ impl Details<'_> {
 
     /// `held`: bytes and blocks.
     fn list(&self, f: &mut fmt::Formatter<'_>, held: impl Fn(&Holder) -> (u64, u64)) -> fmt::Result {
-        let mut holders: Vec<&Holder> = self.0.holders.iter().filter(|holder| held(holder).0 > 0).collect();
-        holders.sort_by(|a, b| held(b).0.cmp(&held(a).0).then_with(|| a.who.cmp(&b.who)));
-        for holder in holders {
+        for holder in self.0.holders_by(|holder| held(holder).0) {
             let (bytes, blocks) = held(holder);
             let plural = if blocks == 1 { "block" } else { "blocks" };
             writeln!(f, "  {:>10} in {blocks:>5} {plural:<6}  {}", size(bytes), Escaped(holder.who.as_bytes()))?;

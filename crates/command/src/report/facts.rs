@@ -79,25 +79,19 @@ pub enum How {
 }
 
 impl Process {
+    /// How it ended, how much it held, and what was growing. `None` for a whole recording.
     pub fn first_line(&self) -> Option<String> {
         let program = if self.name.is_empty() { "an unnamed program" } else { &self.name };
-        self.ending.first_line(program, Kind::ALL.map(|kind| self.summary.account.memory(kind).live))
-    }
-}
-
-impl Ending {
-    /// How the process ended, how much it held, and what was growing. `None` for a whole recording.
-    fn first_line(&self, program: &str, live: [u64; 3]) -> Option<String> {
-        let how = match &self.how {
+        let how = match &self.ending.how {
             How::Whole => return None,
             How::Killed { signal } => format!("{program} was killed by signal {signal}"),
             How::Cut(why) => format!("the recording of {program} ends early ({why})"),
             How::Unknown => format!("{program} did not end its recording (killed, _exit, exec, or it still runs)"),
         };
-        let [pageable, pinned, device] = live;
+        let [pageable, pinned, device] = Kind::ALL.map(|kind| self.summary.account.memory(kind).live);
         let host = Size(pageable.saturating_add(pinned));
         let at = if device == 0 { host.to_string() } else { format!("{host}, and {} on the device", Size(device)) };
-        let growing = self.growing.iter().map(|who| format!(", growing: {who}")).collect::<String>();
+        let growing = self.ending.growing.iter().map(|who| format!(", growing: {who}")).collect::<String>();
         Some(format!("{how} at {at}{growing}"))
     }
 }
@@ -136,6 +130,13 @@ impl Spent {
 }
 
 impl Process {
+    /// The holders with most of what `bytes` yields first.
+    pub fn holders_by(&self, bytes: impl Fn(&Holder) -> u64) -> Vec<&Holder> {
+        let mut holders: Vec<_> = self.holders.iter().filter(|holder| bytes(holder) > 0).collect();
+        holders.sort_by(|a, b| bytes(b).cmp(&bytes(a)).then_with(|| a.who.cmp(&b.who)));
+        holders
+    }
+
     /// Nanoseconds of the run and `true`, or from the first event to the last and `false`.
     pub fn run_time(&self) -> (u64, bool) {
         self.ending.elapsed.map_or((self.timeline.span(), false), |elapsed| (elapsed, true))

@@ -16,6 +16,7 @@ use super::frames::Stacks;
 use super::held::Owner;
 use super::timeline::Timeline;
 
+#[derive(Default)]
 pub struct Gathering {
     all: Evaluation,
     timeline: Timeline,
@@ -31,20 +32,6 @@ pub struct Gathering {
 }
 
 impl Gathering {
-    pub fn new() -> Gathering {
-        Gathering {
-            all: Evaluation::new(),
-            timeline: Timeline::default(),
-            callers: HashMap::new(),
-            events: 0,
-            every_access: false,
-            compared: false,
-            growing: 0,
-            spent: Spent::default(),
-            threads: HashSet::new(),
-        }
-    }
-
     /// What is recorded from now on.
     pub fn watches(&mut self, every_access: bool, compared: bool) {
         self.all.set_every_access(every_access);

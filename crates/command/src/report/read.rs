@@ -16,6 +16,7 @@ use super::input;
 use syncedmem_trace_reader::{End, Item, ReadError, Reader};
 
 /// A process that is being read.
+#[derive(Default)]
 pub struct Open {
     id: u32,
     name: String,
@@ -29,11 +30,6 @@ pub struct Open {
 }
 
 impl Open {
-    pub fn new() -> Open {
-        let (name, gathering, places, stacks) = (String::new(), Gathering::new(), HashMap::new(), Stacks::default());
-        Open { id: 0, name, start: 0, gathering, places, stacks, ending: Ending::default(), notes: Vec::new() }
-    }
-
     pub fn take(&mut self, item: Item) {
         match item {
             Item::Process { process, name, monotonic, .. } => {
@@ -102,13 +98,13 @@ pub fn folder(folder: &Path, followed: Vec<(PathBuf, Open)>) -> Result<Trace, Re
 }
 
 fn of(mut reader: Reader, mut processes: Vec<Open>, name: String) -> Result<Trace, ReadError> {
-    let mut open = Open::new();
+    let mut open = Open::default();
     for item in reader.by_ref() {
         let item = item?;
         let is_last = matches!(item, Item::End(_));
         open.take(item);
         if is_last {
-            processes.push(std::mem::replace(&mut open, Open::new()));
+            processes.push(std::mem::take(&mut open));
         }
     }
     processes.sort_by_key(|process| (process.start, process.id));

@@ -9,11 +9,10 @@ use crate::doctor::machine;
 
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub struct Shown {
-    /// Show everything: the account, all work, every piece of advice and its places.
+    /// Show everything: the account, all work, all advice.
     #[arg(long)]
     pub details: bool,
-    /// Say which batch would fit in this much memory: digits, and K, M, G or T [default: the limit of the control group, or the
-    /// machine's memory].
+    /// Say which batch fits in this much memory, such as 8G [default: the control group's limit, or the machine's memory].
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     pub fit: Option<u64>,
 }

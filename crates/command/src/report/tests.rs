@@ -14,7 +14,7 @@ use super::shown::Shown;
 use super::text::Text;
 
 fn process(events: &[Event]) -> Process {
-    let mut gathering = Gathering::new();
+    let mut gathering = Gathering::default();
     events.iter().for_each(|event| gathering.take(event));
     gathering.finish(77, "caffe train".to_string(), [1, 2].map(|n| (Site(n), format!("place {n}"))).into())
 }
@@ -124,7 +124,7 @@ fn the_numbers_in_the_page_are_those_of_the_account() {
 #[test]
 fn places_and_names_with_markup_in_them_are_shown_as_they_are() {
     let evil = "</script><img src=x onerror='alert(\"1\")'>Blob<float>::Reshape & co";
-    let mut gathering = Gathering::new();
+    let mut gathering = Gathering::default();
     life().iter().for_each(|event| gathering.take(event));
     gathering.name(0x1000, "conv1 <script>alert(1)</script>");
     let mut process = gathering.finish(1, evil.to_string(), HashMap::from([(Site(1), evil.to_string())]));
@@ -224,7 +224,7 @@ fn a_page_begins_with_the_end_of_a_process_that_was_killed() {
 #[test]
 fn what_was_not_watched_is_said() {
     let told = |every_access, compared| {
-        let mut gathering = Gathering::new();
+        let mut gathering = Gathering::default();
         gathering.watches(every_access, compared);
         life().iter().for_each(|event| gathering.take(event));
         let sentences = gathering.finish(1, String::new(), HashMap::new()).unwatched;
@@ -239,7 +239,7 @@ fn what_was_not_watched_is_said() {
 fn a_place_that_several_sites_resolve_to_is_one_row() {
     let mut events = life();
     events.iter_mut().enumerate().for_each(|(n, event)| event.site = Site(n as u32));
-    let mut gathering = Gathering::new();
+    let mut gathering = Gathering::default();
     events.iter().for_each(|event| gathering.take(event));
     let process = gathering.finish(
         1,
@@ -254,7 +254,7 @@ fn a_place_that_several_sites_resolve_to_is_one_row() {
 
 /// The page of `made` objects with almost four events each.
 fn page_of_many(made: u64) -> String {
-    let mut gathering = Gathering::new();
+    let mut gathering = Gathering::default();
     for n in 0..made {
         let (object, site) = (0x1000 + n % 3000 * 64, Site((n % 500) as u32 + 1));
         let kind = Kind::ALL[(n % 3) as usize];
@@ -288,7 +288,7 @@ fn a_page_does_not_grow_with_the_number_of_events() {
 
 #[test]
 fn a_column_of_nothing_is_left_out_and_rows_beyond_the_largest_are_one() {
-    let mut gathering = Gathering::new();
+    let mut gathering = Gathering::default();
     for n in 0..70u64 {
         let (object, site) = (0x1000 + n * 64, Site(n as u32 + 1));
         gathering.take(&Event { object, site, ..at(n, 0, What::Made { bytes: n, noticed: Noticed::Construction }) });

@@ -7,7 +7,7 @@ use syncedmem_trace::kind::Kind;
 use syncedmem_trace::text::{Duration, Escaped, Size, Text as Buffer};
 
 use super::details::Details;
-use super::facts::{Finding, Holder, Piece, Process, Trace};
+use super::facts::{Finding, Piece, Process, Trace};
 use super::sentences::{batch_lines, kinds, peak_line, percent, spent_line};
 use super::shown::Shown;
 
@@ -97,9 +97,7 @@ impl Screen<'_> {
     }
 
     fn holders(&self, f: &mut fmt::Formatter<'_>, kind: Kind) -> fmt::Result {
-        let mut holders: Vec<&Holder> =
-            self.process.holders.iter().filter(|holder| holder.at_peak[kind as usize] > 0).collect();
-        holders.sort_by(|a, b| b.at_peak[kind as usize].cmp(&a.at_peak[kind as usize]).then_with(|| a.who.cmp(&b.who)));
+        let holders = self.process.holders_by(|holder| holder.at_peak[kind as usize]);
         writeln!(f, "\n{} at the peak, by holder", self.words(kind))?;
         for holder in holders.iter().take(HOLDERS) {
             self.line(f, kind, holder.at_peak[kind as usize], &Escaped(holder.who.as_bytes()).to_string())?;

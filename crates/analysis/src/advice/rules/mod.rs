@@ -1,4 +1,4 @@
-//! The rules: one small state machine each, which gets the [facts](super::fact) about one object in order.
+//! The rules' state machines, which get the [facts](super::fact) about one object in order.
 
 mod overwritten_copy;
 mod overwritten_fill;
@@ -12,7 +12,6 @@ mod unused;
 use super::fact::Fact;
 use super::findings::Scribe;
 
-/// The state of every rule for one object.
 #[derive(Clone, Debug, Default)]
 pub struct Rules {
     unread: unread::Unread,

@@ -1,6 +1,4 @@
-//! `overwritten-fill`: zeros for a writing access. Either all of them were changed, or an overwrite made them void
-//! before the next access.
-//!
+//! `overwritten-fill`: zeros for a writing access, all of which were changed or overwritten before the next access.
 //! A later writing access may add to the data: "everything has changed" proves an overwrite only without one.
 
 use crate::advice::fact::{Fact, Why};

@@ -16,7 +16,7 @@ pub struct PingPong {
     /// Costs of the first copies: reported with the fourth, and only once.
     first: [Option<Cost>; ROW - 1],
     last: Option<Side>,
-    /// Call site of the first copy to the host: work on the CPU between work on the GPU.
+    /// Call site of the first copy to the host.
     host: Site,
 }
 

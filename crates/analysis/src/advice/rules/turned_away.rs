@@ -1,4 +1,4 @@
-//! `turned-away`: blocks that a budget turned away, and the allocations that they could have served.
+//! `turned-away`.
 
 use std::collections::BTreeMap;
 
@@ -13,8 +13,7 @@ impl TurnedAway {
         *self.0[kind as usize].entry(bytes).or_default() += 1;
     }
 
-    /// Whether there is a block for `bytes`; takes the smallest one. As in the caches, a block serves if it exceeds the
-    /// request by an eighth at most.
+    /// Takes the smallest block for `bytes`, if there is one. As in the caches, it exceeds them by an eighth at most.
     pub fn serve(&mut self, kind: Kind, bytes: u64) -> bool {
         let blocks = &mut self.0[kind as usize];
         let Some((&size, count)) = blocks.range_mut(bytes..).next().filter(|(size, _)| **size - bytes <= bytes / 8)

@@ -1,7 +1,5 @@
-//! `unused-side`: memory on both sides, one of which was not used since both were first equal.
-//!
-//! If not every access is recorded, a side that is up to date at the end is not reported: it may have been read unseen. A
-//! stale one was certainly not used since it became stale.
+//! `unused-side`: memory on both sides, one of which was not used since both were first equal. If not every access is
+//! recorded, only a stale side is reported: another one may have been read unseen.
 
 use crate::advice::fact::{Aim, Fact, Why};
 use crate::advice::findings::Scribe;

@@ -17,8 +17,7 @@ use crate::{progress, say};
 
 /// Write the arrays of a model file as safetensors or npz, for PyTorch, NumPy and others.
 ///
-/// An array is named after its layer and its number there: conv1.0 are the weights of conv1, conv1.1 its biases. Values are
-/// copied as they are stored. The new file appears under its name once it is whole.
+/// conv1.0 are the weights of layer conv1, conv1.1 its biases. Values are copied as they are stored.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -33,10 +32,10 @@ pub struct Options {
     /// The format of the new file.
     #[arg(long, value_enum)]
     to: Format,
-    /// The new file; one that is there is replaced [default: beside FILE, with the format's ending].
+    /// The new file, written whole or not at all [default: beside FILE, with the format's ending].
     #[arg(short, long, value_name = "OUT", value_hint = ValueHint::FilePath)]
     output: Option<PathBuf>,
-    /// Drop the leading ones of legacy shapes where the layer's type says how many axes the net has.
+    /// Drop leading ones of legacy shapes where the layer's type says how many axes there are.
     #[arg(long)]
     net_shapes: bool,
     /// Write the diffs too, as conv1.0.diff.

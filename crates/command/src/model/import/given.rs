@@ -96,10 +96,10 @@ impl Stored {
 }
 
 /// Read without moving the file's own position.
-pub struct PartOfFile {
-    pub file: Arc<File>,
-    pub at: u64,
-    pub left: u64,
+struct PartOfFile {
+    file: Arc<File>,
+    at: u64,
+    left: u64,
 }
 
 impl Read for PartOfFile {

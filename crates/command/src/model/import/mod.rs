@@ -22,11 +22,10 @@ use crate::report::input;
 use crate::{progress, say};
 use given::Given;
 
-/// Write a model file with the values of a safetensors or npz file, such as one that `export` wrote and Python changed.
+/// Write a model file with the values of a safetensors or npz file.
 ///
-/// The new model is OLD with other values: all else in it is copied byte for byte. An array is found by the name that `export` gives it:
-/// conv1.0 are the weights of conv1, conv1.1 its biases. It has the shape and the type that OLD has for it; float16 and bfloat16 are also
-/// taken for float32, and all of them for float64, which is exact. Diffs that FILE does not have stay as they are in OLD.
+/// All else is copied from OLD byte for byte. Arrays have the names that `export` gives them, and the shapes and types of OLD; float16 and
+/// bfloat16 are also taken for float32, and all of them for float64, which is exact. Diffs that FILE lacks stay as they are.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -36,22 +35,22 @@ Examples:
     --partial -o changed.caffemodel
       keeps the values that some.npz lacks")]
 pub struct Options {
-    /// A safetensors or npz file; an npz of numpy.savez_compressed too.
+    /// A safetensors or npz file, compressed or not.
     #[arg(value_hint = ValueHint::FilePath)]
     file: PathBuf,
     /// The format of FILE.
     #[arg(long, value_enum)]
     from: Format,
-    /// The model file whose layers, names and shapes the new one has.
+    /// The model file to copy all but values from.
     #[arg(long, value_name = "OLD", value_hint = ValueHint::FilePath)]
     like: PathBuf,
-    /// The new model file; one that is there is replaced once the new one is whole.
+    /// The new model file; an old one is replaced once the new one is whole.
     #[arg(short, long, value_name = "NEW", value_hint = ValueHint::FilePath)]
     output: PathBuf,
-    /// Keep the values of OLD for arrays that FILE does not have.
+    /// Keep OLD's values of arrays that FILE lacks.
     #[arg(long)]
     partial: bool,
-    /// Write the file even if it has more than 2147483647 bytes, which Caffe cannot read.
+    /// Write more than 2147483647 bytes, which Caffe cannot read.
     #[arg(long)]
     allow_large: bool,
 }
@@ -94,7 +93,7 @@ fn import(options: &Options) -> Result<String, Problems> {
     let mut edit = Edit::of(&model);
     let mut changed = 0;
     for (at, given) in &replaced {
-        // What is the same stays as it is written in the old file.
+        // What is the same stays as it is written.
         if is_same(&model, *at, given, &file, &bar).map_err(of_file)? {
             continue;
         }

@@ -1,4 +1,4 @@
-//! Finds a module's debug information, by the rules of GDB ("Debugging Information in Separate Files").
+//! Finds debug information, by the rules of GDB ("Debugging Information in Separate Files").
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;

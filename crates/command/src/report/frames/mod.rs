@@ -12,7 +12,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use addr2line::Loader;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use files::Found;
 pub use stacks::Stacks;
@@ -29,7 +29,7 @@ pub struct Module {
 }
 
 /// A function that was running.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Frame {
     /// Without parameters; `None` if no table has its name.
     pub function: Option<String>,
@@ -89,7 +89,8 @@ impl Resolver {
 
     /// The frames of a return address, the innermost first: several where functions were inlined.
     pub fn frames(&self, address: u64) -> Vec<Frame> {
-        let Some((loaded, offset)) = self.find(address) else {
+        let is_inside = |(loaded, offset): &(&Loaded, u64)| loaded.file().is_none_or(|file| file.symbols.has(*offset));
+        let Some((loaded, offset)) = self.nearest(address).filter(is_inside) else {
             return vec![Frame { offset: address, ..Frame::default() }];
         };
         // The file may be gone, or replaced.
@@ -103,22 +104,17 @@ impl Resolver {
 
     /// The function that a return address is in.
     pub fn function(&self, address: u64) -> Option<String> {
-        let (loaded, offset) = self.find(address)?;
+        let (loaded, offset) = self.nearest(address)?;
         loaded.file()?.symbols.at(offset).map(plain)
     }
 
-    /// The module that a return address is in, and the call's address there.
+    /// The module that a return address may be in, and the call's address there. Reads no file.
     fn module_at(&self, address: u64) -> Option<(String, u64)> {
-        self.find(address).map(|(loaded, offset)| (loaded.name(), offset))
+        self.nearest(address).map(|(loaded, offset)| (loaded.name(), offset))
     }
 
-    /// The return address itself may lie behind the end of its function, if the call is the last instruction.
-    fn find(&self, address: u64) -> Option<(&Loaded, u64)> {
-        let (loaded, offset) = self.nearest(address)?;
-        loaded.file().is_none_or(|file| file.symbols.has(offset)).then_some((loaded, offset))
-    }
-
-    /// Modules do not overlap: the address is in this one or in none.
+    /// The module with the nearest beginning, and the call's address there: as modules do not overlap, the address is in this one or
+    /// in none. The return address itself may lie behind the end of its function, if the call is the last instruction.
     fn nearest(&self, address: u64) -> Option<(&Loaded, u64)> {
         let call = address.checked_sub(1)?;
         let behind = self.modules.partition_point(|loaded| loaded.module.bias <= call);
