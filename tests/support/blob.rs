@@ -12,11 +12,6 @@ pub const DIFF: i32 = SYNCEDMEM_DIFF as i32;
 
 pub struct Blob(pub *mut syncedmem_blob_t);
 
-/// The value that `ask` writes.
-fn answer<T>(mut value: T, ask: impl FnOnce(&mut T) -> syncedmem_status_t) -> Answer<T> {
-    super::answer(ask(&mut value), value)
-}
-
 /// Ends the hold of memory.
 pub fn release(mem: *mut syncedmem_t) -> Answer<()> {
     done(unsafe { syncedmem_blob_release_memory(mem) })
@@ -29,7 +24,7 @@ macro_rules! methods {
         impl Blob {
             $(pub fn $question(&self, $($argument: $kind),*) -> Answer<$answer> {
                 let mut value: $answer = unsafe { std::mem::zeroed() };
-                super::answer(unsafe { $ask(self.0, $($given,)* &mut value) }, value)
+                answer(unsafe { $ask(self.0, $($given,)* &mut value) }, value)
             })*
             $(pub fn $act(&mut self, $($of: $type),*) -> Answer {
                 done(unsafe { $do(self.0, $($passed),*) })
@@ -74,11 +69,11 @@ impl Blob {
 
     pub fn unshaped(element: syncedmem_type_t) -> Answer<Blob> {
         let blob = std::ptr::null_mut();
-        answer(blob, |blob| unsafe { syncedmem_blob_create(element as i32, blob) }).map(Blob)
+        ask(blob, |blob| unsafe { syncedmem_blob_create(element as i32, blob) }).map(Blob)
     }
 
     pub fn axes(&self) -> usize {
-        answer(0, |axes| unsafe { syncedmem_blob_axes(self.0, axes) }).unwrap()
+        ask(0, |axes| unsafe { syncedmem_blob_axes(self.0, axes) }).unwrap()
     }
 
     pub fn shape(&self) -> Vec<i64> {
@@ -86,7 +81,7 @@ impl Blob {
     }
 
     pub fn count(&self) -> i64 {
-        answer(0, |count| unsafe { syncedmem_blob_count(self.0, count) }).unwrap()
+        ask(0, |count| unsafe { syncedmem_blob_count(self.0, count) }).unwrap()
     }
 
     pub fn text(&self) -> String {
@@ -96,12 +91,12 @@ impl Blob {
     }
 
     pub fn capacity(&self, array: i32) -> usize {
-        answer(0, |bytes| unsafe { syncedmem_blob_capacity(self.0, array, bytes) }).unwrap()
+        ask(0, |bytes| unsafe { syncedmem_blob_capacity(self.0, array, bytes) }).unwrap()
     }
 
     pub fn head(&self, array: i32) -> syncedmem_head_t {
         let mem = self.memory(array).unwrap();
-        answer(syncedmem_head_t::SYNCEDMEM_SYNCED, |head| unsafe { syncedmem_head(mem, head) }).unwrap()
+        ask(syncedmem_head_t::SYNCEDMEM_SYNCED, |head| unsafe { syncedmem_head(mem, head) }).unwrap()
     }
 
     pub fn set_cpu<T>(&mut self, array: i32, data: *mut T) -> Answer<()> {
@@ -118,7 +113,7 @@ impl Blob {
     /// As `read`, to the end of the memory.
     pub fn read_all<T: Copy>(&self, array: i32) -> Vec<T> {
         let mem = self.memory(array).unwrap();
-        let data = answer(std::ptr::null(), |data| unsafe { syncedmem_cpu_data(mem, data) }).unwrap();
+        let data = ask(std::ptr::null(), |data| unsafe { syncedmem_cpu_data(mem, data) }).unwrap();
         let count = self.capacity(array) / size_of::<T>();
         (0..count).map(|index| unsafe { data.cast::<T>().add(index).read_unaligned() }).collect()
     }
@@ -127,7 +122,7 @@ impl Blob {
     pub fn write<T: Copy>(&mut self, array: i32, values: &[T]) {
         assert_eq!(values.len() as i64, self.count());
         let mem = self.memory(array).unwrap();
-        let data = answer(std::ptr::null_mut(), |data| unsafe { syncedmem_mutable_cpu_data(mem, data) }).unwrap();
+        let data = ask(std::ptr::null_mut(), |data| unsafe { syncedmem_mutable_cpu_data(mem, data) }).unwrap();
         unsafe { data.cast::<T>().copy_from(values.as_ptr(), values.len()) };
     }
 }
@@ -150,7 +145,7 @@ impl Blob {
     pub fn write_device(&self, gpu: &super::gpu::Gpu, array: i32, values: &[f32]) {
         assert_eq!(values.len() as i64, self.count());
         let mem = self.memory(array).unwrap();
-        let data = answer(std::ptr::null_mut(), |data| unsafe { syncedmem_mutable_gpu_data(mem, data) }).unwrap();
+        let data = ask(std::ptr::null_mut(), |data| unsafe { syncedmem_mutable_gpu_data(mem, data) }).unwrap();
         let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_ne_bytes()).collect();
         gpu.write(data.addr(), &bytes);
     }
@@ -158,11 +153,11 @@ impl Blob {
     /// Brings the elements to the device, to read.
     pub fn sync(&self, array: i32) -> Answer<*const c_void> {
         let mem = self.memory(array)?;
-        answer(std::ptr::null(), |data| unsafe { syncedmem_gpu_data(mem, data) })
+        ask(std::ptr::null(), |data| unsafe { syncedmem_gpu_data(mem, data) })
     }
 }
 
 /// The calls that the host computed for want of cuBLAS.
 pub fn computed_on_host() -> u64 {
-    answer(u64::MAX, |count| unsafe { syncedmem_blob_computed_on_host(count) }).unwrap()
+    ask(u64::MAX, |count| unsafe { syncedmem_blob_computed_on_host(count) }).unwrap()
 }
