@@ -10,17 +10,17 @@ use crate::settings;
 
 const STRIPES: usize = 16;
 
-/// One counter on cache lines of its own (128: x86 fetches lines in pairs).
+/// On cache lines of its own (128: x86 fetches lines in pairs).
 #[repr(align(128))]
 struct Stripe(AtomicU64);
 
 /// Bytes by stripe. One stripe may wrap below zero; their sum does not.
 static PAGEABLE: [Stripe; STRIPES] = [const { Stripe(AtomicU64::new(0)) }; STRIPES];
 
-/// Bytes of pageable host memory that objects hold now; without a limit, in blocks of more than [`SMALL`].
+/// Bytes that objects hold now; without a limit, in blocks of more than [`SMALL`].
 pub fn held() -> u64 {
     let sum = PAGEABLE.iter().fold(0u64, |sum, stripe| sum.wrapping_add(stripe.0.load(Ordering::Relaxed)));
-    // Blocks that an inlined original allocated and this library freed can bring it below zero.
+    // Blocks that an inlined original allocated can bring it below zero.
     if sum > i64::MAX as u64 { 0 } else { sum }
 }
 
@@ -28,7 +28,7 @@ pub fn held() -> u64 {
 pub fn admit(bytes: usize) -> Result<(), u64> {
     let Some(limit) = settings::host_limit() else { return Ok(()) };
     let more = |held: u64| held.checked_add(bytes as u64).filter(|&sum| sum <= limit);
-    // Under a limit only this stripe counts, so that two threads cannot both take the last bytes.
+    // One stripe, so that two threads cannot both take the last bytes.
     PAGEABLE[0].0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).map(drop).map_err(|_| limit)
 }
 
