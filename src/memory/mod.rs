@@ -7,3 +7,4 @@ pub(crate) mod host;
 pub(crate) mod host_usage;
 pub(crate) mod malloc;
 pub(crate) mod mapping;
+mod thread_slot;

@@ -16,11 +16,11 @@ const LONGEST: u64 = 3_600_000;
 
 static RUNNING: AtomicBool = AtomicBool::new(false);
 
-/// Called after a block was kept, always with the same `trim`.
+/// Called after a block was kept, always with the same `trim`; `is_needed` says whether so much lies idle.
 #[inline]
-pub fn ensure_trimmer(trim: Trim) {
+pub fn ensure_trimmer(trim: Trim, is_needed: impl FnOnce() -> bool) {
     // SeqCst, here and in `run`: either the trimmer finds the kept block, or this thread finds that the trimmer has ended.
-    if !RUNNING.load(SeqCst) {
+    if !RUNNING.load(SeqCst) && is_needed() {
         start(trim);
     }
 }

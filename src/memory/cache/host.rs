@@ -9,7 +9,6 @@ use std::ffi::c_void;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use syncedmem_trace::address_hash::hash_address;
 use syncedmem_trace::event::What;
 use syncedmem_trace::kind::Kind;
 
@@ -18,9 +17,10 @@ use super::budget::{self, Peak};
 use super::decay;
 use crate::memory::malloc::{ALIGNMENT, SMALL, return_to_system};
 use crate::memory::mapping::{MAPPED_FROM, Mapping, VERY_LARGE};
+use crate::memory::thread_slot;
 use crate::observe::recorder::{self, NOTHING};
 use crate::platform::clock::coarse_milliseconds;
-use crate::platform::sync::{ForkLock, Lock, this_thread};
+use crate::platform::sync::{ForkLock, Lock};
 use crate::settings;
 
 #[derive(Clone, Copy, Debug)]
@@ -32,7 +32,7 @@ pub enum Source {
 // SAFETY: an idle block belongs to the process, not to a thread.
 unsafe impl Send for Source {}
 
-const SHARDS: usize = 8;
+const SHARDS: usize = thread_slot::SLOTS;
 
 /// The idle blocks of some threads; others search it after their own.
 #[repr(align(128))]
@@ -40,6 +40,8 @@ struct Shard {
     store: Lock<Store<Source>>,
     /// `store.bytes()`, readable without the lock.
     bytes: AtomicU64,
+    /// What [`ROUGH_SUM`] has of `bytes`. Changes under the lock.
+    counted: AtomicU64,
 }
 
 impl ForkLock for Shard {
@@ -54,17 +56,31 @@ impl ForkLock for Shard {
 
 impl Shard {
     const fn new(store: Lock<Store<Source>>) -> Shard {
-        Shard { store, bytes: AtomicU64::new(0) }
+        Shard { store, bytes: AtomicU64::new(0), counted: AtomicU64::new(0) }
     }
 
     fn with<R>(&self, work: impl FnOnce(&mut Store<Source>) -> R) -> R {
         self.store.with(|store| {
             let result = work(store);
-            self.bytes.store(store.bytes(), Relaxed);
+            let (bytes, counted) = (store.bytes(), self.counted.load(Relaxed));
+            self.bytes.store(bytes, Relaxed);
+            if bytes.abs_diff(counted) > UNCOUNTED {
+                self.counted.store(bytes, Relaxed);
+                ROUGH_SUM.0.fetch_add(bytes.wrapping_sub(counted), Relaxed);
+            }
             result
         })
     }
 }
+
+/// The idle bytes of all shards, but for up to [`UNCOUNTED`] of each. A thread that frees a block reads this one word: the shards'
+/// own figures lie on cache lines that other threads are writing.
+static ROUGH_SUM: Apart = Apart(AtomicU64::new(0));
+const UNCOUNTED: u64 = 128 << 10;
+
+/// On a cache line of its own.
+#[repr(align(128))]
+struct Apart(AtomicU64);
 
 #[cfg(not(loom))]
 static POOL: [Shard; SHARDS] = [const { Shard::new(Lock::new(Store::new())) }; SHARDS];
@@ -75,12 +91,8 @@ loom::lazy_static! {
 
 /// Those that have blocks, this thread's own first.
 fn shards() -> impl Iterator<Item = &'static Shard> {
-    let own = own_shard();
+    let own = thread_slot::of_this_thread();
     (0..SHARDS).map(move |step| &POOL[(own + step) % SHARDS]).filter(|shard| shard.bytes.load(Relaxed) > 0)
-}
-
-fn own_shard() -> usize {
-    (hash_address(this_thread()) >> 32) as usize % SHARDS
 }
 
 static PEAK: Peak = Peak::new();
@@ -121,7 +133,7 @@ pub fn keep(source: Source, bytes: usize) -> bool {
         return false;
     }
     let block = Idle::new(room, source);
-    if !POOL[own_shard()].with(|store| store.keep(block)) {
+    if !POOL[thread_slot::of_this_thread()].with(|store| store.keep(block)) {
         return false;
     }
     if !settings::keeps_pageable() {
@@ -129,11 +141,11 @@ pub fn keep(source: Source, bytes: usize) -> bool {
         reduce_to(0);
         return true;
     }
-    let idle = idle();
-    if idle > WATCHED_FROM {
-        decay::ensure_trimmer(trim);
+    let most = ROUGH_SUM.0.load(Relaxed) + SHARDS as u64 * UNCOUNTED;
+    if most > WATCHED_FROM {
+        decay::ensure_trimmer(trim, || idle() > WATCHED_FROM);
     }
-    if idle > budget {
+    if most > budget {
         reduce();
     }
     true

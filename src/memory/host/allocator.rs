@@ -124,7 +124,7 @@ pub unsafe fn free(block: Owned) -> bool {
     if !TABLE.with(|table| table.records.contains_key(&address.addr().get())) {
         return false;
     }
-    host_usage::removed(address, bytes);
+    host_usage::removed(bytes);
     if registration::is_used() && !registration::let_go(holder, address, Some(block)) {
         // It is page-locked, and goes back now, unless the driver or another object needs it a while.
         registration::give_back(address);

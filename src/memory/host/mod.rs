@@ -115,7 +115,7 @@ pub fn allocate(request: Request) -> Result<Block, Error> {
     };
     match found {
         Ok(found) => {
-            host_usage::added(found.address, bytes);
+            host_usage::added(bytes);
             // SAFETY: as above.
             Ok(unsafe { ready(found, request, false, span) })
         }
@@ -168,7 +168,7 @@ fn medium(bytes: usize, zeroed: bool) -> Option<NonNull<c_void>> {
             // SAFETY: a new block of `bytes`.
             unsafe { fill(address, bytes) };
         }
-        host_usage::added(address, bytes);
+        host_usage::added(bytes);
         Some(address)
     });
     block.ok().flatten()
@@ -209,7 +209,7 @@ pub unsafe fn free(Owned { address, bytes, pinned, holder }: Owned) {
     }
     if registration::is_used() && !registration::let_go(holder, address, Some(block)) {
         // It stays registered and idle.
-        host_usage::removed(address, bytes);
+        host_usage::removed(bytes);
         return;
     }
     if bytes >= MAPPED_FROM && copies::free(block) {
@@ -243,7 +243,7 @@ pub unsafe fn free_brief(address: NonNull<c_void>, bytes: usize) {
 pub unsafe fn free_pageable(address: NonNull<c_void>, bytes: usize) {
     // After a panic the block is lost.
     let _ = catch_unwind(|| {
-        host_usage::removed(address, bytes);
+        host_usage::removed(bytes);
         // SAFETY: the caller guarantees it.
         unsafe { pageable::free(address, bytes) };
     });

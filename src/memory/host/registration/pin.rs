@@ -18,7 +18,6 @@ use crate::memory::driver::host_register::{self, Registration};
 use crate::observe::recorder::{self, NOTHING};
 use crate::platform::sync::nap;
 
-///
 /// # Safety
 /// The memory stays until the object releases it.
 pub unsafe fn pin(driver: &Driver, holder: usize, address: NonNull<c_void>, bytes: usize) -> Result<(), Error> {
