@@ -1,5 +1,5 @@
-// Host memory of the program's own allocator: whole, by exactly the sizes that are asked for, so that valgrind and
-// AddressSanitizer find each byte that is used wrongly.
+// Host memory of the program's own allocator: whole, by exactly the sizes asked for, so that valgrind and
+// AddressSanitizer find each wrong byte.
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
@@ -114,7 +114,7 @@ TEST_F(AllocatorTest, MayBeExchangedWhileEightThreadsUseObjects) {
   }
 }
 
-/// Ends the process with 3 if a block is left when it is destroyed, else with 2.
+/// Exits with 3 if a block is left when it is destroyed, else with 2.
 struct Last {
   Book book;
   ~Last() { std::_Exit(book.blocks == 0 ? 2 : 3); }

@@ -38,7 +38,7 @@ TEST(TheModeOfACaffe, ThatWasOpenedAtRunTimeIsFound) {
   expect(run(PROBE_OPENS + (" open:" CAFFE_GPU + both_modes)), follows_the_mode);
 }
 
-// A Python program may make blocks before it imports caffe: the library looks for a Caffe again at the next large block.
+// A Python program may make blocks before it imports caffe: the library looks again at the next large block.
 TEST(TheModeOfACaffe, ThatIsOpenedAfterTheFirstBlocksIsFoundToo) {
   expect(run(PROBE_OPENS " block:100 block:300000 open:" CAFFE_GPU " gpu block:300000 block:100"),
          "block 100 pageable\nblock 300000 pageable\nblock 300000 pinned\nblock 100 pinned\n");

@@ -23,13 +23,13 @@ driver::Context current() {
   return context;
 }
 
-/// Runs `work` on a new thread, where no context is current.
+/// On a new thread, where no context is current.
 template <typename Work>
 void elsewhere(Work work) {
   std::thread(work).join();
 }
 
-/// A context of the test's own on a device.
+/// A context of the test's own.
 class OwnContext {
  public:
   explicit OwnContext(driver::Device device) {

@@ -1,4 +1,4 @@
-// Death tests on the simulated driver: each fatal error on the device prints Caffe's own words in glog's format and aborts, or throws
+// Death tests on the simulated driver: each fatal error prints Caffe's own words in glog's format and aborts, or throws
 // if the policy says so.
 #include <cstdlib>
 #include <new>

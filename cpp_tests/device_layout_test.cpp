@@ -1,5 +1,5 @@
-// The layout of one generation of Caffe's class while the device is in use: pointers and flags are right, and nothing is written behind
-// byte 32.
+// The layout of one generation of Caffe's class while the device is in use: pointers, flags, and nothing behind byte
+// 32.
 #include <cstring>
 #include <new>
 

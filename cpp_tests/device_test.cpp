@@ -1,5 +1,5 @@
-// The device half of the suite about SyncedMemory, through the C++ ABI, the C API and the wrapper, on the simulated driver or a real
-// one. GENERATION and EVERY_DOOR are as in synced_memory_test.cpp.
+// The device half of the suite about SyncedMemory, by the C++ ABI, the C API and the wrapper. GENERATION and EVERY_DOOR
+// are as in synced_memory_test.cpp.
 #include <cstring>
 #include <string>
 #include <vector>
@@ -49,7 +49,6 @@ std::vector<unsigned char> host(const void* data, std::size_t size) {
   return std::vector<unsigned char>(bytes, bytes + size);
 }
 
-/// Calls of the driver since its log was cleared.
 struct Work {
   std::size_t to_device, to_host, allocations, fills;
 };
@@ -250,7 +249,7 @@ TYPED_TEST(SyncedMemoryOnTheDevice, IsPushedOnTheCallersStreamAndSyncedAtOnce) {
   }
 }
 
-// Every operation in every order, on the library and on the reference; both write the same bytes to the same side.
+// Every operation in every order, on the library and on the reference; both write the same bytes.
 TYPED_TEST(SyncedMemoryOnTheDevice, AgreesWithTheReferenceOnEverySequenceOfFour) {
   constexpr std::size_t size = 48;
   constexpr int depth = 4;

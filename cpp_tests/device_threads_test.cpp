@@ -1,4 +1,4 @@
-// Many threads read both sides of one object at once: each side is allocated and filled or copied once, and all threads get the same
+// Many threads read both sides of one object: each side is allocated and filled or copied once, and all get the same
 // pointers.
 #include <cstring>
 #include <memory>
@@ -16,7 +16,7 @@ using caffe::SyncedMemory;
 
 constexpr std::size_t size = 5000;
 
-/// The pointers that the readers got: even readers read the host side, odd ones the device side.
+/// Even readers read the host side, odd ones the device side.
 struct Got {
   const void* pointers[readers] = {};
 

@@ -1,5 +1,5 @@
-// Copies in flight while the object is used. The simulated driver holds its streams, so the copies are certainly in flight; on a real
-// driver only results that do not depend on that are checked.
+// Copies in flight while the object is used: for certain on the simulated driver, which holds its streams. On a real
+// one only results that do not depend on that are checked.
 #include <atomic>
 #include <cstring>
 #include <memory>
@@ -25,7 +25,7 @@ std::vector<unsigned char> host(const void* data) {
   return std::vector<unsigned char>(bytes, bytes + size);
 }
 
-/// Host memory is page-locked here: only its copies are asynchronous.
+/// Page-locked: only its copies are asynchronous.
 class InFlight : public DeviceTest {
  protected:
   void SetUp() override {
@@ -38,7 +38,7 @@ class InFlight : public DeviceTest {
     DeviceTest::TearDown();
   }
 
-  /// Runs `wait` on another thread, and then releases the streams: `wait` must not return before.
+  /// `wait`, on another thread, must not return before the streams are released.
   template <typename Wait>
   void expect_to_wait(Wait wait) {
     std::atomic<bool> begun(false), released(false);
@@ -49,7 +49,7 @@ class InFlight : public DeviceTest {
       waited = released;
     });
     while (!begun) std::this_thread::yield();
-    // Long enough for a call that does not wait to return.
+    // Long enough for a call that does not wait.
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
     released = true;
     driver::release_streams();

@@ -1,5 +1,5 @@
-// The layout of one generation of Caffe's class, field by field: the library writes the fields that this Caffe's header declares, and
-// no other byte.
+// The layout of one generation of Caffe's class: the library writes the fields that this header declares, and no other
+// byte.
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -23,14 +23,14 @@ static_assert(int(SyncedMemory::HEAD_AT_CPU) == int(SYNCEDMEM_HEAD_AT_CPU), "");
 static_assert(int(SyncedMemory::HEAD_AT_GPU) == int(SYNCEDMEM_HEAD_AT_GPU), "");
 static_assert(int(SyncedMemory::SYNCED) == int(SYNCEDMEM_SYNCED), "");
 
-/// An object of this generation in guarded storage. Bytes that its constructor need not write have the guard's pattern.
+/// An object in guarded storage. Bytes that its constructor need not write have the guard's pattern.
 class Layout : public ::testing::Test {
  protected:
   void SetUp() override { Generation::check_layout(); }
 
   SyncedMemory& construct(std::size_t size) {
     object_ = new (storage_.object()) SyncedMemory(size);
-    // The compiler may have written padding: undo that, for the worst case.
+    // The compiler may have written padding.
     storage_.spoil_from(Generation::garbage_from);
     storage_.note_tail();
     return *object_;
@@ -134,7 +134,7 @@ TEST_F(Layout, IsTrueAfterARefusedDeviceAccess) {
 }
 
 TEST_F(Layout, TakesABlockThatAnInlinedOriginalAllocatedForOneOfMallocs) {
-  // The pointer, its flag and the head, as an original that was inlined into its caller writes them.
+  // As an original that was inlined into its caller writes them.
   construct(small);
   void* block = std::calloc(1, small);
   const unsigned char own = 1, rest = 0;

@@ -1,5 +1,4 @@
-// Without a driver every device call fails, and the object stays as it was. The process finds no libcuda.so.1, or one that sees no
-// device.
+// Without a driver, or a device, every device call fails, and the object stays as it was.
 #include <cstring>
 #include <stdexcept>
 #include <string>

@@ -1,5 +1,5 @@
-// Page-locked host memory of objects and of CaffeMallocHost: where it comes from, what the flags say, and that each block goes back
-// where it came from, also after the mode has changed.
+// Page-locked host memory of objects and of CaffeMallocHost: its source, its flags, and its way back, also after a
+// change of the mode.
 #include <cstdlib>
 #include <cstring>
 #include <memory>

@@ -1,5 +1,5 @@
-// Processes that end and processes that fork: their exit status and output. The programs EXITS, FORKS, OPENS_PLUGIN and the script
-// FINALISES take the way to end as an argument.
+// Exit status and output of processes that end and that fork, in the ways that EXITS, FORKS, OPENS_PLUGIN and FINALISES
+// get as an argument.
 #include <cstdlib>
 #include <string>
 

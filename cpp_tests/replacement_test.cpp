@@ -1,5 +1,5 @@
-// How much of a Caffe the library replaces, for each way to link that Caffe: both sides count the calls that a program makes on a
-// look-alike of libcaffe. DRIVER_* are that program, linked in each way.
+// How much of a Caffe the library replaces, for each way to link it: both sides count the calls of DRIVER_* on a
+// look-alike of libcaffe.
 #include <sys/wait.h>
 
 #include <array>

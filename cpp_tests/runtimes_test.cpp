@@ -1,5 +1,5 @@
-// The library throws an exception with the C++ runtime of the object that called, also if the process has other runtimes. If it cannot
-// find that one, it aborts with a sentence. A callback that throws needs no such search.
+// The library throws with the C++ runtime of the object that called. If it cannot find that one, it aborts with a
+// sentence. A callback that throws needs no search.
 #include <string>
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// One suite about SyncedMemory on the host, run on a plain reference class and on the library. GENERATION names the header with the class
-// as one Caffe declares it. With EVERY_DOOR the C API and the wrapper are tested too, which do not depend on the generation.
+// The suite about SyncedMemory on the host, on a reference class and on the library. GENERATION names the header of one
+// Caffe. With EVERY_DOOR the C API and the wrapper are tested, too.
 #include <algorithm>
 #include <cstring>
 #include <string>

@@ -4,7 +4,7 @@
 # Targets of cpp_tests.
 cpp_suites=(device.bvlc_master.O2.shared device.nvidia_0_15.O2.shared device_use.O2.shared blob.O2.shared abis.O2.shared)
 
-# start_folder DIR: makes the folder, with the files that need no building. Replaces only a folder of an earlier run.
+# start_folder DIR: makes the folder with the files that need no building. Replaces only a folder of an earlier run.
 start_folder() {
   if [ -e "$1" ] && [ ! -f "$1/about" ] && ! rmdir "$1" 2>/dev/null; then
     die "$1 is not empty, and not of --prepare"
@@ -15,13 +15,13 @@ start_folder() {
   install "$root/gpu_check/run" "$1/gpu-check"
   install "$root/gpu_check/facts" "$1"
   install -m 644 "$root"/gpu_check/{steps.sh,report.awk} "$root"/gpu_check/*.py "$1"
-  # Sources of the interplay through the CUDA runtime, which is compiled on the machine with the GPU.
+  # The machine with the GPU compiles the interplay through the CUDA runtime.
   install "$root/gpu_check/interplay/by_runtime" "$1/interplay"
   install -m 644 "$root/gpu_check/interplay/interplay.cu" "$root/include/syncedmem.h" \
     "$root/cpp_tests/generations/bvlc_master.hpp" "$1/interplay"
 }
 
-# finish_folder DIR GLIBC: adds a Caffe if one was built, and describes the folder in `about`.
+# finish_folder DIR GLIBC: adds a Caffe if one was built, and writes `about`.
 finish_folder() {
   if ! asked_for caffe 10 || [ ! -f "$1/lib/libsyncedmem.so" ]; then
     :
@@ -38,7 +38,7 @@ finish_folder() {
   } >"$1/about"
 }
 
-# put_library FILE DIR: copies the library to its soname, by which programs open it. No link: some ways to carry a folder drop links.
+# put_library FILE DIR: copies the library to its soname: some ways to carry a folder drop links.
 put_library() {
   local soname
   soname=$(readelf -d "$1" | sed -n 's/.*SONAME.*\[\(.*\)\]/\1/p')
@@ -46,7 +46,7 @@ put_library() {
   cp "$1" "$2/lib/$soname"
 }
 
-# cargo_suites DIR CARGO OPTION…: the test programs of the rooms that have device suites, and a script for each such suite.
+# cargo_suites DIR CARGO OPTION…: the rooms' test programs, and a script for each device suite.
 cargo_suites() {
   local folder=$1 cargo=$2 line name file suite rooms=()
   shift 2
@@ -94,7 +94,7 @@ compile_interplay() {
     -L"$folder/lib" -lsyncedmem -ldl
 }
 
-# attempt DIR NAME COMMAND…: builds; a failure is noted for the report, and the other builds go on.
+# attempt DIR NAME COMMAND…: a failure is noted for the report, and the other builds go on.
 attempt() {
   local status
   set +e
@@ -126,7 +126,7 @@ build_here() {
   finish_folder "$1" "$(getconf GNU_LIBC_VERSION | sed 's/^glibc //')"
 }
 
-# build_next_to_nothing DIR: for a machine without a GPU, where everything is skipped.
+# build_next_to_nothing DIR: for a machine without a GPU.
 build_next_to_nothing() {
   start_folder "$1"
   install "$target/debug/driver-conformance" "$1"
@@ -135,8 +135,7 @@ build_next_to_nothing() {
 
 # --- for any machine ------------------------------------------------------------------------
 
-# build_for_any DIR: for a machine without a C++ library, and with an old C library. zig brings a C++ library, and links against old
-# C libraries.
+# build_for_any DIR: for a machine without a C++ library and with an old C library. zig brings both.
 build_for_any() {
   local library built=$target/gpu-check-zig file
   [ "$(uname -sm)" = "Linux x86_64" ] || die "the archive is built on x86-64 Linux, and this is $(uname -sm)"
@@ -150,7 +149,6 @@ build_for_any() {
   step "the conformance suite, the simulated driver and the Rust suites, for glibc $floor"
   mkdir -p "$built"
   (
-    # Quick to link, and small.
     export CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 CARGO_PROFILE_RELEASE_DEBUG=none \
       CARGO_PROFILE_RELEASE_STRIP=symbols CARGO_TARGET_DIR=$built PATH=$tools/bin:$PATH
     cd "$root" || exit
@@ -174,7 +172,7 @@ build_for_any() {
         -DCMAKE_INSTALL_PREFIX="$built/gtest" -DCMAKE_INSTALL_LIBDIR=lib >&2
       cmake --build "$built/googletest" --target install --parallel 2 >&2
     fi
-    # Without warnings: the tests' own build has g++'s, and this compiler has others.
+    # The tests' own build has g++'s warnings.
     cmake_suites "$1" "$built/cpp" -DCMAKE_CXX_FLAGS=-w -DGTest_ROOT="$built/gtest" \
       -Dsyncedmem_DIR="${library%/*}/cmake/syncedmem" \
       -DCMAKE_PROJECT_syncedmem_cpp_tests_INCLUDE="$root/gpu_check/zig_suites.cmake"
@@ -184,8 +182,8 @@ build_for_any() {
   finish_folder "$1" "$floor"
 }
 
-# leave_out DIR: removes the suites that run no test on a real driver, and keeps their reasons. It runs all suites on the simulated driver
-# as if it were a real one.
+# leave_out DIR: runs all suites on the simulated driver as if it were real, removes those that run no test, and keeps
+# their reasons.
 leave_out() {
   local program name status
   for program in "$1"/{rust,cpp}/*; do
@@ -197,7 +195,7 @@ leave_out() {
   note "left out, since they run nothing on a real driver: $(ls "$1/left_out")"
 }
 
-# pack DIR FILE: makes the archive, which unpacks to a folder of DIR's name. libdeflate makes it some 4 % smaller than gzip does.
+# pack DIR FILE: makes the archive. libdeflate's is some 4 % smaller than gzip's.
 pack() {
   local largest=$((40 << 20)) bytes
   need libdeflate-tools

@@ -4,74 +4,83 @@
  *
  * A syncedmem_t is a buffer with a host side (CPU) and a device side (GPU). Each side is allocated at its first access,
  * and copied only when the other side is newer. A handle is the address of the object, and every caffe::SyncedMemory is
- * one: both ABIs work on the same objects.
+ * one: both ABIs work on the same objects. Sizes are in bytes.
  *
  * Ownership. syncedmem_create pairs with syncedmem_destroy, syncedmem_construct with syncedmem_destruct, a C++ new with
- * delete. Pointers to data belong to the object. Memory given with syncedmem_set_cpu_data or syncedmem_set_gpu_data stays
- * the caller's and is never freed. Sizes are in bytes.
+ * delete. Functions that destroy, close or free allow NULL, for which they do nothing; syncedmem_destruct does not.
+ * Pointers to data belong to the object, and are not used after a call that ends it or gives that side other memory.
+ * Memory given with syncedmem_set_cpu_data or syncedmem_set_gpu_data stays the caller's and is never freed.
  *
- * NULL. Arguments may not be NULL unless the function allows it: NULL gives SYNCEDMEM_ERROR_INVALID_ARGUMENT.
- *
- * Threads. Any number of threads may call syncedmem_cpu_data, syncedmem_gpu_data, syncedmem_to_dlpack for reading,
- * syncedmem_end_access, syncedmem_exports, syncedmem_head and syncedmem_size on one object at once. One of them allocates,
- * fills and copies, the others wait for it; up to 64 KiB several may allocate at their first access, and all but one block
- * are freed. Every other call needs the object alone. Different objects are independent.
- * Settings may be changed at any time.
- *
- * Signals. A signal handler may access data that is already current, unless the device check is on or the object is
- * evictable: these may need a lock whose holder waits for the interrupted thread. (If the interrupted thread itself holds
- * it, the call gives SYNCEDMEM_ERROR_REENTERED.) While every access is counted or traced, object and thread must have been
- * used outside of handlers before, and an access that cannot be counted within 0.1 seconds is counted as dropped. Do not
- * fork in a handler: it hangs if it has interrupted this library.
- *
- * Stacks. A 16 KiB stack, the smallest of POSIX threads on Linux, is enough for every call, also while accesses are
- * traced. A report needs 24 KiB: syncedmem_report, and a C++ failure that ends the process. Add what the CUDA driver and the
- * program's callbacks need. A signal stack (sigaltstack) needs as much, and a library built without optimisation twice
- * as much.
+ * Pointers. Unless a function says otherwise, a NULL or misaligned argument gives SYNCEDMEM_ERROR_INVALID_ARGUMENT. The
+ * library relies on the rest: a handle is that of an object, a pointer for a result is writable, a string ends with
+ * NUL, an array has as many items as its count says (NULL is allowed for none), and a structure as many bytes as its
+ * member size says. The context of a callback is passed on as it is. A CUDA stream may be NULL, the legacy default
+ * stream; it is used only during the call, and may be destroyed after it.
  *
  * Errors. Functions that return a syncedmem_status_t write results only on success. After an error the object is as it
- * was, except that a copy in flight may have ended: the head is then SYNCED after a pull, and HEAD_AT_CPU after a push that
- * failed. syncedmem_last_error() tells the calling thread what was asked, what is wrong and what to do. No function of this
- * header ends the process or throws.
- * Detected: NULL, misalignment, storage that is too small, unknown numbers, impossible sizes, and use of an ended object
- * until its bytes are reused (with the feature "checked" the library never reuses those of syncedmem_create). Not detected:
- * wrong addresses, and memory given to syncedmem_set_cpu_data that is too small or gone.
+ * was, except that a copy in flight may have ended: the head is then SYNCED after a pull, and HEAD_AT_CPU after a push
+ * that failed. syncedmem_last_error() says what was asked, what is wrong and what to do. No function of this header
+ * ends the process or throws.
+ * Each function lists the errors of its own. Beside them, any function may give INVALID_ARGUMENT (also for an unknown
+ * number of an enumeration) and, where it allocates, OUT_OF_MEMORY; one with a handle INVALID_HANDLE and REENTERED; one
+ * that uses the device, or waits for a copy in flight, NO_GPU, DRIVER, PENDING and, with the device check on,
+ * WRONG_DEVICE.
+ * Detected: NULL, misalignment, storage that is too small, unknown numbers, impossible sizes, and use of an ended
+ * object until its bytes are reused (with the feature "checked" the library never reuses those of syncedmem_create).
+ * Not detected: wrong addresses, and memory given to syncedmem_set_cpu_data that is too small or gone.
  *
- * GPU. The CUDA driver is loaded when it is first needed; syncedmem_cuda_status() says whether there is one. Without it the
- * host side works, and device calls give SYNCEDMEM_ERROR_NO_GPU. The calling thread's current context stays current. A new
- * device block is made in that context; if there is none, on the device that the process's CUDA runtime has chosen, else on
- * device 0. A block is freed in its own context, on any thread. Copies and fills are ordered as cudaMemcpy and cudaMemset
- * on the legacy default stream. Data that is current is returned without a driver call.
+ * Threads. Any number of threads may call syncedmem_cpu_data, syncedmem_gpu_data, syncedmem_to_dlpack for reading,
+ * syncedmem_end_access, syncedmem_exports, syncedmem_head and syncedmem_size on one object at once. One of them
+ * allocates, fills and copies, the others wait for it; up to 64 KiB several may allocate at their first access, and all
+ * but one block are freed. Every other call needs the object alone. Different objects are independent. Settings may be
+ * changed at any time.
  *
- * Copies in flight. After syncedmem_async_gpu_push and syncedmem_async_cpu_pull a side that is current may be read at once.
- * Calls that would disturb the copy wait for it; syncedmem_wait completes it.
+ * Signals. A signal handler may access data that is already current, unless the device check is on or the object is
+ * evictable: these may need a lock whose holder waits for the interrupted thread. (If the interrupted thread itself
+ * holds it, the call gives SYNCEDMEM_ERROR_REENTERED.) While every access is counted or traced, object and thread must
+ * have been used outside of handlers before, and an access that cannot be counted within 0.1 seconds is counted as
+ * dropped. Do not fork in a handler: it hangs if it has interrupted this library.
  *
- * Graphs. A stream that is being captured into a CUDA graph gives SYNCEDMEM_ERROR_INVALID_ARGUMENT, and so does the legacy
- * default stream while a blocking stream of its context is captured; the object and the capture are as before. Allocations,
- * frees and waits of the library run in the relaxed capture mode, and leave captures alone. Copies and fills that an access
- * needs are those of cudaMemcpy and cudaMemset: where the driver refuses them (on the capturing thread, on every thread during
- * a global capture, or beside a blocking stream), the access gives SYNCEDMEM_ERROR_DRIVER, and the driver invalidates the
- * capture, as with Caffe's own. Copy data before the capture begins.
- * One wait of the library may also invalidate a capture: for a context, before an idle block is reused or given back, or an
- * object evicted. The driver does not report captures on non-blocking streams that the library was never given. Once the
- * library has seen a capture, it does not wait for contexts any more, and evicts no object that the device may be using.
- * SYNCEDMEM_REUSE_STREAM reuses blocks without that wait, and without pools there is none.
+ * Stacks. A 16 KiB stack, the smallest of POSIX threads on Linux, is enough for every call. A report needs 24 KiB:
+ * syncedmem_report, and a C++ failure that ends the process. Add what the CUDA driver and the program's callbacks need.
+ * A signal stack (sigaltstack) needs as much, and a library built without optimisation twice as much.
  *
- * Devices. A function waits only for the device of a block that it frees, copies or evicts: work on another device may be
- * waiting for work that the calling thread is about to start. Only syncedmem_trim and smaller budgets wait for the contexts
- * of all blocks that they give back.
+ * GPU. The CUDA driver is loaded when it is first needed; syncedmem_cuda_status() says whether there is one. Without it
+ * the host side works, and device calls give SYNCEDMEM_ERROR_NO_GPU. The calling thread's current context stays
+ * current. A new device block is made in that context; if there is none, on the device that the process's CUDA runtime
+ * has chosen, else on device 0. A block is freed in its own context, on any thread. Copies and fills are ordered as
+ * cudaMemcpy and cudaMemset on the legacy default stream. Data that is current is returned without a driver call.
+ *
+ * Copies in flight. After syncedmem_async_gpu_push and syncedmem_async_cpu_pull a side that is current may be read at
+ * once. Calls that would disturb the copy wait for it; syncedmem_wait completes it.
+ *
+ * Graphs. A stream that is being captured into a CUDA graph gives SYNCEDMEM_ERROR_INVALID_ARGUMENT, and so does the
+ * legacy default stream while a blocking stream of its context is captured; object and capture are as before.
+ * Allocations, frees and waits of the library leave captures alone (they run in the relaxed capture mode). Copies and
+ * fills that an access needs are those of cudaMemcpy and cudaMemset: where the driver refuses them (on the capturing
+ * thread, on every thread during a global capture, or beside a blocking stream), the access gives
+ * SYNCEDMEM_ERROR_DRIVER, and the driver invalidates the capture, as with Caffe's own. Copy data before the capture
+ * begins.
+ * One wait of the library may also invalidate a capture: for a context, before an idle block is reused or given back,
+ * or an object evicted. The driver does not report captures on non-blocking streams that the library was never given.
+ * Once the library has seen a capture, it does not wait for contexts any more, and evicts no object that the device may
+ * be using. SYNCEDMEM_REUSE_STREAM reuses blocks without that wait, and without pools there is none.
+ *
+ * Devices. A function waits only for the device of a block that it frees, copies or evicts: work on another device may
+ * be waiting for work that the calling thread is about to start. Only syncedmem_trim and smaller budgets wait for the
+ * contexts of all blocks that they give back.
  *
  * Eviction. If there is no room for a block, the library gives back idle blocks, then sides of objects that were marked
  * with syncedmem_set_evictable and have no open access. Other objects keep both sides.
  *
- * Exchange. syncedmem_to_dlpack makes a tensor of a side's memory, for NumPy, PyTorch and other libraries that know DLPack;
- * syncedmem_set_dlpack lends an object the memory of a tensor. Nothing is copied. A tensor keeps its memory in place until
- * its deleter is called, on any thread.
+ * Exchange. syncedmem_to_dlpack makes a tensor of a side's memory, for NumPy, PyTorch and other libraries that know
+ * DLPack; syncedmem_set_dlpack lends an object the memory of a tensor. Nothing is copied. A tensor keeps its memory in
+ * place until its deleter is called, on any thread.
  *
  * Fork. The child may use every object: host data stays, and an object that another thread was filling is as it was
- * before. If the parent has used CUDA, device calls in the child give SYNCEDMEM_ERROR_NO_GPU, and the parent's device memory is
- * not freed there. The driver may share page-locked memory with the child instead of copying it on write: copy it before
- * changing it.
+ * before. If the parent has used CUDA, device calls in the child give SYNCEDMEM_ERROR_NO_GPU, and the parent's device
+ * memory is not freed there. The driver may share page-locked memory with the child instead of copying it on write:
+ * copy it before changing it.
  *
  * Exit. Objects need not be destroyed before the process ends. Destroying them late is allowed in any order, and leaves
  * device memory to the system.
@@ -127,7 +136,7 @@ enum syncedmem_status_t
    */
   SYNCEDMEM_SUCCESS = 0,
   /**
-   * An argument cannot be used: NULL, misaligned, too small, or a number outside of its enumeration.
+   * An argument cannot be used: NULL, misaligned, too small, or an unknown number.
    */
   SYNCEDMEM_ERROR_INVALID_ARGUMENT = 1,
   /**
@@ -147,8 +156,8 @@ enum syncedmem_status_t
    */
   SYNCEDMEM_ERROR_INVALID_STATE = 5,
   /**
-   * The calling thread is already inside an operation on the same object, or a signal handler has interrupted it
-   * inside the library, at a lock that the call needs.
+   * The calling thread is inside an operation on the same object, or a signal handler has interrupted it at a lock of
+   * the library that the call needs.
    */
   SYNCEDMEM_ERROR_REENTERED = 6,
   /**
@@ -263,8 +272,7 @@ enum syncedmem_reuse_t
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
   /**
-   * After its context was synchronized: work on the streams of that context is done. Declare streams of other
-   * contexts with `syncedmem_record_stream`.
+   * After its context was synchronized. Declare streams of other contexts with `syncedmem_record_stream`.
    */
   SYNCEDMEM_REUSE_SYNCHRONISED = 0,
   /**
@@ -311,7 +319,7 @@ typedef int32_t syncedmem_mode_t;
 #endif // __cplusplus
 
 /**
- * When host memory of objects is page-locked. If it cannot be, it is pageable, without an error.
+ * When host memory of objects is page-locked, if it can be.
  */
 enum syncedmem_pinning_t
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -340,7 +348,7 @@ typedef int32_t syncedmem_pinning_t;
 #endif // __cplusplus
 
 /**
- * What a failed C++ entry point does after its report. C functions always return a status.
+ * What a failed C++ entry point does after its report.
  */
 enum syncedmem_error_policy_t
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -352,10 +360,9 @@ enum syncedmem_error_policy_t
    */
   SYNCEDMEM_ON_ERROR_ABORT = 0,
   /**
-   * Throws `std::bad_alloc` if memory ran out, `std::runtime_error` otherwise, of the calling program's or library's
-   * C++ runtime (libstdc++ or libc++). A statically linked runtime is found only if it is exported (`-rdynamic`). If
-   * it is not found, the process ends by `abort()` after a sentence that says so; throw from a callback instead
-   * (`syncedmem_set_error_callback`).
+   * Throws `std::bad_alloc` if memory ran out, `std::runtime_error` otherwise, of the caller's C++ runtime
+   * (libstdc++ or libc++). A statically linked one is found only if it is exported (`-rdynamic`). Without one the
+   * process ends by `abort()`, after a sentence that says so: throw from `syncedmem_set_error_callback` instead.
    */
   SYNCEDMEM_ON_ERROR_THROW = 1,
 };
@@ -384,7 +391,7 @@ enum syncedmem_accounting_t
    */
   SYNCEDMEM_ACCOUNTING_ON = 1,
   /**
-   * Every access too, also to current data: each then costs some tens of nanoseconds.
+   * Accesses to current data too: each then costs some tens of nanoseconds.
    */
   SYNCEDMEM_ACCOUNTING_ACCESSES = 2,
 };
@@ -430,15 +437,15 @@ enum syncedmem_access_t
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
   /**
-   * Reads it: as `syncedmem_cpu_data` and `syncedmem_gpu_data`.
+   * Reads it, as `syncedmem_cpu_data` and `syncedmem_gpu_data`.
    */
   SYNCEDMEM_READ = 0,
   /**
-   * Reads and writes it: as `syncedmem_mutable_cpu_data` and `syncedmem_mutable_gpu_data`.
+   * Reads and writes it, as `syncedmem_mutable_cpu_data` and `syncedmem_mutable_gpu_data`.
    */
   SYNCEDMEM_WRITE = 1,
   /**
-   * Writes all of it and reads nothing: as `syncedmem_overwrite_cpu_data` and `syncedmem_overwrite_gpu_data`.
+   * Writes all of it and reads nothing, as `syncedmem_overwrite_cpu_data` and `syncedmem_overwrite_gpu_data`.
    */
   SYNCEDMEM_OVERWRITE = 2,
 };
@@ -575,12 +582,12 @@ typedef int32_t syncedmem_array_t;
 typedef struct CUstream_st CUstream_st;
 
 /**
- * A `caffe::SyncedMemory` as seen from C. A handle is the address of the object.
+ * A `caffe::SyncedMemory`. Its address is its handle.
  */
 typedef struct syncedmem_t syncedmem_t;
 
 /**
- * Says what `Caffe::mode()` is on the calling thread: 0 for CPU, 1 for GPU; see `syncedmem_set_mode_callback`.
+ * Returns `Caffe::mode()` on the calling thread, 0 for CPU, 1 for GPU: see `syncedmem_set_mode_callback`.
  */
 typedef int (*syncedmem_mode_callback_t)(void *user);
 
@@ -647,7 +654,7 @@ typedef struct syncedmem_memory_stats_t {
 } syncedmem_memory_stats_t;
 
 /**
- * The account so far. Later versions add members at the end: `size` says which there are.
+ * The account so far. Later versions add members at the end.
  */
 typedef struct syncedmem_stats_t {
   /**
@@ -739,7 +746,7 @@ typedef struct syncedmem_stats_t {
    */
   uint64_t objects_ended;
   /**
-   * Accesses to the host for reading: those that allocated, filled or copied, or, if every access is counted, all.
+   * Accesses to the host for reading: those that allocated, filled or copied, or all, if every access is counted.
    */
   uint64_t host_reads;
   /**
@@ -763,8 +770,8 @@ typedef struct syncedmem_stats_t {
    */
   uint64_t device_overwrites;
   /**
-   * What was not counted: for lack of memory, because of a signal handler, or, for accesses, because another thread held
-   * the account for longer than 0.1 seconds (as in a slow fork).
+   * What was not counted: for lack of memory, because of a signal handler, or, for accesses, because another thread
+   * held the account for longer than 0.1 seconds.
    */
   uint64_t dropped;
 } syncedmem_stats_t;
@@ -781,8 +788,7 @@ typedef void *(*syncedmem_allocate_t)(size_t bytes, size_t alignment, void *cont
 typedef void (*syncedmem_release_t)(void *block, size_t bytes, void *context);
 
 /**
- * An allocator of the program's own: see `syncedmem_set_host_allocator`. Later versions may add members at the end: `size`
- * says which there are.
+ * An allocator of the program's own: see `syncedmem_set_host_allocator`. Later versions may add members at the end.
  */
 typedef struct syncedmem_host_allocator_t {
   /**
@@ -818,8 +824,8 @@ extern "C" {
 const char *syncedmem_status_name(int32_t status);
 
 /**
- * The sentence of the calling thread's last failed call: what was asked, what is wrong, what to do. Empty if no call
- * has failed. Successful calls do not change it. The string lives until the thread's next failed call, or its end.
+ * The sentence of the calling thread's last failed call; empty if no call has failed. The string lives until the
+ * thread's next failed call, or its end.
  */
 const char *syncedmem_last_error(void);
 
@@ -829,83 +835,52 @@ const char *syncedmem_last_error(void);
 const char *syncedmem_version(void);
 
 /**
- * Loads the CUDA driver if that has not happened yet, and returns whether it can be used.
- *
- * Writes a sentence to `*sentence`, unless that is NULL: the driver's version and devices, or why there is no GPU and
- * what to do. The string is static.
- *
- * Errors: `NO_GPU`, `INVALID_ARGUMENT` (`sentence` is misaligned).
- *
- * # Safety
- * `sentence` is NULL or writable.
+ * Loads the CUDA driver unless it is loaded, and returns `NO_GPU` if it cannot be used. Writes a sentence to `*sentence`,
+ * unless that is NULL: the driver's version and devices, or why there is no GPU and what to do. The string is static.
  */
 syncedmem_status_t syncedmem_cuda_status(const char **sentence);
 
 /**
- * Switches the device check, as in DEBUG builds of Caffe: every call compares the current device with that of the
- * object's device block, and gives `WRONG_DEVICE` if they differ. Overrides `SYNCEDMEM_CHECK_DEVICE`.
- *
- * Without the check such a call succeeds, as in Caffe's release builds, and is counted if the driver was called: see
- * `syncedmem_device_mismatches`.
+ * Switches the device check, as in DEBUG builds of Caffe: every call gives `WRONG_DEVICE` if another device than that
+ * of the object's block is current. Without it such calls succeed, and `syncedmem_device_mismatches` counts those that
+ * called the driver. Overrides `SYNCEDMEM_CHECK_DEVICE`.
  */
 syncedmem_status_t syncedmem_set_device_check(bool on);
 
 /**
  * Writes to `*on` whether the device check is on.
- *
- * Errors: `INVALID_ARGUMENT` (NULL).
- *
- * # Safety
- * `on` is NULL or writable.
  */
 syncedmem_status_t syncedmem_get_device_check(bool *on);
 
 /**
- * Writes to `*count` how many accesses found another device current than that of the data, among those that called the
- * driver.
- *
- * Errors: `INVALID_ARGUMENT` (NULL or misaligned).
- *
- * # Safety
- * `count` is NULL or writable.
+ * Writes to `*count` how many accesses that called the driver found another device current than that of the data.
  */
 syncedmem_status_t syncedmem_device_mismatches(uint64_t *count);
 
 /**
- * Creates an object of `bytes` bytes on each side and writes its handle to `*mem`. Allocates neither side. Size 0 is
- * allowed. Destroy it with `syncedmem_destroy`.
+ * Creates an object of `bytes` bytes on each side, which may be 0, and writes its handle to `*mem`. Allocates neither
+ * side. End it with `syncedmem_destroy`.
  *
- * Errors: `INVALID_ARGUMENT` (`mem` is NULL), `OUT_OF_MEMORY` (for the object itself, or no address space holds
- * `bytes`).
- *
- * # Safety
- * `mem` is NULL or writable.
+ * Errors: `OUT_OF_MEMORY` (also if no address space holds `bytes`).
  */
 syncedmem_status_t syncedmem_create(size_t bytes,
                                     struct syncedmem_t **mem);
 
 /**
- * Destroys an object of `syncedmem_create` and frees the memory it owns. NULL is allowed and does nothing. If tensors
- * of the object (`syncedmem_to_dlpack`) are in use, its memory is freed with the last of them.
- *
- * Errors: `INVALID_ARGUMENT` (misaligned), `INVALID_HANDLE` (not a live object: nothing is done).
- *
- * # Safety
- * `mem` is NULL or came from `syncedmem_create`. The handle is not used any more, nor are its pointers except through
- * tensors.
+ * Destroys an object of `syncedmem_create` and frees the memory it owns. Memory that tensors (`syncedmem_to_dlpack`)
+ * use is freed with the last of them.
  */
 syncedmem_status_t syncedmem_destroy(struct syncedmem_t *mem);
 
 /**
- * Makes an object of `bytes` bytes on each side in the caller's storage, and writes its handle, the address of the
- * storage, to `*mem`. Allocates neither side. Uses the first 32 bytes of the storage. End it with
+ * As `syncedmem_create`, in the first 32 bytes of the caller's storage, whose address is the handle. End it with
  * `syncedmem_destruct`.
  *
- * Errors: `INVALID_ARGUMENT` (`storage` is NULL or not aligned to `SYNCEDMEM_STORAGE_ALIGNMENT`, `storage_bytes` is
- * below `SYNCEDMEM_STORAGE_BYTES`, `mem` is NULL), `OUT_OF_MEMORY` (no address space holds `bytes`).
+ * Errors: `INVALID_ARGUMENT` (also `storage` not aligned to `SYNCEDMEM_STORAGE_ALIGNMENT`, or `storage_bytes` below
+ * `SYNCEDMEM_STORAGE_BYTES`).
  *
  * # Safety
- * `storage` is NULL or writable for `storage_bytes`, and stays where it is; `mem` is NULL or writable.
+ * `storage` is writable for `storage_bytes`, and stays where it is.
  */
 syncedmem_status_t syncedmem_construct(void *storage,
                                        size_t storage_bytes,
@@ -915,118 +890,69 @@ syncedmem_status_t syncedmem_construct(void *storage,
 /**
  * Ends an object of `syncedmem_construct` and frees the memory it owns, but not its storage.
  *
- * Errors: `INVALID_ARGUMENT` (NULL or misaligned), `INVALID_HANDLE` (not a live object), `EXPORTED` (tensors of it are
- * in use). On an error nothing is done.
- *
- * # Safety
- * `mem` is NULL or a handle whose storage still exists. The handle and its pointers are not used any more.
+ * Errors: `EXPORTED` (tensors of it are in use).
  */
 syncedmem_status_t syncedmem_destruct(struct syncedmem_t *mem);
 
 /**
  * Writes to `*head` where the newest data is.
- *
- * Errors: `INVALID_ARGUMENT` (NULL or misaligned), `INVALID_HANDLE`.
- *
- * # Safety
- * `mem` is NULL or a handle; `head` is NULL or writable.
  */
 syncedmem_status_t syncedmem_head(const struct syncedmem_t *mem, syncedmem_head_t *head);
 
 /**
  * Writes the size of each side, in bytes, to `*bytes`.
- *
- * Errors: `INVALID_ARGUMENT` (NULL or misaligned), `INVALID_HANDLE`.
- *
- * # Safety
- * `mem` is NULL or a handle; `bytes` is NULL or writable.
  */
 syncedmem_status_t syncedmem_size(const struct syncedmem_t *mem, size_t *bytes);
 
 /**
  * Writes the address of the host data to `*data`, for reading. The first access allocates the host side and fills it
- * with zeros; newer data is copied from the device.
+ * with zeros; newer data is copied from the device. The address is valid until the object ends, or its host side is
+ * released or set.
  *
- * The address stays valid until the object is ended, or its host side is released or set.
- *
- * Errors: `INVALID_ARGUMENT`, `INVALID_HANDLE`, `OUT_OF_MEMORY`, `NO_GPU` (the device is newer and cannot be used),
- * `DRIVER`, `PENDING`, `WRONG_DEVICE` (with the device check on), `REENTERED`.
- *
- * # Safety
- * `mem` is NULL or a handle; `data` is NULL or writable.
+ * Errors: `NO_GPU` (the device is newer and cannot be used).
  */
 syncedmem_status_t syncedmem_cpu_data(struct syncedmem_t *mem,
                                       const void **data);
 
 /**
  * As `syncedmem_cpu_data`, for reading and writing. The host is then the newest side.
- *
- * Errors: as `syncedmem_cpu_data`.
- *
- * # Safety
- * `mem` is NULL or a handle; `data` is NULL or writable.
  */
 syncedmem_status_t syncedmem_mutable_cpu_data(struct syncedmem_t *mem, void **data);
 
 /**
  * As `syncedmem_mutable_cpu_data`, but neither fills nor copies: the contents are undefined, and the caller writes all
  * of them.
- *
- * Errors: `INVALID_ARGUMENT`, `INVALID_HANDLE`, `OUT_OF_MEMORY`, `DRIVER`, `PENDING`, `WRONG_DEVICE` (with the device
- * check on), `REENTERED`.
- *
- * # Safety
- * `mem` is NULL or a handle; `data` is NULL or writable.
  */
 syncedmem_status_t syncedmem_overwrite_cpu_data(struct syncedmem_t *mem,
                                                 void **data);
 
 /**
- * Writes the address of the device data to `*data`, for reading, as `syncedmem_cpu_data` does for the host. It is NULL
- * for size 0. A new block is on the calling thread's current device.
- *
- * Errors: `INVALID_ARGUMENT`, `INVALID_HANDLE`, `NO_GPU`, `OUT_OF_MEMORY`, `DRIVER`, `PENDING`, `WRONG_DEVICE` (with
- * the device check on), `REENTERED`.
- *
- * # Safety
- * `mem` is NULL or a handle; `data` is NULL or writable.
+ * Writes the address of the device data to `*data`, for reading, as `syncedmem_cpu_data` does for the host; NULL for
+ * size 0. A new block is on the calling thread's current device.
  */
 syncedmem_status_t syncedmem_gpu_data(struct syncedmem_t *mem,
                                       const void **data);
 
 /**
  * As `syncedmem_gpu_data`, for reading and writing. The device is then the newest side.
- *
- * Errors: as `syncedmem_gpu_data`.
- *
- * # Safety
- * `mem` is NULL or a handle; `data` is NULL or writable.
  */
 syncedmem_status_t syncedmem_mutable_gpu_data(struct syncedmem_t *mem, void **data);
 
 /**
  * As `syncedmem_mutable_gpu_data`, but neither fills nor copies: the contents are undefined, and the caller writes all
  * of them.
- *
- * Errors: as `syncedmem_gpu_data`.
- *
- * # Safety
- * `mem` is NULL or a handle; `data` is NULL or writable.
  */
 syncedmem_status_t syncedmem_overwrite_gpu_data(struct syncedmem_t *mem,
                                                 void **data);
 
 /**
- * Makes the caller's memory the host side, which is then the newest. The object borrows the memory and never frees it;
- * later copies from the device write to it. A host block that the object owned is freed. The device block stays.
+ * Makes the caller's memory the host side, which is then the newest. The object borrows it: it is never freed, and
+ * later copies from the device write to it. An owned host block is freed; the device block stays.
  *
- * Errors: `INVALID_ARGUMENT` (also if `data` is NULL), `INVALID_HANDLE`, `OUT_OF_MEMORY`, `DRIVER` and `PENDING` (a
- * copy in flight could not be waited for), `WRONG_DEVICE` (with the device check on), `REENTERED`, `EXPORTED` (tensors
- * of that side are in use).
+ * Errors: `EXPORTED` (tensors of that side are in use).
  *
  * # Safety
- * `mem` is NULL or a handle. `data` is NULL, or readable and writable for the object's size while the object refers to
- * it. The pointer to an owned host block is not used any more.
+ * `data` is readable and writable for the object's size while the object refers to it.
  */
 syncedmem_status_t syncedmem_set_cpu_data(struct syncedmem_t *mem,
                                           void *data);
@@ -1034,84 +960,49 @@ syncedmem_status_t syncedmem_set_cpu_data(struct syncedmem_t *mem,
 /**
  * As `syncedmem_set_cpu_data`, for the device side. The memory may be on any device, or managed memory.
  *
- * Errors: as `syncedmem_set_cpu_data`, and `NO_GPU`.
- *
  * # Safety
- * `mem` is NULL or a handle. `data` is NULL, or device memory of the object's size while the object refers to it. The
- * pointer to an owned device block is not used any more.
+ * `data` is device memory of the object's size while the object refers to it.
  */
-syncedmem_status_t syncedmem_set_gpu_data(struct syncedmem_t *mem,
-                                          void *data);
+syncedmem_status_t syncedmem_set_gpu_data(struct syncedmem_t *mem, void *data);
 
 /**
  * Frees the host block while the device holds the newest data. The next host access allocates it again.
  *
- * Errors: `INVALID_ARGUMENT`, `INVALID_HANDLE`, `INVALID_STATE` (the device does not hold the newest data), `DRIVER`
- * and `PENDING` (a copy in flight could not be waited for), `WRONG_DEVICE` (with the device check on), `REENTERED`,
- * `EXPORTED` (tensors of that side are in use).
- *
- * # Safety
- * `mem` is NULL or a handle; pointers to its host data are not used any more.
+ * Errors: `INVALID_STATE` (the device does not hold the newest data), `EXPORTED` (tensors of that side are in use).
  */
 syncedmem_status_t syncedmem_release_cpu(struct syncedmem_t *mem);
 
 /**
  * As `syncedmem_release_cpu`, for the device block while the host holds the newest data.
- *
- * Errors: as `syncedmem_release_cpu`, and `NO_GPU`.
- *
- * # Safety
- * `mem` is NULL or a handle; pointers to its device data are not used any more.
  */
 syncedmem_status_t syncedmem_release_gpu(struct syncedmem_t *mem);
 
 /**
- * Starts a copy from the host to the device on `stream`. The host must be the newest side. The head is SYNCED at once;
- * synchronize the stream before you use the device data.
+ * Starts a copy on `stream` from the host, which must be the newest side, to the device. The head is SYNCED at once;
+ * synchronize the stream before you use the device data. The library waits for the copy only where a call would
+ * disturb it (`syncedmem_mutable_cpu_data`, setting or releasing a side, ending the object), not to read either side.
+ * Only a copy of page-locked host memory runs in the background.
  *
- * The library waits for the copy only where a call would disturb it (`syncedmem_mutable_cpu_data`, setting or
- * releasing a side, ending the object), not to read either side. `stream` is used only during this call, and may be
- * destroyed after it. Only a copy of page-locked host memory runs in the background.
- *
- * Errors: `INVALID_ARGUMENT` (also a stream that is captured: see "Graphs" above), `INVALID_HANDLE`, `NO_GPU`,
- * `INVALID_STATE`, `OUT_OF_MEMORY`, `DRIVER`, `PENDING`, `REENTERED`.
- *
- * # Safety
- * `mem` is NULL or a handle; `stream` is NULL (the legacy default stream) or a stream.
+ * Errors: `INVALID_STATE` (the head is not HEAD_AT_CPU).
  */
 syncedmem_status_t syncedmem_async_gpu_push(struct syncedmem_t *mem,
                                             struct CUstream_st *stream);
 
 /**
- * Starts a copy from the device to the host on `stream`. Does nothing if the host is current, or such a copy is in
- * flight. The head stays HEAD_AT_GPU until `syncedmem_cpu_data`, `syncedmem_wait` or `syncedmem_is_ready` completes
- * the copy.
+ * Starts a copy on `stream` from the device to the host, unless the host is current or such a copy is in flight. The
+ * head stays HEAD_AT_GPU until `syncedmem_cpu_data`, `syncedmem_wait` or `syncedmem_is_ready` completes the copy. Only
+ * a copy to page-locked host memory runs in the background.
  *
- * The library waits for the copy only where a call would disturb it, not to read the device side. `stream` is used
- * only during this call, and may be destroyed after it. Only a copy to page-locked host memory runs in the background.
- *
- * Errors: `INVALID_ARGUMENT` (also a stream that is captured: see "Graphs" above), `INVALID_HANDLE`, `NO_GPU`,
- * `INVALID_STATE` (UNINITIALIZED), `OUT_OF_MEMORY`, `DRIVER`, `PENDING`, `REENTERED`.
- *
- * # Safety
- * `mem` is NULL or a handle; `stream` is NULL (the legacy default stream) or a stream.
+ * Errors: `INVALID_STATE` (UNINITIALIZED).
  */
 syncedmem_status_t syncedmem_async_cpu_pull(struct syncedmem_t *mem,
                                             struct CUstream_st *stream);
 
 /**
- * Declares that work already in `stream` may use the object's device block and its page-locked host block: they are
- * not reused before that work is done. Call it after the last use on that stream. `stream` is used only during this
- * call, and may be destroyed after it.
- *
- * It is needed for streams of another context than the block's, and with `SYNCEDMEM_REUSE_STREAM`
- * (`syncedmem_set_reuse`) for non-blocking streams. Borrowed and later blocks are not affected.
- *
- * Errors: `INVALID_ARGUMENT` (also a stream that is captured: see "Graphs" above), `INVALID_HANDLE`, `NO_GPU`,
- * `DRIVER`, `PENDING`.
- *
- * # Safety
- * `mem` is NULL or a handle; `stream` is NULL (the legacy default stream) or a stream.
+ * Declares that work already in `stream` may use the object's device block and its page-locked host block, which are
+ * then not reused before that work is done. It is needed, after the last use on that stream, for streams of another
+ * context than the block's, and with `SYNCEDMEM_REUSE_STREAM` for non-blocking streams. Borrowed and later blocks are
+ * not affected.
  */
 syncedmem_status_t syncedmem_record_stream(struct syncedmem_t *mem,
                                            struct CUstream_st *stream);
@@ -1119,122 +1010,83 @@ syncedmem_status_t syncedmem_record_stream(struct syncedmem_t *mem,
 /**
  * Makes later work of `stream` wait for the library's fills and copies of the object's device side. They run on the
  * legacy default stream, for which streams of `cudaStreamNonBlocking` do not wait by themselves. The calling thread
- * waits only for a copy that the object has in flight. `stream` is used only during this call.
- *
- * Errors: `INVALID_ARGUMENT` (also a stream that is captured: see "Graphs" above), `INVALID_HANDLE`, `NO_GPU`,
- * `DRIVER`, `PENDING`, `REENTERED`.
- *
- * # Safety
- * `mem` is NULL or a handle; `stream` is NULL (the legacy default stream: nothing is done), one of CUDA's two special
- * handles, or a stream.
+ * waits only for the object's copy in flight. `stream` may be one of CUDA's two special handles.
  */
 syncedmem_status_t syncedmem_stream_wait(struct syncedmem_t *mem,
                                          struct CUstream_st *stream);
 
 /**
  * Waits for the object's copy in flight, if there is one. After a pull both sides hold the same data.
- *
- * Errors: `INVALID_ARGUMENT`, `INVALID_HANDLE`, `NO_GPU`, `DRIVER`, `PENDING`, `REENTERED`.
- *
- * # Safety
- * `mem` is NULL or a handle.
  */
 syncedmem_status_t syncedmem_wait(struct syncedmem_t *mem);
 
 /**
  * Writes to `*ready` whether the object has no copy in flight. It never waits.
- *
- * Errors: as `syncedmem_wait`.
- *
- * # Safety
- * `mem` is NULL or a handle; `ready` is NULL or writable.
  */
 syncedmem_status_t syncedmem_is_ready(struct syncedmem_t *mem, bool *ready);
 
 /**
- * Sets what the library may evict of the object when memory runs out: a `syncedmem_eviction_t`.
+ * Sets what the library may evict of the object when memory runs out: a `syncedmem_eviction_t`. Addresses from before
+ * a first mark are not valid any more. `SYNCEDMEM_EVICT_NEVER` removes the mark and forgets open accesses; a changed
+ * mark keeps them.
  *
  * If the device has no room for a block, the library gives back, until it has: idle blocks; device sides of marked
  * objects that the host can replace; device sides with the newest data, after a copy to the host
- * (`SYNCEDMEM_EVICT_ALWAYS`). The least recently used objects go first. If the host has no room, or a block would
- * exceed `SYNCEDMEM_HOST_LIMIT`, it does the same with the sides exchanged. If page-locked memory runs out, the block
- * is pageable and nothing is evicted. Once the process has captured a CUDA graph (see "Graphs" above), objects with a
- * device block or page-locked host memory are not evicted.
+ * (`SYNCEDMEM_EVICT_ALWAYS`). The least recently used objects go first. For a host block, also one that would exceed
+ * `SYNCEDMEM_HOST_LIMIT`, the sides are exchanged. For page-locked memory nothing is evicted: the block is pageable.
  *
- * Each later call that returns an address of the object's data (`syncedmem_cpu_data`, `syncedmem_mutable_gpu_data` and
- * the like, also in C++) opens an access; `syncedmem_end_access` ends it. Until then the address is valid, and nothing
- * of the object is evicted. An object whose accesses are never ended, as in Caffe, therefore keeps both sides. An
- * eviction waits for device work that was started before the access ended. Addresses from before this call are not
- * valid any more.
+ * Each later call that returns an address of the object's data, also in C++, opens an access, until
+ * `syncedmem_end_access`: the address is valid, and nothing of the object is evicted. An eviction waits for device
+ * work that was started before the access ended.
  *
- * While no access is open, the head may change at any time: from `SYNCEDMEM_SYNCED` to the side that stays, and with
+ * While no access is open, the head may change at any time: from SYNCED to the side that stays, and with
  * `SYNCEDMEM_EVICT_ALWAYS` from one side to the other. Therefore end the access that filled the host after
  * `syncedmem_async_gpu_push`, not before it.
  *
- * Never evicted are borrowed memory, and the host side while the device side is borrowed. The newest data is not
- * copied to borrowed memory, nor, with several devices, to one where the object has no block. A host block of
- * `syncedmem_pin` may be evicted; the next one is allocated as usual.
+ * Never evicted are borrowed memory, the host side while the device side is borrowed, and, after a capture (see
+ * "Graphs" above), objects with a device block or page-locked host memory. The newest data is not copied to borrowed
+ * memory, nor, with several devices, to one where the object has no block. Memory of `syncedmem_pin` may be evicted.
  *
- * `SYNCEDMEM_EVICT_NEVER` removes the mark and forgets open accesses. A changed mark keeps them open.
- *
- * Errors: `INVALID_ARGUMENT` (also another number), `INVALID_HANDLE`, `OUT_OF_MEMORY` (nothing has changed),
- * `WRONG_DEVICE` (with the device check on), `REENTERED`, `EXPORTED` (a first mark while tensors of the object are in
- * use).
+ * Errors: `EXPORTED` (a first mark while tensors of the object are in use).
  *
  * # Safety
- * `mem` is NULL or a handle. Addresses from before a first mark are not used any more. The object is ended by this
- * library (`syncedmem_destroy`, `syncedmem_destruct`, the C++ destructor) before its memory goes.
+ * The object is ended by this library before its memory goes.
  */
 syncedmem_status_t syncedmem_set_evictable(struct syncedmem_t *mem,
                                            int32_t how);
 
 /**
  * Writes to `*how` what the library may evict of the object.
- *
- * Errors: `INVALID_ARGUMENT` (NULL or misaligned), `INVALID_HANDLE`.
- *
- * # Safety
- * `mem` is NULL or a handle; `how` is NULL or writable.
  */
 syncedmem_status_t syncedmem_get_evictable(const struct syncedmem_t *mem, syncedmem_eviction_t *how);
 
 /**
- * Ends one access: its address is not used any more. Does nothing if the object is not evictable, so that the same
- * code serves both.
+ * Ends one access, whose address is not used any more. Does nothing if the object is not evictable.
  *
- * Errors: `INVALID_ARGUMENT` (NULL or misaligned), `INVALID_HANDLE`, `INVALID_STATE` (no access is open).
- *
- * # Safety
- * `mem` is NULL or a handle; one of the addresses that it returned is not used any more.
+ * Errors: `INVALID_STATE` (no access is open).
  */
 syncedmem_status_t syncedmem_end_access(struct syncedmem_t *mem);
 
 /**
- * Prepares a side of the object for an access, and writes a DLPack tensor of its memory to `*tensor`: a new
- * `DLManagedTensorVersioned *` (version 1.0), or, without `versioned`, a `DLManagedTensor *` for consumers from before
- * DLPack 1.0. Only the access itself may copy data.
+ * Prepares a side (`syncedmem_side_t`) of the object for an access (`syncedmem_access_t`), which also changes the
+ * head, and writes a new DLPack tensor of its memory to `*tensor`: a `DLManagedTensorVersioned *` (version 1.0), or,
+ * without `versioned`, a `DLManagedTensor *` as before DLPack 1.0.
  *
- * `side` is a `syncedmem_side_t`, `access` a `syncedmem_access_t`; the head changes as for that access, at once. An
- * element has DLPack's `type_code` (0: signed integer, 1: unsigned, 2: IEEE float, 4: bfloat16, 5: complex, 6: bool, 7
- * to 14: 8-bit floats) and `type_bits` bits. Elements are in C order, of the shape `shape[0]` to `shape[ndim - 1]`,
- * and need at most the object's size. A tensor for reading is marked read-only, which requires `versioned`.
+ * An element has DLPack's `type_code` (0: signed integer, 1: unsigned, 2: IEEE float, 4: bfloat16, 5: complex, 6:
+ * bool, 7 to 14: 8-bit floats) and `type_bits` bits. Elements are in C order, of the shape `shape[0]` to `shape[ndim -
+ * 1]`, and need at most the object's size. A tensor for reading is marked read-only, which requires `versioned`.
  *
- * The consumer calls the tensor's deleter once, on any thread, at any time, beside any other call on the object. Until
- * then the address is valid. Calls that would make it invalid (setting or releasing that side, `syncedmem_destruct`, a
- * first mark by `syncedmem_set_evictable`) give `EXPORTED`, and after `syncedmem_destroy` the last tensor ends the
- * object. An object that C++ ends must outlive its tensors. A tensor of an evictable object is an open access, which
- * its deleter ends.
+ * The consumer calls the tensor's deleter once, on any thread, beside any other call on the object. Until then the
+ * address is valid: calls that would make it invalid (setting or releasing that side, `syncedmem_destruct`, a first
+ * `syncedmem_set_evictable`) give `EXPORTED`, and after `syncedmem_destroy` the last tensor ends the object. An object
+ * that C++ ends must outlive its tensors. A tensor of an evictable object is an open access, which its deleter ends.
  *
  * A consumer on another stream than the legacy default one calls `syncedmem_stream_wait` before it reads, and, with
  * `SYNCEDMEM_REUSE_STREAM`, `syncedmem_record_stream` before it deletes the tensor. A device reset frees the memory of
  * device tensors.
  *
- * Errors: as the access, `OUT_OF_MEMORY`, and `INVALID_ARGUMENT` (NULL, another number, an impossible type or shape,
- * more bytes than the object has, reading without a version, borrowed device memory that the driver does not know).
- * Nothing has changed then.
- *
- * # Safety
- * `mem` is NULL or a handle; `shape` is readable for `ndim` numbers; `tensor` is NULL or writable.
+ * Errors: those of the access, and `INVALID_ARGUMENT` (also an impossible type or shape, more bytes than the object
+ * has, reading without `versioned`, borrowed device memory that the driver does not know).
  */
 syncedmem_status_t syncedmem_to_dlpack(struct syncedmem_t *mem,
                                        int32_t side,
@@ -1248,26 +1100,19 @@ syncedmem_status_t syncedmem_to_dlpack(struct syncedmem_t *mem,
 
 /**
  * Lends a tensor's memory to the object, as `syncedmem_set_cpu_data` does for memory of the CPU and
- * `syncedmem_set_gpu_data` for memory of a CUDA device. `tensor` is a `DLManagedTensorVersioned *`, or, without
- * `versioned`, a `DLManagedTensor *`.
+ * `syncedmem_set_gpu_data` for that of a CUDA device. `tensor` is a `DLManagedTensorVersioned *`, or, without
+ * `versioned`, a `DLManagedTensor *`. The memory must be contiguous in C order, writable, and of the object's size.
  *
- * On success the library owns the tensor, and calls its deleter when the object releases the memory: when that side is
- * set or released, or the object ends. The deleter runs on the thread that does so (for a destroyed object that waits
- * for its own tensors: the one that deletes the last), without locks, so it may call the library. It must order reuse
- * of device memory behind the legacy default stream, where a copy by the library may still run. On an error the tensor
- * stays the caller's.
+ * On success the library owns the tensor, and calls its deleter when that side is set or released, or the object ends:
+ * on that thread (for a destroyed object with tensors of its own: on the one that deletes the last), without locks.
+ * The deleter must order reuse of device memory behind the legacy default stream, where a copy by the library may
+ * still run. Two objects that lend each other tensors keep each other alive until one is set or released.
  *
- * Two objects that lend each other tensors keep each other alive until one is set or released.
- *
- * The memory must be contiguous in C order, writable, and of the object's size.
- *
- * Errors: as `syncedmem_set_cpu_data` and `syncedmem_set_gpu_data`, `INVALID_ARGUMENT` (also NULL, and memory other
- * than described), `EXPORTED` (tensors of that side are in use).
+ * Errors: as `syncedmem_set_cpu_data` and `syncedmem_set_gpu_data`, and `INVALID_ARGUMENT` for memory other than
+ * described.
  *
  * # Safety
- * `mem` is NULL or a handle; `tensor` is NULL or a tensor of that kind that describes its memory correctly. The object
- * is ended by this library before its own memory goes. The pointer to an owned block of that side is not used any
- * more.
+ * The tensor describes its memory correctly. The object is ended by this library before its own memory goes.
  */
 syncedmem_status_t syncedmem_set_dlpack(struct syncedmem_t *mem,
                                         void *tensor,
@@ -1275,11 +1120,6 @@ syncedmem_status_t syncedmem_set_dlpack(struct syncedmem_t *mem,
 
 /**
  * Writes how many tensors (`syncedmem_to_dlpack`) of the object's host side and of its device side are in use.
- *
- * Errors: `INVALID_ARGUMENT` (NULL or misaligned), `INVALID_HANDLE`.
- *
- * # Safety
- * `mem` is NULL or a handle; `host` and `device` are NULL or writable.
  */
 syncedmem_status_t syncedmem_exports(const struct syncedmem_t *mem,
                                      size_t *host,
@@ -1298,11 +1138,6 @@ void syncedmem_end_capsule(void *capsule);
 /**
  * Writes to `*ordinal` the ordinal of the device that holds the object's device block; -1 without a block, or if the
  * driver does not know memory given with `syncedmem_set_gpu_data`.
- *
- * Errors: `INVALID_ARGUMENT`, `INVALID_HANDLE`.
- *
- * # Safety
- * `mem` is NULL or a handle; `ordinal` is NULL or writable.
  */
 syncedmem_status_t syncedmem_device_ordinal(const struct syncedmem_t *mem,
                                             int *ordinal);
@@ -1310,136 +1145,96 @@ syncedmem_status_t syncedmem_device_ordinal(const struct syncedmem_t *mem,
 /**
  * Writes to `*pinned` whether this library page-locked the object's host memory, at its allocation or by
  * `syncedmem_pin`.
- *
- * Errors: `INVALID_ARGUMENT`, `INVALID_HANDLE`.
- *
- * # Safety
- * `mem` is NULL or a handle; `pinned` is NULL or writable.
  */
 syncedmem_status_t syncedmem_is_pinned(const struct syncedmem_t *mem, bool *pinned);
 
 /**
- * Writes to `*owns` whether the object has a host block that it frees. Borrowed memory (`syncedmem_set_cpu_data`) and
- * the address of size 0 are not.
- *
- * Errors: `INVALID_ARGUMENT`, `INVALID_HANDLE`.
- *
- * # Safety
- * `mem` is NULL or a handle; `owns` is NULL or writable.
+ * Writes to `*owns` whether the object has a host block that it frees. Borrowed memory and the address of size 0 are
+ * not.
  */
 syncedmem_status_t syncedmem_owns_cpu(const struct syncedmem_t *mem,
                                       bool *owns);
 
 /**
- * Writes to `*owns` whether the object has a device block that it frees. Borrowed memory (`syncedmem_set_gpu_data`) is
- * not.
- *
- * Errors: `INVALID_ARGUMENT`, `INVALID_HANDLE`.
- *
- * # Safety
- * `mem` is NULL or a handle; `owns` is NULL or writable.
+ * Writes to `*owns` whether the object has a device block that it frees. Borrowed memory is not.
  */
-syncedmem_status_t syncedmem_owns_gpu(const struct syncedmem_t *mem,
-                                      bool *owns);
+syncedmem_status_t syncedmem_owns_gpu(const struct syncedmem_t *mem, bool *owns);
 
 /**
  * Page-locks the object's host memory in place: memory of `syncedmem_set_cpu_data`, or a pageable block of its own.
- * Address and contents stay, and copies run at the speed of page-locked memory. Page-locking takes long (1 to 3 GB/s,
- * once), so use it for memory that is copied repeatedly. Nothing is done if the memory is page-locked. Memory that
- * another library page-locked stays that library's to unlock.
+ * Address and contents stay, and copies run at the speed of page-locked memory. It takes long (1 to 3 GB/s, once), so
+ * use it for memory that is copied repeatedly. Memory that is page-locked already stays as it is, and another
+ * library's is that library's to unlock.
  *
  * `syncedmem_unpin` undoes it. Borrowed memory is also unlocked when the object releases it (its host side is set or
- * released, the object grows or ends): free it after that, not before. Unlocking waits for the context that was
- * current at `syncedmem_pin`, and for no other device: call `syncedmem_unpin` where that wait is allowed. An owned
- * block stays page-locked when the object gives it back, and is idle memory (`SYNCEDMEM_MEMORY_PINNED`) until
- * `syncedmem_trim`, until memory runs out, or until its budget is exceeded.
+ * released, the object grows or ends): free it after that. Unlocking waits for the context that was current at
+ * `syncedmem_pin`, and for no other device. An owned block stays page-locked when the object gives it back, as idle
+ * `SYNCEDMEM_MEMORY_PINNED`, until `syncedmem_trim`, until memory runs out, or until its budget is exceeded.
  *
  * Objects that borrow the same address share the lock: the last one unlocks it. The driver refuses copies of memory
  * that is page-locked only in part: page-lock the longest part first, and have no copies of overlapping memory in
  * flight while it is unlocked.
  *
- * Errors: `INVALID_ARGUMENT`, `INVALID_HANDLE`, `NO_GPU`, `INVALID_STATE` (no host memory yet, or a shorter part of it
- * is page-locked for another object), `OUT_OF_MEMORY` (`SYNCEDMEM_PINNED_LIMIT`), `DRIVER`, `PENDING`, `REENTERED`.
+ * Errors: `INVALID_STATE` (no host memory yet, or a shorter part of it is page-locked for another object),
+ * `OUT_OF_MEMORY` (`SYNCEDMEM_PINNED_LIMIT`).
  *
  * # Safety
- * `mem` is NULL or a handle; borrowed memory stays until the object releases it.
+ * Borrowed memory stays until the object releases it.
  */
 syncedmem_status_t syncedmem_pin(struct syncedmem_t *mem);
 
 /**
  * Undoes `syncedmem_pin`, after a copy in flight and the work in the context that was current at that call. Blocks
  * that were allocated page-locked stay so.
- *
- * Errors: `INVALID_ARGUMENT`, `INVALID_HANDLE`, `NO_GPU`, `DRIVER`, `PENDING` (the memory is still page-locked),
- * `REENTERED`.
- *
- * # Safety
- * `mem` is NULL or a handle.
  */
 syncedmem_status_t syncedmem_unpin(struct syncedmem_t *mem);
 
 /**
- * Gives the idle blocks of a kind of memory, a `syncedmem_memory_t`, back to the system or the driver. Objects keep
- * their data.
- *
- * Errors: `INVALID_ARGUMENT` (another number).
+ * Gives the idle blocks of a `syncedmem_memory_t` back to the system or the driver.
  */
 syncedmem_status_t syncedmem_trim(int32_t memory);
 
 /**
- * Writes the idle bytes of a kind of memory, a `syncedmem_memory_t`, to `*bytes`.
- *
- * Errors: `INVALID_ARGUMENT` (another number; NULL or misaligned).
- *
- * # Safety
- * `bytes` is NULL or writable.
+ * Writes the idle bytes of a `syncedmem_memory_t` to `*bytes`.
  */
 syncedmem_status_t syncedmem_idle_bytes(int32_t memory, size_t *bytes);
 
 /**
- * Switches pools: whether blocks that objects give back are kept for the next object. Without pools idle blocks are
- * given back now, and each block is allocated and freed as in Caffe. Overrides `SYNCEDMEM_POOLS` (on, off).
+ * Switches pools, which keep blocks that objects give back for the next object. Without them idle blocks are given
+ * back now, and each block is allocated and freed as in Caffe. Overrides `SYNCEDMEM_POOLS` (on, off).
  */
 syncedmem_status_t syncedmem_set_pools(bool on);
 
 /**
  * Writes to `*on` whether pools are on.
- *
- * Errors: `INVALID_ARGUMENT` (NULL).
- *
- * # Safety
- * `on` is NULL or writable.
  */
 syncedmem_status_t syncedmem_get_pools(bool *on);
 
 /**
- * Sets the most idle bytes of one kind of memory, a `syncedmem_memory_t`; 0 keeps none. The budget of device memory is
- * per device. Overrides `SYNCEDMEM_PAGEABLE_POOL`, `SYNCEDMEM_PINNED_POOL` and `SYNCEDMEM_DEVICE_POOL`.
+ * Sets the most idle bytes of one `syncedmem_memory_t`, for device memory per device; 0 keeps none. Overrides
+ * `SYNCEDMEM_PAGEABLE_POOL`, `SYNCEDMEM_PINNED_POOL` and `SYNCEDMEM_DEVICE_POOL`.
  *
  * Defaults: a quarter of the process's memory for pageable blocks, a sixteenth for page-locked ones, and for a device
  * a quarter of what would be free on it without idle blocks, but at most an eighth of the device. Idle pageable memory
  * plus that in use stays within the most that was in use at once, plus 2 MiB.
  *
- * Errors: `INVALID_ARGUMENT` (another number, or SYNCEDMEM_MEMORY_ALL).
+ * Errors: `INVALID_ARGUMENT` (also SYNCEDMEM_MEMORY_ALL).
  */
 syncedmem_status_t syncedmem_set_pool_budget(int32_t memory,
                                              size_t bytes);
 
 /**
- * Writes the budget of one kind of memory, a `syncedmem_memory_t`, to `*bytes`; for device memory without a set
- * budget, that of the device where it is largest.
+ * Writes the budget of one `syncedmem_memory_t` to `*bytes`; for device memory without a set budget, that of the
+ * device where it is largest.
  *
- * Errors: `INVALID_ARGUMENT` (another number, or SYNCEDMEM_MEMORY_ALL; NULL or misaligned).
- *
- * # Safety
- * `bytes` is NULL or writable.
+ * Errors: `INVALID_ARGUMENT` (also SYNCEDMEM_MEMORY_ALL).
  */
 syncedmem_status_t syncedmem_get_pool_budget(int32_t memory,
                                              size_t *bytes);
 
 /**
- * Sets for how many seconds a pageable block may lie idle; by default 10. Device and page-locked blocks are given back
- * beyond the budget, by `syncedmem_trim`, and when memory runs out, not by age. Overrides `SYNCEDMEM_POOL_AGE`.
+ * Sets for how many seconds a pageable block may lie idle; by default 10. Device and page-locked blocks have no age.
+ * Overrides `SYNCEDMEM_POOL_AGE`.
  *
  * Errors: `INVALID_ARGUMENT` (negative, or no number).
  */
@@ -1447,76 +1242,50 @@ syncedmem_status_t syncedmem_set_pool_age(double seconds);
 
 /**
  * Writes to `*seconds` for how many seconds a pageable block may lie idle.
- *
- * Errors: `INVALID_ARGUMENT` (NULL or misaligned).
- *
- * # Safety
- * `seconds` is NULL or writable.
  */
 syncedmem_status_t syncedmem_get_pool_age(double *seconds);
 
 /**
  * Sets how many bytes this library may page-lock in all: for objects, idle, and in place. Beyond that new host blocks
- * are pageable, without an error. Page-locked memory stays so. Overrides `SYNCEDMEM_PINNED_LIMIT`; by default half of
- * the process's memory.
+ * are pageable; page-locked memory stays so. Overrides `SYNCEDMEM_PINNED_LIMIT`; by default half of the process's
+ * memory.
  */
 syncedmem_status_t syncedmem_set_pinned_limit(size_t bytes);
 
 /**
  * Writes to `*bytes` how many bytes may be page-locked in all.
- *
- * Errors: `INVALID_ARGUMENT` (NULL or misaligned).
- *
- * # Safety
- * `bytes` is NULL or writable.
  */
 syncedmem_status_t syncedmem_get_pinned_limit(size_t *bytes);
 
 /**
  * Sets when device and page-locked blocks that are given back from now on are reused: a `syncedmem_reuse_t`. Overrides
  * `SYNCEDMEM_REUSE` (synchronised, stream).
- *
- * Errors: `INVALID_ARGUMENT` (another number).
  */
 syncedmem_status_t syncedmem_set_reuse(int32_t reuse);
 
 /**
  * Writes the current `syncedmem_reuse_t` to `*reuse`.
- *
- * Errors: `INVALID_ARGUMENT` (NULL or misaligned).
- *
- * # Safety
- * `reuse` is NULL or writable.
  */
 syncedmem_status_t syncedmem_get_reuse(syncedmem_reuse_t *reuse);
 
 /**
  * Sets the mode that the library assumes for `Caffe::mode()`: a `syncedmem_mode_t`. Overrides `SYNCEDMEM_MODE`.
- *
- * Errors: `INVALID_ARGUMENT` (another number).
  */
 syncedmem_status_t syncedmem_set_mode(int32_t mode);
 
 /**
  * Writes the current `syncedmem_mode_t` to `*mode`.
- *
- * Errors: `INVALID_ARGUMENT` (NULL or misaligned).
- *
- * # Safety
- * `mode` is NULL or writable.
  */
 syncedmem_status_t syncedmem_get_mode(syncedmem_mode_t *mode);
 
 /**
- * Registers a function that replaces the look into the process's Caffe; NULL removes it. Use it for a Caffe that
- * cannot be found, such as one linked into a program that does not export its symbols: a function that returns
- * `caffe::Caffe::mode()`, compiled with that Caffe's headers.
+ * Registers a function that replaces the look into the process's Caffe; NULL removes it. It serves a Caffe that cannot
+ * be found, such as one in a program that does not export its symbols: it returns `caffe::Caffe::mode()`, and is
+ * compiled with that Caffe's headers.
  *
- * It is called on the allocating thread, without locks, before a new host block, and gets `user`. It returns 0 for CPU
- * and 1 for GPU; other numbers count as CPU. It must not throw. `SYNCEDMEM_MODE` and `syncedmem_set_mode` override it,
+ * It is called with `user`, on the allocating thread, without locks, before a new host block. It returns 0 for CPU and
+ * 1 for GPU (other numbers count as CPU) and must not throw. `SYNCEDMEM_MODE` and `syncedmem_set_mode` override it,
  * unless they are auto.
- *
- * Errors: `OUT_OF_MEMORY` (the previous function stays).
  *
  * # Safety
  * `callback` and `user` stay usable for the rest of the process: a thread may be about to call them.
@@ -1526,73 +1295,47 @@ syncedmem_status_t syncedmem_set_mode_callback(syncedmem_mode_callback_t callbac
 
 /**
  * Sets when host memory is page-locked from now on: a `syncedmem_pinning_t`. Overrides `SYNCEDMEM_PIN`.
- *
- * Errors: `INVALID_ARGUMENT` (another number).
  */
 syncedmem_status_t syncedmem_set_pinning(int32_t pinning);
 
 /**
  * Writes the current `syncedmem_pinning_t` to `*pinning`.
- *
- * Errors: `INVALID_ARGUMENT` (NULL or misaligned).
- *
- * # Safety
- * `pinning` is NULL or writable.
  */
 syncedmem_status_t syncedmem_get_pinning(syncedmem_pinning_t *pinning);
 
 /**
  * Sets what failed C++ entry points do from now on: a `syncedmem_error_policy_t`. Overrides `SYNCEDMEM_ON_ERROR`.
- *
- * Errors: `INVALID_ARGUMENT` (another number).
  */
 syncedmem_status_t syncedmem_set_error_policy(int32_t policy);
 
 /**
  * Writes the current `syncedmem_error_policy_t` to `*policy`.
- *
- * Errors: `INVALID_ARGUMENT` (NULL or misaligned).
- *
- * # Safety
- * `policy` is NULL or writable.
  */
 syncedmem_status_t syncedmem_get_error_policy(syncedmem_error_policy_t *policy);
 
 /**
  * Registers a function that is called when a C++ entry point fails, before the error policy applies; NULL removes it.
- * C functions do not call it.
  *
- * It is called on the failing thread, without locks, so it may use any object. It gets the status, the message (which
- * lives until it returns) and `user`. It may throw a C++ exception, with any C++ runtime, also a statically linked
- * one; it must not `longjmp`. If it returns, the policy applies. It is not called for a failure inside itself, nor if
- * there is no memory to note that it runs.
- *
- * Errors: `OUT_OF_MEMORY` (the previous function stays).
+ * It is called on the failing thread, without locks, with the status, the message (which lives until it returns) and
+ * `user`. It may use any object, and may throw an exception of any C++ runtime, also a statically linked one; it must
+ * not `longjmp`. If it returns, the policy applies. It is not called for a failure inside itself, nor if there is no
+ * memory to note that it runs.
  *
  * # Safety
- * `callback` and `user` stay usable for the rest of the process: a thread may be about to call them.
+ * As for `syncedmem_set_mode_callback`.
  */
 syncedmem_status_t syncedmem_set_error_callback(syncedmem_error_callback_t callback,
                                                 void *user);
 
 /**
- * Sets what is accounted for from now on: a `syncedmem_accounting_t`. Earlier counts stay. Overrides
+ * Sets what is accounted for from now on: a `syncedmem_accounting_t`. Earlier counts stay. Existing objects are
+ * counted from their next access that allocates, fills or copies; existing blocks are not counted. Overrides
  * `SYNCEDMEM_ACCOUNT` (off, on, accesses).
- *
- * Existing objects are counted from their next access that allocates, fills or copies; existing blocks are not
- * counted.
- *
- * Errors: `INVALID_ARGUMENT` (another number).
  */
 syncedmem_status_t syncedmem_set_accounting(int32_t accounting);
 
 /**
  * Writes to `*accounting` what is accounted for.
- *
- * Errors: `INVALID_ARGUMENT` (NULL or misaligned).
- *
- * # Safety
- * `accounting` is NULL or writable.
  */
 syncedmem_status_t syncedmem_get_accounting(syncedmem_accounting_t *accounting);
 
@@ -1604,11 +1347,6 @@ syncedmem_status_t syncedmem_set_compare(bool on);
 
 /**
  * Writes to `*on` whether the host's contents are compared.
- *
- * Errors: `INVALID_ARGUMENT` (NULL).
- *
- * # Safety
- * `on` is NULL or writable.
  */
 syncedmem_status_t syncedmem_get_compare(bool *on);
 
@@ -1618,16 +1356,11 @@ syncedmem_status_t syncedmem_get_compare(bool *on);
 syncedmem_status_t syncedmem_reset_peaks(void);
 
 /**
- * Writes a short report of this process: memory now and at the peak, its ten largest holders, and counts of what was
- * done. It is UTF-8 text of several lines. `syncedmem run` shows more.
+ * Writes a short report of this process, UTF-8 text of several lines: memory now and at the peak, its ten largest
+ * holders, and counts of what was done.
  *
  * Writes at most `capacity` bytes to `text`, including a NUL; the rest is left out. `*length` is the length of the
  * whole report without the NUL. `text` may be NULL if `capacity` is 0.
- *
- * Errors: `INVALID_ARGUMENT` (`text` or `length` is NULL), `OUT_OF_MEMORY`.
- *
- * # Safety
- * `text` is NULL or writable for `capacity` bytes; `length` is NULL or writable.
  */
 syncedmem_status_t syncedmem_report(char *text,
                                     size_t capacity,
@@ -1636,33 +1369,20 @@ syncedmem_status_t syncedmem_report(char *text,
 /**
  * Names an object in reports and traces; the name is copied. Ignored without accounting or a trace.
  *
- * Errors: `INVALID_ARGUMENT` (NULL; a name that is empty, longer than `SYNCEDMEM_NAME_BYTES`, or not UTF-8),
- * `INVALID_HANDLE`.
- *
- * # Safety
- * `mem` is NULL or a handle; `name` is NULL or NUL-terminated.
+ * Errors: `INVALID_ARGUMENT` (also a name that is empty, longer than `SYNCEDMEM_NAME_BYTES`, or not UTF-8).
  */
 syncedmem_status_t syncedmem_set_name(struct syncedmem_t *mem, const char *name);
 
 /**
- * Notes for traces how many items of the batch an object holds, such as 64 for a layer's output of 64 x 20 x 24 x 24: a report
- * then says what one more item costs. 0: it does not grow with the batch, as every object without a note. Ignored without a trace.
- *
- * Errors: `INVALID_ARGUMENT` (NULL), `INVALID_HANDLE`.
- *
- * # Safety
- * `mem` is NULL or a handle.
+ * Notes for traces how many items of the batch an object holds, such as 64 for a layer's output of 64 x 20 x 24 x 24:
+ * a report then says what one more item costs. 0, as without a note: it does not grow with the batch. Ignored without
+ * a trace.
  */
 syncedmem_status_t syncedmem_set_items(struct syncedmem_t *mem,
                                        size_t items);
 
 /**
  * Writes the name of an object, as `syncedmem_report` writes its text; empty without a name.
- *
- * Errors: `INVALID_ARGUMENT` (`text` or `length` is NULL), `INVALID_HANDLE`.
- *
- * # Safety
- * `mem` is NULL or a handle; `text` is NULL or writable for `capacity` bytes; `length` is NULL or writable.
  */
 syncedmem_status_t syncedmem_get_name(const struct syncedmem_t *mem,
                                       char *text,
@@ -1670,27 +1390,19 @@ syncedmem_status_t syncedmem_get_name(const struct syncedmem_t *mem,
                                       size_t *length);
 
 /**
- * Writes the account so far to `*stats`, whose `size` the caller has set to `sizeof(syncedmem_stats_t)`: as many bytes
- * as the library knows, at most `size`, and sets `size` to their number. Without accounting, all but `live`, `idle`
- * and `budget` is 0.
+ * Writes the account so far to `*stats`, whose `size` the caller has set to `sizeof(syncedmem_stats_t)`: at most
+ * `size` bytes, and sets `size` to their number. Without accounting, all but `live`, `idle` and `budget` is 0.
  *
- * Errors: `INVALID_ARGUMENT` (NULL or misaligned; `size` is too small for the first member of memory).
- *
- * # Safety
- * `stats` is NULL, or readable and writable for `size` bytes, at least those of `size` itself.
+ * Errors: `INVALID_ARGUMENT` (also `size` is too small for the first member of memory).
  */
 syncedmem_status_t syncedmem_stats(struct syncedmem_stats_t *stats);
 
 /**
  * Starts to record memory events in a file, which `syncedmem report` and `syncedmem export` read. `%p` in the name
  * becomes the process id. A running trace ends first. Recorded events survive the process, however it ends.
- *
  * `SYNCEDMEM_TRACE` does the same from the first call on.
  *
- * Errors: `INVALID_ARGUMENT` (NULL), `FILE` (it cannot be written: the sentence says why).
- *
- * # Safety
- * `file` is NULL or NUL-terminated.
+ * Errors: `FILE`.
  */
 syncedmem_status_t syncedmem_trace_start(const char *file);
 
@@ -1701,37 +1413,30 @@ syncedmem_status_t syncedmem_trace_stop(void);
 
 /**
  * Makes later host blocks of all objects come from the program's functions, small ones too; NULL: from the library
- * again. The table is copied. A block goes back to the `release` of the allocator that made it, whatever is set by then.
+ * again. The table is copied. A block goes back to the `release` of the allocator that made it.
  *
- * The blocks are counted, limited (`SYNCEDMEM_HOST_LIMIT`), recorded and traced as others. They are not kept for reuse,
- * and are pageable in GPU mode too, unless `allocate` returns page-locked memory; `syncedmem_pin` page-locks one of them.
- * `allocate` is not called for size 0, nor for `CaffeMallocHost`, whose memory programs pass to `free()`. If it returns
- * NULL, the access fails with `OUT_OF_MEMORY`, after the library has tried to make room. A block with too little alignment
- * is given back, and the access fails with `OUT_OF_MEMORY`.
+ * The blocks are counted, limited (`SYNCEDMEM_HOST_LIMIT`), recorded and traced as others. They are not kept for
+ * reuse, and page-locked only if `allocate` returns such memory, or by `syncedmem_pin`. `allocate` is not called for
+ * size 0, nor for `CaffeMallocHost`, whose memory programs pass to `free()`. If it returns NULL after the library has
+ * tried to make room, or a block with too little alignment, which is given back, the access fails with
+ * `OUT_OF_MEMORY`.
  *
- * The functions are called without locks, on any thread that uses or ends an object; `release` also in a forked child and
- * while the process exits, in destructors. They may use other objects, but not the one that the block is for, and not those
- * that another thread uses. They must not throw: an exception ends the process.
+ * The functions are called without locks, on any thread that uses or ends an object; `release` also in a forked child
+ * and while the process exits. They may use objects, but not the one that the block is for, nor those that another
+ * thread uses. An exception ends the process.
  *
  * Errors: `INVALID_ARGUMENT` (a NULL function; `size`), `INVALID_STATE` (`SYNCEDMEM_HOST_BLOCKS` is malloc).
  *
  * # Safety
- * `allocator` is NULL, or its first `size` bytes are readable. Functions and context stay usable for the rest of the
- * process. A block stays valid, for reading and writing, until it is released.
+ * The first `size` bytes of `allocator` are readable. Functions and context stay usable for the rest of the process. A
+ * block stays readable and writable until it is released.
  */
 syncedmem_status_t syncedmem_set_host_allocator(const struct syncedmem_host_allocator_t *allocator);
 
 /**
- * Allocates `size` bytes of host memory, aligned to 64, with undefined contents. Writes the address to `*ptr`, and to
- * `*use_cuda` whether it is page-locked.
- *
- * In GPU mode it is page-locked if the driver can; free it then with `CaffeFreeHost` or `cudaFreeHost`, else with
- * `CaffeFreeHost` or `free()`. For size 0 the address is not NULL, and is freed too.
- *
- * Errors: `INVALID_ARGUMENT` (NULL), `OUT_OF_MEMORY`.
- *
- * # Safety
- * `ptr` and `use_cuda` are NULL or writable.
+ * Allocates `size` bytes of host memory, aligned to 64, with undefined contents. Writes the address, which is not NULL
+ * for size 0 either, to `*ptr`, and to `*use_cuda` whether it is page-locked: in GPU mode, if the driver can. Free it
+ * with `CaffeFreeHost`; `cudaFreeHost` takes page-locked memory too, and `free()` other memory.
  */
 syncedmem_status_t CaffeMallocHost(void **ptr,
                                    size_t size,
@@ -1739,13 +1444,10 @@ syncedmem_status_t CaffeMallocHost(void **ptr,
 
 /**
  * Frees memory of `CaffeMallocHost`, `malloc()` or `cudaMallocHost`. `use_cuda` is the value that `CaffeMallocHost`
- * wrote, false for `malloc()`, true for `cudaMallocHost`. NULL is allowed and does nothing. Page-locked memory stays
- * if there is no driver to unlock it: at exit, and in a forked child.
+ * wrote, false for `malloc()`, true for `cudaMallocHost`. Page-locked memory stays if there is no driver to unlock it:
+ * at exit, and in a forked child.
  *
- * Errors: `DRIVER` (not such memory), `PENDING`.
- *
- * # Safety
- * `ptr` is NULL or came from one of them, and is not used any more.
+ * Errors: `DRIVER` (not such memory).
  */
 syncedmem_status_t CaffeFreeHost(void *ptr,
                                  bool use_cuda);

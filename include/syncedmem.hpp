@@ -1,17 +1,16 @@
 /*
  * libsyncedmem for C++11 and later, without Caffe. SPDX-License-Identifier: BSD-2-Clause
  *
- * One header-only class over the C API of syncedmem.h. It owns its object, and reports errors by exceptions.
+ * One header-only class over the C API of syncedmem.h. It owns its object. Failures are exceptions: out_of_memory,
+ * std::invalid_argument, or error with another status; a function names the statuses of its own.
  *
  *     syncedmem::SyncedMemory weights(1000 * sizeof(float));
  *     float* w = weights.mutable_cpu_data<float>();   // zeros
  *     w[0] = 1.0f;
  *
- * Pointers to data belong to the object, and live as long as it does, also after a move. Threads, fork and exit are as in
- * syncedmem.h: const functions may run on many threads at once, every other one needs the object alone.
- *
- * A moved-from object has no memory. It may be destroyed, assigned to, swapped and tested (operator bool, get), and
- * release() returns NULL; all other functions throw std::invalid_argument.
+ * Pointers to data belong to the object, and live as long as it does, also after a move. Const functions may run on many
+ * threads at once, every other one needs the object alone. A moved-from object may be destroyed, assigned to, swapped and
+ * tested (operator bool, get), and release() returns NULL; all other functions throw std::invalid_argument.
  */
 
 #ifndef SYNCEDMEM_HPP
@@ -55,7 +54,7 @@ class error : public std::runtime_error {
   syncedmem_status_t status_;
 };
 
-/// Throws out_of_memory, std::invalid_argument or error, with the thread's last error, unless `status` is a success.
+/// Throws the thread's last error, unless `status` is a success.
 inline void check(syncedmem_status_t status) {
   switch (status) {
     case SYNCEDMEM_SUCCESS:
@@ -98,10 +97,10 @@ template <typename Unused>
 const syncedmem_head_t CaffeHeads<Unused>::SYNCED;
 
 /// A buffer with a host side and a device side, each allocated at its first access and copied only when the other side
-/// is newer. Move-only; sizes are in bytes. Failures of the driver throw error, too.
+/// is newer. Move-only; sizes are in bytes.
 class SyncedMemory : public CaffeHeads<void> {
  public:
-  /// An object of `bytes` bytes on each side; neither is allocated yet. Throws out_of_memory.
+  /// An object of `bytes` bytes on each side; neither is allocated yet.
   explicit SyncedMemory(std::size_t bytes) : handle_(nullptr) { check(syncedmem_create(bytes, &handle_)); }
 
   /// Takes ownership of a handle of syncedmem_create, or of NULL.
@@ -147,78 +146,78 @@ class SyncedMemory : public CaffeHeads<void> {
   /// Where the newest data is.
   syncedmem_head_t head() const { return answer(syncedmem_head); }
 
-  /// The host data, for reading: zeros before the first write. Throws out_of_memory, error (NO_GPU).
+  /// The host data, for reading: zeros before the first write.
   template <typename T = void>
   const T* cpu_data() const {
     return static_cast<const T*>(answer(syncedmem_cpu_data));
   }
 
-  /// The host data, for reading and writing; the host is then the newest side. Throws as cpu_data.
+  /// The host data, for reading and writing; the host is then the newest side.
   template <typename T = void>
   T* mutable_cpu_data() {
     return static_cast<T*>(answer(syncedmem_mutable_cpu_data));
   }
 
-  /// The host data, for writing all of it: neither zeroed nor copied. Throws out_of_memory.
+  /// The host data, for writing all of it: neither zeroed nor copied.
   template <typename T = void>
   T* overwrite_cpu_data() {
     return static_cast<T*>(answer(syncedmem_overwrite_cpu_data));
   }
 
-  /// The device data, for reading: zeros before the first write; null for size 0. Throws out_of_memory, error (NO_GPU).
+  /// The device data, for reading: zeros before the first write; null for size 0. Throws error (NO_GPU).
   template <typename T = void>
   const T* gpu_data() const {
     return static_cast<const T*>(answer(syncedmem_gpu_data));
   }
 
-  /// The device data, for reading and writing; the device is then the newest side. Throws as gpu_data.
+  /// The device data, for reading and writing; the device is then the newest side.
   template <typename T = void>
   T* mutable_gpu_data() {
     return static_cast<T*>(answer(syncedmem_mutable_gpu_data));
   }
 
-  /// The device data, for writing all of it: neither zeroed nor copied. Throws as gpu_data.
+  /// The device data, for writing all of it: neither zeroed nor copied.
   template <typename T = void>
   T* overwrite_gpu_data() {
     return static_cast<T*>(answer(syncedmem_overwrite_gpu_data));
   }
 
   /// Borrows the caller's memory of size() bytes as the host side, which is then the newest. An owned host block is
-  /// freed. Throws std::invalid_argument (NULL), error (EXPORTED).
+  /// freed. Throws error (EXPORTED).
   void set_cpu_data(void* data) { check(syncedmem_set_cpu_data(handle_, data)); }
 
-  /// As set_cpu_data, for the device side. Also throws error (NO_GPU).
+  /// As set_cpu_data, for the device side.
   void set_gpu_data(void* data) { check(syncedmem_set_gpu_data(handle_, data)); }
 
   /// Starts a copy from host to device on `stream` (null: the legacy default stream). Synchronize the stream before you
-  /// use the device data. Throws error (NO_GPU, INVALID_STATE).
+  /// use the device data. Throws error (INVALID_STATE).
   void async_gpu_push(CUstream_st* stream) { check(syncedmem_async_gpu_push(handle_, stream)); }
 
   /// Starts a copy from device to host on `stream` (null: the legacy default stream), which cpu_data, wait or is_ready
   /// completes; until then the device stays the newest side. Does nothing if the host is current, or such a copy is in
-  /// flight. Throws out_of_memory, error (NO_GPU, INVALID_STATE).
+  /// flight. Throws error (INVALID_STATE).
   void async_cpu_pull(CUstream_st* stream) { check(syncedmem_async_cpu_pull(handle_, stream)); }
 
-  /// Waits for the copy in flight, if there is one. Throws error.
+  /// Waits for the copy in flight, if there is one.
   void wait() { check(syncedmem_wait(handle_)); }
 
-  /// Whether no copy is in flight. Throws error.
+  /// Whether no copy is in flight.
   bool is_ready() { return answer(syncedmem_is_ready); }
 
-  /// Declares that work in `stream` may use the object's blocks: they are not reused before it is done. Throws error.
+  /// Declares that work in `stream` may use the object's blocks: they are not reused before it is done.
   void record_stream(CUstream_st* stream) { check(syncedmem_record_stream(handle_, stream)); }
 
-  /// Makes later work of `stream` wait for the library's fills and copies of the device side. Throws error.
+  /// Makes later work of `stream` wait for the library's fills and copies of the device side.
   void stream_wait(CUstream_st* stream) { check(syncedmem_stream_wait(handle_, stream)); }
 
   /// The ordinal of the device block's device; -1 without a block, or if the driver does not know it.
   int device_ordinal() const { return answer(syncedmem_device_ordinal); }
 
   /// Page-locks the host memory in place, until unpin, or until the object releases it. Borrowed memory must stay until
-  /// then. Throws out_of_memory, error (NO_GPU, INVALID_STATE).
+  /// then. Throws error (INVALID_STATE).
   void pin() { check(syncedmem_pin(handle_)); }
 
-  /// Undoes pin. Throws error (NO_GPU).
+  /// Undoes pin.
   void unpin() { check(syncedmem_unpin(handle_)); }
 
   /// Whether this library page-locked the host memory.
@@ -228,18 +227,17 @@ class SyncedMemory : public CaffeHeads<void> {
   bool owns_cpu() const { return answer(syncedmem_owns_cpu); }
   bool owns_gpu() const { return answer(syncedmem_owns_gpu); }
 
-  /// Frees one side's block while the other holds the newest data. Throws error (INVALID_STATE, NO_GPU).
+  /// Frees one side's block while the other holds the newest data. Throws error (INVALID_STATE).
   void release_cpu() { check(syncedmem_release_cpu(handle_)); }
   void release_gpu() { check(syncedmem_release_gpu(handle_)); }
 
   /// Lets the library evict the object's sides when memory runs out, while no access is open. Each later call that
-  /// returns an address opens one. Throws out_of_memory, std::invalid_argument (another number).
+  /// returns an address opens one.
   void set_evictable(syncedmem_eviction_t how) { check(syncedmem_set_evictable(handle_, how)); }
 
   /// Performs an access to `side`, and returns a tensor of the data as elements of `T`, a number or bool: a new
   /// DLManagedTensorVersioned, or, without `versioned`, a DLManagedTensor, which cannot be for reading. The address is
-  /// valid until its owner calls its deleter, also after the end of this object. Throws as the access, and
-  /// std::invalid_argument (more than size() bytes, an impossible shape).
+  /// valid until its owner calls its deleter, also after the end of this object.
   template <typename T>
   void* to_dlpack(syncedmem_side_t side, syncedmem_access_t access, const std::vector<std::int64_t>& shape,
                   bool versioned = true) {
@@ -262,8 +260,7 @@ class SyncedMemory : public CaffeHeads<void> {
 
   /// Borrows the memory of a tensor, which is then the newest side: of a DLManagedTensorVersioned, or, without
   /// `versioned`, a DLManagedTensor. The object calls its deleter when it releases the memory. After an exception the
-  /// tensor stays the caller's. Throws std::invalid_argument (not contiguous, read-only, not of size() bytes), error
-  /// (EXPORTED, NO_GPU).
+  /// tensor stays the caller's. It is contiguous, writable and of size() bytes. Throws error (EXPORTED).
   void set_dlpack(void* tensor, bool versioned = true) { check(syncedmem_set_dlpack(handle_, tensor, versioned)); }
 
   /// Number of tensors of one side in use.
@@ -318,7 +315,7 @@ inline syncedmem_stats_t stats() {
   return stats;
 }
 
-/// A short report of this process: its memory, its ten largest holders, and counts of what was done. Throws out_of_memory.
+/// A short report of this process: its memory, its ten largest holders, and counts of what was done.
 inline std::string report() {
   std::string text;
   std::size_t length = 0;
@@ -354,7 +351,7 @@ inline const char* version() noexcept { return syncedmem_version(); }
 /// The name of a status, such as "SYNCEDMEM_ERROR_NO_GPU".
 inline const char* status_name(syncedmem_status_t status) noexcept { return syncedmem_status_name(status); }
 
-// Settings of the whole process: see syncedmem_set_… in syncedmem.h. They throw std::invalid_argument.
+// Settings of the whole process: see syncedmem_set_… in syncedmem.h.
 
 /// The value that a function writes.
 template <typename Answer>

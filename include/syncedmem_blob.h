@@ -4,22 +4,21 @@
  *
  * Blobs: Caffe's Blob over the SyncedMemory of syncedmem.h.
  *
- * A syncedmem_blob_t is a shape and two arrays of its elements, the data and the diff. Each array has a syncedmem_t, which
- * syncedmem_blob_memory lends: every call of syncedmem.h works on it. The rules are those of Caffe's Blob, whose faults are
- * mended where docs/blob.md says so.
+ * A syncedmem_blob_t is a shape and two arrays of its elements, the data and the diff: a parameter `array` is a
+ * syncedmem_array_t. Each array has a syncedmem_t, which syncedmem_blob_memory lends: every call of syncedmem.h works
+ * on it. The rules are those of Caffe's Blob, whose faults are mended where docs/blob.md says so.
  *
- * Ownership. syncedmem_blob_create pairs with syncedmem_blob_destroy. A syncedmem_t that a blob lends belongs to the blobs
- * that share it: never destroy it, and do not use it after a call that gives the array other memory (a reshape beyond its
- * capacity, syncedmem_blob_set_cpu_data, syncedmem_blob_set_gpu_data, syncedmem_blob_share), or that destroys its last blob.
- * syncedmem_blob_hold_memory lends it for as long as the caller wants, and tensors made of it keep its memory.
+ * Ownership. syncedmem_blob_create pairs with syncedmem_blob_destroy. A syncedmem_t that a blob lends belongs to the
+ * blobs that share it: never destroy it, and do not use it after a call that gives the array other memory (a reshape
+ * beyond its capacity, setting data, syncedmem_blob_share), or that destroys its last blob. syncedmem_blob_hold_memory
+ * lends it for as long as the caller wants, and tensors made of it keep its memory.
  *
- * Threads. Any number of threads may read one blob at once: every function whose blob is const. Each other call needs the blob
- * alone, and scale, update and copies need its memory alone too. Blobs that share memory may be used and destroyed on
- * different threads. The memory's own rules are those of syncedmem.h.
+ * Threads. Any number of threads may read one blob at once: every function whose blob is const. Each other call needs
+ * the blob alone, and scale, update and copies need its memory alone too. Blobs that share memory may be used on
+ * different threads.
  *
- * Errors, NULL, fork and exit are as in syncedmem.h. After an error the blob is as it was, but a side of its memory
- * may have been brought up to date. The handle of a destroyed blob gives INVALID_HANDLE
- * until its bytes are reused.
+ * All else is as in syncedmem.h. After an error the blob is as it was, but a side of its memory may have been brought
+ * up to date. An axis that the blob does not have gives INVALID_ARGUMENT.
  */
 
 #ifndef SYNCEDMEM_BLOB_H
@@ -47,40 +46,27 @@ extern "C" {
 #endif // __cplusplus
 
 /**
- * Creates a blob without a shape, as Caffe's default constructor does, and writes its handle to `*blob`. It has no memory
- * until `syncedmem_blob_reshape`. `type` is a `syncedmem_type_t`: `SYNCEDMEM_FLOAT32`, `SYNCEDMEM_FLOAT64`,
- * `SYNCEDMEM_INT32` or `SYNCEDMEM_UINT32`.
+ * Creates a blob without a shape and without memory, as Caffe's default constructor does, and writes its handle to
+ * `*blob`. `type` is a `syncedmem_type_t`: `SYNCEDMEM_FLOAT32`, `SYNCEDMEM_FLOAT64`, `SYNCEDMEM_INT32` or
+ * `SYNCEDMEM_UINT32`.
  *
- * Errors: `INVALID_ARGUMENT` (`blob` is NULL, or `type` is no number of its enumeration), `UNSUPPORTED` (another type),
- * `OUT_OF_MEMORY`.
- *
- * # Safety
- * `blob` is NULL or writable.
+ * Errors: `UNSUPPORTED` (another type).
  */
 syncedmem_status_t syncedmem_blob_create(int32_t type,
                                          struct syncedmem_blob_t **blob);
 
 /**
- * Destroys a blob. NULL is allowed and does nothing. Memory that it shares stays with the other blobs.
- *
- * Errors: `INVALID_ARGUMENT` (misaligned), `INVALID_HANDLE` (not a live blob: nothing is done).
- *
- * # Safety
- * `blob` is NULL or came from `syncedmem_blob_create`, and is not used any more, nor what it lent.
+ * Destroys a blob. Memory that it shares stays with the other blobs.
  */
 syncedmem_status_t syncedmem_blob_destroy(struct syncedmem_blob_t *blob);
 
 /**
- * Gives the blob the `axes` dimensions at `shape`. Without axes the count is 1. An array keeps its memory, and its contents,
- * if that is large enough: see `syncedmem_blob_capacity`. Else the array gets new memory, and its contents are gone.
- * Nothing is allocated for either side before the first access.
+ * Gives the blob the `axes` dimensions at `shape`. Without axes the count is 1. An array keeps its memory, and its
+ * contents, if that is large enough (`syncedmem_blob_capacity`); else it gets new memory. Neither side is allocated
+ * before its first access.
  *
- * Errors: `INVALID_ARGUMENT` (also more than `SYNCEDMEM_BLOB_MAX_AXES` axes, a dimension that is negative, or a count above
- * INT_MAX), `OUT_OF_MEMORY`. On an error nothing has changed.
- *
- * # Safety
- * `blob` is NULL or a blob; `shape` is NULL or has `axes` numbers. Pointers to the memory of an array that is too small are
- * not used any more.
+ * Errors: `INVALID_ARGUMENT` (also more than `SYNCEDMEM_BLOB_MAX_AXES` axes, a negative dimension, or a count above
+ * INT_MAX).
  */
 syncedmem_status_t syncedmem_blob_reshape(struct syncedmem_blob_t *blob,
                                           size_t axes,
@@ -88,42 +74,24 @@ syncedmem_status_t syncedmem_blob_reshape(struct syncedmem_blob_t *blob,
 
 /**
  * Writes the type of the blob's elements to `*type`.
- *
- * Errors: `INVALID_ARGUMENT`.
- *
- * # Safety
- * `blob` is NULL or a blob; `type` is NULL or writable.
  */
 syncedmem_status_t syncedmem_blob_type(const struct syncedmem_blob_t *blob, syncedmem_type_t *type);
 
 /**
  * Writes the number of axes to `*axes`.
- *
- * Errors: `INVALID_ARGUMENT`.
- *
- * # Safety
- * `blob` is NULL or a blob; `axes` is NULL or writable.
  */
 syncedmem_status_t syncedmem_blob_axes(const struct syncedmem_blob_t *blob, size_t *axes);
 
 /**
  * Writes the dimension of an axis to `*dim`. A negative axis counts from the end: -1 is the last.
- *
- * Errors: `INVALID_ARGUMENT` (also no such axis).
- *
- * # Safety
- * `blob` is NULL or a blob; `dim` is NULL or writable.
  */
 syncedmem_status_t syncedmem_blob_shape(const struct syncedmem_blob_t *blob, int64_t axis, int64_t *dim);
 
 /**
- * Writes the dimension of a legacy axis to `*dim`: 0 is num, 1 channels, 2 height, 3 width, and -4 to -1 the same from the
- * end. Axes that the blob does not have are 1.
+ * Writes the dimension of a legacy axis to `*dim`: 0 is num, 1 channels, 2 height, 3 width, and -4 to -1 the same from
+ * the end. Axes that the blob does not have are 1.
  *
- * Errors: `INVALID_ARGUMENT` (also more than four axes, or another axis).
- *
- * # Safety
- * `blob` is NULL or a blob; `dim` is NULL or writable.
+ * Errors: `INVALID_ARGUMENT` (also more than four axes).
  */
 syncedmem_status_t syncedmem_blob_legacy_shape(const struct syncedmem_blob_t *blob,
                                                int64_t axis,
@@ -131,24 +99,16 @@ syncedmem_status_t syncedmem_blob_legacy_shape(const struct syncedmem_blob_t *bl
 
 /**
  * Writes the number of elements of an array to `*count`: the product of all dimensions, and 0 without a shape.
- *
- * Errors: `INVALID_ARGUMENT`.
- *
- * # Safety
- * `blob` is NULL or a blob; `count` is NULL or writable.
  */
 syncedmem_status_t syncedmem_blob_count(const struct syncedmem_blob_t *blob,
                                         int64_t *count);
 
 /**
- * Writes the product of the dimensions of the axes from `start` to `end`, without `end` itself, to `*count`; 1 if there are
- * none.
+ * Writes the product of the dimensions of the axes from `start` to `end`, without `end` itself, to `*count`; 1 if
+ * there are none.
  *
- * Errors: `INVALID_ARGUMENT` (also not 0 <= start <= end <= axes; or the product is above INT_MAX, which happens beside a
+ * Errors: `INVALID_ARGUMENT` (also not 0 <= start <= end <= axes, or a product above INT_MAX, which happens beside a
  * dimension of 0).
- *
- * # Safety
- * `blob` is NULL or a blob; `count` is NULL or writable.
  */
 syncedmem_status_t syncedmem_blob_count_axes(const struct syncedmem_blob_t *blob,
                                              int64_t start,
@@ -156,13 +116,10 @@ syncedmem_status_t syncedmem_blob_count_axes(const struct syncedmem_blob_t *blob
                                              int64_t *count);
 
 /**
- * Writes to `*offset` the place of an element among the count: `indices` has one index for each axis, or fewer, and those
+ * Writes to `*offset` the place of an element among the count. `indices` has one index for each axis, or fewer: those
  * left out are 0.
  *
  * Errors: `INVALID_ARGUMENT` (also too many indices, or an index outside of its axis).
- *
- * # Safety
- * `blob` is NULL or a blob; `indices` is NULL or has `length` numbers; `offset` is NULL or writable.
  */
 syncedmem_status_t syncedmem_blob_offset(const struct syncedmem_blob_t *blob,
                                          size_t length,
@@ -171,12 +128,9 @@ syncedmem_status_t syncedmem_blob_offset(const struct syncedmem_blob_t *blob,
 
 /**
  * Writes to `*offset` the place of an element of four legacy indices. Each may be one past its axis, for the end of a
- * range: before an element is read there, compare the offset with the count.
+ * range: compare the offset with the count before you read.
  *
  * Errors: `INVALID_ARGUMENT` (also more than four axes, an index outside of that, or an offset above INT_MAX).
- *
- * # Safety
- * `blob` is NULL or a blob; `offset` is NULL or writable.
  */
 syncedmem_status_t syncedmem_blob_legacy_offset(const struct syncedmem_blob_t *blob,
                                                 int64_t num,
@@ -187,24 +141,17 @@ syncedmem_status_t syncedmem_blob_legacy_offset(const struct syncedmem_blob_t *b
 
 /**
  * Writes the shape to `text` as Caffe does, such as `2 3 (6)`, with NUL at its end.
+ * `SYNCEDMEM_BLOB_SHAPE_STRING_BYTES` bytes are always enough.
  *
- * Errors: `INVALID_ARGUMENT` (also `text` has no room for it: `SYNCEDMEM_BLOB_SHAPE_STRING_BYTES` are always enough).
- *
- * # Safety
- * `blob` is NULL or a blob; `text` is NULL or writable for `bytes` bytes.
+ * Errors: `INVALID_ARGUMENT` (also `bytes` is too small).
  */
-syncedmem_status_t syncedmem_blob_shape_string(const struct syncedmem_blob_t *blob,
-                                               char *text,
-                                               size_t bytes);
+syncedmem_status_t syncedmem_blob_shape_string(const struct syncedmem_blob_t *blob, char *text, size_t bytes);
 
 /**
- * Writes to `*equals` whether the blob has the `axes` dimensions at `shape`. With `legacy` they are the num, channels, height
- * and width of an old file, four of them, which are compared from the end: a bias of N is 1, 1, 1, N there.
+ * Writes to `*equals` whether the blob has the `axes` dimensions at `shape`. With `legacy` they are the num, channels,
+ * height and width of an old file, which are compared from the end: a bias of N is 1, 1, 1, N there.
  *
  * Errors: `INVALID_ARGUMENT` (also `legacy` with another number of axes than four).
- *
- * # Safety
- * `blob` is NULL or a blob; `shape` is NULL or has `axes` numbers; `equals` is NULL or writable.
  */
 syncedmem_status_t syncedmem_blob_shape_equals(const struct syncedmem_blob_t *blob,
                                                size_t axes,
@@ -213,66 +160,46 @@ syncedmem_status_t syncedmem_blob_shape_equals(const struct syncedmem_blob_t *bl
                                                bool *equals);
 
 /**
- * Writes the size of an array's memory to `*bytes`: an array keeps its memory in a reshape that needs no more. 0 without
- * a shape. `array` is a `syncedmem_array_t`, here as below.
- *
- * Errors: `INVALID_ARGUMENT` (also another array).
- *
- * # Safety
- * `blob` is NULL or a blob; `bytes` is NULL or writable.
+ * Writes the size of an array's memory in bytes to `*bytes`: an array keeps its memory in a reshape that needs no
+ * more. 0 without a shape.
  */
 syncedmem_status_t syncedmem_blob_capacity(const struct syncedmem_blob_t *blob,
                                            int32_t array,
                                            size_t *bytes);
 
 /**
- * Lends the memory of an array to the caller and writes it to `*mem`. It may be larger than the array, whose elements come
- * first. The blob keeps it: see "Ownership" above.
+ * Lends the memory of an array to the caller and writes it to `*mem`. It may be larger than the array, whose elements
+ * come first. The blob keeps it: see "Ownership" above.
  *
- * Errors: `INVALID_ARGUMENT` (also another array), `INVALID_STATE` (the blob has no shape).
- *
- * # Safety
- * `blob` is NULL or a blob; `mem` is NULL or writable.
+ * Errors: `INVALID_STATE` (the blob has no shape).
  */
 syncedmem_status_t syncedmem_blob_memory(const struct syncedmem_blob_t *blob,
                                          int32_t array,
                                          syncedmem_t **mem);
 
 /**
- * As `syncedmem_blob_memory`, and makes the caller one more owner: the memory stays until `syncedmem_blob_release_memory`, whatever
- * memory the blob has by then.
- *
- * Errors: as `syncedmem_blob_memory`.
- *
- * # Safety
- * As for `syncedmem_blob_memory`.
+ * As `syncedmem_blob_memory`, and makes the caller one more owner: the memory stays until
+ * `syncedmem_blob_release_memory`, whatever memory the blob has by then.
  */
 syncedmem_status_t syncedmem_blob_hold_memory(const struct syncedmem_blob_t *blob,
                                               int32_t array,
                                               syncedmem_t **mem);
 
 /**
- * Gives memory of `syncedmem_blob_hold_memory` up, which ends with its last owner, on any thread. NULL is allowed and does
- * nothing.
- *
- * Errors: `INVALID_ARGUMENT` (misaligned), `INVALID_HANDLE` (not a live object: nothing is done).
- *
- * # Safety
- * `mem` is NULL or came from `syncedmem_blob_hold_memory`, once for each call, and this owner does not use it any more.
+ * Gives memory of `syncedmem_blob_hold_memory` up, once for each such call, on any thread. It ends with its last
+ * owner. NULL does nothing.
  */
 syncedmem_status_t syncedmem_blob_release_memory(syncedmem_t *mem);
 
 /**
- * Borrows the caller's memory as the host side of an array, which is then the newest. Memory of another size than the count's
- * is replaced first, and no longer shared. The other array is not touched.
+ * Borrows the caller's memory as the host side of an array, which is then the newest. Memory of another size than the
+ * count's is replaced first, and no longer shared.
  *
- * Errors: `INVALID_ARGUMENT` (also NULL, or an address that is no multiple of the element's size), `INVALID_STATE` (the
- * blob has no shape), `OUT_OF_MEMORY`, `DRIVER`, `PENDING`, `WRONG_DEVICE` (with the device check on), `EXPORTED` (tensors
- * of memory that stays are in use), `REENTERED`.
+ * Errors: `INVALID_ARGUMENT` (also an address that is no multiple of the element's size), `INVALID_STATE` (the blob
+ * has no shape), `EXPORTED` (tensors of memory that stays are in use).
  *
  * # Safety
- * `blob` is NULL or a blob; `data` is readable and writable for all elements while the blob refers to it. Pointers to the
- * host side before it are not used any more.
+ * `data` is readable and writable for all elements while the blob refers to it.
  */
 syncedmem_status_t syncedmem_blob_set_cpu_data(struct syncedmem_blob_t *blob,
                                                int32_t array,
@@ -281,24 +208,16 @@ syncedmem_status_t syncedmem_blob_set_cpu_data(struct syncedmem_blob_t *blob,
 /**
  * As `syncedmem_blob_set_cpu_data`, for device memory and the device side.
  *
- * Errors: as `syncedmem_blob_set_cpu_data`, and `NO_GPU`.
- *
  * # Safety
- * `blob` is NULL or a blob; `data` is device memory of all elements while the blob refers to it. Pointers to the device
- * side before it are not used any more.
+ * `data` is device memory of all elements while the blob refers to it.
  */
-syncedmem_status_t syncedmem_blob_set_gpu_data(struct syncedmem_blob_t *blob,
-                                               int32_t array,
-                                               void *data);
+syncedmem_status_t syncedmem_blob_set_gpu_data(struct syncedmem_blob_t *blob, int32_t array, void *data);
 
 /**
- * Uses the memory of `other`'s array for the same array of `blob`, until one of the two gets other memory. Both have the same
- * count and type.
+ * Uses the memory of `other`'s array for the same array of `blob`, until one of the two gets other memory. Both have
+ * the same count and type.
  *
  * Errors: `INVALID_ARGUMENT` (also other counts or types), `INVALID_STATE` (`other` has no shape).
- *
- * # Safety
- * `blob` and `other` are NULL or blobs. Pointers to the memory before it are not used any more.
  */
 syncedmem_status_t syncedmem_blob_share(struct syncedmem_blob_t *blob,
                                         int32_t array,
@@ -306,15 +225,11 @@ syncedmem_status_t syncedmem_blob_share(struct syncedmem_blob_t *blob,
 
 /**
  * Copies the elements of `source`'s array to the same array of `blob`, on the side where they are; if on both, on the
- * device. An array that was never touched is copied as zeros. With `reshape` the blob takes the shape of `source`; without
- * it both have the same.
+ * device. An array that was never touched counts as zeros. With `reshape` the blob takes the shape of `source`;
+ * without it both have the same.
  *
- * Errors: `INVALID_ARGUMENT` (also other types; other shapes without `reshape`), `INVALID_STATE` (`source` has no shape),
- * `OUT_OF_MEMORY`, `NO_GPU`, `DRIVER`, `PENDING`, `WRONG_DEVICE` (with the device check on), `REENTERED`. After `DRIVER`
- * and `PENDING` the elements may be lost.
- *
- * # Safety
- * `blob` and `source` are NULL or blobs. No other thread uses the memory that is written.
+ * Errors: `INVALID_ARGUMENT` (also other types; other shapes without `reshape`), `INVALID_STATE` (`source` has no
+ * shape). After `DRIVER` and `PENDING` the elements may be lost.
  */
 syncedmem_status_t syncedmem_blob_copy_from(struct syncedmem_blob_t *blob,
                                             int32_t array,
@@ -322,73 +237,48 @@ syncedmem_status_t syncedmem_blob_copy_from(struct syncedmem_blob_t *blob,
                                             bool reshape);
 
 /**
- * Writes the address of the dimensions in device memory, one `int` for each axis, to `*shape`; NULL without axes. It is valid
- * until the shape changes.
- *
- * Errors: `INVALID_ARGUMENT`, `NO_GPU`, `OUT_OF_MEMORY`, `DRIVER`, `PENDING`, `WRONG_DEVICE` (with the device check on).
- *
- * # Safety
- * `blob` is NULL or a blob; `shape` is NULL or writable.
+ * Writes the address of the dimensions in device memory, one `int` for each axis, to `*shape`, valid until the shape
+ * changes; NULL without axes.
  */
 syncedmem_status_t syncedmem_blob_gpu_shape(const struct syncedmem_blob_t *blob,
                                             const void **shape);
 
 /**
- * Subtracts the diff from the data, element by element, on the side where the data is; if on both, on the device. The device
- * needs cuBLAS, which is looked for at the first use; without it the host computes.
+ * Subtracts the diff from the data, element by element, on the side where the data is; if on both, on the device. The
+ * device needs cuBLAS, which is looked for at the first use; without it the host computes.
  *
- * Errors: `INVALID_ARGUMENT`, `INVALID_STATE` (the blob has no shape, or its data was never touched), `UNSUPPORTED`
- * (integers), `OUT_OF_MEMORY`, `NO_GPU`, `DRIVER`, `PENDING`, `WRONG_DEVICE` (with the device check on), `REENTERED`.
- *
- * # Safety
- * `blob` is NULL or a blob. No other thread uses its data.
+ * Errors: `INVALID_STATE` (the blob has no shape, or its data was never touched), `UNSUPPORTED` (integers).
  */
 syncedmem_status_t syncedmem_blob_update(struct syncedmem_blob_t *blob);
 
 /**
- * Writes the sum of the absolute values of an array to `*sum`, computed where the array is; 0 if it was never touched. On
- * the host it is summed in doubles, in an order that does not depend on the CPU.
+ * Writes the sum of the absolute values of an array to `*sum`, computed where the array is; 0 if it was never touched.
+ * The host sums in doubles, in an order that does not depend on the CPU.
  *
- * Errors: as `syncedmem_blob_update`, without `INVALID_STATE`.
- *
- * # Safety
- * `blob` is NULL or a blob; `sum` is NULL or writable.
+ * Errors: `UNSUPPORTED` (integers).
  */
 syncedmem_status_t syncedmem_blob_asum(const struct syncedmem_blob_t *blob,
                                        int32_t array,
                                        double *sum);
 
 /**
- * Writes the sum of the squares of an array to `*sum`: see `syncedmem_blob_asum`.
- *
- * Errors: as `syncedmem_blob_asum`.
- *
- * # Safety
- * `blob` is NULL or a blob; `sum` is NULL or writable.
+ * As `syncedmem_blob_asum`, for the sum of the squares.
  */
 syncedmem_status_t syncedmem_blob_sumsq(const struct syncedmem_blob_t *blob, int32_t array, double *sum);
 
 /**
- * Multiplies each element of an array by `factor`, which is rounded to the type of the elements, where the array is. Nothing
- * is done if it was never touched.
+ * Multiplies each element of an array by `factor`, rounded to the type of the elements, where the array is. Nothing is
+ * done if it was never touched.
  *
  * Errors: as `syncedmem_blob_asum`.
- *
- * # Safety
- * `blob` is NULL or a blob. No other thread uses the array.
  */
 syncedmem_status_t syncedmem_blob_scale(struct syncedmem_blob_t *blob,
                                         int32_t array,
                                         double factor);
 
 /**
- * Writes to `*count` how many calls computed on the host, because there was no cuBLAS that starts, though the array was at the
- * device. The first of them is reported on standard error.
- *
- * Errors: `INVALID_ARGUMENT`.
- *
- * # Safety
- * `count` is NULL or writable.
+ * Writes to `*count` how many calls computed on the host, though the array was at the device, because there was no
+ * cuBLAS that starts. The first is reported on standard error.
  */
 syncedmem_status_t syncedmem_blob_computed_on_host(uint64_t *count);
 

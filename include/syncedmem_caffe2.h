@@ -2,26 +2,27 @@
  * Part of libsyncedmem. SPDX-License-Identifier: BSD-2-Clause
  * Generated from the Rust source by cbindgen. Do not edit.
  *
- * Caffe2's storage over the SyncedMemory of syncedmem.h: tensors, blobs of one value of any type, and workspaces of named
- * blobs. The rules are those of Caffe2 v0.8.1, whose faults are mended where docs/caffe2.md says so.
+ * Caffe2's storage over the SyncedMemory of syncedmem.h: tensors, blobs of one value of any type, and workspaces of
+ * named blobs. The rules are those of Caffe2 v0.8.1, whose faults are mended where docs/caffe2.md says so.
  *
- * A syncedmem_tensor_t is dimensions, a type and memory on one side: of the host as TensorCPU, or of the device as TensorCUDA.
- * Memory comes with the first syncedmem_tensor_mutable_data, aligned to 64 bytes; on the host it is filled with zeros.
- * Tensors may share it. syncedmem_tensor_memory lends its syncedmem_t, with which every call of syncedmem.h works.
+ * A syncedmem_tensor_t is dimensions, a type and memory on one side: of the host as TensorCPU, or of the device as
+ * TensorCUDA. Memory comes with the first syncedmem_tensor_mutable_data, aligned to 64 bytes; on the host it is filled
+ * with zeros. Tensors may share it. syncedmem_tensor_memory lends its syncedmem_t.
  *
- * Ownership. Tensors, blobs and workspaces are counted by their holders: a create, a retain and each function that writes a
- * handle make one more, which ends by a destroy; the last one frees. So a handle stays usable while it is held, whatever other
- * threads and languages do. Pointers to data are valid until the tensor gets other memory, or the blob another value.
+ * Ownership. Tensors, blobs and workspaces are counted by their holders: a create, a retain and each function that
+ * writes a handle make one more, which ends by a destroy; the last one frees. So a handle stays usable while it is
+ * held. Pointers to data are valid until the tensor gets other memory, or the blob another value.
  *
- * Threads. Any number of threads may use one workspace at once, and one blob. A tensor is changed by one thread while no other
- * uses it; every function whose tensor is const may run on several threads at once. Tensors that share memory may be used and
- * destroyed on different threads.
+ * Threads. Any number of threads may use one workspace at once, and one blob. A tensor is changed by one thread while
+ * no other uses it; every function whose tensor is const may run on several threads at once. Tensors that share memory
+ * may be used on different threads.
  *
- * Callbacks (the functions of a type, deleters, visitors) are called with no lock held, on the thread of the call that needs
- * them. They do not throw, and do not use the tensor that the call changes.
+ * Callbacks (the functions of a type, deleters, visitors) are called with no lock held, on the thread of the call that
+ * needs them. They do not throw, and do not use the tensor that the call changes.
  *
- * Errors, NULL, signals, fork and exit are as in syncedmem.h. After an error tensors, blobs and workspaces are as before; the
- * items of a copy's target may be old or new. Detected: NULL and misalignment. Not detected: a destroyed handle.
+ * All else is as in syncedmem.h. After an error tensors, blobs and workspaces are as before; the items of a copy's
+ * target may be old or new. An axis that the tensor does not have gives INVALID_ARGUMENT. A destroyed handle is not
+ * detected.
  */
 
 #ifndef SYNCEDMEM_CAFFE2_H
@@ -146,8 +147,8 @@ typedef struct syncedmem_tensor_info_t {
 } syncedmem_tensor_info_t;
 
 /**
- * Visits a blob of a workspace: its name there, its handle, which is held during the call, and the bytes of its tensor's memory, 0
- * where the memory belongs to a blob that was visited before.
+ * Visits a blob of a workspace: its name there, its handle, held during the call, and the bytes of its tensor's
+ * memory, 0 where that belongs to a blob that was visited before.
  */
 typedef void (*syncedmem_blob_visitor_t)(const char *name,
                                          struct syncedmem_typed_blob_t *blob,
@@ -160,76 +161,46 @@ extern "C" {
 
 /**
  * Writes the type of a `syncedmem_type_t` to `*meta`.
- *
- * Errors: `INVALID_ARGUMENT` (NULL, another number).
- *
- * # Safety
- * `meta` is NULL or writable.
  */
 syncedmem_status_t syncedmem_typemeta(int32_t element, struct syncedmem_typemeta_t *meta);
 
 /**
  * Writes the `syncedmem_type_t` of a type to `*element`.
  *
- * Errors: `INVALID_ARGUMENT` (NULL, misaligned), `UNSUPPORTED` (it is no built-in type).
- *
- * # Safety
- * `meta` is NULL or a type; `element` is NULL or writable.
+ * Errors: `UNSUPPORTED` (it is no built-in type).
  */
 syncedmem_status_t syncedmem_typemeta_element(const struct syncedmem_typemeta_t *meta, int32_t *element);
 
 /**
  * Writes the type of a blob's value that is a tensor of that side to `*meta`. Such a value is the address of a
  * `syncedmem_tensor_t *`, which it holds.
- *
- * Errors: `INVALID_ARGUMENT` (NULL, another number).
- *
- * # Safety
- * `meta` is NULL or writable.
  */
 syncedmem_status_t syncedmem_tensor_typemeta(int32_t side,
                                              struct syncedmem_typemeta_t *meta);
 
 /**
- * Creates a tensor of a side (`syncedmem_side_t`) without shape, type and memory, and writes its handle to `*tensor`. End it
- * with `syncedmem_tensor_destroy`.
- *
- * Errors: `INVALID_ARGUMENT` (NULL, another number), `OUT_OF_MEMORY`.
- *
- * # Safety
- * `tensor` is NULL or writable.
+ * Creates a tensor of a side (`syncedmem_side_t`) without shape, type and memory, and writes its handle to `*tensor`.
+ * End it with `syncedmem_tensor_destroy`.
  */
 syncedmem_status_t syncedmem_tensor_create(int32_t side,
                                            struct syncedmem_tensor_t **tensor);
 
 /**
- * Makes one more holder of the tensor, which `syncedmem_tensor_destroy` ends.
- *
- * Errors: `INVALID_ARGUMENT` (NULL).
- *
- * # Safety
- * `tensor` is NULL or a handle.
+ * Makes one more holder of the tensor.
  */
 syncedmem_status_t syncedmem_tensor_retain(struct syncedmem_tensor_t *tensor);
 
 /**
- * Ends one holder of the tensor; the last one ends the tensor. NULL is allowed and does nothing.
- *
- * Errors: `INVALID_ARGUMENT` (misaligned).
- *
- * # Safety
- * `tensor` is NULL or a handle, of which this holder is not used any more.
+ * Ends one holder; the last one ends the tensor.
  */
 syncedmem_status_t syncedmem_tensor_destroy(struct syncedmem_tensor_t *tensor);
 
 /**
- * Gives the tensor other dimensions; of none it is a scalar, with one item. If the number of items changes, the memory is
- * freed where it is too small, or where `syncedmem_tensor_set_keep_on_shrink` says so; the next mutable data allocates it.
+ * Gives the tensor other dimensions; of none it is a scalar, with one item. If the number of items changes, memory
+ * that is too small is freed, or where `syncedmem_tensor_set_keep_on_shrink` says so; the next mutable data allocates
+ * it.
  *
- * Errors: `INVALID_ARGUMENT` (NULL, a negative dimension, too many items), `OUT_OF_MEMORY`.
- *
- * # Safety
- * `tensor` is NULL or a handle; `dims` is readable for `ndim` numbers.
+ * Errors: `INVALID_ARGUMENT` (also a negative dimension, too many items).
  */
 syncedmem_status_t syncedmem_tensor_resize(struct syncedmem_tensor_t *tensor,
                                            int32_t ndim,
@@ -237,11 +208,6 @@ syncedmem_status_t syncedmem_tensor_resize(struct syncedmem_tensor_t *tensor,
 
 /**
  * As `syncedmem_tensor_resize`, with the dimensions of another tensor.
- *
- * Errors: as `syncedmem_tensor_resize`.
- *
- * # Safety
- * `tensor` and `source` are NULL or handles.
  */
 syncedmem_status_t syncedmem_tensor_resize_like(struct syncedmem_tensor_t *tensor,
                                                 const struct syncedmem_tensor_t *source);
@@ -250,9 +216,6 @@ syncedmem_status_t syncedmem_tensor_resize_like(struct syncedmem_tensor_t *tenso
  * Gives the tensor other dimensions of the same number of items. The items stay.
  *
  * Errors: as `syncedmem_tensor_resize`, and `INVALID_ARGUMENT` (another number of items).
- *
- * # Safety
- * `tensor` is NULL or a handle; `dims` is readable for `ndim` numbers.
  */
 syncedmem_status_t syncedmem_tensor_reshape(struct syncedmem_tensor_t *tensor,
                                             int32_t ndim,
@@ -261,35 +224,26 @@ syncedmem_status_t syncedmem_tensor_reshape(struct syncedmem_tensor_t *tensor,
 /**
  * Makes the first dimension smaller. The memory and the items that stay do not move.
  *
- * Errors: `INVALID_ARGUMENT` (NULL, negative, more than there are), `INVALID_STATE` (no dimensions).
- *
- * # Safety
- * `tensor` is NULL or a handle.
+ * Errors: `INVALID_ARGUMENT` (also negative, more than there are), `INVALID_STATE` (no dimensions).
  */
 syncedmem_status_t syncedmem_tensor_shrink(struct syncedmem_tensor_t *tensor, int64_t outer);
 
 /**
- * Makes room for as many items of the tensor's type as those dimensions have. Items and dimensions stay, and later the memory
- * is only freed where it is too small. Without a type nothing is done.
+ * Makes room for as many items of the tensor's type as those dimensions have. Items and dimensions stay, and later the
+ * memory is only freed where it is too small. Without a type nothing is done.
  *
  * Errors: as `syncedmem_tensor_resize`, and those of the allocation and the copy: see `syncedmem_tensor_copy_from`.
- *
- * # Safety
- * `tensor` is NULL or a handle; `dims` is readable for `ndim` numbers. Pointers to its data are not used any more.
  */
 syncedmem_status_t syncedmem_tensor_reserve(struct syncedmem_tensor_t *tensor,
                                             int32_t ndim,
                                             const int64_t *dims);
 
 /**
- * Adds `more` to the first dimension. The items stay. If there is no room, it is made for `growth_percent` more than there
- * was, as with `syncedmem_tensor_reserve`.
+ * Adds `more` to the first dimension. The items stay. Room that lacks is made as by `syncedmem_tensor_reserve`, for
+ * `growth_percent` more than there was.
  *
- * Errors: `INVALID_ARGUMENT` (NULL, negative, too many items), `INVALID_STATE` (no dimensions), and as
+ * Errors: `INVALID_ARGUMENT` (also negative, too many items), `INVALID_STATE` (no dimensions), and as
  * `syncedmem_tensor_reserve`.
- *
- * # Safety
- * `tensor` is NULL or a handle. Pointers to its data are not used any more.
  */
 syncedmem_status_t syncedmem_tensor_extend(struct syncedmem_tensor_t *tensor,
                                            int64_t more,
@@ -297,81 +251,59 @@ syncedmem_status_t syncedmem_tensor_extend(struct syncedmem_tensor_t *tensor,
 
 /**
  * Gives the tensor's memory up; other tensors that share it keep it. Dimensions and type stay.
- *
- * Errors: `INVALID_ARGUMENT` (NULL).
- *
- * # Safety
- * `tensor` is NULL or a handle. Pointers to its data are not used any more.
  */
 syncedmem_status_t syncedmem_tensor_free_memory(struct syncedmem_tensor_t *tensor);
 
 /**
  * Exchanges two tensors of the same side, all but their handles.
  *
- * Errors: `INVALID_ARGUMENT` (NULL, different sides).
- *
- * # Safety
- * `tensor` and `other` are NULL or handles.
+ * Errors: `INVALID_ARGUMENT` (also different sides).
  */
 syncedmem_status_t syncedmem_tensor_swap(struct syncedmem_tensor_t *tensor, struct syncedmem_tensor_t *other);
 
 /**
- * Sets for the process whether a tensor with more memory than it needs keeps it when it is resized, and how many unused bytes
- * it keeps at most. At first that is true, and without a limit (`INT64_MAX`).
+ * Sets for the process whether a tensor with more memory than it needs keeps it when it is resized, and how many
+ * unused bytes it keeps at most. At first that is true, without a limit (`INT64_MAX`).
  */
 syncedmem_status_t syncedmem_tensor_set_keep_on_shrink(bool keep,
                                                        int64_t most_unused_bytes);
 
 /**
  * Writes what `syncedmem_tensor_set_keep_on_shrink` has set.
- *
- * Errors: `INVALID_ARGUMENT` (NULL).
- *
- * # Safety
- * `keep` and `most_unused_bytes` are NULL or writable.
  */
 syncedmem_status_t syncedmem_tensor_get_keep_on_shrink(bool *keep, int64_t *most_unused_bytes);
 
 /**
- * Writes the address of the items to `*data`, for reading, on the tensor's side. If `meta` is not NULL, the tensor's type must be
- * that one. The address is NULL for a tensor without items that never had memory.
+ * Writes the address of the items to `*data`, for reading. If `meta` is not NULL, the tensor's type must be that one.
+ * The address is NULL for a tensor without items that never had memory.
  *
- * Errors: `INVALID_ARGUMENT` (NULL, another type), `INVALID_STATE` (no shape, or no memory yet), and as `syncedmem_cpu_data` or
- * `syncedmem_gpu_data`.
- *
- * # Safety
- * `tensor` is NULL or a handle; `meta` is NULL or a type; `data` is NULL or writable.
+ * Errors: `INVALID_ARGUMENT` (also another type), `INVALID_STATE` (no shape, or no memory yet), and as
+ * `syncedmem_cpu_data` or `syncedmem_gpu_data`.
  */
 syncedmem_status_t syncedmem_tensor_data(const struct syncedmem_tensor_t *tensor,
                                          const struct syncedmem_typemeta_t *meta,
                                          const void **data);
 
 /**
- * Writes the address of the items to `*data`, for reading and writing, on the tensor's side, as items of `meta`; NULL is the
- * tensor's own type. Memory is allocated where there is none that serves: it is kept for the same type, and for another
- * plain one if it is large enough. Otherwise the items are lost, and new ones are constructed, or on the host zeros.
- * The address is NULL for a tensor without items that never had memory.
+ * Writes the address of the items to `*data`, for reading and writing, as items of `meta`; NULL is the tensor's own
+ * type. Memory is kept for the same type, and for another plain one if it is large enough. Otherwise it is new: the
+ * items are lost, and new ones are constructed, or on the host zeros. The address is NULL for a tensor without items
+ * that never had memory.
  *
- * Errors: `INVALID_ARGUMENT` (NULL, items without bytes), `INVALID_STATE` (no shape, no type; the type's `construct` returned
- * false), `UNSUPPORTED` (a type with functions on the device), and as `syncedmem_mutable_cpu_data` or `syncedmem_mutable_gpu_data`.
- *
- * # Safety
- * `tensor` is NULL or a handle; `meta` is NULL or a type; `data` is NULL or writable. Pointers to memory that does not serve are
- * not used any more.
+ * Errors: `INVALID_ARGUMENT` (also items without bytes), `INVALID_STATE` (no shape, no type; the type's `construct`
+ * returned false), `UNSUPPORTED` (a type with functions on the device), and as `syncedmem_mutable_cpu_data` or
+ * `syncedmem_mutable_gpu_data`.
  */
 syncedmem_status_t syncedmem_tensor_mutable_data(struct syncedmem_tensor_t *tensor,
                                                  const struct syncedmem_typemeta_t *meta,
                                                  void **data);
 
 /**
- * Writes the handle of the memory's `syncedmem_t` to `*mem`: for access on both sides, tensors of DLPack
- * (`syncedmem_to_dlpack`), a name, eviction. It belongs to the tensors that share the memory: it is neither destroyed nor set,
- * nor used once they have ended or have other memory. Tensors of DLPack keep the memory.
+ * Writes the handle of the memory's `syncedmem_t` to `*mem`: for access on both sides, `syncedmem_to_dlpack`, a name,
+ * eviction. It belongs to the tensors that share the memory: it is neither destroyed nor set, nor used once they have
+ * ended or have other memory.
  *
- * Errors: `INVALID_ARGUMENT` (NULL), `INVALID_STATE` (no memory), `UNSUPPORTED` (a type with functions).
- *
- * # Safety
- * `tensor` is NULL or a handle; `mem` is NULL or writable.
+ * Errors: `INVALID_STATE` (no memory), `UNSUPPORTED` (a type with functions).
  */
 syncedmem_status_t syncedmem_tensor_memory(const struct syncedmem_tensor_t *tensor,
                                            syncedmem_t **mem);
@@ -379,38 +311,31 @@ syncedmem_status_t syncedmem_tensor_memory(const struct syncedmem_tensor_t *tens
 /**
  * Gives the tensor the type, the dimensions and a copy of the items of another one, of either side.
  *
- * Errors: `INVALID_ARGUMENT` (NULL), `INVALID_STATE` (the source has no shape, or no memory yet; a function of the type returned
- * false), `UNSUPPORTED` (the type's items cannot be copied, or not to the device), and as `syncedmem_tensor_mutable_data`.
- *
- * # Safety
- * `tensor` and `source` are NULL or handles. Pointers to the tensor's data are not used any more.
+ * Errors: `INVALID_STATE` (the source has no shape, or no memory yet; a function of the type returned false),
+ * `UNSUPPORTED` (the type's items cannot be copied, or not to the device), and as `syncedmem_tensor_mutable_data`.
  */
 syncedmem_status_t syncedmem_tensor_copy_from(struct syncedmem_tensor_t *tensor,
                                               const struct syncedmem_tensor_t *source);
 
 /**
- * Shares the memory of another tensor of the same side and number of items, and takes its type. A resize beyond the memory, or
- * `syncedmem_tensor_free_memory`, ends that for the tensor that does it.
+ * Shares the memory of another tensor of the same side and number of items, and takes its type, until a resize beyond
+ * the memory or `syncedmem_tensor_free_memory`.
  *
- * Errors: `INVALID_ARGUMENT` (NULL, another side, another number of items), `INVALID_STATE` (the source has items and no
+ * Errors: `INVALID_ARGUMENT` (also another side or number of items), `INVALID_STATE` (the source has items and no
  * memory yet).
- *
- * # Safety
- * `tensor` and `source` are NULL or handles. Pointers to the tensor's data are not used any more.
  */
 syncedmem_status_t syncedmem_tensor_share_data(struct syncedmem_tensor_t *tensor,
                                                const struct syncedmem_tensor_t *source);
 
 /**
- * Makes the tensor use memory of the caller's, on the tensor's side, with items of `meta`. `capacity` is its size in bytes; 0 for
- * as many as the tensor's items need. `deleter` (NULL: none) is called with `pointer` and `context` once no tensor uses the
- * memory; after an error it is not called.
+ * Makes the tensor use the caller's memory at `pointer`, on the tensor's side, with items of `meta`. `capacity` is its
+ * size in bytes; 0 for as many as the tensor's items need. `deleter` (NULL: none) is called with `pointer` and
+ * `context` once no tensor uses the memory; not after an error.
  *
- * Errors: `INVALID_ARGUMENT` (NULL, a capacity that is too small), `INVALID_STATE` (no items), `OUT_OF_MEMORY`, `NO_GPU`.
+ * Errors: `INVALID_ARGUMENT` (also a capacity that is too small), `INVALID_STATE` (no items).
  *
  * # Safety
- * `tensor` is NULL or a handle; `meta` is NULL or a type. The memory stays readable and writable until the deleter is called;
- * without one, while a tensor uses it. Pointers to the tensor's data are not used any more.
+ * The memory stays readable and writable until the deleter is called; without one, while a tensor uses it.
  */
 syncedmem_status_t syncedmem_tensor_share_external(struct syncedmem_tensor_t *tensor,
                                                    void *pointer,
@@ -420,16 +345,13 @@ syncedmem_status_t syncedmem_tensor_share_external(struct syncedmem_tensor_t *te
                                                    void *context);
 
 /**
- * Makes the tensor use the memory of a tensor of DLPack on its side, as `syncedmem_set_dlpack` borrows it, with items of `meta`.
- * The memory has as many bytes as the tensor's items. The library owns `dlpack` on success, and calls its deleter once no tensor
- * uses the memory.
+ * Makes the tensor use the memory of a tensor of DLPack on its side, as `syncedmem_set_dlpack` borrows it, with items
+ * of `meta`. The memory has as many bytes as the tensor's items.
  *
- * Errors: `INVALID_ARGUMENT` (NULL, another side, and as `syncedmem_set_dlpack`), `INVALID_STATE` (no items), `OUT_OF_MEMORY`,
- * `NO_GPU`.
+ * Errors: `INVALID_ARGUMENT` (also another side, and as `syncedmem_set_dlpack`), `INVALID_STATE` (no items).
  *
  * # Safety
- * `tensor` is NULL or a handle; `meta` is NULL or a type; `dlpack` is NULL or a `DLManagedTensorVersioned`, or, without
- * `versioned`, a `DLManagedTensor`, that describes its memory correctly. Pointers to the tensor's data are not used any more.
+ * `dlpack` describes its memory correctly.
  */
 syncedmem_status_t syncedmem_tensor_share_dlpack(struct syncedmem_tensor_t *tensor,
                                                  const struct syncedmem_typemeta_t *meta,
@@ -438,44 +360,26 @@ syncedmem_status_t syncedmem_tensor_share_dlpack(struct syncedmem_tensor_t *tens
 
 /**
  * Writes to `*info` what the tensor is.
- *
- * Errors: `INVALID_ARGUMENT` (NULL).
- *
- * # Safety
- * `tensor` is NULL or a handle; `info` is NULL or writable.
  */
 syncedmem_status_t syncedmem_tensor_info(const struct syncedmem_tensor_t *tensor,
                                          struct syncedmem_tensor_info_t *info);
 
 /**
  * Writes to `*is` whether the tensor's type is that one.
- *
- * Errors: `INVALID_ARGUMENT` (NULL).
- *
- * # Safety
- * `tensor` is NULL or a handle; `meta` is NULL or a type; `is` is NULL or writable.
  */
 syncedmem_status_t syncedmem_tensor_is_type(const struct syncedmem_tensor_t *tensor,
                                             const struct syncedmem_typemeta_t *meta,
                                             bool *is);
 
 /**
- * Writes a dimension to `*dim`.
- *
- * Errors: `INVALID_ARGUMENT` (NULL, no such axis).
- *
- * # Safety
- * `tensor` is NULL or a handle; `dim` is NULL or writable.
+ * Writes the dimension of an axis, counted from 0, to `*dim`.
  */
 syncedmem_status_t syncedmem_tensor_dim(const struct syncedmem_tensor_t *tensor, int32_t axis, int64_t *dim);
 
 /**
  * Writes a dimension to `*dim`, if it is at most `INT32_MAX`.
  *
- * Errors: `INVALID_ARGUMENT` (NULL, no such axis), `INVALID_STATE` (the dimension is larger).
- *
- * # Safety
- * `tensor` is NULL or a handle; `dim` is NULL or writable.
+ * Errors: `INVALID_STATE` (the dimension is larger).
  */
 syncedmem_status_t syncedmem_tensor_dim32(const struct syncedmem_tensor_t *tensor,
                                           int32_t axis,
@@ -483,11 +387,6 @@ syncedmem_status_t syncedmem_tensor_dim32(const struct syncedmem_tensor_t *tenso
 
 /**
  * Writes the product of the dimensions from `axis` on to `*size`: 1 from behind the last one on.
- *
- * Errors: `INVALID_ARGUMENT` (NULL, negative).
- *
- * # Safety
- * `tensor` is NULL or a handle; `size` is NULL or writable.
  */
 syncedmem_status_t syncedmem_tensor_size_from_dim(const struct syncedmem_tensor_t *tensor,
                                                   int32_t axis,
@@ -495,11 +394,6 @@ syncedmem_status_t syncedmem_tensor_size_from_dim(const struct syncedmem_tensor_
 
 /**
  * Writes the product of the dimensions before `axis` to `*size`.
- *
- * Errors: `INVALID_ARGUMENT` (NULL, no such axis).
- *
- * # Safety
- * `tensor` is NULL or a handle; `size` is NULL or writable.
  */
 syncedmem_status_t syncedmem_tensor_size_to_dim(const struct syncedmem_tensor_t *tensor,
                                                 int32_t axis,
@@ -507,11 +401,6 @@ syncedmem_status_t syncedmem_tensor_size_to_dim(const struct syncedmem_tensor_t 
 
 /**
  * Writes the product of the dimensions between two axes, without theirs and in either order, to `*size`.
- *
- * Errors: `INVALID_ARGUMENT` (NULL, no such axis).
- *
- * # Safety
- * `tensor` is NULL or a handle; `size` is NULL or writable.
  */
 syncedmem_status_t syncedmem_tensor_size_between_dim(const struct syncedmem_tensor_t *tensor,
                                                      int32_t axis,
@@ -520,11 +409,6 @@ syncedmem_status_t syncedmem_tensor_size_between_dim(const struct syncedmem_tens
 
 /**
  * Writes the number of an axis from the start to `*canonical`, where a negative one counts from the end.
- *
- * Errors: `INVALID_ARGUMENT` (NULL, no such axis).
- *
- * # Safety
- * `tensor` is NULL or a handle; `canonical` is NULL or writable.
  */
 syncedmem_status_t syncedmem_tensor_canonical_axis_index(const struct syncedmem_tensor_t *tensor,
                                                          int32_t axis,
@@ -532,11 +416,6 @@ syncedmem_status_t syncedmem_tensor_canonical_axis_index(const struct syncedmem_
 
 /**
  * Writes a line about the tensor for people, as `syncedmem_report` writes its text.
- *
- * Errors: `INVALID_ARGUMENT` (`text` or `length` is NULL).
- *
- * # Safety
- * `tensor` is NULL or a handle; `text` is NULL or writable for `capacity` bytes; `length` is NULL or writable.
  */
 syncedmem_status_t syncedmem_tensor_debug_string(const struct syncedmem_tensor_t *tensor,
                                                  char *text,
@@ -545,79 +424,47 @@ syncedmem_status_t syncedmem_tensor_debug_string(const struct syncedmem_tensor_t
 
 /**
  * Creates an empty blob and writes its handle to `*blob`. End it with `syncedmem_typed_blob_destroy`.
- *
- * Errors: `INVALID_ARGUMENT` (NULL), `OUT_OF_MEMORY`.
- *
- * # Safety
- * `blob` is NULL or writable.
  */
 syncedmem_status_t syncedmem_typed_blob_create(struct syncedmem_typed_blob_t **blob);
 
 /**
- * Makes one more holder of the blob, which `syncedmem_typed_blob_destroy` ends.
- *
- * Errors: `INVALID_ARGUMENT` (NULL).
- *
- * # Safety
- * `blob` is NULL or a handle.
+ * Makes one more holder of the blob.
  */
 syncedmem_status_t syncedmem_typed_blob_retain(struct syncedmem_typed_blob_t *blob);
 
 /**
- * Ends one holder of the blob; the last one ends the blob and its value. NULL is allowed and does nothing.
- *
- * Errors: `INVALID_ARGUMENT` (misaligned).
- *
- * # Safety
- * `blob` is NULL or a handle, of which this holder is not used any more.
+ * Ends one holder; the last one ends the blob and its value.
  */
 syncedmem_status_t syncedmem_typed_blob_destroy(struct syncedmem_typed_blob_t *blob);
 
 /**
  * Writes the type of the value to `*meta`; its `id` is NULL for an empty blob.
- *
- * Errors: `INVALID_ARGUMENT` (NULL).
- *
- * # Safety
- * `blob` is NULL or a handle; `meta` is NULL or writable.
  */
 syncedmem_status_t syncedmem_typed_blob_meta(const struct syncedmem_typed_blob_t *blob,
                                              struct syncedmem_typemeta_t *meta);
 
 /**
  * Writes to `*is` whether the value is of that type.
- *
- * Errors: `INVALID_ARGUMENT` (NULL).
- *
- * # Safety
- * `blob` is NULL or a handle; `meta` is NULL or a type; `is` is NULL or writable.
  */
 syncedmem_status_t syncedmem_typed_blob_is_type(const struct syncedmem_typed_blob_t *blob,
                                                 const struct syncedmem_typemeta_t *meta,
                                                 bool *is);
 
 /**
- * Writes the address of the value to `*value`. If `meta` is not NULL, the value must be of that type; otherwise the address is NULL
- * for an empty blob.
+ * Writes the address of the value to `*value`. If `meta` is not NULL, the value must be of that type; otherwise the
+ * address is NULL for an empty blob.
  *
- * Errors: `INVALID_ARGUMENT` (NULL; another type, or no value).
- *
- * # Safety
- * `blob` is NULL or a handle; `meta` is NULL or a type; `value` is NULL or writable.
+ * Errors: `INVALID_ARGUMENT` (also another type, or no value).
  */
 syncedmem_status_t syncedmem_typed_blob_get(const struct syncedmem_typed_blob_t *blob,
                                             const struct syncedmem_typemeta_t *meta,
                                             void **value);
 
 /**
- * Writes the address of a value of that type to `*value`. Unless there is one, the blob gets a new one as the type makes it, in
- * memory aligned to 64 bytes, and the old one ends. `is_new` may be NULL.
+ * Writes the address of a value of that type to `*value`. Unless there is one, the blob gets a new one, as the type
+ * makes it, aligned to 64 bytes, and the old one ends. `is_new` may be NULL.
  *
- * Errors: `INVALID_ARGUMENT` (NULL, no type), `INVALID_STATE` (the type's `construct` returned false), `OUT_OF_MEMORY`.
- *
- * # Safety
- * `blob` is NULL or a handle; `meta` is NULL or a type; `is_new` and `value` are NULL or writable. The address of an old value
- * of another type is not used any more.
+ * Errors: `INVALID_ARGUMENT` (also no type), `INVALID_STATE` (the type's `construct` returned false).
  */
 syncedmem_status_t syncedmem_typed_blob_get_mutable(struct syncedmem_typed_blob_t *blob,
                                                     const struct syncedmem_typemeta_t *meta,
@@ -625,14 +472,14 @@ syncedmem_status_t syncedmem_typed_blob_get_mutable(struct syncedmem_typed_blob_
                                                     void **value);
 
 /**
- * Gives the blob a value of the caller's, and ends the old one. `deleter` is called with `value` and `context` at the new one's
- * end; without one (NULL) the value stays the caller's. If `value` and `meta` are both NULL, the blob is empty afterwards.
+ * Gives the blob a value of the caller's, and ends the old one. `deleter` is called with `value` and `context` at the
+ * new one's end; without one (NULL) the value stays the caller's. With `value` and `meta` NULL the blob is empty
+ * afterwards.
  *
- * Errors: `INVALID_ARGUMENT` (NULL, no type). Then the deleter is not called.
+ * Errors: `INVALID_ARGUMENT` (also no type). Then the deleter is not called.
  *
  * # Safety
- * `blob` is NULL or a handle; `meta` is NULL or a type; `value` is NULL or of that type, and lives until the deleter is called or
- * the blob has another. The address of the old value is not used any more.
+ * `value` is of that type, and lives until the deleter is called or the blob has another.
  */
 syncedmem_status_t syncedmem_typed_blob_reset(struct syncedmem_typed_blob_t *blob,
                                               void *value,
@@ -641,15 +488,10 @@ syncedmem_status_t syncedmem_typed_blob_reset(struct syncedmem_typed_blob_t *blo
                                               void *context);
 
 /**
- * Makes the value the caller's, and writes its address to `*value`; NULL for an empty blob. `deleter` and `context` may be NULL:
- * the address of the function that ends it (a `syncedmem_deleter_t`) and the context that this function gets; NULL for a value
- * without one. The blob goes on to refer to the value. A value that `syncedmem_typed_blob_get_mutable` made is ended by its type's
- * `destruct`, then `free()`.
- *
- * Errors: `INVALID_ARGUMENT` (NULL).
- *
- * # Safety
- * `blob` is NULL or a handle; `value`, `deleter` and `context` are NULL or writable.
+ * Makes the value the caller's, and writes its address to `*value`; NULL for an empty blob. `deleter` and `context`
+ * may be NULL: they receive the function that ends the value (a `syncedmem_deleter_t`; NULL for a value without one)
+ * and its context. The blob still refers to the value. One of `syncedmem_typed_blob_get_mutable` is ended by its
+ * type's `destruct`, then `free()`.
  */
 syncedmem_status_t syncedmem_typed_blob_release(struct syncedmem_typed_blob_t *blob,
                                                 void **value,
@@ -658,35 +500,24 @@ syncedmem_status_t syncedmem_typed_blob_release(struct syncedmem_typed_blob_t *b
 
 /**
  * Exchanges the values of two blobs.
- *
- * Errors: `INVALID_ARGUMENT` (NULL).
- *
- * # Safety
- * `blob` and `other` are NULL or handles.
  */
 syncedmem_status_t syncedmem_typed_blob_swap(struct syncedmem_typed_blob_t *blob,
                                              struct syncedmem_typed_blob_t *other);
 
 /**
- * Writes a handle of the tensor that is the value, of either side, to `*tensor`: one more holder, so the tensor lives on whatever
- * becomes of the blob. End it with `syncedmem_tensor_destroy`.
+ * Writes a handle of the tensor that is the value, of either side, to `*tensor`: one more holder. End it with
+ * `syncedmem_tensor_destroy`.
  *
- * Errors: `INVALID_ARGUMENT` (NULL; another type, or no value).
- *
- * # Safety
- * `blob` is NULL or a handle; `tensor` is NULL or writable.
+ * Errors: `INVALID_ARGUMENT` (also another type, or no value).
  */
 syncedmem_status_t syncedmem_typed_blob_get_tensor(const struct syncedmem_typed_blob_t *blob,
                                                    struct syncedmem_tensor_t **tensor);
 
 /**
- * As `syncedmem_typed_blob_get_tensor`, of a tensor of that side (`syncedmem_side_t`). Unless the value is one, the blob gets a new
- * one, and the old value ends. `is_new` may be NULL.
+ * As `syncedmem_typed_blob_get_tensor`, of a tensor of that side (`syncedmem_side_t`). Unless the value is one, the
+ * blob gets a new one, and the old value ends. `is_new` may be NULL.
  *
- * Errors: `INVALID_ARGUMENT` (NULL, another number), `INVALID_STATE` (no memory for the tensor), `OUT_OF_MEMORY`.
- *
- * # Safety
- * `blob` is NULL or a handle; `is_new` and `tensor` are NULL or writable. The address of an old value is not used any more.
+ * Errors: `INVALID_STATE` (no memory for the tensor).
  */
 syncedmem_status_t syncedmem_typed_blob_get_mutable_tensor(struct syncedmem_typed_blob_t *blob,
                                                            int32_t side,
@@ -694,57 +525,32 @@ syncedmem_status_t syncedmem_typed_blob_get_mutable_tensor(struct syncedmem_type
                                                            struct syncedmem_tensor_t **tensor);
 
 /**
- * Makes a tensor the value, and ends the old one. The blob holds the tensor beside the caller.
- *
- * Errors: `INVALID_ARGUMENT` (NULL), `OUT_OF_MEMORY`.
- *
- * # Safety
- * `blob` and `tensor` are NULL or handles. The address of the old value is not used any more.
+ * Makes a tensor the value, which the blob then holds too, and ends the old one.
  */
 syncedmem_status_t syncedmem_typed_blob_set_tensor(struct syncedmem_typed_blob_t *blob,
                                                    struct syncedmem_tensor_t *tensor);
 
 /**
- * Creates an empty workspace and writes its handle to `*workspace`. It holds the parent, which may be NULL. End it with
- * `syncedmem_workspace_destroy`.
- *
- * Errors: `INVALID_ARGUMENT` (NULL), `OUT_OF_MEMORY`.
- *
- * # Safety
- * `parent` is NULL or a handle; `workspace` is NULL or writable.
+ * Creates an empty workspace and writes its handle to `*workspace`. It holds the parent, which may be NULL. End it
+ * with `syncedmem_workspace_destroy`.
  */
 syncedmem_status_t syncedmem_workspace_create(struct syncedmem_workspace_t *parent,
                                               struct syncedmem_workspace_t **workspace);
 
 /**
- * Makes one more holder of the workspace, which `syncedmem_workspace_destroy` ends.
- *
- * Errors: `INVALID_ARGUMENT` (NULL).
- *
- * # Safety
- * `workspace` is NULL or a handle.
+ * Makes one more holder of the workspace.
  */
 syncedmem_status_t syncedmem_workspace_retain(struct syncedmem_workspace_t *workspace);
 
 /**
- * Ends one holder of the workspace; the last one ends it. Blobs that are held elsewhere live on. NULL is allowed and does nothing.
+ * Ends one holder; the last one ends the workspace, but not blobs that are held elsewhere.
  * Workspaces that map each other's blobs hold each other until the process ends.
- *
- * Errors: `INVALID_ARGUMENT` (misaligned).
- *
- * # Safety
- * `workspace` is NULL or a handle, of which this holder is not used any more.
  */
 syncedmem_status_t syncedmem_workspace_destroy(struct syncedmem_workspace_t *workspace);
 
 /**
- * Writes a handle of the blob of that name to `*blob`: that of this workspace, of a mapping or of a parent, or else a new empty one
- * of this workspace. End it with `syncedmem_typed_blob_destroy`.
- *
- * Errors: `INVALID_ARGUMENT` (NULL), `OUT_OF_MEMORY`.
- *
- * # Safety
- * `workspace` is NULL or a handle; `name` is NULL or a string; `blob` is NULL or writable.
+ * Writes a handle of the blob of that name to `*blob`: that of this workspace, of a mapping or of a parent, or else a
+ * new empty one of this workspace. End it with `syncedmem_typed_blob_destroy`.
  */
 syncedmem_status_t syncedmem_workspace_create_blob(struct syncedmem_workspace_t *workspace,
                                                    const char *name,
@@ -752,23 +558,13 @@ syncedmem_status_t syncedmem_workspace_create_blob(struct syncedmem_workspace_t 
 
 /**
  * As `syncedmem_workspace_create_blob`, of a blob of this workspace itself: it hides one of a mapping or a parent.
- *
- * Errors: as `syncedmem_workspace_create_blob`.
- *
- * # Safety
- * `workspace` is NULL or a handle; `name` is NULL or a string; `blob` is NULL or writable.
  */
 syncedmem_status_t syncedmem_workspace_create_local_blob(struct syncedmem_workspace_t *workspace,
                                                          const char *name,
                                                          struct syncedmem_typed_blob_t **blob);
 
 /**
- * Writes a handle of the blob of that name to `*blob`, as `syncedmem_workspace_create_blob`; NULL if there is none.
- *
- * Errors: `INVALID_ARGUMENT` (NULL).
- *
- * # Safety
- * `workspace` is NULL or a handle; `name` is NULL or a string; `blob` is NULL or writable.
+ * As `syncedmem_workspace_create_blob`, but writes NULL if there is no blob of that name.
  */
 syncedmem_status_t syncedmem_workspace_get_blob(const struct syncedmem_workspace_t *workspace,
                                                 const char *name,
@@ -776,37 +572,23 @@ syncedmem_status_t syncedmem_workspace_get_blob(const struct syncedmem_workspace
 
 /**
  * Writes to `*has` whether there is a blob of that name: of this workspace, of a mapping or of a parent.
- *
- * Errors: `INVALID_ARGUMENT` (NULL).
- *
- * # Safety
- * `workspace` is NULL or a handle; `name` is NULL or a string; `has` is NULL or writable.
  */
 syncedmem_status_t syncedmem_workspace_has_blob(const struct syncedmem_workspace_t *workspace,
                                                 const char *name,
                                                 bool *has);
 
 /**
- * Removes a blob of this workspace itself, and writes to `*removed` whether there was one. Other holders keep it. `removed` may be
- * NULL.
- *
- * Errors: `INVALID_ARGUMENT` (NULL).
- *
- * # Safety
- * `workspace` is NULL or a handle; `name` is NULL or a string; `removed` is NULL or writable.
+ * Removes a blob of this workspace itself, and writes to `*removed`, which may be NULL, whether there was one. Other
+ * holders keep it.
  */
 syncedmem_status_t syncedmem_workspace_remove_blob(struct syncedmem_workspace_t *workspace,
                                                    const char *name,
                                                    bool *removed);
 
 /**
- * Gives a blob of this workspace itself a new name, under which no blob is visible, and writes a handle of it to `*blob`, which may
- * be NULL.
+ * Gives a blob of this workspace itself a new name, and writes a handle of it to `*blob`, which may be NULL.
  *
- * Errors: `INVALID_ARGUMENT` (NULL, no such blob, the new name is visible already), `OUT_OF_MEMORY`.
- *
- * # Safety
- * `workspace` is NULL or a handle; `name` and `new_name` are NULL or strings; `blob` is NULL or writable.
+ * Errors: `INVALID_ARGUMENT` (also no such blob, or a new name that is visible already).
  */
 syncedmem_status_t syncedmem_workspace_rename_blob(struct syncedmem_workspace_t *workspace,
                                                    const char *name,
@@ -814,13 +596,11 @@ syncedmem_status_t syncedmem_workspace_rename_blob(struct syncedmem_workspace_t 
                                                    struct syncedmem_typed_blob_t **blob);
 
 /**
- * Makes the blob `name` of another workspace visible in this one as `new_name`. This workspace holds the other one, and the name is
- * looked up there at each use. If a blob is visible as `new_name` already, that is an error, or with `skip_defined` nothing is done.
+ * Makes the blob `name` of another workspace visible in this one as `new_name`. This workspace holds the other one,
+ * and the name is looked up there at each use. With `skip_defined` nothing is done if a blob is visible as `new_name`
+ * already.
  *
- * Errors: `INVALID_ARGUMENT` (NULL, the same workspace, no such blob, the new name is visible already), `OUT_OF_MEMORY`.
- *
- * # Safety
- * `workspace` and `other` are NULL or handles; `new_name` and `name` are NULL or strings.
+ * Errors: `INVALID_ARGUMENT` (also the same workspace, no such blob, or a new name that is visible already).
  */
 syncedmem_status_t syncedmem_workspace_add_blob_mapping(struct syncedmem_workspace_t *workspace,
                                                         const char *new_name,
@@ -829,14 +609,9 @@ syncedmem_status_t syncedmem_workspace_add_blob_mapping(struct syncedmem_workspa
                                                         bool skip_defined);
 
 /**
- * Calls `visitor` with each blob of this workspace itself, or, unless `local`, with each that is visible in it, sorted by name. The
- * bytes of all calls add up to the memory of the tensors; memory that tensors share counts once. The visitor may use the workspace:
- * the list was made before.
- *
- * Errors: `INVALID_ARGUMENT` (NULL), `OUT_OF_MEMORY`.
- *
- * # Safety
- * `workspace` is NULL or a handle.
+ * Calls `visitor` with each blob of this workspace itself, or, unless `local`, with each that is visible in it, sorted
+ * by name. The bytes of all calls add up to the memory of the tensors. The visitor may use the workspace: the list was
+ * made before.
  */
 syncedmem_status_t syncedmem_workspace_blobs(const struct syncedmem_workspace_t *workspace,
                                              bool local,
@@ -844,17 +619,11 @@ syncedmem_status_t syncedmem_workspace_blobs(const struct syncedmem_workspace_t 
                                              void *context);
 
 /**
- * Attaches `pointer` to the tensor, unless something is attached, and writes what is attached to `*attached`. If that is
- * `pointer`, the library calls `deleter` (NULL: none) with it and `context` when the tensor ends; otherwise it stays the
- * caller's. NULL for `pointer` only asks, and writes NULL if nothing is attached. Any thread that may read the tensor may call
- * this.
- *
- * A binding keeps the one object of its language for a tensor there. `syncedmem.hpp`'s tensors keep their dimensions.
- *
- * Errors: `INVALID_ARGUMENT` (NULL), `OUT_OF_MEMORY`.
- *
- * # Safety
- * `tensor` is NULL or a handle; `attached` is NULL or writable.
+ * Attaches `pointer` to the tensor, unless something is attached, and writes what is attached to `*attached`: a place
+ * for the one object that a binding has for a tensor (`syncedmem.hpp` keeps a tensor's dimensions there). If that is
+ * `pointer`, the library calls `deleter` (NULL: none) with it and `context` when the tensor ends; otherwise it stays
+ * the caller's. NULL for `pointer` only asks, and writes NULL if nothing is attached. Any thread that may read the
+ * tensor may call this.
  */
 syncedmem_status_t syncedmem_tensor_attach(const struct syncedmem_tensor_t *tensor,
                                            void *pointer,
@@ -864,11 +633,6 @@ syncedmem_status_t syncedmem_tensor_attach(const struct syncedmem_tensor_t *tens
 
 /**
  * As `syncedmem_tensor_attach`, for a blob.
- *
- * Errors: as `syncedmem_tensor_attach`.
- *
- * # Safety
- * `blob` is NULL or a handle; `attached` is NULL or writable.
  */
 syncedmem_status_t syncedmem_typed_blob_attach(const struct syncedmem_typed_blob_t *blob,
                                                void *pointer,
@@ -877,40 +641,29 @@ syncedmem_status_t syncedmem_typed_blob_attach(const struct syncedmem_typed_blob
                                                void **attached);
 
 /**
- * Allocates `bytes` of host memory, filled with zeros and aligned to 64 bytes, and writes its address to `*data`. It comes from
- * where the memory of tensors comes from, and is counted with it, with 64 bytes more. End it with `syncedmem_cpu_delete`.
- *
- * Errors: `INVALID_ARGUMENT` (NULL), `OUT_OF_MEMORY`.
- *
- * # Safety
- * `data` is NULL or writable.
+ * Allocates `bytes` of host memory, filled with zeros and aligned to 64 bytes, and writes its address to `*data`. It
+ * is counted with the memory of tensors, with 64 bytes more. End it with `syncedmem_cpu_delete`.
  */
 syncedmem_status_t syncedmem_cpu_new(size_t bytes,
                                      void **data);
 
 /**
- * Frees memory of `syncedmem_cpu_new`. NULL is allowed and does nothing.
- *
- * # Safety
- * `data` is NULL or came from there, and is not used any more.
+ * Frees memory of `syncedmem_cpu_new`.
  */
 void syncedmem_cpu_delete(void *data);
 
 /**
- * Switches Caffe2's report: a line on standard error for each block that a tensor allocates, and one when that block is freed, with
- * the bytes of all memory in the library's account, which is switched on too. Off at first.
+ * Switches Caffe2's report, off at first: a line on standard error for each block that a tensor allocates, and one
+ * when it is freed, with the bytes of all memory in the library's account, which is switched on too.
  */
 syncedmem_status_t syncedmem_tensor_report_allocations(bool on);
 
 /**
- * Reads an `init_net.pb` into tensors of the host: each becomes the value of the blob of its name, which is created where the workspace
- * has none. The values that such blobs had end. Values are read into the tensors' memory without a copy in between.
+ * Reads an `init_net.pb` into tensors of the host, without a copy in between: each becomes the value of the blob of
+ * its name, which is created where the workspace has none. The values that such blobs had end.
  *
- * Errors: `INVALID_ARGUMENT` (NULL; another kind of file), `FILE`, `FORMAT`, `UNSUPPORTED` (a tensor of texts, or one whose values are
- * not in the file), `OUT_OF_MEMORY`. Then no blob has another value, and new ones are empty.
- *
- * # Safety
- * `workspace` is NULL or a handle; `path` is NULL or a string. The addresses of old values are not used any more.
+ * Errors: `INVALID_ARGUMENT` (also another kind of file), `FILE`, `FORMAT`, `UNSUPPORTED` (a tensor of texts, or one
+ * whose values are not in the file). Then no blob has another value, and new ones are empty.
  */
 syncedmem_status_t syncedmem_workspace_load_init_net(struct syncedmem_workspace_t *workspace,
                                                      const char *path);

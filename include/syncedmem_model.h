@@ -2,26 +2,25 @@
  * Part of libsyncedmem. SPDX-License-Identifier: BSD-2-Clause
  * Generated from the Rust source by cbindgen. Do not edit.
  *
- * Model files: read Caffe's .caffemodel, .binaryproto and .solverstate, and Caffe2's init_net.pb, without either and without protobuf.
+ * Model files: read Caffe's .caffemodel, .binaryproto and .solverstate, and Caffe2's init_net.pb, without either and
+ * without protobuf.
  *
- * syncedmem_model_open reads the structure of a file: layers, names, shapes, types. It reads no values, so that a file of any
- * size opens in milliseconds. syncedmem_model_read_blob then reads the values of one blob from the file straight into the
- * host side of an object. A file that is no net has one layer, of which all blobs are: "blobs", or a solver's "history".
+ * syncedmem_model_open reads the structure of a file (layers, names, shapes, types) and no values, so that a file of
+ * any size opens in milliseconds. syncedmem_model_read_blob then reads the values of one blob straight into the host
+ * side of an object. A file that is no net has one layer, of which all blobs are: "blobs", or a solver's "history".
  *
- * The conventions are those of syncedmem.h, and these:
+ * Ownership. syncedmem_model_open pairs with syncedmem_model_close. Strings and shapes that a model hands out belong
+ * to it and live until it is closed. Objects that were filled from it are independent of it.
  *
- * Ownership. syncedmem_model_open pairs with syncedmem_model_close. Strings and shapes that a model hands out belong to it and live
- * until it is closed. Objects that were filled from it are independent of it.
- *
- * Threads. Any number of threads may use one model at once, each with objects of its own. Only syncedmem_model_close needs
- * the model alone.
+ * Threads. Any number of threads may use one model at once, each with objects of its own, and so may a forked child.
+ * Only syncedmem_model_close needs the model alone.
  *
  * Files. The file stays open until the model is closed. It is read, never mapped: a file that another program cuts
- * meanwhile gives SYNCEDMEM_ERROR_FILE, not a signal. Errors name the file, the layer, the blob, the counts and the offset.
+ * meanwhile gives SYNCEDMEM_ERROR_FILE, not a signal. A layer or blob that the file does not have gives
+ * INVALID_ARGUMENT. Errors name the file, the layer, the blob, the counts and the offset.
  *
- * Stacks. Calls of this header need 64 KiB. Signal handlers may not make them.
- *
- * Fork. The child may use a model as the parent does.
+ * All else is as in syncedmem.h, but that calls of this header need a stack of 64 KiB, and signal handlers may not
+ * make them.
  */
 
 #ifndef SYNCEDMEM_MODEL_H
@@ -80,7 +79,7 @@ typedef struct syncedmem_model_info_t {
    */
   size_t size;
   /**
-   * What it is: a `syncedmem_model_kind_t`.
+   * A `syncedmem_model_kind_t`.
    */
   int32_t kind;
   /**
@@ -126,7 +125,7 @@ typedef struct syncedmem_blob_info_t {
    */
   int net_axes;
   /**
-   * The dimensions that the net gives the blob: those stored without the leading ones of files from before 2015.
+   * The dimensions that the net gives the blob: without the leading ones of files from before 2015.
    */
   const int64_t *net_shape;
   /**
@@ -148,59 +147,37 @@ extern "C" {
 #endif // __cplusplus
 
 /**
- * Opens a `.caffemodel`, `.binaryproto`, `.solverstate` or `init_net.pb`, reads its structure, and writes the model's handle to `*model`. The file's
- * name decides what it is, or its contents where the name says nothing. Close it with `syncedmem_model_close`.
+ * Opens a `.caffemodel`, `.binaryproto`, `.solverstate` or `init_net.pb`, reads its structure, and writes the model's
+ * handle to `*model`. The file's name decides what it is, or else its contents. Close it with `syncedmem_model_close`.
  *
- * Errors: `INVALID_ARGUMENT` (NULL), `FILE` (it cannot be opened or read, or is no regular file), `FORMAT` (it is
- * damaged, cut off, or no Caffe file), `UNSUPPORTED` (HDF5, text, a compressed file; more layers and names than a file of
- * its size can have), `OUT_OF_MEMORY`.
- *
- * # Safety
- * `path` is NULL or a string. `model` is NULL or writable.
+ * Errors: `FILE` (it cannot be opened or read, or is no regular file), `FORMAT` (it is damaged, cut off, or no Caffe
+ * file), `UNSUPPORTED` (HDF5, text, a compressed file; more layers and names than a file of its size can have).
  */
 syncedmem_status_t syncedmem_model_open(const char *path,
                                         struct syncedmem_model_t **model);
 
 /**
- * Closes a model and its file. NULL is allowed and does nothing.
- *
- * Errors: `INVALID_ARGUMENT` (misaligned), `INVALID_HANDLE` (not an open model: nothing is done).
- *
- * # Safety
- * `model` is NULL or came from `syncedmem_model_open`. The handle and the strings and shapes of the model are not used any more.
+ * Closes a model and its file.
  */
 syncedmem_status_t syncedmem_model_close(struct syncedmem_model_t *model);
 
 /**
  * Writes to `*info` what the file says beside its layers.
  *
- * Errors: `INVALID_ARGUMENT` (NULL or misaligned; `info->size` is too small), `INVALID_HANDLE`.
- *
- * # Safety
- * `model` is NULL or a handle. `info` is NULL, or readable and writable for `info->size` bytes, at least those of `size`
- * itself.
+ * Errors: `INVALID_ARGUMENT` (also `info->size` is too small).
  */
 syncedmem_status_t syncedmem_model_info(const struct syncedmem_model_t *model,
                                         struct syncedmem_model_info_t *info);
 
 /**
  * Writes the number of layers to `*count`.
- *
- * Errors: `INVALID_ARGUMENT` (NULL or misaligned), `INVALID_HANDLE`.
- *
- * # Safety
- * `model` is NULL or a handle; `count` is NULL or writable.
  */
 syncedmem_status_t syncedmem_model_layer_count(const struct syncedmem_model_t *model, size_t *count);
 
 /**
- * Writes a layer's name, its type as Caffe has named it since 2015, and its number of blobs. Layers are numbered from 0, in
- * the order of the file; two may have one name. A name with a NUL ends there, and bytes that are no UTF-8 are replaced.
- *
- * Errors: `INVALID_ARGUMENT` (NULL or misaligned; there is no such layer), `INVALID_HANDLE`.
- *
- * # Safety
- * `model` is NULL or a handle; `name`, `type_name` and `blobs` are NULL or writable.
+ * Writes a layer's name, its type as Caffe has named it since 2015, and its number of blobs. Layers are numbered from
+ * 0, in the order of the file; two may have one name. A name ends at its first NUL, and bytes that are no UTF-8 are
+ * replaced.
  */
 syncedmem_status_t syncedmem_model_layer(const struct syncedmem_model_t *model,
                                          size_t layer,
@@ -209,15 +186,9 @@ syncedmem_status_t syncedmem_model_layer(const struct syncedmem_model_t *model,
                                          size_t *blobs);
 
 /**
- * Writes to `*info` what the file says about a blob: its shape, its type and its number of values. Blobs are numbered from 0:
- * weights before biases.
+ * Writes to `*info` what the file says about a blob. Blobs are numbered from 0: weights before biases.
  *
- * Errors: `INVALID_ARGUMENT` (NULL or misaligned; there is no such layer or blob; `info->size` is too small),
- * `INVALID_HANDLE`.
- *
- * # Safety
- * `model` is NULL or a handle. `info` is NULL, or readable and writable for `info->size` bytes, at least those of `size`
- * itself.
+ * Errors: `INVALID_ARGUMENT` (also `info->size` is too small).
  */
 syncedmem_status_t syncedmem_model_blob_info(const struct syncedmem_model_t *model,
                                              size_t layer,
@@ -225,21 +196,20 @@ syncedmem_status_t syncedmem_model_blob_info(const struct syncedmem_model_t *mod
                                              struct syncedmem_blob_info_t *info);
 
 /**
- * Reads a blob's values (`SYNCEDMEM_DATA`) or gradients (`SYNCEDMEM_DIFF`) from the file into the host side of `mem`, which is then
- * the newest, as `syncedmem_overwrite_cpu_data` does. `element_type` is a `syncedmem_type_t`: `SYNCEDMEM_FLOAT32`,
- * `SYNCEDMEM_FLOAT64`, or the type that they are stored in, for which nothing is converted or copied in between. `mem` may have more
- * bytes than the values need: the rest stays as it is.
+ * Reads a blob's values (`SYNCEDMEM_DATA`) or gradients (`SYNCEDMEM_DIFF`) from the file into the host side of `mem`,
+ * which is then the newest. `element_type` is a `syncedmem_type_t`: `SYNCEDMEM_FLOAT32`, `SYNCEDMEM_FLOAT64`, or the
+ * type that they are stored in, for which nothing is converted or copied in between. Bytes of `mem` beyond the values
+ * stay as they are.
  *
- * After an error `mem` is as it was, but for one case: where the disk or the network fails while the values come in, and the host
- * side alone held the newest data, part of that is overwritten.
+ * After an error `mem` is as it was, but for one case: where the disk or the network fails while the values come in,
+ * and the host side alone held the newest data, part of that is overwritten.
  *
- * Errors: `INVALID_ARGUMENT` (NULL or misaligned; an unknown number; there is no such layer, blob or diff; the values are not
- * read as `element_type`; `mem` is too small), `INVALID_HANDLE`, `FORMAT` (the values do not fit the blob's shape), `UNSUPPORTED`
- * (values of a type that is not read), `FILE` (reading failed, or the file was cut since it was opened), `OUT_OF_MEMORY`,
- * `NO_GPU`, `DRIVER`, `PENDING`, `WRONG_DEVICE` (with the device check on), `REENTERED`.
+ * Errors: `INVALID_ARGUMENT` (also values that are not read as `element_type`; `mem` is too small), `FORMAT` (the
+ * values do not fit the blob's shape), `UNSUPPORTED` (values of a type that is not read), `FILE` (reading failed, or
+ * the file was cut since it was opened).
  *
  * # Safety
- * `model` is NULL or a handle. `mem` is NULL or a handle, and no other thread uses its host side during the call.
+ * No other thread uses the host side of `mem` during the call.
  */
 syncedmem_status_t syncedmem_model_read_blob(const struct syncedmem_model_t *model,
                                              size_t layer,
@@ -249,31 +219,28 @@ syncedmem_status_t syncedmem_model_read_blob(const struct syncedmem_model_t *mod
                                              syncedmem_t *mem);
 
 /**
- * Gives `blob` the shape, the data and, where the file has it, the diff of a `.binaryproto` of one blob, such as a mean image. The blob
- * is reshaped as by `syncedmem_blob_reshape`; its element type is that of the values, or they are read as it.
+ * Gives `blob` the shape, the data and, where the file has it, the diff of a `.binaryproto` of one blob, such as a
+ * mean image. Values are read as the blob's element type. After an error `blob` is as `syncedmem_model_read_blob`
+ * leaves an object.
  *
- * After an error `blob` is as it was, with the one case of `syncedmem_model_read_blob`.
- *
- * Errors: `INVALID_ARGUMENT` (NULL or misaligned; a shape that no blob can have; a blob of integers), `FILE`, `FORMAT`,
- * `UNSUPPORTED` (the file holds something else: `syncedmem_model_open` reads it), `OUT_OF_MEMORY`, `NO_GPU`, `DRIVER`, `PENDING`,
- * `WRONG_DEVICE` (with the device check on), `REENTERED`.
+ * Errors: `INVALID_ARGUMENT` (also a shape that no blob can have; a blob of integers), `FILE`, `FORMAT`, `UNSUPPORTED`
+ * (the file holds something else: `syncedmem_model_open` reads it).
  *
  * # Safety
- * `blob` is NULL or a blob, whose memory no other thread uses. `path` is NULL or a string.
+ * No other thread uses the blob's memory.
  */
 syncedmem_status_t syncedmem_blob_read(syncedmem_blob_t *blob,
                                        const char *path);
 
 /**
- * Writes the shape and the data of `blob`, and with `diff` its diff, to a `.binaryproto`. The file appears under its name
- * once it is whole and on the disk; a file that had the name stays until then.
+ * Writes the shape and the data of `blob`, and with `diff` its diff, to a `.binaryproto`. The file appears under its
+ * name once it is whole and on the disk; a file that had the name stays until then.
  *
- * Errors: `INVALID_ARGUMENT` (NULL or misaligned), `INVALID_STATE` (the blob has no shape), `UNSUPPORTED` (a blob of integers; more
- * than Caffe can read, 2 GiB), `FILE` (it cannot be written), `OUT_OF_MEMORY`, `NO_GPU`, `DRIVER`, `PENDING`, `WRONG_DEVICE` (with
- * the device check on), `REENTERED`.
+ * Errors: `INVALID_STATE` (the blob has no shape), `UNSUPPORTED` (a blob of integers; more than Caffe can read, 2
+ * GiB), `FILE` (it cannot be written).
  *
  * # Safety
- * `blob` is NULL or a blob, whose memory no other thread writes. `path` is NULL or a string.
+ * No other thread writes the blob's memory.
  */
 syncedmem_status_t syncedmem_blob_write(const syncedmem_blob_t *blob,
                                         bool diff,

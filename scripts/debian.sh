@@ -1,8 +1,7 @@
 # shellcheck shell=bash disable=SC2034 # what is set here is used where it is sourced
-# Reads a Debian archive of another release with an apt state of its own; the system's state stays as it is. Sourced after lib.sh by the
-# scripts that fetch packages.
+# Reads a Debian archive of another release with an apt state of its own. Sourced after lib.sh.
 
-# debian_state FOLDER SUITE MIRROR "ARCHITECTURE…": makes that state in FOLDER, for `own` to use.
+# debian_state FOLDER SUITE MIRROR "ARCHITECTURE…": makes that state, for `own` to use.
 # The keyring is Debian's (package debian-archive-keyring).
 debian_state() {
   local keyring=/usr/share/keyrings/debian-archive-keyring.gpg kind
@@ -12,9 +11,8 @@ debian_state() {
   for kind in deb deb-src; do
     echo "$kind [arch=${4// /,} signed-by=$keyring] $3 $2 main"
   done >"$state/sources.list"
-  # This one file configures apt.
   {
-    # Keep how this machine reaches an archive (proxy, time-outs), and leave out what it fetches.
+    # Keep the machine's proxy and time-outs, and leave out what it fetches.
     apt-config dump | grep '^Acquire::' | grep -vE '^Acquire::(IndexTargets|Languages)' || true
     cat <<END
 Acquire::Languages "none";
@@ -39,7 +37,7 @@ END
 # own COMMAND…: an apt command on that state.
 own() { APT_CONFIG=$state/apt.conf "$@"; }
 
-# The archives apt knows whose suite is this Debian's own; apt parses both formats of its sources.
+# The archives of apt whose suite is this Debian's; apt parses both formats of its sources.
 machine_mirrors() {
   local codename
   codename=$(sed -nE 's/^VERSION_CODENAME="?([a-z]+)"?$/\1/p' /etc/os-release)
@@ -48,8 +46,8 @@ machine_mirrors() {
     awk '!seen[$0]++'
 }
 
-# find_archive FOLDER SUITE "ARCHITECTURE…" MIRROR PACKAGE…: makes the state on the first archive that has
-# the packages; MIRROR may be empty: then those of the machine are tried. The ones tried are in $tried.
+# find_archive FOLDER SUITE "ARCHITECTURE…" MIRROR PACKAGE…: makes the state on the first archive that has the packages;
+# without MIRROR on one of the machine's. Names those tried in $tried.
 find_archive() {
   local folder=$1 suite=$2 architectures=$3 mirrors url
   mapfile -t mirrors < <(if [ -n "$4" ]; then echo "${4%/}"; else machine_mirrors; fi)

@@ -3,7 +3,7 @@
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-# Downloads and foreign programs go to the cache, outside the source tree; builds go to Cargo's target folder.
+# Downloads and foreign programs go to the cache, builds to Cargo's target folder.
 cache=${SYNCEDMEM_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/libsyncedmem}
 target=${CARGO_TARGET_DIR:-$root/target}
 
@@ -14,7 +14,7 @@ die() {
   exit 1
 }
 
-# has PACKAGE: it is installed, or the program it is needed for comes from elsewhere.
+# has PACKAGE: it is installed, or its program comes from elsewhere.
 has() {
   {
     case $1 in
@@ -28,10 +28,8 @@ has() {
     esac || dpkg-query -W -f='${db:Status-Abbrev}' "$1" | grep '^ii'
   } >/dev/null 2>&1
 }
-# browser: the Chromium on PATH.
 browser() { command -v chromium || command -v chromium-browser || command -v google-chrome; }
 
-# lacking PACKAGE…: those that are missing.
 lacking() {
   local package
   for package in "$@"; do
@@ -39,8 +37,8 @@ lacking() {
   done
 }
 
-# need PACKAGE…: installs the Debian packages that are missing, or prints the command that does and ends the script.
-# Packages are named here and not in a variable: `scripts/test --needs` reads these lines.
+# need PACKAGE…: installs the missing Debian packages, or prints the command that does and ends. Packages are named, not
+# in a variable: `scripts/test --needs` reads these lines.
 need() {
   local missing as=()
   mapfile -t missing < <(lacking "$@")
@@ -52,7 +50,7 @@ need() {
   fi
   mkdir -p "$cache"
   (
-    # Apt serves one process at a time. Another script may have installed them meanwhile.
+    # Apt serves one process at a time; another script may have installed them.
     flock 8
     mapfile -t missing < <(lacking "$@")
     [ ${#missing[@]} -gt 0 ] || exit 0
@@ -67,8 +65,7 @@ need() {
 }
 install_command() { echo "sudo apt-get install --no-install-recommends $*"; }
 
-# need_rust: checks cargo's version, since the error of a cargo that is too old for the edition does not name the version
-# that is needed. Cargo itself checks rustc.
+# need_rust: checks cargo's version, because the error of an old one does not name the version that is needed.
 need_rust() {
   local wanted found
   wanted=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' "$root/Cargo.toml")
@@ -79,9 +76,8 @@ need_rust() {
     die "Rust $wanted or later is needed, and $(command -v cargo) is ${found:-of no known version}; $get"
 }
 
-# build_library: builds the release library without the command; prints its path. The command line is that of
-# cmake/cargo.cmake, so that all tests share one build. It names the crate types, because link-time optimisation has no
-# effect while the crate is also built as a Rust library.
+# build_library: builds the release library alone; prints its path. The command line is that of cmake/cargo.cmake, so
+# that tests share one build. It names the crate types: link-time optimisation has no effect beside a Rust library.
 build_library() {
   need_rust
   need gcc libc6-dev
@@ -90,8 +86,8 @@ build_library() {
   printf '%s\n' "$target/release/libsyncedmem.so"
 }
 
-# build_command: builds the syncedmem command, and the library that it preloads beside the main one, as cargo test does, which is
-# faster than for release; prints its path.
+# build_command: builds the syncedmem command and the library of names, for debugging as cargo test does; prints its
+# path.
 build_command() {
   need_rust
   need gcc libc6-dev

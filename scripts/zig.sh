@@ -18,6 +18,6 @@ obtain_tools() {
   "$tools.new/bin/python" -m pip install --quiet --disable-pip-version-check \
     "ziglang==$zig_version" "cargo-zigbuild==$zigbuild_version" >&2 ||
     die "pip could not get ziglang and cargo-zigbuild; is the Python package index, or a mirror of it, within reach?"
-  # An environment's scripts name its folder and do not work after a move. Only python and a binary are used.
+  # An environment's scripts do not work after a move.
   mv "$tools.new" "$tools"
 }

@@ -1,29 +1,33 @@
 //! Caffe's `SyncedMemory` as a library of its own, for an unmodified Caffe and for every language with an FFI.
 //!
 //! A `SyncedMemory` is a buffer with a host side and a device side: each is allocated when it is first touched,
-//! and copied only when the other side is newer. This crate builds `libsyncedmem.so` and `libsyncedmem.a`, which
-//! export it twice: as the C++ symbols that Caffe's objects import ([`abi::caffe`]), and as a C API
-//! ([`abi::c`], `include/syncedmem.h`). Both work on the same objects. [`abi::model`] (`include/syncedmem_model.h`) reads model files.
+//! and copied only when the other side is newer. `libsyncedmem.so` and `libsyncedmem.a` export it twice, over the same
+//! objects: as the C++ symbols that Caffe imports ([`abi::caffe`]), and as a C API ([`abi::c`], `include/syncedmem.h`).
 //!
-//! Each module is a room: `docs/architecture.md` is their map. A room uses those below it, as in that map, and none above it.
+//! Each module is a room; `docs/architecture.md` is their map.
 #![deny(unsafe_code)]
-// The library is its exported symbols; the modules are public so that tests and the documentation reach them.
+// The library is its exported symbols. The modules below `abi` are public for tests alone.
 
 pub mod abi;
 #[cfg(feature = "blob")]
 mod blob;
 mod caffe;
 #[cfg(feature = "caffe2")]
-pub mod caffe2;
+mod caffe2;
 mod copy;
 mod cuda;
+#[doc(hidden)]
 pub mod error;
 mod memory;
 #[cfg(feature = "blob")]
-pub mod models;
+mod models;
+#[doc(hidden)]
 pub mod object;
+#[doc(hidden)]
 pub mod observe;
+#[doc(hidden)]
 pub mod platform;
 mod process;
 mod settings;
+#[doc(hidden)]
 pub mod state;

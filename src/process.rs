@@ -1,15 +1,12 @@
-//! Fork: every lock is taken before and released after, in one order, so that a child finds them free.
-//!
-//! Heads are published last, so in the child an object that another thread was filling is as it was before;
-//! only the entry that says so must go.
+//! Fork: every lock is taken before and released after, in one order, so that a child finds them free. Heads are published
+//! last, so in the child an object that another thread was filling is as it was before; only its claim must go.
 //!
 //! # The order beside other libraries' handlers
-//! Handlers of `prepare` run in the reverse order of their registration. Ours are registered when the library is loaded, so
-//! they run behind those that the program registers later, in `main` or when it loads more libraries: such a handler
-//! may take a lock under which other threads call us. Constructors of libraries that are linked with this one run after
-//! its own. The order is the other one for handlers that were registered before: by a library that this one is preloaded
-//! beside and that does not depend on it, and by a program that loads this library with `dlopen`. A lock that those
-//! handlers take must not be held in calls of this library by other threads.
+//! `prepare` handlers run in the reverse order of their registration. This library registers its own when it is loaded, so
+//! they run behind those that the program registers later, under whose locks other threads may call this library.
+//! Constructors of libraries that are linked with this one run after its own. Handlers that were registered earlier run
+//! behind this library's: those of a preloaded library that does not depend on it, or of a program that loads it with
+//! `dlopen`. A lock that these handlers take must not be held in calls of this library.
 #![expect(unsafe_code, reason = "a function that runs at load")]
 
 #[cfg(feature = "caffe2")]
@@ -25,10 +22,10 @@ use crate::object::{self, eviction::reclaim_summary};
 use crate::observe::{call_counts, call_site, checksums, control, recorder, trace};
 use crate::platform::fork::{self, Handlers};
 use crate::platform::loaded;
-use crate::platform::sync::{ForkLock, forking};
+use crate::platform::sync::{ForkLock, ForkStep, forking};
 use crate::state::fast_path;
 
-/// Runs when the library is loaded, and does nothing else.
+/// Runs when the library is loaded.
 #[used]
 #[unsafe(link_section = ".init_array")]
 pub static AT_LOAD: extern "C" fn() = at_load;
@@ -38,8 +35,8 @@ extern "C" fn at_load() {
     loaded::begin();
 }
 
-/// Every lock of the library, from the highest room to the lowest. A thread that holds one takes only locks that come later
-/// here. Walks of loaded objects come last: a walk takes no lock.
+/// Every lock of the library, from the highest room to the lowest. A thread that holds one takes only later ones. Walks of
+/// loaded objects come last: a walk takes no lock.
 const LOCKS: &[fn() -> &'static dyn ForkLock] = &[
     #[cfg(feature = "caffe2")]
     caffe2::lock::fork_lock,
@@ -68,11 +65,11 @@ const LOCKS: &[fn() -> &'static dyn ForkLock] = &[
 
 extern "C" fn prepare() {
     forking::begin();
-    LOCKS.iter().for_each(|lock| lock().lock_for_fork());
+    LOCKS.iter().for_each(|lock| lock().at_fork(ForkStep::Lock));
 }
 
 fn release() {
-    LOCKS.iter().rev().for_each(|lock| lock().unlock_after_fork());
+    LOCKS.iter().rev().for_each(|lock| lock().at_fork(ForkStep::Unlock));
 }
 
 extern "C" fn parent() {

@@ -1,4 +1,4 @@
-// Blobs with a device: on which side copies and sums happen, the shape on the device, and memory of the caller's there.
+// Blobs with a device: the side of copies and sums, the shape on the device, and memory of the caller's there.
 #include <cstdint>
 #include <cstring>
 #include <vector>
@@ -13,7 +13,6 @@ namespace {
 using syncedmem::Blob;
 using syncedmem::SyncedMemory;
 
-/// `count` values of type T on the device.
 template <typename T>
 std::vector<T> on_device(const T* address, int count) {
   const std::vector<unsigned char> bytes = driver::read(address, static_cast<std::size_t>(count) * sizeof(T));

@@ -31,7 +31,7 @@ class BlobMathTest : public ::testing::Test {
  protected:
   typedef typename Side::Dtype Dtype;
 
-  /// Values between -3 and 3, the same in each run.
+  /// Between -3 and 3, the same in each run.
   static void fill(Dtype* values, int count) {
     std::uint32_t state = 17;
     for (int i = 0; i < count; ++i) {
@@ -42,7 +42,6 @@ class BlobMathTest : public ::testing::Test {
 
   void fill_data() { fill(blob_.mutable_cpu_data(), blob_.count()); }
 
-  /// The diff becomes `factor` times the data.
   void scale_into_diff(Dtype factor) {
     const Dtype* data = blob_.cpu_data();
     Dtype* diff = blob_.mutable_cpu_diff();

@@ -1,12 +1,10 @@
-// Hand-written look-alikes of Caffe's messages BlobShape and BlobProto, with the accessors that protoc generates: blob.hpp takes any
-// message that has them.
+// Hand-written look-alikes of Caffe's messages BlobShape and BlobProto, with the accessors of protoc.
 #ifndef BLOB_MESSAGES_HPP
 #define BLOB_MESSAGES_HPP
 
 #include <cstdint>
 #include <vector>
 
-/// The accessors of one repeated field.
 #define REPEATED_FIELD(type, name)                                              \
  public:                                                                        \
   int name##_size() const { return static_cast<int>(name##_.size()); }          \
@@ -17,7 +15,6 @@
  private:                                                                       \
   std::vector<type> name##_;
 
-/// The accessors of one optional field.
 #define OPTIONAL_FIELD(name)                            \
  public:                                                \
   bool has_##name() const { return has_##name##_; }     \

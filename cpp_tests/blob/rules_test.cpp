@@ -1,4 +1,4 @@
-// The rules of Caffe's Blob that are kept, in C++: shapes, counts, offsets, capacity, sharing, and what each failure throws.
+// The rules of Caffe's Blob that are kept, in C++, and what each failure throws.
 #include <climits>
 #include <cstdlib>
 #include <memory>

@@ -1,4 +1,4 @@
-// What the suites of Caffe2's storage share.
+// Shared by the suites of Caffe2's storage.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 #include "syncedmem/caffe2.hpp"
 #include "syncedmem/caffe2/compat.hpp"
 
-/// A class with a constructor, whose objects count themselves.
+/// Its objects count themselves.
 class Counted {
  public:
   Counted() : value(7) { ++alive; }
@@ -23,7 +23,7 @@ class Counted {
   static int alive;
 };
 
-/// A class whose constructor throws once `left` objects were made.
+/// Its constructor throws once `left` objects were made.
 class Throwing {
  public:
   Throwing() {
@@ -45,7 +45,7 @@ class Throwing {
 
 inline bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
-/// The sentence of the exception that `act` has to throw.
+/// The sentence of the exception that `act` throws.
 template <typename Exception, typename Act>
 std::string sentence_of(Act act) {
   try {

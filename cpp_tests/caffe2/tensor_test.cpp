@@ -196,14 +196,14 @@ TEST(TensorNonTypedTest, TensorChangeType) {
   void* memory = tensor.mutable_data<int>();
   EXPECT_NE(memory, nullptr);
   EXPECT_TRUE(tensor.meta().Match<int>());
-  // A type of the same size, and one of a smaller size, keep the memory.
+  // Types of the same size, or smaller, keep the memory.
   EXPECT_EQ(tensor.mutable_data<float>(), memory);
   EXPECT_EQ(tensor.data<float>(), memory);
   EXPECT_TRUE(tensor.meta().Match<float>());
   EXPECT_EQ(tensor.mutable_data<float16>(), memory);
   EXPECT_EQ(tensor.data<float16>(), memory);
   EXPECT_TRUE(tensor.meta().Match<float16>());
-  // Another tensor holds the memory, so that its address is not used again.
+  // Another tensor holds the memory: its address is not used again.
   TensorCPU other(k2x3x5);
   other.ShareData(tensor);
   EXPECT_NE(tensor.mutable_data<double>(), memory);
@@ -231,7 +231,7 @@ TEST(TensorTest, Tensor64BitDimension) {
   EXPECT_EQ(tensor.ndim(), 1);
   EXPECT_EQ(tensor.dim(0), large);
   EXPECT_EQ(tensor.size(), large);
-  // 2 GiB of pages that nothing writes to: none of them takes memory.
+  // 2 GiB of pages that are never written: they take no memory.
   EXPECT_NE(tensor.mutable_data<char>(), nullptr);
   EXPECT_EQ(tensor.nbytes(), static_cast<size_t>(large));
   EXPECT_EQ(tensor.itemsize(), sizeof(char));

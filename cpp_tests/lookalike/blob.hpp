@@ -9,7 +9,7 @@
 
 namespace caffe {
 
-/// Some floats. Only this library touches their memory, unless the caller takes data().
+/// Only this library touches their memory, unless the caller takes data().
 class Blob {
  public:
   explicit Blob(std::size_t count);
@@ -17,9 +17,8 @@ class Blob {
 
   void fill(float value);
   float sum() const;
-  /// Shares the other blob's floats from now on.
   void share_data(const Blob& other);
-  /// The memory itself, for callers outside of this library.
+  /// For callers outside of this library.
   const std::shared_ptr<SyncedMemory>& data() const { return data_; }
 
  private:
@@ -27,7 +26,7 @@ class Blob {
   std::shared_ptr<SyncedMemory> data_;
 };
 
-/// Fills memory that the caller owns.
+/// The caller owns the memory.
 void fill(SyncedMemory& memory, float value);
 
 }  // namespace caffe

@@ -1,4 +1,4 @@
-// The stand-in's mode, and the functions and variables that distinguish one Caffe from another.
+// The stand-in's mode, and the marks of one Caffe or another.
 #include "caffe/common.hpp"
 
 #include <atomic>
@@ -14,7 +14,7 @@ namespace caffe {
 
 Caffe& Caffe::Get() {
   ++gets;
-  // Never destroyed: glibc does not unload a library while a thread has a destructor of it to run.
+  // Never destroyed: glibc does not unload a library whose destructors a thread has to run.
   static thread_local Caffe* caffe = new Caffe;
   return *caffe;
 }

@@ -52,7 +52,7 @@ void open(const std::string& library) {
   gets = reinterpret_cast<decltype(gets)>(dlsym(opened, "lookalike_gets"));
 }
 
-/// Whether a new block is page-locked, by the library and by the driver.
+/// By the library and by the driver.
 void block(const char* what, std::size_t bytes) {
   caffe::SyncedMemory memory(bytes);
   std::memset(memory.mutable_cpu_data(), 1, bytes);

@@ -1,5 +1,5 @@
-// The stand-in's own SyncedMemory, for the CPU: malloc, memset and free, as in the original. The library replaces this file. It counts its
-// calls, so that tests see which of them still reach it.
+// The stand-in's own SyncedMemory for the CPU, by malloc, memset and free as the original, with counts of its calls.
+// The library replaces this file.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>

@@ -1,5 +1,5 @@
-// Ends with objects on the device, in the way and order that its argument names. Each process must exit with status 0 and print
-// nothing: the simulated driver aborts if it is called after its own end.
+// Ends with objects on the device, as its argument says. Each process must exit with status 0 and no output: the
+// simulated driver aborts if it is called after its end.
 #include <unistd.h>
 
 #include <condition_variable>
@@ -26,7 +26,7 @@ void clear_at_exit() { to_be_cleared->clear(); }
 
 void clear_for_good() { delete to_be_cleared; }
 
-/// Uses the objects as far as possible: after the driver's end only host data is left.
+/// After the driver's end only host data is left.
 void use_at_exit() {
   for (syncedmem_t* object : to_be_cleared->all()) {
     syncedmem_head_t head = SYNCEDMEM_UNINITIALIZED;
@@ -47,7 +47,7 @@ void use_at_exit() {
   to_be_cleared->clear();
 }
 
-/// A thread that destroys objects when a static destructor lets it.
+/// Destroys objects when a static destructor lets it.
 class EndsOnAThread {
  public:
   void start() {
@@ -80,7 +80,7 @@ class EndsOnAThread {
   std::thread thread_;
 } ends_on_a_thread;
 
-/// Makes the mistakes on purpose that these tests have to find.
+/// The mistakes that these tests have to find.
 void call_the_driver_at_exit() {
   driver::Context context = nullptr;
   driver::api().cuCtxGetCurrent(&context);

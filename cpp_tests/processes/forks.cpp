@@ -1,5 +1,5 @@
-// Forks with objects on the device, or before there are any; its argument names the way. It prints errors to standard error; the
-// simulated driver aborts a child that calls it.
+// Forks with objects on the device, or before there are any, as its argument says. The simulated driver aborts a child
+// that calls it.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -54,13 +54,13 @@ syncedmem_t* written(unsigned char value) {
   return object;
 }
 
-/// Runs `work` in a child, which ends by exit() with all its handlers, and waits for it.
+/// The child ends by exit() with all its handlers.
 template <typename Work>
 void in_a_child(Work work) {
   const pid_t child = fork();
   if (child == 0) {
     alarm(300);
-    // Another thread may have asked for page-locked memory, which a child cannot have.
+    // Page-locked memory cannot be had in a child.
     syncedmem_set_pinning(SYNCEDMEM_PIN_AUTO);
     work();
     std::exit(right ? 0 : 1);
@@ -73,7 +73,6 @@ void in_a_child(Work work) {
 
 bool is_about_fork(const char* sentence) { return std::strstr(sentence, "fork") != nullptr; }
 
-/// The parent has data on the device; the child can use host data only.
 void with_device_data() {
   syncedmem_t* synced = written(1);
   const void* device = gpu_data(synced, SYNCEDMEM_SUCCESS);
@@ -276,7 +275,7 @@ void without_a_driver() {
   syncedmem_destroy(object);
 }
 
-/// Makes the mistakes on purpose that these tests have to find.
+/// The mistakes that these tests have to find.
 void wrongly() {
   syncedmem_t* object = written(1);
   gpu_data(object, SYNCEDMEM_SUCCESS);

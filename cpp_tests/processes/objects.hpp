@@ -1,4 +1,4 @@
-// Objects in every state in which a process may leave them. Statuses are ignored: without a driver, host objects are left.
+// Objects in every state that a process may leave. Without a driver, host objects are left: statuses are ignored.
 #ifndef PROCESSES_OBJECTS_HPP
 #define PROCESSES_OBJECTS_HPP
 
@@ -16,7 +16,6 @@ class Objects {
   Objects& operator=(const Objects&) = delete;
   ~Objects() { clear(); }
 
-  /// Uses the device, perhaps for the first time in the process.
   void fill() {
     create();                                // untouched
     host(create());                          // on the host
@@ -27,7 +26,7 @@ class Objects {
     syncedmem_t* newer = create();           // on both, newer on the device
     host(newer);
     device(newer);
-    // Where memory cannot be page-locked, the library prints that once.
+    // The library prints once that memory cannot be page-locked.
     if (syncedmem_cuda_status(nullptr) == SYNCEDMEM_SUCCESS) syncedmem_set_pinning(SYNCEDMEM_PIN_ALWAYS);
     syncedmem_t* pinned = create();          // page-locked
     host(pinned);

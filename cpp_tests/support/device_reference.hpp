@@ -1,4 +1,4 @@
-// A reference of SyncedMemory with both sides: the table of docs/caffe-abi.md as plain code. Its device is host memory.
+// A reference of SyncedMemory with both sides: the table of docs/caffe-abi.md as code. Its device is host memory.
 #ifndef SUPPORT_DEVICE_REFERENCE_HPP
 #define SUPPORT_DEVICE_REFERENCE_HPP
 

@@ -1,5 +1,5 @@
-// The fixture of a test on a driver: device 0's primary context is current, as with the CUDA runtime. At the end the simulated driver
-// must have no allocation left and no broken rule.
+// The fixture of a test on a driver: device 0's primary context is current. At the end the simulated driver must have
+// no allocation and no broken rule.
 #ifndef SUPPORT_DEVICE_TEST_HPP
 #define SUPPORT_DEVICE_TEST_HPP
 
@@ -10,7 +10,7 @@
 
 #include "support/driver.hpp"
 
-/// Expectations of the simulated driver's counters; a real driver has none.
+/// Expectations of counters that a real driver lacks.
 #define EXPECT_COUNTED(counted, expected)  \
   if (!driver::is_simulated()) {           \
   } else                                   \

@@ -1,5 +1,5 @@
-// The CUDA driver for the tests' own calls, and the controls of the simulated driver. Both are looked up in the process's libcuda.so.1,
-// which the library opens too; nothing is linked. A real driver has no controls: there they do nothing, or the test is skipped.
+// The CUDA driver for the tests' own calls, and the controls of the simulated driver, looked up in the process's
+// libcuda.so.1. Without controls, on a real driver, they do nothing, or the test is skipped.
 #ifndef SUPPORT_DRIVER_HPP
 #define SUPPORT_DRIVER_HPP
 
@@ -24,7 +24,6 @@ typedef unsigned long long Address;
 typedef CUctx_st* Context;
 typedef CUstream_st* Stream;
 
-/// The functions of the driver that tests call.
 struct Api {
   Status (*cuInit)(unsigned flags);
   Status (*cuDeviceGetCount)(int* count);
@@ -42,7 +41,7 @@ struct Api {
   Status (*cuStreamSynchronize)(Stream stream);
 };
 
-/// The controls of the simulated driver, without their prefix.
+/// Without their prefix.
 struct Controls {
   decltype(&simcuda_fail) fail;
   decltype(&simcuda_clear_faults) clear_faults;
@@ -74,7 +73,6 @@ void find(Function& function, const char* name) {
   function = reinterpret_cast<Function>(found);
 }
 
-/// Whether the process has the simulated driver, and may use its controls.
 inline bool is_simulated() {
   static const bool found =
       library() && dlsym(library(), "simcuda_is_simulated") && !std::getenv("SYNCEDMEM_TESTS_AS_ON_A_REAL_DRIVER");
@@ -128,21 +126,20 @@ inline const Controls& simulator() {
   return found;
 }
 
-/// The number of devices.
 inline int devices() {
   int count = 0;
   if (api().cuInit(0) == 0) api().cuDeviceGetCount(&count);
   return count;
 }
 
-/// Gives idle blocks back, if the process has the library's C API.
+/// If the process has the library's C API.
 inline void trim() {
   typedef int (*Trim)(int);
   const Trim trim = reinterpret_cast<Trim>(::dlsym(RTLD_DEFAULT, "syncedmem_trim"));
   if (trim != nullptr) trim(3 /* SYNCEDMEM_MEMORY_ALL */);
 }
 
-/// Allocations of the simulated driver, without idle blocks.
+/// Without idle blocks.
 inline simcuda_account_t account() {
   trim();
   simcuda_account_t account = {};
@@ -155,7 +152,7 @@ inline void clear_log() {
   if (is_simulated()) simulator().clear_log();
 }
 
-/// The calls since the log was cleared, a line each.
+/// Since the log was cleared, a line each.
 inline std::string log() {
   if (!is_simulated()) return "";
   std::vector<char> text(simulator().log(nullptr, 0) + 1);
@@ -163,17 +160,17 @@ inline std::string log() {
   return text.data();
 }
 
-/// The number of calls of `function`; null: of any.
+/// null: of any function.
 inline std::size_t calls(const char* function) { return is_simulated() ? simulator().calls(function) : 0; }
 
 constexpr std::size_t of_any_size = ~std::size_t(0);
 
-/// The number of copies of one kind ("HtoD", or null for any) and one size or any.
+/// Of one kind ("HtoD", or null for any) and one size or any.
 inline std::size_t copies(const char* kind, std::size_t bytes = of_any_size) {
   return is_simulated() ? simulator().copies(kind, bytes) : 0;
 }
 
-/// Holds asynchronous work, except in the default stream, until the streams are released.
+/// Holds asynchronous work, except in the default stream.
 inline void hold_streams() {
   if (is_simulated()) simulator().hold_streams();
 }
@@ -182,14 +179,13 @@ inline void release_streams() {
   if (is_simulated()) simulator().release_streams();
 }
 
-/// Delays asynchronous work.
 inline void set_lag(unsigned microseconds) {
   if (is_simulated()) simulator().set_lag(microseconds);
 }
 
 inline Address address(const void* device_data) { return reinterpret_cast<Address>(device_data); }
 
-/// Makes a context current on this thread for as long as this lives.
+/// Current on this thread while this lives.
 class Current {
  public:
   explicit Current(Context context) {
@@ -204,7 +200,7 @@ class Current {
   Context before_ = nullptr;
 };
 
-/// A device's primary context, retained for as long as this lives.
+/// Retained while this lives.
 class Primary {
  public:
   explicit Primary(Device device) : device_(device) {
@@ -222,7 +218,7 @@ class Primary {
   Context context_ = nullptr;
 };
 
-/// The bytes at a device address, after the work in the default stream; none if they cannot be read.
+/// After the work in the default stream; none if they cannot be read.
 inline std::vector<unsigned char> read(const void* device_data, std::size_t bytes) {
   std::vector<unsigned char> read(bytes);
   if (!bytes) return read;
@@ -230,7 +226,7 @@ inline std::vector<unsigned char> read(const void* device_data, std::size_t byte
   const Current current(primary.get());
   Status status = api().cuStreamSynchronize(nullptr);
   if (status == 0) {
-    // This function of the simulated driver is not logged.
+    // This call is not logged.
     status = is_simulated() ? simulator().read(address(device_data), read.data(), bytes)
                             : api().cuMemcpy(address(read.data()), address(device_data), bytes);
   }
@@ -238,7 +234,7 @@ inline std::vector<unsigned char> read(const void* device_data, std::size_t byte
   return read;
 }
 
-/// Writes to the device as a kernel in the default stream does; returns whether that worked.
+/// As a kernel in the default stream; whether that worked.
 inline bool write(void* device_data, const void* values, std::size_t bytes) {
   if (!bytes) return true;
   const Primary primary(0);
@@ -248,13 +244,11 @@ inline bool write(void* device_data, const void* values, std::size_t bytes) {
   return api().cuMemcpy(address(device_data), address(values), bytes) == 0;
 }
 
-/// Fills device memory with one byte value.
 inline bool fill(void* device_data, unsigned char value, std::size_t bytes) {
   const std::vector<unsigned char> values(bytes, value);
   return write(device_data, values.data(), bytes);
 }
 
-/// A block of device 0's memory that the test owns.
 class Block {
  public:
   explicit Block(std::size_t bytes) {
@@ -275,7 +269,7 @@ class Block {
   Address address_ = 0;
 };
 
-/// A non-blocking stream of device 0, like Caffe's prefetch stream.
+/// Non-blocking, like Caffe's prefetch stream.
 class NonBlockingStream {
  public:
   NonBlockingStream() {

@@ -7,8 +7,8 @@
 
 #include <gtest/gtest.h>
 
-/// A line as glog writes it, from `source` ("syncedmem.hpp"), whose text begins with `words` (a regular expression)
-/// and goes on with this library's report by `function`.
+/// A line of glog's from `source` ("syncedmem.hpp"): `words` (a regular expression), then the library's report by
+/// `function`.
 inline std::string fatal_line(const std::string& source, const std::string& words, const std::string& function) {
   std::string name = source;
   if (name.find('.') != std::string::npos) name.replace(name.find('.'), 1, "\\.");
@@ -16,7 +16,6 @@ inline std::string fatal_line(const std::string& source, const std::string& word
          ":[0-9]+\\] " + words + " ?:? ?SyncedMemory::" + function + ": .*";
 }
 
-/// Expects `statement` to print a line that matches `line`, and to abort.
 #define EXPECT_ABORT(statement, line) EXPECT_EXIT(statement, ::testing::KilledBySignal(SIGABRT), line)
 
 #endif  // SUPPORT_FATAL_LINE_HPP

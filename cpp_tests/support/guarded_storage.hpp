@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <cstring>
 
-/// Room for an object of any generation between two guards, all of it 0xA5. It is written and read through volatile bytes: a compiler may
-/// drop a store to bytes where an object begins its life afterwards.
+/// Room for an object between two guards, all 0xA5, in volatile bytes: a compiler may drop other stores before an
+/// object's life begins.
 class GuardedStorage {
  public:
   static constexpr unsigned char pattern = 0xA5;
@@ -17,17 +17,17 @@ class GuardedStorage {
 
   void* object() { return const_cast<unsigned char*>(bytes_ + front); }
 
-  /// Fills the object's bytes from `begin` up to byte 32, as a constructor may leave them.
+  /// From `begin` to byte 32, as a constructor may leave them.
   void spoil_from(std::size_t begin) {
     if (begin < touched) fill(front + begin, touched - begin);
   }
 
-  /// Notes the bytes behind byte 32, which the object's constructor may have written.
+  /// The constructor may have written them.
   void note_tail() {
     for (std::size_t i = 0; i < tail; ++i) noted_[i] = bytes_[front + touched + i];
   }
 
-  /// Whether the bytes behind byte 32 are as noted, and those before the object as filled.
+  /// Also the bytes before the object.
   bool is_intact() const {
     for (std::size_t i = 0; i < front; ++i) {
       if (bytes_[i] != pattern) return false;
@@ -41,7 +41,7 @@ class GuardedStorage {
   unsigned char byte(std::size_t at) const { return bytes_[front + at]; }
 
  private:
-  // An odd multiple of 8: objects get the alignment that they need and no more.
+  // An odd multiple of 8: no more alignment than objects need.
   static constexpr std::size_t front = 72;
   static constexpr std::size_t tail = 96;
 

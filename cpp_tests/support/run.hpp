@@ -10,7 +10,6 @@
 #include <sstream>
 #include <string>
 
-/// Exit status and output of a program.
 struct Outcome {
   /// The exit status, or 128 + the signal.
   int status = -1;
@@ -30,7 +29,7 @@ inline std::string all_of(std::FILE* file) {
   return text;
 }
 
-/// Runs a line in the shell; `environment` is NAME=VALUE….
+/// `environment` is NAME=VALUE….
 inline Outcome run(const std::string& command, const std::string& environment = "") {
   Outcome result;
   std::FILE* output = std::tmpfile();

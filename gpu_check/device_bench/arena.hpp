@@ -1,4 +1,4 @@
-// The memory that a case of `bytes` copies between: host and device ranges of one kind, with guards around them.
+// The memory of a case's copies: host and device ranges of one kind, with guards.
 #ifndef DEVICE_BENCH_ARENA_HPP_
 #define DEVICE_BENCH_ARENA_HPP_
 
@@ -6,7 +6,6 @@
 
 #include "libraries.hpp"
 
-// The kinds of memory of an object's sides.
 struct Kind {
   enum Host { kCallersPageable, kCallersPinned, kRegistered, kOwnPageable, kOwnPinned };
   const char* name;
@@ -17,7 +16,7 @@ struct Kind {
   bool own() const { return host == kOwnPageable || host == kOwnPinned; }
 };
 
-// The caller's buffers for one kind; none if the object has its own.
+// The caller's buffers; none if the object has its own.
 class Arena {
  public:
   Arena(const Driver& driver, const Kind& kind, std::size_t bytes);
@@ -25,9 +24,8 @@ class Arena {
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
 
-  // False where the driver has no managed memory.
   bool usable() const { return usable_; }
-  // No copy may write this many bytes before and behind every range.
+  // Guard bytes before and behind every range.
   static const std::size_t kGuard = 64;
   unsigned char* host(std::size_t misaligned) const { return host_ + kFirst + misaligned; }
   unsigned char* device(std::size_t misaligned) const { return device_ + kFirst + misaligned; }
@@ -41,7 +39,7 @@ class Arena {
   bool usable_ = true;
 };
 
-// Page-locked host memory; pageable for copies by several threads.
+// Page-locked; pageable for copies by several threads.
 class Readback {
  public:
   Readback(const Driver& driver, std::size_t bytes, bool pinned);

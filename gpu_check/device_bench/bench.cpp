@@ -7,7 +7,7 @@
 
 namespace {
 
-// MemAvailable: the memory that the kernel can give out without swapping.
+// Memory that the kernel can give out without swapping.
 std::size_t available_host_bytes() {
   unsigned long long kibibytes = 0;
   char line[256];

@@ -1,4 +1,4 @@
-// Shared by the sections: the contestants, the room and time there is, and the tables.
+// Shared by the sections: contestants, room, time and tables.
 #ifndef DEVICE_BENCH_BENCH_HPP_
 #define DEVICE_BENCH_BENCH_HPP_
 
@@ -13,7 +13,7 @@
 
 class Bench {
  public:
-  // `seconds`: for all of the section, if the command line does not say it.
+  // `seconds`: for the section, unless the command line says it.
   Bench(const Settings& settings, const Driver& driver, const Runtime& runtime, const Library& library, double seconds);
 
   const Settings settings;
@@ -21,29 +21,30 @@ class Bench {
   const Runtime& runtime;
   const Library& library;
 
-  // The largest size of a section; `usual` unless the command line says another.
+  // The largest size: `usual` unless the command line says it.
   std::size_t largest(std::size_t usual) const;
   double seconds_left() const { return seconds_ - watch_.nanoseconds() / 1e9; }
-  // The number of rows to come, which share the time that is left.
+  // Rows to come, which share the time that is left.
   void plan(std::size_t rows) { rows_to_come_ = rows; }
 
-  // Begins a table of these contestants, or with none of them a section without a table.
+  // A table of these contestants; with none, a section without a table.
   void section(const std::string& title, const std::vector<std::string>& names) const;
   // A paragraph.
   void say(const std::string& sentence) const;
-  // Measures a row, prints and judges it. False, and skipped, if the time is up. On the simulated driver no time is judged.
+  // Measures, prints and judges a row. False, and skipped, if the time is up. On the simulated driver no time is
+  // judged.
   bool row(const std::string& id, const std::string& description, std::size_t bytes,
            const std::vector<Contestant>& contestants, const Bound& bound = kNoBound);
-  // The same in two steps, for a row that gets more columns between them.
+  // In two steps, for a row that gets columns between them.
   bool measure(const std::string& id, const std::string& description, std::size_t bytes,
                const std::vector<Contestant>& contestants, const Bound& bound, Row& row);
   void add(Row row);
   // The row that was added last.
   const Row& last() const { return last_; }
-  // A check of the simulated driver's log; on a real driver nothing is checked.
+  // Of the simulated driver's log.
   void expect(const std::string& sentence, bool held) const;
 
-  // Whether blocks of this size fit, with half as much to spare, because free memory is fragmented.
+  // With half as much to spare, because free memory is fragmented.
   bool fits(std::size_t device_bytes, std::size_t host_bytes) const;
 
  private:

@@ -1,4 +1,4 @@
-// Blocks acquired and released, in both modes of reuse, beside the driver's own calls: with the device idle and with the device at work,
+// Blocks acquired and released, in both modes of reuse, beside the driver's calls: with the device idle, and at work,
 // where the modes differ.
 #include "report.hpp"
 #include "reuse_figures.hpp"
@@ -35,7 +35,7 @@ std::vector<Contestant> contestants(const Bench& bench, bool pinned, std::size_t
   if (bench.driver.has_pool()) {
     result.push_back({"cuMemAllocAsync", [=, &bench] {
                         const double taken = raw_acquire_device(Pool(bench.driver), bytes, ours);
-                        // Work that it left on the stream must not count for the next one.
+                        // Its work on the stream must not count for the next.
                         bench.driver.synchronize();
                         return taken;
                       }});
@@ -49,7 +49,6 @@ std::vector<std::string> names(const std::vector<Contestant>& contestants) {
   return result;
 }
 
-// Calls that acquire memory from the driver, or give it back.
 std::size_t allocating_calls(const Driver& driver) {
   std::size_t calls = 0;
   for (const char* function : {"cuMemAlloc", "cuMemFree", "cuMemHostAlloc", "cuMemFreeHost", "cuMemHostRegister",
@@ -59,7 +58,7 @@ std::size_t allocating_calls(const Driver& driver) {
   return calls;
 }
 
-// On the simulated driver: a block that was given back is handed out again, without a call for memory.
+// On the simulated driver: a block is handed out again without a call for memory.
 void expect_no_calls(Bench& bench, bool pinned, std::size_t bytes) {
   const auto pairs = pinned ? acquire_pinned : acquire_device;
   for (const int reuse : {SYNCEDMEM_REUSE_SYNCHRONISED, SYNCEDMEM_REUSE_STREAM}) {
@@ -78,7 +77,7 @@ void idle(Bench& bench, bool pinned, ReuseFigures& figures) {
   const auto memory = pinned ? SYNCEDMEM_MEMORY_PINNED : SYNCEDMEM_MEMORY_DEVICE;
   for (const std::size_t bytes : kSizes) {
     const std::string id = std::string("acquire.") + (pinned ? "pinned." : "device.") + std::to_string(bytes);
-    // The library keeps one block, others take one each.
+    // The library keeps one block.
     if (bytes > bench.largest(kGiB) || !bench.fits(pinned ? 0 : 4 * bytes, pinned ? 3 * bytes : 0)) {
       report::skipped(id, "no room, or larger than --largest");
       continue;
@@ -95,7 +94,7 @@ void idle(Bench& bench, bool pinned, ReuseFigures& figures) {
   library.must(library.trim(memory), "trim");
 }
 
-// Fills that keep the legacy default stream at work for about a millisecond.
+// About a millisecond of work for the legacy default stream.
 class Work {
  public:
   explicit Work(const Driver& driver) : driver_(driver), memory_(driver.allocate(kBytes)) {

@@ -1,5 +1,5 @@
-// The section `bytes`: whether copies give the right bytes. Each part runs in a process of its own, because some end their process and some
-// need settings that the library reads once. This process never opens the driver.
+// Whether copies give the right bytes. Parts run in processes of their own: some end their process, and some need
+// settings that are read once. This process never opens the driver.
 #include <algorithm>
 #include <cstdio>
 
@@ -32,7 +32,7 @@ const std::vector<Part>& parts() {
   return kParts;
 }
 
-// Ways for a process to end with objects alive, and its environment.
+// Ways to end a process with objects alive, and their environment.
 const std::vector<std::pair<const char*, Environment>>& ends() {
   static const std::vector<std::pair<const char*, Environment>> kEnds = {
       {"exit_main", {}},     {"exit_static", {}}, {"exit_thread", {}},
@@ -51,7 +51,7 @@ std::vector<std::string> arguments(const Settings& settings, const std::string& 
   return result;
 }
 
-// Takes the counts from a part's last line.
+// From a part's last line.
 bool counted(const std::string& text, const std::string& part) {
   unsigned passed = 0, failed = 0, skipped = 0;
   const std::size_t at = text.rfind(part + ": ");
@@ -62,10 +62,9 @@ bool counted(const std::string& text, const std::string& part) {
   return true;
 }
 
-// False if nothing can run on this machine.
 bool run(const Settings& settings, const Part& part, double seconds) {
   std::printf("\n### %s\n", part.title);
-  // A part keeps to its time; one that hangs is killed.
+  // A part that hangs is killed.
   const double limit = std::max(settings.simulated ? 60.0 : 20.0, 1.5 * seconds + 10);
   const Ended ended = run_child(arguments(settings, part.name, seconds), part.environment, limit, false);
   const bool has_counts = counted(ended.text, part.name);

@@ -1,5 +1,5 @@
-// Nanoseconds per call of every small driver call that the library makes on a hot or warm path, and of alternatives: src/cuda/driver.rs
-// lists them. The calls take turns, so that a change of the machine's speed affects all of them.
+// Nanoseconds per call of the small driver calls of src/cuda/driver.rs, and of alternatives. The calls take turns, so
+// that a change of speed affects all.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -30,7 +30,7 @@ class Calls {
   void add(const std::string& name, const std::string& memory, const std::function<Status()>& once) {
     all.push_back({name, memory, once, 0, 1, {}, {}});
   }
-  // The entry point of that symbol; without it, the row is skipped.
+  // Without the entry point the row is skipped.
   template <typename Function>
   bool find(const char* symbol, Function& function) {
     if (driver_.entry(symbol, function)) return true;
@@ -79,7 +79,7 @@ void add_contexts(Calls& calls, const Driver& driver) {
   }
 }
 
-// The attributes that the library asks for: CU_POINTER_ATTRIBUTE_….
+// CU_POINTER_ATTRIBUTE_… of the library.
 const struct {
   int number;
   const char* name;
@@ -121,7 +121,7 @@ void add_pointers(Calls& calls, const Memories& memories) {
   }
 }
 
-// A stream that does not block, for the time of the section.
+// Non-blocking.
 struct Stream {
   void* handle = nullptr;
   void* event = nullptr;
@@ -213,7 +213,7 @@ double timed(const Call& call, long count) {
   return watch.nanoseconds() / static_cast<double>(count);
 }
 
-// Batches for the median, single calls for the 99th percentile, a few of each per turn.
+// Batches for the median, single calls for the 99th percentile, in turns.
 void take_turns(std::vector<Call>& calls, const Bench& bench) {
   const double kBatch = bench.driver.simulated ? 2e4 : 5e5;
   const int kLeast = 2, kMost = 20, kSingles = 100;

@@ -1,6 +1,6 @@
-// The library while a stream is captured into a graph: in each of the three modes, on the capturing thread and on another one, with a
-// stream that is ordered with the legacy default stream or not. Checks that the library does what it may do and refuses the rest with a
-// sentence that names the capture, that the capture is whole afterwards, and that its replay writes the right bytes.
+// The library while a stream is captured: in each mode, on the capturing thread and another, with a blocking stream or
+// not. The library does what it may, refuses the rest with a sentence that names the capture, the capture stays whole,
+// and its replay writes the right bytes.
 #include <cstdio>
 #include <cstring>
 #include <functional>
@@ -37,7 +37,6 @@ std::vector<How> ways() {
   return result;
 }
 
-// The answer that the library must give.
 enum Expected {
   kDone,           // success, and the capture goes on
   kDoneAnyway,     // success; the capture may break, as the README says
@@ -45,7 +44,7 @@ enum Expected {
   kRefused         // an error that names the capture
 };
 
-// Objects in the states that the operations need, made before the capture begins.
+// Made before the capture, in the states that the operations need.
 struct Objects {
   Objects(const Library& library, const Driver& driver, Pattern& pattern);
   ~Objects();
@@ -78,7 +77,7 @@ Objects::Objects(const Library& the_library, const Driver& the_driver, Pattern& 
   void* data = nullptr;
   library.must(library.overwrite_gpu_data(with_device, &data), "overwrite_gpu_data");
   library.must(library.overwrite_cpu_data(with_pinned, &data), "overwrite_cpu_data");
-  // Both sides of these are allocated: a copy needs no block.
+  // With both sides allocated: a copy needs no block.
   for (syncedmem_t* object : {on_host, on_device}) {
     library.must(library.overwrite_gpu_data(object, &data), "overwrite_gpu_data");
     if (object == on_device) {
@@ -100,9 +99,9 @@ struct Operation {
   const char* name;
   Expected expected;
   int reuse;
-  // Before the capture begins, leaves an idle block for the operation.
+  // Leaves an idle block for the operation.
   bool idle_block;
-  // Must leave the object `fresh_pinned` page-locked; otherwise the library may take pageable memory.
+  // `fresh_pinned` must be page-locked; otherwise pageable memory may be taken.
   bool pins;
   std::function<syncedmem_status_t(Objects&, void* stream)> once;
 };
@@ -138,7 +137,7 @@ std::vector<Operation> operations() {
        [](Objects& o, void* stream) { return o.library.async_cpu_pull(o.on_device, as_stream(stream)); }},
       {"records the capturing stream", kRefused, kSynchronised, false, false,
        [](Objects& o, void* stream) { return o.library.record_stream(o.on_device, as_stream(stream)); }},
-      // Last, because the library may learn from this call that there are captures.
+      // Last: the library may learn from this call that there are captures.
       {"hands an idle device block out", kDoneAnyway, kSynchronised, true, false,
        [](Objects& o, void*) { return o.library.overwrite_gpu_data(o.fresh, &g_written); }}};
 }
@@ -165,7 +164,7 @@ Answer ask(const Operation& operation, Objects& objects, void* stream, bool othe
   return answer;
 }
 
-// After the capture, every object still has the bytes that it should have, whether a copy was refused or not.
+// Every object has its bytes after the capture, whether a copy was refused or not.
 std::string bytes_of(Objects& objects) {
   const Library& library = objects.library;
   const void *device = nullptr, *host = nullptr;
@@ -178,7 +177,7 @@ std::string bytes_of(Objects& objects) {
   return wrong.empty() ? "" : "on the host, " + wrong;
 }
 
-// The error of an answer; empty if it is right.
+// Empty if the answer is right.
 std::string judged(const Operation& operation, const Answer& answer, const Objects& objects) {
   const bool done = answer.status == SYNCEDMEM_SUCCESS;
   bool pinned = true;
@@ -209,7 +208,7 @@ void one_case(Bench& bench, const Capturing& calls, const Operation& operation, 
                  report::quoted(operation.name) + ", \"error\": " + report::quoted(answer.error) + ", \"graph\": " +
                  report::quoted(broken.empty() ? "whole" : broken));
   std::string wrong = judged(operation, answer, objects);
-  // A copy that was refused may have broken the capture: the driver ends the capture before it returns the error.
+  // The driver ends the capture before it returns the error of a refused copy.
   const bool may_break = operation.expected == kDoneAnyway || (!done && operation.expected == kDoneOrRefused);
   if (wrong.empty() && !broken.empty() && !may_break) wrong = "the capture broke: " + broken;
   if (wrong.empty() && !replayed.empty()) wrong = "the replay: " + replayed;

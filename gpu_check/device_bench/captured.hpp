@@ -1,4 +1,4 @@
-// A stream that is captured into a graph, and the replay of that graph.
+// A stream that is captured into a graph, and its replay.
 #ifndef DEVICE_BENCH_CAPTURED_HPP_
 #define DEVICE_BENCH_CAPTURED_HPP_
 
@@ -8,14 +8,13 @@
 #include "arena.hpp"
 #include "libraries.hpp"
 
-// The driver's functions for captures.
 class Capturing {
  public:
   typedef Driver::Status Status;
   typedef Driver::Address Address;
 
   explicit Capturing(const Driver& driver);
-  // The first function that this driver lacks; empty if it has all of them.
+  // The first function that this driver lacks.
   std::string missing;
 
   const Driver& driver;
@@ -38,21 +37,21 @@ class Capturing {
   }
 };
 
-// One capture: a fill of one buffer, then the caller's work, then a copy of that buffer into another.
+// A capture: a fill of one buffer, the caller's work, a copy of that buffer into another.
 class Captured {
  public:
   static const std::size_t kBytes = 256 * 1024;
 
-  // A stream of its own. `mode` as CUstreamCaptureMode has it; a blocking stream is ordered with the legacy default stream.
+  // `mode` is a CUstreamCaptureMode; a blocking stream is ordered with the legacy default stream.
   Captured(const Capturing& calls, int mode, bool blocking);
   ~Captured();
   Captured(const Captured&) = delete;
   Captured& operator=(const Captured&) = delete;
 
   void* stream() const { return stream_; }
-  // Ends the capture. Empty if it was whole, else which call gave which status.
+  // Empty if it was whole, else which call gave which status.
   std::string end();
-  // Replays it. Empty if it wrote what it should, else what is wrong.
+  // Empty if it wrote what it should.
   std::string replay();
 
  private:

@@ -28,7 +28,7 @@ namespace {
   _exit(126);
 }
 
-// Prints all whole lines but the last, and leaves the rest.
+// All whole lines but the last.
 void forward(std::string& text) {
   const std::size_t end = text.rfind('\n');
   const std::size_t before = end == std::string::npos || end == 0 ? std::string::npos : text.rfind('\n', end - 1);

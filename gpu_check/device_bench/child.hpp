@@ -1,4 +1,4 @@
-// Another process of this program, for work that ends its process, and for settings that the library reads once.
+// Another process of this program.
 #ifndef DEVICE_BENCH_CHILD_HPP_
 #define DEVICE_BENCH_CHILD_HPP_
 
@@ -18,11 +18,10 @@ struct Ended {
   std::string how(double limit) const;
 };
 
-// Runs this program with these arguments. Lines that it writes, to stdout or stderr, are forwarded as they come; the last
-// stays in `text`. With `quiet` nothing is forwarded, and all of it is there.
+// Lines on stdout and stderr are forwarded as they come; the last stays in `text`, or all of them with `quiet`.
 Ended run_child(const std::vector<std::string>& arguments, const Environment& environment, double limit, bool quiet);
 
-// Waits for a process and kills it after the time limit. Returns the status of waitpid, or -1 if it was killed.
+// Kills the process after the time limit. The status of waitpid, or -1.
 int wait_for(int process, double seconds);
 
 #endif  // DEVICE_BENCH_CHILD_HPP_

@@ -13,7 +13,7 @@
 
 namespace {
 
-// Work that is still in flight counts if that was asked for, and never for the next subject.
+// Work in flight counts if that was asked for, never for the next subject.
 double end(const Watch& watch, const Driver& driver, bool in_full) {
   const double returned = watch.nanoseconds();
   driver.synchronize();
@@ -62,7 +62,7 @@ const unsigned kImages = 64;
 
 std::size_t bytes_of(const Image& image) { return std::accumulate(image.begin(), image.end(), std::size_t(0)); }
 
-// The net's images. If --largest is less than their largest blob, all are smaller in proportion.
+// If --largest is less than the largest blob, all are smaller in proportion.
 std::vector<Image> images_of(const char* id, std::size_t largest) {
   std::vector<Image> images(kImages);
   std::size_t most = 0;
@@ -80,7 +80,7 @@ std::vector<Image> images_of(const char* id, std::size_t largest) {
   return images;
 }
 
-// Every subject gets the images in the same order. A sample is some of them, and its mean counts.
+// In the same order for every subject. A sample is the mean of some images.
 std::function<double()> in_turn(const std::vector<Image>& images, unsigned together,
                                 const std::function<double(const Image&)>& work) {
   const std::shared_ptr<std::size_t> next(new std::size_t(0));
@@ -91,7 +91,7 @@ std::function<double()> in_turn(const std::vector<Image>& images, unsigned toget
   };
 }
 
-// The time of the driver's stream-ordered allocator by the library's: the least and the most of some rows.
+// By the library's time: the least and the most of some rows.
 struct Range {
   double least = 1e9, most = 0;
 
@@ -104,12 +104,12 @@ struct Range {
   std::string text() const { return readable_number("%.2f", least) + " to " + readable_number("%.2f", most); }
 };
 
-// The rows to decide from: with images of different sizes the library's pool calls the driver again and again.
+// With images of different sizes the library's pool calls the driver again and again.
 struct Compared {
   Range all, varying;
 };
 
-// The simulated driver counts its calls, and these are the same on a GPU whose pool may keep as much.
+// The same on a GPU whose pool may keep as much.
 std::string how_many_are_allocated(const Bench& bench, const std::vector<Image>& images, const Named& net) {
   const std::size_t before = bench.driver.calls("cuMemAlloc");
   std::size_t blobs = 0;
@@ -135,7 +135,7 @@ void rows(Bench& bench, bool zeroed, Compared& compared, ReuseFigures& figures) 
     const std::vector<Image> images = images_of(net.id, bench.largest(4 * kGiB));
     std::size_t most = 0;
     for (const Image& image : images) most = std::max(most, bytes_of(image));
-    // The memory that two pools keep, and a third of that in use.
+    // Two pools, and a third of that in use.
     if (!bench.fits(3 * most, 0)) {
       const double gibibytes = static_cast<double>(most) / static_cast<double>(kGiB);
       report::skipped(id, readable_number("no room for %.1f GiB three times", gibibytes));

@@ -1,5 +1,5 @@
-// The device memory of a network that is made anew for every image: every blob is allocated, in the order in which
-// Caffe makes them, and all are freed when the image is done.
+// The device memory of a network that is made anew for every image: blobs are allocated in Caffe's order, and freed
+// when the image is done.
 #ifndef DEVICE_BENCH_CHURN_HPP_
 #define DEVICE_BENCH_CHURN_HPP_
 
@@ -8,11 +8,10 @@
 
 #include "libraries.hpp"
 
-// Sizes in bytes of one image's blobs.
+// Of one image's blobs.
 typedef std::vector<std::size_t> Image;
 
-// The nanoseconds for one image. Zeroed: every blob is filled on the device as Caffe demands it, and the time ends when
-// that is done.
+// For one image. Zeroed: blobs are filled on the device as Caffe demands it, and the time includes the fills.
 double churn_library(const Library& library, const Driver& driver, const Image& image, bool zeroed);
 template <typename Allocator>
 double churn_raw(const Allocator& allocator, const Driver& driver, const Image& image, bool zeroed);

@@ -19,7 +19,7 @@ namespace {
 
 void copy(Bench& bench, const Subject& subject, bool to_device) {
   const std::size_t bytes = subject.bytes();
-  // A sample of a small size has many calls, so that the clock's own time does not count.
+  // Many calls of a small size, so that the clock's own time does not count.
   const long calls = bytes >= kMiB ? 1 : 32;
   void* to = to_device ? subject.device() : subject.host();
   const void* from = to_device ? subject.host() : subject.device();

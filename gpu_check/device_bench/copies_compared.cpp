@@ -81,7 +81,7 @@ std::string Compared::to_host(const unsigned char* expected, unsigned char* read
   return guards.empty() ? "" : "beside the range on the host, " + guards;
 }
 
-// Whether cuMemcpy alone, there and back over the same memory, gives the right bytes.
+// By cuMemcpy alone, there and back.
 std::string Compared::blame(const std::string& wrong, const unsigned char* expected, unsigned char* readback) const {
   std::memcpy(host_, expected, bytes_);
   driver_.copy(device_, host_, bytes_);

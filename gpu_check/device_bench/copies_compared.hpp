@@ -1,4 +1,4 @@
-// One copy by the library, compared byte for byte with cuMemcpy.
+// One copy by the library, compared with cuMemcpy.
 #ifndef DEVICE_BENCH_COPIES_COMPARED_HPP_
 #define DEVICE_BENCH_COPIES_COMPARED_HPP_
 
@@ -8,21 +8,21 @@
 #include "arena.hpp"
 #include "pattern.hpp"
 
-// An object of a kind whose sides lie in an arena, or are its own.
+// Its sides lie in an arena, or are its own.
 class Compared {
  public:
-  // `stream` is for the kinds that push and pull.
+  // For the kinds that push and pull.
   Compared(const Library& library, const Driver& driver, const Kind& kind, const Arena& arena, std::size_t bytes,
            std::size_t host_misaligned, std::size_t device_misaligned, void* stream);
   ~Compared();
   Compared(const Compared&) = delete;
   Compared& operator=(const Compared&) = delete;
 
-  // The library copies to the device, cuMemcpy fetches what is there. Empty, or what is wrong.
+  // The library copies to the device, cuMemcpy fetches. Empty, or what is wrong.
   std::string to_device(const unsigned char* expected, unsigned char* readback) const;
   // cuMemcpy writes the device, the library copies to the host.
   std::string to_host(const unsigned char* expected, unsigned char* readback) const;
-  // Why its memory is not of that kind here; empty if it is.
+  // Empty if its memory is of that kind.
   const std::string& not_as_asked() const { return not_as_asked_; }
 
  private:

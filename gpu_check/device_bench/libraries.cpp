@@ -149,7 +149,7 @@ bool Driver::is_page_locked(const void* address) const {
   const int kMemoryType = 2;      // CU_POINTER_ATTRIBUTE_MEMORY_TYPE
   const unsigned kHostMemory = 1;  // CU_MEMORYTYPE_HOST
   unsigned type = 0;
-  // The driver returns an error for memory that it does not know, which is the answer.
+  // The driver returns an error for unknown memory, which is the answer.
   return attribute_(&type, kMemoryType, reinterpret_cast<Address>(address)) == 0 && type == kHostMemory;
 }
 
@@ -201,7 +201,7 @@ Runtime::Runtime(const std::string& path, int device) {
   find(library, name, "cudaMemcpy", copy_);
   const int status = set_device(device);
   if (status == 0) return;
-  // For example a runtime that is newer than the driver: then there is none to compare with.
+  // Such as a runtime newer than the driver.
   name += ", which cannot be used: cudaSetDevice returned " + std::to_string(status);
   copy_ = nullptr;
 }
@@ -263,20 +263,20 @@ Library::Library(const std::string& path) {
 }
 
 Library Library::again(const std::string& path) {
-  // The loader recognises a file, so it gets a copy.
+  // The loader recognises a file.
   void* first = open(path);
   void* symbol = dlsym(first, "syncedmem_version");
   Dl_info where;
   if (symbol == nullptr || dladdr(symbol, &where) == 0) die(path + " cannot be found again");
   const int from = ::open(where.dli_fname, O_RDONLY | O_CLOEXEC);
-  // The C library has a function for this from 2.27 on only; 1 is MFD_CLOEXEC.
+  // In the C library from 2.27 on; 1 is MFD_CLOEXEC.
   const int to = static_cast<int>(syscall(SYS_memfd_create, "libsyncedmem", 1u));
   if (from < 0 || to < 0) die(path + " cannot be copied");
   while (const ssize_t copied = sendfile(to, from, nullptr, std::size_t(1) << 30)) {
     if (copied < 0) die(path + " cannot be copied");
   }
   close(from);
-  // The file stays open: its number is in the name.
+  // Stays open: its number is in the name.
   return Library("/proc/self/fd/" + std::to_string(to));
 }
 

@@ -1,5 +1,5 @@
-// The contestants: the library's C API, the driver's own calls, and the CUDA runtime's, if there is one. All are opened at run time, so
-// that one program can measure any of them.
+// The contestants, opened at run time: the library's C API, the driver's calls, and the CUDA runtime's, if there is
+// one.
 #ifndef DEVICE_BENCH_LIBRARIES_HPP_
 #define DEVICE_BENCH_LIBRARIES_HPP_
 
@@ -8,26 +8,26 @@
 
 #include "syncedmem.h"
 
-// Counts a failure with this sentence and ends the process: nothing more can be measured in it.
+// Counts a failure and ends the process.
 [[noreturn]] void die(const std::string& sentence);
 
-// The driver, with the device's primary context current on this thread.
+// With the device's primary context current.
 class Driver {
  public:
   typedef int Status;
   typedef unsigned long long Address;
 
   Driver(const std::string& path, int device);
-  // Why there is no driver or no device to use; empty if there are. It opens the driver and starts it, and no more.
+  // Opens and starts the driver. Empty if there is a device.
   static std::string missing(const std::string& path, int device);
 
-  // An entry point of the driver by its name; false where this driver does not have it.
+  // False where this driver lacks it.
   template <typename Function>
   bool entry(const char* name, Function& function) const {
     function = reinterpret_cast<Function>(symbol(name));
     return function != nullptr;
   }
-  // Makes the primary context current on the calling thread too.
+  // On the calling thread too.
   void make_current() const;
 
   void* allocate(std::size_t bytes) const;
@@ -41,20 +41,20 @@ class Driver {
   void fill(void* address, std::size_t bytes, unsigned char value = 0) const;
   void synchronize() const;
   std::size_t free_bytes() const;
-  // Page-locks host memory that exists already, and ends that. Some machines refuse it, with a status.
+  // Of existing host memory. Some machines refuse it.
   Status register_host(void* address, std::size_t bytes) const;
   void unregister_host(void* address) const;
   bool is_page_locked(const void* address) const;
 
-  // Stream-ordered allocation, on the legacy default stream. It is there from CUDA 11.2 on, where the device can.
+  // On the legacy default stream, from CUDA 11.2 on.
   bool has_pool() const { return pool_ != nullptr; }
   void* allocate_from_pool(std::size_t bytes) const;
   void free_to_pool(void* address) const;
-  // By default the device's default pool keeps all memory that it gets back.
+  // By default the pool keeps all memory that it gets back.
   void keep_pool() const;
   void empty_pool() const;
 
-  // The number of calls of a driver function; only the simulated driver counts them.
+  // Only the simulated driver counts calls.
   std::size_t calls(const char* function) const;
 
   std::string device_name;
@@ -99,10 +99,10 @@ class Pool {
   const Driver& driver_;
 };
 
-// The CUDA runtime. It uses the same primary context as the driver's calls above.
+// In the same primary context as the driver's calls.
 class Runtime {
  public:
-  // An empty path: wherever the system has it. "none": nowhere.
+  // Empty: the system's. "none": nowhere.
   Runtime(const std::string& path, int device);
 
   bool there() const { return copy_ != nullptr; }
@@ -130,15 +130,14 @@ class Runtime {
   int (*fill_)(void*, int, std::size_t) = nullptr;
 };
 
-// libsyncedmem.so, by the names of its header.
+// By the names of its header.
 struct Library {
   explicit Library(const std::string& path);
 
-  // The library a second time in the same process, from a copy of the file: it shares nothing with the first, and reads
-  // its settings from the environment anew.
+  // From a copy of the file: it shares nothing with the first, and reads its settings anew.
   static Library again(const std::string& path);
 
-  // Ends the program with the library's sentence if a call failed.
+  // Ends the program with the library's sentence after an error.
   void must(syncedmem_status_t status, const char* call) const {
     if (status != SYNCEDMEM_SUCCESS) refuse(call);
   }

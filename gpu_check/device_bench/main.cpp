@@ -1,5 +1,5 @@
-// Measures the library's device side beside the calls that it makes, alternating in one process, compares its bytes, and
-// prints tables in Markdown. work.hpp and churn.hpp describe what is timed.
+// Measures the library's device side beside the calls that it makes, alternating in one process, compares its bytes,
+// and prints tables in Markdown.
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -17,7 +17,7 @@ struct Section {
   void (*measure)(Bench&);  // null: it runs in processes of its own, and opens nothing in this one
 };
 
-// The most valuable first: the time may end at any of them.
+// The most valuable first.
 const Section kSections[] = {{"calls", 8, calls},
                              {"bytes", 50, nullptr},
                              {"blocks", 20, blocks},
@@ -44,11 +44,11 @@ void about(const Driver& driver, const Runtime& runtime, const Library& library)
                  report::quoted(library.version()) + ", \"simulated\": " + (driver.simulated ? "true" : "false"));
 }
 
-// Opens everything and measures one section, or one part of `bytes`.
+// One section, or one part of `bytes`.
 void run(const Settings& settings, const Section& section) {
   const std::string missing = Driver::missing(settings.driver, settings.device);
   if (!missing.empty()) return report::skipped(settings.part.empty() ? section.name : settings.part, missing);
-  // The driver first: the library finds it by its soname, wherever it was loaded from.
+  // The driver first: the library finds it by its soname.
   const Driver driver(settings.driver, settings.device);
   if (settings.simulated && !driver.simulated) die("--simulated, and the driver is a real one");
   const Runtime runtime(driver.simulated && settings.runtime.empty() ? "none" : settings.runtime, settings.device);

@@ -13,7 +13,7 @@ struct Memory {
   void* address;
 };
 
-// Device, pinned, registered and managed (where these can be had) and pageable memory, of so many bytes each.
+// Of every kind that can be had.
 class Memories {
  public:
   Memories(const Driver& driver, std::size_t bytes);
@@ -22,7 +22,7 @@ class Memories {
   Memories& operator=(const Memories&) = delete;
 
   const std::vector<Memory>& all() const { return all_; }
-  // Null where there is none of that kind.
+  // Null where there is none.
   void* of(const std::string& kind) const;
 
  private:
@@ -30,7 +30,7 @@ class Memories {
   std::vector<Memory> all_;
 };
 
-// Managed memory, which cuMemFree frees; null where the driver has none.
+// cuMemFree frees it; null where there is none.
 void* allocate_managed(const Driver& driver, std::size_t bytes);
 
 #endif  // DEVICE_BENCH_MEMORIES_HPP_

@@ -42,7 +42,7 @@ const char* name_of(Way way) {
 void* acquire(const Driver& driver, Way way, std::size_t bytes) {
   if (way == kAllocated) return driver.allocate_pinned(bytes);
   char* const start = mapping(bytes);
-  // Where the kernel has no huge pages the advice is refused, and the pages are small.
+  // Without huge pages the advice is refused.
   madvise(start, bytes, way == kRegisteredHuge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
   populate(start, bytes);
   if (driver.register_host(start, bytes) == 0) return start;

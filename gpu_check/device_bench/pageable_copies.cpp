@@ -1,5 +1,5 @@
-// Copies of a caller's pageable buffer: their bounds, the best numbers of threads and slots, and the gain with staging on. For the last the
-// library is loaded a second time, because it reads that setting from the environment once.
+// Copies of a caller's pageable buffer: their bounds, the best numbers of threads and slots, and the gain of staging,
+// for which the library is loaded a second time.
 #include <algorithm>
 #include <cstdlib>
 #include <map>
@@ -17,11 +17,11 @@ namespace {
 const std::size_t kSmallest = 64 * kKiB;
 const double kWorthIt = 1.3;  // staging is on from the size from which all copies are so much faster than cuMemcpy
 
-// A copy of the library that was loaded with this value of SYNCEDMEM_STAGE_FROM.
+// Loaded with this value of SYNCEDMEM_STAGE_FROM.
 Library staging_from(const Bench& bench, const char* bytes, const Pageable& buffer, void* device) {
   setenv("SYNCEDMEM_STAGE_FROM", bytes, 1);
   const Library library = Library::again(bench.settings.library);
-  // The library reads the setting at its first copy.
+  // Read at the first copy.
   Subject(library, kSmallest, buffer.get(), device).to_device(bench.driver, 1);
   unsetenv("SYNCEDMEM_STAGE_FROM");
   return library;
@@ -127,11 +127,11 @@ class Copies {
   const Readback readback_;
   Pattern pattern_;
   bool right_ = true;
-  // By whether the copy is to the device: cuMemcpy's time by that of a staged copy, by size.
+  // cuMemcpy's time by that of a staged copy, by direction and size.
   std::map<std::size_t, double> gains_[2];
 };
 
-// The bounds of a copy through slots: the link, and the host's memory.
+// The link, and the host's memory.
 void ceilings(Bench& bench, const Pageable& buffer, void* device, std::size_t bytes) {
   const int kThreads[] = {1, 2, 4, 8};
   std::vector<std::string> names = {"cuMemcpy, page-locked"};

@@ -1,4 +1,4 @@
-// Every copy that the library makes, compared with cuMemcpy: kinds of memory, directions, sizes, misaligned starts, threads.
+// Every copy of the library's, compared with cuMemcpy: kinds of memory, directions, sizes, misaligned starts, threads.
 #include <algorithm>
 #include <cstdio>
 #include <map>
@@ -23,7 +23,7 @@ struct Start {
   std::size_t host, device;
 };
 
-// Sizes that are compared together, for every kind before the next phase begins.
+// Compared together, for every kind before the next phase.
 struct Phase {
   std::string name;
   std::vector<std::size_t> sizes;
@@ -36,7 +36,7 @@ std::vector<std::size_t> powers(std::size_t from, std::size_t to) {
   return sizes;
 }
 
-// Cases before those on several threads; the others, which take longest, come after.
+// Before those on several threads, which take longest.
 std::vector<Phase> first_phases() {
   std::vector<Start> misaligned;
   for (const std::size_t host : {0, 1, 3, 63}) {
@@ -135,12 +135,12 @@ class Copies {
   const Stream stream_;
   const std::size_t largest_;
   Pattern pattern_;
-  // Copies of the row that is being made, and those that were left out of all rows.
+  // Of this row, and those left out of all rows.
   unsigned done_ = 0, wrong_ = 0, left_ = 0;
   std::map<std::string, unsigned> reasons_;
 };
 
-// Several threads copy at once, each with objects, memory and a pattern of its own.
+// Each thread with objects, memory and a pattern of its own.
 void compare_on_threads(Bench& bench, const Kind& kind) {
   const int kThreads = 4, kRounds = bench.driver.simulated ? 2 : 6;
   const std::size_t sizes[] = {64 * kKiB + 1, 300000, kMiB, 4 * kMiB - 1, 16 * kMiB + 1};
@@ -176,7 +176,7 @@ void compare_on_threads(Bench& bench, const Kind& kind) {
   bench.say("Compared with cuMemcpy by " + name + ".");
 }
 
-// The staged copies that were made so far; the library counts them while it accounts.
+// Counted by the library while it accounts.
 std::uint64_t staged_copies(const Library& library) {
   syncedmem_stats_t stats = {};
   stats.size = sizeof stats;

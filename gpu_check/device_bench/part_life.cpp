@@ -39,7 +39,7 @@ void judge(const std::string& what, bool right, const std::string& otherwise) {
   else report::failed(what, otherwise);
 }
 
-// A new object's bytes go to the device and back.
+// To the device and back.
 std::string there_and_back(const Library& library, Pattern& pattern) {
   const unsigned char* const expected = pattern.next();
   Object object(library, kBytes);
@@ -52,7 +52,7 @@ std::string there_and_back(const Library& library, Pattern& pattern) {
 
 bool is_a_sentence(const std::string& text) { return text.size() > 20 && text.find(' ') != std::string::npos; }
 
-// As the CUDA runtime does at its next call after cudaDeviceReset().
+// As the CUDA runtime does after cudaDeviceReset().
 void make_current_anew(const Driver& driver) {
   Driver::Status (*retain)(void**, int), (*set_current)(void*);
   void* context = nullptr;
@@ -91,7 +91,7 @@ void reset_once(Bench& bench, bool current, Pattern& pattern) {
   const syncedmem_status_t host_status = library.cpu_data(on_both.handle, &read);
   judge("data that the host has too" + when, host_status == SYNCEDMEM_SUCCESS && difference(read, expected, kBytes).empty(),
         host_status == SYNCEDMEM_SUCCESS ? difference(read, expected, kBytes) : library.last_error());
-  // Each of these blocks went with the reset, or lies in a context that did.
+  // Each block went with the reset, or lies in a context that did.
   for (const Object* object : {&on_device, &on_both, &pinned}) {
     judge("an object is destroyed" + when, library.destroy(object->handle) == SYNCEDMEM_SUCCESS, library.last_error());
   }
@@ -100,7 +100,7 @@ void reset_once(Bench& bench, bool current, Pattern& pattern) {
   make_current_anew(bench.driver);
 }
 
-// In the child: what works without the driver does, and the rest gives an error. The exit status says what did not.
+// In the child: what needs the driver gives an error. The exit status says what did not work.
 int in_child(const Library& library, const Object& object, const unsigned char* expected) {
   const void* read = nullptr;
   if (library.cpu_data(object.handle, &read) != SYNCEDMEM_SUCCESS) return 1;
@@ -116,7 +116,7 @@ int in_child(const Library& library, const Object& object, const unsigned char* 
 const Library* g_library = nullptr;
 syncedmem_t* g_objects[2] = {nullptr, nullptr};
 
-// Made before main, so that its destructor runs behind whatever the library and the driver registered later.
+// Made before main: its destructor runs behind handlers that are registered later.
 struct AtStaticEnd {
   ~AtStaticEnd() {
     for (syncedmem_t* object : g_objects) {
@@ -131,7 +131,7 @@ void reset(Bench& bench) {
   Pattern pattern;
   pattern.reserve(kBytes);
   std::puts("");
-  // Twice each: what the first leaves behind meets the second.
+  // Twice each.
   for (const bool current : {true, false, true, false}) reset_once(bench, current, pattern);
 }
 
@@ -180,7 +180,7 @@ void leave(Bench& bench, const std::string& part) {
     object.device();
     object.host();
     if (part == "exit_static") g_objects[number++] = object.handle;
-    // This one lies idle in the pools at the end.
+    // Idle in the pools at the end.
     library.must(library.destroy(Object(library, kBytes).handle), "destroy");
   }
   g_library = &library;

@@ -1,5 +1,4 @@
-// Blocks that were given back and are handed out again: fresh data is zero, and work in flight on a block does not reach its next
-// owner.
+// Blocks that are handed out again: fresh data is zero, and work in flight does not reach the next owner.
 #include <cstdio>
 #include <cstring>
 
@@ -14,7 +13,7 @@ typedef Driver::Status Status;
 typedef Driver::Address Address;
 const std::size_t kSizes[] = {1000, 4 * kKiB, 300000, 2 * kMiB, 64 * kMiB};
 
-// The address of an object's block, from one of the accessors.
+// From one of the accessors.
 void* block(const Library& library, decltype(&syncedmem_mutable_gpu_data) access, syncedmem_t* object) {
   void* address = nullptr;
   library.must(access(object, &address), "access");
@@ -34,7 +33,7 @@ void judge(const std::string& what, const std::string& wrong) {
   else report::failed(what, wrong);
 }
 
-// A block full of other bytes is given back; the next object's first access reads zeros.
+// A block of other bytes is given back; the next object reads zeros.
 void zeros(Bench& bench, std::size_t bytes, unsigned char* readback) {
   const Library& library = bench.library;
   const std::string what = "zeros in a block of " + readable_bytes(bytes) + " that is handed out again, ";
@@ -61,7 +60,7 @@ void zeros(Bench& bench, std::size_t bytes, unsigned char* readback) {
   }
 }
 
-// A stream that is busy for a while, so that what is queued behind has not run when a call returns.
+// Busy for a while: what is queued behind has not run when a call returns.
 class Busy {
  public:
   explicit Busy(const Bench& bench) : driver_(bench.driver), work_(bench.driver.allocate(kBytes)) {
@@ -71,7 +70,7 @@ class Busy {
         !driver_.entry("cuMemcpyAsync", copy_) || create_(&stream, kNonBlocking) != 0) {
       die("a stream cannot be had");
     }
-    // The simulated driver's own delay: its fills take no time.
+    // The simulated driver's fills take no time.
     void (*lag)(unsigned);
     if (driver_.entry("simcuda_set_lag", lag)) lag(3000);
   }
@@ -84,7 +83,7 @@ class Busy {
   Busy(const Busy&) = delete;
   Busy& operator=(const Busy&) = delete;
 
-  // Some tens of milliseconds of a GPU's time.
+  // Tens of milliseconds of a GPU.
   void occupy() const {
     for (int i = 0; i < (driver_.simulated ? 2 : 400); ++i) must(fill_(number(work_), 0, kBytes, stream));
   }
@@ -109,7 +108,6 @@ class Busy {
   Status (*copy_)(Address, Address, std::size_t, void*);
 };
 
-// The result of a case: skipped, or judged.
 void judge(const std::string& what, bool in_flight, bool same_block, const std::string& wrong) {
   if (!wrong.empty()) return report::failed(what, wrong);
   if (!in_flight) return report::skipped(what, "the stream had ended before the block was given back");
@@ -118,7 +116,7 @@ void judge(const std::string& what, bool in_flight, bool same_block, const std::
   std::fflush(stdout);
 }
 
-// The stream still has to write the block when it is given back: that must not be seen in the next object.
+// The stream still writes the block when it is given back: the next object must not see that.
 void device_block(Bench& bench, const Busy& busy, bool by_stream, std::size_t bytes, unsigned char* readback) {
   const Library& library = bench.library;
   Pattern pattern;
@@ -146,7 +144,7 @@ void device_block(Bench& bench, const Busy& busy, bool by_stream, std::size_t by
   end(library, object);
 }
 
-// The stream still has to read the block when it is given back: what the next object writes must not be what it reads.
+// The stream still reads the block when it is given back: it must not see what the next object writes.
 void pinned_block(Bench& bench, const Busy& busy, bool by_stream, std::size_t bytes, unsigned char* readback) {
   const Library& library = bench.library;
   Pattern pattern;

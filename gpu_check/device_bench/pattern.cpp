@@ -7,7 +7,7 @@ namespace {
 
 const std::size_t kShifts = 65521;  // a prime: shifts come back after so many cases
 
-// splitmix64 by index: every word depends on its place alone.
+// splitmix64 by index.
 std::uint64_t word(std::uint64_t index) {
   std::uint64_t mixed = (index + 1) * 0x9e3779b97f4a7c15u;
   mixed = (mixed ^ (mixed >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -46,7 +46,7 @@ std::string difference(const void* found, const void* expected, std::size_t byte
 
 std::string difference_from(const void* found, unsigned char value, std::size_t bytes) {
   const unsigned char* one = static_cast<const unsigned char*>(found);
-  // All are equal if the first is right and each is as the one before it.
+  // All are equal if each is as the one before it.
   if (bytes == 0 || (one[0] == value && std::memcmp(one, one + 1, bytes - 1) == 0)) return "";
   std::size_t place = 0;
   while (place + 1 < bytes && one[place] == value) ++place;

@@ -1,4 +1,4 @@
-// Bytes that no two places and no two shifts have in common, and the comparison with them.
+// Bytes that no two places and shifts have in common.
 #ifndef DEVICE_BENCH_PATTERN_HPP_
 #define DEVICE_BENCH_PATTERN_HPP_
 
@@ -7,11 +7,9 @@
 #include <string>
 #include <vector>
 
-// One long pseudo-random sequence, made once. Every case takes it from another shift on: stale bytes of the case before are
-// wrong bytes.
+// One pseudo-random sequence, from another shift on in every case, so that stale bytes are wrong.
 class Pattern {
  public:
-  // Makes room for cases of so many bytes.
   void reserve(std::size_t bytes);
   // Bytes of the next case.
   const unsigned char* next();
@@ -21,12 +19,12 @@ class Pattern {
   std::size_t shift_ = 0;
 };
 
-// The bytes of a destination before it is written.
+// Before a destination is written.
 const unsigned char kPoison = 0xee;
 
-// Empty if `bytes` bytes are as expected, else the first difference: "byte 17 is 0xee, not 0x3c".
+// Empty if all are as expected, else the first difference: "byte 17 is 0xee, not 0x3c".
 std::string difference(const void* found, const void* expected, std::size_t bytes);
-// The same for bytes that are all one value.
+// All of one value.
 std::string difference_from(const void* found, unsigned char value, std::size_t bytes);
 
 #endif  // DEVICE_BENCH_PATTERN_HPP_

@@ -1,6 +1,5 @@
-// Page-locked memory by the driver, and by registering a mapping: the time to get it and to give it back, and the speed of copies out of
-// it. First without the library, then the library with SYNCEDMEM_PINNED_BLOCKS=registered: it is loaded a second time, because it reads
-// that setting from the environment once. Last, syncedmem_pin.
+// Page-locked memory by the driver, and by registering a mapping: acquired, given back, copied. First without the
+// library, then by a second copy of it with SYNCEDMEM_PINNED_BLOCKS=registered, last syncedmem_pin.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -19,7 +18,7 @@ namespace {
 const std::size_t kSizes[] = {4 * kMiB, 16 * kMiB, 64 * kMiB, 256 * kMiB};
 const double kWorthIt = 1.3, kAsFast = 1.03;
 
-// The sizes that fit, and for the others a line that they do not.
+// The sizes that fit; a line for the others.
 std::vector<std::size_t> sizes(const Bench& bench, const std::string& what) {
   std::vector<std::size_t> result;
   for (const std::size_t bytes : kSizes) {
@@ -38,7 +37,7 @@ std::vector<std::string> names(const std::vector<Way>& ways) {
   return result;
 }
 
-// The ways that this machine does not refuse.
+// That this machine does not refuse.
 std::vector<Way> usable_ways(const Driver& driver) {
   std::vector<Way> result;
   for (const Way way : {kAllocated, kRegisteredHuge, kRegisteredSmall}) {
@@ -52,14 +51,14 @@ std::vector<Way> usable_ways(const Driver& driver) {
   return result;
 }
 
-// A page-locked block of that way, which was there before.
+// It was there before.
 void* must_acquire(const Driver& driver, Way way, std::size_t bytes) {
   void* const address = acquire(driver, way, bytes);
   if (address == nullptr) die(std::string(name_of(way)) + " of " + readable_bytes(bytes) + " is refused");
   return address;
 }
 
-// Acquired in one row, given back in the next: each sample does both.
+// Acquired in one row, given back in the next.
 void raw_life(Bench& bench, const std::vector<Way>& ways, const std::vector<std::size_t>& all) {
   bench.section("Page-locked memory, acquired with every page there, and given back", names(ways));
   for (const std::size_t bytes : all) {
@@ -83,14 +82,14 @@ void raw_life(Bench& bench, const std::vector<Way>& ways, const std::vector<std:
     row.id = id + ".give_back";
     row.description = readable_bytes(bytes) + " given back";
     for (std::size_t i = 0; i < given_back.size(); ++i) {
-      // The first of each was for warming up, as it was for the row above.
+      // The first was for warming up.
       row.times[i] = spread(std::vector<double>(given_back[i].begin() + 1, given_back[i].end()));
     }
     bench.add(row);
   }
 }
 
-// Copies of the caller's own memory of each kind, by cuMemcpy, and their bytes.
+// By cuMemcpy, with their bytes.
 void raw_copies(Bench& bench, const std::vector<Way>& ways, const std::vector<std::size_t>& all) {
   bench.section("cuMemcpy of such memory", names(ways));
   std::string huge;
@@ -129,7 +128,7 @@ void raw_copies(Bench& bench, const std::vector<Way>& ways, const std::vector<st
   if (!huge.empty()) bench.say("On huge pages where they were advised: " + huge + ".");
 }
 
-// A block of the library's that the driver page-locks, and gets back.
+// The driver page-locks it, and gets it back.
 double fresh(const Library& library, std::size_t bytes) {
   const Watch watch;
   acquire_pinned(library, bytes, 1);

@@ -11,7 +11,7 @@ std::string g_name = "device-bench", g_json;
 unsigned g_passed = 0, g_failed = 0, g_skipped = 0, g_printed = 0;
 const unsigned kMostPrinted = 40;
 
-// Lines are flushed one by one: a crash or a time limit must not take those before it along.
+// Flushed: a crash or a time limit must not take earlier lines.
 void line(const std::string& text) {
   std::printf("%s\n", text.c_str());
   std::fflush(stdout);

@@ -1,4 +1,4 @@
-// The two modes of reuse, measured in the same rows: the figures for and against SYNCEDMEM_REUSE=stream.
+// The figures for and against SYNCEDMEM_REUSE=stream: both modes in the same rows.
 #ifndef DEVICE_BENCH_REUSE_FIGURES_HPP_
 #define DEVICE_BENCH_REUSE_FIGURES_HPP_
 
@@ -8,7 +8,7 @@
 #include "report.hpp"
 #include "row.hpp"
 
-// The time of the first column (synchronised) by that of the second (stream), over some rows.
+// The first column (synchronised) by the second (stream).
 class ReuseFigures {
  public:
   void add(const Row& row) {
@@ -17,7 +17,7 @@ class ReuseFigures {
     most_ = count_ ? std::max(most_, gain) : gain;
     ++count_;
   }
-  // On if reuse by stream is 1.3 times as fast at least, in every row: it asks callers to declare their streams.
+  // On if stream is 1.3 times as fast in every row: callers have to declare their streams.
   void conclude(bool simulated, const std::string& of) const {
     if (count_ == 0) return report::open_verdict("SYNCEDMEM_REUSE", of + ": nothing was measured");
     report::verdict("SYNCEDMEM_REUSE", simulated, least_ >= 1.3,

@@ -60,7 +60,6 @@ Row measure(const std::string& id, const std::string& description, std::size_t b
     std::vector<std::size_t> order;
     for (std::size_t i = 0; i < contestants.size(); ++i) order.push_back(i);
     for (std::size_t i = round > 0 ? contestants.size() : 0; i-- > 0;) order.push_back(i);
-    // Every other round the other way round.
     if (round > 0 && round % 2 == 0) {
       std::rotate(order.begin(), order.begin() + static_cast<long>(contestants.size()), order.end());
     }

@@ -1,4 +1,4 @@
-// A row of figures: the same work by several contestants, in turn, and what the library has to keep to.
+// A row of figures: the same work by several contestants, in turn, and the library's bound.
 #ifndef DEVICE_BENCH_ROW_HPP_
 #define DEVICE_BENCH_ROW_HPP_
 
@@ -12,19 +12,19 @@ struct Spread {
 };
 Spread spread(std::vector<double> samples);
 
-// A contestant; the library is the first of a row.
+// The library is a row's first.
 struct Contestant {
   std::string name;
   std::function<double()> once;  // nanoseconds
 };
 
-// A bound for the library, compared with one contestant of its row.
+// Compared with one contestant of the row.
 struct Bound {
   enum Kind { kNone, kBandwidth, kAbove, kNoSlower, kShare };
   Kind kind;
   // kBandwidth: share of the other's; kAbove: nanoseconds; kNoSlower, kShare: ratio of the times.
   double value;
-  // The other's place in the row; 0 is the last.
+  // 0 is the row's last.
   std::size_t against;
 };
 const Bound kNoBound = {Bound::kNone, 0, 0};
@@ -44,8 +44,8 @@ struct Row {
   std::size_t other() const { return bound.against ? bound.against : times.size() - 1; }
 };
 
-// Runs it for about so many seconds: three rounds at least, or one that takes very long. A round goes through the
-// contestants and back, so that none is always the first; the one before the first is thrown away.
+// For about so many seconds: three rounds at least, or one that takes very long. A round goes through the contestants
+// and back. The first round is thrown away.
 Row measure(const std::string& id, const std::string& description, std::size_t bytes,
             const std::vector<Contestant>& contestants, double seconds, const Bound& bound);
 

@@ -15,7 +15,7 @@ struct Settings {
   bool simulated = false, list = false;
 };
 
-// Ends the program where the command line is wrong, and after --help.
+// Ends the program after a wrong command line, and after --help.
 Settings parse(int argc, char** argv);
 
 #endif  // DEVICE_BENCH_SETTINGS_HPP_

@@ -5,11 +5,11 @@
 
 namespace {
 
-// The bytes that one thread copies at a time, so that the threads end at about the same time.
+// Small, so that threads end at about the same time.
 const std::size_t kPiece = 256 * 1024;
 const std::size_t kMostChunks = 4096;  // 4 GiB in slots of 1 MiB
 
-// Looks again soon; where there are more threads than processors, another one has to run meanwhile.
+// With more threads than processors another one has to run meanwhile.
 void relax(unsigned& looks) {
   const unsigned kBeforeYield = 1024;
   if (++looks % kBeforeYield == 0) std::this_thread::yield();
@@ -73,12 +73,12 @@ void Staging::copy(std::size_t threads, std::size_t slot_bytes, bool to_device, 
     wanted_ = threads;
   }
   if (threads > 1) changed_.notify_all();
-  // The stream does not wait for the legacy default stream by itself.
+  // The stream does not wait for the legacy default stream.
   must(wait_stream_(nullptr));
   if (to_device) lead_to_device();
   else lead_to_host();
   must(wait_stream_(stream_));
-  // A thread that has not woken by now finds that it is over, and is not waited for.
+  // A thread that wakes after that is not waited for.
   std::unique_lock<std::mutex> guard(mutex_);
   over_.store(true);
   changed_.wait(guard, [this] { return at_work_ == 0; });
@@ -118,7 +118,7 @@ bool Staging::is_done(std::size_t chunk) const {
 bool Staging::take_one() {
   std::size_t piece = next_.load(std::memory_order_relaxed);
   for (;;) {
-    // A piece of a chunk that is not whole may lie behind its end: it is empty, and passed over.
+    // A chunk may have empty pieces.
     if (piece >= open_.load(std::memory_order_acquire) * job_.pieces_per_slot) return false;
     if (next_.compare_exchange_weak(piece, piece + 1, std::memory_order_relaxed)) break;
   }

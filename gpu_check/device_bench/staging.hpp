@@ -1,5 +1,5 @@
-// Copies of pageable memory through page-locked slots that are used in turn, as the library makes them, but with any number of threads and
-// any size of slots: which of them is best does not depend on the library then.
+// Copies of pageable memory through page-locked slots, as the library makes them, with any number of threads and any
+// size of slots.
 #ifndef DEVICE_BENCH_STAGING_HPP_
 #define DEVICE_BENCH_STAGING_HPP_
 
@@ -21,11 +21,11 @@ class Staging {
   Staging(const Staging&) = delete;
   Staging& operator=(const Staging&) = delete;
 
-  // Returns when all of it has arrived. `threads` includes the calling one, which alone calls the driver.
+  // Returns when all has arrived. `threads` includes the calling one, which alone calls the driver.
   void copy(std::size_t threads, std::size_t slot_bytes, bool to_device, void* host, void* device, std::size_t bytes);
 
  private:
-  // The copy. Chunk n goes through slot n % kSlots; a chunk is copied piece by piece, by whichever thread is free.
+  // Chunk n goes through slot n % kSlots, piece by piece, by any free thread.
   struct Job {
     bool to_device;
     char *host, *device;
@@ -35,14 +35,14 @@ class Staging {
   void work(std::size_t number);
   void lead_to_device();
   void lead_to_host();
-  // Copies one piece of a chunk that is open, if one is left.
+  // One piece of an open chunk, if one is left.
   bool take_one();
   void open() { open_.fetch_add(1, std::memory_order_release); }
   bool is_done(std::size_t chunk) const;
   std::size_t chunk_bytes(std::size_t chunk) const;
   char* slot(std::size_t chunk) const { return ring_ + chunk % kSlots * job_.slot_bytes; }
   void send(std::size_t chunk);
-  // Whether the chunk's transfer has ended; `wait`: it has afterwards.
+  // Whether the chunk's transfer has ended; `wait`: waits for it.
   bool has_come(std::size_t chunk, bool wait) const;
   void must(Driver::Status status) const;
 
@@ -60,7 +60,7 @@ class Staging {
   std::atomic<std::size_t> open_, next_;
   std::vector<std::atomic<std::size_t>> done_;  // pieces, by chunk
 
-  // Threads sleep between copies; within one they look again and again.
+  // Threads sleep between copies, and spin within one.
   std::mutex mutex_;
   std::condition_variable changed_;
   std::size_t turn_ = 0, wanted_ = 0, at_work_ = 0;

@@ -27,7 +27,7 @@ std::vector<Shape> shapes() {
   return result;
 }
 
-// Every shape, on a size that is no multiple of anything. False if bytes were wrong.
+// On a size that is no multiple of anything. False if bytes were wrong.
 bool compare(const Bench& bench, Staging& staging, void* host, void* device, std::size_t largest) {
   const std::size_t bytes = std::min(largest, 16 * kMiB) - 4095;
   const Readback readback(bench.driver, bytes, true);

@@ -12,7 +12,7 @@ Subject::Subject(const Library& library, std::size_t bytes, bool pinned) : libra
   library.must(library.set_pinning(pinned ? SYNCEDMEM_PIN_ALWAYS : SYNCEDMEM_PIN_NEVER), "set_pinning");
   library.must(library.create(bytes, &object_), "create");
   library.must(library.mutable_cpu_data(object_, &host_), "mutable_cpu_data");
-  // Every page is there before it is measured.
+  // Every page is there.
   std::memset(host_, 0x5a, bytes);
   const void* device = nullptr;
   library.must(library.gpu_data(object_, &device), "gpu_data");
@@ -34,7 +34,7 @@ bool Subject::pinned() const {
 
 Subject::~Subject() { library_.destroy(object_); }
 
-// Saying which side is newer costs a few nanoseconds; they count against the library.
+// A few nanoseconds, which count against the library.
 double Subject::to_device(const Driver& driver, long calls) const {
   void* written = nullptr;
   const void* read = nullptr;
@@ -44,7 +44,7 @@ double Subject::to_device(const Driver& driver, long calls) const {
     library_.must(library_.gpu_data(object_, &read), "gpu_data");
   }
   const double taken = watch.nanoseconds();
-  // Work that a pageable copy leaves in flight must not count for the next sample.
+  // Work in flight must not count for the next sample.
   driver.synchronize();
   return taken / static_cast<double>(calls);
 }

@@ -1,5 +1,4 @@
-// The work that is timed. Each function does it once or `calls` times, on buffers that are there, and returns the
-// nanoseconds that one of them took.
+// The work that is timed, once or `calls` times, on buffers that are there: nanoseconds for one.
 #ifndef DEVICE_BENCH_WORK_HPP_
 #define DEVICE_BENCH_WORK_HPP_
 
@@ -10,7 +9,7 @@
 // An object with both sides there.
 class Subject {
  public:
-  // Blocks of its own, the host's page-locked or not.
+  // Blocks of its own.
   Subject(const Library& library, std::size_t bytes, bool pinned);
   // The caller's.
   Subject(const Library& library, std::size_t bytes, void* host, void* device);
@@ -24,15 +23,15 @@ class Subject {
   syncedmem_t* object() const { return object_; }
   bool pinned() const;
 
-  // Through the library: makes one side newer, and asks for the other. The copy is what takes the time.
+  // Makes one side newer, and asks for the other.
   double to_device(const Driver& driver, long calls) const;
   double to_host(const Driver& driver, long calls) const;
-  // One step of these each: makes a side the newest and returns where it is, or copies to a side that is not.
+  // Makes a side the newest and returns its address, or copies to a side that is not.
   void* written_host() const;
   void* written_device() const;
   void read_host() const;
   void read_device() const;
-  // Nothing is to be done: both sides hold the same.
+  // Both sides hold the same.
   double ready_gpu_data(long calls) const;
   double ready_cpu_data(long calls) const;
 
@@ -44,7 +43,7 @@ class Subject {
   void* device_ = nullptr;
 };
 
-// Host memory as malloc() gives it, written once, as a user's would be.
+// From malloc(), written once.
 class Pageable {
  public:
   explicit Pageable(std::size_t bytes);
@@ -61,10 +60,10 @@ class Pageable {
 template <typename Copier>
 double raw_copy(const Copier& copier, const Driver& driver, void* to, const void* from, std::size_t bytes, long calls);
 
-// All of `large` into `small`, or out of it, over and over, as copies through slots do, by so many threads.
+// `large` into `small`, or out of it, over and over, as copies through slots do.
 double host_copy(void* large, std::size_t large_bytes, void* small, std::size_t small_bytes, bool out, int threads);
 
-// A block acquired and released: an object is made, asks for it without wanting its contents, and goes.
+// An object is made, asks for the block without its contents, and goes.
 double acquire_device(const Library& library, std::size_t bytes, long calls);
 double acquire_pinned(const Library& library, std::size_t bytes, long calls);
 template <typename Allocator>

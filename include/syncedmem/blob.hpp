@@ -83,7 +83,7 @@ class Blob {
   // --- the shape ------------------------------------------------------------------------------
 
   /// Changes the shape, of at most 32 axes and INT_MAX elements. An array whose memory is large enough keeps it, with its
-  /// contents; any other gets new memory of zeros. Throws std::invalid_argument, out_of_memory.
+  /// contents; any other gets new memory of zeros.
   void Reshape(const std::vector<int>& shape) { reshape(Dims(shape.begin(), shape.end())); }
   void Reshape(int num, int channels, int height, int width) { reshape(Dims{num, channels, height, width}); }
   /// The shape of a message BlobShape.
@@ -94,11 +94,11 @@ class Blob {
   void ReshapeLike(const Blob& other) { Reshape(other.shape()); }
 
   const std::vector<int>& shape() const { return shape_; }
-  /// The length of an axis; -1 is the last one. Throws std::invalid_argument.
+  /// The length of an axis; -1 is the last one.
   int shape(int index) const { return is_axis(index) ? at(index) : answer(syncedmem_blob_shape, index); }
   int num_axes() const { return static_cast<int>(shape_.size()); }
   int count() const { return count_; }
-  /// The product of the axes from `start_axis` to `end_axis`, without the last. Throws std::invalid_argument.
+  /// The product of the axes from `start_axis` to `end_axis`, without the last.
   int count(int start_axis, int end_axis) const { return answer(syncedmem_blob_count_axes, start_axis, end_axis); }
   int count(int start_axis) const { return count(start_axis, num_axes()); }
 
@@ -109,13 +109,13 @@ class Blob {
     return text;
   }
 
-  /// The axis counted from 0, of one that may be counted from -1 backwards. Throws std::invalid_argument.
+  /// The axis counted from 0, of one that may be counted from -1 backwards.
   int CanonicalAxisIndex(int axis_index) const {
     answer(syncedmem_blob_shape, axis_index);  // refuses another axis
     return axis_index < 0 ? axis_index + num_axes() : axis_index;
   }
 
-  // The axes of a blob of at most four; missing ones are 1. They throw std::invalid_argument.
+  // The axes of a blob of at most four; missing ones are 1.
   int num() const { return LegacyShape(0); }
   int channels() const { return LegacyShape(1); }
   int height() const { return LegacyShape(2); }
@@ -126,17 +126,17 @@ class Blob {
 
   // --- places and elements --------------------------------------------------------------------
 
-  /// The place of an element, of at most four axes. An index may be one past its axis. Throws std::invalid_argument.
+  /// The place of an element, of at most four axes. An index may be one past its axis.
   int offset(int n, int c = 0, int h = 0, int w = 0) const {
     return answer(syncedmem_blob_legacy_offset, n, c, h, w);
   }
-  /// The place of an element; indices left out are 0. Throws std::invalid_argument.
+  /// The place of an element; indices left out are 0.
   int offset(const std::vector<int>& indices) const {
     const Dims wide(indices.begin(), indices.end());
     return answer(syncedmem_blob_offset, wide.size(), wide.data());
   }
 
-  // One element on the host. They throw as offset and cpu_data, and std::invalid_argument past the end.
+  // One element on the host, not past the end.
   Dtype data_at(int n, int c, int h, int w) const { return cpu_data()[element(offset(n, c, h, w))]; }
   Dtype diff_at(int n, int c, int h, int w) const { return cpu_diff()[element(offset(n, c, h, w))]; }
   Dtype data_at(const std::vector<int>& index) const { return cpu_data()[element(offset(index))]; }
@@ -148,7 +148,7 @@ class Blob {
   const std::shared_ptr<SyncedMemory>& data() const { return memory(SYNCEDMEM_DATA); }
   const std::shared_ptr<SyncedMemory>& diff() const { return memory(SYNCEDMEM_DIFF); }
 
-  // Accesses, as those of SyncedMemory. They throw as its functions, and as data().
+  // Accesses, as those of SyncedMemory.
   const Dtype* cpu_data() const { return data()->template cpu_data<Dtype>(); }
   const Dtype* gpu_data() const { return data()->template gpu_data<Dtype>(); }
   const Dtype* cpu_diff() const { return diff()->template cpu_data<Dtype>(); }
@@ -159,30 +159,30 @@ class Blob {
   Dtype* mutable_gpu_diff() { return diff()->template mutable_gpu_data<Dtype>(); }
 
   /// Borrows the caller's memory of count() elements as the host side of the data, which is then the newest. Memory of
-  /// another size is replaced first; the diff stays. Throws std::invalid_argument (NULL), error (no shape, EXPORTED).
+  /// another size is replaced first; the diff stays. Throws error (no shape, EXPORTED).
   void set_cpu_data(Dtype* data) {
     check(syncedmem_blob_set_cpu_data(get(), SYNCEDMEM_DATA, data));
     hold(SYNCEDMEM_DATA);
   }
-  /// As set_cpu_data, for the device side. Also throws error (NO_GPU).
+  /// As set_cpu_data, for the device side.
   void set_gpu_data(Dtype* data) {
     check(syncedmem_blob_set_gpu_data(get(), SYNCEDMEM_DATA, data));
     hold(SYNCEDMEM_DATA);
   }
 
-  /// The shape in device memory, valid until it changes. Throws out_of_memory, error (NO_GPU).
+  /// The shape in device memory, valid until it changes.
   const int* gpu_shape() const {
     const void* shape = nullptr;
     check(syncedmem_blob_gpu_shape(get(), &shape));
     return static_cast<const int*>(shape);
   }
 
-  /// Shares the memory of `other`, which has the same count. Throws std::invalid_argument, error (no shape).
+  /// Shares the memory of `other`, which has the same count. Throws error (no shape).
   void ShareData(const Blob& other) { share(SYNCEDMEM_DATA, other); }
   void ShareDiff(const Blob& other) { share(SYNCEDMEM_DIFF, other); }
 
   /// Copies the data, or with `copy_diff` the diff, on the side where the source is current. With `reshape` the blob takes the
-  /// shape of `source`, else both have the same. Throws std::invalid_argument, and as an access.
+  /// shape of `source`, else both have the same.
   void CopyFrom(const Blob& source, bool copy_diff = false, bool reshape = false) {
     if (reshape && (count_ != source.count_ || shape_ != source.shape_)) {
       source.data();  // throws if it has no shape
@@ -193,7 +193,7 @@ class Blob {
 
   // --- mathematics, on the side that is current; of float and double ---------------------------
 
-  /// Subtracts the diff from the data. Throws error (INVALID_STATE: the data was never touched), and as an access.
+  /// Subtracts the diff from the data. Throws error (INVALID_STATE: the data was never touched).
   void Update() { check(syncedmem_blob_update(get())); }
   /// The sum of the absolute values; 0 if the array was never touched.
   Dtype asum_data() const { return sum(syncedmem_blob_asum, SYNCEDMEM_DATA); }

@@ -1,28 +1,26 @@
-//! Arguments: numbers of enumerations, and pointers for results. A NULL or misaligned pointer is an error; the caller guarantees
-//! that any other is writable.
+//! Arguments: numbers of enumerations, and pointers for results. A NULL or misaligned pointer is an error.
 #![expect(unsafe_code, reason = "results are written through callers' pointers")]
 
-use std::ffi::c_char;
+use std::ffi::{CStr, c_char};
 
 use syncedmem_trace::head::Side;
 
-use super::call::call;
+use super::call::{Failure, call_for};
 use super::status::syncedmem_status_t;
 use crate::error::Error;
 
-/// The value of an enumeration's number, which is its place in `all`.
+/// The value at an enumeration's number in `all`.
 pub fn one_of<T: Copy, const N: usize>(number: i32, all: [T; N], what: &'static str) -> Result<T, Error> {
     usize::try_from(number).ok().and_then(|number| all.get(number).copied()).ok_or(Error::InvalidArgument { what })
 }
 
-/// The side of a `syncedmem_side_t`.
 pub fn side(number: i32) -> Result<Side, Error> {
     let what = "side is not a syncedmem_side_t; pass SYNCEDMEM_HOST (0) or SYNCEDMEM_DEVICE (1)";
     one_of(number, [Side::Host, Side::Device], what)
 }
 
-/// The `length` numbers at `first`, which may be NULL if there are none. `what` is the sentence about a NULL, a misaligned
-/// address, or more numbers than memory holds.
+/// The `length` numbers at `first`, which may be NULL if there are none. `what` says that it is NULL, misaligned, or leads to
+/// more numbers than memory holds.
 ///
 /// # Safety
 /// `first` is NULL, misaligned, or leads to so many numbers, which do not change while the result is used.
@@ -36,7 +34,18 @@ pub unsafe fn numbers<'a>(first: *const i64, length: usize, what: &'static str) 
     }
 }
 
-/// A pointer for a result.
+/// `what` says that the string is NULL.
+///
+/// # Safety
+/// `pointer` is NULL or a string, which does not change while the result is used.
+pub unsafe fn string<'a>(pointer: *const c_char, what: &'static str) -> Result<&'a CStr, Error> {
+    if pointer.is_null() {
+        return Err(Error::InvalidArgument { what });
+    }
+    // SAFETY: the caller guarantees it.
+    Ok(unsafe { CStr::from_ptr(pointer) })
+}
+
 pub struct Out<T>(std::ptr::NonNull<T>);
 
 impl<T> Out<T> {
@@ -48,17 +57,35 @@ impl<T> Out<T> {
         })
     }
 
-    /// Writes the result.
     pub fn set(self, value: T) {
         // SAFETY: the caller of `new` guaranteed it.
         unsafe { self.0.write(value) }
     }
 }
 
-/// A structure for a result, whose first member is its size: the caller has set it to that of the structure it knows.
+/// A pointer for a result that the caller may not want: NULL is allowed.
+pub struct OptionalOut<T>(Option<Out<T>>);
+
+impl<T> OptionalOut<T> {
+    /// # Safety
+    /// As for `Out::new`.
+    pub unsafe fn new(pointer: *mut T) -> Result<Self, Error> {
+        // SAFETY: the caller guarantees it.
+        Ok(OptionalOut(if pointer.is_null() { None } else { Some(unsafe { Out::new(pointer) }?) }))
+    }
+
+    /// Writes the result, which is made only if it is wanted.
+    pub fn set(self, value: impl FnOnce() -> T) {
+        if let Some(out) = self.0 {
+            out.set(value());
+        }
+    }
+}
+
+/// A structure for a result. Its first member is its size, which the caller has set to that of the structure it knows.
 pub struct SizedOut<T> {
     structure: std::ptr::NonNull<T>,
-    /// As many bytes are written: those that both sides know.
+    /// The bytes that both sides know, and that are written.
     pub size: usize,
 }
 
@@ -82,9 +109,8 @@ impl<T> SizedOut<T> {
         Ok(Self { structure, size: size.min(size_of::<T>()) })
     }
 
-    /// Writes the result, whose own size is `self.size`.
     pub fn set(self, value: &T) {
-        // SAFETY: the caller of `new` guaranteed that many writable bytes, and `value` has as many.
+        // SAFETY: the caller of `new` guaranteed so many writable bytes; `value` has as many.
         unsafe {
             std::ptr::copy_nonoverlapping(
                 std::ptr::from_ref(value).cast::<u8>(),
@@ -95,21 +121,35 @@ impl<T> SizedOut<T> {
     }
 }
 
-/// Writes what `question` returns to `*out`, for the C function `name`.
+/// Writes what `question` returns to `*out`, for the C function `name`, whose errors are the library's own.
 ///
 /// # Safety
 /// `out` is NULL or writable.
+#[inline(always)]
 pub unsafe fn answer<T>(name: &str, out: *mut T, question: impl FnOnce() -> Result<T, Error>) -> syncedmem_status_t {
-    call(name, || {
+    // SAFETY: the caller guarantees it.
+    unsafe { answer_for(name, out, question) }
+}
+
+/// As `answer`, for a C function whose errors are a room's.
+///
+/// # Safety
+/// As for `answer`.
+#[inline(always)]
+pub unsafe fn answer_for<T, E: Failure>(
+    name: &str,
+    out: *mut T,
+    question: impl FnOnce() -> Result<T, E>,
+) -> syncedmem_status_t {
+    call_for(name, || {
         // SAFETY: the caller guarantees it.
         let out = unsafe { Out::new(out) }?;
         out.set(question()?);
-        Ok(())
+        Ok::<(), E>(())
     })
 }
 
-/// Writes what fits of `text` into `capacity` bytes, with a NUL at the end; nothing for a capacity of 0. Returns the length
-/// of all of it.
+/// Writes what fits of `text` into `capacity` bytes, with a NUL at the end. Returns the length of all of it.
 ///
 /// # Safety
 /// `to` is NULL or writable for `capacity` bytes.
@@ -124,7 +164,7 @@ pub unsafe fn write_text(to: *mut c_char, capacity: usize, text: &str) -> Result
     while !text.is_char_boundary(bytes) {
         bytes -= 1;
     }
-    // SAFETY: the caller guarantees room for one byte more than that.
+    // SAFETY: the caller guarantees room for that and a NUL.
     unsafe { std::ptr::copy_nonoverlapping(text.as_ptr(), to.cast(), bytes) };
     // SAFETY: as above.
     let end = unsafe { to.add(bytes) };

@@ -8,9 +8,8 @@ use super::status::syncedmem_status_t;
 use crate::error::Error;
 use crate::object::report::Circumstances;
 
-/// The error of a C function. Its text is the sentence: what is wrong and what to do.
+/// The error of a C function. Its text says what is wrong and what to do.
 pub trait Failure: Display + From<Error> {
-    /// The status that the function returns.
     fn status(&self) -> syncedmem_status_t;
 
     /// The library's own error, if it is one.
@@ -28,7 +27,7 @@ impl Failure for Error {
 }
 
 /// Runs the C function `name`, whose errors are the library's own.
-// Inlined, so that the C function's own frame is on the stack: the call site is found by it.
+// Inlined: the call site is found by the C function's own frame.
 #[inline(always)]
 pub fn call(name: &str, work: impl FnOnce() -> Result<(), Error>) -> syncedmem_status_t {
     call_for(name, work)

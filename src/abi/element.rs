@@ -5,7 +5,6 @@ use crate::error::Error;
 use crate::object::element::ElementType;
 
 /// The type of the elements of a blob, of a tensor, or of an array in a model file.
-#[expect(non_camel_case_types, reason = "the names of the C API")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum syncedmem_type_t {
@@ -33,31 +32,12 @@ pub enum syncedmem_type_t {
     SYNCEDMEM_BOOL = 10,
 }
 
-impl From<ElementType> for syncedmem_type_t {
-    fn from(element: ElementType) -> Self {
-        match element {
-            ElementType::Float32 => Self::SYNCEDMEM_FLOAT32,
-            ElementType::Float64 => Self::SYNCEDMEM_FLOAT64,
-            ElementType::Float16 => Self::SYNCEDMEM_FLOAT16,
-            ElementType::Int8 => Self::SYNCEDMEM_INT8,
-            ElementType::UInt8 => Self::SYNCEDMEM_UINT8,
-            ElementType::Int16 => Self::SYNCEDMEM_INT16,
-            ElementType::UInt16 => Self::SYNCEDMEM_UINT16,
-            ElementType::Int32 => Self::SYNCEDMEM_INT32,
-            ElementType::UInt32 => Self::SYNCEDMEM_UINT32,
-            ElementType::Int64 => Self::SYNCEDMEM_INT64,
-            ElementType::Bool => Self::SYNCEDMEM_BOOL,
-        }
-    }
-}
-
 /// The type of that number.
 pub fn element_type(number: i32) -> Result<ElementType, Error> {
     one_of(number, ElementType::ALL, "the type is no number of syncedmem_type_t; pass SYNCEDMEM_FLOAT32 or another")
 }
 
 /// An array of a blob.
-#[expect(non_camel_case_types, reason = "the names of the C API")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum syncedmem_array_t {
@@ -73,9 +53,16 @@ mod tests {
 
     #[test]
     fn the_numbers_are_those_of_the_core() {
-        assert_eq!(element_type(syncedmem_type_t::SYNCEDMEM_FLOAT32 as i32), Ok(ElementType::Float32));
-        assert_eq!(element_type(syncedmem_type_t::SYNCEDMEM_UINT16 as i32), Ok(ElementType::UInt16));
-        assert_eq!(element_type(syncedmem_type_t::SYNCEDMEM_BOOL as i32), Ok(ElementType::Bool));
+        use syncedmem_type_t::*;
+        for (number, element) in [
+            (SYNCEDMEM_FLOAT32, ElementType::Float32),
+            (SYNCEDMEM_FLOAT64, ElementType::Float64),
+            (SYNCEDMEM_FLOAT16, ElementType::Float16),
+            (SYNCEDMEM_UINT16, ElementType::UInt16),
+            (SYNCEDMEM_BOOL, ElementType::Bool),
+        ] {
+            assert_eq!((element_type(number as i32), element as i32), (Ok(element), number as i32));
+        }
         assert!(element_type(11).is_err() && element_type(-1).is_err());
     }
 }

@@ -7,7 +7,7 @@ use crate::error::Error;
 /// Calls `work`. A panic, which is a bug of this library, becomes [`Error::Internal`].
 #[inline]
 pub fn guard<T, E: From<Error>>(work: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
-    // The closure writes the result in place: moving it through `catch_unwind` costs as much as a small block.
+    // Written in place: moving the result through `catch_unwind` costs as much as a small block.
     let mut result = Err(Error::Internal.into());
     // Unwind safety: an outcome is published in one step, and a claim ends when it is dropped.
     let _ = catch_unwind(AssertUnwindSafe(|| result = work()));

@@ -1,7 +1,5 @@
 //! Handles of what the library makes beside objects, such as open files: the address of a value in storage of its own.
-//!
-//! As with objects, a handle that was ended is detected until its bytes are reused; with the feature `checked` the storage is
-//! kept for ever.
+//! With the feature `checked` the storage is kept for ever.
 #![expect(unsafe_code, reason = "values in storage that C holds the address of")]
 
 use std::mem::ManuallyDrop;
@@ -11,7 +9,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::error::Error;
 use crate::state::word::Word;
 
-/// A value that C has a handle of.
 #[repr(C)]
 pub struct Handle<T> {
     /// malloc keeps its own words here once the storage is free.
@@ -23,17 +20,16 @@ pub struct Handle<T> {
 
 /// The type of a value that C has handles of.
 pub trait Handled: Send + Sync + Sized {
-    /// The mark of its handles: a number that memory does not have by chance, another for each type. An object has its word in
-    /// this place: the mark is no word of a live object, so that a handle is not taken for one.
+    /// The mark of its handles: a number that memory does not have by chance, another for each type. An object has its
+    /// word in this place, and the mark is no word of a live object.
     const LIVE: u64;
-    /// The sentence about a handle that is NULL or misaligned.
+    /// Says that a handle is NULL or misaligned.
     const NULL: &'static str;
-    /// The sentence about a handle without a live value.
+    /// Says that a handle has no live value.
     const ENDED: &'static str;
 }
 
 impl<T: Handled> Handle<T> {
-    /// Moves a value into storage of its own.
     pub fn make(value: T) -> Result<NonNull<Self>, Error> {
         const { assert!(align_of::<Self>() <= 16) };
         const { assert!(Word(T::LIVE).head().is_none() && Word(T::LIVE).is_slow()) };
@@ -46,8 +42,6 @@ impl<T: Handled> Handle<T> {
         Ok(storage)
     }
 
-    /// The value of a handle.
-    ///
     /// # Safety
     /// A handle that is neither NULL nor misaligned came from `make`, and its value is not ended while the result is used.
     pub unsafe fn value<'a>(handle: *const Self) -> Result<&'a T, Error> {
@@ -55,10 +49,8 @@ impl<T: Handled> Handle<T> {
         unsafe { Self::live(handle) }.map(|handle| &*handle.value)
     }
 
-    /// The value of a handle, to be changed.
-    ///
     /// # Safety
-    /// As for `value`, and no other thread uses the handle meanwhile.
+    /// As for `value`, and no other thread uses the handle.
     pub unsafe fn value_mut<'a>(handle: *mut Self) -> Result<&'a mut T, Error> {
         // SAFETY: the caller guarantees it.
         unsafe { Self::live(handle) }?;

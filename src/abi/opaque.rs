@@ -5,15 +5,10 @@ use super::arguments::Out;
 use super::call::{Failure, call_for};
 use super::status::syncedmem_status_t;
 
-/// An opaque type.
 pub trait Opaque {
-    /// What a handle leads to.
     type Value;
-    /// The error of the functions that take a handle.
     type Error: Failure;
 
-    /// The value of a handle.
-    ///
     /// # Safety
     /// `handle` is NULL, misaligned, or a handle whose value no thread ends or changes while the result is used.
     unsafe fn value<'a>(handle: *const Self) -> Result<&'a Self::Value, Self::Error>;
@@ -34,7 +29,7 @@ pub unsafe fn with<H: Opaque>(
     call_for(name, || work(unsafe { H::value(handle) }?))
 }
 
-/// Writes what `question` returns for the value of a handle to `*out`, for the C function `name`.
+/// As `with`, and writes what `question` returns to `*out`.
 ///
 /// # Safety
 /// As for [`Opaque::value`]; `out` is NULL or writable.

@@ -1,7 +1,7 @@
 //! The state of each thread: the sentence of its last failure, and whether it is inside the error callback.
 //!
-//! Not a `thread_local!`: in a library loaded at run time, glibc allocates those at the first use and aborts if it
-//! cannot. The first use here may be an error because memory ran out.
+//! Not a `thread_local!`: in a library loaded at run time, glibc allocates those at the first use, which may be here
+//! because memory ran out, and aborts if it cannot.
 #![expect(unsafe_code, reason = "POSIX thread-specific data, allocated fallibly")]
 
 use std::cell::{Cell, UnsafeCell};
@@ -22,8 +22,8 @@ struct PerThread {
     inside_callback: Cell<bool>,
 }
 
-/// A linker takes only the members of a static library that something names. Every entry point refers to this static, and
-/// so to the fork handlers.
+/// Names the fork handlers: a linker takes only the members of a static library that something names, and every entry
+/// point refers to this static.
 #[used]
 static FORK_HANDLERS: &extern "C" fn() = &process::AT_LOAD;
 
@@ -42,7 +42,7 @@ pub fn keep_without_memory(sentence: &Sentence) {
 
 fn keep_in(state: Option<&'static PerThread>, sentence: &Sentence) {
     if let Some(state) = state {
-        // SAFETY: only this thread uses it; C callers do not use the last string after this failure.
+        // SAFETY: only this thread uses it, and C callers drop the last string at a failure.
         unsafe { *state.sentence.get() = *sentence };
     }
 }
@@ -50,15 +50,13 @@ fn keep_in(state: Option<&'static PerThread>, sentence: &Sentence) {
 /// The calling thread's last sentence, NUL-terminated; empty if it has none.
 pub fn last_error() -> *const c_char {
     KEY.load(Ordering::Acquire).checked_sub(1).and_then(existing).map_or(c"".as_ptr(), |state| {
-        // SAFETY: only this thread uses it, and no reference to it outlives this line.
+        // SAFETY: only this thread uses it; no reference outlives this line.
         unsafe { &*state.sentence.get() }.as_bytes_with_nul().as_ptr().cast()
     })
 }
 
-/// Runs `callback`, unless this thread is inside one already or has no memory for its state. Exceptions may pass.
-///
-/// Like that of `fail`, this frame has no handlers: an exception leaves `inside_callback` set. Whether the thread is really
-/// inside is then read off its stack.
+/// Runs `callback`, unless this thread is inside one already or has no memory for its state. An exception passes this frame,
+/// which has no handlers, and leaves `inside_callback` set: the stack then says whether the thread is really inside.
 pub fn unless_inside_callback(callback: impl Fn()) {
     // Without state, a failure inside the callback would call it again.
     let Some(state) = state() else { return };
@@ -102,7 +100,7 @@ fn state() -> Option<&'static PerThread> {
 fn existing(key: libc::pthread_key_t) -> Option<&'static PerThread> {
     // SAFETY: `key` is ours.
     let state: *const PerThread = unsafe { libc::pthread_getspecific(key) }.cast();
-    // SAFETY: it is null or what `state` put there, zeroed, which is a value; it lives as long as the thread.
+    // SAFETY: null, or what `state` put there: a zeroed value that lives as long as the thread.
     unsafe { state.as_ref() }
 }
 
@@ -111,7 +109,7 @@ fn key() -> Option<libc::pthread_key_t> {
         return Some(known - 1);
     }
     let mut key = 0;
-    // The destructor is the C library's: no code of this library runs when a thread ends.
+    // The destructor is the C library's: no code of this library runs at a thread's end.
     // SAFETY: `key` is writable; free takes what calloc returned.
     if unsafe { libc::pthread_key_create(&mut key, Some(libc::free)) } != 0 {
         return None;

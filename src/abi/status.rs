@@ -3,13 +3,12 @@
 use crate::error::Error;
 
 /// The outcome of a call. The numbers are fixed: later versions add numbers, and never change or reuse one.
-#[expect(non_camel_case_types, reason = "the names of the C API")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum syncedmem_status_t {
     /// Done.
     SYNCEDMEM_SUCCESS = 0,
-    /// An argument cannot be used: NULL, misaligned, too small, or a number outside of its enumeration.
+    /// An argument cannot be used: NULL, misaligned, too small, or an unknown number.
     SYNCEDMEM_ERROR_INVALID_ARGUMENT = 1,
     /// The handle is not that of a live object.
     SYNCEDMEM_ERROR_INVALID_HANDLE = 2,
@@ -19,8 +18,8 @@ pub enum syncedmem_status_t {
     SYNCEDMEM_ERROR_NO_GPU = 4,
     /// The object's head does not allow the call.
     SYNCEDMEM_ERROR_INVALID_STATE = 5,
-    /// The calling thread is already inside an operation on the same object, or a signal handler has interrupted it
-    /// inside the library, at a lock that the call needs.
+    /// The calling thread is inside an operation on the same object, or a signal handler has interrupted it at a lock of
+    /// the library that the call needs.
     SYNCEDMEM_ERROR_REENTERED = 6,
     /// A bug of the library, caught inside it.
     SYNCEDMEM_ERROR_INTERNAL = 7,

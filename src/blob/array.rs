@@ -1,4 +1,4 @@
-//! One array of a blob: copied and computed on the side that its head names.
+//! One array of a blob, copied and computed on the side that its head names.
 #![expect(unsafe_code, reason = "elements are read and written in memory of objects")]
 
 use std::cell::Cell;
@@ -26,7 +26,7 @@ pub struct Array<'b> {
 
 /// The side to work on; `None` of memory that was never touched.
 ///
-/// Compat: as in Caffe, SYNCED means the device, where there is one.
+/// Compat: SYNCED means the device, where there is one.
 fn side(memory: &Shared) -> Result<Option<Side>, Error> {
     Ok(match memory.head()? {
         Head::Uninitialized => None,
@@ -38,7 +38,7 @@ fn side(memory: &Shared) -> Result<Option<Side>, Error> {
 }
 
 impl Array<'_> {
-    /// Copies the elements of `from`, as many as its own, on the side where they are.
+    /// On the side where the elements of `from` are.
     // Mend 10: Caffe chooses the side by its mode, so that data may cross the bus.
     pub fn copy_from(self, from: Array<'_>) -> Result<(), Error> {
         if self.memory == from.memory {
@@ -52,7 +52,7 @@ impl Array<'_> {
             Side::Device => unsafe { device::copy(&target, &source, self.bytes()) },
             Side::Host => {
                 let (target, source) = (target.address.cast::<u8>(), source.address.cast::<u8>());
-                // SAFETY: as above. It may be memory of a caller's that overlaps.
+                // SAFETY: as above. Memory of a caller's may overlap.
                 unsafe { target.copy_from(source, self.bytes()) };
                 Ok(())
             }
@@ -70,7 +70,7 @@ impl Array<'_> {
         Ok(())
     }
 
-    /// Subtracts `diff`, where the own elements are.
+    /// Where the own elements are.
     pub fn subtract(self, diff: Array<'_>) -> Result<(), Error> {
         let Some(side) = self.side()? else {
             return if side(self.memory)?.is_some() { Ok(()) } else { Err(Error::Untouched) };
@@ -79,7 +79,7 @@ impl Array<'_> {
             self.check_one_device(diff)?;
             let from = Open::new(diff.memory, Access::Read, side)?;
             let own = Open::new(self.memory, Access::Write, side)?;
-            // SAFETY: the memories of a blob have at least the count's elements; here and below.
+            // SAFETY: the memories of a blob have the count's elements; here and below.
             return unsafe { math.subtract(&own, &from) };
         }
         let from = Open::new(diff.memory, Access::Read, Side::Host)?;
@@ -88,31 +88,18 @@ impl Array<'_> {
         Ok(())
     }
 
-    /// The sum of the absolute values.
-    pub fn asum(self) -> Result<f64, Error> {
+    /// 0 of memory that was never touched.
+    pub fn sum(self, term: Term) -> Result<f64, Error> {
         let Some(side) = self.side()? else { return Ok(0.0) };
         if let Some(math) = self.math_at(side)? {
             let own = Open::new(self.memory, Access::Read, side)?;
             // SAFETY: as above.
-            return unsafe { math.asum(&own) };
+            return unsafe { math.sum(&own, term) };
         }
         let own = Open::new(self.memory, Access::Read, Side::Host)?;
-        Ok(math::sum(self.values(&own)?, Term::Abs))
+        Ok(math::sum(self.values(&own)?, term))
     }
 
-    /// The sum of the squares.
-    pub fn sumsq(self) -> Result<f64, Error> {
-        let Some(side) = self.side()? else { return Ok(0.0) };
-        if let Some(math) = self.math_at(side)? {
-            let own = Open::new(self.memory, Access::Read, side)?;
-            // SAFETY: as above.
-            return unsafe { math.sumsq(&own) };
-        }
-        let own = Open::new(self.memory, Access::Read, Side::Host)?;
-        Ok(math::sum(self.values(&own)?, Term::Square))
-    }
-
-    /// Multiplies each element by `factor`.
     pub fn scale(self, factor: f64) -> Result<(), Error> {
         let Some(side) = self.side()? else { return Ok(()) };
         if let Some(math) = self.math_at(side)? {
@@ -125,7 +112,7 @@ impl Array<'_> {
         Ok(())
     }
 
-    /// The side to compute on; `None` if there is nothing to compute.
+    /// `None` if there is nothing to compute.
     fn side(self) -> Result<Option<Side>, Error> {
         if self.count == 0 { Ok(None) } else { side(self.memory) }
     }
@@ -138,12 +125,12 @@ impl Array<'_> {
         }
     }
 
-    /// The device's math, if it is to compute.
+    /// `None` if the host has to compute.
     fn math_at(self, side: Side) -> Result<Option<Math<'static>>, Error> {
         if side == Side::Host {
             return Ok(None);
         }
-        // For reading: if the host has to compute, the head stays as it is.
+        // For reading: the head stays if the host has to compute.
         let own = Open::new(self.memory, Access::Read, side)?;
         Math::begin(&own, self.element, self.count)
     }
@@ -152,12 +139,11 @@ impl Array<'_> {
         self.count * self.element.bytes()
     }
 
-    /// The access that gives all elements new values: elements beyond the count keep theirs.
+    /// Elements beyond the count keep their values.
     fn renewal(self) -> Result<Access, Error> {
         Ok(if self.memory.size()? == self.bytes() { Access::Overwrite } else { Access::Write })
     }
 
-    /// The elements on the host, where `open` is.
     fn values<'a>(self, open: &'a Open<'_>) -> Result<Values<'a>, Error> {
         let first = NonNull::new(open.address).filter(|_| self.count > 0);
         if first.is_some_and(|first| first.addr().get() % self.element.bytes() != 0) {
@@ -176,7 +162,7 @@ impl Array<'_> {
 /// Cells, because a caller may have lent the same memory twice.
 ///
 /// # Safety
-/// `first` is that of `count` aligned values, which stay for `'a`.
+/// `first` is the address of `count` aligned values, which stay for `'a`.
 unsafe fn cells<'a, T>(first: Option<NonNull<c_void>>, count: usize) -> &'a [Cell<T>] {
     match first {
         // SAFETY: the caller guarantees it.
@@ -185,7 +171,7 @@ unsafe fn cells<'a, T>(first: Option<NonNull<c_void>>, count: usize) -> &'a [Cel
     }
 }
 
-/// Writes `dims` to the host side of a memory of their size.
+/// The memory has the size of `dims`.
 pub fn fill(memory: &Shared, dims: &[i32]) -> Result<(), Error> {
     let open = Open::new(memory, Access::Overwrite, Side::Host)?;
     // SAFETY: the memory is of their size, while it is open.

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use syncedmem_trace::head::Side;
 
 use super::error::Error;
+use super::math::portable::Term;
 use super::open::Open;
 use crate::copy;
 use crate::cuda::cublas::{Blas, BlasFailure, Precision};
@@ -16,7 +17,7 @@ use crate::memory::driver::blocks;
 use crate::object::element::ElementType;
 use crate::platform::text::warn_once;
 
-/// Copies `bytes` from one device side to another, ordered as `cudaMemcpy` on the legacy default stream.
+/// Ordered as `cudaMemcpy` on the legacy default stream.
 ///
 /// # Safety
 /// Both sides have that many bytes.
@@ -29,7 +30,7 @@ pub unsafe fn copy(target: &Open<'_>, source: &Open<'_>, bytes: usize) -> Result
     Ok(unsafe { copy::between_devices(cuda::driver()?, (to, owner(target)?), from, bytes) }?)
 }
 
-/// cuBLAS in the context of an array, whose head names the device.
+/// cuBLAS in the context of an open array.
 pub struct Math<'d> {
     blas: Blas,
     of: Precision,
@@ -38,7 +39,7 @@ pub struct Math<'d> {
 }
 
 impl Math<'_> {
-    /// For `count` elements of the array that is open; `None` if the host has to compute, because there is no cuBLAS that starts.
+    /// `None` if no cuBLAS starts: then the host computes.
     pub fn begin(open: &Open<'_>, element: ElementType, count: usize) -> Result<Option<Self>, Error> {
         let of = match element {
             ElementType::Float32 => Precision::Single,
@@ -51,28 +52,24 @@ impl Math<'_> {
             note_host();
             return Ok(None);
         };
-        // A count is that of a shape, which an int holds.
+        // A shape's count fits an int.
         Ok(Some(Math { blas, of, count: count as i32, _entered: entered }))
     }
 
     /// # Safety
-    /// Here and below: the arrays that are open have the elements for which the math began.
-    pub unsafe fn asum(self, own: &Open<'_>) -> Result<f64, Error> {
-        // SAFETY: the caller guarantees it; here and below.
-        let sum = unsafe { self.blas.asum(self.of, self.count, address(own)) };
+    /// Here and below: the open arrays have the elements for which the math began.
+    pub unsafe fn sum(self, own: &Open<'_>, term: Term) -> Result<f64, Error> {
+        let sum = match term {
+            // SAFETY: the caller guarantees it; here and below.
+            Term::Abs => unsafe { self.blas.asum(self.of, self.count, address(own)) },
+            // SAFETY: as above.
+            Term::Square => unsafe { self.blas.sumsq(self.of, self.count, address(own)) },
+        };
         self.end(sum)
     }
 
     /// # Safety
-    /// As for `asum`.
-    pub unsafe fn sumsq(self, own: &Open<'_>) -> Result<f64, Error> {
-        // SAFETY: as above.
-        let sum = unsafe { self.blas.sumsq(self.of, self.count, address(own)) };
-        self.end(sum)
-    }
-
-    /// # Safety
-    /// As for `asum`.
+    /// As for `sum`.
     pub unsafe fn scale(self, own: &Open<'_>, factor: f64) -> Result<(), Error> {
         // SAFETY: as above.
         let scaled = unsafe { self.blas.scale(self.of, self.count, factor, address(own)) };
@@ -81,7 +78,7 @@ impl Math<'_> {
     }
 
     /// # Safety
-    /// As for `asum`.
+    /// As for `sum`.
     pub unsafe fn subtract(self, own: &Open<'_>, from: &Open<'_>) -> Result<(), Error> {
         // SAFETY: as above.
         let subtracted = unsafe { self.blas.subtract(self.of, self.count, address(from), address(own)) };
@@ -90,7 +87,7 @@ impl Math<'_> {
         self.end(subtracted)
     }
 
-    /// A handle that failed is not kept: cuBLAS does not say in which state it is.
+    /// A handle that failed is not kept: its state is unknown.
     fn end<T>(self, result: Result<T, BlasFailure>) -> Result<T, Error> {
         let value = result?;
         self.blas.end();
@@ -98,7 +95,7 @@ impl Math<'_> {
     }
 }
 
-/// Calls whose data was at the device, and which the host computed.
+/// Calls that the host computed with data at the device.
 static ON_HOST: AtomicU64 = AtomicU64::new(0);
 
 pub fn computed_on_host() -> u64 {
@@ -119,13 +116,12 @@ fn note_host() {
     );
 }
 
-/// Makes the context of an open device side current.
 fn enter<'d>(driver: &'d driver::Driver, open: &Open<'_>) -> Result<Entered<'d>, Error> {
     let block = NonNull::new(open.address).unwrap_or(NonNull::dangling());
     Ok(device::enter(driver, block, owner(open)?)?)
 }
 
-/// The address of the object, if it owns its device block.
+/// If the object owns its device block.
 fn owner(open: &Open<'_>) -> Result<Option<usize>, Error> {
     Ok(open.memory.owns(Side::Device)?.then_some(open.memory.as_ptr().addr()))
 }
@@ -134,7 +130,7 @@ fn address(open: &Open<'_>) -> u64 {
     driver::address(open.address)
 }
 
-/// Work of the legacy default stream goes on with the block after a call: a copy on another stream has to wait for it.
+/// The legacy default stream may still use the block: a copy on another stream has to wait for it.
 fn goes_on(open: &Open<'_>) {
     if let Some(block) = NonNull::new(open.address) {
         blocks::set_pending_on_legacy(block, true);

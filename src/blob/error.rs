@@ -6,48 +6,28 @@ use crate::cuda::cublas::BlasFailure;
 use crate::error;
 use crate::object::element::ElementType;
 
-/// The reason why an operation on a blob failed. The blob is unchanged.
+/// The blob is unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Error {
-    /// The memory's own error.
     Memory(error::Error),
-    /// No blob has elements of this type.
     NoType(ElementType),
-    /// More than 32 axes.
     TooManyAxes { axes: usize },
-    /// A dimension that is negative or above `i32::MAX`.
     NoDim { axis: usize, dim: i64 },
-    /// The count, or an offset, would exceed `i32::MAX`, from this axis on.
     TooLarge { axis: usize },
-    /// The count of some axes would exceed `i32::MAX`.
     TooLargeRange { start: i64, end: i64 },
-    /// There is no such axis.
     NoAxis { axis: i64, axes: usize },
-    /// There is no such range of axes.
     NoRange { start: i64, end: i64, axes: usize },
-    /// There is no such legacy axis, or the blob has too many axes for them.
     NotLegacy { axis: i64, axes: usize },
-    /// More indices than axes.
     TooManyIndices { indices: usize, axes: usize },
-    /// An index outside of its axis.
     NoIndex { axis: usize, index: i64, most: i64 },
-    /// The blob was never given a shape.
     NoShape,
-    /// Memory can be shared between equal counts only.
     CountsDiffer { own: usize, other: usize },
-    /// Contents are copied between equal shapes only.
     ShapesDiffer,
-    /// Two blobs of different types.
     TypesDiffer { own: ElementType, other: ElementType },
-    /// Integers have no math.
     NoMath(ElementType),
-    /// `update` of data that was never written.
     Untouched,
-    /// The address given is no multiple of the element's size.
     Misaligned { bytes: usize },
-    /// Data and diff are on two devices.
     TwoDevices { own: i32, other: i32 },
-    /// A call of cuBLAS failed.
     Blas(BlasFailure),
 }
 

@@ -1,14 +1,9 @@
 //! Caffe's `Blob`: a shape and two arrays, the data and the diff, each in a `SyncedMemory`.
 //!
-//! ```text
-//! array (copy and math of one array, on the side that its head names)  →  math (the host's loops), device, open
-//! shape (axes, counts, offsets: pure)  →  error
-//! ```
-//! The rules are those of BVLC's `blob.cpp`. `// Compat:` marks its quirks, and `// Mend N:` a fault of it that is not repeated; N
-//! counts as the tests do, in `tests/blob/mends.rs`.
+//! The rules are those of BVLC's `blob.cpp`. `// Compat:` marks its quirks, and `// Mend N:` a fault that is not
+//! repeated, by its number in `tests/blob/mends.rs`.
 //!
-//! A blob has no lock. Any number of threads may read it at once; a call that takes `&mut self` needs it alone. The
-//! memory that it lends is a `SyncedMemory`, with that one's rules.
+//! A blob has no lock: callers keep the rules of `&self` and `&mut self`.
 
 mod array;
 mod device;
@@ -29,18 +24,16 @@ use crate::object::shared::Shared;
 use array::Array;
 pub use device::computed_on_host;
 use error::Error;
+use math::portable::Term;
 use shape::Shape;
 
-/// One of the two arrays of a blob.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Which {
-    /// The values.
     Data,
-    /// Their gradients.
     Diff,
 }
 
-/// An array of a blob, to be shared or copied by another, or by the same.
+/// An array for another blob, or the same, to share or copy.
 #[derive(Debug)]
 pub struct Source {
     element: ElementType,
@@ -48,20 +41,19 @@ pub struct Source {
     memory: Shared,
 }
 
-/// A shape, data and diff.
 #[derive(Debug)]
 pub struct Blob {
     element: ElementType,
     shape: Shape,
-    /// Data and diff: as many bytes as the shape needs, or more. `None` until the first reshape.
+    /// Data and diff: at least the shape's bytes. `None` until the first reshape.
     memories: [Option<Shared>; 2],
-    /// The dimensions, for kernels. Made where they are asked for, and dropped when the shape changes.
+    /// The dimensions for kernels, dropped when the shape changes.
     // Mend 9: Caffe writes them at each reshape, into page-locked memory in GPU mode.
     gpu_shape: OnceLock<Shared>,
 }
 
 impl Blob {
-    /// A blob without a shape, and so without memory: a default-constructed one in Caffe.
+    /// Without a shape and memory, as a default-constructed one in Caffe.
     pub fn new(element: ElementType) -> Result<Blob, Error> {
         match element {
             ElementType::Float32 | ElementType::Float64 | ElementType::Int32 | ElementType::UInt32 => {
@@ -80,14 +72,13 @@ impl Blob {
         &self.shape
     }
 
-    /// Gives the blob a shape. An array whose memory is large enough keeps it, with its contents; any other gets new memory,
-    /// without contents.
+    /// An array keeps memory that is large enough, with its contents; else it gets new memory.
     // Mend 3: what can fail comes before the first change.
     pub fn reshape(&mut self, dims: &[i64]) -> Result<(), Error> {
         self.reshape_with(dims, |_| Ok(()))
     }
 
-    /// `reshape`, unless `fill` fails, which gets the memories of data and diff first: those of the blob where they are large enough.
+    /// `fill` may refuse; it gets the memories of data and diff that the blob will have.
     pub fn reshape_with<E: From<Error>>(
         &mut self,
         dims: &[i64],
@@ -100,7 +91,6 @@ impl Blob {
         Ok(())
     }
 
-    /// The memories of the blob once it has `shape`: its own, where they are large enough.
     fn memories_for(&self, shape: &Shape) -> Result<[Shared; 2], Error> {
         let bytes = self.bytes_of(shape);
         let [data, diff] = &self.memories;
@@ -115,23 +105,22 @@ impl Blob {
         }
     }
 
-    /// The size of an array's memory in bytes: to that size a reshape keeps it. 0 without a shape.
+    /// In bytes; 0 without a shape. A reshape that needs no more keeps the memory.
     // Mend 1: Caffe keeps the capacity of memory that it no longer has.
     pub fn capacity(&self, which: Which) -> Result<usize, Error> {
         self.memories[which as usize].as_ref().map_or(Ok(0), |memory| Ok(memory.size()?))
     }
 
-    /// The memory of an array.
     pub fn memory(&self, which: Which) -> Result<&Shared, Error> {
         self.memories[which as usize].as_ref().ok_or(Error::NoShape)
     }
 
-    /// Borrows the caller's memory as `side` of an array, which is then the newest. Memory of another size than the count's is
-    /// replaced first.
+    /// Borrows the caller's memory as `side` of an array, then the newest. Memory of another size than the count's is
+    /// replaced.
     ///
     /// # Safety
-    /// `data` stays readable and writable memory of `side`, for all elements, while the blob refers to it. Pointers to the
-    /// memory before it are not used any more.
+    /// `data` stays usable memory of `side` for all elements while the blob refers to it. Pointers to the old memory
+    /// are not used any more.
     // Mend 2: Caffe replaces the other array too, and follows a null pointer if there is no shape.
     #[expect(unsafe_code, reason = "memory is borrowed from the caller")]
     pub unsafe fn set(&mut self, which: Which, side: Side, data: *mut c_void) -> Result<(), Error> {
@@ -139,12 +128,8 @@ impl Blob {
         if data.addr() % size != 0 {
             return Err(Error::Misaligned { bytes: size });
         }
-        let set = |memory: &SyncedMemory| match side {
-            // SAFETY: the caller guarantees it, and the memory has the count's size.
-            Side::Host => unsafe { memory.set_cpu_data(data) },
-            // SAFETY: as above.
-            Side::Device => unsafe { memory.set_gpu_data(data) },
-        };
+        // SAFETY: the caller guarantees it, and the memory has the count's size.
+        let set = |memory: &SyncedMemory| unsafe { memory.set_data(side, data) };
         let memory = self.memory(which)?;
         if memory.size()? == bytes {
             return Ok(set(memory)?);
@@ -155,12 +140,11 @@ impl Blob {
         Ok(())
     }
 
-    /// An array as others see it.
     pub fn source(&self, which: Which) -> Result<Source, Error> {
         Ok(Source { element: self.element, shape: self.shape, memory: self.memory(which)?.clone() })
     }
 
-    /// Uses the memory of another blob's array as its own, until one of the two gets other memory.
+    /// Uses that memory until one of the two blobs gets other memory.
     pub fn share(&mut self, which: Which, source: Source) -> Result<(), Error> {
         self.check_type(&source)?;
         let (own, other) = (self.shape.count(), source.shape.count());
@@ -171,8 +155,8 @@ impl Blob {
         Ok(())
     }
 
-    /// Copies the contents of an array, on the side where they are. One of another shape is refused unless `reshape` says that
-    /// this blob takes that shape.
+    /// On the side where the array is. A source of another shape is refused, or with `reshape` gives this blob its
+    /// shape.
     pub fn copy_from(&mut self, which: Which, source: &Source, reshape: bool) -> Result<(), Error> {
         self.check_type(source)?;
         let from = Array { element: source.element, count: source.shape.count(), memory: &source.memory };
@@ -188,31 +172,32 @@ impl Blob {
         Ok(())
     }
 
-    /// Subtracts the diff from the data, where the data is.
+    /// Subtracts the diff, where the data is.
     pub fn update(&mut self) -> Result<(), Error> {
         self.check_math()?;
         self.array(Which::Data)?.subtract(self.array(Which::Diff)?)
     }
 
-    /// The sum of the absolute values; 0 of memory that was never touched.
     pub fn asum(&self, which: Which) -> Result<f64, Error> {
-        self.check_math()?;
-        self.memories[which as usize].as_ref().map_or(Ok(0.0), |_| self.array(which)?.asum())
+        self.sum(which, Term::Abs)
     }
 
-    /// The sum of the squares; 0 of memory that was never touched.
     pub fn sumsq(&self, which: Which) -> Result<f64, Error> {
-        self.check_math()?;
-        self.memories[which as usize].as_ref().map_or(Ok(0.0), |_| self.array(which)?.sumsq())
+        self.sum(which, Term::Square)
     }
 
-    /// Multiplies each element by `factor`. Nothing is done with memory that was never touched.
+    fn sum(&self, which: Which, term: Term) -> Result<f64, Error> {
+        self.check_math()?;
+        self.memories[which as usize].as_ref().map_or(Ok(0.0), |_| self.array(which)?.sum(term))
+    }
+
+    /// Memory that was never touched stays so.
     pub fn scale(&mut self, which: Which, factor: f64) -> Result<(), Error> {
         self.check_math()?;
         self.memories[which as usize].as_ref().map_or(Ok(()), |_| self.array(which)?.scale(factor))
     }
 
-    /// The address of the dimensions on the device, as `int`s; null without axes. It is valid until the shape changes.
+    /// The dimensions on the device, as `int`s; null without axes. Valid until the shape changes.
     pub fn gpu_shape(&self) -> Result<*const c_void, Error> {
         cuda::driver()?;
         let memory = match self.gpu_shape.get() {
@@ -220,7 +205,7 @@ impl Blob {
             None => {
                 let memory = Shared::new(size_of_val(self.shape.dims()))?;
                 array::fill(&memory, self.shape.dims())?;
-                // The memory was made before: a fork in between leaves no cell half initialised.
+                // The memory is there already, so a fork leaves no cell half initialised.
                 self.gpu_shape.get_or_init(|| memory)
             }
         };
@@ -248,7 +233,6 @@ impl Blob {
     }
 }
 
-/// `memory`, if it has that many bytes, else a new one.
 fn at_least(bytes: usize, memory: Option<&Shared>) -> Result<Shared, Error> {
     match memory {
         Some(memory) if memory.size()? >= bytes => Ok(memory.clone()),

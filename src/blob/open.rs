@@ -7,7 +7,7 @@ use syncedmem_trace::head::{Access, Side};
 use super::error::Error;
 use crate::object::shared::Shared;
 
-/// An access to one side of a memory, which ends with its scope.
+/// Ends with its scope.
 pub struct Open<'b> {
     pub memory: &'b Shared,
     /// Null only on the device, of no bytes.
@@ -22,7 +22,7 @@ impl<'b> Open<'b> {
 
 impl Drop for Open<'_> {
     fn drop(&mut self) {
-        // It fails if the object became evictable meanwhile: then no access is open.
+        // Fails if the object became evictable: then no access is open.
         let _ = self.memory.end_access();
     }
 }

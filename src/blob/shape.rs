@@ -1,14 +1,13 @@
-//! The dimensions of a blob, and the arithmetic of axes and indices: pure, without memory.
+//! The dimensions of a blob, axes and indices: pure.
 
 use std::fmt;
 
 use super::error::Error;
 
-/// The most axes of a blob, as in Caffe.
+/// As in Caffe.
 pub const MOST_AXES: usize = 32;
 
-/// Up to 32 dimensions, whose product, the count, is at most `i32::MAX`. The default is that of a blob without a shape: no
-/// axes, and a count of 0.
+/// The product, the count, is at most `i32::MAX`. The default is a blob's without a shape: no axes, and a count of 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Shape {
     axes: usize,
@@ -18,7 +17,7 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// The shape of those dimensions. Without any the count is 1.
+    /// Without dimensions the count is 1.
     // Mend 4: a dimension that no `int` holds is refused, not narrowed.
     pub fn new(dims: &[i64]) -> Result<Shape, Error> {
         if dims.len() > MOST_AXES {
@@ -37,12 +36,12 @@ impl Shape {
         &self.dims[..self.axes]
     }
 
-    /// The product of all dimensions; 0 without a shape.
+    /// 0 without a shape.
     pub fn count(&self) -> usize {
         self.count as usize
     }
 
-    /// The dimension of an axis. A negative one counts from the end.
+    /// A negative axis counts from the end.
     pub fn dim(&self, axis: i64) -> Result<i64, Error> {
         let from_start = if axis < 0 { axis.checked_add(self.axes as i64) } else { Some(axis) };
         let place = from_start.and_then(|place| usize::try_from(place).ok());
@@ -50,17 +49,18 @@ impl Shape {
         dim.map(|&dim| dim.into()).ok_or(Error::NoAxis { axis, axes: self.axes })
     }
 
-    /// The product of the dimensions of the axes from `start` to `end`, without the last; 1 of none.
+    /// The product of the dimensions from `start` up to `end`, exclusive; 1 of none.
     // Mend 5: a product that no `int` holds is refused. It can occur beside a dimension of 0.
     pub fn count_of(&self, start: i64, end: i64) -> Result<i64, Error> {
         let range = usize::try_from(start).ok().zip(usize::try_from(end).ok());
         let dims = range.and_then(|(start, end)| self.dims().get(start..end));
         let dims = dims.ok_or(Error::NoRange { start, end, axes: self.axes })?;
-        product(dims.iter().map(|&dim| dim.into())).ok_or(Error::TooLargeRange { start, end })
+        dims.iter()
+            .try_fold(1i64, |product, &dim| checked(product, dim.into()))
+            .ok_or(Error::TooLargeRange { start, end })
     }
 
-    /// The dimension of an axis of a legacy shape, of which there are four: that of a missing axis is 1. A negative axis
-    /// counts from the end.
+    /// Of one of the four legacy axes; 1 of one that the shape lacks. A negative axis counts from the end.
     pub fn legacy_dim(&self, axis: i64) -> Result<i64, Error> {
         if self.axes > 4 || !(-4..4).contains(&axis) {
             return Err(Error::NotLegacy { axis, axes: self.axes });
@@ -68,7 +68,7 @@ impl Shape {
         Ok(self.dim(axis).unwrap_or(1))
     }
 
-    /// The place of the element of those indices, of which trailing ones may be left out.
+    /// The place of an element. Trailing indices may be left out.
     pub fn offset(&self, indices: &[i64]) -> Result<i64, Error> {
         if indices.len() > self.axes {
             return Err(Error::TooManyIndices { indices: indices.len(), axes: self.axes });
@@ -79,13 +79,13 @@ impl Shape {
             if let Some(index) = index.filter(|index| !(0..dim).contains(index)) {
                 return Err(Error::NoIndex { axis, index, most: dim - 1 });
             }
-            // An index is below its dimension, so this stays below the count, or is 0.
+            // Each index is below its dimension, so this stays below the count, or is 0.
             offset = offset * dim + index.unwrap_or(0);
         }
         Ok(offset)
     }
 
-    /// The place of the element of four legacy indices.
+    /// For four legacy indices.
     ///
     /// Compat: each may be one past its axis, which programs use for the end of a range.
     // Mend 6: Caffe does not refuse negative ones but the first.
@@ -102,12 +102,11 @@ impl Shape {
         Ok(offset)
     }
 
-    /// Whether it has those dimensions.
     pub fn equals(&self, dims: &[i64]) -> bool {
         self.dims().iter().map(|&dim| i64::from(dim)).eq(dims.iter().copied())
     }
 
-    /// Whether it has those legacy dimensions: num, channels, height and width.
+    /// Num, channels, height and width.
     ///
     /// Compat: they are compared from the end, because files of old have a bias of N as 1×1×1×N.
     pub fn equals_legacy(&self, dims: [i64; 4]) -> bool {
@@ -115,8 +114,8 @@ impl Shape {
     }
 }
 
-fn product(mut factors: impl Iterator<Item = i64>) -> Option<i64> {
-    factors.try_fold(1i64, |product, factor| product.checked_mul(factor).filter(|&product| product <= i32::MAX.into()))
+fn checked(product: i64, factor: i64) -> Option<i64> {
+    product.checked_mul(factor).filter(|&product| product <= i32::MAX.into())
 }
 
 /// As Caffe's `shape_string`: each dimension and a space, then the count in brackets.

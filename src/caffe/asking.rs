@@ -4,12 +4,12 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use crate::platform::sync::this_thread;
 
-/// Upper bound of the threads that ask at once. A thread beyond it gets no answer.
+/// A thread beyond these gets no answer.
 const PLACES: usize = 64;
 /// The threads' ids; 0: a free place. Relaxed: a thread looks only for its own id.
 static ASKING: [AtomicUsize; PLACES] = [const { AtomicUsize::new(0) }; PLACES];
 
-/// While it lives, this thread is marked as asking.
+/// Marks this thread as asking while it lives.
 pub struct Asking(&'static AtomicUsize);
 
 impl Drop for Asking {
@@ -18,7 +18,7 @@ impl Drop for Asking {
     }
 }
 
-/// Marks this thread as asking; `None` if it is marked already, or no place is free.
+/// `None` if this thread is marked already, or no place is free.
 pub fn begin() -> Option<Asking> {
     let thread = this_thread();
     if ASKING.iter().any(|place| place.load(Relaxed) == thread) {

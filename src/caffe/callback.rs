@@ -6,16 +6,14 @@ use crate::error::Error;
 use crate::error::callback_slot::Slot;
 use crate::state::flags::{self, MAY_PIN};
 
-/// Says what `Caffe::mode()` is on the calling thread: 0 for CPU, 1 for GPU; see `syncedmem_set_mode_callback`.
+/// Returns `Caffe::mode()` on the calling thread, 0 for CPU, 1 for GPU: see `syncedmem_set_mode_callback`.
 #[expect(non_camel_case_types, reason = "the name of the C API")]
 pub type syncedmem_mode_callback_t = Option<unsafe extern "C-unwind" fn(user: *mut c_void) -> c_int>;
 
 static REGISTERED: Slot<unsafe extern "C-unwind" fn(*mut c_void) -> c_int> = Slot::empty();
 
-/// Registers a callback, or removes it.
-///
 /// # Safety
-/// The callback and `user` stay usable for the rest of the process.
+/// Both stay usable for the rest of the process.
 pub unsafe fn set(callback: syncedmem_mode_callback_t, user: *mut c_void) -> Result<(), Error> {
     REGISTERED.set(callback, user)?;
     flags::raise_if(true, MAY_PIN);
@@ -28,7 +26,6 @@ pub fn is_registered() -> bool {
     !REGISTERED.is_empty()
 }
 
-/// The answer of the registered callback, if there is one.
 pub fn ask() -> Option<c_int> {
     let (callback, user) = REGISTERED.get()?;
     // SAFETY: the caller of `set` guarantees that it stays usable.

@@ -1,13 +1,11 @@
 //! Finds the process's Caffe and reads its `Caffe::mode()`.
 //!
-//! `Caffe::mode()` is inline in Caffe: it reads a field of the object that `caffe::Caffe::Get()` returns for each
-//! thread. The function is looked up in every loaded object, because pycaffe loads its libcaffe `RTLD_LOCAL`. Nothing
-//! is loaded for it. A Caffe inside a program that does not export its symbols is not found: then no memory is
-//! page-locked, unless a callback says that the mode is GPU.
+//! `Caffe::mode()` is inline: it reads a field of the object that `caffe::Caffe::Get()` returns for each thread. That
+//! function is looked up in every loaded object, because pycaffe loads its libcaffe `RTLD_LOCAL`.
 //!
-//! [`build`] is called for every new host block. Once a GPU build was found, the answer is final and costs one load.
-//! Any other answer may change with the next `dlopen`, so it is stored together with the number of objects loaded so
-//! far. The number is compared only if the caller passes `look_again`, which costs some tens of nanoseconds.
+//! [`build`] is called for every new host block. Once a GPU build was found, the answer is final and costs one load. Any
+//! other answer may change with the next `dlopen`, so it is stored with the number of objects loaded so far, which is
+//! compared only with `look_again`: that costs some tens of nanoseconds.
 #![expect(unsafe_code, reason = "Caffe's functions are found by name and called")]
 
 mod asking;
@@ -22,13 +20,11 @@ use crate::state::flags::{self, MAY_PIN};
 pub use callback::{set as set_callback, syncedmem_mode_callback_t};
 use search::{Finding, Mode};
 
-/// The kind of Caffe that is loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Build {
     NoCaffe,
     /// Built with `CPU_ONLY`: its mode is never GPU.
     CpuOnly,
-    /// Built with CUDA.
     Gpu,
 }
 
@@ -36,12 +32,11 @@ pub enum Build {
 // Relaxed throughout: each word is complete in itself, and the Caffe that it names was loaded before.
 static GPU: AtomicU64 = AtomicU64::new(0);
 
-/// Any other finding: `CPU_ONLY` in the lowest bit, and above it the number of objects loaded by then; 0 before the
-/// first search.
+/// Any other finding: `CPU_ONLY`, and above it the number of objects loaded by then; 0 before the first search.
 static OTHER: AtomicU64 = AtomicU64::new(0);
 const CPU_ONLY: u64 = 1;
 
-/// The kind of Caffe that is loaded. With `look_again`, objects loaded since the last search are searched, too.
+/// The loaded Caffe. With `look_again`, objects loaded since the last search are searched, too.
 #[inline]
 pub fn build(look_again: bool) -> Build {
     if GPU.load(Ordering::Relaxed) != 0 {
@@ -74,17 +69,16 @@ fn look() -> Build {
     }
 }
 
-/// Whether [`is_gpu`] can be true by now: otherwise a flag is raised when that changes.
+/// Whether [`is_gpu`] can be true by now. When that changes, [`MAY_PIN`] is raised.
 pub fn may_be_gpu() -> bool {
     callback::is_registered() || build(false) == Build::Gpu
 }
 
-/// Whether `Caffe::mode()` is GPU on this thread. The registered callback decides, else Caffe's own field; without
-/// either it is not.
+/// Whether `Caffe::mode()` is GPU on this thread: says the registered callback, else Caffe's own field.
 ///
 /// Calls foreign code, which may use the library: the caller holds no lock. An exception from that code ends the
-/// process. `Get()` creates the thread's Caffe object with its cuBLAS handle: call this only where Caffe itself would
-/// have asked, never when memory is freed.
+/// process. `Get()` creates the thread's cuBLAS handle: call this only where Caffe would have asked, never when memory is
+/// freed.
 #[inline]
 pub fn is_gpu(look_again: bool) -> bool {
     let is_known = OTHER.load(Ordering::Relaxed) != 0 && GPU.load(Ordering::Relaxed) == 0;
@@ -94,7 +88,7 @@ pub fn is_gpu(look_again: bool) -> bool {
 
 #[cold]
 fn ask(look_again: bool) -> bool {
-    // A callback, or a Caffe under construction, may use the library: it is not asked again for that.
+    // A callback, or a Caffe under construction, may use the library, and is not asked again for that.
     let Some(_asking) = asking::begin() else { return false };
     let _cancel_guard = CancelGuard::begin();
     if let Some(answer) = callback::ask() {

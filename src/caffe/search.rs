@@ -18,10 +18,10 @@ const GPU_MEMCPY: [&CStr; 2] = [c"_ZN5caffe16caffe_gpu_memcpyEmPKvPv", c"_ZN5caf
 const SINGLETON: &CStr = c"_ZN5caffe5Caffe10singleton_E";
 /// `caffe::Caffe::mode_`, static in NVIDIA's from 0.16.6 on.
 const STATIC_MODE: &CStr = c"_ZN5caffe5Caffe5mode_E";
-/// `caffe::Caffe::thread_count_`, in NVIDIA's from 0.16.1 on. There, until the mode became static, containers of other
-/// libraries precede it at an unknown size.
+/// `caffe::Caffe::thread_count_`, in NVIDIA's from 0.16.1 on, where containers of unknown size precede a mode that is not
+/// static.
 const THREAD_COUNT: &CStr = c"_ZN5caffe5Caffe13thread_count_E";
-/// `caffe::cudnn::dataType<float>::one`: any Caffe that was built with cuDNN has it.
+/// `caffe::cudnn::dataType<float>::one`, in any Caffe with cuDNN.
 const WITH_CUDNN: &CStr = c"_ZN5caffe5cudnn8dataTypeIfE3oneE";
 /// Only NVIDIA's fork has these, one for each series of releases. With cuDNN, its handle lies before the mode.
 const NVIDIA: [&CStr; 4] = [
@@ -42,10 +42,9 @@ pub enum Finding {
     Gpu(Mode),
 }
 
-/// The place of a GPU build's mode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// `offset` bytes behind the address that the `Get()` at `get` returns.
+    /// `offset` bytes behind what the `Get()` at `get` returns.
     Field { get: usize, offset: u8 },
     /// In the variable at this address.
     Static { address: usize },
@@ -83,8 +82,7 @@ impl Mode {
             Mode::Static { address } => std::ptr::with_exposed_provenance_mut::<c_int>(address),
             Mode::Field { get, offset } => {
                 let get = std::ptr::with_exposed_provenance::<c_void>(get);
-                // SAFETY: the mangled name fixes the parameters, and every Caffe returns a reference, which is a
-                // pointer in the ABI.
+                // SAFETY: the mangled name fixes the parameters; every Caffe returns a reference, in the ABI a pointer.
                 let get = unsafe { transmute::<*const c_void, Get>(get) };
                 // SAFETY: `hold_open` keeps the function's object mapped, and the function has no preconditions.
                 let caffe = unsafe { get() };
@@ -94,15 +92,15 @@ impl Mode {
         if field.addr() < 4096 || !field.is_aligned() {
             return None;
         }
-        // SAFETY: it is a field of a live object, or a variable of an object that `hold_open` keeps mapped. Atomic,
-        // because another thread may set a shared mode.
+        // SAFETY: a field of a live object, or a variable of an object that `hold_open` keeps mapped. Atomic, because
+        // another thread may set a shared mode.
         let mode = unsafe { AtomicI32::from_ptr(field) }.load(Ordering::Relaxed);
         (mode == BREW_CPU || mode == BREW_GPU).then_some(mode)
     }
 }
 
-/// Searches the loaded objects; returns the number of objects loaded by then as well. A GPU build takes precedence over
-/// others, and an object loaded earlier over later ones.
+/// Searches the loaded objects; also returns how many were loaded so far. A GPU build takes precedence, then the object
+/// loaded first.
 pub fn search() -> (Finding, u64) {
     let mut finding = Finding::Nothing;
     let mut loaded = 0;
@@ -120,7 +118,7 @@ pub fn search() -> (Finding, u64) {
         ControlFlow::Continue(())
     });
     if matches!(finding, Finding::Gpu(_)) && !name.hold_open() {
-        // The object was unloaded meanwhile. The next call searches again.
+        // Unloaded meanwhile: the next call searches again.
         return (Finding::Nothing, 0);
     }
     (finding, loaded)
@@ -144,7 +142,7 @@ fn judge(symbols: &Symbols) -> Option<(NonNull<c_void>, Finding)> {
     Some((get, Finding::Gpu(mode)))
 }
 
-/// The name of an object that a walk found, and the address of its `Get()`.
+/// A found object's name, and its `Get()`.
 struct Name {
     bytes: [u8; libc::PATH_MAX as usize],
     get: *mut c_void,
@@ -155,7 +153,7 @@ impl Name {
         Name { bytes: [0; libc::PATH_MAX as usize], get: std::ptr::null_mut() }
     }
 
-    /// Stores them. A name longer than any path is not stored.
+    /// A name longer than any path is not stored.
     fn keep(&mut self, name: &CStr, get: NonNull<c_void>) {
         let name = name.to_bytes_with_nul();
         if let Some(bytes) = self.bytes.get_mut(..name.len()) {

@@ -1,6 +1,6 @@
-//! What a language keeps with a tensor or a blob, such as its own object for it.
+//! A language's own object for a tensor or a blob.
 //!
-//! Invariant: the first attachment stays until the tensor or blob ends. So its address may be given out without a lock.
+//! Invariant: the first attachment stays until the end, so its address may be given out without a lock.
 #![expect(unsafe_code, reason = "a pointer of the caller's, and the function that ends it")]
 
 use std::ffi::c_void;
@@ -11,7 +11,6 @@ use super::error::Error;
 use super::external::Lent;
 use crate::platform::shared::Shared;
 
-/// The attachment of one tensor or blob, if there is one.
 #[derive(Default)]
 pub struct Attachment(AtomicPtr<Attached>);
 
@@ -23,20 +22,19 @@ unsafe impl Send for Attached {}
 unsafe impl Sync for Attached {}
 
 impl Attachment {
-    /// What is attached; null if nothing is.
+    /// Null if nothing is attached.
     pub fn get(&self) -> *mut c_void {
-        // Acquire: sees what the thread that attached it wrote before.
+        // Acquire: sees the writes of the thread that attached it.
         let attached = NonNull::new(self.0.load(Ordering::Acquire));
         // SAFETY: it stays as long as `self`.
         attached.map_or(null_mut(), |attached| unsafe { attached.as_ref() }.0.pointer.as_ptr())
     }
 
-    /// Attaches `new` unless something is attached. Returns what is attached then: `new` stays the caller's if that is another.
+    /// Returns the attachment, which is not `new` if there was one: then `new` stays the caller's.
     pub fn attach(&self, new: Lent) -> Result<*mut c_void, Error> {
         let made = Shared::new(Attached(new)).map_err(Error::no_room)?.into_address();
-        let first = self.0.compare_exchange(null_mut(), made.as_ptr(), Ordering::AcqRel, Ordering::Acquire).is_ok();
-        if !first {
-            // SAFETY: `into_address` gave this holder up a moment ago, and no other thread knows the address.
+        if self.0.compare_exchange(null_mut(), made.as_ptr(), Ordering::AcqRel, Ordering::Acquire).is_err() {
+            // SAFETY: `into_address` gave this holder up, and no other thread knows the address.
             drop(unsafe { Shared::from_address(made) });
         }
         Ok(self.get())

@@ -14,26 +14,23 @@ use super::typemeta::{TypeMeta, syncedmem_deleter_t};
 use crate::memory::malloc;
 use crate::platform::shared::Shared;
 
-/// A blob. The room's lock guards its value: see [`locked`].
+/// The room's lock guards the value: see [`locked`].
 pub struct Blob {
     value: Guarded<Value>,
     attachment: Attachment,
 }
 
-/// A value, its type, and the way in which it ends. The default is no value.
+/// The default is no value.
 pub struct Value {
     meta: TypeMeta,
     pointer: *mut c_void,
     end: End,
 }
 
-/// The end of a value.
 enum End {
-    /// It is not the blob's.
     Elsewhere,
-    /// The caller's function, with its context.
     Deleter(syncedmem_deleter_t, *mut c_void),
-    /// That of its type; its memory is malloc's.
+    /// By the functions of its type; the memory is malloc's.
     OfType,
 }
 
@@ -47,7 +44,7 @@ impl Default for Value {
 }
 
 impl Value {
-    /// A value of the caller's, which `deleter` ends; without one it stays the caller's.
+    /// The caller's value; `deleter`, if any, ends it.
     pub fn given(
         meta: TypeMeta,
         pointer: NonNull<c_void>,
@@ -58,15 +55,14 @@ impl Value {
         Value { meta, pointer: pointer.as_ptr(), end }
     }
 
-    /// A new value, as its type makes it.
     pub fn made(meta: TypeMeta) -> Result<Value, Error> {
-        // As the type's own function, but with the error.
+        // As the type's function, but with the error.
         if let Some(side) = handle::side_of(&meta) {
             return Value::tensor(Handle::new(side)?);
         }
         let mut value = Value::room(meta)?;
         if let Some(pointer) = NonNull::new(value.pointer) {
-            // SAFETY: the memory is new, of an item's size, aligned to 64 bytes and filled with zeros.
+            // SAFETY: new zeros of an item's size, aligned to 64 bytes.
             unsafe { meta.construct(pointer, 1) }.inspect_err(|_| {
                 // SAFETY: it came from malloc's family.
                 unsafe { libc::free(value.pointer) };
@@ -87,7 +83,7 @@ impl Value {
         Ok(value)
     }
 
-    /// Zeros for one item of a type, which is not there yet.
+    /// Zeros for one item, which is not constructed yet.
     fn room(meta: TypeMeta) -> Result<Value, Error> {
         let bytes = meta.itemsize.max(1);
         let pointer = malloc::aligned(bytes).ok_or(Error::no_room(bytes))?;
@@ -100,7 +96,6 @@ impl Value {
         !self.pointer.is_null() && self.meta == *meta
     }
 
-    /// The tensor that it is.
     fn as_tensor(&self) -> Option<NonNull<Handle>> {
         let is_tensor = !self.pointer.is_null() && handle::side_of(&self.meta).is_some();
         // SAFETY: a value of that type is a handle.
@@ -130,23 +125,21 @@ impl Drop for Value {
 }
 
 impl Blob {
-    /// An empty blob with one holder.
     pub fn new() -> Result<Shared<Blob>, Error> {
         let value = Guarded::new(Value::default());
         Shared::new(Blob { value, attachment: Attachment::default() }).map_err(Error::no_room)
     }
 
-    /// What a language keeps with the blob.
     pub fn attachment(&self) -> &Attachment {
         &self.attachment
     }
 
-    /// The type of the value; none of an empty blob.
+    /// `NONE` of an empty blob.
     pub fn meta(&self) -> TypeMeta {
         locked(|held| self.value.get(held).meta)
     }
 
-    /// The address of the value, which has that type; of any type without `meta`, and null where there is none.
+    /// A value of type `meta`; of any type without `meta`, and null if there is none.
     pub fn get(&self, meta: Option<&TypeMeta>) -> Result<*mut c_void, Error> {
         let (holds, pointer) = locked(|held| {
             let value = self.value.get(held);
@@ -160,7 +153,7 @@ impl Blob {
         }
     }
 
-    /// The address of a value of that type, and whether it is a new one, as the type makes it. Of two threads both get the same.
+    /// A value of that type, and whether it is new. Two threads get the same.
     pub fn get_mutable(&self, meta: TypeMeta) -> Result<(*mut c_void, bool), Error> {
         if meta.is_none() {
             return Err(Error::Argument("the type is none: its id is NULL; pass a type"));
@@ -173,7 +166,7 @@ impl Blob {
             return Ok((pointer, false));
         }
         let mut new = Value::made(meta)?;
-        // `new` then has the old value, or the one that is not needed: it ends after the lock is released.
+        // `new` takes the value that is not needed, which ends after the lock is released.
         Ok(locked(|held| match there(held) {
             Some(pointer) => (pointer, false),
             None => {
@@ -184,12 +177,13 @@ impl Blob {
         }))
     }
 
-    /// Puts another value in, and ends the old one.
+    /// The old value ends after the lock is released.
     pub fn set(&self, value: Value) {
         drop(locked(|held| std::mem::replace(self.value.get_mut(held), value)));
     }
 
-    /// The address of the value, which is the caller's from now on, with its deleter and that one's context.
+    /// The value is the caller's from now on, with its deleter and the deleter's context.
+    ///
     /// Compat: the blob goes on to refer to it.
     pub fn release(&self) -> (*mut c_void, syncedmem_deleter_t, *mut c_void) {
         locked(|held| {
@@ -201,7 +195,6 @@ impl Blob {
         })
     }
 
-    /// Exchanges the values of two blobs.
     pub fn swap(&self, other: &Blob) {
         if std::ptr::eq(self, other) {
             return;
@@ -213,7 +206,6 @@ impl Blob {
         });
     }
 
-    /// The tensor that is the value.
     pub fn tensor(&self) -> Result<Shared<Handle>, Error> {
         let found = locked(|held| {
             let value = self.value.get(held);
@@ -223,23 +215,23 @@ impl Blob {
         found.map_err(|holds| Error::OtherType { holds: holds.shown(), asked: handle::meta(Side::Host).shown() })
     }
 
-    /// The tensor of that side that is the value, or is made, and whether it is a new one.
+    /// Also whether the tensor is a new one.
     pub fn mutable_tensor(&self, side: Side) -> Result<(Shared<Handle>, bool), Error> {
         let is_new = self.get_mutable(handle::meta(side))?.1;
         Ok((self.tensor()?, is_new))
     }
 
-    /// The number and the size of the storage of the tensor that is the value.
+    /// Identity and bytes of the storage if the value is a tensor; else zeros.
     pub fn footprint(&self, held: &Held) -> (usize, usize) {
         // SAFETY: the value holds the tensor, and ends behind this lock.
         self.value.get(held).as_tensor().map_or((0, 0), |handle| unsafe { handle.as_ref() }.footprint())
     }
 }
 
-/// One more holder of a value, beside the one whose address is given.
+/// One more holder beside that of the address.
 ///
 /// # Safety
-/// The address stands for a holder, which stays one meanwhile.
+/// The address stands for a holder meanwhile.
 pub unsafe fn another_holder<T>(address: NonNull<T>) -> Shared<T> {
     // SAFETY: the caller guarantees it.
     let holder = std::mem::ManuallyDrop::new(unsafe { Shared::from_address(address) });

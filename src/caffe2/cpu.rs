@@ -10,7 +10,7 @@ use super::error::Error;
 use crate::memory::malloc::ALIGNMENT;
 use crate::object::SyncedMemory;
 
-/// Before the memory: the object that owns all of it, in as many bytes as keep the alignment.
+/// Before the memory: the object that owns it.
 const HEADER: usize = ALIGNMENT;
 
 /// `bytes` of zeros, aligned to 64.
@@ -19,21 +19,19 @@ pub fn allocate(bytes: usize) -> Result<NonNull<c_void>, Error> {
     let object = SyncedMemory::create_at_host(all, true)?;
     // SAFETY: it is new and live.
     let block = unsafe { object.as_ref() }.data(Access::Write, Side::Host)?.cast::<NonNull<SyncedMemory>>();
-    // SAFETY: the block has a header's bytes, aligned.
+    // SAFETY: the block has room for a header, aligned.
     unsafe { block.write(object) };
     NonNull::new(block.wrapping_byte_add(HEADER).cast()).ok_or(Error::Own(crate::error::Error::Internal))
 }
 
-/// Frees what `allocate` returned.
-///
 /// # Safety
-/// It came from there, and is not used again.
+/// `data` came from `allocate`, and is not used again.
 pub unsafe fn free(data: NonNull<c_void>) {
     let header = data.as_ptr().wrapping_byte_sub(HEADER).cast::<NonNull<SyncedMemory>>();
     // SAFETY: `allocate` wrote it there.
     let object = unsafe { header.read() };
     // SAFETY: it is live until now.
     let object = unsafe { object.as_ref() };
-    // SAFETY: the caller gives it up. It is live, so there is no error.
+    // SAFETY: the caller gives the live object up.
     let _ = unsafe { object.destroy() };
 }

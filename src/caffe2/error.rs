@@ -1,4 +1,4 @@
-//! Errors of this room: what is wrong and what to do.
+//! Errors of this room.
 
 use std::fmt;
 
@@ -6,36 +6,27 @@ use super::type_name::TypeName;
 #[cfg(feature = "blob")]
 use crate::models::Failure;
 
-/// The reason why an operation failed. Tensors, blobs and workspaces are unchanged, apart from the contents of the target of a
-/// copy.
+/// Tensors, blobs and workspaces are unchanged, but for the contents of a copy's target.
 #[derive(Debug)]
 pub enum Error {
-    /// An error of an object or of the host's memory.
     Own(crate::error::Error),
-    /// An argument cannot be used: which one, why, what to pass instead.
+    /// Which argument, why, and what to pass instead.
     Argument(&'static str),
-    /// The tensor, blob or workspace does not allow the call.
     State(&'static str),
-    /// No tensor of this library does it.
     Unsupported(&'static str),
-    /// Items or a value of one type were asked for as another.
     OtherType {
-        /// What there is.
         holds: TypeName,
-        /// What was asked for.
         asked: TypeName,
     },
     /// A function of a type returned false.
     Refused(&'static str, TypeName),
-    /// Items have constructors and no function that copies them.
     NotCopied(TypeName),
-    /// A file of weights cannot be opened or read.
     #[cfg(feature = "blob")]
     File(Failure),
 }
 
 impl Error {
-    /// No memory for the library's own bookkeeping of so many bytes.
+    /// For the library's own bookkeeping, in bytes.
     pub fn no_room(asked: usize) -> Error {
         Error::Own(crate::error::Error::no_room(asked))
     }

@@ -1,7 +1,6 @@
 //! Memory that a caller lends to tensors, with a function that takes it back.
 //!
-//! It goes through the library as a tensor of DLPack does: the object calls the deleter once nothing refers to the memory, also
-//! where a tensor of DLPack was made of it and lives longer.
+//! It passes the library as a tensor of DLPack: the object calls the deleter once nothing refers to the memory.
 #![expect(unsafe_code, reason = "a deleter of the caller's is called")]
 
 use std::ffi::c_void;
@@ -14,18 +13,14 @@ use super::typemeta::syncedmem_deleter_t;
 use crate::object::SyncedMemory;
 use crate::object::dlpack::{CPU, CUDA, DataType, Device, Managed, Tensor};
 
-/// What a caller lends.
 #[derive(Clone, Copy)]
 pub struct Lent {
-    /// The first byte.
     pub pointer: NonNull<c_void>,
     /// Called with `pointer` and `context` at the end.
     pub deleter: syncedmem_deleter_t,
-    /// For the deleter alone.
     pub context: *mut c_void,
 }
 
-/// A tensor of DLPack's, with what its deleter needs.
 #[repr(C)]
 struct External {
     managed: Managed,
@@ -34,19 +29,14 @@ struct External {
 }
 
 impl Lent {
-    /// Makes the memory the side of an object of `bytes`. After an error it stays the caller's.
+    /// Makes the memory the side of an object. After an error it stays the caller's.
     ///
     /// # Safety
-    /// As for `SyncedMemory::set_cpu_data` and `set_gpu_data`.
+    /// As for `SyncedMemory::set_data`.
     pub unsafe fn lend_to(self, object: &SyncedMemory, bytes: usize, side: Side) -> Result<(), Error> {
         if self.deleter.is_none() {
-            let data = self.pointer.as_ptr();
-            match side {
-                // SAFETY: the caller guarantees it.
-                Side::Host => unsafe { object.set_cpu_data(data) },
-                // SAFETY: the caller guarantees it.
-                Side::Device => unsafe { object.set_gpu_data(data) },
-            }?;
+            // SAFETY: the caller guarantees it.
+            unsafe { object.set_data(side, self.pointer.as_ptr()) }?;
             return Ok(());
         }
         let asked = size_of::<External>();
@@ -66,7 +56,7 @@ impl Lent {
             byte_offset: 0,
         };
         let managed = Managed { tensor, context: room.as_ptr().cast(), deleter: Some(take_back) };
-        // `shape::bytes` and the address space keep it below the sign.
+        // `shape::bytes` keeps it below the sign.
         let external = External { managed, shape: bytes as i64, lent: self };
         // SAFETY: it was allocated for it.
         unsafe { room.write(external) };
@@ -79,7 +69,6 @@ impl Lent {
     }
 }
 
-/// The deleter of the tensor.
 unsafe extern "C-unwind" fn take_back(tensor: *mut c_void) {
     // SAFETY: the library calls it with the tensor of `lend_to`.
     let Lent { pointer, deleter, context } = unsafe { tensor.cast::<External>().read() }.lent;

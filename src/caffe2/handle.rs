@@ -15,22 +15,20 @@ use super::tensor::Tensor;
 use super::typemeta::TypeMeta;
 use crate::platform::shared::Shared;
 
-/// A tensor behind a handle. Its last holder ends it.
 pub struct Handle {
     tensor: UnsafeCell<Tensor>,
-    /// The storage's identity and size, for a thread that adds up a workspace while others change its tensors.
+    /// Storage and size, for a thread that adds up a workspace while others change tensors.
     storage: AtomicUsize,
     capacity: AtomicUsize,
     attachment: Attachment,
 }
 
-// SAFETY: the tensor is read and changed as its users promise, by one thread at a time or only read; it may be ended by any.
+// SAFETY: callers change a tensor on one thread at a time, and may end it on any.
 unsafe impl Send for Handle {}
 // SAFETY: as above.
 unsafe impl Sync for Handle {}
 
 impl Handle {
-    /// A new tensor with one holder.
     pub fn new(side: Side) -> Result<Shared<Handle>, Error> {
         let tensor = UnsafeCell::new(Tensor::new(side));
         let (storage, capacity) = (AtomicUsize::new(0), AtomicUsize::new(0));
@@ -38,8 +36,6 @@ impl Handle {
         Shared::new(handle).map_err(Error::no_room)
     }
 
-    /// The tensor.
-    ///
     /// # Safety
     /// No thread changes it meanwhile.
     pub unsafe fn tensor(&self) -> &Tensor {
@@ -47,10 +43,8 @@ impl Handle {
         unsafe { &*self.tensor.get() }
     }
 
-    /// Changes the tensor.
-    ///
     /// # Safety
-    /// No other thread uses it meanwhile, and nothing that `work` calls does.
+    /// No other thread, and nothing that `work` calls, uses it meanwhile.
     pub unsafe fn change<R>(&self, work: impl FnOnce(&mut Tensor) -> R) -> R {
         // SAFETY: the caller guarantees it.
         let tensor = unsafe { &mut *self.tensor.get() };
@@ -60,27 +54,25 @@ impl Handle {
         result
     }
 
-    /// What a language keeps with the tensor.
     pub fn attachment(&self) -> &Attachment {
         &self.attachment
     }
 
-    /// A number of the tensor's storage, which others that share it have too, and its size in bytes; 0 without one. Any thread may
-    /// ask at any time.
+    /// Identity and bytes of the storage, which tensors may share; zeros without one. Any thread may ask.
     pub fn footprint(&self) -> (usize, usize) {
         (self.storage.load(Relaxed), self.capacity.load(Relaxed))
     }
 }
 
-/// The names of the types of tensors, by side. The addresses are their ids.
+/// Names of the types of tensors, by side. The addresses are the types' ids.
 static NAMES: [&CStr; 2] = [c"tensor", c"device tensor"];
 
-/// The type of a blob's value that is a tensor: a pointer to its handle.
+/// A value that is a tensor: a pointer to its handle.
 pub fn meta(side: Side) -> TypeMeta {
     let name = &NAMES[side as usize];
     let construct = match side {
-        Side::Host => construct_on_host,
-        Side::Device => construct_on_device,
+        Side::Host => construct::<false>,
+        Side::Device => construct::<true>,
     };
     TypeMeta {
         id: std::ptr::from_ref(name).cast(),
@@ -92,28 +84,17 @@ pub fn meta(side: Side) -> TypeMeta {
     }
 }
 
-/// The side of the tensors of a type, if it is one of tensors.
+/// `None` for a type that is not of tensors.
 pub fn side_of(meta: &TypeMeta) -> Option<Side> {
     [Side::Host, Side::Device].into_iter().find(|&side| *meta == self::meta(side))
 }
 
-unsafe extern "C-unwind" fn construct_on_host(items: *mut c_void, count: usize) -> bool {
-    // SAFETY: the caller of a type's function guarantees the memory.
-    unsafe { construct(items, count, Side::Host) }
-}
-
-unsafe extern "C-unwind" fn construct_on_device(items: *mut c_void, count: usize) -> bool {
-    // SAFETY: the caller of a type's function guarantees the memory.
-    unsafe { construct(items, count, Side::Device) }
-}
-
-/// # Safety
-/// `items` is writable for so many.
-unsafe fn construct(items: *mut c_void, count: usize, side: Side) -> bool {
+unsafe extern "C-unwind" fn construct<const ON_DEVICE: bool>(items: *mut c_void, count: usize) -> bool {
+    let side = if ON_DEVICE { Side::Device } else { Side::Host };
     let items = items.cast::<NonNull<Handle>>();
     for made in 0..count {
         match Handle::new(side) {
-            // SAFETY: the caller guarantees the memory.
+            // SAFETY: the caller of a type's function guarantees the memory.
             Ok(handle) => unsafe { items.wrapping_add(made).write(handle.into_address()) },
             Err(_) => {
                 // SAFETY: so many were made.
@@ -143,11 +124,11 @@ unsafe extern "C-unwind" fn copy(source: *const c_void, target: *mut c_void, cou
         if from == to {
             return true;
         }
-        // SAFETY: an item's tensor lives as long as the item.
+        // SAFETY: the item keeps its tensor.
         let to = unsafe { to.as_ref() };
         // SAFETY: as above.
         let from = unsafe { from.as_ref() };
-        // SAFETY: the caller lets no other thread use the items, and they are different tensors.
+        // SAFETY: only this thread uses the items, which are different tensors.
         let from = unsafe { from.tensor() };
         // SAFETY: as above.
         unsafe { to.change(|to| to.copy_from(from)) }.is_ok()

@@ -15,8 +15,8 @@ use super::workspace::Workspace;
 use crate::models::{At, Failure, Kind, Model, element_type};
 use crate::platform::shared::Shared;
 
-/// Makes each tensor of the file the value of the blob of its name in the workspace, where a new one is created. After an error no blob
-/// has another value; new blobs may be there, which are empty.
+/// Each tensor becomes the value of the workspace's blob of its name. After an error no blob has another value; new
+/// blobs are empty.
 pub fn load(workspace: &Workspace, path: &Path) -> Result<(), Error> {
     let model = Model::open(path)?;
     if model.kind() != Kind::InitNet {
@@ -38,7 +38,7 @@ pub fn load(workspace: &Workspace, path: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// A new tensor with the values of one operator.
+/// One operator's tensor.
 fn tensor(model: &Model, layer: usize, path: &Path) -> Result<Shared<Handle>, Error> {
     let (operator, name, of) = model.layer(layer)?;
     if operator.blobs().is_empty() {

@@ -5,7 +5,7 @@ use std::cell::UnsafeCell;
 
 use crate::platform::sync::{Lock, locked_static};
 
-/// What the holder of the lock has. There is one in the process.
+/// Proof that this thread holds the lock.
 pub struct Held(());
 
 locked_static! {
@@ -13,37 +13,32 @@ locked_static! {
     static LOCK: Lock<Held> = Lock::new(Held(()));
 }
 
-/// Runs `work` with the lock held. What it takes out of guarded values is dropped after it, because that may call functions of
-/// the caller's.
+/// What `work` takes out of guarded values is dropped after the release: it may call functions of the caller's.
 pub fn locked<R>(work: impl FnOnce(&mut Held) -> R) -> R {
     LOCK.with(work)
 }
 
-/// A value that only the holder of the lock reads and writes.
 pub struct Guarded<T>(UnsafeCell<T>);
 
 // SAFETY: the lock lends the value to one thread at a time.
 unsafe impl<T: Send> Sync for Guarded<T> {}
 
 impl<T> Guarded<T> {
-    /// Guards a value.
     pub fn new(value: T) -> Self {
         Guarded(UnsafeCell::new(value))
     }
 
-    /// The value.
     pub fn get<'h>(&'h self, _held: &'h Held) -> &'h T {
         // SAFETY: this thread holds the lock, and while `_held` is shared no `get_mut` lives.
         unsafe { &*self.0.get() }
     }
 
-    /// The value, to be changed: no other guarded value is used meanwhile.
+    /// No other guarded value is used meanwhile.
     pub fn get_mut<'h>(&'h self, _held: &'h mut Held) -> &'h mut T {
         // SAFETY: this thread holds the lock, and `_held` is borrowed once.
         unsafe { &mut *self.0.get() }
     }
 
-    /// The value of a guard that only the caller has.
     pub fn own(&mut self) -> &mut T {
         self.0.get_mut()
     }

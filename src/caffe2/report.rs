@@ -1,5 +1,5 @@
-//! Caffe2's `MemoryAllocationReporter`: a line on standard error for each block of a tensor. Its total is that of the library's
-//! account: there is no second book.
+//! Caffe2's `MemoryAllocationReporter`: a line on standard error for each block of a tensor. Its total is that of the
+//! library's account.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -13,7 +13,7 @@ use crate::state::flags::ACCOUNT;
 
 static IS_ON: AtomicBool = AtomicBool::new(false);
 
-/// Switches the lines. With them the account is kept, from whose begin on the total counts.
+/// Switches the account on, too: the total counts from then on.
 pub fn set(on: bool) {
     if on {
         control::set(ACCOUNT, true);
@@ -21,7 +21,7 @@ pub fn set(on: bool) {
     IS_ON.store(on, Relaxed);
 }
 
-/// Reports a new block, if the lines are on; returns whether its end is to be reported too.
+/// Returns whether the block's end is to be reported.
 pub fn allocated(side: Side, bytes: usize) -> bool {
     let on = IS_ON.load(Relaxed);
     if on {
@@ -30,7 +30,6 @@ pub fn allocated(side: Side, bytes: usize) -> bool {
     on
 }
 
-/// Reports the end of a block.
 #[cold]
 pub fn freed(side: Side, bytes: usize) {
     line("freed", side, bytes);

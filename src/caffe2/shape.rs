@@ -5,8 +5,7 @@ use super::error::Error;
 /// The number of items of a tensor without a shape.
 pub const UNSHAPED: i64 = -1;
 
-/// The number of items of those dimensions: 1 of none. The product without zeros is in range too, so that no product of some of
-/// the dimensions overflows.
+/// 1 of no dimensions. The product without zeros fits too, so that no partial product overflows.
 pub fn count(dims: impl Iterator<Item = i64> + Clone) -> Result<i64, Error> {
     if dims.clone().any(|dim| dim < 0) {
         return Err(Error::Argument(
@@ -20,7 +19,7 @@ pub fn count(dims: impl Iterator<Item = i64> + Clone) -> Result<i64, Error> {
     Ok(if dims.into_iter().any(|dim| dim == 0) { 0 } else { widest })
 }
 
-/// The bytes of so many items; 0 without a shape.
+/// 0 without a shape.
 pub fn bytes(count: i64, itemsize: usize) -> Result<usize, Error> {
     let count = usize::try_from(count).unwrap_or(0);
     count
@@ -29,19 +28,13 @@ pub fn bytes(count: i64, itemsize: usize) -> Result<usize, Error> {
         .ok_or(Error::Argument("the items need more bytes than an address space has; pass smaller dimensions"))
 }
 
-/// The product of some dimensions of a shape that `count` accepted.
-fn product(dims: &[i64]) -> i64 {
-    dims.iter().product()
-}
-
 const NO_AXIS: Error = Error::Argument("the tensor has no such axis; pass a number from 0 to ndim - 1");
 
-/// The place of an axis.
 pub fn axis(dims: &[i64], axis: i32) -> Result<usize, Error> {
     usize::try_from(axis).ok().filter(|&axis| axis < dims.len()).ok_or(NO_AXIS)
 }
 
-/// The place of an axis, which counts from the end if it is negative.
+/// A negative axis counts from the end.
 pub fn canonical_axis(dims: &[i64], axis: i32) -> Result<i32, Error> {
     let known = i64::try_from(dims.len()).unwrap_or(i64::MAX);
     let from_start = if axis < 0 { i64::from(axis) + known } else { i64::from(axis) };
@@ -49,32 +42,31 @@ pub fn canonical_axis(dims: &[i64], axis: i32) -> Result<i32, Error> {
     place.ok_or(Error::Argument("the tensor has no such axis; pass a number from -ndim to ndim - 1"))
 }
 
-/// The items of one index along the axes before `axis`: the product of the dimensions from there on.
+/// The product of the dimensions from `axis` on.
 pub fn size_from(dims: &[i64], axis: i32) -> Result<i64, Error> {
     let from = usize::try_from(axis).map_err(|_| NO_AXIS)?;
     // Compat: of an axis behind the last one it is 1.
-    Ok(product(dims.get(from..).unwrap_or_default()))
+    Ok(dims.get(from..).unwrap_or_default().iter().product())
 }
 
 /// The product of the dimensions before `axis`.
+///
 /// Compat: the number of axes itself is no axis here.
 pub fn size_to(dims: &[i64], axis: i32) -> Result<i64, Error> {
-    Ok(product(&dims[..self::axis(dims, axis)?]))
+    Ok(dims[..self::axis(dims, axis)?].iter().product())
 }
 
-/// The product of the dimensions between two axes, without theirs, in either order.
+/// Without the dimensions of the two axes, which come in either order.
 pub fn size_between(dims: &[i64], one: i32, other: i32) -> Result<i64, Error> {
     let (one, other) = (axis(dims, one)?, axis(dims, other)?);
     let (first, last) = (one.min(other), one.max(other));
-    Ok(product(dims.get(first + 1..last).unwrap_or_default()))
+    Ok(dims.get(first + 1..last).unwrap_or_default().iter().product())
 }
 
-/// One dimension.
 pub fn dim(dims: &[i64], axis: i32) -> Result<i64, Error> {
     Ok(dims[self::axis(dims, axis)?])
 }
 
-/// One dimension in 32 bits.
 pub fn dim32(dims: &[i64], axis: i32) -> Result<i32, Error> {
     let wide = dim(dims, axis)?;
     i32::try_from(wide).map_err(|_| Error::State("the dimension is larger than 32 bits hold; ask for it in 64 bits"))

@@ -16,19 +16,18 @@ use crate::object::SyncedMemory;
 use crate::object::dlpack::Imported;
 use crate::platform::shared::Shared;
 
-/// A share in the memory.
 #[derive(Clone)]
 pub struct Storage(Shared<Memory>);
 
 struct Memory {
     object: NonNull<SyncedMemory>,
     side: Side,
-    /// The type of the items. Where it has functions, the items are on the host, and objects in the sense of C++.
+    /// Items with functions are objects in the sense of C++, and on the host.
     meta: TypeMeta,
     bytes: usize,
-    /// Items that are destructed at the end, with their address: none of plain types, and none in the caller's memory.
+    /// Items to destruct at the end: none of plain types or in the caller's memory.
     constructed: Option<(NonNull<c_void>, usize)>,
-    /// Whether the object has a block of its own, which a line reports.
+    /// Whether a line reports the end.
     reported: bool,
 }
 
@@ -38,7 +37,7 @@ unsafe impl Send for Memory {}
 unsafe impl Sync for Memory {}
 
 impl Storage {
-    /// Memory of `bytes` (not 0) on a side. Items are constructed; plain ones are zeros if `zeroed`, and on the device undefined.
+    /// `bytes` is not 0. Items are constructed; plain ones are zeros if `zeroed`, and undefined on the device.
     pub fn new(meta: TypeMeta, bytes: usize, side: Side, zeroed: bool) -> Result<Storage, Error> {
         let plain = meta.is_plain();
         if side == Side::Device && !plain {
@@ -62,10 +61,10 @@ impl Storage {
         Storage::of(memory)
     }
 
-    /// The caller's memory of `bytes`. Once success is returned, the last tensor calls the deleter.
+    /// The caller's memory. After success the last tensor calls the deleter.
     ///
     /// # Safety
-    /// The memory stays readable and writable until then, holds items of the type, and is on `side`.
+    /// The memory stays usable on `side` until then, and holds items of the type.
     pub unsafe fn external(meta: TypeMeta, bytes: usize, side: Side, lent: Lent) -> Result<Storage, Error> {
         let storage = Storage::empty(meta, bytes, side)?;
         // SAFETY: the caller guarantees the memory.
@@ -73,7 +72,7 @@ impl Storage {
         Ok(storage)
     }
 
-    /// The memory of a tensor of DLPack of `bytes`. Once success is returned, the last tensor calls its deleter.
+    /// The memory of a tensor of DLPack. After success the last tensor calls its deleter.
     ///
     /// # Safety
     /// As for `SyncedMemory::set_tensor`; the items are of the type.
@@ -97,23 +96,21 @@ impl Storage {
         Ok(storage)
     }
 
-    /// A new object without memory.
     fn empty(meta: TypeMeta, bytes: usize, side: Side) -> Result<Storage, Error> {
         let object = SyncedMemory::create(bytes)?;
         Storage::of(Memory { object, side, meta, bytes, constructed: None, reported: false })
     }
 
-    /// The first share. Without memory for it the object ends.
+    /// The object ends if there is no memory for the share.
     fn of(memory: Memory) -> Result<Storage, Error> {
         Shared::new(memory).map(Storage).map_err(Error::no_room)
     }
 
-    /// The object, which lives as long as this share.
     pub fn object(&self) -> &SyncedMemory {
         self.0.object()
     }
 
-    /// The object's handle, for a caller who uses it beside the tensor.
+    /// For a caller who uses the object beside the tensor.
     pub fn handle(&self) -> Result<NonNull<SyncedMemory>, Error> {
         if !self.0.meta.is_plain() {
             return Err(Error::Unsupported(
@@ -123,22 +120,20 @@ impl Storage {
         Ok(self.0.object)
     }
 
-    /// How many bytes it has.
     pub fn bytes(&self) -> usize {
         self.0.bytes
     }
 
-    /// The type of the items when the memory was made.
+    /// The type when the memory was made.
     pub fn meta(&self) -> &TypeMeta {
         &self.0.meta
     }
 
-    /// A number that no other memory has at the same time.
+    /// Unique while the memory lives.
     pub fn identity(&self) -> usize {
         self.0.address().addr().get()
     }
 
-    /// The address of the items, ready for `access`.
     #[inline]
     pub fn data(&self, access: Access) -> Result<NonNull<c_void>, Error> {
         let data = self.object().data(access, self.0.side)?;
@@ -146,7 +141,7 @@ impl Storage {
         NonNull::new(data).ok_or(Error::Own(crate::error::Error::Internal))
     }
 
-    /// Copies the first `count` items of another memory of the same type, on whatever sides both are.
+    /// Copies the first `count` items of another memory of the same type, whatever the sides.
     pub fn copy_from(&self, source: &Storage, meta: &TypeMeta, count: usize) -> Result<(), Error> {
         if self.identity() == source.identity() || count == 0 {
             return Ok(());
@@ -154,7 +149,7 @@ impl Storage {
         let (from, to) = (source.data(Access::Read)?, self.data(Access::Write)?);
         if !meta.is_plain() || (self.0.side, source.0.side) == (Side::Host, Side::Host) {
             if from == to {
-                // The same memory of the caller's, lent twice.
+                // The caller lent the same memory twice.
                 return Ok(());
             }
             // SAFETY: both have that many items, and are memory of different objects.
@@ -194,7 +189,7 @@ impl Drop for Memory {
             // SAFETY: `new` constructed them, and no tensor is left that knows them.
             unsafe { self.meta.destruct(items, count) };
         }
-        // It fails only if a caller has ended the object against the rules.
+        // Fails only if a caller ended the object against the rules.
         // SAFETY: an object of `create`, which only its tensors of DLPack use now.
         let _ = unsafe { self.object().destroy() };
         if self.reported {

@@ -1,7 +1,6 @@
 //! A tensor: dimensions, a type, and a share of a storage.
 //!
-//! Invariant: a storage has room for the items of the dimensions, and serves the type. So an access to data that is there is one
-//! look at the storage, and every operation makes what can fail before it changes anything.
+//! Invariant: a storage has room for the items, and serves the type. What can fail comes before the first change.
 
 mod sharing;
 
@@ -17,11 +16,9 @@ use super::shape::{self, UNSHAPED};
 use super::storage::Storage;
 use super::typemeta::TypeMeta;
 
-/// A tensor on one side.
 pub struct Tensor {
     side: Side,
     dims: Vec<i64>,
-    /// Number of times that they changed.
     changes: u64,
     /// Their product; `UNSHAPED` before the first shape.
     count: i64,
@@ -36,13 +33,12 @@ pub struct Tensor {
 static KEEP_ON_SHRINK: AtomicBool = AtomicBool::new(true);
 static MAX_KEPT: AtomicI64 = AtomicI64::new(i64::MAX);
 
-/// Sets for the process whether a tensor that shrinks keeps its storage, and how many unused bytes it keeps at most.
+/// Of the process: whether a tensor that shrinks keeps its storage, and how many unused bytes at most.
 pub fn set_keep_on_shrink(keep: bool, most: i64) {
     KEEP_ON_SHRINK.store(keep, Relaxed);
     MAX_KEPT.store(most, Relaxed);
 }
 
-/// The settings of `set_keep_on_shrink`.
 pub fn keep_on_shrink() -> (bool, i64) {
     (KEEP_ON_SHRINK.load(Relaxed), MAX_KEPT.load(Relaxed))
 }
@@ -52,59 +48,54 @@ const NOT_ALLOCATED: &str =
     "the tensor has a shape and no memory yet, because memory comes with the first mutable data; ask for that first";
 
 impl Tensor {
-    /// A tensor without shape, type and memory.
     pub fn new(side: Side) -> Tensor {
         let (dims, meta) = (Vec::new(), TypeMeta::NONE);
         Tensor { side, dims, changes: 0, count: UNSHAPED, meta, storage: None, shares_data: false, reserved: false }
     }
 
-    /// The side of its memory.
     pub fn side(&self) -> Side {
         self.side
     }
 
-    /// The dimensions.
     pub fn dims(&self) -> &[i64] {
         &self.dims
     }
 
-    /// A number that is another one after each change of the dimensions.
+    /// Another number after each change of the dimensions.
     pub fn changes(&self) -> u64 {
         self.changes
     }
 
-    /// The number of items; -1 without a shape.
+    /// -1 without a shape.
     pub fn count(&self) -> i64 {
         self.count
     }
 
-    /// The type; none before the first mutable data.
+    /// `NONE` before the first mutable data.
     pub fn meta(&self) -> &TypeMeta {
         &self.meta
     }
 
-    /// The storage, if there is one.
     pub fn storage(&self) -> Option<&Storage> {
         self.storage.as_ref()
     }
 
-    /// Whether the present storage came from another tensor or from the caller.
     pub fn shares_data(&self) -> bool {
         self.shares_data
     }
 
-    /// The bytes of the items; 0 without a type or a shape.
+    /// 0 without a type or a shape.
     pub fn nbytes(&self) -> usize {
-        // `resize` and the type's change have checked the product.
+        // `resize` and `allocate` checked the product.
         shape::bytes(self.count, self.meta.itemsize).unwrap_or(0)
     }
 
-    /// The bytes of the storage.
+    /// In bytes, of the storage.
     pub fn capacity(&self) -> usize {
         self.storage.as_ref().map_or(0, Storage::bytes)
     }
 
-    /// The items, if `count` of them are at most what the storage has room for.
+    /// 0 without a shape.
     fn items(&self) -> usize {
         usize::try_from(self.count).unwrap_or(0)
     }
@@ -115,7 +106,7 @@ impl Tensor {
         self.dims.try_reserve(more).map_err(|_| Error::no_room(dims * size_of::<i64>()))
     }
 
-    /// Sets what `prepare` made room for.
+    /// Needs `prepare` first.
     fn set_dims(&mut self, dims: &[i64], count: i64) {
         self.dims.clear();
         self.dims.extend_from_slice(dims);
@@ -123,7 +114,7 @@ impl Tensor {
         self.count = count;
     }
 
-    /// Whether a storage that `resize` meets stays, with so many bytes needed.
+    /// Whether `resize` keeps the storage if it needs so many bytes.
     fn keeps(&self, needed: usize) -> bool {
         let capacity = self.capacity();
         if self.reserved || capacity < needed {
@@ -133,7 +124,7 @@ impl Tensor {
         keep && i64::try_from(capacity - needed).unwrap_or(i64::MAX) <= most
     }
 
-    /// Takes other dimensions; of none it is a scalar. Memory is freed where the rules say so, and allocated later.
+    /// Without dimensions it becomes a scalar.
     pub fn resize(&mut self, dims: &[i64]) -> Result<(), Error> {
         let count = shape::count(dims.iter().copied())?;
         let bytes = shape::bytes(count, self.meta.itemsize)?;
@@ -146,7 +137,6 @@ impl Tensor {
         Ok(())
     }
 
-    /// Takes other dimensions of the same number of items.
     pub fn reshape(&mut self, dims: &[i64]) -> Result<(), Error> {
         if shape::count(dims.iter().copied())? != self.count {
             return Err(Error::Argument(
@@ -158,12 +148,10 @@ impl Tensor {
         Ok(())
     }
 
-    /// The first dimension.
     fn outer(&self) -> Result<i64, Error> {
         self.dims.first().copied().ok_or(Error::State("the tensor has no first dimension; call resize with one"))
     }
 
-    /// The number of items with another first dimension.
     fn count_with(&self, outer: i64) -> Result<i64, Error> {
         shape::count(std::iter::once(outer).chain(self.dims.iter().skip(1).copied()))
     }
@@ -174,7 +162,7 @@ impl Tensor {
         self.count = count;
     }
 
-    /// Cuts the first dimension. Memory and the items that stay do not move.
+    /// Memory and the items that stay do not move.
     pub fn shrink(&mut self, outer: i64) -> Result<(), Error> {
         if outer > self.outer()? {
             return Err(Error::Argument(
@@ -186,7 +174,7 @@ impl Tensor {
         Ok(())
     }
 
-    /// Makes room for as many items as those dimensions have, and keeps those that there are.
+    /// Keeps the items.
     pub fn reserve(&mut self, dims: &[i64]) -> Result<(), Error> {
         self.reserve_items(shape::count(dims.iter().copied())?)
     }
@@ -205,8 +193,7 @@ impl Tensor {
         Ok(())
     }
 
-    /// Adds `more` to the first dimension and keeps the items. If there is no room, it is made for `growth` percent more than there
-    /// was.
+    /// Adds `more` to the first dimension. Missing room is made for `growth` percent more than there was.
     pub fn extend(&mut self, more: i64, growth: f64) -> Result<(), Error> {
         let outer = self.outer()?;
         let wanted = outer.checked_add(more).filter(|_| more >= 0).ok_or(Error::Argument(
@@ -214,7 +201,7 @@ impl Tensor {
         ))?;
         let count = self.count_with(wanted)?;
         if shape::bytes(count, self.meta.itemsize)? > self.capacity() && self.storage.is_some() {
-            // As a number without a fraction; one that is no number is 0.
+            // The cast saturates, and makes 0 of NaN.
             let grown = (outer as f64 * (100.0 + growth) / 100.0).ceil() as i64;
             self.reserve_items(self.count_with(grown.max(wanted))?)?;
         }
@@ -222,19 +209,19 @@ impl Tensor {
         Ok(())
     }
 
-    /// Gives the memory up and keeps dimensions and type.
+    /// Keeps dimensions and type.
     pub fn free_memory(&mut self) {
         (self.shares_data, self.reserved) = (false, false);
         drop(self.storage.take());
     }
 
-    /// Exchanges the storage. The old one ends last: that may call functions of the caller's.
+    /// The old storage ends last: that may call functions of the caller's.
     fn replace(&mut self, storage: Storage, shares_data: bool) {
         (self.shares_data, self.reserved) = (shares_data, false);
         drop(self.storage.replace(storage));
     }
 
-    /// Takes another tensor's type, dimensions and items. Memory that is large enough is used again.
+    /// Memory that is large enough is used again.
     pub fn copy_from(&mut self, source: &Tensor) -> Result<(), Error> {
         if source.count == UNSHAPED {
             return Err(Error::State("the source has no shape; call resize on it before it is copied"));
@@ -264,7 +251,7 @@ impl Tensor {
         Ok(())
     }
 
-    /// The address of the items, as `meta` if that is given; `None` for a tensor without items that never had memory.
+    /// The items, as `meta` if given; `None` for none that never had memory.
     pub fn raw_data(&self, meta: Option<&TypeMeta>) -> Result<Option<NonNull<c_void>>, Error> {
         let Some(storage) = &self.storage else {
             return match self.count {
@@ -284,8 +271,7 @@ impl Tensor {
         }
     }
 
-    /// The address of the items, to be changed, as `meta`, or without it as the tensor's type. Allocates where there is no memory
-    /// that serves; `None` for a tensor without items that never had any.
+    /// As `raw_data`, to be changed, by default as the tensor's type. Allocates where no memory serves.
     #[inline]
     pub fn raw_mutable_data(&mut self, meta: Option<&TypeMeta>) -> Result<Option<NonNull<c_void>>, Error> {
         if let Some(storage) = &self.storage {
@@ -309,7 +295,7 @@ impl Tensor {
             return Ok(Some(data));
         }
         if needed == 0 {
-            // What is there does not serve the type: no items of another type are ever found in it.
+            // The memory does not serve the type.
             self.meta = meta;
             self.free_memory();
             return Ok(None);
@@ -321,7 +307,6 @@ impl Tensor {
         Ok(Some(data))
     }
 
-    /// Exchanges all but the side with a tensor of the same.
     pub fn swap(&mut self, other: &mut Tensor) -> Result<(), Error> {
         if self.side != other.side {
             return Err(Error::Argument("the tensors are on different sides; copy one to the other"));
@@ -333,7 +318,6 @@ impl Tensor {
     }
 }
 
-/// Whether items of the type can be in a tensor.
 fn usable(meta: &TypeMeta) -> Result<(), Error> {
     match () {
         () if meta.is_none() => Err(Error::State("the tensor has no type; pass one")),
@@ -344,7 +328,6 @@ fn usable(meta: &TypeMeta) -> Result<(), Error> {
     }
 }
 
-/// For people: type, dimensions and memory.
 impl fmt::Display for Tensor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "tensor of {}, {} bytes each, ", self.meta.shown(), self.meta.itemsize)?;

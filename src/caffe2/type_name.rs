@@ -6,18 +6,15 @@ use std::fmt;
 
 use syncedmem_trace::text::Escaped;
 
-/// A type's name. It is read where the sentence is made: at once, while the type is in use.
+/// Read while the sentence is made, when the type is in use.
 #[derive(Clone, Copy, Debug)]
 pub struct TypeName(Option<*const c_char>);
 
 impl TypeName {
-    /// The name of no type.
     pub const NONE: TypeName = TypeName(None);
 
-    /// The name at that address.
-    ///
     /// # Safety
-    /// It is NULL or a string, which stays while this is used.
+    /// `name` is NULL or a string, which stays while this is used.
     pub unsafe fn at(name: *const c_char) -> TypeName {
         TypeName(Some(name))
     }

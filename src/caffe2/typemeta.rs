@@ -70,14 +70,12 @@ impl TypeMeta {
     pub const NONE: TypeMeta =
         TypeMeta { id: null(), name: c"".as_ptr(), itemsize: 0, construct: None, destruct: None, copy: None };
 
-    /// A built-in type.
-    pub fn of(element: ElementType) -> TypeMeta {
+    pub(crate) fn of(element: ElementType) -> TypeMeta {
         let name = &NAMES[element as usize];
         TypeMeta { id: std::ptr::from_ref(name).cast(), name: name.as_ptr(), itemsize: element.bytes(), ..Self::NONE }
     }
 
-    /// The built-in type that this is, if it is one.
-    pub fn element(&self) -> Option<ElementType> {
+    pub(crate) fn element(&self) -> Option<ElementType> {
         ElementType::ALL.into_iter().find(|&element| TypeMeta::of(element) == *self)
     }
 
@@ -86,18 +84,16 @@ impl TypeMeta {
         self.id.is_null()
     }
 
-    /// Whether items are plain bytes.
-    pub fn is_plain(&self) -> bool {
+    pub(crate) fn is_plain(&self) -> bool {
         self.construct.is_none() && self.destruct.is_none() && self.copy.is_none()
     }
 
     /// Whether memory of items of this type may serve as items of the other. Nothing serves no type.
-    pub fn serves(&self, other: &TypeMeta) -> bool {
+    pub(crate) fn serves(&self, other: &TypeMeta) -> bool {
         !other.is_none() && (self == other || (self.is_plain() && other.is_plain()))
     }
 
-    /// The name.
-    pub fn shown(&self) -> TypeName {
+    pub(crate) fn shown(&self) -> TypeName {
         if self.is_none() {
             return TypeName::NONE;
         }
@@ -105,11 +101,11 @@ impl TypeMeta {
         unsafe { TypeName::at(self.name) }
     }
 
-    /// Makes `count` items in memory that holds zeros.
+    /// The memory holds zeros.
     ///
     /// # Safety
     /// `items` is writable for that many, and aligned for them.
-    pub unsafe fn construct(&self, items: NonNull<c_void>, count: usize) -> Result<(), Error> {
+    pub(crate) unsafe fn construct(&self, items: NonNull<c_void>, count: usize) -> Result<(), Error> {
         let Some(construct) = self.construct else { return Ok(()) };
         // SAFETY: the caller guarantees the memory, and the type's maker the function.
         if unsafe { construct(items.as_ptr(), count) } {
@@ -119,22 +115,25 @@ impl TypeMeta {
         }
     }
 
-    /// Ends `count` items.
-    ///
     /// # Safety
-    /// They are items of the type, which are not used again.
-    pub unsafe fn destruct(&self, items: NonNull<c_void>, count: usize) {
+    /// The items are of the type, and not used again.
+    pub(crate) unsafe fn destruct(&self, items: NonNull<c_void>, count: usize) {
         if let Some(destruct) = self.destruct {
             // SAFETY: the caller guarantees the items, and the type's maker the function.
             unsafe { destruct(items.as_ptr(), count) };
         }
     }
 
-    /// Assigns `count` items on the host to others.
+    /// On the host.
     ///
     /// # Safety
     /// Both are that many items of the type. Those with a function do not overlap.
-    pub unsafe fn copy(&self, source: NonNull<c_void>, target: NonNull<c_void>, count: usize) -> Result<(), Error> {
+    pub(crate) unsafe fn copy(
+        &self,
+        source: NonNull<c_void>,
+        target: NonNull<c_void>,
+        count: usize,
+    ) -> Result<(), Error> {
         match self.copy {
             Some(copy) => {
                 // SAFETY: the caller guarantees the items, and the type's maker the function.

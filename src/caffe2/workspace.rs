@@ -1,14 +1,12 @@
 //! A workspace: named blobs, over a parent's.
 //!
-//! Blobs and workspaces are counted by their holders, so nothing that a caller holds ends before the caller lets it go. All changes
-//! are made under the lock of the room; what they take out ends after it.
+//! Holders count blobs and workspaces. Changes are made under the room's lock; what they take out ends after it.
 
 use super::blob::Blob;
 use super::error::Error;
 use super::lock::{Guarded, Held, locked};
 use crate::platform::shared::Shared;
 
-/// Named blobs. Its last holder ends it.
 pub struct Workspace {
     contents: Guarded<Contents>,
 }
@@ -32,7 +30,6 @@ struct Mapping {
 pub struct Name(Shared<Vec<u8>>);
 
 impl Name {
-    /// A copy of a name.
     pub fn new(name: &[u8]) -> Result<Name, Error> {
         let mut bytes = Vec::new();
         bytes.try_reserve_exact(name.len() + 1).map_err(|_| Error::no_room(name.len() + 1))?;
@@ -46,75 +43,71 @@ impl Name {
         self.0.split_last().map_or(&[], |(_, name)| name)
     }
 
-    /// With the NUL.
     pub fn with_nul(&self) -> &[u8] {
         &self.0
     }
 }
 
-/// Links that a name is followed through, of parents and mappings. One with more is in a circle of mappings, and leads to no blob.
+/// Parents and mappings that a name is followed through: with more it is in a circle, and leads to no blob.
 const MOST_LINKS: usize = 1000;
 
 fn find<T>(entries: &[(Name, T)], name: &[u8]) -> Result<usize, usize> {
     entries.binary_search_by(|(known, _)| known.bytes().cmp(name))
 }
 
-fn add<T>(entries: &mut Vec<(Name, T)>, at: usize, name: Name, value: T) -> Result<(), Error> {
+fn look_up<'e, T>(entries: &'e [(Name, T)], name: &[u8]) -> Option<&'e T> {
+    find(entries, name).ok().and_then(|at| entries.get(at)).map(|(_, value)| value)
+}
+
+/// The name must not be there.
+fn add<T>(entries: &mut Vec<(Name, T)>, name: Name, value: T) -> Result<(), Error> {
     entries.try_reserve(1).map_err(|_| Error::no_room(size_of::<(Name, T)>()))?;
+    let (Ok(at) | Err(at)) = find(entries, name.bytes());
     entries.insert(at, (name, value));
     Ok(())
 }
 
-/// A blob that a workspace lists.
 pub struct Listed {
-    /// Its name there.
     pub name: Name,
-    /// The blob.
     pub blob: Shared<Blob>,
-    /// The bytes of its tensor's memory; 0 where a blob before it shares that memory.
+    /// Of its tensor's memory; 0 where a blob before it shares that.
     pub bytes: usize,
 }
 
 impl Workspace {
-    /// An empty workspace with one holder, which holds the parent.
     pub fn new(parent: Option<Shared<Workspace>>) -> Result<Shared<Workspace>, Error> {
         let contents = Contents { parent, blobs: Vec::new(), mappings: Vec::new() };
         Shared::new(Workspace { contents: Guarded::new(contents) }).map_err(Error::no_room)
     }
 
-    /// The blob of that name: this workspace's own, the one that is mapped, or the parent's.
+    /// This workspace's own blob, the mapped one, or the parent's.
     fn resolve(&self, name: &[u8], held: &Held) -> Option<Shared<Blob>> {
         let (mut at, mut name) = (self, name);
         for _ in 0..MOST_LINKS {
             let contents = at.contents.get(held);
-            if let Some((_, blob)) = find(&contents.blobs, name).ok().and_then(|found| contents.blobs.get(found)) {
+            if let Some(blob) = look_up(&contents.blobs, name) {
                 return Some(blob.clone());
             }
-            match find(&contents.mappings, name).ok().and_then(|found| contents.mappings.get(found)) {
-                Some((_, mapping)) => (at, name) = (&mapping.workspace, mapping.name.bytes()),
+            match look_up(&contents.mappings, name) {
+                Some(mapping) => (at, name) = (&mapping.workspace, mapping.name.bytes()),
                 None => at = contents.parent.as_deref()?,
             }
         }
         None
     }
 
-    /// The blob of that name.
     pub fn get(&self, name: &[u8]) -> Option<Shared<Blob>> {
         locked(|held| self.resolve(name, held))
     }
 
-    /// The blob of that name, wherever it is, or a new one here.
+    /// The visible blob, or a new one here.
     pub fn create(&self, name: &[u8]) -> Result<Shared<Blob>, Error> {
         self.get_or_add(name, |held| self.resolve(name, held))
     }
 
-    /// The blob of that name of this workspace itself, or a new one, which hides the parent's.
+    /// This workspace's own blob, or a new one, which hides the parent's.
     pub fn create_local(&self, name: &[u8]) -> Result<Shared<Blob>, Error> {
-        self.get_or_add(name, |held| {
-            let contents = self.contents.get(held);
-            let found = find(&contents.blobs, name).ok()?;
-            contents.blobs.get(found).map(|(_, blob)| blob.clone())
-        })
+        self.get_or_add(name, |held| look_up(&self.contents.get(held).blobs, name).cloned())
     }
 
     fn get_or_add(&self, name: &[u8], there: impl Fn(&Held) -> Option<Shared<Blob>>) -> Result<Shared<Blob>, Error> {
@@ -122,19 +115,17 @@ impl Workspace {
             return Ok(blob);
         }
         let (name, new) = (Name::new(name)?, Blob::new()?);
-        // Another thread may have added one meanwhile.
+        // Another thread may have added one.
         locked(|held| match there(held) {
             Some(blob) => Ok(blob),
             None => {
-                let blobs = &mut self.contents.get_mut(held).blobs;
-                let at = find(blobs, name.bytes()).unwrap_or_else(|at| at);
-                add(blobs, at, name, new.clone())?;
+                add(&mut self.contents.get_mut(held).blobs, name, new.clone())?;
                 Ok(new)
             }
         })
     }
 
-    /// Removes a blob of this workspace itself; whether there was one. Its other holders keep it.
+    /// Whether this workspace itself had it. Other holders keep it.
     pub fn remove(&self, name: &[u8]) -> bool {
         let removed = locked(|held| {
             let blobs = &mut self.contents.get_mut(held).blobs;
@@ -143,7 +134,7 @@ impl Workspace {
         removed.is_some()
     }
 
-    /// Gives a blob of this workspace itself another name, which is visible nowhere.
+    /// The new name is visible nowhere.
     pub fn rename(&self, old: &[u8], new: &[u8]) -> Result<Shared<Blob>, Error> {
         let name = Name::new(new)?;
         // The old name is freed behind the lock.
@@ -158,15 +149,14 @@ impl Workspace {
             }
             let blobs = &mut self.contents.get_mut(held).blobs;
             let (old, blob) = blobs.remove(found);
-            let at = find(blobs, new).unwrap_or_else(|at| at);
-            add(blobs, at, name, blob.clone())?;
+            add(blobs, name, blob.clone())?;
             Ok((blob, old))
         })?;
         Ok(blob)
     }
 
-    /// Makes a blob of another workspace, which has it now, visible under a name here. A name that is visible already is an error, or,
-    /// with `skip`, is left as it is. The same mapping again is none.
+    /// Makes a blob of another workspace visible under a name here. A visible name is an error, or with `skip` left as
+    /// it is. The same mapping again is none.
     pub fn map(&self, name: &[u8], from: &Shared<Workspace>, theirs: &[u8], skip: bool) -> Result<(), Error> {
         if std::ptr::eq(self, &**from) {
             return Err(Error::Argument("a workspace cannot map its own blobs; pass another one"));
@@ -178,17 +168,12 @@ impl Workspace {
                     "the other workspace has no blob of that name; create it there before it is mapped",
                 ));
             }
-            let known = &self.contents.get(held).mappings;
-            let known = find(known, name.bytes())
-                .ok()
-                .and_then(|at| known.get(at))
-                .map(|(_, known)| std::ptr::eq(&*known.workspace, &**from) && known.name.bytes() == theirs);
+            let known = look_up(&self.contents.get(held).mappings, name.bytes())
+                .map(|known| std::ptr::eq(&*known.workspace, &**from) && known.name.bytes() == theirs);
             match known {
                 Some(true) => Ok(()),
                 None if self.resolve(name.bytes(), held).is_none() => {
-                    let mappings = &mut self.contents.get_mut(held).mappings;
-                    let at = find(mappings, name.bytes()).unwrap_or_else(|at| at);
-                    add(mappings, at, name, mapping)
+                    add(&mut self.contents.get_mut(held).mappings, name, mapping)
                 }
                 None if skip => Ok(()),
                 _ => Err(Error::Argument(
@@ -198,7 +183,7 @@ impl Workspace {
         })
     }
 
-    /// The blobs of this workspace itself, or all that are visible here, each once and sorted by name.
+    /// This workspace's own blobs, or all visible ones, each once and sorted by name.
     pub fn list(&self, local: bool) -> Result<Vec<Listed>, Error> {
         let mut all = Vec::new();
         locked(|held| {
@@ -228,7 +213,7 @@ impl Workspace {
         Ok(listed)
     }
 
-    /// Adds the sizes. Memory that several tensors share counts with the first of them.
+    /// Memory that tensors share counts with the first.
     fn measure(all: &mut [(usize, Listed)]) -> Result<(), Error> {
         let mut footprints: Vec<(usize, usize)> = Vec::new();
         footprints.try_reserve_exact(all.len()).map_err(|_| Error::no_room(size_of_val(all)))?;
@@ -252,7 +237,7 @@ impl Workspace {
 }
 
 impl Drop for Workspace {
-    /// Lets the chain of parents go in a loop: as calls within calls it could overflow the stack.
+    /// A loop: nested drops of a chain of parents could overflow the stack.
     fn drop(&mut self) {
         let mut next = self.contents.own().parent.take();
         while let Some(mut last) = next.and_then(Shared::into_value) {

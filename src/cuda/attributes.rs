@@ -1,7 +1,7 @@
-//! How each device treats host memory: queried once for a device, when a copy is first staged or memory first registered.
+//! How each device treats host memory, queried once.
 //!
-//! The driver has no attribute for confidential computing. There, and in some virtual machines (WSL2 among them), it refuses
-//! `cuMemHostRegister` as not supported: the refusal is remembered.
+//! The driver has no attribute for confidential computing: there, and in some virtual machines (WSL2 among them), it refuses
+//! `cuMemHostRegister` as not supported, which is remembered.
 #![expect(unsafe_code, reason = "the driver is queried")]
 
 use std::ffi::c_int;
@@ -18,7 +18,7 @@ const QUERIED: u32 = 1;
 const INTEGRATED: u32 = 2;
 const HOST_PAGE_TABLES: u32 = 4;
 const REGISTERS_NOTHING: u32 = 8;
-/// The upper bits: the status with which the driver refused to register memory.
+/// The bits from here up: the status with which the driver refused to register memory.
 const REFUSAL: u32 = 16;
 
 static KNOWN: [AtomicU32; MOST_DEVICES] = [const { AtomicU32::new(0) }; MOST_DEVICES];
@@ -42,19 +42,17 @@ fn known(driver: &Driver, device: c_int) -> u32 {
     ] {
         found |= if holds { bit } else { 0 };
     }
-    // Relaxed: two threads that both query get the same.
     place.map_or(found, |place| place.fetch_or(found, Relaxed) | found)
 }
 
-/// The value of an attribute; `None` if the driver does not know it.
+/// `None`: the driver does not know it.
 pub fn attribute(driver: &Driver, device: c_int, attribute: CUdevice_attribute) -> Option<c_int> {
     let mut value = 0;
-    // SAFETY: `value` is writable. The driver refuses a number that is no device or no attribute of its own.
+    // SAFETY: `value` is writable, and the driver refuses unknown devices and attributes.
     unsafe { driver.device_attribute(&mut value, attribute, device) }.ok().map(|()| value)
 }
 
-/// Why the library does not register host memory for a device by itself, neither as staging buffers nor as blocks: the end of a
-/// sentence. `None`: it may.
+/// The end of a sentence that says why the library does not register host memory for a device by itself. `None`: it may.
 pub fn why_not_registered(driver: &Driver, device: c_int) -> Option<&'static str> {
     let known = known(driver, device);
     if known & INTEGRATED != 0 {
@@ -68,7 +66,7 @@ pub fn why_not_registered(driver: &Driver, device: c_int) -> Option<&'static str
     }
 }
 
-/// The failure with which the driver is known to refuse to register memory for a device.
+/// The failure with which the driver refuses to register memory for a device, if it is known to.
 pub fn refusal(driver: &Driver, device: c_int) -> Option<DriverFailure> {
     let known = known(driver, device);
     let status = match known / REFUSAL {
@@ -79,7 +77,7 @@ pub fn refusal(driver: &Driver, device: c_int) -> Option<DriverFailure> {
     Some(DriverFailure { call: "cuMemHostRegister_v2", status })
 }
 
-/// Remembers that the driver refused to register ordinary memory, if the reason is permanent.
+/// Remembers a refusal to register ordinary memory, if the reason is permanent.
 #[cold]
 pub fn note_refusal(device: c_int, failure: DriverFailure) {
     if let (status::NOT_SUPPORTED | status::NOT_PERMITTED, Some(place)) = (failure.status, place(device)) {

@@ -1,12 +1,12 @@
 //! CUDA graphs that the program captures while the library works.
 //!
-//! A call that a capture forbids fails and invalidates the capture. So the library queries a caller's stream before it uses it, and
-//! its own allocations, frees and waits, which belong to no graph, run in the relaxed capture mode. Two things no mode allows:
+//! A call that a capture forbids fails and invalidates the capture. So the library queries a caller's stream before it uses it,
+//! and its own allocations, frees and waits run in the relaxed capture mode. Two things no mode allows:
 //!
-//! - to use the legacy stream while a blocking stream of its context is captured; `cuStreamIsCapturing` of the legacy stream
-//!   reports that;
-//! - to wait for a context while one of its streams is captured; no call reports the capture of a non-blocking stream that
-//!   the library was never given. So the library waits for contexts until it has seen a capture, and never after that.
+//! - to use the legacy stream while a blocking stream of its context is captured, which `cuStreamIsCapturing` of the legacy
+//!   stream reports;
+//! - to wait for a context while one of its streams is captured, which no call reports for a non-blocking stream that the
+//!   library was never given. So once the library has seen a capture, it waits for contexts no more.
 #![expect(unsafe_code, reason = "a caller's stream is queried")]
 
 use std::ffi::c_int;
@@ -18,16 +18,14 @@ use super::driver::Driver;
 use super::{process, status};
 use crate::error::{DriverFailure, Error};
 
-/// Puts the calling thread into the relaxed capture mode while it lives: calls that are "potentially unsafe" beside a capture
-/// are then allowed.
+/// Allows the calling thread, while it lives, calls that are "potentially unsafe" beside a capture.
 pub struct RelaxedCapture<'d> {
     driver: &'d Driver,
-    /// The previous mode; `None` if it could not be changed.
+    /// The mode before; `None` if it could not be changed.
     before: Option<c_int>,
 }
 
 impl<'d> RelaxedCapture<'d> {
-    /// A driver without captures, or one that fails here, leaves the thread as it is.
     pub fn begin(driver: &'d Driver) -> Self {
         RelaxedCapture { driver, before: driver.exchange_capture_mode(Mode::CU_STREAM_CAPTURE_MODE_RELAXED as c_int) }
     }
@@ -41,8 +39,8 @@ impl Drop for RelaxedCapture<'_> {
     }
 }
 
-/// Refuses a caller's stream that is captured, and the legacy stream beside a capture, before anything is done. `false`: no context
-/// is current, so that the driver need not answer; [`refuse_captured_within`] finds out, once there is one.
+/// Refuses a caller's stream that is captured, and the legacy stream beside a capture. `false`: without a current context the
+/// driver need not answer; [`refuse_captured_within`] asks once there is one.
 ///
 /// # Safety
 /// As for [`refuse_captured_within`].
@@ -54,7 +52,7 @@ pub unsafe fn refuse_captured(driver: &Driver, stream: CUstream) -> Result<bool,
     }
 }
 
-/// As [`refuse_captured`], if that had no context: in the one that `guard` made current.
+/// [`refuse_captured`] in the context of `guard`, if none was current before.
 ///
 /// # Safety
 /// `stream` is NULL, one of CUDA's two special handles, or a stream.
@@ -84,12 +82,12 @@ unsafe fn refuse_captured_now(driver: &Driver, stream: CUstream) -> Result<(), E
             "the stream is the legacy default stream, and a stream that it waits for is being captured into a CUDA graph; end the \
              capture first, or pass a stream that is not captured",
         ),
-        // The call that the stream was passed for reports other faults.
+        // The call for which the stream was passed reports other faults.
         Err(_) => Ok(()),
     }
 }
 
-/// An error if a capture forbids the legacy stream of the current context. The capture stays valid.
+/// An error if a capture forbids the current context's legacy stream. The capture stays valid.
 pub fn spare_legacy_stream(driver: &Driver) -> Result<(), DriverFailure> {
     // SAFETY: null is the legacy stream.
     match unsafe { driver.stream_capture_status(std::ptr::null_mut()) } {

@@ -1,4 +1,4 @@
-//! Selects the context for a call, and restores the calling thread's own.
+//! Makes a context current for a call, and restores the calling thread's own.
 #![expect(unsafe_code, reason = "the driver's functions are called")]
 
 use std::ffi::c_int;
@@ -11,12 +11,11 @@ use super::driver::Driver;
 use super::{runtime, status};
 use crate::error::{DriverFailure, Error};
 
-/// A context, by the driver's handle. If it was destroyed, calls of the driver fail.
+/// The driver's handle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Context(usize);
 
 impl Context {
-    /// The handle of no context.
     pub const NONE: Context = Context(0);
 
     pub fn of(handle: CUcontext) -> Option<Context> {
@@ -32,12 +31,11 @@ impl Context {
 pub struct ContextGuard<'d> {
     driver: &'d Driver,
     pub context: Context,
-    /// The context that is current again afterwards.
+    /// Current again afterwards.
     pub before: Option<Context>,
 }
 
 impl<'d> ContextGuard<'d> {
-    /// Makes `context` current, unless it is.
     pub fn enter(driver: &'d Driver, context: Context) -> Result<Self, DriverFailure> {
         Self::enter_from(driver, current(driver)?, context)
     }
@@ -50,8 +48,8 @@ impl<'d> ContextGuard<'d> {
         Ok(ContextGuard { driver, context, before })
     }
 
-    /// Enters the context for a new block: the current one, else the primary context of the device that the process's CUDA
-    /// runtime has chosen on this thread, else that of device 0.
+    /// The current context, else the primary one of the device that the process's CUDA runtime has chosen on this thread, else
+    /// that of device 0.
     pub fn for_new_block(driver: &'d Driver) -> Result<Self, DriverFailure> {
         match current(driver)? {
             Some(context) => Self::enter_from(driver, Some(context), context),
@@ -59,7 +57,7 @@ impl<'d> ContextGuard<'d> {
         }
     }
 
-    /// Enters the context of a caller's stream; for the default streams the current one, else `otherwise`.
+    /// The context of a caller's stream; for the default streams the current one, else `otherwise`.
     ///
     /// # Safety
     /// `stream` is NULL, one of CUDA's two special handles, or a stream.
@@ -67,7 +65,7 @@ impl<'d> ContextGuard<'d> {
         let own = current(driver)?.unwrap_or(otherwise);
         // The driver answers only while a context is current.
         let guard = Self::enter(driver, own)?;
-        // CU_STREAM_LEGACY is 1 and CU_STREAM_PER_THREAD is 2: they belong to whatever is current.
+        // CU_STREAM_LEGACY (1) and CU_STREAM_PER_THREAD (2) belong to the current context.
         if stream.addr() <= 2 {
             return Ok(guard);
         }
@@ -77,7 +75,7 @@ impl<'d> ContextGuard<'d> {
         Self::enter(driver, context.unwrap_or(own))
     }
 
-    /// The ordinal of the context's device.
+    /// The device's ordinal.
     pub fn device(&self) -> Result<c_int, DriverFailure> {
         let mut device = 0;
         // SAFETY: `device` is writable, and a context is current.
@@ -85,7 +83,6 @@ impl<'d> ContextGuard<'d> {
         Ok(device)
     }
 
-    /// The id of the context, which changes with a reset of its device; 0 if the driver has none.
     pub fn context_id(&self) -> Result<u64, DriverFailure> {
         self.driver.context_id()
     }
@@ -95,14 +92,12 @@ impl Drop for ContextGuard<'_> {
     fn drop(&mut self) {
         if self.before != Some(self.context) {
             let mut popped = std::ptr::null_mut();
-            // It fails if the driver has ended: then nothing is current anyway.
-            // SAFETY: `popped` is writable.
+            // SAFETY: `popped` is writable. It fails if the driver has ended; then nothing is current.
             let _ = unsafe { self.driver.context_pop(&mut popped) };
         }
     }
 }
 
-/// The calling thread's current context.
 pub fn current(driver: &Driver) -> Result<Option<Context>, DriverFailure> {
     let mut context = std::ptr::null_mut();
     // SAFETY: `context` is writable.
@@ -110,7 +105,7 @@ pub fn current(driver: &Driver) -> Result<Option<Context>, DriverFailure> {
     Ok(Context::of(context))
 }
 
-/// The ordinal of the device that a new block of this thread would be on.
+/// The ordinal of the device for this thread's new blocks.
 pub fn current_device(driver: &Driver) -> Result<c_int, DriverFailure> {
     match current(driver)? {
         Some(context) => ContextGuard { driver, context, before: Some(context) }.device(),
@@ -118,13 +113,13 @@ pub fn current_device(driver: &Driver) -> Result<c_int, DriverFailure> {
     }
 }
 
-/// Does `work` in the context for a new block. If a reset of its device has destroyed that context, retains the primary
-/// context anew, which creates it again, as the CUDA runtime does, and does the work there.
+/// Does `work` in the context for a new block. If a reset of its device has destroyed that context, retains the primary one
+/// anew, as the CUDA runtime does, which creates it again, and does the work there.
 pub fn for_new_block<T>(driver: &Driver, work: impl Fn(&ContextGuard<'_>) -> Result<T, Error>) -> Result<T, Error> {
     let attempt = || work(&ContextGuard::for_new_block(driver)?);
     match attempt() {
         Err(Error::Driver(failure)) if status::can_be_recreated(failure.status) => {
-            forget_primaries();
+            PRIMARY.iter().for_each(|kept| kept.store(std::ptr::null_mut(), Relaxed));
             let ordinal = current_device(driver).unwrap_or_else(|_| runtime::chosen_device().unwrap_or(0));
             let context = primary(driver, ordinal)?;
             work(&ContextGuard::enter_from(driver, None, context)?)
@@ -135,9 +130,9 @@ pub fn for_new_block<T>(driver: &Driver, work: impl Fn(&ContextGuard<'_>) -> Res
 
 static PRIMARY: [AtomicPtr<CUctx_st>; MOST_DEVICES] = [const { AtomicPtr::new(std::ptr::null_mut()) }; MOST_DEVICES];
 
-/// A device's primary context, which the CUDA runtime uses. Retained once, and never released.
+/// The context that the CUDA runtime uses, retained once and never released.
 pub fn primary(driver: &Driver, ordinal: c_int) -> Result<Context, DriverFailure> {
-    let kept = slot(ordinal);
+    let kept = usize::try_from(ordinal).ok().and_then(|ordinal| PRIMARY.get(ordinal));
     if let Some(context) = kept.and_then(|kept| Context::of(kept.load(Relaxed))) {
         return Ok(context);
     }
@@ -148,28 +143,20 @@ pub fn primary(driver: &Driver, ordinal: c_int) -> Result<Context, DriverFailure
     // SAFETY: `context` is writable.
     unsafe { driver.primary_retain(&mut context, device) }?;
     if let Some(kept) = kept {
-        // Relaxed: a handle is a number, and two threads that both retain get the same.
+        // Relaxed: two threads that both retain get the same number.
         kept.store(context, Relaxed);
     }
     Ok(Context::of(context).unwrap_or(Context::NONE))
 }
 
-fn forget_primaries() {
-    PRIMARY.iter().for_each(|kept| kept.store(std::ptr::null_mut(), Relaxed));
-}
-
-fn slot(ordinal: c_int) -> Option<&'static AtomicPtr<CUctx_st>> {
-    PRIMARY.get(usize::try_from(ordinal).ok()?)
-}
-
-/// Number of requests for a block while another device was current than the one that holds it.
+/// Requests for a block while another device than its own was current.
 static MISMATCHES: AtomicU64 = AtomicU64::new(0);
 
 pub fn mismatches() -> u64 {
     MISMATCHES.load(Relaxed)
 }
 
-/// Counts a mismatch; returns whether it is the first.
+/// Returns whether it is the first.
 pub fn note_mismatch() -> bool {
     MISMATCHES.fetch_add(1, Relaxed) == 0
 }

@@ -1,7 +1,6 @@
-//! cuBLAS: found at run time, like the driver, and called with integer statuses.
+//! cuBLAS, called with integer statuses: the one that the process has loaded, else the newest that the driver serves.
 //!
-//! A cuBLAS that the process has loaded is used; else the newest that the driver serves is loaded. A handle belongs to a context, and
-//! to one call at a time; idle ones are kept for the next call in their context.
+//! A handle belongs to a context, and to one call at a time; idle ones are kept for the next call in their context.
 #![expect(unsafe_code, reason = "foreign functions, found by name")]
 
 use std::ffi::{CStr, c_int, c_void};
@@ -30,19 +29,17 @@ const LIBRARIES: [(&CStr, c_int); 9] = [
     (c"libcublas.so.8.0", 8),
 ];
 
-/// A call of cuBLAS that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlasFailure {
-    /// The function, such as `cublasSasum_v2`.
+    /// Such as `cublasSasum_v2`.
     pub call: &'static str,
-    /// Its status, a `cublasStatus_t`.
+    /// A `cublasStatus_t`.
     pub status: c_int,
 }
 
 /// Declares the functions, the search for them, and for each entry a method that converts its status to a `Result`.
 macro_rules! entry_points {
     ($($symbol:ident as $name:ident($($argument:ident: $type:ty),*);)*) => {
-        /// The functions of cuBLAS that the library calls.
         struct Functions {
             $($name: unsafe extern "C" fn($($type),*) -> c_int,)*
         }
@@ -56,7 +53,7 @@ macro_rules! entry_points {
                 Some(Functions {
                     $($name: {
                         const NAME: &str = concat!(stringify!($symbol), "\0");
-                        // SAFETY: the handle is open for ever, and the name NUL-terminated.
+                        // SAFETY: the handle stays open, and the name is NUL-terminated.
                         let function = unsafe { libc::dlsym(library, NAME.as_ptr().cast()) };
                         if function.is_null() {
                             return None;
@@ -105,9 +102,9 @@ entry_points! {
     );
 }
 
-/// Found once; never unloaded.
+/// Never unloaded.
 static FOUND: OnceLock<Functions> = OnceLock::new();
-/// The number of objects that the process had loaded when no cuBLAS was found: another one may bring it.
+/// How many objects the process had loaded when no cuBLAS was found: another one may bring it.
 static MISSED_AT: AtomicU64 = AtomicU64::new(0);
 
 fn functions() -> Option<&'static Functions> {
@@ -119,7 +116,7 @@ fn functions() -> Option<&'static Functions> {
         return None;
     }
     match search() {
-        // The search came before: a fork in between leaves no cell half initialised.
+        // The search came first, so that no fork finds the cell half initialised.
         Some(found) => Some(FOUND.get_or_init(|| found)),
         None => {
             MISSED_AT.store(loaded::loaded_so_far(), Relaxed);
@@ -140,7 +137,6 @@ fn search() -> Option<Functions> {
     })
 }
 
-/// A handle that lies idle.
 #[derive(Clone, Copy, Debug)]
 struct Idle {
     handle: usize,
@@ -149,14 +145,13 @@ struct Idle {
     context_id: u64,
 }
 
-/// The type of the values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Precision {
     Single,
     Double,
 }
 
-/// The most handles that lie idle.
+/// The most idle handles.
 const KEPT: usize = 16;
 
 locked_static! { static IDLE: Lock<Vec<Idle>> = Lock::new(Vec::new()); }
@@ -168,7 +163,7 @@ pub struct Blas {
 }
 
 impl Blas {
-    /// `None` if there is no cuBLAS, or if it does not start in the context that `guard` made current.
+    /// `None` if there is no cuBLAS, or if it does not start in the context of `guard`.
     pub fn begin(driver: &Driver, guard: &ContextGuard<'_>) -> Option<Blas> {
         let functions = functions()?;
         let (context, context_id) = (guard.context, guard.context_id().ok()?);
@@ -178,14 +173,14 @@ impl Blas {
             return Some(Blas { functions, idle });
         }
         let mut handle = std::ptr::null_mut();
-        // It allocates memory.
+        // `create` allocates memory.
         let _relaxed = RelaxedCapture::begin(driver);
         // SAFETY: `handle` is writable.
         unsafe { functions.create(&mut handle) }.ok()?;
         Some(Blas { functions, idle: Idle { handle: handle.expose_provenance(), context, context_id } })
     }
 
-    /// Keeps the handle for another call in its context, which is current. Without the context's id a reset would not be seen.
+    /// Keeps the handle for another call in its context, which is current. Without the context's id it would not notice a reset.
     pub fn end(self) {
         let kept = self.idle.context_id != 0
             && IDLE.with(|idle| {
@@ -204,11 +199,11 @@ impl Blas {
     /// The sum of the absolute values.
     ///
     /// # Safety
-    /// Here and below: the addresses are those of `count` values of that precision, in device memory that the context can access.
+    /// Each address is that of `count` values of that precision, in device memory that the context can access.
     pub unsafe fn asum(&self, of: Precision, count: c_int, x: u64) -> Result<f64, BlasFailure> {
         let (mut single, mut double) = (0.0, 0.0);
         match of {
-            // SAFETY: the caller guarantees the memory, and the results are writable; here and below.
+            // SAFETY: the caller guarantees the memory, and the results are writable.
             Precision::Single => unsafe { self.functions.sasum(self.handle(), count, x, 1, &mut single) }?,
             // SAFETY: as above.
             Precision::Double => unsafe { self.functions.dasum(self.handle(), count, x, 1, &mut double) }?,

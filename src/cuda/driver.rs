@@ -1,7 +1,7 @@
 //! The driver's entry points: resolved once, called with integer statuses.
 //!
-//! cudarc provides types and constants only. Its statuses are a Rust enum, which has no value for a newer driver's numbers; its
-//! loader tries a toolkit's stub first, and panics if a function is missing.
+//! cudarc provides types and constants only: its statuses are a Rust enum without a newer driver's numbers, and its loader
+//! tries a toolkit's stub first and panics if a function is missing.
 #![expect(unsafe_code, reason = "foreign functions")]
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_ulonglong, c_void};
@@ -16,12 +16,12 @@ use super::{process, status};
 use crate::error::{self, DriverFailure, Error};
 use crate::platform::cancel_guard::CancelGuard;
 
-/// Declares the table, the function that fills it, and for each entry a method that converts its status to a `Result`: of an
-/// optional entry `None`, if the driver is too old to have it.
+/// Declares the table, the function that fills it, and for each entry a method that converts its status to a `Result`; an
+/// optional entry's is `None` if the driver is too old.
 macro_rules! entry_points {
     (
-        required { $($(#[$doc:meta])* $symbol:ident as $name:ident($($argument:ident: $type:ty),*);)* }
-        optional { $($(#[$doc_2:meta])* $symbol_2:ident as $name_2:ident($($argument_2:ident: $type_2:ty),*);)* }
+        required { $($(#[$attribute:meta])* $symbol:ident as $name:ident($($argument:ident: $type:ty),*);)* }
+        optional { $($(#[$attribute_2:meta])* $symbol_2:ident as $name_2:ident($($argument_2:ident: $type_2:ty),*);)* }
     ) => {
         /// The functions of a CUDA driver.
         pub struct Driver {
@@ -30,10 +30,10 @@ macro_rules! entry_points {
         }
 
         impl Driver {
-            /// Looks every function up with `find`. The error is the name of the first that is missing.
+            /// The error is the name of the first function that is missing.
             ///
             /// # Safety
-            /// What `find` returns for a name is the driver's function of that name.
+            /// `find` returns the driver's function of a name.
             pub unsafe fn resolve(find: impl Fn(&CStr) -> Option<*mut c_void>) -> Result<Driver, &'static str> {
                 let find = |name: &str| CStr::from_bytes_with_nul(name.as_bytes()).ok().and_then(&find);
                 Ok(Driver {
@@ -49,8 +49,7 @@ macro_rules! entry_points {
                 })
             }
 
-            $($(#[$doc])*
-            ///
+            $($(#[$attribute])*
             /// # Safety
             /// The arguments are what the CUDA Driver API asks for.
             pub unsafe fn $name(&self, $($argument: $type),*) -> Result<(), DriverFailure> {
@@ -60,10 +59,9 @@ macro_rules! entry_points {
                 self.check(stringify!($symbol), status)
             })*
 
-            $($(#[$doc_2])*
-            ///
+            $($(#[$attribute_2])*
             /// # Safety
-            /// The arguments are what the CUDA Driver API asks for.
+            /// As above.
             unsafe fn $name_2(&self, $($argument_2: $type_2),*) -> Option<Result<(), DriverFailure>> {
                 let function = self.$name_2?;
                 let _cancel_guard = CancelGuard::begin();
@@ -77,93 +75,63 @@ macro_rules! entry_points {
 
 entry_points! {
     required {
-        /// Starts the driver.
         cuInit as init(flags: c_uint);
-        /// How many devices there are.
         cuDeviceGetCount as device_count(count: *mut c_int);
-        /// The device of an ordinal.
         cuDeviceGet as device_get(device: *mut CUdevice, ordinal: c_int);
-        /// An attribute of a device.
         cuDeviceGetAttribute as device_attribute(value: *mut c_int, attribute: CUdevice_attribute, device: CUdevice);
-        /// A device's name.
         cuDeviceGetName as device_name(name: *mut c_char, bytes: c_int, device: CUdevice);
-        /// A device's address on the bus: `0000:3B:00.0`.
+        /// As in `0000:3B:00.0`.
         cuDeviceGetPCIBusId as device_bus(place: *mut c_char, bytes: c_int, device: CUdevice);
-        /// A reference to a device's primary context.
         cuDevicePrimaryCtxRetain as primary_retain(context: *mut CUcontext, device: CUdevice);
-        /// The calling thread's current context, or null.
         cuCtxGetCurrent as context_get_current(context: *mut CUcontext);
-        /// Makes a context current until it is popped.
         cuCtxPushCurrent_v2 as context_push(context: CUcontext);
-        /// Undoes a push.
         cuCtxPopCurrent_v2 as context_pop(context: *mut CUcontext);
-        /// The current context's device.
         cuCtxGetDevice as context_device(device: *mut CUdevice);
-        /// Waits for everything in the current context.
         cuCtxSynchronize as context_synchronize();
-        /// Allocates device memory.
         cuMemAlloc_v2 as mem_alloc(address: *mut CUdeviceptr, bytes: usize);
-        /// Frees device memory.
         cuMemFree_v2 as mem_free(address: CUdeviceptr);
-        /// Free and total device memory in bytes.
         cuMemGetInfo_v2 as mem_info(free: *mut usize, total: *mut usize);
-        /// Allocates page-locked host memory.
         cuMemHostAlloc as host_alloc(address: *mut *mut c_void, bytes: usize, flags: c_uint);
-        /// Frees page-locked host memory.
         cuMemFreeHost as host_free(address: *mut c_void);
-        /// Page-locks existing host memory.
         cuMemHostRegister_v2 as host_register(address: *mut c_void, bytes: usize, flags: c_uint);
-        /// Undoes `host_register`.
         cuMemHostUnregister as host_unregister(address: *mut c_void);
-        /// Copies between any two addresses of the unified address space.
+        /// Between any two addresses of the unified address space.
         cuMemcpy as copy(to: CUdeviceptr, from: CUdeviceptr, bytes: usize);
-        /// Copies on a stream.
         cuMemcpyAsync as copy_async(to: CUdeviceptr, from: CUdeviceptr, bytes: usize, stream: CUstream);
-        /// Fills device memory with a byte.
         cuMemsetD8_v2 as fill(address: CUdeviceptr, value: u8, bytes: usize);
-        /// Several attributes of an address.
         cuPointerGetAttributes as pointer_attributes(
             count: c_uint, attributes: *mut CUpointer_attribute, data: *mut *mut c_void, address: CUdeviceptr
         );
-        /// Creates an event in the current context.
         cuEventCreate as event_create(event: *mut CUevent, flags: c_uint);
-        /// Records an event behind the work that a stream has now.
         cuEventRecord as event_record(event: CUevent, stream: CUstream);
-        /// Whether an event is complete: `NOT_READY` if it is not.
+        /// `NOT_READY` if the event is not complete.
         cuEventQuery as event_query(event: CUevent);
-        /// Waits for an event.
         cuEventSynchronize as event_synchronize(event: CUevent);
-        /// Destroys an event.
         cuEventDestroy_v2 as event_destroy(event: CUevent);
-        /// Makes later work of a stream wait for an event.
         cuStreamWaitEvent as stream_wait_event(stream: CUstream, event: CUevent, flags: c_uint);
-        /// Creates a stream in the current context.
         cuStreamCreate as stream_create(stream: *mut CUstream, flags: c_uint);
-        /// Destroys a stream. Its work completes.
+        /// The stream's work completes.
         cuStreamDestroy_v2 as stream_destroy(stream: CUstream);
-        /// Waits for the work of a stream.
         cuStreamSynchronize as stream_synchronize(stream: CUstream);
-        /// The name of a status.
         #[expect(dead_code, reason = "called without `check`, which would look up the name of a status without a name")]
         cuGetErrorName as error_name(status: c_int, name: *mut *const c_char);
-        /// The text of a status.
         #[expect(dead_code, reason = "called without `check`, which would look up the name of a status without a name")]
         cuGetErrorString as error_words(status: c_int, words: *mut *const c_char);
     }
     optional {
-        /// From 9.2 on: the context of a stream.
+        /// From 9.2 on.
         cuStreamGetCtx as stream_get_context(stream: CUstream, context: *mut CUcontext);
-        /// From 10.0 on: whether a stream is captured.
+        /// From 10.0 on.
         cuStreamIsCapturing as stream_is_capturing(stream: CUstream, status: *mut c_int);
-        /// From 10.1 on: exchanges the calling thread's capture mode.
+        /// From 10.1 on.
         cuThreadExchangeStreamCaptureMode as exchange_mode(mode: *mut c_int);
-        /// From 12.0 on: the id of a context; NULL for the current one.
+        /// From 12.0 on.
         cuCtxGetId as context_get_id(context: CUcontext, id: *mut c_ulonglong);
     }
 }
 
 impl Driver {
-    /// The context of a stream; `None` if the driver is too old to tell.
+    /// `None`: the driver is too old.
     ///
     /// # Safety
     /// `stream` is a stream.
@@ -173,7 +141,7 @@ impl Driver {
         unsafe { self.stream_get_context(stream, &mut context) }.map(|answer| answer.map(|()| context)).transpose()
     }
 
-    /// The id of the current context, unique in the process; after a reset it is another one. 0 if the driver is too old.
+    /// The current context's id, unique in the process, and another one after a reset. 0: the driver is too old.
     pub fn context_id(&self) -> Result<u64, DriverFailure> {
         let mut id = 0;
         // SAFETY: NULL stands for the current context, and `id` is writable.
@@ -181,7 +149,7 @@ impl Driver {
         Ok(id)
     }
 
-    /// The capture status of a stream. For the legacy stream, an error means that a stream which it waits for is captured.
+    /// For the legacy stream, an error means that a stream which it waits for is captured.
     ///
     /// # Safety
     /// `stream` is NULL, one of CUDA's two special handles, or a stream.
@@ -192,7 +160,7 @@ impl Driver {
         Ok(captured)
     }
 
-    /// Sets the calling thread's capture mode, and returns the previous one; `None` on failure.
+    /// Returns the previous mode; `None` on failure.
     pub fn exchange_capture_mode(&self, mut mode: c_int) -> Option<c_int> {
         // SAFETY: `mode` is readable and writable.
         let answer = unsafe { self.exchange_mode(&mut mode) }?;
@@ -213,7 +181,7 @@ impl Driver {
         failure
     }
 
-    /// Free and total memory of the current context's device in bytes.
+    /// Free and total bytes of the current context's device.
     pub fn memory(&self) -> Result<(u64, u64), DriverFailure> {
         let (mut free, mut total) = (0, 0);
         // SAFETY: both are writable.
@@ -221,19 +189,16 @@ impl Driver {
         Ok((free as u64, total as u64))
     }
 
-    /// Waits for all work of the current context.
     pub fn synchronize_context(&self) -> Result<(), DriverFailure> {
         // SAFETY: no arguments.
         unsafe { self.context_synchronize() }
     }
 
-    /// Waits for the legacy default stream of the current context.
     pub fn synchronize_legacy_stream(&self) -> Result<(), DriverFailure> {
         // SAFETY: NULL is the legacy default stream.
         unsafe { self.stream_synchronize(std::ptr::null_mut()) }
     }
 
-    /// How many devices there are.
     pub fn count(&self) -> Result<c_int, DriverFailure> {
         let mut count = 0;
         // SAFETY: `count` is writable.
@@ -244,11 +209,10 @@ impl Driver {
 
 type Ask = unsafe extern "C" fn(c_int, *mut *const c_char) -> c_int;
 
-/// `cuGetErrorName` and `cuGetErrorString`.
 static ASK: OnceLock<[Ask; 2]> = OnceLock::new();
 
 impl Driver {
-    /// Registers the functions by which errors find names of statuses.
+    /// Lets errors find names of statuses.
     pub fn describe_statuses(&self) {
         ASK.get_or_init(|| [self.error_name, self.error_words]);
         error::describe_with(|status| {
@@ -258,10 +222,9 @@ impl Driver {
     }
 }
 
-/// The driver's text for a status; empty if it has none.
 fn text(status: c_int, ask: Ask) -> &'static str {
     let mut text = std::ptr::null();
-    // SAFETY: `text` is writable. The driver refuses a status that it does not know.
+    // SAFETY: `text` is writable, and the driver refuses an unknown status.
     let refused = unsafe { ask(status, &mut text) } != status::SUCCESS;
     if refused || text.is_null() {
         return "";
@@ -280,7 +243,7 @@ impl From<DriverFailure> for Error {
     }
 }
 
-/// An address in the type that the driver's functions take.
+/// In the type that the driver's functions take.
 pub fn address<T>(pointer: *const T) -> c_ulonglong {
     pointer.addr() as c_ulonglong
 }

@@ -1,4 +1,4 @@
-//! Events, each behind some work of a stream. Complete events are kept for the next use in their context.
+//! Events, each behind some work of a stream. Complete ones are kept for the next use in their context.
 #![expect(unsafe_code, reason = "the driver's functions are called")]
 
 use std::ffi::c_uint;
@@ -12,12 +12,11 @@ use super::status;
 use crate::error::DriverFailure;
 use crate::platform::sync::{Lock, locked_static};
 
-/// A CUDA event, by the driver's handle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
     handle: usize,
     context: Context,
-    /// The context's id when the event was created; 0 if the driver has none. A reset ends the context with its events.
+    /// At the event's creation; 0 if the driver has none. A reset ends the context with its events.
     context_id: u64,
 }
 
@@ -27,12 +26,12 @@ const KEPT: usize = 64;
 locked_static! { static IDLE: Lock<Vec<Event>> = Lock::new(Vec::new()); }
 
 impl Event {
-    /// An event of the context that `guard` made current.
+    /// In the context of `guard`.
     pub fn new(driver: &Driver, guard: &ContextGuard<'_>) -> Result<Event, DriverFailure> {
         Self::with_context_id(driver, guard, None)
     }
 
-    /// As [`Self::new`]. If the caller knows the context's id, the driver need not tell it.
+    /// As [`Self::new`], without a query if the caller knows the context's id.
     pub fn with_context_id(
         driver: &Driver,
         guard: &ContextGuard<'_>,
@@ -50,12 +49,12 @@ impl Event {
         Ok(Event { handle: handle.expose_provenance(), context: guard.context, context_id })
     }
 
-    /// Records the event behind the work that `stream`, of the same context, has now.
+    /// Records the event behind the present work of `stream`, which is of the same context.
     ///
     /// # Safety
     /// `stream` is a stream.
     pub unsafe fn record(&self, driver: &Driver, stream: CUstream) -> Result<(), DriverFailure> {
-        // SAFETY: the event exists, because its context is current. The caller guarantees the stream.
+        // SAFETY: the event exists, as its context is current. The caller guarantees the stream.
         unsafe { driver.event_record(self.handle(), stream) }
     }
 
@@ -68,10 +67,9 @@ impl Event {
         unsafe { driver.stream_wait_event(stream, self.handle(), 0) }
     }
 
-    /// Replaces the event by one of the context `home` that completes at the same time.
+    /// Replaces the event by one of the context `home`, of the block that is copied or used, that completes at the same time.
     ///
-    /// The library cannot know whether another context of the program still exists: the driver does not refuse the handle of
-    /// a destroyed one, but follows it. That `home` exists is known from the block that is copied or used.
+    /// Another context of the program may be gone, and the driver follows the handle of a destroyed one.
     pub fn into_context(self, driver: &Driver, home: Context) -> Result<Event, DriverFailure> {
         if self.context == home {
             return Ok(self);
@@ -94,8 +92,7 @@ impl Event {
             let recorded = unsafe { self.make_wait(driver, stream) }
                 // SAFETY: as above.
                 .and_then(|()| unsafe { event.record(driver, stream) });
-            // Its work completes all the same.
-            // SAFETY: the stream is not used again.
+            // SAFETY: the stream is not used again. Its work completes all the same.
             let _ = unsafe { driver.stream_destroy(stream) };
             recorded
         });
@@ -118,13 +115,13 @@ impl Event {
         unsafe { driver.event_synchronize(self.handle()) }
     }
 
-    /// Waits for all work of its context: for when `wait` fails.
+    /// For when `wait` fails.
     pub fn wait_for_context(&self, driver: &Driver) -> Result<(), DriverFailure> {
         let _guard = self.enter(driver)?;
         driver.synchronize_context()
     }
 
-    /// Keeps the complete event for another use.
+    /// Keeps a complete event for another use.
     pub fn recycle(self, driver: &Driver) {
         let kept = self.context_id != 0
             && IDLE.with(|idle| {
@@ -139,7 +136,6 @@ impl Event {
         }
     }
 
-    /// Destroys the event, complete or not.
     pub fn destroy(self, driver: &Driver) {
         if let Ok(_guard) = self.enter(driver) {
             // SAFETY: as for `is_complete`, and the event is not used again.
@@ -147,7 +143,7 @@ impl Event {
         }
     }
 
-    /// Whether the event detects a reset of its context, while that context is current.
+    /// Whether the event detects a reset of its context.
     pub fn knows_context_id(&self) -> bool {
         self.context_id != 0
     }
@@ -156,11 +152,11 @@ impl Event {
         self.context
     }
 
-    /// Makes its context current. An error means that the context is gone, and the event with it.
+    /// An error: the context is gone, and the event with it.
     fn enter<'d>(&self, driver: &'d Driver) -> Result<ContextGuard<'d>, DriverFailure> {
         let guard = ContextGuard::enter(driver, self.context)?;
         if guard.context_id()? != self.context_id {
-            // A reset has destroyed the context, and it was created again.
+            // The context was destroyed by a reset, and created again.
             return Err(DriverFailure { call: "cuCtxGetId", status: status::CONTEXT_IS_DESTROYED });
         }
         Ok(guard)

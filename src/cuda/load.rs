@@ -14,34 +14,33 @@ use crate::error::{LoaderWords, WhyNot};
 use crate::platform::cancel_guard::CancelGuard;
 use crate::settings;
 
-/// The oldest driver with primary contexts, as `cuDriverGetVersion` counts: CUDA 7.0.
+/// CUDA 7.0, the oldest driver with primary contexts.
 const OLDEST: c_int = 7000;
 
 /// Under other names there may be a toolkit's stub.
 const LIBRARY: &CStr = c"libcuda.so.1";
 
-/// Reasons that may pass: the next call tries again.
+/// Reasons that may pass.
 pub const NO_MEMORY: &str = "there is no host memory left";
 pub const NO_DESCRIPTOR: &str = "there is no file descriptor left";
 
 static VERSION: AtomicI32 = AtomicI32::new(0);
 
-/// The version of the loaded driver, as `cuDriverGetVersion` counts; 0 before.
+/// As `cuDriverGetVersion` counts; 0 before the driver is loaded.
 pub fn version() -> c_int {
     VERSION.load(Relaxed)
 }
 
-/// Loads and starts the driver.
 pub fn load() -> Result<Driver, WhyNot> {
     let _cancel_guard = CancelGuard::begin();
     let library = open()?;
     let find = |name: &CStr| {
-        // SAFETY: the handle is open for ever, and the name NUL-terminated.
+        // SAFETY: the handle stays open, and the name is NUL-terminated.
         let address = unsafe { libc::dlsym(library, name.as_ptr()) };
         (!address.is_null()).then_some(address)
     };
     check_version(find)?;
-    // SAFETY: the library is the CUDA driver: nothing else bears its name.
+    // SAFETY: only the CUDA driver bears the library's name.
     let driver = unsafe { Driver::resolve(find) }.map_err(WhyNot::NoFunction)?;
     driver.describe_statuses();
     start(&driver)?;
@@ -64,7 +63,7 @@ fn open() -> Result<*mut c_void, WhyNot> {
     if !loaded.is_null() {
         return Ok(loaded);
     }
-    // SAFETY: as above; the driver's initialisers are the driver's business.
+    // SAFETY: as above; the initialisers are the driver's.
     let opened = unsafe { libc::dlopen(LIBRARY.as_ptr(), libc::RTLD_LAZY) };
     if opened.is_null() { Err(why_not_opened()) } else { Ok(opened) }
 }
@@ -78,7 +77,7 @@ fn why_not_opened() -> WhyNot {
         // The loader had no memory for its message.
         return WhyNot::NotNow(NO_MEMORY);
     }
-    // SAFETY: dlerror's string is NUL-terminated and stays until this thread's next call of the loader.
+    // SAFETY: the string is NUL-terminated and stays until this thread's next call of the loader.
     match unsafe { CStr::from_ptr(words) }.to_str().unwrap_or_default() {
         ABSENT => WhyNot::NoLibrary,
         words if words.ends_with("Cannot allocate memory") || words.ends_with("out of memory") => {
@@ -91,7 +90,7 @@ fn why_not_opened() -> WhyNot {
     }
 }
 
-/// Called before the functions are resolved: an old driver is reported as old, not as incomplete.
+/// Called before the functions are resolved, so that an old driver is reported as old, not as incomplete.
 fn check_version(find: impl Fn(&CStr) -> Option<*mut c_void>) -> Result<(), WhyNot> {
     const NAME: &str = "cuDriverGetVersion";
     type GetVersion = unsafe extern "C" fn(*mut c_int) -> c_int;
@@ -99,7 +98,7 @@ fn check_version(find: impl Fn(&CStr) -> Option<*mut c_void>) -> Result<(), WhyN
     // SAFETY: CUDA's headers give this name this signature.
     let get_version = unsafe { transmute::<*mut c_void, GetVersion>(function) };
     let mut version = 0;
-    // SAFETY: `version` is writable, and the function may be called before cuInit.
+    // SAFETY: `version` is writable; cuInit need not have run.
     match unsafe { get_version(&mut version) } {
         status::STUB_LIBRARY => return Err(WhyNot::Stub),
         // A driver that cannot tell its version fails in cuInit, which returns the reason.
@@ -111,7 +110,7 @@ fn check_version(find: impl Fn(&CStr) -> Option<*mut c_void>) -> Result<(), WhyN
 }
 
 fn start(driver: &Driver) -> Result<(), WhyNot> {
-    // SAFETY: 0 is the only flag there is.
+    // SAFETY: 0 is the only flag.
     let count = unsafe { driver.init(0) }.and_then(|()| driver.count());
     match count {
         Ok(1..) => Ok(()),

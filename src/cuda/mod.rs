@@ -38,15 +38,15 @@ pub use process::{begin_child, captures_graphs, is_lost_in_child};
 /// More devices than any machine has. Facts about others are not kept.
 pub const MOST_DEVICES: usize = 64;
 
-/// The driver, or the reason why there is none. Never unloaded.
+/// Never unloaded.
 static FOUND: OnceLock<Result<Driver, WhyNot>> = OnceLock::new();
 
-/// The process's CUDA driver. Looked for at the first call.
+/// Looks for the driver at the first call.
 pub fn driver() -> Result<&'static Driver, Error> {
     find().map_err(|why| Error::NoGpu { why })
 }
 
-/// The driver if it was found before and may still be used. Never looks for it.
+/// The driver, if it was found before.
 pub fn driver_in_use() -> Option<&'static Driver> {
     process::usable().ok()?;
     FOUND.get()?.as_ref().ok()
@@ -58,7 +58,7 @@ fn find() -> Result<&'static Driver, WhyNot> {
         Some(found) => found,
         None => {
             process::begin_search();
-            // No lock is held: two threads at once may both load and start it, which is harmless.
+            // Two threads may both load and start it, which is harmless.
             let found = load::load();
             if let Err(why) = found {
                 if load::is_temporary(why) {
@@ -73,12 +73,12 @@ fn find() -> Result<&'static Driver, WhyNot> {
     found.as_ref().map_err(|why| *why)
 }
 
-/// Whether a failure means that nothing runs any more in the context of the failed call.
+/// Whether nothing runs any more in the context of the failed call.
 pub fn ends_all_work(failure: DriverFailure) -> bool {
     status::is_context_gone(failure.status) || status::is_sticky(failure.status)
 }
 
-/// Whether a failure means that the context was destroyed, such as by a reset of its device.
+/// Whether the context was destroyed, such as by a reset of its device.
 pub fn is_reset(failure: DriverFailure) -> bool {
     failure.status == status::CONTEXT_IS_DESTROYED
 }
@@ -88,27 +88,22 @@ pub fn may_be_used() -> bool {
     process::usable().is_ok()
 }
 
-/// Whether the driver had no memory left.
 pub fn is_out_of_memory(error: Error) -> bool {
     matches!(error, Error::Driver(failure) if failure.status == status::OUT_OF_MEMORY)
 }
 
-/// Whether there is a usable driver, and a sentence about it that is never freed.
+/// Whether there is a usable driver, and a sentence about it, which is never freed.
 pub fn status() -> (Result<(), Error>, &'static CStr) {
-    static FOUND: OnceLock<Text<700>> = OnceLock::new();
-    static FORKED: OnceLock<Text<700>> = OnceLock::new();
-    static EXITING: OnceLock<Text<700>> = OnceLock::new();
-    static NOT_NOW: [OnceLock<Text<700>>; 2] = [const { OnceLock::new() }; 2];
-    static PASSING: OnceLock<Text<700>> = OnceLock::new();
+    static SENTENCES: [OnceLock<Text<700>>; 6] = [const { OnceLock::new() }; 6];
     let answer = find();
-    let sentence = match answer {
-        Err(WhyNot::Forked) => &FORKED,
-        Err(WhyNot::Exiting) => &EXITING,
-        Err(WhyNot::NotNow(want)) => &NOT_NOW[usize::from(want == load::NO_DESCRIPTOR)],
-        Err(why) if load::is_temporary(why) => &PASSING,
-        _ => &FOUND,
-    };
-    // Made before the cell is initialised: a fork during this leaves no cell half initialised.
+    let sentence = &SENTENCES[match answer {
+        Err(WhyNot::Forked) => 0,
+        Err(WhyNot::Exiting) => 1,
+        Err(WhyNot::NotNow(want)) => 2 + usize::from(want == load::NO_DESCRIPTOR),
+        Err(why) if load::is_temporary(why) => 4,
+        _ => 5,
+    }];
+    // First, so that no fork finds the cell half initialised.
     let text = match answer {
         Ok(driver) => introduce(driver),
         Err(why) => Text::of(format_args!("{}", Error::NoGpu { why })),
@@ -116,7 +111,6 @@ pub fn status() -> (Result<(), Error>, &'static CStr) {
     (answer.map(drop).map_err(|why| Error::NoGpu { why }), sentence.get_or_init(|| text).as_c_str())
 }
 
-/// A sentence about the driver: its version and devices.
 fn introduce(driver: &Driver) -> Text<700> {
     let count = driver.count().unwrap_or(0);
     let mut text = Text::of(format_args!(

@@ -1,10 +1,10 @@
-//! What the driver knows about an address, by one call.
+//! The driver's facts about an address, by one call.
 #![expect(unsafe_code, reason = "the driver's function is called")]
 
 use std::ffi::{c_int, c_uint, c_void};
 use std::ptr::null_mut;
 
-use cudarc::driver::sys::{CUcontext, CUpointer_attribute};
+use cudarc::driver::sys::CUpointer_attribute;
 
 use super::context::{self, Context, ContextGuard};
 use super::driver::Driver;
@@ -18,30 +18,28 @@ use CUpointer_attribute::CU_POINTER_ATTRIBUTE_MEMORY_TYPE as MEMORY_TYPE;
 use CUpointer_attribute::CU_POINTER_ATTRIBUTE_RANGE_SIZE as RANGE_SIZE;
 use CUpointer_attribute::CU_POINTER_ATTRIBUTE_RANGE_START_ADDR as RANGE_START;
 
-/// The driver's identification of an allocation.
 #[derive(Clone, Copy, Debug)]
 pub struct Buffer {
-    /// Unique in the process, and never used again; 0 if the driver has none for such memory.
+    /// Unique in the process and never used again; 0 if the driver has none for such memory.
     pub id: u64,
-    /// Memory of pools and of virtual memory management has none.
+    /// None for memory of pools and of virtual memory management.
     pub context: Option<Context>,
 }
 
-/// The allocation that contains `address`; `None` if the driver knows none.
+/// Of the allocation that contains `address`, if the driver knows one; here and below.
 pub fn buffer(driver: &Driver, address: u64) -> Result<Option<Buffer>, DriverFailure> {
     let known = ask_with_context(driver, BUFFER_ID, 0, address)?;
     Ok(known.map(|(context, id)| Buffer { id, context }))
 }
 
-/// The context, if it has one, and the device's ordinal of the allocation that contains `address`. The ordinal is negative if the
-/// driver does not tell it.
+/// The context, and the device's ordinal: negative if the driver does not tell it.
 pub fn location(driver: &Driver, address: u64) -> Result<Option<(Option<Context>, c_int)>, DriverFailure> {
     let known = ask_with_context(driver, DEVICE_ORDINAL, u64::from(u32::MAX), address)?;
     // An ordinal is an int: the other half of its place stays 0.
     Ok(known.map(|(context, ordinal)| (context, ordinal as c_uint as c_int)))
 }
 
-/// Begin and size in bytes of the allocation that contains `address`.
+/// Begin, and size in bytes.
 pub fn range(driver: &Driver, address: u64) -> Result<Option<(u64, u64)>, DriverFailure> {
     Ok(ask(driver, [RANGE_START, RANGE_SIZE], address)?.map(|[start, bytes]| (start, bytes)))
 }
@@ -51,13 +49,8 @@ pub fn is_known(driver: &Driver, address: u64) -> Result<bool, DriverFailure> {
     Ok(ask(driver, [], address)?.is_some())
 }
 
-fn context_of(handle: u64) -> Option<Context> {
-    let handle: CUcontext = std::ptr::with_exposed_provenance_mut(handle as usize);
-    Context::of(handle)
-}
-
-/// The context of an allocation, and one more attribute. That is `otherwise` if the driver refuses it: the driver may be too old
-/// to know the attribute (the device's ordinal came with CUDA 9.2), or have none for such memory.
+/// The context, and one more attribute. That is `otherwise` if the driver refuses it: it may be too old (the device's ordinal
+/// came with CUDA 9.2), or have none for such memory.
 fn ask_with_context(
     driver: &Driver,
     attribute: CUpointer_attribute,
@@ -71,17 +64,17 @@ fn ask_with_context(
         Err(failure) if failure.status == status::INVALID_CONTEXT => None,
         answer => answer?,
     };
-    Ok(known.map(|[context, value]| (context_of(context), value)))
+    Ok(known.map(|[context, value]| (Context::of(std::ptr::with_exposed_provenance_mut(context as usize)), value)))
 }
 
-/// The values of attributes of at most 8 bytes; `None` for an address that the driver does not know.
+/// Values of at most 8 bytes.
 fn ask<const N: usize>(
     driver: &Driver,
     wanted: [CUpointer_attribute; N],
     address: u64,
 ) -> Result<Option<[u64; N]>, DriverFailure> {
     match ask_somewhere(driver, wanted, address) {
-        // The documented status for an address that no context has made known.
+        // The documented statuses for an unknown address.
         Err(failure) if matches!(failure.status, status::INVALID_CONTEXT | status::INVALID_VALUE) => Ok(None),
         answer => answer,
     }
@@ -95,8 +88,8 @@ fn ask_somewhere<const N: usize>(
 ) -> Result<Option<[u64; N]>, DriverFailure> {
     match ask_once(driver, wanted, address) {
         Err(failure) if status::can_be_recreated(failure.status) => {
-            // A driver may need a current context, and the thread's own may be gone. Any other serves, except the
-            // allocation's, which may be gone too.
+            // A driver may need a current context, and the thread's own may be gone. Any serves but the allocation's, which
+            // may be gone too.
             let _guard = match context::current(driver)? {
                 Some(_) => ContextGuard::enter(driver, context::primary(driver, 0)?)?,
                 None => ContextGuard::for_new_block(driver)?,
@@ -121,9 +114,9 @@ fn ask_once<const N: usize>(
         *location = (&raw mut *value).cast();
     }
     let count = 1 + N as c_uint;
-    // SAFETY: there are `count` attributes, and for each a place of 8 bytes, which holds any of these.
+    // SAFETY: there are `count` attributes, each with a place of 8 bytes, which holds any of these.
     unsafe { driver.pointer_attributes(count, attributes.as_mut_ptr(), places.as_mut_ptr(), address) }?;
-    // For an unknown address the driver returns success and a default for each attribute. No memory type is 0.
+    // Of an unknown address the driver returns defaults; no memory type is 0.
     let is_known = values[0] != 0;
     Ok(is_known.then(|| std::array::from_fn(|at| values[1 + at])))
 }

@@ -20,12 +20,11 @@ pub const STREAM_CAPTURE_UNSUPPORTED: c_int = Known::CUDA_ERROR_STREAM_CAPTURE_U
 pub const STREAM_CAPTURE_IMPLICIT: c_int = Known::CUDA_ERROR_STREAM_CAPTURE_IMPLICIT as c_int;
 pub const CONTEXT_IS_DESTROYED: c_int = Known::CUDA_ERROR_CONTEXT_IS_DESTROYED as c_int;
 
-/// Whether a context was destroyed, with everything in it.
 pub fn is_context_gone(status: c_int) -> bool {
     matches!(status, INVALID_CONTEXT | CONTEXT_IS_DESTROYED | DEINITIALIZED)
 }
 
-/// Whether the driver would create the destroyed context again: not while the driver itself ends.
+/// Not while the driver itself ends.
 pub fn can_be_recreated(status: c_int) -> bool {
     is_context_gone(status) && status != DEINITIALIZED
 }
@@ -35,8 +34,8 @@ pub fn is_capture_error(status: c_int) -> bool {
     (STREAM_CAPTURE_UNSUPPORTED..=Known::CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD as c_int).contains(&status)
 }
 
-/// Whether the status is a sticky error of an earlier kernel. The CUDA Driver API says of each of these that the process is
-/// left in an inconsistent state, in which all further work returns the same error.
+/// An error of an earlier kernel: the CUDA Driver API says of each of these that the process is left in an inconsistent state,
+/// in which all further work returns the same error.
 pub fn is_sticky(status: c_int) -> bool {
     const FAMILY: [Known; 12] = [
         Known::CUDA_ERROR_ECC_UNCORRECTABLE,

@@ -1,6 +1,5 @@
-//! Streams that may be using a block, as its user has declared: for each, an event behind the stream's work.
-//!
-//! A caller's stream is valid only during the call that passes it, so the event is kept instead.
+//! Streams that may be using a block, as its user has declared: of each, an event behind its work, because the stream is valid
+//! only during the call that passes it.
 
 use cudarc::driver::sys::CUstream;
 use syncedmem_trace::address_hash::{AddressMap, address_map};
@@ -12,10 +11,9 @@ use super::events::Event;
 use crate::error::{DriverFailure, Error};
 use crate::platform::sync::{Lock, locked_static};
 
-/// The most events that are kept for one block.
+/// Events of one block.
 const MOST: usize = 4;
 
-/// Events behind work that may be using a block.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct StreamEvents {
     events: [Option<Event>; MOST],
@@ -30,7 +28,7 @@ impl StreamEvents {
         self.events.iter().all(Option::is_some)
     }
 
-    /// Adds an event. If there is no place left, returns the oldest, for which the caller waits.
+    /// Without a place left, returns the oldest, for which the caller waits.
     pub fn and(&mut self, event: Event) -> Option<Event> {
         if let Some(place) = self.events.iter_mut().find(|place| place.is_none()) {
             *place = Some(event);
@@ -41,7 +39,7 @@ impl StreamEvents {
         first
     }
 
-    /// Whether all are complete. Recycles those that are.
+    /// Whether all are complete; recycles those that are.
     pub fn is_complete(&mut self, driver: &Driver) -> Result<bool, DriverFailure> {
         if self.is_empty() {
             return Ok(true);
@@ -58,7 +56,6 @@ impl StreamEvents {
         Ok(true)
     }
 
-    /// Waits for all, as far as the driver permits, and recycles them.
     pub fn wait(&mut self, driver: &Driver) {
         self.events.iter_mut().filter_map(Option::take).for_each(|event| wait(driver, event));
     }
@@ -75,7 +72,7 @@ pub fn wait(driver: &Driver, event: Event) {
 
 locked_static! { static DECLARED: Lock<AddressMap<StreamEvents>> = Lock::new(address_map()); }
 
-/// Declares that the present work of `stream` may be using the block at `address` of `context`.
+/// The present work of `stream` may be using the block at `address` of `context`.
 ///
 /// # Safety
 /// `stream` is NULL or a stream. The block and its context exist.
@@ -105,7 +102,7 @@ pub unsafe fn declare(driver: &Driver, address: usize, context: Context, stream:
     Ok(())
 }
 
-/// Adds an event to those of the block at `address`. Waits for the one that has no place.
+/// Waits for an event that has no place.
 fn add(driver: &Driver, address: usize, event: Event) {
     let left_over = DECLARED.with(|declared| {
         if declared.try_reserve(1).is_err() {
@@ -116,7 +113,6 @@ fn add(driver: &Driver, address: usize, event: Event) {
     left_over.into_iter().for_each(|event| wait(driver, event));
 }
 
-/// Takes out the events of the block at `address`.
 pub fn take(address: usize) -> Option<StreamEvents> {
     DECLARED.with(|declared| if declared.is_empty() { None } else { declared.remove(&address) })
 }

@@ -11,23 +11,22 @@ struct Registered<F> {
     user: *mut c_void,
 }
 
-/// Holds one registration. Earlier ones are never freed: another thread may just have loaded one.
+/// Earlier registrations are never freed: another thread may just have loaded one.
 pub struct Slot<F>(AtomicPtr<Registered<F>>);
 
 impl<F: Copy> Slot<F> {
-    /// A slot without a registration.
     pub const fn empty() -> Self {
         Slot(AtomicPtr::new(std::ptr::null_mut()))
     }
 
-    /// Registers a function, or removes it. Function and `user` must stay usable for the rest of the process.
+    /// Registers a function, or removes it. Both must stay usable for the rest of the process.
     pub fn set(&self, callback: Option<F>, user: *mut c_void) -> Result<(), Error> {
         // SAFETY: malloc has no preconditions.
         let new = unsafe { libc::malloc(size_of::<Registered<F>>()) }.cast::<Registered<F>>();
         if new.is_null() {
             return Err(Error::no_room(size_of::<Registered<F>>()));
         }
-        // SAFETY: fresh memory, large enough and aligned by malloc's contract.
+        // SAFETY: fresh memory, large enough and aligned, as malloc guarantees.
         unsafe { new.write(Registered { callback, user }) };
         // Release: a thread that acquires the pointer sees its target.
         self.0.store(new, Ordering::Release);
@@ -41,7 +40,6 @@ impl<F: Copy> Slot<F> {
         self.0.load(Ordering::Relaxed).is_null()
     }
 
-    /// The registered function and its argument.
     pub fn get(&self) -> Option<(F, *mut c_void)> {
         // SAFETY: null, or a pointer that `set` stored, which is never freed.
         let registered = unsafe { self.0.load(Ordering::Acquire).as_ref() }?;

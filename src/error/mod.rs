@@ -15,43 +15,33 @@ pub use why_not::{DriverFailure, LoaderWords, Version, WhyNot, describe_with};
 /// The reason why an operation failed. Its object is unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Error {
-    /// Memory ran out.
     OutOfMemory {
-        /// The side that the memory was for.
         side: Side,
-        /// Bytes requested.
         asked: usize,
-        /// The reason of the failure.
         cause: Cause,
     },
-    /// The operation needs a GPU and there is none to use.
+    /// The operation needs a GPU, and none can be used.
     NoGpu {
-        /// The reason.
         why: WhyNot,
     },
-    /// A call of the driver failed.
     Driver(DriverFailure),
-    /// A driver call reported an error that an earlier kernel or copy of this process had caused.
+    /// A driver call reported the error of an earlier kernel or copy of this process.
     Pending(DriverFailure),
     /// The driver refused a call because a CUDA graph is being captured.
     Captured(DriverFailure),
-    /// The object's device block is gone, because its device was reset after the allocation.
+    /// The device was reset after the allocation of the object's block, which is gone.
     DeviceReset,
-    /// The device check is on, and the device block is not on the current device.
+    /// The device check is on, and another device is current than the block's. Ordinals.
     WrongDevice {
-        /// The ordinal of the device that is current on the calling thread.
         current: i32,
-        /// The ordinal of the device that holds the block.
         holder: i32,
     },
-    /// An argument cannot be used.
     InvalidArgument {
-        /// Three parts: which argument, what is wrong with it, what to pass instead.
+        /// Which argument, what is wrong with it, what to pass instead.
         what: &'static str,
     },
     /// `set_cpu_data` or `set_gpu_data` was given NULL.
     NullData {
-        /// The side that was to be set.
         side: Side,
     },
     /// A handle does not lead to a live object.
@@ -61,45 +51,36 @@ pub enum Error {
         /// What it was a handle of, what is wrong with it, what to do.
         what: &'static str,
     },
-    /// A side cannot be given back, because the other one cannot replace it.
+    /// A side cannot be given back: the other one cannot replace it.
     NotRedundant {
-        /// The side to give back.
         side: Side,
-        /// The object's head.
         head: Head,
     },
-    /// An asynchronous push needs the newest data on the host, and it is not there.
+    /// An asynchronous push needs the newest data on the host.
     NotAtCpu {
-        /// The object's head.
         head: Head,
     },
     /// An asynchronous pull of an object without data.
     NothingToPull,
-    /// An access was ended of an object without open accesses.
     NoOpenAccess,
-    /// An object without host memory cannot be page-locked.
     NothingToPin,
-    /// An allocator of the program's is to be set, and `SYNCEDMEM_HOST_BLOCKS` promises blocks that `free()` takes.
+    /// An allocator is to be set, and `SYNCEDMEM_HOST_BLOCKS` promises blocks that `free()` takes.
     BlocksAreMallocs,
     /// Another object has page-locked a shorter range from the same address.
     PinnedInPart,
-    /// Tensors of the object's memory are in use, and the operation would take it away.
+    /// The operation would take away memory that so many tensors of each side use.
     Exported {
-        /// Tensors of the host side.
         host: usize,
-        /// Tensors of the device side.
         device: usize,
     },
-    /// A trace cannot be written.
     NoTrace {
-        /// The reason.
         why: FileError,
     },
-    /// This thread is already inside an operation on the same object.
+    /// This thread is inside an operation on the same object.
     Reentered,
-    /// A signal handler asked, and the thread that it interrupted holds a lock of the library.
+    /// A signal handler asked, and the interrupted thread holds a lock of the library.
     Interrupted,
-    /// A panic: a bug in this library. It was caught at the boundary of the library.
+    /// A panic, caught at the boundary of the library: a bug of it.
     Internal,
 }
 
@@ -110,7 +91,6 @@ impl Error {
     }
 }
 
-/// The reason why an allocation failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
     /// No address space holds that many bytes.
@@ -121,19 +101,14 @@ pub enum Cause {
     Limit(u64),
     /// `SYNCEDMEM_PINNED_LIMIT`, in bytes, would be exceeded.
     PinnedLimit(u64),
-    /// The program's allocator returned NULL.
     Allocator,
-    /// The program's allocator returned a block of less alignment than it was asked for.
+    /// The program's allocator returned a block of less alignment than asked for.
     Misaligned,
-    /// No memory for the library's own bookkeeping.
     Bookkeeping,
-    /// The device has no memory left. Sizes in bytes; a total of 0: unknown.
+    /// The device of that ordinal has no memory left. Bytes; a total of 0: unknown.
     Device {
-        /// The device's ordinal.
         ordinal: i32,
-        /// Free memory of the device.
         free: u64,
-        /// All memory of the device.
         total: u64,
     },
 }
@@ -168,11 +143,8 @@ impl fmt::Display for Error {
                  SYNCEDMEM_CHECK_DEVICE off"
             ),
             Error::InvalidArgument { what } | Error::EndedHandle { what } => f.write_str(what),
-            Error::NullData { side: Side::Host } => {
-                f.write_str("data is NULL; pass the address of at least size() bytes of host memory")
-            }
-            Error::NullData { side: Side::Device } => {
-                f.write_str("data is NULL; pass the address of at least size() bytes of device memory")
+            Error::NullData { side } => {
+                write!(f, "data is NULL; pass the address of at least size() bytes of {} memory", side.name())
             }
             Error::InvalidHandle => f.write_str(
                 "the handle does not lead to a live SyncedMemory: it was destroyed, or its memory was overwritten",

@@ -5,30 +5,27 @@ use std::sync::OnceLock;
 
 use syncedmem_trace::text::Text;
 
-/// Found once in a process, apart from `NotNow`, which is temporary, and the last three.
+/// Found once in a process, but for `NotNow` and the last three.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WhyNot {
-    /// There is no `libcuda.so.1`.
     NoLibrary,
-    /// The loader refuses it; the loader's message.
+    /// The loader refuses `libcuda.so.1`, with this message.
     NotLoadable(LoaderWords),
-    /// It cannot be loaded now, because this is lacking; it may be later.
+    /// It cannot be loaded now: this is lacking.
     NotNow(&'static str),
-    /// It lacks this function, which every driver that can serve has.
+    /// It lacks this function.
     NoFunction(&'static str),
     /// It is the CUDA toolkit's stub, made for linking only.
     Stub,
-    /// Its version, in the form of `cuDriverGetVersion`, is older than the second one, the oldest that can serve.
+    /// Its version is below the second one, both in the form of `cuDriverGetVersion`.
     TooOld(i32, i32),
     /// `cuInit`, or a call right after it, failed.
     Init(DriverFailure),
-    /// The driver finds no device.
     NoDevice,
     /// `CUDA_VISIBLE_DEVICES` is set, and no device is left.
     Hidden,
     /// The process was forked from one that had used the driver.
     Forked,
-    /// The process is exiting.
     Exiting,
     /// The process's Caffe was built with CPU_ONLY: C++ device calls fail as in that build.
     CpuOnlyCaffe,
@@ -38,7 +35,6 @@ pub enum WhyNot {
 #[derive(Clone, Copy)]
 pub struct LoaderWords(pub &'static Text<300>);
 
-/// A driver call that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DriverFailure {
     /// The function, such as `cuMemAlloc_v2`.
@@ -47,7 +43,7 @@ pub struct DriverFailure {
     pub status: i32,
 }
 
-/// Returns a status's name and text, such as `CUDA_ERROR_OUT_OF_MEMORY` and `out of memory`; empty if the driver knows none.
+/// A status's name and text, such as `CUDA_ERROR_OUT_OF_MEMORY` and `out of memory`; empty if the driver knows none.
 pub type Describe = fn(status: i32) -> (&'static str, &'static str);
 
 /// Set once a driver is loaded. Kept apart from the errors, so that these and a `Result` of them stay small.
@@ -59,7 +55,6 @@ pub fn describe_with(describe: Describe) {
 }
 
 impl DriverFailure {
-    /// The driver's name and text for the status; empty if it has none.
     pub fn description(&self) -> (&'static str, &'static str) {
         DESCRIBE.get().map_or(("", ""), |describe| describe(self.status))
     }
@@ -132,7 +127,7 @@ impl fmt::Display for Version {
     }
 }
 
-/// What to do about a status of `cuInit`. The meanings are those of the CUDA Driver API's list of errors.
+/// What to do about a status of `cuInit`; the meanings are of the CUDA Driver API's list of errors.
 struct Advice(i32);
 
 impl fmt::Display for Advice {

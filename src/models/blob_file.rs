@@ -12,7 +12,7 @@ use crate::blob::{Blob, Which};
 use crate::object::element::ElementType;
 use crate::platform::cancel_guard::CancelGuard;
 
-/// Gives a blob the shape, the data and, where the file has it, the diff of a file of one blob.
+/// Gives a blob the shape, the data and the diff, if any, of a file.
 ///
 /// # Safety
 /// No other thread uses the blob's memory meanwhile.
@@ -35,7 +35,7 @@ pub unsafe fn read(blob: &mut Blob, path: &Path) -> Result<(), Failure> {
     })
 }
 
-/// Writes a blob's shape and data, and its diff if `with_diff`, to a file, which appears under its name once it is whole.
+/// The file appears under its name once it is whole.
 pub fn write(blob: &Blob, with_diff: bool, path: &Path) -> Result<(), Failure> {
     let _guard = CancelGuard::begin();
     let element = match blob.element() {
@@ -52,8 +52,7 @@ pub fn write(blob: &Blob, with_diff: bool, path: &Path) -> Result<(), Failure> {
     let count = blob.shape().count();
     let array = |which| Open::new(blob.memory(which)?, Access::Read, Side::Host);
     let values = |open: &Open<'_>| {
-        // SAFETY: the memory has that many elements while it is open. The C API's caller, who lends the blob for reading, guarantees that
-        // no thread writes it.
+        // SAFETY: the open memory has that many elements, and the C API's caller lends the blob for reading.
         let bytes = unsafe { std::slice::from_raw_parts(open.address.cast::<u8>(), count * blob.element().bytes()) };
         Values::new(element, count as u64, bytes).stored_as(element)
     };

@@ -7,24 +7,21 @@ use crate::blob;
 use crate::error::Error;
 use crate::platform::file_error::write_reason;
 
-/// Why a file or an array could not be read or written. The object that it was for is as `SyncedMemory::fill` says.
+/// The object that it was for is as `SyncedMemory::fill` says.
 #[derive(Debug)]
 pub enum Failure {
-    /// An error of the library, such as no memory.
     Own(Error),
-    /// An error of a blob, such as a shape that it cannot have.
     Blob(blob::error::Error),
-    /// An error of the file, or of an argument that it does not allow.
+    /// Also of an argument that the file does not allow.
     File(caffemodel::Error),
 }
 
 impl Failure {
-    /// The call does not read or write such a file.
     pub fn unsupported(path: &Path, what: fmt::Arguments, advice: &'static str) -> Self {
         caffemodel::Error::new(caffemodel::ErrorKind::Unsupported, path.display(), what, advice).into()
     }
 
-    /// No memory for the library's own bookkeeping of so many bytes.
+    /// For the library's own bookkeeping, in bytes.
     pub fn no_room(asked: usize) -> Self {
         Self::Own(Error::no_room(asked))
     }

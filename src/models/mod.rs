@@ -1,9 +1,8 @@
-//! Model files: a `.caffemodel`, `.binaryproto` or `.solverstate` that is open, and its values as contents of objects.
+//! Open model files, and their values as contents of objects.
 //!
-//! The crate `caffemodel` knows the format. This room adds the names as C's strings, reads into objects, and keeps the two kinds
-//! of error apart. Values go from the file to the host side by `pread`, without a copy in between where the types agree.
-//!
-//! A model does not change once it is open, so threads share it without a lock.
+//! The crate `caffemodel` knows the format. This room adds names as C's strings and the two kinds of errors. Values go
+//! from the file to the host side by `pread`, without a copy in between where the types agree. An open model does not
+//! change: threads share it without a lock.
 
 pub mod blob_file;
 mod failure;
@@ -20,17 +19,16 @@ pub use read::element_type;
 
 use crate::platform::cancel_guard::CancelGuard;
 
-/// A model file that is open. Its values are read when they are asked for.
+/// Values are read when they are asked for.
 pub struct Model {
     file: caffemodel::Model,
     name: CString,
     learned_net: CString,
-    /// Name and type of each layer.
     layers: Vec<(CString, CString)>,
 }
 
 impl Model {
-    /// Opens a file and reads its structure: no values.
+    /// Reads the structure: no values.
     pub fn open(path: &Path) -> Result<Self, Failure> {
         // Reading is a cancellation point.
         let _guard = CancelGuard::begin();
@@ -45,17 +43,15 @@ impl Model {
         Ok(Self { name: text(file.name())?, learned_net, layers, file })
     }
 
-    /// What the file is.
     pub fn kind(&self) -> Kind {
         self.file.kind()
     }
 
-    /// The net's name; empty if it has none.
+    /// Empty if the net has none.
     pub fn name(&self) -> &CStr {
         &self.name
     }
 
-    /// What a solver's state says beside its history.
     pub fn state(&self) -> Option<&State> {
         self.file.state()
     }
@@ -65,24 +61,23 @@ impl Model {
         &self.learned_net
     }
 
-    /// Number of layers.
     pub fn layer_count(&self) -> usize {
         self.layers.len()
     }
 
-    /// A layer, with its name and type.
+    /// With its name and type.
     pub fn layer(&self, index: usize) -> Result<(&Layer, &CStr, &CStr), Failure> {
         let layer = self.file.layer(index)?;
         let (name, of) = self.layers.get(index).map_or((c"", c""), |(name, of)| (name, of));
         Ok((layer, name, of))
     }
 
-    /// An error if the array's values do not fit its shape, or are not in the file.
+    /// An error if the array's values do not fit its shape.
     pub fn check(&self, at: At) -> Result<(), Failure> {
         Ok(self.file.array(at).map(drop)?)
     }
 
-    /// A blob, with values that may not fit its shape, and the shape that the net gives it.
+    /// The values may not fit the blob's shape. Also the shape that the net gives it.
     pub fn blob(&self, at: At) -> Result<(&Blob, &[i64]), Failure> {
         let blob = self.file.blob(at)?;
         let in_net = self.file.layer(at.layer)?.shape_in_net(at.blob);
@@ -90,7 +85,7 @@ impl Model {
     }
 }
 
-/// A name as C has it: one with a NUL in it ends there.
+/// Ends at a NUL in the name.
 fn text(name: &str) -> Result<CString, Failure> {
     let name = name.split('\0').next().unwrap_or_default();
     let mut bytes = Vec::new();

@@ -1,6 +1,8 @@
 //! Values from a file into the host side of an object.
 #![expect(unsafe_code, reason = "an object's host side is filled")]
 
+use std::fmt;
+
 use caffemodel::{At, Element};
 
 use super::{Failure, Model};
@@ -8,10 +10,9 @@ use crate::object::SyncedMemory;
 use crate::object::element::ElementType;
 use crate::platform::cancel_guard::CancelGuard;
 
-/// The most values that are converted in one call.
+/// Values that are converted in one call.
 const AT_ONCE: usize = 512;
 
-/// The type of stored values.
 pub fn element_type(element: Element) -> ElementType {
     match element {
         Element::F64 => ElementType::Float64,
@@ -28,10 +29,8 @@ pub fn element_type(element: Element) -> ElementType {
 }
 
 impl Model {
-    /// Reads an array into the host side of an object as values of type `of`. The host is then the newest side. The rest of a larger
-    /// object stays.
-    ///
-    /// Values are read as they are stored, as floats (doubles are rounded) or as doubles.
+    /// Reads an array into the host side, then the newest: as stored, as floats (doubles are rounded) or as doubles.
+    /// The rest of a larger object stays.
     ///
     /// # Safety
     /// No other thread uses the object's host side meanwhile.
@@ -39,27 +38,20 @@ impl Model {
         let _guard = CancelGuard::begin();
         let array = self.file.array(at)?;
         let (count, stored) = (array.count(), array.element());
+        let refuse = |what: fmt::Arguments, advice| Failure::from(self.file.refuse(at, what, advice));
         let is_stored_type = of == element_type(stored);
         if !is_stored_type && !matches!(of, ElementType::Float32 | ElementType::Float64) {
-            return Err(self
-                .file
-                .refuse(
-                    at,
-                    format_args!("its values are {}, which are not read as {}", element_type(stored).name(), of.name()),
-                    "ask for float32, float64 or the type that they are stored in",
-                )
-                .into());
+            return Err(refuse(
+                format_args!("its values are {}, which are not read as {}", element_type(stored).name(), of.name()),
+                "ask for float32, float64 or the type that they are stored in",
+            ));
         }
         let (size, needed) = (into.size()?, count.saturating_mul(of.bytes() as u64));
         if needed > size as u64 {
-            return Err(self
-                .file
-                .refuse(
-                    at,
-                    format_args!("its {count} values of {} need {needed} bytes, and the object has {size}", of.name()),
-                    "pass an object of at least that size",
-                )
-                .into());
+            return Err(refuse(
+                format_args!("its {count} values of {} need {needed} bytes, and the object has {size}", of.name()),
+                "pass an object of at least that size",
+            ));
         }
         self.check_end(at, stored, count)?;
         // SAFETY: the caller guarantees it.
@@ -74,7 +66,7 @@ impl Model {
         }
     }
 
-    /// Reads the array's last value, so that a file that was cut since it was opened is found before anything is overwritten.
+    /// Finds a file that was cut since it was opened, before anything is overwritten.
     fn check_end(&self, at: At, stored: Element, count: u64) -> Result<(), Failure> {
         let mut last = [0; 8];
         match count.checked_sub(1) {
@@ -84,7 +76,7 @@ impl Model {
     }
 }
 
-/// Fills `bytes` with values that `read` converts, some at a time: the caller's memory may be misaligned for them.
+/// In pieces: the caller's memory may be misaligned.
 fn converted<T: Copy + Default, const SIZE: usize>(
     bytes: &mut [u8],
     read: impl Fn(u64, &mut [T]) -> Result<(), caffemodel::Error>,

@@ -35,39 +35,32 @@ impl SyncedMemory {
                 }
                 Ok(address)
             }
-            None => self.prepare_apart(access, side),
+            None => self.prepare(access, side),
         }
     }
 
-    #[cold]
-    #[inline(never)]
-    fn prepare_apart(&self, access: Access, side: Side) -> Result<*mut c_void, Error> {
-        self.prepare(access, side)
-    }
-
-    /// Records an access; `ready` if no work was needed for it.
     #[cold]
     fn record_access(&self, access: Access, side: Side, ready: bool) {
         recorder::record(self.subject(), || What::Accessed { side, access, ready });
     }
 
-    /// The address of `side`'s data if `access` needs no work: one load, one compare, no lock.
+    /// The address of `side`'s data if `access` needs no work.
     #[inline]
     pub fn ready(&self, access: Access, side: Side) -> Option<*mut c_void> {
         self.ready_if(Word::deciding(access, side), side)
     }
 
-    /// `ready` with the deciding bits of the word given; without any bit the result is `None`.
+    /// `ready`, from the deciding bits of the word; without any bit `None`.
     #[inline]
     pub fn ready_if(&self, deciding: u64, side: Side) -> Option<*mut c_void> {
-        // Relaxed: written before the word that `load` acquired.
+        // Relaxed: ordered by the word that `load` acquired.
         self.load().is_ready(deciding, side).then(|| self.pointer(side).load(Ordering::Relaxed))
     }
 
     /// Does the work that `access` to `side` needs, once for all threads that need it at the same time.
-    /// Inlined: `prepare_apart` is the frame of its own.
-    #[inline(always)]
-    pub fn prepare(&self, access: Access, side: Side) -> Result<*mut c_void, Error> {
+    #[cold]
+    #[inline(never)]
+    fn prepare(&self, access: Access, side: Side) -> Result<*mut c_void, Error> {
         if side == Side::Device {
             self.head()?;
             cuda::driver()?;
@@ -75,10 +68,10 @@ impl SyncedMemory {
         watch_forks().map_err(refused)?;
         start();
         let bytes = self.size.load(Ordering::Relaxed);
-        // Before any lock or claim: `wants_pinned` may call Caffe's code.
+        // Before any lock or claim, because it may call Caffe's code.
         let pinned = side == Side::Host && self.has_no_host_block() && host::wants_pinned(bytes);
         if side == Side::Host && !pinned && flags::all().none_but(BY_OBJECT) {
-            // Under the lock under which policies are set. Nothing else that is kept matters before the first block.
+            // Policies are set under the same lock. Nothing else that is kept matters before the first block.
             if let Some(address) = self.touch(access, || !POLICIES.knows(self.address())) {
                 return Ok(address);
             }
@@ -107,8 +100,8 @@ impl SyncedMemory {
         Ok(state.pointer(side))
     }
 
-    /// The address, if `access` needs no claim: a current side may be read while a copy is in flight. A slow bit without an
-    /// entry or a policy is stale, such as in a forked child, and needs a claim that clears it.
+    /// The address, if `access` needs no claim: a current side may be read while a copy is in flight. A slow bit without
+    /// entry or policy is stale (in a forked child), and a claim clears it.
     fn ready_under_lock(&self, access: Access, side: Side, is_known: bool) -> Option<Result<*mut c_void, Interrupted>> {
         let word = self.load();
         let readable = access == Access::Read && word.head().is_some_and(|head| head.is_current(side));
@@ -124,16 +117,16 @@ impl SyncedMemory {
         }
     }
 
-    /// The first access to a small object, on the host, while no flag is set. `None`: the caller uses `data`.
+    /// `touch`, while no flag is set. `None`: the caller uses `data`.
     #[inline(always)]
     pub fn first_touch(&self, access: Access) -> Option<*mut c_void> {
-        // The flags again, under the lock: KEPT is raised before an object is marked. A call would do there, but not in this frame,
-        // which exceptions pass: it would have to release the lock if the call unwound.
+        // The flags again, under the lock: KEPT is raised before an object is marked. Not a call: exceptions pass this frame, and
+        // if the call unwound, it would have to release the lock.
         if flags::none() { self.touch(access, flags::none) } else { None }
     }
 
-    /// The first access to a small object, on the host, with a pageable block. It makes no claim: of two threads both
-    /// allocate, and the second frees its block. `is_plain` says under the lock whether the object has no policy.
+    /// The first access to a small object, on the host, with a pageable block. It makes no claim: two threads may both
+    /// allocate, and the second frees its block. Called under the lock, `is_plain` returns whether the object has no policy.
     #[inline(always)]
     fn touch(&self, access: Access, is_plain: impl FnOnce() -> bool) -> Option<*mut c_void> {
         let (word, bytes) = (self.load(), self.size.load(Ordering::Relaxed));
@@ -158,8 +151,7 @@ impl SyncedMemory {
         Some(address.as_ptr())
     }
 
-    /// Allocates, fills and copies as `access` to `side` needs, and returns the object's next state. An error changes
-    /// nothing.
+    /// Allocates, fills and copies as `access` to `side` needs, and returns the next state. An error changes nothing.
     #[inline]
     fn prepared(&self, now: ObjectState, access: Access, side: Side, pinned: bool) -> Result<ObjectState, Error> {
         let step = now.head().on(access, side);
@@ -191,8 +183,7 @@ impl SyncedMemory {
         self.copied(driver, with_block, Side::Host, Cause::Access(access)).map(|(next, _)| next)
     }
 
-    /// Adds a host block to `state` unless it has one, and returns the new block too. If memory is short, other objects'
-    /// blocks are reclaimed.
+    /// Adds a host block to `state` unless it has one, and returns the new block too. May reclaim other objects' blocks.
     #[inline]
     pub(super) fn with_host_block(
         &self,
@@ -204,7 +195,7 @@ impl SyncedMemory {
         attempt().or_else(|error| reclaim::make_room(error, self.subject(), attempt))
     }
 
-    /// `with_host_block` without reclaiming.
+    /// Reclaims nothing.
     #[inline]
     pub(super) fn with_host_block_at_once(
         &self,
@@ -243,8 +234,7 @@ impl SyncedMemory {
         self.copied(driver, with_block, Side::Device, Cause::Access(access)).map(|(next, _)| next)
     }
 
-    /// Adds a device block to `state` unless it has one or there are no bytes, and returns the new block too. If memory
-    /// is short, other objects' blocks are reclaimed.
+    /// As [`Self::with_host_block`], for the device; an object of no bytes gets no block.
     pub(super) fn with_device_block(
         &self,
         driver: &cuda::driver::Driver,
@@ -255,7 +245,7 @@ impl SyncedMemory {
         attempt().or_else(|error| reclaim::make_room(error, self.subject(), attempt))
     }
 
-    /// `with_device_block` without reclaiming.
+    /// Reclaims nothing.
     pub(super) fn with_device_block_at_once(
         &self,
         driver: &cuda::driver::Driver,
@@ -263,7 +253,7 @@ impl SyncedMemory {
         contents: Contents,
     ) -> Result<(ObjectState, Detached), Error> {
         let bytes = self.size.load(Ordering::Relaxed);
-        // Compat: without bytes the device's address is null, and that is a success, as with cudaMalloc.
+        // Compat: without bytes the device's address is null, a success, as with cudaMalloc.
         if state.device.is_some() || bytes == 0 {
             return Ok((state, Detached::default()));
         }
@@ -274,8 +264,8 @@ impl SyncedMemory {
         Ok((next, Detached { device: Some((block.address, self.address())), ..Detached::default() }))
     }
 
-    /// Copies the newest data to the side `to`, between the blocks of `next`, unless there are no bytes. On an error it
-    /// frees `new`, the block that was made for the copy.
+    /// Copies the newest data to the side `to` between the blocks of `next`. On an error it frees `new`, the block that was
+    /// made for the copy.
     pub(super) fn copied(
         &self,
         driver: &cuda::driver::Driver,
@@ -294,7 +284,7 @@ impl SyncedMemory {
             Side::Host => c"copy to host",
             Side::Device => c"copy to device",
         };
-        let endpoints = self.endpoints(next, (device, host), to, self.hold_pinned(next, host));
+        let endpoints = self.endpoints(next, (device, host), to);
         let mut span = recorder::begin(title, subject.bytes);
         // SAFETY: both blocks are of the object's size: allocated so, or `set_data`'s caller guaranteed it.
         let copied = unsafe { copy::copy(driver, endpoints, subject.bytes) };
@@ -314,19 +304,16 @@ impl SyncedMemory {
         self.block(self.load(), Side::Host).is_none()
     }
 
-    /// The ends of a copy to the side `to`; `pinned` if the host memory is page-locked.
     pub(super) fn endpoints(
         &self,
         state: ObjectState,
         (device, host): (NonNull<c_void>, NonNull<c_void>),
         to: Side,
-        pinned: bool,
     ) -> Endpoints {
         let owner = state.word.owns_device().then_some(self.address());
-        Endpoints { device, host, to, owner, pinned }
+        Endpoints { device, host, to, owner, pinned: self.hold_pinned(state, host) }
     }
 
-    /// The checks before an access while flags close the fast path.
     #[cold]
     fn check_access(&self, side: Side) -> Result<(), Error> {
         if side == Side::Device {
@@ -336,7 +323,7 @@ impl SyncedMemory {
         if settings::checks_device() { self.check_device() } else { Ok(()) }
     }
 
-    /// Compat: the original's DEBUG check. An error if the current device is not the one that holds the device block.
+    /// Compat: the original's DEBUG check: an error if another device is current than the device block's.
     #[cold]
     pub fn check_device(&self) -> Result<(), Error> {
         let now = self.now()?;

@@ -1,13 +1,11 @@
 //! The table of claimed objects: the lock that an object has no room for.
 //!
 //! A thread that must allocate, fill or copy first claims the object's address; a second thread waits until the claim
-//! ends. No lock is held during the work. A copy in flight after its call is parked in the entry, until the next claim
+//! ends. No lock is held during the work. A copy in flight after its call stays parked in the entry, until the next claim
 //! takes it over.
 //!
 //! The outcome is published and the claim ended under the shard's lock, so an entry has its object's pointers and size.
-//! An entry with others is of an earlier object at that address, which ended without a call to the library; it is dropped.
-//!
-//! Work of some nanoseconds needs no claim: [`Table::briefly`] does it under the shard's lock.
+//! One with others is of an earlier object at that address, which ended without a call to the library; it is dropped.
 
 use std::convert::Infallible;
 use std::mem::ManuallyDrop;
@@ -16,7 +14,9 @@ use std::sync::atomic::{AtomicUsize as Count, Ordering::Relaxed};
 
 use syncedmem_trace::address_hash::hash_address;
 
-use crate::platform::sync::{AtomicUsize, FOR_EVER, ForkLock, Gate, Interrupted, Lock, Ordering};
+use crate::platform::sync::{
+    AtomicUsize, FOR_EVER, ForkLock, ForkStep, Gate, Interrupted, Lock, Ordering, constructor,
+};
 use crate::state::flags;
 
 #[cfg(not(loom))]
@@ -27,13 +27,11 @@ const SHARDS: usize = 1;
 /// Distinguishes an object from an earlier one at the same address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Identity {
-    /// Address of the object.
+    /// The addresses of the object and of its blocks; 0 without a block.
     pub object: usize,
-    /// Address of its host block, 0 if it has none.
     pub host: usize,
-    /// Address of its device block, 0 if it has none.
     pub device: usize,
-    /// Its size in bytes.
+    /// In bytes.
     pub size: usize,
 }
 
@@ -49,7 +47,7 @@ struct Entry<F> {
 /// No thread's `pthread_self()`.
 const PARKED: usize = 0;
 
-/// Entries by address: few, for a short time each. `F` describes a copy in flight.
+/// Entries, few and short-lived. `F` describes a copy in flight.
 pub struct Table<F> {
     shards: [Shard<F>; SHARDS],
 }
@@ -59,92 +57,65 @@ struct Shard<F> {
     entries: Lock<Vec<Entry<F>>>,
     /// `entries.len()`, readable without the lock.
     count: AtomicUsize,
-    /// Number of entries with a copy in flight. It changes under the lock.
+    /// Number of entries with a copy in flight.
     copies: Count,
     gate: Gate,
 }
 
-/// The result of `claim_unless`.
 pub enum Claimed<C, T> {
-    /// The claim: the thread may work on the object.
     Owner(C),
-    /// The answer of `unless`: no work is left.
+    /// The answer of `unless`.
     Ready(T),
 }
 
-/// Why there is no claim.
 #[derive(Debug)]
 pub enum NoClaim {
-    /// The calling thread has claimed the object already.
+    /// The calling thread has one already.
     Reentered,
-    /// Another thread has claimed it, and the caller does not block.
+    /// Another thread has it, and the caller does not block.
     Busy,
-    /// No memory for an entry.
     NoRoom,
-    /// The caller is a signal handler, and the interrupted thread holds the shard's lock.
+    /// The caller is a signal handler that interrupted the holder of the shard's lock.
     Interrupted,
 }
 
-/// The right to work on one object. Ends when published or dropped; a copy still in flight is then parked.
+/// The right to work on one object, until it is published or dropped.
 pub struct Claim<'t, F: Copy> {
     shard: &'t Shard<F>,
     object: usize,
     owner: usize,
-    /// The object's copy in flight.
+    /// A copy that is still in flight when the claim ends is parked.
     pub in_flight: Option<F>,
     /// A copy of an earlier object at this address.
     pub stale: Option<F>,
 }
 
-/// Whether a claim waits for another thread's claim to end.
+/// Whether a claim waits for another thread's to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Blocking {
-    /// It waits.
     Yes,
-    /// It fails with [`NoClaim::Busy`].
     No,
 }
 
 impl<F: Send> ForkLock for Table<F> {
-    fn lock_for_fork(&self) {
-        self.shards.iter().for_each(|shard| shard.entries.lock_for_fork());
-    }
-
-    fn unlock_after_fork(&self) {
-        self.shards.iter().for_each(|shard| shard.entries.unlock_after_fork());
+    fn at_fork(&self, step: ForkStep) {
+        self.shards.iter().for_each(|shard| shard.entries.at_fork(step));
     }
 }
 
 impl<F: Copy> Table<F> {
-    /// A table without entries.
     #[cfg(not(loom))]
     #[expect(clippy::new_without_default, reason = "there is one, and it is a static")]
     pub const fn new() -> Self {
-        Table {
-            shards: [const {
-                Shard {
-                    entries: Lock::new(Vec::new()),
-                    count: AtomicUsize::new(0),
-                    copies: Count::new(0),
-                    gate: Gate::new(),
-                }
-            }; SHARDS],
-        }
+        Table { shards: [const { Shard::new() }; SHARDS] }
     }
 
-    /// A table without entries.
     #[cfg(loom)]
     pub fn new() -> Self {
-        let shard = |_| Shard {
-            entries: Lock::new(Vec::new()),
-            count: AtomicUsize::new(0),
-            copies: Count::new(0),
-            gate: Gate::new(),
-        };
-        Table { shards: std::array::from_fn(shard) }
+        Table { shards: std::array::from_fn(|_| Shard::new()) }
     }
 
-    /// Does `work` under the shard's lock, unless the object has an entry. For work that takes no longer than a claim.
+    /// Does `work` under the shard's lock, unless the object has an entry: for work that takes no longer than a claim.
     #[inline]
     pub fn briefly<R>(&self, object: usize, work: impl FnOnce() -> R) -> Result<Option<R>, Interrupted> {
         self.shard(object).entries.try_with(FOR_EVER, |entries| {
@@ -153,7 +124,6 @@ impl<F: Copy> Table<F> {
         })
     }
 
-    /// Does `work` under the shard's lock, whether or not the object is claimed.
     pub fn under_lock<R>(&self, object: usize, work: impl FnOnce() -> R) -> Result<R, Interrupted> {
         self.shard(object).entries.try_with(FOR_EVER, |_| work())
     }
@@ -172,8 +142,8 @@ impl<F: Copy> Table<F> {
         }
     }
 
-    /// Claims an object unless `unless` answers. It is called before each attempt, under the shard's lock, with whether the
-    /// object has an entry.
+    /// Claims an object unless `unless` answers, which is called under the shard's lock, before each attempt, with whether
+    /// the object has an entry.
     pub fn claim_unless<T>(
         &self,
         object: usize,
@@ -227,25 +197,23 @@ impl<F: Copy> Table<F> {
         }
     }
 
-    /// Whether the object's shard has no entries: the common case in constructors and destructors, without a lock.
+    /// Whether the object's shard is empty.
     #[inline]
     pub fn is_quiet(&self, object: usize) -> bool {
         // Relaxed: an entry of an earlier object was made before that object's storage came to the caller.
         self.shard(object).count.load(Ordering::Relaxed) == 0
     }
 
-    /// Drops the entry of this address, for constructors and destructors. Returns its copy in flight and the identity of
-    /// that copy's object.
+    /// Drops the entry of this address. Returns its copy in flight, and the identity of that copy's object.
     #[inline]
     pub fn purge(&self, object: usize) -> Option<(F, Identity)> {
         if self.is_quiet(object) {
             return None;
         }
-        let gone = self.shard(object).publish(|entry| entry.identity.object == object, || ()).1?;
+        let gone = self.shard(object).end(|entry| entry.identity.object == object, || (), |_| None).1?;
         gone.in_flight.map(|in_flight| (in_flight, gone.identity))
     }
 
-    /// Drops every entry, in a forked child: the threads that made them do not exist there.
     pub fn forget(&self) {
         self.shards.iter().for_each(|shard| {
             shard.entries.with(|entries| {
@@ -262,18 +230,29 @@ impl<F: Copy> Table<F> {
     }
 }
 
-/// The result of one attempt to claim.
 enum Turn<F, T> {
-    /// The caller has it. The `Claim` is made outside the lock, which its `drop` takes.
-    Ours { in_flight: Option<F>, stale: Option<F> },
-    /// Another thread has it; the gate's ticket to wait with.
+    /// The `Claim` is made outside the lock, which its `drop` takes.
+    Ours {
+        in_flight: Option<F>,
+        stale: Option<F>,
+    },
+    /// The gate's ticket to wait with.
     Theirs(u32),
-    /// The answer of `unless`.
     Unneeded(T),
 }
 
 impl<F: Copy> Shard<F> {
-    /// Called under the lock, after entries changed.
+    constructor! {
+        fn new() -> Self {
+            Shard {
+                entries: Lock::new(Vec::new()),
+                count: AtomicUsize::new(0),
+                copies: Count::new(0),
+                gate: Gate::new(),
+            }
+        }
+    }
+
     fn recount(&self, entries: &[Entry<F>]) {
         self.count.store(entries.len(), Ordering::Relaxed);
         let copies = entries.iter().filter(|entry| entry.in_flight.is_some()).count();
@@ -281,11 +260,19 @@ impl<F: Copy> Shard<F> {
         self.copies.store(copies, Relaxed);
     }
 
-    /// Does `outcome` and removes the entry under the lock, then wakes the waiting threads.
-    fn publish<R>(&self, is_it: impl Fn(&Entry<F>) -> bool, outcome: impl FnOnce() -> R) -> (R, Option<Entry<F>>) {
+    /// Does `outcome` under the lock and removes the entry, or replaces it by `parked`; then wakes waiting threads.
+    fn end<R>(
+        &self,
+        is_it: impl Fn(&Entry<F>) -> bool,
+        outcome: impl FnOnce() -> R,
+        parked: impl FnOnce(&Entry<F>) -> Option<Entry<F>>,
+    ) -> (R, Option<Entry<F>>) {
         let (result, entry) = self.entries.with(|entries| {
             let result = outcome();
-            let entry = entries.iter().position(is_it).map(|at| entries.swap_remove(at));
+            let entry = entries.iter().position(is_it).map(|at| match parked(&entries[at]) {
+                Some(parked) => std::mem::replace(&mut entries[at], parked),
+                None => entries.swap_remove(at),
+            });
             self.recount(entries);
             (result, entry)
         });
@@ -294,41 +281,15 @@ impl<F: Copy> Shard<F> {
         }
         (result, entry)
     }
-
-    /// As `publish`, but the entry stays, parked with a copy in flight and the identity after `outcome`.
-    fn park<R>(
-        &self,
-        is_it: impl Fn(&Entry<F>) -> bool,
-        in_flight: F,
-        outcome: impl FnOnce() -> R,
-        identity: impl FnOnce() -> Identity,
-    ) -> R {
-        let (result, had_waiters) = self.entries.with(|entries| {
-            let result = outcome();
-            let parked = Entry { identity: identity(), owner: PARKED, has_waiters: false, in_flight: Some(in_flight) };
-            let entry = entries.iter_mut().find(|entry| is_it(entry));
-            let had_waiters = entry.is_some_and(|entry| std::mem::replace(entry, parked).has_waiters);
-            self.recount(entries);
-            (result, had_waiters)
-        });
-        if had_waiters {
-            self.gate.open();
-        }
-        result
-    }
 }
 
 impl<F: Copy> Claim<'_, F> {
-    /// Does `outcome` and ends the claim as one step. A copy in flight is parked, with the identity after `outcome`.
+    /// Does `outcome` and ends the claim as one step. `identity` is called after `outcome`.
     pub fn publish<R>(self, outcome: impl FnOnce() -> R, identity: impl FnOnce() -> Identity) -> R {
         let claim = ManuallyDrop::new(self);
-        match claim.in_flight {
-            None => claim.shard.publish(|entry| claim.is(entry), outcome).0,
-            Some(in_flight) => claim.shard.park(|entry| claim.is(entry), in_flight, outcome, identity),
-        }
+        claim.shard.end(|entry| claim.is(entry), outcome, |_| claim.parked(identity)).0
     }
 
-    /// Does `change` under the shard's lock; the claim goes on.
     pub fn under_lock<R>(&self, change: impl FnOnce() -> R) -> R {
         self.shard.entries.with(|_| change())
     }
@@ -336,25 +297,17 @@ impl<F: Copy> Claim<'_, F> {
     fn is(&self, entry: &Entry<F>) -> bool {
         entry.identity.object == self.object && entry.owner == self.owner
     }
+
+    fn parked(&self, identity: impl FnOnce() -> Identity) -> Option<Entry<F>> {
+        self.in_flight?;
+        Some(Entry { identity: identity(), owner: PARKED, has_waiters: false, in_flight: self.in_flight })
+    }
 }
 
 impl<F: Copy> Drop for Claim<'_, F> {
     fn drop(&mut self) {
-        let had_waiters = self.shard.entries.with(|entries| {
-            let at = entries.iter().position(|entry| self.is(entry))?;
-            let waiters = entries[at].has_waiters;
-            if self.in_flight.is_some() {
-                // The object has not changed, so neither has its identity.
-                entries[at] = Entry { owner: PARKED, has_waiters: false, in_flight: self.in_flight, ..entries[at] };
-            } else {
-                entries.swap_remove(at);
-            }
-            self.shard.recount(entries);
-            Some(waiters)
-        });
-        if had_waiters == Some(true) {
-            self.shard.gate.open();
-        }
+        // The object, and so its identity, has not changed.
+        self.shard.end(|entry| self.is(entry), || (), |entry| self.parked(|| entry.identity));
     }
 }
 

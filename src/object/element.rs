@@ -1,28 +1,19 @@
-//! The element types of arrays: of blobs, tensors and model files.
+//! The element types of blobs, tensors and model files.
 
-/// The type of an array's elements. Its numbers are those of `syncedmem_type_t`.
+/// Its numbers are those of `syncedmem_type_t`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(i32)]
 pub enum ElementType {
-    /// IEEE 754 binary32: C's `float`.
     Float32 = 0,
-    /// IEEE 754 binary64: C's `double`.
     Float64 = 1,
     /// IEEE 754 binary16.
     Float16 = 2,
-    /// `int8_t`.
     Int8 = 3,
-    /// `uint8_t`.
     UInt8 = 4,
-    /// `int16_t`.
     Int16 = 5,
-    /// `uint16_t`.
     UInt16 = 6,
-    /// `int32_t`.
     Int32 = 7,
-    /// `uint32_t`.
     UInt32 = 8,
-    /// `int64_t`.
     Int64 = 9,
     /// One byte, 0 or 1.
     Bool = 10,
@@ -31,11 +22,10 @@ pub enum ElementType {
 use ElementType::*;
 
 impl ElementType {
-    /// All of them, each at its number.
     pub const ALL: [ElementType; 11] =
         [Float32, Float64, Float16, Int8, UInt8, Int16, UInt16, Int32, UInt32, Int64, Bool];
 
-    /// The size of one element, in bytes.
+    /// Of one element.
     pub const fn bytes(self) -> usize {
         match self {
             Int8 | UInt8 | Bool => 1,
@@ -45,7 +35,7 @@ impl ElementType {
         }
     }
 
-    /// Its name, as NumPy spells it.
+    /// As NumPy spells it.
     pub const fn name(self) -> &'static str {
         match self {
             Float32 => "float32",

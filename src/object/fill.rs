@@ -1,4 +1,4 @@
-//! Filling the host side from elsewhere, such as a file, without a copy in between.
+//! Fills the host side from elsewhere, such as a file, without a copy in between.
 #![expect(unsafe_code, reason = "a host block is lent as a slice")]
 
 use syncedmem_trace::event::What;
@@ -11,11 +11,8 @@ use crate::memory::host;
 use crate::observe::{checksums, recorder};
 
 impl SyncedMemory {
-    /// Lets `fill` write the first `bytes` bytes of the host side, which is then the newest. Of a larger object the rest stays
-    /// as it is.
-    ///
-    /// If `fill` fails, the newest data is lost only where the host alone had it: a new block is freed again, and of an object
-    /// whose device side is current the head says so. `bytes` beyond the object's size are an error.
+    /// Lets `fill` write the first `bytes` of the host side, which is then the newest; the rest of a larger object stays as it
+    /// is. If `fill` fails, only data that the host alone had is lost.
     ///
     /// # Safety
     /// No other thread uses the host side meanwhile, as with a writing access.
@@ -34,7 +31,7 @@ impl SyncedMemory {
         if bytes == size {
             return self.filled(Access::Overwrite, bytes, fill);
         }
-        // The rest must be there. The open access keeps it there.
+        // The open access keeps the rest there.
         self.data(Access::Read, Side::Host)?;
         let result = self.filled(Access::Write, bytes, fill);
         self.end_access()?;
@@ -49,7 +46,7 @@ impl SyncedMemory {
     ) -> Result<(), E> {
         watch_forks().map_err(refused)?;
         start();
-        // Before the claim: it may call Caffe's code.
+        // Before the claim, because it may call Caffe's code.
         let pinned = self.has_no_host_block() && host::wants_pinned(bytes);
         let mut claim = self.claim_always()?;
         self.finish(&mut claim)?;
@@ -59,8 +56,8 @@ impl SyncedMemory {
         let (next, new) = self.with_host_block(next, Contents::Undefined, pinned)?;
         checksums::forget(self.address());
         let filled = match next.host {
-            // SAFETY: the block has the object's size and came from the C library, the system or the caller, for whom any bytes
-            // are values. It is either new, so that only this thread knows it, or `fill`'s caller guarantees that no other uses it.
+            // SAFETY: the block has the object's size and came from the C library, the system or the caller; any bytes are values. It
+            // is new, or `fill`'s caller guarantees that no other thread uses it.
             Some(host) => fill(unsafe { std::slice::from_raw_parts_mut(host.as_ptr().cast(), bytes) }),
             None => Ok(()),
         };
@@ -70,7 +67,7 @@ impl SyncedMemory {
                 Ok(())
             }
             Err(error) => {
-                // The host's bytes are not those of the device any more.
+                // The host's bytes differ from the device's now.
                 let without_host = now.head().on_release(Side::Host).filter(|_| new.host.is_none());
                 self.publish(claim, now.with_head(without_host.unwrap_or(now.head())), Use::None);
                 // SAFETY: the object does not refer to the new block.

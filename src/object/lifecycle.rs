@@ -1,5 +1,4 @@
-//! Construction and the end of objects, in storage of the caller's (`construct`, `destruct`) and in the library's own
-//! (`create`, `destroy`).
+//! Construction and end, in the caller's storage (`construct`, `destruct`) and in the library's own (`create`, `destroy`).
 #![expect(unsafe_code, reason = "objects live in storage that C++ or malloc owns, and blocks are freed")]
 
 use std::ptr::NonNull;
@@ -22,10 +21,10 @@ use crate::state::word::Word;
 const OBJECT_BYTES: usize = 40;
 
 impl SyncedMemory {
-    /// Makes an object of `bytes` in the caller's storage, and allocates neither side.
+    /// Makes an object of `bytes`, without blocks, in the caller's storage.
     ///
     /// # Safety
-    /// `storage` is aligned to 8 and writable for `size_of::<SyncedMemory>()` bytes, and holds no live object.
+    /// `storage` is aligned to 8 and writable for 32 bytes, and holds no live object.
     pub unsafe fn construct(storage: NonNull<SyncedMemory>, bytes: usize) {
         if flags::has(BESIDE) {
             Self::begin(Subject { object: storage.addr().get(), bytes });
@@ -37,7 +36,7 @@ impl SyncedMemory {
     /// `construct` where no flag of [`BESIDE`] is set.
     ///
     /// # Safety
-    /// As for `construct`.
+    /// As there.
     #[inline]
     pub unsafe fn write(storage: NonNull<SyncedMemory>, bytes: usize) {
         let object = SyncedMemory {
@@ -50,7 +49,7 @@ impl SyncedMemory {
         unsafe { storage.write(object) };
     }
 
-    /// Drops all entries of an earlier object at the address of a new one, and records the new one.
+    /// Drops all entries of an earlier object at the address, and records the new one.
     #[cold]
     fn begin(new: Subject) {
         if let Some((stale, _)) = TABLE.purge(new.object) {
@@ -63,24 +62,24 @@ impl SyncedMemory {
         recorder::made(new);
     }
 
-    /// Makes an object of `bytes` in storage of the library's own, and allocates neither side.
+    /// Makes an object of `bytes`, without blocks, in storage of the library's own.
     #[inline(always)]
     pub fn create(bytes: usize) -> Result<NonNull<SyncedMemory>, Error> {
         host::check_size(bytes, Side::Host)?;
         // SAFETY: malloc has no preconditions; its memory is aligned to 16.
         let storage = NonNull::new(unsafe { libc::malloc(OBJECT_BYTES) }.cast::<SyncedMemory>())
             .ok_or(Error::no_room(OBJECT_BYTES))?;
-        // A tensor's deleter finds the object, and all of its storage, by its address.
+        // A tensor's deleter finds the object and its storage by the address.
         storage.as_ptr().expose_provenance();
-        // SAFETY: fresh storage, aligned and large enough.
+        // SAFETY: new storage, aligned and large enough.
         unsafe { SyncedMemory::construct(storage, bytes) };
         Ok(storage)
     }
 
-    /// Ends an object of `create`. While tensors of it are in use it waits, and the deleter of the last one ends it.
+    /// Ends an object of `create`. While tensors of it are in use it lives on, and the deleter of the last one ends it.
     ///
     /// # Safety
-    /// It is an object of `create`. Only its tensors use it or its pointers from now on.
+    /// It is an object of `create`; from now on only its tensors use it or its pointers.
     #[inline]
     pub unsafe fn destroy(&self) -> Result<(), Error> {
         // SAFETY: the caller guarantees it.
@@ -101,8 +100,7 @@ impl SyncedMemory {
         Ok(())
     }
 
-    /// Ends an object in the caller's storage and frees the blocks it owns. An error means that the object was not live,
-    /// and nothing was done.
+    /// Ends an object in the caller's storage and frees the blocks it owns. An error: the object was not live.
     ///
     /// # Safety
     /// The object and its pointers are not used any more.
@@ -113,8 +111,7 @@ impl SyncedMemory {
         Ok(())
     }
 
-    /// `destruct`, but refused while tensors of the object are in use: they cannot end it later, as those of an object of
-    /// `create` do.
+    /// `destruct`, but refused while tensors of the object are in use: they could not end it later.
     ///
     /// # Safety
     /// As for `destruct`.
@@ -125,7 +122,7 @@ impl SyncedMemory {
         unsafe { self.destruct() }
     }
 
-    /// `destruct` for a small object that owns at most a pageable block; returns whether it was one.
+    /// `destruct` if the object is small and owns at most a pageable block; returns whether it did.
     ///
     /// # Safety
     /// As for `destruct`.
@@ -142,34 +139,32 @@ impl SyncedMemory {
         }
         self.word.store(Word::DESTROYED.0, Ordering::Relaxed);
         if let Some(address) = self.block(word, Side::Host) {
-            // SAFETY: the object owned the block, and the caller gave up its pointers.
+            // SAFETY: the object owned it, and the caller gave up its pointers.
             unsafe { host::free_brief(address, bytes) };
         }
         true
     }
 
-    /// Whether no state is kept beside this object, and nothing is observed: no copy in flight, policy, tensor or registration.
     #[cold]
     #[inline(never)]
     fn has_nothing_beside(&self, flags: Flags) -> bool {
-        flags.none_but(BY_OBJECT) && (!flags.has(KEPT) || self.is_in_no_table())
+        let is_in_no_table = || {
+            TABLE.is_quiet(self.address())
+                && !POLICIES.knows(self.address())
+                && EXPORTS.is_free_of(self.address())
+                && !host::registration::is_used()
+        };
+        flags.none_but(BY_OBJECT) && (!flags.has(KEPT) || is_in_no_table())
     }
 
-    fn is_in_no_table(&self) -> bool {
-        TABLE.is_quiet(self.address())
-            && !POLICIES.knows(self.address())
-            && EXPORTS.is_free_of(self.address())
-            && !host::registration::is_used()
-    }
-
-    /// Marks the object as destroyed and frees the blocks it owns. Returns the tensors it borrowed, whose deleters may do
-    /// anything: the caller calls them last, by `end_imports`.
+    /// Marks the object as destroyed and frees its blocks. The caller passes the result to `end_imports` last, because
+    /// deleters of borrowed tensors may do anything.
     ///
     /// # Safety
     /// As for `destruct`.
     #[inline]
     pub(super) unsafe fn end(&self) -> Result<Imports, Error> {
-        // First: no thread evicts the object after this.
+        // First: no thread evicts the object after it.
         POLICIES.purge(self.address());
         let word = self.load();
         if !TABLE.is_quiet(self.address()) {
@@ -188,7 +183,7 @@ impl SyncedMemory {
         Ok(take_imports(self.address()))
     }
 
-    /// Waits for the copy in flight, because its blocks are freed next. Drops one of an earlier object at this address.
+    /// Waits for the object's copy in flight; drops that of an earlier object at this address.
     #[cold]
     fn finish_last_copy(&self, word: Word) {
         let Some((copy, identity)) = TABLE.purge(self.address()) else { return };
@@ -214,13 +209,13 @@ impl SyncedMemory {
     /// The slot for the next object in a list of objects to end.
     ///
     /// # Safety
-    /// It is an object of `create`, which was destroyed, and of which no tensor is left.
+    /// It is a destroyed object of `create`, of which no tensor is left.
     pub(super) unsafe fn next_to_end(object: NonNull<SyncedMemory>) -> NonNull<Option<NonNull<SyncedMemory>>> {
         // SAFETY: the caller guarantees it.
         unsafe { Self::behind(object) }.cast()
     }
 
-    /// The rest of the storage behind an object: room for a `usize`. While the object lives, [`super::shared`] uses it.
+    /// The storage behind an object, which [`super::shared`] uses while the object lives.
     ///
     /// # Safety
     /// It is an object of `create`.

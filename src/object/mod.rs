@@ -3,11 +3,7 @@
 //! Only this room decides to allocate, fill or copy. An access to current data is one load and one compare; any other
 //! operation first claims the object in [`claims`].
 //!
-//! This file has the fields and their reads and writes. `lifecycle` constructs and ends objects, `access` makes data
-//! ready, `aligned` makes objects whose host side is aligned, `set_data` exchanges blocks, `transfer` copies in the
-//! background, `query` answers questions, `eviction` frees sides when memory runs out, `fill` reads files into the host side,
-//! `object_state` has the state that an operation prepares, `dlpack` exports and imports tensors, and `shared` counts the
-//! owners of an object that several have.
+//! This file has the fields, their reads and their writes; the modules have the operations.
 
 mod access;
 pub(crate) mod aligned;
@@ -47,7 +43,6 @@ pub use eviction::policy;
 use eviction::policy::{Registry, Use};
 use object_state::{Detached, ObjectState};
 
-/// The right to work on one object.
 type Claim<'t> = claims::Claim<'t, InFlight>;
 
 /// The first 32 bytes of a `caffe::SyncedMemory`. The library touches no others.
@@ -57,8 +52,7 @@ pub struct SyncedMemory {
     cpu_ptr: AtomicPtr<c_void>,
     gpu_ptr: AtomicPtr<c_void>,
     size: AtomicUsize,
-    /// A [`Word`]. Each store is a Release under the table's lock, after the pointers. A load before a pointer's is an
-    /// Acquire.
+    /// A [`Word`]. Each store is a Release under the table's lock, after the pointers; a load before theirs is an Acquire.
     word: AtomicU64,
 }
 
@@ -79,18 +73,17 @@ locked_static! {
 }
 
 locked_static! {
-    /// Tensors of objects, and tensors that objects borrowed. Lock order: no other lock is held.
+    /// Lock order: no other lock is held.
     static EXPORTS: dlpack::exports::Registry = dlpack::exports::Registry::new();
     fn exports_lock
 }
 
 impl SyncedMemory {
-    /// Where the newest data is.
     pub fn head(&self) -> Result<Head, Error> {
         self.load().head().ok_or(Error::InvalidHandle)
     }
 
-    /// The size of each side, in bytes.
+    /// Of each side, in bytes.
     pub fn size(&self) -> Result<usize, Error> {
         self.head().map(|_| self.size.load(Ordering::Relaxed))
     }
@@ -133,28 +126,19 @@ impl SyncedMemory {
         NonNull::new(self.pointer(side).load(Ordering::Relaxed)).filter(|_| touched)
     }
 
-    /// The blocks that the object must give back. Called before the object changes.
+    /// The blocks that the object must give back, before it changes.
     #[inline]
     fn owned(&self, word: Word) -> Detached {
-        let borrowed = if host::registration::is_used() { self.borrowed_host(word) } else { None };
-        Detached { host: self.owned_host(word), device: self.owned_device(word), borrowed }
-    }
-
-    #[inline]
-    fn owned_host(&self, word: Word) -> Option<host::Owned> {
-        let address = self.block(word, Side::Host).filter(|_| word.owns_host())?;
-        let bytes = self.size.load(Ordering::Relaxed);
-        Some(host::Owned { address, bytes, pinned: word.is_pinned(), holder: self.address() })
-    }
-
-    #[cold]
-    fn borrowed_host(&self, word: Word) -> Option<(NonNull<c_void>, usize)> {
-        Some((self.block(word, Side::Host).filter(|_| !word.owns_host())?, self.address()))
-    }
-
-    #[inline]
-    fn owned_device(&self, word: Word) -> Option<(NonNull<c_void>, usize)> {
-        Some((self.block(word, Side::Device).filter(|_| word.owns_device())?, self.address()))
+        let (holder, bytes) = (self.address(), self.size.load(Ordering::Relaxed));
+        let host = self.block(word, Side::Host);
+        let device = self.block(word, Side::Device).filter(|_| word.owns_device());
+        let owned = |address| host::Owned { address, bytes, pinned: word.is_pinned(), holder };
+        let may_be_registered = !word.owns_host() && host::registration::is_used();
+        Detached {
+            host: host.filter(|_| word.owns_host()).map(owned),
+            device: device.map(|address| (address, holder)),
+            borrowed: host.filter(|_| may_be_registered).map(|address| (address, holder)),
+        }
     }
 
     fn claim(&self, blocking: Blocking) -> Result<Claim<'static>, NoClaim> {
@@ -162,7 +146,6 @@ impl SyncedMemory {
         TABLE.claim(self.address(), this_thread(), blocking, || self.identity()).map(|claim| self.sorted(claim))
     }
 
-    /// Claims the object unless `unless` answers; its argument: whether the object has an entry.
     fn claim_unless<T>(
         &self,
         blocking: Blocking,
@@ -193,19 +176,18 @@ impl SyncedMemory {
         self.claim(Blocking::Yes).map_err(refused)
     }
 
-    /// Makes a state visible and ends the claim, as one step for all threads.
     fn publish(&self, claim: Claim<'_>, state: ObjectState, means: Use) {
         let slow = claim.in_flight.is_some();
         claim.publish(|| self.store(state, self.policy_follows(state, means) || slow), || self.identity());
     }
 
-    /// Makes a state visible. The caller holds the lock of the object's shard.
+    /// The caller holds the lock of the object's shard.
     #[inline]
     fn store(&self, state: ObjectState, slow: bool) {
         self.cpu_ptr.store(state.pointer(Side::Host), Ordering::Relaxed);
         self.gpu_ptr.store(state.pointer(Side::Device), Ordering::Relaxed);
         let word = if slow { state.word.slow() } else { state.word.fast() };
-        // Release: a thread that acquires this word sees the pointers above and the blocks' contents.
+        // Release: a thread that acquires this word sees the pointers and the blocks' contents.
         self.word.store(word.0, Ordering::Release);
     }
 
@@ -237,7 +219,7 @@ fn read_settings() {
     let is_checked = settings::host_limit().is_some() || settings::checks_device() || settings::fills_with_junk();
     flags::raise_if(is_checked, CHECKED);
     flags::raise_if(host::may_pin(), MAY_PIN);
-    // Before the library is initialised its fork handlers are not registered.
+    // Otherwise the library is not initialised yet, and its fork handlers are not registered.
     if fork::is_watched() {
         flags::set(UNSETTLED, false);
     }
@@ -249,12 +231,12 @@ fn refused(why: NoClaim) -> Error {
         NoClaim::NoRoom => Error::no_room(size_of::<Identity>()),
         NoClaim::Reentered => Error::Reentered,
         NoClaim::Interrupted => Error::Interrupted,
-        // A caller that does not block takes this answer itself.
+        // Callers that do not block handle it themselves.
         NoClaim::Busy => Error::Internal,
     }
 }
 
-/// In a forked child: drops the claims and evictions of the parent's other threads, which do not exist here.
+/// In a forked child: drops the claims and evictions of threads that do not exist here.
 pub fn begin_child() {
     TABLE.forget();
     POLICIES.forget_evictions();

@@ -31,7 +31,6 @@ impl ObjectState {
         }
     }
 
-    /// `side`'s address: null without a block.
     #[inline]
     pub fn pointer(&self, side: Side) -> *mut c_void {
         self.block(side).map_or(std::ptr::null_mut(), NonNull::as_ptr)
@@ -62,18 +61,17 @@ impl ObjectState {
     }
 }
 
-/// Blocks that an object no longer refers to and must give back, and borrowed memory that may be registered for it.
+/// Blocks that an object no longer refers to and must give back, each with the object's address.
 #[derive(Default)]
 pub(super) struct Detached {
     pub host: Option<host::Owned>,
-    /// With the object's address.
     pub device: Option<(NonNull<c_void>, usize)>,
-    /// Borrowed host memory, with the object's address.
+    /// Borrowed host memory, which may be registered for the object.
     pub borrowed: Option<(NonNull<c_void>, usize)>,
 }
 
 impl Detached {
-    /// Gives the blocks back. The host's first: the driver may take long.
+    /// The host's first: the driver may take long.
     ///
     /// # Safety
     /// The blocks are not used any more, and no copy in flight needs them.
@@ -95,10 +93,10 @@ impl Detached {
         }
     }
 
-    /// The result of the copy that new blocks were made for, with the blocks; on an error they are given back.
+    /// The result of the copy that these new blocks were made for; on an error they are given back.
     ///
     /// # Safety
-    /// If the copy failed, nothing refers to them.
+    /// If the copy failed, nothing refers to the blocks.
     pub unsafe fn kept_for<T>(self, copied: Result<T, Error>) -> Result<(T, Detached), Error> {
         match copied {
             Ok(result) => Ok((result, self)),

@@ -12,7 +12,7 @@ use crate::memory::host::registration;
 use crate::platform::sync::Ordering;
 
 impl SyncedMemory {
-    /// Page-locks the host memory in place. Does nothing if it is page-locked.
+    /// Does nothing if the host memory is page-locked.
     ///
     /// # Safety
     /// Borrowed memory stays until the object releases it.
@@ -32,7 +32,7 @@ impl SyncedMemory {
         Ok(())
     }
 
-    /// Undoes `pin`. A block that was allocated page-locked stays so.
+    /// A block that was allocated page-locked stays so.
     pub fn unpin(&self) -> Result<(), Error> {
         self.head()?;
         let driver = cuda::driver()?;
@@ -47,7 +47,7 @@ impl SyncedMemory {
         Ok(())
     }
 
-    /// Keeps the host memory page-locked until the object releases it, if it is page-locked now; returns whether it is.
+    /// If the host memory is page-locked, keeps it so until the object releases it; returns whether it is.
     pub(super) fn hold_pinned(&self, state: ObjectState, host: NonNull<c_void>) -> bool {
         let (bytes, owned) = (self.size.load(Ordering::Relaxed), state.word.owns_host());
         state.word.is_pinned()

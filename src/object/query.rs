@@ -1,4 +1,4 @@
-//! Queries: they change no object.
+//! Queries, and the object's name.
 
 use syncedmem_trace::head::Side;
 use syncedmem_trace::text::Text;
@@ -24,21 +24,21 @@ impl SyncedMemory {
         Ok(now.host.is_some_and(|host| now.word.is_pinned() || registration::is_registered(host)))
     }
 
-    /// Names the object in reports and traces. Ignored while neither is on.
+    /// Names the object in reports and traces; ignored while neither is on.
     pub fn set_name(&self, name: &str) {
         if flags::on() {
             recorder::name(self.subject(), name);
         }
     }
 
-    /// Notes for traces how many items of the batch the object holds.
+    /// How many items of the batch the object holds, for traces.
     pub fn set_items(&self, items: u64) {
         if flags::on() {
             recorder::items(self.subject(), items);
         }
     }
 
-    /// The object's name; empty if it has none.
+    /// Empty if it has none.
     pub fn name(&self) -> Text<256> {
         recorder::name_of(self.subject().object)
     }

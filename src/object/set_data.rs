@@ -1,4 +1,4 @@
-//! Exchange of an object's blocks: for memory of the caller, for none, and for larger ones.
+//! Exchanges an object's blocks for the caller's memory, for none, or for larger ones.
 #![expect(unsafe_code, reason = "blocks are freed")]
 
 use std::ffi::c_void;
@@ -19,30 +19,20 @@ use crate::platform::sync::Ordering;
 use crate::state::word::Word;
 
 impl SyncedMemory {
-    /// Borrows the caller's memory as the host side, which is then the newest. An owned block is freed at once.
+    /// Borrows the caller's memory as `side`, which is then the newest. An owned block is freed at once.
     ///
     /// # Safety
-    /// `data` stays readable and writable for `size()` bytes while the object refers to it. Pointers to an owned host block
-    /// are not used any more.
-    pub unsafe fn set_cpu_data(&self, data: *mut c_void) -> Result<(), Error> {
+    /// `data` stays memory of `size()` bytes on that side, readable and writable, while the object refers to it. Pointers to
+    /// an owned block of the side are not used any more.
+    pub unsafe fn set_data(&self, side: Side, data: *mut c_void) -> Result<(), Error> {
         // SAFETY: the caller guarantees it.
-        unsafe { self.borrow(data, Side::Host, None) }
+        unsafe { self.borrow(data, side, None) }
     }
 
-    /// As `set_cpu_data`, for the device side.
+    /// `set_data` with the caller's memory or that of an imported tensor, whose entry in the registry is reserved.
     ///
     /// # Safety
-    /// `data` stays device memory of `size()` bytes while the object refers to it. Pointers to an owned device block are not
-    /// used any more.
-    pub unsafe fn set_gpu_data(&self, data: *mut c_void) -> Result<(), Error> {
-        // SAFETY: the caller guarantees it.
-        unsafe { self.borrow(data, Side::Device, None) }
-    }
-
-    /// Borrows memory as `side`: the caller's, or that of an imported tensor, whose entry in the registry is reserved.
-    ///
-    /// # Safety
-    /// As for `set_cpu_data` and `set_gpu_data`.
+    /// As for `set_data`.
     pub(super) unsafe fn borrow(&self, data: *mut c_void, side: Side, imported: Option<Imported>) -> Result<(), Error> {
         self.head()?;
         let data = NonNull::new(data).ok_or(Error::NullData { side })?;
@@ -53,7 +43,6 @@ impl SyncedMemory {
         let mut claim = self.claim_always()?;
         self.finish(&mut claim)?;
         let now = self.now()?;
-        // The flags of an untouched object's other side may be anything.
         let next = now.with_head(Head::only_at(side)).borrowing(data, side);
         recorder::record(self.subject(), || What::Lent { side });
         checksums::forget(self.address());
@@ -62,7 +51,7 @@ impl SyncedMemory {
         Ok(())
     }
 
-    /// Frees one side's block while the other side holds the newest data.
+    /// Frees one side's block, if the other side holds the newest data.
     ///
     /// # Safety
     /// Pointers to the block are not used any more.
@@ -72,7 +61,7 @@ impl SyncedMemory {
         let mut claim = self.claim_always()?;
         let head = self.now()?.head();
         let refusal = Error::NotRedundant { side, head };
-        // A pull in flight may yet make the host current: then the head is checked after it.
+        // A pull in flight may yet make the host current: the head is checked after it.
         if claim.in_flight.is_none() {
             head.on_release(side).ok_or(refusal)?;
         }
@@ -88,8 +77,8 @@ impl SyncedMemory {
         Ok(())
     }
 
-    /// Publishes `next`, which does not refer to `side`'s old block, and frees that. The old tensor's deleter runs last,
-    /// because it may do anything, even destroy the object.
+    /// Publishes `next` and frees `side`'s old block, to which `next` does not refer. The old tensor's deleter runs last: it
+    /// may do anything, even destroy the object.
     ///
     /// # Safety
     /// The block is not used any more, and nothing is in flight.
@@ -110,7 +99,7 @@ impl SyncedMemory {
             Side::Device => Detached { host: None, borrowed: None, ..owned },
         };
         self.publish(claim, next, Use::None);
-        // SAFETY: the object does not refer to it, and the caller gave it up.
+        // SAFETY: the object does not refer to it, and the caller guarantees the rest.
         unsafe { old.free() };
         exchange::end_imports([EXPORTS.exchange(self.address(), side, imported), None]);
     }

@@ -8,10 +8,9 @@ use super::SyncedMemory;
 use crate::error::Error;
 use crate::platform::owners::Owners;
 
-/// An owner of an object of [`SyncedMemory::create`]. A clone is one more owner.
+/// An owner of an object of [`SyncedMemory::create`]; tensors of the object may outlive its owners.
 ///
-/// The count of owners lies in the object's own storage, so that an owner is the object's handle in C, and no second allocation can fail.
-/// Tensors of the object may outlive its owners.
+/// The count of owners lies in the object's own storage: an owner is the object's handle in C, and no second allocation can fail.
 #[derive(Debug)]
 pub struct Shared(NonNull<SyncedMemory>);
 
@@ -21,27 +20,24 @@ unsafe impl Send for Shared {}
 unsafe impl Sync for Shared {}
 
 impl Shared {
-    /// An object of `bytes` with one owner. Neither side is allocated.
     pub fn new(bytes: usize) -> Result<Shared, Error> {
         let shared = Shared(SyncedMemory::create(bytes)?);
         // SAFETY: the storage is that of `create`.
         let owners = unsafe { SyncedMemory::behind(shared.0) };
-        // SAFETY: it is not used otherwise while the object lives.
+        // SAFETY: nothing else uses it while the object lives.
         unsafe { owners.cast().write(Owners::one()) };
         Ok(shared)
     }
 
-    /// The address of the object: its handle in C.
     pub fn as_ptr(&self) -> *mut SyncedMemory {
         self.0.as_ptr()
     }
 
-    /// The address of the object, which stays owned by the caller: see `from_raw`.
     pub fn into_raw(self) -> *mut SyncedMemory {
         std::mem::ManuallyDrop::new(self).as_ptr()
     }
 
-    /// The owner that `into_raw` gave to its caller.
+    /// Undoes `into_raw`.
     ///
     /// # Safety
     /// `object` came from `into_raw`, once for each call.
@@ -65,7 +61,6 @@ impl Clone for Shared {
 }
 
 impl PartialEq for Shared {
-    /// Whether both own the same object.
     fn eq(&self, other: &Self) -> bool {
         self.0 == other.0
     }
@@ -83,7 +78,7 @@ impl Deref for Shared {
 impl Drop for Shared {
     fn drop(&mut self) {
         if self.owners().leave() {
-            // An error means that a caller has ended the object, against the rules.
+            // An error: a caller has ended the object, against the rules.
             // SAFETY: it is an object of `create`, which only its tensors may be using.
             let _ = unsafe { self.destroy() };
         }

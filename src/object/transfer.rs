@@ -1,4 +1,4 @@
-//! Asynchronous copies: started on a caller's stream, completed by the next operation that needs the result.
+//! Copies on a caller's stream, completed by the next operation that needs the result.
 #![expect(unsafe_code, reason = "copies are started between the object's blocks")]
 
 use std::ffi::c_void;
@@ -22,25 +22,19 @@ use crate::observe::recorder::{self, Span};
 use crate::platform::sync::Ordering;
 
 impl SyncedMemory {
-    /// Starts a copy from host to device on `stream`. The head is SYNCED at once; the caller synchronizes the stream
-    /// before it uses the device data itself.
+    /// Starts a copy to the device. The head is SYNCED at once; a caller that uses the device data itself first synchronizes
+    /// `stream`.
     ///
     /// # Safety
-    /// `stream` is NULL or a stream; it is not used after this call.
+    /// `stream` is NULL or a stream. It is not used after this call.
     pub unsafe fn async_gpu_push(&self, stream: *mut c_void) -> Result<(), Error> {
         // Compat: the original checks the head before it looks for a device.
         self.head().and_then(may_push)?;
         let driver = cuda::driver()?;
         let mut claim = self.claim_always()?;
         // SAFETY: the caller guarantees it.
-        let is_known = unsafe { capture::refuse_captured(driver, stream.cast()) }?;
-        self.finish(&mut claim)?;
-        let now = self.now()?;
+        let now = unsafe { self.ready_for_stream(driver, &mut claim, stream) }?;
         let next = now.with_head(may_push(now.head())?);
-        if !is_known {
-            // SAFETY: the caller guarantees it.
-            unsafe { self.refuse_captured_in_context(driver, now, stream) }?;
-        }
         let (next, new) = self.with_device_block(driver, next, Contents::Undefined)?;
         // SAFETY: the caller guarantees the stream.
         unsafe { self.start(driver, &mut claim, (next, new), Side::Device, stream) }?;
@@ -48,11 +42,11 @@ impl SyncedMemory {
         Ok(())
     }
 
-    /// Starts a copy from device to host on `stream`, unless the host is current or such a copy is in flight. The head
-    /// stays HEAD_AT_GPU until `cpu_data`, `wait` or `is_ready` completes the copy.
+    /// Starts a copy to the host, unless the host is current or such a copy is in flight. The head stays HEAD_AT_GPU until
+    /// `cpu_data`, `wait` or `is_ready` completes the copy.
     ///
     /// # Safety
-    /// `stream` is NULL or a stream; it is not used after this call.
+    /// As for `async_gpu_push`.
     pub unsafe fn async_cpu_pull(&self, stream: *mut c_void) -> Result<(), Error> {
         if !self.needs_pull()? {
             return Ok(());
@@ -66,13 +60,7 @@ impl SyncedMemory {
             return Ok(());
         }
         // SAFETY: the caller guarantees it.
-        let is_known = unsafe { capture::refuse_captured(driver, stream.cast()) }?;
-        self.finish(&mut claim)?;
-        let now = self.now()?;
-        if !is_known {
-            // SAFETY: the caller guarantees it.
-            unsafe { self.refuse_captured_in_context(driver, now, stream) }?;
-        }
+        let now = unsafe { self.ready_for_stream(driver, &mut claim, stream) }?;
         let (next, new) = self.with_host_block(now, Contents::Undefined, pinned)?;
         // SAFETY: the caller guarantees the stream.
         unsafe { self.start(driver, &mut claim, (next, new), Side::Host, stream) }?;
@@ -81,31 +69,38 @@ impl SyncedMemory {
         Ok(())
     }
 
-    /// Refuses a captured stream where no context is current: in that of the device block, or of a new one. Called before a
-    /// block is made: room for it may be made by a wait for a context, which invalidates captures.
+    /// Refuses a captured stream, and waits for the copy in flight. Called before a block is made, because room for it may be
+    /// made by a wait for a context, which invalidates captures.
     ///
     /// # Safety
     /// `stream` is NULL or a stream.
-    unsafe fn refuse_captured_in_context(
+    unsafe fn ready_for_stream(
         &self,
         driver: &Driver,
-        now: ObjectState,
+        claim: &mut Claim<'_>,
         stream: *mut c_void,
-    ) -> Result<(), Error> {
+    ) -> Result<ObjectState, Error> {
+        // SAFETY: the caller guarantees it.
+        let is_known = unsafe { capture::refuse_captured(driver, stream.cast()) }?;
+        self.finish(claim)?;
+        let now = self.now()?;
+        if is_known || self.size.load(Ordering::Relaxed) == 0 {
+            return Ok(now);
+        }
+        // No context was current: ask in that of the device block, or of a new one.
         let refuse = |guard: &ContextGuard<'_>| {
             // SAFETY: the caller guarantees it.
             unsafe { capture::refuse_captured_within(driver, guard, stream.cast()) }
         };
         match now.device {
-            // Nothing is copied.
-            _ if self.size.load(Ordering::Relaxed) == 0 => Ok(()),
             Some(device) => refuse(&device::enter(driver, device, None)?.0),
             None => context::for_new_block(driver, refuse),
-        }
+        }?;
+        Ok(now)
     }
 
-    /// Starts the copy to the side `to` between the blocks of `next`, unless there are no bytes. On an error it frees `new`,
-    /// the block that was made for the copy.
+    /// Starts the copy to the side `to` between the blocks of `next`. On an error it frees `new`, the block that was made for
+    /// the copy.
     ///
     /// # Safety
     /// `stream` is NULL or a stream.
@@ -119,13 +114,12 @@ impl SyncedMemory {
     ) -> Result<(), Error> {
         let subject = self.subject();
         let (Some(device), Some(host), 1..) = (next.device, next.host, subject.bytes) else { return Ok(()) };
-        let pinned = self.hold_pinned(next, host);
-        let endpoints = self.endpoints(next, (device, host), to, pinned);
+        let endpoints = self.endpoints(next, (device, host), to);
         if checksums::are_compared() {
             match to {
                 // SAFETY: it is about to be copied.
                 Side::Device => unsafe { checksums::before_copy_to_device(subject, host) },
-                // The data has not arrived when this returns, so it is not compared.
+                // Not compared: the data arrives later.
                 Side::Host => checksums::forget(self.address()),
             }
         }
@@ -134,8 +128,8 @@ impl SyncedMemory {
             Side::Device => c"start copy to device",
         };
         let (span, bytes) = (recorder::begin(title, subject.bytes), subject.bytes as u64);
-        // SAFETY: both blocks are of the object's size, and stay until the copy is done: nothing frees them while the
-        // claim, and then its parked entry, has it in flight. The caller guarantees the stream.
+        // SAFETY: both blocks are of the object's size, and nothing frees them while the claim, and then its parked entry, has
+        // the copy in flight. The caller guarantees the stream.
         let started = unsafe { transfer::start(driver, endpoints, subject.bytes, stream) };
         // SAFETY: only this function knows the block.
         match unsafe { new.kept_for(started) }?.0 {
@@ -150,11 +144,10 @@ impl SyncedMemory {
         Ok(())
     }
 
-    /// Declares that work already in `stream` may use the object's blocks: the cache does not hand them to another object
-    /// before that work is done.
+    /// Keeps the cache from handing the object's blocks to another object before the work that is now in `stream` is done.
     ///
     /// # Safety
-    /// `stream` is NULL or a stream; it is not used after this call.
+    /// As for `async_gpu_push`.
     pub unsafe fn record_stream(&self, stream: *mut c_void) -> Result<(), Error> {
         self.head()?;
         let driver = cuda::driver()?;
@@ -175,7 +168,6 @@ impl SyncedMemory {
         Ok(())
     }
 
-    /// Waits for the copy in flight, if there is one.
     pub fn wait(&self) -> Result<(), Error> {
         self.head()?;
         let claimed = self.claim_unless(Blocking::Yes, |is_known| self.nothing_in_flight(is_known));
@@ -186,7 +178,7 @@ impl SyncedMemory {
         Ok(())
     }
 
-    /// Whether nothing is in flight; completes a copy that is done. It never waits.
+    /// Whether nothing is in flight; completes a copy that is done. Never waits.
     pub fn is_ready(&self) -> Result<bool, Error> {
         self.head()?;
         let mut claim = match self.claim_unless(Blocking::No, |is_known| self.nothing_in_flight(is_known)) {
@@ -195,25 +187,33 @@ impl SyncedMemory {
             Err(NoClaim::Busy) => return Ok(false),
             Err(why) => return Err(refused(why)),
         };
+        if claim.in_flight.is_none() {
+            return Ok(true);
+        }
+        let is_done = self.finish_if_done(&mut claim, cuda::driver()?)?;
+        if is_done {
+            let now = self.now()?;
+            self.publish(claim, now, Use::None);
+        }
+        Ok(is_done)
+    }
+
+    /// As `finish`, without a wait: `false` if the copy in flight is not done.
+    pub(super) fn finish_if_done(&self, claim: &mut Claim<'_>, driver: &Driver) -> Result<bool, Error> {
         let Some(copy) = claim.in_flight else { return Ok(true) };
         let span = recorder::begin_wait();
-        match copy.is_done(cuda::driver()?) {
+        match copy.is_done(driver) {
             Ok(false) => Ok(false),
-            Ok(true) => {
-                let head = self.completed(&mut claim, span, copy)?;
-                let now = self.now()?.with_head(head);
-                self.publish(claim, now, Use::None);
-                Ok(true)
-            }
-            Err(trouble) => Err(self.failed(&mut claim, copy, trouble)),
+            Ok(true) => self.completed(claim, span, copy).map(|()| true),
+            Err(trouble) => Err(self.failed(claim, copy, trouble)),
         }
     }
 
-    /// Waits for the claimed object's copy in flight, if there is one, and updates the head.
+    /// Waits for the copy in flight and updates the head.
     pub(super) fn finish(&self, claim: &mut Claim<'_>) -> Result<(), Error> {
         let Some(copy) = claim.in_flight else { return Ok(()) };
         let driver = match cuda::driver() {
-            // The driver is gone, and the copy with it. The host still has the data of a push.
+            // The driver is gone, and the copy with it; the host still has a push's data.
             Err(_) if copy.to == Side::Device => {
                 claim.in_flight = None;
                 return Ok(());
@@ -222,33 +222,30 @@ impl SyncedMemory {
         };
         let span = recorder::begin_wait();
         match copy.finish(driver) {
-            Ok(()) => {
-                let head = self.completed(claim, span, copy)?;
-                self.set_head(claim, head);
-                Ok(())
-            }
+            Ok(()) => self.completed(claim, span, copy),
             Err(trouble) => Err(self.failed(claim, copy, trouble)),
         }
     }
 
-    /// Records that a copy is done, after a wait that began with `span`.
     pub(super) fn tell_completed(&self, span: Span, copy: InFlight) {
         span.end(self.subject(), || What::Completed { to: copy.to, copy: copy.number });
     }
 
-    /// Takes a copy that is done out of the claim and records it, and returns the head that the object has then.
-    pub(super) fn completed(&self, claim: &mut Claim<'_>, span: Span, copy: InFlight) -> Result<Head, Error> {
+    /// Takes a copy that is done out of the claim.
+    fn completed(&self, claim: &mut Claim<'_>, span: Span, copy: InFlight) -> Result<(), Error> {
         self.tell_completed(span, copy);
         claim.in_flight = None;
-        match copy.to {
-            // A push has set it to SYNCED at once, and the device may have been written since.
-            Side::Device => self.head(),
-            Side::Host => Ok(Head::Synced),
-        }
+        let head = match copy.to {
+            // Set when the push began; the device may have been written since.
+            Side::Device => self.head()?,
+            Side::Host => Head::Synced,
+        };
+        self.set_head(claim, head);
+        Ok(())
     }
 
-    /// State after a failed synchronization: a push that failed has left the data on the host alone.
-    pub(super) fn failed(&self, claim: &mut Claim<'_>, copy: InFlight, error: CopyError) -> Error {
+    /// After a failed push, the data is on the host alone.
+    fn failed(&self, claim: &mut Claim<'_>, copy: InFlight, error: CopyError) -> Error {
         match error {
             CopyError::Unknown(error) => error,
             CopyError::Failed(error) => {
@@ -261,8 +258,8 @@ impl SyncedMemory {
         }
     }
 
-    /// Changes the head of a claimed object before its claim ends. The slow bit stays until then.
-    pub(super) fn set_head(&self, claim: &Claim<'_>, head: Head) {
+    /// Changes the head of a claimed object; the slow bit stays until the claim ends.
+    fn set_head(&self, claim: &Claim<'_>, head: Head) {
         claim.under_lock(|| {
             let word = self.load();
             let next = word.with_head(head);

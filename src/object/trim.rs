@@ -7,31 +7,27 @@ use crate::memory::cache;
 use crate::memory::cache::budget;
 use crate::memory::host::registration;
 
-/// Gives back the idle blocks of one kind, and returns their bytes. Waits for the contexts of all of them.
+/// Gives back the idle blocks of one kind and returns their bytes. Waits for all their contexts.
 pub fn trim(kind: Kind) -> u64 {
-    match kind {
-        Kind::Pageable => cache::host::give_back_all(),
-        Kind::Pinned => {
-            staging_buffers::give_back();
-            cache::device::give_back_all(kind) + registration::give_back_all()
-        }
-        Kind::Device => cache::device::give_back_all(kind),
-    }
+    give_back(kind, cache::device::give_back_all, registration::give_back_all)
 }
 
-/// As [`trim`], without blocks whose context is on another device than the thread's current one, and so without a wait for it.
+/// As [`trim`], without the blocks of other devices than the thread's current one, and so without a wait for those.
 pub fn trim_current_device(kind: Kind) -> u64 {
+    give_back(kind, cache::device::give_back_near, registration::give_back_near)
+}
+
+fn give_back(kind: Kind, from_driver: impl Fn(Kind) -> u64, registered: impl Fn() -> u64) -> u64 {
     match kind {
         Kind::Pageable => cache::host::give_back_all(),
         Kind::Pinned => {
             staging_buffers::give_back();
-            cache::device::give_back_near(kind) + registration::give_back_near()
+            from_driver(kind) + registered()
         }
-        Kind::Device => cache::device::give_back_near(kind),
+        Kind::Device => from_driver(kind),
     }
 }
 
-/// Idle bytes of one kind.
 pub fn idle(kind: Kind) -> u64 {
     match kind {
         Kind::Pageable => cache::host::idle(),
@@ -48,7 +44,6 @@ pub fn budget(kind: Kind) -> u64 {
     }
 }
 
-/// Gives back idle blocks until the budget is met.
 pub fn reduce(kind: Kind) {
     match kind {
         Kind::Pageable => cache::host::reduce(),

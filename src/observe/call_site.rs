@@ -1,11 +1,12 @@
 //! Call sites: a few frames of the caller's stack, as a number and as text.
 //!
 //! The library's entry points lie in a section of their own. The first frame behind an entry point is the caller's,
-//! whether the library is loaded or linked in. A look-up costs about a microsecond, so it is done only for events that
-//! take longer, or happen once for an object.
+//! whether the library is loaded or linked in. A look-up costs about a microsecond, and nanoseconds by a path that was
+//! unwound before; it is done only for events that take longer, or happen once for an object.
 #![expect(unsafe_code, reason = "the stack is unwound, and symbols are read from loaded objects")]
 
 mod module;
+mod path;
 mod symbol;
 
 use std::ffi::{c_int, c_void};
@@ -14,9 +15,11 @@ use syncedmem_trace::address_hash::{AddressMap, address_map};
 use syncedmem_trace::event::{Place, Site};
 use syncedmem_trace::names::Names;
 
+use path::{Depth, Path, Paths};
+
 use super::trace;
 use crate::platform::loaded;
-use crate::platform::sync::{Lock, locked_static};
+use crate::platform::sync::{Lock, locked_static, this_thread};
 use crate::state::flags::{self, TRACE};
 
 /// Number of the program's frames that identify a site. Two of them may be those of libsyncedmem_names.so.
@@ -27,24 +30,34 @@ const OWN_FRAMES: usize = 24;
 struct Sites {
     /// By the 64-bit hash of its frames. Collisions within one program are neglected.
     by_frames: AddressMap<Site>,
+    paths: Paths,
     /// Sites with the same text are one.
     texts: Names,
 }
 
 locked_static! {
-    static SITES: Lock<Sites> = Lock::new(Sites { by_frames: address_map(), texts: Names::new() });
+    static SITES: Lock<Sites> = Lock::new(Sites { by_frames: address_map(), paths: Paths::NEW, texts: Names::new() });
 }
 
 /// The caller of the library's entry point that this thread is in. A new one is recorded in the trace.
-// Inlined, like the functions that it calls: each frame of the library costs a tenth of a microsecond to unwind.
-#[inline(always)]
+// Not inlined: its return address is the first one of the path.
+#[inline(never)]
 pub fn here() -> Site {
-    let Some(frames) = Frames::here() else { return Site::UNKNOWN };
+    let local = 0u8;
+    let depth = Depth { thread: this_thread(), local: (&raw const local).expose_provenance() };
+    if let Some(known) = SITES.with(|sites| sites.paths.find(depth)) {
+        return known;
+    }
+    let Some(frames) = Frames::above(depth) else { return Site::UNKNOWN };
     let key = frames.hash();
-    match SITES.with(|sites| sites.by_frames.get(&key).copied()) {
+    let site = match SITES.with(|sites| sites.by_frames.get(&key).copied()) {
         Some(known) => known,
         None => new(&frames, key),
+    };
+    if site != Site::UNKNOWN {
+        SITES.with(|sites| sites.paths.add(&frames.path, site));
     }
+    site
 }
 
 /// The address at which the program continues when the library's entry point that this thread is in returns.
@@ -131,19 +144,19 @@ pub fn all() -> impl Iterator<Item = Site> {
 }
 
 /// Return addresses of the program's innermost frames.
-#[derive(Default)]
 struct Frames {
     addresses: [usize; FRAMES],
     count: usize,
     /// Frames of the library that were skipped.
     passed: usize,
     has_entered: bool,
+    path: Path,
 }
 
 impl Frames {
-    #[inline(always)]
-    fn here() -> Option<Frames> {
-        let mut frames = Frames::default();
+    fn above(depth: Depth) -> Option<Frames> {
+        let mut frames =
+            Frames { addresses: [0; FRAMES], count: 0, passed: 0, has_entered: false, path: Path::new(depth) };
         loaded::walk(|| {
             // SAFETY: `visit` gets a pointer to `frames`, which outlives the call. Unwinding only reads the stack.
             unsafe { _Unwind_Backtrace(visit, (&raw mut frames).cast()) };
@@ -202,6 +215,8 @@ type Visitor = extern "C" fn(*mut c_void, *mut c_void) -> c_int;
 unsafe extern "C" {
     fn _Unwind_Backtrace(visit: Visitor, argument: *mut c_void) -> c_int;
     fn _Unwind_GetIP(context: *mut c_void) -> usize;
+    fn _Unwind_GetIPInfo(context: *mut c_void, was_interrupted: *mut c_int) -> usize;
+    fn _Unwind_GetCFA(context: *mut c_void) -> usize;
     fn _Unwind_FindEnclosingFunction(address: usize) -> *const c_void;
 }
 
@@ -209,9 +224,22 @@ const GO_ON: c_int = 0;
 const END_OF_STACK: c_int = 5;
 
 extern "C" fn visit(context: *mut c_void, frames: *mut c_void) -> c_int {
-    // SAFETY: `Frames::here` passes a pointer to its own visitor, which is borrowed for the call.
+    // SAFETY: `Frames::above` passes a pointer to its own visitor, which is borrowed for the call.
     let frames = unsafe { &mut *frames.cast::<Frames>() };
+    let mut was_interrupted = 0;
     // SAFETY: the unwinder passes a context of its own.
-    let address = unsafe { _Unwind_GetIP(context) };
-    if address == 0 || frames.take(address) { END_OF_STACK } else { GO_ON }
+    let address = unsafe { _Unwind_GetIPInfo(context, &raw mut was_interrupted) };
+    if address == 0 {
+        return END_OF_STACK;
+    }
+    if was_interrupted == 0 {
+        // SAFETY: as above.
+        let frame_address = unsafe { _Unwind_GetCFA(context) };
+        // SAFETY: the unwinder found that address on the stack.
+        unsafe { frames.path.add(frame_address, address) };
+    } else {
+        // By a signal: this frame called no function.
+        frames.path.make_incomparable();
+    }
+    if frames.take(address) { END_OF_STACK } else { GO_ON }
 }

@@ -1,5 +1,5 @@
-//! Disables cancellation of a thread inside the driver, or inside Caffe's code that this library calls. Their waits are
-//! cancellation points, and cancellation unwinds the thread, which frames of this library do not permit.
+//! Disables cancellation of a thread inside the driver or Caffe: cancellation unwinds, which frames of this library do not
+//! permit.
 #![expect(unsafe_code, reason = "pthread_setcancelstate(3)")]
 
 use std::ffi::c_int;
@@ -11,8 +11,7 @@ unsafe extern "C" {
 /// `PTHREAD_CANCEL_DISABLE` of the GNU C library.
 const DISABLED: c_int = 1;
 
-/// Disables pthread cancellation for the current thread while it lives. A request made meanwhile takes effect at the
-/// thread's next cancellation point.
+/// Disables pthread cancellation for the current thread while it lives; a request takes effect afterwards.
 pub struct CancelGuard {
     before: c_int,
 }

@@ -8,23 +8,23 @@ fn read(clock: libc::clockid_t) -> libc::timespec {
     time
 }
 
-/// Milliseconds of CLOCK_MONOTONIC at the last tick of the system's clock. Costs a few nanoseconds.
+/// CLOCK_MONOTONIC at the last tick of the system's clock: costs a few nanoseconds.
 pub fn coarse_milliseconds() -> u64 {
     let time = read(libc::CLOCK_MONOTONIC_COARSE);
     time.tv_sec as u64 * 1000 + time.tv_nsec as u64 / 1_000_000
 }
 
-/// Nanoseconds of CLOCK_MONOTONIC.
+/// Of CLOCK_MONOTONIC.
 pub fn nanoseconds() -> u64 {
     in_nanoseconds(read(libc::CLOCK_MONOTONIC))
 }
 
-/// Nanoseconds since 1970-01-01, UTC.
+/// UTC.
 pub fn nanoseconds_since_1970() -> u64 {
     in_nanoseconds(read(libc::CLOCK_REALTIME))
 }
 
-/// Nanoseconds that the processors worked for this process.
+/// Of this process, all threads.
 pub fn processor_nanoseconds() -> u64 {
     in_nanoseconds(read(libc::CLOCK_PROCESS_CPUTIME_ID))
 }

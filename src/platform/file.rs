@@ -1,7 +1,7 @@
-//! Files that a setting names, and standard error: appends without waiting, and without ending the process.
+//! Files that a setting names, and standard error. Nothing allocates.
 //!
-//! Every call is made by `syscall`, because open(2), write(2) and their like are cancellation points: cancellation
-//! would unwind the thread through the guard against panics, which ends the process. Nothing allocates.
+//! Calls are made by `syscall`, because open(2), write(2) and their like are cancellation points: cancellation would unwind
+//! the thread through the guard against panics, which ends the process.
 #![expect(
     unsafe_code,
     reason = "open(2), fstat(2), write(2) and signals, without std's allocations, locks and buffers"
@@ -12,16 +12,13 @@ use std::mem::MaybeUninit;
 use std::ptr::{null, null_mut};
 
 use super::file_error::FileError;
+use super::limits;
 
-/// Opens a regular file or a character device, for the `access` that open(2) takes. The descriptor is
-/// never that of standard input, output or error: a program that has closed one of them may print to that number.
-///
-/// - `O_NONBLOCK`: opening a FIFO that has no reader must not stop the program.
-/// - `O_NOFOLLOW`: in a folder that others can write to, such as /tmp, a link could point to any file of the user.
-/// - `O_CLOEXEC`: programs that this one starts do not inherit the file.
-/// - Mode 0666 less the umask, as for the logs of other tools (valgrind, the sanitizers): the contents are addresses,
-///   sizes and names, and the user decides who may read them.
+/// Opens a regular file or a character device, for the `access` that open(2) takes. The mode is 0666 less the umask, as for
+/// the logs of other tools (valgrind, the sanitizers).
 pub fn open(path: &CStr, access: c_int) -> Result<(c_int, libc::stat), FileError> {
+    // To open a FIFO without a reader must not stop the program. In a folder that others can write to, such as /tmp, a link
+    // could point to any file of the user.
     const ALWAYS: c_int = libc::O_CLOEXEC | libc::O_NONBLOCK | libc::O_NOCTTY | libc::O_NOFOLLOW;
     let (flags, mode) = (access | ALWAYS, 0o666 as c_int);
     // SAFETY: the path is NUL-terminated.
@@ -29,7 +26,7 @@ pub fn open(path: &CStr, access: c_int) -> Result<(c_int, libc::stat), FileError
     let descriptor = above_standard(result(opened)? as c_int)?;
     let checked = status(descriptor).and_then(|status| match status.st_mode & libc::S_IFMT {
         libc::S_IFREG => Ok((descriptor, status)),
-        // /dev/null, /dev/full and terminals make sense. Writes to a terminal may block, so it becomes blocking again.
+        // /dev/null, /dev/full or a terminal, whose writes may block.
         libc::S_IFCHR => {
             // SAFETY: fcntl takes plain numbers here.
             result(unsafe { libc::syscall(libc::SYS_fcntl, descriptor, libc::F_SETFL, libc::O_APPEND) })?;
@@ -43,6 +40,7 @@ pub fn open(path: &CStr, access: c_int) -> Result<(c_int, libc::stat), FileError
     checked
 }
 
+/// A program that has closed standard input, output or error may print to that number.
 fn above_standard(descriptor: c_int) -> Result<c_int, FileError> {
     if descriptor > libc::STDERR_FILENO {
         return Ok(descriptor);
@@ -54,13 +52,11 @@ fn above_standard(descriptor: c_int) -> Result<c_int, FileError> {
     Ok(moved? as c_int)
 }
 
-/// Closes a descriptor of this library, which does not use it again.
 pub fn close(descriptor: c_int) {
     // SAFETY: close takes a plain number.
     unsafe { libc::syscall(libc::SYS_close, descriptor) };
 }
 
-/// The status of a descriptor's file.
 pub fn status(descriptor: c_int) -> Result<libc::stat, FileError> {
     let mut status = MaybeUninit::<libc::stat>::uninit();
     // SAFETY: `status` is writable.
@@ -70,20 +66,18 @@ pub fn status(descriptor: c_int) -> Result<libc::stat, FileError> {
     Ok(unsafe { status.assume_init() })
 }
 
-/// Reads the start of a file. What the file does not have stays as it is.
+/// Reads the start of a file. Bytes beyond its end stay as they are.
 pub fn read_start(descriptor: c_int, bytes: &mut [u8]) -> Result<(), FileError> {
     let (first, length, from) = (bytes.as_mut_ptr(), bytes.len(), 0 as libc::off_t);
     // SAFETY: `bytes` has room for `length` bytes.
     result(unsafe { libc::syscall(libc::SYS_pread64, descriptor, first, length, from) }).map(drop)
 }
 
-/// Removes all bytes of a file.
 pub fn empty(descriptor: c_int) -> Result<(), FileError> {
     // SAFETY: ftruncate takes plain numbers.
     result(unsafe { libc::syscall(libc::SYS_ftruncate, descriptor, 0 as libc::off_t) }).map(drop)
 }
 
-/// Appends `text` to the file of that name.
 pub fn append(path: &CStr, text: &[u8]) -> Result<(), FileError> {
     let (descriptor, _) = open(path, libc::O_WRONLY | libc::O_APPEND | libc::O_CREAT)?;
     let written = write(descriptor, text);
@@ -91,8 +85,8 @@ pub fn append(path: &CStr, text: &[u8]) -> Result<(), FileError> {
     written
 }
 
-/// Writes all of `text` to a descriptor. If the file would exceed the process's limit (ulimit -f), returns an error and
-/// keeps the kernel's SIGXFSZ from the program.
+/// Writes all of `text`. If the file would exceed the process's limit (ulimit -f), returns an error and keeps the kernel's
+/// SIGXFSZ from the program.
 pub fn write(descriptor: c_int, text: &[u8]) -> Result<(), FileError> {
     if limit() == libc::RLIM_INFINITY {
         return write_all(descriptor, text);
@@ -107,7 +101,6 @@ pub fn write(descriptor: c_int, text: &[u8]) -> Result<(), FileError> {
     written
 }
 
-/// Writes all of `text` to a descriptor.
 pub fn write_all(descriptor: c_int, text: &[u8]) -> Result<(), FileError> {
     let mut rest = text;
     while !rest.is_empty() {
@@ -123,15 +116,12 @@ pub fn write_all(descriptor: c_int, text: &[u8]) -> Result<(), FileError> {
     Ok(())
 }
 
-/// The longest file, in bytes, that this process may write (RLIMIT_FSIZE).
+/// Bytes of the longest file that this process may write.
 pub fn limit() -> u64 {
-    let mut limit = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
-    // SAFETY: `limit` is writable.
-    unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &mut limit) };
-    limit.rlim_cur
+    limits::of(libc::RLIMIT_FSIZE).unwrap_or(libc::RLIM_INFINITY)
 }
 
-/// Blocks SIGXFSZ on this thread. Returns the previous mask, and whether the signal was pending already.
+/// Blocks SIGXFSZ on this thread. Returns the previous mask, and whether the signal was pending.
 fn block_size_signal() -> (libc::sigset_t, bool) {
     let mut before = MaybeUninit::<libc::sigset_t>::zeroed();
     // SAFETY: the new set is initialised, and `before` is writable.
@@ -145,9 +135,9 @@ fn block_size_signal() -> (libc::sigset_t, bool) {
     (unsafe { before.assume_init() }, was_pending)
 }
 
-/// Consumes the SIGXFSZ that a write of this thread caused. Without one, because the program ignores it, returns at once.
+/// Consumes the SIGXFSZ that a write caused, if the program does not ignore it.
 fn take_size_signal() {
-    /// Bytes of the kernel's own signal set.
+    /// Bytes of the kernel's signal set.
     const SET: usize = 8;
     let at_once = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     let set = size_signal();
@@ -167,12 +157,12 @@ fn size_signal() -> libc::sigset_t {
     unsafe { set.assume_init() }
 }
 
-/// The result of a system call, or errno as an error.
+/// The result of a system call, or errno.
 pub fn result(returned: c_long) -> Result<c_long, FileError> {
     if returned >= 0 {
         return Ok(returned);
     }
-    // SAFETY: the function has no preconditions; errno is the calling thread's own.
+    // SAFETY: it has no preconditions.
     let errno = unsafe { libc::__errno_location() };
     // SAFETY: the address is that of the calling thread's errno.
     Err(FileError::System(unsafe { *errno }))

@@ -1,35 +1,29 @@
-//! The reasons why a file that a setting names cannot be written, or why a trace ends early; and std's reasons, without an allocation.
+//! Reasons why a file cannot be written, or why a trace ends early; and std's reasons, without an allocation.
 #![expect(unsafe_code, reason = "strerror_r(3)")]
 
 use std::ffi::{CStr, c_int};
 use std::fmt;
 use std::io;
 
-/// The reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileError {
-    /// The file's name is longer than the system takes.
     NameTooLong,
-    /// The name is that of something else: a folder, a pipe.
+    /// A folder, a pipe.
     NotAFile,
-    /// The file holds something other than a trace.
     NotATrace,
     /// The name is that of a file which a trace is exported to.
     Exported,
-    /// Another program has locked the file.
     Locked,
     /// Another thread is starting or stopping a trace.
     Busy,
-    /// The file has reached the process's limit (ulimit -f).
     Limit,
     /// The program closed the descriptor, or opened another file under its number.
     Closed,
-    /// The system's reason, an errno.
+    /// An errno.
     System(c_int),
 }
 
 impl FileError {
-    /// The system's number for it.
     pub fn errno(self) -> c_int {
         match self {
             FileError::System(errno) => errno,
@@ -72,11 +66,11 @@ impl fmt::Display for FileError {
     }
 }
 
-/// Writes an error of std as std does. Of the system's errors std makes a string, and ends the process if it cannot.
+/// Writes an error as std does, which makes a string of the system's errors, and ends the process without memory.
 pub fn write_reason(error: &io::Error, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let Some(errno) = error.raw_os_error() else { return fmt::Display::fmt(error, f) };
     let mut words = [0u8; 128];
-    // SAFETY: `words` is writable for its length. What does not fit is cut off.
+    // SAFETY: `words` is writable for its length.
     unsafe { libc::strerror_r(errno, words.as_mut_ptr().cast(), words.len()) };
     let words = CStr::from_bytes_until_nul(&words).unwrap_or_default().to_str().unwrap_or_default();
     write!(f, "{words} (os error {errno})")

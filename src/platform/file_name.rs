@@ -1,4 +1,4 @@
-//! The name of a file that a setting or a call gives, with `%p`: kept in a static, because a small stack has no room for it.
+//! A file's name, with `%p`: kept in a static, because a small stack has no room for it.
 #![expect(unsafe_code, reason = "the path is kept in atomics, and opened as a C string")]
 
 use std::ffi::CStr;
@@ -9,19 +9,17 @@ use syncedmem_trace::text::{Escaped, Text};
 
 use super::file_error::FileError;
 
-/// The longest path that the system takes, in bytes, with its NUL.
+/// The system's longest path in bytes, with its NUL.
 const LONGEST: usize = libc::PATH_MAX as usize;
 
-/// A file name. One thread at a time sets and reads it.
+/// One thread at a time sets and reads it.
 pub struct Name([AtomicU8; LONGEST]);
 
 impl Name {
-    /// No name.
     pub const fn empty() -> Name {
         Name([const { AtomicU8::new(0) }; LONGEST])
     }
 
-    /// Stores a name as given.
     pub fn set(&self, name: &CStr) -> Result<(), FileError> {
         let bytes = name.to_bytes_with_nul();
         if bytes.len() > LONGEST {
@@ -31,8 +29,8 @@ impl Name {
         Ok(())
     }
 
-    /// Sets this to `name`, with `%p` replaced by the process's id, `%%` by a percent sign, and `.` with the id added
-    /// `times` times.
+    /// Sets this to `name`, with `%p` replaced by the process's id, `%%` by a percent sign, and `.` and the id added `times`
+    /// times.
     pub fn set_path(&self, name: &Name, process: u32, times: u32) -> Result<(), FileError> {
         let number = Text::<12>::of(format_args!("{process}"));
         let mut rest = self.0.iter();
@@ -56,7 +54,7 @@ impl Name {
         self.0.iter().map(|byte| byte.load(Relaxed)).take_while(|&byte| byte != 0)
     }
 
-    /// Whether each process has a file of its own: the name has `%p`.
+    /// Whether the name has `%p`.
     pub fn has_process(&self) -> bool {
         let mut bytes = self.bytes();
         while let Some(byte) = bytes.next() {
@@ -67,13 +65,10 @@ impl Name {
         false
     }
 
-    /// As a C string.
-    ///
     /// # Safety
     /// `set_path` succeeded, and the name does not change while the string lives.
     pub unsafe fn as_c_str(&self) -> &CStr {
-        // SAFETY: atomic bytes have the layout of bytes, and `set_path` ends them with NUL. The caller guarantees that
-        // they do not change.
+        // SAFETY: atomic bytes have the layout of bytes, and `set_path` ends them with NUL. The caller guarantees the rest.
         unsafe { CStr::from_ptr(self.0.as_ptr().cast()) }
     }
 }

@@ -1,28 +1,23 @@
-//! Registers the library's fork handlers, and knows whether this process is a forked child.
-//!
-//! The handlers are in `process`, above every room whose locks they take.
+//! Registers the library's fork handlers, which are in `process`, and knows whether this process is a forked child.
 #![expect(unsafe_code, reason = "pthread_atfork")]
 
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
-/// The three handlers for pthread_atfork.
+/// The handlers for pthread_atfork.
 pub struct Handlers {
-    /// Runs in the parent before a fork.
     pub prepare: extern "C" fn(),
-    /// Runs in the parent after a fork.
     pub parent: extern "C" fn(),
-    /// Runs in the child.
     pub child: extern "C" fn(),
 }
 
-/// The handlers; null before the library is loaded.
+/// Null before the library is loaded.
 static HANDLERS: AtomicPtr<Handlers> = AtomicPtr::new(std::ptr::null_mut());
 static REGISTERED: AtomicBool = AtomicBool::new(false);
 /// Whether the library was used while its handlers were registered.
 static USED: AtomicBool = AtomicBool::new(false);
 static IN_CHILD: AtomicBool = AtomicBool::new(false);
 
-/// Registers the handlers. Called when the library is loaded.
+/// Called when the library is loaded.
 pub fn register(handlers: &'static Handlers) {
     HANDLERS.store(std::ptr::from_ref(handlers).cast_mut(), Ordering::Release);
     register_once_more();
@@ -32,16 +27,15 @@ fn register_once_more() {
     // SAFETY: null, or the static that `register` stored.
     let Some(handlers) = (unsafe { HANDLERS.load(Ordering::Acquire).as_ref() }) else { return };
     let (prepare, parent, child) = (Some(handlers.prepare as _), Some(handlers.parent as _), Some(handlers.child as _));
-    // SAFETY: the handlers stay mapped (the library is linked with -z nodelete).
+    // SAFETY: the handlers stay mapped (-z nodelete).
     let failed = unsafe { libc::pthread_atfork(prepare, parent, child) };
     REGISTERED.store(failed == 0, Ordering::Relaxed);
 }
 
-/// Whether the fork handlers are registered. Called at each claim. If there was no memory for them when the library was
-/// loaded, they are registered now.
+/// Whether the fork handlers are registered; without memory at load that is tried again here. Called at each claim.
 #[inline]
 pub fn watch() -> bool {
-    // Relaxed: if two threads register the handlers at once, `sync::forking` treats the second run as a nested fork.
+    // Relaxed: if two threads register the handlers at once, the second run is a nested fork to `sync::forking`.
     USED.load(Ordering::Relaxed) || begin()
 }
 
@@ -53,7 +47,7 @@ pub fn is_watched() -> bool {
 #[cold]
 fn begin() -> bool {
     if HANDLERS.load(Ordering::Acquire).is_null() {
-        // The library is not initialised yet: a constructor of the program's runs before its own, which registers them.
+        // A constructor of the program's runs before the library's, which registers them.
         return true;
     }
     if !REGISTERED.load(Ordering::Relaxed) {
@@ -63,7 +57,6 @@ fn begin() -> bool {
     USED.load(Ordering::Relaxed)
 }
 
-/// Notes, in a forked child, that this is one, if the library was used before.
 pub fn begin_child() {
     IN_CHILD.store(USED.load(Ordering::Relaxed), Ordering::Relaxed);
 }

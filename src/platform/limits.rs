@@ -1,38 +1,24 @@
-//! Limits on the process's memory, for messages: read without allocating, after an allocation failed.
+//! Limits on the process's memory, read without allocating.
 #![expect(unsafe_code, reason = "getrlimit(2), uname(2), openat(2), read(2) and close(2)")]
 
 use std::ffi::CStr;
 use std::num::NonZero;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use syncedmem_trace::text::Text;
 
-/// The largest address space that a process can have, in bytes: 56 bits of x86-64's 57 with five-level page tables.
+/// A process's largest address space in bytes: 56 bits of x86-64's 57 with five-level page tables.
 pub const ADDRESS_SPACE: usize = 1 << 56;
 
-/// `RLIMIT_AS` in bytes, if it is set.
-pub fn address_space() -> Option<u64> {
+/// The process's own limit on a resource of getrlimit(2), if it has one.
+pub fn of(resource: libc::__rlimit_resource_t) -> Option<u64> {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: `limit` is writable.
-    let failed = unsafe { libc::getrlimit(libc::RLIMIT_AS, &mut limit) };
+    let failed = unsafe { libc::getrlimit(resource, &mut limit) };
     (failed == 0 && limit.rlim_cur != libc::RLIM_INFINITY).then_some(limit.rlim_cur)
 }
 
-/// The kernel's major and minor version. Read once.
+/// The kernel's major and minor version.
 pub fn kernel() -> Option<(u32, u32)> {
-    static KNOWN: AtomicU64 = AtomicU64::new(0);
-    let mut known = KNOWN.load(Relaxed);
-    if known == 0 {
-        let (major, minor) = read_kernel().unwrap_or((0, 0));
-        known = u64::from(major) << 32 | u64::from(minor) | READ;
-        KNOWN.store(known, Relaxed);
-    }
-    const READ: u64 = 1 << 63;
-    let version = ((known & !READ) >> 32) as u32;
-    (version != 0).then_some((version, known as u32))
-}
-
-fn read_kernel() -> Option<(u32, u32)> {
     let mut names = std::mem::MaybeUninit::<libc::utsname>::zeroed();
     // SAFETY: `names` is writable.
     let failed = unsafe { libc::uname(names.as_mut_ptr()) } != 0;
@@ -44,8 +30,8 @@ fn read_kernel() -> Option<(u32, u32)> {
     (!failed).then(|| Some((numbers.next()??, numbers.next()??)))?
 }
 
-/// The smallest memory limit, in bytes, of the process's control group and its parents. Never 0, so that the compiler reads no
-/// limit where there is none: memcheck would report that.
+/// The smallest memory limit, in bytes, of the process's control group and its parents. Never 0: else the compiler would read
+/// a limit where there is none, which memcheck reports.
 // Not inlined: two buffers in one frame would exceed the smallest stack.
 #[inline(never)]
 pub fn cgroup() -> Option<NonZero<u64>> {
@@ -84,8 +70,8 @@ fn smallest(mount: &str, path: &str, file: &str) -> Option<NonZero<u64>> {
     }
 }
 
-/// Number of the process's memory mappings and the kernel's limit on it (`vm.max_map_count`), if the limit is nearly
-/// reached. mmap(2) then fails with the same error as without memory.
+/// The process's memory mappings and the kernel's limit (`vm.max_map_count`), if that is nearly reached: mmap(2) then fails as
+/// without memory.
 // Not inlined: as above.
 #[inline(never)]
 pub fn mappings() -> Option<(usize, usize)> {
@@ -97,11 +83,11 @@ pub fn mappings() -> Option<(usize, usize)> {
     while let Some(part) = maps.read(&mut buffer).filter(|part| !part.is_empty()) {
         count += part.iter().filter(|&&byte| byte == b'\n').count();
     }
-    // Nearly: other threads may have unmapped some since the failure.
+    // Other threads may have unmapped some since the failure.
     (count >= limit - limit / 64).then_some((count, limit))
 }
 
-/// Peak of the process's resident memory in bytes.
+/// In bytes.
 pub fn peak_resident() -> u64 {
     let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: `usage` is writable.
@@ -111,7 +97,7 @@ pub fn peak_resident() -> u64 {
     usage.ru_maxrss as u64 * 1024
 }
 
-/// The beginning of a small file, at most as much as `buffer` holds.
+/// The beginning of a file, at most as much as `buffer` holds.
 pub fn read<'b>(path: &CStr, buffer: &'b mut [u8]) -> Option<&'b str> {
     std::str::from_utf8(File::open(path)?.read(buffer)?).ok()
 }
@@ -124,8 +110,7 @@ pub fn program(buffer: &mut [u8]) -> &[u8] {
     buffer.get(..usize::try_from(length).unwrap_or(0)).unwrap_or_default()
 }
 
-/// An open file. Uses `syscall`, because the C library's functions are cancellation points, and a thread must not be
-/// cancelled here.
+/// An open file, by `syscall`: the C library's functions are cancellation points.
 struct File(libc::c_long);
 
 impl File {
@@ -136,7 +121,6 @@ impl File {
         (file >= 0).then_some(File(file))
     }
 
-    /// The next bytes, at most as many as `buffer` holds.
     fn read<'b>(&self, buffer: &'b mut [u8]) -> Option<&'b [u8]> {
         // SAFETY: `buffer` is writable for its length.
         let read = unsafe { libc::syscall(libc::SYS_read, self.0, buffer.as_mut_ptr(), buffer.len()) };

@@ -1,11 +1,11 @@
-//! The local time for a log line, even if the C library's time zone lock is held for ever (in a forked child).
-#![expect(unsafe_code, reason = "clock_gettime and localtime_r")]
+//! The local time for a log line, also in a forked child, where the C library's time zone lock may be held for ever.
+#![expect(unsafe_code, reason = "localtime_r")]
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
+use super::clock::nanoseconds_since_1970;
 use super::fork;
 
-/// The parts of a time that a log line shows.
 #[derive(Debug, PartialEq, Eq)]
 pub struct LocalTime {
     /// 1 to 12.
@@ -19,12 +19,10 @@ pub struct LocalTime {
 }
 
 impl LocalTime {
-    /// The present time in the process's time zone.
     pub fn now() -> LocalTime {
-        let mut clock = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-        // SAFETY: `clock` is writable.
-        unsafe { libc::clock_gettime(libc::CLOCK_REALTIME, &mut clock) };
-        LocalTime::at(clock.tv_sec + offset(clock.tv_sec), clock.tv_nsec / 1000)
+        let microseconds = (nanoseconds_since_1970() / 1000) as i64;
+        let seconds = microseconds / 1_000_000;
+        LocalTime::at(seconds + offset(seconds), microseconds % 1_000_000)
     }
 
     /// Month and day from the days since 1970-01-01, in the proleptic Gregorian calendar. Years are counted from March,
@@ -44,12 +42,11 @@ impl LocalTime {
     }
 }
 
-/// Seconds east of Greenwich. A forked child uses its parent's last value, or UTC: another thread may have held the C
-/// library's lock at the fork, and does not exist in the child.
+/// Seconds east of Greenwich: in a forked child its parent's last value, or UTC.
 fn offset(now: i64) -> i64 {
     static OFFSET: AtomicI64 = AtomicI64::new(0);
     if !fork::in_child() {
-        // SAFETY: zeros are a valid `tm`: its pointer may be null.
+        // SAFETY: zeros are a valid `tm`.
         let mut local: libc::tm = unsafe { std::mem::zeroed() };
         // SAFETY: both pointers are to live values. On a failure the offset stays 0.
         unsafe { libc::localtime_r(&now, &mut local) };

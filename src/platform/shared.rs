@@ -23,38 +23,35 @@ unsafe impl<T: Send + Sync> Send for Shared<T> {}
 unsafe impl<T: Send + Sync> Sync for Shared<T> {}
 
 impl<T> Shared<T> {
-    /// Moves a value into a block of its own. Without memory the value is dropped, and the answer is its size.
+    /// Without memory the value is dropped; the error is the size of its block.
     pub fn new(value: T) -> Result<Self, usize> {
         let layout = Layout::new::<Counted<T>>();
-        // SAFETY: the layout has a count, so it is not of size 0.
+        // SAFETY: the layout is not of size 0.
         let block = NonNull::new(unsafe { alloc(layout) }).ok_or(layout.size())?.cast::<Counted<T>>();
-        // SAFETY: a new block of that layout.
+        // SAFETY: a block of that layout.
         unsafe { block.write(Counted { holders: Owners::one(), value }) };
         Ok(Shared(block))
     }
 
-    /// The value itself, if this was its last holder.
+    /// The value, if this was its last holder.
     pub fn into_value(self) -> Option<T> {
         let counted = self.0;
         std::mem::forget(self);
-        // SAFETY: this holder is given up, and its block lived until now.
+        // SAFETY: this holder is given up.
         unsafe { Self::leave(counted) }
     }
 
-    /// The address of the value, which stands for this holder until [`Shared::from_address`].
+    /// The value's address, which stands for this holder until [`Shared::from_address`].
     pub fn into_address(self) -> NonNull<T> {
         let address = self.address();
         std::mem::forget(self);
         address
     }
 
-    /// The address of the value.
     pub fn address(&self) -> NonNull<T> {
         NonNull::from(&**self)
     }
 
-    /// The holder that `into_address` gave up.
-    ///
     /// # Safety
     /// The address came from `into_address`, and no other call took its holder back.
     pub unsafe fn from_address(address: NonNull<T>) -> Self {
@@ -68,17 +65,17 @@ impl<T> Shared<T> {
         unsafe { self.0.as_ref() }
     }
 
-    /// Counts one holder less; returns the value of the last one.
+    /// Returns the value of the last holder.
     ///
     /// # Safety
     /// The holder is not used again.
     unsafe fn leave(counted: NonNull<Counted<T>>) -> Option<T> {
-        // SAFETY: the block lives while it has a holder, and this one is counted still.
+        // SAFETY: the block lives while this holder is counted.
         let holders = unsafe { &counted.as_ref().holders };
         if !holders.leave() {
             return None;
         }
-        // SAFETY: no holder is left, so nothing else reads the block.
+        // SAFETY: no holder is left.
         let Counted { value, .. } = unsafe { counted.read() };
         // SAFETY: `new` allocated it with this layout.
         unsafe { dealloc(counted.as_ptr().cast(), Layout::new::<Counted<T>>()) };

@@ -1,4 +1,4 @@
-//! The primitives whose interleavings matter: on std's atomics, or on loom's in a model check.
+//! The primitives whose interleavings matter, on std's atomics or, in a model, on loom's.
 
 #[cfg(not(loom))]
 pub(crate) use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize};
@@ -10,42 +10,43 @@ pub(crate) use std::sync::atomic::Ordering;
 
 use cell::UnsafeCell;
 
-/// A lock that is held for nanoseconds: it covers reads and writes of shared state, and no fill, copy, driver call or callback.
+/// A lock that is held for nanoseconds: never during a fill, copy, driver call or callback.
 ///
-/// One atomic operation takes it and a plain store releases it, at half the cost of std's. Its word names the holder,
-/// so a signal handler detects that it has interrupted the holder, which it cannot wait for.
+/// One atomic operation takes it and a plain store releases it, at half the cost of std's. Its word names the holder, so that
+/// a signal handler that interrupted the holder does not wait for it.
 pub(crate) struct Lock<T> {
     /// `FREE`, `FORK`, or the id of the thread that holds it.
     state: AtomicUsize,
     value: UnsafeCell<T>,
 }
 
-/// This thread holds the lock already: this is a signal handler that has interrupted the holder.
+/// This is a signal handler, and the thread that it interrupted holds the lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interrupted;
 
 const FREE: usize = 0;
-/// Held for a fork: no thread is inside, and only the forking thread may enter. No thread has this id.
+/// Held for a fork: only the forking thread may enter. No thread has this id.
 const FORK: usize = 1;
 
-/// What a thread holds from before its fork until after it, in the parent and in the child. `process` has the order.
+/// A lock that a thread holds from before its fork until after it, in parent and child. `process` has the order.
 pub(crate) trait ForkLock {
-    fn lock_for_fork(&self);
-    fn unlock_after_fork(&self);
+    fn at_fork(&self, step: ForkStep);
+}
+
+#[derive(Clone, Copy)]
+pub(crate) enum ForkStep {
+    Lock,
+    Unlock,
 }
 
 impl<L: ForkLock, const N: usize> ForkLock for [L; N] {
-    fn lock_for_fork(&self) {
-        self.iter().for_each(L::lock_for_fork);
-    }
-
-    fn unlock_after_fork(&self) {
-        self.iter().for_each(L::unlock_after_fork);
+    fn at_fork(&self, step: ForkStep) {
+        self.iter().for_each(|lock| lock.at_fork(step));
     }
 }
 
-/// Declares a static with a lock, and the function by which the table of `process` takes the lock. In a model, whose atomics
-/// have no constant constructors, the static is a lazy one.
+/// Declares a static with a lock, and the function by which the table of `process` takes it. In a model the static is lazy,
+/// because loom's atomics have no constant constructors.
 macro_rules! locked_static {
     ($(#[$attribute:meta])* static $name:ident: $type:ty = $value:expr;) => {
         $crate::platform::sync::locked_static! {
@@ -70,6 +71,19 @@ macro_rules! locked_static {
 }
 pub(crate) use locked_static;
 
+/// Defines `new`, constant except in a model, because loom's atomics have no constant constructors.
+macro_rules! constructor {
+    ($(#[$attribute:meta])* $visibility:vis fn new($($argument:ident: $type:ty)?) -> Self $body:block) => {
+        $(#[$attribute])*
+        #[cfg(not(loom))]
+        $visibility const fn new($($argument: $type)?) -> Self $body
+
+        #[cfg(loom)]
+        $visibility fn new($($argument: $type)?) -> Self $body
+    };
+}
+pub(crate) use constructor;
+
 #[expect(unsafe_code, reason = "a lock hands out its value from behind a shared reference")]
 mod lock {
     use super::*;
@@ -78,41 +92,30 @@ mod lock {
     unsafe impl<T: Send> Sync for Lock<T> {}
 
     impl<T> Lock<T> {
-        #[cfg(not(loom))]
-        pub(crate) const fn new(value: T) -> Self {
-            Lock { state: AtomicUsize::new(FREE), value: UnsafeCell::new(value) }
+        constructor! {
+            pub(crate) fn new(value: T) -> Self {
+                Lock { state: AtomicUsize::new(FREE), value: UnsafeCell::new(value) }
+            }
         }
 
-        #[cfg(loom)]
-        pub(crate) fn new(value: T) -> Self {
-            Lock { state: AtomicUsize::new(FREE), value: UnsafeCell::new(value) }
-        }
-
-        /// Runs `work` with the lock held.
         #[inline]
         pub(crate) fn with<R>(&self, work: impl FnOnce(&mut T) -> R) -> R {
-            self.take().unwrap_or_else(wait_for_ever).enter(work)
+            self.take_within(FOR_EVER).unwrap_or_else(wait_for_ever).enter(work)
         }
 
-        /// Runs `work` with the lock held. Fails if this thread holds it already, or another one for longer than `naps`.
+        /// Fails if this thread holds the lock already, or another one for longer than `naps`.
         ///
-        /// For calls from signal handlers. The interrupted thread may be in malloc or hold another lock, and the holder
-        /// of this lock may be waiting for that one: without a limit the wait would never end.
+        /// For signal handlers. The interrupted thread may be in malloc or hold another lock, for which the holder of this
+        /// lock may be waiting: without a limit the wait would never end.
         #[inline]
         pub(crate) fn try_with<R>(&self, naps: u32, work: impl FnOnce(&mut T) -> R) -> Result<R, Interrupted> {
             self.take_within(naps).map(|held| held.enter(work)).ok_or(Interrupted)
         }
 
-        /// Takes the lock; `None` if this thread holds it already.
-        #[inline]
-        fn take(&self) -> Option<Held<'_, T>> {
-            self.take_within(FOR_EVER)
-        }
-
         #[inline]
         fn take_within(&self, naps: u32) -> Option<Held<'_, T>> {
             let thread = this_thread();
-            // Acquire: sees the effects of the last holder.
+            // Acquire: sees the last holder's effects.
             match self.state.compare_exchange(FREE, thread, Ordering::Acquire, Ordering::Relaxed) {
                 Ok(_) => Some(Held { lock: self, before: FREE }),
                 Err(_) => self.take_when_free(thread, naps),
@@ -127,7 +130,7 @@ mod lock {
                 if before == thread {
                     return None;
                 }
-                // In another library's fork handler, this thread's own fork has the lock.
+                // In another library's fork handler this thread's own fork has the lock.
                 let is_free = before == FREE || (before == FORK && forking::is_this_thread());
                 // Acquire: as above.
                 let is_free = is_free
@@ -143,8 +146,7 @@ mod lock {
             }
         }
 
-        /// Waits up to `naps` naps until the lock is free; returns whether it is. For a caller that may have
-        /// interrupted the holder.
+        /// Waits up to `naps` naps until the lock is free; returns whether it is. For signal handlers.
         pub(crate) fn is_free_within(&self, naps: u32) -> bool {
             // Relaxed: the guarded value is not read.
             let state = || self.state.load(Ordering::Relaxed);
@@ -159,22 +161,19 @@ mod lock {
     }
 
     impl<T> ForkLock for Lock<T> {
-        fn lock_for_fork(&self) {
-            // In a nested fork the thread holds it already, and nothing changes.
-            if let Some(mut held) = self.take() {
-                held.before = FORK;
-            }
-        }
-
-        fn unlock_after_fork(&self) {
-            if self.state.load(Ordering::Relaxed) == FORK {
-                drop(Held { lock: self, before: FREE });
+        fn at_fork(&self, step: ForkStep) {
+            match step {
+                // In a nested fork the thread holds it already.
+                ForkStep::Lock => self.take_within(FOR_EVER).into_iter().for_each(|mut held| held.before = FORK),
+                ForkStep::Unlock if self.state.load(Ordering::Relaxed) == FORK => {
+                    drop(Held { lock: self, before: FREE })
+                }
+                ForkStep::Unlock => {}
             }
         }
     }
 
-    /// A signal handler needs a lock of the thread that it interrupted, in a call that the header forbids in handlers:
-    /// it hangs here.
+    /// A signal handler that makes a call which the header forbids there, and needs a lock of the interrupted thread, hangs.
     #[cold]
     fn wait_for_ever<T>() -> T {
         loop {
@@ -182,7 +181,7 @@ mod lock {
         }
     }
 
-    /// A lock that this thread holds. Dropping it sets the word to `before`: `FREE`, or `FORK` during this thread's fork.
+    /// Dropping it sets the word to `before`: `FREE`, or `FORK` during this thread's fork.
     struct Held<'l, T> {
         lock: &'l Lock<T>,
         before: usize,
@@ -199,14 +198,14 @@ mod lock {
     impl<T> Drop for Held<'_, T> {
         #[inline]
         fn drop(&mut self) {
-            // Release: the next holder sees the effects of this one.
+            // Release: the next holder sees this one's effects.
             self.lock.state.store(self.before, Ordering::Release);
         }
     }
 }
 
-/// The calling thread's id while it lives: the address of its control block, as returned by `pthread_self`, so never 0
-/// or 1. Every lock needs it, so it is read from the place that the psABI gives, without a call.
+/// The calling thread's `pthread_self`, the address of its control block, so never 0 or 1. Every lock needs it, so it is read
+/// without a call.
 #[cfg(not(loom))]
 #[inline(always)]
 #[expect(unsafe_code, reason = "the thread pointer is read")]
@@ -237,26 +236,22 @@ pub(crate) fn this_thread() -> usize {
 
 /// The thread inside fork: from before it takes the first lock until it has released the last one.
 pub(crate) mod forking {
-    use super::{pause, this_thread};
-    // Not loom's: a model has no processes.
+    use super::{this_thread, wait_until};
+    // A model has no processes.
     use std::sync::atomic::AtomicUsize;
     use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
     static THREAD: AtomicUsize = AtomicUsize::new(0);
-    /// Nesting depth of that thread's forks: a prepare handler may fork. Used by that thread only.
+    /// Nesting depth of that thread's forks, because a prepare handler may fork. Used by that thread only.
     static DEPTH: AtomicUsize = AtomicUsize::new(0);
 
-    /// Starts a fork of this thread. Waits while another thread forks.
+    /// Waits while another thread forks.
     pub(crate) fn begin() {
-        let mut tries = 0u32;
-        while !is_this_thread() && THREAD.compare_exchange_weak(0, this_thread(), Acquire, Relaxed).is_err() {
-            tries = tries.saturating_add(1);
-            pause(tries);
-        }
+        wait_until(|| is_this_thread() || THREAD.compare_exchange_weak(0, this_thread(), Acquire, Relaxed).is_ok());
         DEPTH.fetch_add(1, Relaxed);
     }
 
-    /// Ends a fork of this thread. Calls `release` at the end of the outermost one.
+    /// Calls `release` at the end of the outermost fork.
     pub(crate) fn end(release: impl FnOnce()) {
         if DEPTH.fetch_sub(1, Relaxed) == 1 {
             release();
@@ -264,18 +259,25 @@ pub(crate) mod forking {
         }
     }
 
-    /// Whether this thread is the one. Relaxed: only its own store can make it so.
+    /// Relaxed: only this thread's own store can make it so.
     pub(crate) fn is_this_thread() -> bool {
         THREAD.load(Relaxed) == this_thread()
     }
 }
 
-/// Attempts to take a lock by spinning or yielding, before a thread naps.
+/// Attempts to take a lock before a thread naps.
 const BEFORE_NAPS: u32 = 128;
-/// No limit of naps.
 pub(crate) const FOR_EVER: u32 = u32::MAX;
 
-/// Lets the holder run: it needs nanoseconds, unless it lost its processor.
+pub(crate) fn wait_until(is_done: impl Fn() -> bool) {
+    let mut tries = 0u32;
+    while !is_done() {
+        tries = tries.saturating_add(1);
+        pause(tries);
+    }
+}
+
+/// Lets the holder run, which needs nanoseconds, unless it lost its processor.
 fn pause(_tries: u32) {
     #[cfg(loom)]
     loom::thread::yield_now();
@@ -288,7 +290,7 @@ fn pause(_tries: u32) {
     }
 }
 
-/// Sleeps for 50 microseconds. Uses `syscall`: std's sleep is a cancellation point, and a thread must not be cancelled here.
+/// Sleeps for 50 microseconds, by `syscall`: std's sleep is a cancellation point.
 #[expect(unsafe_code, reason = "nanosleep(2)")]
 pub(crate) fn nap() {
     let time = libc::timespec { tv_sec: 0, tv_nsec: 50_000 };
@@ -300,23 +302,18 @@ pub(crate) fn nap() {
 pub(crate) struct Gate(AtomicU32);
 
 impl Gate {
-    #[cfg(not(loom))]
-    pub(crate) const fn new() -> Self {
-        Gate(AtomicU32::new(0))
+    constructor! {
+        pub(crate) fn new() -> Self {
+            Gate(AtomicU32::new(0))
+        }
     }
 
-    #[cfg(loom)]
-    pub(crate) fn new() -> Self {
-        Gate(AtomicU32::new(0))
-    }
-
-    /// The argument for `wait`. Taken under the lock that also covers the decision to open.
+    /// For `wait`. Taken under the lock that also covers the decision to open.
     pub(crate) fn ticket(&self) -> u32 {
         // Relaxed: the lock orders it before the `open` that it waits for.
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Wakes all threads that took a ticket before.
     pub(crate) fn open(&self) {
         // Relaxed: a woken thread takes the lock before it reads anything.
         self.0.fetch_add(1, Ordering::Relaxed);
@@ -337,10 +334,10 @@ impl Gate {
 
 #[expect(unsafe_code, reason = "futex(2)")]
 pub(crate) mod futex {
-    // Not loom's: a model does not sleep.
+    // A model does not sleep.
     use std::sync::atomic::AtomicU32;
 
-    /// Sleeps while `word` is `expected`, until a wake-up. May wake spuriously.
+    /// Sleeps while `word` is `expected`. May wake spuriously.
     pub fn wait(word: &AtomicU32, expected: u32) {
         const OPERATION: i32 = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
         let forever = std::ptr::null::<libc::timespec>();
@@ -348,7 +345,6 @@ pub(crate) mod futex {
         unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), OPERATION, expected, forever) };
     }
 
-    /// Wakes all threads that sleep on `word`.
     pub fn wake_all(word: &AtomicU32) {
         const OPERATION: i32 = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
         // SAFETY: the kernel uses the address as a key only.

@@ -8,19 +8,17 @@ use syncedmem_trace::text::{Escaped, Text};
 
 use super::file;
 
-/// Writes all of `text` to standard error, without buffering. If its reader has gone, SIGPIPE comes as for any writer.
+/// Unbuffered. If the reader has gone, SIGPIPE comes as for any writer.
 pub fn to_stderr(text: &[u8]) {
     // Ignored: a closed or full standard error must not stop the program.
     let _ = file::write(libc::STDERR_FILENO, text);
 }
 
-/// Writes one line to standard error: `libsyncedmem: ` and the message.
 #[cold]
 pub fn warn(message: fmt::Arguments) {
     to_stderr(Text::<600>::of(format_args!("libsyncedmem: {message}\n")).as_bytes());
 }
 
-/// As [`warn`], if `has_warned` is false, and sets it.
 #[cold]
 pub fn warn_once(has_warned: &AtomicBool, message: fmt::Arguments) {
     if !has_warned.swap(true, Relaxed) {
@@ -28,13 +26,13 @@ pub fn warn_once(has_warned: &AtomicBool, message: fmt::Arguments) {
     }
 }
 
-/// Whether the destination of a setting is a standard stream. /dev/stderr and /dev/stdout are links, which would be refused.
+/// /dev/stderr and /dev/stdout are links, which would be refused as files.
 pub fn is_stream(destination: &CStr) -> bool {
     matches!(destination.to_bytes(), b"stderr" | b"/dev/stderr" | b"/dev/stdout")
 }
 
-/// Appends `text` to the destination of a setting: `stderr`, or a file. If the file cannot be written, standard error
-/// gets an error, which calls the text `what`, and the text itself: nothing is lost.
+/// Appends `text` to the destination of a setting. If that cannot be written, standard error gets an error, which calls the
+/// text `what`, and the text.
 pub fn append_to(destination: &CStr, variable: &str, what: &str, text: &[u8]) {
     let written = match destination.to_bytes() {
         b"stderr" | b"/dev/stderr" => return to_stderr(text),

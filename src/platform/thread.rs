@@ -1,7 +1,7 @@
 //! The library's own threads, and queries about the program's.
 //!
-//! An own thread starts when there is work, with every signal blocked, because signals are the program's. It is created
-//! by pthread_create: std's threads need memory and panic without it.
+//! An own thread starts when there is work, with every signal blocked, because signals are the program's. Std's threads
+//! panic without memory.
 #![expect(unsafe_code, reason = "pthread_create")]
 
 use std::ffi::c_void;
@@ -10,25 +10,24 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use super::clock::coarse_milliseconds;
 
-/// A thread's function.
 pub type Body = extern "C" fn(*mut c_void) -> *mut c_void;
 
-/// Size of its stack in bytes: enough for the CUDA driver, and less than the usual 8 MiB.
+/// Bytes: enough for the CUDA driver, and less than the usual 8 MiB.
 const STACK: usize = 1 << 20;
 
-/// Milliseconds without an attempt after the system refused a thread. Each attempt costs 50 times as much as the block
-/// that the thread is for.
+/// Milliseconds without an attempt after the system refused a thread: an attempt costs 50 times as much as the block that the
+/// thread is for.
 const REFUSED_FOR: u64 = 1000;
 
-/// Time before which no attempt is made, in milliseconds.
+/// In milliseconds.
 static NOT_BEFORE: AtomicU64 = AtomicU64::new(0);
 
-/// Starts a detached thread; `false` if the system refuses, or refused within `REFUSED_FOR`.
+/// Starts a detached thread; `false` if the system refuses, or did within `REFUSED_FOR`.
 ///
 /// # Safety
-/// `argument` is valid for `body`, and stays so until the thread has finished with it.
+/// `argument` is valid for `body` until the thread has finished with it.
 pub unsafe fn start(body: Body, argument: *mut c_void) -> bool {
-    // Relaxed, here and below: a hint. A thread that misses it makes one attempt more.
+    // Relaxed: a thread that misses it makes one attempt more.
     if coarse_milliseconds() < NOT_BEFORE.load(Relaxed) {
         return false;
     }
@@ -36,7 +35,7 @@ pub unsafe fn start(body: Body, argument: *mut c_void) -> bool {
     // SAFETY: the caller guarantees the argument.
     let mut thread = unsafe { create(Some(STACK), body, argument) };
     if thread == Err(libc::EINVAL) {
-        // The stack is too small for the thread-local storage of all libraries: use the default size.
+        // The stack is too small for the thread-local storage of all libraries.
         // SAFETY: the caller guarantees the argument.
         thread = unsafe { create(None, body, argument) };
     }
@@ -45,7 +44,7 @@ pub unsafe fn start(body: Body, argument: *mut c_void) -> bool {
         NOT_BEFORE.store(coarse_milliseconds() + REFUSED_FOR, Relaxed);
         return false;
     };
-    // SAFETY: the thread was just started, and is not joined.
+    // SAFETY: the new thread is not joined.
     unsafe { libc::pthread_detach(thread) };
     true
 }
@@ -66,7 +65,7 @@ unsafe fn create(stack: Option<usize>, body: Body, argument: *mut c_void) -> Res
         unsafe { libc::pthread_attr_setstacksize(attributes.as_mut_ptr(), bytes) };
     }
     let mut thread = MaybeUninit::<libc::pthread_t>::uninit();
-    // SAFETY: all pointers are to live values, and the caller guarantees the argument.
+    // SAFETY: the pointers are to live values, and the caller guarantees the argument.
     let failed = unsafe { libc::pthread_create(thread.as_mut_ptr(), attributes.as_ptr(), body, argument) };
     // SAFETY: pthread_attr_init succeeded, and it is not used again.
     unsafe { libc::pthread_attr_destroy(attributes.as_mut_ptr()) };
@@ -79,13 +78,12 @@ unsafe fn create(stack: Option<usize>, body: Body, argument: *mut c_void) -> Res
 
 /// The kernel's id of this thread.
 pub fn id() -> u32 {
-    // By syscall: glibc 2.30 is the first with a function for it.
-    // SAFETY: gettid has no preconditions.
+    // SAFETY: gettid, for which glibc has a function since 2.30, has no preconditions.
     unsafe { libc::syscall(libc::SYS_gettid) as u32 }
 }
 
-/// Unused bytes of this thread's stack. For the process's first thread it returns the largest number: the true one
-/// would require reading the list of all mappings.
+/// Unused bytes of this thread's stack; the largest number for the process's first thread, where the true one would require
+/// reading all mappings.
 pub fn stack_left() -> usize {
     if id() == std::process::id() {
         return usize::MAX;
@@ -105,7 +103,7 @@ pub fn stack_left() -> usize {
     (&raw const lowest).addr().saturating_sub(lowest.addr())
 }
 
-/// Blocks every signal on this thread, and so on threads that it starts. Returns the previous mask.
+/// Blocks every signal on this thread, and so on those that it starts. Returns the previous mask.
 pub fn block_signals() -> libc::sigset_t {
     let mut all = MaybeUninit::<libc::sigset_t>::uninit();
     let mut before = MaybeUninit::<libc::sigset_t>::zeroed();
@@ -113,11 +111,10 @@ pub fn block_signals() -> libc::sigset_t {
     unsafe { libc::sigfillset(all.as_mut_ptr()) };
     // SAFETY: sigfillset wrote `all`, and `before` is writable.
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr()) };
-    // SAFETY: zeros are a valid set, and pthread_sigmask with these arguments always writes it.
+    // SAFETY: zeros are a valid set.
     unsafe { before.assume_init() }
 }
 
-/// Restores the mask that `block_signals` returned.
 pub fn restore_signals(before: &libc::sigset_t) {
     // SAFETY: `before` is a valid set.
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, before, std::ptr::null_mut()) };

@@ -1,9 +1,7 @@
-//! The table of locks, compared with the sources.
-
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// The modules of the library: the path of each, and its code without comments and tests.
+/// Each module's path, and its code without comments and tests.
 fn modules(folder: &Path, found: &mut Vec<(PathBuf, String)>) {
     for entry in std::fs::read_dir(folder).expect("a folder") {
         let path = entry.expect("an entry").path();

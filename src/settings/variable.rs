@@ -31,14 +31,14 @@ impl Variable {
         self.value.store(value, Relaxed);
     }
 
-    /// Reads the environment. A value that `parse` does not accept counts as not set, and is reported: `why` ends the sentence.
+    /// A value that `parse` does not accept counts as not set, and is reported; `why` ends the sentence.
     #[cold]
     fn read(&self, parse: impl Fn(&[u8]) -> Option<u64>, default: u64, why: fmt::Arguments) -> u64 {
         let given = environment(self.name);
         let parsed = given.map(|given| parse(given.to_bytes()));
         let value = parsed.flatten().unwrap_or(default);
         if let Err(first) = self.value.compare_exchange(UNREAD, value, Relaxed, Relaxed) {
-            // Another thread, or a call of `set`, was first.
+            // Another thread or `set` was first.
             return first;
         }
         if let (Some(given), Some(None)) = (given, parsed) {
@@ -48,7 +48,7 @@ impl Variable {
     }
 }
 
-/// A setting with a few named values. The first one is the default.
+/// A setting with named values, the first of which is the default.
 pub struct Choice {
     variable: Variable,
     names: &'static [&'static str],
@@ -59,12 +59,12 @@ impl Choice {
         Choice { variable: Variable::new(variable), names }
     }
 
-    /// The index of the current value.
+    /// Index of the value.
     pub fn get(&self) -> usize {
         self.variable.known().unwrap_or_else(|| self.read()) as usize
     }
 
-    /// Sets the value by index; `false` if there is no such value.
+    /// `false`: there is no such value.
     pub fn set(&self, index: usize) -> bool {
         let is_known = index < self.names.len();
         if is_known {
@@ -88,29 +88,27 @@ impl fmt::Display for Names {
     }
 }
 
-/// A number of bytes that the user may set.
+/// A number of bytes.
 pub struct Amount {
     variable: Variable,
-    /// The value without a setting, for a message.
+    /// The default, for a message.
     otherwise: &'static str,
 }
 
 impl Amount {
-    /// The value without a setting.
+    /// Not set.
     const NONE: u64 = UNREAD - 1;
 
     pub(super) const fn new(variable: &'static CStr, otherwise: &'static str) -> Self {
         Amount { variable: Variable::new(variable), otherwise }
     }
 
-    /// The number of bytes, if one is set.
     #[inline]
     pub fn get(&self) -> Option<u64> {
         Some(self.variable.known().unwrap_or_else(|| self.read())).filter(|&bytes| bytes != Self::NONE)
     }
 
-    /// Sets a number of bytes, whatever the environment says. The two largest numbers, which have a meaning here,
-    /// become the next smaller one: as good as no limit.
+    /// The two largest numbers have a meaning here; the next smaller one is as good as no limit.
     pub fn set(&self, bytes: u64) {
         self.variable.set(bytes.min(Self::NONE - 1));
     }
@@ -139,7 +137,7 @@ fn parse_bytes(text: &[u8]) -> Option<u64> {
     number.checked_mul(1 << power).filter(|&bytes| bytes < Amount::NONE)
 }
 
-/// A time in seconds that the user may set; stored in milliseconds.
+/// A time in seconds, stored in milliseconds.
 pub struct Seconds {
     variable: Variable,
     otherwise: u64,
@@ -150,13 +148,13 @@ impl Seconds {
         Seconds { variable: Variable::new(variable), otherwise }
     }
 
-    /// The current value in milliseconds.
+    /// In milliseconds.
     #[inline]
     pub fn get(&self) -> u64 {
         self.variable.known().unwrap_or_else(|| self.read())
     }
 
-    /// Sets a time in seconds; `false` if it is negative or not a number.
+    /// `false`: the time is negative or not a number.
     pub fn set(&self, seconds: f64) -> bool {
         to_milliseconds(seconds).map(|milliseconds| self.variable.set(milliseconds)).is_some()
     }

@@ -1,8 +1,8 @@
 //! The gate of the fast path: whether current data is handed out without a further check.
 //!
-//! Each C++ accessor loads the bits of an object's word that decide whether the side is ready. While the gate is closed
-//! the bits are 0, and every call takes the slow path: while calls are counted, while the device check is on, and, for
-//! the device side, in a process that was forked from one that had used CUDA.
+//! Each accessor loads the bits of an object's word that decide whether the side is ready. While the gate is closed they
+//! are 0, and every call takes the slow path: while calls are counted, while the device check is on, and, for the device
+//! side, in a process that was forked from one that had used CUDA.
 
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicU64, fence};
@@ -16,7 +16,6 @@ use crate::settings;
 /// By side, and whether the access writes.
 static DECIDING: [[AtomicU64; 2]; 2] = [const { [const { AtomicU64::new(0) }; 2] }; 2];
 
-/// Whether the device side cannot be used any more.
 static DEVICE_IS_LOST: AtomicBool = AtomicBool::new(false);
 
 /// The bits that decide whether `access` to `side` is ready; 0: the slow path.
@@ -29,12 +28,11 @@ pub fn deciding(access: Access, side: Side) -> u64 {
 pub fn open(access: Access, side: Side) {
     let (slot, bits) = (slot(access, side), Word::deciding(access, side));
     let is_barred = || flags::sees_every_call() || is_watched(side);
-    // Every first touch calls this: usually the gate is open already.
     if slot.load(Relaxed) == bits || is_barred() {
         return;
     }
     slot.store(bits, Relaxed);
-    // Another thread may have begun to watch and closed the gate after the check, before it was opened here.
+    // Another thread may have closed the gate after the check.
     fence(SeqCst);
     if is_barred() {
         slot.store(0, Relaxed);
@@ -47,7 +45,7 @@ pub fn is_watched(side: Side) -> bool {
     settings::checks_device() || (side == Side::Device && DEVICE_IS_LOST.load(Relaxed))
 }
 
-/// Closes the gate for every access: the next calls decide anew.
+/// Closes the gate; the next calls decide anew.
 pub fn close() {
     fence(SeqCst);
     DECIDING.iter().flatten().for_each(|bits| bits.store(0, Relaxed));

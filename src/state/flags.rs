@@ -1,31 +1,28 @@
 //! One word of flags for everything that is off by default: while it is 0, a small object is made, touched and ended
 //! without a further check.
 //!
-//! The low byte is what is observed; `observe::control` reads the settings and sets it. Each place that records an event
-//! costs one branch while it is 0. The flags above it are only ever set, but for [`UNSETTLED`] and [`ALLOCATOR`]. The upper half
-//! counts what is kept beside objects: once that has ended, small objects are as fast as before.
+//! The low byte, which `observe::control` sets, is what is observed: each place that records an event costs one branch
+//! while it is 0. The flags above it are only ever set, but for [`UNSETTLED`] and [`ALLOCATOR`]. The upper half counts what
+//! is kept beside objects.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-/// A set of flags.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Flags(u64);
 
 /// The account is kept.
 pub const ACCOUNT: Flags = Flags(1);
-/// Accesses that need nothing are recorded, too.
+/// Accesses to current data are recorded too.
 pub const ACCESSES: Flags = Flags(2);
 /// Host contents are compared.
 pub const COMPARE: Flags = Flags(4);
-/// The trace is written.
 pub const TRACE: Flags = Flags(8);
 /// A profiler gets ranges.
 pub const RANGES: Flags = Flags(16);
 /// Calls of the C++ entry points are counted.
 pub const CALLS: Flags = Flags(32);
 
-/// The settings of observation were not read yet.
 const UNREAD: Flags = Flags(128);
 const OBSERVED: Flags = Flags(255);
 
@@ -37,29 +34,25 @@ pub const CHECKED: Flags = Flags(512);
 pub const MAY_PIN: Flags = Flags(1024);
 /// The program has set an allocator of its own, or a block of one lives.
 pub const ALLOCATOR: Flags = Flags(2048);
-/// Something is kept beside an object: an eviction policy, a tensor, a registration, a copy in flight.
+/// Something is kept beside an object: an eviction policy, a tensor, a registration, or a copy in flight.
 pub const KEPT: Flags = Flags(!(ONE_KEPT - 1));
 const ONE_KEPT: u64 = 1 << 32;
-/// The flags under which a small object that has no state of its own beside it keeps its short path.
+/// The flags under which a small object without state beside it keeps its short path.
 pub const BY_OBJECT: Flags = Flags(MAY_PIN.0 | KEPT.0);
-/// The flags that concern the making of an object, and the end of one that owns nothing.
+/// The flags that concern making an object, and ending one that owns nothing.
 pub const BESIDE: Flags = Flags(OBSERVED.0 | KEPT.0);
 
 impl Flags {
-    /// No flags.
     pub const NONE: Flags = Flags(0);
 
-    /// Whether `flag` is set.
     pub fn has(self, flag: Flags) -> bool {
         self.0 & flag.0 != 0
     }
 
-    /// Whether no flag but those of `some` is set.
     pub fn none_but(self, some: Flags) -> bool {
         self.0 & !some.0 == 0
     }
 
-    /// With `flag` added, if `wanted`.
     pub fn and(self, flag: Flags, wanted: bool) -> Flags {
         if wanted { Flags(self.0 | flag.0) } else { self }
     }
@@ -68,39 +61,34 @@ impl Flags {
 // In a model all flags stay 0: settings are read once, so its runs would differ.
 static FLAGS: AtomicU64 = AtomicU64::new(if cfg!(loom) { 0 } else { UNREAD.0 | UNSETTLED.0 });
 
-/// Whether no flag is set.
 #[inline(always)]
 pub fn none() -> bool {
     FLAGS.load(Relaxed) == 0
 }
 
-/// Whether nothing is observed.
 #[inline(always)]
 pub fn off() -> bool {
     !has(OBSERVED)
 }
 
-/// Whether `flag` is set.
 #[inline]
 pub fn has(flag: Flags) -> bool {
     all().has(flag)
 }
 
-/// All flags.
 #[inline]
 pub fn all() -> Flags {
     Flags(FLAGS.load(Relaxed))
 }
 
-/// All flags, after the effects of the threads that ended what was kept: for an object that ends.
+/// All flags, for an object that ends: after the effects of threads that ended what was kept.
 #[inline(always)]
 pub fn all_by_now() -> Flags {
     // Acquire: pairs with the Release in `count_kept`.
     Flags(FLAGS.load(Acquire))
 }
 
-/// Counts what is kept beside objects: a table of it has `after` entries instead of `before`. Called under the table's lock.
-/// In a model the count stays 0.
+/// A table of what is kept beside objects has `after` entries instead of `before`. Called under the table's lock.
 #[inline]
 pub fn count_kept(before: usize, after: usize) {
     if before == after || cfg!(loom) {
@@ -110,13 +98,11 @@ pub fn count_kept(before: usize, after: usize) {
     FLAGS.fetch_add(change, Release);
 }
 
-/// Whether events are recorded.
 #[inline]
 pub fn on() -> bool {
     has(Flags(ACCOUNT.0 | TRACE.0))
 }
 
-/// Whether the settings were not read yet.
 #[inline]
 pub fn are_unread() -> bool {
     has(UNREAD)
@@ -128,20 +114,18 @@ pub fn sees_every_call() -> bool {
     has(Flags(ACCESSES.0 | CALLS.0 | UNREAD.0))
 }
 
-/// Sets the observation flags from the settings.
+/// Sets the flags of observation.
 pub fn begin(flags: Flags) {
     let observed = |all: u64| Some(all & !OBSERVED.0 | flags.0);
     let _ = FLAGS.fetch_update(Relaxed, Relaxed, observed);
 }
 
-/// Sets `flag` if `wanted`. In a model it stays as it is.
 pub fn raise_if(wanted: bool, flag: Flags) {
     if wanted && !cfg!(loom) && !has(flag) {
         FLAGS.fetch_or(flag.0, Relaxed);
     }
 }
 
-/// Sets `flag`, or clears it.
 pub fn set(flag: Flags, wanted: bool) {
     if wanted {
         FLAGS.fetch_or(flag.0, Relaxed);

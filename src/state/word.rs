@@ -1,15 +1,15 @@
 //! Bytes 24 to 31 of an object as one 64-bit word: the head, three flags, and the library's own byte.
 //!
-//! The head and the flags lie where BVLC's header has them. Byte 31 is padding in every layout of docs/caffe-abi.md:
-//! its top bit means "take the slow path", the other seven are the ordinal of the block's device, as a hint.
+//! The head and the flags lie where BVLC's header has them. Byte 31, padding in every layout of docs/caffe-abi.md, has
+//! the bit for the slow path, and below it the ordinal of the device block's device, as a hint.
 
 use syncedmem_trace::head::{Access, Head, Side};
 
 #[cfg(target_endian = "big")]
 compile_error!("the head is taken for the low half of the word");
 
-/// A value of the word. While the head is UNINITIALIZED all other bits are meaningless: constructors that are inlined
-/// into their callers leave them as they were.
+/// A value of the word. While the head is UNINITIALIZED all other bits are meaningless (inlined constructors leave them), and
+/// what is said of a block only if there is one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Word(pub u64);
 
@@ -20,11 +20,10 @@ const OWN_GPU: u64 = 1 << 48;
 const SLOW: u64 = 1 << 63;
 const DEVICE: u64 = 127 << 56;
 const UNKNOWN_DEVICE: u64 = DEVICE;
-/// Not the number of a head. Its low bits are those of UNINITIALIZED, so every access takes the slow path.
+/// No head's number. Its low bits are those of UNINITIALIZED, so every access takes the slow path.
 const DESTROYED: u64 = 0xDEAD_5E30;
 
 impl Word {
-    /// The word that an out-of-line constructor writes.
     pub const NEW: Word = Word(Head::Uninitialized as u64 | UNKNOWN_DEVICE);
     /// The word that a destructor leaves: a later use is detected.
     pub const DESTROYED: Word = Word(DESTROYED | UNKNOWN_DEVICE);
@@ -40,7 +39,6 @@ impl Word {
         Head::from_number((self.0 & HEAD) as u32)
     }
 
-    /// Whether the head is UNINITIALIZED.
     #[inline]
     pub const fn is_untouched(self) -> bool {
         self.0 & HEAD == Head::Uninitialized as u64
@@ -55,8 +53,8 @@ impl Word {
         }
     }
 
-    /// Whether the `deciding` bits of an access to `side` show that it is ready and nothing is in flight. For reading,
-    /// the side must be current; for writing, it alone. One mask, one compare.
+    /// Whether the `deciding` bits of an access to `side` show that nothing is in flight and the side is current; for
+    /// writing, it alone.
     #[inline]
     pub const fn is_ready(self, deciding: u64, side: Side) -> bool {
         self.0 & deciding == Head::only_at(side) as u64
@@ -68,13 +66,12 @@ impl Word {
         Word(rest | head as u64)
     }
 
-    /// With another host block.
     pub const fn with_host(self, owned: bool, pinned: bool) -> Word {
         let rest = self.0 & !(0xFF << 32) & !(0xFF << 40);
         Word(rest | if owned { OWN_CPU } else { 0 } | if pinned { PINNED } else { 0 })
     }
 
-    /// With another device block, and the ordinal of its device if it is known.
+    /// `ordinal` is that of the block's device, if known.
     pub const fn with_device(self, owned: bool, ordinal: Option<i32>) -> Word {
         let hint = match ordinal {
             Some(ordinal @ 0..127) => (ordinal as u64) << 56,
@@ -83,37 +80,31 @@ impl Word {
         Word(self.0 & !(0xFF << 48) & !DEVICE | if owned { OWN_GPU } else { 0 } | hint)
     }
 
-    /// With the slow path for every access.
     pub const fn slow(self) -> Word {
         Word(self.0 | SLOW)
     }
 
-    /// Whether every access takes the slow path.
     pub const fn is_slow(self) -> bool {
         self.0 & SLOW != 0
     }
 
-    /// With the fast path open.
     pub const fn fast(self) -> Word {
         Word(self.0 & !SLOW)
     }
 
-    /// Whether the object owns its host block. Valid only if there is one.
     pub const fn owns_host(self) -> bool {
         self.0 & OWN_CPU != 0
     }
 
-    /// Whether the host block is page-locked. Valid only if there is one.
     pub const fn is_pinned(self) -> bool {
         self.0 & PINNED != 0
     }
 
-    /// Whether the object owns its device block. Valid only if there is one.
     pub const fn owns_device(self) -> bool {
         self.0 & OWN_GPU != 0
     }
 
-    /// The ordinal of the device block's device, if it is known. Valid only if there is a block.
+    /// `None`: unknown, or there is no block.
     pub const fn ordinal(self) -> Option<i32> {
         let hint = self.0 & DEVICE;
         if hint == UNKNOWN_DEVICE { None } else { Some((hint >> 56) as i32) }

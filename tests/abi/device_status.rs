@@ -4,6 +4,7 @@
 use std::path::Path;
 
 use crate::support::driver::{loaded, simulated};
+use crate::support::tensor::{Ask, DEVICE, FLOATS, export, exports};
 use crate::support::*;
 
 /// There must be no GPU, for a reason that contains `words`, which every device call gives too; the host goes on.
@@ -11,17 +12,21 @@ fn there_is_none(words: &str) {
     let (status, sentence) = cuda_status();
     assert_eq!(status, SYNCEDMEM_ERROR_NO_GPU, "{sentence}");
     assert!(sentence.starts_with("no GPU: ") && sentence.contains(words), "{words:?} is not in: {sentence}");
-    let mut object = Object::new(100);
-    object.fill_host(&pattern(1, 100));
-    let nowhere = With {
-        host: std::ptr::null_mut(),
-        device: std::ptr::without_provenance_mut(512),
-        stream: std::ptr::null_mut(),
-    };
+    let (mut object, null) = (Object::new(100), std::ptr::null_mut());
+    let nowhere = With { host: null, device: std::ptr::without_provenance_mut(512), stream: null.cast() };
     use Operation::*;
-    for operation in [GpuData, MutableGpuData, OverwriteGpuData, SetGpuData, Push] {
-        assert_eq!(object.run(operation, &nowhere), Err(SYNCEDMEM_ERROR_NO_GPU), "{operation:?}");
-        assert!(last_error().contains(&sentence), "{operation:?} says {}, not {sentence}", last_error());
+    let all = [GpuData, MutableGpuData, OverwriteGpuData, SetGpuData, Push];
+    for operations in [&all[..4], &all] {
+        let before = object.0;
+        for &operation in operations {
+            assert_eq!(object.run(operation, &nowhere), Err(SYNCEDMEM_ERROR_NO_GPU), "{operation:?}");
+            assert!(last_error().contains(&sentence), "{operation:?} says {}, not {sentence}", last_error());
+        }
+        let tensor = export(object.mem(), Ask { side: DEVICE, shape: &[25], ..FLOATS }).err();
+        let waits = unsafe { syncedmem_stream_wait(object.mem(), null.cast()) };
+        assert_eq!((tensor, waits), (Some(SYNCEDMEM_ERROR_NO_GPU), SYNCEDMEM_ERROR_NO_GPU));
+        assert!(object.0 == before && exports(object.mem()) == (0, 0), "nothing is changed");
+        object.fill_host(&pattern(1, 100));
     }
     assert_eq!((object.head(), object.host_bytes(100)), (1, pattern(1, 100)));
     // It lives for ever, and stays what it was.
@@ -51,22 +56,27 @@ fn a_driver_that_runs_is_introduced_with_its_version_and_devices() {
 }
 
 fn drivers_are_introduced_whatever_their_version_and_number_of_devices() {
-    static CASES: [(&str, &str, &str); 3] = [("12080", "1", "12.8"), ("13000", "3", "13.0"), ("11040", "2", "11.4")];
+    let cases = [
+        ("12080", "1", ["12.8", "1 device"]),
+        ("13000", "3", ["13.0", "3 devices"]),
+        ("11040", "2", ["11.4", "2 devices"]),
+    ];
     let file = file_of_the_simulated();
-    let environment = |case: &'static (&'static str, &'static str, &'static str)| {
+    let environment = |case: &(&'static str, &'static str, _)| {
         vec![("SIMCUDA_VERSION", case.0), ("SIMCUDA_DEVICES", case.1), ("SYNCEDMEM_SIMULATED_DRIVER", file)]
     };
-    each(&CASES, environment, |case| {
+    each(&cases, environment, |(_, _, words)| {
         loaded();
         let (status, sentence) = cuda_status();
-        assert_eq!(status, SYNCEDMEM_SUCCESS, "{sentence}");
-        let devices = format!("{} device{}", case.1, if case.1 == "1" { "" } else { "s" });
-        assert!(sentence.contains(case.2) && sentence.contains(&devices), "{sentence}");
+        assert!(
+            status == SYNCEDMEM_SUCCESS && words.iter().all(|word| sentence.contains(word)),
+            "{status:?}: {sentence}"
+        );
     });
 }
 
 fn every_reason_why_a_driver_does_not_serve_has_its_own_sentence() {
-    static CASES: [(&str, &str, &str); 14] = [
+    let cases = [
         ("SIMCUDA_VERSION", "6050", "CUDA 6.5"),
         ("SIMCUDA_DEVICES", "0", "finds no device"),
         ("CUDA_VISIBLE_DEVICES", "-1", "CUDA_VISIBLE_DEVICES"),
@@ -84,11 +94,11 @@ fn every_reason_why_a_driver_does_not_serve_has_its_own_sentence() {
     ];
     let file = file_of_the_simulated();
     each(
-        &CASES,
+        &cases,
         |case| vec![(case.0, case.1), ("SYNCEDMEM_SIMULATED_DRIVER", file)],
-        |case| {
+        |(_, _, words)| {
             loaded();
-            there_is_none(case.2);
+            there_is_none(words);
         },
     );
 }
@@ -117,15 +127,10 @@ fn a_library_that_lacks_the_drivers_functions_is_told_from_none() {
         // Any other library will do, and every program has this one.
         let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
         let mut files = maps.lines().filter_map(|line| line.split_whitespace().nth(5));
-        std::os::unix::fs::symlink(
-            files.find(|file| file.contains("/libc.so") || file.contains("/libc-")).unwrap(),
-            library,
-        )
-        .unwrap();
+        let libc = files.find(|file| file.contains("/libc.so") || file.contains("/libc-")).unwrap();
+        std::os::unix::fs::symlink(libc, library).unwrap();
     };
-    with_library(make, || {
-        there_is_none("has no function cu");
-    });
+    with_library(make, || there_is_none("has no function cu"));
 }
 
 fn without_a_driver_the_sentence_says_what_to_install() {
@@ -141,9 +146,12 @@ fn without_a_driver_the_sentence_says_what_to_install() {
     );
 }
 
+fn links_the_simulated(library: &Path) {
+    std::os::unix::fs::symlink(file_of_the_simulated(), library).unwrap();
+}
+
 fn a_driver_is_found_by_its_name_where_the_loader_looks() {
-    let make = |library: &Path| std::os::unix::fs::symlink(file_of_the_simulated(), library).unwrap();
-    with_library(make, || {
+    with_library(links_the_simulated, || {
         assert_eq!(cuda_status().0, SYNCEDMEM_SUCCESS, "{}", cuda_status().1);
         let mut object = Object::new(100);
         object.fill_host(&pattern(1, 100));
@@ -153,8 +161,7 @@ fn a_driver_is_found_by_its_name_where_the_loader_looks() {
 }
 
 fn a_driver_that_could_not_be_loaded_for_want_of_a_file_descriptor_is_looked_for_again() {
-    let make = |library: &Path| std::os::unix::fs::symlink(file_of_the_simulated(), library).unwrap();
-    with_library(make, || {
+    with_library(links_the_simulated, || {
         let limit = |descriptors| {
             let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
             assert_eq!(unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) }, 0);
@@ -172,21 +179,19 @@ fn a_driver_that_could_not_be_loaded_for_want_of_a_file_descriptor_is_looked_for
 }
 
 fn a_device_that_does_not_start_is_an_error_of_the_call_and_may_start_the_next_time() {
-    in_a_process_with_a_driver(&[], || {
-        let gpu = simulated_gpu();
-        let mut object = Object::new(100);
-        object.fill_host(&pattern(1, 100));
-        for function in
-            ["cuDevicePrimaryCtxRetain", "cuDeviceGet", "cuCtxGetCurrent", "cuCtxPushCurrent_v2", "cuCtxGetDevice"]
-        {
-            gpu.fail(function, 1, 999);
-            assert_eq!(object.gpu_data(), Err(SYNCEDMEM_ERROR_DRIVER), "{function}");
-            assert!(last_error().contains(function) && last_error().contains("(999)"), "{}", last_error());
-            gpu.control().simcuda_clear_faults();
-        }
-        assert_eq!(cuda_status().0, SYNCEDMEM_SUCCESS);
-        assert!(object.gpu_data().is_ok(), "{}", last_error());
-    });
+    let gpu = simulated_gpu();
+    let mut object = Object::new(100);
+    object.fill_host(&pattern(1, 100));
+    for function in
+        ["cuDevicePrimaryCtxRetain", "cuDeviceGet", "cuCtxGetCurrent", "cuCtxPushCurrent_v2", "cuCtxGetDevice"]
+    {
+        gpu.fail(function, 1, 999);
+        assert_eq!(object.gpu_data(), Err(SYNCEDMEM_ERROR_DRIVER), "{function}");
+        assert!(last_error().contains(function) && last_error().contains("(999)"), "{}", last_error());
+        gpu.control().simcuda_clear_faults();
+    }
+    assert_eq!(cuda_status().0, SYNCEDMEM_SUCCESS);
+    assert!(object.gpu_data().is_ok(), "{}", last_error());
 }
 
 crate::support::harness::tests![
@@ -197,6 +202,6 @@ crate::support::harness::tests![
     a_library_that_lacks_the_drivers_functions_is_told_from_none,
     without_a_driver_the_sentence_says_what_to_install,
     a_driver_is_found_by_its_name_where_the_loader_looks,
-    a_driver_that_could_not_be_loaded_for_want_of_a_file_descriptor_is_looked_for_again,
-    a_device_that_does_not_start_is_an_error_of_the_call_and_may_start_the_next_time,
+    a_driver_that_could_not_be_loaded_for_want_of_a_file_descriptor_is_looked_for_again;
+    alone_with_driver(&[]): a_device_that_does_not_start_is_an_error_of_the_call_and_may_start_the_next_time
 ];

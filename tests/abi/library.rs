@@ -29,8 +29,7 @@ fn the_exported_symbols_are_exactly_those_of_the_list() {
     let symbols = about("nm", &["--dynamic", "--defined-only", "--format=posix"]);
     let exported: BTreeSet<&str> = symbols.lines().filter_map(|line| line.split(' ').next()).collect();
     let listed: BTreeSet<&str> = include_str!("../../src/abi/symbols.txt").lines().collect();
-    let missing: Vec<_> = listed.difference(&exported).collect();
-    let unlisted: Vec<_> = exported.difference(&listed).collect();
+    let [missing, unlisted] = [listed.difference(&exported), exported.difference(&listed)].map(Vec::from_iter);
     assert!(
         missing.is_empty() && unlisted.is_empty(),
         "missing: {missing:?}; not in src/abi/symbols.txt: {unlisted:?}"
@@ -58,11 +57,8 @@ fn preloaded_into_a_program_that_never_calls_it_it_does_nothing() {
         String::from_utf8(output.stdout).unwrap()
     };
     let libraries = |maps: &str| -> BTreeSet<String> {
-        let paths = maps.lines().filter_map(|line| line.split_whitespace().nth(5));
-        paths
-            .filter(|path| path.contains(".so"))
-            .filter_map(|path| Some(path.rsplit_once('/')?.1.to_string()))
-            .collect()
+        let paths = maps.lines().filter_map(|line| line.split_whitespace().nth(5)).filter(|path| path.contains(".so"));
+        paths.filter_map(|path| Some(path.rsplit_once('/')?.1.to_string())).collect()
     };
     let loaded = with(Some(library()));
     let more: Vec<_> = libraries(&loaded).difference(&libraries(&with(None))).cloned().collect();
@@ -152,6 +148,13 @@ const USE: &str = r#"
         }
         "#;
 
+fn runs_in_every_way(program: &str) {
+    for way in WAYS {
+        let run = run(&[USE, program].concat(), way, &[]);
+        assert!(run.status.success(), "{way}: {}", run.status);
+    }
+}
+
 /// At load the library registers its fork handlers, and so before the program does: otherwise the two wait for each other.
 fn a_program_may_call_the_library_under_a_lock_of_its_own_fork_handlers_however_it_got_the_library() {
     const PROGRAM: &str = r#"
@@ -182,10 +185,7 @@ fn a_program_may_call_the_library_under_a_lock_of_its_own_fork_handlers_however_
             }
             return 0;
         }"#;
-    for way in WAYS {
-        let run = run(&[USE, PROGRAM].concat(), way, &[]);
-        assert!(run.status.success(), "{way}: {}", run.status);
-    }
+    runs_in_every_way(PROGRAM);
 }
 
 /// A constructor of the program, or of a library that does not depend on this one, may run before this library's own.
@@ -201,10 +201,7 @@ fn objects_may_be_used_before_the_library_is_initialised() {
             if (child == 0) _exit(use(50000));
             return waitpid(child, &status, 0) != child || status != 0;
         }"#;
-    for way in WAYS {
-        let run = run(&[USE, PROGRAM].concat(), way, &[]);
-        assert!(run.status.success(), "{way}: {}", run.status);
-    }
+    runs_in_every_way(PROGRAM);
 }
 
 /// Each in a process and a thread of its own, with as much stack as is documented, which ends at a page without access.

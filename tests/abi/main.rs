@@ -7,7 +7,6 @@
     reason = "a test plays the foreign caller, and answers for what it passes"
 )]
 
-mod device_refusals;
 mod device_status;
 mod discipline;
 mod library;
@@ -16,4 +15,4 @@ mod named_files;
 mod support;
 mod surroundings;
 
-support::harness::suites![device_refusals, device_status, discipline, library, named_files, surroundings,];
+support::harness::suites![device_status, discipline, library, named_files, surroundings,];

@@ -55,14 +55,12 @@ fn other_peoples_fork_handlers_may_use_objects() {
         let fine = (0..200).all(|_| touch(100) && touch(50_000)) && touch(4 << 20);
         TOUCHED.fetch_add(usize::from(fine), Ordering::Relaxed);
     }
-    alone(&[], || {
-        // Registered before the library's own: run while it holds its locks.
-        assert_eq!(unsafe { libc::pthread_atfork(Some(handler), Some(handler), Some(handler)) }, 0);
-        assert!(touch(100));
-        unsafe { libc::alarm(HANGS_AFTER) };
-        in_a_child(|| assert_eq!(TOUCHED.load(Ordering::Relaxed), 2));
-        assert_eq!(TOUCHED.load(Ordering::Relaxed), 2);
-    });
+    // Registered before the library's own: run while it holds its locks.
+    assert_eq!(unsafe { libc::pthread_atfork(Some(handler), Some(handler), Some(handler)) }, 0);
+    assert!(touch(100));
+    unsafe { libc::alarm(HANGS_AFTER) };
+    in_a_child(|| assert_eq!(TOUCHED.load(Ordering::Relaxed), 2));
+    assert_eq!(TOUCHED.load(Ordering::Relaxed), 2);
 }
 
 fn a_block_of_no_bytes_may_be_written_as_mallocs_may() {
@@ -118,8 +116,8 @@ fn a_forked_child_counts_its_own_calls() {
 
 crate::support::harness::tests![
     a_thread_that_is_cancelled_ends_behind_the_library_not_inside_it,
-    other_peoples_fork_handlers_may_use_objects,
     a_block_of_no_bytes_may_be_written_as_mallocs_may,
     another_implementations_block_makes_no_room_under_the_limit,
-    a_forked_child_counts_its_own_calls,
+    a_forked_child_counts_its_own_calls;
+    alone(&[]): other_peoples_fork_handlers_may_use_objects
 ];

@@ -74,14 +74,12 @@ fn device_memory_may_be_lent() {
 }
 
 fn without_a_gpu_the_host_works_and_the_device_is_refused() {
-    alone(&[("SYNCEDMEM_TEST_DRIVER", "none")], || {
-        assert!(crate::support::driver::loaded().is_none());
-        let mut blob = Blob::new(&[2]);
-        blob.write(DATA, &[1f32, 2.0]);
-        assert_eq!((blob.sync(DATA), blob.asum(DATA)), (Err(SYNCEDMEM_ERROR_NO_GPU), Ok(3.0)));
-        assert_eq!(blob.gpu_shape(), Err(SYNCEDMEM_ERROR_NO_GPU));
-        assert_eq!(blob.set_gpu(DATA, 4096 as *mut _), Err(SYNCEDMEM_ERROR_NO_GPU));
-    });
+    assert!(crate::support::driver::loaded().is_none());
+    let mut blob = Blob::new(&[2]);
+    blob.write(DATA, &[1f32, 2.0]);
+    assert_eq!((blob.sync(DATA), blob.asum(DATA)), (Err(SYNCEDMEM_ERROR_NO_GPU), Ok(3.0)));
+    assert_eq!(blob.gpu_shape(), Err(SYNCEDMEM_ERROR_NO_GPU));
+    assert_eq!(blob.set_gpu(DATA, 4096 as *mut _), Err(SYNCEDMEM_ERROR_NO_GPU));
 }
 
 crate::support::harness::tests![
@@ -89,6 +87,6 @@ crate::support::harness::tests![
     mend_10_a_copy_is_made_where_the_source_is,
     a_copy_of_synced_data_is_made_on_the_device,
     a_copy_at_the_device_keeps_what_is_beyond_the_count,
-    device_memory_may_be_lent,
-    without_a_gpu_the_host_works_and_the_device_is_refused,
+    device_memory_may_be_lent;
+    alone(&[("SYNCEDMEM_TEST_DRIVER", "none")]): without_a_gpu_the_host_works_and_the_device_is_refused
 ];

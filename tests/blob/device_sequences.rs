@@ -137,21 +137,17 @@ fn every_sequence(gpu: Option<&Gpu>, steps: &[Step], sequence: &mut Vec<Step>) -
 }
 
 fn every_sequence_of_five_steps_on_the_host_agrees_with_the_model() {
-    alone(&[("SYNCEDMEM_TEST_DRIVER", "none")], || {
-        let count = every_sequence(None, &HOST, &mut Vec::new());
-        assert!(count > HOST.len().pow(DEPTH as u32), "only {count}");
-    });
+    let count = every_sequence(None, &HOST, &mut Vec::new());
+    assert!(count > HOST.len().pow(DEPTH as u32), "only {count}");
 }
 
 fn every_sequence_of_five_steps_on_both_sides_agrees_with_the_model() {
-    in_a_process_with_a_driver(&[], || {
-        let gpu = simulated_gpu();
-        let count = every_sequence(Some(&gpu), &BOTH, &mut Vec::new());
-        assert!(count > BOTH.len().pow(DEPTH as u32), "only {count}");
-    });
+    let gpu = simulated_gpu();
+    let count = every_sequence(Some(&gpu), &BOTH, &mut Vec::new());
+    assert!(count > BOTH.len().pow(DEPTH as u32), "only {count}");
 }
 
 crate::support::harness::tests![
-    every_sequence_of_five_steps_on_the_host_agrees_with_the_model,
-    every_sequence_of_five_steps_on_both_sides_agrees_with_the_model,
+    alone(&[("SYNCEDMEM_TEST_DRIVER", "none")]): every_sequence_of_five_steps_on_the_host_agrees_with_the_model;
+    alone_with_driver(&[]): every_sequence_of_five_steps_on_both_sides_agrees_with_the_model
 ];

@@ -9,56 +9,50 @@ use crate::support::pools::MIB;
 use crate::support::*;
 
 fn every_byte_of_tensors_is_in_the_account() {
-    alone(&[ON, ("SYNCEDMEM_PAGEABLE_POOL", "0")], || {
-        let tensor = Tensor::of(&[100]);
-        assert_eq!(figures().pageable.live, 0, "a shape takes no memory of the account");
-        tensor.mutable::<u8>(&float()).unwrap();
-        let shared = Tensor::of(&[100]);
-        shared.share_data(&tensor).unwrap();
-        let objects = Tensor::of(&[1000]);
-        objects.mutable::<u8>(&object()).unwrap();
-        let large = Tensor::of(&[MIB as i64]);
-        large.mutable::<u8>(&float()).unwrap();
-        let mut data = null_mut();
-        assert_eq!(unsafe { syncedmem_cpu_new(10, &mut data) }, SYNCEDMEM_SUCCESS);
-        // The memory of the context has its owner before it.
-        let all = [400, 4000, 4 * MIB, 10 + 64];
-        let stats = counts();
-        assert_eq!(
-            (stats.pageable.live, stats.pageable.allocations),
-            (all.iter().sum::<usize>() as u64, sum(4, all.iter().sum()))
-        );
-        // A new mapping holds zeros before anything is written.
-        assert_eq!((stats.host_fills, stats.objects_made), (sum(3, 400 + 4000 + 10 + 64), 4));
-        let mut own = [0u8; 400];
-        tensor.share(own.as_mut_ptr(), &float(), 0).unwrap();
-        assert_eq!(counts().pageable.live, all.iter().sum::<usize>() as u64, "the other tensor keeps it");
-        unsafe { syncedmem_cpu_delete(data) };
-        drop((tensor, shared, objects, large));
-        let stats = counts();
-        assert_eq!((stats.pageable.live, stats.pageable.frees), (0, sum(4, all.iter().sum())));
-        assert_eq!((stats.objects_made, stats.objects_ended), (5, 5));
-    });
+    let tensor = Tensor::of(&[100]);
+    assert_eq!(figures().pageable.live, 0, "a shape takes no memory of the account");
+    tensor.mutable::<u8>(&float()).unwrap();
+    let shared = Tensor::of(&[100]);
+    shared.share_data(&tensor).unwrap();
+    let objects = Tensor::of(&[1000]);
+    objects.mutable::<u8>(&object()).unwrap();
+    let large = Tensor::of(&[MIB as i64]);
+    large.mutable::<u8>(&float()).unwrap();
+    let mut data = null_mut();
+    assert_eq!(unsafe { syncedmem_cpu_new(10, &mut data) }, SYNCEDMEM_SUCCESS);
+    // The memory of the context has its owner before it.
+    let all = [400, 4000, 4 * MIB, 10 + 64];
+    let stats = counts();
+    assert_eq!(
+        (stats.pageable.live, stats.pageable.allocations),
+        (all.iter().sum::<usize>() as u64, sum(4, all.iter().sum()))
+    );
+    // A new mapping holds zeros before anything is written.
+    assert_eq!((stats.host_fills, stats.objects_made), (sum(3, 400 + 4000 + 10 + 64), 4));
+    let mut own = [0u8; 400];
+    tensor.share(own.as_mut_ptr(), &float(), 0).unwrap();
+    assert_eq!(counts().pageable.live, all.iter().sum::<usize>() as u64, "the other tensor keeps it");
+    unsafe { syncedmem_cpu_delete(data) };
+    drop((tensor, shared, objects, large));
+    let stats = counts();
+    assert_eq!((stats.pageable.live, stats.pageable.frees), (0, sum(4, all.iter().sum())));
+    assert_eq!((stats.objects_made, stats.objects_ended), (5, 5));
 }
 
 fn a_copy_and_a_share_are_not_filled_before() {
-    alone(&[ON], || {
-        let (one, other) = (Tensor::of(&[100]), Tensor::new());
-        one.mutable::<u8>(&float()).unwrap();
-        other.copy_from(&one).unwrap();
-        assert_eq!((counts().host_fills, counts().pageable.live), (sum(1, 400), 800));
-    });
+    let (one, other) = (Tensor::of(&[100]), Tensor::new());
+    one.mutable::<u8>(&float()).unwrap();
+    other.copy_from(&one).unwrap();
+    assert_eq!((counts().host_fills, counts().pageable.live), (sum(1, 400), 800));
 }
 
 fn a_limit_on_host_memory_holds_for_tensors() {
-    alone(&[("SYNCEDMEM_HOST_LIMIT", "1000")], || {
-        let (small, large) = (Tensor::of(&[150]), Tensor::of(&[101]));
-        small.mutable::<u8>(&float()).unwrap();
-        assert_eq!(large.mutable::<u8>(&float()), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
-        assert!(last_error().contains("SYNCEDMEM_HOST_LIMIT"), "{}", last_error());
-        small.free_memory();
-        assert!(large.mutable::<u8>(&float()).is_ok());
-    });
+    let (small, large) = (Tensor::of(&[150]), Tensor::of(&[101]));
+    small.mutable::<u8>(&float()).unwrap();
+    assert_eq!(large.mutable::<u8>(&float()), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
+    assert!(last_error().contains("SYNCEDMEM_HOST_LIMIT"), "{}", last_error());
+    small.free_memory();
+    assert!(large.mutable::<u8>(&float()).is_ok());
 }
 
 fn the_report_has_a_line_for_each_block_from_its_begin_on() {
@@ -87,8 +81,8 @@ fn the_report_has_a_line_for_each_block_from_its_begin_on() {
 }
 
 crate::support::harness::tests![
-    every_byte_of_tensors_is_in_the_account,
-    a_copy_and_a_share_are_not_filled_before,
-    a_limit_on_host_memory_holds_for_tensors,
-    the_report_has_a_line_for_each_block_from_its_begin_on,
+    the_report_has_a_line_for_each_block_from_its_begin_on;
+    alone(&[ON]): a_copy_and_a_share_are_not_filled_before;
+    alone(&[ON, ("SYNCEDMEM_PAGEABLE_POOL", "0")]): every_byte_of_tensors_is_in_the_account;
+    alone(&[("SYNCEDMEM_HOST_LIMIT", "1000")]): a_limit_on_host_memory_holds_for_tensors
 ];

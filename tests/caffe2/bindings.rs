@@ -9,10 +9,9 @@ use crate::support::tensor::Theirs;
 use crate::support::*;
 
 fn attach_with(tensor: &Tensor, pointer: usize, deleter: syncedmem_deleter_t, context: *mut c_void) -> usize {
-    let (pointer, mut attached) = (without_provenance_mut(pointer), null_mut());
-    let status = unsafe { syncedmem_tensor_attach(tensor.0, pointer, deleter, context, &mut attached) };
-    assert_eq!(status, SYNCEDMEM_SUCCESS);
-    attached.addr()
+    let pointer = without_provenance_mut(pointer);
+    let attach = |attached: &mut _| unsafe { syncedmem_tensor_attach(tensor.0, pointer, deleter, context, attached) };
+    ask(null_mut(), attach).unwrap().addr()
 }
 
 fn attach(tensor: &Tensor, pointer: usize, lent: &Lent) -> usize {
@@ -41,11 +40,9 @@ fn threads_that_attach_at_once_agree() {
 fn a_blob_has_an_attachment_too() {
     let lent = Lent::default();
     let blob = Blob::new();
-    let mut attached = null_mut();
-    let context = std::ptr::from_ref(&lent).cast_mut().cast();
-    let pointer = without_provenance_mut(0x40);
-    let status = unsafe { syncedmem_typed_blob_attach(blob.0, pointer, lent.deleter(), context, &mut attached) };
-    assert_eq!((status, attached.addr()), (SYNCEDMEM_SUCCESS, 0x40));
+    let (pointer, deleter, context) = (without_provenance_mut(0x40), lent.deleter(), lent.context());
+    let attach = |attached: &mut _| unsafe { syncedmem_typed_blob_attach(blob.0, pointer, deleter, context, attached) };
+    assert_eq!(ask(null_mut(), attach), Ok(pointer));
     drop(blob);
     assert_eq!(lent.returned(), [0x40]);
 }
@@ -102,18 +99,16 @@ fn a_released_value_has_its_deleter_and_what_that_gets() {
     let lent = Lent::default();
     let blob = Blob::new();
     let mut value = 5_u32;
-    let context: *mut c_void = std::ptr::from_ref(&lent).cast_mut().cast();
-    let pointer: *mut c_void = std::ptr::from_mut(&mut value).cast();
-    unsafe { syncedmem_typed_blob_reset(blob.0, pointer, &meta(SYNCEDMEM_UINT32), lent.deleter(), context) };
-    let release = || {
-        let (mut value, mut deleter, mut gets) = (null_mut(), null_mut(), null_mut());
-        let status = unsafe { syncedmem_typed_blob_release(blob.0, &mut value, &mut deleter, &mut gets) };
-        assert_eq!(status, SYNCEDMEM_SUCCESS);
-        (value, deleter.addr(), gets)
+    let (pointer, context): (*mut c_void, _) = ((&raw mut value).cast(), lent.context());
+    blob.reset(&mut value, &meta(SYNCEDMEM_UINT32), lent.deleter(), context);
+    let release = |(value, deleter, gets): &mut (_, *mut c_void, _)| unsafe {
+        syncedmem_typed_blob_release(blob.0, value, deleter, gets)
     };
+    let released =
+        || ask((null_mut(), null_mut(), null_mut()), release).map(|(value, by, gets)| (value, by.addr(), gets));
     let address = lent.deleter().map_or(0, |deleter| deleter as usize);
-    assert_eq!(release(), (pointer, address, context));
-    assert_eq!(release(), (pointer, 0, null_mut()), "it is the caller's already");
+    assert_eq!(released(), Ok((pointer, address, context)));
+    assert_eq!(released(), Ok((pointer, 0, null_mut())), "it is the caller's already");
     drop(blob);
     assert_eq!(lent.returned(), Vec::<usize>::new());
 }

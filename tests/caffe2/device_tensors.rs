@@ -1,4 +1,4 @@
-//! Tensors of the device: the upstream tests of TensorCUDA by name, copies between the sides, and what is refused.
+//! Tensors of the device: copies between the sides, and what is refused.
 
 use crate::handles::*;
 use crate::objects::{Lent, object};
@@ -19,46 +19,6 @@ fn filled(gpu: &Gpu, number: u8) -> (Tensor, usize) {
     let data = tensor.mutable::<u8>(&float()).unwrap().addr();
     gpu.write(data, &pattern(number, BYTES));
     (tensor, data)
-}
-
-fn tensor_gpu_test_initialized_empty_and_non_empty() {
-    let gpu = gpu();
-    let tensor = Tensor::on(DEVICE).unwrap();
-    assert_eq!(tensor.info().ndim, 0);
-    for dims in [&[2i64, 3, 5][..], &[7, 11, 13, 17]] {
-        tensor.resize(dims).unwrap();
-        assert_eq!(tensor.dims(), dims);
-        let data = tensor.mutable::<u8>(&float()).unwrap();
-        assert_eq!(tensor.data(&float()), Ok(data.cast_const()));
-        gpu.write(data.addr(), &pattern(1, tensor.info().nbytes));
-    }
-}
-
-fn tensor_gpu_test_share_data_and_different_shapes() {
-    let gpu = gpu();
-    let (tensor, data) = filled(&gpu, 1);
-    let other = of(DEVICE, &[24]);
-    other.share_data(&tensor).unwrap();
-    assert_eq!(other.data::<u8>(&float()).unwrap().addr(), data);
-    assert_eq!(other.share_data(&of(HOST, &[24])), Err(SYNCEDMEM_ERROR_INVALID_ARGUMENT));
-    tensor.resize(&[100]).unwrap();
-    assert_ne!(tensor.mutable::<u8>(&float()).unwrap().addr(), data);
-    assert_bytes(&gpu.read(data, BYTES), &pattern(1, BYTES), &"what the other has");
-}
-
-fn tensor_gpu_death_test_cannot_access_data_when_empty() {
-    let _gpu = gpu();
-    let tensor = Tensor::on(DEVICE).unwrap();
-    assert_eq!(tensor.data::<u8>(&float()), Err(SYNCEDMEM_ERROR_INVALID_STATE));
-    tensor.resize(&[2, 0]).unwrap();
-    assert_eq!(tensor.mutable::<u8>(&float()), Ok(std::ptr::null_mut()));
-}
-
-fn cuda_context_test_alloc_dealloc() {
-    let gpu = gpu();
-    let (tensor, data) = filled(&gpu, 3);
-    assert_bytes(&gpu.read(data, BYTES), &pattern(3, BYTES), &"the memory");
-    drop(tensor);
 }
 
 fn copies_go_from_each_side_to_each() {
@@ -125,6 +85,22 @@ fn device_memory_of_the_caller_comes_back_after_the_last_use() {
     assert_eq!(lent.returned(), [block.address]);
 }
 
+fn memory_is_shared_on_its_side_and_stays_the_others_when_one_outgrows_it() {
+    let gpu = gpu();
+    let ((tensor, data), other) = (filled(&gpu, 1), of(DEVICE, &[24]));
+    other.share_data(&tensor).unwrap();
+    assert_eq!(other.share_data(&of(HOST, &[24])), Err(SYNCEDMEM_ERROR_INVALID_ARGUMENT));
+    tensor.resize(&[100]).unwrap();
+    assert_ne!(tensor.mutable::<u8>(&float()).unwrap().addr(), data);
+    assert_eq!(other.data::<u8>(&float()).unwrap().addr(), data);
+    assert_bytes(&gpu.read(data, BYTES), &pattern(1, BYTES), &"what the other has");
+}
+
+fn a_tensor_of_no_items_has_no_device_memory() {
+    let _gpu = gpu();
+    assert_eq!(of(DEVICE, &[2, 0]).mutable::<u8>(&float()), Ok(std::ptr::null_mut()));
+}
+
 fn types_with_constructors_stay_on_the_host() {
     let _gpu = gpu();
     let (tensor, objects) = (of(DEVICE, &[4]), of(HOST, &[4]));
@@ -154,26 +130,22 @@ fn a_driver_that_fails_leaves_the_tensor_as_it_was() {
 }
 
 fn without_a_driver_device_tensors_have_shapes_and_no_memory() {
-    alone(&[("SYNCEDMEM_TEST_DRIVER", "none")], || {
-        hide_devices();
-        let (tensor, host) = (of(DEVICE, &[4]), of(HOST, &[4]));
-        assert_eq!(tensor.mutable::<u8>(&float()), Err(SYNCEDMEM_ERROR_NO_GPU));
-        host.mutable::<u8>(&float()).unwrap();
-        assert_eq!(tensor.copy_from(&host), Err(SYNCEDMEM_ERROR_NO_GPU));
-        assert_eq!((tensor.dims(), tensor.info().capacity_nbytes, tensor.info().meta.is_none()), (vec![4], 0, true));
-    });
+    hide_devices();
+    let (tensor, host) = (of(DEVICE, &[4]), of(HOST, &[4]));
+    assert_eq!(tensor.mutable::<u8>(&float()), Err(SYNCEDMEM_ERROR_NO_GPU));
+    host.mutable::<u8>(&float()).unwrap();
+    assert_eq!(tensor.copy_from(&host), Err(SYNCEDMEM_ERROR_NO_GPU));
+    assert_eq!((tensor.dims(), tensor.info().capacity_nbytes, tensor.info().meta.is_none()), (vec![4], 0, true));
 }
 
 crate::support::harness::tests![
-    tensor_gpu_test_initialized_empty_and_non_empty,
-    tensor_gpu_test_share_data_and_different_shapes,
-    tensor_gpu_death_test_cannot_access_data_when_empty,
-    cuda_context_test_alloc_dealloc,
     copies_go_from_each_side_to_each,
     reserve_and_extend_keep_items_on_the_device,
     the_lent_memory_brings_the_items_to_the_host_and_back,
     device_memory_of_the_caller_comes_back_after_the_last_use,
+    memory_is_shared_on_its_side_and_stays_the_others_when_one_outgrows_it,
+    a_tensor_of_no_items_has_no_device_memory,
     types_with_constructors_stay_on_the_host,
-    a_driver_that_fails_leaves_the_tensor_as_it_was,
-    without_a_driver_device_tensors_have_shapes_and_no_memory,
+    a_driver_that_fails_leaves_the_tensor_as_it_was;
+    alone(&[("SYNCEDMEM_TEST_DRIVER", "none")]): without_a_driver_device_tensors_have_shapes_and_no_memory
 ];

@@ -3,16 +3,11 @@
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::ptr::{null, null_mut};
 
-pub use syncedmem::caffe2::typemeta::TypeMeta;
-pub use syncedmem::caffe2::typemeta::syncedmem_deleter_t;
-
-pub use crate::support::*;
+pub use crate::support::{syncedmem_typemeta_t as TypeMeta, *};
 
 /// A built-in type.
 pub fn meta(of: syncedmem_type_t) -> TypeMeta {
-    let mut meta = TypeMeta::NONE;
-    assert_eq!(unsafe { syncedmem_typemeta(of as i32, &mut meta) }, SYNCEDMEM_SUCCESS);
-    meta
+    ask(TypeMeta::NONE, |meta| unsafe { syncedmem_typemeta(of as i32, meta) }).unwrap()
 }
 
 pub fn float() -> TypeMeta {
@@ -21,9 +16,11 @@ pub fn float() -> TypeMeta {
 
 /// The type of tensors as values.
 pub fn tensor_meta(side: i32) -> TypeMeta {
-    let mut meta = TypeMeta::NONE;
-    assert_eq!(unsafe { syncedmem_tensor_typemeta(side, &mut meta) }, SYNCEDMEM_SUCCESS);
-    meta
+    ask(TypeMeta::NONE, |meta| unsafe { syncedmem_tensor_typemeta(side, meta) }).unwrap()
+}
+
+fn text(name: &str) -> CString {
+    CString::new(name).unwrap()
 }
 
 pub const HOST: i32 = 0;
@@ -47,11 +44,40 @@ impl Clone for Tensor {
     }
 }
 
+/// The functions of the C API on one tensor, as methods: those that give a status alone, and those that write a value.
+macro_rules! methods {
+    ($($act:ident($($argument:ident: $kind:ty),*) => $do:ident($($passed:expr),*);)* /
+     $($question:ident($($of:ident: $type:ty)?) -> $answer:ty = $first:expr => $ask:ident($($given:expr)?);)*) => {
+        impl Tensor {
+            $(pub fn $act(&self, $($argument: $kind),*) -> Answer {
+                done(unsafe { $do(self.0, $($passed),*) })
+            })*
+            $(pub fn $question(&self $(, $of: $type)?) -> Answer<$answer> {
+                ask($first, |value| unsafe { $ask(self.0, $($given,)? value) })
+            })*
+        }
+    };
+}
+
+methods! {
+    resize(dims: &[i64]) => syncedmem_tensor_resize(dims.len() as i32, dims.as_ptr());
+    reshape(dims: &[i64]) => syncedmem_tensor_reshape(dims.len() as i32, dims.as_ptr());
+    reserve(dims: &[i64]) => syncedmem_tensor_reserve(dims.len() as i32, dims.as_ptr());
+    resize_like(source: &Tensor) => syncedmem_tensor_resize_like(source.0);
+    shrink(outer: i64) => syncedmem_tensor_shrink(outer);
+    extend(more: i64, growth: f64) => syncedmem_tensor_extend(more, growth);
+    copy_from(source: &Tensor) => syncedmem_tensor_copy_from(source.0);
+    share_data(source: &Tensor) => syncedmem_tensor_share_data(source.0);
+    swap(other: &Tensor) => syncedmem_tensor_swap(other.0);
+    /
+    memory() -> *mut syncedmem_t = null_mut() => syncedmem_tensor_memory();
+    dim(axis: i32) -> i64 = 0 => syncedmem_tensor_dim(axis);
+    dim32(axis: i32) -> i32 = 0 => syncedmem_tensor_dim32(axis);
+}
+
 impl Tensor {
     pub fn on(side: i32) -> Answer<Tensor> {
-        let mut tensor = null_mut();
-        let status = unsafe { syncedmem_tensor_create(side, &mut tensor) };
-        answer(status, ()).map(|()| Tensor(tensor))
+        ask(null_mut(), |tensor| unsafe { syncedmem_tensor_create(side, tensor) }).map(Tensor)
     }
 
     pub fn new() -> Tensor {
@@ -75,44 +101,8 @@ impl Tensor {
         (0..info.ndim as usize).map(|axis| unsafe { info.dims.add(axis).read() }).collect()
     }
 
-    pub fn resize(&self, dims: &[i64]) -> Answer {
-        answer(unsafe { syncedmem_tensor_resize(self.0, dims.len() as i32, dims.as_ptr()) }, ())
-    }
-
-    pub fn reshape(&self, dims: &[i64]) -> Answer {
-        answer(unsafe { syncedmem_tensor_reshape(self.0, dims.len() as i32, dims.as_ptr()) }, ())
-    }
-
-    pub fn reserve(&self, dims: &[i64]) -> Answer {
-        answer(unsafe { syncedmem_tensor_reserve(self.0, dims.len() as i32, dims.as_ptr()) }, ())
-    }
-
-    pub fn resize_like(&self, source: &Tensor) -> Answer {
-        answer(unsafe { syncedmem_tensor_resize_like(self.0, source.0) }, ())
-    }
-
-    pub fn shrink(&self, outer: i64) -> Answer {
-        answer(unsafe { syncedmem_tensor_shrink(self.0, outer) }, ())
-    }
-
-    pub fn extend(&self, more: i64, growth: f64) -> Answer {
-        answer(unsafe { syncedmem_tensor_extend(self.0, more, growth) }, ())
-    }
-
     pub fn free_memory(&self) {
-        answer(unsafe { syncedmem_tensor_free_memory(self.0) }, ()).unwrap();
-    }
-
-    pub fn copy_from(&self, source: &Tensor) -> Answer {
-        answer(unsafe { syncedmem_tensor_copy_from(self.0, source.0) }, ())
-    }
-
-    pub fn share_data(&self, source: &Tensor) -> Answer {
-        answer(unsafe { syncedmem_tensor_share_data(self.0, source.0) }, ())
-    }
-
-    pub fn swap(&self, other: &Tensor) -> Answer {
-        answer(unsafe { syncedmem_tensor_swap(self.0, other.0) }, ())
+        done(unsafe { syncedmem_tensor_free_memory(self.0) }).unwrap();
     }
 
     /// Shares memory that nothing takes back.
@@ -128,50 +118,27 @@ impl Tensor {
         deleter: syncedmem_deleter_t,
         context: *mut c_void,
     ) -> Answer {
-        let status =
-            unsafe { syncedmem_tensor_share_external(self.0, memory.cast(), meta, capacity, deleter, context) };
-        answer(status, ())
+        done(unsafe { syncedmem_tensor_share_external(self.0, memory.cast(), meta, capacity, deleter, context) })
     }
 
     pub fn raw_data(&self) -> Answer<*const u8> {
-        let mut data = null();
-        answer(unsafe { syncedmem_tensor_data(self.0, null(), &mut data) }, ()).map(|()| data.cast())
+        ask(null(), |data| unsafe { syncedmem_tensor_data(self.0, null(), data) }).map(|data| data.cast())
     }
 
     pub fn data<T>(&self, meta: &TypeMeta) -> Answer<*const T> {
-        let mut data = null();
-        answer(unsafe { syncedmem_tensor_data(self.0, meta, &mut data) }, ()).map(|()| data.cast())
+        ask(null(), |data| unsafe { syncedmem_tensor_data(self.0, meta, data) }).map(|data| data.cast())
     }
 
     pub fn mutable<T>(&self, meta: &TypeMeta) -> Answer<*mut T> {
-        let mut data = null_mut();
-        answer(unsafe { syncedmem_tensor_mutable_data(self.0, meta, &mut data) }, ()).map(|()| data.cast())
+        ask(null_mut(), |data| unsafe { syncedmem_tensor_mutable_data(self.0, meta, data) }).map(|data| data.cast())
     }
 
     pub fn mutable_raw(&self) -> Answer<*mut u8> {
-        let mut data = null_mut();
-        answer(unsafe { syncedmem_tensor_mutable_data(self.0, null(), &mut data) }, ()).map(|()| data.cast())
-    }
-
-    pub fn memory(&self) -> Answer<*mut syncedmem_t> {
-        let mut mem = null_mut();
-        answer(unsafe { syncedmem_tensor_memory(self.0, &mut mem) }, ()).map(|()| mem)
-    }
-
-    pub fn dim(&self, axis: i32) -> Answer<i64> {
-        let mut dim = 0;
-        answer(unsafe { syncedmem_tensor_dim(self.0, axis, &mut dim) }, ()).map(|()| dim)
-    }
-
-    pub fn dim32(&self, axis: i32) -> Answer<i32> {
-        let mut dim = 0;
-        answer(unsafe { syncedmem_tensor_dim32(self.0, axis, &mut dim) }, ()).map(|()| dim)
+        ask(null_mut(), |data| unsafe { syncedmem_tensor_mutable_data(self.0, null(), data) }).map(|data| data.cast())
     }
 
     pub fn is_type(&self, meta: &TypeMeta) -> bool {
-        let mut is = false;
-        assert_eq!(unsafe { syncedmem_tensor_is_type(self.0, meta, &mut is) }, SYNCEDMEM_SUCCESS);
-        is
+        ask(false, |is| unsafe { syncedmem_tensor_is_type(self.0, meta, is) }).unwrap()
     }
 
     pub fn debug_string(&self) -> String {
@@ -197,58 +164,39 @@ impl Drop for Blob {
 
 impl Blob {
     pub fn new() -> Blob {
-        let mut blob = null_mut();
-        assert_eq!(unsafe { syncedmem_typed_blob_create(&mut blob) }, SYNCEDMEM_SUCCESS);
-        Blob(blob)
+        Blob(ask(null_mut(), |blob| unsafe { syncedmem_typed_blob_create(blob) }).unwrap())
     }
 
     pub fn meta(&self) -> TypeMeta {
-        let mut meta = TypeMeta::NONE;
-        assert_eq!(unsafe { syncedmem_typed_blob_meta(self.0, &mut meta) }, SYNCEDMEM_SUCCESS);
-        meta
+        ask(TypeMeta::NONE, |meta| unsafe { syncedmem_typed_blob_meta(self.0, meta) }).unwrap()
     }
 
     pub fn is_type(&self, meta: &TypeMeta) -> bool {
-        let mut is = false;
-        assert_eq!(unsafe { syncedmem_typed_blob_is_type(self.0, meta, &mut is) }, SYNCEDMEM_SUCCESS);
-        is
+        ask(false, |is| unsafe { syncedmem_typed_blob_is_type(self.0, meta, is) }).unwrap()
     }
 
     pub fn get<T>(&self, meta: &TypeMeta) -> Answer<*mut T> {
-        let mut value = null_mut();
-        answer(unsafe { syncedmem_typed_blob_get(self.0, meta, &mut value) }, ()).map(|()| value.cast())
+        ask(null_mut(), |value| unsafe { syncedmem_typed_blob_get(self.0, meta, value) }).map(|value| value.cast())
     }
 
     pub fn get_raw(&self) -> *mut c_void {
-        let mut value = null_mut();
-        assert_eq!(unsafe { syncedmem_typed_blob_get(self.0, null(), &mut value) }, SYNCEDMEM_SUCCESS);
-        value
+        ask(null_mut(), |value| unsafe { syncedmem_typed_blob_get(self.0, null(), value) }).unwrap()
     }
 
     /// The value, and whether it is new.
     pub fn get_mutable<T>(&self, meta: &TypeMeta) -> Answer<(*mut T, bool)> {
-        let (mut value, mut is_new) = (null_mut(), false);
-        let status = unsafe { syncedmem_typed_blob_get_mutable(self.0, meta, &mut is_new, &mut value) };
-        answer(status, ()).map(|()| (value.cast(), is_new))
+        let get =
+            |(value, is_new): &mut (_, _)| unsafe { syncedmem_typed_blob_get_mutable(self.0, meta, is_new, value) };
+        ask((null_mut(), false), get).map(|(value, is_new)| (value.cast(), is_new))
     }
 
     pub fn reset<T>(&self, value: *mut T, meta: &TypeMeta, deleter: syncedmem_deleter_t, context: *mut c_void) {
-        let status = unsafe { syncedmem_typed_blob_reset(self.0, value.cast(), meta, deleter, context) };
-        assert_eq!(status, SYNCEDMEM_SUCCESS);
-    }
-
-    pub fn empty(&self) {
-        let status = unsafe { syncedmem_typed_blob_reset(self.0, null_mut(), null(), None, null_mut()) };
-        assert_eq!(status, SYNCEDMEM_SUCCESS);
+        done(unsafe { syncedmem_typed_blob_reset(self.0, value.cast(), meta, deleter, context) }).unwrap();
     }
 
     pub fn release(&self) -> *mut c_void {
-        let mut value = null_mut();
-        assert_eq!(
-            unsafe { syncedmem_typed_blob_release(self.0, &mut value, null_mut(), null_mut()) },
-            SYNCEDMEM_SUCCESS
-        );
-        value
+        let release = |value: &mut _| unsafe { syncedmem_typed_blob_release(self.0, value, null_mut(), null_mut()) };
+        ask(null_mut(), release).unwrap()
     }
 
     pub fn swap(&self, other: &Blob) {
@@ -256,18 +204,18 @@ impl Blob {
     }
 
     pub fn tensor(&self) -> Answer<Tensor> {
-        let mut tensor = null_mut();
-        answer(unsafe { syncedmem_typed_blob_get_tensor(self.0, &mut tensor) }, ()).map(|()| Tensor(tensor))
+        ask(null_mut(), |tensor| unsafe { syncedmem_typed_blob_get_tensor(self.0, tensor) }).map(Tensor)
     }
 
     pub fn mutable_tensor(&self, side: i32) -> Answer<(Tensor, bool)> {
-        let (mut tensor, mut is_new) = (null_mut(), false);
-        let status = unsafe { syncedmem_typed_blob_get_mutable_tensor(self.0, side, &mut is_new, &mut tensor) };
-        answer(status, ()).map(|()| (Tensor(tensor), is_new))
+        let get = |(tensor, is_new): &mut (_, _)| unsafe {
+            syncedmem_typed_blob_get_mutable_tensor(self.0, side, is_new, tensor)
+        };
+        ask((null_mut(), false), get).map(|(tensor, is_new)| (Tensor(tensor), is_new))
     }
 
     pub fn set_tensor(&self, tensor: &Tensor) -> Answer {
-        answer(unsafe { syncedmem_typed_blob_set_tensor(self.0, tensor.0) }, ())
+        done(unsafe { syncedmem_typed_blob_set_tensor(self.0, tensor.0) })
     }
 }
 
@@ -284,9 +232,7 @@ impl Drop for Workspace {
 
 impl Workspace {
     fn made(parent: *mut syncedmem_workspace_t) -> Workspace {
-        let mut workspace = null_mut();
-        assert_eq!(unsafe { syncedmem_workspace_create(parent, &mut workspace) }, SYNCEDMEM_SUCCESS);
-        Workspace(workspace)
+        Workspace(ask(null_mut(), |workspace| unsafe { syncedmem_workspace_create(parent, workspace) }).unwrap())
     }
 
     pub fn new() -> Workspace {
@@ -298,48 +244,43 @@ impl Workspace {
     }
 
     pub fn create(&self, name: &str) -> Answer<Blob> {
-        let (mut blob, name) = (null_mut(), CString::new(name).unwrap());
-        let status = unsafe { syncedmem_workspace_create_blob(self.0, name.as_ptr(), &mut blob) };
-        answer(status, ()).map(|()| Blob(blob))
+        let name = text(name);
+        ask(null_mut(), |blob| unsafe { syncedmem_workspace_create_blob(self.0, name.as_ptr(), blob) }).map(Blob)
     }
 
     pub fn create_local(&self, name: &str) -> Answer<Blob> {
-        let (mut blob, name) = (null_mut(), CString::new(name).unwrap());
-        let status = unsafe { syncedmem_workspace_create_local_blob(self.0, name.as_ptr(), &mut blob) };
-        answer(status, ()).map(|()| Blob(blob))
+        let name = text(name);
+        ask(null_mut(), |blob| unsafe { syncedmem_workspace_create_local_blob(self.0, name.as_ptr(), blob) }).map(Blob)
     }
 
     pub fn get(&self, name: &str) -> Option<Blob> {
-        let (mut blob, name) = (null_mut(), CString::new(name).unwrap());
-        assert_eq!(unsafe { syncedmem_workspace_get_blob(self.0, name.as_ptr(), &mut blob) }, SYNCEDMEM_SUCCESS);
+        let name = text(name);
+        let blob =
+            ask(null_mut(), |blob| unsafe { syncedmem_workspace_get_blob(self.0, name.as_ptr(), blob) }).unwrap();
         (!blob.is_null()).then_some(Blob(blob))
     }
 
     pub fn has(&self, name: &str) -> bool {
-        let (mut has, name) = (false, CString::new(name).unwrap());
-        assert_eq!(unsafe { syncedmem_workspace_has_blob(self.0, name.as_ptr(), &mut has) }, SYNCEDMEM_SUCCESS);
-        has
+        let name = text(name);
+        ask(false, |has| unsafe { syncedmem_workspace_has_blob(self.0, name.as_ptr(), has) }).unwrap()
     }
 
     pub fn remove(&self, name: &str) -> bool {
-        let (mut removed, name) = (false, CString::new(name).unwrap());
-        let status = unsafe { syncedmem_workspace_remove_blob(self.0, name.as_ptr(), &mut removed) };
-        assert_eq!(status, SYNCEDMEM_SUCCESS);
-        removed
+        let name = text(name);
+        ask(false, |removed| unsafe { syncedmem_workspace_remove_blob(self.0, name.as_ptr(), removed) }).unwrap()
     }
 
     pub fn rename(&self, old: &str, new: &str) -> Answer<Blob> {
-        let (mut blob, old, new) = (null_mut(), CString::new(old).unwrap(), CString::new(new).unwrap());
-        let status = unsafe { syncedmem_workspace_rename_blob(self.0, old.as_ptr(), new.as_ptr(), &mut blob) };
-        answer(status, ()).map(|()| Blob(blob))
+        let (old, new) = (text(old), text(new));
+        let rename =
+            |blob: &mut _| unsafe { syncedmem_workspace_rename_blob(self.0, old.as_ptr(), new.as_ptr(), blob) };
+        ask(null_mut(), rename).map(Blob)
     }
 
     /// Makes the blob `name` of `other` visible as `new`.
     pub fn map(&self, new: &str, other: &Workspace, name: &str, skip: bool) -> Answer {
-        let (new, name) = (CString::new(new).unwrap(), CString::new(name).unwrap());
-        let status =
-            unsafe { syncedmem_workspace_add_blob_mapping(self.0, new.as_ptr(), other.0, name.as_ptr(), skip) };
-        answer(status, ())
+        let (new, name) = (text(new), text(name));
+        done(unsafe { syncedmem_workspace_add_blob_mapping(self.0, new.as_ptr(), other.0, name.as_ptr(), skip) })
     }
 
     /// The names and the bytes of its own blobs, or of all that are visible.
@@ -355,8 +296,7 @@ impl Workspace {
             unsafe { &mut *all.cast::<Vec<(String, usize)>>() }.push((name, bytes));
         }
         let mut all: Vec<(String, usize)> = Vec::new();
-        let status = unsafe { syncedmem_workspace_blobs(self.0, local, Some(visit), (&raw mut all).cast()) };
-        assert_eq!(status, SYNCEDMEM_SUCCESS);
+        done(unsafe { syncedmem_workspace_blobs(self.0, local, Some(visit), (&raw mut all).cast()) }).unwrap();
         all
     }
 

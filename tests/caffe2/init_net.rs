@@ -38,8 +38,7 @@ fn load(workspace: &Workspace, operators: &[Vec<u8>]) -> Answer {
 
 fn load_path(workspace: &Workspace, path: &str) -> Answer {
     let path = CString::new(path).unwrap();
-    let status = unsafe { syncedmem_workspace_load_init_net(workspace.0, path.as_ptr()) };
-    if status == SYNCEDMEM_SUCCESS { Ok(()) } else { Err(status) }
+    done(unsafe { syncedmem_workspace_load_init_net(workspace.0, path.as_ptr()) })
 }
 
 fn weights_become_the_tensors_of_blobs_of_their_names() {

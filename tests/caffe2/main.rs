@@ -1,4 +1,4 @@
-//! Caffe2's storage: tensors, typed blobs, workspaces.
+//! Caffe2's storage: tensors, typed blobs, workspaces. Caffe2's own tests are in `cpp_tests/caffe2`, by their names.
 #![expect(
     clippy::undocumented_unsafe_blocks,
     clippy::multiple_unsafe_ops_per_block,
@@ -23,8 +23,6 @@ mod sequences;
 mod support;
 mod tensor_rules;
 mod threads;
-mod upstream_blob;
-mod upstream_tensor;
 mod workspace_rules;
 
 support::harness::suites![
@@ -37,7 +35,5 @@ support::harness::suites![
     sequences,
     tensor_rules,
     threads,
-    upstream_blob,
-    upstream_tensor,
     workspace_rules
 ];

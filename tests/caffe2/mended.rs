@@ -34,15 +34,13 @@ fn a_type_changed_while_there_are_no_items_hands_out_constructed_objects_later()
 }
 
 fn reserve_and_extend_keep_the_items_where_memory_runs_out() {
-    alone(&[("SYNCEDMEM_HOST_LIMIT", "64K")], || {
-        let tensor = Tensor::of(&[4, 1000]);
-        let data = tensor.mutable::<u8>(&float()).unwrap();
-        unsafe { data.write_bytes(7, 16000) };
-        assert_eq!(tensor.reserve(&[100, 1000]), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
-        assert_eq!(tensor.extend(100, 0.0), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
-        assert_eq!((tensor.dims(), tensor.mutable(&float())), (vec![4, 1000], Ok(data)));
-        assert!((0..16000).all(|at| unsafe { data.add(at).read() } == 7));
-    });
+    let tensor = Tensor::of(&[4, 1000]);
+    let data = tensor.mutable::<u8>(&float()).unwrap();
+    unsafe { data.write_bytes(7, 16000) };
+    assert_eq!(tensor.reserve(&[100, 1000]), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
+    assert_eq!(tensor.extend(100, 0.0), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
+    assert_eq!((tensor.dims(), tensor.mutable(&float())), (vec![4, 1000], Ok(data)));
+    assert!((0..16000).all(|at| unsafe { data.add(at).read() } == 7));
 }
 
 fn sharing_that_is_refused_leaves_the_type_and_the_memory() {
@@ -114,10 +112,10 @@ fn objects_stay_where_they_are_and_their_memory_is_not_lent() {
 crate::support::harness::tests![
     a_copy_of_as_many_larger_items_gets_memory_for_them,
     a_type_changed_while_there_are_no_items_hands_out_constructed_objects_later,
-    reserve_and_extend_keep_the_items_where_memory_runs_out,
     sharing_that_is_refused_leaves_the_type_and_the_memory,
     shares_data_ends_with_the_memory_that_was_shared,
     a_constructor_that_fails_leaves_the_tensor_and_the_blob_as_they_were,
     a_copy_that_fails_leaves_dimensions_and_type_and_every_object_is_ended,
-    objects_stay_where_they_are_and_their_memory_is_not_lent,
+    objects_stay_where_they_are_and_their_memory_is_not_lent;
+    alone(&[("SYNCEDMEM_HOST_LIMIT", "64K")]): reserve_and_extend_keep_the_items_where_memory_runs_out
 ];

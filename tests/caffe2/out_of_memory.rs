@@ -103,14 +103,11 @@ fn names_of_a_workspace() {
     // The strings of the test's own are allocated as well, and must not fail.
     let (old, new) = (CString::new("a").unwrap(), CString::new("c").unwrap());
     let rename = |(one, _): &(Workspace, Workspace)| {
-        let status = unsafe { syncedmem_workspace_rename_blob(one.0, old.as_ptr(), new.as_ptr(), null_mut()) };
-        done(status)
+        done(unsafe { syncedmem_workspace_rename_blob(one.0, old.as_ptr(), new.as_ptr(), null_mut()) })
     };
     every_allocation(2, two, look, rename);
     let map = |(one, other): &(Workspace, Workspace)| {
-        let status =
-            unsafe { syncedmem_workspace_add_blob_mapping(one.0, c"c".as_ptr(), other.0, c"b".as_ptr(), false) };
-        done(status)
+        done(unsafe { syncedmem_workspace_add_blob_mapping(one.0, c"c".as_ptr(), other.0, c"b".as_ptr(), false) })
     };
     every_allocation(4, two, look, map);
     unsafe extern "C-unwind" fn ignore(
@@ -121,8 +118,7 @@ fn names_of_a_workspace() {
     ) {
     }
     let list = |(one, _): &(Workspace, Workspace)| {
-        let status = unsafe { syncedmem_workspace_blobs(one.0, false, Some(ignore), null_mut()) };
-        done(status)
+        done(unsafe { syncedmem_workspace_blobs(one.0, false, Some(ignore), null_mut()) })
     };
     every_allocation(3, two, look, list);
 }
@@ -132,10 +128,7 @@ fn weights_of_a_file() {
     let path = CString::new(folder.path("init_net.pb").into_os_string().into_vec()).unwrap();
     let float = |name| operator(name, "GivenTensorFill", &[shape(&[2]), floats(&[1.0, 2.0])]);
     std::fs::write(folder.path("init_net.pb"), [float("a"), float("b")].concat()).unwrap();
-    let load = |workspace: &Workspace| {
-        let status = unsafe { syncedmem_workspace_load_init_net(workspace.0, path.as_ptr()) };
-        done(status)
-    };
+    let load = |workspace: &Workspace| done(unsafe { syncedmem_workspace_load_init_net(workspace.0, path.as_ptr()) });
     // New blobs may be there, which are empty.
     let look = |workspace: &Workspace| workspace.get("a").map_or(std::ptr::null(), |blob| blob.get_raw());
     every_allocation(20, Workspace::new, look, load);

@@ -1,4 +1,4 @@
-//! Rules of blobs and workspaces that the upstream tests do not name, and the faults of Caffe2's that are not copied.
+//! Rules of blobs and workspaces, and the faults of Caffe2's that are not copied.
 
 use std::cell::Cell;
 use std::ffi::c_void;
@@ -28,14 +28,11 @@ fn each_visible_name_is_listed_once() {
     let child = Workspace::over(&parent);
     ["b", "a"].iter().for_each(|name| drop(parent.create(name)));
     ["c", "a"].iter().for_each(|name| drop(child.create_local(name)));
-    assert_eq!(
-        (child.names(true), child.names(false)),
-        (vec!["a".into(), "c".into()], vec!["a".into(), "b".into(), "c".into()])
-    );
+    assert!(child.names(true) == ["a", "c"] && child.names(false) == ["a", "b", "c"]);
     let (other, _far) = (Workspace::new(), Workspace::new());
     other.create("far").unwrap();
     child.map("near", &other, "far", false).unwrap();
-    assert_eq!((child.names(true).len(), child.names(false)), (2, ["a", "b", "c", "near"].map(String::from).to_vec()));
+    assert!(child.names(true).len() == 2 && child.names(false) == ["a", "b", "c", "near"]);
 }
 
 fn rename_takes_a_local_blob_to_a_name_that_is_visible_nowhere() {
@@ -89,9 +86,8 @@ fn a_workspace_holds_its_parent_and_a_long_chain_of_them_ends_in_a_loop() {
     let mut last = Workspace::new();
     let blob = last.create("a").unwrap();
     for _ in 0..500 {
-        let child = Workspace::over(&last);
         // The parent is held by the child alone from here on.
-        last = child;
+        last = Workspace::over(&last);
     }
     assert_eq!(last.get("a").unwrap().0, blob.0);
     for _ in 0..200_000 {
@@ -163,7 +159,9 @@ fn objects_in_blobs_are_constructed_once_and_destructed_once() {
     let (blob, other) = (Blob::new(), Blob::new());
     let (value, _) = blob.get_mutable::<[u8; 4]>(&object()).unwrap();
     assert_eq!((unsafe { value.read() }, ALIVE.get(), value.addr() % 64), (BORN, 1, 0));
+    assert_eq!((Blob::new().get::<u8>(&object()), last_error().contains("no type")), (Err(REFUSED), true));
     other.swap(&blob);
+    other.swap(&other);
     assert_eq!((other.get(&object()), blob.get_raw()), (Ok(value), null_mut()));
     other.get_mutable::<f32>(&float()).unwrap();
     assert_eq!(ALIVE.get(), 0);

@@ -22,38 +22,23 @@ fn a_push_is_synced_at_once_and_its_data_is_there_when_the_stream_is_done() {
     }
 }
 
-fn during_a_push_readers_return_at_once() {
-    let gpu = simulated_gpu();
-    let stream = gpu.stream();
-    gpu.control().simcuda_hold_streams();
-    let mut object = State::Pushing.object(&gpu, &stream, BYTES);
-    // A call that waited here would hang.
-    assert_bytes(&object.host_bytes(BYTES), &State::Pushing.contents(BYTES), &"");
-    assert_eq!(object.gpu_data(), object.gpu_data());
-    assert_eq!(object.is_ready(), Ok(false));
-    assert!(object.mutable_gpu_data().is_ok());
-    assert!(!stream.is_idle());
-    gpu.control().simcuda_release_streams();
-}
-
 /// What must wait for each copy in flight before it touches either side.
 fn waiting(state: State) -> &'static [Operation] {
     use Operation::*;
-    match state {
-        State::Pushing => &[MutableCpuData, OverwriteCpuData, SetCpuData, SetGpuData, ReleaseCpu, ReleaseGpu, Wait],
-        _ => &[
-            CpuData,
-            MutableCpuData,
-            OverwriteCpuData,
-            MutableGpuData,
-            OverwriteGpuData,
-            SetCpuData,
-            SetGpuData,
-            ReleaseCpu,
-            ReleaseGpu,
-            Wait,
-        ],
-    }
+    const PULLING: [Operation; 10] = [
+        CpuData,
+        MutableGpuData,
+        OverwriteGpuData,
+        MutableCpuData,
+        OverwriteCpuData,
+        SetCpuData,
+        SetGpuData,
+        ReleaseCpu,
+        ReleaseGpu,
+        Wait,
+    ];
+    // A push only reads the host.
+    if state == State::Pulling { &PULLING } else { &PULLING[3..] }
 }
 
 fn whatever_touches_a_side_that_is_being_copied_waits_for_the_copy() {
@@ -167,15 +152,10 @@ fn a_pull_is_at_the_device_until_it_is_known_to_have_landed() {
     assert_eq!(unsafe { std::slice::from_raw_parts(data, BYTES) }, State::Pulling.contents(BYTES));
 }
 
-fn a_pull_of_data_that_the_host_has_is_nothing_and_of_untouched_data_is_refused() {
+fn a_pull_of_untouched_data_is_refused() {
     let gpu = gpu();
     let stream = gpu.stream();
-    for state in [State::AtCpu, State::Synced] {
-        let mut object = state.object(&gpu, &stream, BYTES);
-        assert_eq!((object.pull(stream.handle()), object.head()), (SYNCEDMEM_SUCCESS, state.head()));
-    }
-    let mut object = Object::new(BYTES);
-    assert_eq!((object.pull(stream.handle()), object.head()), (SYNCEDMEM_ERROR_INVALID_STATE, 0));
+    assert_eq!(Object::new(BYTES).pull(stream.handle()), SYNCEDMEM_ERROR_INVALID_STATE);
     assert!(last_error().contains("UNINITIALIZED"), "{}", last_error());
 }
 
@@ -188,22 +168,6 @@ fn pageable_data_is_pulled_too() {
             gpu.within(0, || assert_eq!(object.pull(handle), SYNCEDMEM_SUCCESS));
             assert_eq!((object.wait(), object.head()), (SYNCEDMEM_SUCCESS, 3));
             assert_bytes(&object.host_bytes(BYTES), &state.contents(BYTES), &"");
-        }
-    }
-}
-
-fn a_push_from_one_thread_is_freed_on_another() {
-    let gpu = gpu();
-    for pins in [false, true] {
-        let _pinning = pins.then(Pinning::always);
-        for state in [State::Pushing, State::Pulling] {
-            for _ in 0..20 {
-                let stream = gpu.stream();
-                stream.delay(200);
-                let object = state.object(&gpu, &stream, BYTES);
-                stream.destroy();
-                std::thread::scope(|threads| threads.spawn(move || drop(object)).join().unwrap());
-            }
         }
     }
 }
@@ -312,16 +276,14 @@ fn a_copy_on_a_callers_stream_comes_after_the_librarys_own_zeros() {
 
 crate::support::harness::tests![
     a_push_is_synced_at_once_and_its_data_is_there_when_the_stream_is_done,
-    during_a_push_readers_return_at_once,
     whatever_touches_a_side_that_is_being_copied_waits_for_the_copy,
     a_copy_back_into_the_host_block_waits_for_the_push_that_reads_it,
     the_end_of_an_object_waits_for_its_copy,
     an_object_that_grows_waits_for_its_copy_and_gives_both_blocks_back,
     a_stream_may_be_destroyed_as_soon_as_the_push_has_returned,
     a_pull_is_at_the_device_until_it_is_known_to_have_landed,
-    a_pull_of_data_that_the_host_has_is_nothing_and_of_untouched_data_is_refused,
+    a_pull_of_untouched_data_is_refused,
     pageable_data_is_pulled_too,
-    a_push_from_one_thread_is_freed_on_another,
     what_was_pushed_is_what_the_host_held_at_the_push,
     a_block_is_not_freed_while_its_first_fill_is_still_on_its_way,
     one_object_after_another_at_the_same_address_knows_nothing_of_its_predecessors_copies,

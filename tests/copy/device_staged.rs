@@ -50,13 +50,7 @@ fn bytes_arrive_where_one_processor_does_all() {
         libc::CPU_SET(usize::try_from(libc::sched_getcpu()).unwrap(), &mut one);
         assert_eq!(libc::sched_setaffinity(0, size_of_val(&one), &one), 0);
     }
-    let contents = noise(3, 5 * SLOT + 13);
-    let mut object = at_cpu(&contents);
-    let device = object.mutable_gpu_data().unwrap().addr();
-    assert_bytes(&gpu.read(device, contents.len()), &contents, &"");
-    assert!(object.overwrite_cpu_data().is_ok() && object.overwrite_gpu_data().is_ok());
-    gpu.write(device, &contents);
-    assert_bytes(&object.host_bytes(contents.len()), &contents, &"");
+    there_and_back(&gpu, &noise(3, 5 * SLOT + 13));
 }
 
 fn only_copies_of_the_size_that_is_set_and_more_go_through_slots_and_none_by_default() {
@@ -169,23 +163,7 @@ fn a_copy_waits_for_the_streams_that_the_legacy_one_waits_for_and_for_no_other()
 fn several_threads_copy_at_once_and_one_ring_serves() {
     let gpu = with_staging_buffers(gpu());
     let before = page_locked_blocks(&gpu);
-    std::thread::scope(|threads| {
-        for thread in 0..4 {
-            let gpu = &gpu;
-            threads.spawn(move || {
-                for round in 0..6 {
-                    let contents = noise(thread * 10 + round, SLOT + 77);
-                    let mut object = at_cpu(&contents);
-                    let device = object.mutable_gpu_data().unwrap().addr();
-                    assert_bytes(&gpu.read(device, contents.len()), &contents, &"to the device");
-                    object.overwrite_cpu_data().unwrap();
-                    object.overwrite_gpu_data().unwrap();
-                    gpu.write(device, &contents);
-                    assert_bytes(&object.host_bytes(contents.len()), &contents, &"to the host");
-                }
-            });
-        }
-    });
+    at_once(4, |thread| (0..6).for_each(|round| there_and_back(&gpu, &noise(thread as u64 * 10 + round, SLOT + 77))));
     assert_eq!(page_locked_blocks(&gpu), before);
 }
 
@@ -206,19 +184,6 @@ fn each_context_has_a_ring_of_its_own() {
     }
 }
 
-fn a_child_reads_what_its_parent_copied_and_uses_no_ring() {
-    let gpu = with_staging_buffers(gpu());
-    let contents = noise(1, SLOT + 9);
-    let mut object = at_cpu(&contents);
-    object.gpu_data().unwrap();
-    let calls = gpu.is_simulated().then(|| gpu.calls());
-    in_a_child(|| {
-        assert!(object.host_bytes(contents.len()) == contents && object.mutable_cpu_data().is_ok());
-        assert_eq!(object.gpu_data(), Err(SYNCEDMEM_ERROR_NO_GPU));
-    });
-    assert_eq!(gpu.is_simulated().then(|| gpu.calls()), calls);
-}
-
 crate::support::harness::tests![
     only_copies_of_the_size_that_is_set_and_more_go_through_slots_and_none_by_default;
     alone_with_driver(&[EVERYTHING]):
@@ -229,6 +194,5 @@ crate::support::harness::tests![
     bytes_are_right_where_every_piece_lags_and_the_source_is_overwritten_at_once,
     a_copy_waits_for_the_streams_that_the_legacy_one_waits_for_and_for_no_other,
     several_threads_copy_at_once_and_one_ring_serves,
-    each_context_has_a_ring_of_its_own,
-    a_child_reads_what_its_parent_copied_and_uses_no_ring
+    each_context_has_a_ring_of_its_own
 ];

@@ -34,18 +34,6 @@ const BYTES: usize = SLOT + 1;
 /// The most that are started.
 const MOST: usize = 7;
 
-/// Copies to the device and back, and looks at the bytes.
-fn there_and_back(gpu: &Gpu, seed: u64) {
-    let contents = noise(seed, BYTES);
-    let mut object = at_cpu(&contents);
-    let device = object.mutable_gpu_data().unwrap().addr();
-    assert_bytes(&gpu.read(device, BYTES), &contents, &"to the device");
-    object.overwrite_cpu_data().unwrap();
-    object.overwrite_gpu_data().unwrap();
-    gpu.write(device, &contents);
-    assert_bytes(&object.host_bytes(BYTES), &contents, &"to the host");
-}
-
 /// The threads that help: the system's numbers, and which signals each has blocked.
 fn helpers() -> Vec<(String, u64)> {
     let mut found: Vec<_> = pools::threads()
@@ -84,21 +72,19 @@ fn a_thousand_copies_start_seven_threads_which_take_no_signals() {
     let copies = [c"HtoD", c"DtoH"].map(|kind| pieces(&gpu, kind));
     assert_eq!(copies, [Some((2 * 500, 0)); 2]);
     assert_eq!((helpers(), ASKED.load(Relaxed)), (first, 0));
-    there_and_back(&gpu, 1);
+    there_and_back(&gpu, &noise(1, BYTES));
 }
 
 fn no_thread_is_started_before_a_copy_is_staged_nor_for_one_processor() {
-    in_a_process_with_a_driver(&[("SYNCEDMEM_STAGE_FROM", "1M")], || {
-        let gpu = simulated_gpu();
-        at_cpu(&noise(1, 1 << 19)).gpu_data().unwrap();
-        assert_eq!((helpers().len(), page_locked_blocks(&gpu)), (0, Some(0)));
-        PROCESSORS.store(1, Relaxed);
-        there_and_back(&gpu, 2);
-        assert_eq!((helpers().len(), page_locked_blocks(&gpu)), (0, Some(1)));
-        PROCESSORS.store(3, Relaxed);
-        there_and_back(&gpu, 3);
-        assert_eq!(helpers_once_there_are(2).len(), 2);
-    });
+    let gpu = simulated_gpu();
+    at_cpu(&noise(1, 1 << 19)).gpu_data().unwrap();
+    assert_eq!((helpers().len(), page_locked_blocks(&gpu)), (0, Some(0)));
+    PROCESSORS.store(1, Relaxed);
+    there_and_back(&gpu, &noise(2, BYTES));
+    assert_eq!((helpers().len(), page_locked_blocks(&gpu)), (0, Some(1)));
+    PROCESSORS.store(3, Relaxed);
+    there_and_back(&gpu, &noise(3, BYTES));
+    assert_eq!(helpers_once_there_are(2).len(), 2);
 }
 
 fn where_the_system_gives_no_threads_the_caller_copies_alone_until_there_are_some() {
@@ -108,14 +94,14 @@ fn where_the_system_gives_no_threads_the_caller_copies_alone_until_there_are_som
     PROCESSORS.store(16, Relaxed);
     let start = Instant::now();
     refuse(usize::MAX, libc::EAGAIN);
-    (0..10).for_each(|seed| there_and_back(&gpu, seed));
+    (0..10).for_each(|seed| there_and_back(&gpu, &noise(seed, BYTES)));
     // Once in a second.
     assert!((1..=2 + start.elapsed().as_secs() as usize).contains(&ASKED.load(Relaxed)), "{ASKED:?}");
     assert_eq!(helpers().len(), 0);
     assert_eq!((page_locked_blocks(&gpu), gpu.calls_of(c"cuMemcpy")), (Some(1), 0));
     refuse(0, 0);
     pools::until(|| {
-        there_and_back(&gpu, 1);
+        there_and_back(&gpu, &noise(1, BYTES));
         helpers().len() == MOST
     });
 }
@@ -130,7 +116,7 @@ fn a_fork_leaves_the_parked_threads_to_the_parent() {
         assert!(helpers().is_empty() && object.host_bytes(BYTES) == contents);
         assert_eq!(object.mutable_gpu_data(), Err(SYNCEDMEM_ERROR_NO_GPU));
     });
-    there_and_back(&gpu, 5);
+    there_and_back(&gpu, &noise(5, BYTES));
     assert_eq!(helpers(), before);
 }
 
@@ -143,10 +129,10 @@ fn a_process_exits_while_threads_are_parked() {
 }
 
 crate::support::harness::tests![
-    no_thread_is_started_before_a_copy_is_staged_nor_for_one_processor;
     alone_with_driver(&[EVERYTHING]):
     a_thousand_copies_start_seven_threads_which_take_no_signals,
     where_the_system_gives_no_threads_the_caller_copies_alone_until_there_are_some,
     a_fork_leaves_the_parked_threads_to_the_parent,
-    a_process_exits_while_threads_are_parked
+    a_process_exits_while_threads_are_parked;
+    alone_with_driver(&[("SYNCEDMEM_STAGE_FROM", "1M")]): no_thread_is_started_before_a_copy_is_staged_nor_for_one_processor
 ];

@@ -1,4 +1,5 @@
-//! What reaches the driver, call by call: as few copies as there can be, and nothing where nothing is to be done.
+//! What reaches the driver, call by call: as few copies as there can be. That nothing does where nothing is to be done is seen in
+//! `tests/object/device_sequences.rs`.
 
 use crate::support::states::*;
 use crate::support::*;
@@ -14,29 +15,19 @@ fn copies(calls: &[Call], kind: &str) -> usize {
     calls.iter().filter(|call| call.field("kind") == Some(kind)).count()
 }
 
-fn the_first_device_read_of_host_data_makes_exactly_one_host_to_device_copy_of_4096_bytes() {
+fn the_first_read_of_the_other_side_makes_exactly_one_copy_of_4096_bytes() {
     let gpu = gpu();
-    let mut object = Object::new(BYTES);
-    object.fill_host(&pattern(3, BYTES));
-    let look = |calls: &[Call]| {
-        assert_eq!(gpu.control().simcuda_copies(c"HtoD".as_ptr(), BYTES), 1, "{calls:?}");
-        assert_eq!(gpu.control().simcuda_copies(std::ptr::null(), usize::MAX), 1, "{calls:?}");
-        assert_eq!(count(calls, "cuMemAlloc_v2"), 1, "{calls:?}");
-    };
-    let data = gpu.observe(|| object.gpu_data().unwrap(), look);
-    assert_bytes(&gpu.read(data.addr(), BYTES), &pattern(3, BYTES), &"");
-}
-
-fn the_first_host_read_of_device_data_makes_exactly_one_device_to_host_copy_of_4096_bytes() {
-    let gpu = gpu();
-    let mut object = Object::new(BYTES);
-    gpu.write(object.mutable_gpu_data().unwrap().addr(), &pattern(4, BYTES));
-    let look = |calls: &[Call]| {
-        assert_eq!(gpu.control().simcuda_copies(c"DtoH".as_ptr(), BYTES), 1, "{calls:?}");
-        assert_eq!(gpu.control().simcuda_copies(std::ptr::null(), usize::MAX), 1, "{calls:?}");
-    };
-    gpu.observe(|| object.cpu_data().unwrap(), look);
-    assert_bytes(&object.host_bytes(BYTES), &pattern(4, BYTES), &"");
+    for (state, kind, blocks) in [(State::AtCpu, c"HtoD", 1), (State::AtGpu, c"DtoH", 0)] {
+        let mut object = state.object(&gpu, &gpu.stream(), BYTES);
+        let look = |calls: &[Call]| {
+            assert_eq!(gpu.control().simcuda_copies(kind.as_ptr(), BYTES), 1, "{calls:?}");
+            assert_eq!(gpu.control().simcuda_copies(std::ptr::null(), usize::MAX), 1, "{calls:?}");
+            assert_eq!(count(calls, "cuMemAlloc_v2"), blocks, "{calls:?}");
+        };
+        gpu.observe(|| [object.cpu_data(), object.gpu_data()].map(|data| data.unwrap()), look);
+        assert_bytes(&object.host_bytes(BYTES), &state.contents(BYTES), &state);
+        assert_bytes(&gpu.read(object.device_address(), BYTES), &state.contents(BYTES), &state);
+    }
 }
 
 fn a_new_device_side_is_zeroed_without_a_copy() {
@@ -64,73 +55,6 @@ fn an_overwritten_device_side_is_neither_zeroed_nor_copied() {
         let touching = |call: &&Call| call.function.starts_with("cuMemset") || call.function.starts_with("cuMemcpy");
         assert_eq!(calls.iter().find(touching), None, "{state:?}");
         assert_eq!(object.head(), 2);
-    }
-}
-
-fn where_nothing_is_to_be_done_no_call_is_made() {
-    use Operation::*;
-    let gpu = simulated_gpu();
-    let (stream, lent) = (gpu.stream(), Lent::new(&gpu, BYTES));
-    let at_cpu = &[CpuData, MutableCpuData, OverwriteCpuData, ReleaseCpu, Pull, Wait, IsReady, SetCpuData][..];
-    let at_gpu = &[GpuData, MutableGpuData, OverwriteGpuData, ReleaseGpu, Push, Wait, IsReady][..];
-    let synced = [CpuData, MutableCpuData, OverwriteCpuData, GpuData, MutableGpuData, OverwriteGpuData];
-    let synced = [&synced[..], &[Push, Pull, Wait, IsReady, ReleaseCpu, SetCpuData]].concat();
-    let untouched =
-        [CpuData, MutableCpuData, OverwriteCpuData, ReleaseCpu, ReleaseGpu, Push, Pull, Wait, IsReady, SetCpuData];
-    let quiet = [
-        (State::Untouched, &untouched[..]),
-        (State::AtCpu, at_cpu),
-        (State::AtCpu, &[ReleaseGpu]),
-        (State::AtCpuOverDevice, at_cpu),
-        (State::AtGpu, at_gpu),
-        (State::AtGpu, &[ReleaseCpu, OverwriteCpuData, SetCpuData]),
-        (State::AtGpuOverHost, at_gpu),
-        (State::AtGpuOverHost, &[ReleaseCpu, OverwriteCpuData, SetCpuData]),
-        (State::Synced, &synced),
-        // In flight, and held: none of these may wait.
-        (State::Pushing, &[CpuData, GpuData, MutableGpuData, Push, Pull]),
-    ];
-    for (state, operations) in quiet {
-        for &operation in operations {
-            gpu.control().simcuda_hold_streams();
-            let mut object = state.object(&gpu, &stream, BYTES);
-            let (_, calls) = gpu.watch(|| object.run(operation, &lent.with(&stream)));
-            assert_eq!(calls, [], "{state:?} {operation:?}");
-            gpu.control().simcuda_release_streams();
-        }
-    }
-}
-
-fn during_a_pull_the_device_is_read_without_a_call_and_a_second_pull_makes_none() {
-    let gpu = simulated_gpu();
-    let stream = gpu.stream();
-    let _pinning = Pinning::always();
-    gpu.control().simcuda_hold_streams();
-    let mut object = State::Pulling.object(&gpu, &stream, BYTES);
-    let (_, calls) = gpu.watch(|| {
-        object.gpu_data().unwrap();
-        assert_eq!(object.pull(stream.handle()), SYNCEDMEM_SUCCESS);
-    });
-    assert_eq!(calls, []);
-    assert_eq!(object.head(), 2, "until the copy is known to have landed");
-    gpu.control().simcuda_release_streams();
-}
-
-fn a_pull_that_cpu_data_completes_copies_once() {
-    let gpu = gpu();
-    let stream = gpu.stream();
-    let _pinning = Pinning::always();
-    for lag in [0, 2000] {
-        let mut object = Object::new(BYTES);
-        gpu.write(object.mutable_gpu_data().unwrap().addr(), &pattern(5, BYTES));
-        stream.delay(lag);
-        let work = || {
-            assert_eq!(object.pull(stream.handle()), SYNCEDMEM_SUCCESS);
-            assert_bytes(&object.host_bytes(BYTES), &pattern(5, BYTES), &"");
-            assert_eq!(object.cpu_data(), object.cpu_data());
-        };
-        gpu.observe(work, |calls| assert_eq!(copies(calls, "DtoH"), 1, "{calls:?}"));
-        assert_eq!(object.head(), 3);
     }
 }
 
@@ -224,29 +148,23 @@ fn a_block_is_kept_from_one_turn_to_the_next() {
 }
 
 fn an_object_that_never_touched_the_device_never_touches_the_driver() {
-    in_a_process_with_a_driver(&[], || {
-        let gpu = simulated_gpu();
-        let (_, calls) = gpu.watch(|| {
-            let mut object = Object::new(BYTES);
-            object.fill_host(&pattern(1, BYTES));
-            assert_eq!(object.wait(), SYNCEDMEM_SUCCESS);
-            assert_eq!((object.device_ordinal(), object.is_pinned(), object.owns_gpu()), (-1, false, false));
-        });
-        assert_eq!(calls, []);
+    let gpu = simulated_gpu();
+    let (_, calls) = gpu.watch(|| {
+        let mut object = Object::new(BYTES);
+        object.fill_host(&pattern(1, BYTES));
+        assert_eq!(object.wait(), SYNCEDMEM_SUCCESS);
+        assert_eq!((object.device_ordinal(), object.is_pinned(), object.owns_gpu()), (-1, false, false));
     });
+    assert_eq!(calls, []);
 }
 
 crate::support::harness::tests![
-    the_first_device_read_of_host_data_makes_exactly_one_host_to_device_copy_of_4096_bytes,
-    the_first_host_read_of_device_data_makes_exactly_one_device_to_host_copy_of_4096_bytes,
+    the_first_read_of_the_other_side_makes_exactly_one_copy_of_4096_bytes,
     a_new_device_side_is_zeroed_without_a_copy,
     an_overwritten_device_side_is_neither_zeroed_nor_copied,
-    where_nothing_is_to_be_done_no_call_is_made,
-    during_a_pull_the_device_is_read_without_a_call_and_a_second_pull_makes_none,
-    a_pull_that_cpu_data_completes_copies_once,
     is_ready_makes_at_most_one_query_and_none_once_it_said_yes,
     a_push_makes_one_copy_and_records_one_event_behind_it_on_the_same_stream,
     an_object_of_no_bytes_allocates_nothing_and_has_no_device_address,
-    a_block_is_kept_from_one_turn_to_the_next,
-    an_object_that_never_touched_the_device_never_touches_the_driver,
+    a_block_is_kept_from_one_turn_to_the_next;
+    alone_with_driver(&[]): an_object_that_never_touched_the_device_never_touches_the_driver
 ];

@@ -1,13 +1,12 @@
 //! What a device is decides how host memory is treated: asked once, and nothing is done that is pointless or refused there.
 
-use crate::support::pools::{MIB, POOLS, alone_with_pools, filled};
+use crate::support::pools::{MIB, POOLS, REGISTERED, alone_with_pools, filled};
 use crate::support::staging::*;
 use crate::support::*;
 
 const INTEGRATED: (&str, &str) = ("SIMCUDA_ATTRIBUTES", "18=1");
 const HOST_PAGE_TABLES: (&str, &str) = ("SIMCUDA_ATTRIBUTES", "88=1,100=1");
 const NO_REGISTRATION: (&str, &str) = ("SIMCUDA_ATTRIBUTES", "99=0");
-const REGISTERED: (&str, &str) = ("SYNCEDMEM_PINNED_BLOCKS", "registered");
 const NOT_SUPPORTED: i32 = 801;
 const NOT_PERMITTED: i32 = 800;
 
@@ -23,49 +22,43 @@ fn copy_unstaged(gpu: &Gpu) -> Vec<Call> {
             }
         }
     });
-    assert_eq!(
-        (page_locked_blocks(gpu), names(&calls).iter().filter(|&&name| name == "cuMemcpyAsync").count()),
-        (Some(0), 0)
-    );
+    assert_eq!((page_locked_blocks(gpu), names(&calls).contains(&"cuMemcpyAsync")), (Some(0), false));
     calls
 }
 
 /// How often a device was asked for an attribute.
 fn asked(calls: &[Call], device: &str, attribute: &str) -> usize {
-    let is = |call: &&Call| {
-        call.function == "cuDeviceGetAttribute"
-            && call.field("device") == Some(device)
-            && call.field("attribute") == Some(attribute)
-    };
-    calls.iter().filter(is).count()
+    let is = |call: &&Call| [call.field("device"), call.field("attribute")] == [Some(device), Some(attribute)];
+    calls.iter().filter(|call| call.function == "cuDeviceGetAttribute").filter(is).count()
 }
 
-fn nothing_is_staged(gpu: &Gpu, why: &str) {
-    let calls = copy_unstaged(gpu);
-    for device in ["0", "1"] {
-        assert_eq!(["18", "100", "99"].map(|attribute| asked(&calls, device, attribute)), [1; 3], "{device}");
-    }
-    let sentence = cuda_status().1;
-    assert!(sentence.contains(&format!("0 is Simulated GPU 0 (copies are not staged: {why}), 1 is")), "{sentence}");
-}
-
-fn copies_to_an_integrated_device_are_not_staged_and_the_status_says_why() {
-    alone_with_pools(&[EVERYTHING, INTEGRATED], |gpu| {
-        nothing_is_staged(gpu, "it is integrated, and has the host's own memory");
-    });
-}
-
-fn copies_to_a_device_that_reads_the_hosts_page_tables_are_not_staged_and_the_status_says_why() {
-    alone_with_pools(&[EVERYTHING, HOST_PAGE_TABLES], |gpu| {
-        nothing_is_staged(gpu, "it reads pageable memory by itself, through the host's page tables");
-    });
-}
-
-fn where_memory_cannot_be_registered_copies_are_not_staged_and_the_status_says_why() {
-    alone_with_pools(&[EVERYTHING, NO_REGISTRATION], |gpu| {
-        nothing_is_staged(gpu, "its driver does not register host memory, as under confidential computing");
-        assert_eq!(gpu.calls_of(c"cuMemHostRegister_v2"), 0);
-    });
+fn where_staging_is_pointless_or_refused_copies_are_not_staged_and_the_status_says_why() {
+    let cases = [
+        (INTEGRATED, "it is integrated, and has the host's own memory"),
+        (HOST_PAGE_TABLES, "it reads pageable memory by itself, through the host's page tables"),
+        (NO_REGISTRATION, "its driver does not register host memory, as under confidential computing"),
+    ];
+    each_alone(
+        &cases,
+        |&(device, _)| vec![EVERYTHING, device, POOLS, simulated_file()],
+        |(_, why)| {
+            let gpu = &simulated_gpu();
+            let calls = copy_unstaged(gpu);
+            for device in ["0", "1"] {
+                assert_eq!(
+                    ["18", "100", "99"].map(|attribute| asked(&calls, device, attribute)),
+                    [1; 3],
+                    "{device}: {why}"
+                );
+            }
+            let sentence = cuda_status().1;
+            assert!(
+                sentence.contains(&format!("0 is Simulated GPU 0 (copies are not staged: {why}), 1 is")),
+                "{sentence}"
+            );
+            assert!(!names(&calls).contains(&"cuMemHostRegister_v2"), "{why}");
+        },
+    );
 }
 
 fn a_driver_that_refuses_to_register_the_slots_is_asked_once_for_each_device() {
@@ -79,11 +72,10 @@ fn a_driver_that_refuses_to_register_the_slots_is_asked_once_for_each_device() {
 }
 
 fn a_device_is_not_asked_where_staging_is_not_and_its_status_says_nothing_of_it() {
-    alone_with_pools(&[INTEGRATED], |gpu| {
-        let calls = copy_unstaged(gpu);
-        assert!(!names(&calls).contains(&"cuDeviceGetAttribute"), "{calls:?}");
-        assert!(!cuda_status().1.contains("staged"), "{}", cuda_status().1);
-    });
+    let gpu = &simulated_gpu();
+    let calls = copy_unstaged(gpu);
+    assert!(!names(&calls).contains(&"cuDeviceGetAttribute"), "{calls:?}");
+    assert!(!cuda_status().1.contains("staged"), "{}", cuda_status().1);
 }
 
 fn the_status_of_a_usual_device_says_nothing_of_staging() {
@@ -119,34 +111,30 @@ fn a_lack_of_memory_is_no_refusal_for_good() {
 }
 
 fn where_memory_cannot_be_registered_pin_says_so_without_asking_the_driver() {
-    alone_with_pools(&[NO_REGISTRATION], |gpu| {
-        let mut object = filled(5000, 1);
-        assert_eq!(object.pin(), SYNCEDMEM_ERROR_DRIVER);
-        assert!(last_error().contains("CUDA_ERROR_NOT_SUPPORTED"), "{}", last_error());
-        assert_eq!((gpu.calls_of(c"cuMemHostRegister_v2"), object.is_pinned()), (0, false));
-    });
+    let gpu = &simulated_gpu();
+    let mut object = filled(5000, 1);
+    assert_eq!(object.pin(), SYNCEDMEM_ERROR_DRIVER);
+    assert!(last_error().contains("CUDA_ERROR_NOT_SUPPORTED"), "{}", last_error());
+    assert_eq!((gpu.calls_of(c"cuMemHostRegister_v2"), object.is_pinned()), (0, false));
 }
 
 fn what_refuses_one_buffer_of_a_callers_refuses_no_other() {
-    alone_with_pools(&[], |gpu| {
-        gpu.fail("cuMemHostRegister_v2", 1, NOT_SUPPORTED);
-        let mut object = filled(5000, 1);
-        assert_eq!([object.pin(), object.pin()], [SYNCEDMEM_ERROR_DRIVER, SYNCEDMEM_SUCCESS], "{}", last_error());
-    });
+    let gpu = &simulated_gpu();
+    gpu.fail("cuMemHostRegister_v2", 1, NOT_SUPPORTED);
+    let mut object = filled(5000, 1);
+    assert_eq!([object.pin(), object.pin()], [SYNCEDMEM_ERROR_DRIVER, SYNCEDMEM_SUCCESS], "{}", last_error());
 }
 
 crate::support::harness::tests![
-    copies_to_an_integrated_device_are_not_staged_and_the_status_says_why,
-    copies_to_a_device_that_reads_the_hosts_page_tables_are_not_staged_and_the_status_says_why,
-    where_memory_cannot_be_registered_copies_are_not_staged_and_the_status_says_why,
-    a_device_is_not_asked_where_staging_is_not_and_its_status_says_nothing_of_it,
-    page_locked_blocks_for_an_integrated_device_are_allocated_although_registered_ones_are_asked_for,
-    where_memory_cannot_be_registered_pin_says_so_without_asking_the_driver,
-    what_refuses_one_buffer_of_a_callers_refuses_no_other;
+    where_staging_is_pointless_or_refused_copies_are_not_staged_and_the_status_says_why,
+    page_locked_blocks_for_an_integrated_device_are_allocated_although_registered_ones_are_asked_for;
     alone_with_driver(&[EVERYTHING, POOLS]):
     a_driver_that_refuses_to_register_the_slots_is_asked_once_for_each_device,
     the_status_of_a_usual_device_says_nothing_of_staging;
     alone_with_driver(&[REGISTERED, POOLS]):
     a_driver_that_refuses_to_register_blocks_is_asked_once,
-    a_lack_of_memory_is_no_refusal_for_good
+    a_lack_of_memory_is_no_refusal_for_good;
+    alone_with_driver(&[POOLS]): what_refuses_one_buffer_of_a_callers_refuses_no_other;
+    alone_with_driver(&[POOLS, INTEGRATED]): a_device_is_not_asked_where_staging_is_not_and_its_status_says_nothing_of_it;
+    alone_with_driver(&[POOLS, NO_REGISTRATION]): where_memory_cannot_be_registered_pin_says_so_without_asking_the_driver
 ];

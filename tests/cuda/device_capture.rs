@@ -97,12 +97,11 @@ fn a_push_to_a_captured_stream_evicts_nothing() {
 }
 
 fn a_pull_from_a_captured_stream_evicts_nothing() {
-    alone_with_pools(&[("SYNCEDMEM_HOST_LIMIT", "6M")], |gpu| {
-        let full = evictable(4 * MIB);
-        let mut object = Object::new(4 * MIB);
-        object.overwrite_gpu_data().unwrap();
-        is_refused_before_it_makes_room(gpu, &full, |stream| object.pull(stream));
-    });
+    let gpu = &simulated_gpu();
+    let full = evictable(4 * MIB);
+    let mut object = Object::new(4 * MIB);
+    object.overwrite_gpu_data().unwrap();
+    is_refused_before_it_makes_room(gpu, &full, |stream| object.pull(stream));
 }
 
 fn the_default_stream_is_refused_while_a_stream_that_it_waits_for_is_captured() {
@@ -139,15 +138,12 @@ fn another_stream_may_not_wait_for_the_default_stream_of_a_capture() {
     assert!(capture.end());
 }
 
-fn a_copy_of_a_thread_that_captures_says_so() {
-    let gpu = &gpu();
-    copies_say_so(gpu);
-}
-
-fn a_copy_through_page_locked_slots_says_so_too() {
-    alone_with_pools_on_any_driver(&[("SYNCEDMEM_STAGE_FROM", "1")], |gpu| {
-        copies_say_so(gpu);
-    });
+fn a_copy_of_a_thread_that_captures_says_so_with_and_without_page_locked_slots() {
+    each_alone(
+        &["", "1"],
+        |&from| vec![("SYNCEDMEM_STAGE_FROM", from), POOLS, simulated_file()],
+        |_| copies_say_so(&gpu()),
+    );
 }
 
 fn copies_say_so(gpu: &Gpu) {
@@ -175,13 +171,12 @@ fn copies_say_so(gpu: &Gpu) {
 }
 
 crate::support::harness::tests![
-    a_pull_from_a_captured_stream_evicts_nothing,
-    a_copy_through_page_locked_slots_says_so_too;
+    a_copy_of_a_thread_that_captures_says_so_with_and_without_page_locked_slots;
     alone_with_driver(&[POOLS]):
     a_stream_that_is_captured_is_refused_and_nothing_is_changed,
     a_push_to_a_captured_stream_makes_no_device_block,
     a_push_to_a_captured_stream_evicts_nothing,
     the_default_stream_is_refused_while_a_stream_that_it_waits_for_is_captured,
-    another_stream_may_not_wait_for_the_default_stream_of_a_capture,
-    a_copy_of_a_thread_that_captures_says_so
+    another_stream_may_not_wait_for_the_default_stream_of_a_capture;
+    alone_with_driver(&[POOLS, ("SYNCEDMEM_HOST_LIMIT", "6M")]): a_pull_from_a_captured_stream_evicts_nothing
 ];

@@ -51,18 +51,17 @@ fn without_pools_blocks_come_and_go_beside_a_capture() {
 }
 
 fn with_pools_that_reuse_by_event_blocks_come_and_go_beside_a_capture() {
-    alone_with_pools_on_any_driver(&[("SYNCEDMEM_REUSE", "stream")], |gpu| {
-        for (flags, mode) in CAPTURES {
-            for _ in 0..3 {
-                beside(gpu, flags, mode, "device blocks", || drop(block_alone(BYTES)));
-                beside(gpu, flags, mode, "page-locked blocks", || {
-                    let _pinning = Pinning::always();
-                    drop(filled(BYTES, 1));
-                });
-            }
-            beside(gpu, flags, mode, "a trim", || trim(ALL));
+    let gpu = &gpu();
+    for (flags, mode) in CAPTURES {
+        for _ in 0..3 {
+            beside(gpu, flags, mode, "device blocks", || drop(block_alone(BYTES)));
+            beside(gpu, flags, mode, "page-locked blocks", || {
+                let _pinning = Pinning::always();
+                drop(filled(BYTES, 1));
+            });
         }
-    });
+        beside(gpu, flags, mode, "a trim", || trim(ALL));
+    }
 }
 
 fn with_pools_blocks_come_and_go_beside_a_capture_that_the_default_stream_tells_of() {
@@ -78,21 +77,20 @@ fn with_pools_blocks_come_and_go_beside_a_capture_that_the_default_stream_tells_
 }
 
 fn once_a_capture_was_seen_no_context_is_waited_for() {
-    alone_with_pools_on_any_driver(&[SYNCHRONISED], |gpu| {
-        gpu.within(0, || drop([block_alone(BYTES), block_alone(BYTES)]));
-        // The first sign: a stream that is refused.
-        let mut object = filled(BYTES, 1);
-        let capture = Capture::new(gpu, NON_BLOCKING, GLOBAL);
-        assert_eq!(gpu.within(0, || object.push(capture.stream)), SYNCEDMEM_ERROR_INVALID_ARGUMENT);
-        assert!(capture.end());
-        for mode in [GLOBAL, THREAD_LOCAL, RELAXED] {
-            beside(gpu, NON_BLOCKING, mode, "an allocation", || drop(block_alone(BYTES)));
-            beside(gpu, NON_BLOCKING, mode, "a trim", || trim(ALL));
-        }
-        let idle_before = idle(DEVICE);
-        gpu.within(0, || (0..10).for_each(|_| drop(block_alone(BYTES))));
-        assert_eq!(idle(DEVICE), idle_before, "blocks that nothing clears are not kept");
-    });
+    let gpu = &gpu();
+    gpu.within(0, || drop([block_alone(BYTES), block_alone(BYTES)]));
+    // The first sign: a stream that is refused.
+    let mut object = filled(BYTES, 1);
+    let capture = Capture::new(gpu, NON_BLOCKING, GLOBAL);
+    assert_eq!(gpu.within(0, || object.push(capture.stream)), SYNCEDMEM_ERROR_INVALID_ARGUMENT);
+    assert!(capture.end());
+    for mode in [GLOBAL, THREAD_LOCAL, RELAXED] {
+        beside(gpu, NON_BLOCKING, mode, "an allocation", || drop(block_alone(BYTES)));
+        beside(gpu, NON_BLOCKING, mode, "a trim", || trim(ALL));
+    }
+    let idle_before = idle(DEVICE);
+    gpu.within(0, || (0..10).for_each(|_| drop(block_alone(BYTES))));
+    assert_eq!(idle(DEVICE), idle_before, "blocks that nothing clears are not kept");
 }
 
 fn a_context_that_is_waited_for_during_an_unknown_capture_is_said_once_and_the_block_is_there() {
@@ -195,39 +193,39 @@ fn a_threads_capture_mode_is_left_as_it_was_whatever_fails() {
 }
 
 fn a_driver_without_captures_is_asked_nothing_about_them() {
-    alone_with_pools(&[("SIMCUDA_FAIL", "cuStreamIsCapturing:1=500,cuThreadExchangeStreamCaptureMode:1=500")], |gpu| {
-        // A call that is there and fails does not stand in the way of an allocation either.
-        gpu.within(0, || drop(block_alone(BYTES)));
-    });
+    let gpu = &simulated_gpu();
+    // A call that is there and fails does not stand in the way of an allocation either.
+    gpu.within(0, || drop(block_alone(BYTES)));
 }
 
 fn a_graph_of_an_objects_block_runs_as_it_was_captured() {
-    alone_with_pools_on_any_driver(&[("SYNCEDMEM_REUSE", "stream")], |gpu| {
-        gpu.within(0, || {
-            let mut object = filled(BYTES, 1);
-            let address = object.mutable_gpu_data().unwrap().addr() as u64;
-            drop(block_alone(BYTES));
-            let capture = Capture::new(gpu, NON_BLOCKING, GLOBAL);
-            assert_eq!(gpu.cuMemsetD8Async(address, 7, BYTES, capture.stream), 0);
-            drop([block_alone(BYTES), block_alone(LARGE)]);
-            trim(ALL);
-            capture.run();
-            assert!(all_are(object.cpu_data().unwrap(), BYTES, 7));
-        });
+    let gpu = &gpu();
+    gpu.within(0, || {
+        let mut object = filled(BYTES, 1);
+        let address = object.mutable_gpu_data().unwrap().addr() as u64;
+        drop(block_alone(BYTES));
+        let capture = Capture::new(gpu, NON_BLOCKING, GLOBAL);
+        assert_eq!(gpu.cuMemsetD8Async(address, 7, BYTES, capture.stream), 0);
+        drop([block_alone(BYTES), block_alone(LARGE)]);
+        trim(ALL);
+        capture.run();
+        assert!(all_are(object.cpu_data().unwrap(), BYTES, 7));
     });
 }
 
 crate::support::harness::tests![
-    with_pools_that_reuse_by_event_blocks_come_and_go_beside_a_capture,
-    once_a_capture_was_seen_no_context_is_waited_for,
-    a_context_that_is_waited_for_during_an_unknown_capture_is_said_once_and_the_block_is_there,
-    a_driver_without_captures_is_asked_nothing_about_them,
-    a_graph_of_an_objects_block_runs_as_it_was_captured;
+    a_context_that_is_waited_for_during_an_unknown_capture_is_said_once_and_the_block_is_there;
     alone_with_driver(&[POOLS]):
     without_pools_blocks_come_and_go_beside_a_capture,
     with_pools_blocks_come_and_go_beside_a_capture_that_the_default_stream_tells_of,
     memory_is_pinned_and_unpinned_beside_a_capture,
     a_copy_in_flight_is_waited_for_beside_a_capture,
     a_push_to_another_stream_goes_on_beside_a_capture,
-    a_threads_capture_mode_is_left_as_it_was_whatever_fails
+    a_threads_capture_mode_is_left_as_it_was_whatever_fails;
+    alone_with_driver(&[POOLS, ("SYNCEDMEM_REUSE", "stream")]):
+    with_pools_that_reuse_by_event_blocks_come_and_go_beside_a_capture,
+    a_graph_of_an_objects_block_runs_as_it_was_captured;
+    alone_with_driver(&[POOLS, SYNCHRONISED]): once_a_capture_was_seen_no_context_is_waited_for;
+    alone_with_driver(&[POOLS, ("SIMCUDA_FAIL", "cuStreamIsCapturing:1=500,cuThreadExchangeStreamCaptureMode:1=500")]):
+    a_driver_without_captures_is_asked_nothing_about_them
 ];

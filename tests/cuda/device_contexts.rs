@@ -149,55 +149,6 @@ fn blocks_are_freed_from_any_thread_with_any_context_current() {
     }
 }
 
-fn a_block_of_a_context_that_was_destroyed_is_dropped_silently() {
-    let gpu = gpu();
-    let created = Created::new(&gpu);
-    let objects: Vec<Object> = gpu.within_context(created.1, || {
-        let mut objects: Vec<_> = (0..3).map(|_| Object::new(BYTES)).collect();
-        objects.iter_mut().for_each(|object| object.fill_host(&pattern(1, BYTES)));
-        objects.iter_mut().for_each(|object| assert!(object.gpu_data().is_ok()));
-        objects
-    });
-    drop(created);
-    drop(objects);
-    let mut object = Object::new(BYTES);
-    assert!(object.gpu_data().is_ok(), "{}", last_error());
-}
-
-fn after_a_reset_of_the_device_its_blocks_are_dropped_silently_and_new_ones_work() {
-    let gpu = gpu();
-    for current in [false, true] {
-        let (mut synced, mut stale, mut lost) = (Object::new(BYTES), Object::new(BYTES), Object::new(BYTES));
-        synced.fill_host(&pattern(1, BYTES));
-        synced.gpu_data().unwrap();
-        stale.gpu_data().unwrap();
-        stale.fill_host(&pattern(2, BYTES));
-        lost.mutable_gpu_data().unwrap();
-        assert_eq!(gpu.cuDevicePrimaryCtxReset_v2(0), 0);
-        // As a program goes on after cudaDeviceReset: retained and current again, or not.
-        let mut context = std::ptr::null_mut();
-        assert_eq!(gpu.cuDevicePrimaryCtxRetain(&mut context, 0), 0);
-        if current {
-            assert_eq!(gpu.cuCtxSetCurrent(context), 0);
-        }
-        // The host has what it had; nothing of the device's is left to free.
-        assert_bytes(&synced.host_bytes(BYTES), &pattern(1, BYTES), &"");
-        assert_bytes(&stale.host_bytes(BYTES), &pattern(2, BYTES), &"");
-        assert!(lost.cpu_data().is_err(), "its data is gone");
-        assert!(lost.overwrite_cpu_data().is_ok(), "it is usable all the same: {}", last_error());
-        drop((synced, stale, lost));
-        let mut object = Object::new(BYTES);
-        object.fill_host(&pattern(3, BYTES));
-        let data = object.mutable_gpu_data().unwrap_or_else(|status| panic!("{status:?} {}", last_error()));
-        assert_bytes(&gpu.read(data.addr(), BYTES), &pattern(3, BYTES), &"");
-        gpu.write(data.addr(), &pattern(4, BYTES));
-        assert_bytes(&object.host_bytes(BYTES), &pattern(4, BYTES), &"");
-        drop(object);
-        assert_eq!(gpu.cuCtxSetCurrent(std::ptr::null_mut()), 0);
-        assert_eq!(gpu.cuDevicePrimaryCtxRelease_v2(0), 0);
-    }
-}
-
 fn what_was_in_flight_in_a_context_that_is_gone_is_not_waited_for() {
     let gpu = gpu();
     for by_reset in [false, true] {
@@ -242,23 +193,6 @@ fn what_was_in_flight_in_a_context_that_is_gone_is_not_waited_for() {
     }
 }
 
-fn a_borrowed_device_block_is_used_and_never_freed() {
-    let gpu = gpu();
-    let block = gpu.block(BYTES);
-    gpu.write(block.address, &pattern(5, BYTES));
-    for _ in 0..3 {
-        let mut object = Object::new(BYTES);
-        object.mutable_gpu_data().unwrap();
-        assert_eq!(object.set_gpu_data(block.pointer()), SYNCEDMEM_SUCCESS);
-        assert_eq!((object.head(), object.owns_gpu()), (2, false));
-        assert_eq!(object.gpu_data(), Ok(block.pointer()));
-        assert_bytes(&object.host_bytes(BYTES), &pattern(5, BYTES), &"");
-        assert_eq!(object.release_gpu(), SYNCEDMEM_SUCCESS);
-        assert_eq!((object.head(), object.device_address()), (1, 0));
-    }
-    assert_bytes(&gpu.read(block.address, BYTES), &pattern(5, BYTES), &"");
-}
-
 fn a_set_device_block_may_be_of_another_device() {
     let gpu = gpu();
     let last = gpu.devices() - 1;
@@ -300,11 +234,7 @@ crate::support::harness::tests![
     a_new_block_belongs_to_the_current_context_or_else_to_device_0,
     a_block_keeps_its_device_whichever_is_current_later,
     blocks_are_freed_from_any_thread_with_any_context_current,
-    a_borrowed_device_block_is_used_and_never_freed,
     a_set_device_block_may_be_of_another_device,
     a_callers_stream_may_belong_to_another_context_than_the_current_one;
-    in_silence(&[]):
-    a_block_of_a_context_that_was_destroyed_is_dropped_silently,
-    after_a_reset_of_the_device_its_blocks_are_dropped_silently_and_new_ones_work,
-    what_was_in_flight_in_a_context_that_is_gone_is_not_waited_for
+    in_silence(&[]): what_was_in_flight_in_a_context_that_is_gone_is_not_waited_for
 ];

@@ -41,8 +41,8 @@ fn record(object: &mut Object) -> syncedmem_status_t {
     unsafe { syncedmem_record_stream(object.mem(), std::ptr::null_mut()) }
 }
 
-fn an_object_whose_context_is_gone_ends() {
-    alone_with_pools_on_any_driver(&[], |gpu| once_it_is_gone(gpu, |_| (), drop));
+fn an_object_whose_context_is_gone_ends_in_silence() {
+    once_it_is_gone(&gpu(), |_| (), drop);
 }
 
 fn an_object_that_declared_a_stream_of_a_context_that_is_gone_ends() {
@@ -86,29 +86,18 @@ fn what_is_asked_of_an_object_whose_context_is_gone_is_refused_or_done_elsewhere
         |object| object.release_cpu(),
     ];
     for operation in operations {
-        once_it_is_gone(
-            gpu,
-            |_| (),
-            |mut object| {
-                operation(&mut object);
-            },
-        );
+        once_it_is_gone(gpu, |_| (), |mut object| _ = operation(&mut object));
     }
 }
 
 fn a_report_does_not_look_into_a_context_that_is_gone() {
-    alone_with_pools_on_any_driver(&[("SYNCEDMEM_ACCOUNT", "on")], |gpu| {
-        once_it_is_gone(
-            gpu,
-            |_| (),
-            |object| {
-                let mut length = 0;
-                let status = unsafe { syncedmem_report(std::ptr::null_mut(), 0, &mut length) };
-                assert_eq!((status, length > 0), (SYNCEDMEM_SUCCESS, true), "{}", last_error());
-                drop(object);
-            },
-        );
-    });
+    let gpu = &gpu();
+    let report = |object: Object| {
+        let length = ask(0, |length| unsafe { syncedmem_report(std::ptr::null_mut(), 0, length) });
+        assert!(length.is_ok_and(|length| length > 0), "{}", last_error());
+        drop(object);
+    };
+    once_it_is_gone(gpu, |_| (), report);
 }
 
 fn a_thread_whose_current_context_is_gone_is_left_as_it_is() {
@@ -184,8 +173,6 @@ fn a_stream_of_another_context_may_go_with_it_once_it_was_passed() {
 }
 
 crate::support::harness::tests![
-    an_object_whose_context_is_gone_ends,
-    a_report_does_not_look_into_a_context_that_is_gone;
     alone_with_driver(&[POOLS]):
     an_object_that_declared_a_stream_of_a_context_that_is_gone_ends,
     blocks_that_lie_idle_in_a_context_that_is_gone_are_dropped,
@@ -193,5 +180,7 @@ crate::support::harness::tests![
     what_is_asked_of_an_object_whose_context_is_gone_is_refused_or_done_elsewhere,
     a_thread_whose_current_context_is_gone_is_left_as_it_is,
     a_block_that_another_object_owns_is_not_followed_into_a_context_that_is_gone,
-    a_stream_of_another_context_may_go_with_it_once_it_was_passed
+    a_stream_of_another_context_may_go_with_it_once_it_was_passed;
+    in_silence(&[POOLS]): an_object_whose_context_is_gone_ends_in_silence;
+    alone_with_driver(&[POOLS, ("SYNCEDMEM_ACCOUNT", "on")]): a_report_does_not_look_into_a_context_that_is_gone
 ];

@@ -5,7 +5,6 @@ use crate::support::*;
 
 /// The driver has no numbers for page-locked and registered memory.
 const NO_IDS: (&str, &str) = ("SIMCUDA_NO_HOST_IDS", "1");
-const REGISTERED: (&str, &str) = ("SYNCEDMEM_PINNED_BLOCKS", "registered");
 
 /// How many page-locked blocks the driver was asked for.
 fn made(gpu: &Gpu) -> usize {
@@ -17,51 +16,42 @@ fn page_locked(bytes: usize) -> usize {
     filled(bytes, 3).host_address()
 }
 
-fn page_locked_blocks_without_a_number_are_kept_for_the_next_object() {
-    let gpu = &simulated_gpu();
-    let _pinning = Pinning::always();
-    for bytes in [5000, 3 * MIB] {
-        let first = page_locked(bytes);
-        gpu.control().simcuda_clear_log();
-        assert_eq!((page_locked(bytes), made(gpu)), (first, 0), "{bytes}");
-    }
+/// Runs `body` with a driver that has no numbers for host memory: with blocks that are allocated, and that are registered.
+fn without_numbers(body: fn(&Gpu)) {
+    each_alone(
+        &[ALLOCATED, REGISTERED],
+        |&blocks| vec![NO_IDS, blocks, POOLS, simulated_file()],
+        |_| {
+            let _pinning = Pinning::always();
+            body(&simulated_gpu());
+        },
+    );
 }
 
-fn registered_blocks_without_a_number_are_kept_for_the_next_object() {
-    alone_with_pools(&[NO_IDS, REGISTERED], |gpu| {
-        let _pinning = Pinning::always();
-        let first = page_locked(3 * MIB);
-        assert_eq!(gpu.calls_of(c"cuMemHostRegister_v2"), 1);
-        assert_eq!((page_locked(3 * MIB), made(gpu)), (first, 1));
+fn page_locked_blocks_without_a_number_are_kept_for_the_next_object() {
+    without_numbers(|gpu| {
+        for bytes in [5000, 3 * MIB] {
+            let first = page_locked(bytes);
+            gpu.control().simcuda_clear_log();
+            assert_eq!((page_locked(bytes), made(gpu)), (first, 0), "{bytes}");
+        }
     });
 }
 
-/// Has a reset take an idle block, and looks that the next object has another.
-fn reset_over_an_idle_block(gpu: &Gpu) {
-    for context_is_current in [false, true] {
-        page_locked(3 * MIB);
-        assert_eq!(gpu.cuDevicePrimaryCtxReset_v2(0), 0);
-        gpu.control().simcuda_clear_log();
-        let use_it = || assert!(all_are(filled(3 * MIB, 9).cpu_data().unwrap(), 3 * MIB, 9));
-        if context_is_current {
-            gpu.within(0, use_it)
-        } else {
-            use_it()
-        }
-        assert_eq!(made(gpu), 1, "{context_is_current}");
-    }
-}
-
 fn a_block_without_a_number_is_not_handed_out_after_a_reset() {
-    let gpu = &simulated_gpu();
-    let _pinning = Pinning::always();
-    reset_over_an_idle_block(gpu);
-}
-
-fn a_registered_block_without_a_number_is_not_handed_out_after_a_reset() {
-    alone_with_pools(&[NO_IDS, REGISTERED], |gpu| {
-        let _pinning = Pinning::always();
-        reset_over_an_idle_block(gpu);
+    without_numbers(|gpu| {
+        for context_is_current in [false, true] {
+            page_locked(3 * MIB);
+            assert_eq!(gpu.cuDevicePrimaryCtxReset_v2(0), 0);
+            gpu.control().simcuda_clear_log();
+            let use_it = || assert!(all_are(filled(3 * MIB, 9).cpu_data().unwrap(), 3 * MIB, 9));
+            if context_is_current {
+                gpu.within(0, use_it)
+            } else {
+                use_it()
+            }
+            assert_eq!(made(gpu), 1, "{context_is_current}");
+        }
     });
 }
 
@@ -90,28 +80,27 @@ fn type_number_and_context_are_asked_for_in_one_call() {
     assert_eq!((gpu.calls_of(c"cuPointerGetAttributes"), gpu.calls_of(c"cuPointerGetAttribute")), (1, 0));
 }
 
-/// The error of a wait for a push that a reset overtook.
-fn wait_after_a_reset(gpu: &Gpu, wait: impl FnOnce(&mut object::Object) -> syncedmem_status_t) {
-    let stream = gpu.stream();
-    let mut object = filled(5000, 1);
-    object.overwrite_gpu_data().unwrap();
-    object.mutable_cpu_data().unwrap();
-    assert_eq!(object.push(stream.handle()), SYNCEDMEM_SUCCESS, "{}", last_error());
-    stream.synchronize();
-    stream.destroy();
-    assert_eq!(gpu.cuDevicePrimaryCtxReset_v2(0), 0);
-    assert_eq!(wait(&mut object), SYNCEDMEM_ERROR_DRIVER);
-    assert!(last_error().contains("the device was reset"), "{}", last_error());
-    // The context is brought back.
-    filled(10, 1).gpu_data().unwrap();
-}
-
-fn a_push_that_a_reset_overtook_says_so() {
-    alone_with_pools(&[], |gpu| wait_after_a_reset(gpu, |object| object.wait()));
-}
-
-fn a_push_that_a_reset_overtook_says_so_where_its_context_is_current() {
-    alone_with_pools(&[], |gpu| wait_after_a_reset(gpu, |object| gpu.within(0, || object.wait())));
+fn a_push_that_a_reset_overtook_says_so_whether_or_not_its_context_is_current() {
+    each_alone(
+        &[false, true],
+        |_| vec![POOLS, simulated_file()],
+        |&is_current| {
+            let gpu = &simulated_gpu();
+            let stream = gpu.stream();
+            let mut object = filled(5000, 1);
+            object.overwrite_gpu_data().unwrap();
+            object.mutable_cpu_data().unwrap();
+            assert_eq!(object.push(stream.handle()), SYNCEDMEM_SUCCESS, "{}", last_error());
+            stream.synchronize();
+            stream.destroy();
+            assert_eq!(gpu.cuDevicePrimaryCtxReset_v2(0), 0);
+            let status = if is_current { gpu.within(0, || object.wait()) } else { object.wait() };
+            assert_eq!(status, SYNCEDMEM_ERROR_DRIVER);
+            assert!(last_error().contains("the device was reset"), "{}", last_error());
+            // The context is brought back.
+            filled(10, 1).gpu_data().unwrap();
+        },
+    );
 }
 
 /// Drivers before CUDA 9.2 know no ordinal of an address, and refuse the question for it and the context.
@@ -133,29 +122,24 @@ fn a_driver_that_does_not_know_an_attribute_still_says_where_memory_is() {
 
 fn a_look_up_that_fails_for_the_threads_own_context_loses_no_block() {
     const CONTEXT_IS_DESTROYED: i32 = 709;
-    alone_with_pools(&[], |gpu| {
-        set_pools(false);
-        gpu.within(0, || {
-            let mut object = filled(5000, 3);
-            object.gpu_data().unwrap();
-            gpu.fail("cuPointerGetAttributes", 1, CONTEXT_IS_DESTROYED);
-            drop(object);
-        });
-        assert_eq!(gpu.alive().device_blocks, 0);
+    let gpu = &simulated_gpu();
+    set_pools(false);
+    gpu.within(0, || {
+        let mut object = filled(5000, 3);
+        object.gpu_data().unwrap();
+        gpu.fail("cuPointerGetAttributes", 1, CONTEXT_IS_DESTROYED);
+        drop(object);
     });
+    assert_eq!(gpu.alive().device_blocks, 0);
 }
 
 crate::support::harness::tests![
-    a_look_up_that_fails_for_the_threads_own_context_loses_no_block,
-    registered_blocks_without_a_number_are_kept_for_the_next_object,
-    a_registered_block_without_a_number_is_not_handed_out_after_a_reset,
-    a_push_that_a_reset_overtook_says_so,
-    a_push_that_a_reset_overtook_says_so_where_its_context_is_current;
-    alone_with_driver(&[NO_IDS, POOLS]):
     page_locked_blocks_without_a_number_are_kept_for_the_next_object,
     a_block_without_a_number_is_not_handed_out_after_a_reset,
-    memory_without_a_number_is_unpinned_once_and_not_after_a_reset;
+    a_push_that_a_reset_overtook_says_so_whether_or_not_its_context_is_current;
+    alone_with_driver(&[NO_IDS, POOLS]): memory_without_a_number_is_unpinned_once_and_not_after_a_reset;
     alone_with_driver(&[POOLS]):
     a_driver_that_does_not_know_an_attribute_still_says_where_memory_is,
+    a_look_up_that_fails_for_the_threads_own_context_loses_no_block,
     type_number_and_context_are_asked_for_in_one_call
 ];

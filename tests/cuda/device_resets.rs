@@ -42,17 +42,22 @@ fn data_that_a_reset_took_is_an_error_even_where_other_data_is_at_its_address() 
     assert!(lost.overwrite_cpu_data().is_ok(), "{}", last_error());
 }
 
-fn a_reset_context_that_is_still_current_is_brought_back_by_the_next_block() {
+fn a_reset_context_that_is_still_current_is_brought_back_by_the_next_block_and_by_a_push() {
     let gpu = gpu();
-    assert_eq!(gpu.cuCtxSetCurrent(gpu.primary(0)), 0);
-    assert_eq!(gpu.cuDevicePrimaryCtxReset_v2(0), 0);
-    let mut object = Object::new(BYTES);
-    object.fill_host(&pattern(1, BYTES));
-    let data = object.gpu_data().unwrap_or_else(|status| panic!("{status:?} {}", last_error()));
-    assert_bytes(&gpu.read(data.addr(), BYTES), &pattern(1, BYTES), &"");
-    assert_eq!(gpu.if_simulated(gpu.current()), gpu.if_simulated(gpu.primary(0)));
-    drop(object);
-    assert_eq!(gpu.cuCtxSetCurrent(std::ptr::null_mut()), 0);
+    for pushes in [false, true] {
+        assert_eq!(gpu.cuCtxSetCurrent(gpu.primary(0)), 0);
+        assert_eq!(gpu.cuDevicePrimaryCtxReset_v2(0), 0);
+        let mut object = Object::new(BYTES);
+        object.fill_host(&pattern(1, BYTES));
+        if pushes {
+            assert_eq!(object.push(std::ptr::null_mut()), SYNCEDMEM_SUCCESS, "{}", last_error());
+        }
+        let data = object.gpu_data().unwrap_or_else(|status| panic!("{status:?} {}", last_error()));
+        assert_bytes(&gpu.read(data.addr(), BYTES), &pattern(1, BYTES), &pushes);
+        assert_eq!(gpu.if_simulated(gpu.current()), gpu.if_simulated(gpu.primary(0)));
+        drop(object);
+        assert_eq!(gpu.cuCtxSetCurrent(std::ptr::null_mut()), 0);
+    }
 }
 
 fn blocks_that_could_not_be_given_back_are_offered_again_whatever_becomes_of_another_contexts() {
@@ -97,17 +102,14 @@ fn a_callers_block_is_copied_in_its_own_context_and_no_other_is_made_for_it() {
 }
 
 fn in_a_forked_child_host_data_stays_readable_with_the_device_check_on() {
-    let errors = in_a_process_with_a_driver(&[("SYNCEDMEM_CHECK_DEVICE", "1")], || {
-        let gpu = gpu();
-        let mut object = Object::new(BYTES);
-        object.fill_host(&pattern(1, BYTES));
-        gpu.within(0, || assert!(object.gpu_data().is_ok()));
-        in_a_child(|| {
-            assert_bytes(&object.host_bytes(BYTES), &pattern(1, BYTES), &"in the child");
-            assert_eq!(object.gpu_data(), Err(SYNCEDMEM_ERROR_NO_GPU));
-        });
+    let gpu = gpu();
+    let mut object = Object::new(BYTES);
+    object.fill_host(&pattern(1, BYTES));
+    gpu.within(0, || assert!(object.gpu_data().is_ok()));
+    in_a_child(|| {
+        assert_bytes(&object.host_bytes(BYTES), &pattern(1, BYTES), &"in the child");
+        assert_eq!(object.gpu_data(), Err(SYNCEDMEM_ERROR_NO_GPU));
     });
-    assert_eq!(errors, "");
 }
 
 /// A mode callback that uses the library itself: an object that was never touched.
@@ -143,19 +145,6 @@ fn data_that_a_reset_took_is_an_error_even_where_its_address_lies_inside_another
     assert_bytes(&large.host_bytes(64 * BYTES), &[0; 64 * BYTES], &"the new block is whole");
 }
 
-fn a_reset_context_that_is_still_current_is_brought_back_by_a_push() {
-    let gpu = gpu();
-    assert_eq!(gpu.cuCtxSetCurrent(gpu.primary(0)), 0);
-    assert_eq!(gpu.cuDevicePrimaryCtxReset_v2(0), 0);
-    let mut object = Object::new(BYTES);
-    object.fill_host(&pattern(1, BYTES));
-    assert_eq!(object.push(std::ptr::null_mut()), SYNCEDMEM_SUCCESS, "{}", last_error());
-    let data = object.gpu_data().unwrap_or_else(|status| panic!("{status:?} {}", last_error()));
-    assert_bytes(&gpu.read(data.addr(), BYTES), &pattern(1, BYTES), &"");
-    drop(object);
-    assert_eq!(gpu.cuCtxSetCurrent(std::ptr::null_mut()), 0);
-}
-
 fn an_object_that_another_implementation_remade_at_the_same_place_is_served_its_own_data() {
     let gpu = gpu();
     let mut object = Object::new(BYTES);
@@ -176,16 +165,14 @@ fn an_object_that_another_implementation_remade_at_the_same_place_is_served_its_
 }
 
 crate::support::harness::tests![
-    in_a_forked_child_host_data_stays_readable_with_the_device_check_on,
     an_object_that_another_implementation_remade_at_the_same_place_is_served_its_own_data;
     alone_with_driver(&[]):
     data_that_a_reset_took_is_an_error_even_where_other_data_is_at_its_address,
-    a_reset_context_that_is_still_current_is_brought_back_by_the_next_block,
-    a_reset_context_that_is_still_current_is_brought_back_by_a_push,
+    a_reset_context_that_is_still_current_is_brought_back_by_the_next_block_and_by_a_push,
     blocks_that_could_not_be_given_back_are_offered_again_whatever_becomes_of_another_contexts,
     a_callers_block_is_copied_in_its_own_context_and_no_other_is_made_for_it,
     a_mode_callback_may_use_the_library_and_is_not_asked_again_for_that,
     data_that_a_reset_took_is_an_error_even_where_its_address_lies_inside_another_block;
-    in_silence(&[]):
-    an_object_whose_block_a_reset_took_does_not_free_the_block_that_came_to_its_address
+    in_silence(&[]): an_object_whose_block_a_reset_took_does_not_free_the_block_that_came_to_its_address;
+    in_silence(&[("SYNCEDMEM_CHECK_DEVICE", "1")]): in_a_forked_child_host_data_stays_readable_with_the_device_check_on
 ];

@@ -2,34 +2,33 @@
 
 use crate::support::allocators::Book;
 use crate::support::crossing::{filled, registered};
-use crate::support::pools::{PINNED, POOLS, alone_with_pools, alone_with_pools_on_any_driver, idle, trim};
+use crate::support::pools::{PINNED, POOLS, idle, trim};
 use crate::support::*;
 
 const SIZES: [usize; 3] = [5000, 100_000, (4 << 20) + 12];
 
 fn in_gpu_mode_its_blocks_are_what_it_makes_them() {
-    alone_with_pools_on_any_driver(&[("SYNCEDMEM_PIN", "always")], |gpu| {
-        let book = Book::new().set();
-        for bytes in SIZES {
-            let (mut object, calls) = gpu.watch(|| filled(bytes));
-            assert_eq!((book.live(), object.is_pinned()), (vec![bytes], false));
-            let locked = calls.iter().filter(|call| call.function.starts_with("cuMemHost")).count();
-            assert_eq!(locked, 0, "{calls:?}");
-            let device = object.mutable_gpu_data().unwrap().addr();
-            assert_bytes(&gpu.read(device, bytes), &pattern(1, bytes), &bytes);
-            gpu.write(device, &pattern(2, bytes));
-            assert_bytes(&object.host_bytes(bytes), &pattern(2, bytes), &bytes);
-            let stream = gpu.stream();
-            object.fill_host(&pattern(3, bytes));
-            assert_eq!((object.push(stream.handle()), object.wait()), (SYNCEDMEM_SUCCESS, SYNCEDMEM_SUCCESS));
-            object.mutable_gpu_data().unwrap();
-            assert_eq!((object.release_cpu(), book.live()), (SYNCEDMEM_SUCCESS, vec![]));
-            assert_eq!((object.pull(stream.handle()), object.wait()), (SYNCEDMEM_SUCCESS, SYNCEDMEM_SUCCESS));
-            assert_bytes(&object.host_bytes(bytes), &pattern(3, bytes), &bytes);
-            drop(object);
-            assert!(book.live().is_empty());
-        }
-    });
+    let gpu = &gpu();
+    let book = Book::new().set();
+    for bytes in SIZES {
+        let (mut object, calls) = gpu.watch(|| filled(bytes));
+        assert_eq!((book.live(), object.is_pinned()), (vec![bytes], false));
+        let locked = calls.iter().filter(|call| call.function.starts_with("cuMemHost")).count();
+        assert_eq!(locked, 0, "{calls:?}");
+        let device = object.mutable_gpu_data().unwrap().addr();
+        assert_bytes(&gpu.read(device, bytes), &pattern(1, bytes), &bytes);
+        gpu.write(device, &pattern(2, bytes));
+        assert_bytes(&object.host_bytes(bytes), &pattern(2, bytes), &bytes);
+        let stream = gpu.stream();
+        object.fill_host(&pattern(3, bytes));
+        assert_eq!((object.push(stream.handle()), object.wait()), (SYNCEDMEM_SUCCESS, SYNCEDMEM_SUCCESS));
+        object.mutable_gpu_data().unwrap();
+        assert_eq!((object.release_cpu(), book.live()), (SYNCEDMEM_SUCCESS, vec![]));
+        assert_eq!((object.pull(stream.handle()), object.wait()), (SYNCEDMEM_SUCCESS, SYNCEDMEM_SUCCESS));
+        assert_bytes(&object.host_bytes(bytes), &pattern(3, bytes), &bytes);
+        drop(object);
+        assert!(book.live().is_empty());
+    }
 }
 
 fn a_block_that_is_pinned_by_request_is_unpinned_and_goes_back_as_its_object_ends() {
@@ -47,16 +46,15 @@ fn a_block_that_is_pinned_by_request_is_unpinned_and_goes_back_as_its_object_end
 
 fn a_pinned_block_that_the_driver_keeps_goes_back_at_a_trim() {
     const NOT_PERMITTED: i32 = 800;
-    alone_with_pools(&[], |gpu| {
-        let book = Book::new().set();
-        let mut object = filled(SIZES[0]);
-        assert_eq!(object.pin(), SYNCEDMEM_SUCCESS);
-        gpu.fail("cuMemHostUnregister", 1, NOT_PERMITTED);
-        drop(object);
-        assert_eq!((book.live(), registered(gpu)), (vec![SIZES[0]], Some(1)), "no other block may come there");
-        trim(PINNED);
-        assert_eq!((book.live(), registered(gpu)), (vec![], Some(0)));
-    });
+    let gpu = &simulated_gpu();
+    let book = Book::new().set();
+    let mut object = filled(SIZES[0]);
+    assert_eq!(object.pin(), SYNCEDMEM_SUCCESS);
+    gpu.fail("cuMemHostUnregister", 1, NOT_PERMITTED);
+    drop(object);
+    assert_eq!((book.live(), registered(gpu)), (vec![SIZES[0]], Some(1)), "no other block may come there");
+    trim(PINNED);
+    assert_eq!((book.live(), registered(gpu)), (vec![], Some(0)));
 }
 
 fn a_pinned_block_that_another_object_borrows_stays_for_as_long() {
@@ -73,25 +71,24 @@ fn a_pinned_block_that_another_object_borrows_stays_for_as_long() {
 }
 
 fn host_sides_are_evicted_when_it_has_no_memory() {
-    alone_with_pools(&[("SIMCUDA_DEVICES", "1")], |_gpu| {
-        let book = Book::new().set();
-        let mut object = filled(SIZES[1]);
-        assert_eq!(object.set_evictable(SYNCEDMEM_EVICT_REDUNDANT), SYNCEDMEM_SUCCESS);
-        assert!(object.gpu_data().is_ok());
-        assert_eq!(object.end_access(), SYNCEDMEM_SUCCESS);
-        let mut other = Object::new(SIZES[1]);
-        // The first fails; the second is after the eviction.
-        book.left.store(0, std::sync::atomic::Ordering::Relaxed);
-        assert!(other.cpu_data().is_ok(), "{}", last_error());
-        assert_eq!((object.host_address(), book.live()), (0, vec![SIZES[1]]));
-    });
+    let _gpu = &simulated_gpu();
+    let book = Book::new().set();
+    let mut object = filled(SIZES[1]);
+    assert_eq!(object.set_evictable(SYNCEDMEM_EVICT_REDUNDANT), SYNCEDMEM_SUCCESS);
+    assert!(object.gpu_data().is_ok());
+    assert_eq!(object.end_access(), SYNCEDMEM_SUCCESS);
+    let mut other = Object::new(SIZES[1]);
+    // The first fails; the second is after the eviction.
+    book.left.store(0, std::sync::atomic::Ordering::Relaxed);
+    assert!(other.cpu_data().is_ok(), "{}", last_error());
+    assert_eq!((object.host_address(), book.live()), (0, vec![SIZES[1]]));
 }
 
 harness::tests![
-    in_gpu_mode_its_blocks_are_what_it_makes_them,
-    a_pinned_block_that_the_driver_keeps_goes_back_at_a_trim,
-    host_sides_are_evicted_when_it_has_no_memory;
     alone_with_driver(&[POOLS]):
+    a_pinned_block_that_the_driver_keeps_goes_back_at_a_trim,
     a_block_that_is_pinned_by_request_is_unpinned_and_goes_back_as_its_object_ends,
-    a_pinned_block_that_another_object_borrows_stays_for_as_long
+    a_pinned_block_that_another_object_borrows_stays_for_as_long;
+    alone_with_driver(&[POOLS, ("SYNCEDMEM_PIN", "always")]): in_gpu_mode_its_blocks_are_what_it_makes_them;
+    alone_with_driver(&[POOLS, ("SIMCUDA_DEVICES", "1")]): host_sides_are_evicted_when_it_has_no_memory
 ];

@@ -78,29 +78,28 @@ fn out_of_memory_is_a_status_and_the_object_goes_on_when_there_is_room() {
 }
 
 fn what_lies_idle_makes_room() {
-    alone_with_pools_on_any_driver(&[("SYNCEDMEM_DEVICE_POOL", "1G")], |gpu| {
-        const BYTES: usize = 4 * MIB;
-        let _taken = Taken::of(gpu);
-        let mut objects = Vec::new();
-        let refused = loop {
-            let mut object = Object::new(BYTES);
-            match object.overwrite_gpu_data() {
-                Ok(_) => objects.push(object),
-                Err(status) => break status,
-            }
-        };
-        let count = objects.len();
-        assert!(refused == SYNCEDMEM_ERROR_OUT_OF_MEMORY && (4..=24).contains(&count), "{refused:?} after {count}");
-        drop(objects);
-        assert_eq!(idle(DEVICE), count * BYTES);
-        let mut large = Object::new(count / 2 * BYTES);
-        assert!(large.gpu_data().is_ok(), "{}", last_error());
-        assert!(idle(DEVICE) < count * BYTES);
-    });
+    let gpu = &gpu();
+    const BYTES: usize = 4 * MIB;
+    let _taken = Taken::of(gpu);
+    let mut objects = Vec::new();
+    let refused = loop {
+        let mut object = Object::new(BYTES);
+        match object.overwrite_gpu_data() {
+            Ok(_) => objects.push(object),
+            Err(status) => break status,
+        }
+    };
+    let count = objects.len();
+    assert!(refused == SYNCEDMEM_ERROR_OUT_OF_MEMORY && (4..=24).contains(&count), "{refused:?} after {count}");
+    drop(objects);
+    assert_eq!(idle(DEVICE), count * BYTES);
+    let mut large = Object::new(count / 2 * BYTES);
+    assert!(large.gpu_data().is_ok(), "{}", last_error());
+    assert!(idle(DEVICE) < count * BYTES);
 }
 
 crate::support::harness::tests![
     evictions_make_room_and_lose_no_byte,
-    out_of_memory_is_a_status_and_the_object_goes_on_when_there_is_room,
-    what_lies_idle_makes_room,
+    out_of_memory_is_a_status_and_the_object_goes_on_when_there_is_room;
+    alone_with_driver(&[POOLS, ("SYNCEDMEM_DEVICE_POOL", "1G")]): what_lies_idle_makes_room
 ];

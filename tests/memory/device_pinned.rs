@@ -57,20 +57,18 @@ fn in_gpu_mode_host_blocks_are_pinned_unless_told_otherwise() {
 }
 
 fn small_objects_are_pinned_from_the_call_on_that_says_so() {
-    in_a_process_with_a_driver(&[], || {
-        let _gpu = gpu();
-        let pinned = || {
-            [1, BYTES, 60_000].map(|bytes| {
-                let mut object = Object::new(bytes);
-                object.cpu_data().unwrap();
-                object.is_pinned()
-            })
-        };
-        // The first object settles what the shortest path of the next ones need not look at.
-        assert_eq!((pinned(), pinned()), ([false; 3], [false; 3]));
-        let _policy = policy(AUTO, ALWAYS);
-        assert_eq!(pinned(), [true; 3]);
-    });
+    let _gpu = gpu();
+    let pinned = || {
+        [1, BYTES, 60_000].map(|bytes| {
+            let mut object = Object::new(bytes);
+            object.cpu_data().unwrap();
+            object.is_pinned()
+        })
+    };
+    // The first object settles what the shortest path of the next ones need not look at.
+    assert_eq!((pinned(), pinned()), ([false; 3], [false; 3]));
+    let _policy = policy(AUTO, ALWAYS);
+    assert_eq!(pinned(), [true; 3]);
 }
 
 fn a_callback_gives_the_mode_for_every_block() {
@@ -78,19 +76,17 @@ fn a_callback_gives_the_mode_for_every_block() {
         unsafe { user.cast::<i32>().read() }
     }
     // In a process of its own, because a registered callback stays for ever.
-    in_a_process_with_a_driver(&[], || {
-        let _gpu = gpu();
-        let answer = &raw mut *Box::leak(Box::new(0));
-        assert_eq!(unsafe { syncedmem_set_mode_callback(Some(mode), answer.cast()) }, SYNCEDMEM_SUCCESS);
-        // Anything but 0 and 1 counts as CPU mode.
-        for (number, pinned) in [(1, true), (0, false), (2, false), (-1, false)] {
-            unsafe { answer.write(number) };
-            assert_eq!(pins(), pinned, "{number}");
-            // A setting wins over the callback.
-            let _policy = policy(CPU, AUTO);
-            assert!(!pins(), "{number}");
-        }
-    });
+    let _gpu = gpu();
+    let answer = &raw mut *Box::leak(Box::new(0));
+    assert_eq!(unsafe { syncedmem_set_mode_callback(Some(mode), answer.cast()) }, SYNCEDMEM_SUCCESS);
+    // Anything but 0 and 1 counts as CPU mode.
+    for (number, pinned) in [(1, true), (0, false), (2, false), (-1, false)] {
+        unsafe { answer.write(number) };
+        assert_eq!(pins(), pinned, "{number}");
+        // A setting wins over the callback.
+        let _policy = policy(CPU, AUTO);
+        assert!(!pins(), "{number}");
+    }
 }
 
 /// Whether a host block that is made now is pinned.
@@ -160,19 +156,6 @@ fn a_block_is_freed_as_it_was_made_whatever_the_mode_is_by_then() {
     // The end of `gpu` finds blocks that were not freed.
 }
 
-fn pinned_data_goes_to_the_device_and_back() {
-    let gpu = gpu();
-    let _policy = policy(GPU, AUTO);
-    for bytes in [1, BYTES, 4 << 20] {
-        let mut object = Object::new(bytes);
-        object.fill_host(&pattern(1, bytes));
-        let data = object.mutable_gpu_data().unwrap();
-        assert_bytes(&gpu.read(data.addr(), bytes), &pattern(1, bytes), &"");
-        gpu.write(data.addr(), &pattern(2, bytes));
-        assert_bytes(&object.host_bytes(bytes), &pattern(2, bytes), &"");
-    }
-}
-
 fn caffes_own_allocation_function_pins_in_gpu_mode_and_frees_what_it_pinned() {
     let gpu = gpu();
     for ((mode, pinning), is_pinned) in [((GPU, AUTO), true), ((CPU, AUTO), false), ((GPU, NEVER), false)] {
@@ -220,20 +203,6 @@ fn where_memory_cannot_be_pinned_it_is_pageable_and_that_is_said_once() {
     }
 }
 
-fn pinned_memory_of_every_state_is_given_back_by_every_operation_that_ends_it() {
-    let gpu = gpu();
-    let (stream, lent) = (gpu.stream(), Lent::new(&gpu, BYTES));
-    let _pinning = Pinning::always();
-    for state in STATES {
-        let mut object = state.object(&gpu, &stream, BYTES);
-        let pinned_blocks = || gpu.is_simulated().then(|| gpu.account().pinned_blocks);
-        assert_eq!(pinned_blocks(), gpu.if_simulated(usize::from(object.is_pinned())), "{state:?}");
-        object.run(Operation::SetCpuData, &lent.with(&stream)).unwrap();
-        assert!(!object.is_pinned() && !object.owns_cpu(), "{state:?}");
-        assert_eq!(pinned_blocks(), gpu.if_simulated(0), "{state:?}");
-    }
-}
-
 fn a_forked_child_frees_nothing_of_its_parents() {
     let gpu = gpu();
     let _policy = policy(GPU, AUTO);
@@ -266,15 +235,13 @@ fn in_child(objects: Vec<Object>) {
 
 crate::support::harness::tests![
     in_gpu_mode_host_blocks_are_pinned_unless_told_otherwise,
-    small_objects_are_pinned_from_the_call_on_that_says_so,
-    a_callback_gives_the_mode_for_every_block,
     mode_and_pinning_may_be_told_by_the_environment,
     pinned_memory_is_portable_and_never_write_combined,
     a_block_is_freed_as_it_was_made_whatever_the_mode_is_by_then,
-    pinned_data_goes_to_the_device_and_back,
     caffes_own_allocation_function_pins_in_gpu_mode_and_frees_what_it_pinned,
-    where_memory_cannot_be_pinned_it_is_pageable_and_that_is_said_once,
-    pinned_memory_of_every_state_is_given_back_by_every_operation_that_ends_it;
-    in_silence(&[]):
-    a_forked_child_frees_nothing_of_its_parents
+    where_memory_cannot_be_pinned_it_is_pageable_and_that_is_said_once;
+    in_silence(&[]): a_forked_child_frees_nothing_of_its_parents;
+    alone_with_driver(&[]):
+    small_objects_are_pinned_from_the_call_on_that_says_so,
+    a_callback_gives_the_mode_for_every_block
 ];

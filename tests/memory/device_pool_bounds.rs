@@ -5,68 +5,65 @@ use crate::support::pools::*;
 use crate::support::*;
 
 fn what_lies_idle_is_known_to_the_byte() {
-    alone_with_pools(&[("SYNCEDMEM_DEVICE_POOL", "1G"), ("SYNCEDMEM_PINNED_POOL", "1G")], |gpu| {
-        let mut objects = Vec::new();
-        let mut random = Random::new(1, 0);
-        for _ in 0..400 {
-            let number = random.below(1 << 31);
-            match number % 4 {
-                0 => objects.push(on_device(1 + number % 100_000)),
-                1 => objects.push(on_host(1 + number % 100_000)),
-                _ if !objects.is_empty() => drop(objects.swap_remove(number % objects.len())),
-                _ => {}
-            }
-            let account = gpu.account();
-            let (mut device, mut pinned) = (0, 0);
-            for object in &mut objects {
-                let bytes = object.word(16);
-                if object.is_pinned() { pinned += bytes } else { device += bytes }
-            }
-            // A block in use is up to an eighth larger than its object.
-            for (all, idle, used) in
-                [(account.device_bytes, idle(DEVICE), device), (account.pinned_bytes, idle(PINNED), pinned)]
-            {
-                assert!((used..=used + used / 8).contains(&(all - idle)), "{all} are there, {idle} idle, {used} used");
-            }
+    let gpu = &simulated_gpu();
+    let mut objects = Vec::new();
+    let mut random = Random::new(1, 0);
+    for _ in 0..400 {
+        let number = random.below(1 << 31);
+        match number % 4 {
+            0 => objects.push(on_device(1 + number % 100_000)),
+            1 => objects.push(on_host(1 + number % 100_000)),
+            _ if !objects.is_empty() => drop(objects.swap_remove(number % objects.len())),
+            _ => {}
         }
-        drop(objects);
         let account = gpu.account();
-        assert_eq!((account.device_bytes, account.pinned_bytes), (idle(DEVICE), idle(PINNED)));
-        trim(DEVICE);
-        assert_eq!((gpu.account().device_bytes, gpu.account().pinned_bytes), (0, idle(PINNED)));
-        trim(PINNED);
-        assert_eq!((gpu.account().device_bytes, gpu.account().pinned_bytes, idle(ALL)), (0, 0, 0));
-    });
+        let (mut device, mut pinned) = (0, 0);
+        for object in &mut objects {
+            let bytes = object.word(16);
+            if object.is_pinned() { pinned += bytes } else { device += bytes }
+        }
+        // A block in use is up to an eighth larger than its object.
+        for (all, idle, used) in
+            [(account.device_bytes, idle(DEVICE), device), (account.pinned_bytes, idle(PINNED), pinned)]
+        {
+            assert!((used..=used + used / 8).contains(&(all - idle)), "{all} are there, {idle} idle, {used} used");
+        }
+    }
+    drop(objects);
+    let account = gpu.account();
+    assert_eq!((account.device_bytes, account.pinned_bytes), (idle(DEVICE), idle(PINNED)));
+    trim(DEVICE);
+    assert_eq!((gpu.account().device_bytes, gpu.account().pinned_bytes), (0, idle(PINNED)));
+    trim(PINNED);
+    assert_eq!((gpu.account().device_bytes, gpu.account().pinned_bytes, idle(ALL)), (0, 0, 0));
 }
 
 fn by_default_an_eighth_of_a_device_may_lie_idle_and_a_quarter_of_what_is_free() {
-    alone_with_pools(&[("SIMCUDA_MEMORY", "64M")], |gpu| {
-        clock::stop();
-        drop([(); 5].map(|()| on_device(4 * MIB)));
-        assert_eq!(budget(DEVICE), 8 * MIB);
-        assert_eq!(idle(DEVICE), 8 * MIB);
-        // Another program takes most of what is left. The next fresh block finds out: a look is good for 100 ms.
-        let (mut free, mut total) = (0, 0);
-        gpu.within(0, || assert_eq!(gpu.cuMemGetInfo_v2(&mut free, &mut total), 0));
-        let others = gpu.block(free - MIB);
-        clock::pass(100);
-        drop(on_device(100 * KIB));
-        assert!(idle(DEVICE) <= (MIB + 8 * MIB) / 4, "{}", idle(DEVICE));
-        drop(others);
-    });
+    let gpu = &simulated_gpu();
+    clock::stop();
+    drop([(); 5].map(|()| on_device(4 * MIB)));
+    assert_eq!(budget(DEVICE), 8 * MIB);
+    assert_eq!(idle(DEVICE), 8 * MIB);
+    // Another program takes most of what is left. The next fresh block finds out: a look is good for 100 ms.
+    let (mut free, mut total) = (0, 0);
+    gpu.within(0, || assert_eq!(gpu.cuMemGetInfo_v2(&mut free, &mut total), 0));
+    let others = gpu.block(free - MIB);
+    clock::pass(100);
+    drop(on_device(100 * KIB));
+    assert!(idle(DEVICE) <= (MIB + 8 * MIB) / 4, "{}", idle(DEVICE));
+    drop(others);
 }
 
 fn each_device_has_a_budget_of_its_own() {
-    alone_with_pools(&[("SYNCEDMEM_DEVICE_POOL", "1M")], |gpu| {
-        drop(on_device(MIB));
-        gpu.within(1, || drop(on_device(MIB)));
-        assert_eq!(idle(DEVICE), 2 * MIB);
-        drop(on_device(3 * MIB / 4));
-        assert!(idle(DEVICE) <= 2 * MIB);
-        gpu.within(1, || drop(on_device(100)));
-        // The oldest goes, of the device that has too much.
-        assert_eq!(idle(DEVICE), 3 * MIB / 4 + 100);
-    });
+    let gpu = &simulated_gpu();
+    drop(on_device(MIB));
+    gpu.within(1, || drop(on_device(MIB)));
+    assert_eq!(idle(DEVICE), 2 * MIB);
+    drop(on_device(3 * MIB / 4));
+    assert!(idle(DEVICE) <= 2 * MIB);
+    gpu.within(1, || drop(on_device(100)));
+    // The oldest goes, of the device that has too much.
+    assert_eq!(idle(DEVICE), 3 * MIB / 4 + 100);
 }
 
 fn a_budget_of_nothing_keeps_nothing() {
@@ -115,16 +112,15 @@ fn budgets_may_be_changed_at_any_time() {
 }
 
 fn no_block_of_the_drivers_is_given_back_for_its_age() {
-    alone_with_pools(&[("SYNCEDMEM_POOL_AGE", "0.05")], |gpu| {
-        drop((on_device(MIB), on_host(MIB), on_host(4 * MIB)));
-        let calls = gpu.calls();
-        for _ in 0..2 {
-            give_back(5 * MIB, 1);
-            until(|| idle(PAGEABLE) == 0);
-        }
-        assert_eq!((idle(DEVICE), idle(PINNED)), (MIB, 5 * MIB));
-        assert_eq!(gpu.calls(), calls, "the thread that gives pageable memory back has called the driver");
-    });
+    let gpu = &simulated_gpu();
+    drop((on_device(MIB), on_host(MIB), on_host(4 * MIB)));
+    let calls = gpu.calls();
+    for _ in 0..2 {
+        give_back(5 * MIB, 1);
+        until(|| idle(PAGEABLE) == 0);
+    }
+    assert_eq!((idle(DEVICE), idle(PINNED)), (MIB, 5 * MIB));
+    assert_eq!(gpu.calls(), calls, "the thread that gives pageable memory back has called the driver");
 }
 
 fn without_pools_a_block_is_given_back_at_once_and_made_as_the_original_makes_it() {
@@ -133,53 +129,33 @@ fn without_pools_a_block_is_given_back_at_once_and_made_as_the_original_makes_it
     set_pools(false);
     assert_eq!((gpu.account().device_blocks, gpu.account().pinned_blocks), (0, 0));
     for bytes in [100, 5 * MIB] {
-        let (device, calls) = gpu.watch(|| on_device(bytes));
-        assert!(names(&calls).contains(&"cuMemAlloc_v2"), "{calls:?}");
-        let ((), calls) = gpu.watch(|| drop(device));
-        assert!(names(&calls).contains(&"cuMemFree_v2"), "{calls:?}");
-        let (host, calls) = gpu.watch(|| on_host(bytes));
-        assert!(names(&calls).contains(&"cuMemHostAlloc"), "{calls:?}");
-        let ((), calls) = gpu.watch(|| drop(host));
-        assert!(names(&calls).contains(&"cuMemFreeHost"), "{calls:?}");
+        let device = (on_device as fn(usize) -> Object, "cuMemAlloc_v2", "cuMemFree_v2");
+        for (make, made, ended) in [device, (on_host, "cuMemHostAlloc", "cuMemFreeHost")] {
+            let (object, making) = gpu.watch(|| make(bytes));
+            let ((), ending) = gpu.watch(|| drop(object));
+            assert!(names(&making).contains(&made) && names(&ending).contains(&ended), "{making:?} {ending:?}");
+        }
         assert_eq!(idle(ALL), 0);
     }
 }
 
-fn a_full_device_gets_what_lies_idle_before_a_request_fails() {
-    alone_with_pools(&[("SIMCUDA_MEMORY", "16M"), ("SYNCEDMEM_DEVICE_POOL", "1G")], |_| {
-        drop([on_device(6 * MIB), on_device(5 * MIB)]);
-        assert_eq!(idle(DEVICE), 11 * MIB);
-        let mut large = on_device(12 * MIB);
-        assert_eq!(large.device_ordinal(), 0);
-        let mut more = Object::new(8 * MIB);
-        assert_eq!(more.gpu_data(), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
-        drop(large);
-        // Not as large that it fits, and nothing is free but what lies idle.
-        assert!(more.gpu_data().is_ok(), "{}", last_error());
-    });
-}
-
 fn what_lies_idle_in_another_context_makes_room_too() {
-    alone_with_pools(&[("SIMCUDA_MEMORY", "16M"), ("SYNCEDMEM_DEVICE_POOL", "1G")], |gpu| {
-        let mut created = std::ptr::null_mut();
-        assert_eq!(gpu.cuCtxCreate_v2(&mut created, 0, 0), 0);
-        drop(on_device(12 * MIB));
-        assert_eq!(gpu.cuCtxPopCurrent_v2(&mut std::ptr::null_mut()), 0);
-        assert_eq!(idle(DEVICE), 12 * MIB);
-        let large = gpu.within(0, || on_device(12 * MIB));
-        assert_eq!(idle(DEVICE), 0);
-        drop(large);
-        trim(ALL);
-        assert_eq!(gpu.cuCtxDestroy_v2(created), 0);
-    });
+    let gpu = &simulated_gpu();
+    let mut created = std::ptr::null_mut();
+    assert_eq!(gpu.cuCtxCreate_v2(&mut created, 0, 0), 0);
+    drop(on_device(12 * MIB));
+    assert_eq!(gpu.cuCtxPopCurrent_v2(&mut std::ptr::null_mut()), 0);
+    assert_eq!(idle(DEVICE), 12 * MIB);
+    let large = gpu.within(0, || on_device(12 * MIB));
+    assert_eq!(idle(DEVICE), 0);
+    drop(large);
+    trim(ALL);
+    assert_eq!(gpu.cuCtxDestroy_v2(created), 0);
 }
 
 /// Calls that page-lock memory.
 fn locks(calls: &[Call]) -> usize {
-    names(calls)
-        .iter()
-        .filter(|name| name.starts_with("cuMemHost") && name.contains("lloc") || name.contains("Register_"))
-        .count()
+    names(calls).iter().filter(|name| name.starts_with("cuMemHostAlloc") || name.contains("Register_")).count()
 }
 
 fn beyond_the_pinned_limit_a_block_is_pageable() {
@@ -220,17 +196,16 @@ fn a_pinned_limit_that_is_raised_holds_at_once() {
 }
 
 fn what_counts_under_the_pinned_limit_is_let_go_of_with_its_block() {
-    alone_with_pools_on_any_driver(&[REGISTERED, ("SYNCEDMEM_PINNED_LIMIT", "8M")], |gpu| {
-        for _ in 0..20 {
-            let mut objects = [3 * MIB, 3 * MIB + 5000, MIB].map(on_host);
-            assert!(objects.iter_mut().all(|object| object.is_pinned()));
-            drop(objects);
-            trim(ALL);
-            if gpu.is_simulated() {
-                assert_eq!((gpu.account().pinned_bytes, gpu.account().registered_blocks), (0, 0));
-            }
+    let gpu = &gpu();
+    for _ in 0..20 {
+        let mut objects = [3 * MIB, 3 * MIB + 5000, MIB].map(on_host);
+        assert!(objects.iter_mut().all(|object| object.is_pinned()));
+        drop(objects);
+        trim(ALL);
+        if gpu.is_simulated() {
+            assert_eq!((gpu.account().pinned_bytes, gpu.account().registered_blocks), (0, 0));
         }
-    });
+    }
 }
 
 /// Makes and gives back a page-locked block of `bytes` by those functions, and copies what it holds to the device.
@@ -296,16 +271,15 @@ fn a_block_that_cannot_be_registered_is_the_drivers_after_all() {
 }
 
 fn what_could_not_be_page_locked_does_not_count() {
-    alone_with_pools(&[REGISTERED, ("SYNCEDMEM_PINNED_LIMIT", "8M")], |gpu| {
-        for _ in 0..5 {
-            gpu.fail("cuMemHostRegister_v2", 1, 999);
-            gpu.fail("cuMemHostAlloc", 1, 999);
-            assert!(!on_host(3 * MIB).is_pinned());
-        }
-        gpu.control().simcuda_clear_faults();
-        let mut objects = [on_host(3 * MIB), on_host(3 * MIB)];
-        assert!(objects.iter_mut().all(|object| object.is_pinned()));
-    });
+    let gpu = &simulated_gpu();
+    for _ in 0..5 {
+        gpu.fail("cuMemHostRegister_v2", 1, 999);
+        gpu.fail("cuMemHostAlloc", 1, 999);
+        assert!(!on_host(3 * MIB).is_pinned());
+    }
+    gpu.control().simcuda_clear_faults();
+    let mut objects = [on_host(3 * MIB), on_host(3 * MIB)];
+    assert!(objects.iter_mut().all(|object| object.is_pinned()));
 }
 
 fn a_block_that_cannot_be_unregistered_is_not_unmapped() {
@@ -328,17 +302,9 @@ fn a_block_that_cannot_be_unregistered_is_not_unmapped() {
 }
 
 crate::support::harness::tests![
-    what_lies_idle_is_known_to_the_byte,
-    by_default_an_eighth_of_a_device_may_lie_idle_and_a_quarter_of_what_is_free,
-    each_device_has_a_budget_of_its_own,
     a_budget_of_nothing_keeps_nothing,
     a_budget_of_almost_nothing_keeps_what_it_has_room_for,
-    no_block_of_the_drivers_is_given_back_for_its_age,
-    a_full_device_gets_what_lies_idle_before_a_request_fails,
-    what_lies_idle_in_another_context_makes_room_too,
-    beyond_the_pinned_limit_a_block_is_pageable,
-    what_counts_under_the_pinned_limit_is_let_go_of_with_its_block,
-    what_could_not_be_page_locked_does_not_count;
+    beyond_the_pinned_limit_a_block_is_pageable;
     alone_with_driver(&[POOLS]):
     budgets_may_be_changed_at_any_time,
     without_pools_a_block_is_given_back_at_once_and_made_as_the_original_makes_it,
@@ -348,5 +314,16 @@ crate::support::harness::tests![
     where_it_is_asked_for_large_page_locked_blocks_are_registered_with_and_without_pools,
     registered_memory_is_the_systems_again_once_it_is_given_back,
     a_block_that_cannot_be_registered_is_the_drivers_after_all,
-    a_block_that_cannot_be_unregistered_is_not_unmapped
+    a_block_that_cannot_be_unregistered_is_not_unmapped;
+    alone_with_driver(&[POOLS, ("SYNCEDMEM_DEVICE_POOL", "1G"), ("SYNCEDMEM_PINNED_POOL", "1G")]):
+    what_lies_idle_is_known_to_the_byte;
+    alone_with_driver(&[POOLS, ("SIMCUDA_MEMORY", "64M")]):
+    by_default_an_eighth_of_a_device_may_lie_idle_and_a_quarter_of_what_is_free;
+    alone_with_driver(&[POOLS, ("SYNCEDMEM_DEVICE_POOL", "1M")]): each_device_has_a_budget_of_its_own;
+    alone_with_driver(&[POOLS, ("SYNCEDMEM_POOL_AGE", "0.05")]): no_block_of_the_drivers_is_given_back_for_its_age;
+    alone_with_driver(&[POOLS, ("SIMCUDA_MEMORY", "16M"), ("SYNCEDMEM_DEVICE_POOL", "1G")]):
+    what_lies_idle_in_another_context_makes_room_too;
+    alone_with_driver(&[POOLS, REGISTERED, ("SYNCEDMEM_PINNED_LIMIT", "8M")]):
+    what_counts_under_the_pinned_limit_is_let_go_of_with_its_block,
+    what_could_not_be_page_locked_does_not_count
 ];

@@ -8,23 +8,22 @@ use crate::support::*;
 
 /// Registered memory is given back in the context that it was registered in, and serves all others too.
 fn a_page_locked_block_that_another_device_still_uses_is_not_given_back() {
-    alone_with_pools(&[REGISTERED], |gpu| {
-        const BYTES: usize = 3 << 20;
-        let (stream, source) = (gpu.stream_of(gpu.primary(1)), gpu.block(BYTES));
-        for refuse in [&|| set_budget(PINNED, 0) as (), &|| set_pools(false)] as [&dyn Fn(); 2] {
-            let object = gpu.within(0, || on_host(BYTES));
-            assert!(gpu.alive().registered_blocks > 0);
-            gpu.set_lag(UNTIL_IT_IS_WAITED_FOR);
-            let (to, from) = (object.host_address() as u64, source.address as u64);
-            assert_eq!(gpu.within(1, || gpu.cuMemcpyAsync(to, from, BYTES, stream.handle())), 0);
-            refuse();
-            // Freeing a block too early breaks a rule of the driver, for which the end of each test looks.
-            drop(object);
-            stream.synchronize();
-            gpu.set_lag(0);
-            set_pools(true);
-        }
-    });
+    let gpu = &simulated_gpu();
+    const BYTES: usize = 3 << 20;
+    let (stream, source) = (gpu.stream_of(gpu.primary(1)), gpu.block(BYTES));
+    for refuse in [&|| set_budget(PINNED, 0) as (), &|| set_pools(false)] as [&dyn Fn(); 2] {
+        let object = gpu.within(0, || on_host(BYTES));
+        assert!(gpu.alive().registered_blocks > 0);
+        gpu.set_lag(UNTIL_IT_IS_WAITED_FOR);
+        let (to, from) = (object.host_address() as u64, source.address as u64);
+        assert_eq!(gpu.within(1, || gpu.cuMemcpyAsync(to, from, BYTES, stream.handle())), 0);
+        refuse();
+        // Freeing a block too early breaks a rule of the driver, for which the end of each test looks.
+        drop(object);
+        stream.synchronize();
+        gpu.set_lag(0);
+        set_pools(true);
+    }
 }
 
 fn a_block_that_another_device_was_declared_to_use_is_not_reused_before_it_has() {
@@ -47,62 +46,39 @@ fn a_block_that_another_device_was_declared_to_use_is_not_reused_before_it_has()
 }
 
 fn the_rings_and_blocks_that_resets_take_are_not_counted_for_ever() {
-    alone_with_pools(&[("SYNCEDMEM_STAGE_FROM", "1"), ("SYNCEDMEM_PINNED_LIMIT", "40M")], |gpu| {
-        let mut context = std::ptr::null_mut();
-        for reset in 0..6 {
-            let mut object = Object::new(100_000);
-            object.fill_host(&pattern(1, 100_000));
-            let (_, calls) = gpu.watch(|| object.gpu_data().unwrap());
-            assert!(names(&calls).contains(&"cuMemcpyAsync"), "reset {reset}: the copy is not staged: {calls:?}");
-            drop(object);
-            assert!(on_host(12 << 20).is_pinned(), "reset {reset}");
-            assert_eq!(gpu.cuDevicePrimaryCtxReset_v2(0), 0);
-            assert_eq!(gpu.cuDevicePrimaryCtxRetain(&mut context, 0), 0);
-        }
-    });
+    let gpu = &simulated_gpu();
+    let mut context = std::ptr::null_mut();
+    for reset in 0..6 {
+        let mut object = Object::new(100_000);
+        object.fill_host(&pattern(1, 100_000));
+        let (_, calls) = gpu.watch(|| object.gpu_data().unwrap());
+        assert!(names(&calls).contains(&"cuMemcpyAsync"), "reset {reset}: the copy is not staged: {calls:?}");
+        drop(object);
+        assert!(on_host(12 << 20).is_pinned(), "reset {reset}");
+        assert_eq!(gpu.cuDevicePrimaryCtxReset_v2(0), 0);
+        assert_eq!(gpu.cuDevicePrimaryCtxRetain(&mut context, 0), 0);
+    }
 }
 
 fn where_free_must_do_page_locked_blocks_are_the_drivers_own() {
-    alone_with_pools(&[REGISTERED, ("SYNCEDMEM_HOST_BLOCKS", "malloc")], |gpu| {
-        let (object, calls) = gpu.watch(|| on_host(3 << 20));
-        assert!(!names(&calls).contains(&"cuMemHostRegister_v2"), "{calls:?}");
-        drop(object);
-    });
-}
-
-fn what_is_evicted_on_the_device_leaves_the_callers_own_memory_registered() {
     let gpu = &simulated_gpu();
-    const BYTES: usize = 1 << 20;
-    gpu.set_memory(4 << 20);
-    let mut buffer = pattern(1, BYTES);
-    let mut object = Object::new(BYTES);
-    assert_eq!(object.set_cpu_data(buffer.as_mut_ptr()), SYNCEDMEM_SUCCESS);
-    assert_eq!(object.pin(), SYNCEDMEM_SUCCESS);
-    object.gpu_data().unwrap();
-    assert_eq!(object.set_evictable(SYNCEDMEM_EVICT_REDUNDANT), SYNCEDMEM_SUCCESS);
-    let registered = gpu.alive().registered_blocks;
-    assert_eq!(registered, 1);
-    drop(on_device(4 << 20));
-    assert_eq!(object.device_address(), 0, "it was evicted");
-    assert_eq!(gpu.alive().registered_blocks, registered);
-    assert!(object.is_pinned());
+    let (object, calls) = gpu.watch(|| on_host(3 << 20));
+    assert!(!names(&calls).contains(&"cuMemHostRegister_v2"), "{calls:?}");
     drop(object);
-    assert_eq!(gpu.alive().registered_blocks, 0);
 }
 
 fn a_request_beyond_the_limit_does_not_cost_what_lies_idle() {
-    alone_with_pools_on_any_driver(&[("SYNCEDMEM_PINNED_LIMIT", "4M")], |_| {
-        let held = on_host(1 << 20);
-        drop(on_host(1 << 20));
-        let before = idle(PINNED);
-        assert!(before >= 1 << 20);
-        // No room that idle blocks could give would do for it.
-        assert!(!on_host(16 << 20).is_pinned());
-        assert_eq!(idle(PINNED), before);
-        // Here it does.
-        assert!(on_host(3 << 20).is_pinned());
-        drop(held);
-    });
+    let _gpu = gpu();
+    let held = on_host(1 << 20);
+    drop(on_host(1 << 20));
+    let before = idle(PINNED);
+    assert!(before >= 1 << 20);
+    // No room that idle blocks could give would do for it.
+    assert!(!on_host(16 << 20).is_pinned());
+    assert_eq!(idle(PINNED), before);
+    // Here it does.
+    assert!(on_host(3 << 20).is_pinned());
+    drop(held);
 }
 
 /// As kernels of collective operations do: the other device's part is launched by the very thread that asks for a block.
@@ -205,13 +181,13 @@ fn nothing_page_locked_is_counted_in_the_end() {
 }
 
 crate::support::harness::tests![
-    a_page_locked_block_that_another_device_still_uses_is_not_given_back,
-    the_rings_and_blocks_that_resets_take_are_not_counted_for_ever,
-    where_free_must_do_page_locked_blocks_are_the_drivers_own,
-    a_request_beyond_the_limit_does_not_cost_what_lies_idle,
     a_block_is_not_held_up_by_what_another_device_does,
     nothing_page_locked_is_counted_in_the_end;
-    alone_with_driver(&[POOLS]):
-    a_block_that_another_device_was_declared_to_use_is_not_reused_before_it_has,
-    what_is_evicted_on_the_device_leaves_the_callers_own_memory_registered
+    alone_with_driver(&[POOLS]): a_block_that_another_device_was_declared_to_use_is_not_reused_before_it_has;
+    alone_with_driver(&[POOLS, REGISTERED]): a_page_locked_block_that_another_device_still_uses_is_not_given_back;
+    alone_with_driver(&[POOLS, ("SYNCEDMEM_STAGE_FROM", "1"), ("SYNCEDMEM_PINNED_LIMIT", "40M")]):
+    the_rings_and_blocks_that_resets_take_are_not_counted_for_ever;
+    alone_with_driver(&[POOLS, REGISTERED, ("SYNCEDMEM_HOST_BLOCKS", "malloc")]):
+    where_free_must_do_page_locked_blocks_are_the_drivers_own;
+    alone_with_driver(&[POOLS, ("SYNCEDMEM_PINNED_LIMIT", "4M")]): a_request_beyond_the_limit_does_not_cost_what_lies_idle
 ];

@@ -7,13 +7,9 @@ use crate::support::*;
 /// Of a wrong call, of memory, of an earlier kernel, and an unknown one.
 const STATUSES: [i32; 4] = [1, 2, 719, 4242];
 
-/// What a caller does with objects, and which of their calls fail in turn. `true`: it was done.
-struct Deed {
-    name: &'static str,
-    /// Makes the pools what they are before it.
-    prepare: fn(&Gpu),
-    work: fn(&Stream) -> bool,
-}
+/// What a caller does with objects: its name, what makes the pools what they are before it, and the calls that fail in turn.
+/// `true`: it was done.
+type Deed = (&'static str, fn(&Gpu), fn(&Stream) -> bool);
 
 const BYTES: usize = 5000;
 const LARGE: usize = 2 * MIB;
@@ -38,39 +34,23 @@ fn nothing(_: &Gpu) {
 }
 
 const DEEDS: [Deed; 9] = [
-    Deed { name: "a device block comes back", prepare: fill_pools, work: |_| on_device(BYTES).is_some() },
-    Deed { name: "a page-locked block comes back", prepare: fill_pools, work: |_| on_host(BYTES).is_some() },
-    Deed { name: "a large page-locked block comes back", prepare: fill_pools, work: |_| on_host(LARGE).is_some() },
-    Deed {
-        name: "a device block comes back as zeros",
-        prepare: fill_pools,
-        work: |_| Object::new(BYTES).gpu_data().is_ok(),
-    },
-    Deed { name: "a device block is made anew and kept", prepare: nothing, work: |_| on_device(BYTES).is_some() },
-    Deed {
-        name: "a large page-locked block is made anew and kept",
-        prepare: nothing,
-        work: |_| on_host(LARGE).is_some(),
-    },
-    Deed {
-        name: "everything is trimmed",
-        prepare: fill_pools,
-        work: |_| {
-            trim(ALL);
-            true
-        },
-    },
-    Deed {
-        name: "a stream is declared, and its block comes back",
-        prepare: fill_pools,
-        work: |stream| {
-            let Some(mut object) = on_device(BYTES) else { return false };
-            let status = unsafe { syncedmem_record_stream(object.mem(), stream.handle().cast()) };
-            drop(object);
-            status == SYNCEDMEM_SUCCESS && on_device(BYTES).is_some()
-        },
-    },
-    Deed { name: "what lies idle makes room", prepare: fill_pools, work: |_| on_device(MEMORY - 2000).is_some() },
+    ("a device block comes back", fill_pools, |_| on_device(BYTES).is_some()),
+    ("a page-locked block comes back", fill_pools, |_| on_host(BYTES).is_some()),
+    ("a large page-locked block comes back", fill_pools, |_| on_host(LARGE).is_some()),
+    ("a device block comes back as zeros", fill_pools, |_| Object::new(BYTES).gpu_data().is_ok()),
+    ("a device block is made anew and kept", nothing, |_| on_device(BYTES).is_some()),
+    ("a large page-locked block is made anew and kept", nothing, |_| on_host(LARGE).is_some()),
+    ("everything is trimmed", fill_pools, |_| {
+        trim(ALL);
+        true
+    }),
+    ("a stream is declared, and its block comes back", fill_pools, |stream| {
+        let Some(mut object) = on_device(BYTES) else { return false };
+        let status = unsafe { syncedmem_record_stream(object.mem(), stream.handle().cast()) };
+        drop(object);
+        status == SYNCEDMEM_SUCCESS && on_device(BYTES).is_some()
+    }),
+    ("what lies idle makes room", fill_pools, |_| on_device(MEMORY - 2000).is_some()),
 ];
 
 /// Afterwards the pools work: blocks are their objects' own, and what they hold stays.
@@ -107,19 +87,19 @@ fn balances(gpu: &Gpu, what: &str) {
     assert!(gpu.current().is_null(), "{what}: a context is left current");
 }
 
-fn every_fault(gpu: &Gpu, deed: &Deed) -> usize {
+fn every_fault(gpu: &Gpu, (name, prepare, work): Deed) -> usize {
     let (stream, mut count) = (gpu.stream(), 0);
-    (deed.prepare)(gpu);
-    (deed.work)(&stream);
-    (deed.prepare)(gpu);
-    let (done, calls) = gpu.watch(|| (deed.work)(&stream));
-    assert!(done, "{}: {}", deed.name, last_error());
-    balances(gpu, deed.name);
+    prepare(gpu);
+    work(&stream);
+    prepare(gpu);
+    let (done, calls) = gpu.watch(|| work(&stream));
+    assert!(done, "{name}: {}", last_error());
+    balances(gpu, name);
     for fault in faults(&calls, &STATUSES).filter(|fault| !fault.is_unknown_block()) {
-        let what = format!("{}: {fault}", deed.name);
-        (deed.prepare)(gpu);
+        let what = format!("{name}: {fault}");
+        prepare(gpu);
         gpu.arm(&fault);
-        let done = (deed.work)(&stream);
+        let done = work(&stream);
         gpu.disarm(&fault);
         if !done {
             assert_ne!(last_error(), "", "{what}");
@@ -135,7 +115,7 @@ fn every_fault(gpu: &Gpu, deed: &Deed) -> usize {
 const ROOM: [(&str, &str); 2] = [("SIMCUDA_MEMORY", "64M"), ("SYNCEDMEM_DEVICE_POOL", "1G")];
 
 fn every_fault_of_every_deed(gpu: &Gpu) {
-    let faults: usize = DEEDS.iter().map(|deed| every_fault(gpu, deed)).sum();
+    let faults: usize = DEEDS.into_iter().map(|deed| every_fault(gpu, deed)).sum();
     println!("{faults} faults");
     assert!(faults > 200, "only {faults} faults");
 }
@@ -163,29 +143,25 @@ fn by_event_every_driver_call_around_a_block_that_comes_back_fails_in_turn() {
 }
 
 fn a_synchronise_that_fails_clears_nothing() {
-    alone_with_pools(&[], |gpu| {
-        for (memory, make) in [(DEVICE, on_device as fn(usize) -> Option<Object>), (PINNED, on_host)] {
-            let first = make(BYTES).unwrap();
-            let address = if memory == DEVICE { first.device_address() } else { first.host_address() };
-            drop(first);
-            let mut others = Vec::new();
-            for status in STATUSES {
-                gpu.fail("cuCtxSynchronize", 1, status);
-                let other = make(BYTES).unwrap();
-                let is = if memory == DEVICE { other.device_address() } else { other.host_address() };
-                assert_ne!(is, address, "{status}");
-                others.push(other);
-            }
-            gpu.control().simcuda_clear_faults();
-            drop(others);
-            trim(ALL);
-        }
-    });
+    let gpu = &simulated_gpu();
+    for make in [on_device as fn(usize) -> Option<Object>, on_host] {
+        // Of its two addresses one is 0.
+        let at = |object: &Object| object.device_address() + object.host_address();
+        let address = at(&make(BYTES).unwrap());
+        let others = STATUSES.map(|status| {
+            gpu.fail("cuCtxSynchronize", 1, status);
+            make(BYTES).unwrap()
+        });
+        assert!(others.iter().all(|other| at(other) != address));
+        gpu.control().simcuda_clear_faults();
+        drop(others);
+        trim(ALL);
+    }
 }
 
 crate::support::harness::tests![
     every_driver_call_around_a_block_that_comes_back_fails_in_turn,
     every_driver_call_around_a_registered_block_that_comes_back_fails_in_turn,
-    by_event_every_driver_call_around_a_block_that_comes_back_fails_in_turn,
-    a_synchronise_that_fails_clears_nothing,
+    by_event_every_driver_call_around_a_block_that_comes_back_fails_in_turn;
+    alone_with_driver(&[POOLS]): a_synchronise_that_fails_clears_nothing
 ];

@@ -50,52 +50,58 @@ fn a_page_locked_block_that_an_unknown_stream_still_reads_is_not_reused() {
 
 fn a_block_that_an_unknown_stream_still_uses_is_not_given_back_to_the_driver_either() {
     // The simulated driver counts what is freed too early as a broken rule, which the end of each test looks for.
-    alone_with_pools_on_any_driver(&[], |gpu| {
-        for side in SIDES {
-            let ways: [&dyn Fn(); 3] = [&|| trim(ALL), &|| set_pools(false), &|| set_budget(side.memory(), 0)];
-            for give_back in ways {
-                let (stream, source) = (gpu.stream(), gpu.block(5000));
-                let object = side.object(5000);
-                stream.delay(LAG);
-                work_on(gpu, side, &object, 5000, &source, stream.handle());
-                drop(object);
-                give_back();
-                assert_eq!(idle(ALL), 0);
-                stream.synchronize();
-                gpu.set_lag(0);
-                set_pools(true);
-                set_budget(side.memory(), 1 << 30);
-            }
+    let gpu = &gpu();
+    for side in SIDES {
+        let ways: [&dyn Fn(); 3] = [&|| trim(ALL), &|| set_pools(false), &|| set_budget(side.memory(), 0)];
+        for give_back in ways {
+            let (stream, source) = (gpu.stream(), gpu.block(5000));
+            let object = side.object(5000);
+            stream.delay(LAG);
+            work_on(gpu, side, &object, 5000, &source, stream.handle());
+            drop(object);
+            give_back();
+            assert_eq!(idle(ALL), 0);
+            stream.synchronize();
+            gpu.set_lag(0);
+            set_pools(true);
+            set_budget(side.memory(), 1 << 30);
         }
-    });
+    }
+}
+
+const BYTES: usize = 20_000;
+
+/// A block of that address serves no request and makes none wait, until its use is `done`.
+fn serves_again_when(gpu: &Gpu, side: Side, address: usize, done: impl FnOnce()) {
+    let (other, calls) = gpu.watch(|| side.object(BYTES));
+    assert_ne!(side.address(&other), address, "{side:?}");
+    assert_eq!(count(&calls, &WAITS), 0, "{side:?}: {calls:?}");
+    done();
+    let next = side.object(BYTES);
+    assert_eq!(side.address(&next), address, "{side:?}");
+    drop((other, next));
+    trim(ALL);
 }
 
 fn by_event_what_the_legacy_stream_still_does_is_respected_without_a_wait() {
     let gpu = &simulated_gpu();
     for side in SIDES {
-        const BYTES: usize = 20_000;
         let source = gpu.block(BYTES);
         let object = side.object(BYTES);
         let address = side.address(&object);
         gpu.set_lag(UNTIL_IT_IS_WAITED_FOR);
         work_on(gpu, side, &object, BYTES, &source, std::ptr::null_mut());
         drop(object);
-        let (other, calls) = gpu.watch(|| side.object(BYTES));
-        assert_ne!(side.address(&other), address, "{side:?}");
-        assert_eq!(count(&calls, &WAITS), 0, "{side:?}: {calls:?}");
-        gpu.set_lag(0);
-        gpu.within(0, || assert_eq!(gpu.cuStreamSynchronize(std::ptr::null_mut()), 0));
-        let next = side.object(BYTES);
-        assert_eq!(side.address(&next), address, "{side:?}");
-        drop((other, next));
-        trim(ALL);
+        serves_again_when(gpu, side, address, || {
+            gpu.set_lag(0);
+            gpu.within(0, || assert_eq!(gpu.cuStreamSynchronize(std::ptr::null_mut()), 0));
+        });
     }
 }
 
 fn what_a_declared_stream_still_does_is_respected_without_a_wait() {
     let gpu = &simulated_gpu();
     for side in SIDES {
-        const BYTES: usize = 20_000;
         let (streams, source) = ([gpu.stream(), gpu.stream(), gpu.stream()], gpu.block(BYTES));
         let mut object = side.object(BYTES);
         let address = side.address(&object);
@@ -107,22 +113,16 @@ fn what_a_declared_stream_still_does_is_respected_without_a_wait() {
         // It is not used after the call that passed it.
         streams[0].destroy();
         drop(object);
-        // A call that waited here would hang.
-        let other = side.object(BYTES);
-        assert_ne!(side.address(&other), address, "{side:?}");
-        gpu.control().simcuda_release_streams();
-        gpu.within(0, || assert_eq!(gpu.cuCtxSynchronize(), 0));
-        let next = side.object(BYTES);
-        assert_eq!(side.address(&next), address, "{side:?}");
-        drop((other, next));
-        trim(ALL);
+        serves_again_when(gpu, side, address, || {
+            gpu.control().simcuda_release_streams();
+            gpu.within(0, || assert_eq!(gpu.cuCtxSynchronize(), 0));
+        });
     }
 }
 
 fn a_block_with_more_declared_streams_than_can_be_kept_is_not_handed_out_before_all_of_them_are_done() {
     let gpu = &gpu();
     for side in SIDES {
-        const BYTES: usize = 20_000;
         let (streams, source) = ([(); 9].map(|()| gpu.stream()), gpu.block(BYTES));
         let mut object = side.object(BYTES);
         for stream in &streams {
@@ -179,20 +179,25 @@ fn declaring_a_stream_needs_an_object_and_nothing_else() {
     record(&mut on_the_host, stream.handle());
 }
 
-fn what_is_freed_during_a_synchronise_is_not_cleared_by_it() {
-    let gpu = &simulated_gpu();
+/// Does `act` while a thread waits for the context, to get a block that waits there.
+fn while_a_thread_waits(gpu: &Gpu, act: impl FnOnce(&std::thread::ScopedJoinHandle<()>)) {
     let (stream, elsewhere) = (gpu.stream(), gpu.block(100));
     drop(Side::Device.object(5000));
-    let late = Side::Device.object(50_000);
     gpu.control().simcuda_hold_streams();
     gpu.within(0, || assert_eq!(gpu.cuMemsetD8Async(elsewhere.address as u64, 1, 100, stream.handle()), 0));
     gpu.control().simcuda_clear_log();
     std::thread::scope(|threads| {
-        threads.spawn(|| drop(Side::Device.object(5000)));
+        let waits = threads.spawn(|| drop(Side::Device.object(5000)));
         until(|| gpu.calls_of(c"cuCtxSynchronize") == 1);
-        drop(late);
+        act(&waits);
         gpu.control().simcuda_release_streams();
     });
+}
+
+fn what_is_freed_during_a_synchronise_is_not_cleared_by_it() {
+    let gpu = &simulated_gpu();
+    let late = Side::Device.object(50_000);
+    while_a_thread_waits(gpu, |_| drop(late));
     let (object, calls) = gpu.watch(|| Side::Device.object(50_000));
     assert_eq!((count(&calls, &MEMORY), count(&calls, &["cuCtxSynchronize"])), (0, 1), "{calls:?}");
     drop(object);
@@ -200,26 +205,19 @@ fn what_is_freed_during_a_synchronise_is_not_cleared_by_it() {
 
 fn a_wait_for_one_block_holds_up_no_other_thread() {
     let gpu = &simulated_gpu();
-    let (stream, elsewhere) = (gpu.stream(), gpu.block(100));
-    drop([Side::Device.object(5000), Side::Host.object(5000)]);
-    gpu.control().simcuda_hold_streams();
-    gpu.within(0, || assert_eq!(gpu.cuMemsetD8Async(elsewhere.address as u64, 1, 100, stream.handle()), 0));
-    gpu.control().simcuda_clear_log();
-    std::thread::scope(|threads| {
-        let waits = threads.spawn(|| drop(Side::Device.object(5000)));
-        until(|| gpu.calls_of(c"cuCtxSynchronize") == 1);
+    drop(Side::Host.object(5000));
+    while_a_thread_waits(gpu, |waits| {
         // No lock is held meanwhile: others get, give back and ask.
         drop([Side::Device.object(70_000), Side::Host.object(70_000)]);
         give_back(MIB, 1);
         assert!(idle(ALL) > 0);
         assert!(!waits.is_finished());
-        gpu.control().simcuda_release_streams();
     });
 }
 
 fn copies_in_flight_end_before_their_blocks_come_back() {
-    let gpu = &gpu();
     const BYTES: usize = 100_000;
+    let gpu = &gpu();
     let _pinning = Pinning::always();
     let stream = gpu.stream();
     for round in 1..40 {
@@ -239,7 +237,6 @@ fn copies_in_flight_end_before_their_blocks_come_back() {
 }
 
 crate::support::harness::tests![
-    a_block_that_an_unknown_stream_still_uses_is_not_given_back_to_the_driver_either;
     alone_with_driver(&[SYNCHRONISED, POOLS]):
     a_block_that_an_unknown_stream_still_writes_is_not_reused,
     a_page_locked_block_that_an_unknown_stream_still_reads_is_not_reused;
@@ -252,5 +249,6 @@ crate::support::harness::tests![
     copies_in_flight_end_before_their_blocks_come_back;
     alone_with_driver(&[POOLS]):
     what_is_freed_during_a_synchronise_is_not_cleared_by_it,
-    a_wait_for_one_block_holds_up_no_other_thread
+    a_wait_for_one_block_holds_up_no_other_thread,
+    a_block_that_an_unknown_stream_still_uses_is_not_given_back_to_the_driver_either
 ];

@@ -84,21 +84,20 @@ fn idle_of_device_1(gpu: &Gpu) {
 }
 
 fn an_allocation_that_finds_no_memory_does_not_wait_for_another_device() {
-    alone_with_pools(&[("SIMCUDA_MEMORY", "64M")], |gpu| {
-        idle_of_device_1(gpu);
-        let pinned = idle(PINNED);
-        assert!(idle(DEVICE) > 0 && pinned > 0);
-        beside_a_busy_device(gpu, "device memory", || {
-            gpu.within(0, || assert!(Object::new(65 * MIB).mutable_gpu_data().is_err()));
-        });
-        assert!(idle(DEVICE) > 0, "the other device's block lies where it lay");
-        let _pinning = Pinning::always();
-        gpu.fail_times("cuMemHostAlloc", 1, 2, 2);
-        beside_a_busy_device(gpu, "page-locked memory", || {
-            gpu.within(0, || assert!(filled(100_000, 2).cpu_data().is_ok()));
-        });
-        assert!(idle(PINNED) >= pinned);
+    let gpu = &simulated_gpu();
+    idle_of_device_1(gpu);
+    let pinned = idle(PINNED);
+    assert!(idle(DEVICE) > 0 && pinned > 0);
+    beside_a_busy_device(gpu, "device memory", || {
+        gpu.within(0, || assert!(Object::new(65 * MIB).mutable_gpu_data().is_err()));
     });
+    assert!(idle(DEVICE) > 0, "the other device's block lies where it lay");
+    let _pinning = Pinning::always();
+    gpu.fail_times("cuMemHostAlloc", 1, 2, 2);
+    beside_a_busy_device(gpu, "page-locked memory", || {
+        gpu.within(0, || assert!(filled(100_000, 2).cpu_data().is_ok()));
+    });
+    assert!(idle(PINNED) >= pinned);
 }
 
 fn a_free_beyond_the_budget_does_not_wait_for_another_device() {
@@ -164,7 +163,6 @@ fn threads_that_end_pinned_objects_beside_trims_leave_nothing_behind() {
 }
 
 crate::support::harness::tests![
-    an_allocation_that_finds_no_memory_does_not_wait_for_another_device;
     alone_with_driver(&[POOLS]):
     threads_that_end_pinned_objects_beside_trims_leave_nothing_behind,
     memory_that_was_pinned_is_let_go_without_a_wait_for_another_device,
@@ -172,5 +170,6 @@ crate::support::harness::tests![
     memory_that_was_pinned_where_it_is_lies_idle_until_a_trim_or_until_the_budget_is_exceeded;
     alone_with_driver(&[REGISTERED, POOLS]):
     a_registered_block_is_let_go_and_trimmed_without_a_wait_for_another_device,
-    a_registered_block_is_unregistered_by_an_allocation_beyond_the_budget_and_by_no_free
+    a_registered_block_is_unregistered_by_an_allocation_beyond_the_budget_and_by_no_free;
+    alone_with_driver(&[POOLS, ("SIMCUDA_MEMORY", "64M")]): an_allocation_that_finds_no_memory_does_not_wait_for_another_device
 ];

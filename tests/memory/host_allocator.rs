@@ -113,38 +113,31 @@ fn a_block_that_is_not_aligned_is_given_back_and_refused() {
 }
 
 fn its_blocks_are_limited_as_others() {
-    alone(&[("SYNCEDMEM_HOST_LIMIT", "10000")], || {
-        let book = Book::new().set();
-        let six = touched(6000);
-        let mut more = Object::new(4001);
-        assert_eq!(more.cpu_data(), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
-        assert!(last_error().contains("SYNCEDMEM_HOST_LIMIT is 10000"), "{}", last_error());
-        assert_eq!(book.made.load(Relaxed), 1, "it is not asked");
-        drop(six);
-        assert!(more.cpu_data().is_ok());
-        // What failed is not counted.
-        book.left.store(0, Relaxed);
-        assert_eq!(Object::new(100).cpu_data(), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
-        assert!(Object::new(5999).cpu_data().is_ok());
-    });
+    let book = Book::new().set();
+    let six = touched(6000);
+    let mut more = Object::new(4001);
+    assert_eq!(more.cpu_data(), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
+    assert!(last_error().contains("SYNCEDMEM_HOST_LIMIT is 10000"), "{}", last_error());
+    assert_eq!(book.made.load(Relaxed), 1, "it is not asked");
+    drop(six);
+    assert!(more.cpu_data().is_ok());
+    // What failed is not counted.
+    book.left.store(0, Relaxed);
+    assert_eq!(Object::new(100).cpu_data(), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
+    assert!(Object::new(5999).cpu_data().is_ok());
 }
 
 fn its_blocks_are_in_the_account_to_the_byte() {
-    alone(&[figures::ON], || {
-        let book = Book::new().set();
-        let objects: Vec<_> = SIZES.map(touched).into();
-        let all: usize = SIZES.iter().sum();
-        let pageable = figures().pageable;
-        assert_eq!(
-            (pageable.live, pageable.allocations.bytes, pageable.allocations.count),
-            (all as u64, all as u64, 8)
-        );
-        assert_eq!(book.live().iter().sum::<usize>(), all);
-        drop(objects);
-        let pageable = figures().pageable;
-        assert_eq!((pageable.live, pageable.frees.bytes, pageable.pool_hits.count), (0, all as u64, 0));
-        assert!(book.live().is_empty());
-    });
+    let book = Book::new().set();
+    let objects: Vec<_> = SIZES.map(touched).into();
+    let all: usize = SIZES.iter().sum();
+    let pageable = figures().pageable;
+    assert_eq!((pageable.live, pageable.allocations.bytes, pageable.allocations.count), (all as u64, all as u64, 8));
+    assert_eq!(book.live().iter().sum::<usize>(), all);
+    drop(objects);
+    let pageable = figures().pageable;
+    assert_eq!((pageable.live, pageable.frees.bytes, pageable.pool_hits.count), (0, all as u64, 0));
+    assert!(book.live().is_empty());
 }
 
 fn its_blocks_are_in_the_trace() {
@@ -157,11 +150,11 @@ fn its_blocks_are_in_the_trace() {
     if inside() {
         return;
     }
-    let traced = traced::figures_of(&file);
+    let traced = traced::accounts_of(&file);
     let all: usize = SIZES.iter().sum();
-    let pageable = traced.values().next().unwrap().pageable;
-    assert_eq!((pageable.allocations.count, pageable.allocations.bytes), (8, all as u64));
-    assert_eq!((pageable.frees.count, pageable.frees.bytes), (8, all as u64));
+    let pageable = traced.values().next().unwrap().memory(syncedmem_trace::kind::Kind::Pageable);
+    assert_eq!((pageable.fresh.count, pageable.fresh.bytes), (8, all as u64));
+    assert_eq!((pageable.freed.count, pageable.freed.bytes), (8, all as u64));
 }
 
 fn what_is_no_table_of_functions_is_refused_and_changes_nothing() {
@@ -185,11 +178,9 @@ fn what_is_no_table_of_functions_is_refused_and_changes_nothing() {
 }
 
 fn it_is_refused_where_free_is_to_take_each_block() {
-    alone(&[("SYNCEDMEM_HOST_BLOCKS", "malloc")], || {
-        assert_eq!(allocators::set(Some(&Book::new().table())), SYNCEDMEM_ERROR_INVALID_STATE);
-        assert!(last_error().contains("SYNCEDMEM_HOST_BLOCKS is malloc"), "{}", last_error());
-        assert_eq!(allocators::set(None), SYNCEDMEM_SUCCESS, "there is none");
-    });
+    assert_eq!(allocators::set(Some(&Book::new().table())), SYNCEDMEM_ERROR_INVALID_STATE);
+    assert!(last_error().contains("SYNCEDMEM_HOST_BLOCKS is malloc"), "{}", last_error());
+    assert_eq!(allocators::set(None), SYNCEDMEM_SUCCESS, "there is none");
 }
 
 fn caffes_own_host_allocation_stays_mallocs() {
@@ -230,11 +221,11 @@ fn junk_fills_memory_whose_contents_are_undefined_and_no_other() {
 }
 
 harness::tests![
-    its_blocks_are_limited_as_others,
-    its_blocks_are_in_the_account_to_the_byte,
     its_blocks_are_in_the_trace,
-    it_is_refused_where_free_is_to_take_each_block,
     junk_fills_memory_whose_contents_are_undefined_and_no_other;
+    alone(&[("SYNCEDMEM_HOST_LIMIT", "10000")]): its_blocks_are_limited_as_others;
+    alone(&[figures::ON]): its_blocks_are_in_the_account_to_the_byte;
+    alone(&[("SYNCEDMEM_HOST_BLOCKS", "malloc")]): it_is_refused_where_free_is_to_take_each_block;
     alone(&[]):
     every_host_block_comes_from_it_with_its_size_and_goes_back_when_its_object_ends,
     a_block_goes_back_wherever_an_object_lets_go_of_it,

@@ -9,34 +9,32 @@ use crate::support::figures::{self, figures};
 use crate::support::*;
 
 fn eight_threads_exchange_allocators_under_load_and_each_block_finds_its_own() {
-    alone(&[figures::ON], || {
-        let books = [(); 3].map(|()| Book::new());
-        let random = |seed: usize| {
-            let mut random = Random::new(seed as u64, 18);
-            let mut kept = Vec::new();
-            for _ in 0..1000 {
-                match random.below(6) {
-                    0 => assert_eq!(allocators::set(None), SYNCEDMEM_SUCCESS),
-                    book @ 1..=3 => {
-                        books[book - 1].set();
-                    }
-                    4 => kept.truncate(random.below(kept.len() + 1)),
-                    _ => kept.push(touched(1 + random.below(100_000))),
+    let books = [(); 3].map(|()| Book::new());
+    let random = |seed: usize| {
+        let mut random = Random::new(seed as u64, 18);
+        let mut kept = Vec::new();
+        for _ in 0..1000 {
+            match random.below(6) {
+                0 => assert_eq!(allocators::set(None), SYNCEDMEM_SUCCESS),
+                book @ 1..=3 => {
+                    books[book - 1].set();
                 }
+                4 => kept.truncate(random.below(kept.len() + 1)),
+                _ => kept.push(touched(1 + random.below(100_000))),
             }
-            for object in &mut kept {
-                let owners = books.iter().filter(|book| book.has(object.host_address())).count();
-                assert!(owners <= 1);
-            }
-        };
-        at_once(8, random);
-        assert_eq!(allocators::set(None), SYNCEDMEM_SUCCESS);
-        for book in books {
-            assert!(book.live().is_empty());
-            assert!(book.made.load(Relaxed) > 100, "each served");
         }
-        assert_eq!((figures().pageable.live, figures().host_failures.count), (0, 0));
-    });
+        for object in &mut kept {
+            let owners = books.iter().filter(|book| book.has(object.host_address())).count();
+            assert!(owners <= 1);
+        }
+    };
+    at_once(8, random);
+    assert_eq!(allocators::set(None), SYNCEDMEM_SUCCESS);
+    for book in books {
+        assert!(book.live().is_empty());
+        assert!(book.made.load(Relaxed) > 100, "each served");
+    }
+    assert_eq!((figures().pageable.live, figures().host_failures.count), (0, 0));
 }
 
 /// Takes its blocks from an object's host side: of each size from an object of that size.
@@ -71,17 +69,15 @@ impl Book {
 }
 
 fn an_allocator_may_use_the_library_inside_of_itself() {
-    alone(&[figures::ON], || {
-        unsafe { libc::alarm(HANGS_AFTER) };
-        let book = Book::new();
-        assert_eq!(allocators::set(Some(&book.table_within())), SYNCEDMEM_SUCCESS);
-        for bytes in SIZES {
-            let object = touched(bytes);
-            assert!(book.has(object.host_address()));
-        }
-        assert!(book.live().is_empty());
-        assert!(book.made.load(Relaxed) > 2 * SIZES.len(), "those inside came from it, too");
-    });
+    unsafe { libc::alarm(HANGS_AFTER) };
+    let book = Book::new();
+    assert_eq!(allocators::set(Some(&book.table_within())), SYNCEDMEM_SUCCESS);
+    for bytes in SIZES {
+        let object = touched(bytes);
+        assert!(book.has(object.host_address()));
+    }
+    assert!(book.live().is_empty());
+    assert!(book.made.load(Relaxed) > 2 * SIZES.len(), "those inside came from it, too");
 }
 
 fn an_access_to_the_object_that_the_block_is_for_is_refused_inside_of_the_allocator() {
@@ -94,17 +90,15 @@ fn an_access_to_the_object_that_the_block_is_for_is_refused_inside_of_the_alloca
         STATUS.store(status as usize, Relaxed);
         unsafe { allocators::allocate(bytes, alignment, context) }
     }
-    alone(&[], || {
-        let book = Book::new();
-        let table = syncedmem_host_allocator_t { allocate: Some(asks), ..book.table() };
-        assert_eq!(allocators::set(Some(&table)), SYNCEDMEM_SUCCESS);
-        for bytes in SIZES {
-            let mut object = Object::new(bytes);
-            OBJECT.store(object.mem().expose_provenance(), Relaxed);
-            assert!(object.cpu_data().is_ok());
-            assert_eq!(STATUS.load(Relaxed), SYNCEDMEM_ERROR_REENTERED as usize, "{bytes}");
-        }
-    });
+    let book = Book::new();
+    let table = syncedmem_host_allocator_t { allocate: Some(asks), ..book.table() };
+    assert_eq!(allocators::set(Some(&table)), SYNCEDMEM_SUCCESS);
+    for bytes in SIZES {
+        let mut object = Object::new(bytes);
+        OBJECT.store(object.mem().expose_provenance(), Relaxed);
+        assert!(object.cpu_data().is_ok());
+        assert_eq!(STATUS.load(Relaxed), SYNCEDMEM_ERROR_REENTERED as usize, "{bytes}");
+    }
 }
 
 fn a_forked_child_gives_blocks_back_and_its_parent_does_too() {
@@ -135,15 +129,13 @@ fn blocks_of_objects_that_end_while_the_process_exits_go_back() {
         let after = BOOK.get().unwrap().live().len();
         unsafe { libc::_exit(i32::from((before, after) != (SIZES.len(), 0)) + 40) };
     }
-    alone(&[], || {
-        let exit = exit_of_a_child(|| {
-            BOOK.get_or_init(|| Book::new().set());
-            OBJECTS.lock().unwrap().extend(SIZES.map(touched));
-            assert_eq!(unsafe { libc::atexit(at_exit) }, 0);
-            unsafe { libc::exit(1) }
-        });
-        assert_eq!(exit, 40);
+    let exit = exit_of_a_child(|| {
+        BOOK.get_or_init(|| Book::new().set());
+        OBJECTS.lock().unwrap().extend(SIZES.map(touched));
+        assert_eq!(unsafe { libc::atexit(at_exit) }, 0);
+        unsafe { libc::exit(1) }
     });
+    assert_eq!(exit, 40);
 }
 
 fn a_thread_that_ends_an_object_need_not_be_the_one_that_made_its_block() {
@@ -159,27 +151,26 @@ fn a_panic_out_of_it_is_caught_and_the_object_is_as_it_was() {
     unsafe extern "C-unwind" fn panics(_: usize, _: usize, _: *mut c_void) -> *mut c_void {
         std::panic::resume_unwind(Box::new("a bug of the program's"))
     }
-    alone(&[], || {
-        let book = Book::new();
-        for bytes in SIZES {
-            let mut object = Object::new(bytes);
-            let table = syncedmem_host_allocator_t { allocate: Some(panics), ..book.table() };
-            assert_eq!(allocators::set(Some(&table)), SYNCEDMEM_SUCCESS);
-            assert_eq!((object.cpu_data(), object.head()), (Err(SYNCEDMEM_ERROR_INTERNAL), 0));
-            book.set();
-            assert!(object.cpu_data().is_ok(), "{bytes}");
-        }
-    });
+    let book = Book::new();
+    for bytes in SIZES {
+        let mut object = Object::new(bytes);
+        let table = syncedmem_host_allocator_t { allocate: Some(panics), ..book.table() };
+        assert_eq!(allocators::set(Some(&table)), SYNCEDMEM_SUCCESS);
+        assert_eq!((object.cpu_data(), object.head()), (Err(SYNCEDMEM_ERROR_INTERNAL), 0));
+        book.set();
+        assert!(object.cpu_data().is_ok(), "{bytes}");
+    }
 }
 
 harness::tests![
-    eight_threads_exchange_allocators_under_load_and_each_block_finds_its_own,
-    an_allocator_may_use_the_library_inside_of_itself,
-    an_access_to_the_object_that_the_block_is_for_is_refused_inside_of_the_allocator,
-    blocks_of_objects_that_end_while_the_process_exits_go_back,
-    a_panic_out_of_it_is_caught_and_the_object_is_as_it_was;
     alone(&[]):
     a_forked_child_gives_blocks_back_and_its_parent_does_too,
     forks_under_eight_threads_that_use_it_leave_a_child_that_can,
-    a_thread_that_ends_an_object_need_not_be_the_one_that_made_its_block
+    a_thread_that_ends_an_object_need_not_be_the_one_that_made_its_block,
+    an_access_to_the_object_that_the_block_is_for_is_refused_inside_of_the_allocator,
+    blocks_of_objects_that_end_while_the_process_exits_go_back,
+    a_panic_out_of_it_is_caught_and_the_object_is_as_it_was;
+    alone(&[figures::ON]):
+    eight_threads_exchange_allocators_under_load_and_each_block_finds_its_own,
+    an_allocator_may_use_the_library_inside_of_itself
 ];

@@ -1,6 +1,6 @@
 //! Host blocks: alignment, zeros, sizes at the edges, limits, and whose `free()` takes them.
 
-use crate::support::pools::resident;
+use crate::support::pools::{PAGEABLE, give_back, idle, resident};
 use crate::support::*;
 
 const HUGE_PAGE: usize = 2 << 20;
@@ -125,85 +125,51 @@ fn the_error_names_the_limit_on_the_address_space() {
 
 fn the_limit_on_the_number_of_mappings_is_named_where_it_is_reached_and_only_there() {
     const LIMIT: &str = "vm.max_map_count";
-    alone(&[], || {
-        let mut storage = Storage::new();
-        storage.construct(1 << 50);
-        assert_eq!(storage.cpu_data(), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
-        assert!(!last_error().contains(LIMIT), "{}", last_error());
-        let limit = std::fs::read_to_string("/proc/sys/vm/max_map_count").unwrap();
-        let count: usize = limit.trim().parse().unwrap();
-        if count > 1 << 22 {
-            skip(format!("{LIMIT} is so large that the mappings would take minutes"));
+    let mut storage = Storage::new();
+    storage.construct(1 << 50);
+    assert_eq!(storage.cpu_data(), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
+    assert!(!last_error().contains(LIMIT), "{}", last_error());
+    let limit = std::fs::read_to_string("/proc/sys/vm/max_map_count").unwrap();
+    let count: usize = limit.trim().parse().unwrap();
+    if count > 1 << 22 {
+        skip(format!("{LIMIT} is so large that the mappings would take minutes"));
+    }
+    // Neighbours with other protections are never merged.
+    for access in [libc::PROT_NONE, libc::PROT_READ].into_iter().cycle() {
+        let kind = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+        let page = unsafe { libc::mmap(std::ptr::null_mut(), 4096, access, kind, -1, 0) };
+        if page == libc::MAP_FAILED {
+            break;
         }
-        // Neighbours with other protections are never merged.
-        for access in [libc::PROT_NONE, libc::PROT_READ].into_iter().cycle() {
-            let kind = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-            let page = unsafe { libc::mmap(std::ptr::null_mut(), 4096, access, kind, -1, 0) };
-            if page == libc::MAP_FAILED {
-                break;
-            }
-        }
-        storage.construct(4 << 20);
-        assert_eq!(storage.cpu_data(), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
-        let message = last_error();
-        let words = format!("memory mappings, and the limit (sysctl {LIMIT}) is {}", limit.trim());
-        assert!(message.contains(&words) && message.contains("raise"), "{message}");
-    });
-}
-
-fn the_host_limit_holds_and_what_is_freed_counts_again() {
-    alone(&[("SYNCEDMEM_HOST_LIMIT", "3M")], || {
-        let (mut first, mut second) = (Object::new(HUGE_PAGE), Object::new(HUGE_PAGE));
-        assert!(first.cpu_data().is_ok());
-        assert_eq!(second.cpu_data(), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
-        let message = last_error();
-        assert!(message.contains("SYNCEDMEM_HOST_LIMIT is 3145728 bytes (3.0 MiB)"), "{message}");
-        assert!(message.contains("holds 2097152 bytes (2.0 MiB)"), "{message}");
-        drop(first);
-        assert!(second.cpu_data().is_ok());
-    });
+    }
+    storage.construct(4 << 20);
+    assert_eq!(storage.cpu_data(), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
+    let message = last_error();
+    let words = format!("memory mappings, and the limit (sysctl {LIMIT}) is {}", limit.trim());
+    assert!(message.contains(&words) && message.contains("raise"), "{message}");
 }
 
 fn the_host_limit_holds_under_many_threads() {
-    alone(&[("SYNCEDMEM_HOST_LIMIT", "64K")], || {
-        let objects = at_once(8, |_| {
-            let mut objects = Vec::from([(); 100].map(|()| Object::new(1000)));
-            objects.retain_mut(|object| object.cpu_data().is_ok());
-            objects
-        });
-        assert_eq!(objects.iter().flatten().count(), 65536 / 1000);
+    let objects = at_once(8, |_| {
+        let mut objects = Vec::from([(); 100].map(|()| Object::new(1000)));
+        objects.retain_mut(|object| object.cpu_data().is_ok());
+        objects
     });
+    assert_eq!(objects.iter().flatten().count(), 65536 / 1000);
 }
 
-fn a_limit_that_is_no_number_is_reported_and_does_not_hold() {
-    let errors = alone(&[("SYNCEDMEM_HOST_LIMIT", "lots")], || touched(4096, |_| ()));
-    if !inside() {
-        assert!(errors.contains("SYNCEDMEM_HOST_LIMIT=lots is not a number of bytes"), "{errors}");
+fn every_block_is_mallocs_and_none_is_kept_where_that_is_asked_for() {
+    for bytes in SIZES {
+        give_back(bytes, 0xFF);
+        assert_eq!(idle(PAGEABLE), 0, "{bytes}");
+        let mut storage = Storage::new();
+        storage.construct(bytes);
+        let data = storage.cpu_data().unwrap();
+        assert!(all_zero(data, bytes), "{bytes}");
+        unsafe { data.write_bytes(0xFF, bytes) };
+        // As the original's destructor, inlined elsewhere, would.
+        unsafe { libc::free(data.cast()) };
     }
-}
-
-fn an_unknown_choice_is_reported_with_the_known_ones() {
-    let errors = alone(&[("SYNCEDMEM_HUGE_PAGES", "sometimes")], || touched(HUGE_PAGE, |_| ()));
-    if !inside() {
-        assert!(
-            errors.contains("SYNCEDMEM_HUGE_PAGES=sometimes is not one of system advise; using system"),
-            "{errors}"
-        );
-    }
-}
-
-fn every_block_is_mallocs_where_that_is_asked_for() {
-    alone(&[("SYNCEDMEM_HOST_BLOCKS", "malloc")], || {
-        for bytes in SIZES {
-            let mut storage = Storage::new();
-            storage.construct(bytes);
-            let data = storage.cpu_data().unwrap();
-            assert!(all_zero(data, bytes), "{bytes}");
-            unsafe { data.write_bytes(0xFF, bytes) };
-            // As the original's destructor, inlined elsewhere, would.
-            unsafe { libc::free(data.cast()) };
-        }
-    });
 }
 
 fn small_blocks_are_mallocs_by_default() {
@@ -211,19 +177,6 @@ fn small_blocks_are_mallocs_by_default() {
         let mut storage = Storage::new();
         storage.construct(bytes);
         unsafe { libc::free(storage.cpu_data().unwrap().cast()) };
-    }
-}
-
-fn pinning_without_a_driver_gives_pageable_memory_and_says_so_once() {
-    let errors = alone(&[("SYNCEDMEM_PIN", "always"), ("CUDA_VISIBLE_DEVICES", "")], || {
-        for _ in 0..3 {
-            let mut object = Object::new(100);
-            assert!(object.cpu_data().is_ok());
-            assert_eq!(object.flags()[1], 0, "the flag says that it is not page-locked");
-        }
-    });
-    if !inside() {
-        assert_eq!(errors.matches("host memory is not page-locked: no GPU: ").count(), 1, "{errors}");
     }
 }
 
@@ -258,18 +211,14 @@ crate::support::harness::tests![
     size_zero_gives_an_address_and_nothing_to_free,
     sizes_that_cannot_exist_are_an_error_not_an_overflow,
     the_error_of_a_size_that_the_system_refuses_says_what_is_known,
-    the_limit_on_the_number_of_mappings_is_named_where_it_is_reached_and_only_there,
-    the_host_limit_holds_and_what_is_freed_counts_again,
-    the_host_limit_holds_under_many_threads,
-    a_limit_that_is_no_number_is_reported_and_does_not_hold,
-    an_unknown_choice_is_reported_with_the_known_ones,
-    every_block_is_mallocs_where_that_is_asked_for,
     small_blocks_are_mallocs_by_default,
-    pinning_without_a_driver_gives_pageable_memory_and_says_so_once,
     caffe_malloc_host_and_free_agree_with_malloc_and_free,
     caffe_malloc_host_writes_nothing_when_it_fails;
     alone(&[]):
     untouched_pages_of_a_large_block_are_not_paid_for,
     the_sentence_says_which_blocks_its_figure_counts,
-    the_error_names_the_limit_on_the_address_space
+    the_error_names_the_limit_on_the_address_space,
+    the_limit_on_the_number_of_mappings_is_named_where_it_is_reached_and_only_there;
+    alone(&[("SYNCEDMEM_HOST_LIMIT", "64K")]): the_host_limit_holds_under_many_threads;
+    alone(&[("SYNCEDMEM_HOST_BLOCKS", "malloc")]): every_block_is_mallocs_and_none_is_kept_where_that_is_asked_for
 ];

@@ -7,15 +7,23 @@ use crate::support::*;
 const SIZES: [usize; 8] = [33 * KIB, 64 * KIB, MIB, 2 * MIB - 1, 2 * MIB, 2 * MIB + 1, 5 * MIB + 4097, 64 * MIB];
 const VERY_LARGE: usize = 256 * MIB;
 
-fn a_block_comes_back_for_the_next_object_of_its_size() {
-    for bytes in SIZES {
-        let address = give_back(bytes, 1);
-        assert!(idle(PAGEABLE) >= bytes, "{bytes}: it is counted");
-        let mut next = Object::new(bytes);
-        assert_eq!(next.cpu_data().unwrap().addr(), address, "{bytes}");
-        assert_eq!(idle(PAGEABLE), 0, "{bytes}: it is not idle any more");
-        drop(next);
-        trim(PAGEABLE);
+fn a_block_comes_back_for_the_next_object_of_its_size_as_zeros_unless_it_is_to_be_overwritten() {
+    let accesses = [
+        (Storage::cpu_data as fn(&mut _) -> _, 0),
+        (Storage::mutable_cpu_data, 0),
+        (Storage::overwrite_cpu_data, 0xAB),
+    ];
+    for (access, fill) in accesses {
+        for bytes in SIZES {
+            let address = give_back(bytes, 0xAB);
+            assert!(idle(PAGEABLE) >= bytes, "{bytes}: it is counted");
+            let mut next = Object::new(bytes);
+            let data: *mut u8 = access(&mut next).unwrap();
+            assert_eq!((data.addr(), idle(PAGEABLE)), (address, 0), "{bytes}: it is not idle any more");
+            assert!(all_are(data, bytes, fill), "{bytes}, {fill}");
+            drop(next);
+            trim(PAGEABLE);
+        }
     }
 }
 
@@ -27,32 +35,6 @@ fn no_two_objects_get_the_same_block() {
             let data: *const u8 = std::ptr::with_exposed_provenance(object.host_address());
             assert!(all_are(data, bytes, fill), "{bytes}");
         }
-        trim(PAGEABLE);
-    }
-}
-
-fn the_first_access_reads_zeros_whatever_was_in_the_block() {
-    for access in [Storage::cpu_data, Storage::mutable_cpu_data] {
-        for bytes in SIZES {
-            let address = give_back(bytes, 0xAB);
-            let mut next = Object::new(bytes);
-            let data = access(&mut next).unwrap();
-            assert_eq!(data.addr(), address, "{bytes}: it is the block that was written");
-            assert!(all_zero(data, bytes), "{bytes}");
-            drop(next);
-            trim(PAGEABLE);
-        }
-    }
-}
-
-fn a_write_only_access_fills_nothing() {
-    for bytes in SIZES {
-        let address = give_back(bytes, 0xAB);
-        let mut next = Object::new(bytes);
-        let data = next.overwrite_cpu_data().unwrap();
-        assert_eq!(data.addr(), address, "{bytes}");
-        assert!(all_are(data, bytes, 0xAB), "{bytes}: there is what was there before");
-        drop(next);
         trim(PAGEABLE);
     }
 }
@@ -102,19 +84,6 @@ fn a_block_serves_what_wastes_no_more_than_an_eighth_of_the_request() {
         drop(object);
         // It has not become smaller by that.
         assert_eq!(filled(block, 1).host_address(), address);
-        trim(PAGEABLE);
-    }
-}
-
-fn of_several_blocks_the_one_that_fits_best_is_taken() {
-    for unit in [4 * KIB, MIB] {
-        let objects = [103, 100, 108, 106].map(|size| filled(size * unit, 1));
-        let addresses = objects.each_ref().map(|object| object.host_address());
-        drop(objects);
-        let next = [105, 100, 100, 100].map(|size| filled(size * unit, 1));
-        let taken = next.each_ref().map(|object| object.host_address());
-        assert_eq!(taken, [addresses[3], addresses[1], addresses[0], addresses[2]], "{unit}");
-        drop(next);
         trim(PAGEABLE);
     }
 }
@@ -201,28 +170,13 @@ fn what_comes_back_may_be_freed_by_an_inlined_original() {
     }
 }
 
-fn where_every_block_is_mallocs_none_is_kept() {
-    alone(&[("SYNCEDMEM_HOST_BLOCKS", "malloc")], || {
-        for bytes in SIZES {
-            give_back(bytes, 0xAB);
-            assert_eq!(idle(PAGEABLE), 0);
-            let mut next = Object::new(bytes);
-            assert!(all_zero(next.cpu_data().unwrap(), bytes));
-        }
-    });
-}
-
 crate::support::harness::tests![
-    where_every_block_is_mallocs_none_is_kept;
     alone(&[]):
-    a_block_comes_back_for_the_next_object_of_its_size,
+    a_block_comes_back_for_the_next_object_of_its_size_as_zeros_unless_it_is_to_be_overwritten,
     no_two_objects_get_the_same_block,
-    the_first_access_reads_zeros_whatever_was_in_the_block,
-    a_write_only_access_fills_nothing,
     a_very_large_block_is_not_paid_for_to_be_read_as_zeros,
     a_very_large_block_comes_back_to_be_written,
     a_block_serves_what_wastes_no_more_than_an_eighth_of_the_request,
-    of_several_blocks_the_one_that_fits_best_is_taken,
     a_block_that_one_thread_gives_back_serves_another,
     releasing_a_side_and_lending_memory_give_back_too,
     a_block_that_an_inlined_original_took_from_malloc_is_as_good_as_ours,

@@ -37,14 +37,6 @@ fn what_is_idle_and_in_use_is_never_more_than_what_was_once_in_use() {
     assert!(reused > 500, "{reused} blocks came back");
 }
 
-fn a_block_that_never_fits_is_given_back_rather_than_added_to() {
-    // Each larger than what the one before could serve: the worst that a pool can be offered.
-    for bytes in [10, 12, 14, 17, 20, 24, 28, 34].map(|size| size * MIB) {
-        give_back(bytes, 1);
-        assert!(idle(PAGEABLE) <= most(bytes), "{} lie idle", idle(PAGEABLE));
-    }
-}
-
 fn the_default_budget_is_a_share_of_the_processs_memory() {
     let bytes = budget(PAGEABLE);
     let machine = unsafe { libc::sysconf(libc::_SC_PHYS_PAGES) * libc::sysconf(libc::_SC_PAGESIZE) } as usize;
@@ -54,78 +46,68 @@ fn the_default_budget_is_a_share_of_the_processs_memory() {
 }
 
 fn a_budget_of_nothing_keeps_nothing() {
-    alone(&[("SYNCEDMEM_PAGEABLE_POOL", "0")], || {
-        assert_eq!(budget(PAGEABLE), 0);
-        for bytes in [33 * KIB, 5 * MIB] {
-            give_back(bytes, 1);
-            assert_eq!(idle(PAGEABLE), 0, "{bytes}");
-        }
-    });
+    assert_eq!(budget(PAGEABLE), 0);
+    for bytes in [33 * KIB, 5 * MIB] {
+        give_back(bytes, 1);
+        assert_eq!(idle(PAGEABLE), 0, "{bytes}");
+    }
 }
 
 fn a_budget_of_almost_nothing_keeps_what_it_has_room_for() {
-    alone(&[("SYNCEDMEM_PAGEABLE_POOL", "64K")], || {
-        assert_eq!(budget(PAGEABLE), 64 * KIB);
-        drop([filled(40 * KIB, 1), filled(40 * KIB, 1)]);
-        assert!((40 * KIB..=64 * KIB).contains(&idle(PAGEABLE)), "one of two: {}", idle(PAGEABLE));
-        let address = filled(40 * KIB, 1).host_address();
-        drop([filled(100 * KIB, 1), filled(5 * MIB, 1)]);
-        assert_eq!(filled(40 * KIB, 1).host_address(), address, "what has no room drives nothing out");
-    });
+    assert_eq!(budget(PAGEABLE), 64 * KIB);
+    drop([filled(40 * KIB, 1), filled(40 * KIB, 1)]);
+    assert!((40 * KIB..=64 * KIB).contains(&idle(PAGEABLE)), "one of two: {}", idle(PAGEABLE));
+    let address = filled(40 * KIB, 1).host_address();
+    drop([filled(100 * KIB, 1), filled(5 * MIB, 1)]);
+    assert_eq!(filled(40 * KIB, 1).host_address(), address, "what has no room drives nothing out");
 }
 
 fn a_budget_may_be_changed_at_any_time_and_the_oldest_blocks_go_first() {
-    alone(&[("SYNCEDMEM_PAGEABLE_POOL", "1G")], || {
-        let objects = [3, 5, 7].map(|size| filled(size * MIB, 1));
-        let addresses = objects.each_ref().map(|object| object.host_address());
-        for object in objects {
-            drop(object);
-        }
-        assert_eq!(idle(PAGEABLE), 15 * MIB);
-        set_budget(PAGEABLE, 14 * MIB);
-        assert_eq!((budget(PAGEABLE), idle(PAGEABLE)), (14 * MIB, 12 * MIB));
-        let middle = filled(5 * MIB, 1);
-        assert_eq!(middle.host_address(), addresses[1]);
-        // Now it is the younger one.
-        drop(middle);
-        set_budget(PAGEABLE, 6 * MIB);
-        assert_eq!(idle(PAGEABLE), 5 * MIB);
-        set_budget(PAGEABLE, 0);
-        assert_eq!(idle(PAGEABLE), 0);
-        give_back(3 * MIB, 1);
-        assert_eq!(idle(PAGEABLE), 0);
-        set_budget(PAGEABLE, usize::MAX);
-        give_back(3 * MIB, 1);
-        assert_eq!(idle(PAGEABLE), 3 * MIB);
-    });
+    let objects = [3, 5, 7].map(|size| filled(size * MIB, 1));
+    let addresses = objects.each_ref().map(|object| object.host_address());
+    for object in objects {
+        drop(object);
+    }
+    assert_eq!(idle(PAGEABLE), 15 * MIB);
+    set_budget(PAGEABLE, 14 * MIB);
+    assert_eq!((budget(PAGEABLE), idle(PAGEABLE)), (14 * MIB, 12 * MIB));
+    let middle = filled(5 * MIB, 1);
+    assert_eq!(middle.host_address(), addresses[1]);
+    // Now it is the younger one.
+    drop(middle);
+    set_budget(PAGEABLE, 6 * MIB);
+    assert_eq!(idle(PAGEABLE), 5 * MIB);
+    set_budget(PAGEABLE, 0);
+    assert_eq!(idle(PAGEABLE), 0);
+    give_back(3 * MIB, 1);
+    assert_eq!(idle(PAGEABLE), 0);
+    set_budget(PAGEABLE, usize::MAX);
+    give_back(3 * MIB, 1);
+    assert_eq!(idle(PAGEABLE), 3 * MIB);
 }
 
 fn blocks_that_grow_old_are_given_back_to_the_system() {
-    alone(&[("SYNCEDMEM_POOL_AGE", "0.2")], || {
-        clock::stop();
-        drop([40, 24].map(|size| filled(size * MIB, 1)));
-        let before = resident();
-        clock::pass(200);
-        clock::have_idle_blocks_looked_at();
-        assert_eq!(idle(PAGEABLE), 64 * MIB, "they are as old as they may be");
-        clock::pass(1);
-        until(|| idle(PAGEABLE) == 0);
-        until(|| before.saturating_sub(resident()) >= 60 * MIB);
-    });
+    clock::stop();
+    drop([40, 24].map(|size| filled(size * MIB, 1)));
+    let before = resident();
+    clock::pass(200);
+    clock::have_idle_blocks_looked_at();
+    assert_eq!(idle(PAGEABLE), 64 * MIB, "they are as old as they may be");
+    clock::pass(1);
+    until(|| idle(PAGEABLE) == 0);
+    until(|| before.saturating_sub(resident()) >= 60 * MIB);
 }
 
 fn a_block_that_is_used_again_and_again_does_not_grow_old() {
-    alone(&[("SYNCEDMEM_POOL_AGE", "0.2")], || {
-        clock::stop();
+    clock::stop();
+    give_back(3 * MIB, 1);
+    mappings();
+    for _ in 0..10 {
+        clock::pass(150);
+        clock::have_idle_blocks_looked_at();
         give_back(3 * MIB, 1);
-        mappings();
-        for _ in 0..10 {
-            clock::pass(150);
-            clock::have_idle_blocks_looked_at();
-            give_back(3 * MIB, 1);
-        }
-        assert_eq!(mappings(), (0, 0));
-    });
+    }
+    assert_eq!(mappings(), (0, 0));
 }
 
 fn trim_gives_everything_idle_back_to_the_system() {
@@ -177,12 +159,10 @@ fn nothing_is_kept() {
 }
 
 fn without_pools_nothing_is_kept() {
-    alone(&[("SYNCEDMEM_POOLS", "off")], || {
-        nothing_is_kept();
-        set_pools(true);
-        give_back(5 * MIB, 1);
-        assert_eq!(idle(PAGEABLE), 5 * MIB);
-    });
+    nothing_is_kept();
+    set_pools(true);
+    give_back(5 * MIB, 1);
+    assert_eq!(idle(PAGEABLE), 5 * MIB);
 }
 
 fn pools_that_are_turned_off_give_back_what_they_kept() {
@@ -193,50 +173,48 @@ fn pools_that_are_turned_off_give_back_what_they_kept() {
 }
 
 fn idle_blocks_count_under_the_host_limit_and_go_before_a_request_fails() {
-    alone(&[("SYNCEDMEM_HOST_LIMIT", "8M")], || {
-        // All of it was once in use: what is idle need not make room by itself.
-        give_back(8 * MIB, 1);
-        trim(ALL);
-        drop([filled(4 * MIB, 1), filled(3 * MIB, 1)]);
-        assert_eq!(idle(PAGEABLE), 7 * MIB);
-        let six = filled(6 * MIB, 1);
-        assert!(idle(PAGEABLE) <= 2 * MIB, "{} idle, 6 MiB in use, 8 allowed", idle(PAGEABLE));
-        let mut more = Object::new(3 * MIB);
-        assert_eq!(more.cpu_data(), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
-        assert!(last_error().contains("holds 6291456 bytes (6.0 MiB)"), "{}", last_error());
-        drop(six);
-        assert!(more.cpu_data().is_ok());
-    });
+    // All of it was once in use: what is idle need not make room by itself.
+    give_back(8 * MIB, 1);
+    trim(ALL);
+    drop([filled(4 * MIB, 1), filled(3 * MIB, 1)]);
+    assert_eq!(idle(PAGEABLE), 7 * MIB);
+    let six = filled(6 * MIB, 1);
+    assert!(idle(PAGEABLE) <= 2 * MIB, "{} idle, 6 MiB in use, 8 allowed", idle(PAGEABLE));
+    let mut more = Object::new(3 * MIB);
+    assert_eq!(more.cpu_data(), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
+    for part in ["SYNCEDMEM_HOST_LIMIT is 8388608 bytes (8.0 MiB)", "holds 6291456 bytes (6.0 MiB)"] {
+        assert!(last_error().contains(part), "{}", last_error());
+    }
+    drop(six);
+    assert!(more.cpu_data().is_ok());
 }
 
 fn the_host_limit_holds_whatever_lies_idle() {
-    alone(&[("SYNCEDMEM_HOST_LIMIT", "64M")], || {
-        let mut random = Random::new(7, 0);
-        let mut objects: Vec<Object> = Vec::new();
-        let mut refused = 0;
-        for step in 0..3000 {
-            if random.below(2) == 0 {
-                let mut object = Object::new(40 * KIB + random.below(12 * MIB));
-                match object.overwrite_cpu_data() {
-                    Ok(_) => objects.push(object),
-                    Err(status) => {
-                        assert_eq!(status, SYNCEDMEM_ERROR_OUT_OF_MEMORY);
-                        let held: usize = objects.iter().map(|object| object.word(16)).sum();
-                        assert!(held + object.word(16) > 64 * MIB, "step {step}: {held} bytes are in use");
-                        refused += 1;
-                    }
+    let mut random = Random::new(7, 0);
+    let mut objects: Vec<Object> = Vec::new();
+    let mut refused = 0;
+    for step in 0..3000 {
+        if random.below(2) == 0 {
+            let mut object = Object::new(40 * KIB + random.below(12 * MIB));
+            match object.overwrite_cpu_data() {
+                Ok(_) => objects.push(object),
+                Err(status) => {
+                    assert_eq!(status, SYNCEDMEM_ERROR_OUT_OF_MEMORY);
+                    let held: usize = objects.iter().map(|object| object.word(16)).sum();
+                    assert!(held + object.word(16) > 64 * MIB, "step {step}: {held} bytes are in use");
+                    refused += 1;
                 }
-            } else if !objects.is_empty() {
-                objects.swap_remove(random.below(objects.len()));
             }
-            let held: usize = objects.iter().map(|object| object.word(16)).sum();
-            assert!(held <= 64 * MIB);
-            // A block may be an eighth larger than what is in it, and begins on a page.
-            let all = held + idle(PAGEABLE);
-            assert!(all <= 64 * MIB + 8 * MIB, "step {step}: {held} bytes are in use, {} idle", idle(PAGEABLE));
+        } else if !objects.is_empty() {
+            objects.swap_remove(random.below(objects.len()));
         }
-        assert!(refused > 10, "{refused} refused");
-    });
+        let held: usize = objects.iter().map(|object| object.word(16)).sum();
+        assert!(held <= 64 * MIB);
+        // A block may be an eighth larger than what is in it, and begins on a page.
+        let all = held + idle(PAGEABLE);
+        assert!(all <= 64 * MIB + 8 * MIB, "step {step}: {held} bytes are in use, {} idle", idle(PAGEABLE));
+    }
+    assert!(refused > 10, "{refused} refused");
 }
 
 /// Gives back a block of which nothing was written.
@@ -263,6 +241,12 @@ fn idle_blocks_go_before_the_address_space_is_exhausted() {
 
 fn a_value_that_makes_no_sense_is_reported_once_and_the_default_holds() {
     for (variable, value, told) in [
+        ("SYNCEDMEM_HOST_LIMIT", "lots", "SYNCEDMEM_HOST_LIMIT=lots is not a number of bytes"),
+        (
+            "SYNCEDMEM_HUGE_PAGES",
+            "sometimes",
+            "SYNCEDMEM_HUGE_PAGES=sometimes is not one of system advise; using system",
+        ),
         ("SYNCEDMEM_POOLS", "maybe", "SYNCEDMEM_POOLS=maybe is not one of on off; using on"),
         ("SYNCEDMEM_PAGEABLE_POOL", "some", "SYNCEDMEM_PAGEABLE_POOL=some is not a number of bytes"),
         ("SYNCEDMEM_POOL_AGE", "-3", "SYNCEDMEM_POOL_AGE=-3 is not a number of seconds; using 10"),
@@ -273,8 +257,8 @@ fn a_value_that_makes_no_sense_is_reported_once_and_the_default_holds() {
     ] {
         let errors = alone(&[("SYNCEDMEM_POOL_AGE", ""), (variable, value)], || {
             for _ in 0..3 {
-                let address = give_back(100_000, 1);
-                assert_eq!(filled(100_000, 1).host_address(), address);
+                let address = give_back(3 * MIB, 1);
+                assert_eq!(filled(3 * MIB, 1).host_address(), address);
             }
             let (mut age, mut reuse) = (0.0, syncedmem_reuse_t::SYNCEDMEM_REUSE_STREAM);
             assert_eq!(unsafe { syncedmem_get_pool_age(&mut age) }, SYNCEDMEM_SUCCESS);
@@ -305,31 +289,37 @@ fn what_the_calls_are_given_is_checked() {
     for reuse in [-1, 2] {
         assert_eq!(syncedmem_set_reuse(reuse), SYNCEDMEM_ERROR_INVALID_ARGUMENT);
     }
-    assert_eq!(unsafe { syncedmem_idle_bytes(PAGEABLE, std::ptr::null_mut()) }, SYNCEDMEM_ERROR_INVALID_ARGUMENT);
-    assert_eq!(unsafe { syncedmem_get_pool_budget(PAGEABLE, std::ptr::null_mut()) }, SYNCEDMEM_ERROR_INVALID_ARGUMENT);
-    assert_eq!(unsafe { syncedmem_get_pools(std::ptr::null_mut()) }, SYNCEDMEM_ERROR_INVALID_ARGUMENT);
-    assert_eq!(unsafe { syncedmem_get_pool_age(std::ptr::null_mut()) }, SYNCEDMEM_ERROR_INVALID_ARGUMENT);
-    assert_eq!(unsafe { syncedmem_get_pinned_limit(std::ptr::null_mut()) }, SYNCEDMEM_ERROR_INVALID_ARGUMENT);
-    assert_eq!(unsafe { syncedmem_get_reuse(std::ptr::null_mut()) }, SYNCEDMEM_ERROR_INVALID_ARGUMENT);
+    let (null, bytes) = (std::ptr::null_mut(), std::ptr::null_mut());
+    let of_nothing = unsafe {
+        [
+            syncedmem_idle_bytes(PAGEABLE, bytes),
+            syncedmem_get_pool_budget(PAGEABLE, bytes),
+            syncedmem_get_pools(null),
+            syncedmem_get_pool_age(std::ptr::null_mut()),
+            syncedmem_get_pinned_limit(bytes),
+            syncedmem_get_reuse(std::ptr::null_mut()),
+        ]
+    };
+    assert_eq!(of_nothing, [SYNCEDMEM_ERROR_INVALID_ARGUMENT; 6]);
 }
 
 crate::support::harness::tests![
-    a_budget_of_nothing_keeps_nothing,
-    a_budget_of_almost_nothing_keeps_what_it_has_room_for,
-    a_budget_may_be_changed_at_any_time_and_the_oldest_blocks_go_first,
-    blocks_that_grow_old_are_given_back_to_the_system,
-    a_block_that_is_used_again_and_again_does_not_grow_old,
-    without_pools_nothing_is_kept,
-    idle_blocks_count_under_the_host_limit_and_go_before_a_request_fails,
-    the_host_limit_holds_whatever_lies_idle,
     a_value_that_makes_no_sense_is_reported_once_and_the_default_holds,
     what_the_calls_are_given_is_checked;
     alone(&[]):
     what_is_idle_and_in_use_is_never_more_than_what_was_once_in_use,
-    a_block_that_never_fits_is_given_back_rather_than_added_to,
     the_default_budget_is_a_share_of_the_processs_memory,
     trim_gives_everything_idle_back_to_the_system,
     trim_touches_no_data,
     pools_that_are_turned_off_give_back_what_they_kept,
-    idle_blocks_go_before_the_address_space_is_exhausted
+    idle_blocks_go_before_the_address_space_is_exhausted;
+    alone(&[("SYNCEDMEM_PAGEABLE_POOL", "0")]): a_budget_of_nothing_keeps_nothing;
+    alone(&[("SYNCEDMEM_PAGEABLE_POOL", "64K")]): a_budget_of_almost_nothing_keeps_what_it_has_room_for;
+    alone(&[("SYNCEDMEM_PAGEABLE_POOL", "1G")]): a_budget_may_be_changed_at_any_time_and_the_oldest_blocks_go_first;
+    alone(&[("SYNCEDMEM_POOL_AGE", "0.2")]):
+    blocks_that_grow_old_are_given_back_to_the_system,
+    a_block_that_is_used_again_and_again_does_not_grow_old;
+    alone(&[("SYNCEDMEM_POOLS", "off")]): without_pools_nothing_is_kept;
+    alone(&[("SYNCEDMEM_HOST_LIMIT", "8M")]): idle_blocks_count_under_the_host_limit_and_go_before_a_request_fails;
+    alone(&[("SYNCEDMEM_HOST_LIMIT", "64M")]): the_host_limit_holds_whatever_lies_idle
 ];

@@ -108,11 +108,9 @@ fn a_block_that_comes_back_costs_no_system_call() {
 }
 
 fn a_block_that_is_made_anew_costs_some_as_this_would_notice() {
-    alone(&[("SYNCEDMEM_POOLS", "off"), ("SYNCEDMEM_MODE", "cpu")], || {
-        let memory = [libc::SYS_mmap, libc::SYS_munmap, libc::SYS_mprotect, libc::SYS_brk, libc::SYS_madvise];
-        let number = first_system_call(|| pairs(Storage::overwrite_cpu_data));
-        assert!(memory.map(|call| Some(call as c_int)).contains(&number), "{number:?}");
-    });
+    let memory = [libc::SYS_mmap, libc::SYS_munmap, libc::SYS_mprotect, libc::SYS_brk, libc::SYS_madvise];
+    let number = first_system_call(|| pairs(Storage::overwrite_cpu_data));
+    assert!(memory.map(|call| Some(call as c_int)).contains(&number), "{number:?}");
 }
 
 fn a_block_that_comes_back_costs_no_page_fault() {
@@ -126,11 +124,9 @@ fn a_block_that_comes_back_costs_no_page_fault() {
 }
 
 fn a_block_that_is_made_anew_costs_page_faults() {
-    alone(&[("SYNCEDMEM_POOLS", "off")], || {
-        let before = page_faults(libc::RUSAGE_THREAD);
-        give_back(7 * MIB, 1);
-        assert!(page_faults(libc::RUSAGE_THREAD) - before > 0);
-    });
+    let before = page_faults(libc::RUSAGE_THREAD);
+    give_back(7 * MIB, 1);
+    assert!(page_faults(libc::RUSAGE_THREAD) - before > 0);
 }
 
 fn nothing_is_started_before_something_is_kept() {
@@ -142,44 +138,39 @@ fn nothing_is_started_before_something_is_kept() {
 }
 
 fn the_thread_that_looks_after_idle_blocks_takes_no_signal_and_ends_when_there_is_none() {
-    alone(&[("SYNCEDMEM_POOL_AGE", "0.1")], || {
-        // No block is given back, and so the thread does not end, before it is looked at.
-        clock::stop();
-        let before = threads();
-        for round in 0..3 {
-            give_back(5 * MIB, 1);
-            let new: Vec<_> = threads().into_iter().filter(|thread| !before.contains(thread)).collect();
-            assert_eq!(new.len(), 1, "round {round}: one thread, whatever is kept");
-            // All that can be blocked, but the two that the C library keeps for itself: proc_pid_status(5), SigBlk.
-            let status = std::fs::read_to_string(format!("/proc/self/task/{}/status", new[0])).unwrap();
-            let blocked = status.lines().find_map(|line| line.strip_prefix("SigBlk:\t")).unwrap();
-            let blocked = u64::from_str_radix(blocked, 16).unwrap();
-            let all = !(1u64 << 31 | 1 << 32 | 1 << (libc::SIGKILL - 1) | 1 << (libc::SIGSTOP - 1));
-            assert_eq!(blocked & all, all, "{blocked:x}");
-            clock::pass(200);
-            until(|| idle(PAGEABLE) == 0);
-            until(|| threads() == before);
-        }
-    });
+    // No block is given back, and so the thread does not end, before it is looked at.
+    clock::stop();
+    let before = threads();
+    for round in 0..3 {
+        give_back(5 * MIB, 1);
+        let new: Vec<_> = threads().into_iter().filter(|thread| !before.contains(thread)).collect();
+        assert_eq!(new.len(), 1, "round {round}: one thread, whatever is kept");
+        // All that can be blocked, but the two that the C library keeps for itself: proc_pid_status(5), SigBlk.
+        let status = std::fs::read_to_string(format!("/proc/self/task/{}/status", new[0])).unwrap();
+        let blocked = status.lines().find_map(|line| line.strip_prefix("SigBlk:\t")).unwrap();
+        let blocked = u64::from_str_radix(blocked, 16).unwrap();
+        let all = !(1u64 << 31 | 1 << 32 | 1 << (libc::SIGKILL - 1) | 1 << (libc::SIGSTOP - 1));
+        assert_eq!(blocked & all, all, "{blocked:x}");
+        clock::pass(200);
+        until(|| idle(PAGEABLE) == 0);
+        until(|| threads() == before);
+    }
 }
 
 fn a_long_age_that_is_made_short_holds_soon() {
-    alone(&[("SYNCEDMEM_POOL_AGE", "3600")], || {
-        give_back(5 * MIB, 1);
-        set_age(0.05);
-        until(|| idle(PAGEABLE) == 0);
-    });
+    give_back(5 * MIB, 1);
+    set_age(0.05);
+    until(|| idle(PAGEABLE) == 0);
 }
 
 crate::support::harness::tests![
-    a_block_that_is_made_anew_costs_some_as_this_would_notice,
-    a_block_that_is_made_anew_costs_page_faults,
-    the_thread_that_looks_after_idle_blocks_takes_no_signal_and_ends_when_there_is_none,
-    a_long_age_that_is_made_short_holds_soon;
     // Blocks that never grow old have no thread, which could hold a lock that this one waits for.
-    alone(&[("SYNCEDMEM_POOL_AGE", "inf")]):
-    a_block_that_comes_back_costs_no_system_call;
+    alone(&[("SYNCEDMEM_POOL_AGE", "inf")]): a_block_that_comes_back_costs_no_system_call;
     alone(&[]):
     a_block_that_comes_back_costs_no_page_fault,
-    nothing_is_started_before_something_is_kept
+    nothing_is_started_before_something_is_kept;
+    alone(&[("SYNCEDMEM_POOLS", "off"), ("SYNCEDMEM_MODE", "cpu")]): a_block_that_is_made_anew_costs_some_as_this_would_notice;
+    alone(&[("SYNCEDMEM_POOLS", "off")]): a_block_that_is_made_anew_costs_page_faults;
+    alone(&[("SYNCEDMEM_POOL_AGE", "0.1")]): the_thread_that_looks_after_idle_blocks_takes_no_signal_and_ends_when_there_is_none;
+    alone(&[("SYNCEDMEM_POOL_AGE", "3600")]): a_long_age_that_is_made_short_holds_soon
 ];

@@ -42,76 +42,69 @@ fn a_block_of_another_size_reads_zeros_and_no_mapping_is_made_for_it() {
 }
 
 fn where_the_kernel_moves_no_mapping_a_new_one_serves() {
-    alone(&[], || {
-        MAY_MOVE.store(false, Relaxed);
-        let object = instead(10 * MIB, 12 * MIB);
-        assert_eq!(mappings(), (1, 1));
-        drop(object);
-        assert_eq!(idle(PAGEABLE), 12 * MIB);
-    });
+    MAY_MOVE.store(false, Relaxed);
+    let object = instead(10 * MIB, 12 * MIB);
+    assert_eq!(mappings(), (1, 1));
+    drop(object);
+    assert_eq!(idle(PAGEABLE), 12 * MIB);
 }
 
 fn a_very_large_block_of_zeros_is_new() {
-    alone(&[], || {
-        drop(instead(20 * MIB, 256 * MIB));
-        assert_eq!(mappings().0, 1);
-    });
+    drop(instead(20 * MIB, 256 * MIB));
+    assert_eq!(mappings().0, 1);
 }
 
 fn images_of_varying_size_keep_their_pages() {
-    alone(&[], || {
-        // As Caffe's data layers: blobs that grow to the largest image that they had, in a net that is made anew for each run.
-        let mut random = Random::new(1, 0);
-        let mut run = || {
-            let mut blobs: Vec<(usize, Option<Object>)> = (0..5).map(|_| (0, None)).collect();
-            for image in 0..20 {
-                let (size, blob) = &mut blobs[image % 5];
-                let bytes = 4 * MIB + random.below(3 * MIB);
-                if bytes > *size {
-                    *blob = None;
-                    *blob = Some(filled(bytes, 1));
-                    *size = bytes;
-                }
+    // As Caffe's data layers: blobs that grow to the largest image that they had, in a net that is made anew for each run.
+    let mut random = Random::new(1, 0);
+    let mut run = || {
+        let mut blobs: Vec<(usize, Option<Object>)> = (0..5).map(|_| (0, None)).collect();
+        for image in 0..20 {
+            let (size, blob) = &mut blobs[image % 5];
+            let bytes = 4 * MIB + random.below(3 * MIB);
+            if bytes > *size {
+                *blob = None;
+                *blob = Some(filled(bytes, 1));
+                *size = bytes;
             }
-        };
-        (0..20).for_each(|_| run());
-        let before = page_faults(libc::RUSAGE_SELF);
-        (0..50).for_each(|_| run());
-        let each = (page_faults(libc::RUSAGE_SELF) - before) / 50;
-        eprintln!("faults: {each} for each run");
-        // Blocks that are all new have 8400, and fewer on huge pages. A quarter: smaller blocks grow, and some larger ones shrink.
-        assert!(each < 2100, "{each} faults for each run");
-    });
+        }
+    };
+    (0..20).for_each(|_| run());
+    let before = page_faults(libc::RUSAGE_SELF);
+    (0..50).for_each(|_| run());
+    let each = (page_faults(libc::RUSAGE_SELF) - before) / 50;
+    eprintln!("faults: {each} for each run");
+    // Blocks that are all new have 8400, and fewer on huge pages. A quarter: smaller blocks grow, and some larger ones shrink.
+    assert!(each < 2100, "{each} faults for each run");
 }
 
 fn blocks_that_are_larger_than_their_objects_count_beside_what_is_idle() {
-    alone(&[], || {
-        let mut random = Random::new(2, 0);
-        let before = resident();
-        let mut objects: Vec<Object> = Vec::new();
-        let (mut held, mut peak) = (0, 0);
-        for step in 0..600 {
-            if objects.len() < 12 && random.below(2) == 0 {
-                let most = random.of(&[4, 8, 32]) * MIB;
-                let bytes = 2 * MIB + random.below(most);
-                objects.push(filled(bytes, 1));
-                held += bytes;
-                peak = peak.max(held);
-            } else if !objects.is_empty() {
-                held -= objects.swap_remove(random.below(objects.len())).word(16);
-            }
-            let all = resident() - before;
-            // The library's own memory, and what the kernel has not counted yet, are less than 3 MiB.
-            let most = peak + peak / 8 + 5 * MIB;
-            assert!(all <= most, "step {step}: {all} bytes are resident, when {peak} were once in use");
+    let mut random = Random::new(2, 0);
+    let before = resident();
+    let mut objects: Vec<Object> = Vec::new();
+    let (mut held, mut peak) = (0, 0);
+    for step in 0..600 {
+        if objects.len() < 12 && random.below(2) == 0 {
+            let most = random.of(&[4, 8, 32]) * MIB;
+            let bytes = 2 * MIB + random.below(most);
+            objects.push(filled(bytes, 1));
+            held += bytes;
+            peak = peak.max(held);
+        } else if !objects.is_empty() {
+            held -= objects.swap_remove(random.below(objects.len())).word(16);
         }
-    });
+        let all = resident() - before;
+        // The library's own memory, and what the kernel has not counted yet, are less than 3 MiB.
+        let most = peak + peak / 8 + 5 * MIB;
+        assert!(all <= most, "step {step}: {all} bytes are resident, when {peak} were once in use");
+    }
 }
 
 crate::support::harness::tests![
-    a_block_of_another_size_reads_zeros_and_no_mapping_is_made_for_it,
+    a_block_of_another_size_reads_zeros_and_no_mapping_is_made_for_it;
+    alone(&[]):
     where_the_kernel_moves_no_mapping_a_new_one_serves,
-    a_very_large_block_of_zeros_is_new,
     images_of_varying_size_keep_their_pages,
     blocks_that_are_larger_than_their_objects_count_beside_what_is_idle,
+    a_very_large_block_of_zeros_is_new
 ];

@@ -89,36 +89,32 @@ fn where_every_block_is_mallocs_it_ends_with_its_object_so_that_valgrind_sees_wh
 }
 
 fn a_block_that_no_idle_one_serves_takes_the_place_of_others_where_the_heap_would_outgrow_its_peak() {
-    alone(&[], || {
-        drop([(); 8].map(|()| filled(500 * KIB, 1)));
-        let before = idle(PAGEABLE);
-        assert!(before >= 8 * 500 * KIB);
-        let given = || (before - idle(PAGEABLE)) / (500 * KIB);
-        let mut others = Vec::from([(); 6].map(|()| filled(300 * KIB, 1)));
-        assert_eq!(given(), 0, "5800 KiB are less than 4000 and 2 MiB");
-        others.push(filled(300 * KIB, 1));
-        assert_eq!(given(), 1, "6100 KiB are more, and one block is enough");
-        others.push(filled(1500 * KIB, 1));
-        assert_eq!(given(), 4, "and three are for this");
-    });
+    drop([(); 8].map(|()| filled(500 * KIB, 1)));
+    let before = idle(PAGEABLE);
+    assert!(before >= 8 * 500 * KIB);
+    let given = || (before - idle(PAGEABLE)) / (500 * KIB);
+    let mut others = Vec::from([(); 6].map(|()| filled(300 * KIB, 1)));
+    assert_eq!(given(), 0, "5800 KiB are less than 4000 and 2 MiB");
+    others.push(filled(300 * KIB, 1));
+    assert_eq!(given(), 1, "6100 KiB are more, and one block is enough");
+    others.push(filled(1500 * KIB, 1));
+    assert_eq!(given(), 4, "and three are for this");
 }
 
 fn blobs_whose_shapes_change_keep_their_pages() {
-    alone(&[("MALLOC_ARENA_MAX", "1")], || {
-        // A net of 24 blobs, of up to 700 KB, whose input has another size each time.
-        let mut random = Random::new(1, 0);
-        let mut pass = || {
-            let scale = 600 + random.below(800);
-            (0..24).map(|blob| filled(scale * (40 + blob * 20), 1)).collect::<Vec<_>>()
-        };
-        (0..100).for_each(|_| drop(pass()));
-        let before = page_faults(libc::RUSAGE_SELF);
-        (0..200).for_each(|_| drop(pass()));
-        let each = (page_faults(libc::RUSAGE_SELF) - before) / 200;
-        eprintln!("faults: {each} for each pass");
-        // All of its pages are 1600, and every blob changes its size.
-        assert!(each < 60, "{each} faults for each pass");
-    });
+    // A net of 24 blobs, of up to 700 KB, whose input has another size each time.
+    let mut random = Random::new(1, 0);
+    let mut pass = || {
+        let scale = 600 + random.below(800);
+        (0..24).map(|blob| filled(scale * (40 + blob * 20), 1)).collect::<Vec<_>>()
+    };
+    (0..100).for_each(|_| drop(pass()));
+    let before = page_faults(libc::RUSAGE_SELF);
+    (0..200).for_each(|_| drop(pass()));
+    let each = (page_faults(libc::RUSAGE_SELF) - before) / 200;
+    eprintln!("faults: {each} for each pass");
+    // All of its pages are 1600, and every blob changes its size.
+    assert!(each < 60, "{each} faults for each pass");
 }
 
 fn idle_mappings_are_given_back_before_the_process_ends() {
@@ -138,7 +134,7 @@ crate::support::harness::tests![
     objects_of_random_sizes_need_a_third_more_memory_than_plain_mallocs_at_most,
     a_block_of_mallocs_ends_where_the_next_may_begin_aligned,
     where_every_block_is_mallocs_it_ends_with_its_object_so_that_valgrind_sees_what_is_written_behind,
-    a_block_that_no_idle_one_serves_takes_the_place_of_others_where_the_heap_would_outgrow_its_peak,
-    blobs_whose_shapes_change_keep_their_pages,
-    idle_mappings_are_given_back_before_the_process_ends,
+    idle_mappings_are_given_back_before_the_process_ends;
+    alone(&[]): a_block_that_no_idle_one_serves_takes_the_place_of_others_where_the_heap_would_outgrow_its_peak;
+    alone(&[("MALLOC_ARENA_MAX", "1")]): blobs_whose_shapes_change_keep_their_pages
 ];

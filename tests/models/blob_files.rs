@@ -22,31 +22,23 @@ fn write(blob: &Blob, diff: bool, path: &Path) -> syncedmem_status_t {
 }
 
 fn what_is_written_is_read_again() {
-    let folder = Folder::new();
-    for (element, name) in [(SYNCEDMEM_FLOAT32, "f32"), (SYNCEDMEM_FLOAT64, "f64")] {
-        for diff in [false, true] {
+    fn of<T: Copy + PartialEq + std::fmt::Debug>(element: syncedmem_type_t, values: [T; 6]) {
+        let folder = Folder::new();
+        for (diff, head) in [(false, SYNCEDMEM_UNINITIALIZED), (true, SYNCEDMEM_HEAD_AT_CPU)] {
             let mut blob = Blob::of(element, &[2, 1, 3]);
-            if element == SYNCEDMEM_FLOAT32 {
-                blob.write(DATA, &[1f32, -2.5, 3.0, 4.0, f32::INFINITY, 6.0]);
-                blob.write(DIFF, &[7f32; 6]);
-            } else {
-                blob.write(DATA, &[0.1f64, -2.5, 3.0, 4.0, f64::MAX, 6.0]);
-                blob.write(DIFF, &[7f64; 6]);
-            }
-            let path = folder.path(&format!("{name}.binaryproto"));
+            [DATA, DIFF].into_iter().for_each(|array| blob.write(array, &values));
+            let path = folder.path("a.binaryproto");
             assert_eq!(write(&blob, diff, &path), SYNCEDMEM_SUCCESS, "{}", last_error());
             let again = Blob::unshaped(element).unwrap();
             assert_eq!(read(&again, &path), SYNCEDMEM_SUCCESS, "{}", last_error());
-            assert_eq!(again.shape(), [2, 1, 3]);
-            if element == SYNCEDMEM_FLOAT32 {
-                assert_eq!(again.read::<f32>(DATA), blob.read::<f32>(DATA));
-            } else {
-                assert_eq!(again.read::<f64>(DATA), blob.read::<f64>(DATA));
-            }
-            let head = if diff { SYNCEDMEM_HEAD_AT_CPU } else { SYNCEDMEM_UNINITIALIZED };
-            assert_eq!(again.head(DIFF), head);
+            assert_eq!(
+                (again.shape(), again.read::<T>(DATA), again.head(DIFF)),
+                (vec![2, 1, 3], values.to_vec(), head)
+            );
         }
     }
+    of(SYNCEDMEM_FLOAT32, [1f32, -2.5, 3.0, 4.0, f32::INFINITY, 6.0]);
+    of(SYNCEDMEM_FLOAT64, [0.1f64, -2.5, 3.0, 4.0, f64::MAX, 6.0]);
 }
 
 fn the_file_is_the_one_that_caffes_message_gives() {

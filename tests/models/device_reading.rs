@@ -14,15 +14,14 @@ fn numbers() -> Vec<f32> {
     (0..VALUES).map(|number| number as f32).collect()
 }
 
-fn model(folder: &Folder) -> Opened {
-    opened(folder, "a.caffemodel", &layer("a", "Scale", &[wire::blob(&[VALUES as i64], &numbers())]))
+/// A model stays open when its folder is gone.
+fn model() -> Opened {
+    opened(&Folder::new(), "a.caffemodel", &layer("a", "Scale", &[wire::blob(&[VALUES as i64], &numbers())]))
 }
 
 fn the_host_is_the_newest_side_after_a_read_in_every_state() {
     let gpu = gpu();
-    let folder = Folder::new();
-    let model = model(&folder);
-    let stream = gpu.stream();
+    let (model, stream) = (model(), gpu.stream());
     for state in STATES {
         let mut object = state.object(&gpu, &stream, VALUES * 4);
         let address = object.host_address();
@@ -39,9 +38,7 @@ fn the_host_is_the_newest_side_after_a_read_in_every_state() {
 
 fn nothing_is_copied_from_the_device_to_be_overwritten() {
     let gpu = simulated_gpu();
-    let folder = Folder::new();
-    let model = model(&folder);
-    let stream = gpu.stream();
+    let (model, stream) = (model(), gpu.stream());
     let mut object = State::AtGpu.object(&gpu, &stream, VALUES * 4);
     let (status, calls) = gpu.watch(|| model.read(0, SYNCEDMEM_FLOAT32, &mut object));
     assert_eq!(status, SYNCEDMEM_SUCCESS);
@@ -50,9 +47,7 @@ fn nothing_is_copied_from_the_device_to_be_overwritten() {
 
 fn the_rest_of_a_larger_object_comes_from_the_device() {
     let gpu = gpu();
-    let folder = Folder::new();
-    let model = model(&folder);
-    let stream = gpu.stream();
+    let (model, stream) = (model(), gpu.stream());
     for state in STATES {
         let mut object = state.object(&gpu, &stream, VALUES * 4 + 6);
         assert_eq!(model.read(0, SYNCEDMEM_FLOAT32, &mut object), SYNCEDMEM_SUCCESS, "{state}: {}", last_error());
@@ -63,9 +58,7 @@ fn the_rest_of_a_larger_object_comes_from_the_device() {
 
 fn a_read_that_breaks_off_loses_only_what_the_host_alone_had() {
     let gpu = gpu();
-    let folder = Folder::new();
-    let model = model(&folder);
-    let stream = gpu.stream();
+    let (model, stream) = (model(), gpu.stream());
     for state in STATES {
         let mut object = state.object(&gpu, &stream, VALUES * 4);
         let had_host = object.host_address() != 0;
@@ -88,9 +81,7 @@ fn a_read_that_breaks_off_loses_only_what_the_host_alone_had() {
 
 fn an_evictable_object_has_no_open_access_after_a_read() {
     let gpu = gpu();
-    let folder = Folder::new();
-    let model = model(&folder);
-    let stream = gpu.stream();
+    let (model, stream) = (model(), gpu.stream());
     for (state, more) in [(State::Untouched, 0), (State::Synced, 0), (State::AtGpu, 6)] {
         let mut object = state.object(&gpu, &stream, VALUES * 4 + more);
         assert_eq!(object.set_evictable(syncedmem_eviction_t::SYNCEDMEM_EVICT_ALWAYS), SYNCEDMEM_SUCCESS);

@@ -7,8 +7,7 @@ use crate::support::*;
 use crate::wire::{self, layer};
 
 fn null_is_refused_everywhere_and_may_be_closed() {
-    let folder = Folder::new();
-    let model = opened(&folder, "a.caffemodel", &layer("a", "Scale", &[wire::blob(&[1], &[1.0])]));
+    let model = opened(&Folder::new(), "a.caffemodel", &layer("a", "Scale", &[wire::blob(&[1], &[1.0])]));
     let mut object = Object::new(4);
     let (mut count, mut text) = (7, null());
     let refused = |status| {
@@ -35,8 +34,7 @@ fn null_is_refused_everywhere_and_may_be_closed() {
 }
 
 fn a_structure_that_is_too_small_is_refused() {
-    let folder = Folder::new();
-    let model = opened(&folder, "a.caffemodel", &layer("a", "Scale", &[wire::blob(&[1], &[1.0])]));
+    let model = opened(&Folder::new(), "a.caffemodel", &layer("a", "Scale", &[wire::blob(&[1], &[1.0])]));
     let (mut info, mut blob) = (model.info(), model.blob(0, 0));
     info.size -= 1;
     blob.size -= 1;
@@ -50,8 +48,7 @@ fn a_structure_that_is_too_small_is_refused() {
 }
 
 fn a_model_that_was_closed_is_detected() {
-    let folder = Folder::new();
-    let model = opened(&folder, "a.caffemodel", &layer("a", "Scale", &[]));
+    let model = opened(&Folder::new(), "a.caffemodel", &layer("a", "Scale", &[]));
     let handle = model.0;
     drop(model);
     let mut count = 7;
@@ -65,35 +62,26 @@ fn a_model_that_was_closed_is_detected() {
 
 fn closing_closes_the_file() {
     let open_files = || std::fs::read_dir("/proc/self/fd").unwrap().count();
-    let folder = Folder::new();
     let before = open_files();
-    let model = opened(&folder, "a.caffemodel", &layer("a", "Scale", &[]));
+    let model = opened(&Folder::new(), "a.caffemodel", &layer("a", "Scale", &[]));
     assert_eq!(open_files(), before + 1);
     drop(model);
     assert_eq!(open_files(), before);
 }
 
 fn threads_share_a_model() {
-    let folder = Folder::new();
     let blobs: Vec<_> = (0..8).map(|blob| wire::blob(&[20_000], &[blob as f32; 20_000])).collect();
-    let model = opened(&folder, "a.caffemodel", &layer("a", "Scale", &blobs));
-    std::thread::scope(|scope| {
-        for thread in 0..8 {
-            let model = &model;
-            scope.spawn(move || {
-                for turn in 0..20 {
-                    let blob = (thread + turn) % 8;
-                    assert_eq!(model.floats(blob, 20_000), [blob as f32; 20_000]);
-                    assert_eq!(model.blob(0, blob).count, 20_000);
-                }
-            });
+    let model = opened(&Folder::new(), "a.caffemodel", &layer("a", "Scale", &blobs));
+    at_once(8, |thread| {
+        for blob in (thread..thread + 20).map(|turn| turn % 8) {
+            assert_eq!(model.floats(blob, 20_000), [blob as f32; 20_000]);
+            assert_eq!(model.blob(0, blob).count, 20_000);
         }
     });
 }
 
 fn a_forked_child_reads_from_its_parents_model() {
-    let folder = Folder::new();
-    let model = opened(&folder, "a.caffemodel", &layer("a", "Scale", &[wire::blob(&[3], &[1.0, 2.0, 3.0])]));
+    let model = opened(&Folder::new(), "a.caffemodel", &layer("a", "Scale", &[wire::blob(&[3], &[1.0, 2.0, 3.0])]));
     in_a_child(|| assert_eq!(model.floats(0, 3), [1.0, 2.0, 3.0]));
     assert_eq!(model.floats(0, 3), [1.0, 2.0, 3.0]);
 }

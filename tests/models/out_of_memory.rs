@@ -101,9 +101,8 @@ fn refusing_a_file() {
 }
 
 fn reading_and_refusing_values() {
-    let folder = Folder::new();
     let values = [wire::blob(&[2], &[1.0, 2.0]), wire::blob(&[3], &[1.0])];
-    let model = opened(&folder, "a.caffemodel", &layer("ip", "InnerProduct", &values));
+    let model = opened(&Folder::new(), "a.caffemodel", &layer("ip", "InnerProduct", &values));
     let read = |blob, of| {
         let model = &model;
         move || {

@@ -69,8 +69,7 @@ fn contents() -> Vec<u8> {
 }
 
 fn reads_that_give_little_or_are_interrupted_go_on() {
-    let folder = Folder::new();
-    let model = with(Fault::Trickles, || opened(&folder, "a.caffemodel", &contents()));
+    let model = with(Fault::Trickles, || opened(&Folder::new(), "a.caffemodel", &contents()));
     assert_eq!(with(Fault::Trickles, || model.floats(0, VALUES)), numbers());
 }
 
@@ -111,15 +110,12 @@ fn a_file_that_is_cut_while_it_is_open_leaves_every_object_as_it_was() {
 }
 
 fn a_read_beyond_the_host_limit_leaves_the_object_untouched() {
-    alone(&[("SYNCEDMEM_HOST_LIMIT", "100K")], || {
-        let folder = Folder::new();
-        let model = opened(&folder, "a.caffemodel", &contents());
-        let mut object = Object::new(VALUES * 4);
-        assert_eq!(model.read(0, SYNCEDMEM_FLOAT32, &mut object), SYNCEDMEM_ERROR_OUT_OF_MEMORY);
-        assert!(last_error().contains("SYNCEDMEM_HOST_LIMIT is 102400 bytes"), "{}", last_error());
-        assert_eq!((object.head(), object.host_address()), (0, 0));
-        assert_eq!(model.floats(1, 1), [5.0]);
-    });
+    let model = opened(&Folder::new(), "a.caffemodel", &contents());
+    let mut object = Object::new(VALUES * 4);
+    assert_eq!(model.read(0, SYNCEDMEM_FLOAT32, &mut object), SYNCEDMEM_ERROR_OUT_OF_MEMORY);
+    assert!(last_error().contains("SYNCEDMEM_HOST_LIMIT is 102400 bytes"), "{}", last_error());
+    assert_eq!((object.head(), object.host_address()), (0, 0));
+    assert_eq!(model.floats(1, 1), [5.0]);
 }
 
 fn a_thread_with_the_documented_stack_opens_and_reads() {
@@ -142,6 +138,6 @@ crate::support::harness::tests![
     reads_that_give_little_or_are_interrupted_go_on,
     a_disk_that_fails_is_named_at_every_place_and_an_untouched_object_stays_so,
     a_file_that_is_cut_while_it_is_open_leaves_every_object_as_it_was,
-    a_read_beyond_the_host_limit_leaves_the_object_untouched,
-    a_thread_with_the_documented_stack_opens_and_reads,
+    a_thread_with_the_documented_stack_opens_and_reads;
+    alone(&[("SYNCEDMEM_HOST_LIMIT", "100K")]): a_read_beyond_the_host_limit_leaves_the_object_untouched
 ];

@@ -15,24 +15,21 @@ const FLOATS_THERE: Ask<'static> =
 /// An object of `syncedmem_create` whose host side holds a pattern.
 fn at_cpu(bytes: usize) -> *mut syncedmem_t {
     let mem = created(bytes);
-    let mut data = std::ptr::null_mut();
-    assert_eq!(unsafe { syncedmem_mutable_cpu_data(mem, &mut data) }, SYNCEDMEM_SUCCESS);
-    unsafe { std::slice::from_raw_parts_mut(data.cast(), bytes) }.copy_from_slice(&pattern(1, bytes));
+    let data = ask(std::ptr::null_mut(), |data| unsafe { syncedmem_mutable_cpu_data(mem, data) }).unwrap();
+    unsafe { data.cast::<u8>().copy_from(pattern(1, bytes).as_ptr(), bytes) };
     mem
 }
 
 fn a_tensor_on_the_device_names_it_and_holds_what_the_host_held() {
     let gpu = gpu();
     for device in 0..gpu.devices() {
-        let mem = at_cpu(BYTES);
-        let tensor = gpu.within(device, || export(mem, FLOATS_THERE)).unwrap();
+        let mem = Owned(at_cpu(BYTES));
+        let tensor = gpu.within(device, || export(*mem, FLOATS_THERE)).unwrap();
         let described = tensor.tensor();
-        assert_eq!((described.device, described.data.cast_const()), ((2, device), gpu_data(mem)));
+        assert_eq!((described.device, described.data.cast_const()), ((2, device), gpu_data(*mem)));
         assert_eq!((tensor.shape(), tensor.strides()), (vec![20, 30, 4], vec![120, 4, 1]));
         assert_eq!(tensor.managed().flags, 1);
         assert_bytes(&gpu.read(described.data as usize, BYTES), &pattern(1, BYTES), &device);
-        drop(tensor);
-        assert_eq!(destroy(mem), SYNCEDMEM_SUCCESS);
     }
 }
 
@@ -64,22 +61,19 @@ fn each_sides_tensors_guard_that_side_alone() {
 
 fn an_export_whose_access_fails_leaves_no_trace() {
     let gpu = simulated_gpu();
-    let mem = created(BYTES);
+    let mem = owned(BYTES);
     gpu.fail_times("cuMemAlloc_v2", 1, 2, 9);
-    assert_eq!(export(mem, FLOATS_THERE).err(), Some(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
+    assert_eq!(export(*mem, FLOATS_THERE).err(), Some(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
     gpu.calm();
-    assert_eq!(exports(mem), (0, 0));
-    drop(export(mem, FLOATS_THERE).unwrap());
-    assert_eq!(destroy(mem), SYNCEDMEM_SUCCESS);
+    assert_eq!(exports(*mem), (0, 0));
+    drop(export(*mem, FLOATS_THERE).unwrap());
 }
 
 fn a_tensor_of_no_bytes_is_on_a_device_and_nowhere_in_it() {
     let _gpu = gpu();
-    let mem = created(0);
-    let tensor = export(mem, Ask { shape: &[0], ..FLOATS_THERE }).unwrap();
+    let mem = owned(0);
+    let tensor = export(*mem, Ask { shape: &[0], ..FLOATS_THERE }).unwrap();
     assert_eq!((tensor.tensor().device, tensor.tensor().data), ((2, 0), std::ptr::null_mut()));
-    drop(tensor);
-    assert_eq!(destroy(mem), SYNCEDMEM_SUCCESS);
 }
 
 fn an_evictable_object_with_a_tensor_is_not_evicted_and_one_without_is() {
@@ -117,11 +111,11 @@ fn a_non_blocking_stream_that_the_caller_names_waits_for_the_librarys_fill() {
     if gpu.is_simulated() {
         gpu.control().simcuda_hold_streams();
     }
-    let mem = created(BYTES);
+    let mem = owned(BYTES);
     // The fill is held on the legacy default stream; the stream's own work is behind it.
-    let there = gpu.within(0, || gpu_data(mem));
+    let there = gpu.within(0, || gpu_data(*mem));
     gpu.observe(
-        || assert_eq!(unsafe { syncedmem_stream_wait(mem, stream.handle().cast()) }, SYNCEDMEM_SUCCESS),
+        || assert_eq!(unsafe { syncedmem_stream_wait(*mem, stream.handle().cast()) }, SYNCEDMEM_SUCCESS),
         |calls| assert!(calls.iter().any(|call| call.function == "cuStreamWaitEvent"), "{calls:?}"),
     );
     // To page-locked memory, since a copy to any other would be waited for.
@@ -132,31 +126,29 @@ fn a_non_blocking_stream_that_the_caller_names_waits_for_the_librarys_fill() {
     gpu.calm();
     stream.synchronize();
     assert!(all_zero(copy.pointer(), BYTES), "the fill came first");
-    assert_eq!(destroy(mem), SYNCEDMEM_SUCCESS);
 }
 
 fn for_the_default_stream_there_is_nothing_to_wait_for() {
     let gpu = simulated_gpu();
-    let mem = at_cpu(BYTES);
-    gpu.within(0, || gpu_data(mem));
+    let mem = Owned(at_cpu(BYTES));
+    gpu.within(0, || gpu_data(*mem));
     for stream in [std::ptr::null_mut(), std::ptr::without_provenance_mut(1)] {
         let ((), calls) = gpu.watch(|| {
-            assert_eq!(unsafe { syncedmem_stream_wait(mem, stream) }, SYNCEDMEM_SUCCESS);
+            assert_eq!(unsafe { syncedmem_stream_wait(*mem, stream) }, SYNCEDMEM_SUCCESS);
         });
         assert_eq!(names(&calls), Vec::<&str>::new());
     }
-    assert_eq!(destroy(mem), SYNCEDMEM_SUCCESS);
 }
 
 fn a_wait_that_the_driver_refuses_leaves_no_event() {
     let gpu = simulated_gpu();
     let stream = gpu.stream();
-    let mem = at_cpu(BYTES);
-    gpu.within(0, || gpu_data(mem));
+    let mem = Owned(at_cpu(BYTES));
+    gpu.within(0, || gpu_data(*mem));
     for function in ["cuEventCreate", "cuEventRecord", "cuStreamWaitEvent"] {
         let events = gpu.account().events;
         gpu.fail(function, 1, 400);
-        let status = unsafe { syncedmem_stream_wait(mem, stream.handle().cast()) };
+        let status = unsafe { syncedmem_stream_wait(*mem, stream.handle().cast()) };
         gpu.calm();
         // An event may be one that was kept: then none is made.
         if function != "cuEventCreate" {
@@ -164,7 +156,6 @@ fn a_wait_that_the_driver_refuses_leaves_no_event() {
         }
         assert!(gpu.account().events <= events, "{function}");
     }
-    assert_eq!(destroy(mem), SYNCEDMEM_SUCCESS);
 }
 
 fn after_a_reset_of_the_device_its_tensors_are_deleted_in_silence_and_free_no_other_block() {
@@ -276,9 +267,8 @@ fn a_reset_of_the_device_takes_nothing_that_was_lent() {
     assert_eq!((object.destruct(), object.construct(0)), (SYNCEDMEM_SUCCESS, SYNCEDMEM_SUCCESS));
     assert_eq!((host.deleted(), there.deleted()), (1, 1));
     // The device goes on.
-    let mem = at_cpu(BYTES);
-    assert_bytes(&gpu.read(gpu_data(mem) as usize, BYTES), &pattern(1, BYTES), &"");
-    assert_eq!(destroy(mem), SYNCEDMEM_SUCCESS);
+    let mem = Owned(at_cpu(BYTES));
+    assert_bytes(&gpu.read(gpu_data(*mem) as usize, BYTES), &pattern(1, BYTES), &"");
 }
 
 crate::support::harness::tests![

@@ -4,7 +4,6 @@
 
 use std::ffi::c_void;
 use std::rc::Rc;
-use std::sync::atomic::Ordering::SeqCst;
 use std::sync::mpsc;
 
 use crate::shared_memory::*;
@@ -195,13 +194,13 @@ impl World<'_> {
         let value = self.new_value();
         self.fill(side, foreign.managed.tensor.data.cast(), value);
         let status =
-            unsafe { syncedmem_set_dlpack(model.mem, std::ptr::from_ref(&foreign.managed).cast_mut().cast(), true) };
+            unsafe { syncedmem_set_dlpack(model.mem, std::ptr::from_ref(&*foreign.managed).cast_mut().cast(), true) };
         if self.may_be_exported(model, &[side], status) {
             self.foreign.push(foreign.clone());
             (model.newest, model.lent[side]) = (value, vec![foreign]);
             model.values.add(value);
         } else {
-            assert_eq!((status, foreign.deleted.load(SeqCst)), (SYNCEDMEM_ERROR_EXPORTED, 0));
+            assert_eq!((status, foreign.deleted()), (SYNCEDMEM_ERROR_EXPORTED, 0));
         }
     }
 
@@ -319,7 +318,7 @@ impl World<'_> {
             }
             _ => {}
         }
-        let gone = model.lent.iter().flatten().any(|foreign| foreign.deleted.load(SeqCst) != 0);
+        let gone = model.lent.iter().flatten().any(|foreign| foreign.deleted() != 0);
         assert!(!gone, "memory that an object refers to went away");
         self.objects[at] = Some(model);
     }
@@ -350,7 +349,7 @@ fn at_random(gpu: &Gpu, seed: u64, steps: usize, faults: bool) {
     }
     world.threads.clear();
     running.into_iter().for_each(|thread| thread.join().unwrap());
-    assert!(world.foreign.iter().all(|foreign| foreign.deleted.load(SeqCst) == 1), "each lender gets it back");
+    assert!(world.foreign.iter().all(|foreign| foreign.deleted() == 1), "each lender gets it back");
     for block in world.blocks {
         gpu.within(0, || assert_eq!(gpu.cuMemFree_v2(block), 0));
     }

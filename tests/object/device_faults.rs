@@ -1,6 +1,7 @@
 //! Every driver call of every operation, from every state, fails in turn, with statuses known and unknown: the error
 //! names the call and the status, the object is as it was, the same operation succeeds afterwards, nothing leaks.
 
+use crate::evicting::{blocks, flush};
 use crate::support::pools;
 use crate::support::states::*;
 use crate::support::*;
@@ -37,18 +38,6 @@ fn judge(fault: &Fault, status: syncedmem_status_t, what: &str) {
     assert_eq!(error.contains("found pending"), status == SYNCEDMEM_ERROR_PENDING, "{error}");
 }
 
-/// Blocks that could not be given back are offered again when others are; and when page-locked memory is given back,
-/// the driver is asked for some again after it had none.
-fn flush(gpu: &Gpu) {
-    let mut block = std::ptr::null_mut();
-    gpu.within(0, || assert_eq!(gpu.cuMemHostAlloc(&mut block, BYTES, 0), 0));
-    assert_eq!(unsafe { CaffeFreeHost(block, true) }, SYNCEDMEM_SUCCESS);
-    for _ in 0..2 {
-        let mut object = Object::new(BYTES);
-        assert!(object.cpu_data().is_ok() && object.gpu_data().is_ok(), "{}", last_error());
-    }
-}
-
 fn every_fault_of(gpu: &Gpu, state: State, operation: Operation, pins: bool) -> usize {
     let (stream, lent) = (gpu.stream(), Lent::new(gpu, BYTES));
     let with = lent.with(&stream);
@@ -63,7 +52,7 @@ fn every_fault_of(gpu: &Gpu, state: State, operation: Operation, pins: bool) -> 
     let head = object.head();
     drop(object);
     flush(gpu);
-    let before = gpu.account();
+    let before = blocks(gpu);
     let was_flying = matches!(state, State::Pushing | State::Pulling);
     let gives_back = matches!(operation, Operation::ReleaseCpu | Operation::ReleaseGpu) || is_set(operation);
     let believes = gives_back || was_flying;
@@ -103,9 +92,7 @@ fn every_fault_of(gpu: &Gpu, state: State, operation: Operation, pins: bool) -> 
         }
         drop(object);
         flush(gpu);
-        let after = gpu.account();
-        let blocks = (after.device_blocks, after.pinned_blocks);
-        assert_eq!(blocks, (before.device_blocks, before.pinned_blocks), "{what}: left over");
+        assert_eq!(blocks(gpu), before, "{what}: left over");
     }
     calls.len() * STATUSES.len()
 }
@@ -189,7 +176,7 @@ fn every_driver_call_at_the_end_of_an_object_fails_in_turn_and_is_reported_once(
             stream.synchronize();
             let ((), calls) = gpu.watch(|| drop(object));
             flush(&gpu);
-            let before = gpu.account();
+            let before = blocks(&gpu);
             for fault in faults(&calls, &STATUSES).filter(|fault| !fault.is_unknown_block()) {
                 let what = format!("the end of {state:?}: {fault}");
                 let object = state.object(&gpu, &stream, BYTES);
@@ -199,9 +186,7 @@ fn every_driver_call_at_the_end_of_an_object_fails_in_turn_and_is_reported_once(
                 drop(object);
                 disarm(&gpu, &fault, &what);
                 flush(&gpu);
-                let after = gpu.account();
-                let blocks = (after.device_blocks, after.pinned_blocks);
-                assert_eq!(blocks, (before.device_blocks, before.pinned_blocks), "{what}");
+                assert_eq!(blocks(&gpu), before, "{what}");
                 count += 1;
             }
         }
@@ -312,6 +297,5 @@ crate::support::harness::tests![
     every_status_that_a_kernel_leaves_behind_is_found_pending_and_no_other,
     what_a_kernel_broke_is_found_pending_and_the_host_goes_on,
     once_the_driver_says_that_it_has_ended_it_is_left_alone;
-    in_silence(&[]):
-    a_copy_that_gets_no_event_does_not_start
+    in_silence(&[]): a_copy_that_gets_no_event_does_not_start
 ];

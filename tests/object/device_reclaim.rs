@@ -1,41 +1,22 @@
 //! A device or a host without room: idle blocks are given back, and then what may be evicted and is not in use.
 
+use crate::evicting::*;
 use crate::support::captures::*;
 use crate::support::driver::Address;
+use crate::support::pools::MIB;
 use crate::support::states::*;
 use crate::support::*;
 
-const MIB: usize = 1 << 20;
 /// Blocks of 1 MiB that the device has room for.
 const ROOM: usize = 8;
-const HOST: u32 = 1;
-const DEVICE: u32 = 2;
-const BOTH: u32 = 3;
 
-/// The simulated driver, whose device 0 is small.
-fn small_gpu() -> Gpu {
-    let gpu = simulated_gpu();
-    gpu.set_memory(ROOM * MIB);
-    gpu
-}
-
-/// An object in a state, with its pattern, that may be evicted in that way, and with no access open.
 fn idle(gpu: &Gpu, state: State, how: syncedmem_eviction_t) -> Object {
-    let stream = gpu.stream();
-    let mut object = state.object(gpu, &stream, MIB);
-    stream.synchronize();
-    assert_eq!(object.wait(), SYNCEDMEM_SUCCESS);
-    assert_eq!(object.set_evictable(how), SYNCEDMEM_SUCCESS);
-    object
+    evictable(gpu, state, MIB, how)
 }
 
 /// Objects with a device block each, as many as the device has room for, used in this order.
 fn full(gpu: &Gpu, state: State, how: syncedmem_eviction_t) -> Vec<Object> {
     (0..ROOM).map(|_| idle(gpu, state, how)).collect()
-}
-
-fn heads(objects: &[Object]) -> Vec<u32> {
-    objects.iter().map(|object| object.head()).collect()
 }
 
 fn assert_contents(object: &mut Object, state: State) {
@@ -45,7 +26,7 @@ fn assert_contents(object: &mut Object, state: State) {
 }
 
 fn device_copies_are_evicted_in_the_order_of_their_last_use_and_no_more_than_are_needed() {
-    let gpu = small_gpu();
+    let gpu = small_gpu(ROOM * MIB);
     let mut objects = full(&gpu, State::Synced, SYNCEDMEM_EVICT_REDUNDANT);
     // The first is used again.
     objects[0].gpu_data().unwrap();
@@ -67,7 +48,7 @@ fn device_copies_are_evicted_in_the_order_of_their_last_use_and_no_more_than_are
 }
 
 fn what_is_not_marked_or_in_use_stays_and_the_failure_says_so() {
-    let gpu = small_gpu();
+    let gpu = small_gpu(ROOM * MIB);
     let mut objects = full(&gpu, State::Synced, SYNCEDMEM_EVICT_NEVER);
     let mut other = Object::new(MIB);
     assert_eq!(other.gpu_data(), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
@@ -92,7 +73,7 @@ fn what_is_not_marked_or_in_use_stays_and_the_failure_says_so() {
 
 fn the_newest_data_of_a_device_goes_last_and_only_where_that_is_allowed() {
     use State::*;
-    let gpu = small_gpu();
+    let gpu = small_gpu(ROOM * MIB);
     let cases = [
         (AtGpu, SYNCEDMEM_EVICT_REDUNDANT),
         (AtGpu, SYNCEDMEM_EVICT_ALWAYS),
@@ -123,7 +104,7 @@ fn the_newest_data_of_a_device_goes_last_and_only_where_that_is_allowed() {
 }
 
 fn a_failure_tells_what_was_given_back_in_vain() {
-    let gpu = small_gpu();
+    let gpu = small_gpu(ROOM * MIB);
     let cases = [
         (State::Synced, SYNCEDMEM_EVICT_REDUNDANT),
         (State::Synced, SYNCEDMEM_EVICT_ALWAYS),
@@ -148,55 +129,51 @@ fn a_failure_tells_what_was_given_back_in_vain() {
 }
 
 fn idle_blocks_go_before_anything_is_evicted() {
-    in_a_process_with_a_driver(&[("SYNCEDMEM_DEVICE_POOL", "8M")], || {
-        let gpu = small_gpu();
-        assert_eq!(syncedmem_set_pools(true), SYNCEDMEM_SUCCESS);
-        let mut objects: Vec<_> = (0..4).map(|_| idle(&gpu, State::Synced, SYNCEDMEM_EVICT_ALWAYS)).collect();
-        drop([0; 3].map(|_| idle(&gpu, State::AtGpu, SYNCEDMEM_EVICT_NEVER)));
-        let mut bytes = 0;
-        let status = unsafe { syncedmem_idle_bytes(SYNCEDMEM_MEMORY_DEVICE as i32, &mut bytes) };
-        assert_eq!((status, bytes), (SYNCEDMEM_SUCCESS, 3 * MIB));
-        // Too large for any of them, and for what is free beside them.
-        let mut other = Object::new(4 * MIB);
-        assert!(other.gpu_data().is_ok(), "{}", last_error());
-        assert_eq!(heads(&objects), [BOTH; 4]);
-        // It is idle itself, then, and not enough.
-        drop(other);
-        let mut large = Object::new(6 * MIB);
-        assert!(large.gpu_data().is_ok(), "{}", last_error());
-        assert_eq!(heads(&objects), [HOST, HOST, BOTH, BOTH]);
-        drop(large);
-        objects.iter_mut().for_each(|object| assert!(object.cpu_data().is_ok()));
-        drop(idle(&gpu, State::AtGpu, SYNCEDMEM_EVICT_NEVER));
-        assert_eq!(Object::new(7 * MIB).gpu_data(), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
-        let told = "to make room it gave back idle blocks of 1048576 bytes (1.0 MiB);";
-        assert!(last_error().contains(told), "{}", last_error());
-    });
+    let gpu = small_gpu(ROOM * MIB);
+    assert_eq!(syncedmem_set_pools(true), SYNCEDMEM_SUCCESS);
+    let mut objects: Vec<_> = (0..4).map(|_| idle(&gpu, State::Synced, SYNCEDMEM_EVICT_ALWAYS)).collect();
+    drop([0; 3].map(|_| idle(&gpu, State::AtGpu, SYNCEDMEM_EVICT_NEVER)));
+    let mut bytes = 0;
+    let status = unsafe { syncedmem_idle_bytes(SYNCEDMEM_MEMORY_DEVICE as i32, &mut bytes) };
+    assert_eq!((status, bytes), (SYNCEDMEM_SUCCESS, 3 * MIB));
+    // Too large for any of them, and for what is free beside them.
+    let mut other = Object::new(4 * MIB);
+    assert!(other.gpu_data().is_ok(), "{}", last_error());
+    assert_eq!(heads(&objects), [BOTH; 4]);
+    // It is idle itself, then, and not enough.
+    drop(other);
+    let mut large = Object::new(6 * MIB);
+    assert!(large.gpu_data().is_ok(), "{}", last_error());
+    assert_eq!(heads(&objects), [HOST, HOST, BOTH, BOTH]);
+    drop(large);
+    objects.iter_mut().for_each(|object| assert!(object.cpu_data().is_ok()));
+    drop(idle(&gpu, State::AtGpu, SYNCEDMEM_EVICT_NEVER));
+    assert_eq!(Object::new(7 * MIB).gpu_data(), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
+    let told = "to make room it gave back idle blocks of 1048576 bytes (1.0 MiB);";
+    assert!(last_error().contains(told), "{}", last_error());
 }
 
 fn after_a_capture_nothing_is_evicted_and_the_failure_says_so() {
-    in_a_process_with_a_driver(&[], || {
-        let gpu = small_gpu();
-        let objects = full(&gpu, State::Synced, SYNCEDMEM_EVICT_ALWAYS);
-        let mut other = Object::new(MIB);
-        other.fill_host(&pattern(5, MIB));
-        let capture = Capture::new(&gpu, NON_BLOCKING, RELAXED);
-        let refused = gpu.within(0, || other.push(capture.stream));
-        assert_eq!(refused, SYNCEDMEM_ERROR_INVALID_ARGUMENT, "{}", last_error());
-        assert!(capture.end());
-        assert_eq!(other.gpu_data(), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
-        for part in
-            ["captured a CUDA graph", "no object that the device may be using is evicted", "call syncedmem_release_gpu"]
-        {
-            assert!(last_error().contains(part), "{part:?} is not in {}", last_error());
-        }
-        assert!(!last_error().contains("syncedmem_set_evictable"), "{}", last_error());
-        assert_eq!(heads(&objects), [BOTH; ROOM]);
-    });
+    let gpu = small_gpu(ROOM * MIB);
+    let objects = full(&gpu, State::Synced, SYNCEDMEM_EVICT_ALWAYS);
+    let mut other = Object::new(MIB);
+    other.fill_host(&pattern(5, MIB));
+    let capture = Capture::new(&gpu, NON_BLOCKING, RELAXED);
+    let refused = gpu.within(0, || other.push(capture.stream));
+    assert_eq!(refused, SYNCEDMEM_ERROR_INVALID_ARGUMENT, "{}", last_error());
+    assert!(capture.end());
+    assert_eq!(other.gpu_data(), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
+    for part in
+        ["captured a CUDA graph", "no object that the device may be using is evicted", "call syncedmem_release_gpu"]
+    {
+        assert!(last_error().contains(part), "{part:?} is not in {}", last_error());
+    }
+    assert!(!last_error().contains("syncedmem_set_evictable"), "{}", last_error());
+    assert_eq!(heads(&objects), [BOTH; ROOM]);
 }
 
 fn nothing_is_evicted_for_what_the_device_could_never_hold() {
-    let gpu = small_gpu();
+    let gpu = small_gpu(ROOM * MIB);
     let objects = full(&gpu, State::Synced, SYNCEDMEM_EVICT_ALWAYS);
     assert_eq!(Object::new(ROOM * MIB + 1).gpu_data(), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
     assert_eq!(heads(&objects), [BOTH; ROOM]);
@@ -204,7 +181,7 @@ fn nothing_is_evicted_for_what_the_device_could_never_hold() {
 }
 
 fn a_push_makes_room_too() {
-    let gpu = small_gpu();
+    let gpu = small_gpu(ROOM * MIB);
     let objects = full(&gpu, State::Synced, SYNCEDMEM_EVICT_REDUNDANT);
     let stream = gpu.stream();
     let mut other = Object::new(MIB);
@@ -216,7 +193,7 @@ fn a_push_makes_room_too() {
 }
 
 fn an_object_that_needs_room_is_not_evicted_for_itself() {
-    let gpu = small_gpu();
+    let gpu = small_gpu(ROOM * MIB);
     let mut only = Object::new(6 * MIB);
     assert_eq!(only.set_evictable(SYNCEDMEM_EVICT_ALWAYS), SYNCEDMEM_SUCCESS);
     only.gpu_data().unwrap();
@@ -233,7 +210,7 @@ fn an_object_that_needs_room_is_not_evicted_for_itself() {
 }
 
 fn objects_of_another_device_make_no_room() {
-    let gpu = small_gpu().with_devices(2);
+    let gpu = small_gpu(ROOM * MIB).with_devices(2);
     let mut elsewhere = gpu.within(1, || idle(&gpu, State::Synced, SYNCEDMEM_EVICT_ALWAYS));
     assert_eq!(elsewhere.device_ordinal(), 1);
     let mut objects = full(&gpu, State::Synced, SYNCEDMEM_EVICT_REDUNDANT);
@@ -244,7 +221,7 @@ fn objects_of_another_device_make_no_room() {
 }
 
 fn what_still_runs_on_an_evicted_block_is_waited_for() {
-    let gpu = small_gpu();
+    let gpu = small_gpu(ROOM * MIB);
     for how in [SYNCEDMEM_EVICT_REDUNDANT, SYNCEDMEM_EVICT_ALWAYS] {
         let state = if how == SYNCEDMEM_EVICT_ALWAYS { State::AtGpu } else { State::Synced };
         let mut objects = full(&gpu, state, how);
@@ -273,7 +250,7 @@ fn what_still_runs_on_an_evicted_block_is_waited_for() {
 }
 
 fn a_copy_in_flight_keeps_its_object_until_it_is_done() {
-    let gpu = small_gpu();
+    let gpu = small_gpu(ROOM * MIB);
     let (stream, _pinning) = (gpu.stream(), Pinning::always());
     for state in [State::Pushing, State::Pulling] {
         gpu.control().simcuda_hold_streams();
@@ -296,7 +273,7 @@ fn a_copy_in_flight_keeps_its_object_until_it_is_done() {
 }
 
 fn the_newest_data_is_never_copied_into_a_callers_memory() {
-    let gpu = small_gpu();
+    let gpu = small_gpu(ROOM * MIB);
     let mut own = vec![9u8; MIB];
     let mut object = Object::new(MIB);
     assert_eq!(object.set_cpu_data(own.as_mut_ptr()), SYNCEDMEM_SUCCESS);
@@ -317,7 +294,7 @@ fn the_newest_data_is_never_copied_into_a_callers_memory() {
 }
 
 fn a_callers_memory_stays_page_locked_when_the_device_copy_of_it_is_evicted() {
-    let gpu = small_gpu();
+    let gpu = small_gpu(ROOM * MIB);
     let mut own = pattern(2, MIB);
     let mut object = Object::new(MIB);
     assert_eq!(object.set_cpu_data(own.as_mut_ptr()), SYNCEDMEM_SUCCESS);
@@ -332,7 +309,7 @@ fn a_callers_memory_stays_page_locked_when_the_device_copy_of_it_is_evicted() {
 }
 
 fn borrowed_device_memory_is_never_given_back() {
-    let gpu = small_gpu();
+    let gpu = small_gpu(ROOM * MIB);
     let lent = gpu.block(ROOM * MIB);
     let mut object = Object::new(MIB);
     assert_eq!(object.set_gpu_data(lent.pointer()), SYNCEDMEM_SUCCESS);
@@ -347,8 +324,6 @@ crate::support::harness::tests![
     what_is_not_marked_or_in_use_stays_and_the_failure_says_so,
     the_newest_data_of_a_device_goes_last_and_only_where_that_is_allowed,
     a_failure_tells_what_was_given_back_in_vain,
-    idle_blocks_go_before_anything_is_evicted,
-    after_a_capture_nothing_is_evicted_and_the_failure_says_so,
     nothing_is_evicted_for_what_the_device_could_never_hold,
     a_push_makes_room_too,
     an_object_that_needs_room_is_not_evicted_for_itself,
@@ -357,5 +332,7 @@ crate::support::harness::tests![
     a_copy_in_flight_keeps_its_object_until_it_is_done,
     the_newest_data_is_never_copied_into_a_callers_memory,
     a_callers_memory_stays_page_locked_when_the_device_copy_of_it_is_evicted,
-    borrowed_device_memory_is_never_given_back,
+    borrowed_device_memory_is_never_given_back;
+    alone_with_driver(&[]): after_a_capture_nothing_is_evicted_and_the_failure_says_so;
+    alone_with_driver(&[("SYNCEDMEM_DEVICE_POOL", "8M")]): idle_blocks_go_before_anything_is_evicted
 ];

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::evicting::*;
 use crate::support::driver::Address;
 use crate::support::pools::{ALL, trim};
 use crate::support::states::*;
@@ -10,13 +11,6 @@ use crate::support::*;
 const BYTES: usize = 16 << 10;
 /// Blocks of `BYTES` that the device has room for.
 const ROOM: usize = 4;
-
-/// The simulated driver, whose device 0 is small.
-fn small_gpu() -> Gpu {
-    let gpu = simulated_gpu();
-    gpu.set_memory(ROOM * BYTES);
-    gpu
-}
 
 /// Lets the streams go on at the end of its scope, where a test has failed as well.
 struct Release<'g>(&'g Gpu);
@@ -28,9 +22,7 @@ impl Drop for Release<'_> {
 }
 
 fn idle(gpu: &Gpu, state: State, how: syncedmem_eviction_t) -> Object {
-    let mut object = state.object(gpu, &gpu.stream(), BYTES);
-    assert_eq!(object.set_evictable(how), SYNCEDMEM_SUCCESS);
-    object
+    evictable(gpu, state, BYTES, how)
 }
 
 impl Shared {
@@ -41,8 +33,8 @@ impl Shared {
 
 /// What another thread does while an eviction of the first of two objects, which are all that the device has room for, waits
 /// for the context. `evicted` says whether it comes to pass.
-fn beside_an_eviction(state: State, how: syncedmem_eviction_t, act: impl FnOnce(&Gpu, &mut Object) + Send) -> bool {
-    let gpu = small_gpu();
+fn beside_one(state: State, how: syncedmem_eviction_t, act: impl FnOnce(&Gpu, &mut Object)) -> bool {
+    let gpu = small_gpu(ROOM * BYTES);
     trim(ALL);
     let mut victim = idle(&gpu, state, how);
     let rest = gpu.block((ROOM - 1) * BYTES);
@@ -75,96 +67,80 @@ fn beside_an_eviction(state: State, how: syncedmem_eviction_t, act: impl FnOnce(
     outcome.is_ok()
 }
 
-const CASES: [(State, syncedmem_eviction_t); 2] =
-    [(State::Synced, SYNCEDMEM_EVICT_REDUNDANT), (State::AtGpu, SYNCEDMEM_EVICT_ALWAYS)];
+/// As `beside_one`, an eviction of each kind.
+fn beside_an_eviction(act: impl Fn(&Gpu, &mut Object, State) + Sync) -> [bool; 2] {
+    [(State::Synced, SYNCEDMEM_EVICT_REDUNDANT), (State::AtGpu, SYNCEDMEM_EVICT_ALWAYS)]
+        .map(|(state, how)| beside_one(state, how, |gpu, victim| act(gpu, victim, state)))
+}
 
 fn an_eviction_beside_which_nothing_is_done_comes_to_pass() {
-    for (state, how) in CASES {
-        assert!(beside_an_eviction(state, how, |_, _| ()));
-    }
+    assert_eq!(beside_an_eviction(|_, _, _| ()), [true; 2]);
 }
 
 fn a_reader_that_comes_during_an_eviction_does_not_wait_and_keeps_the_object() {
-    for (state, how) in CASES {
-        let evicted = beside_an_eviction(state, how, |gpu, victim| {
-            let before = (victim.head(), victim.device_address());
-            let data = Shared(victim.mem()).read(true).unwrap();
-            gpu.control().simcuda_release_streams();
-            // The eviction is over when a writer has its turn.
-            assert_eq!(victim.mutable_gpu_data(), Ok(data));
-            assert_eq!(victim.device_address(), before.1);
-            assert_bytes(&gpu.read(data.addr(), BYTES), &state.contents(BYTES), &state);
-        });
-        assert!(!evicted, "{state}");
-    }
+    let evicted = beside_an_eviction(|gpu, victim, state| {
+        let before = victim.device_address();
+        let data = Shared(victim.mem()).read(true).unwrap();
+        gpu.control().simcuda_release_streams();
+        // The eviction is over when a writer has its turn.
+        assert_eq!((victim.mutable_gpu_data(), victim.device_address()), (Ok(data), before));
+        assert_bytes(&gpu.read(data.addr(), BYTES), &state.contents(BYTES), &state);
+    });
+    assert_eq!(evicted, [false; 2]);
 }
 
 fn an_access_that_was_opened_and_ended_during_an_eviction_counts_for_its_work_on_the_device() {
-    for (state, how) in CASES {
-        let evicted = beside_an_eviction(state, how, |_, victim| {
-            // The eviction does not wait for work that this access has started.
-            Shared(victim.mem()).read(true).unwrap();
-            Shared(victim.mem()).end_access();
-        });
-        assert!(!evicted, "{state}");
-    }
+    let evicted = beside_an_eviction(|_, victim, _| {
+        // The eviction does not wait for work that this access has started.
+        Shared(victim.mem()).read(true).unwrap();
+        Shared(victim.mem()).end_access();
+    });
+    assert_eq!(evicted, [false; 2]);
 }
 
 fn a_writer_that_comes_during_an_eviction_has_its_turn_afterwards() {
-    for (state, how) in CASES {
-        beside_an_eviction(state, how, |gpu, victim| {
-            gpu.control().simcuda_release_streams();
-            let data = victim.mutable_cpu_data().unwrap();
-            let bytes = unsafe { std::slice::from_raw_parts(data, BYTES) };
-            assert_bytes(bytes, &state.contents(BYTES), &state);
-            assert_eq!(victim.head(), 1);
-        });
-    }
+    beside_an_eviction(|gpu, victim, state| {
+        gpu.control().simcuda_release_streams();
+        let data = victim.mutable_cpu_data().unwrap();
+        assert_bytes(unsafe { std::slice::from_raw_parts(data, BYTES) }, &state.contents(BYTES), &state);
+        assert_eq!(victim.head(), 1);
+    });
 }
 
 fn the_end_of_an_object_waits_for_its_eviction() {
-    for (state, how) in CASES {
-        let ended = AtomicBool::new(false);
-        let ended = &ended;
-        beside_an_eviction(state, how, |gpu, victim| {
-            let mem = Shared(victim.mem());
-            std::thread::scope(|threads| {
-                threads.spawn(move || {
-                    let mem = mem;
-                    assert_eq!(unsafe { syncedmem_destruct(mem.0) }, SYNCEDMEM_SUCCESS);
-                    ended.store(true, Ordering::SeqCst);
-                });
-                // Time enough for one who does not wait.
-                for _ in 0..1000 {
-                    std::thread::yield_now();
-                }
-                assert!(!ended.load(Ordering::SeqCst), "{state}");
-                gpu.control().simcuda_release_streams();
+    beside_an_eviction(|gpu, victim, state| {
+        let (mem, ended) = (Shared(victim.mem()), AtomicBool::new(false));
+        std::thread::scope(|threads| {
+            threads.spawn(|| {
+                assert_eq!(unsafe { syncedmem_destruct({ mem }.0) }, SYNCEDMEM_SUCCESS);
+                ended.store(true, Ordering::SeqCst);
             });
-            // For the end of the scope.
-            assert_eq!(victim.construct(BYTES), SYNCEDMEM_SUCCESS);
+            // Time enough for one who does not wait.
+            (0..1000).for_each(|_| std::thread::yield_now());
+            assert!(!ended.load(Ordering::SeqCst), "{state}");
+            gpu.control().simcuda_release_streams();
         });
-    }
+        // For the end of the scope.
+        assert_eq!(victim.construct(BYTES), SYNCEDMEM_SUCCESS);
+    });
 }
 
 fn a_child_that_is_forked_during_an_eviction_has_the_object_as_it_was() {
-    for (state, how) in CASES {
-        beside_an_eviction(state, how, |_, victim| {
-            in_a_child(|| {
-                // The child cannot reach data that only the device has.
-                assert_eq!(victim.cpu_data().is_ok(), state == State::Synced, "{state}");
-                // The eviction, which has the object in its hands, does not exist there.
-                assert!(victim.head() == state.head() && victim.destruct() == SYNCEDMEM_SUCCESS, "{state}");
-            });
+    beside_an_eviction(|_, victim, state| {
+        in_a_child(|| {
+            // The child cannot reach data that only the device has.
+            assert_eq!(victim.cpu_data().is_ok(), state == State::Synced, "{state}");
+            // The eviction, which has the object in its hands, does not exist there.
+            assert!(victim.head() == state.head() && victim.destruct() == SYNCEDMEM_SUCCESS, "{state}");
         });
-    }
+    });
 }
 
 fn readers_of_evictable_objects_always_read_what_was_written_while_others_make_room() {
     const OBJECTS: usize = 6;
     const READS: usize = 1000;
     const TAKES: usize = 200;
-    let gpu = small_gpu();
+    let gpu = small_gpu(ROOM * BYTES);
     gpu.control().simcuda_set_lag(50);
     let mut objects: Vec<_> = (0..OBJECTS).map(|_| Object::new(BYTES)).collect();
     for (number, object) in objects.iter_mut().enumerate() {
@@ -189,30 +165,18 @@ fn readers_of_evictable_objects_always_read_what_was_written_while_others_make_r
         shared[number].end_access();
         true
     };
-    let check = &check;
-    let (reads, takes) = std::thread::scope(|threads| {
-        let reader = |thread: usize| {
-            let read = move |turn: usize| check((turn * 7 + thread) % OBJECTS, (turn + thread) % 3 != 0);
-            threads.spawn(move || (0..READS).filter(|&turn| read(turn)).count())
-        };
-        let taker = || {
-            let take = |turn: usize| {
-                let mut object = Object::new(BYTES);
-                let taken = object.mutable_gpu_data();
-                taken.is_ok_and(|data| {
-                    gpu.write(data.addr(), &pattern(turn as u8 | 128, BYTES));
-                    object.host_bytes(BYTES) == pattern(turn as u8 | 128, BYTES)
-                })
-            };
-            threads.spawn(move || (0..TAKES).filter(|&turn| take(turn)).count())
-        };
-        let readers: Vec<_> = (0..3).map(reader).collect();
-        let takers: Vec<_> = (0..2).map(|_| taker()).collect();
-        let sum = |threads: Vec<std::thread::ScopedJoinHandle<usize>>| {
-            threads.into_iter().map(|thread| thread.join().unwrap()).sum::<usize>()
-        };
-        (sum(readers), sum(takers))
+    let take = |turn: usize| {
+        let (mut object, contents) = (Object::new(BYTES), pattern(turn as u8 | 128, BYTES));
+        object.mutable_gpu_data().is_ok_and(|data| {
+            gpu.write(data.addr(), &contents);
+            object.host_bytes(BYTES) == contents
+        })
+    };
+    let counts = at_once(5, |thread| match thread {
+        0..3 => (0..READS).filter(|turn| check((turn * 7 + thread) % OBJECTS, (turn + thread) % 3 != 0)).count(),
+        _ => (0..TAKES).filter(|&turn| take(turn)).count(),
     });
+    let (reads, takes): (usize, usize) = (counts[..3].iter().sum(), counts[3..].iter().sum());
     println!("{reads} reads, {takes} takes");
     // Some find everything in use. Most do not.
     assert!(reads > READS && takes > TAKES / 2, "{reads} reads, {takes} takes");
@@ -221,7 +185,7 @@ fn readers_of_evictable_objects_always_read_what_was_written_while_others_make_r
 }
 
 fn threads_that_make_room_at_each_others_cost_do_not_wait_for_each_other_for_ever() {
-    let gpu = small_gpu();
+    let gpu = small_gpu(ROOM * BYTES);
     at_once(4, |thread| {
         let contents = |number: usize| pattern((thread * 3 + number + 1) as u8, BYTES);
         let mut objects = [(); 3].map(|()| Object::new(BYTES));
@@ -246,7 +210,7 @@ fn threads_that_make_room_at_each_others_cost_do_not_wait_for_each_other_for_eve
 
 fn every_driver_call_of_an_eviction_fails_in_turn_and_every_object_stays_whole() {
     use State::*;
-    let gpu = small_gpu();
+    let gpu = small_gpu(ROOM * BYTES);
     let cases =
         [(AtGpu, SYNCEDMEM_EVICT_ALWAYS), (AtGpuOverHost, SYNCEDMEM_EVICT_ALWAYS), (Synced, SYNCEDMEM_EVICT_REDUNDANT)];
     let mut count = 0;
@@ -264,7 +228,7 @@ fn every_driver_call_of_an_eviction_fails_in_turn_and_every_object_stays_whole()
         assert!(outcome.is_ok(), "{}", last_error());
         drop((objects, other));
         flush(&gpu);
-        let before = gpu.account();
+        let before = blocks(&gpu);
         for fault in faults(&calls, &[1, 2, 700, 4242]).filter(|fault| !fault.is_unknown_block()) {
             let what = format!("pinned {pins}, {fault}");
             let (mut objects, mut other) = (made(), prepared());
@@ -285,27 +249,12 @@ fn every_driver_call_of_an_eviction_fails_in_turn_and_every_object_stays_whole()
             }
             drop((objects, other));
             flush(&gpu);
-            let after = gpu.account();
-            let blocks = (after.device_blocks, after.pinned_blocks);
-            assert_eq!(blocks, (before.device_blocks, before.pinned_blocks), "{what}: left over");
+            assert_eq!(blocks(&gpu), before, "{what}: left over");
             count += 1;
         }
     }
     println!("{count} faults");
     assert!(count > 300, "only {count} faults");
-}
-
-/// Blocks that could not be given back are offered again when others are.
-fn flush(gpu: &Gpu) {
-    let mut block = std::ptr::null_mut();
-    gpu.within(0, || assert_eq!(gpu.cuMemHostAlloc(&mut block, BYTES, 0), 0));
-    assert_eq!(unsafe { CaffeFreeHost(block, true) }, SYNCEDMEM_SUCCESS);
-    for _ in 0..4 {
-        let mut object = Object::new(100);
-        assert!(object.cpu_data().is_ok() && object.gpu_data().is_ok(), "{}", last_error());
-        drop(object);
-        trim(ALL);
-    }
 }
 
 crate::support::harness::tests![

@@ -8,56 +8,49 @@ use crate::support::*;
 const BYTES: usize = 96;
 
 fn head(mem: *mut syncedmem_t) -> syncedmem_head_t {
-    let mut head = syncedmem_head_t::SYNCEDMEM_SYNCED;
-    assert_eq!(unsafe { syncedmem_head(mem, &mut head) }, SYNCEDMEM_SUCCESS);
-    head
+    ask(SYNCEDMEM_SYNCED, |head| unsafe { syncedmem_head(mem, head) }).unwrap()
 }
 
 fn a_tensor_describes_the_objects_own_memory_in_cs_order() {
-    let mem = created(BYTES);
-    let tensor = export(mem, FLOATS).unwrap();
+    let mem = owned(BYTES);
+    let tensor = export(*mem, FLOATS).unwrap();
     let described = tensor.tensor();
-    assert_eq!(described.data.cast_const(), cpu_data(mem));
+    assert_eq!(described.data.cast_const(), cpu_data(*mem));
     assert_eq!((described.device, described.byte_offset), ((1, 0), 0));
     assert_eq!((described.code, described.bits, described.lanes), (2, 32, 1));
     assert_eq!((tensor.shape(), tensor.strides()), (vec![2, 3, 4], vec![12, 4, 1]));
     assert_eq!(tensor.managed().version, (1, 0));
-    drop(tensor);
-    assert_eq!(destroy(mem), SYNCEDMEM_SUCCESS);
 }
 
 fn a_tensor_for_reading_is_marked_read_only_and_one_for_writing_is_not() {
-    let mem = created(BYTES);
+    let mem = owned(BYTES);
     for (access, flags) in [(READ, 1), (WRITE, 0), (OVERWRITE, 0)] {
-        assert_eq!(export(mem, Ask { access, ..FLOATS }).unwrap().managed().flags, flags, "access {access}");
+        assert_eq!(export(*mem, Ask { access, ..FLOATS }).unwrap().managed().flags, flags, "access {access}");
     }
-    assert_eq!(destroy(mem), SYNCEDMEM_SUCCESS);
 }
 
 fn a_tensor_without_a_version_is_writable_or_refused() {
-    let mem = created(BYTES);
-    let tensor = export(mem, Ask { access: WRITE, versioned: false, ..FLOATS }).unwrap();
-    assert_eq!(tensor.legacy().tensor.data.cast_const(), cpu_data(mem));
+    let mem = owned(BYTES);
+    let tensor = export(*mem, Ask { access: WRITE, versioned: false, ..FLOATS }).unwrap();
+    assert_eq!(tensor.legacy().tensor.data.cast_const(), cpu_data(*mem));
     assert_eq!((tensor.shape(), tensor.strides()), (vec![2, 3, 4], vec![12, 4, 1]));
     drop(tensor);
-    let refused = export(mem, Ask { versioned: false, ..FLOATS }).err();
+    let refused = export(*mem, Ask { versioned: false, ..FLOATS }).err();
     assert_eq!(refused, Some(SYNCEDMEM_ERROR_INVALID_ARGUMENT));
     assert!(last_error().contains("cannot say that it is read-only"), "{}", last_error());
-    assert_eq!(exports(mem), (0, 0));
-    assert_eq!(destroy(mem), SYNCEDMEM_SUCCESS);
+    assert_eq!(exports(*mem), (0, 0));
 }
 
 fn an_export_for_writing_moves_the_head_and_one_that_is_refused_does_not() {
-    let mem = created(BYTES);
-    assert!(export(mem, Ask { access: WRITE, shape: &[25], ..FLOATS }).is_err());
-    assert_eq!(head(mem), syncedmem_head_t::SYNCEDMEM_UNINITIALIZED);
-    drop(export(mem, Ask { access: WRITE, ..FLOATS }).unwrap());
-    assert_eq!(head(mem), syncedmem_head_t::SYNCEDMEM_HEAD_AT_CPU);
-    assert_eq!(destroy(mem), SYNCEDMEM_SUCCESS);
+    let mem = owned(BYTES);
+    assert!(export(*mem, Ask { access: WRITE, shape: &[25], ..FLOATS }).is_err());
+    assert_eq!(head(*mem), SYNCEDMEM_UNINITIALIZED);
+    drop(export(*mem, Ask { access: WRITE, ..FLOATS }).unwrap());
+    assert_eq!(head(*mem), SYNCEDMEM_HEAD_AT_CPU);
 }
 
 fn shapes_of_every_kind_fit_or_are_refused_with_what_to_do() {
-    let mem = created(BYTES);
+    let mem = owned(BYTES);
     let fits: [(&[i64], &[i64]); 6] = [
         (&[], &[]),
         (&[24], &[1]),
@@ -67,28 +60,26 @@ fn shapes_of_every_kind_fit_or_are_refused_with_what_to_do() {
         (&[1; 64], &[1; 64]),
     ];
     for (shape, strides) in fits {
-        let tensor = export(mem, Ask { shape, ..FLOATS }).unwrap_or_else(|_| panic!("{shape:?}: {}", last_error()));
+        let tensor = export(*mem, Ask { shape, ..FLOATS }).unwrap_or_else(|_| panic!("{shape:?}: {}", last_error()));
         assert_eq!((tensor.shape(), tensor.strides()), (shape.to_vec(), strides.to_vec()));
     }
     let refused: [&[i64]; 6] = [&[25], &[-1], &[5, -5], &[1 << 32, 1 << 32], &[i64::MAX, 0, 2], &[1; 65]];
     for shape in refused {
-        assert_eq!(export(mem, Ask { shape, ..FLOATS }).err(), Some(SYNCEDMEM_ERROR_INVALID_ARGUMENT), "{shape:?}");
+        assert_eq!(export(*mem, Ask { shape, ..FLOATS }).err(), Some(SYNCEDMEM_ERROR_INVALID_ARGUMENT), "{shape:?}");
         assert!(last_error().contains("pass"), "{}", last_error());
     }
-    assert_eq!(destroy(mem), SYNCEDMEM_SUCCESS);
 }
 
 fn types_are_those_of_dlpack_that_take_whole_bytes() {
-    let mem = created(BYTES);
+    let mem = owned(BYTES);
     let known: Vec<(u8, u8)> = (0..=255u8)
         .flat_map(|code| (0..=255u8).map(move |bits| (code, bits)))
-        .filter(|&(code, bits)| export(mem, Ask { code, bits, shape: &[1], ..FLOATS }).is_ok())
+        .filter(|&(code, bits)| export(*mem, Ask { code, bits, shape: &[1], ..FLOATS }).is_ok())
         .collect();
     let whole = [(0, 8), (0, 16), (0, 32), (0, 64), (1, 8), (1, 16), (1, 32), (1, 64), (2, 16), (2, 32), (2, 64)];
     let others = [(2, 128), (4, 16), (5, 32), (5, 64), (5, 128)];
     let bytes = (6..=14).map(|code| (code, 8));
     assert_eq!(known, whole.into_iter().chain(others).chain(bytes).collect::<Vec<_>>());
-    assert_eq!(destroy(mem), SYNCEDMEM_SUCCESS);
 }
 
 fn an_object_that_is_destroyed_ends_with_its_last_tensor() {
@@ -136,26 +127,11 @@ fn what_would_take_a_tensors_memory_away_is_refused_and_nothing_changes() {
 }
 
 fn to_an_evictable_object_a_tensor_is_an_open_access() {
-    let mem = created(BYTES);
-    assert_eq!(unsafe { syncedmem_set_evictable(mem, SYNCEDMEM_EVICT_ALWAYS as i32) }, SYNCEDMEM_SUCCESS);
-    let tensor = export(mem, FLOATS).unwrap();
+    let mem = owned(BYTES);
+    assert_eq!(unsafe { syncedmem_set_evictable(*mem, SYNCEDMEM_EVICT_ALWAYS as i32) }, SYNCEDMEM_SUCCESS);
+    let tensor = export(*mem, FLOATS).unwrap();
     drop(tensor);
-    assert_eq!(unsafe { syncedmem_end_access(mem) }, SYNCEDMEM_ERROR_INVALID_STATE, "the deleter has ended it");
-    assert_eq!(destroy(mem), SYNCEDMEM_SUCCESS);
-}
-
-fn tensors_are_deleted_on_other_threads_beside_everything_else() {
-    let mem = created(BYTES);
-    let handle = mem as usize;
-    let (give, take) = std::sync::mpsc::channel::<Tensor>();
-    let deleter = std::thread::spawn(move || take.into_iter().map(drop).count());
-    for round in 0..2000 {
-        let mem = handle as *mut syncedmem_t;
-        give.send(export(mem, Ask { access: round % 3, ..FLOATS }).unwrap()).unwrap();
-    }
-    assert_eq!(destroy(mem), SYNCEDMEM_SUCCESS);
-    drop(give);
-    assert_eq!(deleter.join().unwrap(), 2000);
+    assert_eq!(unsafe { syncedmem_end_access(*mem) }, SYNCEDMEM_ERROR_INVALID_STATE, "the deleter has ended it");
 }
 
 fn a_lent_tensor_is_the_objects_memory_and_is_deleted_once_when_it_is_let_go() {
@@ -165,7 +141,7 @@ fn a_lent_tensor_is_the_objects_memory_and_is_deleted_once_when_it_is_let_go() {
         let mem = created(BYTES);
         let status = if legacy { foreign.lend_legacy(mem) } else { foreign.lend(mem) };
         assert_eq!(status, SYNCEDMEM_SUCCESS, "{}", last_error());
-        assert_eq!((cpu_data(mem), head(mem)), (memory.as_ptr().cast(), syncedmem_head_t::SYNCEDMEM_HEAD_AT_CPU));
+        assert_eq!((cpu_data(mem), head(mem)), (memory.as_ptr().cast(), SYNCEDMEM_HEAD_AT_CPU));
         assert_eq!(foreign.deleted(), 0);
         assert_eq!(destroy(mem), SYNCEDMEM_SUCCESS);
         assert_eq!(foreign.deleted(), 1);
@@ -206,6 +182,8 @@ fn what_cannot_be_lent_stays_the_callers() {
         change(&mut foreign.managed);
         foreign
     };
+    // The last byte that has an address is the tensor's last but one.
+    let last_but_one = with(|managed| managed.tensor.byte_offset = (1 << 56) - managed.tensor.data as u64 - 95);
     let cases = [
         ("read-only", with(|managed| managed.flags = 1)),
         ("major version 1", with(|managed| managed.version = (2, 0))),
@@ -220,18 +198,13 @@ fn what_cannot_be_lent_stays_the_callers() {
         ("not contiguous", Theirs::of(data, BYTES).shaped(&[96], &[2])),
         ("beyond the address space", with(|managed| managed.tensor.byte_offset = 1 << 62)),
         ("beyond the address space", with(|managed| managed.tensor.byte_offset = u64::MAX)),
-        // The last byte that has an address is the tensor's last but one.
-        (
-            "beyond the address space",
-            with(|managed| managed.tensor.byte_offset = (1 << 56) - managed.tensor.data as u64 - 95),
-        ),
+        ("beyond the address space", last_but_one),
     ];
     for (words, mut foreign) in cases {
-        let mem = created(BYTES);
-        assert_eq!(foreign.lend(mem), SYNCEDMEM_ERROR_INVALID_ARGUMENT, "{words}");
+        let mem = owned(BYTES);
+        assert_eq!(foreign.lend(*mem), SYNCEDMEM_ERROR_INVALID_ARGUMENT, "{words}");
         assert!(last_error().contains(words), "{words}: {}", last_error());
-        assert_eq!((head(mem), foreign.deleted()), (syncedmem_head_t::SYNCEDMEM_UNINITIALIZED, 0), "{words}");
-        assert_eq!(destroy(mem), SYNCEDMEM_SUCCESS);
+        assert_eq!((head(*mem), foreign.deleted()), (SYNCEDMEM_UNINITIALIZED, 0), "{words}");
     }
 }
 
@@ -241,9 +214,8 @@ fn every_way_to_say_contiguous_is_understood() {
         [(&[96], &[]), (&[2, 48], &[48, 1]), (&[1, 96], &[12345, 1]), (&[96, 1], &[1, -3])];
     for (shape, strides) in ways {
         let mut foreign = Theirs::of(memory.as_mut_ptr(), BYTES).shaped(shape, strides);
-        let mem = created(BYTES);
-        assert_eq!(foreign.lend(mem), SYNCEDMEM_SUCCESS, "{shape:?} {strides:?}: {}", last_error());
-        assert_eq!(destroy(mem), SYNCEDMEM_SUCCESS);
+        let mem = owned(BYTES);
+        assert_eq!(foreign.lend(*mem), SYNCEDMEM_SUCCESS, "{shape:?} {strides:?}: {}", last_error());
     }
 }
 
@@ -251,22 +223,19 @@ fn a_tensors_offset_and_wider_elements_are_honoured() {
     let mut memory = [7u8; BYTES + 8];
     let mut foreign = Theirs::of(memory.as_mut_ptr(), BYTES).shaped(&[12], &[1]);
     (foreign.managed.tensor.bits, foreign.managed.tensor.lanes, foreign.managed.tensor.byte_offset) = (32, 2, 8);
-    let mem = created(BYTES);
-    assert_eq!(foreign.lend(mem), SYNCEDMEM_SUCCESS, "{}", last_error());
-    assert_eq!(cpu_data(mem), memory[8..].as_ptr().cast());
-    assert_eq!(destroy(mem), SYNCEDMEM_SUCCESS);
+    let mem = owned(BYTES);
+    assert_eq!(foreign.lend(*mem), SYNCEDMEM_SUCCESS, "{}", last_error());
+    assert_eq!(cpu_data(*mem), memory[8..].as_ptr().cast());
 }
 
 fn an_object_of_no_bytes_has_tensors_of_no_elements() {
-    let mem = created(0);
-    let tensor = export(mem, Ask { shape: &[0, 3], ..FLOATS }).unwrap();
+    let mem = owned(0);
+    let tensor = export(*mem, Ask { shape: &[0, 3], ..FLOATS }).unwrap();
     assert_eq!((tensor.shape(), tensor.strides()), (vec![0, 3], vec![3, 1]));
-    drop(tensor);
-    assert_eq!(destroy(mem), SYNCEDMEM_SUCCESS);
 }
 
 fn null_and_unknown_numbers_are_refused() {
-    let mem = created(BYTES);
+    let mem = owned(BYTES);
     let mut tensor = std::ptr::null_mut();
     let out: *mut *mut c_void = &mut tensor;
     let null: *mut c_void = std::ptr::null_mut();
@@ -277,22 +246,21 @@ fn null_and_unknown_numbers_are_refused() {
     let misaligned = shape.as_ptr().wrapping_byte_add(1);
     let refused = [
         ask(null.cast(), HOST, READ, 1, shape.as_ptr(), out),
-        ask(mem, 2, READ, 1, shape.as_ptr(), out),
-        ask(mem, -1, READ, 1, shape.as_ptr(), out),
-        ask(mem, HOST, 3, 1, shape.as_ptr(), out),
-        ask(mem, HOST, READ, -1, shape.as_ptr(), out),
-        ask(mem, HOST, READ, 1, std::ptr::null(), out),
-        ask(mem, HOST, READ, 1, misaligned, out),
-        ask(mem, HOST, READ, 1, shape.as_ptr(), std::ptr::null_mut()),
-        unsafe { syncedmem_set_dlpack(mem, null, true) },
-        unsafe { syncedmem_set_dlpack(mem, std::ptr::without_provenance_mut(12), true) },
+        ask(*mem, 2, READ, 1, shape.as_ptr(), out),
+        ask(*mem, -1, READ, 1, shape.as_ptr(), out),
+        ask(*mem, HOST, 3, 1, shape.as_ptr(), out),
+        ask(*mem, HOST, READ, -1, shape.as_ptr(), out),
+        ask(*mem, HOST, READ, 1, std::ptr::null(), out),
+        ask(*mem, HOST, READ, 1, misaligned, out),
+        ask(*mem, HOST, READ, 1, shape.as_ptr(), std::ptr::null_mut()),
+        unsafe { syncedmem_set_dlpack(*mem, null, true) },
+        unsafe { syncedmem_set_dlpack(*mem, std::ptr::without_provenance_mut(12), true) },
         unsafe { syncedmem_set_dlpack(null.cast(), null, true) },
-        unsafe { syncedmem_exports(mem, std::ptr::null_mut(), &mut 0) },
+        unsafe { syncedmem_exports(*mem, std::ptr::null_mut(), &mut 0) },
         unsafe { syncedmem_stream_wait(null.cast(), null.cast()) },
     ];
     assert_eq!(refused, [SYNCEDMEM_ERROR_INVALID_ARGUMENT; 13]);
     assert!(tensor.is_null());
-    assert_eq!(destroy(mem), SYNCEDMEM_SUCCESS);
 }
 
 crate::support::harness::tests![
@@ -306,7 +274,6 @@ crate::support::harness::tests![
     a_second_destroy_while_tensors_are_in_use_is_refused,
     what_would_take_a_tensors_memory_away_is_refused_and_nothing_changes,
     to_an_evictable_object_a_tensor_is_an_open_access,
-    tensors_are_deleted_on_other_threads_beside_everything_else,
     a_lent_tensor_is_the_objects_memory_and_is_deleted_once_when_it_is_let_go,
     a_lent_tensor_is_deleted_when_another_takes_its_place,
     a_lent_tensor_outlives_the_tensors_that_are_made_of_it,

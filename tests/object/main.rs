@@ -20,6 +20,7 @@ mod device_threads;
 mod dlpack;
 mod dlpack_ends;
 mod evictable;
+mod evicting;
 mod shared_memory;
 #[path = "../support/mod.rs"]
 mod support;

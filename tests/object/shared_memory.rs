@@ -3,43 +3,37 @@
 use std::cell::RefCell;
 use std::collections::HashSet;
 use std::rc::Rc;
-use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
 use crate::support::tensor::*;
 
 pub const WORDS: usize = 1024;
 pub const BYTES: usize = 4 * WORDS;
 
-/// Memory that is lent.
+/// Memory that is lent by a tensor.
 pub struct Lent {
-    pub managed: DLManagedTensorVersioned,
-    shape: [i64; 1],
-    memory: Vec<u32>,
-    pub deleted: AtomicUsize,
+    theirs: Theirs,
+    _memory: Vec<u32>,
 }
 
 impl Lent {
     /// On the host, or on the device at `address`.
     pub fn new(address: Option<usize>) -> Rc<Lent> {
-        let theirs = Theirs::of(std::ptr::null_mut(), BYTES);
-        let managed = DLManagedTensorVersioned { deleter: Some(deleted), ..*theirs.managed };
-        let deleted = AtomicUsize::new(0);
-        let mut foreign = Rc::new(Lent { managed, shape: [BYTES as i64], memory: vec![0; WORDS], deleted });
-        let this = Rc::get_mut(&mut foreign).unwrap();
-        this.managed.tensor.data = this.memory.as_mut_ptr().cast();
+        let mut memory = vec![0; WORDS];
+        let mut theirs = Theirs::of(memory.as_mut_ptr().cast(), BYTES);
         if let Some(address) = address {
-            this.managed.tensor.data = std::ptr::with_exposed_provenance_mut(address);
-            this.managed.tensor.device = (2, 0);
+            theirs.managed.tensor.data = std::ptr::with_exposed_provenance_mut(address);
+            theirs.managed.tensor.device = (2, 0);
         }
-        this.managed.tensor.strides = std::ptr::null_mut();
-        this.managed.tensor.shape = this.shape.as_mut_ptr();
-        this.managed.context = std::ptr::from_ref(&this.deleted).cast_mut().cast();
-        foreign
+        Rc::new(Lent { theirs, _memory: memory })
     }
 }
 
-unsafe extern "C" fn deleted(managed: *mut DLManagedTensorVersioned) {
-    unsafe { &*(*managed).context.cast::<AtomicUsize>() }.fetch_add(1, SeqCst);
+impl std::ops::Deref for Lent {
+    type Target = Theirs;
+
+    fn deref(&self) -> &Theirs {
+        &self.theirs
+    }
 }
 
 /// What the words of some memory were at any time: of all objects that have shared it.

@@ -104,7 +104,7 @@ fn a_writer_beside_a_reader_leaves_the_object_whole() {
                 let object = object.clone();
                 move || object.data(Access::Read, Side::Host).map(|data| data.addr())
             });
-            unsafe { object.set_cpu_data(own.as_mut_ptr().cast()) }.unwrap();
+            unsafe { object.set_data(Side::Host, own.as_mut_ptr().cast()) }.unwrap();
             other.join().unwrap().unwrap();
             assert_eq!(object.head(), Ok(Head::AtCpu));
             assert_eq!(object.read(), address, "set_cpu_data was the last to change it");

@@ -22,6 +22,44 @@ pub fn release(mem: *mut syncedmem_t) -> Answer<()> {
     done(unsafe { syncedmem_blob_release_memory(mem) })
 }
 
+/// The functions of the C API on one blob, as methods: those that ask for a value, and those that give a status alone.
+macro_rules! methods {
+    ($($question:ident($($argument:ident: $kind:ty),*) -> $answer:ty => $ask:ident($($given:expr),*);)* /
+     $($act:ident($($of:ident: $type:ty),*) => $do:ident($($passed:expr),*);)*) => {
+        impl Blob {
+            $(pub fn $question(&self, $($argument: $kind),*) -> Answer<$answer> {
+                let mut value: $answer = unsafe { std::mem::zeroed() };
+                super::answer(unsafe { $ask(self.0, $($given,)* &mut value) }, value)
+            })*
+            $(pub fn $act(&mut self, $($of: $type),*) -> Answer {
+                done(unsafe { $do(self.0, $($passed),*) })
+            })*
+        }
+    };
+}
+
+methods! {
+    dim(axis: i64) -> i64 => syncedmem_blob_shape(axis);
+    legacy(axis: i64) -> i64 => syncedmem_blob_legacy_shape(axis);
+    count_axes(start: i64, end: i64) -> i64 => syncedmem_blob_count_axes(start, end);
+    offset(indices: &[i64]) -> i64 => syncedmem_blob_offset(indices.len(), indices.as_ptr());
+    legacy_offset(at: [i64; 4]) -> i64 => syncedmem_blob_legacy_offset(at[0], at[1], at[2], at[3]);
+    equals(shape: &[i64], legacy: bool) -> bool => syncedmem_blob_shape_equals(shape.len(), shape.as_ptr(), legacy);
+    memory(array: i32) -> *mut syncedmem_t => syncedmem_blob_memory(array);
+    hold(array: i32) -> *mut syncedmem_t => syncedmem_blob_hold_memory(array);
+    asum(array: i32) -> f64 => syncedmem_blob_asum(array);
+    sumsq(array: i32) -> f64 => syncedmem_blob_sumsq(array);
+    gpu_shape() -> *const c_void => syncedmem_blob_gpu_shape();
+    /
+    reshape(shape: &[i64]) => syncedmem_blob_reshape(shape.len(), shape.as_ptr());
+    set_cpu_data(array: i32, data: *mut c_void) => syncedmem_blob_set_cpu_data(array, data);
+    set_gpu(array: i32, data: *mut c_void) => syncedmem_blob_set_gpu_data(array, data);
+    share(array: i32, other: &Blob) => syncedmem_blob_share(array, other.0);
+    copy_from(array: i32, source: &Blob, reshape: bool) => syncedmem_blob_copy_from(array, source.0, reshape);
+    update() => syncedmem_blob_update();
+    scale(array: i32, factor: f64) => syncedmem_blob_scale(array, factor);
+}
+
 impl Blob {
     /// A blob of floats.
     pub fn new(shape: &[i64]) -> Blob {
@@ -39,40 +77,16 @@ impl Blob {
         answer(blob, |blob| unsafe { syncedmem_blob_create(element as i32, blob) }).map(Blob)
     }
 
-    pub fn reshape(&mut self, shape: &[i64]) -> Answer<()> {
-        done(unsafe { syncedmem_blob_reshape(self.0, shape.len(), shape.as_ptr()) })
-    }
-
     pub fn axes(&self) -> usize {
         answer(0, |axes| unsafe { syncedmem_blob_axes(self.0, axes) }).unwrap()
-    }
-
-    pub fn dim(&self, axis: i64) -> Answer<i64> {
-        answer(0, |dim| unsafe { syncedmem_blob_shape(self.0, axis, dim) })
     }
 
     pub fn shape(&self) -> Vec<i64> {
         (0..self.axes() as i64).map(|axis| self.dim(axis).unwrap()).collect()
     }
 
-    pub fn legacy(&self, axis: i64) -> Answer<i64> {
-        answer(0, |dim| unsafe { syncedmem_blob_legacy_shape(self.0, axis, dim) })
-    }
-
     pub fn count(&self) -> i64 {
         answer(0, |count| unsafe { syncedmem_blob_count(self.0, count) }).unwrap()
-    }
-
-    pub fn count_axes(&self, start: i64, end: i64) -> Answer<i64> {
-        answer(0, |count| unsafe { syncedmem_blob_count_axes(self.0, start, end, count) })
-    }
-
-    pub fn offset(&self, indices: &[i64]) -> Answer<i64> {
-        answer(0, |offset| unsafe { syncedmem_blob_offset(self.0, indices.len(), indices.as_ptr(), offset) })
-    }
-
-    pub fn legacy_offset(&self, [n, c, h, w]: [i64; 4]) -> Answer<i64> {
-        answer(0, |offset| unsafe { syncedmem_blob_legacy_offset(self.0, n, c, h, w, offset) })
     }
 
     pub fn text(&self) -> String {
@@ -81,23 +95,8 @@ impl Blob {
         std::ffi::CStr::from_bytes_until_nul(&text).unwrap().to_str().unwrap().to_string()
     }
 
-    pub fn equals(&self, shape: &[i64], legacy: bool) -> Answer<bool> {
-        let equals = |equals: &mut bool| unsafe {
-            syncedmem_blob_shape_equals(self.0, shape.len(), shape.as_ptr(), legacy, equals)
-        };
-        answer(false, equals)
-    }
-
     pub fn capacity(&self, array: i32) -> usize {
         answer(0, |bytes| unsafe { syncedmem_blob_capacity(self.0, array, bytes) }).unwrap()
-    }
-
-    pub fn memory(&self, array: i32) -> Answer<*mut syncedmem_t> {
-        answer(std::ptr::null_mut(), |mem| unsafe { syncedmem_blob_memory(self.0, array, mem) })
-    }
-
-    pub fn hold(&self, array: i32) -> Answer<*mut syncedmem_t> {
-        answer(std::ptr::null_mut(), |mem| unsafe { syncedmem_blob_hold_memory(self.0, array, mem) })
     }
 
     pub fn head(&self, array: i32) -> syncedmem_head_t {
@@ -106,39 +105,7 @@ impl Blob {
     }
 
     pub fn set_cpu<T>(&mut self, array: i32, data: *mut T) -> Answer<()> {
-        done(unsafe { syncedmem_blob_set_cpu_data(self.0, array, data.cast()) })
-    }
-
-    pub fn set_gpu(&mut self, array: i32, data: *mut c_void) -> Answer<()> {
-        done(unsafe { syncedmem_blob_set_gpu_data(self.0, array, data) })
-    }
-
-    pub fn share(&mut self, array: i32, other: &Blob) -> Answer<()> {
-        done(unsafe { syncedmem_blob_share(self.0, array, other.0) })
-    }
-
-    pub fn copy_from(&mut self, array: i32, source: &Blob, reshape: bool) -> Answer<()> {
-        done(unsafe { syncedmem_blob_copy_from(self.0, array, source.0, reshape) })
-    }
-
-    pub fn update(&mut self) -> Answer<()> {
-        done(unsafe { syncedmem_blob_update(self.0) })
-    }
-
-    pub fn asum(&self, array: i32) -> Answer<f64> {
-        answer(f64::NAN, |sum| unsafe { syncedmem_blob_asum(self.0, array, sum) })
-    }
-
-    pub fn sumsq(&self, array: i32) -> Answer<f64> {
-        answer(f64::NAN, |sum| unsafe { syncedmem_blob_sumsq(self.0, array, sum) })
-    }
-
-    pub fn scale(&mut self, array: i32, factor: f64) -> Answer<()> {
-        done(unsafe { syncedmem_blob_scale(self.0, array, factor) })
-    }
-
-    pub fn gpu_shape(&self) -> Answer<*const c_void> {
-        answer(std::ptr::null(), |shape| unsafe { syncedmem_blob_gpu_shape(self.0, shape) })
+        self.set_cpu_data(array, data.cast())
     }
 
     /// The elements on the host, to read.

@@ -40,6 +40,17 @@ pub fn at_cpu(contents: &[u8]) -> Object {
     object
 }
 
+/// Copies to the device and back, and looks at the bytes.
+pub fn there_and_back(gpu: &Gpu, contents: &[u8]) {
+    let mut object = at_cpu(contents);
+    let device = object.mutable_gpu_data().unwrap().addr();
+    assert_bytes(&gpu.read(device, contents.len()), contents, &"to the device");
+    object.overwrite_cpu_data().unwrap();
+    object.overwrite_gpu_data().unwrap();
+    gpu.write(device, contents);
+    assert_bytes(&object.host_bytes(contents.len()), contents, &"to the host");
+}
+
 /// How many page-locked blocks there are, allocated or registered. `None` on a real driver, which does not say.
 pub fn page_locked_blocks(gpu: &Gpu) -> Option<usize> {
     gpu.is_simulated().then(|| gpu.alive().pinned_blocks + gpu.alive().registered_blocks)

@@ -52,6 +52,27 @@ pub fn destroy(mem: *mut syncedmem_t) -> syncedmem_status_t {
     unsafe { syncedmem_destroy(mem) }
 }
 
+/// An object of `syncedmem_create` that ends with its scope.
+pub struct Owned(pub *mut syncedmem_t);
+
+pub fn owned(bytes: usize) -> Owned {
+    Owned(created(bytes))
+}
+
+impl std::ops::Deref for Owned {
+    type Target = *mut syncedmem_t;
+
+    fn deref(&self) -> &*mut syncedmem_t {
+        &self.0
+    }
+}
+
+impl Drop for Owned {
+    fn drop(&mut self) {
+        assert_eq!(destroy(self.0), SYNCEDMEM_SUCCESS);
+    }
+}
+
 /// The address of an object's host data, to read.
 pub fn cpu_data(mem: *mut syncedmem_t) -> *const c_void {
     Shared(mem).read(false).unwrap().cast()

@@ -43,7 +43,7 @@ class Caffe {
   long streams_[4] = {1, 1, 1, 1};
 #endif
 #endif
-  // Not 0, so that a reader that looks for the mode there finds no mode.
+  // Not 0: a reader finds no mode there.
   std::shared_ptr<int> random_generator_ = std::make_shared<int>(0);
 #ifdef NVIDIA_0_16_6
   static Brew mode_;
@@ -70,7 +70,7 @@ void caffe_gpu_memcpy(const std::size_t size, const void* from, void* to);
 extern "C" {
 /// For programs that open the library at run time.
 void lookalike_set_mode(int mode);
-/// The number of calls of Get() since the last call of this function.
+/// Calls of Get() since the last call of this function.
 int lookalike_gets(void);
 }
 

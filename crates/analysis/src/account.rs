@@ -9,23 +9,18 @@ use syncedmem_trace::kind::Kind;
 /// A count of events of one sort, with their bytes and durations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sum {
-    /// How many.
     pub count: u64,
-    /// Bytes in all.
     pub bytes: u64,
-    /// Nanoseconds in all.
     pub nanoseconds: u64,
 }
 
 impl Sum {
-    /// Counts one event more.
     pub fn add(&mut self, bytes: u64, nanoseconds: u64) {
         self.count += 1;
         self.bytes = self.bytes.saturating_add(bytes);
         self.nanoseconds = self.nanoseconds.saturating_add(nanoseconds);
     }
 
-    /// The sum of both.
     pub fn plus(self, other: Sum) -> Sum {
         Sum {
             count: self.count + other.count,
@@ -40,17 +35,15 @@ impl Sum {
 pub struct Memory {
     /// Bytes in blocks that objects hold now.
     pub live: u64,
-    /// The highest value of `live` so far.
+    /// The highest value of `live`.
     pub peak: u64,
-    /// Time of the peak: nanoseconds on the events' clock.
+    /// Nanoseconds on the events' clock.
     pub peak_time: u64,
-    /// Blocks that came from the system or the driver, and the time that these allocations took.
+    /// Blocks from the system or the driver, and the time of these allocations.
     pub fresh: Sum,
-    /// Blocks that came from a pool.
     pub pooled: Sum,
-    /// Blocks that objects gave back.
     pub freed: Sum,
-    /// Blocks that a budget turned away: not kept for the next object, or not page-locked.
+    /// Blocks that a budget turned away: not kept for reuse, or not page-locked.
     pub turned_away: Sum,
 }
 
@@ -59,32 +52,30 @@ pub struct Memory {
 pub struct Account {
     /// By [`Kind`].
     memory: [Memory; 3],
-    /// By the side that was written, and [`Path`].
+    /// By the side that was written and [`Path`].
     copies: [[Sum; 3]; 2],
     /// By side.
     fills: [Sum; 2],
-    /// By side, and whether it held the newest data.
+    /// By side and whether it held the newest data.
     evictions: [[Sum; 2]; 2],
-    /// By side, and [`Access`].
+    /// By side and [`Access`].
     accesses: [[u64; 3]; 2],
     /// By side.
     failures: [Sum; 2],
-    /// Time that callers waited for copies in flight.
+    /// For copies in flight.
     pub waits: Sum,
-    /// Contexts that were waited for before a block was handed out again, evicted, or unlocked.
+    /// Waits for a context before a block was handed out again, evicted, or unlocked.
     pub synchronised: Sum,
     /// Pageable memory that was page-locked where it is.
     pub registered: Sum,
-    /// Objects that came to be.
+    /// Objects.
     pub made: u64,
     /// Those of them that were first seen at an access.
     pub made_unseen: u64,
-    /// Objects that were destroyed.
     pub ended: u64,
 }
 
 impl Account {
-    /// Nothing yet.
     pub const NEW: Account = {
         const NONE: Sum = Sum { count: 0, bytes: 0, nanoseconds: 0 };
         const EMPTY: Memory =
@@ -120,7 +111,6 @@ impl Account {
         }
     }
 
-    /// Adds an event to the sums. `Freed` carries the block's size, because the account keeps no blocks.
     pub fn take(&mut self, event: &Event) {
         let nanoseconds = event.duration;
         match event.what {
@@ -143,9 +133,9 @@ impl Account {
             }
             What::Freed { kind, bytes, .. } => self.give_back(kind, bytes),
             What::Filled { side, bytes } => self.fills[side as usize].add(bytes, nanoseconds),
-            What::Copied { to, bytes, path, .. } => self.copies[to as usize][path as usize].add(bytes, nanoseconds),
-            // The duration of a copy on a stream is not known here.
-            What::Started { to, bytes, path, .. } => self.copies[to as usize][path as usize].add(bytes, nanoseconds),
+            What::Copied { to, bytes, path, .. } | What::Started { to, bytes, path, .. } => {
+                self.copies[to as usize][path as usize].add(bytes, nanoseconds);
+            }
             What::Completed { .. } => self.waits.add(0, nanoseconds),
             What::Evicted { side, bytes, newest } => {
                 self.evictions[side as usize][usize::from(newest)].add(bytes, nanoseconds);
@@ -171,17 +161,14 @@ impl Account {
         *live = live.saturating_sub(bytes);
     }
 
-    /// The sums of one kind of memory.
     pub fn memory(&self, kind: Kind) -> &Memory {
         &self.memory[kind as usize]
     }
 
-    /// Copies to a side, by one path.
     pub fn copies(&self, to: Side, path: Path) -> Sum {
         self.copies[to as usize][path as usize]
     }
 
-    /// Copies to a side, by every path.
     pub fn copies_to(&self, to: Side) -> Sum {
         self.copies[to as usize].iter().fold(Sum::default(), |sum, &path| sum.plus(path))
     }
@@ -190,22 +177,22 @@ impl Account {
         self.fills[side as usize]
     }
 
-    /// Evictions of a side: with `newest`, of its newest data; otherwise of a side that the other one can replace.
+    /// With `newest`, of a side's newest data; otherwise of a side that the other one can replace.
     pub fn evictions(&self, side: Side, newest: bool) -> Sum {
         self.evictions[side as usize][usize::from(newest)]
     }
 
-    /// Recorded accesses to a side. Complete only while every access is counted.
+    /// Complete only while every access is recorded.
     pub fn accesses(&self, side: Side, access: Access) -> u64 {
         self.accesses[side as usize][access as usize]
     }
 
-    /// Allocations for a side that failed.
+    /// Allocations that failed.
     pub fn failures(&self, side: Side) -> Sum {
         self.failures[side as usize]
     }
 
-    /// Passes each sum of work that was done to `show`, with words for it.
+    /// Passes each sum that is not zero to `show`, with words for it.
     pub fn work(&self, mut show: impl FnMut(Arguments<'_>, Sum) -> fmt::Result) -> fmt::Result {
         let mut each = |what: Arguments<'_>, sum: Sum| if sum.count > 0 { show(what, sum) } else { Ok(()) };
         for kind in Kind::ALL {

@@ -1,7 +1,7 @@
 //! Evaluates the events of a process: sums, holders of memory, and advice.
 //!
-//! [`ledger::Ledger`] takes the events one by one and keeps the [`account`], the objects and the holders of memory;
-//! [`summary::Summary`] is a report of it. [`evaluation::Evaluation`] is a ledger with the [`advice`].
+//! [`ledger::Ledger`] keeps the [`account`], the objects and the holders of memory; [`summary::Summary`] is a report of
+//! it. [`evaluation::Evaluation`] is a ledger with the [`advice`], for the command alone.
 #![forbid(unsafe_code)]
 #![expect(missing_docs, reason = "used in this workspace alone: a comment stands where the name does not say it")]
 

@@ -54,7 +54,7 @@ impl Array {
         Self::of(Element::F32, Stored::Runs(Chunks::default()))
     }
 
-    /// How its values are stored.
+    /// The stored type.
     pub fn element(&self) -> Element {
         self.element
     }
@@ -68,7 +68,7 @@ impl Array {
         }
     }
 
-    /// Bytes of its values. They lie in the file, or repeat one value for at most 2 GiB, so this cannot overflow.
+    /// In the file, or of one value for at most 2 GiB: cannot overflow.
     pub fn bytes(&self) -> u64 {
         self.count() * self.element.size() as u64
     }
@@ -84,17 +84,17 @@ pub struct Blob {
     diff: Option<Array>,
     span: Range<u64>,
     problem: Option<Problem>,
-    /// Whether the data and the diff are bytes of NVIDIA's Caffe that cannot be read.
+    /// Whether data and diff are bytes of NVIDIA's Caffe that cannot be read.
     unread: [bool; 2],
 }
 
 impl Blob {
-    /// Its dimensions as they are stored; empty for a single value.
+    /// As stored; empty for a single value.
     pub fn shape(&self) -> &[i64] {
         &self.shape
     }
 
-    /// Whether the shape is stored as `num`, `channels`, `height` and `width`, with 1 for axes that the net does not have.
+    /// Whether the shape is stored as `num`, `channels`, `height` and `width`, with 1 for axes that the net lacks.
     pub fn is_legacy(&self) -> bool {
         self.is_legacy
     }
@@ -104,7 +104,7 @@ impl Blob {
         self.dialect
     }
 
-    /// Its values. Whether their count is that of its shape is known from [`Model::array`](crate::Model::array).
+    /// The values. [`Model::array`](crate::Model::array) checks their count.
     pub fn data(&self) -> &Array {
         &self.data
     }
@@ -114,12 +114,11 @@ impl Blob {
         self.diff.as_ref()
     }
 
-    /// The bytes of its message in the file, without the tag and the length before it.
+    /// The bytes of its message in the file, without tag and length.
     pub fn span(&self) -> Range<u64> {
         self.span.clone()
     }
 
-    /// A tensor of Caffe2.
     pub(crate) fn of_tensor(
         shape: Vec<i64>,
         axes: u64,
@@ -130,7 +129,6 @@ impl Blob {
         Self { span, ..fitted(shape, axes, false, Dialect::Caffe2, data, None, problem) }
     }
 
-    /// Whether the data or the diff are bytes that cannot be read.
     pub(crate) fn has_unread(&self, part: &str) -> bool {
         self.unread[usize::from(part == "diff")]
     }
@@ -140,7 +138,7 @@ impl Blob {
     }
 }
 
-/// What the fields of a blob's message say, before it is known whose message it is.
+/// The fields of a blob's message, before its dialect is known.
 #[derive(Default)]
 struct Parts {
     /// Fields 1 to 5, as numbers.
@@ -157,7 +155,6 @@ struct Parts {
     raw: [Option<Range<u64>>; 2],
 }
 
-/// Scans the message of a blob.
 pub(crate) fn scan(scanner: &mut Scanner, span: Range<u64>) -> Result<Blob, Error> {
     let mut parts = Parts::default();
     scanner.position = span.start;
@@ -253,7 +250,7 @@ impl Parts {
     fn take_dim(&mut self, scanner: &mut Scanner, end: u64) -> Result<(), Error> {
         let dim = scanner.varint(end)? as i64;
         self.axes += 1;
-        // A shape with more axes is refused: one of millions need not be kept.
+        // A shape with more axes is refused.
         if self.shape.len() < MOST_AXES {
             scanner.make_room(&mut self.shape)?;
             self.shape.push(dim);
@@ -266,7 +263,7 @@ pub(crate) fn is_list(wire: Wire, element: Element) -> bool {
     wire == Wire::Bytes || wire == if element == Element::F64 { Wire::Fixed64 } else { Wire::Fixed32 }
 }
 
-/// Adds the values of a repeated field, packed or with a tag before each.
+/// Values of a repeated field, packed or with a tag before each.
 pub(crate) fn list(
     scanner: &mut Scanner,
     field: Field,
@@ -309,7 +306,6 @@ fn stored(doubles: Chunks, floats: Chunks) -> Option<Array> {
         .map(|(element, chunks)| Array::of(element, Stored::Runs(chunks)))
 }
 
-/// NVIDIA's bytes as an array.
 fn raw_array(part: &'static str, range: Range<u64>, number: Option<u64>) -> Result<Result<Array, Problem>, Error> {
     let element = match number {
         Some(0) => Element::F64,
@@ -325,7 +321,7 @@ fn raw_array(part: &'static str, range: Range<u64>, number: Option<u64>) -> Resu
     Ok(Ok(Array { is_raw: true, ..Array::of(element, Stored::Runs(chunks)) }))
 }
 
-/// The blob, with what keeps its values from fitting its shape.
+/// The blob, with the problem if its values do not fit its shape.
 fn fitted(
     shape: Vec<i64>,
     axes: u64,
@@ -349,7 +345,6 @@ fn fitted(
     Blob { shape, is_legacy, dialect, data, diff, span: 0..0, problem, unread: [false; 2] }
 }
 
-/// Number of values that a shape has room for.
 pub(crate) fn count(shape: &[i64], axes: u64) -> Result<u64, Problem> {
     if axes > MOST_AXES as u64 {
         return Err(Problem::Axes(axes));

@@ -6,11 +6,11 @@ use crate::room;
 /// A run of values, evenly spaced.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Chunk {
-    /// Number of the run's first value in the array.
+    /// Index of the first value in the array.
     first: u64,
     /// Offset of that value in the file.
     at: u64,
-    /// Bytes from one value to the next: the size of a value where they are packed.
+    /// Bytes from value to value: a value's size where they are packed.
     step: u64,
 }
 
@@ -39,7 +39,7 @@ impl Chunks {
         self.count
     }
 
-    /// Adds a run; one that follows the last at the same pace is made part of it.
+    /// A run that follows the last at the same pace becomes part of it.
     pub fn push(&mut self, run: Run) -> Result<(), Error> {
         if run.count == 0 {
             return Ok(());
@@ -52,13 +52,13 @@ impl Chunks {
         Ok(())
     }
 
-    /// Whether a run follows the last one at the same pace, and so needs no memory.
+    /// Whether a run follows the last one at the same pace: then it needs no memory.
     pub fn continues(&self, run: Run) -> bool {
         let expected = |last: &Chunk| last.at.checked_add((self.count - last.first).checked_mul(last.step)?);
         self.runs.last().is_some_and(|last| last.step == run.step && expected(last) == Some(run.at))
     }
 
-    /// The values from `first` on that lie evenly spaced, at most `most`.
+    /// At most `most` evenly spaced values from `first` on.
     pub fn run(&self, first: u64, most: u64) -> Option<Run> {
         if first >= self.count {
             return None;
@@ -97,7 +97,7 @@ mod tests {
         assert_eq!(chunks.run(6, 10), Some(Run { at: 45, count: 1, step: 5 }));
         assert_eq!(chunks.run(7, 1), Some(Run { at: 60, count: 1, step: 4 }));
         assert_eq!(chunks.run(9, 1), None);
-        // Of another pace, where the next value would lie.
+        // Of another pace, at the place of the next value.
         let chunks = of(&[Run { at: 10, count: 1, step: 6 }, Run { at: 16, count: 2, step: 4 }]);
         assert_eq!(chunks.run(2, 1), Some(Run { at: 20, count: 1, step: 4 }));
     }

@@ -2,16 +2,16 @@
 
 use std::fmt;
 
-/// The type of an array's values, which are lent in little-endian bytes.
+/// The type of an array's values, which are little-endian.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Element {
     /// IEEE 754 of 64 bits.
     F64,
     /// IEEE 754 of 32 bits.
     F32,
-    /// IEEE 754 of 16 bits: of NVIDIA's Caffe alone.
+    /// IEEE 754 of 16 bits, of NVIDIA's Caffe.
     F16,
-    /// A whole number of 64 bits: this and what follows are of Caffe2 alone.
+    /// A whole number of 64 bits; this and the next are of Caffe2.
     I64,
     /// A whole number of 32 bits.
     I32,
@@ -38,13 +38,13 @@ impl Element {
         }
     }
 
-    /// Whether each of its values is one of `other` too: of the same type, or of a float that is at least as wide.
+    /// Whether `other` holds each of its values exactly.
     pub fn is_exact_as(self, other: Self) -> bool {
         let is_float = |element| matches!(element, Self::F64 | Self::F32 | Self::F16);
         self == other || is_float(self) && is_float(other) && self.size() < other.size()
     }
 
-    /// A whole number as this type, of which it takes the first bytes. `None`: it does not fit, or the type is one of floats.
+    /// A whole number in its first bytes. `None`: it does not fit, or the type is of floats.
     pub(crate) fn of_int(self, value: i64) -> Option<[u8; 8]> {
         let fits = match self {
             Self::I64 => true,

@@ -1,11 +1,11 @@
-//! What can go wrong, as a kind for programs and a sentence for people.
+//! Errors: a kind for programs and a sentence for people.
 
 use std::fmt::{self, Display, Write};
 use std::io;
 
 use crate::room;
 
-/// What kind of error it is.
+/// The kind of an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ErrorKind {
     /// The file is damaged, cut off, or contradicts itself.
@@ -23,11 +23,11 @@ pub enum ErrorKind {
     },
 }
 
-/// An error: its sentence names the file, the layer, the blob, the offset, what is wrong and what to do.
+/// Its sentence names the file, the layer, the blob, the offset, what is wrong and what to do.
 pub struct Error {
     /// `None`: memory ran out.
     inner: Option<Box<[Inner; 1]>>,
-    /// Bytes that were asked for when memory ran out.
+    /// Bytes, if memory ran out.
     asked: usize,
 }
 
@@ -42,11 +42,11 @@ struct Inner {
     cause: Option<io::Error>,
 }
 
-/// Names in sentences end here: a damaged file may have one of a million letters.
+/// Names in sentences end here: a damaged file may have very long ones.
 const LONGEST_NAME: usize = 80;
 
 impl Error {
-    /// The error, or `OutOfMemory` if there is no memory to describe it: what is wrong with the file, and what to do.
+    /// `OutOfMemory` if there is no memory to describe it.
     pub fn new(kind: ErrorKind, file: impl Display, what: impl Display, advice: &'static str) -> Self {
         Self::described(kind, &file, &what, advice).unwrap_or_else(|no_room| no_room)
     }
@@ -87,7 +87,6 @@ impl Error {
         self
     }
 
-    /// Adds the blob's number.
     pub(crate) fn in_blob(mut self, index: usize) -> Self {
         if let Some(inner) = self.inner_mut() {
             inner.blob.get_or_insert(index);
@@ -95,7 +94,7 @@ impl Error {
         self
     }
 
-    /// Adds the layer's number, and its name if it is known.
+    /// The name may be empty.
     pub(crate) fn in_layer(mut self, index: usize, name: &str) -> Self {
         if let Some(inner) = self.inner_mut().filter(|inner| inner.layer.is_none()) {
             match room::text(&Place { index, name }) {
@@ -106,17 +105,18 @@ impl Error {
         self
     }
 
-    /// What kind of error it is.
+    /// The error's kind.
     pub fn kind(&self) -> ErrorKind {
         self.inner().map_or(ErrorKind::OutOfMemory { asked: self.asked }, |inner| inner.kind)
     }
 
-    /// Where in the file the error was found, in bytes, if it has a place.
+    /// The error's place in the file, in bytes.
     pub fn offset(&self) -> Option<u64> {
         self.inner()?.offset
     }
 
-    /// Writes the sentence, with the system's reason by `reason`: std allocates for its own, and ends the process if it cannot.
+    /// Writes the sentence, with the system's reason by `reason`: std's own allocates, and ends the process if it
+    /// cannot.
     ///
     /// # Errors
     /// Those of the formatter.
@@ -152,7 +152,6 @@ impl Error {
     }
 }
 
-/// A layer in a sentence.
 struct Place<'n> {
     index: usize,
     name: &'n str,

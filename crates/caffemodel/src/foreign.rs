@@ -1,4 +1,4 @@
-//! Files of other formats that are given by mistake, known by how they begin.
+//! Files of other formats that are given by mistake.
 
 use crate::error::{Error, ErrorKind};
 use crate::source::Source;
@@ -11,7 +11,6 @@ const BEGINNINGS: [(&[u8], &str, &str); 5] = [
     (b"<", "is a page of HTML or XML: the download gave a page instead of the model", "fetch the model again"),
 ];
 
-/// An error for a file that is empty or of another format.
 pub(crate) fn refuse(source: &Source) -> Result<(), Error> {
     if source.length() == 0 {
         return Err(Error::format(source.name(), "is empty", "fetch or copy it again"));
@@ -25,10 +24,10 @@ pub(crate) fn refuse(source: &Source) -> Result<(), Error> {
     }
 }
 
-/// The beginning of a message may be readable by chance.
+/// A shorter beginning of a message may be readable by chance.
 const SHORTEST_TEXT: usize = 16;
 
-/// The error of a scan, or a better one if the file is text, such as a net's description.
+/// A better error if the file is text, such as a net's description.
 pub(crate) fn explain(source: &Source, error: Error) -> Error {
     let mut beginning = [0; 512];
     let length = beginning.len().min(usize::try_from(source.length()).unwrap_or(usize::MAX));

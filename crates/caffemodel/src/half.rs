@@ -1,6 +1,6 @@
 //! Values of 16 bits, as NVIDIA's Caffe stores them.
 
-/// The value of an IEEE 754 half; every half is a float, and keeps its sign and the bits of a NaN.
+/// Exact: every half is a float. Keeps the sign and the bits of a NaN.
 pub(crate) fn to_f32(half: u16) -> f32 {
     let sign = u32::from(half & 0x8000) << 16;
     let (exponent, mantissa) = (u32::from(half >> 10) & 0x1f, u32::from(half) & 0x3ff);

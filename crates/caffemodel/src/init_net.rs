@@ -1,4 +1,4 @@
-//! Caffe2's saved weights: a net of operators, each of which fills a tensor with the values in its arguments.
+//! Caffe2's saved weights: a net of operators, each of which fills a tensor with its arguments' values.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -13,7 +13,7 @@ use crate::room;
 use crate::varints::Varints;
 use crate::wire::{Scanner, Wire};
 
-/// Operators whose values are in the file, and the type of their tensors.
+/// Operators whose values are in the file.
 const GIVEN: [(&str, Filled); 8] = [
     ("GivenTensorFill", Filled::Chosen),
     ("GivenTensorDoubleFill", Filled::Values(Element::F64)),
@@ -28,7 +28,7 @@ const CONSTANT: &str = "ConstantFill";
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Filled {
-    /// Floats, or what the argument `dtype` says.
+    /// Floats, or the type of the argument `dtype`.
     Chosen,
     Values(Element),
     Texts,
@@ -36,7 +36,7 @@ enum Filled {
     Bytes,
 }
 
-/// Caffe2's numbers and names of types.
+/// Caffe2's numbers and names.
 const TYPES: [(i64, &[u8], Filled); 10] = [
     (1, b"FLOAT", Filled::Values(Element::F32)),
     (2, b"INT32", Filled::Values(Element::I32)),
@@ -50,9 +50,8 @@ const TYPES: [(i64, &[u8], Filled); 10] = [
     (13, b"DOUBLE", Filled::Values(Element::F64)),
 ];
 
-/// Whether a message in field 2 of a file is an operator of Caffe2 rather than a V1 layer of Caffe. `None`: it may be both.
-///
-/// Field 5 of an operator is an argument, that of a layer a number.
+/// Whether field 2 of a file is an operator of Caffe2 rather than a V1 layer: field 5 of an operator is an argument,
+/// that of a layer a number. `None`: it may be both.
 pub(crate) fn is_operator(scanner: &mut Scanner, range: &Range<u64>) -> Result<Option<bool>, Error> {
     scanner.position = range.start;
     while let Some(field) = scanner.field(range.end)? {
@@ -65,15 +64,12 @@ pub(crate) fn is_operator(scanner: &mut Scanner, range: &Range<u64>) -> Result<O
     Ok(None)
 }
 
-/// Scans the whole file: its name, and an entry for each operator, with the tensor that it fills if the file has its values.
+/// The name, and an entry for each operator, with its tensor if the file has the values.
 pub(crate) fn scan(scanner: &mut Scanner, end: u64) -> Result<(String, Vec<Layer>), Error> {
     let (mut name, mut layers) = (String::new(), Vec::new());
     while let Some(field) = scanner.field(end)? {
         match (field.number, field.wire) {
-            (1, Wire::Bytes) => {
-                let range = scanner.bytes(end)?;
-                name = scanner.text(&range)?;
-            }
+            (1, Wire::Bytes) => name = scanner.text(end)?,
             (2, Wire::Bytes) => {
                 let index = layers.len();
                 scanner.make_room(&mut layers)?;
@@ -86,7 +82,6 @@ pub(crate) fn scan(scanner: &mut Scanner, end: u64) -> Result<(String, Vec<Layer
     Ok((name, layers))
 }
 
-/// An argument of an operator.
 #[derive(Default)]
 struct Argument {
     float: Option<f32>,
@@ -100,7 +95,7 @@ struct Argument {
 }
 
 impl Argument {
-    /// Scans an argument; its name too, which may stand anywhere in it.
+    /// Also the name, which may stand anywhere in the argument.
     fn scan(scanner: &mut Scanner, range: Range<u64>) -> Result<(Option<Range<u64>>, Self), Error> {
         let (mut name, mut argument) = (None, Self::default());
         scanner.position = range.start;
@@ -134,7 +129,7 @@ impl Argument {
     }
 }
 
-/// The arguments that say what a tensor holds, each with its name.
+/// The arguments that describe a tensor.
 #[derive(Default)]
 struct Arguments {
     shape: Option<Argument>,
@@ -159,13 +154,12 @@ impl Arguments {
         Ok(())
     }
 
-    /// The dimensions that are kept, and how many there are.
+    /// The dimensions that are kept, and their number.
     fn shape(&mut self) -> (Vec<i64>, u64) {
         let shape = self.shape.take().unwrap_or_default();
         (shape.dims, shape.ints.count())
     }
 
-    /// The type that the argument `dtype` names, if there is one.
     fn dtype(&self, scanner: &Scanner) -> Result<Option<Result<Filled, Problem>>, Error> {
         let Some(dtype) = &self.dtype else { return Ok(None) };
         let mut buffer = [0; LONGEST_WORD];
@@ -178,10 +172,9 @@ impl Arguments {
     }
 }
 
-/// Longer than all names of arguments and types that are looked for.
+/// Longer than all names that are looked for.
 const LONGEST_WORD: usize = 16;
 
-/// A tensor's values, its whole numbers, its bytes in the file, or its texts.
 enum Contents {
     Array(Array),
     Ints(Element, Varints),
@@ -199,14 +192,8 @@ fn operator(scanner: &mut Scanner, span: Range<u64>) -> Result<Layer, Error> {
                 has_input = true;
                 scanner.skip(field, span.end)?;
             }
-            (2, Wire::Bytes) if name.is_none() => {
-                let range = scanner.bytes(span.end)?;
-                name = Some(scanner.text(&range)?);
-            }
-            (4, Wire::Bytes) => {
-                let range = scanner.bytes(span.end)?;
-                type_name = scanner.text(&range)?;
-            }
+            (2, Wire::Bytes) if name.is_none() => name = Some(scanner.text(span.end)?),
+            (4, Wire::Bytes) => type_name = scanner.text(span.end)?,
             (5, Wire::Bytes) => {
                 let range = scanner.bytes(span.end)?;
                 arguments.take(scanner, range)?;
@@ -218,7 +205,7 @@ fn operator(scanner: &mut Scanner, span: Range<u64>) -> Result<Layer, Error> {
     let mut layer = Layer::of_operator(Cow::Owned(name.unwrap_or_default()), type_name, span.clone());
     let is_constant = layer.type_name() == CONSTANT;
     let given = GIVEN.iter().find(|(name, _)| *name == layer.type_name()).map(|(_, filled)| *filled);
-    // Of other operators, and of a constant as large as another tensor, the values are not in the file.
+    // The values of other operators, and of a constant as large as another tensor, are not in the file.
     if given.is_none() && (!is_constant || has_input) {
         return Ok(layer);
     }
@@ -258,12 +245,12 @@ fn operator(scanner: &mut Scanner, span: Range<u64>) -> Result<Layer, Error> {
 }
 
 impl Arguments {
-    /// Values that are in the file, each by itself.
+    /// Each value is in the file.
     fn given(self, filled: Filled, dtype: Option<Result<Filled, Problem>>) -> Result<Contents, Problem> {
         let filled = match (filled, dtype) {
             (Filled::Chosen, None) => Filled::Values(Element::F32),
             (Filled::Chosen, Some(dtype)) => dtype?,
-            // Compat: Caffe2 takes no notice of it then.
+            // Compat: Caffe2 ignores it then.
             (filled, _) => filled,
         };
         let Argument { floats, ints, texts, .. } = self.values.unwrap_or_default();

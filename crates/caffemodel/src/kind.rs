@@ -1,4 +1,4 @@
-//! Which message a file is: protobuf does not say it, so the numbers and types of its first fields decide.
+//! The message of a file: protobuf does not name it, so its first fields decide by number and type.
 
 use std::path::Path;
 
@@ -24,7 +24,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// What the file's name promises; a `.binaryproto` may be one blob or several.
+    /// A `.binaryproto` may be one blob or several.
     pub(crate) fn of_name(path: &Path) -> Option<Self> {
         match path.extension()?.to_str()? {
             "caffemodel" => Some(Self::Net),
@@ -33,11 +33,11 @@ impl Kind {
         }
     }
 
-    /// What the file's fields say. Fields that several messages share leave it open until one comes that does not.
+    /// Fields that several messages share leave it open.
     pub(crate) fn of_fields(source: &Source) -> Result<Self, Error> {
         let mut scanner = Scanner::new(source);
         let end = source.length();
-        // Field 1: of a solver state or of a blob if it is a number; else the net's name or the first of several blobs.
+        // Field 1: a number in a solver state or a blob; else the net's name or the first of several blobs.
         let (mut has_number, mut is_net) = (false, false);
         let mut first = None;
         while let Some(field) = scanner.field(end)? {
@@ -52,7 +52,7 @@ impl Kind {
                 }
                 (1, Wire::Varint) => has_number = true,
                 (2, Wire::Bytes) if !has_number => {
-                    // Damage is reported by the scan of a net, with its layer.
+                    // The scan of a net reports damage, with its layer.
                     let Some(range) = sound(scanner.bytes(end))? else { return Ok(Self::Net) };
                     match sound(init_net::is_operator(&mut scanner, &range))?.unwrap_or(Some(false)) {
                         Some(true) => return Ok(Self::InitNet),
@@ -73,7 +73,7 @@ impl Kind {
             return Ok(Self::Net);
         }
         match first {
-            // A name is not a message, or has no values.
+            // A name is no message, or one without values.
             Some(range) => match sound(blob::scan(&mut scanner, range))? {
                 Some(blob) if blob.data().count() > 0 => Ok(Self::Blobs),
                 _ => Ok(Self::Net),
@@ -87,7 +87,7 @@ impl Kind {
     }
 }
 
-/// What a scan found; `None` if the file is damaged there.
+/// `None` if the file is damaged there.
 fn sound<T>(found: Result<T, Error>) -> Result<Option<T>, Error> {
     match found {
         Err(error) if matches!(error.kind(), ErrorKind::Format | ErrorKind::Unsupported) => Ok(None),

@@ -1,5 +1,5 @@
-//! Reads and writes Caffe's model files without Caffe and without protobuf: `.caffemodel`, `.binaryproto` and `.solverstate`; and reads
-//! Caffe2's `init_net.pb`.
+//! Reads and writes Caffe's model files without Caffe and without protobuf: `.caffemodel`, `.binaryproto` and
+//! `.solverstate`; and reads Caffe2's `init_net.pb`.
 //!
 //! ```no_run
 //! use caffemodel::{At, Model};
@@ -16,17 +16,17 @@
 //! # Ok::<(), caffemodel::Error>(())
 //! ```
 //!
-//! [`Model::open`] scans the structure only: tags, lengths, names and shapes. It steps over the values, so that a file of any size
-//! opens in milliseconds. [`Model::read_bytes`], [`Model::read_f32`] and [`Model::read_f64`] then read values from the file into the
-//! caller's memory by `pread`, without a copy in between where the types agree. A `Model` may be shared by threads.
+//! [`Model::open`] scans the structure and steps over the values. [`Model::read_bytes`], [`Model::read_f32`] and
+//! [`Model::read_f64`] read them into the caller's memory by `pread`, without a copy in between where the types agree.
+//! Threads may share a `Model`.
 //!
-//! [`Edit`] writes a file with other values: all that is not replaced is copied byte for byte, in constant memory, and the new file
+//! [`Edit`] writes a file with other values: the rest is copied byte for byte, in constant memory, and the new file
 //! appears under its name once it is whole. [`write_blob`] makes a `.binaryproto`.
 //!
 //! # The format
-//! These files are protobuf messages of `caffe.proto`: a sequence of fields, each a tag (`number << 3 | wire type`), a value, and for wire
-//! type 2 a length before it. Only the fields below are looked at. Everything else is stepped over, which is how forks with other fields
-//! for the same numbers are read.
+//!
+//! These files are protobuf messages of `caffe.proto`: fields, each a tag (`number << 3 | wire type`), for wire type 2
+//! a length, and a value. All fields but these are stepped over, so forks with other fields can be read.
 //!
 //! | Message | Fields |
 //! |---|---|
@@ -43,16 +43,19 @@
 //! | operator | input 1, output 2, type 4, arg 5 |
 //! | argument | name 1, f 2, i 3, s 4, floats 5, ints 6, strings 7 |
 //!
-//! Double values win over floats, floats over NVIDIA's bytes, the legacy four dimensions over a shape. A varint in field 5 of a blob
-//! means C3D's message. Layers of V0 and V1 appear under the name and type that Caffe's `upgrade_net_proto_binary` gives them; their
-//! parameters are not looked at.
+//! Double values win over floats, floats over NVIDIA's bytes, the legacy four dimensions over a shape. A varint in
+//! field 5 of a blob means C3D's message. Layers of V0 and V1 get the name and type of Caffe's
+//! `upgrade_net_proto_binary`.
 //!
-//! An operator of Caffe2 is a layer under the name of its output. `GivenTensor…Fill` and `ConstantFill` have a blob, of the type and the
-//! shape that their arguments `dtype` and `shape` say; `GivenTensorStringFill` has [`Texts`]; others have neither.
+//! An operator of Caffe2 is a layer under the name of its output. `GivenTensor…Fill` and `ConstantFill` have a blob, of
+//! the type and shape of their arguments `dtype` and `shape`; `GivenTensorStringFill` has [`Texts`]; others have
+//! neither.
 //!
 //! # Limits
-//! Lengths are 64 bits wide: protobuf's limit of 2 GiB does not hold here. What opening a file allocates is bounded by 4 MiB and the
-//! file's size, of which 256 MiB count, whatever the lengths in it claim. Values of a blob are reached only if their count is that of its shape.
+//!
+//! Lengths have 64 bits: protobuf's limit of 2 GiB does not hold here. Opening a file allocates at most 4 MiB and the
+//! file's size, of which 256 MiB count, whatever its lengths claim. Values of a blob are reached only if their count is
+//! that of its shape.
 #![forbid(unsafe_code)]
 
 mod blob;

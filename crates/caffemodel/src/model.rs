@@ -15,7 +15,7 @@ use crate::solver::{self, State};
 use crate::source::Source;
 use crate::wire::Scanner;
 
-/// Which values of a blob.
+/// Data or diff.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Part {
     /// Its values.
@@ -24,12 +24,12 @@ pub enum Part {
     Diff,
 }
 
-/// An array of a model: the layer's number, the blob's number in the layer, and which values of it.
+/// An array of a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct At {
-    /// Number of the layer, from 0.
+    /// From 0.
     pub layer: usize,
-    /// Number of the blob in its layer, from 0.
+    /// In its layer, from 0.
     pub blob: usize,
     /// Data or diff.
     pub part: Part,
@@ -49,7 +49,7 @@ impl At {
 
 /// A `.caffemodel`, `.binaryproto`, `.solverstate`, or Caffe2's `init_net.pb`.
 ///
-/// A file that is no net has one layer, of which all blobs are: `blobs`, or a solver's `history`.
+/// A file that is no net has one layer: `blobs`, or a solver's `history`.
 #[derive(Debug)]
 pub struct Model {
     pub(crate) source: Source,
@@ -60,7 +60,7 @@ pub struct Model {
 }
 
 impl Model {
-    /// Opens a file and scans its structure. The name decides what it is (`.caffemodel`, `.solverstate`), else its fields do.
+    /// Scans a file's structure. Its name decides the kind (`.caffemodel`, `.solverstate`), else its fields do.
     ///
     /// # Errors
     /// `Io`: it cannot be opened or read, or is no regular file. `Format`: it is damaged, cut off, or no Caffe file. `Unsupported`: it
@@ -69,7 +69,7 @@ impl Model {
         Self::scan(Source::open(path.as_ref())?, Kind::of_name(path.as_ref()))
     }
 
-    /// Opens a file as what the caller knows it to be.
+    /// As [`Model::open`], with the kind given.
     ///
     /// # Errors
     /// Those of [`Model::open`].
@@ -77,7 +77,7 @@ impl Model {
         Self::scan(Source::open(path.as_ref())?, Some(kind))
     }
 
-    /// Scans the contents of a file; `name` stands for it in errors, and its fields decide what it is unless `kind` does.
+    /// As [`Model::open`], of a file's contents; `name` stands for it in errors.
     ///
     /// # Errors
     /// Those of [`Model::open`].
@@ -116,22 +116,22 @@ impl Model {
         Ok(Self { source, kind, name, layers, state })
     }
 
-    /// What the file is.
+    /// The file's kind.
     pub fn kind(&self) -> Kind {
         self.kind
     }
 
-    /// The net's name, if it has one.
+    /// The net's name; may be empty.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The layers, in the order of the file.
+    /// In the order of the file.
     pub fn layers(&self) -> &[Layer] {
         &self.layers
     }
 
-    /// What a solver's state says beside its history; `None` for other files.
+    /// `None` for files of no solver.
     pub fn state(&self) -> Option<&State> {
         self.state.as_ref()
     }
@@ -180,7 +180,7 @@ impl Model {
         })
     }
 
-    /// The blob of an array, with values that may not fit its shape.
+    /// Its values may not fit its shape.
     ///
     /// # Errors
     /// `Argument`: there is no such layer or blob.
@@ -213,12 +213,11 @@ impl Model {
         Ok(text)
     }
 
-    /// An error of kind `Argument` about an array: what is wrong with the caller's request, and what to do.
+    /// An error of kind `Argument` about an array.
     pub fn refuse(&self, at: At, what: impl Display, advice: &'static str) -> Error {
         self.place(Error::new(ErrorKind::Argument, self.source.name(), what, advice), at)
     }
 
-    /// Adds the place of an array to an error.
     pub(crate) fn place(&self, error: Error, at: At) -> Error {
         let name = self.layers.get(at.layer).map_or("", Layer::name);
         error.in_blob(at.blob).in_layer(at.layer, name)

@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::upgrade;
 use crate::wire::{Field, Scanner, Wire};
 
-/// Which generation of `caffe.proto` describes a layer.
+/// The generation of `caffe.proto` that describes a layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Version {
     /// Until early 2014: types such as `innerproduct`.
@@ -19,16 +19,16 @@ pub enum Version {
     V2,
 }
 
-/// A layer of a net; an operator of a Caffe2 net, under the name of the tensor that it fills; or all blobs of a file that is no net.
+/// A layer; an operator of Caffe2, under the name of its tensor; or all blobs of a file that is no net.
 #[derive(Clone, Debug)]
 pub struct Layer {
     pub(crate) name: Cow<'static, str>,
     pub(crate) type_name: Cow<'static, str>,
-    /// The type's number, of V1 alone.
+    /// Of V1.
     number: Option<i32>,
     version: Version,
     pub(crate) blobs: Vec<Blob>,
-    /// In a box: few layers have them, and each layer counts against what a scan may hold.
+    /// In a box: few layers have them.
     pub(crate) texts: Option<Box<[Texts; 1]>>,
     span: Range<u64>,
 }
@@ -46,7 +46,7 @@ impl Texts {
         &self.shape
     }
 
-    /// Number of texts, which is that of the shape.
+    /// Number of texts.
     pub fn count(&self) -> usize {
         self.ranges.len()
     }
@@ -58,39 +58,38 @@ impl Texts {
 }
 
 impl Layer {
-    /// Its name, which another layer may have too.
+    /// Another layer may have the same.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Its type as Caffe has named it since 2015; `#57` for a number without a name, empty if none is stored.
+    /// As Caffe has named it since 2015; `#57` for a number without a name; may be empty.
     pub fn type_name(&self) -> &str {
         &self.type_name
     }
 
-    /// Which generation of `caffe.proto` describes it.
+    /// The generation of `caffe.proto`.
     pub fn version(&self) -> Version {
         self.version
     }
 
-    /// Its blobs, in order: weights before biases.
+    /// Weights before biases.
     pub fn blobs(&self) -> &[Blob] {
         &self.blobs
     }
 
-    /// The texts of a Caffe2 tensor that has texts in place of numbers. [`Model::text`](crate::Model::text) reads them.
+    /// Of a Caffe2 tensor of texts. [`Model::text`](crate::Model::text) reads them.
     pub fn texts(&self) -> Option<&Texts> {
         self.texts.as_deref()?.first()
     }
 
-    /// The bytes of its message in the file, without the tag and the length before it.
+    /// The bytes of its message in the file, without tag and length.
     pub fn span(&self) -> Range<u64> {
         self.span.clone()
     }
 
-    /// The shape that the net gives a blob: without the leading ones that legacy dimensions have. `None` if there is no such blob.
-    ///
-    /// Weights of an `InnerProduct` keep their last two dimensions, and biases of it and of convolutions the last one.
+    /// A blob's shape without the leading ones of legacy dimensions: weights of an `InnerProduct` keep their last two,
+    /// and biases the last one. `None` if there is no such blob.
     pub fn shape_in_net(&self, blob: usize) -> Option<&[i64]> {
         let stored = self.blobs.get(blob)?;
         let kept = match (&*self.type_name, blob) {
@@ -113,14 +112,13 @@ impl Layer {
     }
 }
 
-/// Scans the whole file as a net: its name, and its layers in the order of the file.
+/// The net's name, and its layers in the order of the file.
 pub(crate) fn scan(scanner: &mut Scanner, end: u64) -> Result<(String, Vec<Layer>), Error> {
     let (mut name, mut layers) = (String::new(), Vec::new());
     while let Some(field) = scanner.field(end)? {
         let version = match (field.number, field.wire) {
             (1, Wire::Bytes) => {
-                let range = scanner.bytes(end)?;
-                name = scanner.text(&range)?;
+                name = scanner.text(end)?;
                 continue;
             }
             (2, Wire::Bytes) => Version::V1,
@@ -148,7 +146,6 @@ pub(crate) fn scan(scanner: &mut Scanner, end: u64) -> Result<(String, Vec<Layer
     Ok((name, layers))
 }
 
-/// What a layer's message has said so far.
 #[derive(Default)]
 struct Draft {
     name: String,
@@ -157,7 +154,6 @@ struct Draft {
     blobs: Vec<Blob>,
 }
 
-/// Numbers of the fields that are looked at.
 struct Numbers {
     name: u32,
     kind: (u32, Wire),
@@ -169,20 +165,13 @@ const V1: Numbers = Numbers { name: 4, kind: (5, Wire::Varint), blobs: 6 };
 const V2: Numbers = Numbers { name: 1, kind: (2, Wire::Bytes), blobs: 7 };
 
 impl Draft {
-    /// Takes a field, or steps over it.
     fn take(&mut self, scanner: &mut Scanner, field: Field, end: u64, numbers: &Numbers) -> Result<(), Error> {
         match field.wire {
-            Wire::Bytes if field.number == numbers.name => {
-                let range = scanner.bytes(end)?;
-                self.name = scanner.text(&range)?;
-            }
+            Wire::Bytes if field.number == numbers.name => self.name = scanner.text(end)?,
             Wire::Varint if (field.number, field.wire) == numbers.kind => {
                 self.number = Some(scanner.varint(end)? as i32);
             }
-            Wire::Bytes if (field.number, field.wire) == numbers.kind => {
-                let range = scanner.bytes(end)?;
-                self.kind = scanner.text(&range)?;
-            }
+            Wire::Bytes if (field.number, field.wire) == numbers.kind => self.kind = scanner.text(end)?,
             Wire::Bytes if field.number == numbers.blobs => {
                 let index = self.blobs.len();
                 scanner.make_room(&mut self.blobs)?;
@@ -195,7 +184,7 @@ impl Draft {
     }
 }
 
-/// Scans a layer; `None` for a layer that upgrading takes out of the net.
+/// `None` for a layer that upgrading takes out of the net.
 fn layer(scanner: &mut Scanner, span: Range<u64>, version: Version, index: usize) -> Result<Option<Layer>, Error> {
     let (mut draft, mut inner) = (Draft::default(), None);
     scanner.position = span.start;
@@ -215,11 +204,11 @@ fn layer(scanner: &mut Scanner, span: Range<u64>, version: Version, index: usize
     Ok(Some(Layer { name: Cow::Owned(name), type_name, number, version, blobs, texts: None, span }))
 }
 
-/// The name in a layer that is cut off, if it comes before the cut.
+/// The name in a layer that is cut off behind it.
 fn name_of_rest(scanner: &mut Scanner, rest: Range<u64>, version: Version) -> String {
     let (mut draft, mut inner) = (Draft::default(), None);
     scanner.position = rest.start;
-    // It ends in the error that is reported already.
+    // Its error is reported already.
     let _ = fields(scanner, &rest, version, &mut draft, &mut inner);
     inner.unwrap_or(draft).name
 }

@@ -1,4 +1,4 @@
-//! What keeps a blob from being read although its message is sound: its shape, or values that do not fit it.
+//! Why a blob of a sound message cannot be read.
 
 use std::fmt;
 
@@ -20,7 +20,7 @@ pub(crate) enum Problem {
         found: u64,
         needed: u64,
     },
-    /// A type of NVIDIA's Caffe, if one is stored beside the bytes.
+    /// A type of NVIDIA's Caffe.
     RawType {
         part: &'static str,
         number: Option<u64>,
@@ -30,7 +30,7 @@ pub(crate) enum Problem {
         bytes: u64,
         size: u64,
     },
-    /// An operator of Caffe2 whose tensor is not read: what it has or does.
+    /// An operator of Caffe2.
     Fill(&'static str),
 }
 
@@ -56,7 +56,6 @@ impl Problem {
     }
 }
 
-/// A problem of a blob with this shape.
 struct InWords<'p>(&'p Problem, &'p [i64]);
 
 impl fmt::Display for InWords<'_> {

@@ -9,11 +9,11 @@ use crate::model::{At, Model};
 use crate::varints::Varints;
 use crate::wire::Scanner;
 
-/// Values that are converted or have tags between them pass through a buffer of this size.
+/// For values that are converted or have tags between them.
 const BUFFER: usize = 16 << 10;
 
 impl Model {
-    /// Fills `into` with values from number `first` on, as they are stored: little-endian, packed.
+    /// Fills `into` with values from number `first` on as they are stored: little-endian, packed.
     ///
     /// # Errors
     /// `Argument`: `into` is no whole number of values, or reaches behind the last one. `Io`: reading failed, or the file was cut
@@ -34,7 +34,7 @@ impl Model {
         self.stored(at, array, first, into)
     }
 
-    /// Fills `into` with values from number `first` on, as floats: doubles and large whole numbers are rounded, halves are exact.
+    /// As floats: doubles and large whole numbers are rounded.
     ///
     /// # Errors
     /// Those of [`Model::read_bytes`].
@@ -61,7 +61,7 @@ impl Model {
         }
     }
 
-    /// Fills `into` with values from number `first` on, as doubles: exact for every type but whole numbers beyond 2^53.
+    /// As doubles: exact for all but whole numbers beyond 2^53.
     ///
     /// # Errors
     /// Those of [`Model::read_bytes`].
@@ -101,7 +101,7 @@ impl Model {
         ))
     }
 
-    /// Reads whole values as those of the array's type; the range was checked.
+    /// As values of the array's type; the range was checked.
     fn stored(&self, at: At, array: &Array, first: u64, into: &mut [u8]) -> Result<(), Error> {
         let size = array.element.size();
         let read = match &array.stored {
@@ -131,7 +131,6 @@ impl Model {
         Ok(())
     }
 
-    /// Reads floats as doubles.
     fn widened(&self, chunks: &Chunks, mut first: u64, into: &mut [u8]) -> Result<(), Error> {
         let mut buffer = [0; BUFFER];
         for part in into.chunks_mut(2 * BUFFER) {
@@ -146,7 +145,6 @@ impl Model {
         Ok(())
     }
 
-    /// Decodes whole numbers.
     fn ints(&self, varints: &Varints, element: Element, first: u64, into: &mut [u8]) -> Result<(), Error> {
         let (mut number, size) = (first, element.size());
         let mut rest = into.chunks_exact_mut(size);
@@ -167,7 +165,7 @@ impl Model {
         })
     }
 
-    /// Reads values that have tags between them.
+    /// For values with tags between them.
     fn gather(&self, run: Run, size: usize, into: &mut [u8]) -> Result<(), Error> {
         let mut buffer = [0; BUFFER];
         // A step is a tag of ten bytes at most and a value.
@@ -186,7 +184,7 @@ impl Model {
         Ok(())
     }
 
-    /// Reads values of `SIZE` bytes through a buffer, each converted.
+    /// Through a buffer.
     fn converted<const SIZE: usize, T>(
         &self,
         at: At,

@@ -1,10 +1,9 @@
-//! Memory that may be refused: every allocation of reading is made here, and gives an error where there is none.
+//! Every allocation of reading: without memory, an error.
 
 use std::fmt::{self, Display, Write};
 
 use crate::error::Error;
 
-/// Room for one more item, which can then be pushed.
 pub(crate) fn for_one<T>(items: &mut Vec<T>) -> Result<(), Error> {
     items.try_reserve(1).map_err(|_| Error::no_room(size_of::<T>()))
 }
@@ -16,7 +15,7 @@ pub(crate) fn one<T>(item: T) -> Result<Vec<T>, Error> {
     Ok(one)
 }
 
-/// An item in a box: of an array, because a vector that is full becomes one without an allocation.
+/// In an array, because a full vector becomes one without an allocation.
 pub(crate) fn boxed<T>(item: T) -> Result<Box<[T; 1]>, Error> {
     one(item)?.try_into().map_err(|_| Error::no_room(size_of::<T>()))
 }
@@ -59,7 +58,7 @@ pub(crate) fn lossy(bytes: Vec<u8>) -> Result<String, Error> {
 
 struct Growing {
     text: String,
-    /// Bytes for which there was no room.
+    /// Bytes without room.
     refused: usize,
 }
 

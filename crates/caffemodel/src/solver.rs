@@ -1,17 +1,17 @@
-//! What a solver saves beside the net: how far it has come, and the history of its updates.
+//! A solver's state: its progress, and the history of its updates.
 
 use crate::blob::{self, Blob};
 use crate::error::Error;
 use crate::wire::{Scanner, Wire};
 
-/// The numbers and the name in a `.solverstate`; its blobs are those of the model's one layer, `history`.
+/// The model's one layer, `history`, has the blobs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct State {
-    /// The iteration at which it was saved.
+    /// The iteration of the snapshot.
     pub iter: i32,
     /// The `.caffemodel` that was saved with it, as the program named it.
     pub learned_net: String,
-    /// Where the learning rate's schedule stands.
+    /// The step of the learning rate's schedule.
     pub current_step: i32,
 }
 
@@ -20,10 +20,7 @@ pub(crate) fn scan(scanner: &mut Scanner, end: u64) -> Result<(State, Vec<Blob>)
     while let Some(field) = scanner.field(end)? {
         match (field.number, field.wire) {
             (1, Wire::Varint) => state.iter = scanner.varint(end)? as i32,
-            (2, Wire::Bytes) => {
-                let range = scanner.bytes(end)?;
-                state.learned_net = scanner.text(&range)?;
-            }
+            (2, Wire::Bytes) => state.learned_net = scanner.text(end)?,
             (3, Wire::Bytes) => blob_of(scanner, end, &mut history)?,
             (4, Wire::Varint) => state.current_step = scanner.varint(end)? as i32,
             _ => scanner.skip(field, end)?,
@@ -32,7 +29,6 @@ pub(crate) fn scan(scanner: &mut Scanner, end: u64) -> Result<(State, Vec<Blob>)
     Ok((state, history))
 }
 
-/// Scans a list of blobs, as a `.binaryproto` of several has it.
 pub(crate) fn blobs(scanner: &mut Scanner, end: u64) -> Result<Vec<Blob>, Error> {
     let mut blobs = Vec::new();
     while let Some(field) = scanner.field(end)? {

@@ -8,10 +8,10 @@ use std::path::Path;
 use crate::error::{Error, ErrorKind};
 use crate::room;
 
-/// Opens a regular file for reading; also returns its length in bytes. `None`: it is something else.
+/// Opens a regular file for reading; also returns its bytes. `None`: it is something else.
 ///
-/// The type is that of the open file: another program may have put a pipe in its place since any earlier look. Opening a pipe does
-/// not wait for a writer (`O_NONBLOCK`), and programs that this one starts do not inherit the file (`O_CLOEXEC`, which std sets).
+/// The type is that of the open file, because another program may have put a pipe in its place. Opening a pipe does not
+/// wait (`O_NONBLOCK`), and child processes do not inherit the file (`O_CLOEXEC`, by std).
 ///
 /// # Errors
 /// Of the system.
@@ -62,7 +62,7 @@ impl Source {
         self.length
     }
 
-    /// Fills `into` from `offset`, which the scan has found to lie in the file.
+    /// `offset` lies in the file.
     pub fn read(&self, into: &mut [u8], offset: u64) -> Result<(), Error> {
         let read = match &self.bytes {
             Bytes::File(file) => file.read_exact_at(into, offset),

@@ -1,11 +1,11 @@
-//! Names of layer types, from those of V0 and V1 to today's.
+//! Names of layer types, from V0 and V1 to today's.
 
 use std::borrow::Cow;
 
 use crate::error::Error;
 use crate::room;
 
-/// Types of V1 by their numbers, ten in a row.
+/// By number, ten in a row.
 #[rustfmt::skip]
 const V1: [&str; 40] = [
     "", "Accuracy", "BNLL", "Concat", "Convolution", "Data", "Dropout", "EuclideanLoss", "Flatten", "HDF5Data",
@@ -14,7 +14,7 @@ const V1: [&str; 40] = [
     "ArgMax", "Threshold", "DummyData", "Slice", "MVN", "AbsVal", "Silence", "ContrastiveLoss", "Exp", "Deconvolution",
 ];
 
-/// C3D's own numbers. Caffe has no names for them; these are formed as Caffe's are.
+/// C3D's own numbers, named as Caffe would name them.
 const C3D: [(i32, &str); 12] = [
     (25, "EltwiseProduct"),
     (30, "Convolution3D"),
@@ -57,7 +57,7 @@ const V0: [(&str, &str); 24] = [
     ("window_data", "WindowData"),
 ];
 
-/// The name of a type of V1; `#57` for a number that has none.
+/// `#57` for a number without a name.
 pub(crate) fn numbered(number: i32, is_c3d: bool) -> Result<Cow<'static, str>, Error> {
     let own = C3D.iter().find(|(of_c3d, _)| is_c3d && *of_c3d == number).map(|(_, name)| *name);
     let shared = || usize::try_from(number).ok().and_then(|number| V1.get(number).copied());
@@ -67,7 +67,7 @@ pub(crate) fn numbered(number: i32, is_c3d: bool) -> Result<Cow<'static, str>, E
     }
 }
 
-/// The name of a type of V0; one that Caffe does not know stays as it is.
+/// A name that Caffe does not know stays.
 pub(crate) fn from_v0(name: String) -> Cow<'static, str> {
     V0.iter().find(|(old, _)| *old == name).map_or(Cow::Owned(name), |(_, new)| Cow::Borrowed(new))
 }

@@ -1,4 +1,4 @@
-//! Whole numbers of a repeated field, packed or with a tag before each. Their bytes differ in number, so marks lead to any of them.
+//! Whole numbers of a repeated field, packed or with a tag before each. They differ in length, so marks lead to them.
 
 use std::ops::Range;
 
@@ -30,7 +30,7 @@ impl Varints {
         self.count
     }
 
-    /// Adds the number or the list of a field, and calls `each` with the numbers.
+    /// Calls `each` with the field's numbers.
     pub fn take(
         &mut self,
         scanner: &mut Scanner,
@@ -62,7 +62,7 @@ impl Varints {
         Ok(())
     }
 
-    /// Calls `each` with the numbers in `range`, which exist.
+    /// `range` exists.
     pub fn read(
         &self,
         scanner: &mut Scanner,
@@ -78,7 +78,7 @@ impl Varints {
                 Some(end) if scanner.position < end => end,
                 _ => {
                     packed_end = None;
-                    // The file is another one if the field is not there any more.
+                    // The file was changed if the field is gone.
                     let field = scanner
                         .field(self.end)?
                         .ok_or_else(|| scanner.format("a list has become shorter", self.end))?;

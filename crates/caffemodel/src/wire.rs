@@ -1,6 +1,6 @@
-//! Protobuf's wire format: tags, varints, lengths, and how to step over unknown fields.
+//! Protobuf's wire format: tags, varints, lengths.
 //!
-//! The scanner reads the file through a small window, and reads nothing of what it steps over.
+//! The scanner has a small window on the file, and reads nothing of what it steps over.
 
 use std::fmt::Display;
 use std::ops::Range;
@@ -9,7 +9,6 @@ use crate::error::{Error, ErrorKind};
 use crate::room;
 use crate::source::Source;
 
-/// How the value of a field is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wire {
     Varint,
@@ -28,18 +27,18 @@ pub(crate) struct Field {
     pub at: u64,
 }
 
-/// The window after a jump, where little may be needed, and when it moves on.
+/// After a jump little may be needed.
 const WINDOW_AFTER_JUMP: u64 = 4 << 10;
 const WINDOW: u64 = 64 << 10;
 
-/// Groups in groups, as protobuf limits them too.
+/// Nested groups, as in protobuf.
 const DEEPEST_GROUP: usize = 100;
 
-/// What a file may make the scan allocate beyond its own size.
+/// Bytes that a scan may allocate beyond the file's size.
 const ALLOWANCE: u64 = 4 << 20;
-/// Beyond this a file's own size allows no more: a sparse file may have any size, and take no room on a disk.
+/// A sparse file may have any size.
 const MOST_BY_SIZE: u64 = 256 << 20;
-/// A growing vector holds up to twice its contents, and as much again while it moves.
+/// A growing vector has up to twice its contents, and as much again while it moves.
 const GROWTH: u64 = 4;
 
 const DAMAGED: &str = "the file is damaged or is no Caffe file: fetch or copy it again";
@@ -64,12 +63,12 @@ impl<'s> Scanner<'s> {
         Error::format(self.source.name(), what, DAMAGED).at(offset)
     }
 
-    /// Counts `number` items of a growing vector against what the scan may allocate.
+    /// Counts items of a growing vector against the budget.
     pub fn charge<T>(&mut self, number: usize) -> Result<(), Error> {
         self.charge_bytes(number as u64 * size_of::<T>() as u64 * GROWTH)
     }
 
-    /// Room for one more item of a growing vector, counted against what the scan may allocate.
+    /// Within the budget.
     pub fn make_room<T>(&mut self, items: &mut Vec<T>) -> Result<(), Error> {
         self.charge::<T>(1)?;
         room::for_one(items)
@@ -89,7 +88,7 @@ impl<'s> Scanner<'s> {
         Ok(())
     }
 
-    /// The next field before `end`; `None` at `end`.
+    /// `None` at `end`.
     pub fn field(&mut self, end: u64) -> Result<Option<Field>, Error> {
         if self.position == end {
             return Ok(None);
@@ -126,13 +125,13 @@ impl<'s> Scanner<'s> {
         Err(self.format("a number is longer than ten bytes", at))
     }
 
-    /// The range of a value that has its length before it; the position is behind it then.
+    /// The range of a value behind its length; the position is behind it then.
     pub fn bytes(&mut self, end: u64) -> Result<Range<u64>, Error> {
         let (range, cut) = self.bytes_or_rest(end)?;
         cut.map_or(Ok(range), Err)
     }
 
-    /// The same; of a value that is cut off by `end` the part that is there, and the error.
+    /// Of a value that `end` cuts, the part that is there, and the error.
     pub fn bytes_or_rest(&mut self, end: u64) -> Result<(Range<u64>, Option<Error>), Error> {
         let at = self.position;
         let length = self.varint(end)?;
@@ -157,7 +156,8 @@ impl<'s> Scanner<'s> {
         }
     }
 
-    /// Steps over the fields that follow `field` with the same tag of one byte and a value of `size` bytes; returns their number.
+    /// Steps over the next fields with the tag of `field`, of one byte, and a value of `size` bytes; returns their
+    /// number.
     pub fn skip_alike(&mut self, field: Field, size: u64, end: u64) -> Result<u64, Error> {
         let step = self.position - field.at;
         if step != 1 + size {
@@ -198,7 +198,7 @@ impl<'s> Scanner<'s> {
         Ok(())
     }
 
-    /// Goes on behind `length` bytes; `at` is where the field's value begins, for the sentence.
+    /// `at` is the begin of the field's value, for the sentence.
     fn step(&mut self, length: u64, end: u64, at: u64) -> Result<(), Error> {
         let left = end - self.position;
         if length > left {
@@ -221,7 +221,7 @@ impl<'s> Scanner<'s> {
         .at(at)
     }
 
-    /// The text in `range` if it fits `buffer`; else an empty one.
+    /// Empty if it does not fit `buffer`.
     pub fn word<'b>(&self, range: Option<Range<u64>>, buffer: &'b mut [u8]) -> Result<&'b [u8], Error> {
         let fits = |range: &Range<u64>| range.end - range.start <= buffer.len() as u64;
         let range = range.filter(fits).unwrap_or(0..0);
@@ -230,14 +230,14 @@ impl<'s> Scanner<'s> {
         Ok(word)
     }
 
-    /// A value of four bytes.
     pub fn fixed32(&mut self, end: u64) -> Result<u32, Error> {
         let at = self.position;
         (0..4).try_fold(0, |value, number| Ok(value | u32::from(self.byte(end, at)?) << (8 * number)))
     }
 
-    /// The text in `range`, in which bytes that are no UTF-8 are replaced.
-    pub fn text(&mut self, range: &Range<u64>) -> Result<String, Error> {
+    /// A text, in which bytes that are no UTF-8 are replaced.
+    pub fn text(&mut self, end: u64) -> Result<String, Error> {
+        let range = self.bytes(end)?;
         let length = range.end - range.start;
         // A replacement takes three bytes.
         self.charge_bytes(length.saturating_mul(GROWTH))?;
@@ -255,7 +255,7 @@ impl<'s> Scanner<'s> {
         Ok(byte)
     }
 
-    /// The byte at the position, which lies in the file.
+    /// The position lies in the file.
     fn peek(&mut self) -> Result<u8, Error> {
         if !(self.window_at..self.window_at + self.window.len() as u64).contains(&self.position) {
             self.fill()?;
@@ -263,7 +263,6 @@ impl<'s> Scanner<'s> {
         Ok(self.window[(self.position - self.window_at) as usize])
     }
 
-    /// Moves the window to the position, which lies in the file.
     fn fill(&mut self) -> Result<(), Error> {
         let behind = self.position.checked_sub(self.window_at + self.window.len() as u64);
         let goes_on = self.position > 0 && behind.is_some_and(|bytes| bytes < WINDOW_AFTER_JUMP);

@@ -1,4 +1,4 @@
-//! Shell completions and manual pages, generated from the options.
+//! Shell completions and manual pages.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -37,13 +37,13 @@ pub struct Man {
     directory: Option<PathBuf>,
 }
 
-/// Write manual pages and completions to a folder, as they are installed below `share`.
+/// Write manual pages and completions to a folder `share`.
 #[derive(Debug, Args)]
 pub struct Share {
     directory: PathBuf,
 }
 
-/// The folders of the shells' completions, below `share`.
+/// Files below `share`.
 const COMPLETIONS: [(Shell, &str); 3] = [
     (Shell::Bash, "bash-completion/completions/syncedmem"),
     (Shell::Zsh, "zsh/site-functions/_syncedmem"),
@@ -89,12 +89,12 @@ pub fn man(options: &Man) -> ExitCode {
     }
 }
 
-/// The pages list every command, but not `help`.
+/// Without `help`.
 fn command() -> clap::Command {
     options::Options::command().disable_help_subcommand(true)
 }
 
-/// A page. The parts of the text behind the options get sections of their own: clap_mangen has one for all, called EXTRA.
+/// The text behind the options, which clap_mangen calls EXTRA, becomes sections.
 fn page(mut command: clap::Command) -> io::Result<Vec<u8>> {
     let behind = command.get_after_help().map(|text| text.to_string()).unwrap_or_default();
     command = command.after_help(Resettable::Reset);
@@ -123,7 +123,6 @@ fn page(mut command: clap::Command) -> io::Result<Vec<u8>> {
     Ok(text)
 }
 
-/// The pages of a command and of those below it, in a folder that is created if it is missing.
 fn write_pages(directory: &Path) -> io::Result<()> {
     fn write(command: &clap::Command, directory: &Path) -> io::Result<()> {
         let name = command.get_display_name().unwrap_or_else(|| command.get_name());

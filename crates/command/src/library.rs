@@ -1,4 +1,4 @@
-//! Finds the shared library that programs are run on.
+//! Finds the library that programs are run on.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -6,15 +6,15 @@ use std::path::{Path, PathBuf};
 use crate::doctor::object::Object;
 use crate::doctor::search::Search;
 
-/// Its file names. A build folder has only the first, in `deps` if the command alone was built.
+/// A build folder has only the first, in `deps` if the command alone was built.
 const NAMES: [&str; 2] = ["libsyncedmem.so", "libsyncedmem.so.0"];
 
-/// The build folder of this command; `None` for an installed one (build.rs).
+/// The build folder of this command, from build.rs; `None` for an installed one.
 const BUILT_IN: Option<&str> = option_env!("SYNCEDMEM_BUILT_IN");
 
 #[derive(Debug)]
 pub struct NotFound {
-    /// The option or variable that named it, if one did.
+    /// The option or variable that named it.
     named_by: Option<&'static str>,
     looked_in: Vec<PathBuf>,
 }
@@ -35,7 +35,7 @@ impl fmt::Display for NotFound {
     }
 }
 
-/// The library's absolute path: the named one, or the one that belongs to this command.
+/// The absolute path of the named library, or of this command's.
 pub fn find(named: Option<&Path>) -> Result<PathBuf, NotFound> {
     let variable = std::env::var_os("SYNCEDMEM_LIBRARY").filter(|value| !value.is_empty()).map(PathBuf::from);
     let given = named.map(|path| (path.to_path_buf(), "--library"));
@@ -68,8 +68,7 @@ pub fn find(named: Option<&Path>) -> Result<PathBuf, NotFound> {
     })
 }
 
-/// The library that names memory after layers, beside the other or, in a build folder, beside this command; `None` if it is in
-/// neither place.
+/// libsyncedmem_names.so: beside the other or, in a build folder, beside this command.
 pub fn names(library: &Path) -> Option<PathBuf> {
     let command = std::env::current_exe().ok();
     let beside = [Some(library), command.as_deref()].into_iter().flatten();
@@ -79,10 +78,10 @@ pub fn names(library: &Path) -> Option<PathBuf> {
 /// The library that the dynamic linker would find.
 fn installed() -> Option<PathBuf> {
     let none = Object::default();
-    NAMES.iter().find_map(|name| Search::new().find(name, &none, &none)).and_then(|(path, _)| ours(&path))
+    let found = NAMES.iter().find_map(|name| Search::new().find(name, &none, &none))?;
+    ours(&found.path)
 }
 
-/// The absolute path, if the file is this library.
 fn ours(path: &Path) -> Option<PathBuf> {
     let object = Object::read(path).ok()?;
     if object.is_ours { path.canonicalize().ok() } else { None }

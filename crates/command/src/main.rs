@@ -1,5 +1,4 @@
-//! The `syncedmem` command: runs a Caffe program on the library, says whether a program can use it, and shows what its
-//! memory did.
+//! The `syncedmem` command.
 #![deny(unsafe_code)]
 
 mod diff;
@@ -7,8 +6,10 @@ mod doctor;
 mod export;
 mod generate;
 mod library;
+mod mapped;
 mod model;
 mod options;
+mod pairs;
 mod progress;
 mod report;
 mod run;

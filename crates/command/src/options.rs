@@ -1,10 +1,8 @@
-//! The options of the command.
-
 use clap::{Parser, Subcommand};
 
 use crate::{diff, doctor, export, generate, model, report, run};
 
-/// Run a Caffe program on libsyncedmem, check whether it can use the library, and show its memory.
+/// Run Caffe programs on libsyncedmem, and show their memory.
 #[derive(Debug, Parser)]
 #[command(name = "syncedmem", version, after_help = EXAMPLES, subcommand_required = true, arg_required_else_help = true)]
 #[command(max_term_width = 100)]

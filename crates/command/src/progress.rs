@@ -1,11 +1,11 @@
-//! A bar on a terminal while much is read.
+//! A bar while much is read.
 
 use indicatif::{ProgressBar, ProgressStyle};
 
 /// Less takes no noticeable time.
 const SHOW_BYTES: u64 = 128 << 20;
 
-/// A bar over `bytes`; indicatif draws it on a terminal only.
+/// indicatif draws on terminals only.
 pub fn bar(bytes: u64, doing: &'static str) -> ProgressBar {
     if bytes < SHOW_BYTES {
         return ProgressBar::hidden();

@@ -1,40 +1,49 @@
-//! Output of the command. A failure to print is ignored: it must not change the exit status.
+//! Output. A failure to print must not change the exit status.
 
 use std::fmt::Display;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-/// Exit status: it failed, or the answer is no.
-pub const FAILED: u8 = 1;
+use serde::Serialize;
 
-/// Prints an error on standard error, after the command's name.
+/// Exit status: it failed, or the answer is no.
+const FAILED: u8 = 1;
+
 pub fn error(what: impl Display) {
     beside(format_args!("syncedmem: {}", one_line(what)));
 }
 
-/// Prints a line on standard error.
+/// Lines on standard error.
 pub fn beside(line: impl Display) {
     let _ = writeln!(io::stderr(), "{}", plain(line));
 }
 
-/// Prints a line on standard output.
+/// A line on standard output.
 pub fn line(line: impl Display) {
     let _ = writeln!(io::stdout(), "{}", plain(one_line(line)));
 }
 
-/// One line, even if a name in it has line ends.
 fn one_line(text: impl Display) -> String {
     text.to_string().replace('\n', "\\n")
 }
 
-/// Escapes control characters other than line ends, so that names in files cannot steer the terminal.
+/// Escapes control characters, so that names in files cannot steer the terminal.
 fn plain(text: impl Display) -> String {
     let escaped = |c: char| if c.is_control() && c != '\n' { c.escape_default().to_string() } else { c.to_string() };
     text.to_string().chars().map(escaped).collect()
 }
 
-/// Prints an error, and returns the exit status for it.
 pub fn failed(what: impl Display) -> ExitCode {
     error(what);
-    ExitCode::from(FAILED)
+    status(false)
+}
+
+pub fn status(is_good: bool) -> ExitCode {
+    if is_good { ExitCode::SUCCESS } else { ExitCode::from(FAILED) }
+}
+
+/// A value as JSON, in one line.
+pub fn json(value: &impl Serialize) {
+    // Texts, numbers and lists always become JSON.
+    line(serde_json::to_string(value).unwrap_or_default());
 }

@@ -293,21 +293,3 @@ fn long_work_shows_a_bar_on_a_terminal_and_nothing_elsewhere() {
     assert_eq!(status, 0);
     assert!(text.contains("checking ") && text.contains("of 160.00 MiB"), "{text:?}");
 }
-
-#[test]
-fn help_manual_pages_and_completions_have_the_commands_on_models() {
-    let folder = Folder::new("help");
-    let run =
-        |arguments: &[&str]| said(Command::new(env!("CARGO_BIN_EXE_syncedmem")).args(arguments).current_dir(&folder.0));
-    for name in ["inspect", "check", "export", "import", "diff"] {
-        let (status, text, _) = run(&["help", "model", name]);
-        assert_eq!(status, 0);
-        assert!(text.contains(&format!("Usage: syncedmem model {name}")) && text.contains("Examples:"), "{text}");
-    }
-    assert_eq!(run(&["share", "share"]).0, 0);
-    for page in ["model", "model-inspect", "model-check", "model-export", "model-import", "model-diff"] {
-        let path = folder.0.join(format!("share/man/man1/syncedmem-{page}.1"));
-        assert!(std::fs::read_to_string(&path).unwrap().contains(".SH SYNOPSIS"), "{}", path.display());
-    }
-    assert!(run(&["completions", "bash"]).1.contains("safetensors npz"));
-}

@@ -6,7 +6,7 @@ use crate::options::Options;
 use crate::run;
 use crate::verdict::{Must, Verdict};
 
-/// Attributes that decide what the library may do there. Flags are 0 or 1.
+/// They decide what the library may do there. Flags are 0 or 1.
 const ATTRIBUTES: &[(i32, &str)] = &[
     (device::UNIFIED_ADDRESSING, "unified addressing"),
     (device::MANAGED_MEMORY, "managed memory"),
@@ -40,18 +40,19 @@ pub(crate) fn describe(options: &Options) -> Result<usize, String> {
 fn lines(ordinal: i32) -> Result<(), Verdict> {
     let name = calls::device_name(ordinal, 256).must()?;
     let end = name.iter().position(|&byte| byte == 0).unwrap_or(name.len());
-    let (major, minor) = calls::compute_capability(ordinal).must()?;
+    let attribute = |attribute| calls::device_attribute(ordinal, attribute).must();
     let version = calls::driver_version().must()?;
     println!("simulated: {}", if table::is_simulated() { "yes" } else { "no" });
     println!("cuda: {}.{}", version / 1000, version % 1000 / 10);
     println!("device: {}", String::from_utf8_lossy(&name[..end]));
     println!("memory: {} MiB", calls::device_memory(ordinal).must()? >> 20);
-    println!("capability: {major}.{minor}");
+    let (major, minor) = (device::COMPUTE_CAPABILITY_MAJOR, device::COMPUTE_CAPABILITY_MINOR);
+    println!("capability: {}.{}", attribute(major)?, attribute(minor)?);
     println!("devices: {}", calls::device_count().must()?);
     println!("pci: {}", calls::pci_bus_id(ordinal).must().unwrap_or_else(|_| "not known".into()));
-    for (attribute, name) in ATTRIBUTES {
-        // An attribute newer than the driver.
-        let value = calls::device_attribute(ordinal, *attribute).must().map_or("not known".into(), |it| it.to_string());
+    for (number, name) in ATTRIBUTES {
+        // The attribute may be newer than the driver.
+        let value = attribute(*number).map_or("not known".into(), |it| it.to_string());
         println!("{name}: {value}");
     }
     Ok(())

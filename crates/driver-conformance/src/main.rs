@@ -1,9 +1,5 @@
-//! Checks that a CUDA driver keeps the rules that programs rely on, by driver calls alone.
-//!
-//! Every check is a sentence and names the place in CUDA's documentation that it leans on. It accepts every
-//! outcome that the documentation allows, leaves the device as it found it, and uses nothing that is undefined: no
-//! handle that was destroyed, no address that a kernel would fault on. So the same program runs on a real driver
-//! and on a simulated one, and where the two differ the simulation is wrong, or the check is.
+//! Checks that a CUDA driver keeps the rules that the library relies on, by driver calls alone; README.md says what a
+//! check may do.
 #![deny(unsafe_code)]
 
 mod checks;
@@ -39,7 +35,6 @@ fn main() -> ExitCode {
     }
 }
 
-/// The number of checks that failed decides, or the sentence that says why none could be run.
 pub(crate) fn exit(outcome: Result<usize, String>) -> ExitCode {
     match outcome {
         Ok(0) => ExitCode::SUCCESS,

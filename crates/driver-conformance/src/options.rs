@@ -25,7 +25,7 @@ pub(crate) enum Action {
     List,
     Describe,
     Run,
-    /// The checks from this one on, in this process.
+    /// From this check on, in this process.
     RunFrom(usize),
 }
 
@@ -37,7 +37,7 @@ pub(crate) struct Options {
     pub(crate) limit: Duration,
 }
 
-/// Reads the arguments; the error is a sentence without its end.
+/// The error is a sentence without its end.
 pub(crate) fn parse(mut arguments: impl Iterator<Item = OsString>) -> Result<Options, String> {
     let mut options = Options {
         action: Action::Run,

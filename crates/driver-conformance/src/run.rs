@@ -6,28 +6,28 @@ use crate::driver::{calls, table};
 use crate::options::Options;
 use crate::verdict::{Must, Outcome, Verdict};
 
-/// The line before each check's own: from here on the check has to end within its limit.
+/// Printed before a check's own line: from here on its limit counts.
 pub(crate) const BEGINS: &str = "";
 
-pub(crate) fn chosen(options: &Options) -> impl Iterator<Item = &'static Check> {
+pub(crate) fn chosen(options: &Options) -> impl Iterator<Item = (Stage, &'static Check)> {
     let only = options.only.clone();
-    checks::all().filter(move |check| check.sentence().contains(&only) || check.source.contains(&only))
+    checks::all().filter(move |(_, check)| check.sentence().contains(&only) || check.source().contains(&only))
 }
 
 pub(crate) fn list(options: &Options) {
-    for check in chosen(options) {
-        println!("{}\n    {}", check.sentence(), check.source);
+    for (_, check) in chosen(options) {
+        println!("{}\n    {}", check.sentence(), check.source());
     }
 }
 
-/// Prints the check's line; `supervise` counts them. Returns whether it failed.
+/// Returns whether the check failed.
 fn print(check: &Check, outcome: &Outcome) -> bool {
     let sentence = check.sentence();
     let line = match outcome {
         Ok(()) => format!("ok - {sentence}"),
         Err(Verdict::Found(what)) => format!("ok - {sentence} (found: {what})"),
         Err(Verdict::Failed { expected, got }) => {
-            format!("not ok - {sentence} (expected {expected}, got {got}; {})", check.source)
+            format!("not ok - {sentence} (expected {expected}, got {got}; {})", check.source())
         }
         Err(Verdict::Skipped(why)) => format!("skipped - {sentence} ({why})"),
     };
@@ -35,14 +35,12 @@ fn print(check: &Check, outcome: &Outcome) -> bool {
     matches!(outcome, Err(Verdict::Failed { .. }))
 }
 
-/// Opens the driver, or says why there is none.
 pub(crate) fn open(options: &Options) -> Result<(), String> {
     let name = options.driver.to_string_lossy();
     let opened = table::load(&options.driver);
     opened.map_err(|why| format!("there is no driver to check: {name}: {why}"))
 }
 
-/// Initializes the driver, or says why there is no such device.
 pub(crate) fn initialize(device: i32) -> Result<(), String> {
     calls::init(0).must().map_err(|verdict| no_device("cuInit", verdict))?;
     let count = calls::device_count().must().map_err(|verdict| no_device("cuDeviceGetCount", verdict))?;
@@ -59,19 +57,19 @@ fn no_device(call: &str, verdict: Verdict) -> String {
     }
 }
 
-/// Runs the checks from the `first` on. Returns the number of those that failed, or why there is nothing to check.
+/// Runs the checks from the `first` on. Returns how many failed.
 pub(crate) fn run(options: &Options, first: usize) -> Result<usize, String> {
     open(options)?;
     let mut failed = 0;
-    // The stages come in this order, and what one needs stays for those after it.
+    // The stages come in this order; the context of one stays for those after it.
     let mut session = Session { device: options.device, context: 0 };
     let mut stage = Stage::BeforeInit;
-    for check in chosen(options).skip(first) {
-        while stage != check.stage {
+    for (wanted, check) in chosen(options).skip(first) {
+        while stage != wanted {
             stage = enter_next(stage, &mut session)?;
         }
         println!("{BEGINS}");
-        failed += usize::from(print(check, &run_one(check, &session)));
+        failed += usize::from(print(check, &run_one(stage, check, &session)));
         if stage == Stage::Context {
             if let Some(broken) = broken(&session) {
                 println!("not ok - the context is usable after: {} (got {})", check.sentence(), status::named(broken));
@@ -101,10 +99,10 @@ fn enter_next(stage: Stage, session: &mut Session) -> Result<Stage, String> {
     }
 }
 
-/// On a thread of its own: what a check leaves in its thread's context stack is gone with it.
-fn run_one(check: &'static Check, session: &Session) -> Outcome {
+/// On a thread of its own, with which its context stack ends.
+fn run_one(stage: Stage, check: &'static Check, session: &Session) -> Outcome {
     let session = *session;
-    let work = move || match check.stage {
+    let work = move || match stage {
         Stage::Context => calls::set_current(session.context).must().and_then(|()| (check.run)(&session)),
         Stage::BeforeInit | Stage::Init => (check.run)(&session),
     };
@@ -114,7 +112,7 @@ fn run_one(check: &'static Check, session: &Session) -> Outcome {
     thread.join().unwrap_or_else(|_| Err(Verdict::panicked()))
 }
 
-/// The status that the session's context gives to a call that has nothing to do, if it is not success.
+/// The status of a call that has nothing to do, unless it is success.
 fn broken(session: &Session) -> Option<Status> {
     let context = session.context;
     let probe = move || {

@@ -1,5 +1,5 @@
-//! Runs the checks in another process of this program, and in a new one after a check that hangs or crashes, so that
-//! it loses no other. Checks share a process where they can: a driver takes up to seconds to start.
+//! Runs the checks in a child process, and in a new one after a check that hangs or crashes. Checks share a process
+//! where they can: a driver takes up to seconds to start.
 
 use crate::options::Options;
 use crate::run;
@@ -8,10 +8,10 @@ use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::Duration;
 
-/// The driver's start, and what else a process does between two checks.
+/// Between two checks: a process or a driver starts, or ends.
 const BETWEEN: Duration = Duration::from_secs(20);
 
-/// Counts of the lines of all processes.
+/// Of the lines of all processes.
 #[derive(Default)]
 struct Counts {
     passed: usize,
@@ -32,10 +32,9 @@ impl Counts {
     }
 }
 
-/// How a process of checks ended.
 enum End {
     Itself(ExitStatus),
-    /// It printed nothing for so long, and was killed.
+    /// It printed nothing for so long.
     Hung(Duration),
 }
 
@@ -62,7 +61,7 @@ impl Worker {
         Ok(Worker { child, lines })
     }
 
-    /// Hands on each line, and returns how the process ended.
+    /// Hands on each line. Returns how the process ended.
     fn follow(mut self, limit: Duration, mut each: impl FnMut(&str)) -> std::io::Result<End> {
         let mut patience = BETWEEN;
         loop {
@@ -81,16 +80,15 @@ impl Worker {
         }
     }
 
-    /// Does not wait: a process that waits in the kernel does not even end when it is killed.
+    /// Does not wait: a process in the kernel may never end.
     fn kill(&mut self) {
-        // It may have ended meanwhile, which is as good.
+        // It may have ended meanwhile.
         let _ = self.child.kill();
     }
 }
 
-/// Runs the checks, and exits as the usage says.
 pub(crate) fn run(options: &Options) -> ExitCode {
-    let names: Vec<String> = run::chosen(options).map(|check| check.sentence()).collect();
+    let names: Vec<String> = run::chosen(options).map(|(_, check)| check.sentence()).collect();
     if names.is_empty() {
         return crate::exit(Err(format!("no check has \"{}\" in its name or source", options.only)));
     }
@@ -108,7 +106,7 @@ pub(crate) fn run(options: &Options) -> ExitCode {
         };
         let got = match end {
             End::Itself(status) if status.code() == Some(2) && first == 0 => return ExitCode::from(2),
-            // Done, or a check broke the context, which the process said; a new one gets a new context.
+            // Done; or a check broke the context, and a new process gets a new one.
             End::Itself(status) if status.code().is_some() && (next > first || next == names.len()) => continue,
             End::Itself(status) => format!("{status}"),
             End::Hung(limit) => format!("no end within {} s", limit.as_secs()),
@@ -121,7 +119,6 @@ pub(crate) fn run(options: &Options) -> ExitCode {
     if counts.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Whether the line is the one of that check.
 fn is_about(line: &str, name: &str) -> bool {
     line.split_once(" - ").is_some_and(|(_, rest)| rest == name || rest.starts_with(&format!("{name} (")))
 }

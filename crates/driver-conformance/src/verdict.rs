@@ -1,9 +1,6 @@
-//! The result of a check, and the words for it.
-
 use crate::driver::status::{self, Status};
 use std::fmt::Debug;
 
-/// Why a check did not pass, or what it found.
 #[derive(Debug)]
 pub(crate) enum Verdict {
     Failed {
@@ -11,11 +8,10 @@ pub(crate) enum Verdict {
         got: String,
     },
     Skipped(String),
-    /// No failure: what the driver does where the documentation does not decide.
+    /// No failure: a rule of this driver that the documentation does not decide.
     Found(String),
 }
 
-/// A check's return value: success, or the verdict.
 pub(crate) type Outcome = Result<(), Verdict>;
 
 impl Verdict {
@@ -23,7 +19,7 @@ impl Verdict {
         Verdict::Skipped(format!("the driver has no {entry_point}"))
     }
 
-    /// A thread of the check's ended in a panic, which is a bug of the check.
+    /// A bug of the check.
     pub(crate) fn panicked() -> Self {
         Verdict::Failed { expected: "the check itself to work".into(), got: "a panic in it".into() }
     }
@@ -33,7 +29,6 @@ impl Verdict {
     }
 }
 
-/// A driver call that returned.
 #[derive(Clone, Copy, Debug)]
 #[must_use]
 pub(crate) struct Reply {
@@ -68,10 +63,9 @@ impl Reply {
     }
 }
 
-/// A driver call that returned a value besides its status; or the driver lacks the entry point.
+/// A reply and a value, or the driver lacks the entry point.
 pub(crate) type Answer<T> = Result<(Reply, T), Verdict>;
 
-/// For answers that have to be successes.
 pub(crate) trait Must<T> {
     fn must(self) -> Result<T, Verdict>;
 }
@@ -105,7 +99,7 @@ pub(crate) fn differ<T: PartialEq + Debug>(what: &str, one: T, other: T) -> Outc
     Err(Verdict::Failed { expected: format!("{what} to differ"), got: format!("{one:?} both times") })
 }
 
-/// `expected` and `otherwise` are what is the case if `fact` holds, and if not.
+/// `otherwise`: the case if `fact` does not hold.
 pub(crate) fn ensure(fact: bool, expected: impl Into<String>, otherwise: impl Into<String>) -> Outcome {
     if fact {
         return Ok(());

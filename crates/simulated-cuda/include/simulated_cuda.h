@@ -16,12 +16,11 @@ extern "C" {
 /* 1. A real driver does not have this function. */
 int simcuda_is_simulated(void);
 
-/* Puts everything back to how it was after loading: frees all memory, destroys all contexts and streams and waits for
- * their threads, drops what is queued, clears the log, the faults, the violations, the lag, the hold and the memory
- * sizes. A driver that was initialised stays so. No other call may be under way. */
+/* Puts everything back to how it was after loading, and waits for the threads of streams. A driver that was initialised
+ * stays so. No other call may be under way. */
 void simcuda_reset(void);
 
-/* Sets how much memory a device has, as cuMemGetInfo and cuDeviceTotalMem say. What is allocated stays. */
+/* Sets the memory of a device. What is allocated stays. */
 void simcuda_set_memory(int device, size_t bytes);
 
 /* From now on, every asynchronous operation starts at the earliest so long after it was queued. 0 at first.
@@ -30,13 +29,12 @@ void simcuda_set_memory(int device, size_t bytes);
 #define SIMCUDA_UNTIL_IT_IS_WAITED_FOR 0xFFFFFFFFu
 void simcuda_set_lag(unsigned microseconds);
 
-/* While streams are held, nothing that is queued in a stream other than the legacy default stream starts: what is
- * asynchronous stays in flight, for certain. Work of the legacy stream goes on, unless it must wait for a held
- * stream. What is already running is completed. */
+/* While streams are held, nothing that is queued in a stream starts, but in the legacy default stream, whose work goes on
+ * unless it must wait for a held stream. What is already running is completed. */
 void simcuda_hold_streams(void);
 void simcuda_release_streams(void);
 
-/* While registrations are held, every cuMemHostRegister waits before it does anything. The third tells how many do. */
+/* While registrations are held, every cuMemHostRegister waits at its begin. The third function counts them. */
 void simcuda_hold_registrations(void);
 void simcuda_release_registrations(void);
 size_t simcuda_waiting_registrations(void);
@@ -45,7 +43,6 @@ size_t simcuda_waiting_registrations(void);
  * `status`, which may be any number. times 0: all that follow. */
 void simcuda_fail(const char *function, unsigned nth, int status, unsigned times);
 
-/* Takes back all faults that are still to come. */
 void simcuda_clear_faults(void);
 
 /* As after the fault of a kernel: every call in the context (NULL: the current one) that would work returns `status`,
@@ -66,7 +63,7 @@ const char *simcuda_function(size_t index);
  * oldest lines are left out, and the first line says how many. */
 size_t simcuda_log(char *buffer, size_t bytes);
 
-/* Forgets the log, and all counts of calls and copies. */
+/* Clears the counts of calls and copies, too. */
 void simcuda_clear_log(void);
 
 /* The number of copies since the log was cleared that were accepted, synchronous and asynchronous, of that kind ("HtoD",

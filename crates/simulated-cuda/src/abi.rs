@@ -1,18 +1,17 @@
-//! The types that cross the C boundary: statuses, addresses, handles, and pointers that a caller gives to be written or read.
+//! The types that cross the C boundary: statuses, addresses, handles, and a caller's pointers.
 #![expect(unsafe_code, reason = "reads and writes through the pointers that C callers pass")]
 
 use std::ffi::{CStr, c_char, c_int};
 
-/// A `CUresult`. An integer and not an enum: an injected fault may have any value.
+/// A `CUresult`: an integer, because an injected fault may have any value.
 pub type Status = c_int;
 
-/// The result of an entry point: success, or the status that it returns.
 pub type Outcome<T = ()> = Result<T, Status>;
 
-/// A device or host address. Device addresses are never dereferenced as they are.
+/// A device or host address. Those of devices are not dereferenced.
 pub type Address = usize;
 
-/// The value of a `CUcontext`, `CUstream`, `CUevent` or `CUmemoryPool`: names an object and points to nothing.
+/// A `CUcontext`, `CUstream`, `CUevent` or `CUmemoryPool`: points to nothing.
 pub type Handle = usize;
 
 pub const SUCCESS: Status = 0;
@@ -26,8 +25,6 @@ pub const INVALID_HANDLE: Status = 400;
 pub const ILLEGAL_STATE: Status = 401;
 pub const NOT_FOUND: Status = 500;
 pub const NOT_READY: Status = 600;
-pub const PEER_ACCESS_ALREADY_ENABLED: Status = 704;
-pub const PEER_ACCESS_NOT_ENABLED: Status = 705;
 pub const CONTEXT_IS_DESTROYED: Status = 709;
 pub const HOST_MEMORY_ALREADY_REGISTERED: Status = 712;
 pub const HOST_MEMORY_NOT_REGISTERED: Status = 713;
@@ -44,13 +41,7 @@ pub const CAPTURED_EVENT: Status = 907;
 pub const STREAM_CAPTURE_WRONG_THREAD: Status = 908;
 pub const UNKNOWN: Status = 999;
 
-/// `CUuuid`.
-#[repr(C)]
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Uuid(pub [u8; 16]);
-
-/// Where a caller wants a result: NULL, or aligned and writable for a `T` (that is the contract of every entry point,
-/// and the C caller's part of it).
+/// A caller's place for a result: NULL, or writable for a `T`, as the C caller guarantees.
 #[repr(transparent)]
 pub struct Out<T>(*mut T);
 
@@ -67,30 +58,28 @@ impl<T> Out<T> {
         Out(self.0.cast())
     }
 
-    /// NULL is an error that entry points report before they do anything.
     pub fn required(self) -> Outcome {
         if self.0.is_null() { Err(INVALID_VALUE) } else { Ok(()) }
     }
 
-    /// The value that the caller wrote there; fails for NULL.
+    /// Fails for NULL.
     pub fn value(self) -> Outcome<T>
     where
         T: Copy,
     {
         self.required()?;
-        // SAFETY: the C caller guarantees that what is not NULL holds a `T`; unaligned places are served too.
+        // SAFETY: the C caller guarantees that what is not NULL holds a `T`.
         Ok(unsafe { self.0.read_unaligned() })
     }
 
-    /// Writes the result, or fails for NULL.
+    /// Fails for NULL.
     pub fn put(self, value: T) -> Outcome {
         self.required()?;
         self.put_if_wanted(value);
         Ok(())
     }
 
-    /// Writes as much of the result as the caller's structure has, whose first field the caller set to its size. The
-    /// field keeps its value.
+    /// Writes as much as the caller's structure has, whose first field is its size and stays.
     pub fn put_sized(self, value: T) {
         let size: *mut usize = self.0.cast();
         if size.is_null() {
@@ -107,38 +96,32 @@ impl<T> Out<T> {
         unsafe { std::ptr::copy_nonoverlapping(from.cast::<u8>(), to.cast::<u8>(), bytes) };
     }
 
-    /// Writes the result unless the place is NULL.
     pub fn put_if_wanted(self, value: T) {
         if !self.0.is_null() {
-            // SAFETY: the C caller guarantees that what is not NULL is writable for a `T`; unaligned places are served too.
+            // SAFETY: the C caller guarantees that what is not NULL is writable for a `T`.
             unsafe { self.0.write_unaligned(value) };
         }
     }
 }
 
-/// An array of `T` that a caller passes, with its length known to both.
+/// An array of a caller's.
 #[repr(transparent)]
 pub struct Array<T>(*const T);
 
 impl<T: Copy> Array<T> {
-    /// The same place, for an attribute whose type another attribute decides.
-    pub fn cast<U>(&self) -> Array<U> {
-        Array(self.0.cast())
-    }
-
-    /// The element at `index`, which is below the length that the caller stated; fails for NULL.
+    /// `index` is below the length that the caller stated. Fails for NULL.
     pub fn get(&self, index: usize) -> Outcome<T> {
         if self.0.is_null() {
             return Err(INVALID_VALUE);
         }
         // SAFETY: the C caller guarantees an array of the length that it stated.
         let element = unsafe { self.0.add(index) };
-        // SAFETY: as above; an array need not be aligned.
+        // SAFETY: as above.
         Ok(unsafe { element.read_unaligned() })
     }
 }
 
-/// A C string that a caller passes, or NULL.
+/// A C string of a caller's, or NULL.
 #[repr(transparent)]
 #[derive(Clone, Copy)]
 pub struct Text(*const c_char);
@@ -148,7 +131,7 @@ impl Text {
         self.0.is_null()
     }
 
-    /// The text; `None` for NULL, and for what is not UTF-8, which is no name of anything here.
+    /// `None` for NULL, and for what is not UTF-8.
     pub fn as_str(&self) -> Option<&str> {
         if self.0.is_null() {
             return None;
@@ -158,7 +141,7 @@ impl Text {
     }
 }
 
-/// Room for `bytes` bytes of text that a caller passes, or NULL.
+/// Room for text of a caller's, or NULL.
 #[repr(transparent)]
 #[derive(Clone, Copy)]
 pub struct Buffer(*mut u8);
@@ -168,7 +151,7 @@ impl Buffer {
         self.0.is_null()
     }
 
-    /// Writes as much of `text` as fits in `room` bytes with the NUL that ends it, as `snprintf` does.
+    /// Writes as much of `text` as `room` bytes hold with a NUL behind it.
     pub fn put_text(self, room: usize, text: &str) {
         if self.0.is_null() || room == 0 {
             return;
@@ -176,14 +159,14 @@ impl Buffer {
         let length = text.len().min(room - 1);
         // SAFETY: the C caller guarantees `room` writable bytes, and `length` is less.
         unsafe { std::ptr::copy_nonoverlapping(text.as_ptr(), self.0, length) };
-        // SAFETY: `length` is less than `room`.
+        // SAFETY: as above.
         let end = unsafe { self.0.add(length) };
-        // SAFETY: still within the caller's room.
+        // SAFETY: as above.
         unsafe { end.write(0) };
     }
 }
 
-/// Moves bytes between two places of this process, which may overlap.
+/// The two places may overlap.
 ///
 /// # Safety
 /// `from` is readable and `to` writable for `bytes` bytes.
@@ -194,7 +177,7 @@ pub unsafe fn move_bytes(to: Address, from: Address, bytes: usize) {
     unsafe { std::ptr::copy(from, to, bytes) };
 }
 
-/// Writes `count` times the `width` lowest bytes of `value`, from `to` on.
+/// Writes the `width` lowest bytes of `value` `count` times.
 ///
 /// # Safety
 /// `to` is writable for `count * width` bytes; `width` is 1, 2 or 4.

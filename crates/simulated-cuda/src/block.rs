@@ -7,45 +7,43 @@ use crate::abi::{Address, Handle, INVALID_VALUE, OUT_OF_MEMORY, Outcome};
 use crate::space::{self, Space};
 use crate::state::{CHANGED, Guard, State};
 
-/// The kind of memory of a block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Memory {
-    /// Memory of a device, which the host cannot reach.
+    /// The host cannot reach it.
     Device,
-    /// The same, from stream-ordered allocation.
+    /// As `Device`, from stream-ordered allocation.
     FromPool,
-    /// Memory of a device that host and device reach.
+    /// Device and host reach it.
     Managed,
-    /// Host memory that the driver allocated, with the flags that it was asked for with.
+    /// Host memory of the driver's, with the flags of its allocation.
     Pinned(u32),
-    /// Host memory of the program that it registered.
+    /// Host memory of the program's.
     Registered,
 }
 
-/// A block of memory. Operations that are queued keep it known after it is freed.
+/// Queued operations keep it after it is freed.
 #[derive(Debug)]
 pub struct Block {
     pub id: u64,
     pub start: Address,
     pub bytes: usize,
-    /// Bytes of the device's memory that it takes.
+    /// Bytes of the device's memory.
     pub taken: usize,
     pub memory: Memory,
     pub context: Handle,
     pub device: usize,
-    /// How far from its addresses the bytes are kept.
+    /// From its addresses to where the bytes are kept.
     shift: isize,
-    /// `cuMemFreeAsync` was called for it, and its turn has not come.
+    /// Between `cuMemFreeAsync` and its turn.
     pub leaving: AtomicBool,
     freed: AtomicBool,
-    /// Operations that will use it, or are using it.
+    /// Operations that will use it, or do.
     pending: AtomicUsize,
-    /// Operations whose bytes are moving right now.
+    /// Operations whose bytes are moving now.
     moving: AtomicUsize,
 }
 
 impl Memory {
-    /// Whether it counts as the device's.
     pub fn is_on_device(self) -> bool {
         matches!(self, Memory::Device | Memory::FromPool | Memory::Managed)
     }
@@ -61,7 +59,6 @@ impl Block {
         self.memory.is_on_device()
     }
 
-    /// Whether the host can dereference its addresses.
     pub fn is_reached_by_host(&self) -> bool {
         !self.memory.is_out_of_reach()
     }
@@ -79,12 +76,10 @@ impl Block {
         self.pending.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// The bytes begin to move.
     pub fn begin_use(&self) {
         self.moving.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// The bytes have moved.
     pub fn end_use(&self) {
         self.moving.fetch_sub(1, Ordering::Relaxed);
     }
@@ -99,7 +94,7 @@ impl Block {
     }
 }
 
-/// A range of addresses, and the block it lies in; memory that no block claims is pageable host memory.
+/// A range of addresses and its block; memory without one is pageable.
 #[derive(Clone)]
 pub struct Span {
     pub address: Address,
@@ -116,20 +111,18 @@ impl Span {
         self.block.is_none()
     }
 
-    /// Where the bytes are kept.
     pub fn kept_at(&self) -> Address {
         self.address.wrapping_add_signed(self.block.as_ref().map_or(0, |block| block.shift))
     }
 }
 
 impl State {
-    /// The block that an address lies in.
     pub fn block_at(&self, address: Address) -> Option<&Arc<Block>> {
         let (_, block) = self.blocks.range(..=address).next_back()?;
         (address < block.end() && !block.leaving.load(Ordering::Relaxed)).then_some(block)
     }
 
-    /// The block of a range; an error if the range leaves its block, or is a device's and not allocated.
+    /// An error if the range leaves its block, or is a device's and not allocated.
     pub fn span(&self, address: Address, bytes: usize) -> Outcome<Span> {
         let end = address.checked_add(bytes).ok_or(INVALID_VALUE)?;
         let block = self.block_at(address).cloned();
@@ -149,7 +142,6 @@ impl State {
             .any(|space| space.contains(address))
     }
 
-    /// Makes a block known.
     pub fn add_block(&mut self, start: Address, bytes: usize, memory: Memory, context: Handle) -> Arc<Block> {
         let device = self.contexts.get(&context).map_or(0, |context| context.device);
         let taken = if memory.is_on_device() { space::rounded(bytes).unwrap_or(0) } else { 0 };
@@ -182,7 +174,6 @@ impl State {
         block
     }
 
-    /// Allocates memory of the context's device, as far as there is some.
     pub fn allocate_on_device(&mut self, bytes: usize, memory: Memory, context: Handle) -> Outcome<Arc<Block>> {
         let ordinal = self.contexts.get(&context).map_or(0, |context| context.device);
         let device = &mut self.devices[ordinal];
@@ -206,10 +197,10 @@ impl State {
     }
 }
 
-/// Ends a block: its memory goes back where it came from.
+/// Gives the block's memory back where it came from.
 ///
-/// Operations that still need it are a violation. Bytes of host memory that are moving at this moment are waited for;
-/// the pages are gone afterwards.
+/// A queued operation that needs it is a violation. Host memory whose bytes are moving is waited for, because its pages
+/// go.
 pub fn release(mut guard: Guard, block: &Arc<Block>) -> Guard {
     let state = &mut *guard;
     state.blocks.remove(&block.start);

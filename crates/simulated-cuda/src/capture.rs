@@ -1,11 +1,11 @@
 //! Stream capture: which streams and events belong to a capture, which calls it forbids, and what invalidates it.
 //!
-//! A call is forbidden for one of three reasons ("Stream capture", CUDA C++ Programming Guide; `cuStreamBeginCapture`,
-//! `cuStreamIsCapturing`, `cuThreadExchangeStreamCaptureMode`, CUDA Driver API):
-//! it asks about work that was captured and so never runs; it uses the legacy stream while a blocking stream of its context is
-//! captured; or it is potentially unsafe, and neither its thread's mode nor the capture's allows it. Which calls are potentially
-//! unsafe is not listed anywhere: here it is those that allocate, free, copy while the caller waits, ask, or wait.
-//! A call that is forbidden fails, and invalidates the captures in question.
+//! A call is forbidden ("Stream capture", CUDA C++ Programming Guide; `cuStreamBeginCapture`, `cuStreamIsCapturing`,
+//! `cuThreadExchangeStreamCaptureMode`, CUDA Driver API) if it asks about captured work, which never runs; if it uses
+//! the legacy stream while a blocking stream of its context is captured; or if it is potentially unsafe, and neither
+//! its thread's mode nor the capture's allows it. No document lists the potentially unsafe calls: here they are those
+//! that allocate, free, copy while the caller waits, ask, or wait. A forbidden call fails, and invalidates the captures
+//! in question.
 
 use std::cell::Cell;
 use std::ffi::c_int;
@@ -26,37 +26,31 @@ const GLOBAL: c_int = 0;
 pub const RELAXED: c_int = 2;
 
 thread_local! {
-    /// The thread's interaction mode.
     static MODE: Cell<c_int> = const { Cell::new(GLOBAL) };
 }
 
-/// Replaces the calling thread's mode.
 pub fn exchange_mode(mode: c_int) -> Outcome<c_int> {
     if (GLOBAL..=RELAXED).contains(&mode) { Ok(MODE.replace(mode)) } else { Err(INVALID_VALUE) }
 }
 
-/// A capture under way.
 pub struct Capture {
     pub id: u64,
     pub origin: Arc<Stream>,
     pub thread: u32,
     pub mode: c_int,
     pub is_invalidated: bool,
-    /// The streams that are in it.
     streams: Vec<Member>,
-    /// The captured operations, in an order in which they may run.
+    /// In an order in which they may run.
     pub nodes: Vec<Node>,
 }
 
-/// A stream in a capture.
 struct Member {
     stream: Arc<Stream>,
-    /// How many operations of it were captured, and how many of them another stream of the capture waits for.
+    /// How many operations of it were captured, and for how many of them another stream of the capture waits.
     work: u64,
     joined: u64,
 }
 
-/// An operation that was captured.
 #[derive(Clone)]
 pub enum Node {
     Copy { to: Span, from: Span },
@@ -64,7 +58,7 @@ pub enum Node {
     Host(HostFunction, Address),
 }
 
-/// Where an event was recorded last, if that was captured.
+/// Place of an event's last recording, if that was captured.
 #[derive(Clone)]
 pub struct Mark {
     capture: u64,
@@ -100,7 +94,7 @@ impl Capture {
         self.streams.iter().all(|member| Arc::ptr_eq(&member.stream, &self.origin) || member.joined == member.work)
     }
 
-    /// Adds an operation of `stream`, which is in it.
+    /// The stream is in the capture.
     pub fn add(&mut self, stream: &Arc<Stream>, node: Option<Node>) {
         self.nodes.extend(node);
         if let Some(member) = self.member(stream) {
@@ -110,7 +104,7 @@ impl Capture {
 }
 
 impl State {
-    /// Invalidates the captures that `are` in question; an error if there is one.
+    /// Invalidates those captures; an error if there is one.
     fn refuse(&mut self, status: Status, are: impl Fn(&Capture) -> bool) -> Outcome {
         let mut is_refused = false;
         for capture in self.captures.iter_mut().filter(|capture| are(capture)) {
@@ -124,7 +118,7 @@ impl State {
         self.captures.iter_mut().find(|capture| capture.has(stream))
     }
 
-    /// For a call that is potentially unsafe beside a capture.
+    /// For a potentially unsafe call.
     pub fn is_safe(&mut self) -> Outcome {
         let (thread, mode) = (process::thread_number(), MODE.get());
         self.refuse(STREAM_CAPTURE_UNSUPPORTED, |capture| match mode {
@@ -134,7 +128,7 @@ impl State {
         })
     }
 
-    /// The capture, if any, that takes what a call puts into `stream`.
+    /// The capture, if any, that takes what a call queues in `stream`.
     pub fn captures(&mut self, stream: &Arc<Stream>) -> Outcome<Option<&mut Capture>> {
         if stream.legacy {
             let context = stream.context;
@@ -146,7 +140,7 @@ impl State {
         }
     }
 
-    /// For a call that asks about the work of `stream`, or waits for it.
+    /// For a call that asks about or waits for the work of `stream`.
     pub fn may_ask_about(&mut self, stream: &Arc<Stream>) -> Outcome {
         self.is_safe()?;
         match self.captures(stream)? {
@@ -164,19 +158,19 @@ impl State {
         self.refuse(STREAM_CAPTURE_UNSUPPORTED, |capture| capture.is_in(context))
     }
 
-    /// Whether the legacy stream of a context may be asked about: that alone invalidates nothing.
+    /// This question invalidates nothing.
     pub fn legacy_is_captured(&self, context: Handle) -> bool {
         self.captures.iter().any(|capture| capture.is_blocking_in(context))
     }
 
-    /// For a call that asks about an event, or waits for it.
+    /// For a call that asks about or waits for an event.
     pub fn may_ask_about_event(&mut self, mark: Option<&Mark>) -> Outcome {
         let Some(mark) = mark else { return self.is_safe() };
         let id = mark.capture;
         self.refuse(CAPTURED_EVENT, |capture| capture.id == id).and(Err(CAPTURED_EVENT))
     }
 
-    /// The mark of an event that is recorded in `stream`, if that is captured.
+    /// For an event that is recorded in `stream`.
     pub fn mark(&mut self, stream: &Arc<Stream>) -> Outcome<Option<Mark>> {
         let Some(capture) = self.captures(stream)? else { return Ok(None) };
         let capture_id = capture.id;
@@ -184,12 +178,12 @@ impl State {
         Ok(Some(Mark { capture: capture_id, stream: Arc::clone(stream), work }))
     }
 
-    /// Lets `stream` wait for an event, as far as captures go: says whether that was all. `mark` is the event's, and
-    /// `is_recorded` whether it is one that was recorded and not captured.
+    /// Lets `stream` wait for an event with that mark, as far as captures go; `true` if nothing is left to do.
+    /// `is_recorded`: the event was recorded and not captured.
     pub fn wait_in_capture(&mut self, stream: &Arc<Stream>, mark: Option<&Mark>, is_recorded: bool) -> Outcome<bool> {
         let own = self.captures(stream)?.map(|capture| capture.id);
         let Some(mark) = mark else {
-            // Work that is not captured cannot be waited for by work that is.
+            // Captured work cannot wait for work that is not captured.
             let isolates = own.filter(|_| is_recorded);
             self.refuse(STREAM_CAPTURE_ISOLATION, |capture| Some(capture.id) == isolates)?;
             return Ok(own.is_some());

@@ -35,8 +35,7 @@ pub extern "C" fn cuStreamBeginCapture_v2(stream: Handle, mode: c_int) -> c_int 
         call.hex("stream", stream);
         call.number("mode", mode);
         let mut state = state();
-        let current = state.current()?;
-        let stream = state.stream(stream, current)?;
+        let stream = state.stream(stream)?;
         if !(0..=RELAXED).contains(&mode) {
             return Err(INVALID_VALUE);
         }
@@ -52,15 +51,14 @@ pub extern "C" fn cuStreamBeginCapture_v2(stream: Handle, mode: c_int) -> c_int 
     })
 }
 
-/// Ends the capture, whatever becomes of it, but where another stream or thread has to.
+/// The capture ends whatever becomes of it, unless another stream or thread has to end it.
 #[unsafe(no_mangle)]
 pub extern "C" fn cuStreamEndCapture(stream: Handle, graph: Out<Handle>) -> c_int {
     enter("cuStreamEndCapture", |call| {
         call.hex("stream", stream);
         graph.required()?;
         let mut state = state();
-        let current = state.current()?;
-        let stream = state.stream(stream, current)?;
+        let stream = state.stream(stream)?;
         let capture = state.capture_of(&stream).ok_or(ILLEGAL_STATE)?;
         if !std::sync::Arc::ptr_eq(&capture.origin, &stream) {
             return Err(STREAM_CAPTURE_UNMATCHED);
@@ -82,11 +80,9 @@ pub extern "C" fn cuStreamEndCapture(stream: Handle, graph: Out<Handle>) -> c_in
     })
 }
 
-/// The status of a stream's capture and its number.
 fn about(stream: Handle) -> Outcome<(c_int, u64)> {
     let mut state = state();
-    let current = state.current()?;
-    let stream = state.stream(stream, current)?;
+    let stream = state.stream(stream)?;
     if stream.legacy {
         return if state.legacy_is_captured(stream.context) { Err(STREAM_CAPTURE_IMPLICIT) } else { Ok((NONE, 0)) };
     }
@@ -103,7 +99,7 @@ pub extern "C" fn cuStreamIsCapturing(stream: Handle, status: Out<c_int>) -> c_i
     })
 }
 
-/// The graph so far and what its next node would depend on are not told: both are NULL.
+/// Graph and dependencies are NULL: they are not simulated.
 #[unsafe(no_mangle)]
 pub extern "C" fn cuStreamGetCaptureInfo_v2(
     stream: Handle,
@@ -159,15 +155,14 @@ pub extern "C" fn cuGraphExecDestroy(executable: Handle) -> c_int {
     })
 }
 
-/// Queues what was captured, one after the other.
+/// Queues what was captured, in order.
 #[unsafe(no_mangle)]
 pub extern "C" fn cuGraphLaunch(executable: Handle, stream: Handle) -> c_int {
     enter("cuGraphLaunch", |call| {
         call.hex("graph", executable);
         call.hex("stream", stream);
         let mut state = state();
-        let current = state.current()?;
-        let stream = state.stream(stream, current)?;
+        let stream = state.stream(stream)?;
         let nodes = state.executables.get(&executable).cloned().ok_or(INVALID_HANDLE)?;
         // A graph within a graph is not simulated.
         if state.captures(&stream)?.is_some() {

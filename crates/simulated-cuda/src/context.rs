@@ -1,7 +1,7 @@
 //! Contexts, primary and created, and what each thread has current.
 
 use std::cell::Cell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::abi::{CONTEXT_IS_DESTROYED, Handle, INVALID_CONTEXT, INVALID_VALUE, Outcome, Status};
@@ -9,7 +9,7 @@ use crate::block;
 use crate::state::{CHANGED, Guard, Kind, State};
 use crate::stream::{Stream, Token};
 
-/// A context. A primary one exists as long as its device, and is alive while it is retained.
+/// A primary context exists as long as its device, and lives while it is retained.
 pub struct Context {
     pub handle: Handle,
     /// Differs for each life of a context.
@@ -21,12 +21,10 @@ pub struct Context {
     /// The status of every call after a fault.
     pub broken: Option<Status>,
     pub legacy: Arc<Stream>,
-    /// The default streams of threads that use theirs, by the thread's number.
+    /// Default streams of threads, by the thread's number.
     pub per_thread: BTreeMap<u32, Arc<Stream>>,
-    /// All streams but the legacy one; destroyed ones until their work is done.
+    /// All but the legacy one; destroyed ones until their work is done.
     pub streams: Vec<Arc<Stream>>,
-    /// Contexts whose memory it may use.
-    pub peers: BTreeSet<Handle>,
 }
 
 impl Context {
@@ -40,23 +38,16 @@ impl Context {
             active: !is_primary,
             flags,
             broken: None,
-            legacy: Stream::new(0, handle, true, true, 0),
+            legacy: Stream::new(0, handle, true, true),
             per_thread: BTreeMap::new(),
             streams: Vec::new(),
-            peers: BTreeSet::new(),
         }
-    }
-
-    /// The primary context of a device, which is not active yet.
-    pub fn primary(state: &mut State, device: usize) -> Context {
-        Context::new(state, device, true, 0)
     }
 }
 
-/// The deepest stack that a thread may have.
 const DEPTH: usize = 64;
 
-/// A thread's stack of current contexts: plain cells, so that it also serves while the thread ends.
+/// The current contexts of a thread: plain cells, because it serves while the thread ends, too.
 struct Stack {
     epoch: Cell<u64>,
     length: Cell<usize>,
@@ -69,7 +60,7 @@ thread_local! {
     };
 }
 
-/// The calling thread's current context, dead or alive.
+/// Dead or alive.
 pub fn top_of_stack() -> Option<Handle> {
     STACK.with(|stack| stack.length.get().checked_sub(1).map(|top| stack.handles[top].get()))
 }
@@ -101,10 +92,8 @@ pub fn discard_old(state: &State) {
 }
 
 impl State {
-    /// The context that the calling thread has current, which must work.
-    ///
-    /// None is INVALID_CONTEXT; one that was destroyed, or is a primary context that is not active, is
-    /// CONTEXT_IS_DESTROYED (CUDA Driver API, "Data types used by CUDA driver", at those two statuses).
+    /// INVALID_CONTEXT without one; CONTEXT_IS_DESTROYED if it was destroyed, or is a primary context that is not
+    /// active (CUDA Driver API, "Data types used by CUDA driver", at those statuses).
     pub fn current(&self) -> Outcome<Handle> {
         discard_old(self);
         let handle = top_of_stack().ok_or(INVALID_CONTEXT)?;
@@ -115,7 +104,7 @@ impl State {
         }
     }
 
-    /// Refuses what is no context to make current. One that was destroyed is a broken rule, too: a real driver follows such a
+    /// For a context that is made current. One that was destroyed is a violation, too: a real driver follows its
     /// handle.
     pub fn check_exists(&mut self, handle: Handle) -> Outcome {
         if self.contexts.contains_key(&handle) {
@@ -127,14 +116,13 @@ impl State {
         Err(INVALID_CONTEXT)
     }
 
-    /// The context that a caller passed, NULL being the current one.
+    /// NULL is the current one.
     pub fn context_or_current(&mut self, handle: Handle) -> Outcome<&mut Context> {
         let handle = if handle == 0 { self.current()? } else { handle };
         let context = self.contexts.get_mut(&handle).ok_or(INVALID_CONTEXT)?;
         if context.active { Ok(context) } else { Err(CONTEXT_IS_DESTROYED) }
     }
 
-    /// The newest operations of all streams of a context.
     pub fn everything_in(&self, context: Handle) -> Vec<Token> {
         let Some(context) = self.contexts.get(&context) else { return Vec::new() };
         let streams = context.streams.iter().chain([&context.legacy]);
@@ -142,17 +130,15 @@ impl State {
     }
 }
 
-/// Ends what lives in a context: streams with what they still have queued, events, memory.
-///
-/// A created context is gone; a primary one is inactive. Queued work that is dropped is a violation, unless `quiet`.
+/// Ends the context's streams with their queues, its events and its memory. A created context is gone; a primary one is
+/// inactive. Dropped work is a violation unless `quiet`.
 pub fn end(mut guard: Guard, handle: Handle, quiet: bool) -> Guard {
     let state = &mut *guard;
     let id = state.new_id();
     let Some(context) = state.contexts.get_mut(&handle) else { return guard };
     let mut streams = std::mem::take(&mut context.streams);
-    streams.push(std::mem::replace(&mut context.legacy, Stream::new(0, handle, true, true, 0)));
+    streams.push(std::mem::replace(&mut context.legacy, Stream::new(0, handle, true, true)));
     context.per_thread.clear();
-    context.peers.clear();
     (context.active, context.broken, context.id) = (false, None, id);
     let is_primary = context.is_primary;
     state.captures.retain(|capture| !streams.iter().any(|stream| capture.has(stream)));
@@ -163,9 +149,6 @@ pub fn end(mut guard: Guard, handle: Handle, quiet: bool) -> Guard {
     if !is_primary {
         state.contexts.remove(&handle);
         state.note_destroyed(handle);
-    }
-    for other in state.contexts.values_mut() {
-        other.peers.remove(&handle);
     }
     while streams.iter().any(|stream| stream.is_running()) {
         guard = CHANGED.wait(guard);

@@ -3,18 +3,13 @@
 
 use std::ffi::{c_int, c_uint};
 
-use crate::abi::{
-    Handle, INVALID_CONTEXT, INVALID_VALUE, Out, Outcome, PEER_ACCESS_ALREADY_ENABLED, PEER_ACCESS_NOT_ENABLED,
-};
+use crate::abi::{Handle, INVALID_CONTEXT, INVALID_VALUE, Out, Outcome};
 use crate::context::{Context, discard_old, end, pop, push, top_of_stack};
 use crate::log::enter;
 use crate::state::state;
-use crate::stream_calls::PRIORITIES;
 
-/// The flags that `cuCtxCreate` and `cuDevicePrimaryCtxSetFlags` know.
+/// Flags of `cuCtxCreate`.
 const FLAGS: u32 = 0xFF;
-/// What `cuCtxGetApiVersion` says of contexts made by the second version of `cuCtxCreate`.
-const API_VERSION: c_uint = 3020;
 
 fn flags_allowed(flags: c_uint) -> Outcome {
     // The lowest three bits are one choice of 0, 1, 2 and 4.
@@ -52,7 +47,7 @@ pub extern "C" fn cuDevicePrimaryCtxRelease_v2(device: c_int) -> c_int {
     })
 }
 
-/// Ends what is in the primary context, and leaves it inactive until it is retained again; what retained it still does.
+/// Leaves it inactive until it is retained again. Its count of retains stays.
 #[unsafe(no_mangle)]
 pub extern "C" fn cuDevicePrimaryCtxReset_v2(device: c_int) -> c_int {
     enter("cuDevicePrimaryCtxReset_v2", |call| {
@@ -78,21 +73,6 @@ pub extern "C" fn cuDevicePrimaryCtxGetState(device: c_int, flags: Out<c_uint>, 
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn cuDevicePrimaryCtxSetFlags_v2(device: c_int, flags: c_uint) -> c_int {
-    enter("cuDevicePrimaryCtxSetFlags_v2", |call| {
-        call.number("device", device);
-        call.hex("flags", flags);
-        let mut state = state();
-        let handle = state.device(device)?.primary;
-        flags_allowed(flags)?;
-        if let Some(primary) = state.contexts.get_mut(&handle) {
-            primary.flags = flags;
-        }
-        Ok(())
-    })
-}
-
-#[unsafe(no_mangle)]
 pub extern "C" fn cuCtxCreate_v2(context: Out<Handle>, flags: c_uint, device: c_int) -> c_int {
     enter("cuCtxCreate_v2", |call| {
         call.number("device", device);
@@ -108,7 +88,7 @@ pub extern "C" fn cuCtxCreate_v2(context: Out<Handle>, flags: c_uint, device: c_
     })
 }
 
-/// Ends a created context; it stays current to other threads, whose calls fail with CONTEXT_IS_DESTROYED.
+/// It stays current to other threads, whose calls fail with CONTEXT_IS_DESTROYED.
 #[unsafe(no_mangle)]
 pub extern "C" fn cuCtxDestroy_v2(context: Handle) -> c_int {
     enter("cuCtxDestroy_v2", |call| {
@@ -135,7 +115,7 @@ pub extern "C" fn cuCtxGetCurrent(context: Out<Handle>) -> c_int {
     })
 }
 
-/// Replaces the top of the stack; NULL takes it away.
+/// Replaces the top of the stack; NULL removes it.
 #[unsafe(no_mangle)]
 pub extern "C" fn cuCtxSetCurrent(context: Handle) -> c_int {
     enter("cuCtxSetCurrent", |call| {
@@ -178,24 +158,6 @@ pub extern "C" fn cuCtxGetDevice(device: Out<c_int>) -> c_int {
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn cuCtxGetFlags(flags: Out<c_uint>) -> c_int {
-    enter("cuCtxGetFlags", |_| {
-        let mut state = state();
-        flags.put(state.context_or_current(0)?.flags)
-    })
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn cuCtxGetStreamPriorityRange(least: Out<c_int>, greatest: Out<c_int>) -> c_int {
-    enter("cuCtxGetStreamPriorityRange", |_| {
-        state().current()?;
-        least.put_if_wanted(PRIORITIES.1);
-        greatest.put_if_wanted(PRIORITIES.0);
-        Ok(())
-    })
-}
-
-#[unsafe(no_mangle)]
 pub extern "C" fn cuCtxGetId(context: Handle, id: Out<u64>) -> c_int {
     enter("cuCtxGetId", |call| {
         call.hex("context", context);
@@ -204,17 +166,7 @@ pub extern "C" fn cuCtxGetId(context: Handle, id: Out<u64>) -> c_int {
     })
 }
 
-#[unsafe(no_mangle)]
-pub extern "C" fn cuCtxGetApiVersion(context: Handle, version: Out<c_uint>) -> c_int {
-    enter("cuCtxGetApiVersion", |call| {
-        call.hex("context", context);
-        let mut state = state();
-        state.context_or_current(context)?;
-        version.put(API_VERSION)
-    })
-}
-
-/// Waits for all that was queued in the current context, in streams of every kind.
+/// Waits for streams of every kind.
 #[unsafe(no_mangle)]
 pub extern "C" fn cuCtxSynchronize() -> c_int {
     enter("cuCtxSynchronize", |_| {
@@ -225,36 +177,5 @@ pub extern "C" fn cuCtxSynchronize() -> c_int {
             guard = token.wait(guard);
         }
         guard.current().map(|_| ())
-    })
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn cuCtxEnablePeerAccess(peer: Handle, flags: c_uint) -> c_int {
-    enter("cuCtxEnablePeerAccess", |call| {
-        call.hex("peer", peer);
-        let mut state = state();
-        let current = state.current()?;
-        if flags != 0 {
-            return Err(INVALID_VALUE);
-        }
-        if peer == current || !state.contexts.get(&peer).is_some_and(|peer| peer.active) {
-            return Err(INVALID_CONTEXT);
-        }
-        let peers = state.contexts.get_mut(&current).map(|context| context.peers.insert(peer));
-        if peers == Some(true) { Ok(()) } else { Err(PEER_ACCESS_ALREADY_ENABLED) }
-    })
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn cuCtxDisablePeerAccess(peer: Handle) -> c_int {
-    enter("cuCtxDisablePeerAccess", |call| {
-        call.hex("peer", peer);
-        let mut state = state();
-        let current = state.current()?;
-        if !state.contexts.contains_key(&peer) {
-            return Err(INVALID_CONTEXT);
-        }
-        let peers = state.contexts.get_mut(&current).map(|context| context.peers.remove(&peer));
-        if peers == Some(true) { Ok(()) } else { Err(PEER_ACCESS_NOT_ENABLED) }
     })
 }

@@ -1,4 +1,4 @@
-//! The functions by which a test steers the simulator and looks into it.
+//! The functions by which a test steers and reads the simulator.
 #![expect(unsafe_code, reason = "entry points have C names, and device memory is read and written")]
 
 use std::ffi::{c_char, c_int, c_uint};
@@ -60,7 +60,7 @@ impl Account {
     }
 }
 
-/// What `SIMCUDA_REPORT` says at exit.
+/// For `SIMCUDA_REPORT`.
 pub fn report() -> String {
     let state = state();
     let alive = Account::take(&state);
@@ -78,7 +78,7 @@ pub fn report() -> String {
     )
 }
 
-/// The entry point that a caller named, or an end with a message: a name that is misspelt must not pass for silence.
+/// Ends the process at an unknown name: a misspelt one must not pass for silence.
 fn function(name: Text, asked_by: &str) -> &'static str {
     let name = name.as_str().unwrap_or("");
     match proc_address::known(name) {
@@ -110,7 +110,7 @@ pub extern "C" fn simcuda_reset() {
     guard.epoch += 1;
     guard.held = false;
     guard.registrations_held = false;
-    guard.lag = settings::lag();
+    guard.lag = Duration::ZERO;
     guard.puts_off = false;
     guard.memory.clear();
     guard.graphs.clear();
@@ -207,7 +207,7 @@ pub extern "C" fn simcuda_calls(name: Text) -> usize {
     log().calls(name)
 }
 
-/// The names of all entry points, one an index; NULL behind the last.
+/// NULL behind the last.
 #[unsafe(no_mangle)]
 pub extern "C" fn simcuda_function(index: usize) -> *const c_char {
     proc_address::c_name(index)

@@ -4,7 +4,7 @@
 use std::ffi::c_int;
 use std::sync::Arc;
 
-use crate::abi::{Address, Handle, INVALID_CONTEXT, INVALID_VALUE, Outcome, move_bytes};
+use crate::abi::{Address, Handle, INVALID_VALUE, Outcome, move_bytes};
 use crate::block::{Block, Span};
 use crate::capture::Node;
 use crate::log::{Call, enter};
@@ -12,17 +12,15 @@ use crate::operation::{Action, Source};
 use crate::state::{Guard, State, state};
 use crate::stream::{Stream, Token, run_in_turn};
 
-/// The sides that an entry point names for its two pointers.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Direction {
-    /// The addresses tell.
+    /// The addresses decide.
     Any,
     HostToDevice,
     DeviceToHost,
     DeviceToDevice,
 }
 
-/// A copy that was found possible.
 struct Plan {
     to: Span,
     from: Span,
@@ -32,7 +30,8 @@ struct Plan {
 impl Plan {
     fn new(state: &State, to: Address, from: Address, bytes: usize, direction: Direction) -> Outcome<Plan> {
         let (to, from) = (state.span(to, bytes)?, state.span(from, bytes)?);
-        // Page-locked memory has device addresses too: only pageable memory is no device's, and only device memory no host's.
+        // Page-locked memory has device addresses, too: of no device is only pageable memory, and of no host only
+        // device memory.
         let allowed = match direction {
             Direction::Any => true,
             Direction::HostToDevice => !to.is_pageable() && is_for_host(&from),
@@ -55,7 +54,7 @@ impl Plan {
         [&self.to, &self.from].into_iter().filter_map(|span| span.block.clone()).collect()
     }
 
-    /// The contexts other than `context` whose work a copy within devices is ordered with.
+    /// Contexts beside `context` with whose work a copy within devices is ordered.
     fn other_contexts(&self, context: Handle) -> Vec<Handle> {
         if !self.is_within_devices() {
             return Vec::new();
@@ -69,7 +68,7 @@ impl Plan {
     }
 }
 
-/// Whether a range is host memory, or memory that the host reaches.
+/// Whether the host reaches the range.
 fn is_for_host(span: &Span) -> bool {
     span.block.as_ref().is_none_or(|block| block.is_reached_by_host())
 }
@@ -80,7 +79,7 @@ fn note(call: &mut Call, to: Address, from: Address, bytes: usize) {
     call.number("bytes", bytes);
 }
 
-/// A copy in the legacy stream of the current context.
+/// In the legacy stream of the current context.
 fn synchronous(call: &mut Call, to: Address, from: Address, bytes: usize, direction: Direction) -> Outcome {
     note(call, to, from, bytes);
     let mut guard = state();
@@ -97,9 +96,9 @@ fn synchronous(call: &mut Call, to: Address, from: Address, bytes: usize, direct
     state().current().map(|_| ())
 }
 
-/// Copies when all work of the blocking streams is done, and before all of theirs that comes later. A copy between
-/// devices is so ordered with the work of both ("Multi-device system", CUDA C++ Programming Guide), and the host need
-/// not wait for a copy within devices.
+/// Copies behind all work of the blocking streams, and before their later work. A copy between devices is ordered with
+/// the work of both ("Multi-device system", CUDA C++ Programming Guide). The host does not wait for a copy within
+/// devices.
 fn copy_in_legacy_stream(mut guard: Guard, context: Handle, plan: Plan) -> Outcome<Guard> {
     let legacy = guard.legacy_stream(context)?;
     let others: Vec<Arc<Stream>> =
@@ -122,7 +121,6 @@ fn copy_in_legacy_stream(mut guard: Guard, context: Handle, plan: Plan) -> Outco
     Ok(guard)
 }
 
-/// A copy in the stream that a caller passed.
 fn asynchronous(
     call: &mut Call,
     to: Address,
@@ -134,8 +132,7 @@ fn asynchronous(
     note(call, to, from, bytes);
     call.hex("stream", stream);
     let mut guard = state();
-    let context = guard.current()?;
-    let stream = guard.stream(stream, context)?;
+    let stream = guard.stream(stream)?;
     if bytes == 0 {
         return Ok(());
     }
@@ -145,7 +142,7 @@ fn asynchronous(
         return Ok(());
     }
     call.copy(plan.kind, bytes);
-    // The host waits where it could otherwise not say when its memory is free again.
+    // The host waits where no later moment says that its memory is free again.
     let waits = if plan.to.is_on_device() { false } else { plan.to.is_pageable() || !plan.from.is_on_device() };
     let blocks = plan.blocks();
     let mut source = Source::Memory(plan.from.clone());
@@ -162,7 +159,7 @@ fn asynchronous(
     Ok(())
 }
 
-/// Reads pageable memory, which the caller may overwrite as soon as the call returns.
+/// Reads pageable memory: the caller may overwrite it once the call returns.
 fn staged(from: Address, bytes: usize) -> Vec<u8> {
     let mut staged = vec![0; bytes];
     // SAFETY: the caller of the entry point passes readable memory.
@@ -208,33 +205,4 @@ pub extern "C" fn cuMemcpyDtoHAsync_v2(to: Address, from: Address, bytes: usize,
 #[unsafe(no_mangle)]
 pub extern "C" fn cuMemcpyDtoDAsync_v2(to: Address, from: Address, bytes: usize, stream: Handle) -> c_int {
     enter("cuMemcpyDtoDAsync_v2", |call| asynchronous(call, to, from, bytes, Direction::DeviceToDevice, stream))
-}
-
-/// The contexts of a copy between two contexts, which must be alive.
-fn check_peers(state: &State, contexts: [Handle; 2]) -> Outcome {
-    let alive = |context: &Handle| state.contexts.get(context).is_some_and(|context| context.active);
-    if contexts.iter().all(alive) { Ok(()) } else { Err(INVALID_CONTEXT) }
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn cuMemcpyPeer(to: Address, to_ctx: Handle, from: Address, from_ctx: Handle, bytes: usize) -> c_int {
-    enter("cuMemcpyPeer", |call| {
-        check_peers(&state(), [to_ctx, from_ctx])?;
-        synchronous(call, to, from, bytes, Direction::DeviceToDevice)
-    })
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn cuMemcpyPeerAsync(
-    to: Address,
-    to_ctx: Handle,
-    from: Address,
-    from_ctx: Handle,
-    bytes: usize,
-    stream: Handle,
-) -> c_int {
-    enter("cuMemcpyPeerAsync", |call| {
-        check_peers(&state(), [to_ctx, from_ctx])?;
-        asynchronous(call, to, from, bytes, Direction::DeviceToDevice, stream)
-    })
 }

@@ -6,7 +6,7 @@ use std::ffi::{CStr, c_char, c_int};
 use crate::abi::{INVALID_VALUE, Out, Status};
 use crate::log::enter_before_init;
 
-/// Every status that CUDA 12.8 knows, with its name and what it is called in words.
+/// The statuses of CUDA 12.8, each with its name and its words.
 const STATUSES: &[(Status, &CStr, &CStr)] = &[
     (0, c"CUDA_SUCCESS", c"no error"),
     (1, c"CUDA_ERROR_INVALID_VALUE", c"invalid argument"),

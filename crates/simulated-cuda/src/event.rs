@@ -17,17 +17,15 @@ const DISABLE_TIMING: c_uint = 2;
 const INTERPROCESS: c_uint = 4;
 const FLAGS: c_uint = 7;
 
-/// An event.
 pub struct Event {
     pub context: Handle,
     flags: c_uint,
-    /// Where it was recorded last.
     pub recorded: Option<Recorded>,
-    /// Set if that was captured.
+    /// Set if the last recording was captured.
     pub mark: Option<Mark>,
 }
 
-/// A recording: the operation that is the mark, and when its turn came.
+/// The operation, and the time of its turn.
 #[derive(Clone)]
 pub struct Recorded {
     pub token: Token,
@@ -35,7 +33,7 @@ pub struct Recorded {
 }
 
 impl State {
-    /// The event that a caller passed. Aborts if it was destroyed.
+    /// Aborts if the event was destroyed.
     pub fn event(&mut self, handle: Handle) -> Outcome<&mut Event> {
         if !self.events.contains_key(&handle) {
             let lost = self.check_not_destroyed(handle, Kind::Event, "event");
@@ -69,8 +67,7 @@ pub extern "C" fn cuEventRecord(event: Handle, stream: Handle) -> c_int {
         call.hex("event", event);
         call.hex("stream", stream);
         let mut state = state();
-        let current = state.current()?;
-        let stream = state.stream(stream, current)?;
+        let stream = state.stream(stream)?;
         if state.event(event)?.context != stream.context {
             return Err(INVALID_HANDLE);
         }
@@ -144,7 +141,7 @@ pub extern "C" fn cuEventElapsedTime(milliseconds: Out<c_float>, start: Handle, 
     })
 }
 
-/// Returns at once; a recording that is still queued has no effect any more.
+/// Returns at once; a queued recording has no effect any more.
 #[unsafe(no_mangle)]
 pub extern "C" fn cuEventDestroy_v2(event: Handle) -> c_int {
     enter("cuEventDestroy_v2", |call| {

@@ -10,7 +10,6 @@ use crate::operation::Action;
 use crate::state::state;
 use crate::stream::run_in_turn;
 
-/// `count` times a value of `width` bytes.
 struct Pattern {
     value: u32,
     width: usize,
@@ -27,9 +26,8 @@ fn fill(call: &mut Call, to: Address, pattern: &Pattern, stream: Option<Handle>)
         call.hex("stream", stream);
     }
     let mut guard = state();
-    let context = guard.current()?;
     let legacy = 0;
-    let stream = guard.stream(stream.unwrap_or(legacy), context)?;
+    let stream = guard.stream(stream.unwrap_or(legacy))?;
     if to % width != 0 {
         return Err(INVALID_VALUE);
     }
@@ -44,7 +42,7 @@ fn fill(call: &mut Call, to: Address, pattern: &Pattern, stream: Option<Handle>)
     }
     let waits = !block.is_on_device();
     let action = Action::Fill { to: span, value, width };
-    // A fill that nothing is before is done at once, which is one of the times that it may be done.
+    // Nothing is before this fill: do it at once, which is one of the times allowed.
     if stream.legacy && guard.predecessors(&stream).is_empty() && guard.could_start(&stream, &[]) {
         drop(run_in_turn(guard, &stream, Vec::new(), vec![block], action));
         return Ok(());
@@ -64,12 +62,6 @@ pub extern "C" fn cuMemsetD8_v2(to: Address, value: u8, count: usize) -> c_int {
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn cuMemsetD16_v2(to: Address, value: u16, count: usize) -> c_int {
-    let pattern = Pattern { value: value.into(), width: 2, count };
-    enter("cuMemsetD16_v2", |call| fill(call, to, &pattern, None))
-}
-
-#[unsafe(no_mangle)]
 pub extern "C" fn cuMemsetD32_v2(to: Address, value: c_uint, count: usize) -> c_int {
     let pattern = Pattern { value, width: 4, count };
     enter("cuMemsetD32_v2", |call| fill(call, to, &pattern, None))
@@ -79,12 +71,6 @@ pub extern "C" fn cuMemsetD32_v2(to: Address, value: c_uint, count: usize) -> c_
 pub extern "C" fn cuMemsetD8Async(to: Address, value: u8, count: usize, stream: Handle) -> c_int {
     let pattern = Pattern { value: value.into(), width: 1, count };
     enter("cuMemsetD8Async", |call| fill(call, to, &pattern, Some(stream)))
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn cuMemsetD16Async(to: Address, value: u16, count: usize, stream: Handle) -> c_int {
-    let pattern = Pattern { value: value.into(), width: 2, count };
-    enter("cuMemsetD16Async", |call| fill(call, to, &pattern, Some(stream)))
 }
 
 #[unsafe(no_mangle)]

@@ -1,8 +1,8 @@
-//! Kernels. A simulated device runs none: a program gives a function of its own to run in a kernel's place, by the
-//! kernel's name (`simcuda_stand_in`), and the text of a module only says which names it has. Without such a function
-//! these entry points say NOT_SUPPORTED, as the others about modules do.
+//! Kernels. A simulated device runs none: a program gives a function to run in the place of a kernel of a name
+//! (`simcuda_stand_in`); of a module's text only the names count. Without such a function the entry points return
+//! NOT_SUPPORTED.
 //!
-//! They have a lock of their own, which is never held while the driver's lock is taken.
+//! They have a lock of their own, which is not held while the driver's lock is taken.
 #![expect(unsafe_code, reason = "entry points have C names, and take the program's functions")]
 
 use std::collections::BTreeMap;
@@ -17,10 +17,9 @@ use crate::log::{Call, enter};
 use crate::operation::Action;
 use crate::state::state;
 
-/// Gets the kernel's parameters as they lie in the buffer of its launch.
+/// Gets the kernel's parameters as they lie in the launch's buffer.
 pub type StandIn = extern "C" fn(*const c_void, usize);
 
-/// A kernel of a module that is loaded, and the module.
 #[derive(Clone, Copy)]
 struct Function {
     module: Handle,
@@ -29,7 +28,7 @@ struct Function {
 
 struct Module {
     text: String,
-    /// The number of the context that it was loaded in, with which it goes.
+    /// The id of its context, with which it goes.
     context: u64,
 }
 
@@ -40,7 +39,7 @@ struct Kernels {
     last: Handle,
 }
 
-/// Handles lie where no process has memory, beside those of the other objects.
+/// As `state::FIRST_HANDLE`.
 const FIRST_HANDLE: Handle = 0x0051_4e00_0000_0000;
 
 static KERNELS: Mutex<Kernels> = Mutex::new(Kernels {
@@ -60,7 +59,7 @@ impl Kernels {
         self.last
     }
 
-    /// A module of a context that lives.
+    /// Of a context that lives.
     fn module(&self, handle: Handle, context: u64) -> Outcome<&Module> {
         self.modules.get(&handle).filter(|module| module.context == context).ok_or(INVALID_HANDLE)
     }
@@ -74,7 +73,7 @@ pub fn forget() {
     kernels.functions.clear();
 }
 
-/// The number of the current context.
+/// The id of the current context.
 fn current() -> Outcome<u64> {
     let state = state();
     let handle = state.current()?;
@@ -136,7 +135,7 @@ pub extern "C" fn cuModuleGetFunction(function: Out<Handle>, module: Handle, nam
     })
 }
 
-/// The parameters in `extra`, which ends with 0: a buffer (1) and where its size is (2).
+/// `extra` ends with 0, and has a buffer (1) and the place of its size (2).
 fn parameters(extra: &Array<Address>) -> Outcome<Vec<u8>> {
     let (mut buffer, mut size) = (0, 0);
     let mut index = 0;
@@ -174,8 +173,7 @@ fn launch(call: &mut Call, function: Handle, stream: Handle, pointers: Address, 
     };
     let action = Action::Kernel { run, parameters: parameters(extra)? };
     let mut state = state();
-    let current = state.current()?;
-    let stream = state.stream(stream, current)?;
+    let stream = state.stream(stream)?;
     // Graphs have no kernels here.
     if state.captures(&stream)?.is_some() {
         return Err(NOT_SUPPORTED);
@@ -184,8 +182,8 @@ fn launch(call: &mut Call, function: Handle, stream: Handle, pointers: Address, 
     Ok(())
 }
 
-/// With its parameters in a buffer (`extra`), whose layout is the kernel's: the types behind an array of pointers to
-/// parameters are known to those alone that compile the kernel.
+/// Parameters come in a buffer (`extra`), whose layout the stand-in knows; the types behind an array of pointers are
+/// known to the compiler alone.
 #[unsafe(no_mangle)]
 pub extern "C" fn cuLaunchKernel(
     function: Handle,

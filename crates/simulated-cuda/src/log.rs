@@ -1,4 +1,4 @@
-//! The passage of every call: checks of the process, the count, injected faults, and the log.
+//! The passage of every call: checks of the process, counts, injected faults, and the log.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ffi::c_int;
@@ -11,10 +11,10 @@ use crate::abi::{NOT_INITIALIZED, NOT_PERMITTED, Outcome, SUCCESS, Status, UNKNO
 use crate::settings::{self, Sink};
 use crate::{context, process};
 
-/// The text that is kept; what is older is dropped, and only counted.
+/// Older text is dropped, and only counted.
 const TEXT_LIMIT: usize = 64 << 20;
 
-/// A fault to come: the `skip + 1`th call of `function` from now, and `times - 1` more (`None`: all that follow).
+/// The `skip + 1`th call of `function` from now fails, and `times - 1` more (`None`: all that follow).
 struct Fault {
     function: &'static str,
     skip: u32,
@@ -22,7 +22,6 @@ struct Fault {
     status: Status,
 }
 
-/// The counts, the text and the faults.
 pub struct Log {
     calls: BTreeMap<&'static str, usize>,
     copies: BTreeMap<(&'static str, usize), usize>,
@@ -49,13 +48,13 @@ static LOG: LazyLock<Mutex<Log>> = LazyLock::new(|| {
     Mutex::new(log)
 });
 
-/// The log, locked. It is taken for moments only, and nothing else is locked while it is held.
+/// Held for moments; a thread that holds it takes no other lock.
 pub fn log() -> MutexGuard<'static, Log> {
     LOG.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Log {
-    /// Counts a call and says with which status it is to fail, if it is.
+    /// Counts a call. Returns the status of a fault that is due.
     fn begin(&mut self, function: &'static str) -> Option<Status> {
         *self.calls.entry(function).or_insert(0) += 1;
         let mut status = None;
@@ -89,18 +88,16 @@ impl Log {
         }
     }
 
-    /// Lets the `nth` call from now of `function`, and the `times - 1` that follow, fail with `status`; `times` 0: all.
+    /// The `nth` call from now and the `times - 1` that follow fail; `times` 0: all.
     pub fn fail(&mut self, function: &'static str, nth: u32, status: Status, times: u32) {
         let times = if times == 0 { None } else { Some(times) };
         self.faults.push(Fault { function, skip: nth.saturating_sub(1), times, status });
     }
 
-    /// Forgets all faults that are still to come.
     pub fn clear_faults(&mut self) {
         self.faults.clear();
     }
 
-    /// Forgets the calls, the copies and the text.
     pub fn clear(&mut self) {
         self.calls.clear();
         self.copies.clear();
@@ -109,7 +106,7 @@ impl Log {
         self.dropped = 0;
     }
 
-    /// Calls of `function`, or of all.
+    /// `None`: of all functions.
     pub fn calls(&self, function: Option<&str>) -> usize {
         match function {
             Some(function) => self.calls.get(function).copied().unwrap_or(0),
@@ -117,13 +114,12 @@ impl Log {
         }
     }
 
-    /// Copies that were accepted, of that kind and size, `None` being any.
+    /// Copies that were accepted. `None`: of any kind, of any size.
     pub fn copies(&self, kind: Option<&str>, bytes: Option<usize>) -> usize {
         let wanted = |key: &(&str, usize)| kind.is_none_or(|kind| kind == key.0) && bytes.is_none_or(|b| b == key.1);
         self.copies.iter().filter(|(key, _)| wanted(key)).map(|(_, count)| count).sum()
     }
 
-    /// The log as text.
     pub fn text(&self) -> String {
         let mut text = String::with_capacity(self.length + 64);
         if self.dropped > 0 {
@@ -134,36 +130,32 @@ impl Log {
     }
 }
 
-/// One call on its way: collects what its line of the log will say.
+/// Collects the line of the log for one call.
 pub struct Call {
     line: String,
     copy: Option<(&'static str, usize)>,
 }
 
 impl Call {
-    /// A value that reads best in decimal.
     pub fn number(&mut self, field: &str, value: impl Display) {
         let _ = write!(self.line, " {field}={value}");
     }
 
-    /// An address or a handle.
     pub fn hex(&mut self, field: &str, value: impl LowerHex) {
         let _ = write!(self.line, " {field}=0x{value:x}");
     }
 
-    /// A copy: where from, where to, how much, and which way once that is known.
     pub fn copy(&mut self, kind: &'static str, bytes: usize) {
         let _ = write!(self.line, " kind={kind}");
         self.copy = Some((kind, bytes));
     }
 }
 
-/// An entry point that needs an initialised driver.
 pub fn enter(function: &'static str, body: impl FnOnce(&mut Call) -> Outcome) -> c_int {
     pass(function, true, body)
 }
 
-/// An entry point that can be called before `cuInit`.
+/// For a call that is allowed before `cuInit`.
 pub fn enter_before_init(function: &'static str, body: impl FnOnce(&mut Call) -> Outcome) -> c_int {
     pass(function, false, body)
 }

@@ -11,12 +11,12 @@ use crate::log::{Call, enter};
 use crate::state::state;
 
 impl Device {
-    /// What an allocation can still get: memory that a pool keeps for later is given up for it.
+    /// Memory that a pool keeps counts: it gives it up for an allocation.
     pub fn available(&self) -> usize {
         self.total.saturating_sub(self.used)
     }
 
-    /// What `cuMemGetInfo` calls free.
+    /// As `cuMemGetInfo` counts.
     pub fn free(&self) -> usize {
         self.available().saturating_sub(self.pool.kept)
     }
@@ -80,18 +80,5 @@ pub extern "C" fn cuMemGetInfo_v2(free: Out<usize>, total: Out<usize>) -> c_int 
         let device = state.devices.get(ordinal).ok_or(INVALID_VALUE)?;
         free.put(device.free())?;
         total.put(device.total)
-    })
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn cuMemGetAddressRange_v2(base: Out<Address>, bytes: Out<usize>, address: Address) -> c_int {
-    enter("cuMemGetAddressRange_v2", |call| {
-        call.hex("ptr", address);
-        let state = state();
-        state.current()?;
-        let block = state.block_at(address).ok_or(crate::abi::NOT_FOUND)?;
-        base.put_if_wanted(block.start);
-        bytes.put_if_wanted(block.bytes);
-        Ok(())
     })
 }

@@ -1,31 +1,23 @@
-//! The operations of a stream: copies, fills, marks, calls of host functions and of stand-ins for kernels, frees.
+//! The operations of a stream.
 #![expect(unsafe_code, reason = "moves bytes, and calls the program's functions")]
 
 use std::ffi::c_void;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-use crate::abi::{Address, Handle, SUCCESS, Status, fill_bytes, move_bytes};
+use crate::abi::{Address, fill_bytes, move_bytes};
 use crate::block::{self, Block, Span};
 use crate::kernel::StandIn;
 use crate::process;
 use crate::state::{CHANGED, Guard, state};
 use crate::stream::Stream;
 
-/// A function of the program.
-#[derive(Clone, Copy)]
-pub enum HostFunction {
-    /// `cuLaunchHostFunc`.
-    Plain(unsafe extern "C" fn(*mut c_void)),
-    /// `cuStreamAddCallback`, with the handle that the program used.
-    Callback(unsafe extern "C" fn(Handle, Status, *mut c_void), Handle),
-}
+/// A function of the program, for `cuLaunchHostFunc`.
+pub type HostFunction = unsafe extern "C" fn(*mut c_void);
 
-/// The effect of an operation when its turn comes.
 pub enum Action {
-    /// Nothing: what comes later waits for what this waits for.
+    /// Later work waits for what this waits for.
     Join,
-    /// Notes the time.
     Stamp(Arc<OnceLock<Instant>>),
     Copy {
         to: Span,
@@ -36,31 +28,29 @@ pub enum Action {
         value: u32,
         width: usize,
     },
-    /// The program's function, with its argument.
     Host(HostFunction, Address),
-    /// The program's function in a kernel's place, with the kernel's parameters.
+    /// A function in a kernel's place, with the kernel's parameters.
     Kernel {
         run: StandIn,
         parameters: Vec<u8>,
     },
-    /// The end of a block of stream-ordered allocation.
+    /// Ends a block of stream-ordered allocation.
     Free(Arc<Block>),
 }
 
-/// Where a copy reads.
 pub enum Source {
     Memory(Span),
-    /// The bytes that were read when the copy was queued.
+    /// Read when the copy was queued.
     Staged(Vec<u8>),
 }
 
 impl Action {
-    /// Whether it takes no time: done at once if nothing is before it.
+    /// Whether it is done at once if nothing is before it.
     pub fn is_momentary(&self) -> bool {
         matches!(self, Action::Join | Action::Stamp(_))
     }
 
-    /// Does what is momentary.
+    /// For what is momentary.
     pub fn happen(&self) {
         if let Action::Stamp(stamp) = self {
             // Only one operation has this stamp.
@@ -69,7 +59,7 @@ impl Action {
     }
 }
 
-/// Does what an operation is there for. The lock is given up while bytes move and while a function of the program runs.
+/// Gives the lock up while bytes move and while a function of the program runs.
 pub fn perform(mut guard: Guard, stream: &Stream, action: Action, blocks: &[Arc<Block>]) -> Guard {
     let mut lost = false;
     for block in blocks.iter().filter(|block| block.is_freed()) {
@@ -82,7 +72,7 @@ pub fn perform(mut guard: Guard, stream: &Stream, action: Action, blocks: &[Arc<
             action.happen();
             guard
         }
-        // Host memory that is gone cannot be touched; a context that is broken does nothing any more.
+        // Host memory that is gone cannot be touched; a broken context does nothing any more.
         Action::Copy { .. } | Action::Fill { .. } if lost || broken.is_some() => guard,
         Action::Copy { .. } | Action::Fill { .. } => {
             blocks.iter().for_each(|block| block.begin_use());
@@ -93,12 +83,14 @@ pub fn perform(mut guard: Guard, stream: &Stream, action: Action, blocks: &[Arc<
             CHANGED.raise();
             guard
         }
+        Action::Host(..) | Action::Kernel { .. } if broken.is_some() => guard,
         Action::Host(function, argument) => {
             drop(guard);
-            process::as_callback(|| call(function, argument, broken));
+            let argument = std::ptr::with_exposed_provenance_mut(argument);
+            // SAFETY: the program gave a function to be called with this argument.
+            process::as_callback(|| unsafe { function(argument) });
             state()
         }
-        Action::Kernel { .. } if broken.is_some() => guard,
         Action::Kernel { run, parameters } => {
             drop(guard);
             process::as_callback(|| run(parameters.as_ptr().cast(), parameters.len()));
@@ -127,19 +119,5 @@ fn move_or_fill(action: Action) {
             unsafe { fill_bytes(to.kept_at(), value, width, to.bytes / width) };
         }
         _ => {}
-    }
-}
-
-fn call(function: HostFunction, argument: Address, broken: Option<Status>) {
-    let argument = std::ptr::with_exposed_provenance_mut(argument);
-    match function {
-        // Not called once the context is broken, unlike a callback, which gets the status (`cuLaunchHostFunc`).
-        HostFunction::Plain(_) if broken.is_some() => {}
-        // SAFETY: the program gave a function to be called with this argument.
-        HostFunction::Plain(function) => unsafe { function(argument) },
-        HostFunction::Callback(function, stream) => {
-            // SAFETY: as above.
-            unsafe { function(stream, broken.unwrap_or(SUCCESS), argument) };
-        }
     }
 }

@@ -32,7 +32,6 @@ fn allocate(call: &mut Call, address: Out<Address>, bytes: usize, flags: c_uint)
         return Err(INVALID_VALUE);
     }
     state.is_safe()?;
-    // What is page-locked cannot be more than there is.
     if state.pinned.saturating_add(bytes) > space::physical_memory() {
         return Err(OUT_OF_MEMORY);
     }
@@ -45,11 +44,6 @@ fn allocate(call: &mut Call, address: Out<Address>, bytes: usize, flags: c_uint)
 #[unsafe(no_mangle)]
 pub extern "C" fn cuMemHostAlloc(address: Out<Address>, bytes: usize, flags: c_uint) -> c_int {
     enter("cuMemHostAlloc", |call| allocate(call, address, bytes, flags))
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn cuMemAllocHost_v2(address: Out<Address>, bytes: usize) -> c_int {
-    enter("cuMemAllocHost_v2", |call| allocate(call, address, bytes, 0))
 }
 
 #[unsafe(no_mangle)]
@@ -83,29 +77,12 @@ pub extern "C" fn cuMemHostGetFlags(flags: Out<c_uint>, address: Address) -> c_i
     })
 }
 
-/// Under unified addressing the device reaches host memory at the address that the host has for it.
-#[unsafe(no_mangle)]
-pub extern "C" fn cuMemHostGetDevicePointer_v2(device: Out<Address>, address: Address, flags: c_uint) -> c_int {
-    enter("cuMemHostGetDevicePointer_v2", |call| {
-        call.hex("ptr", address);
-        let state = state();
-        state.current()?;
-        if flags != 0 {
-            return Err(INVALID_VALUE);
-        }
-        match state.block_at(address).map(|block| block.memory) {
-            Some(Memory::Pinned(_) | Memory::Registered) => device.put(address),
-            _ => Err(INVALID_VALUE),
-        }
-    })
-}
-
 #[unsafe(no_mangle)]
 pub extern "C" fn cuMemHostRegister_v2(address: Address, bytes: usize, flags: c_uint) -> c_int {
     enter("cuMemHostRegister_v2", |call| {
         call.hex("ptr", address);
         call.number("bytes", bytes);
-        // To register takes long: a test may say when it begins.
+        // Registering takes long: a test may hold it back.
         let mut state = state();
         state.registrations_waiting += 1;
         while state.registrations_held {

@@ -28,7 +28,6 @@ const RANGE_SIZE: c_int = 12;
 const MAPPED: c_int = 13;
 const MEMPOOL_HANDLE: c_int = 17;
 
-/// Writes an attribute of an address in `block`.
 fn put(state: &State, data: Out<u8>, attribute: c_int, address: Address, block: &Arc<Block>) -> Outcome {
     let is_pooled = block.memory == Memory::FromPool;
     match attribute {
@@ -55,7 +54,7 @@ fn put(state: &State, data: Out<u8>, attribute: c_int, address: Address, block: 
     }
 }
 
-/// Writes an attribute's value for an address that the driver does not know.
+/// For an address that the driver does not know.
 fn put_default(data: Out<u8>, attribute: c_int) -> Outcome {
     /// CU_DEVICE_INVALID.
     const NO_DEVICE: c_int = -2;
@@ -70,7 +69,7 @@ fn put_default(data: Out<u8>, attribute: c_int) -> Outcome {
     }
 }
 
-/// Addresses are unique in the process: but for one attribute no context need be current.
+/// No context need be current, but for one attribute.
 #[unsafe(no_mangle)]
 pub extern "C" fn cuPointerGetAttribute(data: Out<u8>, attribute: c_int, address: Address) -> c_int {
     enter("cuPointerGetAttribute", |call| {
@@ -83,8 +82,8 @@ pub extern "C" fn cuPointerGetAttribute(data: Out<u8>, attribute: c_int, address
     })
 }
 
-/// Of an address that the driver does not know, attributes have default values and the call succeeds; so has a single
-/// attribute that the memory does not have.
+/// Attributes of an unknown address, and those that the memory does not have, get default values, and the call
+/// succeeds.
 #[unsafe(no_mangle)]
 pub extern "C" fn cuPointerGetAttributes(
     count: c_uint,

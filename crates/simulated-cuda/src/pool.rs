@@ -11,54 +11,40 @@ use crate::log::{Call, enter};
 use crate::operation::Action;
 use crate::state::{Kind, State, state};
 
-/// The default memory pool of a device. What it keeps is memory that is free and that it has not given back.
+/// The default pool of a device. `kept` is free memory that it has not given back.
 pub struct Pool {
     pub handle: Handle,
     pub kept: usize,
     used: usize,
-    used_high: usize,
-    reserved_high: usize,
     threshold: u64,
-    /// The three attributes that allow reuse, which is never delayed here.
-    reuse: [c_int; 3],
 }
 
-const REUSE_FIRST: c_int = 1;
-const REUSE_LAST: c_int = 3;
 const RELEASE_THRESHOLD: c_int = 4;
 const RESERVED_CURRENT: c_int = 5;
-const RESERVED_HIGH: c_int = 6;
 const USED_CURRENT: c_int = 7;
-const USED_HIGH: c_int = 8;
 
 impl Pool {
     pub fn new(state: &mut State) -> Pool {
         let handle = state.new_handle(Kind::Pool);
-        Pool { handle, kept: 0, used: 0, used_high: 0, reserved_high: 0, threshold: 0, reuse: [1; 3] }
+        Pool { handle, kept: 0, used: 0, threshold: 0 }
     }
 
-    /// Everything as it was, but the handle.
+    /// All but the handle.
     pub fn forget(&mut self) {
-        *self = Pool { kept: 0, used: 0, used_high: 0, reserved_high: 0, threshold: 0, reuse: [1; 3], ..*self };
-    }
-
-    fn reserved(&self) -> usize {
-        self.used + self.kept
+        *self = Pool { kept: 0, used: 0, threshold: 0, ..*self };
     }
 
     fn allocated(&mut self, bytes: usize) {
         self.kept = self.kept.saturating_sub(bytes);
         self.used += bytes;
-        self.used_high = self.used_high.max(self.used);
-        self.reserved_high = self.reserved_high.max(self.reserved());
     }
 
-    /// Keeps no more than `available` bytes: an allocation from elsewhere needed the memory.
+    /// An allocation from elsewhere needs the memory.
     pub fn give_up(&mut self, available: usize) {
         self.kept = self.kept.min(available);
     }
 
-    /// Memory came back: it is kept as far as the release threshold allows.
+    /// Keeps what came back as far as the release threshold allows.
     pub fn freed(&mut self, bytes: usize) {
         self.used = self.used.saturating_sub(bytes);
         self.kept += bytes;
@@ -76,7 +62,7 @@ impl State {
     }
 }
 
-/// The memory is the caller's at once; the real driver asks for it to be used in stream order, which this one does not check.
+/// The memory is the caller's at once. A real driver asks for its use in stream order, which is not checked.
 #[unsafe(no_mangle)]
 pub extern "C" fn cuMemAllocAsync(address: Out<Address>, bytes: usize, stream: Handle) -> c_int {
     enter("cuMemAllocAsync", |call| {
@@ -84,8 +70,7 @@ pub extern "C" fn cuMemAllocAsync(address: Out<Address>, bytes: usize, stream: H
         call.hex("stream", stream);
         address.required()?;
         let mut state = state();
-        let current = state.current()?;
-        let stream = state.stream(stream, current)?;
+        let stream = state.stream(stream)?;
         // Memory of a graph's own is not simulated.
         if state.captures(&stream)?.is_some() {
             return Err(NOT_SUPPORTED);
@@ -110,8 +95,7 @@ pub extern "C" fn cuMemFreeAsync(address: Address, stream: Handle) -> c_int {
         call.hex("ptr", address);
         call.hex("stream", stream);
         let mut state = state();
-        let current = state.current()?;
-        let stream = state.stream(stream, current)?;
+        let stream = state.stream(stream)?;
         if state.captures(&stream)?.is_some() {
             return Err(NOT_SUPPORTED);
         }
@@ -127,15 +111,6 @@ pub extern "C" fn cuMemFreeAsync(address: Address, stream: Handle) -> c_int {
 #[unsafe(no_mangle)]
 pub extern "C" fn cuDeviceGetDefaultMemPool(pool: Out<Handle>, device: c_int) -> c_int {
     enter("cuDeviceGetDefaultMemPool", |call| {
-        call.number("device", device);
-        pool.put(state().device(device)?.pool.handle)
-    })
-}
-
-/// The default pool is the only one, and so the current one.
-#[unsafe(no_mangle)]
-pub extern "C" fn cuDeviceGetMemPool(pool: Out<Handle>, device: c_int) -> c_int {
-    enter("cuDeviceGetMemPool", |call| {
         call.number("device", device);
         pool.put(state().device(device)?.pool.handle)
     })
@@ -163,13 +138,7 @@ pub extern "C" fn cuMemPoolSetAttribute(pool: Handle, attribute: c_int, value: c
         let mut state = state();
         let pool = state.pool(pool)?;
         match attribute {
-            REUSE_FIRST..=REUSE_LAST => {
-                pool.reuse[(attribute - REUSE_FIRST) as usize] = value.cast::<c_int>().get(0)?
-            }
             RELEASE_THRESHOLD => pool.threshold = value.get(0)?,
-            // A high-water mark can be set back to what is, by the value 0.
-            RESERVED_HIGH if value.get(0)? == 0 => pool.reserved_high = pool.reserved(),
-            USED_HIGH if value.get(0)? == 0 => pool.used_high = pool.used,
             _ => return Err(INVALID_VALUE),
         }
         Ok(())
@@ -183,14 +152,9 @@ pub extern "C" fn cuMemPoolGetAttribute(pool: Handle, attribute: c_int, value: O
         let mut state = state();
         let pool = state.pool(pool)?;
         value.put(match attribute {
-            REUSE_FIRST..=REUSE_LAST => {
-                return value.cast::<c_int>().put(pool.reuse[(attribute - REUSE_FIRST) as usize]);
-            }
             RELEASE_THRESHOLD => pool.threshold,
-            RESERVED_CURRENT => pool.reserved() as u64,
-            RESERVED_HIGH => pool.reserved_high as u64,
+            RESERVED_CURRENT => (pool.used + pool.kept) as u64,
             USED_CURRENT => pool.used as u64,
-            USED_HIGH => pool.used_high as u64,
             _ => return Err(INVALID_VALUE),
         })
     })

@@ -7,11 +7,10 @@ use crate::abi::{Address, INVALID_VALUE, NOT_FOUND, Out, Status, Text};
 use crate::log::{Call, enter_before_init};
 use crate::settings;
 
-/// An entry point.
 struct Entry {
-    /// As it is exported, with the NUL that ends it in C.
+    /// With the NUL that ends it in C.
     c_name: &'static str,
-    /// The CUDA version that it came with, as `cuGetProcAddress` counts.
+    /// CUDA version of its first driver, as `cuGetProcAddress` counts.
     since: c_int,
     address: fn() -> Address,
 }
@@ -32,40 +31,27 @@ impl Entry {
     }
 }
 
-/// All entry points, sorted by name.
+/// Sorted by name.
 const ENTRIES: &[Entry] = &[
     entry!(3020, context_calls::cuCtxCreate_v2),
     entry!(4000, context_calls::cuCtxDestroy_v2),
-    entry!(4000, context_calls::cuCtxDisablePeerAccess),
-    entry!(4000, context_calls::cuCtxEnablePeerAccess),
-    entry!(2000, context_calls::cuCtxGetApiVersion),
     entry!(4000, context_calls::cuCtxGetCurrent),
     entry!(2000, context_calls::cuCtxGetDevice),
-    entry!(7000, context_calls::cuCtxGetFlags),
     entry!(12000, context_calls::cuCtxGetId),
-    entry!(5050, context_calls::cuCtxGetStreamPriorityRange),
     entry!(4000, context_calls::cuCtxPopCurrent_v2),
     entry!(4000, context_calls::cuCtxPushCurrent_v2),
     entry!(4000, context_calls::cuCtxSetCurrent),
     entry!(2000, context_calls::cuCtxSynchronize),
-    entry!(4000, device::cuDeviceCanAccessPeer),
-    entry!(2000, device::cuDeviceComputeCapability),
     entry!(2000, device::cuDeviceGet),
     entry!(2000, device::cuDeviceGetAttribute),
-    entry!(4010, device::cuDeviceGetByPCIBusId),
     entry!(2000, device::cuDeviceGetCount),
     entry!(11020, pool::cuDeviceGetDefaultMemPool),
-    entry!(11020, pool::cuDeviceGetMemPool),
     entry!(2000, device::cuDeviceGetName),
-    entry!(8000, device::cuDeviceGetP2PAttribute),
     entry!(4010, device::cuDeviceGetPCIBusId),
-    entry!(9020, device::cuDeviceGetUuid),
-    entry!(11040, device::cuDeviceGetUuid_v2),
     entry!(7000, context_calls::cuDevicePrimaryCtxGetState),
     entry!(11000, context_calls::cuDevicePrimaryCtxRelease_v2),
     entry!(11000, context_calls::cuDevicePrimaryCtxReset_v2),
     entry!(7000, context_calls::cuDevicePrimaryCtxRetain),
-    entry!(11000, context_calls::cuDevicePrimaryCtxSetFlags_v2),
     entry!(3020, device::cuDeviceTotalMem_v2),
     entry!(2000, process::cuDriverGetVersion),
     entry!(2000, event::cuEventCreate),
@@ -86,16 +72,13 @@ const ENTRIES: &[Entry] = &[
     entry!(10000, stream_calls::cuLaunchHostFunc),
     entry!(4000, kernel::cuLaunchKernel),
     entry!(11020, pool::cuMemAllocAsync),
-    entry!(3020, pinned::cuMemAllocHost_v2),
     entry!(6000, memory::cuMemAllocManaged),
     entry!(3020, memory::cuMemAlloc_v2),
     entry!(11020, pool::cuMemFreeAsync),
     entry!(2000, pinned::cuMemFreeHost),
     entry!(3020, memory::cuMemFree_v2),
-    entry!(3020, memory::cuMemGetAddressRange_v2),
     entry!(3020, memory::cuMemGetInfo_v2),
     entry!(2000, pinned::cuMemHostAlloc),
-    entry!(3020, pinned::cuMemHostGetDevicePointer_v2),
     entry!(3000, pinned::cuMemHostGetFlags),
     entry!(6050, pinned::cuMemHostRegister_v2),
     entry!(4000, pinned::cuMemHostUnregister),
@@ -110,32 +93,21 @@ const ENTRIES: &[Entry] = &[
     entry!(3020, copy::cuMemcpyDtoH_v2),
     entry!(3020, copy::cuMemcpyHtoDAsync_v2),
     entry!(3020, copy::cuMemcpyHtoD_v2),
-    entry!(4000, copy::cuMemcpyPeer),
-    entry!(4000, copy::cuMemcpyPeerAsync),
-    entry!(2000, fill::cuMemsetD16Async),
-    entry!(3020, fill::cuMemsetD16_v2),
     entry!(2000, fill::cuMemsetD32Async),
     entry!(3020, fill::cuMemsetD32_v2),
     entry!(2000, fill::cuMemsetD8Async),
     entry!(3020, fill::cuMemsetD8_v2),
     entry!(2000, kernel::cuModuleGetFunction),
-    entry!(3020, unsupported::cuModuleGetGlobal_v2),
-    entry!(2000, unsupported::cuModuleLoad),
     entry!(2000, kernel::cuModuleLoadData),
-    entry!(2000, unsupported::cuModuleLoadDataEx),
     entry!(2000, kernel::cuModuleUnload),
     entry!(4000, pointer::cuPointerGetAttribute),
     entry!(7000, pointer::cuPointerGetAttributes),
-    entry!(5000, stream_calls::cuStreamAddCallback),
     entry!(10010, capture_calls::cuStreamBeginCapture_v2),
     entry!(2000, stream_calls::cuStreamCreate),
-    entry!(5050, stream_calls::cuStreamCreateWithPriority),
     entry!(4000, stream_calls::cuStreamDestroy_v2),
     entry!(10000, capture_calls::cuStreamEndCapture),
     entry!(11030, capture_calls::cuStreamGetCaptureInfo_v2),
     entry!(9020, stream_calls::cuStreamGetCtx),
-    entry!(5050, stream_calls::cuStreamGetFlags),
-    entry!(5050, stream_calls::cuStreamGetPriority),
     entry!(10000, capture_calls::cuStreamIsCapturing),
     entry!(2000, stream_calls::cuStreamQuery),
     entry!(2000, stream_calls::cuStreamSynchronize),
@@ -143,13 +115,12 @@ const ENTRIES: &[Entry] = &[
     entry!(10010, capture_calls::cuThreadExchangeStreamCaptureMode),
 ];
 
-/// The name of an entry point as it is exported, for that name, or for the one without its version (`cuMemAlloc`).
+/// As it is exported, for that name or for one without its version (`cuMemAlloc`).
 pub fn known(name: &str) -> Option<&'static str> {
     let exact = ENTRIES.iter().find(|entry| entry.name() == name);
     exact.or_else(|| newest(name, c_int::MAX)).map(Entry::name)
 }
 
-/// The name of the entry point at `index` of the list, or NULL behind the last.
 pub fn c_name(index: usize) -> *const c_char {
     ENTRIES.get(index).map_or(std::ptr::null(), |entry| entry.c_name.as_ptr().cast())
 }
@@ -158,7 +129,7 @@ fn base(name: &str) -> &str {
     name.strip_suffix("_v2").unwrap_or(name)
 }
 
-/// The newest entry point of that base name that CUDA `version` has.
+/// The newest that CUDA `version` has.
 fn newest(symbol: &str, version: c_int) -> Option<&'static Entry> {
     let named = ENTRIES.iter().filter(|entry| base(entry.name()) == symbol && entry.since <= version);
     named.max_by_key(|entry| entry.since)
@@ -171,7 +142,6 @@ const VERSION_NOT_SUFFICIENT: c_int = 2;
 /// LEGACY_STREAM and PER_THREAD_DEFAULT_STREAM.
 const FLAGS: u64 = 3;
 
-/// Both versions' look-up: finds a function by name, and notes that its address was handed out.
 fn look_up<'s>(
     call: &mut Call,
     symbol: &'s Text,
@@ -208,7 +178,7 @@ pub extern "C" fn cuGetProcAddress_v2(
     })
 }
 
-/// The first version, which has no room for why nothing was found, and fails instead.
+/// Has no place for the reason, and fails instead.
 #[unsafe(no_mangle)]
 pub extern "C" fn cuGetProcAddress(symbol: Text, function: Out<Address>, version: c_int, flags: u64) -> c_int {
     enter_before_init("cuGetProcAddress", |call| {

@@ -23,23 +23,21 @@ type Held = (Guard, MutexGuard<'static, Log>);
 thread_local! {
     static NUMBER: Cell<u32> = const { Cell::new(0) };
     static IN_CALLBACK: Cell<bool> = const { Cell::new(false) };
-    /// The locks that a fork takes, so that the child finds what they guard whole. Without a destructor, so that a
-    /// thread may fork while it ends.
+    /// Locks that a fork takes, so that the child finds their contents whole. No destructor: a thread may fork while it
+    /// ends.
     static HELD_FOR_FORK: Cell<Option<ManuallyDrop<Held>>> = const { Cell::new(None) };
 }
 
-/// Says a sentence on stderr.
 pub fn say(sentence: &str) {
     let _ = std::io::stderr().write_all(format!("simulated CUDA: {sentence}\n").as_bytes());
 }
 
-/// Says a sentence on stderr and aborts: for mistakes that a real driver may punish in any way.
+/// For mistakes that a real driver may punish in any way.
 pub fn die(sentence: &str) -> ! {
     say(sentence);
     std::process::abort()
 }
 
-/// Aborts in a forked child of an initialised process, and after the exit handler ran.
 pub fn check_that_calls_are_allowed(function: &str) {
     if FORKED.load(Ordering::Relaxed) {
         die(&format!("{function} was called in a forked child of a process that had initialised the driver"));
@@ -53,12 +51,12 @@ pub fn is_initialised() -> bool {
     INITIALISED.load(Ordering::Acquire)
 }
 
-/// Whether no stream may start anything any more.
+/// Whether streams start nothing any more.
 pub fn is_over() -> bool {
     EXITED.load(Ordering::Relaxed) || FORKED.load(Ordering::Relaxed)
 }
 
-/// Whether this is a child whose parent's threads and locks it does not have.
+/// A forked child lacks its parent's threads.
 pub fn is_forked() -> bool {
     FORKED.load(Ordering::Relaxed)
 }
@@ -74,12 +72,11 @@ pub fn thread_number() -> u32 {
     })
 }
 
-/// Whether this thread runs a host function of a stream, which must not call the driver (`cuLaunchHostFunc`).
+/// A host function of a stream must not call the driver (`cuLaunchHostFunc`).
 pub fn in_callback() -> bool {
     IN_CALLBACK.get()
 }
 
-/// Runs a host function of a stream.
 pub fn as_callback(function: impl FnOnce()) {
     IN_CALLBACK.set(true);
     function();
@@ -105,13 +102,13 @@ unsafe extern "C" fn after_fork_in_parent() {
 }
 
 unsafe extern "C" fn after_fork_in_child() {
-    // A child of a process that had not initialised the driver is as good as any other.
+    // A driver that was not initialised works in a child.
     FORKED.store(is_initialised(), Ordering::Relaxed);
     drop(HELD_FOR_FORK.take().map(ManuallyDrop::into_inner));
 }
 
-/// Registers the fork handlers, so that a forked child finds no lock taken. Done at the first call and not at load: a
-/// library that is loaded and not used has no effect on forks.
+/// A forked child finds no lock taken. Registered at the first call: a library that is only loaded has no effect on
+/// forks.
 pub fn prepare_for_forks() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {

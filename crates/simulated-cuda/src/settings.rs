@@ -2,12 +2,10 @@
 
 use std::fs::File;
 use std::sync::OnceLock;
-use std::time::Duration;
 
 use crate::abi::Status;
 use crate::{proc_address, process};
 
-/// Where the log also goes as it happens.
 pub enum Sink {
     Stderr,
     File(File),
@@ -33,33 +31,26 @@ fn number(name: &str, default: usize) -> usize {
 }
 
 /// Devices in the machine, before `CUDA_VISIBLE_DEVICES`.
-pub fn devices() -> usize {
+fn devices() -> usize {
     number("SIMCUDA_DEVICES", 2)
 }
 
-/// Bytes of memory of each device.
 pub fn memory() -> usize {
     number("SIMCUDA_MEMORY", 256 << 20)
 }
 
-/// How long every asynchronous operation waits before it starts.
-pub fn lag() -> Duration {
-    Duration::from_micros(number("SIMCUDA_LAG_US", 0) as u64)
-}
-
-/// What `cuDriverGetVersion` says, from the first time on.
+/// Read once.
 pub fn version() -> i32 {
     static VERSION: OnceLock<i32> = OnceLock::new();
     *VERSION.get_or_init(|| i32::try_from(number("SIMCUDA_VERSION", 12_080)).unwrap_or(i32::MAX))
 }
 
-/// Whether page-locked and registered memory has no `BUFFER_ID`.
 pub fn no_host_ids() -> bool {
     static SET: OnceLock<bool> = OnceLock::new();
     *SET.get_or_init(|| number("SIMCUDA_NO_HOST_IDS", 0) != 0)
 }
 
-/// What `SIMCUDA_ATTRIBUTES` has for a device attribute: `number=value`, separated by commas.
+/// `SIMCUDA_ATTRIBUTES`: `number=value`, separated by commas.
 pub fn attribute(number: i32) -> Option<i32> {
     static SET: OnceLock<Vec<(i32, i32)>> = OnceLock::new();
     let set = SET.get_or_init(|| {
@@ -77,12 +68,11 @@ pub fn attribute(number: i32) -> Option<i32> {
     set.iter().find(|(known, _)| *known == number).map(|(_, value)| *value)
 }
 
-/// Whether to say at exit what is still alive.
 pub fn report() -> bool {
     number("SIMCUDA_REPORT", 0) != 0
 }
 
-/// `SIMCUDA_LOG=stderr`, or a file that is appended to.
+/// `stderr`, or a file that is appended to.
 pub fn sink() -> Option<Sink> {
     let target = variable("SIMCUDA_LOG")?;
     if target == "stderr" {
@@ -109,32 +99,18 @@ pub fn faults() -> Vec<(&'static str, u32, Status)> {
     entries.collect()
 }
 
-/// The physical devices that `CUDA_VISIBLE_DEVICES` leaves, in its order.
+/// Indices of the physical devices that `CUDA_VISIBLE_DEVICES` leaves, in its order.
 ///
-/// The first entry that names no device, or one for the second time, ends the list, as the CUDA C++ Programming Guide
-/// has it ("CUDA Environment Variables": only the devices before an invalid index are visible).
-pub fn visible_devices(uuids: &[String]) -> Vec<usize> {
-    let Ok(list) = std::env::var("CUDA_VISIBLE_DEVICES") else { return (0..uuids.len()).collect() };
+/// An entry that names no device, or one for the second time, ends the list ("CUDA Environment Variables", CUDA C++
+/// Programming Guide: only the devices before an invalid index are visible).
+pub fn visible_devices() -> Vec<usize> {
+    let Ok(list) = std::env::var("CUDA_VISIBLE_DEVICES") else { return (0..devices()).collect() };
     let mut visible = Vec::new();
     for entry in list.split(',') {
-        match named_device(entry.trim(), uuids) {
-            Some(device) if !visible.contains(&device) => visible.push(device),
+        match entry.trim().parse::<usize>() {
+            Ok(device) if device < devices() && !visible.contains(&device) => visible.push(device),
             _ => break,
         }
     }
     visible
-}
-
-/// An index, or the beginning of a UUID (with its `GPU-`) that only one device has.
-fn named_device(entry: &str, uuids: &[String]) -> Option<usize> {
-    if let Ok(index) = entry.parse::<usize>() {
-        return (index < uuids.len()).then_some(index);
-    }
-    if !entry.starts_with("GPU-") {
-        return None;
-    }
-    let lower = entry.replace("GPU-", "").to_lowercase();
-    let mut matching = uuids.iter().enumerate().filter(|(_, uuid)| uuid.trim_start_matches("GPU-").starts_with(&lower));
-    let first = matching.next().map(|(index, _)| index);
-    if matching.next().is_some() { None } else { first }
 }

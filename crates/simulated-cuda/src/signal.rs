@@ -1,4 +1,4 @@
-//! A condition on which threads that hold the lock on the state wait.
+//! A condition variable under the lock on the state.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, PoisonError};
@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use crate::state::Guard;
 
-/// A condition variable that costs nothing to raise when no thread waits.
+/// A condition variable that costs nothing to raise while no thread waits.
 ///
-/// A thread holds the lock until it waits, and a thread that raises held the lock when the condition changed: so the
-/// number of waiting threads is never read too early.
+/// A thread holds the state's lock until it waits, and held it when it changed the condition before it raises: so the
+/// count of waiting threads is never read too early.
 pub struct Signal {
     condition: Condvar,
     waiting: AtomicUsize,
@@ -20,7 +20,6 @@ impl Signal {
         Signal { condition: Condvar::new(), waiting: AtomicUsize::new(0) }
     }
 
-    /// Gives up the lock until the signal is raised.
     pub fn wait(&self, guard: Guard) -> Guard {
         self.waiting.fetch_add(1, Ordering::Relaxed);
         let guard = self.condition.wait(guard).unwrap_or_else(PoisonError::into_inner);
@@ -28,7 +27,7 @@ impl Signal {
         guard
     }
 
-    /// The same, but not for longer than `time`; says whether that has passed.
+    /// Also whether the time has passed.
     pub fn wait_for(&self, guard: Guard, time: Duration) -> (Guard, bool) {
         self.waiting.fetch_add(1, Ordering::Relaxed);
         let (guard, result) = self.condition.wait_timeout(guard, time).unwrap_or_else(PoisonError::into_inner);
@@ -36,7 +35,6 @@ impl Signal {
         (guard, result.timed_out())
     }
 
-    /// Wakes all that wait.
     pub fn raise(&self) {
         if self.waiting.load(Ordering::Relaxed) > 0 {
             self.condition.notify_all();

@@ -1,7 +1,5 @@
-//! The address range of a device.
-//!
-//! Addresses that programs see lie in a reservation without access rights; the bytes are kept in a second mapping of
-//! the same length, which only the simulator knows. Blocks are handed out with a gap behind each.
+//! The address range of a device: a reservation without access rights, which programs see, and a second mapping of the
+//! same length with the bytes. There is a gap behind each block.
 #![expect(unsafe_code, reason = "maps memory")]
 
 use std::collections::{BTreeMap, VecDeque};
@@ -9,33 +7,29 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::abi::{Address, fill_bytes};
 
-/// Every device block begins at a multiple of this, as the driver's do.
+/// Alignment of device blocks, as the driver's.
 pub const ALIGNMENT: usize = 512;
-/// Bytes between two blocks.
 const GAP: usize = 4096;
-/// The least that is reserved for a device: enough for any use of its default memory, and no burden to valgrind.
+/// The least that is reserved for a device: enough for its default memory, and no burden to valgrind.
 const LEAST: usize = 4 << 30;
-/// The contents of new memory.
 const FRESH: u32 = 0xCD;
-/// The contents of freed memory.
 const FREED: u32 = 0xDD;
-/// Freed places that are remembered, to be given out again first.
+/// Freed places that are given out again first.
 const RECENT: usize = 64;
 
-/// The address range of a device.
 pub struct Space {
-    /// The memory of the device that it was made for.
+    /// Memory of the device that it was made for.
     total: usize,
     seen: Address,
     kept: Address,
     length: usize,
     /// Length of each free range, by its offset.
     holes: BTreeMap<usize, usize>,
-    /// Offset and size of what was freed lately, the newest last.
+    /// Offset and size of freed places, the newest last.
     recent: Vec<(usize, usize)>,
 }
 
-/// Maps `bytes` bytes with that protection; `None` if the system refuses.
+/// `None` if the system refuses.
 fn map(bytes: usize, protection: libc::c_int) -> Option<Address> {
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
     // SAFETY: a new mapping at an address that the system chooses touches nothing that exists.
@@ -48,13 +42,13 @@ fn unmap(address: Address, bytes: usize) {
     unsafe { libc::munmap(std::ptr::with_exposed_provenance_mut(address), bytes) };
 }
 
-/// A size rounded up to whole pieces of `ALIGNMENT`; `None` if it is beyond every range.
+/// `None` if it is beyond every range.
 pub fn rounded(bytes: usize) -> Option<usize> {
     bytes.checked_next_multiple_of(ALIGNMENT)
 }
 
 impl Space {
-    /// Reserves addresses for a device with `total` bytes of memory.
+    /// For a device with `total` bytes of memory.
     pub fn reserve(total: usize) -> Option<Space> {
         let mut length = total.checked_mul(4)?.max(LEAST).checked_next_multiple_of(GAP)?;
         loop {
@@ -72,22 +66,22 @@ impl Space {
         }
     }
 
-    /// Whether an address is this device's, allocated or not.
+    /// Allocated or not.
     pub fn contains(&self, address: Address) -> bool {
         (self.seen..self.seen + self.length).contains(&address)
     }
 
-    /// Whether the range is long enough for a device with `total` bytes.
+    /// For a device with `total` bytes.
     pub fn suffices(&self, total: usize) -> bool {
         total <= self.total || total.checked_mul(2).is_some_and(|needed| needed <= self.length)
     }
 
-    /// How far the bytes are kept from where programs see them.
+    /// From the addresses that programs see to the bytes.
     pub fn shift(&self) -> isize {
         self.kept.wrapping_sub(self.seen) as isize
     }
 
-    /// Takes `bytes` bytes, a multiple of `ALIGNMENT`, filled as fresh memory is: what was freed last, if it fits.
+    /// Takes a multiple of `ALIGNMENT`, the place freed last if it fits, and fills it as fresh memory.
     pub fn take(&mut self, bytes: usize) -> Option<Address> {
         let needed = bytes.checked_add(GAP)?;
         let again = self.recent.iter().rposition(|(_, size)| *size == bytes).map(|index| self.recent.remove(index).0);
@@ -107,13 +101,13 @@ impl Space {
         Some(self.seen + offset)
     }
 
-    /// The hole that has room for `needed` bytes at `offset`, with that offset.
+    /// The hole that has `needed` bytes at `offset`, and that offset.
     fn hole_around(&self, offset: usize, needed: usize) -> Option<(usize, usize)> {
         let (hole, length) = self.holes.range(..=offset).next_back()?;
         (offset + needed <= hole + length).then_some((*hole, offset))
     }
 
-    /// Takes back what `Space::take` gave, and fills it as freed memory is.
+    /// Fills it as freed memory.
     pub fn give_back(&mut self, address: Address, bytes: usize) {
         let offset = address - self.seen;
         self.fill(offset, FREED, bytes);
@@ -140,12 +134,10 @@ impl Space {
     }
 }
 
-/// Of a block that is larger than two of these, only the beginning and the end are filled; the pages between are given
-/// back to the system, so that a simulated device can have more memory than the machine.
+/// Of a block larger than two of these only beginning and end are filled. The system gets the pages between back, so
+/// that a simulated device may have more memory than the machine.
 const EDGE: usize = 64 << 20;
 
-/// Fills a block.
-///
 /// # Safety
 /// The range is writable and lies in private anonymous memory, and its contents are not needed.
 unsafe fn fill_block(address: Address, pattern: u32, bytes: usize) {
@@ -163,7 +155,7 @@ unsafe fn fill_block(address: Address, pattern: u32, bytes: usize) {
     unsafe { libc::madvise(std::ptr::with_exposed_provenance_mut(start), end - start, libc::MADV_DONTNEED) };
 }
 
-/// Memory of the host with its own pages and a page without access on either side.
+/// Host memory with its own pages, and a page without access on either side.
 pub fn map_host(bytes: usize) -> Option<Address> {
     let inner = bytes.checked_next_multiple_of(GAP)?;
     let whole = inner.checked_add(2 * GAP)?;
@@ -179,12 +171,11 @@ pub fn map_host(bytes: usize) -> Option<Address> {
     Some(start + GAP)
 }
 
-/// Address ranges of freed host memory that are kept without access, so that a use after free is seen, the newest last.
+/// Ranges of freed host memory that stay without access, so that a use after free is a SIGSEGV; the newest last.
 static BURNT: Mutex<VecDeque<(Address, usize)>> = Mutex::new(VecDeque::new());
-/// How many: every one is a mapping, of which the system allows a process some ten thousand.
+/// The system allows a process some ten thousand mappings.
 const BURNT_LIMIT: usize = 256;
 
-/// Gives back what `map_host` gave for that size.
 pub fn unmap_host(address: Address, bytes: usize) {
     let (start, whole) = (address - GAP, bytes.next_multiple_of(GAP) + 2 * GAP);
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED;
@@ -199,14 +190,13 @@ pub fn unmap_host(address: Address, bytes: usize) {
     }
 }
 
-/// Physical memory of the machine: what can be page-locked at the very most.
+/// Bytes of the machine: the most that can be page-locked.
 pub fn physical_memory() -> usize {
     // SAFETY: asks for a number.
     let pages = unsafe { libc::sysconf(libc::_SC_PHYS_PAGES) };
     usize::try_from(pages).unwrap_or(0).saturating_mul(GAP)
 }
 
-/// Whether all pages of a range exist.
 pub fn is_mapped(address: Address, bytes: usize) -> bool {
     let first = address / GAP * GAP;
     let Some(end) = address.checked_add(bytes) else { return false };

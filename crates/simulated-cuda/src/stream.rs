@@ -1,9 +1,7 @@
 //! Streams: queues of operations, each with a thread that works them off, and the order between them.
 //!
-//! Every operation has a number in its stream; a `Token` names one, and is done when its stream has completed that
-//! number. What an operation must wait for is decided when it is queued, and is a list of tokens: work of the legacy
-//! stream waits for all work of its context's blocking streams before it, and theirs waits for it ("Stream
-//! synchronization behavior", CUDA Driver API: legacy default stream).
+//! Work of the legacy stream waits for all earlier work of its context's blocking streams, and their later work waits
+//! for it ("Stream synchronization behavior", CUDA Driver API: legacy default stream).
 #![expect(unsafe_code, reason = "blocks the signals of the threads it starts")]
 
 use std::collections::VecDeque;
@@ -19,7 +17,7 @@ use crate::process;
 use crate::signal::Signal;
 use crate::state::{CHANGED, Guard, State, state};
 
-/// A stream. Those that keep a `Token` of it keep it known after it is destroyed.
+/// Tokens keep a stream after it is destroyed.
 pub struct Stream {
     pub handle: Handle,
     pub context: Handle,
@@ -27,15 +25,14 @@ pub struct Stream {
     pub legacy: bool,
     /// Ordered with the legacy stream of its context.
     pub blocking: bool,
-    pub priority: i32,
     completed: AtomicU64,
-    /// The number of the newest operation that a thread, or work that is not put off, waits for.
+    /// Number of the newest operation that a thread, or work that is not put off, waits for.
     wanted: AtomicU64,
-    /// Woken when an operation completes, and when the stream is cancelled.
+    /// Raised when an operation completes, and when the stream is cancelled.
     done: Signal,
-    /// Woken when there is something to do.
+    /// Raised when there is work.
     work: Signal,
-    /// Only locked by those who hold the lock on the state.
+    /// Locked under the state's lock alone.
     queue: Mutex<Queue>,
 }
 
@@ -50,14 +47,13 @@ struct Queue {
 }
 
 impl Queue {
-    /// The number of the next operation.
+    /// Number of the next operation.
     fn issue(&mut self) -> u64 {
         self.issued += 1;
         self.issued
     }
 }
 
-/// A queued operation.
 struct Operation {
     number: u64,
     after: Vec<Token>,
@@ -68,7 +64,7 @@ struct Operation {
     blocks: Vec<Arc<Block>>,
 }
 
-/// Names an operation that was queued in a stream.
+/// An operation that was queued in a stream.
 #[derive(Clone)]
 pub struct Token {
     stream: Arc<Stream>,
@@ -80,7 +76,6 @@ impl Token {
         self.stream.completed.load(Ordering::Acquire) >= self.number
     }
 
-    /// Blocks the calling thread until the operation is complete.
     pub fn wait(&self, mut guard: Guard) -> Guard {
         self.want();
         while !self.is_done() {
@@ -89,7 +84,7 @@ impl Token {
         guard
     }
 
-    /// Lets it start if it is put off, with all that comes before it. The caller holds the lock on the state.
+    /// Lets it start if it is put off, with all before it. The caller holds the state's lock.
     fn want(&self) {
         if self.stream.wanted.fetch_max(self.number, Ordering::AcqRel) < self.number {
             CHANGED.raise();
@@ -98,7 +93,7 @@ impl Token {
 }
 
 impl Stream {
-    pub fn new(handle: Handle, context: Handle, legacy: bool, blocking: bool, priority: i32) -> Arc<Stream> {
+    pub fn new(handle: Handle, context: Handle, legacy: bool, blocking: bool) -> Arc<Stream> {
         let queue = Queue {
             operations: VecDeque::new(),
             issued: 0,
@@ -112,7 +107,6 @@ impl Stream {
             context,
             legacy,
             blocking,
-            priority,
             completed: AtomicU64::new(0),
             wanted: AtomicU64::new(0),
             done: Signal::new(),
@@ -125,12 +119,10 @@ impl Stream {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The newest operation.
     pub fn last(self: &Arc<Self>) -> Token {
         Token { stream: Arc::clone(self), number: self.queue().issued }
     }
 
-    /// Whether all that was queued is complete.
     pub fn is_idle(&self) -> bool {
         self.completed.load(Ordering::Acquire) >= self.queue().issued
     }
@@ -143,18 +135,17 @@ impl Stream {
         self.queue().cancelled
     }
 
-    /// Whether the stream's thread has an operation in hand.
     pub fn is_running(&self) -> bool {
         self.queue().running
     }
 
-    /// Lets the stream's thread end when all is done.
+    /// The thread ends when all is done.
     pub fn close(&self) {
         self.queue().closing = true;
         self.work.raise();
     }
 
-    /// Drops what is queued, and says how many operations that were. What is under way is completed.
+    /// Drops what is queued, and returns the count. What is under way is completed.
     fn cancel(&self) -> u64 {
         let mut queue = self.queue();
         queue.cancelled = true;
@@ -184,7 +175,7 @@ impl Stream {
 }
 
 impl State {
-    /// The operations that work queued in `stream` now must wait for.
+    /// Operations for which new work of `stream` waits.
     pub fn predecessors(&self, stream: &Stream) -> Vec<Token> {
         let Some(context) = self.contexts.get(&stream.context) else { return Vec::new() };
         let all = context.streams.iter().chain([&context.legacy]);
@@ -193,13 +184,13 @@ impl State {
         all.filter(orders).filter(|other| !other.is_idle()).map(Stream::last).collect()
     }
 
-    /// Whether an operation queued in `stream` now could start at once.
+    /// Whether new work of `stream` could start at once.
     pub fn could_start(&self, stream: &Stream, after: &[Token]) -> bool {
         let held = self.held && !stream.legacy;
         stream.is_idle() && !held && !self.puts_off && self.lag.is_zero() && after.iter().all(Token::is_done)
     }
 
-    /// Queues an operation, which runs after what is in the stream, and after `after`.
+    /// It runs behind the stream's work, and behind `after`.
     pub fn queue(
         &mut self,
         stream: &Arc<Stream>,
@@ -214,7 +205,7 @@ impl State {
         let at_once = action.is_momentary() && self.could_start(stream, &after);
         let mut queue = stream.queue();
         let number = queue.issue();
-        // Work that reaches a context while it is destroyed is dropped, as all that it had.
+        // Work that reaches a context while it is destroyed is dropped.
         if at_once || queue.cancelled {
             drop(queue);
             action.happen();
@@ -235,10 +226,10 @@ impl State {
         token
     }
 
-    /// Ends streams whose context goes, and gives back their threads.
+    /// For streams whose context goes. Returns the count of dropped operations.
     pub fn cancel(&mut self, streams: &[Arc<Stream>]) -> u64 {
         let dropped = streams.iter().map(|stream| stream.cancel()).sum();
-        // Each stream may wait for each other one: wake all.
+        // Each stream may wait for each other one.
         self.contexts
             .values()
             .flat_map(|context| context.streams.iter().chain([&context.legacy]))
@@ -249,8 +240,7 @@ impl State {
     }
 }
 
-/// Does `action` as an operation of `stream` in the calling thread, when its turn comes; nothing, if the stream is
-/// cancelled before.
+/// Does `action` in the calling thread when its turn in `stream` comes; not if the stream is cancelled before.
 pub fn run_in_turn(
     mut guard: Guard,
     stream: &Arc<Stream>,
@@ -261,7 +251,7 @@ pub fn run_in_turn(
     let mut after = after;
     after.extend(guard.predecessors(stream));
     blocks.iter().for_each(|block| block.expect_use());
-    // The number alone holds the place: what comes later in the stream waits until it is completed.
+    // The number holds the place: later work of the stream waits until it is completed.
     let number = stream.queue().issue();
     after.push(Token { stream: Arc::clone(stream), number: number - 1 });
     for token in &after {
@@ -278,7 +268,7 @@ pub fn run_in_turn(
 
 fn start_worker(stream: &Arc<Stream>) -> JoinHandle<()> {
     let stream = Arc::clone(stream);
-    // The thread inherits the mask, and no signal of the program is ever handled on it.
+    // The thread inherits the mask: it handles no signal of the program.
     // SAFETY: a signal set is plain data, for which zeros are a value.
     let (mut all, mut old): (libc::sigset_t, libc::sigset_t) = unsafe { std::mem::zeroed() };
     // SAFETY: the set is this function's.
@@ -294,11 +284,9 @@ fn start_worker(stream: &Arc<Stream>) -> JoinHandle<()> {
     }
 }
 
-/// How long a stream's thread waits for work before it ends: programs have more streams than they use at a time, the
-/// default streams of threads that are gone among them.
+/// A stream's thread ends after so long without work: programs have more streams than they use at a time.
 const IDLE: Duration = Duration::from_secs(5);
 
-/// A stream's thread.
 fn work_off(stream: &Arc<Stream>) {
     let mut guard = state();
     loop {
@@ -327,8 +315,7 @@ fn work_off(stream: &Arc<Stream>) {
     }
 }
 
-/// Waits for something to do; `None` if nothing came for so long that the thread is better ended. The next operation
-/// starts another.
+/// `None` if no work came for so long that the thread ends. The next operation starts another.
 fn wait_a_while(guard: Guard, stream: &Stream) -> Option<Guard> {
     let (guard, timed_out) = stream.work.wait_for(guard, IDLE);
     let mut queue = stream.queue();
@@ -350,7 +337,7 @@ fn run_when_allowed(mut guard: Guard, stream: &Arc<Stream>, operation: Operation
         let remaining =
             operation.not_before.map_or_else(Default::default, |t| t.saturating_duration_since(Instant::now()));
         if stream.completed.load(Ordering::Acquire) < before {
-            // An operation before this one is under way in the thread of its caller.
+            // An operation before this one is under way in its caller's thread.
             guard = stream.done.wait(guard);
         } else if operation.put_off == Some(guard.releases) && stream.wanted.load(Ordering::Acquire) < operation.number
         {

@@ -1,15 +1,15 @@
 //! The entry points for streams.
 #![expect(unsafe_code, reason = "entry points have C names, and take the program's functions")]
 
-use std::ffi::{c_int, c_uint, c_void};
+use std::ffi::{c_int, c_uint};
 use std::sync::Arc;
 
 use crate::abi::{
     Address, CONTEXT_IS_DESTROYED, Handle, INVALID_CONTEXT, INVALID_HANDLE, INVALID_VALUE, NOT_READY, Out, Outcome,
-    STREAM_CAPTURE_UNSUPPORTED, Status,
+    STREAM_CAPTURE_UNSUPPORTED,
 };
 use crate::capture::Node;
-use crate::log::{Call, enter};
+use crate::log::enter;
 use crate::operation::{Action, HostFunction};
 use crate::process;
 use crate::state::{Kind, State, state};
@@ -17,12 +17,9 @@ use crate::stream::{Stream, Token};
 
 /// CU_STREAM_NON_BLOCKING.
 const NON_BLOCKING: c_uint = 1;
-/// CU_STREAM_LEGACY and CU_STREAM_PER_THREAD, which stand for streams without being handles of any.
+/// CU_STREAM_LEGACY and CU_STREAM_PER_THREAD: no handles of streams.
 const LEGACY: Handle = 1;
 const PER_THREAD: Handle = 2;
-
-/// The greatest priority, which is the lowest number, and the least. They are remembered, and change nothing.
-pub const PRIORITIES: (c_int, c_int) = (-5, 0);
 
 impl State {
     pub fn legacy_stream(&self, context: Handle) -> Outcome<Arc<Stream>> {
@@ -30,8 +27,9 @@ impl State {
         Ok(Arc::clone(&context.legacy))
     }
 
-    /// The stream that a caller passed, in the current context if it is a default stream. Aborts if it was destroyed.
-    pub fn stream(&mut self, handle: Handle, current: Handle) -> Outcome<Arc<Stream>> {
+    /// A default stream is that of the current context. Aborts if the stream was destroyed.
+    pub fn stream(&mut self, handle: Handle) -> Outcome<Arc<Stream>> {
+        let current = self.current()?;
         match handle {
             0 | LEGACY => self.legacy_stream(current),
             PER_THREAD => self.per_thread_stream(current),
@@ -47,19 +45,19 @@ impl State {
         }
     }
 
-    /// The calling thread's own default stream, which blocks as the streams do that programs create.
+    /// It blocks as streams do that programs create.
     fn per_thread_stream(&mut self, current: Handle) -> Outcome<Arc<Stream>> {
         let context = self.contexts.get_mut(&current).ok_or(INVALID_CONTEXT)?;
         let streams = &mut context.streams;
         let new = || {
-            let stream = Stream::new(PER_THREAD, current, false, true, 0);
+            let stream = Stream::new(PER_THREAD, current, false, true);
             streams.push(Arc::clone(&stream));
             stream
         };
         Ok(Arc::clone(context.per_thread.entry(process::thread_number()).or_insert_with(new)))
     }
 
-    /// The operations that a query of or a wait for a stream covers: for the legacy stream, all that its next work would wait for.
+    /// The operations that a query or a wait covers: for the legacy stream, all that its next work would wait for.
     fn outstanding(&self, stream: &Arc<Stream>) -> Vec<Token> {
         let mut tokens = if stream.legacy { self.predecessors(stream) } else { Vec::new() };
         tokens.push(stream.last());
@@ -67,46 +65,37 @@ impl State {
     }
 }
 
-fn create(call: &mut Call, out: Out<Handle>, flags: c_uint, priority: c_int) -> Outcome {
-    call.number("flags", flags);
-    out.required()?;
-    let mut state = state();
-    let context = state.current()?;
-    if flags & !NON_BLOCKING != 0 {
-        return Err(INVALID_VALUE);
-    }
-    let handle = state.new_handle(Kind::Stream);
-    let stream =
-        Stream::new(handle, context, false, flags & NON_BLOCKING == 0, priority.clamp(PRIORITIES.0, PRIORITIES.1));
-    if let Some(context) = state.contexts.get_mut(&context) {
-        context.streams.push(Arc::clone(&stream));
-    }
-    state.streams.insert(handle, stream);
-    call.hex("stream", handle);
-    out.put(handle)
-}
-
 #[unsafe(no_mangle)]
 pub extern "C" fn cuStreamCreate(stream: Out<Handle>, flags: c_uint) -> c_int {
-    enter("cuStreamCreate", |call| create(call, stream, flags, 0))
+    enter("cuStreamCreate", |call| {
+        call.number("flags", flags);
+        stream.required()?;
+        let mut state = state();
+        let current = state.current()?;
+        if flags & !NON_BLOCKING != 0 {
+            return Err(INVALID_VALUE);
+        }
+        let handle = state.new_handle(Kind::Stream);
+        let new = Stream::new(handle, current, false, flags & NON_BLOCKING == 0);
+        if let Some(context) = state.contexts.get_mut(&current) {
+            context.streams.push(Arc::clone(&new));
+        }
+        state.streams.insert(handle, new);
+        call.hex("stream", handle);
+        stream.put(handle)
+    })
 }
 
-#[unsafe(no_mangle)]
-pub extern "C" fn cuStreamCreateWithPriority(stream: Out<Handle>, flags: c_uint, priority: c_int) -> c_int {
-    enter("cuStreamCreateWithPriority", |call| create(call, stream, flags, priority))
-}
-
-/// Returns at once; what is queued is still done.
+/// Returns at once; queued work is still done.
 #[unsafe(no_mangle)]
 pub extern "C" fn cuStreamDestroy_v2(stream: Handle) -> c_int {
     enter("cuStreamDestroy_v2", |call| {
         call.hex("stream", stream);
         let mut state = state();
-        let current = state.current()?;
         if stream <= PER_THREAD {
             return Err(INVALID_HANDLE);
         }
-        let stream = state.stream(stream, current)?;
+        let stream = state.stream(stream)?;
         if let Some(capture) = state.capture_of(&stream) {
             capture.is_invalidated = true;
             return Err(STREAM_CAPTURE_UNSUPPORTED);
@@ -114,7 +103,7 @@ pub extern "C" fn cuStreamDestroy_v2(stream: Handle) -> c_int {
         state.streams.remove(&stream.handle);
         state.note_destroyed(stream.handle);
         stream.close();
-        // Those that have work left stay in the context's list, since the legacy stream must still wait for them.
+        // Streams with work left stay in the list: the legacy stream must still wait for them.
         if let Some(context) = state.contexts.get_mut(&stream.context) {
             context.streams.retain(|other| !other.is_closed() || !other.is_idle());
         }
@@ -122,13 +111,11 @@ pub extern "C" fn cuStreamDestroy_v2(stream: Handle) -> c_int {
     })
 }
 
-/// Calls that take a stream and do something with it.
 fn about(function: &'static str, handle: Handle, body: impl FnOnce(&mut State, Arc<Stream>) -> Outcome) -> c_int {
     enter(function, |call| {
         call.hex("stream", handle);
         let mut state = state();
-        let current = state.current()?;
-        let stream = state.stream(handle, current)?;
+        let stream = state.stream(handle)?;
         body(&mut state, stream)
     })
 }
@@ -146,8 +133,7 @@ pub extern "C" fn cuStreamSynchronize(stream: Handle) -> c_int {
     enter("cuStreamSynchronize", |call| {
         call.hex("stream", stream);
         let mut guard = state();
-        let current = guard.current()?;
-        let stream = guard.stream(stream, current)?;
+        let stream = guard.stream(stream)?;
         guard.may_ask_about(&stream)?;
         for token in guard.outstanding(&stream) {
             guard = token.wait(guard);
@@ -156,17 +142,16 @@ pub extern "C" fn cuStreamSynchronize(stream: Handle) -> c_int {
     })
 }
 
-/// Lets what comes later in the stream wait for the newest recording of the event; one never recorded is no wait.
+/// An event that was never recorded is no wait.
 #[unsafe(no_mangle)]
 pub extern "C" fn cuStreamWaitEvent(stream: Handle, event: Handle, flags: c_uint) -> c_int {
     enter("cuStreamWaitEvent", |call| {
         call.hex("stream", stream);
         call.hex("event", event);
         let mut state = state();
-        let current = state.current()?;
-        let stream = state.stream(stream, current)?;
+        let stream = state.stream(stream)?;
         let recorded = state.event(event)?.recorded.clone();
-        // CU_EVENT_WAIT_EXTERNAL, with which a graph waits each time that it is launched: not simulated.
+        // CU_EVENT_WAIT_EXTERNAL: a graph's wait at each launch, not simulated.
         if flags & !1 != 0 {
             return Err(INVALID_VALUE);
         }
@@ -187,48 +172,12 @@ pub extern "C" fn cuStreamGetCtx(stream: Handle, context: Out<Handle>) -> c_int 
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn cuStreamGetFlags(stream: Handle, flags: Out<c_uint>) -> c_int {
-    about("cuStreamGetFlags", stream, |_, stream| flags.put(if stream.blocking { 0 } else { NON_BLOCKING }))
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn cuStreamGetPriority(stream: Handle, priority: Out<c_int>) -> c_int {
-    about("cuStreamGetPriority", stream, |_, stream| priority.put(stream.priority))
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn cuLaunchHostFunc(
-    stream: Handle,
-    function: Option<unsafe extern "C" fn(*mut c_void)>,
-    argument: Address,
-) -> c_int {
+pub extern "C" fn cuLaunchHostFunc(stream: Handle, function: Option<HostFunction>, argument: Address) -> c_int {
     about("cuLaunchHostFunc", stream, |state, stream| {
-        let function = HostFunction::Plain(function.ok_or(INVALID_VALUE)?);
+        let function = function.ok_or(INVALID_VALUE)?;
         if let Some(capture) = state.captures(&stream)? {
             capture.add(&stream, Some(Node::Host(function, argument)));
             return Ok(());
-        }
-        state.queue(&stream, Vec::new(), Action::Host(function, argument), Vec::new());
-        Ok(())
-    })
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn cuStreamAddCallback(
-    handle: Handle,
-    function: Option<unsafe extern "C" fn(Handle, Status, *mut c_void)>,
-    argument: Address,
-    flags: c_uint,
-) -> c_int {
-    about("cuStreamAddCallback", handle, |state, stream| {
-        let function = HostFunction::Callback(function.ok_or(INVALID_VALUE)?, handle);
-        if flags != 0 {
-            return Err(INVALID_VALUE);
-        }
-        // `cuStreamAddCallback` cannot be captured, its documentation says.
-        if let Some(capture) = state.captures(&stream)? {
-            capture.is_invalidated = true;
-            return Err(STREAM_CAPTURE_UNSUPPORTED);
         }
         state.queue(&stream, Vec::new(), Action::Host(function, argument), Vec::new());
         Ok(())

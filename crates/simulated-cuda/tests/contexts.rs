@@ -56,18 +56,6 @@ fn work_that_is_queued_when_a_context_breaks_is_not_done() {
 }
 
 #[test]
-fn each_life_of_a_context_has_its_own_id() {
-    let simulator = Simulator::fresh();
-    let (mut first, mut second, mut context) = (0, 0, 0);
-    assert_eq!((simulator.cuCtxGetId)(simulator.context, &mut first), SUCCESS);
-    assert_eq!((simulator.cuDevicePrimaryCtxReset_v2)(0), SUCCESS);
-    assert_eq!((simulator.cuDevicePrimaryCtxRetain)(&mut context, 0), SUCCESS);
-    assert_eq!(context, simulator.context);
-    assert_eq!((simulator.cuCtxGetId)(context, &mut second), SUCCESS);
-    assert_ne!(first, second);
-}
-
-#[test]
 fn streams_and_events_that_went_with_their_context_are_errors_and_no_reason_to_abort() {
     let simulator = Simulator::fresh();
     let (stream, event) = (simulator.stream(0), simulator.event());

@@ -75,57 +75,6 @@ fn a_copy_to_pageable_memory_returns_when_it_is_done() {
 }
 
 #[test]
-fn a_legacy_copy_passes_held_streams_that_do_not_block() {
-    let simulator = Simulator::fresh();
-    let stream = simulator.stream(NON_BLOCKING);
-    let (device, pinned) = (simulator.device_block(512), simulator.pinned_block(512, 5));
-    (simulator.simcuda_hold_streams)();
-    assert_eq!((simulator.cuMemcpyAsync)(device, pinned, 512, stream), SUCCESS);
-    let mut seen = [0];
-    assert_eq!((simulator.cuMemcpy)(address_of(&seen), device, 1), SUCCESS);
-    assert_eq!(std::hint::black_box(&mut seen), &[0xCD]);
-    assert_eq!((simulator.cuStreamQuery)(stream), NOT_READY);
-}
-
-#[test]
-fn a_legacy_copy_waits_for_a_held_stream_that_blocks() {
-    let simulator = Simulator::fresh();
-    let stream = simulator.stream(0);
-    let (device, pinned) = (simulator.device_block(512), simulator.pinned_block(512, 5));
-    let to = simulator.pinned_block(1, 0);
-    (simulator.simcuda_hold_streams)();
-    assert_eq!((simulator.cuMemcpyAsync)(device, pinned, 512, stream), SUCCESS);
-    let returned = AtomicBool::new(false);
-    std::thread::scope(|threads| {
-        let copy = threads.spawn(|| {
-            assert_eq!((simulator.cuCtxSetCurrent)(simulator.context), SUCCESS);
-            assert_eq!((simulator.cuMemcpy)(to, device, 1), SUCCESS);
-            returned.store(true, Ordering::Release);
-        });
-        std::thread::sleep(Duration::from_millis(2));
-        assert!(!returned.load(Ordering::Acquire));
-        (simulator.simcuda_release_streams)();
-        copy.join().unwrap();
-    });
-    assert_eq!(first_byte(to), 5);
-}
-
-#[test]
-fn what_a_blocking_stream_does_after_legacy_work_waits_for_it() {
-    let simulator = Simulator::fresh();
-    let (device, pinned) = (simulator.device_block(512), simulator.pinned_block(512, 5));
-    let (first, second) = (simulator.stream(0), simulator.stream(0));
-    (simulator.simcuda_set_lag)(2000);
-    // The fill waits for the copy before it, and the copy behind it for the fill, in three different streams.
-    assert_eq!((simulator.cuMemcpyAsync)(device, pinned, 512, first), SUCCESS);
-    assert_eq!((simulator.cuMemsetD8_v2)(device, 9, 512), SUCCESS);
-    (simulator.simcuda_set_lag)(0);
-    assert_eq!((simulator.cuMemcpyAsync)(pinned, device, 512, second), SUCCESS);
-    assert_eq!((simulator.cuStreamSynchronize)(second), SUCCESS);
-    assert_eq!(first_byte(pinned), 9);
-}
-
-#[test]
 fn an_operation_starts_no_earlier_than_the_lag_after_it_was_queued() {
     let simulator = Simulator::fresh();
     let (device, stream) = (simulator.device_block(512), simulator.stream(NON_BLOCKING));
@@ -228,22 +177,6 @@ fn a_copy_between_devices_waits_for_the_work_of_both_and_theirs_for_it() {
 }
 
 #[test]
-fn a_stream_that_was_destroyed_still_does_what_is_queued() {
-    let simulator = Simulator::fresh();
-    let (device, pinned, stream) = (simulator.device_block(512), simulator.pinned_block(512, 5), simulator.stream(0));
-    let event = simulator.event();
-    (simulator.simcuda_hold_streams)();
-    assert_eq!((simulator.cuMemcpyAsync)(device, pinned, 512, stream), SUCCESS);
-    assert_eq!((simulator.cuEventRecord)(event, stream), SUCCESS);
-    assert_eq!((simulator.cuStreamDestroy_v2)(stream), SUCCESS);
-    assert_eq!((simulator.cuEventQuery)(event), NOT_READY);
-    (simulator.simcuda_release_streams)();
-    assert_eq!((simulator.cuEventSynchronize)(event), SUCCESS);
-    assert_eq!(simulator.peek(device, 1), [5]);
-    assert_eq!(simulator.violations(), [""; 0]);
-}
-
-#[test]
 fn a_legacy_copy_waits_for_a_blocking_stream_that_was_destroyed() {
     let simulator = Simulator::fresh();
     let (device, pinned, stream) = (simulator.device_block(512), simulator.pinned_block(512, 5), simulator.stream(0));
@@ -253,22 +186,6 @@ fn a_legacy_copy_waits_for_a_blocking_stream_that_was_destroyed() {
     let mut seen = [0];
     assert_eq!((simulator.cuMemcpy)(address_of(&seen), device, 1), SUCCESS);
     assert_eq!(std::hint::black_box(&mut seen), &[5]);
-}
-
-#[test]
-fn a_stream_waits_for_an_event_of_another() {
-    let simulator = Simulator::fresh();
-    let (first, second) = (simulator.stream(NON_BLOCKING), simulator.stream(NON_BLOCKING));
-    let (device, event) = (simulator.device_block(512), simulator.event());
-    (simulator.simcuda_set_lag)(5000);
-    assert_eq!((simulator.cuMemsetD8Async)(device, 1, 512, first), SUCCESS);
-    assert_eq!((simulator.cuEventRecord)(event, first), SUCCESS);
-    (simulator.simcuda_set_lag)(0);
-    assert_eq!((simulator.cuStreamWaitEvent)(second, event, 0), SUCCESS);
-    assert_eq!((simulator.cuMemsetD8Async)(device, 2, 512, second), SUCCESS);
-    assert_eq!((simulator.cuStreamSynchronize)(second), SUCCESS);
-    assert_eq!(simulator.peek(device, 1), [2]);
-    assert_eq!((simulator.cuEventQuery)(event), SUCCESS);
 }
 
 #[test]

@@ -17,7 +17,7 @@ pub enum Head {
 }
 
 /// A side of an object.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Side {
     Host,
     Device,

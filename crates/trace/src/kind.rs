@@ -3,7 +3,7 @@
 use crate::head::Side;
 
 /// A kind of memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     /// Host memory that the system may move.
     Pageable,

@@ -1,5 +1,4 @@
 //! The arrays of a blob: their memory.
-#![expect(unsafe_code, reason = "C functions")]
 
 use std::ffi::c_void;
 
@@ -13,13 +12,8 @@ use crate::abi::status::syncedmem_status_t;
 use crate::blob::Blob;
 use crate::object::shared::Shared;
 
-/// Writes the size of an array's memory to `*bytes`: an array keeps its memory in a reshape that needs no more. 0 without
-/// a shape. `array` is a `syncedmem_array_t`, here as below.
-///
-/// Errors: `INVALID_ARGUMENT` (also another array).
-///
-/// # Safety
-/// `blob` is NULL or a blob; `bytes` is NULL or writable.
+/// Writes the size of an array's memory in bytes to `*bytes`: an array keeps its memory in a reshape that needs no
+/// more. 0 without a shape.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_blob_capacity(
     blob: *const syncedmem_blob_t,
@@ -30,13 +24,10 @@ pub unsafe extern "C" fn syncedmem_blob_capacity(
     unsafe { ask("syncedmem_blob_capacity", blob, bytes, |blob| blob.capacity(which(array)?)) }
 }
 
-/// Lends the memory of an array to the caller and writes it to `*mem`. It may be larger than the array, whose elements come
-/// first. The blob keeps it: see "Ownership" above.
+/// Lends the memory of an array to the caller and writes it to `*mem`. It may be larger than the array, whose elements
+/// come first. The blob keeps it: see "Ownership" above.
 ///
-/// Errors: `INVALID_ARGUMENT` (also another array), `INVALID_STATE` (the blob has no shape).
-///
-/// # Safety
-/// `blob` is NULL or a blob; `mem` is NULL or writable.
+/// Errors: `INVALID_STATE` (the blob has no shape).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_blob_memory(
     blob: *const syncedmem_blob_t,
@@ -47,13 +38,8 @@ pub unsafe extern "C" fn syncedmem_blob_memory(
     unsafe { ask("syncedmem_blob_memory", blob, mem, |blob| Ok(blob.memory(which(array)?)?.as_ptr().cast())) }
 }
 
-/// As `syncedmem_blob_memory`, and makes the caller one more owner: the memory stays until `syncedmem_blob_release_memory`, whatever
-/// memory the blob has by then.
-///
-/// Errors: as `syncedmem_blob_memory`.
-///
-/// # Safety
-/// As for `syncedmem_blob_memory`.
+/// As `syncedmem_blob_memory`, and makes the caller one more owner: the memory stays until
+/// `syncedmem_blob_release_memory`, whatever memory the blob has by then.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_blob_hold_memory(
     blob: *const syncedmem_blob_t,
@@ -66,13 +52,8 @@ pub unsafe extern "C" fn syncedmem_blob_hold_memory(
     }
 }
 
-/// Gives memory of `syncedmem_blob_hold_memory` up, which ends with its last owner, on any thread. NULL is allowed and does
-/// nothing.
-///
-/// Errors: `INVALID_ARGUMENT` (misaligned), `INVALID_HANDLE` (not a live object: nothing is done).
-///
-/// # Safety
-/// `mem` is NULL or came from `syncedmem_blob_hold_memory`, once for each call, and this owner does not use it any more.
+/// Gives memory of `syncedmem_blob_hold_memory` up, once for each such call, on any thread. It ends with its last
+/// owner. NULL does nothing.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_blob_release_memory(mem: *mut syncedmem_t) -> syncedmem_status_t {
     call("syncedmem_blob_release_memory", || {
@@ -88,16 +69,14 @@ pub unsafe extern "C" fn syncedmem_blob_release_memory(mem: *mut syncedmem_t) ->
     })
 }
 
-/// Borrows the caller's memory as the host side of an array, which is then the newest. Memory of another size than the count's
-/// is replaced first, and no longer shared. The other array is not touched.
+/// Borrows the caller's memory as the host side of an array, which is then the newest. Memory of another size than the
+/// count's is replaced first, and no longer shared.
 ///
-/// Errors: `INVALID_ARGUMENT` (also NULL, or an address that is no multiple of the element's size), `INVALID_STATE` (the
-/// blob has no shape), `OUT_OF_MEMORY`, `DRIVER`, `PENDING`, `WRONG_DEVICE` (with the device check on), `EXPORTED` (tensors
-/// of memory that stays are in use), `REENTERED`.
+/// Errors: `INVALID_ARGUMENT` (also an address that is no multiple of the element's size), `INVALID_STATE` (the blob
+/// has no shape), `EXPORTED` (tensors of memory that stays are in use).
 ///
 /// # Safety
-/// `blob` is NULL or a blob; `data` is readable and writable for all elements while the blob refers to it. Pointers to the
-/// host side before it are not used any more.
+/// `data` is readable and writable for all elements while the blob refers to it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_blob_set_cpu_data(
     blob: *mut syncedmem_blob_t,
@@ -112,11 +91,8 @@ pub unsafe extern "C" fn syncedmem_blob_set_cpu_data(
 
 /// As `syncedmem_blob_set_cpu_data`, for device memory and the device side.
 ///
-/// Errors: as `syncedmem_blob_set_cpu_data`, and `NO_GPU`.
-///
 /// # Safety
-/// `blob` is NULL or a blob; `data` is device memory of all elements while the blob refers to it. Pointers to the device
-/// side before it are not used any more.
+/// `data` is device memory of all elements while the blob refers to it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_blob_set_gpu_data(
     blob: *mut syncedmem_blob_t,
@@ -129,13 +105,10 @@ pub unsafe extern "C" fn syncedmem_blob_set_gpu_data(
     unsafe { change("syncedmem_blob_set_gpu_data", blob, set) }
 }
 
-/// Uses the memory of `other`'s array for the same array of `blob`, until one of the two gets other memory. Both have the same
-/// count and type.
+/// Uses the memory of `other`'s array for the same array of `blob`, until one of the two gets other memory. Both have
+/// the same count and type.
 ///
 /// Errors: `INVALID_ARGUMENT` (also other counts or types), `INVALID_STATE` (`other` has no shape).
-///
-/// # Safety
-/// `blob` and `other` are NULL or blobs. Pointers to the memory before it are not used any more.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_blob_share(
     blob: *mut syncedmem_blob_t,
@@ -154,15 +127,11 @@ pub unsafe extern "C" fn syncedmem_blob_share(
 }
 
 /// Copies the elements of `source`'s array to the same array of `blob`, on the side where they are; if on both, on the
-/// device. An array that was never touched is copied as zeros. With `reshape` the blob takes the shape of `source`; without
-/// it both have the same.
+/// device. An array that was never touched counts as zeros. With `reshape` the blob takes the shape of `source`;
+/// without it both have the same.
 ///
-/// Errors: `INVALID_ARGUMENT` (also other types; other shapes without `reshape`), `INVALID_STATE` (`source` has no shape),
-/// `OUT_OF_MEMORY`, `NO_GPU`, `DRIVER`, `PENDING`, `WRONG_DEVICE` (with the device check on), `REENTERED`. After `DRIVER`
-/// and `PENDING` the elements may be lost.
-///
-/// # Safety
-/// `blob` and `source` are NULL or blobs. No other thread uses the memory that is written.
+/// Errors: `INVALID_ARGUMENT` (also other types; other shapes without `reshape`), `INVALID_STATE` (`source` has no
+/// shape). After `DRIVER` and `PENDING` the elements may be lost.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_blob_copy_from(
     blob: *mut syncedmem_blob_t,
@@ -181,13 +150,8 @@ pub unsafe extern "C" fn syncedmem_blob_copy_from(
     }
 }
 
-/// Writes the address of the dimensions in device memory, one `int` for each axis, to `*shape`; NULL without axes. It is valid
-/// until the shape changes.
-///
-/// Errors: `INVALID_ARGUMENT`, `NO_GPU`, `OUT_OF_MEMORY`, `DRIVER`, `PENDING`, `WRONG_DEVICE` (with the device check on).
-///
-/// # Safety
-/// `blob` is NULL or a blob; `shape` is NULL or writable.
+/// Writes the address of the dimensions in device memory, one `int` for each axis, to `*shape`, valid until the shape
+/// changes; NULL without axes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_blob_gpu_shape(
     blob: *const syncedmem_blob_t,

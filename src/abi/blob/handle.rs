@@ -1,7 +1,6 @@
 //! Handles: construction and destruction, and the arguments of the other functions.
-#![expect(unsafe_code, reason = "C functions")]
 
-use crate::abi::arguments::{self, Out, one_of};
+use crate::abi::arguments::{self, answer_for, one_of};
 use crate::abi::call::{call, call_for};
 use crate::abi::element::element_type;
 use crate::abi::handle::{Handle, Handled};
@@ -11,8 +10,7 @@ use crate::blob::error::Error;
 use crate::blob::{Blob, Which};
 
 /// A blob.
-#[expect(non_camel_case_types, reason = "the name of the C API")]
-pub struct syncedmem_blob_t(#[expect(dead_code, reason = "never looked at through this type")] Handle<Blob>);
+pub struct syncedmem_blob_t(());
 
 impl Handled for Blob {
     const LIVE: u64 = u64::from_le_bytes(*b"\x17blob\xa1\xf3\x9a");
@@ -21,7 +19,6 @@ impl Handled for Blob {
         "the handle does not lead to a live blob: it was destroyed, or its memory was overwritten; create another";
 }
 
-/// The array of that number.
 pub(super) fn which(number: i32) -> Result<Which, Error> {
     let what = "the array is no number of syncedmem_array_t; pass SYNCEDMEM_DATA or SYNCEDMEM_DIFF";
     Ok(one_of(number, [Which::Data, Which::Diff], what)?)
@@ -50,8 +47,6 @@ pub(super) unsafe fn change(
     call_for(name, || change(unsafe { Handle::value_mut(handle.cast()) }?))
 }
 
-/// The `length` numbers at `first`.
-///
 /// # Safety
 /// As for [`arguments::numbers`].
 pub(super) unsafe fn numbers<'a>(first: *const i64, length: usize) -> Result<&'a [i64], Error> {
@@ -60,32 +55,19 @@ pub(super) unsafe fn numbers<'a>(first: *const i64, length: usize) -> Result<&'a
     Ok(unsafe { arguments::numbers(first, length, what) }?)
 }
 
-/// Creates a blob without a shape, as Caffe's default constructor does, and writes its handle to `*blob`. It has no memory
-/// until `syncedmem_blob_reshape`. `type` is a `syncedmem_type_t`: `SYNCEDMEM_FLOAT32`, `SYNCEDMEM_FLOAT64`,
-/// `SYNCEDMEM_INT32` or `SYNCEDMEM_UINT32`.
+/// Creates a blob without a shape and without memory, as Caffe's default constructor does, and writes its handle to
+/// `*blob`. `type` is a `syncedmem_type_t`: `SYNCEDMEM_FLOAT32`, `SYNCEDMEM_FLOAT64`, `SYNCEDMEM_INT32` or
+/// `SYNCEDMEM_UINT32`.
 ///
-/// Errors: `INVALID_ARGUMENT` (`blob` is NULL, or `type` is no number of its enumeration), `UNSUPPORTED` (another type),
-/// `OUT_OF_MEMORY`.
-///
-/// # Safety
-/// `blob` is NULL or writable.
+/// Errors: `UNSUPPORTED` (another type).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_blob_create(r#type: i32, blob: *mut *mut syncedmem_blob_t) -> syncedmem_status_t {
-    call_for("syncedmem_blob_create", || {
-        // SAFETY: the caller guarantees it.
-        let out = unsafe { Out::new(blob) }?;
-        let blob = Blob::new(element_type(r#type)?)?;
-        out.set(Handle::make(blob)?.as_ptr().cast());
-        Ok::<_, Error>(())
-    })
+    let create = || Ok::<_, Error>(Handle::make(Blob::new(element_type(r#type)?)?)?.as_ptr().cast());
+    // SAFETY: the caller guarantees it.
+    unsafe { answer_for("syncedmem_blob_create", blob, create) }
 }
 
-/// Destroys a blob. NULL is allowed and does nothing. Memory that it shares stays with the other blobs.
-///
-/// Errors: `INVALID_ARGUMENT` (misaligned), `INVALID_HANDLE` (not a live blob: nothing is done).
-///
-/// # Safety
-/// `blob` is NULL or came from `syncedmem_blob_create`, and is not used any more, nor what it lent.
+/// Destroys a blob. Memory that it shares stays with the other blobs.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_blob_destroy(blob: *mut syncedmem_blob_t) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.

@@ -1,5 +1,4 @@
 //! The math of blobs.
-#![expect(unsafe_code, reason = "C functions")]
 
 use super::handle::{change, syncedmem_blob_t, which};
 use crate::abi::arguments::answer;
@@ -7,27 +6,20 @@ use crate::abi::opaque::ask;
 use crate::abi::status::syncedmem_status_t;
 use crate::blob::{self, Blob};
 
-/// Subtracts the diff from the data, element by element, on the side where the data is; if on both, on the device. The device
-/// needs cuBLAS, which is looked for at the first use; without it the host computes.
+/// Subtracts the diff from the data, element by element, on the side where the data is; if on both, on the device. The
+/// device needs cuBLAS, which is looked for at the first use; without it the host computes.
 ///
-/// Errors: `INVALID_ARGUMENT`, `INVALID_STATE` (the blob has no shape, or its data was never touched), `UNSUPPORTED`
-/// (integers), `OUT_OF_MEMORY`, `NO_GPU`, `DRIVER`, `PENDING`, `WRONG_DEVICE` (with the device check on), `REENTERED`.
-///
-/// # Safety
-/// `blob` is NULL or a blob. No other thread uses its data.
+/// Errors: `INVALID_STATE` (the blob has no shape, or its data was never touched), `UNSUPPORTED` (integers).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_blob_update(blob: *mut syncedmem_blob_t) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.
     unsafe { change("syncedmem_blob_update", blob, Blob::update) }
 }
 
-/// Writes the sum of the absolute values of an array to `*sum`, computed where the array is; 0 if it was never touched. On
-/// the host it is summed in doubles, in an order that does not depend on the CPU.
+/// Writes the sum of the absolute values of an array to `*sum`, computed where the array is; 0 if it was never touched.
+/// The host sums in doubles, in an order that does not depend on the CPU.
 ///
-/// Errors: as `syncedmem_blob_update`, without `INVALID_STATE`.
-///
-/// # Safety
-/// `blob` is NULL or a blob; `sum` is NULL or writable.
+/// Errors: `UNSUPPORTED` (integers).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_blob_asum(
     blob: *const syncedmem_blob_t,
@@ -38,12 +30,7 @@ pub unsafe extern "C" fn syncedmem_blob_asum(
     unsafe { ask("syncedmem_blob_asum", blob, sum, |blob| blob.asum(which(array)?)) }
 }
 
-/// Writes the sum of the squares of an array to `*sum`: see `syncedmem_blob_asum`.
-///
-/// Errors: as `syncedmem_blob_asum`.
-///
-/// # Safety
-/// `blob` is NULL or a blob; `sum` is NULL or writable.
+/// As `syncedmem_blob_asum`, for the sum of the squares.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_blob_sumsq(
     blob: *const syncedmem_blob_t,
@@ -54,13 +41,10 @@ pub unsafe extern "C" fn syncedmem_blob_sumsq(
     unsafe { ask("syncedmem_blob_sumsq", blob, sum, |blob| blob.sumsq(which(array)?)) }
 }
 
-/// Multiplies each element of an array by `factor`, which is rounded to the type of the elements, where the array is. Nothing
-/// is done if it was never touched.
+/// Multiplies each element of an array by `factor`, rounded to the type of the elements, where the array is. Nothing is
+/// done if it was never touched.
 ///
 /// Errors: as `syncedmem_blob_asum`.
-///
-/// # Safety
-/// `blob` is NULL or a blob. No other thread uses the array.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_blob_scale(
     blob: *mut syncedmem_blob_t,
@@ -71,13 +55,8 @@ pub unsafe extern "C" fn syncedmem_blob_scale(
     unsafe { change("syncedmem_blob_scale", blob, |blob| blob.scale(which(array)?, factor)) }
 }
 
-/// Writes to `*count` how many calls computed on the host, because there was no cuBLAS that starts, though the array was at the
-/// device. The first of them is reported on standard error.
-///
-/// Errors: `INVALID_ARGUMENT`.
-///
-/// # Safety
-/// `count` is NULL or writable.
+/// Writes to `*count` how many calls computed on the host, though the array was at the device, because there was no
+/// cuBLAS that starts. The first is reported on standard error.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_blob_computed_on_host(count: *mut u64) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.

@@ -1,5 +1,4 @@
 //! Shapes: axes, counts, offsets.
-#![expect(unsafe_code, reason = "C functions")]
 
 use std::ffi::c_char;
 use std::ptr::NonNull;
@@ -22,16 +21,12 @@ const _: () = assert!(SYNCEDMEM_BLOB_MAX_AXES == crate::blob::shape::MOST_AXES);
 // Each dimension has at most 10 digits and a space; then the count in brackets, and NUL.
 const _: () = assert!(SYNCEDMEM_BLOB_SHAPE_STRING_BYTES > SYNCEDMEM_BLOB_MAX_AXES * 11 + 12);
 
-/// Gives the blob the `axes` dimensions at `shape`. Without axes the count is 1. An array keeps its memory, and its contents,
-/// if that is large enough: see `syncedmem_blob_capacity`. Else the array gets new memory, and its contents are gone.
-/// Nothing is allocated for either side before the first access.
+/// Gives the blob the `axes` dimensions at `shape`. Without axes the count is 1. An array keeps its memory, and its
+/// contents, if that is large enough (`syncedmem_blob_capacity`); else it gets new memory. Neither side is allocated
+/// before its first access.
 ///
-/// Errors: `INVALID_ARGUMENT` (also more than `SYNCEDMEM_BLOB_MAX_AXES` axes, a dimension that is negative, or a count above
-/// INT_MAX), `OUT_OF_MEMORY`. On an error nothing has changed.
-///
-/// # Safety
-/// `blob` is NULL or a blob; `shape` is NULL or has `axes` numbers. Pointers to the memory of an array that is too small are
-/// not used any more.
+/// Errors: `INVALID_ARGUMENT` (also more than `SYNCEDMEM_BLOB_MAX_AXES` axes, a negative dimension, or a count above
+/// INT_MAX).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_blob_reshape(
     blob: *mut syncedmem_blob_t,
@@ -45,26 +40,16 @@ pub unsafe extern "C" fn syncedmem_blob_reshape(
 }
 
 /// Writes the type of the blob's elements to `*type`.
-///
-/// Errors: `INVALID_ARGUMENT`.
-///
-/// # Safety
-/// `blob` is NULL or a blob; `type` is NULL or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_blob_type(
     blob: *const syncedmem_blob_t,
     r#type: *mut syncedmem_type_t,
 ) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.
-    unsafe { ask("syncedmem_blob_type", blob, r#type, |blob| Ok(blob.element().into())) }
+    unsafe { ask("syncedmem_blob_type", blob, r#type.cast(), |blob| Ok(blob.element() as i32)) }
 }
 
 /// Writes the number of axes to `*axes`.
-///
-/// Errors: `INVALID_ARGUMENT`.
-///
-/// # Safety
-/// `blob` is NULL or a blob; `axes` is NULL or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_blob_axes(blob: *const syncedmem_blob_t, axes: *mut usize) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.
@@ -72,11 +57,6 @@ pub unsafe extern "C" fn syncedmem_blob_axes(blob: *const syncedmem_blob_t, axes
 }
 
 /// Writes the dimension of an axis to `*dim`. A negative axis counts from the end: -1 is the last.
-///
-/// Errors: `INVALID_ARGUMENT` (also no such axis).
-///
-/// # Safety
-/// `blob` is NULL or a blob; `dim` is NULL or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_blob_shape(
     blob: *const syncedmem_blob_t,
@@ -87,13 +67,10 @@ pub unsafe extern "C" fn syncedmem_blob_shape(
     unsafe { ask("syncedmem_blob_shape", blob, dim, |blob| blob.shape().dim(axis)) }
 }
 
-/// Writes the dimension of a legacy axis to `*dim`: 0 is num, 1 channels, 2 height, 3 width, and -4 to -1 the same from the
-/// end. Axes that the blob does not have are 1.
+/// Writes the dimension of a legacy axis to `*dim`: 0 is num, 1 channels, 2 height, 3 width, and -4 to -1 the same from
+/// the end. Axes that the blob does not have are 1.
 ///
-/// Errors: `INVALID_ARGUMENT` (also more than four axes, or another axis).
-///
-/// # Safety
-/// `blob` is NULL or a blob; `dim` is NULL or writable.
+/// Errors: `INVALID_ARGUMENT` (also more than four axes).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_blob_legacy_shape(
     blob: *const syncedmem_blob_t,
@@ -105,25 +82,17 @@ pub unsafe extern "C" fn syncedmem_blob_legacy_shape(
 }
 
 /// Writes the number of elements of an array to `*count`: the product of all dimensions, and 0 without a shape.
-///
-/// Errors: `INVALID_ARGUMENT`.
-///
-/// # Safety
-/// `blob` is NULL or a blob; `count` is NULL or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_blob_count(blob: *const syncedmem_blob_t, count: *mut i64) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.
     unsafe { ask("syncedmem_blob_count", blob, count, |blob| Ok(blob.shape().count() as i64)) }
 }
 
-/// Writes the product of the dimensions of the axes from `start` to `end`, without `end` itself, to `*count`; 1 if there are
-/// none.
+/// Writes the product of the dimensions of the axes from `start` to `end`, without `end` itself, to `*count`; 1 if
+/// there are none.
 ///
-/// Errors: `INVALID_ARGUMENT` (also not 0 <= start <= end <= axes; or the product is above INT_MAX, which happens beside a
+/// Errors: `INVALID_ARGUMENT` (also not 0 <= start <= end <= axes, or a product above INT_MAX, which happens beside a
 /// dimension of 0).
-///
-/// # Safety
-/// `blob` is NULL or a blob; `count` is NULL or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_blob_count_axes(
     blob: *const syncedmem_blob_t,
@@ -135,13 +104,10 @@ pub unsafe extern "C" fn syncedmem_blob_count_axes(
     unsafe { ask("syncedmem_blob_count_axes", blob, count, |blob| blob.shape().count_of(start, end)) }
 }
 
-/// Writes to `*offset` the place of an element among the count: `indices` has one index for each axis, or fewer, and those
+/// Writes to `*offset` the place of an element among the count. `indices` has one index for each axis, or fewer: those
 /// left out are 0.
 ///
 /// Errors: `INVALID_ARGUMENT` (also too many indices, or an index outside of its axis).
-///
-/// # Safety
-/// `blob` is NULL or a blob; `indices` is NULL or has `length` numbers; `offset` is NULL or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_blob_offset(
     blob: *const syncedmem_blob_t,
@@ -156,12 +122,9 @@ pub unsafe extern "C" fn syncedmem_blob_offset(
 }
 
 /// Writes to `*offset` the place of an element of four legacy indices. Each may be one past its axis, for the end of a
-/// range: before an element is read there, compare the offset with the count.
+/// range: compare the offset with the count before you read.
 ///
 /// Errors: `INVALID_ARGUMENT` (also more than four axes, an index outside of that, or an offset above INT_MAX).
-///
-/// # Safety
-/// `blob` is NULL or a blob; `offset` is NULL or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_blob_legacy_offset(
     blob: *const syncedmem_blob_t,
@@ -177,11 +140,9 @@ pub unsafe extern "C" fn syncedmem_blob_legacy_offset(
 }
 
 /// Writes the shape to `text` as Caffe does, such as `2 3 (6)`, with NUL at its end.
+/// `SYNCEDMEM_BLOB_SHAPE_STRING_BYTES` bytes are always enough.
 ///
-/// Errors: `INVALID_ARGUMENT` (also `text` has no room for it: `SYNCEDMEM_BLOB_SHAPE_STRING_BYTES` are always enough).
-///
-/// # Safety
-/// `blob` is NULL or a blob; `text` is NULL or writable for `bytes` bytes.
+/// Errors: `INVALID_ARGUMENT` (also `bytes` is too small).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_blob_shape_string(
     blob: *const syncedmem_blob_t,
@@ -202,13 +163,10 @@ pub unsafe extern "C" fn syncedmem_blob_shape_string(
     unsafe { with("syncedmem_blob_shape_string", blob, write) }
 }
 
-/// Writes to `*equals` whether the blob has the `axes` dimensions at `shape`. With `legacy` they are the num, channels, height
-/// and width of an old file, four of them, which are compared from the end: a bias of N is 1, 1, 1, N there.
+/// Writes to `*equals` whether the blob has the `axes` dimensions at `shape`. With `legacy` they are the num, channels,
+/// height and width of an old file, which are compared from the end: a bias of N is 1, 1, 1, N there.
 ///
 /// Errors: `INVALID_ARGUMENT` (also `legacy` with another number of axes than four).
-///
-/// # Safety
-/// `blob` is NULL or a blob; `shape` is NULL or has `axes` numbers; `equals` is NULL or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_blob_shape_equals(
     blob: *const syncedmem_blob_t,

@@ -1,5 +1,4 @@
 //! Access to the two sides of an object.
-#![expect(unsafe_code, reason = "C functions")]
 
 use std::ffi::c_void;
 
@@ -36,9 +35,6 @@ unsafe fn data(
 }
 
 /// As `data`, where something is to be done or refused. Call sites are found by its frame.
-///
-/// # Safety
-/// As for `data`.
 #[inline(never)]
 #[unsafe(link_section = "syncedmem_entry")]
 unsafe fn prepared(
@@ -60,15 +56,10 @@ unsafe fn prepared(
 }
 
 /// Writes the address of the host data to `*data`, for reading. The first access allocates the host side and fills it
-/// with zeros; newer data is copied from the device.
+/// with zeros; newer data is copied from the device. The address is valid until the object ends, or its host side is
+/// released or set.
 ///
-/// The address stays valid until the object is ended, or its host side is released or set.
-///
-/// Errors: `INVALID_ARGUMENT`, `INVALID_HANDLE`, `OUT_OF_MEMORY`, `NO_GPU` (the device is newer and cannot be used),
-/// `DRIVER`, `PENDING`, `WRONG_DEVICE` (with the device check on), `REENTERED`.
-///
-/// # Safety
-/// `mem` is NULL or a handle; `data` is NULL or writable.
+/// Errors: `NO_GPU` (the device is newer and cannot be used).
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_cpu_data(mem: *mut syncedmem_t, data: *mut *const c_void) -> syncedmem_status_t {
@@ -77,11 +68,6 @@ pub unsafe extern "C" fn syncedmem_cpu_data(mem: *mut syncedmem_t, data: *mut *c
 }
 
 /// As `syncedmem_cpu_data`, for reading and writing. The host is then the newest side.
-///
-/// Errors: as `syncedmem_cpu_data`.
-///
-/// # Safety
-/// `mem` is NULL or a handle; `data` is NULL or writable.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_mutable_cpu_data(
@@ -94,12 +80,6 @@ pub unsafe extern "C" fn syncedmem_mutable_cpu_data(
 
 /// As `syncedmem_mutable_cpu_data`, but neither fills nor copies: the contents are undefined, and the caller writes all
 /// of them.
-///
-/// Errors: `INVALID_ARGUMENT`, `INVALID_HANDLE`, `OUT_OF_MEMORY`, `DRIVER`, `PENDING`, `WRONG_DEVICE` (with the device
-/// check on), `REENTERED`.
-///
-/// # Safety
-/// `mem` is NULL or a handle; `data` is NULL or writable.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_overwrite_cpu_data(
@@ -110,14 +90,8 @@ pub unsafe extern "C" fn syncedmem_overwrite_cpu_data(
     unsafe { self::data("syncedmem_overwrite_cpu_data", mem, Access::Overwrite, Side::Host, data) }
 }
 
-/// Writes the address of the device data to `*data`, for reading, as `syncedmem_cpu_data` does for the host. It is NULL
-/// for size 0. A new block is on the calling thread's current device.
-///
-/// Errors: `INVALID_ARGUMENT`, `INVALID_HANDLE`, `NO_GPU`, `OUT_OF_MEMORY`, `DRIVER`, `PENDING`, `WRONG_DEVICE` (with
-/// the device check on), `REENTERED`.
-///
-/// # Safety
-/// `mem` is NULL or a handle; `data` is NULL or writable.
+/// Writes the address of the device data to `*data`, for reading, as `syncedmem_cpu_data` does for the host; NULL for
+/// size 0. A new block is on the calling thread's current device.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_gpu_data(mem: *mut syncedmem_t, data: *mut *const c_void) -> syncedmem_status_t {
@@ -126,11 +100,6 @@ pub unsafe extern "C" fn syncedmem_gpu_data(mem: *mut syncedmem_t, data: *mut *c
 }
 
 /// As `syncedmem_gpu_data`, for reading and writing. The device is then the newest side.
-///
-/// Errors: as `syncedmem_gpu_data`.
-///
-/// # Safety
-/// `mem` is NULL or a handle; `data` is NULL or writable.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_mutable_gpu_data(
@@ -143,11 +112,6 @@ pub unsafe extern "C" fn syncedmem_mutable_gpu_data(
 
 /// As `syncedmem_mutable_gpu_data`, but neither fills nor copies: the contents are undefined, and the caller writes all
 /// of them.
-///
-/// Errors: as `syncedmem_gpu_data`.
-///
-/// # Safety
-/// `mem` is NULL or a handle; `data` is NULL or writable.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_overwrite_gpu_data(
@@ -158,69 +122,53 @@ pub unsafe extern "C" fn syncedmem_overwrite_gpu_data(
     unsafe { self::data("syncedmem_overwrite_gpu_data", mem, Access::Overwrite, Side::Device, data) }
 }
 
-/// Makes the caller's memory the host side, which is then the newest. The object borrows the memory and never frees it;
-/// later copies from the device write to it. A host block that the object owned is freed. The device block stays.
+/// Makes the caller's memory the host side, which is then the newest. The object borrows it: it is never freed, and
+/// later copies from the device write to it. An owned host block is freed; the device block stays.
 ///
-/// Errors: `INVALID_ARGUMENT` (also if `data` is NULL), `INVALID_HANDLE`, `OUT_OF_MEMORY`, `DRIVER` and `PENDING` (a
-/// copy in flight could not be waited for), `WRONG_DEVICE` (with the device check on), `REENTERED`, `EXPORTED` (tensors
-/// of that side are in use).
+/// Errors: `EXPORTED` (tensors of that side are in use).
 ///
 /// # Safety
-/// `mem` is NULL or a handle. `data` is NULL, or readable and writable for the object's size while the object refers to
-/// it. The pointer to an owned host block is not used any more.
+/// `data` is readable and writable for the object's size while the object refers to it.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_set_cpu_data(mem: *mut syncedmem_t, data: *mut c_void) -> syncedmem_status_t {
-    // SAFETY: the caller guarantees it, of `data` and of the old block's pointer.
-    let set = |object: &SyncedMemory| unsafe { object.set_cpu_data(data) };
-    // SAFETY: the caller guarantees it, of the handle.
+    // SAFETY: the caller guarantees `data`, and does not use the old block's pointer any more.
+    let set = |object: &SyncedMemory| unsafe { object.set_data(Side::Host, data) };
+    // SAFETY: the caller guarantees the handle.
     unsafe { with("syncedmem_set_cpu_data", mem, set) }
 }
 
 /// As `syncedmem_set_cpu_data`, for the device side. The memory may be on any device, or managed memory.
 ///
-/// Errors: as `syncedmem_set_cpu_data`, and `NO_GPU`.
-///
 /// # Safety
-/// `mem` is NULL or a handle. `data` is NULL, or device memory of the object's size while the object refers to it. The
-/// pointer to an owned device block is not used any more.
+/// `data` is device memory of the object's size while the object refers to it.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_set_gpu_data(mem: *mut syncedmem_t, data: *mut c_void) -> syncedmem_status_t {
-    // SAFETY: the caller guarantees it, of `data` and of the old block's pointer.
-    let set = |object: &SyncedMemory| unsafe { object.set_gpu_data(data) };
-    // SAFETY: the caller guarantees it, of the handle.
+    // SAFETY: the caller guarantees `data`, and does not use the old block's pointer any more.
+    let set = |object: &SyncedMemory| unsafe { object.set_data(Side::Device, data) };
+    // SAFETY: the caller guarantees the handle.
     unsafe { with("syncedmem_set_gpu_data", mem, set) }
 }
 
 /// Frees the host block while the device holds the newest data. The next host access allocates it again.
 ///
-/// Errors: `INVALID_ARGUMENT`, `INVALID_HANDLE`, `INVALID_STATE` (the device does not hold the newest data), `DRIVER`
-/// and `PENDING` (a copy in flight could not be waited for), `WRONG_DEVICE` (with the device check on), `REENTERED`,
-/// `EXPORTED` (tensors of that side are in use).
-///
-/// # Safety
-/// `mem` is NULL or a handle; pointers to its host data are not used any more.
+/// Errors: `INVALID_STATE` (the device does not hold the newest data), `EXPORTED` (tensors of that side are in use).
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_release_cpu(mem: *mut syncedmem_t) -> syncedmem_status_t {
-    // SAFETY: the caller guarantees it, of the old block's pointer.
+    // SAFETY: the caller guarantees the old block's pointer.
     let release = |object: &SyncedMemory| unsafe { object.release(Side::Host) };
-    // SAFETY: the caller guarantees it, of the handle.
+    // SAFETY: the caller guarantees the handle.
     unsafe { with("syncedmem_release_cpu", mem, release) }
 }
 
 /// As `syncedmem_release_cpu`, for the device block while the host holds the newest data.
-///
-/// Errors: as `syncedmem_release_cpu`, and `NO_GPU`.
-///
-/// # Safety
-/// `mem` is NULL or a handle; pointers to its device data are not used any more.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_release_gpu(mem: *mut syncedmem_t) -> syncedmem_status_t {
-    // SAFETY: the caller guarantees it, of the old block's pointer.
+    // SAFETY: the caller guarantees the old block's pointer.
     let release = |object: &SyncedMemory| unsafe { object.release(Side::Device) };
-    // SAFETY: the caller guarantees it, of the handle.
+    // SAFETY: the caller guarantees the handle.
     unsafe { with("syncedmem_release_gpu", mem, release) }
 }

@@ -1,11 +1,10 @@
 //! Accounting: what is counted, the report, and the names of objects in it.
-#![expect(unsafe_code, reason = "C functions")]
 
-use std::ffi::{CStr, c_char};
+use std::ffi::c_char;
 
 use super::object::syncedmem_t;
 use super::policy;
-use crate::abi::arguments::{answer, write_text};
+use crate::abi::arguments::{answer, string, write_text};
 use crate::abi::call::call;
 use crate::abi::opaque::{ask, with};
 use crate::abi::status::syncedmem_status_t;
@@ -18,7 +17,6 @@ use crate::settings;
 use crate::state::flags::{self, ACCESSES, ACCOUNT, COMPARE};
 
 /// What the library accounts for.
-#[expect(non_camel_case_types, reason = "the names of the C API")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum syncedmem_accounting_t {
@@ -26,20 +24,16 @@ pub enum syncedmem_accounting_t {
     SYNCEDMEM_ACCOUNTING_OFF = 0,
     /// Objects, blocks, fills and copies.
     SYNCEDMEM_ACCOUNTING_ON = 1,
-    /// Every access too, also to current data: each then costs some tens of nanoseconds.
+    /// Accesses to current data too: each then costs some tens of nanoseconds.
     SYNCEDMEM_ACCOUNTING_ACCESSES = 2,
 }
 
 /// Maximum length of an object's name, in bytes.
 pub const SYNCEDMEM_NAME_BYTES: usize = 200;
 
-/// Sets what is accounted for from now on: a `syncedmem_accounting_t`. Earlier counts stay. Overrides
+/// Sets what is accounted for from now on: a `syncedmem_accounting_t`. Earlier counts stay. Existing objects are
+/// counted from their next access that allocates, fills or copies; existing blocks are not counted. Overrides
 /// `SYNCEDMEM_ACCOUNT` (off, on, accesses).
-///
-/// Existing objects are counted from their next access that allocates, fills or copies; existing blocks are not
-/// counted.
-///
-/// Errors: `INVALID_ARGUMENT` (another number).
 #[unsafe(no_mangle)]
 pub extern "C" fn syncedmem_set_accounting(accounting: i32) -> syncedmem_status_t {
     let what = "accounting is not a syncedmem_accounting_t; pass SYNCEDMEM_ACCOUNTING_OFF (0), \
@@ -53,11 +47,6 @@ pub extern "C" fn syncedmem_set_accounting(accounting: i32) -> syncedmem_status_
 }
 
 /// Writes to `*accounting` what is accounted for.
-///
-/// Errors: `INVALID_ARGUMENT` (NULL or misaligned).
-///
-/// # Safety
-/// `accounting` is NULL or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_get_accounting(accounting: *mut syncedmem_accounting_t) -> syncedmem_status_t {
     let in_force = || {
@@ -84,11 +73,6 @@ pub extern "C" fn syncedmem_set_compare(on: bool) -> syncedmem_status_t {
 }
 
 /// Writes to `*on` whether the host's contents are compared.
-///
-/// Errors: `INVALID_ARGUMENT` (NULL).
-///
-/// # Safety
-/// `on` is NULL or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_get_compare(on: *mut bool) -> syncedmem_status_t {
     let in_force = || {
@@ -108,16 +92,11 @@ pub extern "C" fn syncedmem_reset_peaks() -> syncedmem_status_t {
     })
 }
 
-/// Writes a short report of this process: memory now and at the peak, its ten largest holders, and counts of what was
-/// done. It is UTF-8 text of several lines. `syncedmem run` shows more.
+/// Writes a short report of this process, UTF-8 text of several lines: memory now and at the peak, its ten largest
+/// holders, and counts of what was done.
 ///
 /// Writes at most `capacity` bytes to `text`, including a NUL; the rest is left out. `*length` is the length of the
 /// whole report without the NUL. `text` may be NULL if `capacity` is 0.
-///
-/// Errors: `INVALID_ARGUMENT` (`text` or `length` is NULL), `OUT_OF_MEMORY`.
-///
-/// # Safety
-/// `text` is NULL or writable for `capacity` bytes; `length` is NULL or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_report(
     text: *mut c_char,
@@ -135,21 +114,14 @@ pub unsafe extern "C" fn syncedmem_report(
 
 /// Names an object in reports and traces; the name is copied. Ignored without accounting or a trace.
 ///
-/// Errors: `INVALID_ARGUMENT` (NULL; a name that is empty, longer than `SYNCEDMEM_NAME_BYTES`, or not UTF-8),
-/// `INVALID_HANDLE`.
-///
-/// # Safety
-/// `mem` is NULL or a handle; `name` is NULL or NUL-terminated.
+/// Errors: `INVALID_ARGUMENT` (also a name that is empty, longer than `SYNCEDMEM_NAME_BYTES`, or not UTF-8).
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_set_name(mem: *mut syncedmem_t, name: *const c_char) -> syncedmem_status_t {
     let set = |object: &SyncedMemory| {
         object.head()?;
-        if name.is_null() {
-            return Err(Error::InvalidArgument { what: "name is NULL; pass a string" });
-        }
         // SAFETY: the caller guarantees it.
-        let name = unsafe { CStr::from_ptr(name) }.to_str().ok();
+        let name = unsafe { string(name, "name is NULL; pass a string") }?.to_str().ok();
         let name = name.filter(|name| !name.is_empty() && name.len() <= SYNCEDMEM_NAME_BYTES);
         let what = "name is empty, not UTF-8, or longer than SYNCEDMEM_NAME_BYTES (200); pass a shorter string";
         let name = name.ok_or(Error::InvalidArgument { what })?;
@@ -161,13 +133,9 @@ pub unsafe extern "C" fn syncedmem_set_name(mem: *mut syncedmem_t, name: *const 
     unsafe { with("syncedmem_set_name", mem, set) }
 }
 
-/// Notes for traces how many items of the batch an object holds, such as 64 for a layer's output of 64 x 20 x 24 x 24: a report
-/// then says what one more item costs. 0: it does not grow with the batch, as every object without a note. Ignored without a trace.
-///
-/// Errors: `INVALID_ARGUMENT` (NULL), `INVALID_HANDLE`.
-///
-/// # Safety
-/// `mem` is NULL or a handle.
+/// Notes for traces how many items of the batch an object holds, such as 64 for a layer's output of 64 x 20 x 24 x 24:
+/// a report then says what one more item costs. 0, as without a note: it does not grow with the batch. Ignored without
+/// a trace.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_set_items(mem: *mut syncedmem_t, items: usize) -> syncedmem_status_t {
@@ -182,11 +150,6 @@ pub unsafe extern "C" fn syncedmem_set_items(mem: *mut syncedmem_t, items: usize
 }
 
 /// Writes the name of an object, as `syncedmem_report` writes its text; empty without a name.
-///
-/// Errors: `INVALID_ARGUMENT` (`text` or `length` is NULL), `INVALID_HANDLE`.
-///
-/// # Safety
-/// `mem` is NULL or a handle; `text` is NULL or writable for `capacity` bytes; `length` is NULL or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_get_name(
     mem: *const syncedmem_t,

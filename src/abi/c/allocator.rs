@@ -1,5 +1,4 @@
 //! An allocator of the program's own for host blocks.
-#![expect(unsafe_code, reason = "C functions")]
 
 use std::ffi::c_void;
 
@@ -10,17 +9,14 @@ use crate::memory::host::allocator::{self, Functions};
 
 /// Returns a block of `bytes` (not 0) that begins on a multiple of `alignment` (a power of two), or NULL. It gets the
 /// `context` of its table.
-#[expect(non_camel_case_types, reason = "the name of the C API")]
 pub type syncedmem_allocate_t =
     Option<unsafe extern "C-unwind" fn(bytes: usize, alignment: usize, context: *mut c_void) -> *mut c_void>;
 
 /// Takes back a block of the same table's `allocate`, with the `bytes` that were asked for.
-#[expect(non_camel_case_types, reason = "the name of the C API")]
 pub type syncedmem_release_t =
     Option<unsafe extern "C-unwind" fn(block: *mut c_void, bytes: usize, context: *mut c_void)>;
 
-/// An allocator of the program's own: see `syncedmem_set_host_allocator`. Later versions may add members at the end: `size`
-/// says which there are.
+/// An allocator of the program's own: see `syncedmem_set_host_allocator`. Later versions may add members at the end.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct syncedmem_host_allocator_t {
@@ -37,23 +33,23 @@ pub struct syncedmem_host_allocator_t {
 }
 
 /// Makes later host blocks of all objects come from the program's functions, small ones too; NULL: from the library
-/// again. The table is copied. A block goes back to the `release` of the allocator that made it, whatever is set by then.
+/// again. The table is copied. A block goes back to the `release` of the allocator that made it.
 ///
-/// The blocks are counted, limited (`SYNCEDMEM_HOST_LIMIT`), recorded and traced as others. They are not kept for reuse,
-/// and are pageable in GPU mode too, unless `allocate` returns page-locked memory; `syncedmem_pin` page-locks one of them.
-/// `allocate` is not called for size 0, nor for `CaffeMallocHost`, whose memory programs pass to `free()`. If it returns
-/// NULL, the access fails with `OUT_OF_MEMORY`, after the library has tried to make room. A block with too little alignment
-/// is given back, and the access fails with `OUT_OF_MEMORY`.
+/// The blocks are counted, limited (`SYNCEDMEM_HOST_LIMIT`), recorded and traced as others. They are not kept for
+/// reuse, and page-locked only if `allocate` returns such memory, or by `syncedmem_pin`. `allocate` is not called for
+/// size 0, nor for `CaffeMallocHost`, whose memory programs pass to `free()`. If it returns NULL after the library has
+/// tried to make room, or a block with too little alignment, which is given back, the access fails with
+/// `OUT_OF_MEMORY`.
 ///
-/// The functions are called without locks, on any thread that uses or ends an object; `release` also in a forked child and
-/// while the process exits, in destructors. They may use other objects, but not the one that the block is for, and not those
-/// that another thread uses. They must not throw: an exception ends the process.
+/// The functions are called without locks, on any thread that uses or ends an object; `release` also in a forked child
+/// and while the process exits. They may use objects, but not the one that the block is for, nor those that another
+/// thread uses. An exception ends the process.
 ///
 /// Errors: `INVALID_ARGUMENT` (a NULL function; `size`), `INVALID_STATE` (`SYNCEDMEM_HOST_BLOCKS` is malloc).
 ///
 /// # Safety
-/// `allocator` is NULL, or its first `size` bytes are readable. Functions and context stay usable for the rest of the
-/// process. A block stays valid, for reading and writing, until it is released.
+/// The first `size` bytes of `allocator` are readable. Functions and context stay usable for the rest of the process. A
+/// block stays readable and writable until it is released.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_set_host_allocator(
     allocator: *const syncedmem_host_allocator_t,
@@ -77,7 +73,7 @@ unsafe fn read(table: *const syncedmem_host_allocator_t) -> Result<Functions, Er
         return refused("allocator is misaligned; pass the address of a syncedmem_host_allocator_t");
     }
     const { assert!(std::mem::offset_of!(syncedmem_host_allocator_t, size) == 0) };
-    // SAFETY: the caller guarantees it, of whatever size the table is.
+    // SAFETY: the caller guarantees whatever size the table is.
     let size = unsafe { table.cast::<usize>().read() };
     // A table of another version may have members that this library does not know.
     if size != size_of::<syncedmem_host_allocator_t>() {

@@ -2,7 +2,6 @@
 //!
 //! DLPack's Python specification gives the names: a consumer renames the capsule whose tensor it took. CPython's functions
 //! are looked up in the process; the library does not link them.
-#![expect(unsafe_code, reason = "CPython's functions are called")]
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::mem::transmute;
@@ -13,10 +12,13 @@ use crate::abi::guard::guard;
 use crate::object::dlpack;
 use crate::platform::loaded;
 
+type IsValid = unsafe extern "C" fn(*mut c_void, *const c_char) -> c_int;
+type GetPointer = unsafe extern "C" fn(*mut c_void, *const c_char) -> *mut c_void;
+
 /// The functions of CPython that are called.
 struct Python {
-    is_valid: unsafe extern "C" fn(*mut c_void, *const c_char) -> c_int,
-    get_pointer: unsafe extern "C" fn(*mut c_void, *const c_char) -> *mut c_void,
+    is_valid: IsValid,
+    get_pointer: GetPointer,
 }
 
 /// The CPython of the process; `None` if it has none.
@@ -24,8 +26,6 @@ fn python() -> Option<&'static Python> {
     static FOUND: OnceLock<Option<Python>> = OnceLock::new();
     let find = || {
         let [is_valid, get_pointer] = [c"PyCapsule_IsValid", c"PyCapsule_GetPointer"].map(loaded::find);
-        type IsValid = unsafe extern "C" fn(*mut c_void, *const c_char) -> c_int;
-        type GetPointer = unsafe extern "C" fn(*mut c_void, *const c_char) -> *mut c_void;
         Some(Python {
             // SAFETY: CPython's C API gives the function of this name this signature.
             is_valid: unsafe { transmute::<NonNull<c_void>, IsValid>(is_valid?) },

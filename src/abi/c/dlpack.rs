@@ -1,5 +1,4 @@
 //! Tensors: exchange of memory with other libraries by DLPack.
-#![expect(unsafe_code, reason = "C functions")]
 
 use std::ffi::c_void;
 use std::ptr::NonNull;
@@ -9,14 +8,13 @@ use syncedmem_trace::head::Access;
 use super::object::syncedmem_t;
 use crate::abi::arguments::{Out, numbers, one_of, side};
 use crate::abi::call::call;
-use crate::abi::opaque::{Opaque, with};
+use crate::abi::opaque::{Opaque, ask, with};
 use crate::abi::status::syncedmem_status_t;
 use crate::error::Error;
 use crate::object::SyncedMemory;
 use crate::object::dlpack::{DataType, Layout};
 
 /// One of the two sides of an object.
-#[expect(non_camel_case_types, reason = "the names of the C API")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum syncedmem_side_t {
@@ -27,43 +25,36 @@ pub enum syncedmem_side_t {
 }
 
 /// What an access does with the data of a side.
-#[expect(non_camel_case_types, reason = "the names of the C API")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum syncedmem_access_t {
-    /// Reads it: as `syncedmem_cpu_data` and `syncedmem_gpu_data`.
+    /// Reads it, as `syncedmem_cpu_data` and `syncedmem_gpu_data`.
     SYNCEDMEM_READ = 0,
-    /// Reads and writes it: as `syncedmem_mutable_cpu_data` and `syncedmem_mutable_gpu_data`.
+    /// Reads and writes it, as `syncedmem_mutable_cpu_data` and `syncedmem_mutable_gpu_data`.
     SYNCEDMEM_WRITE = 1,
-    /// Writes all of it and reads nothing: as `syncedmem_overwrite_cpu_data` and `syncedmem_overwrite_gpu_data`.
+    /// Writes all of it and reads nothing, as `syncedmem_overwrite_cpu_data` and `syncedmem_overwrite_gpu_data`.
     SYNCEDMEM_OVERWRITE = 2,
 }
 
-/// Prepares a side of the object for an access, and writes a DLPack tensor of its memory to `*tensor`: a new
-/// `DLManagedTensorVersioned *` (version 1.0), or, without `versioned`, a `DLManagedTensor *` for consumers from before
-/// DLPack 1.0. Only the access itself may copy data.
+/// Prepares a side (`syncedmem_side_t`) of the object for an access (`syncedmem_access_t`), which also changes the
+/// head, and writes a new DLPack tensor of its memory to `*tensor`: a `DLManagedTensorVersioned *` (version 1.0), or,
+/// without `versioned`, a `DLManagedTensor *` as before DLPack 1.0.
 ///
-/// `side` is a `syncedmem_side_t`, `access` a `syncedmem_access_t`; the head changes as for that access, at once. An
-/// element has DLPack's `type_code` (0: signed integer, 1: unsigned, 2: IEEE float, 4: bfloat16, 5: complex, 6: bool, 7
-/// to 14: 8-bit floats) and `type_bits` bits. Elements are in C order, of the shape `shape[0]` to `shape[ndim - 1]`,
-/// and need at most the object's size. A tensor for reading is marked read-only, which requires `versioned`.
+/// An element has DLPack's `type_code` (0: signed integer, 1: unsigned, 2: IEEE float, 4: bfloat16, 5: complex, 6:
+/// bool, 7 to 14: 8-bit floats) and `type_bits` bits. Elements are in C order, of the shape `shape[0]` to `shape[ndim -
+/// 1]`, and need at most the object's size. A tensor for reading is marked read-only, which requires `versioned`.
 ///
-/// The consumer calls the tensor's deleter once, on any thread, at any time, beside any other call on the object. Until
-/// then the address is valid. Calls that would make it invalid (setting or releasing that side, `syncedmem_destruct`, a
-/// first mark by `syncedmem_set_evictable`) give `EXPORTED`, and after `syncedmem_destroy` the last tensor ends the
-/// object. An object that C++ ends must outlive its tensors. A tensor of an evictable object is an open access, which
-/// its deleter ends.
+/// The consumer calls the tensor's deleter once, on any thread, beside any other call on the object. Until then the
+/// address is valid: calls that would make it invalid (setting or releasing that side, `syncedmem_destruct`, a first
+/// `syncedmem_set_evictable`) give `EXPORTED`, and after `syncedmem_destroy` the last tensor ends the object. An object
+/// that C++ ends must outlive its tensors. A tensor of an evictable object is an open access, which its deleter ends.
 ///
 /// A consumer on another stream than the legacy default one calls `syncedmem_stream_wait` before it reads, and, with
 /// `SYNCEDMEM_REUSE_STREAM`, `syncedmem_record_stream` before it deletes the tensor. A device reset frees the memory of
 /// device tensors.
 ///
-/// Errors: as the access, `OUT_OF_MEMORY`, and `INVALID_ARGUMENT` (NULL, another number, an impossible type or shape,
-/// more bytes than the object has, reading without a version, borrowed device memory that the driver does not know).
-/// Nothing has changed then.
-///
-/// # Safety
-/// `mem` is NULL or a handle; `shape` is readable for `ndim` numbers; `tensor` is NULL or writable.
+/// Errors: those of the access, and `INVALID_ARGUMENT` (also an impossible type or shape, more bytes than the object
+/// has, reading without `versioned`, borrowed device memory that the driver does not know).
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_to_dlpack(
@@ -77,11 +68,7 @@ pub unsafe extern "C" fn syncedmem_to_dlpack(
     versioned: bool,
     tensor: *mut *mut c_void,
 ) -> syncedmem_status_t {
-    call("syncedmem_to_dlpack", || {
-        // SAFETY: the caller guarantees it.
-        let object = unsafe { Opaque::value(mem) }?;
-        // SAFETY: the caller guarantees it.
-        let out = unsafe { Out::new(tensor) }?;
+    let export = |object: &SyncedMemory| {
         let side = self::side(side)?;
         let what = "access is not a syncedmem_access_t; pass SYNCEDMEM_READ (0), SYNCEDMEM_WRITE (1) or \
                     SYNCEDMEM_OVERWRITE (2)";
@@ -90,9 +77,10 @@ pub unsafe extern "C" fn syncedmem_to_dlpack(
         // SAFETY: the caller guarantees it.
         let shape = unsafe { lengths(shape, ndim) }?;
         let layout = Layout::new(shape, data_type, object.size()?)?;
-        out.set(object.export(access, side, layout, versioned)?.as_ptr());
-        Ok(())
-    })
+        object.export(access, side, layout, versioned).map(NonNull::as_ptr)
+    };
+    // SAFETY: the caller guarantees it.
+    unsafe { ask("syncedmem_to_dlpack", mem, tensor, export) }
 }
 
 /// # Safety
@@ -105,26 +93,19 @@ unsafe fn lengths<'a>(shape: *const i64, ndim: i32) -> Result<&'a [i64], Error> 
 }
 
 /// Lends a tensor's memory to the object, as `syncedmem_set_cpu_data` does for memory of the CPU and
-/// `syncedmem_set_gpu_data` for memory of a CUDA device. `tensor` is a `DLManagedTensorVersioned *`, or, without
-/// `versioned`, a `DLManagedTensor *`.
+/// `syncedmem_set_gpu_data` for that of a CUDA device. `tensor` is a `DLManagedTensorVersioned *`, or, without
+/// `versioned`, a `DLManagedTensor *`. The memory must be contiguous in C order, writable, and of the object's size.
 ///
-/// On success the library owns the tensor, and calls its deleter when the object releases the memory: when that side is
-/// set or released, or the object ends. The deleter runs on the thread that does so (for a destroyed object that waits
-/// for its own tensors: the one that deletes the last), without locks, so it may call the library. It must order reuse
-/// of device memory behind the legacy default stream, where a copy by the library may still run. On an error the tensor
-/// stays the caller's.
+/// On success the library owns the tensor, and calls its deleter when that side is set or released, or the object ends:
+/// on that thread (for a destroyed object with tensors of its own: on the one that deletes the last), without locks.
+/// The deleter must order reuse of device memory behind the legacy default stream, where a copy by the library may
+/// still run. Two objects that lend each other tensors keep each other alive until one is set or released.
 ///
-/// Two objects that lend each other tensors keep each other alive until one is set or released.
-///
-/// The memory must be contiguous in C order, writable, and of the object's size.
-///
-/// Errors: as `syncedmem_set_cpu_data` and `syncedmem_set_gpu_data`, `INVALID_ARGUMENT` (also NULL, and memory other
-/// than described), `EXPORTED` (tensors of that side are in use).
+/// Errors: as `syncedmem_set_cpu_data` and `syncedmem_set_gpu_data`, and `INVALID_ARGUMENT` for memory other than
+/// described.
 ///
 /// # Safety
-/// `mem` is NULL or a handle; `tensor` is NULL or a tensor of that kind that describes its memory correctly. The object
-/// is ended by this library before its own memory goes. The pointer to an owned block of that side is not used any
-/// more.
+/// The tensor describes its memory correctly. The object is ended by this library before its own memory goes.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_set_dlpack(
@@ -135,19 +116,14 @@ pub unsafe extern "C" fn syncedmem_set_dlpack(
     let set = |object: &SyncedMemory| {
         let what = "tensor is NULL; pass a DLManagedTensorVersioned, or a DLManagedTensor with versioned = false";
         let tensor = NonNull::new(tensor).ok_or(Error::InvalidArgument { what })?;
-        // SAFETY: the caller guarantees it, of the tensor.
+        // SAFETY: the caller guarantees the tensor.
         unsafe { object.set_tensor(tensor, versioned) }
     };
-    // SAFETY: the caller guarantees it, of the handle.
+    // SAFETY: the caller guarantees the handle.
     unsafe { with("syncedmem_set_dlpack", mem, set) }
 }
 
 /// Writes how many tensors (`syncedmem_to_dlpack`) of the object's host side and of its device side are in use.
-///
-/// Errors: `INVALID_ARGUMENT` (NULL or misaligned), `INVALID_HANDLE`.
-///
-/// # Safety
-/// `mem` is NULL or a handle; `host` and `device` are NULL or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_exports(
     mem: *const syncedmem_t,
@@ -156,9 +132,7 @@ pub unsafe extern "C" fn syncedmem_exports(
 ) -> syncedmem_status_t {
     call("syncedmem_exports", || {
         // SAFETY: the caller guarantees it.
-        let object = unsafe { Opaque::value(mem) }?;
-        // SAFETY: the caller guarantees it.
-        let hosts = unsafe { Out::new(host) }?;
+        let (object, hosts) = (unsafe { Opaque::value(mem) }?, unsafe { Out::new(host) }?);
         // SAFETY: the caller guarantees it.
         let devices = unsafe { Out::new(device) }?;
         let [of_host, of_device] = object.exports()?;

@@ -14,23 +14,20 @@ pub const SYNCEDMEM_VERSION_PATCH: i32 = 0;
 
 /// The name of a `syncedmem_status_t`, such as "SYNCEDMEM_ERROR_NO_GPU"; "unknown status" for other numbers. The string
 /// is static.
-#[expect(unsafe_code, reason = "a C function")]
 #[unsafe(no_mangle)]
 pub extern "C" fn syncedmem_status_name(status: i32) -> *const c_char {
     let known = NAMES.iter().find(|(number, _)| *number as i32 == status);
     known.map_or(c"unknown status".as_ptr(), |(_, name)| name.as_ptr())
 }
 
-/// The sentence of the calling thread's last failed call: what was asked, what is wrong, what to do. Empty if no call
-/// has failed. Successful calls do not change it. The string lives until the thread's next failed call, or its end.
-#[expect(unsafe_code, reason = "a C function")]
+/// The sentence of the calling thread's last failed call; empty if no call has failed. The string lives until the
+/// thread's next failed call, or its end.
 #[unsafe(no_mangle)]
 pub extern "C" fn syncedmem_last_error() -> *const c_char {
     per_thread::last_error()
 }
 
 /// The version of the running library, such as "1.2.3". The string is static.
-#[expect(unsafe_code, reason = "a C function")]
 #[unsafe(no_mangle)]
 pub extern "C" fn syncedmem_version() -> *const c_char {
     concat!(env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast()

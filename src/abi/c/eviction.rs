@@ -1,5 +1,4 @@
 //! Eviction of objects when memory runs out.
-#![expect(unsafe_code, reason = "C functions")]
 
 use super::object::syncedmem_t;
 use crate::abi::arguments::one_of;
@@ -9,7 +8,6 @@ use crate::object::SyncedMemory;
 use crate::object::eviction::policy::Policy;
 
 /// What the library may evict of an object when memory runs out.
-#[expect(non_camel_case_types, reason = "the names of the C API")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum syncedmem_eviction_t {
@@ -21,81 +19,56 @@ pub enum syncedmem_eviction_t {
     SYNCEDMEM_EVICT_ALWAYS = 2,
 }
 
-impl From<Policy> for syncedmem_eviction_t {
-    fn from(how: Policy) -> Self {
-        match how {
-            Policy::Never => Self::SYNCEDMEM_EVICT_NEVER,
-            Policy::Redundant => Self::SYNCEDMEM_EVICT_REDUNDANT,
-            Policy::Always => Self::SYNCEDMEM_EVICT_ALWAYS,
-        }
-    }
-}
+/// Each at its number.
+const POLICIES: [Policy; 3] = [Policy::Never, Policy::Redundant, Policy::Always];
 
-/// Sets what the library may evict of the object when memory runs out: a `syncedmem_eviction_t`.
+/// Sets what the library may evict of the object when memory runs out: a `syncedmem_eviction_t`. Addresses from before
+/// a first mark are not valid any more. `SYNCEDMEM_EVICT_NEVER` removes the mark and forgets open accesses; a changed
+/// mark keeps them.
 ///
 /// If the device has no room for a block, the library gives back, until it has: idle blocks; device sides of marked
 /// objects that the host can replace; device sides with the newest data, after a copy to the host
-/// (`SYNCEDMEM_EVICT_ALWAYS`). The least recently used objects go first. If the host has no room, or a block would
-/// exceed `SYNCEDMEM_HOST_LIMIT`, it does the same with the sides exchanged. If page-locked memory runs out, the block
-/// is pageable and nothing is evicted. Once the process has captured a CUDA graph (see "Graphs" above), objects with a
-/// device block or page-locked host memory are not evicted.
+/// (`SYNCEDMEM_EVICT_ALWAYS`). The least recently used objects go first. For a host block, also one that would exceed
+/// `SYNCEDMEM_HOST_LIMIT`, the sides are exchanged. For page-locked memory nothing is evicted: the block is pageable.
 ///
-/// Each later call that returns an address of the object's data (`syncedmem_cpu_data`, `syncedmem_mutable_gpu_data` and
-/// the like, also in C++) opens an access; `syncedmem_end_access` ends it. Until then the address is valid, and nothing
-/// of the object is evicted. An object whose accesses are never ended, as in Caffe, therefore keeps both sides. An
-/// eviction waits for device work that was started before the access ended. Addresses from before this call are not
-/// valid any more.
+/// Each later call that returns an address of the object's data, also in C++, opens an access, until
+/// `syncedmem_end_access`: the address is valid, and nothing of the object is evicted. An eviction waits for device
+/// work that was started before the access ended.
 ///
-/// While no access is open, the head may change at any time: from `SYNCEDMEM_SYNCED` to the side that stays, and with
+/// While no access is open, the head may change at any time: from SYNCED to the side that stays, and with
 /// `SYNCEDMEM_EVICT_ALWAYS` from one side to the other. Therefore end the access that filled the host after
 /// `syncedmem_async_gpu_push`, not before it.
 ///
-/// Never evicted are borrowed memory, and the host side while the device side is borrowed. The newest data is not
-/// copied to borrowed memory, nor, with several devices, to one where the object has no block. A host block of
-/// `syncedmem_pin` may be evicted; the next one is allocated as usual.
+/// Never evicted are borrowed memory, the host side while the device side is borrowed, and, after a capture (see
+/// "Graphs" above), objects with a device block or page-locked host memory. The newest data is not copied to borrowed
+/// memory, nor, with several devices, to one where the object has no block. Memory of `syncedmem_pin` may be evicted.
 ///
-/// `SYNCEDMEM_EVICT_NEVER` removes the mark and forgets open accesses. A changed mark keeps them open.
-///
-/// Errors: `INVALID_ARGUMENT` (also another number), `INVALID_HANDLE`, `OUT_OF_MEMORY` (nothing has changed),
-/// `WRONG_DEVICE` (with the device check on), `REENTERED`, `EXPORTED` (a first mark while tensors of the object are in
-/// use).
+/// Errors: `EXPORTED` (a first mark while tensors of the object are in use).
 ///
 /// # Safety
-/// `mem` is NULL or a handle. Addresses from before a first mark are not used any more. The object is ended by this
-/// library (`syncedmem_destroy`, `syncedmem_destruct`, the C++ destructor) before its memory goes.
+/// The object is ended by this library before its memory goes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_set_evictable(mem: *mut syncedmem_t, how: i32) -> syncedmem_status_t {
     let what = "how is not a syncedmem_eviction_t; pass SYNCEDMEM_EVICT_NEVER (0), SYNCEDMEM_EVICT_REDUNDANT (1) or \
                 SYNCEDMEM_EVICT_ALWAYS (2)";
-    let set = |object: &SyncedMemory| {
-        object.set_evictable(one_of(how, [Policy::Never, Policy::Redundant, Policy::Always], what)?)
-    };
+    let set = |object: &SyncedMemory| object.set_evictable(one_of(how, POLICIES, what)?);
     // SAFETY: the caller guarantees it.
     unsafe { with("syncedmem_set_evictable", mem, set) }
 }
 
 /// Writes to `*how` what the library may evict of the object.
-///
-/// Errors: `INVALID_ARGUMENT` (NULL or misaligned), `INVALID_HANDLE`.
-///
-/// # Safety
-/// `mem` is NULL or a handle; `how` is NULL or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_get_evictable(
     mem: *const syncedmem_t,
     how: *mut syncedmem_eviction_t,
 ) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.
-    unsafe { ask("syncedmem_get_evictable", mem, how, |object| object.evictable().map(Into::into)) }
+    unsafe { ask("syncedmem_get_evictable", mem, how.cast(), |object| object.evictable().map(|how| how as i32)) }
 }
 
-/// Ends one access: its address is not used any more. Does nothing if the object is not evictable, so that the same
-/// code serves both.
+/// Ends one access, whose address is not used any more. Does nothing if the object is not evictable.
 ///
-/// Errors: `INVALID_ARGUMENT` (NULL or misaligned), `INVALID_HANDLE`, `INVALID_STATE` (no access is open).
-///
-/// # Safety
-/// `mem` is NULL or a handle; one of the addresses that it returned is not used any more.
+/// Errors: `INVALID_STATE` (no access is open).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_end_access(mem: *mut syncedmem_t) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.

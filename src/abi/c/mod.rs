@@ -1,6 +1,7 @@
 //! The C API of `include/syncedmem.h`, which is generated from this folder.
 //!
 //! The top of that header (cbindgen.toml) states the conventions: ownership, NULL, threads, errors, fork, exit.
+#![expect(unsafe_code, reason = "C functions")]
 
 pub mod access;
 pub mod account;

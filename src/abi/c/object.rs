@@ -1,12 +1,11 @@
 //! Objects: handles, construction, destruction, head and size.
-#![expect(unsafe_code, reason = "C functions and objects in callers' storage")]
 
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
 use syncedmem_trace::head::Side;
 
-use crate::abi::arguments::Out;
+use crate::abi::arguments::answer;
 use crate::abi::call::call;
 use crate::abi::opaque::{Opaque, ask, with};
 use crate::abi::status::syncedmem_status_t;
@@ -14,9 +13,8 @@ use crate::error::Error;
 use crate::memory::host;
 use crate::object::SyncedMemory;
 
-/// A `caffe::SyncedMemory` as seen from C. A handle is the address of the object.
-#[expect(non_camel_case_types, reason = "the name of the C API")]
-pub struct syncedmem_t(#[expect(dead_code, reason = "never looked at through this type")] SyncedMemory);
+/// A `caffe::SyncedMemory`. Its address is its handle.
+pub struct syncedmem_t(());
 
 /// Minimum size of the storage for `syncedmem_construct`, in bytes.
 pub const SYNCEDMEM_STORAGE_BYTES: usize = 32;
@@ -27,7 +25,6 @@ const _: () = assert!(size_of::<SyncedMemory>() == SYNCEDMEM_STORAGE_BYTES || cf
 const _: () = assert!(align_of::<SyncedMemory>() == SYNCEDMEM_STORAGE_ALIGNMENT || cfg!(loom));
 
 /// Where the newest data is. The numbers are those of `caffe::SyncedMemory::SyncedHead`.
-#[expect(non_camel_case_types, reason = "the names of the C API")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum syncedmem_head_t {
@@ -39,18 +36,6 @@ pub enum syncedmem_head_t {
     SYNCEDMEM_HEAD_AT_GPU = 2,
     /// Both sides hold the same data.
     SYNCEDMEM_SYNCED = 3,
-}
-
-impl From<syncedmem_trace::head::Head> for syncedmem_head_t {
-    fn from(head: syncedmem_trace::head::Head) -> Self {
-        use syncedmem_trace::head::Head;
-        match head {
-            Head::Uninitialized => Self::SYNCEDMEM_UNINITIALIZED,
-            Head::AtCpu => Self::SYNCEDMEM_HEAD_AT_CPU,
-            Head::AtGpu => Self::SYNCEDMEM_HEAD_AT_GPU,
-            Head::Synced => Self::SYNCEDMEM_SYNCED,
-        }
-    }
 }
 
 impl Opaque for syncedmem_t {
@@ -76,34 +61,19 @@ impl Opaque for syncedmem_t {
     }
 }
 
-/// Creates an object of `bytes` bytes on each side and writes its handle to `*mem`. Allocates neither side. Size 0 is
-/// allowed. Destroy it with `syncedmem_destroy`.
+/// Creates an object of `bytes` bytes on each side, which may be 0, and writes its handle to `*mem`. Allocates neither
+/// side. End it with `syncedmem_destroy`.
 ///
-/// Errors: `INVALID_ARGUMENT` (`mem` is NULL), `OUT_OF_MEMORY` (for the object itself, or no address space holds
-/// `bytes`).
-///
-/// # Safety
-/// `mem` is NULL or writable.
+/// Errors: `OUT_OF_MEMORY` (also if no address space holds `bytes`).
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_create(bytes: usize, mem: *mut *mut syncedmem_t) -> syncedmem_status_t {
-    call("syncedmem_create", || {
-        // SAFETY: the caller guarantees it.
-        let out = unsafe { Out::new(mem) }?;
-        let storage = SyncedMemory::create(bytes)?;
-        out.set(storage.as_ptr().cast());
-        Ok(())
-    })
+    // SAFETY: the caller guarantees it.
+    unsafe { answer("syncedmem_create", mem, || Ok(SyncedMemory::create(bytes)?.as_ptr().cast())) }
 }
 
-/// Destroys an object of `syncedmem_create` and frees the memory it owns. NULL is allowed and does nothing. If tensors
-/// of the object (`syncedmem_to_dlpack`) are in use, its memory is freed with the last of them.
-///
-/// Errors: `INVALID_ARGUMENT` (misaligned), `INVALID_HANDLE` (not a live object: nothing is done).
-///
-/// # Safety
-/// `mem` is NULL or came from `syncedmem_create`. The handle is not used any more, nor are its pointers except through
-/// tensors.
+/// Destroys an object of `syncedmem_create` and frees the memory it owns. Memory that tensors (`syncedmem_to_dlpack`)
+/// use is freed with the last of them.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_destroy(mem: *mut syncedmem_t) -> syncedmem_status_t {
@@ -118,15 +88,14 @@ pub unsafe extern "C" fn syncedmem_destroy(mem: *mut syncedmem_t) -> syncedmem_s
     })
 }
 
-/// Makes an object of `bytes` bytes on each side in the caller's storage, and writes its handle, the address of the
-/// storage, to `*mem`. Allocates neither side. Uses the first 32 bytes of the storage. End it with
+/// As `syncedmem_create`, in the first 32 bytes of the caller's storage, whose address is the handle. End it with
 /// `syncedmem_destruct`.
 ///
-/// Errors: `INVALID_ARGUMENT` (`storage` is NULL or not aligned to `SYNCEDMEM_STORAGE_ALIGNMENT`, `storage_bytes` is
-/// below `SYNCEDMEM_STORAGE_BYTES`, `mem` is NULL), `OUT_OF_MEMORY` (no address space holds `bytes`).
+/// Errors: `INVALID_ARGUMENT` (also `storage` not aligned to `SYNCEDMEM_STORAGE_ALIGNMENT`, or `storage_bytes` below
+/// `SYNCEDMEM_STORAGE_BYTES`).
 ///
 /// # Safety
-/// `storage` is NULL or writable for `storage_bytes`, and stays where it is; `mem` is NULL or writable.
+/// `storage` is writable for `storage_bytes`, and stays where it is.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_construct(
@@ -135,9 +104,7 @@ pub unsafe extern "C" fn syncedmem_construct(
     bytes: usize,
     mem: *mut *mut syncedmem_t,
 ) -> syncedmem_status_t {
-    call("syncedmem_construct", || {
-        // SAFETY: the caller guarantees it.
-        let out = unsafe { Out::new(mem) }?;
+    let construct = || {
         let storage = NonNull::new(storage.cast::<SyncedMemory>()).ok_or(Error::InvalidArgument {
             what: "storage is NULL; pass SYNCEDMEM_STORAGE_BYTES or more bytes of your own",
         })?;
@@ -154,46 +121,33 @@ pub unsafe extern "C" fn syncedmem_construct(
         host::check_size(bytes, Side::Host)?;
         // SAFETY: aligned and large enough as just checked, writable says the caller.
         unsafe { SyncedMemory::construct(storage, bytes) };
-        out.set(storage.as_ptr().cast());
-        Ok(())
-    })
+        Ok(storage.as_ptr().cast())
+    };
+    // SAFETY: the caller guarantees it.
+    unsafe { answer("syncedmem_construct", mem, construct) }
 }
 
 /// Ends an object of `syncedmem_construct` and frees the memory it owns, but not its storage.
 ///
-/// Errors: `INVALID_ARGUMENT` (NULL or misaligned), `INVALID_HANDLE` (not a live object), `EXPORTED` (tensors of it are
-/// in use). On an error nothing is done.
-///
-/// # Safety
-/// `mem` is NULL or a handle whose storage still exists. The handle and its pointers are not used any more.
+/// Errors: `EXPORTED` (tensors of it are in use).
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_destruct(mem: *mut syncedmem_t) -> syncedmem_status_t {
-    // SAFETY: the caller guarantees it, of the storage.
+    // SAFETY: the caller guarantees the storage.
     let destruct = |object: &SyncedMemory| unsafe { object.destruct_unless_exported() };
-    // SAFETY: the caller guarantees it, of the handle.
+    // SAFETY: the caller guarantees the handle.
     unsafe { with("syncedmem_destruct", mem, destruct) }
 }
 
 /// Writes to `*head` where the newest data is.
-///
-/// Errors: `INVALID_ARGUMENT` (NULL or misaligned), `INVALID_HANDLE`.
-///
-/// # Safety
-/// `mem` is NULL or a handle; `head` is NULL or writable.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_head(mem: *const syncedmem_t, head: *mut syncedmem_head_t) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.
-    unsafe { ask("syncedmem_head", mem, head, |object| object.head().map(Into::into)) }
+    unsafe { ask("syncedmem_head", mem, head.cast(), |object| object.head().map(|head| head as i32)) }
 }
 
 /// Writes the size of each side, in bytes, to `*bytes`.
-///
-/// Errors: `INVALID_ARGUMENT` (NULL or misaligned), `INVALID_HANDLE`.
-///
-/// # Safety
-/// `mem` is NULL or a handle; `bytes` is NULL or writable.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_size(mem: *const syncedmem_t, bytes: *mut usize) -> syncedmem_status_t {

@@ -1,5 +1,4 @@
 //! Page-locking host memory in place.
-#![expect(unsafe_code, reason = "C functions")]
 
 use super::object::syncedmem_t;
 use crate::abi::opaque::with;
@@ -7,41 +6,34 @@ use crate::abi::status::syncedmem_status_t;
 use crate::object::SyncedMemory;
 
 /// Page-locks the object's host memory in place: memory of `syncedmem_set_cpu_data`, or a pageable block of its own.
-/// Address and contents stay, and copies run at the speed of page-locked memory. Page-locking takes long (1 to 3 GB/s,
-/// once), so use it for memory that is copied repeatedly. Nothing is done if the memory is page-locked. Memory that
-/// another library page-locked stays that library's to unlock.
+/// Address and contents stay, and copies run at the speed of page-locked memory. It takes long (1 to 3 GB/s, once), so
+/// use it for memory that is copied repeatedly. Memory that is page-locked already stays as it is, and another
+/// library's is that library's to unlock.
 ///
 /// `syncedmem_unpin` undoes it. Borrowed memory is also unlocked when the object releases it (its host side is set or
-/// released, the object grows or ends): free it after that, not before. Unlocking waits for the context that was
-/// current at `syncedmem_pin`, and for no other device: call `syncedmem_unpin` where that wait is allowed. An owned
-/// block stays page-locked when the object gives it back, and is idle memory (`SYNCEDMEM_MEMORY_PINNED`) until
-/// `syncedmem_trim`, until memory runs out, or until its budget is exceeded.
+/// released, the object grows or ends): free it after that. Unlocking waits for the context that was current at
+/// `syncedmem_pin`, and for no other device. An owned block stays page-locked when the object gives it back, as idle
+/// `SYNCEDMEM_MEMORY_PINNED`, until `syncedmem_trim`, until memory runs out, or until its budget is exceeded.
 ///
 /// Objects that borrow the same address share the lock: the last one unlocks it. The driver refuses copies of memory
 /// that is page-locked only in part: page-lock the longest part first, and have no copies of overlapping memory in
 /// flight while it is unlocked.
 ///
-/// Errors: `INVALID_ARGUMENT`, `INVALID_HANDLE`, `NO_GPU`, `INVALID_STATE` (no host memory yet, or a shorter part of it
-/// is page-locked for another object), `OUT_OF_MEMORY` (`SYNCEDMEM_PINNED_LIMIT`), `DRIVER`, `PENDING`, `REENTERED`.
+/// Errors: `INVALID_STATE` (no host memory yet, or a shorter part of it is page-locked for another object),
+/// `OUT_OF_MEMORY` (`SYNCEDMEM_PINNED_LIMIT`).
 ///
 /// # Safety
-/// `mem` is NULL or a handle; borrowed memory stays until the object releases it.
+/// Borrowed memory stays until the object releases it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_pin(mem: *mut syncedmem_t) -> syncedmem_status_t {
-    // SAFETY: the caller guarantees it, of the memory.
+    // SAFETY: the caller guarantees the memory.
     let pin = |object: &SyncedMemory| unsafe { object.pin() };
-    // SAFETY: the caller guarantees it, of the handle.
+    // SAFETY: the caller guarantees the handle.
     unsafe { with("syncedmem_pin", mem, pin) }
 }
 
 /// Undoes `syncedmem_pin`, after a copy in flight and the work in the context that was current at that call. Blocks
 /// that were allocated page-locked stay so.
-///
-/// Errors: `INVALID_ARGUMENT`, `INVALID_HANDLE`, `NO_GPU`, `DRIVER`, `PENDING` (the memory is still page-locked),
-/// `REENTERED`.
-///
-/// # Safety
-/// `mem` is NULL or a handle.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_unpin(mem: *mut syncedmem_t) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.

@@ -1,5 +1,4 @@
 //! Settings of the whole process. Each overrides its environment variable.
-#![expect(unsafe_code, reason = "C functions")]
 
 use crate::abi::arguments::answer;
 use crate::abi::caffe::callback;
@@ -14,7 +13,6 @@ pub use crate::abi::caffe::callback::syncedmem_error_callback_t;
 pub use crate::caffe::syncedmem_mode_callback_t;
 
 /// The mode that the library assumes for `Caffe::mode()`.
-#[expect(non_camel_case_types, reason = "the names of the C API")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum syncedmem_mode_t {
@@ -26,8 +24,7 @@ pub enum syncedmem_mode_t {
     SYNCEDMEM_MODE_GPU = 2,
 }
 
-/// When host memory of objects is page-locked. If it cannot be, it is pageable, without an error.
-#[expect(non_camel_case_types, reason = "the names of the C API")]
+/// When host memory of objects is page-locked, if it can be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum syncedmem_pinning_t {
@@ -39,17 +36,15 @@ pub enum syncedmem_pinning_t {
     SYNCEDMEM_PIN_NEVER = 2,
 }
 
-/// What a failed C++ entry point does after its report. C functions always return a status.
-#[expect(non_camel_case_types, reason = "the names of the C API")]
+/// What a failed C++ entry point does after its report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum syncedmem_error_policy_t {
     /// `abort()`, as Caffe did.
     SYNCEDMEM_ON_ERROR_ABORT = 0,
-    /// Throws `std::bad_alloc` if memory ran out, `std::runtime_error` otherwise, of the calling program's or library's
-    /// C++ runtime (libstdc++ or libc++). A statically linked runtime is found only if it is exported (`-rdynamic`). If
-    /// it is not found, the process ends by `abort()` after a sentence that says so; throw from a callback instead
-    /// (`syncedmem_set_error_callback`).
+    /// Throws `std::bad_alloc` if memory ran out, `std::runtime_error` otherwise, of the caller's C++ runtime
+    /// (libstdc++ or libc++). A statically linked one is found only if it is exported (`-rdynamic`). Without one the
+    /// process ends by `abort()`, after a sentence that says so: throw from `syncedmem_set_error_callback` instead.
     SYNCEDMEM_ON_ERROR_THROW = 1,
 }
 
@@ -71,8 +66,6 @@ pub(super) unsafe fn get(name: &str, choice: &Choice, number: *mut i32) -> synce
 }
 
 /// Sets the mode that the library assumes for `Caffe::mode()`: a `syncedmem_mode_t`. Overrides `SYNCEDMEM_MODE`.
-///
-/// Errors: `INVALID_ARGUMENT` (another number).
 #[unsafe(no_mangle)]
 pub extern "C" fn syncedmem_set_mode(mode: i32) -> syncedmem_status_t {
     let what = "mode is not a syncedmem_mode_t; pass SYNCEDMEM_MODE_AUTO (0), SYNCEDMEM_MODE_CPU (1) or \
@@ -83,26 +76,19 @@ pub extern "C" fn syncedmem_set_mode(mode: i32) -> syncedmem_status_t {
 }
 
 /// Writes the current `syncedmem_mode_t` to `*mode`.
-///
-/// Errors: `INVALID_ARGUMENT` (NULL or misaligned).
-///
-/// # Safety
-/// `mode` is NULL or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_get_mode(mode: *mut syncedmem_mode_t) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.
     unsafe { get("syncedmem_get_mode", &settings::MODE, mode.cast()) }
 }
 
-/// Registers a function that replaces the look into the process's Caffe; NULL removes it. Use it for a Caffe that
-/// cannot be found, such as one linked into a program that does not export its symbols: a function that returns
-/// `caffe::Caffe::mode()`, compiled with that Caffe's headers.
+/// Registers a function that replaces the look into the process's Caffe; NULL removes it. It serves a Caffe that cannot
+/// be found, such as one in a program that does not export its symbols: it returns `caffe::Caffe::mode()`, and is
+/// compiled with that Caffe's headers.
 ///
-/// It is called on the allocating thread, without locks, before a new host block, and gets `user`. It returns 0 for CPU
-/// and 1 for GPU; other numbers count as CPU. It must not throw. `SYNCEDMEM_MODE` and `syncedmem_set_mode` override it,
+/// It is called with `user`, on the allocating thread, without locks, before a new host block. It returns 0 for CPU and
+/// 1 for GPU (other numbers count as CPU) and must not throw. `SYNCEDMEM_MODE` and `syncedmem_set_mode` override it,
 /// unless they are auto.
-///
-/// Errors: `OUT_OF_MEMORY` (the previous function stays).
 ///
 /// # Safety
 /// `callback` and `user` stay usable for the rest of the process: a thread may be about to call them.
@@ -118,8 +104,6 @@ pub unsafe extern "C" fn syncedmem_set_mode_callback(
 }
 
 /// Sets when host memory is page-locked from now on: a `syncedmem_pinning_t`. Overrides `SYNCEDMEM_PIN`.
-///
-/// Errors: `INVALID_ARGUMENT` (another number).
 #[unsafe(no_mangle)]
 pub extern "C" fn syncedmem_set_pinning(pinning: i32) -> syncedmem_status_t {
     let what = "pinning is not a syncedmem_pinning_t; pass SYNCEDMEM_PIN_AUTO (0), SYNCEDMEM_PIN_ALWAYS (1) or \
@@ -130,11 +114,6 @@ pub extern "C" fn syncedmem_set_pinning(pinning: i32) -> syncedmem_status_t {
 }
 
 /// Writes the current `syncedmem_pinning_t` to `*pinning`.
-///
-/// Errors: `INVALID_ARGUMENT` (NULL or misaligned).
-///
-/// # Safety
-/// `pinning` is NULL or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_get_pinning(pinning: *mut syncedmem_pinning_t) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.
@@ -142,8 +121,6 @@ pub unsafe extern "C" fn syncedmem_get_pinning(pinning: *mut syncedmem_pinning_t
 }
 
 /// Sets what failed C++ entry points do from now on: a `syncedmem_error_policy_t`. Overrides `SYNCEDMEM_ON_ERROR`.
-///
-/// Errors: `INVALID_ARGUMENT` (another number).
 #[unsafe(no_mangle)]
 pub extern "C" fn syncedmem_set_error_policy(policy: i32) -> syncedmem_status_t {
     let what = "policy is not a syncedmem_error_policy_t; pass SYNCEDMEM_ON_ERROR_ABORT (0) or \
@@ -152,11 +129,6 @@ pub extern "C" fn syncedmem_set_error_policy(policy: i32) -> syncedmem_status_t 
 }
 
 /// Writes the current `syncedmem_error_policy_t` to `*policy`.
-///
-/// Errors: `INVALID_ARGUMENT` (NULL or misaligned).
-///
-/// # Safety
-/// `policy` is NULL or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_get_error_policy(policy: *mut syncedmem_error_policy_t) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.
@@ -164,17 +136,14 @@ pub unsafe extern "C" fn syncedmem_get_error_policy(policy: *mut syncedmem_error
 }
 
 /// Registers a function that is called when a C++ entry point fails, before the error policy applies; NULL removes it.
-/// C functions do not call it.
 ///
-/// It is called on the failing thread, without locks, so it may use any object. It gets the status, the message (which
-/// lives until it returns) and `user`. It may throw a C++ exception, with any C++ runtime, also a statically linked
-/// one; it must not `longjmp`. If it returns, the policy applies. It is not called for a failure inside itself, nor if
-/// there is no memory to note that it runs.
-///
-/// Errors: `OUT_OF_MEMORY` (the previous function stays).
+/// It is called on the failing thread, without locks, with the status, the message (which lives until it returns) and
+/// `user`. It may use any object, and may throw an exception of any C++ runtime, also a statically linked one; it must
+/// not `longjmp`. If it returns, the policy applies. It is not called for a failure inside itself, nor if there is no
+/// memory to note that it runs.
 ///
 /// # Safety
-/// `callback` and `user` stay usable for the rest of the process: a thread may be about to call them.
+/// As for `syncedmem_set_mode_callback`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_set_error_callback(
     callback: syncedmem_error_callback_t,

@@ -1,5 +1,4 @@
 //! Pools: blocks that objects gave back, kept for the next object.
-#![expect(unsafe_code, reason = "C functions")]
 
 use syncedmem_trace::kind::Kind;
 
@@ -13,7 +12,6 @@ use crate::object::trim;
 use crate::settings;
 
 /// A kind of memory.
-#[expect(non_camel_case_types, reason = "the names of the C API")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum syncedmem_memory_t {
@@ -28,12 +26,10 @@ pub enum syncedmem_memory_t {
 }
 
 /// When a device or page-locked block that was given back is reused. Work on the device may still use it.
-#[expect(non_camel_case_types, reason = "the names of the C API")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum syncedmem_reuse_t {
-    /// After its context was synchronized: work on the streams of that context is done. Declare streams of other
-    /// contexts with `syncedmem_record_stream`.
+    /// After its context was synchronized. Declare streams of other contexts with `syncedmem_record_stream`.
     SYNCEDMEM_REUSE_SYNCHRONISED = 0,
     /// After the work that the legacy default stream had when the block was given back, and work declared with
     /// `syncedmem_record_stream`.
@@ -58,10 +54,7 @@ fn kinds(memory: i32) -> Result<impl Iterator<Item = Kind>, Error> {
     Ok(Kind::ALL.into_iter().filter(move |&kind| one.is_none_or(|one| one == kind)))
 }
 
-/// Gives the idle blocks of a kind of memory, a `syncedmem_memory_t`, back to the system or the driver. Objects keep
-/// their data.
-///
-/// Errors: `INVALID_ARGUMENT` (another number).
+/// Gives the idle blocks of a `syncedmem_memory_t` back to the system or the driver.
 #[unsafe(no_mangle)]
 pub extern "C" fn syncedmem_trim(memory: i32) -> syncedmem_status_t {
     call("syncedmem_trim", || {
@@ -70,20 +63,15 @@ pub extern "C" fn syncedmem_trim(memory: i32) -> syncedmem_status_t {
     })
 }
 
-/// Writes the idle bytes of a kind of memory, a `syncedmem_memory_t`, to `*bytes`.
-///
-/// Errors: `INVALID_ARGUMENT` (another number; NULL or misaligned).
-///
-/// # Safety
-/// `bytes` is NULL or writable.
+/// Writes the idle bytes of a `syncedmem_memory_t` to `*bytes`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_idle_bytes(memory: i32, bytes: *mut usize) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.
     unsafe { answer("syncedmem_idle_bytes", bytes, || Ok(kinds(memory)?.map(trim::idle).sum::<u64>() as usize)) }
 }
 
-/// Switches pools: whether blocks that objects give back are kept for the next object. Without pools idle blocks are
-/// given back now, and each block is allocated and freed as in Caffe. Overrides `SYNCEDMEM_POOLS` (on, off).
+/// Switches pools, which keep blocks that objects give back for the next object. Without them idle blocks are given
+/// back now, and each block is allocated and freed as in Caffe. Overrides `SYNCEDMEM_POOLS` (on, off).
 #[unsafe(no_mangle)]
 pub extern "C" fn syncedmem_set_pools(on: bool) -> syncedmem_status_t {
     call("syncedmem_set_pools", || {
@@ -97,25 +85,20 @@ pub extern "C" fn syncedmem_set_pools(on: bool) -> syncedmem_status_t {
 }
 
 /// Writes to `*on` whether pools are on.
-///
-/// Errors: `INVALID_ARGUMENT` (NULL).
-///
-/// # Safety
-/// `on` is NULL or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_get_pools(on: *mut bool) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.
     unsafe { answer("syncedmem_get_pools", on, || Ok(settings::pools())) }
 }
 
-/// Sets the most idle bytes of one kind of memory, a `syncedmem_memory_t`; 0 keeps none. The budget of device memory is
-/// per device. Overrides `SYNCEDMEM_PAGEABLE_POOL`, `SYNCEDMEM_PINNED_POOL` and `SYNCEDMEM_DEVICE_POOL`.
+/// Sets the most idle bytes of one `syncedmem_memory_t`, for device memory per device; 0 keeps none. Overrides
+/// `SYNCEDMEM_PAGEABLE_POOL`, `SYNCEDMEM_PINNED_POOL` and `SYNCEDMEM_DEVICE_POOL`.
 ///
 /// Defaults: a quarter of the process's memory for pageable blocks, a sixteenth for page-locked ones, and for a device
 /// a quarter of what would be free on it without idle blocks, but at most an eighth of the device. Idle pageable memory
 /// plus that in use stays within the most that was in use at once, plus 2 MiB.
 ///
-/// Errors: `INVALID_ARGUMENT` (another number, or SYNCEDMEM_MEMORY_ALL).
+/// Errors: `INVALID_ARGUMENT` (also SYNCEDMEM_MEMORY_ALL).
 #[unsafe(no_mangle)]
 pub extern "C" fn syncedmem_set_pool_budget(memory: i32, bytes: usize) -> syncedmem_status_t {
     call("syncedmem_set_pool_budget", || {
@@ -127,21 +110,18 @@ pub extern "C" fn syncedmem_set_pool_budget(memory: i32, bytes: usize) -> synced
     })
 }
 
-/// Writes the budget of one kind of memory, a `syncedmem_memory_t`, to `*bytes`; for device memory without a set
-/// budget, that of the device where it is largest.
+/// Writes the budget of one `syncedmem_memory_t` to `*bytes`; for device memory without a set budget, that of the
+/// device where it is largest.
 ///
-/// Errors: `INVALID_ARGUMENT` (another number, or SYNCEDMEM_MEMORY_ALL; NULL or misaligned).
-///
-/// # Safety
-/// `bytes` is NULL or writable.
+/// Errors: `INVALID_ARGUMENT` (also SYNCEDMEM_MEMORY_ALL).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_get_pool_budget(memory: i32, bytes: *mut usize) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.
     unsafe { answer("syncedmem_get_pool_budget", bytes, || Ok(trim::budget(one_kind(memory)?) as usize)) }
 }
 
-/// Sets for how many seconds a pageable block may lie idle; by default 10. Device and page-locked blocks are given back
-/// beyond the budget, by `syncedmem_trim`, and when memory runs out, not by age. Overrides `SYNCEDMEM_POOL_AGE`.
+/// Sets for how many seconds a pageable block may lie idle; by default 10. Device and page-locked blocks have no age.
+/// Overrides `SYNCEDMEM_POOL_AGE`.
 ///
 /// Errors: `INVALID_ARGUMENT` (negative, or no number).
 #[unsafe(no_mangle)]
@@ -153,11 +133,6 @@ pub extern "C" fn syncedmem_set_pool_age(seconds: f64) -> syncedmem_status_t {
 }
 
 /// Writes to `*seconds` for how many seconds a pageable block may lie idle.
-///
-/// Errors: `INVALID_ARGUMENT` (NULL or misaligned).
-///
-/// # Safety
-/// `seconds` is NULL or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_get_pool_age(seconds: *mut f64) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.
@@ -165,8 +140,8 @@ pub unsafe extern "C" fn syncedmem_get_pool_age(seconds: *mut f64) -> syncedmem_
 }
 
 /// Sets how many bytes this library may page-lock in all: for objects, idle, and in place. Beyond that new host blocks
-/// are pageable, without an error. Page-locked memory stays so. Overrides `SYNCEDMEM_PINNED_LIMIT`; by default half of
-/// the process's memory.
+/// are pageable; page-locked memory stays so. Overrides `SYNCEDMEM_PINNED_LIMIT`; by default half of the process's
+/// memory.
 #[unsafe(no_mangle)]
 pub extern "C" fn syncedmem_set_pinned_limit(bytes: usize) -> syncedmem_status_t {
     call("syncedmem_set_pinned_limit", || {
@@ -176,11 +151,6 @@ pub extern "C" fn syncedmem_set_pinned_limit(bytes: usize) -> syncedmem_status_t
 }
 
 /// Writes to `*bytes` how many bytes may be page-locked in all.
-///
-/// Errors: `INVALID_ARGUMENT` (NULL or misaligned).
-///
-/// # Safety
-/// `bytes` is NULL or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_get_pinned_limit(bytes: *mut usize) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.
@@ -189,8 +159,6 @@ pub unsafe extern "C" fn syncedmem_get_pinned_limit(bytes: *mut usize) -> synced
 
 /// Sets when device and page-locked blocks that are given back from now on are reused: a `syncedmem_reuse_t`. Overrides
 /// `SYNCEDMEM_REUSE` (synchronised, stream).
-///
-/// Errors: `INVALID_ARGUMENT` (another number).
 #[unsafe(no_mangle)]
 pub extern "C" fn syncedmem_set_reuse(reuse: i32) -> syncedmem_status_t {
     let what = "reuse is not a syncedmem_reuse_t; pass SYNCEDMEM_REUSE_SYNCHRONISED (0) or SYNCEDMEM_REUSE_STREAM (1)";
@@ -198,11 +166,6 @@ pub extern "C" fn syncedmem_set_reuse(reuse: i32) -> syncedmem_status_t {
 }
 
 /// Writes the current `syncedmem_reuse_t` to `*reuse`.
-///
-/// Errors: `INVALID_ARGUMENT` (NULL or misaligned).
-///
-/// # Safety
-/// `reuse` is NULL or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_get_reuse(reuse: *mut syncedmem_reuse_t) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.

@@ -1,5 +1,4 @@
 //! Properties of an object's blocks.
-#![expect(unsafe_code, reason = "C functions")]
 
 use std::ffi::c_int;
 
@@ -12,11 +11,6 @@ use crate::object::SyncedMemory;
 
 /// Writes to `*ordinal` the ordinal of the device that holds the object's device block; -1 without a block, or if the
 /// driver does not know memory given with `syncedmem_set_gpu_data`.
-///
-/// Errors: `INVALID_ARGUMENT`, `INVALID_HANDLE`.
-///
-/// # Safety
-/// `mem` is NULL or a handle; `ordinal` is NULL or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_device_ordinal(mem: *const syncedmem_t, ordinal: *mut c_int) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.
@@ -29,37 +23,21 @@ pub unsafe extern "C" fn syncedmem_device_ordinal(mem: *const syncedmem_t, ordin
 
 /// Writes to `*pinned` whether this library page-locked the object's host memory, at its allocation or by
 /// `syncedmem_pin`.
-///
-/// Errors: `INVALID_ARGUMENT`, `INVALID_HANDLE`.
-///
-/// # Safety
-/// `mem` is NULL or a handle; `pinned` is NULL or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_is_pinned(mem: *const syncedmem_t, pinned: *mut bool) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.
     unsafe { ask("syncedmem_is_pinned", mem, pinned, SyncedMemory::is_pinned) }
 }
 
-/// Writes to `*owns` whether the object has a host block that it frees. Borrowed memory (`syncedmem_set_cpu_data`) and
-/// the address of size 0 are not.
-///
-/// Errors: `INVALID_ARGUMENT`, `INVALID_HANDLE`.
-///
-/// # Safety
-/// `mem` is NULL or a handle; `owns` is NULL or writable.
+/// Writes to `*owns` whether the object has a host block that it frees. Borrowed memory and the address of size 0 are
+/// not.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_owns_cpu(mem: *const syncedmem_t, owns: *mut bool) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.
     unsafe { ask("syncedmem_owns_cpu", mem, owns, |object| object.owns(Side::Host)) }
 }
 
-/// Writes to `*owns` whether the object has a device block that it frees. Borrowed memory (`syncedmem_set_gpu_data`) is
-/// not.
-///
-/// Errors: `INVALID_ARGUMENT`, `INVALID_HANDLE`.
-///
-/// # Safety
-/// `mem` is NULL or a handle; `owns` is NULL or writable.
+/// Writes to `*owns` whether the object has a device block that it frees. Borrowed memory is not.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_owns_gpu(mem: *const syncedmem_t, owns: *mut bool) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.

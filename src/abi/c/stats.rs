@@ -1,5 +1,4 @@
 //! The account in numbers.
-#![expect(unsafe_code, reason = "C functions")]
 
 use std::mem::offset_of;
 
@@ -52,7 +51,7 @@ pub struct syncedmem_memory_stats_t {
     pub turned_away: syncedmem_sum_t,
 }
 
-/// The account so far. Later versions add members at the end: `size` says which there are.
+/// The account so far. Later versions add members at the end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct syncedmem_stats_t {
@@ -100,7 +99,7 @@ pub struct syncedmem_stats_t {
     pub objects_unseen: u64,
     /// Objects that were ended.
     pub objects_ended: u64,
-    /// Accesses to the host for reading: those that allocated, filled or copied, or, if every access is counted, all.
+    /// Accesses to the host for reading: those that allocated, filled or copied, or all, if every access is counted.
     pub host_reads: u64,
     /// As `host_reads`.
     pub host_writes: u64,
@@ -112,19 +111,15 @@ pub struct syncedmem_stats_t {
     pub device_writes: u64,
     /// As `device_reads`.
     pub device_overwrites: u64,
-    /// What was not counted: for lack of memory, because of a signal handler, or, for accesses, because another thread held
-    /// the account for longer than 0.1 seconds (as in a slow fork).
+    /// What was not counted: for lack of memory, because of a signal handler, or, for accesses, because another thread
+    /// held the account for longer than 0.1 seconds.
     pub dropped: u64,
 }
 
-/// Writes the account so far to `*stats`, whose `size` the caller has set to `sizeof(syncedmem_stats_t)`: as many bytes
-/// as the library knows, at most `size`, and sets `size` to their number. Without accounting, all but `live`, `idle`
-/// and `budget` is 0.
+/// Writes the account so far to `*stats`, whose `size` the caller has set to `sizeof(syncedmem_stats_t)`: at most
+/// `size` bytes, and sets `size` to their number. Without accounting, all but `live`, `idle` and `budget` is 0.
 ///
-/// Errors: `INVALID_ARGUMENT` (NULL or misaligned; `size` is too small for the first member of memory).
-///
-/// # Safety
-/// `stats` is NULL, or readable and writable for `size` bytes, at least those of `size` itself.
+/// Errors: `INVALID_ARGUMENT` (also `size` is too small for the first member of memory).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_stats(stats: *mut syncedmem_stats_t) -> syncedmem_status_t {
     call("syncedmem_stats", || {

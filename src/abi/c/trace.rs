@@ -1,8 +1,8 @@
 //! The trace: a file with every memory event.
-#![expect(unsafe_code, reason = "C functions")]
 
-use std::ffi::{CStr, c_char};
+use std::ffi::c_char;
 
+use crate::abi::arguments::string;
 use crate::abi::call::call;
 use crate::abi::status::syncedmem_status_t;
 use crate::error::Error;
@@ -10,21 +10,14 @@ use crate::observe::control;
 
 /// Starts to record memory events in a file, which `syncedmem report` and `syncedmem export` read. `%p` in the name
 /// becomes the process id. A running trace ends first. Recorded events survive the process, however it ends.
-///
 /// `SYNCEDMEM_TRACE` does the same from the first call on.
 ///
-/// Errors: `INVALID_ARGUMENT` (NULL), `FILE` (it cannot be written: the sentence says why).
-///
-/// # Safety
-/// `file` is NULL or NUL-terminated.
+/// Errors: `FILE`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_trace_start(file: *const c_char) -> syncedmem_status_t {
     call("syncedmem_trace_start", || {
-        if file.is_null() {
-            return Err(Error::InvalidArgument { what: "file is NULL; pass the name of a file" });
-        }
         // SAFETY: the caller guarantees it.
-        let file = unsafe { CStr::from_ptr(file) };
+        let file = unsafe { string(file, "file is NULL; pass the name of a file") }?;
         control::begin_trace(file).map_err(|why| Error::NoTrace { why })
     })
 }

@@ -1,5 +1,4 @@
 //! Asynchronous copies, and streams.
-#![expect(unsafe_code, reason = "C functions")]
 
 use super::object::syncedmem_t;
 use crate::abi::opaque::{ask, with};
@@ -7,106 +6,72 @@ use crate::abi::status::syncedmem_status_t;
 use crate::object::SyncedMemory;
 
 /// A CUDA stream, as `CUstream` and `cudaStream_t` point to it.
-#[expect(non_camel_case_types, reason = "CUDA's name")]
 pub struct CUstream_st(());
 
-/// Starts a copy from the host to the device on `stream`. The host must be the newest side. The head is SYNCED at once;
-/// synchronize the stream before you use the device data.
+/// Starts a copy on `stream` from the host, which must be the newest side, to the device. The head is SYNCED at once;
+/// synchronize the stream before you use the device data. The library waits for the copy only where a call would
+/// disturb it (`syncedmem_mutable_cpu_data`, setting or releasing a side, ending the object), not to read either side.
+/// Only a copy of page-locked host memory runs in the background.
 ///
-/// The library waits for the copy only where a call would disturb it (`syncedmem_mutable_cpu_data`, setting or
-/// releasing a side, ending the object), not to read either side. `stream` is used only during this call, and may be
-/// destroyed after it. Only a copy of page-locked host memory runs in the background.
-///
-/// Errors: `INVALID_ARGUMENT` (also a stream that is captured: see "Graphs" above), `INVALID_HANDLE`, `NO_GPU`,
-/// `INVALID_STATE`, `OUT_OF_MEMORY`, `DRIVER`, `PENDING`, `REENTERED`.
-///
-/// # Safety
-/// `mem` is NULL or a handle; `stream` is NULL (the legacy default stream) or a stream.
+/// Errors: `INVALID_STATE` (the head is not HEAD_AT_CPU).
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_async_gpu_push(
     mem: *mut syncedmem_t,
     stream: *mut CUstream_st,
 ) -> syncedmem_status_t {
-    // SAFETY: the caller guarantees it, of the stream.
+    // SAFETY: the caller guarantees the stream.
     let push = |object: &SyncedMemory| unsafe { object.async_gpu_push(stream.cast()) };
-    // SAFETY: the caller guarantees it, of the handle.
+    // SAFETY: the caller guarantees the handle.
     unsafe { with("syncedmem_async_gpu_push", mem, push) }
 }
 
-/// Starts a copy from the device to the host on `stream`. Does nothing if the host is current, or such a copy is in
-/// flight. The head stays HEAD_AT_GPU until `syncedmem_cpu_data`, `syncedmem_wait` or `syncedmem_is_ready` completes
-/// the copy.
+/// Starts a copy on `stream` from the device to the host, unless the host is current or such a copy is in flight. The
+/// head stays HEAD_AT_GPU until `syncedmem_cpu_data`, `syncedmem_wait` or `syncedmem_is_ready` completes the copy. Only
+/// a copy to page-locked host memory runs in the background.
 ///
-/// The library waits for the copy only where a call would disturb it, not to read the device side. `stream` is used
-/// only during this call, and may be destroyed after it. Only a copy to page-locked host memory runs in the background.
-///
-/// Errors: `INVALID_ARGUMENT` (also a stream that is captured: see "Graphs" above), `INVALID_HANDLE`, `NO_GPU`,
-/// `INVALID_STATE` (UNINITIALIZED), `OUT_OF_MEMORY`, `DRIVER`, `PENDING`, `REENTERED`.
-///
-/// # Safety
-/// `mem` is NULL or a handle; `stream` is NULL (the legacy default stream) or a stream.
+/// Errors: `INVALID_STATE` (UNINITIALIZED).
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_async_cpu_pull(
     mem: *mut syncedmem_t,
     stream: *mut CUstream_st,
 ) -> syncedmem_status_t {
-    // SAFETY: the caller guarantees it, of the stream.
+    // SAFETY: the caller guarantees the stream.
     let pull = |object: &SyncedMemory| unsafe { object.async_cpu_pull(stream.cast()) };
-    // SAFETY: the caller guarantees it, of the handle.
+    // SAFETY: the caller guarantees the handle.
     unsafe { with("syncedmem_async_cpu_pull", mem, pull) }
 }
 
-/// Declares that work already in `stream` may use the object's device block and its page-locked host block: they are
-/// not reused before that work is done. Call it after the last use on that stream. `stream` is used only during this
-/// call, and may be destroyed after it.
-///
-/// It is needed for streams of another context than the block's, and with `SYNCEDMEM_REUSE_STREAM`
-/// (`syncedmem_set_reuse`) for non-blocking streams. Borrowed and later blocks are not affected.
-///
-/// Errors: `INVALID_ARGUMENT` (also a stream that is captured: see "Graphs" above), `INVALID_HANDLE`, `NO_GPU`,
-/// `DRIVER`, `PENDING`.
-///
-/// # Safety
-/// `mem` is NULL or a handle; `stream` is NULL (the legacy default stream) or a stream.
+/// Declares that work already in `stream` may use the object's device block and its page-locked host block, which are
+/// then not reused before that work is done. It is needed, after the last use on that stream, for streams of another
+/// context than the block's, and with `SYNCEDMEM_REUSE_STREAM` for non-blocking streams. Borrowed and later blocks are
+/// not affected.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_record_stream(
     mem: *mut syncedmem_t,
     stream: *mut CUstream_st,
 ) -> syncedmem_status_t {
-    // SAFETY: the caller guarantees it, of the stream.
+    // SAFETY: the caller guarantees the stream.
     let record = |object: &SyncedMemory| unsafe { object.record_stream(stream.cast()) };
-    // SAFETY: the caller guarantees it, of the handle.
+    // SAFETY: the caller guarantees the handle.
     unsafe { with("syncedmem_record_stream", mem, record) }
 }
 
 /// Makes later work of `stream` wait for the library's fills and copies of the object's device side. They run on the
 /// legacy default stream, for which streams of `cudaStreamNonBlocking` do not wait by themselves. The calling thread
-/// waits only for a copy that the object has in flight. `stream` is used only during this call.
-///
-/// Errors: `INVALID_ARGUMENT` (also a stream that is captured: see "Graphs" above), `INVALID_HANDLE`, `NO_GPU`,
-/// `DRIVER`, `PENDING`, `REENTERED`.
-///
-/// # Safety
-/// `mem` is NULL or a handle; `stream` is NULL (the legacy default stream: nothing is done), one of CUDA's two special
-/// handles, or a stream.
+/// waits only for the object's copy in flight. `stream` may be one of CUDA's two special handles.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_stream_wait(mem: *mut syncedmem_t, stream: *mut CUstream_st) -> syncedmem_status_t {
-    // SAFETY: the caller guarantees it, of the stream.
+    // SAFETY: the caller guarantees the stream.
     let wait = |object: &SyncedMemory| unsafe { object.stream_wait(stream.cast()) };
-    // SAFETY: the caller guarantees it, of the handle.
+    // SAFETY: the caller guarantees the handle.
     unsafe { with("syncedmem_stream_wait", mem, wait) }
 }
 
 /// Waits for the object's copy in flight, if there is one. After a pull both sides hold the same data.
-///
-/// Errors: `INVALID_ARGUMENT`, `INVALID_HANDLE`, `NO_GPU`, `DRIVER`, `PENDING`, `REENTERED`.
-///
-/// # Safety
-/// `mem` is NULL or a handle.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_wait(mem: *mut syncedmem_t) -> syncedmem_status_t {
@@ -115,11 +80,6 @@ pub unsafe extern "C" fn syncedmem_wait(mem: *mut syncedmem_t) -> syncedmem_stat
 }
 
 /// Writes to `*ready` whether the object has no copy in flight. It never waits.
-///
-/// Errors: as `syncedmem_wait`.
-///
-/// # Safety
-/// `mem` is NULL or a handle; `ready` is NULL or writable.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_is_ready(mem: *mut syncedmem_t, ready: *mut bool) -> syncedmem_status_t {

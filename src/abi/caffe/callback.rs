@@ -1,5 +1,4 @@
 //! The program's callback for failed C++ entry points.
-#![expect(unsafe_code, reason = "a foreign function is called")]
 
 use std::ffi::{c_char, c_void};
 
@@ -9,21 +8,18 @@ use crate::error::Error;
 use crate::error::callback_slot::Slot;
 
 /// Called when a C++ entry point fails: see `syncedmem_set_error_callback`.
-#[expect(non_camel_case_types, reason = "the name of the C API")]
 pub type syncedmem_error_callback_t =
     Option<unsafe extern "C-unwind" fn(status: syncedmem_status_t, message: *const c_char, user: *mut c_void)>;
 
 static REGISTERED: Slot<unsafe extern "C-unwind" fn(syncedmem_status_t, *const c_char, *mut c_void)> = Slot::empty();
 
-/// Registers a callback, or none.
-///
 /// # Safety
 /// Both stay usable for the rest of the process.
 pub unsafe fn set(callback: syncedmem_error_callback_t, user: *mut c_void) -> Result<(), Error> {
     REGISTERED.set(callback, user)
 }
 
-/// Calls the registered function, unless this thread is already inside it. Exceptions of the function pass through.
+/// Calls the registered function, unless this thread is already inside it. Its exceptions pass.
 pub fn call(status: syncedmem_status_t, sentence: &Sentence) {
     let Some((callback, user)) = REGISTERED.get() else { return };
     let message = sentence.as_c_str().as_ptr();

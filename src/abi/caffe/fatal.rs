@@ -1,8 +1,5 @@
 //! A failed C++ entry point: the error is logged, the program's callback is called, and the process aborts as Caffe did,
-//! or throws an exception if the error policy says so.
-//!
-//! All of this runs outside of the panic guard and without locks, because exceptions pass.
-#![expect(unsafe_code, reason = "abort")]
+//! or throws. All of this runs outside of the panic guard and without locks, because exceptions pass.
 
 use std::fmt::Write;
 
@@ -19,14 +16,13 @@ use crate::platform::text::to_stderr;
 use crate::platform::thread;
 use crate::settings;
 
-/// A failure of an entry point.
 #[derive(Clone, Copy, Debug)]
 pub struct Failure {
     pub call: Call,
     pub error: Error,
 }
 
-/// Reports `failure`, then throws or aborts, as the callback and the error policy say.
+/// Reports `failure`, then does as the error policy says.
 #[cold]
 #[inline(never)]
 pub fn fail(failure: Failure) -> ! {
@@ -63,7 +59,6 @@ pub fn report_only(failure: Failure) {
     to_stderr(Text::<1100>::of(format_args!("libsyncedmem: {}; nothing was freed\n", sentence.as_ref())).as_bytes());
 }
 
-/// The sentence for a caller without a C++ runtime to throw with.
 fn no_runtime(file: impl std::fmt::Display) -> Text<500> {
     Text::of(format_args!(
         "libsyncedmem: SYNCEDMEM_ON_ERROR=throw, but {file}, which called, shows no C++ runtime to throw with: it has none, or \

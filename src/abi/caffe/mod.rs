@@ -1,7 +1,6 @@
 //! The C++ symbols of `caffe::SyncedMemory`, of every Caffe in the table of docs/caffe-abi.md, under their mangled names.
 //!
-//! A failed entry point ends in `fatal`, without locks. Entry points that can fail lie in the section `syncedmem_entry`, by
-//! which their caller is found.
+//! Entry points that can fail lie in the section `syncedmem_entry`, by which their caller is found.
 #![expect(unsafe_code, reason = "C++ calls these with pointers that it vouches for")]
 
 pub mod callback;
@@ -34,8 +33,8 @@ macro_rules! or_fail {
     };
 }
 
-/// `guard` in a frame of its own. The frame that an exception passes then has no handlers, so the unwinder does not call
-/// Rust's personality routine, which works with one unwinder: the process may have several.
+/// `guard` in a frame of its own: the frame that an exception passes then has no handlers, so no unwinder (the process may
+/// have several) calls Rust's personality routine, which works with one.
 #[inline(never)]
 fn apart<T>(work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
     guard(work)
@@ -50,13 +49,10 @@ fn refuse_if_cpu_only() -> Result<(), Error> {
     }
 }
 
-/// An accessor: served at once where nothing need be done, by a function that needs no stack; else prepared.
+/// An accessor: where nothing need be done, the function needs no stack.
 macro_rules! accessor {
     ($(#[$doc:meta])* $name:ident, $symbol:literal, $call:expr, $access:expr, $side:expr) => {
         $(#[$doc])*
-        ///
-        /// # Safety
-        /// `this` is a live object.
         #[unsafe(export_name = $symbol)]
         #[unsafe(link_section = "syncedmem_entry")]
         pub unsafe extern "C-unwind" fn $name(this: *const SyncedMemory) -> *mut c_void {
@@ -109,9 +105,6 @@ accessor!(
 macro_rules! constructor {
     ($(#[$doc:meta])* $name:ident, $symbol:literal $(, $bytes:ident)?) => {
         $(#[$doc])*
-        ///
-        /// # Safety
-        /// `this` is storage for an object.
         #[unsafe(export_name = $symbol)]
         #[unsafe(link_section = "syncedmem_entry")]
         pub unsafe extern "C-unwind" fn $name(this: NonNull<SyncedMemory> $(, $bytes: usize)?) {
@@ -122,7 +115,7 @@ macro_rules! constructor {
                 count(Call::Construct);
                 // SAFETY: C++ constructs in storage that it just set aside.
                 unsafe { SyncedMemory::construct(this, bytes) };
-                // This frame stays on the stack until here: the call site is found by it.
+                // Keeps this frame on the stack: the call site is found by it.
                 std::hint::black_box(());
             }
             // Compat: from rc4 on there is a default constructor too, for an object without bytes.
@@ -159,9 +152,6 @@ constructor!(
 macro_rules! destructor {
     ($name:ident, $symbol:literal) => {
         /// `SyncedMemory::~SyncedMemory()`: it never throws.
-        ///
-        /// # Safety
-        /// `this` is a live object that is not used any more.
         #[unsafe(export_name = $symbol)]
         pub unsafe extern "C-unwind" fn $name(this: *const SyncedMemory) {
             #[inline(never)]
@@ -188,7 +178,7 @@ destructor!(delete_base, "_ZN5caffe12SyncedMemoryD2Ev");
 /// `void SyncedMemory::set_cpu_data(void*)`
 ///
 /// # Safety
-/// `this` is a live object; `data` is NULL or host memory of its size that outlives the object's use of it.
+/// `data` is NULL or host memory of its size that outlives the object's use of it.
 #[unsafe(export_name = "_ZN5caffe12SyncedMemory12set_cpu_dataEPv")]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C-unwind" fn set_cpu_data(this: *const SyncedMemory, data: *mut c_void) {
@@ -196,13 +186,13 @@ pub unsafe extern "C-unwind" fn set_cpu_data(this: *const SyncedMemory, data: *m
     // SAFETY: C++ calls a member of a live object.
     let this = unsafe { &*this };
     // SAFETY: C++ keeps the original's contract for `data` and for pointers to the old block.
-    or_fail!(Call::SetCpuData, unsafe { this.set_cpu_data(data) });
+    or_fail!(Call::SetCpuData, unsafe { this.set_data(Side::Host, data) });
 }
 
 /// `void SyncedMemory::set_gpu_data(void*)`
 ///
 /// # Safety
-/// `this` is a live object; `data` is NULL or device memory of its size that outlives the object's use of it.
+/// `data` is NULL or device memory of its size that outlives the object's use of it.
 #[unsafe(export_name = "_ZN5caffe12SyncedMemory12set_gpu_dataEPv")]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C-unwind" fn set_gpu_data(this: *const SyncedMemory, data: *mut c_void) {
@@ -212,14 +202,11 @@ pub unsafe extern "C-unwind" fn set_gpu_data(this: *const SyncedMemory, data: *m
     or_fail!(Call::SetGpuData, {
         refuse_if_cpu_only()?;
         // SAFETY: C++ keeps the original's contract for `data` and for pointers to the old block.
-        unsafe { this.set_gpu_data(data) }
+        unsafe { this.set_data(Side::Device, data) }
     });
 }
 
 /// `void SyncedMemory::async_gpu_push(const cudaStream_t&)`
-///
-/// # Safety
-/// `this` is a live object; `stream` refers to a stream.
 #[unsafe(export_name = "_ZN5caffe12SyncedMemory14async_gpu_pushERKP11CUstream_st")]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C-unwind" fn async_gpu_push(this: *const SyncedMemory, stream: *const *mut c_void) {
@@ -236,9 +223,6 @@ pub unsafe extern "C-unwind" fn async_gpu_push(this: *const SyncedMemory, stream
 }
 
 /// Compat: `void SyncedMemory::async_gpu_push()` of NVIDIA 0.15.12 to 0.15.14.
-///
-/// # Safety
-/// `this` is a live object.
 #[unsafe(export_name = "_ZN5caffe12SyncedMemory14async_gpu_pushEv")]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C-unwind" fn async_gpu_push_unnamed(this: *const SyncedMemory) {
@@ -255,7 +239,7 @@ pub unsafe extern "C-unwind" fn async_gpu_push_unnamed(this: *const SyncedMemory
 /// Compat: `void SyncedMemory::Resize(size_t)` of yjxiong's fork.
 ///
 /// # Safety
-/// `this` is a live object; pointers to its blocks are not used any more if it grows.
+/// Pointers to its blocks are not used any more if it grows.
 #[unsafe(export_name = "_ZN5caffe12SyncedMemory6ResizeEm")]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C-unwind" fn resize(this: *const SyncedMemory, bytes: usize) {
@@ -268,9 +252,6 @@ pub unsafe extern "C-unwind" fn resize(this: *const SyncedMemory, bytes: usize) 
 
 /// Compat: `void SyncedMemory::check_device()`, which does nothing in the original's release builds, nor here unless
 /// `SYNCEDMEM_CHECK_DEVICE` asks for it.
-///
-/// # Safety
-/// `this` is a live object.
 #[unsafe(export_name = "_ZN5caffe12SyncedMemory12check_deviceEv")]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C-unwind" fn check_device(this: *const SyncedMemory) {
@@ -283,9 +264,6 @@ pub unsafe extern "C-unwind" fn check_device(this: *const SyncedMemory) {
 }
 
 /// `void CaffeMallocHost(void** ptr, size_t size, bool* use_cuda)`, from rc3 on.
-///
-/// # Safety
-/// `ptr` and `use_cuda` are writable.
 #[unsafe(export_name = "_ZN5caffe15CaffeMallocHostEPPvmPb")]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C-unwind" fn malloc_host(ptr: *mut *mut c_void, size: usize, use_cuda: *mut bool) {
@@ -298,9 +276,6 @@ pub unsafe extern "C-unwind" fn malloc_host(ptr: *mut *mut c_void, size: usize, 
 }
 
 /// Compat: `void CaffeMallocHost(void** ptr, size_t size)`, before rc3, where nothing was page-locked.
-///
-/// # Safety
-/// `ptr` is writable.
 #[unsafe(export_name = "_ZN5caffe15CaffeMallocHostEPPvm")]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C-unwind" fn malloc_host_pageable(ptr: *mut *mut c_void, size: usize) {
@@ -311,9 +286,6 @@ pub unsafe extern "C-unwind" fn malloc_host_pageable(ptr: *mut *mut c_void, size
 }
 
 /// `void CaffeFreeHost(void* ptr, bool use_cuda)`, from rc3 on.
-///
-/// # Safety
-/// `ptr` is NULL, or came from `CaffeMallocHost` or `malloc`, and is not used any more.
 #[unsafe(export_name = "_ZN5caffe13CaffeFreeHostEPvb")]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C-unwind" fn free_host(ptr: *mut c_void, use_cuda: bool) {
@@ -323,9 +295,6 @@ pub unsafe extern "C-unwind" fn free_host(ptr: *mut c_void, use_cuda: bool) {
 }
 
 /// Compat: `void CaffeFreeHost(void* ptr)`, before rc3.
-///
-/// # Safety
-/// `ptr` is NULL, or came from `CaffeMallocHost` or `malloc`, and is not used any more.
 #[unsafe(export_name = "_ZN5caffe13CaffeFreeHostEPv")]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C-unwind" fn free_host_pageable(ptr: *mut c_void) {

@@ -1,17 +1,15 @@
 //! C++ exceptions, thrown with the C++ runtime of the calling object. The library links and loads none.
 //!
-//! A process may have several runtimes: libstdc++ and libc++, shared, and linked statically into programs and libraries. Only
-//! the caller's own runtime can throw what the caller catches. It is the one with the personality routine of the caller's
-//! frames, to which the loader has bound the caller's references. A caller whose runtime is linked in and not exported has
-//! no such reference, and no other runtime can replace it.
-//!
-//! A caller without handlers and destructors has no reference either, because exceptions only pass its frames. Its runtime
-//! is the first one among the objects that it needs.
-#![expect(unsafe_code, reason = "the Itanium C++ ABI's exception functions, found by name")]
+//! A process may have several runtimes: libstdc++ and libc++, shared, and linked statically into programs and libraries.
+//! Only the caller's own can throw what the caller catches: the one with the personality routine to which the loader has
+//! bound the caller's references. A caller whose runtime is linked in and not exported has no such reference, and no other
+//! runtime can replace it. A caller without handlers and destructors has none either, because exceptions only pass its
+//! frames: its runtime is the first one among the objects that it needs.
 
 use std::ffi::{CStr, c_char, c_void};
 use std::mem::transmute;
 use std::ops::ControlFlow;
+use std::ptr::NonNull;
 
 use syncedmem_trace::text::Text;
 
@@ -20,8 +18,8 @@ use crate::error::Error;
 use crate::observe::call_site;
 use crate::platform::loaded;
 
-/// Throws `std::bad_alloc` if memory ran out, else `std::runtime_error` with `sentence`. Returns the name of the calling
-/// object's file if its runtime is not found.
+/// Throws `std::bad_alloc` if memory ran out, else `std::runtime_error` with `sentence`. Returns, with the name of the
+/// calling object's file, if its runtime is not found.
 pub fn throw(error: Error, sentence: &Sentence) -> FileName {
     let caller = match Caller::find() {
         Some(caller) => caller,
@@ -34,7 +32,7 @@ pub fn throw(error: Error, sentence: &Sentence) -> FileName {
     }
 }
 
-/// The name of a file, without its folder.
+/// Without its folder.
 type FileName = Text<80>;
 
 /// The personality routine for frames of C++.
@@ -51,19 +49,16 @@ impl Caller {
     fn find() -> Option<Caller> {
         // A call may be the last instruction of its function, and of its object.
         let address = call_site::caller(per_thread::caller_of_callbacks())? - 1;
-        let mut found = None;
-        loaded::each(|object| {
+        let (file, bound, passes) = loaded::find_map(|object| {
             if !object.contains(address) {
-                return ControlFlow::Continue(());
+                return None;
             }
             let path = object.name().to_str().unwrap_or_default();
             let file = path.rsplit('/').next().filter(|file| !file.is_empty()).unwrap_or("the program");
             let bound = object.bound(PERSONALITY);
             let passes = bound.is_none() && !object.may_have_handlers();
-            found = Some((FileName::of(format_args!("{file}")), bound, passes.then(|| object.identity())));
-            ControlFlow::Break(())
-        });
-        let (file, bound, passes) = found?;
+            Some((FileName::of(format_args!("{file}")), bound, passes.then(|| object.identity())))
+        })?;
         let personality = bound.or_else(|| {
             // The runtime's own references, too, may be bound to a program's entry.
             let exported = |object: &loaded::Object| {
@@ -76,7 +71,6 @@ impl Caller {
     }
 }
 
-/// A C++ runtime.
 struct Runtime {
     /// The address of its personality routine in the caller's references.
     personality: usize,
@@ -112,23 +106,13 @@ impl Runtime {
     }
 
     fn find_in(&self, name: &CStr, is_it: impl Fn(&loaded::Object) -> bool) -> Option<*mut c_void> {
-        let mut found = None;
-        loaded::each(|object| {
-            let address = object.symbols().and_then(|symbols| symbols.find(name));
-            if address.is_some() && is_it(object) {
-                found = address;
-                return ControlFlow::Break(());
-            }
-            ControlFlow::Continue(())
-        });
-        found.map(|address| address.as_ptr())
+        loaded::find_map(|object| object.symbols()?.find(name).filter(|_| is_it(object))).map(NonNull::as_ptr)
     }
 }
 
 type Allocate = unsafe extern "C-unwind" fn(usize) -> *mut c_void;
 type Throw = unsafe extern "C-unwind" fn(*mut c_void, *mut c_void, *mut c_void) -> !;
 
-/// The functions and data for one exception.
 struct Thrower {
     allocate: Allocate,
     throw: Throw,

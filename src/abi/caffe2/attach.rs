@@ -1,5 +1,4 @@
 //! Attachments: for bindings that have an object of their own for a tensor or a blob.
-#![expect(unsafe_code, reason = "C functions")]
 
 use std::ffi::c_void;
 use std::ptr::NonNull;
@@ -7,46 +6,32 @@ use std::ptr::NonNull;
 use super::blob::syncedmem_typed_blob_t;
 use super::held::held;
 use super::tensor::syncedmem_tensor_t;
-use crate::abi::arguments::Out;
-use crate::abi::call::call_for;
+use crate::abi::arguments::answer_for;
 use crate::abi::status::syncedmem_status_t;
 use crate::caffe2::attachment::Attachment;
 use crate::caffe2::error::Error;
 use crate::caffe2::external::Lent;
 use crate::caffe2::typemeta::syncedmem_deleter_t;
 
-/// # Safety
-/// As for `syncedmem_tensor_attach`.
-unsafe fn attach<'a>(
-    name: &str,
-    holder: impl FnOnce() -> Result<&'a Attachment, Error>,
-    (pointer, deleter, context): (*mut c_void, syncedmem_deleter_t, *mut c_void),
-    attached: *mut *mut c_void,
-) -> syncedmem_status_t {
-    call_for(name, || {
-        let attachment = holder()?;
-        // SAFETY: the caller guarantees it.
-        let out = unsafe { Out::new(attached) }?;
-        let there = attachment.get();
-        out.set(match NonNull::new(pointer) {
-            Some(pointer) if there.is_null() => attachment.attach(Lent { pointer, deleter, context })?,
-            _ => there,
-        });
-        Ok::<(), Error>(())
-    })
+/// Attaches `pointer` where nothing is attached, and returns what is attached.
+fn attach(
+    attachment: &Attachment,
+    pointer: *mut c_void,
+    deleter: syncedmem_deleter_t,
+    context: *mut c_void,
+) -> Result<*mut c_void, Error> {
+    let there = attachment.get();
+    match NonNull::new(pointer) {
+        Some(pointer) if there.is_null() => attachment.attach(Lent { pointer, deleter, context }),
+        _ => Ok(there),
+    }
 }
 
-/// Attaches `pointer` to the tensor, unless something is attached, and writes what is attached to `*attached`. If that is
-/// `pointer`, the library calls `deleter` (NULL: none) with it and `context` when the tensor ends; otherwise it stays the
-/// caller's. NULL for `pointer` only asks, and writes NULL if nothing is attached. Any thread that may read the tensor may call
-/// this.
-///
-/// A binding keeps the one object of its language for a tensor there. `syncedmem.hpp`'s tensors keep their dimensions.
-///
-/// Errors: `INVALID_ARGUMENT` (NULL), `OUT_OF_MEMORY`.
-///
-/// # Safety
-/// `tensor` is NULL or a handle; `attached` is NULL or writable.
+/// Attaches `pointer` to the tensor, unless something is attached, and writes what is attached to `*attached`: a place
+/// for the one object that a binding has for a tensor (`syncedmem.hpp` keeps a tensor's dimensions there). If that is
+/// `pointer`, the library calls `deleter` (NULL: none) with it and `context` when the tensor ends; otherwise it stays
+/// the caller's. NULL for `pointer` only asks, and writes NULL if nothing is attached. Any thread that may read the
+/// tensor may call this.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_tensor_attach(
     tensor: *const syncedmem_tensor_t,
@@ -56,17 +41,12 @@ pub unsafe extern "C" fn syncedmem_tensor_attach(
     attached: *mut *mut c_void,
 ) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.
-    let holder = || Ok(unsafe { held(tensor) }?.attachment());
+    let attach = || attach(unsafe { held(tensor) }?.attachment(), pointer, deleter, context);
     // SAFETY: the caller guarantees it.
-    unsafe { attach("syncedmem_tensor_attach", holder, (pointer, deleter, context), attached) }
+    unsafe { answer_for("syncedmem_tensor_attach", attached, attach) }
 }
 
 /// As `syncedmem_tensor_attach`, for a blob.
-///
-/// Errors: as `syncedmem_tensor_attach`.
-///
-/// # Safety
-/// `blob` is NULL or a handle; `attached` is NULL or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_typed_blob_attach(
     blob: *const syncedmem_typed_blob_t,
@@ -76,7 +56,7 @@ pub unsafe extern "C" fn syncedmem_typed_blob_attach(
     attached: *mut *mut c_void,
 ) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.
-    let holder = || Ok(unsafe { held(blob) }?.attachment());
+    let attach = || attach(unsafe { held(blob) }?.attachment(), pointer, deleter, context);
     // SAFETY: the caller guarantees it.
-    unsafe { attach("syncedmem_typed_blob_attach", holder, (pointer, deleter, context), attached) }
+    unsafe { answer_for("syncedmem_typed_blob_attach", attached, attach) }
 }

@@ -1,14 +1,12 @@
 //! Blobs of one value of any type.
-#![expect(unsafe_code, reason = "C functions and handles")]
 
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
-use super::call;
 use super::held::{Held, destroy, handle_of, held, holder_of, retain};
 use super::tensor::syncedmem_tensor_t;
 use super::typemeta::{optional, required};
-use crate::abi::arguments::{Out, side};
+use crate::abi::arguments::{OptionalOut, Out, answer_for, side};
 use crate::abi::opaque::{Opaque, ask, with};
 use crate::abi::status::syncedmem_status_t;
 use crate::caffe2::blob::{Blob, Value};
@@ -16,8 +14,7 @@ use crate::caffe2::error::Error;
 use crate::caffe2::typemeta::{syncedmem_deleter_t, syncedmem_typemeta_t};
 
 /// A blob of one value of any type: Caffe2's `Blob`.
-#[expect(non_camel_case_types, reason = "the name of the C API")]
-pub struct syncedmem_typed_blob_t(#[expect(dead_code, reason = "never looked at through this type")] Blob);
+pub struct syncedmem_typed_blob_t(());
 
 impl Held for syncedmem_typed_blob_t {
     type Counted = Blob;
@@ -35,49 +32,21 @@ impl Opaque for syncedmem_typed_blob_t {
     }
 }
 
-/// A result that the caller may not want: NULL is allowed.
-///
-/// # Safety
-/// `out` is NULL or writable.
-pub(super) unsafe fn optional_out<T>(out: *mut T) -> Result<Option<Out<T>>, Error> {
-    // SAFETY: the caller guarantees it.
-    Ok(if out.is_null() { None } else { Some(unsafe { Out::new(out) }?) })
-}
-
 /// Creates an empty blob and writes its handle to `*blob`. End it with `syncedmem_typed_blob_destroy`.
-///
-/// Errors: `INVALID_ARGUMENT` (NULL), `OUT_OF_MEMORY`.
-///
-/// # Safety
-/// `blob` is NULL or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_typed_blob_create(blob: *mut *mut syncedmem_typed_blob_t) -> syncedmem_status_t {
-    call("syncedmem_typed_blob_create", || {
-        // SAFETY: the caller guarantees it.
-        let out = unsafe { Out::new(blob) }?;
-        out.set(handle_of(Blob::new()?));
-        Ok(())
-    })
+    // SAFETY: the caller guarantees it.
+    unsafe { answer_for("syncedmem_typed_blob_create", blob, || Blob::new().map(handle_of)) }
 }
 
-/// Makes one more holder of the blob, which `syncedmem_typed_blob_destroy` ends.
-///
-/// Errors: `INVALID_ARGUMENT` (NULL).
-///
-/// # Safety
-/// `blob` is NULL or a handle.
+/// Makes one more holder of the blob.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_typed_blob_retain(blob: *mut syncedmem_typed_blob_t) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.
     unsafe { retain("syncedmem_typed_blob_retain", blob) }
 }
 
-/// Ends one holder of the blob; the last one ends the blob and its value. NULL is allowed and does nothing.
-///
-/// Errors: `INVALID_ARGUMENT` (misaligned).
-///
-/// # Safety
-/// `blob` is NULL or a handle, of which this holder is not used any more.
+/// Ends one holder; the last one ends the blob and its value.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_typed_blob_destroy(blob: *mut syncedmem_typed_blob_t) -> syncedmem_status_t {
@@ -86,11 +55,6 @@ pub unsafe extern "C" fn syncedmem_typed_blob_destroy(blob: *mut syncedmem_typed
 }
 
 /// Writes the type of the value to `*meta`; its `id` is NULL for an empty blob.
-///
-/// Errors: `INVALID_ARGUMENT` (NULL).
-///
-/// # Safety
-/// `blob` is NULL or a handle; `meta` is NULL or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_typed_blob_meta(
     blob: *const syncedmem_typed_blob_t,
@@ -101,11 +65,6 @@ pub unsafe extern "C" fn syncedmem_typed_blob_meta(
 }
 
 /// Writes to `*is` whether the value is of that type.
-///
-/// Errors: `INVALID_ARGUMENT` (NULL).
-///
-/// # Safety
-/// `blob` is NULL or a handle; `meta` is NULL or a type; `is` is NULL or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_typed_blob_is_type(
     blob: *const syncedmem_typed_blob_t,
@@ -118,13 +77,10 @@ pub unsafe extern "C" fn syncedmem_typed_blob_is_type(
     unsafe { ask("syncedmem_typed_blob_is_type", blob, is, same) }
 }
 
-/// Writes the address of the value to `*value`. If `meta` is not NULL, the value must be of that type; otherwise the address is NULL
-/// for an empty blob.
+/// Writes the address of the value to `*value`. If `meta` is not NULL, the value must be of that type; otherwise the
+/// address is NULL for an empty blob.
 ///
-/// Errors: `INVALID_ARGUMENT` (NULL; another type, or no value).
-///
-/// # Safety
-/// `blob` is NULL or a handle; `meta` is NULL or a type; `value` is NULL or writable.
+/// Errors: `INVALID_ARGUMENT` (also another type, or no value).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_typed_blob_get(
     blob: *const syncedmem_typed_blob_t,
@@ -137,14 +93,10 @@ pub unsafe extern "C" fn syncedmem_typed_blob_get(
     unsafe { ask("syncedmem_typed_blob_get", blob, value, get) }
 }
 
-/// Writes the address of a value of that type to `*value`. Unless there is one, the blob gets a new one as the type makes it, in
-/// memory aligned to 64 bytes, and the old one ends. `is_new` may be NULL.
+/// Writes the address of a value of that type to `*value`. Unless there is one, the blob gets a new one, as the type
+/// makes it, aligned to 64 bytes, and the old one ends. `is_new` may be NULL.
 ///
-/// Errors: `INVALID_ARGUMENT` (NULL, no type), `INVALID_STATE` (the type's `construct` returned false), `OUT_OF_MEMORY`.
-///
-/// # Safety
-/// `blob` is NULL or a handle; `meta` is NULL or a type; `is_new` and `value` are NULL or writable. The address of an old value
-/// of another type is not used any more.
+/// Errors: `INVALID_ARGUMENT` (also no type), `INVALID_STATE` (the type's `construct` returned false).
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_typed_blob_get_mutable(
@@ -155,30 +107,26 @@ pub unsafe extern "C" fn syncedmem_typed_blob_get_mutable(
 ) -> syncedmem_status_t {
     let get = |blob: &Blob| {
         // SAFETY: the caller guarantees it.
-        let meta = unsafe { required(meta) }?;
+        let (meta, out) = (unsafe { required(meta) }?, unsafe { Out::new(value) }?);
         // SAFETY: the caller guarantees it.
-        let out = unsafe { Out::new(value) }?;
-        // SAFETY: the caller guarantees it.
-        let new = unsafe { optional_out(is_new) }?;
+        let new = unsafe { OptionalOut::new(is_new) }?;
         let (pointer, made) = blob.get_mutable(meta)?;
         out.set(pointer);
-        if let Some(new) = new {
-            new.set(made);
-        }
+        new.set(|| made);
         Ok(())
     };
     // SAFETY: the caller guarantees it.
     unsafe { with("syncedmem_typed_blob_get_mutable", blob, get) }
 }
 
-/// Gives the blob a value of the caller's, and ends the old one. `deleter` is called with `value` and `context` at the new one's
-/// end; without one (NULL) the value stays the caller's. If `value` and `meta` are both NULL, the blob is empty afterwards.
+/// Gives the blob a value of the caller's, and ends the old one. `deleter` is called with `value` and `context` at the
+/// new one's end; without one (NULL) the value stays the caller's. With `value` and `meta` NULL the blob is empty
+/// afterwards.
 ///
-/// Errors: `INVALID_ARGUMENT` (NULL, no type). Then the deleter is not called.
+/// Errors: `INVALID_ARGUMENT` (also no type). Then the deleter is not called.
 ///
 /// # Safety
-/// `blob` is NULL or a handle; `meta` is NULL or a type; `value` is NULL or of that type, and lives until the deleter is called or
-/// the blob has another. The address of the old value is not used any more.
+/// `value` is of that type, and lives until the deleter is called or the blob has another.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_typed_blob_reset(
@@ -208,15 +156,10 @@ pub unsafe extern "C" fn syncedmem_typed_blob_reset(
     unsafe { with("syncedmem_typed_blob_reset", blob, reset) }
 }
 
-/// Makes the value the caller's, and writes its address to `*value`; NULL for an empty blob. `deleter` and `context` may be NULL:
-/// the address of the function that ends it (a `syncedmem_deleter_t`) and the context that this function gets; NULL for a value
-/// without one. The blob goes on to refer to the value. A value that `syncedmem_typed_blob_get_mutable` made is ended by its type's
-/// `destruct`, then `free()`.
-///
-/// Errors: `INVALID_ARGUMENT` (NULL).
-///
-/// # Safety
-/// `blob` is NULL or a handle; `value`, `deleter` and `context` are NULL or writable.
+/// Makes the value the caller's, and writes its address to `*value`; NULL for an empty blob. `deleter` and `context`
+/// may be NULL: they receive the function that ends the value (a `syncedmem_deleter_t`; NULL for a value without one)
+/// and its context. The blob still refers to the value. One of `syncedmem_typed_blob_get_mutable` is ended by its
+/// type's `destruct`, then `free()`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_typed_blob_release(
     blob: *mut syncedmem_typed_blob_t,
@@ -226,19 +169,13 @@ pub unsafe extern "C" fn syncedmem_typed_blob_release(
 ) -> syncedmem_status_t {
     let release = |blob: &Blob| {
         // SAFETY: the caller guarantees it.
-        let out = unsafe { Out::new(value) }?;
+        let (out, end) = (unsafe { Out::new(value) }?, unsafe { OptionalOut::new(deleter) }?);
         // SAFETY: the caller guarantees it.
-        let end = unsafe { optional_out(deleter) }?;
-        // SAFETY: the caller guarantees it.
-        let its = unsafe { optional_out(context) }?;
+        let its = unsafe { OptionalOut::new(context) }?;
         let (pointer, ends, with) = blob.release();
         out.set(pointer);
-        if let Some(end) = end {
-            end.set(ends.map_or(std::ptr::null_mut(), |ends| ends as *mut c_void));
-        }
-        if let Some(its) = its {
-            its.set(with);
-        }
+        end.set(|| ends.map_or(std::ptr::null_mut(), |ends| ends as *mut c_void));
+        its.set(|| with);
         Ok(())
     };
     // SAFETY: the caller guarantees it.
@@ -246,11 +183,6 @@ pub unsafe extern "C" fn syncedmem_typed_blob_release(
 }
 
 /// Exchanges the values of two blobs.
-///
-/// Errors: `INVALID_ARGUMENT` (NULL).
-///
-/// # Safety
-/// `blob` and `other` are NULL or handles.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_typed_blob_swap(
     blob: *mut syncedmem_typed_blob_t,
@@ -265,13 +197,10 @@ pub unsafe extern "C" fn syncedmem_typed_blob_swap(
     unsafe { with("syncedmem_typed_blob_swap", blob, swap) }
 }
 
-/// Writes a handle of the tensor that is the value, of either side, to `*tensor`: one more holder, so the tensor lives on whatever
-/// becomes of the blob. End it with `syncedmem_tensor_destroy`.
+/// Writes a handle of the tensor that is the value, of either side, to `*tensor`: one more holder. End it with
+/// `syncedmem_tensor_destroy`.
 ///
-/// Errors: `INVALID_ARGUMENT` (NULL; another type, or no value).
-///
-/// # Safety
-/// `blob` is NULL or a handle; `tensor` is NULL or writable.
+/// Errors: `INVALID_ARGUMENT` (also another type, or no value).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_typed_blob_get_tensor(
     blob: *const syncedmem_typed_blob_t,
@@ -281,13 +210,10 @@ pub unsafe extern "C" fn syncedmem_typed_blob_get_tensor(
     unsafe { ask("syncedmem_typed_blob_get_tensor", blob, tensor, |blob| blob.tensor().map(handle_of)) }
 }
 
-/// As `syncedmem_typed_blob_get_tensor`, of a tensor of that side (`syncedmem_side_t`). Unless the value is one, the blob gets a new
-/// one, and the old value ends. `is_new` may be NULL.
+/// As `syncedmem_typed_blob_get_tensor`, of a tensor of that side (`syncedmem_side_t`). Unless the value is one, the
+/// blob gets a new one, and the old value ends. `is_new` may be NULL.
 ///
-/// Errors: `INVALID_ARGUMENT` (NULL, another number), `INVALID_STATE` (no memory for the tensor), `OUT_OF_MEMORY`.
-///
-/// # Safety
-/// `blob` is NULL or a handle; `is_new` and `tensor` are NULL or writable. The address of an old value is not used any more.
+/// Errors: `INVALID_STATE` (no memory for the tensor).
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_typed_blob_get_mutable_tensor(
@@ -298,26 +224,17 @@ pub unsafe extern "C" fn syncedmem_typed_blob_get_mutable_tensor(
 ) -> syncedmem_status_t {
     let get = |blob: &Blob| {
         // SAFETY: the caller guarantees it.
-        let out = unsafe { Out::new(tensor) }?;
-        // SAFETY: the caller guarantees it.
-        let new = unsafe { optional_out(is_new) }?;
+        let (out, new) = (unsafe { Out::new(tensor) }?, unsafe { OptionalOut::new(is_new) }?);
         let (holder, made) = blob.mutable_tensor(self::side(side)?)?;
         out.set(handle_of(holder));
-        if let Some(new) = new {
-            new.set(made);
-        }
+        new.set(|| made);
         Ok(())
     };
     // SAFETY: the caller guarantees it.
     unsafe { with("syncedmem_typed_blob_get_mutable_tensor", blob, get) }
 }
 
-/// Makes a tensor the value, and ends the old one. The blob holds the tensor beside the caller.
-///
-/// Errors: `INVALID_ARGUMENT` (NULL), `OUT_OF_MEMORY`.
-///
-/// # Safety
-/// `blob` and `tensor` are NULL or handles. The address of the old value is not used any more.
+/// Makes a tensor the value, which the blob then holds too, and ends the old one.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_typed_blob_set_tensor(

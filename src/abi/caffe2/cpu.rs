@@ -1,36 +1,23 @@
 //! Memory as Caffe2's `CPUContext` allocates it, and the report of allocations.
-#![expect(unsafe_code, reason = "C functions")]
 
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
 use super::call;
-use crate::abi::arguments::Out;
+use crate::abi::arguments::answer_for;
 use crate::abi::status::syncedmem_status_t;
 use crate::caffe2::{cpu, report};
 
-/// Allocates `bytes` of host memory, filled with zeros and aligned to 64 bytes, and writes its address to `*data`. It comes from
-/// where the memory of tensors comes from, and is counted with it, with 64 bytes more. End it with `syncedmem_cpu_delete`.
-///
-/// Errors: `INVALID_ARGUMENT` (NULL), `OUT_OF_MEMORY`.
-///
-/// # Safety
-/// `data` is NULL or writable.
+/// Allocates `bytes` of host memory, filled with zeros and aligned to 64 bytes, and writes its address to `*data`. It
+/// is counted with the memory of tensors, with 64 bytes more. End it with `syncedmem_cpu_delete`.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_cpu_new(bytes: usize, data: *mut *mut c_void) -> syncedmem_status_t {
-    call("syncedmem_cpu_new", || {
-        // SAFETY: the caller guarantees it.
-        let out = unsafe { Out::new(data) }?;
-        out.set(cpu::allocate(bytes)?.as_ptr());
-        Ok(())
-    })
+    // SAFETY: the caller guarantees it.
+    unsafe { answer_for("syncedmem_cpu_new", data, || cpu::allocate(bytes).map(NonNull::as_ptr)) }
 }
 
-/// Frees memory of `syncedmem_cpu_new`. NULL is allowed and does nothing.
-///
-/// # Safety
-/// `data` is NULL or came from there, and is not used any more.
+/// Frees memory of `syncedmem_cpu_new`.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_cpu_delete(data: *mut c_void) {
@@ -45,8 +32,8 @@ pub unsafe extern "C" fn syncedmem_cpu_delete(data: *mut c_void) {
     let _ = call("syncedmem_cpu_delete", free);
 }
 
-/// Switches Caffe2's report: a line on standard error for each block that a tensor allocates, and one when that block is freed, with
-/// the bytes of all memory in the library's account, which is switched on too. Off at first.
+/// Switches Caffe2's report, off at first: a line on standard error for each block that a tensor allocates, and one
+/// when it is freed, with the bytes of all memory in the library's account, which is switched on too.
 #[unsafe(no_mangle)]
 pub extern "C" fn syncedmem_tensor_report_allocations(on: bool) -> syncedmem_status_t {
     call("syncedmem_tensor_report_allocations", || {

@@ -1,5 +1,4 @@
 //! The items of tensors: access, copies and shared memory.
-#![expect(unsafe_code, reason = "C functions")]
 
 use std::ffi::c_void;
 use std::ptr::NonNull;
@@ -19,14 +18,11 @@ fn pointer(data: Option<NonNull<c_void>>) -> *mut c_void {
     data.map_or(std::ptr::null_mut(), NonNull::as_ptr)
 }
 
-/// Writes the address of the items to `*data`, for reading, on the tensor's side. If `meta` is not NULL, the tensor's type must be
-/// that one. The address is NULL for a tensor without items that never had memory.
+/// Writes the address of the items to `*data`, for reading. If `meta` is not NULL, the tensor's type must be that one.
+/// The address is NULL for a tensor without items that never had memory.
 ///
-/// Errors: `INVALID_ARGUMENT` (NULL, another type), `INVALID_STATE` (no shape, or no memory yet), and as `syncedmem_cpu_data` or
-/// `syncedmem_gpu_data`.
-///
-/// # Safety
-/// `tensor` is NULL or a handle; `meta` is NULL or a type; `data` is NULL or writable.
+/// Errors: `INVALID_ARGUMENT` (also another type), `INVALID_STATE` (no shape, or no memory yet), and as
+/// `syncedmem_cpu_data` or `syncedmem_gpu_data`.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_tensor_data(
@@ -40,17 +36,14 @@ pub unsafe extern "C" fn syncedmem_tensor_data(
     unsafe { ask("syncedmem_tensor_data", tensor, data, items) }
 }
 
-/// Writes the address of the items to `*data`, for reading and writing, on the tensor's side, as items of `meta`; NULL is the
-/// tensor's own type. Memory is allocated where there is none that serves: it is kept for the same type, and for another
-/// plain one if it is large enough. Otherwise the items are lost, and new ones are constructed, or on the host zeros.
-/// The address is NULL for a tensor without items that never had memory.
+/// Writes the address of the items to `*data`, for reading and writing, as items of `meta`; NULL is the tensor's own
+/// type. Memory is kept for the same type, and for another plain one if it is large enough. Otherwise it is new: the
+/// items are lost, and new ones are constructed, or on the host zeros. The address is NULL for a tensor without items
+/// that never had memory.
 ///
-/// Errors: `INVALID_ARGUMENT` (NULL, items without bytes), `INVALID_STATE` (no shape, no type; the type's `construct` returned
-/// false), `UNSUPPORTED` (a type with functions on the device), and as `syncedmem_mutable_cpu_data` or `syncedmem_mutable_gpu_data`.
-///
-/// # Safety
-/// `tensor` is NULL or a handle; `meta` is NULL or a type; `data` is NULL or writable. Pointers to memory that does not serve are
-/// not used any more.
+/// Errors: `INVALID_ARGUMENT` (also items without bytes), `INVALID_STATE` (no shape, no type; the type's `construct`
+/// returned false), `UNSUPPORTED` (a type with functions on the device), and as `syncedmem_mutable_cpu_data` or
+/// `syncedmem_mutable_gpu_data`.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_tensor_mutable_data(
@@ -60,9 +53,7 @@ pub unsafe extern "C" fn syncedmem_tensor_mutable_data(
 ) -> syncedmem_status_t {
     let ready = |tensor: &mut Tensor| {
         // SAFETY: the caller guarantees it.
-        let meta = unsafe { optional(meta) }?;
-        // SAFETY: the caller guarantees it.
-        let out = unsafe { Out::new(data) }?;
+        let (meta, out) = (unsafe { optional(meta) }?, unsafe { Out::new(data) }?);
         out.set(pointer(tensor.raw_mutable_data(meta)?));
         Ok(())
     };
@@ -70,14 +61,11 @@ pub unsafe extern "C" fn syncedmem_tensor_mutable_data(
     unsafe { change("syncedmem_tensor_mutable_data", tensor, ready) }
 }
 
-/// Writes the handle of the memory's `syncedmem_t` to `*mem`: for access on both sides, tensors of DLPack
-/// (`syncedmem_to_dlpack`), a name, eviction. It belongs to the tensors that share the memory: it is neither destroyed nor set,
-/// nor used once they have ended or have other memory. Tensors of DLPack keep the memory.
+/// Writes the handle of the memory's `syncedmem_t` to `*mem`: for access on both sides, `syncedmem_to_dlpack`, a name,
+/// eviction. It belongs to the tensors that share the memory: it is neither destroyed nor set, nor used once they have
+/// ended or have other memory.
 ///
-/// Errors: `INVALID_ARGUMENT` (NULL), `INVALID_STATE` (no memory), `UNSUPPORTED` (a type with functions).
-///
-/// # Safety
-/// `tensor` is NULL or a handle; `mem` is NULL or writable.
+/// Errors: `INVALID_STATE` (no memory), `UNSUPPORTED` (a type with functions).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_tensor_memory(
     tensor: *const syncedmem_tensor_t,
@@ -93,11 +81,8 @@ pub unsafe extern "C" fn syncedmem_tensor_memory(
 
 /// Gives the tensor the type, the dimensions and a copy of the items of another one, of either side.
 ///
-/// Errors: `INVALID_ARGUMENT` (NULL), `INVALID_STATE` (the source has no shape, or no memory yet; a function of the type returned
-/// false), `UNSUPPORTED` (the type's items cannot be copied, or not to the device), and as `syncedmem_tensor_mutable_data`.
-///
-/// # Safety
-/// `tensor` and `source` are NULL or handles. Pointers to the tensor's data are not used any more.
+/// Errors: `INVALID_STATE` (the source has no shape, or no memory yet; a function of the type returned false),
+/// `UNSUPPORTED` (the type's items cannot be copied, or not to the device), and as `syncedmem_tensor_mutable_data`.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_tensor_copy_from(
@@ -108,14 +93,11 @@ pub unsafe extern "C" fn syncedmem_tensor_copy_from(
     unsafe { change_by("syncedmem_tensor_copy_from", tensor, source, |tensor, source| tensor.copy_from(source)) }
 }
 
-/// Shares the memory of another tensor of the same side and number of items, and takes its type. A resize beyond the memory, or
-/// `syncedmem_tensor_free_memory`, ends that for the tensor that does it.
+/// Shares the memory of another tensor of the same side and number of items, and takes its type, until a resize beyond
+/// the memory or `syncedmem_tensor_free_memory`.
 ///
-/// Errors: `INVALID_ARGUMENT` (NULL, another side, another number of items), `INVALID_STATE` (the source has items and no
+/// Errors: `INVALID_ARGUMENT` (also another side or number of items), `INVALID_STATE` (the source has items and no
 /// memory yet).
-///
-/// # Safety
-/// `tensor` and `source` are NULL or handles. Pointers to the tensor's data are not used any more.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_tensor_share_data(
@@ -126,15 +108,14 @@ pub unsafe extern "C" fn syncedmem_tensor_share_data(
     unsafe { change_by("syncedmem_tensor_share_data", tensor, source, |tensor, source| tensor.share_data(source)) }
 }
 
-/// Makes the tensor use memory of the caller's, on the tensor's side, with items of `meta`. `capacity` is its size in bytes; 0 for
-/// as many as the tensor's items need. `deleter` (NULL: none) is called with `pointer` and `context` once no tensor uses the
-/// memory; after an error it is not called.
+/// Makes the tensor use the caller's memory at `pointer`, on the tensor's side, with items of `meta`. `capacity` is its
+/// size in bytes; 0 for as many as the tensor's items need. `deleter` (NULL: none) is called with `pointer` and
+/// `context` once no tensor uses the memory; not after an error.
 ///
-/// Errors: `INVALID_ARGUMENT` (NULL, a capacity that is too small), `INVALID_STATE` (no items), `OUT_OF_MEMORY`, `NO_GPU`.
+/// Errors: `INVALID_ARGUMENT` (also a capacity that is too small), `INVALID_STATE` (no items).
 ///
 /// # Safety
-/// `tensor` is NULL or a handle; `meta` is NULL or a type. The memory stays readable and writable until the deleter is called;
-/// without one, while a tensor uses it. Pointers to the tensor's data are not used any more.
+/// The memory stays readable and writable until the deleter is called; without one, while a tensor uses it.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_tensor_share_external(
@@ -157,16 +138,13 @@ pub unsafe extern "C" fn syncedmem_tensor_share_external(
     unsafe { change("syncedmem_tensor_share_external", tensor, share) }
 }
 
-/// Makes the tensor use the memory of a tensor of DLPack on its side, as `syncedmem_set_dlpack` borrows it, with items of `meta`.
-/// The memory has as many bytes as the tensor's items. The library owns `dlpack` on success, and calls its deleter once no tensor
-/// uses the memory.
+/// Makes the tensor use the memory of a tensor of DLPack on its side, as `syncedmem_set_dlpack` borrows it, with items
+/// of `meta`. The memory has as many bytes as the tensor's items.
 ///
-/// Errors: `INVALID_ARGUMENT` (NULL, another side, and as `syncedmem_set_dlpack`), `INVALID_STATE` (no items), `OUT_OF_MEMORY`,
-/// `NO_GPU`.
+/// Errors: `INVALID_ARGUMENT` (also another side, and as `syncedmem_set_dlpack`), `INVALID_STATE` (no items).
 ///
 /// # Safety
-/// `tensor` is NULL or a handle; `meta` is NULL or a type; `dlpack` is NULL or a `DLManagedTensorVersioned`, or, without
-/// `versioned`, a `DLManagedTensor`, that describes its memory correctly. Pointers to the tensor's data are not used any more.
+/// `dlpack` describes its memory correctly.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_tensor_share_dlpack(

@@ -1,5 +1,4 @@
 //! Handles that each stand for a holder of a counted value: a tensor, a blob, a workspace.
-#![expect(unsafe_code, reason = "handles")]
 
 use std::ptr::NonNull;
 
@@ -9,16 +8,12 @@ use crate::caffe2::blob::another_holder;
 use crate::caffe2::error::Error;
 use crate::platform::shared::Shared;
 
-/// A C type of such handles.
 pub trait Held {
-    /// What is counted.
     type Counted;
-    /// The sentence about a handle that is NULL or misaligned.
+    /// Says that a handle is NULL or misaligned.
     const NULL: &'static str;
 }
 
-/// What a handle leads to.
-///
 /// # Safety
 /// A handle that is neither NULL nor misaligned is held.
 pub unsafe fn held<'a, H: Held>(handle: *const H) -> Result<&'a H::Counted, Error> {
@@ -30,12 +25,11 @@ pub unsafe fn held<'a, H: Held>(handle: *const H) -> Result<&'a H::Counted, Erro
     Ok(unsafe { &*counted })
 }
 
-/// Makes a holder a handle.
 pub fn handle_of<H: Held>(holder: Shared<H::Counted>) -> *mut H {
     holder.into_address().as_ptr().cast()
 }
 
-/// Another holder of what a handle leads to.
+/// Another holder.
 ///
 /// # Safety
 /// As for [`held`].

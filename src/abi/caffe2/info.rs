@@ -1,5 +1,4 @@
 //! Queries of tensors.
-#![expect(unsafe_code, reason = "C functions")]
 
 use std::ffi::c_char;
 
@@ -39,11 +38,6 @@ pub struct syncedmem_tensor_info_t {
 }
 
 /// Writes to `*info` what the tensor is.
-///
-/// Errors: `INVALID_ARGUMENT` (NULL).
-///
-/// # Safety
-/// `tensor` is NULL or a handle; `info` is NULL or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_tensor_info(
     tensor: *const syncedmem_tensor_t,
@@ -68,11 +62,6 @@ pub unsafe extern "C" fn syncedmem_tensor_info(
 }
 
 /// Writes to `*is` whether the tensor's type is that one.
-///
-/// Errors: `INVALID_ARGUMENT` (NULL).
-///
-/// # Safety
-/// `tensor` is NULL or a handle; `meta` is NULL or a type; `is` is NULL or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_tensor_is_type(
     tensor: *const syncedmem_tensor_t,
@@ -85,12 +74,7 @@ pub unsafe extern "C" fn syncedmem_tensor_is_type(
     unsafe { ask("syncedmem_tensor_is_type", tensor, is, same) }
 }
 
-/// Writes a dimension to `*dim`.
-///
-/// Errors: `INVALID_ARGUMENT` (NULL, no such axis).
-///
-/// # Safety
-/// `tensor` is NULL or a handle; `dim` is NULL or writable.
+/// Writes the dimension of an axis, counted from 0, to `*dim`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_tensor_dim(
     tensor: *const syncedmem_tensor_t,
@@ -103,10 +87,7 @@ pub unsafe extern "C" fn syncedmem_tensor_dim(
 
 /// Writes a dimension to `*dim`, if it is at most `INT32_MAX`.
 ///
-/// Errors: `INVALID_ARGUMENT` (NULL, no such axis), `INVALID_STATE` (the dimension is larger).
-///
-/// # Safety
-/// `tensor` is NULL or a handle; `dim` is NULL or writable.
+/// Errors: `INVALID_STATE` (the dimension is larger).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_tensor_dim32(
     tensor: *const syncedmem_tensor_t,
@@ -118,11 +99,6 @@ pub unsafe extern "C" fn syncedmem_tensor_dim32(
 }
 
 /// Writes the product of the dimensions from `axis` on to `*size`: 1 from behind the last one on.
-///
-/// Errors: `INVALID_ARGUMENT` (NULL, negative).
-///
-/// # Safety
-/// `tensor` is NULL or a handle; `size` is NULL or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_tensor_size_from_dim(
     tensor: *const syncedmem_tensor_t,
@@ -134,11 +110,6 @@ pub unsafe extern "C" fn syncedmem_tensor_size_from_dim(
 }
 
 /// Writes the product of the dimensions before `axis` to `*size`.
-///
-/// Errors: `INVALID_ARGUMENT` (NULL, no such axis).
-///
-/// # Safety
-/// `tensor` is NULL or a handle; `size` is NULL or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_tensor_size_to_dim(
     tensor: *const syncedmem_tensor_t,
@@ -150,11 +121,6 @@ pub unsafe extern "C" fn syncedmem_tensor_size_to_dim(
 }
 
 /// Writes the product of the dimensions between two axes, without theirs and in either order, to `*size`.
-///
-/// Errors: `INVALID_ARGUMENT` (NULL, no such axis).
-///
-/// # Safety
-/// `tensor` is NULL or a handle; `size` is NULL or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_tensor_size_between_dim(
     tensor: *const syncedmem_tensor_t,
@@ -168,11 +134,6 @@ pub unsafe extern "C" fn syncedmem_tensor_size_between_dim(
 }
 
 /// Writes the number of an axis from the start to `*canonical`, where a negative one counts from the end.
-///
-/// Errors: `INVALID_ARGUMENT` (NULL, no such axis).
-///
-/// # Safety
-/// `tensor` is NULL or a handle; `canonical` is NULL or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_tensor_canonical_axis_index(
     tensor: *const syncedmem_tensor_t,
@@ -185,11 +146,6 @@ pub unsafe extern "C" fn syncedmem_tensor_canonical_axis_index(
 }
 
 /// Writes a line about the tensor for people, as `syncedmem_report` writes its text.
-///
-/// Errors: `INVALID_ARGUMENT` (`text` or `length` is NULL).
-///
-/// # Safety
-/// `tensor` is NULL or a handle; `text` is NULL or writable for `capacity` bytes; `length` is NULL or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_tensor_debug_string(
     tensor: *const syncedmem_tensor_t,

@@ -1,5 +1,4 @@
 //! Caffe2's saved weights as the tensors of a workspace.
-#![expect(unsafe_code, reason = "C functions")]
 
 use std::ffi::c_char;
 
@@ -10,14 +9,11 @@ use crate::abi::model::open;
 use crate::abi::status::syncedmem_status_t;
 use crate::caffe2::init_net;
 
-/// Reads an `init_net.pb` into tensors of the host: each becomes the value of the blob of its name, which is created where the workspace
-/// has none. The values that such blobs had end. Values are read into the tensors' memory without a copy in between.
+/// Reads an `init_net.pb` into tensors of the host, without a copy in between: each becomes the value of the blob of
+/// its name, which is created where the workspace has none. The values that such blobs had end.
 ///
-/// Errors: `INVALID_ARGUMENT` (NULL; another kind of file), `FILE`, `FORMAT`, `UNSUPPORTED` (a tensor of texts, or one whose values are
-/// not in the file), `OUT_OF_MEMORY`. Then no blob has another value, and new ones are empty.
-///
-/// # Safety
-/// `workspace` is NULL or a handle; `path` is NULL or a string. The addresses of old values are not used any more.
+/// Errors: `INVALID_ARGUMENT` (also another kind of file), `FILE`, `FORMAT`, `UNSUPPORTED` (a tensor of texts, or one
+/// whose values are not in the file). Then no blob has another value, and new ones are empty.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_workspace_load_init_net(

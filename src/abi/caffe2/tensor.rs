@@ -1,9 +1,8 @@
 //! Tensors: handles, and the operations on dimensions and memory.
-#![expect(unsafe_code, reason = "C functions and handles")]
 
 use super::call;
 use super::held::{Held, destroy, handle_of, held, retain};
-use crate::abi::arguments::{Out, answer, numbers, side};
+use crate::abi::arguments::{Out, answer, answer_for, numbers, side};
 use crate::abi::opaque::Opaque;
 use crate::abi::status::syncedmem_status_t;
 use crate::caffe2::error::Error;
@@ -11,8 +10,7 @@ use crate::caffe2::handle::Handle;
 use crate::caffe2::tensor::{self, Tensor};
 
 /// A tensor: dimensions, a type, and memory on one side.
-#[expect(non_camel_case_types, reason = "the name of the C API")]
-pub struct syncedmem_tensor_t(#[expect(dead_code, reason = "never looked at through this type")] Handle);
+pub struct syncedmem_tensor_t(());
 
 /// The number of dimensions that no tensor exceeds.
 pub const SYNCEDMEM_TENSOR_MOST_DIMENSIONS: i32 = 64;
@@ -52,7 +50,8 @@ pub(super) unsafe fn change(
     })
 }
 
-/// Runs `work` on the tensor that the C function `name` changes, and on another that it reads. For the same tensor it does nothing.
+/// Runs `work` on the tensor that the C function `name` changes, and on another that it reads; for the same tensor it
+/// does nothing.
 ///
 /// # Safety
 /// As for `change`; no thread changes `source`.
@@ -102,44 +101,25 @@ unsafe fn with_dims<R>(ndim: i32, dims: *const i64, work: impl FnOnce(&[i64]) ->
     work(copy)
 }
 
-/// Creates a tensor of a side (`syncedmem_side_t`) without shape, type and memory, and writes its handle to `*tensor`. End it
-/// with `syncedmem_tensor_destroy`.
-///
-/// Errors: `INVALID_ARGUMENT` (NULL, another number), `OUT_OF_MEMORY`.
-///
-/// # Safety
-/// `tensor` is NULL or writable.
+/// Creates a tensor of a side (`syncedmem_side_t`) without shape, type and memory, and writes its handle to `*tensor`.
+/// End it with `syncedmem_tensor_destroy`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_tensor_create(
     side: i32,
     tensor: *mut *mut syncedmem_tensor_t,
 ) -> syncedmem_status_t {
-    call("syncedmem_tensor_create", || {
-        // SAFETY: the caller guarantees it.
-        let out = unsafe { Out::new(tensor) }?;
-        out.set(handle_of(Handle::new(self::side(side)?)?));
-        Ok(())
-    })
+    // SAFETY: the caller guarantees it.
+    unsafe { answer_for("syncedmem_tensor_create", tensor, || Handle::new(self::side(side)?).map(handle_of)) }
 }
 
-/// Makes one more holder of the tensor, which `syncedmem_tensor_destroy` ends.
-///
-/// Errors: `INVALID_ARGUMENT` (NULL).
-///
-/// # Safety
-/// `tensor` is NULL or a handle.
+/// Makes one more holder of the tensor.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_tensor_retain(tensor: *mut syncedmem_tensor_t) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.
     unsafe { retain("syncedmem_tensor_retain", tensor) }
 }
 
-/// Ends one holder of the tensor; the last one ends the tensor. NULL is allowed and does nothing.
-///
-/// Errors: `INVALID_ARGUMENT` (misaligned).
-///
-/// # Safety
-/// `tensor` is NULL or a handle, of which this holder is not used any more.
+/// Ends one holder; the last one ends the tensor.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_tensor_destroy(tensor: *mut syncedmem_tensor_t) -> syncedmem_status_t {
@@ -147,13 +127,11 @@ pub unsafe extern "C" fn syncedmem_tensor_destroy(tensor: *mut syncedmem_tensor_
     unsafe { destroy("syncedmem_tensor_destroy", tensor) }
 }
 
-/// Gives the tensor other dimensions; of none it is a scalar, with one item. If the number of items changes, the memory is
-/// freed where it is too small, or where `syncedmem_tensor_set_keep_on_shrink` says so; the next mutable data allocates it.
+/// Gives the tensor other dimensions; of none it is a scalar, with one item. If the number of items changes, memory
+/// that is too small is freed, or where `syncedmem_tensor_set_keep_on_shrink` says so; the next mutable data allocates
+/// it.
 ///
-/// Errors: `INVALID_ARGUMENT` (NULL, a negative dimension, too many items), `OUT_OF_MEMORY`.
-///
-/// # Safety
-/// `tensor` is NULL or a handle; `dims` is readable for `ndim` numbers.
+/// Errors: `INVALID_ARGUMENT` (also a negative dimension, too many items).
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_tensor_resize(
@@ -168,11 +146,6 @@ pub unsafe extern "C" fn syncedmem_tensor_resize(
 }
 
 /// As `syncedmem_tensor_resize`, with the dimensions of another tensor.
-///
-/// Errors: as `syncedmem_tensor_resize`.
-///
-/// # Safety
-/// `tensor` and `source` are NULL or handles.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_tensor_resize_like(
@@ -188,9 +161,6 @@ pub unsafe extern "C" fn syncedmem_tensor_resize_like(
 /// Gives the tensor other dimensions of the same number of items. The items stay.
 ///
 /// Errors: as `syncedmem_tensor_resize`, and `INVALID_ARGUMENT` (another number of items).
-///
-/// # Safety
-/// `tensor` is NULL or a handle; `dims` is readable for `ndim` numbers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_tensor_reshape(
     tensor: *mut syncedmem_tensor_t,
@@ -205,23 +175,17 @@ pub unsafe extern "C" fn syncedmem_tensor_reshape(
 
 /// Makes the first dimension smaller. The memory and the items that stay do not move.
 ///
-/// Errors: `INVALID_ARGUMENT` (NULL, negative, more than there are), `INVALID_STATE` (no dimensions).
-///
-/// # Safety
-/// `tensor` is NULL or a handle.
+/// Errors: `INVALID_ARGUMENT` (also negative, more than there are), `INVALID_STATE` (no dimensions).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_tensor_shrink(tensor: *mut syncedmem_tensor_t, outer: i64) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.
     unsafe { change("syncedmem_tensor_shrink", tensor, |tensor| tensor.shrink(outer)) }
 }
 
-/// Makes room for as many items of the tensor's type as those dimensions have. Items and dimensions stay, and later the memory
-/// is only freed where it is too small. Without a type nothing is done.
+/// Makes room for as many items of the tensor's type as those dimensions have. Items and dimensions stay, and later the
+/// memory is only freed where it is too small. Without a type nothing is done.
 ///
 /// Errors: as `syncedmem_tensor_resize`, and those of the allocation and the copy: see `syncedmem_tensor_copy_from`.
-///
-/// # Safety
-/// `tensor` is NULL or a handle; `dims` is readable for `ndim` numbers. Pointers to its data are not used any more.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_tensor_reserve(
@@ -235,14 +199,11 @@ pub unsafe extern "C" fn syncedmem_tensor_reserve(
     unsafe { change("syncedmem_tensor_reserve", tensor, reserve) }
 }
 
-/// Adds `more` to the first dimension. The items stay. If there is no room, it is made for `growth_percent` more than there
-/// was, as with `syncedmem_tensor_reserve`.
+/// Adds `more` to the first dimension. The items stay. Room that lacks is made as by `syncedmem_tensor_reserve`, for
+/// `growth_percent` more than there was.
 ///
-/// Errors: `INVALID_ARGUMENT` (NULL, negative, too many items), `INVALID_STATE` (no dimensions), and as
+/// Errors: `INVALID_ARGUMENT` (also negative, too many items), `INVALID_STATE` (no dimensions), and as
 /// `syncedmem_tensor_reserve`.
-///
-/// # Safety
-/// `tensor` is NULL or a handle. Pointers to its data are not used any more.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_tensor_extend(
@@ -255,11 +216,6 @@ pub unsafe extern "C" fn syncedmem_tensor_extend(
 }
 
 /// Gives the tensor's memory up; other tensors that share it keep it. Dimensions and type stay.
-///
-/// Errors: `INVALID_ARGUMENT` (NULL).
-///
-/// # Safety
-/// `tensor` is NULL or a handle. Pointers to its data are not used any more.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_tensor_free_memory(tensor: *mut syncedmem_tensor_t) -> syncedmem_status_t {
@@ -273,10 +229,7 @@ pub unsafe extern "C" fn syncedmem_tensor_free_memory(tensor: *mut syncedmem_ten
 
 /// Exchanges two tensors of the same side, all but their handles.
 ///
-/// Errors: `INVALID_ARGUMENT` (NULL, different sides).
-///
-/// # Safety
-/// `tensor` and `other` are NULL or handles.
+/// Errors: `INVALID_ARGUMENT` (also different sides).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_tensor_swap(
     tensor: *mut syncedmem_tensor_t,
@@ -297,8 +250,8 @@ pub unsafe extern "C" fn syncedmem_tensor_swap(
     })
 }
 
-/// Sets for the process whether a tensor with more memory than it needs keeps it when it is resized, and how many unused bytes
-/// it keeps at most. At first that is true, and without a limit (`INT64_MAX`).
+/// Sets for the process whether a tensor with more memory than it needs keeps it when it is resized, and how many
+/// unused bytes it keeps at most. At first that is true, without a limit (`INT64_MAX`).
 #[unsafe(no_mangle)]
 pub extern "C" fn syncedmem_tensor_set_keep_on_shrink(keep: bool, most_unused_bytes: i64) -> syncedmem_status_t {
     call("syncedmem_tensor_set_keep_on_shrink", || {
@@ -308,11 +261,6 @@ pub extern "C" fn syncedmem_tensor_set_keep_on_shrink(keep: bool, most_unused_by
 }
 
 /// Writes what `syncedmem_tensor_set_keep_on_shrink` has set.
-///
-/// Errors: `INVALID_ARGUMENT` (NULL).
-///
-/// # Safety
-/// `keep` and `most_unused_bytes` are NULL or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_tensor_get_keep_on_shrink(
     keep: *mut bool,

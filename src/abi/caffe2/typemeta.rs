@@ -1,15 +1,14 @@
 //! Types of items.
-#![expect(unsafe_code, reason = "C functions")]
 
-use super::call;
-use crate::abi::arguments::{Out, answer, side};
+use crate::abi::arguments::{answer, answer_for, side};
 use crate::abi::element::element_type;
 use crate::abi::status::syncedmem_status_t;
 use crate::caffe2::error::Error;
 use crate::caffe2::handle;
-use crate::caffe2::typemeta::{TypeMeta, syncedmem_typemeta_t};
+use crate::caffe2::typemeta::TypeMeta;
+pub use crate::caffe2::typemeta::{syncedmem_deleter_t, syncedmem_typemeta_t};
 
-/// The type of a pointer to one; `None` for NULL.
+/// `None` for NULL.
 ///
 /// # Safety
 /// A pointer that is neither NULL nor misaligned leads to a type.
@@ -24,7 +23,7 @@ pub(super) unsafe fn optional<'a>(meta: *const syncedmem_typemeta_t) -> Result<O
     Ok(Some(unsafe { &*meta }))
 }
 
-/// The type of a pointer to one.
+/// As `optional`, where NULL is an error.
 ///
 /// # Safety
 /// As for `optional`.
@@ -36,11 +35,6 @@ pub(super) unsafe fn required(meta: *const syncedmem_typemeta_t) -> Result<TypeM
 }
 
 /// Writes the type of a `syncedmem_type_t` to `*meta`.
-///
-/// Errors: `INVALID_ARGUMENT` (NULL, another number).
-///
-/// # Safety
-/// `meta` is NULL or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_typemeta(element: i32, meta: *mut syncedmem_typemeta_t) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.
@@ -49,35 +43,25 @@ pub unsafe extern "C" fn syncedmem_typemeta(element: i32, meta: *mut syncedmem_t
 
 /// Writes the `syncedmem_type_t` of a type to `*element`.
 ///
-/// Errors: `INVALID_ARGUMENT` (NULL, misaligned), `UNSUPPORTED` (it is no built-in type).
-///
-/// # Safety
-/// `meta` is NULL or a type; `element` is NULL or writable.
+/// Errors: `UNSUPPORTED` (it is no built-in type).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_typemeta_element(
     meta: *const syncedmem_typemeta_t,
     element: *mut i32,
 ) -> syncedmem_status_t {
-    call("syncedmem_typemeta_element", || {
+    let number = || {
         // SAFETY: the caller guarantees it.
-        let meta = unsafe { required(meta) }?;
-        // SAFETY: the caller guarantees it.
-        let out = unsafe { Out::new(element) }?;
-        let known = meta.element().ok_or(Error::Unsupported(
+        let known = unsafe { required(meta) }?.element().ok_or(Error::Unsupported(
             "the type is none of syncedmem_type_t; use its functions, or the library that made it",
         ))?;
-        out.set(known as i32);
-        Ok(())
-    })
+        Ok::<_, Error>(known as i32)
+    };
+    // SAFETY: the caller guarantees it.
+    unsafe { answer_for("syncedmem_typemeta_element", element, number) }
 }
 
 /// Writes the type of a blob's value that is a tensor of that side to `*meta`. Such a value is the address of a
 /// `syncedmem_tensor_t *`, which it holds.
-///
-/// Errors: `INVALID_ARGUMENT` (NULL, another number).
-///
-/// # Safety
-/// `meta` is NULL or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_tensor_typemeta(side: i32, meta: *mut syncedmem_typemeta_t) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.

@@ -1,23 +1,21 @@
 //! Workspaces of named blobs.
-#![expect(unsafe_code, reason = "C functions and handles")]
 
-use std::ffi::{CStr, c_char, c_void};
+use std::ffi::{c_char, c_void};
+use std::ptr::null_mut;
 
-use super::blob::{optional_out, syncedmem_typed_blob_t};
-use super::call;
+use super::blob::syncedmem_typed_blob_t;
 use super::held::{Held, destroy, handle_of, held, holder_of, retain};
-use crate::abi::arguments::Out;
+use crate::abi::arguments::{OptionalOut, answer_for, string};
+use crate::abi::opaque::{Opaque, ask, with};
 use crate::abi::status::syncedmem_status_t;
 use crate::caffe2::error::Error;
 use crate::caffe2::workspace::Workspace;
 
 /// Named blobs, over those of a parent.
-#[expect(non_camel_case_types, reason = "the name of the C API")]
-pub struct syncedmem_workspace_t(#[expect(dead_code, reason = "never looked at through this type")] Workspace);
+pub struct syncedmem_workspace_t(());
 
-/// Visits a blob of a workspace: its name there, its handle, which is held during the call, and the bytes of its tensor's memory, 0
-/// where the memory belongs to a blob that was visited before.
-#[expect(non_camel_case_types, reason = "the name of the C API")]
+/// Visits a blob of a workspace: its name there, its handle, held during the call, and the bytes of its tensor's
+/// memory, 0 where that belongs to a blob that was visited before.
 pub type syncedmem_blob_visitor_t = Option<
     unsafe extern "C-unwind" fn(
         name: *const c_char,
@@ -33,98 +31,48 @@ impl Held for syncedmem_workspace_t {
         "a workspace is NULL or misaligned; pass a handle that syncedmem_workspace_create has written";
 }
 
-/// The bytes of a name.
-///
-/// # Safety
-/// `name` is NULL or a string, which stays as it is while the result is used.
-unsafe fn name_of<'a>(name: *const c_char) -> Result<&'a [u8], Error> {
-    if name.is_null() {
-        return Err(Error::Argument("a name is NULL; pass a string"));
+impl Opaque for syncedmem_workspace_t {
+    type Value = Workspace;
+    type Error = Error;
+
+    unsafe fn value<'a>(handle: *const Self) -> Result<&'a Workspace, Error> {
+        // SAFETY: the caller guarantees it.
+        unsafe { held(handle) }
     }
+}
+
+/// # Safety
+/// As for `string`.
+unsafe fn name_of<'a>(name: *const c_char) -> Result<&'a [u8], Error> {
     // SAFETY: the caller guarantees it.
-    Ok(unsafe { CStr::from_ptr(name) }.to_bytes())
+    Ok(unsafe { string(name, "a name is NULL; pass a string") }?.to_bytes())
 }
 
-/// Runs `work` on a workspace and a name, for the C function `function`.
-///
-/// # Safety
-/// As for [`held`] and `name_of`.
-unsafe fn with(
-    function: &str,
-    handle: *const syncedmem_workspace_t,
-    name: *const c_char,
-    work: impl FnOnce(&Workspace, &[u8]) -> Result<(), Error>,
-) -> syncedmem_status_t {
-    call(function, || {
-        // SAFETY: the caller guarantees it.
-        let workspace = unsafe { held(handle) }?;
-        // SAFETY: the caller guarantees it.
-        work(workspace, unsafe { name_of(name) }?)
-    })
-}
-
-/// Writes what `question` returns for a workspace and a name to `*out`, for the C function `function`.
-///
-/// # Safety
-/// As for `with`; `out` is NULL or writable.
-unsafe fn ask<T>(
-    function: &str,
-    handle: *const syncedmem_workspace_t,
-    name: *const c_char,
-    out: *mut T,
-    question: impl FnOnce(&Workspace, &[u8]) -> Result<T, Error>,
-) -> syncedmem_status_t {
-    let write = |workspace: &Workspace, name: &[u8]| {
-        // SAFETY: the caller guarantees it.
-        let out = unsafe { Out::new(out) }?;
-        out.set(question(workspace, name)?);
-        Ok(())
-    };
-    // SAFETY: the caller guarantees it.
-    unsafe { with(function, handle, name, write) }
-}
-
-/// Creates an empty workspace and writes its handle to `*workspace`. It holds the parent, which may be NULL. End it with
-/// `syncedmem_workspace_destroy`.
-///
-/// Errors: `INVALID_ARGUMENT` (NULL), `OUT_OF_MEMORY`.
-///
-/// # Safety
-/// `parent` is NULL or a handle; `workspace` is NULL or writable.
+/// Creates an empty workspace and writes its handle to `*workspace`. It holds the parent, which may be NULL. End it
+/// with `syncedmem_workspace_destroy`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_workspace_create(
     parent: *mut syncedmem_workspace_t,
     workspace: *mut *mut syncedmem_workspace_t,
 ) -> syncedmem_status_t {
-    call("syncedmem_workspace_create", || {
-        // SAFETY: the caller guarantees it.
-        let out = unsafe { Out::new(workspace) }?;
+    let create = || {
         // SAFETY: the caller guarantees it.
         let parent = if parent.is_null() { None } else { Some(unsafe { holder_of(parent) }?) };
-        out.set(handle_of(Workspace::new(parent)?));
-        Ok(())
-    })
+        Workspace::new(parent).map(handle_of)
+    };
+    // SAFETY: the caller guarantees it.
+    unsafe { answer_for("syncedmem_workspace_create", workspace, create) }
 }
 
-/// Makes one more holder of the workspace, which `syncedmem_workspace_destroy` ends.
-///
-/// Errors: `INVALID_ARGUMENT` (NULL).
-///
-/// # Safety
-/// `workspace` is NULL or a handle.
+/// Makes one more holder of the workspace.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_workspace_retain(workspace: *mut syncedmem_workspace_t) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.
     unsafe { retain("syncedmem_workspace_retain", workspace) }
 }
 
-/// Ends one holder of the workspace; the last one ends it. Blobs that are held elsewhere live on. NULL is allowed and does nothing.
+/// Ends one holder; the last one ends the workspace, but not blobs that are held elsewhere.
 /// Workspaces that map each other's blobs hold each other until the process ends.
-///
-/// Errors: `INVALID_ARGUMENT` (misaligned).
-///
-/// # Safety
-/// `workspace` is NULL or a handle, of which this holder is not used any more.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_workspace_destroy(workspace: *mut syncedmem_workspace_t) -> syncedmem_status_t {
@@ -132,82 +80,61 @@ pub unsafe extern "C" fn syncedmem_workspace_destroy(workspace: *mut syncedmem_w
     unsafe { destroy("syncedmem_workspace_destroy", workspace) }
 }
 
-/// Writes a handle of the blob of that name to `*blob`: that of this workspace, of a mapping or of a parent, or else a new empty one
-/// of this workspace. End it with `syncedmem_typed_blob_destroy`.
-///
-/// Errors: `INVALID_ARGUMENT` (NULL), `OUT_OF_MEMORY`.
-///
-/// # Safety
-/// `workspace` is NULL or a handle; `name` is NULL or a string; `blob` is NULL or writable.
+/// Writes a handle of the blob of that name to `*blob`: that of this workspace, of a mapping or of a parent, or else a
+/// new empty one of this workspace. End it with `syncedmem_typed_blob_destroy`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_workspace_create_blob(
     workspace: *mut syncedmem_workspace_t,
     name: *const c_char,
     blob: *mut *mut syncedmem_typed_blob_t,
 ) -> syncedmem_status_t {
-    let create = |workspace: &Workspace, name: &[u8]| workspace.create(name).map(handle_of);
     // SAFETY: the caller guarantees it.
-    unsafe { ask("syncedmem_workspace_create_blob", workspace, name, blob, create) }
+    let create = |workspace: &Workspace| workspace.create(unsafe { name_of(name) }?).map(handle_of);
+    // SAFETY: the caller guarantees it.
+    unsafe { ask("syncedmem_workspace_create_blob", workspace, blob, create) }
 }
 
 /// As `syncedmem_workspace_create_blob`, of a blob of this workspace itself: it hides one of a mapping or a parent.
-///
-/// Errors: as `syncedmem_workspace_create_blob`.
-///
-/// # Safety
-/// `workspace` is NULL or a handle; `name` is NULL or a string; `blob` is NULL or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_workspace_create_local_blob(
     workspace: *mut syncedmem_workspace_t,
     name: *const c_char,
     blob: *mut *mut syncedmem_typed_blob_t,
 ) -> syncedmem_status_t {
-    let create = |workspace: &Workspace, name: &[u8]| workspace.create_local(name).map(handle_of);
     // SAFETY: the caller guarantees it.
-    unsafe { ask("syncedmem_workspace_create_local_blob", workspace, name, blob, create) }
+    let create = |workspace: &Workspace| workspace.create_local(unsafe { name_of(name) }?).map(handle_of);
+    // SAFETY: the caller guarantees it.
+    unsafe { ask("syncedmem_workspace_create_local_blob", workspace, blob, create) }
 }
 
-/// Writes a handle of the blob of that name to `*blob`, as `syncedmem_workspace_create_blob`; NULL if there is none.
-///
-/// Errors: `INVALID_ARGUMENT` (NULL).
-///
-/// # Safety
-/// `workspace` is NULL or a handle; `name` is NULL or a string; `blob` is NULL or writable.
+/// As `syncedmem_workspace_create_blob`, but writes NULL if there is no blob of that name.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_workspace_get_blob(
     workspace: *const syncedmem_workspace_t,
     name: *const c_char,
     blob: *mut *mut syncedmem_typed_blob_t,
 ) -> syncedmem_status_t {
-    let get = |workspace: &Workspace, name: &[u8]| Ok(workspace.get(name).map_or(std::ptr::null_mut(), handle_of));
     // SAFETY: the caller guarantees it.
-    unsafe { ask("syncedmem_workspace_get_blob", workspace, name, blob, get) }
+    let get = |workspace: &Workspace| Ok(workspace.get(unsafe { name_of(name) }?).map_or(null_mut(), handle_of));
+    // SAFETY: the caller guarantees it.
+    unsafe { ask("syncedmem_workspace_get_blob", workspace, blob, get) }
 }
 
 /// Writes to `*has` whether there is a blob of that name: of this workspace, of a mapping or of a parent.
-///
-/// Errors: `INVALID_ARGUMENT` (NULL).
-///
-/// # Safety
-/// `workspace` is NULL or a handle; `name` is NULL or a string; `has` is NULL or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_workspace_has_blob(
     workspace: *const syncedmem_workspace_t,
     name: *const c_char,
     has: *mut bool,
 ) -> syncedmem_status_t {
-    let is_there = |workspace: &Workspace, name: &[u8]| Ok(workspace.get(name).is_some());
     // SAFETY: the caller guarantees it.
-    unsafe { ask("syncedmem_workspace_has_blob", workspace, name, has, is_there) }
+    let is_there = |workspace: &Workspace| Ok(workspace.get(unsafe { name_of(name) }?).is_some());
+    // SAFETY: the caller guarantees it.
+    unsafe { ask("syncedmem_workspace_has_blob", workspace, has, is_there) }
 }
 
-/// Removes a blob of this workspace itself, and writes to `*removed` whether there was one. Other holders keep it. `removed` may be
-/// NULL.
-///
-/// Errors: `INVALID_ARGUMENT` (NULL).
-///
-/// # Safety
-/// `workspace` is NULL or a handle; `name` is NULL or a string; `removed` is NULL or writable.
+/// Removes a blob of this workspace itself, and writes to `*removed`, which may be NULL, whether there was one. Other
+/// holders keep it.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_workspace_remove_blob(
@@ -215,26 +142,20 @@ pub unsafe extern "C" fn syncedmem_workspace_remove_blob(
     name: *const c_char,
     removed: *mut bool,
 ) -> syncedmem_status_t {
-    let remove = |workspace: &Workspace, name: &[u8]| {
+    let remove = |workspace: &Workspace| {
         // SAFETY: the caller guarantees it.
-        let out = unsafe { optional_out(removed) }?;
+        let (name, out) = (unsafe { name_of(name) }?, unsafe { OptionalOut::new(removed) }?);
         let was_there = workspace.remove(name);
-        if let Some(out) = out {
-            out.set(was_there);
-        }
+        out.set(|| was_there);
         Ok(())
     };
     // SAFETY: the caller guarantees it.
-    unsafe { with("syncedmem_workspace_remove_blob", workspace, name, remove) }
+    unsafe { with("syncedmem_workspace_remove_blob", workspace, remove) }
 }
 
-/// Gives a blob of this workspace itself a new name, under which no blob is visible, and writes a handle of it to `*blob`, which may
-/// be NULL.
+/// Gives a blob of this workspace itself a new name, and writes a handle of it to `*blob`, which may be NULL.
 ///
-/// Errors: `INVALID_ARGUMENT` (NULL, no such blob, the new name is visible already), `OUT_OF_MEMORY`.
-///
-/// # Safety
-/// `workspace` is NULL or a handle; `name` and `new_name` are NULL or strings; `blob` is NULL or writable.
+/// Errors: `INVALID_ARGUMENT` (also no such blob, or a new name that is visible already).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_workspace_rename_blob(
     workspace: *mut syncedmem_workspace_t,
@@ -242,28 +163,24 @@ pub unsafe extern "C" fn syncedmem_workspace_rename_blob(
     new_name: *const c_char,
     blob: *mut *mut syncedmem_typed_blob_t,
 ) -> syncedmem_status_t {
-    let rename = |workspace: &Workspace, name: &[u8]| {
+    let rename = |workspace: &Workspace| {
         // SAFETY: the caller guarantees it.
-        let new = unsafe { name_of(new_name) }?;
+        let (name, new) = (unsafe { name_of(name) }?, unsafe { name_of(new_name) }?);
         // SAFETY: the caller guarantees it.
-        let out = unsafe { optional_out(blob) }?;
+        let out = unsafe { OptionalOut::new(blob) }?;
         let renamed = workspace.rename(name, new)?;
-        if let Some(out) = out {
-            out.set(handle_of(renamed));
-        }
+        out.set(|| handle_of(renamed));
         Ok(())
     };
     // SAFETY: the caller guarantees it.
-    unsafe { with("syncedmem_workspace_rename_blob", workspace, name, rename) }
+    unsafe { with("syncedmem_workspace_rename_blob", workspace, rename) }
 }
 
-/// Makes the blob `name` of another workspace visible in this one as `new_name`. This workspace holds the other one, and the name is
-/// looked up there at each use. If a blob is visible as `new_name` already, that is an error, or with `skip_defined` nothing is done.
+/// Makes the blob `name` of another workspace visible in this one as `new_name`. This workspace holds the other one,
+/// and the name is looked up there at each use. With `skip_defined` nothing is done if a blob is visible as `new_name`
+/// already.
 ///
-/// Errors: `INVALID_ARGUMENT` (NULL, the same workspace, no such blob, the new name is visible already), `OUT_OF_MEMORY`.
-///
-/// # Safety
-/// `workspace` and `other` are NULL or handles; `new_name` and `name` are NULL or strings.
+/// Errors: `INVALID_ARGUMENT` (also the same workspace, no such blob, or a new name that is visible already).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_workspace_add_blob_mapping(
     workspace: *mut syncedmem_workspace_t,
@@ -272,23 +189,19 @@ pub unsafe extern "C" fn syncedmem_workspace_add_blob_mapping(
     name: *const c_char,
     skip_defined: bool,
 ) -> syncedmem_status_t {
-    let map = |workspace: &Workspace, new_name: &[u8]| {
+    let map = |workspace: &Workspace| {
         // SAFETY: the caller guarantees it.
-        let (other, name) = (unsafe { holder_of(other) }?, unsafe { name_of(name) }?);
-        workspace.map(new_name, &other, name, skip_defined)
+        let (new_name, name) = (unsafe { name_of(new_name) }?, unsafe { name_of(name) }?);
+        // SAFETY: the caller guarantees it.
+        workspace.map(new_name, &unsafe { holder_of(other) }?, name, skip_defined)
     };
     // SAFETY: the caller guarantees it.
-    unsafe { with("syncedmem_workspace_add_blob_mapping", workspace, new_name, map) }
+    unsafe { with("syncedmem_workspace_add_blob_mapping", workspace, map) }
 }
 
-/// Calls `visitor` with each blob of this workspace itself, or, unless `local`, with each that is visible in it, sorted by name. The
-/// bytes of all calls add up to the memory of the tensors; memory that tensors share counts once. The visitor may use the workspace:
-/// the list was made before.
-///
-/// Errors: `INVALID_ARGUMENT` (NULL), `OUT_OF_MEMORY`.
-///
-/// # Safety
-/// `workspace` is NULL or a handle.
+/// Calls `visitor` with each blob of this workspace itself, or, unless `local`, with each that is visible in it, sorted
+/// by name. The bytes of all calls add up to the memory of the tensors. The visitor may use the workspace: the list was
+/// made before.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_workspace_blobs(
@@ -297,9 +210,7 @@ pub unsafe extern "C" fn syncedmem_workspace_blobs(
     visitor: syncedmem_blob_visitor_t,
     context: *mut c_void,
 ) -> syncedmem_status_t {
-    call("syncedmem_workspace_blobs", || {
-        // SAFETY: the caller guarantees it.
-        let workspace = unsafe { held(workspace) }?;
+    let visit = |workspace: &Workspace| {
         let visitor = visitor.ok_or(Error::Argument("visitor is NULL; pass a function"))?;
         for each in workspace.list(local)? {
             let blob = each.blob.address().as_ptr().cast();
@@ -307,5 +218,7 @@ pub unsafe extern "C" fn syncedmem_workspace_blobs(
             unsafe { visitor(each.name.with_nul().as_ptr().cast(), blob, each.bytes, context) };
         }
         Ok(())
-    })
+    };
+    // SAFETY: the caller guarantees it.
+    unsafe { with("syncedmem_workspace_blobs", workspace, visit) }
 }

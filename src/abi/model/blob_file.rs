@@ -1,5 +1,4 @@
 //! One blob as a file.
-#![expect(unsafe_code, reason = "C functions")]
 
 use std::ffi::c_char;
 
@@ -11,39 +10,34 @@ use crate::abi::opaque::Opaque;
 use crate::abi::status::syncedmem_status_t;
 use crate::models::{Failure, blob_file};
 
-/// Gives `blob` the shape, the data and, where the file has it, the diff of a `.binaryproto` of one blob, such as a mean image. The blob
-/// is reshaped as by `syncedmem_blob_reshape`; its element type is that of the values, or they are read as it.
+/// Gives `blob` the shape, the data and, where the file has it, the diff of a `.binaryproto` of one blob, such as a
+/// mean image. Values are read as the blob's element type. After an error `blob` is as `syncedmem_model_read_blob`
+/// leaves an object.
 ///
-/// After an error `blob` is as it was, with the one case of `syncedmem_model_read_blob`.
-///
-/// Errors: `INVALID_ARGUMENT` (NULL or misaligned; a shape that no blob can have; a blob of integers), `FILE`, `FORMAT`,
-/// `UNSUPPORTED` (the file holds something else: `syncedmem_model_open` reads it), `OUT_OF_MEMORY`, `NO_GPU`, `DRIVER`, `PENDING`,
-/// `WRONG_DEVICE` (with the device check on), `REENTERED`.
+/// Errors: `INVALID_ARGUMENT` (also a shape that no blob can have; a blob of integers), `FILE`, `FORMAT`, `UNSUPPORTED`
+/// (the file holds something else: `syncedmem_model_open` reads it).
 ///
 /// # Safety
-/// `blob` is NULL or a blob, whose memory no other thread uses. `path` is NULL or a string.
+/// No other thread uses the blob's memory.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_blob_read(blob: *mut syncedmem_blob_t, path: *const c_char) -> syncedmem_status_t {
     call_for("syncedmem_blob_read", || {
         // SAFETY: the caller guarantees it.
-        let blob = unsafe { Handle::value_mut(blob.cast()) }?;
-        // SAFETY: the caller guarantees it.
-        let path = unsafe { self::path(path) }?;
+        let (blob, path) = (unsafe { Handle::value_mut(blob.cast()) }?, unsafe { self::path(path) }?);
         // SAFETY: the caller guarantees it.
         unsafe { blob_file::read(blob, path) }
     })
 }
 
-/// Writes the shape and the data of `blob`, and with `diff` its diff, to a `.binaryproto`. The file appears under its name
-/// once it is whole and on the disk; a file that had the name stays until then.
+/// Writes the shape and the data of `blob`, and with `diff` its diff, to a `.binaryproto`. The file appears under its
+/// name once it is whole and on the disk; a file that had the name stays until then.
 ///
-/// Errors: `INVALID_ARGUMENT` (NULL or misaligned), `INVALID_STATE` (the blob has no shape), `UNSUPPORTED` (a blob of integers; more
-/// than Caffe can read, 2 GiB), `FILE` (it cannot be written), `OUT_OF_MEMORY`, `NO_GPU`, `DRIVER`, `PENDING`, `WRONG_DEVICE` (with
-/// the device check on), `REENTERED`.
+/// Errors: `INVALID_STATE` (the blob has no shape), `UNSUPPORTED` (a blob of integers; more than Caffe can read, 2
+/// GiB), `FILE` (it cannot be written).
 ///
 /// # Safety
-/// `blob` is NULL or a blob, whose memory no other thread writes. `path` is NULL or a string.
+/// No other thread writes the blob's memory.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_blob_write(

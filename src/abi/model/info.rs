@@ -1,5 +1,4 @@
 //! What a model has: its kind, layers and blobs.
-#![expect(unsafe_code, reason = "C functions")]
 
 use std::ffi::{c_char, c_int};
 use std::mem::offset_of;
@@ -11,7 +10,6 @@ use crate::abi::status::syncedmem_status_t;
 use crate::models::{At, Kind, Model, element_type};
 
 /// What a model file holds.
-#[expect(non_camel_case_types, reason = "the names of the C API")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum syncedmem_model_kind_t {
@@ -32,7 +30,7 @@ pub enum syncedmem_model_kind_t {
 pub struct syncedmem_model_info_t {
     /// `sizeof(syncedmem_model_info_t)`, set before the call; then the bytes that were written.
     pub size: usize,
-    /// What it is: a `syncedmem_model_kind_t`.
+    /// A `syncedmem_model_kind_t`.
     pub kind: i32,
     /// Of a solver's state, the iteration at which it was saved; else 0.
     pub iter: i32,
@@ -57,7 +55,7 @@ pub struct syncedmem_blob_info_t {
     pub shape: *const i64,
     /// Number of dimensions of `net_shape`.
     pub net_axes: c_int,
-    /// The dimensions that the net gives the blob: those stored without the leading ones of files from before 2015.
+    /// The dimensions that the net gives the blob: without the leading ones of files from before 2015.
     pub net_shape: *const i64,
     /// Number of values. It fits the shape, or `syncedmem_model_read_blob` gives `FORMAT`.
     pub count: u64,
@@ -71,11 +69,7 @@ const _: () = assert!(offset_of!(syncedmem_model_info_t, size) == 0 && offset_of
 
 /// Writes to `*info` what the file says beside its layers.
 ///
-/// Errors: `INVALID_ARGUMENT` (NULL or misaligned; `info->size` is too small), `INVALID_HANDLE`.
-///
-/// # Safety
-/// `model` is NULL or a handle. `info` is NULL, or readable and writable for `info->size` bytes, at least those of `size`
-/// itself.
+/// Errors: `INVALID_ARGUMENT` (also `info->size` is too small).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_model_info(
     model: *const syncedmem_model_t,
@@ -107,11 +101,6 @@ pub unsafe extern "C" fn syncedmem_model_info(
 }
 
 /// Writes the number of layers to `*count`.
-///
-/// Errors: `INVALID_ARGUMENT` (NULL or misaligned), `INVALID_HANDLE`.
-///
-/// # Safety
-/// `model` is NULL or a handle; `count` is NULL or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_model_layer_count(
     model: *const syncedmem_model_t,
@@ -121,13 +110,9 @@ pub unsafe extern "C" fn syncedmem_model_layer_count(
     unsafe { ask("syncedmem_model_layer_count", model, count, |model| Ok(model.layer_count())) }
 }
 
-/// Writes a layer's name, its type as Caffe has named it since 2015, and its number of blobs. Layers are numbered from 0, in
-/// the order of the file; two may have one name. A name with a NUL ends there, and bytes that are no UTF-8 are replaced.
-///
-/// Errors: `INVALID_ARGUMENT` (NULL or misaligned; there is no such layer), `INVALID_HANDLE`.
-///
-/// # Safety
-/// `model` is NULL or a handle; `name`, `type_name` and `blobs` are NULL or writable.
+/// Writes a layer's name, its type as Caffe has named it since 2015, and its number of blobs. Layers are numbered from
+/// 0, in the order of the file; two may have one name. A name ends at its first NUL, and bytes that are no UTF-8 are
+/// replaced.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_model_layer(
     model: *const syncedmem_model_t,
@@ -151,15 +136,9 @@ pub unsafe extern "C" fn syncedmem_model_layer(
     unsafe { with("syncedmem_model_layer", model, tell) }
 }
 
-/// Writes to `*info` what the file says about a blob: its shape, its type and its number of values. Blobs are numbered from 0:
-/// weights before biases.
+/// Writes to `*info` what the file says about a blob. Blobs are numbered from 0: weights before biases.
 ///
-/// Errors: `INVALID_ARGUMENT` (NULL or misaligned; there is no such layer or blob; `info->size` is too small),
-/// `INVALID_HANDLE`.
-///
-/// # Safety
-/// `model` is NULL or a handle. `info` is NULL, or readable and writable for `info->size` bytes, at least those of `size`
-/// itself.
+/// Errors: `INVALID_ARGUMENT` (also `info->size` is too small).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_model_blob_info(
     model: *const syncedmem_model_t,

@@ -1,12 +1,11 @@
 //! Opening and closing.
-#![expect(unsafe_code, reason = "C functions")]
 
-use std::ffi::{CStr, OsStr, c_char};
+use std::ffi::{OsStr, c_char};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use crate::abi::arguments::Out;
-use crate::abi::call::{call, call_for};
+use crate::abi::arguments::{answer_for, string};
+use crate::abi::call::call;
 use crate::abi::handle::{Handle, Handled};
 use crate::abi::opaque::Opaque;
 use crate::abi::status::syncedmem_status_t;
@@ -14,8 +13,7 @@ use crate::error::Error;
 use crate::models::{Failure, Model};
 
 /// A model file that is open.
-#[expect(non_camel_case_types, reason = "the name of the C API")]
-pub struct syncedmem_model_t(#[expect(dead_code, reason = "never looked at through this type")] Handle<Model>);
+pub struct syncedmem_model_t(());
 
 impl Handled for Model {
     const LIVE: u64 = u64::from_le_bytes(*b"\x17model\xf3\x9a");
@@ -34,53 +32,33 @@ impl Opaque for syncedmem_model_t {
     }
 }
 
-/// The path that a string names.
-///
 /// # Safety
-/// `string` is NULL or a string, which stays while the result is used.
-pub(in crate::abi) unsafe fn path<'a>(string: *const c_char) -> Result<&'a Path, Error> {
-    if string.is_null() {
-        return Err(Error::InvalidArgument { what: "path is NULL; pass the name of a file" });
-    }
-    // SAFETY: the caller guarantees a string.
-    let string = unsafe { CStr::from_ptr(string) };
-    Ok(Path::new(OsStr::from_bytes(string.to_bytes())))
+/// As for `string`.
+pub(in crate::abi) unsafe fn path<'a>(path: *const c_char) -> Result<&'a Path, Error> {
+    // SAFETY: the caller guarantees it.
+    let path = unsafe { string(path, "path is NULL; pass the name of a file") }?;
+    Ok(Path::new(OsStr::from_bytes(path.to_bytes())))
 }
 
-/// Opens a `.caffemodel`, `.binaryproto`, `.solverstate` or `init_net.pb`, reads its structure, and writes the model's handle to `*model`. The file's
-/// name decides what it is, or its contents where the name says nothing. Close it with `syncedmem_model_close`.
+/// Opens a `.caffemodel`, `.binaryproto`, `.solverstate` or `init_net.pb`, reads its structure, and writes the model's
+/// handle to `*model`. The file's name decides what it is, or else its contents. Close it with `syncedmem_model_close`.
 ///
-/// Errors: `INVALID_ARGUMENT` (NULL), `FILE` (it cannot be opened or read, or is no regular file), `FORMAT` (it is
-/// damaged, cut off, or no Caffe file), `UNSUPPORTED` (HDF5, text, a compressed file; more layers and names than a file of
-/// its size can have), `OUT_OF_MEMORY`.
-///
-/// # Safety
-/// `path` is NULL or a string. `model` is NULL or writable.
+/// Errors: `FILE` (it cannot be opened or read, or is no regular file), `FORMAT` (it is damaged, cut off, or no Caffe
+/// file), `UNSUPPORTED` (HDF5, text, a compressed file; more layers and names than a file of its size can have).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_model_open(
     path: *const c_char,
     model: *mut *mut syncedmem_model_t,
 ) -> syncedmem_status_t {
-    call_for("syncedmem_model_open", || {
-        // SAFETY: the caller guarantees it.
-        let out = unsafe { Out::new(model) }?;
-        // SAFETY: the caller guarantees it.
-        let handle = Handle::make(Model::open(unsafe { self::path(path) }?)?)?;
-        out.set(handle.as_ptr().cast());
-        Ok::<_, Failure>(())
-    })
+    // SAFETY: the caller guarantees it.
+    let open = || Ok::<_, Failure>(Handle::make(Model::open(unsafe { self::path(path) }?)?)?.as_ptr().cast());
+    // SAFETY: the caller guarantees it.
+    unsafe { answer_for("syncedmem_model_open", model, open) }
 }
 
-/// Closes a model and its file. NULL is allowed and does nothing.
-///
-/// Errors: `INVALID_ARGUMENT` (misaligned), `INVALID_HANDLE` (not an open model: nothing is done).
-///
-/// # Safety
-/// `model` is NULL or came from `syncedmem_model_open`. The handle and the strings and shapes of the model are not used any more.
+/// Closes a model and its file.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_model_close(model: *mut syncedmem_model_t) -> syncedmem_status_t {
-    call("syncedmem_model_close", || {
-        // SAFETY: the caller guarantees it.
-        unsafe { Handle::<Model>::end(model.cast()) }
-    })
+    // SAFETY: the caller guarantees it.
+    call("syncedmem_model_close", || unsafe { Handle::<Model>::end(model.cast()) })
 }

@@ -1,5 +1,4 @@
 //! Values into objects.
-#![expect(unsafe_code, reason = "C functions")]
 
 use super::open::syncedmem_model_t;
 use crate::abi::arguments::one_of;
@@ -9,21 +8,20 @@ use crate::abi::opaque::{Opaque, with};
 use crate::abi::status::syncedmem_status_t;
 use crate::models::{At, Model, Part};
 
-/// Reads a blob's values (`SYNCEDMEM_DATA`) or gradients (`SYNCEDMEM_DIFF`) from the file into the host side of `mem`, which is then
-/// the newest, as `syncedmem_overwrite_cpu_data` does. `element_type` is a `syncedmem_type_t`: `SYNCEDMEM_FLOAT32`,
-/// `SYNCEDMEM_FLOAT64`, or the type that they are stored in, for which nothing is converted or copied in between. `mem` may have more
-/// bytes than the values need: the rest stays as it is.
+/// Reads a blob's values (`SYNCEDMEM_DATA`) or gradients (`SYNCEDMEM_DIFF`) from the file into the host side of `mem`,
+/// which is then the newest. `element_type` is a `syncedmem_type_t`: `SYNCEDMEM_FLOAT32`, `SYNCEDMEM_FLOAT64`, or the
+/// type that they are stored in, for which nothing is converted or copied in between. Bytes of `mem` beyond the values
+/// stay as they are.
 ///
-/// After an error `mem` is as it was, but for one case: where the disk or the network fails while the values come in, and the host
-/// side alone held the newest data, part of that is overwritten.
+/// After an error `mem` is as it was, but for one case: where the disk or the network fails while the values come in,
+/// and the host side alone held the newest data, part of that is overwritten.
 ///
-/// Errors: `INVALID_ARGUMENT` (NULL or misaligned; an unknown number; there is no such layer, blob or diff; the values are not
-/// read as `element_type`; `mem` is too small), `INVALID_HANDLE`, `FORMAT` (the values do not fit the blob's shape), `UNSUPPORTED`
-/// (values of a type that is not read), `FILE` (reading failed, or the file was cut since it was opened), `OUT_OF_MEMORY`,
-/// `NO_GPU`, `DRIVER`, `PENDING`, `WRONG_DEVICE` (with the device check on), `REENTERED`.
+/// Errors: `INVALID_ARGUMENT` (also values that are not read as `element_type`; `mem` is too small), `FORMAT` (the
+/// values do not fit the blob's shape), `UNSUPPORTED` (values of a type that is not read), `FILE` (reading failed, or
+/// the file was cut since it was opened).
 ///
 /// # Safety
-/// `model` is NULL or a handle. `mem` is NULL or a handle, and no other thread uses its host side during the call.
+/// No other thread uses the host side of `mem` during the call.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_model_read_blob(

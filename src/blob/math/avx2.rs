@@ -1,7 +1,7 @@
 //! The same sums with AVX2 and FMA: eight registers of four lanes each.
 //!
-//! Written out, because the compiler does not keep so many lanes in registers. No result differs from the portable loop's: each
-//! operation is rounded as there. The one fused operation is that of squares of floats, whose product is exact in a double.
+//! Written out, because the compiler does not keep so many lanes in registers. Results equal the portable loop's: the
+//! one fused operation squares floats, whose product is exact in a double.
 #![expect(unsafe_code, reason = "instructions that the CPU was asked for, and loads of values")]
 
 use std::arch::x86_64::*;
@@ -9,7 +9,6 @@ use std::cell::Cell;
 
 use super::portable::{self, LANES, Real, Term, Values};
 
-/// Lanes of a register.
 const WIDTH: usize = 4;
 const REGISTERS: usize = LANES / WIDTH;
 
@@ -97,7 +96,6 @@ unsafe fn store(to: *mut f64, four: __m256d) {
     unsafe { _mm256_storeu_pd(to, four) }
 }
 
-/// A type of which four values become doubles.
 trait Wide: Real {
     /// # Safety
     /// `from` is that of four values, and the CPU has AVX2.
@@ -122,7 +120,6 @@ impl Wide for f64 {
     }
 }
 
-/// What is done with four values.
 trait Operation {
     const TERM: Term;
 

@@ -1,7 +1,7 @@
 //! The math of the host: asum, sumsq, scale and subtract, over floats and doubles.
 //!
-//! Sums are taken in [`LANES`](portable::LANES) lanes of doubles: element `i` is added to lane `i` modulo their number, and the lanes
-//! are added pairwise. That order is the same whatever instructions the CPU has, and so is the result.
+//! Sums have [`LANES`](portable::LANES) lanes of doubles: element `i` is added to lane `i` modulo their number, then
+//! the lanes pairwise. So the result is the same on every CPU.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -11,7 +11,6 @@ pub mod portable;
 use avx2::Avx2;
 use portable::{Term, Values};
 
-/// The sum of the terms of all values.
 pub fn sum(values: Values<'_>, term: Term) -> f64 {
     #[cfg(target_arch = "x86_64")]
     if let Some(cpu) = Avx2::detect() {
@@ -23,7 +22,6 @@ pub fn sum(values: Values<'_>, term: Term) -> f64 {
     }
 }
 
-/// Multiplies each value by `factor`.
 pub fn scale(values: Values<'_>, factor: f64) {
     #[cfg(target_arch = "x86_64")]
     if let Some(cpu) = Avx2::detect() {
@@ -32,7 +30,7 @@ pub fn scale(values: Values<'_>, factor: f64) {
     portable::scale(values, factor);
 }
 
-/// Subtracts `from` from `values`, which are of one type, element by element.
+/// Both are of one type.
 pub fn subtract(values: Values<'_>, from: Values<'_>) {
     #[cfg(target_arch = "x86_64")]
     if let Some(cpu) = Avx2::detect() {

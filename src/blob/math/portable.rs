@@ -1,27 +1,21 @@
-//! The elements of an array, and the loops that need no instructions that a CPU may lack.
+//! The loops that need no special instructions.
 
 use std::cell::Cell;
 
-/// The elements of an array.
 #[derive(Clone, Copy)]
 pub enum Values<'a> {
     Float32(&'a [Cell<f32>]),
     Float64(&'a [Cell<f64>]),
 }
 
-/// Lanes of a sum.
 pub const LANES: usize = 32;
 
-/// What is summed up.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Term {
-    /// Absolute values.
     Abs,
-    /// Squares.
     Square,
 }
 
-/// A type of elements that has math.
 pub trait Real: Copy {
     fn wide(self) -> f64;
     /// `factor` rounded to the type, once for all elements.
@@ -57,7 +51,6 @@ macro_rules! real {
 }
 real!(f32, f64);
 
-/// The sum of the terms of all values.
 pub fn sum<T: Real>(values: &[Cell<T>], term: Term) -> f64 {
     let mut lanes = [0.0; LANES];
     let rows = values.chunks_exact(LANES);
@@ -66,7 +59,7 @@ pub fn sum<T: Real>(values: &[Cell<T>], term: Term) -> f64 {
     finish(lanes, rest, term)
 }
 
-/// Adds the last values, which fill no row, and then the lanes.
+/// The last values fill no row.
 #[inline(always)]
 pub fn finish<T: Real>(mut lanes: [f64; LANES], rest: &[Cell<T>], term: Term) -> f64 {
     add(&mut lanes, rest, term);
@@ -89,7 +82,7 @@ fn add<T: Real>(lanes: &mut [f64; LANES], row: &[Cell<T>], term: Term) {
     }
 }
 
-// These two are inlined into functions with more instructions, for which the compiler makes wider loops of them.
+// Inlined into functions with more instructions, for which the compiler makes wider loops.
 
 #[inline(always)]
 pub fn scale(values: Values<'_>, factor: f64) {

@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use super::*;
 
-/// Floats over the whole range, of both signs, without NaN and infinity.
+/// Over the whole range, without NaN and infinity.
 fn floats(count: usize, exponents: std::ops::Range<u32>) -> Vec<Cell<f32>> {
     let mut state = 0x9E37_79B9_7F4A_7C15u64;
     let mut next = || {
@@ -41,7 +41,7 @@ fn the_sum_does_not_depend_on_the_instructions_of_the_cpu() {
     }
 }
 
-/// The exact sum in units of 2^-300, as limbs of 32 bits: floats and their squares are whole numbers of those.
+/// In units of 2^-300, as limbs of 32 bits: floats and their squares are whole numbers of those.
 fn exact(values: &[Cell<f32>], term: Term) -> Vec<u64> {
     let mut limbs = vec![0u64; 24];
     for value in values {
@@ -66,7 +66,7 @@ fn exact(values: &[Cell<f32>], term: Term) -> Vec<u64> {
     limbs
 }
 
-/// The exact sum, rounded to a float as it is by IEEE 754, but with ties to either side.
+/// As IEEE 754 rounds to a float, but with ties to either side.
 fn nearest(limbs: &[u64]) -> f64 {
     limbs
         .iter()

@@ -1,4 +1,4 @@
-//! Tensors that use the memory of another tensor, of the caller, or of a tensor of DLPack.
+//! Tensors on the memory of another tensor, of the caller, or of a tensor of DLPack.
 #![expect(unsafe_code, reason = "a caller's memory is shared")]
 
 use std::ffi::c_void;
@@ -12,7 +12,6 @@ use crate::caffe2::storage::Storage;
 use crate::caffe2::typemeta::TypeMeta;
 
 impl Tensor {
-    /// Shares another tensor's memory, which has as many items.
     pub fn share_data(&mut self, source: &Tensor) -> Result<(), Error> {
         if self.side != source.side {
             return Err(Error::Argument("the tensors are on different sides; share with one of the same, or copy"));
@@ -33,16 +32,20 @@ impl Tensor {
         Ok(())
     }
 
-    /// Uses the caller's memory of `capacity` bytes; 0 for as many as the items need.
+    fn shared_bytes(&self, meta: &TypeMeta) -> Result<usize, Error> {
+        usable(meta)?;
+        if self.count <= 0 {
+            return Err(Error::State("the tensor has no items; call resize before memory is shared with it"));
+        }
+        shape::bytes(self.count, meta.itemsize)
+    }
+
+    /// `capacity` 0: as many bytes as the items need.
     ///
     /// # Safety
     /// As for [`Storage::external`].
     pub unsafe fn share_external(&mut self, meta: TypeMeta, capacity: usize, lent: Lent) -> Result<(), Error> {
-        usable(&meta)?;
-        if self.count <= 0 {
-            return Err(Error::State("the tensor has no items; call resize before memory is shared with it"));
-        }
-        let needed = shape::bytes(self.count, meta.itemsize)?;
+        let needed = self.shared_bytes(&meta)?;
         let capacity = if capacity == 0 { needed } else { capacity };
         if capacity < needed {
             return Err(Error::Argument(
@@ -56,7 +59,7 @@ impl Tensor {
         Ok(())
     }
 
-    /// Uses the memory of a tensor of DLPack with as many bytes as the items. On an error it stays the caller's.
+    /// With as many bytes as the items. On an error the tensor stays the caller's.
     ///
     /// # Safety
     /// As for [`Storage::dlpack`].
@@ -66,11 +69,7 @@ impl Tensor {
         tensor: NonNull<c_void>,
         versioned: bool,
     ) -> Result<(), Error> {
-        usable(&meta)?;
-        if self.count <= 0 {
-            return Err(Error::State("the tensor has no items; call resize before memory is shared with it"));
-        }
-        let bytes = shape::bytes(self.count, meta.itemsize)?;
+        let bytes = self.shared_bytes(&meta)?;
         // SAFETY: the caller guarantees it.
         let storage = unsafe { Storage::dlpack(meta, bytes, self.side, tensor, versioned) }?;
         self.meta = meta;

@@ -20,7 +20,7 @@ use crate::memory::mapping::{MAPPED_FROM, Mapping, VERY_LARGE};
 use crate::memory::thread_slot;
 use crate::observe::recorder::{self, NOTHING};
 use crate::platform::clock::coarse_milliseconds;
-use crate::platform::sync::{ForkLock, Lock};
+use crate::platform::sync::{ForkLock, ForkStep, Lock};
 use crate::settings;
 
 #[derive(Clone, Copy, Debug)]
@@ -45,12 +45,8 @@ struct Shard {
 }
 
 impl ForkLock for Shard {
-    fn lock_for_fork(&self) {
-        self.store.lock_for_fork();
-    }
-
-    fn unlock_after_fork(&self) {
-        self.store.unlock_after_fork();
+    fn at_fork(&self, step: ForkStep) {
+        self.store.at_fork(step);
     }
 }
 

@@ -5,11 +5,17 @@ use super::*;
 const FIRST: Identity = Identity { object: 0x1000, host: 0, device: 0, size: 8 };
 const SECOND: Identity = Identity { size: 16, ..FIRST };
 
-/// In these tests a copy in flight is a number.
 type Table = super::Table<u32>;
 
-fn claim(table: &Table, owner: usize, identity: Identity) -> Result<Claim<'_, u32>, NoClaim> {
-    table.claim(identity.object, owner, Blocking::Yes, || identity)
+fn claim(table: &Table, owner: usize, identity: Identity) -> Claim<'_, u32> {
+    table.claim(identity.object, owner, Blocking::Yes, || identity).expect("no other thread has one")
+}
+
+/// Leaves a copy in flight, 7, of the object `after`.
+fn park(table: &Table, after: Identity) {
+    let mut first = claim(table, 1, FIRST);
+    first.in_flight = Some(7);
+    first.publish(|| (), || after);
 }
 
 fn entries(table: &Table) -> usize {
@@ -19,7 +25,7 @@ fn entries(table: &Table) -> usize {
 #[test]
 fn a_claim_lasts_until_it_is_published_or_dropped() {
     let table = Table::new();
-    let first = claim(&table, 1, FIRST).expect("no other claim is there");
+    let first = claim(&table, 1, FIRST);
     assert_eq!(entries(&table), 1);
     first.publish(|| assert_eq!(table.shard(FIRST.object).count.load(Ordering::Relaxed), 1), || FIRST);
     assert_eq!(entries(&table), 0);
@@ -30,7 +36,7 @@ fn a_claim_lasts_until_it_is_published_or_dropped() {
 #[test]
 fn brief_work_is_not_done_while_a_thread_has_claimed_the_object() {
     let table = Table::new();
-    let first = claim(&table, 1, FIRST).expect("no other claim is there");
+    let first = claim(&table, 1, FIRST);
     assert_eq!(table.briefly(FIRST.object, || 42), Ok(None));
     drop(first);
     assert_eq!(table.briefly(FIRST.object, || 42), Ok(Some(42)));
@@ -39,15 +45,15 @@ fn brief_work_is_not_done_while_a_thread_has_claimed_the_object() {
 #[test]
 fn a_thread_that_claims_twice_gets_an_error_instead_of_waiting_for_itself() {
     let table = Table::new();
-    let _first = claim(&table, 1, FIRST).expect("no other claim is there");
-    assert!(matches!(claim(&table, 1, FIRST), Err(NoClaim::Reentered)));
+    let _first = claim(&table, 1, FIRST);
+    assert!(matches!(table.claim(FIRST.object, 1, Blocking::Yes, || FIRST), Err(NoClaim::Reentered)));
 }
 
 #[test]
 fn an_entry_that_does_not_match_the_object_is_dropped_never_applied() {
     let table = Table::new();
-    std::mem::forget(claim(&table, 1, FIRST).expect("no other claim is there"));
-    let second = claim(&table, 2, SECOND).expect("the entry of the earlier object does not count");
+    std::mem::forget(claim(&table, 1, FIRST));
+    let second = claim(&table, 2, SECOND);
     assert_eq!(entries(&table), 1);
     drop(second);
     assert_eq!(entries(&table), 0);
@@ -57,23 +63,21 @@ fn an_entry_that_does_not_match_the_object_is_dropped_never_applied() {
 fn a_purge_drops_the_entry_of_that_address_alone() {
     let table = Table::new();
     let elsewhere = Identity { object: FIRST.object + 32, ..FIRST };
-    std::mem::forget(claim(&table, 1, FIRST).expect("no other claim is there"));
-    std::mem::forget(claim(&table, 1, elsewhere).expect("no other claim is there"));
+    std::mem::forget(claim(&table, 1, FIRST));
+    std::mem::forget(claim(&table, 1, elsewhere));
     assert!(table.purge(FIRST.object).is_none());
     assert_eq!(entries(&table), 1);
-    assert!(matches!(claim(&table, 1, elsewhere), Err(NoClaim::Reentered)));
+    assert!(matches!(table.claim(elsewhere.object, 1, Blocking::Yes, || elsewhere), Err(NoClaim::Reentered)));
 }
 
 #[test]
 fn a_copy_in_flight_stays_parked_until_a_claim_ends_without_it() {
     let table = Table::new();
-    let mut first = claim(&table, 1, FIRST).expect("no other claim is there");
-    first.in_flight = Some(7);
-    first.publish(|| (), || FIRST);
-    let second = claim(&table, 2, FIRST).expect("a parked entry has no owner");
+    park(&table, FIRST);
+    let second = claim(&table, 2, FIRST);
     assert_eq!(second.in_flight, Some(7));
     drop(second);
-    let mut third = claim(&table, 3, FIRST).expect("a claim that is dropped leaves it parked");
+    let mut third = claim(&table, 3, FIRST);
     assert_eq!(third.in_flight.take(), Some(7));
     drop(third);
     assert_eq!(entries(&table), 0);
@@ -82,19 +86,15 @@ fn a_copy_in_flight_stays_parked_until_a_claim_ends_without_it() {
 #[test]
 fn a_parked_entry_is_the_objects_as_its_outcome_left_it() {
     let table = Table::new();
-    let mut first = claim(&table, 1, FIRST).expect("no other claim is there");
-    first.in_flight = Some(7);
-    first.publish(|| (), || SECOND);
-    assert_eq!(claim(&table, 2, SECOND).ok().and_then(|claim| claim.in_flight), Some(7));
+    park(&table, SECOND);
+    assert_eq!(claim(&table, 2, SECOND).in_flight, Some(7));
 }
 
 #[test]
 fn a_copy_of_an_earlier_object_is_handed_out_as_stale_and_never_as_the_objects_own() {
     let table = Table::new();
-    let mut first = claim(&table, 1, FIRST).expect("no other claim is there");
-    first.in_flight = Some(7);
-    first.publish(|| (), || FIRST);
-    let second = claim(&table, 2, SECOND).expect("the entry of the earlier object does not count");
+    park(&table, FIRST);
+    let second = claim(&table, 2, SECOND);
     assert_eq!((second.in_flight, second.stale), (None, Some(7)));
     drop(second);
     assert_eq!(entries(&table), 0);
@@ -103,9 +103,7 @@ fn a_copy_of_an_earlier_object_is_handed_out_as_stale_and_never_as_the_objects_o
 #[test]
 fn a_purge_returns_the_copy_in_flight_and_whose_it_was() {
     let table = Table::new();
-    let mut first = claim(&table, 1, FIRST).expect("no other claim is there");
-    first.in_flight = Some(7);
-    first.publish(|| (), || FIRST);
+    park(&table, FIRST);
     assert_eq!(table.purge(FIRST.object), Some((7, FIRST)));
     assert_eq!(table.purge(FIRST.object), None);
 }
@@ -113,7 +111,7 @@ fn a_purge_returns_the_copy_in_flight_and_whose_it_was() {
 #[test]
 fn a_claim_that_does_not_block_is_refused_while_another_thread_has_one() {
     let table = Table::new();
-    let _first = claim(&table, 1, FIRST).expect("no other claim is there");
+    let _first = claim(&table, 1, FIRST);
     let second = table.claim(FIRST.object, 2, Blocking::No, || FIRST);
     assert!(matches!(second, Err(NoClaim::Busy)));
 }
@@ -121,18 +119,18 @@ fn a_claim_that_does_not_block_is_refused_while_another_thread_has_one() {
 #[test]
 fn a_forked_child_forgets_what_its_parents_threads_were_doing() {
     let table = Table::new();
-    std::mem::forget(claim(&table, 1, FIRST).expect("no other claim is there"));
-    table.lock_for_fork();
-    table.unlock_after_fork();
+    std::mem::forget(claim(&table, 1, FIRST));
+    table.at_fork(ForkStep::Lock);
+    table.at_fork(ForkStep::Unlock);
     table.forget();
-    drop(claim(&table, 2, FIRST).expect("nothing is left"));
+    drop(claim(&table, 2, FIRST));
 }
 
 #[test]
 fn the_second_comer_waits_and_finds_the_work_done() {
     let table = Table::new();
     let done = std::sync::atomic::AtomicBool::new(false);
-    let first = claim(&table, 1, FIRST).expect("no other claim is there");
+    let first = claim(&table, 1, FIRST);
     std::thread::scope(|threads| {
         let done = &done;
         let answer = move |_| done.load(Ordering::Relaxed).then_some(42);

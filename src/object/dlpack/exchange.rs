@@ -14,8 +14,7 @@ use crate::object::dlpack;
 use crate::object::{EXPORTS, SyncedMemory};
 
 impl SyncedMemory {
-    /// Prepares `side` for `access` and returns a tensor of its memory: a `DLManagedTensorVersioned`, or a `DLManagedTensor`
-    /// without `versioned`. The object's memory stays in place until the tensor is deleted. An error changes nothing.
+    /// Prepares `side` for `access` and returns a tensor of its memory, which stays in place until the tensor is deleted.
     pub fn export(
         &self,
         access: Access,
@@ -33,24 +32,23 @@ impl SyncedMemory {
         if side == Side::Device {
             cuda::driver()?;
         }
-        // Asked before anything changes, for a block that exists: its device may be unknown. The library knows the
-        // device of a new block.
+        // Before anything changes, because the device of a borrowed block may be unknown.
         let before = self.device_of(side)?;
         let blank = Blank::new(layout)?;
-        // The deleter finds the object by its address.
+        // For the deleter.
         std::ptr::from_ref(self).expose_provenance();
         let holding = EXPORTS.open(self.address(), side)?;
         let data = self.data(access, side).inspect_err(|_| {
             EXPORTS.close(holding);
         })?;
-        // An object of 0 bytes has no block: any device will do.
+        // For an object of 0 bytes any device will do.
         let nowhere = Device { kind: dlpack::CUDA, ordinal: 0 };
         let device = self.device_of(side).ok().flatten().or(before).unwrap_or(nowhere);
         let flags = if access == Access::Read { dlpack::READ_ONLY } else { 0 };
         Ok(blank.fill(versioned, Memory { data, device, flags }, holding, delete))
     }
 
-    /// The device of `side`'s block in DLPack's terms; `None` if there is no block.
+    /// `None`: `side` has no block.
     fn device_of(&self, side: Side) -> Result<Option<Device>, Error> {
         if side == Side::Host {
             return Ok(Some(Device { kind: dlpack::CPU, ordinal: 0 }));
@@ -66,18 +64,17 @@ impl SyncedMemory {
         Ok(Some(Device { kind: dlpack::CUDA, ordinal }))
     }
 
-    /// Number of tensors in use: of the host side, and of the device side.
+    /// Number of tensors in use, of the host side and of the device side.
     pub fn exports(&self) -> Result<[usize; 2], Error> {
         self.head()?;
         Ok(EXPORTS.tensors(self.address()))
     }
 
-    /// Borrows a tensor's memory, as `set_cpu_data` or `set_gpu_data` does. The object owns the tensor, and calls its
-    /// deleter when it releases the memory. On an error the tensor stays the caller's.
+    /// Borrows a tensor's memory. The object owns the tensor, and calls its deleter when it releases the memory. On an error
+    /// the tensor stays the caller's.
     ///
     /// # Safety
-    /// `tensor` points to a `DLManagedTensorVersioned`, or to a `DLManagedTensor` without `versioned`, which describes
-    /// its memory correctly. Otherwise as for `set_cpu_data` and `set_gpu_data`.
+    /// As for [`Imported::read`]. The tensor describes its memory correctly; for that, as for `set_data`.
     pub unsafe fn set_tensor(&self, tensor: NonNull<c_void>, versioned: bool) -> Result<(), Error> {
         // SAFETY: the caller guarantees the tensor.
         let (imported, side, data) = unsafe { Imported::read(tensor, versioned, self.size()?) }?;
@@ -86,8 +83,7 @@ impl SyncedMemory {
         unsafe { self.borrow(data, side, Some(imported)) }.inspect_err(|_| EXPORTS.unreserve(self.address()))
     }
 
-    /// Makes later work of `stream` wait for the work that is now on the legacy default stream of the device block's
-    /// context.
+    /// Makes later work of `stream` wait for the present work of the legacy default stream of the device block's context.
     ///
     /// # Safety
     /// `stream` is NULL, one of CUDA's two special handles, or a stream.
@@ -108,17 +104,16 @@ impl SyncedMemory {
     }
 }
 
-/// The tensors that an object borrowed, by side.
+/// Borrowed tensors, by side.
 pub(in crate::object) type Imports = [Option<Imported>; 2];
 
-/// Takes the entry of an object that ends out of the registry.
 #[inline]
 pub(in crate::object) fn take_imports(object: usize) -> Imports {
     if EXPORTS.is_empty() { [None, None] } else { EXPORTS.forget(object) }
 }
 
-/// Returns borrowed tensors to their makers. Some may be tensors of destroyed objects, which thereby end and return
-/// tensors in turn. A list instead of recursion: the chain may be of any length.
+/// Returns borrowed tensors to their makers. Some may be a destroyed object's last, which then ends and returns tensors in
+/// turn: a list instead of recursion, because the chain may be of any length.
 pub(in crate::object) fn end_imports(imports: Imports) {
     let mut waiting = None;
     end_into(imports, &mut waiting);
@@ -136,7 +131,7 @@ fn end_into(imports: Imports, waiting: &mut Waiting) {
 /// Adds the object to `waiting` if it was destroyed and the tensor was its last.
 fn close_into(holding: Holding, waiting: &mut Waiting) {
     if let Some(object) = close(holding) {
-        // SAFETY: the object was destroyed, and this was its last tensor: see `close`.
+        // SAFETY: it was destroyed, and this was its last tensor.
         let next = unsafe { SyncedMemory::next_to_end(object) };
         // SAFETY: only this function refers to the object.
         unsafe { next.write(waiting.replace(object)) };
@@ -151,8 +146,7 @@ fn end_waiting(mut waiting: Waiting) {
         waiting = unsafe { next.read() };
         // SAFETY: only this function refers to the object.
         let object = unsafe { object.as_ref() };
-        // SAFETY: only objects of `create` can be destroyed and wait. The callers of destroy and of the deleters have
-        // given them up.
+        // SAFETY: only objects of `create` wait, and the callers of `destroy` and of the deleters have given them up.
         let Ok(imports) = (unsafe { object.end() }) else { continue };
         // SAFETY: an object of `create`, which ended.
         unsafe { object.free_storage() };
@@ -160,24 +154,20 @@ fn end_waiting(mut waiting: Waiting) {
     }
 }
 
-/// The deleter of this library's tensors. Any thread may call it, at any time, once.
+/// The deleter of this library's tensors: any thread may call it, once.
 unsafe extern "C-unwind" fn delete(tensor: *mut c_void) {
     // DLPack never passes NULL, but some callers do.
     let Some(tensor) = NonNull::new(tensor) else { return };
     // SAFETY: the caller of a deleter passes its own tensor, which `Blank::fill` made.
     let holding = unsafe { export::free(tensor) };
-    // A panic would be a bug; it must not leave the deleter.
-    let _ = std::panic::catch_unwind(|| end_holding(holding));
+    let _ = std::panic::catch_unwind(|| {
+        let mut waiting = None;
+        close_into(holding, &mut waiting);
+        end_waiting(waiting);
+    });
 }
 
-fn end_holding(holding: Holding) {
-    let mut waiting = None;
-    close_into(holding, &mut waiting);
-    end_waiting(waiting);
-}
-
-/// Counts one tensor less and ends its access. Returns the object if it was destroyed and this was its last tensor: the
-/// caller then ends it.
+/// Counts one tensor less and ends its access. Returns the object if it was destroyed and this was its last tensor.
 fn close(holding: Holding) -> Option<NonNull<SyncedMemory>> {
     // Unknown if the object ended without a call to the library.
     if !EXPORTS.knows(holding) {
@@ -186,7 +176,7 @@ fn close(holding: Holding) -> Option<NonNull<SyncedMemory>> {
     let object = NonNull::new(std::ptr::with_exposed_provenance_mut::<SyncedMemory>(holding.object))?;
     // SAFETY: an object lives while tensors of it are counted, and this one is.
     let alive = unsafe { object.as_ref() };
-    // Fails if the object is not evictable, or not any more: then no access is open.
+    // Fails if the object is not evictable: then no access is open.
     let _ = alive.end_access();
     EXPORTS.close(holding).then_some(object)
 }

@@ -1,4 +1,4 @@
-//! Exports: tensors of the library's objects.
+//! Tensors of the library's objects.
 #![expect(unsafe_code, reason = "structures of a C ABI, in memory from malloc")]
 
 use std::ffi::c_void;
@@ -9,7 +9,7 @@ use syncedmem_trace::head::Side;
 use super::{DataType, Deleter, Device, MAJOR, MINOR, MOST_DIMENSIONS, Managed, ManagedVersioned, Tensor};
 use crate::error::Error;
 
-/// A shape that was checked against the object's size, before anything changes.
+/// A shape that was checked against the object's size.
 #[derive(Clone, Copy)]
 pub struct Layout<'s> {
     shape: &'s [i64],
@@ -39,7 +39,7 @@ impl<'s> Layout<'s> {
     }
 
     fn bytes(&self) -> Option<u64> {
-        // A dimension of 0 counts as 1 here: the strides of the others must not overflow either.
+        // A dimension of 0 counts as 1: the strides of the others must not overflow either.
         let widest = self.shape.iter().try_fold(1i64, |product, &length| product.checked_mul(length.max(1)))?;
         let elements = if self.shape.contains(&0) { 0 } else { widest };
         u64::try_from(elements).ok()?.checked_mul(u64::from(self.data_type.bits / 8))
@@ -49,23 +49,20 @@ impl<'s> Layout<'s> {
 /// The object of a tensor, for the deleter.
 #[derive(Clone, Copy)]
 pub struct Holding {
-    /// The object's address.
+    /// Its address.
     pub object: usize,
     /// Distinguishes objects at the same address.
     pub generation: u64,
-    /// The side whose memory the tensor has.
     pub side: Side,
 }
 
-/// The head of a tensor's block of malloc, which the deleter frees. The shape and the strides follow, one number for each
-/// dimension: a small block comes from malloc's cache.
+/// The head of a tensor's block of malloc. The shape and the strides follow, one number for each dimension.
 #[repr(C)]
 struct Exported {
     managed: EitherManaged,
     holding: Holding,
 }
 
-/// A tensor with or without a version.
 #[repr(C)]
 union EitherManaged {
     versioned: ManagedVersioned,
@@ -86,15 +83,14 @@ pub struct Blank<'s> {
 }
 
 impl<'s> Blank<'s> {
-    /// Allocates it.
     pub fn new(layout: Layout<'s>) -> Result<Self, Error> {
         let asked = size_of::<Exported>() + 2 * size_of_val(layout.shape);
-        // SAFETY: malloc has no preconditions. Its memory is aligned to 16 bytes.
+        // SAFETY: malloc has no preconditions; its memory is aligned to 16.
         let room = NonNull::new(unsafe { libc::malloc(asked) });
         room.map(|room| Blank { room: room.cast(), layout }).ok_or(Error::no_room(asked))
     }
 
-    /// Writes the tensor, with or without a version. `deleter` gets the tensor, and [`free`]s it.
+    /// Writes the tensor. `deleter` [`free`]s it.
     pub fn fill(self, versioned: bool, memory: Memory, holding: Holding, deleter: Deleter) -> NonNull<c_void> {
         let (shape, strides) = self.write_lengths();
         let (exported, layout) = (self.room, self.layout);
@@ -121,7 +117,7 @@ impl<'s> Blank<'s> {
         exported.cast()
     }
 
-    /// Writes the shape, and the strides of C order, behind the head of the block. Returns where they are.
+    /// Writes the shape, and the strides of C order, behind the head, and returns their addresses.
     fn write_lengths(&self) -> (*mut i64, *mut i64) {
         const { assert!(size_of::<Exported>() % align_of::<i64>() == 0) };
         let shape = self.room.as_ptr().wrapping_add(1).cast::<i64>();
@@ -146,7 +142,7 @@ impl Drop for Blank<'_> {
     }
 }
 
-/// Frees a tensor of this library, and returns its holding.
+/// Frees a tensor of this library.
 ///
 /// # Safety
 /// `Blank::fill` made the tensor, and it is not used again.

@@ -1,35 +1,34 @@
-//! The registry of exchange: exported tensors of objects, and tensors that objects borrow.
+//! The registry of exported tensors, and of tensors that objects borrow.
 //!
-//! While tensors of an object are in use, its memory is neither replaced nor given back. An object of
-//! `syncedmem_create` that is destroyed meanwhile ends with its last tensor. Any thread may delete a tensor at any
-//! time, beside other operations on the object: deleting changes only a count, under the registry's lock.
+//! While tensors of an object are in use, its memory is neither replaced nor given back; an object of `syncedmem_create`
+//! that is destroyed meanwhile ends with its last tensor. Any thread may delete a tensor beside other operations on the
+//! object: that changes only a count, under the registry's lock.
 
 use syncedmem_trace::address_hash::{AddressMap, address_map};
 use syncedmem_trace::head::Side;
 
 use super::{Holding, Imported};
 use crate::error::Error;
-use crate::platform::sync::{ForkLock, Lock};
+use crate::platform::sync::{ForkLock, ForkStep, Lock, constructor};
 use crate::state::flags;
-// Not loom's: it is a hint. A thread that exports or borrows has the object, or knows that no other thread changes it.
+// Not loom's: the count is a hint, because a thread that exports or borrows knows that no other thread changes the object.
 use std::sync::atomic::{
     AtomicUsize,
     Ordering::{Acquire, Relaxed, Release},
     fence,
 };
 
-/// The tensors of one object.
 #[derive(Default)]
 struct Entry {
-    /// Distinguishes it from earlier objects at its address.
+    /// Distinguishes objects at the same address.
     generation: u64,
-    /// Tensors in use, by side.
+    /// Number of tensors in use, by side.
     tensors: [usize; 2],
     /// Borrowed tensors, by side.
     imported: [Option<Imported>; 2],
-    /// Whether a tensor is about to be borrowed.
+    /// A tensor is about to be borrowed.
     reserved: bool,
-    /// Whether it was destroyed, and waits for its tensors.
+    /// The object was destroyed, and waits for its tensors.
     ended: bool,
 }
 
@@ -38,52 +37,40 @@ struct Entries {
     generations: u64,
 }
 
-/// Entries by the object's address.
 pub struct Registry {
     entries: Lock<Entries>,
     /// Number of entries, readable without the lock.
     count: AtomicUsize,
 }
 
-/// What `destroy` leads to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     /// The object ends now.
     Ends,
-    /// The object ends with its last tensor.
+    /// It ends with its last tensor.
     Waits,
 }
 
 impl ForkLock for Registry {
-    fn lock_for_fork(&self) {
-        self.entries.lock_for_fork();
-    }
-
-    fn unlock_after_fork(&self) {
-        self.entries.unlock_after_fork();
+    fn at_fork(&self, step: ForkStep) {
+        self.entries.at_fork(step);
     }
 }
 
 impl Registry {
-    #[cfg(not(loom))]
-    pub const fn new() -> Self {
-        let by_object = address_map();
-        Registry { entries: Lock::new(Entries { by_object, generations: 0 }), count: AtomicUsize::new(0) }
+    constructor! {
+        pub fn new() -> Self {
+            let entries = Entries { by_object: address_map(), generations: 0 };
+            Registry { entries: Lock::new(entries), count: AtomicUsize::new(0) }
+        }
     }
 
-    #[cfg(loom)]
-    pub fn new() -> Self {
-        let entries = Entries { by_object: address_map(), generations: 0 };
-        Registry { entries: Lock::new(entries), count: AtomicUsize::new(0) }
-    }
-
-    /// Whether nothing is exported or borrowed: the only cost for programs without tensors.
+    /// The only cost for programs without tensors.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.count.load(Relaxed) == 0
     }
 
-    /// Counts a new tensor of an object's side.
     pub fn open(&self, object: usize, side: Side) -> Result<Holding, Error> {
         self.with_room(object, |entry| {
             if entry.ended {
@@ -101,8 +88,7 @@ impl Registry {
         })
     }
 
-    /// Counts one tensor less. Returns true if the object was destroyed and this was its last tensor: only the caller
-    /// knows it then.
+    /// Returns whether the object was destroyed and this was its last tensor.
     pub fn close(&self, holding: Holding) -> bool {
         self.entries.with(|entries| {
             let Some(entry) =
@@ -118,7 +104,7 @@ impl Registry {
         })
     }
 
-    /// Like `is_empty`, for operations that tensors forbid: they then see the effects of the last tensor's user.
+    /// For operations that tensors forbid: they see the effects of the last tensor's user.
     pub fn is_empty_by_now(&self) -> bool {
         // Acquire: pairs with the Release in `recount`.
         let is_empty = self.is_empty();
@@ -126,7 +112,6 @@ impl Registry {
         is_empty
     }
 
-    /// Whether the object has no entry, as [`Self::is_empty_by_now`].
     pub fn is_free_of(&self, object: usize) -> bool {
         self.is_empty_by_now() || self.entries.with(|entries| !entries.by_object.contains_key(&object))
     }
@@ -138,7 +123,6 @@ impl Registry {
         self.count.store(count, Release);
     }
 
-    /// Number of tensors in use: of the host side, and of the device side.
     pub fn tensors(&self, object: usize) -> [usize; 2] {
         if self.is_empty_by_now() {
             return [0, 0];
@@ -146,7 +130,7 @@ impl Registry {
         self.entries.with(|entries| entries.by_object.get(&object).map_or([0, 0], |entry| entry.tensors))
     }
 
-    /// An error while tensors of `side`, or of any side without one, are in use.
+    /// An error while tensors of `side`, without it of any side, are in use.
     pub fn refuse(&self, object: usize, side: Option<Side>) -> Result<(), Error> {
         let [host, device] = self.tensors(object);
         let (host, device) = match side {
@@ -157,7 +141,7 @@ impl Registry {
         if host + device > 0 { Err(Error::Exported { host, device }) } else { Ok(()) }
     }
 
-    /// Marks the object as destroyed if tensors of it are in use; returns when it ends.
+    /// Marks the object as destroyed if tensors of it are in use.
     pub fn destroy(&self, object: usize) -> Result<Fate, Error> {
         if self.is_empty_by_now() {
             return Ok(Fate::Ends);
@@ -172,12 +156,11 @@ impl Registry {
         })
     }
 
-    /// Reserves an entry for a tensor that the object is about to borrow.
+    /// Makes sure that `exchange` needs no memory.
     pub fn reserve(&self, object: usize) -> Result<(), Error> {
         self.with_room(object, |entry| entry.reserved = true)
     }
 
-    /// Ends `reserve` without a tensor.
     pub fn unreserve(&self, object: usize) {
         self.entries.with(|entries| {
             if let Some(entry) = entries.by_object.get_mut(&object) {
@@ -187,8 +170,7 @@ impl Registry {
         });
     }
 
-    /// Sets the tensor that a side of the object borrows, after `reserve`, or none. Returns the previous one, which the
-    /// caller ends with no lock held.
+    /// Sets the tensor that a side borrows, after `reserve`, or none. The caller ends the previous one with no lock held.
     pub fn exchange(&self, object: usize, side: Side, imported: Option<Imported>) -> Option<Imported> {
         if self.is_empty() {
             return None;
@@ -203,7 +185,7 @@ impl Registry {
         })
     }
 
-    /// Removes the entry of an object that ends. Returns its tensors, which the caller ends with no lock held.
+    /// Removes the entry of an object that ends. The caller ends the borrowed tensors with no lock held.
     pub fn forget(&self, object: usize) -> [Option<Imported>; 2] {
         self.entries.with(|entries| {
             let entry = entries.by_object.remove(&object);
@@ -212,7 +194,7 @@ impl Registry {
         })
     }
 
-    /// Runs `work` with the object's entry; creates one if there is none.
+    /// Runs `work` with the object's entry, new or not.
     fn with_room<R>(&self, object: usize, work: impl FnOnce(&mut Entry) -> R) -> Result<R, Error> {
         self.entries.with(|entries| {
             if entries.by_object.try_reserve(1).is_err() {
@@ -230,7 +212,7 @@ impl Registry {
         })
     }
 
-    /// Drops the object's entry if it is empty.
+    /// Drops an empty entry.
     fn tidy(&self, entries: &mut Entries, object: usize) {
         let says_nothing =
             |entry: &Entry| entry.tensors == [0, 0] && !entry.reserved && entry.imported.iter().all(Option::is_none);

@@ -1,4 +1,4 @@
-//! Imports: foreign tensors whose memory objects borrow.
+//! Foreign tensors whose memory objects borrow.
 #![expect(unsafe_code, reason = "structures of a C ABI, which others have made")]
 
 use std::ffi::c_void;
@@ -13,7 +13,6 @@ use super::{
 use crate::error::Error;
 use crate::platform::limits::ADDRESS_SPACE;
 
-/// A foreign tensor whose memory an object borrows.
 #[derive(Clone, Copy, Debug)]
 pub struct Imported {
     tensor: NonNull<c_void>,
@@ -24,7 +23,7 @@ pub struct Imported {
 unsafe impl Send for Imported {}
 
 impl Imported {
-    /// The tensor at `tensor` with its side and memory, if an object of `bytes` can borrow that.
+    /// The tensor, its side and its memory, if an object of `bytes` can borrow that.
     ///
     /// # Safety
     /// `tensor` points to a `DLManagedTensorVersioned`, or to a `DLManagedTensor` without `versioned`.
@@ -39,7 +38,7 @@ impl Imported {
         }
         let described = if versioned {
             let managed = tensor.cast::<ManagedVersioned>();
-            // SAFETY: the caller guarantees the type. The version comes first in every version.
+            // SAFETY: the caller guarantees the type; every version begins with its number.
             if unsafe { managed.cast::<u32>().read() } != MAJOR {
                 return Err(wrong(
                     "the tensor is not of DLPack's major version 1; ask its maker for max_version (1, 0)",
@@ -75,19 +74,18 @@ impl Imported {
                 "the tensor ends beyond the address space; correct its data or byte_offset, which counts bytes",
             ));
         }
-        // Within the address space, so the cast cuts nothing off and the sum does not wrap.
+        // Within the address space: the cast cuts nothing off.
         let data = described.data.wrapping_byte_add(described.byte_offset as usize);
         Ok((Imported { tensor, versioned }, side, data))
     }
 
-    /// Gives the tensor up: calls the deleter of a foreign one. Frees one of this library's, and returns its holding
-    /// for the caller to end.
+    /// Calls the deleter of a foreign tensor. Frees one of this library's and returns its holding.
     #[must_use = "the holding of this library's own tensor has to be ended"]
     pub fn end(self) -> Option<Holding> {
-        // SAFETY: the caller of `set_tensor` passed a tensor of that type with its ownership.
+        // SAFETY: `set_tensor`'s caller passed a tensor of that type with its ownership.
         let (context, _) = unsafe { makers(self.tensor, self.versioned) };
         if context == export::mark() {
-            // SAFETY: the mark shows that `Blank::fill` made it; it is not used again.
+            // SAFETY: `Blank::fill` made it, as the mark shows; it is not used again.
             return Some(unsafe { export::free(self.tensor) });
         }
         // SAFETY: as for `makers`.
@@ -99,8 +97,7 @@ impl Imported {
 /// Calls the deleter of a tensor, if it has one.
 ///
 /// # Safety
-/// `tensor` points to a `DLManagedTensorVersioned`, or to a `DLManagedTensor` without `versioned`, which is not used
-/// again.
+/// As for [`Imported::read`]; the tensor is not used again.
 pub unsafe fn delete(tensor: NonNull<c_void>, versioned: bool) {
     // SAFETY: the caller guarantees it.
     if let (_, Some(deleter)) = unsafe { makers(tensor, versioned) } {
@@ -114,7 +111,7 @@ pub unsafe fn delete(tensor: NonNull<c_void>, versioned: bool) {
 /// The context and the deleter of a tensor.
 ///
 /// # Safety
-/// As for [`delete`], but the tensor is used again.
+/// As for [`Imported::read`].
 unsafe fn makers(tensor: NonNull<c_void>, versioned: bool) -> (*mut c_void, Option<Deleter>) {
     if versioned {
         // SAFETY: the caller guarantees the type.
@@ -127,11 +124,10 @@ unsafe fn makers(tensor: NonNull<c_void>, versioned: bool) -> (*mut c_void, Opti
     }
 }
 
-/// Dropped only if the thread ends inside a deleter, without returning from it: then the thread sleeps until the
-/// process ends.
+/// Dropped only if the thread ends inside a deleter: the thread then sleeps until the process ends.
 ///
 /// CPython before 3.14 calls pthread_exit(3) on a thread that waits for the GIL during finalisation, as NumPy's deleter
-/// does. That unwinds frames of this library, which would end the process with a message.
+/// does. To unwind frames of this library would end the process with a message.
 struct Ended;
 
 impl Drop for Ended {
@@ -152,7 +148,7 @@ impl Tensor {
         end.is_some_and(|end| end <= ADDRESS_SPACE as u64)
     }
 
-    /// Its size in bytes, if its elements are contiguous in C order.
+    /// If the elements are contiguous in C order.
     ///
     /// # Safety
     /// `shape` and `strides` have the lengths that DLPack prescribes.
@@ -166,7 +162,7 @@ impl Tensor {
         if (0..count).any(|at| length_at(at) < 0) {
             return Err(wrong(odd));
         }
-        // Without elements the strides do not matter, whatever the other dimensions are.
+        // Without elements the strides do not matter.
         if (0..count).any(|at| length_at(at) == 0) {
             return Ok(0);
         }
@@ -175,7 +171,7 @@ impl Tensor {
             let length = length_at(at);
             // SAFETY: the caller guarantees `count` strides.
             let stride = (!self.strides.is_null()).then(|| unsafe { number(self.strides, at) });
-            // The stride of a dimension of one element does not matter.
+            // Neither does the stride of a dimension of one element.
             if length > 1 && stride.is_some_and(|stride| stride != elements) {
                 return Err(wrong("the tensor is not contiguous in C's order; lend a contiguous copy of it"));
             }

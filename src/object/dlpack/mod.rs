@@ -1,8 +1,8 @@
-//! DLPack: the structures of version 1.0, and of `DLManagedTensor` before it.
+//! DLPack: the structures of version 1.0, and `DLManagedTensor` from before it, which is still in use. Layouts, numbers and
+//! rules are those of `dlpack.h` (dmlc/dlpack).
 //!
-//! Layouts, numbers and rules are those of `dlpack.h` (dmlc/dlpack). Tensors without a version, from before 1.0, are
-//! still in use. `export` and `import` know tensors only; `exports` records them by object, and `exchange` gives
-//! `SyncedMemory` its methods.
+//! `export` and `import` know tensors only; `exports` records them by object, and `exchange` has the methods of
+//! `SyncedMemory`.
 
 pub(crate) mod exchange;
 pub(crate) mod export;
@@ -21,17 +21,13 @@ pub use import::{Imported, delete};
 pub struct Device {
     /// `DLDeviceType`.
     pub kind: i32,
-    /// The device's ordinal among its kind.
     pub ordinal: i32,
 }
 
-/// `kDLCPU`.
 pub const CPU: i32 = 1;
-/// `kDLCUDA`.
 pub const CUDA: i32 = 2;
-/// `kDLCUDAHost`: page-locked host memory.
+/// Page-locked host memory.
 pub const CUDA_HOST: i32 = 3;
-/// `kDLCUDAManaged`.
 pub const CUDA_MANAGED: i32 = 13;
 
 /// `DLDataType`.
@@ -40,15 +36,15 @@ pub const CUDA_MANAGED: i32 = 13;
 pub struct DataType {
     /// `DLDataTypeCode`.
     pub code: u8,
-    /// Bits of one lane.
+    /// Of one lane.
     pub bits: u8,
-    /// Lanes of one element.
+    /// Of one element.
     pub lanes: u16,
 }
 
 impl DataType {
-    /// The one-lane type of that code and width, if it is plain data of whole bytes. `DLDataTypeCode` lists more:
-    /// handles, which are valid only in their process, and types below a byte.
+    /// The one-lane type, if it is plain data of whole bytes: not a handle, which is valid only in its process, or less than
+    /// a byte.
     pub fn new(code: u8, bits: u8) -> Result<DataType, Error> {
         let known = match code {
             // Signed and unsigned integers.
@@ -75,22 +71,19 @@ impl DataType {
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Tensor {
-    /// The address of the memory.
     pub data: *mut c_void,
     pub device: Device,
-    /// Number of dimensions.
     pub dimensions: i32,
-    /// The type of an element.
     pub data_type: DataType,
     /// Elements along each dimension.
     pub shape: *mut i64,
-    /// Distance between neighbours along each dimension, in elements; null for a contiguous tensor in C order.
+    /// Distance between neighbours along each dimension, in elements; null: contiguous in C order.
     pub strides: *mut i64,
-    /// Offset of the first element, in bytes.
+    /// Of the first element.
     pub byte_offset: u64,
 }
 
-/// The deleter of a tensor of either kind, which is its argument.
+/// Its argument is the tensor, of either kind.
 pub type Deleter = unsafe extern "C-unwind" fn(*mut c_void);
 
 /// `DLManagedTensor`, from before DLPack 1.0.
@@ -100,7 +93,6 @@ pub struct Managed {
     pub tensor: Tensor,
     /// For the maker alone.
     pub context: *mut c_void,
-    /// Called when the tensor is not needed any more.
     pub deleter: Option<Deleter>,
 }
 
@@ -108,14 +100,12 @@ pub struct Managed {
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct ManagedVersioned {
-    /// The major version. A reader that does not know it uses only the deleter.
+    /// A reader that does not know it uses only the deleter.
     pub major: u32,
     pub minor: u32,
     /// For the maker alone.
     pub context: *mut c_void,
-    /// Called when the tensor is not needed any more.
     pub deleter: Option<Deleter>,
-    /// Properties of the memory.
     pub flags: u64,
     pub tensor: Tensor,
 }
@@ -129,9 +119,8 @@ const _: () = {
 
 /// `DLPACK_FLAG_BITMASK_READ_ONLY`.
 pub const READ_ONLY: u64 = 1;
-/// The major version that is written and read.
+/// The version that is written.
 const MAJOR: u32 = 1;
-/// The minor version that is written: nothing of a later one is used.
 const MINOR: u32 = 0;
 /// NumPy's limit, and the highest of the known libraries.
 const MOST_DIMENSIONS: usize = 64;

@@ -1,4 +1,4 @@
-//! Evictable objects as their users see them: the policy, and the accesses that they end.
+//! The policy of an object, and its accesses.
 
 use syncedmem_trace::head::Side;
 
@@ -9,15 +9,14 @@ use crate::object::{EXPORTS, ObjectState, POLICIES, SyncedMemory, TABLE};
 use crate::platform::sync::{Interrupted, Ordering};
 
 impl SyncedMemory {
-    /// Sets what may be evicted of the object when memory runs out while it has no open access. Addresses handed out
-    /// before a first policy are not counted as accesses.
+    /// Addresses handed out before a first policy do not count as accesses.
     pub fn set_evictable(&self, policy: Policy) -> Result<(), Error> {
         self.head()?;
         // An eviction finds the object by its address.
         std::ptr::from_ref(self).expose_provenance();
         let claim = self.claim_always()?;
         let now = self.now()?;
-        // An entry here may be an earlier object's. Not under the table's lock: an eviction that this waits for may need it.
+        // Purges an earlier object's entry. Not under the table's lock: an eviction that this waits for may need it.
         if policy == Policy::Never || !POLICIES.has(self.identity_for_policy()) {
             if policy != Policy::Never {
                 EXPORTS.refuse(self.address(), None)?;
@@ -31,13 +30,11 @@ impl SyncedMemory {
         Ok(())
     }
 
-    /// What may be evicted of the object.
     pub fn evictable(&self) -> Result<Policy, Error> {
         self.head()?;
         Ok(TABLE.under_lock(self.address(), || POLICIES.get(self.identity_for_policy()))?)
     }
 
-    /// Ends an access: its address is not used any more.
     pub fn end_access(&self) -> Result<(), Error> {
         self.head()?;
         if POLICIES.is_empty() {
@@ -49,7 +46,7 @@ impl SyncedMemory {
         }
     }
 
-    /// Opens an access if the object is evictable, and returns whether it is. Called under the table's lock.
+    /// Returns whether the object is evictable. Called under the table's lock.
     pub(in crate::object) fn open_access(&self) -> Result<bool, Interrupted> {
         if POLICIES.is_empty() { Ok(false) } else { POLICIES.open(self.identity_for_policy()) }
     }
@@ -59,13 +56,13 @@ impl SyncedMemory {
         POLICIES.has(self.identity_for_policy())
     }
 
-    /// Updates the object's entry for the state that is about to be published, and returns whether it has one.
+    /// Updates the object's entry for the state that is about to be published; returns whether it has one.
     #[inline]
     pub(in crate::object) fn policy_follows(&self, state: ObjectState, means: Use) -> bool {
         !POLICIES.is_empty() && self.policy_follows_to(state, self.size.load(Ordering::Relaxed), means)
     }
 
-    /// As `policy_follows`, for an operation that changes the size too.
+    /// For an operation that changes the size too.
     #[cold]
     pub(in crate::object) fn policy_follows_to(&self, state: ObjectState, size: usize, means: Use) -> bool {
         let [host, device] = [Side::Host, Side::Device].map(|side| state.pointer(side).addr());
@@ -73,7 +70,7 @@ impl SyncedMemory {
         POLICIES.follow(self.identity_for_policy(), after, means)
     }
 
-    /// The identity in the object's entry: that of an untouched object has no blocks, whatever its bytes say.
+    /// That of an untouched object has no blocks, whatever its bytes say.
     pub(in crate::object) fn identity_for_policy(&self) -> Identity {
         let identity = self.identity();
         if self.load().is_untouched() { Identity { host: 0, device: 0, ..identity } } else { identity }

@@ -1,8 +1,7 @@
 //! Eviction: the library gives back one side of an object to make room.
 //!
-//! What can fail comes before the outcome is published, so an object is either evicted or as it was. Work on the device
-//! may still use the blocks when the last access ends, so their contexts are synchronized first. The check that no access
-//! was opened meanwhile runs under the lock that opens accesses.
+//! Work on the device may still use the blocks when the last access ends, so their contexts are synchronized first. The
+//! check that no access was opened meanwhile runs under the lock that opens accesses.
 #![expect(unsafe_code, reason = "blocks are copied and freed, and an object is reached by its address")]
 
 mod evictable;
@@ -17,8 +16,7 @@ use syncedmem_trace::event::{Cause, What};
 use syncedmem_trace::head::{Contents, Head, Side};
 
 use super::claims::Blocking;
-use super::{Claim, Detached, ObjectState, SyncedMemory};
-use crate::copy::transfer::CopyError;
+use super::{Detached, ObjectState, SyncedMemory};
 use crate::cuda::context::{self, Context, ContextGuard};
 use crate::cuda::driver::Driver;
 use crate::cuda::synchronize;
@@ -29,16 +27,16 @@ use crate::platform::sync::Ordering;
 use crate::settings;
 use policy::{Policy, Taken, Use};
 
-/// A series of evictions, of objects whose last use was before it began.
+/// A series of evictions of objects that were last used before it began.
 pub struct Round<'d> {
     driver: &'d Driver,
     /// The side to give back.
     side: Side,
-    /// The device whose memory is wanted; any without one.
+    /// The device whose memory is wanted; `None`: any.
     ordinal: Option<i32>,
     /// The thread's current device.
     here: Option<i32>,
-    /// The context that was synchronized last. No evicted object was used since.
+    /// The context that was synchronized last.
     quiet: Option<Context>,
 }
 
@@ -47,13 +45,13 @@ impl<'d> Round<'d> {
         Round { driver, side, ordinal, here: context::current_device(driver).ok(), quiet: None }
     }
 
-    /// Synchronizes the context of a block, which is at `address`. Refused on another device than the thread's current one:
-    /// a collective operation there may be waiting for work that this thread is about to launch.
+    /// Synchronizes the context of the block at `address`. Not on another device than the thread's current one: a collective
+    /// operation there may be waiting for work that this thread is about to launch.
     fn quiesce(&mut self, address: NonNull<c_void>, record: &Record) -> Option<()> {
         if Some(record.device) != self.here {
             return None;
         }
-        // A reset of the device destroys block and context: check the block before using the context.
+        // First: a reset of the device destroys block and context.
         if record.is_alive(self.driver, address) != Ok(true) {
             return None;
         }
@@ -67,14 +65,17 @@ impl<'d> Round<'d> {
 }
 
 impl SyncedMemory {
-    /// Evicts one side of an object if `policy` is the way to do it, and returns the number of bytes given back.
+    /// Evicts one side of an object if `policy` is the way to do it; returns the bytes given back.
     pub(super) fn evict(taken: &Taken<'_>, policy: Policy, round: &mut Round<'_>) -> Option<usize> {
-        // SAFETY: the thread that set the policy guarantees that a destructor or constructor of this library runs before the
-        // storage goes; each of them waits for `taken`.
+        // SAFETY: `set_evictable`'s caller guarantees that this library's destructor or constructor runs before the storage goes;
+        // each waits for `taken`.
         let object = unsafe { &*std::ptr::with_exposed_provenance::<SyncedMemory>(taken.object) };
         // Do not block: the other thread may be waiting for an object that this thread has claimed (deadlock).
         let mut claim = object.claim(Blocking::No).ok()?;
-        object.finish_if_done(&mut claim, round)?;
+        // After a failed copy the object's next user gets the context's error.
+        if object.finish_if_done(&mut claim, round.driver) != Ok(true) {
+            return None;
+        }
         if !taken.is_unused(object.identity_for_policy()) {
             return None;
         }
@@ -88,7 +89,7 @@ impl SyncedMemory {
             }
             is_unused
         };
-        // A borrowed block stays, and so does its registration.
+        // A borrowed block and its registration stay.
         let old = match round.side {
             Side::Host => Detached { device: None, borrowed: None, ..owned },
             Side::Device => Detached { host: None, borrowed: None, ..owned },
@@ -105,27 +106,8 @@ impl SyncedMemory {
         is_evicted.then_some(bytes)
     }
 
-    /// Completes the copy in flight if it is done. `None` if the object has one that is not, or that failed.
-    fn finish_if_done(&self, claim: &mut Claim<'_>, round: &Round<'_>) -> Option<()> {
-        let Some(copy) = claim.in_flight else { return Some(()) };
-        let span = recorder::begin_wait();
-        match copy.is_done(round.driver) {
-            Ok(true) => {
-                let head = self.completed(claim, span, copy).ok()?;
-                self.set_head(claim, head);
-                Some(())
-            }
-            Ok(false) | Err(CopyError::Unknown(_)) => None,
-            Err(trouble) => {
-                // The next user of the object gets the error of its context.
-                let _ = self.failed(claim, copy, trouble);
-                None
-            }
-        }
-    }
-
-    /// The object without the side, and the block that was made for its data on the other side. `None` if the side is not
-    /// owned, if `policy` is not the way to evict it, or if the driver failed.
+    /// The object without the side, and the block that was made for its data on the other side. `None` if it cannot be
+    /// evicted, or not by `policy`.
     fn without_side(&self, now: ObjectState, policy: Policy, round: &mut Round<'_>) -> Option<(ObjectState, Detached)> {
         let (side, other) = (round.side, round.side.other());
         if !self.owns(side).ok()? {
@@ -140,10 +122,9 @@ impl SyncedMemory {
         Some((full.with_head(Head::only_at(other)).without(side), new))
     }
 
-    /// Synchronizes the contexts of the object's blocks.
     fn quiesce_blocks(&self, now: ObjectState, round: &mut Round<'_>) -> Option<()> {
         if let Some(address) = now.device {
-            // Borrowed memory: its context is unknown, and it may be gone.
+            // Of borrowed memory the context is unknown, and may be gone.
             let record = blocks::find(address).filter(|record| record.holder == self.address())?;
             if round.ordinal.is_some_and(|ordinal| ordinal != record.device) {
                 return None;
@@ -159,18 +140,18 @@ impl SyncedMemory {
         }
     }
 
-    /// The object with its newest data on both sides, and the block that was made for that.
+    /// The block is the one that was made for the copy.
     fn with_both_sides(&self, now: ObjectState, round: &Round<'_>) -> Option<(ObjectState, Detached)> {
         let to = round.side.other();
         let (full, new) = match to {
             Side::Host => {
-                // The lender of borrowed memory does not expect a write at this time.
+                // The lender of borrowed memory does not expect a write now.
                 let is_borrowed = now.host.is_some() && !now.word.owns_host();
                 let pinned = settings::pins().unwrap_or(false);
                 (!is_borrowed).then(|| self.with_host_block_at_once(now, Contents::Undefined, pinned).ok())?
             }
             Side::Device => {
-                // The device for a new block is known only if there is one device.
+                // The device of a new block is known only if there is one device.
                 let is_known = now.device.is_some() || round.driver.count() == Ok(1);
                 let attempt = || self.with_device_block_at_once(round.driver, now, Contents::Undefined).ok();
                 is_known.then(attempt)?

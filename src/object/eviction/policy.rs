@@ -1,34 +1,31 @@
 //! The eviction policies of objects, and which objects are in use.
 //!
-//! An object with a policy keeps the slow bit of its word, so every access takes the slow path: each one that hands out
-//! an address opens an access, which the object's user ends. Accesses are opened, and an eviction checks that there is
-//! none, under the lock of the claim table's shard: the second of the two sees the first.
+//! An object with a policy keeps its word's slow bit, so every access takes the slow path and opens an access, which the
+//! object's user ends. Accesses are opened, and an eviction checks that there is none, under the lock of the claim table's
+//! shard: the second of the two sees the first.
 //!
-//! An eviction runs on any thread, while the object's user may end the object. It therefore takes the entry first, and
-//! destructors and constructors at that address wait until it is put back. Addresses are reused, so an entry is looked
-//! up by the object's whole identity.
+//! An eviction may run while another thread ends the object. It therefore takes the entry first, and destructors and
+//! constructors at that address wait until it is put back. Addresses are reused, so entries are found by the whole identity.
 
 use syncedmem_trace::address_hash::{AddressMap, address_map};
 use syncedmem_trace::head::Side;
 
 use crate::object::claims::Identity;
-use crate::platform::sync::{FOR_EVER, ForkLock, Gate, Interrupted, Lock};
+use crate::platform::sync::{FOR_EVER, ForkLock, ForkStep, Gate, Interrupted, Lock, constructor};
 use crate::state::flags;
-// Not loom's: the count is a hint. The thread that sets an object's policy has the object to itself.
+// Not loom's: the count is a hint, because the thread that sets a policy has the object to itself.
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// What may be evicted of an object without open accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Policy {
-    /// Nothing.
     Never,
     /// A side that the other can replace.
     Redundant,
-    /// Any side. The newest data is copied to the other side first.
+    /// Any side; the newest data is copied to the other side first.
     Always,
 }
 
-/// The policy and the accesses of one object.
 #[derive(Clone, Copy)]
 struct Entry {
     /// The object after its last operation; without blocks while it is untouched.
@@ -36,9 +33,9 @@ struct Entry {
     policy: Policy,
     /// Number of open accesses.
     open: u32,
-    /// Time of the last use by the registry's clock, different in every entry.
+    /// By the registry's clock; different in every entry.
     last_use: u64,
-    /// Whether an eviction is at work on the object.
+    /// An eviction is at work on the object.
     is_taken: bool,
 }
 
@@ -47,7 +44,6 @@ struct Entries {
     clock: u64,
 }
 
-/// Entries by the object's address.
 pub struct Registry {
     entries: Lock<Entries>,
     /// Number of entries, readable without the lock.
@@ -56,23 +52,20 @@ pub struct Registry {
     gate: Gate,
 }
 
-/// An object that an eviction is at work on. Destructors of the object wait until this is dropped.
+/// An object that an eviction is at work on. The object's destructor waits until this is dropped.
 pub struct Taken<'r> {
     registry: &'r Registry,
-    /// The object's address.
     pub object: usize,
-    /// Time of its last use.
     pub last_use: u64,
 }
 
-/// The effect of an operation on the accesses to its object.
+/// The effect of an operation on its object's accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Use {
-    /// It hands out no address.
     None,
     /// It hands out an address.
     Opens,
-    /// It makes all earlier addresses invalid.
+    /// It ends all, by making their addresses invalid.
     Renews,
 }
 
@@ -97,45 +90,34 @@ impl Entries {
         true
     }
 
-    /// The entry of this object, and not of an earlier one at its address.
+    /// Not that of an earlier object at the address.
     fn of(&mut self, identity: Identity) -> Option<&mut Entry> {
         self.by_object.get_mut(&identity.object).filter(|entry| entry.identity == identity)
     }
 }
 
 impl ForkLock for Registry {
-    fn lock_for_fork(&self) {
-        self.entries.lock_for_fork();
-    }
-
-    fn unlock_after_fork(&self) {
-        self.entries.unlock_after_fork();
+    fn at_fork(&self, step: ForkStep) {
+        self.entries.at_fork(step);
     }
 }
 
 impl Registry {
-    /// An empty registry.
-    #[cfg(not(loom))]
-    #[expect(clippy::new_without_default, reason = "there is one, and it is a static")]
-    pub const fn new() -> Self {
-        let entries = Entries { by_object: address_map(), clock: 0 };
-        Registry { entries: Lock::new(entries), count: AtomicUsize::new(0), gate: Gate::new() }
+    constructor! {
+        #[expect(clippy::new_without_default, reason = "there is one, and it is a static")]
+        pub fn new() -> Self {
+            let entries = Entries { by_object: address_map(), clock: 0 };
+            Registry { entries: Lock::new(entries), count: AtomicUsize::new(0), gate: Gate::new() }
+        }
     }
 
-    /// An empty registry.
-    #[cfg(loom)]
-    pub fn new() -> Self {
-        let entries = Entries { by_object: address_map(), clock: 0 };
-        Registry { entries: Lock::new(entries), count: AtomicUsize::new(0), gate: Gate::new() }
-    }
-
-    /// Whether no object has a policy: the only cost for programs without evictable objects.
+    /// The only cost for programs without evictable objects.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.count.load(Relaxed) == 0
     }
 
-    /// Whether there is an entry at this address: of this object, or of an earlier one.
+    /// Whether this object, or an earlier one at the address, has an entry.
     #[inline]
     pub fn knows(&self, object: usize) -> bool {
         !self.is_empty() && self.has_entry(object)
@@ -148,8 +130,7 @@ impl Registry {
         self.entries.with(|entries| entries.by_object.contains_key(&object))
     }
 
-    /// Sets the policy of an object; `false` if there is no memory for an entry. Open accesses stay open. The caller has
-    /// purged the entry of an earlier object at this address.
+    /// `false`: no memory for an entry. Open accesses stay open. The caller has purged an earlier object's entry.
     pub fn set(&self, identity: Identity, policy: Policy) -> bool {
         self.entries.with(|entries| {
             if let Some(entry) = entries.of(identity) {
@@ -172,12 +153,11 @@ impl Registry {
         self.count.store(count, Relaxed);
     }
 
-    /// The policy of an object; `Never` without an entry.
     pub fn get(&self, identity: Identity) -> Policy {
         self.read(identity, |entry| entry.policy).unwrap_or(Policy::Never)
     }
 
-    /// Whether this object has a policy other than `Never`.
+    /// Whether the policy is not `Never`.
     pub fn has(&self, identity: Identity) -> bool {
         self.read(identity, |_| ()).is_some()
     }
@@ -202,18 +182,17 @@ impl Registry {
         }
     }
 
-    /// Updates the entry of an object that an operation changes from `before` to `after`, just before the change becomes
-    /// visible. Returns whether the object has an entry. The entry of an earlier object is not updated.
+    /// Updates the object's entry just before a change from `before` to `after` becomes visible; returns whether it has one.
     pub fn follow(&self, before: Identity, after: Identity, means: Use) -> bool {
         self.entries.with(|entries| entries.follow(before, after, means))
     }
 
-    /// Opens an access to an object that does not change, and returns whether it has an entry.
+    /// Opens an access to an object that does not change; returns whether it has an entry.
     pub fn open(&self, identity: Identity) -> Result<bool, Interrupted> {
         self.entries.try_with(FOR_EVER, |entries| entries.follow(identity, identity, Use::Opens))
     }
 
-    /// Ends an access: `Some(false)` if none is open, `None` if the object has no entry.
+    /// Ends an access. `Some(false)`: none is open; `None`: the object has no entry.
     pub fn end(&self, identity: Identity) -> Result<Option<bool>, Interrupted> {
         self.entries.try_with(FOR_EVER, |entries| {
             let now = entries.tick();
@@ -246,7 +225,7 @@ impl Registry {
         })
     }
 
-    /// Puts all taken entries back: in a forked child, where the threads of the evictions do not exist.
+    /// Puts all taken entries back, in a forked child.
     pub fn forget_evictions(&self) {
         self.entries.with(|entries| entries.by_object.values_mut().for_each(|entry| entry.is_taken = false));
     }

@@ -1,10 +1,5 @@
-//! Room for an allocation that failed, taken from unused memory, cheapest first:
-//!
-//! 1. idle blocks, which no object holds;
-//! 2. sides of objects that the other side can replace;
-//! 3. sides that hold the newest data, after a copy to the other side.
-//!
-//! Objects with an eviction [policy](super::policy) and without open accesses are evicted, the least recently used first,
+//! Room for an allocation that failed, cheapest first: idle blocks, sides of evictable objects that the other side can
+//! replace, and sides that hold the newest data, after a copy to the other side. The least recently used objects go first,
 //! until the allocation succeeds.
 //!
 //! Nothing is evicted for page-locked memory: a pageable block costs less than a wait for a context and a later copy.
@@ -21,8 +16,7 @@ use crate::error::{Cause, Error};
 use crate::object::{POLICIES, SyncedMemory, trim};
 use crate::observe::recorder::{self, Subject};
 
-/// Makes room for the allocation for `subject` that failed with `error`, and retries it each time there is more. Without
-/// success the error is the first one.
+/// Makes room for the allocation for `subject` that failed with `error`, and retries it. The final error is the first one.
 #[cold]
 #[inline(never)]
 pub fn make_room<T>(error: Error, subject: Subject, allocate: impl Fn() -> Result<T, Error>) -> Result<T, Error> {
@@ -41,11 +35,10 @@ pub fn make_room<T>(error: Error, subject: Subject, allocate: impl Fn() -> Resul
     Err(error)
 }
 
-/// The memory that an allocation needs.
 #[derive(Clone, Copy)]
 struct Want {
     side: Side,
-    /// The kinds of memory that it may be; none if a limit was met rather than the end of the memory.
+    /// The kinds of idle blocks that make room; none if a limit was met.
     kinds: &'static [Kind],
     /// The device whose memory is wanted.
     ordinal: Option<i32>,
@@ -54,7 +47,7 @@ struct Want {
 }
 
 impl Want {
-    /// `None` if the allocation cannot succeed, however much is given back.
+    /// `None`: nothing that is given back helps.
     fn of(error: Error) -> Option<Want> {
         let Error::OutOfMemory { side, asked, cause } = error else { return None };
         let want = Want { side, kinds: &[], ordinal: None, missing: 0 };
@@ -72,18 +65,17 @@ impl Want {
         }
     }
 
-    /// Gives back the idle blocks of those kinds without a wait for another device. Returns their bytes; `None` without kinds.
+    /// Gives back idle blocks and returns their bytes; `None` without kinds.
     fn trim(&self) -> Option<u64> {
         self.kinds.iter().map(|&kind| trim::trim_current_device(kind)).reduce(|sum, bytes| sum + bytes)
     }
 }
 
-/// Evicts one object after the other until `allocate` succeeds.
 fn evict<T>(want: Want, summary: &mut ReclaimSummary, allocate: impl Fn() -> Result<T, Error>) -> Option<T> {
     let driver = cuda::driver_in_use().filter(|_| !POLICIES.is_empty())?;
     let mut round = Round::new(driver, want.side, want.ordinal);
     let missing = want.missing.saturating_sub(summary.idle.unwrap_or(0) as usize);
-    // Later uses are current ones.
+    // An object that is used later is in use.
     let until = POLICIES.now();
     let mut evicted = 0;
     for policy in [Policy::Redundant, Policy::Always] {

@@ -1,7 +1,7 @@
-//! Reclaim summaries: what was given back before an allocation failed all the same, for the error's sentence.
+//! What was given back before an allocation failed all the same, for the error's sentence.
 //!
-//! An error is a small value without room for it, and memory for the thread's own state may have run out. This table keeps
-//! the summaries of the last few failures, by thread.
+//! An error has no room for it, and memory for the thread's own state may have run out, so a table keeps the summaries of
+//! the last few failures by thread.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ use syncedmem_trace::text::Bytes;
 use crate::error::Error;
 use crate::platform::sync::{Lock, locked_static, this_thread};
 
-/// A number of objects, and their bytes.
+/// Of objects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count {
     pub number: usize,
@@ -19,23 +19,21 @@ pub struct Count {
 }
 
 impl Count {
-    /// Counts one more object, of `bytes`.
     pub fn add(&mut self, bytes: usize) {
         self.number += 1;
         self.bytes = self.bytes.saturating_add(bytes);
     }
 }
 
-/// Bytes that were given back, in this order.
+/// In the order of giving back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReclaimSummary {
-    /// Bytes of idle blocks; `None` if those make no room for the allocation.
+    /// Bytes of idle blocks; `None` if those make no room.
     pub idle: Option<u64>,
     /// Sides of objects that the other side could replace.
     pub redundant: Count,
-    /// Sides of objects with the newest data, which was copied to the other side first.
+    /// Sides with the newest data, which was copied to the other side first.
     pub newest: Count,
-    /// Whether any object was evictable.
     pub is_any_evictable: bool,
 }
 
@@ -46,7 +44,7 @@ struct Failure {
     summary: ReclaimSummary,
 }
 
-/// Number of threads that may fail at the same time and keep their summaries.
+/// Threads that may fail at the same time and keep their summaries.
 const PLACES: usize = 16;
 
 struct Failures {
@@ -60,7 +58,6 @@ impl Failures {
 
 locked_static! { static FAILURES: Lock<Failures> = Lock::new(Failures::EMPTY); }
 
-/// Keeps the summary of this thread's `error`.
 pub fn keep(error: Error, summary: ReclaimSummary) {
     let thread = this_thread();
     FAILURES.with(|failures| {
@@ -73,7 +70,7 @@ pub fn keep(error: Error, summary: ReclaimSummary) {
     });
 }
 
-/// The summary of this thread's last `error`, if the library tried to make room.
+/// The summary of this thread's last error, if that is `error` and the library tried to make room.
 pub fn of(error: Error) -> Option<ReclaimSummary> {
     let thread = this_thread();
     FAILURES.with(|failures| {
@@ -139,13 +136,6 @@ mod tests {
         );
         let summary = ReclaimSummary { redundant: count(1, 10), ..ReclaimSummary::default() };
         assert_eq!(text_of(summary, Side::Host), "; to make room it gave back the host copy of 1 object of 10 bytes");
-    }
-
-    #[test]
-    fn where_nothing_could_be_given_back_the_sentence_says_so() {
-        let summary = ReclaimSummary { idle: Some(0), ..ReclaimSummary::default() };
-        assert_eq!(text_of(summary, Side::Host), "; no idle block and no evictable object was left to make room");
-        assert_eq!(text_of(ReclaimSummary::default(), Side::Host), "; no evictable object was left to make room");
     }
 
     #[test]

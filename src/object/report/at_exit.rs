@@ -1,5 +1,5 @@
-//! The report of `SYNCEDMEM_REPORT`: written when the process exits, or before the library ends it. At exit, idle
-//! mappings are unmapped after it, because it shows what lies idle.
+//! The report of `SYNCEDMEM_REPORT`, written when the process exits or before the library ends it. At exit, idle mappings
+//! are unmapped after it, because it shows what lies idle.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -10,29 +10,26 @@ use crate::platform::text::to_stderr;
 use crate::settings;
 use crate::state::flags::{self, ACCOUNT};
 
-/// Runs when the library is finalised: after `main` and the destructors of the program's own static objects.
+/// Runs after `main` and the destructors of the program's own static objects.
 #[used]
 #[expect(unsafe_code, reason = "a function that runs at exit")]
 #[unsafe(link_section = ".fini_array")]
 static AT_EXIT: extern "C" fn() = at_exit;
 
 extern "C" fn at_exit() {
-    // A panic would be a bug in this library. The process must still reach its end.
+    // Even with a bug in this library the process must reach its end.
     let _ = std::panic::catch_unwind(|| {
         write();
         host::leave();
     });
 }
 
-/// The process whose report was written. A forked child writes its own.
+/// The process whose report was written: a forked child writes its own.
 static WRITTEN: AtomicU32 = AtomicU32::new(0);
 
-/// Writes the report to the file of the setting, once, if an object was made.
+/// Writes the report, once, if an object was made.
 pub fn write() {
-    if flags::off() || !flags::has(ACCOUNT) {
-        return;
-    }
-    if settings::environment(c"SYNCEDMEM_REPORT").is_none() {
+    if flags::off() || !flags::has(ACCOUNT) || settings::environment(c"SYNCEDMEM_REPORT").is_none() {
         return;
     }
     if !recorder::can_be_had() {

@@ -1,4 +1,4 @@
-//! The second half of an out-of-memory error: holders, limits, and what to do.
+//! The second half of an out-of-memory error: holders, limits, advice.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ use crate::object::eviction::reclaim_summary::{self, OnSide};
 use crate::platform::limits;
 use crate::{cuda, settings};
 
-/// The addition to an error that memory ran out: circumstances and advice. Empty for other errors.
+/// Empty for other errors than that memory ran out.
 pub struct Circumstances(pub Error);
 
 impl fmt::Display for Circumstances {
@@ -41,12 +41,11 @@ impl fmt::Display for Circumstances {
 }
 
 impl Circumstances {
-    /// Writes what was given back to make room, if the library tried.
     fn room_made(&self, f: &mut fmt::Formatter<'_>, side: Side) -> fmt::Result {
         reclaim_summary::of(self.0).map_or(Ok(()), |given| write!(f, "{}", OnSide(given, side)))
     }
 
-    /// Writes how the program can let the library make more room.
+    /// How the program can let the library make more room.
     fn hint(&self, f: &mut fmt::Formatter<'_>, side: Side) -> fmt::Result {
         let Some(given) = reclaim_summary::of(self.0).filter(|_| cuda::driver_in_use().is_some()) else {
             return Ok(());
@@ -84,7 +83,7 @@ fn on_host(f: &mut fmt::Formatter<'_>) -> fmt::Result {
     if registered > 0 {
         write!(f, "; it has {} of pageable memory registered with the driver", Bytes(registered))?;
     }
-    if let Some(limit) = limits::address_space() {
+    if let Some(limit) = limits::of(libc::RLIMIT_AS) {
         write!(f, "; the limit on the address space (ulimit -v) is {}", Bytes(limit))?;
     }
     if let Some(limit) = limits::cgroup() {

@@ -1,4 +1,4 @@
-//! Reports about memory: the addition to an out-of-memory error, and the report of the whole process.
+//! Reports about memory, for an error or of the whole process.
 
 pub mod at_exit;
 mod circumstances;

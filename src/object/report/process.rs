@@ -1,4 +1,4 @@
-//! The report of this process: the peaks of its account, what was done, and the largest holders.
+//! The report of this process.
 
 use std::fmt::{self, Write};
 
@@ -9,7 +9,7 @@ use crate::observe::call_counts;
 use crate::observe::{call_site, recorder};
 use crate::state::flags::{self, ACCOUNT};
 
-/// The report as text; `None` if there is no memory for it.
+/// `None` if there is no memory for it.
 pub fn text() -> Option<String> {
     let summary = recorder::with_ledger(|ledger| Summary::of(ledger));
     let program = call_counts::program();
@@ -27,7 +27,7 @@ fn place(site: Site) -> Place {
     call_site::with_text(site, |text| Place::of(format_args!("{}", text.unwrap_or_default())))
 }
 
-/// A string that grows fallibly.
+/// A string that fails to grow without memory; std's aborts.
 struct Paper(String);
 
 impl Write for Paper {

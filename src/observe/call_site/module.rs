@@ -1,17 +1,14 @@
 //! The loaded files that call sites lie in, for the trace: the command finds lines of source in them.
 
-use std::ops::ControlFlow;
-
 use crate::observe::trace;
 use crate::platform::{limits, loaded};
 
 /// Records the loaded file that has `address`: the length of its build id, the build id, and its path.
 pub fn record(address: usize) {
     let mut file = [0; 512];
-    let mut found = None;
-    loaded::each(|object| {
+    let found = loaded::find_map(|object| {
         if !object.contains(address) {
-            return ControlFlow::Continue(());
+            return None;
         }
         let id = object.build_id().unwrap_or_default();
         let (head, rest) = file.split_at_mut(1 + id.len());
@@ -20,8 +17,7 @@ pub fn record(address: usize) {
         let path = object.name().to_bytes();
         let path = &path[..path.len().min(rest.len())];
         rest[..path.len()].copy_from_slice(path);
-        found = Some((object.base(), 1 + id.len(), path.len()));
-        ControlFlow::Break(())
+        Some((object.base(), 1 + id.len(), path.len()))
     });
     let Some((base, id, path)) = found else { return };
     // The loader has no name for the program itself.

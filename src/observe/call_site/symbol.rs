@@ -4,7 +4,6 @@
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::fmt::Write;
 use std::mem::transmute;
-use std::ops::ControlFlow;
 use std::ptr::{null, null_mut};
 
 use syncedmem_trace::text::Text;
@@ -77,19 +76,17 @@ fn is_glue(name: &str) -> bool {
 fn find(address: usize) -> Option<Found> {
     // A return address may lie behind the end of its function, if the call is the function's last instruction.
     let address = address - 1;
-    let mut found = None;
     let mut mangled = Text::<1000>::new();
-    loaded::each(|object| {
+    let found = loaded::find_map(|object| {
         if !object.contains(address) {
-            return ControlFlow::Continue(());
+            return None;
         }
         let path = object.name().to_str().unwrap_or_default();
         let file = path.rsplit('/').next().filter(|file| !file.is_empty()).unwrap_or("the program");
         if let Some(name) = object.symbols().and_then(|symbols| symbols.function_at(address)) {
             let _ = mangled.write_str(name.to_str().unwrap_or_default());
         }
-        found = Some((Text::of(format_args!("{file}")), address.wrapping_sub(object.base())));
-        ControlFlow::Break(())
+        Some((Text::of(format_args!("{file}")), address.wrapping_sub(object.base())))
     });
     let (object, offset) = found?;
     // Demangled outside of the walk: demangling may load a library and allocate.

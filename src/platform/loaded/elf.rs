@@ -1,8 +1,8 @@
 //! A loaded object's exports, read from its own tables.
 //!
-//! `dlsym` searches an object's dependencies too, and waits for every `dlopen` under way, with its constructors. This
-//! search covers one object and waits for nothing. The tables are those of the ELF specification, plus the GNU hash
-//! table, which all common linkers have written for many years. An object without that table is skipped.
+//! `dlsym` searches an object's dependencies too, and waits for every `dlopen` under way with its constructors; this search
+//! does neither. The tables are those of the ELF specification, and the GNU hash table, which all common linkers write. An
+//! object without that table is skipped.
 #![expect(unsafe_code, reason = "the tables of a mapped object are read")]
 
 use std::ffi::{CStr, c_char, c_void};
@@ -13,7 +13,6 @@ use libc::{Elf64_Phdr, Elf64_Sym, PT_DYNAMIC};
 
 use super::segment;
 
-/// An entry of the dynamic section.
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct Dynamic {
@@ -46,8 +45,7 @@ const SHN_UNDEF: u16 = 0;
 const STT_OBJECT: u8 = 1;
 const STT_FUNC: u8 = 2;
 
-/// Relocations that write a symbol's address into a word: the absolute one (data), GLOB_DAT (address table) and JUMP_SLOT
-/// (function table).
+/// Relocations that write a symbol's address into a word: the absolute one, GLOB_DAT and JUMP_SLOT.
 #[cfg(target_arch = "x86_64")]
 const ADDRESSES: [u32; 3] = [1, 6, 7];
 #[cfg(target_arch = "aarch64")]
@@ -60,14 +58,13 @@ const HEADER: usize = 4;
 
 /// An object's reference to a function.
 pub struct Reference {
-    /// The object's own entry for a foreign function, which is the function's address in the whole process. A program
-    /// at a fixed address may have one.
+    /// The object's own entry for a foreign function, which is its address in the whole process: in some programs at a fixed
+    /// address.
     pub entry: Option<usize>,
-    /// The address that the loader wrote. Before the first call of a lazily bound function it lies in the object itself.
+    /// The address that the loader wrote: before the first call of a lazily bound function, one in the object itself.
     pub word: usize,
 }
 
-/// The dynamic symbols of an object.
 pub struct Symbols<'o> {
     base: usize,
     names: usize,
@@ -75,13 +72,13 @@ pub struct Symbols<'o> {
     hash: usize,
     /// Address and number of the relocations: of data, and of functions.
     relocations: [(usize, usize); 2],
-    /// Address of the dynamic section, and its number of entries.
+    /// Address and number of entries of the dynamic section.
     section: (usize, usize),
     object: PhantomData<&'o Elf64_Phdr>,
 }
 
 impl<'o> Symbols<'o> {
-    /// The symbols of the object with these program headers, loaded at `base`; `None` if it lacks the tables.
+    /// `None` if the object lacks the tables.
     ///
     /// # Safety
     /// The headers are those of an object that is mapped at `base` for all of `'o`.
@@ -96,7 +93,7 @@ impl<'o> Symbols<'o> {
             // SAFETY: within the section, which the caller guarantees to be mapped.
             let entry: Dynamic = unsafe { read(begin, index) };
             let value = entry.value as usize;
-            // Most loaders replace the offset by the address; some do not.
+            // Some loaders leave the offset, most replace it by the address.
             let address = Some(value).filter(|&value| within(value)).unwrap_or(base.wrapping_add(value));
             match entry.tag {
                 DT_NULL => break,
@@ -120,7 +117,6 @@ impl<'o> Symbols<'o> {
         [found.names, found.symbols, found.hash].into_iter().all(within).then_some(found)
     }
 
-    /// The address of the function or variable of that name, if the object exports it.
     pub fn find(&self, name: &CStr) -> Option<NonNull<c_void>> {
         let [buckets, first, words, shift] = [0, 1, 2, 3].map(|index| self.hash_word(index));
         let (buckets, first, words) = (buckets as usize, first as usize, words as usize);
@@ -130,7 +126,7 @@ impl<'o> Symbols<'o> {
         let hash = gnu_hash(name);
         // A Bloom filter of 64-bit words: most searches end here.
         let word = hash as usize / 64 % words;
-        // SAFETY: the caller of `of` guarantees that the table is mapped, and its header gives the number of words.
+        // SAFETY: as for `hash_word`.
         let filter: u64 = unsafe { read(self.hash + HEADER * size_of::<u32>(), word) };
         if filter >> (hash % 64) & filter >> (hash.wrapping_shr(shift) % 64) & 1 == 0 {
             return None;
@@ -155,10 +151,9 @@ impl<'o> Symbols<'o> {
         }
     }
 
-    /// The object's references to the function of that name.
     pub fn references(&self, name: &CStr) -> impl Iterator<Item = Reference> {
         let tables = self.relocations.into_iter();
-        // SAFETY: the dynamic section gives address and number; the caller of `of` guarantees that the table is mapped.
+        // SAFETY: the dynamic section gives address and number; `of`'s caller guarantees that the table is mapped.
         let all = tables.flat_map(|(table, count)| (0..count).map(move |at| unsafe { read::<Relocation>(table, at) }));
         all.filter_map(move |relocation| {
             let (symbol, kind) = ((relocation.info >> 32) as usize, relocation.info as u32);
@@ -178,26 +173,23 @@ impl<'o> Symbols<'o> {
         })
     }
 
-    /// The names of the objects that this one needs (DT_NEEDED), in its order.
     pub fn needed(&self) -> impl Iterator<Item = &'o CStr> {
         self.strings(DT_NEEDED)
     }
 
-    /// The name by which other objects need this one (DT_SONAME), if it has one.
     pub fn own_name(&self) -> Option<&'o CStr> {
         self.strings(DT_SONAME).next()
     }
 
-    /// The strings of the dynamic section's entries with this tag.
     fn strings(&self, tag: i64) -> impl Iterator<Item = &'o CStr> {
         let (section, entries) = self.section;
-        // SAFETY: within the section, which the caller of `of` guarantees to be mapped.
+        // SAFETY: within the section, which `of`'s caller guarantees to be mapped.
         let all = (0..entries).map(move |index| unsafe { read::<Dynamic>(section, index) });
         let all = all.take_while(|entry| entry.tag != DT_NULL);
         all.filter(move |entry| entry.tag == tag).map(|entry| self.string(entry.value as usize))
     }
 
-    /// The exported function that contains `address`.
+    /// The exported function that has `address`.
     pub fn function_at(&self, address: usize) -> Option<&'o CStr> {
         self.exported().find_map(|index| {
             // SAFETY: the hash table contains indices of existing symbols.
@@ -210,7 +202,7 @@ impl<'o> Symbols<'o> {
         })
     }
 
-    /// Indices of the symbols in the hash table: the exported ones, from the first to the end of the last chain.
+    /// Indices of the symbols in the hash table, from the first to the end of the last chain.
     fn exported(&self) -> std::ops::Range<usize> {
         let [buckets, first, words] = [0, 1, 2].map(|index| self.hash_word(index) as usize);
         let begin = HEADER + 2 * words;
@@ -224,11 +216,11 @@ impl<'o> Symbols<'o> {
     }
 
     fn hash_word(&self, index: usize) -> u32 {
-        // SAFETY: the table's header gives the number of words; the caller of `of` guarantees that it is mapped.
+        // SAFETY: the table's header gives the number of words; `of`'s caller guarantees that it is mapped.
         unsafe { read(self.hash, index) }
     }
 
-    /// The address of the symbol at `index`, if it has that name and the object defines it.
+    /// The symbol's address, if it has that name and the object defines it.
     fn symbol_if(&self, index: usize, name: &CStr) -> Option<NonNull<c_void>> {
         // SAFETY: the hash table contains indices of existing symbols.
         let symbol: Elf64_Sym = unsafe { read(self.symbols, index) };
@@ -245,25 +237,21 @@ impl<'o> Symbols<'o> {
         self.string(symbol.st_name as usize)
     }
 
-    /// The string at an offset from the object's tables.
     fn string(&self, offset: usize) -> &'o CStr {
         let name = with_exposed_provenance::<c_char>(self.names + offset);
-        // SAFETY: the object's string table holds NUL-terminated strings, and the offset comes from its own tables.
+        // SAFETY: strings of the table are NUL-terminated, and the offset comes from the object's own tables.
         unsafe { CStr::from_ptr(name) }
     }
 }
 
-/// The element at `index` of the array at `address`.
-///
 /// # Safety
-/// The element exists and is aligned.
+/// The array's element exists and is aligned.
 unsafe fn read<T: Copy>(address: usize, index: usize) -> T {
     let element = with_exposed_provenance::<T>(address + index * size_of::<T>());
-    // SAFETY: the caller guarantees that the element exists and is aligned.
+    // SAFETY: the caller guarantees it.
     unsafe { element.read() }
 }
 
-/// The hash function of GNU hash tables.
 fn gnu_hash(name: &CStr) -> u32 {
     name.to_bytes().iter().fold(5381, |hash: u32, &byte| hash.wrapping_mul(33).wrapping_add(byte.into()))
 }
@@ -272,18 +260,10 @@ fn gnu_hash(name: &CStr) -> u32 {
 mod tests {
     use super::*;
     use crate::platform::loaded;
-    use std::ops::ControlFlow;
 
     fn find_in(object: &str, name: &CStr) -> Option<NonNull<c_void>> {
-        let mut found = None;
-        loaded::each(|each| {
-            if !each.name().to_string_lossy().contains(object) {
-                return ControlFlow::Continue(());
-            }
-            found = each.symbols().and_then(|symbols| symbols.find(name));
-            ControlFlow::Break(())
-        });
-        found
+        let is_it = |each: &loaded::Object| each.name().to_string_lossy().contains(object);
+        loaded::find_map(|each| is_it(each).then(|| each.symbols()?.find(name))).flatten()
     }
 
     #[test]

@@ -1,12 +1,12 @@
-//! Whether a loaded object has exception handlers, read from its unwind tables: the section `.eh_frame`, which the
-//! Linux Standard Base describes and the segment `PT_GNU_EH_FRAME` points to.
+//! Whether a loaded object has exception handlers, from `.eh_frame`, which the Linux Standard Base describes and the segment
+//! `PT_GNU_EH_FRAME` points to.
 #![expect(unsafe_code, reason = "the tables of a mapped object are read")]
 
 use libc::{Elf64_Phdr, PT_GNU_EH_FRAME};
 
 use super::segment;
 
-/// Whether frames of the object may have handlers or destructors, in any language. `true` if its tables are unreadable.
+/// Handlers or destructors, in any language. `true` if the tables are unreadable.
 ///
 /// # Safety
 /// The headers are those of an object that is mapped at `base`.
@@ -18,10 +18,9 @@ pub unsafe fn may_have_handlers(headers: &[Elf64_Phdr], base: usize) -> bool {
 /// # Safety
 /// As for `may_have_handlers`.
 unsafe fn have_handlers(headers: &[Elf64_Phdr], base: usize) -> Option<bool> {
-    // The encoding that all linkers use: a signed 4-byte offset from its own position.
+    // As all linkers encode it: a signed 4-byte offset from its own position.
     const VERSION_AND_ENCODING: [u8; 2] = [1, 0x1b];
-    // SAFETY: the caller guarantees that the object is mapped. The loader has finished with these tables, and programs
-    // only read them.
+    // SAFETY: the caller guarantees that the object is mapped. Nothing writes to these tables after the loader.
     let read = |address, bytes| unsafe { segment::read(headers, base, address, bytes) };
     let section = headers.iter().find(|header| header.p_type == PT_GNU_EH_FRAME)?;
     let begin = base.wrapping_add(section.p_vaddr as usize);
@@ -35,11 +34,10 @@ unsafe fn have_handlers(headers: &[Elf64_Phdr], base: usize) -> Option<bool> {
         if bytes == 0 {
             return Some(false);
         }
-        // The marker of a 64-bit record (0xffffffff) exceeds any segment, so it ends the search as unreadable.
+        // The marker of a 64-bit record (0xffffffff) exceeds any segment.
         let record = read(at.wrapping_add(4), bytes as usize)?;
         let (kind, rest) = record.split_first_chunk::<4>()?;
-        // Records of kind 0 (CIE) hold the data that several frames share: a version, then letters. P means a
-        // personality routine.
+        // A record of kind 0 (CIE), which several frames share, begins with a version and letters. P: a personality routine.
         let mut letters = rest.iter().skip(1).take_while(|&&letter| letter != 0);
         if *kind == [0; 4] && letters.any(|&letter| letter == b'P') {
             return Some(true);
@@ -54,13 +52,12 @@ mod tests {
     use super::*;
     use libc::PT_LOAD;
 
-    /// A record of kind 0 with these letters.
     fn shared(letters: &[u8; 3]) -> Vec<u8> {
         let record = [&0u32.to_ne_bytes()[..], &[1], letters, &[0; 4]].concat();
         [&(record.len() as u32).to_ne_bytes()[..], &record].concat()
     }
 
-    /// The result for an object with these tables, of which a loaded segment has `mapped` bytes.
+    /// A loaded segment has `mapped` bytes of the tables.
     fn found(encoding: u8, records: &[u8], mapped: usize) -> bool {
         let object = [&[1, encoding, 0xff, 0xff][..], &4i32.to_ne_bytes(), records].concat();
         let base = object.as_ptr().expose_provenance();

@@ -1,8 +1,7 @@
 //! Walks the objects that are loaded into the process.
 //!
-//! A walk holds the lock of the loader's list, which glibc does not release in a forked child: a thread that takes it
-//! there, as each `dlopen` does, would wait for ever. So no fork happens during a walk of this library, and a walk
-//! neither loads nor calls nor waits for anything.
+//! A walk holds the lock of the loader's list, which glibc does not release in a forked child: the child's next `dlopen`
+//! would wait for ever. So no fork happens during a walk of this library, and a walk loads, calls and awaits nothing.
 #![expect(unsafe_code, reason = "the loader's own structures are read")]
 
 pub mod elf;
@@ -19,13 +18,18 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use libc::dl_phdr_info;
 
-use super::sync::{ForkLock, forking, nap};
+use super::sync::{ForkLock, ForkStep, forking, wait_until};
 
 /// The address of `name` in the first loaded object that exports it.
 pub fn find(name: &CStr) -> Option<NonNull<c_void>> {
+    find_map(|object| object.symbols()?.find(name))
+}
+
+/// The first answer of `visit` for the loaded objects in the order of loading.
+pub fn find_map<T>(mut visit: impl FnMut(&Object) -> Option<T>) -> Option<T> {
     let mut found = None;
     each(|object| {
-        found = object.symbols().and_then(|symbols| symbols.find(name));
+        found = visit(object);
         if found.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
     found
@@ -50,26 +54,24 @@ impl<'w> Object<'w> {
         unsafe { CStr::from_ptr(self.info.dlpi_name) }
     }
 
-    /// Its exports, if it has the tables to look them up.
     pub fn symbols(&self) -> Option<elf::Symbols<'w>> {
-        // SAFETY: the loader gives the headers of a mapped object, which stays mapped while the list is locked.
+        // SAFETY: as for `headers`.
         unsafe { elf::Symbols::of(self.headers(), self.base()) }
     }
 
-    /// Address of the descriptor, of `bytes` bytes, of its first note with this owner (with its NUL) and this type.
+    /// Address of the descriptor, of `bytes` bytes, of the first note with this owner and type.
     pub fn note(&self, owner: &CStr, kind: u32, bytes: usize) -> Option<usize> {
-        // SAFETY: the loader gives the headers of a mapped object, which stays mapped while the list is locked.
+        // SAFETY: as for `headers`.
         unsafe { note::find(self.headers(), self.base(), owner.to_bytes_with_nul(), kind, bytes) }
     }
 
-    /// Its build id, if the linker gave it one.
     pub fn build_id(&self) -> Option<&'w [u8]> {
         /// SHA-1, MD5 or a UUID, and a fast hash.
         const BYTES: [usize; 3] = [20, 16, 8];
         const NT_GNU_BUILD_ID: u32 = 3;
         BYTES.iter().find_map(|&bytes| {
             let id = std::ptr::with_exposed_provenance::<u8>(self.note(c"GNU", NT_GNU_BUILD_ID, bytes)?);
-            // SAFETY: `note` found so many bytes in a segment that stays mapped while the list is locked.
+            // SAFETY: `note` found them in a segment that stays mapped while the list is locked.
             Some(unsafe { std::slice::from_raw_parts(id, bytes) })
         })
     }
@@ -83,9 +85,8 @@ impl<'w> Object<'w> {
         entry().or_else(elsewhere).or_else(own)
     }
 
-    /// Whether its frames may have exception handlers or destructors, in any language.
     pub fn may_have_handlers(&self) -> bool {
-        // SAFETY: the loader gives the headers of a mapped object, which stays mapped while the list is locked.
+        // SAFETY: as for `headers`.
         unsafe { frames::may_have_handlers(self.headers(), self.base()) }
     }
 
@@ -98,7 +99,6 @@ impl<'w> Object<'w> {
         self.info.dlpi_addr as usize
     }
 
-    /// Whether `address` lies in one of its segments.
     pub fn contains(&self, address: usize) -> bool {
         segment::contains(self.headers(), self.base(), address, 1)
     }
@@ -108,23 +108,16 @@ impl<'w> Object<'w> {
         unsafe { std::slice::from_raw_parts(self.info.dlpi_phdr, self.info.dlpi_phnum.into()) }
     }
 
-    /// Number of objects that the process has loaded so far.
     pub fn loaded_so_far(&self) -> u64 {
         self.info.dlpi_adds
     }
 }
 
-/// Number of objects that the process has loaded so far. A changed number means that there may be a new one.
 pub fn loaded_so_far() -> u64 {
-    let mut count = 0;
-    each(|object| {
-        count = object.loaded_so_far();
-        ControlFlow::Break(())
-    });
-    count
+    find_map(|object| Some(object.loaded_so_far())).unwrap_or(0)
 }
 
-/// Visits the loaded objects in the order of their loading, until the visitor breaks.
+/// Visits the loaded objects in the order of loading, until the visitor breaks.
 pub fn each<F: FnMut(&Object) -> ControlFlow<()>>(mut visit: F) {
     extern "C" fn visitor<F: FnMut(&Object) -> ControlFlow<()>>(
         info: *mut dl_phdr_info,
@@ -135,20 +128,19 @@ pub fn each<F: FnMut(&Object) -> ControlFlow<()>>(mut visit: F) {
         if bytes < std::mem::offset_of!(dl_phdr_info, dlpi_adds) + size_of::<u64>() {
             return 1;
         }
-        // SAFETY: it points to `each`'s `visit`, which is borrowed for the call.
+        // SAFETY: `each` lends its `visit` for the call.
         let visit = unsafe { &mut *visit.cast::<F>() };
-        // SAFETY: the loader passes a structure of its own.
+        // SAFETY: the loader's own structure.
         let info = unsafe { &*info };
         visit(&Object { info }).is_break().into()
     }
     walk(|| {
-        // SAFETY: the visitor gets a pointer to `visit`, which outlives the call.
+        // SAFETY: `visit` outlives the call.
         unsafe { libc::dl_iterate_phdr(Some(visitor::<F>), (&raw mut visit).cast()) };
     });
 }
 
-/// Runs `walk`, which walks the loader's list itself (as unwinding the stack does). Does nothing if this process may
-/// not walk any more.
+/// Runs `walk`, which walks the loader's list itself, as unwinding does; not if this process may not walk.
 #[inline(always)]
 pub fn walk(walk: impl FnOnce()) {
     if may_walk() {
@@ -161,15 +153,14 @@ pub fn walk(walk: impl FnOnce()) {
 static WALKS: AtomicUsize = AtomicUsize::new(0);
 const FORK: usize = 1 << (usize::BITS - 1);
 
-/// Called when the library is loaded, before other threads use it: from now on walks are counted for this process. If
-/// the first walk did this instead, a fork at that moment could take the walk for one of the parent's and forget it.
+/// Called when the library is loaded. If the first walk did this, a fork at that moment could take the walk for one of the
+/// parent's and forget it.
 pub fn begin() {
     fork_mark::mark();
 }
 
-/// Whether this process may walk. No fork handler ran in a child of the bare system call, or of a parent that had begun
-/// to fork before this library was loaded. If a thread of such a parent was in a walk, the loader's list is locked in
-/// the child for ever.
+/// Whether this process may walk. In a child of the bare system call, or of a parent that had begun to fork before this library
+/// was loaded, no fork handler ran: if a thread of the parent was in a walk, the loader's list is locked for ever.
 fn may_walk() -> bool {
     fork_mark::prepare();
     if fork_mark::is_marked() {
@@ -185,7 +176,7 @@ fn may_walk() -> bool {
 /// Runs `walk` while no thread forks.
 #[inline(always)]
 fn unforked(walk: impl FnOnce()) {
-    // In another library's fork handler, this thread's own fork keeps the other threads out.
+    // In another library's fork handler: this thread's fork keeps the other threads out.
     if forking::is_this_thread() {
         return walk();
     }
@@ -201,20 +192,15 @@ fn unforked(walk: impl FnOnce()) {
     WALKS.fetch_sub(1, Ordering::Release);
 }
 
-fn wait_until(is_done: impl Fn() -> bool) {
-    let mut tries = 0u32;
-    while !is_done() {
-        tries = tries.saturating_add(1);
-        // Yielding alone might starve a thread of lower priority.
-        if tries < 100 { std::thread::yield_now() } else { nap() }
-    }
-}
-
 /// Keeps other threads out of walks.
 struct NoWalks;
 
 impl ForkLock for NoWalks {
-    fn lock_for_fork(&self) {
+    fn at_fork(&self, step: ForkStep) {
+        if let ForkStep::Unlock = step {
+            WALKS.fetch_and(!FORK, Ordering::Release);
+            return;
+        }
         // See `may_walk`: in a process that was never marked, the count is the parent's.
         if !fork_mark::is_marked() {
             fork_mark::mark();
@@ -223,17 +209,13 @@ impl ForkLock for NoWalks {
         WALKS.fetch_or(FORK, Ordering::Acquire);
         wait_until(|| WALKS.load(Ordering::Acquire) == FORK);
     }
-
-    fn unlock_after_fork(&self) {
-        WALKS.fetch_and(!FORK, Ordering::Release);
-    }
 }
 
 pub(crate) fn fork_lock() -> &'static dyn ForkLock {
     &NoWalks
 }
 
-/// In a forked child: the threads that were counted do not exist.
+/// In a forked child, where the counted threads do not exist.
 pub fn forget_walks() {
     fork_mark::mark();
     WALKS.store(FORK, Ordering::Relaxed);
@@ -272,16 +254,10 @@ mod tests {
     #[test]
     fn references_lead_to_where_the_loader_has_bound_them_and_else_to_an_objects_own() {
         let bound_in = |file: &str, name: &CStr| {
-            let mut bound = None;
-            each(|object| {
-                let is_it = object.name().to_string_lossy().contains(file);
-                bound = if is_it { object.bound(name) } else { None };
-                if is_it { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-            });
-            bound
+            find_map(|object| object.name().to_string_lossy().contains(file).then(|| object.bound(name))).flatten()
         };
         let address = |name| Some(find(name)?.addr().get());
-        // The program is the first object, and its name is empty. It refers to both functions; libc exports one.
+        // The program has the empty name. It refers to both functions; libc exports one.
         assert_eq!(bound_in("", c"getenv"), address(c"getenv"));
         assert_eq!(bound_in("", c"_Unwind_GetIP"), address(c"_Unwind_GetIP"));
         assert_eq!(bound_in("libc.so", c"getenv"), address(c"getenv"));
@@ -291,10 +267,7 @@ mod tests {
     #[test]
     fn a_walk_ends_where_its_visitor_ends_it() {
         let mut visited = 0;
-        each(|_| {
-            visited += 1;
-            ControlFlow::Break(())
-        });
+        assert_eq!(find_map(|_| Some(visited += 1)), Some(()));
         assert_eq!(visited, 1);
     }
 

@@ -1,13 +1,13 @@
 //! Walks the objects that an object needs, by the names in its dynamic section.
 //!
-//! Nothing is allocated, because this runs after failures such as a lack of memory. Entries beyond the fixed tables are
-//! skipped. An object may be unloaded between two walks, so nothing of it is kept: names are stored as hashes.
+//! Nothing is allocated, because memory may have run out; entries beyond the fixed tables are skipped. An object may be
+//! unloaded between two walks, so names are kept as hashes.
 
 use std::ffi::CStr;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::ControlFlow;
 
-use super::{Identity, Object, each};
+use super::{Identity, Object, each, find_map};
 
 const MOST_OBJECTS: usize = 128;
 const MOST_NAMES: usize = 64;
@@ -17,20 +17,17 @@ pub fn find<T>(object: Identity, mut find: impl FnMut(&Object) -> Option<T>) -> 
     let (mut objects, mut count) = ([object; MOST_OBJECTS], 1);
     let mut at = 0;
     while at < count {
-        let mut found = None;
         let mut names = [None; MOST_NAMES];
-        each(|object| {
-            if object.identity() != objects[at] {
-                return ControlFlow::Continue(());
-            }
-            found = find(object);
-            if let Some(symbols) = object.symbols() {
-                names.iter_mut().zip(symbols.needed()).for_each(|(place, name)| *place = Some(Name::of(name)));
-            }
-            ControlFlow::Break(())
+        let found = find_map(|object| {
+            (object.identity() == objects[at]).then(|| {
+                if let Some(symbols) = object.symbols() {
+                    names.iter_mut().zip(symbols.needed()).for_each(|(place, name)| *place = Some(Name::of(name)));
+                }
+                find(object)
+            })
         });
-        if found.is_some() {
-            return found;
+        if let Some(Some(found)) = found {
+            return Some(found);
         }
         // One walk for all names: the loader's list is not in their order.
         let mut needed = [None; MOST_NAMES];
@@ -55,7 +52,7 @@ pub fn find<T>(object: Identity, mut find: impl FnMut(&Object) -> Option<T>) -> 
     None
 }
 
-/// The hash of a file's name, without its folder.
+/// The hash of a file's name without its folder.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Name(u64);
 
@@ -73,11 +70,7 @@ mod tests {
 
     /// The names of all objects that this program needs, up to `last`.
     fn names_until(last: &str) -> (Vec<String>, Option<()>) {
-        let mut program = None;
-        each(|object| {
-            program = Some(object.identity());
-            ControlFlow::Break(())
-        });
+        let program = find_map(|object| Some(object.identity()));
         let mut names = Vec::new();
         let found = find(program.unwrap(), |object| {
             let name = object.name().to_string_lossy().into_owned();

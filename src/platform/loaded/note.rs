@@ -1,14 +1,14 @@
-//! Notes of a loaded object, read from its memory. A program has them whether it exports symbols or not.
+//! Notes of a loaded object, which a program has whether it exports symbols or not.
 #![expect(unsafe_code, reason = "the segments of a mapped object are read")]
 
 use libc::{Elf64_Phdr, PT_NOTE};
 
 use super::segment;
 
-/// Bytes of a note's header: three 4-byte words with the size of the owner's name, the size of the descriptor, and the type.
+/// Bytes of a note's header: the size of the owner's name, that of the descriptor, and the type.
 const HEADER: usize = 3 * size_of::<u32>();
 
-/// Address of the descriptor, of `bytes` bytes, of the object's first note with this owner and type. A multiple of 4.
+/// See [`Object::note`](super::Object::note). The address is a multiple of 4; `owner` ends with NUL.
 ///
 /// # Safety
 /// The headers are those of an object that is mapped at `base`.
@@ -24,7 +24,7 @@ pub unsafe fn find(headers: &[Elf64_Phdr], base: usize, owner: &[u8], kind: u32,
     })
 }
 
-/// The descriptor's offset in one segment's notes. A name follows its header directly; descriptors and notes are aligned.
+/// A name follows its header directly; descriptors and notes are aligned.
 fn find_in(notes: &[u8], alignment: usize, owner: &[u8], kind: u32, bytes: usize) -> Option<usize> {
     let mut at = 0;
     loop {
@@ -64,9 +64,8 @@ mod tests {
         note
     }
 
-    /// The offset that `find` finds, if a loaded segment has `mapped` bytes of the notes.
+    /// A loaded segment has `mapped` bytes of the notes.
     fn found(notes: &[u8], alignment: u64, mapped: usize) -> Option<usize> {
-        // The allocator aligns u64 enough for every note.
         let words: Vec<u64> = vec![0; notes.len().div_ceil(8)];
         let base = words.as_ptr().expose_provenance();
         // SAFETY: `words` has that many bytes, and nothing else refers to them meanwhile.

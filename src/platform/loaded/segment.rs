@@ -5,7 +5,7 @@ use std::ptr::with_exposed_provenance;
 
 use libc::{Elf64_Phdr, PT_LOAD};
 
-/// Whether one loaded segment contains the `bytes` at `address`.
+/// Whether one loaded segment contains all `bytes` at `address`.
 pub fn contains(headers: &[Elf64_Phdr], base: usize, address: usize, bytes: usize) -> bool {
     headers.iter().filter(|header| header.p_type == PT_LOAD).any(|segment| {
         let offset = address.wrapping_sub(base.wrapping_add(segment.p_vaddr as usize));
@@ -13,18 +13,18 @@ pub fn contains(headers: &[Elf64_Phdr], base: usize, address: usize, bytes: usiz
     })
 }
 
-/// The `bytes` at `address`; `None` unless one loaded segment contains all of them.
+/// `None` unless one loaded segment contains all `bytes`.
 ///
 /// # Safety
 /// The headers are those of an object that stays mapped at `base` while the result is used. Nothing writes to these
 /// bytes meanwhile.
 pub unsafe fn read(headers: &[Elf64_Phdr], base: usize, address: usize, bytes: usize) -> Option<&[u8]> {
-    // SAFETY: a segment contains them, and the caller guarantees that it is mapped and not written to.
+    // SAFETY: a segment contains them; the caller guarantees the rest.
     contains(headers, base, address, bytes)
         .then(|| unsafe { std::slice::from_raw_parts(with_exposed_provenance(address), bytes) })
 }
 
-/// A program header for tests: a segment at the object's start.
+/// A segment at the object's start.
 #[cfg(test)]
 pub fn header(p_type: u32, bytes: usize, alignment: u64) -> Elf64_Phdr {
     let bytes = bytes as u64;

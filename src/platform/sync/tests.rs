@@ -40,9 +40,9 @@ fn a_thread_waits_for_another_no_longer_than_it_says() {
 fn a_lock_of_this_threads_fork_is_still_the_forks_after_it_was_entered() {
     let lock = Lock::new(());
     forking::begin();
-    lock.lock_for_fork();
+    lock.at_fork(ForkStep::Lock);
     lock.with(|()| assert!(!lock.is_free_within(0)));
     assert_eq!(lock.state.load(Ordering::Relaxed), FORK);
-    forking::end(|| lock.unlock_after_fork());
+    forking::end(|| lock.at_fork(ForkStep::Unlock));
     assert!(lock.is_free_within(0));
 }

@@ -1,4 +1,4 @@
-//! The rules' view of events: what an event means for the data of its object.
+//! The rules' view of events.
 
 use super::rates::{Cost, Time};
 use super::rule::Subject;
@@ -8,49 +8,56 @@ use syncedmem_trace::head::{Access, Side};
 /// Something that happened to an object's data.
 #[derive(Clone, Copy, Debug)]
 pub enum Fact {
-    /// The object is new.
     New,
     /// A caller asked for a side's address.
-    Asked { side: Side, access: Access },
-    /// One side was copied to the other, or such a copy was started.
+    Asked {
+        side: Side,
+        access: Access,
+    },
+    /// Done or started.
     Copied(Copy),
-    /// A pull is complete: the host is up to date.
+    /// A pull is complete; with `by_writer`, a writing access found it so.
     Landed {
-        /// Whether a writing access found it complete.
         by_writer: bool,
     },
-    /// A side was filled with zeros.
+    /// With zeros.
     Filled {
         side: Side,
         /// The access that needed the fill, if it is known.
         access: Option<Access>,
-        /// The access's call site.
         site: Site,
-        /// Bytes and time of the fill.
         cost: Cost,
     },
-    /// The contents of a side were compared.
     Compared {
         side: Side,
-        /// The contents that they were compared with.
         since: Since,
         changed: Changed,
     },
-    /// A writer got the address of a side. Only this side is up to date now.
-    Written { side: Side, access: Access, site: Site },
-    /// The contents of a side became useless.
-    Void { side: Side, why: Why },
+    /// A writer got a side's address: only this side is up to date.
+    Written {
+        side: Side,
+        access: Access,
+        site: Site,
+    },
+    /// A side's contents became useless.
+    Void {
+        side: Side,
+        why: Why,
+    },
     /// A caller's memory became a side.
-    Lent { side: Side },
+    Lent {
+        side: Side,
+    },
     /// A side got a block of the library.
     Held {
         side: Side,
-        /// Size of the block in bytes.
         bytes: u64,
     },
     /// A side's block was freed. If no other fact explains that, the object is ending.
-    Freed { side: Side },
-    /// From now on not every access is recorded.
+    Freed {
+        side: Side,
+    },
+    /// Not every access is recorded from now on.
     OutOfSight,
     /// An event that does not belong to the object's end.
     GoesOn,
@@ -67,7 +74,6 @@ pub struct Copy {
     pub in_flight: bool,
     /// The call site that needed it.
     pub site: Site,
-    /// Bytes and time of the copy.
     pub cost: Cost,
 }
 
@@ -77,27 +83,23 @@ pub enum Aim {
     Access(Access),
     /// A push or a pull, for a later access.
     Later,
-    /// The eviction of the other side.
+    /// The other side's.
     Eviction,
 }
 
-/// The reason why contents became useless.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Why {
-    /// The other side was written.
+    /// Of the other side.
     Written,
-    /// The side or the other one is overwritten whole, or a caller's memory took its place.
+    /// One of the sides is overwritten whole, or a caller's memory took its place.
     Replaced,
-    /// The side was given back.
     GivenBack,
     /// The object has another size.
     Resized,
-    /// The object has ended.
     Ended,
 }
 
 impl Copy {
-    /// A copy that its caller waited for.
     pub fn done(event: &Event, to: Side, bytes: u64, path: Path, cause: Cause) -> Copy {
         let aim = match cause {
             Cause::Access(access) => Aim::Access(access),
@@ -110,17 +112,15 @@ impl Copy {
             aim,
             in_flight: false,
             site: event.site,
-            cost: Cost { bytes, time: Time::measured(event.duration) },
+            cost: Cost { bytes, time: Time::Measured(event.duration) },
         }
     }
 
-    /// A copy in flight.
     pub fn started(event: &Event, to: Side, bytes: u64, path: Path) -> Copy {
-        let cost = Cost { bytes, time: Time::on_stream(to, path) };
+        let cost = Cost { bytes, time: Time::OnStream(to, path) };
         Copy { to, path, aim: Aim::Later, in_flight: true, site: event.site, cost }
     }
 
-    /// The subject of advice about this copy.
     pub fn subject(&self) -> Subject {
         match self.aim {
             Aim::Eviction => Subject::EvictionTo(self.to),

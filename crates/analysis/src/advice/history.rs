@@ -1,7 +1,7 @@
-//! The history of one object: follows its newest data through the events, and derives the facts for the rules.
+//! Follows the newest data of one object through its events, and derives the facts for the rules.
 //!
-//! An access is recorded before its success is known. Its effect on the data counts from the event that shows the
-//! effect. If no event shows it, the effect counts from the next event that does not report a failure.
+//! An access is recorded before its success is known. Its effect counts from the event that shows it; if none does, from
+//! the next event that does not report a failure.
 
 use super::Who;
 use super::fact::{Copy, Fact, Why};
@@ -9,11 +9,10 @@ use super::findings::{Findings, Scribe, Seen};
 use super::rates::{Cost, Time};
 use super::rule::{Certainty, Rule, Subject};
 use super::rules::Rules;
-use syncedmem_trace::event::{Cause, Event, Noticed, Site, What};
+use syncedmem_trace::event::{Cause, Event, Noticed, Origin, Site, What};
 use syncedmem_trace::head::{Access, Head, Side};
 
-/// The advice's memory of one object. A new object gets a new one.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct History {
     seen: Seen,
     state: State,
@@ -27,8 +26,7 @@ struct State {
     pending: Option<Pending>,
     /// Whether a pull may still be in flight.
     pulls: bool,
-    /// Number of blocks of each side: none, one, or two until the old one's `Freed`. An object that was in use before
-    /// observation may have one on each side.
+    /// Blocks of each side: two until the old one's `Freed`; one each if the object was in use before observation.
     blocks: [u8; 2],
     rules: Rules,
 }
@@ -41,32 +39,22 @@ struct Pending {
 }
 
 impl History {
-    /// Evaluates an event of the object. `Ended` is the last one.
     pub fn take(&mut self, event: &Event, who: Who, findings: &mut Findings) {
         let mut scribe = Scribe { findings, seen: &mut self.seen, object: event.object, who };
         self.state.take(event, &mut scribe);
     }
 
-    /// Reserves room for the findings of accesses that need nothing, see [`Findings::set_may_grow`].
-    pub fn reserve(&mut self) {
-        self.seen.reserve();
-    }
-
-    /// From now on accesses, and perhaps all events of this object, are missing until every access is recorded again.
-    /// The rules must not conclude anything from their absence.
-    pub fn lose_sight(&mut self, who: Who, findings: &mut Findings) {
-        let who = Who { every_access: false, ..who };
+    /// From now on events of this object, which `made` made, may be missing: the rules must not conclude anything from
+    /// their absence.
+    pub fn lose_sight(&mut self, made: Site, findings: &mut Findings) {
+        let who = Who { made, every_access: false };
         let mut scribe = Scribe { findings, seen: &mut self.seen, object: 0, who };
         self.state.rules.take(&Fact::OutOfSight, &mut scribe);
     }
 
-    /// Adds to `findings`, a copy for a report, what only the object's end or a report can show.
+    /// Adds to a copy of the findings what only the object's end or a report can show.
     pub fn at_report(&self, object: u64, who: Who, findings: &mut Findings) {
-        let Some(mut seen) = self.seen.copy() else {
-            findings.drop_one();
-            return;
-        };
-        let mut state = self.state.clone();
+        let History { mut seen, mut state } = self.clone();
         let mut scribe = Scribe { findings, seen: &mut seen, object, who };
         state.end_access(&mut scribe);
         state.rules.take(&Fact::End, &mut scribe);
@@ -98,8 +86,8 @@ impl State {
                 self.begin_access(Pending { side, access, site: event.site }, scribe)
             }
             What::Allocated { kind, bytes, origin, .. } => {
-                if scribe.findings.would_have_served(kind, bytes, origin) {
-                    let cost = Cost { bytes, time: Time::measured(event.duration) };
+                if origin == Origin::Fresh && scribe.findings.turned_away.serve(kind, bytes) {
+                    let cost = Cost { bytes, time: Time::Measured(event.duration) };
                     scribe.find(Rule::TurnedAway, Certainty::Certain, Subject::Kind(kind), event.site, cost);
                 }
                 self.add_block(kind.side());
@@ -117,12 +105,12 @@ impl State {
             }
             What::Filled { side, bytes } => {
                 let access = self.pending.take().map(|pending| pending.access);
-                let cost = Cost { bytes, time: Time::measured(event.duration) };
+                let cost = Cost { bytes, time: Time::Measured(event.duration) };
                 self.head = Some(Head::only_at(side));
                 self.rules.take(&Fact::Filled { side, access, site: event.site, cost }, scribe);
             }
             What::Copied { to, bytes, path, cause } => {
-                scribe.findings.rates().learn(to, path, bytes, event.duration);
+                scribe.findings.rates.learn(to, path, bytes, event.duration);
                 self.copied(Copy::done(event, to, bytes, path, cause), scribe);
                 if cause == Cause::Access(Access::Write) {
                     self.write(Pending { side: to, access: Access::Write, site: event.site }, scribe);
@@ -179,7 +167,7 @@ impl State {
         }
     }
 
-    /// Counts the pending access as done, unless its success would have been recorded by an event.
+    /// Counts the pending access as done, unless an event would have recorded its success.
     fn end_access(&mut self, scribe: &mut Scribe<'_>) {
         let Some(pending) = self.pending.take() else { return };
         // A new mapping holds zeros: no fill is recorded for it.

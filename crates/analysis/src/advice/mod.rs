@@ -1,8 +1,7 @@
 //! Advice: which copies, fills and blocks the program could do without, where in its code, and what to change there.
 //!
-//! Each object has a [`History`], which feeds one small state machine for each rule. [`Findings`] sums up their results
-//! by rule and call site. Advice states only what the events show: see [`Certainty`], and [`Who::every_access`] for
-//! events that are missing. `docs/advice.md` describes each rule for the reader of the advice.
+//! Each object has a [`History`], which feeds one state machine for each rule; [`Findings`] sums up their results.
+//! `docs/advice.md` describes the rules.
 
 mod fact;
 mod findings;
@@ -22,7 +21,6 @@ use syncedmem_trace::event::Site;
 pub struct Who {
     /// The call site that made it.
     pub made: Site,
-    pub bytes: u64,
     /// Whether every access is recorded. If not, a side that is up to date may have been read, and a side that alone is
     /// up to date may have been written, without an event. `false` is always safe: it yields less advice.
     pub every_access: bool,

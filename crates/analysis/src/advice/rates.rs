@@ -1,16 +1,19 @@
-//! The cost of copies: as measured, or, for copies in flight, estimated from the measured ones.
+//! The cost of copies; of copies in flight it is estimated from the measured ones.
 
+use crate::account::Sum;
 use syncedmem_trace::event::Path;
 use syncedmem_trace::head::Side;
 
-/// Smaller copies, in bytes, are neither reported as slow nor used to learn the speed of pinned copies: most of their
-/// time is the call itself.
+/// Bytes. Most of a smaller copy's time is the call itself, which says nothing of speed.
 pub const LARGE: u64 = 64 << 10;
 
 /// Number of pairs of direction and path.
 const LANES: usize = 6;
 
-/// Bytes, and the time that they took.
+fn lane(to: Side, path: Path) -> usize {
+    to as usize * 3 + path as usize
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cost {
     pub bytes: u64,
@@ -18,66 +21,33 @@ pub struct Cost {
 }
 
 impl Cost {
-    pub const NOTHING: Cost = Cost { bytes: 0, time: Time::NONE };
+    pub const NOTHING: Cost = Cost { bytes: 0, time: Time::None };
 }
 
-/// Nanoseconds, or the reason why there are none. One word, because every object keeps some.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Time(u64);
-
-impl Time {
+pub enum Time {
     /// The saving is not one of time.
-    pub const NONE: Time = Time(u64::MAX);
-
-    const LEAST_LANE: u64 = u64::MAX - LANES as u64;
-
-    /// A measured time in nanoseconds.
-    pub fn measured(nanoseconds: u64) -> Time {
-        Time(nanoseconds.min(Self::LEAST_LANE - 1))
-    }
-
-    /// The time of a copy on a stream, which only the driver knows.
-    pub fn on_stream(to: Side, path: Path) -> Time {
-        Time(Self::LEAST_LANE + lane(to, path) as u64)
-    }
+    None,
+    /// Nanoseconds.
+    Measured(u64),
+    /// Only the driver knows it.
+    OnStream(Side, Path),
 }
 
-fn lane(to: Side, path: Path) -> usize {
-    to as usize * 3 + path as usize
+/// Nanoseconds for `bytes` at the rate of measured copies; `None` if nothing was measured.
+fn price(bytes: u64, measured: &Sum) -> Option<u64> {
+    let product = u128::from(bytes) * u128::from(measured.nanoseconds);
+    product.checked_div(u128::from(measured.bytes)).map(|price| u64::try_from(price).unwrap_or(u64::MAX))
 }
 
-/// Measured copies of one direction and path.
 #[derive(Clone, Copy, Debug, Default)]
-struct Measured {
-    bytes: u64,
-    nanoseconds: u64,
-}
-
-impl Measured {
-    const NONE: Measured = Measured { bytes: 0, nanoseconds: 0 };
-
-    fn add(&mut self, bytes: u64, nanoseconds: u64) {
-        self.bytes = self.bytes.saturating_add(bytes);
-        self.nanoseconds = self.nanoseconds.saturating_add(nanoseconds);
-    }
-
-    /// Nanoseconds for `bytes` at the measured rate; `None` if nothing was measured.
-    fn price(&self, bytes: u64) -> Option<u64> {
-        let product = u128::from(bytes) * u128::from(self.nanoseconds);
-        product.checked_div(u128::from(self.bytes)).map(|price| u64::try_from(price).unwrap_or(u64::MAX))
-    }
-}
-
-#[derive(Clone, Copy, Debug)]
 pub struct Rates {
-    all: [Measured; LANES],
+    all: [Sum; LANES],
     /// Copies of [`LARGE`] bytes and more.
-    large: [Measured; LANES],
+    large: [Sum; LANES],
 }
 
 impl Rates {
-    pub const NEW: Rates = Rates { all: [Measured::NONE; LANES], large: [Measured::NONE; LANES] };
-
     /// Adds a copy that its caller waited for.
     pub fn learn(&mut self, to: Side, path: Path, bytes: u64, nanoseconds: u64) {
         self.all[lane(to, path)].add(bytes, nanoseconds);
@@ -86,9 +56,9 @@ impl Rates {
         }
     }
 
-    /// Nanoseconds for a copy of `bytes` from or to pinned memory.
+    /// Nanoseconds for a copy from or to pinned memory.
     pub fn pinned(&self, to: Side, bytes: u64) -> Option<u64> {
-        self.large[lane(to, Path::Pinned)].price(bytes)
+        price(bytes, &self.large[lane(to, Path::Pinned)])
     }
 }
 
@@ -104,12 +74,12 @@ pub struct Times {
 impl Times {
     pub fn add(&mut self, cost: Cost) {
         match cost.time {
-            Time::NONE => self.is_none = true,
-            Time(lane @ Time::LEAST_LANE..) => {
-                let bytes = &mut self.on_stream[(lane - Time::LEAST_LANE) as usize];
+            Time::None => self.is_none = true,
+            Time::Measured(nanoseconds) => self.measured = self.measured.saturating_add(nanoseconds),
+            Time::OnStream(to, path) => {
+                let bytes = &mut self.on_stream[lane(to, path)];
                 *bytes = bytes.saturating_add(cost.bytes);
             }
-            Time(nanoseconds) => self.measured = self.measured.saturating_add(nanoseconds),
         }
     }
 
@@ -118,10 +88,9 @@ impl Times {
         if self.is_none {
             return None;
         }
-        self.on_stream
-            .iter()
-            .zip(&rates.all)
-            .filter(|&(&bytes, _)| bytes > 0)
-            .try_fold(self.measured, |sum, (&bytes, measured)| Some(sum.saturating_add(measured.price(bytes)?)))
+        let on_stream = self.on_stream.iter().zip(&rates.all).filter(|&(&bytes, _)| bytes > 0);
+        on_stream
+            .map(|(&bytes, measured)| price(bytes, measured))
+            .try_fold(self.measured, |sum, price| Some(sum.saturating_add(price?)))
     }
 }

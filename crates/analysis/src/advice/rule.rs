@@ -1,30 +1,20 @@
-//! The rules' names, certainties and sentences.
+//! The rules' names and sentences.
 
 use syncedmem_trace::head::Side;
 use syncedmem_trace::kind::Kind;
 
-/// The rules of the advice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Rule {
-    /// A copy whose data became void before any access asked for it.
     UnreadCopy,
-    /// A copy of data that the other side already held.
     UnchangedCopy,
-    /// Copies of one object back and forth.
     PingPong,
-    /// Zeros that were overwritten whole.
     OverwrittenFill,
-    /// A copy that may have been overwritten whole.
     OverwrittenCopy,
-    /// Repeated copies from or to pageable memory.
     PageableCopy,
-    /// Memory on both sides, of which one is used.
     UnusedSide,
-    /// Allocations that a block could have served, had a budget not turned it away.
     TurnedAway,
 }
 
-/// How certain a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Certainty {
     /// It follows from the calls and from what the library did.
@@ -35,23 +25,18 @@ pub enum Certainty {
     Possible,
 }
 
-/// The part of an object that a finding is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The part of an object that advice is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Subject {
-    /// All of it.
     Object,
-    /// Copies to that side.
     CopyTo(Side),
     /// Copies to that side because the other one was evicted.
     EvictionTo(Side),
-    /// The memory of a side.
     Memory(Side),
-    /// Memory of that kind.
     Kind(Kind),
 }
 
 impl Rule {
-    /// Every rule.
     pub const ALL: [Rule; 8] = [
         Rule::UnreadCopy,
         Rule::UnchangedCopy,
@@ -63,7 +48,6 @@ impl Rule {
         Rule::TurnedAway,
     ];
 
-    /// The rule's name in reports, traces and documents.
     pub const fn name(self) -> &'static str {
         match self {
             Rule::UnreadCopy => "unread-copy",
@@ -90,7 +74,6 @@ impl Rule {
         }
     }
 
-    /// The observation, in one sentence.
     pub const fn what_was_seen(self) -> &'static str {
         match self {
             Rule::UnreadCopy => "The data of a copy became void before any access asked for it.",
@@ -106,7 +89,7 @@ impl Rule {
         }
     }
 
-    /// The change to make in the caller's code or settings, in one sentence.
+    /// The change to make in the caller's code or settings.
     pub const fn what_to_do(self, subject: Subject) -> &'static str {
         match (self, subject) {
             (Rule::UnreadCopy, Subject::CopyTo(Side::Device)) => {
@@ -159,7 +142,7 @@ impl Rule {
         }
     }
 
-    /// The limits of what the library can know, in one sentence. Each finding is to be read with it.
+    /// The limits of what the library can know.
     pub const fn not_known(self, certainty: Certainty) -> &'static str {
         match (self, certainty) {
             (Rule::UnreadCopy, Certainty::Certain) => "No caller had an address to read the data through.",
@@ -196,25 +179,11 @@ impl Rule {
 }
 
 impl Certainty {
-    /// The word for it in reports.
     pub const fn name(self) -> &'static str {
         match self {
             Certainty::Certain => "certain",
             Certainty::Compared => "compared",
             Certainty::Possible => "possible",
-        }
-    }
-}
-
-impl Subject {
-    /// A number that orders subjects.
-    pub(super) const fn number(self) -> u8 {
-        match self {
-            Subject::Object => 0,
-            Subject::CopyTo(side) => 1 + side as u8,
-            Subject::EvictionTo(side) => 3 + side as u8,
-            Subject::Memory(side) => 5 + side as u8,
-            Subject::Kind(kind) => 7 + kind as u8,
         }
     }
 }

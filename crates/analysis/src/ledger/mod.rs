@@ -95,13 +95,14 @@ impl Ledger {
             }
             _ => {}
         }
-        let before = Kind::ALL.map(|kind| self.account.memory(kind).peak);
+        let before = match event.what {
+            What::Allocated { kind, .. } => Some((kind, self.account.memory(kind).peak)),
+            _ => None,
+        };
         self.account.take(event);
-        for (kind, before) in Kind::ALL.into_iter().zip(before) {
-            if self.account.memory(kind).peak > before {
-                self.holders.note_peak(kind);
-                self.batches.note_peak(kind);
-            }
+        if let Some((kind, _)) = before.filter(|&(kind, peak)| self.account.memory(kind).peak > peak) {
+            self.holders.note_peak(kind);
+            self.batches.note_peak(kind);
         }
         if event.what == What::Ended {
             self.forget(object);

@@ -1,6 +1,4 @@
-//! The data of a report: sums and holders of memory, taken from a ledger.
-//!
-//! [`Report`] formats it as the text of a process; the command has a text of its own.
+//! The data of a report, taken from a ledger. [`Report`] is the library's own text of it; the command has another.
 
 mod role;
 mod text;
@@ -13,7 +11,6 @@ use super::ledger::{Holder, Ledger, Share};
 use syncedmem_trace::event::Site;
 use syncedmem_trace::kind::Kind;
 
-/// The name of a holder in a report.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Label {
     /// Objects of this name.
@@ -22,7 +19,6 @@ pub enum Label {
     Site(Site),
 }
 
-/// A holder's share, now and at the peaks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
     pub label: Label,
@@ -36,12 +32,12 @@ pub struct Summary {
     pub holders: Vec<Entry>,
     /// Objects that are alive.
     pub objects: u64,
-    /// Number of events and blocks that were dropped: memory was exhausted, or a signal handler interrupted an entry.
+    /// See [`Ledger::dropped`].
     pub dropped: u64,
 }
 
 impl Summary {
-    /// The state of a ledger. If memory is exhausted, lists are shorter.
+    /// If memory is exhausted, lists are shorter.
     pub fn of(ledger: &Ledger) -> Summary {
         let mut holders = Vec::new();
         for (holder, share) in ledger.holders() {
@@ -61,12 +57,14 @@ impl Summary {
 
     /// Holders of a kind at its peak, the largest first.
     pub fn at_peak(&self, kind: Kind) -> Vec<&Entry> {
-        self.sorted(move |share| share.at_peak[kind as usize])
-    }
-
-    /// Holders of a kind now, the largest first.
-    pub fn now(&self, kind: Kind) -> Vec<&Entry> {
-        self.sorted(move |share| share.live[kind as usize])
+        let bytes = |entry: &Entry| entry.share.at_peak[kind as usize];
+        let mut list: Vec<&Entry> = Vec::new();
+        if list.try_reserve(self.holders.len()).is_ok() {
+            list.extend(self.holders.iter().filter(|entry| bytes(entry) > 0));
+        }
+        // Equal shares are ordered by label, not by address.
+        list.sort_unstable_by(|one, other| bytes(other).cmp(&bytes(one)).then_with(|| one.label.cmp(&other.label)));
+        list
     }
 
     /// Bytes of a kind at its peak by role, in the order of [`Role::ALL`], and those of objects without one.
@@ -80,18 +78,6 @@ impl Summary {
             *role.map_or(&mut others, |role| &mut roles[role as usize]) += share.at_peak[kind as usize];
         }
         (roles, others)
-    }
-
-    fn sorted(&self, bytes: impl Fn(&Share) -> u64) -> Vec<&Entry> {
-        let mut list = Vec::new();
-        if list.try_reserve(self.holders.len()).is_ok() {
-            list.extend(self.holders.iter().filter(|entry| bytes(&entry.share) > 0));
-        }
-        // Equal shares are ordered by label, not by address.
-        list.sort_unstable_by(|one: &&Entry, other: &&Entry| {
-            bytes(&other.share).cmp(&bytes(&one.share)).then_with(|| one.label.cmp(&other.label))
-        });
-        list
     }
 }
 

@@ -1,8 +1,7 @@
-//! The role of memory in a net, read from the names that libsyncedmem_names.so gives: `fc6 weights gradient`.
+//! The role of memory, read from the names that libsyncedmem_names.so gives: `fc6 weights gradient`.
 
 use Role::*;
 
-/// The purpose of an object's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     Data,
@@ -31,12 +30,11 @@ impl Role {
         }
     }
 
-    /// The role of the memory of that name, if the name says one.
     pub fn of_name(name: &str) -> Option<Role> {
         Role::of_layer(name).map(|(_, role)| role)
     }
 
-    /// The layer and the role in a name: a layer's name, a blank, and the words for the role.
+    /// The layer and the role in a name.
     pub fn of_layer(name: &str) -> Option<(&str, Role)> {
         let (of, is_gradient) = name.strip_suffix(" gradient").map_or((name, false), |of| (of, true));
         // Parameters from the third on, and outputs of a layer that has several, are numbered.

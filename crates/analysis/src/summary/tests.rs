@@ -10,7 +10,7 @@ fn place(site: Site) -> Place {
 
 /// The state after events of (object, site, nanoseconds, sort).
 fn state_of(events: &[(u64, u32, u64, What)]) -> Evaluation {
-    let mut all = Evaluation::new();
+    let mut all = Evaluation::default();
     let mut start = 0;
     for &(object, site, duration, what) in events {
         all.take(&Event { start, duration, thread: 1, object, site: Site(site), what });
@@ -54,7 +54,7 @@ fn holders_are_listed_the_largest_first_by_name_or_by_maker() {
     let summary = Summary::of(state_of(&three_objects()).ledger());
     let at_peak: Vec<_> = summary.at_peak(Kind::Pageable).iter().map(|entry| entry.label.clone()).collect();
     assert_eq!(at_peak, [Label::Site(Site(1)), Label::Site(Site(2))]);
-    let device: Vec<_> = summary.now(Kind::Device).iter().map(|entry| entry.label.clone()).collect();
+    let device: Vec<_> = summary.at_peak(Kind::Device).iter().map(|entry| entry.label.clone()).collect();
     assert_eq!(device, [Label::Name("data".into())]);
 }
 
@@ -78,7 +78,7 @@ fn the_text_has_the_account_s_figures_and_nothing_that_did_not_happen() {
 
 #[test]
 fn where_layers_have_names_memory_is_summed_by_role() {
-    let mut all = Evaluation::new();
+    let mut all = Evaluation::default();
     for (object, bytes, name) in
         [(0x10, 3, "fc6 weights"), (0x20, 3, "fc7 weights"), (0x30, 1, "fc6 output"), (0x40, 1, "")]
     {

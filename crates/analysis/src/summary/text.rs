@@ -1,23 +1,20 @@
-//! The report of a process as text: at most 110 columns, names apart, and only what was observed.
+//! The library's report as text: at most 110 columns, names apart.
 
 use std::fmt;
 
 use super::{Entry, Label, Summary};
 use crate::account::Sum;
-use crate::ledger::Share;
 use syncedmem_trace::event::{Place, Site};
 use syncedmem_trace::kind::Kind;
 use syncedmem_trace::text::{Duration, Escaped, Size, Text};
 
-/// Holders of each kind that are listed. The number of the others is printed.
+/// Holders of each kind that are listed.
 const HOLDERS: usize = 10;
 
-/// Formats a summary as text.
 pub struct Report<'a, P: Fn(Site) -> Place> {
     pub summary: &'a Summary,
     pub program: &'a str,
     pub process: u32,
-    /// Returns the text of a site.
     pub place: P,
 }
 
@@ -49,21 +46,16 @@ impl<P: Fn(Site) -> Place> Report<'_, P> {
         if memory.peak == 0 {
             return Ok(());
         }
-        let place = kind as usize;
         writeln!(f, "\n{} memory: {} at its peak, {} now", kind.name(), size(memory.peak), size(memory.live))?;
-        self.list(f, &self.summary.at_peak(kind), |share| (share.at_peak[place], share.blocks_at_peak[place]))
-    }
-
-    /// The largest holders, and the sum of the others. `held` yields bytes and blocks of a share.
-    fn list(&self, f: &mut fmt::Formatter<'_>, holders: &[&Entry], held: impl Fn(&Share) -> (u64, u64)) -> fmt::Result {
+        let holders = self.summary.at_peak(kind);
         for Entry { label, share } in holders.iter().take(HOLDERS) {
-            let (bytes, blocks) = held(share);
+            let (bytes, blocks) = (share.at_peak[kind as usize], share.blocks_at_peak[kind as usize]);
             let plural = if blocks == 1 { "block" } else { "blocks" };
             writeln!(f, "  {:>10} in {blocks:>5} {plural:<6}  {}", size(bytes), self.label(label))?;
         }
         let more = &holders[holders.len().min(HOLDERS)..];
         if !more.is_empty() {
-            let bytes: u64 = more.iter().map(|entry| held(&entry.share).0).sum();
+            let bytes: u64 = more.iter().map(|entry| entry.share.at_peak[kind as usize]).sum();
             writeln!(f, "  {:>10} of {} others", size(bytes), more.len())?;
         }
         Ok(())

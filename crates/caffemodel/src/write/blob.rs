@@ -1,4 +1,4 @@
-//! The message of a blob with other values or another shape. Its other fields stay as they are and where they are.
+//! The message of a blob with other values or another shape. Its other fields stay, and in place.
 
 use std::fmt::Display;
 
@@ -12,7 +12,6 @@ use crate::model::{At, Model, Part};
 use crate::problem::Problem;
 use crate::wire::{Field, Scanner, Wire};
 
-/// What is to become of a blob.
 #[derive(Debug, Default)]
 pub(crate) struct Change<'v> {
     pub shape: Option<Vec<i64>>,
@@ -28,15 +27,14 @@ pub(crate) enum NewArray<'v> {
     Replaced(Values<'v>),
 }
 
-/// The fields that take the place of a kind of field: where the first of those was. `None`: they stay.
+/// New fields, at the place of the first that they replace. `None`: those stay.
 type Slot<'v> = Option<Vec<Piece<'v>>>;
 
-/// What a field of a blob's message belongs to.
 enum Role {
     Shape,
     Data,
     Diff,
-    /// The type of NVIDIA's bytes.
+    /// Of NVIDIA's bytes.
     DataType,
     DiffType,
     Other,
@@ -62,7 +60,6 @@ fn role(dialect: Dialect, field: Field) -> Role {
     }
 }
 
-/// The blob's message with the change.
 pub(crate) fn changed<'v>(
     model: &'v Model,
     scanner: &mut Scanner,
@@ -126,7 +123,7 @@ impl<'v> Target<'v> {
         let parts = [("data", &change.data, Some(self.blob.data())), ("diff", &change.diff, self.blob.diff())];
         for (part, new, stored) in parts {
             let (found, advice) = match (new, stored) {
-                // The blob would not be one that can be read.
+                // The blob could not be read.
                 (NewArray::Kept, _) if self.blob.has_unread(part) => {
                     return self.refuse(format!("its {part} is stored as bytes that are not read"), OTHER_PART);
                 }
@@ -141,7 +138,7 @@ impl<'v> Target<'v> {
         Ok(())
     }
 
-    /// The fields of a shape: legacy dimensions where they were stored and can say it.
+    /// Legacy dimensions where they were stored and suffice.
     fn shape(&self, dims: &[i64]) -> Result<Vec<Piece<'v>>, Error> {
         let is_c3d = self.blob.dialect() == Dialect::C3d;
         let fits = dims.len() == if is_c3d { 5 } else { 4 } && dims.iter().all(|dim| i32::try_from(*dim).is_ok());
@@ -158,7 +155,7 @@ impl<'v> Target<'v> {
         Ok(vec![Piece::Bytes(fields)])
     }
 
-    /// The field of an array, and whether the type of NVIDIA's bytes stays.
+    /// Also whether the type of NVIDIA's bytes stays.
     fn array(&self, part: Part, new: NewArray<'v>) -> Result<(Slot<'v>, bool), Error> {
         let values = match new {
             NewArray::Kept => return Ok((None, true)),

@@ -13,7 +13,7 @@ use crate::kind::Kind;
 use crate::model::{At, Model, Part};
 use crate::wire::{Scanner, Wire};
 
-/// A file that is to be written with other values.
+/// A file to be written with other values.
 ///
 /// ```no_run
 /// use caffemodel::{At, Edit, Model, Values};
@@ -24,11 +24,11 @@ use crate::wire::{Scanner, Wire};
 /// # Ok::<(), caffemodel::Error>(())
 /// ```
 ///
-/// All else is copied byte for byte: unknown fields, other layers, and the other fields of a blob that is changed. The values take the
-/// place and the type of those that they replace; a shape that was stored in the legacy dimensions stays there if it has four.
+/// The rest is copied byte for byte: unknown fields, other layers, other fields of a changed blob. New values take the
+/// place and the type of the old; legacy dimensions stay where the new shape has four.
 pub struct Edit<'e> {
     model: &'e Model,
-    /// Sorted by layer and blob. Neither a map nor a sort of std's, whose code would make the library larger by several KiB.
+    /// Sorted. A map's or a sort's code would make the library larger by several KiB.
     changes: Vec<((usize, usize), Change<'e>)>,
     may_be_large: bool,
     progress: Box<dyn FnMut(u64) + 'e>,
@@ -52,7 +52,7 @@ impl<'e> Edit<'e> {
         self
     }
 
-    /// Gives a blob another shape. If its count is another one, the values are to be replaced too.
+    /// With another count the values are to be replaced too.
     pub fn reshape(&mut self, layer: usize, blob: usize, dims: &[i64]) -> &mut Self {
         self.change(layer, blob).shape = Some(dims.to_vec());
         self
@@ -75,25 +75,24 @@ impl<'e> Edit<'e> {
         }
     }
 
-    /// Allows a file of more than 2,147,483,647 bytes, which Caffe cannot read.
+    /// Above 2,147,483,647 bytes, Caffe's limit.
     pub fn allow_large(&mut self) -> &mut Self {
         self.may_be_large = true;
         self
     }
 
-    /// Calls `progress` with the number of bytes whenever some were written.
+    /// Calls `progress` with the number of bytes after each write.
     pub fn on_progress(&mut self, progress: impl FnMut(u64) + 'e) -> &mut Self {
         self.progress = Box::new(progress);
         self
     }
 
-    /// Writes the file, which may be the one that was opened, and forgets the changes. The new file appears under its name once it is
-    /// whole and on the disk; a file that had the name stays until then.
+    /// Writes the file, which may be the open one, and forgets the changes. A file of the name stays until the new one
+    /// is whole and on the disk.
     ///
     /// # Errors
-    /// `Argument`: there is no such blob, the counts do not fit the shapes, or values would be rounded. `Unsupported`: the file would be
-    /// too large for Caffe. `Io`: the old file or the values could not be read, or the new one not be written. `Format`: the old file was
-    /// changed since it was opened.
+    /// `Argument`: there is no such blob, counts do not fit shapes, or values would be rounded. `Unsupported`: too
+    /// large for Caffe. `Io`: reading or writing failed. `Format`: the old file was changed since it was opened.
     pub fn write_to(&mut self, path: impl AsRef<Path>) -> Result<(), Error> {
         self.write(path.as_ref())
     }
@@ -112,7 +111,7 @@ impl<'e> Edit<'e> {
             let at = At::data(layer, blob);
             let message = changed(self.model, &mut scanner, at, change)?;
             let span = self.model.blob(at)?.span();
-            // Near the end: only in a V0 layer of two pieces the blobs may lie in any order.
+            // Near the end: only the blobs of a V0 layer of two pieces lie in any order.
             let behind = blobs.iter().rev().take_while(|(other, _)| is_before(&span, other)).count();
             blobs.insert(blobs.len() - behind, (span, message));
         }
@@ -134,13 +133,13 @@ fn is_before(span: &Range<u64>, other: &Range<u64>) -> bool {
     (span.start, span.end) < (other.start, other.end)
 }
 
-/// Messages in a message: a net, its layer, the V0 layer in that, and the blob.
+/// Nested messages: a net, its layer, the V0 layer in that, and the blob.
 const DEEPEST: usize = 4;
 
-/// The messages of changed blobs, in the order of the file.
+/// In the order of the file.
 type Blobs<'e> = std::iter::Peekable<std::vec::IntoIter<(Range<u64>, Parts<'e>)>>;
 
-/// The message in `range` with the blobs that lie in it.
+/// With the blobs in `range`.
 fn message<'e>(
     model: &'e Model,
     scanner: &mut Scanner,
@@ -157,7 +156,7 @@ fn message<'e>(
     let mut done = range.start;
     scanner.position = range.start;
     while let Some(next) = blobs.peek().map(|(span, _)| span.clone()).filter(|span| span.end <= range.end) {
-        // Only a file that was changed since it was opened ends here, or goes deeper.
+        // A file that was changed may end here, or go deeper.
         let Some(field) = scanner.field(range.end)?.filter(|_| depth > 1) else { break };
         let tag_end = scanner.position;
         if field.wire != Wire::Bytes {
@@ -190,13 +189,13 @@ impl fmt::Debug for Edit<'_> {
     }
 }
 
-/// Writes a file of one blob: a `.binaryproto`.
+/// Writes a `.binaryproto` of one blob.
 ///
 /// # Errors
 /// Those of [`Edit::write_to`].
 #[inline(never)]
 pub fn write_blob(path: &Path, dims: &[i64], data: Values, diff: Option<Values>) -> Result<(), Error> {
-    // A blob of this shape that has no values yet.
+    // A blob of this shape without values.
     let empty = Model::from_bytes(encode::shape(dims), &path.display().to_string(), Some(Kind::Blob))?;
     let mut edit = Edit::of(&empty);
     edit.replace(At::data(0, 0), data);

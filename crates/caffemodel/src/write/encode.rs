@@ -1,6 +1,5 @@
 //! Fields in protobuf's wire format.
 
-/// A number in groups of seven bits.
 pub fn varint(mut value: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
     while value >= 0x80 {
@@ -11,22 +10,20 @@ pub fn varint(mut value: u64) -> Vec<u8> {
     bytes
 }
 
-/// A field that is a number.
 pub fn number(number: u32, value: u64) -> Vec<u8> {
     [varint(u64::from(number) << 3), varint(value)].concat()
 }
 
-/// What comes before the `length` bytes of a text, a message or a packed list.
+/// Before the `length` bytes of a text, a message or a packed list.
 pub fn head(number: u32, length: u64) -> Vec<u8> {
     [varint(u64::from(number) << 3 | 2), varint(length)].concat()
 }
 
-/// A field of bytes.
 pub fn bytes(number: u32, value: &[u8]) -> Vec<u8> {
     [&head(number, value.len() as u64), value].concat()
 }
 
-/// The field of a blob's shape.
+/// Of a blob.
 pub fn shape(dims: &[i64]) -> Vec<u8> {
     let packed: Vec<u8> = dims.iter().flat_map(|dim| varint(*dim as u64)).collect();
     // protobuf does not write an empty list.

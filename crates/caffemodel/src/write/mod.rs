@@ -1,4 +1,4 @@
-//! Files with other values: all that is not replaced is copied byte for byte.
+//! Files with other values.
 
 mod blob;
 mod edit;

@@ -5,9 +5,8 @@ use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A file that is written beside its place under another name, and removed unless it is published.
-///
-/// Until [`NewFile::publish`] a file of that name stays as it is, whatever goes wrong. The new file has mode 0666 less the umask.
+/// Written beside its place under another name, and removed unless it is published. Until then a file of the name
+/// stays. The mode is 0666 less the umask.
 #[derive(Debug)]
 pub struct NewFile {
     file: File,
@@ -16,14 +15,14 @@ pub struct NewFile {
     is_published: bool,
 }
 
-/// Files of this process so far: threads may write to one folder.
+/// Files of this process so far.
 static NUMBER: AtomicU32 = AtomicU32::new(0);
 
-/// Names that a process which was killed may have left, and whose number this process has now.
+/// Names that a killed process with this number may have left.
 const MOST_TAKEN: usize = 1000;
 
 impl NewFile {
-    /// Creates the file that is to become `wanted`.
+    /// Creates the file that becomes `wanted`.
     ///
     /// # Errors
     /// Of the system; and if `wanted` is a folder, a pipe or a device, which the new file would replace.
@@ -37,7 +36,7 @@ impl NewFile {
         }
         for _ in 0..MOST_TAKEN {
             let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-            // Not made of the name, to which nothing can be added if it is as long as names may be.
+            // Not made of the name, which may be as long as names can be.
             let temporary = wanted.with_file_name(format!(".syncedmem-{}-{number}.tmp", std::process::id()));
             match File::create_new(&temporary) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
@@ -50,7 +49,7 @@ impl NewFile {
         Err(io::ErrorKind::AlreadyExists.into())
     }
 
-    /// Gives the file its name, once its contents are on the disk.
+    /// Gives the file its name once its contents are on the disk.
     ///
     /// # Errors
     /// Of the system; a file that had the name is still there then.

@@ -1,4 +1,4 @@
-//! A file that is to be written, as a list of its parts.
+//! A file to be written, as a list of parts.
 
 use std::io::{self, Write};
 use std::ops::Range;
@@ -10,14 +10,14 @@ use crate::element::Element;
 use crate::error::{Error, ErrorKind};
 use crate::source::Source;
 
-/// Bytes that are read and written at once: what writing holds in memory.
+/// Bytes that are read and written at once.
 const BLOCK: usize = 256 << 10;
 
 /// The largest message that protobuf reads.
 const MOST_BYTES: u64 = i32::MAX as u64;
 
 pub(crate) enum Part<'v> {
-    /// Bytes of the old file.
+    /// Of the old file.
     Copy(&'v Source, Range<u64>),
     Bytes(Vec<u8>),
     Values(Element, Values<'v>, Place<'v>),
@@ -31,7 +31,7 @@ impl Part<'_> {
         match self {
             Self::Copy(_, range) => range.end - range.start,
             Self::Bytes(bytes) => bytes.len() as u64,
-            // Their bytes were counted before the part was made.
+            // Counted before the part was made.
             Self::Values(element, values, _) => values.count * element.size() as u64,
         }
     }
@@ -45,7 +45,7 @@ impl<'v> Parts<'v> {
         self.0.iter().map(Part::length).fold(0, u64::saturating_add)
     }
 
-    /// Whether bytes that are copied would follow the last ones, and so need no memory.
+    /// Whether copied bytes would follow the last ones: then they need no memory.
     pub fn continues(&self, at: u64) -> bool {
         matches!(self.0.last(), Some(Part::Copy(_, last)) if last.end == at)
     }
@@ -61,7 +61,7 @@ impl<'v> Parts<'v> {
         parts.0.into_iter().for_each(|part| self.push(part));
     }
 
-    /// Writes the file. One that has the name stays until the new one is whole.
+    /// A file of the name stays until the new one is whole.
     pub fn write(self, path: &Path, may_be_large: bool, progress: &mut dyn FnMut(u64)) -> Result<(), Error> {
         let name = path.display().to_string();
         let length = self.length();

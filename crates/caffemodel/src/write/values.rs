@@ -7,10 +7,10 @@ use crate::element::Element;
 use crate::error::Error;
 use crate::half;
 
-/// New values of an array, and how they are to be stored.
+/// New values of an array.
 ///
-/// Unless [`Values::stored_as`] says otherwise, they are stored as those that they replace. Values become wider where that needs it,
-/// which is exact; they are never rounded.
+/// Unless [`Values::stored_as`] says otherwise, they are stored as those that they replace. Values are widened where
+/// needed, never rounded.
 pub struct Values<'v> {
     pub(crate) element: Element,
     pub(crate) count: u64,
@@ -19,22 +19,22 @@ pub struct Values<'v> {
 }
 
 impl<'v> Values<'v> {
-    /// Floats of the caller.
+    /// The caller's floats.
     pub fn f32(values: &'v [f32]) -> Self {
         Self::new(Element::F32, values.len() as u64, Native::<4>(bytemuck::cast_slice(values)))
     }
 
-    /// Doubles of the caller.
+    /// The caller's doubles.
     pub fn f64(values: &'v [f64]) -> Self {
         Self::new(Element::F64, values.len() as u64, Native::<8>(bytemuck::cast_slice(values)))
     }
 
-    /// `count` values, little-endian and one behind the other, which are read when the file is written.
+    /// `count` values, little-endian and packed, read when the file is written.
     pub fn new(element: Element, count: u64, from: impl Read + 'v) -> Self {
         Self { element, count, wanted: None, from: Box::new(from) }
     }
 
-    /// Stores them as `element`, whatever they replace. Halves can be stored only in place of halves.
+    /// Halves can be stored only in place of halves.
     #[must_use]
     pub fn stored_as(mut self, element: Element) -> Self {
         self.wanted = Some(element);
@@ -49,7 +49,7 @@ impl<'v> Values<'v> {
         put: &mut impl FnMut(&[u8]) -> Result<(), Error>,
     ) -> Result<(), Failed> {
         let (from_size, to_size) = (self.element.size(), element.size());
-        // The values are read to the block's end and widened to its beginning: a value is overwritten once it was widened.
+        // Values are read to the block's end and widened to its beginning: each is overwritten after it was widened.
         let at_once = block.len() / to_size;
         let mut left = self.count;
         while left > 0 {
@@ -83,13 +83,12 @@ impl fmt::Debug for Values<'_> {
     }
 }
 
-/// Why values were not written: they could not be read, or the file failed.
 pub(crate) enum Failed {
     Read(io::Error),
     Write(Error),
 }
 
-/// Values of `SIZE` bytes in the machine's order, as little-endian bytes.
+/// From the machine's order.
 struct Native<'v, const SIZE: usize>(&'v [u8]);
 
 impl<const SIZE: usize> Read for Native<'_, SIZE> {

@@ -1,11 +1,12 @@
 //! Pairs the processes of two reports, and their figures.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::report::document::{Document, Ending, Kinds, Process, Work};
+use crate::pairs::{self, Pairs};
+use crate::report::load::{Document, Ending, Kinds, Process, Work};
 
 /// Version of the JSON; see [`crate::report::document::VERSION`].
 const VERSION: u32 = 1;
@@ -35,7 +36,7 @@ pub struct Named {
     pub program: String,
 }
 
-/// Figures of one sort, the largest change first.
+/// The largest change first.
 #[derive(Debug, Serialize)]
 pub struct Section {
     pub of: Of,
@@ -43,7 +44,6 @@ pub struct Section {
     pub figures: Vec<Figure>,
 }
 
-/// What figures are about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Of {
@@ -53,7 +53,7 @@ pub enum Of {
     Batch,
     Objects,
     Work,
-    /// The process as the system saw it: these figures differ from run to run.
+    /// These figures differ from run to run.
     System,
 }
 
@@ -68,7 +68,7 @@ pub enum Unit {
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub struct Figure {
     pub name: String,
-    /// The kind of memory that it is about, if it is about memory.
+    /// The kind of memory.
     pub kind: Option<&'static str>,
     pub a: u64,
     pub b: u64,
@@ -99,16 +99,14 @@ impl Differences {
             found.processes.push(Pair::of(a, b));
             return found;
         }
-        let in_b = numbered(b);
-        let mut left: HashMap<_, _> = in_b.iter().copied().collect();
-        for (key, process) in numbered(a) {
-            match left.remove(&key) {
-                Some(other) => found.processes.push(Pair::of(process, other)),
-                None => found.only_in_a.push(process.program.clone()),
-            }
-        }
-        let added = in_b.iter().filter(|(key, _)| left.contains_key(key));
-        found.only_in_b = added.map(|(_, process)| process.program.clone()).collect();
+        let [names_a, names_b] =
+            [a, b].map(|document| document.processes.iter().map(|process| process.program.as_str()));
+        let Pairs { both, only_in_a, only_in_b } = pairs::by_name(names_a, names_b);
+        let program = |document: &Document, place: usize| document.processes[place].program.clone();
+        found.processes =
+            both.into_iter().map(|(one, other)| Pair::of(&a.processes[one], &b.processes[other])).collect();
+        found.only_in_a = only_in_a.into_iter().map(|place| program(a, place)).collect();
+        found.only_in_b = only_in_b.into_iter().map(|place| program(b, place)).collect();
         found
     }
 
@@ -123,17 +121,6 @@ impl Differences {
                     || section.figures.iter().all(|figure| figure.change() == 0)
             })
     }
-}
-
-/// Each process by its program's name, and how many of that name came before.
-fn numbered(document: &Document) -> Vec<((&str, usize), &Process)> {
-    let mut seen = HashMap::new();
-    let numbered = document.processes.iter().map(|process| {
-        let before = seen.entry(process.program.as_str()).or_insert(0);
-        *before += 1;
-        ((process.program.as_str(), *before), process)
-    });
-    numbered.collect()
 }
 
 impl Pair {
@@ -159,7 +146,7 @@ impl Pair {
     }
 }
 
-/// The figure that an amount belongs to. Sections come in this order.
+/// Sections come in this order.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Key {
     of: Of,
@@ -168,12 +155,11 @@ struct Key {
     kind: Option<&'static str>,
 }
 
-/// Whether a figure is there in one run, or in both if only the system knows it.
+/// Figures that only the system knows are there in both runs.
 fn is_shown((key, amounts): &(Key, [u64; 2])) -> bool {
     if key.of == Of::System { !amounts.contains(&0) } else { *amounts != [0; 2] }
 }
 
-/// Yields every figure of a process that is compared.
 fn figures(process: &Process, mut add: impl FnMut(Key, u64)) {
     let key = |of, unit, name: &str| Key { of, unit, name: name.to_string(), kind: None };
     let mut by_kind = |of, name: &str, bytes: [(&'static str, u64); 3]| {
@@ -194,9 +180,9 @@ fn figures(process: &Process, mut add: impl FnMut(Key, u64)) {
     add(key(Of::Work, Unit::Nanoseconds, "from the first event to the last"), process.nanoseconds);
     for work in &process.work {
         let name = name(work);
-        add(key(Of::Work, Unit::Bytes, &name), work.amount.bytes);
-        add(key(Of::Work, Unit::Count, &name), work.amount.count);
-        add(key(Of::Work, Unit::Nanoseconds, &name), work.amount.nanoseconds.unwrap_or(0));
+        add(key(Of::Work, Unit::Bytes, &name), work.bytes);
+        add(key(Of::Work, Unit::Count, &name), work.count);
+        add(key(Of::Work, Unit::Nanoseconds, &name), work.nanoseconds.unwrap_or(0));
     }
     let Ending { resident_peak_bytes, elapsed_nanoseconds, processor_nanoseconds, .. } = &process.ending;
     for (unit, name, amount) in [

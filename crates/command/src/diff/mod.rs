@@ -1,4 +1,4 @@
-//! `syncedmem diff`: compares the memory of two runs.
+//! `syncedmem diff`.
 
 mod compare;
 mod text;
@@ -14,7 +14,7 @@ use crate::say;
 use compare::Differences;
 use text::Text;
 
-/// Compare the memory of two runs: peaks, roles, holders, copies, fills and times.
+/// Compare the memory of two runs.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -30,13 +30,13 @@ Each list begins with the largest change. Processes are matched by their program
 Exit status: 0 if nothing differs but times and the system's figures, which no two runs share, 1 if something does or a file cannot be read, 2 if \
 the command line is wrong.")]
 pub struct Options {
-    /// The first run: a trace, or what `syncedmem report --json` wrote; `-` is standard input.
+    /// The first run: a trace, or a report of `syncedmem report --json`; `-` is standard input.
     #[arg(value_name = "A", value_hint = ValueHint::FilePath)]
     a: PathBuf,
     /// The second run.
     #[arg(value_name = "B", value_hint = ValueHint::FilePath)]
     b: PathBuf,
-    /// One JSON object on standard output; docs/diff.schema.json describes it.
+    /// One JSON object, which docs/diff.schema.json describes.
     #[arg(long)]
     json: bool,
 }
@@ -46,17 +46,16 @@ pub fn run(options: &Options) -> ExitCode {
     if is_standard(a) && is_standard(b) {
         return say::failed("both runs cannot come from standard input; name a file for one of them");
     }
-    let load = |path: &Path| load::document(path).map_err(|why| format!("{}: {why}", input::name(path)));
+    let load = |path: &Path| load::report(path).map_err(|why| format!("{}: {why}", input::name(path)));
     let (of_a, of_b) = match load(a).and_then(|a| Ok((a, load(b)?))) {
         Ok(both) => both,
         Err(why) => return say::failed(why),
     };
     let found = Differences::between(&of_a, &of_b);
     if *json {
-        // Texts, numbers and lists always become JSON.
-        say::line(serde_json::to_string(&found).unwrap_or_default());
+        say::json(&found);
     } else {
         Text(&found).to_string().lines().for_each(say::line);
     }
-    if found.is_same() { ExitCode::SUCCESS } else { ExitCode::from(say::FAILED) }
+    say::status(found.is_same())
 }

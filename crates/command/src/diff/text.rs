@@ -1,4 +1,4 @@
-//! Differences as text for terminals.
+//! Differences as text.
 
 use std::fmt;
 

@@ -1,6 +1,6 @@
-//! A program or library with everything that it is linked with, and the verdict on preloading.
+//! A program or library with its libraries, and the verdict on preloading.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use super::generation;
@@ -12,49 +12,55 @@ use super::search::Search;
 #[derive(Debug)]
 pub struct Examined {
     pub objects: Vec<Object>,
-    /// Libraries that were not found, each with the file that needs it.
+    /// Libraries that were not found, and the file that needs each.
     pub missing: Vec<(String, PathBuf)>,
-    /// The reason why the program runs with more rights than its caller, if it does.
+    /// Why the program runs with more rights than its caller.
     pub privileged: Option<&'static str>,
 }
 
-/// The verdict on preloading.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Its calls can be replaced.
     Preload,
-    /// It is linked with this library: no preload is needed.
     Linked,
     /// It is not linked with Caffe, but may load one at run time.
     Later,
-    /// It has no Caffe, and loads no libraries at run time.
     NoCaffe,
-    /// It holds Caffe, whose calls to itself bypass the dynamic linker.
-    Bound { object: PathBuf, how: Bound, mixed: Option<PathBuf> },
-    /// Its `SyncedMemory` is another class.
-    OtherLayout { object: PathBuf, of: &'static str },
-    /// It is linked statically, so no dynamic linker can preload.
+    /// The calls of the Caffe in it bypass the dynamic linker.
+    Bound {
+        object: PathBuf,
+        how: Bound,
+        mixed: Option<PathBuf>,
+    },
+    OtherLayout {
+        object: PathBuf,
+        of: &'static str,
+    },
     Static,
     /// The dynamic linker ignores preloads for it.
     Privileged(&'static str),
-    /// It cannot be started: a library is missing.
-    Incomplete { missing: String, wanted_by: PathBuf },
-    /// Its C library is older than the one that this library needs.
-    OldGlibc { has: u32, needs: u32 },
+    Incomplete {
+        missing: String,
+        wanted_by: PathBuf,
+    },
+    /// Minor versions of its C library and of the one that this library needs.
+    OldGlibc {
+        has: u32,
+        needs: u32,
+    },
 }
 
-/// The way in which an object's calls to itself are bound.
+/// How an object's calls to itself are bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bound {
     /// Caffe is linked statically into the program.
     InProgram,
     /// By `-Bsymbolic` or `-Bsymbolic-functions`.
     Symbolic,
-    /// Its functions are hidden: the dynamic linker does not know them.
+    /// The dynamic linker does not know its functions.
     Hidden,
 }
 
-/// How an object that has the code of `SyncedMemory` binds its own calls; `None` if they can be replaced.
+/// Of an object with the code of `SyncedMemory`; `None` if its own calls can be replaced.
 fn binding(object: &Object) -> Option<Bound> {
     let accessors = || {
         let functions = object.memory().filter(|(name, _)| super::names::ACCESSORS.contains(name));
@@ -71,33 +77,25 @@ fn binding(object: &Object) -> Option<Bound> {
 }
 
 impl Examined {
-    /// Reads a file and all libraries that it is linked with.
     pub fn read(path: &Path) -> Result<Examined, Unreadable> {
         let subject = Object::read(path)?;
         let search = Search::new();
         let privileged = if subject.is_program { privileges(path) } else { None };
         let mut examined = Examined { objects: vec![subject], missing: Vec::new(), privileged };
         // The linker's order: breadth first, each library once.
-        let mut seen = HashSet::new();
-        let mut next = VecDeque::from([0]);
-        while let Some(index) = next.pop_front() {
+        let (mut seen, mut index) = (HashSet::new(), 0);
+        while index < examined.objects.len() {
             for name in examined.objects[index].needed.clone() {
                 if !seen.insert(name.clone()) {
                     continue;
                 }
                 let wanted_by = &examined.objects[index];
                 match search.find(&name, wanted_by, &examined.objects[0]) {
-                    Some((path, mut object)) => {
-                        object.path = path;
-                        next.push_back(examined.objects.len());
-                        examined.objects.push(object);
-                    }
-                    None => {
-                        let wanted_by = wanted_by.path.clone();
-                        examined.missing.push((name, wanted_by));
-                    }
+                    Some(object) => examined.objects.push(object),
+                    None => examined.missing.push((name, wanted_by.path.clone())),
                 }
             }
+            index += 1;
         }
         Ok(examined)
     }
@@ -107,38 +105,29 @@ impl Examined {
     }
 
     /// Objects with the code of `SyncedMemory`, this library excepted.
-    pub fn definers(&self) -> impl Iterator<Item = &Object> {
+    fn definers(&self) -> impl Iterator<Item = &Object> {
         self.objects.iter().filter(|object| object.defines() && !object.has_ours)
     }
 
-    /// Objects that call `SyncedMemory` in another object.
-    pub fn importers(&self) -> impl Iterator<Item = &Object> {
+    /// Objects that call `SyncedMemory` in another one.
+    fn importers(&self) -> impl Iterator<Item = &Object> {
         self.objects.iter().filter(|object| object.imports() && !object.defines())
     }
 
-    /// This library, if the subject is linked with it.
-    pub fn ours(&self) -> Option<&Object> {
-        self.objects.iter().find(|object| object.has_ours)
-    }
-
-    /// The newest version of its C library: 17 for glibc 2.17.
-    pub fn glibc(&self) -> Option<u32> {
+    /// Minor version of its C library: 17 for glibc 2.17.
+    fn glibc(&self) -> Option<u32> {
         let is_libc = |object: &&Object| object.path.file_name().is_some_and(|name| name == "libc.so.6");
         self.objects.iter().find(is_libc).and_then(|object| object.glibc)
     }
 
-    /// The verdict for a library that needs this version of glibc.
+    /// `needs`: minor version of glibc.
     pub fn verdict(&self, needs: Option<u32>) -> Verdict {
         let subject = self.subject();
         if subject.is_program && subject.interpreter.is_none() {
             let linked = subject.has_ours || subject.says(OUR_WORDS);
             return if linked { Verdict::Linked } else { Verdict::Static };
         }
-        let other = self.objects.iter().filter(|object| !object.has_ours).find_map(|object| {
-            let generation = generation::of(object).filter(|generation| !generation.is_served)?;
-            Some(Verdict::OtherLayout { object: object.path.clone(), of: generation.of })
-        });
-        if let Some(other) = other {
+        if let Some(other) = self.other_layout() {
             return other;
         }
         let verdict = self.caffe();
@@ -147,13 +136,18 @@ impl Examined {
                 return incomplete;
             }
         }
-        verdict.unwrap_or_else(|| {
-            let (has, needs) = (self.glibc(), needs);
-            match (self.privileged, has.zip(needs)) {
-                (Some(how), _) => Verdict::Privileged(how),
-                (None, Some((has, needs))) if has < needs => Verdict::OldGlibc { has, needs },
-                _ => Verdict::Preload,
-            }
+        verdict.unwrap_or_else(|| match (self.privileged, self.glibc().zip(needs)) {
+            (Some(how), _) => Verdict::Privileged(how),
+            (None, Some((has, needs))) if has < needs => Verdict::OldGlibc { has, needs },
+            _ => Verdict::Preload,
+        })
+    }
+
+    /// The verdict if its `SyncedMemory` is another class.
+    pub fn other_layout(&self) -> Option<Verdict> {
+        self.objects.iter().filter(|object| !object.has_ours).find_map(|object| {
+            let generation = generation::of(object).filter(|generation| !generation.is_served)?;
+            Some(Verdict::OtherLayout { object: object.path.clone(), of: generation.of })
         })
     }
 
@@ -166,10 +160,10 @@ impl Examined {
         if self.definers().next().is_some() {
             return None;
         }
-        if self.ours().is_some() {
+        if self.objects.iter().any(|object| object.has_ours) {
             return Some(Verdict::Linked);
         }
-        // A stripped file: the text that Caffe prints on failure identifies it.
+        // A stripped file.
         if let Some(object) = self.objects.iter().find(|object| object.says(CAFFES_WORDS)) {
             if object.says(OUR_WORDS) {
                 return Some(Verdict::Linked);
@@ -184,19 +178,17 @@ impl Examined {
         })
     }
 
-    /// The first library that it lacks.
     fn incomplete(&self) -> Option<Verdict> {
         let (missing, wanted_by) = self.missing.first()?.clone();
         Some(Verdict::Incomplete { missing, wanted_by })
     }
 
-    /// Whether it is Python, which loads Caffe as a module. (`dlopen` may be called by Python's own library.)
+    /// Python loads Caffe as a module. (Its own library may be what calls `dlopen`.)
     pub fn is_python(&self) -> bool {
         self.subject().is_program && python::is_python(self.subject().path.as_os_str())
     }
 }
 
-/// Why a program runs with more rights than its caller, if it does: the dynamic linker then ignores preloads.
 fn privileges(path: &Path) -> Option<&'static str> {
     use std::os::unix::fs::MetadataExt;
     let file = std::fs::metadata(path).ok()?;
@@ -222,7 +214,7 @@ mod tests {
     use super::*;
     use crate::doctor::object::Function;
 
-    /// A program with a libcaffe whose calls can be replaced, and with a C library of this version.
+    /// A program whose Caffe can be replaced, with a C library of this version.
     fn caffe_on(glibc: u32) -> Examined {
         let program = Object { interpreter: Some("/lib/ld.so".into()), is_program: true, ..Object::default() };
         let function = Function { defined: true, dynamic: true, relocated: true };
@@ -253,15 +245,5 @@ mod tests {
         assert!(matches!(examined.verdict(None), Verdict::Incomplete { .. }));
         examined.objects.remove(0);
         assert_eq!(examined.verdict(None), Verdict::Preload);
-    }
-
-    #[test]
-    fn a_function_that_is_defined_and_not_called_through_the_linker_is_bound_inside() {
-        let mut examined = caffe_on(36);
-        for function in examined.objects[1].functions.values_mut() {
-            function.relocated = false;
-        }
-        let verdict = examined.verdict(None);
-        assert!(matches!(verdict, Verdict::Bound { how: Bound::Symbolic, mixed: None, .. }), "{verdict:?}");
     }
 }

@@ -1,14 +1,7 @@
-//! Identifies a Caffe by the functions of its `SyncedMemory`, and says whether this library has the same layout.
+//! Identifies a Caffe by the functions of its `SyncedMemory`.
 
 use super::names;
 use super::object::Object;
-
-/// The kind of a Caffe's build.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Build {
-    CpuOnly,
-    Gpu,
-}
 
 /// A layout of `SyncedMemory` that some versions of Caffe share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,50 +12,45 @@ pub struct Generation {
     pub is_served: bool,
 }
 
-const fn served(of: &'static str) -> Generation {
-    Generation { of, is_served: true }
-}
-
-const fn other(of: &'static str) -> Generation {
-    Generation { of, is_served: false }
-}
-
-/// The generation of an object's `SyncedMemory`; `None` if it has no such names.
+/// `None` if an object has no names of `SyncedMemory`.
 pub fn of(object: &Object) -> Option<Generation> {
     let any = |part: &str| object.memory().any(|(name, _)| name.contains(part));
     object.memory().next()?;
-    Some(if any("prv_d") {
-        other("Intel's Caffe: its objects are 96 bytes, with memory of its own kind")
+    let (is_served, of) = if any("prv_d") {
+        (false, "Intel's Caffe: its objects are 96 bytes, with memory of its own kind")
     } else if any("mutable_cpu_dataEb") || any("mutable_gpu_dataEb") || any("8gpu_dataEi") {
-        other("NVIDIA's fork from 0.16 on: its functions have other parameters")
+        (false, "NVIDIA's fork from 0.16 on: its functions have other parameters")
     } else if any("SyncedMemoryC1EmPN") || any("SyncedMemoryC2EmPN") {
-        other("an OpenCL branch: its objects know a device of their own")
+        (false, "an OpenCL branch: its objects know a device of their own")
     } else if object.has(names::PUSH_OWN_STREAM) {
-        served("NVIDIA's fork 0.15.12 to 0.15.14: objects of 48 bytes, a stream of their own")
+        (true, "NVIDIA's fork 0.15.12 to 0.15.14: objects of 48 bytes, a stream of their own")
     } else if object.has(names::RESIZE) {
-        served("yjxiong's fork: objects of 40 bytes that can be resized")
+        (true, "yjxiong's fork: objects of 40 bytes that can be resized")
     } else if object.has(names::CONSTRUCTOR) {
-        served("BVLC rc4 to master, SSD, OpenPose and others: objects of 40 bytes")
+        (true, "BVLC rc4 to master, SSD, OpenPose and others: objects of 40 bytes")
     } else if object.has(names::SET_GPU_DATA) || object.has(names::PUSH) {
-        served("BVLC rc3, CaffeOnSpark, NVIDIA 0.14 and 0.15: objects of 40 bytes, constructed where they are used")
+        (true, "BVLC rc3, CaffeOnSpark, NVIDIA 0.14 and 0.15: objects of 40 bytes, constructed where they are used")
     } else if object.has(names::SET_CPU_DATA) {
-        served("BVLC v0.999 to rc2, Faster R-CNN, NVIDIA 0.10 to 0.13: constructed where they are used")
+        (true, "BVLC v0.999 to rc2, Faster R-CNN, NVIDIA 0.10 to 0.13: constructed where they are used")
     } else {
-        served("BVLC v0.9: objects of 32 bytes")
-    })
+        (true, "BVLC v0.9: objects of 32 bytes")
+    };
+    Some(Generation { of, is_served })
 }
 
-/// The build of an object with Caffe's own code; `None` if its names do not show it.
-pub fn build(object: &Object) -> Option<Build> {
-    let gpu = names::GPU_MEMCPY.iter().any(|name| object.has(name));
-    (gpu || object.has_caffe).then_some(if gpu { Build::Gpu } else { Build::CpuOnly })
+/// `None` if an object's names do not show it.
+pub fn build(object: &Object) -> Option<&'static str> {
+    match names::GPU_MEMCPY.iter().any(|name| object.has(name)) {
+        true => Some("a GPU build (it has caffe_gpu_memcpy)"),
+        false => object.has_caffe.then_some("a CPU_ONLY build (it has no caffe_gpu_memcpy)"),
+    }
 }
 
 pub fn is_nvidia(object: &Object) -> bool {
     names::NVIDIA.iter().chain([&names::THREAD_COUNT]).any(|name| object.has(name))
 }
 
-/// Functions of its `SyncedMemory` that this library lacks although it serves the generation.
+/// Functions of an object's `SyncedMemory` that this library lacks.
 pub fn unserved(object: &Object) -> Vec<&str> {
     let names = object.memory().map(|(name, _)| name);
     names.filter(|name| !names::is_served(name) && !names::is_private(name)).collect()

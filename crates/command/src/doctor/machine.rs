@@ -9,7 +9,6 @@ use syncedmem::abi::c::cuda::syncedmem_cuda_status;
 use syncedmem::abi::status::syncedmem_status_t::SYNCEDMEM_SUCCESS;
 use syncedmem_trace::text::Size;
 
-/// Facts, each with its name.
 pub fn facts() -> Vec<(&'static str, String)> {
     let mut facts = vec![
         (
@@ -25,7 +24,6 @@ pub fn facts() -> Vec<(&'static str, String)> {
     facts
 }
 
-/// A file's text, or a note why it cannot be read.
 fn text(path: impl AsRef<Path>) -> String {
     fs::read_to_string(path).map_or_else(|error| format!("(unknown: {error})"), |text| text.trim().to_owned())
 }
@@ -37,26 +35,21 @@ fn glibc() -> String {
     unsafe { CStr::from_ptr(version) }.to_string_lossy().into_owned()
 }
 
-/// The library's own sentence about driver and devices; as an error, why there is no GPU and what to do.
-pub fn gpu() -> Result<String, String> {
+/// The library's own sentence about driver and devices; as an error, why there is no GPU.
+fn gpu() -> Result<String, String> {
     let mut sentence: *const c_char = std::ptr::null();
     // SAFETY: `sentence` is writable.
     let status = unsafe { syncedmem_cuda_status(&mut sentence) };
     if sentence.is_null() {
         return Err("the library does not say whether there is a GPU".to_owned());
     }
-    // SAFETY: the function documents that the sentence lives until the process ends.
+    // SAFETY: the sentence is NUL-terminated and lives until the process ends, as the function documents.
     let sentence = unsafe { CStr::from_ptr(sentence) }.to_string_lossy().into_owned();
     if status == SYNCEDMEM_SUCCESS { Ok(sentence) } else { Err(sentence) }
 }
 
 fn memory() -> String {
-    let meminfo = text("/proc/meminfo");
-    let of = |name: &str| {
-        let line = meminfo.lines().find_map(|line| line.strip_prefix(name))?;
-        line.trim_start_matches(':').trim().strip_suffix(" kB")?.parse::<u64>().ok().map(|kilobytes| kilobytes * 1024)
-    };
-    let mut said = match of("MemTotal").zip(of("MemAvailable")) {
+    let mut said = match of_machine("MemTotal:").zip(of_machine("MemAvailable:")) {
         Some((total, available)) => format!("{} of {} available", Size(available), Size(total)),
         None => "(unknown)".to_owned(),
     };
@@ -69,7 +62,14 @@ fn memory() -> String {
     said
 }
 
-/// A soft limit of this process, which its children inherit; `None` for no limit.
+/// Bytes of memory, by a name in /proc/meminfo.
+pub fn of_machine(name: &str) -> Option<u64> {
+    let about = fs::read_to_string("/proc/meminfo").ok()?;
+    let kibibytes = about.lines().find_map(|line| line.strip_prefix(name)?.trim().strip_suffix(" kB"))?;
+    kibibytes.parse::<u64>().ok()?.checked_mul(1024)
+}
+
+/// A soft limit of this process; `None` for no limit.
 fn limit(name: &str) -> Option<u64> {
     let limits = text("/proc/self/limits");
     let line = limits.lines().find_map(|line| line.strip_prefix(name))?;
@@ -87,7 +87,6 @@ fn huge_pages() -> String {
     }
 }
 
-/// The system's limit of locked memory, and the library's.
 fn page_locking() -> String {
     let system = match limit("Max locked memory") {
         None => "the system sets no limit (ulimit -l)".to_owned(),
@@ -97,7 +96,7 @@ fn page_locking() -> String {
     format!("{system}; the library's own is {own} (SYNCEDMEM_PINNED_LIMIT)")
 }
 
-/// The kernel's overcommit policy, if it is not the usual one.
+/// The kernel's policy, if it is not the usual one.
 fn overcommit() -> Option<String> {
     match text("/proc/sys/vm/overcommit_memory").as_str() {
         "0" => None,

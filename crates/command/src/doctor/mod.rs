@@ -1,4 +1,4 @@
-//! `syncedmem doctor`: examines this machine, and whether a program or a libcaffe can use the library.
+//! `syncedmem doctor`.
 
 pub mod examine;
 mod generation;
@@ -23,9 +23,7 @@ use object::{Object, Unreadable};
 use python::Python;
 use search::Search;
 
-/// Check whether this machine, a program or a libcaffe can use the library, and say what to do if not.
-///
-/// It reads the files of the program and of all libraries that it is linked with, and runs none of them.
+/// Check whether this machine, a program or a libcaffe can use the library, and say what to do if not. Runs none of them.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -41,10 +39,10 @@ Examples:
 
 Exit status: 0 if it works (without a program: always), 1 if it does not or the files do not show it, 2 if the command line is wrong.")]
 pub struct Options {
-    /// A program (as on the command line: on PATH, or with its folder) and its arguments, or a libcaffe.so or other library.
+    /// A program (on PATH, or with its folder) and its arguments, or a libcaffe.so or other library.
     #[arg(value_name = "PROGRAM|LIBCAFFE", trailing_var_arg = true, value_hint = ValueHint::CommandWithArguments)]
     command: Vec<OsString>,
-    /// The libsyncedmem.so that would be preloaded [default: the one that belongs to this command].
+    /// The libsyncedmem.so to preload [default: this command's].
     #[arg(long, value_name = "PATH", value_hint = ValueHint::AnyPath)]
     library: Option<PathBuf>,
 }
@@ -56,8 +54,9 @@ pub fn run(options: &Options) -> ExitCode {
             return say::failed(error);
         }
     }
+    let needs = library.as_ref().ok().and_then(|path| Object::read(path).ok()).and_then(|object| object.glibc);
     let Some((name, arguments)) = options.command.split_first() else {
-        show::machine(&library);
+        show::machine(&library, needs);
         return ExitCode::SUCCESS;
     };
     let Some(path) = locate(name) else {
@@ -66,21 +65,20 @@ pub fn run(options: &Options) -> ExitCode {
             name.to_string_lossy()
         ));
     };
-    let needs = library.as_ref().ok().and_then(|path| Object::read(path).ok()).and_then(|object| object.glibc);
     let status = match examine(&path, arguments) {
         Ok(subject) => show::subject(&subject, &options.command, needs),
         Err(Unreadable::Script(interpreter)) => show::script(&path, &interpreter),
         Err(error) => return say::failed(format_args!("{}: {error}", path.display())),
     };
     say::line("");
-    show::machine(&library);
+    show::machine(&library, needs);
     status
 }
 
 /// A command line with the files that it would load.
 struct Subject {
     examined: Examined,
-    /// If it is Python: the Caffe that it would import.
+    /// Python, and the Caffe that it would import.
     python: Option<(Python, Option<Examined>)>,
 }
 
@@ -93,7 +91,7 @@ fn examine(path: &Path, arguments: &[OsString]) -> Result<Subject, Unreadable> {
             };
             return examine(&interpreter, &[path.into()]);
         }
-        // A script in front of Python, such as pyenv's: the next Python on PATH stands for the one that it chooses.
+        // A script in front of Python, such as pyenv's: the next Python on PATH stands for its choice.
         Err(Unreadable::Script(interpreter)) if python::is_python(path.as_os_str()) => {
             let others = search::programs(path.file_name().unwrap_or_default()).into_iter();
             let mut others = others.filter_map(|path| Examined::read(&path).ok().map(|examined| (path, examined)));
@@ -117,6 +115,6 @@ pub fn locate(name: &OsStr) -> Option<PathBuf> {
             return Some(here.to_path_buf());
         }
         let none = Object::default();
-        Search::new().find(name.to_str()?, &none, &none).map(|(path, _)| path)
+        Search::new().find(name.to_str()?, &none, &none).map(|object| object.path)
     })
 }

@@ -1,10 +1,9 @@
-//! Names that identify Caffe's memory, and distinguish one Caffe from another.
+//! Names that distinguish one Caffe from another.
 
-/// The prefix of all of Caffe's names.
+/// Begins all of Caffe's names.
 pub const CAFFE: &[u8] = b"_ZN";
-/// `caffe::SyncedMemory`.
 pub const MEMORY: &str = "_ZN5caffe12SyncedMemory";
-/// `caffe::Blob` and `caffe::Net`: Caffe itself, which uses the memory.
+/// `caffe::Blob` and `caffe::Net`.
 pub const BLOB: &str = "_ZN5caffe4Blob";
 pub const NET: &str = "_ZN5caffe3Net";
 
@@ -34,15 +33,14 @@ pub const NVIDIA: [&str; 4] = [
 /// Only NVIDIA's fork from 0.16.1 on has it.
 pub const THREAD_COUNT: &str = "_ZN5caffe5Caffe13thread_count_E";
 
-/// The C++ functions that this library exports.
+/// What this library exports.
 const EXPORTED: &str = include_str!("../../../../src/abi/symbols.txt");
 
-/// Whether this library exports a function of that name.
 pub fn is_served(name: &str) -> bool {
     EXPORTED.lines().any(|exported| exported == name)
 }
 
-/// Whether a function is `SyncedMemory`'s own, called by no other class.
+/// Whether no other class calls a function of `SyncedMemory`.
 pub fn is_private(name: &str) -> bool {
     ["6to_cpu", "6to_gpu", "12check_device", "4headEv", "4sizeEv"]
         .iter()
@@ -50,7 +48,6 @@ pub fn is_private(name: &str) -> bool {
         || name.starts_with("_ZNK5caffe12SyncedMemory")
 }
 
-/// Whether the command uses this name.
 pub fn tells(name: &str) -> bool {
     name.starts_with(MEMORY)
         || GPU_MEMCPY.contains(&name)

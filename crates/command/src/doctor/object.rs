@@ -1,31 +1,27 @@
-//! One ELF file: the functions of Caffe's memory that it defines or imports, and whether its own calls can be replaced.
+//! One ELF file: the functions of Caffe's memory in it, and whether its own calls can be replaced.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt;
-use std::fs::File;
 use std::io;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
+use object::read::RelocationTarget;
 use object::read::elf::{Dyn, ElfFile64, FileHeader, ProgramHeader};
-use object::read::{ReadCache, RelocationTarget};
 use object::{Endianness, Object as _, ObjectSection, ObjectSymbol, ObjectSymbolTable, SectionKind, elf};
 
 use super::names;
+use crate::mapped;
 
-/// Why a file could not be read as a program or library.
 #[derive(Debug)]
 pub enum Unreadable {
-    /// The system's error.
     File(io::Error),
-    /// It begins with `#!`; the interpreter.
+    /// The interpreter of a file that begins with `#!`.
     Script(PathBuf),
-    /// It is anything else.
     NotElf,
-    /// ELF of another class, byte order or machine than this command's; the machine.
+    /// ELF of another class, byte order or machine than this command's.
     OtherMachine(String),
-    /// Damaged ELF; the error.
     Broken(object::Error),
 }
 
@@ -43,67 +39,58 @@ impl fmt::Display for Unreadable {
     }
 }
 
-/// One file's view of a function of Caffe's memory.
+/// A file's view of a function of Caffe's memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Function {
     /// The file has its code.
     pub defined: bool,
     /// The dynamic linker knows its name.
     pub dynamic: bool,
-    /// The file's own uses go through the dynamic linker, so they can be replaced.
+    /// The file's own calls go through the dynamic linker, so they can be replaced.
     pub relocated: bool,
 }
 
-/// The contents of a file, as far as they matter here.
 #[derive(Debug, Default)]
 pub struct Object {
     pub path: PathBuf,
-    /// The dynamic linker that it names: the program can be started, and preloaded into.
+    /// The dynamic linker that a program names.
     pub interpreter: Option<PathBuf>,
-    /// It has a dynamic section: otherwise it is linked statically.
-    pub is_dynamic: bool,
-    /// It is a program, not a library. The interpreter marks a position-independent program.
     pub is_program: bool,
     pub needed: Vec<String>,
     pub rpath: Vec<OsString>,
     pub runpath: Vec<OsString>,
     /// Linked with `-Bsymbolic`: the dynamic linker looks in the file itself first.
     pub symbolic: bool,
-    /// By mangled name: `caffe::SyncedMemory`'s, and the few that distinguish one Caffe from another.
+    /// By mangled name: those that [`names::tells`].
     pub functions: BTreeMap<String, Function>,
     /// It defines other parts of Caffe: such a library should call `SyncedMemory`.
     pub has_caffe: bool,
     /// It exports the C API of this library.
     pub is_ours: bool,
-    /// It holds this library, exported or not: it is the library, or is linked with the static one.
+    /// It is this library, or is linked with the static one.
     pub has_ours: bool,
-    /// The newest `GLIBC_2.x` among its names. The C library offers it; any other file needs it.
+    /// The newest `GLIBC_2.x` among its names: the C library offers it, other files need it.
     pub glibc: Option<u32>,
-    /// It can load libraries at run time.
     pub opens_libraries: bool,
 }
 
-/// Text of Caffe's own `syncedmem.cpp`, which its checks print: identifies a file without names.
+/// Text that the checks of Caffe's own `syncedmem.cpp` print: identifies a file without names.
 pub const CAFFES_WORDS: &[u8] = b"syncedmem.cpp";
 /// Text of this library. A file with this library has Caffe's text as well.
 pub const OUR_WORDS: &[u8] = b"libsyncedmem: ";
 
 impl Object {
     pub fn read(path: &Path) -> Result<Object, Unreadable> {
-        let file = File::open(path).map_err(Unreadable::File)?;
-        if file.metadata().map_err(Unreadable::File)?.is_dir() {
-            return Err(Unreadable::NotElf);
-        }
-        check_beginning(path)?;
-        let cache = ReadCache::new(file);
-        let elf = ElfFile64::<Endianness, _>::parse(&cache).map_err(Unreadable::Broken)?;
+        let file = mapped::open(path).map_err(Unreadable::File)?.ok_or(Unreadable::NotElf)?;
+        check_beginning(&file)?;
+        let elf = ElfFile64::parse(&*file).map_err(Unreadable::Broken)?;
         let mut found = Object { path: path.to_path_buf(), ..Object::default() };
         found.read_headers(&elf).map_err(Unreadable::Broken)?;
         found.read_symbols(&elf);
         Ok(found)
     }
 
-    fn read_headers<'d>(&mut self, elf: &ElfFile64<'d, Endianness, &'d ReadCache<File>>) -> object::Result<()> {
+    fn read_headers(&mut self, elf: &ElfFile64<'_>) -> object::Result<()> {
         let (endian, data) = (elf.endian(), elf.data());
         self.is_program = elf.elf_header().e_type(endian) == elf::ET_EXEC;
         for header in elf.elf_program_headers() {
@@ -113,7 +100,6 @@ impl Object {
                 self.is_program = true;
             }
             let Some(entries) = header.dynamic(endian, data)? else { continue };
-            self.is_dynamic = true;
             let strings = elf.elf_dynamic_symbol_table().strings();
             for entry in entries {
                 let (tag, value) = (entry.tag32(endian).unwrap_or(0), entry.d_val(endian));
@@ -134,9 +120,9 @@ impl Object {
         Ok(())
     }
 
-    fn read_symbols<'d>(&mut self, elf: &ElfFile64<'d, Endianness, &'d ReadCache<File>>) {
+    fn read_symbols(&mut self, elf: &ElfFile64<'_>) {
         for symbol in elf.symbols() {
-            // The full table, which strip removes, is the only one with names that the dynamic linker does not know.
+            // Only the full table, which strip removes, has names that the dynamic linker does not know.
             let name = symbol.name_bytes().unwrap_or_default();
             self.has_ours |= name.starts_with(b"syncedmem_") && symbol.is_definition();
             if let Some(function) = self.function(name) {
@@ -161,7 +147,7 @@ impl Object {
         }
     }
 
-    fn read_relocations<'d>(&mut self, elf: &ElfFile64<'d, Endianness, &'d ReadCache<File>>) {
+    fn read_relocations(&mut self, elf: &ElfFile64<'_>) {
         let (Some(relocations), Some(symbols)) = (elf.dynamic_relocations(), elf.dynamic_symbol_table()) else {
             return;
         };
@@ -174,7 +160,6 @@ impl Object {
         }
     }
 
-    /// The entry for a name, if the command uses that name.
     fn function(&mut self, name: &[u8]) -> Option<&mut Function> {
         if !name.starts_with(names::CAFFE) {
             return None;
@@ -186,42 +171,36 @@ impl Object {
 
     /// Whether the text is in the file's read-only data.
     pub fn says(&self, words: &[u8]) -> bool {
-        let Ok(file) = File::open(&self.path) else { return false };
-        let cache = ReadCache::new(file);
-        let Ok(elf) = ElfFile64::<Endianness, _>::parse(&cache) else { return false };
+        let Ok(Some(file)) = mapped::open(&self.path) else { return false };
+        let Ok(elf) = ElfFile64::<Endianness>::parse(&*file) else { return false };
         let is_text = |kind| matches!(kind, SectionKind::ReadOnlyString | SectionKind::ReadOnlyData);
         let sections = elf.sections().filter(|section| is_text(section.kind()));
-        sections.filter_map(|section| section.data().ok()).any(|data| contains(data, words))
+        let contains = |data: &[u8]| data.windows(words.len()).any(|window| window == words);
+        sections.filter_map(|section| section.data().ok()).any(contains)
     }
 
-    /// Whether the file has the code of `SyncedMemory`, not only calls to it.
+    /// Whether it has the code of `SyncedMemory`, not only calls to it.
     pub fn defines(&self) -> bool {
         names::ACCESSORS.iter().any(|&name| self.functions.get(name).is_some_and(|function| function.defined))
     }
 
-    /// Whether the file calls `SyncedMemory` in another file.
+    /// Whether it calls `SyncedMemory` in another file.
     pub fn imports(&self) -> bool {
         self.memory().any(|(_, function)| !function.defined && function.dynamic)
     }
 
-    /// Only the functions of `SyncedMemory`.
     pub fn memory(&self) -> impl Iterator<Item = (&str, &Function)> {
         let functions = self.functions.iter().map(|(name, function)| (name.as_str(), function));
         functions.filter(|(name, _)| name.starts_with(names::MEMORY))
     }
 
-    /// Whether it defines or imports a function of that name.
     pub fn has(&self, name: &str) -> bool {
         self.functions.contains_key(name)
     }
 }
 
-/// Checks that the file is for this machine.
-fn check_beginning(path: &Path) -> Result<(), Unreadable> {
-    use std::io::Read;
-    let mut beginning = Vec::new();
-    let file = File::open(path).map_err(Unreadable::File)?;
-    file.take(256).read_to_end(&mut beginning).map_err(Unreadable::File)?;
+/// Checks that a file is for this machine.
+fn check_beginning(beginning: &[u8]) -> Result<(), Unreadable> {
     if let Some(line) = beginning.strip_prefix(b"#!") {
         let line = line.split(|&byte| byte == b'\n').next().unwrap_or_default().trim_ascii();
         let mut words = line.split(|&byte| byte == b' ' || byte == b'\t');
@@ -265,8 +244,4 @@ fn folders(list: &[u8]) -> Vec<OsString> {
 fn glibc_version(name: &[u8]) -> Option<u32> {
     let minor = name.strip_prefix(b"GLIBC_2.")?;
     std::str::from_utf8(minor.split(|&byte| byte == b'.').next()?).ok()?.parse().ok()
-}
-
-fn contains(text: &[u8], part: &[u8]) -> bool {
-    text.windows(part.len()).any(|window| window == part)
 }

@@ -5,15 +5,14 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// The folders of `sys.path`, as far as files show them, and the script.
 #[derive(Debug, Default)]
 pub struct Python {
     pub script: Option<PathBuf>,
+    /// `sys.path`, as far as files show it.
     folders: Vec<PathBuf>,
 }
 
 impl Python {
-    /// Of an interpreter that is started with these arguments.
     pub fn new(interpreter: &Path, arguments: &[OsString]) -> Python {
         let script = script(arguments);
         let beside = script.as_deref().map(|script| {
@@ -35,7 +34,7 @@ impl Python {
         Python { script, folders }
     }
 
-    /// The compiled module of pycaffe that `import caffe` would load.
+    /// The module of pycaffe that `import caffe` would load.
     pub fn caffe(&self) -> Option<PathBuf> {
         self.folders.iter().find_map(|folder| {
             let is_module = |path: &PathBuf| {
@@ -46,7 +45,7 @@ impl Python {
         })
     }
 
-    /// Whether the script's own text imports Caffe; `None` if there is no script that can be read.
+    /// Whether the script itself does; `None` if it cannot be read.
     pub fn imports_caffe(&self) -> Option<bool> {
         let text = fs::read(self.script.as_ref()?).ok()?;
         Some(text.split(|&byte| byte == b'\n').any(|line| {
@@ -56,7 +55,7 @@ impl Python {
     }
 }
 
-/// The program file among an interpreter's arguments; `None` with `-c`, `-m` and `-`.
+/// `None` with `-c`, `-m` and `-`.
 fn script(arguments: &[OsString]) -> Option<PathBuf> {
     let mut arguments = arguments.iter();
     while let Some(argument) = arguments.next() {
@@ -77,14 +76,13 @@ fn packages(prefix: &Path) -> Vec<PathBuf> {
     versions.flat_map(|folder| ["site-packages", "dist-packages"].map(|packages| folder.join(packages))).collect()
 }
 
-/// What is in a folder, sorted by name.
+/// Sorted by name.
 fn entries(folder: &Path) -> Vec<PathBuf> {
     let mut entries: Vec<_> = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
     entries.sort();
     entries
 }
 
-/// Whether a program of this name is Python.
 pub fn is_python(program: &OsStr) -> bool {
     Path::new(program).file_name().is_some_and(|name| name.as_bytes().starts_with(b"python"))
 }

@@ -1,4 +1,4 @@
-//! Finds libraries like the dynamic linker, by the rules of ld.so(8), without running anything.
+//! Finds libraries by the rules of ld.so(8).
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 
 use super::object::Object;
 
-/// The search paths of one process.
 #[derive(Debug)]
 pub struct Search {
     library_path: Vec<PathBuf>,
@@ -16,7 +15,6 @@ pub struct Search {
 }
 
 impl Search {
-    /// Those of a program that is started now, in this command's environment.
     pub fn new() -> Self {
         let library_path = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
         // An empty entry means the working directory.
@@ -33,12 +31,10 @@ impl Search {
         Search { library_path, cache, standard }
     }
 
-    /// The library of that name that `wanted_by` gets in the program `program`. Like the linker, skips libraries for
-    /// another machine.
-    pub fn find(&self, name: &str, wanted_by: &Object, program: &Object) -> Option<(PathBuf, Object)> {
+    /// The library of that name that `wanted_by` gets in `program`. Like the linker, skips those for another machine.
+    pub fn find(&self, name: &str, wanted_by: &Object, program: &Object) -> Option<Object> {
         if name.contains('/') {
-            let path = PathBuf::from(name);
-            return Object::read(&path).ok().map(|object| (path, object));
+            return Object::read(Path::new(name)).ok();
         }
         // The linker ignores RPATH if there is a RUNPATH.
         let mut folders = Vec::new();
@@ -52,11 +48,11 @@ impl Search {
         let cached = self.cache.get(name.as_bytes()).into_iter().flatten().cloned();
         let candidates = folders.into_iter().map(|folder| folder.join(name)).chain(cached);
         let mut candidates = candidates.chain(self.standard.iter().map(|folder| folder.join(name)));
-        candidates.find_map(|path| Object::read(&path).ok().map(|object| (path, object)))
+        candidates.find_map(|path| Object::read(&path).ok())
     }
 }
 
-/// Replaces the linker's tokens in a folder; `$LIB` yields its value on every system.
+/// Replaces the linker's tokens; `$LIB` by its value on every system.
 fn expand(folder: &OsStr, of: &Path) -> Vec<PathBuf> {
     let text = folder.to_string_lossy();
     if !text.contains('$') {
@@ -74,9 +70,8 @@ fn expand(folder: &OsStr, of: &Path) -> Vec<PathBuf> {
     libs.iter().map(|lib| replaced.replace("${LIB}", lib).replace("$LIB", lib).into()).collect()
 }
 
-/// Parses the cache of ldconfig(8) in the format of glibc 2.2 and later: a header of 48 bytes, then entries of 24
-/// bytes, whose second and third words are the offsets of name and path from the header. The file may begin with a
-/// cache in an older format.
+/// Parses the cache of ldconfig(8) in the format of glibc 2.2 and later: a header of 48 bytes, then entries of 24, whose
+/// second and third words are the offsets of name and path. A cache in an older format may lie before it.
 fn read_cache(bytes: &[u8]) -> HashMap<Vec<u8>, Vec<PathBuf>> {
     const MAGIC: &[u8] = b"glibc-ld.so.cache1.1";
     const HEADER: usize = 48;
@@ -88,10 +83,7 @@ fn read_cache(bytes: &[u8]) -> HashMap<Vec<u8>, Vec<PathBuf>> {
         let word = bytes.get(at..at + 4)?;
         Some(u32::from_ne_bytes([word[0], word[1], word[2], word[3]]) as usize)
     };
-    let text = |at: usize| {
-        let rest = bytes.get(at..)?;
-        rest.split(|&byte| byte == 0).next()
-    };
+    let text = |at: usize| bytes.get(at..)?.split(|&byte| byte == 0).next();
     for index in 0..word(MAGIC.len()).unwrap_or(0) {
         let entry = HEADER + index * ENTRY;
         let (Some(name), Some(path)) = (word(entry + 4).and_then(text), word(entry + 8).and_then(text)) else { break };

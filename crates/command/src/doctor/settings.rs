@@ -31,7 +31,7 @@ pub const KNOWN: [&str; 25] = [
     "SYNCEDMEM_TRACE_SIZE",
 ];
 
-/// A line for each variable that is set, or one line that none is.
+/// A line for each variable that is set, or one that none is.
 pub fn lines() -> Vec<String> {
     let mut lines: Vec<_> = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.to_string_lossy().into_owned())))
@@ -45,7 +45,7 @@ pub fn lines() -> Vec<String> {
     lines
 }
 
-/// Whether a name is, or resembles, one of the library's: `SYNCEDMEM_…`, `SYNCMEM_…`, `SYNCEDMEMORY_…`.
+/// `SYNCEDMEM_…`, `SYNCMEM_…`, `SYNCEDMEMORY_…`.
 fn looks_like_one(name: &str) -> bool {
     let upper = name.to_ascii_uppercase();
     upper.starts_with("SYNCEDMEM") || upper.starts_with("SYNCMEM") || upper.starts_with("SYNCED_MEM")

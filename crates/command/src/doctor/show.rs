@@ -5,26 +5,25 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use super::examine::{Examined, Verdict};
-use super::generation::{self, Build};
+use super::generation;
 use super::object::Object;
 use super::python::Python;
 use super::{Subject, machine, settings};
 use crate::library::NotFound;
 use crate::say;
 
-/// Prints a name of at most 12 letters, and a text of one or more lines behind it.
+/// A name of at most 12 letters, and a text.
 fn line(name: &str, text: &str) {
     for (index, text) in text.lines().enumerate() {
         say::line(format_args!("{:<13}{text}", if index == 0 { name } else { "" }));
     }
 }
 
-/// Prints the facts of this machine.
-pub fn machine(library: &Result<PathBuf, NotFound>) {
+/// `needs`: the minor version of glibc that the library needs.
+pub fn machine(library: &Result<PathBuf, NotFound>, needs: Option<u32>) {
     line("syncedmem", &format!("version {}", env!("CARGO_PKG_VERSION")));
     match library {
         Ok(path) => {
-            let needs = Object::read(path).ok().and_then(|object| object.glibc);
             let needs = needs.map(|minor| format!(", needs glibc 2.{minor}")).unwrap_or_default();
             line("libsyncedmem", &format!("{}{needs}", path.display()));
         }
@@ -38,7 +37,6 @@ pub fn machine(library: &Result<PathBuf, NotFound>) {
     }
 }
 
-/// Prints the verdict on a command line, and the facts behind it.
 pub fn subject(Subject { examined, python }: &Subject, command: &[OsString], needs: Option<u32>) -> ExitCode {
     // Python itself has no Caffe.
     let of = |examined: &Examined| examined.verdict(needs);
@@ -61,10 +59,9 @@ pub fn subject(Subject { examined, python }: &Subject, command: &[OsString], nee
     for (missing, wanted_by) in [Some(examined), loaded].into_iter().flatten().flat_map(|examined| &examined.missing) {
         line("missing", &format!("{missing}, which {} needs", wanted_by.display()));
     }
-    if verdict.is_good() { ExitCode::SUCCESS } else { ExitCode::from(say::FAILED) }
+    say::status(verdict.is_good())
 }
 
-/// Prints the script that Python would run, and the module that it would load.
 fn script_of(python: &Python, loaded: Option<&Examined>) {
     if let Some(script) = &python.script {
         let imports = match python.imports_caffe() {
@@ -93,17 +90,15 @@ fn conclude(verdict: &Verdict, command: &[OsString], is_program: bool) {
     }
 }
 
-/// A script: the preload reaches every program that it starts, but these are known only at run time.
 pub fn script(path: &Path, interpreter: &Path) -> ExitCode {
     line("verdict", "cannot tell: only a run shows what a script starts or loads");
     line("", "A preload reaches every program that it starts. Check that program, or its libcaffe.so:");
     line("", "syncedmem doctor PROGRAM|LIBCAFFE");
     say::line("");
     line("script", &format!("{}, run by {}", path.display(), interpreter.display()));
-    ExitCode::from(say::FAILED)
+    say::status(false)
 }
 
-/// Prints one object that defines or calls Caffe's memory.
 fn caffe(object: &Object) {
     line(if object.defines() && !object.has_ours { "Caffe" } else { "" }, &object.path.display().to_string());
     if object.is_ours {
@@ -123,10 +118,8 @@ fn caffe(object: &Object) {
             let fork = if generation::is_nvidia(object) { "; NVIDIA's fork" } else { "" };
             line("", &format!("  {}{fork}", generation.of));
         }
-        match generation::build(object) {
-            Some(Build::Gpu) => line("", "  a GPU build (it has caffe_gpu_memcpy)"),
-            Some(Build::CpuOnly) => line("", "  a CPU_ONLY build (it has no caffe_gpu_memcpy)"),
-            None => {}
+        if let Some(build) = generation::build(object) {
+            line("", &format!("  {build}"));
         }
         let hidden = if hidden > 0 { format!(", {hidden} of them hidden") } else { String::new() };
         line(

@@ -1,4 +1,4 @@
-//! The verdict, its reason and the advice, in words.
+//! The verdict in words.
 
 use std::fmt;
 
@@ -10,7 +10,6 @@ impl Verdict {
         matches!(self, Verdict::Preload | Verdict::Linked)
     }
 
-    /// The advice, if there is any.
     pub fn advice(&self) -> Option<&'static str> {
         Some(match self {
             Verdict::Preload | Verdict::Linked => return None,
@@ -44,7 +43,6 @@ impl Verdict {
         })
     }
 
-    /// The verdict without its reason.
     fn word(&self) -> &'static str {
         match self {
             Verdict::Preload | Verdict::Linked => "works",

@@ -1,8 +1,5 @@
-//! Rows in the format of RMM's logging adaptor, for the tools that read its logs.
-//!
-//! Columns and words are those of `rmm::mr::logging_resource_adaptor`: Thread, Time (of day, to the microsecond), Action (allocate,
-//! free, allocate failure), Pointer, Size, Stream (always the default one: the library's blocks belong to no stream). RMM writes the
-//! local time; an export says UTC, so that it is the same on every machine.
+//! Rows as `rmm::mr::logging_resource_adaptor` writes them. The stream is always the default one: blocks belong to no stream. RMM
+//! writes the local time; an export says UTC, so that it is the same on every machine.
 
 use std::fmt;
 use std::io::Write;
@@ -12,7 +9,6 @@ use syncedmem_trace_reader::{Item, ReadError};
 
 use super::Error;
 
-/// The header row.
 pub const COLUMNS: &str = "Thread,Time,Action,Pointer,Size,Stream\n";
 
 pub fn write(items: impl Iterator<Item = Result<Item, ReadError>>, output: &mut impl Write) -> Result<(), Error> {

@@ -1,10 +1,10 @@
-//! The Trace Event Format, which Perfetto and chrome://tracing read, as a JSON array with one record on each line.
+//! The Trace Event Format, as a JSON array with one record on each line.
 //!
-//! "Complete Events" (X) are events with a duration, "Instant Events" (i) those without, "Counter Events" (C) the bytes in use. "Flow
-//! Events" (s and f, the latter bound to the slice around it) lead from a push or pull to its completion. "Metadata Events" (M) name
-//! processes and threads. Times are microseconds with three decimals.
+//! "Complete Events" (X) have a duration, "Instant Events" (i) have none, "Counter Events" (C) are the bytes in use. "Flow Events" (s, and
+//! f, bound to the slice around it) lead from a push or pull to its completion. "Metadata Events" (M) name processes and threads. Times
+//! are microseconds with three decimals.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::io::Write;
 
 use syncedmem_analysis::ledger::Ledger;
@@ -13,7 +13,7 @@ use syncedmem_trace::kind::Kind;
 use syncedmem_trace_reader::{End, Item, ReadError};
 
 use super::Error;
-use super::fields::{self, Value};
+use super::fields::{Fields, Title};
 
 pub fn write(items: impl Iterator<Item = Result<Item, ReadError>>, output: &mut impl Write) -> Result<(), Error> {
     let mut records = Records { output, separator: "[\n", start: 0, memory: Ledger::new(), shown: NOTHING_SHOWN };
@@ -21,7 +21,7 @@ pub fn write(items: impl Iterator<Item = Result<Item, ReadError>>, output: &mut 
         records.item(item?)?;
     }
     let Records { output, separator, .. } = records;
-    // Without a record, the array is opened here.
+    // Without a record, the array is still to be opened.
     Ok(write!(output, "{}\n]\n", if separator == "[\n" { "[" } else { "" })?)
 }
 
@@ -34,20 +34,20 @@ struct Records<'o, W> {
     separator: &'static str,
     /// The current process's start, in nanoseconds.
     start: u64,
-    /// Counts the bytes in use of the current process.
+    /// The current process's.
     memory: Ledger,
     /// The bytes in use that the last counter showed.
     shown: [u64; 3],
 }
 
-/// The fields that all records have.
-struct Head {
+/// Fields of all records.
+struct Head<N> {
     phase: &'static str,
     process: u32,
     thread: u32,
     /// Nanoseconds; `None` for metadata.
     time: Option<u64>,
-    name: &'static str,
+    name: N,
 }
 
 impl<W: Write> Records<'_, W> {
@@ -108,8 +108,8 @@ impl<W: Write> Records<'_, W> {
         let flow = flow_phase(event);
         let is_slice = is_slice(event);
         let (phase, thread) = (if is_slice { "X" } else { "i" }, event.thread);
-        let head = Head { phase, process, thread, time: Some(event.start), name: fields::title(&event.what) };
-        // A flow binds to a slice with a duration. An unmeasured slice gets the shortest one.
+        let head = Head { phase, process, thread, time: Some(event.start), name: Title(&event.what) };
+        // A flow binds to a slice with a duration: an unmeasured slice gets the shortest one.
         let duration = Time(event.duration.max(flow.is_some().into()));
         let arguments = Arguments { event, is_slice };
         match is_slice {
@@ -117,7 +117,7 @@ impl<W: Write> Records<'_, W> {
             false => self.record(head, format_args!(",\"s\":\"t\",\"args\":{arguments}"))?,
         }
         if let Some((phase, copy)) = flow {
-            // Viewers identify a flow by name and number alone, so the number includes the process.
+            // Viewers identify a flow by name and number alone.
             let number = u64::from(process) << 40 | copy & ((1 << 40) - 1);
             let bound = if phase == "f" { ",\"bp\":\"e\"" } else { "" };
             let head = Head { phase, process, thread, time: Some(event.start), name: "copy in flight" };
@@ -136,7 +136,7 @@ impl<W: Write> Records<'_, W> {
         )
     }
 
-    fn record(&mut self, head: Head, rest: fmt::Arguments) -> Result<(), Error> {
+    fn record(&mut self, head: Head<impl fmt::Display>, rest: fmt::Arguments) -> Result<(), Error> {
         let Head { phase, process, thread, time, name } = head;
         write!(self.output, "{}{{\"ph\":\"{phase}\",\"pid\":{process},\"tid\":{thread},", self.separator)?;
         if let Some(time) = time {
@@ -171,7 +171,6 @@ fn flow_phase(event: &Event) -> Option<(&'static str, u64)> {
     }
 }
 
-/// `args` of an event.
 struct Arguments<'e> {
     event: &'e Event,
     is_slice: bool,
@@ -179,27 +178,18 @@ struct Arguments<'e> {
 
 impl fmt::Display for Arguments<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Arguments { event, is_slice } = self;
-        let parts = fields::parts(&event.what);
-        write!(f, "{{\"what\":\"{}\"", parts.what)?;
-        if event.object != 0 {
-            write!(f, ",\"object\":\"{:#x}\"", event.object)?;
+        let Event { object, site, duration, what, .. } = self.event;
+        let mut common = String::new();
+        if *object != 0 {
+            write!(common, ",\"object\":\"{object:#x}\"")?;
         }
-        if event.site != Site::UNKNOWN {
-            write!(f, ",\"site\":{}", event.site.0)?;
+        if *site != Site::UNKNOWN {
+            write!(common, ",\"site\":{}", site.0)?;
         }
-        if *is_slice && event.duration == 0 {
-            f.write_str(",\"took\":0")?;
+        if self.is_slice && *duration == 0 {
+            common.push_str(",\"took\":0");
         }
-        for (key, value) in parts.fields.into_iter().flatten() {
-            match value {
-                Value::Number(number) => write!(f, ",\"{key}\":{number}")?,
-                Value::Address(address) => write!(f, ",\"{key}\":\"{address:#x}\"")?,
-                Value::Word(word) => write!(f, ",\"{key}\":\"{word}\"")?,
-                Value::Flag(flag) => write!(f, ",\"{key}\":{flag}")?,
-            }
-        }
-        f.write_str("}")
+        write!(f, "{{\"what\":{}}}", Fields { what, common: &common })
     }
 }
 
@@ -212,7 +202,6 @@ impl fmt::Display for Time {
     }
 }
 
-/// A JSON string.
 struct Quoted<'t>(&'t str);
 
 impl fmt::Display for Quoted<'_> {

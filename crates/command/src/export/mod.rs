@@ -1,4 +1,4 @@
-//! `syncedmem export`: writes a recording in the formats of other tools.
+//! `syncedmem export`.
 
 mod csv;
 mod fields;
@@ -25,23 +25,21 @@ Examples:
   syncedmem export train.trace --to csv -o rows.csv
       the allocations alone, as RMM logs them")]
 pub struct Options {
-    /// The file that `syncedmem run --trace` or SYNCEDMEM_TRACE wrote, a folder of such files, or one from gzip; `-` is
-    /// standard input.
+    /// A trace of `syncedmem run --trace` or SYNCEDMEM_TRACE, a folder of such files, or one from gzip; `-` is standard input.
     #[arg(value_hint = ValueHint::FilePath)]
     trace: PathBuf,
-    /// The format.
     #[arg(long, value_name = "FORMAT")]
     to: Format,
-    /// The file to write; `-` is standard output. By default it lies beside the recording and is named after it.
+    /// The file to write; `-` is standard output [default: beside the trace].
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     output: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub enum Format {
-    /// The Trace Event Format, which Perfetto and chrome://tracing show.
+    /// The Trace Event Format of Perfetto and chrome://tracing.
     Json,
-    /// The rows of RMM's logging adaptor: allocations and frees alone.
+    /// The rows of RMM's logging adaptor: allocations and frees.
     Csv,
 }
 
@@ -55,7 +53,7 @@ impl fmt::Display for Error {
 }
 
 impl Format {
-    /// The format that a file's name asks for, if it is one of these.
+    /// The format that a file's name asks for.
     pub fn of(file: &Path) -> Option<Format> {
         match file.extension()?.to_str()? {
             "json" => Some(Format::Json),
@@ -64,7 +62,6 @@ impl Format {
         }
     }
 
-    /// The first bytes of such a file.
     pub fn beginning(self) -> &'static [u8] {
         match self {
             Format::Json => b"[\n{\"ph\":\"",
@@ -121,8 +118,7 @@ impl From<ReadError> for Error {
     }
 }
 
-/// Writes to a file beside `output`, which takes the place of `output` once it is complete: so neither a full disk nor a recording of
-/// the same name costs what was there.
+/// Writes beside `output`, then takes its place: a full disk costs nothing that was there.
 pub fn file(reader: Reader, format: Format, output: &Path) -> Result<(), Error> {
     let mut partial = output.as_os_str().to_owned();
     partial.push(".part");
@@ -130,7 +126,7 @@ pub fn file(reader: Reader, format: Format, output: &Path) -> Result<(), Error> 
     let written = File::create(&partial).map_err(Error::from).and_then(|file| write(reader, format, file));
     let moved = written.and_then(|()| Ok(fs::rename(&partial, output)?));
     if moved.is_err() {
-        // Ignored: the error that is returned says more.
+        // Ignored: the other error says more.
         let _ = fs::remove_file(&partial);
     }
     moved

@@ -1,4 +1,4 @@
-//! The arrays of a model, and how they are written for people and programs.
+//! The arrays of a model.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -19,12 +19,12 @@ pub fn blobs(model: &Model) -> Vec<(At, &Blob)> {
         .collect()
 }
 
-/// Bytes of the values at all places that can be read.
+/// Bytes of the values that can be read.
 pub fn bytes(model: &Model, places: &[At]) -> u64 {
     places.iter().filter_map(|at| model.array(*at).ok()).map(Array::bytes).sum()
 }
 
-/// The names of arrays in other formats: `conv1.0` are the weights of conv1. Two arrays of one name are refused.
+/// The names of arrays in other formats, such as `conv1.0`. Two arrays of one name are refused.
 pub fn named(model: &Model, places: impl IntoIterator<Item = At>) -> Result<Vec<(String, At)>, String> {
     let mut names = HashSet::new();
     let named = places.into_iter().map(|at| (name(model, at), at));
@@ -49,7 +49,6 @@ fn name(model: &Model, at: At) -> String {
     }
 }
 
-/// A number of blobs with its noun.
 pub fn counted(blobs: usize) -> String {
     if blobs == 1 { "1 blob".into() } else { format!("{blobs} blobs") }
 }

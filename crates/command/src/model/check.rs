@@ -1,4 +1,4 @@
-//! `syncedmem model check`: whether a file is whole and its values are numbers.
+//! `syncedmem model check`.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -11,7 +11,7 @@ use super::arrays;
 use super::values::Found;
 use crate::{progress, say};
 
-/// Say whether model files are whole: not cut off, counts that fit their shapes, no NaN and nothing infinite.
+/// Say whether model files are whole, and their values finite numbers.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -39,8 +39,7 @@ struct Checked {
 pub fn run(options: &Options) -> ExitCode {
     let checked: Vec<_> = options.files.iter().map(|path| check(path)).collect();
     if options.json {
-        // Texts and numbers always become JSON.
-        say::line(serde_json::to_string(&checked).unwrap_or_default());
+        say::json(&checked);
     } else {
         for Checked { file, blobs, problems, .. } in &checked {
             if problems.is_empty() {
@@ -49,7 +48,7 @@ pub fn run(options: &Options) -> ExitCode {
             problems.iter().for_each(say::line);
         }
     }
-    if checked.iter().all(|checked| checked.ok) { ExitCode::SUCCESS } else { ExitCode::from(say::FAILED) }
+    say::status(checked.iter().all(|checked| checked.ok))
 }
 
 fn check(path: &Path) -> Checked {

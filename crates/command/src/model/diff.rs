@@ -1,6 +1,5 @@
-//! `syncedmem model diff`: what differs between two files.
+//! `syncedmem model diff`.
 
-use std::collections::HashMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -11,9 +10,10 @@ use serde::Serialize;
 
 use super::arrays::{self, Shape};
 use super::values;
+use crate::pairs::{self, Pairs};
 use crate::{progress, say};
 
-/// Say what differs between two model files: layers, types, shapes, and how far apart the values are.
+/// Say what differs between two model files: layers, types, shapes and values.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -46,7 +46,7 @@ struct Differences {
     same: usize,
 }
 
-/// Something other than values that differs in a layer of both.
+/// What differs beside values in a layer of both.
 #[derive(Serialize)]
 struct Change {
     layer: String,
@@ -55,7 +55,6 @@ struct Change {
     b: String,
 }
 
-/// How far the values of a blob are apart.
 #[derive(Serialize)]
 struct Apart {
     layer: String,
@@ -65,7 +64,7 @@ struct Apart {
     different: u64,
     largest: f64,
     mean: f64,
-    /// Values of which only one is a number, or that are infinitely far apart; the two figures leave them out.
+    /// Values that are infinitely far apart or no numbers; the two figures leave them out.
     incomparable: u64,
 }
 
@@ -76,14 +75,12 @@ pub fn run(options: &Options) -> ExitCode {
         Err(error) => return say::failed(error),
     };
     if options.json {
-        // Texts, numbers and lists always become JSON.
-        say::line(serde_json::to_string(&found).unwrap_or_default());
+        say::json(&found);
     } else {
         print(&found, options);
     }
     let Differences { only_in_a, only_in_b, layers, values, .. } = &found;
-    let is_same = only_in_a.is_empty() && only_in_b.is_empty() && layers.is_empty() && values.is_empty();
-    if is_same { ExitCode::SUCCESS } else { ExitCode::from(say::FAILED) }
+    say::status(only_in_a.is_empty() && only_in_b.is_empty() && layers.is_empty() && values.is_empty())
 }
 
 fn compare(a: &Model, b: &Model) -> Result<Differences, Error> {
@@ -97,30 +94,15 @@ fn compare(a: &Model, b: &Model) -> Result<Differences, Error> {
         let [a, b] = [of_a, of_b].map(|state| state.unwrap_or_else(|| "none".into()));
         found.layers.push(Change { layer: "solver".into(), what: "state".into(), a, b });
     }
-    let in_b = numbered(b);
-    let mut left: HashMap<_, _> = in_b.iter().map(|(key, number)| (*key, *number)).collect();
+    let [names_a, names_b] = [a, b].map(|model| model.layers().iter().map(|layer| layer.name()));
+    let Pairs { both, only_in_a, only_in_b } = pairs::by_name(names_a, names_b);
     let bar = progress::bar(arrays::bytes(a, &arrays::places(a)).saturating_mul(2), "comparing");
-    for (key, number) in numbered(a) {
-        match left.remove(&key) {
-            Some(other) => compare_layers((a, number), (b, other), &mut found, &bar)?,
-            None => found.only_in_a.push(key.0.to_string()),
-        }
-    }
+    both.into_iter().try_for_each(|(one, other)| compare_layers((a, one), (b, other), &mut found, &bar))?;
     bar.finish_and_clear();
-    let added = in_b.iter().filter(|(key, _)| left.contains_key(key));
-    found.only_in_b = added.map(|((name, _), _)| name.to_string()).collect();
+    let name = |model: &Model, layer: usize| model.layers()[layer].name().to_string();
+    found.only_in_a = only_in_a.into_iter().map(|layer| name(a, layer)).collect();
+    found.only_in_b = only_in_b.into_iter().map(|layer| name(b, layer)).collect();
     Ok(found)
-}
-
-/// Each layer's number by its name, and how many of that name came before.
-fn numbered(model: &Model) -> Vec<((&str, usize), usize)> {
-    let mut seen = HashMap::new();
-    let key = |name| {
-        let before = seen.entry(name).or_insert(0);
-        *before += 1;
-        (name, *before)
-    };
-    model.layers().iter().map(|layer| layer.name()).map(key).zip(0..).collect()
 }
 
 fn compare_layers(
@@ -159,7 +141,7 @@ fn compare_layers(
     Ok(())
 }
 
-/// The shapes of two blobs; without leading ones if one of them is a legacy shape.
+/// Without leading ones if one of the shapes is a legacy one.
 fn comparable<'m>(a: &'m Blob, b: &'m Blob) -> [&'m [i64]; 2] {
     let is_legacy = a.is_legacy() || b.is_legacy();
     [a, b].map(|blob| {

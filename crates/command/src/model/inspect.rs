@@ -1,4 +1,4 @@
-//! `syncedmem model inspect`: the layers of a file, their blobs, and on request what their values range over.
+//! `syncedmem model inspect`.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -12,9 +12,7 @@ use super::arrays::{self, Shape};
 use super::values::Found;
 use crate::{progress, say};
 
-/// Show the layers of a model file: types, shapes, bytes, and with --ranges the values' least and greatest.
-///
-/// Without --ranges only the structure is read, which takes milliseconds for a file of any size.
+/// Show the layers of a model file: types, shapes and bytes. Takes milliseconds for a file of any size.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -26,7 +24,7 @@ pub struct Options {
     /// A .caffemodel, .binaryproto, .solverstate, or Caffe2's init_net.pb.
     #[arg(value_hint = ValueHint::FilePath)]
     file: PathBuf,
-    /// Read all values, and show the least and the greatest of each blob.
+    /// Read all values, and show the least and the greatest of each blob. Takes longer.
     #[arg(long)]
     ranges: bool,
     /// One JSON object on standard output instead of a table.
@@ -166,8 +164,7 @@ fn show_blob<'m>(
 
 fn print(shown: &Shown, options: &Options) {
     if options.json {
-        // Numbers, texts and lists always become JSON.
-        return say::line(serde_json::to_string(shown).unwrap_or_default());
+        return say::json(shown);
     }
     let blobs = || shown.layers.iter().flat_map(|layer| &layer.blobs);
     let values: u64 = blobs().map(|blob| blob.data.count).sum();

@@ -1,4 +1,4 @@
-//! `syncedmem model`: shows, checks, compares, converts and changes Caffe's model files, without Caffe.
+//! `syncedmem model`.
 
 mod arrays;
 mod check;
@@ -6,6 +6,7 @@ mod diff;
 mod export;
 mod import;
 mod inspect;
+mod types;
 mod values;
 
 use std::process::ExitCode;

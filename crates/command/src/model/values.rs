@@ -1,13 +1,13 @@
-//! The values of arrays in blocks, and what is found in them.
+//! The values of arrays, block by block.
 
 use caffemodel::{At, Error, Model};
 use indicatif::ProgressBar;
 use serde::Serialize;
 
-/// Values in a block: what a pass over an array holds in memory.
+/// Values in a block.
 const BLOCK: usize = 1 << 16;
 
-/// Calls `each` with the values of an array, block by block, and moves the bar on.
+/// `each` gets the number of a block's first value, and the block.
 pub fn read(model: &Model, at: At, bar: &ProgressBar, mut each: impl FnMut(u64, &[f64])) -> Result<(), Error> {
     let array = model.array(at)?;
     let (count, size) = (array.count(), array.element().size() as u64);
@@ -24,7 +24,7 @@ pub fn read(model: &Model, at: At, bar: &ProgressBar, mut each: impl FnMut(u64, 
     Ok(())
 }
 
-/// The least and the greatest of the finite values, and how many others there are.
+/// The finite values' range, and the number of others.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct Found {
     pub min: Option<f64>,

@@ -1,4 +1,4 @@
-//! Formats amounts for the page, with blanks that do not break: bytes, times and counts. They are rounded as everywhere else.
+//! Amounts for the page, with blanks that do not break.
 
 use std::fmt;
 
@@ -81,7 +81,6 @@ impl fmt::Display for Rate {
     }
 }
 
-/// With the blank before the unit unbroken.
 fn unbroken(f: &mut fmt::Formatter<'_>, amount: impl fmt::Display) -> fmt::Result {
     f.write_str(&amount.to_string().replace(' ', "\u{a0}"))
 }

@@ -1,4 +1,4 @@
-//! What one more item of a batch costs, and the batch that fits in a given memory.
+//! What one more item of a batch costs, and which batch fits.
 
 use syncedmem_trace::kind::Kind;
 
@@ -7,7 +7,6 @@ use super::facts::{Batch, Process};
 /// The memory of a net at one size of its batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Growth {
-    /// Items of the batch.
     pub items: u64,
     /// Bytes that one more item costs, rounded.
     pub one_more: u64,
@@ -15,12 +14,11 @@ pub struct Growth {
     pub is_device: bool,
     /// Bytes at the peak that grow with this batch.
     grows: u64,
-    /// Bytes in use at the peak, of whatever kind shares the room with these.
+    /// Bytes in use at the peak of all kinds that share the room with these.
     in_use: u64,
 }
 
-/// The nets of a process by the size of their batch, the one that holds most first. Of a program that uses a device the device's memory
-/// counts, which is scarcer; of others the process's, blobs or not.
+/// The nets by the size of their batch, the one that holds most first. Of a program that uses a device only its memory counts.
 pub fn growth(process: &Process) -> Vec<Growth> {
     let is_device = process.batches.iter().any(|batch| batch.at_peak[Kind::Device as usize] > 0);
     let kinds: &[Kind] = if is_device { &[Kind::Device] } else { &[Kind::Pageable, Kind::Pinned] };
@@ -29,7 +27,7 @@ pub fn growth(process: &Process) -> Vec<Growth> {
     let in_use = resident.map_or(blobs, |resident| resident.max(blobs));
     let growth = |batch: &Batch| {
         let grows = kinds.iter().map(|&kind| batch.at_peak[kind as usize]).sum();
-        Growth { items: batch.items, one_more: divided(grows, batch.items), is_device, grows, in_use }
+        Growth { items: batch.items, one_more: (grows + batch.items / 2) / batch.items, is_device, grows, in_use }
     };
     let mut growth: Vec<Growth> = process.batches.iter().map(growth).filter(|growth| growth.grows > 0).collect();
     growth.sort_by_key(|growth| std::cmp::Reverse((growth.grows, growth.items)));
@@ -37,7 +35,7 @@ pub fn growth(process: &Process) -> Vec<Growth> {
 }
 
 impl Growth {
-    /// The largest batch that fits in so many bytes, if all else stays as it was; `None` if none does.
+    /// The largest batch that fits in so many bytes, if all else stays as it was.
     pub fn fitting(&self, bytes: u64) -> Option<u64> {
         let items = u128::from(bytes.checked_sub(self.fixed())?) * u128::from(self.items) / u128::from(self.grows);
         u64::try_from(items).ok().filter(|&items| items > 0)
@@ -47,8 +45,4 @@ impl Growth {
     pub fn fixed(&self) -> u64 {
         self.in_use - self.grows
     }
-}
-
-fn divided(bytes: u64, items: u64) -> u64 {
-    (bytes + items / 2) / items
 }

@@ -1,4 +1,4 @@
-//! Everything about a process behind the first screen: accounts, work, holders and all advice.
+//! Everything about a process behind the first screen.
 
 use std::fmt::{self, Display};
 
@@ -70,7 +70,6 @@ impl Details<'_> {
         Ok(())
     }
 
-    /// All holders at the peak, and now.
     fn holders(&self, f: &mut fmt::Formatter<'_>, kind: Kind) -> fmt::Result {
         let memory = self.0.summary.account.memory(kind);
         let place = kind as usize;
@@ -85,7 +84,6 @@ impl Details<'_> {
         Ok(())
     }
 
-    /// The frames of each call site, if they were recorded.
     fn frames(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Process { callers, stacks, .. } = self.0;
         let resolver = stacks.resolver();
@@ -100,11 +98,9 @@ impl Details<'_> {
         Ok(())
     }
 
-    /// `held` yields bytes and blocks.
+    /// `held`: bytes and blocks.
     fn list(&self, f: &mut fmt::Formatter<'_>, held: impl Fn(&Holder) -> (u64, u64)) -> fmt::Result {
-        let mut holders: Vec<&Holder> = self.0.holders.iter().filter(|holder| held(holder).0 > 0).collect();
-        holders.sort_by(|a, b| held(b).0.cmp(&held(a).0).then_with(|| a.who.cmp(&b.who)));
-        for holder in holders {
+        for holder in self.0.holders_by(|holder| held(holder).0) {
             let (bytes, blocks) = held(holder);
             let plural = if blocks == 1 { "block" } else { "blocks" };
             writeln!(f, "  {:>10} in {blocks:>5} {plural:<6}  {}", size(bytes), Escaped(holder.who.as_bytes()))?;

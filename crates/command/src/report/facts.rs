@@ -1,4 +1,4 @@
-//! The facts of a report about one process: all that a page shows, without its looks.
+//! The facts of a report.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -14,13 +14,13 @@ use super::frames::Stacks;
 use super::held::Steps;
 use super::timeline::Timeline;
 
-/// The text of a call site that was not recorded.
+/// A call site that was not recorded.
 pub const NO_PLACE: &str = "an unknown place";
 
 #[derive(Clone, Debug, Default)]
 pub struct Trace {
     pub name: String,
-    /// The processes with events, in the order of their starts.
+    /// With events, in the order of their starts.
     pub processes: Vec<Process>,
     /// Faults of the trace, one sentence each.
     pub notes: Vec<String>,
@@ -28,45 +28,38 @@ pub struct Trace {
 
 #[derive(Clone, Debug)]
 pub struct Process {
-    /// The kernel's process id.
     pub id: u32,
-    /// The process's name; empty if the trace has none.
+    /// Empty if the trace has none.
     pub name: String,
-    /// Events that were read.
     pub events: u64,
-    /// Sums, holders and advice, from the library's own code.
     pub summary: Summary,
-    /// Whether accesses that need nothing were recorded in the end.
+    /// Accesses that need nothing were recorded in the end.
     pub every_access: bool,
     pub timeline: Timeline,
     /// Who held memory over time.
     pub parts: Vec<Part>,
-    /// The advice, sorted by its savings.
+    /// Sorted by savings.
     pub findings: Vec<Finding>,
     pub holders: Vec<Holder>,
-    /// Memory at the peaks by role; the last one without a role. Empty if no name of a layer says a role.
+    /// The last one may be without a role. Empty if no name says a role.
     pub roles: Vec<RoleShare>,
-    /// The memory that grows with a batch, by the items of the batch.
     pub batches: Vec<Batch>,
     pub spent: Spent,
-    /// Call sites that caused copies, fills or fresh memory.
     pub callers: Vec<Caller>,
-    /// The return addresses of call sites.
     pub stacks: Stacks,
     /// Limits of the recording, one sentence each.
     pub unwatched: Vec<&'static str>,
     pub ending: Ending,
 }
 
-/// The end of a process, and what the system says of its whole life.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ending {
     pub how: How,
-    /// The most memory of the process that was resident, in bytes.
+    /// The most resident memory, in bytes.
     pub resident_peak: Option<u64>,
     /// Nanoseconds from its start to its end.
     pub elapsed: Option<u64>,
-    /// Nanoseconds of processor time, the system's part included.
+    /// Nanoseconds, the system's part included.
     pub processor_time: Option<u64>,
     /// The name of the object that allocated last, or the place that made it.
     pub growing: Option<String>,
@@ -76,7 +69,6 @@ pub struct Ending {
 pub enum How {
     /// The recording has no end mark: the process was killed, ended by `_exit` or `exec`, or still runs.
     Unknown,
-    /// The recording has its end mark.
     #[default]
     Whole,
     /// The recording ends before the process did: the reason.
@@ -87,37 +79,27 @@ pub enum How {
 }
 
 impl Process {
-    /// [`Ending::first_line`] of this process.
+    /// How it ended, how much it held, and what was growing. `None` for a whole recording.
     pub fn first_line(&self) -> Option<String> {
         let program = if self.name.is_empty() { "an unnamed program" } else { &self.name };
-        self.ending.first_line(program, Kind::ALL.map(|kind| self.summary.account.memory(kind).live))
-    }
-}
-
-impl Ending {
-    /// The first line of a report of an incomplete recording: how the process ended, how much it held, and what was growing. `None` for
-    /// a whole one.
-    fn first_line(&self, program: &str, live: [u64; 3]) -> Option<String> {
-        let how = match &self.how {
+        let how = match &self.ending.how {
             How::Whole => return None,
             How::Killed { signal } => format!("{program} was killed by signal {signal}"),
             How::Cut(why) => format!("the recording of {program} ends early ({why})"),
             How::Unknown => format!("{program} did not end its recording (killed, _exit, exec, or it still runs)"),
         };
-        let [pageable, pinned, device] = live;
+        let [pageable, pinned, device] = Kind::ALL.map(|kind| self.summary.account.memory(kind).live);
         let host = Size(pageable.saturating_add(pinned));
         let at = if device == 0 { host.to_string() } else { format!("{host}, and {} on the device", Size(device)) };
-        let growing = self.growing.iter().map(|who| format!(", growing: {who}")).collect::<String>();
+        let growing = self.ending.growing.iter().map(|who| format!(", growing: {who}")).collect::<String>();
         Some(format!("{how} at {at}{growing}"))
     }
 }
 
-/// Memory of one role.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RoleShare {
-    /// Its words: `weights`, `gradients of activations`.
     pub role: &'static str,
-    /// Bytes held at the process's peak of that kind, by kind.
+    /// Bytes at the peak of each kind.
     pub at_peak: [u64; 3],
 }
 
@@ -125,11 +107,11 @@ pub struct RoleShare {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Batch {
     pub items: u64,
-    /// Bytes held at the process's peak of that kind, by kind.
+    /// Bytes at the peak of each kind.
     pub at_peak: [u64; 3],
 }
 
-/// The time that copies and fills took, summed over the threads.
+/// Summed over the threads.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Spent {
     /// Copies that their callers waited for, and waits for others.
@@ -148,13 +130,19 @@ impl Spent {
 }
 
 impl Process {
-    /// The time that shares are of: that of the run, in nanoseconds, else that between the first event and the last. Whether it is the
-    /// run's.
+    /// The holders with most of what `bytes` yields first.
+    pub fn holders_by(&self, bytes: impl Fn(&Holder) -> u64) -> Vec<&Holder> {
+        let mut holders: Vec<_> = self.holders.iter().filter(|holder| bytes(holder) > 0).collect();
+        holders.sort_by(|a, b| bytes(b).cmp(&bytes(a)).then_with(|| a.who.cmp(&b.who)));
+        holders
+    }
+
+    /// Nanoseconds of the run and `true`, or from the first event to the last and `false`.
     pub fn run_time(&self) -> (u64, bool) {
         self.ending.elapsed.map_or((self.timeline.span(), false), |elapsed| (elapsed, true))
     }
 
-    /// The advice, merged where only places and figures differ, the largest saving first.
+    /// The largest saving first.
     pub fn pieces(&self) -> Vec<Piece<'_>> {
         let mut pieces: Vec<Piece<'_>> = Vec::new();
         for finding in &self.findings {
@@ -170,7 +158,7 @@ impl Process {
         pieces
     }
 
-    /// Whether a piece of advice may save a thousandth of the run's time, or of the memory at the peak.
+    /// Whether advice may save a thousandth of the run's time, or of the memory at the peak.
     pub fn is_worth_doing(&self, finding: &Finding) -> bool {
         let part = |part: u64, whole: u64| u128::from(part) * 1000 > u128::from(whole);
         let peak = Kind::ALL.map(|kind| self.summary.account.memory(kind).peak).into_iter().max().unwrap_or(0);
@@ -187,13 +175,11 @@ impl Process {
 /// Findings that differ only in places and figures.
 #[derive(Clone, Debug)]
 pub struct Piece<'a> {
-    /// Their words and the sums of their figures.
     pub sum: Finding,
     /// The largest saving first.
     pub places: Vec<&'a Finding>,
 }
 
-/// The text of a call site.
 pub fn place(places: &HashMap<Site, String>, site: Site) -> &str {
     places.get(&site).map_or(NO_PLACE, String::as_str)
 }
@@ -202,13 +188,11 @@ pub fn place(places: &HashMap<Site, String>, site: Site) -> &str {
 pub struct Finding {
     pub rule: &'static str,
     pub certainty: &'static str,
-    /// The word for what has to be changed: prototxt, setting or source.
+    /// What has to be changed: prototxt, setting or source.
     pub change: &'static str,
-    /// The observation, in one sentence.
+    /// The observation.
     pub seen: &'static str,
-    /// The change to make, in one sentence.
     pub to_do: &'static str,
-    /// The limits of what the library can know, in one sentence.
     pub not_known: &'static str,
     /// The objects' name, or the place that made them.
     pub made: String,
@@ -217,9 +201,8 @@ pub struct Finding {
     pub objects: u64,
     /// Number of copies, fills or blocks.
     pub count: u64,
-    /// Bytes of these.
     pub bytes: u64,
-    /// Nanoseconds that would be saved; `None` if they cannot be estimated.
+    /// Nanoseconds; `None` if they cannot be estimated.
     pub saved: Option<u64>,
 }
 
@@ -235,7 +218,6 @@ impl Finding {
         words(self) == words(other)
     }
 
-    /// Adds the figures of another finding.
     pub fn join(&mut self, other: &Finding) {
         self.objects += other.objects;
         self.count += other.count;
@@ -268,18 +250,14 @@ impl Part {
 pub struct Holder {
     /// The name, or the place.
     pub who: String,
-    /// Bytes held at the end of the trace, by kind.
+    /// Bytes and blocks of each kind at the end of the trace, then at the peak of the kind.
     pub live: [u64; 3],
-    /// Blocks held at the end of the trace.
     pub blocks: [u64; 3],
-    /// Bytes held at the process's peak of that kind, by kind.
     pub at_peak: [u64; 3],
-    /// Blocks held at that peak.
     pub blocks_at_peak: [u64; 3],
 }
 
 impl Holder {
-    /// Adds the figures of another holder.
     pub fn join(&mut self, other: &Holder) {
         for kind in 0..3 {
             self.live[kind] += other.live[kind];
@@ -290,7 +268,7 @@ impl Holder {
     }
 }
 
-/// A place in the program, and the work that its calls caused.
+/// A call site, and the work that it caused.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Caller {
     pub who: String,
@@ -305,13 +283,11 @@ pub struct Caller {
 }
 
 impl Caller {
-    /// The time of all its calls.
     pub fn nanoseconds(&self) -> u64 {
         let sums = [self.copies[0], self.copies[1], self.fills, self.fresh, self.waits];
         sums.iter().fold(0, |all, sum| all.saturating_add(sum.nanoseconds))
     }
 
-    /// Adds the figures of another caller.
     pub fn join(&mut self, other: &Caller) {
         self.made += other.made;
         for (mine, theirs) in self.copies.iter_mut().zip(other.copies) {

@@ -1,4 +1,4 @@
-//! Turns the events of a process into the facts of a report, in one pass.
+//! Turns the events of a process into the facts of a report.
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
@@ -16,7 +16,7 @@ use super::frames::Stacks;
 use super::held::Owner;
 use super::timeline::Timeline;
 
-/// The state of a process after the events so far.
+#[derive(Default)]
 pub struct Gathering {
     all: Evaluation,
     timeline: Timeline,
@@ -32,28 +32,14 @@ pub struct Gathering {
 }
 
 impl Gathering {
-    pub fn new() -> Gathering {
-        Gathering {
-            all: Evaluation::new(),
-            timeline: Timeline::default(),
-            callers: HashMap::new(),
-            events: 0,
-            every_access: false,
-            compared: false,
-            growing: 0,
-            spent: Spent::default(),
-            threads: HashSet::new(),
-        }
-    }
-
-    /// Sets whether every access is recorded and contents are compared from now on.
+    /// What is recorded from now on.
     pub fn watches(&mut self, every_access: bool, compared: bool) {
         self.all.set_every_access(every_access);
         self.every_access |= every_access;
         self.compared |= compared;
     }
 
-    /// Adds the next event. Events are ordered by their ends.
+    /// Events are ordered by their ends.
     pub fn take(&mut self, event: &Event) {
         self.events += 1;
         self.all.take(event);
@@ -80,10 +66,9 @@ impl Gathering {
         self.threads.insert(event.thread);
     }
 
-    /// Counts an event for its call site. If the event has none, it counts for the call site that made the object.
     fn count_for_caller(&mut self, event: &Event) {
         let duration = event.duration;
-        // The library records call sites only of events that take longer than the look-up.
+        // The library records call sites only of events that take longer than the look-up: others count for the object's maker.
         let site = match self.all.ledger().object(event.object) {
             Some(object) if event.site == Site::UNKNOWN => object.made,
             _ => event.site,
@@ -106,17 +91,15 @@ impl Gathering {
         self.timeline.name(object, self.all.ledger().object(object));
     }
 
-    /// Takes over a peak from before the events that were read.
+    /// A peak from before the events that were read.
     pub fn raise_peak(&mut self, kind: Kind, peak: u64, time: u64) {
         self.all.ledger_mut().raise_peak(kind, peak, time);
     }
 
-    /// Notes how many items of the batch an object holds.
     pub fn items(&mut self, object: u64, items: u64) {
         self.all.ledger_mut().set_items(object, items);
     }
 
-    /// The facts of a process with that id, name and call sites.
     pub fn finish(mut self, id: u32, name: String, places: HashMap<Site, String>) -> Process {
         let ledger = self.all.ledger();
         let summary = Summary::of(ledger);
@@ -178,7 +161,7 @@ impl Gathering {
                  compares them, or SYNCEDMEM_COMPARE=on.",
             );
         }
-        if self.all.dropped() > 0 {
+        if self.all.ledger().dropped() > 0 {
             sentences.push("Memory was exhausted and some events were not recorded: sums by place may be too small.");
         }
         sentences

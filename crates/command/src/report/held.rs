@@ -265,7 +265,7 @@ mod tests {
         }
 
         fn gathered(&self) -> Process {
-            let mut gathering = Gathering::new();
+            let mut gathering = Gathering::default();
             let mut names = self.names.iter().peekable();
             for (number, event) in self.events.iter().enumerate() {
                 while let Some((_, object, name)) = names.next_if(|(before, ..)| *before <= number) {

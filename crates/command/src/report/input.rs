@@ -1,4 +1,4 @@
-//! The file of a trace or report: named, from standard input, or decompressed if it is gzip's.
+//! The file of a trace or report.
 
 use std::fs::File;
 use std::io::{self, BufReader, Cursor, Read, Seek};
@@ -11,15 +11,19 @@ use syncedmem_trace_reader::{ReadError, Reader};
 
 use crate::progress;
 
-/// Stands for standard input, and for standard output.
+/// Standard input, and standard output.
 pub const STANDARD: &str = "-";
 
 const BUFFER_BYTES: usize = 1 << 18;
-/// The first bytes of every gzip file (RFC 1952).
+/// Begins every gzip file (RFC 1952).
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
 pub fn is_standard(path: &Path) -> bool {
     path == Path::new(STANDARD)
+}
+
+pub fn is_same(one: &Path, other: &Path) -> bool {
+    one.canonicalize().is_ok_and(|one| other.canonicalize().is_ok_and(|other| one == other))
 }
 
 /// The name for reports and messages.
@@ -27,7 +31,7 @@ pub fn name(path: &Path) -> String {
     if is_standard(path) { "standard input".to_string() } else { path.display().to_string() }
 }
 
-/// An unnamed file with the contents of standard input, of a pipe, or of a file of gzip's: a reader goes back and forth in a recording.
+/// An unnamed file with the contents of standard input, of a pipe, or of a gzip file, because a reader goes back and forth.
 /// `None`: the file is read as it is.
 pub fn spooled(path: &Path) -> io::Result<Option<File>> {
     let is_standard = is_standard(path);
@@ -55,12 +59,11 @@ pub fn spooled(path: &Path) -> io::Result<Option<File>> {
     Ok(Some(file))
 }
 
-/// A reader of a recording with its family, of the recordings in a folder, or of what [`spooled`] gave.
 pub fn reader(path: &Path, spooled: Option<File>) -> Result<Reader, ReadError> {
     spooled.map_or_else(|| Reader::open(path), Reader::of)
 }
 
-/// A file in TMPDIR that ends with its last descriptor.
+/// A file in TMPDIR, already removed.
 pub fn unnamed() -> io::Result<File> {
     for number in 0.. {
         let path = std::env::temp_dir().join(format!("syncedmem-input-{}-{number}", std::process::id()));

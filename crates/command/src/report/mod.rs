@@ -1,4 +1,4 @@
-//! `syncedmem report`: shows a trace as a page, as text or as JSON.
+//! `syncedmem report`.
 
 mod amount;
 mod batch;
@@ -28,15 +28,14 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, ValueHint};
-use document::Document;
 use facts::Trace;
-use input::{STANDARD, is_standard};
+use input::{STANDARD, is_same, is_standard};
 pub use shown::Shown;
 use text::Text;
 
 use crate::say;
 
-/// Show a trace as an HTML page, as text or as JSON: who held memory and when, and what is worth doing.
+/// Show a trace as a page, as text or as JSON: who held memory and when, and what is worth doing.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -51,18 +50,16 @@ Examples:
   syncedmem report - < train.trace > page.html
       from standard input")]
 pub struct Options {
-    /// The file that `syncedmem run --trace` or SYNCEDMEM_TRACE wrote, a folder of such files, or one from gzip; `-` is
-    /// standard input.
+    /// A trace of `syncedmem run --trace` or SYNCEDMEM_TRACE, a folder of such files, or one from gzip; `-` is standard input.
     #[arg(value_hint = ValueHint::FilePath)]
     trace: PathBuf,
-    /// The file for the report; `-` is standard output. By default a page goes beside the trace; text, JSON and the
-    /// page of standard input go to standard output.
+    /// The report's file; `-` is standard output [default: of a page, beside the trace; else standard output].
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     output: Option<PathBuf>,
     /// Text for the terminal instead of a page.
     #[arg(long)]
     text: bool,
-    /// One JSON object with every figure, in bytes and nanoseconds; docs/report.schema.json describes it.
+    /// One JSON object, which docs/report.schema.json describes.
     #[arg(long, conflicts_with = "text")]
     json: bool,
     #[command(flatten)]
@@ -85,7 +82,7 @@ pub fn run(options: &Options) -> ExitCode {
 
 fn json_of(trace: &Trace, room: Option<u64>) -> String {
     // Texts, numbers and lists always become JSON.
-    serde_json::to_string_pretty(&Document::of(trace, room)).unwrap_or_default() + "\n"
+    serde_json::to_string_pretty(&document::of(trace, room)).unwrap_or_default() + "\n"
 }
 
 /// The file for the page of a trace: `train.html` for `train.trace` and for `train.trace.gz`.
@@ -98,7 +95,6 @@ fn page_beside(trace: &Path) -> PathBuf {
     trace.with_extension("html")
 }
 
-/// Writes the report, and prints its path.
 fn write(report: &str, output: &Path, trace: &Path) -> ExitCode {
     if is_standard(output) {
         return match io::stdout().write_all(report.as_bytes()).and_then(|()| io::stdout().flush()) {
@@ -116,11 +112,7 @@ fn write(report: &str, output: &Path, trace: &Path) -> ExitCode {
         let output = output.display();
         return say::failed(format_args!("{output} cannot be written: {error}; name another file with --output"));
     }
-    // A failure to print the path is ignored: the report is written.
+    // Ignored: the report is written.
     let _ = writeln!(io::stdout(), "{}", output.display());
     ExitCode::SUCCESS
-}
-
-fn is_same(one: &Path, other: &Path) -> bool {
-    one.canonicalize().is_ok_and(|one| other.canonicalize().is_ok_and(|other| one == other))
 }

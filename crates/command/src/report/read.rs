@@ -16,6 +16,7 @@ use super::input;
 use syncedmem_trace_reader::{End, Item, ReadError, Reader};
 
 /// A process that is being read.
+#[derive(Default)]
 pub struct Open {
     id: u32,
     name: String,
@@ -29,12 +30,6 @@ pub struct Open {
 }
 
 impl Open {
-    pub fn new() -> Open {
-        let (name, gathering, places, stacks) = (String::new(), Gathering::new(), HashMap::new(), Stacks::default());
-        Open { id: 0, name, start: 0, gathering, places, stacks, ending: Ending::default(), notes: Vec::new() }
-    }
-
-    /// Takes the next item of this process.
     pub fn take(&mut self, item: Item) {
         match item {
             Item::Process { process, name, monotonic, .. } => {
@@ -85,15 +80,15 @@ impl Open {
     }
 }
 
-/// Reads a recording with its family, the recordings in a folder, or standard input.
+/// Reads a recording with its family, a folder of recordings, or standard input.
 pub fn file(path: &Path) -> Result<Trace, ReadError> {
     read(path, input::spooled(path)?)
 }
 
-/// Reads what [`input::spooled`] gave for a path.
+/// With what [`input::spooled`] gave for the path.
 pub fn read(path: &Path, spooled: Option<File>) -> Result<Trace, ReadError> {
     let name = input::name(path.file_name().map_or(path, Path::new));
-    all(input::reader(path, spooled)?, name)
+    of(input::reader(path, spooled)?, Vec::new(), name)
 }
 
 /// Reads the recordings in a folder, but for those that were followed.
@@ -102,18 +97,14 @@ pub fn folder(folder: &Path, followed: Vec<(PathBuf, Open)>) -> Result<Trace, Re
     of(Reader::open(folder)?.without(&files), followed, String::new())
 }
 
-fn all(reader: Reader, name: String) -> Result<Trace, ReadError> {
-    of(reader, Vec::new(), name)
-}
-
 fn of(mut reader: Reader, mut processes: Vec<Open>, name: String) -> Result<Trace, ReadError> {
-    let mut open = Open::new();
+    let mut open = Open::default();
     for item in reader.by_ref() {
         let item = item?;
         let is_last = matches!(item, Item::End(_));
         open.take(item);
         if is_last {
-            processes.push(std::mem::replace(&mut open, Open::new()));
+            processes.push(std::mem::take(&mut open));
         }
     }
     processes.sort_by_key(|process| (process.start, process.id));
@@ -124,7 +115,7 @@ fn of(mut reader: Reader, mut processes: Vec<Open>, name: String) -> Result<Trac
 }
 
 impl Trace {
-    /// Adds a process that was read to its end. One without events has nothing to report.
+    /// A process without events has nothing to report.
     fn add(&mut self, open: Open) {
         let (process, notes) = open.finish();
         if process.events > 0 {
@@ -139,7 +130,7 @@ impl Trace {
     }
 }
 
-/// What a recording of `program` lacks, as sentences.
+/// What a recording of `program` lacks.
 fn sentences(program: &str, end: &End) -> Vec<String> {
     let End { process, header, gave_way, unfinished, unknown } = end;
     let mut sentences = Vec::new();
@@ -190,7 +181,7 @@ mod tests {
     fn read(recording: &Recording) -> Trace {
         let mut file = input::unnamed().unwrap();
         file.write_all(&recording.bytes()).unwrap();
-        all(Reader::of(file).unwrap(), "a".to_string()).unwrap()
+        of(Reader::of(file).unwrap(), Vec::new(), "a".to_string()).unwrap()
     }
 
     #[test]

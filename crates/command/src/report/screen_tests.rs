@@ -1,4 +1,4 @@
-//! The first screen: its lines, their order, and what is left out.
+//! The first screen.
 
 use std::collections::HashMap;
 
@@ -16,7 +16,7 @@ const MIB: u64 = 1 << 20;
 
 /// A net of 64 items: weights, their gradient, an output and its gradient.
 fn net() -> Gathering {
-    let mut gathering = Gathering::new();
+    let mut gathering = Gathering::default();
     let blobs = [
         ("fc6 weights", 10, 0),
         ("fc6 weights gradient", 10, 0),
@@ -110,7 +110,7 @@ fn nets_of_two_batches_have_a_line_each() {
 
 #[test]
 fn without_items_there_is_no_word_of_a_batch_and_without_names_none_of_roles() {
-    let mut gathering = Gathering::new();
+    let mut gathering = Gathering::default();
     gathering.take(&at(1, 1, allocated(Kind::Pageable, MIB)));
     let text = screen(finished(gathering, Ending::default()));
     assert!(!text.contains("batch") && !text.contains("by role"), "{text}");

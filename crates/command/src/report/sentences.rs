@@ -1,4 +1,4 @@
-//! Sentences of the first screen that the text and the page share.
+//! Sentences that the text and the page share.
 
 use syncedmem_trace::kind::Kind;
 use syncedmem_trace::text::{Duration, Size};
@@ -7,10 +7,9 @@ use super::batch::{Growth, growth};
 use super::facts::{Process, Spent};
 use super::shown::{Room, Shown};
 
-/// Batches in a report: nets of a training and of its tests.
+/// Nets of a training and of its tests.
 const BATCHES: usize = 3;
 
-/// Kinds of memory that there were.
 pub fn kinds(process: &Process) -> impl Iterator<Item = Kind> {
     [Kind::Device, Kind::Pinned, Kind::Pageable]
         .into_iter()
@@ -36,8 +35,7 @@ pub fn peak_line(process: &Process) -> String {
     }
 }
 
-/// `at batch 64, one more item costs 1.2 MiB; 8.0 GiB would hold batch 410`: one for each size of a batch, the nets that hold most first.
-/// Empty if no object has a number of items.
+/// `at batch 64, one more item costs 1.2 MiB; 8.0 GiB would hold batch 410`, for each size of a batch.
 pub fn batch_lines(process: &Process, shown: Shown) -> Vec<String> {
     growth(process).iter().take(BATCHES).map(|growth| batch_line(growth, shown)).collect()
 }

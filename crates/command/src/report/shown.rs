@@ -1,32 +1,31 @@
-//! What a report shows: the first screen or everything, and the memory that a batch shall fit in.
+//! Options of all commands that print a report.
 
 use std::num::NonZero;
 
 use clap::Args;
 use syncedmem::platform::limits;
 
-/// Options of all commands that print a report.
+use crate::doctor::machine;
+
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub struct Shown {
-    /// Show everything: the account, all work, every piece of advice and its places.
+    /// Show everything: the account, all work, all advice.
     #[arg(long)]
     pub details: bool,
-    /// Say which batch would fit in this much memory: digits, and K, M, G or T [default: the limit of the control group, or the
-    /// machine's memory].
+    /// Say which batch fits in this much memory, such as 8G [default: the control group's limit, or the machine's memory].
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     pub fit: Option<u64>,
 }
 
-/// Memory that a program could have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Room {
     pub bytes: u64,
-    /// What has so much, before the number.
+    /// Stands before the number.
     pub whose: &'static str,
 }
 
 impl Shown {
-    /// The memory that a batch shall fit in. Of devices only the one that was asked for is known.
+    /// The memory that a batch shall fit in. A device's is known only from --fit.
     pub fn room(&self, is_device: bool) -> Option<Room> {
         if let Some(bytes) = self.fit {
             return Some(Room { bytes, whose: "" });
@@ -34,19 +33,12 @@ impl Shown {
         if is_device {
             return None;
         }
-        let machine = machine();
+        let machine = machine::of_machine("MemTotal:");
         match limits::cgroup().map(NonZero::get).filter(|&limit| machine.is_none_or(|machine| limit < machine)) {
             Some(bytes) => Some(Room { bytes, whose: "the control group's " }),
             None => Some(Room { bytes: machine?, whose: "this machine's " }),
         }
     }
-}
-
-/// The machine's memory in bytes.
-fn machine() -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let kibibytes = text.lines().find_map(|line| line.strip_prefix("MemTotal:")?.strip_suffix("kB"))?;
-    kibibytes.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 
 /// A number of bytes, as the library's settings are written.

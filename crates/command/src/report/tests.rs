@@ -1,4 +1,4 @@
-//! Compares the page with the account.
+//! The page, and the account behind it.
 
 use std::collections::HashMap;
 
@@ -14,7 +14,7 @@ use super::shown::Shown;
 use super::text::Text;
 
 fn process(events: &[Event]) -> Process {
-    let mut gathering = Gathering::new();
+    let mut gathering = Gathering::default();
     events.iter().for_each(|event| gathering.take(event));
     gathering.finish(77, "caffe train".to_string(), [1, 2].map(|n| (Site(n), format!("place {n}"))).into())
 }
@@ -37,12 +37,11 @@ fn control_characters_of_a_programs_name_do_not_reach_the_terminal() {
     assert!(text.contains("the disk was full") && !text.contains(['\x1b', '\x07']), "{text:?}");
 }
 
-/// With a given memory to fit in: the machine's is another one elsewhere.
+/// The machine's memory is another one elsewhere.
 fn text_of(trace: &Trace) -> String {
     Text { trace, shown: Shown { details: false, fit: Some(1 << 30) } }.to_string()
 }
 
-/// The page's number with that name.
 fn fact(page: &str, name: &str) -> u64 {
     let attribute = format!("data-fact=\"{name}\" data-v=\"");
     let found: Vec<_> = page.match_indices(&attribute).collect();
@@ -51,7 +50,7 @@ fn fact(page: &str, name: &str) -> u64 {
     number[..number.find('"').expect("a quote")].parse().expect("a number")
 }
 
-/// Checks that the tags of every element match, and that attributes are quoted.
+/// Tags match, and attributes are quoted.
 fn is_well_formed(page: &str) {
     const VOID: [&str; 3] = ["input", "meta", "wbr"];
     let (before, script) = page.split_once("<script>").expect("a script");
@@ -72,7 +71,6 @@ fn is_well_formed(page: &str) {
     assert!(open.is_empty(), "{open:?}");
 }
 
-/// A few objects with events of every sort.
 fn life() -> Vec<Event> {
     let path = Path::Pinned;
     let cause = Cause::Access(Access::Read);
@@ -126,7 +124,7 @@ fn the_numbers_in_the_page_are_those_of_the_account() {
 #[test]
 fn places_and_names_with_markup_in_them_are_shown_as_they_are() {
     let evil = "</script><img src=x onerror='alert(\"1\")'>Blob<float>::Reshape & co";
-    let mut gathering = Gathering::new();
+    let mut gathering = Gathering::default();
     life().iter().for_each(|event| gathering.take(event));
     gathering.name(0x1000, "conv1 <script>alert(1)</script>");
     let mut process = gathering.finish(1, evil.to_string(), HashMap::from([(Site(1), evil.to_string())]));
@@ -226,7 +224,7 @@ fn a_page_begins_with_the_end_of_a_process_that_was_killed() {
 #[test]
 fn what_was_not_watched_is_said() {
     let told = |every_access, compared| {
-        let mut gathering = Gathering::new();
+        let mut gathering = Gathering::default();
         gathering.watches(every_access, compared);
         life().iter().for_each(|event| gathering.take(event));
         let sentences = gathering.finish(1, String::new(), HashMap::new()).unwatched;
@@ -241,7 +239,7 @@ fn what_was_not_watched_is_said() {
 fn a_place_that_several_sites_resolve_to_is_one_row() {
     let mut events = life();
     events.iter_mut().enumerate().for_each(|(n, event)| event.site = Site(n as u32));
-    let mut gathering = Gathering::new();
+    let mut gathering = Gathering::default();
     events.iter().for_each(|event| gathering.take(event));
     let process = gathering.finish(
         1,
@@ -256,7 +254,7 @@ fn a_place_that_several_sites_resolve_to_is_one_row() {
 
 /// The page of `made` objects with almost four events each.
 fn page_of_many(made: u64) -> String {
-    let mut gathering = Gathering::new();
+    let mut gathering = Gathering::default();
     for n in 0..made {
         let (object, site) = (0x1000 + n % 3000 * 64, Site((n % 500) as u32 + 1));
         let kind = Kind::ALL[(n % 3) as usize];
@@ -290,7 +288,7 @@ fn a_page_does_not_grow_with_the_number_of_events() {
 
 #[test]
 fn a_column_of_nothing_is_left_out_and_rows_beyond_the_largest_are_one() {
-    let mut gathering = Gathering::new();
+    let mut gathering = Gathering::default();
     for n in 0..70u64 {
         let (object, site) = (0x1000 + n * 64, Site(n as u32 + 1));
         gathering.take(&Event { object, site, ..at(n, 0, What::Made { bytes: n, noticed: Noticed::Construction }) });

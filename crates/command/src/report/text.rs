@@ -1,5 +1,4 @@
-//! A trace as text for terminals. The first screen of a process: its peak, who held it, what a batch costs, what copies and fills cost,
-//! and what is worth doing. At most 110 columns, names apart.
+//! A trace as text for terminals.
 
 use std::cmp::Reverse;
 use std::fmt::{self, Display};
@@ -8,14 +7,14 @@ use syncedmem_trace::kind::Kind;
 use syncedmem_trace::text::{Duration, Escaped, Size, Text as Buffer};
 
 use super::details::Details;
-use super::facts::{Finding, Holder, Piece, Process, Trace};
+use super::facts::{Finding, Piece, Process, Trace};
 use super::sentences::{batch_lines, kinds, peak_line, percent, spent_line};
 use super::shown::Shown;
 
-/// Holders in a list.
 const HOLDERS: usize = 10;
-/// Places of a piece of advice.
+/// Of a piece of advice.
 const PLACES: usize = 3;
+/// Names may be longer.
 const COLUMNS: usize = 110;
 
 pub struct Text<'a> {
@@ -82,7 +81,7 @@ impl Screen<'_> {
         self.process.summary.account.memory(kind).peak
     }
 
-    /// `memory` of a program that has one kind, else `device memory`.
+    /// `memory` if there is one kind, else `device memory`.
     fn words(&self, kind: Kind) -> String {
         if kinds(self.process).count() == 1 { "memory".to_string() } else { format!("{} memory", kind.name()) }
     }
@@ -98,9 +97,7 @@ impl Screen<'_> {
     }
 
     fn holders(&self, f: &mut fmt::Formatter<'_>, kind: Kind) -> fmt::Result {
-        let mut holders: Vec<&Holder> =
-            self.process.holders.iter().filter(|holder| holder.at_peak[kind as usize] > 0).collect();
-        holders.sort_by(|a, b| b.at_peak[kind as usize].cmp(&a.at_peak[kind as usize]).then_with(|| a.who.cmp(&b.who)));
+        let holders = self.process.holders_by(|holder| holder.at_peak[kind as usize]);
         writeln!(f, "\n{} at the peak, by holder", self.words(kind))?;
         for holder in holders.iter().take(HOLDERS) {
             self.line(f, kind, holder.at_peak[kind as usize], &Escaped(holder.who.as_bytes()).to_string())?;
@@ -140,7 +137,6 @@ impl Screen<'_> {
     }
 }
 
-/// A piece of advice: what to change, what it saves, and the places.
 pub fn write_piece(
     f: &mut fmt::Formatter<'_>,
     process: &Process,
@@ -174,7 +170,7 @@ pub fn write_piece(
     }
 }
 
-/// Prints a sentence in lines of at most [`COLUMNS`], each behind an indentation.
+/// A sentence in lines of at most [`COLUMNS`].
 pub fn wrapped(f: &mut fmt::Formatter<'_>, indentation: &str, sentence: &str) -> fmt::Result {
     let mut column = 0;
     for word in sentence.split(' ') {
@@ -190,7 +186,7 @@ pub fn wrapped(f: &mut fmt::Formatter<'_>, indentation: &str, sentence: &str) ->
     writeln!(f)
 }
 
-/// A size that a column can align.
+/// Can be aligned.
 pub fn size(bytes: u64) -> Buffer<24> {
     Buffer::of(format_args!("{}", Size(bytes)))
 }

@@ -63,7 +63,7 @@ impl Followed {
             // Another look, or the report, says what is wrong with a file.
             let stream = File::open(&path).ok().and_then(|file| Stream::new(file).ok());
             if let Some(stream) = stream.filter(Stream::is_filling) {
-                self.0.entry(path).or_insert(One { stream, open: Open::new() }).read();
+                self.0.entry(path).or_insert(One { stream, open: Open::default() }).read();
             }
         }
     }

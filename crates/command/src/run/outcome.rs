@@ -163,14 +163,12 @@ fn nothing_recorded(finished: &Finished, program: &OsStr, library: &Path, folder
 /// The reason why a program must not be started: its `SyncedMemory` is another class, which the library would corrupt.
 pub fn must_not_run(program: &OsStr) -> Option<String> {
     let examined = Examined::read(&doctor::locate(program)?).ok()?;
-    match examined.verdict(None) {
-        verdict @ Verdict::OtherLayout { .. } => Some(format!(
-            "{} was not started, because the library would overwrite its memory: {}",
-            program.to_string_lossy(),
-            verdict.reason()
-        )),
-        _ => None,
-    }
+    let other = examined.other_layout()?;
+    Some(format!(
+        "{} was not started, because the library would overwrite its memory: {}",
+        program.to_string_lossy(),
+        other.reason()
+    ))
 }
 
 /// The reason why the library recorded nothing, as far as the program's files show it. They show that the library was not called only

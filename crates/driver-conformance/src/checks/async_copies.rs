@@ -10,48 +10,25 @@ use crate::driver::queues::Stream;
 use crate::verdict::{Must, Outcome, Verdict};
 
 pub(crate) const CHECKS: &[Check] = &[
+    check!(a_copy_to_pinned_memory_waits_for_its_stream, "API synchronization behavior, Memcpy, Asynchronous"),
+    check!(a_copy_from_pinned_memory_does_not_wait, "API synchronization behavior, Memcpy, Asynchronous"),
+    check!(a_copy_from_pinned_memory_waits_for_its_stream, "API synchronization behavior, Memcpy, Asynchronous"),
+    check!(a_copy_in_the_device_waits_for_its_stream, "API synchronization behavior, Memcpy, Asynchronous"),
+    check!(addresses_alone_tell_an_asynchronous_copy, "cuMemcpyAsync"),
     check!(
-        Context,
-        a_copy_to_pinned_memory_waits_for_its_stream,
-        "Driver API, API synchronization behavior, Memcpy, Asynchronous"
-    ),
-    check!(
-        Context,
-        a_copy_from_pinned_memory_does_not_wait,
-        "Driver API, API synchronization behavior, Memcpy, Asynchronous"
-    ),
-    check!(
-        Context,
-        a_copy_from_pinned_memory_waits_for_its_stream,
-        "Driver API, API synchronization behavior, Memcpy, Asynchronous"
-    ),
-    check!(
-        Context,
-        a_copy_in_the_device_waits_for_its_stream,
-        "Driver API, API synchronization behavior, Memcpy, Asynchronous"
-    ),
-    check!(Context, addresses_alone_tell_an_asynchronous_copy, "Driver API, Memory Management, cuMemcpyAsync"),
-    check!(
-        Context,
         pageable_memory_may_be_changed_after_an_asynchronous_copy,
-        "Driver API, API synchronization behavior, Memcpy, Asynchronous: staging"
+        "API synchronization behavior, Memcpy, Asynchronous: staging"
     ),
     check!(
-        Context,
         small_pageable_memory_may_be_changed_after_an_asynchronous_copy,
-        "Driver API, API synchronization behavior, Memcpy, Asynchronous: staging"
+        "API synchronization behavior, Memcpy, Asynchronous: staging"
     ),
     check!(
-        Context,
         a_copy_to_pageable_memory_is_there_once_its_stream_is_done,
-        "Driver API, API synchronization behavior, Memcpy, Asynchronous"
+        "API synchronization behavior, Memcpy, Asynchronous"
     ),
-    check!(Context, registered_memory_counts_as_pinned, "Driver API, Memory Management, cuMemHostRegister"),
-    check!(
-        Context,
-        a_copy_of_nothing_changes_nothing_in_a_stream_either,
-        "Driver API, Memory Management, cuMemcpyAsync: open, so either status"
-    ),
+    check!(registered_memory_counts_as_pinned, "cuMemHostRegister"),
+    check!(a_copy_of_nothing_changes_nothing_in_a_stream_either, "cuMemcpyAsync: open, so either status"),
 ];
 
 const BYTES: usize = 1 << 20;
@@ -62,7 +39,7 @@ struct Setting {
 }
 
 impl Setting {
-    /// A stream, and a block that holds one byte everywhere.
+    /// The block holds one byte everywhere.
     fn new(byte: u8) -> Result<Self, Verdict> {
         let (stream, block) = (Stream::new(STREAM_NON_BLOCKING)?, DeviceBlock::new(BYTES)?);
         set8(block.at(0), byte, BYTES).must()?;
@@ -150,16 +127,11 @@ fn addresses_alone_tell_an_asynchronous_copy(_: &Session) -> Outcome {
     host.has_pattern("what came back", 3)
 }
 
-/// The driver may wait for the stream, so another thread lets the stream go on.
 fn from_pageable_memory(bytes: usize) -> Outcome {
     let (here, host) = (Setting::new(1)?, HostBlock::pageable(bytes));
     host.fill_pattern(4);
     let gate = Gate::close(&here.stream)?;
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            gate.linger();
-            gate.open();
-        });
+    gate.open_during(|| {
         copy_to_device_async(here.block.at(0), host.at(0), bytes, &here.stream).must()?;
         host.fill(0);
         here.stream.synchronize()?.ok()

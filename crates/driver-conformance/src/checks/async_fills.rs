@@ -9,22 +9,16 @@ use crate::driver::status::NOT_READY;
 use crate::verdict::{Must, Outcome};
 
 pub(crate) const CHECKS: &[Check] = &[
-    check!(Context, a_fill_waits_for_its_stream, "Driver API, API synchronization behavior, Memset"),
+    check!(a_fill_waits_for_its_stream, "API synchronization behavior, Memset"),
     check!(
-        Context,
         a_fill_and_a_copy_of_one_stream_keep_their_order,
         "Programming Guide, Asynchronous Concurrent Execution, Streams"
     ),
-    check!(Context, words_are_filled_in_a_stream_too, "Driver API, Memory Management, cuMemsetD32Async"),
+    check!(words_are_filled_in_a_stream_too, "cuMemsetD32Async"),
+    check!(a_fill_on_the_default_stream_does_not_wait_for_a_held_stream, "API synchronization behavior, Memset"),
     check!(
-        Context,
-        a_fill_on_the_default_stream_does_not_wait_for_a_held_stream,
-        "Driver API, API synchronization behavior, Memset"
-    ),
-    check!(
-        Context,
         a_fill_on_the_default_stream_comes_after_a_blocking_streams_work,
-        "Driver API, Stream synchronization behavior, Legacy default stream"
+        "Stream synchronization behavior, Legacy default stream"
     ),
 ];
 

@@ -6,26 +6,18 @@ use crate::driver::status::{INVALID_VALUE, NOT_INITIALIZED};
 use crate::verdict::{Must, Outcome, ensure, equal};
 
 pub(crate) const CHECKS: &[Check] = &[
-    check!(
-        BeforeInit,
-        every_entry_point_of_old_drivers_is_there,
-        "Driver API, Modules: functions of CUDA 10 and older"
-    ),
-    check!(
-        BeforeInit,
-        the_version_is_known_before_initialization,
-        "Driver API, Version Management, cuDriverGetVersion"
-    ),
-    check!(BeforeInit, the_version_goes_somewhere, "Driver API, Version Management, cuDriverGetVersion"),
-    check!(BeforeInit, error_names_are_known_before_initialization, "Driver API, Error Handling, cuGetErrorName"),
-    check!(BeforeInit, counting_devices_needs_initialization, "Driver API, Initialization, cuInit"),
-    check!(BeforeInit, naming_a_device_needs_initialization, "Driver API, Initialization, cuInit"),
-    check!(BeforeInit, retaining_a_context_needs_initialization, "Driver API, Initialization, cuInit"),
-    check!(BeforeInit, asking_for_the_current_context_needs_initialization, "Driver API, Initialization, cuInit"),
-    check!(BeforeInit, allocating_needs_initialization, "Driver API, Initialization, cuInit"),
+    check!(every_entry_point_of_old_drivers_is_there, "Modules: functions of CUDA 10 and older"),
+    check!(the_version_is_known_before_initialization, "cuDriverGetVersion"),
+    check!(the_version_goes_somewhere, "cuDriverGetVersion"),
+    check!(error_names_are_known_before_initialization, "cuGetErrorName"),
+    check!(counting_devices_needs_initialization, "cuInit"),
+    check!(naming_a_device_needs_initialization, "cuInit"),
+    check!(retaining_a_context_needs_initialization, "cuInit"),
+    check!(asking_for_the_current_context_needs_initialization, "cuInit"),
+    check!(allocating_needs_initialization, "cuInit"),
 ];
 
-/// Functions that appeared after CUDA 10, and may be missing.
+/// Newer than CUDA 10: they may be missing.
 const NEWER: &[&str] = &[
     "cuGetProcAddress_v2",
     "cuCtxGetId",
@@ -37,7 +29,6 @@ const NEWER: &[&str] = &[
     "cuMemPoolSetAttribute",
     "cuDevicePrimaryCtxRelease_v2",
     "cuDevicePrimaryCtxReset_v2",
-    "cuDevicePrimaryCtxSetFlags_v2",
 ];
 
 fn every_entry_point_of_old_drivers_is_there(_: &Session) -> Outcome {

@@ -1,8 +1,9 @@
 //! Stream capture: what is captured, which calls it forbids, and what of them invalidates it.
 //!
-//! A capture is declared behind the blocks that a check has: to end a block is to wait for the context, which would invalidate it.
+//! Captures are declared behind the blocks of a check: the end of a block waits for the context, and would invalidate
+//! the capture.
 
-use super::{Check, Session, check};
+use super::{Check, Session, check, elsewhere};
 use crate::driver::blocks::{DeviceBlock, HostBlock, copy, set8, set8_async};
 use crate::driver::calls;
 use crate::driver::captures::{CAPTURED, Capture, GLOBAL, NOT_CAPTURED, RELAXED, Relaxed, info, status};
@@ -15,85 +16,36 @@ use crate::driver::status::{
 use crate::verdict::{Must, Outcome, Verdict, differ, equal};
 
 pub(crate) const CHECKS: &[Check] = &[
-    check!(Context, a_stream_is_captured_from_begin_to_end, "Driver API, Stream Management, cuStreamIsCapturing"),
+    check!(a_stream_is_captured_from_begin_to_end, "cuStreamIsCapturing"),
+    check!(a_captured_stream_has_the_number_of_its_capture, "cuStreamGetCaptureInfo"),
+    check!(captured_work_runs_when_its_graph_is_launched, "cuStreamBeginCapture"),
+    check!(the_legacy_stream_is_not_captured, "cuStreamBeginCapture"),
+    check!(a_captured_stream_is_not_captured_again, "cuStreamBeginCapture"),
+    check!(a_capture_ends_where_it_began, "cuStreamEndCapture"),
+    check!(a_capture_ends_on_its_thread, "cuStreamEndCapture"),
+    check!(a_relaxed_capture_ends_on_any_thread, "cuStreamEndCapture"),
+    check!(waiting_for_a_captured_stream_invalidates, "Programming Guide, Prohibited and Unhandled Operations"),
+    check!(asking_a_captured_stream_invalidates, "Programming Guide, Prohibited and Unhandled Operations"),
+    check!(waiting_for_the_context_invalidates, "Programming Guide, Prohibited and Unhandled Operations"),
+    check!(waiting_for_another_stream_is_no_conflict, "Programming Guide, Prohibited and Unhandled Operations"),
+    check!(an_event_that_was_captured_is_not_waited_for, "Data types, CUDA_ERROR_CAPTURED_EVENT"),
+    check!(the_legacy_stream_tells_of_a_blocking_capture, "cuStreamIsCapturing"),
+    check!(the_legacy_stream_passes_a_non_blocking_capture, "cuStreamIsCapturing"),
+    check!(a_copy_beside_a_blocking_capture_invalidates, "Programming Guide, Prohibited and Unhandled Operations"),
+    check!(a_fill_beside_a_blocking_capture_invalidates, "Programming Guide, Prohibited and Unhandled Operations"),
     check!(
-        Context,
-        a_captured_stream_has_the_number_of_its_capture,
-        "Driver API, Stream Management, cuStreamGetCaptureInfo"
-    ),
-    check!(
-        Context,
-        captured_work_runs_when_its_graph_is_launched,
-        "Driver API, Stream Management, cuStreamBeginCapture"
-    ),
-    check!(Context, the_legacy_stream_is_not_captured, "Driver API, Stream Management, cuStreamBeginCapture"),
-    check!(Context, a_captured_stream_is_not_captured_again, "Driver API, Stream Management, cuStreamBeginCapture"),
-    check!(Context, a_capture_ends_where_it_began, "Driver API, Stream Management, cuStreamEndCapture"),
-    check!(Context, a_capture_ends_on_its_thread, "Driver API, Stream Management, cuStreamEndCapture"),
-    check!(Context, a_relaxed_capture_ends_on_any_thread, "Driver API, Stream Management, cuStreamEndCapture"),
-    check!(
-        Context,
-        waiting_for_a_captured_stream_invalidates,
-        "Programming Guide, Prohibited and Unhandled Operations"
-    ),
-    check!(Context, asking_a_captured_stream_invalidates, "Programming Guide, Prohibited and Unhandled Operations"),
-    check!(Context, waiting_for_the_context_invalidates, "Programming Guide, Prohibited and Unhandled Operations"),
-    check!(
-        Context,
-        waiting_for_another_stream_is_no_conflict,
-        "Programming Guide, Prohibited and Unhandled Operations"
-    ),
-    check!(Context, an_event_that_was_captured_is_not_waited_for, "Driver API, Data types, CUDA_ERROR_CAPTURED_EVENT"),
-    check!(
-        Context,
-        the_legacy_stream_tells_of_a_blocking_capture,
-        "Driver API, Stream Management, cuStreamIsCapturing"
-    ),
-    check!(
-        Context,
-        the_legacy_stream_passes_a_non_blocking_capture,
-        "Driver API, Stream Management, cuStreamIsCapturing"
-    ),
-    check!(
-        Context,
-        a_copy_beside_a_blocking_capture_invalidates,
-        "Programming Guide, Prohibited and Unhandled Operations"
-    ),
-    check!(
-        Context,
-        a_fill_beside_a_blocking_capture_invalidates,
-        "Programming Guide, Prohibited and Unhandled Operations"
-    ),
-    check!(
-        Context,
         a_stream_that_waits_for_a_captured_event_is_captured,
         "Programming Guide, Cross-stream Dependencies and Events"
     ),
-    check!(
-        Context,
-        a_capture_whose_streams_are_not_joined_fails,
-        "Programming Guide, Cross-stream Dependencies and Events"
-    ),
-    check!(Context, captured_work_waits_for_nothing_outside, "Programming Guide, Prohibited and Unhandled Operations"),
-    check!(Context, two_captures_are_not_merged, "Programming Guide, Prohibited and Unhandled Operations"),
+    check!(a_capture_whose_streams_are_not_joined_fails, "Programming Guide, Cross-stream Dependencies and Events"),
+    check!(captured_work_waits_for_nothing_outside, "Programming Guide, Prohibited and Unhandled Operations"),
+    check!(two_captures_are_not_merged, "Programming Guide, Prohibited and Unhandled Operations"),
 ];
 
 const BYTES: usize = 4096;
 
 pub(super) fn non_blocking() -> Result<Stream, Verdict> {
     Stream::new(STREAM_NON_BLOCKING)
-}
-
-/// Does `work` on a thread of its own, where the session's context is current.
-pub(super) fn elsewhere(session: &Session, work: impl FnOnce() -> Outcome + Send) -> Outcome {
-    let context = session.context;
-    std::thread::scope(|scope| {
-        let there = scope.spawn(move || {
-            calls::set_current(context).must()?;
-            work()
-        });
-        there.join().unwrap_or_else(|_| Err(Verdict::panicked()))
-    })
 }
 
 fn a_stream_is_captured_from_begin_to_end(_: &Session) -> Outcome {
@@ -214,7 +166,7 @@ fn an_event_that_was_captured_is_not_waited_for(_: &Session) -> Outcome {
         let reply = if asks { event.query()? } else { event.synchronize()? };
         reply.is(CAPTURED_EVENT)?;
         drop(capture);
-        // Recorded anew, it is an event as any.
+        // Recorded anew, the event is as any.
         event.record(&stream).must()?;
         event.synchronize().must()?;
     }

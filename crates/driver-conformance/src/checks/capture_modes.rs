@@ -1,9 +1,9 @@
 //! Stream capture beside calls that are potentially unsafe: which thread may make them, in which mode.
 //!
-//! A capture is declared behind the blocks that a check has, as in `capture`.
+//! Captures are declared behind the blocks of a check, as in `capture`.
 
-use super::capture::{elsewhere, non_blocking};
-use super::{Check, Session, check};
+use super::capture::non_blocking;
+use super::{Check, Session, check, elsewhere};
 use crate::driver::blocks::{DeviceBlock, HostBlock, copy};
 use crate::driver::calls;
 use crate::driver::captures::{Capture, GLOBAL, RELAXED, Relaxed, THREAD_LOCAL, exchange_mode};
@@ -13,42 +13,14 @@ use crate::driver::status::STREAM_CAPTURE_UNSUPPORTED;
 use crate::verdict::{Must, Outcome, equal};
 
 pub(crate) const CHECKS: &[Check] = &[
-    check!(Context, a_mode_is_exchanged, "Driver API, Stream Management, cuThreadExchangeStreamCaptureMode"),
-    check!(
-        Context,
-        an_allocation_of_the_capturing_thread_invalidates,
-        "Driver API, Stream Management, cuThreadExchangeStreamCaptureMode"
-    ),
-    check!(
-        Context,
-        an_allocation_of_another_thread_invalidates_a_global_capture,
-        "Driver API, Stream Management, cuThreadExchangeStreamCaptureMode"
-    ),
-    check!(
-        Context,
-        another_thread_allocates_beside_a_thread_local_capture,
-        "Driver API, Stream Management, cuThreadExchangeStreamCaptureMode"
-    ),
-    check!(
-        Context,
-        a_relaxed_thread_allocates_and_frees_beside_any_capture,
-        "Driver API, Stream Management, cuThreadExchangeStreamCaptureMode"
-    ),
-    check!(
-        Context,
-        a_relaxed_thread_page_locks_beside_any_capture,
-        "Driver API, Stream Management, cuThreadExchangeStreamCaptureMode"
-    ),
-    check!(
-        Context,
-        a_relaxed_thread_waits_for_events_beside_any_capture,
-        "Driver API, Stream Management, cuThreadExchangeStreamCaptureMode"
-    ),
-    check!(
-        Context,
-        a_relaxed_thread_copies_beside_a_non_blocking_capture,
-        "Driver API, Stream Management, cuThreadExchangeStreamCaptureMode"
-    ),
+    check!(a_mode_is_exchanged, "cuThreadExchangeStreamCaptureMode"),
+    check!(an_allocation_of_the_capturing_thread_invalidates, "cuThreadExchangeStreamCaptureMode"),
+    check!(an_allocation_of_another_thread_invalidates_a_global_capture, "cuThreadExchangeStreamCaptureMode"),
+    check!(another_thread_allocates_beside_a_thread_local_capture, "cuThreadExchangeStreamCaptureMode"),
+    check!(a_relaxed_thread_allocates_and_frees_beside_any_capture, "cuThreadExchangeStreamCaptureMode"),
+    check!(a_relaxed_thread_page_locks_beside_any_capture, "cuThreadExchangeStreamCaptureMode"),
+    check!(a_relaxed_thread_waits_for_events_beside_any_capture, "cuThreadExchangeStreamCaptureMode"),
+    check!(a_relaxed_thread_copies_beside_a_non_blocking_capture, "cuThreadExchangeStreamCaptureMode"),
 ];
 
 const BYTES: usize = 4096;

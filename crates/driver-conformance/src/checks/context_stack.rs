@@ -1,38 +1,31 @@
 //! The calling thread's stack of contexts.
 
-use super::{Check, Session, check};
+use super::{Check, Created, Session, check};
 use crate::driver::calls;
 use crate::verdict::{Must, Outcome, equal};
 
 pub(crate) const CHECKS: &[Check] = &[
-    check!(Context, a_pushed_context_is_current, "Driver API, Context Management, cuCtxPushCurrent"),
-    check!(Context, popping_brings_back_the_context_below, "Driver API, Context Management, cuCtxPopCurrent"),
-    check!(Context, a_context_may_lie_in_the_stack_twice, "Driver API, Context Management, cuCtxPushCurrent"),
-    check!(Context, setting_a_context_replaces_the_top, "Driver API, Context Management, cuCtxSetCurrent"),
-    check!(Context, setting_no_context_pops_the_top, "Driver API, Context Management, cuCtxSetCurrent"),
-    check!(Context, the_last_context_can_be_popped, "Driver API, Context Management, cuCtxPopCurrent"),
-    check!(Context, a_popped_context_still_lives, "Driver API, Context Management, cuCtxPopCurrent"),
-    check!(Context, waiting_for_an_idle_context_returns, "Driver API, Context Management, cuCtxSynchronize"),
+    check!(a_pushed_context_is_current, "cuCtxPushCurrent"),
+    check!(popping_brings_back_the_context_below, "cuCtxPopCurrent"),
+    check!(a_context_may_lie_in_the_stack_twice, "cuCtxPushCurrent"),
+    check!(setting_a_context_replaces_the_top, "cuCtxSetCurrent"),
+    check!(setting_no_context_pops_the_top, "cuCtxSetCurrent"),
+    check!(the_last_context_can_be_popped, "cuCtxPopCurrent"),
+    check!(a_popped_context_still_lives, "cuCtxPopCurrent"),
+    check!(waiting_for_an_idle_context_returns, "cuCtxSynchronize"),
 ];
 
 fn a_pushed_context_is_current(session: &Session) -> Outcome {
-    let created = calls::context_create(session.device).must()?;
-    let on_top = calls::current().must()?;
+    let created = Created::new(session)?;
+    equal("the current context", created.0, calls::current().must()?)?;
     calls::push(session.context).must()?;
-    let pushed = calls::current().must()?;
-    calls::pop().must()?;
-    calls::context_destroy(created).must()?;
-    equal("the current context", created, on_top)?;
-    equal("the pushed context", session.context, pushed)
+    equal("the pushed context", session.context, calls::current().must()?)
 }
 
 fn popping_brings_back_the_context_below(session: &Session) -> Outcome {
-    let created = calls::context_create(session.device).must()?;
-    let popped = calls::pop().must()?;
-    let below = calls::current().must()?;
-    calls::context_destroy(created).must()?;
-    equal("the popped context", created, popped)?;
-    equal("the current context", session.context, below)
+    let created = Created::new(session)?;
+    equal("the popped context", created.0, calls::pop().must()?)?;
+    equal("the current context", session.context, calls::current().must()?)
 }
 
 fn a_context_may_lie_in_the_stack_twice(session: &Session) -> Outcome {
@@ -42,21 +35,16 @@ fn a_context_may_lie_in_the_stack_twice(session: &Session) -> Outcome {
 }
 
 fn setting_a_context_replaces_the_top(session: &Session) -> Outcome {
-    let created = calls::context_create(session.device).must()?;
+    let _created = Created::new(session)?;
     calls::set_current(session.context).must()?;
-    let top = calls::pop().must()?;
-    let below = calls::current().must()?;
-    calls::context_destroy(created).must()?;
-    equal("the top", session.context, top)?;
-    equal("what lies below", session.context, below)
+    equal("the top", session.context, calls::pop().must()?)?;
+    equal("what lies below", session.context, calls::current().must()?)
 }
 
 fn setting_no_context_pops_the_top(session: &Session) -> Outcome {
-    let created = calls::context_create(session.device).must()?;
+    let _created = Created::new(session)?;
     calls::set_current(0).must()?;
-    let left = calls::current().must()?;
-    calls::context_destroy(created).must()?;
-    equal("the current context", session.context, left)
+    equal("the current context", session.context, calls::current().must()?)
 }
 
 fn the_last_context_can_be_popped(session: &Session) -> Outcome {

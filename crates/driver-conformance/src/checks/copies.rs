@@ -1,46 +1,30 @@
 //! Copies that are done when they return.
 
-use super::{Check, Session, check};
+use super::{Check, Created, Session, check};
 use crate::driver::blocks::{DeviceBlock, HostBlock, copy, copy_in_device, copy_to_device, copy_to_host, set8};
 use crate::driver::calls;
 use crate::driver::status::{INVALID_VALUE, SUCCESS};
 use crate::verdict::{Must, Outcome};
 
 pub(crate) const CHECKS: &[Check] = &[
-    check!(Context, addresses_alone_tell_a_copy_to_the_device, "Driver API, Memory Management, cuMemcpy"),
-    check!(Context, addresses_alone_tell_a_copy_to_the_host, "Driver API, Memory Management, cuMemcpy"),
-    check!(Context, addresses_alone_tell_a_copy_in_the_device, "Driver API, Memory Management, cuMemcpy"),
-    check!(Context, addresses_alone_tell_a_copy_in_the_host, "Driver API, Memory Management, cuMemcpy"),
-    check!(Context, addresses_alone_tell_pinned_memory, "Driver API, Memory Management, cuMemcpy"),
-    check!(
-        Context,
-        the_copies_that_name_their_sides_agree,
-        "Driver API, Memory Management, cuMemcpyHtoD, cuMemcpyDtoD, cuMemcpyDtoH"
-    ),
-    check!(
-        Context,
-        pinned_memory_is_host_memory_to_the_copies_that_name_their_sides,
-        "Driver API, Memory Management, cuMemcpyHtoD, cuMemcpyDtoH"
-    ),
-    check!(Context, a_copy_keeps_to_its_range, "Driver API, Memory Management, cuMemcpy"),
-    check!(Context, a_large_copy_is_complete, "Driver API, API synchronization behavior, Memcpy"),
-    check!(Context, the_source_of_a_copy_may_be_changed_after_it, "Driver API, API synchronization behavior, Memcpy"),
-    check!(
-        Context,
-        a_copy_in_the_device_comes_before_a_later_copy_out,
-        "Driver API, API synchronization behavior, Memcpy"
-    ),
-    check!(
-        Context,
-        a_copy_of_nothing_changes_nothing,
-        "Driver API, Memory Management, cuMemcpy: open, so either status"
-    ),
-    check!(Context, a_block_of_another_context_of_the_device_can_be_copied, "Driver API, Unified Addressing, Overview"),
+    check!(addresses_alone_tell_a_copy_to_the_device, "cuMemcpy"),
+    check!(addresses_alone_tell_a_copy_to_the_host, "cuMemcpy"),
+    check!(addresses_alone_tell_a_copy_in_the_device, "cuMemcpy"),
+    check!(addresses_alone_tell_a_copy_in_the_host, "cuMemcpy"),
+    check!(addresses_alone_tell_pinned_memory, "cuMemcpy"),
+    check!(the_copies_that_name_their_sides_agree, "cuMemcpyHtoD, cuMemcpyDtoD, cuMemcpyDtoH"),
+    check!(pinned_memory_is_host_memory_to_the_copies_that_name_their_sides, "cuMemcpyHtoD, cuMemcpyDtoH"),
+    check!(a_copy_keeps_to_its_range, "cuMemcpy"),
+    check!(a_large_copy_is_complete, "API synchronization behavior, Memcpy"),
+    check!(the_source_of_a_copy_may_be_changed_after_it, "API synchronization behavior, Memcpy"),
+    check!(a_copy_in_the_device_comes_before_a_later_copy_out, "API synchronization behavior, Memcpy"),
+    check!(a_copy_of_nothing_changes_nothing, "cuMemcpy: open, so either status"),
+    check!(a_block_of_another_context_of_the_device_can_be_copied, "Unified Addressing, Overview"),
 ];
 
 const BYTES: usize = 70_001;
 
-/// Copies a pattern through a device block and back, with copies of one's own.
+/// Copies a pattern through a device block and back.
 fn there_and_back(
     host: &HostBlock,
     to: impl Fn(&DeviceBlock) -> Outcome,
@@ -181,15 +165,11 @@ fn a_copy_of_nothing_changes_nothing(_: &Session) -> Outcome {
 fn a_block_of_another_context_of_the_device_can_be_copied(session: &Session) -> Outcome {
     let (block, host) = (DeviceBlock::new(BYTES)?, HostBlock::pageable(BYTES));
     host.fill_pattern(6);
-    let created = calls::context_create(session.device).must()?;
-    let there = copy(block.at(0), host.at(0), BYTES);
+    let _created = Created::new(session)?;
+    copy(block.at(0), host.at(0), BYTES).must()?;
     host.fill(0);
-    let back = copy(host.at(0), block.at(0), BYTES);
-    // Work in another context is not ordered with this one's streams: wait for all of it.
-    let awaited = calls::synchronize();
-    calls::context_destroy(created).must()?;
-    there?.ok()?;
-    back?.ok()?;
-    awaited?.ok()?;
+    copy(host.at(0), block.at(0), BYTES).must()?;
+    // Work in another context is not ordered with this context's streams.
+    calls::synchronize().must()?;
     host.has_pattern("what came back", 6)
 }

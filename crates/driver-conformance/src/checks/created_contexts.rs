@@ -1,57 +1,34 @@
 //! Contexts that a program creates, and threads that have none.
 
-use super::{Check, Session, check};
+use super::{Check, Created, Session, check};
 use crate::driver::blocks::HostBlock;
 use crate::driver::calls;
 use crate::driver::queues::{Event, Stream};
 use crate::driver::status::{CONTEXT_IS_DESTROYED, INVALID_CONTEXT, INVALID_DEVICE};
-use crate::driver::table::Handle;
-use crate::verdict::{Must, Outcome, Reply, Verdict, differ, equal};
+use crate::verdict::{Must, Outcome, Verdict, differ, equal};
 use std::sync::mpsc;
 
 pub(crate) const CHECKS: &[Check] = &[
-    check!(Init, creating_a_context_makes_it_current, "Driver API, Context Management, cuCtxCreate"),
-    check!(Init, destroying_the_current_context_pops_it, "Driver API, Context Management, cuCtxDestroy"),
-    check!(Init, destroying_a_context_leaves_the_one_below_current, "Driver API, Context Management, cuCtxDestroy"),
-    check!(Init, created_contexts_are_not_the_primary_one, "Driver API, Primary Context Management, introduction"),
-    check!(Init, every_context_has_an_id_of_its_own, "Driver API, Context Management, cuCtxGetId"),
-    check!(Init, without_a_context_its_id_is_that_of_the_current_one, "Driver API, Context Management, cuCtxGetId"),
-    check!(Init, a_context_knows_its_device, "Driver API, Context Management, cuCtxGetDevice"),
-    check!(Init, a_context_tells_its_version, "Driver API, Context Management, cuCtxGetApiVersion"),
-    check!(Init, a_context_on_no_device_is_refused, "Driver API, Context Management, cuCtxCreate"),
-    check!(Init, another_thread_finds_its_context_destroyed, "Driver API, Context Management, cuCtxDestroy"),
-    check!(Init, without_a_context_none_is_current, "Driver API, Context Management, cuCtxGetCurrent"),
-    check!(Init, without_a_context_there_is_nothing_to_pop, "Driver API, Context Management, cuCtxPopCurrent"),
-    check!(Init, without_a_context_there_is_no_device, "Driver API, Context Management, cuCtxGetDevice"),
-    check!(Init, without_a_context_there_is_nothing_to_wait_for, "Driver API, Context Management, cuCtxSynchronize"),
-    check!(Init, without_a_context_no_device_memory_is_allocated, "Driver API, Memory Management, cuMemAlloc"),
-    check!(Init, without_a_context_no_host_memory_is_pinned, "Driver API, Memory Management, cuMemHostAlloc"),
-    check!(Init, without_a_context_no_memory_is_counted, "Driver API, Memory Management, cuMemGetInfo"),
-    check!(Init, without_a_context_there_are_no_streams, "Driver API, Stream Management, cuStreamCreate"),
-    check!(Init, without_a_context_there_are_no_events, "Driver API, Event Management, cuEventCreate"),
-    check!(Init, unsetting_where_nothing_is_current_is_no_error, "Driver API, Context Management, cuCtxSetCurrent"),
+    check!(creating_a_context_makes_it_current, "cuCtxCreate"),
+    check!(destroying_the_current_context_pops_it, "cuCtxDestroy"),
+    check!(destroying_a_context_leaves_the_one_below_current, "cuCtxDestroy"),
+    check!(created_contexts_are_not_the_primary_one, "Primary Context Management, introduction"),
+    check!(every_context_has_an_id_of_its_own, "cuCtxGetId"),
+    check!(without_a_context_its_id_is_that_of_the_current_one, "cuCtxGetId"),
+    check!(a_context_knows_its_device, "cuCtxGetDevice"),
+    check!(a_context_on_no_device_is_refused, "cuCtxCreate"),
+    check!(another_thread_finds_its_context_destroyed, "cuCtxDestroy"),
+    check!(without_a_context_none_is_current, "cuCtxGetCurrent"),
+    check!(without_a_context_there_is_nothing_to_pop, "cuCtxPopCurrent"),
+    check!(without_a_context_there_is_no_device, "cuCtxGetDevice"),
+    check!(without_a_context_there_is_nothing_to_wait_for, "cuCtxSynchronize"),
+    check!(without_a_context_no_device_memory_is_allocated, "cuMemAlloc"),
+    check!(without_a_context_no_host_memory_is_pinned, "cuMemHostAlloc"),
+    check!(without_a_context_no_memory_is_counted, "cuMemGetInfo"),
+    check!(without_a_context_there_are_no_streams, "cuStreamCreate"),
+    check!(without_a_context_there_are_no_events, "cuEventCreate"),
+    check!(unsetting_where_nothing_is_current_is_no_error, "cuCtxSetCurrent"),
 ];
-
-/// Destroyed when dropped.
-struct Created(Handle);
-
-impl Created {
-    fn new(session: &Session) -> Result<Self, Verdict> {
-        Ok(Created(calls::context_create(session.device).must()?))
-    }
-
-    fn destroy(self) -> Result<Reply, Verdict> {
-        let context = self.0;
-        std::mem::forget(self);
-        calls::context_destroy(context)
-    }
-}
-
-impl Drop for Created {
-    fn drop(&mut self) {
-        let _ = calls::context_destroy(self.0);
-    }
-}
 
 fn creating_a_context_makes_it_current(session: &Session) -> Outcome {
     let created = Created::new(session)?;
@@ -90,13 +67,6 @@ fn without_a_context_its_id_is_that_of_the_current_one(session: &Session) -> Out
 fn a_context_knows_its_device(session: &Session) -> Outcome {
     let _created = Created::new(session)?;
     equal("the device", session.device, calls::current_device().must()?)
-}
-
-fn a_context_tells_its_version(session: &Session) -> Outcome {
-    let created = Created::new(session)?;
-    calls::context_api_version(created.0).must()?;
-    calls::context_flags().must()?;
-    Ok(())
 }
 
 fn a_context_on_no_device_is_refused(_: &Session) -> Outcome {

@@ -1,40 +1,28 @@
 //! Blocks of device memory.
 
-use super::{Check, Session, check};
+use super::{Check, Created, Session, check};
 use crate::driver::blocks::{DeviceBlock, HostBlock, copy, copy_to_host, set8};
 use crate::driver::calls;
 use crate::driver::numbers::{self, device, pointer};
-use crate::driver::status::{INVALID_VALUE, NOT_FOUND, OUT_OF_MEMORY, SUCCESS};
+use crate::driver::status::{INVALID_VALUE, OUT_OF_MEMORY, SUCCESS};
 use crate::verdict::{Must, Outcome, Verdict, differ, ensure, equal};
 
 pub(crate) const CHECKS: &[Check] = &[
-    check!(Context, no_bytes_are_not_allocated, "Driver API, Memory Management, cuMemAlloc"),
-    check!(
-        Context,
-        a_block_is_aligned_to_256_bytes,
-        "Programming Guide, Performance Guidelines, Device Memory Accesses"
-    ),
-    check!(Context, blocks_do_not_overlap, "Driver API, Memory Management, cuMemAlloc"),
-    check!(Context, a_block_keeps_its_bytes_while_others_come_and_go, "Driver API, Memory Management, cuMemAlloc"),
-    check!(Context, more_memory_than_there_is_is_refused, "Driver API, Memory Management, cuMemAlloc"),
-    check!(Context, running_out_of_memory_leaves_the_context_usable, "Driver API, Memory Management, cuMemAlloc"),
-    check!(Context, a_block_is_freed_once, "Driver API, Memory Management, cuMemFree"),
-    check!(Context, a_free_of_a_pointer_inside_a_block_is_refused, "Driver API, Memory Management, cuMemFree"),
-    check!(Context, a_free_of_a_host_address_is_refused, "Driver API, Memory Management, cuMemFree"),
-    check!(Context, a_free_of_a_pinned_block_as_device_memory_is_refused, "Driver API, Memory Management, cuMemFree"),
-    check!(Context, a_free_of_null_harms_nothing, "Driver API, Memory Management, cuMemFree: open, so any status"),
-    check!(
-        Context,
-        a_block_of_the_primary_context_is_freed_in_it_from_another_stack,
-        "Driver API, Context Management, cuCtxPushCurrent"
-    ),
-    check!(Context, an_address_in_a_block_leads_to_its_start, "Driver API, Memory Management, cuMemGetAddressRange"),
-    check!(Context, either_half_of_a_range_may_be_left_out, "Driver API, Memory Management, cuMemGetAddressRange"),
-    check!(Context, a_freed_address_has_no_range, "Driver API, Memory Management, cuMemGetAddressRange"),
-    check!(Context, a_host_address_has_no_range, "Driver API, Memory Management, cuMemGetAddressRange"),
-    check!(Context, there_is_no_more_free_memory_than_memory, "Driver API, Memory Management, cuMemGetInfo"),
-    check!(Context, free_memory_goes_with_a_block_and_comes_back, "Driver API, Memory Management, cuMemGetInfo"),
-    check!(Context, managed_memory_is_the_hosts_too, "Driver API, Memory Management, cuMemAllocManaged"),
+    check!(no_bytes_are_not_allocated, "cuMemAlloc"),
+    check!(a_block_is_aligned_to_256_bytes, "Programming Guide, Performance Guidelines, Device Memory Accesses"),
+    check!(blocks_do_not_overlap, "cuMemAlloc"),
+    check!(a_block_keeps_its_bytes_while_others_come_and_go, "cuMemAlloc"),
+    check!(more_memory_than_there_is_is_refused, "cuMemAlloc"),
+    check!(running_out_of_memory_leaves_the_context_usable, "cuMemAlloc"),
+    check!(a_block_is_freed_once, "cuMemFree"),
+    check!(a_free_of_a_pointer_inside_a_block_is_refused, "cuMemFree"),
+    check!(a_free_of_a_host_address_is_refused, "cuMemFree"),
+    check!(a_free_of_a_pinned_block_as_device_memory_is_refused, "cuMemFree"),
+    check!(a_free_of_null_harms_nothing, "cuMemFree: open, so any status"),
+    check!(a_block_of_the_primary_context_is_freed_in_it_from_another_stack, "cuCtxPushCurrent"),
+    check!(there_is_no_more_free_memory_than_memory, "cuMemGetInfo"),
+    check!(free_memory_goes_with_a_block_and_comes_back, "cuMemGetInfo"),
+    check!(managed_memory_is_the_hosts_too, "cuMemAllocManaged"),
 ];
 
 fn no_bytes_are_not_allocated(_: &Session) -> Outcome {
@@ -115,43 +103,9 @@ fn a_free_of_null_harms_nothing(_: &Session) -> Outcome {
 
 fn a_block_of_the_primary_context_is_freed_in_it_from_another_stack(session: &Session) -> Outcome {
     let block = DeviceBlock::new(4096)?;
-    let created = calls::context_create(session.device).must()?;
+    let _created = Created::new(session)?;
     calls::push(session.context).must()?;
-    let freed = block.free();
-    calls::pop().must()?;
-    calls::context_destroy(created).must()?;
-    freed?.ok()
-}
-
-fn an_address_in_a_block_leads_to_its_start(_: &Session) -> Outcome {
-    const BYTES: usize = 300_000;
-    let block = DeviceBlock::new(BYTES)?;
-    for offset in [0, 1, 250_000] {
-        let (start, bytes) = calls::address_range(block.address() + offset).must()?;
-        equal("the start", block.address(), start)?;
-        ensure(bytes >= BYTES, format!("{BYTES} bytes or more"), bytes.to_string())?;
-    }
-    Ok(())
-}
-
-fn either_half_of_a_range_may_be_left_out(_: &Session) -> Outcome {
-    let block = DeviceBlock::new(4096)?;
-    equal("the start", block.address(), calls::address_range_start(block.address() + 8).must()?)?;
-    let bytes = calls::address_range_bytes(block.address() + 8).must()?;
-    ensure(bytes >= 4096, "4096 bytes or more", bytes.to_string())
-}
-
-fn a_freed_address_has_no_range(_: &Session) -> Outcome {
-    // Large, so that no block of the driver's own takes its place.
-    let block = DeviceBlock::new(16 << 20)?;
-    let address = block.address();
-    block.free()?.ok()?;
-    calls::address_range(address)?.0.is_one_of(&[INVALID_VALUE, NOT_FOUND])
-}
-
-fn a_host_address_has_no_range(_: &Session) -> Outcome {
-    let host = HostBlock::pageable(4096);
-    calls::address_range(host.address())?.0.is_one_of(&[INVALID_VALUE, NOT_FOUND])
+    block.free()?.ok()
 }
 
 fn there_is_no_more_free_memory_than_memory(_: &Session) -> Outcome {
@@ -159,7 +113,7 @@ fn there_is_no_more_free_memory_than_memory(_: &Session) -> Outcome {
     ensure(0 < free && free <= total, "free memory, at most the total", format!("{free} of {total}"))
 }
 
-/// Other processes may use the device at the same time, so it is tried a few times.
+/// Other processes may use the device: try a few times.
 fn free_memory_goes_with_a_block_and_comes_back(_: &Session) -> Outcome {
     const BYTES: usize = 48 << 20;
     let mut seen = (0, 0, 0);

@@ -4,26 +4,23 @@ use super::{Check, Session, check};
 use crate::driver::calls;
 use crate::driver::numbers::device;
 use crate::driver::status::{INVALID_DEVICE, INVALID_VALUE, SUCCESS};
-use crate::verdict::{Must, Outcome, Verdict, differ, ensure, equal};
+use crate::verdict::{Must, Outcome, ensure, equal};
 
 pub(crate) const CHECKS: &[Check] = &[
-    check!(Init, every_device_in_the_count_has_a_handle, "Driver API, Device Management, cuDeviceGet"),
-    check!(Init, a_device_past_the_count_is_refused, "Driver API, Device Management, cuDeviceGet"),
-    check!(Init, a_negative_device_is_refused, "Driver API, Device Management, cuDeviceGet"),
-    check!(Init, a_name_ends_with_a_nul, "Driver API, Device Management, cuDeviceGetName"),
-    check!(Init, a_name_keeps_to_its_buffer, "Driver API, Device Management, cuDeviceGetName"),
-    check!(Init, a_device_has_memory, "Driver API, Device Management, cuDeviceTotalMem"),
-    check!(Init, both_ways_to_the_compute_capability_agree, "Driver API, Device Management, cuDeviceGetAttribute"),
-    check!(Init, a_warp_has_32_threads, "Programming Guide, Hardware Implementation, SIMT Architecture"),
+    check!(every_device_in_the_count_has_a_handle, "cuDeviceGet"),
+    check!(a_device_past_the_count_is_refused, "cuDeviceGet"),
+    check!(a_negative_device_is_refused, "cuDeviceGet"),
+    check!(a_name_ends_with_a_nul, "cuDeviceGetName"),
+    check!(a_name_keeps_to_its_buffer, "cuDeviceGetName"),
+    check!(a_device_has_memory, "cuDeviceTotalMem"),
+    check!(a_warp_has_32_threads, "Programming Guide, Hardware Implementation, SIMT Architecture"),
     check!(
-        Init,
         a_block_may_have_many_threads,
         "Programming Guide, Compute Capabilities, Features and Technical Specifications"
     ),
-    check!(Init, host_and_device_share_addresses, "Driver API, Unified Addressing, Supported Platforms"),
-    check!(Init, an_unknown_attribute_is_refused, "Driver API, Device Management, cuDeviceGetAttribute"),
-    check!(Init, an_attribute_of_no_device_is_refused, "Driver API, Device Management, cuDeviceGetAttribute"),
-    check!(Init, two_devices_have_different_uuids, "Driver API, Device Management, cuDeviceGetUuid"),
+    check!(host_and_device_share_addresses, "Unified Addressing, Supported Platforms"),
+    check!(an_unknown_attribute_is_refused, "cuDeviceGetAttribute"),
+    check!(an_attribute_of_no_device_is_refused, "cuDeviceGetAttribute"),
 ];
 
 fn every_device_in_the_count_has_a_handle(_: &Session) -> Outcome {
@@ -64,13 +61,6 @@ fn a_device_has_memory(session: &Session) -> Outcome {
     ensure(bytes > 0, "bytes", "none")
 }
 
-fn both_ways_to_the_compute_capability_agree(session: &Session) -> Outcome {
-    let major = calls::device_attribute(session.device, device::COMPUTE_CAPABILITY_MAJOR).must()?;
-    let minor = calls::device_attribute(session.device, device::COMPUTE_CAPABILITY_MINOR).must()?;
-    ensure(major >= 2, "a capability of 2.0 or higher", format!("{major}.{minor}"))?;
-    equal("the capability", (major, minor), calls::compute_capability(session.device).must()?)
-}
-
 fn a_warp_has_32_threads(session: &Session) -> Outcome {
     equal("the size of a warp", 32, calls::device_attribute(session.device, device::WARP_SIZE).must()?)
 }
@@ -91,11 +81,4 @@ fn an_unknown_attribute_is_refused(session: &Session) -> Outcome {
 fn an_attribute_of_no_device_is_refused(_: &Session) -> Outcome {
     let count = calls::device_count().must()?;
     calls::device_attribute(count, device::WARP_SIZE)?.0.is(INVALID_DEVICE)
-}
-
-fn two_devices_have_different_uuids(_: &Session) -> Outcome {
-    if calls::device_count().must()? < 2 {
-        return Err(Verdict::skipped("there is one device"));
-    }
-    differ("the UUIDs", calls::device_uuid(0).must()?, calls::device_uuid(1).must()?)
 }

@@ -6,17 +6,17 @@ use crate::driver::status::{self, INVALID_VALUE, NOT_FOUND, SUCCESS};
 use crate::verdict::{Must, Outcome, ensure, equal};
 
 pub(crate) const CHECKS: &[Check] = &[
-    check!(Init, initializing_again_changes_nothing, "Driver API, Initialization, cuInit"),
-    check!(Init, initializing_with_flags_is_refused, "Driver API, Initialization, cuInit: flags must be 0"),
-    check!(Init, every_known_status_has_its_name, "Driver API, Error Handling, cuGetErrorName"),
-    check!(Init, every_known_status_has_a_description, "Driver API, Error Handling, cuGetErrorString"),
-    check!(Init, an_unknown_status_has_no_name, "Driver API, Error Handling, cuGetErrorName"),
-    check!(Init, an_unknown_status_has_no_description, "Driver API, Error Handling, cuGetErrorString"),
-    check!(Init, an_entry_point_is_handed_out_by_name, "Driver API, Driver Entry Point Access, cuGetProcAddress"),
-    check!(Init, an_unknown_entry_point_is_not_handed_out, "Driver API, Driver Entry Point Access, cuGetProcAddress"),
+    check!(initializing_again_changes_nothing, "cuInit"),
+    check!(initializing_with_flags_is_refused, "cuInit: flags must be 0"),
+    check!(every_known_status_has_its_name, "cuGetErrorName"),
+    check!(every_known_status_has_a_description, "cuGetErrorString"),
+    check!(an_unknown_status_has_no_name, "cuGetErrorName"),
+    check!(an_unknown_status_has_no_description, "cuGetErrorString"),
+    check!(an_entry_point_is_handed_out_by_name, "cuGetProcAddress"),
+    check!(an_unknown_entry_point_is_not_handed_out, "cuGetProcAddress"),
 ];
 
-/// Numbers that no driver gives a name to.
+/// Numbers without a name in any driver.
 const UNKNOWN: [i32; 3] = [-1, 98_765, i32::MAX];
 
 fn initializing_again_changes_nothing(_: &Session) -> Outcome {
@@ -75,7 +75,7 @@ fn an_entry_point_is_handed_out_by_name(_: &Session) -> Outcome {
     ensure(function.is_some(), "an address for cuMemAlloc", "NULL")
 }
 
-/// The status has been one and the other; no driver gives an address.
+/// Drivers return either status, and none an address.
 fn an_unknown_entry_point_is_not_handed_out(_: &Session) -> Outcome {
     let version = calls::driver_version().must()?;
     let (reply, function) = calls::procedure("cuThereIsNoSuchThing", version)?;

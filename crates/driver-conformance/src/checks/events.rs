@@ -1,7 +1,6 @@
 //! Events.
 
-use super::{Check, Session, check};
-use crate::driver::calls;
+use super::{Check, Created, Session, check, detached};
 use crate::driver::gate::{Diary, Gate};
 use crate::driver::numbers::{EVENT_DISABLE_TIMING, STREAM_NON_BLOCKING};
 use crate::driver::queues::{Event, Stream};
@@ -9,28 +8,23 @@ use crate::driver::status::{INVALID_CONTEXT, INVALID_HANDLE, NOT_READY, SUCCESS}
 use crate::verdict::{Must, Outcome, ensure, equal};
 
 pub(crate) const CHECKS: &[Check] = &[
-    check!(Context, an_event_that_nobody_recorded_is_complete, "Driver API, Event Management, cuEventRecord"),
-    check!(Context, an_event_behind_work_is_not_ready, "Driver API, Event Management, cuEventQuery"),
-    check!(Context, an_event_on_an_idle_stream_completes, "Driver API, Event Management, cuEventSynchronize"),
-    check!(Context, an_event_captures_what_was_queued_before_it, "Driver API, Event Management, cuEventRecord"),
-    check!(Context, recording_again_forgets_the_first_time, "Driver API, Event Management, cuEventRecord"),
-    check!(Context, a_wait_keeps_what_the_event_had_captured, "Driver API, Event Management, cuEventRecord"),
-    check!(Context, an_event_may_be_destroyed_before_it_is_complete, "Driver API, Event Management, cuEventDestroy"),
+    check!(an_event_that_nobody_recorded_is_complete, "cuEventRecord"),
+    check!(an_event_behind_work_is_not_ready, "cuEventQuery"),
+    check!(an_event_on_an_idle_stream_completes, "cuEventSynchronize"),
+    check!(an_event_captures_what_was_queued_before_it, "cuEventRecord"),
+    check!(recording_again_forgets_the_first_time, "cuEventRecord"),
+    check!(a_wait_keeps_what_the_event_had_captured, "cuEventRecord"),
+    check!(an_event_may_be_destroyed_before_it_is_complete, "cuEventDestroy"),
+    check!(an_event_outlives_its_stream, "cuStreamDestroy; cuEventQuery"),
     check!(
-        Context,
-        an_event_outlives_its_stream,
-        "Driver API, Stream Management, cuStreamDestroy; Event Management, cuEventQuery"
-    ),
-    check!(
-        Context,
         asking_an_event_without_a_current_context_harms_nothing,
-        "Driver API, Event Management, cuEventQuery: does not list INVALID_CONTEXT, which other calls of the module do"
+        "cuEventQuery: does not list INVALID_CONTEXT, which other calls of the module do"
     ),
-    check!(Context, an_event_and_a_stream_are_of_one_context, "Driver API, Event Management, cuEventRecord"),
-    check!(Context, time_passes_between_two_events, "Driver API, Event Management, cuEventElapsedTime"),
-    check!(Context, no_time_is_known_before_an_event_is_recorded, "Driver API, Event Management, cuEventElapsedTime"),
-    check!(Context, no_time_is_known_before_an_event_is_complete, "Driver API, Event Management, cuEventElapsedTime"),
-    check!(Context, an_event_without_timing_tells_no_time, "Driver API, Event Management, cuEventElapsedTime"),
+    check!(an_event_and_a_stream_are_of_one_context, "cuEventRecord"),
+    check!(time_passes_between_two_events, "cuEventElapsedTime"),
+    check!(no_time_is_known_before_an_event_is_recorded, "cuEventElapsedTime"),
+    check!(no_time_is_known_before_an_event_is_complete, "cuEventElapsedTime"),
+    check!(an_event_without_timing_tells_no_time, "cuEventElapsedTime"),
 ];
 
 fn an_event_that_nobody_recorded_is_complete(_: &Session) -> Outcome {
@@ -124,19 +118,14 @@ fn asking_an_event_without_a_current_context_harms_nothing(session: &Session) ->
     let (stream, event) = (Stream::new(STREAM_NON_BLOCKING)?, Event::new(EVENT_DISABLE_TIMING)?);
     event.record(&stream)?.ok()?;
     event.synchronize()?.ok()?;
-    calls::set_current(0).must()?;
-    let reply = event.query();
-    calls::set_current(session.context).must()?;
-    reply?.is_one_of(&[SUCCESS, INVALID_CONTEXT])?;
+    detached(session, || event.query())?.is_one_of(&[SUCCESS, INVALID_CONTEXT])?;
     event.query()?.ok()
 }
 
 fn an_event_and_a_stream_are_of_one_context(session: &Session) -> Outcome {
     let event = Event::new(EVENT_DISABLE_TIMING)?;
-    let created = calls::context_create(session.device).must()?;
-    let reply = Stream::new(STREAM_NON_BLOCKING).and_then(|stream| event.record(&stream));
-    calls::context_destroy(created).must()?;
-    reply?.is(INVALID_HANDLE)
+    let _created = Created::new(session)?;
+    event.record(&Stream::new(STREAM_NON_BLOCKING)?)?.is(INVALID_HANDLE)
 }
 
 fn time_passes_between_two_events(_: &Session) -> Outcome {

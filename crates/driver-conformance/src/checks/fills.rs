@@ -1,26 +1,17 @@
 //! Fills.
 
 use super::{Check, Session, check};
-use crate::driver::blocks::{DeviceBlock, HostBlock, copy, copy_to_host, set8, set16, set32};
+use crate::driver::blocks::{DeviceBlock, HostBlock, copy, copy_to_host, set8, set32};
 use crate::driver::status::{INVALID_VALUE, SUCCESS};
 use crate::verdict::{Must, Outcome};
 
 pub(crate) const CHECKS: &[Check] = &[
-    check!(Context, bytes_are_filled, "Driver API, Memory Management, cuMemsetD8"),
-    check!(Context, pairs_of_bytes_are_filled, "Driver API, Memory Management, cuMemsetD16"),
-    check!(Context, words_are_filled, "Driver API, Memory Management, cuMemsetD32"),
-    check!(Context, a_fill_keeps_to_its_range, "Driver API, Memory Management, cuMemsetD8"),
-    check!(Context, the_later_of_two_fills_counts, "Driver API, API synchronization behavior, Memset"),
-    check!(
-        Context,
-        a_fill_of_nothing_changes_nothing,
-        "Driver API, Memory Management, cuMemsetD8: open, so either status"
-    ),
-    check!(
-        Context,
-        a_fill_of_pinned_memory_is_done_when_it_returns,
-        "Driver API, API synchronization behavior, Memset"
-    ),
+    check!(bytes_are_filled, "cuMemsetD8"),
+    check!(words_are_filled, "cuMemsetD32"),
+    check!(a_fill_keeps_to_its_range, "cuMemsetD8"),
+    check!(the_later_of_two_fills_counts, "API synchronization behavior, Memset"),
+    check!(a_fill_of_nothing_changes_nothing, "cuMemsetD8: open, so either status"),
+    check!(a_fill_of_pinned_memory_is_done_when_it_returns, "API synchronization behavior, Memset"),
 ];
 
 const BYTES: usize = 100_000;
@@ -30,13 +21,6 @@ fn bytes_are_filled(_: &Session) -> Outcome {
     set8(block.at(0), 0xa7, BYTES).must()?;
     copy_to_host(host.at(0), block.at(0), BYTES).must()?;
     host.has("the block", 0xa7)
-}
-
-fn pairs_of_bytes_are_filled(_: &Session) -> Outcome {
-    let (block, host) = (DeviceBlock::new(BYTES)?, HostBlock::pageable(BYTES));
-    set16(block.at(0), 0x1234, BYTES / 2).must()?;
-    copy_to_host(host.at(0), block.at(0), BYTES).must()?;
-    host.compare("the block", 0..BYTES, |at| 0x1234u16.to_le_bytes()[at % 2])
 }
 
 fn words_are_filled(_: &Session) -> Outcome {

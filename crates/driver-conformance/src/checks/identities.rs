@@ -1,7 +1,7 @@
-//! By what an allocation can be known again. The documentation does not decide these: each check reports what the driver does.
+//! How an allocation can be known again. The documentation does not decide these: each check reports.
 
 use super::primary_context::Retained;
-use super::{Check, Session, check};
+use super::{Check, Session, check, detached};
 use crate::driver::blocks::{DeviceBlock, HostBlock};
 use crate::driver::calls;
 use crate::driver::numbers::{HOST_PORTABLE, device, pointer};
@@ -9,52 +9,23 @@ use crate::driver::status::{self, SUCCESS};
 use crate::driver::table::Handle;
 use crate::verdict::{Must, Outcome, Reply, Verdict};
 
-/// In the stage before a context is there: they reset the device.
+/// They reset the device, so no context is there yet.
 pub(crate) const RESETS: &[Check] = &[
-    check!(
-        Init,
-        what_is_current_after_a_reset_while_it_is_retained,
-        "Driver API, Primary Context Management, cuDevicePrimaryCtxReset"
-    ),
-    check!(
-        Init,
-        what_is_known_of_memory_after_a_reset_while_it_is_retained,
-        "Driver API, Primary Context Management, cuDevicePrimaryCtxReset"
-    ),
+    check!(what_is_current_after_a_reset_while_it_is_retained, "cuDevicePrimaryCtxReset"),
+    check!(what_is_known_of_memory_after_a_reset_while_it_is_retained, "cuDevicePrimaryCtxReset"),
 ];
 
 pub(crate) const CHECKS: &[Check] = &[
-    check!(
-        Context,
-        what_number_pinned_and_registered_memory_has,
-        "Driver API, Unified Addressing, cuPointerGetAttribute: BUFFER_ID"
-    ),
-    check!(
-        Context,
-        what_number_memory_has_that_is_registered_again_at_the_same_address,
-        "Driver API, Unified Addressing, cuPointerGetAttribute: BUFFER_ID"
-    ),
-    check!(Context, what_is_known_of_freed_pinned_blocks, "Driver API, Unified Addressing, cuPointerGetAttributes"),
-    check!(
-        Context,
-        what_is_known_of_freed_small_device_blocks,
-        "Driver API, Unified Addressing, cuPointerGetAttributes"
-    ),
-    check!(
-        Context,
-        what_is_known_of_memory_without_a_current_context,
-        "Driver API, Unified Addressing, cuPointerGetAttributes"
-    ),
-    check!(
-        Context,
-        whether_memory_is_registered_as_the_attribute_says,
-        "Driver API, Device Management, cuDeviceGetAttribute: HOST_REGISTER_SUPPORTED"
-    ),
+    check!(what_number_pinned_and_registered_memory_has, "cuPointerGetAttribute: BUFFER_ID"),
+    check!(what_number_memory_has_that_is_registered_again_at_the_same_address, "cuPointerGetAttribute: BUFFER_ID"),
+    check!(what_is_known_of_freed_pinned_blocks, "cuPointerGetAttributes"),
+    check!(what_is_known_of_freed_small_device_blocks, "cuPointerGetAttributes"),
+    check!(what_is_known_of_memory_without_a_current_context, "cuPointerGetAttributes"),
+    check!(whether_memory_is_registered_as_the_attribute_says, "cuDeviceGetAttribute: HOST_REGISTER_SUPPORTED"),
 ];
 
 const BYTES: usize = 5000;
 
-/// The driver's answers about an address, by one call.
 #[derive(Clone, Copy)]
 struct Known {
     reply: Reply,
@@ -80,7 +51,7 @@ impl Known {
         }
     }
 
-    /// The same, where `before` was known there.
+    /// As `number`, beside an earlier answer about the address.
     fn since(&self, before: &Known) -> String {
         let context = match self.context {
             _ if self.reply.status != SUCCESS || self.kind == 0 => "",
@@ -97,7 +68,7 @@ impl Known {
     }
 }
 
-/// The buffer id as the call for one attribute returns it.
+/// As the call for one attribute returns it.
 fn alone(address: u64) -> Result<String, Verdict> {
     let (reply, id) = calls::pointer_attribute(pointer::BUFFER_ID, address)?;
     Ok(match (reply.status, id) {
@@ -144,18 +115,11 @@ fn what_number_memory_has_that_is_registered_again_at_the_same_address(_: &Sessi
     found(format!("{}; unregistered: {}; again: {}", before.number(), between.since(&before), after.since(&before)))
 }
 
-/// The driver's answers about a block's address after its end, with and without a current context.
+/// After the block's end, with and without a current context.
 fn afterwards(session: &Session, before: &Known, address: u64) -> Result<String, Verdict> {
     let with = known(address)?;
-    let without = detached(session, address)?;
+    let without = detached(session, || known(address))?;
     Ok(format!("{}; with nothing current: {}", with.since(before), without.since(before)))
-}
-
-fn detached(session: &Session, address: u64) -> Result<Known, Verdict> {
-    calls::set_current(0).must()?;
-    let known = known(address);
-    calls::set_current(session.context).must()?;
-    known
 }
 
 fn what_is_known_of_freed_pinned_blocks(session: &Session) -> Outcome {
@@ -169,7 +133,7 @@ fn what_is_known_of_freed_pinned_blocks(session: &Session) -> Outcome {
     found(text.join("; "))
 }
 
-/// Small ones share a larger block of the driver's own.
+/// Small blocks share a larger one of the driver's.
 fn what_is_known_of_freed_small_device_blocks(session: &Session) -> Outcome {
     let _neighbour = DeviceBlock::new(256)?;
     let mut text = Vec::new();
@@ -194,7 +158,7 @@ fn what_is_known_of_memory_without_a_current_context(session: &Session) -> Outco
     let mut text = Vec::new();
     for (name, address) in addresses {
         let before = known(address)?;
-        text.push(format!("{name}: {}", detached(session, address)?.since(&before)));
+        text.push(format!("{name}: {}", detached(session, || known(address))?.since(&before)));
     }
     found(text.join("; "))
 }
@@ -209,7 +173,7 @@ fn whether_memory_is_registered_as_the_attribute_says(session: &Session) -> Outc
     found(format!("the attribute is {says}, and cuMemHostRegister returns {}", status::named(reply.status)))
 }
 
-/// The status of a call, and its value if it has succeeded.
+/// The status, or the value after success.
 fn outcome<T>(answer: Result<(Reply, T), Verdict>, value: impl FnOnce(T) -> String) -> Result<String, Verdict> {
     let (reply, got) = answer?;
     Ok(if reply.status == SUCCESS { value(got) } else { status::named(reply.status) })

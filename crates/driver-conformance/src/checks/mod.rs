@@ -1,7 +1,7 @@
 //! The checks, in the order in which they run.
 //!
-//! Sources are named as CUDA's documentation names its parts: "Driver API" is the CUDA Driver API reference,
-//! followed by the module and the function; "Programming Guide" is the CUDA C++ Programming Guide.
+//! A source is a function or a part of the CUDA Driver API reference, or, behind "Programming Guide", a part of the
+//! CUDA C++ Programming Guide.
 
 mod async_copies;
 mod async_fills;
@@ -33,16 +33,15 @@ use crate::driver::gate::Gate;
 use crate::driver::numbers::STREAM_NON_BLOCKING;
 use crate::driver::queues::Stream;
 use crate::driver::table::Handle;
-use crate::verdict::{Must, Outcome};
+use crate::verdict::{Must, Outcome, Reply, Verdict};
 
-/// How far CUDA is set up when a check starts.
+/// How far CUDA is set up before a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stage {
-    /// `cuInit` was not called.
     BeforeInit,
-    /// `cuInit` was called; no context is there.
+    /// `cuInit` was called.
     Init,
-    /// The primary context of the device is retained, and current on the check's thread.
+    /// The device's primary context is current on the check's thread.
     Context,
 }
 
@@ -55,9 +54,7 @@ pub(crate) struct Session {
 
 pub(crate) struct Check {
     name: &'static str,
-    /// Where CUDA's documentation says so.
-    pub(crate) source: &'static str,
-    pub(crate) stage: Stage,
+    source: &'static str,
     pub(crate) run: fn(&Session) -> Outcome,
 }
 
@@ -65,14 +62,20 @@ impl Check {
     pub(crate) fn sentence(&self) -> String {
         self.name.replace('_', " ")
     }
+
+    /// Its place in CUDA's documentation.
+    pub(crate) fn source(&self) -> String {
+        let is_of_the_guide = self.source.starts_with("Programming Guide");
+        format!("{}{}", if is_of_the_guide { "" } else { "Driver API, " }, self.source)
+    }
 }
 
-/// Uses each kind of work once. What the driver loads at the first use of it may make it wait for the device,
-/// which would look like a wait for a stream that a check holds back.
+/// Does each kind of work once: what the driver loads at a first use may wait for the device, which would look like a
+/// wait for a held stream.
 pub(crate) fn warm_up(session: &Session) {
     const BYTES: usize = 1 << 20;
-    let work = |context: Handle| -> Outcome {
-        calls::set_current(context).must()?;
+    // No failure is reported: another check is about it.
+    let _ = elsewhere(session, || {
         let (one, two) = (DeviceBlock::new(BYTES)?, DeviceBlock::new(BYTES)?);
         let (pinned, plain) = (HostBlock::pinned(BYTES, 0)?, HostBlock::pageable(BYTES));
         let stream = Stream::new(STREAM_NON_BLOCKING)?;
@@ -86,53 +89,85 @@ pub(crate) fn warm_up(session: &Session) {
         blocks::copy_in_device_async(two.at(0), one.at(0), BYTES, &stream).must()?;
         Gate::close(&stream)?.open();
         stream.synchronize()?.ok()
-    };
-    // A failure here is not reported: another check is about it.
-    let context = session.context;
-    let _ = std::thread::scope(|scope| scope.spawn(|| work(context)).join());
+    });
 }
 
-/// A check by its function, whose name is the sentence.
+/// On a thread of its own, with the session's context.
+fn elsewhere(session: &Session, work: impl FnOnce() -> Outcome + Send) -> Outcome {
+    std::thread::scope(|scope| {
+        let there = scope.spawn(|| {
+            calls::set_current(session.context).must()?;
+            work()
+        });
+        there.join().unwrap_or_else(|_| Err(Verdict::panicked()))
+    })
+}
+
+/// Does `work` while no context is current.
+fn detached<T>(session: &Session, work: impl FnOnce() -> Result<T, Verdict>) -> Result<T, Verdict> {
+    calls::set_current(0).must()?;
+    let result = work();
+    calls::set_current(session.context).must()?;
+    result
+}
+
+/// A context that was created on the session's device, and is current; destroyed when dropped.
+struct Created(Handle);
+
+impl Created {
+    fn new(session: &Session) -> Result<Self, Verdict> {
+        Ok(Created(calls::context_create(session.device).must()?))
+    }
+
+    fn destroy(self) -> Result<Reply, Verdict> {
+        let context = self.0;
+        std::mem::forget(self);
+        calls::context_destroy(context)
+    }
+}
+
+impl Drop for Created {
+    fn drop(&mut self) {
+        let _ = calls::context_destroy(self.0);
+    }
+}
+
+/// The function's name is the sentence.
 macro_rules! check {
-    ($stage:ident, $function:ident, $source:literal) => {
-        $crate::checks::Check {
-            name: stringify!($function),
-            source: $source,
-            stage: $crate::checks::Stage::$stage,
-            run: $function,
-        }
+    ($function:ident, $source:literal) => {
+        $crate::checks::Check { name: stringify!($function), source: $source, run: $function }
     };
 }
 use check;
 
-/// All of them; the stages in order.
-pub(crate) fn all() -> impl Iterator<Item = &'static Check> {
-    let groups: [&'static [Check]; 24] = [
-        before_init::CHECKS,
-        errors::CHECKS,
-        devices::CHECKS,
-        primary_context::CHECKS,
-        identities::RESETS,
-        created_contexts::CHECKS,
-        context_stack::CHECKS,
-        device_memory::CHECKS,
-        fills::CHECKS,
-        copies::CHECKS,
-        peers::CHECKS,
-        pinned::CHECKS,
-        registration::CHECKS,
-        pointers::CHECKS,
-        identities::CHECKS,
-        streams::CHECKS,
-        events::CHECKS,
-        async_copies::CHECKS,
-        async_fills::CHECKS,
-        pools::CHECKS,
-        threads::CHECKS,
-        capture::CHECKS,
-        capture_modes::CHECKS,
-        // Last: a driver that does not refuse these would break the context.
-        refused_copies::CHECKS,
+/// The stages in order.
+pub(crate) fn all() -> impl Iterator<Item = (Stage, &'static Check)> {
+    let groups: [(Stage, &'static [Check]); 24] = [
+        (Stage::BeforeInit, before_init::CHECKS),
+        (Stage::Init, errors::CHECKS),
+        (Stage::Init, devices::CHECKS),
+        (Stage::Init, primary_context::CHECKS),
+        (Stage::Init, identities::RESETS),
+        (Stage::Init, created_contexts::CHECKS),
+        (Stage::Context, context_stack::CHECKS),
+        (Stage::Context, device_memory::CHECKS),
+        (Stage::Context, fills::CHECKS),
+        (Stage::Context, copies::CHECKS),
+        (Stage::Context, peers::CHECKS),
+        (Stage::Context, pinned::CHECKS),
+        (Stage::Context, registration::CHECKS),
+        (Stage::Context, pointers::CHECKS),
+        (Stage::Context, identities::CHECKS),
+        (Stage::Context, streams::CHECKS),
+        (Stage::Context, events::CHECKS),
+        (Stage::Context, async_copies::CHECKS),
+        (Stage::Context, async_fills::CHECKS),
+        (Stage::Context, pools::CHECKS),
+        (Stage::Context, threads::CHECKS),
+        (Stage::Context, capture::CHECKS),
+        (Stage::Context, capture_modes::CHECKS),
+        // Last: a driver that accepts these would break the context.
+        (Stage::Context, refused_copies::CHECKS),
     ];
-    groups.into_iter().flatten()
+    groups.into_iter().flat_map(|(stage, checks)| checks.iter().map(move |check| (stage, check)))
 }

@@ -1,6 +1,6 @@
 //! Page-locked host memory of the driver's.
 
-use super::{Check, Session, check};
+use super::{Check, Created, Session, check};
 use crate::driver::blocks::{DeviceBlock, HostBlock, copy};
 use crate::driver::calls;
 use crate::driver::numbers::{HOST_DEVICEMAP, HOST_PORTABLE, HOST_WRITECOMBINED, pointer};
@@ -8,38 +8,20 @@ use crate::driver::status::{INVALID_VALUE, SUCCESS};
 use crate::verdict::{Must, Outcome, ensure, equal};
 
 pub(crate) const CHECKS: &[Check] = &[
-    check!(Context, the_host_reads_and_writes_it, "Driver API, Memory Management, cuMemHostAlloc"),
-    check!(Context, the_older_call_gives_it_too, "Driver API, Memory Management, cuMemAllocHost"),
-    check!(Context, it_remembers_what_it_was_asked_for, "Driver API, Memory Management, cuMemHostGetFlags"),
-    check!(Context, an_address_inside_tells_the_flags_too, "Driver API, Memory Management, cuMemHostGetFlags"),
-    check!(Context, unknown_flags_are_refused, "Driver API, Memory Management, cuMemHostAlloc"),
-    check!(
-        Context,
-        nothing_pinned_harms_nothing,
-        "Driver API, Memory Management, cuMemHostAlloc: open, so either status"
-    ),
-    check!(
-        Context,
-        the_device_reaches_it_at_the_same_address,
-        "Driver API, Memory Management, cuMemHostAlloc: unified addressing"
-    ),
-    check!(
-        Context,
-        a_device_address_is_asked_for_without_flags,
-        "Driver API, Memory Management, cuMemHostGetDevicePointer"
-    ),
-    check!(Context, pageable_memory_has_no_flags, "Driver API, Memory Management, cuMemHostGetFlags"),
-    check!(Context, device_memory_has_no_host_flags, "Driver API, Memory Management, cuMemHostGetFlags"),
-    check!(Context, it_is_freed_once, "Driver API, Memory Management, cuMemFreeHost"),
-    check!(Context, an_address_inside_it_is_not_freed, "Driver API, Memory Management, cuMemFreeHost"),
-    check!(Context, pageable_memory_is_not_freed_as_pinned, "Driver API, Memory Management, cuMemFreeHost"),
-    check!(Context, device_memory_is_not_freed_as_pinned, "Driver API, Memory Management, cuMemFreeHost"),
-    check!(
-        Context,
-        freeing_no_pinned_memory_harms_nothing,
-        "Driver API, Memory Management, cuMemFreeHost: open, so any status"
-    ),
-    check!(Context, portable_memory_is_pinned_to_another_context, "Driver API, Memory Management, cuMemHostAlloc"),
+    check!(the_host_reads_and_writes_it, "cuMemHostAlloc"),
+    check!(it_remembers_what_it_was_asked_for, "cuMemHostGetFlags"),
+    check!(an_address_inside_tells_the_flags_too, "cuMemHostGetFlags"),
+    check!(unknown_flags_are_refused, "cuMemHostAlloc"),
+    check!(nothing_pinned_harms_nothing, "cuMemHostAlloc: open, so either status"),
+    check!(the_device_reaches_it_at_the_same_address, "cuMemHostAlloc: unified addressing"),
+    check!(pageable_memory_has_no_flags, "cuMemHostGetFlags"),
+    check!(device_memory_has_no_host_flags, "cuMemHostGetFlags"),
+    check!(it_is_freed_once, "cuMemFreeHost"),
+    check!(an_address_inside_it_is_not_freed, "cuMemFreeHost"),
+    check!(pageable_memory_is_not_freed_as_pinned, "cuMemFreeHost"),
+    check!(device_memory_is_not_freed_as_pinned, "cuMemFreeHost"),
+    check!(freeing_no_pinned_memory_harms_nothing, "cuMemFreeHost: open, so any status"),
+    check!(portable_memory_is_pinned_to_another_context, "cuMemHostAlloc"),
 ];
 
 const BYTES: usize = 100_000;
@@ -48,13 +30,6 @@ fn the_host_reads_and_writes_it(_: &Session) -> Outcome {
     let pinned = HostBlock::pinned(BYTES, 0)?;
     pinned.fill_pattern(1);
     pinned.has_pattern("the block", 1)?;
-    pinned.free()?.ok()
-}
-
-fn the_older_call_gives_it_too(_: &Session) -> Outcome {
-    let pinned = HostBlock::pinned_without_flags(BYTES)?;
-    pinned.fill_pattern(2);
-    pinned.has_pattern("the block", 2)?;
     pinned.free()?.ok()
 }
 
@@ -87,17 +62,10 @@ fn nothing_pinned_harms_nothing(_: &Session) -> Outcome {
 fn the_device_reaches_it_at_the_same_address(_: &Session) -> Outcome {
     for flags in [0, HOST_PORTABLE, HOST_DEVICEMAP] {
         let pinned = HostBlock::pinned(BYTES, flags)?;
-        let device = calls::pinned_device_pointer(pinned.address(), 0).must()?;
-        equal("the device's address", pinned.address(), device)?;
         let device = calls::pointer_attribute(pointer::DEVICE_POINTER, pinned.address()).must()?;
-        equal("the attribute", pinned.address(), device)?;
+        equal("the device's address", pinned.address(), device)?;
     }
     Ok(())
-}
-
-fn a_device_address_is_asked_for_without_flags(_: &Session) -> Outcome {
-    let pinned = HostBlock::pinned(BYTES, HOST_DEVICEMAP)?;
-    calls::pinned_device_pointer(pinned.address(), 1 << 20)?.0.is(INVALID_VALUE)
 }
 
 fn pageable_memory_has_no_flags(_: &Session) -> Outcome {
@@ -142,16 +110,12 @@ fn freeing_no_pinned_memory_harms_nothing(_: &Session) -> Outcome {
 fn portable_memory_is_pinned_to_another_context(session: &Session) -> Outcome {
     let pinned = HostBlock::pinned(BYTES, HOST_PORTABLE)?;
     pinned.fill_pattern(3);
-    let created = calls::context_create(session.device).must()?;
-    let used = (|| {
-        let flags = calls::pinned_flags(pinned.address()).must()?;
-        ensure(flags & HOST_PORTABLE != 0, "the flag for portable memory", format!("flags {flags:#x}"))?;
-        let block = DeviceBlock::new(BYTES)?;
-        copy(block.at(0), pinned.at(0), BYTES).must()?;
-        pinned.fill(0);
-        copy(pinned.at(0), block.at(0), BYTES).must()
-    })();
-    calls::context_destroy(created).must()?;
-    used?;
+    let _created = Created::new(session)?;
+    let flags = calls::pinned_flags(pinned.address()).must()?;
+    ensure(flags & HOST_PORTABLE != 0, "the flag for portable memory", format!("flags {flags:#x}"))?;
+    let block = DeviceBlock::new(BYTES)?;
+    copy(block.at(0), pinned.at(0), BYTES).must()?;
+    pinned.fill(0);
+    copy(pinned.at(0), block.at(0), BYTES).must()?;
     pinned.has_pattern("what came back", 3)
 }

@@ -1,108 +1,40 @@
 //! The driver's answers about addresses.
 
-use super::{Check, Session, check};
+use super::{Check, Created, Session, check, detached};
 use crate::driver::blocks::{DeviceBlock, HostBlock};
 use crate::driver::calls;
 use crate::driver::numbers::{MEMORY_TYPE_DEVICE, MEMORY_TYPE_HOST, pointer};
 use crate::driver::status::{INVALID_CONTEXT, INVALID_VALUE};
 use crate::driver::table::Handle;
-use crate::verdict::{Must, Outcome, Reply, Verdict, differ, ensure, equal};
+use crate::verdict::{Must, Outcome, Verdict, differ, ensure, equal};
 
 pub(crate) const CHECKS: &[Check] = &[
-    check!(
-        Context,
-        device_memory_is_of_the_devices_type,
-        "Driver API, Unified Addressing, cuPointerGetAttribute: MEMORY_TYPE"
-    ),
-    check!(
-        Context,
-        pinned_memory_is_of_the_hosts_type,
-        "Driver API, Unified Addressing, cuPointerGetAttribute: MEMORY_TYPE"
-    ),
-    check!(
-        Context,
-        an_address_inside_a_block_is_the_blocks,
-        "Driver API, Unified Addressing, cuPointerGetAttribute: MEMORY_TYPE"
-    ),
-    check!(Context, a_block_knows_its_context, "Driver API, Unified Addressing, cuPointerGetAttribute: CONTEXT"),
-    check!(
-        Context,
-        a_block_of_a_created_context_knows_that_one,
-        "Driver API, Unified Addressing, cuPointerGetAttribute: CONTEXT"
-    ),
-    check!(
-        Context,
-        a_block_knows_the_number_of_its_device,
-        "Driver API, Unified Addressing, cuPointerGetAttribute: DEVICE_ORDINAL"
-    ),
-    check!(
-        Context,
-        a_block_has_a_device_address_and_no_host_address,
-        "Driver API, Unified Addressing, cuPointerGetAttribute: DEVICE_POINTER, HOST_POINTER"
-    ),
-    check!(
-        Context,
-        pinned_memory_has_a_host_address,
-        "Driver API, Unified Addressing, cuPointerGetAttribute: HOST_POINTER"
-    ),
-    check!(Context, a_block_is_not_managed, "Driver API, Unified Addressing, cuPointerGetAttribute: IS_MANAGED"),
-    check!(
-        Context,
-        an_address_inside_a_block_knows_its_range,
-        "Driver API, Unified Addressing, cuPointerGetAttribute: RANGE_START_ADDR, RANGE_SIZE"
-    ),
-    check!(
-        Context,
-        every_block_has_an_id_of_its_own,
-        "Driver API, Unified Addressing, cuPointerGetAttribute: BUFFER_ID"
-    ),
-    check!(
-        Context,
-        a_block_at_the_same_address_has_another_id,
-        "Driver API, Unified Addressing, cuPointerGetAttribute: BUFFER_ID"
-    ),
-    check!(Context, a_block_keeps_its_id, "Driver API, Unified Addressing, cuPointerGetAttribute: BUFFER_ID"),
-    check!(
-        Context,
-        pageable_memory_is_unknown,
-        "Driver API, Unified Addressing, cuPointerGetAttribute: CONTEXT, MEMORY_TYPE"
-    ),
-    check!(
-        Context,
-        a_freed_block_is_unknown,
-        "Driver API, Unified Addressing, cuPointerGetAttribute: CONTEXT, MEMORY_TYPE"
-    ),
-    check!(
-        Context,
-        an_unknown_attribute_of_a_block_is_refused,
-        "Driver API, Unified Addressing, cuPointerGetAttribute"
-    ),
-    check!(Context, several_attributes_come_at_once, "Driver API, Unified Addressing, cuPointerGetAttributes"),
-    check!(
-        Context,
-        several_attributes_of_an_unknown_address_are_empty,
-        "Driver API, Unified Addressing, cuPointerGetAttributes"
-    ),
-    check!(
-        Context,
-        a_block_is_known_without_a_current_context,
-        "Driver API, Unified Addressing, cuPointerGetAttribute: CONTEXT, DEVICE_ORDINAL, BUFFER_ID"
-    ),
-    check!(
-        Context,
-        pageable_memory_is_unknown_without_a_current_context,
-        "Driver API, Unified Addressing, cuPointerGetAttribute: CONTEXT"
-    ),
-    check!(
-        Context,
-        a_device_address_needs_a_current_context,
-        "Driver API, Unified Addressing, cuPointerGetAttribute: DEVICE_POINTER"
-    ),
+    check!(device_memory_is_of_the_devices_type, "cuPointerGetAttribute: MEMORY_TYPE"),
+    check!(pinned_memory_is_of_the_hosts_type, "cuPointerGetAttribute: MEMORY_TYPE"),
+    check!(an_address_inside_a_block_is_the_blocks, "cuPointerGetAttribute: MEMORY_TYPE"),
+    check!(a_block_knows_its_context, "cuPointerGetAttribute: CONTEXT"),
+    check!(a_block_of_a_created_context_knows_that_one, "cuPointerGetAttribute: CONTEXT"),
+    check!(a_block_knows_the_number_of_its_device, "cuPointerGetAttribute: DEVICE_ORDINAL"),
+    check!(a_block_has_a_device_address_and_no_host_address, "cuPointerGetAttribute: DEVICE_POINTER, HOST_POINTER"),
+    check!(pinned_memory_has_a_host_address, "cuPointerGetAttribute: HOST_POINTER"),
+    check!(a_block_is_not_managed, "cuPointerGetAttribute: IS_MANAGED"),
+    check!(an_address_inside_a_block_knows_its_range, "cuPointerGetAttribute: RANGE_START_ADDR, RANGE_SIZE"),
+    check!(every_block_has_an_id_of_its_own, "cuPointerGetAttribute: BUFFER_ID"),
+    check!(a_block_at_the_same_address_has_another_id, "cuPointerGetAttribute: BUFFER_ID"),
+    check!(a_block_keeps_its_id, "cuPointerGetAttribute: BUFFER_ID"),
+    check!(pageable_memory_is_unknown, "cuPointerGetAttribute: CONTEXT, MEMORY_TYPE"),
+    check!(a_freed_block_is_unknown, "cuPointerGetAttribute: CONTEXT, MEMORY_TYPE"),
+    check!(an_unknown_attribute_of_a_block_is_refused, "cuPointerGetAttribute"),
+    check!(several_attributes_come_at_once, "cuPointerGetAttributes"),
+    check!(several_attributes_of_an_unknown_address_are_empty, "cuPointerGetAttributes"),
+    check!(a_block_is_known_without_a_current_context, "cuPointerGetAttribute: CONTEXT, DEVICE_ORDINAL, BUFFER_ID"),
+    check!(pageable_memory_is_unknown_without_a_current_context, "cuPointerGetAttribute: CONTEXT"),
+    check!(a_device_address_needs_a_current_context, "cuPointerGetAttribute: DEVICE_POINTER"),
 ];
 
 const BYTES: usize = 100_000;
 
-/// Of 32 bits, as `cuda.h` has it for types and ordinals.
+/// Types and ordinals have 32 bits in `cuda.h`.
 fn small(attribute: i32, address: u64) -> Result<u64, Verdict> {
     Ok(calls::pointer_attribute(attribute, address).must()? & 0xffff_ffff)
 }
@@ -131,16 +63,12 @@ fn a_block_knows_its_context(session: &Session) -> Outcome {
 }
 
 fn a_block_of_a_created_context_knows_that_one(session: &Session) -> Outcome {
-    let created = calls::context_create(session.device).must()?;
-    let context = (|| {
-        let block = DeviceBlock::new(BYTES)?;
-        calls::push(session.context).must()?;
-        let context = calls::pointer_attribute(pointer::CONTEXT, block.address()).must();
-        calls::pop().must()?;
-        context
-    })();
-    calls::context_destroy(created).must()?;
-    equal("the context", created, context? as Handle)
+    let created = Created::new(session)?;
+    let block = DeviceBlock::new(BYTES)?;
+    calls::push(session.context).must()?;
+    let context = calls::pointer_attribute(pointer::CONTEXT, block.address()).must();
+    calls::pop().must()?;
+    equal("the context", created.0, context? as Handle)
 }
 
 fn a_block_knows_the_number_of_its_device(session: &Session) -> Outcome {
@@ -190,7 +118,7 @@ fn every_block_has_an_id_of_its_own(_: &Session) -> Outcome {
     differ("the ids of a device and a pinned block", id(one.address())?, id(pinned.address())?)
 }
 
-/// The driver chooses the address: a block of the same size usually gets the one that has just become free.
+/// The driver chooses addresses: a block of the same size usually gets the one that was freed last.
 fn a_block_at_the_same_address_has_another_id(_: &Session) -> Outcome {
     for _ in 0..16 {
         let first = DeviceBlock::new(BYTES)?;
@@ -221,7 +149,7 @@ fn pageable_memory_is_unknown(_: &Session) -> Outcome {
 }
 
 fn a_freed_block_is_unknown(_: &Session) -> Outcome {
-    // Large, so that no block of the driver's own takes its place.
+    // Large, so that no other block takes its place.
     let block = DeviceBlock::new(16 << 20)?;
     let address = block.address();
     block.free()?.ok()?;
@@ -249,30 +177,20 @@ fn several_attributes_of_an_unknown_address_are_empty(_: &Session) -> Outcome {
     equal("the context", 0, values[0])
 }
 
-/// Asks while nothing is current.
-fn detached(session: &Session, attribute: i32, address: u64) -> Result<(Reply, u64), Verdict> {
-    calls::set_current(0).must()?;
-    let answer = calls::pointer_attribute(attribute, address);
-    calls::set_current(session.context).must()?;
-    answer
-}
-
 fn a_block_is_known_without_a_current_context(session: &Session) -> Outcome {
     let block = DeviceBlock::new(BYTES)?;
-    let context = detached(session, pointer::CONTEXT, block.address()).must()?;
-    equal("the context", session.context, context as Handle)?;
-    let ordinal = detached(session, pointer::DEVICE_ORDINAL, block.address()).must()? & 0xffff_ffff;
-    equal("the ordinal", session.device as u64, ordinal)?;
-    let number = detached(session, pointer::BUFFER_ID, block.address()).must()?;
-    equal("the id", id(block.address())?, number)
+    let ask = |attribute| detached(session, || calls::pointer_attribute(attribute, block.address())).must();
+    equal("the context", session.context, ask(pointer::CONTEXT)? as Handle)?;
+    equal("the ordinal", session.device as u64, ask(pointer::DEVICE_ORDINAL)? & 0xffff_ffff)?;
+    equal("the id", id(block.address())?, ask(pointer::BUFFER_ID)?)
 }
 
 fn pageable_memory_is_unknown_without_a_current_context(session: &Session) -> Outcome {
     let plain = HostBlock::pageable(BYTES);
-    detached(session, pointer::CONTEXT, plain.address())?.0.is(INVALID_VALUE)
+    detached(session, || calls::pointer_attribute(pointer::CONTEXT, plain.address()))?.0.is(INVALID_VALUE)
 }
 
 fn a_device_address_needs_a_current_context(session: &Session) -> Outcome {
     let block = DeviceBlock::new(BYTES)?;
-    detached(session, pointer::DEVICE_POINTER, block.address())?.0.is(INVALID_CONTEXT)
+    detached(session, || calls::pointer_attribute(pointer::DEVICE_POINTER, block.address()))?.0.is(INVALID_CONTEXT)
 }

@@ -9,33 +9,16 @@ use crate::driver::table::Handle;
 use crate::verdict::{Must, Outcome, Verdict, ensure, equal};
 
 pub(crate) const CHECKS: &[Check] = &[
-    check!(
-        Context,
-        a_block_of_a_stream_is_used_and_freed_in_it,
-        "Driver API, Stream Ordered Memory Allocator, cuMemAllocAsync, cuMemFreeAsync"
-    ),
-    check!(Context, a_block_of_a_stream_may_be_freed_as_any_other, "Driver API, Memory Management, cuMemFree"),
-    check!(
-        Context,
-        a_block_of_a_stream_is_device_memory,
-        "Driver API, Unified Addressing, cuPointerGetAttribute: MEMORY_TYPE"
-    ),
-    check!(
-        Context,
-        the_default_pool_keeps_nothing_unless_told,
-        "Driver API, Stream Ordered Memory Allocator, cuMemPoolSetAttribute"
-    ),
-    check!(
-        Context,
-        a_pool_remembers_what_it_is_told_to_keep,
-        "Driver API, Stream Ordered Memory Allocator, cuMemPoolSetAttribute"
-    ),
-    check!(Context, a_pool_can_be_trimmed, "Driver API, Stream Ordered Memory Allocator, cuMemPoolTrimTo"),
+    check!(a_block_of_a_stream_is_used_and_freed_in_it, "cuMemAllocAsync, cuMemFreeAsync"),
+    check!(a_block_of_a_stream_may_be_freed_as_any_other, "cuMemFree"),
+    check!(a_block_of_a_stream_is_device_memory, "cuPointerGetAttribute: MEMORY_TYPE"),
+    check!(the_default_pool_keeps_nothing_unless_told, "cuMemPoolSetAttribute"),
+    check!(a_pool_remembers_what_it_is_told_to_keep, "cuMemPoolSetAttribute"),
+    check!(a_pool_can_be_trimmed, "cuMemPoolTrimTo"),
 ];
 
 const BYTES: usize = 1 << 20;
 
-/// The device's default pool.
 fn pool(session: &Session) -> Result<Handle, Verdict> {
     if calls::device_attribute(session.device, device::MEMORY_POOLS_SUPPORTED)?.1 != 1 {
         return Err(Verdict::skipped("the device has no memory pools"));

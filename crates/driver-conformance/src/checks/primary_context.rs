@@ -2,56 +2,25 @@
 
 use super::{Check, Session, check};
 use crate::driver::calls;
-use crate::driver::numbers::SCHEDULE_BLOCKING_SYNC;
 use crate::driver::status::{INVALID_CONTEXT, INVALID_DEVICE};
 use crate::driver::table::Handle;
 use crate::verdict::{Must, Outcome, differ, ensure, equal};
 
 pub(crate) const CHECKS: &[Check] = &[
-    check!(
-        Init,
-        it_is_inactive_until_it_is_retained,
-        "Driver API, Primary Context Management, cuDevicePrimaryCtxGetState"
-    ),
-    check!(Init, retaining_it_makes_it_active, "Driver API, Primary Context Management, cuDevicePrimaryCtxRetain"),
-    check!(
-        Init,
-        retaining_it_makes_nothing_current,
-        "Driver API, Primary Context Management, cuDevicePrimaryCtxRetain"
-    ),
-    check!(
-        Init,
-        retaining_it_twice_gives_the_same_context,
-        "Driver API, Primary Context Management, introduction: unique per device"
-    ),
-    check!(
-        Init,
-        it_stays_active_until_the_last_release,
-        "Driver API, Primary Context Management, cuDevicePrimaryCtxRelease"
-    ),
-    check!(
-        Init,
-        releasing_what_nobody_retains_is_refused,
-        "Driver API, Primary Context Management, cuDevicePrimaryCtxRelease"
-    ),
-    check!(Init, releasing_it_pops_nothing, "Driver API, Primary Context Management, cuDevicePrimaryCtxRelease"),
-    check!(
-        Init,
-        its_memory_goes_with_the_last_release,
-        "Driver API, Primary Context Management, cuDevicePrimaryCtxRelease"
-    ),
-    check!(Init, its_memory_goes_with_a_reset, "Driver API, Primary Context Management, cuDevicePrimaryCtxReset"),
-    check!(Init, it_may_be_released_after_a_reset, "Driver API, Primary Context Management, cuDevicePrimaryCtxReset"),
-    check!(Init, each_life_of_it_has_an_id_of_its_own, "Driver API, Context Management, cuCtxGetId"),
-    check!(
-        Init,
-        its_flags_can_be_set_before_it_is_retained,
-        "Driver API, Primary Context Management, cuDevicePrimaryCtxSetFlags"
-    ),
-    check!(Init, no_device_has_no_primary_context, "Driver API, Primary Context Management, cuDevicePrimaryCtxRetain"),
+    check!(it_is_inactive_until_it_is_retained, "cuDevicePrimaryCtxGetState"),
+    check!(retaining_it_makes_it_active, "cuDevicePrimaryCtxRetain"),
+    check!(retaining_it_makes_nothing_current, "cuDevicePrimaryCtxRetain"),
+    check!(retaining_it_twice_gives_the_same_context, "Primary Context Management, introduction: unique per device"),
+    check!(it_stays_active_until_the_last_release, "cuDevicePrimaryCtxRelease"),
+    check!(releasing_what_nobody_retains_is_refused, "cuDevicePrimaryCtxRelease"),
+    check!(releasing_it_pops_nothing, "cuDevicePrimaryCtxRelease"),
+    check!(its_memory_goes_with_the_last_release, "cuDevicePrimaryCtxRelease"),
+    check!(its_memory_goes_with_a_reset, "cuDevicePrimaryCtxReset"),
+    check!(it_may_be_released_after_a_reset, "cuDevicePrimaryCtxReset"),
+    check!(each_life_of_it_has_an_id_of_its_own, "cuCtxGetId"),
+    check!(no_device_has_no_primary_context, "cuDevicePrimaryCtxRetain"),
 ];
 
-/// Released when dropped.
 pub(super) struct Retained {
     device: i32,
     pub(super) context: Handle,
@@ -117,7 +86,6 @@ fn releasing_it_pops_nothing(session: &Session) -> Outcome {
     Ok(())
 }
 
-/// Bytes that are free in the retained context.
 fn free_in(retained: &Retained) -> Result<usize, crate::verdict::Verdict> {
     calls::push(retained.context).must()?;
     let (free, _) = calls::memory_info().must()?;
@@ -161,14 +129,6 @@ fn each_life_of_it_has_an_id_of_its_own(session: &Session) -> Outcome {
     let one = calls::context_id(Retained::new(session)?.context).must()?;
     let two = calls::context_id(Retained::new(session)?.context).must()?;
     differ("the ids", one, two)
-}
-
-fn its_flags_can_be_set_before_it_is_retained(session: &Session) -> Outcome {
-    calls::primary_set_flags(session.device, SCHEDULE_BLOCKING_SYNC).must()?;
-    let (flags, active) = calls::primary_state(session.device).must()?;
-    calls::primary_set_flags(session.device, 0).must()?;
-    equal("whether it is active", false, active)?;
-    equal("the bit that was set", SCHEDULE_BLOCKING_SYNC, flags & SCHEDULE_BLOCKING_SYNC)
 }
 
 fn no_device_has_no_primary_context(_: &Session) -> Outcome {

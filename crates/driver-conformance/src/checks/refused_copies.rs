@@ -1,32 +1,28 @@
-//! Copies that have to be refused before the device sees them. All read from the device, and from the middle of
-//! nowhere at most, so that a driver that does not refuse them reads what it should not and writes nothing.
+//! Copies that have to be refused before the device sees them. All of them read from the device: a driver that does not
+//! refuse one writes nothing.
 
-use super::{Check, Session, check};
+use super::{Check, Session, check, detached};
 use crate::driver::blocks::{DeviceBlock, HostBlock, copy, copy_to_host_from};
-use crate::driver::calls;
 use crate::driver::status::{INVALID_CONTEXT, INVALID_VALUE};
-use crate::verdict::{Must, Outcome};
+use crate::verdict::Outcome;
 
 pub(crate) const CHECKS: &[Check] = &[
-    check!(Context, a_copy_without_a_current_context_is_refused, "Driver API, Memory Management, cuMemcpy"),
-    check!(Context, a_copy_from_a_freed_block_is_refused, "Driver API, Memory Management, cuMemcpyDtoH"),
-    check!(Context, a_copy_past_the_end_of_a_block_is_refused, "Driver API, Memory Management, cuMemcpyDtoH"),
-    check!(Context, a_copy_from_the_devices_null_is_refused, "Driver API, Memory Management, cuMemcpyDtoH"),
-    check!(Context, what_was_refused_wrote_nothing, "Driver API, Memory Management, cuMemcpyDtoH"),
+    check!(a_copy_without_a_current_context_is_refused, "cuMemcpy"),
+    check!(a_copy_from_a_freed_block_is_refused, "cuMemcpyDtoH"),
+    check!(a_copy_past_the_end_of_a_block_is_refused, "cuMemcpyDtoH"),
+    check!(a_copy_from_the_devices_null_is_refused, "cuMemcpyDtoH"),
+    check!(what_was_refused_wrote_nothing, "cuMemcpyDtoH"),
 ];
 
 const LARGE: usize = 16 << 20;
 
 fn a_copy_without_a_current_context_is_refused(session: &Session) -> Outcome {
     let (block, host) = (DeviceBlock::new(4096)?, HostBlock::pageable(4096));
-    calls::set_current(0).must()?;
-    let reply = copy(host.at(0), block.at(0), 4096);
-    calls::set_current(session.context).must()?;
-    reply?.is(INVALID_CONTEXT)
+    detached(session, || copy(host.at(0), block.at(0), 4096))?.is(INVALID_CONTEXT)
 }
 
 fn a_copy_from_a_freed_block_is_refused(_: &Session) -> Outcome {
-    // Large, so that no block of the driver's own takes its place.
+    // Large, so that no other block takes its place.
     let (block, host) = (DeviceBlock::new(LARGE)?, HostBlock::pageable(4096));
     let address = block.address();
     block.free()?.ok()?;

@@ -8,16 +8,12 @@ use crate::driver::status::{HOST_MEMORY_ALREADY_REGISTERED, HOST_MEMORY_NOT_REGI
 use crate::verdict::{Must, Outcome, equal};
 
 pub(crate) const CHECKS: &[Check] = &[
-    check!(Context, registered_memory_is_known_as_the_hosts, "Driver API, Memory Management, cuMemHostRegister"),
-    check!(Context, registered_memory_keeps_its_bytes, "Driver API, Memory Management, cuMemHostRegister"),
-    check!(Context, memory_is_registered_once, "Driver API, Data types, CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED"),
-    check!(Context, unregistered_memory_is_unknown_again, "Driver API, Memory Management, cuMemHostUnregister"),
-    check!(
-        Context,
-        memory_that_nobody_registered_is_not_unregistered,
-        "Driver API, Memory Management, cuMemHostUnregister"
-    ),
-    check!(Context, registered_memory_is_not_freed_as_pinned, "Driver API, Memory Management, cuMemFreeHost"),
+    check!(registered_memory_is_known_as_the_hosts, "cuMemHostRegister"),
+    check!(registered_memory_keeps_its_bytes, "cuMemHostRegister"),
+    check!(memory_is_registered_once, "Data types, CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED"),
+    check!(unregistered_memory_is_unknown_again, "cuMemHostUnregister"),
+    check!(memory_that_nobody_registered_is_not_unregistered, "cuMemHostUnregister"),
+    check!(registered_memory_is_not_freed_as_pinned, "cuMemFreeHost"),
 ];
 
 const BYTES: usize = 64 << 10;

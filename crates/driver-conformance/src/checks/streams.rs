@@ -1,9 +1,8 @@
 //! Streams: what waits for what.
 //!
-//! A host function that does not return holds a stream back, so that "not yet" is certain. While one is held,
-//! nothing is allocated, freed or created: the driver may wait for the device there.
+//! While a stream is held, nothing is allocated, freed or created: the driver may wait for the device there.
 
-use super::{Check, Session, check};
+use super::{Check, Created, Session, check, detached};
 use crate::driver::blocks::{DeviceBlock, HostBlock, copy, copy_to_host_async, set8, set8_async};
 use crate::driver::calls;
 use crate::driver::gate::{Diary, Gate};
@@ -13,61 +12,26 @@ use crate::driver::status::{INVALID_CONTEXT, INVALID_VALUE, NOT_READY};
 use crate::verdict::{Must, Outcome, ensure, equal};
 
 pub(crate) const CHECKS: &[Check] = &[
-    check!(Context, a_new_stream_has_nothing_to_do, "Driver API, Stream Management, cuStreamQuery"),
-    check!(Context, a_stream_remembers_its_flags, "Driver API, Stream Management, cuStreamGetFlags"),
-    check!(Context, unknown_flags_make_no_stream, "Driver API, Stream Management, cuStreamCreate"),
-    check!(Context, a_stream_knows_its_context, "Driver API, Stream Management, cuStreamGetCtx"),
-    check!(Context, the_default_stream_is_in_the_current_context, "Driver API, Stream Management, cuStreamGetCtx"),
-    check!(Context, without_a_context_the_default_stream_is_nowhere, "Driver API, Stream Management, cuStreamGetCtx"),
-    check!(Context, a_stream_of_priority_works_as_any, "Driver API, Stream Management, cuStreamCreateWithPriority"),
-    check!(Context, a_stream_runs_in_order, "Driver API, Execution Control, cuLaunchHostFunc"),
-    check!(Context, a_callback_is_told_its_stream_and_status, "Driver API, Stream Management, cuStreamAddCallback"),
-    check!(Context, a_held_stream_is_not_ready, "Driver API, Stream Management, cuStreamQuery"),
-    check!(Context, waiting_for_a_stream_waits_for_all_of_it, "Driver API, Stream Management, cuStreamSynchronize"),
-    check!(Context, waiting_for_the_context_waits_for_every_stream, "Driver API, Context Management, cuCtxSynchronize"),
-    check!(
-        Context,
-        two_streams_do_not_wait_for_each_other,
-        "Programming Guide, Asynchronous Concurrent Execution, Streams"
-    ),
-    check!(
-        Context,
-        the_default_stream_waits_for_a_blocking_stream,
-        "Driver API, Stream synchronization behavior, Legacy default stream"
-    ),
-    check!(
-        Context,
-        a_blocking_stream_waits_for_the_default_stream,
-        "Driver API, Stream synchronization behavior, Legacy default stream"
-    ),
-    check!(
-        Context,
-        the_default_stream_passes_a_non_blocking_stream,
-        "Driver API, Stream synchronization behavior, Legacy default stream"
-    ),
-    check!(
-        Context,
-        a_copy_passes_a_non_blocking_stream,
-        "Driver API, Stream synchronization behavior, Legacy default stream"
-    ),
-    check!(
-        Context,
-        a_non_blocking_stream_passes_the_default_stream,
-        "Driver API, Stream synchronization behavior, Legacy default stream"
-    ),
-    check!(
-        Context,
-        a_copy_comes_after_a_blocking_streams_work,
-        "Driver API, Stream synchronization behavior, Legacy default stream"
-    ),
-    check!(Context, null_and_the_legacy_handle_are_one_stream, "Driver API, Data types, CU_STREAM_LEGACY"),
-    check!(
-        Context,
-        the_per_thread_stream_works,
-        "Driver API, Stream synchronization behavior, Per-thread default stream"
-    ),
-    check!(Context, a_stream_waits_for_another_ones_event, "Driver API, Stream Management, cuStreamWaitEvent"),
-    check!(Context, a_stream_destroyed_with_work_finishes_it, "Driver API, Stream Management, cuStreamDestroy"),
+    check!(a_new_stream_has_nothing_to_do, "cuStreamQuery"),
+    check!(unknown_flags_make_no_stream, "cuStreamCreate"),
+    check!(a_stream_knows_its_context, "cuStreamGetCtx"),
+    check!(the_default_stream_is_in_the_current_context, "cuStreamGetCtx"),
+    check!(without_a_context_the_default_stream_is_nowhere, "cuStreamGetCtx"),
+    check!(a_stream_runs_in_order, "cuLaunchHostFunc"),
+    check!(a_held_stream_is_not_ready, "cuStreamQuery"),
+    check!(waiting_for_a_stream_waits_for_all_of_it, "cuStreamSynchronize"),
+    check!(waiting_for_the_context_waits_for_every_stream, "cuCtxSynchronize"),
+    check!(two_streams_do_not_wait_for_each_other, "Programming Guide, Asynchronous Concurrent Execution, Streams"),
+    check!(the_default_stream_waits_for_a_blocking_stream, "Stream synchronization behavior, Legacy default stream"),
+    check!(a_blocking_stream_waits_for_the_default_stream, "Stream synchronization behavior, Legacy default stream"),
+    check!(the_default_stream_passes_a_non_blocking_stream, "Stream synchronization behavior, Legacy default stream"),
+    check!(a_copy_passes_a_non_blocking_stream, "Stream synchronization behavior, Legacy default stream"),
+    check!(a_non_blocking_stream_passes_the_default_stream, "Stream synchronization behavior, Legacy default stream"),
+    check!(a_copy_comes_after_a_blocking_streams_work, "Stream synchronization behavior, Legacy default stream"),
+    check!(null_and_the_legacy_handle_are_one_stream, "Data types, CU_STREAM_LEGACY"),
+    check!(the_per_thread_stream_works, "Stream synchronization behavior, Per-thread default stream"),
+    check!(a_stream_waits_for_another_ones_event, "cuStreamWaitEvent"),
+    check!(a_stream_destroyed_with_work_finishes_it, "cuStreamDestroy"),
 ];
 
 const BYTES: usize = 1 << 20;
@@ -79,27 +43,17 @@ fn a_new_stream_has_nothing_to_do(_: &Session) -> Outcome {
     stream.destroy()?.ok()
 }
 
-fn a_stream_remembers_its_flags(_: &Session) -> Outcome {
-    for flags in [0, STREAM_NON_BLOCKING] {
-        equal("the flags", flags, Stream::new(flags)?.flags().must()?)?;
-    }
-    Ok(())
-}
-
 fn unknown_flags_make_no_stream(_: &Session) -> Outcome {
     Stream::create(1 << 20)?.0.is(INVALID_VALUE)
 }
 
 fn a_stream_knows_its_context(session: &Session) -> Outcome {
-    let created = calls::context_create(session.device).must()?;
-    let known = Stream::new(0).and_then(|stream| {
-        calls::push(session.context).must()?;
-        let context = stream.context().must();
-        calls::pop().must()?;
-        context
-    });
-    calls::context_destroy(created).must()?;
-    equal("the context", created, known?)
+    let created = Created::new(session)?;
+    let stream = Stream::new(0)?;
+    calls::push(session.context).must()?;
+    let context = stream.context().must();
+    calls::pop().must()?;
+    equal("the context", created.0, context?)
 }
 
 fn the_default_stream_is_in_the_current_context(session: &Session) -> Outcome {
@@ -110,17 +64,7 @@ fn the_default_stream_is_in_the_current_context(session: &Session) -> Outcome {
 }
 
 fn without_a_context_the_default_stream_is_nowhere(session: &Session) -> Outcome {
-    calls::set_current(0).must()?;
-    let reply = Stream::null().context();
-    calls::set_current(session.context).must()?;
-    reply?.0.is(INVALID_CONTEXT)
-}
-
-fn a_stream_of_priority_works_as_any(_: &Session) -> Outcome {
-    let (stream, diary) = (Stream::with_priority(STREAM_NON_BLOCKING, 0)?, Diary::default());
-    diary.note(1, &stream)?;
-    stream.synchronize()?.ok()?;
-    equal("the calls", vec![1], diary.pages())
+    detached(session, || Stream::null().context())?.0.is(INVALID_CONTEXT)
 }
 
 fn a_stream_runs_in_order(_: &Session) -> Outcome {
@@ -130,15 +74,6 @@ fn a_stream_runs_in_order(_: &Session) -> Outcome {
     gate.open();
     stream.synchronize()?.ok()?;
     equal("the calls", (0..20).collect::<Vec<_>>(), diary.pages())
-}
-
-fn a_callback_is_told_its_stream_and_status(_: &Session) -> Outcome {
-    let (stream, diary) = (Stream::new(STREAM_NON_BLOCKING)?, Diary::default());
-    diary.note(1, &stream)?;
-    diary.note_by_callback(2, &stream)?;
-    diary.note(3, &stream)?;
-    stream.synchronize()?.ok()?;
-    equal("the calls", vec![1, 2, 3], diary.pages())
 }
 
 fn a_held_stream_is_not_ready(_: &Session) -> Outcome {
@@ -156,13 +91,7 @@ fn waiting_for_a_stream_waits_for_all_of_it(_: &Session) -> Outcome {
     let stream = Stream::new(STREAM_NON_BLOCKING)?;
     let (gate, diary) = (Gate::close(&stream)?, Diary::default());
     diary.note(1, &stream)?;
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            gate.linger();
-            gate.open();
-        });
-        stream.synchronize()?.ok()
-    })?;
+    gate.open_during(|| stream.synchronize()?.ok())?;
     ensure(gate.was_passed(), "the stream to have gone on", "it was still held")?;
     equal("the calls", vec![1], diary.pages())
 }
@@ -172,13 +101,7 @@ fn waiting_for_the_context_waits_for_every_stream(_: &Session) -> Outcome {
     let (gate, diary) = (Gate::close(&other)?, Diary::default());
     diary.note(1, &other)?;
     diary.note(1, &blocking)?;
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            gate.linger();
-            gate.open();
-        });
-        calls::synchronize()?.ok()
-    })?;
+    gate.open_during(|| calls::synchronize()?.ok())?;
     equal("the calls", vec![1, 1], diary.pages())
 }
 
@@ -192,7 +115,7 @@ fn two_streams_do_not_wait_for_each_other(_: &Session) -> Outcome {
     gate.is_still_shut("the other stream")
 }
 
-/// Whether the event is complete is asked without waiting, so nothing here can hang.
+/// The event is only asked, so that nothing hangs.
 fn the_default_stream_waits_for_a_blocking_stream(_: &Session) -> Outcome {
     let (stream, event) = (Stream::new(0)?, Event::new(0)?);
     let gate = Gate::close(&stream)?;
@@ -211,7 +134,7 @@ fn a_blocking_stream_waits_for_the_default_stream(_: &Session) -> Outcome {
     let gate = Gate::close(&Stream::null())?;
     gate.await_stream()?;
     event.record(&stream)?.ok()?;
-    // An event alone may count as no work: what it captures is what lies behind the gate.
+    // An event alone may count as no work.
     let diary = Diary::default();
     diary.note(1, &stream)?;
     gate.linger();
@@ -259,13 +182,7 @@ fn a_copy_comes_after_a_blocking_streams_work(_: &Session) -> Outcome {
     set8(block.at(0), 1, BYTES).must()?;
     let gate = Gate::close(&stream)?;
     set8_async(block.at(0), 2, BYTES, &stream).must()?;
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            gate.linger();
-            gate.open();
-        });
-        copy(host.at(0), block.at(0), BYTES).must()
-    })?;
+    gate.open_during(|| copy(host.at(0), block.at(0), BYTES).must())?;
     host.has("the block", 2)
 }
 

@@ -1,52 +1,24 @@
 //! Several threads.
 
-use super::{Check, Session, check};
+use super::{Check, Session, check, elsewhere};
 use crate::driver::blocks::{DeviceBlock, HostBlock, copy};
 use crate::driver::calls;
 use crate::driver::numbers::STREAM_NON_BLOCKING;
 use crate::driver::queues::{Event, Stream};
-use crate::driver::table::Handle;
 use crate::verdict::{Must, Outcome, Verdict, equal};
 
 pub(crate) const CHECKS: &[Check] = &[
-    check!(
-        Context,
-        a_new_thread_has_no_current_context,
-        "Driver API, Context Management, cuCtxGetCurrent; Programming Guide, Driver API, Context"
-    ),
-    check!(Context, a_thread_keeps_its_context_while_another_changes_its_own, "Programming Guide, Driver API, Context"),
-    check!(
-        Context,
-        a_block_is_freed_on_another_thread,
-        "Programming Guide, Driver API, Context: a context's resources"
-    ),
-    check!(Context, pinned_memory_is_freed_on_another_thread, "Driver API, Memory Management, cuMemFreeHost"),
-    check!(
-        Context,
-        a_block_is_copied_on_another_thread,
-        "Programming Guide, Driver API, Context: a context's resources"
-    ),
-    check!(Context, an_event_is_awaited_on_another_thread, "Driver API, Event Management, cuEventSynchronize"),
-    check!(
-        Context,
-        many_threads_allocate_copy_and_free_at_once,
-        "Driver API, Context Management, cuCtxSetCurrent: one context may be current to many threads"
-    ),
-    check!(Context, threads_initialize_again_at_once, "Driver API, Initialization, cuInit"),
+    check!(a_new_thread_has_no_current_context, "cuCtxGetCurrent; Programming Guide, Driver API, Context"),
+    check!(a_thread_keeps_its_context_while_another_changes_its_own, "Programming Guide, Driver API, Context"),
+    check!(a_block_is_freed_on_another_thread, "Programming Guide, Driver API, Context: a context's resources"),
+    check!(pinned_memory_is_freed_on_another_thread, "cuMemFreeHost"),
+    check!(a_block_is_copied_on_another_thread, "Programming Guide, Driver API, Context: a context's resources"),
+    check!(an_event_is_awaited_on_another_thread, "cuEventSynchronize"),
+    check!(many_threads_allocate_copy_and_free_at_once, "cuCtxSetCurrent: one context may be current to many threads"),
+    check!(threads_initialize_again_at_once, "cuInit"),
 ];
 
 const BYTES: usize = 100_000;
-
-/// Runs it on a thread of its own, with the context current.
-fn elsewhere(context: Handle, work: impl FnOnce() -> Outcome + Send) -> Outcome {
-    std::thread::scope(|scope| {
-        let thread = scope.spawn(|| {
-            calls::set_current(context).must()?;
-            work()
-        });
-        thread.join().unwrap_or_else(|_| Err(Verdict::panicked()))
-    })
-}
 
 fn a_new_thread_has_no_current_context(_: &Session) -> Outcome {
     std::thread::scope(|scope| {
@@ -56,7 +28,7 @@ fn a_new_thread_has_no_current_context(_: &Session) -> Outcome {
 }
 
 fn a_thread_keeps_its_context_while_another_changes_its_own(session: &Session) -> Outcome {
-    elsewhere(session.context, || {
+    elsewhere(session, || {
         calls::pop().must()?;
         calls::set_current(0).must()?;
         equal("the other thread's context", 0, calls::current().must()?)
@@ -66,19 +38,19 @@ fn a_thread_keeps_its_context_while_another_changes_its_own(session: &Session) -
 
 fn a_block_is_freed_on_another_thread(session: &Session) -> Outcome {
     let block = DeviceBlock::new(BYTES)?;
-    elsewhere(session.context, || block.free()?.ok())
+    elsewhere(session, || block.free()?.ok())
 }
 
 fn pinned_memory_is_freed_on_another_thread(session: &Session) -> Outcome {
     let pinned = HostBlock::pinned(BYTES, 0)?;
-    elsewhere(session.context, || pinned.free()?.ok())
+    elsewhere(session, || pinned.free()?.ok())
 }
 
 fn a_block_is_copied_on_another_thread(session: &Session) -> Outcome {
     let (block, host) = (DeviceBlock::new(BYTES)?, HostBlock::pageable(BYTES));
     host.fill_pattern(1);
     copy(block.at(0), host.at(0), BYTES).must()?;
-    elsewhere(session.context, || {
+    elsewhere(session, || {
         let host = HostBlock::pageable(BYTES);
         copy(host.at(0), block.at(0), BYTES).must()?;
         host.has_pattern("what the other thread copied", 1)
@@ -88,7 +60,7 @@ fn a_block_is_copied_on_another_thread(session: &Session) -> Outcome {
 fn an_event_is_awaited_on_another_thread(session: &Session) -> Outcome {
     let (stream, event) = (Stream::new(STREAM_NON_BLOCKING)?, Event::new(0)?);
     event.record(&stream)?.ok()?;
-    elsewhere(session.context, || {
+    elsewhere(session, || {
         event.synchronize()?.ok()?;
         event.query()?.ok()
     })

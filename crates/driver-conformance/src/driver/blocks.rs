@@ -1,4 +1,4 @@
-//! Blocks of device and host memory, and copies between ranges that lie in them.
+//! Blocks of device and host memory, and copies between ranges in them.
 #![expect(unsafe_code, reason = "calls the driver, and reads and writes host memory that the driver may write")]
 
 use super::calls::{self, call};
@@ -10,7 +10,7 @@ use std::alloc::Layout;
 use std::ffi::c_void;
 use std::ptr::{NonNull, null_mut};
 
-/// A block of `cuMemAlloc`, freed when dropped.
+/// Freed when dropped.
 pub(crate) struct DeviceBlock {
     address: Address,
     bytes: usize,
@@ -21,14 +21,12 @@ impl DeviceBlock {
         Ok(DeviceBlock { address: calls::memory_alloc(bytes).must()?, bytes })
     }
 
-    /// Managed memory, which device and host both may use.
     pub(crate) fn managed(bytes: usize, flags: u32) -> Result<Self, Verdict> {
         let mut address = 0;
         call!(cuMemAllocManaged, &mut address, bytes, flags).ok()?;
         Ok(DeviceBlock { address, bytes })
     }
 
-    /// Allocated in the order of a stream.
     pub(crate) fn on_stream(bytes: usize, stream: &Stream) -> Result<Self, Verdict> {
         let mut address = 0;
         call!(cuMemAllocAsync, &mut address, bytes, stream.handle()).ok()?;
@@ -39,18 +37,15 @@ impl DeviceBlock {
         self.address
     }
 
-    /// Frees it, and says what the driver said.
     pub(crate) fn free(self) -> Result<Reply, Verdict> {
         calls::memory_free(self.release())
     }
 
-    /// Freed in the order of a stream.
     pub(crate) fn free_on(self, stream: &Stream) -> Result<Reply, Verdict> {
         let address = self.release();
         Ok(call!(cuMemFreeAsync, address, stream.handle()))
     }
 
-    /// Gives up ownership: the address alone is left.
     pub(crate) fn release(self) -> Address {
         let address = self.address;
         std::mem::forget(self);
@@ -64,9 +59,9 @@ impl DeviceBlock {
 
 impl Drop for DeviceBlock {
     fn drop(&mut self) {
-        // A check that failed half-way may have left work in flight.
+        // A check that failed may have left work in flight.
         let _ = calls::synchronize();
-        // In a context that is gone, or in none, the driver refuses it, and the block went with its context.
+        // Without its context the driver refuses it, and the block is gone already.
         let _ = calls::memory_free(self.address);
     }
 }
@@ -77,14 +72,14 @@ enum Kind {
     Registered,
 }
 
-/// Host memory. It is read and written a byte at a time and volatile, since the driver writes to it too.
+/// Host memory, which is read and written by volatile bytes because the driver writes it too.
 pub(crate) struct HostBlock {
     start: NonNull<u8>,
     bytes: usize,
     kind: Kind,
 }
 
-// SAFETY: it owns its memory and is tied to no thread.
+// SAFETY: it owns its memory, which is tied to no thread.
 unsafe impl Send for HostBlock {}
 
 const PAGE: usize = 4096;
@@ -97,7 +92,7 @@ impl HostBlock {
         }
     }
 
-    /// Zeroed memory of the C library's, aligned to a page.
+    /// Zeros, aligned to a page.
     pub(crate) fn pageable(bytes: usize) -> Self {
         let layout = Self::layout(bytes);
         // SAFETY: the layout is of at least one byte.
@@ -106,7 +101,7 @@ impl HostBlock {
         HostBlock { start, bytes, kind: Kind::Pageable }
     }
 
-    /// Pageable memory that is registered with the driver. Under confidential computing, and in some virtual machines, there is none.
+    /// Some virtual machines and confidential computing refuse to register memory.
     pub(crate) fn registered(bytes: usize) -> Result<Self, Verdict> {
         let mut block = Self::pageable(bytes);
         let reply = block.register()?;
@@ -121,22 +116,14 @@ impl HostBlock {
         Ok(block)
     }
 
-    /// Tells the driver of it, without keeping that in mind.
     pub(crate) fn register(&self) -> Result<Reply, Verdict> {
         Ok(call!(cuMemHostRegister_v2, self.start.as_ptr().cast(), self.bytes, 0))
     }
 
-    /// Memory of `cuMemHostAlloc`, zeroed.
+    /// Of `cuMemHostAlloc`, zeroed.
     pub(crate) fn pinned(bytes: usize, flags: u32) -> Result<Self, Verdict> {
         let mut start = null_mut();
         call!(cuMemHostAlloc, &mut start, bytes, flags).ok()?;
-        Self::of_the_driver(start, bytes)
-    }
-
-    /// Memory of `cuMemAllocHost`, zeroed.
-    pub(crate) fn pinned_without_flags(bytes: usize) -> Result<Self, Verdict> {
-        let mut start = null_mut();
-        call!(cuMemAllocHost_v2, &mut start, bytes).ok()?;
         Self::of_the_driver(start, bytes)
     }
 
@@ -149,7 +136,7 @@ impl HostBlock {
         Ok(block)
     }
 
-    /// The driver's reply to flags or a size that it should refuse. A block that it grants all the same is freed.
+    /// For flags or a size that the driver should refuse. A block that it grants is freed.
     pub(crate) fn try_pinned(bytes: usize, flags: u32) -> Result<Reply, Verdict> {
         let mut start = null_mut();
         let reply = call!(cuMemHostAlloc, &mut start, bytes, flags);
@@ -163,7 +150,6 @@ impl HostBlock {
         self.start.as_ptr() as Address
     }
 
-    /// Frees pinned memory, and says what the driver said.
     pub(crate) fn free(self) -> Result<Reply, Verdict> {
         let address = self.address();
         std::mem::forget(self);
@@ -178,7 +164,7 @@ impl HostBlock {
         assert!(at < self.bytes);
         // SAFETY: inside the block, by the assertion.
         let place = unsafe { self.start.add(at) };
-        // SAFETY: owned memory. Volatile, since the driver may use it at the same time.
+        // SAFETY: owned memory; volatile, because the driver may use it at the same time.
         unsafe { place.write_volatile(byte) };
     }
 
@@ -186,7 +172,7 @@ impl HostBlock {
         assert!(at < self.bytes);
         // SAFETY: inside the block, by the assertion.
         let place = unsafe { self.start.add(at) };
-        // SAFETY: owned, initialized memory. Volatile, since the driver may write to it.
+        // SAFETY: as above, and initialized.
         unsafe { place.read_volatile() }
     }
 
@@ -221,7 +207,7 @@ impl HostBlock {
 
 impl Drop for HostBlock {
     fn drop(&mut self) {
-        // A check that failed half-way may have left a copy in flight.
+        // A check that failed may have left a copy in flight.
         let _ = calls::synchronize();
         match self.kind {
             Kind::Pinned => {
@@ -242,7 +228,6 @@ fn pattern(at: usize, seed: usize) -> u8 {
     ((at * 7 + at / 251 + seed) % 253) as u8
 }
 
-/// An offset in a block.
 #[derive(Clone, Copy)]
 pub(crate) enum Place<'a> {
     Device(&'a DeviceBlock, usize),
@@ -250,7 +235,7 @@ pub(crate) enum Place<'a> {
 }
 
 impl Place<'_> {
-    /// The address, for a range of `bytes` from there on, which has to lie in the block.
+    /// Of a range of `bytes` that lies in the block.
     fn range(self, bytes: usize) -> Address {
         let (start, size, offset) = match self {
             Place::Device(block, offset) => (block.address, block.bytes, offset),
@@ -273,7 +258,6 @@ impl Place<'_> {
 
 type Done = Result<Reply, Verdict>;
 
-/// Both ends by their addresses alone.
 pub(crate) fn copy(to: Place, from: Place, bytes: usize) -> Done {
     Ok(call!(cuMemcpy, to.range(bytes), from.range(bytes), bytes))
 }
@@ -294,7 +278,7 @@ pub(crate) fn copy_in_device(to: Place, from: Place, bytes: usize) -> Done {
     Ok(call!(cuMemcpyDtoD_v2, to.device(bytes), from.device(bytes), bytes))
 }
 
-/// From any device address, also outside of every block: the call says that it is the device's.
+/// The source may be any address: the call says that it is the device's.
 pub(crate) fn copy_to_host_from(to: Place, from: Address, bytes: usize) -> Done {
     Ok(call!(cuMemcpyDtoH_v2, to.host(bytes), from, bytes))
 }
@@ -311,16 +295,8 @@ pub(crate) fn copy_in_device_async(to: Place, from: Place, bytes: usize, stream:
     Ok(call!(cuMemcpyDtoDAsync_v2, to.device(bytes), from.device(bytes), bytes, stream.handle()))
 }
 
-pub(crate) fn copy_peer(to: (Place, usize), from: (Place, usize), bytes: usize) -> Done {
-    Ok(call!(cuMemcpyPeer, to.0.device(bytes), to.1, from.0.device(bytes), from.1, bytes))
-}
-
 pub(crate) fn set8(at: Place, byte: u8, count: usize) -> Done {
     Ok(call!(cuMemsetD8_v2, at.range(count), byte, count))
-}
-
-pub(crate) fn set16(at: Place, value: u16, count: usize) -> Done {
-    Ok(call!(cuMemsetD16_v2, at.device(count * 2), value, count))
 }
 
 pub(crate) fn set32(at: Place, value: u32, count: usize) -> Done {

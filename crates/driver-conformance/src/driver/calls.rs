@@ -1,5 +1,5 @@
-//! Driver calls that no argument can make harmful: numbers go in, statuses and values come out. Handles are the
-//! exception, and are asked for only while they live.
+//! Driver calls that no argument makes harmful: numbers go in, statuses and values come out. Handles are passed only
+//! while they live.
 #![expect(unsafe_code, reason = "calls the driver")]
 
 use super::status::Status;
@@ -10,12 +10,12 @@ use std::ptr::null_mut;
 
 type Done = Result<Reply, Verdict>;
 
-/// Calls an entry point, or ends the function that it is in if the driver has none of that name.
+/// Calls an entry point, or returns that the driver has none of that name.
 macro_rules! call {
     ($name:ident $(, $argument:expr)*) => {
         match $crate::driver::table::table().$name {
-            // SAFETY: the function around it passes what CUDA's documentation asks for: pointers to its own
-            // variables, which outlive the call, and ranges that lie in blocks that it was handed.
+            // SAFETY: the calling function passes what CUDA's documentation asks for: pointers to its own variables,
+            // and ranges in blocks that it was handed.
             Some(entry) => $crate::verdict::Reply { call: stringify!($name), status: unsafe { entry($($argument),*) } },
             None => return Err($crate::verdict::Verdict::missing(stringify!($name))),
         }
@@ -36,17 +36,17 @@ pub(crate) fn driver_version_to_nowhere() -> Done {
     Ok(call!(cuDriverGetVersion, null_mut()))
 }
 
-/// Text of the driver's, copied; NULL is none.
+/// A copy; `None` for NULL.
 fn text(pointer: *const c_char) -> Option<String> {
     if pointer.is_null() {
         return None;
     }
-    // SAFETY: the driver returned it, as a string that ends with a NUL and lives for ever.
+    // SAFETY: the driver returned it, as a string that lives for ever.
     Some(unsafe { CStr::from_ptr(pointer) }.to_string_lossy().into_owned())
 }
 
 pub(crate) fn error_name(status: Status) -> Answer<Option<String>> {
-    // The driver has to overwrite this for an unknown status.
+    // The driver overwrites this for an unknown status, too.
     let mut name = c"untouched".as_ptr();
     let reply = call!(cuGetErrorName, status, &mut name);
     Ok((reply, text(name)))
@@ -58,7 +58,7 @@ pub(crate) fn error_string(status: Status) -> Answer<Option<String>> {
     Ok((reply, text(string)))
 }
 
-/// Whether the driver hands out an entry point of that name, without its version's suffix.
+/// `name` is without its version's suffix.
 pub(crate) fn procedure(name: &str, cuda_version: i32) -> Answer<Option<Address>> {
     let Ok(name) = CString::new(name) else { return Err(Verdict::skipped("a name with a NUL in it")) };
     let (mut function, mut found) = (null_mut(), 0);
@@ -76,14 +76,14 @@ pub(crate) fn device(ordinal: i32) -> Answer<i32> {
     Ok((call!(cuDeviceGet, &mut device, ordinal), device))
 }
 
-/// The first `bytes` bytes of a buffer that was filled with '#'.
+/// The buffer was filled with '#'.
 pub(crate) fn device_name(device: i32, bytes: usize) -> Answer<Vec<u8>> {
     let mut name = vec![b'#'; bytes];
     let reply = call!(cuDeviceGetName, name.as_mut_ptr().cast(), bytes as i32, device);
     Ok((reply, name))
 }
 
-/// As `/sys/bus/pci/devices` names it, but for the case of its letters.
+/// As in `/sys/bus/pci/devices`, but for the case of letters.
 pub(crate) fn pci_bus_id(device: i32) -> Answer<String> {
     let mut id = [0u8; 32];
     let reply = call!(cuDeviceGetPCIBusId, id.as_mut_ptr().cast(), id.len() as i32, device);
@@ -98,22 +98,6 @@ pub(crate) fn device_memory(device: i32) -> Answer<usize> {
 pub(crate) fn device_attribute(device: i32, attribute: i32) -> Answer<i32> {
     let mut value = -1;
     Ok((call!(cuDeviceGetAttribute, &mut value, attribute, device), value))
-}
-
-pub(crate) fn compute_capability(device: i32) -> Answer<(i32, i32)> {
-    let (mut major, mut minor) = (-1, -1);
-    let reply = call!(cuDeviceComputeCapability, &mut major, &mut minor, device);
-    Ok((reply, (major, minor)))
-}
-
-pub(crate) fn device_uuid(device: i32) -> Answer<[u8; 16]> {
-    let mut uuid = [0; 16];
-    Ok((call!(cuDeviceGetUuid, &mut uuid, device), uuid))
-}
-
-pub(crate) fn can_access_peer(device: i32, peer: i32) -> Answer<i32> {
-    let mut can = -1;
-    Ok((call!(cuDeviceCanAccessPeer, &mut can, device, peer), can))
 }
 
 pub(crate) fn primary_retain(device: i32) -> Answer<Handle> {
@@ -134,10 +118,6 @@ pub(crate) fn primary_state(device: i32) -> Answer<(u32, bool)> {
     let (mut flags, mut active) = (0, -1);
     let reply = call!(cuDevicePrimaryCtxGetState, device, &mut flags, &mut active);
     Ok((reply, (flags, active != 0)))
-}
-
-pub(crate) fn primary_set_flags(device: i32, flags: u32) -> Done {
-    Ok(call!(cuDevicePrimaryCtxSetFlags_v2, device, flags))
 }
 
 pub(crate) fn context_create(device: i32) -> Answer<Handle> {
@@ -177,26 +157,8 @@ pub(crate) fn context_id(context: Handle) -> Answer<u64> {
     Ok((call!(cuCtxGetId, context, &mut id), id))
 }
 
-pub(crate) fn context_api_version(context: Handle) -> Answer<u32> {
-    let mut version = 0;
-    Ok((call!(cuCtxGetApiVersion, context, &mut version), version))
-}
-
-pub(crate) fn context_flags() -> Answer<u32> {
-    let mut flags = 0;
-    Ok((call!(cuCtxGetFlags, &mut flags), flags))
-}
-
 pub(crate) fn synchronize() -> Done {
     Ok(call!(cuCtxSynchronize))
-}
-
-pub(crate) fn enable_peer_access(context: Handle, flags: u32) -> Done {
-    Ok(call!(cuCtxEnablePeerAccess, context, flags))
-}
-
-pub(crate) fn disable_peer_access(context: Handle) -> Done {
-    Ok(call!(cuCtxDisablePeerAccess, context))
 }
 
 pub(crate) fn memory_alloc(bytes: usize) -> Answer<Address> {
@@ -204,7 +166,7 @@ pub(crate) fn memory_alloc(bytes: usize) -> Answer<Address> {
     Ok((call!(cuMemAlloc_v2, &mut address, bytes), address))
 }
 
-/// Refuses nothing: what is not the address of a block is the driver's to refuse.
+/// `address` may be any: the driver refuses others than a block's.
 pub(crate) fn memory_free(address: Address) -> Done {
     Ok(call!(cuMemFree_v2, address))
 }
@@ -216,24 +178,7 @@ pub(crate) fn memory_info() -> Answer<(usize, usize)> {
     Ok((reply, (free, total)))
 }
 
-/// The start and the bytes of the block that an address lies in.
-pub(crate) fn address_range(address: Address) -> Answer<(Address, usize)> {
-    let (mut start, mut bytes) = (0, 0);
-    let reply = call!(cuMemGetAddressRange_v2, &mut start, &mut bytes, address);
-    Ok((reply, (start, bytes)))
-}
-
-pub(crate) fn address_range_start(address: Address) -> Answer<Address> {
-    let mut start = 0;
-    Ok((call!(cuMemGetAddressRange_v2, &mut start, null_mut(), address), start))
-}
-
-pub(crate) fn address_range_bytes(address: Address) -> Answer<usize> {
-    let mut bytes = 0;
-    Ok((call!(cuMemGetAddressRange_v2, null_mut(), &mut bytes, address), bytes))
-}
-
-/// Refuses nothing, as `memory_free`.
+/// As `memory_free`.
 pub(crate) fn pinned_free(address: Address) -> Done {
     Ok(call!(cuMemFreeHost, address as *mut c_void))
 }
@@ -243,24 +188,18 @@ pub(crate) fn pinned_flags(address: Address) -> Answer<u32> {
     Ok((call!(cuMemHostGetFlags, &mut flags, address as *mut c_void), flags))
 }
 
-pub(crate) fn pinned_device_pointer(address: Address, flags: u32) -> Answer<Address> {
-    let mut device = 0;
-    let reply = call!(cuMemHostGetDevicePointer_v2, &mut device, address as *mut c_void, flags);
-    Ok((reply, device))
-}
-
 pub(crate) fn unregister(address: Address) -> Done {
     Ok(call!(cuMemHostUnregister, address as *mut c_void))
 }
 
-/// Any attribute whose value is a number, a flag or a pointer, widened to 64 bits.
+/// Widened to 64 bits.
 pub(crate) fn pointer_attribute(attribute: i32, address: Address) -> Answer<u64> {
     let mut value = 0u64;
     let reply = call!(cuPointerGetAttribute, (&raw mut value).cast(), attribute, address);
     Ok((reply, value))
 }
 
-/// Several of them, each of which starts as 99.
+/// Each value starts as 99.
 pub(crate) fn pointer_attributes<const N: usize>(attributes: [i32; N], address: Address) -> Answer<[u64; N]> {
     let mut values = [99u64; N];
     let mut places: Vec<*mut c_void> = values.iter_mut().map(|value| (&raw mut *value).cast()).collect();

@@ -9,12 +9,10 @@ use crate::verdict::{Answer, Must, Outcome, Reply, Verdict, equal};
 
 type Done = Result<Reply, Verdict>;
 
-/// The interaction modes.
 pub(crate) const GLOBAL: i32 = 0;
 pub(crate) const THREAD_LOCAL: i32 = 1;
 pub(crate) const RELAXED: i32 = 2;
 
-/// The statuses of a stream.
 pub(crate) const NOT_CAPTURED: i32 = 0;
 pub(crate) const CAPTURED: i32 = 1;
 pub(crate) const INVALIDATED: i32 = 2;
@@ -31,7 +29,6 @@ impl<'s> Capture<'s> {
         Ok(call!(cuStreamBeginCapture_v2, stream.handle(), mode))
     }
 
-    /// Ends it, and says what the driver said, and what became of it.
     pub(crate) fn end(self) -> Answer<Graph> {
         let stream = self.0;
         std::mem::forget(self);
@@ -39,20 +36,20 @@ impl<'s> Capture<'s> {
         Ok((call!(cuStreamEndCapture, stream.handle(), &mut graph), Graph(graph)))
     }
 
-    /// As [`Self::end`], of a stream that is not this one, or on a thread that is not its.
+    /// On another stream than the capture's first, or on another thread.
     pub(crate) fn end_of(stream: &Stream) -> Done {
         let mut graph = 0;
         Ok(call!(cuStreamEndCapture, stream.handle(), &mut graph))
     }
 
-    /// That it goes on, and its end makes a graph.
+    /// The capture goes on, and its end makes a graph.
     pub(crate) fn end_whole(self) -> Outcome {
         equal("the stream's capture status", CAPTURED, status(self.0).must()?)?;
         self.end().must()?;
         Ok(())
     }
 
-    /// That it is invalidated: its end says so, and makes no graph.
+    /// The capture is invalidated: its end says so, and makes no graph.
     pub(crate) fn end_invalidated(self) -> Outcome {
         equal("the stream's capture status", INVALIDATED, status(self.0).must()?)?;
         let stream = self.0;
@@ -74,7 +71,7 @@ pub(crate) fn status(stream: &Stream) -> Answer<i32> {
     Ok((call!(cuStreamIsCapturing, stream.handle(), &mut status), status))
 }
 
-/// The status, and the number of the capture.
+/// With the capture's number.
 pub(crate) fn info(stream: &Stream) -> Answer<(i32, u64)> {
     let (mut status, mut id) = (-1, 0);
     let none = std::ptr::null_mut();
@@ -87,7 +84,7 @@ pub(crate) fn exchange_mode(mode: i32) -> Answer<i32> {
     Ok((call!(cuThreadExchangeStreamCaptureMode, &mut mode), mode))
 }
 
-/// The thread's mode is relaxed until this is dropped.
+/// The thread's mode is relaxed while this lives.
 pub(crate) struct Relaxed(i32);
 
 impl Relaxed {
@@ -102,11 +99,10 @@ impl Drop for Relaxed {
     }
 }
 
-/// A captured graph; destroyed when dropped.
 pub(crate) struct Graph(Handle);
 
 impl Graph {
-    /// Makes it run once on a stream.
+    /// Runs it once.
     pub(crate) fn launch(&self, stream: &Stream) -> Outcome {
         let mut executable = 0;
         call!(cuGraphInstantiateWithFlags, &mut executable, self.0, 0).ok()?;

@@ -1,19 +1,17 @@
-//! Host functions in streams: one that counts, and one that holds a stream back until the test opens it.
+//! Host functions in streams: one that notes a number, and one that holds a stream back.
 #![expect(unsafe_code, reason = "hands a function and its argument to the driver")]
 
 use super::calls::call;
 use super::queues::Stream;
-use super::status::{SUCCESS, Status};
-use super::table::Handle;
 use crate::verdict::{Outcome, Verdict, ensure};
 use std::ffi::c_void;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// A gate opens by itself after so long: a call that waits for a held stream makes a check fail, not hang.
+/// A gate opens by itself after so long: a check fails instead of hanging.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A driver that keeps the rules passes however long it is; one that does not is found out if this is long enough.
+/// Long enough to find a driver out; one that keeps the rules passes with any time.
 const LINGER: Duration = Duration::from_millis(20);
 
 #[derive(Default)]
@@ -36,7 +34,7 @@ impl Shared {
     }
 }
 
-/// Holds a stream: what is queued behind it does not start. Opened when dropped, and by itself after a while.
+/// Holds a stream: work behind it does not start. Opened when dropped.
 pub(crate) struct Gate(Arc<Shared>);
 
 unsafe extern "C" fn hold(user: *mut c_void) {
@@ -59,12 +57,11 @@ unsafe extern "C" fn hold(user: *mut c_void) {
 }
 
 impl Gate {
-    /// Holds the stream back from here on.
     pub(crate) fn close(stream: &Stream) -> Result<Self, Verdict> {
         let shared = Arc::new(Shared::default());
         let user = Arc::into_raw(Arc::clone(&shared)).cast_mut().cast::<c_void>();
         let reply = call!(cuLaunchHostFunc, stream.handle(), hold, user);
-        // The function may still be called after an error, for all that is known: its count is not taken back.
+        // The function may still be called after an error, so its count is not taken back.
         reply.ok()?;
         Ok(Gate(shared))
     }
@@ -74,7 +71,7 @@ impl Gate {
         self.0.changed.notify_all();
     }
 
-    /// Waits until the stream has come to the gate, which it does unless something holds the stream already.
+    /// The stream comes to the gate unless something else holds it.
     pub(crate) fn await_stream(&self) -> Outcome {
         let state = self.0.lock();
         let waited = self.0.changed.wait_timeout_while(state, PATIENCE, |state| !state.entered);
@@ -82,18 +79,28 @@ impl Gate {
         ensure(entered, "the stream to call its host function", "no call for seconds")
     }
 
-    /// Gives work that must not start before the gate opens the time to start all the same.
+    /// Time for work to start that must not start yet.
     pub(crate) fn linger(&self) {
         std::thread::sleep(LINGER);
     }
 
-    /// That nothing between closing and here has waited for the held stream.
+    /// Lets the stream go on from another thread during `work`, which may wait for it.
+    pub(crate) fn open_during(&self, work: impl FnOnce() -> Outcome) -> Outcome {
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                self.linger();
+                self.open();
+            });
+            work()
+        })
+    }
+
+    /// No call since `close` has waited for the held stream.
     pub(crate) fn is_still_shut(&self, what: &str) -> Outcome {
         let shut = !self.0.lock().expired;
         ensure(shut, format!("{what} not to wait for the held stream"), "it waited until the stream was let go")
     }
 
-    /// Whether the stream went on.
     pub(crate) fn was_passed(&self) -> bool {
         self.0.lock().passed
     }
@@ -105,13 +112,12 @@ impl Drop for Gate {
     }
 }
 
-/// Numbers, in the order in which host functions were called with them.
+/// Numbers, in the order of the calls of host functions.
 #[derive(Clone, Default)]
 pub(crate) struct Diary(Arc<Mutex<Vec<u32>>>);
 
 struct Entry {
     diary: Diary,
-    stream: Handle,
     number: u32,
 }
 
@@ -121,33 +127,14 @@ unsafe extern "C" fn write_down(user: *mut c_void) {
     entry.diary.lock().push(entry.number);
 }
 
-unsafe extern "C" fn write_down_with_status(stream: Handle, status: Status, user: *mut c_void) {
-    // SAFETY: `Diary::note_by_callback` leaked it for this function, which is called once.
-    let entry = unsafe { Box::from_raw(user.cast::<Entry>()) };
-    let as_documented = stream == entry.stream && status == SUCCESS;
-    entry.diary.lock().push(if as_documented { entry.number } else { u32::MAX });
-}
-
 impl Diary {
     fn lock(&self) -> MutexGuard<'_, Vec<u32>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Queues a function that writes the number down.
     pub(crate) fn note(&self, number: u32, stream: &Stream) -> Outcome {
-        let reply = call!(cuLaunchHostFunc, stream.handle(), write_down, self.entry(number, stream));
-        reply.ok()
-    }
-
-    /// The same by the older call, which tells the function its stream and status.
-    pub(crate) fn note_by_callback(&self, number: u32, stream: &Stream) -> Outcome {
-        let entry = self.entry(number, stream);
-        let reply = call!(cuStreamAddCallback, stream.handle(), write_down_with_status, entry, 0);
-        reply.ok()
-    }
-
-    fn entry(&self, number: u32, stream: &Stream) -> *mut c_void {
-        Box::into_raw(Box::new(Entry { diary: self.clone(), stream: stream.handle(), number })).cast()
+        let entry = Box::into_raw(Box::new(Entry { diary: self.clone(), number })).cast();
+        call!(cuLaunchHostFunc, stream.handle(), write_down, entry).ok()
     }
 
     pub(crate) fn pages(&self) -> Vec<u32> {

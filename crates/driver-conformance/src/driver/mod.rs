@@ -1,4 +1,4 @@
-//! The driver as the checks see it: calls whose arguments cannot do harm, and owners of what they allocate.
+//! The driver as the checks see it: harmless calls, and owners of what they allocate.
 
 pub(crate) mod blocks;
 pub(crate) mod calls;

@@ -43,10 +43,8 @@ pub(crate) const HOST_PORTABLE: u32 = 1;
 pub(crate) const HOST_DEVICEMAP: u32 = 2;
 pub(crate) const HOST_WRITECOMBINED: u32 = 4;
 
-pub(crate) const SCHEDULE_BLOCKING_SYNC: u32 = 4;
-
 pub(crate) const STREAM_NON_BLOCKING: u32 = 1;
-/// The legacy default stream, by the handle that always means it.
+/// The legacy default stream.
 pub(crate) const STREAM_LEGACY: usize = 1;
 pub(crate) const STREAM_PER_THREAD: usize = 2;
 

@@ -8,7 +8,6 @@ use crate::verdict::{Answer, Must, Reply, Verdict};
 
 type Done = Result<Reply, Verdict>;
 
-/// A stream of this program's, or one of the driver's own.
 pub(crate) struct Stream {
     handle: Handle,
     owned: bool,
@@ -20,19 +19,13 @@ impl Stream {
         Ok(Stream { handle, owned: true })
     }
 
-    /// The handle is the caller's to destroy.
+    /// The caller destroys it.
     pub(crate) fn create(flags: u32) -> Answer<Handle> {
         let mut handle = 0;
         Ok((call!(cuStreamCreate, &mut handle, flags), handle))
     }
 
-    pub(crate) fn with_priority(flags: u32, priority: i32) -> Result<Self, Verdict> {
-        let mut handle = 0;
-        call!(cuStreamCreateWithPriority, &mut handle, flags, priority).ok()?;
-        Ok(Stream { handle, owned: true })
-    }
-
-    /// NULL, which means the legacy default stream.
+    /// The legacy default stream as NULL.
     pub(crate) fn null() -> Self {
         Stream { handle: 0, owned: false }
     }
@@ -66,12 +59,6 @@ impl Stream {
         Ok((call!(cuStreamGetCtx, self.handle, &mut context), context))
     }
 
-    pub(crate) fn flags(&self) -> Answer<u32> {
-        let mut flags = u32::MAX;
-        Ok((call!(cuStreamGetFlags, self.handle, &mut flags), flags))
-    }
-
-    /// Destroys it, and says what the driver said.
     pub(crate) fn destroy(self) -> Done {
         let handle = self.handle;
         std::mem::forget(self);
@@ -121,7 +108,6 @@ impl Event {
         Ok((call!(cuEventElapsedTime, &mut time, self.handle, end.handle), time))
     }
 
-    /// Destroys it, and says what the driver said.
     pub(crate) fn destroy(self) -> Done {
         let handle = self.handle;
         std::mem::forget(self);

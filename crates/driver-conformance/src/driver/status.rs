@@ -6,7 +6,7 @@ macro_rules! statuses {
     ($($name:ident = $number:literal;)*) => {
         $(pub(crate) const $name: Status = $number;)*
 
-        /// The statuses that the checks know by name, as `cuGetErrorName` spells them but for the prefix.
+        /// As `cuGetErrorName` has them, without the prefix.
         pub(crate) const KNOWN: &[(Status, &str)] = &[$(($name, stringify!($name)),)*];
     };
 }
@@ -48,13 +48,12 @@ statuses! {
     UNKNOWN = 999;
 }
 
-/// The name that `cuGetErrorName` gives.
+/// As `cuGetErrorName`.
 pub(crate) fn name(status: Status) -> Option<String> {
     let (_, name) = KNOWN.iter().find(|(number, _)| *number == status)?;
     Some(if status == SUCCESS { "CUDA_SUCCESS".into() } else { format!("CUDA_ERROR_{name}") })
 }
 
-/// Name and number.
 pub(crate) fn named(status: Status) -> String {
     match name(status) {
         Some(name) => format!("{name} ({status})"),

@@ -1,4 +1,4 @@
-//! The entry points, by the names that the library exports. Any may be missing.
+//! The entry points. Any may be missing.
 #![expect(unsafe_code, reason = "opens the driver's library and looks its functions up")]
 
 use super::status::Status;
@@ -7,14 +7,10 @@ use std::mem::transmute_copy;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::OnceLock;
 
-/// A context, stream, event or pool: an opaque pointer of the driver's, never followed here.
+/// A context, stream, event or pool.
 pub(crate) type Handle = usize;
-/// An address of the unified address space.
 pub(crate) type Address = u64;
-/// A host function that a stream calls.
 pub(crate) type HostFunction = unsafe extern "C" fn(*mut c_void);
-/// A function that gets the stream and its status.
-pub(crate) type StreamCallback = unsafe extern "C" fn(Handle, Status, *mut c_void);
 
 macro_rules! entry_points {
     ($($name:ident($($argument:ty),*);)*) => {
@@ -28,7 +24,6 @@ macro_rules! entry_points {
                 Table { $($name: library.entry_point(stringify!($name)),)* }
             }
 
-            /// Names of the entry points that the library lacks.
             pub(crate) fn missing(&self) -> Vec<&'static str> {
                 let all = [$((stringify!($name), self.$name.is_some()),)*];
                 all.into_iter().filter(|(_, there)| !there).map(|(name, _)| name).collect()
@@ -48,15 +43,11 @@ entry_points! {
     cuDeviceGetName(*mut c_char, c_int, c_int);
     cuDeviceTotalMem_v2(*mut usize, c_int);
     cuDeviceGetAttribute(*mut c_int, c_int, c_int);
-    cuDeviceComputeCapability(*mut c_int, *mut c_int, c_int);
-    cuDeviceGetUuid(*mut [u8; 16], c_int);
     cuDeviceGetPCIBusId(*mut c_char, c_int, c_int);
-    cuDeviceCanAccessPeer(*mut c_int, c_int, c_int);
     cuDevicePrimaryCtxRetain(*mut Handle, c_int);
     cuDevicePrimaryCtxRelease_v2(c_int);
     cuDevicePrimaryCtxReset_v2(c_int);
     cuDevicePrimaryCtxGetState(c_int, *mut c_uint, *mut c_int);
-    cuDevicePrimaryCtxSetFlags_v2(c_int, c_uint);
     cuCtxCreate_v2(*mut Handle, c_uint, c_int);
     cuCtxDestroy_v2(Handle);
     cuCtxGetCurrent(*mut Handle);
@@ -65,21 +56,14 @@ entry_points! {
     cuCtxPopCurrent_v2(*mut Handle);
     cuCtxGetDevice(*mut c_int);
     cuCtxGetId(Handle, *mut u64);
-    cuCtxGetApiVersion(Handle, *mut c_uint);
-    cuCtxGetFlags(*mut c_uint);
     cuCtxSynchronize();
-    cuCtxEnablePeerAccess(Handle, c_uint);
-    cuCtxDisablePeerAccess(Handle);
     cuMemAlloc_v2(*mut Address, usize);
     cuMemAllocManaged(*mut Address, usize, c_uint);
     cuMemFree_v2(Address);
     cuMemGetInfo_v2(*mut usize, *mut usize);
-    cuMemGetAddressRange_v2(*mut Address, *mut usize, Address);
     cuMemHostAlloc(*mut *mut c_void, usize, c_uint);
-    cuMemAllocHost_v2(*mut *mut c_void, usize);
     cuMemFreeHost(*mut c_void);
     cuMemHostGetFlags(*mut c_uint, *mut c_void);
-    cuMemHostGetDevicePointer_v2(*mut Address, *mut c_void, c_uint);
     cuMemHostRegister_v2(*mut c_void, usize, c_uint);
     cuMemHostUnregister(*mut c_void);
     cuMemcpy(Address, Address, usize);
@@ -90,22 +74,18 @@ entry_points! {
     cuMemcpyHtoDAsync_v2(Address, *const c_void, usize, Handle);
     cuMemcpyDtoHAsync_v2(*mut c_void, Address, usize, Handle);
     cuMemcpyDtoDAsync_v2(Address, Address, usize, Handle);
-    cuMemcpyPeer(Address, Handle, Address, Handle, usize);
     cuMemsetD8_v2(Address, u8, usize);
-    cuMemsetD16_v2(Address, u16, usize);
     cuMemsetD32_v2(Address, c_uint, usize);
     cuMemsetD8Async(Address, u8, usize, Handle);
     cuMemsetD32Async(Address, c_uint, usize, Handle);
     cuPointerGetAttribute(*mut c_void, c_int, Address);
     cuPointerGetAttributes(c_uint, *const c_int, *mut *mut c_void, Address);
     cuStreamCreate(*mut Handle, c_uint);
-    cuStreamCreateWithPriority(*mut Handle, c_uint, c_int);
     cuStreamDestroy_v2(Handle);
     cuStreamQuery(Handle);
     cuStreamSynchronize(Handle);
     cuStreamWaitEvent(Handle, Handle, c_uint);
     cuStreamGetCtx(Handle, *mut Handle);
-    cuStreamGetFlags(Handle, *mut c_uint);
     cuStreamBeginCapture_v2(Handle, c_int);
     cuStreamEndCapture(Handle, *mut Handle);
     cuStreamIsCapturing(Handle, *mut c_int);
@@ -115,7 +95,6 @@ entry_points! {
     cuGraphLaunch(Handle, Handle);
     cuGraphExecDestroy(Handle);
     cuGraphDestroy(Handle);
-    cuStreamAddCallback(Handle, StreamCallback, *mut c_void, c_uint);
     cuLaunchHostFunc(Handle, HostFunction, *mut c_void);
     cuEventCreate(*mut Handle, c_uint);
     cuEventRecord(Handle, Handle);
@@ -134,25 +113,25 @@ entry_points! {
 struct Library(*mut c_void);
 
 impl Library {
-    /// Opens it for the rest of the process. The error is the loader's sentence.
+    /// For the rest of the process. The error is the loader's sentence.
     fn open(name: &OsStr) -> Result<Self, String> {
         let path = CString::new(name.as_bytes()).map_err(|_| "its name has a NUL in it".to_owned())?;
-        // SAFETY: the path ends with a NUL. What the library does as it is loaded is what the user asked to check.
+        // SAFETY: the path ends with a NUL. The user asked to load this library.
         let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
         if !handle.is_null() {
             return Ok(Library(handle));
         }
-        // SAFETY: takes nothing; this is the thread whose dlopen failed.
+        // SAFETY: no preconditions; `dlopen` failed on this thread.
         let message = unsafe { libc::dlerror() };
         if message.is_null() {
             return Err("it cannot be opened".into());
         }
-        // SAFETY: the loader's own text, which lives until the next call of its family on this thread.
+        // SAFETY: the loader's text lives until this thread's next call of its family.
         let text = unsafe { CStr::from_ptr(message) };
         Err(text.to_string_lossy().into_owned())
     }
 
-    /// `F` is the type of a function pointer, which the caller takes from CUDA's documentation.
+    /// `F` is the type of a function pointer from CUDA's documentation.
     fn entry_point<F: Copy>(&self, name: &str) -> Option<F> {
         assert_eq!(size_of::<F>(), size_of::<*mut c_void>(), "F is a function pointer");
         let name = CString::new(name).ok()?;
@@ -161,7 +140,7 @@ impl Library {
         if address.is_null() {
             return None;
         }
-        // SAFETY: of the same size, checked above; entry_points! gives each name the type that CUDA documents.
+        // SAFETY: `F` has that size; entry_points! gives each name the type that CUDA documents.
         Some(unsafe { transmute_copy(&address) })
     }
 }
@@ -169,7 +148,7 @@ impl Library {
 static TABLE: OnceLock<Table> = OnceLock::new();
 static SIMULATED: OnceLock<bool> = OnceLock::new();
 
-/// Opens the driver; once, before any check runs.
+/// Once, before any check runs.
 pub(crate) fn load(name: &OsStr) -> Result<(), String> {
     let library = Library::open(name)?;
     SIMULATED.get_or_init(|| library.entry_point::<unsafe extern "C" fn() -> Status>("simcuda_is_simulated").is_some());
@@ -177,7 +156,6 @@ pub(crate) fn load(name: &OsStr) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether the library says of itself that it is a simulation: figures of it mean nothing.
 pub(crate) fn is_simulated() -> bool {
     SIMULATED.get().copied().unwrap_or(false)
 }

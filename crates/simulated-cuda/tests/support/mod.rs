@@ -78,7 +78,6 @@ functions! {
     fn cuDeviceGetCount(&mut c_int) -> c_int;
     fn cuDeviceGetName(*mut u8, c_int, c_int) -> c_int;
     fn cuDeviceGetPCIBusId(*mut u8, c_int, c_int) -> c_int;
-    fn cuDeviceGetByPCIBusId(&mut c_int, *const u8) -> c_int;
     fn cuDevicePrimaryCtxRetain(&mut Handle, c_int) -> c_int;
     fn cuDevicePrimaryCtxRelease_v2(c_int) -> c_int;
     fn cuDevicePrimaryCtxReset_v2(c_int) -> c_int;
@@ -88,7 +87,6 @@ functions! {
     fn cuCtxSetCurrent(Handle) -> c_int;
     fn cuCtxPushCurrent_v2(Handle) -> c_int;
     fn cuCtxPopCurrent_v2(&mut Handle) -> c_int;
-    fn cuCtxGetId(Handle, &mut u64) -> c_int;
     fn cuCtxSynchronize() -> c_int;
     fn cuMemAlloc_v2(&mut Address, usize) -> c_int;
     fn cuMemFree_v2(Address) -> c_int;
@@ -98,7 +96,6 @@ functions! {
     fn cuMemFreeHost(Address) -> c_int;
     fn cuDeviceGetAttribute(*mut c_int, c_int, c_int) -> c_int;
     fn cuMemHostRegister_v2(Address, usize, c_uint) -> c_int;
-    fn cuMemHostUnregister(Address) -> c_int;
     fn cuMemcpy(Address, Address, usize) -> c_int;
     fn cuMemcpyAsync(Address, Address, usize, Handle) -> c_int;
     fn cuMemsetD8_v2(Address, u8, usize) -> c_int;
@@ -125,7 +122,6 @@ functions! {
     fn cuDeviceGetDefaultMemPool(&mut Handle, c_int) -> c_int;
     fn cuMemPoolSetAttribute(Handle, c_int, &u64) -> c_int;
     fn cuMemPoolGetAttribute(Handle, c_int, &mut u64) -> c_int;
-    fn cuMemPoolTrimTo(Handle, usize) -> c_int;
     fn cuModuleLoadData(&mut Handle, *const u8) -> c_int;
     fn cuModuleGetFunction(&mut Handle, Handle, *const u8) -> c_int;
     fn cuModuleUnload(Handle) -> c_int;

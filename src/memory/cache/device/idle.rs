@@ -15,7 +15,7 @@ use crate::memory::cache::bins::{Idle, Store, Turn};
 use crate::memory::cache::budget;
 use crate::memory::driver::record::Record;
 use crate::platform::clock::coarse_milliseconds;
-use crate::platform::sync::{ForkLock, Lock, locked_static};
+use crate::platform::sync::{ForkLock, ForkStep, Lock, locked_static};
 use crate::settings;
 
 #[derive(Clone, Copy, Debug)]
@@ -93,12 +93,8 @@ locked_static! {
 }
 
 impl ForkLock for IdleBlocks {
-    fn lock_for_fork(&self) {
-        self.bins.lock_for_fork();
-    }
-
-    fn unlock_after_fork(&self) {
-        self.bins.unlock_after_fork();
+    fn at_fork(&self, step: ForkStep) {
+        self.bins.at_fork(step);
     }
 }
 

@@ -1,4 +1,4 @@
-//! The rules: one small state machine each, which gets the [facts](super::fact) about one object in order.
+//! The rules' state machines, which get the [facts](super::fact) about one object in order.
 
 mod overwritten_copy;
 mod overwritten_fill;
@@ -12,7 +12,6 @@ mod unused;
 use super::fact::Fact;
 use super::findings::Scribe;
 
-/// The state of every rule for one object.
 #[derive(Clone, Debug, Default)]
 pub struct Rules {
     unread: unread::Unread,
@@ -25,7 +24,6 @@ pub struct Rules {
 }
 
 impl Rules {
-    /// Passes a fact to every rule.
     pub fn take(&mut self, fact: &Fact, scribe: &mut Scribe<'_>) {
         self.unread.take(fact, scribe);
         self.unchanged.take(fact, scribe);

@@ -1,5 +1,5 @@
-//! `overwritten-copy`: a copy for a writing access whose caller may have overwritten everything. If contents are
-//! compared, the next copy to the other side shows it.
+//! `overwritten-copy`: a copy for a writing access whose caller may have overwritten everything. A comparison at the next
+//! copy to the other side shows it.
 
 use crate::advice::fact::{Aim, Copy, Fact};
 use crate::advice::findings::Scribe;
@@ -8,7 +8,7 @@ use crate::advice::rule::{Certainty, Rule, Subject};
 use syncedmem_trace::event::{Changed, Since, Site};
 use syncedmem_trace::head::{Access, Side};
 
-/// The last copy for a writing access, until a comparison or the end of its data.
+/// The last such copy, until a comparison or the end of its data.
 #[derive(Clone, Debug, Default)]
 pub struct OverwrittenCopy(Option<ForWriting>);
 

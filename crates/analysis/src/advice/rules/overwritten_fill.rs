@@ -1,8 +1,5 @@
-//! `overwritten-fill`: zeros for a writing access. Either all of them were changed, or an overwrite made them void
-//! before the next access.
-//!
-//! A later writing access may add to the existing data. So "everything has changed" proves an overwrite only if there
-//! was no such access.
+//! `overwritten-fill`: zeros for a writing access, all of which were changed or overwritten before the next access.
+//! A later writing access may add to the data: "everything has changed" proves an overwrite only without one.
 
 use crate::advice::fact::{Fact, Why};
 use crate::advice::findings::Scribe;
@@ -11,7 +8,7 @@ use crate::advice::rule::{Certainty, Rule, Subject};
 use syncedmem_trace::event::{Changed, Since, Site};
 use syncedmem_trace::head::{Access, Side};
 
-/// The fill that is still undecided.
+/// The undecided fill.
 #[derive(Clone, Debug, Default)]
 pub struct OverwrittenFill(Option<Fill>);
 
@@ -20,9 +17,9 @@ struct Fill {
     side: Side,
     site: Site,
     cost: Cost,
-    /// Whether every access since was recorded, and there was none.
+    /// Every access since was recorded, and there was none.
     alone: bool,
-    /// Whether every access since was recorded, and none was to write this side.
+    /// Every access since was recorded, and none was to write this side.
     one_writer: bool,
 }
 

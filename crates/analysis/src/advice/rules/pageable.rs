@@ -1,5 +1,5 @@
-//! `pageable-copy`: an object whose pageable memory was copied at least twice. Whether pinning would be faster is
-//! decided when the findings are summed up: see `Findings::advice`.
+//! `pageable-copy`: an object whose pageable memory was copied at least twice. `Findings::advice` decides whether pinning
+//! would be faster.
 
 use crate::advice::fact::{Copy, Fact};
 use crate::advice::findings::Scribe;
@@ -7,12 +7,11 @@ use crate::advice::rates::LARGE;
 use crate::advice::rule::{Certainty, Rule, Subject};
 use syncedmem_trace::event::Path;
 
-/// The number of such copies so far.
 #[derive(Clone, Debug, Default)]
 pub enum Pageable {
     #[default]
     None,
-    /// One: reported together with the second.
+    /// Reported together with the second.
     One(Copy),
     Many,
 }

@@ -8,17 +8,15 @@ use crate::advice::rule::{Certainty, Rule, Subject};
 use syncedmem_trace::event::Site;
 use syncedmem_trace::head::Side;
 
-/// The least length of a row.
+/// Copies.
 const ROW: usize = 4;
 
-/// The row so far.
 #[derive(Clone, Debug, Default)]
 pub struct PingPong {
-    /// Costs of the first copies, reported once the row is long enough.
+    /// Costs of the first copies: reported with the fourth, and only once.
     first: [Option<Cost>; ROW - 1],
-    /// Direction of the last copy.
     last: Option<Side>,
-    /// Call site of the first copy to the host: work on the CPU between work on the GPU.
+    /// Call site of the first copy to the host.
     host: Site,
 }
 
@@ -46,7 +44,6 @@ impl PingPong {
         }
         let at = self.host;
         let mut find = |cost| scribe.find(Rule::PingPong, Certainty::Certain, Subject::Object, at, cost);
-        // The first ones are reported with the fourth, and only once.
         for place in &mut self.first {
             if let Some(cost) = place.replace(Cost::NOTHING).filter(|&cost| cost != Cost::NOTHING) {
                 find(cost);

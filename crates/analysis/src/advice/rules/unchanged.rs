@@ -7,10 +7,10 @@ use crate::advice::rule::{Certainty, Rule, Subject};
 use syncedmem_trace::event::{Changed, Since, Site};
 use syncedmem_trace::head::{Access, Side};
 
-/// The history of the data since both sides were equal.
+/// Since both sides were equal.
 #[derive(Clone, Debug, Default)]
 pub struct Unchanged {
-    /// The first writer since. `None`: the sides were not equal, or one of the blocks is gone.
+    /// The first writer since; unknown before there is one. `None`: the sides were not equal, or a block is gone.
     writer: Option<Site>,
     /// The side that was compared and had not changed.
     nothing_at: Option<Side>,

@@ -1,9 +1,6 @@
 //! `unread-copy`: a copy whose data became void before any access asked for it. An access gets its own copy's data at
 //! once, so this is about pushes, pulls and evictions.
 //!
-//! A caller that got the side's address earlier may use it without another call: then only the caller can know. For an
-//! eviction it is certain, because an object with an open access is not evicted.
-//!
 //! If not every access is recorded, only a pull can be judged, and only until it is known to be complete: until then
 //! the host is not up to date, so an access to it is recorded.
 
@@ -12,11 +9,11 @@ use crate::advice::findings::Scribe;
 use crate::advice::rule::{Certainty, Rule};
 use syncedmem_trace::head::{Access, Side};
 
-/// The copy that no access has asked for yet, and the addresses through which it could be read.
 #[derive(Clone, Debug)]
 pub struct Unread {
+    /// The copy that no access has asked for yet.
     waiting: Option<Waiting>,
-    /// Whether a caller may have each side's address. For an object that was in use before observation: yes.
+    /// Whether a caller may have each side's address, as of an object that was in use before observation.
     handed_out: [bool; 2],
 }
 
@@ -24,7 +21,7 @@ pub struct Unread {
 struct Waiting {
     copy: Copy,
     certainty: Certainty,
-    /// Whether the side that it writes is known to be up to date: an access to it then needs no copy.
+    /// The side that it writes is known to be up to date.
     landed: bool,
 }
 
@@ -37,7 +34,7 @@ impl Default for Unread {
 impl Unread {
     pub fn take(&mut self, fact: &Fact, scribe: &mut Scribe<'_>) {
         if let Fact::Copied(copy) = *fact {
-            // A copy back reads the data of the last one; another copy to the same side means that the data was needed.
+            // A copy back reads the data of the last one; another one to the same side means that it was needed.
             self.waiting = self.begin(copy);
         }
         self.judge(fact, scribe);
@@ -56,7 +53,7 @@ impl Unread {
 
     fn judge(&mut self, fact: &Fact, scribe: &mut Scribe<'_>) {
         let Some(Waiting { copy, certainty, landed }) = &mut self.waiting else { return };
-        // A writer that completes the pull makes its data void at once, before any access can read it.
+        // A writer that completes the pull makes its data void at once.
         *landed |= matches!(fact, Fact::Landed { by_writer: false });
         if *landed && !scribe.who.every_access {
             self.waiting = None;
@@ -77,7 +74,7 @@ impl Unread {
             Fact::New | Fact::Void { why: Why::Resized, .. } => self.handed_out = [false; 2],
             Fact::Void { side, why: Why::GivenBack } => self.handed_out[side as usize] = false,
             Fact::Asked { side, .. } | Fact::Lent { side } => self.handed_out[side as usize] = true,
-            // Without every access recorded, the address of an up-to-date side may be handed out unseen.
+            // The address of an up-to-date side may be handed out unseen.
             Fact::OutOfSight => self.handed_out = [true; 2],
             _ if every_access => {}
             Fact::Landed { .. } => self.handed_out[Side::Host as usize] = true,

@@ -1,7 +1,5 @@
-//! `unused-side`: memory on both sides, one of which was not used since both were first equal.
-//!
-//! If not every access is recorded, an up-to-date side may be read unseen. So a side that is up to date at the end is
-//! not reported. A side that is stale then was certainly not used since it became stale.
+//! `unused-side`: memory on both sides, one of which was not used since both were first equal. If not every access is
+//! recorded, only a stale side is reported: another one may have been read unseen.
 
 use crate::advice::fact::{Aim, Fact, Why};
 use crate::advice::findings::Scribe;
@@ -10,11 +8,10 @@ use crate::advice::rule::{Certainty, Rule, Subject};
 use syncedmem_trace::event::Site;
 use syncedmem_trace::head::Side;
 
-/// Both sides, and the call site that made them equal first.
 #[derive(Clone, Debug, Default)]
 pub struct Unused {
     sides: [Half; 2],
-    /// `None`: the sides were never equal.
+    /// The call site that made the sides equal first.
     same: Option<Site>,
     /// Whether every access since then was recorded.
     every_access: bool,
@@ -24,13 +21,12 @@ pub struct Unused {
 struct Half {
     /// Size of its block in bytes; 0: no block.
     bytes: u64,
-    /// Whether the block is still unwritten.
     unwritten: bool,
-    /// Whether the block was freed by the last event: perhaps because the object is ending.
+    /// The last event freed the block: perhaps because the object is ending.
     leaves: bool,
-    /// Whether the side was used since both were equal.
+    /// Since both sides were equal.
     used: bool,
-    /// Whether the side is known not to be up to date.
+    /// Known not to be up to date.
     stale: bool,
 }
 
@@ -97,7 +93,7 @@ impl Unused {
         for side in [Side::Host, Side::Device] {
             let (half, other) = (self.sides[side as usize], self.sides[side.other() as usize]);
             if other.used && !half.used && (half.stale || self.every_access) {
-                let cost = Cost { bytes: half.bytes, time: Time::NONE };
+                let cost = Cost { bytes: half.bytes, time: Time::None };
                 scribe.find(Rule::UnusedSide, Certainty::Certain, Subject::Memory(side), at, cost);
             }
         }

@@ -1,8 +1,7 @@
-//! `syncedmem model export`: the arrays of a file as safetensors or npz, for PyTorch and NumPy.
+//! `syncedmem model export`.
 
 mod npz;
 mod safetensors;
-mod zip;
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -13,12 +12,12 @@ use clap::{Args, ValueEnum, ValueHint};
 use indicatif::ProgressBar;
 
 use super::arrays;
+use crate::report::input::is_same;
 use crate::{progress, say};
 
 /// Write the arrays of a model file as safetensors or npz, for PyTorch, NumPy and others.
 ///
-/// An array is named after its layer and its number there: conv1.0 are the weights of conv1, conv1.1 its biases. Values are
-/// copied as they are stored. The new file appears under its name once it is whole.
+/// conv1.0 are the weights of layer conv1, conv1.1 its biases. Values are copied as they are stored.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -33,10 +32,10 @@ pub struct Options {
     /// The format of the new file.
     #[arg(long, value_enum)]
     to: Format,
-    /// The new file; one that is there is replaced [default: beside FILE, with the format's ending].
+    /// The new file, written whole or not at all [default: beside FILE, with the format's ending].
     #[arg(short, long, value_name = "OUT", value_hint = ValueHint::FilePath)]
     output: Option<PathBuf>,
-    /// Drop the leading ones of legacy shapes where the layer's type says how many axes the net has.
+    /// Drop leading ones of legacy shapes where the layer's type says how many axes there are.
     #[arg(long)]
     net_shapes: bool,
     /// Write the diffs too, as conv1.0.diff.
@@ -62,7 +61,7 @@ struct Tensor {
 /// Why nothing was written.
 enum Failed {
     Model(Error),
-    /// What is wrong with the model's names, or with the new file's.
+    /// What is wrong with the names of arrays or files.
     Name(String),
     Write(io::Error),
 }
@@ -101,7 +100,7 @@ pub fn run(options: &Options) -> ExitCode {
 
 fn export(options: &Options, output: &Path) -> Result<(), Failed> {
     let model = Model::open(&options.file)?;
-    if output.canonicalize().is_ok_and(|output| options.file.canonicalize().is_ok_and(|file| file == output)) {
+    if is_same(output, &options.file) {
         return Err(Failed::Name("is the model itself: name another file with --output".into()));
     }
     for layer in model.layers().iter().filter(|layer| layer.texts().is_some()) {
@@ -122,7 +121,7 @@ fn export(options: &Options, output: &Path) -> Result<(), Failed> {
     Ok(file.publish()?)
 }
 
-/// All arrays that are to be written, each of which can be read.
+/// What is to be written: each can be read.
 fn tensors(model: &Model, options: &Options) -> Result<Vec<Tensor>, Failed> {
     let wanted = arrays::places(model).into_iter().filter(|at| options.diffs || at.part == Part::Data);
     let named = arrays::named(model, wanted).map_err(Failed::Name)?;
@@ -137,7 +136,7 @@ fn tensors(model: &Model, options: &Options) -> Result<Vec<Tensor>, Failed> {
         .collect()
 }
 
-/// Bytes that are read and written at once.
+/// Bytes.
 const BLOCK: usize = 1 << 20;
 
 /// Copies the values of an array as they are stored.

@@ -1,45 +1,49 @@
 //! npz: a zip archive of one .npy file for each array, as numpy.savez writes it.
 
-use std::io::{BufWriter, Write};
+use std::io::{BufWriter, Seek, Write};
 
-use caffemodel::{Element, Model, NewFile};
+use caffemodel::{Model, NewFile};
 use indicatif::ProgressBar;
+use zip::write::SimpleFileOptions;
+use zip::{CompressionMethod, DateTime, ZipWriter};
 
-use super::zip::Archive;
 use super::{Failed, Tensor, copy};
+use crate::model::types;
 
 pub fn write(model: &Model, tensors: &[Tensor], file: &mut NewFile, bar: &ProgressBar) -> Result<(), Failed> {
-    let mut archive = Archive::new(BufWriter::new(file));
-    for tensor in tensors {
-        // Programs that unpack archives would write such a file elsewhere.
-        if tensor.name.starts_with('/') || tensor.name.split('/').any(|part| part == "..") {
-            let sentence =
-                format!("a file in an archive cannot be called {}; export to safetensors instead", tensor.name);
-            return Err(Failed::Name(sentence));
-        }
-        let header = header(tensor);
-        let mut entry = archive.begin(format!("{}.npy", tensor.name), header.len() as u64 + tensor.bytes)?;
-        entry.write_all(&header)?;
-        copy(model, tensor, &mut entry, bar)?;
-        entry.end()?;
+    let mut archive = ZipWriter::new(BufWriter::new(file));
+    if let Err(error) = tensors.iter().try_for_each(|tensor| add(&mut archive, model, tensor, bar)) {
+        // Its end would write the list of the files, and print that it cannot.
+        std::mem::forget(archive);
+        return Err(error);
     }
-    Ok(archive.end()?)
+    Ok(archive.finish().map_err(std::io::Error::from)?.flush()?)
 }
 
-/// What .npy files begin with; their values begin at a multiple of 64 bytes.
+fn add(
+    archive: &mut ZipWriter<impl Write + Seek>,
+    model: &Model,
+    tensor: &Tensor,
+    bar: &ProgressBar,
+) -> Result<(), Failed> {
+    // Programs that unpack archives would write such a file elsewhere.
+    if tensor.name.starts_with('/') || tensor.name.split('/').any(|part| part == "..") {
+        let sentence = format!("a file in an archive cannot be called {}; export to safetensors instead", tensor.name);
+        return Err(Failed::Name(sentence));
+    }
+    // One date: archives of the same arrays are the same.
+    let options = SimpleFileOptions::default()
+        .compression_method(CompressionMethod::Stored)
+        .last_modified_time(DateTime::default())
+        .large_file(true);
+    archive.start_file(format!("{}.npy", tensor.name), options).map_err(std::io::Error::from)?;
+    archive.write_all(&header(tensor))?;
+    copy(model, tensor, archive, bar)
+}
+
+/// Values begin at a multiple of 64 bytes.
 fn header(tensor: &Tensor) -> Vec<u8> {
-    let descr = match tensor.element {
-        Element::F64 => "<f8",
-        Element::F32 => "<f4",
-        Element::F16 => "<f2",
-        Element::I64 => "<i8",
-        Element::I32 => "<i4",
-        Element::I16 => "<i2",
-        Element::I8 => "|i1",
-        Element::U16 => "<u2",
-        Element::U8 => "|u1",
-        Element::Bool => "|b1",
-    };
+    let descr = types::numpy(tensor.element);
     // A tuple of one value has a comma behind it, and so may others.
     let shape: String = tensor.shape.iter().map(|dim| format!("{dim},")).collect();
     let about = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({shape}), }}");

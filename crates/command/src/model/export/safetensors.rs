@@ -1,13 +1,14 @@
-//! safetensors: the length of a JSON header in 8 bytes, the header, and the values one behind the other.
+//! safetensors: the length of a JSON header in 8 bytes, the header, and the values.
 
 use std::cmp::Reverse;
 use std::io::Write;
 
-use caffemodel::{Element, Model, NewFile};
+use caffemodel::{Model, NewFile};
 use indicatif::ProgressBar;
 use serde_json::{Map, Value, json};
 
 use super::{Failed, Tensor, copy};
+use crate::model::types;
 
 /// Readers take the values to be aligned as far as the header is.
 const ALIGNMENT: usize = 8;
@@ -25,18 +26,7 @@ fn header(tensors: &[Tensor]) -> Vec<u8> {
     let mut begin = 0;
     let entries = tensors.iter().map(|tensor| {
         let end = begin + tensor.bytes;
-        let dtype = match tensor.element {
-            Element::F64 => "F64",
-            Element::F32 => "F32",
-            Element::F16 => "F16",
-            Element::I64 => "I64",
-            Element::I32 => "I32",
-            Element::I16 => "I16",
-            Element::I8 => "I8",
-            Element::U16 => "U16",
-            Element::U8 => "U8",
-            Element::Bool => "BOOL",
-        };
+        let dtype = types::safetensors(tensor.element);
         let about = json!({"dtype": dtype, "shape": tensor.shape, "data_offsets": [begin, end]});
         begin = end;
         (tensor.name.clone(), about)

@@ -1,4 +1,4 @@
-//! The arrays of a file that is imported, and how their values are read.
+//! The arrays of a file that is imported.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -9,13 +9,12 @@ use caffemodel::Element;
 use crc32fast::Hasher;
 use flate2::read::DeflateDecoder;
 
-/// The type of an array's values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Type {
     Of(Element),
     /// The upper half of a float.
     Bfloat16,
-    /// One that a model cannot have, by its name.
+    /// One that no model has, by its name.
     Other(String),
 }
 
@@ -48,7 +47,6 @@ impl Type {
     }
 }
 
-/// An array of the file.
 #[derive(Clone, Debug)]
 pub struct Given {
     pub name: String,
@@ -64,19 +62,19 @@ pub struct Stored {
     /// As they are in the file.
     pub bytes: u64,
     pub is_deflated: bool,
-    /// The checksum of all bytes once they are unpacked, and their number.
+    /// The checksum of the unpacked bytes, and their number.
     pub checksum: Option<(u32, u64)>,
-    /// Bytes before the first value, once they are unpacked.
+    /// Unpacked bytes before the first value.
     pub header: u64,
 }
 
 impl Given {
-    /// Number of values, unless there are more than can be.
+    /// `None`: more values than can be.
     pub fn count(&self) -> Option<u64> {
         self.shape.iter().try_fold(1u64, |count, dim| count.checked_mul(*dim))
     }
 
-    /// Its values, little-endian.
+    /// The values, little-endian.
     pub fn read(&self, file: &Arc<File>) -> io::Result<Box<dyn Read>> {
         let mut bytes = self.stored.read(file);
         io::copy(&mut bytes.by_ref().take(self.stored.header), &mut io::sink())?;
@@ -97,11 +95,11 @@ impl Stored {
     }
 }
 
-/// A range of a file, read without moving the file's own position.
-pub struct PartOfFile {
-    pub file: Arc<File>,
-    pub at: u64,
-    pub left: u64,
+/// Read without moving the file's own position.
+struct PartOfFile {
+    file: Arc<File>,
+    at: u64,
+    left: u64,
 }
 
 impl Read for PartOfFile {
@@ -114,7 +112,7 @@ impl Read for PartOfFile {
     }
 }
 
-/// Bytes whose checksum is compared when the last was read.
+/// Compares the checksum when the last byte was read.
 struct Checked {
     from: Box<dyn Read>,
     hasher: Hasher,

@@ -1,4 +1,4 @@
-//! `syncedmem model import`: a model file with the values of a safetensors or npz file.
+//! `syncedmem model import`.
 
 mod given;
 mod npy;
@@ -18,14 +18,14 @@ use indicatif::ProgressBar;
 
 use super::arrays::{self, Shape};
 use super::export::Format;
+use crate::report::input;
 use crate::{progress, say};
 use given::Given;
 
-/// Write a model file with the values of a safetensors or npz file, such as one that `export` wrote and Python changed.
+/// Write a model file with the values of a safetensors or npz file.
 ///
-/// The new model is OLD with other values: all else in it is copied byte for byte. An array is found by the name that `export` gives it:
-/// conv1.0 are the weights of conv1, conv1.1 its biases. It has the shape and the type that OLD has for it; float16 and bfloat16 are also
-/// taken for float32, and all of them for float64, which is exact. Diffs that FILE does not have stay as they are in OLD.
+/// All else is copied from OLD byte for byte. Arrays have the names that `export` gives them, and the shapes and types of OLD; float16 and
+/// bfloat16 are also taken for float32, and all of them for float64, which is exact. Diffs that FILE lacks stay as they are.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -35,22 +35,22 @@ Examples:
     --partial -o changed.caffemodel
       keeps the values that some.npz lacks")]
 pub struct Options {
-    /// A safetensors or npz file; an npz of numpy.savez_compressed too.
+    /// A safetensors or npz file, compressed or not.
     #[arg(value_hint = ValueHint::FilePath)]
     file: PathBuf,
     /// The format of FILE.
     #[arg(long, value_enum)]
     from: Format,
-    /// The model file whose layers, names and shapes the new one has.
+    /// The model file to copy all but values from.
     #[arg(long, value_name = "OLD", value_hint = ValueHint::FilePath)]
     like: PathBuf,
-    /// The new model file; one that is there is replaced once the new one is whole.
+    /// The new model file; an old one is replaced once the new one is whole.
     #[arg(short, long, value_name = "NEW", value_hint = ValueHint::FilePath)]
     output: PathBuf,
-    /// Keep the values of OLD for arrays that FILE does not have.
+    /// Keep OLD's values of arrays that FILE lacks.
     #[arg(long)]
     partial: bool,
-    /// Write the file even if it has more than 2147483647 bytes, which Caffe cannot read.
+    /// Write more than 2147483647 bytes, which Caffe cannot read.
     #[arg(long)]
     allow_large: bool,
 }
@@ -63,12 +63,12 @@ pub fn run(options: &Options) -> ExitCode {
         }
         Err(problems) => {
             problems.into_iter().for_each(say::error);
-            ExitCode::from(say::FAILED)
+            say::status(false)
         }
     }
 }
 
-/// One sentence for each problem: of a file with many wrong arrays all are named.
+/// A sentence for each.
 type Problems = Vec<String>;
 
 fn one(problem: impl ToString) -> Problems {
@@ -79,7 +79,7 @@ fn import(options: &Options) -> Result<String, Problems> {
     let model = Model::open(&options.like).map_err(one)?;
     let of_file = |what: String| one(format!("{}: {what}", options.file.display()));
     let file = open(&options.file).map_err(of_file)?;
-    if options.output.canonicalize().is_ok_and(|output| options.file.canonicalize().is_ok_and(|file| file == output)) {
+    if input::is_same(&options.output, &options.file) {
         return Err(of_file("is the file with the values: name another one with --output".into()));
     }
     let given = match options.from {
@@ -93,7 +93,7 @@ fn import(options: &Options) -> Result<String, Problems> {
     let mut edit = Edit::of(&model);
     let mut changed = 0;
     for (at, given) in &replaced {
-        // What is the same stays as it is written in the old file.
+        // What is the same stays as it is written.
         if is_same(&model, *at, given, &file, &bar).map_err(of_file)? {
             continue;
         }
@@ -123,7 +123,7 @@ fn open(path: &Path) -> Result<Arc<File>, String> {
     }
 }
 
-/// The places of the model's arrays, each with the array that is given for it.
+/// The model's arrays, each with the one that is given for it.
 fn matched(model: &Model, given: Vec<Given>, options: &Options) -> Result<Vec<(At, Given)>, Problems> {
     let (file, like) = (options.file.display(), options.like.display());
     let mut problems = Vec::new();
@@ -156,7 +156,7 @@ fn matched(model: &Model, given: Vec<Given>, options: &Options) -> Result<Vec<(A
     if problems.is_empty() { Ok(replaced) } else { Err(problems) }
 }
 
-/// What keeps an array from taking the place of the model's.
+/// Why an array cannot take the place of the model's.
 fn unfit(model: &Model, at: At, given: &Given) -> Result<Option<String>, caffemodel::Error> {
     let (array, layer) = (model.array(at)?, &model.layers()[at.layer]);
     let shape = layer.blobs()[at.blob].shape();

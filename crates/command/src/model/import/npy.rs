@@ -1,10 +1,9 @@
-//! What a .npy file begins with: a Python dictionary of the values' type, their order and their shape.
+//! The header of a .npy file: a Python dictionary of the values' type, their order and their shape.
 
 use std::io::Read;
 
-use caffemodel::Element;
-
 use super::given::Type;
+use crate::model::types;
 
 #[derive(Debug, PartialEq, Eq)]
 pub struct Header {
@@ -17,7 +16,6 @@ pub struct Header {
 /// NumPy itself refuses longer ones, which only arrays of records have.
 const LONGEST: usize = 10_000;
 
-/// Reads a header, or says what is wrong with it.
 pub fn header(from: &mut impl Read) -> Result<Header, String> {
     let mut read = |length: usize| {
         let mut bytes = vec![0; length];
@@ -49,7 +47,8 @@ fn dictionary(text: &str) -> Option<Result<(Type, Vec<u64>), String>> {
         match key {
             "descr" if rest.starts_with(['\'', '"']) => {
                 let (descr, behind) = quoted(rest)?;
-                (of, rest) = (Some(type_of(descr)), behind);
+                let type_of = types::named(descr, types::numpy).map_or_else(|| Type::Other(descr.into()), Type::Of);
+                (of, rest) = (Some(type_of), behind);
             }
             // A list of fields.
             "descr" => return Some(Err("is an array of records, which no model has".into())),
@@ -81,24 +80,10 @@ fn quoted(text: &str) -> Option<(&str, &str)> {
     text[1..].split_once(mark)
 }
 
-fn type_of(descr: &str) -> Type {
-    match descr {
-        "<f8" => Type::Of(Element::F64),
-        "<f4" => Type::Of(Element::F32),
-        "<f2" => Type::Of(Element::F16),
-        "<i8" => Type::Of(Element::I64),
-        "<i4" => Type::Of(Element::I32),
-        "<i2" => Type::Of(Element::I16),
-        "|i1" => Type::Of(Element::I8),
-        "<u2" => Type::Of(Element::U16),
-        "|u1" => Type::Of(Element::U8),
-        "|b1" => Type::Of(Element::Bool),
-        other => Type::Other(other.to_string()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use caffemodel::Element;
+
     use super::*;
 
     fn of(text: &str) -> Result<Header, String> {

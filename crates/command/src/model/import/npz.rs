@@ -1,8 +1,7 @@
-//! The arrays of an npz: a zip archive of one .npy file for each, as numpy.savez and numpy.savez_compressed write it.
+//! npz: a zip archive of one .npy file for each array.
 
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
-use std::os::unix::fs::FileExt;
+use std::io::BufReader;
 use std::sync::Arc;
 
 use zip::{CompressionMethod, ZipArchive};
@@ -10,35 +9,9 @@ use zip::{CompressionMethod, ZipArchive};
 use super::given::{Given, Stored};
 use super::npy;
 
-/// A file with a position of its own.
-struct Positioned {
-    file: Arc<File>,
-    position: u64,
-}
-
-impl Read for Positioned {
-    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        let read = self.file.read_at(into, self.position)?;
-        self.position += read as u64;
-        Ok(read)
-    }
-}
-
-impl Seek for Positioned {
-    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
-        let position = match to {
-            SeekFrom::Start(at) => Some(at),
-            SeekFrom::Current(by) => self.position.checked_add_signed(by),
-            SeekFrom::End(by) => self.file.metadata()?.len().checked_add_signed(by),
-        };
-        self.position = position.ok_or(io::ErrorKind::InvalidInput)?;
-        Ok(self.position)
-    }
-}
-
 pub fn list(file: &Arc<File>) -> Result<Vec<Given>, String> {
     let damaged = |what: String| format!("{what}; it is damaged or no npz: save it again with numpy.savez");
-    let archive = ZipArchive::new(io::BufReader::new(Positioned { file: Arc::clone(file), position: 0 }));
+    let archive = ZipArchive::new(BufReader::new(&**file));
     let mut archive = archive.map_err(|error| damaged(format!("is no archive that can be read ({error})")))?;
     (0..archive.len())
         .map(|index| {

@@ -1,15 +1,15 @@
-//! The arrays of a safetensors file: a JSON header names each with its type, its shape and its place.
+//! The arrays of a safetensors file.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
-use caffemodel::Element;
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::given::{Given, Stored, Type};
+use crate::model::types;
 
-/// Longer headers are refused by the format's own package too.
+/// The format's own package refuses longer ones too.
 const LONGEST_HEADER: u64 = 100_000_000;
 
 #[derive(Deserialize)]
@@ -38,7 +38,11 @@ pub fn list(file: &File) -> Result<Vec<Given>, String> {
         .map(|(name, entry)| {
             let entry: Entry = serde_json::from_value(entry)
                 .map_err(|error| damaged(&format!("has an entry {name} that cannot be read ({error})")))?;
-            let of = type_of(&entry.dtype);
+            let of = match types::named(&entry.dtype, types::safetensors) {
+                Some(element) => Type::Of(element),
+                None if entry.dtype == "BF16" => Type::Bfloat16,
+                None => Type::Other(entry.dtype),
+            };
             let [from, to] = entry.data_offsets;
             let bytes = to.checked_sub(from).filter(|_| to <= length - start);
             let stored = |bytes| Stored { at: start + from, bytes, is_deflated: false, checksum: None, header: 0 };
@@ -51,21 +55,4 @@ pub fn list(file: &File) -> Result<Vec<Given>, String> {
             Ok(given)
         })
         .collect()
-}
-
-fn type_of(name: &str) -> Type {
-    match name {
-        "F64" => Type::Of(Element::F64),
-        "F32" => Type::Of(Element::F32),
-        "F16" => Type::Of(Element::F16),
-        "BF16" => Type::Bfloat16,
-        "I64" => Type::Of(Element::I64),
-        "I32" => Type::Of(Element::I32),
-        "I16" => Type::Of(Element::I16),
-        "I8" => Type::Of(Element::I8),
-        "U16" => Type::Of(Element::U16),
-        "U8" => Type::Of(Element::U8),
-        "BOOL" => Type::Of(Element::Bool),
-        other => Type::Other(other.to_string()),
-    }
 }

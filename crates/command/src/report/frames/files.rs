@@ -1,21 +1,22 @@
-//! Finds a module's file and its debug information, by the rules of GDB ("Debugging Information in Separate Files").
+//! Finds debug information, by the rules of GDB ("Debugging Information in Separate Files").
 
 use std::ffi::OsStr;
-use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use memmap2::Mmap;
 use object::Object;
-use object::read::ReadCache;
 
-/// The folder that distributions install debug files to.
+use crate::mapped;
+
+/// Distributions install debug files there.
 const DEBUG: &str = "/usr/lib/debug";
 
 pub struct Found {
     pub itself: PathBuf,
-    /// The file with its debug information, if that is another one.
+    /// Another file with its debug information.
     pub debug: Option<PathBuf>,
-    /// The file with the parts that several debug files share (dwz).
+    /// The file with what several debug files share (dwz).
     pub shared: Option<PathBuf>,
 }
 
@@ -25,8 +26,8 @@ pub fn find(path: &Path, build_id: &[u8]) -> Option<Found> {
 }
 
 pub fn find_below(folder: &Path, path: &Path, build_id: &[u8]) -> Option<Found> {
-    let cache = opened(path)?;
-    let file = object::File::parse(&cache).ok()?;
+    let data = opened(path)?;
+    let file = object::File::parse(&*data).ok()?;
     if file.build_id().ok()?.unwrap_or_default() != build_id {
         return None;
     }
@@ -47,15 +48,14 @@ pub fn find_below(folder: &Path, path: &Path, build_id: &[u8]) -> Option<Found> 
     let debug = candidates.into_iter().find(|(path, checksum)| belongs(path, build_id, *checksum).is_some());
     let debug = debug.map(|(path, _)| path);
     let shared = debug.as_ref().and_then(|path| {
-        let cache = opened(path)?;
-        shared(folder, path, &object::File::parse(&cache).ok()?)
+        let data = opened(path)?;
+        shared(folder, path, &object::File::parse(&*data).ok()?)
     });
     Some(Found { itself, debug, shared })
 }
 
-/// A recording may come from elsewhere and name anything: only regular files are opened, which no reader waits for.
-pub fn opened(path: &Path) -> Option<ReadCache<File>> {
-    if std::fs::metadata(path).ok()?.is_file() { File::open(path).ok().map(ReadCache::new) } else { None }
+pub fn opened(path: &Path) -> Option<Mmap> {
+    mapped::open(path).ok().flatten()
 }
 
 /// `.build-id/ab/cdef….debug`
@@ -65,18 +65,18 @@ fn by_build_id(folder: &Path, build_id: &[u8]) -> Option<PathBuf> {
     Some(folder.join(".build-id").join(format!("{first:02x}")).join(rest + ".debug"))
 }
 
-/// `Some` if a debug file belongs to the module: by its build id, or by its checksum if it has none.
+/// `Some` if a debug file is the module's: by its build id, or by its checksum if it has none.
 fn belongs(path: &Path, build_id: &[u8], checksum: Option<u32>) -> Option<()> {
-    let cache = opened(path)?;
-    let is_its = match object::File::parse(&cache).ok()?.build_id().ok()? {
+    let data = opened(path)?;
+    let is_its = match object::File::parse(&*data).ok()?.build_id().ok()? {
         Some(id) => id == build_id,
-        None => checksum == Some(crc32fast::hash(&std::fs::read(path).ok()?)),
+        None => checksum == Some(crc32fast::hash(&data)),
     };
     is_its.then_some(())
 }
 
 /// The file that a debug file names for what it shares with others.
-fn shared<'d>(folder: &Path, of: &Path, file: &object::File<'d, &'d ReadCache<File>>) -> Option<PathBuf> {
+fn shared(folder: &Path, of: &Path, file: &object::File<'_>) -> Option<PathBuf> {
     let (name, build_id) = file.gnu_debugaltlink().ok()??;
     let beside = of.parent()?.join(OsStr::from_bytes(name));
     [Some(beside), by_build_id(folder, build_id)].into_iter().flatten().find(|path| path.is_file())

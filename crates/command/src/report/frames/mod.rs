@@ -1,5 +1,4 @@
-//! Return addresses as functions, files and lines: names from symbol tables, lines from DWARF where a file has it, or a file with its
-//! debug information is installed. Done here and not in the process, which must not wait for it.
+//! Return addresses as functions, files and lines: names from symbol tables, lines from DWARF where there is any.
 
 mod files;
 mod stacks;
@@ -13,6 +12,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use addr2line::Loader;
+use serde::Serialize;
 
 use files::Found;
 pub use stacks::Stacks;
@@ -21,38 +21,38 @@ use symbols::Symbols;
 /// A file that the process had loaded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Module {
-    /// The difference between an address in memory and one in the file.
+    /// An address in memory less that in the file.
     pub bias: u64,
-    /// Its build id; empty if it has none.
+    /// Empty if it has none.
     pub build_id: Vec<u8>,
     pub path: PathBuf,
 }
 
 /// A function that was running.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Frame {
-    /// Without its parameters; `None` if no table has its name.
+    /// Without parameters; `None` if no table has its name.
     pub function: Option<String>,
     /// File name of the module; empty if no module has the address.
     pub module: String,
-    /// The address within the module.
     pub offset: u64,
-    /// Source file and line; `None` without debug information.
-    pub line: Option<(String, u32)>,
-    /// Whether the compiler made it a part of the next frame.
+    /// Source file.
+    pub file: Option<String>,
+    pub line: Option<u32>,
+    /// The compiler made it a part of the next frame.
     pub inlined: bool,
 }
 
 impl fmt::Display for Frame {
     /// `caffe::Net<float>::Init at net.cpp:120 (libcaffe.so.1)`
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Frame { function, module, offset, line, inlined } = self;
+        let Frame { function, module, offset, file, line, inlined } = self;
         match function {
             Some(function) => f.write_str(function)?,
             None if module.is_empty() => return write!(f, "{offset:#x}"),
             None => write!(f, "{module}+{offset:#x}")?,
         }
-        if let Some((file, line)) = line {
+        if let (Some(file), Some(line)) = (file, line) {
             write!(f, " at {file}:{line}")?;
         }
         if *inlined {
@@ -72,11 +72,10 @@ struct Loaded {
     file: OnceCell<Option<Opened>>,
 }
 
-/// A module's file, as it was when it was loaded.
 struct Opened {
     found: Found,
     symbols: Symbols,
-    /// Read when a line is asked for. `None` if there is no debug information.
+    /// Read when a line is asked for.
     lines: OnceCell<Option<Loader>>,
 }
 
@@ -90,10 +89,11 @@ impl Resolver {
 
     /// The frames of a return address, the innermost first: several where functions were inlined.
     pub fn frames(&self, address: u64) -> Vec<Frame> {
-        let Some((loaded, offset)) = self.find(address) else {
+        let is_inside = |(loaded, offset): &(&Loaded, u64)| loaded.file().is_none_or(|file| file.symbols.has(*offset));
+        let Some((loaded, offset)) = self.nearest(address).filter(is_inside) else {
             return vec![Frame { offset: address, ..Frame::default() }];
         };
-        // A file may be gone, or another one by now.
+        // The file may be gone, or replaced.
         let mut frames = loaded.file().map_or_else(|| vec![Frame::default()], |file| file.frames(offset));
         for frame in &mut frames {
             frame.module = loaded.name();
@@ -102,25 +102,19 @@ impl Resolver {
         frames
     }
 
-    /// The name of the function that a return address is in, if a table has it.
+    /// The function that a return address is in.
     pub fn function(&self, address: u64) -> Option<String> {
-        let (loaded, offset) = self.find(address)?;
+        let (loaded, offset) = self.nearest(address)?;
         loaded.file()?.symbols.at(offset).map(plain)
     }
 
-    /// The file name of the module that a return address is in, and the call's address there.
+    /// The module that a return address may be in, and the call's address there. Reads no file.
     fn module_at(&self, address: u64) -> Option<(String, u64)> {
-        self.find(address).map(|(loaded, offset)| (loaded.name(), offset))
+        self.nearest(address).map(|(loaded, offset)| (loaded.name(), offset))
     }
 
-    /// The module of a return address, and the call's address in it. (The return address may lie behind the end of its function, if the
-    /// call is the function's last instruction.)
-    fn find(&self, address: u64) -> Option<(&Loaded, u64)> {
-        let (loaded, offset) = self.nearest(address)?;
-        loaded.file().is_none_or(|file| file.symbols.has(offset)).then_some((loaded, offset))
-    }
-
-    /// Modules do not overlap: the address is in the nearest one below it, or in none.
+    /// The module with the nearest beginning, and the call's address there: as modules do not overlap, the address is in this one or
+    /// in none. The return address itself may lie behind the end of its function, if the call is the last instruction.
     fn nearest(&self, address: u64) -> Option<(&Loaded, u64)> {
         let call = address.checked_sub(1)?;
         let behind = self.modules.partition_point(|loaded| loaded.module.bias <= call);
@@ -128,7 +122,7 @@ impl Resolver {
         Some((loaded, call - loaded.module.bias))
     }
 
-    /// Whether an address is in the library that stands before the program's functions to name memory.
+    /// Whether an address is in the library that names memory.
     fn is_ours(&self, address: u64) -> bool {
         self.nearest(address).is_some_and(|(loaded, _)| loaded.name().starts_with("libsyncedmem_names.so"))
     }
@@ -162,9 +156,9 @@ impl Opened {
         let found = self.lines().and_then(|lines| lines.find_frames(address).ok());
         if let Some(mut found) = found {
             while let Ok(Some(frame)) = found.next() {
-                let line = frame.location.and_then(|at| Some((at.file?.to_string(), at.line?)));
+                let (file, line) = frame.location.and_then(|at| Some((at.file?.to_string(), at.line?))).unzip();
                 let function = frame.function.and_then(|function| Some(plain(&function.raw_name().ok()?)));
-                frames.push(Frame { function, line, inlined: true, ..Frame::default() });
+                frames.push(Frame { function, file, line, inlined: true, ..Frame::default() });
             }
         }
         if frames.is_empty() {
@@ -179,7 +173,7 @@ impl Opened {
     }
 }
 
-/// A name without parameters and return type, as the library's own texts have it; of C and unknown languages, the name itself.
+/// A name without parameters and return type, as in the library's own texts.
 fn plain(name: &str) -> String {
     if let Ok(name) = rustc_demangle::try_demangle(name) {
         return format!("{name:#}");

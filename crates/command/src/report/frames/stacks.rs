@@ -16,7 +16,7 @@ pub struct Stacks {
 }
 
 impl Stacks {
-    /// Names functions in the texts of sites, which the process named by their addresses: it sees only the names that files export.
+    /// Names the functions of sites that the process named by address: it sees only names that files export.
     pub fn name(&mut self, places: &mut HashMap<Site, String>) {
         let resolver = self.resolver();
         for (site, place) in places.iter_mut() {
@@ -34,7 +34,7 @@ impl Stacks {
         Resolver::new(self.modules.iter().cloned())
     }
 
-    /// The frames of a place, the innermost first, without those of this project's libraries; empty if they were not recorded.
+    /// The frames of a place, the innermost first; empty if they were not recorded.
     pub fn frames(&self, resolver: &Resolver, place: &str) -> Vec<Frame> {
         let addresses = self.sites.get(place).and_then(|site| self.addresses.get(site));
         let theirs = addresses.into_iter().flatten().filter(|&&address| !resolver.is_ours(address));

@@ -1,18 +1,15 @@
 //! The functions of an ELF file, by address.
 
-use std::fs::File;
 use std::ops::Range;
 use std::path::Path;
 
-use object::read::ReadCache;
 use object::{Object, ObjectSegment, ObjectSymbol, SymbolKind};
 
 use super::files::opened;
 
-/// The functions of a module, from its own tables and from those of its debug file.
+/// Of a module and of its debug file.
 #[derive(Default)]
 pub struct Symbols {
-    /// Addresses that are loaded.
     segments: Vec<Range<u64>>,
     /// Sorted by start.
     functions: Vec<(Range<u64>, String)>,
@@ -31,14 +28,14 @@ impl Symbols {
     }
 
     fn add(&mut self, path: &Path) -> Option<()> {
-        let cache = opened(path)?;
-        let file = object::File::parse(&cache).ok()?;
+        let data = opened(path)?;
+        let file = object::File::parse(&*data).ok()?;
         if self.segments.is_empty() {
             self.segments =
                 file.segments().map(|part| part.address()..part.address().saturating_add(part.size())).collect();
         }
         // A symbol without a size would stand for all that lies behind it.
-        let is_function = |symbol: &object::Symbol<'_, '_, &ReadCache<File>>| {
+        let is_function = |symbol: &object::Symbol<'_, '_>| {
             symbol.kind() == SymbolKind::Text && symbol.is_definition() && symbol.size() > 0
         };
         for symbol in file.symbols().chain(file.dynamic_symbols()).filter(is_function) {
@@ -53,7 +50,7 @@ impl Symbols {
         self.segments.iter().any(|segment| segment.contains(&address))
     }
 
-    /// The name of the function at an address, as the table has it.
+    /// The function at an address, as the table has it.
     pub fn at(&self, address: u64) -> Option<&str> {
         let behind = self.functions.partition_point(|(range, _)| range.start <= address);
         let (range, name) = self.functions.get(behind.checked_sub(1)?)?;

@@ -186,7 +186,7 @@ mod tests {
 
     /// An object of each name, with 1, 2, 3… bytes of pageable memory; all of them end.
     fn bands_of(names: &[&str], by: By) -> Vec<(String, usize, Vec<u64>)> {
-        let mut gathering = Gathering::new();
+        let mut gathering = Gathering::default();
         let object = |place: usize, event: Event| Event { object: 0x1000 + place as u64 * 64, ..event };
         for (place, name) in names.iter().enumerate() {
             let (bytes, time) = (place as u64 + 1, place as u64);
