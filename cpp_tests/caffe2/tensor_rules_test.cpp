@@ -106,35 +106,6 @@ TEST_F(TensorRules, ShrinkKeepsMemoryAndItems) {
   EXPECT_THROW(TensorCPU((Dims())).Shrink(0), EnforceNotMet);
 }
 
-TEST_F(TensorRules, ReservedMemoryStaysUntilItIsTooSmall) {
-  FLAGS_caffe2_keep_on_shrink = false;
-  TensorCPU tensor = counting({2, 3});
-  tensor.Reserve(Dims{10, 3}, &context_);
-  EXPECT_EQ(tensor.dims(), (Dims{2, 3}));
-  EXPECT_EQ(tensor.data<int>()[5], 5);
-  const int* const items = tensor.data<int>();
-  tensor.Resize(1, 3);
-  tensor.Resize(10, 3);
-  EXPECT_EQ(tensor.data<int>(), items);
-  tensor.Resize(11, 3);
-  EXPECT_EQ(tensor.capacity_nbytes(), 0u);
-}
-
-TEST_F(TensorRules, ExtendKeepsItemsAndGrowsByTheFactor) {
-  TensorCPU tensor = counting({10, 2});
-  tensor.Extend(1, 50, &context_);
-  EXPECT_EQ(tensor.dims(), (Dims{11, 2}));
-  EXPECT_EQ(tensor.capacity_nbytes(), 15 * 2 * sizeof(int));
-  EXPECT_EQ(tensor.data<int>()[19], 19);
-  const int* const items = tensor.data<int>();
-  tensor.Extend(4, 50, &context_);
-  EXPECT_EQ(tensor.data<int>(), items);
-  tensor.Extend(100, 50, &context_);
-  EXPECT_EQ(tensor.dims(), (Dims{115, 2}));
-  EXPECT_EQ(tensor.capacity_nbytes(), 115 * 2 * sizeof(int));
-  EXPECT_EQ(tensor.data<int>()[19], 19);
-}
-
 TEST_F(TensorRules, FreeMemoryKeepsShapeAndType) {
   TensorCPU tensor = counting({2, 3});
   tensor.FreeMemory();
@@ -283,35 +254,6 @@ TEST_F(TensorRules, ManyThreadsReadOneTensor) {
 
 // What follows fails with Caffe2 itself.
 
-TEST_F(TensorNotCopied, CopyFromOfLargerItemsHasMemoryForThem) {
-  TensorCPU source(Dims{6}), tensor(Dims{6});
-  source.mutable_data<double>()[5] = 2.5;
-  tensor.mutable_data<char>();
-  tensor.CopyFrom(source);
-  EXPECT_GE(tensor.capacity_nbytes(), 6 * sizeof(double));
-  EXPECT_EQ(tensor.data<double>()[5], 2.5);
-}
-
-TEST_F(TensorNotCopied, ItemsAreConstructedAfterAChangeOfTypeAtSizeZero) {
-  const int before = Counted::alive;
-  TensorCPU tensor(Dims{8});
-  tensor.mutable_data<Counted*>();
-  tensor.Resize(0);
-  tensor.mutable_data<Counted>();
-  tensor.Resize(4);
-  EXPECT_EQ(tensor.mutable_data<Counted>()[3].value, 7);
-  EXPECT_EQ(Counted::alive, before + 4);
-}
-
-TEST_F(TensorNotCopied, ReserveAndExtendThatFailKeepTheItems) {
-  TensorCPU tensor = counting({4});
-  EXPECT_THROW(tensor.Reserve(Dims{1LL << 60}, &context_), EnforceNotMet);
-  EXPECT_EQ(tensor.data<int>()[3], 3);
-  EXPECT_THROW(tensor.Extend(1LL << 60, 0, &context_), EnforceNotMet);
-  EXPECT_EQ(tensor.dims(), (Dims{4}));
-  EXPECT_EQ(tensor.data<int>()[3], 3);
-}
-
 TEST_F(TensorNotCopied, ReserveOfItemsThatThrowKeepsTheItems) {
   Throwing::left = 1000;
   TensorCPU tensor(Dims{2});
@@ -319,43 +261,6 @@ TEST_F(TensorNotCopied, ReserveOfItemsThatThrowKeepsTheItems) {
   EXPECT_THROW(tensor.Reserve(Dims{5}, &context_), std::runtime_error);
   EXPECT_TRUE(tensor.data<Throwing>()[1].refuses);
   EXPECT_EQ(Throwing::alive, 2);
-}
-
-TEST_F(TensorNotCopied, RefusesNegativeDimensionsAndCountsThatOverflow) {
-  TensorCPU tensor = counting({4});
-  EXPECT_THROW(tensor.Resize(-1), EnforceNotMet);
-  EXPECT_THROW(tensor.Resize(1LL << 40, 1LL << 40), EnforceNotMet);
-  EXPECT_THROW(tensor.Reshape(Dims{-2, -2}), EnforceNotMet);
-  EXPECT_THROW(tensor.Shrink(-1), EnforceNotMet);
-  EXPECT_EQ(tensor.data<int>()[3], 3);
-  EXPECT_EQ(tensor.dims(), (Dims{4}));
-}
-
-TEST_F(TensorNotCopied, ShareDataThatFailsLeavesTheType) {
-  TensorCPU tensor = counting({4});
-  TensorCPU other(Dims{5});
-  other.mutable_data<double>();
-  EXPECT_THROW(tensor.ShareData(other), EnforceNotMet);
-  EXPECT_TRUE(tensor.IsType<int>());
-  EXPECT_EQ(tensor.data<int>()[3], 3);
-}
-
-TEST_F(TensorNotCopied, SharesDataEndsWithTheSharing) {
-  TensorCPU source = counting({4}), tensor(Dims{4});
-  tensor.ShareData(source);
-  EXPECT_TRUE(tensor.shares_data());
-  EXPECT_FALSE(source.shares_data());
-  tensor.FreeMemory();
-  EXPECT_FALSE(tensor.shares_data());
-  tensor.ShareData(source);
-  tensor.Resize(5);
-  tensor.mutable_data<int>();
-  EXPECT_FALSE(tensor.shares_data());
-}
-
-TEST_F(TensorNotCopied, Dim32ReturnsTheLargestInt) {
-  const TensorCPU tensor(Dims{INT_MAX});
-  EXPECT_EQ(tensor.dim32(0), INT_MAX);
 }
 
 }  // namespace

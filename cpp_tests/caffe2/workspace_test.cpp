@@ -151,14 +151,6 @@ TEST(WorkspaceNotCopied, KeepsAMappedWorkspaceAlive) {
   EXPECT_EQ(child.GetBlob("x")->Get<int>(), 8);
 }
 
-TEST(WorkspaceNotCopied, ListsAHiddenNameOnce) {
-  Workspace parent;
-  parent.CreateBlob("a");
-  Workspace child(&parent);
-  child.CreateLocalBlob("a");
-  EXPECT_EQ(child.Blobs(), Names{"a"});
-}
-
 TEST(WorkspaceNotCopied, AHeldBlobOutlivesItsRemoval) {
   Workspace ws;
   *ws.CreateBlob("a")->GetMutable<std::string>() = "held";

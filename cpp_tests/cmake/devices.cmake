@@ -24,10 +24,9 @@ run_simulated(device.bvlc_master.O2.static device device.bvlc_master.O2.static)
 run_under_valgrind(device device.bvlc_master.O2.shared "--gtest_filter=*CxxAbi*:DeviceLayout*-*Sequence*")
 run_under_valgrind(device.bvlc_rc2 device.bvlc_rc2.O2.shared "--gtest_filter=*Sequence*")
 
-# Contexts, copies in flight, threads, page-locked memory and the wrapper.
+# Threads, page-locked memory and the wrapper. Contexts and copies in flight: tests/cuda/device_contexts.rs, tests/copy/device_in_flight.rs.
 foreach(build IN LISTS builds)
-  compile_suite(device_use.${build} ${build} bvlc_master contexts_test.cpp in_flight_test.cpp device_threads_test.cpp
-    device_wrapper_test.cpp pinned_test.cpp)
+  compile_suite(device_use.${build} ${build} bvlc_master device_threads_test.cpp device_wrapper_test.cpp pinned_test.cpp)
 endforeach()
 foreach(build O0 O2)
   link_suite(device_use.${build}.shared device_use.${build} syncedmem::syncedmem ${CMAKE_DL_LIBS})

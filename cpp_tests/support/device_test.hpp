@@ -24,10 +24,6 @@
 #define NEEDS_THE_SIMULATED_DRIVER() \
   if (!driver::is_simulated()) GTEST_SKIP() << "this needs the simulated driver"
 
-/// For a test on two devices.
-#define NEEDS_TWO_DEVICES() \
-  if (driver::devices() < 2) GTEST_SKIP() << "this needs two devices"
-
 class DeviceTest : public ::testing::Test {
  protected:
   void SetUp() override {

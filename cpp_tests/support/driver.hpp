@@ -29,8 +29,6 @@ struct Api {
   Status (*cuDeviceGetCount)(int* count);
   Status (*cuCtxGetCurrent)(Context* context);
   Status (*cuCtxSetCurrent)(Context context);
-  Status (*cuCtxCreate_v2)(Context* context, unsigned flags, Device device);
-  Status (*cuCtxDestroy_v2)(Context context);
   Status (*cuDevicePrimaryCtxRetain)(Context* context, Device device);
   Status (*cuDevicePrimaryCtxRelease_v2)(Device device);
   Status (*cuMemAlloc_v2)(Address* address, std::size_t bytes);
@@ -87,8 +85,6 @@ inline const Api& api() {
     FIND(cuDeviceGetCount);
     FIND(cuCtxGetCurrent);
     FIND(cuCtxSetCurrent);
-    FIND(cuCtxCreate_v2);
-    FIND(cuCtxDestroy_v2);
     FIND(cuDevicePrimaryCtxRetain);
     FIND(cuDevicePrimaryCtxRelease_v2);
     FIND(cuMemAlloc_v2);
@@ -279,14 +275,10 @@ class NonBlockingStream {
   }
   NonBlockingStream(const NonBlockingStream&) = delete;
   NonBlockingStream& operator=(const NonBlockingStream&) = delete;
-  ~NonBlockingStream() { destroy(); }
+  ~NonBlockingStream() { api().cuStreamDestroy_v2(stream_); }
 
   Stream get() const { return stream_; }
   Status synchronize() { return api().cuStreamSynchronize(stream_); }
-  void destroy() {
-    if (stream_) api().cuStreamDestroy_v2(stream_);
-    stream_ = nullptr;
-  }
 
  private:
   Primary primary_{0};

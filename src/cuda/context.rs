@@ -119,7 +119,7 @@ pub fn for_new_block<T>(driver: &Driver, work: impl Fn(&ContextGuard<'_>) -> Res
     let attempt = || work(&ContextGuard::for_new_block(driver)?);
     match attempt() {
         Err(Error::Driver(failure)) if status::can_be_recreated(failure.status) => {
-            forget_primaries();
+            PRIMARY.iter().for_each(|kept| kept.store(std::ptr::null_mut(), Relaxed));
             let ordinal = current_device(driver).unwrap_or_else(|_| runtime::chosen_device().unwrap_or(0));
             let context = primary(driver, ordinal)?;
             work(&ContextGuard::enter_from(driver, None, context)?)
@@ -132,7 +132,7 @@ static PRIMARY: [AtomicPtr<CUctx_st>; MOST_DEVICES] = [const { AtomicPtr::new(st
 
 /// The context that the CUDA runtime uses, retained once and never released.
 pub fn primary(driver: &Driver, ordinal: c_int) -> Result<Context, DriverFailure> {
-    let kept = slot(ordinal);
+    let kept = usize::try_from(ordinal).ok().and_then(|ordinal| PRIMARY.get(ordinal));
     if let Some(context) = kept.and_then(|kept| Context::of(kept.load(Relaxed))) {
         return Ok(context);
     }
@@ -147,14 +147,6 @@ pub fn primary(driver: &Driver, ordinal: c_int) -> Result<Context, DriverFailure
         kept.store(context, Relaxed);
     }
     Ok(Context::of(context).unwrap_or(Context::NONE))
-}
-
-fn forget_primaries() {
-    PRIMARY.iter().for_each(|kept| kept.store(std::ptr::null_mut(), Relaxed));
-}
-
-fn slot(ordinal: c_int) -> Option<&'static AtomicPtr<CUctx_st>> {
-    PRIMARY.get(usize::try_from(ordinal).ok()?)
 }
 
 /// Requests for a block while another device than its own was current.

@@ -4,7 +4,7 @@
 use std::ffi::{c_int, c_uint, c_void};
 use std::ptr::null_mut;
 
-use cudarc::driver::sys::{CUcontext, CUpointer_attribute};
+use cudarc::driver::sys::CUpointer_attribute;
 
 use super::context::{self, Context, ContextGuard};
 use super::driver::Driver;
@@ -49,11 +49,6 @@ pub fn is_known(driver: &Driver, address: u64) -> Result<bool, DriverFailure> {
     Ok(ask(driver, [], address)?.is_some())
 }
 
-fn context_of(handle: u64) -> Option<Context> {
-    let handle: CUcontext = std::ptr::with_exposed_provenance_mut(handle as usize);
-    Context::of(handle)
-}
-
 /// The context, and one more attribute. That is `otherwise` if the driver refuses it: it may be too old (the device's ordinal
 /// came with CUDA 9.2), or have none for such memory.
 fn ask_with_context(
@@ -69,7 +64,7 @@ fn ask_with_context(
         Err(failure) if failure.status == status::INVALID_CONTEXT => None,
         answer => answer?,
     };
-    Ok(known.map(|[context, value]| (context_of(context), value)))
+    Ok(known.map(|[context, value]| (Context::of(std::ptr::with_exposed_provenance_mut(context as usize)), value)))
 }
 
 /// Values of at most 8 bytes.

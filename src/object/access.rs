@@ -35,14 +35,8 @@ impl SyncedMemory {
                 }
                 Ok(address)
             }
-            None => self.prepare_apart(access, side),
+            None => self.prepare(access, side),
         }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn prepare_apart(&self, access: Access, side: Side) -> Result<*mut c_void, Error> {
-        self.prepare(access, side)
     }
 
     #[cold]
@@ -63,10 +57,10 @@ impl SyncedMemory {
         self.load().is_ready(deciding, side).then(|| self.pointer(side).load(Ordering::Relaxed))
     }
 
-    /// Does the work that `access` to `side` needs, once for all threads that need it at the same time. Inlined into
-    /// `prepare_apart`.
-    #[inline(always)]
-    pub fn prepare(&self, access: Access, side: Side) -> Result<*mut c_void, Error> {
+    /// Does the work that `access` to `side` needs, once for all threads that need it at the same time.
+    #[cold]
+    #[inline(never)]
+    fn prepare(&self, access: Access, side: Side) -> Result<*mut c_void, Error> {
         if side == Side::Device {
             self.head()?;
             cuda::driver()?;

@@ -148,14 +148,13 @@ impl SyncedMemory {
     #[cold]
     #[inline(never)]
     fn has_nothing_beside(&self, flags: Flags) -> bool {
-        flags.none_but(BY_OBJECT) && (!flags.has(KEPT) || self.is_in_no_table())
-    }
-
-    fn is_in_no_table(&self) -> bool {
-        TABLE.is_quiet(self.address())
-            && !POLICIES.knows(self.address())
-            && EXPORTS.is_free_of(self.address())
-            && !host::registration::is_used()
+        let is_in_no_table = || {
+            TABLE.is_quiet(self.address())
+                && !POLICIES.knows(self.address())
+                && EXPORTS.is_free_of(self.address())
+                && !host::registration::is_used()
+        };
+        flags.none_but(BY_OBJECT) && (!flags.has(KEPT) || is_in_no_table())
     }
 
     /// Marks the object as destroyed and frees its blocks. The caller passes the result to `end_imports` last, because

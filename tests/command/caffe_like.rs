@@ -3,65 +3,76 @@
 //! A mangled name is a C identifier, so a C compiler is all that this needs.
 
 use std::ops::Deref;
+use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
 use crate::support::command_file::command_file;
 use crate::support::*;
 
+/// What a user of Caffe's memory declares, in short names.
+const HEADER: &str = r#"
+    #include <signal.h>
+    #include <stdlib.h>
+    #include <unistd.h>
+    #define construct _ZN5caffe12SyncedMemoryC1Em
+    #define destroy _ZN5caffe12SyncedMemoryD1Ev
+    #define mutable_cpu_data _ZN5caffe12SyncedMemory16mutable_cpu_dataEv
+    #define cpu_data _ZN5caffe12SyncedMemory8cpu_dataEv
+    #define sum_of_ones _ZN5caffe4BlobIfE3sumEv
+    struct memory { void *cpu, *gpu; size_t size; int head; char flags[4]; int device; };
+    void construct(struct memory *, size_t);
+    void destroy(struct memory *);
+    void *mutable_cpu_data(struct memory *);
+    const void *cpu_data(struct memory *);
+    int sum_of_ones(size_t);
+"#;
+
 /// `SyncedMemory` as BVLC's master has it, for the CPU.
 const MEMORY: &str = r#"
-    #include <stdlib.h>
+    #include "caffe.h"
     const char *where(void) { return "src/caffe/syncedmem.cpp"; }
-    struct memory { void *cpu, *gpu; size_t size; int head; char flags[4]; int device; };
-    void _ZN5caffe12SyncedMemoryC1Em(struct memory *m, size_t size) { *m = (struct memory){0, 0, size, 0, {0}, -1}; }
-    void _ZN5caffe12SyncedMemoryD1Ev(struct memory *m) { free(m->cpu); }
-    void *_ZN5caffe12SyncedMemory16mutable_cpu_dataEv(struct memory *m) {
+    void construct(struct memory *m, size_t size) { *m = (struct memory){0, 0, size, 0, {0}, -1}; }
+    void destroy(struct memory *m) { free(m->cpu); }
+    void *mutable_cpu_data(struct memory *m) {
       if (!m->cpu) m->cpu = calloc(1, m->size);
       m->head = 1;
       return m->cpu;
     }
-    const void *_ZN5caffe12SyncedMemory8cpu_dataEv(struct memory *m) { return _ZN5caffe12SyncedMemory16mutable_cpu_dataEv(m); }
+    const void *cpu_data(struct memory *m) { return mutable_cpu_data(m); }
     const void *_ZN5caffe12SyncedMemory8gpu_dataEv(struct memory *m) { (void)m; abort(); }
     void *_ZN5caffe12SyncedMemory16mutable_gpu_dataEv(struct memory *m) { (void)m; abort(); }
 "#;
 
-/// `Blob`, which uses it, as the rest of Caffe does.
+/// `Blob`, which uses it, as the rest of Caffe does: 1 if so many ones have the sum that they should have.
 const BLOB: &str = r#"
-    #include <stddef.h>
-    struct memory { void *cpu, *gpu; size_t size; int head; char flags[4]; int device; };
-    void _ZN5caffe12SyncedMemoryC1Em(struct memory *, size_t);
-    void _ZN5caffe12SyncedMemoryD1Ev(struct memory *);
-    void *_ZN5caffe12SyncedMemory16mutable_cpu_dataEv(struct memory *);
-    const void *_ZN5caffe12SyncedMemory8cpu_dataEv(struct memory *);
-    int _ZN5caffe4BlobIfE3sumEv(size_t count) {
+    #include "caffe.h"
+    int sum_of_ones(size_t count) {
       struct memory m;
-      _ZN5caffe12SyncedMemoryC1Em(&m, count * sizeof(float));
-      float *values = _ZN5caffe12SyncedMemory16mutable_cpu_dataEv(&m);
+      construct(&m, count * sizeof(float));
+      float *values = mutable_cpu_data(&m);
       for (size_t i = 0; i < count; ++i) values[i] = 1;
-      const float *read = _ZN5caffe12SyncedMemory8cpu_dataEv(&m);
+      const float *read = cpu_data(&m);
       float sum = 0;
       for (size_t i = 0; i < count; ++i) sum += read[i];
-      _ZN5caffe12SyncedMemoryD1Ev(&m);
+      destroy(&m);
       return sum == (float)count;
     }
 "#;
 
 /// A program that uses a blob: it exits with its argument if the sum is right.
 const PROGRAM: &str = r#"
-    #include <stddef.h>
-    #include <stdlib.h>
-    int _ZN5caffe4BlobIfE3sumEv(size_t);
+    #include "caffe.h"
     int main(int arguments, char **argument) {
-      if (!_ZN5caffe4BlobIfE3sumEv(1000)) return 99;
+      if (!sum_of_ones(1000)) return 99;
       return arguments > 1 ? atoi(argument[1]) : 0;
     }
 "#;
 
 /// A layer in a library of its own, which reaches into `SyncedMemory`: as pycaffe does.
 pub const LAYER: &str = r#"
-    const void *_ZN5caffe12SyncedMemory8cpu_dataEv(void *);
-    const void *layer(void *m) { return _ZN5caffe12SyncedMemory8cpu_dataEv(m); }
+    #include "caffe.h"
+    const void *layer(struct memory *m) { return cpu_data(m); }
 "#;
 
 /// A folder of this test's own.
@@ -77,24 +88,39 @@ impl Deref for Workshop {
 
 impl Workshop {
     pub fn new() -> Workshop {
-        Workshop(Folder::new())
+        let workshop = Workshop(Folder::new());
+        workshop.source("caffe.h", HEADER);
+        workshop
+    }
+
+    /// With `program` on a `libcaffe.so` whose calls can be replaced.
+    pub fn with_program() -> Workshop {
+        Workshop::with("program", PROGRAM)
+    }
+
+    /// With such a program from this source.
+    pub fn with(program: &str, source: &str) -> Workshop {
+        let workshop = Workshop::new();
+        workshop.caffe(&[]);
+        workshop.link(program, source, &[]);
+        workshop
     }
 
     /// `libcaffe.so`: with its own memory, and other sources and options.
     pub fn caffe(&self, more: &[&str]) -> PathBuf {
         self.source("memory.c", MEMORY);
         self.source("blob.c", BLOB);
-        let mut arguments = vec!["-shared", "-fPIC", "-O1", "memory.c", "blob.c"];
-        arguments.extend(more);
-        self.compile("libcaffe.so", &arguments)
+        self.compile("libcaffe.so", &[&["-shared", "-fPIC", "-O1", "memory.c", "blob.c"], more].concat())
     }
 
-    /// A program that is linked with that `libcaffe.so`, and finds it beside itself.
+    /// Links a program with that `libcaffe.so`, which it finds beside itself.
+    pub fn link(&self, output: &str, source: &str, more: &[&str]) -> PathBuf {
+        self.source("program.c", source);
+        self.compile(output, &[&["program.c", "-L.", "-lcaffe", "-Wl,-rpath,$ORIGIN"], more].concat())
+    }
+
     pub fn program(&self, more: &[&str]) -> PathBuf {
-        self.source("program.c", PROGRAM);
-        let mut arguments = vec!["program.c", "-L.", "-lcaffe", "-Wl,-rpath,$ORIGIN"];
-        arguments.extend(more);
-        self.compile("program", &arguments)
+        self.link("program", PROGRAM, more)
     }
 
     /// A program with all of Caffe in it.
@@ -102,9 +128,39 @@ impl Workshop {
         self.source("memory.c", MEMORY);
         self.source("blob.c", BLOB);
         self.source("program.c", PROGRAM);
-        let mut arguments = vec!["-O1", "program.c", "blob.c", "memory.c"];
-        arguments.extend(more);
-        self.compile("program", &arguments)
+        self.compile("program", &[&["-O1", "program.c", "blob.c", "memory.c"], more].concat())
+    }
+
+    /// Runs the command here.
+    pub fn syncedmem(&self, arguments: &[&str]) -> Said {
+        said(command().args(arguments).current_dir(&***self))
+    }
+
+    /// `syncedmem run OPTIONS -- PROGRAM ARGUMENTS`, with a temporary folder of its own.
+    pub fn command(&self, options: &[&str], program: &[&str]) -> Command {
+        let temporary = self.path("tmp");
+        std::fs::create_dir_all(&temporary).unwrap();
+        let mut command = command();
+        command.arg("run").args(options).arg("--").args(program).env("TMPDIR", temporary).current_dir(&***self);
+        command
+    }
+
+    pub fn run(&self, options: &[&str], program: &[&str]) -> Said {
+        said(&mut self.command(options, program))
+    }
+
+    pub fn shell(&self, options: &[&str], script: &str) -> Said {
+        self.run(options, &["sh", "-c", script])
+    }
+
+    /// A script of a shell here, to which `$0` is the command.
+    pub fn shell_here(&self, script: &str) -> Said {
+        said(Command::new("sh").args(["-c", script]).arg(command_file()).current_dir(&***self))
+    }
+
+    #[track_caller]
+    pub fn leaves_nothing(&self) {
+        assert_eq!(std::fs::read_dir(self.path("tmp")).unwrap().count(), 0, "{:?}", self.path("tmp"));
     }
 }
 
@@ -118,15 +174,41 @@ pub fn command() -> Command {
     command
 }
 
-/// The output of a command, and its exit status.
+/// The output of a command, and how it ended.
+#[derive(Debug)]
 pub struct Said {
     pub output: String,
     pub error: String,
     pub status: Option<i32>,
+    pub signal: Option<i32>,
+}
+
+impl Said {
+    /// Fails where the command did not succeed.
+    #[track_caller]
+    pub fn ok(self) -> String {
+        assert_eq!(self.status, Some(0), "{self:?}");
+        self.output
+    }
+
+    /// Fails where the standard error is without one of these.
+    #[track_caller]
+    pub fn has(&self, wanted: &[&str]) {
+        for wanted in wanted {
+            assert!(self.error.contains(wanted), "{wanted:?} is not in: {}", self.error);
+        }
+    }
+
+    /// As `has`, of a command that ended with this status.
+    #[track_caller]
+    pub fn fails(&self, status: i32, wanted: &[&str]) {
+        assert_eq!((self.status, self.output.as_str()), (Some(status), ""), "{}", self.error);
+        self.has(wanted);
+    }
 }
 
 pub fn said(command: &mut Command) -> Said {
     let Output { status, stdout, stderr } = command.output().unwrap();
-    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-    Said { output: text(stdout), error: text(stderr), status: status.code() }
+    let [output, error] = [stdout, stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    Said { output, error, status: status.code(), signal: status.signal() }
 }

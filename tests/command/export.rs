@@ -7,7 +7,7 @@ use syncedmem_trace::event::Event;
 use syncedmem_trace::recording::header::About;
 
 use crate::caffe_like::{command, said};
-use crate::events;
+use crate::events::{self, nested};
 use crate::support::folder::Folder;
 use crate::support::recording::{Recording, process};
 
@@ -21,8 +21,8 @@ fn recorded(about: &About<&str>, events: &[Event]) -> Recording {
 /// What the command writes of the recordings in a folder.
 fn exported(folder: &Folder, to: &str) -> String {
     let told = said(command().args(["export", ".", "--to", to, "-o", "-"]).current_dir(&**folder));
-    assert_eq!((told.status, told.error.as_str()), (Some(0), ""));
-    told.output
+    assert_eq!(told.error, "");
+    told.ok()
 }
 
 fn records(folder: &Folder) -> Vec<Value> {
@@ -41,22 +41,17 @@ fn slices_nest_and_each_flow_has_both_ends_on_every_thread() {
     recorded(&About { start: 200, ..process(8) }, &events).write(&folder.path("b"));
     let records = records(&folder);
     let slices = slices(&records);
-    assert!(slices_nest(&slices) > 0, "some slices lie in others");
+    assert!(nested(slices.clone()) > 0, "some slices lie in others");
     assert_eq!(flows_are_bound(&records, &slices), 2 * 3 * 8);
-    let count = |of: &dyn Fn(&&Value) -> bool| records.iter().filter(of).count();
-    assert_eq!(
-        count(&|record| "Xi".contains(record["ph"].as_str().unwrap()) && record["args"]["object"].is_string()),
-        2 * events.len()
-    );
+    let is_event =
+        |record: &&Value| "Xi".contains(record["ph"].as_str().unwrap()) && record["args"]["object"].is_string();
+    assert_eq!(records.iter().filter(is_event).count(), 2 * events.len());
     let sites: Vec<_> = records.iter().filter_map(|record| record["args"]["place"].as_str()).collect();
     assert_eq!(sites, ["place \"with\" \\ and \n\u{1b}[2J"; 2]);
-    let most =
-        records.iter().filter(|record| record["ph"] == "C").map(|record| record["args"]["device"].as_u64()).max();
-    let counted = records
-        .iter()
-        .find(|record| record["name"] == "syncedmem_end")
-        .map(|end| end["args"]["peaks"]["device"].as_u64());
-    assert_eq!(most, counted, "the counters reach the peak that the process counted");
+    let counters = records.iter().filter(|record| record["ph"] == "C");
+    let end = records.iter().find(|record| record["name"] == "syncedmem_end").unwrap();
+    let most = counters.map(|record| record["args"]["device"].as_u64()).max();
+    assert_eq!(most, Some(end["args"]["peaks"]["device"].as_u64()), "the counters reach the peak that was counted");
 }
 
 #[test]
@@ -143,27 +138,6 @@ fn slices(records: &[Value]) -> HashMap<Track, Vec<Slice>> {
         slices.entry(track(record)).or_default().push((begin, begin + nanoseconds(&record["dur"])));
     }
     slices
-}
-
-/// On each thread, two slices are apart or one is inside the other.
-fn slices_nest(slices: &HashMap<Track, Vec<Slice>>) -> usize {
-    let mut nested = 0;
-    for (track, slices) in slices {
-        let mut slices = slices.clone();
-        slices.sort_by_key(|&(begin, end)| (begin, std::cmp::Reverse(end)));
-        let mut open: Vec<Slice> = Vec::new();
-        for slice in slices {
-            while open.last().is_some_and(|outer| outer.1 <= slice.0) {
-                open.pop();
-            }
-            if let Some(outer) = open.last() {
-                assert!(slice.1 <= outer.1, "on {track:?} {slice:?} sticks out of {outer:?}");
-                nested += 1;
-            }
-            open.push(slice);
-        }
-    }
-    nested
 }
 
 /// Each end of a flow lies in a slice of its thread, and no flow ends that did not begin.

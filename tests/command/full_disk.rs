@@ -6,8 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-use crate::caffe_like::{Said, said};
-use crate::run::{caffe, run};
+use crate::caffe_like::{Said, Workshop, said};
 
 /// Runs the command with a TMPDIR of so many bytes. Where this process may not mount a file system, each file has at most that length.
 fn with_room(command: &mut Command, bytes: usize) -> Said {
@@ -37,11 +36,10 @@ fn with_room(command: &mut Command, bytes: usize) -> Said {
 
 #[test]
 fn a_full_folder_of_temporary_files_is_said_and_the_program_runs_to_its_end() {
-    let (workshop, program) = caffe();
-    let program = program.display();
+    let workshop = Workshop::with_program();
     // The first process has room for all of its recording, the second for its header at most.
-    let script = format!("{program}; {program}; echo ran; {program} 7");
-    let told = with_room(&mut run(&workshop, &[], &["sh", "-c", &script]), 140 << 10);
+    let script = "./program; ./program; echo ran; ./program 7";
+    let told = with_room(&mut workshop.command(&[], &["sh", "-c", script]), 140 << 10);
     assert_eq!((told.output.as_str(), told.status), ("ran\n", Some(7)), "{}", told.error);
     let reasons = ["no space is left on the device", "the process may make no longer file (ulimit -f)"];
     assert!(reasons.iter().any(|reason| told.error.contains(reason)), "{}", told.error);

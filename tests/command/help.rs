@@ -5,13 +5,30 @@ use std::process::Command;
 
 use crate::caffe_like::{Workshop, command, said};
 
+/// The pages of the help: the command's own, and one for each command below it.
+const PAGES: [&[&str]; 14] = [
+    &[],
+    &["run"],
+    &["doctor"],
+    &["report"],
+    &["diff"],
+    &["export"],
+    &["model"],
+    &["model", "inspect"],
+    &["model", "check"],
+    &["model", "export"],
+    &["model", "import"],
+    &["model", "diff"],
+    &["completions"],
+    &["man"],
+];
+
 #[test]
 fn every_command_has_help_with_examples() {
-    for name in ["run", "doctor", "report", "diff", "model", "completions", "man"] {
-        let told = said(command().args(["help", name]));
-        assert_eq!(told.status, Some(0), "{name}");
-        assert!(told.output.contains(&format!("Usage: syncedmem {name}")), "{}", told.output);
-        assert!(told.output.contains("Example"), "{name}: {}", told.output);
+    for page in &PAGES[1..] {
+        let told = said(command().arg("help").args(*page)).ok();
+        assert!(told.contains(&format!("Usage: syncedmem {}", page.join(" "))), "{told}");
+        assert!(told.contains("Example"), "{page:?}: {told}");
     }
 }
 
@@ -19,15 +36,13 @@ fn every_command_has_help_with_examples() {
 fn without_a_command_the_help_is_printed_and_it_is_an_error() {
     let told = said(&mut command());
     assert_eq!(told.status, Some(2));
-    assert!(told.error.contains("Usage: syncedmem <COMMAND>") && told.error.contains("Examples:"), "{}", told.error);
+    told.has(&["Usage: syncedmem <COMMAND>", "Examples:"]);
     assert!(!told.error.contains("share"), "what only the installation needs is not shown: {}", told.error);
 }
 
 #[test]
 fn a_misspelt_command_is_reported_with_the_one_that_is_meant() {
-    let told = said(command().arg("docter"));
-    assert_eq!(told.status, Some(2));
-    assert!(told.error.contains("doctor"), "{}", told.error);
+    said(command().arg("docter")).fails(2, &["doctor"]);
 }
 
 #[test]
@@ -67,28 +82,8 @@ fn manual_pages_are_written_for_every_command() {
     for file in ["bash-completion/completions/syncedmem", "zsh/site-functions/_syncedmem"] {
         assert!(folder.join(file).is_file(), "{file}");
     }
-    let told = said(command().args(["man", "--directory", "/proc/nowhere"]));
-    assert_eq!(told.status, Some(1));
-    assert!(told.error.contains("name a folder that you may write to"), "{}", told.error);
+    said(command().args(["man", "--directory", "/proc/nowhere"])).fails(1, &["name a folder that you may write to"]);
 }
-
-/// The pages of the help: the command's own, and one for each command below it.
-const PAGES: [&[&str]; 14] = [
-    &[],
-    &["run"],
-    &["doctor"],
-    &["report"],
-    &["diff"],
-    &["export"],
-    &["model"],
-    &["model", "inspect"],
-    &["model", "check"],
-    &["model", "export"],
-    &["model", "import"],
-    &["model", "diff"],
-    &["completions"],
-    &["man"],
-];
 
 /// The lines of a page's examples, as on a terminal of 80 columns.
 fn examples(page: &[&str]) -> Vec<String> {
@@ -136,8 +131,7 @@ fn prepare(workshop: &Workshop) {
     std::fs::create_dir_all(workshop.path(".local/share/bash-completion/completions")).unwrap();
     let copy = |from: &str, to: &str| assert!(std::fs::copy(workshop.path(from), workshop.path(to)).is_ok());
     workshop.caffe(&[]);
-    let beside_bin = "-Wl,-rpath,$ORIGIN/..";
-    workshop.program(&[beside_bin]);
+    workshop.program(&["-Wl,-rpath,$ORIGIN/.."]);
     copy("program", "bin/caffe");
     copy("libcaffe.so", "lib/libcaffe.so");
     copy("libcaffe.so", "caffe/_caffe.so");
@@ -150,14 +144,7 @@ fn prepare(workshop: &Workshop) {
         workshop.source(script, "def train():\n    import caffe\n");
     }
     for trace in ["batch8", "batch16", "after"] {
-        let told = said(
-            command()
-                .args(["run", "--trace"])
-                .arg(workshop.path(&format!("{trace}.trace")))
-                .args(["--", "bin/caffe"])
-                .current_dir(workshop.path("")),
-        );
-        assert_eq!(told.status, Some(0), "{}", told.error);
+        workshop.syncedmem(&["run", &format!("--trace={trace}.trace"), "--", "bin/caffe"]).ok();
     }
     copy("after.trace", "train.trace");
     assert!(Command::new("gzip").arg("-k").arg(workshop.path("train.trace")).status().unwrap().success());
@@ -172,22 +159,14 @@ fn prepare(workshop: &Workshop) {
     }
     std::fs::write(workshop.path("mean.binaryproto"), &blob).unwrap();
     std::fs::write(workshop.path("snapshots/lenet.solverstate"), [vec![8, 5], field(3, &blob)].concat()).unwrap();
-    let some = said(
-        command()
-            .args(["model", "export", "lenet.caffemodel", "--to", "npz", "-o", "some.npz"])
-            .current_dir(workshop.path("")),
-    );
-    assert_eq!(some.status, Some(0), "{}", some.error);
+    workshop.syncedmem(&["model", "export", "lenet.caffemodel", "--to", "npz", "-o", "some.npz"]).ok();
 }
 
 #[test]
 fn every_example_of_the_help_runs_as_it_stands() {
     let workshop = Workshop::new();
     prepare(&workshop);
-    let path = std::env::join_paths(
-        [workshop.path("bin")].into_iter().chain(std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default())),
-    )
-    .unwrap();
+    let path = format!("{}:{}", workshop.path("bin").display(), std::env::var("PATH").unwrap());
     let built = Path::new(command().get_program()).parent().unwrap().to_path_buf();
     for page in PAGES {
         for line in command_lines(page) {

@@ -10,4 +10,4 @@ fn probe_is_skipped_in_one_suite() {
     skip("as asked");
 }
 
-crate::support::harness::tests![; ignored: probe_says_its_process, probe_is_skipped_in_one_suite];
+crate::support::harness::tests![ignored(&[]): probe_says_its_process, probe_is_skipped_in_one_suite];

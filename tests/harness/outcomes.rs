@@ -79,5 +79,5 @@ crate::support::harness::tests![
     a_suite_that_is_named_runs_without_the_others,
     a_suite_of_which_every_test_is_skipped_is_not_hidden_by_another_that_passes,
     a_suite_that_a_signal_ends_has_failed;
-    ignored: probe_says_its_process, probe_is_skipped_in_one_suite, probe_ends_by_a_signal
+    ignored(&[]): probe_says_its_process, probe_is_skipped_in_one_suite, probe_ends_by_a_signal
 ];

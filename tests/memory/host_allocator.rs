@@ -150,11 +150,11 @@ fn its_blocks_are_in_the_trace() {
     if inside() {
         return;
     }
-    let traced = traced::figures_of(&file);
+    let traced = traced::accounts_of(&file);
     let all: usize = SIZES.iter().sum();
-    let pageable = traced.values().next().unwrap().pageable;
-    assert_eq!((pageable.allocations.count, pageable.allocations.bytes), (8, all as u64));
-    assert_eq!((pageable.frees.count, pageable.frees.bytes), (8, all as u64));
+    let pageable = traced.values().next().unwrap().memory(syncedmem_trace::kind::Kind::Pageable);
+    assert_eq!((pageable.fresh.count, pageable.fresh.bytes), (8, all as u64));
+    assert_eq!((pageable.freed.count, pageable.freed.bytes), (8, all as u64));
 }
 
 fn what_is_no_table_of_functions_is_refused_and_changes_nothing() {

@@ -1,14 +1,10 @@
 //! The account of host memory: every figure after a known sequence of calls, and what is counted when.
 
 use crate::support::figures::*;
-use crate::support::object::Object;
 use crate::support::plain::Plain;
 use crate::support::pools::{MIB, PAGEABLE, budget, idle};
 use crate::support::*;
-use syncedmem::abi::c::access::syncedmem_set_cpu_data;
 use syncedmem::abi::c::account::syncedmem_accounting_t::*;
-use syncedmem::abi::c::account::*;
-use syncedmem::abi::c::policy::syncedmem_set_error_policy;
 
 /// Small enough for malloc's cache, large enough for the pool, and a mapping of its own.
 const SMALL: usize = 100;
@@ -16,293 +12,249 @@ const MIDDLE: usize = 50_000;
 const LARGE: usize = 4 << 20;
 
 fn every_figure_of_a_known_sequence_is_exact() {
-    alone(&[ON], || {
-        let mut small = Object::new(SMALL);
-        small.cpu_data().unwrap();
-        let mut middle = Object::new(MIDDLE);
-        middle.overwrite_cpu_data().unwrap();
-        let mut large = Object::new(LARGE);
-        large.mutable_cpu_data().unwrap();
-        let mut expected = syncedmem_stats_t {
-            pageable: syncedmem_memory_stats_t {
-                live: (SMALL + MIDDLE + LARGE) as u64,
-                peak: (SMALL + MIDDLE + LARGE) as u64,
-                allocations: sum(3, SMALL + MIDDLE + LARGE),
-                ..Default::default()
-            },
-            // The system gave LARGE as zeros.
-            host_fills: sum(1, SMALL),
-            host_reads: 1,
-            host_writes: 1,
-            host_overwrites: 1,
-            objects_made: 3,
+    let mut small = Object::new(SMALL);
+    small.cpu_data().unwrap();
+    let mut middle = Object::new(MIDDLE);
+    middle.overwrite_cpu_data().unwrap();
+    let mut large = Object::new(LARGE);
+    large.mutable_cpu_data().unwrap();
+    let mut expected = syncedmem_stats_t {
+        pageable: syncedmem_memory_stats_t {
+            live: (SMALL + MIDDLE + LARGE) as u64,
+            peak: (SMALL + MIDDLE + LARGE) as u64,
+            allocations: sum(3, SMALL + MIDDLE + LARGE),
             ..Default::default()
-        };
-        assert_eq!(counts(), expected);
+        },
+        // The system gave LARGE as zeros.
+        host_fills: sum(1, SMALL),
+        host_reads: 1,
+        host_writes: 1,
+        host_overwrites: 1,
+        objects_made: 3,
+        ..Default::default()
+    };
+    assert_eq!(counts(), expected);
 
-        // Data that is there already is not counted; the caller's memory is no allocation.
-        let mut own = vec![0u8; MIDDLE];
-        small.cpu_data().unwrap();
-        assert_eq!(middle.set_cpu_data(own.as_mut_ptr()), SYNCEDMEM_SUCCESS);
-        middle.cpu_data().unwrap();
-        drop(large);
-        expected.pageable.live = SMALL as u64;
-        expected.pageable.frees = sum(2, MIDDLE + LARGE);
-        expected.objects_ended = 1;
-        assert_eq!(counts(), expected);
-        let kept = figures().pageable;
-        assert_eq!((kept.idle, kept.budget), (idle(PAGEABLE) as u64, budget(PAGEABLE) as u64));
-        assert!(kept.idle >= (MIDDLE + LARGE) as u64, "{kept:?}");
+    // Data that is there already is not counted; the caller's memory is no allocation.
+    let mut own = vec![0u8; MIDDLE];
+    small.cpu_data().unwrap();
+    assert_eq!(middle.set_cpu_data(own.as_mut_ptr()), SYNCEDMEM_SUCCESS);
+    middle.cpu_data().unwrap();
+    drop(large);
+    expected.pageable.live = SMALL as u64;
+    expected.pageable.frees = sum(2, MIDDLE + LARGE);
+    expected.objects_ended = 1;
+    assert_eq!(counts(), expected);
+    let kept = figures().pageable;
+    assert_eq!((kept.idle, kept.budget), (idle(PAGEABLE) as u64, budget(PAGEABLE) as u64));
+    assert!(kept.idle >= (MIDDLE + LARGE) as u64, "{kept:?}");
 
-        let mut again = Object::new(LARGE);
-        again.cpu_data().unwrap();
-        drop((again, small, middle));
-        expected.pageable.live = 0;
-        expected.pageable.pool_hits = sum(1, LARGE);
-        expected.pageable.frees = sum(4, SMALL + MIDDLE + 2 * LARGE);
-        expected.host_fills = sum(2, SMALL + LARGE);
-        expected.host_reads = 2;
-        (expected.objects_made, expected.objects_ended) = (4, 4);
-        assert_eq!(counts(), expected);
-    });
+    let mut again = Object::new(LARGE);
+    again.cpu_data().unwrap();
+    drop((again, small, middle));
+    expected.pageable.live = 0;
+    expected.pageable.pool_hits = sum(1, LARGE);
+    expected.pageable.frees = sum(4, SMALL + MIDDLE + 2 * LARGE);
+    expected.host_fills = sum(2, SMALL + LARGE);
+    expected.host_reads = 2;
+    (expected.objects_made, expected.objects_ended) = (4, 4);
+    assert_eq!(counts(), expected);
 }
 
 fn times_are_those_that_passed() {
-    alone(&[ON, ("SYNCEDMEM_PAGEABLE_POOL", "0")], || {
-        let start = std::time::Instant::now();
-        for _ in 0..20 {
-            Object::new(MIDDLE).cpu_data().unwrap();
-        }
-        let passed = start.elapsed().as_nanos() as u64;
-        let stats = figures();
-        let (made, filled) = (stats.pageable.allocations, stats.host_fills);
-        assert_eq!((made.count, filled.count), (20, 20));
-        assert!(made.nanoseconds > 0 && filled.nanoseconds > 0, "{made:?} {filled:?}");
-        assert!(made.nanoseconds + filled.nanoseconds <= passed, "{made:?} {filled:?} in {passed} ns");
-    });
+    let start = std::time::Instant::now();
+    for _ in 0..20 {
+        Object::new(MIDDLE).cpu_data().unwrap();
+    }
+    let passed = start.elapsed().as_nanos() as u64;
+    let stats = figures();
+    let (made, filled) = (stats.pageable.allocations, stats.host_fills);
+    assert_eq!((made.count, filled.count), (20, 20));
+    assert!(made.nanoseconds > 0 && filled.nanoseconds > 0, "{made:?} {filled:?}");
+    assert!(made.nanoseconds + filled.nanoseconds <= passed, "{made:?} {filled:?} in {passed} ns");
 }
 
 fn an_object_of_no_bytes_counts_as_one_and_has_no_memory() {
-    alone(&[ON], || {
-        let mut object = Object::new(0);
-        object.mutable_cpu_data().unwrap();
-        drop(object);
-        let expected = syncedmem_stats_t { objects_made: 1, objects_ended: 1, host_writes: 1, ..Default::default() };
-        assert_eq!(syncedmem_stats_t { host_fills: Default::default(), ..counts() }, expected);
-        assert_eq!(counts().host_fills.bytes, 0);
-    });
+    let mut object = Object::new(0);
+    object.mutable_cpu_data().unwrap();
+    drop(object);
+    let expected = syncedmem_stats_t { objects_made: 1, objects_ended: 1, host_writes: 1, ..Default::default() };
+    assert_eq!(syncedmem_stats_t { host_fills: Default::default(), ..counts() }, expected);
+    assert_eq!(counts().host_fills.bytes, 0);
 }
 
 fn without_accounting_there_is_what_lives_and_nothing_else() {
-    alone(&[], || {
-        let mut object = Object::new(LARGE);
-        object.cpu_data().unwrap();
-        assert_eq!(figures().pageable.live, LARGE as u64);
-        let mut stats = counts();
-        (stats.pageable.live, stats.pageable.peak) = (0, 0);
-        assert_eq!(stats, syncedmem_stats_t::default());
-        drop(object);
-        assert_eq!(figures().pageable.live, 0);
-    });
+    let mut object = Object::new(LARGE);
+    object.cpu_data().unwrap();
+    assert_eq!(figures().pageable.live, LARGE as u64);
+    let mut stats = counts();
+    (stats.pageable.live, stats.pageable.peak) = (0, 0);
+    assert_eq!(stats, syncedmem_stats_t::default());
+    drop(object);
+    assert_eq!(figures().pageable.live, 0);
 }
 
 fn as_much_is_written_as_the_caller_has_room_for() {
-    alone(&[ON], || {
-        let whole = size_of::<syncedmem_stats_t>();
-        Object::new(SMALL).cpu_data().unwrap();
-        let expected = counts();
-        let mut larger = [0xA5A5_A5A5_A5A5_A5A5u64; size_of::<syncedmem_stats_t>() / 8 + 4];
-        let ask = |words: &mut [u64], size: usize| {
-            words[0] = size as u64;
-            unsafe { syncedmem_stats(words.as_mut_ptr().cast()) }
-        };
-        assert_eq!(ask(&mut larger, whole + 32), SYNCEDMEM_SUCCESS);
-        assert_eq!((larger[0], larger[whole / 8]), (whole as u64, 0xA5A5_A5A5_A5A5_A5A5), "it says how much it wrote");
-        // Up to and with pageable memory's own members; the next member stays as it was.
-        let first = std::mem::offset_of!(syncedmem_stats_t, pinned);
-        let mut smaller = [0xA5A5_A5A5_A5A5_A5A5u64; size_of::<syncedmem_stats_t>() / 8];
-        assert_eq!(ask(&mut smaller, first), SYNCEDMEM_SUCCESS);
-        assert_eq!((smaller[0], smaller[first / 8]), (first as u64, 0xA5A5_A5A5_A5A5_A5A5));
-        assert_eq!(smaller[2], expected.pageable.peak);
-        for size in [0, 8, first - 1] {
-            assert_eq!(ask(&mut smaller, size), SYNCEDMEM_ERROR_INVALID_ARGUMENT, "{size}");
-        }
-        assert_eq!(unsafe { syncedmem_stats(std::ptr::null_mut()) }, SYNCEDMEM_ERROR_INVALID_ARGUMENT);
-        assert!(last_error().contains("NULL"), "{}", last_error());
-    });
+    let whole = size_of::<syncedmem_stats_t>();
+    Object::new(SMALL).cpu_data().unwrap();
+    let expected = counts();
+    let mut larger = [0xA5A5_A5A5_A5A5_A5A5u64; size_of::<syncedmem_stats_t>() / 8 + 4];
+    let ask = |words: &mut [u64], size: usize| {
+        words[0] = size as u64;
+        unsafe { syncedmem_stats(words.as_mut_ptr().cast()) }
+    };
+    assert_eq!(ask(&mut larger, whole + 32), SYNCEDMEM_SUCCESS);
+    assert_eq!((larger[0], larger[whole / 8]), (whole as u64, 0xA5A5_A5A5_A5A5_A5A5), "it says how much it wrote");
+    // Up to and with pageable memory's own members; the next member stays as it was.
+    let first = std::mem::offset_of!(syncedmem_stats_t, pinned);
+    let mut smaller = [0xA5A5_A5A5_A5A5_A5A5u64; size_of::<syncedmem_stats_t>() / 8];
+    assert_eq!(ask(&mut smaller, first), SYNCEDMEM_SUCCESS);
+    assert_eq!((smaller[0], smaller[first / 8]), (first as u64, 0xA5A5_A5A5_A5A5_A5A5));
+    assert_eq!(smaller[2], expected.pageable.peak);
+    for size in [0, 8, first - 1] {
+        assert_eq!(ask(&mut smaller, size), SYNCEDMEM_ERROR_INVALID_ARGUMENT, "{size}");
+    }
+    assert_eq!(unsafe { syncedmem_stats(std::ptr::null_mut()) }, SYNCEDMEM_ERROR_INVALID_ARGUMENT);
+    assert!(last_error().contains("NULL"), "{}", last_error());
 }
 
 fn accounting_that_begins_in_the_middle_counts_from_there() {
-    alone(&[], || {
-        let mut before = Object::new(LARGE);
-        before.cpu_data().unwrap();
-        let plain = Plain::new(MIDDLE);
-        plain.cpu_data();
-        plain.cpu_data();
-        assert_eq!(syncedmem_set_accounting(SYNCEDMEM_ACCOUNTING_ACCESSES as i32), SYNCEDMEM_SUCCESS);
-        plain.cpu_data();
-        let mut after = Object::new(MIDDLE);
-        after.cpu_data().unwrap();
-        let stats = counts();
-        assert_eq!((stats.objects_made, stats.objects_unseen, stats.host_reads), (2, 1, 2));
-        assert_eq!(stats.pageable.allocations, sum(1, MIDDLE));
-        // Live bytes come from the allocators, so blocks from before the account count.
-        assert_eq!(stats.pageable.live, (LARGE + 2 * MIDDLE) as u64);
+    let mut before = Object::new(LARGE);
+    before.cpu_data().unwrap();
+    let plain = Plain::new(MIDDLE);
+    plain.cpu_data();
+    plain.cpu_data();
+    assert_eq!(syncedmem_set_accounting(SYNCEDMEM_ACCOUNTING_ACCESSES as i32), SYNCEDMEM_SUCCESS);
+    plain.cpu_data();
+    let mut after = Object::new(MIDDLE);
+    after.cpu_data().unwrap();
+    let stats = counts();
+    assert_eq!((stats.objects_made, stats.objects_unseen, stats.host_reads), (2, 1, 2));
+    assert_eq!(stats.pageable.allocations, sum(1, MIDDLE));
+    // Live bytes come from the allocators, so blocks from before the account count.
+    assert_eq!(stats.pageable.live, (LARGE + 2 * MIDDLE) as u64);
 
-        // A block from before was never counted, so its end is not either.
-        drop(before);
-        assert_eq!(counts().pageable.frees, sum(0, 0));
-        assert_eq!(counts().pageable.live, 2 * MIDDLE as u64);
-        drop(plain);
-        let ended = counts();
-        assert_eq!((ended.pageable.frees, ended.objects_ended), (sum(0, 0), 1), "only what is known ends");
+    // A block from before was never counted, so its end is not either.
+    drop(before);
+    assert_eq!(counts().pageable.frees, sum(0, 0));
+    assert_eq!(counts().pageable.live, 2 * MIDDLE as u64);
+    drop(plain);
+    let ended = counts();
+    assert_eq!((ended.pageable.frees, ended.objects_ended), (sum(0, 0), 1), "only what is known ends");
 
-        assert_eq!(syncedmem_set_accounting(SYNCEDMEM_ACCOUNTING_OFF as i32), SYNCEDMEM_SUCCESS);
-        Object::new(MIDDLE).cpu_data().unwrap();
-        drop(after);
-        let mut stopped = counts();
-        stopped.pageable.live = ended.pageable.live;
-        assert_eq!(stopped, ended, "what was counted stays, and nothing is added");
-        assert_eq!(syncedmem_set_accounting(SYNCEDMEM_ACCOUNTING_ON as i32), SYNCEDMEM_SUCCESS);
-        assert_eq!(counts().pageable.live, 0, "what ended meanwhile does not live");
-    });
+    assert_eq!(syncedmem_set_accounting(SYNCEDMEM_ACCOUNTING_OFF as i32), SYNCEDMEM_SUCCESS);
+    Object::new(MIDDLE).cpu_data().unwrap();
+    drop(after);
+    let mut stopped = counts();
+    assert_eq!(stopped.pageable.live, 0, "what is given back meanwhile does not live");
+    stopped.pageable.live = ended.pageable.live;
+    assert_eq!(stopped, ended, "what was counted stays, and nothing is added");
+    assert_eq!(syncedmem_set_accounting(SYNCEDMEM_ACCOUNTING_ON as i32), SYNCEDMEM_SUCCESS);
+    assert_eq!(counts().pageable.live, 0);
 }
 
 fn what_is_accounted_for_is_asked_for_in_three_words() {
-    alone(&[ON], || {
-        let mut is = SYNCEDMEM_ACCOUNTING_OFF;
-        let mut get = || {
-            assert_eq!(unsafe { syncedmem_get_accounting(&mut is) }, SYNCEDMEM_SUCCESS);
-            is
-        };
-        assert_eq!(get(), SYNCEDMEM_ACCOUNTING_ON);
-        for what in [SYNCEDMEM_ACCOUNTING_ACCESSES, SYNCEDMEM_ACCOUNTING_OFF, SYNCEDMEM_ACCOUNTING_ON] {
-            assert_eq!(syncedmem_set_accounting(what as i32), SYNCEDMEM_SUCCESS);
-            assert_eq!(get(), what);
-        }
-        for other in [-1, 3] {
-            assert_eq!(syncedmem_set_accounting(other), SYNCEDMEM_ERROR_INVALID_ARGUMENT);
-        }
-        assert_eq!(get(), SYNCEDMEM_ACCOUNTING_ON);
-        assert_eq!(unsafe { syncedmem_get_accounting(std::ptr::null_mut()) }, SYNCEDMEM_ERROR_INVALID_ARGUMENT);
-    });
+    let mut is = SYNCEDMEM_ACCOUNTING_OFF;
+    let mut get = || {
+        assert_eq!(unsafe { syncedmem_get_accounting(&mut is) }, SYNCEDMEM_SUCCESS);
+        is
+    };
+    assert_eq!(get(), SYNCEDMEM_ACCOUNTING_ON);
+    for what in [SYNCEDMEM_ACCOUNTING_ACCESSES, SYNCEDMEM_ACCOUNTING_OFF, SYNCEDMEM_ACCOUNTING_ON] {
+        assert_eq!(syncedmem_set_accounting(what as i32), SYNCEDMEM_SUCCESS);
+        assert_eq!(get(), what);
+    }
+    for other in [-1, 3] {
+        assert_eq!(syncedmem_set_accounting(other), SYNCEDMEM_ERROR_INVALID_ARGUMENT);
+    }
+    assert_eq!(get(), SYNCEDMEM_ACCOUNTING_ON);
+    assert_eq!(unsafe { syncedmem_get_accounting(std::ptr::null_mut()) }, SYNCEDMEM_ERROR_INVALID_ARGUMENT);
 }
 
 fn memory_that_runs_out_is_a_failure_of_so_many_bytes() {
-    alone(&[ON, ("SYNCEDMEM_HOST_LIMIT", "1M")], || {
-        assert_eq!(syncedmem_set_error_policy(1), SYNCEDMEM_SUCCESS);
-        let mut fits = Object::new(MIB / 2);
-        fits.cpu_data().unwrap();
-        let mut too_large = Object::new(MIB);
-        for _ in 0..3 {
-            assert_eq!(too_large.cpu_data(), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
-        }
-        let mut absurd = Object::new(usize::MAX / 512);
-        assert_eq!(absurd.cpu_data(), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
-        let stats = counts();
-        assert_eq!(stats.host_failures, sum(4, 3 * MIB + usize::MAX / 512));
-        assert_eq!((stats.pageable.allocations, stats.pageable.live), (sum(1, MIB / 2), (MIB / 2) as u64));
-        assert_eq!(stats.host_fills, sum(1, MIB / 2));
-        drop(fits);
-        too_large.cpu_data().unwrap();
-        assert_eq!(counts().host_failures.count, 4);
-    });
+    assert_eq!(syncedmem_set_error_policy(1), SYNCEDMEM_SUCCESS);
+    let mut fits = Object::new(MIB / 2);
+    fits.cpu_data().unwrap();
+    let mut too_large = Object::new(MIB);
+    for _ in 0..3 {
+        assert_eq!(too_large.cpu_data(), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
+    }
+    let mut absurd = Object::new(usize::MAX / 512);
+    assert_eq!(absurd.cpu_data(), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
+    let stats = counts();
+    assert_eq!(stats.host_failures, sum(4, 3 * MIB + usize::MAX / 512));
+    assert_eq!((stats.pageable.allocations, stats.pageable.live), (sum(1, MIB / 2), (MIB / 2) as u64));
+    assert_eq!(stats.host_fills, sum(1, MIB / 2));
+    drop(fits);
+    too_large.cpu_data().unwrap();
+    assert_eq!(counts().host_failures.count, 4);
 }
 
 fn blocks_that_the_budget_has_no_room_for_are_turned_away() {
-    alone(&[ON, ("SYNCEDMEM_PAGEABLE_POOL", "1M")], || {
-        let mut objects = [MIB, MIB / 2, 2 * MIB].map(Object::new);
-        objects.iter_mut().for_each(|object| _ = object.overwrite_cpu_data().unwrap());
-        drop(objects);
-        let stats = figures();
-        let (kept, away) = (stats.pageable.idle, stats.pageable.turned_away);
-        assert!(kept <= MIB as u64, "{stats:?}");
-        // Each of the three is kept or turned away; what malloc gave for two of them may be a little larger.
-        assert_eq!(away.count, if kept == 0 { 3 } else { 2 }, "{stats:?}");
-        assert!(kept + away.bytes >= (3 * MIB + MIB / 2) as u64, "{stats:?}");
-    });
+    let mut objects = [MIB, MIB / 2, 2 * MIB].map(Object::new);
+    objects.iter_mut().for_each(|object| _ = object.overwrite_cpu_data().unwrap());
+    drop(objects);
+    let stats = figures();
+    let (kept, away) = (stats.pageable.idle, stats.pageable.turned_away);
+    assert!(kept <= MIB as u64, "{stats:?}");
+    // Each of the three is kept or turned away; what malloc gave for two of them may be a little larger.
+    assert_eq!(away.count, if kept == 0 { 3 } else { 2 }, "{stats:?}");
+    assert!(kept + away.bytes >= (3 * MIB + MIB / 2) as u64, "{stats:?}");
 }
 
 fn a_forked_child_counts_its_own() {
-    alone(&[ACCESSES], || {
-        let mut object = Object::new(LARGE);
+    let mut object = Object::new(LARGE);
+    object.cpu_data().unwrap();
+    let before = counts();
+    in_a_child(|| {
+        assert_eq!(counts(), syncedmem_stats_t { pageable: counts().pageable, ..Default::default() });
+        assert_eq!(counts().pageable.allocations, sum(0, 0));
+        // Its parent's object is noticed at its first access.
         object.cpu_data().unwrap();
-        let before = counts();
-        let child = unsafe { libc::fork() };
-        if child == 0 {
-            let fresh = counts();
-            // Its parent's object is noticed at its first access.
-            object.cpu_data().unwrap();
-            Object::new(MIDDLE).cpu_data().unwrap();
-            let stats = counts();
-            let is_exact = (fresh.objects_made, fresh.host_reads, fresh.pageable.allocations) == (0, 0, sum(0, 0))
-                && (stats.objects_made, stats.objects_unseen, stats.objects_ended, stats.host_reads) == (2, 1, 1, 2)
-                && (stats.pageable.allocations, stats.pageable.frees) == (sum(1, MIDDLE), sum(1, MIDDLE))
-                && stats.pageable.live == LARGE as u64;
-            unsafe { libc::_exit(i32::from(!is_exact)) };
-        }
-        let mut status = -1;
-        assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
-        assert_eq!(status, 0, "the child's figures");
-        assert_eq!(counts(), before, "the parent's are its own");
+        Object::new(MIDDLE).cpu_data().unwrap();
+        let stats = counts();
+        assert_eq!((stats.objects_made, stats.objects_unseen, stats.objects_ended, stats.host_reads), (2, 1, 1, 2));
+        assert_eq!((stats.pageable.allocations, stats.pageable.frees), (sum(1, MIDDLE), sum(1, MIDDLE)));
+        assert_eq!(stats.pageable.live, LARGE as u64);
     });
+    assert_eq!(counts(), before, "the parent's are its own");
 }
 
 fn a_child_that_is_forked_before_the_first_access_counts_its_own() {
-    alone(&[ON], || {
-        let _object = Object::new(SMALL);
-        assert_eq!(counts().objects_made, 1);
-        let child = unsafe { libc::fork() };
-        if child == 0 {
-            unsafe { libc::_exit(i32::from(counts().objects_made != 0)) };
-        }
-        let mut status = -1;
-        assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
-        assert_eq!(status, 0, "the child made none");
-    });
+    let _object = Object::new(SMALL);
+    assert_eq!(counts().objects_made, 1);
+    in_a_child(|| assert_eq!(counts().objects_made, 0));
 }
 
 fn memory_that_was_lent_while_nothing_was_compared_is_not_looked_at() {
-    alone(&[ON, ("SYNCEDMEM_COMPARE", "on")], || {
-        let mut object = Object::new(MIB);
-        object.cpu_data().unwrap();
-        let any = std::ptr::null_mut();
-        let (prot, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
-        let lent = unsafe { libc::mmap(any, MIB, prot, flags, -1, 0) };
-        assert_ne!(lent, libc::MAP_FAILED);
-        assert_eq!(syncedmem_set_compare(false), SYNCEDMEM_SUCCESS);
-        assert_eq!(unsafe { syncedmem_set_cpu_data(object.mem(), lent) }, SYNCEDMEM_SUCCESS);
-        assert_eq!(syncedmem_set_compare(true), SYNCEDMEM_SUCCESS);
-        // The object is not used again but to be ended: its owner may take it away.
-        assert_eq!(unsafe { libc::munmap(lent, MIB) }, 0);
-        drop(object);
-        assert_eq!(counts().objects_ended, 1);
-    });
-}
-
-fn what_was_given_back_while_nothing_was_accounted_for_lives_no_more() {
-    alone(&[ON], || {
-        let mut object = Object::new(MIB);
-        object.cpu_data().unwrap();
-        assert_eq!(syncedmem_set_accounting(0), SYNCEDMEM_SUCCESS);
-        assert_eq!(counts().pageable.live, MIB as u64);
-        drop(object);
-        assert_eq!(counts().pageable.live, 0);
-    });
+    let mut object = Object::new(MIB);
+    object.cpu_data().unwrap();
+    let any = std::ptr::null_mut();
+    let (prot, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+    let lent = unsafe { libc::mmap(any, MIB, prot, flags, -1, 0) };
+    assert_ne!(lent, libc::MAP_FAILED);
+    assert_eq!(syncedmem_set_compare(false), SYNCEDMEM_SUCCESS);
+    assert_eq!(unsafe { syncedmem_set_cpu_data(object.mem(), lent) }, SYNCEDMEM_SUCCESS);
+    assert_eq!(syncedmem_set_compare(true), SYNCEDMEM_SUCCESS);
+    // The object is not used again but to be ended: its owner may take it away.
+    assert_eq!(unsafe { libc::munmap(lent, MIB) }, 0);
+    drop(object);
+    assert_eq!(counts().objects_ended, 1);
 }
 
 crate::support::harness::tests![
+    alone(&[ON]):
     every_figure_of_a_known_sequence_is_exact,
-    times_are_those_that_passed,
     an_object_of_no_bytes_counts_as_one_and_has_no_memory,
-    without_accounting_there_is_what_lives_and_nothing_else,
     as_much_is_written_as_the_caller_has_room_for,
-    accounting_that_begins_in_the_middle_counts_from_there,
     what_is_accounted_for_is_asked_for_in_three_words,
-    memory_that_runs_out_is_a_failure_of_so_many_bytes,
-    blocks_that_the_budget_has_no_room_for_are_turned_away,
-    a_forked_child_counts_its_own,
-    a_child_that_is_forked_before_the_first_access_counts_its_own,
-    memory_that_was_lent_while_nothing_was_compared_is_not_looked_at,
-    what_was_given_back_while_nothing_was_accounted_for_lives_no_more,
+    a_child_that_is_forked_before_the_first_access_counts_its_own;
+    alone(&[ON, ("SYNCEDMEM_PAGEABLE_POOL", "0")]): times_are_those_that_passed;
+    alone(&[]):
+    without_accounting_there_is_what_lives_and_nothing_else,
+    accounting_that_begins_in_the_middle_counts_from_there;
+    alone(&[ON, ("SYNCEDMEM_HOST_LIMIT", "1M")]): memory_that_runs_out_is_a_failure_of_so_many_bytes;
+    alone(&[ON, ("SYNCEDMEM_PAGEABLE_POOL", "1M")]): blocks_that_the_budget_has_no_room_for_are_turned_away;
+    alone(&[ACCESSES]): a_forked_child_counts_its_own;
+    alone(&[ON, ("SYNCEDMEM_COMPARE", "on")]): memory_that_was_lent_while_nothing_was_compared_is_not_looked_at,
 ];

@@ -1,64 +1,21 @@
 //! The account of page-locked and device memory, and of copies, against the simulated driver's log.
 
 use crate::support::figures::*;
-use crate::support::gpu::*;
-use crate::support::harness::skip;
-use crate::support::object::*;
 use crate::support::pools::*;
-use crate::support::sides::SYNCHRONISED;
 use crate::support::*;
-use syncedmem::abi::c::eviction::syncedmem_eviction_t::*;
 
 /// Where newest data of a host goes that no device has held yet.
 const ONE_DEVICE: (&str, &str) = ("SIMCUDA_DEVICES", "1");
 const LARGE: usize = 4 << 20;
-const STAGED: (&str, &str) = ("SYNCEDMEM_STAGE_FROM", "64K");
-
-/// In a process of its own, without pools: every block comes from the driver.
-fn alone_without_pools<F: FnOnce(&Gpu)>(environment: &[(&str, &str)], body: F) -> String {
-    in_a_process_with_a_driver(environment, || body(&gpu()))
-}
-
-fn a_copy_in_many_pieces_is_one_copy_of_all_its_bytes() {
-    const BYTES: usize = (9 << 22) + 100_003;
-    alone_without_pools(&[ON, STAGED], |gpu| {
-        if !gpu.is_simulated() {
-            skip("a real device may refuse to stage copies");
-        }
-        let mut object = Object::new(BYTES);
-        object.overwrite_cpu_data().unwrap();
-        object.mutable_gpu_data().unwrap();
-        object.cpu_data().unwrap();
-        let stats = counts();
-        assert_eq!((stats.to_device_staged, stats.to_host_staged), (sum(1, BYTES), sum(1, BYTES)));
-        let others = [stats.to_device_pinned, stats.to_device_pageable, stats.to_host_pinned, stats.to_host_pageable];
-        assert_eq!(others, [sum(0, 0); 4]);
-        // Its slots are no object's memory.
-        assert_eq!((stats.pinned.live, stats.pinned.peak, stats.pinned.allocations), (0, 0, sum(0, 0)));
-    });
-}
-
-fn memory_that_its_owner_has_page_locked_is_copied_as_pinned() {
-    alone_without_pools(&[ON, STAGED], |gpu| {
-        let own = gpu.pinned(MIB);
-        let mut object = Object::new(MIB);
-        assert_eq!(object.set_cpu_data(own.pointer()), SYNCEDMEM_SUCCESS);
-        object.mutable_gpu_data().unwrap();
-        object.mutable_cpu_data().unwrap();
-        let stats = counts();
-        assert_eq!((stats.to_device_pinned, stats.to_host_pinned), (sum(1, MIB), sum(1, MIB)));
-        assert_eq!((stats.pinned.live, stats.pinned.allocations), (0, sum(0, 0)), "it is not ours");
-    });
-}
 
 fn under_a_limit_for_all_host_memory_each_kind_is_counted_by_itself() {
     for accounting in ["on", "off"] {
-        alone_without_pools(&[("SYNCEDMEM_ACCOUNT", accounting), ("SYNCEDMEM_HOST_LIMIT", "8M")], |_gpu| {
+        let environment = [("SYNCEDMEM_ACCOUNT", accounting), ("SYNCEDMEM_HOST_LIMIT", "8M")];
+        in_a_process_with_a_driver(&environment, || {
+            let _gpu = gpu();
             let mut pageable = Object::new(2 * MIB);
             pageable.overwrite_cpu_data().unwrap();
-            let _pinning = Pinning::always();
-            let mut pinned = Object::new(MIB);
-            pinned.overwrite_cpu_data().unwrap();
+            let pinned = on_host(MIB);
             assert_eq!((figures().pageable.live, figures().pinned.live), (2 * MIB as u64, MIB as u64));
             drop(pinned);
             assert_eq!((figures().pageable.live, figures().pinned.live), (2 * MIB as u64, 0));
@@ -70,195 +27,166 @@ fn under_a_limit_for_all_host_memory_each_kind_is_counted_by_itself() {
 }
 
 fn memory_that_is_page_locked_where_it_is_counts_as_registered_and_then_as_pinned() {
-    alone_without_pools(&[ON, STAGED], |gpu| {
-        let mut object = Object::new(LARGE);
-        object.overwrite_cpu_data().unwrap();
-        let look = |calls: &[Call]| {
-            let registered = calls.iter().find(|call| call.function == "cuMemHostRegister_v2").unwrap();
-            assert_eq!(registered.field("bytes"), Some(&*LARGE.to_string()));
-        };
-        assert_eq!(gpu.observe(|| object.pin(), look), SYNCEDMEM_SUCCESS);
-        object.gpu_data().unwrap();
-        let stats = counts();
-        assert_eq!((stats.registrations, stats.to_device_pinned), (sum(1, LARGE), sum(1, LARGE)));
-        assert_eq!(stats.pageable.live, LARGE as u64, "it is what it was made of");
-        assert_eq!((stats.pinned.live, stats.pinned.allocations), (0, sum(0, 0)));
-        // It is asked for no second time, and what is undone does not count as anything.
-        assert_eq!(
-            (object.pin(), object.unpin(), object.unpin()),
-            (SYNCEDMEM_SUCCESS, SYNCEDMEM_SUCCESS, SYNCEDMEM_SUCCESS)
-        );
-        assert_eq!(counts().registrations, sum(1, LARGE));
-    });
+    let gpu = &gpu();
+    let mut object = Object::new(LARGE);
+    object.overwrite_cpu_data().unwrap();
+    let look = |calls: &[Call]| {
+        let registered = calls.iter().find(|call| call.function == "cuMemHostRegister_v2").unwrap();
+        assert_eq!(registered.field("bytes"), Some(&*LARGE.to_string()));
+    };
+    assert_eq!(gpu.observe(|| object.pin(), look), SYNCEDMEM_SUCCESS);
+    object.gpu_data().unwrap();
+    let stats = counts();
+    assert_eq!((stats.registrations, stats.to_device_pinned), (sum(1, LARGE), sum(1, LARGE)));
+    assert_eq!(stats.pageable.live, LARGE as u64, "it is what it was made of");
+    assert_eq!((stats.pinned.live, stats.pinned.allocations), (0, sum(0, 0)));
+    // It is asked for no second time, and what is undone does not count as anything.
+    assert_eq!([object.pin(), object.unpin(), object.unpin()], [SYNCEDMEM_SUCCESS; 3]);
+    assert_eq!(counts().registrations, sum(1, LARGE));
 }
 
 fn evictions_are_counted_by_side_and_their_copies_too() {
     const ROOM: usize = 4;
-    alone_with_pools(&[ACCESSES], |gpu| {
-        gpu.control().simcuda_set_memory(0, ROOM * MIB);
-        let mut objects: Vec<Object> = (0..ROOM).map(|_| Object::new(MIB)).collect();
-        for (at, object) in objects.iter_mut().enumerate() {
-            // Half of them are on both sides, half on the device alone.
-            object.mutable_cpu_data().unwrap();
-            object.end_access();
-            let _ = if at % 2 == 0 { object.gpu_data() } else { object.mutable_gpu_data() }.unwrap();
-            object.end_access();
-            assert_eq!(object.set_evictable(SYNCEDMEM_EVICT_ALWAYS), SYNCEDMEM_SUCCESS);
-        }
-        let before = counts();
-        assert_eq!(before.device.live, (ROOM * MIB) as u64);
-        let mut large = Object::new(ROOM * MIB);
-        large.overwrite_gpu_data().unwrap();
-        let stats = counts();
-        assert_eq!(stats.device_evictions, sum(ROOM as u64, ROOM * MIB));
-        assert_eq!((stats.host_evictions, stats.device_failures), (sum(0, 0), sum(0, 0)));
-        assert_eq!(stats.device.frees, sum(ROOM as u64, ROOM * MIB));
-        assert_eq!((stats.device.live, stats.device.peak), ((ROOM * MIB) as u64, (ROOM * MIB) as u64));
-        let copied = stats.to_host_pageable.count - before.to_host_pageable.count;
-        assert_eq!(copied, ROOM as u64 / 2, "those whose newest data was on the device");
-        assert_eq!(gpu.alive().device_bytes, ROOM * MIB);
-        // Nothing is left that could go, and nothing is counted twice.
-        let mut no_room = Object::new(MIB);
-        assert_eq!(no_room.gpu_data(), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
-        assert_eq!(counts().device_failures, sum(1, MIB));
-        assert_eq!(counts().device_evictions, stats.device_evictions);
-        drop((objects, large, no_room));
-        assert_eq!(counts().device.live, 0);
-        trim(ALL);
-        gpu.control().simcuda_set_memory(0, 256 * MIB);
-    });
+    let gpu = &simulated_gpu();
+    gpu.set_memory(ROOM * MIB);
+    let mut objects: Vec<Object> = (0..ROOM).map(|_| Object::new(MIB)).collect();
+    for (at, object) in objects.iter_mut().enumerate() {
+        // Half of them are on both sides, half on the device alone.
+        object.mutable_cpu_data().unwrap();
+        object.end_access();
+        let _ = if at % 2 == 0 { object.gpu_data() } else { object.mutable_gpu_data() }.unwrap();
+        object.end_access();
+        assert_eq!(object.set_evictable(SYNCEDMEM_EVICT_ALWAYS), SYNCEDMEM_SUCCESS);
+    }
+    let before = counts();
+    assert_eq!(before.device.live, (ROOM * MIB) as u64);
+    let mut large = Object::new(ROOM * MIB);
+    large.overwrite_gpu_data().unwrap();
+    let stats = counts();
+    assert_eq!(stats.device_evictions, sum(ROOM as u64, ROOM * MIB));
+    assert_eq!((stats.host_evictions, stats.device_failures), (sum(0, 0), sum(0, 0)));
+    assert_eq!(stats.device.frees, sum(ROOM as u64, ROOM * MIB));
+    assert_eq!((stats.device.live, stats.device.peak), ((ROOM * MIB) as u64, (ROOM * MIB) as u64));
+    let copied = stats.to_host_pageable.count - before.to_host_pageable.count;
+    assert_eq!(copied, ROOM as u64 / 2, "those whose newest data was on the device");
+    assert_eq!(gpu.alive().device_bytes, ROOM * MIB);
+    // Nothing is left that could go, and nothing is counted twice.
+    let mut no_room = Object::new(MIB);
+    assert_eq!(no_room.gpu_data(), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
+    assert_eq!((counts().device_failures, counts().device_evictions), (sum(1, MIB), stats.device_evictions));
+    drop((objects, large, no_room));
+    assert_eq!(counts().device.live, 0);
+    trim(ALL);
 }
 
 fn host_sides_that_are_evicted_are_told_likewise() {
-    alone_with_pools(&[ACCESSES, ONE_DEVICE, ("SYNCEDMEM_HOST_LIMIT", "4M")], |_gpu| {
-        let mut objects: Vec<Object> = (0..4).map(|_| Object::new(MIB)).collect();
-        for (at, object) in objects.iter_mut().enumerate() {
-            object.mutable_cpu_data().unwrap();
+    let _gpu = &simulated_gpu();
+    let mut objects: Vec<Object> = (0..4).map(|_| Object::new(MIB)).collect();
+    for (at, object) in objects.iter_mut().enumerate() {
+        object.mutable_cpu_data().unwrap();
+        object.end_access();
+        // Half of them are on both sides, half on the host alone.
+        if at % 2 == 0 {
+            object.gpu_data().unwrap();
             object.end_access();
-            // Half of them are on both sides, half on the host alone.
-            if at % 2 == 0 {
-                object.gpu_data().unwrap();
-                object.end_access();
-            }
-            assert_eq!(object.set_evictable(SYNCEDMEM_EVICT_ALWAYS), SYNCEDMEM_SUCCESS);
         }
-        assert_eq!(counts().to_device_pageable, sum(2, 2 * MIB));
-        let mut large = Object::new(4 * MIB);
-        large.overwrite_cpu_data().unwrap();
-        let stats = counts();
-        assert_eq!((stats.host_evictions, stats.device_evictions), (sum(4, 4 * MIB), sum(0, 0)));
-        assert_eq!(stats.pageable.frees, sum(4, 4 * MIB));
-        assert_eq!((stats.pageable.live, stats.pageable.peak), (4 * MIB as u64, 4 * MIB as u64));
-        // Those whose newest data was on the host were copied.
-        assert_eq!((stats.to_device_pageable, stats.device.live), (sum(4, 4 * MIB), 4 * MIB as u64));
-        let mut no_room = Object::new(MIB);
-        assert_eq!(no_room.cpu_data(), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
-        assert_eq!((counts().host_failures, counts().host_evictions), (sum(1, MIB), stats.host_evictions));
-    });
-}
-
-fn a_block_that_comes_back_after_a_wait_is_a_hit_and_the_wait_is_counted() {
-    alone_with_pools_on_any_driver(&[ON, SYNCHRONISED], |gpu| {
-        for _ in 0..3 {
-            Object::new(MIB).overwrite_gpu_data().unwrap();
-        }
-        let stats = counts();
-        assert_eq!((stats.device.allocations, stats.device.pool_hits), (sum(1, MIB), sum(2, 2 * MIB)));
-        assert_eq!(stats.device.frees, sum(3, 3 * MIB));
-        assert_eq!(stats.synchronises.count, 2);
-        if gpu.is_simulated() {
-            assert_eq!((gpu.calls_of(c"cuCtxSynchronize"), gpu.calls_of(c"cuMemAlloc_v2")), (2, 1));
-        }
-    });
+        assert_eq!(object.set_evictable(SYNCEDMEM_EVICT_ALWAYS), SYNCEDMEM_SUCCESS);
+    }
+    assert_eq!(counts().to_device_pageable, sum(2, 2 * MIB));
+    let mut large = Object::new(4 * MIB);
+    large.overwrite_cpu_data().unwrap();
+    let stats = counts();
+    assert_eq!((stats.host_evictions, stats.device_evictions), (sum(4, 4 * MIB), sum(0, 0)));
+    assert_eq!(stats.pageable.frees, sum(4, 4 * MIB));
+    assert_eq!((stats.pageable.live, stats.pageable.peak), (4 * MIB as u64, 4 * MIB as u64));
+    // Those whose newest data was on the host were copied.
+    assert_eq!((stats.to_device_pageable, stats.device.live), (sum(4, 4 * MIB), 4 * MIB as u64));
+    let mut no_room = Object::new(MIB);
+    assert_eq!(no_room.cpu_data(), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
+    assert_eq!((counts().host_failures, counts().host_evictions), (sum(1, MIB), stats.host_evictions));
 }
 
 fn blocks_that_the_budgets_have_no_room_for_go_back_to_the_driver_and_are_turned_away() {
-    alone_with_pools_on_any_driver(&[ON], |gpu| {
-        set_budget(DEVICE, MIB);
-        set_budget(PINNED, MIB);
-        let _pinning = Pinning::always();
-        let mut objects: Vec<Object> = (0..3).map(|_| Object::new(MIB)).collect();
-        for object in &mut objects {
-            object.overwrite_cpu_data().unwrap();
-            object.gpu_data().unwrap();
-        }
-        let look = |calls: &[Call]| {
-            let freed = |function| calls.iter().filter(|call| call.function == function).count();
-            assert_eq!((freed("cuMemFree_v2"), freed("cuMemFreeHost")), (2, 2));
-        };
-        gpu.observe(|| drop(objects), look);
-        let stats = counts();
-        assert_eq!((stats.device.turned_away, stats.pinned.turned_away), (sum(2, 2 * MIB), sum(2, 2 * MIB)));
-        assert_eq!((idle(DEVICE), idle(PINNED)), (MIB, MIB));
-        // A block that a caller trims was not turned away.
-        trim(ALL);
-        assert_eq!(counts(), stats);
-    });
+    let gpu = &gpu();
+    set_budget(DEVICE, MIB);
+    set_budget(PINNED, MIB);
+    let _pinning = Pinning::always();
+    let mut objects: Vec<Object> = (0..3).map(|_| Object::new(MIB)).collect();
+    for object in &mut objects {
+        object.overwrite_cpu_data().unwrap();
+        object.gpu_data().unwrap();
+    }
+    let look = |calls: &[Call]| {
+        let freed = |function| calls.iter().filter(|call| call.function == function).count();
+        assert_eq!((freed("cuMemFree_v2"), freed("cuMemFreeHost")), (2, 2));
+    };
+    gpu.observe(|| drop(objects), look);
+    let stats = counts();
+    assert_eq!((stats.device.turned_away, stats.pinned.turned_away), (sum(2, 2 * MIB), sum(2, 2 * MIB)));
+    assert_eq!((idle(DEVICE), idle(PINNED)), (MIB, MIB));
+    // A block that a caller trims was not turned away.
+    trim(ALL);
+    assert_eq!(counts(), stats);
 }
 
 fn a_reset_of_the_device_leaves_no_memory_behind_in_the_account() {
-    alone_without_pools(&[ON], |gpu| {
-        let mut objects = [MIB, 2 * MIB].map(Object::new);
-        objects.iter_mut().for_each(|object| _ = object.mutable_gpu_data().unwrap());
-        assert_eq!(gpu.cuDevicePrimaryCtxReset_v2(0), 0);
-        let alive = || gpu.is_simulated().then(|| gpu.alive());
-        assert_eq!(alive().map(|alive| alive.device_blocks), gpu.if_simulated(0));
-        let mut new = Object::new(MIB);
-        new.mutable_gpu_data().unwrap();
-        drop(objects);
-        let stats = counts();
-        assert_eq!(stats.device.live, MIB as u64);
-        assert_eq!(alive().map(|alive| alive.device_bytes), gpu.if_simulated(MIB));
-        assert_eq!((stats.device.allocations, stats.device.frees), (sum(3, 4 * MIB), sum(2, 3 * MIB)));
-        drop(new);
-        assert_eq!(counts().device.live, 0);
-    });
+    let gpu = &gpu();
+    let mut objects = [MIB, 2 * MIB].map(Object::new);
+    objects.iter_mut().for_each(|object| _ = object.mutable_gpu_data().unwrap());
+    assert_eq!(gpu.cuDevicePrimaryCtxReset_v2(0), 0);
+    let alive = || gpu.is_simulated().then(|| gpu.alive());
+    assert_eq!(alive().map(|alive| alive.device_blocks), gpu.if_simulated(0));
+    let mut new = Object::new(MIB);
+    new.mutable_gpu_data().unwrap();
+    drop(objects);
+    let stats = counts();
+    assert_eq!(stats.device.live, MIB as u64);
+    assert_eq!(alive().map(|alive| alive.device_bytes), gpu.if_simulated(MIB));
+    assert_eq!((stats.device.allocations, stats.device.frees), (sum(3, 4 * MIB), sum(2, 3 * MIB)));
+    drop(new);
+    assert_eq!(counts().device.live, 0);
 }
 
 fn a_copy_on_a_stream_is_counted_when_it_starts_and_once_when_it_is_known_to_be_done() {
-    alone_without_pools(&[ON], |gpu| {
-        let stream = gpu.stream();
-        let mut object = {
-            let _pinning = Pinning::always();
-            Object::new(MIB)
-        };
-        let _pinning = Pinning::always();
-        object.overwrite_cpu_data().unwrap();
-        if gpu.is_simulated() {
-            gpu.control().simcuda_hold_streams();
-        }
-        assert_eq!(object.push(stream.handle()), SYNCEDMEM_SUCCESS);
-        assert_eq!((counts().to_device_pinned, counts().waits.count), (sum(1, MIB), 0));
-        if gpu.is_simulated() {
-            assert_eq!(object.is_ready(), Ok(false));
-            assert_eq!(counts().waits.count, 0, "it goes on");
-        }
-        gpu.calm();
-        assert_eq!((object.wait(), object.wait()), (SYNCEDMEM_SUCCESS, SYNCEDMEM_SUCCESS));
-        assert_eq!(counts().waits.count, 1);
-        object.mutable_gpu_data().unwrap();
-        assert_eq!(object.pull(stream.handle()), SYNCEDMEM_SUCCESS);
-        // A second one has nothing to do.
-        assert_eq!(object.pull(stream.handle()), SYNCEDMEM_SUCCESS);
-        object.cpu_data().unwrap();
-        assert_eq!((counts().to_host_pinned, counts().waits.count), (sum(1, MIB), 2));
-        // An object's end waits for what is in flight, too.
-        object.mutable_cpu_data().unwrap();
-        assert_eq!(object.push(stream.handle()), SYNCEDMEM_SUCCESS);
-        drop(object);
-        assert_eq!((counts().to_device_pinned, counts().waits.count), (sum(2, 2 * MIB), 3));
-    });
+    let gpu = &gpu();
+    let stream = gpu.stream();
+    let _pinning = Pinning::always();
+    let mut object = Object::new(MIB);
+    object.overwrite_cpu_data().unwrap();
+    if gpu.is_simulated() {
+        gpu.control().simcuda_hold_streams();
+    }
+    assert_eq!(object.push(stream.handle()), SYNCEDMEM_SUCCESS);
+    assert_eq!((counts().to_device_pinned, counts().waits.count), (sum(1, MIB), 0));
+    if gpu.is_simulated() {
+        assert_eq!(object.is_ready(), Ok(false));
+        assert_eq!(counts().waits.count, 0, "it goes on");
+    }
+    gpu.calm();
+    assert_eq!((object.wait(), object.wait()), (SYNCEDMEM_SUCCESS, SYNCEDMEM_SUCCESS));
+    assert_eq!(counts().waits.count, 1);
+    object.mutable_gpu_data().unwrap();
+    assert_eq!(object.pull(stream.handle()), SYNCEDMEM_SUCCESS);
+    // A second one has nothing to do.
+    assert_eq!(object.pull(stream.handle()), SYNCEDMEM_SUCCESS);
+    object.cpu_data().unwrap();
+    assert_eq!((counts().to_host_pinned, counts().waits.count), (sum(1, MIB), 2));
+    // An object's end waits for what is in flight, too.
+    object.mutable_cpu_data().unwrap();
+    assert_eq!(object.push(stream.handle()), SYNCEDMEM_SUCCESS);
+    drop(object);
+    assert_eq!((counts().to_device_pinned, counts().waits.count), (sum(2, 2 * MIB), 3));
 }
 
 crate::support::harness::tests![
-    a_copy_in_many_pieces_is_one_copy_of_all_its_bytes,
-    memory_that_its_owner_has_page_locked_is_copied_as_pinned,
-    under_a_limit_for_all_host_memory_each_kind_is_counted_by_itself,
-    memory_that_is_page_locked_where_it_is_counts_as_registered_and_then_as_pinned,
-    evictions_are_counted_by_side_and_their_copies_too,
-    host_sides_that_are_evicted_are_told_likewise,
-    a_block_that_comes_back_after_a_wait_is_a_hit_and_the_wait_is_counted,
-    blocks_that_the_budgets_have_no_room_for_go_back_to_the_driver_and_are_turned_away,
+    under_a_limit_for_all_host_memory_each_kind_is_counted_by_itself;
+    alone_with_driver(&[ON, ("SYNCEDMEM_STAGE_FROM", "64K")]):
+    memory_that_is_page_locked_where_it_is_counts_as_registered_and_then_as_pinned;
+    alone_with_driver(&[POOLS, ACCESSES]): evictions_are_counted_by_side_and_their_copies_too;
+    alone_with_driver(&[POOLS, ACCESSES, ONE_DEVICE, ("SYNCEDMEM_HOST_LIMIT", "4M")]):
+    host_sides_that_are_evicted_are_told_likewise;
+    alone_with_driver(&[POOLS, ON]): blocks_that_the_budgets_have_no_room_for_go_back_to_the_driver_and_are_turned_away;
+    alone_with_driver(&[ON]):
     a_reset_of_the_device_leaves_no_memory_behind_in_the_account,
     a_copy_on_a_stream_is_counted_when_it_starts_and_once_when_it_is_known_to_be_done,
 ];

@@ -3,12 +3,8 @@
 
 use crate::support::bookkeeper::*;
 use crate::support::figures::*;
-use crate::support::gpu::*;
-use crate::support::object::*;
 use crate::support::pools::*;
-use crate::support::random::Random;
 use crate::support::*;
-use syncedmem::abi::c::eviction::syncedmem_eviction_t::*;
 
 const STAGED: (&str, &str) = ("SYNCEDMEM_STAGE_FROM", "64K");
 /// Of malloc's cache, of the pool, staged, and large enough for a mapping; one piece each where it is staged.
@@ -47,20 +43,13 @@ fn at_random(gpu: &Gpu, seed: u64, steps: usize, faults: bool) {
         match random.below(40) {
             0..3 => {
                 let new = Object::new(random.of(&SIZES));
-                let ((), calls) = gpu.watch(|| drop(std::mem::replace(&mut objects[at], new)));
-                books.read(calls, true);
+                books.watch(gpu, || drop(std::mem::replace(&mut objects[at], new)));
                 books.expected.objects_made += 1;
                 books.expected.objects_ended += 1;
             }
             3..5 => pinning = pinning.is_none().then(Pinning::always),
-            5 => {
-                let ((), calls) = gpu.watch(|| trim(random.below(4) as i32));
-                books.read(calls, true);
-            }
-            6 => {
-                let ((), calls) = gpu.watch(|| set_pools(random.below(4) > 0));
-                books.read(calls, true);
-            }
+            5 => books.watch(gpu, || trim(random.below(4) as i32)),
+            6 => books.watch(gpu, || set_pools(random.below(4) > 0)),
             other => {
                 if faults && other < 12 {
                     let (function, status) = random.of(&FAULTS);
@@ -88,8 +77,7 @@ fn at_random(gpu: &Gpu, seed: u64, steps: usize, faults: bool) {
         books.check(gpu, &objects, is_calm);
     }
     let last = objects.len() as u64;
-    let ((), calls) = gpu.watch(|| objects.clear());
-    books.read(calls, true);
+    books.watch(gpu, || objects.clear());
     books.expected.objects_ended += last;
     books.check(gpu, &objects, true);
     if !faults {
@@ -111,7 +99,7 @@ fn what_threads_take_from_each_other_is_counted_once() {
     const TURNS: usize = 500;
     alone_with_pools(&[ACCESSES], |gpu| {
         // Every object that is wanted on the device drives another's out.
-        gpu.control().simcuda_set_memory(0, 3 * MIB);
+        gpu.set_memory(3 * MIB);
         std::thread::scope(|threads| {
             for thread in 0..THREADS {
                 threads.spawn(move || {
@@ -149,7 +137,6 @@ fn what_threads_take_from_each_other_is_counted_once() {
         let accesses = stats.device_reads + stats.device_writes + stats.host_writes;
         assert_eq!(accesses as usize, THREADS * TURNS);
         trim(ALL);
-        gpu.control().simcuda_set_memory(0, 256 * MIB);
     });
 }
 

@@ -32,7 +32,6 @@ support::harness::suites![
     advice::copies,
     advice::fills,
     advice::memory,
-    advice::random,
     advice::sums,
     device_account,
     device_account_random,

@@ -8,10 +8,10 @@ use crate::support::{alone, inside};
 use syncedmem::observe::nvtx;
 
 /// The tool, built in a folder of the test's own.
-struct Tool(Folder);
+pub struct Tool(Folder);
 
 impl Tool {
-    fn new() -> Tool {
+    pub fn new() -> Tool {
         let folder = Folder::new();
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("cpp_tests/fake_profiler/fake.c");
         folder.compile("libfake.so", &[Path::new("-shared"), Path::new("-fPIC"), &source]);
@@ -23,7 +23,7 @@ impl Tool {
     }
 
     /// Runs `body` in a process that has this tool in its environment, and returns what the tool saw.
-    fn sees(&self, environment: &[(&str, &str)], body: impl FnOnce()) -> Vec<String> {
+    pub fn sees(&self, environment: &[(&str, &str)], body: impl FnOnce()) -> Vec<String> {
         let (library, log) = (self.library(), self.0.path("log"));
         let mut all =
             vec![("NVTX_INJECTION64_PATH", library.to_str().unwrap()), ("FAKE_PROFILER", log.to_str().unwrap())];
@@ -75,34 +75,27 @@ fn what_is_in_the_process_and_could_be_a_tool_is_left_alone_unless_it_is_named()
     assert!(inside() || seen.is_empty(), "{seen:?}");
 }
 
-fn a_tool_that_wants_no_ranges_is_not_called_again() {
-    let tool = Tool::new();
-    let environment = [("FAKE_PROFILER_WANTS", "nothing")];
-    let seen = tool.sees(&environment, || {
+/// No ranges go to the tool with this environment, and it sees no more than this.
+fn sees_no_ranges(environment: &[(&str, &str)], should_see: &[&str]) {
+    let seen = Tool::new().sees(environment, || {
         assert!(!nvtx::attach());
         two_ranges();
+        let is_loaded = std::fs::read_to_string("/proc/self/maps").unwrap().contains("libfake.so");
+        assert_eq!(is_loaded, !should_see.is_empty());
     });
-    assert!(inside() || seen == ["initialize"], "{seen:?}");
+    assert!(inside() || seen == should_see, "{seen:?}");
+}
+
+fn a_tool_that_wants_no_ranges_is_not_called_again() {
+    sees_no_ranges(&[("FAKE_PROFILER_WANTS", "nothing")], &["initialize"]);
 }
 
 fn a_tool_that_fails_is_not_called_again_whatever_it_left() {
-    let tool = Tool::new();
-    let environment = [("FAKE_PROFILER_WANTS", "failure")];
-    let seen = tool.sees(&environment, || {
-        assert!(!nvtx::attach());
-        two_ranges();
-    });
-    assert!(inside() || seen == ["initialize"], "{seen:?}");
+    sees_no_ranges(&[("FAKE_PROFILER_WANTS", "failure")], &["initialize"]);
 }
 
 fn off_does_not_even_load_the_tool() {
-    let tool = Tool::new();
-    let seen = tool.sees(&[("SYNCEDMEM_NVTX", "off")], || {
-        assert!(!nvtx::attach());
-        two_ranges();
-        assert!(!std::fs::read_to_string("/proc/self/maps").unwrap().contains("libfake.so"));
-    });
-    assert!(inside() || seen.is_empty(), "{seen:?}");
+    sees_no_ranges(&[("SYNCEDMEM_NVTX", "off")], &[]);
 }
 
 fn without_a_tool_there_are_no_ranges_and_no_failure() {

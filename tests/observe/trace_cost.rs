@@ -45,6 +45,4 @@ fn a_record_takes_so_long() {
     println!("without a trace: {:.2} ns", (used() - begun) / (RECORDS * 100) as f64);
 }
 
-crate::support::harness::tests![
-    ; ignored: a_record_takes_so_long
-];
+crate::support::harness::tests![ignored(&[]): a_record_takes_so_long];

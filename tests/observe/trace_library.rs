@@ -2,17 +2,14 @@
 //! allocations that the driver's own log has.
 
 use std::collections::{HashMap, HashSet};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use crate::support::gpu::*;
-use crate::support::object::*;
+use crate::nvtx::Tool;
+use crate::support::traced::{self, in_a_traced_process};
 use crate::support::*;
 use crate::trace::reader::Item;
 use crate::trace::*;
-use syncedmem::abi::c::account::{syncedmem_set_items, syncedmem_set_name};
-use syncedmem::abi::c::trace::{syncedmem_trace_start, syncedmem_trace_stop};
 use syncedmem::state::flags;
-use syncedmem_analysis::ledger::Ledger;
 use syncedmem_trace::event::{Event, What};
 use syncedmem_trace::head::Side;
 use syncedmem_trace::kind::Kind as Memory;
@@ -42,13 +39,6 @@ fn work(gpu: &Gpu) {
     other.release_gpu();
 }
 
-/// The folder in which the outer process reads what the inner one traced.
-fn traced_to(name: &str) -> (Folder, PathBuf) {
-    let folder = Folder::new();
-    let path = folder.path(name);
-    (folder, path)
-}
-
 fn copied(events: &[Event], to: Side) -> Vec<u64> {
     let copied = events.iter().filter_map(|event| match event.what {
         What::Copied { to: side, bytes, .. } | What::Started { to: side, bytes, .. } if side == to => Some(bytes),
@@ -58,65 +48,51 @@ fn copied(events: &[Event], to: Side) -> Vec<u64> {
 }
 
 fn a_trace_by_the_environment_tells_what_the_drivers_log_tells() {
-    let (_folder, path) = traced_to("t");
-    alone(&[("SYNCEDMEM_TRACE", path.to_str().unwrap())], || {
+    in_a_traced_process(&[], || {
         let gpu = simulated_gpu();
         let (_, calls) = gpu.watch(|| work(&gpu));
-        let items = read(Path::new(&std::env::var("SYNCEDMEM_TRACE").unwrap()));
-        let events = events_of(&items, std::process::id());
+        let (items, events) = (traced::items().collect::<Vec<_>>(), traced::events());
         let logged = |kind: &str| -> Vec<u64> {
             let copies = calls.iter().filter(|call| call.field("kind") == Some(kind));
             copies.map(|call| call.field("bytes").expect("a copy has bytes").parse().unwrap()).collect()
         };
         assert_eq!(copied(&events, Side::Device), logged("HtoD"));
         assert_eq!(copied(&events, Side::Host), logged("DtoH"));
-        let mut ledger = Ledger::new();
-        events.iter().for_each(|event| _ = ledger.take(event));
-        let account = ledger.account();
+        let account = traced::accounts()[&std::process::id()];
         let allocations = calls.iter().filter(|call| call.function == "cuMemAlloc_v2").count() as u64;
         assert_eq!(account.memory(Memory::Device).fresh.count, allocations);
         assert_eq!(account.memory(Memory::Device).live, 0, "every object is gone");
         assert_eq!((account.made, account.ended), (2, 2));
-        let named = items.iter().any(|item| matches!(item, Item::Name { name, .. } if name == "data \"1\""));
-        assert!(named, "{items:?}");
-        let has_items = items.iter().any(|item| matches!(item, Item::Items { items: 25, .. }));
-        assert!(has_items, "{items:?}");
-        let Some(Item::End(end)) = items.last() else { panic!("{items:?}") };
-        assert_eq!(end.header.memory[Memory::Device as usize].live, 0, "the account ends with what is left");
+        let has = |of: &dyn Fn(&Item) -> bool| items.iter().any(of);
+        assert!(has(&|item| matches!(item, Item::Name { name, .. } if name == "data \"1\"")), "{items:?}");
+        assert!(has(&|item| matches!(item, Item::Items { items: 25, .. })), "{items:?}");
     });
 }
 
 fn a_trace_by_the_api_begins_with_the_places_that_are_known_already() {
-    let (_folder, path) = traced_to("t");
-    alone(&[("SYNCEDMEM_ACCOUNT", "on"), ("TRACE_TO", path.to_str().unwrap())], || {
-        let gpu = simulated_gpu();
-        work(&gpu);
-        let path = PathBuf::from(std::env::var("TRACE_TO").unwrap());
-        assert_eq!(unsafe { syncedmem_trace_start(c_path(&path).as_ptr()) }, SYNCEDMEM_SUCCESS);
-        work(&gpu);
-        assert_eq!(syncedmem_trace_stop(), SYNCEDMEM_SUCCESS);
-        let whole = std::fs::read(&path).unwrap();
-        work(&gpu);
-        assert!(std::fs::read(&path).unwrap() == whole, "nothing is recorded after the end");
-        let items = read(&path);
-        let mut known = HashSet::new();
-        for item in &items {
-            match item {
-                Item::Site { site, place, .. } => {
-                    assert!(!place.is_empty());
-                    known.insert(*site);
-                }
-                Item::Event { event, .. } if event.site.0 != 0 => assert!(known.contains(&event.site), "{event:?}"),
-                _ => {}
-            }
+    let (gpu, folder) = (simulated_gpu(), Folder::new());
+    work(&gpu);
+    let path = folder.path("t");
+    assert_eq!(unsafe { syncedmem_trace_start(c_path(&path).as_ptr()) }, SYNCEDMEM_SUCCESS);
+    work(&gpu);
+    assert_eq!(syncedmem_trace_stop(), SYNCEDMEM_SUCCESS);
+    let whole = std::fs::read(&path).unwrap();
+    work(&gpu);
+    assert!(std::fs::read(&path).unwrap() == whole, "nothing is recorded after the end");
+    let mut known = HashSet::new();
+    for item in read(&path) {
+        match item {
+            Item::Site { place, .. } if place.is_empty() => panic!("a place without a name"),
+            Item::Site { site, .. } => _ = known.insert(site),
+            Item::Event { event, .. } if event.site.0 != 0 => assert!(known.contains(&event.site), "{event:?}"),
+            _ => {}
         }
-        assert!(!known.is_empty());
-    });
+    }
+    assert!(!known.is_empty());
 }
 
 fn a_call_site_has_its_frames_and_the_files_that_they_lie_in() {
-    let (_folder, path) = traced_to("t");
-    alone(&[("SYNCEDMEM_TRACE", path.to_str().unwrap())], || {
+    in_a_traced_process(&[], || {
         Object::new(100).cpu_data().unwrap();
         let texts = Recorded::bytes_of_texts(Path::new(&std::env::var("SYNCEDMEM_TRACE").unwrap()));
         let of = |kind: Kind| texts.iter().filter(move |text| text.0 == kind);
@@ -137,23 +113,22 @@ fn a_call_site_has_its_frames_and_the_files_that_they_lie_in() {
 }
 
 fn threads_of_the_library_and_of_the_program_leave_a_trace_whose_slices_nest() {
-    let (_folder, path) = traced_to("t");
-    alone(&[("SYNCEDMEM_TRACE", path.to_str().unwrap()), ("SYNCEDMEM_ACCOUNT", "accesses")], || {
-        let gpu = simulated_gpu();
-        let gpu = &gpu;
+    in_a_traced_process(&[("SYNCEDMEM_ACCOUNT", "accesses")], || {
+        let gpu = &simulated_gpu();
         std::thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| (0..20).for_each(|_| gpu.within(0, || work(gpu))));
             }
         });
-        let path = PathBuf::from(std::env::var("SYNCEDMEM_TRACE").unwrap());
-        let events = events_of(&read(&path), std::process::id());
-        slices_nest(&events);
+        let events = traced::events();
+        let mut slices: HashMap<u32, Vec<_>> = HashMap::new();
+        for event in events.iter().filter(|event| event.duration > 0) {
+            slices.entry(event.thread).or_default().push((event.start, event.end()));
+        }
+        events::nested(slices);
         let copies = events.iter().filter(|event| matches!(event.what, What::Completed { .. })).count();
         assert_eq!(copies, 4 * 20 * 2);
-        let mut ledger = Ledger::new();
-        events.iter().for_each(|event| _ = ledger.take(event));
-        let account = ledger.account();
+        let account = traced::accounts()[&std::process::id()];
         assert_eq!((account.made, account.ended), (160, 160));
         for kind in Memory::ALL {
             assert_eq!(account.memory(kind).live, 0, "{kind:?}");
@@ -161,34 +136,13 @@ fn threads_of_the_library_and_of_the_program_leave_a_trace_whose_slices_nest() {
     });
 }
 
-/// On each thread, what takes time is apart or one is inside the other: viewers demand it.
-fn slices_nest(events: &[Event]) {
-    let mut threads: HashMap<u32, Vec<(u64, u64)>> = HashMap::new();
-    for event in events.iter().filter(|event| event.duration > 0) {
-        threads.entry(event.thread).or_default().push((event.start, event.end()));
-    }
-    for (thread, mut slices) in threads {
-        slices.sort_by_key(|&(begin, end)| (begin, std::cmp::Reverse(end)));
-        let mut open: Vec<(u64, u64)> = Vec::new();
-        for slice in slices {
-            while open.last().is_some_and(|outer| outer.1 <= slice.0) {
-                open.pop();
-            }
-            assert!(open.last().is_none_or(|outer| slice.1 <= outer.1), "on {thread} {slice:?} sticks out of {open:?}");
-            open.push(slice);
-        }
-    }
-}
-
 fn a_trace_that_cannot_begin_leaves_nothing_traced() {
-    alone(&[], || {
-        let folder = Folder::new();
-        let [path, no_path] = ["t", "no/t"].map(|name| c_path(&folder.path(name)));
-        assert_eq!(unsafe { syncedmem_trace_start(path.as_ptr()) }, SYNCEDMEM_SUCCESS);
-        assert!(flags::has(flags::TRACE));
-        assert_eq!(unsafe { syncedmem_trace_start(no_path.as_ptr()) }, SYNCEDMEM_ERROR_FILE);
-        assert!(flags::off(), "nothing records");
-    });
+    let folder = Folder::new();
+    let [path, no_path] = ["t", "no/t"].map(|name| c_path(&folder.path(name)));
+    assert_eq!(unsafe { syncedmem_trace_start(path.as_ptr()) }, SYNCEDMEM_SUCCESS);
+    assert!(flags::has(flags::TRACE));
+    assert_eq!(unsafe { syncedmem_trace_start(no_path.as_ptr()) }, SYNCEDMEM_ERROR_FILE);
+    assert!(flags::off(), "nothing records");
 }
 
 fn a_file_that_cannot_be_is_said_once_and_the_program_goes_on() {
@@ -201,39 +155,32 @@ fn a_file_that_cannot_be_is_said_once_and_the_program_goes_on() {
 }
 
 fn a_profiler_sees_ranges_around_what_takes_time() {
-    let folder = Folder::new();
-    let (tool, log) = (folder.path("libfake.so"), folder.path("log"));
-    if !inside() {
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("cpp_tests/fake_profiler/fake.c");
-        folder.compile("libfake.so", &[Path::new("-shared"), Path::new("-fPIC"), &source]);
+    let seen = Tool::new().sees(&[], || work(&simulated_gpu()));
+    if inside() {
+        return;
     }
-    let environment = [("NVTX_INJECTION64_PATH", tool.to_str().unwrap()), ("FAKE_PROFILER", log.to_str().unwrap())];
-    alone(&environment, || {
-        let gpu = simulated_gpu();
-        work(&gpu);
-        let log = std::fs::read_to_string(std::env::var("FAKE_PROFILER").unwrap()).unwrap();
-        let mut open = 0;
-        for line in log.lines() {
-            open += i32::from(line.starts_with("push")) - i32::from(line.starts_with("pop"));
-            assert!((0..=2).contains(&open), "{log}");
-        }
-        assert_eq!(open, 0, "each range ends: {log}");
-        let count = |title: &str, bytes: usize| log.matches(&format!("ours 3 48 {title} {bytes} at")).count();
-        assert_eq!(count("copy to device", BYTES), 1, "{log}");
-        assert_eq!(count("copy to host", BYTES), 1, "{log}");
-        assert_eq!(count("copy to host", 3 << 20), 1, "{log}");
-        assert_eq!(count("start copy to device", BYTES) + count("start copy to host", BYTES), 2, "{log}");
-        assert!(count("wait for copy", 0) >= 2, "{log}");
-        assert_eq!(count("allocate device", BYTES) + count("allocate device", 3 << 20), 2, "{log}");
+    let open = seen.iter().scan(0, |open, line| {
+        *open += i32::from(line.starts_with("push")) - i32::from(line.starts_with("pop"));
+        Some(*open)
     });
+    let open: Vec<i32> = open.collect();
+    assert!(open.iter().all(|open| (0..=2).contains(open)) && open.last() == Some(&0), "each range ends: {seen:?}");
+    let count = |title: &str, bytes: usize| {
+        let range = format!("ours 3 48 {title} {bytes} at");
+        seen.iter().filter(|line| line.contains(&range)).count()
+    };
+    assert_eq!([count("copy to device", BYTES), count("copy to host", BYTES), count("copy to host", 3 << 20)], [1; 3]);
+    assert_eq!(count("start copy to device", BYTES) + count("start copy to host", BYTES), 2, "{seen:?}");
+    assert!(count("wait for copy", 0) >= 2, "{seen:?}");
+    assert_eq!(count("allocate device", BYTES) + count("allocate device", 3 << 20), 2, "{seen:?}");
 }
 
 crate::support::harness::tests![
     a_trace_by_the_environment_tells_what_the_drivers_log_tells,
-    a_trace_by_the_api_begins_with_the_places_that_are_known_already,
     a_call_site_has_its_frames_and_the_files_that_they_lie_in,
     threads_of_the_library_and_of_the_program_leave_a_trace_whose_slices_nest,
-    a_trace_that_cannot_begin_leaves_nothing_traced,
     a_file_that_cannot_be_is_said_once_and_the_program_goes_on,
-    a_profiler_sees_ranges_around_what_takes_time,
+    a_profiler_sees_ranges_around_what_takes_time;
+    alone(&[("SYNCEDMEM_ACCOUNT", "on")]): a_trace_by_the_api_begins_with_the_places_that_are_known_already;
+    alone(&[]): a_trace_that_cannot_begin_leaves_nothing_traced
 ];

@@ -40,9 +40,7 @@ fn a_full_disk_cuts_the_trace_with_one_line_and_not_the_program() {
             return;
         }
         let path = disk.join("t");
-        writer::start(&c_path(&path)).unwrap();
-        (1..=20_000).for_each(record);
-        writer::stop();
+        trace_to(&path, || (1..=20_000).for_each(record));
         is_cut(&path, 20_000, libc::ENOSPC);
         std::fs::write(disk.join("filler"), vec![1; 1 << 20]).unwrap_err();
         assert_eq!(writer::start(&c_path(&disk.join("u"))), Err(FileError::System(libc::ENOSPC)), "full already");
@@ -64,14 +62,12 @@ fn the_limit_of_a_files_length_cuts_the_trace_and_not_the_process() {
         let limit = libc::rlimit { rlim_cur: (4 << 20) + (300 << 10), rlim_max: libc::RLIM_INFINITY };
         // SIGXFSZ has its default here, which ends the process.
         assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_FSIZE, &limit) }, 0);
-        writer::start(&c_path(&path)).unwrap();
-        (1..=20_000).for_each(record);
-        writer::stop();
+        trace_to(&path, || (1..=20_000).for_each(record));
         is_cut(&path, 20_000, libc::EFBIG);
         std::fs::remove_file(&path).unwrap();
         let unlimited = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
         assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_FSIZE, &unlimited) }, 0);
-        write(&path, &[event(1)]);
+        trace_to(&path, || record(1));
         assert_eq!(starts(&path), [1], "another one can be begun");
     });
     assert!(inside() || said.matches("libsyncedmem: the trace ends here: ").count() == 1, "{said}");
@@ -79,52 +75,32 @@ fn the_limit_of_a_files_length_cuts_the_trace_and_not_the_process() {
 }
 
 fn without_address_space_for_it_there_is_no_trace() {
-    alone(&[], || {
-        let folder = Folder::new();
-        let path = c_path(&folder.path("t"));
-        let pages = std::fs::read_to_string("/proc/self/statm").unwrap();
-        let used = pages.split(' ').next().unwrap().parse::<u64>().unwrap() * 4096;
-        let limit = |bytes| libc::rlimit { rlim_cur: bytes, rlim_max: libc::RLIM_INFINITY };
-        assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_AS, &limit(used + (64 << 20))) }, 0);
-        let started = writer::start(&path);
-        record(1);
-        assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_AS, &limit(libc::RLIM_INFINITY)) }, 0);
-        assert_eq!(started, Err(FileError::System(libc::ENOMEM)));
-        assert_eq!(writer::start(&path), Ok(()), "the file is as empty as it was");
-        writer::stop();
-    });
-}
-
-fn a_trace_takes_no_more_than_its_size_says() {
-    alone(&[("SYNCEDMEM_TRACE_SIZE", "1M")], || {
-        let folder = Folder::new();
-        let path = folder.path("t");
-        writer::start(&c_path(&path)).unwrap();
-        (1..100_000).for_each(record);
-        writer::stop();
-        let bytes = std::fs::metadata(&path).unwrap().len();
-        assert!((1000 << 10..=1 << 20).contains(&bytes), "{bytes}");
-        assert_eq!(starts(&path).last(), Some(&99_999));
-    });
+    let folder = Folder::new();
+    let path = c_path(&folder.path("t"));
+    let pages = std::fs::read_to_string("/proc/self/statm").unwrap();
+    let used = pages.split(' ').next().unwrap().parse::<u64>().unwrap() * 4096;
+    let limit = |bytes| libc::rlimit { rlim_cur: bytes, rlim_max: libc::RLIM_INFINITY };
+    assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_AS, &limit(used + (64 << 20))) }, 0);
+    let started = writer::start(&path);
+    record(1);
+    assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_AS, &limit(libc::RLIM_INFINITY)) }, 0);
+    assert_eq!(started, Err(FileError::System(libc::ENOMEM)));
+    assert_eq!(writer::start(&path), Ok(()), "the file is as empty as it was");
+    writer::stop();
 }
 
 fn a_program_that_closes_every_descriptor_gets_nothing_into_its_own_files() {
     let said = alone(&[], || {
         let folder = Folder::new();
-        let (path, own) = (folder.path("t"), folder.path("database"));
+        let path = folder.path("t");
         writer::start(&c_path(&path)).unwrap();
         record(1);
         // As daemon(3)-like programs do.
         for descriptor in 3..100 {
             unsafe { libc::close(descriptor) };
         }
-        let mut files = Vec::new();
-        for number in 0..97 {
-            files.push(
-                std::fs::File::create(if number == 0 { own.clone() } else { folder.path(&format!("f{number}")) })
-                    .unwrap(),
-            );
-        }
+        let create = |number| std::fs::File::create(folder.path(&format!("f{number}"))).unwrap();
+        let files: Vec<_> = (0..97).map(create).collect();
         // More than was reserved.
         (2..=20_000).for_each(record);
         writer::stop();
@@ -138,41 +114,37 @@ fn a_program_that_closes_every_descriptor_gets_nothing_into_its_own_files() {
 }
 
 fn what_a_program_prints_that_closed_its_standard_streams_is_not_in_the_trace() {
-    alone(&[], || {
-        let folder = Folder::new();
-        let path = folder.path("t");
-        let kept = unsafe { libc::dup(libc::STDOUT_FILENO) };
-        unsafe { libc::close(libc::STDOUT_FILENO) };
-        writer::start(&c_path(&path)).unwrap();
-        record(1);
-        let text = b"hello";
-        let written = unsafe { libc::write(libc::STDOUT_FILENO, text.as_ptr().cast(), text.len()) };
-        unsafe { libc::dup2(kept, libc::STDOUT_FILENO) };
-        writer::stop();
-        assert_eq!(written, -1, "there is no such descriptor");
-        assert_eq!(starts(&path), [1]);
-    });
+    let folder = Folder::new();
+    let path = folder.path("t");
+    let kept = unsafe { libc::dup(libc::STDOUT_FILENO) };
+    unsafe { libc::close(libc::STDOUT_FILENO) };
+    writer::start(&c_path(&path)).unwrap();
+    record(1);
+    let text = b"hello";
+    let written = unsafe { libc::write(libc::STDOUT_FILENO, text.as_ptr().cast(), text.len()) };
+    unsafe { libc::dup2(kept, libc::STDOUT_FILENO) };
+    writer::stop();
+    assert_eq!(written, -1, "there is no such descriptor");
+    assert_eq!(starts(&path), [1]);
 }
 
 fn a_descriptor_of_the_trace_is_not_inherited_by_other_programs() {
-    alone(&[], || {
-        let folder = Folder::new();
-        writer::start(&c_path(&folder.path("the-trace"))).unwrap();
-        let mut listing = String::new();
-        let mut child = Command::new("ls").args(["-l", "/proc/self/fd"]).stdout(Stdio::piped()).spawn().unwrap();
-        child.stdout.take().unwrap().read_to_string(&mut listing).unwrap();
-        child.wait().unwrap();
-        assert!(listing.contains("->") && !listing.contains("the-trace"), "{listing}");
-        writer::stop();
-    });
+    let folder = Folder::new();
+    writer::start(&c_path(&folder.path("the-trace"))).unwrap();
+    let mut listing = String::new();
+    let mut child = Command::new("ls").args(["-l", "/proc/self/fd"]).stdout(Stdio::piped()).spawn().unwrap();
+    child.stdout.take().unwrap().read_to_string(&mut listing).unwrap();
+    child.wait().unwrap();
+    assert!(listing.contains("->") && !listing.contains("the-trace"), "{listing}");
+    writer::stop();
 }
 
 crate::support::harness::tests![
     a_full_disk_cuts_the_trace_with_one_line_and_not_the_program,
     the_limit_of_a_files_length_cuts_the_trace_and_not_the_process,
+    a_program_that_closes_every_descriptor_gets_nothing_into_its_own_files;
+    alone(&[]):
     without_address_space_for_it_there_is_no_trace,
-    a_trace_takes_no_more_than_its_size_says,
-    a_program_that_closes_every_descriptor_gets_nothing_into_its_own_files,
     what_a_program_prints_that_closed_its_standard_streams_is_not_in_the_trace,
     a_descriptor_of_the_trace_is_not_inherited_by_other_programs,
 ];

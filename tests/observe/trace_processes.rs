@@ -5,17 +5,17 @@ use std::os::fd::AsRawFd;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use crate::support::alone;
+use crate::support::beside;
 use crate::trace::reader::Item;
 use crate::trace::*;
 use syncedmem::observe::trace::{self as writer, FileError};
 use syncedmem_trace::event::Site;
 use syncedmem_trace::recording::header::Header;
 
-/// Forks: the child does `work` and ends at once.
-fn forked(work: impl FnOnce()) -> u32 {
+/// Forks: the child does `work` and ends at once. Returns its number, and its status.
+fn forked(work: impl FnOnce()) -> (u32, i32) {
     let child = unsafe { libc::fork() };
     if child == 0 {
         writer::after_fork_in_child();
@@ -24,13 +24,9 @@ fn forked(work: impl FnOnce()) -> u32 {
         work();
         unsafe { libc::_exit(0) };
     }
-    child as u32
-}
-
-fn wait(child: u32) -> i32 {
     let mut status = 0;
-    assert_eq!(unsafe { libc::waitpid(child as i32, &mut status, 0) }, child as i32);
-    status
+    assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
+    (child as u32, status)
 }
 
 /// This program again, in one of the tests below that are not called as tests.
@@ -47,6 +43,11 @@ fn busy_process(path: &Path) -> Child {
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     assert!(lines.any(|line| line.unwrap().contains("recording")), "it did not begin");
     child
+}
+
+fn end(child: &mut Child) {
+    child.kill().unwrap();
+    child.wait().unwrap();
 }
 
 /// Each thread records the numbers from 1 on, shifted by its own, and goes on until there would be no room for all of them; then it waits for
@@ -83,8 +84,7 @@ fn a_kill_at_any_moment_loses_no_finished_event() {
     for round in 0..12 {
         let path = folder.path(&format!("t{round}"));
         let mut child = busy_process(&path);
-        child.kill().unwrap();
-        child.wait().unwrap();
+        end(&mut child);
         let read = Recorded::of(&path);
         assert!(read.header.end.is_none() && read.header.cut.is_none());
         assert_eq!(read.header.about.process, child.id());
@@ -97,73 +97,50 @@ fn a_kill_at_any_moment_loses_no_finished_event() {
     }
 }
 
-fn an_abort_leaves_what_was_recorded() {
-    alone(&[], || {
-        let folder = Folder::new();
-        let path = folder.path("t");
-        let child = forked(|| {
-            writer::start(&c_path(&path)).unwrap();
-            (1..=100).for_each(record);
-            unsafe { libc::abort() };
-        });
-        assert!(libc::WIFSIGNALED(wait(child)));
-        let read = Recorded::of(&path);
-        assert_eq!(read.starts(), (1..=100).collect::<Vec<u64>>());
-        assert_eq!((read.header.about.process, read.header.end), (child, None));
-    });
-}
-
 fn an_exit_marks_the_recording_as_whole() {
-    alone(&[], || {
-        let folder = Folder::new();
-        let path = folder.path("t");
-        let child = forked(|| {
-            writer::start(&c_path(&path)).unwrap();
-            record(1);
-            unsafe { libc::exit(0) };
-        });
-        wait(child);
-        let read = Recorded::of(&path);
-        assert_eq!(read.starts(), [1]);
-        let end = read.header.end.unwrap();
-        assert!(end.time >= read.header.about.start && end.peak_resident > 1 << 20, "{end:?}");
+    let folder = Folder::new();
+    let path = folder.path("t");
+    forked(|| {
+        writer::start(&c_path(&path)).unwrap();
+        record(1);
+        unsafe { libc::exit(0) };
     });
+    let read = Recorded::of(&path);
+    assert_eq!(read.starts(), [1]);
+    let end = read.header.end.unwrap();
+    assert!(end.time >= read.header.about.start && end.peak_resident > 1 << 20, "{end:?}");
 }
 
 fn a_forked_child_has_a_file_of_its_own_from_its_first_event_on() {
-    alone(&[], || {
-        let folder = Folder::new();
-        let path = folder.path("t");
-        writer::start(&c_path(&path)).unwrap();
-        writer::site(Site(1), "main (program)");
-        record(1);
-        let child = forked(|| {
-            record(2);
-            wait(forked(|| record(3)));
-            record(4);
-        });
-        wait(child);
-        let silent = forked(|| {});
-        wait(silent);
-        record(5);
-        writer::stop();
-        let me = std::process::id();
-        assert_eq!(folder.names().len(), 3, "the silent one has none: {:?}", folder.names());
-        assert_eq!(starts(&path), [1, 5]);
-        let own = folder.path(&format!("t.{child}"));
-        assert_eq!(starts(&own), [2, 4]);
-        let names = folder.names();
-        let grandchild = names.iter().find(|name| **name != "t" && **name != format!("t.{child}")).unwrap();
-        assert_eq!(starts(&folder.path(grandchild)), [3]);
-        let [first, second, third] = ["t", &format!("t.{child}"), grandchild].map(|name| header(&folder.path(name)));
-        assert_eq!([first.about.parent, second.about.parent, third.about.parent], [0, me, child]);
-        assert_eq!(first.about.run, first.about.identity);
-        assert_eq!([second.about.run, third.about.run], [first.about.run; 2]);
-        // Together they are one trace, and a child knows the places that its parent knew.
-        let items = read(&path);
-        let places = items.iter().filter(|item| matches!(item, Item::Site { place, .. } if place == "main (program)"));
-        assert_eq!(places.count(), 3);
+    let folder = Folder::new();
+    let path = folder.path("t");
+    writer::start(&c_path(&path)).unwrap();
+    writer::site(Site(1), "main (program)");
+    record(1);
+    let (child, _) = forked(|| {
+        record(2);
+        forked(|| record(3));
+        record(4);
     });
+    forked(|| {});
+    record(5);
+    writer::stop();
+    let me = std::process::id();
+    assert_eq!(folder.names().len(), 3, "the silent one has none: {:?}", folder.names());
+    assert_eq!(starts(&path), [1, 5]);
+    let own = folder.path(&format!("t.{child}"));
+    assert_eq!(starts(&own), [2, 4]);
+    let names = folder.names();
+    let grandchild = names.iter().find(|name| **name != "t" && **name != format!("t.{child}")).unwrap();
+    assert_eq!(starts(&folder.path(grandchild)), [3]);
+    let [first, second, third] = ["t", &format!("t.{child}"), grandchild].map(|name| header(&folder.path(name)));
+    assert_eq!([first.about.parent, second.about.parent, third.about.parent], [0, me, child]);
+    assert_eq!(first.about.run, first.about.identity);
+    assert_eq!([second.about.run, third.about.run], [first.about.run; 2]);
+    // Together they are one trace, and a child knows the places that its parent knew.
+    let items = read(&path);
+    let places = items.iter().filter(|item| matches!(item, Item::Site { place, .. } if place == "main (program)"));
+    assert_eq!(places.count(), 3);
 }
 
 fn header(path: &Path) -> Header {
@@ -171,72 +148,45 @@ fn header(path: &Path) -> Header {
 }
 
 fn with_its_number_in_the_name_each_process_has_a_file_of_its_own() {
-    alone(&[], || {
-        let folder = Folder::new();
-        writer::start(&c_path(&folder.path("100%% %p"))).unwrap();
-        record(1);
-        let child = forked(|| record(2));
-        wait(child);
-        wait(forked(|| {}));
-        record(3);
-        writer::stop();
-        let me = std::process::id();
-        let name = |process: u32| format!("100% {process}");
-        let mut names = [name(me), name(child)];
-        names.sort();
-        assert_eq!(folder.names(), names, "a child that records nothing makes no file");
-        assert_eq!(starts(&folder.path(&name(me))), [1, 3]);
-        assert_eq!(starts(&folder.path(&name(child))), [2]);
-        assert_eq!(header(&folder.path(&name(child))).about.parent, me);
-    });
+    let folder = Folder::new();
+    writer::start(&c_path(&folder.path("100%% %p"))).unwrap();
+    record(1);
+    let (child, _) = forked(|| record(2));
+    forked(|| {});
+    record(3);
+    writer::stop();
+    let me = std::process::id();
+    let name = |process: u32| format!("100% {process}");
+    let mut names = [name(me), name(child)];
+    names.sort();
+    assert_eq!(folder.names(), names, "a child that records nothing makes no file");
+    assert_eq!(starts(&folder.path(&name(me))), [1, 3]);
+    assert_eq!(starts(&folder.path(&name(child))), [2]);
+    assert_eq!(header(&folder.path(&name(child))).about.parent, me);
 }
 
 fn forks_under_threads_that_record_leave_whole_files() {
+    /// As many as fit into the file, however long the forks take.
     const MOST: u64 = 1_000_000;
-    alone(&[], || {
-        let folder = Folder::new();
-        let path = folder.path("t");
-        writer::start(&c_path(&path)).unwrap();
-        let stop = AtomicBool::new(false);
-        let recorded = AtomicU64::new(0);
-        std::thread::scope(|scope| {
-            for _ in 0..3 {
-                scope.spawn(|| {
-                    // As many as fit into the file, however long the forks take.
-                    while !stop.load(Relaxed) {
-                        if recorded.fetch_add(1, Relaxed) < MOST {
-                            record(7);
-                        } else {
-                            std::thread::yield_now();
-                        }
-                    }
-                });
-            }
-            for _ in 0..40 {
-                let child = forked(|| (1..=20).for_each(record));
-                let status = wait(child);
-                let own = folder.path(&format!("t.{child}"));
-                let starts = if status == 0 { starts(&own) } else { Vec::new() };
-                stop.fetch_or(starts != (1..=20).collect::<Vec<u64>>(), Relaxed);
-                let _ = std::fs::remove_file(&own);
-            }
-            assert!(!stop.swap(true, Relaxed), "a child's file has other events than the child recorded");
-        });
-        writer::stop();
-        let read = Recorded::of(&path);
-        assert_eq!((read.header.next, read.unfinished.len()), (recorded.load(Relaxed).min(MOST), 0));
-    });
+    let (folder, recorded) = (Folder::new(), AtomicU64::new(0));
+    let work = |_, _| if recorded.fetch_add(1, Relaxed) < MOST { record(7) } else { std::thread::yield_now() };
+    let fork_once = || {
+        let (child, status) = forked(|| (1..=20).for_each(record));
+        let own = folder.path(&format!("t.{child}"));
+        assert_eq!((status, starts(&own)), (0, (1..=20).collect()), "what the child recorded");
+        std::fs::remove_file(&own).unwrap();
+    };
+    trace_to(&folder.path("t"), || _ = beside(3, work, || (0..40).for_each(|_| fork_once())));
+    let read = Recorded::of(&folder.path("t"));
+    assert_eq!((read.header.next, read.unfinished.len()), (recorded.into_inner().min(MOST), 0));
 }
 
 fn a_process_that_finds_the_file_held_has_one_of_its_own_in_the_same_run() {
     let folder = Folder::new();
     let path = folder.path("t");
-    let mut one = busy_process(&path);
-    let mut two = busy_process(&path);
-    for child in [&mut two, &mut one] {
-        child.kill().unwrap();
-        child.wait().unwrap();
-    }
+    let (mut one, mut two) = (busy_process(&path), busy_process(&path));
+    end(&mut two);
+    end(&mut one);
     let own = folder.path(&format!("t.{}", two.id()));
     let (first, second) = (header(&path).about, header(&own).about);
     assert_eq!((first.process, second.process), (one.id(), two.id()));
@@ -245,8 +195,7 @@ fn a_process_that_finds_the_file_held_has_one_of_its_own_in_the_same_run() {
     assert!(events_of(&items, one.id()).len() >= 400 && events_of(&items, two.id()).len() >= 400);
     // Its process has ended, so the next one takes the file.
     let mut three = busy_process(&path);
-    three.kill().unwrap();
-    three.wait().unwrap();
+    end(&mut three);
     assert_eq!(header(&path).about.process, three.id());
 }
 
@@ -280,24 +229,24 @@ fn a_program_that_executes_another_one_keeps_what_it_recorded() {
 }
 
 fn a_lock_that_another_program_keeps_to_itself_is_not_waited_for_for_ever() {
-    alone(&[], || {
-        let folder = Folder::new();
-        let path = folder.path("t");
-        let file = std::fs::File::create(&path).unwrap();
-        assert_eq!(unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX) }, 0);
-        assert_eq!(writer::start(&c_path(&path)), Err(FileError::Locked));
-    });
+    let folder = Folder::new();
+    let path = folder.path("t");
+    let file = std::fs::File::create(&path).unwrap();
+    assert_eq!(unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX) }, 0);
+    assert_eq!(writer::start(&c_path(&path)), Err(FileError::Locked));
 }
 
 crate::support::harness::tests![
     a_kill_at_any_moment_loses_no_finished_event,
-    an_abort_leaves_what_was_recorded,
+    a_process_that_finds_the_file_held_has_one_of_its_own_in_the_same_run,
+    a_program_that_executes_another_one_keeps_what_it_recorded;
+    ignored(&[]):
+    four_threads_record_until_they_are_ended,
+    a_process_executes_itself;
+    alone(&[]):
+    forks_under_threads_that_record_leave_whole_files,
     an_exit_marks_the_recording_as_whole,
     a_forked_child_has_a_file_of_its_own_from_its_first_event_on,
     with_its_number_in_the_name_each_process_has_a_file_of_its_own,
-    forks_under_threads_that_record_leave_whole_files,
-    a_process_that_finds_the_file_held_has_one_of_its_own_in_the_same_run,
-    a_program_that_executes_another_one_keeps_what_it_recorded,
-    a_lock_that_another_program_keeps_to_itself_is_not_waited_for_for_ever;
-    ignored: four_threads_record_until_they_are_ended, a_process_executes_itself
+    a_lock_that_another_program_keeps_to_itself_is_not_waited_for_for_ever
 ];

@@ -34,18 +34,60 @@ fn synced(storage: &mut Storage) {
     storage.put(24, &3u32.to_le_bytes());
 }
 
-fn create_and_destroy() {
-    every_allocation(1, nothing, |_| {
-        let mut mem = std::ptr::null_mut();
-        let status = unsafe { syncedmem_create(8, &mut mem) };
-        assert_eq!(mem.is_null(), status != SYNCEDMEM_SUCCESS);
-        assert_eq!(unsafe { syncedmem_destroy(mem) }, SYNCEDMEM_SUCCESS);
-        done(status)
-    });
+fn create_and_destroy(_: &mut Storage) -> Answer {
+    let mut mem = std::ptr::null_mut();
+    let status = unsafe { syncedmem_create(8, &mut mem) };
+    assert_eq!(mem.is_null(), status != SYNCEDMEM_SUCCESS);
+    assert_eq!(unsafe { syncedmem_destroy(mem) }, SYNCEDMEM_SUCCESS);
+    done(status)
 }
 
-fn construct() {
-    every_allocation(0, nothing, |storage| done(storage.construct(8)));
+fn set_cpu_data(storage: &mut Storage) -> Answer {
+    static BUFFER: [u8; LARGE] = [0; LARGE];
+    done(storage.set_cpu_data(BUFFER.as_ptr().cast_mut()))
+}
+
+fn resize(storage: &mut Storage) -> Answer {
+    let object: *const syncedmem::object::SyncedMemory = storage.mem().cast();
+    unsafe { (*object).resize(2 * LARGE) }.map_err(Into::into)
+}
+
+fn destruct(storage: &mut Storage) -> Answer {
+    let status = storage.destruct();
+    of::<LARGE>(storage);
+    done(status)
+}
+
+fn caffe_malloc_host(_: &mut Storage) -> Answer {
+    let (mut data, mut pinned) = (std::ptr::null_mut(), false);
+    let status = unsafe { CaffeMallocHost(&mut data, 4000, &mut pinned) };
+    assert_eq!(unsafe { CaffeFreeHost(data, pinned) }, SYNCEDMEM_SUCCESS);
+    done(status)
+}
+
+/// An operation: how many allocations it makes at least, its object, and itself.
+type Case = (&'static str, usize, fn(&mut Storage), fn(&mut Storage) -> Answer);
+
+fn every_other_operation_bears_each_failure() {
+    let set_callback = |_: &mut Storage| done(unsafe { syncedmem_set_error_callback(None, std::ptr::null_mut()) });
+    let cases: [Case; 12] = [
+        ("create and destroy", 1, nothing, create_and_destroy),
+        ("construct", 0, nothing, |storage| done(storage.construct(8))),
+        ("cpu_data again", 0, touched, |storage| storage.cpu_data().map(drop)),
+        ("mutable_cpu_data again", 0, touched, |storage| storage.mutable_cpu_data().map(drop)),
+        ("mutable_cpu_data of both sides", 0, synced, |storage| storage.mutable_cpu_data().map(drop)),
+        ("set_cpu_data", 1, of::<LARGE>, set_cpu_data),
+        ("set_cpu_data again", 0, touched, set_cpu_data),
+        ("release_cpu", 0, synced, |storage| done(storage.release_cpu())),
+        ("resize", 1, of::<LARGE>, resize),
+        ("destruct", 0, touched, destruct),
+        ("CaffeMallocHost", 1, nothing, caffe_malloc_host),
+        ("set_error_callback", 1, nothing, set_callback),
+    ];
+    for (name, at_least, prepare, operation) in cases {
+        println!("{name}");
+        every_allocation(at_least, prepare, operation);
+    }
 }
 
 fn first_touches_of_every_size() {
@@ -69,51 +111,6 @@ fn first_touches_with_an_allocator_of_the_programs_own() {
     }
 }
 
-fn later_touches() {
-    every_allocation(0, touched, |storage| storage.cpu_data().map(drop));
-    every_allocation(0, touched, |storage| storage.mutable_cpu_data().map(drop));
-    every_allocation(0, synced, |storage| storage.mutable_cpu_data().map(drop));
-}
-
-fn set_cpu_data() {
-    static BUFFER: [u8; LARGE] = [0; LARGE];
-    let set = |storage: &mut Storage| done(storage.set_cpu_data(BUFFER.as_ptr().cast_mut()));
-    every_allocation(1, of::<LARGE>, set);
-    every_allocation(0, touched, set);
-}
-
-fn release_cpu() {
-    every_allocation(0, synced, |storage| done(storage.release_cpu()));
-}
-
-fn resize() {
-    every_allocation(1, of::<LARGE>, |storage| {
-        let object: *const syncedmem::object::SyncedMemory = storage.mem().cast();
-        unsafe { (*object).resize(2 * LARGE) }.map_err(Into::into)
-    });
-}
-
-fn destruct() {
-    every_allocation(0, touched, |storage| {
-        let status = storage.destruct();
-        of::<LARGE>(storage);
-        done(status)
-    });
-}
-
-fn caffe_malloc_host() {
-    every_allocation(1, nothing, |_| {
-        let (mut data, mut pinned) = (std::ptr::null_mut(), false);
-        let status = unsafe { CaffeMallocHost(&mut data, 4000, &mut pinned) };
-        assert_eq!(unsafe { CaffeFreeHost(data, pinned) }, SYNCEDMEM_SUCCESS);
-        done(status)
-    });
-}
-
-fn set_error_callback() {
-    every_allocation(1, nothing, |_| done(unsafe { syncedmem_set_error_callback(None, std::ptr::null_mut()) }));
-}
-
 fn a_failure_has_its_status_even_when_there_is_no_memory_to_keep_its_sentence() {
     driver::hide_devices();
     every_allocation(1, of::<4000>, |storage| {
@@ -125,16 +122,8 @@ fn a_failure_has_its_status_even_when_there_is_no_memory_to_keep_its_sentence() 
 }
 
 crate::support::harness::tests![
-    create_and_destroy,
-    construct,
+    every_other_operation_bears_each_failure,
     first_touches_of_every_size,
     first_touches_with_an_allocator_of_the_programs_own,
-    later_touches,
-    set_cpu_data,
-    release_cpu,
-    resize,
-    destruct,
-    caffe_malloc_host,
-    set_error_callback,
     a_failure_has_its_status_even_when_there_is_no_memory_to_keep_its_sentence,
 ];

@@ -18,83 +18,77 @@ fn fill_pools() -> [usize; 4] {
 }
 
 fn a_child_goes_on_with_what_is_idle_and_pageable() {
-    alone(&[], || {
-        let address = give_back(5 * MIB, 1);
-        in_a_child(|| {
-            assert_eq!(idle(PAGEABLE), 5 * MIB);
-            let mut object = Object::new(5 * MIB);
-            let data = object.cpu_data().unwrap();
-            assert_eq!(data.addr(), address);
-            assert!(all_zero(data, 5 * MIB));
-            drop(object);
-            trim(ALL);
-            assert_eq!(idle(ALL), 0);
-            give_back(5 * MIB, 3);
-        });
+    let address = give_back(5 * MIB, 1);
+    in_a_child(|| {
+        assert_eq!(idle(PAGEABLE), 5 * MIB);
         let mut object = Object::new(5 * MIB);
-        let data = object.overwrite_cpu_data().unwrap();
+        let data = object.cpu_data().unwrap();
         assert_eq!(data.addr(), address);
-        assert!(all_are(data, 5 * MIB, 1), "what the child did there is its own");
+        assert!(all_zero(data, 5 * MIB));
+        drop(object);
+        trim(ALL);
+        assert_eq!(idle(ALL), 0);
+        give_back(5 * MIB, 3);
     });
+    let mut object = Object::new(5 * MIB);
+    let data = object.overwrite_cpu_data().unwrap();
+    assert_eq!(data.addr(), address);
+    assert!(all_are(data, 5 * MIB, 1), "what the child did there is its own");
 }
 
 fn a_childs_idle_blocks_grow_old_as_its_parents_do() {
-    alone(&[("SYNCEDMEM_POOL_AGE", "0.1")], || {
-        give_back(5 * MIB, 1);
-        in_a_child(|| {
-            // The thread that looks after them is not forked: another is started with the next that is kept.
-            give_back(MIB, 1);
-            until(|| idle(PAGEABLE) == 0);
-        });
+    give_back(5 * MIB, 1);
+    in_a_child(|| {
+        // The thread that looks after them is not forked: another is started with the next that is kept.
+        give_back(MIB, 1);
         until(|| idle(PAGEABLE) == 0);
     });
+    until(|| idle(PAGEABLE) == 0);
 }
 
 fn a_child_calls_no_driver_whatever_lies_idle() {
-    alone_with_pools(&[REGISTERED], |_| {
-        let addresses = fill_pools();
-        let before = (idle(PAGEABLE), idle(PINNED), idle(DEVICE));
-        assert!(before.0 > 0 && before.1 > 0 && before.2 > 0);
-        in_a_child(|| {
-            let _pinning = Pinning::always();
-            for bytes in [5000, MIB, 3 * MIB] {
-                let mut object = filled(bytes, 4);
-                assert!(!object.is_pinned(), "what is page-locked is the parent's");
-                assert!(!addresses[1..].contains(&object.host_address()));
-                assert_eq!(object.gpu_data(), Err(SYNCEDMEM_ERROR_NO_GPU));
-            }
-            for memory in [PAGEABLE, PINNED, DEVICE, ALL] {
-                trim(memory);
-            }
-            for memory in [PAGEABLE, PINNED, DEVICE] {
-                set_budget(memory, 0);
-            }
-            set_pools(false);
-            set_pools(true);
-            set_age(0.01);
-            give_back(MIB, 1);
-        });
-        assert_eq!((idle(PAGEABLE), idle(PINNED), idle(DEVICE)), before);
-        assert_eq!(fill_pools(), addresses, "the parent goes on with its own");
+    let _gpu = simulated_gpu();
+    let addresses = fill_pools();
+    let before = (idle(PAGEABLE), idle(PINNED), idle(DEVICE));
+    assert!(before.0 > 0 && before.1 > 0 && before.2 > 0);
+    in_a_child(|| {
+        let _pinning = Pinning::always();
+        for bytes in [5000, MIB, 3 * MIB] {
+            let mut object = filled(bytes, 4);
+            assert!(!object.is_pinned(), "what is page-locked is the parent's");
+            assert!(!addresses[1..].contains(&object.host_address()));
+            assert_eq!(object.gpu_data(), Err(SYNCEDMEM_ERROR_NO_GPU));
+        }
+        for memory in [PAGEABLE, PINNED, DEVICE, ALL] {
+            trim(memory);
+        }
+        for memory in [PAGEABLE, PINNED, DEVICE] {
+            set_budget(memory, 0);
+        }
+        set_pools(false);
+        set_pools(true);
+        set_age(0.01);
+        give_back(MIB, 1);
     });
+    assert_eq!((idle(PAGEABLE), idle(PINNED), idle(DEVICE)), before);
+    assert_eq!(fill_pools(), addresses, "the parent goes on with its own");
 }
 
 fn an_object_that_the_child_ends_gives_nothing_of_the_parents_back() {
-    alone_with_pools(&[], |gpu| {
-        let _pinning = Pinning::always();
-        let mut object = filled(5000, 7);
-        object.gpu_data().unwrap();
-        let account = gpu.account();
-        let mut copy = std::mem::ManuallyDrop::new(object);
-        in_a_child(|| {
-            assert!(all_are(copy.cpu_data().unwrap(), 5000, 7));
-            assert_eq!(copy.destruct(), SYNCEDMEM_SUCCESS);
-            assert_eq!(idle(DEVICE) + idle(PINNED), 0, "it is not kept");
-        });
-        assert_eq!(gpu.account(), account);
-        let mut object = std::mem::ManuallyDrop::into_inner(copy);
-        assert_bytes(&gpu.read(object.gpu_data().unwrap().addr(), 5000), &[7; 5000], &"");
+    let gpu = &simulated_gpu();
+    let _pinning = Pinning::always();
+    let mut object = filled(5000, 7);
+    object.gpu_data().unwrap();
+    let account = gpu.account();
+    let mut copy = std::mem::ManuallyDrop::new(object);
+    in_a_child(|| {
+        assert!(all_are(copy.cpu_data().unwrap(), 5000, 7));
+        assert_eq!(copy.destruct(), SYNCEDMEM_SUCCESS);
+        assert_eq!(idle(DEVICE) + idle(PINNED), 0, "it is not kept");
     });
+    assert_eq!(gpu.account(), account);
+    let mut object = std::mem::ManuallyDrop::into_inner(copy);
+    assert_bytes(&gpu.read(object.gpu_data().unwrap().addr(), 5000), &[7; 5000], &"");
 }
 
 fn forks_while_threads_empty_and_fill_the_pools_leave_every_lock_free() {
@@ -117,9 +111,9 @@ fn forks_while_threads_empty_and_fill_the_pools_leave_every_lock_free() {
 }
 
 crate::support::harness::tests![
-    a_child_goes_on_with_what_is_idle_and_pageable,
-    a_childs_idle_blocks_grow_old_as_its_parents_do,
-    a_child_calls_no_driver_whatever_lies_idle,
-    an_object_that_the_child_ends_gives_nothing_of_the_parents_back,
-    forks_while_threads_empty_and_fill_the_pools_leave_every_lock_free,
+    forks_while_threads_empty_and_fill_the_pools_leave_every_lock_free;
+    alone(&[]): a_child_goes_on_with_what_is_idle_and_pageable;
+    alone(&[("SYNCEDMEM_POOL_AGE", "0.1")]): a_childs_idle_blocks_grow_old_as_its_parents_do;
+    alone_with_driver(&[POOLS, REGISTERED]): a_child_calls_no_driver_whatever_lies_idle;
+    alone_with_driver(&[POOLS]): an_object_that_the_child_ends_gives_nothing_of_the_parents_back
 ];

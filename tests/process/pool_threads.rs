@@ -5,8 +5,8 @@ use crate::support::pools::*;
 use crate::support::*;
 
 const THREADS: usize = 4;
-/// So few that all threads want the same blocks.
-const SIZES: [usize; 5] = [50_000, 51_000, 400_000, 2 * MIB, 2 * MIB + 5000];
+/// Of malloc, and so few of the pools that all threads want the same blocks.
+const SIZES: [usize; 7] = [100, 3000, 50_000, 51_000, 400_000, 2 * MIB, 2 * MIB + 5000];
 
 /// What one thread does: holds a few objects that are its own, ends them and makes others.
 fn churn(thread: usize, rounds: usize, one: impl Fn(usize, u8) -> Object, check: impl Fn(&mut Object, usize, u8)) {
@@ -41,17 +41,11 @@ fn disturb(number: usize) {
     }
 }
 
-fn pageable_blocks_under_load() {
-    let check = |object: &mut Object, bytes, mark| {
-        assert!(all_are(object.cpu_data().unwrap(), bytes, mark), "{bytes} bytes of {mark}");
-    };
-    under(disturb, |thread| churn(thread, 1500, filled, check));
-    trim(ALL);
-    assert_eq!(idle(ALL), 0);
-}
-
-fn first_accesses_read_zeros_under_load() {
-    let zeros = |bytes, mark| {
+fn pageable_blocks_under_load_are_whole_and_first_read_as_zeros() {
+    let one = |bytes, mark: u8| {
+        if mark % 2 == 0 {
+            return filled(bytes, mark);
+        }
         let mut object = Object::new(bytes);
         let data = object.mutable_cpu_data().unwrap();
         assert!(all_zero(data, bytes));
@@ -61,14 +55,16 @@ fn first_accesses_read_zeros_under_load() {
     let check = |object: &mut Object, bytes, mark| {
         assert!(all_are(object.cpu_data().unwrap(), bytes, mark), "{bytes} bytes of {mark}");
     };
-    under(disturb, |thread| churn(thread, 800, zeros, check));
+    under(disturb, |thread| churn(thread, 1500, one, check));
+    trim(ALL);
+    assert_eq!(idle(ALL), 0);
 }
 
 /// Objects with page-locked and device blocks, both with the same contents.
 fn on_both_sides(gpu: &Gpu, reuse: i32, lag: u32) {
     assert_eq!(syncedmem_set_reuse(reuse), SYNCEDMEM_SUCCESS);
     let _pinning = Pinning::always();
-    gpu.control().simcuda_set_lag(lag);
+    gpu.set_lag(lag);
     let both = |bytes, mark| {
         let mut object = filled(bytes, mark);
         assert!(object.gpu_data().is_ok(), "{}", last_error());
@@ -81,7 +77,7 @@ fn on_both_sides(gpu: &Gpu, reuse: i32, lag: u32) {
         assert!(all_are(object.cpu_data().unwrap(), bytes, mark), "{bytes} bytes of {mark} on the device");
     };
     under(disturb, |thread| churn(thread, 150, both, check));
-    gpu.control().simcuda_set_lag(0);
+    gpu.set_lag(0);
     // The library's thread frees soon the blocks that it has taken out.
     until(|| {
         trim(ALL);
@@ -91,22 +87,21 @@ fn on_both_sides(gpu: &Gpu, reuse: i32, lag: u32) {
 }
 
 fn device_and_page_locked_blocks_under_load() {
-    alone_with_pools(&[], |gpu| on_both_sides(gpu, 0, 0));
+    on_both_sides(&simulated_gpu(), 0, 0);
 }
 
 fn device_and_page_locked_blocks_under_load_while_streams_lag() {
-    alone_with_pools(&[], |gpu| on_both_sides(gpu, 0, 50));
+    on_both_sides(&simulated_gpu(), 0, 50);
 }
 
 fn by_event_device_and_page_locked_blocks_under_load_while_streams_lag() {
-    alone_with_pools(&[], |gpu| on_both_sides(gpu, 1, 50));
+    on_both_sides(&simulated_gpu(), 1, 50);
 }
 
 crate::support::harness::tests![
+    alone(&[]): pageable_blocks_under_load_are_whole_and_first_read_as_zeros;
+    alone_with_driver(&[POOLS]):
     device_and_page_locked_blocks_under_load,
     device_and_page_locked_blocks_under_load_while_streams_lag,
-    by_event_device_and_page_locked_blocks_under_load_while_streams_lag;
-    alone(&[]):
-    pageable_blocks_under_load,
-    first_accesses_read_zeros_under_load
+    by_event_device_and_page_locked_blocks_under_load_while_streams_lag,
 ];

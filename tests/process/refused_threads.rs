@@ -5,7 +5,6 @@ use std::time::Instant;
 
 use crate::refusing::*;
 use crate::support::pools::*;
-use crate::support::*;
 
 /// More than may lie idle without the thread that gives idle memory back.
 const BYTES: usize = 3 * MIB;
@@ -29,15 +28,13 @@ fn a_refused_thread_is_asked_for_once_in_a_second() {
 }
 
 fn once_there_are_threads_again_idle_memory_is_given_back() {
-    alone(&[("SYNCEDMEM_POOL_AGE", "0.1")], || {
-        refuse(1, libc::EAGAIN);
-        give_back_many();
-        until(|| {
-            drop(filled(BYTES, 1));
-            ASKED.load(Relaxed) > 1
-        });
-        until(|| idle(PAGEABLE) == 0);
+    refuse(1, libc::EAGAIN);
+    give_back_many();
+    until(|| {
+        drop(filled(BYTES, 1));
+        ASKED.load(Relaxed) > 1
     });
+    until(|| idle(PAGEABLE) == 0);
 }
 
 fn a_thread_whose_stack_is_too_small_for_the_systems_has_the_usual_one() {
@@ -48,8 +45,8 @@ fn a_thread_whose_stack_is_too_small_for_the_systems_has_the_usual_one() {
 }
 
 crate::support::harness::tests![
-    once_there_are_threads_again_idle_memory_is_given_back;
     alone(&[]):
     a_refused_thread_is_asked_for_once_in_a_second,
-    a_thread_whose_stack_is_too_small_for_the_systems_has_the_usual_one
+    a_thread_whose_stack_is_too_small_for_the_systems_has_the_usual_one;
+    alone(&[("SYNCEDMEM_POOL_AGE", "0.1")]): once_there_are_threads_again_idle_memory_is_given_back
 ];

@@ -63,8 +63,7 @@ fn under_signals(objects: &mut [Object; 2], is_enough: impl Fn() -> bool, mut wo
 }
 
 fn touch(object: &mut Object) {
-    let mut data = std::ptr::null_mut();
-    assert_eq!(unsafe { syncedmem_mutable_cpu_data(object.mem(), &mut data) }, SYNCEDMEM_SUCCESS);
+    object.mutable_cpu_data().unwrap();
 }
 
 fn stats() -> syncedmem_stats_t {
@@ -74,34 +73,14 @@ fn stats() -> syncedmem_stats_t {
     stats
 }
 
-/// Sends signals until an access of the handler was dropped: the handler had interrupted the recorder. None is refused.
-fn under_signals_until_one_is_dropped() {
-    let mut own = Object::new(1000);
-    under_signals(
-        &mut objects(),
-        || stats().dropped > 0,
-        || {
-            touch(&mut own);
-            touch(&mut Object::new(200));
-        },
-    );
-    assert_eq!(REFUSED.load(Relaxed), 0);
-}
-
+/// Until an access of the handler was dropped: it had interrupted the recorder. None is refused.
 fn a_signal_handler_may_read_current_data_while_every_access_is_counted() {
-    alone(&[("SYNCEDMEM_ACCOUNT", "accesses")], || {
-        under_signals_until_one_is_dropped();
-        let stats = stats();
-        assert_eq!(stats.host_reads + stats.dropped, SERVED.load(Relaxed) as u64);
-    });
-}
-
-fn a_signal_handler_may_read_current_data_while_every_access_is_traced() {
-    let folder = Folder::new();
-    let file = folder.path("trace");
-    alone(&[("SYNCEDMEM_ACCOUNT", "accesses"), ("SYNCEDMEM_TRACE", file.to_str().unwrap())], || {
-        under_signals_until_one_is_dropped();
-    });
+    let mut own = Object::new(1000);
+    let is_dropped = || stats().dropped > 0;
+    under_signals(&mut objects(), is_dropped, || [&mut own, &mut Object::new(200)].into_iter().for_each(touch));
+    assert_eq!(REFUSED.load(Relaxed), 0);
+    let stats = stats();
+    assert_eq!(stats.host_reads + stats.dropped, SERVED.load(Relaxed) as u64);
 }
 
 /// Records, but not for ever, where signals come faster than records are written.
@@ -127,54 +106,50 @@ fn start_timer(nanoseconds: i64) -> libc::timer_t {
 }
 
 fn a_signal_handler_may_record_while_a_forked_child_takes_the_trace_over() {
-    alone(&[], || {
-        let folder = Folder::new();
-        let file = folder.path("trace");
-        writer::start(&std::ffi::CString::new(file.to_str().unwrap()).unwrap()).unwrap();
-        unsafe { libc::signal(libc::SIGUSR1, record as *const () as libc::sighandler_t) };
-        for _ in 0..300 {
-            let child = unsafe { libc::fork() };
-            if child == 0 {
-                unsafe { libc::alarm(HANGS_AFTER) };
-                start_timer(20_000);
-                (0..20).for_each(|_| record(0));
-                unsafe { libc::signal(libc::SIGUSR1, libc::SIG_IGN) };
-                unsafe { libc::_exit(0) };
-            }
-            let mut status = -1;
-            unsafe { libc::waitpid(child, &mut status, 0) };
-            assert_eq!(status, 0, "the status of a child");
+    let folder = Folder::new();
+    let file = folder.path("trace");
+    writer::start(&std::ffi::CString::new(file.to_str().unwrap()).unwrap()).unwrap();
+    unsafe { libc::signal(libc::SIGUSR1, record as *const () as libc::sighandler_t) };
+    for _ in 0..300 {
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            unsafe { libc::alarm(HANGS_AFTER) };
+            start_timer(20_000);
+            (0..20).for_each(|_| record(0));
+            unsafe { libc::signal(libc::SIGUSR1, libc::SIG_IGN) };
+            unsafe { libc::_exit(0) };
         }
-        assert_eq!(folder.names().len(), 301, "each child has a file of its own");
-    });
+        let mut status = -1;
+        unsafe { libc::waitpid(child, &mut status, 0) };
+        assert_eq!(status, 0, "the status of a child");
+    }
+    assert_eq!(folder.names().len(), 301, "each child has a file of its own");
 }
 
 fn a_signal_handler_that_reads_current_data_of_an_evictable_object_is_served_or_told_that_it_came_in_between() {
-    alone(&[], || {
-        let mut objects = objects();
-        for object in &mut objects {
-            assert_eq!(object.set_evictable(SYNCEDMEM_EVICT_ALWAYS), SYNCEDMEM_SUCCESS);
-        }
-        ENDS.store(true, Relaxed);
-        let [mut one, mut other] = [100, 50_000].map(Object::new);
+    let mut objects = objects();
+    for object in &mut objects {
+        assert_eq!(object.set_evictable(SYNCEDMEM_EVICT_ALWAYS), SYNCEDMEM_SUCCESS);
+    }
+    ENDS.store(true, Relaxed);
+    let [mut one, mut other] = [100, 50_000].map(Object::new);
+    for object in [&mut one, &mut other] {
+        assert_eq!(object.set_evictable(SYNCEDMEM_EVICT_ALWAYS), SYNCEDMEM_SUCCESS);
+    }
+    let has_come_in_between = || REFUSED.load(Relaxed) > 0;
+    under_signals(&mut objects, has_come_in_between, || {
         for object in [&mut one, &mut other] {
-            assert_eq!(object.set_evictable(SYNCEDMEM_EVICT_ALWAYS), SYNCEDMEM_SUCCESS);
+            touch(object);
+            assert_eq!(object.end_access(), SYNCEDMEM_SUCCESS);
         }
-        let has_come_in_between = || REFUSED.load(Relaxed) > 0;
-        under_signals(&mut objects, has_come_in_between, || {
-            for object in [&mut one, &mut other] {
-                touch(object);
-                assert_eq!(object.end_access(), SYNCEDMEM_SUCCESS);
-            }
-            // Its memory comes from malloc, under the lock that the handler may want.
-            (0..50).for_each(|_| touch(&mut Object::new(200)));
-        });
+        // Its memory comes from malloc, under the lock that the handler may want.
+        (0..50).for_each(|_| touch(&mut Object::new(200)));
     });
 }
 
 crate::support::harness::tests![
-    a_signal_handler_may_read_current_data_while_every_access_is_counted,
-    a_signal_handler_may_read_current_data_while_every_access_is_traced,
+    alone(&[("SYNCEDMEM_ACCOUNT", "accesses")]): a_signal_handler_may_read_current_data_while_every_access_is_counted;
+    alone(&[]):
     a_signal_handler_may_record_while_a_forked_child_takes_the_trace_over,
-    a_signal_handler_that_reads_current_data_of_an_evictable_object_is_served_or_told_that_it_came_in_between,
+    a_signal_handler_that_reads_current_data_of_an_evictable_object_is_served_or_told_that_it_came_in_between
 ];

@@ -39,21 +39,6 @@ fn exactly_one_of_many_readers_allocates_and_all_get_the_same_address() {
     }
 }
 
-fn readers_of_one_object_get_the_same_zeros() {
-    // Of up to 64 KiB each reader may allocate; the first block stays.
-    for bytes in [100, 3000, 50_000, 8 << 20] {
-        for _ in 0..20 {
-            let shared = Shared::create(bytes);
-            at_once(THREADS, |_| {
-                let data = { shared }.read(false).unwrap();
-                assert!(all_zero(data, bytes));
-                assert_eq!({ shared }.read(false), Ok(data));
-            });
-            shared.destroy();
-        }
-    }
-}
-
 /// Touches one object on all threads at once; returns how many blocks were made for it.
 fn race(bytes: usize, touch: &(dyn Fn(&Plain) -> *const c_void + Sync)) -> usize {
     let object = Plain::new(bytes);
@@ -91,21 +76,6 @@ fn of_many_first_touches_of_a_small_object_one_block_stays_and_the_others_are_fr
     });
 }
 
-fn objects_of_their_own_do_not_disturb_each_other() {
-    at_once(THREADS, |thread| {
-        for round in 0..2000 {
-            let mut storage = Storage::new();
-            storage.construct(64 + round % 3000);
-            let data = storage.mutable_cpu_data().unwrap();
-            assert!(all_zero(data, 64));
-            unsafe { data.write_bytes(thread as u8 + 1, 64) };
-            assert_eq!(storage.cpu_data(), Ok(data));
-            assert_eq!(unsafe { data.read() }, thread as u8 + 1);
-            storage.destruct();
-        }
-    });
-}
-
 fn the_last_error_is_each_threads_own() {
     driver::hide_devices();
     let shared = Shared::create(8);
@@ -132,8 +102,6 @@ fn the_last_error_is_each_threads_own() {
 
 crate::support::harness::tests![
     exactly_one_of_many_readers_allocates_and_all_get_the_same_address,
-    readers_of_one_object_get_the_same_zeros,
     of_many_first_touches_of_a_small_object_one_block_stays_and_the_others_are_freed,
-    objects_of_their_own_do_not_disturb_each_other,
     the_last_error_is_each_threads_own,
 ];

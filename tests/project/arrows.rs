@@ -2,7 +2,9 @@
 //! in a circle.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+use crate::prose::files;
 
 /// From the top to the bottom. Rooms of one row do not use each other.
 const ROOMS: [&[&str]; 13] = [
@@ -46,21 +48,6 @@ fn row(room: &str) -> usize {
 
 /// By module (`memory/cache/bins`), the modules that it names.
 type Uses = BTreeMap<String, BTreeSet<String>>;
-
-/// The source of every module of the library, by its path without `.rs` and `/mod.rs`.
-fn modules(folder: &Path, prefix: &str, found: &mut BTreeMap<String, String>) {
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        let name = path.file_stem().unwrap().to_str().unwrap().to_string();
-        if path.is_dir() {
-            modules(&path, &format!("{prefix}{name}/"), found);
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
-            let module =
-                if name == "mod" { prefix.trim_end_matches('/').to_string() } else { format!("{prefix}{name}") };
-            found.insert(module, code(&std::fs::read_to_string(&path).unwrap()));
-        }
-    }
-}
 
 /// The code of a file without comments, strings and unit tests.
 fn code(source: &str) -> String {
@@ -183,10 +170,14 @@ fn circles(uses: &Uses) -> BTreeSet<&str> {
     uses.keys().map(String::as_str).filter(reaches_itself).collect()
 }
 
+/// Of every module of the library, by its path without `.rs` and `/mod.rs`.
 fn library() -> Uses {
-    let mut sources = BTreeMap::new();
-    modules(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), "", &mut sources);
-    uses(&sources)
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let source = |path: PathBuf| {
+        let module = path.strip_prefix(root.join("src")).ok()?.to_str().unwrap().strip_suffix(".rs")?;
+        Some((module.trim_end_matches("/mod").to_string(), code(&std::fs::read_to_string(&path).unwrap())))
+    };
+    uses(&files(root).into_iter().filter_map(source).collect())
 }
 
 #[test]

@@ -1,22 +1,8 @@
 //! The documents: every file that a link names is there.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-/// Folders of builds and downloads, which git ignores.
-const BUILT: [&str; 4] = ["target", "build", "node_modules", "venv"];
-
-/// Every Markdown file of the project.
-fn documents(folder: &Path, found: &mut Vec<PathBuf>) {
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        let name = path.file_name().unwrap().to_string_lossy().into_owned();
-        if path.is_dir() && !name.starts_with('.') && !BUILT.contains(&name.as_str()) && !path.is_symlink() {
-            documents(&path, found);
-        } else if name.ends_with(".md") {
-            found.push(path);
-        }
-    }
-}
+use crate::prose::files;
 
 /// The targets of `[text](target)`, outside blocks of code.
 fn links(text: &str) -> impl Iterator<Item = &str> {
@@ -40,8 +26,8 @@ fn broken(document: &Path, text: &str) -> Vec<String> {
 #[test]
 fn every_file_that_a_document_links_to_is_there() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let mut found = Vec::new();
-    documents(root, &mut found);
+    let found: Vec<_> =
+        files(root).into_iter().filter(|path| path.extension().is_some_and(|end| end == "md")).collect();
     assert!(found.contains(&root.join("README.md")) && found.contains(&root.join("docs/caffe-abi.md")));
     let broken: Vec<_> = found.iter().flat_map(|path| broken(path, &std::fs::read_to_string(path).unwrap())).collect();
     assert!(broken.is_empty(), "{}", broken.join("\n"));

@@ -50,43 +50,25 @@ fn filled(page: &str, read: impl Fn(&str) -> String) -> String {
     out
 }
 
+/// The pages, and what each shows.
+const PAGES: [(&str, &[&str]); 5] = [
+    ("ffi", &["c/walk.c", "cpp/walk.cpp", "rust/walk.rs", "java/Walk.java", "node/walk.js", "python/walk.py"]),
+    ("memory", &["allocators/mimalloc.c"]),
+    ("blob", &["c/blob.c", "blob.txt"]),
+    ("caffe2", &["caffe2.txt"]),
+    ("models", &["c/model.c"]),
+];
+
 #[test]
-fn the_page_on_other_languages_shows_what_the_examples_say() {
-    let page = read("docs/ffi.md");
-    for language in ["c/walk.c", "cpp/walk.cpp", "rust/walk.rs", "java/Walk.java", "node/walk.js", "python/walk.py"] {
-        assert!(page.contains(&format!("<!-- from examples/{language} -->")), "it shows {language}");
+fn the_pages_show_what_the_examples_say_and_print() {
+    for (page, examples) in PAGES {
+        let file = format!("docs/{page}.md");
+        let page = read(&file);
+        for example in examples {
+            assert!(page.contains(&format!("<!-- from examples/{example} -->")), "{file} shows {example}");
+        }
+        checked_in::is_same(&file, &filled(&page, read));
     }
-    checked_in::is_same("docs/ffi.md", &filled(&page, read));
-}
-
-#[test]
-fn the_page_on_memory_shows_the_allocator_of_the_example() {
-    let page = read("docs/memory.md");
-    assert!(page.contains("<!-- from examples/allocators/mimalloc.c -->"));
-    checked_in::is_same("docs/memory.md", &filled(&page, read));
-}
-
-#[test]
-fn the_page_on_blobs_shows_what_the_example_says_and_prints() {
-    let page = read("docs/blob.md");
-    for file in ["c/blob.c", "blob.txt"] {
-        assert!(page.contains(&format!("<!-- from examples/{file} -->")), "it shows {file}");
-    }
-    checked_in::is_same("docs/blob.md", &filled(&page, read));
-}
-
-#[test]
-fn the_page_on_caffe2_shows_what_the_example_prints() {
-    let page = read("docs/caffe2.md");
-    assert!(page.contains("<!-- from examples/caffe2.txt -->"));
-    checked_in::is_same("docs/caffe2.md", &filled(&page, read));
-}
-
-#[test]
-fn the_page_on_model_files_shows_what_the_examples_say() {
-    let page = read("docs/models.md");
-    assert!(page.contains("<!-- from examples/c/model.c -->"));
-    checked_in::is_same("docs/models.md", &filled(&page, read));
 }
 
 #[test]

@@ -12,14 +12,47 @@ pub const DIFF: i32 = SYNCEDMEM_DIFF as i32;
 
 pub struct Blob(pub *mut syncedmem_blob_t);
 
-/// The value that `ask` writes.
-fn answer<T>(mut value: T, ask: impl FnOnce(&mut T) -> syncedmem_status_t) -> Answer<T> {
-    super::answer(ask(&mut value), value)
-}
-
 /// Ends the hold of memory.
 pub fn release(mem: *mut syncedmem_t) -> Answer<()> {
     done(unsafe { syncedmem_blob_release_memory(mem) })
+}
+
+/// The functions of the C API on one blob, as methods: those that ask for a value, and those that give a status alone.
+macro_rules! methods {
+    ($($question:ident($($argument:ident: $kind:ty),*) -> $answer:ty => $ask:ident($($given:expr),*);)* /
+     $($act:ident($($of:ident: $type:ty),*) => $do:ident($($passed:expr),*);)*) => {
+        impl Blob {
+            $(pub fn $question(&self, $($argument: $kind),*) -> Answer<$answer> {
+                let mut value: $answer = unsafe { std::mem::zeroed() };
+                answer(unsafe { $ask(self.0, $($given,)* &mut value) }, value)
+            })*
+            $(pub fn $act(&mut self, $($of: $type),*) -> Answer {
+                done(unsafe { $do(self.0, $($passed),*) })
+            })*
+        }
+    };
+}
+
+methods! {
+    dim(axis: i64) -> i64 => syncedmem_blob_shape(axis);
+    legacy(axis: i64) -> i64 => syncedmem_blob_legacy_shape(axis);
+    count_axes(start: i64, end: i64) -> i64 => syncedmem_blob_count_axes(start, end);
+    offset(indices: &[i64]) -> i64 => syncedmem_blob_offset(indices.len(), indices.as_ptr());
+    legacy_offset(at: [i64; 4]) -> i64 => syncedmem_blob_legacy_offset(at[0], at[1], at[2], at[3]);
+    equals(shape: &[i64], legacy: bool) -> bool => syncedmem_blob_shape_equals(shape.len(), shape.as_ptr(), legacy);
+    memory(array: i32) -> *mut syncedmem_t => syncedmem_blob_memory(array);
+    hold(array: i32) -> *mut syncedmem_t => syncedmem_blob_hold_memory(array);
+    asum(array: i32) -> f64 => syncedmem_blob_asum(array);
+    sumsq(array: i32) -> f64 => syncedmem_blob_sumsq(array);
+    gpu_shape() -> *const c_void => syncedmem_blob_gpu_shape();
+    /
+    reshape(shape: &[i64]) => syncedmem_blob_reshape(shape.len(), shape.as_ptr());
+    set_cpu_data(array: i32, data: *mut c_void) => syncedmem_blob_set_cpu_data(array, data);
+    set_gpu(array: i32, data: *mut c_void) => syncedmem_blob_set_gpu_data(array, data);
+    share(array: i32, other: &Blob) => syncedmem_blob_share(array, other.0);
+    copy_from(array: i32, source: &Blob, reshape: bool) => syncedmem_blob_copy_from(array, source.0, reshape);
+    update() => syncedmem_blob_update();
+    scale(array: i32, factor: f64) => syncedmem_blob_scale(array, factor);
 }
 
 impl Blob {
@@ -36,43 +69,19 @@ impl Blob {
 
     pub fn unshaped(element: syncedmem_type_t) -> Answer<Blob> {
         let blob = std::ptr::null_mut();
-        answer(blob, |blob| unsafe { syncedmem_blob_create(element as i32, blob) }).map(Blob)
-    }
-
-    pub fn reshape(&mut self, shape: &[i64]) -> Answer<()> {
-        done(unsafe { syncedmem_blob_reshape(self.0, shape.len(), shape.as_ptr()) })
+        ask(blob, |blob| unsafe { syncedmem_blob_create(element as i32, blob) }).map(Blob)
     }
 
     pub fn axes(&self) -> usize {
-        answer(0, |axes| unsafe { syncedmem_blob_axes(self.0, axes) }).unwrap()
-    }
-
-    pub fn dim(&self, axis: i64) -> Answer<i64> {
-        answer(0, |dim| unsafe { syncedmem_blob_shape(self.0, axis, dim) })
+        ask(0, |axes| unsafe { syncedmem_blob_axes(self.0, axes) }).unwrap()
     }
 
     pub fn shape(&self) -> Vec<i64> {
         (0..self.axes() as i64).map(|axis| self.dim(axis).unwrap()).collect()
     }
 
-    pub fn legacy(&self, axis: i64) -> Answer<i64> {
-        answer(0, |dim| unsafe { syncedmem_blob_legacy_shape(self.0, axis, dim) })
-    }
-
     pub fn count(&self) -> i64 {
-        answer(0, |count| unsafe { syncedmem_blob_count(self.0, count) }).unwrap()
-    }
-
-    pub fn count_axes(&self, start: i64, end: i64) -> Answer<i64> {
-        answer(0, |count| unsafe { syncedmem_blob_count_axes(self.0, start, end, count) })
-    }
-
-    pub fn offset(&self, indices: &[i64]) -> Answer<i64> {
-        answer(0, |offset| unsafe { syncedmem_blob_offset(self.0, indices.len(), indices.as_ptr(), offset) })
-    }
-
-    pub fn legacy_offset(&self, [n, c, h, w]: [i64; 4]) -> Answer<i64> {
-        answer(0, |offset| unsafe { syncedmem_blob_legacy_offset(self.0, n, c, h, w, offset) })
+        ask(0, |count| unsafe { syncedmem_blob_count(self.0, count) }).unwrap()
     }
 
     pub fn text(&self) -> String {
@@ -81,64 +90,17 @@ impl Blob {
         std::ffi::CStr::from_bytes_until_nul(&text).unwrap().to_str().unwrap().to_string()
     }
 
-    pub fn equals(&self, shape: &[i64], legacy: bool) -> Answer<bool> {
-        let equals = |equals: &mut bool| unsafe {
-            syncedmem_blob_shape_equals(self.0, shape.len(), shape.as_ptr(), legacy, equals)
-        };
-        answer(false, equals)
-    }
-
     pub fn capacity(&self, array: i32) -> usize {
-        answer(0, |bytes| unsafe { syncedmem_blob_capacity(self.0, array, bytes) }).unwrap()
-    }
-
-    pub fn memory(&self, array: i32) -> Answer<*mut syncedmem_t> {
-        answer(std::ptr::null_mut(), |mem| unsafe { syncedmem_blob_memory(self.0, array, mem) })
-    }
-
-    pub fn hold(&self, array: i32) -> Answer<*mut syncedmem_t> {
-        answer(std::ptr::null_mut(), |mem| unsafe { syncedmem_blob_hold_memory(self.0, array, mem) })
+        ask(0, |bytes| unsafe { syncedmem_blob_capacity(self.0, array, bytes) }).unwrap()
     }
 
     pub fn head(&self, array: i32) -> syncedmem_head_t {
         let mem = self.memory(array).unwrap();
-        answer(syncedmem_head_t::SYNCEDMEM_SYNCED, |head| unsafe { syncedmem_head(mem, head) }).unwrap()
+        ask(syncedmem_head_t::SYNCEDMEM_SYNCED, |head| unsafe { syncedmem_head(mem, head) }).unwrap()
     }
 
     pub fn set_cpu<T>(&mut self, array: i32, data: *mut T) -> Answer<()> {
-        done(unsafe { syncedmem_blob_set_cpu_data(self.0, array, data.cast()) })
-    }
-
-    pub fn set_gpu(&mut self, array: i32, data: *mut c_void) -> Answer<()> {
-        done(unsafe { syncedmem_blob_set_gpu_data(self.0, array, data) })
-    }
-
-    pub fn share(&mut self, array: i32, other: &Blob) -> Answer<()> {
-        done(unsafe { syncedmem_blob_share(self.0, array, other.0) })
-    }
-
-    pub fn copy_from(&mut self, array: i32, source: &Blob, reshape: bool) -> Answer<()> {
-        done(unsafe { syncedmem_blob_copy_from(self.0, array, source.0, reshape) })
-    }
-
-    pub fn update(&mut self) -> Answer<()> {
-        done(unsafe { syncedmem_blob_update(self.0) })
-    }
-
-    pub fn asum(&self, array: i32) -> Answer<f64> {
-        answer(f64::NAN, |sum| unsafe { syncedmem_blob_asum(self.0, array, sum) })
-    }
-
-    pub fn sumsq(&self, array: i32) -> Answer<f64> {
-        answer(f64::NAN, |sum| unsafe { syncedmem_blob_sumsq(self.0, array, sum) })
-    }
-
-    pub fn scale(&mut self, array: i32, factor: f64) -> Answer<()> {
-        done(unsafe { syncedmem_blob_scale(self.0, array, factor) })
-    }
-
-    pub fn gpu_shape(&self) -> Answer<*const c_void> {
-        answer(std::ptr::null(), |shape| unsafe { syncedmem_blob_gpu_shape(self.0, shape) })
+        self.set_cpu_data(array, data.cast())
     }
 
     /// The elements on the host, to read.
@@ -151,7 +113,7 @@ impl Blob {
     /// As `read`, to the end of the memory.
     pub fn read_all<T: Copy>(&self, array: i32) -> Vec<T> {
         let mem = self.memory(array).unwrap();
-        let data = answer(std::ptr::null(), |data| unsafe { syncedmem_cpu_data(mem, data) }).unwrap();
+        let data = ask(std::ptr::null(), |data| unsafe { syncedmem_cpu_data(mem, data) }).unwrap();
         let count = self.capacity(array) / size_of::<T>();
         (0..count).map(|index| unsafe { data.cast::<T>().add(index).read_unaligned() }).collect()
     }
@@ -160,7 +122,7 @@ impl Blob {
     pub fn write<T: Copy>(&mut self, array: i32, values: &[T]) {
         assert_eq!(values.len() as i64, self.count());
         let mem = self.memory(array).unwrap();
-        let data = answer(std::ptr::null_mut(), |data| unsafe { syncedmem_mutable_cpu_data(mem, data) }).unwrap();
+        let data = ask(std::ptr::null_mut(), |data| unsafe { syncedmem_mutable_cpu_data(mem, data) }).unwrap();
         unsafe { data.cast::<T>().copy_from(values.as_ptr(), values.len()) };
     }
 }
@@ -183,7 +145,7 @@ impl Blob {
     pub fn write_device(&self, gpu: &super::gpu::Gpu, array: i32, values: &[f32]) {
         assert_eq!(values.len() as i64, self.count());
         let mem = self.memory(array).unwrap();
-        let data = answer(std::ptr::null_mut(), |data| unsafe { syncedmem_mutable_gpu_data(mem, data) }).unwrap();
+        let data = ask(std::ptr::null_mut(), |data| unsafe { syncedmem_mutable_gpu_data(mem, data) }).unwrap();
         let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_ne_bytes()).collect();
         gpu.write(data.addr(), &bytes);
     }
@@ -191,11 +153,11 @@ impl Blob {
     /// Brings the elements to the device, to read.
     pub fn sync(&self, array: i32) -> Answer<*const c_void> {
         let mem = self.memory(array)?;
-        answer(std::ptr::null(), |data| unsafe { syncedmem_gpu_data(mem, data) })
+        ask(std::ptr::null(), |data| unsafe { syncedmem_gpu_data(mem, data) })
     }
 }
 
 /// The calls that the host computed for want of cuBLAS.
 pub fn computed_on_host() -> u64 {
-    answer(u64::MAX, |count| unsafe { syncedmem_blob_computed_on_host(count) }).unwrap()
+    ask(u64::MAX, |count| unsafe { syncedmem_blob_computed_on_host(count) }).unwrap()
 }

@@ -9,7 +9,7 @@ use super::pools::{DEVICE, PINNED, idle};
 use super::*;
 
 /// Bytes of the staging buffers: no object of a test has this size.
-pub const STAGING_BYTES: usize = 16 << 20;
+const STAGING_BYTES: usize = 16 << 20;
 
 /// From this size on, fresh pageable and registered blocks are mappings.
 const MAPPED_FROM: usize = 2 << 20;
@@ -135,8 +135,14 @@ impl Bookkeeper {
         outcome
     }
 
+    /// Does what is no step, and takes down what came of it.
+    pub fn watch(&mut self, gpu: &Gpu, work: impl FnOnce()) {
+        let ((), calls) = gpu.watch(work);
+        self.read(calls, true);
+    }
+
     /// Takes the driver's log down, and returns the blocks that were given out: address and bytes.
-    pub fn read(&mut self, calls: Vec<Call>, worked: bool) -> Vec<(usize, usize)> {
+    fn read(&mut self, calls: Vec<Call>, worked: bool) -> Vec<(usize, usize)> {
         let mut given = Vec::new();
         for call in calls.iter().filter(|call| call.status == 0) {
             let expected = &mut self.expected;
@@ -265,7 +271,7 @@ impl Bookkeeper {
 
 /// Asserts that figures are those that they should be, and says which are not.
 #[track_caller]
-pub fn assert_same(is: &syncedmem_stats_t, should_be: &syncedmem_stats_t) {
+fn assert_same(is: &syncedmem_stats_t, should_be: &syncedmem_stats_t) {
     let lines = |stats: &syncedmem_stats_t| format!("{stats:#?}").lines().map(str::to_string).collect::<Vec<_>>();
     let (mut path, mut differ) = (Vec::new(), String::new());
     for (is, should_be) in lines(is).iter().zip(lines(should_be)) {

@@ -121,9 +121,15 @@ functions! {
     }
 }
 
-fn symbol(library: *mut c_void, name: &str) -> *mut c_void {
+pub fn open(file: &str) -> *mut c_void {
+    let library = unsafe { libc::dlopen(CString::new(file).unwrap().as_ptr(), libc::RTLD_NOW) };
+    assert!(!library.is_null(), "{file}: {}", unsafe { CStr::from_ptr(libc::dlerror()) }.to_string_lossy());
+    library
+}
+
+pub fn symbol(library: *mut c_void, name: &str) -> *mut c_void {
     let found = unsafe { libc::dlsym(library, CString::new(name).unwrap().as_ptr()) };
-    assert!(!found.is_null(), "the driver has no {name}");
+    assert!(!found.is_null(), "there is no {name}");
     found
 }
 
@@ -150,8 +156,7 @@ fn load() -> Option<Loaded> {
         }
         other => panic!("SYNCEDMEM_TEST_DRIVER={other} is not one of simulated none real"),
     };
-    let library = unsafe { libc::dlopen(CString::new(name.as_str()).unwrap().as_ptr(), libc::RTLD_NOW) };
-    assert!(!library.is_null(), "{name}: {}", unsafe { CStr::from_ptr(libc::dlerror()) }.to_string_lossy());
+    let library = open(&name);
     Some(Loaded { driver: Driver::of(library), control: is_simulated.then(|| Control::of(library)) })
 }
 

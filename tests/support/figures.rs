@@ -71,19 +71,6 @@ pub fn report() -> String {
     String::from_utf8(text).unwrap()
 }
 
-/// Who held memory of a kind at its peak, as the report says it: bytes, blocks and who.
-pub fn at_peak(report: &str, kind: &str) -> Vec<(String, u64, String)> {
-    let title = format!("{kind} memory: ");
-    let lines = report.lines().skip_while(|line| !line.starts_with(&title)).skip(1);
-    let holder = |line: &str| {
-        let (bytes, rest) = line.split_once(" in ")?;
-        let (blocks, rest) = rest.trim_start().split_once(' ')?;
-        let who = rest.strip_prefix("blocks").or(rest.strip_prefix("block"))?.trim().to_string();
-        Some((bytes.trim().to_string(), blocks.parse().ok()?, who))
-    };
-    lines.map_while(holder).collect()
-}
-
 /// Gives an object a name.
 pub fn set_name(mem: *mut syncedmem_t, name: &str) -> syncedmem_status_t {
     let name = CString::new(name).unwrap();

@@ -2,13 +2,15 @@
 //! blocks of another; and a test may end as skipped, with its reason, which libtest cannot do.
 //!
 //! A suite is a module that lists its tests in `tests![…]` at its end: first those that share the suite's process, then, behind
-//! `alone(&[…]):`, `alone_with_driver(&[…]):` or `in_silence(&[…]):`, those that each run in one of their own with that environment. A room's `main.rs` lists
-//! its suites in `suites![…]`, and Cargo.toml says `harness = false` for the room.
+//! `alone(&[…]):`, `alone_with_driver(&[…]):` or `in_silence(&[…]):`, those that each run in one of their own with that environment;
+//! those behind `ignored(&[]):` run where `--ignored` asks for them. A room's `main.rs` lists its suites in `suites![…]`, and Cargo.toml
+//! says `harness = false` for the room.
 //!
 //! `SYNCEDMEM_TEST_SUITES` names the suites to run, separated by spaces; without it all run. `SYNCEDMEM_TEST_RUNNER` is a
 //! command that the processes of the suites run under, such as valgrind.
 
 use std::cell::RefCell;
+use std::ffi::OsStr;
 use std::panic::{catch_unwind, resume_unwind};
 use std::process::{Command, ExitCode};
 use std::sync::{Mutex, PoisonError};
@@ -66,6 +68,10 @@ pub const fn in_silence(environment: Variables) -> Place {
     Place::InSilence(environment)
 }
 
+pub const fn ignored(_: Variables) -> Place {
+    Place::Ignored
+}
+
 /// A reason, as the payload of a panic.
 struct Skipped(String);
 
@@ -90,20 +96,16 @@ pub fn running() -> String {
 /// Makes a suite of the tests that are listed. The compiler warns of a function that is missing in the list: it is dead code.
 #[allow(unused_macros, reason = "the rooms that libtest runs include this file too")]
 macro_rules! tests {
-    ($($test:ident),* $(,)?) => { $crate::support::harness::tests! { @ Place::Here => $($test),* } };
-    ($($test:ident),* $(,)?; ignored: $($ignored:ident),*) => {
-        $crate::support::harness::tests! { @ Place::Here => $($test),*; Place::Ignored => $($ignored),* }
-    };
     ($($how:ident($environment:expr): $($apart:ident),+ $(,)?);+) => {
         $crate::support::harness::tests! { @ $($how($environment) => $($apart),+);+ }
     };
-    ($($test:ident),+; $($how:ident($environment:expr): $($apart:ident),+ $(,)?);+) => {
-        $crate::support::harness::tests! { @ Place::Here => $($test),+; $($how($environment) => $($apart),+);+ }
+    ($($test:ident),+ $(,)? $(; $how:ident($environment:expr): $($apart:ident),+ $(,)?)*) => {
+        $crate::support::harness::tests! { @ Place::Here => $($test),+ $(; $how($environment) => $($apart),+)* }
     };
     (@ $($place:expr => $($test:ident),*);+) => {
         pub const SUITE: $crate::support::harness::Suite = {
             #[allow(unused_imports, reason = "most suites have tests of one kind")]
-            use $crate::support::harness::{Group, Place, Suite, alone, alone_with_driver, in_silence};
+            use $crate::support::harness::{Group, Place, Suite, alone, alone_with_driver, ignored, in_silence};
             Suite {
                 path: module_path!(),
                 source: include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/", file!())),
@@ -176,22 +178,15 @@ impl Suite {
     fn run_apart(&self) -> u8 {
         let program = std::env::current_exe().unwrap();
         let runner = std::env::var(RUNNER).unwrap_or_default();
-        let mut words = runner.split_whitespace();
-        let mut process = match words.next() {
-            Some(runner) => Command::new(runner),
-            None => Command::new(&program),
-        };
-        if !runner.is_empty() {
-            process.args(words).arg(&program);
-        }
+        let mut words = runner.split_whitespace().map(OsStr::new).chain([program.as_os_str()]);
+        let mut process = Command::new(words.next().unwrap());
+        process.args(words).args(std::env::args_os().skip(1)).env(SUITES, self.name()).env_remove(RUNNER);
         println!("\n{}", self.path);
-        let status = process.args(std::env::args_os().skip(1)).env(SUITES, self.name()).env_remove(RUNNER).status();
-        let status = status.unwrap();
-        let Some(code) = status.code() else {
+        let status = process.status().unwrap();
+        if status.code().is_none() {
             println!("{}: {status}", self.path);
-            return FAILED;
-        };
-        code.try_into().unwrap_or(FAILED)
+        }
+        status.code().and_then(|code| code.try_into().ok()).unwrap_or(FAILED)
     }
 }
 

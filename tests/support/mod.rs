@@ -93,10 +93,6 @@ impl Storage {
         unsafe { syncedmem_construct(self.0.as_mut_ptr().cast(), 64, bytes, &mut mem) }
     }
 
-    pub fn destruct(&mut self) -> syncedmem_status_t {
-        unsafe { syncedmem_destruct(self.mem()) }
-    }
-
     pub fn put(&mut self, offset: usize, bytes: &[u8]) {
         self.0[offset..offset + bytes.len()].copy_from_slice(bytes);
     }
@@ -117,34 +113,6 @@ impl Storage {
 
     pub fn guard_is_whole(&self) -> bool {
         self.0[32..].iter().all(|&byte| byte == FILL)
-    }
-
-    pub fn cpu_data(&mut self) -> Result<*mut u8, syncedmem_status_t> {
-        let mut data = std::ptr::null();
-        result(unsafe { syncedmem_cpu_data(self.mem(), &mut data) }, data.cast_mut())
-    }
-
-    pub fn mutable_cpu_data(&mut self) -> Result<*mut u8, syncedmem_status_t> {
-        let mut data = std::ptr::null_mut();
-        result(unsafe { syncedmem_mutable_cpu_data(self.mem(), &mut data) }, data)
-    }
-
-    pub fn overwrite_cpu_data(&mut self) -> Result<*mut u8, syncedmem_status_t> {
-        let mut data = std::ptr::null_mut();
-        result(unsafe { syncedmem_overwrite_cpu_data(self.mem(), &mut data) }, data)
-    }
-
-    pub fn gpu_data(&mut self) -> Result<*mut u8, syncedmem_status_t> {
-        let mut data = std::ptr::null();
-        result(unsafe { syncedmem_gpu_data(self.mem(), &mut data) }, data.cast_mut())
-    }
-
-    pub fn set_cpu_data(&mut self, data: *mut u8) -> syncedmem_status_t {
-        unsafe { syncedmem_set_cpu_data(self.mem(), data.cast()) }
-    }
-
-    pub fn release_cpu(&mut self) -> syncedmem_status_t {
-        unsafe { syncedmem_release_cpu(self.mem()) }
     }
 }
 
@@ -216,10 +184,6 @@ pub fn ask<T>(mut value: T, call: impl FnOnce(&mut T) -> syncedmem_status_t) -> 
 
 pub fn done(status: syncedmem_status_t) -> Answer {
     answer(status, ())
-}
-
-fn result(status: syncedmem_status_t, data: *mut c_void) -> Outcome {
-    answer(status, data.cast())
 }
 
 /// Does `work` in a forked child, which must end by itself, and returns its exit status. An assertion that fails there prints its

@@ -49,7 +49,56 @@ impl Drop for Object {
 /// The outcome of an operation: its status, and the address if it gave one.
 pub type Outcome = Result<*mut u8, syncedmem_status_t>;
 
-/// What one side's block is: its own bytes 0 to 15.
+/// The functions of the C API on one object, as methods: those that give an address, those that give a status alone, and those that ask
+/// for a value, which begins as another.
+macro_rules! methods {
+    ($($address:ident => $give:ident;)* / $($act:ident($($argument:ident: $kind:ty)?) => $do:ident($($given:expr)?);)* /
+     $($question:ident -> $answer:ty => $ask:ident($other:expr);)*) => {
+        impl Storage {
+            $(pub fn $address(&mut self) -> Outcome {
+                let mut data = std::ptr::null_mut::<u8>();
+                answer(unsafe { $give(self.mem(), (&raw mut data).cast()) }, data)
+            })*
+            $(pub fn $act(&mut self $(, $argument: $kind)?) -> syncedmem_status_t {
+                unsafe { $do(self.mem() $(, $given)?) }
+            })*
+            $(pub fn $question(&mut self) -> $answer {
+                let mut value = $other;
+                assert_eq!(unsafe { $ask(self.mem(), &mut value) }, SYNCEDMEM_SUCCESS);
+                value
+            })*
+        }
+    };
+}
+
+methods! {
+    cpu_data => syncedmem_cpu_data;
+    mutable_cpu_data => syncedmem_mutable_cpu_data;
+    overwrite_cpu_data => syncedmem_overwrite_cpu_data;
+    gpu_data => syncedmem_gpu_data;
+    mutable_gpu_data => syncedmem_mutable_gpu_data;
+    overwrite_gpu_data => syncedmem_overwrite_gpu_data;
+    /
+    destruct() => syncedmem_destruct();
+    set_cpu_data(data: *mut u8) => syncedmem_set_cpu_data(data.cast());
+    set_gpu_data(data: *mut u8) => syncedmem_set_gpu_data(data.cast());
+    release_cpu() => syncedmem_release_cpu();
+    release_gpu() => syncedmem_release_gpu();
+    push(stream: *mut c_void) => syncedmem_async_gpu_push(stream.cast());
+    pull(stream: *mut c_void) => syncedmem_async_cpu_pull(stream.cast());
+    wait() => syncedmem_wait();
+    pin() => syncedmem_pin();
+    unpin() => syncedmem_unpin();
+    set_evictable(how: syncedmem_eviction_t) => syncedmem_set_evictable(how as i32);
+    end_access() => syncedmem_end_access();
+    /
+    device_ordinal -> i32 => syncedmem_device_ordinal(i32::MIN);
+    is_pinned -> bool => syncedmem_is_pinned(false);
+    owns_cpu -> bool => syncedmem_owns_cpu(false);
+    owns_gpu -> bool => syncedmem_owns_gpu(false);
+    evictable -> syncedmem_eviction_t => syncedmem_get_evictable(SYNCEDMEM_EVICT_ALWAYS);
+}
+
 impl Storage {
     pub fn host_address(&self) -> usize {
         self.word(0)
@@ -59,82 +108,9 @@ impl Storage {
         self.word(8)
     }
 
-    pub fn mutable_gpu_data(&mut self) -> Outcome {
-        let mut data = std::ptr::null_mut();
-        result(unsafe { syncedmem_mutable_gpu_data(self.mem(), &mut data) }, data)
-    }
-
-    pub fn overwrite_gpu_data(&mut self) -> Outcome {
-        let mut data = std::ptr::null_mut();
-        result(unsafe { syncedmem_overwrite_gpu_data(self.mem(), &mut data) }, data)
-    }
-
-    pub fn set_gpu_data(&mut self, data: *mut u8) -> syncedmem_status_t {
-        unsafe { syncedmem_set_gpu_data(self.mem(), data.cast()) }
-    }
-
-    pub fn release_gpu(&mut self) -> syncedmem_status_t {
-        unsafe { syncedmem_release_gpu(self.mem()) }
-    }
-
-    pub fn push(&mut self, stream: *mut c_void) -> syncedmem_status_t {
-        unsafe { syncedmem_async_gpu_push(self.mem(), stream.cast()) }
-    }
-
-    pub fn pull(&mut self, stream: *mut c_void) -> syncedmem_status_t {
-        unsafe { syncedmem_async_cpu_pull(self.mem(), stream.cast()) }
-    }
-
-    pub fn wait(&mut self) -> syncedmem_status_t {
-        unsafe { syncedmem_wait(self.mem()) }
-    }
-
-    pub fn pin(&mut self) -> syncedmem_status_t {
-        unsafe { syncedmem_pin(self.mem()) }
-    }
-
-    pub fn unpin(&mut self) -> syncedmem_status_t {
-        unsafe { syncedmem_unpin(self.mem()) }
-    }
-
-    pub fn is_ready(&mut self) -> Result<bool, syncedmem_status_t> {
+    pub fn is_ready(&mut self) -> Answer<bool> {
         let mut ready = false;
-        match unsafe { syncedmem_is_ready(self.mem(), &mut ready) } {
-            SYNCEDMEM_SUCCESS => Ok(ready),
-            status => Err(status),
-        }
-    }
-
-    pub fn device_ordinal(&mut self) -> i32 {
-        let mut ordinal = i32::MIN;
-        assert_eq!(unsafe { syncedmem_device_ordinal(self.mem(), &mut ordinal) }, SYNCEDMEM_SUCCESS);
-        ordinal
-    }
-
-    pub fn is_pinned(&mut self) -> bool {
-        flag(|out| unsafe { syncedmem_is_pinned(self.mem(), out) })
-    }
-
-    pub fn owns_cpu(&mut self) -> bool {
-        flag(|out| unsafe { syncedmem_owns_cpu(self.mem(), out) })
-    }
-
-    pub fn owns_gpu(&mut self) -> bool {
-        flag(|out| unsafe { syncedmem_owns_gpu(self.mem(), out) })
-    }
-
-    pub fn set_evictable(&mut self, how: syncedmem_eviction_t) -> syncedmem_status_t {
-        unsafe { syncedmem_set_evictable(self.mem(), how as i32) }
-    }
-
-    pub fn evictable(&mut self) -> syncedmem_eviction_t {
-        let mut how = syncedmem_eviction_t::SYNCEDMEM_EVICT_ALWAYS;
-        assert_eq!(unsafe { syncedmem_get_evictable(self.mem(), &mut how) }, SYNCEDMEM_SUCCESS);
-        how
-    }
-
-    pub fn end_access(&mut self) -> syncedmem_status_t {
-        unsafe { syncedmem_end_access(self.mem()) }
+        answer(unsafe { syncedmem_is_ready(self.mem(), &mut ready) }, ready)
     }
 
     /// The host side's bytes, which must be current.
@@ -170,13 +146,7 @@ impl Storage {
 }
 
 fn nothing(status: syncedmem_status_t) -> Outcome {
-    result(status, std::ptr::null_mut())
-}
-
-fn flag(ask: impl FnOnce(*mut bool) -> syncedmem_status_t) -> bool {
-    let mut answer = false;
-    assert_eq!(ask(&mut answer), SYNCEDMEM_SUCCESS);
-    answer
+    answer(status, std::ptr::null_mut())
 }
 
 /// What some operations are given.
@@ -187,42 +157,19 @@ pub struct With {
     pub stream: *mut c_void,
 }
 
-/// Every operation on an object's two sides.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Operation {
-    CpuData,
-    MutableCpuData,
-    OverwriteCpuData,
-    GpuData,
-    MutableGpuData,
-    OverwriteGpuData,
-    SetCpuData,
-    SetGpuData,
-    ReleaseCpu,
-    ReleaseGpu,
-    Push,
-    Pull,
-    Wait,
-    /// Gives the answer as an address: 1 for yes.
-    IsReady,
+macro_rules! operations {
+    ($($operation:ident),*) => {
+        /// Every operation on an object's two sides. `IsReady` gives the answer as an address: 1 for yes.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Operation { $($operation),* }
+        pub const OPERATIONS: [Operation; 14] = [$(Operation::$operation),*];
+    };
 }
 
-pub const OPERATIONS: [Operation; 14] = [
-    Operation::CpuData,
-    Operation::MutableCpuData,
-    Operation::OverwriteCpuData,
-    Operation::GpuData,
-    Operation::MutableGpuData,
-    Operation::OverwriteGpuData,
-    Operation::SetCpuData,
-    Operation::SetGpuData,
-    Operation::ReleaseCpu,
-    Operation::ReleaseGpu,
-    Operation::Push,
-    Operation::Pull,
-    Operation::Wait,
-    Operation::IsReady,
-];
+operations! {
+    CpuData, MutableCpuData, OverwriteCpuData, GpuData, MutableGpuData, OverwriteGpuData, SetCpuData, SetGpuData, ReleaseCpu, ReleaseGpu,
+    Push, Pull, Wait, IsReady
+}
 
 /// Bytes that differ from each other and from those of other seeds; seed 0: zeros.
 pub fn pattern(seed: u8, bytes: usize) -> Vec<u8> {

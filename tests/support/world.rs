@@ -248,47 +248,25 @@ impl<'g> World<'g> {
         let (model, object) = (&self.model, &self.object);
         same("head", object.head(), model.head())?;
         same("size", object.word(16), BYTES)?;
-        let addresses = [
-            (
-                "host",
-                model.host.block,
-                before.host.block,
-                object.host_address(),
-                host,
-                self.ground.host(0),
-                self.ground.host(1),
-            ),
-            (
-                "device",
-                model.device.block,
-                before.device.block,
-                object.device_address(),
-                device,
-                self.ground.device(0),
-                self.ground.device(1),
-            ),
-        ];
-        for (side, block, earlier, now, then, first, second) in addresses {
-            match block {
-                Block::None => same(side, now, 0)?,
-                Block::Borrowed(number) => same(side, now, [first, second][number as usize].addr())?,
-                // An owned block stays where it is.
-                Block::Owned if earlier == Block::Owned => same(side, now, then)?,
-                Block::Owned => same(side, now != 0, true)?,
-            }
-        }
+        let stands = |side, half: Half, earlier: Half, now, then, lent: [*mut u8; 2]| match half.block {
+            Block::None => same(side, now, 0),
+            Block::Borrowed(number) => same(side, now, lent[number as usize].addr()),
+            // An owned block stays where it is.
+            Block::Owned if earlier.block == Block::Owned => same(side, now, then),
+            Block::Owned => same(side, now != 0, true),
+        };
+        let (hosts, devices) = ([0, 1].map(|at| self.ground.host(at)), [0, 1].map(|at| self.ground.device(at)));
+        stands("host", model.host, before.host, object.host_address(), host, hosts)?;
+        stands("device", model.device, before.device, object.device_address(), device, devices)?;
         if model.head() != 0 {
             let owns = [model.host.block, model.device.block].map(|block| u8::from(block == Block::Owned));
             // A flag counts only where there is a block; a host block of another implementation is pageable.
             same("owns host and device", [object.flags()[0], object.flags()[2]], owns)?;
         }
         if model.host.current {
-            let data: *const u8 = std::ptr::with_exposed_provenance(object.host_address());
-            same(
-                "host contents",
-                unsafe { std::slice::from_raw_parts(data, BYTES) },
-                &pattern(model.host.contents, BYTES)[..],
-            )?;
+            let data = std::ptr::with_exposed_provenance(object.host_address());
+            let contents: &[u8] = unsafe { std::slice::from_raw_parts(data, BYTES) };
+            same("host contents", contents, &pattern(model.host.contents, BYTES)[..])?;
         }
         let Some(gpu) = self.ground.gpu else { return Ok(()) };
         if model.device.current && !model.is_flying() {

@@ -37,7 +37,7 @@ pub struct Man {
     directory: Option<PathBuf>,
 }
 
-/// Write manual pages and completions to a folder, as they are installed below `share`.
+/// Write manual pages and completions to a folder `share`.
 #[derive(Debug, Args)]
 pub struct Share {
     directory: PathBuf,
@@ -94,7 +94,7 @@ fn command() -> clap::Command {
     options::Options::command().disable_help_subcommand(true)
 }
 
-/// The parts of the text behind the options get sections of their own: clap_mangen calls all of it EXTRA.
+/// The text behind the options, which clap_mangen calls EXTRA, becomes sections.
 fn page(mut command: clap::Command) -> io::Result<Vec<u8>> {
     let behind = command.get_after_help().map(|text| text.to_string()).unwrap_or_default();
     command = command.after_help(Resettable::Reset);

@@ -1,4 +1,4 @@
-//! Pairs what two lists have of the same name, the first with the first, the second with the second.
+//! Pairs what two lists have of one name, the first with the first, the second with the second.
 
 use std::collections::{HashMap, VecDeque};
 

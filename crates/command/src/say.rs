@@ -10,7 +10,6 @@ use syncedmem_trace::text::is_steering;
 /// Exit status: it failed, or the answer is no.
 const FAILED: u8 = 1;
 
-/// An error, after the command's name.
 pub fn error(what: impl Display) {
     beside(format_args!("syncedmem: {}", one_line(what)));
 }
@@ -25,7 +24,6 @@ pub fn line(line: impl Display) {
     let _ = writeln!(io::stdout(), "{}", plain(one_line(line)));
 }
 
-/// One line, even if a name in it has line ends.
 fn one_line(text: impl Display) -> String {
     text.to_string().replace('\n', "\\n")
 }

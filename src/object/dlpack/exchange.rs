@@ -160,13 +160,11 @@ unsafe extern "C-unwind" fn delete(tensor: *mut c_void) {
     let Some(tensor) = NonNull::new(tensor) else { return };
     // SAFETY: the caller of a deleter passes its own tensor, which `Blank::fill` made.
     let holding = unsafe { export::free(tensor) };
-    let _ = std::panic::catch_unwind(|| end_holding(holding));
-}
-
-fn end_holding(holding: Holding) {
-    let mut waiting = None;
-    close_into(holding, &mut waiting);
-    end_waiting(waiting);
+    let _ = std::panic::catch_unwind(|| {
+        let mut waiting = None;
+        close_into(holding, &mut waiting);
+        end_waiting(waiting);
+    });
 }
 
 /// Counts one tensor less and ends its access. Returns the object if it was destroyed and this was its last tensor.

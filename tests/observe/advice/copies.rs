@@ -55,14 +55,8 @@ fn a_copy_may_be_read_through_an_address_that_was_asked_for_before() {
     assert_eq!(certainty(&asked_for), Possible);
     assert_eq!(certainty(&[lent(Device), asked(Host, Overwrite)]), Possible, "it is the caller's own");
     assert_eq!(certainty(&[&asked_for[..], &[released(Device)]].concat()), Certain, "that memory is gone");
-    let early = Told { what: first_seen(SIZE), ..made(SIZE) };
-    let story = [vec![early, asked(Host, Write)], push].concat();
+    let story = [vec![first_seen(SIZE), asked(Host, Write)], push].concat();
     assert_eq!(with_every_access(UnreadCopy, &story)[0].certainty, Possible, "it was in use before");
-}
-
-fn first_seen(bytes: u64) -> syncedmem_trace::event::What {
-    use syncedmem_trace::event::{Noticed, What};
-    What::Made { bytes, noticed: Noticed::FirstAccess }
 }
 
 fn a_pull_may_be_read_through_an_address_that_was_handed_out_unseen() {
@@ -149,16 +143,10 @@ fn a_copy_in_flight_costs_what_others_of_its_direction_and_path_did() {
 }
 
 fn a_push_that_was_waited_for_is_a_push() {
-    let waited = Told { what: pushed_at_once(SIZE), ..started(Device, SIZE, Pinned).at(3).taking(50) };
-    let story = [on_host(SIZE), vec![waited, asked(Host, Write)]].concat();
+    let story = [on_host(SIZE), vec![pushed_at_once(SIZE).at(3).taking(50), asked(Host, Write)]].concat();
     let expected = advice(UnreadCopy, Certain, Subject::CopyTo(Device), 3).sums(1, SIZE, 50);
     assert_eq!(with_every_access(UnreadCopy, &story), [expected]);
     assert_eq!(without(UnreadCopy, &story), []);
-}
-
-fn pushed_at_once(bytes: u64) -> syncedmem_trace::event::What {
-    use syncedmem_trace::event::{Cause, What};
-    What::Copied { to: Device, bytes, path: Pinned, cause: Cause::Stream }
 }
 
 fn a_copy_is_unchanged_if_the_host_was_found_as_it_was_and_the_writer_is_to_blame() {
@@ -285,28 +273,22 @@ fn a_copy_for_a_writer_may_be_overwritten_and_a_copy_for_a_reader_is_not() {
     }
 }
 
-fn a_copy_to_the_host_is_overwritten_or_not_once_it_is_compared() {
-    let story = |changed| {
-        let copy = vec![asked(Host, Write), copied(Host, Write, SIZE, Pageable).at(6).taking(25)];
-        let look = vec![asked(Device, Read), compared(Since::Copy, changed), copied(Device, Read, SIZE, Pageable)];
-        [on_device(SIZE), copy, look, vec![ended()]].concat()
-    };
-    let expected = advice(OverwrittenCopy, Compared, Subject::CopyTo(Host), 6).sums(1, SIZE, 25);
-    assert_eq!(both(OverwrittenCopy, &story(Changed::Everything)), [expected]);
-    assert_eq!(both(OverwrittenCopy, &story(Changed::Part)), []);
-    assert_eq!(both(OverwrittenCopy, &story(Changed::Nothing)), []);
-}
-
-fn a_copy_to_the_device_is_overwritten_or_not_once_it_has_come_back() {
-    let story = |changed| {
-        let copy = vec![asked(Device, Write), copied(Device, Write, SIZE, Pageable).at(6).taking(25)];
-        let back = vec![asked(Host, Read), came(changed), copied(Host, Read, SIZE, Pageable)];
-        [on_host(SIZE), copy, back, vec![ended()]].concat()
-    };
-    let expected = advice(OverwrittenCopy, Compared, Subject::CopyTo(Device), 6).sums(1, SIZE, 25);
-    assert_eq!(both(OverwrittenCopy, &story(Changed::Everything)), [expected]);
-    assert_eq!(both(OverwrittenCopy, &story(Changed::Part)), []);
-    assert_eq!(both(OverwrittenCopy, &story(Changed::Nothing)), []);
+fn a_copy_is_overwritten_or_not_once_it_is_compared_or_has_come_back() {
+    for (to, there) in [(Host, on_device(SIZE)), (Device, on_host(SIZE))] {
+        let story = |between: &[Told], changed| {
+            let copy = vec![asked(to, Write), copied(to, Write, SIZE, Pageable).at(6).taking(25)];
+            let look = if to == Host { compared(Since::Copy, changed) } else { came(changed) };
+            let back = vec![asked(to.other(), Read), look, copied(to.other(), Read, SIZE, Pageable), ended()];
+            [there.clone(), copy, between.to_vec(), back].concat()
+        };
+        let expected = advice(OverwrittenCopy, Compared, Subject::CopyTo(to), 6).sums(1, SIZE, 25);
+        assert_eq!(both(OverwrittenCopy, &story(&[], Changed::Everything)), [expected]);
+        assert_eq!(both(OverwrittenCopy, &story(&[], Changed::Part)), []);
+        assert_eq!(both(OverwrittenCopy, &story(&[], Changed::Nothing)), []);
+        let possible = syncedmem_analysis::advice::Advice { certainty: Possible, ..expected };
+        let replaced = story(&[asked(to, Overwrite)], Changed::Everything);
+        assert_eq!(both(OverwrittenCopy, &replaced), [possible], "what was compared is what came afterwards");
+    }
 }
 
 fn two_copies_of_64_kib_from_pageable_memory_are_slow_if_pinned_ones_were_faster() {
@@ -359,8 +341,7 @@ crate::support::harness::tests![
     a_row_ends_with_a_second_copy_in_the_same_direction_an_eviction_or_another_size,
     pushes_and_pulls_make_a_row_too,
     a_copy_for_a_writer_may_be_overwritten_and_a_copy_for_a_reader_is_not,
-    a_copy_to_the_host_is_overwritten_or_not_once_it_is_compared,
-    a_copy_to_the_device_is_overwritten_or_not_once_it_has_come_back,
+    a_copy_is_overwritten_or_not_once_it_is_compared_or_has_come_back,
     two_copies_of_64_kib_from_pageable_memory_are_slow_if_pinned_ones_were_faster,
     how_fast_pinned_copies_are_is_not_learnt_from_small_ones,
 ];

@@ -40,6 +40,13 @@ fn a_host_side_that_is_not_asked_for_after_the_first_copy_is_unused() {
     }
 }
 
+fn a_host_side_that_a_pull_brought_up_to_date_may_be_read_unseen() {
+    let pull = [fresh(Kind::Pinned, SIZE), started(Host, SIZE, Pinned).at(3), completed(Host)];
+    let story = [&[made(SIZE), asked(Device, Overwrite), fresh(Kind::Device, SIZE)], &pull[..], &[asked(Device, Read)]];
+    assert_eq!(with_every_access(UnusedSide, &story.concat()), [unused(Host, SIZE)]);
+    assert_eq!(without(UnusedSide, &story.concat()), []);
+}
+
 fn a_side_is_used_if_it_is_asked_for_copied_from_or_replaced() {
     let uses: [&[Told]; 6] = [
         &[ready(Host, Read)],
@@ -142,6 +149,7 @@ fn a_block_that_was_turned_away_would_have_served_once_and_the_smallest_that_fit
 
 crate::support::harness::tests![
     a_host_side_that_is_not_asked_for_after_the_first_copy_is_unused,
+    a_host_side_that_a_pull_brought_up_to_date_may_be_read_unseen,
     a_side_is_used_if_it_is_asked_for_copied_from_or_replaced,
     a_side_that_was_given_back_holds_no_memory,
     memory_of_a_call_that_failed_was_never_held,

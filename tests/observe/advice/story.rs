@@ -43,84 +43,47 @@ pub fn made(bytes: u64) -> Told {
     Told { site: MAKER, ..told(What::Made { bytes, noticed: Noticed::Construction }) }
 }
 
-/// An access that needs something.
-pub fn asked(side: Side, access: Access) -> Told {
-    told(What::Accessed { side, access, ready: false })
+/// Functions that make an event of the one object, or of none.
+macro_rules! told {
+    ($($(#[$about:meta])* $name:ident($($field:ident: $kind:ty),*) => $what:expr;)*) => {
+        $($(#[$about])* pub fn $name($($field: $kind),*) -> Told { told($what) })*
+    };
 }
 
-/// An access that needs nothing: told only where every access is.
-pub fn ready(side: Side, access: Access) -> Told {
-    told(What::Accessed { side, access, ready: true })
+told! {
+    /// An access that needs something.
+    asked(side: Side, access: Access) => What::Accessed { side, access, ready: false };
+    /// An access that needs nothing: told only where every access is.
+    ready(side: Side, access: Access) => What::Accessed { side, access, ready: true };
+    fresh(kind: Kind, bytes: u64) => What::Allocated { kind, bytes, block: 0x1000, origin: Origin::Fresh };
+    pooled(kind: Kind, bytes: u64) => What::Allocated { kind, bytes, block: 0x1000, origin: Origin::Pool };
+    freed(kind: Kind, bytes: u64) => What::Freed { kind, bytes, block: 0x1000 };
+    filled(side: Side, bytes: u64) => What::Filled { side, bytes };
+    copied(to: Side, access: Access, bytes: u64, path: Path) => What::Copied { to, bytes, path, cause: Cause::Access(access) };
+    saved(to: Side, bytes: u64) => What::Copied { to, bytes, path: Path::Pageable, cause: Cause::Eviction };
+    pushed_at_once(bytes: u64) => What::Copied { to: Device, bytes, path: Path::Pinned, cause: Cause::Stream };
+    started(to: Side, bytes: u64, path: Path) => What::Started { to, bytes, path, copy: 1 };
+    completed(to: Side) => What::Completed { to, copy: 1 };
+    /// What the host holds was compared, before it is copied.
+    compared(since: Since, changed: Changed) => What::Compared { side: Host, since, changed };
+    /// What came from the device was compared.
+    came(changed: Changed) => What::Compared { side: Device, since: Since::Copy, changed };
+    lent(side: Side) => What::Lent { side };
+    released(side: Side) => What::Released { side };
+    evicted(side: Side, bytes: u64, newest: bool) => What::Evicted { side, bytes, newest };
+    failed(side: Side, bytes: u64) => What::Failed { side, bytes };
+    resized(bytes: u64) => What::Resized { bytes };
+    ended() => What::Ended;
 }
 
-pub fn fresh(kind: Kind, bytes: u64) -> Told {
-    told(What::Allocated { kind, bytes, block: 0x1000, origin: Origin::Fresh })
+/// Made before anything was observed.
+pub fn first_seen(bytes: u64) -> Told {
+    Told { site: MAKER, ..told(What::Made { bytes, noticed: Noticed::FirstAccess }) }
 }
 
-pub fn pooled(kind: Kind, bytes: u64) -> Told {
-    told(What::Allocated { kind, bytes, block: 0x1000, origin: Origin::Pool })
-}
-
-pub fn freed(kind: Kind, bytes: u64) -> Told {
-    told(What::Freed { kind, bytes, block: 0x1000 })
-}
-
-pub fn filled(side: Side, bytes: u64) -> Told {
-    told(What::Filled { side, bytes })
-}
-
-pub fn copied(to: Side, access: Access, bytes: u64, path: Path) -> Told {
-    told(What::Copied { to, bytes, path, cause: Cause::Access(access) })
-}
-
-pub fn saved(to: Side, bytes: u64) -> Told {
-    told(What::Copied { to, bytes, path: Path::Pageable, cause: Cause::Eviction })
-}
-
-pub fn started(to: Side, bytes: u64, path: Path) -> Told {
-    told(What::Started { to, bytes, path, copy: 1 })
-}
-
-pub fn completed(to: Side) -> Told {
-    told(What::Completed { to, copy: 1 })
-}
-
-/// What the host holds was compared, before it is copied.
-pub fn compared(since: Since, changed: Changed) -> Told {
-    told(What::Compared { side: Host, since, changed })
-}
-
-/// What came from the device was compared.
-pub fn came(changed: Changed) -> Told {
-    told(What::Compared { side: Device, since: Since::Copy, changed })
-}
-
-pub fn lent(side: Side) -> Told {
-    told(What::Lent { side })
-}
-
-pub fn released(side: Side) -> Told {
-    told(What::Released { side })
-}
-
-pub fn evicted(side: Side, bytes: u64, newest: bool) -> Told {
-    told(What::Evicted { side, bytes, newest })
-}
-
-pub fn failed(side: Side, bytes: u64) -> Told {
-    told(What::Failed { side, bytes })
-}
-
-pub fn resized(bytes: u64) -> Told {
-    told(What::Resized { bytes })
-}
-
+/// A block that no object holds.
 pub fn turned_away(kind: Kind, bytes: u64) -> Told {
     Told { object: 0, ..told(What::TurnedAway { kind, bytes }) }
-}
-
-pub fn ended() -> Told {
-    told(What::Ended)
 }
 
 /// The events, with their times.

@@ -92,9 +92,8 @@ fn what_may_have_happened_unseen_for_a_while_is_taken_to_have_happened() {
 }
 
 fn objects_that_were_in_use_before_anything_was_observed_are_judged_by_what_is_seen_alone() {
-    use syncedmem_trace::event::{Noticed, What};
-    let met = Told { what: What::Made { bytes: 8, noticed: Noticed::FirstAccess }, ..made(8) };
-    let story = vec![met, asked(Device, Write), asked(Host, Write), copied(Host, Write, 8, Pinned).at(1).taking(3)];
+    let story =
+        vec![first_seen(8), asked(Device, Write), asked(Host, Write), copied(Host, Write, 8, Pinned).at(1).taking(3)];
     let expected = advice(OverwrittenCopy, Possible, Subject::CopyTo(Host), 1).sums(1, 8, 3);
     assert_eq!(both(OverwrittenCopy, &story), [expected]);
     assert_eq!(both(UnusedSide, &story), [], "which blocks it holds is not known");

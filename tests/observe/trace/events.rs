@@ -1,5 +1,8 @@
 //! Events of every kind.
 
+use std::collections::HashMap;
+use std::fmt::Debug;
+
 use syncedmem_trace::event::*;
 use syncedmem_trace::head::{Access, Side};
 use syncedmem_trace::kind::Kind;
@@ -100,4 +103,25 @@ pub fn a_run(threads: u32, rounds: u64) -> Vec<Event> {
     }
     events.sort_by_key(|event| event.end());
     events
+}
+
+/// How many slices lie in others. On each track two are apart, or one is inside the other: viewers demand it.
+pub fn nested<Track: Debug>(slices: HashMap<Track, Vec<(u64, u64)>>) -> usize {
+    let mut nested = 0;
+    for (track, mut slices) in slices {
+        slices.sort_by_key(|&(begin, end)| (begin, std::cmp::Reverse(end)));
+        let mut open: Vec<(u64, u64)> = Vec::new();
+        for slice in slices {
+            while open.last().is_some_and(|outer| outer.1 <= slice.0) {
+                open.pop();
+            }
+            assert!(
+                open.last().is_none_or(|outer| slice.1 <= outer.1),
+                "on {track:?} {slice:?} sticks out of {open:?}"
+            );
+            nested += open.len().min(1);
+            open.push(slice);
+        }
+    }
+    nested
 }

@@ -28,11 +28,18 @@ pub fn c_path(path: &Path) -> CString {
     CString::new(path.to_str().unwrap()).unwrap()
 }
 
-/// Writes the events to a trace.
-pub fn write(path: &Path, events: &[Event]) {
+/// Records `work` in a file.
+pub fn trace_to(path: &Path, work: impl FnOnce()) {
     trace::start(&c_path(path)).unwrap();
-    events.iter().for_each(|event| trace::record(event, 0));
+    work();
     trace::stop();
+}
+
+/// What is recorded of `work`.
+pub fn recorded(work: impl FnOnce()) -> Recorded {
+    let folder = Folder::new();
+    trace_to(&folder.path("t"), work);
+    Recorded::of(&folder.path("t"))
 }
 
 /// Reads a trace and those of its run to their end.
@@ -51,6 +58,8 @@ pub fn events_of(items: &[Item], of: u32) -> Vec<Event> {
 
 /// What one file holds, by the format alone.
 pub struct Recorded {
+    /// Its length in bytes.
+    pub length: usize,
     pub header: Header,
     /// In the order of their numbers.
     pub records: Vec<Record>,
@@ -76,7 +85,7 @@ impl Recorded {
                 Err(NoRecord::Unknown) => panic!("record {index} is unknown: {bytes:?}"),
             }
         }
-        Recorded { header, records, unfinished, texts }
+        Recorded { length: file.len(), header, records, unfinished, texts }
     }
 
     /// The entries of the text area.

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::pairs::{self, Pairs};
-use crate::report::document::{Document, Ending, Kinds, Process, Work};
+use crate::report::load::{Document, Ending, Kinds, Process, Work};
 
 /// Version of the JSON; see [`crate::report::document::VERSION`].
 const VERSION: u32 = 1;
@@ -180,9 +180,9 @@ fn figures(process: &Process, mut add: impl FnMut(Key, u64)) {
     add(key(Of::Work, Unit::Nanoseconds, "from the first event to the last"), process.nanoseconds);
     for work in &process.work {
         let name = name(work);
-        add(key(Of::Work, Unit::Bytes, &name), work.amount.bytes);
-        add(key(Of::Work, Unit::Count, &name), work.amount.count);
-        add(key(Of::Work, Unit::Nanoseconds, &name), work.amount.nanoseconds.unwrap_or(0));
+        add(key(Of::Work, Unit::Bytes, &name), work.bytes);
+        add(key(Of::Work, Unit::Count, &name), work.count);
+        add(key(Of::Work, Unit::Nanoseconds, &name), work.nanoseconds.unwrap_or(0));
     }
     let Ending { resident_peak_bytes, elapsed_nanoseconds, processor_nanoseconds, .. } = &process.ending;
     for (unit, name, amount) in [

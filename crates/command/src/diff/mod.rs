@@ -46,7 +46,7 @@ pub fn run(options: &Options) -> ExitCode {
     if is_standard(a) && is_standard(b) {
         return say::failed("both runs cannot come from standard input; name a file for one of them");
     }
-    let load = |path: &Path| load::document(path).map_err(|why| format!("{}: {why}", input::name(path)));
+    let load = |path: &Path| load::report(path).map_err(|why| format!("{}: {why}", input::name(path)));
     let (of_a, of_b) = match load(a).and_then(|a| Ok((a, load(b)?))) {
         Ok(both) => both,
         Err(why) => return say::failed(why),

@@ -20,9 +20,7 @@ pub struct Examined {
 
 #[derive(Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Its calls can be replaced.
     Preload,
-    /// It is linked with this library.
     Linked,
     /// It is not linked with Caffe, but may load one at run time.
     Later,
@@ -33,16 +31,13 @@ pub enum Verdict {
         how: Bound,
         mixed: Option<PathBuf>,
     },
-    /// Its `SyncedMemory` is another class.
     OtherLayout {
         object: PathBuf,
         of: &'static str,
     },
-    /// It is linked statically.
     Static,
     /// The dynamic linker ignores preloads for it.
     Privileged(&'static str),
-    /// It cannot be started.
     Incomplete {
         missing: String,
         wanted_by: PathBuf,
@@ -54,7 +49,7 @@ pub enum Verdict {
     },
 }
 
-/// The way in which an object's calls to itself are bound.
+/// How an object's calls to itself are bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bound {
     /// Caffe is linked statically into the program.
@@ -65,7 +60,7 @@ pub enum Bound {
     Hidden,
 }
 
-/// How an object that has the code of `SyncedMemory` binds its own calls; `None` if they can be replaced.
+/// Of an object with the code of `SyncedMemory`; `None` if its own calls can be replaced.
 fn binding(object: &Object) -> Option<Bound> {
     let accessors = || {
         let functions = object.memory().filter(|(name, _)| super::names::ACCESSORS.contains(name));
@@ -125,7 +120,7 @@ impl Examined {
         self.objects.iter().find(is_libc).and_then(|object| object.glibc)
     }
 
-    /// The verdict for a library that needs this version of glibc.
+    /// `needs`: minor version of glibc.
     pub fn verdict(&self, needs: Option<u32>) -> Verdict {
         let subject = self.subject();
         if subject.is_program && subject.interpreter.is_none() {
@@ -219,7 +214,7 @@ mod tests {
     use super::*;
     use crate::doctor::object::Function;
 
-    /// A program with a libcaffe whose calls can be replaced, and with a C library of this version.
+    /// A program whose Caffe can be replaced, with a C library of this version.
     fn caffe_on(glibc: u32) -> Examined {
         let program = Object { interpreter: Some("/lib/ld.so".into()), is_program: true, ..Object::default() };
         let function = Function { defined: true, dynamic: true, relocated: true };

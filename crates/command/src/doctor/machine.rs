@@ -9,7 +9,6 @@ use syncedmem::abi::c::cuda::syncedmem_cuda_status;
 use syncedmem::abi::status::syncedmem_status_t::SYNCEDMEM_SUCCESS;
 use syncedmem_trace::text::Size;
 
-/// Names and facts.
 pub fn facts() -> Vec<(&'static str, String)> {
     let mut facts = vec![
         (
@@ -25,7 +24,6 @@ pub fn facts() -> Vec<(&'static str, String)> {
     facts
 }
 
-/// A file's text, or a note why it cannot be read.
 fn text(path: impl AsRef<Path>) -> String {
     fs::read_to_string(path).map_or_else(|error| format!("(unknown: {error})"), |text| text.trim().to_owned())
 }

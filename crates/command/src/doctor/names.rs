@@ -33,7 +33,7 @@ pub const NVIDIA: [&str; 4] = [
 /// Only NVIDIA's fork from 0.16.1 on has it.
 pub const THREAD_COUNT: &str = "_ZN5caffe5Caffe13thread_count_E";
 
-/// The C++ functions that this library exports.
+/// What this library exports.
 const EXPORTED: &str = include_str!("../../../../src/abi/symbols.txt");
 
 pub fn is_served(name: &str) -> bool {
@@ -48,7 +48,6 @@ pub fn is_private(name: &str) -> bool {
         || name.starts_with("_ZNK5caffe12SyncedMemory")
 }
 
-/// Whether the command uses this name.
 pub fn tells(name: &str) -> bool {
     name.starts_with(MEMORY)
         || GPU_MEMCPY.contains(&name)

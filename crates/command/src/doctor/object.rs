@@ -14,7 +14,6 @@ use object::{Endianness, Object as _, ObjectSection, ObjectSymbol, ObjectSymbolT
 use super::names;
 use crate::mapped;
 
-/// Why a file could not be read as a program or library.
 #[derive(Debug)]
 pub enum Unreadable {
     File(io::Error),
@@ -56,7 +55,6 @@ pub struct Object {
     pub path: PathBuf,
     /// The dynamic linker that a program names.
     pub interpreter: Option<PathBuf>,
-    /// Not a library.
     pub is_program: bool,
     pub needed: Vec<String>,
     pub rpath: Vec<OsString>,
@@ -181,17 +179,16 @@ impl Object {
         sections.filter_map(|section| section.data().ok()).any(contains)
     }
 
-    /// Whether the file has the code of `SyncedMemory`, not only calls to it.
+    /// Whether it has the code of `SyncedMemory`, not only calls to it.
     pub fn defines(&self) -> bool {
         names::ACCESSORS.iter().any(|&name| self.functions.get(name).is_some_and(|function| function.defined))
     }
 
-    /// Whether the file calls `SyncedMemory` in another file.
+    /// Whether it calls `SyncedMemory` in another file.
     pub fn imports(&self) -> bool {
         self.memory().any(|(_, function)| !function.defined && function.dynamic)
     }
 
-    /// The functions of `SyncedMemory`.
     pub fn memory(&self) -> impl Iterator<Item = (&str, &Function)> {
         let functions = self.functions.iter().map(|(name, function)| (name.as_str(), function));
         functions.filter(|(name, _)| name.starts_with(names::MEMORY))

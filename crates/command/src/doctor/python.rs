@@ -45,7 +45,7 @@ impl Python {
         })
     }
 
-    /// Whether the script's own text imports Caffe; `None` if there is no script that can be read.
+    /// Whether the script itself does; `None` if it cannot be read.
     pub fn imports_caffe(&self) -> Option<bool> {
         let text = fs::read(self.script.as_ref()?).ok()?;
         Some(text.split(|&byte| byte == b'\n').any(|line| {
@@ -55,7 +55,7 @@ impl Python {
     }
 }
 
-/// The program file among an interpreter's arguments; `None` with `-c`, `-m` and `-`.
+/// `None` with `-c`, `-m` and `-`.
 fn script(arguments: &[OsString]) -> Option<PathBuf> {
     let mut arguments = arguments.iter();
     while let Some(argument) = arguments.next() {

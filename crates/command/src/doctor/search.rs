@@ -1,4 +1,4 @@
-//! Finds libraries like the dynamic linker, by the rules of ld.so(8), without running anything.
+//! Finds libraries by the rules of ld.so(8).
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
@@ -15,7 +15,6 @@ pub struct Search {
 }
 
 impl Search {
-    /// For a program that is started now, in this command's environment.
     pub fn new() -> Self {
         let library_path = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
         // An empty entry means the working directory.
@@ -53,7 +52,7 @@ impl Search {
     }
 }
 
-/// Replaces the linker's tokens in a folder; `$LIB` yields its value on every system.
+/// Replaces the linker's tokens; `$LIB` by its value on every system.
 fn expand(folder: &OsStr, of: &Path) -> Vec<PathBuf> {
     let text = folder.to_string_lossy();
     if !text.contains('$') {

@@ -45,7 +45,7 @@ pub fn lines() -> Vec<String> {
     lines
 }
 
-/// Whether a name is, or resembles, one of the library's: `SYNCEDMEM_…`, `SYNCMEM_…`, `SYNCEDMEMORY_…`.
+/// `SYNCEDMEM_…`, `SYNCMEM_…`, `SYNCEDMEMORY_…`.
 fn looks_like_one(name: &str) -> bool {
     let upper = name.to_ascii_uppercase();
     upper.starts_with("SYNCEDMEM") || upper.starts_with("SYNCMEM") || upper.starts_with("SYNCED_MEM")

@@ -12,14 +12,14 @@ use super::{Subject, machine, settings};
 use crate::library::NotFound;
 use crate::say;
 
-/// Prints a name of at most 12 letters, and a text behind it.
+/// A name of at most 12 letters, and a text.
 fn line(name: &str, text: &str) {
     for (index, text) in text.lines().enumerate() {
         say::line(format_args!("{:<13}{text}", if index == 0 { name } else { "" }));
     }
 }
 
-/// The facts of this machine. `needs`: the minor version of glibc that the library needs.
+/// `needs`: the minor version of glibc that the library needs.
 pub fn machine(library: &Result<PathBuf, NotFound>, needs: Option<u32>) {
     line("syncedmem", &format!("version {}", env!("CARGO_PKG_VERSION")));
     match library {
@@ -37,7 +37,6 @@ pub fn machine(library: &Result<PathBuf, NotFound>, needs: Option<u32>) {
     }
 }
 
-/// The verdict on a command line, and the facts behind it.
 pub fn subject(Subject { examined, python }: &Subject, command: &[OsString], needs: Option<u32>) -> ExitCode {
     // Python itself has no Caffe.
     let of = |examined: &Examined| examined.verdict(needs);
@@ -63,7 +62,6 @@ pub fn subject(Subject { examined, python }: &Subject, command: &[OsString], nee
     say::status(verdict.is_good())
 }
 
-/// The script that Python would run, and the module that it would load.
 fn script_of(python: &Python, loaded: Option<&Examined>) {
     if let Some(script) = &python.script {
         let imports = match python.imports_caffe() {
@@ -101,7 +99,6 @@ pub fn script(path: &Path, interpreter: &Path) -> ExitCode {
     say::status(false)
 }
 
-/// An object that defines or calls Caffe's memory.
 fn caffe(object: &Object) {
     line(if object.defines() && !object.has_ours { "Caffe" } else { "" }, &object.path.display().to_string());
     if object.is_ours {

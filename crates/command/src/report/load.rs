@@ -6,10 +6,92 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use super::document::{Document, VERSION};
-use super::{input, read};
+use super::document::VERSION;
+use super::{document, input, read};
 
-pub fn document(path: &Path) -> Result<Document, String> {
+/// What is compared of a report.
+#[derive(Debug, Deserialize)]
+pub struct Document {
+    pub trace: String,
+    pub notes: Vec<String>,
+    pub processes: Vec<Process>,
+}
+
+#[derive(Debug, Deserialize)]
+pub struct Process {
+    pub process: u32,
+    pub program: String,
+    pub nanoseconds: u64,
+    pub ending: Ending,
+    pub objects: Objects,
+    pub memory: Kinds<Memory>,
+    pub roles: Vec<RoleShare>,
+    pub holders: Vec<Holder>,
+    pub batches: Vec<Batch>,
+    pub work: Vec<Work>,
+}
+
+#[derive(Debug, Deserialize)]
+pub struct Ending {
+    pub resident_peak_bytes: Option<u64>,
+    pub elapsed_nanoseconds: Option<u64>,
+    pub processor_nanoseconds: Option<u64>,
+}
+
+#[derive(Debug, Deserialize)]
+pub struct Objects {
+    pub made: u64,
+}
+
+#[derive(Debug, Deserialize)]
+pub struct Kinds<T> {
+    pub pageable: T,
+    pub pinned: T,
+    pub device: T,
+}
+
+impl<T> Kinds<T> {
+    pub fn each(&self) -> [(&'static str, &T); 3] {
+        [("pageable", &self.pageable), ("pinned", &self.pinned), ("device", &self.device)]
+    }
+}
+
+#[derive(Debug, Deserialize)]
+pub struct Memory {
+    pub peak_bytes: u64,
+}
+
+#[derive(Debug, Deserialize)]
+pub struct RoleShare {
+    pub role: String,
+    pub peak_bytes: Kinds<u64>,
+}
+
+#[derive(Debug, Deserialize)]
+pub struct Holder {
+    pub name: String,
+    pub peak_bytes: Kinds<u64>,
+}
+
+#[derive(Debug, Deserialize)]
+pub struct Batch {
+    pub items: u64,
+    pub one_more_bytes: u64,
+}
+
+#[derive(Debug, Deserialize)]
+pub struct Work {
+    pub what: String,
+    pub kind: Option<String>,
+    pub side: Option<String>,
+    pub path: Option<String>,
+    pub newest: Option<bool>,
+    pub count: u64,
+    pub bytes: u64,
+    pub nanoseconds: Option<u64>,
+}
+
+pub fn report(path: &Path) -> Result<Document, String> {
     let unreadable = |error| format!("it cannot be read: {error}");
     let mut spooled = input::spooled(path).map_err(unreadable)?;
     let text = match &mut spooled {
@@ -18,7 +100,10 @@ pub fn document(path: &Path) -> Result<Document, String> {
     };
     match text.map_err(unreadable)? {
         Some(text) => parsed(&text),
-        None => read::read(path, spooled).map(|trace| Document::of(&trace, None)).map_err(|error| error.to_string()),
+        None => {
+            let trace = read::read(path, spooled).map_err(|error| error.to_string())?;
+            serde_json::from_value(document::of(&trace, None)).map_err(|error| error.to_string())
+        }
     }
 }
 

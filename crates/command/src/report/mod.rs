@@ -28,7 +28,6 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, ValueHint};
-use document::Document;
 use facts::Trace;
 use input::{STANDARD, is_same, is_standard};
 pub use shown::Shown;
@@ -83,7 +82,7 @@ pub fn run(options: &Options) -> ExitCode {
 
 fn json_of(trace: &Trace, room: Option<u64>) -> String {
     // Texts, numbers and lists always become JSON.
-    serde_json::to_string_pretty(&Document::of(trace, room)).unwrap_or_default() + "\n"
+    serde_json::to_string_pretty(&document::of(trace, room)).unwrap_or_default() + "\n"
 }
 
 /// The file for the page of a trace: `train.html` for `train.trace` and for `train.trace.gz`.

@@ -12,7 +12,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use addr2line::Loader;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use files::Found;
 pub use stacks::Stacks;
@@ -29,7 +29,7 @@ pub struct Module {
 }
 
 /// A function that was running.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Frame {
     /// Without parameters; `None` if no table has its name.
     pub function: Option<String>,
