@@ -79,6 +79,10 @@ impl Recording {
         self.text(Kind::Site, site.into(), place.as_bytes());
     }
 
+    pub fn lose(&self) {
+        header::lose(&self.header);
+    }
+
     pub fn cut(&self, errno: i32) {
         header::cut(&self.header, errno);
     }
