@@ -4,7 +4,6 @@
 #include <signal.h>
 #include <spawn.h>
 #include <sys/ptrace.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -38,13 +37,6 @@ void forget_peak() {
   if (file < 0) return;
   if (write(file, "5", 1) < 0) std::fprintf(stderr, "bench: the peak of resident memory cannot be set back\n");
   close(file);
-}
-
-// Page faults so far.
-double page_faults() {
-  rusage usage;
-  getrusage(RUSAGE_SELF, &usage);
-  return static_cast<double>(usage.ru_minflt + usage.ru_majflt);
 }
 
 // Words: a history and the task.

@@ -54,10 +54,17 @@ void touch_rows(Bench& bench) {
   const Size sizes[] = {{4, 20000, 100},     {4 * kKiB, 5000, 100}, {64 * kKiB, 300, 100}, {kMiB, 20, 100},
                         {16 * kMiB, 1, 50}, {64 * kMiB, 1, 25},    {kGiB, 1, 4}};
   for (const Size& size : sizes) {
-    bench.run(size.rounds,
-              {{"touch." + std::to_string(size.bytes), "ns",
-                "first touch, written in full: " + readable(size.bytes)}},
-              [=](const Library& l) { return std::vector<double>{first_touch(l, size.bytes, size.calls)}; });
+    const std::string id = "touch." + std::to_string(size.bytes), what = "first touch, written in full: " + readable(size.bytes);
+    const auto touch = [=](const Library& l) { return first_touch(l, size.bytes, size.calls); };
+    if (size.bytes < kGiB) {
+      bench.run(size.rounds, {{id, "ns", what}}, [=](const Library& l) { return std::vector<double>{touch(l)}; });
+    } else {
+      bench.run(size.rounds, {{id, "ns", what}, {id + ".faults", "count", what + ": page faults"}}, [=](const Library& l) {
+        const double before = page_faults();
+        const double time = touch(l);
+        return std::vector<double>{time, page_faults() - before};
+      });
+    }
   }
   one_byte_of_a_gibibyte(bench);
 }

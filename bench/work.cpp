@@ -1,6 +1,7 @@
 #include "work.hpp"
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cstdint>
@@ -58,6 +59,12 @@ void write_in_full(const Library& library, void* object, std::size_t bytes) {
 }
 
 }  // namespace
+
+double page_faults() {
+  rusage usage;
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<double>(usage.ru_minflt + usage.ru_majflt);
+}
 
 double empty_call(long calls) {
   char object = 0;

@@ -7,6 +7,9 @@
 
 #include "library.hpp"
 
+// Page faults of this process so far.
+double page_faults();
+
 // Nanoseconds for one turn of the timing loop with a call, through a pointer, of a function that
 // returns at once. Contained in every figure of a few nanoseconds, and subtracted from none.
 double empty_call(long calls);

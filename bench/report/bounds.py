@@ -10,6 +10,12 @@ from samples import Row, readable
 # --library too) strayed by at most 1 % in every row that had this bound then, in each of three runs on a
 # virtual machine with two processors and other work on it; 5 % leaves room for another build's code layout.
 NO_SLOWER = 1.05
+# At 4 KiB the library takes some 50 instructions and one atomic operation more than the original, at 64 KiB some 20 ns of 1.2 us
+# (docs/architecture.md). --instructions counts them; the time leaves room for other processors and for noise.
+SMALL_NO_SLOWER = 1.10
+# Both sides make one mmap, one munmap and the same page faults, which are counted: the kernel's time for these differs by up to 8 %
+# between runs of one library. Beside the first byte's 12 us some 2,600 instructions are the library's own.
+MAPPED_NO_SLOWER = 1.15
 FAST_PATH = 0.45
 # A block that was kept, where the original maps a new one.
 REUSED = 0.25
@@ -58,23 +64,28 @@ def bounds(huge_pages: bool, huge_page_bytes: int) -> Dict[str, Bound]:
         return Bound(f"<= {ratio:.2f}", ratio=ratio)
 
     no_slower = Bound(f"no slower (<= {NO_SLOWER:.2f})", ratio=NO_SLOWER)
+    mapped = Bound(f"no slower (<= {MAPPED_NO_SLOWER:.2f})", ratio=MAPPED_NO_SLOWER)
+    small = Bound(f"no slower (<= {SMALL_NO_SLOWER:.2f})", ratio=SMALL_NO_SLOWER)
     resident = Bound("one huge page above", bytes_above=huge_page_bytes)
     kept = {
         "cpu_data": at_most(FAST_PATH),
         "mutable_cpu_data": at_most(FAST_PATH),
         "construct": no_slower,
         "touch.4": no_slower,
-        "touch.4096": no_slower,
-        "touch.65536": no_slower,
+        "touch.4096": small,
+        "touch.65536": small,
         "touch.1048576": no_slower,
         "touch.16777216": no_slower,
         "touch.67108864": at_most(REUSED),
         # Never reused: its pages are new each time.
-        "touch.1073741824": at_most(HUGE_PAGES) if huge_pages else no_slower,
-        "one_byte.first.time": no_slower,
+        "touch.1073741824": at_most(HUGE_PAGES) if huge_pages else mapped,
+        "touch.1073741824.faults": Bound("no more", ratio=1),
+        "one_byte.first.time": mapped,
         "one_byte.first.resident": resident,
         # The middle has no bound on its time: it is the price of the huge pages that the bounds above ask for.
         "one_byte.middle.resident": resident,
+        # Two threads share no cache line that either writes.
+        "own.65536.2": small,
         "small.alive": no_slower,
         "small.one_by_one": no_slower,
     }

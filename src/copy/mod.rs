@@ -1,5 +1,4 @@
-//! Copies between the sides: at once, ordered as `cudaMemcpy` on the legacy default stream, or on a caller's stream
-//! ([`transfer`]).
+//! Copies between the sides: ordered as `cudaMemcpy` on the legacy default stream, or on a caller's ([`transfer`]).
 #![expect(unsafe_code, reason = "the driver's functions are called")]
 
 mod numa;
@@ -36,7 +35,7 @@ pub unsafe fn copy(driver: &Driver, endpoints: Endpoints, bytes: usize) -> Resul
         // SAFETY: the caller guarantees it.
         unsafe { driver.copy(to, from, bytes) }?;
     }
-    // Any other copy is complete when it returns, and so is the earlier work of the stream.
+    // After any other copy, it and the earlier work of the stream are complete.
     let goes_on = endpoints.to == Side::Device && !endpoints.pinned && !is_staged;
     if pending_on_legacy != goes_on {
         blocks::set_pending_on_legacy(endpoints.device, goes_on);
@@ -49,8 +48,7 @@ pub unsafe fn copy(driver: &Driver, endpoints: Endpoints, bytes: usize) -> Resul
     Ok(path)
 }
 
-/// Copies `bytes` (not 0) from one device block to another, in the context of `to`. `owner` is the address of the object that
-/// owns `to`.
+/// Copies `bytes` (not 0) between device blocks, in the context of `to`, which the object at `owner` owns.
 ///
 /// # Safety
 /// Both blocks have that many bytes.
@@ -70,7 +68,6 @@ pub unsafe fn between_devices(
     Ok(())
 }
 
-/// The two blocks of a copy.
 #[derive(Clone, Copy, Debug)]
 pub struct Endpoints {
     pub device: NonNull<c_void>,
@@ -79,12 +76,12 @@ pub struct Endpoints {
     pub to: Side,
     /// Address of the object, if it owns the device block.
     pub owner: Option<usize>,
-    /// Whether the host's memory is known to be page-locked.
+    /// Whether the host memory is known to be page-locked.
     pub pinned: bool,
 }
 
 impl Endpoints {
-    /// The path of a copy by the driver alone. Whether the caller has page-locked the memory is queried only for a recorder.
+    /// The path of the driver's own copy. Only for a recorder the driver is asked for the caller's page-locked memory.
     fn path(self, driver: &Driver) -> Path {
         let is_pinned = self.pinned || (flags::on() && !staged::is_pageable(driver, self));
         if is_pinned { Path::Pinned } else { Path::Pageable }
@@ -100,8 +97,8 @@ impl Endpoints {
     }
 }
 
-/// Leaves the context of the copy's device block, and counts a mismatch if the thread's own context is of another device. Reports
-/// the first mismatch on standard error. Never enters the thread's context: another thread may have destroyed it.
+/// Leaves the block's context, and counts a mismatch if the thread's own is of another device; standard error gets the first.
+/// Does not enter the thread's context: another thread may have destroyed it.
 ///
 /// Compat: a mismatch is no error. The original returns the pointer, and unified addressing makes it valid.
 #[cold]

@@ -1,5 +1,4 @@
-//! The NUMA node nearest to a device. If it is unknown, or the system refuses, memory comes from the node of the thread that
-//! touches it first.
+//! Memory on the NUMA node nearest to a device, if that is known and the system agrees.
 #![expect(unsafe_code, reason = "mbind(2), and the driver is queried")]
 
 use std::ffi::{CStr, c_int, c_ulong};
@@ -27,7 +26,7 @@ pub fn node_of(driver: &Driver, device: c_int) -> Option<usize> {
     known.or_else(|| node_on_bus(driver, device)).filter(|&node| node < NODES)
 }
 
-/// Whether a list as `0-1,4` has more than one node.
+/// Whether a list such as `0-1,4` has more than one node.
 fn has_several(list: &str) -> bool {
     list.contains([',', '-'])
 }
@@ -35,7 +34,7 @@ fn has_several(list: &str) -> bool {
 /// The node by the device's address on the bus.
 fn node_on_bus(driver: &Driver, device: c_int) -> Option<usize> {
     let mut place = [0u8; 32];
-    // SAFETY: `place` is writable for that length. The driver refuses a number that is no device.
+    // SAFETY: `place` is writable for that length.
     unsafe { driver.device_bus(place.as_mut_ptr().cast(), 32, device) }.ok()?;
     place.make_ascii_lowercase();
     let place = CStr::from_bytes_until_nul(&place).ok()?.to_str().ok()?;
@@ -44,8 +43,7 @@ fn node_on_bus(driver: &Driver, device: c_int) -> Option<usize> {
     read(file.as_c_str(), &mut buffer)?.trim().parse().ok()
 }
 
-/// Lets the pages of a new mapping, which do not exist yet, come from `node`, or else from its neighbours. Returns whether the
-/// system accepts that.
+/// Lets the pages of a new mapping come from `node`, or else from its neighbours; `false` if the system refuses.
 pub fn prefer(mapping: &Mapping, node: usize) -> bool {
     let mut nodes = [0 as c_ulong; NODES / BITS];
     nodes[node / BITS] = 1 << (node % BITS);

@@ -2,12 +2,10 @@
 //! several threads fill or empty them. Opt-in by `SYNCEDMEM_STAGE_FROM`: not measured on a GPU yet.
 //!
 //! # Order
-//! As for `cudaMemcpy`, the first piece comes after earlier work of the legacy default stream and of every stream which that one
-//! waits for: an event is recorded on the legacy stream, and then the thread waits for that stream. The pieces are on a stream of
-//! the buffers' own, which waits for no other. The call returns when the last piece is complete, so later work comes after it.
-//! Work that another thread queues during the call has no order with `cudaMemcpy` either.
-//!
-//! Afterwards nothing is in flight in the buffers or the block. The device never accesses the pageable memory itself.
+//! As for `cudaMemcpy`, the first piece comes after earlier work of the legacy default stream and of every stream which that
+//! one waits for: an event is recorded on the legacy stream, and the thread waits for that. The pieces are on a stream of the
+//! buffers' own. The call returns when the last one is complete. Work that another thread queues during the call has no order
+//! with `cudaMemcpy` either.
 #![expect(unsafe_code, reason = "the driver's functions are called")]
 
 use std::ptr::NonNull;
@@ -24,8 +22,8 @@ use crate::cuda::{attributes, ends_all_work, pointer};
 use crate::error::{DriverFailure, Error};
 use crate::settings;
 
-/// Copies `bytes` in the context that `guard` made current, which is the device block's. `false`: nothing was copied, because
-/// the copy is not to be staged, or there are no buffers for it.
+/// Copies `bytes` in the device block's context, which `guard` made current. `false`: nothing was copied, because the copy is
+/// not to be staged, or for lack of buffers.
 ///
 /// # Safety
 /// Both blocks have that many bytes.
@@ -49,7 +47,7 @@ pub unsafe fn copy(
     let relaxed = RelaxedCapture::begin(driver);
     let Some(buffers) = StagingBuffers::take(driver, guard, device) else { return Ok(false) };
     drop(relaxed);
-    // This fails on a thread that captures, before anything is queued that the thread could not wait for.
+    // Fails on a thread that captures, before anything is queued that it could not wait for.
     if let Err(failure) = wait_for_legacy_stream(driver, &buffers) {
         buffers.keep(driver);
         return Err(failure.into());
@@ -68,10 +66,10 @@ pub unsafe fn copy(
             Side::Host => copy.to_host(),
         }
     };
-    // SAFETY: the caller guarantees the host's memory. Only this copy uses the buffers, and the device uses a slot only between
-    // the start of a piece and its event.
+    // SAFETY: the caller guarantees the host's memory. Only this copy uses the buffers, and the device uses a slot only until its
+    // piece's event.
     let result = unsafe { claim.lead(job, copy) };
-    // If it is unknown whether something is in flight, the buffers are never used again.
+    // Buffers in which something may be in flight are never used again.
     if matches!(result, None | Some(Ok(()))) || drain(driver, &buffers) {
         buffers.keep(driver);
     }
@@ -81,20 +79,20 @@ pub unsafe fn copy(
     }
 }
 
-/// Waits for all work that a `cudaMemcpy` would come after: see the module's description.
+/// Waits for all work that a `cudaMemcpy` would come after.
 fn wait_for_legacy_stream(driver: &Driver, buffers: &StagingBuffers) -> Result<(), DriverFailure> {
     // SAFETY: null is the legacy default stream.
     unsafe { buffers.events[0].record(driver, std::ptr::null_mut()) }?;
-    // Not by `synchronize::legacy_stream`, whose relaxed mode a capture permits: this wait must fail where `cudaMemcpy` does.
+    // Not `synchronize::legacy_stream`, whose relaxed mode a capture permits: this must fail where `cudaMemcpy` does.
     driver.synchronize_legacy_stream()
 }
 
-/// Whether the driver does not know the host's memory. Memory that its owner has page-locked is copied directly.
+/// Whether the driver does not know the host's memory, so that its owner has not page-locked it.
 pub fn is_pageable(driver: &Driver, endpoints: Endpoints) -> bool {
     pointer::is_known(driver, driver::address(endpoints.host.as_ptr())) == Ok(false)
 }
 
-/// Waits until nothing of a failed copy is in flight; `false` if that remains unknown.
+/// Waits until nothing of a failed copy is in flight; `false` if that stays unknown.
 #[cold]
 fn drain(driver: &Driver, buffers: &StagingBuffers) -> bool {
     // SAFETY: the stream exists as long as its context.
@@ -152,13 +150,12 @@ impl Copy<'_> {
         let device = driver::address(self.device.as_ptr()) + at as u64;
         let (to, from) = if to == Side::Device { (device, slot) } else { (slot, device) };
         let stream = self.buffers.stream();
-        // SAFETY: no thread uses the slot until its event is complete, and the part is within the device block.
+        // SAFETY: no thread uses the slot before its event, and the part is within the device block.
         unsafe { self.driver.copy_async(to, from, bytes, stream) }?;
         // SAFETY: the buffers' own stream.
         unsafe { self.buffers.events[part % SLOTS].record(self.driver, stream) }
     }
 
-    /// Waits until the device has copied a part.
     fn wait(&self, part: usize) -> Result<(), DriverFailure> {
         self.buffers.events[part % SLOTS].wait(self.driver)
     }

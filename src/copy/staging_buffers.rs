@@ -1,8 +1,8 @@
 //! Staging buffers: for each context eight page-locked slots that are used in turn, with a stream for their copies. They are
 //! made at the first copy that needs them, and kept.
 //!
-//! The slots are mappings that the driver registers, not memory that it allocates, so that they lie on the device's NUMA node.
-//! Where host memory cannot be registered, such as under confidential computing, there are none.
+//! The slots are registered mappings, which can lie on the device's NUMA node. Where host memory cannot be registered, such as
+//! under confidential computing, there are none.
 #![expect(unsafe_code, reason = "memory is registered, and a stream is created")]
 
 use std::ffi::{c_int, c_uint};
@@ -21,13 +21,13 @@ use crate::memory::driver::source::{self, Identity};
 use crate::memory::mapping::Mapping;
 use crate::platform::sync::{Lock, locked_static};
 
-/// Size of a slot in bytes.
+/// In bytes.
 pub const SLOT: usize = 2 << 20;
 pub const SLOTS: usize = 8;
-/// Size of all slots in bytes.
+/// Of all slots.
 pub const BYTES: usize = SLOT * SLOTS;
 
-/// The staging buffers of a context. While a copy uses them, they are not in the list of idle ones.
+/// Those of a context. While a copy uses them, they are not in [`IDLE`].
 #[derive(Clone, Copy)]
 pub struct StagingBuffers {
     context: Context,
@@ -45,8 +45,7 @@ type IdleBuffers = [Option<StagingBuffers>; PLACES];
 locked_static! { static IDLE: Lock<IdleBuffers> = Lock::new([None; PLACES]); }
 
 impl StagingBuffers {
-    /// The buffers of the context that `guard` made current, which is of `device`; `None` if there can be none. Called only by the
-    /// holder of the claim of [`super::workers`].
+    /// The buffers of the context that `guard` made current, on `device`. Called only by the holder of [`super::workers::Claim`].
     pub fn take(driver: &Driver, guard: &ContextGuard<'_>, device: c_int) -> Option<StagingBuffers> {
         let Some(buffers) = take_where(|buffers| buffers.context == guard.context) else {
             return make(driver, guard, device);
@@ -64,7 +63,7 @@ impl StagingBuffers {
         }
     }
 
-    /// Keeps the buffers for the next copy. Nothing is in flight there.
+    /// Keeps the buffers, in which nothing is in flight.
     pub fn keep(self, driver: &Driver) {
         let place =
             |idle: &mut IdleBuffers| idle.iter_mut().find(|place| place.is_none()).map(|place| *place = Some(self));
@@ -83,19 +82,19 @@ impl StagingBuffers {
         std::ptr::with_exposed_provenance_mut(self.stream)
     }
 
-    /// Whether the buffers are still registered: a reset of the device ends that. `None` if the driver does not tell.
+    /// A reset of the device ends the registration. `None` if the driver does not answer.
     fn is_there(&self, driver: &Driver) -> Option<bool> {
         self.identity.is_there(driver, driver::address(self.slots())).ok()
     }
 
-    /// Frees the buffers. Nothing is in flight there. Memory that the driver does not unregister stays mapped.
+    /// Frees the buffers, in which nothing is in flight. Memory that the driver does not unregister stays mapped.
     fn end(self, driver: &Driver) {
         let is_free = match self.is_there(driver) {
             Some(true) => ContextGuard::enter(driver, self.context).is_ok_and(|_guard| {
                 self.events.into_iter().for_each(|event| event.recycle(driver));
                 // SAFETY: the buffers' own stream, which is not used again.
                 let _ = unsafe { driver.stream_destroy(self.stream()) };
-                // SAFETY: the memory was registered here, and still is.
+                // SAFETY: the memory is registered.
                 unsafe { driver.host_unregister(self.slots().cast()) }.is_ok()
             }),
             // A reset has ended the registration.
@@ -114,7 +113,7 @@ fn take_where(wanted: impl Fn(&StagingBuffers) -> bool) -> Option<StagingBuffers
 }
 
 fn make(driver: &Driver, guard: &ContextGuard<'_>, device: c_int) -> Option<StagingBuffers> {
-    /// A refusal takes long: so many later copies do not try.
+    /// So many copies after a refusal do not try again, because it takes long.
     const PAUSE: u32 = 64;
     static PAUSED: AtomicU32 = AtomicU32::new(0);
     if PAUSED.fetch_update(Relaxed, Relaxed, |paused| paused.checked_sub(1)).is_ok() {
@@ -164,7 +163,6 @@ fn all(made: [Option<Event>; SLOTS]) -> Option<[Event; SLOTS]> {
     made.iter().all(Option::is_some).then(|| made.map(|event| event.unwrap_or(first)))
 }
 
-/// The slots' memory, and its identity.
 fn memory(driver: &Driver, guard: &ContextGuard<'_>, device: c_int) -> Option<(Mapping, Identity)> {
     let mapping = Mapping::on_huge_pages(BYTES)?;
     if let Some(node) = numa::node_of(driver, device) {

@@ -1,6 +1,6 @@
 //! Copies on a caller's stream, in flight until an event right behind them is complete.
 //!
-//! The caller's handle is used in [`start`] and never again: the stream may be gone afterwards.
+//! The stream's handle is used in [`start`] alone: the stream may be gone afterwards.
 #![expect(unsafe_code, reason = "the driver's functions are called")]
 
 use std::ffi::c_void;
@@ -22,21 +22,19 @@ use crate::memory::device;
 use crate::memory::driver::blocks;
 use crate::memory::driver::source::Identity;
 
-/// A copy that may not be complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InFlight {
-    /// The side that is written: the device by a push, the host by a pull.
+    /// The side that is written.
     pub to: Side,
     event: Event,
     /// The device block's address and identity: while the block exists, its context and the event do.
     block: u64,
     identity: Identity,
-    /// For the recorder: the way that the copy takes, and its number.
+    /// For the recorder: how the copy goes, and its number.
     pub path: Path,
     pub number: u64,
 }
 
-/// The result of [`start`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Started {
     InFlight(InFlight),
@@ -59,7 +57,7 @@ pub unsafe fn start(
     let (otherwise, identity) = {
         let (guard, record) = device::enter(driver, endpoints.device, endpoints.owner)?;
         if record.is_some_and(|record| record.pending_on_legacy) {
-            // A caller's stream may not wait for the legacy one, on which the library's fills and copies are.
+            // A caller's stream may not wait for the legacy one.
             synchronize::legacy_stream(driver)?;
             blocks::set_pending_on_legacy(endpoints.device, false);
         }
@@ -89,18 +87,18 @@ pub unsafe fn start(
     Ok(Started::InFlight(InFlight { to: endpoints.to, event, block, identity, path: endpoints.path(driver), number }))
 }
 
-/// Makes later work of `stream` wait for the present work of the legacy default stream in the context of the block at `address`,
-/// which `owner` owns, if given.
+/// Makes later work of `stream` wait for the present work of the legacy default stream, in the context of the block at `address`,
+/// which the object at `owner` owns.
 ///
 /// # Safety
-/// `stream` is NULL, one of CUDA's two special handles, or a stream.
+/// `stream` is NULL, a special handle of CUDA, or a stream.
 pub unsafe fn follow_default_stream(
     driver: &Driver,
     address: NonNull<c_void>,
     owner: Option<usize>,
     stream: *mut c_void,
 ) -> Result<(), Error> {
-    // NULL and CU_STREAM_LEGACY are the legacy default stream.
+    // NULL or CU_STREAM_LEGACY.
     if stream.addr() <= 1 {
         return Ok(());
     }
@@ -113,7 +111,7 @@ pub unsafe fn follow_default_stream(
     let recorded = unsafe { event.record(driver, std::ptr::null_mut()) };
     // SAFETY: the caller guarantees it.
     let ordered = recorded.and_then(|()| unsafe { event.make_wait(driver, stream.cast()) });
-    // A wait that was queued stays valid.
+    // A queued wait stays valid.
     event.destroy(driver);
     Ok(ordered?)
 }
@@ -121,12 +119,11 @@ pub unsafe fn follow_default_stream(
 /// Number of copies started.
 static COPIES: AtomicU64 = AtomicU64::new(0);
 
-/// Why a copy is not known to be complete.
 #[derive(Clone, Copy, Debug)]
 pub enum CopyError {
-    /// The copy failed, and nothing of it runs any more.
+    /// Nothing of the copy runs any more.
     Failed(Error),
-    /// It may still be in flight.
+    /// The copy may be in flight.
     Unknown(Error),
 }
 
@@ -142,7 +139,6 @@ impl InFlight {
         Ok(done)
     }
 
-    /// Waits until it is complete.
     pub fn finish(&self, driver: &Driver) -> Result<(), CopyError> {
         self.check_exists(driver)?;
         let _relaxed = RelaxedCapture::begin(driver);
@@ -151,7 +147,7 @@ impl InFlight {
         Ok(())
     }
 
-    /// Waits for the copy by every means: for destructors, which cannot keep an object because of a failure.
+    /// Waits by every means: a destructor cannot keep an object because of a failure.
     pub fn finish_or_abandon(&self, driver: &Driver) {
         if let Err(CopyError::Unknown(_)) = self.finish(driver) {
             // If this fails too, nothing of the context runs any more.
@@ -160,7 +156,7 @@ impl InFlight {
         }
     }
 
-    /// Drops the copy of an object that no longer exists.
+    /// For an object that no longer exists.
     pub fn abandon(&self) {
         if let Some(driver) = driver_in_use() {
             if self.check_exists(driver).is_ok() {
@@ -169,7 +165,7 @@ impl InFlight {
         }
     }
 
-    /// Fails if a reset has ended the block, and with it the event. An event whose context is current detects that by itself.
+    /// Fails if a reset has ended the block and the event. An event whose context is current detects that itself.
     fn check_exists(&self, driver: &Driver) -> Result<(), CopyError> {
         if self.event.knows_context_id() && context::current(driver) == Ok(Some(self.event.context())) {
             return Ok(());

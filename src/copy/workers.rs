@@ -1,7 +1,6 @@
 //! Copy workers: threads that copy between the host's memory and the staging buffers, which are used in turn.
 //!
-//! The first copies start the threads. Between copies they sleep; the process's exit ends them. One copy at a time uses them and
-//! the buffers: see [`claim`].
+//! The first copies start them, and they sleep between copies. One copy at a time uses them and the buffers: see [`claim`].
 #![expect(unsafe_code, reason = "memory is copied, and threads are started")]
 
 use std::ffi::c_void;
@@ -13,7 +12,7 @@ use super::staging_buffers;
 use crate::platform::sync::futex;
 use crate::platform::thread;
 
-/// Bytes that one thread copies at a time: small enough for all threads to end at about the same time.
+/// Bytes that a thread copies at a time: few, so that all end at about the same time.
 pub const PIECE: usize = 256 << 10;
 
 // A piece lies in one slot.
@@ -27,10 +26,10 @@ pub struct Job {
     pub to_buffers: bool,
 }
 
-/// A job and its progress. Pieces are numbered from 0; each is first waiting, then open, taken, done.
+/// A job and its progress. Each piece is first waiting, then open, taken, done.
 pub struct Workers {
     job: Job,
-    /// Number of pieces opened; `STOPPED` at the end.
+    /// Number of opened pieces; `STOPPED` at the end.
     open: AtomicU32,
     taken: AtomicU32,
     done: AtomicU32,
@@ -46,19 +45,18 @@ const MOST: u32 = 7;
 
 /// Whether a copy uses the threads.
 static CLAIMED: AtomicBool = AtomicBool::new(false);
-/// Number of threads. Only the claim's holder uses it.
+/// Number of threads, for the claim's holder.
 static STARTED: AtomicU32 = AtomicU32::new(0);
-/// The job that they help with; NULL between copies.
+/// NULL between copies.
 static AT: AtomicPtr<Workers> = AtomicPtr::new(null_mut());
 /// Number of threads that may have read `AT`.
 static INSIDE: AtomicU32 = AtomicU32::new(0);
 /// Changes with each copy: the futex on which they sleep.
 static TURN: AtomicU32 = AtomicU32::new(0);
 
-/// The right to copy with the threads.
 pub struct Claim(());
 
-/// The claim; `None` if another copy has it.
+/// `None` if another copy has the claim.
 pub fn claim() -> Option<Claim> {
     // Acquire: sees the effects of the last holder.
     (!CLAIMED.swap(true, Ordering::Acquire)).then(|| Claim(()))
@@ -119,15 +117,14 @@ impl Claim {
     /// Runs `work`, which has the threads copy parts of `job`; `None` if the job has too many pieces.
     ///
     /// # Safety
-    /// The host's memory is valid for `job.bytes`, the buffers for `staging_buffers::BYTES`. No other thread uses the parts that
-    /// `Workers::copy` copies while it runs.
+    /// The host's memory is valid for `job.bytes`, the buffers for `staging_buffers::BYTES`. No other thread uses parts that
+    /// `Workers::copy` is copying.
     pub unsafe fn lead<R>(&self, job: Job, work: impl FnOnce(&Workers) -> R) -> Option<R> {
         let pieces = u32::try_from(job.bytes.div_ceil(PIECE)).ok().filter(|&pieces| pieces < STOPPED)?;
         let others = processors().saturating_sub(1).min(MOST).min(pieces - 1);
         let workers = Workers { job, open: AtomicU32::new(0), taken: AtomicU32::new(0), done: AtomicU32::new(0) };
         let _end = EndOfCopy(&workers);
         if others > 0 {
-            // If the system refuses a thread, fewer help.
             // SAFETY: the function ignores its argument.
             while STARTED.load(Ordering::Relaxed) < others && unsafe { thread::start(help_for_ever, null_mut()) } {
                 STARTED.fetch_add(1, Ordering::Relaxed);
@@ -141,7 +138,7 @@ impl Claim {
     }
 }
 
-/// Number of processors on which this thread may run.
+/// Those on which this thread may run.
 fn processors() -> u32 {
     let mut set = MaybeUninit::<libc::cpu_set_t>::zeroed();
     // SAFETY: `set` is writable for that size.
@@ -159,7 +156,7 @@ fn processors() -> u32 {
 }
 
 impl Workers {
-    /// Copies all bytes before `end` that are not copied yet. `end` is the end of a slot or of the job.
+    /// Copies all bytes before `end`, the end of a slot or of the job, that are not copied yet.
     pub fn copy(&self, end: usize) {
         let open = end.div_ceil(PIECE) as u32;
         // Release: the helpers see what this thread wrote, or saw written, before.
@@ -209,7 +206,7 @@ impl Workers {
     fn copy_piece(&self, piece: usize) {
         let at = piece * PIECE;
         let bytes = PIECE.min(self.job.bytes - at);
-        // SAFETY: within the host's memory, which the caller of `Claim::lead` guarantees.
+        // SAFETY: the caller of `Claim::lead` guarantees it.
         let host = unsafe { self.job.host.add(at) };
         // SAFETY: within the buffers.
         let slot = unsafe { self.job.buffers.add(at % staging_buffers::BYTES) };
@@ -219,7 +216,7 @@ impl Workers {
     }
 }
 
-/// The number of looks before a thread sleeps. Most waits take some microseconds.
+/// Number of looks before a thread sleeps; most waits take some microseconds.
 struct Spinning(u32);
 
 impl Spinning {
@@ -227,7 +224,7 @@ impl Spinning {
         Spinning(1000)
     }
 
-    /// Spins while `word` is `seen`, and after some calls sleeps until another thread wakes this one.
+    /// Looks again at `word`, or after many calls sleeps while it is `seen`.
     fn wait(&mut self, word: &AtomicU32, seen: u32) {
         if self.0 > 0 {
             self.0 -= 1;

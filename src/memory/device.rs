@@ -1,4 +1,4 @@
-//! The device side's blocks: made for an object, found by address, given back. Host blocks are in [`super::host`].
+//! Device blocks of objects: allocated, found by address, freed.
 //!
 //! Fills are ordered as `cudaMemset` on the legacy default stream.
 #![expect(unsafe_code, reason = "the driver's functions are called")]
@@ -62,9 +62,9 @@ pub unsafe fn free(address: NonNull<c_void>, holder: usize) {
     if unsafe { blocks::free(address, holder) } == Freed::Done {
         return;
     }
-    // Another implementation, compiled into other code, got it from `cudaMalloc`.
+    // An inlined original got it from `cudaMalloc`.
     if let Ok(driver) = cuda::driver() {
-        // SAFETY: the caller guarantees it. The driver refuses an unknown pointer.
+        // SAFETY: the caller guarantees it.
         let _ = unsafe { free_unknown(driver, address) };
     }
 }
@@ -83,7 +83,7 @@ unsafe fn free_unknown(driver: &Driver, address: NonNull<c_void>) -> Result<(), 
 /// A context that is current, and the record of a block in it; `None` for a caller's own block.
 pub type Entered<'d> = (ContextGuard<'d>, Option<Record>);
 
-/// Makes the context of a device block current. A caller's own block has no record: see [`enter_unknown`].
+/// Makes the context of a device block current.
 pub fn enter(driver: &Driver, address: NonNull<c_void>, owner: Option<usize>) -> Result<Entered<'_>, Error> {
     let Some(record) = blocks::find(address) else {
         return Ok((enter_unknown(driver, address)?, None));
@@ -99,8 +99,8 @@ pub fn enter(driver: &Driver, address: NonNull<c_void>, owner: Option<usize>) ->
     }
 }
 
-/// As [`enter`], if the recorded block is gone. A block that begins at the same address came from another implementation,
-/// whose inline destructor had freed the recorded one. Anything else does not belong to this object.
+/// As [`enter`], if the recorded block is gone. A block that begins at its address is an inlined original's, whose destructor had
+/// freed the recorded one. Anything else does not belong to this object.
 fn enter_another(driver: &Driver, address: NonNull<c_void>) -> Result<Entered<'_>, Error> {
     let number = driver::address(address.as_ptr());
     if !matches!(pointer::range(driver, number), Ok(Some((start, _))) if start == number) {
@@ -110,8 +110,8 @@ fn enter_another(driver: &Driver, address: NonNull<c_void>) -> Result<Entered<'_
     Ok((enter_unknown(driver, address)?, None))
 }
 
-/// Makes the context of memory without a record current. Memory of a pool or of virtual memory management has no context: then
-/// it is the primary context of its device, and if that is unknown, the context for a new block.
+/// Makes the context of memory without a record current. Memory of a pool or of virtual memory management has none: then that is
+/// the primary context of its device, or if that is unknown, the context for a new block.
 fn enter_unknown(driver: &Driver, address: NonNull<c_void>) -> Result<ContextGuard<'_>, DriverFailure> {
     match pointer::location(driver, driver::address(address.as_ptr())) {
         Ok(Some((Some(context), _))) => ContextGuard::enter(driver, context),
@@ -120,7 +120,7 @@ fn enter_unknown(driver: &Driver, address: NonNull<c_void>) -> Result<ContextGua
     }
 }
 
-/// The ordinal of the device of the block at `address`, if it is known.
+/// The device of the block at `address`, if it is known.
 pub fn ordinal(address: NonNull<c_void>) -> Option<c_int> {
     if let Some(record) = blocks::find(address) {
         return Some(record.device);
@@ -129,7 +129,7 @@ pub fn ordinal(address: NonNull<c_void>) -> Option<c_int> {
     known.ok().flatten().map(|(_, ordinal)| ordinal).filter(|&ordinal| ordinal >= 0)
 }
 
-/// The device check: an error if the current device is not the one of the block at `address`.
+/// Fails if the current device is not the one of the block at `address`.
 pub fn check(address: NonNull<c_void>) -> Result<(), Error> {
     let Some(Record { device: holder, .. }) = blocks::find(address) else { return Ok(()) };
     // Without a usable driver, no device is current.

@@ -1,26 +1,22 @@
 //! Counts the pageable memory that objects hold: exactly under a limit, without contention otherwise.
 
-use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use syncedmem_trace::address_hash::hash_address;
-
 use super::malloc::SMALL;
+use super::thread_slot::{self, SLOTS};
 use crate::settings;
 
-const STRIPES: usize = 16;
-
-/// One counter on cache lines of its own (128: x86 fetches lines in pairs).
+/// On cache lines of its own (128: x86 fetches lines in pairs).
 #[repr(align(128))]
 struct Stripe(AtomicU64);
 
-/// Bytes by stripe. One stripe may wrap below zero; their sum does not.
-static PAGEABLE: [Stripe; STRIPES] = [const { Stripe(AtomicU64::new(0)) }; STRIPES];
+/// Bytes by the thread that counted them. One stripe may wrap below zero; their sum does not.
+static PAGEABLE: [Stripe; SLOTS] = [const { Stripe(AtomicU64::new(0)) }; SLOTS];
 
-/// Bytes of pageable host memory that objects hold now; without a limit, in blocks of more than [`SMALL`].
+/// Bytes that objects hold now; without a limit, in blocks of more than [`SMALL`].
 pub fn held() -> u64 {
     let sum = PAGEABLE.iter().fold(0u64, |sum, stripe| sum.wrapping_add(stripe.0.load(Ordering::Relaxed)));
-    // Blocks that an inlined original allocated and this library freed can bring it below zero.
+    // Blocks that an inlined original allocated can bring it below zero.
     if sum > i64::MAX as u64 { 0 } else { sum }
 }
 
@@ -28,7 +24,7 @@ pub fn held() -> u64 {
 pub fn admit(bytes: usize) -> Result<(), u64> {
     let Some(limit) = settings::host_limit() else { return Ok(()) };
     let more = |held: u64| held.checked_add(bytes as u64).filter(|&sum| sum <= limit);
-    // Under a limit only this stripe counts, so that two threads cannot both take the last bytes.
+    // One stripe, so that two threads cannot both take the last bytes.
     PAGEABLE[0].0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).map(drop).map_err(|_| limit)
 }
 
@@ -39,28 +35,28 @@ pub fn withdraw(bytes: usize) {
     }
 }
 
-/// Counts an admitted block of `bytes` at `block`.
+/// Counts an admitted block.
 #[inline]
-pub fn added<T>(block: NonNull<T>, bytes: usize) {
+pub fn added(bytes: usize) {
     // Small blocks are not counted: that would cost more than to allocate them.
     if bytes > SMALL && settings::host_limit().is_none() {
-        stripe(block).fetch_add(bytes as u64, Ordering::Relaxed);
+        stripe().fetch_add(bytes as u64, Ordering::Relaxed);
     }
 }
 
-/// Counts the block of `bytes` at `block` as freed.
+/// Counts a block as freed.
 #[inline]
-pub fn removed<T>(block: NonNull<T>, bytes: usize) {
+pub fn removed(bytes: usize) {
     if settings::host_limit().is_some() {
         // An inlined original's block was never admitted, so the count must not wrap.
         let less = |held: u64| Some(held.saturating_sub(bytes as u64));
         let _ = PAGEABLE[0].0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
     } else if bytes > SMALL {
-        stripe(block).fetch_sub(bytes as u64, Ordering::Relaxed);
+        stripe().fetch_sub(bytes as u64, Ordering::Relaxed);
     }
 }
 
-/// Threads allocate from separate arenas, so their blocks differ in the high bits of the address.
-fn stripe<T>(block: NonNull<T>) -> &'static AtomicU64 {
-    &PAGEABLE[(hash_address(block.addr().get() >> 16) >> 32) as usize % STRIPES].0
+#[inline]
+fn stripe() -> &'static AtomicU64 {
+    &PAGEABLE[thread_slot::of_this_thread()].0
 }

@@ -1,4 +1,4 @@
-//! What the library asks of malloc besides small blocks: aligned ones, and to give back what it keeps of freed ones.
+//! malloc's aligned blocks, and its trim.
 #![expect(unsafe_code, reason = "posix_memalign and malloc_trim are called")]
 
 use std::ffi::c_void;
@@ -10,16 +10,16 @@ use crate::platform::loaded;
 use crate::platform::sync::nap;
 use crate::settings;
 
-/// Blocks of more than [`SMALL`] bytes start on a multiple of this: a cache line, and what AVX-512 loads like.
+/// Blocks of more than [`SMALL`] bytes start on a multiple of this: a cache line, and an AVX-512 register.
 pub const ALIGNMENT: usize = 64;
 
-/// Blocks of up to this many bytes come from malloc as they are, and go back to it: none is kept.
+/// Blocks of up to this many bytes are malloc's, and none is kept.
 pub const SMALL: usize = 4 << 10;
 
 /// Memory that `free()` takes, aligned to [`ALIGNMENT`].
 pub fn aligned(bytes: usize) -> Option<NonNull<c_void>> {
     let mut address = std::ptr::null_mut();
-    // Where every block is to be malloc's, it ends where its object does: valgrind sees what is written behind it.
+    // Under `malloc_only` the block ends where its object does, so that valgrind sees writes behind it.
     let is_exact = settings::malloc_only() || of_this_malloc().is_none();
     let bytes = if is_exact { bytes } else { to_end_of_chunk(bytes) };
     // SAFETY: `address` is writable; the alignment is a power of two and a multiple of a pointer's size.
@@ -27,10 +27,10 @@ pub fn aligned(bytes: usize) -> Option<NonNull<c_void>> {
     if failed == 0 { NonNull::new(address) } else { None }
 }
 
-/// So many bytes that glibc's chunk, which has a header of one word, ends where an aligned block may begin.
+/// Rounds up so that glibc's chunk, which has a header of one word, ends where an aligned block may begin.
 ///
-/// glibc cuts what lies before an aligned block off, as a chunk of its own. Small free chunks do not join their neighbours,
-/// and where they lie between large ones those do not either: a program of random sizes needed a third more memory.
+/// Otherwise glibc cuts off a small chunk before the next aligned block, which keeps its large neighbours from joining: a program
+/// of random sizes needed a third more memory.
 fn to_end_of_chunk(bytes: usize) -> usize {
     const HEADER: usize = size_of::<usize>();
     (bytes + HEADER).next_multiple_of(ALIGNMENT) - HEADER
@@ -42,20 +42,19 @@ type Trim = unsafe extern "C" fn(usize) -> i32;
 /// The process that has a thread in malloc_trim, or 0.
 static PROCESS: AtomicU32 = AtomicU32::new(0);
 
-/// Gives back all that malloc can give back, where malloc is one that can: glibc's.
+/// Gives glibc's free memory back to the system. Without effect if malloc is another one's.
 pub fn return_to_system() {
     let Some(trim) = of_this_malloc() else { return };
-    // One thread at a time: glibc's first call initialises the arenas, and nothing else keeps two threads from doing so at
-    // once. The lock needs no fork handler: the child of a fork in the middle of a trim has another number than the lock,
-    // and glibc's own handlers leave the arenas whole.
+    // One thread at a time: glibc's first call initialises the arenas without a lock. A fork in the middle of a trim needs no
+    // handler: the child has another number than the lock, and glibc's own handlers leave the arenas whole.
     let this = std::process::id();
     loop {
-        // Acquire, with the Release below: one trim comes after the other.
+        // Acquire: pairs with the Release below.
         match PROCESS.compare_exchange(0, this, Ordering::Acquire, Ordering::Relaxed) {
             Ok(_) => break,
             Err(holder) if holder == this => nap(),
             Err(parent) => {
-                // Relaxed: the holder does not exist in this process. If it fails, another thread was first.
+                // Relaxed: the holder does not exist in this process. On a failure another thread was first.
                 let _ = PROCESS.compare_exchange(parent, 0, Ordering::Relaxed, Ordering::Relaxed);
             }
         }
@@ -65,8 +64,8 @@ pub fn return_to_system() {
     PROCESS.store(0, Ordering::Release);
 }
 
-/// The malloc_trim of this process's malloc, if that is glibc's: the first object that exports a part of malloc's family has
-/// all of it. Of another malloc glibc's own must not be called: it would initialise arenas that nothing uses.
+/// malloc_trim, if this process's malloc is glibc's: the first object that exports a part of malloc's family exports all of it.
+/// Beside another malloc it would initialise arenas that nothing uses.
 fn of_this_malloc() -> Option<Trim> {
     const UNKNOWN: usize = 0;
     const NONE: usize = 1;
@@ -113,7 +112,7 @@ mod tests {
 
     #[test]
     fn a_child_trims_although_a_thread_of_its_parent_was_trimming() {
-        // As a fork in the middle of a trim leaves it: no process of this number is this one.
+        // As a fork in the middle of a trim leaves it.
         let parent = std::process::id() ^ 1;
         PROCESS.store(parent, Ordering::Relaxed);
         return_to_system();

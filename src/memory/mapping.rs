@@ -6,26 +6,25 @@ use std::ptr::NonNull;
 
 use crate::settings;
 
-/// The size in bytes of a huge page on x86-64, and on aarch64 with pages of 4 KiB.
+/// In bytes: on x86-64, and on aarch64 with pages of 4 KiB.
 pub const HUGE_PAGE: usize = 2 << 20;
 
 pub const MAPPED_FROM: usize = HUGE_PAGE;
 
-/// Blocks of zeros from this many bytes up are always fresh mappings; on huge pages they begin with small ones.
+/// Blocks of zeros from this many bytes up are always fresh mappings.
 pub const VERY_LARGE: usize = 256 << 20;
 
 /// A mapped block. Only [`Mapping::unmap`] frees it.
 #[derive(Clone, Copy, Debug)]
 pub struct Mapping {
-    /// The first byte of the mapping; the block begins there or later.
+    /// The block begins here or later.
     base: NonNull<c_void>,
     len: usize,
     block: NonNull<c_void>,
 }
 
 impl Mapping {
-    /// A mapping with a block of `bytes`. The kernel decides about huge pages, as for malloc's blocks, unless the settings
-    /// ask for them.
+    /// A mapping with a block of `bytes`, on huge pages if the settings ask for them.
     pub fn of(bytes: usize) -> Option<Mapping> {
         if settings::asks_for_huge_pages() {
             Mapping::on_huge_pages(bytes)
@@ -34,7 +33,7 @@ impl Mapping {
         }
     }
 
-    /// A mapping with a block of `bytes` that begins on a huge page's boundary, for which the kernel is asked for huge pages.
+    /// A mapping with a block of `bytes` on a huge page's boundary, advised to be of huge pages.
     pub fn on_huge_pages(bytes: usize) -> Option<Mapping> {
         let page = page_size();
         let len = bytes.checked_next_multiple_of(page)?;
@@ -47,13 +46,13 @@ impl Mapping {
         self.block
     }
 
-    /// The size of the block: the requested bytes, to the end of their last page.
+    /// The size of the block: whole pages.
     pub fn room(&self) -> usize {
         // Pages before the block that could not be unmapped are not part of it.
         self.len - (self.block.addr().get() - self.base.addr().get())
     }
 
-    /// Makes the kernel map every page of a new block now, so that no thread faults later; `false` if memory is short.
+    /// Maps every page of a new block now; `false` if memory is short.
     pub fn populate(&self) -> bool {
         // SAFETY: the range is a mapping of ours, whose contents do not change.
         if unsafe { libc::madvise(self.block.as_ptr(), self.room(), libc::MADV_POPULATE_WRITE) } == 0 {
@@ -70,15 +69,13 @@ impl Mapping {
         unknown
     }
 
-    /// Keeps the block out of processes that are forked later: so no page of it here is copied on a write, and moved while a
-    /// device uses it.
+    /// Keeps the block out of forked children, so that no write here copies a page and so moves it while a device uses it.
     pub fn keep_from_children(&self) -> bool {
         // SAFETY: the range is a mapping of ours.
         unsafe { libc::madvise(self.block.as_ptr(), self.room(), libc::MADV_DONTFORK) == 0 }
     }
 
-    /// Makes the block one of `bytes`, which may begin elsewhere. It keeps its contents and pages; the bytes that it grows by are
-    /// zeros. `None`: it is unmapped.
+    /// Resizes the block, which may move; added bytes are zeros. `None`: it is unmapped.
     pub fn resized(self, bytes: usize) -> Option<Mapping> {
         let resized = self.remapped(bytes);
         if resized.is_none() {
@@ -103,18 +100,16 @@ impl Mapping {
         // SAFETY: the range is a mapping of ours, and the caller does not use the block any more.
         let failed = unsafe { libc::munmap(self.base.as_ptr(), self.len) };
         if failed != 0 {
-            // The kernel has merged it with its neighbours, and vm.max_map_count forbids to split it off: the addresses are
-            // lost, but the memory is freed.
+            // vm.max_map_count forbids to split it off its neighbours: free the memory, and lose the addresses.
             // SAFETY: as above.
             unsafe { libc::madvise(self.base.as_ptr(), self.len, libc::MADV_DONTNEED) };
         }
     }
 
-    /// Asks for huge pages in the block's `len` bytes.
+    /// Asks for huge pages.
     ///
-    /// A very large block begins with small pages: a program that touches only its beginning pays for a page, not for 2 MiB of
-    /// zeros, and one that fills it loses a percent. The write before the advice maps the first page as a small one; that is
-    /// cheaper than two mappings with different advice.
+    /// A very large block begins with small pages, so that a program that touches only its beginning pays for one of these; one
+    /// that fills it loses a percent. The write before the advice does that more cheaply than two mappings.
     fn ask_for_huge_pages(&self, len: usize) {
         if len >= VERY_LARGE {
             // SAFETY: the block's first byte; only this thread knows the new block.
@@ -124,7 +119,7 @@ impl Mapping {
         unsafe { libc::madvise(self.block.as_ptr(), len, libc::MADV_HUGEPAGE) };
     }
 
-    /// Moves the block to the first huge page boundary, and unmaps the pages before it and after its `len` bytes.
+    /// Moves the block to the first huge page boundary, and unmaps the pages around its `len` bytes.
     fn trim(self, len: usize) -> Mapping {
         let before = self.base.addr().get().wrapping_neg() % HUGE_PAGE;
         let after = self.len - before - len;
@@ -146,7 +141,7 @@ impl Mapping {
     }
 }
 
-/// A mapping whose block is on a huge page's boundary, if the address space has room for the surplus.
+/// Its block is on a huge page's boundary, if the address space has room for the surplus.
 fn map_on_huge_page(len: usize, page: usize) -> Option<Mapping> {
     // Linux 6.7 and later aligns mappings of whole huge pages by itself.
     if len % HUGE_PAGE == 0 {

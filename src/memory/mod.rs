@@ -1,4 +1,4 @@
-//! Allocates and frees blocks: from the C library, mappings and the driver, with a cache of freed blocks.
+//! Blocks: of the C library, mappings and the driver, with a cache of freed ones.
 
 pub(crate) mod cache;
 pub(crate) mod device;
@@ -7,3 +7,4 @@ pub(crate) mod host;
 pub(crate) mod host_usage;
 pub(crate) mod malloc;
 pub(crate) mod mapping;
+mod thread_slot;

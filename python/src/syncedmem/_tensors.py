@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from . import _capsules
+from . import _capsules, _handle
 from ._errors import check, failure
 from ._handle import Handle
 from ._library import ffi, lib
@@ -65,6 +65,7 @@ _to_dlpack = ffi.cast(
     f"{_exports.result.cname}(*)({', '.join(one.cname for one in _exports.args[:-1])}, uintptr_t *)",
     lib.syncedmem_to_dlpack,
 )
+_new, _NAMES, _DESTRUCTOR = _capsules.new, _capsules.NAMES, _capsules.DESTRUCTOR
 _SLOT = ffi.typeof("uintptr_t *")
 _TENSOR = {True: ffi.typeof("DLManagedTensorVersioned *"), False: ffi.typeof("DLManagedTensor *")}
 # Place of the data's address in a tensor with a version, in words.
@@ -74,7 +75,7 @@ _DATA = ffi.offsetof("DLManagedTensorVersioned", "dl_tensor") // ffi.sizeof("uin
 class Layout:
     """Elements of one type in C order, from the first byte of a memory on."""
 
-    __slots__ = ("_arguments", "_known", "_numpy_reads", "dtype", "shape")
+    __slots__ = ("_arguments", "_known", "_numpy_reads", "_typestr", "dtype", "shape")
 
     def __init__(self, dtype: DType, shape: Shape) -> None:
         self.dtype = dtype
@@ -83,6 +84,7 @@ class Layout:
         self._known = known is not None
         # Not if NumPy has two dtypes of this size, such as long and long long, or the dtype has metadata.
         self._numpy_reads = _NUMPY_READS and known is not None and numpy_type(*known) is dtype
+        self._typestr = dtype.str
         # Type, number of axes and lengths, as `syncedmem_to_dlpack` takes them: of the elements, or else of their bytes.
         lengths = (self.nbytes,) if known is None else shape
         self._arguments = *(known or _BYTE), len(lengths), ffi.new("int64_t[]", lengths)
@@ -96,11 +98,12 @@ class Layout:
         """Performs an access and returns a capsule of a new tensor, and the tensor's address."""
         made = ffi.new(_SLOT)
         code, bits, ndim, lengths = self._arguments
-        new, name, destructor = _capsules.new, _capsules.NAMES[versioned], _capsules.DESTRUCTOR
+        new, name, destructor = _new, _NAMES[versioned], _DESTRUCTOR
         try:
             # As `handle.call`, without the cost of a call.
-            with handle.alone:
-                status = _to_dlpack(handle.pointer, side, kind, code, bits, ndim, lengths, versioned, made)
+            with handle._lock if handle._forks == _handle._forks else handle.alone:
+                pointer = handle._pointer or handle.pointer
+                status = _to_dlpack(pointer, side, kind, code, bits, ndim, lengths, versioned, made)
             if status != 0:
                 raise failure(status)
             # Ctrl-C raises an exception after a call, such as a long copy: here the tensor has one owner before and after.
@@ -134,7 +137,10 @@ class Layout:
             # The quickest way.
             return np.from_dlpack(_Exported(capsule))
         address = ffi.cast(_SLOT, tensor)[_DATA]
-        whole: npt.NDArray[Any] = np.asarray(_HostBytes(capsule, address, kind is Kind.READ, self.nbytes))
+        if self._numpy_reads:
+            typed: npt.NDArray[Any] = np.asarray(_HostData(capsule, address, kind is Kind.READ, self.shape, self._typestr))
+            return typed
+        whole: npt.NDArray[Any] = np.asarray(_HostData(capsule, address, kind is Kind.READ, (self.nbytes,), "|u1"))
         array: npt.NDArray[Any] = whole.view(self.dtype).reshape(self.shape)
         return array
 
@@ -165,16 +171,16 @@ class Hold:
         return int(self._tensor.dl_tensor.device.device_id)
 
 
-class _HostBytes:
+class _HostData:
     """The base of a NumPy array. It is not a buffer, so that an array made read-only stays read-only."""
 
     __slots__ = ("__array_interface__", "_capsule")
 
-    def __init__(self, capsule: object, address: int, readonly: bool, nbytes: int) -> None:
+    def __init__(self, capsule: object, address: int, readonly: bool, shape: Shape, typestr: str) -> None:
         self._capsule = capsule
         self.__array_interface__ = {
-            "shape": (nbytes,),
-            "typestr": "|u1",
+            "shape": shape,
+            "typestr": typestr,
             "data": (address, readonly),
             "version": 3,
         }

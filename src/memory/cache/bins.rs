@@ -1,7 +1,4 @@
-//! Idle blocks by size: whole allocations, for the next request that one of them fits.
-//!
-//! A block fits if it wastes at most an eighth of the request; the one that wastes least is taken. No size is rounded up for
-//! a later request.
+//! Idle blocks by size. A block fits if it wastes at most an eighth of the request; the one that wastes least is taken.
 
 use std::collections::VecDeque;
 
@@ -10,24 +7,24 @@ use crate::platform::clock::coarse_milliseconds;
 /// Sizes of one class differ by less than an eighth: eight classes for every power of two.
 const CLASSES: usize = 8 * 64;
 
-/// Idle blocks. `T` describes one besides its size.
+/// `T` describes a block besides its size.
 pub struct Store<T> {
     /// By class, each in the order of their age, the oldest first.
     classes: [VecDeque<Idle<T>>; CLASSES],
     /// A bit for each class that has blocks.
     occupied: [u64; CLASSES / 64],
     bytes: u64,
-    /// How many blocks were kept so far.
+    /// Number of blocks kept so far.
     turns: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Idle<T> {
     pub bytes: usize,
-    /// The time it was kept, in milliseconds, see [`coarse_milliseconds`].
+    /// When it was kept: see [`coarse_milliseconds`].
     pub since: u64,
     pub block: T,
-    /// How many blocks were kept before it: orders the many of one tick of the clock.
+    /// Number of blocks kept before it: orders those of one tick of the clock.
     turn: u64,
 }
 
@@ -40,9 +37,9 @@ impl<T> Idle<T> {
 /// Which of several blocks that fit equally well is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Turn {
-    /// The one kept first: work that still uses it has had most time to end.
+    /// The oldest: work that still uses it has had most time to end.
     First,
-    /// The one kept last: it may still be in the processor's cache.
+    /// The newest: it may still be in the processor's cache.
     Last,
 }
 
@@ -70,7 +67,7 @@ impl<T> Store<T> {
         true
     }
 
-    /// Takes the block that fits a request of `bytes` best, among those that are `wanted`; `turn` decides between equals.
+    /// Takes the `wanted` block that fits a request of `bytes` best; `turn` decides between equals.
     #[inline]
     pub fn take(&mut self, bytes: usize, turn: Turn, wanted: impl Fn(&T) -> bool) -> Option<Idle<T>> {
         let (number, last) = (class(bytes), turn == Turn::Last);
@@ -80,7 +77,7 @@ impl<T> Store<T> {
         self.find(bytes, turn, wanted).and_then(|(class, at)| self.remove(class, at))
     }
 
-    /// Whether there is a block that fits a request of `bytes` and is `wanted`.
+    /// Whether a `wanted` block fits a request of `bytes`.
     pub fn has(&self, bytes: usize, wanted: impl Fn(&T) -> bool) -> bool {
         self.find(bytes, Turn::Last, wanted).is_some()
     }
@@ -157,8 +154,7 @@ fn largest_for(bytes: usize) -> usize {
     bytes.saturating_add(bytes / 8)
 }
 
-/// Whether a block fits a request as well as a new one: an aligned block of glibc's malloc may have up to 96 bytes more than
-/// requested.
+/// Whether a block fits as well as a new one: glibc's aligned blocks may have up to 96 bytes more than requested.
 #[inline]
 fn is_tight(request: usize, block: usize) -> bool {
     block.wrapping_sub(request) <= 96.min(request / 8)

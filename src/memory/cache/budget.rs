@@ -1,8 +1,7 @@
 //! How much memory may lie idle, and how much may be page-locked: a setting, or a default that leaves room for others.
 //!
-//! Idle memory never exceeds the budget of its kind. Idle pageable memory and that in use together do not exceed the most that
-//! was in use at once, plus a small slack. The other kinds take longer to allocate: they may lie idle beyond that peak, in a
-//! smaller budget.
+//! Idle pageable memory and that in use together are bounded by the peak of use and a small slack, too. The other kinds take
+//! longer to allocate: they may lie idle beyond the peak, in a smaller budget.
 #![expect(unsafe_code, reason = "sysconf")]
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -12,7 +11,6 @@ use syncedmem_trace::kind::Kind;
 use crate::platform::limits;
 use crate::settings::{self, Amount};
 
-/// The setting of a kind's budget.
 pub fn setting(kind: Kind) -> &'static Amount {
     match kind {
         Kind::Pageable => &settings::PAGEABLE_POOL,
@@ -21,15 +19,15 @@ pub fn setting(kind: Kind) -> &'static Amount {
     }
 }
 
-/// The most bytes of host memory of a kind that may lie idle. The default is a quarter of the process's memory if it is pageable,
-/// which the peak bounds too, and a sixteenth if it is page-locked, which no other process can use meanwhile.
+/// The most bytes of a kind of host memory that may lie idle. The default is a quarter of the process's memory, or a sixteenth if
+/// page-locked, which no other process can use meanwhile.
 pub fn host(kind: Kind) -> u64 {
     let share = if kind == Kind::Pageable { 4 } else { 16 };
     setting(kind).get().unwrap_or_else(|| memory() / share)
 }
 
-/// The most bytes of a device's memory that may lie idle, if `available` would be free without idle blocks. The default is a
-/// quarter of that, and at most an eighth of the device: other libraries and processes cannot ask for idle memory.
+/// The most bytes of a device that may lie idle, if `available` would be free without idle blocks. The default is a quarter of
+/// that, and at most an eighth of the device: other libraries and processes cannot ask for idle memory.
 pub fn device(available: u64, total: u64) -> u64 {
     settings::DEVICE_POOL.get().unwrap_or_else(|| (available / 4).min(total / 8))
 }
@@ -60,13 +58,13 @@ fn number(name: i32) -> u64 {
 /// Page-locked bytes: in use, idle, or registered.
 static PINNED: AtomicU64 = AtomicU64::new(0);
 
-/// Reserves `bytes` of page-locked memory, before they are page-locked.
+/// Reserves `bytes` before they are page-locked.
 pub fn admit_pinned(bytes: usize) -> bool {
     let more = |now: u64| now.checked_add(bytes as u64).filter(|&sum| sum <= pinned_limit());
     PINNED.fetch_update(Relaxed, Relaxed, more).is_ok()
 }
 
-/// Whether `bytes` more would be admitted without `idle` bytes.
+/// Whether `bytes` would be admitted without `idle` bytes.
 pub fn could_admit_pinned(bytes: usize, idle: u64) -> bool {
     let in_use = PINNED.load(Relaxed).saturating_sub(idle);
     in_use.checked_add(bytes as u64).is_some_and(|sum| sum <= pinned_limit())
@@ -77,7 +75,7 @@ pub fn add_pinned(bytes: usize) {
     PINNED.fetch_add(bytes as u64, Relaxed);
 }
 
-/// Undoes `admit_pinned`: the bytes are not page-locked, or not any more.
+/// Undoes `admit_pinned`.
 pub fn withdraw_pinned(bytes: usize) {
     let less = |now: u64| Some(now.saturating_sub(bytes as u64));
     let _ = PINNED.fetch_update(Relaxed, Relaxed, less);
@@ -91,18 +89,18 @@ impl Peak {
         Peak(AtomicU64::new(0))
     }
 
-    /// Raises the peak to `in_use`, and returns how many bytes may lie idle while these are in use.
+    /// Raises the peak to `in_use`, and returns how many bytes may lie idle beside these.
     pub fn leaves(&self, in_use: u64) -> u64 {
         (self.0.fetch_max(in_use, Relaxed).max(in_use) + SLACK).saturating_sub(in_use)
     }
 
-    /// An eighth of the peak: what blocks in use may have to spare.
+    /// What blocks in use may have to spare.
     pub fn eighth(&self) -> u64 {
         self.0.load(Relaxed) / 8
     }
 }
 
-/// The bytes by which idle memory and memory in use may together exceed the peak.
+/// Bytes by which idle memory and memory in use may together exceed the peak.
 pub const SLACK: u64 = 2 << 20;
 
 #[cfg(test)]

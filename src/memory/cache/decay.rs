@@ -1,6 +1,5 @@
-//! Decay: a thread, the trimmer, frees pageable blocks that have lain idle for too long. It exists only while some lie idle.
-//!
-//! The trimmer never calls the driver: only the program's threads free device and page-locked memory.
+//! Decay: a thread, the trimmer, frees pageable blocks that have lain idle for too long. It exists only while some lie idle, and
+//! never calls the driver.
 #![expect(unsafe_code, reason = "a thread is started with a function, and sleeps in nanosleep")]
 
 use std::ffi::c_void;
@@ -9,27 +8,26 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use crate::platform::thread;
 use crate::settings;
 
-/// Frees blocks that have been idle for longer than this many milliseconds; returns whether others are idle.
+/// Frees blocks idle for longer than this many milliseconds; returns whether others are idle.
 pub type Trim = fn(u64) -> bool;
 
-/// From this many milliseconds on, an hour, blocks may lie idle for ever.
+/// From this many milliseconds on, blocks may lie idle for ever.
 const LONGEST: u64 = 3_600_000;
 
-/// Whether the trimmer runs.
 static RUNNING: AtomicBool = AtomicBool::new(false);
 
-/// Called after a block was kept. The trimmer calls `trim`, always the same function, until nothing is idle.
+/// Called after a block was kept, always with the same `trim`; `is_needed` says whether so much lies idle.
 #[inline]
-pub fn ensure_trimmer(trim: Trim) {
+pub fn ensure_trimmer(trim: Trim, is_needed: impl FnOnce() -> bool) {
     // SeqCst, here and in `run`: either the trimmer finds the kept block, or this thread finds that the trimmer has ended.
-    if !RUNNING.load(SeqCst) {
+    if !RUNNING.load(SeqCst) && is_needed() {
         start(trim);
     }
 }
 
 #[cold]
 fn start(trim: Trim) {
-    // A model has no time. A thread that stays for ever would keep the process alive after `main` ends its own thread alone.
+    // A model has no time. A thread that stays for ever would keep a process alive whose `main` ended its own thread alone.
     if cfg!(loom) || settings::POOL_AGE.get() > LONGEST || RUNNING.swap(true, SeqCst) {
         return;
     }

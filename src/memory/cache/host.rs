@@ -1,15 +1,14 @@
 //! Freed pageable blocks, kept whole for the next object that one of them fits.
 //!
-//! Reuse saves page faults, the largest cost of a block: a reused block filled with zeros is faster than fresh pages at every
-//! size (64 KiB: 0.4 us against 24; 128 MiB: 1.8 ms against 6.4 with huge pages; AMD EPYC). The largest blocks are the
-//! exception: an object that touches little of one would pay for filling all of it.
+//! Reuse saves page faults, the largest cost of a block: one filled with zeros is faster than fresh pages at every size (64 KiB:
+//! 0.4 us against 24; 128 MiB: 1.8 ms against 6.4 with huge pages; AMD EPYC). The largest are the exception: an object that
+//! touches little of one would pay for filling all of it.
 #![expect(unsafe_code, reason = "a block that came from malloc's family is freed")]
 
 use std::ffi::c_void;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use syncedmem_trace::address_hash::hash_address;
 use syncedmem_trace::event::What;
 use syncedmem_trace::kind::Kind;
 
@@ -18,12 +17,12 @@ use super::budget::{self, Peak};
 use super::decay;
 use crate::memory::malloc::{ALIGNMENT, SMALL, return_to_system};
 use crate::memory::mapping::{MAPPED_FROM, Mapping, VERY_LARGE};
+use crate::memory::thread_slot;
 use crate::observe::recorder::{self, NOTHING};
 use crate::platform::clock::coarse_milliseconds;
-use crate::platform::sync::{ForkLock, ForkStep, Lock, this_thread};
+use crate::platform::sync::{ForkLock, ForkStep, Lock};
 use crate::settings;
 
-/// A block, by its origin.
 #[derive(Clone, Copy, Debug)]
 pub enum Source {
     Malloc(NonNull<c_void>),
@@ -33,15 +32,16 @@ pub enum Source {
 // SAFETY: an idle block belongs to the process, not to a thread.
 unsafe impl Send for Source {}
 
-/// So many threads keep and take blocks without waiting for each other.
-const SHARDS: usize = 8;
+const SHARDS: usize = thread_slot::SLOTS;
 
-/// The idle blocks of some threads. Other threads search their own shard first.
+/// The idle blocks of some threads; others search it after their own.
 #[repr(align(128))]
 struct Shard {
     store: Lock<Store<Source>>,
     /// `store.bytes()`, readable without the lock.
     bytes: AtomicU64,
+    /// What [`ROUGH_SUM`] has of `bytes`. Changes under the lock.
+    counted: AtomicU64,
 }
 
 impl ForkLock for Shard {
@@ -52,17 +52,31 @@ impl ForkLock for Shard {
 
 impl Shard {
     const fn new(store: Lock<Store<Source>>) -> Shard {
-        Shard { store, bytes: AtomicU64::new(0) }
+        Shard { store, bytes: AtomicU64::new(0), counted: AtomicU64::new(0) }
     }
 
     fn with<R>(&self, work: impl FnOnce(&mut Store<Source>) -> R) -> R {
         self.store.with(|store| {
             let result = work(store);
-            self.bytes.store(store.bytes(), Relaxed);
+            let (bytes, counted) = (store.bytes(), self.counted.load(Relaxed));
+            self.bytes.store(bytes, Relaxed);
+            if bytes.abs_diff(counted) > UNCOUNTED {
+                self.counted.store(bytes, Relaxed);
+                ROUGH_SUM.0.fetch_add(bytes.wrapping_sub(counted), Relaxed);
+            }
             result
         })
     }
 }
+
+/// The idle bytes of all shards, but for up to [`UNCOUNTED`] of each. A thread that frees a block reads this one word: the shards'
+/// own figures lie on cache lines that other threads are writing.
+static ROUGH_SUM: Apart = Apart(AtomicU64::new(0));
+const UNCOUNTED: u64 = 128 << 10;
+
+/// On a cache line of its own.
+#[repr(align(128))]
+struct Apart(AtomicU64);
 
 #[cfg(not(loom))]
 static POOL: [Shard; SHARDS] = [const { Shard::new(Lock::new(Store::new())) }; SHARDS];
@@ -71,19 +85,15 @@ loom::lazy_static! {
     static ref POOL: [Shard; SHARDS] = std::array::from_fn(|_| Shard::new(Lock::new(Store::new())));
 }
 
-/// The shards that have blocks, this thread's own first.
+/// Those that have blocks, this thread's own first.
 fn shards() -> impl Iterator<Item = &'static Shard> {
-    let own = own_shard();
+    let own = thread_slot::of_this_thread();
     (0..SHARDS).map(move |step| &POOL[(own + step) % SHARDS]).filter(|shard| shard.bytes.load(Relaxed) > 0)
-}
-
-fn own_shard() -> usize {
-    (hash_address(this_thread()) >> 32) as usize % SHARDS
 }
 
 static PEAK: Peak = Peak::new();
 
-/// Up to this many idle bytes no trimmer is started for them.
+/// No trimmer is started for fewer idle bytes.
 const WATCHED_FROM: u64 = 2 << 20;
 
 #[inline]
@@ -91,28 +101,27 @@ fn is_kept(bytes: usize) -> bool {
     bytes > SMALL && settings::keeps_pageable()
 }
 
-/// An idle block that fits, with any contents.
+/// An idle block that fits; its contents are undefined.
 pub fn take(bytes: usize, zeroed: bool) -> Option<Source> {
     if !is_kept(bytes) || is_better_new(bytes, zeroed) {
         return None;
     }
-    // Below MAPPED_FROM programs pass blocks to `free()`.
+    // Programs pass smaller blocks to `free()`.
     let wanted = |source: &Source| matches!(source, Source::Mapped(_)) == (bytes >= MAPPED_FROM);
     shards().find_map(|shard| shard.with(|store| store.take(bytes, Turn::Last, wanted))).map(|idle| idle.block)
 }
 
-/// Whether an idle block would serve worse than a new one: to fill a very large block costs more than fresh pages, which are zeros
-/// and cost nothing until touched.
+/// Whether filling an idle block would cost more than fresh pages, which are zeros and cost nothing until touched.
 pub fn is_better_new(bytes: usize, zeroed: bool) -> bool {
     zeroed && bytes >= VERY_LARGE
 }
 
-/// Keeps a block that an object held as one of `bytes`; `false` if the caller must free it.
+/// Keeps a block that an object held as one of `bytes`; `false`: the caller frees it.
 pub fn keep(source: Source, bytes: usize) -> bool {
     if !is_kept(bytes) {
         return false;
     }
-    // A block above the whole budget would drive out all others and then itself.
+    // It would drive out all others and then itself.
     let Some(room) = room(source, bytes) else { return false };
     let budget = budget::host(Kind::Pageable);
     if room as u64 > budget {
@@ -120,29 +129,29 @@ pub fn keep(source: Source, bytes: usize) -> bool {
         return false;
     }
     let block = Idle::new(room, source);
-    if !POOL[own_shard()].with(|store| store.keep(block)) {
+    if !POOL[thread_slot::of_this_thread()].with(|store| store.keep(block)) {
         return false;
     }
     if !settings::keeps_pageable() {
-        // The setting changed meanwhile, and the thread that changed it may have emptied the cache before this block came.
+        // The thread that changed the setting meanwhile may have emptied the cache before this block came.
         reduce_to(0);
         return true;
     }
-    let idle = idle();
-    if idle > WATCHED_FROM {
-        decay::ensure_trimmer(trim);
+    let most = ROUGH_SUM.0.load(Relaxed) + SHARDS as u64 * UNCOUNTED;
+    if most > WATCHED_FROM {
+        decay::ensure_trimmer(trim, || idle() > WATCHED_FROM);
     }
-    if idle > budget {
+    if most > budget {
         reduce();
     }
     true
 }
 
-/// The size of a block; `None` if it is less aligned than the library's, or smaller than `bytes`.
+/// The size of a block; `None` if it is less aligned than the library's or smaller than `bytes`.
 fn room(source: Source, bytes: usize) -> Option<usize> {
     let room = match source {
         Source::Mapped(mapping) => mapping.room(),
-        // An inlined original may have taken it from malloc.
+        // An inlined original's.
         Source::Malloc(block) if block.addr().get() % ALIGNMENT != 0 => return None,
         // SAFETY: a `Source::Malloc` came from malloc's family and is not freed.
         Source::Malloc(block) => unsafe { libc::malloc_usable_size(block.as_ptr()) },
@@ -151,11 +160,10 @@ fn room(source: Source, bytes: usize) -> Option<usize> {
     (room >= bytes).then_some(room)
 }
 
-/// Called when `in_use` bytes will be in use, in blocks that have `spare` bytes more: takes the idle blocks that go beyond the
-/// peak of use so far, and frees them but for the largest mapping, which it returns.
+/// Called when `in_use` bytes will be in use, in blocks that have `spare` bytes more: frees the idle blocks that go beyond the
+/// peak of use, but returns the largest mapping among them.
 ///
-/// Below that peak no block is freed: malloc returns memory to the system, and each page would fault again. Blobs of changing
-/// shapes took up to four times as long.
+/// Below the peak none is freed, because each page would fault again: blobs of changing shapes took up to four times as long.
 pub fn surplus(in_use: u64, spare: u64) -> Option<Mapping> {
     if !settings::keeps_pageable() {
         return None;
@@ -180,9 +188,8 @@ fn may_spare(more: usize, bytes: usize, spare: u64) -> bool {
     settings::host_limit().is_none() && more <= bytes / 2 && spare + more as u64 <= PEAK.eighth()
 }
 
-/// Makes a mapping that [`surplus`] returned a block for `bytes`, so that its pages need not fault again. A larger one stays as it
-/// is, up to half as much again, as long as all blocks in use have at most an eighth of the peak of use to spare. Under a limit on
-/// host memory none has: the limit does not count spare bytes.
+/// Makes a mapping that [`surplus`] returned a block for `bytes`. One that is up to half as large again stays as it is, as long
+/// as all blocks in use have at most an eighth of the peak to spare. Not under a limit, which does not count spare bytes.
 pub fn fitted(mapping: Mapping, bytes: usize, spare: u64) -> Option<Mapping> {
     match mapping.room().checked_sub(bytes) {
         Some(more) if may_spare(more, bytes, spare) => Some(mapping),
@@ -190,8 +197,8 @@ pub fn fitted(mapping: Mapping, bytes: usize, spare: u64) -> Option<Mapping> {
     }
 }
 
-/// Called when the process exits: unmaps idle mappings, which would add to the memory that other libraries touch as they end.
-/// Not malloc's blocks: the exiting thread may have been interrupted inside malloc.
+/// Called at exit: unmaps idle mappings, which would add to the memory that other libraries touch as they end. Not malloc's
+/// blocks: the exiting thread may have been interrupted inside malloc.
 pub fn leave() {
     for shard in POOL.iter().filter(|shard| shard.bytes.load(Relaxed) > 0) {
         // The exiting thread may have been interrupted with this lock held.
@@ -209,10 +216,10 @@ pub fn leave() {
 /// How long an exiting process waits for a shard's lock, in naps.
 const NAPS: u32 = 100;
 
-/// Frees all idle blocks; returns how many bytes.
+/// Frees all idle blocks; returns their bytes.
 pub fn give_back_all() -> u64 {
     let mut bytes = 0;
-    // Blocks that other threads keep meanwhile stay.
+    // Not blocks that other threads keep meanwhile.
     let now = coarse_milliseconds();
     while let Some(idle) = take_oldest(|idle| idle.since <= now) {
         bytes += idle.bytes as u64;
@@ -222,7 +229,7 @@ pub fn give_back_all() -> u64 {
     bytes
 }
 
-/// Frees the oldest blocks until the others fit the budget.
+/// Frees the oldest blocks down to the budget.
 pub fn reduce() {
     let budget = budget::host(Kind::Pageable);
     while idle() > budget {
@@ -241,7 +248,7 @@ pub fn idle() -> u64 {
     POOL.iter().map(|shard| shard.bytes.load(Relaxed)).sum()
 }
 
-/// Frees the oldest blocks until at most `bytes` are left.
+/// Frees the oldest blocks down to `bytes`.
 pub fn reduce_to(bytes: u64) {
     while idle() > bytes {
         let Some(idle) = take_oldest(|_| true) else { return };
@@ -259,7 +266,7 @@ fn trim(most: u64) -> bool {
         give_back(idle.block);
     }
     let is_idle = idle() > 0;
-    // Only with the last block: the memory that malloc keeps serves the rest of the program, too.
+    // Only with the last block: what malloc keeps serves the rest of the program, too.
     if was_mallocs && !is_idle {
         return_to_system();
     }
@@ -269,7 +276,7 @@ fn trim(most: u64) -> bool {
 fn take_oldest(wanted: impl Fn(&Idle<Source>) -> bool) -> Option<Idle<Source>> {
     let shard = shards().min_by_key(|shard| shard.with(|store| store.oldest().unwrap_or(u64::MAX)))?;
     let oldest = shard.with(|store| store.take_oldest(&wanted));
-    // Another thread may have taken it: then one of any shard.
+    // If another thread took it: one of any shard.
     oldest.or_else(|| shards().find_map(|shard| shard.with(|store| store.take_oldest(&wanted))))
 }
 

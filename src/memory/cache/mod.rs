@@ -1,4 +1,4 @@
-//! Freed blocks, kept whole for the next object that one of them fits.
+//! Freed blocks, kept for reuse.
 
 pub(crate) mod bins;
 pub(crate) mod budget;

@@ -1,4 +1,4 @@
-//! Blocks of the driver's that objects hold, on the device or page-locked on the host, each with its record.
+//! The driver's blocks that objects hold, each with its record.
 //!
 //! ```text
 //! blocks (held)  →  cache::device (idle)  →  deferred (frees that failed)  →  record (given back)  →  source (allocated)
@@ -34,23 +34,22 @@ pub struct Request {
     pub bytes: usize,
     /// Address of the object that the block is for.
     pub holder: usize,
-    /// Whether the caller fills the block next, on the legacy default stream.
+    /// Whether the caller fills the block on the legacy default stream.
     pub pending_on_legacy: bool,
 }
 
-/// A block for an object: a new one, or one that lay idle.
 #[derive(Clone, Copy, Debug)]
 pub struct Block {
     pub address: NonNull<c_void>,
     pub device: c_int,
-    /// Its size: at most an eighth more than was asked for.
+    /// Its size: up to an eighth more than requested.
     pub room: usize,
     pub origin: Origin,
-    /// Whether it holds zeros; otherwise its contents are undefined.
+    /// Else its contents are undefined.
     pub holds_zeros: bool,
 }
 
-/// A block in the context that `guard` made current.
+/// A new or idle block in the context that `guard` made current.
 pub fn allocate(driver: &Driver, guard: &ContextGuard<'_>, request: Request) -> Result<Block, Error> {
     let device = guard.device()?;
     let idle = device::take(driver, guard, request.side, request.bytes);
@@ -69,12 +68,11 @@ pub fn allocate(driver: &Driver, guard: &ContextGuard<'_>, request: Request) -> 
         let _ = unsafe { record::give_back(driver, address, &record) };
         return Err(Error::OutOfMemory { side: request.side, asked: request.bytes, cause: Cause::Bookkeeping });
     }
-    // A new mapping of the system does.
+    // As a new mapping does.
     let holds_zeros = origin == Origin::Fresh && record.is_registered();
     Ok(Block { address, device, room: record.bytes, origin, holds_zeros })
 }
 
-/// Allocates a block.
 fn fresh(
     driver: &Driver,
     guard: &ContextGuard<'_>,
@@ -100,7 +98,7 @@ fn fresh(
         Err(failure) if failure.status == status::OUT_OF_MEMORY => {
             deferred::offer_near(driver, device);
             if side == Side::Host {
-                // For device memory, `object::eviction` makes room, with idle blocks first.
+                // For device memory `object::eviction` makes room.
                 device::give_back_near(Kind::Pinned);
             }
             source::allocate(driver, device, side, bytes)
@@ -126,19 +124,18 @@ fn fresh(
     ))
 }
 
-/// The result of [`free`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Freed {
     /// Freed, kept, or left to the system.
     Done,
-    /// The block has no record here.
+    /// The block has no record.
     Unknown,
 }
 
 /// Frees the block of the object at `holder`, if it has a record.
 ///
-/// Never fails: a block that the driver refuses to free is offered to it again later. A block that a reset of its device has
-/// ended is left alone, even if another object has got its address since. At exit and in a forked child nothing is done.
+/// Never fails: a block that the driver refuses is offered to it again. One that a reset has ended is left alone, even if another
+/// object has got its address. At exit and in a forked child nothing is done.
 ///
 /// # Safety
 /// No thread refers to the block any more, and no copy in flight uses it.
@@ -169,8 +166,6 @@ pub fn pin(driver: &Driver, bytes: usize) -> Result<NonNull<c_void>, DriverFailu
     source::allocate_plain(driver, Side::Host, bytes)
 }
 
-/// Frees memory of [`pin`].
-///
 /// # Safety
 /// It came from [`pin`], and no thread refers to it any more.
 pub unsafe fn unpin(driver: &Driver, address: NonNull<c_void>) -> Result<(), DriverFailure> {
@@ -179,12 +174,11 @@ pub unsafe fn unpin(driver: &Driver, address: NonNull<c_void>) -> Result<(), Dri
     unsafe { source::free(driver, Side::Host, address, Source::Allocated) }
 }
 
-/// The record of the block at `address`.
 pub fn find(address: NonNull<c_void>) -> Option<Record> {
     RECORDS.with(|records| records.get(&address.addr().get()).copied())
 }
 
-/// Records whether the legacy default stream may still be writing the block at `address`.
+/// See [`Record::pending_on_legacy`].
 pub fn set_pending_on_legacy(address: NonNull<c_void>, pending_on_legacy: bool) {
     RECORDS.with(|records| {
         if let Some(record) = records.get_mut(&address.addr().get()) {
@@ -198,12 +192,12 @@ pub fn forget(address: NonNull<c_void>) {
     RECORDS.with(|records| records.remove(&address.addr().get()));
 }
 
-/// The driver's blocks that objects hold on one side.
+/// What objects hold of the driver's blocks on one side.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Held {
     pub blocks: usize,
     pub bytes: u64,
-    /// The largest: the object's address, and bytes.
+    /// The largest: the object's address and bytes.
     pub largest: [(usize, usize); 3],
 }
 
@@ -227,7 +221,7 @@ fn keep(address: NonNull<c_void>, record: Record) -> bool {
         let room = records.try_reserve(1).is_ok();
         if room {
             if let Some(gone) = records.insert(address.addr().get(), record) {
-                // Other code has freed that block: the driver hands out no address twice.
+                // Other code has freed it: the driver hands out no address twice.
                 record::withdraw(gone.side, gone.bytes);
             }
         }

@@ -1,4 +1,4 @@
-//! Deferred frees: blocks that no object holds, and that the driver refused to free. They are offered to it again.
+//! Deferred frees: blocks of no object that the driver refused to free, and is offered again.
 #![expect(unsafe_code, reason = "blocks are given back")]
 
 use std::ffi::{c_int, c_void};
@@ -30,7 +30,7 @@ pub unsafe fn give_back_or_leave(driver: &Driver, address: NonNull<c_void>, reco
         Ok(()) => offer_one(driver, record.context),
         Err(failure) => {
             keep(address.addr().get(), *record);
-            // A capture ends, and a later free gives the block back.
+            // After a capture a later free gives the block back.
             if !status::is_capture_error(failure.status) {
                 report_once(record, failure);
             }
@@ -38,8 +38,7 @@ pub unsafe fn give_back_or_leave(driver: &Driver, address: NonNull<c_void>, reco
     }
 }
 
-/// Keeps a block for a later attempt. It leaks if there is no memory for its entry, or if it could not be distinguished from
-/// another block at its address by then.
+/// The block leaks if there is no memory for its entry, or if it could not be distinguished later from another at its address.
 #[cold]
 fn keep(address: usize, record: Record) {
     BLOCKS.with(|left| {
@@ -50,7 +49,7 @@ fn keep(address: usize, record: Record) {
     });
 }
 
-/// Tries to free one block of `context` again, because a free there has just succeeded.
+/// Offers one block of `context` again, because a free there has succeeded.
 fn offer_one(driver: &Driver, context: Context) {
     if COUNT.load(Relaxed) == 0 {
         return;
@@ -58,14 +57,14 @@ fn offer_one(driver: &Driver, context: Context) {
     take(|record| record.context == context).into_iter().for_each(|one| offer(driver, one));
 }
 
-/// Tries to free every block of a device again. Not of another device: the driver may wait for work there.
+/// Offers every block of a device again. Not of another device: the driver may wait for work there.
 #[cold]
 pub fn offer_near(driver: &Driver, device: c_int) {
     let mut count = COUNT.load(Relaxed);
     while count > 0 {
         let Some(one) = take(|record| record.device == device) else { return };
         offer(driver, one);
-        // A block that is refused again goes to the end.
+        // A refused one goes to the end.
         count -= 1;
     }
 }
@@ -87,7 +86,6 @@ fn offer(driver: &Driver, (key, record): (usize, Record)) {
     }
 }
 
-/// Reports the first failed free on standard error.
 fn report_once(record: &Record, failure: DriverFailure) {
     static REPORTED: AtomicBool = AtomicBool::new(false);
     let (side, bytes, why) = (record.side.name(), Bytes(record.bytes as u64), Error::from(failure));

@@ -1,4 +1,4 @@
-//! Registers existing host memory with the driver, which page-locks it.
+//! Existing host memory, registered with the driver, which page-locks it.
 #![expect(unsafe_code, reason = "the driver's functions are called")]
 
 use std::ffi::{c_int, c_uint, c_void};
@@ -13,17 +13,16 @@ use crate::cuda::driver::{self, Driver};
 use crate::cuda::{attributes, pointer, status, synchronize};
 use crate::error::DriverFailure;
 
-/// A range that the library has registered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Registration {
     address: usize,
     context: Context,
-    /// The ordinal of its context's device.
+    /// Its context's.
     device: c_int,
     identity: Identity,
 }
 
-/// Registers a range for every context, in the one that `guard` made current. `None`: it is page-locked already.
+/// Registers a range for every context, in the one that `guard` made current. `None`: other code has page-locked it.
 ///
 /// # Safety
 /// The range stays memory of this process until the registration ends.
@@ -45,7 +44,7 @@ pub unsafe fn register(
             let address = address.as_ptr().expose_provenance();
             Ok(Some(Registration { address, context: guard.context, device, identity }))
         }
-        // Only if all of it is: the driver refuses copies of memory that is page-locked in part.
+        // Not if only a part is: the driver refuses copies of that.
         Err(failure) if failure.status == status::ALREADY_REGISTERED && is_known(driver, address, bytes) => Ok(None),
         Err(failure) => Err(failure),
     }
@@ -64,12 +63,12 @@ impl Registration {
         self.device
     }
 
-    /// Whether the registration still exists: a reset of the device ends it.
+    /// A reset of the device ends a registration.
     pub fn is_there(&self, driver: &Driver) -> Result<bool, DriverFailure> {
         self.identity.is_there(driver, self.address as u64)
     }
 
-    /// Ends it, if a reset has not. After an error it may still exist.
+    /// After an error the registration may still exist.
     pub fn end(&self, driver: &Driver) -> Result<(), DriverFailure> {
         self.end_after(driver, || synchronize::context_if_allowed(driver))
     }
@@ -102,7 +101,7 @@ impl Registration {
             return Ok(());
         }
         let _guard = ContextGuard::enter(driver, self.context)?;
-        // Unknown copies may be in flight, and no documentation says that the driver waits for them.
+        // Copies may be in flight, and no documentation says that the driver waits for them.
         wait()?;
         let _relaxed = RelaxedCapture::begin(driver);
         let address = std::ptr::with_exposed_provenance_mut(self.address);

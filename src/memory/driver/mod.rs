@@ -1,4 +1,4 @@
-//! Blocks that the driver allocated or page-locked: device memory and page-locked host memory.
+//! Blocks of the driver: device memory and page-locked host memory.
 
 pub mod blocks;
 pub(crate) mod deferred;

@@ -1,8 +1,7 @@
-//! The record of a block that came from the driver, and how the block is given back: in its own context, from any thread,
-//! whichever context is current there.
+//! The record of a block of the driver's, and how the block is given back: in its own context, from any thread.
 //!
-//! A record is the authority on where a block came from. Its [`Identity`] distinguishes a block that is gone (its device was
-//! reset, or other code freed it) from a new one at the same address.
+//! Its [`Identity`] distinguishes a block that is gone (by a reset of its device, or freed by other code) from a new one at the
+//! same address.
 #![expect(unsafe_code, reason = "the driver's functions are called")]
 
 use std::ffi::{c_int, c_void};
@@ -22,14 +21,14 @@ use crate::memory::cache::budget;
 pub struct Record {
     pub side: Side,
     pub context: Context,
-    /// The ordinal of the context's device.
+    /// The context's.
     pub device: c_int,
-    /// Its size: at most an eighth more than the object asked for.
+    /// Its size: up to an eighth more than the object requested.
     pub bytes: usize,
     /// Address of the object that holds it.
     pub holder: usize,
-    /// Whether the legacy default stream may still be writing the block: fills, and copies from pageable memory, go on after
-    /// the call returns (CUDA Driver API, "API synchronization behavior").
+    /// Whether the legacy default stream may still be writing the block: fills and copies from pageable memory outlast their
+    /// calls (CUDA Driver API, "API synchronization behavior").
     pub pending_on_legacy: bool,
     pub source: Source,
     pub identity: Identity,
@@ -41,13 +40,13 @@ impl Record {
         matches!(self.source, Source::Registered(_))
     }
 
-    /// Whether the block, which is at `address`, still exists: see [`Identity::is_there`].
+    /// See [`Identity::is_there`].
     pub fn is_alive(&self, driver: &Driver, address: NonNull<c_void>) -> Result<bool, DriverFailure> {
         self.identity.is_there(driver, driver::address(address.as_ptr()))
     }
 }
 
-/// Gives a block back to the driver, unless a reset has ended it.
+/// Frees a block, unless a reset has ended it.
 ///
 /// # Safety
 /// No thread refers to the block any more, and no copy in flight uses it.
@@ -72,7 +71,7 @@ unsafe fn try_to_give_back(driver: &Driver, address: NonNull<c_void>, record: &R
     }
     let _guard = ContextGuard::enter(driver, record.context)?;
     if record.is_registered() {
-        // No documentation says that the driver waits before it unlocks the pages.
+        // No documentation says that the driver waits before it unlocks pages.
         synchronize::context_if_allowed(driver)?;
     } else if record.pending_on_legacy {
         synchronize::legacy_stream(driver)?;

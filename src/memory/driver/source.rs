@@ -1,4 +1,4 @@
-//! The driver's allocations: how each kind is allocated and freed, and how an allocation is recognised later.
+//! The driver's allocations: made, freed, and recognised later.
 #![expect(unsafe_code, reason = "the driver's functions are called")]
 
 use std::ffi::{c_int, c_uint, c_void};
@@ -14,7 +14,6 @@ use crate::error::DriverFailure;
 use crate::memory::mapping::{HUGE_PAGE, Mapping};
 use crate::settings;
 
-/// How a block was allocated, and so how it is freed.
 #[derive(Clone, Copy, Debug)]
 pub enum Source {
     /// The driver allocated it.
@@ -29,12 +28,12 @@ unsafe impl Send for Source {}
 #[derive(Clone, Copy, Debug)]
 pub struct Allocation {
     pub address: NonNull<c_void>,
-    /// Its size: the bytes asked for, or those up to the end of their last page.
+    /// Its size: as requested, or whole pages.
     pub bytes: usize,
     pub source: Source,
 }
 
-/// Allocates a block for an object in the current context, which is of `device`.
+/// Allocates a block in the current context, which is of `device`.
 pub fn allocate(driver: &Driver, device: c_int, side: Side, bytes: usize) -> Result<Allocation, DriverFailure> {
     if side == Side::Host
         && bytes >= HUGE_PAGE
@@ -48,7 +47,7 @@ pub fn allocate(driver: &Driver, device: c_int, side: Side, bytes: usize) -> Res
     Ok(Allocation { address: allocate_plain(driver, side, bytes)?, bytes, source: Source::Allocated })
 }
 
-/// Allocates memory of the driver's own in the current context.
+/// Allocates memory of the driver's own.
 pub fn allocate_plain(driver: &Driver, side: Side, bytes: usize) -> Result<NonNull<c_void>, DriverFailure> {
     let mut address = std::ptr::null_mut();
     match side {
@@ -59,7 +58,7 @@ pub fn allocate_plain(driver: &Driver, side: Side, bytes: usize) -> Result<NonNu
             // Never dereferenced on the host.
             address = std::ptr::without_provenance_mut(number as usize);
         }
-        // Portable: every context may use it. Not write-combined, which the host reads slowly.
+        // For every context. Not write-combined, which the host reads slowly.
         // SAFETY: `address` is writable.
         Side::Host => unsafe { driver.host_alloc(&mut address, bytes, CU_MEMHOSTALLOC_PORTABLE as c_uint) }?,
     }
@@ -67,8 +66,7 @@ pub fn allocate_plain(driver: &Driver, side: Side, bytes: usize) -> Result<NonNu
     NonNull::new(address).ok_or(DriverFailure { call: "an allocation without an address", status: status::SUCCESS })
 }
 
-/// Registers a mapping of populated huge pages: the driver locks page by page, and has fewer to lock than if it allocated small
-/// ones itself. `None`: the driver shall allocate the block.
+/// Registers a mapping of populated huge pages, because the driver locks page by page. `None`: the driver allocates the block.
 fn register(driver: &Driver, device: c_int, bytes: usize) -> Option<Allocation> {
     let mapping = Mapping::on_huge_pages(bytes)?;
     if !mapping.populate() {
@@ -76,7 +74,7 @@ fn register(driver: &Driver, device: c_int, bytes: usize) -> Option<Allocation> 
         return None;
     }
     let (address, room) = (mapping.block(), mapping.room());
-    // SAFETY: unmapped below on a failure, else with its block, after that was unregistered.
+    // SAFETY: unmapped on a failure, else after the block was unregistered.
     match unsafe { page_lock(driver, device, &mapping) } {
         Ok(()) => Some(Allocation { address, bytes: room, source: Source::Registered(mapping) }),
         Err(_) => {
@@ -100,21 +98,22 @@ pub unsafe fn page_lock(driver: &Driver, device: c_int, mapping: &Mapping) -> Re
         .inspect_err(|&failure| attributes::note_refusal(device, failure))
 }
 
-/// Whether large blocks are registered mappings (opt-in). Not if an inlined original may free them by `cudaFreeHost`.
+/// Whether large blocks are registered mappings (opt-in). Under `malloc_only` an inlined original may free them by
+/// `cudaFreeHost`.
 fn registers() -> bool {
     settings::registers_pinned_blocks() && !settings::malloc_only() && forks_copy_locked_pages()
 }
 
-/// Whether the kernel copies page-locked pages at a fork, as Linux does since 5.12. Before, the parent's next write moved the
-/// page, and the device continued to use the old one. Memory that the driver allocates is not affected.
+/// Whether the kernel copies page-locked pages at a fork. Before Linux 5.12 the parent's next write moved the page, and the
+/// device continued to use the old one; memory of the driver's was not affected.
 fn forks_copy_locked_pages() -> bool {
     crate::platform::limits::kernel().is_some_and(|version| version >= (5, 12))
 }
 
-/// Frees a block in its context, which is current. The caller unmaps a mapping afterwards.
+/// Frees a block in its context, which is current; the caller unmaps a mapping.
 ///
 /// # Safety
-/// It is such a block of `side`, no thread refers to it any more, and no work on the device uses it.
+/// No thread refers to the block any more, and no work on the device uses it.
 pub unsafe fn free(driver: &Driver, side: Side, address: NonNull<c_void>, source: Source) -> Result<(), DriverFailure> {
     match (side, source) {
         // SAFETY: the caller guarantees it.
@@ -130,14 +129,14 @@ pub unsafe fn free(driver: &Driver, side: Side, address: NonNull<c_void>, source
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Identity {
     context: Context,
-    /// 0 if the driver has none for such memory.
+    /// 0 if the driver has none.
     buffer_id: u64,
     /// Changes with a reset of the device; 0 if the driver has none.
     context_id: u64,
 }
 
 impl Identity {
-    /// Of the allocation at `address`, in the context that `guard` made current.
+    /// Of the allocation at `address`, in the context of `guard`.
     pub fn of(driver: &Driver, guard: &ContextGuard<'_>, address: u64) -> Identity {
         let known = pointer::buffer(driver, address).ok().flatten();
         let is_of_context = known.is_some_and(|known| known.context == Some(guard.context));
@@ -150,23 +149,21 @@ impl Identity {
         self.buffer_id != 0 || self.context_id != 0
     }
 
-    /// The id of `context` while the allocation exists; `None` if that is another context, or unknown.
+    /// The id of `context` while the allocation exists; `None` for another context, or if unknown.
     pub fn context_id_in(&self, context: Context) -> Option<u64> {
         (self.context == context && self.context_id != 0).then_some(self.context_id)
     }
 
     /// Whether the allocation at `address` is still this one; `true` if that is unknown.
     ///
-    /// Called before its context or an event of that is used: a driver does not refuse handles of a destroyed context, but
-    /// follows them. A pointer it looks up.
+    /// Called before its context or events are used: a driver follows stale handles, but looks pointers up.
     pub fn is_there(&self, driver: &Driver, address: u64) -> Result<bool, DriverFailure> {
         if !self.is_certain() {
             return Ok(true);
         }
         match pointer::buffer(driver, address)? {
             Some(now) if self.buffer_id != 0 => Ok(now.id == self.buffer_id),
-            // Allocated without a buffer id: memory of the same context, which therefore exists, and has the same id.
-            // The holder of a block is compared when the block is freed.
+            // Without a buffer id: memory of the context, which therefore exists. `free` compares the holder, too.
             Some(now) if now.context == Some(self.context) => {
                 Ok(ContextGuard::enter(driver, self.context)?.context_id()? == self.context_id)
             }

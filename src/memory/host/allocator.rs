@@ -1,8 +1,8 @@
-//! Host blocks of an allocator of the program's own, instead of malloc's, mappings and the driver's page-locked ones.
+//! Host blocks of an allocator of the program's own, instead of all others.
 //!
-//! Each block has a record with the functions that made it, so a change of the allocator affects later blocks only. The flag
-//! [`ALLOCATOR`] is set while an allocator is set or a block of one lives: it closes the path of small objects, whose blocks have no
-//! records. The functions are called without a lock, because they may use the library.
+//! Each block has a record with the functions that made it. The flag [`ALLOCATOR`] is set while an allocator is set or a block
+//! of one lives: it closes the path of small objects, whose blocks have no records. The functions are called without a lock,
+//! because they may use the library.
 #![expect(unsafe_code, reason = "functions of the program's are called")]
 
 use std::ffi::c_void;
@@ -20,7 +20,7 @@ use crate::platform::sync::{Lock, locked_static};
 use crate::settings;
 use crate::state::flags::{self, ALLOCATOR};
 
-/// The program's functions: see `syncedmem_host_allocator_t`.
+/// See `syncedmem_host_allocator_t`.
 #[derive(Clone, Copy, Debug)]
 pub struct Functions {
     pub allocate: unsafe extern "C-unwind" fn(usize, usize, *mut c_void) -> *mut c_void,
@@ -48,7 +48,7 @@ unsafe impl Send for Table {}
 locked_static! { static TABLE: Lock<Table> = Lock::new(Table { current: None, records: address_map() }); }
 
 impl Table {
-    /// Sets the flag under the lock: a thread that frees a block reads it behind the `keep` of that block.
+    /// Called under the lock: a thread that frees a block reads the flag behind the `keep` of that block.
     fn update_flag(&self) {
         let is_used = self.current.is_some() || !self.records.is_empty();
         if is_used != flags::has(ALLOCATOR) {
@@ -57,11 +57,11 @@ impl Table {
     }
 }
 
-/// Sets the allocator of later blocks; `None`: the library's own.
+/// Sets the allocator of later blocks; `None`: the library.
 ///
 /// # Safety
-/// The functions and their context can be used on any thread for the rest of the process, and `allocate` returns NULL or a block of
-/// the size that it is asked for, which stays until `release`.
+/// The functions and their context can be used on any thread for the rest of the process; `allocate` returns NULL or a block of
+/// the requested size, which stays until `release`.
 pub unsafe fn set(functions: Option<Functions>) -> Result<(), Error> {
     if functions.is_some() && settings::malloc_only() {
         return Err(Error::BlocksAreMallocs);
@@ -73,7 +73,6 @@ pub unsafe fn set(functions: Option<Functions>) -> Result<(), Error> {
     Ok(())
 }
 
-/// The allocator that the program has set.
 #[inline]
 pub fn current() -> Option<Functions> {
     if flags::has(ALLOCATOR) { TABLE.with(|table| table.current) } else { None }
@@ -94,7 +93,7 @@ pub fn allocate(functions: Functions, bytes: usize) -> Result<Found, Cause> {
         _ => Err(Cause::Misaligned),
     };
     if kept.is_err() {
-        // SAFETY: `allocate` has just made it, and no object refers to it.
+        // SAFETY: no object refers to it yet.
         unsafe { record.release(address) };
     }
     kept.map(|()| Found {
@@ -115,7 +114,7 @@ fn keep(address: NonNull<c_void>, record: Record) -> Option<()> {
     })
 }
 
-/// Frees a block of an allocator of the program's; `false` if it is none.
+/// Frees an object's block of an allocator of the program's; `false` if it is none.
 ///
 /// # Safety
 /// As for `free` of this room.
@@ -125,9 +124,9 @@ pub unsafe fn free(block: Owned) -> bool {
     if !TABLE.with(|table| table.records.contains_key(&address.addr().get())) {
         return false;
     }
-    host_usage::removed(address, bytes);
+    host_usage::removed(bytes);
     if registration::is_used() && !registration::let_go(holder, address, Some(block)) {
-        // `syncedmem_pin` has page-locked it. It goes back now, unless the driver or another object needs it a while.
+        // It is page-locked, and goes back now, unless the driver or another object needs it a while.
         registration::give_back(address);
         return true;
     }
@@ -135,7 +134,7 @@ pub unsafe fn free(block: Owned) -> bool {
     unsafe { release(address) }
 }
 
-/// Gives a block back to the allocator that made it; `false` if none of the program's did.
+/// Gives a block back to the allocator that made it; `false` if that is none of the program's.
 ///
 /// # Safety
 /// As for `free`.
@@ -146,7 +145,7 @@ pub unsafe fn release(address: NonNull<c_void>) -> bool {
         record
     });
     let Some(record) = record else { return false };
-    // SAFETY: the record is of this block, and the caller guarantees the rest.
+    // SAFETY: the record is the block's; the caller guarantees the rest.
     unsafe { record.release(address) };
     true
 }

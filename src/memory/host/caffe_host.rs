@@ -1,4 +1,4 @@
-//! Caffe's `CaffeMallocHost` and `CaffeFreeHost`, which Caffe calls for memory of its own, not of objects.
+//! `CaffeMallocHost` and `CaffeFreeHost`, for memory of Caffe's own, not of objects.
 #![expect(unsafe_code, reason = "memory is freed here")]
 
 use std::ffi::c_void;
@@ -10,8 +10,8 @@ use super::{Block, aligned, check_size, out_of_memory, pinned, wants_pinned};
 use crate::error::{Cause, Error};
 use crate::settings;
 
-/// Caffe's `CaffeMallocHost`: in GPU mode page-locked memory, which `cudaFreeHost` takes, else memory that `free()` takes.
-/// Its contents are undefined.
+/// `CaffeMallocHost`: in GPU mode page-locked memory, which `cudaFreeHost` takes, else memory that `free()` takes. Its contents
+/// are undefined.
 pub fn malloc(bytes: usize) -> Result<Block, Error> {
     settings::read_host_settings();
     check_size(bytes, Side::Host)?;
@@ -23,7 +23,7 @@ pub fn malloc(bytes: usize) -> Result<Block, Error> {
     malloc_pageable(bytes)
 }
 
-/// Caffe's `CaffeMallocHost` before rc3: memory that `free()` takes, in every mode.
+/// `CaffeMallocHost` before rc3: memory that `free()` takes, in every mode.
 pub fn malloc_pageable(bytes: usize) -> Result<Block, Error> {
     check_size(bytes, Side::Host)?;
     match aligned(bytes) {
@@ -33,7 +33,7 @@ pub fn malloc_pageable(bytes: usize) -> Result<Block, Error> {
     }
 }
 
-/// Caffe's `CaffeFreeHost`, for memory of [`malloc`], `malloc()` or `cudaMallocHost()`, or NULL.
+/// `CaffeFreeHost`, for memory of [`malloc`], `malloc()` or `cudaMallocHost()`, or NULL.
 ///
 /// # Safety
 /// `address` came from one of them, is page-locked if `pinned`, and is not used again.

@@ -1,8 +1,7 @@
 //! Other copies of this library in the process, such as the shared one beside one that is linked into the program.
 //!
-//! Only the copy that mapped a block has its record, and `free()` does not take a mapping. A copy that frees a block without a
-//! record therefore calls the others. Each has a note in its ELF object with the place of its function, which is found in
-//! programs that export nothing, too.
+//! Only the copy that mapped a block has its record, so a copy that frees a block without one calls the others. Each has an ELF
+//! note with the place of its function, which is found in programs that export nothing, too.
 #![expect(unsafe_code, reason = "another copy's function is called")]
 
 use std::ffi::c_void;
@@ -12,14 +11,14 @@ use std::ptr::{NonNull, with_exposed_provenance};
 use super::{Owned, records};
 use crate::platform::loaded;
 
-/// Frees a block of the copy's own, of an object at `holder`; `false` if it is another's. This type never changes: other
-/// blocks would get another type of note.
+/// Frees a block of the copy's own, of an object at `holder`; `false` if it is another's. Never changes: another function would
+/// get another type of note.
 type Free = unsafe extern "C" fn(block: *mut c_void, bytes: usize, holder: usize) -> bool;
 
 const OWNER: &std::ffi::CStr = c"syncedmem";
 const KIND: u32 = 1;
 
-// The sizes of name and descriptor, the type, the name; then the function's offset from here.
+// Sizes of name and descriptor, type, name; then the function's offset from here.
 std::arch::global_asm!(
     ".pushsection .note.syncedmem, \"a\", @note",
     ".balign 4",
@@ -34,7 +33,7 @@ std::arch::global_asm!(
 
 unsafe extern "C" fn free_own(block: *mut c_void, bytes: usize, holder: usize) -> bool {
     let Some(address) = NonNull::new(block).filter(|&address| records::knows(address)) else { return false };
-    // SAFETY: this copy mapped the block; the other copy calls this in place of its own `free`, under the same contract.
+    // SAFETY: this copy mapped the block; the other copy calls this under the contract of its own `free`.
     unsafe { super::free(Owned { address, bytes, pinned: false, holder }) };
     true
 }
@@ -62,9 +61,9 @@ pub fn free(block: Owned) -> bool {
     });
     // After the walk: the function takes locks.
     others.iter().take(count).any(|&other| {
-        // SAFETY: a copy's note leads to its function, which has this type.
+        // SAFETY: a copy's note leads to a function of this type.
         let free = unsafe { std::mem::transmute::<*const c_void, Free>(with_exposed_provenance(other)) };
-        // SAFETY: the function frees only blocks in its records; the object does not refer to the block any more.
+        // SAFETY: it frees only blocks in its records, and the object does not refer to this one any more.
         unsafe { free(block.address.as_ptr(), block.bytes, block.holder) }
     })
 }

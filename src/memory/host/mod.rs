@@ -1,8 +1,7 @@
 //! Host blocks: allocating and freeing them.
 //!
-//! Blocks below 2 MiB come from malloc's family, so that `free()` takes them: programs have the inline original of
-//! `CaffeFreeHost` compiled in. Larger ones are anonymous mappings. `cache::host` keeps freed blocks of more than 4 KiB.
-//! While the program has set an allocator of its own, all come from that one, and none is kept.
+//! Blocks below 2 MiB come from malloc's family, because programs have the inline original of `CaffeFreeHost` compiled in. Larger
+//! ones are anonymous mappings. `cache::host` keeps freed blocks of more than 4 KiB. Of a program's own allocator none is kept.
 #![expect(unsafe_code, reason = "memory is allocated and freed here")]
 
 pub(crate) mod allocator;
@@ -34,20 +33,20 @@ use crate::state::flags::{self, ALLOCATOR};
 use crate::{caffe, settings};
 pub use junk::fill_with_junk;
 
-/// To allocate and fill a block of up to this many bytes takes less time than to wait for another thread.
+/// Allocating and filling so many bytes takes less time than to wait for another thread.
 pub const BRIEF: usize = 64 << 10;
 
-/// A host block as an object holds it.
+/// As an object holds it.
 #[derive(Clone, Copy, Debug)]
 pub struct Block {
-    /// Its first byte; never null, even when it has no bytes.
+    /// Also for a block without bytes.
     pub address: NonNull<c_void>,
-    /// Whether the object must give it back.
+    /// Whether the object must free it.
     pub owned: bool,
     pub pinned: bool,
 }
 
-/// A block before an object holds it.
+/// As it was allocated.
 #[derive(Clone, Copy, Debug)]
 pub struct Found {
     pub address: NonNull<c_void>,
@@ -58,7 +57,7 @@ pub struct Found {
     pub undefined: usize,
 }
 
-/// The address of blocks without bytes. It is never freed.
+/// The address of blocks without bytes.
 /// Compat: it is writable, as malloc's block of 0 bytes is in practice: some callers write to it.
 #[repr(align(64))]
 struct Nothing(UnsafeCell<[u8; ALIGNMENT]>);
@@ -73,15 +72,14 @@ impl Nothing {
     }
 }
 
-/// A request for a block.
 #[derive(Clone, Copy, Debug)]
 pub struct Request {
     pub bytes: usize,
-    /// Whether the bytes must be zeros; else the contents are undefined.
+    /// Else the contents are undefined.
     pub zeroed: bool,
-    /// Whether the block should be page-locked, see [`wants_pinned`].
+    /// See [`wants_pinned`].
     pub pinned: bool,
-    /// Whether also a block of up to [`SMALL`] bytes starts on a multiple of [`ALIGNMENT`].
+    /// Whether a block of up to [`SMALL`] bytes, too, starts on a multiple of [`ALIGNMENT`].
     pub aligned: bool,
     pub holder: usize,
 }
@@ -94,18 +92,17 @@ pub fn allocate(request: Request) -> Result<Block, Error> {
     }
     check_size(bytes, Side::Host)?;
     let own = allocator::current();
-    // The blocks of the program's allocator are what it makes them.
     let pinned = request.pinned && own.is_none();
     let title = if pinned { c"allocate pinned" } else { c"allocate pageable" };
     let span = recorder::begin(title, bytes);
     host_usage::admit(bytes).map_err(|limit| out_of_memory(bytes, Cause::Limit(limit)))?;
     if let (true, Some(limit)) = (pinned, settings::host_limit()) {
-        // An idle block may serve, so the new bytes are not counted twice.
+        // The bytes are counted already, and an idle block may serve them.
         pageable::fit_under(limit.saturating_add(bytes as u64));
     }
     if pinned {
         if let Some(found) = pinned::allocate(request) {
-            // SAFETY: a new block of at least `bytes`, which only this function knows.
+            // SAFETY: a new block of at least `bytes`.
             return Ok(unsafe { ready(found, request, true, span) });
         }
     }
@@ -118,7 +115,7 @@ pub fn allocate(request: Request) -> Result<Block, Error> {
     };
     match found {
         Ok(found) => {
-            host_usage::added(found.address, bytes);
+            host_usage::added(bytes);
             // SAFETY: as above.
             Ok(unsafe { ready(found, request, false, span) })
         }
@@ -144,7 +141,7 @@ unsafe fn ready(found: Found, request: Request, pinned: bool, span: Span) -> Blo
         let span = recorder::begin(c"fill host side", bytes);
         // SAFETY: the caller guarantees it.
         unsafe { fill(address, undefined.min(bytes)) };
-        // A new mapping holds zeros before anything is written; in a small block `small` has written them.
+        // A new mapping holds zeros already; in a small block `small` has written them.
         if undefined > 0 || bytes <= SMALL {
             span.end(subject, || What::Filled { side: Side::Host, bytes: bytes as u64 });
         }
@@ -155,25 +152,23 @@ unsafe fn ready(found: Found, request: Request, pinned: bool, span: Span) -> Blo
     Block { address, owned: true, pinned }
 }
 
-/// A pageable block of 1 to [`BRIEF`] bytes, while host memory has no limit and nothing is observed. `None`: the caller uses
-/// [`allocate`], which succeeds or has the error.
+/// A pageable block of 1 to [`BRIEF`] bytes, while host memory has no limit and nothing is observed. `None`: [`allocate`]
+/// succeeds or has the error.
 #[inline]
 pub fn allocate_brief(bytes: usize, zeroed: bool) -> Option<NonNull<c_void>> {
     if bytes <= SMALL { pageable::small(bytes, zeroed) } else { medium(bytes, zeroed) }
 }
 
-/// Catches panics: the path of small objects lies outside of the entry points' guard. This and [`free_pageable`] are all on it that
-/// has code that panics.
+/// Catches panics, as [`free_pageable`]: the path of small objects is outside of the entry points' guard.
 #[inline(never)]
 fn medium(bytes: usize, zeroed: bool) -> Option<NonNull<c_void>> {
-    // After a panic the caller uses `allocate`, under the guard.
     let block = catch_unwind(|| {
         let address = pageable::large(bytes, zeroed).ok()?.address;
         if zeroed {
-            // SAFETY: a new block of `bytes`, known to this thread alone.
+            // SAFETY: a new block of `bytes`.
             unsafe { fill(address, bytes) };
         }
-        host_usage::added(address, bytes);
+        host_usage::added(bytes);
         Some(address)
     });
     block.ok().flatten()
@@ -196,8 +191,7 @@ pub struct Owned {
 /// Frees an owned block of an object.
 ///
 /// # Safety
-/// The block came from [`allocate`], or an inlined original took it from `malloc` or `cudaMallocHost`. It is not used any
-/// more.
+/// The block came from [`allocate`], or in an inlined original from `malloc` or `cudaMallocHost`. It is not used any more.
 #[inline]
 pub unsafe fn free(Owned { address, bytes, pinned, holder }: Owned) {
     if address == NOTHING.address() {
@@ -214,8 +208,8 @@ pub unsafe fn free(Owned { address, bytes, pinned, holder }: Owned) {
         return;
     }
     if registration::is_used() && !registration::let_go(holder, address, Some(block)) {
-        // Its registration keeps it, as an idle block.
-        host_usage::removed(address, bytes);
+        // It stays registered and idle.
+        host_usage::removed(bytes);
         return;
     }
     if bytes >= MAPPED_FROM && copies::free(block) {
@@ -231,17 +225,17 @@ pub unsafe fn free(Owned { address, bytes, pinned, holder }: Owned) {
 /// As for [`free`].
 #[inline]
 pub unsafe fn free_brief(address: NonNull<c_void>, bytes: usize) {
-    // A small size does not exclude a mapping: the program may have changed the object's size.
+    // A small one may be a mapping: the program may have changed the object's size.
     if bytes > SMALL || records::may_know(address) {
         // SAFETY: the caller guarantees it.
         unsafe { free_pageable(address, bytes) }
     } else {
-        // SAFETY: the caller guarantees it; a block without a record came from malloc's family.
+        // SAFETY: the caller guarantees it; without a record it came from malloc's family.
         unsafe { libc::free(address.as_ptr()) }
     }
 }
 
-/// Frees a pageable block that is not registered and that no other copy of the library mapped. Catches panics, as [`medium`].
+/// Frees a pageable block that is neither registered nor another copy's mapping. Catches panics, as [`medium`].
 ///
 /// # Safety
 /// As for [`free`].
@@ -249,13 +243,13 @@ pub unsafe fn free_brief(address: NonNull<c_void>, bytes: usize) {
 pub unsafe fn free_pageable(address: NonNull<c_void>, bytes: usize) {
     // After a panic the block is lost.
     let _ = catch_unwind(|| {
-        host_usage::removed(address, bytes);
+        host_usage::removed(bytes);
         // SAFETY: the caller guarantees it.
         unsafe { pageable::free(address, bytes) };
     });
 }
 
-/// Frees a block that lay idle while it was registered, and is not registered any more.
+/// Frees a block that lay idle while it was registered.
 ///
 /// # Safety
 /// As for [`free`].
@@ -270,7 +264,7 @@ unsafe fn free_idle(block: Owned) {
     }
 }
 
-/// An error for a size beyond the address space.
+/// Fails for a size beyond the address space.
 pub fn check_size(bytes: usize, side: Side) -> Result<(), Error> {
     if bytes > limits::ADDRESS_SPACE {
         return Err(Error::OutOfMemory { side, asked: bytes, cause: Cause::Absurd });
@@ -291,11 +285,11 @@ pub fn may_pin() -> bool {
     settings::pins().unwrap_or_else(caffe::may_be_gpu)
 }
 
-/// Whether a new block of `bytes` should be page-locked: as the setting says, else if `Caffe::mode()` is GPU. It may call
-/// Caffe's code or a callback, so the caller holds no lock or claim.
+/// Whether a new block of `bytes` should be page-locked: as set, else if `Caffe::mode()` is GPU. May call Caffe or a callback,
+/// so the caller holds no lock or claim.
 #[inline]
 pub fn wants_pinned(bytes: usize) -> bool {
-    /// From this size on, a search in libraries loaded since is cheap beside the block.
+    /// From this size on, a search in newly loaded libraries is cheap beside the block.
     const LOOK_FROM: usize = 256 << 10;
     settings::pins().unwrap_or_else(|| caffe::is_gpu(bytes >= LOOK_FROM))
 }

@@ -1,4 +1,4 @@
-//! Pageable host blocks: where they come from, and how much of them lies idle.
+//! Pageable host blocks: of malloc's family, mappings, or idle.
 #![expect(unsafe_code, reason = "malloc, calloc and free")]
 
 use std::ffi::c_void;
@@ -15,7 +15,7 @@ use crate::memory::malloc::{SMALL, aligned};
 use crate::memory::mapping::{MAPPED_FROM, Mapping};
 use crate::settings;
 
-/// A pageable block; with zeros if `zeroed` and they cost nothing extra.
+/// A pageable block, with zeros if `zeroed` and they cost nothing extra.
 #[inline]
 pub fn allocate(bytes: usize, zeroed: bool, is_aligned: bool) -> Result<Found, Cause> {
     if bytes <= SMALL {
@@ -33,7 +33,7 @@ pub fn allocate(bytes: usize, zeroed: bool, is_aligned: bool) -> Result<Found, C
     large(bytes, zeroed)
 }
 
-/// A block of more than [`SMALL`] bytes: an idle one that fits, or a new one.
+/// A block of more than [`SMALL`] bytes.
 #[inline]
 pub fn large(bytes: usize, zeroed: bool) -> Result<Found, Cause> {
     match cache::host::take(bytes, zeroed) {
@@ -43,7 +43,7 @@ pub fn large(bytes: usize, zeroed: bool) -> Result<Found, Cause> {
     }
 }
 
-/// A block that no idle one serves: made of an idle mapping that would be freed for it, or new.
+/// A block where no idle one fits: made of an idle mapping that would be freed for it, or new.
 fn fresh(bytes: usize, zeroed: bool) -> Result<Found, Cause> {
     let is_mapped = bytes >= MAPPED_FROM && !settings::malloc_only();
     if let Some(mapping) = surplus(bytes) {
@@ -77,10 +77,10 @@ pub fn small(bytes: usize, zeroed: bool) -> Option<NonNull<c_void>> {
     }
     // SAFETY: malloc has no preconditions.
     let address = NonNull::new(unsafe { libc::malloc(bytes) })?;
-    // The compiler would merge malloc and the zeros into calloc.
+    // Keeps the compiler from merging malloc and the zeros into calloc.
     let address = std::hint::black_box(address);
     if zeroed {
-        // SAFETY: a new block of `bytes`, known to this thread alone.
+        // SAFETY: a new block of `bytes`.
         unsafe { fill(address, bytes) };
     }
     Some(address)
@@ -96,19 +96,19 @@ pub unsafe fn free(address: NonNull<c_void>, bytes: usize) {
         Some(mapping) if cache::host::keep(Source::Mapped(mapping), bytes) => (),
         Some(mapping) => mapping.unmap(),
         None if cache::host::keep(Source::Malloc(address), bytes) => (),
-        // SAFETY: the caller guarantees it; a block without a record came from malloc's family.
+        // SAFETY: the caller guarantees it; without a record it came from malloc's family.
         None => unsafe { libc::free(address.as_ptr()) },
     }
 }
 
-/// Frees the idle blocks that are too many beside `bytes` of fresh memory.
+/// Frees idle blocks that are too many beside `bytes` of fresh memory.
 pub fn make_room(bytes: usize) {
     if let Some(mapping) = surplus(bytes) {
         mapping.unmap();
     }
 }
 
-/// Frees the idle blocks that are too many beside `bytes` of fresh memory, but returns the largest mapping among them.
+/// As [`make_room`], but returns the largest mapping among them.
 fn surplus(bytes: usize) -> Option<Mapping> {
     let limit = settings::host_limit();
     // Under a limit `admit` has counted the bytes already.

@@ -1,4 +1,4 @@
-//! Page-locked host blocks. If the driver has none, the block is pageable instead; one warning says so.
+//! Page-locked host blocks. If the driver has none, the block is pageable; one warning says so.
 #![expect(unsafe_code, reason = "the driver's memory is freed")]
 
 use std::ffi::c_void;
@@ -17,8 +17,8 @@ use crate::memory::host_usage;
 use crate::observe::recorder::{self, Subject};
 use crate::platform::text::warn_once;
 
-/// The smallest size in bytes that the driver refused for lack of memory. From that size on the driver is not called again
-/// until a page-locked block is freed, because a refusal takes long.
+/// The smallest size in bytes that the driver refused for lack of memory. From there on it is not called until a page-locked
+/// block is freed, because a refusal takes long.
 static REFUSED_FROM: AtomicUsize = AtomicUsize::new(usize::MAX);
 
 /// A page-locked block for an object, if the driver gives one.
@@ -50,14 +50,14 @@ pub unsafe fn free(address: NonNull<c_void>, bytes: usize, holder: usize) {
     match unsafe { blocks::free(address, holder) } {
         Freed::Done => host_usage::withdraw(bytes),
         Freed::Unknown => {
-            // An original that is compiled into the program took it from `cudaMallocHost`.
+            // An inlined original took it from `cudaMallocHost`.
             // SAFETY: the caller guarantees it.
             let _ = unsafe { caffe_free(address) };
         }
     }
 }
 
-/// Page-locked memory that `cudaFreeHost` takes. It has no record, because the caller may free it without this library.
+/// Page-locked memory that `cudaFreeHost` takes: without a record, because the caller may free it without this library.
 pub fn caffe_malloc(bytes: usize) -> Option<NonNull<c_void>> {
     or_pageable(Subject { object: 0, bytes }, || {
         let driver = cuda::driver()?;
@@ -105,7 +105,7 @@ fn is_exhausted(why: Error) -> bool {
 #[cold]
 fn report_once(why: Error) {
     static REPORTED: AtomicBool = AtomicBool::new(false);
-    // No warning once the driver may not be used any more, such as at exit.
+    // Not at exit or in a forked child.
     if cuda::may_be_used() {
         warn_once(&REPORTED, format_args!("host memory is not page-locked: {why}"));
     }

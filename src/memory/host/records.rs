@@ -1,4 +1,4 @@
-//! The records of mapped blocks. A block without a record came from malloc's family.
+//! Records of mapped blocks. A block without a record came from malloc's family.
 
 use std::ffi::c_void;
 use std::ptr::NonNull;
@@ -21,8 +21,7 @@ locked_static! { static RECORDS: Lock<Records> = Lock::new(address_map()); }
 /// The sum of the records' `spare`.
 static SPARE: AtomicU64 = AtomicU64::new(0);
 
-/// Records that `bytes` of `mapping` are in use, and returns its block; unmaps it and returns `None` if there is no memory for a
-/// record.
+/// Records that `bytes` of `mapping` are in use, and returns its block. `None`: it is unmapped, for lack of memory for a record.
 pub fn keep(mapping: Mapping, bytes: usize) -> Option<NonNull<c_void>> {
     let block = mapping.block();
     let spare = mapping.room().saturating_sub(bytes) as u64;
@@ -38,7 +37,7 @@ pub fn keep(mapping: Mapping, bytes: usize) -> Option<NonNull<c_void>> {
     kept
 }
 
-/// The bytes that mapped blocks have beyond what is in use of them.
+/// Bytes of mapped blocks that are not in use.
 pub fn spare() -> u64 {
     SPARE.load(Relaxed)
 }
@@ -47,7 +46,7 @@ pub fn knows(address: NonNull<c_void>) -> bool {
     RECORDS.with(|records| records.contains_key(&address.addr().get()))
 }
 
-/// Whether `address` is a page's, as a mapping's is; few of malloc's blocks are. Takes no lock.
+/// Whether `address` is a page's, as each mapping's is, and few of malloc's blocks. Takes no lock.
 #[inline]
 pub fn may_know(address: NonNull<c_void>) -> bool {
     const SMALLEST_PAGE: usize = 4096;

@@ -8,7 +8,7 @@ const SECOND: Identity = Identity { size: 16, ..FIRST };
 type Table = super::Table<u32>;
 
 fn claim(table: &Table, owner: usize, identity: Identity) -> Claim<'_, u32> {
-    table.claim(identity.object, owner, Blocking::Yes, || identity).expect("no other thread has one")
+    table.claim(identity.object, owner, Blocking::Yes, || identity).unwrap_or_else(|why| panic!("{why:?}"))
 }
 
 /// Leaves a copy in flight, 7, of the object `after`.

@@ -267,7 +267,10 @@ mod tests {
     #[test]
     fn a_walk_ends_where_its_visitor_ends_it() {
         let mut visited = 0;
-        assert_eq!(find_map(|_| Some(visited += 1)), Some(()));
+        each(|_| {
+            visited += 1;
+            ControlFlow::Break(())
+        });
         assert_eq!(visited, 1);
     }
 

@@ -1,4 +1,4 @@
-//! The idle blocks of the driver, by side, and the figures that bound them.
+//! The driver's idle blocks, by side, and the figures that bound them.
 #![expect(unsafe_code, reason = "addresses are sent between threads")]
 
 use std::ffi::{c_int, c_void};
@@ -22,16 +22,15 @@ use crate::settings;
 pub struct IdleBlock {
     pub address: NonNull<c_void>,
     pub record: Record,
-    /// Sequence number of the free. `None` once the context was synchronised after it.
+    /// Sequence number of the free; `None` once the context was synchronised after it.
     pub waits: Option<u64>,
-    /// Events that must be complete before the block is used again.
+    /// To be complete before the block is used again.
     pub events: StreamEvents,
 }
 
 // SAFETY: an idle block belongs to the process, not to a thread.
 unsafe impl Send for IdleBlock {}
 
-/// Why a block cannot be handed out.
 pub enum NotReady {
     /// A reset of the device has ended it.
     Gone,
@@ -40,19 +39,19 @@ pub enum NotReady {
 }
 
 impl IdleBlock {
-    /// Whether freeing the block waits for no other context than that of `record`.
+    /// Whether a free waits for no other context than that of `record`.
     pub fn waits_at_most_for(&self, record: &Record) -> bool {
         self.record.context == record.context || self.is_clear()
     }
 
-    /// Whether freeing the block waits for nothing, as far as is known without the driver.
+    /// Whether a free waits for nothing, as far as is known without the driver.
     pub fn is_clear(&self) -> bool {
         self.waits.is_none() && self.events.is_empty() && !self.record.is_registered()
     }
 
-    /// Whether the block, if it does not wait for its context, can be handed out.
+    /// Whether the block can be handed out, if it does not wait for its context.
     pub fn is_ready(&mut self, driver: &Driver) -> Result<bool, NotReady> {
-        // First: the events of a destroyed context are destroyed too.
+        // First: events end with their context.
         match self.record.is_alive(driver, self.address) {
             Ok(true) => self.events.is_complete(driver).map_err(|_| NotReady::Unknown),
             Ok(false) => Err(NotReady::Gone),
@@ -61,18 +60,17 @@ impl IdleBlock {
     }
 }
 
-/// The idle blocks of one side.
 pub struct IdleBlocks {
     side: Side,
     bins: Lock<Store<IdleBlock>>,
-    /// By device; those beyond the last place are counted there. Page-locked memory belongs to no device, and is counted with device 0.
+    /// By device; those beyond the last place are counted there, and page-locked memory in the first.
     figures: [Figures; MOST_DEVICES],
 }
 
 /// Bytes of one device.
 struct Figures {
     idle: AtomicU64,
-    /// Free memory if nothing lay idle, and all memory, when last queried.
+    /// Free memory if nothing lay idle, when last queried.
     available: AtomicU64,
     total: AtomicU64,
     queried: AtomicU64,
@@ -113,7 +111,7 @@ impl IdleBlocks {
         &SIDES[usize::from(side == Side::Device)]
     }
 
-    /// The idle blocks of a kind of memory; `None` if it is not the driver's.
+    /// `None` if the kind is not the driver's.
     pub fn of_kind(kind: Kind) -> Option<&'static IdleBlocks> {
         match kind {
             Kind::Pageable => None,
@@ -122,7 +120,7 @@ impl IdleBlocks {
         }
     }
 
-    /// Adds a block; `false` if there is no memory for its entry.
+    /// `false` if there is no memory for its entry.
     pub fn keep(&self, idle: Idle<IdleBlock>) -> bool {
         let (device, bytes) = (idle.block.record.device, idle.bytes);
         self.bins.with(|bins| {
@@ -134,12 +132,11 @@ impl IdleBlocks {
         })
     }
 
-    /// Takes the `wanted` block that fits a request of `bytes` best, and of several the oldest.
+    /// Takes the `wanted` block that fits `bytes` best, and of several the oldest.
     pub fn take(&self, bytes: usize, wanted: impl Fn(&IdleBlock) -> bool) -> Option<Idle<IdleBlock>> {
         self.bins.with(|bins| bins.take(bytes, Turn::First, wanted).inspect(|idle| self.count_out(idle)))
     }
 
-    /// Takes the oldest `wanted` block.
     pub fn take_oldest(&self, wanted: impl Fn(&Idle<IdleBlock>) -> bool) -> Option<Idle<IdleBlock>> {
         self.bins.with(|bins| bins.take_oldest(wanted).inspect(|idle| self.count_out(idle)))
     }
@@ -148,7 +145,7 @@ impl IdleBlocks {
         self.figures(idle.block.record.device).idle.fetch_sub(idle.bytes as u64, Relaxed);
     }
 
-    /// Whether a `wanted` block fits a request of `bytes`.
+    /// Whether a `wanted` block fits `bytes`.
     pub fn has(&self, bytes: usize, wanted: impl Fn(&IdleBlock) -> bool) -> bool {
         self.bins.with(|bins| bins.has(bytes, wanted))
     }
@@ -166,12 +163,11 @@ impl IdleBlocks {
         self.figures(device).idle.load(Relaxed)
     }
 
-    /// Idle bytes of all devices.
     pub fn idle_in_all(&self) -> u64 {
         self.figures.iter().map(|figures| figures.idle.load(Relaxed)).sum()
     }
 
-    /// The devices with idle blocks.
+    /// Those with idle blocks.
     pub fn devices(&self) -> impl Iterator<Item = c_int> {
         let has_some = |(_, figures): &(usize, &Figures)| figures.idle.load(Relaxed) > 0;
         self.figures.iter().enumerate().filter(has_some).map(|(place, _)| place as c_int)
@@ -193,13 +189,11 @@ impl IdleBlocks {
         }
     }
 
-    /// The largest budget of any device.
     pub fn largest_budget(&self) -> u64 {
         (0..MOST_DEVICES).map(|place| self.budget(place as c_int)).max().unwrap_or(0)
     }
 
-    /// Queries how much memory the device of the current context has left, unless it was queried just before, or the budget does
-    /// not depend on it.
+    /// Queries how much memory the current context's device has left, unless just queried, or the budget is set.
     pub fn query_memory(&self, driver: &Driver, device: c_int) {
         /// A query takes the driver some microseconds.
         const MILLISECONDS: u64 = 100;

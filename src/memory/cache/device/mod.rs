@@ -1,11 +1,11 @@
-//! The device cache: freed blocks of the driver, on the device or page-locked, kept whole for the next object that fits.
+//! The device cache: freed blocks of the driver, on the device or page-locked.
 //!
 //! Work on the device that the library cannot see may still be using a freed block. So a block waits here until its context was
 //! synchronised after the free. One synchronisation clears all blocks that wait, and is made only if no clear block fits. With
 //! `SYNCEDMEM_REUSE=stream` an event on the legacy default stream replaces it.
 //!
-//! Idle blocks are freed beyond the budget, by a trim, and when memory has run out: always by the program's thread that frees,
-//! trims or allocates, never by a thread of the library, and whatever their age.
+//! Idle blocks are freed beyond the budget, by a trim, and when memory has run out, by the program's own threads, whatever
+//! their age.
 #![expect(unsafe_code, reason = "the driver's functions are called")]
 
 pub(crate) mod idle;
@@ -32,10 +32,10 @@ use crate::platform::clock::coarse_milliseconds;
 use crate::settings;
 use idle::{IdleBlock, IdleBlocks, NotReady};
 
-/// Number of blocks kept so far: the sequence number of the next free.
+/// Sequence number of the next free.
 static FREES: AtomicU64 = AtomicU64::new(0);
 
-/// An idle block of the context that `guard` made current, for a request of `bytes`, and its record.
+/// An idle block for `bytes` in the context that `guard` made current.
 pub fn take(driver: &Driver, guard: &ContextGuard<'_>, side: Side, bytes: usize) -> Option<(NonNull<c_void>, Record)> {
     let idle_blocks = IdleBlocks::of(side);
     if idle_blocks.is_empty() || !settings::pools() {
@@ -63,18 +63,18 @@ pub fn take(driver: &Driver, guard: &ContextGuard<'_>, side: Side, bytes: usize)
     }
 }
 
-/// Synchronises the current context if a block that fits waits for that. Returns whether it did.
+/// Synchronises the current context if a fitting block waits for that; returns whether it did.
 fn clear(driver: &Driver, guard: &ContextGuard<'_>, side: Side, bytes: usize) -> bool {
     let waits = |block: &IdleBlock| block.record.context == guard.context && block.waits.is_some();
     IdleBlocks::of(side).has(bytes, waits) && synchronise(driver, guard).is_ok()
 }
 
-/// Synchronises the current context, which clears idle blocks of both sides. Work of another context's streams on these blocks
-/// must have been declared: see `streams`.
+/// Synchronises the current context, which clears idle blocks of both sides. Work of another context's streams on them is
+/// declared: see `streams`.
 fn synchronise(driver: &Driver, guard: &ContextGuard<'_>) -> Result<(), DriverFailure> {
     // Does not cover later frees. SeqCst: as in `keep`.
     let covered = FREES.load(Ordering::SeqCst);
-    // Not another context: a collective operation there may be waiting for work that this thread is about to launch.
+    // Not another context: a collective operation there may be waiting for this thread.
     synchronize::context(driver)?;
     for idle_blocks in IdleBlocks::all() {
         idle_blocks.for_each(|block| {
@@ -87,20 +87,20 @@ fn synchronise(driver: &Driver, guard: &ContextGuard<'_>) -> Result<(), DriverFa
     Ok(())
 }
 
-/// Keeps a freed block, whose user has declared `events` behind work on it; `false`: the caller frees it.
+/// Keeps a freed block until the `events` declared for it; `false`: the caller frees it.
 pub fn keep(driver: &Driver, address: NonNull<c_void>, record: Record, events: Option<StreamEvents>) -> bool {
     let mut events = events.unwrap_or_default();
     let idle_blocks = IdleBlocks::of(record.side);
     let budget = idle_blocks.budget(record.device);
-    // In a process that captures graphs no context is synchronised, so nothing would clear the block.
+    // A process that captures graphs synchronises no context.
     let is_cleared = settings::reuses_by_event() || !captures_graphs();
     let is_kept = settings::pools() && is_cleared && record.identity.is_certain() && record.bytes as u64 <= budget;
-    // A free does not unregister memory: see `reduce`.
+    // Registered memory is kept: a free does not unregister.
     if !is_kept && !record.is_registered() {
         if settings::pools() && is_cleared && record.identity.is_certain() {
             note_turned_away(&record);
         }
-        // The events of a destroyed context are destroyed too.
+        // Events end with their context.
         if !events.is_empty() && record.is_alive(driver, address) == Ok(true) {
             events.wait(driver);
         }
@@ -113,7 +113,7 @@ pub fn keep(driver: &Driver, address: NonNull<c_void>, record: Record, events: O
     // SeqCst: a synchronisation that covers this free begins after it.
     let number = FREES.fetch_add(1, Ordering::SeqCst);
     let waits = (!by_event).then_some(number);
-    // The event is behind the work that the legacy default stream may still be doing on the block.
+    // The event is behind the work of the legacy default stream on the block.
     let mut record = record;
     record.pending_on_legacy &= !by_event;
     let idle = Idle::new(record.bytes, IdleBlock { address, record, waits, events });
@@ -121,13 +121,13 @@ pub fn keep(driver: &Driver, address: NonNull<c_void>, record: Record, events: O
         events.wait(driver);
         return false;
     }
-    // Page-locked blocks of other contexts stay: the free of this one does not wait for work there.
+    // This free does not wait for work in other contexts.
     let is_near = |block: &IdleBlock| !block.record.is_registered() && block.waits_at_most_for(&record);
     reduce_device(driver, idle_blocks, record.device, is_near);
     true
 }
 
-/// An event behind the present work of the legacy default stream in the block's context; `None` if the block is gone.
+/// An event behind the present work of the legacy default stream; `None` if the block is gone.
 fn event_behind(driver: &Driver, address: NonNull<c_void>, record: &Record) -> Result<Option<Event>, DriverFailure> {
     if !record.is_alive(driver, address)? {
         return Ok(None);
@@ -145,7 +145,6 @@ fn event_behind(driver: &Driver, address: NonNull<c_void>, record: &Record) -> R
     }
 }
 
-/// Puts a block back that was taken and cannot be handed out.
 fn put_back(driver: &Driver, idle: Idle<IdleBlock>) {
     let side = idle.block.record.side;
     if !IdleBlocks::of(side).keep(idle) {
@@ -153,7 +152,7 @@ fn put_back(driver: &Driver, idle: Idle<IdleBlock>) {
     }
 }
 
-/// Gives a block back to the driver, after all work that may be using it.
+/// Frees a block after all work that may be using it.
 fn give_back(driver: &Driver, mut block: IdleBlock) {
     let IdleBlock { address, record, .. } = block;
     if matches!(record.is_alive(driver, address), Ok(true)) {
@@ -167,14 +166,13 @@ fn give_back(driver: &Driver, mut block: IdleBlock) {
     unsafe { deferred::give_back_or_leave(driver, address, &record) };
 }
 
-/// Updates the budget of the current context's device.
 pub fn update_budget(driver: &Driver, device: c_int) {
     if settings::pools() {
         IdleBlocks::of(Side::Device).query_memory(driver, device);
     }
 }
 
-/// Gives the oldest `wanted` blocks of a device back, down to the budget.
+/// Frees the oldest `wanted` blocks of a device, down to the budget.
 fn reduce_device(driver: &Driver, idle_blocks: &IdleBlocks, device: c_int, wanted: impl Fn(&IdleBlock) -> bool) {
     let bytes = if settings::pools() { idle_blocks.budget(device) } else { 0 };
     let is_wanted =
@@ -188,13 +186,12 @@ fn reduce_device(driver: &Driver, idle_blocks: &IdleBlocks, device: c_int, wante
     }
 }
 
-/// Records that the budget had no room for a block.
 fn note_turned_away(record: &Record) {
     let kind = if record.side == Side::Device { Kind::Device } else { Kind::Pinned };
     recorder::record(NOTHING, || What::TurnedAway { kind, bytes: record.bytes as u64 });
 }
 
-/// Gives back all idle blocks of one kind, after work in any context that may be using them. Returns their bytes.
+/// Frees all idle blocks of one kind, after work in any context that may be using them; returns their bytes.
 pub fn give_back_all(kind: Kind) -> u64 {
     give_back_those(kind, |_| true)
 }
@@ -217,17 +214,16 @@ fn give_back_those(kind: Kind, wanted: impl Fn(&IdleBlock) -> bool) -> u64 {
     bytes
 }
 
-/// Idle bytes of one kind.
 pub fn idle(kind: Kind) -> u64 {
     IdleBlocks::of_kind(kind).map_or(0, IdleBlocks::idle_in_all)
 }
 
-/// The most bytes of one kind that may lie idle; for device memory, on the device with the largest budget.
+/// The most bytes of one kind that may lie idle: the largest budget of any device.
 pub fn budget(kind: Kind) -> u64 {
     IdleBlocks::of_kind(kind).map_or(0, IdleBlocks::largest_budget)
 }
 
-/// Gives back idle blocks beyond the budget, after work in any context that may be using them.
+/// Frees idle blocks beyond the budget, after work in any context that may be using them.
 pub fn reduce(kind: Kind) {
     reduce_those(kind, |_| true);
 }

@@ -1,8 +1,8 @@
 //! Pageable host memory that `syncedmem_pin` has page-locked where it is.
 //!
-//! The driver waits for the context when a registration ends. So an owned block that its object frees stays registered and
-//! idle, until a trim, a lack of memory, or a thread that page-locks memory beyond the budget ends it. Borrowed memory is the
-//! owner's to free as soon as the object releases it, so its registration ends at once.
+//! The driver waits for the context when a registration ends. So an owned block that its object frees stays registered and idle,
+//! until a trim, a lack of memory, or a thread that page-locks memory beyond the budget ends it. Borrowed memory may be freed as
+//! soon as the object releases it, so its registration ends at once.
 #![expect(unsafe_code, reason = "memory is registered, and freed")]
 
 mod pin;
@@ -30,27 +30,27 @@ pub use pin::{hold, pin, unpin};
 struct Entry {
     bytes: usize,
     stage: Stage,
-    /// How many holders keep it registered.
+    /// Number of holders.
     pins: u32,
-    /// The block, once its object has freed it: really freed when its registration ends.
+    /// The block, once its object has freed it.
     left: Option<Owned>,
 }
 
 #[derive(Clone, Copy)]
 enum Stage {
-    /// One thread registers or unregisters it.
+    /// A thread registers or unregisters it.
     Busy,
     Registered(Registration),
 }
 
 struct Table {
-    /// By the memory's address.
+    /// By address.
     entries: AddressMap<Entry>,
-    /// The address of the memory that an object keeps registered, by the object's address.
+    /// The memory that an object keeps registered, by the object's address.
     holders: AddressMap<usize>,
 }
 
-// SAFETY: the table only stores addresses. The thread that sets an entry `Busy` or removes it uses the memory alone.
+// SAFETY: the table stores addresses; only the thread that sets an entry `Busy` or removes it uses the memory.
 unsafe impl Send for Table {}
 
 locked_static! {
@@ -70,7 +70,7 @@ fn with_table<R>(work: impl FnOnce(&mut Table) -> R) -> R {
     })
 }
 
-/// Whether any memory is registered, or being registered.
+/// Whether any memory has an entry.
 #[inline]
 pub fn is_used() -> bool {
     // Relaxed: the object's claim orders the thread that registers its memory and the one that releases it.
@@ -83,7 +83,7 @@ pub fn is_registered(address: NonNull<c_void>) -> bool {
     is_used() && with_table(|table| table.entries.get(&key(address)).is_some_and(registered))
 }
 
-/// How many bytes that objects hold are registered.
+/// Registered bytes that objects hold.
 pub fn held() -> u64 {
     let registered = |entry: &&Entry| matches!(entry.stage, Stage::Registered(_)) && entry.left.is_none();
     with_table(|table| table.entries.values().filter(registered).map(|entry| entry.bytes as u64).sum())
@@ -119,7 +119,7 @@ fn free_left(entry: Entry) {
 }
 
 impl Table {
-    /// Makes `holder` keep the memory at `address` registered, unless it keeps some already. The caller reserved room.
+    /// Makes `holder` keep the memory at `address` registered, unless it keeps some. The caller reserved room.
     fn hold(&mut self, holder: usize, address: NonNull<c_void>) {
         if let Some(entry) = self.entries.get_mut(&key(address)).filter(|_| !self.holders.contains_key(&holder)) {
             entry.pins += 1;
@@ -132,7 +132,7 @@ impl Table {
         self.entries.remove(&key(address))
     }
 
-    /// Sets the first idle block behind `last` that is `wanted` to `Busy`, and returns it.
+    /// Sets the first `wanted` idle block behind `last` to `Busy`, and returns it.
     fn take_left(
         &mut self,
         last: usize,
@@ -161,8 +161,8 @@ fn key(address: NonNull<c_void>) -> usize {
     address.addr().get()
 }
 
-/// Removes `holder` from the memory at `address`, which it does not refer to any more; `owned` if it owned the block.
-/// Returns whether the caller may free it now; if not, this module frees it later.
+/// Removes `holder` from the memory at `address`; `owned` if it owned the block. `false`: this module frees the block later,
+/// not the caller.
 #[cold]
 pub fn let_go(holder: usize, address: NonNull<c_void>, owned: Option<Owned>) -> bool {
     let next = with_table(|table| {
@@ -189,7 +189,7 @@ pub fn let_go(holder: usize, address: NonNull<c_void>, owned: Option<Owned>) -> 
         // At exit and in a forked child memory stays registered.
         (Ok(_), None) => true,
         (Ok((registration, bytes)), Some(driver)) => {
-            // The owner frees the memory even if the driver fails.
+            // Also after a failure the owner frees the memory.
             registration.end_at_once(driver).unwrap_or_else(report_once);
             budget::withdraw_pinned(bytes);
             forget(address);
@@ -198,7 +198,7 @@ pub fn let_go(holder: usize, address: NonNull<c_void>, owned: Option<Owned>) -> 
     }
 }
 
-/// Ends the registration of every idle block and frees it; returns how many bytes.
+/// Unregisters and frees every idle block; returns their bytes.
 pub fn give_back_all() -> u64 {
     give_back_those(|_, _| true)
 }
@@ -249,7 +249,7 @@ fn give_back_those(wanted: impl Fn(usize, &Registration) -> bool) -> u64 {
                 budget::withdraw_pinned(entry.bytes);
                 forget(left.address);
             }
-            // The block stays: the driver would take another block at its address for page-locked, and copy the old pages.
+            // The block stays: the driver would take another one at its address for page-locked, and copy the old pages.
             Err(failure) => {
                 report_once(failure);
                 with_table(|table| table.set(left.address, Stage::Registered(registration)));
@@ -259,7 +259,7 @@ fn give_back_those(wanted: impl Fn(usize, &Registration) -> bool) -> u64 {
     bytes
 }
 
-/// Writes the first failure to standard error, because no status reports it.
+/// No status reports these failures; standard error gets the first.
 fn report_once(failure: DriverFailure) {
     static REPORTED: AtomicBool = AtomicBool::new(false);
     if cuda::may_be_used() {
