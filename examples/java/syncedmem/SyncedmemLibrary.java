@@ -110,7 +110,7 @@ public interface SyncedmemLibrary extends Library {
     enum Status {
         /** Done. */
         SUCCESS(0),
-        /** An argument cannot be used: NULL, misaligned, too small, or a number outside of its enumeration. */
+        /** An argument cannot be used: NULL, misaligned, too small, or an unknown number. */
         ERROR_INVALID_ARGUMENT(1),
         /** The handle is not that of a live object. */
         ERROR_INVALID_HANDLE(2),
@@ -121,8 +121,8 @@ public interface SyncedmemLibrary extends Library {
         /** The object's head does not allow the call. */
         ERROR_INVALID_STATE(5),
         /**
-         * The calling thread is already inside an operation on the same object, or a signal handler has interrupted
-         * it inside the library, at a lock that the call needs.
+         * The calling thread is inside an operation on the same object, or a signal handler has interrupted it at a
+         * lock of the library that the call needs.
          */
         ERROR_REENTERED(6),
         /** A bug of the library, caught inside it. */
@@ -243,12 +243,12 @@ public interface SyncedmemLibrary extends Library {
 
     /** What an access does with the data of a side. */
     enum Access {
-        /** Reads it: as {@code syncedmem_cpu_data} and {@code syncedmem_gpu_data}. */
+        /** Reads it, as {@code syncedmem_cpu_data} and {@code syncedmem_gpu_data}. */
         READ(0),
-        /** Reads and writes it: as {@code syncedmem_mutable_cpu_data} and {@code syncedmem_mutable_gpu_data}. */
+        /** Reads and writes it, as {@code syncedmem_mutable_cpu_data} and {@code syncedmem_mutable_gpu_data}. */
         WRITE(1),
         /**
-         * Writes all of it and reads nothing: as {@code syncedmem_overwrite_cpu_data} and {@code
+         * Writes all of it and reads nothing, as {@code syncedmem_overwrite_cpu_data} and {@code
          * syncedmem_overwrite_gpu_data}.
          */
         OVERWRITE(2);
@@ -302,7 +302,7 @@ public interface SyncedmemLibrary extends Library {
 
     /** When a device or page-locked block that was given back is reused. */
     enum Reuse {
-        /** After its context was synchronized: work on the streams of that context is done. */
+        /** After its context was synchronized. */
         REUSE_SYNCHRONISED(0),
         /**
          * After the work that the legacy default stream had when the block was given back, and work declared with
@@ -355,7 +355,7 @@ public interface SyncedmemLibrary extends Library {
         }
     }
 
-    /** When host memory of objects is page-locked. */
+    /** When host memory of objects is page-locked, if it can be. */
     enum Pinning {
         /** In GPU mode. */
         PIN_AUTO(0),
@@ -387,8 +387,8 @@ public interface SyncedmemLibrary extends Library {
         /** {@code abort()}, as Caffe did. */
         ON_ERROR_ABORT(0),
         /**
-         * Throws {@code std::bad_alloc} if memory ran out, {@code std::runtime_error} otherwise, of the calling
-         * program's or library's C++ runtime (libstdc++ or libc++).
+         * Throws {@code std::bad_alloc} if memory ran out, {@code std::runtime_error} otherwise, of the caller's C++
+         * runtime (libstdc++ or libc++).
          */
         ON_ERROR_THROW(1);
 
@@ -416,7 +416,7 @@ public interface SyncedmemLibrary extends Library {
         ACCOUNTING_OFF(0),
         /** Objects, blocks, fills and copies. */
         ACCOUNTING_ON(1),
-        /** Every access too, also to current data: each then costs some tens of nanoseconds. */
+        /** Accesses to current data too: each then costs some tens of nanoseconds. */
         ACCOUNTING_ACCESSES(2);
 
         /** C's number for it. */
@@ -536,7 +536,7 @@ public interface SyncedmemLibrary extends Library {
         }
     }
 
-    /** A {@code caffe::SyncedMemory} as seen from C. */
+    /** A {@code caffe::SyncedMemory}. */
     final class Syncedmem extends PointerType {
         /** NULL. */
         public Syncedmem() {}
@@ -738,8 +738,8 @@ public interface SyncedmemLibrary extends Library {
         /** Objects that were ended. */
         public long objects_ended;
         /**
-         * Accesses to the host for reading: those that allocated, filled or copied, or, if every access is counted,
-         * all.
+         * Accesses to the host for reading: those that allocated, filled or copied, or all, if every access is
+         * counted.
          */
         public long host_reads;
         /** As {@code host_reads}. */
@@ -754,7 +754,7 @@ public interface SyncedmemLibrary extends Library {
         public long device_overwrites;
         /**
          * What was not counted: for lack of memory, because of a signal handler, or, for accesses, because another
-         * thread held the account for longer than 0.1 seconds (as in a slow fork).
+         * thread held the account for longer than 0.1 seconds.
          */
         public long dropped;
     }
@@ -849,7 +849,7 @@ public interface SyncedmemLibrary extends Library {
     final class ModelInfo extends Structure {
         /** {@code sizeof(syncedmem_model_info_t)}, set before the call; then the bytes that were written. */
         public long size;
-        /** What it is: a {@code syncedmem_model_kind_t}. */
+        /** A {@code syncedmem_model_kind_t}. */
         public int kind;
         /** Of a solver's state, the iteration at which it was saved; else 0. */
         public int iter;
@@ -884,10 +884,7 @@ public interface SyncedmemLibrary extends Library {
         public Pointer shape;
         /** Number of dimensions of {@code net_shape}. */
         public int net_axes;
-        /**
-         * The dimensions that the net gives the blob: those stored without the leading ones of files from before
-         * 2015.
-         */
+        /** The dimensions that the net gives the blob: without the leading ones of files from before 2015. */
         public Pointer net_shape;
         /** Number of values. */
         public long count;
@@ -904,7 +901,7 @@ public interface SyncedmemLibrary extends Library {
     }
 
     /**
-     * Says what {@code Caffe::mode()} is on the calling thread: 0 for CPU, 1 for GPU; see {@code
+     * Returns {@code Caffe::mode()} on the calling thread, 0 for CPU, 1 for GPU: see {@code
      * syncedmem_set_mode_callback}.
      */
     interface ModeCallback extends Callback {
@@ -952,8 +949,8 @@ public interface SyncedmemLibrary extends Library {
     }
 
     /**
-     * Visits a blob of a workspace: its name there, its handle, which is held during the call, and the bytes of its
-     * tensor's memory, 0 where the memory belongs to a blob that was visited before.
+     * Visits a blob of a workspace: its name there, its handle, held during the call, and the bytes of its tensor's
+     * memory, 0 where that belongs to a blob that was visited before.
      */
     interface BlobVisitor extends Callback {
         /** What C calls. */
@@ -965,18 +962,18 @@ public interface SyncedmemLibrary extends Library {
      */
     String syncedmem_status_name(int status);
 
-    /** The sentence of the calling thread's last failed call: what was asked, what is wrong, what to do. */
+    /** The sentence of the calling thread's last failed call; empty if no call has failed. */
     String syncedmem_last_error();
 
     /** The version of the running library, such as "1.2.3". */
     String syncedmem_version();
 
-    /** Loads the CUDA driver if that has not happened yet, and returns whether it can be used. */
+    /** Loads the CUDA driver unless it is loaded, and returns {@code NO_GPU} if it cannot be used. */
     int syncedmem_cuda_status(PointerByReference sentence);
 
     /**
-     * Switches the device check, as in DEBUG builds of Caffe: every call compares the current device with that of the
-     * object's device block, and gives {@code WRONG_DEVICE} if they differ.
+     * Switches the device check, as in DEBUG builds of Caffe: every call gives {@code WRONG_DEVICE} if another device
+     * than that of the object's block is current.
      */
     int syncedmem_set_device_check(boolean on);
 
@@ -984,20 +981,21 @@ public interface SyncedmemLibrary extends Library {
     int syncedmem_get_device_check(ByteByReference on);
 
     /**
-     * Writes to {@code *count} how many accesses found another device current than that of the data, among those that
-     * called the driver.
+     * Writes to {@code *count} how many accesses that called the driver found another device current than that of the
+     * data.
      */
     int syncedmem_device_mismatches(LongByReference count);
 
-    /** Creates an object of {@code bytes} bytes on each side and writes its handle to {@code *mem}. */
+    /**
+     * Creates an object of {@code bytes} bytes on each side, which may be 0, and writes its handle to {@code *mem}.
+     */
     int syncedmem_create(long bytes, PointerByReference mem);
 
     /** Destroys an object of {@code syncedmem_create} and frees the memory it owns. */
     int syncedmem_destroy(Syncedmem mem);
 
     /**
-     * Makes an object of {@code bytes} bytes on each side in the caller's storage, and writes its handle, the address
-     * of the storage, to {@code *mem}.
+     * As {@code syncedmem_create}, in the first 32 bytes of the caller's storage, whose address is the handle.
      */
     int syncedmem_construct(Pointer storage, long storage_bytes, long bytes, PointerByReference mem);
 
@@ -1024,7 +1022,7 @@ public interface SyncedmemLibrary extends Library {
 
     /**
      * Writes the address of the device data to {@code *data}, for reading, as {@code syncedmem_cpu_data} does for the
-     * host.
+     * host; NULL for size 0.
      */
     int syncedmem_gpu_data(Syncedmem mem, PointerByReference data);
 
@@ -1049,15 +1047,18 @@ public interface SyncedmemLibrary extends Library {
     /** As {@code syncedmem_release_cpu}, for the device block while the host holds the newest data. */
     int syncedmem_release_gpu(Syncedmem mem);
 
-    /** Starts a copy from the host to the device on {@code stream}. */
+    /** Starts a copy on {@code stream} from the host, which must be the newest side, to the device. */
     int syncedmem_async_gpu_push(Syncedmem mem, CUstream stream);
 
-    /** Starts a copy from the device to the host on {@code stream}. */
+    /**
+     * Starts a copy on {@code stream} from the device to the host, unless the host is current or such a copy is in
+     * flight.
+     */
     int syncedmem_async_cpu_pull(Syncedmem mem, CUstream stream);
 
     /**
-     * Declares that work already in {@code stream} may use the object's device block and its page-locked host block:
-     * they are not reused before that work is done.
+     * Declares that work already in {@code stream} may use the object's device block and its page-locked host block,
+     * which are then not reused before that work is done.
      */
     int syncedmem_record_stream(Syncedmem mem, CUstream stream);
 
@@ -1076,13 +1077,14 @@ public interface SyncedmemLibrary extends Library {
     /** Writes to {@code *how} what the library may evict of the object. */
     int syncedmem_get_evictable(Syncedmem mem, IntByReference how);
 
-    /** Ends one access: its address is not used any more. */
+    /** Ends one access, whose address is not used any more. */
     int syncedmem_end_access(Syncedmem mem);
 
     /**
-     * Prepares a side of the object for an access, and writes a DLPack tensor of its memory to {@code *tensor}: a new
-     * {@code DLManagedTensorVersioned *} (version 1.0), or, without {@code versioned}, a {@code DLManagedTensor *}
-     * for consumers from before DLPack 1.0.
+     * Prepares a side ({@code syncedmem_side_t}) of the object for an access ({@code syncedmem_access_t}), which also
+     * changes the head, and writes a new DLPack tensor of its memory to {@code *tensor}: a {@code
+     * DLManagedTensorVersioned *} (version 1.0), or, without {@code versioned}, a {@code DLManagedTensor *} as before
+     * DLPack 1.0.
      */
     int syncedmem_to_dlpack(
             Syncedmem mem,
@@ -1097,8 +1099,8 @@ public interface SyncedmemLibrary extends Library {
 
     /**
      * Lends a tensor's memory to the object, as {@code syncedmem_set_cpu_data} does for memory of the CPU and {@code
-     * syncedmem_set_gpu_data} for memory of a CUDA device. {@code tensor} is a {@code DLManagedTensorVersioned *},
-     * or, without {@code versioned}, a {@code DLManagedTensor *}.
+     * syncedmem_set_gpu_data} for that of a CUDA device. {@code tensor} is a {@code DLManagedTensorVersioned *}, or,
+     * without {@code versioned}, a {@code DLManagedTensor *}.
      */
     int syncedmem_set_dlpack(Syncedmem mem, Pointer tensor, boolean versioned);
 
@@ -1143,26 +1145,24 @@ public interface SyncedmemLibrary extends Library {
      */
     int syncedmem_unpin(Syncedmem mem);
 
-    /**
-     * Gives the idle blocks of a kind of memory, a {@code syncedmem_memory_t}, back to the system or the driver.
-     */
+    /** Gives the idle blocks of a {@code syncedmem_memory_t} back to the system or the driver. */
     int syncedmem_trim(int memory);
 
-    /** Writes the idle bytes of a kind of memory, a {@code syncedmem_memory_t}, to {@code *bytes}. */
+    /** Writes the idle bytes of a {@code syncedmem_memory_t} to {@code *bytes}. */
     int syncedmem_idle_bytes(int memory, LongByReference bytes);
 
-    /** Switches pools: whether blocks that objects give back are kept for the next object. */
+    /** Switches pools, which keep blocks that objects give back for the next object. */
     int syncedmem_set_pools(boolean on);
 
     /** Writes to {@code *on} whether pools are on. */
     int syncedmem_get_pools(ByteByReference on);
 
-    /** Sets the most idle bytes of one kind of memory, a {@code syncedmem_memory_t}; 0 keeps none. */
+    /** Sets the most idle bytes of one {@code syncedmem_memory_t}, for device memory per device; 0 keeps none. */
     int syncedmem_set_pool_budget(int memory, long bytes);
 
     /**
-     * Writes the budget of one kind of memory, a {@code syncedmem_memory_t}, to {@code *bytes}; for device memory
-     * without a set budget, that of the device where it is largest.
+     * Writes the budget of one {@code syncedmem_memory_t} to {@code *bytes}; for device memory without a set budget,
+     * that of the device where it is largest.
      */
     int syncedmem_get_pool_budget(int memory, LongByReference bytes);
 
@@ -1232,8 +1232,8 @@ public interface SyncedmemLibrary extends Library {
     int syncedmem_reset_peaks();
 
     /**
-     * Writes a short report of this process: memory now and at the peak, its ten largest holders, and counts of what
-     * was done.
+     * Writes a short report of this process, UTF-8 text of several lines: memory now and at the peak, its ten largest
+     * holders, and counts of what was done.
      */
     int syncedmem_report(byte[] text, long capacity, LongByReference length);
 
@@ -1242,8 +1242,7 @@ public interface SyncedmemLibrary extends Library {
 
     /**
      * Notes for traces how many items of the batch an object holds, such as 64 for a layer's output of 64 x 20 x 24 x
-     * 24: a report then says what one more item costs. 0: it does not grow with the batch, as every object without a
-     * note.
+     * 24: a report then says what one more item costs. 0, as without a note: it does not grow with the batch.
      */
     int syncedmem_set_items(Syncedmem mem, long items);
 
@@ -1252,8 +1251,7 @@ public interface SyncedmemLibrary extends Library {
 
     /**
      * Writes the account so far to {@code *stats}, whose {@code size} the caller has set to {@code
-     * sizeof(syncedmem_stats_t)}: as many bytes as the library knows, at most {@code size}, and sets {@code size} to
-     * their number.
+     * sizeof(syncedmem_stats_t)}: at most {@code size} bytes, and sets {@code size} to their number.
      */
     int syncedmem_stats(Stats stats);
 
@@ -1282,7 +1280,9 @@ public interface SyncedmemLibrary extends Library {
     int CaffeFreeHost(Pointer ptr, boolean use_cuda);
 
     /**
-     * Creates a blob without a shape, as Caffe's default constructor does, and writes its handle to {@code *blob}.
+     * Creates a blob without a shape and without memory, as Caffe's default constructor does, and writes its handle
+     * to {@code *blob}. {@code type} is a {@code syncedmem_type_t}: {@code SYNCEDMEM_FLOAT32}, {@code
+     * SYNCEDMEM_FLOAT64}, {@code SYNCEDMEM_INT32} or {@code SYNCEDMEM_UINT32}.
      */
     int syncedmem_blob_create(int type, PointerByReference blob);
 
@@ -1320,8 +1320,8 @@ public interface SyncedmemLibrary extends Library {
     int syncedmem_blob_count_axes(Blob blob, long start, long end, LongByReference count);
 
     /**
-     * Writes to {@code *offset} the place of an element among the count: {@code indices} has one index for each axis,
-     * or fewer, and those left out are 0.
+     * Writes to {@code *offset} the place of an element among the count. {@code indices} has one index for each axis,
+     * or fewer: those left out are 0.
      */
     int syncedmem_blob_offset(Blob blob, long length, long[] indices, LongByReference offset);
 
@@ -1334,15 +1334,18 @@ public interface SyncedmemLibrary extends Library {
             long width,
             LongByReference offset);
 
-    /** Writes the shape to {@code text} as Caffe does, such as {@code 2 3 (6)}, with NUL at its end. */
+    /**
+     * Writes the shape to {@code text} as Caffe does, such as {@code 2 3 (6)}, with NUL at its end. {@code
+     * SYNCEDMEM_BLOB_SHAPE_STRING_BYTES} bytes are always enough.
+     */
     int syncedmem_blob_shape_string(Blob blob, byte[] text, long bytes);
 
     /** Writes to {@code *equals} whether the blob has the {@code axes} dimensions at {@code shape}. */
     int syncedmem_blob_shape_equals(Blob blob, long axes, long[] shape, boolean legacy, ByteByReference equals);
 
     /**
-     * Writes the size of an array's memory to {@code *bytes}: an array keeps its memory in a reshape that needs no
-     * more. 0 without a shape. {@code array} is a {@code syncedmem_array_t}, here as below.
+     * Writes the size of an array's memory in bytes to {@code *bytes}: an array keeps its memory in a reshape that
+     * needs no more. 0 without a shape.
      */
     int syncedmem_blob_capacity(Blob blob, int array, LongByReference bytes);
 
@@ -1355,7 +1358,7 @@ public interface SyncedmemLibrary extends Library {
      */
     int syncedmem_blob_hold_memory(Blob blob, int array, PointerByReference mem);
 
-    /** Gives memory of {@code syncedmem_blob_hold_memory} up, which ends with its last owner, on any thread. */
+    /** Gives memory of {@code syncedmem_blob_hold_memory} up, once for each such call, on any thread. */
     int syncedmem_blob_release_memory(Syncedmem mem);
 
     /** Borrows the caller's memory as the host side of an array, which is then the newest. */
@@ -1377,8 +1380,8 @@ public interface SyncedmemLibrary extends Library {
     int syncedmem_blob_copy_from(Blob blob, int array, Blob source, boolean reshape);
 
     /**
-     * Writes the address of the dimensions in device memory, one {@code int} for each axis, to {@code *shape}; NULL
-     * without axes.
+     * Writes the address of the dimensions in device memory, one {@code int} for each axis, to {@code *shape}, valid
+     * until the shape changes; NULL without axes.
      */
     int syncedmem_blob_gpu_shape(Blob blob, PointerByReference shape);
 
@@ -1393,18 +1396,17 @@ public interface SyncedmemLibrary extends Library {
      */
     int syncedmem_blob_asum(Blob blob, int array, DoubleByReference sum);
 
-    /** Writes the sum of the squares of an array to {@code *sum}: see {@code syncedmem_blob_asum}. */
+    /** As {@code syncedmem_blob_asum}, for the sum of the squares. */
     int syncedmem_blob_sumsq(Blob blob, int array, DoubleByReference sum);
 
     /**
-     * Multiplies each element of an array by {@code factor}, which is rounded to the type of the elements, where the
-     * array is.
+     * Multiplies each element of an array by {@code factor}, rounded to the type of the elements, where the array is.
      */
     int syncedmem_blob_scale(Blob blob, int array, double factor);
 
     /**
-     * Writes to {@code *count} how many calls computed on the host, because there was no cuBLAS that starts, though
-     * the array was at the device.
+     * Writes to {@code *count} how many calls computed on the host, though the array was at the device, because there
+     * was no cuBLAS that starts.
      */
     int syncedmem_blob_computed_on_host(LongByReference count);
 
@@ -1423,10 +1425,10 @@ public interface SyncedmemLibrary extends Library {
      */
     int syncedmem_tensor_create(int side, PointerByReference tensor);
 
-    /** Makes one more holder of the tensor, which {@code syncedmem_tensor_destroy} ends. */
+    /** Makes one more holder of the tensor. */
     int syncedmem_tensor_retain(Tensor tensor);
 
-    /** Ends one holder of the tensor; the last one ends the tensor. */
+    /** Ends one holder; the last one ends the tensor. */
     int syncedmem_tensor_destroy(Tensor tensor);
 
     /** Gives the tensor other dimensions; of none it is a scalar, with one item. */
@@ -1462,31 +1464,34 @@ public interface SyncedmemLibrary extends Library {
     /** Writes what {@code syncedmem_tensor_set_keep_on_shrink} has set. */
     int syncedmem_tensor_get_keep_on_shrink(ByteByReference keep, LongByReference most_unused_bytes);
 
-    /** Writes the address of the items to {@code *data}, for reading, on the tensor's side. */
+    /** Writes the address of the items to {@code *data}, for reading. */
     int syncedmem_tensor_data(Tensor tensor, Typemeta meta, PointerByReference data);
 
     /**
-     * Writes the address of the items to {@code *data}, for reading and writing, on the tensor's side, as items of
-     * {@code meta}; NULL is the tensor's own type.
+     * Writes the address of the items to {@code *data}, for reading and writing, as items of {@code meta}; NULL is
+     * the tensor's own type.
      */
     int syncedmem_tensor_mutable_data(Tensor tensor, Typemeta meta, PointerByReference data);
 
     /**
-     * Writes the handle of the memory's {@code syncedmem_t} to {@code *mem}: for access on both sides, tensors of
-     * DLPack ({@code syncedmem_to_dlpack}), a name, eviction.
+     * Writes the handle of the memory's {@code syncedmem_t} to {@code *mem}: for access on both sides, {@code
+     * syncedmem_to_dlpack}, a name, eviction.
      */
     int syncedmem_tensor_memory(Tensor tensor, PointerByReference mem);
 
     /** Gives the tensor the type, the dimensions and a copy of the items of another one, of either side. */
     int syncedmem_tensor_copy_from(Tensor tensor, Tensor source);
 
-    /** Shares the memory of another tensor of the same side and number of items, and takes its type. */
+    /**
+     * Shares the memory of another tensor of the same side and number of items, and takes its type, until a resize
+     * beyond the memory or {@code syncedmem_tensor_free_memory}.
+     */
     int syncedmem_tensor_share_data(Tensor tensor, Tensor source);
 
     /**
-     * Makes the tensor use memory of the caller's, on the tensor's side, with items of {@code meta}. {@code capacity}
-     * is its size in bytes; 0 for as many as the tensor's items need. {@code deleter} (NULL: none) is called with
-     * {@code pointer} and {@code context} once no tensor uses the memory; after an error it is not called.
+     * Makes the tensor use the caller's memory at {@code pointer}, on the tensor's side, with items of {@code meta}.
+     * {@code capacity} is its size in bytes; 0 for as many as the tensor's items need. {@code deleter} (NULL: none)
+     * is called with {@code pointer} and {@code context} once no tensor uses the memory; not after an error.
      */
     int syncedmem_tensor_share_external(
             Tensor tensor,
@@ -1508,7 +1513,7 @@ public interface SyncedmemLibrary extends Library {
     /** Writes to {@code *is} whether the tensor's type is that one. */
     int syncedmem_tensor_is_type(Tensor tensor, Typemeta meta, ByteByReference is);
 
-    /** Writes a dimension to {@code *dim}. */
+    /** Writes the dimension of an axis, counted from 0, to {@code *dim}. */
     int syncedmem_tensor_dim(Tensor tensor, int axis, LongByReference dim);
 
     /** Writes a dimension to {@code *dim}, if it is at most {@code INT32_MAX}. */
@@ -1538,10 +1543,10 @@ public interface SyncedmemLibrary extends Library {
     /** Creates an empty blob and writes its handle to {@code *blob}. */
     int syncedmem_typed_blob_create(PointerByReference blob);
 
-    /** Makes one more holder of the blob, which {@code syncedmem_typed_blob_destroy} ends. */
+    /** Makes one more holder of the blob. */
     int syncedmem_typed_blob_retain(TypedBlob blob);
 
-    /** Ends one holder of the blob; the last one ends the blob and its value. */
+    /** Ends one holder; the last one ends the blob and its value. */
     int syncedmem_typed_blob_destroy(TypedBlob blob);
 
     /** Writes the type of the value to {@code *meta}; its {@code id} is NULL for an empty blob. */
@@ -1573,8 +1578,8 @@ public interface SyncedmemLibrary extends Library {
 
     /**
      * Makes the value the caller's, and writes its address to {@code *value}; NULL for an empty blob. {@code deleter}
-     * and {@code context} may be NULL: the address of the function that ends it (a {@code syncedmem_deleter_t}) and
-     * the context that this function gets; NULL for a value without one.
+     * and {@code context} may be NULL: they receive the function that ends the value (a {@code syncedmem_deleter_t};
+     * NULL for a value without one) and its context.
      */
     int syncedmem_typed_blob_release(
             TypedBlob blob,
@@ -1585,10 +1590,7 @@ public interface SyncedmemLibrary extends Library {
     /** Exchanges the values of two blobs. */
     int syncedmem_typed_blob_swap(TypedBlob blob, TypedBlob other);
 
-    /**
-     * Writes a handle of the tensor that is the value, of either side, to {@code *tensor}: one more holder, so the
-     * tensor lives on whatever becomes of the blob.
-     */
+    /** Writes a handle of the tensor that is the value, of either side, to {@code *tensor}: one more holder. */
     int syncedmem_typed_blob_get_tensor(TypedBlob blob, PointerByReference tensor);
 
     /** As {@code syncedmem_typed_blob_get_tensor}, of a tensor of that side ({@code syncedmem_side_t}). */
@@ -1598,16 +1600,16 @@ public interface SyncedmemLibrary extends Library {
             ByteByReference is_new,
             PointerByReference tensor);
 
-    /** Makes a tensor the value, and ends the old one. */
+    /** Makes a tensor the value, which the blob then holds too, and ends the old one. */
     int syncedmem_typed_blob_set_tensor(TypedBlob blob, Tensor tensor);
 
     /** Creates an empty workspace and writes its handle to {@code *workspace}. */
     int syncedmem_workspace_create(Workspace parent, PointerByReference workspace);
 
-    /** Makes one more holder of the workspace, which {@code syncedmem_workspace_destroy} ends. */
+    /** Makes one more holder of the workspace. */
     int syncedmem_workspace_retain(Workspace workspace);
 
-    /** Ends one holder of the workspace; the last one ends it. */
+    /** Ends one holder; the last one ends the workspace, but not blobs that are held elsewhere. */
     int syncedmem_workspace_destroy(Workspace workspace);
 
     /**
@@ -1622,10 +1624,7 @@ public interface SyncedmemLibrary extends Library {
      */
     int syncedmem_workspace_create_local_blob(Workspace workspace, String name, PointerByReference blob);
 
-    /**
-     * Writes a handle of the blob of that name to {@code *blob}, as {@code syncedmem_workspace_create_blob}; NULL if
-     * there is none.
-     */
+    /** As {@code syncedmem_workspace_create_blob}, but writes NULL if there is no blob of that name. */
     int syncedmem_workspace_get_blob(Workspace workspace, String name, PointerByReference blob);
 
     /**
@@ -1633,12 +1632,15 @@ public interface SyncedmemLibrary extends Library {
      */
     int syncedmem_workspace_has_blob(Workspace workspace, String name, ByteByReference has);
 
-    /** Removes a blob of this workspace itself, and writes to {@code *removed} whether there was one. */
+    /**
+     * Removes a blob of this workspace itself, and writes to {@code *removed}, which may be NULL, whether there was
+     * one.
+     */
     int syncedmem_workspace_remove_blob(Workspace workspace, String name, ByteByReference removed);
 
     /**
-     * Gives a blob of this workspace itself a new name, under which no blob is visible, and writes a handle of it to
-     * {@code *blob}, which may be NULL.
+     * Gives a blob of this workspace itself a new name, and writes a handle of it to {@code *blob}, which may be
+     * NULL.
      */
     int syncedmem_workspace_rename_blob(
             Workspace workspace,
@@ -1662,7 +1664,8 @@ public interface SyncedmemLibrary extends Library {
 
     /**
      * Attaches {@code pointer} to the tensor, unless something is attached, and writes what is attached to {@code
-     * *attached}.
+     * *attached}: a place for the one object that a binding has for a tensor ({@code syncedmem.hpp} keeps a tensor's
+     * dimensions there).
      */
     int syncedmem_tensor_attach(
             Tensor tensor,
@@ -1689,14 +1692,14 @@ public interface SyncedmemLibrary extends Library {
     void syncedmem_cpu_delete(Pointer data);
 
     /**
-     * Switches Caffe2's report: a line on standard error for each block that a tensor allocates, and one when that
-     * block is freed, with the bytes of all memory in the library's account, which is switched on too.
+     * Switches Caffe2's report, off at first: a line on standard error for each block that a tensor allocates, and
+     * one when it is freed, with the bytes of all memory in the library's account, which is switched on too.
      */
     int syncedmem_tensor_report_allocations(boolean on);
 
     /**
-     * Reads an {@code init_net.pb} into tensors of the host: each becomes the value of the blob of its name, which is
-     * created where the workspace has none.
+     * Reads an {@code init_net.pb} into tensors of the host, without a copy in between: each becomes the value of the
+     * blob of its name, which is created where the workspace has none.
      */
     int syncedmem_workspace_load_init_net(Workspace workspace, String path);
 
@@ -1723,15 +1726,14 @@ public interface SyncedmemLibrary extends Library {
             PointerByReference type_name,
             LongByReference blobs);
 
-    /** Writes to {@code *info} what the file says about a blob: its shape, its type and its number of values. */
+    /** Writes to {@code *info} what the file says about a blob. */
     int syncedmem_model_blob_info(Model model, long layer, long blob, BlobInfo info);
 
     /**
      * Reads a blob's values ({@code SYNCEDMEM_DATA}) or gradients ({@code SYNCEDMEM_DIFF}) from the file into the
-     * host side of {@code mem}, which is then the newest, as {@code syncedmem_overwrite_cpu_data} does. {@code
-     * element_type} is a {@code syncedmem_type_t}: {@code SYNCEDMEM_FLOAT32}, {@code SYNCEDMEM_FLOAT64}, or the type
-     * that they are stored in, for which nothing is converted or copied in between. {@code mem} may have more bytes
-     * than the values need: the rest stays as it is.
+     * host side of {@code mem}, which is then the newest. {@code element_type} is a {@code syncedmem_type_t}: {@code
+     * SYNCEDMEM_FLOAT32}, {@code SYNCEDMEM_FLOAT64}, or the type that they are stored in, for which nothing is
+     * converted or copied in between.
      */
     int syncedmem_model_read_blob(
             Model model,
