@@ -13,7 +13,7 @@ class Status(enum.IntEnum):
     SUCCESS = 0
     """Done."""
     INVALID_ARGUMENT = 1
-    """An argument cannot be used: NULL, misaligned, too small, or a number outside of its enumeration."""
+    """An argument cannot be used: NULL, misaligned, too small, or an unknown number."""
     INVALID_HANDLE = 2
     """The handle is not that of a live object."""
     OUT_OF_MEMORY = 3
@@ -23,8 +23,8 @@ class Status(enum.IntEnum):
     INVALID_STATE = 5
     """The object's head does not allow the call."""
     REENTERED = 6
-    """The calling thread is already inside an operation on the same object, or a signal handler has interrupted it
-    inside the library, at a lock that the call needs."""
+    """The calling thread is inside an operation on the same object, or a signal handler has interrupted it at a lock
+    of the library that the call needs."""
     INTERNAL = 7
     """A bug of the library, caught inside it."""
     DRIVER = 8
@@ -76,8 +76,7 @@ class Eviction(enum.IntEnum):
 class Reuse(enum.IntEnum):
     """When a device or page-locked block that was given back is reused. Work on the device may still use it."""
     SYNCHRONISED = 0
-    """After its context was synchronized: work on the streams of that context is done. Declare streams of other
-    contexts with `syncedmem_record_stream`."""
+    """After its context was synchronized. Declare streams of other contexts with `syncedmem_record_stream`."""
     STREAM = 1
     """After the work that the legacy default stream had when the block was given back, and work declared with
     `syncedmem_record_stream`."""
@@ -92,7 +91,7 @@ class Mode(enum.IntEnum):
     """GPU mode."""
 
 class Pinning(enum.IntEnum):
-    """When host memory of objects is page-locked. If it cannot be, it is pageable, without an error."""
+    """When host memory of objects is page-locked, if it can be."""
     AUTO = 0
     """In GPU mode."""
     ALWAYS = 1
@@ -101,14 +100,13 @@ class Pinning(enum.IntEnum):
     """Never."""
 
 class ErrorPolicy(enum.IntEnum):
-    """What a failed C++ entry point does after its report. C functions always return a status."""
+    """What a failed C++ entry point does after its report."""
     ABORT = 0
     """`abort()`, as Caffe did."""
     THROW = 1
-    """Throws `std::bad_alloc` if memory ran out, `std::runtime_error` otherwise, of the calling program's or
-    library's C++ runtime (libstdc++ or libc++). A statically linked runtime is found only if it is exported
-    (`-rdynamic`). If it is not found, the process ends by `abort()` after a sentence that says so; throw from a
-    callback instead (`syncedmem_set_error_callback`)."""
+    """Throws `std::bad_alloc` if memory ran out, `std::runtime_error` otherwise, of the caller's C++ runtime
+    (libstdc++ or libc++). A statically linked one is found only if it is exported (`-rdynamic`). Without one the
+    process ends by `abort()`, after a sentence that says so: throw from `syncedmem_set_error_callback` instead."""
 
 class Accounting(enum.IntEnum):
     """What the library accounts for."""
@@ -117,7 +115,7 @@ class Accounting(enum.IntEnum):
     ON = 1
     """Objects, blocks, fills and copies."""
     ACCESSES = 2
-    """Every access too, also to current data: each then costs some tens of nanoseconds."""
+    """Accesses to current data too: each then costs some tens of nanoseconds."""
 
 class Side(enum.IntEnum):
     """One of the two sides of an object."""
@@ -129,11 +127,11 @@ class Side(enum.IntEnum):
 class Kind(enum.IntEnum):
     """What an access does with the data of a side."""
     READ = 0
-    """Reads it: as `syncedmem_cpu_data` and `syncedmem_gpu_data`."""
+    """Reads it, as `syncedmem_cpu_data` and `syncedmem_gpu_data`."""
     WRITE = 1
-    """Reads and writes it: as `syncedmem_mutable_cpu_data` and `syncedmem_mutable_gpu_data`."""
+    """Reads and writes it, as `syncedmem_mutable_cpu_data` and `syncedmem_mutable_gpu_data`."""
     OVERWRITE = 2
-    """Writes all of it and reads nothing: as `syncedmem_overwrite_cpu_data` and `syncedmem_overwrite_gpu_data`."""
+    """Writes all of it and reads nothing, as `syncedmem_overwrite_cpu_data` and `syncedmem_overwrite_gpu_data`."""
 
 class ModelKind(enum.IntEnum):
     """What a model file holds."""
@@ -181,7 +179,7 @@ class MemoryStats:
 
 @dataclasses.dataclass(frozen=True)
 class Stats:
-    """The account so far. Later versions add members at the end: `size` says which there are."""
+    """The account so far. Later versions add members at the end."""
     pageable: MemoryStats
     """Pageable host memory."""
     pinned: MemoryStats
@@ -225,7 +223,7 @@ class Stats:
     objects_ended: int
     """Objects that were ended."""
     host_reads: int
-    """Accesses to the host for reading: those that allocated, filled or copied, or, if every access is counted, all."""
+    """Accesses to the host for reading: those that allocated, filled or copied, or all, if every access is counted."""
     host_writes: int
     """As `host_reads`."""
     host_overwrites: int
@@ -238,4 +236,4 @@ class Stats:
     """As `device_reads`."""
     dropped: int
     """What was not counted: for lack of memory, because of a signal handler, or, for accesses, because another
-    thread held the account for longer than 0.1 seconds (as in a slow fork)."""
+    thread held the account for longer than 0.1 seconds."""
