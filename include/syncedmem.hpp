@@ -260,7 +260,7 @@ class SyncedMemory : public CaffeHeads<void> {
 
   /// Borrows the memory of a tensor, which is then the newest side: of a DLManagedTensorVersioned, or, without
   /// `versioned`, a DLManagedTensor. The object calls its deleter when it releases the memory. After an exception the
-  /// tensor stays the caller's. It is contiguous, writable and of size() bytes. Throws error (EXPORTED).
+  /// tensor stays the caller's. Its memory must be contiguous, writable and of size() bytes. Throws error (EXPORTED).
   void set_dlpack(void* tensor, bool versioned = true) { check(syncedmem_set_dlpack(handle_, tensor, versioned)); }
 
   /// Number of tensors of one side in use.

@@ -136,7 +136,7 @@ class Blob {
     return answer(syncedmem_blob_offset, wide.size(), wide.data());
   }
 
-  // One element on the host, not past the end.
+  // One element on the host. They throw std::invalid_argument past the end.
   Dtype data_at(int n, int c, int h, int w) const { return cpu_data()[element(offset(n, c, h, w))]; }
   Dtype diff_at(int n, int c, int h, int w) const { return cpu_diff()[element(offset(n, c, h, w))]; }
   Dtype data_at(const std::vector<int>& index) const { return cpu_data()[element(offset(index))]; }

@@ -149,7 +149,8 @@ pub unsafe fn answer_for<T, E: Failure>(
     })
 }
 
-/// Writes what fits of `text` into `capacity` bytes, with a NUL at the end. Returns the length of all of it.
+/// Writes what fits of `text` into `capacity` bytes, with a NUL at the end; nothing for a capacity of 0. Returns the length
+/// of all of it.
 ///
 /// # Safety
 /// `to` is NULL or writable for `capacity` bytes.

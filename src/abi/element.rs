@@ -58,7 +58,13 @@ mod tests {
             (SYNCEDMEM_FLOAT32, ElementType::Float32),
             (SYNCEDMEM_FLOAT64, ElementType::Float64),
             (SYNCEDMEM_FLOAT16, ElementType::Float16),
+            (SYNCEDMEM_INT8, ElementType::Int8),
+            (SYNCEDMEM_UINT8, ElementType::UInt8),
+            (SYNCEDMEM_INT16, ElementType::Int16),
             (SYNCEDMEM_UINT16, ElementType::UInt16),
+            (SYNCEDMEM_INT32, ElementType::Int32),
+            (SYNCEDMEM_UINT32, ElementType::UInt32),
+            (SYNCEDMEM_INT64, ElementType::Int64),
             (SYNCEDMEM_BOOL, ElementType::Bool),
         ] {
             assert_eq!((element_type(number as i32), element as i32), (Ok(element), number as i32));

@@ -7,7 +7,8 @@ use super::call::call;
 use crate::observe::trace;
 
 /// Records a pass that ends now, if there is a trace: `syncedmem::pass(unsigned kind, unsigned long iteration, unsigned long start)`.
-/// Of `iteration` plus 1, or 0; from `start` on, in nanoseconds of CLOCK_MONOTONIC.
+/// `kind` is a number of [`PassKind`], `iteration` the solver's plus 1, or 0 without one, and `start` the time at which the
+/// pass began, in nanoseconds of CLOCK_MONOTONIC.
 #[unsafe(export_name = "_ZN9syncedmem4passEjmm")]
 pub extern "C" fn pass(kind: u32, iteration: u64, start: u64) {
     call("syncedmem::pass", || {

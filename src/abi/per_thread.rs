@@ -42,7 +42,7 @@ pub fn keep_without_memory(sentence: &Sentence) {
 
 fn keep_in(state: Option<&'static PerThread>, sentence: &Sentence) {
     if let Some(state) = state {
-        // SAFETY: only this thread uses it, and C callers drop the last string at a failure.
+        // SAFETY: only this thread uses it, and C callers do not use the last string after this failure.
         unsafe { *state.sentence.get() = *sentence };
     }
 }

@@ -17,6 +17,7 @@ pub use why_not::{DriverFailure, LoaderWords, Version, WhyNot, describe_with};
 pub enum Error {
     OutOfMemory {
         side: Side,
+        /// In bytes.
         asked: usize,
         cause: Cause,
     },
@@ -31,7 +32,7 @@ pub enum Error {
     Captured(DriverFailure),
     /// The device was reset after the allocation of the object's block, which is gone.
     DeviceReset,
-    /// The device check is on, and another device is current than the block's. Ordinals.
+    /// The device check is on, and the current device is not the one that holds the block. Both are ordinals.
     WrongDevice {
         current: i32,
         holder: i32,

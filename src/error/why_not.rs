@@ -127,7 +127,7 @@ impl fmt::Display for Version {
     }
 }
 
-/// What to do about a status of `cuInit`; the meanings are of the CUDA Driver API's list of errors.
+/// What to do about a status of `cuInit`; the meanings are those of the CUDA Driver API's list of errors.
 struct Advice(i32);
 
 impl fmt::Display for Advice {

@@ -28,11 +28,12 @@ pub fn deciding(access: Access, side: Side) -> u64 {
 pub fn open(access: Access, side: Side) {
     let (slot, bits) = (slot(access, side), Word::deciding(access, side));
     let is_barred = || flags::sees_every_call() || is_watched(side);
+    // Every first touch calls this: usually the gate is open already.
     if slot.load(Relaxed) == bits || is_barred() {
         return;
     }
     slot.store(bits, Relaxed);
-    // Another thread may have closed the gate after the check.
+    // Another thread may have closed the gate between the check and the store.
     fence(SeqCst);
     if is_barred() {
         slot.store(0, Relaxed);

@@ -8,8 +8,8 @@ use syncedmem_trace::head::{Access, Head, Side};
 #[cfg(target_endian = "big")]
 compile_error!("the head is taken for the low half of the word");
 
-/// A value of the word. While the head is UNINITIALIZED all other bits are meaningless (inlined constructors leave them), and
-/// what is said of a block only if there is one.
+/// A value of the word. While the head is UNINITIALIZED all other bits are meaningless: inlined constructors leave them as
+/// they were. Bits about a block are valid only if there is one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Word(pub u64);
 
@@ -104,7 +104,7 @@ impl Word {
         self.0 & OWN_GPU != 0
     }
 
-    /// `None`: unknown, or there is no block.
+    /// Of the block's device; `None`: unknown. Valid only if there is a block.
     pub const fn ordinal(self) -> Option<i32> {
         let hint = self.0 & DEVICE;
         if hint == UNKNOWN_DEVICE { None } else { Some((hint >> 56) as i32) }

@@ -82,7 +82,7 @@ class Handle:
     def head(self) -> int:
         """The side with the newest data, as a number of `Head`."""
         answer = ffi.new(_HEAD)
-        # Without the lock: the library reads one atomic word.
+        # Without the lock: the library reads one atomic word, and the argument keeps the object if it is closed meanwhile.
         check(_head(self._pointer or self.pointer, answer))
         return int(answer[0])
 

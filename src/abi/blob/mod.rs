@@ -10,8 +10,8 @@
 //! lends it for as long as the caller wants, and tensors made of it keep its memory.
 //!
 //! Threads. Any number of threads may read one blob at once: every function whose blob is const. Each other call needs
-//! the blob alone, and scale, update and copies need its memory alone too. Blobs that share memory may be used on
-//! different threads.
+//! the blob alone, and scale, update and copies need its memory alone too. Blobs that share memory may be used and
+//! destroyed on different threads.
 //!
 //! All else is as in syncedmem.h. After an error the blob is as it was, but a side of its memory may have been brought
 //! up to date. An axis that the blob does not have gives INVALID_ARGUMENT.

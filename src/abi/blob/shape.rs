@@ -68,9 +68,9 @@ pub unsafe extern "C" fn syncedmem_blob_shape(
 }
 
 /// Writes the dimension of a legacy axis to `*dim`: 0 is num, 1 channels, 2 height, 3 width, and -4 to -1 the same from
-/// the end. Axes that the blob does not have are 1.
+/// the end. Those that the blob does not have are 1.
 ///
-/// Errors: `INVALID_ARGUMENT` (also more than four axes).
+/// Errors: `INVALID_ARGUMENT` (also another axis, or a blob of more than four).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_blob_legacy_shape(
     blob: *const syncedmem_blob_t,

@@ -157,7 +157,7 @@ pub unsafe extern "C" fn syncedmem_set_gpu_data(mem: *mut syncedmem_t, data: *mu
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_release_cpu(mem: *mut syncedmem_t) -> syncedmem_status_t {
-    // SAFETY: the caller guarantees the old block's pointer.
+    // SAFETY: the caller does not use pointers to the old block any more.
     let release = |object: &SyncedMemory| unsafe { object.release(Side::Host) };
     // SAFETY: the caller guarantees the handle.
     unsafe { with("syncedmem_release_cpu", mem, release) }
@@ -167,7 +167,7 @@ pub unsafe extern "C" fn syncedmem_release_cpu(mem: *mut syncedmem_t) -> syncedm
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_release_gpu(mem: *mut syncedmem_t) -> syncedmem_status_t {
-    // SAFETY: the caller guarantees the old block's pointer.
+    // SAFETY: the caller does not use pointers to the old block any more.
     let release = |object: &SyncedMemory| unsafe { object.release(Side::Device) };
     // SAFETY: the caller guarantees the handle.
     unsafe { with("syncedmem_release_gpu", mem, release) }

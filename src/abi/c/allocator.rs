@@ -73,7 +73,7 @@ unsafe fn read(table: *const syncedmem_host_allocator_t) -> Result<Functions, Er
         return refused("allocator is misaligned; pass the address of a syncedmem_host_allocator_t");
     }
     const { assert!(std::mem::offset_of!(syncedmem_host_allocator_t, size) == 0) };
-    // SAFETY: the caller guarantees whatever size the table is.
+    // SAFETY: a table of any version begins with `size`, which the caller guarantees to be readable.
     let size = unsafe { table.cast::<usize>().read() };
     // A table of another version may have members that this library does not know.
     if size != size_of::<syncedmem_host_allocator_t>() {

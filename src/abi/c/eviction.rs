@@ -29,7 +29,8 @@ const POLICIES: [Policy; 3] = [Policy::Never, Policy::Redundant, Policy::Always]
 /// If the device has no room for a block, the library gives back, until it has: idle blocks; device sides of marked
 /// objects that the host can replace; device sides with the newest data, after a copy to the host
 /// (`SYNCEDMEM_EVICT_ALWAYS`). The least recently used objects go first. For a host block, also one that would exceed
-/// `SYNCEDMEM_HOST_LIMIT`, the sides are exchanged. For page-locked memory nothing is evicted: the block is pageable.
+/// `SYNCEDMEM_HOST_LIMIT`, the sides are exchanged. If page-locked memory runs out, nothing is evicted, and the block
+/// is pageable.
 ///
 /// Each later call that returns an address of the object's data, also in C++, opens an access, until
 /// `syncedmem_end_access`: the address is valid, and nothing of the object is evicted. An eviction waits for device

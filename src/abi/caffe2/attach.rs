@@ -27,11 +27,10 @@ fn attach(
     }
 }
 
-/// Attaches `pointer` to the tensor, unless something is attached, and writes what is attached to `*attached`: a place
-/// for the one object that a binding has for a tensor (`syncedmem.hpp` keeps a tensor's dimensions there). If that is
-/// `pointer`, the library calls `deleter` (NULL: none) with it and `context` when the tensor ends; otherwise it stays
-/// the caller's. NULL for `pointer` only asks, and writes NULL if nothing is attached. Any thread that may read the
-/// tensor may call this.
+/// Attaches `pointer` to the tensor, unless something is attached, and writes what is attached to `*attached`. If that
+/// is `pointer`, the library calls `deleter` (NULL: none) with it and `context` when the tensor ends; otherwise it
+/// stays the caller's. NULL for `pointer` only asks, and writes NULL if nothing is attached. Any thread that may read
+/// the tensor may call this. A binding keeps its one object for a tensor there, as `syncedmem/caffe2.hpp` does.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_tensor_attach(
     tensor: *const syncedmem_tensor_t,

@@ -139,7 +139,8 @@ pub unsafe extern "C" fn syncedmem_tensor_share_external(
 }
 
 /// Makes the tensor use the memory of a tensor of DLPack on its side, as `syncedmem_set_dlpack` borrows it, with items
-/// of `meta`. The memory has as many bytes as the tensor's items.
+/// of `meta`. The memory has as many bytes as the tensor's items. On success the library owns `dlpack`, and calls its
+/// deleter once no tensor uses the memory.
 ///
 /// Errors: `INVALID_ARGUMENT` (also another side, and as `syncedmem_set_dlpack`), `INVALID_STATE` (no items).
 ///

@@ -99,6 +99,8 @@ pub unsafe extern "C" fn syncedmem_tensor_dim32(
 }
 
 /// Writes the product of the dimensions from `axis` on to `*size`: 1 from behind the last one on.
+///
+/// Errors: `INVALID_ARGUMENT` (also a negative axis).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_tensor_size_from_dim(
     tensor: *const syncedmem_tensor_t,

@@ -11,7 +11,7 @@
 //!
 //! Threads. Any number of threads may use one workspace at once, and one blob. A tensor is changed by one thread while
 //! no other uses it; every function whose tensor is const may run on several threads at once. Tensors that share memory
-//! may be used on different threads.
+//! may be used and destroyed on different threads.
 //!
 //! Callbacks (the functions of a type, deleters, visitors) are called with no lock held, on the thread of the call that
 //! needs them. They do not throw, and do not use the tensor that the call changes.

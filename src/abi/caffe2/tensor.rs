@@ -127,9 +127,9 @@ pub unsafe extern "C" fn syncedmem_tensor_destroy(tensor: *mut syncedmem_tensor_
     unsafe { destroy("syncedmem_tensor_destroy", tensor) }
 }
 
-/// Gives the tensor other dimensions; of none it is a scalar, with one item. If the number of items changes, memory
-/// that is too small is freed, or where `syncedmem_tensor_set_keep_on_shrink` says so; the next mutable data allocates
-/// it.
+/// Gives the tensor other dimensions; of none it is a scalar, with one item. If the number of items changes, memory is
+/// freed that is too small, or that `syncedmem_tensor_set_keep_on_shrink` does not keep; the next mutable data
+/// allocates it.
 ///
 /// Errors: `INVALID_ARGUMENT` (also a negative dimension, too many items).
 #[unsafe(no_mangle)]
@@ -199,8 +199,8 @@ pub unsafe extern "C" fn syncedmem_tensor_reserve(
     unsafe { change("syncedmem_tensor_reserve", tensor, reserve) }
 }
 
-/// Adds `more` to the first dimension. The items stay. Room that lacks is made as by `syncedmem_tensor_reserve`, for
-/// `growth_percent` more than there was.
+/// Adds `more` to the first dimension. The items stay. If there is no room, it is made as by
+/// `syncedmem_tensor_reserve`, for `growth_percent` more than there was.
 ///
 /// Errors: `INVALID_ARGUMENT` (also negative, too many items), `INVALID_STATE` (no dimensions), and as
 /// `syncedmem_tensor_reserve`.

@@ -15,8 +15,8 @@
 //! meanwhile gives SYNCEDMEM_ERROR_FILE, not a signal. A layer or blob that the file does not have gives
 //! INVALID_ARGUMENT. Errors name the file, the layer, the blob, the counts and the offset.
 //!
-//! All else is as in syncedmem.h, but that calls of this header need a stack of 64 KiB, and signal handlers may not
-//! make them.
+//! All else is as in syncedmem.h, except that calls of this header need a stack of 64 KiB, and that signal handlers may
+//! not make them.
 #![expect(unsafe_code, reason = "C functions")]
 
 pub mod blob_file;

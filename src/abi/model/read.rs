@@ -16,9 +16,9 @@ use crate::models::{At, Model, Part};
 /// After an error `mem` is as it was, but for one case: where the disk or the network fails while the values come in,
 /// and the host side alone held the newest data, part of that is overwritten.
 ///
-/// Errors: `INVALID_ARGUMENT` (also values that are not read as `element_type`; `mem` is too small), `FORMAT` (the
-/// values do not fit the blob's shape), `UNSUPPORTED` (values of a type that is not read), `FILE` (reading failed, or
-/// the file was cut since it was opened).
+/// Errors: `INVALID_ARGUMENT` (also gradients that the file does not have; values that are not read as `element_type`;
+/// `mem` is too small), `FORMAT` (the values do not fit the blob's shape), `UNSUPPORTED` (values of a type that is not
+/// read), `FILE` (reading failed, or the file was cut since it was opened).
 ///
 /// # Safety
 /// No other thread uses the host side of `mem` during the call.
