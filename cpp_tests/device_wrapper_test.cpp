@@ -120,8 +120,13 @@ TEST_F(WrapperOnTheDevice, GivesEitherSideBackWhileTheOtherIsCurrent) {
   }
 }
 
-TEST_F(WrapperOnTheDevice, PullsAndWaits) {
+TEST_F(WrapperOnTheDevice, PushesPullsAndWaits) {
   SyncedMemory memory(4096);
+  std::memset(memory.mutable_cpu_data(), 8, 4096);
+  memory.async_gpu_push(nullptr);
+  EXPECT_EQ(memory.head(), SYNCEDMEM_SYNCED);
+  memory.wait();
+  EXPECT_EQ(driver::read(memory.gpu_data(), 4096), std::vector<unsigned char>(4096, 8));
   ASSERT_TRUE(driver::fill(memory.mutable_gpu_data(), 9, 4096));
   memory.async_cpu_pull(nullptr);
   memory.wait();

@@ -30,7 +30,7 @@ class Layout : public ::testing::Test {
 
   SyncedMemory& construct(std::size_t size) {
     object_ = new (storage_.object()) SyncedMemory(size);
-    // The compiler may have written padding.
+    // The compiler may have written padding, or may not: the worst case is tested.
     storage_.spoil_from(Generation::garbage_from);
     storage_.note_tail();
     return *object_;
@@ -134,7 +134,7 @@ TEST_F(Layout, IsTrueAfterARefusedDeviceAccess) {
 }
 
 TEST_F(Layout, TakesABlockThatAnInlinedOriginalAllocatedForOneOfMallocs) {
-  // As an original that was inlined into its caller writes them.
+  // The pointer, its flag and the head, as an original that was inlined into its caller writes them.
   construct(small);
   void* block = std::calloc(1, small);
   const unsigned char own = 1, rest = 0;

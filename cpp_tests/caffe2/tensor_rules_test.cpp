@@ -106,6 +106,17 @@ TEST_F(TensorRules, ShrinkKeepsMemoryAndItems) {
   EXPECT_THROW(TensorCPU((Dims())).Shrink(0), EnforceNotMet);
 }
 
+TEST_F(TensorRules, ExtendAndReserveKeepItemsAndMakeAsMuchRoomAsTheySay) {
+  TensorCPU tensor = counting({10, 2});
+  tensor.Extend(1, 50, &context_);
+  EXPECT_EQ(tensor.dims(), (Dims{11, 2}));
+  EXPECT_EQ(tensor.capacity_nbytes(), 15 * 2 * sizeof(int));
+  tensor.Reserve(Dims{20, 2}, &context_);
+  EXPECT_EQ(tensor.dims(), (Dims{11, 2}));
+  EXPECT_EQ(tensor.capacity_nbytes(), 20 * 2 * sizeof(int));
+  EXPECT_EQ(tensor.data<int>()[19], 19);
+}
+
 TEST_F(TensorRules, FreeMemoryKeepsShapeAndType) {
   TensorCPU tensor = counting({2, 3});
   tensor.FreeMemory();
@@ -150,6 +161,7 @@ TEST_F(TensorRules, ExternalMemoryIsGivenToItsDeleterOnce) {
     TensorCPU other(Dims{4});
     other.ShareData(tensor);
     tensor.FreeMemory();
+    EXPECT_FALSE(tensor.shares_data());
     EXPECT_EQ(calls, 0);
     EXPECT_EQ(other.data<float>(), memory);
   }

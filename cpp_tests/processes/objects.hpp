@@ -1,4 +1,5 @@
-// Objects in every state that a process may leave. Without a driver, host objects are left: statuses are ignored.
+// Objects in every state in which a process may leave them. Statuses are ignored: without a driver, host objects
+// remain.
 #ifndef PROCESSES_OBJECTS_HPP
 #define PROCESSES_OBJECTS_HPP
 

@@ -22,12 +22,12 @@ class GuardedStorage {
     if (begin < touched) fill(front + begin, touched - begin);
   }
 
-  /// The constructor may have written them.
+  /// The bytes from 32 on, which the constructor may have written.
   void note_tail() {
     for (std::size_t i = 0; i < tail; ++i) noted_[i] = bytes_[front + touched + i];
   }
 
-  /// Also the bytes before the object.
+  /// The bytes from 32 on are as noted, and those before the object as filled.
   bool is_intact() const {
     for (std::size_t i = 0; i < front; ++i) {
       if (bytes_[i] != pattern) return false;

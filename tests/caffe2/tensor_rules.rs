@@ -159,6 +159,8 @@ fn shared_memory_of_the_caller_comes_back_once_after_the_last_use() {
     drop(exported);
     assert_eq!(lent.returned(), [memory.as_ptr().addr()]);
     assert_eq!(one.share::<u8>(std::ptr::null_mut(), &float(), 0), Err(REFUSED));
+    let without_shape = Tensor::new().share(memory.as_mut_ptr(), &float(), 0);
+    assert_eq!(without_shape, Err(SYNCEDMEM_ERROR_INVALID_STATE));
 }
 
 fn null_and_misaligned_handles_are_refused() {

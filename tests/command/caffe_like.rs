@@ -98,7 +98,7 @@ impl Workshop {
         Workshop::with("program", PROGRAM)
     }
 
-    /// With such a program from this source.
+    /// As `with_program`, with a program of this name and source.
     pub fn with(program: &str, source: &str) -> Workshop {
         let workshop = Workshop::new();
         workshop.caffe(&[]);

@@ -50,6 +50,7 @@ fn a_libcaffe_is_judged_by_how_it_is_linked() {
         // By the text of its checks.
         (&["-fvisibility=hidden", "-s"], "SyncedMemory is hidden inside"),
     ] {
+        println!("{options:?}");
         verdict(&workshop.caffe(options), wanted, 1);
     }
     let told = doctor(&workshop.caffe(&["-fvisibility=hidden"])).output;

@@ -126,6 +126,9 @@ fn a_stream_may_be_destroyed_as_soon_as_the_push_has_returned() {
                     let outcome = object.run(operation, &lent.with(&other));
                     assert!(outcome.is_ok(), "{state:?} {operation:?} {}", last_error());
                 }
+                if operation == Some(Wait) {
+                    assert_bytes(&object.host_bytes(BYTES), &state.contents(BYTES), &state);
+                }
             }
         }
     }

@@ -1,5 +1,5 @@
-//! What reaches the driver, call by call: as few copies as there can be. That nothing does where nothing is to be done is seen in
-//! `tests/object/device_sequences.rs`.
+//! What reaches the driver, call by call: as few copies as there can be. `tests/object/device_sequences.rs` checks that no call is
+//! made where nothing is to be done.
 
 use crate::support::states::*;
 use crate::support::*;

@@ -152,7 +152,7 @@ fn a_synchronise_that_fails_clears_nothing() {
             gpu.fail("cuCtxSynchronize", 1, status);
             make(BYTES).unwrap()
         });
-        assert!(others.iter().all(|other| at(other) != address));
+        STATUSES.iter().zip(&others).for_each(|(status, other)| assert_ne!(at(other), address, "{status}"));
         gpu.control().simcuda_clear_faults();
         drop(others);
         trim(ALL);

@@ -253,13 +253,15 @@ fn null_and_unknown_numbers_are_refused() {
         ask(*mem, HOST, READ, 1, std::ptr::null(), out),
         ask(*mem, HOST, READ, 1, misaligned, out),
         ask(*mem, HOST, READ, 1, shape.as_ptr(), std::ptr::null_mut()),
+        ask(*mem, HOST, READ, 1, shape.as_ptr(), out.wrapping_byte_add(1)),
         unsafe { syncedmem_set_dlpack(*mem, null, true) },
         unsafe { syncedmem_set_dlpack(*mem, std::ptr::without_provenance_mut(12), true) },
         unsafe { syncedmem_set_dlpack(null.cast(), null, true) },
         unsafe { syncedmem_exports(*mem, std::ptr::null_mut(), &mut 0) },
+        unsafe { syncedmem_exports(*mem, &mut 0, std::ptr::null_mut()) },
         unsafe { syncedmem_stream_wait(null.cast(), null.cast()) },
     ];
-    assert_eq!(refused, [SYNCEDMEM_ERROR_INVALID_ARGUMENT; 13]);
+    assert_eq!(refused, [SYNCEDMEM_ERROR_INVALID_ARGUMENT; 15]);
     assert!(tensor.is_null());
 }
 

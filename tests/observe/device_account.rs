@@ -2,6 +2,7 @@
 
 use crate::support::figures::*;
 use crate::support::pools::*;
+use crate::support::sides::SYNCHRONISED;
 use crate::support::*;
 
 /// Where newest data of a host goes that no device has held yet.
@@ -43,6 +44,26 @@ fn memory_that_is_page_locked_where_it_is_counts_as_registered_and_then_as_pinne
     // It is asked for no second time, and what is undone does not count as anything.
     assert_eq!([object.pin(), object.unpin(), object.unpin()], [SYNCEDMEM_SUCCESS; 3]);
     assert_eq!(counts().registrations, sum(1, LARGE));
+}
+
+fn memory_that_its_owner_has_page_locked_is_copied_as_pinned() {
+    let gpu = &gpu();
+    let own = gpu.pinned(MIB);
+    let mut object = Object::new(MIB);
+    assert_eq!(object.set_cpu_data(own.pointer()), SYNCEDMEM_SUCCESS);
+    object.mutable_gpu_data().unwrap();
+    object.mutable_cpu_data().unwrap();
+    let stats = counts();
+    assert_eq!((stats.to_device_pinned, stats.to_host_pinned), (sum(1, MIB), sum(1, MIB)));
+    assert_eq!((stats.pinned.live, stats.pinned.allocations), (0, sum(0, 0)), "it is not ours");
+}
+
+fn a_block_that_comes_back_after_a_wait_is_a_hit_and_the_wait_is_counted() {
+    let _gpu = gpu();
+    (0..3).for_each(|_| drop(on_device(MIB)));
+    let stats = counts();
+    assert_eq!((stats.device.allocations, stats.device.pool_hits), (sum(1, MIB), sum(2, 2 * MIB)));
+    assert_eq!((stats.device.frees, stats.synchronises.count), (sum(3, 3 * MIB), 2));
 }
 
 fn evictions_are_counted_by_side_and_their_copies_too() {
@@ -181,7 +202,10 @@ fn a_copy_on_a_stream_is_counted_when_it_starts_and_once_when_it_is_known_to_be_
 crate::support::harness::tests![
     under_a_limit_for_all_host_memory_each_kind_is_counted_by_itself;
     alone_with_driver(&[ON, ("SYNCEDMEM_STAGE_FROM", "64K")]):
-    memory_that_is_page_locked_where_it_is_counts_as_registered_and_then_as_pinned;
+    memory_that_is_page_locked_where_it_is_counts_as_registered_and_then_as_pinned,
+    memory_that_its_owner_has_page_locked_is_copied_as_pinned;
+    alone_with_driver(&[POOLS, ON, SYNCHRONISED]):
+    a_block_that_comes_back_after_a_wait_is_a_hit_and_the_wait_is_counted;
     alone_with_driver(&[POOLS, ACCESSES]): evictions_are_counted_by_side_and_their_copies_too;
     alone_with_driver(&[POOLS, ACCESSES, ONE_DEVICE, ("SYNCEDMEM_HOST_LIMIT", "4M")]):
     host_sides_that_are_evicted_are_told_likewise;

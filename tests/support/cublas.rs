@@ -49,7 +49,7 @@ impl Cublas {
     }
 }
 
-/// Skips a test that needs a process without cuBLAS, and one that could load none.
+/// Skips a test that needs a process which has no cuBLAS and can load none.
 pub fn without() {
     let names = [c"libcublas.so.13", c"libcublas.so.12", c"libcublas.so.11"];
     if names.iter().any(|name| !unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_LAZY) }.is_null()) {

@@ -246,7 +246,7 @@ pub fn alone(environment: &[(&str, &str)], body: impl FnOnce()) -> String {
         let line = harness::skipped_line(&test, "");
         harness::skip(printed.lines().find_map(|printed| printed.strip_prefix(&line)).unwrap());
     }
-    assert!(output.status.success(), "{test}: {}\n{printed}{errors}", output.status);
+    assert!(output.status.success(), "{test} with {environment:?}: {}\n{printed}{errors}", output.status);
     // A name that is not found would pass without running anything.
     assert!(printed.contains("1 passed"), "no test is called {test}");
     errors
