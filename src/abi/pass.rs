@@ -7,7 +7,7 @@ use super::call::call;
 use crate::observe::trace;
 
 /// Records a pass that ends now, if there is a trace: `syncedmem::pass(unsigned kind, unsigned long iteration, unsigned long start)`.
-/// Of `iteration` plus 1, or 0; from `start` on, in nanoseconds of CLOCK_MONOTONIC.
+/// `iteration` is the solver's plus 1, or 0 if it is not known; `start` is in nanoseconds of CLOCK_MONOTONIC.
 #[unsafe(export_name = "_ZN9syncedmem4passEjmm")]
 pub extern "C" fn pass(kind: u32, iteration: u64, start: u64) {
     call("syncedmem::pass", || {
