@@ -174,7 +174,7 @@ impl Tensor {
         Ok(())
     }
 
-    /// Keeps the items.
+    /// Makes room for the items of those dimensions, and keeps the present items.
     pub fn reserve(&mut self, dims: &[i64]) -> Result<(), Error> {
         self.reserve_items(shape::count(dims.iter().copied())?)
     }

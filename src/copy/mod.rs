@@ -35,7 +35,7 @@ pub unsafe fn copy(driver: &Driver, endpoints: Endpoints, bytes: usize) -> Resul
         // SAFETY: the caller guarantees it.
         unsafe { driver.copy(to, from, bytes) }?;
     }
-    // After any other copy, it and the earlier work of the stream are complete.
+    // A copy from pageable memory to the device goes on. After any other, it and the stream's earlier work are complete.
     let goes_on = endpoints.to == Side::Device && !endpoints.pinned && !is_staged;
     if pending_on_legacy != goes_on {
         blocks::set_pending_on_legacy(endpoints.device, goes_on);

@@ -27,7 +27,7 @@ pub const SLOTS: usize = 8;
 /// Of all slots.
 pub const BYTES: usize = SLOT * SLOTS;
 
-/// Those of a context. While a copy uses them, they are not in [`IDLE`].
+/// The buffers of a context. While a copy uses them, they are not in [`IDLE`].
 #[derive(Clone, Copy)]
 pub struct StagingBuffers {
     context: Context,
@@ -82,7 +82,7 @@ impl StagingBuffers {
         std::ptr::with_exposed_provenance_mut(self.stream)
     }
 
-    /// A reset of the device ends the registration. `None` if the driver does not answer.
+    /// Whether the buffers are still registered: a reset of the device ends that. `None` if the driver does not answer.
     fn is_there(&self, driver: &Driver) -> Option<bool> {
         self.identity.is_there(driver, driver::address(self.slots())).ok()
     }

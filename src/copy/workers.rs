@@ -47,7 +47,7 @@ const MOST: u32 = 7;
 static CLAIMED: AtomicBool = AtomicBool::new(false);
 /// Number of threads, for the claim's holder.
 static STARTED: AtomicU32 = AtomicU32::new(0);
-/// NULL between copies.
+/// The job that they help with; NULL between copies.
 static AT: AtomicPtr<Workers> = AtomicPtr::new(null_mut());
 /// Number of threads that may have read `AT`.
 static INSIDE: AtomicU32 = AtomicU32::new(0);

@@ -18,10 +18,11 @@ use super::driver::Driver;
 use super::{process, status};
 use crate::error::{DriverFailure, Error};
 
-/// Allows the calling thread, while it lives, calls that are "potentially unsafe" beside a capture.
+/// While it lives, the calling thread is in the relaxed capture mode, which allows calls that are "potentially unsafe" beside a
+/// capture.
 pub struct RelaxedCapture<'d> {
     driver: &'d Driver,
-    /// The mode before; `None` if it could not be changed.
+    /// The previous mode; `None` if it could not be changed.
     before: Option<c_int>,
 }
 

@@ -67,7 +67,8 @@ impl Event {
         unsafe { driver.stream_wait_event(stream, self.handle(), 0) }
     }
 
-    /// Replaces the event by one of the context `home`, of the block that is copied or used, that completes at the same time.
+    /// Replaces the event by one that completes at the same time, of `home`: the context of the block that is copied or used,
+    /// which therefore exists.
     ///
     /// Another context of the program may be gone, and the driver follows the handle of a destroyed one.
     pub fn into_context(self, driver: &Driver, home: Context) -> Result<Event, DriverFailure> {

@@ -26,20 +26,20 @@ pub struct Buffer {
     pub context: Option<Context>,
 }
 
-/// Of the allocation that contains `address`, if the driver knows one; here and below.
+/// The allocation that contains `address`; `None`, here and below, if the driver knows none.
 pub fn buffer(driver: &Driver, address: u64) -> Result<Option<Buffer>, DriverFailure> {
     let known = ask_with_context(driver, BUFFER_ID, 0, address)?;
     Ok(known.map(|(context, id)| Buffer { id, context }))
 }
 
-/// The context, and the device's ordinal: negative if the driver does not tell it.
+/// The allocation's context, and its device's ordinal: negative if the driver does not tell it.
 pub fn location(driver: &Driver, address: u64) -> Result<Option<(Option<Context>, c_int)>, DriverFailure> {
     let known = ask_with_context(driver, DEVICE_ORDINAL, u64::from(u32::MAX), address)?;
     // An ordinal is an int: the other half of its place stays 0.
     Ok(known.map(|(context, ordinal)| (context, ordinal as c_uint as c_int)))
 }
 
-/// Begin, and size in bytes.
+/// The allocation's begin, and its size in bytes.
 pub fn range(driver: &Driver, address: u64) -> Result<Option<(u64, u64)>, DriverFailure> {
     Ok(ask(driver, [RANGE_START, RANGE_SIZE], address)?.map(|[start, bytes]| (start, bytes)))
 }

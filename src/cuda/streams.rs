@@ -11,7 +11,7 @@ use super::events::Event;
 use crate::error::{DriverFailure, Error};
 use crate::platform::sync::{Lock, locked_static};
 
-/// Events of one block.
+/// The most events that are kept for one block.
 const MOST: usize = 4;
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -28,7 +28,7 @@ impl StreamEvents {
         self.events.iter().all(Option::is_some)
     }
 
-    /// Without a place left, returns the oldest, for which the caller waits.
+    /// Adds an event. Without a place left, returns the oldest, for which the caller waits.
     pub fn and(&mut self, event: Event) -> Option<Event> {
         if let Some(place) = self.events.iter_mut().find(|place| place.is_none()) {
             *place = Some(event);
@@ -72,7 +72,7 @@ pub fn wait(driver: &Driver, event: Event) {
 
 locked_static! { static DECLARED: Lock<AddressMap<StreamEvents>> = Lock::new(address_map()); }
 
-/// The present work of `stream` may be using the block at `address` of `context`.
+/// Declares that the present work of `stream` may be using the block at `address` of `context`.
 ///
 /// # Safety
 /// `stream` is NULL or a stream. The block and its context exist.
@@ -102,7 +102,7 @@ pub unsafe fn declare(driver: &Driver, address: usize, context: Context, stream:
     Ok(())
 }
 
-/// Waits for an event that has no place.
+/// Adds an event to those of the block at `address`. Waits for the one that has no place.
 fn add(driver: &Driver, address: usize, event: Event) {
     let left_over = DECLARED.with(|declared| {
         if declared.try_reserve(1).is_err() {

@@ -45,7 +45,7 @@ thread_local! {
     static SOLVING: Cell<Option<(usize, Net)>> = const { Cell::new(None) };
 }
 
-/// An exception of Caffe's drops it too.
+/// [`INSIDE`] while it lives. An exception of Caffe's drops it too.
 struct Inside(Option<(Net, bool)>);
 
 impl Inside {
@@ -60,12 +60,12 @@ impl Drop for Inside {
     }
 }
 
-/// A bug in `name`, which only reads Caffe's objects, must not end the program.
+/// Runs `name`, which only reads Caffe's objects: a bug in it must not end the program.
 fn naming<T>(name: impl FnOnce() -> Option<T> + std::panic::UnwindSafe) -> Option<T> {
     catch_unwind(name).ok().flatten()
 }
 
-/// After `PreSolve` of the same solver.
+/// A function that makes a solver's second history, after `PreSolve` of the same solver.
 macro_rules! second_history {
     ($function:ident, $symbol:expr) => {
         #[unsafe(export_name = $symbol)]
@@ -80,7 +80,7 @@ macro_rules! second_history {
     };
 }
 
-/// The letter of an element type's mangled name, and the type that `Forward` returns.
+/// The functions of one element type, by the letter of its mangled name and the type that `Forward` returns.
 macro_rules! in_front_of {
     ($letter:literal, $real:ty) => {
         const _: () = {
@@ -179,7 +179,7 @@ macro_rules! in_front_of {
 in_front_of!("f", f32);
 in_front_of!("d", f64);
 
-/// The C++ ABI has it under two names, for complete objects and for base classes.
+/// `SyncedMemory(size_t)`. The C++ ABI has it under two names, for complete objects and for base classes.
 macro_rules! constructor {
     ($function:ident, $symbol:literal) => {
         #[unsafe(export_name = $symbol)]
@@ -195,7 +195,7 @@ macro_rules! constructor {
     };
 }
 
-/// All ways to give a blob a shape lead to it.
+/// `Blob::Reshape(const vector<int>&)`: all ways to give a blob a shape lead to it.
 macro_rules! reshape_of_blobs {
     ($function:ident, $letter:literal) => {
         #[unsafe(export_name = concat!("_ZN5caffe4BlobI", $letter, "E7ReshapeERKSt6vectorIiSaIiEE"))]

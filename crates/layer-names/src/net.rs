@@ -122,7 +122,7 @@ impl Blob {
         self.this.addr()
     }
 
-    /// None where this Caffe does not say.
+    /// Its axes; empty if this Caffe has no accessor for them.
     fn shape(self) -> Option<&'static [c_int]> {
         let accessors = BlobAccessors::of(self.letter)?;
         match accessors.shape {
@@ -142,10 +142,10 @@ impl Blob {
         self.shape().map_or(0, |shape| shape.iter().map(|&axis| i64::from(axis)).product())
     }
 
-    /// Of its data, and of its diff. Null before the blob has a shape.
+    /// The memory of its data, and of its diff. Null before the blob has a shape.
     pub fn memory(self) -> Option<[*mut c_void; 2]> {
         let accessors = BlobAccessors::of(self.letter)?;
-        // They end the process for a blob without elements.
+        // The accessors end the process for a blob without elements.
         if self.this.is_null() || self.shape()?.contains(&0) {
             return None;
         }
@@ -194,7 +194,7 @@ impl Net {
         self.this.addr()
     }
 
-    /// So far.
+    /// The names of the layers so far.
     fn layer_names(self, accessors: &Accessors) -> Option<Vec<&str>> {
         self.texts(accessors, |count| 0..count)
     }
@@ -237,7 +237,7 @@ impl Net {
         Some(largest.1)
     }
 
-    /// Those that `range` gives for their count.
+    /// The names of the layers whose numbers `range` gives for the number of layers.
     fn texts(self, accessors: &Accessors, range: impl FnOnce(usize) -> Range<usize>) -> Option<Vec<&str>> {
         // SAFETY, of all below: Caffe's thread is inside a call of this net, so it lives, and no other thread changes it. The
         // accessor returns a vector of strings of that ABI.
@@ -254,7 +254,7 @@ impl Net {
         }
     }
 
-    /// Of all layers.
+    /// The parameters of all layers.
     pub fn parameters(self) -> Option<Vec<Named>> {
         let accessors = Accessors::of(self.letter)?;
         let names = self.layer_names(accessors)?;
@@ -283,7 +283,7 @@ impl Net {
         Some(found)
     }
 
-    /// Of all layers. Those of a layer without inputs are data.
+    /// The outputs of all layers. Those of a layer without inputs are data.
     pub fn outputs(self) -> Option<Vec<Named>> {
         let accessors = Accessors::of(self.letter)?;
         let names = self.layer_names(accessors)?;
@@ -318,7 +318,7 @@ impl Net {
         Some(unsafe { phase(self.this) } == TEST)
     }
 
-    /// Each with its parameter's name: one or two for each, in the order of the parameters.
+    /// The history of a solver, with the parameters' names: one or two for each parameter, in their order.
     pub fn history(self, solver: *const c_void) -> Option<Vec<Named>> {
         let accessors = Accessors::of(self.letter)?;
         // SAFETY: as in `texts`; the accessor returns a vector of pointers to blobs.
@@ -352,7 +352,7 @@ fn number(symbol: &str) -> Option<Number> {
     find(symbol).map(|found| unsafe { transmute::<*mut c_void, Number>(found) })
 }
 
-/// By the name of its class's table: Caffe's, or a program's with such a name.
+/// Whether a layer is a convolution, by the name of its class's table: Caffe's, or a program's with such a name.
 fn is_convolution(layer: *const c_void) -> bool {
     if !layer.cast::<usize>().is_aligned() || !is_readable(layer.addr(), size_of::<usize>()) {
         return false;

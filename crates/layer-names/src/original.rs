@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-/// Of a symbol that this library also defines.
+/// The function of a symbol that this library also defines.
 pub struct Original<F> {
     symbol: &'static str,
     found: AtomicPtr<c_void>,
@@ -18,7 +18,7 @@ impl<F: Copy> Original<F> {
         Original { symbol, found: AtomicPtr::new(null_mut()), of: PhantomData }
     }
 
-    /// Ends the process without one: the caller has been linked to a function that no loaded file has.
+    /// Ends the process if there is no such function: the caller has been linked to a function that no loaded file has.
     pub fn get(&self) -> F {
         let mut found = self.found.load(Ordering::Relaxed);
         if found.is_null() {
@@ -37,8 +37,8 @@ impl<F: Copy> Original<F> {
     }
 }
 
-/// Outside of this library: in the files behind it in the order of look-ups, or, for a Caffe that Python loaded for
-/// itself (RTLD_LOCAL), in any loaded file.
+/// The address of a symbol outside of this library: in the files behind it in the order of look-ups, or, for a Caffe
+/// that Python loaded for itself (RTLD_LOCAL), in any loaded file.
 pub fn find(symbol: &str) -> Option<*mut c_void> {
     let symbol = CString::new(symbol).ok()?;
     // SAFETY: the symbol is NUL-terminated.
@@ -49,7 +49,7 @@ pub fn find(symbol: &str) -> Option<*mut c_void> {
     loaded_files().iter().find_map(|file| in_file(file, &symbol))
 }
 
-/// Of that file or one that it needs, and not of this library.
+/// The address of a symbol in that file or one that it needs, but not in this library.
 fn in_file(file: &CStr, symbol: &CStr) -> Option<*mut c_void> {
     // SAFETY: the name is NUL-terminated; RTLD_NOLOAD runs no initialiser.
     let handle = unsafe { libc::dlopen(file.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
@@ -63,7 +63,7 @@ fn in_file(file: &CStr, symbol: &CStr) -> Option<*mut c_void> {
     (!found.is_null() && base_of(found) != base_of(in_file as *mut c_void)).then_some(found)
 }
 
-/// Where its file is loaded.
+/// The address at which the function's file is loaded.
 fn base_of(function: *mut c_void) -> *mut c_void {
     let mut file = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();
     // SAFETY: dladdr takes any address; the structure is writable, and zeros are a value of it.

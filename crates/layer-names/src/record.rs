@@ -14,7 +14,7 @@ use crate::net::{Blob, Named, Net};
 /// `SYNCEDMEM_NAME_BYTES` of syncedmem.h.
 const LONGEST: usize = 200;
 
-/// Of every Caffe, at least.
+/// Bytes of a `SyncedMemory`: of every Caffe's, at least.
 const OBJECT: usize = 32;
 
 /// `syncedmem_set_name`
@@ -28,27 +28,27 @@ struct Objects {
     addresses: Vec<usize>,
     /// [`CONSTRUCTED`] before the walk.
     constructed: usize,
-    /// 0 before a layer with inputs.
+    /// Items of the batch; 0 before a layer with inputs.
     batch: u64,
-    /// By the blob's address.
+    /// Blobs inside layers, by address.
     internals: HashMap<usize, Internal>,
 }
 
-/// Neither a parameter nor an output.
+/// A blob that is neither a parameter nor an output.
 struct Internal {
     name: String,
     memory: [usize; 2],
     one_by_one: bool,
 }
 
-/// By the address of a net. Nets that ended leave their entry.
+/// By the address of a net. A net that ended leaves its entry, until another begins at its address.
 static NAMED: Mutex<Option<HashMap<usize, Objects>>> = Mutex::new(None);
 
-/// By Caffe: a net gets no other memory. 0 where the constructor is inlined, before Caffe's rc4.
+/// Objects that Caffe has constructed: a net gets no other memory. 0 where the constructor is inlined, before Caffe's rc4.
 static CONSTRUCTED: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
-    /// By this thread.
+    /// Objects that this thread has constructed.
     static CONSTRUCTED_HERE: Cell<usize> = const { Cell::new(0) };
 }
 
@@ -57,17 +57,17 @@ pub fn constructed() {
     CONSTRUCTED_HERE.set(CONSTRUCTED_HERE.get() + 1);
 }
 
-/// By this thread.
+/// Number of objects that this thread has constructed.
 pub fn constructed_here() -> usize {
     CONSTRUCTED_HERE.get()
 }
 
-/// Whether this thread may have, since it had constructed `before`.
+/// Whether this thread may have constructed an object since it had constructed `before`.
 pub fn may_have_constructed(before: usize) -> bool {
     CONSTRUCTED_HERE.get() != before || CONSTRUCTED.load(Ordering::Relaxed) == 0
 }
 
-/// Of libsyncedmem.
+/// A function of libsyncedmem.
 pub fn function(place: &AtomicPtr<c_void>, symbol: &std::ffi::CStr) -> Option<*mut c_void> {
     let mut found = place.load(Ordering::Relaxed);
     if found.is_null() {
@@ -103,7 +103,7 @@ fn set_name(object: *mut c_void, name: &str) -> Option<()> {
     Some(())
 }
 
-/// Objects without a name yet; all of them if the net `is_new`.
+/// Names the objects of a net that have no name yet; all of them if the net `is_new`.
 pub fn net(net: Net, is_new: bool) -> Option<()> {
     // Not waited for: a child of fork may find it locked for ever.
     let mut nets = NAMED.try_lock().ok()?;
@@ -143,7 +143,7 @@ pub fn net(net: Net, is_new: bool) -> Option<()> {
     Some(())
 }
 
-/// After the parameters of its net.
+/// Names a solver's history after the parameters of its net.
 pub fn history(net: Net, solver: *const c_void) -> Option<()> {
     for Named { blob, name, .. } in net.history(solver)? {
         set_name(blob.memory()?[0], &name)?;
@@ -151,18 +151,18 @@ pub fn history(net: Net, solver: *const c_void) -> Option<()> {
     Some(())
 }
 
-/// After the newest layer of the net that is being made.
+/// Names an object after the newest layer of the net that is being made.
 pub fn internal(net: Net, object: *mut c_void) -> Option<()> {
     set_name(object, &format!("{} internal", net.newest_name()?))
 }
 
-/// What was at the address of a net that begins.
+/// Forgets the net that was at the address of one that begins.
 pub fn begin(net: Net) -> Option<()> {
     NAMED.try_lock().ok()?.get_or_insert_default().remove(&net.address());
     Some(())
 }
 
-/// A blob that got new memory: its items while the net is made (`is_new`), and a name later.
+/// For a blob that got new memory: notes its items, and names the memory, unless `internal` has named it because the net is new.
 pub fn reshaped(net: Net, is_new: bool, blob: Blob) -> Option<()> {
     let mut nets = NAMED.try_lock().ok()?;
     let of_net = nets.get_or_insert_default().entry(net.address()).or_default();
@@ -192,7 +192,7 @@ pub fn reshaped(net: Net, is_new: bool, blob: Blob) -> Option<()> {
     Some(())
 }
 
-/// At most `most` bytes of whole letters.
+/// The beginning of a name: at most `most` bytes, of whole letters.
 fn beginning(name: &str, most: usize) -> &str {
     let end = (0..=most.min(name.len())).rev().find(|&at| name.is_char_boundary(at)).unwrap_or(0);
     &name[..end]

@@ -16,7 +16,7 @@ const LONGEST: u64 = 3_600_000;
 
 static RUNNING: AtomicBool = AtomicBool::new(false);
 
-/// Called after a block was kept, always with the same `trim`; `is_needed` says whether so much lies idle.
+/// Called after a block was kept, always with the same `trim`; `is_needed` says whether enough lies idle for a trimmer.
 #[inline]
 pub fn ensure_trimmer(trim: Trim, is_needed: impl FnOnce() -> bool) {
     // SeqCst, here and in `run`: either the trimmer finds the kept block, or this thread finds that the trimmer has ended.

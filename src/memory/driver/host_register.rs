@@ -63,7 +63,7 @@ impl Registration {
         self.device
     }
 
-    /// A reset of the device ends a registration.
+    /// Whether the registration still exists: a reset of the device ends it.
     pub fn is_there(&self, driver: &Driver) -> Result<bool, DriverFailure> {
         self.identity.is_there(driver, self.address as u64)
     }

@@ -113,7 +113,7 @@ fn forks_copy_locked_pages() -> bool {
 /// Frees a block in its context, which is current; the caller unmaps a mapping.
 ///
 /// # Safety
-/// No thread refers to the block any more, and no work on the device uses it.
+/// It is a block of `side` that was made as `source` says. No thread refers to it any more, and no work on the device uses it.
 pub unsafe fn free(driver: &Driver, side: Side, address: NonNull<c_void>, source: Source) -> Result<(), DriverFailure> {
     match (side, source) {
         // SAFETY: the caller guarantees it.

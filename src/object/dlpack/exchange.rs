@@ -14,7 +14,8 @@ use crate::object::dlpack;
 use crate::object::{EXPORTS, SyncedMemory};
 
 impl SyncedMemory {
-    /// Prepares `side` for `access` and returns a tensor of its memory, which stays in place until the tensor is deleted.
+    /// Prepares `side` for `access` and returns a tensor of its memory, which stays in place until the tensor is deleted: a
+    /// `DLManagedTensorVersioned`, or a `DLManagedTensor` without `versioned`.
     pub fn export(
         &self,
         access: Access,
@@ -74,7 +75,7 @@ impl SyncedMemory {
     /// the tensor stays the caller's.
     ///
     /// # Safety
-    /// As for [`Imported::read`]. The tensor describes its memory correctly; for that, as for `set_data`.
+    /// `tensor` is as for [`Imported::read`] and describes its memory correctly. The memory is as for `set_data`.
     pub unsafe fn set_tensor(&self, tensor: NonNull<c_void>, versioned: bool) -> Result<(), Error> {
         // SAFETY: the caller guarantees the tensor.
         let (imported, side, data) = unsafe { Imported::read(tensor, versioned, self.size()?) }?;

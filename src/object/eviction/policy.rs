@@ -65,7 +65,7 @@ pub enum Use {
     None,
     /// It hands out an address.
     Opens,
-    /// It ends all, by making their addresses invalid.
+    /// It ends all earlier accesses, because it makes their addresses invalid.
     Renews,
 }
 
@@ -90,7 +90,7 @@ impl Entries {
         true
     }
 
-    /// Not that of an earlier object at the address.
+    /// The object's entry, and not that of an earlier object at the address.
     fn of(&mut self, identity: Identity) -> Option<&mut Entry> {
         self.by_object.get_mut(&identity.object).filter(|entry| entry.identity == identity)
     }

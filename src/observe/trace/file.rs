@@ -67,7 +67,7 @@ impl File {
         Ok(Opened::Ready(self))
     }
 
-    /// A process was killed between the reservation of the header's space and its last word.
+    /// Whether a process was killed between the reservation of the header's space and its last word.
     #[inline(never)]
     fn is_unfinished(self) -> Result<bool, FileError> {
         let mut start = [1; HEADER as usize];
@@ -93,14 +93,14 @@ impl File {
         Ok(Owner::read(&start))
     }
 
-    /// A header that is being written begins with zeros.
+    /// Whether the file is another program's: a header that is being written begins with zeros.
     fn begins_otherwise(self) -> Result<bool, FileError> {
         let mut first = [0];
         file::read_start(self.descriptor, &mut first)?;
         Ok(first != [0])
     }
 
-    /// Whether this process has it, or another one; `None` on a file system without locks.
+    /// Whether this process has the lock now; `false`: another one has it; `None`: the file system has no locks.
     fn lock(self) -> Option<bool> {
         loop {
             // SAFETY: flock has no preconditions.
@@ -117,7 +117,7 @@ impl File {
         if !self.is_mine() {
             return Err(FileError::Closed);
         }
-        // The kernel would send SIGXFSZ.
+        // Beyond the limit the kernel would send SIGXFSZ.
         if from + bytes > file::limit() {
             return Err(FileError::Limit);
         }
@@ -132,7 +132,7 @@ impl File {
         }
     }
 
-    /// On a file system that cannot reserve.
+    /// Writes zeros, on a file system that cannot reserve.
     fn fill(self, mut from: u64, bytes: u64) -> Result<(), FileError> {
         static ZEROS: [u8; 4096] = [0; 4096];
         let end = from + bytes;

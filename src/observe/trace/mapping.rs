@@ -24,15 +24,16 @@ const STEPS: (u64, u64) = (64 << 10, 1 << 20);
 
 #[derive(Clone, Copy)]
 struct Area {
-    /// Bytes.
+    /// Bytes that are reserved.
     reserved: &'static AtomicU64,
     /// Place in the file.
     begins: u64,
-    /// Bytes.
+    /// Bytes that it may have.
     most: u64,
 }
 
-/// They change while no thread is inside, see `sink`.
+/// The mapping, its layout, its file, and the bytes of text and of records that are reserved. They change while no thread is
+/// inside, see `sink`.
 static BASE: AtomicPtr<u8> = AtomicPtr::new(null_mut());
 static LAYOUT: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
 static FILE: [AtomicU64; 3] = [const { AtomicU64::new(0) }; 3];
@@ -131,7 +132,7 @@ impl Recording {
         self.record(&Record::Event { event, object_bytes });
     }
 
-    /// Once all are used, the oldest gives way.
+    /// Stores a record. Once all slots are used, the oldest record gives way.
     #[inline]
     pub fn record(self, record: &Record) {
         let (slot, lap) = self.layout().slot(header::reserve(self.header()));
@@ -145,7 +146,7 @@ impl Recording {
         }
     }
 
-    /// Returns its place, unless there is no room.
+    /// Adds a text; returns its place, unless there is no room.
     pub fn text(self, kind: Kind, number: u64, text: &[u8]) -> Option<u32> {
         let room = text::room(text.len());
         let place = header::reserve_text(self.header(), room as u64, self.layout().texts)?;
@@ -157,7 +158,7 @@ impl Recording {
         u32::try_from(place).ok()
     }
 
-    /// `place` is one that `text` returned for this recording.
+    /// Whether this text is at `place`, which `text` returned for this recording.
     pub fn has_text(self, place: u32, kind: Kind, text: &[u8]) -> bool {
         let (place, room) = (u64::from(place), text::room(text.len()));
         // SAFETY: checked.
@@ -169,7 +170,7 @@ impl Recording {
         header::end(self.header(), end);
     }
 
-    /// Whether they are reserved, now or by this call.
+    /// Whether the first `bytes` of an area are reserved, now or by this call.
     #[inline]
     fn has_room(self, area: Area, bytes: u64) -> bool {
         bytes <= area.reserved.load(Acquire) || self.grow(area, bytes)
@@ -177,7 +178,7 @@ impl Recording {
 
     #[cold]
     fn grow(self, area: Area, bytes: u64) -> bool {
-        // Without the lock, this is a signal handler, and its thread reserves.
+        // Without the lock, this is a signal handler, and the thread that it interrupted reserves.
         let cut = SPACE.try_with(FOR_EVER, |()| {
             while bytes > area.reserved.load(Relaxed) && !CUT.load(Relaxed) {
                 if let Err(trouble) = self.reserve(area) {
@@ -194,7 +195,7 @@ impl Recording {
         bytes <= area.reserved.load(Acquire)
     }
 
-    /// As much as there is, so that a short recording takes little.
+    /// Reserves as much as there is, at least the first step: a short recording takes little space.
     fn reserve(self, area: Area) -> Result<(), FileError> {
         let reserved = area.reserved.load(Relaxed);
         let step = reserved.clamp(STEPS.0, STEPS.1).min(area.most - reserved);

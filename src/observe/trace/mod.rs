@@ -26,7 +26,7 @@ use sink::Entry;
 use sink::complain;
 pub use sink::{after_fork_in_child, start, stop};
 
-/// Sets the event's thread.
+/// Records an event, with this thread's id.
 #[inline]
 pub fn record(event: &Event, object_bytes: usize) {
     if let Some(entry) = sink::enter() {
@@ -44,7 +44,7 @@ pub fn name(object: usize, object_bytes: usize, name: &str) {
     });
 }
 
-/// How many items of the batch the object holds.
+/// Records how many items of the batch the object holds.
 pub fn items(object: usize, object_bytes: usize, items: u64) {
     let (object, object_bytes) = (object as u64, object_bytes as u64);
     note(|_, time, thread| Some(Record::Items { time, thread, object, object_bytes, items }));
@@ -57,7 +57,7 @@ pub fn site(site: Site, text: &str) {
     }
 }
 
-/// At most eight return addresses.
+/// Records the return addresses of a call site, at most eight.
 pub fn frames(site: Site, addresses: &[usize]) {
     if let Some(entry) = sink::enter() {
         let mut bytes = [0; 8 * 8];
@@ -69,20 +69,20 @@ pub fn frames(site: Site, addresses: &[usize]) {
     }
 }
 
-/// Its load address; build id and path as the format has them.
+/// Records a loaded file: its load address; its build id and path as the format has them.
 pub fn module(base: usize, file: &[u8]) {
     if let Some(entry) = sink::enter() {
         place(&entry, Kind::Module, base as u64, file);
     }
 }
 
-/// A pass that began at `start` and ends now.
+/// Records a pass that began at `start`, in nanoseconds of CLOCK_MONOTONIC, and ends now.
 pub fn pass(kind: PassKind, iteration: Option<u64>, start: u64) {
     let pass = |time: u64, thread| Pass { start, duration: time.saturating_sub(start), thread, kind, iteration };
     note(|_, time, thread| Some(Record::Pass(pass(time, thread))));
 }
 
-/// What is recorded from now on.
+/// Records what is recorded from now on: accesses that need no work, results of comparisons.
 pub fn mode(accesses: bool, compares: bool) {
     note(|_, time, thread| Some(Record::Mode { time, thread, accesses, compares }));
 }
@@ -94,7 +94,7 @@ fn note(of: impl FnOnce(&Entry, u64, u32) -> Option<Record>) {
     }
 }
 
-/// A text that was stored lately is not stored again.
+/// The place of a text in the text area. One that was stored lately is not stored again.
 fn place(entry: &Entry, kind: Kind, number: u64, text: &[u8]) -> Option<u32> {
     /// Recording and place, by the text's hash.
     static PLACES: [AtomicU64; 256] = [const { AtomicU64::new(0) }; 256];
@@ -111,7 +111,7 @@ fn place(entry: &Entry, kind: Kind, number: u64, text: &[u8]) -> Option<u32> {
     Some(place)
 }
 
-/// The kernel's id. Asks for it, and records the thread's name, once in a recording.
+/// The kernel's id of this thread. Asks for it, and records the thread's name, once in a recording.
 #[inline]
 fn this_thread(entry: &Entry) -> u32 {
     thread_local! {
@@ -138,7 +138,7 @@ fn introduce(entry: &Entry, thread: u32) {
     entry.recording().text(Kind::Thread, thread.into(), name);
 }
 
-/// After `main` and the destructors of the program's static objects. Later events of other libraries are still
+/// Runs after `main` and the destructors of the program's static objects. Later events of other libraries are still
 /// recorded.
 #[used]
 #[unsafe(link_section = ".fini_array")]

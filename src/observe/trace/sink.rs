@@ -22,21 +22,21 @@ const OFF: u32 = 0;
 const ON: u32 = 1;
 /// One thread starts or stops a trace, and owns the statics below.
 const CHANGING: u32 = 2;
-/// One thread of a forked child begins its file, and owns them.
+/// One thread of a forked child begins its file, and owns the statics below.
 const TAKING_OVER: u32 = 3;
 
 static STATE: AtomicU32 = AtomicU32::new(OFF);
 /// Threads with an [`Entry`].
 static INSIDE: AtomicU32 = AtomicU32::new(0);
-/// Number of the recording, counted over forks.
+/// Number of the current recording, counted in this process and those that forked it.
 static NUMBER: AtomicU32 = AtomicU32::new(0);
-/// 0 in a child that has recorded nothing yet.
+/// This process's id; 0 in a child that has recorded nothing yet.
 static PROCESS: AtomicU32 = AtomicU32::new(0);
-/// If that one traced; else 0.
+/// Id of the process that forked this one, if it traced; else 0.
 static PARENT: AtomicU32 = AtomicU32::new(0);
 /// The identity of the run's first process, once known.
 static RUN: AtomicU64 = AtomicU64::new(0);
-/// As given, and as opened.
+/// The file's name as given, and as opened.
 static NAME: Name = Name::empty();
 static PATH: Name = Name::empty();
 
@@ -66,7 +66,7 @@ fn is_exports(path: &CStr) -> bool {
     [b".json".as_slice(), b".csv"].iter().any(|end| path.to_bytes().ends_with(end))
 }
 
-/// After all current writers.
+/// Ends the trace, if there is one, after all current writers.
 pub fn stop() {
     conclude();
     if STATE.compare_exchange(ON, CHANGING, SeqCst, Relaxed).is_ok() {
@@ -89,10 +89,10 @@ pub fn conclude() {
     }
 }
 
-/// In a forked child, which has one thread. The parent's recording stays mapped: a signal handler may have forked in
-/// the middle of a record.
+/// Resets the state in a forked child, which has one thread. The parent's recording stays mapped: a signal handler may
+/// have forked in the middle of a record.
 pub fn after_fork_in_child() {
-    // Those threads do not exist here.
+    // The threads that were inside do not exist here.
     INSIDE.store(0, Relaxed);
     let process = PROCESS.swap(0, Relaxed);
     if process != 0 {
@@ -107,7 +107,7 @@ pub fn after_fork_in_child() {
     }
 }
 
-/// The caller has set `CHANGING` or `TAKING_OVER`.
+/// Begins this process's file. The caller has set `CHANGING` or `TAKING_OVER`.
 fn begin() -> Result<(), FileError> {
     let process = std::process::id();
     let first = u32::from(PARENT.load(Relaxed) != 0 && !NAME.has_process());
@@ -146,7 +146,7 @@ fn record_to(file: File, process: u32) -> Result<(), FileError> {
     Ok(())
 }
 
-/// In a forked child, before its first record. Signals are blocked: a handler might wait for this function.
+/// Begins a forked child's own file, before its first record. Signals are blocked: a handler might wait for this function.
 #[cold]
 fn take_over() {
     let before = block_signals();
@@ -183,7 +183,7 @@ pub fn enter() -> Option<Entry> {
 #[inline]
 fn enter_trace() -> Option<Entry> {
     loop {
-        // Before an entry exists: a handler that takes over waits for those.
+        // Before this thread has an entry: a signal handler that takes over waits until there is none.
         if PROCESS.load(Relaxed) == 0 && is_on() {
             take_over();
         }

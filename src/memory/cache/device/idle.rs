@@ -24,7 +24,7 @@ pub struct IdleBlock {
     pub record: Record,
     /// Sequence number of the free; `None` once the context was synchronised after it.
     pub waits: Option<u64>,
-    /// To be complete before the block is used again.
+    /// They complete before the block is used again.
     pub events: StreamEvents,
 }
 

@@ -18,6 +18,8 @@ use crate::memory::driver::host_register::{self, Registration};
 use crate::observe::recorder::{self, NOTHING};
 use crate::platform::sync::nap;
 
+/// Registers host memory of the object at `holder`, at the user's request.
+///
 /// # Safety
 /// The memory stays until the object releases it.
 pub unsafe fn pin(driver: &Driver, holder: usize, address: NonNull<c_void>, bytes: usize) -> Result<(), Error> {
@@ -29,7 +31,7 @@ pub unsafe fn pin(driver: &Driver, holder: usize, address: NonNull<c_void>, byte
     }
     let elsewhere = with_table(|table| table.holders.get(&holder).copied().filter(|&held| held != key(address)));
     if let Some(stale) = elsewhere.and_then(|held| NonNull::new(std::ptr::without_provenance_mut(held))) {
-        // Of an earlier object at this address, which ended without a call to the library.
+        // It was memory of an earlier object at this address, which ended without a call to the library.
         let_go(holder, stale, None);
     }
     loop {
