@@ -34,7 +34,7 @@ pub struct OldString {
     text: *const u8,
 }
 
-/// At both ends of `bytes` bytes. The kernel answers, so that a wrong address is no signal.
+/// Whether a word can be read at both ends of `bytes` bytes. The kernel answers, so that a wrong address is no signal.
 pub fn is_readable(address: usize, bytes: usize) -> bool {
     const WORD: usize = size_of::<usize>();
     let (first, last) = (address & !(WORD - 1), address.saturating_add(bytes.saturating_sub(1)) & !(WORD - 1));
@@ -46,6 +46,8 @@ pub fn is_readable(address: usize, bytes: usize) -> bool {
     address != 0 && is_word(first) && (first == last || is_word(last))
 }
 
+/// The elements of a vector; `None` if it does not look like one.
+///
 /// # Safety
 /// `vector` is null or leads to a `std::vector` of elements that begin with a `T`, and does not change while the slice
 /// lives.
@@ -64,7 +66,7 @@ pub unsafe fn elements<'a, T: Copy>(vector: *const c_void) -> Option<&'a [T]> {
     if !is_vector || bytes / size_of::<T>() > MOST || !is_readable(begin, bytes) {
         return None;
     }
-    // SAFETY: as above.
+    // SAFETY: the caller guarantees that it is a vector of such elements.
     Some(unsafe { std::slice::from_raw_parts(begin as *const T, bytes / size_of::<T>()) })
 }
 
@@ -84,7 +86,7 @@ impl NewString {
 
 impl OldString {
     /// # Safety
-    /// It is a `std::string` of the ABI before GCC 5, likewise.
+    /// It is a `std::string` of the ABI before GCC 5 that lives and does not change.
     pub unsafe fn text(&self) -> Option<&str> {
         let head = self.text.cast::<usize>().wrapping_sub(3);
         if !head.is_aligned() || !is_readable(head.addr(), 3 * size_of::<usize>()) {

@@ -103,7 +103,7 @@ fn set_name(object: *mut c_void, name: &str) -> Option<()> {
     Some(())
 }
 
-/// Objects without a name yet; all of them if the net `is_new`.
+/// Names the objects of a net that have no name yet; all of them if the net `is_new`.
 pub fn net(net: Net, is_new: bool) -> Option<()> {
     // Not waited for: a child of fork may find it locked for ever.
     let mut nets = NAMED.try_lock().ok()?;
@@ -156,13 +156,13 @@ pub fn internal(net: Net, object: *mut c_void) -> Option<()> {
     set_name(object, &format!("{} internal", net.newest_name()?))
 }
 
-/// What was at the address of a net that begins.
+/// Forgets what was at the address of a net that begins.
 pub fn begin(net: Net) -> Option<()> {
     NAMED.try_lock().ok()?.get_or_insert_default().remove(&net.address());
     Some(())
 }
 
-/// A blob that got new memory: its items while the net is made (`is_new`), and a name later.
+/// Notes the items of a blob that got new memory while its net was made (`is_new`), or a name for one that gets other memory later.
 pub fn reshaped(net: Net, is_new: bool, blob: Blob) -> Option<()> {
     let mut nets = NAMED.try_lock().ok()?;
     let of_net = nets.get_or_insert_default().entry(net.address()).or_default();
