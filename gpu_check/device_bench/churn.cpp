@@ -91,7 +91,7 @@ std::function<double()> in_turn(const std::vector<Image>& images, unsigned toget
   };
 }
 
-// By the library's time: the least and the most of some rows.
+// The time of the driver's stream-ordered allocator by the library's: the least and the most of some rows.
 struct Range {
   double least = 1e9, most = 0;
 
@@ -109,7 +109,7 @@ struct Compared {
   Range all, varying;
 };
 
-// The same on a GPU whose pool may keep as much.
+// The simulated driver counts its calls, which are the same on a GPU whose pool may keep as much.
 std::string how_many_are_allocated(const Bench& bench, const std::vector<Image>& images, const Named& net) {
   const std::size_t before = bench.driver.calls("cuMemAlloc");
   std::size_t blobs = 0;
@@ -135,7 +135,7 @@ void rows(Bench& bench, bool zeroed, Compared& compared, ReuseFigures& figures) 
     const std::vector<Image> images = images_of(net.id, bench.largest(4 * kGiB));
     std::size_t most = 0;
     for (const Image& image : images) most = std::max(most, bytes_of(image));
-    // Two pools, and a third of that in use.
+    // Two pools keep memory, and a third of that is in use.
     if (!bench.fits(3 * most, 0)) {
       const double gibibytes = static_cast<double>(most) / static_cast<double>(kGiB);
       report::skipped(id, readable_number("no room for %.1f GiB three times", gibibytes));

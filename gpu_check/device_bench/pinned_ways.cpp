@@ -37,7 +37,7 @@ std::vector<std::string> names(const std::vector<Way>& ways) {
   return result;
 }
 
-// That this machine does not refuse.
+// The ways that this machine does not refuse.
 std::vector<Way> usable_ways(const Driver& driver) {
   std::vector<Way> result;
   for (const Way way : {kAllocated, kRegisteredHuge, kRegisteredSmall}) {
@@ -51,7 +51,7 @@ std::vector<Way> usable_ways(const Driver& driver) {
   return result;
 }
 
-// It was there before.
+// Ends the program if the block cannot be had: this way worked before.
 void* must_acquire(const Driver& driver, Way way, std::size_t bytes) {
   void* const address = acquire(driver, way, bytes);
   if (address == nullptr) die(std::string(name_of(way)) + " of " + readable_bytes(bytes) + " is refused");
@@ -89,7 +89,7 @@ void raw_life(Bench& bench, const std::vector<Way>& ways, const std::vector<std:
   }
 }
 
-// By cuMemcpy, with their bytes.
+// Copies of such memory by cuMemcpy, with a check of their bytes.
 void raw_copies(Bench& bench, const std::vector<Way>& ways, const std::vector<std::size_t>& all) {
   bench.section("cuMemcpy of such memory", names(ways));
   std::string huge;
@@ -128,7 +128,7 @@ void raw_copies(Bench& bench, const std::vector<Way>& ways, const std::vector<st
   if (!huge.empty()) bench.say("On huge pages where they were advised: " + huge + ".");
 }
 
-// The driver page-locks it, and gets it back.
+// A block that the driver page-locks anew, and gets back.
 double fresh(const Library& library, std::size_t bytes) {
   const Watch watch;
   acquire_pinned(library, bytes, 1);
@@ -139,7 +139,7 @@ double fresh(const Library& library, std::size_t bytes) {
 Library registering(const Bench& bench) {
   setenv("SYNCEDMEM_PINNED_BLOCKS", "registered", 1);
   const Library library = Library::again(bench.settings.library);
-  // It looks at its first block.
+  // It reads the setting at its first block.
   fresh(library, kSizes[0]);
   unsetenv("SYNCEDMEM_PINNED_BLOCKS");
   return library;

@@ -34,7 +34,7 @@ bool Subject::pinned() const {
 
 Subject::~Subject() { library_.destroy(object_); }
 
-// A few nanoseconds, which count against the library.
+// The access that makes the other side newer takes a few nanoseconds, which count against the library.
 double Subject::to_device(const Driver& driver, long calls) const {
   void* written = nullptr;
   const void* read = nullptr;

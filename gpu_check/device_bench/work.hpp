@@ -1,4 +1,5 @@
-// The work that is timed, once or `calls` times, on buffers that are there: nanoseconds for one.
+// The work that is timed. Each function does it once or `calls` times, on buffers that are there, and returns the
+// nanoseconds that one of them took.
 #ifndef DEVICE_BENCH_WORK_HPP_
 #define DEVICE_BENCH_WORK_HPP_
 
@@ -9,7 +10,7 @@
 // An object with both sides there.
 class Subject {
  public:
-  // Blocks of its own.
+  // Blocks of its own; the host's is page-locked if `pinned`.
   Subject(const Library& library, std::size_t bytes, bool pinned);
   // The caller's.
   Subject(const Library& library, std::size_t bytes, void* host, void* device);
@@ -23,15 +24,15 @@ class Subject {
   syncedmem_t* object() const { return object_; }
   bool pinned() const;
 
-  // Makes one side newer, and asks for the other.
+  // Makes the other side newer, and asks for this one: the copy takes the time.
   double to_device(const Driver& driver, long calls) const;
   double to_host(const Driver& driver, long calls) const;
-  // Makes a side the newest and returns its address, or copies to a side that is not.
+  // `written` makes a side the newest and returns its address; `read` copies to it if it is not.
   void* written_host() const;
   void* written_device() const;
   void read_host() const;
   void read_device() const;
-  // Both sides hold the same.
+  // Both sides hold the same: there is nothing to copy.
   double ready_gpu_data(long calls) const;
   double ready_cpu_data(long calls) const;
 

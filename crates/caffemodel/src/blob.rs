@@ -68,7 +68,7 @@ impl Array {
         }
     }
 
-    /// In the file, or of one value for at most 2 GiB: cannot overflow.
+    /// Bytes of its values. Cannot overflow: they lie in the file, or repeat one value for at most 2 GiB.
     pub fn bytes(&self) -> u64 {
         self.count() * self.element.size() as u64
     }

@@ -11,7 +11,7 @@ pub enum Element {
     F32,
     /// IEEE 754 of 16 bits, of NVIDIA's Caffe.
     F16,
-    /// A whole number of 64 bits; this and the next are of Caffe2.
+    /// A whole number of 64 bits; this and all below are of Caffe2.
     I64,
     /// A whole number of 32 bits.
     I32,
@@ -44,7 +44,7 @@ impl Element {
         self == other || is_float(self) && is_float(other) && self.size() < other.size()
     }
 
-    /// A whole number in its first bytes. `None`: it does not fit, or the type is of floats.
+    /// A whole number as this type, of which it takes the first bytes. `None`: it does not fit, or the type is of floats.
     pub(crate) fn of_int(self, value: i64) -> Option<[u8; 8]> {
         let fits = match self {
             Self::I64 => true,

@@ -77,7 +77,7 @@ impl Model {
         Self::scan(Source::open(path.as_ref())?, Some(kind))
     }
 
-    /// As [`Model::open`], of a file's contents; `name` stands for it in errors.
+    /// As [`Model::open`], of a file's contents, which decide the kind if `kind` is `None`. `name` stands for the file in errors.
     ///
     /// # Errors
     /// Those of [`Model::open`].

@@ -88,8 +88,8 @@ impl Layer {
         self.span.clone()
     }
 
-    /// A blob's shape without the leading ones of legacy dimensions: weights of an `InnerProduct` keep their last two,
-    /// and biases the last one. `None` if there is no such blob.
+    /// A blob's shape without the leading ones of legacy dimensions: weights of an `InnerProduct` keep their last two
+    /// dimensions, biases of it and of convolutions the last one. `None` if there is no such blob.
     pub fn shape_in_net(&self, blob: usize) -> Option<&[i64]> {
         let stored = self.blobs.get(blob)?;
         let kept = match (&*self.type_name, blob) {

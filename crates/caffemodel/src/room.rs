@@ -1,4 +1,4 @@
-//! Every allocation of reading: without memory, an error.
+//! Every allocation of reading is made here, and gives an error if there is no memory.
 
 use std::fmt::{self, Display, Write};
 

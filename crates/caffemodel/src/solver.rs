@@ -4,7 +4,7 @@ use crate::blob::{self, Blob};
 use crate::error::Error;
 use crate::wire::{Scanner, Wire};
 
-/// The model's one layer, `history`, has the blobs.
+/// The numbers and the name in a `.solverstate`. Its blobs are those of the model's one layer, `history`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct State {
     /// The iteration of the snapshot.

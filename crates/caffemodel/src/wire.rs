@@ -68,7 +68,7 @@ impl<'s> Scanner<'s> {
         self.charge_bytes(number as u64 * size_of::<T>() as u64 * GROWTH)
     }
 
-    /// Within the budget.
+    /// Room for one more item of a growing vector, within the budget.
     pub fn make_room<T>(&mut self, items: &mut Vec<T>) -> Result<(), Error> {
         self.charge::<T>(1)?;
         room::for_one(items)

@@ -37,7 +37,7 @@ pub struct Man {
     directory: Option<PathBuf>,
 }
 
-/// Write manual pages and completions to a folder `share`.
+/// Write manual pages and completions to a folder, as they are installed below `share`.
 #[derive(Debug, Args)]
 pub struct Share {
     directory: PathBuf,

@@ -29,10 +29,14 @@ fn one_line(text: impl Display) -> String {
 }
 
 /// Escapes steering characters other than line ends, as JSON does: the text may be JSON.
-fn plain(text: impl Display) -> String {
-    let escaped =
-        |c: char| if is_steering(c) && c != '\n' { format!("\\u{:04x}", u32::from(c)) } else { c.to_string() };
-    text.to_string().chars().map(escaped).collect()
+pub fn plain(text: impl Display) -> String {
+    let text = text.to_string();
+    let steers = |c: char| is_steering(c) && c != '\n';
+    if !text.contains(steers) {
+        return text;
+    }
+    let escaped = |c: char| if steers(c) { format!("\\u{:04x}", u32::from(c)) } else { c.to_string() };
+    text.chars().map(escaped).collect()
 }
 
 pub fn failed(what: impl Display) -> ExitCode {

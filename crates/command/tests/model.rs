@@ -189,6 +189,21 @@ fn export_writes_an_npz_that_pythons_zipfile_finds_whole() {
     let (status, _, error) = folder.model(&["export", &names, "--to", "npz"]);
     assert_eq!(status, 1);
     assert!(error.contains("cannot be called ../../out.0; export to safetensors instead"), "{error}");
+    let long = folder.named("long.caffemodel", &layer(&"a".repeat(70_000), "Scale", &[blob(&[1], &[1.0])]));
+    let (status, _, error) = folder.model(&["export", &long, "--to", "npz"]);
+    assert!(status == 1 && error.contains("too long for an archive; export to safetensors instead"), "{error}");
+}
+
+#[test]
+fn a_full_disk_is_one_sentence_whenever_an_archive_meets_it() {
+    let folder = Folder::new("full");
+    // 2 KiB of values are written when the archive ends.
+    folder.named("little.caffemodel", &layer("a", "Scale", &[blob(&[512], &[1.0; 512])]));
+    let script = "trap '' XFSZ; ulimit -f 1; exec \"$0\" model export little.caffemodel --to npz";
+    let (status, _, error) =
+        said(Command::new("bash").args(["-c", script, env!("CARGO_BIN_EXE_syncedmem")]).current_dir(&folder.0));
+    assert_eq!((status, error.lines().count()), (1, 1), "{error}");
+    assert!(error.contains("little.npz cannot be written: File too large"), "{error}");
 }
 
 #[test]

@@ -46,6 +46,8 @@ pub fn is_readable(address: usize, bytes: usize) -> bool {
     address != 0 && is_word(first) && (first == last || is_word(last))
 }
 
+/// The elements of a vector; `None` if it does not look like one.
+///
 /// # Safety
 /// `vector` is null or leads to a `std::vector` of elements that begin with a `T`, and does not change while the slice
 /// lives.

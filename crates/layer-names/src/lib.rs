@@ -13,8 +13,9 @@
 //! - `Net::ForwardFromTo`, `Net::BackwardFromTo` and `SGDSolver::ApplyUpdate` are noted in the recording ([`pass`]).
 //! - `Blob::Reshape`: where a blob's first axis is the batch of its net, `syncedmem_set_items` says so.
 //!
-//! The net is read through Caffe's exported accessors alone, so no member's place is assumed ([`layout`] has what is).
-//! If an accessor is missing, or returns something else, nothing is named, and reports show call sites.
+//! The net is read through Caffe's exported accessors alone, so no member's place is assumed; [`layout`] has the
+//! containers that they return. If an accessor is missing, or returns something else, nothing is named, and reports
+//! show call sites.
 //!
 //! A program that has Caffe linked in, or a build with `-Bsymbolic`, does not call these functions.
 #![expect(unsafe_code, reason = "it stands in front of C++ functions and reads C++ objects")]

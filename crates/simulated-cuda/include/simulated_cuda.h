@@ -43,6 +43,7 @@ size_t simcuda_waiting_registrations(void);
  * `status`, which may be any number. times 0: all that follow. */
 void simcuda_fail(const char *function, unsigned nth, int status, unsigned times);
 
+/* Takes back all faults that are still to come. */
 void simcuda_clear_faults(void);
 
 /* As after the fault of a kernel: every call in the context (NULL: the current one) that would work returns `status`,

@@ -82,9 +82,10 @@ fn read(path: &Path) -> Result<Member, ReadError> {
     })
 }
 
-/// Whatever the position of the file is.
+/// Reads the header, whatever the position of the file is.
 pub(crate) fn header(file: &File) -> Result<Header, ReadError> {
-    let (mut page, mut length) = ([0; HEADER as usize], 0);
+    // One byte more than a header: `is_unfinished` tells a file of that length alone.
+    let (mut page, mut length) = ([0; HEADER as usize + 1], 0);
     loop {
         match file.read_at(&mut page[length..], length as u64) {
             Ok(0) => break,

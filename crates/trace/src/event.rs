@@ -119,7 +119,7 @@ pub enum What {
         /// The side held the newest data, which were copied to the other side before.
         newest: bool,
     },
-    /// Pageable memory, where it is.
+    /// Pageable memory was page-locked where it is.
     Registered {
         bytes: u64,
     },
@@ -155,7 +155,7 @@ pub enum Path {
     Pinned,
     /// Through the library's page-locked buffers.
     Staged,
-    /// By the driver.
+    /// From or to pageable memory, by the driver.
     Pageable,
 }
 
@@ -169,9 +169,9 @@ pub enum Cause {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Since {
-    /// Its zeros.
+    /// The zeros of the side's fill.
     Fill,
-    /// When both sides were last equal.
+    /// The contents of both sides at their last copy.
     Copy,
 }
 

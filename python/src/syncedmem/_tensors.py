@@ -60,7 +60,7 @@ def numpy_type(code: int, bits: int) -> DType | None:
 
 
 # `syncedmem_to_dlpack`, which writes the tensor's address as a number: nothing is left to convert.
-_exports = ffi.typeof(lib.syncedmem_to_dlpack)
+_exports: Any = ffi.typeof(lib.syncedmem_to_dlpack)
 _to_dlpack = ffi.cast(
     f"{_exports.result.cname}(*)({', '.join(one.cname for one in _exports.args[:-1])}, uintptr_t *)",
     lib.syncedmem_to_dlpack,

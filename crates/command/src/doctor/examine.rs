@@ -123,7 +123,7 @@ impl Examined {
     /// `needs`: minor version of glibc.
     pub fn verdict(&self, needs: Option<u32>) -> Verdict {
         let subject = self.subject();
-        if subject.is_program && subject.interpreter.is_none() {
+        if self.is_static() {
             let linked = subject.has_ours || subject.says(OUR_WORDS);
             return if linked { Verdict::Linked } else { Verdict::Static };
         }
@@ -143,8 +143,16 @@ impl Examined {
         })
     }
 
-    /// The verdict if its `SyncedMemory` is another class.
+    /// No dynamic linker loads it, so nothing can be preloaded into it.
+    fn is_static(&self) -> bool {
+        self.subject().is_program && self.subject().interpreter.is_none()
+    }
+
+    /// The verdict if its `SyncedMemory` is another class. `None` for a static program: a preload does not reach it.
     pub fn other_layout(&self) -> Option<Verdict> {
+        if self.is_static() {
+            return None;
+        }
         self.objects.iter().filter(|object| !object.has_ours).find_map(|object| {
             let generation = generation::of(object).filter(|generation| !generation.is_served)?;
             Some(Verdict::OtherLayout { object: object.path.clone(), of: generation.of })
@@ -245,5 +253,15 @@ mod tests {
         assert!(matches!(examined.verdict(None), Verdict::Incomplete { .. }));
         examined.objects.remove(0);
         assert_eq!(examined.verdict(None), Verdict::Preload);
+    }
+
+    #[test]
+    fn another_layout_keeps_only_a_program_that_is_preloaded_into_from_running() {
+        let functions = [("_ZN5caffe12SyncedMemory8prv_dataEv".to_owned(), Function::default())].into();
+        let program = Object { is_program: true, functions, ..Object::default() };
+        let mut examined = Examined { objects: vec![program], missing: Vec::new(), privileged: None };
+        assert_eq!(examined.other_layout(), None, "it is static");
+        examined.objects[0].interpreter = Some("/lib/ld.so".into());
+        assert!(matches!(examined.other_layout(), Some(Verdict::OtherLayout { .. })));
     }
 }

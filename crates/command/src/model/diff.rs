@@ -64,7 +64,7 @@ struct Apart {
     different: u64,
     largest: f64,
     mean: f64,
-    /// Values that are infinitely far apart or no numbers; the two figures leave them out.
+    /// Pairs of which one value alone is no number, or that are infinitely far apart; the two figures leave them out.
     incomparable: u64,
 }
 

@@ -18,7 +18,8 @@ pub struct Growth {
     in_use: u64,
 }
 
-/// The nets by the size of their batch, the one that holds most first. Of a program that uses a device only its memory counts.
+/// The nets by the size of their batch, the one that holds most first. If one of them uses a device, the device's memory counts, which is
+/// scarcer; else the process's, blobs or not.
 pub fn growth(process: &Process) -> Vec<Growth> {
     let is_device = process.batches.iter().any(|batch| batch.at_peak[Kind::Device as usize] > 0);
     let kinds: &[Kind] = if is_device { &[Kind::Device] } else { &[Kind::Pageable, Kind::Pinned] };

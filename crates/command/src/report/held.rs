@@ -16,7 +16,7 @@ use super::timeline::Column;
 /// With more of them, an owner has some that no column shows.
 const STEPS: usize = 4096;
 
-/// Of one holder, made at one call site.
+/// Objects of one holder that one call site made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Owner {
     pub holder: Holder,
@@ -29,7 +29,7 @@ struct Block {
     kind: Kind,
     bytes: u64,
     address: u64,
-    /// Of its kind, before its allocation.
+    /// The last sample of its kind before its allocation.
     after: u64,
 }
 
@@ -39,18 +39,18 @@ impl Block {
     }
 }
 
-/// Of one kind, over time.
+/// The memory of one kind that an owner held over time.
 #[derive(Clone, Debug, Default)]
 pub struct Steps {
     now: u64,
-    /// That `steps` accounts for.
+    /// The last sample that `steps` accounts for.
     seen: u64,
     /// Sorted by sample. Before the first one nothing is held.
     steps: Vec<(u64, u64)>,
 }
 
 impl Steps {
-    /// Before a change.
+    /// Takes down the samples since the last change. Called before a change.
     fn catch_up(&mut self, samples: u64) {
         if self.seen < samples {
             if self.steps.last().map_or(0, |step| step.1) != self.now {
@@ -78,7 +78,7 @@ impl Steps {
         if self.steps.is_empty() { None } else { Some(samples.map(|sample| self.at(sample)).collect()) }
     }
 
-    /// That no column shows.
+    /// Drops steps that no column shows.
     fn prune(&mut self, columns: &[Column], kind: Kind) {
         let (mut kept, mut before) = (Vec::new(), 0);
         for sample in columns.iter().map(|column| column.samples[kind as usize]) {
@@ -92,7 +92,7 @@ impl Steps {
     }
 }
 
-/// And the blocks that objects hold now.
+/// All owners, and the blocks that objects hold now.
 #[derive(Clone, Debug, Default)]
 pub struct Held {
     blocks: HashMap<(u64, usize), Block>,
@@ -100,7 +100,7 @@ pub struct Held {
 }
 
 impl Held {
-    /// From the ledger. `samples`: the last ones.
+    /// Takes over an object's blocks and its holder from the ledger. `samples`: the numbers of the last ones, by kind.
     pub fn follow(&mut self, address: u64, object: Option<&Object>, samples: [u64; 3], columns: &[Column]) {
         for side in [Side::Host, Side::Device] {
             let now = object.and_then(|object| Some((object, object.block(side)?))).map(|(object, block)| {
@@ -132,7 +132,7 @@ impl Held {
         }
     }
 
-    /// From now on.
+    /// Changes what the block's owner holds from now on.
     fn add(&mut self, block: Block, samples: [u64; 3], columns: &[Column], change: impl Fn(u64) -> u64) -> &mut Steps {
         let steps = &mut self.owners.entry(block.owner).or_default()[block.kind as usize];
         steps.catch_up(samples[block.kind as usize]);
@@ -143,7 +143,7 @@ impl Held {
         steps
     }
 
-    /// As if that one had held it since its allocation: the ledger does so at the peak.
+    /// Moves a block to another owner, as if that one had held it since its allocation: the ledger does so at the peak.
     fn pass_on(&mut self, block: Block, to: Owner, samples: [u64; 3], columns: &[Column]) {
         let kind = block.kind as usize;
         let counted = columns.get(columns.partition_point(|column| column.samples[kind] <= block.after));

@@ -82,7 +82,7 @@ pub fn run(options: &Options) -> ExitCode {
 
 fn json_of(trace: &Trace, room: Option<u64>) -> String {
     // Texts, numbers and lists always become JSON.
-    serde_json::to_string_pretty(&document::of(trace, room)).unwrap_or_default() + "\n"
+    say::plain(serde_json::to_string_pretty(&document::of(trace, room)).unwrap_or_default()) + "\n"
 }
 
 /// The file for the page of a trace: `train.html` for `train.trace` and for `train.trace.gz`.

@@ -8,6 +8,7 @@ use syncedmem_trace::kind::Kind;
 
 use super::facts::{Ending, Finding, How, Process, Trace};
 use super::gather::Gathering;
+use super::json_of;
 use super::page;
 use super::samples::{allocated, at, copied, freed};
 use super::shown::Shown;
@@ -35,6 +36,9 @@ fn control_characters_of_a_programs_name_do_not_reach_the_terminal() {
     };
     let text = text_of(&trace);
     assert!(text.contains("the disk was full") && !text.contains(['\x1b', '\x07']), "{text:?}");
+    // JSON itself escapes neither.
+    let json = json_of(&Trace { name: "t\u{9b}2J\u{202e}".to_string(), ..Trace::default() }, None);
+    assert!(json.contains("\"t\\u009b2J\\u202e\""), "{json:?}");
 }
 
 /// The machine's memory is another one elsewhere.

@@ -19,7 +19,10 @@ fn a_pushed_context_is_current(session: &Session) -> Outcome {
     let created = Created::new(session)?;
     equal("the current context", created.0, calls::current().must()?)?;
     calls::push(session.context).must()?;
-    equal("the pushed context", session.context, calls::current().must()?)
+    let pushed = calls::current().must();
+    // The created context is on top again when it is destroyed: no destroyed one stays in the stack.
+    calls::pop().must()?;
+    equal("the pushed context", session.context, pushed?)
 }
 
 fn popping_brings_back_the_context_below(session: &Session) -> Outcome {

@@ -105,7 +105,9 @@ fn a_block_of_the_primary_context_is_freed_in_it_from_another_stack(session: &Se
     let block = DeviceBlock::new(4096)?;
     let _created = Created::new(session)?;
     calls::push(session.context).must()?;
-    block.free()?.ok()
+    let freed = block.free();
+    calls::pop().must()?;
+    freed?.ok()
 }
 
 fn there_is_no_more_free_memory_than_memory(_: &Session) -> Outcome {

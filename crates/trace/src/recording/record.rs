@@ -18,7 +18,7 @@ pub enum Record {
         /// The writer does not know whether it has recorded the object before.
         object_bytes: u64,
     },
-    /// From now on, as are the next two.
+    /// From now on, as `Items` and `Mode`.
     Named {
         time: u64,
         thread: u32,

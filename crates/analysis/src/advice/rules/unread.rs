@@ -45,7 +45,9 @@ impl Unread {
         let is_handed_out = self.handed_out[copy.to as usize];
         let certainty = match copy.aim {
             Aim::Access(_) => return None,
+            // A caller may read through an address that it got earlier, without another call.
             Aim::Later if is_handed_out => Certainty::Possible,
+            // An object with an open access is not evicted.
             Aim::Later | Aim::Eviction => Certainty::Certain,
         };
         Some(Waiting { copy, certainty, landed: copy.to == Side::Device || !copy.in_flight })

@@ -32,7 +32,7 @@ pub struct Options {
     /// The format of the new file.
     #[arg(long, value_enum)]
     to: Format,
-    /// The new file, written whole or not at all [default: beside FILE, with the format's ending].
+    /// The new file; an old one is replaced once the new one is whole [default: beside FILE, with the format's ending].
     #[arg(short, long, value_name = "OUT", value_hint = ValueHint::FilePath)]
     output: Option<PathBuf>,
     /// Drop leading ones of legacy shapes where the layer's type says how many axes there are.

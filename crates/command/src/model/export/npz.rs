@@ -1,9 +1,10 @@
 //! npz: a zip archive of one .npy file for each array, as numpy.savez writes it.
 
-use std::io::{BufWriter, Seek, Write};
+use std::io::{self, BufWriter, Seek, Write};
 
 use caffemodel::{Model, NewFile};
 use indicatif::ProgressBar;
+use zip::result::ZipError;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, DateTime, ZipWriter};
 
@@ -12,12 +13,22 @@ use crate::model::types;
 
 pub fn write(model: &Model, tensors: &[Tensor], file: &mut NewFile, bar: &ProgressBar) -> Result<(), Failed> {
     let mut archive = ZipWriter::new(BufWriter::new(file));
-    if let Err(error) = tensors.iter().try_for_each(|tensor| add(&mut archive, model, tensor, bar)) {
-        // Its end would write the list of the files, and print that it cannot.
+    let added = tensors.iter().try_for_each(|tensor| add(&mut archive, model, tensor, bar));
+    // Flushed here: an archive whose `finish` fails is dropped as below.
+    if let Err(error) = added.and_then(|()| Ok(archive.flush()?)) {
+        // Not dropped: that would write the list of the files, and print that it cannot.
         std::mem::forget(archive);
         return Err(error);
     }
-    Ok(archive.finish().map_err(std::io::Error::from)?.flush()?)
+    Ok(archive.finish().map_err(reason)?.flush()?)
+}
+
+/// The system's own sentence, if it is the system's error.
+fn reason(error: ZipError) -> io::Error {
+    match error {
+        ZipError::Io(error) => error,
+        error => error.into(),
+    }
 }
 
 fn add(
@@ -31,12 +42,16 @@ fn add(
         let sentence = format!("a file in an archive cannot be called {}; export to safetensors instead", tensor.name);
         return Err(Failed::Name(sentence));
     }
+    let name = format!("{}.npy", tensor.name);
+    if name.len() > usize::from(u16::MAX) {
+        return Err(Failed::Name("has a name that is too long for an archive; export to safetensors instead".into()));
+    }
     // One date: archives of the same arrays are the same.
     let options = SimpleFileOptions::default()
         .compression_method(CompressionMethod::Stored)
         .last_modified_time(DateTime::default())
         .large_file(true);
-    archive.start_file(format!("{}.npy", tensor.name), options).map_err(std::io::Error::from)?;
+    archive.start_file(name, options).map_err(reason)?;
     archive.write_all(&header(tensor))?;
     copy(model, tensor, archive, bar)
 }
