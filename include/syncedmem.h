@@ -8,8 +8,9 @@
  *
  * Ownership. syncedmem_create pairs with syncedmem_destroy, syncedmem_construct with syncedmem_destruct, a C++ new with
  * delete. Functions that destroy, close or free allow NULL, for which they do nothing; syncedmem_destruct does not.
- * Pointers to data belong to the object, and are not used after a call that ends it or gives that side other memory.
- * Memory given with syncedmem_set_cpu_data or syncedmem_set_gpu_data stays the caller's and is never freed.
+ * A handle is not used after the call that ends its object. Pointers to data belong to the object, and are not used
+ * after a call that ends it, or that releases or replaces that side's memory. Memory given with
+ * syncedmem_set_cpu_data or syncedmem_set_gpu_data stays the caller's and is never freed.
  *
  * Pointers. Unless a function says otherwise, a NULL or misaligned argument gives SYNCEDMEM_ERROR_INVALID_ARGUMENT. The
  * library relies on the rest: a handle is that of an object, a pointer for a result is writable, a string ends with
@@ -22,9 +23,9 @@
  * that failed. syncedmem_last_error() says what was asked, what is wrong and what to do. No function of this header
  * ends the process or throws.
  * Each function lists the errors of its own. Beside them, any function may give INVALID_ARGUMENT (also for an unknown
- * number of an enumeration) and, where it allocates, OUT_OF_MEMORY; one with a handle INVALID_HANDLE and REENTERED; one
- * that uses the device, or waits for a copy in flight, NO_GPU, DRIVER, PENDING and, with the device check on,
- * WRONG_DEVICE.
+ * number of an enumeration) and, where it allocates, OUT_OF_MEMORY; one with a handle INVALID_HANDLE, REENTERED and,
+ * with the device check on, WRONG_DEVICE; one that uses the device, or waits for a copy in flight, NO_GPU, DRIVER and
+ * PENDING.
  * Detected: NULL, misalignment, storage that is too small, unknown numbers, impossible sizes, and use of an ended
  * object until its bytes are reused (with the feature "checked" the library never reuses those of syncedmem_create).
  * Not detected: wrong addresses, and memory given to syncedmem_set_cpu_data that is too small or gone.
@@ -842,8 +843,8 @@ syncedmem_status_t syncedmem_cuda_status(const char **sentence);
 
 /**
  * Switches the device check, as in DEBUG builds of Caffe: every call gives `WRONG_DEVICE` if another device than that
- * of the object's block is current. Without it such calls succeed, and `syncedmem_device_mismatches` counts those that
- * called the driver. Overrides `SYNCEDMEM_CHECK_DEVICE`.
+ * of the object's own device block is current. Without it such calls succeed, and `syncedmem_device_mismatches` counts
+ * those that called the driver. Overrides `SYNCEDMEM_CHECK_DEVICE`.
  */
 syncedmem_status_t syncedmem_set_device_check(bool on);
 
@@ -1033,7 +1034,8 @@ syncedmem_status_t syncedmem_is_ready(struct syncedmem_t *mem, bool *ready);
  * If the device has no room for a block, the library gives back, until it has: idle blocks; device sides of marked
  * objects that the host can replace; device sides with the newest data, after a copy to the host
  * (`SYNCEDMEM_EVICT_ALWAYS`). The least recently used objects go first. For a host block, also one that would exceed
- * `SYNCEDMEM_HOST_LIMIT`, the sides are exchanged. For page-locked memory nothing is evicted: the block is pageable.
+ * `SYNCEDMEM_HOST_LIMIT`, the sides are exchanged. If page-locked memory runs out, nothing is evicted, and the block
+ * is pageable.
  *
  * Each later call that returns an address of the object's data, also in C++, opens an access, until
  * `syncedmem_end_access`: the address is valid, and nothing of the object is evicted. An eviction waits for device

@@ -14,8 +14,8 @@
  * lends it for as long as the caller wants, and tensors made of it keep its memory.
  *
  * Threads. Any number of threads may read one blob at once: every function whose blob is const. Each other call needs
- * the blob alone, and scale, update and copies need its memory alone too. Blobs that share memory may be used on
- * different threads.
+ * the blob alone, and scale, update and copies need its memory alone too. Blobs that share memory may be used and
+ * destroyed on different threads.
  *
  * All else is as in syncedmem.h. After an error the blob is as it was, but a side of its memory may have been brought
  * up to date. An axis that the blob does not have gives INVALID_ARGUMENT.
@@ -89,9 +89,9 @@ syncedmem_status_t syncedmem_blob_shape(const struct syncedmem_blob_t *blob, int
 
 /**
  * Writes the dimension of a legacy axis to `*dim`: 0 is num, 1 channels, 2 height, 3 width, and -4 to -1 the same from
- * the end. Axes that the blob does not have are 1.
+ * the end. Those that the blob does not have are 1.
  *
- * Errors: `INVALID_ARGUMENT` (also more than four axes).
+ * Errors: `INVALID_ARGUMENT` (also another axis, or a blob of more than four).
  */
 syncedmem_status_t syncedmem_blob_legacy_shape(const struct syncedmem_blob_t *blob,
                                                int64_t axis,

@@ -15,7 +15,7 @@
  *
  * Threads. Any number of threads may use one workspace at once, and one blob. A tensor is changed by one thread while
  * no other uses it; every function whose tensor is const may run on several threads at once. Tensors that share memory
- * may be used on different threads.
+ * may be used and destroyed on different threads.
  *
  * Callbacks (the functions of a type, deleters, visitors) are called with no lock held, on the thread of the call that
  * needs them. They do not throw, and do not use the tensor that the call changes.
@@ -196,9 +196,9 @@ syncedmem_status_t syncedmem_tensor_retain(struct syncedmem_tensor_t *tensor);
 syncedmem_status_t syncedmem_tensor_destroy(struct syncedmem_tensor_t *tensor);
 
 /**
- * Gives the tensor other dimensions; of none it is a scalar, with one item. If the number of items changes, memory
- * that is too small is freed, or where `syncedmem_tensor_set_keep_on_shrink` says so; the next mutable data allocates
- * it.
+ * Gives the tensor other dimensions; of none it is a scalar, with one item. If the number of items changes, memory is
+ * freed that is too small, or that `syncedmem_tensor_set_keep_on_shrink` does not keep; the next mutable data
+ * allocates it.
  *
  * Errors: `INVALID_ARGUMENT` (also a negative dimension, too many items).
  */
@@ -239,8 +239,8 @@ syncedmem_status_t syncedmem_tensor_reserve(struct syncedmem_tensor_t *tensor,
                                             const int64_t *dims);
 
 /**
- * Adds `more` to the first dimension. The items stay. Room that lacks is made as by `syncedmem_tensor_reserve`, for
- * `growth_percent` more than there was.
+ * Adds `more` to the first dimension. The items stay. If there is no room, it is made as by
+ * `syncedmem_tensor_reserve`, for `growth_percent` more than there was.
  *
  * Errors: `INVALID_ARGUMENT` (also negative, too many items), `INVALID_STATE` (no dimensions), and as
  * `syncedmem_tensor_reserve`.
@@ -346,7 +346,8 @@ syncedmem_status_t syncedmem_tensor_share_external(struct syncedmem_tensor_t *te
 
 /**
  * Makes the tensor use the memory of a tensor of DLPack on its side, as `syncedmem_set_dlpack` borrows it, with items
- * of `meta`. The memory has as many bytes as the tensor's items.
+ * of `meta`. The memory has as many bytes as the tensor's items. On success the library owns `dlpack`, and calls its
+ * deleter once no tensor uses the memory.
  *
  * Errors: `INVALID_ARGUMENT` (also another side, and as `syncedmem_set_dlpack`), `INVALID_STATE` (no items).
  *
@@ -387,6 +388,8 @@ syncedmem_status_t syncedmem_tensor_dim32(const struct syncedmem_tensor_t *tenso
 
 /**
  * Writes the product of the dimensions from `axis` on to `*size`: 1 from behind the last one on.
+ *
+ * Errors: `INVALID_ARGUMENT` (also a negative axis).
  */
 syncedmem_status_t syncedmem_tensor_size_from_dim(const struct syncedmem_tensor_t *tensor,
                                                   int32_t axis,
@@ -619,11 +622,10 @@ syncedmem_status_t syncedmem_workspace_blobs(const struct syncedmem_workspace_t 
                                              void *context);
 
 /**
- * Attaches `pointer` to the tensor, unless something is attached, and writes what is attached to `*attached`: a place
- * for the one object that a binding has for a tensor (`syncedmem.hpp` keeps a tensor's dimensions there). If that is
- * `pointer`, the library calls `deleter` (NULL: none) with it and `context` when the tensor ends; otherwise it stays
- * the caller's. NULL for `pointer` only asks, and writes NULL if nothing is attached. Any thread that may read the
- * tensor may call this.
+ * Attaches `pointer` to the tensor, unless something is attached, and writes what is attached to `*attached`. If that
+ * is `pointer`, the library calls `deleter` (NULL: none) with it and `context` when the tensor ends; otherwise it
+ * stays the caller's. NULL for `pointer` only asks, and writes NULL if nothing is attached. Any thread that may read
+ * the tensor may call this. A binding keeps its one object for a tensor there, as `syncedmem/caffe2.hpp` does.
  */
 syncedmem_status_t syncedmem_tensor_attach(const struct syncedmem_tensor_t *tensor,
                                            void *pointer,

@@ -19,8 +19,8 @@
  * meanwhile gives SYNCEDMEM_ERROR_FILE, not a signal. A layer or blob that the file does not have gives
  * INVALID_ARGUMENT. Errors name the file, the layer, the blob, the counts and the offset.
  *
- * All else is as in syncedmem.h, but that calls of this header need a stack of 64 KiB, and signal handlers may not
- * make them.
+ * All else is as in syncedmem.h, except that calls of this header need a stack of 64 KiB, and that signal handlers may
+ * not make them.
  */
 
 #ifndef SYNCEDMEM_MODEL_H
@@ -204,9 +204,9 @@ syncedmem_status_t syncedmem_model_blob_info(const struct syncedmem_model_t *mod
  * After an error `mem` is as it was, but for one case: where the disk or the network fails while the values come in,
  * and the host side alone held the newest data, part of that is overwritten.
  *
- * Errors: `INVALID_ARGUMENT` (also values that are not read as `element_type`; `mem` is too small), `FORMAT` (the
- * values do not fit the blob's shape), `UNSUPPORTED` (values of a type that is not read), `FILE` (reading failed, or
- * the file was cut since it was opened).
+ * Errors: `INVALID_ARGUMENT` (also gradients that the file does not have; values that are not read as `element_type`;
+ * `mem` is too small), `FORMAT` (the values do not fit the blob's shape), `UNSUPPORTED` (values of a type that is not
+ * read), `FILE` (reading failed, or the file was cut since it was opened).
  *
  * # Safety
  * No other thread uses the host side of `mem` during the call.
@@ -220,8 +220,8 @@ syncedmem_status_t syncedmem_model_read_blob(const struct syncedmem_model_t *mod
 
 /**
  * Gives `blob` the shape, the data and, where the file has it, the diff of a `.binaryproto` of one blob, such as a
- * mean image. Values are read as the blob's element type. After an error `blob` is as `syncedmem_model_read_blob`
- * leaves an object.
+ * mean image. Values are read as the blob's element type. After an error `blob` is as it was, but for the case that
+ * `syncedmem_model_read_blob` names.
  *
  * Errors: `INVALID_ARGUMENT` (also a shape that no blob can have; a blob of integers), `FILE`, `FORMAT`, `UNSUPPORTED`
  * (the file holds something else: `syncedmem_model_open` reads it).

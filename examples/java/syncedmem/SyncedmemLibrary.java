@@ -973,7 +973,7 @@ public interface SyncedmemLibrary extends Library {
 
     /**
      * Switches the device check, as in DEBUG builds of Caffe: every call gives {@code WRONG_DEVICE} if another device
-     * than that of the object's block is current.
+     * than that of the object's own device block is current.
      */
     int syncedmem_set_device_check(boolean on);
 
@@ -1664,8 +1664,7 @@ public interface SyncedmemLibrary extends Library {
 
     /**
      * Attaches {@code pointer} to the tensor, unless something is attached, and writes what is attached to {@code
-     * *attached}: a place for the one object that a binding has for a tensor ({@code syncedmem.hpp} keeps a tensor's
-     * dimensions there).
+     * *attached}.
      */
     int syncedmem_tensor_attach(
             Tensor tensor,
