@@ -65,7 +65,7 @@ _to_dlpack = ffi.cast(
     f"{_exports.result.cname}(*)({', '.join(one.cname for one in _exports.args[:-1])}, uintptr_t *)",
     lib.syncedmem_to_dlpack,
 )
-_new, _NAMES, _DESTRUCTOR = _capsules.new, _capsules.NAMES, _capsules.DESTRUCTOR
+_new, _CAPSULES, _DESTRUCTOR = _capsules.new, _capsules.NAMES, _capsules.DESTRUCTOR
 _SLOT = ffi.typeof("uintptr_t *")
 _TENSOR = {True: ffi.typeof("DLManagedTensorVersioned *"), False: ffi.typeof("DLManagedTensor *")}
 # Place of the data's address in a tensor with a version, in words.
@@ -98,7 +98,7 @@ class Layout:
         """Performs an access and returns a capsule of a new tensor, and the tensor's address."""
         made = ffi.new(_SLOT)
         code, bits, ndim, lengths = self._arguments
-        new, name, destructor = _new, _NAMES[versioned], _DESTRUCTOR
+        new, name, destructor = _new, _CAPSULES[versioned], _DESTRUCTOR
         try:
             # As `handle.call`, without the cost of a call.
             with handle._lock if handle._forks == _handle._forks else handle.alone:
