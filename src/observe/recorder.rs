@@ -187,7 +187,7 @@ fn moment() -> u64 {
     if flags::has(TRACE) { nanoseconds() } else { 0 }
 }
 
-/// Whether an event's call site is worth recording. Unwinding the stack costs a microsecond.
+/// Whether an event's call site is worth recording. Unwinding a new stack costs a microsecond.
 fn wants_site(what: What, object: usize) -> bool {
     const FROM: u64 = 64 << 10;
     match what {
