@@ -121,7 +121,7 @@ fn enter<'d>(driver: &'d driver::Driver, open: &Open<'_>) -> Result<Entered<'d>,
     Ok(device::enter(driver, block, owner(open)?)?)
 }
 
-/// If the object owns its device block.
+/// The address of the object, if it owns its device block.
 fn owner(open: &Open<'_>) -> Result<Option<usize>, Error> {
     Ok(open.memory.owns(Side::Device)?.then_some(open.memory.as_ptr().addr()))
 }

@@ -24,7 +24,7 @@ use crate::platform::sync::{Lock, locked_static};
 /// In bytes.
 pub const SLOT: usize = 2 << 20;
 pub const SLOTS: usize = 8;
-/// Of all slots.
+/// Bytes of all slots of one ring.
 pub const BYTES: usize = SLOT * SLOTS;
 
 /// The buffers of a context. While a copy uses them, they are not in [`IDLE`].

@@ -36,7 +36,7 @@ impl SyncedMemory {
     /// `construct` where no flag of [`BESIDE`] is set.
     ///
     /// # Safety
-    /// As there.
+    /// As for `construct`.
     #[inline]
     pub unsafe fn write(storage: NonNull<SyncedMemory>, bytes: usize) {
         let object = SyncedMemory {

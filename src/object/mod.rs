@@ -83,7 +83,7 @@ impl SyncedMemory {
         self.load().head().ok_or(Error::InvalidHandle)
     }
 
-    /// Of each side, in bytes.
+    /// The size of each side in bytes.
     pub fn size(&self) -> Result<usize, Error> {
         self.head().map(|_| self.size.load(Ordering::Relaxed))
     }

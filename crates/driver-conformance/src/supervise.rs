@@ -11,7 +11,7 @@ use std::time::Duration;
 /// Between two checks: a process or a driver starts, or ends.
 const BETWEEN: Duration = Duration::from_secs(20);
 
-/// Of the lines of all processes.
+/// The lines of all processes, counted.
 #[derive(Default)]
 struct Counts {
     passed: usize,

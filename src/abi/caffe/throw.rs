@@ -32,7 +32,7 @@ pub fn throw(error: Error, sentence: &Sentence) -> FileName {
     }
 }
 
-/// Without its folder.
+/// The name of a source file, without its folder.
 type FileName = Text<80>;
 
 /// The personality routine for frames of C++.

@@ -151,7 +151,7 @@ pub fn keep(source: Source, bytes: usize) -> bool {
 fn room(source: Source, bytes: usize) -> Option<usize> {
     let room = match source {
         Source::Mapped(mapping) => mapping.room(),
-        // An inlined original's.
+        // An inlined original allocated it, with malloc's alignment.
         Source::Malloc(block) if block.addr().get() % ALIGNMENT != 0 => return None,
         // SAFETY: a `Source::Malloc` came from malloc's family and is not freed.
         Source::Malloc(block) => unsafe { libc::malloc_usable_size(block.as_ptr()) },
@@ -266,7 +266,7 @@ fn trim(most: u64) -> bool {
         give_back(idle.block);
     }
     let is_idle = idle() > 0;
-    // Only with the last block: what malloc keeps serves the rest of the program, too.
+    // malloc is trimmed with the last block only: the memory that it keeps serves the rest of the program, too.
     if was_mallocs && !is_idle {
         return_to_system();
     }
@@ -276,7 +276,7 @@ fn trim(most: u64) -> bool {
 fn take_oldest(wanted: impl Fn(&Idle<Source>) -> bool) -> Option<Idle<Source>> {
     let shard = shards().min_by_key(|shard| shard.with(|store| store.oldest().unwrap_or(u64::MAX)))?;
     let oldest = shard.with(|store| store.take_oldest(&wanted));
-    // If another thread took it: one of any shard.
+    // Another thread may have taken the oldest block: any other serves.
     oldest.or_else(|| shards().find_map(|shard| shard.with(|store| store.take_oldest(&wanted))))
 }
 

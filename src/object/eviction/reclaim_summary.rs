@@ -11,7 +11,7 @@ use syncedmem_trace::text::Bytes;
 use crate::error::Error;
 use crate::platform::sync::{Lock, locked_static, this_thread};
 
-/// Of objects.
+/// A number of objects, and their bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count {
     pub number: usize,

@@ -139,7 +139,7 @@ const DEEPEST: usize = 4;
 /// In the order of the file.
 type Blobs<'e> = std::iter::Peekable<std::vec::IntoIter<(Range<u64>, Parts<'e>)>>;
 
-/// With the blobs in `range`.
+/// The parts of the message in `range`, with the changed blobs that lie in it.
 fn message<'e>(
     model: &'e Model,
     scanner: &mut Scanner,

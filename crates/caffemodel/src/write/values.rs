@@ -88,7 +88,7 @@ pub(crate) enum Failed {
     Write(Error),
 }
 
-/// From the machine's order.
+/// Reads values of the machine's byte order as little-endian bytes.
 struct Native<'v, const SIZE: usize>(&'v [u8]);
 
 impl<const SIZE: usize> Read for Native<'_, SIZE> {

@@ -38,7 +38,7 @@ static CHILD: AtomicI32 = AtomicI32::new(0);
 /// By bit: those that arrived before its start.
 static EARLY: AtomicU32 = AtomicU32::new(0);
 
-/// To its end.
+/// Runs the program to its end.
 pub fn run(program: &[OsString], environment: &[(&'static str, OsString)]) -> io::Result<Finished> {
     let mut command = Command::new(&program[0]);
     command.args(&program[1..]).envs(environment.iter().map(|(name, value)| (name, value)));

@@ -143,7 +143,7 @@ impl Settings {
     }
 }
 
-/// As typed.
+/// The word of the command line that stands for a value.
 fn word<V: ValueEnum>(value: Option<V>) -> Option<String> {
     Some(value?.to_possible_value()?.get_name().to_owned())
 }

@@ -71,7 +71,7 @@ pub(crate) fn status(stream: &Stream) -> Answer<i32> {
     Ok((call!(cuStreamIsCapturing, stream.handle(), &mut status), status))
 }
 
-/// With the capture's number.
+/// The status of a stream's capture, and the capture's number.
 pub(crate) fn info(stream: &Stream) -> Answer<(i32, u64)> {
     let (mut status, mut id) = (-1, 0);
     let none = std::ptr::null_mut();

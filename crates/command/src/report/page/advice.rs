@@ -4,7 +4,7 @@ use super::html::Html;
 use crate::report::amount::{Bytes, Count, Counted, Time};
 use crate::report::facts::{Finding, Piece, Process};
 
-/// For each card; the others are counted.
+/// Places that a piece of advice lists; the others are counted.
 const PLACES: usize = 12;
 const OPEN: usize = 3;
 

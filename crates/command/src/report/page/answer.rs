@@ -77,7 +77,7 @@ fn begin(html: &mut Html, who: &'static str) {
     );
 }
 
-/// With a bar below it.
+/// The first cell of a row: the holder of `bytes` of `peak`, with its share as a bar.
 fn who(html: &mut Html, who: &str, bytes: u64, peak: u64) {
     html.markup("<tr><th scope=\"row\" class=\"who\">").place(who).markup("<i style=\"width:");
     html.text(format_args!("{:.1}", bytes as f64 / peak as f64 * 100.0)).markup("%\"></i></th>");

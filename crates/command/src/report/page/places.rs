@@ -81,7 +81,7 @@ pub fn holders(html: &mut Html, process: &Process) {
     table(html, "Holders", "Name, or place that made it", &columns, &process.holders);
 }
 
-/// By time.
+/// The table of call sites, those that took the most time first.
 pub fn callers(html: &mut Html, process: &Process) {
     let columns: [Column<Caller>; 15] = [
         time("#Time in all", Caller::nanoseconds),

@@ -34,7 +34,7 @@ pub fn end(html: &mut Html) {
     html.markup("</tbody></table></div></section>");
 }
 
-/// If there are several.
+/// The table of processes, for a recording of several.
 pub fn processes(html: &mut Html, processes: &[Process], shown: &HashSet<usize>) {
     html.markup("<section class=\"table\"><h2>Processes</h2>");
     heads(
