@@ -32,8 +32,7 @@ pub enum syncedmem_type_t {
     SYNCEDMEM_BOOL = 10,
 }
 
-/// The type of that number.
-pub fn element_type(number: i32) -> Result<ElementType, Error> {
+pub(crate) fn element_type(number: i32) -> Result<ElementType, Error> {
     one_of(number, ElementType::ALL, "the type is no number of syncedmem_type_t; pass SYNCEDMEM_FLOAT32 or another")
 }
 

@@ -1,4 +1,4 @@
-//! The trace: a file with every memory event.
+//! The trace.
 
 use std::ffi::c_char;
 
@@ -8,8 +8,8 @@ use crate::abi::status::syncedmem_status_t;
 use crate::error::Error;
 use crate::observe::control;
 
-/// Starts to record memory events in a file, which `syncedmem report` and `syncedmem export` read. `%p` in the name
-/// becomes the process id. A running trace ends first. Recorded events survive the process, however it ends.
+/// Starts to record every memory event in a file, which `syncedmem report` and `syncedmem export` read. `%p` in the
+/// name becomes the process id. A running trace ends first. Recorded events survive the process, however it ends.
 /// `SYNCEDMEM_TRACE` does the same from the first call on.
 ///
 /// Errors: `FILE`.
