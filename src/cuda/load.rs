@@ -10,7 +10,7 @@ use syncedmem_trace::text::{Escaped, Text};
 
 use super::driver::Driver;
 use super::{process, status};
-use crate::error::{LoaderWords, WhyNot};
+use crate::error::WhyNot;
 use crate::platform::cancel_guard::CancelGuard;
 use crate::settings;
 
@@ -84,9 +84,9 @@ fn why_not_opened() -> WhyNot {
             WhyNot::NotNow(NO_MEMORY)
         }
         words if words.contains("Too many open files") => WhyNot::NotNow(NO_DESCRIPTOR),
-        words => WhyNot::NotLoadable(LoaderWords(
-            WORDS.get_or_init(|| Text::of(format_args!("{}", Escaped(words.as_bytes())))),
-        )),
+        words => {
+            WhyNot::NotLoadable(WORDS.get_or_init(|| Text::of(format_args!("{}", Escaped(words.as_bytes())))).as_ref())
+        }
     }
 }
 
