@@ -1,11 +1,9 @@
 //! Copies of pageable memory in pieces through page-locked staging buffers, which the device copies at its full speed while
 //! several threads fill or empty them. Opt-in by `SYNCEDMEM_STAGE_FROM`: not measured on a GPU yet.
 //!
-//! # Order
-//! As for `cudaMemcpy`, the first piece comes after earlier work of the legacy default stream and of every stream which that
-//! one waits for: an event is recorded on the legacy stream, and the thread waits for that. The pieces are on a stream of the
-//! buffers' own. The call returns when the last one is complete. Work that another thread queues during the call has no order
-//! with `cudaMemcpy` either.
+//! The order is that of `cudaMemcpy`: the first piece comes after earlier work of the legacy default stream and of every stream
+//! which that one waits for, because the thread waits for an event on the legacy stream. The pieces are on a stream of the
+//! buffers' own, and the call returns when the last is complete.
 #![expect(unsafe_code, reason = "the driver's functions are called")]
 
 use std::ptr::NonNull;
@@ -23,7 +21,7 @@ use crate::error::{DriverFailure, Error};
 use crate::settings;
 
 /// Copies `bytes` in the device block's context, which `guard` made current. `false`: nothing was copied, because the copy is
-/// not to be staged, or for lack of buffers.
+/// not to be staged or there are no buffers.
 ///
 /// # Safety
 /// Both blocks have that many bytes.
@@ -47,7 +45,7 @@ pub unsafe fn copy(
     let relaxed = RelaxedCapture::begin(driver);
     let Some(buffers) = StagingBuffers::take(driver, guard, device) else { return Ok(false) };
     drop(relaxed);
-    // Fails on a thread that captures, before anything is queued that it could not wait for.
+    // Fails on a thread that captures, while nothing is queued that it could not wait for.
     if let Err(failure) = wait_for_legacy_stream(driver, &buffers) {
         buffers.keep(driver);
         return Err(failure.into());
@@ -66,8 +64,8 @@ pub unsafe fn copy(
             Side::Host => copy.to_host(),
         }
     };
-    // SAFETY: the caller guarantees the host's memory. Only this copy uses the buffers, and the device uses a slot only until its
-    // piece's event.
+    // SAFETY: the caller guarantees the host's memory. Only this copy uses the buffers, and the device each slot only until its
+    // event.
     let result = unsafe { claim.lead(job, copy) };
     // Buffers in which something may be in flight are never used again.
     if matches!(result, None | Some(Ok(()))) || drain(driver, &buffers) {
@@ -79,7 +77,6 @@ pub unsafe fn copy(
     }
 }
 
-/// Waits for all work that a `cudaMemcpy` would come after.
 fn wait_for_legacy_stream(driver: &Driver, buffers: &StagingBuffers) -> Result<(), DriverFailure> {
     // SAFETY: null is the legacy default stream.
     unsafe { buffers.events[0].record(driver, std::ptr::null_mut()) }?;
@@ -87,12 +84,12 @@ fn wait_for_legacy_stream(driver: &Driver, buffers: &StagingBuffers) -> Result<(
     driver.synchronize_legacy_stream()
 }
 
-/// Whether the driver does not know the host's memory, so that its owner has not page-locked it.
+/// Whether the driver does not know the host's memory: its owner has not page-locked it.
 pub fn is_pageable(driver: &Driver, endpoints: Endpoints) -> bool {
     pointer::is_known(driver, driver::address(endpoints.host.as_ptr())) == Ok(false)
 }
 
-/// Waits until nothing of a failed copy is in flight; `false` if that stays unknown.
+/// Waits for a failed copy; `false` if some of it may still be in flight.
 #[cold]
 fn drain(driver: &Driver, buffers: &StagingBuffers) -> bool {
     // SAFETY: the stream exists as long as its context.
@@ -142,7 +139,6 @@ impl Copy<'_> {
         self.bytes.min((part + 1) * SLOT)
     }
 
-    /// Queues the copy of a part between the device block and the part's slot.
     fn queue(&self, part: usize, to: Side) -> Result<(), DriverFailure> {
         let at = part * SLOT;
         let bytes = self.end(part) - at;

@@ -1,6 +1,5 @@
-//! Copies on a caller's stream, in flight until an event right behind them is complete.
-//!
-//! The stream's handle is used in [`start`] alone: the stream may be gone afterwards.
+//! Copies on a caller's stream, in flight until an event right behind them is complete. Only [`start`] uses the stream, which
+//! may be gone afterwards.
 #![expect(unsafe_code, reason = "the driver's functions are called")]
 
 use std::ffi::c_void;
@@ -30,7 +29,7 @@ pub struct InFlight {
     /// The device block's address and identity: while the block exists, its context and the event do.
     block: u64,
     identity: Identity,
-    /// For the recorder: how the copy goes, and its number.
+    /// For the recorder, as the number.
     pub path: Path,
     pub number: u64,
 }
@@ -82,13 +81,12 @@ pub unsafe fn start(
         }
         return Ok(Started::Done(endpoints.path(driver)));
     };
-    // Relaxed: orders nothing.
     let number = COPIES.fetch_add(1, Relaxed) + 1;
     Ok(Started::InFlight(InFlight { to: endpoints.to, event, block, identity, path: endpoints.path(driver), number }))
 }
 
-/// Makes later work of `stream` wait for the present work of the legacy default stream, in the context of the block at `address`,
-/// which the object at `owner` owns.
+/// Makes later work of `stream` wait for the present work of the legacy default stream in the context of the block at
+/// `address`, which the object at `owner` owns.
 ///
 /// # Safety
 /// `stream` is NULL, a special handle of CUDA, or a stream.
@@ -116,7 +114,7 @@ pub unsafe fn follow_default_stream(
     Ok(ordered?)
 }
 
-/// Number of copies started.
+/// The last copy's number. Relaxed: orders nothing.
 static COPIES: AtomicU64 = AtomicU64::new(0);
 
 #[derive(Clone, Copy, Debug)]
@@ -128,7 +126,6 @@ pub enum CopyError {
 }
 
 impl InFlight {
-    /// Whether it is complete, without a wait.
     pub fn is_done(&self, driver: &Driver) -> Result<bool, CopyError> {
         self.check_exists(driver)?;
         let _relaxed = RelaxedCapture::begin(driver);
@@ -147,7 +144,7 @@ impl InFlight {
         Ok(())
     }
 
-    /// Waits by every means: a destructor cannot keep an object because of a failure.
+    /// For a destructor, which cannot keep an object because of a failure.
     pub fn finish_or_abandon(&self, driver: &Driver) {
         if let Err(CopyError::Unknown(_)) = self.finish(driver) {
             // If this fails too, nothing of the context runs any more.
@@ -165,16 +162,13 @@ impl InFlight {
         }
     }
 
-    /// Fails if a reset has ended the block and the event. An event whose context is current detects that itself.
+    /// Fails if a reset has ended block and event. An event whose context is current detects that itself.
     fn check_exists(&self, driver: &Driver) -> Result<(), CopyError> {
         if self.event.knows_context_id() && context::current(driver) == Ok(Some(self.event.context())) {
             return Ok(());
         }
-        match self.identity.is_there(driver, self.block) {
-            Ok(true) => Ok(()),
-            Ok(false) => Err(CopyError::Failed(Error::DeviceReset)),
-            Err(failure) => Err(self.error_of(driver, failure)),
-        }
+        let is_there = self.identity.is_there(driver, self.block).map_err(|failure| self.error_of(driver, failure))?;
+        if is_there { Ok(()) } else { Err(CopyError::Failed(Error::DeviceReset)) }
     }
 
     fn error_of(&self, driver: &Driver, failure: DriverFailure) -> CopyError {
@@ -184,7 +178,7 @@ impl InFlight {
         if is_reset(failure) {
             return CopyError::Failed(Error::DeviceReset);
         }
-        // After a sticky error the event still exists; with a destroyed context it is gone.
+        // After a sticky error the event still exists; a destroyed context has none.
         if let Error::Pending(_) = Error::from(failure) {
             self.event.destroy(driver);
         }

@@ -7,11 +7,10 @@ use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering::Relaxed};
 use cudarc::driver::sys::{CUcontext, CUctx_st, CUstream};
 
 use super::MOST_DEVICES;
-use super::driver::Driver;
+use super::driver::{Driver, output};
 use super::{runtime, status};
 use crate::error::{DriverFailure, Error};
 
-/// The driver's handle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Context(usize);
 
@@ -48,12 +47,11 @@ impl<'d> ContextGuard<'d> {
         Ok(ContextGuard { driver, context, before })
     }
 
-    /// The current context, else the primary one of the device that the process's CUDA runtime has chosen on this thread, else
-    /// that of device 0.
+    /// The current context, else the primary one of the device that this thread chose in the CUDA runtime, else of device 0.
     pub fn for_new_block(driver: &'d Driver) -> Result<Self, DriverFailure> {
         match current(driver)? {
             Some(context) => Self::enter_from(driver, Some(context), context),
-            None => Self::enter_from(driver, None, primary(driver, runtime::chosen_device().unwrap_or(0))?),
+            None => Self::enter_from(driver, None, primary(driver, runtime::chosen_device())?),
         }
     }
 
@@ -70,17 +68,15 @@ impl<'d> ContextGuard<'d> {
             return Ok(guard);
         }
         // SAFETY: the caller guarantees it.
-        let context = unsafe { driver.stream_context(stream) }?.and_then(Context::of);
+        let context = Context::of(unsafe { driver.stream_context(stream) }?);
         drop(guard);
         Self::enter(driver, context.unwrap_or(own))
     }
 
     /// The device's ordinal.
     pub fn device(&self) -> Result<c_int, DriverFailure> {
-        let mut device = 0;
-        // SAFETY: `device` is writable, and a context is current.
-        unsafe { self.driver.context_device(&mut device) }?;
-        Ok(device)
+        // SAFETY: a context is current.
+        output(0, |device| unsafe { self.driver.context_device(device) })
     }
 
     pub fn context_id(&self) -> Result<u64, DriverFailure> {
@@ -91,38 +87,34 @@ impl<'d> ContextGuard<'d> {
 impl Drop for ContextGuard<'_> {
     fn drop(&mut self) {
         if self.before != Some(self.context) {
-            let mut popped = std::ptr::null_mut();
-            // SAFETY: `popped` is writable. It fails if the driver has ended; then nothing is current.
-            let _ = unsafe { self.driver.context_pop(&mut popped) };
+            // SAFETY: the place is writable. It fails if the driver has ended; then nothing is current.
+            let _ = unsafe { self.driver.context_pop(&mut std::ptr::null_mut()) };
         }
     }
 }
 
 pub fn current(driver: &Driver) -> Result<Option<Context>, DriverFailure> {
-    let mut context = std::ptr::null_mut();
-    // SAFETY: `context` is writable.
-    unsafe { driver.context_get_current(&mut context) }?;
-    Ok(Context::of(context))
+    // SAFETY: the driver only writes the handle.
+    output(std::ptr::null_mut(), |context| unsafe { driver.context_get_current(context) }).map(Context::of)
 }
 
 /// The ordinal of the device for this thread's new blocks.
 pub fn current_device(driver: &Driver) -> Result<c_int, DriverFailure> {
     match current(driver)? {
         Some(context) => ContextGuard { driver, context, before: Some(context) }.device(),
-        None => Ok(runtime::chosen_device().unwrap_or(0)),
+        None => Ok(runtime::chosen_device()),
     }
 }
 
-/// Does `work` in the context for a new block. If a reset of its device has destroyed that context, retains the primary one
-/// anew, as the CUDA runtime does, which creates it again, and does the work there.
+/// Does `work` in the context for a new block. If a reset has destroyed that context, retains the primary one anew, which
+/// creates it again, as the CUDA runtime does.
 pub fn for_new_block<T>(driver: &Driver, work: impl Fn(&ContextGuard<'_>) -> Result<T, Error>) -> Result<T, Error> {
     let attempt = || work(&ContextGuard::for_new_block(driver)?);
     match attempt() {
         Err(Error::Driver(failure)) if status::can_be_recreated(failure.status) => {
             PRIMARY.iter().for_each(|kept| kept.store(std::ptr::null_mut(), Relaxed));
-            let ordinal = current_device(driver).unwrap_or_else(|_| runtime::chosen_device().unwrap_or(0));
-            let context = primary(driver, ordinal)?;
-            work(&ContextGuard::enter_from(driver, None, context)?)
+            let ordinal = current_device(driver).unwrap_or_else(|_| runtime::chosen_device());
+            work(&ContextGuard::enter_from(driver, None, primary(driver, ordinal)?)?)
         }
         answer => answer,
     }
@@ -136,12 +128,10 @@ pub fn primary(driver: &Driver, ordinal: c_int) -> Result<Context, DriverFailure
     if let Some(context) = kept.and_then(|kept| Context::of(kept.load(Relaxed))) {
         return Ok(context);
     }
-    let mut device = 0;
-    // SAFETY: `device` is writable. The driver refuses an ordinal without a device.
-    unsafe { driver.device_get(&mut device, ordinal) }?;
-    let mut context = std::ptr::null_mut();
-    // SAFETY: `context` is writable.
-    unsafe { driver.primary_retain(&mut context, device) }?;
+    // SAFETY: the driver refuses an ordinal without a device.
+    let device = output(0, |device| unsafe { driver.device_get(device, ordinal) })?;
+    // SAFETY: the driver returned the device.
+    let context = output(std::ptr::null_mut(), |context| unsafe { driver.primary_retain(context, device) })?;
     if let Some(kept) = kept {
         // Relaxed: two threads that both retain get the same number.
         kept.store(context, Relaxed);
@@ -149,7 +139,7 @@ pub fn primary(driver: &Driver, ordinal: c_int) -> Result<Context, DriverFailure
     Ok(Context::of(context).unwrap_or(Context::NONE))
 }
 
-/// Requests for a block while another device than its own was current.
+/// Number of requests for a block while another device than its own was current.
 static MISMATCHES: AtomicU64 = AtomicU64::new(0);
 
 pub fn mismatches() -> u64 {

@@ -1,7 +1,7 @@
 //! The driver's entry points: resolved once, called with integer statuses.
 //!
-//! cudarc provides types and constants only: its statuses are a Rust enum without a newer driver's numbers, and its loader
-//! tries a toolkit's stub first and panics if a function is missing.
+//! cudarc provides types and constants only: its statuses are a Rust enum, and its loader tries a toolkit's stub first and
+//! panics if a function is missing.
 #![expect(unsafe_code, reason = "foreign functions")]
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_ulonglong, c_void};
@@ -9,28 +9,27 @@ use std::mem::transmute;
 use std::sync::OnceLock;
 
 use cudarc::driver::sys::{
-    CUcontext, CUdevice, CUdevice_attribute, CUdeviceptr, CUevent, CUpointer_attribute, CUstream,
+    CUcontext, CUdevice, CUdevice_attribute, CUdeviceptr, CUevent, CUpointer_attribute, CUstream, CUstream_flags,
 };
 
 use super::{process, status};
 use crate::error::{self, DriverFailure, Error};
 use crate::platform::cancel_guard::CancelGuard;
 
-/// Declares the table, the function that fills it, and for each entry a method that converts its status to a `Result`; an
-/// optional entry's is `None` if the driver is too old.
+/// Declares the table, the function that fills it, and for each entry a method whose result is the status; an optional
+/// entry's is `None` if the driver is too old.
 macro_rules! entry_points {
     (
         required { $($(#[$attribute:meta])* $symbol:ident as $name:ident($($argument:ident: $type:ty),*);)* }
         optional { $($(#[$attribute_2:meta])* $symbol_2:ident as $name_2:ident($($argument_2:ident: $type_2:ty),*);)* }
     ) => {
-        /// The functions of a CUDA driver.
         pub struct Driver {
             $($name: unsafe extern "C" fn($($type),*) -> c_int,)*
             $($name_2: Option<unsafe extern "C" fn($($type_2),*) -> c_int>,)*
         }
 
         impl Driver {
-            /// The error is the name of the first function that is missing.
+            /// The error names the first function that is missing.
             ///
             /// # Safety
             /// `find` returns the driver's function of a name.
@@ -131,22 +130,20 @@ entry_points! {
 }
 
 impl Driver {
-    /// `None`: the driver is too old.
+    /// NULL: the driver is too old.
     ///
     /// # Safety
     /// `stream` is a stream.
-    pub unsafe fn stream_context(&self, stream: CUstream) -> Result<Option<CUcontext>, DriverFailure> {
-        let mut context = std::ptr::null_mut();
-        // SAFETY: the caller guarantees the stream, and `context` is writable.
-        unsafe { self.stream_get_context(stream, &mut context) }.map(|answer| answer.map(|()| context)).transpose()
+    pub unsafe fn stream_context(&self, stream: CUstream) -> Result<CUcontext, DriverFailure> {
+        // SAFETY: the caller guarantees the stream.
+        let ask = |context: &mut _| unsafe { self.stream_get_context(stream, context) };
+        output(std::ptr::null_mut(), |context| ask(context).unwrap_or(Ok(())))
     }
 
     /// The current context's id, unique in the process, and another one after a reset. 0: the driver is too old.
     pub fn context_id(&self) -> Result<u64, DriverFailure> {
-        let mut id = 0;
-        // SAFETY: NULL stands for the current context, and `id` is writable.
-        unsafe { self.context_get_id(std::ptr::null_mut(), &mut id) }.unwrap_or(Ok(()))?;
-        Ok(id)
+        // SAFETY: NULL stands for the current context.
+        output(0, |id| unsafe { self.context_get_id(std::ptr::null_mut(), id) }.unwrap_or(Ok(())))
     }
 
     /// For the legacy stream, an error means that a stream which it waits for is captured.
@@ -154,17 +151,14 @@ impl Driver {
     /// # Safety
     /// `stream` is NULL, one of CUDA's two special handles, or a stream.
     pub unsafe fn stream_capture_status(&self, stream: CUstream) -> Result<c_int, DriverFailure> {
-        let mut captured = 0;
-        // SAFETY: the caller guarantees the stream, and `captured` is writable.
-        unsafe { self.stream_is_capturing(stream, &mut captured) }.unwrap_or(Ok(()))?;
-        Ok(captured)
+        // SAFETY: the caller guarantees the stream.
+        output(0, |captured| unsafe { self.stream_is_capturing(stream, captured) }.unwrap_or(Ok(())))
     }
 
     /// Returns the previous mode; `None` on failure.
     pub fn exchange_capture_mode(&self, mut mode: c_int) -> Option<c_int> {
         // SAFETY: `mode` is readable and writable.
-        let answer = unsafe { self.exchange_mode(&mut mode) }?;
-        answer.ok().map(|()| mode)
+        unsafe { self.exchange_mode(&mut mode) }?.ok().map(|()| mode)
     }
 
     fn check(&self, call: &'static str, status: c_int) -> Result<(), DriverFailure> {
@@ -181,11 +175,17 @@ impl Driver {
         failure
     }
 
+    /// A stream that waits for no other, nor any other for it.
+    pub fn new_stream(&self) -> Result<CUstream, DriverFailure> {
+        const FLAGS: c_uint = CUstream_flags::CU_STREAM_NON_BLOCKING as c_uint;
+        // SAFETY: the driver only writes the handle.
+        output(std::ptr::null_mut(), |stream| unsafe { self.stream_create(stream, FLAGS) })
+    }
+
     /// Free and total bytes of the current context's device.
     pub fn memory(&self) -> Result<(u64, u64), DriverFailure> {
-        let (mut free, mut total) = (0, 0);
-        // SAFETY: both are writable.
-        unsafe { self.mem_info(&mut free, &mut total) }?;
+        // SAFETY: the driver only writes both.
+        let (free, total) = output((0, 0), |(free, total)| unsafe { self.mem_info(free, total) })?;
         Ok((free as u64, total as u64))
     }
 
@@ -200,11 +200,15 @@ impl Driver {
     }
 
     pub fn count(&self) -> Result<c_int, DriverFailure> {
-        let mut count = 0;
-        // SAFETY: `count` is writable.
-        unsafe { self.device_count(&mut count) }?;
-        Ok(count)
+        // SAFETY: the driver only writes the number.
+        output(0, |count| unsafe { self.device_count(count) })
     }
+}
+
+/// What `call` writes over `initial`.
+pub fn output<T, E>(initial: T, call: impl FnOnce(&mut T) -> Result<(), E>) -> Result<T, E> {
+    let mut value = initial;
+    call(&mut value).map(|()| value)
 }
 
 type Ask = unsafe extern "C" fn(c_int, *mut *const c_char) -> c_int;
@@ -243,7 +247,6 @@ impl From<DriverFailure> for Error {
     }
 }
 
-/// In the type that the driver's functions take.
 pub fn address<T>(pointer: *const T) -> c_ulonglong {
     pointer.addr() as c_ulonglong
 }

@@ -3,11 +3,11 @@
 
 use std::ffi::c_uint;
 
-use cudarc::driver::sys::{CUevent, CUevent_flags, CUstream, CUstream_flags};
+use cudarc::driver::sys::{CUevent, CUevent_flags, CUstream};
 
 use super::capture::RelaxedCapture;
 use super::context::{Context, ContextGuard};
-use super::driver::Driver;
+use super::driver::{Driver, output};
 use super::status;
 use crate::error::DriverFailure;
 use crate::platform::sync::{Lock, locked_static};
@@ -16,7 +16,7 @@ use crate::platform::sync::{Lock, locked_static};
 pub struct Event {
     handle: usize,
     context: Context,
-    /// At the event's creation; 0 if the driver has none. A reset ends the context with its events.
+    /// 0 if the driver has none. A reset ends the context with its events, and gives it another id.
     context_id: u64,
 }
 
@@ -31,7 +31,7 @@ impl Event {
         Self::with_context_id(driver, guard, None)
     }
 
-    /// As [`Self::new`], without a query if the caller knows the context's id.
+    /// Without a query if the caller knows the context's id.
     pub fn with_context_id(
         driver: &Driver,
         guard: &ContextGuard<'_>,
@@ -43,9 +43,9 @@ impl Event {
         if let Some(event) = kept {
             return Ok(event);
         }
-        let mut handle: CUevent = std::ptr::null_mut();
-        // SAFETY: `handle` is writable.
-        unsafe { driver.event_create(&mut handle, CUevent_flags::CU_EVENT_DISABLE_TIMING as c_uint) }?;
+        const FLAGS: c_uint = CUevent_flags::CU_EVENT_DISABLE_TIMING as c_uint;
+        // SAFETY: a context is current.
+        let handle: CUevent = output(std::ptr::null_mut(), |handle| unsafe { driver.event_create(handle, FLAGS) })?;
         Ok(Event { handle: handle.expose_provenance(), context: guard.context, context_id })
     }
 
@@ -67,10 +67,8 @@ impl Event {
         unsafe { driver.stream_wait_event(stream, self.handle(), 0) }
     }
 
-    /// Replaces the event by one that completes at the same time, of `home`: the context of the block that is copied or used,
-    /// which therefore exists.
-    ///
-    /// Another context of the program may be gone, and the driver follows the handle of a destroyed one.
+    /// Replaces the event by one that completes at the same time, of `home`, the block's context: that exists, while another
+    /// may be destroyed by the program, whose handle the driver would follow.
     pub fn into_context(self, driver: &Driver, home: Context) -> Result<Event, DriverFailure> {
         if self.context == home {
             return Ok(self);
@@ -85,10 +83,7 @@ impl Event {
         let guard = ContextGuard::enter(driver, home)?;
         let _relaxed = RelaxedCapture::begin(driver);
         let event = Event::new(driver, &guard)?;
-        let mut stream = std::ptr::null_mut();
-        // SAFETY: `stream` is writable.
-        let made = unsafe { driver.stream_create(&mut stream, CUstream_flags::CU_STREAM_NON_BLOCKING as c_uint) };
-        let recorded = made.and_then(|()| {
+        let recorded = driver.new_stream().and_then(|stream| {
             // SAFETY: the stream was created just now.
             let recorded = unsafe { self.make_wait(driver, stream) }
                 // SAFETY: as above.
@@ -144,7 +139,7 @@ impl Event {
         }
     }
 
-    /// Whether the event detects a reset of its context.
+    /// If so, the event detects a reset of its context.
     pub fn knows_context_id(&self) -> bool {
         self.context_id != 0
     }
@@ -157,7 +152,7 @@ impl Event {
     fn enter<'d>(&self, driver: &'d Driver) -> Result<ContextGuard<'d>, DriverFailure> {
         let guard = ContextGuard::enter(driver, self.context)?;
         if guard.context_id()? != self.context_id {
-            // The context was destroyed by a reset, and created again.
+            // A reset, after which the context was created again.
             return Err(DriverFailure { call: "cuCtxGetId", status: status::CONTEXT_IS_DESTROYED });
         }
         Ok(guard)

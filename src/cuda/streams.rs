@@ -1,5 +1,5 @@
-//! Streams that may be using a block, as its user has declared: of each, an event behind its work, because the stream is valid
-//! only during the call that passes it.
+//! Streams that may be using a block, as its user has declared. Each is kept as an event behind its work, because the stream
+//! is valid only during the call.
 
 use cudarc::driver::sys::CUstream;
 use syncedmem_trace::address_hash::{AddressMap, address_map};
@@ -28,7 +28,7 @@ impl StreamEvents {
         self.events.iter().all(Option::is_some)
     }
 
-    /// Adds an event. Without a place left, returns the oldest, for which the caller waits.
+    /// Returns the oldest event if it has no place left; the caller waits for it.
     pub fn and(&mut self, event: Event) -> Option<Event> {
         if let Some(place) = self.events.iter_mut().find(|place| place.is_none()) {
             *place = Some(event);
@@ -72,7 +72,7 @@ pub fn wait(driver: &Driver, event: Event) {
 
 locked_static! { static DECLARED: Lock<AddressMap<StreamEvents>> = Lock::new(address_map()); }
 
-/// Declares that the present work of `stream` may be using the block at `address` of `context`.
+/// Declares that the present work of `stream` may use the block at `address` of `context`.
 ///
 /// # Safety
 /// `stream` is NULL or a stream. The block and its context exist.
@@ -102,7 +102,7 @@ pub unsafe fn declare(driver: &Driver, address: usize, context: Context, stream:
     Ok(())
 }
 
-/// Adds an event to those of the block at `address`. Waits for the one that has no place.
+/// Waits for the event that has no place left.
 fn add(driver: &Driver, address: usize, event: Event) {
     let left_over = DECLARED.with(|declared| {
         if declared.try_reserve(1).is_err() {
