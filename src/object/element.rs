@@ -25,7 +25,6 @@ impl ElementType {
     pub const ALL: [ElementType; 11] =
         [Float32, Float64, Float16, Int8, UInt8, Int16, UInt16, Int32, UInt32, Int64, Bool];
 
-    /// Of one element.
     pub const fn bytes(self) -> usize {
         match self {
             Int8 | UInt8 | Bool => 1,

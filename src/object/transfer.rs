@@ -22,11 +22,10 @@ use crate::observe::recorder::{self, Span};
 use crate::platform::sync::Ordering;
 
 impl SyncedMemory {
-    /// Starts a copy to the device. The head is SYNCED at once; a caller that uses the device data itself first synchronizes
-    /// `stream`.
+    /// Starts a copy to the device. The head is SYNCED at once.
     ///
     /// # Safety
-    /// `stream` is NULL or a stream. It is not used after this call.
+    /// `stream` is NULL or a stream. The library does not use it after this call.
     pub unsafe fn async_gpu_push(&self, stream: *mut c_void) -> Result<(), Error> {
         // Compat: the original checks the head before it looks for a device.
         self.head().and_then(may_push)?;
@@ -42,8 +41,8 @@ impl SyncedMemory {
         Ok(())
     }
 
-    /// Starts a copy to the host, unless the host is current or such a copy is in flight. The head stays HEAD_AT_GPU until
-    /// `cpu_data`, `wait` or `is_ready` completes the copy.
+    /// Starts a copy to the host, unless that is current or such a copy is in flight. The head is HEAD_AT_GPU until `cpu_data`,
+    /// `wait` or `is_ready` completes the copy.
     ///
     /// # Safety
     /// As for `async_gpu_push`.
@@ -69,8 +68,8 @@ impl SyncedMemory {
         Ok(())
     }
 
-    /// Refuses a captured stream, and waits for the copy in flight. Called before a block is made, because room for it may be
-    /// made by a wait for a context, which invalidates captures.
+    /// Refuses a captured stream, and waits for the copy in flight. Called before a block is made, because a wait that makes
+    /// room for it invalidates captures.
     ///
     /// # Safety
     /// `stream` is NULL or a stream.
@@ -99,8 +98,7 @@ impl SyncedMemory {
         Ok(now)
     }
 
-    /// Starts the copy to the side `to` between the blocks of `next`. On an error it frees `new`, the block that was made for
-    /// the copy.
+    /// Starts the copy to the side `to` between the blocks of `next`; frees `new`, the copy's new block, on an error.
     ///
     /// # Safety
     /// `stream` is NULL or a stream.
@@ -119,7 +117,7 @@ impl SyncedMemory {
             match to {
                 // SAFETY: it is about to be copied.
                 Side::Device => unsafe { checksums::before_copy_to_device(subject, host) },
-                // Not compared: the data arrives later.
+                // The data arrives later.
                 Side::Host => checksums::forget(self.address()),
             }
         }
@@ -128,8 +126,8 @@ impl SyncedMemory {
             Side::Device => c"start copy to device",
         };
         let (span, bytes) = (recorder::begin(title, subject.bytes), subject.bytes as u64);
-        // SAFETY: both blocks are of the object's size, and nothing frees them while the claim, and then its parked entry, has
-        // the copy in flight. The caller guarantees the stream.
+        // SAFETY: both blocks are of the object's size, and stay while the claim or its parked entry has the copy in flight. The
+        // caller guarantees the stream.
         let started = unsafe { transfer::start(driver, endpoints, subject.bytes, stream) };
         // SAFETY: only this function knows the block.
         match unsafe { new.kept_for(started) }?.0 {
@@ -144,7 +142,7 @@ impl SyncedMemory {
         Ok(())
     }
 
-    /// Keeps the cache from handing the object's blocks to another object before the work that is now in `stream` is done.
+    /// Keeps the cache from handing the object's blocks out again before the present work of `stream` is done.
     ///
     /// # Safety
     /// As for `async_gpu_push`.
@@ -178,7 +176,7 @@ impl SyncedMemory {
         Ok(())
     }
 
-    /// Whether nothing is in flight; completes a copy that is done. Never waits.
+    /// Completes the copy in flight if it is done, without a wait; returns whether none is left.
     pub fn is_ready(&self) -> Result<bool, Error> {
         self.head()?;
         let mut claim = match self.claim_unless(Blocking::No, |is_known| self.nothing_in_flight(is_known)) {
@@ -198,7 +196,7 @@ impl SyncedMemory {
         Ok(is_done)
     }
 
-    /// As `finish`, without a wait: `false` if the copy in flight is not done.
+    /// As `finish`, without a wait: `false` if the copy is not done.
     pub(super) fn finish_if_done(&self, claim: &mut Claim<'_>, driver: &Driver) -> Result<bool, Error> {
         let Some(copy) = claim.in_flight else { return Ok(true) };
         let span = recorder::begin_wait();
@@ -213,7 +211,7 @@ impl SyncedMemory {
     pub(super) fn finish(&self, claim: &mut Claim<'_>) -> Result<(), Error> {
         let Some(copy) = claim.in_flight else { return Ok(()) };
         let driver = match cuda::driver() {
-            // The driver is gone, and the copy with it; the host still has a push's data.
+            // The copy is gone with the driver; the host still has a push's data.
             Err(_) if copy.to == Side::Device => {
                 claim.in_flight = None;
                 return Ok(());
@@ -231,12 +229,11 @@ impl SyncedMemory {
         span.end(self.subject(), || What::Completed { to: copy.to, copy: copy.number });
     }
 
-    /// Takes a copy that is done out of the claim.
     fn completed(&self, claim: &mut Claim<'_>, span: Span, copy: InFlight) -> Result<(), Error> {
         self.tell_completed(span, copy);
         claim.in_flight = None;
         let head = match copy.to {
-            // Set when the push began; the device may have been written since.
+            // Since its start the device may have been written.
             Side::Device => self.head()?,
             Side::Host => Head::Synced,
         };
@@ -258,7 +255,7 @@ impl SyncedMemory {
         }
     }
 
-    /// Changes the head of a claimed object; the slow bit stays until the claim ends.
+    /// Keeps the slow bit, until the claim ends.
     fn set_head(&self, claim: &Claim<'_>, head: Head) {
         claim.under_lock(|| {
             let word = self.load();

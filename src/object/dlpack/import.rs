@@ -1,4 +1,4 @@
-//! Foreign tensors whose memory objects borrow.
+//! Tensors whose memory objects borrow.
 #![expect(unsafe_code, reason = "structures of a C ABI, which others have made")]
 
 use std::ffi::c_void;
@@ -8,7 +8,7 @@ use syncedmem_trace::head::Side;
 
 use super::{
     CPU, CUDA, CUDA_HOST, CUDA_MANAGED, Deleter, Holding, MAJOR, MOST_DIMENSIONS, Managed, ManagedVersioned, READ_ONLY,
-    Tensor, export,
+    Tensor, export, wrong,
 };
 use crate::error::Error;
 use crate::platform::limits::ADDRESS_SPACE;
@@ -32,7 +32,6 @@ impl Imported {
         versioned: bool,
         bytes: usize,
     ) -> Result<(Imported, Side, *mut c_void), Error> {
-        let wrong = |what| Error::InvalidArgument { what };
         if !tensor.cast::<Managed>().is_aligned() {
             return Err(wrong("tensor is not aligned to 8 bytes, so it is no tensor of DLPack's"));
         }
@@ -74,12 +73,11 @@ impl Imported {
                 "the tensor ends beyond the address space; correct its data or byte_offset, which counts bytes",
             ));
         }
-        // Within the address space: the cast cuts nothing off.
         let data = described.data.wrapping_byte_add(described.byte_offset as usize);
         Ok((Imported { tensor, versioned }, side, data))
     }
 
-    /// Calls the deleter of a foreign tensor. Frees one of this library's and returns its holding.
+    /// Calls a foreign tensor's deleter. Frees the library's own tensor and returns its holding.
     #[must_use = "the holding of this library's own tensor has to be ended"]
     pub fn end(self) -> Option<Holding> {
         // SAFETY: `set_tensor`'s caller passed a tensor of that type with its ownership.
@@ -108,8 +106,6 @@ pub unsafe fn delete(tensor: NonNull<c_void>, versioned: bool) {
     }
 }
 
-/// The context and the deleter of a tensor.
-///
 /// # Safety
 /// As for [`Imported::read`].
 unsafe fn makers(tensor: NonNull<c_void>, versioned: bool) -> (*mut c_void, Option<Deleter>) {
@@ -124,10 +120,9 @@ unsafe fn makers(tensor: NonNull<c_void>, versioned: bool) -> (*mut c_void, Opti
     }
 }
 
-/// Dropped only if the thread ends inside a deleter: the thread then sleeps until the process ends.
-///
-/// CPython before 3.14 calls pthread_exit(3) on a thread that waits for the GIL during finalisation, as NumPy's deleter
-/// does. To unwind frames of this library would end the process with a message.
+/// Dropped only if the thread ends inside a deleter; the thread then sleeps until the process ends. CPython before 3.14 calls
+/// pthread_exit(3) on a thread that waits for the GIL during finalisation, as NumPy's deleter does, and unwinding this
+/// library's frames would end the process with a message.
 struct Ended;
 
 impl Drop for Ended {
@@ -140,9 +135,8 @@ impl Drop for Ended {
 }
 
 impl Tensor {
-    /// Whether all of its `bytes` lie within the address space.
     fn has_addresses(&self, bytes: u64) -> bool {
-        // Without the bits above the address space: aarch64 lets a process keep a tag there.
+        // aarch64 lets a process keep a tag in the bits above.
         let begin = self.data.addr() as u64 % ADDRESS_SPACE as u64;
         let end = begin.checked_add(self.byte_offset).and_then(|begin| begin.checked_add(bytes));
         end.is_some_and(|end| end <= ADDRESS_SPACE as u64)
@@ -153,7 +147,6 @@ impl Tensor {
     /// # Safety
     /// `shape` and `strides` have the lengths that DLPack prescribes.
     unsafe fn compact_bytes(&self) -> Result<u64, Error> {
-        let wrong = |what| Error::InvalidArgument { what };
         let odd = "the tensor's shape makes no sense: it is NULL, negative, of more than 64 dimensions, or too large";
         let count = usize::try_from(self.dimensions).ok().filter(|&count| count <= MOST_DIMENSIONS);
         let count = count.filter(|&count| count == 0 || !self.shape.is_null()).ok_or(wrong(odd))?;
@@ -171,7 +164,7 @@ impl Tensor {
             let length = length_at(at);
             // SAFETY: the caller guarantees `count` strides.
             let stride = (!self.strides.is_null()).then(|| unsafe { number(self.strides, at) });
-            // Neither does the stride of a dimension of one element.
+            // The stride of one element does not matter.
             if length > 1 && stride.is_some_and(|stride| stride != elements) {
                 return Err(wrong("the tensor is not contiguous in C's order; lend a contiguous copy of it"));
             }
