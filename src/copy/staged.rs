@@ -1,9 +1,9 @@
 //! Copies of pageable memory in pieces through page-locked staging buffers, which the device copies at its full speed while
 //! several threads fill or empty them. Opt-in by `SYNCEDMEM_STAGE_FROM`: not measured on a GPU yet.
 //!
-//! The order is that of `cudaMemcpy`: the first piece comes after earlier work of the legacy default stream and of every stream
-//! which that one waits for, because the thread waits for an event on the legacy stream. The pieces are on a stream of the
-//! buffers' own, and the call returns when the last is complete.
+//! Ordered as `cudaMemcpy`: the thread first waits for the legacy default stream, and so for every stream which that one waits
+//! for. The pieces are on a stream of the buffers' own, and the call returns when the last is complete. Work that another thread
+//! queues meanwhile has no order with `cudaMemcpy` either.
 #![expect(unsafe_code, reason = "the driver's functions are called")]
 
 use std::ptr::NonNull;
@@ -15,13 +15,13 @@ use super::staging_buffers::{self, SLOT, SLOTS, StagingBuffers};
 use super::workers::{self, Job, Workers};
 use crate::cuda::capture::{self, RelaxedCapture};
 use crate::cuda::context::ContextGuard;
-use crate::cuda::driver::{self, Driver};
+use crate::cuda::driver::{self, Driver, Stream};
 use crate::cuda::{attributes, ends_all_work, pointer};
 use crate::error::{DriverFailure, Error};
 use crate::settings;
 
-/// Copies `bytes` in the device block's context, which `guard` made current. `false`: nothing was copied, because the copy is
-/// not to be staged or there are no buffers.
+/// Copies `bytes` in the device block's context, which `guard` made current. `false`: nothing was copied, because that is not
+/// to be staged or there are no buffers.
 ///
 /// # Safety
 /// Both blocks have that many bytes.
@@ -64,8 +64,7 @@ pub unsafe fn copy(
             Side::Host => copy.to_host(),
         }
     };
-    // SAFETY: the caller guarantees the host's memory. Only this copy uses the buffers, and the device each slot only until its
-    // event.
+    // SAFETY: the caller guarantees the host's memory. Only this copy uses the buffers, and the device a slot until its event.
     let result = unsafe { claim.lead(job, copy) };
     // Buffers in which something may be in flight are never used again.
     if matches!(result, None | Some(Ok(()))) || drain(driver, &buffers) {
@@ -78,10 +77,9 @@ pub unsafe fn copy(
 }
 
 fn wait_for_legacy_stream(driver: &Driver, buffers: &StagingBuffers) -> Result<(), DriverFailure> {
-    // SAFETY: null is the legacy default stream.
-    unsafe { buffers.events[0].record(driver, std::ptr::null_mut()) }?;
+    buffers.events[0].record(driver, Stream::LEGACY)?;
     // Not `synchronize::legacy_stream`, whose relaxed mode a capture permits: this must fail where `cudaMemcpy` does.
-    driver.synchronize_legacy_stream()
+    driver.synchronize_stream(Stream::LEGACY)
 }
 
 /// Whether the driver does not know the host's memory: its owner has not page-locked it.
@@ -92,9 +90,7 @@ pub fn is_pageable(driver: &Driver, endpoints: Endpoints) -> bool {
 /// Waits for a failed copy; `false` if some of it may still be in flight.
 #[cold]
 fn drain(driver: &Driver, buffers: &StagingBuffers) -> bool {
-    // SAFETY: the stream exists as long as its context.
-    let stream = unsafe { driver.stream_synchronize(buffers.stream()) };
-    let settled = stream.or_else(|_| driver.synchronize_context());
+    let settled = driver.synchronize_stream(buffers.stream()).or_else(|_| driver.synchronize_context());
     settled.map_or_else(ends_all_work, |()| true)
 }
 
@@ -147,9 +143,8 @@ impl Copy<'_> {
         let (to, from) = if to == Side::Device { (device, slot) } else { (slot, device) };
         let stream = self.buffers.stream();
         // SAFETY: no thread uses the slot before its event, and the part is within the device block.
-        unsafe { self.driver.copy_async(to, from, bytes, stream) }?;
-        // SAFETY: the buffers' own stream.
-        unsafe { self.buffers.events[part % SLOTS].record(self.driver, stream) }
+        unsafe { self.driver.copy_async(to, from, bytes, stream.handle()) }?;
+        self.buffers.events[part % SLOTS].record(self.driver, stream)
     }
 
     fn wait(&self, part: usize) -> Result<(), DriverFailure> {

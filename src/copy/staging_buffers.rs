@@ -8,12 +8,10 @@
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-use cudarc::driver::sys::CUstream;
-
 use super::numa;
 use crate::cuda::capture::RelaxedCapture;
 use crate::cuda::context::{Context, ContextGuard};
-use crate::cuda::driver::{self, Driver};
+use crate::cuda::driver::{self, Driver, Stream};
 use crate::cuda::driver_in_use;
 use crate::cuda::events::Event;
 use crate::memory::cache::budget;
@@ -73,8 +71,9 @@ impl StagingBuffers {
         self.mapping.block().cast().as_ptr()
     }
 
-    pub fn stream(&self) -> CUstream {
-        std::ptr::with_exposed_provenance_mut(self.stream)
+    pub fn stream(&self) -> Stream<'_> {
+        // SAFETY: it exists as long as the buffers.
+        unsafe { Stream::of(std::ptr::with_exposed_provenance_mut(self.stream)) }
     }
 
     /// Whether no reset of the device has ended the registration; `None` if the driver does not answer.
@@ -88,7 +87,7 @@ impl StagingBuffers {
             Some(true) => ContextGuard::enter(driver, self.context).is_ok_and(|_guard| {
                 self.events.into_iter().for_each(|event| event.recycle(driver));
                 // SAFETY: the buffers' own stream, which is not used again.
-                let _ = unsafe { driver.stream_destroy(self.stream()) };
+                let _ = unsafe { driver.stream_destroy(self.stream().handle()) };
                 // SAFETY: the memory is registered.
                 unsafe { driver.host_unregister(self.slots().cast()) }.is_ok()
             }),
@@ -129,17 +128,18 @@ fn with_stream(driver: &Driver, guard: &ContextGuard<'_>, device: c_int) -> Opti
     let made = with_events(driver, guard, device, stream);
     if made.is_none() {
         // SAFETY: the stream was created above, and is not used again.
-        let _ = unsafe { driver.stream_destroy(stream) };
+        let _ = unsafe { driver.stream_destroy(stream.handle()) };
     }
     made
 }
 
-fn with_events(driver: &Driver, guard: &ContextGuard<'_>, device: c_int, stream: CUstream) -> Option<StagingBuffers> {
+fn with_events(driver: &Driver, guard: &ContextGuard<'_>, device: c_int, stream: Stream<'_>) -> Option<StagingBuffers> {
     let context_id = guard.context_id().ok()?;
     let made = std::array::from_fn(|_| Event::with_context_id(driver, guard, Some(context_id)).ok());
     let buffers = all(made).and_then(|events| {
         let (mapping, identity) = memory(driver, guard, device)?;
-        Some(StagingBuffers { context: guard.context, mapping, identity, stream: stream.expose_provenance(), events })
+        let stream = stream.handle().expose_provenance();
+        Some(StagingBuffers { context: guard.context, mapping, identity, stream, events })
     });
     if buffers.is_none() {
         made.into_iter().flatten().for_each(|event| event.recycle(driver));

@@ -25,7 +25,7 @@ pub struct Job {
     pub to_buffers: bool,
 }
 
-/// A job and its progress. Each piece is first waiting, then open, taken, done.
+/// A job and its progress. A piece is first waiting, then open, taken, done.
 pub struct Workers {
     job: Job,
     /// Number of pieces; `STOPPED` at the end.
@@ -49,7 +49,7 @@ static STARTED: AtomicU32 = AtomicU32::new(0);
 static AT: AtomicPtr<Workers> = AtomicPtr::new(null_mut());
 /// Number of threads that may have read `AT`.
 static INSIDE: AtomicU32 = AtomicU32::new(0);
-/// Changes with each copy: the futex on which they sleep.
+/// Changes with each copy; the threads sleep on it.
 static TURN: AtomicU32 = AtomicU32::new(0);
 
 pub struct Claim(());
@@ -91,7 +91,7 @@ extern "C" fn help_for_ever(_: *mut c_void) -> *mut c_void {
     }
 }
 
-/// Ends a copy, also on a panic of its leader: afterwards no thread refers to the job.
+/// Ends a copy, also on a panic: afterwards no thread refers to the job.
 struct EndOfCopy<'c>(&'c Workers);
 
 impl Drop for EndOfCopy<'_> {
@@ -107,8 +107,7 @@ impl Claim {
     /// Runs `work`, which copies parts of `job` with the threads; `None` if it has too many pieces.
     ///
     /// # Safety
-    /// The host's memory is valid for `job.bytes`, the buffers for `staging_buffers::BYTES`. No other thread uses parts that
-    /// `Workers::copy` is copying.
+    /// The host's memory is valid for `job.bytes`, the buffers for `BYTES`. No other thread uses parts that are being copied.
     pub unsafe fn lead<R>(&self, job: Job, work: impl FnOnce(&Workers) -> R) -> Option<R> {
         let pieces = u32::try_from(job.bytes.div_ceil(PIECE)).ok().filter(|&pieces| pieces < STOPPED)?;
         let others = processors().saturating_sub(1).min(MOST).min(pieces - 1);
@@ -131,22 +130,22 @@ impl Claim {
 /// How many this thread may run on.
 fn processors() -> u32 {
     let mut set = MaybeUninit::<libc::cpu_set_t>::zeroed();
-    // SAFETY: `set` is writable for that size.
+    // SAFETY: `set` has that size.
     let failed = unsafe { libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), set.as_mut_ptr()) };
     if failed != 0 {
         // More than the set has bits.
         return u32::MAX;
     }
-    // SAFETY: zeroed above, and written since.
+    // SAFETY: zeroed above.
     let set = unsafe { set.assume_init() };
-    // SAFETY: the set is initialised.
+    // SAFETY: it reads the set.
     let count = unsafe { libc::CPU_COUNT(&set) }.unsigned_abs();
     // The unit tests need a helper on one processor as well.
     if cfg!(test) { count.max(2) } else { count }
 }
 
 impl Workers {
-    /// Copies all bytes before `end`, the end of a slot or of the job, that are not copied yet.
+    /// Copies what is not copied before `end`, the end of a slot or of the job.
     pub fn copy(&self, end: usize) {
         let open = end.div_ceil(PIECE) as u32;
         // Release: the helpers see the sources.
@@ -179,17 +178,14 @@ impl Workers {
     fn copy_piece(&self, piece: usize) {
         let at = piece * PIECE;
         let bytes = PIECE.min(self.job.bytes - at);
-        // SAFETY: the caller of `Claim::lead` guarantees it.
-        let host = unsafe { self.job.host.add(at) };
-        // SAFETY: within the buffers.
-        let slot = unsafe { self.job.buffers.add(at % staging_buffers::BYTES) };
+        let (host, slot) = (self.job.host.wrapping_add(at), self.job.buffers.wrapping_add(at % staging_buffers::BYTES));
         let (to, from) = if self.job.to_buffers { (slot, host) } else { (host, slot) };
-        // SAFETY: the caller of `Claim::lead` guarantees both, and they do not overlap.
+        // SAFETY: the caller of `Claim::lead` guarantees both, which do not overlap.
         unsafe { to.copy_from_nonoverlapping(from, bytes) };
     }
 }
 
-/// Waits until `word` has a value that `is_it`, and returns that. Most waits take some microseconds: spins before it sleeps.
+/// Waits for a value of `word`, and returns it. Most waits take some microseconds: spins before it sleeps.
 fn wait_until(word: &AtomicU32, order: Ordering, is_it: impl Fn(u32) -> bool) -> u32 {
     let mut spins = 1000;
     loop {

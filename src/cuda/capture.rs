@@ -6,14 +6,13 @@
 //! - use of the legacy stream while a blocking stream of its context is captured: `cuStreamIsCapturing` reports it;
 //! - a wait for a context while one of its streams is captured. No call reports it for a non-blocking stream that the library
 //!   was never given, so once it has seen a capture, it waits for contexts no more.
-#![expect(unsafe_code, reason = "a caller's stream is queried")]
 
 use std::ffi::c_int;
 
-use cudarc::driver::sys::{CUstream, CUstreamCaptureMode_enum as Mode, CUstreamCaptureStatus_enum as Status};
+use cudarc::driver::sys::{CUstreamCaptureMode_enum as Mode, CUstreamCaptureStatus_enum as Status};
 
 use super::context::{self, ContextGuard};
-use super::driver::Driver;
+use super::driver::{Driver, Stream};
 use super::{process, status};
 use crate::error::{DriverFailure, Error};
 
@@ -40,38 +39,24 @@ impl Drop for RelaxedCapture<'_> {
 
 /// Refuses a captured stream, and the legacy stream beside a capture. `false`: no context is current, so the driver need not
 /// answer; [`refuse_captured_within`] asks once there is one.
-///
-/// # Safety
-/// As for [`refuse_captured_within`].
-pub unsafe fn refuse_captured(driver: &Driver, stream: CUstream) -> Result<bool, Error> {
+pub fn refuse_captured(driver: &Driver, stream: Stream<'_>) -> Result<bool, Error> {
     match context::current(driver)? {
-        // SAFETY: the caller guarantees it.
-        Some(_) => unsafe { refuse_captured_now(driver, stream) }.map(|()| true),
+        Some(_) => refuse_captured_now(driver, stream).map(|()| true),
         None => Ok(false),
     }
 }
 
 /// [`refuse_captured`] in the context of `guard`, if none was current before.
-///
-/// # Safety
-/// `stream` is NULL, one of CUDA's two special handles, or a stream.
-pub unsafe fn refuse_captured_within(driver: &Driver, guard: &ContextGuard<'_>, stream: CUstream) -> Result<(), Error> {
-    match guard.before {
-        // SAFETY: the caller guarantees it.
-        None => unsafe { refuse_captured_now(driver, stream) },
-        Some(_) => Ok(()),
-    }
+pub fn refuse_captured_within(driver: &Driver, guard: &ContextGuard<'_>, stream: Stream<'_>) -> Result<(), Error> {
+    if guard.before.is_none() { refuse_captured_now(driver, stream) } else { Ok(()) }
 }
 
-/// # Safety
-/// As for [`refuse_captured_within`].
-unsafe fn refuse_captured_now(driver: &Driver, stream: CUstream) -> Result<(), Error> {
+fn refuse_captured_now(driver: &Driver, stream: Stream<'_>) -> Result<(), Error> {
     let refused = |what| {
         process::note_capture();
         Err(Error::InvalidArgument { what })
     };
-    // SAFETY: the caller guarantees it.
-    match unsafe { driver.stream_capture_status(stream) } {
+    match driver.stream_capture_status(stream) {
         Ok(captured) if captured == Status::CU_STREAM_CAPTURE_STATUS_NONE as c_int => Ok(()),
         Ok(_) => refused(
             "the stream is being captured into a CUDA graph, which could not tell when a copy or a wait of this library is done; \
@@ -88,8 +73,7 @@ unsafe fn refuse_captured_now(driver: &Driver, stream: CUstream) -> Result<(), E
 
 /// An error, which spares the capture, if it forbids the current context's legacy stream.
 pub fn spare_legacy_stream(driver: &Driver) -> Result<(), DriverFailure> {
-    // SAFETY: null is the legacy stream.
-    match unsafe { driver.stream_capture_status(std::ptr::null_mut()) } {
+    match driver.stream_capture_status(Stream::LEGACY) {
         Err(failure) if failure.status == status::STREAM_CAPTURE_IMPLICIT => Err(failure),
         // The stream's use reports other faults.
         _ => Ok(()),

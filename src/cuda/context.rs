@@ -4,10 +4,10 @@
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering::Relaxed};
 
-use cudarc::driver::sys::{CUcontext, CUctx_st, CUstream};
+use cudarc::driver::sys::{CUcontext, CUctx_st};
 
 use super::MOST_DEVICES;
-use super::driver::{Driver, output};
+use super::driver::{Driver, Stream, output};
 use super::{runtime, status};
 use crate::error::{DriverFailure, Error};
 
@@ -55,20 +55,15 @@ impl<'d> ContextGuard<'d> {
         }
     }
 
-    /// The context of a caller's stream; for the default streams the current one, else `otherwise`.
-    ///
-    /// # Safety
-    /// `stream` is NULL, one of CUDA's two special handles, or a stream.
-    pub unsafe fn of_stream(driver: &'d Driver, stream: CUstream, otherwise: Context) -> Result<Self, DriverFailure> {
+    /// The stream's context; of a default stream the current one, else `otherwise`.
+    pub fn of_stream(driver: &'d Driver, stream: Stream<'_>, otherwise: Context) -> Result<Self, DriverFailure> {
         let own = current(driver)?.unwrap_or(otherwise);
         // The driver answers only while a context is current.
         let guard = Self::enter(driver, own)?;
-        // CU_STREAM_LEGACY (1) and CU_STREAM_PER_THREAD (2) belong to the current context.
-        if stream.addr() <= 2 {
+        if stream.is_default() {
             return Ok(guard);
         }
-        // SAFETY: the caller guarantees it.
-        let context = Context::of(unsafe { driver.stream_context(stream) }?);
+        let context = Context::of(driver.stream_context(stream)?);
         drop(guard);
         Self::enter(driver, context.unwrap_or(own))
     }

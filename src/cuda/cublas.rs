@@ -1,6 +1,6 @@
 //! cuBLAS, called with integer statuses: the one that the process has loaded, else the newest that the driver serves.
 //!
-//! A handle belongs to a context, and to one call at a time; idle ones are kept for the next call in their context.
+//! A handle serves one call at a time; idle ones are kept for the next call in their context.
 #![expect(unsafe_code, reason = "foreign functions, found by name")]
 
 use std::ffi::{CStr, c_int, c_void};
@@ -33,7 +33,6 @@ const LIBRARIES: [(&CStr, c_int); 9] = [
 pub struct BlasFailure {
     /// Such as `cublasSasum_v2`.
     pub call: &'static str,
-    /// A `cublasStatus_t`.
     pub status: c_int,
 }
 
@@ -104,7 +103,7 @@ entry_points! {
 
 /// Never unloaded.
 static FOUND: OnceLock<Functions> = OnceLock::new();
-/// How many objects were loaded when no cuBLAS was found: another one may bring it.
+/// How many objects were loaded when none was found: another one may bring it.
 static MISSED_AT: AtomicU64 = AtomicU64::new(0);
 
 fn functions() -> Option<&'static Functions> {
@@ -156,14 +155,13 @@ const KEPT: usize = 16;
 
 locked_static! { static IDLE: Lock<Vec<Idle>> = Lock::new(Vec::new()); }
 
-/// cuBLAS in one context, for one thread.
 pub struct Blas {
     functions: &'static Functions,
     idle: Idle,
 }
 
 impl Blas {
-    /// `None` if there is no cuBLAS, or if it does not start in the context of `guard`.
+    /// `None` if no cuBLAS starts in the context of `guard`.
     pub fn begin(driver: &Driver, guard: &ContextGuard<'_>) -> Option<Blas> {
         let functions = functions()?;
         let (context, context_id) = (guard.context, guard.context_id().ok()?);

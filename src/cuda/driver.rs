@@ -5,6 +5,7 @@
 #![expect(unsafe_code, reason = "foreign functions")]
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_ulonglong, c_void};
+use std::marker::PhantomData;
 use std::mem::transmute;
 use std::sync::OnceLock;
 
@@ -131,12 +132,9 @@ entry_points! {
 
 impl Driver {
     /// NULL: the driver is too old.
-    ///
-    /// # Safety
-    /// `stream` is a stream.
-    pub unsafe fn stream_context(&self, stream: CUstream) -> Result<CUcontext, DriverFailure> {
-        // SAFETY: the caller guarantees the stream.
-        let ask = |context: &mut _| unsafe { self.stream_get_context(stream, context) };
+    pub fn stream_context(&self, stream: Stream<'_>) -> Result<CUcontext, DriverFailure> {
+        // SAFETY: the stream exists.
+        let ask = |context: &mut _| unsafe { self.stream_get_context(stream.0, context) };
         output(std::ptr::null_mut(), |context| ask(context).unwrap_or(Ok(())))
     }
 
@@ -147,12 +145,9 @@ impl Driver {
     }
 
     /// For the legacy stream, an error means that a stream which it waits for is captured.
-    ///
-    /// # Safety
-    /// `stream` is NULL, one of CUDA's two special handles, or a stream.
-    pub unsafe fn stream_capture_status(&self, stream: CUstream) -> Result<c_int, DriverFailure> {
-        // SAFETY: the caller guarantees the stream.
-        output(0, |captured| unsafe { self.stream_is_capturing(stream, captured) }.unwrap_or(Ok(())))
+    pub fn stream_capture_status(&self, stream: Stream<'_>) -> Result<c_int, DriverFailure> {
+        // SAFETY: the stream exists.
+        output(0, |captured| unsafe { self.stream_is_capturing(stream.0, captured) }.unwrap_or(Ok(())))
     }
 
     /// Returns the previous mode; `None` on failure.
@@ -175,11 +170,12 @@ impl Driver {
         failure
     }
 
-    /// A stream that waits for no other, nor any other for it.
-    pub fn new_stream(&self) -> Result<CUstream, DriverFailure> {
+    /// A stream that waits for no other, nor any other for it; it exists until `stream_destroy`.
+    pub fn new_stream(&self) -> Result<Stream<'static>, DriverFailure> {
         const FLAGS: c_uint = CUstream_flags::CU_STREAM_NON_BLOCKING as c_uint;
         // SAFETY: the driver only writes the handle.
-        output(std::ptr::null_mut(), |stream| unsafe { self.stream_create(stream, FLAGS) })
+        let stream = output(std::ptr::null_mut(), |stream| unsafe { self.stream_create(stream, FLAGS) })?;
+        Ok(Stream(stream, PhantomData))
     }
 
     /// Free and total bytes of the current context's device.
@@ -194,14 +190,42 @@ impl Driver {
         unsafe { self.context_synchronize() }
     }
 
-    pub fn synchronize_legacy_stream(&self) -> Result<(), DriverFailure> {
-        // SAFETY: NULL is the legacy default stream.
-        unsafe { self.stream_synchronize(std::ptr::null_mut()) }
+    pub fn synchronize_stream(&self, stream: Stream<'_>) -> Result<(), DriverFailure> {
+        // SAFETY: the stream exists.
+        unsafe { self.stream_synchronize(stream.0) }
     }
 
     pub fn count(&self) -> Result<c_int, DriverFailure> {
         // SAFETY: the driver only writes the number.
         output(0, |count| unsafe { self.device_count(count) })
+    }
+}
+
+/// A default stream, or one that exists for `'s`.
+#[derive(Clone, Copy)]
+pub struct Stream<'s>(CUstream, PhantomData<&'s ()>);
+
+impl Stream<'_> {
+    pub const LEGACY: Stream<'static> = Stream(std::ptr::null_mut(), PhantomData);
+
+    /// # Safety
+    /// `handle` is NULL, one of CUDA's two special handles, or a stream that exists for the lifetime.
+    pub unsafe fn of(handle: *mut c_void) -> Self {
+        Stream(handle.cast(), PhantomData)
+    }
+
+    pub fn handle(self) -> CUstream {
+        self.0
+    }
+
+    /// NULL or CU_STREAM_LEGACY.
+    pub fn is_legacy(self) -> bool {
+        self.0.addr() <= 1
+    }
+
+    /// Also CU_STREAM_PER_THREAD. These belong to the current context.
+    pub fn is_default(self) -> bool {
+        self.0.addr() <= 2
     }
 }
 

@@ -1,13 +1,13 @@
-//! Events, each behind some work of a stream. Complete ones are kept for the next use in their context.
+//! Events behind work of a stream. Complete ones are kept for the next use in their context.
 #![expect(unsafe_code, reason = "the driver's functions are called")]
 
 use std::ffi::c_uint;
 
-use cudarc::driver::sys::{CUevent, CUevent_flags, CUstream};
+use cudarc::driver::sys::{CUevent, CUevent_flags};
 
 use super::capture::RelaxedCapture;
 use super::context::{Context, ContextGuard};
-use super::driver::{Driver, output};
+use super::driver::{Driver, Stream, output};
 use super::status;
 use crate::error::DriverFailure;
 use crate::platform::sync::{Lock, locked_static};
@@ -26,7 +26,6 @@ const KEPT: usize = 64;
 locked_static! { static IDLE: Lock<Vec<Event>> = Lock::new(Vec::new()); }
 
 impl Event {
-    /// In the context of `guard`.
     pub fn new(driver: &Driver, guard: &ContextGuard<'_>) -> Result<Event, DriverFailure> {
         Self::with_context_id(driver, guard, None)
     }
@@ -50,31 +49,25 @@ impl Event {
     }
 
     /// Records the event behind the present work of `stream`, which is of the same context.
-    ///
-    /// # Safety
-    /// `stream` is a stream.
-    pub unsafe fn record(&self, driver: &Driver, stream: CUstream) -> Result<(), DriverFailure> {
-        // SAFETY: the event exists, as its context is current. The caller guarantees the stream.
-        unsafe { driver.event_record(self.handle(), stream) }
+    pub fn record(&self, driver: &Driver, stream: Stream<'_>) -> Result<(), DriverFailure> {
+        // SAFETY: the event exists, as its context is current.
+        unsafe { driver.event_record(self.handle(), stream.handle()) }
     }
 
     /// Makes later work of `stream`, of any context, wait for the event.
-    ///
-    /// # Safety
-    /// `stream` is a stream.
-    pub unsafe fn make_wait(&self, driver: &Driver, stream: CUstream) -> Result<(), DriverFailure> {
+    pub fn make_wait(&self, driver: &Driver, stream: Stream<'_>) -> Result<(), DriverFailure> {
         // SAFETY: as for `record`.
-        unsafe { driver.stream_wait_event(stream, self.handle(), 0) }
+        unsafe { driver.stream_wait_event(stream.handle(), self.handle(), 0) }
     }
 
-    /// Replaces the event by one that completes at the same time, of `home`, the block's context: that exists, while another
-    /// may be destroyed by the program, whose handle the driver would follow.
+    /// Replaces the event by one of `home`, the block's context, that completes at the same time: the program may destroy
+    /// another context, whose handle the driver would follow.
     pub fn into_context(self, driver: &Driver, home: Context) -> Result<Event, DriverFailure> {
         if self.context == home {
             return Ok(self);
         }
         let copied = self.copied(driver, home);
-        // A wait that was queued stays valid.
+        // A queued wait stays valid.
         self.destroy(driver);
         copied
     }
@@ -84,12 +77,9 @@ impl Event {
         let _relaxed = RelaxedCapture::begin(driver);
         let event = Event::new(driver, &guard)?;
         let recorded = driver.new_stream().and_then(|stream| {
-            // SAFETY: the stream was created just now.
-            let recorded = unsafe { self.make_wait(driver, stream) }
-                // SAFETY: as above.
-                .and_then(|()| unsafe { event.record(driver, stream) });
+            let recorded = self.make_wait(driver, stream).and_then(|()| event.record(driver, stream));
             // SAFETY: the stream is not used again. Its work completes all the same.
-            let _ = unsafe { driver.stream_destroy(stream) };
+            let _ = unsafe { driver.stream_destroy(stream.handle()) };
             recorded
         });
         recorded.map(|()| event).inspect_err(|_| event.destroy(driver))

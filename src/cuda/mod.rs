@@ -72,17 +72,17 @@ fn find() -> Result<&'static Driver, WhyNot> {
     found.as_ref().map_err(|why| *why)
 }
 
-/// Whether nothing runs any more in the context of the failed call.
+/// Whether nothing runs any more in the failed call's context.
 pub fn ends_all_work(failure: DriverFailure) -> bool {
     status::is_context_gone(failure.status) || status::is_sticky(failure.status)
 }
 
-/// Whether the context was destroyed, such as by a reset of its device.
+/// Whether the context was destroyed, such as by a reset.
 pub fn is_reset(failure: DriverFailure) -> bool {
     failure.status == status::CONTEXT_IS_DESTROYED
 }
 
-/// Whether the process is neither exiting nor forked from one that had used the driver.
+/// Not while the process exits, or after a fork from one that had used the driver.
 pub fn may_be_used() -> bool {
     process::usable().is_ok()
 }

@@ -3,7 +3,7 @@
 use syncedmem_trace::event::What;
 
 use super::capture::{self, RelaxedCapture};
-use super::driver::Driver;
+use super::driver::{Driver, Stream};
 use super::status;
 use crate::error::DriverFailure;
 use crate::observe::recorder::{self, NOTHING};
@@ -34,5 +34,5 @@ pub fn context_if_allowed(driver: &Driver) -> Result<(), DriverFailure> {
 pub fn legacy_stream(driver: &Driver) -> Result<(), DriverFailure> {
     capture::spare_legacy_stream(driver)?;
     let _relaxed = RelaxedCapture::begin(driver);
-    driver.synchronize_legacy_stream()
+    driver.synchronize_stream(Stream::LEGACY)
 }

@@ -12,7 +12,7 @@ use super::{Claim, Detached, ObjectState, SyncedMemory, refused, start};
 use crate::copy::transfer::{self, CopyError, InFlight, Started};
 use crate::cuda;
 use crate::cuda::context::ContextGuard;
-use crate::cuda::driver::Driver;
+use crate::cuda::driver::{Driver, Stream};
 use crate::cuda::{capture, context, streams};
 use crate::error::Error;
 use crate::memory::driver::blocks;
@@ -32,11 +32,11 @@ impl SyncedMemory {
         let driver = cuda::driver()?;
         let mut claim = self.claim_always()?;
         // SAFETY: the caller guarantees it.
-        let now = unsafe { self.ready_for_stream(driver, &mut claim, stream) }?;
+        let stream = unsafe { Stream::of(stream) };
+        let now = self.ready_for_stream(driver, &mut claim, stream)?;
         let next = now.with_head(may_push(now.head())?);
         let (next, new) = self.with_device_block(driver, next, Contents::Undefined)?;
-        // SAFETY: the caller guarantees the stream.
-        unsafe { self.start(driver, &mut claim, (next, new), Side::Device, stream) }?;
+        self.start(driver, &mut claim, (next, new), Side::Device, stream)?;
         self.publish(claim, next, Use::None);
         Ok(())
     }
@@ -59,10 +59,10 @@ impl SyncedMemory {
             return Ok(());
         }
         // SAFETY: the caller guarantees it.
-        let now = unsafe { self.ready_for_stream(driver, &mut claim, stream) }?;
+        let stream = unsafe { Stream::of(stream) };
+        let now = self.ready_for_stream(driver, &mut claim, stream)?;
         let (next, new) = self.with_host_block(now, Contents::Undefined, pinned)?;
-        // SAFETY: the caller guarantees the stream.
-        unsafe { self.start(driver, &mut claim, (next, new), Side::Host, stream) }?;
+        self.start(driver, &mut claim, (next, new), Side::Host, stream)?;
         let head = if claim.in_flight.is_some() { Head::AtGpu } else { Head::Synced };
         self.publish(claim, next.with_head(head), Use::None);
         Ok(())
@@ -70,27 +70,20 @@ impl SyncedMemory {
 
     /// Refuses a captured stream, and waits for the copy in flight. Called before a block is made, because a wait that makes
     /// room for it invalidates captures.
-    ///
-    /// # Safety
-    /// `stream` is NULL or a stream.
-    unsafe fn ready_for_stream(
+    fn ready_for_stream(
         &self,
         driver: &Driver,
         claim: &mut Claim<'_>,
-        stream: *mut c_void,
+        stream: Stream<'_>,
     ) -> Result<ObjectState, Error> {
-        // SAFETY: the caller guarantees it.
-        let is_known = unsafe { capture::refuse_captured(driver, stream.cast()) }?;
+        let is_known = capture::refuse_captured(driver, stream)?;
         self.finish(claim)?;
         let now = self.now()?;
         if is_known || self.size.load(Ordering::Relaxed) == 0 {
             return Ok(now);
         }
         // No context was current: ask in that of the device block, or of a new one.
-        let refuse = |guard: &ContextGuard<'_>| {
-            // SAFETY: the caller guarantees it.
-            unsafe { capture::refuse_captured_within(driver, guard, stream.cast()) }
-        };
+        let refuse = |guard: &ContextGuard<'_>| capture::refuse_captured_within(driver, guard, stream);
         match now.device {
             Some(device) => refuse(&device::enter(driver, device, None)?.0),
             None => context::for_new_block(driver, refuse),
@@ -99,16 +92,13 @@ impl SyncedMemory {
     }
 
     /// Starts the copy to the side `to` between the blocks of `next`; frees `new`, the copy's new block, on an error.
-    ///
-    /// # Safety
-    /// `stream` is NULL or a stream.
-    unsafe fn start(
+    fn start(
         &self,
         driver: &Driver,
         claim: &mut Claim<'_>,
         (next, new): (ObjectState, Detached),
         to: Side,
-        stream: *mut c_void,
+        stream: Stream<'_>,
     ) -> Result<(), Error> {
         let subject = self.subject();
         let (Some(device), Some(host), 1..) = (next.device, next.host, subject.bytes) else { return Ok(()) };
@@ -126,8 +116,7 @@ impl SyncedMemory {
             Side::Device => c"start copy to device",
         };
         let (span, bytes) = (recorder::begin(title, subject.bytes), subject.bytes as u64);
-        // SAFETY: both blocks are of the object's size, and stay while the claim or its parked entry has the copy in flight. The
-        // caller guarantees the stream.
+        // SAFETY: both blocks are of the object's size, and stay while the claim or its parked entry has the copy in flight.
         let started = unsafe { transfer::start(driver, endpoints, subject.bytes, stream) };
         // SAFETY: only this function knows the block.
         match unsafe { new.kept_for(started) }?.0 {
@@ -150,7 +139,8 @@ impl SyncedMemory {
         self.head()?;
         let driver = cuda::driver()?;
         // SAFETY: the caller guarantees it.
-        unsafe { capture::refuse_captured(driver, stream.cast()) }?;
+        let stream = unsafe { Stream::of(stream) };
+        capture::refuse_captured(driver, stream)?;
         let now = self.now()?;
         let host = now.host.filter(|_| now.word.owns_host() && now.word.is_pinned());
         let device = now.device.filter(|_| now.word.owns_device());
@@ -159,8 +149,7 @@ impl SyncedMemory {
                 if !record.is_alive(driver, block)? {
                     return Err(Error::DeviceReset);
                 }
-                // SAFETY: the caller guarantees it, of the stream.
-                unsafe { streams::declare(driver, block.addr().get(), record.context, stream.cast()) }?;
+                streams::declare(driver, block.addr().get(), record.context, stream)?;
             }
         }
         Ok(())
@@ -169,10 +158,10 @@ impl SyncedMemory {
     pub fn wait(&self) -> Result<(), Error> {
         self.head()?;
         let claimed = self.claim_unless(Blocking::Yes, |is_known| self.nothing_in_flight(is_known));
-        let Claimed::Owner(mut claim) = claimed.map_err(refused)? else { return Ok(()) };
-        self.finish(&mut claim)?;
-        let now = self.now()?;
-        self.publish(claim, now, Use::None);
+        if let Claimed::Owner(mut claim) = claimed.map_err(refused)? {
+            self.finish(&mut claim)?;
+            self.publish(claim, self.now()?, Use::None);
+        }
         Ok(())
     }
 
@@ -190,8 +179,7 @@ impl SyncedMemory {
         }
         let is_done = self.finish_if_done(&mut claim, cuda::driver()?)?;
         if is_done {
-            let now = self.now()?;
-            self.publish(claim, now, Use::None);
+            self.publish(claim, self.now()?, Use::None);
         }
         Ok(is_done)
     }

@@ -9,6 +9,7 @@ use syncedmem_trace::head::{Access, Side};
 use super::{Blank, Device, Holding, Imported, Layout, Memory, export, wrong};
 use crate::copy;
 use crate::cuda;
+use crate::cuda::driver::Stream;
 use crate::error::Error;
 use crate::object::dlpack;
 use crate::object::{EXPORTS, SyncedMemory};
@@ -32,7 +33,7 @@ impl SyncedMemory {
         if side == Side::Device {
             cuda::driver()?;
         }
-        // First, because the device of a borrowed block may be unknown.
+        // Before anything changes, because the device of a borrowed block may be unknown.
         let before = self.device_of(side)?;
         let blank = Blank::new(layout)?;
         // For the deleter.
@@ -89,17 +90,16 @@ impl SyncedMemory {
     pub unsafe fn stream_wait(&self, stream: *mut c_void) -> Result<(), Error> {
         self.head()?;
         let driver = cuda::driver()?;
-        // NULL and CU_STREAM_LEGACY are that stream.
-        if stream.addr() > 1 {
-            // SAFETY: the caller guarantees it.
-            unsafe { cuda::capture::refuse_captured(driver, stream.cast()) }?;
+        // SAFETY: the caller guarantees it.
+        let stream = unsafe { Stream::of(stream) };
+        if !stream.is_legacy() {
+            cuda::capture::refuse_captured(driver, stream)?;
         }
         self.wait()?;
         let now = self.now()?;
         let Some(block) = now.device else { return Ok(()) };
         let owner = now.word.owns_device().then_some(self.address());
-        // SAFETY: the caller guarantees the stream.
-        unsafe { copy::transfer::follow_default_stream(driver, block, owner, stream) }
+        copy::transfer::follow_default_stream(driver, block, owner, stream)
     }
 }
 
