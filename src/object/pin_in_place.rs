@@ -34,6 +34,7 @@ impl SyncedMemory {
     pub fn unpin(&self) -> Result<(), Error> {
         self.head()?;
         let driver = cuda::driver()?;
+        // A copy in flight may use the memory.
         let (claim, now) = self.claim_finished()?;
         if let Some(host) = now.host.filter(|_| !now.word.is_pinned()) {
             registration::unpin(driver, self.address(), host)?;

@@ -97,10 +97,10 @@ impl SyncedMemory {
         exchange::end_imports([EXPORTS.exchange(self.address(), side, imported), None]);
     }
 
-    /// Compat: yjxiong's `Resize`. A larger size discards both sides; any other has no effect.
+    /// Compat: yjxiong's `Resize`: a larger size discards both sides, any other has no effect.
     ///
     /// # Safety
-    /// If the object grows, pointers to its blocks are not used any more.
+    /// If the object grows, its pointers are not used any more.
     pub unsafe fn resize(&self, bytes: usize) -> Result<(), Error> {
         host::check_size(bytes, Side::Host)?;
         let mut claim = self.claim_always()?;
@@ -123,7 +123,7 @@ impl SyncedMemory {
         claim.publish(larger, || self.identity());
         recorder::record(self.subject(), || What::Resized { bytes: bytes as u64 });
         checksums::forget(self.address());
-        // SAFETY: the object does not refer to them, and the caller gave them up.
+        // SAFETY: the object does not refer to them, and the caller gave up its pointers.
         unsafe { old.free() };
         exchange::end_imports([Side::Host, Side::Device].map(|side| EXPORTS.exchange(self.address(), side, None)));
         Ok(())

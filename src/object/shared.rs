@@ -16,7 +16,7 @@ pub struct Shared(NonNull<SyncedMemory>);
 
 // SAFETY: an object may be used and ended on any thread.
 unsafe impl Send for Shared {}
-// SAFETY: its methods may be called by several threads.
+// SAFETY: as above.
 unsafe impl Sync for Shared {}
 
 impl Shared {
@@ -37,8 +37,6 @@ impl Shared {
         std::mem::ManuallyDrop::new(self).as_ptr()
     }
 
-    /// Undoes `into_raw`.
-    ///
     /// # Safety
     /// `object` came from `into_raw`, once for each call.
     pub unsafe fn from_raw(object: &SyncedMemory) -> Shared {

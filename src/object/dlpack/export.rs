@@ -19,22 +19,18 @@ pub struct Layout<'s> {
 impl<'s> Layout<'s> {
     /// A shape of `data_type` elements in C order that needs at most `bytes`.
     pub fn new(shape: &'s [i64], data_type: DataType, bytes: usize) -> Result<Self, Error> {
-        if shape.len() > MOST_DIMENSIONS {
-            return Err(wrong("the shape has more than 64 dimensions; pass fewer"));
-        }
-        if shape.iter().any(|&length| length < 0) {
-            return Err(wrong(
-                "the shape has a negative number; pass how many elements there are along each dimension",
-            ));
-        }
         let layout = Layout { shape, data_type };
-        if layout.bytes().is_none_or(|needed| needed > bytes as u64) {
-            return Err(wrong(
-                "the shape needs more bytes than the object has; pass a shape whose elements, times type_bits / 8, are at \
-                 most syncedmem_size",
-            ));
-        }
-        Ok(layout)
+        let refused = if shape.len() > MOST_DIMENSIONS {
+            "the shape has more than 64 dimensions; pass fewer"
+        } else if shape.iter().any(|&length| length < 0) {
+            "the shape has a negative number; pass how many elements there are along each dimension"
+        } else if layout.bytes().is_none_or(|needed| needed > bytes as u64) {
+            "the shape needs more bytes than the object has; pass a shape whose elements, times type_bits / 8, are at most \
+             syncedmem_size"
+        } else {
+            return Ok(layout);
+        };
+        Err(wrong(refused))
     }
 
     fn bytes(&self) -> Option<u64> {

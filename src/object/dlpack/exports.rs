@@ -102,7 +102,7 @@ impl Registry {
         })
     }
 
-    /// With the effects of the last tensor's user, for operations that tensors forbid.
+    /// For operations that tensors forbid: they see the effects of the last tensor's user.
     pub fn is_empty_by_now(&self) -> bool {
         // Acquire: pairs with the Release in `recount`.
         let is_empty = self.is_empty();

@@ -62,19 +62,18 @@ impl Imported {
         };
         // SAFETY: the caller guarantees that the tensor describes its shape correctly.
         let held = unsafe { described.compact_bytes() }?;
-        if held != bytes as u64 {
-            return Err(wrong("the tensor's bytes are not those of the object; make the object of the tensor's size"));
-        }
-        if described.data.is_null() {
-            return Err(wrong("the tensor's data is NULL; an empty one cannot be lent"));
-        }
-        if !described.has_addresses(held) {
-            return Err(wrong(
-                "the tensor ends beyond the address space; correct its data or byte_offset, which counts bytes",
-            ));
-        }
-        let data = described.data.wrapping_byte_add(described.byte_offset as usize);
-        Ok((Imported { tensor, versioned }, side, data))
+        let refused = if held != bytes as u64 {
+            "the tensor's bytes are not those of the object; make the object of the tensor's size"
+        } else if described.data.is_null() {
+            "the tensor's data is NULL; an empty one cannot be lent"
+        } else if !described.has_addresses(held) {
+            "the tensor ends beyond the address space; correct its data or byte_offset, which counts bytes"
+        } else {
+            // Within the address space: the cast cuts nothing off.
+            let data = described.data.wrapping_byte_add(described.byte_offset as usize);
+            return Ok((Imported { tensor, versioned }, side, data));
+        };
+        Err(wrong(refused))
     }
 
     /// Calls a foreign tensor's deleter. Frees the library's own tensor and returns its holding.
@@ -150,22 +149,22 @@ impl Tensor {
         let odd = "the tensor's shape makes no sense: it is NULL, negative, of more than 64 dimensions, or too large";
         let count = usize::try_from(self.dimensions).ok().filter(|&count| count <= MOST_DIMENSIONS);
         let count = count.filter(|&count| count == 0 || !self.shape.is_null()).ok_or(wrong(odd))?;
-        // SAFETY: the caller guarantees `count` lengths.
-        let length_at = |at| unsafe { number(self.shape, at) };
-        if (0..count).any(|at| length_at(at) < 0) {
+        let numbers = |at: *const i64| {
+            // SAFETY: the caller guarantees `count` lengths, and strides unless they are null.
+            (count > 0 && !at.is_null()).then(|| unsafe { std::slice::from_raw_parts(at, count) })
+        };
+        let (shape, strides) = (numbers(self.shape).unwrap_or_default(), numbers(self.strides));
+        if shape.iter().any(|&length| length < 0) {
             return Err(wrong(odd));
         }
         // Without elements the strides do not matter.
-        if (0..count).any(|at| length_at(at) == 0) {
+        if shape.contains(&0) {
             return Ok(0);
         }
         let mut elements = 1i64;
-        for at in (0..count).rev() {
-            let length = length_at(at);
-            // SAFETY: the caller guarantees `count` strides.
-            let stride = (!self.strides.is_null()).then(|| unsafe { number(self.strides, at) });
+        for (axis, &length) in shape.iter().enumerate().rev() {
             // The stride of one element does not matter.
-            if length > 1 && stride.is_some_and(|stride| stride != elements) {
+            if length > 1 && strides.is_some_and(|strides| strides[axis] != elements) {
                 return Err(wrong("the tensor is not contiguous in C's order; lend a contiguous copy of it"));
             }
             elements = elements.checked_mul(length).ok_or(wrong(odd))?;
@@ -174,13 +173,4 @@ impl Tensor {
         let all = u64::try_from(elements).ok().and_then(|elements| elements.checked_mul(bits));
         all.map(|bits| bits.div_ceil(8)).ok_or(wrong(odd))
     }
-}
-
-/// # Safety
-/// `numbers` has more than `at` elements.
-unsafe fn number(numbers: *const i64, at: usize) -> i64 {
-    // SAFETY: the caller guarantees that the element exists.
-    let number = unsafe { numbers.add(at) };
-    // SAFETY: the caller guarantees that the element exists.
-    unsafe { number.read() }
 }

@@ -46,7 +46,7 @@ impl<'d> Round<'d> {
     /// Synchronizes the context of the block at `address`. Not on another device than the thread's current one: a collective
     /// operation there may be waiting for work that this thread is about to launch.
     fn quiesce(&mut self, address: NonNull<c_void>, record: &Record) -> Option<()> {
-        // A reset of the device destroys block and context.
+        // First: a reset of the device destroys block and context.
         if Some(record.device) != self.current_device || record.is_alive(self.driver, address) != Ok(true) {
             return None;
         }

@@ -16,13 +16,13 @@ use crate::state::flags;
 // Not loom's: the count is a hint, because a thread that sets a policy has the object to itself.
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// What may be evicted of an object without open accesses.
+/// The sides that may be evicted without open accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Policy {
     Never,
-    /// A side that the other can replace.
+    /// One that the other can replace.
     Redundant,
-    /// Any side; the newest data is copied to the other side first.
+    /// Any; the newest data is copied to the other side first.
     Always,
 }
 
@@ -47,7 +47,7 @@ pub struct Registry {
     entries: Lock<Entries>,
     /// Number of entries, readable without the lock.
     count: AtomicUsize,
-    /// Threads that end an object wait here for its eviction.
+    /// Opens when an eviction ends.
     gate: Gate,
 }
 
@@ -88,7 +88,7 @@ impl Entries {
         true
     }
 
-    /// The object's entry, and not that of an earlier object at the address.
+    /// Not the entry of an earlier object at the address.
     fn of(&mut self, identity: Identity) -> Option<&mut Entry> {
         self.by_object.get_mut(&identity.object).filter(|entry| entry.identity == identity)
     }
@@ -120,7 +120,7 @@ impl Registry {
         !self.is_empty() && self.has_entry(object)
     }
 
-    // Not inlined: constructors and destructors call `knows` on their shortest path.
+    // Constructors and destructors call `knows` on their shortest path.
     #[cold]
     #[inline(never)]
     fn has_entry(&self, object: usize) -> bool {
@@ -159,7 +159,7 @@ impl Registry {
         self.read(identity, |_| ()).is_some()
     }
 
-    /// Removes the entry at this address. Waits while an eviction is at work on the object.
+    /// Removes the entry at this address, after a wait for an eviction.
     pub fn purge(&self, object: usize) {
         if self.is_empty() {
             return;
@@ -184,7 +184,7 @@ impl Registry {
         self.entries.with(|entries| entries.follow(before, after, means))
     }
 
-    /// Opens an access to an object that does not change; returns whether that has an entry.
+    /// Opens an access to an unchanged object; returns whether that has an entry.
     pub fn open(&self, identity: Identity) -> Result<bool, Interrupted> {
         self.entries.try_with(FOR_EVER, |entries| entries.follow(identity, identity, Use::Opens))
     }
@@ -221,7 +221,7 @@ impl Registry {
         })
     }
 
-    /// Puts all taken entries back, in a forked child.
+    /// Puts taken entries back, in a forked child.
     pub fn forget_evictions(&self) {
         self.entries.with(|entries| entries.by_object.values_mut().for_each(|entry| entry.is_taken = false));
     }
@@ -232,7 +232,7 @@ impl Registry {
 }
 
 impl Taken<'_> {
-    /// Whether the object is still the one that was taken, and was not used since.
+    /// Whether the object is still the taken one, and was not used since.
     pub fn is_unused(&self, identity: Identity) -> bool {
         self.registry.read(identity, |entry| entry.open == 0 && entry.last_use == self.last_use).unwrap_or(false)
     }
