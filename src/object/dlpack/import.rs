@@ -153,7 +153,7 @@ impl Tensor {
             // SAFETY: the caller guarantees `count` lengths, and strides unless they are null.
             (count > 0 && !at.is_null()).then(|| unsafe { std::slice::from_raw_parts(at, count) })
         };
-        let (shape, strides) = (numbers(self.shape).unwrap_or_default(), numbers(self.strides));
+        let shape = numbers(self.shape).unwrap_or_default();
         if shape.iter().any(|&length| length < 0) {
             return Err(wrong(odd));
         }
@@ -161,7 +161,7 @@ impl Tensor {
         if shape.contains(&0) {
             return Ok(0);
         }
-        let mut elements = 1i64;
+        let (strides, mut elements) = (numbers(self.strides), 1i64);
         for (axis, &length) in shape.iter().enumerate().rev() {
             // The stride of one element does not matter.
             if length > 1 && strides.is_some_and(|strides| strides[axis] != elements) {
