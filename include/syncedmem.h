@@ -860,7 +860,6 @@ syncedmem_status_t syncedmem_device_mismatches(uint64_t *count);
 
 /**
  * Creates an object of `bytes` on each side, which may be 0, and writes its handle to `*mem`. Allocates neither side.
- * End it with `syncedmem_destroy`.
  *
  * Errors: `OUT_OF_MEMORY` (also if no address space holds `bytes`).
  */
@@ -874,8 +873,7 @@ syncedmem_status_t syncedmem_create(size_t bytes,
 syncedmem_status_t syncedmem_destroy(struct syncedmem_t *mem);
 
 /**
- * As `syncedmem_create`, in the first 32 bytes of the caller's storage, whose address is the handle. End it with
- * `syncedmem_destruct`.
+ * As `syncedmem_create`, in the first 32 bytes of the caller's storage, whose address is the handle.
  *
  * Errors: `INVALID_ARGUMENT` (also `storage` not aligned to `SYNCEDMEM_STORAGE_ALIGNMENT`, or `storage_bytes` below
  * `SYNCEDMEM_STORAGE_BYTES`).
@@ -1030,11 +1028,11 @@ syncedmem_status_t syncedmem_is_ready(struct syncedmem_t *mem, bool *ready);
  * mark are not valid any more. `SYNCEDMEM_EVICT_NEVER` removes the mark and forgets open accesses; a changed mark
  * keeps them.
  *
- * If the device has no room for a block, the library gives back, until it has: idle blocks; device sides of marked
+ * Where a device block finds no room, the library gives back, until it does: idle blocks; device sides of marked
  * objects that the host can replace; device sides with the newest data, after a copy to the host
- * (`SYNCEDMEM_EVICT_ALWAYS`). The least recently used objects go first. For a host block, also one that would exceed
- * `SYNCEDMEM_HOST_LIMIT`, the sides are exchanged. If page-locked memory runs out, nothing is evicted, and the block
- * is pageable.
+ * (`SYNCEDMEM_EVICT_ALWAYS`). The least recently used objects go first. For a host block, also one beyond
+ * `SYNCEDMEM_HOST_LIMIT`, the sides are exchanged. If page-locked memory runs out, nothing is evicted: the block is
+ * pageable.
  *
  * Each later call that returns an address of the object's data, also in C++, opens an access. Until
  * `syncedmem_end_access` the address is valid, and nothing of the object is evicted. An eviction waits for device work
@@ -1046,7 +1044,7 @@ syncedmem_status_t syncedmem_is_ready(struct syncedmem_t *mem, bool *ready);
  *
  * Never evicted are borrowed memory, the host side while the device side is borrowed, and, after a capture (see
  * "Graphs" above), objects with a device block or page-locked host memory. The newest data is not copied to borrowed
- * memory, nor, with several devices, to one where the object has no block. Memory of `syncedmem_pin` may be evicted.
+ * memory, nor, of several devices, to one where the object has no block. Memory of `syncedmem_pin` may be evicted.
  *
  * Errors: `EXPORTED` (a first mark while tensors of the object are in use).
  *
@@ -1074,8 +1072,8 @@ syncedmem_status_t syncedmem_end_access(struct syncedmem_t *mem);
  * a `DLManagedTensor *` as before DLPack 1.0.
  *
  * An element has DLPack's `type_code` (0: signed integer, 1: unsigned, 2: IEEE float, 4: bfloat16, 5: complex, 6:
- * bool, 7 to 14: 8-bit floats) and `type_bits` bits. Elements are in C order, of the shape `shape[0]` to `shape[ndim -
- * 1]`, and need at most the object's size. A tensor for reading is marked read-only, which requires `versioned`.
+ * bool, 7 to 14: 8-bit floats) and `type_bits`. Elements are in C order, of the shape `shape[0]` to `shape[ndim - 1]`,
+ * and need at most the object's size. A tensor for reading is marked read-only, which requires `versioned`.
  *
  * The consumer calls the tensor's deleter once, on any thread, beside any other call on the object. Until then calls
  * that would make the address invalid (setting or releasing that side, `syncedmem_destruct`, a first
@@ -1083,8 +1081,8 @@ syncedmem_status_t syncedmem_end_access(struct syncedmem_t *mem);
  * that C++ ends must outlive its tensors. A tensor of an evictable object is an open access, which its deleter ends.
  *
  * A consumer on another stream than the legacy default one calls `syncedmem_stream_wait` before it reads, and, with
- * `SYNCEDMEM_REUSE_STREAM`, `syncedmem_record_stream` before it deletes the tensor. A device reset frees the memory of
- * device tensors.
+ * `SYNCEDMEM_REUSE_STREAM`, `syncedmem_record_stream` before it deletes the tensor. A device reset frees device
+ * tensors' memory.
  *
  * Errors: those of the access, and `INVALID_ARGUMENT` (also an impossible type or shape, more bytes than the object
  * has, reading without `versioned`, borrowed device memory that the driver does not know).

@@ -179,7 +179,6 @@ syncedmem_status_t syncedmem_tensor_typemeta(int32_t side,
 
 /**
  * Creates a tensor of a side (`syncedmem_side_t`) without shape, type and memory, and writes its handle to `*tensor`.
- * End it with `syncedmem_tensor_destroy`.
  */
 syncedmem_status_t syncedmem_tensor_create(int32_t side,
                                            struct syncedmem_tensor_t **tensor);
@@ -424,7 +423,7 @@ syncedmem_status_t syncedmem_tensor_debug_string(const struct syncedmem_tensor_t
                                                  size_t *length);
 
 /**
- * Creates an empty blob and writes its handle to `*blob`. End it with `syncedmem_typed_blob_destroy`.
+ * Creates an empty blob and writes its handle to `*blob`.
  */
 syncedmem_status_t syncedmem_typed_blob_create(struct syncedmem_typed_blob_t **blob);
 
@@ -505,8 +504,7 @@ syncedmem_status_t syncedmem_typed_blob_swap(struct syncedmem_typed_blob_t *blob
                                              struct syncedmem_typed_blob_t *other);
 
 /**
- * Writes a handle of the tensor that is the value, of either side, to `*tensor`. End it with
- * `syncedmem_tensor_destroy`.
+ * Writes a handle of the tensor that is the value, of either side, to `*tensor`.
  *
  * Errors: `INVALID_ARGUMENT` (also another type, or no value).
  */
@@ -531,8 +529,7 @@ syncedmem_status_t syncedmem_typed_blob_set_tensor(struct syncedmem_typed_blob_t
                                                    struct syncedmem_tensor_t *tensor);
 
 /**
- * Creates an empty workspace and writes its handle to `*workspace`. It holds the parent, which may be NULL. End it
- * with `syncedmem_workspace_destroy`.
+ * Creates an empty workspace and writes its handle to `*workspace`. It holds the parent, which may be NULL.
  */
 syncedmem_status_t syncedmem_workspace_create(struct syncedmem_workspace_t *parent,
                                               struct syncedmem_workspace_t **workspace);
@@ -550,7 +547,7 @@ syncedmem_status_t syncedmem_workspace_destroy(struct syncedmem_workspace_t *wor
 
 /**
  * Writes a handle of the blob of that name to `*blob`: this workspace's, a mapping's or a parent's, or else a new
- * empty one of this workspace. End it with `syncedmem_typed_blob_destroy`.
+ * empty one of this workspace.
  */
 syncedmem_status_t syncedmem_workspace_create_blob(struct syncedmem_workspace_t *workspace,
                                                    const char *name,
@@ -639,7 +636,7 @@ syncedmem_status_t syncedmem_typed_blob_attach(const struct syncedmem_typed_blob
 
 /**
  * Allocates `bytes` of host memory, zeros aligned to 64 bytes, and writes its address to `*data`. It is counted with
- * the memory of tensors, with 64 bytes more. End it with `syncedmem_cpu_delete`.
+ * the memory of tensors, with 64 bytes more. Free it with `syncedmem_cpu_delete`.
  */
 syncedmem_status_t syncedmem_cpu_new(size_t bytes,
                                      void **data);

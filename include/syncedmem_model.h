@@ -148,7 +148,7 @@ extern "C" {
 
 /**
  * Opens a `.caffemodel`, `.binaryproto`, `.solverstate` or `init_net.pb`, which its name or else its contents tell
- * apart, reads its structure, and writes the model's handle to `*model`. Close it with `syncedmem_model_close`.
+ * apart, reads its structure, and writes the model's handle to `*model`.
  *
  * Errors: `FILE` (it cannot be opened or read, or is no regular file), `FORMAT` (it is damaged, cut off, or no Caffe
  * file), `UNSUPPORTED` (HDF5, text, a compressed file; more layers and names than a file of its size can have).

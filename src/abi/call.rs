@@ -33,6 +33,15 @@ pub fn call(name: &str, work: impl FnOnce() -> Result<(), Error>) -> syncedmem_s
     call_for(name, work)
 }
 
+/// As `call`, for a function that cannot fail.
+#[inline(always)]
+pub fn run(name: &str, work: impl FnOnce()) -> syncedmem_status_t {
+    call(name, || {
+        work();
+        Ok(())
+    })
+}
+
 /// As `call`, with a room's errors.
 #[inline(always)]
 pub fn call_for<E: Failure>(name: &str, work: impl FnOnce() -> Result<(), E>) -> syncedmem_status_t {

@@ -3,7 +3,7 @@
 
 use syncedmem_trace::event::PassKind;
 
-use super::call::call;
+use super::call::run;
 use crate::observe::trace;
 
 /// `syncedmem::pass(unsigned kind, unsigned long iteration, unsigned long start)`: records a pass that ends now, if
@@ -11,10 +11,9 @@ use crate::observe::trace;
 /// pass's begin in nanoseconds of CLOCK_MONOTONIC.
 #[unsafe(export_name = "_ZN9syncedmem4passEjmm")]
 pub extern "C" fn pass(kind: u32, iteration: u64, start: u64) {
-    call("syncedmem::pass", || {
+    run("syncedmem::pass", || {
         if let Some(&kind) = PassKind::ALL.get(kind as usize) {
             trace::pass(kind, iteration.checked_sub(1), start);
         }
-        Ok(())
     });
 }

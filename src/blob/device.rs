@@ -47,7 +47,8 @@ impl Math<'_> {
             other => return Err(Error::NoMath(other)),
         };
         let driver = cuda::driver()?;
-        let entered = enter(driver, open)?;
+        let block = NonNull::new(open.address).unwrap_or(NonNull::dangling());
+        let entered = device::enter(driver, block, owner(open)?)?;
         let Some(blas) = Blas::begin(driver, &entered.0) else {
             note_host();
             return Ok(None);
@@ -113,11 +114,6 @@ fn note_host() {
              loader finds it"
         ),
     );
-}
-
-fn enter<'d>(driver: &'d driver::Driver, open: &Open<'_>) -> Result<Entered<'d>, Error> {
-    let block = NonNull::new(open.address).unwrap_or(NonNull::dangling());
-    Ok(device::enter(driver, block, owner(open)?)?)
 }
 
 /// The object's address, if it owns its device block.

@@ -24,7 +24,7 @@ use crate::object::shared::Shared;
 use array::Array;
 pub use device::computed_on_host;
 use error::Error;
-use math::portable::Term;
+pub use math::portable::Term;
 use shape::Shape;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,13 +54,11 @@ pub struct Blob {
 
 impl Blob {
     pub fn new(element: ElementType) -> Result<Blob, Error> {
-        match element {
-            ElementType::Float32 | ElementType::Float64 | ElementType::Int32 | ElementType::UInt32 => {
-                let gpu_shape = OnceLock::new();
-                Ok(Blob { element, shape: Shape::default(), memories: [None, None], gpu_shape })
-            }
-            _ => Err(Error::NoType(element)),
+        use ElementType::{Float32, Float64, Int32, UInt32};
+        if !matches!(element, Float32 | Float64 | Int32 | UInt32) {
+            return Err(Error::NoType(element));
         }
+        Ok(Blob { element, shape: Shape::default(), memories: [None, None], gpu_shape: OnceLock::new() })
     }
 
     pub fn element(&self) -> ElementType {
@@ -173,15 +171,7 @@ impl Blob {
         self.array(Which::Data)?.subtract(self.array(Which::Diff)?)
     }
 
-    pub fn asum(&self, which: Which) -> Result<f64, Error> {
-        self.sum(which, Term::Abs)
-    }
-
-    pub fn sumsq(&self, which: Which) -> Result<f64, Error> {
-        self.sum(which, Term::Square)
-    }
-
-    fn sum(&self, which: Which, term: Term) -> Result<f64, Error> {
+    pub fn sum(&self, which: Which, term: Term) -> Result<f64, Error> {
         self.check_math()?;
         self.memories[which as usize].as_ref().map_or(Ok(0.0), |_| self.array(which)?.sum(term))
     }

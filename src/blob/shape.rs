@@ -54,9 +54,8 @@ impl Shape {
         let range = usize::try_from(start).ok().zip(usize::try_from(end).ok());
         let dims = range.and_then(|(start, end)| self.dims().get(start..end));
         let dims = dims.ok_or(Error::NoRange { start, end, axes: self.axes })?;
-        dims.iter()
-            .try_fold(1i64, |product, &dim| checked(product, dim.into()))
-            .ok_or(Error::TooLargeRange { start, end })
+        let product = dims.iter().try_fold(1i32, |product, &dim| product.checked_mul(dim));
+        product.map(i64::from).ok_or(Error::TooLargeRange { start, end })
     }
 
     /// 1 of an axis that the shape lacks. A negative axis counts from the end.
@@ -107,10 +106,6 @@ impl Shape {
     pub fn equals_legacy(&self, dims: [i64; 4]) -> bool {
         (-4..).zip(dims).all(|(axis, dim)| self.legacy_dim(axis) == Ok(dim))
     }
-}
-
-fn checked(product: i64, factor: i64) -> Option<i64> {
-    product.checked_mul(factor).filter(|&product| product <= i32::MAX.into())
 }
 
 /// As Caffe's `shape_string`.

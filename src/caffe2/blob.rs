@@ -28,7 +28,7 @@ pub struct Value {
 
 enum End {
     Elsewhere,
-    Deleter(syncedmem_deleter_t, *mut c_void),
+    Deleter(unsafe extern "C-unwind" fn(*mut c_void, *mut c_void), *mut c_void),
     /// By its type's functions; the memory is malloc's.
     OfType,
 }
@@ -49,7 +49,7 @@ impl Value {
         deleter: syncedmem_deleter_t,
         context: *mut c_void,
     ) -> Value {
-        let end = if deleter.is_some() { End::Deleter(deleter, context) } else { End::Elsewhere };
+        let end = deleter.map_or(End::Elsewhere, |deleter| End::Deleter(deleter, context));
         Value { meta, pointer: pointer.as_ptr(), end }
     }
 
@@ -106,12 +106,8 @@ impl Drop for Value {
         let Some(pointer) = NonNull::new(self.pointer) else { return };
         match self.end {
             End::Elsewhere => {}
-            End::Deleter(deleter, context) => {
-                if let Some(deleter) = deleter {
-                    // SAFETY: the value's maker guarantees it.
-                    unsafe { deleter(pointer.as_ptr(), context) };
-                }
-            }
+            // SAFETY: the value's maker guarantees it.
+            End::Deleter(deleter, context) => unsafe { deleter(pointer.as_ptr(), context) },
             End::OfType => {
                 // SAFETY: `made` or `tensor` made it, and it is not used again.
                 unsafe { self.meta.destruct(pointer, 1) };
@@ -186,7 +182,7 @@ impl Blob {
         locked(|held| {
             let value = self.value.get_mut(held);
             match std::mem::replace(&mut value.end, End::Elsewhere) {
-                End::Deleter(deleter, context) => (value.pointer, deleter, context),
+                End::Deleter(deleter, context) => (value.pointer, Some(deleter), context),
                 End::Elsewhere | End::OfType => (value.pointer, None, std::ptr::null_mut()),
             }
         })

@@ -316,13 +316,13 @@ impl Tensor {
 }
 
 fn usable(meta: &TypeMeta) -> Result<(), Error> {
-    match () {
-        () if meta.is_none() => Err(Error::State("the tensor has no type; pass one")),
-        () if meta.itemsize == 0 => {
-            Err(Error::Argument("the type's items have no bytes; pass a type with an itemsize"))
-        }
-        () => Ok(()),
+    if meta.is_none() {
+        return Err(Error::State("the tensor has no type; pass one"));
     }
+    if meta.itemsize == 0 {
+        return Err(Error::Argument("the type's items have no bytes; pass a type with an itemsize"));
+    }
+    Ok(())
 }
 
 impl fmt::Display for Tensor {

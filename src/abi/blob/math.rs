@@ -4,7 +4,7 @@ use super::handle::{change, syncedmem_blob_t, which};
 use crate::abi::arguments::answer;
 use crate::abi::opaque::ask;
 use crate::abi::status::syncedmem_status_t;
-use crate::blob::{self, Blob};
+use crate::blob::{self, Blob, Term};
 
 /// Subtracts the diff from the data, element by element, on the side where the data is; if on both, on the device. The
 /// device needs cuBLAS, which is looked for at the first use; without it the host computes.
@@ -27,7 +27,7 @@ pub unsafe extern "C" fn syncedmem_blob_asum(
     sum: *mut f64,
 ) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.
-    unsafe { ask("syncedmem_blob_asum", blob, sum, |blob| blob.asum(which(array)?)) }
+    unsafe { ask("syncedmem_blob_asum", blob, sum, |blob| blob.sum(which(array)?, Term::Abs)) }
 }
 
 /// As `syncedmem_blob_asum`, for the sum of the squares.
@@ -38,7 +38,7 @@ pub unsafe extern "C" fn syncedmem_blob_sumsq(
     sum: *mut f64,
 ) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.
-    unsafe { ask("syncedmem_blob_sumsq", blob, sum, |blob| blob.sumsq(which(array)?)) }
+    unsafe { ask("syncedmem_blob_sumsq", blob, sum, |blob| blob.sum(which(array)?, Term::Square)) }
 }
 
 /// Multiplies the elements of an array by `factor`, rounded to their type, where the array is; nothing if it was never

@@ -5,7 +5,7 @@ use std::ffi::c_char;
 use super::object::syncedmem_t;
 use super::policy;
 use crate::abi::arguments::{answer, string, write_text};
-use crate::abi::call::call;
+use crate::abi::call::run;
 use crate::abi::opaque::{ask, with};
 use crate::abi::status::syncedmem_status_t;
 use crate::error::Error;
@@ -65,10 +65,9 @@ pub unsafe extern "C" fn syncedmem_get_accounting(accounting: *mut syncedmem_acc
 /// reads copied data once more, and needs accounting or a trace. Overrides `SYNCEDMEM_COMPARE` (off, on).
 #[unsafe(no_mangle)]
 pub extern "C" fn syncedmem_set_compare(on: bool) -> syncedmem_status_t {
-    call("syncedmem_set_compare", || {
+    run("syncedmem_set_compare", || {
         settings::COMPARE.set(usize::from(on));
         control::set(COMPARE, on);
-        Ok(())
     })
 }
 
@@ -86,10 +85,7 @@ pub unsafe extern "C" fn syncedmem_get_compare(on: *mut bool) -> syncedmem_statu
 /// Sets the peak of every kind of memory to what objects hold now.
 #[unsafe(no_mangle)]
 pub extern "C" fn syncedmem_reset_peaks() -> syncedmem_status_t {
-    call("syncedmem_reset_peaks", || {
-        recorder::with_ledger(|ledger| ledger.reset_peaks(clock::nanoseconds()));
-        Ok(())
-    })
+    run("syncedmem_reset_peaks", || recorder::with_ledger(|ledger| ledger.reset_peaks(clock::nanoseconds())))
 }
 
 /// Writes a report of this process, UTF-8 text of several lines: memory now and at the peak, its ten largest holders,

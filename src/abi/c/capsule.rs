@@ -38,7 +38,7 @@ impl Python {
     /// The capsule's pointer, if it has this name.
     ///
     /// # Safety
-    /// `capsule` is a capsule, and the calling thread holds the GIL.
+    /// As for `syncedmem_end_capsule`.
     unsafe fn holds(&self, capsule: *mut c_void, name: &CStr) -> Option<NonNull<c_void>> {
         // SAFETY: the caller guarantees it.
         if unsafe { (self.is_valid)(capsule, name.as_ptr()) } == 0 {

@@ -3,7 +3,7 @@
 use std::ffi::c_char;
 
 use crate::abi::arguments::{OptionalOut, answer};
-use crate::abi::call::call;
+use crate::abi::call::{call, run};
 use crate::abi::status::syncedmem_status_t;
 use crate::cuda;
 use crate::settings;
@@ -27,11 +27,10 @@ pub unsafe extern "C" fn syncedmem_cuda_status(sentence: *mut *const c_char) -> 
 /// that called the driver. Overrides `SYNCEDMEM_CHECK_DEVICE`.
 #[unsafe(no_mangle)]
 pub extern "C" fn syncedmem_set_device_check(on: bool) -> syncedmem_status_t {
-    call("syncedmem_set_device_check", || {
+    run("syncedmem_set_device_check", || {
         settings::CHECK_DEVICE.set(usize::from(on));
         flags::raise_if(on, CHECKED);
         fast_path::close();
-        Ok(())
     })
 }
 

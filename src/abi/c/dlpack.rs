@@ -41,8 +41,8 @@ pub enum syncedmem_access_t {
 /// a `DLManagedTensor *` as before DLPack 1.0.
 ///
 /// An element has DLPack's `type_code` (0: signed integer, 1: unsigned, 2: IEEE float, 4: bfloat16, 5: complex, 6:
-/// bool, 7 to 14: 8-bit floats) and `type_bits` bits. Elements are in C order, of the shape `shape[0]` to `shape[ndim -
-/// 1]`, and need at most the object's size. A tensor for reading is marked read-only, which requires `versioned`.
+/// bool, 7 to 14: 8-bit floats) and `type_bits`. Elements are in C order, of the shape `shape[0]` to `shape[ndim - 1]`,
+/// and need at most the object's size. A tensor for reading is marked read-only, which requires `versioned`.
 ///
 /// The consumer calls the tensor's deleter once, on any thread, beside any other call on the object. Until then calls
 /// that would make the address invalid (setting or releasing that side, `syncedmem_destruct`, a first
@@ -50,8 +50,8 @@ pub enum syncedmem_access_t {
 /// that C++ ends must outlive its tensors. A tensor of an evictable object is an open access, which its deleter ends.
 ///
 /// A consumer on another stream than the legacy default one calls `syncedmem_stream_wait` before it reads, and, with
-/// `SYNCEDMEM_REUSE_STREAM`, `syncedmem_record_stream` before it deletes the tensor. A device reset frees the memory of
-/// device tensors.
+/// `SYNCEDMEM_REUSE_STREAM`, `syncedmem_record_stream` before it deletes the tensor. A device reset frees device
+/// tensors' memory.
 ///
 /// Errors: those of the access, and `INVALID_ARGUMENT` (also an impossible type or shape, more bytes than the object
 /// has, reading without `versioned`, borrowed device memory that the driver does not know).

@@ -25,11 +25,11 @@ const POLICIES: [Policy; 3] = [Policy::Never, Policy::Redundant, Policy::Always]
 /// mark are not valid any more. `SYNCEDMEM_EVICT_NEVER` removes the mark and forgets open accesses; a changed mark
 /// keeps them.
 ///
-/// If the device has no room for a block, the library gives back, until it has: idle blocks; device sides of marked
+/// Where a device block finds no room, the library gives back, until it does: idle blocks; device sides of marked
 /// objects that the host can replace; device sides with the newest data, after a copy to the host
-/// (`SYNCEDMEM_EVICT_ALWAYS`). The least recently used objects go first. For a host block, also one that would exceed
-/// `SYNCEDMEM_HOST_LIMIT`, the sides are exchanged. If page-locked memory runs out, nothing is evicted, and the block
-/// is pageable.
+/// (`SYNCEDMEM_EVICT_ALWAYS`). The least recently used objects go first. For a host block, also one beyond
+/// `SYNCEDMEM_HOST_LIMIT`, the sides are exchanged. If page-locked memory runs out, nothing is evicted: the block is
+/// pageable.
 ///
 /// Each later call that returns an address of the object's data, also in C++, opens an access. Until
 /// `syncedmem_end_access` the address is valid, and nothing of the object is evicted. An eviction waits for device work
@@ -41,7 +41,7 @@ const POLICIES: [Policy; 3] = [Policy::Never, Policy::Redundant, Policy::Always]
 ///
 /// Never evicted are borrowed memory, the host side while the device side is borrowed, and, after a capture (see
 /// "Graphs" above), objects with a device block or page-locked host memory. The newest data is not copied to borrowed
-/// memory, nor, with several devices, to one where the object has no block. Memory of `syncedmem_pin` may be evicted.
+/// memory, nor, of several devices, to one where the object has no block. Memory of `syncedmem_pin` may be evicted.
 ///
 /// Errors: `EXPORTED` (a first mark while tensors of the object are in use).
 ///

@@ -62,7 +62,6 @@ impl Opaque for syncedmem_t {
 }
 
 /// Creates an object of `bytes` on each side, which may be 0, and writes its handle to `*mem`. Allocates neither side.
-/// End it with `syncedmem_destroy`.
 ///
 /// Errors: `OUT_OF_MEMORY` (also if no address space holds `bytes`).
 #[unsafe(no_mangle)]
@@ -88,8 +87,7 @@ pub unsafe extern "C" fn syncedmem_destroy(mem: *mut syncedmem_t) -> syncedmem_s
     })
 }
 
-/// As `syncedmem_create`, in the first 32 bytes of the caller's storage, whose address is the handle. End it with
-/// `syncedmem_destruct`.
+/// As `syncedmem_create`, in the first 32 bytes of the caller's storage, whose address is the handle.
 ///
 /// Errors: `INVALID_ARGUMENT` (also `storage` not aligned to `SYNCEDMEM_STORAGE_ALIGNMENT`, or `storage_bytes` below
 /// `SYNCEDMEM_STORAGE_BYTES`).
@@ -119,7 +117,7 @@ pub unsafe extern "C" fn syncedmem_construct(
             });
         }
         host::check_size(bytes, Side::Host)?;
-        // SAFETY: aligned and large enough as just checked; the caller guarantees that it is writable.
+        // SAFETY: aligned and large enough as just checked; the caller guarantees the rest.
         unsafe { SyncedMemory::construct(storage, bytes) };
         Ok(storage.as_ptr().cast())
     };

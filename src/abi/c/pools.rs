@@ -4,7 +4,7 @@ use syncedmem_trace::kind::Kind;
 
 use super::policy;
 use crate::abi::arguments::{answer, one_of};
-use crate::abi::call::call;
+use crate::abi::call::{call, run};
 use crate::abi::status::syncedmem_status_t;
 use crate::error::Error;
 use crate::memory::cache::budget;
@@ -58,7 +58,7 @@ fn kinds(memory: i32) -> Result<impl Iterator<Item = Kind>, Error> {
 #[unsafe(no_mangle)]
 pub extern "C" fn syncedmem_trim(memory: i32) -> syncedmem_status_t {
     call("syncedmem_trim", || {
-        kinds(memory)?.map(trim::trim).sum::<u64>();
+        kinds(memory)?.for_each(|kind| _ = trim::trim(kind));
         Ok(())
     })
 }
@@ -74,13 +74,12 @@ pub unsafe extern "C" fn syncedmem_idle_bytes(memory: i32, bytes: *mut usize) ->
 /// each block is allocated and freed as in Caffe. Overrides `SYNCEDMEM_POOLS` (on, off).
 #[unsafe(no_mangle)]
 pub extern "C" fn syncedmem_set_pools(on: bool) -> syncedmem_status_t {
-    call("syncedmem_set_pools", || {
+    run("syncedmem_set_pools", || {
         settings::POOLS.set(usize::from(!on));
         settings::changed();
         if !on {
-            Kind::ALL.into_iter().map(trim::trim).sum::<u64>();
+            let _ = Kind::ALL.map(trim::trim);
         }
-        Ok(())
     })
 }
 
@@ -144,10 +143,7 @@ pub unsafe extern "C" fn syncedmem_get_pool_age(seconds: *mut f64) -> syncedmem_
 /// memory.
 #[unsafe(no_mangle)]
 pub extern "C" fn syncedmem_set_pinned_limit(bytes: usize) -> syncedmem_status_t {
-    call("syncedmem_set_pinned_limit", || {
-        settings::PINNED_LIMIT.set(bytes as u64);
-        Ok(())
-    })
+    run("syncedmem_set_pinned_limit", || settings::PINNED_LIMIT.set(bytes as u64))
 }
 
 /// Writes to `*bytes` how many bytes may be page-locked in all.

@@ -3,7 +3,7 @@
 use std::ffi::c_char;
 
 use crate::abi::arguments::string;
-use crate::abi::call::call;
+use crate::abi::call::{call, run};
 use crate::abi::status::syncedmem_status_t;
 use crate::error::Error;
 use crate::observe::control;
@@ -25,8 +25,5 @@ pub unsafe extern "C" fn syncedmem_trace_start(file: *const c_char) -> syncedmem
 /// Ends the trace, if there is one, and marks it as whole.
 #[unsafe(no_mangle)]
 pub extern "C" fn syncedmem_trace_stop() -> syncedmem_status_t {
-    call("syncedmem_trace_stop", || {
-        control::end_trace();
-        Ok(())
-    })
+    run("syncedmem_trace_stop", control::end_trace)
 }

@@ -32,7 +32,7 @@ impl Opaque for syncedmem_typed_blob_t {
     }
 }
 
-/// Creates an empty blob and writes its handle to `*blob`. End it with `syncedmem_typed_blob_destroy`.
+/// Creates an empty blob and writes its handle to `*blob`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_typed_blob_create(blob: *mut *mut syncedmem_typed_blob_t) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.
@@ -196,8 +196,7 @@ pub unsafe extern "C" fn syncedmem_typed_blob_swap(
     unsafe { with("syncedmem_typed_blob_swap", blob, swap) }
 }
 
-/// Writes a handle of the tensor that is the value, of either side, to `*tensor`. End it with
-/// `syncedmem_tensor_destroy`.
+/// Writes a handle of the tensor that is the value, of either side, to `*tensor`.
 ///
 /// Errors: `INVALID_ARGUMENT` (also another type, or no value).
 #[unsafe(no_mangle)]

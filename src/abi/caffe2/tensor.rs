@@ -3,6 +3,7 @@
 use super::call;
 use super::held::{Held, destroy, handle_of, held, retain};
 use crate::abi::arguments::{Out, answer, answer_for, numbers, side};
+use crate::abi::call::run;
 use crate::abi::opaque::Opaque;
 use crate::abi::status::syncedmem_status_t;
 use crate::caffe2::error::Error;
@@ -35,7 +36,7 @@ impl Opaque for syncedmem_tensor_t {
 /// For the C function `name`, which changes the tensor.
 ///
 /// # Safety
-/// As for [`held`]; no other thread uses the tensor.
+/// No other thread uses the tensor.
 #[inline(always)]
 pub(super) unsafe fn change(
     name: &str,
@@ -101,7 +102,6 @@ unsafe fn with_dims<R>(ndim: i32, dims: *const i64, work: impl FnOnce(&[i64]) ->
 }
 
 /// Creates a tensor of a side (`syncedmem_side_t`) without shape, type and memory, and writes its handle to `*tensor`.
-/// End it with `syncedmem_tensor_destroy`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_tensor_create(
     side: i32,
@@ -253,10 +253,7 @@ pub unsafe extern "C" fn syncedmem_tensor_swap(
 /// first that is true, without a limit (`INT64_MAX`).
 #[unsafe(no_mangle)]
 pub extern "C" fn syncedmem_tensor_set_keep_on_shrink(keep: bool, most_unused_bytes: i64) -> syncedmem_status_t {
-    call("syncedmem_tensor_set_keep_on_shrink", || {
-        tensor::set_keep_on_shrink(keep, most_unused_bytes);
-        Ok(())
-    })
+    run("syncedmem_tensor_set_keep_on_shrink", || tensor::set_keep_on_shrink(keep, most_unused_bytes))
 }
 
 /// Writes what `syncedmem_tensor_set_keep_on_shrink` has set.

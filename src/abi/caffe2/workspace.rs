@@ -48,8 +48,7 @@ unsafe fn name_of<'a>(name: *const c_char) -> Result<&'a [u8], Error> {
     Ok(unsafe { string(name, "a name is NULL; pass a string") }?.to_bytes())
 }
 
-/// Creates an empty workspace and writes its handle to `*workspace`. It holds the parent, which may be NULL. End it
-/// with `syncedmem_workspace_destroy`.
+/// Creates an empty workspace and writes its handle to `*workspace`. It holds the parent, which may be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_workspace_create(
     parent: *mut syncedmem_workspace_t,
@@ -81,7 +80,7 @@ pub unsafe extern "C" fn syncedmem_workspace_destroy(workspace: *mut syncedmem_w
 }
 
 /// Writes a handle of the blob of that name to `*blob`: this workspace's, a mapping's or a parent's, or else a new
-/// empty one of this workspace. End it with `syncedmem_typed_blob_destroy`.
+/// empty one of this workspace.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_workspace_create_blob(
     workspace: *mut syncedmem_workspace_t,
