@@ -602,7 +602,7 @@ typedef void (*syncedmem_error_callback_t)(syncedmem_status_t status, const char
  */
 typedef struct syncedmem_sum_t {
   /**
-   * Number.
+   * Number of operations.
    */
   uint64_t count;
   /**

@@ -85,7 +85,7 @@ impl<T> OptionalOut<T> {
 /// knows.
 pub struct SizedOut<T> {
     structure: std::ptr::NonNull<T>,
-    /// Bytes that both sides know: these are written.
+    /// The bytes that both sides know are written.
     pub size: usize,
 }
 

@@ -38,7 +38,7 @@ fn side(memory: &Shared) -> Result<Option<Side>, Error> {
 }
 
 impl Array<'_> {
-    /// On the side of `from`.
+    /// Copies on the side of `from`.
     // Mend 10: Caffe chooses the side by its mode, so that data may cross the bus.
     pub fn copy_from(self, from: Array<'_>) -> Result<(), Error> {
         if self.memory == from.memory {
@@ -70,7 +70,7 @@ impl Array<'_> {
         Ok(())
     }
 
-    /// On the side of the own elements.
+    /// Computes on the side of the own elements.
     pub fn subtract(self, diff: Array<'_>) -> Result<(), Error> {
         let Some(side) = self.side()? else {
             return if side(self.memory)?.is_some() { Ok(()) } else { Err(Error::Untouched) };

@@ -189,7 +189,7 @@ impl Blob {
             None => {
                 let memory = Shared::new(size_of_val(self.shape.dims()))?;
                 array::fill(&memory, self.shape.dims())?;
-                // Without work: a fork leaves no cell half initialised.
+                // The memory is ready, so a fork leaves no cell half initialised.
                 self.gpu_shape.get_or_init(|| memory)
             }
         };

@@ -48,7 +48,7 @@ impl Shape {
         dim.map(|&dim| dim.into()).ok_or(Error::NoAxis { axis, axes: self.axes })
     }
 
-    /// Of the axes from `start` up to `end`, exclusive; 1 of none.
+    /// Takes the axes from `start` up to `end`, exclusive; 1 of none.
     // Mend 5: a product that no `int` holds is refused. It can occur beside a dimension of 0.
     pub fn count_of(&self, start: i64, end: i64) -> Result<i64, Error> {
         let range = usize::try_from(start).ok().zip(usize::try_from(end).ok());
@@ -77,7 +77,7 @@ impl Shape {
             if let Some(index) = index.filter(|index| !(0..dim).contains(index)) {
                 return Err(Error::NoIndex { axis, index, most: dim - 1 });
             }
-            // Below the count, as each index is below its dimension, or 0.
+            // The offset stays below the count, as each index is below its dimension, or is 0.
             offset = offset * dim + index.unwrap_or(0);
         }
         Ok(offset)

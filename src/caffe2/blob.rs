@@ -29,7 +29,7 @@ pub struct Value {
 enum End {
     Elsewhere,
     Deleter(unsafe extern "C-unwind" fn(*mut c_void, *mut c_void), *mut c_void),
-    /// By its type's functions; the memory is malloc's.
+    /// Its type's functions end it; the memory is malloc's.
     OfType,
 }
 
@@ -132,7 +132,7 @@ impl Blob {
         locked(|held| self.value.get(held).meta)
     }
 
-    /// Without `meta` a value of any type; null if there is none.
+    /// Without `meta` the value may have any type; null if there is none.
     pub fn get(&self, meta: Option<&TypeMeta>) -> Result<*mut c_void, Error> {
         let (holds, pointer) = locked(|held| {
             let value = self.value.get(held);
@@ -146,7 +146,7 @@ impl Blob {
         }
     }
 
-    /// Also whether the value is new. Two threads get the same.
+    /// Returns whether the value is new too. Two threads get the same.
     pub fn get_mutable(&self, meta: TypeMeta) -> Result<(*mut c_void, bool), Error> {
         if meta.is_none() {
             return Err(Error::Argument("the type is none: its id is NULL; pass a type"));
@@ -214,7 +214,7 @@ impl Blob {
         Ok((self.tensor()?, is_new))
     }
 
-    /// Of the value, if it is a tensor; else zeros.
+    /// The value's, if it is a tensor; else zeros.
     pub fn footprint(&self, held: &Held) -> (usize, usize) {
         // SAFETY: the value holds the tensor, and ends only under this lock.
         self.value.get(held).as_tensor().map_or((0, 0), |handle| unsafe { handle.as_ref() }.footprint())

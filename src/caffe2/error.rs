@@ -25,7 +25,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Bytes, for bookkeeping.
+    /// `asked` is in bytes.
     pub fn no_room(asked: usize) -> Error {
         Error::Own(crate::error::Error::no_room(asked))
     }

@@ -17,7 +17,7 @@ use crate::platform::shared::Shared;
 
 pub struct Handle {
     tensor: UnsafeCell<Tensor>,
-    /// Of the storage: a thread may add up a workspace while others change tensors.
+    /// The storage's: a thread may add up a workspace while others change tensors.
     storage: AtomicUsize,
     capacity: AtomicUsize,
     attachment: Attachment,

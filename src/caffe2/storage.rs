@@ -101,6 +101,7 @@ impl Storage {
         Storage::of(Memory { object, side, meta, bytes, constructed: None, reported: false })
     }
 
+    /// The object ends if there is no memory for the share.
     fn of(memory: Memory) -> Result<Storage, Error> {
         Shared::new(memory).map(Storage).map_err(Error::no_room)
     }
@@ -123,7 +124,7 @@ impl Storage {
         self.0.bytes
     }
 
-    /// When the memory was made.
+    /// The type when the memory was made.
     pub fn meta(&self) -> &TypeMeta {
         &self.0.meta
     }

@@ -70,7 +70,7 @@ fn add<T>(entries: &mut Vec<(Name, T)>, name: Name, value: T) -> Result<(), Erro
 pub struct Listed {
     pub name: Name,
     pub blob: Shared<Blob>,
-    /// Of its tensor's memory; 0 if a blob before it shares that.
+    /// Its tensor's memory; 0 if a blob before it shares that.
     pub bytes: usize,
 }
 

@@ -12,7 +12,7 @@ use crate::platform::file_error::write_reason;
 pub enum Failure {
     Own(Error),
     Blob(blob::error::Error),
-    /// Also an argument that the file does not allow.
+    /// An argument that the file does not allow is one too.
     File(caffemodel::Error),
 }
 
@@ -21,7 +21,7 @@ impl Failure {
         caffemodel::Error::new(caffemodel::ErrorKind::Unsupported, path.display(), what, advice).into()
     }
 
-    /// Bytes, for bookkeeping.
+    /// `asked` is in bytes.
     pub fn no_room(asked: usize) -> Self {
         Self::Own(Error::no_room(asked))
     }

@@ -62,7 +62,7 @@ impl Model {
         self.layers.len()
     }
 
-    /// Also its name and type.
+    /// Returns its name and type too.
     pub fn layer(&self, index: usize) -> Result<(&Layer, &CStr, &CStr), Failure> {
         let layer = self.file.layer(index)?;
         let (name, of) = self.layers.get(index).map_or((c"", c""), |(name, of)| (name, of));
@@ -74,7 +74,7 @@ impl Model {
         Ok(self.file.array(at).map(drop)?)
     }
 
-    /// Also the shape in the net. The values may not fit.
+    /// Returns the shape in the net too. The values may not fit.
     pub fn blob(&self, at: At) -> Result<(&Blob, &[i64]), Failure> {
         let blob = self.file.blob(at)?;
         let in_net = self.file.layer(at.layer)?.shape_in_net(at.blob);

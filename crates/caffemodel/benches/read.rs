@@ -81,7 +81,7 @@ fn main() {
     let written = Written::new();
     let path = &written.0;
     let bytes = std::fs::metadata(path).unwrap().len() as usize;
-    // Also for the file, but for its last two thousand bytes.
+    // `read()` fills it too, but for the file's last two thousand bytes.
     let mut values = vec![1f32; LAYERS * VALUES];
     let (mut reads, mut opens, mut blobs) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..ROUNDS {

@@ -42,7 +42,7 @@ struct Inner {
     cause: Option<io::Error>,
 }
 
-/// Letters of a name in sentences: damaged files may have very long ones.
+/// Sentences end names after so many letters: damaged files may have very long ones.
 const LONGEST_NAME: usize = 80;
 
 impl Error {
@@ -104,7 +104,7 @@ impl Error {
         self.inner().map_or(ErrorKind::OutOfMemory { asked: self.asked }, |inner| inner.kind)
     }
 
-    /// Bytes before the fault in the file.
+    /// The fault's place in the file, in bytes.
     pub fn offset(&self) -> Option<u64> {
         self.inner()?.offset
     }

@@ -95,7 +95,7 @@ struct Argument {
 }
 
 impl Argument {
-    /// Also the name, which may stand anywhere.
+    /// Returns the name too, which may stand anywhere.
     fn scan(scanner: &mut Scanner, range: Range<u64>) -> Result<(Option<Range<u64>>, Self), Error> {
         let (mut name, mut argument) = (None, Self::default());
         scanner.position = range.start;

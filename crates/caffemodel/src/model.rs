@@ -125,7 +125,7 @@ impl Model {
         &self.layers
     }
 
-    /// Of a solver's file.
+    /// `None` for files of no solver.
     pub fn state(&self) -> Option<&State> {
         self.state.as_ref()
     }

@@ -136,7 +136,7 @@ pub(crate) fn scan(scanner: &mut Scanner, end: u64) -> Result<(String, Vec<Layer
         }
         layers.extend(layer(scanner, span, version, index)?);
     }
-    // Only now it is known whose numbers the types are.
+    // All blobs say whose numbers the types are.
     let is_c3d = layers.iter().flat_map(|layer| &layer.blobs).any(|blob| blob.dialect() == Dialect::C3d);
     for layer in &mut layers {
         if let Some(number) = layer.number {

@@ -5,7 +5,7 @@ use std::ops::Range;
 use crate::error::Error;
 use crate::wire::{Field, Scanner, Wire};
 
-/// In numbers.
+/// Numbers from one mark to the next.
 const MARK_EVERY: u64 = 4096;
 
 #[derive(Clone, Copy, Debug)]
@@ -21,7 +21,7 @@ pub(crate) struct Varints {
     number: u32,
     count: u64,
     marks: Vec<Mark>,
-    /// Of the message.
+    /// The message's end.
     end: u64,
 }
 
@@ -77,7 +77,7 @@ impl Varints {
                 Some(end) if scanner.position < end => end,
                 _ => {
                     packed_end = None;
-                    // Only in a changed file the field is gone.
+                    // The field is gone only if the file was changed.
                     let field = scanner
                         .field(self.end)?
                         .ok_or_else(|| scanner.format("a list has become shorter", self.end))?;

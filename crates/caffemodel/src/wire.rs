@@ -67,7 +67,7 @@ impl<'s> Scanner<'s> {
         self.charge_bytes(number as u64 * size_of::<T>() as u64 * GROWTH)
     }
 
-    /// For one more item, within the budget.
+    /// Makes room for one more item, within the budget.
     pub fn make_room<T>(&mut self, items: &mut Vec<T>) -> Result<(), Error> {
         self.charge::<T>(1)?;
         room::for_one(items)
@@ -130,7 +130,7 @@ impl<'s> Scanner<'s> {
         cut.map_or(Ok(range), Err)
     }
 
-    /// If `end` cuts the value: the rest, and the error.
+    /// A value that `end` cuts gives the rest, and the error.
     pub fn bytes_or_rest(&mut self, end: u64) -> Result<(Range<u64>, Option<Error>), Error> {
         let at = self.position;
         let length = self.varint(end)?;

@@ -49,17 +49,15 @@ fn peak<T>(work: impl FnOnce() -> T) -> (usize, T) {
 /// Returns the number of arrays.
 fn read_all(model: &Model, random: &mut Random) -> u64 {
     let mut arrays = 0;
-    for (index, layer) in model.layers().iter().enumerate() {
-        (0..layer.texts().map_or(0, |texts| texts.count())).for_each(|text| drop(model.text(index, text).unwrap()));
-    }
-    for (layer, blobs) in model.layers().iter().map(|layer| layer.blobs().len()).enumerate() {
-        for (blob, part) in (0..blobs).flat_map(|blob| [(blob, Part::Data), (blob, Part::Diff)]) {
+    for (layer, found) in model.layers().iter().enumerate() {
+        (0..found.texts().map_or(0, |texts| texts.count())).for_each(|text| drop(model.text(layer, text).unwrap()));
+        for (blob, part) in (0..found.blobs().len()).flat_map(|blob| [(blob, Part::Data), (blob, Part::Diff)]) {
             let at = At { layer, blob, part };
-            let _ = model.layers()[layer].shape_in_net(blob);
+            let _ = found.shape_in_net(blob);
             let Ok(array) = model.array(at) else { continue };
             arrays += 1;
             let (count, bytes) = (array.count() as usize, array.bytes() as usize);
-            if model.layers()[layer].type_name() == "ConstantFill" && bytes as u64 > model.file_bytes() {
+            if found.type_name() == "ConstantFill" && bytes as u64 > model.file_bytes() {
                 continue;
             }
             // A whole number may take one byte in the file, and eight here.

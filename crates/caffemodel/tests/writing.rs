@@ -343,7 +343,7 @@ fn a_file_that_caffe_cannot_read_for_its_size_is_written_only_if_it_is_allowed()
     let error = edit.reshape(0, 0, &[count]).replace(At::data(0, 0), values()).write_to(&new).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported);
     assert!(error.to_string().contains("bytes, and Caffe reads at most 2147483647; allow large files"), "{error}");
-    // Begun, and ends where these values end.
+    // Writing begins, and ends where these values end.
     edit.reshape(0, 0, &[count]).replace(At::data(0, 0), values()).allow_large();
     assert_eq!(edit.write_to(&new).unwrap_err().kind(), ErrorKind::Io);
     let most = Values::new(Element::F32, u64::MAX / 2, io::empty());

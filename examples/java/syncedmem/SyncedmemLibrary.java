@@ -620,7 +620,7 @@ public interface SyncedmemLibrary extends Library {
         "nanoseconds",
     })
     final class Sum extends Structure {
-        /** Number. */
+        /** Number of operations. */
         public long count;
         /** Bytes. */
         public long bytes;

@@ -11,7 +11,7 @@ use crate::abi::status::syncedmem_status_t;
 use crate::object::SyncedMemory;
 use crate::state::fast_path;
 
-/// At once where nothing need be done.
+/// Returns at once where nothing need be done.
 ///
 /// # Safety
 /// `mem` is NULL or a handle; `data` is NULL or writable.

@@ -48,7 +48,7 @@ pub enum syncedmem_error_policy_t {
     SYNCEDMEM_ON_ERROR_THROW = 1,
 }
 
-/// For the C function `name`.
+/// Runs the C function `name`.
 pub(super) fn set(name: &str, choice: &Choice, number: i32, what: &'static str) -> syncedmem_status_t {
     call(name, || {
         let known = usize::try_from(number).is_ok_and(|index| choice.set(index));

@@ -20,7 +20,7 @@ use crate::state::flags::{self, ACCOUNT};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct syncedmem_sum_t {
-    /// Number.
+    /// Number of operations.
     pub count: u64,
     /// Bytes.
     pub bytes: u64,

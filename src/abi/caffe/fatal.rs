@@ -48,7 +48,7 @@ fn abort() -> ! {
     unsafe { libc::abort() }
 }
 
-/// For destructors.
+/// Reports the failure of a destructor.
 #[cold]
 #[inline(never)]
 pub fn report_only(failure: Failure) {
@@ -67,7 +67,7 @@ fn no_runtime(file: impl std::fmt::Display) -> Text<500> {
 }
 
 impl Failure {
-    /// Caffe's words, then this library's.
+    /// Writes Caffe's words, then this library's.
     fn write(&self, sentence: &mut Sentence) {
         let _ = match self.error {
             // Compat: the text of CUDA_CHECK. The runtime's status numbers are the driver's.
@@ -91,8 +91,8 @@ impl Failure {
         let _ = write!(sentence, "SyncedMemory::{}: {}{}", self.call.name(), self.error, Circumstances(self.error));
     }
 
-    /// File and line of the failure in BVLC's master; for a push, where the device first fails it. Compat: log filters
-    /// match them.
+    /// File and line of the failure in BVLC's master; for a push, where the device first fails it.
+    /// Compat: log filters match them.
     fn origin(&self) -> &'static str {
         match (self.error, self.call) {
             (Error::OutOfMemory { cause: Cause::Device { .. }, .. }, Call::AsyncGpuPush) => "syncedmem.cpp:160",

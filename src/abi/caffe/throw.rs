@@ -94,12 +94,12 @@ impl Runtime {
         Some(Runtime { personality, routine: routine? })
     }
 
-    /// In the object with the personality routine.
+    /// Looks in the object with the personality routine.
     fn find(&self, name: &CStr) -> Option<*mut c_void> {
         self.find_in(name, |object| object.contains(self.routine))
     }
 
-    /// In any object that uses this runtime: libc++abi has the personality routine, libc++ the constructors.
+    /// Looks in any object that uses this runtime: libc++abi has the personality routine, libc++ the constructors.
     fn find_beside(&self, name: &CStr) -> Option<*mut c_void> {
         self.find_in(name, |object| object.bound(PERSONALITY) == Some(self.personality))
     }

@@ -38,7 +38,7 @@ pub unsafe fn holder_of<H: Held>(handle: *const H) -> Result<Shared<H::Counted>,
     Ok(unsafe { another_holder(NonNull::from(counted)) })
 }
 
-/// For the C function `name`.
+/// Runs the C function `name`.
 ///
 /// # Safety
 /// As for [`held`].
@@ -51,7 +51,7 @@ pub unsafe fn retain<H: Held>(name: &str, handle: *const H) -> syncedmem_status_
     })
 }
 
-/// For the C function `name`.
+/// Runs the C function `name`.
 ///
 /// # Safety
 /// As for [`held`], and this holder is not used any more.

@@ -33,7 +33,7 @@ impl Opaque for syncedmem_tensor_t {
     }
 }
 
-/// For the C function `name`, which changes the tensor.
+/// Runs the C function `name`, which changes the tensor.
 ///
 /// # Safety
 /// No other thread uses the tensor.

@@ -18,7 +18,7 @@ pub enum Term {
 
 pub trait Real: Copy {
     fn wide(self) -> f64;
-    /// Once for all elements.
+    /// Rounds `factor` once for all elements.
     fn narrow(factor: f64) -> Self;
     fn times(self, factor: Self) -> Self;
     fn minus(self, other: Self) -> Self;

@@ -25,7 +25,7 @@ impl NewFile {
     /// Creates the file that becomes `wanted`.
     ///
     /// # Errors
-    /// Of the system; and if `wanted` is a folder, a pipe or a device.
+    /// Of the system; and if `wanted` is a folder, a pipe or a device, which would be replaced.
     pub fn new(wanted: &Path) -> io::Result<Self> {
         let refused = |what| Err(io::Error::new(io::ErrorKind::InvalidInput, what));
         if wanted.file_name().is_none() {

@@ -49,7 +49,7 @@ impl<'v> Values<'v> {
         put: &mut impl FnMut(&[u8]) -> Result<(), Error>,
     ) -> Result<(), Failed> {
         let (from_size, to_size) = (self.element.size(), element.size());
-        // Values are read to the block's end and widened to its beginning.
+        // Values are read to the block's end and widened to its beginning: each is overwritten after it was widened.
         let at_once = block.len() / to_size;
         let mut left = self.count;
         while left > 0 {

@@ -148,15 +148,16 @@ pub struct Folder(pub PathBuf);
 
 impl Folder {
     pub fn new(test: &str) -> Self {
-        let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("caffemodel-{test}-{}", std::process::id()));
-        std::fs::create_dir_all(&path).unwrap();
-        Self(path)
+        Self::within(env!("CARGO_TARGET_TMPDIR").into(), test)
     }
 
-    /// In memory where the machine has such a folder: thousands of files reach a disk slowly.
+    /// Lies in memory where the machine has such a folder: thousands of files reach a disk slowly.
     pub fn in_memory(test: &str) -> Self {
         let memory = PathBuf::from("/dev/shm");
-        let parent = if memory.is_dir() { memory } else { std::env::temp_dir() };
+        Self::within(if memory.is_dir() { memory } else { std::env::temp_dir() }, test)
+    }
+
+    fn within(parent: PathBuf, test: &str) -> Self {
         let path = parent.join(format!("caffemodel-{test}-{}", std::process::id()));
         std::fs::create_dir_all(&path).unwrap();
         Self(path)
