@@ -30,7 +30,7 @@ use std::process::ExitCode;
 use clap::{Args, ValueHint};
 use facts::Trace;
 use input::{STANDARD, is_same, is_standard};
-pub use shown::Shown;
+pub use shown::{Shown, number_of_bytes};
 use text::Text;
 
 use crate::say;

@@ -165,12 +165,8 @@ fn chart(html: &mut Html, bands: &[Band], by: By, columns: usize) {
 
 /// At the peak.
 fn table(html: &mut Html, bands: &[Band], by: By, peak: u64, column: usize) {
-    html.markup(
-        "<div class=\"held\"><p class=\"when\" role=\"status\">At the peak</p><table><thead><tr><th scope=\"col\">",
-    );
-    html.markup(by.title()).markup(
-        "</th><th scope=\"col\" class=\"n\">Bytes</th><th scope=\"col\" class=\"n\">Share</th></tr></thead><tbody>",
-    );
+    html.markup("<div class=\"held\"><p class=\"when\" role=\"status\">At the peak</p><table>");
+    html.heads(&[by.title(), "#Bytes", "#Share"]);
     for (place, band) in bands.iter().enumerate() {
         html.markup("<tr><th scope=\"row\" class=\"who\"><i class=\"c").text(band.colour(by, place)).markup("\"></i>");
         let bytes = band.values[column];
