@@ -53,7 +53,6 @@ impl fmt::Display for Error {
 }
 
 impl Format {
-    /// The format that a file's name asks for.
     pub fn of(file: &Path) -> Option<Format> {
         [Format::Json, Format::Csv]
             .into_iter()

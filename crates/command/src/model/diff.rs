@@ -42,7 +42,6 @@ struct Differences {
     only_in_b: Vec<String>,
     layers: Vec<Change>,
     values: Vec<Apart>,
-    /// Blobs that are the same.
     same: usize,
 }
 

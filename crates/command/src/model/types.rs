@@ -25,7 +25,6 @@ fn names(element: Element) -> (&'static str, &'static str) {
     }
 }
 
-/// The type that a format has this name for.
 pub fn named(name: &str, format: fn(Element) -> &'static str) -> Option<Element> {
     [F64, F32, F16, I64, I32, I16, I8, U16, U8, Bool].into_iter().find(|&element| format(element) == name)
 }

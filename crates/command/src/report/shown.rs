@@ -20,7 +20,6 @@ pub struct Shown {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Room {
     pub bytes: u64,
-    /// Stands before the number.
     pub whose: &'static str,
 }
 

@@ -5,7 +5,7 @@ use super::tables::sortable;
 use crate::report::amount::{Bytes, Count, Counted, Time};
 use crate::report::facts::{Finding, Piece, Process};
 
-/// Places that a piece of advice lists; the others are counted.
+/// Places of a piece that are listed.
 const PLACES: usize = 12;
 const OPEN: usize = 3;
 

@@ -10,7 +10,6 @@ use crate::report::facts::Process;
 use crate::report::timeline::Column;
 use syncedmem_trace::head::Side;
 
-/// Below a figure.
 const ROWS: usize = 24;
 
 /// Of the process number `place` of `of`: more of them get fewer columns each.

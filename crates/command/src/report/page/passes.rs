@@ -11,7 +11,6 @@ use crate::report::facts::Process;
 /// The classes of the colours, in the order of [`PassKind::ALL`].
 const COLOURS: [&str; 4] = ["c1", "c4", "c6", "c5"];
 
-/// Writes the figure, unless no pass was noted.
 pub fn passes(html: &mut Html, process: &Process, of: usize) {
     let kinds: Vec<_> = PassKind::ALL.into_iter().filter(|&kind| process.timeline.passes(kind).count > 0).collect();
     if kinds.is_empty() {

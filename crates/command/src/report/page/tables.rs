@@ -27,7 +27,6 @@ pub fn end(html: &mut Html) {
     html.markup("</tbody></table></div></section>");
 }
 
-/// The table of processes, for a recording of several.
 pub fn processes(html: &mut Html, processes: &[Process], shown: &HashSet<usize>) {
     html.markup("<section class=\"table\"><h2>Processes</h2>");
     sortable(
@@ -120,7 +119,6 @@ pub fn copies(html: &mut Html, process: &Process) {
     end(html);
 }
 
-/// Those that are not zero.
 pub fn other(html: &mut Html, process: &Process) {
     let account = &process.summary.account;
     begin(html, "Everything else", &["What", "#Count", "#Bytes", "#Time"]);
