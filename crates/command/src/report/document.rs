@@ -121,7 +121,6 @@ fn amount(Sum { count, bytes, nanoseconds }: Sum) -> Map<String, Value> {
     fields.into_iter().map(|(name, value)| (name.to_string(), value)).collect()
 }
 
-/// The sums that are not zero.
 fn work(account: &Account) -> Vec<Map<String, Value>> {
     let mut all = Vec::new();
     let mut add = |what: &str, about: &[(&str, Value)], sum: Sum| {
