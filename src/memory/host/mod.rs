@@ -1,7 +1,8 @@
 //! Host blocks: allocating and freeing them.
 //!
 //! Blocks below 2 MiB come from malloc's family, because programs have the inline original of `CaffeFreeHost` compiled in. Larger
-//! ones are anonymous mappings. `cache::host` keeps freed blocks of more than 4 KiB. Of a program's own allocator none is kept.
+//! ones are anonymous mappings. `cache::host` keeps freed blocks of more than 4 KiB, `cache::latest` one smaller of each thread's. Of a program's own allocator
+//! none is kept.
 #![expect(unsafe_code, reason = "memory is allocated and freed here")]
 
 pub(crate) mod allocator;
@@ -23,7 +24,7 @@ use syncedmem_trace::head::Side;
 use syncedmem_trace::kind::Kind;
 
 use super::host_usage;
-use super::malloc::{ALIGNMENT, SMALL, aligned};
+use super::malloc::{ALIGNMENT, SMALL, TINY, aligned};
 use super::mapping::MAPPED_FROM;
 use crate::error::{Cause, Error};
 use crate::observe::checksums;
@@ -156,17 +157,17 @@ unsafe fn ready(found: Found, request: Request, pinned: bool, span: Span) -> Blo
 /// succeeds or has the error.
 #[inline]
 pub fn allocate_brief(bytes: usize, zeroed: bool) -> Option<NonNull<c_void>> {
-    if bytes <= SMALL { pageable::small(bytes, zeroed) } else { medium(bytes, zeroed) }
+    if bytes <= TINY { pageable::small(bytes, zeroed) } else { medium(bytes, zeroed) }
 }
 
 /// Catches panics, as [`free_pageable`]: the path of small objects is outside of the entry points' guard.
 #[inline(never)]
 fn medium(bytes: usize, zeroed: bool) -> Option<NonNull<c_void>> {
     let block = catch_unwind(|| {
-        let address = pageable::large(bytes, zeroed).ok()?.address;
+        let Found { address, undefined, .. } = pageable::allocate(bytes, zeroed, false).ok()?;
         if zeroed {
             // SAFETY: a new block of `bytes`.
-            unsafe { fill(address, bytes) };
+            unsafe { fill(address, undefined) };
         }
         host_usage::added(bytes);
         Some(address)
@@ -226,7 +227,7 @@ pub unsafe fn free(Owned { address, bytes, pinned, holder }: Owned) {
 #[inline]
 pub unsafe fn free_brief(address: NonNull<c_void>, bytes: usize) {
     // A small one may be a mapping: the program may have changed the object's size.
-    if bytes > SMALL || records::may_know(address) {
+    if bytes > TINY || records::may_know(address) {
         // SAFETY: the caller guarantees it.
         unsafe { free_pageable(address, bytes) }
     } else {
