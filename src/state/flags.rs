@@ -39,6 +39,8 @@ pub const KEPT: Flags = Flags(!(ONE_KEPT - 1));
 const ONE_KEPT: u64 = 1 << 32;
 /// The flags under which a small object without state beside it keeps its short path.
 pub const BY_OBJECT: Flags = Flags(MAY_PIN.0 | KEPT.0);
+/// The flags under which it keeps one, and the account gets an entry.
+pub const COUNTED: Flags = Flags(BY_OBJECT.0 | ACCOUNT.0);
 /// The flags that concern making an object, and ending one that owns nothing.
 pub const BESIDE: Flags = Flags(OBSERVED.0 | KEPT.0);
 

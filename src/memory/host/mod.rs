@@ -159,19 +159,34 @@ pub fn allocate_brief(bytes: usize, zeroed: bool) -> Option<NonNull<c_void>> {
     if bytes <= SMALL { pageable::small(bytes, zeroed) } else { medium(bytes, zeroed) }
 }
 
+/// As [`allocate_brief`], with where the block came from. `allocated` is called before the fill.
+#[inline]
+pub fn find_brief(bytes: usize, zeroed: bool, allocated: impl FnOnce()) -> Option<(NonNull<c_void>, Origin)> {
+    if bytes > SMALL {
+        return medium_from(bytes, zeroed, allocated);
+    }
+    let address = pageable::small(bytes, zeroed)?;
+    allocated();
+    Some((address, Origin::Fresh))
+}
+
 /// Catches panics, as [`free_pageable`]: the path of small objects is outside of the entry points' guard.
 #[inline(never)]
 fn medium(bytes: usize, zeroed: bool) -> Option<NonNull<c_void>> {
-    let block = catch_unwind(|| {
-        let address = pageable::large(bytes, zeroed).ok()?.address;
-        if zeroed {
-            // SAFETY: a new block of `bytes`.
-            unsafe { fill(address, bytes) };
-        }
-        host_usage::added(bytes);
-        Some(address)
-    });
+    let block = catch_unwind(|| medium_from(bytes, zeroed, || ()).map(|(address, _)| address));
     block.ok().flatten()
+}
+
+#[inline]
+fn medium_from(bytes: usize, zeroed: bool, allocated: impl FnOnce()) -> Option<(NonNull<c_void>, Origin)> {
+    let Found { address, origin, .. } = pageable::large(bytes, zeroed).ok()?;
+    allocated();
+    if zeroed {
+        // SAFETY: a new block of `bytes`.
+        unsafe { fill(address, bytes) };
+    }
+    host_usage::added(bytes);
+    Some((address, origin))
 }
 
 fn out_of_memory(asked: usize, cause: Cause) -> Error {
