@@ -1,9 +1,11 @@
 //! Access: allocates, fills and copies, so that the newest data is on the side asked for.
 #![expect(unsafe_code, reason = "blocks are copied")]
 
+use std::cell::Cell;
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
+use syncedmem_analysis::ledger::FirstTouch;
 use syncedmem_trace::event::{Cause, What};
 use syncedmem_trace::head::{Access, Contents, Head, Side, Step};
 
@@ -14,10 +16,11 @@ use super::{Detached, ObjectState, POLICIES, SyncedMemory, TABLE, refused, start
 use crate::copy::{self, Endpoints};
 use crate::error::Error;
 use crate::memory::{device, host};
+use crate::observe::recorder::{Sample, Subject};
 use crate::observe::{checksums, recorder};
 use crate::platform::sync::{Interrupted, Ordering};
 use crate::state::fast_path;
-use crate::state::flags::{self, ACCESSES, BY_OBJECT};
+use crate::state::flags::{self, ACCESSES, ACCOUNT, BY_OBJECT, COUNTED};
 use crate::state::word::Word;
 use crate::{cuda, settings};
 
@@ -70,9 +73,14 @@ impl SyncedMemory {
         let bytes = self.size.load(Ordering::Relaxed);
         // Before any lock or claim: it may call Caffe's code.
         let pinned = side == Side::Host && self.has_no_host_block() && host::wants_pinned(bytes);
-        if side == Side::Host && !pinned && flags::all().none_but(BY_OBJECT) {
-            // Policies are set under the same lock; nothing else that is kept matters before the first block.
-            if let Some(address) = self.touch(access, || !POLICIES.knows(self.address())) {
+        if side == Side::Host && !pinned && flags::all().none_but(COUNTED) {
+            // Policies are set under the same lock. Nothing else that is kept matters before the first block.
+            let is_plain = || !POLICIES.knows(self.address());
+            let touched = match flags::all().none_but(BY_OBJECT) {
+                true => self.touch(access, is_plain),
+                false => self.touch_counted(access, is_plain),
+            };
+            if let Some(address) = touched {
                 return Ok(address);
             }
         }
@@ -117,7 +125,7 @@ impl SyncedMemory {
         }
     }
 
-    /// `touch`, while no flag is set. `None`: the caller uses `data`.
+    /// `touch`, while no flag is set. `None`: the caller tries `first_counted_touch`, then `data`.
     #[inline(always)]
     pub fn first_touch(&self, access: Access) -> Option<*mut c_void> {
         // The flags again, under the lock: KEPT is raised before an object is marked. Inlined, because exceptions pass this frame:
@@ -125,30 +133,78 @@ impl SyncedMemory {
         if flags::none() { self.touch(access, flags::none) } else { None }
     }
 
-    /// The first access to a small object, on the host, with a pageable block. It makes no claim: two threads may both allocate,
-    /// and the second frees its block. `is_plain`, called under the lock: the object has no policy.
+    /// `touch`, while no flag is set but that of the account.
+    #[inline]
+    pub fn first_counted_touch(&self, access: Access) -> Option<*mut c_void> {
+        let is_counted = || flags::all().none_but(ACCOUNT);
+        if is_counted() { self.touch_counted(access, is_counted) } else { None }
+    }
+
+    /// `touch`, with an entry in the account. The entry is made under the object's lock, so no other thread can give the block
+    /// back before it.
+    #[cold]
+    #[inline(never)]
+    fn touch_counted(&self, access: Access, is_plain: impl Fn() -> bool) -> Option<*mut c_void> {
+        let (step, bytes) = self.first_step(access)?;
+        let zeroed = step.contents == Contents::Zeros;
+        let (mut sample, mut allocation) = (Sample::begin(), 0);
+        let (address, origin) = host::find_brief(bytes, zeroed, || allocation = sample.lap())?;
+        let fill = zeroed.then(|| sample.lap());
+        let (subject, block) = (Subject { object: self.address(), bytes }, address.addr().get() as u64);
+        let touch = FirstTouch { access, bytes: bytes as u64, block, origin, allocation, fill };
+        let is_known = Cell::new(true);
+        let enter = || {
+            is_known.set(recorder::touched(subject, touch));
+            is_known.get()
+        };
+        let publish = || self.publish_first(address, step, || is_plain() && enter());
+        let notice = || {
+            // Without a lock: its call site is looked up.
+            recorder::notice_touched(subject);
+            true
+        };
+        if publish() || (!is_known.get() && notice() && publish()) {
+            return Some(address.as_ptr());
+        }
+        // SAFETY: only this thread knows the block.
+        unsafe { host::free_brief(address, bytes) };
+        None
+    }
+
+    /// The first access to a small object, on the host, with a pageable block. It makes no claim: two threads may both
+    /// allocate, and the second frees its block. Called under the lock, `is_plain` returns whether the object has no policy.
     #[inline(always)]
     fn touch(&self, access: Access, is_plain: impl FnOnce() -> bool) -> Option<*mut c_void> {
-        let (word, bytes) = (self.load(), self.size.load(Ordering::Relaxed));
-        if !word.is_untouched() || !(1..=host::BRIEF).contains(&bytes) {
-            return None;
-        }
-        let step = Head::Uninitialized.on(access, Side::Host);
+        let (step, bytes) = self.first_step(access)?;
         let address = host::allocate_brief(bytes, step.contents == Contents::Zeros)?;
-        let word = word.with_head(step.head).with_host(true, false);
+        if self.publish_first(address, step, is_plain) {
+            return Some(address.as_ptr());
+        }
+        // SAFETY: only this thread knows the block.
+        unsafe { host::free_brief(address, bytes) };
+        None
+    }
+
+    /// The step of the first access, and the size; `None` if it is not the first, or the object not small.
+    #[inline(always)]
+    fn first_step(&self, access: Access) -> Option<(Step, usize)> {
+        let (word, bytes) = (self.load(), self.size.load(Ordering::Relaxed));
+        let is_first = word.is_untouched() && (1..=host::BRIEF).contains(&bytes);
+        is_first.then(|| (Head::Uninitialized.on(access, Side::Host), bytes))
+    }
+
+    /// Publishes the first block, unless another thread was first.
+    #[inline(always)]
+    fn publish_first(&self, address: NonNull<c_void>, step: Step, is_plain: impl FnOnce() -> bool) -> bool {
         let publish = || {
             let is_first = self.load().is_untouched() && is_plain();
             if is_first {
+                let word = Word::NEW.with_head(step.head).with_host(true, false);
                 self.store(ObjectState { host: Some(address), device: None, word }, false);
             }
             is_first
         };
-        if TABLE.briefly(self.address(), publish) != Ok(Some(true)) {
-            // SAFETY: only this thread knows the block.
-            unsafe { host::free_brief(address, bytes) };
-            return None;
-        }
-        Some(address.as_ptr())
+        TABLE.briefly(self.address(), publish) == Ok(Some(true))
     }
 
     /// Allocates, fills and copies for the access, and returns the next state. An error changes nothing.

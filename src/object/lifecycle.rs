@@ -14,7 +14,7 @@ use crate::memory::host;
 use crate::observe::recorder::{self, Subject};
 use crate::observe::{checksums, control};
 use crate::platform::sync::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
-use crate::state::flags::{self, BESIDE, BY_OBJECT, Flags, KEPT};
+use crate::state::flags::{self, ACCOUNT, BESIDE, COMPARE, COUNTED, Flags, KEPT};
 use crate::state::word::Word;
 
 /// The size of BVLC's class, so that a debugger can show the object as one.
@@ -52,13 +52,17 @@ impl SyncedMemory {
     /// Drops all entries of an earlier object at the address.
     #[cold]
     fn begin(new: Subject) {
-        if let Some((stale, _)) = TABLE.purge(new.object) {
-            stale.abandon();
+        if flags::has(KEPT) {
+            if let Some((stale, _)) = TABLE.purge(new.object) {
+                stale.abandon();
+            }
+            POLICIES.purge(new.object);
+            end_imports(take_imports(new.object));
         }
-        POLICIES.purge(new.object);
-        end_imports(take_imports(new.object));
         control::read_settings();
-        checksums::forget(new.object);
+        if flags::has(COMPARE) {
+            checksums::forget(new.object);
+        }
         recorder::made(new);
     }
 
@@ -131,10 +135,9 @@ impl SyncedMemory {
         // Relaxed: other threads' uses of the object happened before this call.
         let (word, bytes) = (Word(self.word.load(Ordering::Relaxed)), self.size.load(Ordering::Relaxed));
         let flags = flags::all_by_now();
-        let is_small = bytes <= host::BRIEF
-            && word.owns_pageable_alone()
-            && (flags == Flags::NONE || self.has_nothing_beside(flags));
-        if !(is_small || word.is_untouched() && !flags.has(BESIDE)) {
+        let is_small =
+            bytes <= host::BRIEF && word.owns_pageable_alone() && (flags == Flags::NONE || self.ends_alone(flags));
+        if !(is_small || word.is_untouched() && (!flags.has(BESIDE) || self.ends_unused(flags))) {
             return false;
         }
         self.word.store(Word::DESTROYED.0, Ordering::Relaxed);
@@ -145,16 +148,32 @@ impl SyncedMemory {
         true
     }
 
+    /// Whether nothing is kept beside the object, which owns a host block. If so, its end is in the account.
     #[cold]
     #[inline(never)]
-    fn has_nothing_beside(&self, flags: Flags) -> bool {
+    fn ends_alone(&self, flags: Flags) -> bool {
         let is_in_no_table = || {
             TABLE.is_quiet(self.address())
                 && !POLICIES.knows(self.address())
                 && EXPORTS.is_free_of(self.address())
                 && !host::registration::is_used()
         };
-        flags.none_but(BY_OBJECT) && (!flags.has(KEPT) || is_in_no_table())
+        let is_alone = flags.none_but(COUNTED) && (!flags.has(KEPT) || is_in_no_table());
+        if is_alone && flags.has(ACCOUNT) {
+            recorder::ended_with(self.subject(), NonNull::new(self.cpu_ptr.load(Ordering::Relaxed)));
+        }
+        is_alone
+    }
+
+    /// As [`Self::ends_alone`], for an object without blocks.
+    #[cold]
+    #[inline(never)]
+    fn ends_unused(&self, flags: Flags) -> bool {
+        let is_alone = flags.none_but(COUNTED) && !flags.has(KEPT);
+        if is_alone {
+            recorder::ended_with(self.subject(), None);
+        }
+        is_alone
     }
 
     /// Marks the object as destroyed and frees its blocks. The caller ends the imports last: deleters may do anything.

@@ -37,6 +37,8 @@ pub const KEPT: Flags = Flags(!(ONE_KEPT - 1));
 const ONE_KEPT: u64 = 1 << 32;
 /// Under these a small object without state beside it keeps its short path.
 pub const BY_OBJECT: Flags = Flags(MAY_PIN.0 | KEPT.0);
+/// Under these it keeps one, and the account gets an entry.
+pub const COUNTED: Flags = Flags(BY_OBJECT.0 | ACCOUNT.0);
 /// They concern making an object, and ending one that owns nothing.
 pub const BESIDE: Flags = Flags(OBSERVED.0 | KEPT.0);
 

@@ -160,19 +160,34 @@ pub fn allocate_brief(bytes: usize, zeroed: bool) -> Option<NonNull<c_void>> {
     if bytes <= TINY { pageable::small(bytes, zeroed) } else { medium(bytes, zeroed) }
 }
 
+/// As [`allocate_brief`], with where the block came from. `allocated` is called before the fill.
+#[inline]
+pub fn find_brief(bytes: usize, zeroed: bool, allocated: impl FnOnce()) -> Option<(NonNull<c_void>, Origin)> {
+    if bytes > TINY {
+        return medium_from(bytes, zeroed, allocated);
+    }
+    let address = pageable::small(bytes, zeroed)?;
+    allocated();
+    Some((address, Origin::Fresh))
+}
+
 /// Catches panics, as [`free_pageable`]: the path of small objects is outside of the entry points' guard.
 #[inline(never)]
 fn medium(bytes: usize, zeroed: bool) -> Option<NonNull<c_void>> {
-    let block = catch_unwind(|| {
-        let Found { address, undefined, .. } = pageable::allocate(bytes, zeroed, false).ok()?;
-        if zeroed {
-            // SAFETY: a new block of `bytes`.
-            unsafe { fill(address, undefined) };
-        }
-        host_usage::added(bytes);
-        Some(address)
-    });
+    let block = catch_unwind(|| medium_from(bytes, zeroed, || ()).map(|(address, _)| address));
     block.ok().flatten()
+}
+
+#[inline]
+fn medium_from(bytes: usize, zeroed: bool, allocated: impl FnOnce()) -> Option<(NonNull<c_void>, Origin)> {
+    let Found { address, origin, undefined, .. } = pageable::allocate(bytes, zeroed, false).ok()?;
+    allocated();
+    if zeroed {
+        // SAFETY: a new block of `bytes`.
+        unsafe { fill(address, undefined) };
+    }
+    host_usage::added(bytes);
+    Some((address, origin))
 }
 
 fn out_of_memory(asked: usize, cause: Cause) -> Error {
