@@ -265,7 +265,8 @@ fn trim(most: u64) -> bool {
         was_mallocs |= matches!(idle.block, Source::Malloc(_));
         give_back(idle.block);
     }
-    let is_idle = idle() > 0;
+    // Under each lock: see `decay`.
+    let is_idle = POOL.iter().any(|shard| shard.with(|store| store.bytes() > 0));
     // malloc is trimmed with the last block only: the memory that it keeps serves the rest of the program, too.
     if was_mallocs && !is_idle {
         return_to_system();
