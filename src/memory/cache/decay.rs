@@ -62,6 +62,7 @@ extern "C" fn run(trim: *mut c_void) -> *mut c_void {
     }
 }
 
+/// Not by `syscall`, as `nap`: tests replace nanosleep.
 fn sleep(milliseconds: u64) {
     let time =
         libc::timespec { tv_sec: (milliseconds / 1000) as i64, tv_nsec: (milliseconds % 1000 * 1_000_000) as i64 };
