@@ -31,7 +31,7 @@ pub enum Error {
     Captured(DriverFailure),
     /// The device was reset after the allocation of the object's block, which is gone.
     DeviceReset,
-    /// The device check is on. Both are ordinals.
+    /// Both are ordinals.
     WrongDevice {
         current: i32,
         holder: i32,
@@ -45,7 +45,7 @@ pub enum Error {
     },
     /// It does not lead to a live object.
     InvalidHandle,
-    /// A handle of something else, such as an open file.
+    /// Such as an open file's.
     EndedHandle {
         what: &'static str,
     },
@@ -83,7 +83,6 @@ pub enum Error {
 }
 
 impl Error {
-    /// There is no memory for the library's own bookkeeping.
     pub const fn no_room(asked: usize) -> Error {
         Error::OutOfMemory { side: Side::Host, asked, cause: Cause::Bookkeeping }
     }
@@ -100,7 +99,6 @@ pub enum Cause {
     /// `SYNCEDMEM_PINNED_LIMIT`, in bytes.
     PinnedLimit(u64),
     Allocator,
-    /// The program's allocator returned such a block.
     Misaligned,
     Bookkeeping,
     /// Bytes; a total of 0: unknown.

@@ -31,7 +31,7 @@ pub enum WhyNot {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DriverFailure {
-    /// The function, such as `cuMemAlloc_v2`.
+    /// Such as `cuMemAlloc_v2`.
     pub call: &'static str,
     /// A `CUresult`, perhaps newer than this library.
     pub status: i32,

@@ -1,4 +1,4 @@
-//! Anonymous mappings: zeros that cost nothing until touched, on huge pages where these are asked for.
+//! Anonymous mappings: zeros that cost nothing until touched.
 #![expect(unsafe_code, reason = "mmap, mremap, munmap and madvise are called here")]
 
 use std::ffi::c_void;
@@ -25,7 +25,7 @@ pub struct Mapping {
 }
 
 impl Mapping {
-    /// On huge pages if the settings ask for them.
+    /// Uses huge pages if the settings ask for them.
     pub fn of(bytes: usize) -> Option<Mapping> {
         if settings::asks_for_huge_pages() {
             Mapping::on_huge_pages(bytes)
@@ -106,8 +106,8 @@ impl Mapping {
         }
     }
 
-    /// A very large block begins with small pages, so that a program that touches only its beginning pays for one of these; one
-    /// that fills it loses a percent. A write before the advice does that more cheaply than two mappings.
+    /// A very large block begins with small pages, so that a program that touches only its beginning pays for one of these;
+    /// one that fills it loses a percent. A write before the advice is cheaper than two mappings.
     fn ask_for_huge_pages(&self, len: usize) {
         if len >= VERY_LARGE {
             // SAFETY: the first byte; only this thread knows the block.
@@ -117,7 +117,7 @@ impl Mapping {
         unsafe { libc::madvise(self.block.as_ptr(), len, libc::MADV_HUGEPAGE) };
     }
 
-    /// Moves the block to the first huge page boundary, and unmaps the pages around its `len` bytes.
+    /// Keeps `len` bytes from the first huge page's boundary on.
     fn trim(self, len: usize) -> Mapping {
         let before = self.base.addr().get().wrapping_neg() % HUGE_PAGE;
         let after = self.len - before - len;
@@ -139,7 +139,7 @@ impl Mapping {
     }
 }
 
-/// Its block is on a huge page's boundary, if the address space has room for the surplus.
+/// On a huge page's boundary, if the address space has room for the surplus.
 fn map_on_huge_page(len: usize, page: usize) -> Option<Mapping> {
     // From Linux 6.7 on mappings of whole huge pages are aligned.
     if len % HUGE_PAGE == 0 {

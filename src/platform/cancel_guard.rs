@@ -7,7 +7,7 @@ unsafe extern "C" {
     fn pthread_setcancelstate(state: c_int, before: *mut c_int) -> c_int;
 }
 
-/// `PTHREAD_CANCEL_DISABLE` of the GNU C library.
+/// `PTHREAD_CANCEL_DISABLE`.
 const DISABLED: c_int = 1;
 
 /// Disables pthread cancellation for the current thread while it lives; a request takes effect afterwards.

@@ -8,10 +8,9 @@ use std::io;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileError {
     NameTooLong,
-    /// A folder, a pipe.
     NotAFile,
     NotATrace,
-    /// A name of an export's format.
+    /// The name is that of an export.
     Exported,
     Locked,
     /// Another thread starts or stops a trace.
@@ -65,7 +64,7 @@ impl fmt::Display for FileError {
     }
 }
 
-/// Writes what std does, which makes a string of the system's error, and ends the process without memory.
+/// Writes an error as std does, which makes a string of the system's errors, and ends the process without memory.
 pub fn write_reason(error: &io::Error, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let Some(errno) = error.raw_os_error() else { return fmt::Display::fmt(error, f) };
     let mut words = [0u8; 128];

@@ -53,7 +53,6 @@ impl Name {
         self.0.iter().map(|byte| byte.load(Relaxed)).take_while(|&byte| byte != 0)
     }
 
-    /// Whether the name has `%p`.
     pub fn has_process(&self) -> bool {
         let mut bytes = self.bytes();
         std::iter::from_fn(|| bytes.find(|&byte| byte == b'%').map(|_| bytes.next())).any(|next| next == Some(b'p'))

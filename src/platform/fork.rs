@@ -38,7 +38,6 @@ pub fn watch() -> bool {
     USED.load(Ordering::Relaxed) || begin()
 }
 
-/// Whether `watch` has nothing left to do.
 pub fn is_watched() -> bool {
     USED.load(Ordering::Relaxed)
 }

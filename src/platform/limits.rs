@@ -23,7 +23,6 @@ pub fn of(resource: libc::__rlimit_resource_t) -> Option<u64> {
     (failed == 0 && limit.rlim_cur != libc::RLIM_INFINITY).then_some(limit.rlim_cur)
 }
 
-/// Major and minor version.
 pub fn kernel() -> Option<(u32, u32)> {
     let mut names = std::mem::MaybeUninit::<libc::utsname>::zeroed();
     // SAFETY: `names` is writable.

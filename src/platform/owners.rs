@@ -15,7 +15,7 @@ impl Owners {
         self.0.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Returns whether it was the last.
+    /// `true` if it was the last.
     pub fn leave(&self) -> bool {
         // Release: this owner's effects come before the end. Acquire: the last one sees them.
         self.0.fetch_sub(1, Ordering::AcqRel) == 1

@@ -8,7 +8,6 @@ use std::ptr::NonNull;
 
 use super::owners::Owners;
 
-/// One holder of a value.
 pub struct Shared<T>(NonNull<Counted<T>>);
 
 #[repr(C)]
@@ -33,7 +32,7 @@ impl<T> Shared<T> {
         Ok(Shared(block))
     }
 
-    /// The value, if this was its last holder.
+    /// `None` if there are other holders.
     pub fn into_value(self) -> Option<T> {
         let counted = self.0;
         std::mem::forget(self);

@@ -10,7 +10,7 @@ pub(crate) use std::sync::atomic::Ordering;
 
 use cell::UnsafeCell;
 
-/// A lock that is held for nanoseconds: never during a fill, copy, driver call or callback.
+/// Held for nanoseconds: never during a fill, copy, driver call or callback.
 ///
 /// One atomic operation takes it and a plain store releases it, at half the cost of std's. A signal handler that interrupted the
 /// holder does not wait for it.
@@ -103,8 +103,8 @@ mod lock {
             self.take_within(FOR_EVER).unwrap_or_else(wait_for_ever).enter(work)
         }
 
-        /// For signal handlers: fails if this thread holds the lock already, or another one for longer than `naps`. The holder
-        /// may be waiting for malloc's lock or another one of the interrupted thread's: without a limit it would wait for ever.
+        /// For signal handlers: fails if this thread holds the lock already, or another one for longer than `naps`. The
+        /// holder may be waiting for malloc's lock or another of the interrupted thread's.
         #[inline]
         pub(crate) fn try_with<R>(&self, naps: u32, work: impl FnOnce(&mut T) -> R) -> Result<R, Interrupted> {
             self.take_within(naps).map(|held| held.enter(work)).ok_or(Interrupted)
@@ -226,7 +226,7 @@ pub(crate) fn this_thread() -> usize {
     hasher.finish() as usize
 }
 
-/// The thread inside fork: from before it takes the first lock until it has released the last one.
+/// The thread inside fork, from before its first lock until after its last one.
 pub(crate) mod forking {
     use super::{this_thread, wait_until};
     // A model has no processes.
@@ -243,7 +243,6 @@ pub(crate) mod forking {
         DEPTH.fetch_add(1, Relaxed);
     }
 
-    /// Calls `release` at the end of the outermost fork.
     pub(crate) fn end(release: impl FnOnce()) {
         if DEPTH.fetch_sub(1, Relaxed) == 1 {
             release();
@@ -257,7 +256,6 @@ pub(crate) mod forking {
     }
 }
 
-/// Attempts before a thread naps.
 const BEFORE_NAPS: u32 = 128;
 pub(crate) const FOR_EVER: u32 = u32::MAX;
 

@@ -72,7 +72,7 @@ unsafe fn create(stack: Option<usize>, body: Body, argument: *mut c_void) -> Res
     Ok(unsafe { thread.assume_init() })
 }
 
-/// The kernel's id of this thread.
+/// The kernel's id.
 pub fn id() -> u32 {
     // SAFETY: no preconditions. glibc has a function since 2.30.
     unsafe { libc::syscall(libc::SYS_gettid) as u32 }

@@ -145,8 +145,8 @@ pub fn reuses_by_event() -> bool {
 
 /// The value of a variable of this library; an empty one counts as not set.
 ///
-/// A program with more rights than its caller (such as set-user-ID) reads none: a setting can name a file to write or a library
-/// to load, and can make an operation fail.
+/// A program with more rights than its caller (such as set-user-ID) reads none: a setting can name a file to write or a
+/// library to load, or make an operation fail.
 #[expect(unsafe_code, reason = "getenv(3) and getauxval(3): std's own way allocates")]
 pub fn environment(variable: &CStr) -> Option<&'static CStr> {
     // SAFETY: getauxval has no preconditions.

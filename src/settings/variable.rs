@@ -1,4 +1,4 @@
-//! An environment variable as a number, read at the first use: a choice, an amount of bytes, a time.
+//! Environment variables as numbers, read at the first use.
 
 use std::ffi::CStr;
 use std::fmt;
@@ -30,7 +30,7 @@ impl Variable {
         self.value.store(value, Relaxed);
     }
 
-    /// A value that `parse` does not accept counts as not set, and is reported; `why` ends the sentence.
+    /// A value that `parse` refuses counts as not set, and is reported; `why` ends the sentence.
     #[cold]
     fn read(&self, parse: impl Fn(&[u8]) -> Option<u64>, default: u64, why: fmt::Arguments) -> u64 {
         let given = environment(self.name);
@@ -63,7 +63,6 @@ impl Choice {
         self.variable.known().unwrap_or_else(|| self.read()) as usize
     }
 
-    /// `false`: there is no such value.
     pub fn set(&self, index: usize) -> bool {
         let is_known = index < self.names.len();
         if is_known {
@@ -134,7 +133,7 @@ fn parse_bytes(text: &[u8]) -> Option<u64> {
     number.checked_mul(1 << power).filter(|&bytes| bytes < Amount::NONE)
 }
 
-/// A time in seconds, stored in milliseconds.
+/// Stored in milliseconds.
 pub struct Seconds {
     variable: Variable,
     otherwise: u64,
@@ -145,7 +144,7 @@ impl Seconds {
         Seconds { variable: Variable::new(variable), otherwise }
     }
 
-    /// The time in milliseconds.
+    /// Returns milliseconds.
     #[inline]
     pub fn get(&self) -> u64 {
         self.variable.known().unwrap_or_else(|| self.read())

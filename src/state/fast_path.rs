@@ -37,7 +37,7 @@ pub fn open(access: Access, side: Side) {
     }
 }
 
-/// Whether every call for `side` must be seen, even if it needs no work.
+/// Even calls that need no work must be seen.
 #[inline]
 pub fn is_watched(side: Side) -> bool {
     settings::checks_device() || (side == Side::Device && DEVICE_IS_LOST.load(Relaxed))
@@ -49,7 +49,7 @@ pub fn close() {
     DECIDING.iter().flatten().for_each(|bits| bits.store(0, Relaxed));
 }
 
-/// Closes the gate for the device side for good: in a forked child.
+/// Closes the gate for good, in a forked child.
 pub fn lose_device() {
     DEVICE_IS_LOST.store(true, Relaxed);
     close();

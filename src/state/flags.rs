@@ -13,7 +13,6 @@ pub struct Flags(u64);
 pub const ACCOUNT: Flags = Flags(1);
 /// Accesses to current data are recorded too.
 pub const ACCESSES: Flags = Flags(2);
-/// Host contents are compared.
 pub const COMPARE: Flags = Flags(4);
 pub const TRACE: Flags = Flags(8);
 /// A profiler gets ranges.
@@ -24,15 +23,15 @@ pub const CALLS: Flags = Flags(32);
 const UNREAD: Flags = Flags(128);
 const OBSERVED: Flags = Flags(255);
 
-/// The settings were not read, or the fork handlers are not registered.
+/// Settings not read, or fork handlers not registered.
 pub const UNSETTLED: Flags = Flags(256);
-/// There is a limit on host memory, a check of the current device, or junk in new blocks.
+/// A limit on host memory, a check of the current device, or junk in new blocks.
 pub const CHECKED: Flags = Flags(512);
-/// A host block may have to be page-locked: a setting, a callback or a GPU build of Caffe decides.
+/// A setting, a callback or a GPU build of Caffe may want host blocks page-locked.
 pub const MAY_PIN: Flags = Flags(1024);
 /// The program has set an allocator of its own, or a block of one lives.
 pub const ALLOCATOR: Flags = Flags(2048);
-/// Something is kept beside an object: an eviction policy, a tensor, a registration, or a copy in flight.
+/// An eviction policy, a tensor, a registration, or a copy in flight is kept beside an object.
 pub const KEPT: Flags = Flags(!(ONE_KEPT - 1));
 const ONE_KEPT: u64 = 1 << 32;
 /// Under these a small object without state beside it keeps its short path.
@@ -88,7 +87,7 @@ pub fn all_by_now() -> Flags {
     Flags(FLAGS.load(Acquire))
 }
 
-/// Called under the lock of a table of what is kept beside objects, which has `after` entries instead of `before`.
+/// A table of what is kept beside objects has `after` entries now. Called under its lock.
 #[inline]
 pub fn count_kept(before: usize, after: usize) {
     if before == after || cfg!(loom) {
@@ -108,7 +107,7 @@ pub fn are_unread() -> bool {
     has(UNREAD)
 }
 
-/// Whether every call must be seen, even if it needs no work.
+/// Even if a call needs no work.
 #[inline]
 pub fn sees_every_call() -> bool {
     has(Flags(ACCESSES.0 | CALLS.0 | UNREAD.0))

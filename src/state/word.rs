@@ -42,7 +42,6 @@ impl Word {
         self.0 & HEAD == Head::Uninitialized as u64
     }
 
-    /// The bits that decide whether `access` to `side` needs work.
     pub const fn deciding(access: Access, side: Side) -> u64 {
         // The number of a head has one bit for each current side.
         match access {

@@ -1,7 +1,7 @@
 //! How much memory may lie idle, and how much may be page-locked: a setting, or a default that leaves room for others.
 //!
-//! Idle and used pageable memory together are also bounded by the peak of use and a small slack. The other kinds take longer to
-//! allocate: they may lie idle beyond the peak, in a smaller budget.
+//! Idle and used pageable memory together are also bounded by the peak of use and a small slack. The other kinds, which take
+//! longer to allocate, have a smaller budget, and no other bound.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -18,25 +18,25 @@ pub fn setting(kind: Kind) -> &'static Amount {
     }
 }
 
-/// The most bytes of host memory that may lie idle. The default is a quarter of the process's memory, or a sixteenth if
-/// page-locked, because no other process can use that.
+/// The most idle bytes: by default a quarter of the process's memory, or a sixteenth if page-locked, because no other process
+/// can use that.
 pub fn host(kind: Kind) -> u64 {
     let share = if kind == Kind::Pageable { 4 } else { 16 };
     setting(kind).get().unwrap_or_else(|| memory() / share)
 }
 
-/// The most bytes of a device that may lie idle. The default is a quarter of the `available` ones, free or idle, and at most an
-/// eighth of the device: other libraries and processes cannot ask for idle memory.
+/// The most idle bytes of a device: by default a quarter of the `available` ones, free or idle, and at most an eighth of all,
+/// because other libraries and processes cannot ask for idle memory.
 pub fn device(available: u64, total: u64) -> u64 {
     settings::DEVICE_POOL.get().unwrap_or_else(|| (available / 4).min(total / 8))
 }
 
-/// The most bytes that may be page-locked. The default is half of the process's memory, because the system can move none of it.
+/// The most page-locked bytes: by default half of the process's memory, because the system can move none of it.
 pub fn pinned_limit() -> u64 {
     settings::PINNED_LIMIT.get().unwrap_or_else(|| memory() / 2)
 }
 
-/// The process's memory in bytes: the machine's, or its control group's share.
+/// Bytes of the machine, or of the control group.
 fn memory() -> u64 {
     static MEMORY: AtomicU64 = AtomicU64::new(0);
     let known = MEMORY.load(Relaxed);
@@ -75,7 +75,7 @@ pub fn withdraw_pinned(bytes: usize) {
     let _ = PINNED.fetch_update(Relaxed, Relaxed, less);
 }
 
-/// The most bytes that were in use at once.
+/// Bytes in use at once.
 pub struct Peak(AtomicU64);
 
 impl Peak {
@@ -93,7 +93,7 @@ impl Peak {
     }
 }
 
-/// Bytes by which idle memory and memory in use may together exceed the peak.
+/// Bytes by which idle and used memory together may exceed the peak.
 pub const SLACK: u64 = 2 << 20;
 
 #[cfg(test)]

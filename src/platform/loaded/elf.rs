@@ -1,6 +1,6 @@
 //! A loaded object's exports, from its own tables: those of the ELF specification and the GNU hash table, which all common
-//! linkers write. An object without that is skipped. Unlike `dlsym`, this searches no dependencies, and does not wait for every
-//! `dlopen` under way with its constructors.
+//! linkers write. An object without that is skipped. `dlsym` would search dependencies, too, and wait for each `dlopen` under
+//! way with its constructors.
 #![expect(unsafe_code, reason = "the tables of a mapped object are read")]
 
 use std::ffi::{CStr, c_char, c_void};
@@ -55,7 +55,7 @@ const ADDRESSES: [u32; 0] = [];
 const HEADER: usize = 4;
 
 pub struct Reference {
-    /// The object's own entry for a foreign function, which is its address in the whole process: in programs at a fixed address.
+    /// Its own entry for a foreign function, which is the address in the whole process: in programs at a fixed address.
     pub entry: Option<usize>,
     /// As the loader wrote it: before the first call of a lazily bound function, an address in the object itself.
     pub word: usize,
@@ -178,7 +178,6 @@ impl<'o> Symbols<'o> {
         all.filter(move |entry| entry.tag == tag).map(|entry| self.string(entry.value as usize))
     }
 
-    /// The exported function that has `address`.
     pub fn function_at(&self, address: usize) -> Option<&'o CStr> {
         self.exported().find_map(|index| {
             let symbol = self.symbol(index);
@@ -213,7 +212,6 @@ impl<'o> Symbols<'o> {
         unsafe { read(self.symbols, index) }
     }
 
-    /// The symbol's address, if it has that name and the object defines it.
     fn symbol_if(&self, index: usize, name: &CStr) -> Option<NonNull<c_void>> {
         let symbol = self.symbol(index);
         let is_defined = symbol.st_shndx != SHN_UNDEF && matches!(symbol.st_info & 0xf, STT_FUNC | STT_OBJECT);

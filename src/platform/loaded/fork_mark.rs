@@ -9,7 +9,6 @@ static PROCESS: AtomicU32 = AtomicU32::new(0);
 /// 1 in the marked process and 0 in its children: the kernel clears it at a fork (`MADV_WIPEONFORK`).
 static WORD: AtomicPtr<AtomicU32> = AtomicPtr::new(std::ptr::null_mut());
 
-/// Whether this process was, not only its parent.
 pub fn is_marked() -> bool {
     match word() {
         Some(word) => word.load(Ordering::Relaxed) != 0,

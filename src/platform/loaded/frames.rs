@@ -1,5 +1,4 @@
-//! Whether a loaded object has exception handlers, from its `.eh_frame` (Linux Standard Base), which the segment
-//! `PT_GNU_EH_FRAME` points to.
+//! Whether a loaded object has exception handlers: in `.eh_frame` (Linux Standard Base), where `PT_GNU_EH_FRAME` points to.
 #![expect(unsafe_code, reason = "the tables of a mapped object are read")]
 
 use libc::{Elf64_Phdr, PT_GNU_EH_FRAME};

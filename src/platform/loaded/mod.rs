@@ -20,7 +20,6 @@ use libc::dl_phdr_info;
 
 use super::sync::{ForkLock, ForkStep, forking, wait_until};
 
-/// The address of `name` in the first object that exports it.
 pub fn find(name: &CStr) -> Option<NonNull<c_void>> {
     find_map(|object| object.symbols()?.find(name))
 }
@@ -39,7 +38,6 @@ pub fn find_map<T>(mut visit: impl FnMut(&Object) -> Option<T>) -> Option<T> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Identity(usize);
 
-/// A loaded object during a walk.
 pub struct Object<'w>(&'w dl_phdr_info);
 
 impl<'w> Object<'w> {
@@ -74,7 +72,7 @@ impl<'w> Object<'w> {
         })
     }
 
-    /// The address that a function has for this object: the target of its references, or else its own export.
+    /// A function's address for this object: the target of its references, or its own export.
     pub fn bound(&self, name: &CStr) -> Option<usize> {
         let symbols = self.symbols()?;
         let entry = || symbols.references(name).find_map(|reference| reference.entry);
@@ -137,7 +135,7 @@ pub fn each<F: FnMut(&Object) -> ControlFlow<()>>(mut visit: F) {
     });
 }
 
-/// Runs `walk`, which walks the loader's list itself, as unwinding does; not if this process may not walk.
+/// For a `walk` of its own of the loader's list, such as unwinding; not called if this process may not walk.
 #[inline(always)]
 pub fn walk(walk: impl FnOnce()) {
     if may_walk() {

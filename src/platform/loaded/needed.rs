@@ -1,4 +1,4 @@
-//! Walks the objects that an object needs, by the names in its dynamic section.
+//! The objects that an object needs, by the names in its dynamic section.
 //!
 //! Nothing is allocated, because memory may have run out; entries beyond the fixed tables are skipped. Names are kept as
 //! hashes, because an object may be unloaded between two walks.
@@ -52,7 +52,7 @@ pub fn find<T>(object: Identity, mut find: impl FnMut(&Object) -> Option<T>) -> 
     None
 }
 
-/// The hash of a file's name without its folder.
+/// Hash of a file's name without its folder.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Name(u64);
 

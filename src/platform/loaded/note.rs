@@ -1,4 +1,4 @@
-//! Notes of a loaded object, which a program has whether it exports symbols or not.
+//! Notes of a loaded object, which need no exports.
 #![expect(unsafe_code, reason = "the segments of a mapped object are read")]
 
 use libc::{Elf64_Phdr, PT_NOTE};

@@ -5,7 +5,7 @@ use std::ptr::with_exposed_provenance;
 
 use libc::{Elf64_Phdr, PT_LOAD};
 
-/// Whether one loaded segment contains all `bytes` at `address`.
+/// Whether one loaded segment has them all.
 pub fn contains(headers: &[Elf64_Phdr], base: usize, address: usize, bytes: usize) -> bool {
     headers.iter().filter(|header| header.p_type == PT_LOAD).any(|segment| {
         let offset = address.wrapping_sub(base.wrapping_add(segment.p_vaddr as usize));
