@@ -110,17 +110,17 @@
 #define SYNCEDMEM_VERSION_PATCH 0
 
 /**
- * Least bytes of the storage for `syncedmem_construct`.
+ * Minimum size of the storage for `syncedmem_construct`, in bytes.
  */
 #define SYNCEDMEM_STORAGE_BYTES 32
 
 /**
- * Least alignment of that storage, in bytes.
+ * Minimum alignment of that storage, in bytes.
  */
 #define SYNCEDMEM_STORAGE_ALIGNMENT 8
 
 /**
- * Most bytes of an object's name.
+ * Maximum length of an object's name, in bytes.
  */
 #define SYNCEDMEM_NAME_BYTES 200
 
@@ -606,11 +606,11 @@ typedef struct syncedmem_sum_t {
    */
   uint64_t count;
   /**
-   * Bytes.
+   * Bytes in all.
    */
   uint64_t bytes;
   /**
-   * Nanoseconds; 0 where time is not measured. Without a trace, one in sixteen of the first blocks of objects of up to 64 KiB is
+   * Nanoseconds in all; 0 where time is not measured. Without a trace, one in sixteen of the first blocks of objects of up to 64 KiB is
    * measured, and stands for the others.
    */
   uint64_t nanoseconds;
@@ -621,20 +621,20 @@ typedef struct syncedmem_sum_t {
  */
 typedef struct syncedmem_memory_stats_t {
   /**
-   * What objects hold now, without the page-locked slots of staged copies. Known without accounting too, but then
+   * Held by objects now, without the page-locked slots of staged copies. Known without accounting too, but then
    * without pageable blocks of up to 4 KiB.
    */
   uint64_t live;
   /**
-   * Most of `live` since accounting began, or since `syncedmem_reset_peaks`.
+   * Maximum of `live` since accounting began, or since `syncedmem_reset_peaks`.
    */
   uint64_t peak;
   /**
-   * Idle. Known without accounting too.
+   * Kept idle for later objects. Known without accounting too.
    */
   uint64_t idle;
   /**
-   * Most that may be idle. Known without accounting too.
+   * Maximum that may be idle. Known without accounting too.
    */
   uint64_t budget;
   /**
@@ -660,7 +660,7 @@ typedef struct syncedmem_memory_stats_t {
  */
 typedef struct syncedmem_stats_t {
   /**
-   * `sizeof(syncedmem_stats_t)`, set before the call; then the bytes that were written.
+   * The caller sets it to `sizeof(syncedmem_stats_t)`; the call sets it to the number of bytes written.
    */
   size_t size;
   /**
@@ -1158,8 +1158,9 @@ syncedmem_status_t syncedmem_owns_gpu(const struct syncedmem_t *mem, bool *owns)
 
 /**
  * Page-locks the object's host memory in place: memory of `syncedmem_set_cpu_data`, or a pageable block of its own.
- * Copies then run at the speed of page-locked memory. It takes long (1 to 3 GB/s, once), so use it for memory that is
- * copied repeatedly. Memory that is page-locked already stays so: what another library has locked it unlocks.
+ * Address and contents stay; copies then run at the speed of page-locked memory. It takes long (1 to 3 GB/s, once), so
+ * use it for memory that is copied repeatedly. Memory that another library has page-locked stays that library's to
+ * unlock.
  *
  * `syncedmem_unpin` undoes it. Borrowed memory is also unlocked when the object releases it (its host side is set or
  * released, the object grows or ends): free it after that. Unlocking waits for the context that was current at

@@ -28,7 +28,7 @@ pub enum syncedmem_accounting_t {
     SYNCEDMEM_ACCOUNTING_ACCESSES = 2,
 }
 
-/// Most bytes of an object's name.
+/// Maximum length of an object's name, in bytes.
 pub const SYNCEDMEM_NAME_BYTES: usize = 200;
 
 /// Sets what is accounted for from now on: a `syncedmem_accounting_t`. Counts stay. Existing objects are counted from

@@ -16,9 +16,9 @@ use crate::object::SyncedMemory;
 /// A `caffe::SyncedMemory`. Its address is its handle.
 pub struct syncedmem_t(());
 
-/// Least bytes of the storage for `syncedmem_construct`.
+/// Minimum size of the storage for `syncedmem_construct`, in bytes.
 pub const SYNCEDMEM_STORAGE_BYTES: usize = 32;
-/// Least alignment of that storage, in bytes.
+/// Minimum alignment of that storage, in bytes.
 pub const SYNCEDMEM_STORAGE_ALIGNMENT: usize = 8;
 
 const _: () = assert!(size_of::<SyncedMemory>() == SYNCEDMEM_STORAGE_BYTES || cfg!(loom));

@@ -22,9 +22,9 @@ use crate::state::flags::{self, ACCOUNT};
 pub struct syncedmem_sum_t {
     /// Number of operations.
     pub count: u64,
-    /// Bytes.
+    /// Bytes in all.
     pub bytes: u64,
-    /// Nanoseconds; 0 where time is not measured. Without a trace, one in sixteen of the first blocks of objects of up to 64 KiB is
+    /// Nanoseconds in all; 0 where time is not measured. Without a trace, one in sixteen of the first blocks of objects of up to 64 KiB is
     /// measured, and stands for the others.
     pub nanoseconds: u64,
 }
@@ -33,14 +33,14 @@ pub struct syncedmem_sum_t {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct syncedmem_memory_stats_t {
-    /// What objects hold now, without the page-locked slots of staged copies. Known without accounting too, but then
+    /// Held by objects now, without the page-locked slots of staged copies. Known without accounting too, but then
     /// without pageable blocks of up to 4 KiB.
     pub live: u64,
-    /// Most of `live` since accounting began, or since `syncedmem_reset_peaks`.
+    /// Maximum of `live` since accounting began, or since `syncedmem_reset_peaks`.
     pub peak: u64,
-    /// Idle. Known without accounting too.
+    /// Kept idle for later objects. Known without accounting too.
     pub idle: u64,
-    /// Most that may be idle. Known without accounting too.
+    /// Maximum that may be idle. Known without accounting too.
     pub budget: u64,
     /// Blocks from the system or the driver.
     pub allocations: syncedmem_sum_t,
@@ -56,7 +56,7 @@ pub struct syncedmem_memory_stats_t {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct syncedmem_stats_t {
-    /// `sizeof(syncedmem_stats_t)`, set before the call; then the bytes that were written.
+    /// The caller sets it to `sizeof(syncedmem_stats_t)`; the call sets it to the number of bytes written.
     pub size: usize,
     /// Pageable host memory.
     pub pageable: syncedmem_memory_stats_t,
