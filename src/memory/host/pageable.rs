@@ -15,7 +15,7 @@ use crate::memory::malloc::{SMALL, TINY, aligned};
 use crate::memory::mapping::{MAPPED_FROM, Mapping};
 use crate::settings;
 
-/// A pageable block, with zeros if `zeroed` and they cost nothing extra.
+/// With zeros if `zeroed` and they cost nothing extra.
 #[inline]
 pub fn allocate(bytes: usize, zeroed: bool, is_aligned: bool) -> Result<Found, Cause> {
     if bytes <= SMALL {
@@ -32,7 +32,7 @@ pub fn allocate(bytes: usize, zeroed: bool, is_aligned: bool) -> Result<Found, C
     large(bytes, zeroed)
 }
 
-/// A block of more than [`SMALL`] bytes.
+/// `bytes` is more than [`SMALL`].
 #[inline]
 pub fn large(bytes: usize, zeroed: bool) -> Result<Found, Cause> {
     match cache::host::take(bytes, zeroed) {
@@ -42,7 +42,7 @@ pub fn large(bytes: usize, zeroed: bool) -> Result<Found, Cause> {
     }
 }
 
-/// A block where no idle one fits: made of an idle mapping that would be freed for it, or new.
+/// The block is new, or an idle mapping that would be freed for it.
 fn fresh(bytes: usize, zeroed: bool) -> Result<Found, Cause> {
     let is_mapped = bytes >= MAPPED_FROM && !settings::malloc_only();
     if let Some(mapping) = surplus(bytes) {
@@ -100,7 +100,7 @@ pub unsafe fn free(address: NonNull<c_void>, bytes: usize) {
     }
 }
 
-/// Frees idle blocks that are too many beside `bytes` of fresh memory.
+/// Frees idle blocks that are too many beside `bytes` more.
 pub fn make_room(bytes: usize) {
     if let Some(mapping) = surplus(bytes) {
         mapping.unmap();
