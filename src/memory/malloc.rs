@@ -13,8 +13,11 @@ use crate::settings;
 /// Blocks of more than [`SMALL`] bytes start on a multiple of this: a cache line, and an AVX-512 register.
 pub const ALIGNMENT: usize = 64;
 
-/// Blocks of up to this many bytes are malloc's, and none is kept.
+/// Blocks of up to this many bytes are malloc's: of those above [`TINY`] each thread keeps one, and of others none is kept.
 pub const SMALL: usize = 4 << 10;
+
+/// glibc's per-thread cache serves malloc up to this size, and calloc not at all.
+pub const TINY: usize = 1032;
 
 /// Memory that `free()` takes, aligned to [`ALIGNMENT`].
 pub fn aligned(bytes: usize) -> Option<NonNull<c_void>> {

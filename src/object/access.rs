@@ -1,9 +1,11 @@
-//! Access to the two sides: allocates, fills and copies, so that the newest data is on the side asked for.
+//! Access: allocates, fills and copies, so that the newest data is on the side asked for.
 #![expect(unsafe_code, reason = "blocks are copied")]
 
+use std::cell::Cell;
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
+use syncedmem_analysis::ledger::FirstTouch;
 use syncedmem_trace::event::{Cause, What};
 use syncedmem_trace::head::{Access, Contents, Head, Side, Step};
 
@@ -14,15 +16,16 @@ use super::{Detached, ObjectState, POLICIES, SyncedMemory, TABLE, refused, start
 use crate::copy::{self, Endpoints};
 use crate::error::Error;
 use crate::memory::{device, host};
+use crate::observe::recorder::{Sample, Subject};
 use crate::observe::{checksums, recorder};
 use crate::platform::sync::{Interrupted, Ordering};
 use crate::state::fast_path;
-use crate::state::flags::{self, ACCESSES, BY_OBJECT};
+use crate::state::flags::{self, ACCESSES, ACCOUNT, BY_OBJECT, COUNTED};
 use crate::state::word::Word;
 use crate::{cuda, settings};
 
 impl SyncedMemory {
-    /// Makes `side`'s data ready for `access` and returns its address: null only on the device, for size 0.
+    /// Makes `side`'s data ready and returns its address: null only on the device, for size 0.
     #[inline]
     pub fn data(&self, access: Access, side: Side) -> Result<*mut c_void, Error> {
         if fast_path::is_watched(side) {
@@ -44,20 +47,20 @@ impl SyncedMemory {
         recorder::record(self.subject(), || What::Accessed { side, access, ready });
     }
 
-    /// The address of `side`'s data if `access` needs no work.
+    /// The address if `access` needs no work.
     #[inline]
     pub fn ready(&self, access: Access, side: Side) -> Option<*mut c_void> {
         self.ready_if(Word::deciding(access, side), side)
     }
 
-    /// `ready`, from the deciding bits of the word; without any bit `None`.
+    /// `ready`, from the deciding bits of the word; without any `None`.
     #[inline]
     pub fn ready_if(&self, deciding: u64, side: Side) -> Option<*mut c_void> {
         // Relaxed: ordered by the word that `load` acquired.
         self.load().is_ready(deciding, side).then(|| self.pointer(side).load(Ordering::Relaxed))
     }
 
-    /// Does the work that `access` to `side` needs, once for all threads that need it at the same time.
+    /// Does an access's work, once for all threads that need it at the same time.
     #[cold]
     #[inline(never)]
     fn prepare(&self, access: Access, side: Side) -> Result<*mut c_void, Error> {
@@ -68,11 +71,16 @@ impl SyncedMemory {
         watch_forks().map_err(refused)?;
         start();
         let bytes = self.size.load(Ordering::Relaxed);
-        // Before any lock or claim, because it may call Caffe's code.
+        // Before any lock or claim: it may call Caffe's code.
         let pinned = side == Side::Host && self.has_no_host_block() && host::wants_pinned(bytes);
-        if side == Side::Host && !pinned && flags::all().none_but(BY_OBJECT) {
+        if side == Side::Host && !pinned && flags::all().none_but(COUNTED) {
             // Policies are set under the same lock. Nothing else that is kept matters before the first block.
-            if let Some(address) = self.touch(access, || !POLICIES.knows(self.address())) {
+            let is_plain = || !POLICIES.knows(self.address());
+            let touched = match flags::all().none_but(BY_OBJECT) {
+                true => self.touch(access, is_plain),
+                false => self.touch_counted(access, is_plain),
+            };
+            if let Some(address) = touched {
                 return Ok(address);
             }
         }
@@ -100,8 +108,8 @@ impl SyncedMemory {
         Ok(state.pointer(side))
     }
 
-    /// The address, if `access` needs no claim: a current side may be read while a copy is in flight. A slow bit without
-    /// entry or policy is stale (in a forked child), and a claim clears it.
+    /// The address if `access` needs no claim: a current side may be read while a copy is in flight. A slow bit without entry
+    /// or policy is stale (in a forked child): a claim clears it.
     fn ready_under_lock(&self, access: Access, side: Side, is_known: bool) -> Option<Result<*mut c_void, Interrupted>> {
         let word = self.load();
         let readable = access == Access::Read && word.head().is_some_and(|head| head.is_current(side));
@@ -109,7 +117,7 @@ impl SyncedMemory {
             true => readable || self.ready(access, side).is_some(),
             false => word.fast().is_ready(Word::deciding(access, side), side),
         };
-        // Last: an access is opened only if the address is handed out.
+        // Last: opens an access only if the address is handed out.
         let is_opened = if serves && word.is_slow() { self.open_access() } else { Ok(!word.is_slow()) };
         match is_opened {
             Err(interrupted) => Some(Err(interrupted)),
@@ -117,41 +125,89 @@ impl SyncedMemory {
         }
     }
 
-    /// `touch`, while no flag is set. `None`: the caller uses `data`.
+    /// `touch`, while no flag is set. `None`: the caller tries `first_counted_touch`, then `data`.
     #[inline(always)]
     pub fn first_touch(&self, access: Access) -> Option<*mut c_void> {
-        // The flags again, under the lock: KEPT is raised before an object is marked. Not a call: exceptions pass this frame, and
-        // if the call unwound, it would have to release the lock.
+        // The flags again, under the lock: KEPT is raised before an object is marked. Inlined, because exceptions pass this frame:
+        // a call that might unwind would have to release the lock.
         if flags::none() { self.touch(access, flags::none) } else { None }
+    }
+
+    /// `touch`, while no flag is set but that of the account.
+    #[inline]
+    pub fn first_counted_touch(&self, access: Access) -> Option<*mut c_void> {
+        let is_counted = || flags::all().none_but(ACCOUNT);
+        if is_counted() { self.touch_counted(access, is_counted) } else { None }
+    }
+
+    /// `touch`, with an entry in the account. The entry is made under the object's lock, so no other thread can give the block
+    /// back before it.
+    #[cold]
+    #[inline(never)]
+    fn touch_counted(&self, access: Access, is_plain: impl Fn() -> bool) -> Option<*mut c_void> {
+        let (step, bytes) = self.first_step(access)?;
+        let zeroed = step.contents == Contents::Zeros;
+        let (mut sample, mut allocation) = (Sample::begin(), 0);
+        let (address, origin) = host::find_brief(bytes, zeroed, || allocation = sample.lap())?;
+        let fill = zeroed.then(|| sample.lap());
+        let (subject, block) = (Subject { object: self.address(), bytes }, address.addr().get() as u64);
+        let touch = FirstTouch { access, bytes: bytes as u64, block, origin, allocation, fill };
+        let is_known = Cell::new(true);
+        let enter = || {
+            is_known.set(recorder::touched(subject, touch));
+            is_known.get()
+        };
+        let publish = || self.publish_first(address, step, || is_plain() && enter());
+        let notice = || {
+            // Without a lock: its call site is looked up.
+            recorder::notice_touched(subject);
+            true
+        };
+        if publish() || (!is_known.get() && notice() && publish()) {
+            return Some(address.as_ptr());
+        }
+        // SAFETY: only this thread knows the block.
+        unsafe { host::free_brief(address, bytes) };
+        None
     }
 
     /// The first access to a small object, on the host, with a pageable block. It makes no claim: two threads may both
     /// allocate, and the second frees its block. Called under the lock, `is_plain` returns whether the object has no policy.
     #[inline(always)]
     fn touch(&self, access: Access, is_plain: impl FnOnce() -> bool) -> Option<*mut c_void> {
-        let (word, bytes) = (self.load(), self.size.load(Ordering::Relaxed));
-        if !word.is_untouched() || !(1..=host::BRIEF).contains(&bytes) {
-            return None;
-        }
-        let step = Head::Uninitialized.on(access, Side::Host);
+        let (step, bytes) = self.first_step(access)?;
         let address = host::allocate_brief(bytes, step.contents == Contents::Zeros)?;
-        let word = word.with_head(step.head).with_host(true, false);
+        if self.publish_first(address, step, is_plain) {
+            return Some(address.as_ptr());
+        }
+        // SAFETY: only this thread knows the block.
+        unsafe { host::free_brief(address, bytes) };
+        None
+    }
+
+    /// The step of the first access, and the size; `None` if it is not the first, or the object not small.
+    #[inline(always)]
+    fn first_step(&self, access: Access) -> Option<(Step, usize)> {
+        let (word, bytes) = (self.load(), self.size.load(Ordering::Relaxed));
+        let is_first = word.is_untouched() && (1..=host::BRIEF).contains(&bytes);
+        is_first.then(|| (Head::Uninitialized.on(access, Side::Host), bytes))
+    }
+
+    /// Publishes the first block, unless another thread was first.
+    #[inline(always)]
+    fn publish_first(&self, address: NonNull<c_void>, step: Step, is_plain: impl FnOnce() -> bool) -> bool {
         let publish = || {
             let is_first = self.load().is_untouched() && is_plain();
             if is_first {
+                let word = Word::NEW.with_head(step.head).with_host(true, false);
                 self.store(ObjectState { host: Some(address), device: None, word }, false);
             }
             is_first
         };
-        if TABLE.briefly(self.address(), publish) != Ok(Some(true)) {
-            // SAFETY: only this thread knows the block.
-            unsafe { host::free_brief(address, bytes) };
-            return None;
-        }
-        Some(address.as_ptr())
+        TABLE.briefly(self.address(), publish) == Ok(Some(true))
     }
 
-    /// Allocates, fills and copies as `access` to `side` needs, and returns the next state. An error changes nothing.
+    /// Allocates, fills and copies for the access, and returns the next state. An error changes nothing.
     #[inline]
     fn prepared(&self, now: ObjectState, access: Access, side: Side, pinned: bool) -> Result<ObjectState, Error> {
         let step = now.head().on(access, side);
@@ -183,7 +239,7 @@ impl SyncedMemory {
         self.copied(driver, with_block, Side::Host, Cause::Access(access)).map(|(next, _)| next)
     }
 
-    /// Adds a host block to `state` unless it has one, and returns the new block too. May reclaim other objects' blocks.
+    /// Adds a host block to `state` unless it has one; also returns the new block. May reclaim other objects' blocks.
     #[inline]
     pub(super) fn with_host_block(
         &self,
@@ -264,8 +320,7 @@ impl SyncedMemory {
         Ok((next, Detached { device: Some((block.address, self.address())), ..Detached::default() }))
     }
 
-    /// Copies the newest data to the side `to` between the blocks of `next`. On an error it frees `new`, the block that was
-    /// made for the copy.
+    /// Copies the newest data to the side `to` between the blocks of `next`; frees `new`, the copy's new block, on an error.
     pub(super) fn copied(
         &self,
         driver: &cuda::driver::Driver,
@@ -323,7 +378,7 @@ impl SyncedMemory {
         if settings::checks_device() { self.check_device() } else { Ok(()) }
     }
 
-    /// Compat: the original's DEBUG check: an error if another device is current than the device block's.
+    /// Compat: the original's DEBUG check, an error if another device is current than the block's.
     #[cold]
     pub fn check_device(&self) -> Result<(), Error> {
         let now = self.now()?;

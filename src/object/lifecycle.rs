@@ -14,14 +14,14 @@ use crate::memory::host;
 use crate::observe::recorder::{self, Subject};
 use crate::observe::{checksums, control};
 use crate::platform::sync::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
-use crate::state::flags::{self, BESIDE, BY_OBJECT, Flags, KEPT};
+use crate::state::flags::{self, ACCOUNT, BESIDE, COMPARE, COUNTED, Flags, KEPT};
 use crate::state::word::Word;
 
 /// The size of BVLC's class, so that a debugger can show the object as one.
 const OBJECT_BYTES: usize = 40;
 
 impl SyncedMemory {
-    /// Makes an object of `bytes`, without blocks, in the caller's storage.
+    /// Makes an object in the caller's storage.
     ///
     /// # Safety
     /// `storage` is aligned to 8 and writable for 32 bytes, and holds no live object.
@@ -49,20 +49,24 @@ impl SyncedMemory {
         unsafe { storage.write(object) };
     }
 
-    /// Drops all entries of an earlier object at the address, and records the new one.
+    /// Drops all entries of an earlier object at the address.
     #[cold]
     fn begin(new: Subject) {
-        if let Some((stale, _)) = TABLE.purge(new.object) {
-            stale.abandon();
+        if flags::has(KEPT) {
+            if let Some((stale, _)) = TABLE.purge(new.object) {
+                stale.abandon();
+            }
+            POLICIES.purge(new.object);
+            end_imports(take_imports(new.object));
         }
-        POLICIES.purge(new.object);
-        end_imports(take_imports(new.object));
         control::read_settings();
-        checksums::forget(new.object);
+        if flags::has(COMPARE) {
+            checksums::forget(new.object);
+        }
         recorder::made(new);
     }
 
-    /// Makes an object of `bytes`, without blocks, in storage of the library's own.
+    /// Makes an object in storage of the library's own.
     #[inline(always)]
     pub fn create(bytes: usize) -> Result<NonNull<SyncedMemory>, Error> {
         host::check_size(bytes, Side::Host)?;
@@ -111,7 +115,7 @@ impl SyncedMemory {
         Ok(())
     }
 
-    /// `destruct`, but refused while tensors of the object are in use: they could not end it later.
+    /// `destruct`, refused while tensors of the object are in use: they could not end it later.
     ///
     /// # Safety
     /// As for `destruct`.
@@ -128,13 +132,12 @@ impl SyncedMemory {
     /// As for `destruct`.
     #[inline]
     pub unsafe fn destruct_small(&self) -> bool {
-        // Relaxed: what other threads did with the object happened before this call.
+        // Relaxed: other threads' uses of the object happened before this call.
         let (word, bytes) = (Word(self.word.load(Ordering::Relaxed)), self.size.load(Ordering::Relaxed));
         let flags = flags::all_by_now();
-        let is_small = bytes <= host::BRIEF
-            && word.owns_pageable_alone()
-            && (flags == Flags::NONE || self.has_nothing_beside(flags));
-        if !(is_small || word.is_untouched() && !flags.has(BESIDE)) {
+        let is_small =
+            bytes <= host::BRIEF && word.owns_pageable_alone() && (flags == Flags::NONE || self.ends_alone(flags));
+        if !(is_small || word.is_untouched() && (!flags.has(BESIDE) || self.ends_unused(flags))) {
             return false;
         }
         self.word.store(Word::DESTROYED.0, Ordering::Relaxed);
@@ -145,26 +148,41 @@ impl SyncedMemory {
         true
     }
 
+    /// Whether nothing is kept beside the object, which owns a host block. If so, its end is in the account.
     #[cold]
     #[inline(never)]
-    fn has_nothing_beside(&self, flags: Flags) -> bool {
+    fn ends_alone(&self, flags: Flags) -> bool {
         let is_in_no_table = || {
             TABLE.is_quiet(self.address())
                 && !POLICIES.knows(self.address())
                 && EXPORTS.is_free_of(self.address())
                 && !host::registration::is_used()
         };
-        flags.none_but(BY_OBJECT) && (!flags.has(KEPT) || is_in_no_table())
+        let is_alone = flags.none_but(COUNTED) && (!flags.has(KEPT) || is_in_no_table());
+        if is_alone && flags.has(ACCOUNT) {
+            recorder::ended_with(self.subject(), NonNull::new(self.cpu_ptr.load(Ordering::Relaxed)));
+        }
+        is_alone
     }
 
-    /// Marks the object as destroyed and frees its blocks. The caller passes the result to `end_imports` last, because
-    /// deleters of borrowed tensors may do anything.
+    /// As [`Self::ends_alone`], for an object without blocks.
+    #[cold]
+    #[inline(never)]
+    fn ends_unused(&self, flags: Flags) -> bool {
+        let is_alone = flags.none_but(COUNTED) && !flags.has(KEPT);
+        if is_alone {
+            recorder::ended_with(self.subject(), None);
+        }
+        is_alone
+    }
+
+    /// Marks the object as destroyed and frees its blocks. The caller ends the imports last: deleters may do anything.
     ///
     /// # Safety
     /// As for `destruct`.
     #[inline]
     pub(super) unsafe fn end(&self) -> Result<Imports, Error> {
-        // First: no thread evicts the object after it.
+        // First: afterwards no thread evicts the object.
         POLICIES.purge(self.address());
         let word = self.load();
         if !TABLE.is_quiet(self.address()) {
@@ -183,7 +201,7 @@ impl SyncedMemory {
         Ok(take_imports(self.address()))
     }
 
-    /// Waits for the object's copy in flight; drops that of an earlier object at this address.
+    /// Drops the copy of an earlier object at this address.
     #[cold]
     fn finish_last_copy(&self, word: Word) {
         let Some((copy, identity)) = TABLE.purge(self.address()) else { return };
@@ -206,7 +224,7 @@ impl SyncedMemory {
         }
     }
 
-    /// The slot for the next object in a list of objects to end.
+    /// The slot for the next object of those that are to end.
     ///
     /// # Safety
     /// It is a destroyed object of `create`, of which no tensor is left.
@@ -215,7 +233,7 @@ impl SyncedMemory {
         unsafe { Self::behind(object) }.cast()
     }
 
-    /// The storage behind an object, which [`super::shared`] uses while the object lives.
+    /// The storage behind the object, which [`super::shared`] uses while that lives.
     ///
     /// # Safety
     /// It is an object of `create`.

@@ -1,14 +1,17 @@
 //! The recorder: the code that allocates, copies, fills or waits records its events here.
 //!
 //! An event goes to the trace, without a lock, and to the account, whose ledger is locked for one entry. A caller holds no
-//! lock. It may hold a claim on an object.
+//! lock, except for [`touched`]. It may hold a claim on an object.
+//!
+//! Where the account alone is kept, a small object's first touch is one entry, and so is its end with its block.
 
 use std::ffi::{CStr, c_void};
+use std::panic::catch_unwind;
 use std::ptr::NonNull;
 // Not loom's: a model has no signals.
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
-use syncedmem_analysis::ledger::Ledger;
+use syncedmem_analysis::ledger::{FirstTouch, Ledger};
 use syncedmem_trace::address_hash::hash_address;
 use syncedmem_trace::event::{Event, Noticed, Place, Site, What};
 use syncedmem_trace::head::Access;
@@ -118,8 +121,65 @@ pub fn freed(subject: Subject, kind: Kind, bytes: usize, address: NonNull<c_void
 /// Records that an object was made.
 #[inline]
 pub fn made(subject: Subject) {
-    if flags::on() {
-        record_at(moment(), 0, subject, What::Made { bytes: subject.bytes as u64, noticed: Noticed::Construction });
+    record(subject, || What::Made { bytes: subject.bytes as u64, noticed: Noticed::Construction });
+}
+
+/// Adds the first touch of an object to the account, if the account alone is kept. `false`: the account does not know the object, and
+/// [`notice_touched`] adds it. The caller may hold the object's lock, which orders this entry before those of the block's next users.
+#[inline]
+pub fn touched(subject: Subject, touch: FirstTouch) -> bool {
+    enter(FOR_EVER, |ledger| ledger.touch(subject.object as u64, touch)).unwrap_or(true)
+}
+
+/// Adds an object to the account whose constructor was not seen. The caller holds no lock.
+#[cold]
+pub fn notice_touched(subject: Subject) {
+    notice(subject, 0, Site::UNKNOWN);
+}
+
+/// Adds the end of an object to the account, with that of its pageable block, if the account alone is kept. Catches panics: the path
+/// of small objects is outside of the entry points' guard.
+#[inline(never)]
+pub fn ended_with(subject: Subject, block: Option<NonNull<c_void>>) {
+    let block = block.map(|address| (address.addr().get() as u64, subject.bytes as u64));
+    let _ = catch_unwind(|| enter(FOR_EVER, |ledger| ledger.end(subject.object as u64, block)));
+}
+
+/// Times one in [`Sample::OF`] first touches, which stands for all of them: to read the clock takes longer than to allocate a small
+/// block.
+pub struct Sample {
+    /// Start in nanoseconds; 0: not measured.
+    start: u64,
+    /// Number of touches that this one stands for.
+    weight: u64,
+}
+
+impl Sample {
+    const OF: u64 = 16;
+
+    #[inline]
+    pub fn begin() -> Sample {
+        static TURN: AtomicU64 = AtomicU64::new(0);
+        // Not one operation: of threads that begin at once, one may count for all.
+        let turn = TURN.load(Relaxed);
+        TURN.store(turn + 1, Relaxed);
+        match turn % Self::OF {
+            // The first one stands for itself.
+            0 => Sample { start: nanoseconds(), weight: if turn == 0 { 1 } else { Self::OF } },
+            _ => Sample { start: 0, weight: 0 },
+        }
+    }
+
+    /// Nanoseconds since the last lap, for all touches that this one stands for; 0: not measured.
+    #[inline]
+    pub fn lap(&mut self) -> u64 {
+        if self.start == 0 { 0 } else { self.measured() }
+    }
+
+    #[cold]
+    fn measured(&mut self) -> u64 {
+        let start = std::mem::replace(&mut self.start, nanoseconds());
+        self.start.saturating_sub(start) * self.weight
     }
 }
 
@@ -152,34 +212,38 @@ fn record_at(start: u64, duration: u64, subject: Subject, what: What) {
 fn account(event: &Event, object_bytes: usize) {
     // A signal handler may make an access that needs nothing, and records it: it must not wait for ever.
     let naps = if matches!(event.what, What::Accessed { ready: true, .. }) { HANDLERS_NAPS } else { FOR_EVER };
-    let taken = LEDGER.try_with(naps, |ledger| {
-        let known = event.object == 0 || matches!(event.what, What::Made { .. }) || ledger.knows(event.object);
-        if known {
-            ledger.take(event);
-        }
-        known
-    });
-    match taken {
-        Ok(true) => {}
+    match enter(naps, |ledger| ledger.take_if_known(event)) {
+        Some(true) | None => {}
         // Its end, or a block that it got before observation, is not of interest.
-        Ok(false) if matches!(event.what, What::Ended | What::Freed { .. }) => {}
-        Ok(false) => {
-            notice(event, object_bytes);
+        Some(false) if matches!(event.what, What::Ended | What::Freed { .. }) => {}
+        Some(false) => {
+            notice(Subject { object: event.object as usize, bytes: object_bytes }, event.start, event.site);
             LEDGER.with(|ledger| ledger.take(event));
-        }
-        // A signal handler has interrupted an entry of this thread, or another thread's entry took too long.
-        Err(_) => {
-            MISSED.fetch_add(1, Relaxed);
         }
     }
 }
 
-/// Adds an unknown object to the account, before its first event.
+/// Makes an entry. `None`: a signal handler has interrupted an entry of this thread, or another thread's entry took longer than `naps`.
+#[inline]
+fn enter<R>(naps: u32, entry: impl FnOnce(&mut Ledger) -> R) -> Option<R> {
+    let entered = LEDGER.try_with(naps, entry).ok();
+    if entered.is_none() {
+        MISSED.fetch_add(1, Relaxed);
+    }
+    entered
+}
+
+/// Adds an unknown object to the account, before its first event. Another thread may have added it meanwhile.
 #[cold]
-fn notice(first: &Event, bytes: usize) {
-    let site = if first.site == Site::UNKNOWN { call_site::here() } else { first.site };
-    let what = What::Made { bytes: bytes as u64, noticed: Noticed::FirstAccess };
-    LEDGER.with(|ledger| ledger.take(&Event { duration: 0, site, what, ..*first }));
+fn notice(subject: Subject, start: u64, site: Site) {
+    let site = if site == Site::UNKNOWN { call_site::here() } else { site };
+    let object = subject.object as u64;
+    let what = What::Made { bytes: subject.bytes as u64, noticed: Noticed::FirstAccess };
+    enter(FOR_EVER, |ledger| {
+        if !ledger.knows(object) {
+            ledger.take(&Event { start, duration: 0, thread: 0, object, site, what });
+        }
+    });
 }
 
 /// The time of an event without a duration: read only for a trace.
@@ -192,7 +256,9 @@ fn wants_site(what: What, object: usize) -> bool {
     const FROM: u64 = 64 << 10;
     match what {
         What::Made { .. } => {
-            had_site(object);
+            if flags::has(TRACE) {
+                had_site(object);
+            }
             true
         }
         // The constructor was not seen: it is inlined into its user, or ran before observation began.
@@ -239,9 +305,7 @@ pub fn name(subject: Subject, name: &str) {
     if flags::has(ACCOUNT) {
         let object = subject.object as u64;
         if !LEDGER.with(|ledger| ledger.knows(object)) {
-            let what = What::Resized { bytes: subject.bytes as u64 };
-            let start = moment();
-            notice(&Event { start, duration: 0, thread: 0, object, site: Site::UNKNOWN, what }, subject.bytes);
+            notice(subject, moment(), Site::UNKNOWN);
         }
         LEDGER.with(|ledger| ledger.name(object, name));
     }

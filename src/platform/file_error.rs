@@ -1,4 +1,4 @@
-//! Reasons why a file cannot be written, or why a trace ends early; and std's reasons, without an allocation.
+//! Why a file cannot be written, or a trace ends early; and std's reasons, without an allocation.
 #![expect(unsafe_code, reason = "strerror_r(3)")]
 
 use std::ffi::{CStr, c_int};
@@ -11,15 +11,14 @@ pub enum FileError {
     /// A folder, a pipe.
     NotAFile,
     NotATrace,
-    /// The name is that of a file which a trace is exported to.
+    /// A name of an export's format.
     Exported,
     Locked,
-    /// Another thread is starting or stopping a trace.
+    /// Another thread starts or stops a trace.
     Busy,
     Limit,
     /// The program closed the descriptor, or opened another file under its number.
     Closed,
-    /// An errno.
     System(c_int),
 }
 
@@ -66,7 +65,7 @@ impl fmt::Display for FileError {
     }
 }
 
-/// Writes an error as std does, which makes a string of the system's errors, and ends the process without memory.
+/// Writes what std does, which makes a string of the system's error, and ends the process without memory.
 pub fn write_reason(error: &io::Error, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let Some(errno) = error.raw_os_error() else { return fmt::Display::fmt(error, f) };
     let mut words = [0u8; 128];

@@ -13,7 +13,6 @@ const UNREAD: u64 = u64::MAX;
 
 struct Variable {
     name: &'static CStr,
-    /// `UNREAD` before the first use.
     value: AtomicU64,
 }
 
@@ -59,7 +58,7 @@ impl Choice {
         Choice { variable: Variable::new(variable), names }
     }
 
-    /// Index of the value.
+    /// The value's index.
     pub fn get(&self) -> usize {
         self.variable.known().unwrap_or_else(|| self.read()) as usize
     }
@@ -88,15 +87,13 @@ impl fmt::Display for Names {
     }
 }
 
-/// A number of bytes.
+/// A number of bytes. Messages call the default `otherwise`.
 pub struct Amount {
     variable: Variable,
-    /// The default, for a message.
     otherwise: &'static str,
 }
 
 impl Amount {
-    /// Not set.
     const NONE: u64 = UNREAD - 1;
 
     pub(super) const fn new(variable: &'static CStr, otherwise: &'static str) -> Self {
@@ -148,7 +145,7 @@ impl Seconds {
         Seconds { variable: Variable::new(variable), otherwise }
     }
 
-    /// In milliseconds.
+    /// The time in milliseconds.
     #[inline]
     pub fn get(&self) -> u64 {
         self.variable.known().unwrap_or_else(|| self.read())

@@ -1,9 +1,8 @@
-//! One word of flags for everything that is off by default: while it is 0, a small object is made, touched and ended
-//! without a further check.
+//! One word of flags for all that is off by default: while it is 0, a small object is made, touched and ended without a
+//! further check.
 //!
-//! The low byte, which `observe::control` sets, is what is observed: each place that records an event costs one branch
-//! while it is 0. The flags above it are only ever set, but for [`UNSETTLED`] and [`ALLOCATOR`]. The upper half counts what
-//! is kept beside objects.
+//! `observe::control` sets the low byte: each place that records an event costs one branch while it is 0. Of the flags above
+//! it only [`UNSETTLED`] and [`ALLOCATOR`] are ever cleared. The upper half counts what is kept beside objects.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -11,7 +10,6 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Flags(u64);
 
-/// The account is kept.
 pub const ACCOUNT: Flags = Flags(1);
 /// Accesses to current data are recorded too.
 pub const ACCESSES: Flags = Flags(2);
@@ -37,9 +35,11 @@ pub const ALLOCATOR: Flags = Flags(2048);
 /// Something is kept beside an object: an eviction policy, a tensor, a registration, or a copy in flight.
 pub const KEPT: Flags = Flags(!(ONE_KEPT - 1));
 const ONE_KEPT: u64 = 1 << 32;
-/// The flags under which a small object without state beside it keeps its short path.
+/// Under these a small object without state beside it keeps its short path.
 pub const BY_OBJECT: Flags = Flags(MAY_PIN.0 | KEPT.0);
-/// The flags that concern making an object, and ending one that owns nothing.
+/// Under these it keeps one, and the account gets an entry.
+pub const COUNTED: Flags = Flags(BY_OBJECT.0 | ACCOUNT.0);
+/// They concern making an object, and ending one that owns nothing.
 pub const BESIDE: Flags = Flags(OBSERVED.0 | KEPT.0);
 
 impl Flags {
@@ -81,14 +81,14 @@ pub fn all() -> Flags {
     Flags(FLAGS.load(Relaxed))
 }
 
-/// All flags, for an object that ends: after the effects of threads that ended what was kept.
+/// For an object that ends: after the effects of threads that ended what was kept.
 #[inline(always)]
 pub fn all_by_now() -> Flags {
     // Acquire: pairs with the Release in `count_kept`.
     Flags(FLAGS.load(Acquire))
 }
 
-/// A table of what is kept beside objects has `after` entries instead of `before`. Called under the table's lock.
+/// Called under the lock of a table of what is kept beside objects, which has `after` entries instead of `before`.
 #[inline]
 pub fn count_kept(before: usize, after: usize) {
     if before == after || cfg!(loom) {
@@ -114,10 +114,9 @@ pub fn sees_every_call() -> bool {
     has(Flags(ACCESSES.0 | CALLS.0 | UNREAD.0))
 }
 
-/// Sets the flags of observation.
+/// Sets what is observed.
 pub fn begin(flags: Flags) {
-    let observed = |all: u64| Some(all & !OBSERVED.0 | flags.0);
-    let _ = FLAGS.fetch_update(Relaxed, Relaxed, observed);
+    let _ = FLAGS.fetch_update(Relaxed, Relaxed, |all| Some(all & !OBSERVED.0 | flags.0));
 }
 
 pub fn raise_if(wanted: bool, flag: Flags) {

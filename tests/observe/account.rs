@@ -58,6 +58,8 @@ fn every_figure_of_a_known_sequence_is_exact() {
 }
 
 fn times_are_those_that_passed() {
+    // Not a small object: of those, one in sixteen is timed and stands for the others.
+    const MIDDLE: usize = 100_000;
     let start = std::time::Instant::now();
     for _ in 0..20 {
         Object::new(MIDDLE).cpu_data().unwrap();
@@ -68,6 +70,19 @@ fn times_are_those_that_passed() {
     assert_eq!((made.count, filled.count), (20, 20));
     assert!(made.nanoseconds > 0 && filled.nanoseconds > 0, "{made:?} {filled:?}");
     assert!(made.nanoseconds + filled.nanoseconds <= passed, "{made:?} {filled:?} in {passed} ns");
+}
+
+fn times_of_small_objects_are_those_of_one_in_sixteen() {
+    let nanoseconds = || (figures().pageable.allocations.nanoseconds, figures().host_fills.nanoseconds);
+    let mut before = nanoseconds();
+    assert_eq!(before, (0, 0));
+    // The first, and then the last of sixteen.
+    for turn in 0..100 {
+        Object::new(MIDDLE).cpu_data().unwrap();
+        let after = nanoseconds();
+        assert_eq!(after.0 > before.0 && after.1 > before.1, turn % 16 == 0, "{turn}: {before:?} {after:?}");
+        before = after;
+    }
 }
 
 fn an_object_of_no_bytes_counts_as_one_and_has_no_memory() {
@@ -237,7 +252,9 @@ crate::support::harness::tests![
     as_much_is_written_as_the_caller_has_room_for,
     what_is_accounted_for_is_asked_for_in_three_words,
     a_child_that_is_forked_before_the_first_access_counts_its_own;
-    alone(&[ON, ("SYNCEDMEM_PAGEABLE_POOL", "0")]): times_are_those_that_passed;
+    alone(&[ON, ("SYNCEDMEM_PAGEABLE_POOL", "0")]):
+    times_are_those_that_passed,
+    times_of_small_objects_are_those_of_one_in_sixteen;
     alone(&[]):
     without_accounting_there_is_what_lives_and_nothing_else,
     accounting_that_begins_in_the_middle_counts_from_there;

@@ -16,6 +16,7 @@ mod device_advice;
 mod device_advice_random;
 mod nvtx;
 mod report;
+mod small_objects;
 #[path = "../support/mod.rs"]
 mod support;
 mod trace;
@@ -39,6 +40,7 @@ support::harness::suites![
     device_advice_random,
     nvtx,
     report,
+    small_objects,
     trace_cost,
     trace_recording,
     trace_library,

@@ -1,7 +1,8 @@
 //! Host blocks: allocating and freeing them.
 //!
 //! Blocks below 2 MiB come from malloc's family, because programs have the inline original of `CaffeFreeHost` compiled in. Larger
-//! ones are anonymous mappings. `cache::host` keeps freed blocks of more than 4 KiB. Of a program's own allocator none is kept.
+//! ones are anonymous mappings. `cache::host` keeps freed blocks of more than 4 KiB, `cache::latest` one smaller of each thread's. Of a program's own allocator
+//! none is kept.
 #![expect(unsafe_code, reason = "memory is allocated and freed here")]
 
 pub(crate) mod allocator;
@@ -23,7 +24,7 @@ use syncedmem_trace::head::Side;
 use syncedmem_trace::kind::Kind;
 
 use super::host_usage;
-use super::malloc::{ALIGNMENT, SMALL, aligned};
+use super::malloc::{ALIGNMENT, SMALL, TINY, aligned};
 use super::mapping::MAPPED_FROM;
 use crate::error::{Cause, Error};
 use crate::observe::checksums;
@@ -156,22 +157,37 @@ unsafe fn ready(found: Found, request: Request, pinned: bool, span: Span) -> Blo
 /// succeeds or has the error.
 #[inline]
 pub fn allocate_brief(bytes: usize, zeroed: bool) -> Option<NonNull<c_void>> {
-    if bytes <= SMALL { pageable::small(bytes, zeroed) } else { medium(bytes, zeroed) }
+    if bytes <= TINY { pageable::small(bytes, zeroed) } else { medium(bytes, zeroed) }
+}
+
+/// As [`allocate_brief`], with where the block came from. `allocated` is called before the fill.
+#[inline]
+pub fn find_brief(bytes: usize, zeroed: bool, allocated: impl FnOnce()) -> Option<(NonNull<c_void>, Origin)> {
+    if bytes > TINY {
+        return medium_from(bytes, zeroed, allocated);
+    }
+    let address = pageable::small(bytes, zeroed)?;
+    allocated();
+    Some((address, Origin::Fresh))
 }
 
 /// Catches panics, as [`free_pageable`]: the path of small objects is outside of the entry points' guard.
 #[inline(never)]
 fn medium(bytes: usize, zeroed: bool) -> Option<NonNull<c_void>> {
-    let block = catch_unwind(|| {
-        let address = pageable::large(bytes, zeroed).ok()?.address;
-        if zeroed {
-            // SAFETY: a new block of `bytes`.
-            unsafe { fill(address, bytes) };
-        }
-        host_usage::added(bytes);
-        Some(address)
-    });
+    let block = catch_unwind(|| medium_from(bytes, zeroed, || ()).map(|(address, _)| address));
     block.ok().flatten()
+}
+
+#[inline]
+fn medium_from(bytes: usize, zeroed: bool, allocated: impl FnOnce()) -> Option<(NonNull<c_void>, Origin)> {
+    let Found { address, origin, undefined, .. } = pageable::allocate(bytes, zeroed, false).ok()?;
+    allocated();
+    if zeroed {
+        // SAFETY: a new block of `bytes`.
+        unsafe { fill(address, undefined) };
+    }
+    host_usage::added(bytes);
+    Some((address, origin))
 }
 
 fn out_of_memory(asked: usize, cause: Cause) -> Error {
@@ -226,7 +242,7 @@ pub unsafe fn free(Owned { address, bytes, pinned, holder }: Owned) {
 #[inline]
 pub unsafe fn free_brief(address: NonNull<c_void>, bytes: usize) {
     // A small one may be a mapping: the program may have changed the object's size.
-    if bytes > SMALL || records::may_know(address) {
+    if bytes > TINY || records::may_know(address) {
         // SAFETY: the caller guarantees it.
         unsafe { free_pageable(address, bytes) }
     } else {

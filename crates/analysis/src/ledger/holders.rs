@@ -33,14 +33,22 @@ pub struct Share {
     peak: [u64; 3],
 }
 
+/// The place of a holder's share. Valid in the [`Holders`] that it came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place(u32);
+
 pub struct Holders<K> {
-    shares: HashMap<K, Share, BuildHasherDefault<AddressHasher>>,
+    shares: Vec<(K, Share)>,
+    places: HashMap<K, Place, BuildHasherDefault<AddressHasher>>,
+    /// The holder that was looked up last. Blocks of one holder come one behind the other.
+    last: Option<(K, Place)>,
     /// Number of peaks so far, by kind.
     peaks: [u64; 3],
 }
 
 impl Share {
     /// Brings `at_peak` up to date. Called before a change to that kind.
+    #[inline]
     fn update_peak(&mut self, kind: Kind, peaks: u64) {
         let kind = kind as usize;
         if self.peak[kind] != peaks {
@@ -52,65 +60,88 @@ impl Share {
 
 impl<K: Copy + Eq + Hash> Holders<K> {
     pub const fn new() -> Holders<K> {
-        Holders { shares: HashMap::with_hasher(BuildHasherDefault::new()), peaks: [0; 3] }
+        let places = HashMap::with_hasher(BuildHasherDefault::new());
+        Holders { shares: Vec::new(), places, last: None, peaks: [0; 3] }
     }
 
-    /// Counts a block; `false` if there is no memory for that.
-    pub fn add(&mut self, holder: K, block: Block) -> bool {
-        if self.shares.try_reserve(1).is_err() {
-            return false;
+    /// The place of a holder's share, which is empty if the holder is new. `None` if there is no memory for it.
+    #[inline]
+    pub fn place(&mut self, holder: K) -> Option<Place> {
+        match self.last {
+            Some((last, place)) if last == holder => Some(place),
+            _ => self.find_or_add(holder),
         }
-        let peaks = self.peaks[block.kind as usize];
-        let share = self.shares.entry(holder).or_default();
-        share.update_peak(block.kind, peaks);
-        share.live[block.kind as usize] += block.bytes;
-        share.blocks[block.kind as usize] += 1;
-        true
+    }
+
+    fn find_or_add(&mut self, holder: K) -> Option<Place> {
+        let place = match self.places.get(&holder) {
+            Some(&place) => place,
+            None => {
+                let place = Place(u32::try_from(self.shares.len()).ok()?);
+                self.places.try_reserve(1).ok()?;
+                self.shares.try_reserve(1).ok()?;
+                self.shares.push((holder, Share::default()));
+                self.places.insert(holder, place);
+                place
+            }
+        };
+        self.last = Some((holder, place));
+        Some(place)
+    }
+
+    /// Counts a block.
+    #[inline]
+    pub fn add(&mut self, place: Place, block: Block) {
+        self.change(place, block.kind, |live, blocks| (live + block.bytes, blocks + 1));
     }
 
     /// Removes a block.
-    pub fn subtract(&mut self, holder: K, block: Block) {
-        let peaks = self.peaks[block.kind as usize];
-        let Some(share) = self.shares.get_mut(&holder) else { return };
-        share.update_peak(block.kind, peaks);
-        let (live, blocks) = (&mut share.live[block.kind as usize], &mut share.blocks[block.kind as usize]);
-        (*live, *blocks) = (live.saturating_sub(block.bytes), blocks.saturating_sub(1));
+    #[inline]
+    pub fn subtract(&mut self, place: Place, block: Block) {
+        self.change(place, block.kind, |live, blocks| (live.saturating_sub(block.bytes), blocks.saturating_sub(1)));
     }
 
-    /// Moves a block from one holder to another, at the last peak too if it existed then; `None` is no holder. `false` if there is
-    /// no memory for that.
-    pub fn pass_on(&mut self, before: Option<K>, after: Option<K>, block: Block) -> bool {
+    #[inline]
+    fn change(&mut self, Place(place): Place, kind: Kind, to: impl FnOnce(u64, u64) -> (u64, u64)) {
+        let Some((_, share)) = self.shares.get_mut(place as usize) else { return };
+        share.update_peak(kind, self.peaks[kind as usize]);
+        let (live, blocks) = (&mut share.live[kind as usize], &mut share.blocks[kind as usize]);
+        (*live, *blocks) = to(*live, *blocks);
+    }
+
+    /// Moves a block from one holder to another, at the last peak too if it existed then; `None` is no holder.
+    pub fn pass_on(&mut self, before: Option<Place>, after: Option<Place>, block: Block) {
         let (kind, was_at_peak) = (block.kind as usize, block.peaks_before < self.peaks[block.kind as usize]);
         if let Some(before) = before {
             self.subtract(before, block);
-            if let Some(share) = self.shares.get_mut(&before).filter(|_| was_at_peak) {
+            if let Some((_, share)) = self.shares.get_mut(before.0 as usize).filter(|_| was_at_peak) {
                 share.at_peak[kind] = share.at_peak[kind].saturating_sub(block.bytes);
                 share.blocks_at_peak[kind] = share.blocks_at_peak[kind].saturating_sub(1);
             }
         }
-        let Some(after) = after else { return true };
-        let is_counted = self.add(after, block);
-        if let Some(share) = self.shares.get_mut(&after).filter(|_| is_counted && was_at_peak) {
+        let Some(after) = after else { return };
+        self.add(after, block);
+        if let Some((_, share)) = self.shares.get_mut(after.0 as usize).filter(|_| was_at_peak) {
             share.at_peak[kind] += block.bytes;
             share.blocks_at_peak[kind] += 1;
         }
-        is_counted
     }
 
     /// Number of peaks of a kind so far.
+    #[inline]
     pub fn peaks(&self, kind: Kind) -> u64 {
         self.peaks[kind as usize]
     }
 
     /// Notes that the process holds more of a kind than ever before.
+    #[inline]
     pub fn note_peak(&mut self, kind: Kind) {
         self.peaks[kind as usize] += 1;
     }
 
     /// All holders, each with its share now and at the peaks.
     pub fn iter(&self) -> impl Iterator<Item = (K, Share)> {
-        self.shares.iter().map(|(&holder, &share)| {
-            let mut share = share;
+        self.shares.iter().map(|&(holder, mut share)| {
             Kind::ALL.into_iter().for_each(|kind| share.update_peak(kind, self.peaks[kind as usize]));
             (holder, share)
         })

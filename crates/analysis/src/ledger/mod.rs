@@ -5,13 +5,13 @@
 
 mod holders;
 
-use holders::Holders;
 pub use holders::{Holder, Share};
+use holders::{Holders, Place};
 
 use super::account::Account;
 use syncedmem_trace::address_hash::{AddressMap, address_map};
-use syncedmem_trace::event::{Event, Noticed, Site, What};
-use syncedmem_trace::head::Side;
+use syncedmem_trace::event::{Event, Noticed, Origin, Site, What};
+use syncedmem_trace::head::{Access, Side};
 use syncedmem_trace::kind::Kind;
 use syncedmem_trace::names::Names;
 
@@ -23,6 +23,8 @@ pub struct Block {
     pub address: u64,
     /// Number of peaks of its kind before it was allocated.
     peaks_before: u64,
+    /// The share of its holder that it is counted in; `None` if there was no memory for one.
+    place: Option<Place>,
 }
 
 pub struct Object {
@@ -46,144 +48,249 @@ impl Object {
     }
 }
 
-/// The state after all events so far.
-pub struct Ledger {
+/// The first access to an object that has no block: a pageable host block, filled or not. Three events as one.
+#[derive(Clone, Copy, Debug)]
+pub struct FirstTouch {
+    pub access: Access,
+    pub bytes: u64,
+    /// Address of the block.
+    pub block: u64,
+    pub origin: Origin,
+    /// Duration of the allocation in nanoseconds; 0: not measured.
+    pub allocation: u64,
+    /// Duration of the fill with zeros, if there was one.
+    pub fill: Option<u64>,
+}
+
+/// The sums over all objects.
+struct Sums {
     account: Account,
-    objects: AddressMap<Object>,
     holders: Holders<Holder>,
     /// The memory that grows with a batch, by the items of the batch.
     batches: Holders<u64>,
-    names: Names,
     dropped: u64,
+}
+
+/// The state after all events so far.
+pub struct Ledger {
+    objects: AddressMap<Object>,
+    sums: Sums,
+    names: Names,
+}
+
+impl Sums {
+    /// `object` is the event's, if there is one. `false`: as for [`Ledger::take`].
+    fn take(&mut self, object: Option<&mut Object>, event: &Event) -> bool {
+        match event.what {
+            What::Allocated { kind, bytes, block, .. } => {
+                if let Some(object) = object {
+                    self.hold(object, kind, bytes, block);
+                }
+                let before = self.account.memory(kind).peak;
+                self.account.take(event);
+                self.compare_peak(kind, before);
+                return true;
+            }
+            What::Freed { kind, block, .. } => {
+                // Else it is a block from before observation, which was never counted as live.
+                let was_held = object.is_some_and(|object| self.let_go(object, kind, block));
+                if !was_held {
+                    return false;
+                }
+            }
+            What::Resized { bytes } => {
+                if let Some(object) = object {
+                    object.bytes = bytes;
+                }
+            }
+            _ => {}
+        }
+        self.account.take(event);
+        true
+    }
+
+    #[inline]
+    fn compare_peak(&mut self, kind: Kind, before: u64) {
+        if self.account.memory(kind).peak > before {
+            self.holders.note_peak(kind);
+            self.batches.note_peak(kind);
+        }
+    }
+
+    #[inline]
+    fn hold(&mut self, object: &mut Object, kind: Kind, bytes: u64, address: u64) {
+        let place = &mut object.blocks[kind.side() as usize];
+        if let Some(left) = place.take() {
+            // The `Freed` of this block comes later: another thread used the object before it was recorded.
+            self.account.give_back(left.kind, left.bytes);
+            self.uncount(object.items, left);
+        }
+        let place = self.holders.place(object.holder);
+        let block = Block { kind, bytes, address, peaks_before: self.holders.peaks(kind), place };
+        object.blocks[kind.side() as usize] = Some(block);
+        self.count(object.items, block);
+    }
+
+    /// Removes a block from its object; `false` if the object holds another one, which a thread allocated meanwhile.
+    fn let_go(&mut self, object: &mut Object, kind: Kind, address: u64) -> bool {
+        let place = &mut object.blocks[kind.side() as usize];
+        let Some(block) = place.take_if(|block| block.address == address) else { return false };
+        self.uncount(object.items, block);
+        true
+    }
+
+    /// Removes the blocks of an object that ended. They were freed without a call to the library.
+    fn lose(&mut self, gone: &Object) {
+        for block in gone.blocks.into_iter().flatten() {
+            self.account.lose(block.kind, block.bytes);
+            self.uncount(gone.items, block);
+        }
+    }
+
+    #[inline]
+    fn count(&mut self, items: u64, block: Block) {
+        match block.place {
+            Some(place) => self.holders.add(place, block),
+            None => self.dropped += 1,
+        }
+        if items > 0 {
+            match self.batches.place(items) {
+                Some(place) => self.batches.add(place, block),
+                None => self.dropped += 1,
+            }
+        }
+    }
+
+    #[inline]
+    fn uncount(&mut self, items: u64, block: Block) {
+        if let Some(place) = block.place {
+            self.holders.subtract(place, block);
+        }
+        if items > 0 {
+            if let Some(place) = self.batches.place(items) {
+                self.batches.subtract(place, block);
+            }
+        }
+    }
 }
 
 impl Ledger {
     #[expect(clippy::new_without_default, reason = "there is one, and it is a static")]
     pub const fn new() -> Ledger {
-        Ledger {
-            account: Account::NEW,
-            objects: address_map(),
-            holders: Holders::new(),
-            batches: Holders::new(),
-            names: Names::new(),
-            dropped: 0,
-        }
+        let sums = Sums { account: Account::NEW, holders: Holders::new(), batches: Holders::new(), dropped: 0 };
+        Ledger { objects: address_map(), sums, names: Names::new() }
     }
 
     /// Records an event. An unknown object becomes known, with an unknown call site. `false`: it was the end of a block that the
     /// ledger does not know, and nothing changed.
     pub fn take(&mut self, event: &Event) -> bool {
         let object = event.object as usize;
-        if let What::Made { bytes, noticed } = event.what {
-            // An earlier object at this address ended without a call to the library.
-            self.forget(object);
-            self.know(object, bytes, event.site, noticed);
-        } else if object != 0 && !self.objects.contains_key(&object) {
+        let is_made = matches!(event.what, What::Made { .. });
+        if !is_made && object != 0 && !self.objects.contains_key(&object) {
             self.know(object, 0, Site::UNKNOWN, Noticed::FirstAccess);
         }
+        self.take_of(object, event)
+    }
+
+    /// Records an event unless its object is unknown, and returns whether it is known. `Made` makes it known.
+    pub fn take_if_known(&mut self, event: &Event) -> bool {
+        let object = event.object as usize;
+        let is_known = object == 0 || matches!(event.what, What::Made { .. }) || self.objects.contains_key(&object);
+        if is_known {
+            self.take_of(object, event);
+        }
+        is_known
+    }
+
+    #[inline]
+    fn take_of(&mut self, object: usize, event: &Event) -> bool {
         match event.what {
-            What::Allocated { kind, bytes, block, .. } => {
-                let peaks_before = self.holders.peaks(kind);
-                self.hold(object, Block { kind, bytes, address: block, peaks_before });
+            What::Made { bytes, noticed } => {
+                self.know(object, bytes, event.site, noticed);
+                self.sums.account.take(event);
+                true
             }
-            // A block from before observation: it was never counted as live.
-            What::Freed { kind, block, .. } if !self.let_go(object, kind, block) => return false,
-            What::Resized { bytes } => {
-                if let Some(object) = self.objects.get_mut(&object) {
-                    object.bytes = bytes;
+            What::Ended => {
+                self.sums.account.take(event);
+                if let Some(gone) = self.objects.remove(&object) {
+                    self.sums.lose(&gone);
                 }
+                true
             }
-            _ => {}
+            _ => self.sums.take(self.objects.get_mut(&object), event),
         }
-        let before = match event.what {
-            What::Allocated { kind, .. } => Some((kind, self.account.memory(kind).peak)),
-            _ => None,
+    }
+
+    /// Records the access, the block and the zeros of a known object's first touch, as their events would. `false`: the object
+    /// is unknown, and nothing changed.
+    #[inline]
+    pub fn touch(&mut self, object: u64, touch: FirstTouch) -> bool {
+        let FirstTouch { access, bytes, block, origin, allocation, fill } = touch;
+        let Some(object) = self.objects.get_mut(&(object as usize)) else { return false };
+        self.sums.hold(object, Kind::Pageable, bytes, block);
+        let before = self.sums.account.memory(Kind::Pageable).peak;
+        let mut take = |duration, what| {
+            self.sums.account.take(&Event { start: 0, duration, thread: 0, object: 0, site: Site::UNKNOWN, what });
         };
-        self.account.take(event);
-        if let Some((kind, _)) = before.filter(|&(kind, peak)| self.account.memory(kind).peak > peak) {
-            self.holders.note_peak(kind);
-            self.batches.note_peak(kind);
+        take(0, What::Accessed { side: Side::Host, access, ready: false });
+        take(allocation, What::Allocated { kind: Kind::Pageable, bytes, block, origin });
+        if let Some(duration) = fill {
+            take(duration, What::Filled { side: Side::Host, bytes });
         }
-        if event.what == What::Ended {
-            self.forget(object);
-        }
+        self.sums.compare_peak(Kind::Pageable, before);
         true
     }
 
+    /// Records that an object gave its pageable host block of `bytes` back, if it had one, and ended. Without effect on an unknown
+    /// object.
+    #[inline]
+    pub fn end(&mut self, object: u64, block: Option<(u64, u64)>) {
+        let Some(mut gone) = self.objects.remove(&(object as usize)) else { return };
+        if let Some((address, bytes)) = block {
+            if self.sums.let_go(&mut gone, Kind::Pageable, address) {
+                self.sums.account.give_back(Kind::Pageable, bytes);
+            }
+        }
+        self.sums.lose(&gone);
+        self.sums.account.ended += 1;
+    }
+
+    /// Drops an earlier object at the address, which ended without a call to the library.
+    #[inline]
     fn know(&mut self, object: usize, bytes: u64, made: Site, noticed: Noticed) {
-        if self.objects.try_reserve(1).is_err() {
-            self.dropped += 1;
-            return;
-        }
-        let holder = Holder::Site(made);
-        self.objects.insert(object, Object { bytes, made, noticed, holder, items: 0, blocks: [None; 2] });
-    }
-
-    fn forget(&mut self, object: usize) {
-        let Some(gone) = self.objects.remove(&object) else { return };
-        for block in gone.blocks.into_iter().flatten() {
-            // Freed without a call to the library.
-            self.account.lose(block.kind, block.bytes);
-            self.uncount(gone.holder, gone.items, block);
-        }
-    }
-
-    fn count(&mut self, holder: Holder, items: u64, block: Block) {
-        let is_counted = self.holders.add(holder, block) && (items == 0 || self.batches.add(items, block));
-        self.dropped += u64::from(!is_counted);
-    }
-
-    fn uncount(&mut self, holder: Holder, items: u64, block: Block) {
-        self.holders.subtract(holder, block);
-        if items > 0 {
-            self.batches.subtract(items, block);
+        let new = Object { bytes, made, noticed, holder: Holder::Site(made), items: 0, blocks: [None; 2] };
+        let before = match self.objects.try_reserve(1) {
+            Ok(()) => self.objects.insert(object, new),
+            Err(_) => {
+                self.sums.dropped += 1;
+                self.objects.remove(&object)
+            }
+        };
+        if let Some(gone) = before {
+            self.sums.lose(&gone);
         }
     }
 
     /// Forgets every object, and with it its memory.
     pub fn forget_objects(&mut self) {
         for (_, gone) in std::mem::replace(&mut self.objects, address_map()) {
-            for block in gone.blocks.into_iter().flatten() {
-                self.account.lose(block.kind, block.bytes);
-                self.uncount(gone.holder, gone.items, block);
-            }
+            self.sums.lose(&gone);
         }
-    }
-
-    fn hold(&mut self, object: usize, block: Block) {
-        let Some(object) = self.objects.get_mut(&object) else { return };
-        let (holder, items) = (object.holder, object.items);
-        if let Some(left) = object.blocks[block.kind.side() as usize].replace(block) {
-            // The `Freed` of this block comes later: another thread used the object before it was recorded.
-            self.account.give_back(left.kind, left.bytes);
-            self.uncount(holder, items, left);
-        }
-        self.count(holder, items, block);
-    }
-
-    /// Removes a block from its object; `false` if the object holds another one, which a thread allocated meanwhile.
-    fn let_go(&mut self, object: usize, kind: Kind, address: u64) -> bool {
-        let Some(object) = self.objects.get_mut(&object) else { return false };
-        let (holder, items) = (object.holder, object.items);
-        let place = &mut object.blocks[kind.side() as usize];
-        let Some(block) = place.take_if(|block| block.address == address) else { return false };
-        self.uncount(holder, items, block);
-        true
     }
 
     /// Names an object. The memory that it holds, and held at the peaks since its allocation, counts under the name.
     pub fn name(&mut self, object: u64, name: &str) {
         let Some(object) = self.objects.get_mut(&(object as usize)) else { return };
         let Some(name) = self.names.number(name) else {
-            self.dropped += 1;
+            self.sums.dropped += 1;
             return;
         };
-        let (before, after) = (object.holder, Holder::Name(name));
-        object.holder = after;
-        for block in object.blocks.into_iter().flatten() {
-            if !self.holders.pass_on(Some(before), Some(after), block) {
-                self.dropped += 1;
-            }
+        object.holder = Holder::Name(name);
+        for block in object.blocks.iter_mut().flatten() {
+            let after = self.sums.holders.place(object.holder);
+            self.sums.holders.pass_on(block.place, after, *block);
+            self.sums.dropped += u64::from(after.is_none());
+            block.place = after;
         }
     }
 
@@ -196,9 +303,10 @@ impl Ledger {
             return;
         }
         for block in object.blocks.into_iter().flatten() {
-            if !self.batches.pass_on(Some(before).filter(|&n| n > 0), Some(items).filter(|&n| n > 0), block) {
-                self.dropped += 1;
-            }
+            let mut place = |items: u64| if items > 0 { self.sums.batches.place(items) } else { None };
+            let (before, after) = (place(before), place(items));
+            self.sums.batches.pass_on(before, after, block);
+            self.sums.dropped += u64::from(items > 0 && after.is_none());
         }
     }
 
@@ -217,17 +325,17 @@ impl Ledger {
     }
 
     pub fn account(&self) -> &Account {
-        &self.account
+        &self.sums.account
     }
 
     /// All holders that have memory, or had some at a peak.
     pub fn holders(&self) -> impl Iterator<Item = (Holder, Share)> {
-        self.holders.iter()
+        self.sums.holders.iter()
     }
 
     /// The memory that grows with a batch, by the items of the batch.
     pub fn batches(&self) -> impl Iterator<Item = (u64, Share)> {
-        self.batches.iter()
+        self.sums.batches.iter()
     }
 
     /// The name of a holder, if it has one.
@@ -240,26 +348,26 @@ impl Ledger {
 
     /// Counts events that could not be recorded.
     pub fn drop_events(&mut self, events: u64) {
-        self.dropped += events;
+        self.sums.dropped += events;
     }
 
     /// Number of events and blocks that were dropped: memory was exhausted, or a signal handler interrupted an entry.
     pub fn dropped(&self) -> u64 {
-        self.dropped
+        self.sums.dropped
     }
 
     /// Sets each peak to the bytes that are live now.
     pub fn reset_peaks(&mut self, now: u64) {
-        self.account.reset_peaks(now);
+        self.sums.account.reset_peaks(now);
         for kind in Kind::ALL {
-            self.holders.note_peak(kind);
-            self.batches.note_peak(kind);
+            self.sums.holders.note_peak(kind);
+            self.sums.batches.note_peak(kind);
         }
     }
 
     /// Takes over a peak from before the events that were seen. Its holders are not known.
     pub fn raise_peak(&mut self, kind: Kind, peak: u64, time: u64) {
-        self.account.raise_peak(kind, peak, time);
+        self.sums.account.raise_peak(kind, peak, time);
     }
 
     /// Forgets everything without freeing its memory: a forked child must not call the allocator.

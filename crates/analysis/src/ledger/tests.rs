@@ -200,3 +200,75 @@ fn the_memory_that_grows_with_a_batch_is_summed_by_the_items_of_the_batch() {
     ledger.set_items(0x10, 0);
     assert_eq!(shares(&ledger), [(10, 10, 10), (64, 6400, 0)], "it never grew");
 }
+
+#[derive(Debug, PartialEq)]
+struct Figures {
+    account: Account,
+    holders: Vec<(Holder, Share)>,
+    objects: Vec<(u64, u64, Site)>,
+}
+
+/// In an order of their own.
+fn figures(ledger: &Ledger) -> Figures {
+    let mut holders: Vec<_> = ledger.holders().filter(|(_, share)| *share != Share::default()).collect();
+    holders.sort_unstable_by_key(|&(holder, _)| holder);
+    let mut objects: Vec<_> = ledger.objects().map(|(address, object)| (address, object.bytes, object.made)).collect();
+    objects.sort_unstable();
+    Figures { account: *ledger.account(), holders, objects }
+}
+
+#[test]
+fn a_first_touch_and_an_end_with_its_block_count_as_their_events_do() {
+    let (mut one, mut other, mut story) = (Ledger::new(), Ledger::new(), Story::default());
+    let mut random = 1u64;
+    let mut below = |most: u64| {
+        random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (random >> 33) % most
+    };
+    for _ in 0..5000 {
+        let (object, bytes, block) = (0x10 * below(20), 1 + below(3), 0x1000 + below(30));
+        let mut both = |event: &Event| assert_eq!(one.take(event), other.take(event));
+        match below(8) {
+            0 | 1 if object > 0 => both(&story.event(object, 1 + below(4) as u32, made(bytes))),
+            2 => both(&story.event(object, 0, Allocated { kind: Kind::Device, bytes, block, origin: Origin::Fresh })),
+            3 if object > 0 => both(&story.event(object, 0, Resized { bytes })),
+            4 if object > 0 => {
+                let name = ["a", "b"][below(2) as usize];
+                one.name(object, name);
+                other.name(object, name);
+            }
+            5 | 6 => {
+                let (fill, origin) = ((below(2) == 0).then_some(7), [Origin::Fresh, Origin::Pool][below(2) as usize]);
+                let touch = FirstTouch { access: Access::Read, bytes, block, origin, allocation: 5, fill };
+                let is_known = one.knows(object);
+                assert_eq!(one.touch(object, touch), is_known);
+                if is_known {
+                    let accessed = Accessed { side: Side::Host, access: Access::Read, ready: false };
+                    let allocated = Allocated { kind: Kind::Pageable, bytes, block, origin };
+                    other.take(&Event { start: 0, ..story.event(object, 0, accessed) });
+                    other.take(&Event { start: 0, duration: 5, ..story.event(object, 0, allocated) });
+                    if let Some(duration) = fill {
+                        let filled = Filled { side: Side::Host, bytes };
+                        other.take(&Event { start: 0, duration, ..story.event(object, 0, filled) });
+                    }
+                }
+            }
+            7 if object > 0 => {
+                // Its block, another one's, or none.
+                let held = one.object(object).and_then(|object| object.block(Side::Host)).map(|block| block.address);
+                let block = [None, Some(block), held][below(3) as usize];
+                let is_known = one.knows(object);
+                one.end(object, block.map(|address| (address, bytes)));
+                if is_known {
+                    if let Some(block) = block {
+                        other.take(&story.event(object, 0, Freed { kind: Kind::Pageable, bytes, block }));
+                    }
+                    other.take(&story.event(object, 0, Ended));
+                }
+            }
+            _ => {}
+        }
+        assert_eq!(figures(&one), figures(&other));
+    }
+    assert!(one.account().memory(Kind::Pageable).peak > 20 && one.account().ended > 100, "{:?}", one.account());
+}

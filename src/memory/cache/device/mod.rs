@@ -20,7 +20,7 @@ use syncedmem_trace::kind::Kind;
 
 use super::bins::Idle;
 use crate::cuda::context::{self, ContextGuard};
-use crate::cuda::driver::Driver;
+use crate::cuda::driver::{Driver, Stream};
 use crate::cuda::events::Event;
 use crate::cuda::streams::{self, StreamEvents};
 use crate::cuda::{capture, captures_graphs, driver_in_use, synchronize};
@@ -135,14 +135,8 @@ fn event_behind(driver: &Driver, address: NonNull<c_void>, record: &Record) -> R
     let guard = ContextGuard::enter(driver, record.context)?;
     capture::spare_legacy_stream(driver)?;
     let event = Event::new(driver, &guard)?;
-    // SAFETY: null is the legacy default stream.
-    match unsafe { event.record(driver, std::ptr::null_mut()) } {
-        Ok(()) => Ok(Some(event)),
-        Err(failure) => {
-            event.recycle(driver);
-            Err(failure)
-        }
-    }
+    event.record(driver, Stream::LEGACY).inspect_err(|_| event.recycle(driver))?;
+    Ok(Some(event))
 }
 
 fn put_back(driver: &Driver, idle: Idle<IdleBlock>) {
