@@ -110,6 +110,12 @@ pub fn are_unread() -> bool {
     has(UNREAD)
 }
 
+/// Whether the account is all that is observed: what belongs together is one entry of it.
+#[inline]
+pub fn is_account_alone() -> bool {
+    all().0 & OBSERVED.0 == ACCOUNT.0
+}
+
 /// Whether every call must be seen, even if it needs no work.
 #[inline]
 pub fn sees_every_call() -> bool {
