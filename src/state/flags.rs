@@ -23,6 +23,7 @@ pub const RANGES: Flags = Flags(16);
 /// Calls of the C++ entry points are counted.
 pub const CALLS: Flags = Flags(32);
 
+const ACCOUNTED: Flags = Flags(ACCOUNT.0 | ACCESSES.0);
 const UNREAD: Flags = Flags(128);
 const OBSERVED: Flags = Flags(255);
 
@@ -40,7 +41,7 @@ const ONE_KEPT: u64 = 1 << 32;
 /// The flags under which a small object without state beside it keeps its short path.
 pub const BY_OBJECT: Flags = Flags(MAY_PIN.0 | KEPT.0);
 /// The flags under which it keeps one, and the account gets an entry.
-pub const COUNTED: Flags = Flags(BY_OBJECT.0 | ACCOUNT.0);
+pub const COUNTED: Flags = Flags(BY_OBJECT.0 | ACCOUNTED.0);
 /// The flags that concern making an object, and ending one that owns nothing.
 pub const BESIDE: Flags = Flags(OBSERVED.0 | KEPT.0);
 
@@ -113,7 +114,15 @@ pub fn are_unread() -> bool {
 /// Whether the account is all that is observed: what belongs together is one entry of it.
 #[inline]
 pub fn is_account_alone() -> bool {
-    all().0 & OBSERVED.0 == ACCOUNT.0
+    let flags = all();
+    flags.has(ACCOUNT) && Flags(flags.0 & OBSERVED.0).none_but(ACCOUNTED)
+}
+
+/// Whether no flag is set but those of the account.
+#[inline]
+pub fn none_but_account() -> bool {
+    let flags = all();
+    flags.has(ACCOUNT) && flags.none_but(ACCOUNTED)
 }
 
 /// Whether every call must be seen, even if it needs no work.
