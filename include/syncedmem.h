@@ -115,7 +115,7 @@
 #define SYNCEDMEM_STORAGE_BYTES 32
 
 /**
- * Minimum alignment of the storage for `syncedmem_construct`, in bytes.
+ * Minimum alignment of that storage, in bytes.
  */
 #define SYNCEDMEM_STORAGE_ALIGNMENT 8
 
@@ -125,7 +125,7 @@
 #define SYNCEDMEM_NAME_BYTES 200
 
 /**
- * The outcome of a call. The numbers are fixed: later versions add numbers, and never change or reuse one.
+ * The outcome of a call. Later versions add numbers, and never change or reuse one.
  */
 enum syncedmem_status_t
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -149,7 +149,7 @@ enum syncedmem_status_t
    */
   SYNCEDMEM_ERROR_OUT_OF_MEMORY = 3,
   /**
-   * The call needs a GPU, and none can be used; the message says why.
+   * No GPU can be used; the message says why.
    */
   SYNCEDMEM_ERROR_NO_GPU = 4,
   /**
@@ -157,12 +157,12 @@ enum syncedmem_status_t
    */
   SYNCEDMEM_ERROR_INVALID_STATE = 5,
   /**
-   * The calling thread is inside an operation on the same object, or a signal handler has interrupted it at a lock of
-   * the library that the call needs.
+   * The calling thread is inside an operation on the same object, or a signal handler has interrupted it at a lock
+   * that the call needs.
    */
   SYNCEDMEM_ERROR_REENTERED = 6,
   /**
-   * A bug of the library, caught inside it.
+   * A bug of the library.
    */
   SYNCEDMEM_ERROR_INTERNAL = 7,
   /**
@@ -170,7 +170,7 @@ enum syncedmem_status_t
    */
   SYNCEDMEM_ERROR_DRIVER = 8,
   /**
-   * A call of the CUDA driver returned the error of an earlier kernel or copy of this process.
+   * A driver call returned the error of an earlier kernel or copy of this process.
    */
   SYNCEDMEM_ERROR_PENDING = 9,
   /**
@@ -186,11 +186,11 @@ enum syncedmem_status_t
    */
   SYNCEDMEM_ERROR_EXPORTED = 12,
   /**
-   * A file's contents are not those of its format: it is damaged, cut off, or another file.
+   * The file is damaged, cut off, or of another format.
    */
   SYNCEDMEM_ERROR_FORMAT = 13,
   /**
-   * The request is understood and this library does not do it; the message says what does.
+   * This library does not do it; the message says what does.
    */
   SYNCEDMEM_ERROR_UNSUPPORTED = 14,
 };
@@ -211,7 +211,7 @@ enum syncedmem_head_t
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
   /**
-   * Neither side was accessed yet.
+   * Neither side was accessed.
    */
   SYNCEDMEM_UNINITIALIZED = 0,
   /**
@@ -236,7 +236,7 @@ typedef int32_t syncedmem_head_t;
 #endif // __cplusplus
 
 /**
- * What the library may evict of an object when memory runs out.
+ * What may be evicted of an object when memory runs out.
  */
 enum syncedmem_eviction_t
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -265,7 +265,7 @@ typedef int32_t syncedmem_eviction_t;
 #endif // __cplusplus
 
 /**
- * When a device or page-locked block that was given back is reused. Work on the device may still use it.
+ * When a device or page-locked block is reused: work on the device may still use it.
  */
 enum syncedmem_reuse_t
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -291,7 +291,7 @@ typedef int32_t syncedmem_reuse_t;
 #endif // __cplusplus
 
 /**
- * The mode that the library assumes for `Caffe::mode()`.
+ * The mode assumed for `Caffe::mode()`.
  */
 enum syncedmem_mode_t
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -320,7 +320,7 @@ typedef int32_t syncedmem_mode_t;
 #endif // __cplusplus
 
 /**
- * When host memory of objects is page-locked, if it can be.
+ * When host memory is page-locked, if it can be.
  */
 enum syncedmem_pinning_t
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -361,9 +361,9 @@ enum syncedmem_error_policy_t
    */
   SYNCEDMEM_ON_ERROR_ABORT = 0,
   /**
-   * Throws `std::bad_alloc` if memory ran out, `std::runtime_error` otherwise, of the caller's C++ runtime
-   * (libstdc++ or libc++). A statically linked one is found only if it is exported (`-rdynamic`). Without one the
-   * process ends by `abort()`, after a sentence that says so: throw from `syncedmem_set_error_callback` instead.
+   * Throws `std::bad_alloc` if memory ran out, else `std::runtime_error`, of the caller's C++ runtime (libstdc++ or
+   * libc++). A statically linked one is found only if it is exported (`-rdynamic`). Without one the process ends by
+   * `abort()` after a sentence that says so: throw from `syncedmem_set_error_callback` instead.
    */
   SYNCEDMEM_ON_ERROR_THROW = 1,
 };
@@ -376,7 +376,7 @@ typedef int32_t syncedmem_error_policy_t;
 #endif // __cplusplus
 
 /**
- * What the library accounts for.
+ * What is accounted for.
  */
 enum syncedmem_accounting_t
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -392,7 +392,7 @@ enum syncedmem_accounting_t
    */
   SYNCEDMEM_ACCOUNTING_ON = 1,
   /**
-   * Accesses to current data too: each then costs some tens of nanoseconds.
+   * Accesses to current data too, at some tens of nanoseconds each.
    */
   SYNCEDMEM_ACCOUNTING_ACCESSES = 2,
 };
@@ -598,7 +598,7 @@ typedef int (*syncedmem_mode_callback_t)(void *user);
 typedef void (*syncedmem_error_callback_t)(syncedmem_status_t status, const char *message, void *user);
 
 /**
- * A number of operations, their bytes, and their time. This structure never grows.
+ * Operations, their bytes and time. This structure never grows.
  */
 typedef struct syncedmem_sum_t {
   /**
@@ -610,8 +610,8 @@ typedef struct syncedmem_sum_t {
    */
   uint64_t bytes;
   /**
-   * Nanoseconds in all; 0 where time is not measured. Without a trace, one in sixteen of the first blocks of objects of up to
-   * 64 KiB is measured, and stands for the others.
+   * Nanoseconds in all; 0 where time is not measured. Without a trace, one in sixteen of the first blocks of objects of up to 64 KiB is
+   * measured, and stands for the others.
    */
   uint64_t nanoseconds;
 } syncedmem_sum_t;
@@ -621,8 +621,8 @@ typedef struct syncedmem_sum_t {
  */
 typedef struct syncedmem_memory_stats_t {
   /**
-   * Bytes that objects hold now, without the page-locked slots of staged copies. Known without accounting too, but
-   * then without pageable blocks of up to 4 KiB.
+   * Held by objects now, without the page-locked slots of staged copies. Known without accounting too, but then
+   * without pageable blocks of up to 4 KiB.
    */
   uint64_t live;
   /**
@@ -630,11 +630,11 @@ typedef struct syncedmem_memory_stats_t {
    */
   uint64_t peak;
   /**
-   * Idle bytes, kept for the next object. Known without accounting too.
+   * Kept idle for later objects. Known without accounting too.
    */
   uint64_t idle;
   /**
-   * Maximum of idle bytes. Known without accounting too.
+   * Maximum that may be idle. Known without accounting too.
    */
   uint64_t budget;
   /**
@@ -660,7 +660,7 @@ typedef struct syncedmem_memory_stats_t {
  */
 typedef struct syncedmem_stats_t {
   /**
-   * Set by the caller to `sizeof(syncedmem_stats_t)`; set by the library to the number of bytes written.
+   * The caller sets it to `sizeof(syncedmem_stats_t)`; the call sets it to the number of bytes written.
    */
   size_t size;
   /**
@@ -716,27 +716,27 @@ typedef struct syncedmem_stats_t {
    */
   struct syncedmem_sum_t synchronises;
   /**
-   * Pageable memory that was page-locked in place.
+   * Page-locking in place.
    */
   struct syncedmem_sum_t registrations;
   /**
-   * Host sides that were evicted.
+   * Evicted host sides.
    */
   struct syncedmem_sum_t host_evictions;
   /**
-   * Device sides that were evicted.
+   * Evicted device sides.
    */
   struct syncedmem_sum_t device_evictions;
   /**
-   * Allocations for the host that failed.
+   * Failed host allocations.
    */
   struct syncedmem_sum_t host_failures;
   /**
-   * Allocations for the device that failed.
+   * Failed device allocations.
    */
   struct syncedmem_sum_t device_failures;
   /**
-   * Objects that were made.
+   * Objects made.
    */
   uint64_t objects_made;
   /**
@@ -744,7 +744,7 @@ typedef struct syncedmem_stats_t {
    */
   uint64_t objects_unseen;
   /**
-   * Objects that were ended.
+   * Objects ended.
    */
   uint64_t objects_ended;
   /**
@@ -772,25 +772,25 @@ typedef struct syncedmem_stats_t {
    */
   uint64_t device_overwrites;
   /**
-   * What was not counted: for lack of memory, because of a signal handler, or, for accesses, because another thread
-   * held the account for longer than 0.1 seconds.
+   * Not counted: for lack of memory, because of a signal handler, or, of accesses, because another thread held the
+   * account for longer than 0.1 seconds.
    */
   uint64_t dropped;
 } syncedmem_stats_t;
 
 /**
- * Returns a block of `bytes` (not 0) that begins on a multiple of `alignment` (a power of two), or NULL. It gets the
- * `context` of its table.
+ * Returns a block of `bytes` (not 0) at a multiple of `alignment` (a power of two), or NULL. Gets the `context` of its
+ * table.
  */
 typedef void *(*syncedmem_allocate_t)(size_t bytes, size_t alignment, void *context);
 
 /**
- * Takes back a block of the same table's `allocate`, with the `bytes` that were asked for.
+ * Takes back a block of the same table's `allocate`, with the same `bytes`.
  */
 typedef void (*syncedmem_release_t)(void *block, size_t bytes, void *context);
 
 /**
- * An allocator of the program's own: see `syncedmem_set_host_allocator`. Later versions may add members at the end.
+ * See `syncedmem_set_host_allocator`. Later versions may add members at the end.
  */
 typedef struct syncedmem_host_allocator_t {
   /**
@@ -826,8 +826,8 @@ extern "C" {
 const char *syncedmem_status_name(int32_t status);
 
 /**
- * The sentence of the calling thread's last failed call; empty if no call has failed. The string lives until the
- * thread's next failed call, or its end.
+ * The sentence of the calling thread's last failed call; empty without one. It lives until the thread's next failed
+ * call, or its end.
  */
 const char *syncedmem_last_error(void);
 
@@ -843,9 +843,9 @@ const char *syncedmem_version(void);
 syncedmem_status_t syncedmem_cuda_status(const char **sentence);
 
 /**
- * Switches the device check, as in DEBUG builds of Caffe: every call gives `WRONG_DEVICE` if another device than that
- * of the object's own device block is current. Without it such calls succeed, and `syncedmem_device_mismatches` counts
- * those that called the driver. Overrides `SYNCEDMEM_CHECK_DEVICE`.
+ * Switches the device check of Caffe's DEBUG builds: a call gives `WRONG_DEVICE` if another device than that of the
+ * object's own device block is current. Without it such calls succeed, and `syncedmem_device_mismatches` counts those
+ * that called the driver. Overrides `SYNCEDMEM_CHECK_DEVICE`.
  */
 syncedmem_status_t syncedmem_set_device_check(bool on);
 
@@ -860,8 +860,7 @@ syncedmem_status_t syncedmem_get_device_check(bool *on);
 syncedmem_status_t syncedmem_device_mismatches(uint64_t *count);
 
 /**
- * Creates an object of `bytes` bytes on each side, which may be 0, and writes its handle to `*mem`. Allocates neither
- * side. End it with `syncedmem_destroy`.
+ * Creates an object of `bytes` on each side, which may be 0, and writes its handle to `*mem`. Allocates neither side.
  *
  * Errors: `OUT_OF_MEMORY` (also if no address space holds `bytes`).
  */
@@ -875,8 +874,7 @@ syncedmem_status_t syncedmem_create(size_t bytes,
 syncedmem_status_t syncedmem_destroy(struct syncedmem_t *mem);
 
 /**
- * As `syncedmem_create`, in the first 32 bytes of the caller's storage, whose address is the handle. End it with
- * `syncedmem_destruct`.
+ * As `syncedmem_create`, in the first 32 bytes of the caller's storage, whose address is the handle.
  *
  * Errors: `INVALID_ARGUMENT` (also `storage` not aligned to `SYNCEDMEM_STORAGE_ALIGNMENT`, or `storage_bytes` below
  * `SYNCEDMEM_STORAGE_BYTES`).
@@ -907,9 +905,8 @@ syncedmem_status_t syncedmem_head(const struct syncedmem_t *mem, syncedmem_head_
 syncedmem_status_t syncedmem_size(const struct syncedmem_t *mem, size_t *bytes);
 
 /**
- * Writes the address of the host data to `*data`, for reading. The first access allocates the host side and fills it
- * with zeros; newer data is copied from the device. The address is valid until the object ends, or its host side is
- * released or set.
+ * Writes the address of the host data to `*data`, for reading. A first access allocates zeros; newer data is copied
+ * from the device. The address is valid until the object ends, or its host side is released or set.
  *
  * Errors: `NO_GPU` (the device is newer and cannot be used).
  */
@@ -948,8 +945,8 @@ syncedmem_status_t syncedmem_overwrite_gpu_data(struct syncedmem_t *mem,
                                                 void **data);
 
 /**
- * Makes the caller's memory the host side, which is then the newest. The object borrows it: it is never freed, and
- * later copies from the device write to it. An owned host block is freed; the device block stays.
+ * Makes the caller's memory the host side, then the newest. The object borrows it: it is never freed, and later copies
+ * from the device write to it. An owned host block is freed; the device block stays.
  *
  * Errors: `EXPORTED` (tensors of that side are in use).
  *
@@ -960,7 +957,7 @@ syncedmem_status_t syncedmem_set_cpu_data(struct syncedmem_t *mem,
                                           void *data);
 
 /**
- * As `syncedmem_set_cpu_data`, for the device side. The memory may be on any device, or managed memory.
+ * As `syncedmem_set_cpu_data`, for the device side: memory of any device, or managed memory.
  *
  * # Safety
  * `data` is device memory of the object's size while the object refers to it.
@@ -980,10 +977,10 @@ syncedmem_status_t syncedmem_release_cpu(struct syncedmem_t *mem);
 syncedmem_status_t syncedmem_release_gpu(struct syncedmem_t *mem);
 
 /**
- * Starts a copy on `stream` from the host, which must be the newest side, to the device. The head is SYNCED at once;
- * synchronize the stream before you use the device data. The library waits for the copy only where a call would
- * disturb it (`syncedmem_mutable_cpu_data`, setting or releasing a side, ending the object), not to read either side.
- * Only a copy of page-locked host memory runs in the background.
+ * Starts a copy on `stream` from the host, the newest side, to the device. The head is SYNCED at once; synchronize the
+ * stream before you use the device data. The library waits for the copy only where a call would disturb it
+ * (`syncedmem_mutable_cpu_data`, setting or releasing a side, ending the object), not for reading. Only a copy of
+ * page-locked host memory runs in the background.
  *
  * Errors: `INVALID_STATE` (the head is not HEAD_AT_CPU).
  */
@@ -1001,17 +998,17 @@ syncedmem_status_t syncedmem_async_cpu_pull(struct syncedmem_t *mem,
                                             struct CUstream_st *stream);
 
 /**
- * Declares that work already in `stream` may use the object's device block and its page-locked host block, which are
- * then not reused before that work is done. It is needed, after the last use on that stream, for streams of another
- * context than the block's, and with `SYNCEDMEM_REUSE_STREAM` for non-blocking streams. Borrowed and later blocks are
- * not affected.
+ * Declares that work already in `stream` may use the object's device block and page-locked host block, which are then
+ * not reused before that work is done. It is needed, after the last use on that stream, for streams of another context
+ * than the block's, and with `SYNCEDMEM_REUSE_STREAM` for non-blocking streams. Borrowed and later blocks are not
+ * affected.
  */
 syncedmem_status_t syncedmem_record_stream(struct syncedmem_t *mem,
                                            struct CUstream_st *stream);
 
 /**
- * Makes later work of `stream` wait for the library's fills and copies of the object's device side. They run on the
- * legacy default stream, for which streams of `cudaStreamNonBlocking` do not wait by themselves. The calling thread
+ * Makes later work of `stream` wait for the library's fills and copies of the object's device side, which run on the
+ * legacy default stream: streams of `cudaStreamNonBlocking` do not wait for that by themselves. The calling thread
  * waits only for the object's copy in flight. `stream` may be one of CUDA's two special handles.
  */
 syncedmem_status_t syncedmem_stream_wait(struct syncedmem_t *mem,
@@ -1028,27 +1025,27 @@ syncedmem_status_t syncedmem_wait(struct syncedmem_t *mem);
 syncedmem_status_t syncedmem_is_ready(struct syncedmem_t *mem, bool *ready);
 
 /**
- * Sets what the library may evict of the object when memory runs out: a `syncedmem_eviction_t`. Addresses from before
- * a first mark are not valid any more. `SYNCEDMEM_EVICT_NEVER` removes the mark and forgets open accesses; a changed
- * mark keeps them.
+ * Sets what may be evicted of the object when memory runs out: a `syncedmem_eviction_t`. Addresses from before a first
+ * mark are not valid any more. `SYNCEDMEM_EVICT_NEVER` removes the mark and forgets open accesses; a changed mark
+ * keeps them.
  *
- * If the device has no room for a block, the library gives back, until it has: idle blocks; device sides of marked
+ * Where a device block finds no room, the library gives back, until it does: idle blocks; device sides of marked
  * objects that the host can replace; device sides with the newest data, after a copy to the host
- * (`SYNCEDMEM_EVICT_ALWAYS`). The least recently used objects go first. For a host block, also one that would exceed
- * `SYNCEDMEM_HOST_LIMIT`, the sides are exchanged. If page-locked memory runs out, nothing is evicted, and the block
- * is pageable.
+ * (`SYNCEDMEM_EVICT_ALWAYS`). The least recently used objects go first. For a host block, also one beyond
+ * `SYNCEDMEM_HOST_LIMIT`, the sides are exchanged. If page-locked memory runs out, nothing is evicted: the block is
+ * pageable.
  *
- * Each later call that returns an address of the object's data, also in C++, opens an access, until
- * `syncedmem_end_access`: the address is valid, and nothing of the object is evicted. An eviction waits for device
- * work that was started before the access ended.
+ * Each later call that returns an address of the object's data, also in C++, opens an access. Until
+ * `syncedmem_end_access` the address is valid, and nothing of the object is evicted. An eviction waits for device work
+ * that was started before that.
  *
  * While no access is open, the head may change at any time: from SYNCED to the side that stays, and with
- * `SYNCEDMEM_EVICT_ALWAYS` from one side to the other. Therefore end the access that filled the host after
- * `syncedmem_async_gpu_push`, not before it.
+ * `SYNCEDMEM_EVICT_ALWAYS` from one side to the other. So end the access that filled the host after
+ * `syncedmem_async_gpu_push`.
  *
  * Never evicted are borrowed memory, the host side while the device side is borrowed, and, after a capture (see
  * "Graphs" above), objects with a device block or page-locked host memory. The newest data is not copied to borrowed
- * memory, nor, with several devices, to one where the object has no block. Memory of `syncedmem_pin` may be evicted.
+ * memory, nor, of several devices, to one where the object has no block. Memory of `syncedmem_pin` may be evicted.
  *
  * Errors: `EXPORTED` (a first mark while tensors of the object are in use).
  *
@@ -1059,34 +1056,34 @@ syncedmem_status_t syncedmem_set_evictable(struct syncedmem_t *mem,
                                            int32_t how);
 
 /**
- * Writes to `*how` what the library may evict of the object.
+ * Writes to `*how` what may be evicted of the object.
  */
 syncedmem_status_t syncedmem_get_evictable(const struct syncedmem_t *mem, syncedmem_eviction_t *how);
 
 /**
- * Ends one access, whose address is not used any more. Does nothing if the object is not evictable.
+ * Ends one access, whose address is not used any more. Nothing is done if the object is not evictable.
  *
  * Errors: `INVALID_STATE` (no access is open).
  */
 syncedmem_status_t syncedmem_end_access(struct syncedmem_t *mem);
 
 /**
- * Prepares a side (`syncedmem_side_t`) of the object for an access (`syncedmem_access_t`), which also changes the
- * head, and writes a new DLPack tensor of its memory to `*tensor`: a `DLManagedTensorVersioned *` (version 1.0), or,
- * without `versioned`, a `DLManagedTensor *` as before DLPack 1.0.
+ * Prepares a side (`syncedmem_side_t`) for an access (`syncedmem_access_t`), which also changes the head, and writes a
+ * new DLPack tensor of its memory to `*tensor`: a `DLManagedTensorVersioned *` (version 1.0), or, without `versioned`,
+ * a `DLManagedTensor *` as before DLPack 1.0.
  *
  * An element has DLPack's `type_code` (0: signed integer, 1: unsigned, 2: IEEE float, 4: bfloat16, 5: complex, 6:
- * bool, 7 to 14: 8-bit floats) and `type_bits` bits. Elements are in C order, of the shape `shape[0]` to `shape[ndim -
- * 1]`, and need at most the object's size. A tensor for reading is marked read-only, which requires `versioned`.
+ * bool, 7 to 14: 8-bit floats) and `type_bits`. Elements are in C order, of the shape `shape[0]` to `shape[ndim - 1]`,
+ * and need at most the object's size. A tensor for reading is marked read-only, which requires `versioned`.
  *
- * The consumer calls the tensor's deleter once, on any thread, beside any other call on the object. Until then the
- * address is valid: calls that would make it invalid (setting or releasing that side, `syncedmem_destruct`, a first
+ * The consumer calls the tensor's deleter once, on any thread, beside any other call on the object. Until then calls
+ * that would make the address invalid (setting or releasing that side, `syncedmem_destruct`, a first
  * `syncedmem_set_evictable`) give `EXPORTED`, and after `syncedmem_destroy` the last tensor ends the object. An object
  * that C++ ends must outlive its tensors. A tensor of an evictable object is an open access, which its deleter ends.
  *
  * A consumer on another stream than the legacy default one calls `syncedmem_stream_wait` before it reads, and, with
- * `SYNCEDMEM_REUSE_STREAM`, `syncedmem_record_stream` before it deletes the tensor. A device reset frees the memory of
- * device tensors.
+ * `SYNCEDMEM_REUSE_STREAM`, `syncedmem_record_stream` before it deletes the tensor. A device reset frees device
+ * tensors' memory.
  *
  * Errors: those of the access, and `INVALID_ARGUMENT` (also an impossible type or shape, more bytes than the object
  * has, reading without `versioned`, borrowed device memory that the driver does not know).
@@ -1108,11 +1105,10 @@ syncedmem_status_t syncedmem_to_dlpack(struct syncedmem_t *mem,
  *
  * On success the library owns the tensor, and calls its deleter when that side is set or released, or the object ends:
  * on that thread (for a destroyed object with tensors of its own: on the one that deletes the last), without locks.
- * The deleter must order reuse of device memory behind the legacy default stream, where a copy by the library may
- * still run. Two objects that lend each other tensors keep each other alive until one is set or released.
+ * The deleter must order reuse of device memory behind the legacy default stream, where a copy may still run. Two objects
+ * that lend each other tensors keep each other alive until one is set or released.
  *
- * Errors: as `syncedmem_set_cpu_data` and `syncedmem_set_gpu_data`, and `INVALID_ARGUMENT` for memory other than
- * described.
+ * Errors: as `syncedmem_set_cpu_data`, and `INVALID_ARGUMENT` for memory other than described.
  *
  * # Safety
  * The tensor describes its memory correctly. The object is ended by this library before its own memory goes.
@@ -1129,9 +1125,9 @@ syncedmem_status_t syncedmem_exports(const struct syncedmem_t *mem,
                                      size_t *device);
 
 /**
- * A capsule destructor for CPython's `PyCapsule_New`: for capsules named "dltensor_versioned" or "dltensor" that hold
- * a tensor of `syncedmem_to_dlpack`. If the capsule still has that name, no consumer took the tensor, and its deleter
- * is called. A Python exception that is set stays set.
+ * A destructor for CPython's `PyCapsule_New`, for capsules named "dltensor_versioned" or "dltensor" that hold a tensor
+ * of `syncedmem_to_dlpack`. If the capsule still has that name, no consumer took the tensor, and its deleter is
+ * called. A Python exception stays set.
  *
  * # Safety
  * `capsule` is NULL or a `PyObject *` of that kind, and the calling thread holds the GIL.
@@ -1139,44 +1135,41 @@ syncedmem_status_t syncedmem_exports(const struct syncedmem_t *mem,
 void syncedmem_end_capsule(void *capsule);
 
 /**
- * Writes to `*ordinal` the ordinal of the device that holds the object's device block; -1 without a block, or if the
- * driver does not know memory given with `syncedmem_set_gpu_data`.
+ * Writes the ordinal of the device that holds the object's device block to `*ordinal`; -1 without a block, or if the
+ * driver does not know memory of `syncedmem_set_gpu_data`.
  */
 syncedmem_status_t syncedmem_device_ordinal(const struct syncedmem_t *mem,
                                             int *ordinal);
 
 /**
- * Writes to `*pinned` whether this library page-locked the object's host memory, at its allocation or by
- * `syncedmem_pin`.
+ * Writes to `*pinned` whether this library page-locked the object's host memory, also by `syncedmem_pin`.
  */
 syncedmem_status_t syncedmem_is_pinned(const struct syncedmem_t *mem, bool *pinned);
 
 /**
- * Writes to `*owns` whether the object has a host block that it frees. Borrowed memory and the address of size 0 are
- * not.
+ * Writes to `*owns` whether the object has a host block that it frees: not for borrowed memory and size 0.
  */
-syncedmem_status_t syncedmem_owns_cpu(const struct syncedmem_t *mem,
-                                      bool *owns);
+syncedmem_status_t syncedmem_owns_cpu(const struct syncedmem_t *mem, bool *owns);
 
 /**
- * Writes to `*owns` whether the object has a device block that it frees. Borrowed memory is not.
+ * Writes to `*owns` whether the object has a device block that it frees: not for borrowed memory.
  */
 syncedmem_status_t syncedmem_owns_gpu(const struct syncedmem_t *mem, bool *owns);
 
 /**
  * Page-locks the object's host memory in place: memory of `syncedmem_set_cpu_data`, or a pageable block of its own.
- * Address and contents stay, and copies run at the speed of page-locked memory. It takes long (1 to 3 GB/s, once), so
- * use it for memory that is copied repeatedly. Memory that is page-locked already stays as it is, and another
- * library's is that library's to unlock.
+ * Address and contents stay; copies then run at the speed of page-locked memory. It takes long (1 to 3 GB/s, once), so
+ * use it for memory that is copied repeatedly. Memory that another library has page-locked stays that library's to
+ * unlock.
  *
  * `syncedmem_unpin` undoes it. Borrowed memory is also unlocked when the object releases it (its host side is set or
  * released, the object grows or ends): free it after that. Unlocking waits for the context that was current at
- * `syncedmem_pin`, and for no other device. An owned block stays page-locked when the object gives it back, as idle
+ * `syncedmem_pin`, and for no other device. An owned block that is given back stays page-locked, as idle
  * `SYNCEDMEM_MEMORY_PINNED`, until `syncedmem_trim`, until memory runs out, or until its budget is exceeded.
  *
  * Objects that borrow the same address share the lock: the last one unlocks it. The driver refuses copies of memory
- * that is page-locked only in part: page-lock the longest part first, and have no copies of overlapping memory in
- * flight while it is unlocked.
+ * that is page-locked in part: page-lock the longest part first, and have no copies of overlapping memory in flight
+ * while it is unlocked.
  *
  * Errors: `INVALID_STATE` (no host memory yet, or a shorter part of it is page-locked for another object),
  * `OUT_OF_MEMORY` (`SYNCEDMEM_PINNED_LIMIT`).
@@ -1203,8 +1196,8 @@ syncedmem_status_t syncedmem_trim(int32_t memory);
 syncedmem_status_t syncedmem_idle_bytes(int32_t memory, size_t *bytes);
 
 /**
- * Switches pools, which keep blocks that objects give back for the next object. Without them idle blocks are given
- * back now, and each block is allocated and freed as in Caffe. Overrides `SYNCEDMEM_POOLS` (on, off).
+ * Switches pools, which keep blocks of ended objects for the next. Without them idle blocks are given back now, and
+ * each block is allocated and freed as in Caffe. Overrides `SYNCEDMEM_POOLS` (on, off).
  */
 syncedmem_status_t syncedmem_set_pools(bool on);
 
@@ -1217,9 +1210,9 @@ syncedmem_status_t syncedmem_get_pools(bool *on);
  * Sets the most idle bytes of one `syncedmem_memory_t`, for device memory per device; 0 keeps none. Overrides
  * `SYNCEDMEM_PAGEABLE_POOL`, `SYNCEDMEM_PINNED_POOL` and `SYNCEDMEM_DEVICE_POOL`.
  *
- * Defaults: a quarter of the process's memory for pageable blocks, a sixteenth for page-locked ones, and for a device
- * a quarter of what would be free on it without idle blocks, but at most an eighth of the device. Idle pageable memory
- * plus that in use stays within the most that was in use at once, plus 2 MiB.
+ * Defaults: a quarter of the process's memory for pageable blocks, a sixteenth for page-locked ones, and a quarter of
+ * what would be free on a device without idle blocks, but at most an eighth of the device. Idle pageable memory plus
+ * that in use stays within the most that was in use at once, plus 2 MiB.
  *
  * Errors: `INVALID_ARGUMENT` (also SYNCEDMEM_MEMORY_ALL).
  */
@@ -1227,8 +1220,8 @@ syncedmem_status_t syncedmem_set_pool_budget(int32_t memory,
                                              size_t bytes);
 
 /**
- * Writes the budget of one `syncedmem_memory_t` to `*bytes`; for device memory without a set budget, that of the
- * device where it is largest.
+ * Writes the budget of one `syncedmem_memory_t` to `*bytes`; for device memory without a set budget, the largest
+ * device's.
  *
  * Errors: `INVALID_ARGUMENT` (also SYNCEDMEM_MEMORY_ALL).
  */
@@ -1236,8 +1229,8 @@ syncedmem_status_t syncedmem_get_pool_budget(int32_t memory,
                                              size_t *bytes);
 
 /**
- * Sets for how many seconds a pageable block may lie idle; by default 10. Device and page-locked blocks have no age.
- * Overrides `SYNCEDMEM_POOL_AGE`.
+ * Sets for how many seconds a pageable block may lie idle; by default 10. Other blocks have no age. Overrides
+ * `SYNCEDMEM_POOL_AGE`.
  *
  * Errors: `INVALID_ARGUMENT` (negative, or no number).
  */
@@ -1272,7 +1265,7 @@ syncedmem_status_t syncedmem_set_reuse(int32_t reuse);
 syncedmem_status_t syncedmem_get_reuse(syncedmem_reuse_t *reuse);
 
 /**
- * Sets the mode that the library assumes for `Caffe::mode()`: a `syncedmem_mode_t`. Overrides `SYNCEDMEM_MODE`.
+ * Sets the mode assumed for `Caffe::mode()`: a `syncedmem_mode_t`. Overrides `SYNCEDMEM_MODE`.
  */
 syncedmem_status_t syncedmem_set_mode(int32_t mode);
 
@@ -1282,12 +1275,12 @@ syncedmem_status_t syncedmem_set_mode(int32_t mode);
 syncedmem_status_t syncedmem_get_mode(syncedmem_mode_t *mode);
 
 /**
- * Registers a function that replaces the look into the process's Caffe; NULL removes it. It serves a Caffe that cannot
+ * Registers a function that replaces the look into the process's Caffe; NULL removes it. It is for a Caffe that cannot
  * be found, such as one in a program that does not export its symbols: it returns `caffe::Caffe::mode()`, and is
  * compiled with that Caffe's headers.
  *
  * It is called with `user`, on the allocating thread, without locks, before a new host block. It returns 0 for CPU and
- * 1 for GPU (other numbers count as CPU) and must not throw. `SYNCEDMEM_MODE` and `syncedmem_set_mode` override it,
+ * 1 for GPU (other numbers count as CPU), and does not throw. `SYNCEDMEM_MODE` and `syncedmem_set_mode` override it,
  * unless they are auto.
  *
  * # Safety
@@ -1320,9 +1313,9 @@ syncedmem_status_t syncedmem_get_error_policy(syncedmem_error_policy_t *policy);
  * Registers a function that is called when a C++ entry point fails, before the error policy applies; NULL removes it.
  *
  * It is called on the failing thread, without locks, with the status, the message (which lives until it returns) and
- * `user`. It may use any object, and may throw an exception of any C++ runtime, also a statically linked one; it must
- * not `longjmp`. If it returns, the policy applies. It is not called for a failure inside itself, nor if there is no
- * memory to note that it runs.
+ * `user`. It may use any object, and throw an exception of any C++ runtime, also a statically linked one; it must not
+ * `longjmp`. If it returns, the policy applies. It is not called for a failure inside itself, nor without memory to
+ * note that it runs.
  *
  * # Safety
  * As for `syncedmem_set_mode_callback`.
@@ -1331,9 +1324,9 @@ syncedmem_status_t syncedmem_set_error_callback(syncedmem_error_callback_t callb
                                                 void *user);
 
 /**
- * Sets what is accounted for from now on: a `syncedmem_accounting_t`. Earlier counts stay. Existing objects are
- * counted from their next access that allocates, fills or copies; existing blocks are not counted. Overrides
- * `SYNCEDMEM_ACCOUNT` (off, on, accesses).
+ * Sets what is accounted for from now on: a `syncedmem_accounting_t`. Counts stay. Existing objects are counted from
+ * their next access that allocates, fills or copies; existing blocks are not. Overrides `SYNCEDMEM_ACCOUNT` (off, on,
+ * accesses).
  */
 syncedmem_status_t syncedmem_set_accounting(int32_t accounting);
 
@@ -1344,7 +1337,7 @@ syncedmem_status_t syncedmem_get_accounting(syncedmem_accounting_t *accounting);
 
 /**
  * Switches the comparison of the host's contents at copies, which finds copies and fills that changed nothing. It
- * reads all copied data once more, and needs accounting or a trace. Overrides `SYNCEDMEM_COMPARE` (off, on).
+ * reads copied data once more, and needs accounting or a trace. Overrides `SYNCEDMEM_COMPARE` (off, on).
  */
 syncedmem_status_t syncedmem_set_compare(bool on);
 
@@ -1359,11 +1352,11 @@ syncedmem_status_t syncedmem_get_compare(bool *on);
 syncedmem_status_t syncedmem_reset_peaks(void);
 
 /**
- * Writes a short report of this process, UTF-8 text of several lines: memory now and at the peak, its ten largest
- * holders, and counts of what was done.
+ * Writes a report of this process, UTF-8 text of several lines: memory now and at the peak, its ten largest holders,
+ * and counts of operations.
  *
- * Writes at most `capacity` bytes to `text`, including a NUL; the rest is left out. `*length` is the length of the
- * whole report without the NUL. `text` may be NULL if `capacity` is 0.
+ * Writes at most `capacity` bytes to `text`, with a NUL, and the length of the whole report without it to `*length`.
+ * `text` may be NULL if `capacity` is 0.
  */
 syncedmem_status_t syncedmem_report(char *text,
                                     size_t capacity,
@@ -1378,14 +1371,14 @@ syncedmem_status_t syncedmem_set_name(struct syncedmem_t *mem, const char *name)
 
 /**
  * Notes for traces how many items of the batch an object holds, such as 64 for a layer's output of 64 x 20 x 24 x 24:
- * a report then says what one more item costs. 0, as without a note: it does not grow with the batch. Ignored without
- * a trace.
+ * a report then says what one more item costs. 0, the default: it does not grow with the batch. Ignored without a
+ * trace.
  */
 syncedmem_status_t syncedmem_set_items(struct syncedmem_t *mem,
                                        size_t items);
 
 /**
- * Writes the name of an object, as `syncedmem_report` writes its text; empty without a name.
+ * Writes an object's name, which may be empty, as `syncedmem_report` writes its text.
  */
 syncedmem_status_t syncedmem_get_name(const struct syncedmem_t *mem,
                                       char *text,
@@ -1393,16 +1386,16 @@ syncedmem_status_t syncedmem_get_name(const struct syncedmem_t *mem,
                                       size_t *length);
 
 /**
- * Writes the account so far to `*stats`, whose `size` the caller has set to `sizeof(syncedmem_stats_t)`: at most
- * `size` bytes, and sets `size` to their number. Without accounting, all but `live`, `idle` and `budget` is 0.
+ * Writes the account so far to `*stats`: at most `size` bytes. Without accounting, all but `live`, `idle` and `budget`
+ * is 0.
  *
  * Errors: `INVALID_ARGUMENT` (also `size` is too small for the first member of memory).
  */
 syncedmem_status_t syncedmem_stats(struct syncedmem_stats_t *stats);
 
 /**
- * Starts to record memory events in a file, which `syncedmem report` and `syncedmem export` read. `%p` in the name
- * becomes the process id. A running trace ends first. Recorded events survive the process, however it ends.
+ * Starts to record every memory event in a file, which `syncedmem report` and `syncedmem export` read. `%p` in the
+ * name becomes the process id. A running trace ends first. Recorded events survive the process, however it ends.
  * `SYNCEDMEM_TRACE` does the same from the first call on.
  *
  * Errors: `FILE`.
@@ -1415,31 +1408,30 @@ syncedmem_status_t syncedmem_trace_start(const char *file);
 syncedmem_status_t syncedmem_trace_stop(void);
 
 /**
- * Makes later host blocks of all objects come from the program's functions, small ones too; NULL: from the library
- * again. The table is copied. A block goes back to the `release` of the allocator that made it.
+ * Makes later host blocks of all objects come from the program's functions; NULL: from the library again. The table is
+ * copied. A block goes back to the `release` of the allocator that made it.
  *
- * The blocks are counted, limited (`SYNCEDMEM_HOST_LIMIT`), recorded and traced as others. They are not kept for
- * reuse, and page-locked only if `allocate` returns such memory, or by `syncedmem_pin`. `allocate` is not called for
- * size 0, nor for `CaffeMallocHost`, whose memory programs pass to `free()`. If it returns NULL after the library has
- * tried to make room, or a block with too little alignment, which is given back, the access fails with
- * `OUT_OF_MEMORY`.
+ * The blocks are counted, limited (`SYNCEDMEM_HOST_LIMIT`) and traced as others. They are not kept for reuse, and
+ * page-locked only if `allocate` returns such memory, or by `syncedmem_pin`. `allocate` is not called for size 0, nor
+ * for `CaffeMallocHost`, whose memory programs pass to `free()`. If it returns NULL after the library has tried to
+ * make room, or a block with too little alignment, which is given back, the access gives `OUT_OF_MEMORY`.
  *
  * The functions are called without locks, on any thread that uses or ends an object; `release` also in a forked child
- * and while the process exits. They may use objects, but not the one that the block is for, nor those that another
- * thread uses. An exception ends the process.
+ * and at exit. They may use objects, but not the block's own, nor those that another thread uses. An exception ends
+ * the process.
  *
  * Errors: `INVALID_ARGUMENT` (a NULL function; `size`), `INVALID_STATE` (`SYNCEDMEM_HOST_BLOCKS` is malloc).
  *
  * # Safety
- * The first `size` bytes of `allocator` are readable. Functions and context stay usable for the rest of the process. A
- * block stays readable and writable until it is released.
+ * Functions and context stay usable for the rest of the process. A block stays readable and writable until it is
+ * released.
  */
 syncedmem_status_t syncedmem_set_host_allocator(const struct syncedmem_host_allocator_t *allocator);
 
 /**
- * Allocates `size` bytes of host memory, aligned to 64, with undefined contents. Writes the address, which is not NULL
- * for size 0 either, to `*ptr`, and to `*use_cuda` whether it is page-locked: in GPU mode, if the driver can. Free it
- * with `CaffeFreeHost`; `cudaFreeHost` takes page-locked memory too, and `free()` other memory.
+ * Allocates `size` bytes of host memory, aligned to 64, with undefined contents. Writes the address, also for size 0
+ * not NULL, to `*ptr`, and to `*use_cuda` whether it is page-locked: in GPU mode, if the driver can. Free it with
+ * `CaffeFreeHost`; `cudaFreeHost` takes page-locked memory too, and `free()` other memory.
  */
 syncedmem_status_t CaffeMallocHost(void **ptr,
                                    size_t size,

@@ -4,21 +4,21 @@
  *
  * Blobs: Caffe's Blob over the SyncedMemory of syncedmem.h.
  *
- * A syncedmem_blob_t is a shape and two arrays of its elements, the data and the diff: a parameter `array` is a
- * syncedmem_array_t. Each array has a syncedmem_t, which syncedmem_blob_memory lends: every call of syncedmem.h works
- * on it. The rules are those of Caffe's Blob, whose faults are mended where docs/blob.md says so.
+ * A syncedmem_blob_t is a shape and two arrays, the data and the diff: a parameter `array` is a syncedmem_array_t.
+ * Each array has a syncedmem_t, which syncedmem_blob_memory lends: every call of syncedmem.h works on it. The rules
+ * are those of Caffe's Blob, whose faults are mended where docs/blob.md says so.
  *
  * Ownership. syncedmem_blob_create pairs with syncedmem_blob_destroy. A syncedmem_t that a blob lends belongs to the
  * blobs that share it: never destroy it, and do not use it after a call that gives the array other memory (a reshape
  * beyond its capacity, setting data, syncedmem_blob_share), or that destroys its last blob. syncedmem_blob_hold_memory
- * lends it for as long as the caller wants, and tensors made of it keep its memory.
+ * lends it for longer, and tensors made of it keep its memory.
  *
- * Threads. Any number of threads may read one blob at once: every function whose blob is const. Each other call needs
- * the blob alone, and scale, update and copies need its memory alone too. Blobs that share memory may be used and
- * destroyed on different threads.
+ * Threads. Any number of threads may call functions whose blob is const at once. Each other call needs the blob alone,
+ * and scale, update and copies need its memory alone too. Blobs that share memory may be used and destroyed on
+ * different threads.
  *
  * All else is as in syncedmem.h. After an error the blob is as it was, but a side of its memory may have been brought
- * up to date. An axis that the blob does not have gives INVALID_ARGUMENT.
+ * up to date. An axis that does not exist gives INVALID_ARGUMENT.
  */
 
 #ifndef SYNCEDMEM_BLOB_H
@@ -32,7 +32,7 @@
 #define SYNCEDMEM_BLOB_MAX_AXES 32
 
 /**
- * Room for the text of any shape, in bytes.
+ * Bytes for the text of any shape.
  */
 #define SYNCEDMEM_BLOB_SHAPE_STRING_BYTES 384
 
@@ -46,9 +46,8 @@ extern "C" {
 #endif // __cplusplus
 
 /**
- * Creates a blob without a shape and without memory, as Caffe's default constructor does, and writes its handle to
- * `*blob`. `type` is a `syncedmem_type_t`: `SYNCEDMEM_FLOAT32`, `SYNCEDMEM_FLOAT64`, `SYNCEDMEM_INT32` or
- * `SYNCEDMEM_UINT32`.
+ * Creates a blob without shape and memory, as Caffe's default constructor, and writes its handle to `*blob`. `type` is
+ * a `syncedmem_type_t`: `SYNCEDMEM_FLOAT32`, `SYNCEDMEM_FLOAT64`, `SYNCEDMEM_INT32` or `SYNCEDMEM_UINT32`.
  *
  * Errors: `UNSUPPORTED` (another type).
  */
@@ -61,9 +60,8 @@ syncedmem_status_t syncedmem_blob_create(int32_t type,
 syncedmem_status_t syncedmem_blob_destroy(struct syncedmem_blob_t *blob);
 
 /**
- * Gives the blob the `axes` dimensions at `shape`. Without axes the count is 1. An array keeps its memory, and its
- * contents, if that is large enough (`syncedmem_blob_capacity`); else it gets new memory. Neither side is allocated
- * before its first access.
+ * Gives the blob the `axes` dimensions at `shape`. Without axes the count is 1. An array keeps its memory with the
+ * contents if that is large enough (`syncedmem_blob_capacity`), or else gets new memory.
  *
  * Errors: `INVALID_ARGUMENT` (also more than `SYNCEDMEM_BLOB_MAX_AXES` axes, a negative dimension, or a count above
  * INT_MAX).
@@ -89,7 +87,7 @@ syncedmem_status_t syncedmem_blob_shape(const struct syncedmem_blob_t *blob, int
 
 /**
  * Writes the dimension of a legacy axis to `*dim`: 0 is num, 1 channels, 2 height, 3 width, and -4 to -1 the same from
- * the end. Those that the blob does not have are 1.
+ * the end. Missing ones are 1.
  *
  * Errors: `INVALID_ARGUMENT` (also another axis, or a blob of more than four).
  */
@@ -98,14 +96,12 @@ syncedmem_status_t syncedmem_blob_legacy_shape(const struct syncedmem_blob_t *bl
                                                int64_t *dim);
 
 /**
- * Writes the number of elements of an array to `*count`: the product of all dimensions, and 0 without a shape.
+ * Writes the number of elements of an array, the product of the dimensions, to `*count`; 0 without a shape.
  */
-syncedmem_status_t syncedmem_blob_count(const struct syncedmem_blob_t *blob,
-                                        int64_t *count);
+syncedmem_status_t syncedmem_blob_count(const struct syncedmem_blob_t *blob, int64_t *count);
 
 /**
- * Writes the product of the dimensions of the axes from `start` to `end`, without `end` itself, to `*count`; 1 if
- * there are none.
+ * Writes the product of the dimensions of the axes from `start` up to `end`, exclusive, to `*count`; 1 of none.
  *
  * Errors: `INVALID_ARGUMENT` (also not 0 <= start <= end <= axes, or a product above INT_MAX, which happens beside a
  * dimension of 0).
@@ -116,8 +112,8 @@ syncedmem_status_t syncedmem_blob_count_axes(const struct syncedmem_blob_t *blob
                                              int64_t *count);
 
 /**
- * Writes to `*offset` the place of an element among the count. `indices` has one index for each axis, or fewer: those
- * left out are 0.
+ * Writes the place of an element among the count to `*offset`. `indices` has one index for each axis; those left out
+ * at the end are 0.
  *
  * Errors: `INVALID_ARGUMENT` (also too many indices, or an index outside of its axis).
  */
@@ -127,8 +123,8 @@ syncedmem_status_t syncedmem_blob_offset(const struct syncedmem_blob_t *blob,
                                          int64_t *offset);
 
 /**
- * Writes to `*offset` the place of an element of four legacy indices. Each may be one past its axis, for the end of a
- * range: compare the offset with the count before you read.
+ * As `syncedmem_blob_offset`, of four legacy indices. Each may be one past its axis, for the end of a range: compare
+ * the offset with the count before you read.
  *
  * Errors: `INVALID_ARGUMENT` (also more than four axes, an index outside of that, or an offset above INT_MAX).
  */
@@ -141,15 +137,15 @@ syncedmem_status_t syncedmem_blob_legacy_offset(const struct syncedmem_blob_t *b
 
 /**
  * Writes the shape to `text` as Caffe does, such as `2 3 (6)`, with NUL at its end.
- * `SYNCEDMEM_BLOB_SHAPE_STRING_BYTES` bytes are always enough.
+ * `SYNCEDMEM_BLOB_SHAPE_STRING_BYTES` are always enough.
  *
  * Errors: `INVALID_ARGUMENT` (also `bytes` is too small).
  */
 syncedmem_status_t syncedmem_blob_shape_string(const struct syncedmem_blob_t *blob, char *text, size_t bytes);
 
 /**
- * Writes to `*equals` whether the blob has the `axes` dimensions at `shape`. With `legacy` they are the num, channels,
- * height and width of an old file, which are compared from the end: a bias of N is 1, 1, 1, N there.
+ * Writes to `*equals` whether the blob has the `axes` dimensions at `shape`. With `legacy` they are an old file's num,
+ * channels, height and width, compared from the end: a bias of N is 1, 1, 1, N there.
  *
  * Errors: `INVALID_ARGUMENT` (also `legacy` with another number of axes than four).
  */
@@ -160,16 +156,15 @@ syncedmem_status_t syncedmem_blob_shape_equals(const struct syncedmem_blob_t *bl
                                                bool *equals);
 
 /**
- * Writes the size of an array's memory in bytes to `*bytes`: an array keeps its memory in a reshape that needs no
- * more. 0 without a shape.
+ * Writes the size of an array's memory to `*bytes`; 0 without a shape. A reshape that needs no more keeps the memory.
  */
 syncedmem_status_t syncedmem_blob_capacity(const struct syncedmem_blob_t *blob,
                                            int32_t array,
                                            size_t *bytes);
 
 /**
- * Lends the memory of an array to the caller and writes it to `*mem`. It may be larger than the array, whose elements
- * come first. The blob keeps it: see "Ownership" above.
+ * Lends the memory of an array to the caller (see "Ownership" above) and writes it to `*mem`. It may be larger than
+ * the array, whose elements come first.
  *
  * Errors: `INVALID_STATE` (the blob has no shape).
  */
@@ -179,7 +174,7 @@ syncedmem_status_t syncedmem_blob_memory(const struct syncedmem_blob_t *blob,
 
 /**
  * As `syncedmem_blob_memory`, and makes the caller one more owner: the memory stays until
- * `syncedmem_blob_release_memory`, whatever memory the blob has by then.
+ * `syncedmem_blob_release_memory`.
  */
 syncedmem_status_t syncedmem_blob_hold_memory(const struct syncedmem_blob_t *blob,
                                               int32_t array,
@@ -192,8 +187,8 @@ syncedmem_status_t syncedmem_blob_hold_memory(const struct syncedmem_blob_t *blo
 syncedmem_status_t syncedmem_blob_release_memory(syncedmem_t *mem);
 
 /**
- * Borrows the caller's memory as the host side of an array, which is then the newest. Memory of another size than the
- * count's is replaced first, and no longer shared.
+ * Borrows the caller's memory as the host side of an array, then the newest. Memory of another size than the count's
+ * is replaced first, and no longer shared.
  *
  * Errors: `INVALID_ARGUMENT` (also an address that is no multiple of the element's size), `INVALID_STATE` (the blob
  * has no shape), `EXPORTED` (tensors of memory that stays are in use).
@@ -214,8 +209,7 @@ syncedmem_status_t syncedmem_blob_set_cpu_data(struct syncedmem_blob_t *blob,
 syncedmem_status_t syncedmem_blob_set_gpu_data(struct syncedmem_blob_t *blob, int32_t array, void *data);
 
 /**
- * Uses the memory of `other`'s array for the same array of `blob`, until one of the two gets other memory. Both have
- * the same count and type.
+ * Uses the memory of `other`'s array for the same array of `blob`, until one of the two gets other memory.
  *
  * Errors: `INVALID_ARGUMENT` (also other counts or types), `INVALID_STATE` (`other` has no shape).
  */
@@ -225,8 +219,7 @@ syncedmem_status_t syncedmem_blob_share(struct syncedmem_blob_t *blob,
 
 /**
  * Copies the elements of `source`'s array to the same array of `blob`, on the side where they are; if on both, on the
- * device. An array that was never touched counts as zeros. With `reshape` the blob takes the shape of `source`;
- * without it both have the same.
+ * device. An array that was never touched counts as zeros. With `reshape` the blob takes the shape of `source`.
  *
  * Errors: `INVALID_ARGUMENT` (also other types; other shapes without `reshape`), `INVALID_STATE` (`source` has no
  * shape). After `DRIVER` and `PENDING` the elements may be lost.
@@ -237,8 +230,8 @@ syncedmem_status_t syncedmem_blob_copy_from(struct syncedmem_blob_t *blob,
                                             bool reshape);
 
 /**
- * Writes the address of the dimensions in device memory, one `int` for each axis, to `*shape`, valid until the shape
- * changes; NULL without axes.
+ * Writes the address of the dimensions in device memory, one `int` for each axis, to `*shape`; NULL without axes. It
+ * is valid until the shape changes.
  */
 syncedmem_status_t syncedmem_blob_gpu_shape(const struct syncedmem_blob_t *blob,
                                             const void **shape);
@@ -252,8 +245,8 @@ syncedmem_status_t syncedmem_blob_gpu_shape(const struct syncedmem_blob_t *blob,
 syncedmem_status_t syncedmem_blob_update(struct syncedmem_blob_t *blob);
 
 /**
- * Writes the sum of the absolute values of an array to `*sum`, computed where the array is; 0 if it was never touched.
- * The host sums in doubles, in an order that does not depend on the CPU.
+ * Writes the sum of an array's absolute values, computed where the array is, to `*sum`; 0 if it was never touched. The
+ * host sums in doubles, in an order that does not depend on the CPU.
  *
  * Errors: `UNSUPPORTED` (integers).
  */
@@ -267,8 +260,8 @@ syncedmem_status_t syncedmem_blob_asum(const struct syncedmem_blob_t *blob,
 syncedmem_status_t syncedmem_blob_sumsq(const struct syncedmem_blob_t *blob, int32_t array, double *sum);
 
 /**
- * Multiplies each element of an array by `factor`, rounded to the type of the elements, where the array is. Nothing is
- * done if it was never touched.
+ * Multiplies the elements of an array by `factor`, rounded to their type, where the array is; nothing if it was never
+ * touched.
  *
  * Errors: as `syncedmem_blob_asum`.
  */
@@ -277,8 +270,8 @@ syncedmem_status_t syncedmem_blob_scale(struct syncedmem_blob_t *blob,
                                         double factor);
 
 /**
- * Writes to `*count` how many calls computed on the host, though the array was at the device, because there was no
- * cuBLAS that starts. The first is reported on standard error.
+ * Writes to `*count` how many calls computed on the host, though the array was at the device, because no cuBLAS
+ * starts. The first is reported on standard error.
  */
 syncedmem_status_t syncedmem_blob_computed_on_host(uint64_t *count);
 

@@ -2,22 +2,22 @@
  * Part of libsyncedmem. SPDX-License-Identifier: BSD-2-Clause
  * Generated from the Rust source by cbindgen. Do not edit.
  *
- * Model files: read Caffe's .caffemodel, .binaryproto and .solverstate, and Caffe2's init_net.pb, without either and
+ * Model files: Caffe's .caffemodel, .binaryproto and .solverstate, and Caffe2's init_net.pb, without either and
  * without protobuf.
  *
  * syncedmem_model_open reads the structure of a file (layers, names, shapes, types) and no values, so that a file of
  * any size opens in milliseconds. syncedmem_model_read_blob then reads the values of one blob straight into the host
- * side of an object. A file that is no net has one layer, of which all blobs are: "blobs", or a solver's "history".
+ * side of an object. A file that is no net has one layer of all blobs: "blobs", or a solver's "history".
  *
- * Ownership. syncedmem_model_open pairs with syncedmem_model_close. Strings and shapes that a model hands out belong
- * to it and live until it is closed. Objects that were filled from it are independent of it.
+ * Ownership. syncedmem_model_open pairs with syncedmem_model_close. Strings and shapes of a model live until it is
+ * closed. Objects that were filled from it are independent of it.
  *
  * Threads. Any number of threads may use one model at once, each with objects of its own, and so may a forked child.
  * Only syncedmem_model_close needs the model alone.
  *
- * Files. The file stays open until the model is closed. It is read, never mapped: a file that another program cuts
- * meanwhile gives SYNCEDMEM_ERROR_FILE, not a signal. A layer or blob that the file does not have gives
- * INVALID_ARGUMENT. Errors name the file, the layer, the blob, the counts and the offset.
+ * Files. The file stays open until the model is closed. It is read, never mapped: one that another program cuts
+ * meanwhile gives SYNCEDMEM_ERROR_FILE, not a signal. A layer or blob that does not exist gives INVALID_ARGUMENT.
+ * Errors name the file, the layer, the blob, the counts and the offset.
  *
  * All else is as in syncedmem.h, except that calls of this header need a stack of 64 KiB, and that signal handlers may
  * not make them.
@@ -53,7 +53,7 @@ enum syncedmem_model_kind_t
    */
   SYNCEDMEM_MODEL_SOLVER_STATE = 3,
   /**
-   * Weights as Caffe2 saves them: `init_net.pb`. Each tensor is a layer, with its operator as its type.
+   * Caffe2's weights: `init_net.pb`. Each tensor is a layer, with its operator as its type.
    */
   SYNCEDMEM_MODEL_INIT_NET = 4,
 };
@@ -117,7 +117,7 @@ typedef struct syncedmem_blob_info_t {
    */
   int axes;
   /**
-   * The dimensions as they are stored.
+   * The stored dimensions.
    */
   const int64_t *shape;
   /**
@@ -125,7 +125,7 @@ typedef struct syncedmem_blob_info_t {
    */
   int net_axes;
   /**
-   * The dimensions that the net gives the blob: without the leading ones of files from before 2015.
+   * The dimensions in the net: without the leading ones of files from before 2015.
    */
   const int64_t *net_shape;
   /**
@@ -133,11 +133,11 @@ typedef struct syncedmem_blob_info_t {
    */
   uint64_t count;
   /**
-   * Whether its gradients are stored too.
+   * Whether gradients are stored too.
    */
   bool has_diff;
   /**
-   * How its gradients are stored: a `syncedmem_type_t`.
+   * How they are stored: a `syncedmem_type_t`.
    */
   int32_t diff_element_type;
 } syncedmem_blob_info_t;
@@ -147,8 +147,8 @@ extern "C" {
 #endif // __cplusplus
 
 /**
- * Opens a `.caffemodel`, `.binaryproto`, `.solverstate` or `init_net.pb`, reads its structure, and writes the model's
- * handle to `*model`. The file's name decides what it is, or else its contents. Close it with `syncedmem_model_close`.
+ * Opens a `.caffemodel`, `.binaryproto`, `.solverstate` or `init_net.pb`, which its name or else its contents tell
+ * apart, reads its structure, and writes the model's handle to `*model`.
  *
  * Errors: `FILE` (it cannot be opened or read, or is no regular file), `FORMAT` (it is damaged, cut off, or no Caffe
  * file), `UNSUPPORTED` (HDF5, text, a compressed file; more layers and names than a file of its size can have).
@@ -176,7 +176,7 @@ syncedmem_status_t syncedmem_model_layer_count(const struct syncedmem_model_t *m
 
 /**
  * Writes a layer's name, its type as Caffe has named it since 2015, and its number of blobs. Layers are numbered from
- * 0, in the order of the file; two may have one name. A name ends at its first NUL, and bytes that are no UTF-8 are
+ * 0, in the order of the file; two may have one name. A name ends at its first NUL; bytes that are no UTF-8 are
  * replaced.
  */
 syncedmem_status_t syncedmem_model_layer(const struct syncedmem_model_t *model,
@@ -196,13 +196,12 @@ syncedmem_status_t syncedmem_model_blob_info(const struct syncedmem_model_t *mod
                                              struct syncedmem_blob_info_t *info);
 
 /**
- * Reads a blob's values (`SYNCEDMEM_DATA`) or gradients (`SYNCEDMEM_DIFF`) from the file into the host side of `mem`,
- * which is then the newest. `element_type` is a `syncedmem_type_t`: `SYNCEDMEM_FLOAT32`, `SYNCEDMEM_FLOAT64`, or the
- * type that they are stored in, for which nothing is converted or copied in between. Bytes of `mem` beyond the values
- * stay as they are.
+ * Reads a blob's values (`SYNCEDMEM_DATA`) or gradients (`SYNCEDMEM_DIFF`) into the host side of `mem`, then the
+ * newest. `element_type` is a `syncedmem_type_t`: `SYNCEDMEM_FLOAT32`, `SYNCEDMEM_FLOAT64`, or the stored type, for
+ * which nothing is converted or copied in between. Bytes of `mem` beyond the values stay as they are.
  *
- * After an error `mem` is as it was, but for one case: where the disk or the network fails while the values come in,
- * and the host side alone held the newest data, part of that is overwritten.
+ * After an error `mem` is as it was, but for one case: where the disk or the network fails meanwhile, and the host
+ * side alone held the newest data, part of that is overwritten.
  *
  * Errors: `INVALID_ARGUMENT` (also gradients that the file does not have; values that are not read as `element_type`;
  * `mem` is too small), `FORMAT` (the values do not fit the blob's shape), `UNSUPPORTED` (values of a type that is not
@@ -219,8 +218,8 @@ syncedmem_status_t syncedmem_model_read_blob(const struct syncedmem_model_t *mod
                                              syncedmem_t *mem);
 
 /**
- * Gives `blob` the shape, the data and, where the file has it, the diff of a `.binaryproto` of one blob, such as a
- * mean image. Values are read as the blob's element type. After an error `blob` is as it was, but for the case that
+ * Gives `blob` the shape, the data and, if any, the diff of a `.binaryproto` of one blob, such as a mean image. Values
+ * are read as the blob's element type. After an error `blob` is as it was, but for the case that
  * `syncedmem_model_read_blob` names.
  *
  * Errors: `INVALID_ARGUMENT` (also a shape that no blob can have; a blob of integers), `FILE`, `FORMAT`, `UNSUPPORTED`
@@ -233,8 +232,8 @@ syncedmem_status_t syncedmem_blob_read(syncedmem_blob_t *blob,
                                        const char *path);
 
 /**
- * Writes the shape and the data of `blob`, and with `diff` its diff, to a `.binaryproto`. The file appears under its
- * name once it is whole and on the disk; a file that had the name stays until then.
+ * Writes the shape and the data of `blob`, and with `diff` its diff, to a `.binaryproto`. A file of the name stays
+ * until the new one is whole and on the disk.
  *
  * Errors: `INVALID_STATE` (the blob has no shape), `UNSUPPORTED` (a blob of integers; more than Caffe can read, 2
  * GiB), `FILE` (it cannot be written).

@@ -14,12 +14,12 @@ CONDITIONS = {
     "if __STDC_VERSION__ >= 202311L": False,
 }
 
-# The layouts of DLPack 1.0 (dmlc.github.io/dlpack, "C API"), which are `void *` in the header.
+# The layouts of DLPack 1.0 (dmlc.github.io/dlpack, "C API"), which are `void *` in the header. The data's address is a number.
 DLPACK = """
 typedef struct { int32_t device_type; int32_t device_id; } DLDevice;
 typedef struct { uint8_t code; uint8_t bits; uint16_t lanes; } DLDataType;
 typedef struct {
-  void *data; DLDevice device; int32_t ndim; DLDataType dtype; int64_t *shape; int64_t *strides; uint64_t byte_offset;
+  uintptr_t data; DLDevice device; int32_t ndim; DLDataType dtype; int64_t *shape; int64_t *strides; uint64_t byte_offset;
 } DLTensor;
 typedef struct DLManagedTensor {
   DLTensor dl_tensor; void *manager_ctx; void (*deleter)(struct DLManagedTensor *);

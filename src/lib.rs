@@ -1,12 +1,9 @@
-//! Caffe's `SyncedMemory` as a library of its own, for an unmodified Caffe and for every language with an FFI.
+//! Caffe's `SyncedMemory` as a library, for an unmodified Caffe and for every language with an FFI.
 //!
-//! A `SyncedMemory` is a buffer with a host side and a device side: each is allocated when it is first touched,
-//! and copied only when the other side is newer. `libsyncedmem.so` and `libsyncedmem.a` export it twice, over the same
-//! objects: as the C++ symbols that Caffe imports ([`abi::caffe`]), and as a C API ([`abi::c`], `include/syncedmem.h`).
-//!
-//! Each module is a room; `docs/architecture.md` is their map.
+//! It is exported twice, over the same objects: as the C++ symbols that Caffe imports ([`abi::caffe`]), and as a C API
+//! ([`abi::c`], `include/syncedmem.h`). `docs/architecture.md` is the map of the rooms.
 #![deny(unsafe_code)]
-// The library is its exported symbols. The modules below `abi` are public for tests alone.
+// Hidden modules are public for tests alone.
 
 pub mod abi;
 #[cfg(feature = "blob")]

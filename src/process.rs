@@ -1,12 +1,11 @@
 //! Fork: every lock is taken before and released after, in one order, so that a child finds them free. Heads are published
-//! last, so in the child an object that another thread was filling is as it was before; only its claim must go.
+//! last, so an object that another thread was filling is in the child as before; only its claim must go.
 //!
 //! # The order beside other libraries' handlers
-//! `prepare` handlers run in the reverse order of their registration. This library registers its own when it is loaded, so
-//! they run behind those that the program registers later, under whose locks other threads may call this library.
-//! Constructors of libraries that are linked with this one run after its own. Handlers that were registered earlier run
-//! behind this library's: those of a preloaded library that does not depend on it, or of a program that loads it with
-//! `dlopen`. A lock that these handlers take must not be held in calls of this library.
+//! `prepare` handlers run in the reverse order of registration. This library registers its own at load, before the
+//! constructors of libraries linked with it, so they run behind later ones of the program, under whose locks other threads
+//! may call this library. Earlier ones run behind this library's: those of a preloaded library that does not depend on it, or
+//! of a program that loads it with `dlopen`. A lock that these take must not be held in calls of this library.
 #![expect(unsafe_code, reason = "a function that runs at load")]
 
 #[cfg(feature = "caffe2")]
@@ -25,7 +24,6 @@ use crate::platform::loaded;
 use crate::platform::sync::{ForkLock, ForkStep, forking};
 use crate::state::fast_path;
 
-/// Runs when the library is loaded.
 #[used]
 #[unsafe(link_section = ".init_array")]
 pub static AT_LOAD: extern "C" fn() = at_load;
@@ -35,8 +33,8 @@ extern "C" fn at_load() {
     loaded::begin();
 }
 
-/// Every lock of the library, from the highest room to the lowest. A thread that holds one takes only later ones. Walks of
-/// loaded objects come last: a walk takes no lock.
+/// Every lock, from the highest room to the lowest. A thread that holds one takes only later ones. Walks of loaded objects come
+/// last: a walk takes no lock.
 const LOCKS: &[fn() -> &'static dyn ForkLock] = &[
     #[cfg(feature = "caffe2")]
     caffe2::lock::fork_lock,

@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* snippet:begin */
 #include "syncedmem_model.h"
 
 /* Prints the library's sentence if the call fails. */
@@ -13,7 +12,6 @@ static void check(syncedmem_status_t status) {
     exit(1);
   }
 }
-/* snippet:end */
 
 int main(int arguments, char **argument) {
   const char *sentence, *file = arguments > 1 ? argument[1] : "examples/small.caffemodel";
@@ -22,7 +20,6 @@ int main(int arguments, char **argument) {
     return 1;
   }
 
-  /* snippet:begin */
   syncedmem_model_t *model;
   size_t layers;
   check(syncedmem_model_open(file, &model));
@@ -46,6 +43,5 @@ int main(int arguments, char **argument) {
     }
   }
   check(syncedmem_model_close(model));
-  /* snippet:end */
   return 0;
 }

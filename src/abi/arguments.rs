@@ -1,4 +1,4 @@
-//! Arguments: numbers of enumerations, and pointers for results. A NULL or misaligned pointer is an error.
+//! Arguments: numbers of enumerations, and pointers for results.
 #![expect(unsafe_code, reason = "results are written through callers' pointers")]
 
 use std::ffi::{CStr, c_char};
@@ -19,11 +19,10 @@ pub fn side(number: i32) -> Result<Side, Error> {
     one_of(number, [Side::Host, Side::Device], what)
 }
 
-/// The `length` numbers at `first`, which may be NULL if there are none. `what` says that it is NULL, misaligned, or leads to
-/// more numbers than memory holds.
+/// `first` may be NULL for no numbers. `what` says that it is NULL or misaligned, or that memory holds fewer.
 ///
 /// # Safety
-/// `first` is NULL, misaligned, or leads to so many numbers, which do not change while the result is used.
+/// The numbers do not change while the result is used.
 pub unsafe fn numbers<'a>(first: *const i64, length: usize, what: &'static str) -> Result<&'a [i64], Error> {
     let is_too_many = length > isize::MAX as usize / size_of::<i64>();
     match length {
@@ -37,7 +36,7 @@ pub unsafe fn numbers<'a>(first: *const i64, length: usize, what: &'static str) 
 /// `what` says that the string is NULL.
 ///
 /// # Safety
-/// `pointer` is NULL or a string, which does not change while the result is used.
+/// The string does not change while the result is used.
 pub unsafe fn string<'a>(pointer: *const c_char, what: &'static str) -> Result<&'a CStr, Error> {
     if pointer.is_null() {
         return Err(Error::InvalidArgument { what });
@@ -74,7 +73,7 @@ impl<T> OptionalOut<T> {
         Ok(OptionalOut(if pointer.is_null() { None } else { Some(unsafe { Out::new(pointer) }?) }))
     }
 
-    /// Writes the result, which is made only if it is wanted.
+    /// Calls `value` only if the result is wanted.
     pub fn set(self, value: impl FnOnce() -> T) {
         if let Some(out) = self.0 {
             out.set(value());
@@ -82,15 +81,16 @@ impl<T> OptionalOut<T> {
     }
 }
 
-/// A structure for a result. Its first member is its size, which the caller has set to that of the structure it knows.
+/// A structure for a result. Its first member is its size in bytes, set by the caller to that of the structure it
+/// knows.
 pub struct SizedOut<T> {
     structure: std::ptr::NonNull<T>,
-    /// The bytes that both sides know, and that are written.
+    /// The bytes that both sides know are written.
     pub size: usize,
 }
 
 impl<T> SizedOut<T> {
-    /// `least` is the smallest size that makes sense, in bytes.
+    /// `least` is the smallest size in bytes that makes sense.
     ///
     /// # Safety
     /// A pointer that is neither NULL nor misaligned leads to a size, and to as many bytes that may be written.
@@ -99,7 +99,7 @@ impl<T> SizedOut<T> {
         let structure = structure.ok_or(Error::InvalidArgument {
             what: "the pointer for the result is NULL or misaligned; pass the address of a structure of its type",
         })?;
-        // SAFETY: not null and aligned, and the caller guarantees that a size is readable.
+        // SAFETY: not null and aligned; the caller guarantees a size there.
         let size = unsafe { structure.cast::<usize>().read() };
         if size < least {
             return Err(Error::InvalidArgument {
@@ -110,7 +110,7 @@ impl<T> SizedOut<T> {
     }
 
     pub fn set(self, value: &T) {
-        // SAFETY: the caller of `new` guaranteed so many writable bytes; `value` has as many.
+        // SAFETY: the caller of `new` guaranteed that many writable bytes; `value` has as many.
         unsafe {
             std::ptr::copy_nonoverlapping(
                 std::ptr::from_ref(value).cast::<u8>(),
@@ -121,7 +121,7 @@ impl<T> SizedOut<T> {
     }
 }
 
-/// Writes what `question` returns to `*out`, for the C function `name`, whose errors are the library's own.
+/// Writes what `question` returns to `*out`, for the C function `name`.
 ///
 /// # Safety
 /// `out` is NULL or writable.
@@ -131,7 +131,7 @@ pub unsafe fn answer<T>(name: &str, out: *mut T, question: impl FnOnce() -> Resu
     unsafe { answer_for(name, out, question) }
 }
 
-/// As `answer`, for a C function whose errors are a room's.
+/// As `answer`, with a room's errors.
 ///
 /// # Safety
 /// As for `answer`.
@@ -149,8 +149,7 @@ pub unsafe fn answer_for<T, E: Failure>(
     })
 }
 
-/// Writes what fits of `text` into `capacity` bytes, with a NUL at the end; nothing for a capacity of 0. Returns the length
-/// of all of it.
+/// Writes what fits of `text` and a NUL into `capacity` bytes; nothing if that is 0. Returns the length of all of it.
 ///
 /// # Safety
 /// `to` is NULL or writable for `capacity` bytes.

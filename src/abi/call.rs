@@ -1,4 +1,4 @@
-//! How a C function runs: its error becomes a status and the thread's last sentence.
+//! Runs C functions: an error becomes a status and the thread's last sentence.
 
 use std::fmt::Display;
 
@@ -8,7 +8,7 @@ use super::status::syncedmem_status_t;
 use crate::error::Error;
 use crate::object::report::Circumstances;
 
-/// The error of a C function. Its text says what is wrong and what to do.
+/// The error of a C function.
 pub trait Failure: Display + From<Error> {
     fn status(&self) -> syncedmem_status_t;
 
@@ -26,14 +26,23 @@ impl Failure for Error {
     }
 }
 
-/// Runs the C function `name`, whose errors are the library's own.
+/// Runs the C function `name`.
 // Inlined: the call site is found by the C function's own frame.
 #[inline(always)]
 pub fn call(name: &str, work: impl FnOnce() -> Result<(), Error>) -> syncedmem_status_t {
     call_for(name, work)
 }
 
-/// Runs the C function `name`, whose errors are a room's.
+/// As `call`, for a function that cannot fail.
+#[inline(always)]
+pub fn run(name: &str, work: impl FnOnce()) -> syncedmem_status_t {
+    call(name, || {
+        work();
+        Ok(())
+    })
+}
+
+/// As `call`, with a room's errors.
 #[inline(always)]
 pub fn call_for<E: Failure>(name: &str, work: impl FnOnce() -> Result<(), E>) -> syncedmem_status_t {
     match guard(work) {

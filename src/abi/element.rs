@@ -32,8 +32,7 @@ pub enum syncedmem_type_t {
     SYNCEDMEM_BOOL = 10,
 }
 
-/// The type of that number.
-pub fn element_type(number: i32) -> Result<ElementType, Error> {
+pub(crate) fn element_type(number: i32) -> Result<ElementType, Error> {
     one_of(number, ElementType::ALL, "the type is no number of syncedmem_type_t; pass SYNCEDMEM_FLOAT32 or another")
 }
 
@@ -52,21 +51,15 @@ mod tests {
     use super::*;
 
     #[test]
+    #[rustfmt::skip]
     fn the_numbers_are_those_of_the_core() {
         use syncedmem_type_t::*;
-        for (number, element) in [
-            (SYNCEDMEM_FLOAT32, ElementType::Float32),
-            (SYNCEDMEM_FLOAT64, ElementType::Float64),
-            (SYNCEDMEM_FLOAT16, ElementType::Float16),
-            (SYNCEDMEM_INT8, ElementType::Int8),
-            (SYNCEDMEM_UINT8, ElementType::UInt8),
-            (SYNCEDMEM_INT16, ElementType::Int16),
-            (SYNCEDMEM_UINT16, ElementType::UInt16),
-            (SYNCEDMEM_INT32, ElementType::Int32),
-            (SYNCEDMEM_UINT32, ElementType::UInt32),
-            (SYNCEDMEM_INT64, ElementType::Int64),
-            (SYNCEDMEM_BOOL, ElementType::Bool),
-        ] {
+        let numbers = [
+            SYNCEDMEM_FLOAT32, SYNCEDMEM_FLOAT64, SYNCEDMEM_FLOAT16, SYNCEDMEM_INT8, SYNCEDMEM_UINT8, SYNCEDMEM_INT16,
+            SYNCEDMEM_UINT16, SYNCEDMEM_INT32, SYNCEDMEM_UINT32, SYNCEDMEM_INT64, SYNCEDMEM_BOOL,
+        ];
+        for (number, element) in numbers.into_iter().zip(ElementType::ALL) {
+            assert_eq!(format!("{number:?}"), format!("SYNCEDMEM_{}", element.name().to_uppercase()));
             assert_eq!((element_type(number as i32), element as i32), (Ok(element), number as i32));
         }
         assert!(element_type(11).is_err() && element_type(-1).is_err());

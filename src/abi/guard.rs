@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::error::Error;
 
-/// Calls `work`. A panic, which is a bug of this library, becomes [`Error::Internal`].
+/// A panic in `work`, a bug of this library, becomes [`Error::Internal`].
 #[inline]
 pub fn guard<T, E: From<Error>>(work: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
     // Written in place: moving the result through `catch_unwind` costs as much as a small block.

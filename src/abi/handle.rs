@@ -1,5 +1,5 @@
-//! Handles of what the library makes beside objects, such as open files: the address of a value in storage of its own.
-//! With the feature `checked` the storage is kept for ever.
+//! Handles of what the library makes beside objects, such as open files: addresses of values. The feature `checked`
+//! keeps their storage for ever.
 #![expect(unsafe_code, reason = "values in storage that C holds the address of")]
 
 use std::mem::ManuallyDrop;
@@ -18,14 +18,13 @@ pub struct Handle<T> {
     value: ManuallyDrop<T>,
 }
 
-/// The type of a value that C has handles of.
 pub trait Handled: Send + Sync + Sized {
-    /// The mark of its handles: a number that memory does not have by chance, another for each type. An object has its
-    /// word in this place, and the mark is no word of a live object.
+    /// The mark of live handles: another for each type, and one that memory does not hold by chance. Objects have their
+    /// word in this place; the mark is no live object's.
     const LIVE: u64;
-    /// Says that a handle is NULL or misaligned.
+    /// The sentence for a handle that is NULL or misaligned.
     const NULL: &'static str;
-    /// Says that a handle has no live value.
+    /// The sentence for a handle without a live value.
     const ENDED: &'static str;
 }
 
@@ -43,7 +42,7 @@ impl<T: Handled> Handle<T> {
     }
 
     /// # Safety
-    /// A handle that is neither NULL nor misaligned came from `make`, and its value is not ended while the result is used.
+    /// The handle came from `make`, and its value is not ended while the result is used.
     pub unsafe fn value<'a>(handle: *const Self) -> Result<&'a T, Error> {
         // SAFETY: the caller guarantees it.
         unsafe { Self::live(handle) }.map(|handle| &*handle.value)
@@ -58,8 +57,6 @@ impl<T: Handled> Handle<T> {
         Ok(unsafe { &mut (*handle).value })
     }
 
-    /// Ends a value. NULL does nothing.
-    ///
     /// # Safety
     /// As for `value`, and no other thread uses the handle.
     pub unsafe fn end(handle: *mut Self) -> Result<(), Error> {
@@ -83,7 +80,7 @@ impl<T: Handled> Handle<T> {
         if handle.is_null() || !handle.is_aligned() {
             return Err(Error::InvalidArgument { what: T::NULL });
         }
-        // SAFETY: the caller guarantees it; of a handle that was ended only the mark is read.
+        // SAFETY: the caller guarantees it; an ended handle has its mark left.
         let mark = unsafe { &(*handle).mark };
         if mark.load(Ordering::Relaxed) != T::LIVE {
             return Err(Error::EndedHandle { what: T::ENDED });

@@ -1,4 +1,4 @@
-//! The opaque types of the C API: their addresses are its handles.
+//! The opaque types of the C API, whose addresses are its handles.
 #![expect(unsafe_code, reason = "what handles lead to")]
 
 use super::arguments::Out;
@@ -10,7 +10,7 @@ pub trait Opaque {
     type Error: Failure;
 
     /// # Safety
-    /// `handle` is NULL, misaligned, or a handle whose value no thread ends or changes while the result is used.
+    /// No thread ends or changes the value while the result is used.
     unsafe fn value<'a>(handle: *const Self) -> Result<&'a Self::Value, Self::Error>;
 }
 
@@ -32,7 +32,7 @@ pub unsafe fn with<H: Opaque>(
 /// As `with`, and writes what `question` returns to `*out`.
 ///
 /// # Safety
-/// As for [`Opaque::value`]; `out` is NULL or writable.
+/// As for [`Opaque::value`].
 #[inline(always)]
 pub unsafe fn ask<H: Opaque, T>(
     name: &str,

@@ -1,20 +1,19 @@
-//! A function for libsyncedmem_names.so, in no header: only that library stands in front of Caffe's passes.
+//! A function for libsyncedmem_names.so, which alone stands in front of Caffe's passes: in no header.
 #![expect(unsafe_code, reason = "C functions")]
 
 use syncedmem_trace::event::PassKind;
 
-use super::call::call;
+use super::call::run;
 use crate::observe::trace;
 
-/// Records a pass that ends now, if there is a trace: `syncedmem::pass(unsigned kind, unsigned long iteration, unsigned long start)`.
-/// `kind` is a number of [`PassKind`], `iteration` the solver's plus 1, or 0 without one, and `start` the time at which the
-/// pass began, in nanoseconds of CLOCK_MONOTONIC.
+/// `syncedmem::pass(unsigned kind, unsigned long iteration, unsigned long start)`: records a pass that ends now, if
+/// there is a trace. `kind` is a number of [`PassKind`], `iteration` the solver's plus 1 (0 without one), `start` the
+/// pass's begin in nanoseconds of CLOCK_MONOTONIC.
 #[unsafe(export_name = "_ZN9syncedmem4passEjmm")]
 pub extern "C" fn pass(kind: u32, iteration: u64, start: u64) {
-    call("syncedmem::pass", || {
+    run("syncedmem::pass", || {
         if let Some(&kind) = PassKind::ALL.get(kind as usize) {
             trace::pass(kind, iteration.checked_sub(1), start);
         }
-        Ok(())
     });
 }

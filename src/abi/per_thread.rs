@@ -1,7 +1,7 @@
-//! The state of each thread: the sentence of its last failure, and whether it is inside the error callback.
+//! Each thread's last error sentence, and whether it is inside the error callback.
 //!
-//! Not a `thread_local!`: in a library loaded at run time, glibc allocates those at the first use, which may be here
-//! because memory ran out, and aborts if it cannot.
+//! Not a `thread_local!`: in a library loaded at run time glibc allocates those at their first use, and aborts if
+//! memory has run out.
 #![expect(unsafe_code, reason = "POSIX thread-specific data, allocated fallibly")]
 
 use std::cell::{Cell, UnsafeCell};
@@ -13,41 +13,40 @@ use syncedmem_trace::text::Text;
 use crate::observe::call_site;
 use crate::process;
 
-/// An error sentence, with the name of the call before it.
+/// The name of the call, and its error sentence.
 pub type Sentence = Text<1024>;
 
-/// All zero bytes are a valid value: no sentence, outside the callback.
+/// Zero bytes are a valid value.
 struct PerThread {
     sentence: UnsafeCell<Sentence>,
     inside_callback: Cell<bool>,
 }
 
-/// Names the fork handlers: a linker takes only the members of a static library that something names, and every entry
-/// point refers to this static.
+/// Makes linkers take the fork handlers from the static library: each entry point refers to this static.
 #[used]
 static FORK_HANDLERS: &extern "C" fn() = &process::AT_LOAD;
 
-/// The thread-specific data key plus one; 0 until there is one.
+/// The thread-specific data key plus one, or 0.
 static KEY: AtomicU32 = AtomicU32::new(0);
 
-/// Sets the calling thread's last sentence, if there is memory for it.
+/// Sets the thread's last sentence, if there is memory for it.
 pub fn keep(sentence: &Sentence) {
     keep_in(state(), sentence);
 }
 
-/// As [`keep`] without allocation: for a signal handler, which may have interrupted malloc.
+/// As [`keep`], without allocation: a signal handler may have interrupted malloc.
 pub fn keep_without_memory(sentence: &Sentence) {
     keep_in(KEY.load(Ordering::Acquire).checked_sub(1).and_then(existing), sentence);
 }
 
 fn keep_in(state: Option<&'static PerThread>, sentence: &Sentence) {
     if let Some(state) = state {
-        // SAFETY: only this thread uses it, and C callers do not use the last string after this failure.
+        // SAFETY: only this thread uses it; C callers do not use the last string after this failure.
         unsafe { *state.sentence.get() = *sentence };
     }
 }
 
-/// The calling thread's last sentence, NUL-terminated; empty if it has none.
+/// NUL-terminated; empty without a failure.
 pub fn last_error() -> *const c_char {
     KEY.load(Ordering::Acquire).checked_sub(1).and_then(existing).map_or(c"".as_ptr(), |state| {
         // SAFETY: only this thread uses it; no reference outlives this line.
@@ -55,8 +54,8 @@ pub fn last_error() -> *const c_char {
     })
 }
 
-/// Runs `callback`, unless this thread is inside one already or has no memory for its state. An exception passes this frame,
-/// which has no handlers, and leaves `inside_callback` set: the stack then says whether the thread is really inside.
+/// Runs `callback`, unless this thread is inside one or has no memory for its state. An exception passes this frame,
+/// which has no handlers, and leaves `inside_callback` set: then the stack decides.
 pub fn unless_inside_callback(callback: impl Fn()) {
     // Without state, a failure inside the callback would call it again.
     let Some(state) = state() else { return };
@@ -80,7 +79,7 @@ fn call(callback: &dyn Fn()) {
     std::hint::black_box(());
 }
 
-/// The calling thread's state; allocated at the first use. `None` without memory.
+/// Allocated at the first use; `None` without memory.
 fn state() -> Option<&'static PerThread> {
     let key = key()?;
     if let Some(state) = existing(key) {
@@ -88,7 +87,7 @@ fn state() -> Option<&'static PerThread> {
     }
     // SAFETY: calloc has no preconditions.
     let new = unsafe { libc::calloc(1, size_of::<PerThread>()) };
-    // SAFETY: `key` is ours. glibc allocates here too, and returns an error if it cannot.
+    // SAFETY: `key` is ours; glibc, which allocates here, returns an error if it cannot.
     if new.is_null() || unsafe { libc::pthread_setspecific(key, new) } != 0 {
         // SAFETY: calloc returned it, or it is null.
         unsafe { libc::free(new) };
@@ -100,7 +99,7 @@ fn state() -> Option<&'static PerThread> {
 fn existing(key: libc::pthread_key_t) -> Option<&'static PerThread> {
     // SAFETY: `key` is ours.
     let state: *const PerThread = unsafe { libc::pthread_getspecific(key) }.cast();
-    // SAFETY: null, or what `state` put there: a zeroed value that lives as long as the thread.
+    // SAFETY: null, or the zeroed value of `state`, which lives as long as the thread.
     unsafe { state.as_ref() }
 }
 
@@ -109,8 +108,8 @@ fn key() -> Option<libc::pthread_key_t> {
         return Some(known - 1);
     }
     let mut key = 0;
-    // The destructor is the C library's: no code of this library runs at a thread's end.
-    // SAFETY: `key` is writable; free takes what calloc returned.
+    // The C library's destructor: no code of this library runs at a thread's end. SAFETY: `key` is writable; free takes
+    // what calloc returned.
     if unsafe { libc::pthread_key_create(&mut key, Some(libc::free)) } != 0 {
         return None;
     }

@@ -1,8 +1,8 @@
-//! Status numbers, and their errors.
+//! Statuses, and those of errors.
 
 use crate::error::Error;
 
-/// The outcome of a call. The numbers are fixed: later versions add numbers, and never change or reuse one.
+/// The outcome of a call. Later versions add numbers, and never change or reuse one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum syncedmem_status_t {
@@ -14,18 +14,18 @@ pub enum syncedmem_status_t {
     SYNCEDMEM_ERROR_INVALID_HANDLE = 2,
     /// Host or device memory ran out, or the size is impossible.
     SYNCEDMEM_ERROR_OUT_OF_MEMORY = 3,
-    /// The call needs a GPU, and none can be used; the message says why.
+    /// No GPU can be used; the message says why.
     SYNCEDMEM_ERROR_NO_GPU = 4,
     /// The object's head does not allow the call.
     SYNCEDMEM_ERROR_INVALID_STATE = 5,
-    /// The calling thread is inside an operation on the same object, or a signal handler has interrupted it at a lock of
-    /// the library that the call needs.
+    /// The calling thread is inside an operation on the same object, or a signal handler has interrupted it at a lock
+    /// that the call needs.
     SYNCEDMEM_ERROR_REENTERED = 6,
-    /// A bug of the library, caught inside it.
+    /// A bug of the library.
     SYNCEDMEM_ERROR_INTERNAL = 7,
     /// A call of the CUDA driver failed; the message names the call and its status.
     SYNCEDMEM_ERROR_DRIVER = 8,
-    /// A call of the CUDA driver returned the error of an earlier kernel or copy of this process.
+    /// A driver call returned the error of an earlier kernel or copy of this process.
     SYNCEDMEM_ERROR_PENDING = 9,
     /// The device check is on, and the current device is not the one that holds the data.
     SYNCEDMEM_ERROR_WRONG_DEVICE = 10,
@@ -33,16 +33,15 @@ pub enum syncedmem_status_t {
     SYNCEDMEM_ERROR_FILE = 11,
     /// The call would take away memory that tensors use.
     SYNCEDMEM_ERROR_EXPORTED = 12,
-    /// A file's contents are not those of its format: it is damaged, cut off, or another file.
+    /// The file is damaged, cut off, or of another format.
     SYNCEDMEM_ERROR_FORMAT = 13,
-    /// The request is understood and this library does not do it; the message says what does.
+    /// This library does not do it; the message says what does.
     SYNCEDMEM_ERROR_UNSUPPORTED = 14,
 }
 
 use syncedmem_status_t::*;
 
-/// Every status and its name.
-pub const NAMES: [(syncedmem_status_t, &std::ffi::CStr); 15] = [
+pub(crate) const NAMES: [(syncedmem_status_t, &std::ffi::CStr); 15] = [
     (SYNCEDMEM_SUCCESS, c"SYNCEDMEM_SUCCESS"),
     (SYNCEDMEM_ERROR_INVALID_ARGUMENT, c"SYNCEDMEM_ERROR_INVALID_ARGUMENT"),
     (SYNCEDMEM_ERROR_INVALID_HANDLE, c"SYNCEDMEM_ERROR_INVALID_HANDLE"),

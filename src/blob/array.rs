@@ -1,4 +1,4 @@
-//! One array of a blob, copied and computed on the side that its head names.
+//! One array of a blob, copied and computed on the side where it is.
 #![expect(unsafe_code, reason = "elements are read and written in memory of objects")]
 
 use std::cell::Cell;
@@ -16,7 +16,7 @@ use crate::cuda;
 use crate::object::element::ElementType;
 use crate::object::shared::Shared;
 
-/// The first `count` elements of a memory, which may have more.
+/// The first `count` elements of a memory.
 #[derive(Clone, Copy, Debug)]
 pub struct Array<'b> {
     pub element: ElementType,
@@ -24,7 +24,7 @@ pub struct Array<'b> {
     pub memory: &'b Shared,
 }
 
-/// The side to work on; `None` of memory that was never touched.
+/// The side to work on; `None`: never touched.
 ///
 /// Compat: SYNCED means the device, where there is one.
 fn side(memory: &Shared) -> Result<Option<Side>, Error> {
@@ -38,7 +38,7 @@ fn side(memory: &Shared) -> Result<Option<Side>, Error> {
 }
 
 impl Array<'_> {
-    /// On the side where the elements of `from` are.
+    /// Copies on the side of `from`.
     // Mend 10: Caffe chooses the side by its mode, so that data may cross the bus.
     pub fn copy_from(self, from: Array<'_>) -> Result<(), Error> {
         if self.memory == from.memory {
@@ -48,11 +48,11 @@ impl Array<'_> {
         let source = Open::new(from.memory, Access::Read, side)?;
         let target = Open::new(self.memory, self.renewal()?, side)?;
         match side {
-            // SAFETY: both have that many bytes, while they are open.
+            // SAFETY: both have that many bytes while they are open.
             Side::Device => unsafe { device::copy(&target, &source, self.bytes()) },
             Side::Host => {
                 let (target, source) = (target.address.cast::<u8>(), source.address.cast::<u8>());
-                // SAFETY: as above. Memory of a caller's may overlap.
+                // SAFETY: as above; a caller's memory may overlap.
                 unsafe { target.copy_from(source, self.bytes()) };
                 Ok(())
             }
@@ -65,12 +65,12 @@ impl Array<'_> {
             return Ok(());
         }
         let target = Open::new(self.memory, self.renewal()?, Side::Host)?;
-        // SAFETY: the memory has that many bytes, while it is open.
+        // SAFETY: the memory has that many bytes while it is open.
         unsafe { target.address.cast::<u8>().write_bytes(0, self.bytes()) };
         Ok(())
     }
 
-    /// Where the own elements are.
+    /// Computes on the side of the own elements.
     pub fn subtract(self, diff: Array<'_>) -> Result<(), Error> {
         let Some(side) = self.side()? else {
             return if side(self.memory)?.is_some() { Ok(()) } else { Err(Error::Untouched) };
@@ -88,7 +88,7 @@ impl Array<'_> {
         Ok(())
     }
 
-    /// 0 of memory that was never touched.
+    /// 0 of untouched memory.
     pub fn sum(self, term: Term) -> Result<f64, Error> {
         let Some(side) = self.side()? else { return Ok(0.0) };
         if let Some(math) = self.math_at(side)? {
@@ -117,7 +117,7 @@ impl Array<'_> {
         if self.count == 0 { Ok(None) } else { side(self.memory) }
     }
 
-    /// A kernel cannot read the memory of another device.
+    /// A kernel cannot read another device's memory.
     fn check_one_device(self, other: Array<'_>) -> Result<(), Error> {
         match (self.memory.device_ordinal()?, other.memory.device_ordinal()?) {
             (Some(own), Some(other)) if own != other => Err(Error::TwoDevices { own, other }),
@@ -125,12 +125,12 @@ impl Array<'_> {
         }
     }
 
-    /// `None` if the host has to compute.
+    /// `None`: the host computes.
     fn math_at(self, side: Side) -> Result<Option<Math<'static>>, Error> {
         if side == Side::Host {
             return Ok(None);
         }
-        // For reading: the head stays if the host has to compute.
+        // For reading: the head stays if the host computes.
         let own = Open::new(self.memory, Access::Read, side)?;
         Math::begin(&own, self.element, self.count)
     }
@@ -150,7 +150,7 @@ impl Array<'_> {
             return Err(Error::Misaligned { bytes: self.element.bytes() });
         }
         match self.element {
-            // SAFETY: the memory has that many elements of the type, aligned as just checked, while it is open.
+            // SAFETY: that many elements while it is open, aligned as just checked.
             ElementType::Float32 => Ok(Values::Float32(unsafe { cells(first, self.count) })),
             // SAFETY: as above.
             ElementType::Float64 => Ok(Values::Float64(unsafe { cells(first, self.count) })),
@@ -159,10 +159,10 @@ impl Array<'_> {
     }
 }
 
-/// Cells, because a caller may have lent the same memory twice.
+/// Cells: a caller may have lent the same memory twice.
 ///
 /// # Safety
-/// `first` is the address of `count` aligned values, which stay for `'a`.
+/// At `first` are `count` aligned values for `'a`.
 unsafe fn cells<'a, T>(first: Option<NonNull<c_void>>, count: usize) -> &'a [Cell<T>] {
     match first {
         // SAFETY: the caller guarantees it.
@@ -174,7 +174,7 @@ unsafe fn cells<'a, T>(first: Option<NonNull<c_void>>, count: usize) -> &'a [Cel
 /// The memory has the size of `dims`.
 pub fn fill(memory: &Shared, dims: &[i32]) -> Result<(), Error> {
     let open = Open::new(memory, Access::Overwrite, Side::Host)?;
-    // SAFETY: the memory is of their size, while it is open.
+    // SAFETY: the memory has their size while it is open.
     unsafe { open.address.cast::<u8>().copy_from(dims.as_ptr().cast(), size_of_val(dims)) };
     Ok(())
 }

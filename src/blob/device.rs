@@ -1,4 +1,4 @@
-//! The device: copies between device sides, and math by cuBLAS.
+//! Copies between device sides, and math by cuBLAS.
 #![expect(unsafe_code, reason = "the driver's functions are called")]
 
 use std::ptr::NonNull;
@@ -30,7 +30,7 @@ pub unsafe fn copy(target: &Open<'_>, source: &Open<'_>, bytes: usize) -> Result
     Ok(unsafe { copy::between_devices(cuda::driver()?, (to, owner(target)?), from, bytes) }?)
 }
 
-/// cuBLAS in the context of an open array.
+/// cuBLAS, in the context of an open array.
 pub struct Math<'d> {
     blas: Blas,
     of: Precision,
@@ -39,7 +39,7 @@ pub struct Math<'d> {
 }
 
 impl Math<'_> {
-    /// `None` if no cuBLAS starts: then the host computes.
+    /// `None`: no cuBLAS starts.
     pub fn begin(open: &Open<'_>, element: ElementType, count: usize) -> Result<Option<Self>, Error> {
         let of = match element {
             ElementType::Float32 => Precision::Single,
@@ -47,7 +47,8 @@ impl Math<'_> {
             other => return Err(Error::NoMath(other)),
         };
         let driver = cuda::driver()?;
-        let entered = enter(driver, open)?;
+        let block = NonNull::new(open.address).unwrap_or(NonNull::dangling());
+        let entered = device::enter(driver, block, owner(open)?)?;
         let Some(blas) = Blas::begin(driver, &entered.0) else {
             note_host();
             return Ok(None);
@@ -57,7 +58,7 @@ impl Math<'_> {
     }
 
     /// # Safety
-    /// Here and below: the open arrays have the elements for which the math began.
+    /// Here and below: the open arrays have the math's elements.
     pub unsafe fn sum(self, own: &Open<'_>, term: Term) -> Result<f64, Error> {
         let sum = match term {
             // SAFETY: the caller guarantees it; here and below.
@@ -87,7 +88,7 @@ impl Math<'_> {
         self.end(subtracted)
     }
 
-    /// A handle that failed is not kept: its state is unknown.
+    /// A failed handle is not kept: its state is unknown.
     fn end<T>(self, result: Result<T, BlasFailure>) -> Result<T, Error> {
         let value = result?;
         self.blas.end();
@@ -95,7 +96,6 @@ impl Math<'_> {
     }
 }
 
-/// Calls that the host computed with data at the device.
 static ON_HOST: AtomicU64 = AtomicU64::new(0);
 
 pub fn computed_on_host() -> u64 {
@@ -116,12 +116,7 @@ fn note_host() {
     );
 }
 
-fn enter<'d>(driver: &'d driver::Driver, open: &Open<'_>) -> Result<Entered<'d>, Error> {
-    let block = NonNull::new(open.address).unwrap_or(NonNull::dangling());
-    Ok(device::enter(driver, block, owner(open)?)?)
-}
-
-/// The address of the object, if it owns its device block.
+/// The object's address, if it owns its device block.
 fn owner(open: &Open<'_>) -> Result<Option<usize>, Error> {
     Ok(open.memory.owns(Side::Device)?.then_some(open.memory.as_ptr().addr()))
 }
@@ -130,7 +125,7 @@ fn address(open: &Open<'_>) -> u64 {
     driver::address(open.address)
 }
 
-/// The legacy default stream may still use the block: a copy on another stream has to wait for it.
+/// The legacy default stream may still use the block: copies on other streams wait for it.
 fn goes_on(open: &Open<'_>) {
     if let Some(block) = NonNull::new(open.address) {
         blocks::set_pending_on_legacy(block, true);

@@ -1,4 +1,4 @@
-//! The errors of blobs, each with its sentence.
+//! Errors of blobs.
 
 use std::fmt;
 

@@ -1,9 +1,9 @@
-//! Caffe's `Blob`: a shape and two arrays, the data and the diff, each in a `SyncedMemory`.
+//! Caffe's `Blob`: a shape and two arrays, data and diff, each in a `SyncedMemory`.
 //!
-//! The rules are those of BVLC's `blob.cpp`. `// Compat:` marks its quirks, and `// Mend N:` a fault that is not
-//! repeated, by its number in `tests/blob/mends.rs`.
+//! The rules are those of BVLC's `blob.cpp`. `// Mend N:` marks a fault that is not repeated, by its number in
+//! `tests/blob/mends.rs`.
 //!
-//! A blob has no lock: callers keep the rules of `&self` and `&mut self`.
+//! No lock: callers keep the rules of `&self` and `&mut self`.
 
 mod array;
 mod device;
@@ -24,7 +24,7 @@ use crate::object::shared::Shared;
 use array::Array;
 pub use device::computed_on_host;
 use error::Error;
-use math::portable::Term;
+pub use math::portable::Term;
 use shape::Shape;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +33,7 @@ pub enum Which {
     Diff,
 }
 
-/// An array for another blob, or the same, to share or copy.
+/// An array to share or copy.
 #[derive(Debug)]
 pub struct Source {
     element: ElementType,
@@ -45,23 +45,20 @@ pub struct Source {
 pub struct Blob {
     element: ElementType,
     shape: Shape,
-    /// Data and diff: at least the shape's bytes. `None` until the first reshape.
+    /// At least the shape's bytes; `None` until the first reshape.
     memories: [Option<Shared>; 2],
-    /// The dimensions for kernels, dropped when the shape changes.
+    /// Dropped when the shape changes.
     // Mend 9: Caffe writes them at each reshape, into page-locked memory in GPU mode.
     gpu_shape: OnceLock<Shared>,
 }
 
 impl Blob {
-    /// Without a shape and memory, as a default-constructed one in Caffe.
     pub fn new(element: ElementType) -> Result<Blob, Error> {
-        match element {
-            ElementType::Float32 | ElementType::Float64 | ElementType::Int32 | ElementType::UInt32 => {
-                let gpu_shape = OnceLock::new();
-                Ok(Blob { element, shape: Shape::default(), memories: [None, None], gpu_shape })
-            }
-            _ => Err(Error::NoType(element)),
+        use ElementType::{Float32, Float64, Int32, UInt32};
+        if !matches!(element, Float32 | Float64 | Int32 | UInt32) {
+            return Err(Error::NoType(element));
         }
+        Ok(Blob { element, shape: Shape::default(), memories: [None, None], gpu_shape: OnceLock::new() })
     }
 
     pub fn element(&self) -> ElementType {
@@ -72,13 +69,13 @@ impl Blob {
         &self.shape
     }
 
-    /// An array keeps memory that is large enough, with its contents; else it gets new memory.
+    /// Arrays keep memory that is large enough, with its contents.
     // Mend 3: what can fail comes before the first change.
     pub fn reshape(&mut self, dims: &[i64]) -> Result<(), Error> {
         self.reshape_with(dims, |_| Ok(()))
     }
 
-    /// `fill` may refuse; it gets the memories of data and diff that the blob will have.
+    /// `fill` gets the blob's new memories, and may refuse.
     pub fn reshape_with<E: From<Error>>(
         &mut self,
         dims: &[i64],
@@ -105,7 +102,7 @@ impl Blob {
         }
     }
 
-    /// In bytes; 0 without a shape. A reshape that needs no more keeps the memory.
+    /// In bytes; 0 without a shape.
     // Mend 1: Caffe keeps the capacity of memory that it no longer has.
     pub fn capacity(&self, which: Which) -> Result<usize, Error> {
         self.memories[which as usize].as_ref().map_or(Ok(0), |memory| Ok(memory.size()?))
@@ -115,12 +112,11 @@ impl Blob {
         self.memories[which as usize].as_ref().ok_or(Error::NoShape)
     }
 
-    /// Borrows the caller's memory as `side` of an array, then the newest. Memory of another size than the count's is
-    /// replaced.
+    /// Borrows the caller's memory as `side`, then the newest. Memory of another size than the count's is replaced.
     ///
     /// # Safety
-    /// `data` stays usable memory of `side` for all elements while the blob refers to it. Pointers to the old memory
-    /// are not used any more.
+    /// `data` is memory of `side` for all elements while the blob refers to it. Pointers to the old memory are not used
+    /// any more.
     // Mend 2: Caffe replaces the other array too, and follows a null pointer if there is no shape.
     #[expect(unsafe_code, reason = "memory is borrowed from the caller")]
     pub unsafe fn set(&mut self, which: Which, side: Side, data: *mut c_void) -> Result<(), Error> {
@@ -144,7 +140,6 @@ impl Blob {
         Ok(Source { element: self.element, shape: self.shape, memory: self.memory(which)?.clone() })
     }
 
-    /// Uses that memory until one of the two blobs gets other memory.
     pub fn share(&mut self, which: Which, source: Source) -> Result<(), Error> {
         self.check_type(&source)?;
         let (own, other) = (self.shape.count(), source.shape.count());
@@ -155,8 +150,7 @@ impl Blob {
         Ok(())
     }
 
-    /// On the side where the array is. A source of another shape is refused, or with `reshape` gives this blob its
-    /// shape.
+    /// A source of another shape is refused, or with `reshape` gives this blob its shape.
     pub fn copy_from(&mut self, which: Which, source: &Source, reshape: bool) -> Result<(), Error> {
         self.check_type(source)?;
         let from = Array { element: source.element, count: source.shape.count(), memory: &source.memory };
@@ -172,32 +166,22 @@ impl Blob {
         Ok(())
     }
 
-    /// Subtracts the diff, where the data is.
     pub fn update(&mut self) -> Result<(), Error> {
         self.check_math()?;
         self.array(Which::Data)?.subtract(self.array(Which::Diff)?)
     }
 
-    pub fn asum(&self, which: Which) -> Result<f64, Error> {
-        self.sum(which, Term::Abs)
-    }
-
-    pub fn sumsq(&self, which: Which) -> Result<f64, Error> {
-        self.sum(which, Term::Square)
-    }
-
-    fn sum(&self, which: Which, term: Term) -> Result<f64, Error> {
+    pub fn sum(&self, which: Which, term: Term) -> Result<f64, Error> {
         self.check_math()?;
         self.memories[which as usize].as_ref().map_or(Ok(0.0), |_| self.array(which)?.sum(term))
     }
 
-    /// Memory that was never touched stays so.
     pub fn scale(&mut self, which: Which, factor: f64) -> Result<(), Error> {
         self.check_math()?;
         self.memories[which as usize].as_ref().map_or(Ok(()), |_| self.array(which)?.scale(factor))
     }
 
-    /// The dimensions on the device, as `int`s; null without axes. Valid until the shape changes.
+    /// Null without axes. Valid until the shape changes.
     pub fn gpu_shape(&self) -> Result<*const c_void, Error> {
         cuda::driver()?;
         let memory = match self.gpu_shape.get() {
@@ -205,7 +189,7 @@ impl Blob {
             None => {
                 let memory = Shared::new(size_of_val(self.shape.dims()))?;
                 array::fill(&memory, self.shape.dims())?;
-                // The memory is there already, so a fork leaves no cell half initialised.
+                // The memory is ready, so a fork leaves no cell half initialised.
                 self.gpu_shape.get_or_init(|| memory)
             }
         };

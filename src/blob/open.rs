@@ -1,4 +1,4 @@
-//! Accesses of the library itself to the memory of a blob.
+//! The library's own accesses to blobs' memory.
 
 use std::ffi::c_void;
 
@@ -10,7 +10,7 @@ use crate::object::shared::Shared;
 /// Ends with its scope.
 pub struct Open<'b> {
     pub memory: &'b Shared,
-    /// Null only on the device, of no bytes.
+    /// Null only on the device without bytes.
     pub address: *mut c_void,
 }
 
@@ -22,7 +22,7 @@ impl<'b> Open<'b> {
 
 impl Drop for Open<'_> {
     fn drop(&mut self) {
-        // Fails if the object became evictable: then no access is open.
+        // Fails without an open access: the object became evictable since.
         let _ = self.memory.end_access();
     }
 }

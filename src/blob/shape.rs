@@ -1,4 +1,4 @@
-//! The dimensions of a blob, axes and indices: pure.
+//! Dimensions, axes and indices.
 
 use std::fmt;
 
@@ -7,12 +7,12 @@ use super::error::Error;
 /// As in Caffe.
 pub const MOST_AXES: usize = 32;
 
-/// The product, the count, is at most `i32::MAX`. The default is a blob's without a shape: no axes, and a count of 0.
+/// The default is that of a blob without a shape: no axes, and a count of 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Shape {
     axes: usize,
     count: i32,
-    /// Those beyond `axes` are 0.
+    /// 0 beyond `axes`.
     dims: [i32; MOST_AXES],
 }
 
@@ -36,7 +36,6 @@ impl Shape {
         &self.dims[..self.axes]
     }
 
-    /// 0 without a shape.
     pub fn count(&self) -> usize {
         self.count as usize
     }
@@ -49,18 +48,17 @@ impl Shape {
         dim.map(|&dim| dim.into()).ok_or(Error::NoAxis { axis, axes: self.axes })
     }
 
-    /// The product of the dimensions from `start` up to `end`, exclusive; 1 of none.
+    /// Takes the axes from `start` up to `end`, exclusive; 1 of none.
     // Mend 5: a product that no `int` holds is refused. It can occur beside a dimension of 0.
     pub fn count_of(&self, start: i64, end: i64) -> Result<i64, Error> {
         let range = usize::try_from(start).ok().zip(usize::try_from(end).ok());
         let dims = range.and_then(|(start, end)| self.dims().get(start..end));
         let dims = dims.ok_or(Error::NoRange { start, end, axes: self.axes })?;
-        dims.iter()
-            .try_fold(1i64, |product, &dim| checked(product, dim.into()))
-            .ok_or(Error::TooLargeRange { start, end })
+        let product = dims.iter().try_fold(1i32, |product, &dim| product.checked_mul(dim));
+        product.map(i64::from).ok_or(Error::TooLargeRange { start, end })
     }
 
-    /// Of one of the four legacy axes; 1 of one that the shape lacks. A negative axis counts from the end.
+    /// 1 of an axis that the shape lacks. A negative axis counts from the end.
     pub fn legacy_dim(&self, axis: i64) -> Result<i64, Error> {
         if self.axes > 4 || !(-4..4).contains(&axis) {
             return Err(Error::NotLegacy { axis, axes: self.axes });
@@ -68,7 +66,7 @@ impl Shape {
         Ok(self.dim(axis).unwrap_or(1))
     }
 
-    /// The place of an element. Trailing indices may be left out.
+    /// Trailing indices may be left out.
     pub fn offset(&self, indices: &[i64]) -> Result<i64, Error> {
         if indices.len() > self.axes {
             return Err(Error::TooManyIndices { indices: indices.len(), axes: self.axes });
@@ -79,14 +77,12 @@ impl Shape {
             if let Some(index) = index.filter(|index| !(0..dim).contains(index)) {
                 return Err(Error::NoIndex { axis, index, most: dim - 1 });
             }
-            // Each index is below its dimension, so this stays below the count, or is 0.
+            // The offset stays below the count, as each index is below its dimension, or is 0.
             offset = offset * dim + index.unwrap_or(0);
         }
         Ok(offset)
     }
 
-    /// For four legacy indices.
-    ///
     /// Compat: each may be one past its axis, which programs use for the end of a range.
     // Mend 6: Caffe does not refuse negative ones but the first.
     pub fn legacy_offset(&self, indices: [i64; 4]) -> Result<i64, Error> {
@@ -106,19 +102,13 @@ impl Shape {
         self.dims().iter().map(|&dim| i64::from(dim)).eq(dims.iter().copied())
     }
 
-    /// Num, channels, height and width.
-    ///
     /// Compat: they are compared from the end, because files of old have a bias of N as 1×1×1×N.
     pub fn equals_legacy(&self, dims: [i64; 4]) -> bool {
         (-4..).zip(dims).all(|(axis, dim)| self.legacy_dim(axis) == Ok(dim))
     }
 }
 
-fn checked(product: i64, factor: i64) -> Option<i64> {
-    product.checked_mul(factor).filter(|&product| product <= i32::MAX.into())
-}
-
-/// As Caffe's `shape_string`: each dimension and a space, then the count in brackets.
+/// As Caffe's `shape_string`.
 impl fmt::Display for Shape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.dims().iter().try_for_each(|dim| write!(f, "{dim} "))?;

@@ -1,4 +1,4 @@
-//! The threads that are asking for the mode right now. Not a `thread_local!`: see `abi::per_thread`.
+//! The threads that are asking for the mode. Not a `thread_local!`: see `abi::per_thread`.
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
@@ -6,10 +6,10 @@ use crate::platform::sync::this_thread;
 
 /// A thread beyond these gets no answer.
 const PLACES: usize = 64;
-/// The threads' ids; 0: a free place. Relaxed: a thread looks only for its own id.
+/// Threads' ids; 0: free. Relaxed: a thread looks only for its own.
 static ASKING: [AtomicUsize; PLACES] = [const { AtomicUsize::new(0) }; PLACES];
 
-/// Marks this thread as asking while it lives.
+/// This thread's mark.
 pub struct Asking(&'static AtomicUsize);
 
 impl Drop for Asking {

@@ -20,7 +20,6 @@ pub unsafe fn set(callback: syncedmem_mode_callback_t, user: *mut c_void) -> Res
     Ok(())
 }
 
-/// Whether a callback was ever registered.
 #[inline]
 pub fn is_registered() -> bool {
     !REGISTERED.is_empty()

@@ -3,9 +3,9 @@
 //! `Caffe::mode()` is inline: it reads a field of the object that `caffe::Caffe::Get()` returns for each thread. That
 //! function is looked up in every loaded object, because pycaffe loads its libcaffe `RTLD_LOCAL`.
 //!
-//! [`build`] is called for every new host block. Once a GPU build was found, the answer is final and costs one load. Any
-//! other answer may change with the next `dlopen`, so it is stored with the number of objects loaded so far, which is
-//! compared only with `look_again`: that costs some tens of nanoseconds.
+//! [`build`] is called for every new host block. A GPU build is final and costs one load. Any other answer may change with the
+//! next `dlopen`: it is stored with the number of objects loaded so far, whose comparison (`look_again`) costs some tens of
+//! nanoseconds.
 #![expect(unsafe_code, reason = "Caffe's functions are found by name and called")]
 
 mod asking;
@@ -29,14 +29,14 @@ pub enum Build {
 }
 
 /// A GPU build's [`Mode`], packed; 0 until one was found.
-// Relaxed throughout: each word is complete in itself, and the Caffe that it names was loaded before.
+// Relaxed throughout: each word is complete in itself, and names a Caffe that was loaded before.
 static GPU: AtomicU64 = AtomicU64::new(0);
 
-/// Any other finding: `CPU_ONLY`, and above it the number of objects loaded by then; 0 before the first search.
+/// Any other finding: `CPU_ONLY`, and above it the number of objects loaded by then; 0 before a search.
 static OTHER: AtomicU64 = AtomicU64::new(0);
 const CPU_ONLY: u64 = 1;
 
-/// The loaded Caffe. With `look_again`, objects loaded since the last search are searched, too.
+/// With `look_again`, objects loaded since the last search are searched too.
 #[inline]
 pub fn build(look_again: bool) -> Build {
     if GPU.load(Ordering::Relaxed) != 0 {
@@ -52,33 +52,25 @@ pub fn build(look_again: bool) -> Build {
 #[cold]
 fn look() -> Build {
     let (finding, loaded) = search::search();
-    match finding {
-        Finding::Gpu(mode) => {
-            GPU.store(mode.pack(), Ordering::Relaxed);
-            flags::raise_if(true, MAY_PIN);
-            Build::Gpu
-        }
-        Finding::CpuOnly => {
-            OTHER.store(loaded << 1 | CPU_ONLY, Ordering::Relaxed);
-            Build::CpuOnly
-        }
-        Finding::Nothing => {
-            OTHER.store(loaded << 1, Ordering::Relaxed);
-            Build::NoCaffe
-        }
+    if let Finding::Gpu(mode) = finding {
+        GPU.store(mode.pack(), Ordering::Relaxed);
+        flags::raise_if(true, MAY_PIN);
+        return Build::Gpu;
     }
+    let cpu_only = if finding == Finding::CpuOnly { CPU_ONLY } else { 0 };
+    OTHER.store(loaded << 1 | cpu_only, Ordering::Relaxed);
+    if cpu_only != 0 { Build::CpuOnly } else { Build::NoCaffe }
 }
 
-/// Whether [`is_gpu`] can be true by now. When that changes, [`MAY_PIN`] is raised.
+/// Whether [`is_gpu`] can be true. When that changes, [`MAY_PIN`] is raised.
 pub fn may_be_gpu() -> bool {
     callback::is_registered() || build(false) == Build::Gpu
 }
 
-/// Whether `Caffe::mode()` is GPU on this thread: says the registered callback, else Caffe's own field.
+/// Whether `Caffe::mode()` is GPU on this thread, by the registered callback, else by Caffe's own field.
 ///
-/// Calls foreign code, which may use the library: the caller holds no lock. An exception from that code ends the
-/// process. `Get()` creates the thread's cuBLAS handle: call this only where Caffe would have asked, never when memory is
-/// freed.
+/// Calls foreign code, which may use the library: the caller holds no lock. An exception from it ends the process. `Get()`
+/// creates the thread's cuBLAS handle: call this only where Caffe would have asked, never when memory is freed.
 #[inline]
 pub fn is_gpu(look_again: bool) -> bool {
     let is_known = OTHER.load(Ordering::Relaxed) != 0 && GPU.load(Ordering::Relaxed) == 0;
@@ -88,16 +80,14 @@ pub fn is_gpu(look_again: bool) -> bool {
 
 #[cold]
 fn ask(look_again: bool) -> bool {
-    // A callback, or a Caffe under construction, may use the library, and is not asked again for that.
+    // A callback, or a Caffe under construction, that uses the library is not asked again.
     let Some(_asking) = asking::begin() else { return false };
     let _cancel_guard = CancelGuard::begin();
     if let Some(answer) = callback::ask() {
         return answer == search::BREW_GPU;
     }
-    if build(look_again) != Build::Gpu {
-        return false;
-    }
-    Mode::unpack(GPU.load(Ordering::Relaxed)).is_some_and(|mode| mode.read() == Some(search::BREW_GPU))
+    build(look_again) == Build::Gpu
+        && Mode::unpack(GPU.load(Ordering::Relaxed)).is_some_and(|mode| mode.read() == Some(search::BREW_GPU))
 }
 
 #[cfg(test)]

@@ -11,19 +11,18 @@ use crate::platform::loaded::elf::Symbols;
 
 /// `caffe::Caffe::Get()`, out of line from BVLC rc3 on.
 const GET: &CStr = c"_ZN5caffe5Caffe3GetEv";
-/// `caffe::caffe_gpu_memcpy(size_t, const void*, void*)`, which CPU_ONLY builds lack. NVIDIA's takes a stream group as
-/// a last parameter from 0.16.6 on.
+/// `caffe::caffe_gpu_memcpy(size_t, const void*, void*)`, which CPU_ONLY builds lack; NVIDIA's with a stream group from 0.16.6
+/// on.
 const GPU_MEMCPY: [&CStr; 2] = [c"_ZN5caffe16caffe_gpu_memcpyEmPKvPv", c"_ZN5caffe16caffe_gpu_memcpyEmPKvPvi"];
 /// `caffe::Caffe::singleton_`, up to BVLC rc2. These versions page-lock no host memory.
 const SINGLETON: &CStr = c"_ZN5caffe5Caffe10singleton_E";
 /// `caffe::Caffe::mode_`, static in NVIDIA's from 0.16.6 on.
 const STATIC_MODE: &CStr = c"_ZN5caffe5Caffe5mode_E";
-/// `caffe::Caffe::thread_count_`, in NVIDIA's from 0.16.1 on, where containers of unknown size precede a mode that is not
-/// static.
+/// `caffe::Caffe::thread_count_`, in NVIDIA's from 0.16.1 on: containers of unknown size precede a mode that is not static.
 const THREAD_COUNT: &CStr = c"_ZN5caffe5Caffe13thread_count_E";
 /// `caffe::cudnn::dataType<float>::one`, in any Caffe with cuDNN.
 const WITH_CUDNN: &CStr = c"_ZN5caffe5cudnn8dataTypeIfE3oneE";
-/// Only NVIDIA's fork has these, one for each series of releases. With cuDNN, its handle lies before the mode.
+/// Only in NVIDIA's fork, one for each series of releases. With cuDNN, its handle lies before the mode.
 const NVIDIA: [&CStr; 4] = [
     c"_ZN5caffe13MemoryHandler3GetEv",          // 0.13.1 and 0.13.2: MemoryHandler::Get()
     c"_ZN5caffe10gpu_memory11getPoolNameEv",    // 0.14: gpu_memory::getPoolName()
@@ -45,9 +44,13 @@ pub enum Finding {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// `offset` bytes behind what the `Get()` at `get` returns.
-    Field { get: usize, offset: u8 },
-    /// In the variable at this address.
-    Static { address: usize },
+    Field {
+        get: usize,
+        offset: u8,
+    },
+    Static {
+        address: usize,
+    },
     /// At an unknown place.
     Unknown,
 }
@@ -92,15 +95,14 @@ impl Mode {
         if field.addr() < 4096 || !field.is_aligned() {
             return None;
         }
-        // SAFETY: a field of a live object, or a variable of an object that `hold_open` keeps mapped. Atomic, because
-        // another thread may set a shared mode.
+        // SAFETY: a field of a live object, or a variable that `hold_open` keeps mapped; atomic, because another thread may
+        // set a shared mode.
         let mode = unsafe { AtomicI32::from_ptr(field) }.load(Ordering::Relaxed);
         (mode == BREW_CPU || mode == BREW_GPU).then_some(mode)
     }
 }
 
-/// Searches the loaded objects; also returns how many were loaded so far. A GPU build takes precedence, then the object
-/// loaded first.
+/// Searches the loaded objects; also returns how many were loaded so far. A GPU build takes precedence.
 pub fn search() -> (Finding, u64) {
     let mut finding = Finding::Nothing;
     let mut loaded = 0;
@@ -124,7 +126,7 @@ pub fn search() -> (Finding, u64) {
     (finding, loaded)
 }
 
-/// The kind of Caffe that an object is, and its `Get()`; `None` if it is no Caffe.
+/// The object's `Get()`, and the kind of Caffe that it is; `None` if it is none.
 fn judge(symbols: &Symbols) -> Option<(NonNull<c_void>, Finding)> {
     let has = |name: &CStr| symbols.find(name).is_some();
     let get = symbols.find(GET)?;
@@ -142,7 +144,7 @@ fn judge(symbols: &Symbols) -> Option<(NonNull<c_void>, Finding)> {
     Some((get, Finding::Gpu(mode)))
 }
 
-/// A found object's name, and its `Get()`.
+/// The name of an object, and its `Get()`.
 struct Name {
     bytes: [u8; libc::PATH_MAX as usize],
     get: *mut c_void,

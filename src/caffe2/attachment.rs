@@ -16,7 +16,7 @@ pub struct Attachment(AtomicPtr<Attached>);
 
 struct Attached(Lent);
 
-// SAFETY: the caller lets any thread use and end what it attaches.
+// SAFETY: the caller of `attach` guarantees that any thread may use and end it.
 unsafe impl Send for Attached {}
 // SAFETY: as above.
 unsafe impl Sync for Attached {}
@@ -30,11 +30,11 @@ impl Attachment {
         attached.map_or(null_mut(), |attached| unsafe { attached.as_ref() }.0.pointer.as_ptr())
     }
 
-    /// Returns the attachment, which is not `new` if there was one: then `new` stays the caller's.
+    /// Returns the attachment: an older one, if any, and then `new` stays the caller's.
     pub fn attach(&self, new: Lent) -> Result<*mut c_void, Error> {
         let made = Shared::new(Attached(new)).map_err(Error::no_room)?.into_address();
         if self.0.compare_exchange(null_mut(), made.as_ptr(), Ordering::AcqRel, Ordering::Acquire).is_err() {
-            // SAFETY: `into_address` gave this holder up, and no other thread knows the address.
+            // SAFETY: `into_address` gave this holder up; no other thread knows it.
             drop(unsafe { Shared::from_address(made) });
         }
         Ok(self.get())
@@ -47,7 +47,7 @@ impl Drop for Attachment {
         // SAFETY: `attach` put its only holder there.
         let Some(Attached(lent)) = unsafe { Shared::from_address(attached) }.into_value() else { return };
         if let Some(deleter) = lent.deleter {
-            // SAFETY: the caller of `attach` gave it for this.
+            // SAFETY: the caller of `attach` guarantees it.
             unsafe { deleter(lent.pointer.as_ptr(), lent.context) };
         }
     }

@@ -1,4 +1,4 @@
-//! A blob: one value of any type, which it owns or not.
+//! Blobs of one value of any type.
 #![expect(unsafe_code, reason = "values are ended by functions of the caller's")]
 
 use std::ffi::c_void;
@@ -20,7 +20,6 @@ pub struct Blob {
     attachment: Attachment,
 }
 
-/// The default is no value.
 pub struct Value {
     meta: TypeMeta,
     pointer: *mut c_void,
@@ -29,12 +28,12 @@ pub struct Value {
 
 enum End {
     Elsewhere,
-    Deleter(syncedmem_deleter_t, *mut c_void),
-    /// By the functions of its type; the memory is malloc's.
+    Deleter(unsafe extern "C-unwind" fn(*mut c_void, *mut c_void), *mut c_void),
+    /// Its type's functions end it; the memory is malloc's.
     OfType,
 }
 
-// SAFETY: the makers of values let any thread use and end them.
+// SAFETY: the makers of values guarantee that any thread may use and end them.
 unsafe impl Send for Value {}
 
 impl Default for Value {
@@ -44,19 +43,18 @@ impl Default for Value {
 }
 
 impl Value {
-    /// The caller's value; `deleter`, if any, ends it.
     pub fn given(
         meta: TypeMeta,
         pointer: NonNull<c_void>,
         deleter: syncedmem_deleter_t,
         context: *mut c_void,
     ) -> Value {
-        let end = if deleter.is_some() { End::Deleter(deleter, context) } else { End::Elsewhere };
+        let end = deleter.map_or(End::Elsewhere, |deleter| End::Deleter(deleter, context));
         Value { meta, pointer: pointer.as_ptr(), end }
     }
 
     pub fn made(meta: TypeMeta) -> Result<Value, Error> {
-        // As the type's function, but with the error.
+        // As the type's function, with its error.
         if let Some(side) = handle::side_of(&meta) {
             return Value::tensor(Handle::new(side)?);
         }
@@ -64,7 +62,7 @@ impl Value {
         if let Some(pointer) = NonNull::new(value.pointer) {
             // SAFETY: new zeros of an item's size, aligned to 64 bytes.
             unsafe { meta.construct(pointer, 1) }.inspect_err(|_| {
-                // SAFETY: it came from malloc's family.
+                // SAFETY: malloc's family made it.
                 unsafe { libc::free(value.pointer) };
                 value.end = End::Elsewhere;
             })?;
@@ -77,13 +75,13 @@ impl Value {
         // SAFETY: only the side is read, which never changes.
         let meta = handle::meta(unsafe { tensor.tensor() }.side());
         let mut value = Value::room(meta)?;
-        // SAFETY: it has room for the type's item, which is a handle.
+        // SAFETY: there is room for the type's item, a handle.
         unsafe { value.pointer.cast::<NonNull<Handle>>().write(tensor.into_address()) };
         value.end = End::OfType;
         Ok(value)
     }
 
-    /// Zeros for one item, which is not constructed yet.
+    /// Zeros for one item, not constructed yet.
     fn room(meta: TypeMeta) -> Result<Value, Error> {
         let bytes = meta.itemsize.max(1);
         let pointer = malloc::aligned(bytes).ok_or(Error::no_room(bytes))?;
@@ -108,16 +106,12 @@ impl Drop for Value {
         let Some(pointer) = NonNull::new(self.pointer) else { return };
         match self.end {
             End::Elsewhere => {}
-            End::Deleter(deleter, context) => {
-                if let Some(deleter) = deleter {
-                    // SAFETY: the value's maker gave it for this.
-                    unsafe { deleter(pointer.as_ptr(), context) };
-                }
-            }
+            // SAFETY: the value's maker guarantees it.
+            End::Deleter(deleter, context) => unsafe { deleter(pointer.as_ptr(), context) },
             End::OfType => {
                 // SAFETY: `made` or `tensor` made it, and it is not used again.
                 unsafe { self.meta.destruct(pointer, 1) };
-                // SAFETY: `room` took it from malloc's family.
+                // SAFETY: malloc's family made it.
                 unsafe { libc::free(pointer.as_ptr()) };
             }
         }
@@ -134,12 +128,11 @@ impl Blob {
         &self.attachment
     }
 
-    /// `NONE` of an empty blob.
     pub fn meta(&self) -> TypeMeta {
         locked(|held| self.value.get(held).meta)
     }
 
-    /// A value of type `meta`; of any type without `meta`, and null if there is none.
+    /// Without `meta` the value may have any type; null if there is none.
     pub fn get(&self, meta: Option<&TypeMeta>) -> Result<*mut c_void, Error> {
         let (holds, pointer) = locked(|held| {
             let value = self.value.get(held);
@@ -153,7 +146,7 @@ impl Blob {
         }
     }
 
-    /// A value of that type, and whether it is new. Two threads get the same.
+    /// Returns whether the value is new too. Two threads get the same.
     pub fn get_mutable(&self, meta: TypeMeta) -> Result<(*mut c_void, bool), Error> {
         if meta.is_none() {
             return Err(Error::Argument("the type is none: its id is NULL; pass a type"));
@@ -166,7 +159,7 @@ impl Blob {
             return Ok((pointer, false));
         }
         let mut new = Value::made(meta)?;
-        // `new` takes the value that is not needed, which ends after the lock is released.
+        // `new` takes the other value, which ends after the lock is released.
         Ok(locked(|held| match there(held) {
             Some(pointer) => (pointer, false),
             None => {
@@ -182,14 +175,14 @@ impl Blob {
         drop(locked(|held| std::mem::replace(self.value.get_mut(held), value)));
     }
 
-    /// The value is the caller's from now on, with its deleter and the deleter's context.
+    /// Makes the value the caller's, with its deleter and the deleter's context.
     ///
-    /// Compat: the blob goes on to refer to it.
+    /// Compat: the blob still refers to it.
     pub fn release(&self) -> (*mut c_void, syncedmem_deleter_t, *mut c_void) {
         locked(|held| {
             let value = self.value.get_mut(held);
             match std::mem::replace(&mut value.end, End::Elsewhere) {
-                End::Deleter(deleter, context) => (value.pointer, deleter, context),
+                End::Deleter(deleter, context) => (value.pointer, Some(deleter), context),
                 End::Elsewhere | End::OfType => (value.pointer, None, std::ptr::null_mut()),
             }
         })
@@ -209,7 +202,7 @@ impl Blob {
     pub fn tensor(&self) -> Result<Shared<Handle>, Error> {
         let found = locked(|held| {
             let value = self.value.get(held);
-            // SAFETY: the value holds the tensor, and ends behind this lock.
+            // SAFETY: the value holds the tensor, and ends only under this lock.
             value.as_tensor().map(|handle| unsafe { another_holder(handle) }).ok_or(value.meta)
         });
         found.map_err(|holds| Error::OtherType { holds: holds.shown(), asked: handle::meta(Side::Host).shown() })
@@ -221,17 +214,15 @@ impl Blob {
         Ok((self.tensor()?, is_new))
     }
 
-    /// Identity and bytes of the storage if the value is a tensor; else zeros.
+    /// The value's, if it is a tensor; else zeros.
     pub fn footprint(&self, held: &Held) -> (usize, usize) {
-        // SAFETY: the value holds the tensor, and ends behind this lock.
+        // SAFETY: the value holds the tensor, and ends only under this lock.
         self.value.get(held).as_tensor().map_or((0, 0), |handle| unsafe { handle.as_ref() }.footprint())
     }
 }
 
-/// One more holder beside that of the address.
-///
 /// # Safety
-/// The address stands for a holder meanwhile.
+/// A holder has the address meanwhile.
 pub unsafe fn another_holder<T>(address: NonNull<T>) -> Shared<T> {
     // SAFETY: the caller guarantees it.
     let holder = std::mem::ManuallyDrop::new(unsafe { Shared::from_address(address) });

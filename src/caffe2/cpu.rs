@@ -1,4 +1,4 @@
-//! Memory as `CPUContext::New` gives it: aligned, filled with zeros, counted, and freed by its address alone.
+//! Memory of `CPUContext::New`: aligned, zeros, counted, and freed by its address alone.
 #![expect(unsafe_code, reason = "an object is kept before the memory that it owns")]
 
 use std::ffi::c_void;
@@ -10,16 +10,16 @@ use super::error::Error;
 use crate::memory::malloc::ALIGNMENT;
 use crate::object::SyncedMemory;
 
-/// Before the memory: the object that owns it.
+/// Before the memory: the address of its object.
 const HEADER: usize = ALIGNMENT;
 
 /// `bytes` of zeros, aligned to 64.
 pub fn allocate(bytes: usize) -> Result<NonNull<c_void>, Error> {
     let all = bytes.saturating_add(HEADER);
     let object = SyncedMemory::create_at_host(all, true)?;
-    // SAFETY: it is new and live.
+    // SAFETY: it is new.
     let block = unsafe { object.as_ref() }.data(Access::Write, Side::Host)?.cast::<NonNull<SyncedMemory>>();
-    // SAFETY: the block has room for a header, aligned.
+    // SAFETY: the block has room for it, aligned.
     unsafe { block.write(object) };
     NonNull::new(block.wrapping_byte_add(HEADER).cast()).ok_or(Error::Own(crate::error::Error::Internal))
 }

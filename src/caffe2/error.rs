@@ -6,11 +6,10 @@ use super::type_name::TypeName;
 #[cfg(feature = "blob")]
 use crate::models::Failure;
 
-/// Tensors, blobs and workspaces are unchanged, but for the contents of a copy's target.
+/// All is unchanged then, but for the contents of a copy's target.
 #[derive(Debug)]
 pub enum Error {
     Own(crate::error::Error),
-    /// Which argument, why, and what to pass instead.
     Argument(&'static str),
     State(&'static str),
     Unsupported(&'static str),
@@ -26,7 +25,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// For the library's own bookkeeping, in bytes.
+    /// `asked` is in bytes.
     pub fn no_room(asked: usize) -> Error {
         Error::Own(crate::error::Error::no_room(asked))
     }

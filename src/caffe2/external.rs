@@ -1,6 +1,6 @@
-//! Memory that a caller lends to tensors, with a function that takes it back.
+//! Memory that a caller lends to tensors, with its deleter.
 //!
-//! It passes the library as a tensor of DLPack: the object calls the deleter once nothing refers to the memory.
+//! A tensor of DLPack takes it to the object, which calls the deleter once nothing refers to the memory.
 #![expect(unsafe_code, reason = "a deleter of the caller's is called")]
 
 use std::ffi::c_void;
@@ -29,7 +29,7 @@ struct External {
 }
 
 impl Lent {
-    /// Makes the memory the side of an object. After an error it stays the caller's.
+    /// Makes the memory a side of `object`; after an error it stays the caller's.
     ///
     /// # Safety
     /// As for `SyncedMemory::set_data`.
@@ -58,11 +58,11 @@ impl Lent {
         let managed = Managed { tensor, context: room.as_ptr().cast(), deleter: Some(take_back) };
         // `shape::bytes` keeps it below the sign.
         let external = External { managed, shape: bytes as i64, lent: self };
-        // SAFETY: it was allocated for it.
+        // SAFETY: allocated for it.
         unsafe { room.write(external) };
-        // SAFETY: a tensor of that memory, which the caller guarantees.
+        // SAFETY: the caller guarantees the memory.
         unsafe { object.set_tensor(room.cast(), false) }.inspect_err(|_| {
-            // SAFETY: malloc made it, and the object did not take it.
+            // SAFETY: malloc made it; the object did not take it.
             unsafe { libc::free(room.as_ptr().cast()) };
         })?;
         Ok(())
@@ -70,12 +70,12 @@ impl Lent {
 }
 
 unsafe extern "C-unwind" fn take_back(tensor: *mut c_void) {
-    // SAFETY: the library calls it with the tensor of `lend_to`.
+    // SAFETY: the tensor of `lend_to`.
     let Lent { pointer, deleter, context } = unsafe { tensor.cast::<External>().read() }.lent;
     // SAFETY: malloc made it, and it is not used again.
     unsafe { libc::free(tensor) };
     if let Some(deleter) = deleter {
-        // SAFETY: the caller of `lend_to` gave it for this.
+        // SAFETY: the caller of `lend_to` guarantees it.
         unsafe { deleter(pointer.as_ptr(), context) };
     }
 }

@@ -17,13 +17,13 @@ use crate::platform::shared::Shared;
 
 pub struct Handle {
     tensor: UnsafeCell<Tensor>,
-    /// Storage and size, for a thread that adds up a workspace while others change tensors.
+    /// The storage's: a thread may add up a workspace while others change tensors.
     storage: AtomicUsize,
     capacity: AtomicUsize,
     attachment: Attachment,
 }
 
-// SAFETY: callers change a tensor on one thread at a time, and may end it on any.
+// SAFETY: callers guarantee that one thread at a time changes it; any may end it.
 unsafe impl Send for Handle {}
 // SAFETY: as above.
 unsafe impl Sync for Handle {}
@@ -58,13 +58,13 @@ impl Handle {
         &self.attachment
     }
 
-    /// Identity and bytes of the storage, which tensors may share; zeros without one. Any thread may ask.
+    /// Identity and bytes of the storage, which tensors may share; zeros without one.
     pub fn footprint(&self) -> (usize, usize) {
         (self.storage.load(Relaxed), self.capacity.load(Relaxed))
     }
 }
 
-/// Names of the types of tensors, by side. The addresses are the types' ids.
+/// By side. The addresses are the types' ids.
 static NAMES: [&CStr; 2] = [c"tensor", c"device tensor"];
 
 /// A value that is a tensor: a pointer to its handle.
@@ -84,7 +84,7 @@ pub fn meta(side: Side) -> TypeMeta {
     }
 }
 
-/// `None` for a type that is not of tensors.
+/// `None`: no type of tensors.
 pub fn side_of(meta: &TypeMeta) -> Option<Side> {
     [Side::Host, Side::Device].into_iter().find(|&side| *meta == self::meta(side))
 }
@@ -94,7 +94,7 @@ unsafe extern "C-unwind" fn construct<const ON_DEVICE: bool>(items: *mut c_void,
     let items = items.cast::<NonNull<Handle>>();
     for made in 0..count {
         match Handle::new(side) {
-            // SAFETY: the caller of a type's function guarantees the memory.
+            // SAFETY: the caller guarantees the memory.
             Ok(handle) => unsafe { items.wrapping_add(made).write(handle.into_address()) },
             Err(_) => {
                 // SAFETY: so many were made.
@@ -108,7 +108,7 @@ unsafe extern "C-unwind" fn construct<const ON_DEVICE: bool>(items: *mut c_void,
 
 unsafe extern "C-unwind" fn destruct(items: *mut c_void, count: usize) {
     for item in 0..count {
-        // SAFETY: the caller of a type's function guarantees the items.
+        // SAFETY: the caller guarantees the items.
         let handle = unsafe { items.cast::<NonNull<Handle>>().wrapping_add(item).read() };
         // SAFETY: the item was the holder.
         drop(unsafe { Shared::from_address(handle) });
@@ -117,7 +117,7 @@ unsafe extern "C-unwind" fn destruct(items: *mut c_void, count: usize) {
 
 unsafe extern "C-unwind" fn copy(source: *const c_void, target: *mut c_void, count: usize) -> bool {
     (0..count).all(|item| {
-        // SAFETY: the caller of a type's function guarantees the items.
+        // SAFETY: the caller guarantees the items.
         let from = unsafe { source.cast::<NonNull<Handle>>().wrapping_add(item).read() };
         // SAFETY: as above.
         let to = unsafe { target.cast::<NonNull<Handle>>().wrapping_add(item).read() };
@@ -128,7 +128,7 @@ unsafe extern "C-unwind" fn copy(source: *const c_void, target: *mut c_void, cou
         let to = unsafe { to.as_ref() };
         // SAFETY: as above.
         let from = unsafe { from.as_ref() };
-        // SAFETY: only this thread uses the items, which are different tensors.
+        // SAFETY: only this thread uses these two tensors.
         let from = unsafe { from.tensor() };
         // SAFETY: as above.
         unsafe { to.change(|to| to.copy_from(from)) }.is_ok()

@@ -1,4 +1,4 @@
-//! Caffe2's saved weights, `init_net.pb`, as the tensors of a workspace.
+//! Caffe2's saved weights as tensors of a workspace.
 #![expect(unsafe_code, reason = "the memory of new tensors is filled")]
 
 use std::path::Path;
@@ -15,8 +15,8 @@ use super::workspace::Workspace;
 use crate::models::{At, Failure, Kind, Model, element_type};
 use crate::platform::shared::Shared;
 
-/// Each tensor becomes the value of the workspace's blob of its name. After an error no blob has another value; new
-/// blobs are empty.
+/// Each tensor becomes the value of the blob of its name. After an error no blob has another value; new blobs are
+/// empty.
 pub fn load(workspace: &Workspace, path: &Path) -> Result<(), Error> {
     let model = Model::open(path)?;
     if model.kind() != Kind::InitNet {
@@ -38,7 +38,6 @@ pub fn load(workspace: &Workspace, path: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// One operator's tensor.
 fn tensor(model: &Model, layer: usize, path: &Path) -> Result<Shared<Handle>, Error> {
     let (operator, name, of) = model.layer(layer)?;
     if operator.blobs().is_empty() {
@@ -51,7 +50,7 @@ fn tensor(model: &Model, layer: usize, path: &Path) -> Result<Shared<Handle>, Er
         .into());
     }
     let at = At::data(layer, 0);
-    // First: a shape that does not fit might need any amount of memory.
+    // First: a wrong shape might need any amount of memory.
     model.check(at)?;
     let (blob, shape) = model.blob(at)?;
     let element = element_type(blob.data().element());

@@ -1,4 +1,4 @@
-//! The one lock of this room: the blobs of all workspaces, and the values in all blobs.
+//! This room's one lock, of the blobs of all workspaces and the values of all blobs.
 #![expect(unsafe_code, reason = "a value is lent to the holder of the lock")]
 
 use std::cell::UnsafeCell;
@@ -13,7 +13,7 @@ locked_static! {
     static LOCK: Lock<Held> = Lock::new(Held(()));
 }
 
-/// What `work` takes out of guarded values is dropped after the release: it may call functions of the caller's.
+/// `work` returns what it takes out: drops may call functions of the caller's.
 pub fn locked<R>(work: impl FnOnce(&mut Held) -> R) -> R {
     LOCK.with(work)
 }
@@ -29,13 +29,12 @@ impl<T> Guarded<T> {
     }
 
     pub fn get<'h>(&'h self, _held: &'h Held) -> &'h T {
-        // SAFETY: this thread holds the lock, and while `_held` is shared no `get_mut` lives.
+        // SAFETY: this thread holds the lock; while `_held` is shared no `get_mut` lives.
         unsafe { &*self.0.get() }
     }
 
-    /// No other guarded value is used meanwhile.
     pub fn get_mut<'h>(&'h self, _held: &'h mut Held) -> &'h mut T {
-        // SAFETY: this thread holds the lock, and `_held` is borrowed once.
+        // SAFETY: this thread holds the lock; `_held` is borrowed once.
         unsafe { &mut *self.0.get() }
     }
 

@@ -1,5 +1,4 @@
-//! Caffe2's `MemoryAllocationReporter`: a line on standard error for each block of a tensor. Its total is that of the
-//! library's account.
+//! Caffe2's `MemoryAllocationReporter`: a line on standard error for each block of a tensor, with the account's total.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -13,7 +12,7 @@ use crate::state::flags::ACCOUNT;
 
 static IS_ON: AtomicBool = AtomicBool::new(false);
 
-/// Switches the account on, too: the total counts from then on.
+/// Switches the account on too.
 pub fn set(on: bool) {
     if on {
         control::set(ACCOUNT, true);
@@ -21,7 +20,7 @@ pub fn set(on: bool) {
     IS_ON.store(on, Relaxed);
 }
 
-/// Returns whether the block's end is to be reported.
+/// Whether the block's end is to be reported.
 pub fn allocated(side: Side, bytes: usize) -> bool {
     let on = IS_ON.load(Relaxed);
     if on {

@@ -1,8 +1,8 @@
-//! Dimensions: counts of items that cannot overflow, and axes.
+//! Dimensions: counts of items, and axes.
 
 use super::error::Error;
 
-/// The number of items of a tensor without a shape.
+/// The count without a shape.
 pub const UNSHAPED: i64 = -1;
 
 /// 1 of no dimensions. The product without zeros fits too, so that no partial product overflows.
@@ -42,21 +42,18 @@ pub fn canonical_axis(dims: &[i64], axis: i32) -> Result<i32, Error> {
     place.ok_or(Error::Argument("the tensor has no such axis; pass a number from -ndim to ndim - 1"))
 }
 
-/// The product of the dimensions from `axis` on.
 pub fn size_from(dims: &[i64], axis: i32) -> Result<i64, Error> {
     let from = usize::try_from(axis).map_err(|_| NO_AXIS)?;
     // Compat: of an axis behind the last one it is 1.
     Ok(dims.get(from..).unwrap_or_default().iter().product())
 }
 
-/// The product of the dimensions before `axis`.
-///
-/// Compat: the number of axes itself is no axis here.
+/// Compat: the number of axes is no axis here.
 pub fn size_to(dims: &[i64], axis: i32) -> Result<i64, Error> {
     Ok(dims[..self::axis(dims, axis)?].iter().product())
 }
 
-/// Without the dimensions of the two axes, which come in either order.
+/// Without the two axes' own; in either order.
 pub fn size_between(dims: &[i64], one: i32, other: i32) -> Result<i64, Error> {
     let (one, other) = (axis(dims, one)?, axis(dims, other)?);
     let (first, last) = (one.min(other), one.max(other));

@@ -1,4 +1,4 @@
-//! The memory of tensors: an object of the library with the items in it. Tensors share it, and the last one ends it.
+//! The memory of tensors: an object of the library, which the last tensor ends.
 #![expect(unsafe_code, reason = "items are constructed, copied and destructed, and objects ended")]
 
 use std::ffi::c_void;
@@ -22,22 +22,22 @@ pub struct Storage(Shared<Memory>);
 struct Memory {
     object: NonNull<SyncedMemory>,
     side: Side,
-    /// Items with functions are objects in the sense of C++, and on the host.
+    /// Items with functions are on the host.
     meta: TypeMeta,
     bytes: usize,
-    /// Items to destruct at the end: none of plain types or in the caller's memory.
+    /// Items to destruct: none of plain types or in the caller's memory.
     constructed: Option<(NonNull<c_void>, usize)>,
-    /// Whether a line reports the end.
+    /// Whether the end is reported.
     reported: bool,
 }
 
-// SAFETY: an object may be used by several threads, and ended by any.
+// SAFETY: any thread may use and end an object.
 unsafe impl Send for Memory {}
 // SAFETY: as above; the other fields do not change once the memory is shared.
 unsafe impl Sync for Memory {}
 
 impl Storage {
-    /// `bytes` is not 0. Items are constructed; plain ones are zeros if `zeroed`, and undefined on the device.
+    /// `bytes` is not 0. Plain items are zeros if `zeroed`, and undefined on the device; others are constructed.
     pub fn new(meta: TypeMeta, bytes: usize, side: Side, zeroed: bool) -> Result<Storage, Error> {
         let plain = meta.is_plain();
         if side == Side::Device && !plain {
@@ -61,7 +61,7 @@ impl Storage {
         Storage::of(memory)
     }
 
-    /// The caller's memory. After success the last tensor calls the deleter.
+    /// After success the last tensor calls the deleter.
     ///
     /// # Safety
     /// The memory stays usable on `side` until then, and holds items of the type.
@@ -72,7 +72,7 @@ impl Storage {
         Ok(storage)
     }
 
-    /// The memory of a tensor of DLPack. After success the last tensor calls its deleter.
+    /// After success the last tensor calls the deleter.
     ///
     /// # Safety
     /// As for `SyncedMemory::set_tensor`; the items are of the type.
@@ -137,11 +137,11 @@ impl Storage {
     #[inline]
     pub fn data(&self, access: Access) -> Result<NonNull<c_void>, Error> {
         let data = self.object().data(access, self.0.side)?;
-        // An object that has bytes has an address.
+        // It has bytes, so it has an address.
         NonNull::new(data).ok_or(Error::Own(crate::error::Error::Internal))
     }
 
-    /// Copies the first `count` items of another memory of the same type, whatever the sides.
+    /// Copies the first `count` items, of the same type, from any side.
     pub fn copy_from(&self, source: &Storage, meta: &TypeMeta, count: usize) -> Result<(), Error> {
         if self.identity() == source.identity() || count == 0 {
             return Ok(());
@@ -152,7 +152,7 @@ impl Storage {
                 // The caller lent the same memory twice.
                 return Ok(());
             }
-            // SAFETY: both have that many items, and are memory of different objects.
+            // SAFETY: both have that many items, in different objects.
             return unsafe { meta.copy(from, to, count) };
         }
         let bytes = count * meta.itemsize;
@@ -170,7 +170,7 @@ impl Storage {
         Ok(())
     }
 
-    /// The address of the object, if it owns its device block.
+    /// The object's address, if it owns its device block.
     fn owner(&self) -> Option<usize> {
         self.object().owns(Side::Device).unwrap_or(false).then(|| self.0.object.addr().get())
     }
@@ -186,11 +186,11 @@ impl Memory {
 impl Drop for Memory {
     fn drop(&mut self) {
         if let Some((items, count)) = self.constructed {
-            // SAFETY: `new` constructed them, and no tensor is left that knows them.
+            // SAFETY: `new` constructed them; no tensor is left.
             unsafe { self.meta.destruct(items, count) };
         }
-        // Fails only if a caller ended the object against the rules.
-        // SAFETY: an object of `create`, which only its tensors of DLPack use now.
+        // Fails only if a caller ended the object against the rules. SAFETY: `create` made it; only its tensors of
+        // DLPack use it now.
         let _ = unsafe { self.object().destroy() };
         if self.reported {
             report::freed(self.side, self.bytes);

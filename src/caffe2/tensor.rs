@@ -1,4 +1,4 @@
-//! A tensor: dimensions, a type, and a share of a storage.
+//! Tensors.
 //!
 //! Invariant: a storage has room for the items, and serves the type. What can fail comes before the first change.
 
@@ -20,20 +20,20 @@ pub struct Tensor {
     side: Side,
     dims: Vec<i64>,
     changes: u64,
-    /// Their product; `UNSHAPED` before the first shape.
+    /// The product of `dims`, or `UNSHAPED`.
     count: i64,
     meta: TypeMeta,
     storage: Option<Storage>,
-    /// Whether the storage came from another tensor or from the caller.
+    /// The storage came from another tensor or from the caller.
     shares_data: bool,
-    /// Whether the storage came from `reserve`.
+    /// The storage came from `reserve`.
     reserved: bool,
 }
 
 static KEEP_ON_SHRINK: AtomicBool = AtomicBool::new(true);
 static MAX_KEPT: AtomicI64 = AtomicI64::new(i64::MAX);
 
-/// Of the process: whether a tensor that shrinks keeps its storage, and how many unused bytes at most.
+/// Whether tensors that shrink keep their storage, and how many unused bytes at most.
 pub fn set_keep_on_shrink(keep: bool, most: i64) {
     KEEP_ON_SHRINK.store(keep, Relaxed);
     MAX_KEPT.store(most, Relaxed);
@@ -61,17 +61,14 @@ impl Tensor {
         &self.dims
     }
 
-    /// Another number after each change of the dimensions.
     pub fn changes(&self) -> u64 {
         self.changes
     }
 
-    /// -1 without a shape.
     pub fn count(&self) -> i64 {
         self.count
     }
 
-    /// `NONE` before the first mutable data.
     pub fn meta(&self) -> &TypeMeta {
         &self.meta
     }
@@ -90,7 +87,7 @@ impl Tensor {
         shape::bytes(self.count, self.meta.itemsize).unwrap_or(0)
     }
 
-    /// In bytes, of the storage.
+    /// Bytes of the storage.
     pub fn capacity(&self) -> usize {
         self.storage.as_ref().map_or(0, Storage::bytes)
     }
@@ -100,7 +97,7 @@ impl Tensor {
         usize::try_from(self.count).unwrap_or(0)
     }
 
-    /// Room for the dimensions, before anything changes.
+    /// Room for the dimensions.
     fn prepare(&mut self, dims: usize) -> Result<(), Error> {
         let more = dims.saturating_sub(self.dims.len());
         self.dims.try_reserve(more).map_err(|_| Error::no_room(dims * size_of::<i64>()))
@@ -114,7 +111,7 @@ impl Tensor {
         self.count = count;
     }
 
-    /// Whether `resize` keeps the storage if it needs so many bytes.
+    /// Whether `resize` keeps the storage.
     fn keeps(&self, needed: usize) -> bool {
         let capacity = self.capacity();
         if self.reserved || capacity < needed {
@@ -162,7 +159,7 @@ impl Tensor {
         self.count = count;
     }
 
-    /// Memory and the items that stay do not move.
+    /// Items that stay do not move.
     pub fn shrink(&mut self, outer: i64) -> Result<(), Error> {
         if outer > self.outer()? {
             return Err(Error::Argument(
@@ -174,7 +171,7 @@ impl Tensor {
         Ok(())
     }
 
-    /// Makes room for the items of those dimensions, and keeps the present items.
+    /// Keeps the present items.
     pub fn reserve(&mut self, dims: &[i64]) -> Result<(), Error> {
         self.reserve_items(shape::count(dims.iter().copied())?)
     }
@@ -193,7 +190,7 @@ impl Tensor {
         Ok(())
     }
 
-    /// Adds `more` to the first dimension. Missing room is made for `growth` percent more than there was.
+    /// Makes missing room for `growth` percent more than there was.
     pub fn extend(&mut self, more: i64, growth: f64) -> Result<(), Error> {
         let outer = self.outer()?;
         let wanted = outer.checked_add(more).filter(|_| more >= 0).ok_or(Error::Argument(
@@ -221,7 +218,7 @@ impl Tensor {
         drop(self.storage.replace(storage));
     }
 
-    /// Memory that is large enough is used again.
+    /// Uses memory that is large enough again.
     pub fn copy_from(&mut self, source: &Tensor) -> Result<(), Error> {
         if source.count == UNSHAPED {
             return Err(Error::State("the source has no shape; call resize on it before it is copied"));
@@ -251,7 +248,7 @@ impl Tensor {
         Ok(())
     }
 
-    /// The items, as `meta` if given; `None` for none that never had memory.
+    /// `None`: no items, and never any memory.
     pub fn raw_data(&self, meta: Option<&TypeMeta>) -> Result<Option<NonNull<c_void>>, Error> {
         let Some(storage) = &self.storage else {
             return match self.count {
@@ -271,7 +268,7 @@ impl Tensor {
         }
     }
 
-    /// As `raw_data`, to be changed, by default as the tensor's type. Allocates where no memory serves.
+    /// As `raw_data`. Allocates where no memory serves the type, by default the tensor's own.
     #[inline]
     pub fn raw_mutable_data(&mut self, meta: Option<&TypeMeta>) -> Result<Option<NonNull<c_void>>, Error> {
         if let Some(storage) = &self.storage {
@@ -319,13 +316,13 @@ impl Tensor {
 }
 
 fn usable(meta: &TypeMeta) -> Result<(), Error> {
-    match () {
-        () if meta.is_none() => Err(Error::State("the tensor has no type; pass one")),
-        () if meta.itemsize == 0 => {
-            Err(Error::Argument("the type's items have no bytes; pass a type with an itemsize"))
-        }
-        () => Ok(()),
+    if meta.is_none() {
+        return Err(Error::State("the tensor has no type; pass one"));
     }
+    if meta.itemsize == 0 {
+        return Err(Error::Argument("the type's items have no bytes; pass a type with an itemsize"));
+    }
+    Ok(())
 }
 
 impl fmt::Display for Tensor {

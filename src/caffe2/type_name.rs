@@ -1,4 +1,4 @@
-//! The name of a type, for sentences.
+//! Names of types in sentences.
 #![expect(unsafe_code, reason = "the name is a string of the type's maker")]
 
 use std::ffi::{CStr, c_char};
@@ -6,7 +6,7 @@ use std::fmt;
 
 use syncedmem_trace::text::Escaped;
 
-/// Read while the sentence is made, when the type is in use.
+/// Read when the sentence is made, while the type is in use.
 #[derive(Clone, Copy, Debug)]
 pub struct TypeName(Option<*const c_char>);
 

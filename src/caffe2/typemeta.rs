@@ -1,4 +1,4 @@
-//! Types at run time: of the items of a tensor, and of the value of a blob.
+//! Types of tensors' items and of blobs' values.
 #![expect(unsafe_code, reason = "functions of the caller's types are called")]
 
 use std::ffi::{CStr, c_char, c_void};
@@ -8,7 +8,7 @@ use super::error::Error;
 use super::type_name::TypeName;
 use crate::object::element::ElementType;
 
-/// Makes `count` items at `items`. Returns false if it cannot: then it has made none.
+/// Makes `count` items at `items`, or returns false and has made none.
 #[expect(non_camel_case_types, reason = "the name of the C API")]
 pub type syncedmem_construct_t = Option<unsafe extern "C-unwind" fn(items: *mut c_void, count: usize) -> bool>;
 
@@ -16,26 +16,26 @@ pub type syncedmem_construct_t = Option<unsafe extern "C-unwind" fn(items: *mut 
 #[expect(non_camel_case_types, reason = "the name of the C API")]
 pub type syncedmem_destruct_t = Option<unsafe extern "C-unwind" fn(items: *mut c_void, count: usize)>;
 
-/// Assigns `count` items at `source` to those at `target`. Returns false if it cannot: then each item of the target holds its
-/// old or its new value.
+/// Assigns `count` items at `source` to those at `target`, or returns false: each target then holds its old or its new
+/// value.
 #[expect(non_camel_case_types, reason = "the name of the C API")]
 pub type syncedmem_copy_t =
     Option<unsafe extern "C-unwind" fn(source: *const c_void, target: *mut c_void, count: usize) -> bool>;
 
-/// Takes back what was lent or given with `context`: memory, or the value of a blob. Called once, on any thread, with no lock
-/// held.
+/// Takes back what was lent or given with `context`: memory, or the value of a blob. Called once, on any thread,
+/// without locks.
 #[expect(non_camel_case_types, reason = "the name of the C API")]
 pub type syncedmem_deleter_t = Option<unsafe extern "C-unwind" fn(pointer: *mut c_void, context: *mut c_void)>;
 
-/// The type of items in a tensor, or of the value in a blob. Plain items, for which all bytes zero is a value and which are
-/// copied as bytes, have no functions. The functions may be called on any thread; they neither throw nor use the tensor or
-/// blob that calls them. This structure never grows.
+/// The type of a tensor's items, or of a blob's value. Plain items, for which zero bytes are a value and which are
+/// copied as bytes, have no functions. The functions may be called on any thread; they neither throw nor use the tensor
+/// or blob that calls them. This structure never grows.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct syncedmem_typemeta_t {
-    /// The same for the same type, and for no other: such as the address of a static of the type's own. NULL: no type.
+    /// Unique to the type, such as the address of a static of its own. NULL: no type.
     pub id: *const c_void,
-    /// UTF-8, and valid as long as anything is of the type.
+    /// UTF-8, valid as long as anything is of the type.
     pub name: *const c_char,
     /// Bytes of one item.
     pub itemsize: usize,
@@ -43,13 +43,13 @@ pub struct syncedmem_typemeta_t {
     pub construct: syncedmem_construct_t,
     /// NULL: items need no end.
     pub destruct: syncedmem_destruct_t,
-    /// NULL: items are copied as bytes, or cannot be copied if one of the other two functions is there.
+    /// NULL: items are copied as bytes, or not at all beside one of the other functions.
     pub copy: syncedmem_copy_t,
 }
 
 pub use syncedmem_typemeta_t as TypeMeta;
 
-// SAFETY: the caller promises functions for every thread, and a name that nothing changes.
+// SAFETY: the type's maker guarantees functions for any thread, and a constant name.
 unsafe impl Send for TypeMeta {}
 // SAFETY: as above.
 unsafe impl Sync for TypeMeta {}
@@ -60,7 +60,7 @@ impl PartialEq for TypeMeta {
     }
 }
 
-/// The names of the built-in types, each at its number. The addresses are their ids.
+/// Of the built-in types, by number. The addresses are their ids.
 static NAMES: [&CStr; 11] = [
     c"float32", c"float64", c"float16", c"int8", c"uint8", c"int16", c"uint16", c"int32", c"uint32", c"int64", c"bool",
 ];
@@ -79,7 +79,7 @@ impl TypeMeta {
         ElementType::ALL.into_iter().find(|&element| TypeMeta::of(element) == *self)
     }
 
-    /// Whether it is no type.
+    /// No type.
     pub fn is_none(&self) -> bool {
         self.id.is_null()
     }
@@ -88,7 +88,7 @@ impl TypeMeta {
         self.construct.is_none() && self.destruct.is_none() && self.copy.is_none()
     }
 
-    /// Whether memory of items of this type may serve as items of the other. Nothing serves no type.
+    /// Whether memory of this type may hold items of the other. Nothing serves no type.
     pub(crate) fn serves(&self, other: &TypeMeta) -> bool {
         !other.is_none() && (self == other || (self.is_plain() && other.is_plain()))
     }
@@ -97,14 +97,12 @@ impl TypeMeta {
         if self.is_none() {
             return TypeName::NONE;
         }
-        // SAFETY: the type's maker guarantees a string while the type is in use.
+        // SAFETY: the type's maker guarantees it.
         unsafe { TypeName::at(self.name) }
     }
 
-    /// The memory holds zeros.
-    ///
     /// # Safety
-    /// `items` is writable for that many, and aligned for them.
+    /// `items` is room for that many, aligned, of zeros.
     pub(crate) unsafe fn construct(&self, items: NonNull<c_void>, count: usize) -> Result<(), Error> {
         let Some(construct) = self.construct else { return Ok(()) };
         // SAFETY: the caller guarantees the memory, and the type's maker the function.
@@ -124,10 +122,8 @@ impl TypeMeta {
         }
     }
 
-    /// On the host.
-    ///
     /// # Safety
-    /// Both are that many items of the type. Those with a function do not overlap.
+    /// Both are that many items on the host. Those with a function do not overlap.
     pub(crate) unsafe fn copy(
         &self,
         source: NonNull<c_void>,

@@ -1,6 +1,6 @@
-//! A workspace: named blobs, over a parent's.
+//! Named blobs, over a parent's.
 //!
-//! Holders count blobs and workspaces. Changes are made under the room's lock; what they take out ends after it.
+//! Changes are made under the room's lock; what they take out ends after it.
 
 use super::blob::Blob;
 use super::error::Error;
@@ -19,13 +19,13 @@ struct Contents {
     mappings: Vec<(Name, Mapping)>,
 }
 
-/// Another workspace's blob under a name of this one.
+/// Another workspace's blob.
 struct Mapping {
     workspace: Shared<Workspace>,
     name: Name,
 }
 
-/// A name: bytes without NUL, and a NUL.
+/// Bytes without NUL, then a NUL.
 #[derive(Clone)]
 pub struct Name(Shared<Vec<u8>>);
 
@@ -48,7 +48,7 @@ impl Name {
     }
 }
 
-/// Parents and mappings that a name is followed through: with more it is in a circle, and leads to no blob.
+/// Most parents and mappings of a name. One with more is in a circle, and leads to no blob.
 const MOST_LINKS: usize = 1000;
 
 fn find<T>(entries: &[(Name, T)], name: &[u8]) -> Result<usize, usize> {
@@ -59,7 +59,7 @@ fn look_up<'e, T>(entries: &'e [(Name, T)], name: &[u8]) -> Option<&'e T> {
     find(entries, name).ok().and_then(|at| entries.get(at)).map(|(_, value)| value)
 }
 
-/// The name must not be there.
+/// `name` is a new one.
 fn add<T>(entries: &mut Vec<(Name, T)>, name: Name, value: T) -> Result<(), Error> {
     entries.try_reserve(1).map_err(|_| Error::no_room(size_of::<(Name, T)>()))?;
     let (Ok(at) | Err(at)) = find(entries, name.bytes());
@@ -70,7 +70,7 @@ fn add<T>(entries: &mut Vec<(Name, T)>, name: Name, value: T) -> Result<(), Erro
 pub struct Listed {
     pub name: Name,
     pub blob: Shared<Blob>,
-    /// Of its tensor's memory; 0 where a blob before it shares that.
+    /// Its tensor's memory; 0 if a blob before it shares that.
     pub bytes: usize,
 }
 
@@ -80,7 +80,7 @@ impl Workspace {
         Shared::new(Workspace { contents: Guarded::new(contents) }).map_err(Error::no_room)
     }
 
-    /// This workspace's own blob, the mapped one, or the parent's.
+    /// The own blob, the mapped one, or the parent's.
     fn resolve(&self, name: &[u8], held: &Held) -> Option<Shared<Blob>> {
         let (mut at, mut name) = (self, name);
         for _ in 0..MOST_LINKS {
@@ -105,7 +105,7 @@ impl Workspace {
         self.get_or_add(name, |held| self.resolve(name, held))
     }
 
-    /// This workspace's own blob, or a new one, which hides the parent's.
+    /// The own blob, or a new one, which hides the parent's.
     pub fn create_local(&self, name: &[u8]) -> Result<Shared<Blob>, Error> {
         self.get_or_add(name, |held| look_up(&self.contents.get(held).blobs, name).cloned())
     }
@@ -125,7 +125,7 @@ impl Workspace {
         })
     }
 
-    /// Whether this workspace itself had it. Other holders keep it.
+    /// Whether this workspace itself had it.
     pub fn remove(&self, name: &[u8]) -> bool {
         let removed = locked(|held| {
             let blobs = &mut self.contents.get_mut(held).blobs;
@@ -155,8 +155,7 @@ impl Workspace {
         Ok(blob)
     }
 
-    /// Makes a blob of another workspace visible under a name here. A visible name is an error, or with `skip` left as
-    /// it is. The same mapping again is none.
+    /// A visible name is an error, or with `skip` left as it is. The same mapping again is no error.
     pub fn map(&self, name: &[u8], from: &Shared<Workspace>, theirs: &[u8], skip: bool) -> Result<(), Error> {
         if std::ptr::eq(self, &**from) {
             return Err(Error::Argument("a workspace cannot map its own blobs; pass another one"));
@@ -183,7 +182,7 @@ impl Workspace {
         })
     }
 
-    /// This workspace's own blobs, or all visible ones, each once and sorted by name.
+    /// The own blobs, or all visible ones, each once and sorted by name.
     pub fn list(&self, local: bool) -> Result<Vec<Listed>, Error> {
         let mut all = Vec::new();
         locked(|held| {
@@ -237,7 +236,7 @@ impl Workspace {
 }
 
 impl Drop for Workspace {
-    /// A loop: nested drops of a chain of parents could overflow the stack.
+    /// A loop: nested drops of many parents could overflow the stack.
     fn drop(&mut self) {
         let mut next = self.contents.own().parent.take();
         while let Some(mut last) = next.and_then(Shared::into_value) {

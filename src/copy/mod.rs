@@ -35,7 +35,7 @@ pub unsafe fn copy(driver: &Driver, endpoints: Endpoints, bytes: usize) -> Resul
         // SAFETY: the caller guarantees it.
         unsafe { driver.copy(to, from, bytes) }?;
     }
-    // A copy from pageable memory to the device goes on. After any other, it and the stream's earlier work are complete.
+    // A copy from pageable memory to the device goes on after the call; any other is complete, with the stream's earlier work.
     let goes_on = endpoints.to == Side::Device && !endpoints.pinned && !is_staged;
     if pending_on_legacy != goes_on {
         blocks::set_pending_on_legacy(endpoints.device, goes_on);
@@ -81,7 +81,7 @@ pub struct Endpoints {
 }
 
 impl Endpoints {
-    /// The path of the driver's own copy. Only for a recorder the driver is asked for the caller's page-locked memory.
+    /// The path of the driver's own copy. Only for a recorder the driver is asked about the caller's memory.
     fn path(self, driver: &Driver) -> Path {
         let is_pinned = self.pinned || (flags::on() && !staged::is_pageable(driver, self));
         if is_pinned { Path::Pinned } else { Path::Pageable }
@@ -97,8 +97,8 @@ impl Endpoints {
     }
 }
 
-/// Leaves the block's context, and counts a mismatch if the thread's own is of another device; standard error gets the first.
-/// Does not enter the thread's context: another thread may have destroyed it.
+/// Leaves the block's context, and counts a mismatch if the thread's own is of another device; warns of the first. Does not
+/// enter the thread's context: another thread may have destroyed it.
 ///
 /// Compat: a mismatch is no error. The original returns the pointer, and unified addressing makes it valid.
 #[cold]

@@ -11,11 +11,11 @@ use crate::cuda::driver::Driver;
 use crate::memory::mapping::Mapping;
 use crate::platform::limits::read;
 
-/// More nodes than any machine has.
+/// More than any machine has.
 const NODES: usize = 1024;
 const BITS: usize = c_ulong::BITS as usize;
 
-/// The node of a device; `None` where there is only one.
+/// A device's node; `None` where there is only one.
 pub fn node_of(driver: &Driver, device: c_int) -> Option<usize> {
     let mut buffer = [0; 256];
     if !has_several(read(c"/sys/devices/system/node/online", &mut buffer)?) {
@@ -31,7 +31,6 @@ fn has_several(list: &str) -> bool {
     list.contains([',', '-'])
 }
 
-/// The node by the device's address on the bus.
 fn node_on_bus(driver: &Driver, device: c_int) -> Option<usize> {
     let mut place = [0u8; 32];
     // SAFETY: `place` is writable for that length.
@@ -43,7 +42,7 @@ fn node_on_bus(driver: &Driver, device: c_int) -> Option<usize> {
     read(file.as_c_str(), &mut buffer)?.trim().parse().ok()
 }
 
-/// Lets the pages of a new mapping come from `node`, or else from its neighbours; `false` if the system refuses.
+/// Lets a new mapping's pages come from `node`, or else from its neighbours; `false` if the system refuses.
 pub fn prefer(mapping: &Mapping, node: usize) -> bool {
     let mut nodes = [0 as c_ulong; NODES / BITS];
     nodes[node / BITS] = 1 << (node % BITS);

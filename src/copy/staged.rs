@@ -1,11 +1,9 @@
 //! Copies of pageable memory in pieces through page-locked staging buffers, which the device copies at its full speed while
 //! several threads fill or empty them. Opt-in by `SYNCEDMEM_STAGE_FROM`: not measured on a GPU yet.
 //!
-//! # Order
-//! As for `cudaMemcpy`, the first piece comes after earlier work of the legacy default stream and of every stream which that
-//! one waits for: an event is recorded on the legacy stream, and the thread waits for that. The pieces are on a stream of the
-//! buffers' own. The call returns when the last one is complete. Work that another thread queues during the call has no order
-//! with `cudaMemcpy` either.
+//! Ordered as `cudaMemcpy`: the thread first waits for the legacy default stream, and so for every stream which that one waits
+//! for. The pieces are on a stream of the buffers' own, and the call returns when the last is complete. Work that another thread
+//! queues meanwhile has no order with `cudaMemcpy` either.
 #![expect(unsafe_code, reason = "the driver's functions are called")]
 
 use std::ptr::NonNull;
@@ -17,13 +15,13 @@ use super::staging_buffers::{self, SLOT, SLOTS, StagingBuffers};
 use super::workers::{self, Job, Workers};
 use crate::cuda::capture::{self, RelaxedCapture};
 use crate::cuda::context::ContextGuard;
-use crate::cuda::driver::{self, Driver};
+use crate::cuda::driver::{self, Driver, Stream};
 use crate::cuda::{attributes, ends_all_work, pointer};
 use crate::error::{DriverFailure, Error};
 use crate::settings;
 
-/// Copies `bytes` in the device block's context, which `guard` made current. `false`: nothing was copied, because the copy is
-/// not to be staged, or for lack of buffers.
+/// Copies `bytes` in the device block's context, which `guard` made current. `false`: nothing was copied, because that is not
+/// to be staged or there are no buffers.
 ///
 /// # Safety
 /// Both blocks have that many bytes.
@@ -47,7 +45,7 @@ pub unsafe fn copy(
     let relaxed = RelaxedCapture::begin(driver);
     let Some(buffers) = StagingBuffers::take(driver, guard, device) else { return Ok(false) };
     drop(relaxed);
-    // Fails on a thread that captures, before anything is queued that it could not wait for.
+    // Fails on a thread that captures, while nothing is queued that it could not wait for.
     if let Err(failure) = wait_for_legacy_stream(driver, &buffers) {
         buffers.keep(driver);
         return Err(failure.into());
@@ -66,8 +64,7 @@ pub unsafe fn copy(
             Side::Host => copy.to_host(),
         }
     };
-    // SAFETY: the caller guarantees the host's memory. Only this copy uses the buffers, and the device uses a slot only until its
-    // piece's event.
+    // SAFETY: the caller guarantees the host's memory. Only this copy uses the buffers, and the device a slot until its event.
     let result = unsafe { claim.lead(job, copy) };
     // Buffers in which something may be in flight are never used again.
     if matches!(result, None | Some(Ok(()))) || drain(driver, &buffers) {
@@ -79,25 +76,21 @@ pub unsafe fn copy(
     }
 }
 
-/// Waits for all work that a `cudaMemcpy` would come after.
 fn wait_for_legacy_stream(driver: &Driver, buffers: &StagingBuffers) -> Result<(), DriverFailure> {
-    // SAFETY: null is the legacy default stream.
-    unsafe { buffers.events[0].record(driver, std::ptr::null_mut()) }?;
+    buffers.events[0].record(driver, Stream::LEGACY)?;
     // Not `synchronize::legacy_stream`, whose relaxed mode a capture permits: this must fail where `cudaMemcpy` does.
-    driver.synchronize_legacy_stream()
+    driver.synchronize_stream(Stream::LEGACY)
 }
 
-/// Whether the driver does not know the host's memory, so that its owner has not page-locked it.
+/// Whether the driver does not know the host's memory: its owner has not page-locked it.
 pub fn is_pageable(driver: &Driver, endpoints: Endpoints) -> bool {
     pointer::is_known(driver, driver::address(endpoints.host.as_ptr())) == Ok(false)
 }
 
-/// Waits until nothing of a failed copy is in flight; `false` if that stays unknown.
+/// Waits for a failed copy; `false` if some of it may still be in flight.
 #[cold]
 fn drain(driver: &Driver, buffers: &StagingBuffers) -> bool {
-    // SAFETY: the stream exists as long as its context.
-    let stream = unsafe { driver.stream_synchronize(buffers.stream()) };
-    let settled = stream.or_else(|_| driver.synchronize_context());
+    let settled = driver.synchronize_stream(buffers.stream()).or_else(|_| driver.synchronize_context());
     settled.map_or_else(ends_all_work, |()| true)
 }
 
@@ -142,7 +135,6 @@ impl Copy<'_> {
         self.bytes.min((part + 1) * SLOT)
     }
 
-    /// Queues the copy of a part between the device block and the part's slot.
     fn queue(&self, part: usize, to: Side) -> Result<(), DriverFailure> {
         let at = part * SLOT;
         let bytes = self.end(part) - at;
@@ -151,9 +143,8 @@ impl Copy<'_> {
         let (to, from) = if to == Side::Device { (device, slot) } else { (slot, device) };
         let stream = self.buffers.stream();
         // SAFETY: no thread uses the slot before its event, and the part is within the device block.
-        unsafe { self.driver.copy_async(to, from, bytes, stream) }?;
-        // SAFETY: the buffers' own stream.
-        unsafe { self.buffers.events[part % SLOTS].record(self.driver, stream) }
+        unsafe { self.driver.copy_async(to, from, bytes, stream.handle()) }?;
+        self.buffers.events[part % SLOTS].record(self.driver, stream)
     }
 
     fn wait(&self, part: usize) -> Result<(), DriverFailure> {

@@ -1,19 +1,17 @@
-//! Staging buffers: for each context eight page-locked slots that are used in turn, with a stream for their copies. They are
-//! made at the first copy that needs them, and kept.
+//! Staging buffers: for each context eight page-locked slots that are used in turn, with a stream for their copies, made at the
+//! first copy that needs them and kept.
 //!
 //! The slots are registered mappings, which can lie on the device's NUMA node. Where host memory cannot be registered, such as
 //! under confidential computing, there are none.
 #![expect(unsafe_code, reason = "memory is registered, and a stream is created")]
 
-use std::ffi::{c_int, c_uint};
+use std::ffi::c_int;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
-
-use cudarc::driver::sys::{CUstream, CUstream_flags};
 
 use super::numa;
 use crate::cuda::capture::RelaxedCapture;
 use crate::cuda::context::{Context, ContextGuard};
-use crate::cuda::driver::{self, Driver};
+use crate::cuda::driver::{self, Driver, Stream};
 use crate::cuda::driver_in_use;
 use crate::cuda::events::Event;
 use crate::memory::cache::budget;
@@ -21,10 +19,9 @@ use crate::memory::driver::source::{self, Identity};
 use crate::memory::mapping::Mapping;
 use crate::platform::sync::{Lock, locked_static};
 
-/// In bytes.
+/// Bytes of a slot.
 pub const SLOT: usize = 2 << 20;
 pub const SLOTS: usize = 8;
-/// Bytes of all slots of one ring.
 pub const BYTES: usize = SLOT * SLOTS;
 
 /// The buffers of a context. While a copy uses them, they are not in [`IDLE`].
@@ -34,7 +31,6 @@ pub struct StagingBuffers {
     mapping: Mapping,
     identity: Identity,
     stream: usize,
-    /// One for each slot.
     pub events: [Event; SLOTS],
 }
 
@@ -45,7 +41,7 @@ type IdleBuffers = [Option<StagingBuffers>; PLACES];
 locked_static! { static IDLE: Lock<IdleBuffers> = Lock::new([None; PLACES]); }
 
 impl StagingBuffers {
-    /// The buffers of the context that `guard` made current, on `device`. Called only by the holder of [`super::workers::Claim`].
+    /// The buffers of `guard`'s context, for the holder of [`super::workers::Claim`].
     pub fn take(driver: &Driver, guard: &ContextGuard<'_>, device: c_int) -> Option<StagingBuffers> {
         let Some(buffers) = take_where(|buffers| buffers.context == guard.context) else {
             return make(driver, guard, device);
@@ -65,39 +61,36 @@ impl StagingBuffers {
 
     /// Keeps the buffers, in which nothing is in flight.
     pub fn keep(self, driver: &Driver) {
-        let place =
-            |idle: &mut IdleBuffers| idle.iter_mut().find(|place| place.is_none()).map(|place| *place = Some(self));
-        if IDLE.with(place).is_none() {
+        let kept = IDLE.with(|idle| idle.iter_mut().find(|place| place.is_none()).map(|place| *place = Some(self)));
+        if kept.is_none() {
             self.end(driver);
         }
     }
 
-    /// The first slot.
     pub fn slots(&self) -> *mut u8 {
         self.mapping.block().cast().as_ptr()
     }
 
-    /// A stream that waits for no other, nor any other for it.
-    pub fn stream(&self) -> CUstream {
-        std::ptr::with_exposed_provenance_mut(self.stream)
+    pub fn stream(&self) -> Stream<'_> {
+        // SAFETY: it exists as long as the buffers.
+        unsafe { Stream::of(std::ptr::with_exposed_provenance_mut(self.stream)) }
     }
 
-    /// Whether the buffers are still registered: a reset of the device ends that. `None` if the driver does not answer.
+    /// Whether no reset of the device has ended the registration; `None` if the driver does not answer.
     fn is_there(&self, driver: &Driver) -> Option<bool> {
         self.identity.is_there(driver, driver::address(self.slots())).ok()
     }
 
-    /// Frees the buffers, in which nothing is in flight. Memory that the driver does not unregister stays mapped.
+    /// Memory that the driver does not unregister stays mapped.
     fn end(self, driver: &Driver) {
         let is_free = match self.is_there(driver) {
             Some(true) => ContextGuard::enter(driver, self.context).is_ok_and(|_guard| {
                 self.events.into_iter().for_each(|event| event.recycle(driver));
                 // SAFETY: the buffers' own stream, which is not used again.
-                let _ = unsafe { driver.stream_destroy(self.stream()) };
+                let _ = unsafe { driver.stream_destroy(self.stream().handle()) };
                 // SAFETY: the memory is registered.
                 unsafe { driver.host_unregister(self.slots().cast()) }.is_ok()
             }),
-            // A reset has ended the registration.
             Some(false) => true,
             None => false,
         };
@@ -113,44 +106,40 @@ fn take_where(wanted: impl Fn(&StagingBuffers) -> bool) -> Option<StagingBuffers
 }
 
 fn make(driver: &Driver, guard: &ContextGuard<'_>, device: c_int) -> Option<StagingBuffers> {
-    /// So many copies after a refusal do not try again, because it takes long.
+    /// Copies after a refusal that do not try again, because it takes long.
     const PAUSE: u32 = 64;
     static PAUSED: AtomicU32 = AtomicU32::new(0);
     if PAUSED.fetch_update(Relaxed, Relaxed, |paused| paused.checked_sub(1)).is_ok() {
         return None;
     }
-    let made = budget::admit_pinned(BYTES).then(|| {
-        let made = with_stream(driver, guard, device);
-        if made.is_none() {
+    let is_admitted = budget::admit_pinned(BYTES);
+    let made = if is_admitted { with_stream(driver, guard, device) } else { None };
+    if made.is_none() {
+        if is_admitted {
             budget::withdraw_pinned(BYTES);
         }
-        made
-    });
-    let made = made.flatten();
-    if made.is_none() {
         PAUSED.store(PAUSE, Relaxed);
     }
     made
 }
 
 fn with_stream(driver: &Driver, guard: &ContextGuard<'_>, device: c_int) -> Option<StagingBuffers> {
-    let mut stream: CUstream = std::ptr::null_mut();
-    // SAFETY: `stream` is writable.
-    unsafe { driver.stream_create(&mut stream, CUstream_flags::CU_STREAM_NON_BLOCKING as c_uint) }.ok()?;
+    let stream = driver.new_stream().ok()?;
     let made = with_events(driver, guard, device, stream);
     if made.is_none() {
         // SAFETY: the stream was created above, and is not used again.
-        let _ = unsafe { driver.stream_destroy(stream) };
+        let _ = unsafe { driver.stream_destroy(stream.handle()) };
     }
     made
 }
 
-fn with_events(driver: &Driver, guard: &ContextGuard<'_>, device: c_int, stream: CUstream) -> Option<StagingBuffers> {
+fn with_events(driver: &Driver, guard: &ContextGuard<'_>, device: c_int, stream: Stream<'_>) -> Option<StagingBuffers> {
     let context_id = guard.context_id().ok()?;
     let made = std::array::from_fn(|_| Event::with_context_id(driver, guard, Some(context_id)).ok());
     let buffers = all(made).and_then(|events| {
         let (mapping, identity) = memory(driver, guard, device)?;
-        Some(StagingBuffers { context: guard.context, mapping, identity, stream: stream.expose_provenance(), events })
+        let stream = stream.handle().expose_provenance();
+        Some(StagingBuffers { context: guard.context, mapping, identity, stream, events })
     });
     if buffers.is_none() {
         made.into_iter().flatten().for_each(|event| event.recycle(driver));
@@ -176,7 +165,7 @@ fn memory(driver: &Driver, guard: &ContextGuard<'_>, device: c_int) -> Option<(M
     }
     let identity = Identity::of(driver, guard, driver::address(mapping.block().as_ptr()));
     if !identity.is_certain() {
-        // After a reset, it could not be distinguished from other memory at its address.
+        // Other memory at the address, after a reset, could not be told from it.
         // SAFETY: it was registered above.
         if unsafe { driver.host_unregister(mapping.block().as_ptr()) }.is_ok() {
             mapping.unmap();
@@ -186,7 +175,6 @@ fn memory(driver: &Driver, guard: &ContextGuard<'_>, device: c_int) -> Option<(M
     Some((mapping, identity))
 }
 
-/// Frees all idle buffers.
 pub fn give_back() {
     let Some(driver) = driver_in_use() else { return };
     let _relaxed = RelaxedCapture::begin(driver);

@@ -1,20 +1,18 @@
-//! Copies on a caller's stream, in flight until an event right behind them is complete.
-//!
-//! The stream's handle is used in [`start`] alone: the stream may be gone afterwards.
+//! Copies on a caller's stream, in flight until an event right behind them is complete. Only [`start`] uses the stream, which
+//! may be gone afterwards.
 #![expect(unsafe_code, reason = "the driver's functions are called")]
 
 use std::ffi::c_void;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use cudarc::driver::sys::CUstream;
 use syncedmem_trace::event::Path;
 use syncedmem_trace::head::Side;
 
 use super::Endpoints;
 use crate::cuda::capture::{self, RelaxedCapture};
 use crate::cuda::context::{self, ContextGuard};
-use crate::cuda::driver::{self, Driver};
+use crate::cuda::driver::{self, Driver, Stream};
 use crate::cuda::events::Event;
 use crate::cuda::{driver_in_use, ends_all_work, is_reset, synchronize};
 use crate::error::{DriverFailure, Error};
@@ -30,7 +28,7 @@ pub struct InFlight {
     /// The device block's address and identity: while the block exists, its context and the event do.
     block: u64,
     identity: Identity,
-    /// For the recorder: how the copy goes, and its number.
+    /// For the recorder, as the number.
     pub path: Path,
     pub number: u64,
 }
@@ -42,17 +40,11 @@ pub enum Started {
     Done(Path),
 }
 
-/// Starts a copy of `bytes` (not 0) on `stream`.
+/// Starts a copy of `bytes` (not 0) on `stream`, which is not captured.
 ///
 /// # Safety
-/// Both blocks have that many bytes until the copy is complete; `stream` is NULL or a stream, which is not captured.
-pub unsafe fn start(
-    driver: &Driver,
-    endpoints: Endpoints,
-    bytes: usize,
-    stream: *mut c_void,
-) -> Result<Started, Error> {
-    let stream: CUstream = stream.cast();
+/// Both blocks have that many bytes until the copy is complete.
+pub unsafe fn start(driver: &Driver, endpoints: Endpoints, bytes: usize, stream: Stream<'_>) -> Result<Started, Error> {
     let block = driver::address(endpoints.device.as_ptr());
     let (otherwise, identity) = {
         let (guard, record) = device::enter(driver, endpoints.device, endpoints.owner)?;
@@ -64,59 +56,42 @@ pub unsafe fn start(
         let identity = record.map_or_else(|| Identity::of(driver, &guard, block), |record| record.identity);
         (guard.context, identity)
     };
-    // SAFETY: the caller guarantees it.
-    let guard = unsafe { ContextGuard::of_stream(driver, stream, otherwise) }?;
+    let guard = ContextGuard::of_stream(driver, stream, otherwise)?;
     let event = Event::with_context_id(driver, &guard, identity.context_id_in(guard.context))?;
     let (to, from) = endpoints.addresses();
-    // SAFETY: the caller guarantees it.
-    if let Err(failure) = unsafe { driver.copy_async(to, from, bytes, stream) } {
-        event.recycle(driver);
-        return Err(failure.into());
-    }
-    // SAFETY: the caller guarantees it.
-    let recorded = unsafe { event.record(driver, stream) }.inspect_err(|_| event.destroy(driver));
+    // SAFETY: the caller guarantees the blocks.
+    unsafe { driver.copy_async(to, from, bytes, stream.handle()) }.inspect_err(|_| event.recycle(driver))?;
+    let recorded = event.record(driver, stream).inspect_err(|_| event.destroy(driver));
     let Ok(event) = recorded.and_then(|()| event.into_context(driver, otherwise)) else {
-        // SAFETY: the caller guarantees it.
-        if unsafe { driver.stream_synchronize(stream) }.is_err() {
-            driver.synchronize_context()?;
-        }
+        driver.synchronize_stream(stream).or_else(|_| driver.synchronize_context())?;
         return Ok(Started::Done(endpoints.path(driver)));
     };
-    // Relaxed: orders nothing.
     let number = COPIES.fetch_add(1, Relaxed) + 1;
     Ok(Started::InFlight(InFlight { to: endpoints.to, event, block, identity, path: endpoints.path(driver), number }))
 }
 
-/// Makes later work of `stream` wait for the present work of the legacy default stream, in the context of the block at `address`,
-/// which the object at `owner` owns.
-///
-/// # Safety
-/// `stream` is NULL, a special handle of CUDA, or a stream.
-pub unsafe fn follow_default_stream(
+/// Makes later work of `stream` wait for the present work of the legacy default stream in the context of the block at
+/// `address`, which the object at `owner` owns.
+pub fn follow_default_stream(
     driver: &Driver,
     address: NonNull<c_void>,
     owner: Option<usize>,
-    stream: *mut c_void,
+    stream: Stream<'_>,
 ) -> Result<(), Error> {
-    // NULL or CU_STREAM_LEGACY.
-    if stream.addr() <= 1 {
+    if stream.is_legacy() {
         return Ok(());
     }
     let (guard, _) = device::enter(driver, address, owner)?;
-    // SAFETY: the caller guarantees it.
-    unsafe { capture::refuse_captured_within(driver, &guard, stream.cast()) }?;
+    capture::refuse_captured_within(driver, &guard, stream)?;
     capture::spare_legacy_stream(driver)?;
     let event = Event::new(driver, &guard)?;
-    // SAFETY: NULL is the legacy default stream.
-    let recorded = unsafe { event.record(driver, std::ptr::null_mut()) };
-    // SAFETY: the caller guarantees it.
-    let ordered = recorded.and_then(|()| unsafe { event.make_wait(driver, stream.cast()) });
+    let ordered = event.record(driver, Stream::LEGACY).and_then(|()| event.make_wait(driver, stream));
     // A queued wait stays valid.
     event.destroy(driver);
     Ok(ordered?)
 }
 
-/// Number of copies started.
+/// The last copy's number. Relaxed: orders nothing.
 static COPIES: AtomicU64 = AtomicU64::new(0);
 
 #[derive(Clone, Copy, Debug)]
@@ -128,7 +103,6 @@ pub enum CopyError {
 }
 
 impl InFlight {
-    /// Whether it is complete, without a wait.
     pub fn is_done(&self, driver: &Driver) -> Result<bool, CopyError> {
         self.check_exists(driver)?;
         let _relaxed = RelaxedCapture::begin(driver);
@@ -147,7 +121,7 @@ impl InFlight {
         Ok(())
     }
 
-    /// Waits by every means: a destructor cannot keep an object because of a failure.
+    /// For a destructor, which cannot keep an object because of a failure.
     pub fn finish_or_abandon(&self, driver: &Driver) {
         if let Err(CopyError::Unknown(_)) = self.finish(driver) {
             // If this fails too, nothing of the context runs any more.
@@ -165,16 +139,13 @@ impl InFlight {
         }
     }
 
-    /// Fails if a reset has ended the block and the event. An event whose context is current detects that itself.
+    /// Fails if a reset has ended block and event. An event whose context is current detects that itself.
     fn check_exists(&self, driver: &Driver) -> Result<(), CopyError> {
         if self.event.knows_context_id() && context::current(driver) == Ok(Some(self.event.context())) {
             return Ok(());
         }
-        match self.identity.is_there(driver, self.block) {
-            Ok(true) => Ok(()),
-            Ok(false) => Err(CopyError::Failed(Error::DeviceReset)),
-            Err(failure) => Err(self.error_of(driver, failure)),
-        }
+        let is_there = self.identity.is_there(driver, self.block).map_err(|failure| self.error_of(driver, failure))?;
+        if is_there { Ok(()) } else { Err(CopyError::Failed(Error::DeviceReset)) }
     }
 
     fn error_of(&self, driver: &Driver, failure: DriverFailure) -> CopyError {
@@ -184,7 +155,7 @@ impl InFlight {
         if is_reset(failure) {
             return CopyError::Failed(Error::DeviceReset);
         }
-        // After a sticky error the event still exists; with a destroyed context it is gone.
+        // After a sticky error the event still exists; a destroyed context has none.
         if let Error::Pending(_) = Error::from(failure) {
             self.event.destroy(driver);
         }

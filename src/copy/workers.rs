@@ -1,6 +1,5 @@
-//! Copy workers: threads that copy between the host's memory and the staging buffers, which are used in turn.
-//!
-//! The first copies start them, and they sleep between copies. One copy at a time uses them and the buffers: see [`claim`].
+//! Copy workers: threads that copy between the host's memory and the staging buffers. The first copies start them, and they
+//! sleep between copies. One copy at a time uses them and the buffers: see [`claim`].
 #![expect(unsafe_code, reason = "memory is copied, and threads are started")]
 
 use std::ffi::c_void;
@@ -18,7 +17,7 @@ pub const PIECE: usize = 256 << 10;
 // A piece lies in one slot.
 const _: () = assert!(staging_buffers::SLOT % PIECE == 0);
 
-/// A copy between byte `n` of the host's memory and byte `n % BYTES` of the buffers.
+/// A copy between bytes `n` of the host's memory and `n % BYTES` of the buffers.
 pub struct Job {
     pub host: *mut u8,
     pub buffers: *mut u8,
@@ -26,10 +25,10 @@ pub struct Job {
     pub to_buffers: bool,
 }
 
-/// A job and its progress. Each piece is first waiting, then open, taken, done.
+/// A job and its progress. A piece is first waiting, then open, taken, done.
 pub struct Workers {
     job: Job,
-    /// Number of opened pieces; `STOPPED` at the end.
+    /// Number of pieces; `STOPPED` at the end.
     open: AtomicU32,
     taken: AtomicU32,
     done: AtomicU32,
@@ -43,20 +42,18 @@ unsafe impl Sync for Workers {}
 /// The most threads that help.
 const MOST: u32 = 7;
 
-/// Whether a copy uses the threads.
 static CLAIMED: AtomicBool = AtomicBool::new(false);
 /// Number of threads, for the claim's holder.
 static STARTED: AtomicU32 = AtomicU32::new(0);
-/// The job that they help with; NULL between copies.
+/// NULL between copies.
 static AT: AtomicPtr<Workers> = AtomicPtr::new(null_mut());
 /// Number of threads that may have read `AT`.
 static INSIDE: AtomicU32 = AtomicU32::new(0);
-/// Changes with each copy: the futex on which they sleep.
+/// Changes with each copy; the threads sleep on it.
 static TURN: AtomicU32 = AtomicU32::new(0);
 
 pub struct Claim(());
 
-/// `None` if another copy has the claim.
 pub fn claim() -> Option<Claim> {
     // Acquire: sees the effects of the last holder.
     (!CLAIMED.swap(true, Ordering::Acquire)).then(|| Claim(()))
@@ -68,7 +65,6 @@ impl Drop for Claim {
     }
 }
 
-/// In a forked child, where the threads do not exist.
 pub fn begin_child() {
     AT.store(null_mut(), Ordering::Relaxed);
     INSIDE.store(0, Ordering::Relaxed);
@@ -77,10 +73,10 @@ pub fn begin_child() {
 }
 
 extern "C" fn help_for_ever(_: *mut c_void) -> *mut c_void {
-    // SAFETY: the name is NUL-terminated, and no longer than 16 bytes.
+    // SAFETY: the name is NUL-terminated.
     unsafe { libc::prctl(libc::PR_SET_NAME, c"syncedmem copy".as_ptr()) };
     loop {
-        // Acquire: read before `AT`. A later change wakes this thread again.
+        // Acquire: before `AT`. A later change wakes this thread again.
         let turn = TURN.load(Ordering::Acquire);
         // SeqCst, here and in `EndOfCopy`: either this thread reads NULL, or the leader sees this thread inside.
         INSIDE.fetch_add(1, Ordering::SeqCst);
@@ -95,7 +91,7 @@ extern "C" fn help_for_ever(_: *mut c_void) -> *mut c_void {
     }
 }
 
-/// Ends a copy, also on a panic of its leader: afterwards no thread refers to the job.
+/// Ends a copy, also on a panic: afterwards no thread refers to the job.
 struct EndOfCopy<'c>(&'c Workers);
 
 impl Drop for EndOfCopy<'_> {
@@ -103,22 +99,15 @@ impl Drop for EndOfCopy<'_> {
         AT.store(null_mut(), Ordering::SeqCst);
         self.0.open.store(STOPPED, Ordering::Relaxed);
         futex::wake_all(&self.0.open);
-        let mut spinning = Spinning::new();
-        loop {
-            match INSIDE.load(Ordering::SeqCst) {
-                0 => return,
-                inside => spinning.wait(&INSIDE, inside),
-            }
-        }
+        wait_until(&INSIDE, Ordering::SeqCst, |inside| inside == 0);
     }
 }
 
 impl Claim {
-    /// Runs `work`, which has the threads copy parts of `job`; `None` if the job has too many pieces.
+    /// Runs `work`, which copies parts of `job` with the threads; `None` if it has too many pieces.
     ///
     /// # Safety
-    /// The host's memory is valid for `job.bytes`, the buffers for `staging_buffers::BYTES`. No other thread uses parts that
-    /// `Workers::copy` is copying.
+    /// The host's memory is valid for `job.bytes`, the buffers for `BYTES`. No other thread uses parts that are being copied.
     pub unsafe fn lead<R>(&self, job: Job, work: impl FnOnce(&Workers) -> R) -> Option<R> {
         let pieces = u32::try_from(job.bytes.div_ceil(PIECE)).ok().filter(|&pieces| pieces < STOPPED)?;
         let others = processors().saturating_sub(1).min(MOST).min(pieces - 1);
@@ -138,56 +127,39 @@ impl Claim {
     }
 }
 
-/// Those on which this thread may run.
+/// How many this thread may run on.
 fn processors() -> u32 {
     let mut set = MaybeUninit::<libc::cpu_set_t>::zeroed();
-    // SAFETY: `set` is writable for that size.
+    // SAFETY: `set` has that size.
     let failed = unsafe { libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), set.as_mut_ptr()) };
     if failed != 0 {
-        // More processors than the set has bits.
+        // More than the set has bits.
         return u32::MAX;
     }
-    // SAFETY: zeroed above, and written since.
+    // SAFETY: zeroed above.
     let set = unsafe { set.assume_init() };
-    // SAFETY: the set is initialised.
+    // SAFETY: it reads the set.
     let count = unsafe { libc::CPU_COUNT(&set) }.unsigned_abs();
     // The unit tests need a helper on one processor as well.
     if cfg!(test) { count.max(2) } else { count }
 }
 
 impl Workers {
-    /// Copies all bytes before `end`, the end of a slot or of the job, that are not copied yet.
+    /// Copies what is not copied before `end`, the end of a slot or of the job.
     pub fn copy(&self, end: usize) {
         let open = end.div_ceil(PIECE) as u32;
-        // Release: the helpers see what this thread wrote, or saw written, before.
+        // Release: the helpers see the sources.
         self.open.store(open, Ordering::Release);
         futex::wake_all(&self.open);
         while self.take_one(open) {}
-        let mut spinning = Spinning::new();
-        loop {
-            // Acquire: sees the copied bytes.
-            let done = self.done.load(Ordering::Acquire);
-            if done == open {
-                return;
-            }
-            spinning.wait(&self.done, done);
-        }
+        // Acquire: sees the copied bytes.
+        wait_until(&self.done, Ordering::Acquire, |done| done == open);
     }
 
     fn help(&self) {
-        let mut spinning = Spinning::new();
-        loop {
-            // Acquire: see `copy`.
-            let open = self.open.load(Ordering::Acquire);
-            if open == STOPPED {
-                return;
-            }
-            if self.take_one(open) {
-                spinning = Spinning::new();
-            } else {
-                spinning.wait(&self.open, open);
-            }
-        }
+        // Acquire: see `copy`.
+        let next = || wait_until(&self.open, Ordering::Acquire, |open| open == STOPPED || self.take_one(open));
+        while next() != STOPPED {}
     }
 
     /// Copies a piece below `open`, if one is left.
@@ -206,28 +178,23 @@ impl Workers {
     fn copy_piece(&self, piece: usize) {
         let at = piece * PIECE;
         let bytes = PIECE.min(self.job.bytes - at);
-        // SAFETY: the caller of `Claim::lead` guarantees it.
-        let host = unsafe { self.job.host.add(at) };
-        // SAFETY: within the buffers.
-        let slot = unsafe { self.job.buffers.add(at % staging_buffers::BYTES) };
+        let (host, slot) = (self.job.host.wrapping_add(at), self.job.buffers.wrapping_add(at % staging_buffers::BYTES));
         let (to, from) = if self.job.to_buffers { (slot, host) } else { (host, slot) };
-        // SAFETY: the caller of `Claim::lead` guarantees both, and they do not overlap.
+        // SAFETY: the caller of `Claim::lead` guarantees both, which do not overlap.
         unsafe { to.copy_from_nonoverlapping(from, bytes) };
     }
 }
 
-/// Number of looks before a thread sleeps; most waits take some microseconds.
-struct Spinning(u32);
-
-impl Spinning {
-    fn new() -> Self {
-        Spinning(1000)
-    }
-
-    /// Looks again at `word`, or after many calls sleeps while it is `seen`.
-    fn wait(&mut self, word: &AtomicU32, seen: u32) {
-        if self.0 > 0 {
-            self.0 -= 1;
+/// Waits for a value of `word`, and returns it. Most waits take some microseconds: spins before it sleeps.
+fn wait_until(word: &AtomicU32, order: Ordering, is_it: impl Fn(u32) -> bool) -> u32 {
+    let mut spins = 1000;
+    loop {
+        let seen = word.load(order);
+        if is_it(seen) {
+            return seen;
+        }
+        if spins > 0 {
+            spins -= 1;
             std::hint::spin_loop();
         } else {
             futex::wait(word, seen);
@@ -242,7 +209,6 @@ mod tests {
 
     const BYTES: usize = staging_buffers::BYTES + 3 * PIECE + 17;
 
-    /// Host memory of `bytes` with a pattern, and buffers of zeros.
     fn memory(bytes: usize) -> (Vec<u8>, Vec<u8>) {
         ((0..bytes).map(|at| (at * 31 / 7) as u8).collect(), vec![0; staging_buffers::BYTES])
     }

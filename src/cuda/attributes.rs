@@ -1,7 +1,7 @@
 //! How each device treats host memory, queried once.
 //!
 //! The driver has no attribute for confidential computing: there, and in some virtual machines (WSL2 among them), it refuses
-//! `cuMemHostRegister` as not supported, which is remembered.
+//! `cuMemHostRegister`, which is remembered.
 #![expect(unsafe_code, reason = "the driver is queried")]
 
 use std::ffi::c_int;
@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use cudarc::driver::sys::CUdevice_attribute::{self, *};
 
 use super::MOST_DEVICES;
-use super::driver::Driver;
+use super::driver::{Driver, output};
 use super::status;
 use crate::error::DriverFailure;
 
@@ -18,7 +18,7 @@ const QUERIED: u32 = 1;
 const INTEGRATED: u32 = 2;
 const HOST_PAGE_TABLES: u32 = 4;
 const REGISTERS_NOTHING: u32 = 8;
-/// The bits from here up: the status with which the driver refused to register memory.
+/// From this bit up: the status with which the driver refused to register memory.
 const REFUSAL: u32 = 16;
 
 static KNOWN: [AtomicU32; MOST_DEVICES] = [const { AtomicU32::new(0) }; MOST_DEVICES];
@@ -47,12 +47,11 @@ fn known(driver: &Driver, device: c_int) -> u32 {
 
 /// `None`: the driver does not know it.
 pub fn attribute(driver: &Driver, device: c_int, attribute: CUdevice_attribute) -> Option<c_int> {
-    let mut value = 0;
-    // SAFETY: `value` is writable, and the driver refuses unknown devices and attributes.
-    unsafe { driver.device_attribute(&mut value, attribute, device) }.ok().map(|()| value)
+    // SAFETY: the driver refuses unknown devices and attributes.
+    output(0, |value| unsafe { driver.device_attribute(value, attribute, device) }).ok()
 }
 
-/// The end of a sentence that says why the library does not register host memory for a device by itself. `None`: it may.
+/// Why the library does not register host memory for a device by itself, as the end of a sentence. `None`: it may.
 pub fn why_not_registered(driver: &Driver, device: c_int) -> Option<&'static str> {
     let known = known(driver, device);
     if known & INTEGRATED != 0 {
@@ -66,7 +65,7 @@ pub fn why_not_registered(driver: &Driver, device: c_int) -> Option<&'static str
     }
 }
 
-/// The failure with which the driver refuses to register memory for a device, if it is known to.
+/// The failure of registering memory for a device, if the driver is known to refuse that.
 pub fn refusal(driver: &Driver, device: c_int) -> Option<DriverFailure> {
     let known = known(driver, device);
     let status = match known / REFUSAL {
@@ -77,7 +76,7 @@ pub fn refusal(driver: &Driver, device: c_int) -> Option<DriverFailure> {
     Some(DriverFailure { call: "cuMemHostRegister_v2", status })
 }
 
-/// Remembers a refusal to register ordinary memory, if the reason is permanent.
+/// Remembers a refusal whose reason is permanent.
 #[cold]
 pub fn note_refusal(device: c_int, failure: DriverFailure) {
     if let (status::NOT_SUPPORTED | status::NOT_PERMITTED, Some(place)) = (failure.status, place(device)) {

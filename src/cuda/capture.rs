@@ -1,25 +1,22 @@
 //! CUDA graphs that the program captures while the library works.
 //!
-//! A call that a capture forbids fails and invalidates the capture. So the library queries a caller's stream before it uses it,
-//! and its own allocations, frees and waits run in the relaxed capture mode. Two things no mode allows:
+//! A call that a capture forbids fails and invalidates the capture. So a caller's stream is queried before its use, and the
+//! library's own allocations, frees and waits run in the relaxed capture mode. No mode allows
 //!
-//! - to use the legacy stream while a blocking stream of its context is captured, which `cuStreamIsCapturing` of the legacy
-//!   stream reports;
-//! - to wait for a context while one of its streams is captured, which no call reports for a non-blocking stream that the
-//!   library was never given. So once the library has seen a capture, it waits for contexts no more.
-#![expect(unsafe_code, reason = "a caller's stream is queried")]
+//! - use of the legacy stream while a blocking stream of its context is captured: `cuStreamIsCapturing` reports it;
+//! - a wait for a context while one of its streams is captured. No call reports it for a non-blocking stream that the library
+//!   was never given, so once it has seen a capture, it waits for contexts no more.
 
 use std::ffi::c_int;
 
-use cudarc::driver::sys::{CUstream, CUstreamCaptureMode_enum as Mode, CUstreamCaptureStatus_enum as Status};
+use cudarc::driver::sys::{CUstreamCaptureMode_enum as Mode, CUstreamCaptureStatus_enum as Status};
 
 use super::context::{self, ContextGuard};
-use super::driver::Driver;
+use super::driver::{Driver, Stream};
 use super::{process, status};
 use crate::error::{DriverFailure, Error};
 
-/// While it lives, the calling thread is in the relaxed capture mode, which allows calls that are "potentially unsafe" beside a
-/// capture.
+/// While it lives, the calling thread is in the relaxed capture mode, which allows "potentially unsafe" calls.
 pub struct RelaxedCapture<'d> {
     driver: &'d Driver,
     /// The previous mode; `None` if it could not be changed.
@@ -40,40 +37,26 @@ impl Drop for RelaxedCapture<'_> {
     }
 }
 
-/// Refuses a caller's stream that is captured, and the legacy stream beside a capture. `false`: without a current context the
-/// driver need not answer; [`refuse_captured_within`] asks once there is one.
-///
-/// # Safety
-/// As for [`refuse_captured_within`].
-pub unsafe fn refuse_captured(driver: &Driver, stream: CUstream) -> Result<bool, Error> {
+/// Refuses a captured stream, and the legacy stream beside a capture. `false`: no context is current, so the driver need not
+/// answer; [`refuse_captured_within`] asks once there is one.
+pub fn refuse_captured(driver: &Driver, stream: Stream<'_>) -> Result<bool, Error> {
     match context::current(driver)? {
-        // SAFETY: the caller guarantees it.
-        Some(_) => unsafe { refuse_captured_now(driver, stream) }.map(|()| true),
+        Some(_) => refuse_captured_now(driver, stream).map(|()| true),
         None => Ok(false),
     }
 }
 
 /// [`refuse_captured`] in the context of `guard`, if none was current before.
-///
-/// # Safety
-/// `stream` is NULL, one of CUDA's two special handles, or a stream.
-pub unsafe fn refuse_captured_within(driver: &Driver, guard: &ContextGuard<'_>, stream: CUstream) -> Result<(), Error> {
-    match guard.before {
-        // SAFETY: the caller guarantees it.
-        None => unsafe { refuse_captured_now(driver, stream) },
-        Some(_) => Ok(()),
-    }
+pub fn refuse_captured_within(driver: &Driver, guard: &ContextGuard<'_>, stream: Stream<'_>) -> Result<(), Error> {
+    if guard.before.is_none() { refuse_captured_now(driver, stream) } else { Ok(()) }
 }
 
-/// # Safety
-/// As for [`refuse_captured_within`].
-unsafe fn refuse_captured_now(driver: &Driver, stream: CUstream) -> Result<(), Error> {
+fn refuse_captured_now(driver: &Driver, stream: Stream<'_>) -> Result<(), Error> {
     let refused = |what| {
         process::note_capture();
         Err(Error::InvalidArgument { what })
     };
-    // SAFETY: the caller guarantees it.
-    match unsafe { driver.stream_capture_status(stream) } {
+    match driver.stream_capture_status(stream) {
         Ok(captured) if captured == Status::CU_STREAM_CAPTURE_STATUS_NONE as c_int => Ok(()),
         Ok(_) => refused(
             "the stream is being captured into a CUDA graph, which could not tell when a copy or a wait of this library is done; \
@@ -88,17 +71,16 @@ unsafe fn refuse_captured_now(driver: &Driver, stream: CUstream) -> Result<(), E
     }
 }
 
-/// An error if a capture forbids the current context's legacy stream. The capture stays valid.
+/// An error, which spares the capture, if it forbids the current context's legacy stream.
 pub fn spare_legacy_stream(driver: &Driver) -> Result<(), DriverFailure> {
-    // SAFETY: null is the legacy stream.
-    match unsafe { driver.stream_capture_status(std::ptr::null_mut()) } {
+    match driver.stream_capture_status(Stream::LEGACY) {
         Err(failure) if failure.status == status::STREAM_CAPTURE_IMPLICIT => Err(failure),
-        // The call itself reports other faults.
+        // The stream's use reports other faults.
         _ => Ok(()),
     }
 }
 
-/// An error if a wait for the current context might invalidate a capture. The capture stays valid.
+/// An error, which spares the capture, if a wait for the current context might invalidate it.
 pub fn spare_context(driver: &Driver) -> Result<(), DriverFailure> {
     if process::captures_graphs() {
         return Err(DriverFailure { call: "cuCtxSynchronize", status: status::STREAM_CAPTURE_UNSUPPORTED });

@@ -4,14 +4,13 @@
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering::Relaxed};
 
-use cudarc::driver::sys::{CUcontext, CUctx_st, CUstream};
+use cudarc::driver::sys::{CUcontext, CUctx_st};
 
 use super::MOST_DEVICES;
-use super::driver::Driver;
+use super::driver::{Driver, Stream, output};
 use super::{runtime, status};
 use crate::error::{DriverFailure, Error};
 
-/// The driver's handle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Context(usize);
 
@@ -48,39 +47,31 @@ impl<'d> ContextGuard<'d> {
         Ok(ContextGuard { driver, context, before })
     }
 
-    /// The current context, else the primary one of the device that the process's CUDA runtime has chosen on this thread, else
-    /// that of device 0.
+    /// The current context, else the primary one of the device that this thread chose in the CUDA runtime, else of device 0.
     pub fn for_new_block(driver: &'d Driver) -> Result<Self, DriverFailure> {
         match current(driver)? {
             Some(context) => Self::enter_from(driver, Some(context), context),
-            None => Self::enter_from(driver, None, primary(driver, runtime::chosen_device().unwrap_or(0))?),
+            None => Self::enter_from(driver, None, primary(driver, runtime::chosen_device())?),
         }
     }
 
-    /// The context of a caller's stream; for the default streams the current one, else `otherwise`.
-    ///
-    /// # Safety
-    /// `stream` is NULL, one of CUDA's two special handles, or a stream.
-    pub unsafe fn of_stream(driver: &'d Driver, stream: CUstream, otherwise: Context) -> Result<Self, DriverFailure> {
+    /// The stream's context; of a default stream the current one, else `otherwise`.
+    pub fn of_stream(driver: &'d Driver, stream: Stream<'_>, otherwise: Context) -> Result<Self, DriverFailure> {
         let own = current(driver)?.unwrap_or(otherwise);
         // The driver answers only while a context is current.
         let guard = Self::enter(driver, own)?;
-        // CU_STREAM_LEGACY (1) and CU_STREAM_PER_THREAD (2) belong to the current context.
-        if stream.addr() <= 2 {
+        if stream.is_default() {
             return Ok(guard);
         }
-        // SAFETY: the caller guarantees it.
-        let context = unsafe { driver.stream_context(stream) }?.and_then(Context::of);
+        let context = Context::of(driver.stream_context(stream)?);
         drop(guard);
         Self::enter(driver, context.unwrap_or(own))
     }
 
     /// The device's ordinal.
     pub fn device(&self) -> Result<c_int, DriverFailure> {
-        let mut device = 0;
-        // SAFETY: `device` is writable, and a context is current.
-        unsafe { self.driver.context_device(&mut device) }?;
-        Ok(device)
+        // SAFETY: a context is current.
+        output(0, |device| unsafe { self.driver.context_device(device) })
     }
 
     pub fn context_id(&self) -> Result<u64, DriverFailure> {
@@ -91,38 +82,34 @@ impl<'d> ContextGuard<'d> {
 impl Drop for ContextGuard<'_> {
     fn drop(&mut self) {
         if self.before != Some(self.context) {
-            let mut popped = std::ptr::null_mut();
-            // SAFETY: `popped` is writable. It fails if the driver has ended; then nothing is current.
-            let _ = unsafe { self.driver.context_pop(&mut popped) };
+            // SAFETY: the place is writable. It fails if the driver has ended; then nothing is current.
+            let _ = unsafe { self.driver.context_pop(&mut std::ptr::null_mut()) };
         }
     }
 }
 
 pub fn current(driver: &Driver) -> Result<Option<Context>, DriverFailure> {
-    let mut context = std::ptr::null_mut();
-    // SAFETY: `context` is writable.
-    unsafe { driver.context_get_current(&mut context) }?;
-    Ok(Context::of(context))
+    // SAFETY: the driver only writes the handle.
+    output(std::ptr::null_mut(), |context| unsafe { driver.context_get_current(context) }).map(Context::of)
 }
 
 /// The ordinal of the device for this thread's new blocks.
 pub fn current_device(driver: &Driver) -> Result<c_int, DriverFailure> {
     match current(driver)? {
         Some(context) => ContextGuard { driver, context, before: Some(context) }.device(),
-        None => Ok(runtime::chosen_device().unwrap_or(0)),
+        None => Ok(runtime::chosen_device()),
     }
 }
 
-/// Does `work` in the context for a new block. If a reset of its device has destroyed that context, retains the primary one
-/// anew, as the CUDA runtime does, which creates it again, and does the work there.
+/// Does `work` in the context for a new block. If a reset has destroyed that context, retains the primary one anew, which
+/// creates it again, as the CUDA runtime does.
 pub fn for_new_block<T>(driver: &Driver, work: impl Fn(&ContextGuard<'_>) -> Result<T, Error>) -> Result<T, Error> {
     let attempt = || work(&ContextGuard::for_new_block(driver)?);
     match attempt() {
         Err(Error::Driver(failure)) if status::can_be_recreated(failure.status) => {
             PRIMARY.iter().for_each(|kept| kept.store(std::ptr::null_mut(), Relaxed));
-            let ordinal = current_device(driver).unwrap_or_else(|_| runtime::chosen_device().unwrap_or(0));
-            let context = primary(driver, ordinal)?;
-            work(&ContextGuard::enter_from(driver, None, context)?)
+            let ordinal = current_device(driver).unwrap_or_else(|_| runtime::chosen_device());
+            work(&ContextGuard::enter_from(driver, None, primary(driver, ordinal)?)?)
         }
         answer => answer,
     }
@@ -136,12 +123,10 @@ pub fn primary(driver: &Driver, ordinal: c_int) -> Result<Context, DriverFailure
     if let Some(context) = kept.and_then(|kept| Context::of(kept.load(Relaxed))) {
         return Ok(context);
     }
-    let mut device = 0;
-    // SAFETY: `device` is writable. The driver refuses an ordinal without a device.
-    unsafe { driver.device_get(&mut device, ordinal) }?;
-    let mut context = std::ptr::null_mut();
-    // SAFETY: `context` is writable.
-    unsafe { driver.primary_retain(&mut context, device) }?;
+    // SAFETY: the driver refuses an ordinal without a device.
+    let device = output(0, |device| unsafe { driver.device_get(device, ordinal) })?;
+    // SAFETY: the driver returned the device.
+    let context = output(std::ptr::null_mut(), |context| unsafe { driver.primary_retain(context, device) })?;
     if let Some(kept) = kept {
         // Relaxed: two threads that both retain get the same number.
         kept.store(context, Relaxed);
@@ -149,7 +134,7 @@ pub fn primary(driver: &Driver, ordinal: c_int) -> Result<Context, DriverFailure
     Ok(Context::of(context).unwrap_or(Context::NONE))
 }
 
-/// Requests for a block while another device than its own was current.
+/// Number of requests for a block while another device than its own was current.
 static MISMATCHES: AtomicU64 = AtomicU64::new(0);
 
 pub fn mismatches() -> u64 {

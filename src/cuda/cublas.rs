@@ -1,6 +1,6 @@
 //! cuBLAS, called with integer statuses: the one that the process has loaded, else the newest that the driver serves.
 //!
-//! A handle belongs to a context, and to one call at a time; idle ones are kept for the next call in their context.
+//! A handle serves one call at a time; idle ones are kept for the next call in their context.
 #![expect(unsafe_code, reason = "foreign functions, found by name")]
 
 use std::ffi::{CStr, c_int, c_void};
@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use super::capture::RelaxedCapture;
 use super::context::{Context, ContextGuard};
-use super::driver::Driver;
+use super::driver::{Driver, output};
 use super::load;
 use crate::platform::cancel_guard::CancelGuard;
 use crate::platform::loaded;
@@ -33,11 +33,10 @@ const LIBRARIES: [(&CStr, c_int); 9] = [
 pub struct BlasFailure {
     /// Such as `cublasSasum_v2`.
     pub call: &'static str,
-    /// A `cublasStatus_t`.
     pub status: c_int,
 }
 
-/// Declares the functions, the search for them, and for each entry a method that converts its status to a `Result`.
+/// Declares the table of functions, their resolution, and for each a method that converts its status to a `Result`.
 macro_rules! entry_points {
     ($($symbol:ident as $name:ident($($argument:ident: $type:ty),*);)*) => {
         struct Functions {
@@ -104,7 +103,7 @@ entry_points! {
 
 /// Never unloaded.
 static FOUND: OnceLock<Functions> = OnceLock::new();
-/// How many objects the process had loaded when no cuBLAS was found: another one may bring it.
+/// How many objects were loaded when none was found: another one may bring it.
 static MISSED_AT: AtomicU64 = AtomicU64::new(0);
 
 fn functions() -> Option<&'static Functions> {
@@ -116,7 +115,7 @@ fn functions() -> Option<&'static Functions> {
         return None;
     }
     match search() {
-        // The search came first, so that no fork finds the cell half initialised.
+        // Searched first, so that no fork finds the cell half initialised.
         Some(found) => Some(FOUND.get_or_init(|| found)),
         None => {
             MISSED_AT.store(loaded::loaded_so_far(), Relaxed);
@@ -156,14 +155,13 @@ const KEPT: usize = 16;
 
 locked_static! { static IDLE: Lock<Vec<Idle>> = Lock::new(Vec::new()); }
 
-/// cuBLAS in one context, for one thread.
 pub struct Blas {
     functions: &'static Functions,
     idle: Idle,
 }
 
 impl Blas {
-    /// `None` if there is no cuBLAS, or if it does not start in the context of `guard`.
+    /// `None` if no cuBLAS starts in the context of `guard`.
     pub fn begin(driver: &Driver, guard: &ContextGuard<'_>) -> Option<Blas> {
         let functions = functions()?;
         let (context, context_id) = (guard.context, guard.context_id().ok()?);
@@ -172,15 +170,14 @@ impl Blas {
         if let Some(idle) = kept {
             return Some(Blas { functions, idle });
         }
-        let mut handle = std::ptr::null_mut();
         // `create` allocates memory.
         let _relaxed = RelaxedCapture::begin(driver);
-        // SAFETY: `handle` is writable.
-        unsafe { functions.create(&mut handle) }.ok()?;
+        // SAFETY: a context is current.
+        let handle: Handle = output(std::ptr::null_mut(), |handle| unsafe { functions.create(handle) }).ok()?;
         Some(Blas { functions, idle: Idle { handle: handle.expose_provenance(), context, context_id } })
     }
 
-    /// Keeps the handle for another call in its context, which is current. Without the context's id it would not notice a reset.
+    /// Keeps the handle for another call, unless the context has no id by which a reset is noticed. The context is current.
     pub fn end(self) {
         let kept = self.idle.context_id != 0
             && IDLE.with(|idle| {
@@ -199,7 +196,7 @@ impl Blas {
     /// The sum of the absolute values.
     ///
     /// # Safety
-    /// Each address is that of `count` values of that precision, in device memory that the context can access.
+    /// Each address, here and below, is of `count` values of that precision, in memory that the context can access.
     pub unsafe fn asum(&self, of: Precision, count: c_int, x: u64) -> Result<f64, BlasFailure> {
         let (mut single, mut double) = (0.0, 0.0);
         match of {

@@ -1,36 +1,36 @@
 //! The driver's entry points: resolved once, called with integer statuses.
 //!
-//! cudarc provides types and constants only: its statuses are a Rust enum without a newer driver's numbers, and its loader
-//! tries a toolkit's stub first and panics if a function is missing.
+//! cudarc provides types and constants only: its statuses are a Rust enum, and its loader tries a toolkit's stub first and
+//! panics if a function is missing.
 #![expect(unsafe_code, reason = "foreign functions")]
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_ulonglong, c_void};
+use std::marker::PhantomData;
 use std::mem::transmute;
 use std::sync::OnceLock;
 
 use cudarc::driver::sys::{
-    CUcontext, CUdevice, CUdevice_attribute, CUdeviceptr, CUevent, CUpointer_attribute, CUstream,
+    CUcontext, CUdevice, CUdevice_attribute, CUdeviceptr, CUevent, CUpointer_attribute, CUstream, CUstream_flags,
 };
 
 use super::{process, status};
 use crate::error::{self, DriverFailure, Error};
 use crate::platform::cancel_guard::CancelGuard;
 
-/// Declares the table, the function that fills it, and for each entry a method that converts its status to a `Result`; an
-/// optional entry's is `None` if the driver is too old.
+/// Declares the table, the function that fills it, and for each entry a method whose result is the status; an optional
+/// entry's is `None` if the driver is too old.
 macro_rules! entry_points {
     (
         required { $($(#[$attribute:meta])* $symbol:ident as $name:ident($($argument:ident: $type:ty),*);)* }
         optional { $($(#[$attribute_2:meta])* $symbol_2:ident as $name_2:ident($($argument_2:ident: $type_2:ty),*);)* }
     ) => {
-        /// The functions of a CUDA driver.
         pub struct Driver {
             $($name: unsafe extern "C" fn($($type),*) -> c_int,)*
             $($name_2: Option<unsafe extern "C" fn($($type_2),*) -> c_int>,)*
         }
 
         impl Driver {
-            /// The error is the name of the first function that is missing.
+            /// The error names the first function that is missing.
             ///
             /// # Safety
             /// `find` returns the driver's function of a name.
@@ -131,40 +131,29 @@ entry_points! {
 }
 
 impl Driver {
-    /// `None`: the driver is too old.
-    ///
-    /// # Safety
-    /// `stream` is a stream.
-    pub unsafe fn stream_context(&self, stream: CUstream) -> Result<Option<CUcontext>, DriverFailure> {
-        let mut context = std::ptr::null_mut();
-        // SAFETY: the caller guarantees the stream, and `context` is writable.
-        unsafe { self.stream_get_context(stream, &mut context) }.map(|answer| answer.map(|()| context)).transpose()
+    /// NULL: the driver is too old.
+    pub fn stream_context(&self, stream: Stream<'_>) -> Result<CUcontext, DriverFailure> {
+        // SAFETY: the stream exists.
+        let ask = |context: &mut _| unsafe { self.stream_get_context(stream.0, context) };
+        output(std::ptr::null_mut(), |context| ask(context).unwrap_or(Ok(())))
     }
 
     /// The current context's id, unique in the process, and another one after a reset. 0: the driver is too old.
     pub fn context_id(&self) -> Result<u64, DriverFailure> {
-        let mut id = 0;
-        // SAFETY: NULL stands for the current context, and `id` is writable.
-        unsafe { self.context_get_id(std::ptr::null_mut(), &mut id) }.unwrap_or(Ok(()))?;
-        Ok(id)
+        // SAFETY: NULL stands for the current context.
+        output(0, |id| unsafe { self.context_get_id(std::ptr::null_mut(), id) }.unwrap_or(Ok(())))
     }
 
     /// For the legacy stream, an error means that a stream which it waits for is captured.
-    ///
-    /// # Safety
-    /// `stream` is NULL, one of CUDA's two special handles, or a stream.
-    pub unsafe fn stream_capture_status(&self, stream: CUstream) -> Result<c_int, DriverFailure> {
-        let mut captured = 0;
-        // SAFETY: the caller guarantees the stream, and `captured` is writable.
-        unsafe { self.stream_is_capturing(stream, &mut captured) }.unwrap_or(Ok(()))?;
-        Ok(captured)
+    pub fn stream_capture_status(&self, stream: Stream<'_>) -> Result<c_int, DriverFailure> {
+        // SAFETY: the stream exists.
+        output(0, |captured| unsafe { self.stream_is_capturing(stream.0, captured) }.unwrap_or(Ok(())))
     }
 
     /// Returns the previous mode; `None` on failure.
     pub fn exchange_capture_mode(&self, mut mode: c_int) -> Option<c_int> {
         // SAFETY: `mode` is readable and writable.
-        let answer = unsafe { self.exchange_mode(&mut mode) }?;
-        answer.ok().map(|()| mode)
+        unsafe { self.exchange_mode(&mut mode) }?.ok().map(|()| mode)
     }
 
     fn check(&self, call: &'static str, status: c_int) -> Result<(), DriverFailure> {
@@ -181,11 +170,18 @@ impl Driver {
         failure
     }
 
+    /// A stream that waits for no other, nor any other for it; it exists until `stream_destroy`.
+    pub fn new_stream(&self) -> Result<Stream<'static>, DriverFailure> {
+        const FLAGS: c_uint = CUstream_flags::CU_STREAM_NON_BLOCKING as c_uint;
+        // SAFETY: the driver only writes the handle.
+        let stream = output(std::ptr::null_mut(), |stream| unsafe { self.stream_create(stream, FLAGS) })?;
+        Ok(Stream(stream, PhantomData))
+    }
+
     /// Free and total bytes of the current context's device.
     pub fn memory(&self) -> Result<(u64, u64), DriverFailure> {
-        let (mut free, mut total) = (0, 0);
-        // SAFETY: both are writable.
-        unsafe { self.mem_info(&mut free, &mut total) }?;
+        // SAFETY: the driver only writes both.
+        let (free, total) = output((0, 0), |(free, total)| unsafe { self.mem_info(free, total) })?;
         Ok((free as u64, total as u64))
     }
 
@@ -194,17 +190,49 @@ impl Driver {
         unsafe { self.context_synchronize() }
     }
 
-    pub fn synchronize_legacy_stream(&self) -> Result<(), DriverFailure> {
-        // SAFETY: NULL is the legacy default stream.
-        unsafe { self.stream_synchronize(std::ptr::null_mut()) }
+    pub fn synchronize_stream(&self, stream: Stream<'_>) -> Result<(), DriverFailure> {
+        // SAFETY: the stream exists.
+        unsafe { self.stream_synchronize(stream.0) }
     }
 
     pub fn count(&self) -> Result<c_int, DriverFailure> {
-        let mut count = 0;
-        // SAFETY: `count` is writable.
-        unsafe { self.device_count(&mut count) }?;
-        Ok(count)
+        // SAFETY: the driver only writes the number.
+        output(0, |count| unsafe { self.device_count(count) })
     }
+}
+
+/// A default stream, or one that exists for `'s`.
+#[derive(Clone, Copy)]
+pub struct Stream<'s>(CUstream, PhantomData<&'s ()>);
+
+impl Stream<'_> {
+    pub const LEGACY: Stream<'static> = Stream(std::ptr::null_mut(), PhantomData);
+
+    /// # Safety
+    /// `handle` is NULL, one of CUDA's two special handles, or a stream that exists for the lifetime.
+    pub unsafe fn of(handle: *mut c_void) -> Self {
+        Stream(handle.cast(), PhantomData)
+    }
+
+    pub fn handle(self) -> CUstream {
+        self.0
+    }
+
+    /// NULL or CU_STREAM_LEGACY.
+    pub fn is_legacy(self) -> bool {
+        self.0.addr() <= 1
+    }
+
+    /// Also CU_STREAM_PER_THREAD. These belong to the current context.
+    pub fn is_default(self) -> bool {
+        self.0.addr() <= 2
+    }
+}
+
+/// What `call` writes over `initial`.
+pub fn output<T, E>(initial: T, call: impl FnOnce(&mut T) -> Result<(), E>) -> Result<T, E> {
+    let mut value = initial;
+    call(&mut value).map(|()| value)
 }
 
 type Ask = unsafe extern "C" fn(c_int, *mut *const c_char) -> c_int;
@@ -243,7 +271,6 @@ impl From<DriverFailure> for Error {
     }
 }
 
-/// In the type that the driver's functions take.
 pub fn address<T>(pointer: *const T) -> c_ulonglong {
     pointer.addr() as c_ulonglong
 }

@@ -1,13 +1,13 @@
-//! Events, each behind some work of a stream. Complete ones are kept for the next use in their context.
+//! Events behind work of a stream. Complete ones are kept for the next use in their context.
 #![expect(unsafe_code, reason = "the driver's functions are called")]
 
 use std::ffi::c_uint;
 
-use cudarc::driver::sys::{CUevent, CUevent_flags, CUstream, CUstream_flags};
+use cudarc::driver::sys::{CUevent, CUevent_flags};
 
 use super::capture::RelaxedCapture;
 use super::context::{Context, ContextGuard};
-use super::driver::Driver;
+use super::driver::{Driver, Stream, output};
 use super::status;
 use crate::error::DriverFailure;
 use crate::platform::sync::{Lock, locked_static};
@@ -16,7 +16,7 @@ use crate::platform::sync::{Lock, locked_static};
 pub struct Event {
     handle: usize,
     context: Context,
-    /// At the event's creation; 0 if the driver has none. A reset ends the context with its events.
+    /// 0 if the driver has none. A reset ends the context with its events, and gives it another id.
     context_id: u64,
 }
 
@@ -26,12 +26,11 @@ const KEPT: usize = 64;
 locked_static! { static IDLE: Lock<Vec<Event>> = Lock::new(Vec::new()); }
 
 impl Event {
-    /// In the context of `guard`.
     pub fn new(driver: &Driver, guard: &ContextGuard<'_>) -> Result<Event, DriverFailure> {
         Self::with_context_id(driver, guard, None)
     }
 
-    /// As [`Self::new`], without a query if the caller knows the context's id.
+    /// Without a query if the caller knows the context's id.
     pub fn with_context_id(
         driver: &Driver,
         guard: &ContextGuard<'_>,
@@ -43,40 +42,32 @@ impl Event {
         if let Some(event) = kept {
             return Ok(event);
         }
-        let mut handle: CUevent = std::ptr::null_mut();
-        // SAFETY: `handle` is writable.
-        unsafe { driver.event_create(&mut handle, CUevent_flags::CU_EVENT_DISABLE_TIMING as c_uint) }?;
+        const FLAGS: c_uint = CUevent_flags::CU_EVENT_DISABLE_TIMING as c_uint;
+        // SAFETY: a context is current.
+        let handle: CUevent = output(std::ptr::null_mut(), |handle| unsafe { driver.event_create(handle, FLAGS) })?;
         Ok(Event { handle: handle.expose_provenance(), context: guard.context, context_id })
     }
 
     /// Records the event behind the present work of `stream`, which is of the same context.
-    ///
-    /// # Safety
-    /// `stream` is a stream.
-    pub unsafe fn record(&self, driver: &Driver, stream: CUstream) -> Result<(), DriverFailure> {
-        // SAFETY: the event exists, as its context is current. The caller guarantees the stream.
-        unsafe { driver.event_record(self.handle(), stream) }
+    pub fn record(&self, driver: &Driver, stream: Stream<'_>) -> Result<(), DriverFailure> {
+        // SAFETY: the event exists, as its context is current.
+        unsafe { driver.event_record(self.handle(), stream.handle()) }
     }
 
     /// Makes later work of `stream`, of any context, wait for the event.
-    ///
-    /// # Safety
-    /// `stream` is a stream.
-    pub unsafe fn make_wait(&self, driver: &Driver, stream: CUstream) -> Result<(), DriverFailure> {
+    pub fn make_wait(&self, driver: &Driver, stream: Stream<'_>) -> Result<(), DriverFailure> {
         // SAFETY: as for `record`.
-        unsafe { driver.stream_wait_event(stream, self.handle(), 0) }
+        unsafe { driver.stream_wait_event(stream.handle(), self.handle(), 0) }
     }
 
-    /// Replaces the event by one that completes at the same time, of `home`: the context of the block that is copied or used,
-    /// which therefore exists.
-    ///
-    /// Another context of the program may be gone, and the driver follows the handle of a destroyed one.
+    /// Replaces the event by one of `home`, the block's context, that completes at the same time: the program may destroy
+    /// another context, whose handle the driver would follow.
     pub fn into_context(self, driver: &Driver, home: Context) -> Result<Event, DriverFailure> {
         if self.context == home {
             return Ok(self);
         }
         let copied = self.copied(driver, home);
-        // A wait that was queued stays valid.
+        // A queued wait stays valid.
         self.destroy(driver);
         copied
     }
@@ -85,16 +76,10 @@ impl Event {
         let guard = ContextGuard::enter(driver, home)?;
         let _relaxed = RelaxedCapture::begin(driver);
         let event = Event::new(driver, &guard)?;
-        let mut stream = std::ptr::null_mut();
-        // SAFETY: `stream` is writable.
-        let made = unsafe { driver.stream_create(&mut stream, CUstream_flags::CU_STREAM_NON_BLOCKING as c_uint) };
-        let recorded = made.and_then(|()| {
-            // SAFETY: the stream was created just now.
-            let recorded = unsafe { self.make_wait(driver, stream) }
-                // SAFETY: as above.
-                .and_then(|()| unsafe { event.record(driver, stream) });
+        let recorded = driver.new_stream().and_then(|stream| {
+            let recorded = self.make_wait(driver, stream).and_then(|()| event.record(driver, stream));
             // SAFETY: the stream is not used again. Its work completes all the same.
-            let _ = unsafe { driver.stream_destroy(stream) };
+            let _ = unsafe { driver.stream_destroy(stream.handle()) };
             recorded
         });
         recorded.map(|()| event).inspect_err(|_| event.destroy(driver))
@@ -144,7 +129,7 @@ impl Event {
         }
     }
 
-    /// Whether the event detects a reset of its context.
+    /// If so, the event detects a reset of its context.
     pub fn knows_context_id(&self) -> bool {
         self.context_id != 0
     }
@@ -157,7 +142,7 @@ impl Event {
     fn enter<'d>(&self, driver: &'d Driver) -> Result<ContextGuard<'d>, DriverFailure> {
         let guard = ContextGuard::enter(driver, self.context)?;
         if guard.context_id()? != self.context_id {
-            // The context was destroyed by a reset, and created again.
+            // A reset, after which the context was created again.
             return Err(DriverFailure { call: "cuCtxGetId", status: status::CONTEXT_IS_DESTROYED });
         }
         Ok(guard)

@@ -10,7 +10,7 @@ use syncedmem_trace::text::{Escaped, Text};
 
 use super::driver::Driver;
 use super::{process, status};
-use crate::error::{LoaderWords, WhyNot};
+use crate::error::WhyNot;
 use crate::platform::cancel_guard::CancelGuard;
 use crate::settings;
 
@@ -58,12 +58,7 @@ pub fn is_temporary(why: WhyNot) -> bool {
 }
 
 fn open() -> Result<*mut c_void, WhyNot> {
-    // SAFETY: the name is NUL-terminated. Nothing is loaded.
-    let loaded = unsafe { libc::dlopen(LIBRARY.as_ptr(), libc::RTLD_NOLOAD | libc::RTLD_LAZY) };
-    if !loaded.is_null() {
-        return Ok(loaded);
-    }
-    // SAFETY: as above; the initialisers are the driver's.
+    // SAFETY: the name is NUL-terminated; the initialisers are the driver's.
     let opened = unsafe { libc::dlopen(LIBRARY.as_ptr(), libc::RTLD_LAZY) };
     if opened.is_null() { Err(why_not_opened()) } else { Ok(opened) }
 }
@@ -84,13 +79,13 @@ fn why_not_opened() -> WhyNot {
             WhyNot::NotNow(NO_MEMORY)
         }
         words if words.contains("Too many open files") => WhyNot::NotNow(NO_DESCRIPTOR),
-        words => WhyNot::NotLoadable(LoaderWords(
-            WORDS.get_or_init(|| Text::of(format_args!("{}", Escaped(words.as_bytes())))),
-        )),
+        words => {
+            WhyNot::NotLoadable(WORDS.get_or_init(|| Text::of(format_args!("{}", Escaped(words.as_bytes())))).as_ref())
+        }
     }
 }
 
-/// Called before the functions are resolved, so that an old driver is reported as old, not as incomplete.
+/// Before the functions are resolved, so that an old driver is reported as old, not as incomplete.
 fn check_version(find: impl Fn(&CStr) -> Option<*mut c_void>) -> Result<(), WhyNot> {
     const NAME: &str = "cuDriverGetVersion";
     type GetVersion = unsafe extern "C" fn(*mut c_int) -> c_int;
@@ -101,7 +96,7 @@ fn check_version(find: impl Fn(&CStr) -> Option<*mut c_void>) -> Result<(), WhyN
     // SAFETY: `version` is writable; cuInit need not have run.
     match unsafe { get_version(&mut version) } {
         status::STUB_LIBRARY => return Err(WhyNot::Stub),
-        // A driver that cannot tell its version fails in cuInit, which returns the reason.
+        // After any other status cuInit fails too, and returns the reason.
         status::SUCCESS if version < OLDEST => return Err(WhyNot::TooOld(version, OLDEST)),
         _ => {}
     }

@@ -6,7 +6,7 @@
 //! cublas (the math of blobs)  →  capture, context
 //! load (find and start the driver), attributes (of devices)  →  driver  →  process (exit, fork, captures)
 //! ```
-//! Nothing here is opened or asked before the first device operation, or the first host block in GPU mode.
+//! The first device operation, or the first host block in GPU mode, looks for the driver.
 #![expect(unsafe_code, reason = "the driver is asked for the names of devices")]
 
 pub mod attributes;
@@ -35,13 +35,12 @@ use crate::settings;
 use driver::Driver;
 pub use process::{begin_child, captures_graphs, is_lost_in_child};
 
-/// More devices than any machine has. Facts about others are not kept.
+/// More than any machine has; facts about others are not kept.
 pub const MOST_DEVICES: usize = 64;
 
 /// Never unloaded.
 static FOUND: OnceLock<Result<Driver, WhyNot>> = OnceLock::new();
 
-/// Looks for the driver at the first call.
 pub fn driver() -> Result<&'static Driver, Error> {
     find().map_err(|why| Error::NoGpu { why })
 }
@@ -73,17 +72,17 @@ fn find() -> Result<&'static Driver, WhyNot> {
     found.as_ref().map_err(|why| *why)
 }
 
-/// Whether nothing runs any more in the context of the failed call.
+/// Whether nothing runs any more in the failed call's context.
 pub fn ends_all_work(failure: DriverFailure) -> bool {
     status::is_context_gone(failure.status) || status::is_sticky(failure.status)
 }
 
-/// Whether the context was destroyed, such as by a reset of its device.
+/// Whether the context was destroyed, such as by a reset.
 pub fn is_reset(failure: DriverFailure) -> bool {
     failure.status == status::CONTEXT_IS_DESTROYED
 }
 
-/// Whether the process is neither exiting nor forked from one that had used the driver.
+/// Not while the process exits, or after a fork from one that had used the driver.
 pub fn may_be_used() -> bool {
     process::usable().is_ok()
 }
@@ -92,7 +91,7 @@ pub fn is_out_of_memory(error: Error) -> bool {
     matches!(error, Error::Driver(failure) if failure.status == status::OUT_OF_MEMORY)
 }
 
-/// Whether there is a usable driver, and a sentence about it, which is never freed.
+/// Whether there is a usable driver, and a sentence about it.
 pub fn status() -> (Result<(), Error>, &'static CStr) {
     static SENTENCES: [OnceLock<Text<700>>; 6] = [const { OnceLock::new() }; 6];
     let answer = find();
@@ -103,7 +102,7 @@ pub fn status() -> (Result<(), Error>, &'static CStr) {
         Err(why) if load::is_temporary(why) => 4,
         _ => 5,
     }];
-    // First, so that no fork finds the cell half initialised.
+    // Made first, so that no fork finds the cell half initialised.
     let text = match answer {
         Ok(driver) => introduce(driver),
         Err(why) => Text::of(format_args!("{}", Error::NoGpu { why })),

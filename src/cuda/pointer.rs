@@ -20,9 +20,9 @@ use CUpointer_attribute::CU_POINTER_ATTRIBUTE_RANGE_START_ADDR as RANGE_START;
 
 #[derive(Clone, Copy, Debug)]
 pub struct Buffer {
-    /// Unique in the process and never used again; 0 if the driver has none for such memory.
+    /// Never used again in the process; 0 if the driver has none for such memory.
     pub id: u64,
-    /// None for memory of pools and of virtual memory management.
+    /// `None` for memory of pools and of virtual memory management.
     pub context: Option<Context>,
 }
 
@@ -35,7 +35,7 @@ pub fn buffer(driver: &Driver, address: u64) -> Result<Option<Buffer>, DriverFai
 /// The allocation's context, and its device's ordinal: negative if the driver does not tell it.
 pub fn location(driver: &Driver, address: u64) -> Result<Option<(Option<Context>, c_int)>, DriverFailure> {
     let known = ask_with_context(driver, DEVICE_ORDINAL, u64::from(u32::MAX), address)?;
-    // An ordinal is an int: the other half of its place stays 0.
+    // The driver writes an int: the other half stays 0.
     Ok(known.map(|(context, ordinal)| (context, ordinal as c_uint as c_int)))
 }
 
@@ -49,8 +49,8 @@ pub fn is_known(driver: &Driver, address: u64) -> Result<bool, DriverFailure> {
     Ok(ask(driver, [], address)?.is_some())
 }
 
-/// The context, and one more attribute. That is `otherwise` if the driver refuses it: it may be too old (the device's ordinal
-/// came with CUDA 9.2), or have none for such memory.
+/// The context, and one more attribute: `otherwise` if the driver is too old for it (the device's ordinal came with CUDA 9.2),
+/// or has none for such memory.
 fn ask_with_context(
     driver: &Driver,
     attribute: CUpointer_attribute,
@@ -88,8 +88,7 @@ fn ask_somewhere<const N: usize>(
 ) -> Result<Option<[u64; N]>, DriverFailure> {
     match ask_once(driver, wanted, address) {
         Err(failure) if status::can_be_recreated(failure.status) => {
-            // A driver may need a current context, and the thread's own may be gone. Any serves but the allocation's, which
-            // may be gone too.
+            // A driver may need a current context. The thread's own and the allocation's may be gone; any other serves.
             let _guard = match context::current(driver)? {
                 Some(_) => ContextGuard::enter(driver, context::primary(driver, 0)?)?,
                 None => ContextGuard::for_new_block(driver)?,
@@ -114,7 +113,7 @@ fn ask_once<const N: usize>(
         *location = (&raw mut *value).cast();
     }
     let count = 1 + N as c_uint;
-    // SAFETY: there are `count` attributes, each with a place of 8 bytes, which holds any of these.
+    // SAFETY: there are `count` attributes, each with a place of 8 bytes, which holds any of them.
     unsafe { driver.pointer_attributes(count, attributes.as_mut_ptr(), places.as_mut_ptr(), address) }?;
     // Of an unknown address the driver returns defaults; no memory type is 0.
     let is_known = values[0] != 0;

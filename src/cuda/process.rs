@@ -7,15 +7,14 @@ use super::{FOUND, status};
 use crate::error::{DriverFailure, WhyNot};
 use crate::platform::text::warn;
 
-/// Whether the driver was looked for.
+/// The driver was looked for.
 static SEARCHED: AtomicBool = AtomicBool::new(false);
-/// Whether this process was forked from one that had found the driver, or was looking for it.
+/// The process was forked from one that had found the driver, or was looking for it.
 static FORKED: AtomicBool = AtomicBool::new(false);
 static EXITING: AtomicBool = AtomicBool::new(false);
-/// Whether a CUDA graph was ever captured.
+/// A CUDA graph was captured.
 static CAPTURES: AtomicBool = AtomicBool::new(false);
 
-/// Whether the driver may be used.
 pub fn usable() -> Result<(), WhyNot> {
     if FORKED.load(Relaxed) {
         return Err(WhyNot::Forked);
@@ -27,7 +26,7 @@ pub fn begin_search() {
     SEARCHED.store(true, Relaxed);
 }
 
-/// Called once the driver runs: exit handlers run in reverse order, so this one precedes the driver's.
+/// Called once the driver runs: exit handlers run in reverse order, and this one must precede the driver's.
 pub fn watch_exit() {
     // SAFETY: the handler stays mapped (-z nodelete).
     unsafe { libc::atexit(begin_exit) };
@@ -59,7 +58,7 @@ pub fn note_capture() -> bool {
     CAPTURES.swap(true, Relaxed)
 }
 
-/// Records a failure that a capture caused; reports the first, if a wait of the library invalidated the capture.
+/// Notes a capture by the failure it caused. Warns of the first, if a wait of the library invalidated it.
 #[cold]
 pub fn note_failure(failure: DriverFailure) {
     if !status::is_capture_error(failure.status) || note_capture() || failure.call != "cuCtxSynchronize" {

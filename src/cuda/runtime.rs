@@ -1,5 +1,5 @@
-//! The device that the calling thread has chosen in the process's CUDA runtime: before CUDA 12 `cudaSetDevice` makes no
-//! context current, so the driver does not know it.
+//! The device that the calling thread has chosen in the CUDA runtime. The driver does not know it: before CUDA 12
+//! `cudaSetDevice` makes no context current.
 #![expect(unsafe_code, reason = "a function of the CUDA runtime, found by name")]
 
 use std::ffi::{c_int, c_void};
@@ -8,16 +8,16 @@ use std::mem::transmute;
 use crate::platform::cancel_guard::CancelGuard;
 use crate::platform::loaded;
 
-/// The device's ordinal; `None` if no loaded object exports `cudaGetDevice`.
-pub fn chosen_device() -> Option<c_int> {
+/// Its ordinal; 0 without a runtime that knows it.
+pub fn chosen_device() -> c_int {
     type GetDevice = unsafe extern "C" fn(*mut c_int) -> c_int;
-    let function = loaded::find(c"cudaGetDevice")?.as_ptr();
+    let Some(function) = loaded::find(c"cudaGetDevice") else { return 0 };
     // SAFETY: the runtime's headers give the name this signature; the object stays mapped.
-    let get_device = unsafe { transmute::<*mut c_void, GetDevice>(function) };
+    let get_device = unsafe { transmute::<*mut c_void, GetDevice>(function.as_ptr()) };
     // The runtime may initialise itself, and read files.
     let _cancel_guard = CancelGuard::begin();
-    let mut ordinal = -1;
+    let mut ordinal = 0;
     // SAFETY: `ordinal` is writable.
-    let failed = unsafe { get_device(&mut ordinal) } != 0;
-    (!failed && ordinal >= 0).then_some(ordinal)
+    let is_known = unsafe { get_device(&mut ordinal) } == 0;
+    if is_known { ordinal.max(0) } else { 0 }
 }

@@ -1,4 +1,4 @@
-//! Statuses of the driver, as integers: a newer driver may return one that this build does not know.
+//! The driver's statuses, as integers: a newer driver may return others.
 
 use std::ffi::c_int;
 
@@ -29,13 +29,12 @@ pub fn can_be_recreated(status: c_int) -> bool {
     is_context_gone(status) && status != DEINITIALIZED
 }
 
-/// Whether a call was refused because a CUDA graph is being captured.
+/// The call was refused because a CUDA graph is being captured.
 pub fn is_capture_error(status: c_int) -> bool {
     (STREAM_CAPTURE_UNSUPPORTED..=Known::CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD as c_int).contains(&status)
 }
 
-/// An error of an earlier kernel: the CUDA Driver API says of each of these that the process is left in an inconsistent state,
-/// in which all further work returns the same error.
+/// An error of an earlier kernel: by the CUDA Driver API it leaves the process inconsistent, and all further work returns it.
 pub fn is_sticky(status: c_int) -> bool {
     const FAMILY: [Known; 12] = [
         Known::CUDA_ERROR_ECC_UNCORRECTABLE,

@@ -1,12 +1,11 @@
-//! Streams that may be using a block, as its user has declared: of each, an event behind its work, because the stream is valid
-//! only during the call that passes it.
+//! Streams that may be using a block, as its user has declared. Each is kept as an event behind its work, because the stream
+//! is valid only during the call.
 
-use cudarc::driver::sys::CUstream;
 use syncedmem_trace::address_hash::{AddressMap, address_map};
 
 use super::capture::{self, RelaxedCapture};
 use super::context::{Context, ContextGuard};
-use super::driver::Driver;
+use super::driver::{Driver, Stream};
 use super::events::Event;
 use crate::error::{DriverFailure, Error};
 use crate::platform::sync::{Lock, locked_static};
@@ -28,7 +27,7 @@ impl StreamEvents {
         self.events.iter().all(Option::is_some)
     }
 
-    /// Adds an event. Without a place left, returns the oldest, for which the caller waits.
+    /// Returns the oldest event if it has no place left; the caller waits for it.
     pub fn and(&mut self, event: Event) -> Option<Event> {
         if let Some(place) = self.events.iter_mut().find(|place| place.is_none()) {
             *place = Some(event);
@@ -72,22 +71,12 @@ pub fn wait(driver: &Driver, event: Event) {
 
 locked_static! { static DECLARED: Lock<AddressMap<StreamEvents>> = Lock::new(address_map()); }
 
-/// Declares that the present work of `stream` may be using the block at `address` of `context`.
-///
-/// # Safety
-/// `stream` is NULL or a stream. The block and its context exist.
-#[expect(unsafe_code, reason = "an event is recorded on a caller's stream")]
-pub unsafe fn declare(driver: &Driver, address: usize, context: Context, stream: CUstream) -> Result<(), Error> {
-    // SAFETY: the caller guarantees it.
-    let guard = unsafe { ContextGuard::of_stream(driver, stream, context) }?;
-    // SAFETY: the caller guarantees it.
-    unsafe { capture::refuse_captured_within(driver, &guard, stream) }?;
+/// Declares that the present work of `stream` may use the block at `address` of `context`. Both exist.
+pub fn declare(driver: &Driver, address: usize, context: Context, stream: Stream<'_>) -> Result<(), Error> {
+    let guard = ContextGuard::of_stream(driver, stream, context)?;
+    capture::refuse_captured_within(driver, &guard, stream)?;
     let event = Event::new(driver, &guard)?;
-    // SAFETY: the caller guarantees it.
-    if let Err(failure) = unsafe { event.record(driver, stream) } {
-        event.recycle(driver);
-        return Err(failure.into());
-    }
+    event.record(driver, stream).inspect_err(|_| event.recycle(driver))?;
     let event = event.into_context(driver, context)?;
     // Earlier events may be complete: then there is a place without a wait.
     if DECLARED.with(|declared| declared.get(&address).is_some_and(StreamEvents::is_full)) {
@@ -102,7 +91,7 @@ pub unsafe fn declare(driver: &Driver, address: usize, context: Context, stream:
     Ok(())
 }
 
-/// Adds an event to those of the block at `address`. Waits for the one that has no place.
+/// Waits for the event that has no place left.
 fn add(driver: &Driver, address: usize, event: Event) {
     let left_over = DECLARED.with(|declared| {
         if declared.try_reserve(1).is_err() {

@@ -3,13 +3,13 @@
 use syncedmem_trace::event::What;
 
 use super::capture::{self, RelaxedCapture};
-use super::driver::Driver;
+use super::driver::{Driver, Stream};
 use super::status;
 use crate::error::DriverFailure;
 use crate::observe::recorder::{self, NOTHING};
 
-/// Waits for all work of the current context. Not of another: a collective operation there may be waiting for work that this
-/// thread is about to start.
+/// Waits for the current context. Never enter another one for it: a collective operation there may be waiting for work that
+/// this thread is about to start.
 pub fn context(driver: &Driver) -> Result<(), DriverFailure> {
     capture::spare_context(driver)?;
     let _relaxed = RelaxedCapture::begin(driver);
@@ -19,8 +19,8 @@ pub fn context(driver: &Driver) -> Result<(), DriverFailure> {
     Ok(())
 }
 
-/// As [`context`]. If that might invalidate a capture, waits for the legacy default stream, and so for every blocking stream,
-/// unless one of these is captured.
+/// If [`context`] might invalidate a capture, waits for the legacy default stream, and so for every blocking stream, unless
+/// one of these is captured.
 pub fn context_if_allowed(driver: &Driver) -> Result<(), DriverFailure> {
     match context(driver) {
         Err(failure) if status::is_capture_error(failure.status) => match legacy_stream(driver) {
@@ -31,9 +31,8 @@ pub fn context_if_allowed(driver: &Driver) -> Result<(), DriverFailure> {
     }
 }
 
-/// Waits for the legacy default stream of the current context.
 pub fn legacy_stream(driver: &Driver) -> Result<(), DriverFailure> {
     capture::spare_legacy_stream(driver)?;
     let _relaxed = RelaxedCapture::begin(driver);
-    driver.synchronize_legacy_stream()
+    driver.synchronize_stream(Stream::LEGACY)
 }

@@ -19,16 +19,16 @@ impl<F: Copy> Slot<F> {
         Slot(AtomicPtr::new(std::ptr::null_mut()))
     }
 
-    /// Registers a function, or removes it. Both must stay usable for the rest of the process.
+    /// Both must stay usable for the rest of the process.
     pub fn set(&self, callback: Option<F>, user: *mut c_void) -> Result<(), Error> {
         // SAFETY: malloc has no preconditions.
         let new = unsafe { libc::malloc(size_of::<Registered<F>>()) }.cast::<Registered<F>>();
         if new.is_null() {
             return Err(Error::no_room(size_of::<Registered<F>>()));
         }
-        // SAFETY: fresh memory, large enough and aligned, as malloc guarantees.
+        // SAFETY: new memory, large enough, aligned by malloc.
         unsafe { new.write(Registered { callback, user }) };
-        // Release: a thread that acquires the pointer sees its target.
+        // Release: pairs with `get`'s Acquire.
         self.0.store(new, Ordering::Release);
         Ok(())
     }
@@ -41,7 +41,7 @@ impl<F: Copy> Slot<F> {
     }
 
     pub fn get(&self) -> Option<(F, *mut c_void)> {
-        // SAFETY: null, or a pointer that `set` stored, which is never freed.
+        // SAFETY: null, or from `set`, and never freed.
         let registered = unsafe { self.0.load(Ordering::Acquire).as_ref() }?;
         Some((registered.callback?, registered.user))
     }

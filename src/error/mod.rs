@@ -1,4 +1,4 @@
-//! Errors as plain values: copied freely, never allocated, and formatted only where they leave the library.
+//! Errors as plain values, never allocated, and formatted only where they leave the library.
 
 pub(crate) mod callback_slot;
 mod why_not;
@@ -10,46 +10,43 @@ use syncedmem_trace::text::Bytes;
 
 use crate::platform::file_error::FileError;
 use crate::platform::sync::Interrupted;
-pub use why_not::{DriverFailure, LoaderWords, Version, WhyNot, describe_with};
+pub use why_not::{DriverFailure, Version, WhyNot, describe_with};
 
-/// The reason why an operation failed. Its object is unchanged.
+/// Why an operation failed; its object is unchanged. `what` is the whole sentence: what it is about, what is wrong, what to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Error {
+    /// `asked` is in bytes.
     OutOfMemory {
         side: Side,
-        /// In bytes.
         asked: usize,
         cause: Cause,
     },
-    /// The operation needs a GPU, and none can be used.
     NoGpu {
         why: WhyNot,
     },
     Driver(DriverFailure),
     /// A driver call reported the error of an earlier kernel or copy of this process.
     Pending(DriverFailure),
-    /// The driver refused a call because a CUDA graph is being captured.
+    /// A CUDA graph is being captured.
     Captured(DriverFailure),
     /// The device was reset after the allocation of the object's block, which is gone.
     DeviceReset,
-    /// The device check is on, and the current device is not the one that holds the block. Both are ordinals.
+    /// Both are ordinals.
     WrongDevice {
         current: i32,
         holder: i32,
     },
     InvalidArgument {
-        /// Which argument, what is wrong with it, what to pass instead.
         what: &'static str,
     },
     /// `set_cpu_data` or `set_gpu_data` was given NULL.
     NullData {
         side: Side,
     },
-    /// A handle does not lead to a live object.
+    /// It does not lead to a live object.
     InvalidHandle,
-    /// A handle of something else, such as an open file, was ended.
+    /// Such as an open file's.
     EndedHandle {
-        /// What it was a handle of, what is wrong with it, what to do.
         what: &'static str,
     },
     /// A side cannot be given back: the other one cannot replace it.
@@ -69,7 +66,7 @@ pub enum Error {
     BlocksAreMallocs,
     /// Another object has page-locked a shorter range from the same address.
     PinnedInPart,
-    /// The operation would take away memory that so many tensors of each side use.
+    /// So many tensors of each side use the memory.
     Exported {
         host: usize,
         device: usize,
@@ -81,12 +78,11 @@ pub enum Error {
     Reentered,
     /// A signal handler asked, and the interrupted thread holds a lock of the library.
     Interrupted,
-    /// A panic, caught at the boundary of the library: a bug of it.
+    /// A panic, caught at the library's boundary: a bug of it.
     Internal,
 }
 
 impl Error {
-    /// No memory for the library's own bookkeeping of so many bytes.
     pub const fn no_room(asked: usize) -> Error {
         Error::OutOfMemory { side: Side::Host, asked, cause: Cause::Bookkeeping }
     }
@@ -98,15 +94,14 @@ pub enum Cause {
     Absurd,
     /// The system or its C library refused.
     System,
-    /// `SYNCEDMEM_HOST_LIMIT`, in bytes, would be exceeded.
+    /// `SYNCEDMEM_HOST_LIMIT`, in bytes.
     Limit(u64),
-    /// `SYNCEDMEM_PINNED_LIMIT`, in bytes, would be exceeded.
+    /// `SYNCEDMEM_PINNED_LIMIT`, in bytes.
     PinnedLimit(u64),
     Allocator,
-    /// The program's allocator returned a block of less alignment than asked for.
     Misaligned,
     Bookkeeping,
-    /// The device of that ordinal has no memory left. Bytes; a total of 0: unknown.
+    /// Bytes; a total of 0: unknown.
     Device {
         ordinal: i32,
         free: u64,

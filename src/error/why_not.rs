@@ -3,53 +3,47 @@
 use std::fmt;
 use std::sync::OnceLock;
 
-use syncedmem_trace::text::Text;
-
-/// Found once in a process, but for `NotNow` and the last three.
+/// Found once in a process, except `NotNow` and the last three.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WhyNot {
     NoLibrary,
-    /// The loader refuses `libcuda.so.1`, with this message.
-    NotLoadable(LoaderWords),
-    /// It cannot be loaded now: this is lacking.
+    /// The loader's message about `libcuda.so.1`.
+    NotLoadable(&'static str),
+    /// What is lacking at present.
     NotNow(&'static str),
-    /// It lacks this function.
+    /// What `libcuda.so.1` lacks.
     NoFunction(&'static str),
-    /// It is the CUDA toolkit's stub, made for linking only.
+    /// The CUDA toolkit's library, for linking only.
     Stub,
-    /// Its version is below the second one, both in the form of `cuDriverGetVersion`.
+    /// The driver's version and the oldest that serves, as `cuDriverGetVersion` has them.
     TooOld(i32, i32),
     /// `cuInit`, or a call right after it, failed.
     Init(DriverFailure),
     NoDevice,
-    /// `CUDA_VISIBLE_DEVICES` is set, and no device is left.
+    /// `CUDA_VISIBLE_DEVICES` leaves no device.
     Hidden,
     /// The process was forked from one that had used the driver.
     Forked,
     Exiting,
-    /// The process's Caffe was built with CPU_ONLY: C++ device calls fail as in that build.
+    /// C++ device calls fail as in the process's own Caffe, a build with CPU_ONLY.
     CpuOnlyCaffe,
 }
 
-/// The loader's message, kept for the rest of the process.
-#[derive(Clone, Copy)]
-pub struct LoaderWords(pub &'static Text<300>);
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DriverFailure {
-    /// The function, such as `cuMemAlloc_v2`.
+    /// Such as `cuMemAlloc_v2`.
     pub call: &'static str,
-    /// Its status, a `CUresult`, perhaps newer than this library.
+    /// A `CUresult`, perhaps newer than this library.
     pub status: i32,
 }
 
 /// A status's name and text, such as `CUDA_ERROR_OUT_OF_MEMORY` and `out of memory`; empty if the driver knows none.
 pub type Describe = fn(status: i32) -> (&'static str, &'static str);
 
-/// Set once a driver is loaded. Kept apart from the errors, so that these and a `Result` of them stay small.
+/// Apart from the errors, so that these and a `Result` of them stay small.
 static DESCRIBE: OnceLock<Describe> = OnceLock::new();
 
-/// Sets the function that knows the names of statuses. Only the first call counts.
+/// Called once a driver is loaded. Only the first call counts.
 pub fn describe_with(describe: Describe) {
     DESCRIBE.get_or_init(|| describe);
 }
@@ -67,7 +61,7 @@ impl fmt::Display for WhyNot {
                 "the NVIDIA driver's libcuda.so.1 is not installed, or not where the loader looks; install the driver, \
                  or, in a container, let it see the GPU",
             ),
-            WhyNot::NotLoadable(words) => write!(f, "libcuda.so.1 cannot be loaded: {}", words.0.as_ref()),
+            WhyNot::NotLoadable(words) => write!(f, "libcuda.so.1 cannot be loaded: {words}"),
             WhyNot::NotNow(want) => write!(f, "libcuda.so.1 cannot be loaded now: {want}; free some and try again"),
             WhyNot::NoFunction(name) => {
                 write!(f, "libcuda.so.1 has no function {name}; install a complete and newer NVIDIA driver")
@@ -104,21 +98,7 @@ impl fmt::Display for DriverFailure {
     }
 }
 
-impl fmt::Debug for LoaderWords {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.0.as_ref())
-    }
-}
-
-impl PartialEq for LoaderWords {
-    fn eq(&self, other: &Self) -> bool {
-        self.0.as_bytes() == other.0.as_bytes()
-    }
-}
-
-impl Eq for LoaderWords {}
-
-/// A version in the form of `cuDriverGetVersion`: 1000 times the major number plus 10 times the minor one.
+/// As `cuDriverGetVersion` has it: 1000 times the major number plus 10 times the minor one.
 pub struct Version(pub i32);
 
 impl fmt::Display for Version {
@@ -127,7 +107,7 @@ impl fmt::Display for Version {
     }
 }
 
-/// What to do about a status of `cuInit`; the meanings are those of the CUDA Driver API's list of errors.
+/// What to do about a status of `cuInit` (CUDA Driver API, list of errors).
 struct Advice(i32);
 
 impl fmt::Display for Advice {

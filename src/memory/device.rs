@@ -1,6 +1,4 @@
-//! Device blocks of objects: allocated, found by address, freed.
-//!
-//! Fills are ordered as `cudaMemset` on the legacy default stream.
+//! Device blocks of objects. Fills are ordered as `cudaMemset` on the legacy default stream.
 #![expect(unsafe_code, reason = "the driver's functions are called")]
 
 use std::ffi::{c_int, c_void};
@@ -22,7 +20,7 @@ use crate::observe::recorder::{self, Subject};
 
 #[derive(Clone, Copy, Debug)]
 pub struct Block {
-    /// Its first byte, which the host cannot access.
+    /// The host cannot access it.
     pub address: NonNull<c_void>,
     pub ordinal: c_int,
 }
@@ -52,7 +50,7 @@ pub fn allocate(driver: &Driver, bytes: usize, contents: Contents, holder: usize
     })
 }
 
-/// Frees the block that the object at `holder` owned. Never fails: see [`blocks::free`].
+/// See [`blocks::free`].
 ///
 /// # Safety
 /// No thread refers to the block any more, and no copy in flight uses it.
@@ -80,10 +78,9 @@ unsafe fn free_unknown(driver: &Driver, address: NonNull<c_void>) -> Result<(), 
     unsafe { driver.mem_free(address) }
 }
 
-/// A context that is current, and the record of a block in it; `None` for a caller's own block.
+/// The block's context, now current, and its record; `None` for a caller's own block.
 pub type Entered<'d> = (ContextGuard<'d>, Option<Record>);
 
-/// Makes the context of a device block current.
 pub fn enter(driver: &Driver, address: NonNull<c_void>, owner: Option<usize>) -> Result<Entered<'_>, Error> {
     let Some(record) = blocks::find(address) else {
         return Ok((enter_unknown(driver, address)?, None));
@@ -91,7 +88,7 @@ pub fn enter(driver: &Driver, address: NonNull<c_void>, owner: Option<usize>) ->
     if owner.is_some_and(|owner| owner != record.holder) {
         return Err(Error::DeviceReset);
     }
-    // Also for a block of another object: its context may be gone, and a driver follows the handle of a destroyed context.
+    // Also of another object's block: its context may be gone, and a driver follows stale handles.
     match (record.is_alive(driver, address)?, owner) {
         (true, _) => Ok((ContextGuard::enter(driver, record.context)?, Some(record))),
         (false, Some(_)) => enter_another(driver, address),
@@ -99,8 +96,8 @@ pub fn enter(driver: &Driver, address: NonNull<c_void>, owner: Option<usize>) ->
     }
 }
 
-/// As [`enter`], if the recorded block is gone. A block that begins at its address is an inlined original's, whose destructor had
-/// freed the recorded one. Anything else does not belong to this object.
+/// As [`enter`], if the recorded block is gone. A block that begins at its address is an inlined original's, which had freed the
+/// recorded one. Anything else does not belong to this object.
 fn enter_another(driver: &Driver, address: NonNull<c_void>) -> Result<Entered<'_>, Error> {
     let number = driver::address(address.as_ptr());
     if !matches!(pointer::range(driver, number), Ok(Some((start, _))) if start == number) {
@@ -110,8 +107,8 @@ fn enter_another(driver: &Driver, address: NonNull<c_void>) -> Result<Entered<'_
     Ok((enter_unknown(driver, address)?, None))
 }
 
-/// Makes the context of memory without a record current. Memory of a pool or of virtual memory management has none: then that is
-/// the primary context of its device, or if that is unknown, the context for a new block.
+/// Memory of a pool or of virtual memory management has no context: then the primary one of its device becomes current, or if
+/// that is unknown, the one for a new block.
 fn enter_unknown(driver: &Driver, address: NonNull<c_void>) -> Result<ContextGuard<'_>, DriverFailure> {
     match pointer::location(driver, driver::address(address.as_ptr())) {
         Ok(Some((Some(context), _))) => ContextGuard::enter(driver, context),
@@ -120,7 +117,6 @@ fn enter_unknown(driver: &Driver, address: NonNull<c_void>) -> Result<ContextGua
     }
 }
 
-/// The device of the block at `address`, if it is known.
 pub fn ordinal(address: NonNull<c_void>) -> Option<c_int> {
     if let Some(record) = blocks::find(address) {
         return Some(record.device);
@@ -129,7 +125,6 @@ pub fn ordinal(address: NonNull<c_void>) -> Option<c_int> {
     known.ok().flatten().map(|(_, ordinal)| ordinal).filter(|&ordinal| ordinal >= 0)
 }
 
-/// Fails if the current device is not the one of the block at `address`.
 pub fn check(address: NonNull<c_void>) -> Result<(), Error> {
     let Some(Record { device: holder, .. }) = blocks::find(address) else { return Ok(()) };
     // Without a usable driver, no device is current.

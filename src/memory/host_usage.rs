@@ -10,17 +10,17 @@ use crate::settings;
 #[repr(align(128))]
 struct Stripe(AtomicU64);
 
-/// Bytes by the thread that counted them. One stripe may wrap below zero; their sum does not.
+/// Bytes by the thread that counted them. A stripe may wrap below zero; the sum does not.
 static PAGEABLE: [Stripe; SLOTS] = [const { Stripe(AtomicU64::new(0)) }; SLOTS];
 
-/// Bytes that objects hold now; without a limit, in blocks of more than [`SMALL`].
+/// Bytes that objects hold; without a limit, in blocks of more than [`SMALL`].
 pub fn held() -> u64 {
     let sum = PAGEABLE.iter().fold(0u64, |sum, stripe| sum.wrapping_add(stripe.0.load(Ordering::Relaxed)));
     // Blocks that an inlined original allocated can bring it below zero.
     if sum > i64::MAX as u64 { 0 } else { sum }
 }
 
-/// Counts `bytes` under the limit before they are allocated. The error is the limit that they would exceed.
+/// Counts `bytes` before they are allocated. The error is the limit that they would exceed.
 pub fn admit(bytes: usize) -> Result<(), u64> {
     let Some(limit) = settings::host_limit() else { return Ok(()) };
     let more = |held: u64| held.checked_add(bytes as u64).filter(|&sum| sum <= limit);
@@ -35,7 +35,6 @@ pub fn withdraw(bytes: usize) {
     }
 }
 
-/// Counts an admitted block.
 #[inline]
 pub fn added(bytes: usize) {
     // Small blocks are not counted: that would cost more than to allocate them.
@@ -44,7 +43,6 @@ pub fn added(bytes: usize) {
     }
 }
 
-/// Counts a block as freed.
 #[inline]
 pub fn removed(bytes: usize) {
     if settings::host_limit().is_some() {

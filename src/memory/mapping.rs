@@ -1,20 +1,21 @@
-//! Anonymous mappings: zeros that cost nothing until touched, on huge pages where these are asked for.
+//! Anonymous mappings: zeros that cost nothing until touched.
 #![expect(unsafe_code, reason = "mmap, mremap, munmap and madvise are called here")]
 
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
+use crate::platform::limits;
 use crate::settings;
 
-/// In bytes: on x86-64, and on aarch64 with pages of 4 KiB.
+/// Bytes on x86-64, and on aarch64 with pages of 4 KiB.
 pub const HUGE_PAGE: usize = 2 << 20;
 
 pub const MAPPED_FROM: usize = HUGE_PAGE;
 
-/// Blocks of zeros from this many bytes up are always fresh mappings.
+/// Blocks of zeros of so many bytes are always fresh mappings.
 pub const VERY_LARGE: usize = 256 << 20;
 
-/// A mapped block. Only [`Mapping::unmap`] frees it.
+/// Only [`Mapping::unmap`] frees it.
 #[derive(Clone, Copy, Debug)]
 pub struct Mapping {
     /// The block begins here or later.
@@ -24,7 +25,7 @@ pub struct Mapping {
 }
 
 impl Mapping {
-    /// A mapping with a block of `bytes`, on huge pages if the settings ask for them.
+    /// Uses huge pages if the settings ask for them.
     pub fn of(bytes: usize) -> Option<Mapping> {
         if settings::asks_for_huge_pages() {
             Mapping::on_huge_pages(bytes)
@@ -33,7 +34,7 @@ impl Mapping {
         }
     }
 
-    /// A mapping with a block of `bytes` on a huge page's boundary, advised to be of huge pages.
+    /// The block begins on a huge page's boundary, and is advised to be of huge pages.
     pub fn on_huge_pages(bytes: usize) -> Option<Mapping> {
         let page = page_size();
         let len = bytes.checked_next_multiple_of(page)?;
@@ -46,13 +47,12 @@ impl Mapping {
         self.block
     }
 
-    /// The size of the block: whole pages.
+    /// Bytes of the block: whole pages, without those before it that could not be unmapped.
     pub fn room(&self) -> usize {
-        // Pages before the block that could not be unmapped are not part of it.
         self.len - (self.block.addr().get() - self.base.addr().get())
     }
 
-    /// Maps every page of a new block now; `false` if memory is short.
+    /// Maps every page of a new block; `false` if memory is short.
     pub fn populate(&self) -> bool {
         // SAFETY: the range is a mapping of ours, whose contents do not change.
         if unsafe { libc::madvise(self.block.as_ptr(), self.room(), libc::MADV_POPULATE_WRITE) } == 0 {
@@ -63,13 +63,13 @@ impl Mapping {
         for offset in (0..self.room()).step_by(page_size()).filter(|_| unknown) {
             // SAFETY: within the block.
             let page = unsafe { self.block.cast::<u8>().add(offset) };
-            // SAFETY: as above; only this thread knows the new block, which holds zeros.
+            // SAFETY: as above; only this thread knows the block.
             unsafe { page.write_volatile(0) };
         }
         unknown
     }
 
-    /// Keeps the block out of forked children, so that no write here copies a page and so moves it while a device uses it.
+    /// Keeps the block out of forked children, so that no write copies and so moves a page that a device uses.
     pub fn keep_from_children(&self) -> bool {
         // SAFETY: the range is a mapping of ours.
         unsafe { libc::madvise(self.block.as_ptr(), self.room(), libc::MADV_DONTFORK) == 0 }
@@ -97,7 +97,7 @@ impl Mapping {
     }
 
     pub fn unmap(self) {
-        // SAFETY: the range is a mapping of ours, and the caller does not use the block any more.
+        // SAFETY: the range is a mapping of ours, which the caller uses no more.
         let failed = unsafe { libc::munmap(self.base.as_ptr(), self.len) };
         if failed != 0 {
             // vm.max_map_count forbids to split it off its neighbours: free the memory, and lose the addresses.
@@ -106,29 +106,27 @@ impl Mapping {
         }
     }
 
-    /// Asks for huge pages.
-    ///
-    /// A very large block begins with small pages, so that a program that touches only its beginning pays for one of these; one
-    /// that fills it loses a percent. The write before the advice does that more cheaply than two mappings.
+    /// A very large block begins with small pages, so that a program that touches only its beginning pays for one of these;
+    /// one that fills it loses a percent. A write before the advice is cheaper than two mappings.
     fn ask_for_huge_pages(&self, len: usize) {
         if len >= VERY_LARGE {
-            // SAFETY: the block's first byte; only this thread knows the new block.
+            // SAFETY: the first byte; only this thread knows the block.
             unsafe { self.block.cast::<u8>().write_volatile(0) };
         }
         // SAFETY: the range is within the new mapping. A kernel without huge pages refuses, without effect.
         unsafe { libc::madvise(self.block.as_ptr(), len, libc::MADV_HUGEPAGE) };
     }
 
-    /// Moves the block to the first huge page boundary, and unmaps the pages around its `len` bytes.
+    /// Keeps `len` bytes from the first huge page's boundary on.
     fn trim(self, len: usize) -> Mapping {
         let before = self.base.addr().get().wrapping_neg() % HUGE_PAGE;
         let after = self.len - before - len;
-        // SAFETY: `before` is less than the surplus that was mapped.
+        // SAFETY: `before` is less than the mapped surplus.
         let block = unsafe { self.base.byte_add(before) };
-        // SAFETY: `before + len` is at most the mapping's length.
+        // SAFETY: within or at the end of the mapping.
         let end = unsafe { block.byte_add(len) };
         let mut trimmed = Mapping { block, ..self };
-        // SAFETY: these pages are of the new mapping and outside the block. If the kernel refuses, they stay in the record.
+        // SAFETY: pages of the new mapping outside the block. If the kernel refuses, they stay in the record.
         if before == 0 || unsafe { libc::munmap(self.base.as_ptr(), before) } == 0 {
             trimmed.base = block;
             trimmed.len -= before;
@@ -141,9 +139,9 @@ impl Mapping {
     }
 }
 
-/// Its block is on a huge page's boundary, if the address space has room for the surplus.
+/// On a huge page's boundary, if the address space has room for the surplus.
 fn map_on_huge_page(len: usize, page: usize) -> Option<Mapping> {
-    // Linux 6.7 and later aligns mappings of whole huge pages by itself.
+    // From Linux 6.7 on mappings of whole huge pages are aligned.
     if len % HUGE_PAGE == 0 {
         let mapping = map(len)?;
         if mapping.block.addr().get() % HUGE_PAGE == 0 {
@@ -162,16 +160,14 @@ fn map(len: usize) -> Option<Mapping> {
     const ACCESS: i32 = libc::PROT_READ | libc::PROT_WRITE;
     // Not MAP_NORESERVE: an error here is better than a kill at the first touch.
     const KIND: i32 = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-    // SAFETY: a new anonymous mapping at an address of the kernel's choice touches nothing that exists.
+    // SAFETY: a new mapping at an address of the kernel's choice.
     let base = unsafe { libc::mmap(std::ptr::null_mut(), len, ACCESS, KIND, -1, 0) };
     let base = NonNull::new(base).filter(|_| base != libc::MAP_FAILED)?;
     Some(Mapping { base, len, block: base })
 }
 
 fn page_size() -> usize {
-    // SAFETY: sysconf has no preconditions.
-    let size = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
-    usize::try_from(size).unwrap_or(4096)
+    limits::system(libc::_SC_PAGESIZE).max(4096)
 }
 
 // SAFETY: a mapping belongs to the process, not to a thread.

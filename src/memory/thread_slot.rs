@@ -16,7 +16,14 @@ static OWNERS: Owners = Owners::new();
 
 #[inline]
 pub fn of_this_thread() -> usize {
-    OWNERS.slot_of(this_thread())
+    OWNERS.slot_of(this_thread()).0
+}
+
+/// The calling thread's slot, if no other thread has it.
+#[inline]
+pub fn of_this_thread_alone() -> Option<usize> {
+    let (slot, is_own) = OWNERS.slot_of(this_thread());
+    is_own.then_some(slot)
 }
 
 impl Owners {
@@ -24,20 +31,27 @@ impl Owners {
         Owners([const { AtomicUsize::new(0) }; SLOTS])
     }
 
+    /// The thread's slot, and whether it is the thread's own.
     #[inline]
-    fn slot_of(&self, thread: usize) -> usize {
+    fn slot_of(&self, thread: usize) -> (usize, bool) {
         let first = (hash_address(thread) >> 32) as usize % SLOTS;
-        if cfg!(loom) || self.0[first].load(Relaxed) == thread { first } else { self.find(thread, first) }
+        if cfg!(loom) {
+            (first, false)
+        } else if self.0[first].load(Relaxed) == thread {
+            (first, true)
+        } else {
+            self.find(thread, first).map_or((first, false), |slot| (slot, true))
+        }
     }
 
     /// The thread's slot, or the next free one, which it takes.
     #[inline(never)]
-    fn find(&self, thread: usize, first: usize) -> usize {
+    fn find(&self, thread: usize, first: usize) -> Option<usize> {
         let is_own = |&slot: &usize| match self.0[slot].load(Relaxed) {
             0 => self.0[slot].compare_exchange(0, thread, Relaxed, Relaxed).is_ok(),
             owner => owner == thread,
         };
-        (first..first + SLOTS).map(|slot| slot % SLOTS).find(is_own).unwrap_or(first)
+        (first..first + SLOTS).map(|slot| slot % SLOTS).find(is_own)
     }
 }
 
@@ -49,9 +63,10 @@ mod tests {
     fn as_many_threads_as_there_are_slots_share_none_and_keep_theirs() {
         let owners = Owners::new();
         let threads: Vec<usize> = (1..=SLOTS).map(|number| number << 23).collect();
-        let slots: Vec<usize> = threads.iter().map(|&thread| owners.slot_of(thread)).collect();
-        assert!((0..SLOTS).all(|slot| slots.contains(&slot)), "{slots:?}");
+        let slots: Vec<_> = threads.iter().map(|&thread| owners.slot_of(thread)).collect();
+        assert!((0..SLOTS).all(|slot| slots.contains(&(slot, true))), "{slots:?}");
         assert_eq!(threads.iter().map(|&thread| owners.slot_of(thread)).collect::<Vec<_>>(), slots);
-        assert!(owners.slot_of(99 << 23) < SLOTS);
+        let (shared, is_own) = owners.slot_of(99 << 23);
+        assert!(shared < SLOTS && !is_own);
     }
 }

@@ -1,4 +1,4 @@
-//! One blob as a file: a `.binaryproto`, such as a mean image.
+//! One blob as a `.binaryproto`.
 #![expect(unsafe_code, reason = "host memory is filled, and written to files")]
 
 use std::path::Path;
@@ -12,8 +12,6 @@ use crate::blob::{Blob, Which};
 use crate::object::element::ElementType;
 use crate::platform::cancel_guard::CancelGuard;
 
-/// Gives a blob the shape, the data and the diff, if any, of a file.
-///
 /// # Safety
 /// No other thread uses the blob's memory meanwhile.
 pub unsafe fn read(blob: &mut Blob, path: &Path) -> Result<(), Failure> {
@@ -35,7 +33,6 @@ pub unsafe fn read(blob: &mut Blob, path: &Path) -> Result<(), Failure> {
     })
 }
 
-/// The file appears under its name once it is whole.
 pub fn write(blob: &Blob, with_diff: bool, path: &Path) -> Result<(), Failure> {
     let _guard = CancelGuard::begin();
     let element = match blob.element() {
@@ -52,7 +49,7 @@ pub fn write(blob: &Blob, with_diff: bool, path: &Path) -> Result<(), Failure> {
     let count = blob.shape().count();
     let array = |which| Open::new(blob.memory(which)?, Access::Read, Side::Host);
     let values = |open: &Open<'_>| {
-        // SAFETY: the open memory has that many elements, and the C API's caller lends the blob for reading.
+        // SAFETY: the open memory has that many elements; the C API's caller lends it for reading.
         let bytes = unsafe { std::slice::from_raw_parts(open.address.cast::<u8>(), count * blob.element().bytes()) };
         Values::new(element, count as u64, bytes).stored_as(element)
     };

@@ -1,4 +1,4 @@
-//! Errors of this room: the library's own, and those of a file.
+//! Errors of this room.
 
 use std::fmt;
 use std::path::Path;
@@ -7,12 +7,12 @@ use crate::blob;
 use crate::error::Error;
 use crate::platform::file_error::write_reason;
 
-/// The object that it was for is as `SyncedMemory::fill` says.
+/// The object is as `SyncedMemory::fill` says.
 #[derive(Debug)]
 pub enum Failure {
     Own(Error),
     Blob(blob::error::Error),
-    /// Also of an argument that the file does not allow.
+    /// An argument that the file does not allow is one too.
     File(caffemodel::Error),
 }
 
@@ -21,7 +21,7 @@ impl Failure {
         caffemodel::Error::new(caffemodel::ErrorKind::Unsupported, path.display(), what, advice).into()
     }
 
-    /// For the library's own bookkeeping, in bytes.
+    /// `asked` is in bytes.
     pub fn no_room(asked: usize) -> Self {
         Self::Own(Error::no_room(asked))
     }

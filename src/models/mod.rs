@@ -1,8 +1,8 @@
 //! Open model files, and their values as contents of objects.
 //!
-//! The crate `caffemodel` knows the format. This room adds names as C's strings and the two kinds of errors. Values go
-//! from the file to the host side by `pread`, without a copy in between where the types agree. An open model does not
-//! change: threads share it without a lock.
+//! The crate `caffemodel` knows the format; this room adds C's strings. Values go from the file to the host side by
+//! `pread`, without a copy in between where the types agree. An open model does not change: threads share it without a
+//! lock.
 
 pub mod blob_file;
 mod failure;
@@ -19,7 +19,6 @@ pub use read::element_type;
 
 use crate::platform::cancel_guard::CancelGuard;
 
-/// Values are read when they are asked for.
 pub struct Model {
     file: caffemodel::Model,
     name: CString,
@@ -28,7 +27,6 @@ pub struct Model {
 }
 
 impl Model {
-    /// Reads the structure: no values.
     pub fn open(path: &Path) -> Result<Self, Failure> {
         // Reading is a cancellation point.
         let _guard = CancelGuard::begin();
@@ -47,7 +45,6 @@ impl Model {
         self.file.kind()
     }
 
-    /// Empty if the net has none.
     pub fn name(&self) -> &CStr {
         &self.name
     }
@@ -56,7 +53,7 @@ impl Model {
         self.file.state()
     }
 
-    /// The `.caffemodel` that a solver saved with its state; empty in other files.
+    /// Empty in other files than a solver's.
     pub fn learned_net(&self) -> &CStr {
         &self.learned_net
     }
@@ -65,19 +62,19 @@ impl Model {
         self.layers.len()
     }
 
-    /// With its name and type.
+    /// Returns its name and type too.
     pub fn layer(&self, index: usize) -> Result<(&Layer, &CStr, &CStr), Failure> {
         let layer = self.file.layer(index)?;
         let (name, of) = self.layers.get(index).map_or((c"", c""), |(name, of)| (name, of));
         Ok((layer, name, of))
     }
 
-    /// An error if the array's values do not fit its shape.
+    /// An error if the values do not fit the shape.
     pub fn check(&self, at: At) -> Result<(), Failure> {
         Ok(self.file.array(at).map(drop)?)
     }
 
-    /// The values may not fit the blob's shape. Also the shape that the net gives it.
+    /// Returns the shape in the net too. The values may not fit.
     pub fn blob(&self, at: At) -> Result<(&Blob, &[i64]), Failure> {
         let blob = self.file.blob(at)?;
         let in_net = self.file.layer(at.layer)?.shape_in_net(at.blob);
@@ -85,7 +82,7 @@ impl Model {
     }
 }
 
-/// Ends at a NUL in the name.
+/// Ends at the first NUL.
 fn text(name: &str) -> Result<CString, Failure> {
     let name = name.split('\0').next().unwrap_or_default();
     let mut bytes = Vec::new();

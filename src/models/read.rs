@@ -1,4 +1,4 @@
-//! Values from a file into the host side of an object.
+//! Values from files into objects.
 #![expect(unsafe_code, reason = "an object's host side is filled")]
 
 use std::fmt;
@@ -10,7 +10,7 @@ use crate::object::SyncedMemory;
 use crate::object::element::ElementType;
 use crate::platform::cancel_guard::CancelGuard;
 
-/// Values that are converted in one call.
+/// Values converted in one call.
 const AT_ONCE: usize = 512;
 
 pub fn element_type(element: Element) -> ElementType {
@@ -66,7 +66,7 @@ impl Model {
         }
     }
 
-    /// Finds a file that was cut since it was opened, before anything is overwritten.
+    /// Finds a file that was cut since it was opened before anything is overwritten.
     fn check_end(&self, at: At, stored: Element, count: u64) -> Result<(), Failure> {
         let mut last = [0; 8];
         match count.checked_sub(1) {

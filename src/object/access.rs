@@ -1,4 +1,4 @@
-//! Access to the two sides: allocates, fills and copies, so that the newest data is on the side asked for.
+//! Access: allocates, fills and copies, so that the newest data is on the side asked for.
 #![expect(unsafe_code, reason = "blocks are copied")]
 
 use std::cell::Cell;
@@ -26,7 +26,7 @@ use crate::state::word::Word;
 use crate::{cuda, settings};
 
 impl SyncedMemory {
-    /// Makes `side`'s data ready for `access` and returns its address: null only on the device, for size 0.
+    /// Makes `side`'s data ready and returns its address: null only on the device, for size 0.
     #[inline]
     pub fn data(&self, access: Access, side: Side) -> Result<*mut c_void, Error> {
         if fast_path::is_watched(side) {
@@ -48,20 +48,20 @@ impl SyncedMemory {
         recorder::record(self.subject(), || What::Accessed { side, access, ready });
     }
 
-    /// The address of `side`'s data if `access` needs no work.
+    /// The address if `access` needs no work.
     #[inline]
     pub fn ready(&self, access: Access, side: Side) -> Option<*mut c_void> {
         self.ready_if(Word::deciding(access, side), side)
     }
 
-    /// `ready`, from the deciding bits of the word; without any bit `None`.
+    /// `ready`, from the deciding bits of the word; without any `None`.
     #[inline]
     pub fn ready_if(&self, deciding: u64, side: Side) -> Option<*mut c_void> {
         // Relaxed: ordered by the word that `load` acquired.
         self.load().is_ready(deciding, side).then(|| self.pointer(side).load(Ordering::Relaxed))
     }
 
-    /// Does the work that `access` to `side` needs, once for all threads that need it at the same time.
+    /// Does an access's work, once for all threads that need it at the same time.
     #[cold]
     #[inline(never)]
     fn prepare(&self, access: Access, side: Side) -> Result<*mut c_void, Error> {
@@ -72,7 +72,7 @@ impl SyncedMemory {
         watch_forks().map_err(refused)?;
         start();
         let bytes = self.size.load(Ordering::Relaxed);
-        // Before any lock or claim, because it may call Caffe's code.
+        // Before any lock or claim: it may call Caffe's code.
         let pinned = side == Side::Host && self.has_no_host_block() && host::wants_pinned(bytes);
         // Policies are set under the same lock. Nothing else that is kept matters before the first block.
         let (flags, is_plain) = (flags::all(), || !POLICIES.knows(self.address()));
@@ -108,8 +108,8 @@ impl SyncedMemory {
         Ok(state.pointer(side))
     }
 
-    /// The address, if `access` needs no claim: a current side may be read while a copy is in flight. A slow bit without
-    /// entry or policy is stale (in a forked child), and a claim clears it.
+    /// The address if `access` needs no claim: a current side may be read while a copy is in flight. A slow bit without entry
+    /// or policy is stale (in a forked child): a claim clears it.
     fn ready_under_lock(&self, access: Access, side: Side, is_known: bool) -> Option<Result<*mut c_void, Interrupted>> {
         let word = self.load();
         let readable = access == Access::Read && word.head().is_some_and(|head| head.is_current(side));
@@ -117,7 +117,7 @@ impl SyncedMemory {
             true => readable || self.ready(access, side).is_some(),
             false => word.fast().is_ready(Word::deciding(access, side), side),
         };
-        // Last: an access is opened only if the address is handed out.
+        // Last: opens an access only if the address is handed out.
         let is_opened = if serves && word.is_slow() { self.open_access() } else { Ok(!word.is_slow()) };
         match is_opened {
             Err(interrupted) => Some(Err(interrupted)),
@@ -128,8 +128,8 @@ impl SyncedMemory {
     /// `touch`, while no flag is set. `None`: the caller tries `first_counted_touch`, then `data`.
     #[inline(always)]
     pub fn first_touch(&self, access: Access) -> Option<*mut c_void> {
-        // The flags again, under the lock: KEPT is raised before an object is marked. Not a call: exceptions pass this frame, and
-        // if the call unwound, it would have to release the lock.
+        // The flags again, under the lock: KEPT is raised before an object is marked. Inlined, because exceptions pass this frame:
+        // a call that might unwind would have to release the lock.
         if flags::none() { self.touch(access, flags::none) } else { None }
     }
 
@@ -214,7 +214,7 @@ impl SyncedMemory {
         TABLE.briefly(self.address(), publish) == Ok(Some(true))
     }
 
-    /// Allocates, fills and copies as `access` to `side` needs, and returns the next state. An error changes nothing.
+    /// Allocates, fills and copies for the access, and returns the next state. An error changes nothing.
     #[inline]
     fn prepared(&self, now: ObjectState, access: Access, side: Side, pinned: bool) -> Result<ObjectState, Error> {
         let step = now.head().on(access, side);
@@ -246,7 +246,7 @@ impl SyncedMemory {
         self.copied(driver, with_block, Side::Host, Cause::Access(access)).map(|(next, _)| next)
     }
 
-    /// Adds a host block to `state` unless it has one, and returns the new block too. May reclaim other objects' blocks.
+    /// Adds a host block to `state` unless it has one; also returns the new block. May reclaim other objects' blocks.
     #[inline]
     pub(super) fn with_host_block(
         &self,
@@ -327,8 +327,7 @@ impl SyncedMemory {
         Ok((next, Detached { device: Some((block.address, self.address())), ..Detached::default() }))
     }
 
-    /// Copies the newest data to the side `to` between the blocks of `next`. On an error it frees `new`, the block that was
-    /// made for the copy.
+    /// Copies the newest data to the side `to` between the blocks of `next`; frees `new`, the copy's new block, on an error.
     pub(super) fn copied(
         &self,
         driver: &cuda::driver::Driver,
@@ -386,7 +385,7 @@ impl SyncedMemory {
         if settings::checks_device() { self.check_device() } else { Ok(()) }
     }
 
-    /// Compat: the original's DEBUG check: an error if another device is current than the device block's.
+    /// Compat: the original's DEBUG check, an error if another device is current than the block's.
     #[cold]
     pub fn check_device(&self) -> Result<(), Error> {
         let now = self.now()?;

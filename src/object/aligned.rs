@@ -1,5 +1,5 @@
-//! Objects whose host side is aligned to [`ALIGNMENT`](crate::memory::malloc::ALIGNMENT) whatever its size: accesses align
-//! blocks of up to 4 KiB as malloc does, also the next block after a release.
+//! Objects whose first host block is aligned to [`ALIGNMENT`](crate::memory::malloc::ALIGNMENT). Accesses, such as the first
+//! after a release, align blocks of up to 4 KiB only as malloc does.
 #![expect(unsafe_code, reason = "a new object is used and, on an error, ended")]
 
 use std::ptr::NonNull;
@@ -12,13 +12,13 @@ use crate::error::Error;
 use crate::memory::host;
 
 impl SyncedMemory {
-    /// As `create`, with a newest host side: zeros if `zeroed`, else undefined.
+    /// As `create`, with the host as the newest side: zeros if `zeroed`, else undefined.
     pub fn create_at_host(bytes: usize, zeroed: bool) -> Result<NonNull<SyncedMemory>, Error> {
         let object = Self::create(bytes)?;
         // SAFETY: `create` made it, and no other thread knows it.
         let new = unsafe { object.as_ref() };
         new.add_host(bytes, zeroed).inspect_err(|_| {
-            // SAFETY: as above; it is not used again. It never fails, because the object is live.
+            // SAFETY: as above; it is not used again. It never fails: the object is live.
             let _ = unsafe { new.destroy() };
         })?;
         Ok(object)

@@ -1,11 +1,10 @@
 //! The table of claimed objects: the lock that an object has no room for.
 //!
-//! A thread that must allocate, fill or copy first claims the object's address; a second thread waits until the claim
-//! ends. No lock is held during the work. A copy in flight after its call stays parked in the entry, until the next claim
-//! takes it over.
+//! A thread that must allocate, fill or copy first claims the object's address; a second thread waits until the claim ends. No
+//! lock is held during the work. A copy in flight stays parked in the entry until the next claim takes it over.
 //!
-//! The outcome is published and the claim ended under the shard's lock, so an entry has its object's pointers and size.
-//! One with others is of an earlier object at that address, which ended without a call to the library; it is dropped.
+//! The outcome is published and the claim ended under the shard's lock, so an entry has its object's pointers and size. One
+//! with others is of an earlier object at that address, which ended without a call to the library; it is dropped.
 
 use std::convert::Infallible;
 use std::mem::ManuallyDrop;
@@ -31,7 +30,6 @@ pub struct Identity {
     pub object: usize,
     pub host: usize,
     pub device: usize,
-    /// In bytes.
     pub size: usize,
 }
 
@@ -47,7 +45,7 @@ struct Entry<F> {
 /// No thread's `pthread_self()`.
 const PARKED: usize = 0;
 
-/// Entries, few and short-lived. `F` describes a copy in flight.
+/// Its entries are few and short-lived. `F` describes a copy in flight.
 pub struct Table<F> {
     shards: [Shard<F>; SHARDS],
 }
@@ -70,12 +68,12 @@ pub enum Claimed<C, T> {
 
 #[derive(Debug)]
 pub enum NoClaim {
-    /// The calling thread has one already.
+    /// The calling thread has it already.
     Reentered,
     /// Another thread has it, and the caller does not block.
     Busy,
     NoRoom,
-    /// The caller is a signal handler that interrupted the holder of the shard's lock.
+    /// The caller, a signal handler, interrupted the holder of the shard's lock.
     Interrupted,
 }
 
@@ -90,7 +88,6 @@ pub struct Claim<'t, F: Copy> {
     pub stale: Option<F>,
 }
 
-/// Whether a claim waits for another thread's to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Blocking {
     Yes,
@@ -115,7 +112,7 @@ impl<F: Copy> Table<F> {
         Table { shards: std::array::from_fn(|_| Shard::new()) }
     }
 
-    /// Does `work` under the shard's lock, unless the object has an entry: for work that takes no longer than a claim.
+    /// Does short `work` under the shard's lock, unless the object has an entry.
     #[inline]
     pub fn briefly<R>(&self, object: usize, work: impl FnOnce() -> R) -> Result<Option<R>, Interrupted> {
         self.shard(object).entries.try_with(FOR_EVER, |entries| {
@@ -128,7 +125,7 @@ impl<F: Copy> Table<F> {
         self.shard(object).entries.try_with(FOR_EVER, |_| work())
     }
 
-    /// Claims an object for the calling thread, `owner`. `identity` is called under the shard's lock.
+    /// Claims an object for the calling thread, `owner`. Calls `identity` under the shard's lock.
     pub fn claim(
         &self,
         object: usize,
@@ -142,8 +139,8 @@ impl<F: Copy> Table<F> {
         }
     }
 
-    /// Claims an object unless `unless` answers, which is called under the shard's lock, before each attempt, with whether
-    /// the object has an entry.
+    /// Claims an object unless `unless` answers: called under the shard's lock before each attempt, with whether the object has
+    /// an entry.
     pub fn claim_unless<T>(
         &self,
         object: usize,
@@ -204,7 +201,7 @@ impl<F: Copy> Table<F> {
         self.shard(object).count.load(Ordering::Relaxed) == 0
     }
 
-    /// Drops the entry of this address. Returns its copy in flight, and the identity of that copy's object.
+    /// Drops the entry of this address; returns its copy in flight, and that copy's object.
     #[inline]
     pub fn purge(&self, object: usize) -> Option<(F, Identity)> {
         if self.is_quiet(object) {
@@ -231,7 +228,7 @@ impl<F: Copy> Table<F> {
 }
 
 enum Turn<F, T> {
-    /// The `Claim` is made outside the lock, which its `drop` takes.
+    /// A `Claim` is made outside the lock, which its `drop` takes.
     Ours {
         in_flight: Option<F>,
         stale: Option<F>,
@@ -260,7 +257,7 @@ impl<F: Copy> Shard<F> {
         self.copies.store(copies, Relaxed);
     }
 
-    /// Does `outcome` under the lock and removes the entry, or replaces it by `parked`; then wakes waiting threads.
+    /// Does `outcome` under the lock, removes the entry or replaces it by `parked`, and wakes waiting threads.
     fn end<R>(
         &self,
         is_it: impl Fn(&Entry<F>) -> bool,

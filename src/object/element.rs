@@ -25,7 +25,9 @@ impl ElementType {
     pub const ALL: [ElementType; 11] =
         [Float32, Float64, Float16, Int8, UInt8, Int16, UInt16, Int32, UInt32, Int64, Bool];
 
-    /// Of one element.
+    const NAMES: [&'static str; 11] =
+        ["float32", "float64", "float16", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "bool"];
+
     pub const fn bytes(self) -> usize {
         match self {
             Int8 | UInt8 | Bool => 1,
@@ -37,19 +39,7 @@ impl ElementType {
 
     /// As NumPy spells it.
     pub const fn name(self) -> &'static str {
-        match self {
-            Float32 => "float32",
-            Float64 => "float64",
-            Float16 => "float16",
-            Int8 => "int8",
-            UInt8 => "uint8",
-            Int16 => "int16",
-            UInt16 => "uint16",
-            Int32 => "int32",
-            UInt32 => "uint32",
-            Int64 => "int64",
-            Bool => "bool",
-        }
+        Self::NAMES[self as usize]
     }
 }
 
@@ -58,9 +48,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_type_is_at_its_number() {
+    fn each_type_is_at_its_number_and_has_its_name() {
         for (number, each) in ElementType::ALL.into_iter().enumerate() {
             assert_eq!(each as usize, number);
+            assert_eq!(format!("{each:?}").to_lowercase(), each.name());
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Fills the host side from elsewhere, such as a file, without a copy in between.
+//! Fills the host side in place, such as from a file.
 #![expect(unsafe_code, reason = "a host block is lent as a slice")]
 
 use syncedmem_trace::event::What;
@@ -11,11 +11,11 @@ use crate::memory::host;
 use crate::observe::{checksums, recorder};
 
 impl SyncedMemory {
-    /// Lets `fill` write the first `bytes` of the host side, which is then the newest; the rest of a larger object stays as it
-    /// is. If `fill` fails, only data that the host alone had is lost.
+    /// Lets `fill` write the first `bytes` of the host side, which is then the newest; the rest of a larger object stays. If
+    /// `fill` fails, only data that the host alone had is lost.
     ///
     /// # Safety
-    /// No other thread uses the host side meanwhile, as with a writing access.
+    /// No other thread uses the host side meanwhile.
     pub unsafe fn fill<E: From<Error>>(
         &self,
         bytes: usize,
@@ -46,34 +46,27 @@ impl SyncedMemory {
     ) -> Result<(), E> {
         watch_forks().map_err(refused)?;
         start();
-        // Before the claim, because it may call Caffe's code.
+        // Before the claim: it may call Caffe's code.
         let pinned = self.has_no_host_block() && host::wants_pinned(bytes);
-        let mut claim = self.claim_always()?;
-        self.finish(&mut claim)?;
-        let now = self.now()?;
+        let (claim, now) = self.claim_finished()?;
         recorder::record(self.subject(), || What::Accessed { side: Side::Host, access, ready: false });
         let next = now.with_head(now.head().on(access, Side::Host).head);
         let (next, new) = self.with_host_block(next, Contents::Undefined, pinned)?;
         checksums::forget(self.address());
-        let filled = match next.host {
-            // SAFETY: the block has the object's size and came from the C library, the system or the caller; any bytes are values. It
-            // is new, or `fill`'s caller guarantees that no other thread uses it.
-            Some(host) => fill(unsafe { std::slice::from_raw_parts_mut(host.as_ptr().cast(), bytes) }),
-            None => Ok(()),
-        };
-        match filled {
-            Ok(()) => {
-                self.publish(claim, next, Use::None);
-                Ok(())
-            }
-            Err(error) => {
-                // The host's bytes differ from the device's now.
-                let without_host = now.head().on_release(Side::Host).filter(|_| new.host.is_none());
-                self.publish(claim, now.with_head(without_host.unwrap_or(now.head())), Use::None);
-                // SAFETY: the object does not refer to the new block.
-                unsafe { new.free() };
-                Err(error)
-            }
+        let filled = next.host.map_or(Ok(()), |host| {
+            // SAFETY: the block has the object's size and came from the C library, the system or the caller; any bytes are values.
+            // It is new, or `fill`'s caller guarantees that no other thread uses it.
+            fill(unsafe { std::slice::from_raw_parts_mut(host.as_ptr().cast(), bytes) })
+        });
+        if filled.is_ok() {
+            self.publish(claim, next, Use::None);
+        } else {
+            // The host's bytes differ from the device's now.
+            let without_host = now.head().on_release(Side::Host).filter(|_| new.host.is_none());
+            self.publish(claim, now.with_head(without_host.unwrap_or(now.head())), Use::None);
+            // SAFETY: the object does not refer to the new block.
+            unsafe { new.free() };
         }
+        filled
     }
 }

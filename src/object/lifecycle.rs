@@ -21,7 +21,7 @@ use crate::state::word::Word;
 const OBJECT_BYTES: usize = 40;
 
 impl SyncedMemory {
-    /// Makes an object of `bytes`, without blocks, in the caller's storage.
+    /// Makes an object in the caller's storage.
     ///
     /// # Safety
     /// `storage` is aligned to 8 and writable for 32 bytes, and holds no live object.
@@ -49,7 +49,7 @@ impl SyncedMemory {
         unsafe { storage.write(object) };
     }
 
-    /// Drops all entries of an earlier object at the address, and records the new one.
+    /// Drops all entries of an earlier object at the address.
     #[cold]
     fn begin(new: Subject) {
         if flags::has(KEPT) {
@@ -66,7 +66,7 @@ impl SyncedMemory {
         recorder::made(new);
     }
 
-    /// Makes an object of `bytes`, without blocks, in storage of the library's own.
+    /// Makes an object in storage of the library's own.
     #[inline(always)]
     pub fn create(bytes: usize) -> Result<NonNull<SyncedMemory>, Error> {
         host::check_size(bytes, Side::Host)?;
@@ -115,7 +115,7 @@ impl SyncedMemory {
         Ok(())
     }
 
-    /// `destruct`, but refused while tensors of the object are in use: they could not end it later.
+    /// `destruct`, refused while tensors of the object are in use: they could not end it later.
     ///
     /// # Safety
     /// As for `destruct`.
@@ -132,7 +132,7 @@ impl SyncedMemory {
     /// As for `destruct`.
     #[inline]
     pub unsafe fn destruct_small(&self) -> bool {
-        // Relaxed: what other threads did with the object happened before this call.
+        // Relaxed: other threads' uses of the object happened before this call.
         let (word, bytes) = (Word(self.word.load(Ordering::Relaxed)), self.size.load(Ordering::Relaxed));
         let flags = flags::all_by_now();
         let is_small =
@@ -176,14 +176,13 @@ impl SyncedMemory {
         is_alone
     }
 
-    /// Marks the object as destroyed and frees its blocks. The caller passes the result to `end_imports` last, because
-    /// deleters of borrowed tensors may do anything.
+    /// Marks the object as destroyed and frees its blocks. The caller ends the imports last: deleters may do anything.
     ///
     /// # Safety
     /// As for `destruct`.
     #[inline]
     pub(super) unsafe fn end(&self) -> Result<Imports, Error> {
-        // First: no thread evicts the object after it.
+        // First: afterwards no thread evicts the object.
         POLICIES.purge(self.address());
         let word = self.load();
         if !TABLE.is_quiet(self.address()) {
@@ -211,7 +210,7 @@ impl SyncedMemory {
         Ok(take_imports(self.address()))
     }
 
-    /// Waits for the object's copy in flight; drops that of an earlier object at this address.
+    /// Drops the copy of an earlier object at this address.
     #[cold]
     fn finish_last_copy(&self, word: Word) {
         let Some((copy, identity)) = TABLE.purge(self.address()) else { return };
@@ -234,7 +233,7 @@ impl SyncedMemory {
         }
     }
 
-    /// The slot for the next object in a list of objects to end.
+    /// The slot for the next object of those that are to end.
     ///
     /// # Safety
     /// It is a destroyed object of `create`, of which no tensor is left.
@@ -243,7 +242,7 @@ impl SyncedMemory {
         unsafe { Self::behind(object) }.cast()
     }
 
-    /// The storage behind an object, which [`super::shared`] uses while the object lives.
+    /// The storage behind the object, which [`super::shared`] uses while that lives.
     ///
     /// # Safety
     /// It is an object of `create`.

@@ -1,9 +1,7 @@
 //! `SyncedMemory`: the head and two buffers, in the 32 bytes that every Caffe's class begins with.
 //!
 //! Only this room decides to allocate, fill or copy. An access to current data is one load and one compare; any other
-//! operation first claims the object in [`claims`].
-//!
-//! This file has the fields, their reads and their writes; the modules have the operations.
+//! operation first claims the object in [`claims`]. This file reads and writes the fields, for the modules' operations.
 
 mod access;
 pub(crate) mod aligned;
@@ -45,14 +43,14 @@ use object_state::{Detached, ObjectState};
 
 type Claim<'t> = claims::Claim<'t, InFlight>;
 
-/// The first 32 bytes of a `caffe::SyncedMemory`. The library touches no others.
+/// The first 32 bytes of a `caffe::SyncedMemory`; the library touches no others.
 #[repr(C)]
 #[derive(Debug)]
 pub struct SyncedMemory {
     cpu_ptr: AtomicPtr<c_void>,
     gpu_ptr: AtomicPtr<c_void>,
     size: AtomicUsize,
-    /// A [`Word`]. Each store is a Release under the table's lock, after the pointers; a load before theirs is an Acquire.
+    /// A [`Word`]: stored with Release under the table's lock, after the pointers, and loaded with Acquire before them.
     word: AtomicU64,
 }
 
@@ -119,21 +117,21 @@ impl SyncedMemory {
         }
     }
 
-    /// `side`'s block. An UNINITIALIZED object has none, whatever its pointers hold.
+    /// An UNINITIALIZED object has no block, whatever its pointers hold.
     #[inline]
     fn block(&self, word: Word, side: Side) -> Option<NonNull<c_void>> {
         let touched = !word.is_untouched();
         NonNull::new(self.pointer(side).load(Ordering::Relaxed)).filter(|_| touched)
     }
 
-    /// The blocks that the object must give back, before it changes.
+    /// The blocks that the object must give back.
     #[inline]
     fn owned(&self, word: Word) -> Detached {
         let (holder, bytes) = (self.address(), self.size.load(Ordering::Relaxed));
         let host = self.block(word, Side::Host);
         let device = self.block(word, Side::Device).filter(|_| word.owns_device());
         let owned = |address| host::Owned { address, bytes, pinned: word.is_pinned(), holder };
-        // Asked only of a touched object: before that the flags hold anything where an old Caffe's constructor is inlined.
+        // Of a touched object: before that the flags hold anything where an old Caffe's constructor is inlined.
         let may_be_registered = |_: &NonNull<c_void>| !word.owns_host() && host::registration::is_used();
         Detached {
             host: host.filter(|_| word.owns_host()).map(owned),
@@ -177,6 +175,13 @@ impl SyncedMemory {
         self.claim(Blocking::Yes).map_err(refused)
     }
 
+    /// Claims the object and waits for its copy in flight.
+    fn claim_finished(&self) -> Result<(Claim<'static>, ObjectState), Error> {
+        let mut claim = self.claim_always()?;
+        self.finish(&mut claim)?;
+        Ok((claim, self.now()?))
+    }
+
     fn publish(&self, claim: Claim<'_>, state: ObjectState, means: Use) {
         let slow = claim.in_flight.is_some();
         claim.publish(|| self.store(state, self.policy_follows(state, means) || slow), || self.identity());
@@ -201,11 +206,11 @@ impl SyncedMemory {
 }
 
 fn watch_forks() -> Result<(), NoClaim> {
-    // A model has no processes.
+    // A loom model has no processes.
     if cfg!(loom) || fork::watch() { Ok(()) } else { Err(NoClaim::NoRoom) }
 }
 
-/// Reads the settings and opens the fast paths that they allow. The caller holds no lock.
+/// Reads the settings and opens the fast paths that they allow; called without a lock.
 #[inline]
 fn start() {
     if flags::has(UNSETTLED) {
@@ -220,7 +225,7 @@ fn read_settings() {
     let is_checked = settings::host_limit().is_some() || settings::checks_device() || settings::fills_with_junk();
     flags::raise_if(is_checked, CHECKED);
     flags::raise_if(host::may_pin(), MAY_PIN);
-    // Otherwise the library is not initialised yet, and its fork handlers are not registered.
+    // Else the library is not initialised yet.
     if fork::is_watched() {
         flags::set(UNSETTLED, false);
     }
@@ -232,12 +237,12 @@ fn refused(why: NoClaim) -> Error {
         NoClaim::NoRoom => Error::no_room(size_of::<Identity>()),
         NoClaim::Reentered => Error::Reentered,
         NoClaim::Interrupted => Error::Interrupted,
-        // Callers that do not block handle it themselves.
+        // Non-blocking callers handle it themselves.
         NoClaim::Busy => Error::Internal,
     }
 }
 
-/// In a forked child: drops the claims and evictions of threads that do not exist here.
+/// Drops the claims and evictions of the parent's threads.
 pub fn begin_child() {
     TABLE.forget();
     POLICIES.forget_evictions();

@@ -1,4 +1,4 @@
-//! The state that an operation prepares for an object, and the blocks that it detaches from it.
+//! The state that an operation prepares, and the blocks that it detaches.
 #![expect(unsafe_code, reason = "blocks are freed")]
 
 use std::ffi::c_void;
@@ -14,7 +14,6 @@ use crate::observe::recorder::{self, Subject};
 use crate::state::flags;
 use crate::state::word::Word;
 
-/// An object's blocks and word, before they are stored.
 #[derive(Clone, Copy)]
 pub(super) struct ObjectState {
     pub host: Option<NonNull<c_void>>,
@@ -61,7 +60,7 @@ impl ObjectState {
     }
 }
 
-/// Blocks that an object no longer refers to and must give back, each with the object's address.
+/// Blocks to give back, each with the address of the object that had it.
 #[derive(Default)]
 pub(super) struct Detached {
     pub host: Option<host::Owned>,
@@ -71,7 +70,15 @@ pub(super) struct Detached {
 }
 
 impl Detached {
-    /// The host's first: the driver may take long.
+    /// Those of one side that the object owns.
+    pub fn of(self, side: Side) -> Detached {
+        match side {
+            Side::Host => Detached { host: self.host, ..Detached::default() },
+            Side::Device => Detached { device: self.device, ..Detached::default() },
+        }
+    }
+
+    /// Frees the host's block first, because the driver may take long.
     ///
     /// # Safety
     /// The blocks are not used any more, and no copy in flight needs them.
@@ -108,10 +115,10 @@ impl Detached {
         }
     }
 
-    /// The result of the copy that these new blocks were made for; on an error they are given back.
+    /// Frees the blocks if the copy that they were made for failed.
     ///
     /// # Safety
-    /// If the copy failed, nothing refers to the blocks.
+    /// Then nothing refers to them.
     pub unsafe fn kept_for<T>(self, copied: Result<T, Error>) -> Result<(T, Detached), Error> {
         match copied {
             Ok(result) => Ok((result, self)),
@@ -130,7 +137,7 @@ impl Detached {
             let (kind, bytes) = driver.map_or((Kind::Pageable, host.bytes), |record| (Kind::Pinned, record.bytes));
             recorder::freed(Subject { object: host.holder, bytes: 0 }, kind, bytes, host.address);
         }
-        // Without a record, another implementation allocated it.
+        // A block without a record is another implementation's.
         if let Some((address, object)) = self.device {
             if let Some(block) = blocks::find(address) {
                 recorder::freed(Subject { object, bytes: 0 }, Kind::Device, block.bytes, address);

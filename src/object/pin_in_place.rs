@@ -19,9 +19,7 @@ impl SyncedMemory {
     pub unsafe fn pin(&self) -> Result<(), Error> {
         self.head()?;
         let driver = cuda::driver()?;
-        let mut claim = self.claim_always()?;
-        self.finish(&mut claim)?;
-        let now = self.now()?;
+        let (claim, now) = self.claim_finished()?;
         let host = now.host.ok_or(Error::NothingToPin)?;
         let bytes = self.size.load(Ordering::Relaxed);
         if bytes > 0 && !now.word.is_pinned() {
@@ -36,10 +34,8 @@ impl SyncedMemory {
     pub fn unpin(&self) -> Result<(), Error> {
         self.head()?;
         let driver = cuda::driver()?;
-        let mut claim = self.claim_always()?;
-        // The copy in flight may use that memory.
-        self.finish(&mut claim)?;
-        let now = self.now()?;
+        // A copy in flight may use the memory.
+        let (claim, now) = self.claim_finished()?;
         if let Some(host) = now.host.filter(|_| !now.word.is_pinned()) {
             registration::unpin(driver, self.address(), host)?;
         }
@@ -47,7 +43,7 @@ impl SyncedMemory {
         Ok(())
     }
 
-    /// If the host memory is page-locked, keeps it so until the object releases it; returns whether it is.
+    /// Whether the host memory is page-locked; if so, keeps it that way until the object releases it.
     pub(super) fn hold_pinned(&self, state: ObjectState, host: NonNull<c_void>) -> bool {
         let (bytes, owned) = (self.size.load(Ordering::Relaxed), state.word.owns_host());
         state.word.is_pinned()

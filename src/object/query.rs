@@ -40,10 +40,9 @@ impl SyncedMemory {
 
     /// Empty if it has none.
     pub fn name(&self) -> Text<256> {
-        recorder::name_of(self.subject().object)
+        recorder::name_of(self.address())
     }
 
-    /// Whether the object has a block on `side` that it frees.
     pub fn owns(&self, side: Side) -> Result<bool, Error> {
         self.now().map(|now| match side {
             Side::Host => now.host.is_some() && now.word.owns_host(),

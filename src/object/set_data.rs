@@ -22,14 +22,14 @@ impl SyncedMemory {
     /// Borrows the caller's memory as `side`, which is then the newest. An owned block is freed at once.
     ///
     /// # Safety
-    /// `data` stays memory of `size()` bytes on that side, readable and writable, while the object refers to it. Pointers to
-    /// an owned block of the side are not used any more.
+    /// `data` stays readable and writable for `size()` bytes on that side while the object refers to it. Pointers to an owned
+    /// block of the side are not used any more.
     pub unsafe fn set_data(&self, side: Side, data: *mut c_void) -> Result<(), Error> {
         // SAFETY: the caller guarantees it.
         unsafe { self.borrow(data, side, None) }
     }
 
-    /// `set_data` with the caller's memory or that of an imported tensor, whose entry in the registry is reserved.
+    /// `set_data`, also of an imported tensor's memory, whose entry in the registry is reserved.
     ///
     /// # Safety
     /// As for `set_data`.
@@ -40,9 +40,7 @@ impl SyncedMemory {
             cuda::driver()?;
         }
         EXPORTS.refuse(self.address(), Some(side))?;
-        let mut claim = self.claim_always()?;
-        self.finish(&mut claim)?;
-        let now = self.now()?;
+        let (claim, now) = self.claim_finished()?;
         let next = now.with_head(Head::only_at(side)).borrowing(data, side);
         recorder::record(self.subject(), || What::Lent { side });
         checksums::forget(self.address());
@@ -61,7 +59,7 @@ impl SyncedMemory {
         let mut claim = self.claim_always()?;
         let head = self.now()?.head();
         let refusal = Error::NotRedundant { side, head };
-        // A pull in flight may yet make the host current: the head is checked after it.
+        // A pull in flight may make the host current: then the head is checked after it.
         if claim.in_flight.is_none() {
             head.on_release(side).ok_or(refusal)?;
         }
@@ -77,8 +75,7 @@ impl SyncedMemory {
         Ok(())
     }
 
-    /// Publishes `next` and frees `side`'s old block, to which `next` does not refer. The old tensor's deleter runs last: it
-    /// may do anything, even destroy the object.
+    /// Publishes `next` and frees `side`'s old block. The old tensor's deleter runs last: it may even destroy the object.
     ///
     /// # Safety
     /// The block is not used any more, and nothing is in flight.
@@ -91,23 +88,19 @@ impl SyncedMemory {
         imported: Option<Imported>,
     ) {
         let owned = self.owned(now.word);
-        let old = match side {
-            // Memory that is borrowed again stays registered.
-            Side::Host => {
-                Detached { device: None, borrowed: owned.borrowed.filter(|&(at, _)| next.host != Some(at)), ..owned }
-            }
-            Side::Device => Detached { host: None, borrowed: None, ..owned },
-        };
+        // Memory that is borrowed again stays registered.
+        let borrowed = owned.borrowed.filter(|&(at, _)| side == Side::Host && next.host != Some(at));
+        let old = Detached { borrowed, ..owned.of(side) };
         self.publish(claim, next, Use::None);
         // SAFETY: the object does not refer to it, and the caller guarantees the rest.
         unsafe { old.free() };
         exchange::end_imports([EXPORTS.exchange(self.address(), side, imported), None]);
     }
 
-    /// Compat: yjxiong's `Resize`. A larger size discards both sides; any other does nothing.
+    /// Compat: yjxiong's `Resize`: a larger size discards both sides, any other has no effect.
     ///
     /// # Safety
-    /// If the object grows, pointers to its blocks are not used any more.
+    /// If the object grows, its pointers are not used any more.
     pub unsafe fn resize(&self, bytes: usize) -> Result<(), Error> {
         host::check_size(bytes, Side::Host)?;
         let mut claim = self.claim_always()?;
@@ -124,13 +117,13 @@ impl SyncedMemory {
             self.cpu_ptr.store(std::ptr::null_mut(), Ordering::Relaxed);
             self.gpu_ptr.store(std::ptr::null_mut(), Ordering::Relaxed);
             self.size.store(bytes, Ordering::Relaxed);
-            // Relaxed: readers of an untouched object use no pointer, and its next access takes the lock.
+            // Relaxed: readers of an untouched object use no pointer before they take the lock.
             self.word.store(word.0, Ordering::Relaxed);
         };
         claim.publish(larger, || self.identity());
         recorder::record(self.subject(), || What::Resized { bytes: bytes as u64 });
         checksums::forget(self.address());
-        // SAFETY: the object does not refer to them, and the caller gave them up.
+        // SAFETY: the object does not refer to them, and the caller gave up its pointers.
         unsafe { old.free() };
         exchange::end_imports([Side::Host, Side::Device].map(|side| EXPORTS.exchange(self.address(), side, None)));
         Ok(())

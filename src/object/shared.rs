@@ -1,4 +1,4 @@
-//! An object with several owners: the last one destroys it.
+//! An object with several owners.
 #![expect(unsafe_code, reason = "the object lives in storage of its own")]
 
 use std::ops::Deref;
@@ -8,15 +8,15 @@ use super::SyncedMemory;
 use crate::error::Error;
 use crate::platform::owners::Owners;
 
-/// An owner of an object of [`SyncedMemory::create`]; tensors of the object may outlive its owners.
+/// An owner of an object of [`SyncedMemory::create`]. The last one destroys it; its tensors may outlive that.
 ///
-/// The count of owners lies in the object's own storage: an owner is the object's handle in C, and no second allocation can fail.
+/// The count of owners lies in the object's storage: an owner is the object's handle in C, and no second allocation can fail.
 #[derive(Debug)]
 pub struct Shared(NonNull<SyncedMemory>);
 
 // SAFETY: an object may be used and ended on any thread.
 unsafe impl Send for Shared {}
-// SAFETY: its methods may be called by several threads.
+// SAFETY: as above.
 unsafe impl Sync for Shared {}
 
 impl Shared {
@@ -37,8 +37,6 @@ impl Shared {
         std::mem::ManuallyDrop::new(self).as_ptr()
     }
 
-    /// Undoes `into_raw`.
-    ///
     /// # Safety
     /// `object` came from `into_raw`, once for each call.
     pub unsafe fn from_raw(object: &SyncedMemory) -> Shared {
@@ -78,7 +76,7 @@ impl Deref for Shared {
 impl Drop for Shared {
     fn drop(&mut self) {
         if self.owners().leave() {
-            // An error: a caller has ended the object, against the rules.
+            // An error: a caller has ended the object.
             // SAFETY: it is an object of `create`, which only its tensors may be using.
             let _ = unsafe { self.destroy() };
         }

@@ -12,7 +12,7 @@ use super::{Claim, Detached, ObjectState, SyncedMemory, refused, start};
 use crate::copy::transfer::{self, CopyError, InFlight, Started};
 use crate::cuda;
 use crate::cuda::context::ContextGuard;
-use crate::cuda::driver::Driver;
+use crate::cuda::driver::{Driver, Stream};
 use crate::cuda::{capture, context, streams};
 use crate::error::Error;
 use crate::memory::driver::blocks;
@@ -22,28 +22,27 @@ use crate::observe::recorder::{self, Span};
 use crate::platform::sync::Ordering;
 
 impl SyncedMemory {
-    /// Starts a copy to the device. The head is SYNCED at once; a caller that uses the device data itself first synchronizes
-    /// `stream`.
+    /// Starts a copy to the device. The head is SYNCED at once.
     ///
     /// # Safety
-    /// `stream` is NULL or a stream. It is not used after this call.
+    /// `stream` is NULL or a stream. The library does not use it after this call.
     pub unsafe fn async_gpu_push(&self, stream: *mut c_void) -> Result<(), Error> {
         // Compat: the original checks the head before it looks for a device.
         self.head().and_then(may_push)?;
         let driver = cuda::driver()?;
         let mut claim = self.claim_always()?;
         // SAFETY: the caller guarantees it.
-        let now = unsafe { self.ready_for_stream(driver, &mut claim, stream) }?;
+        let stream = unsafe { Stream::of(stream) };
+        let now = self.ready_for_stream(driver, &mut claim, stream)?;
         let next = now.with_head(may_push(now.head())?);
         let (next, new) = self.with_device_block(driver, next, Contents::Undefined)?;
-        // SAFETY: the caller guarantees the stream.
-        unsafe { self.start(driver, &mut claim, (next, new), Side::Device, stream) }?;
+        self.start(driver, &mut claim, (next, new), Side::Device, stream)?;
         self.publish(claim, next, Use::None);
         Ok(())
     }
 
-    /// Starts a copy to the host, unless the host is current or such a copy is in flight. The head stays HEAD_AT_GPU until
-    /// `cpu_data`, `wait` or `is_ready` completes the copy.
+    /// Starts a copy to the host, unless that is current or such a copy is in flight. The head is HEAD_AT_GPU until `cpu_data`,
+    /// `wait` or `is_ready` completes the copy.
     ///
     /// # Safety
     /// As for `async_gpu_push`.
@@ -60,38 +59,31 @@ impl SyncedMemory {
             return Ok(());
         }
         // SAFETY: the caller guarantees it.
-        let now = unsafe { self.ready_for_stream(driver, &mut claim, stream) }?;
+        let stream = unsafe { Stream::of(stream) };
+        let now = self.ready_for_stream(driver, &mut claim, stream)?;
         let (next, new) = self.with_host_block(now, Contents::Undefined, pinned)?;
-        // SAFETY: the caller guarantees the stream.
-        unsafe { self.start(driver, &mut claim, (next, new), Side::Host, stream) }?;
+        self.start(driver, &mut claim, (next, new), Side::Host, stream)?;
         let head = if claim.in_flight.is_some() { Head::AtGpu } else { Head::Synced };
         self.publish(claim, next.with_head(head), Use::None);
         Ok(())
     }
 
-    /// Refuses a captured stream, and waits for the copy in flight. Called before a block is made, because room for it may be
-    /// made by a wait for a context, which invalidates captures.
-    ///
-    /// # Safety
-    /// `stream` is NULL or a stream.
-    unsafe fn ready_for_stream(
+    /// Refuses a captured stream, and waits for the copy in flight. Called before a block is made, because a wait that makes
+    /// room for it invalidates captures.
+    fn ready_for_stream(
         &self,
         driver: &Driver,
         claim: &mut Claim<'_>,
-        stream: *mut c_void,
+        stream: Stream<'_>,
     ) -> Result<ObjectState, Error> {
-        // SAFETY: the caller guarantees it.
-        let is_known = unsafe { capture::refuse_captured(driver, stream.cast()) }?;
+        let is_known = capture::refuse_captured(driver, stream)?;
         self.finish(claim)?;
         let now = self.now()?;
         if is_known || self.size.load(Ordering::Relaxed) == 0 {
             return Ok(now);
         }
         // No context was current: ask in that of the device block, or of a new one.
-        let refuse = |guard: &ContextGuard<'_>| {
-            // SAFETY: the caller guarantees it.
-            unsafe { capture::refuse_captured_within(driver, guard, stream.cast()) }
-        };
+        let refuse = |guard: &ContextGuard<'_>| capture::refuse_captured_within(driver, guard, stream);
         match now.device {
             Some(device) => refuse(&device::enter(driver, device, None)?.0),
             None => context::for_new_block(driver, refuse),
@@ -99,18 +91,14 @@ impl SyncedMemory {
         Ok(now)
     }
 
-    /// Starts the copy to the side `to` between the blocks of `next`. On an error it frees `new`, the block that was made for
-    /// the copy.
-    ///
-    /// # Safety
-    /// `stream` is NULL or a stream.
-    unsafe fn start(
+    /// Starts the copy to the side `to` between the blocks of `next`; frees `new`, the copy's new block, on an error.
+    fn start(
         &self,
         driver: &Driver,
         claim: &mut Claim<'_>,
         (next, new): (ObjectState, Detached),
         to: Side,
-        stream: *mut c_void,
+        stream: Stream<'_>,
     ) -> Result<(), Error> {
         let subject = self.subject();
         let (Some(device), Some(host), 1..) = (next.device, next.host, subject.bytes) else { return Ok(()) };
@@ -119,7 +107,7 @@ impl SyncedMemory {
             match to {
                 // SAFETY: it is about to be copied.
                 Side::Device => unsafe { checksums::before_copy_to_device(subject, host) },
-                // Not compared: the data arrives later.
+                // The data arrives later.
                 Side::Host => checksums::forget(self.address()),
             }
         }
@@ -128,8 +116,7 @@ impl SyncedMemory {
             Side::Device => c"start copy to device",
         };
         let (span, bytes) = (recorder::begin(title, subject.bytes), subject.bytes as u64);
-        // SAFETY: both blocks are of the object's size, and nothing frees them while the claim, and then its parked entry, has
-        // the copy in flight. The caller guarantees the stream.
+        // SAFETY: both blocks are of the object's size, and stay while the claim or its parked entry has the copy in flight.
         let started = unsafe { transfer::start(driver, endpoints, subject.bytes, stream) };
         // SAFETY: only this function knows the block.
         match unsafe { new.kept_for(started) }?.0 {
@@ -144,7 +131,7 @@ impl SyncedMemory {
         Ok(())
     }
 
-    /// Keeps the cache from handing the object's blocks to another object before the work that is now in `stream` is done.
+    /// Keeps the cache from handing the object's blocks out again before the present work of `stream` is done.
     ///
     /// # Safety
     /// As for `async_gpu_push`.
@@ -152,7 +139,8 @@ impl SyncedMemory {
         self.head()?;
         let driver = cuda::driver()?;
         // SAFETY: the caller guarantees it.
-        unsafe { capture::refuse_captured(driver, stream.cast()) }?;
+        let stream = unsafe { Stream::of(stream) };
+        capture::refuse_captured(driver, stream)?;
         let now = self.now()?;
         let host = now.host.filter(|_| now.word.owns_host() && now.word.is_pinned());
         let device = now.device.filter(|_| now.word.owns_device());
@@ -161,8 +149,7 @@ impl SyncedMemory {
                 if !record.is_alive(driver, block)? {
                     return Err(Error::DeviceReset);
                 }
-                // SAFETY: the caller guarantees it, of the stream.
-                unsafe { streams::declare(driver, block.addr().get(), record.context, stream.cast()) }?;
+                streams::declare(driver, block.addr().get(), record.context, stream)?;
             }
         }
         Ok(())
@@ -171,14 +158,14 @@ impl SyncedMemory {
     pub fn wait(&self) -> Result<(), Error> {
         self.head()?;
         let claimed = self.claim_unless(Blocking::Yes, |is_known| self.nothing_in_flight(is_known));
-        let Claimed::Owner(mut claim) = claimed.map_err(refused)? else { return Ok(()) };
-        self.finish(&mut claim)?;
-        let now = self.now()?;
-        self.publish(claim, now, Use::None);
+        if let Claimed::Owner(mut claim) = claimed.map_err(refused)? {
+            self.finish(&mut claim)?;
+            self.publish(claim, self.now()?, Use::None);
+        }
         Ok(())
     }
 
-    /// Whether nothing is in flight; completes a copy that is done. Never waits.
+    /// Completes the copy in flight if it is done, without a wait; returns whether none is left.
     pub fn is_ready(&self) -> Result<bool, Error> {
         self.head()?;
         let mut claim = match self.claim_unless(Blocking::No, |is_known| self.nothing_in_flight(is_known)) {
@@ -192,13 +179,12 @@ impl SyncedMemory {
         }
         let is_done = self.finish_if_done(&mut claim, cuda::driver()?)?;
         if is_done {
-            let now = self.now()?;
-            self.publish(claim, now, Use::None);
+            self.publish(claim, self.now()?, Use::None);
         }
         Ok(is_done)
     }
 
-    /// As `finish`, without a wait: `false` if the copy in flight is not done.
+    /// As `finish`, without a wait: `false` if the copy is not done.
     pub(super) fn finish_if_done(&self, claim: &mut Claim<'_>, driver: &Driver) -> Result<bool, Error> {
         let Some(copy) = claim.in_flight else { return Ok(true) };
         let span = recorder::begin_wait();
@@ -213,7 +199,7 @@ impl SyncedMemory {
     pub(super) fn finish(&self, claim: &mut Claim<'_>) -> Result<(), Error> {
         let Some(copy) = claim.in_flight else { return Ok(()) };
         let driver = match cuda::driver() {
-            // The driver is gone, and the copy with it; the host still has a push's data.
+            // The copy is gone with the driver; the host still has a push's data.
             Err(_) if copy.to == Side::Device => {
                 claim.in_flight = None;
                 return Ok(());
@@ -231,12 +217,11 @@ impl SyncedMemory {
         span.end(self.subject(), || What::Completed { to: copy.to, copy: copy.number });
     }
 
-    /// Takes a copy that is done out of the claim.
     fn completed(&self, claim: &mut Claim<'_>, span: Span, copy: InFlight) -> Result<(), Error> {
         self.tell_completed(span, copy);
         claim.in_flight = None;
         let head = match copy.to {
-            // Set when the push began; the device may have been written since.
+            // Since its start the device may have been written.
             Side::Device => self.head()?,
             Side::Host => Head::Synced,
         };
@@ -258,7 +243,7 @@ impl SyncedMemory {
         }
     }
 
-    /// Changes the head of a claimed object; the slow bit stays until the claim ends.
+    /// Keeps the slow bit, until the claim ends.
     fn set_head(&self, claim: &Claim<'_>, head: Head) {
         claim.under_lock(|| {
             let word = self.load();

@@ -1,4 +1,4 @@
-//! Idle blocks of every kind: their bytes, their budget, and giving them back.
+//! The bytes and the budget of idle blocks, and giving them back.
 
 use syncedmem_trace::kind::Kind;
 
@@ -7,12 +7,12 @@ use crate::memory::cache;
 use crate::memory::cache::budget;
 use crate::memory::host::registration;
 
-/// Gives back the idle blocks of one kind and returns their bytes. Waits for all their contexts.
+/// Gives back the idle blocks of one kind, after a wait for their contexts, and returns their bytes.
 pub fn trim(kind: Kind) -> u64 {
     give_back(kind, cache::device::give_back_all, registration::give_back_all)
 }
 
-/// As [`trim`], without the blocks of other devices than the thread's current one, and so without a wait for those.
+/// As [`trim`], for the thread's current device alone: without a wait for others.
 pub fn trim_current_device(kind: Kind) -> u64 {
     give_back(kind, cache::device::give_back_near, registration::give_back_near)
 }
@@ -36,7 +36,7 @@ pub fn idle(kind: Kind) -> u64 {
     }
 }
 
-/// The most idle bytes of one kind; for device memory, on the device with the largest budget.
+/// The most idle bytes; of device memory, on the device with the largest budget.
 pub fn budget(kind: Kind) -> u64 {
     match kind {
         Kind::Pageable => budget::host(kind),

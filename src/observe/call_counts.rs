@@ -14,7 +14,6 @@ use crate::platform::text::{append_to, to_stderr};
 use crate::settings;
 use crate::state::flags::{self, CALLS};
 
-/// An entry point that is counted.
 #[derive(Clone, Copy, Debug)]
 pub enum Call {
     Construct,
@@ -49,10 +48,8 @@ const NAMES: [&str; Call::COUNT] = [
 ];
 
 impl Call {
-    /// How many there are.
     pub const COUNT: usize = Call::CheckDevice as usize + 1;
 
-    /// The entry point's name.
     pub const fn name(self) -> &'static str {
         NAMES[self as usize]
     }
@@ -60,7 +57,6 @@ impl Call {
 
 static COUNTS: [AtomicU64; NAMES.len()] = [const { AtomicU64::new(0) }; NAMES.len()];
 
-/// Counts a call if counting is on.
 #[inline(always)]
 pub fn count(call: Call) {
     if !flags::off() {
@@ -77,7 +73,7 @@ fn count_if_on(call: Call) {
     }
 }
 
-/// Sets all counts to 0. A forked child counts its own calls; the parent reports the rest.
+/// For a forked child, which counts its own calls.
 pub fn forget() {
     COUNTS.iter().for_each(|count| count.store(0, Ordering::Relaxed));
 }
@@ -108,7 +104,6 @@ extern "C" fn report() {
     }
 }
 
-/// The program's name, without its folder.
 pub fn program() -> Text<256> {
     unsafe extern "C" {
         /// Of the GNU C library: the last component of `argv[0]`.
@@ -116,7 +111,7 @@ pub fn program() -> Text<256> {
     }
     // SAFETY: the C library sets it before the process's first instruction, and this crate never writes it.
     let name = unsafe { program_invocation_short_name };
-    // SAFETY: the C library's manual says that the name is NUL-terminated.
+    // SAFETY: the C library says that it is NUL-terminated.
     let name = unsafe { CStr::from_ptr(name) }.to_str().unwrap_or_default();
     let mut text = Text::new();
     // Spaces separate the fields of the line; control characters could steer a terminal.

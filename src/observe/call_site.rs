@@ -24,11 +24,10 @@ use crate::state::flags::{self, TRACE};
 
 /// Number of the program's frames that identify a site. Two of them may be those of libsyncedmem_names.so.
 const FRAMES: usize = 6;
-/// Upper bound of the library's own frames.
 const OWN_FRAMES: usize = 24;
 
 struct Sites {
-    /// By the 64-bit hash of its frames. Collisions within one program are neglected.
+    /// By the hash of its frames. Collisions within one program are neglected.
     by_frames: AddressMap<Site>,
     paths: Paths,
     /// Sites with the same text are one.
@@ -97,14 +96,14 @@ fn is_in(address: usize, function: *const ()) -> bool {
 /// Visits the return addresses on this thread's stack, the innermost first, until the visitor returns true.
 fn each_frame<F: FnMut(usize) -> bool>(mut is_enough: F) {
     extern "C" fn visitor<F: FnMut(usize) -> bool>(context: *mut c_void, is_enough: *mut c_void) -> c_int {
-        // SAFETY: `each_frame` passes a pointer to its own visitor, which is borrowed for the call.
+        // SAFETY: `each_frame` passes its own visitor, borrowed for the call.
         let is_enough = unsafe { &mut *is_enough.cast::<F>() };
         // SAFETY: the unwinder passes a context of its own.
         let address = unsafe { _Unwind_GetIP(context) };
         if address == 0 || is_enough(address) { END_OF_STACK } else { GO_ON }
     }
     loaded::walk(|| {
-        // SAFETY: the visitor gets a pointer to this closure, which outlives the call. Unwinding only reads the stack.
+        // SAFETY: the closure outlives the call. Unwinding only reads the stack.
         unsafe { _Unwind_Backtrace(visitor::<F>, (&raw mut is_enough).cast()) };
     });
 }
@@ -137,13 +136,11 @@ pub fn with_text<R>(site: Site, then: impl FnOnce(Option<&str>) -> R) -> R {
     SITES.with(|sites| then(site.0.checked_sub(1).and_then(|number| sites.texts.text(number))))
 }
 
-/// The sites recorded so far.
 pub fn all() -> impl Iterator<Item = Site> {
     let count = SITES.with(|sites| sites.texts.count());
     (1..=count as u32).map(Site)
 }
 
-/// Return addresses of the program's innermost frames.
 struct Frames {
     addresses: [usize; FRAMES],
     count: usize,
@@ -158,7 +155,7 @@ impl Frames {
         let mut frames =
             Frames { addresses: [0; FRAMES], count: 0, passed: 0, has_entered: false, path: Path::new(depth) };
         loaded::walk(|| {
-            // SAFETY: `visit` gets a pointer to `frames`, which outlives the call. Unwinding only reads the stack.
+            // SAFETY: `frames` outlives the call. Unwinding only reads the stack.
             unsafe { _Unwind_Backtrace(visit, (&raw mut frames).cast()) };
         });
         (frames.count > 0).then_some(frames)
@@ -174,7 +171,7 @@ impl Frames {
         })
     }
 
-    /// Adds a frame. Returns whether no more are needed.
+    /// Whether no more frames are needed.
     fn take(&mut self, address: usize) -> bool {
         if is_entry(address) {
             // The frames behind it may be entry points too: one may call another.
@@ -200,7 +197,6 @@ std::arch::global_asm!(
     ".weak __stop_syncedmem_entry"
 );
 
-/// Whether an address is in one of the library's entry points.
 fn is_entry(address: usize) -> bool {
     unsafe extern "C" {
         /// The linker defines them: the start and the end of the section that the names end with.
@@ -224,7 +220,7 @@ const GO_ON: c_int = 0;
 const END_OF_STACK: c_int = 5;
 
 extern "C" fn visit(context: *mut c_void, frames: *mut c_void) -> c_int {
-    // SAFETY: `Frames::above` passes a pointer to its own visitor, which is borrowed for the call.
+    // SAFETY: `Frames::above` passes its own visitor, borrowed for the call.
     let frames = unsafe { &mut *frames.cast::<Frames>() };
     let mut was_interrupted = 0;
     // SAFETY: the unwinder passes a context of its own.

@@ -15,10 +15,8 @@ use super::recorder::{self, Span, Subject};
 use crate::platform::sync::{Lock, locked_static};
 use crate::state::flags::{self, COMPARE};
 
-/// Number of sampled words.
 const SAMPLES: usize = 64;
 
-/// A record of an object's contents.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Checksum {
     since: Since,
@@ -37,13 +35,13 @@ pub fn are_compared() -> bool {
     !flags::off() && flags::on() && flags::has(COMPARE)
 }
 
-/// Records that the host side of an object was filled with zeros.
+/// For an object whose host side was filled with zeros.
 pub fn filled(subject: Subject, host: NonNull<c_void>) {
     let (host, bytes) = (host.addr().get(), subject.bytes);
     keep(subject, Checksum { since: Since::Fill, host, bytes, hash: 0, samples: [0; SAMPLES] });
 }
 
-/// Drops an object's record, because its two sides no longer hold the same data.
+/// For an object whose two sides no longer hold the same data.
 #[cold]
 pub fn forget(object: usize) {
     if flags::has(COMPARE) {

@@ -54,7 +54,7 @@ fn read() {
     flags::begin(flags.and(TRACE, is_traced));
 }
 
-/// In a forked child: the thread that read the settings does not exist here, so another one reads them.
+/// For a forked child, which lacks the thread that read the settings.
 pub fn after_fork_in_child() {
     READER.store(0, Relaxed);
 }
@@ -65,7 +65,6 @@ fn complain(file: &CStr, trouble: FileError) {
     to_stderr(Text::<600>::of(format_args!("libsyncedmem: SYNCEDMEM_TRACE={file}: {trouble}\n")).as_bytes());
 }
 
-/// Turns `flag` on or off.
 pub fn set(flag: Flags, wanted: bool) {
     read_settings();
     if wanted && !flags::on() {
@@ -86,7 +85,6 @@ pub fn set(flag: Flags, wanted: bool) {
     fast_path::close();
 }
 
-/// Begins to write a trace to `file`.
 pub fn begin_trace(file: &CStr) -> Result<(), FileError> {
     read_settings();
     let begun = recorder::open_trace(file, flags::all());
@@ -97,7 +95,6 @@ pub fn begin_trace(file: &CStr) -> Result<(), FileError> {
     begun
 }
 
-/// Ends the trace.
 pub fn end_trace() {
     set(TRACE, false);
     trace::stop();

@@ -50,20 +50,17 @@ const RANGE_PUSH: usize = 4;
 const RANGE_POP: usize = 5;
 const CREATE: usize = 12;
 
-/// The version of the API that the library speaks.
 const VERSION: u16 = 3;
 
 /// A function in the export table: passes the slots of a module to the tool. Returns 0 if there is no such module.
 type GetModule = unsafe extern "C" fn(c_int, *mut *const c_void, *mut c_uint) -> c_int;
 
-/// The export table of callbacks.
 #[repr(C)]
 struct Callbacks {
     bytes: usize,
     get_module: GetModule,
 }
 
-/// The export table of versions.
 #[repr(C)]
 struct Versions {
     bytes: usize,
@@ -109,7 +106,7 @@ unsafe extern "C" fn get_module(module: c_int, table: *mut *const c_void, count:
     1
 }
 
-/// Attributes of a range: `nvtxEventAttributes_v2`.
+/// `nvtxEventAttributes_v2`
 #[repr(C)]
 struct Attributes {
     version: u16,
@@ -124,9 +121,7 @@ struct Attributes {
     message: *const c_char,
 }
 
-/// The payload is an unsigned number of 64 bits.
 const PAYLOAD_IS_NUMBER: i32 = 1;
-/// The message is text.
 const MESSAGE_IS_TEXT: i32 = 1;
 
 type Initialize = unsafe extern "C" fn(extern "C" fn(u32) -> *const c_void) -> c_int;
@@ -190,7 +185,7 @@ fn create() -> bool {
     true
 }
 
-/// A range on this thread. Dropping it ends it.
+/// A range on this thread, until it is dropped.
 #[must_use = "it ends when it is dropped"]
 pub struct Range {
     pop: Option<Pop>,
@@ -198,7 +193,7 @@ pub struct Range {
     thread: PhantomData<*mut ()>,
 }
 
-/// Begins a range. Without a tool this costs two loads.
+/// Without a tool this costs two loads.
 pub fn range(title: &'static CStr, bytes: u64) -> Range {
     let (Some(push), Some(pop)) = (slot(RANGE_PUSH), slot(RANGE_POP)) else {
         return Range { pop: None, thread: PhantomData };

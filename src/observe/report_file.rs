@@ -10,7 +10,7 @@ use crate::platform::text::{append_to, is_stream, warn};
 use crate::settings;
 
 const VARIABLE: &str = "SYNCEDMEM_REPORT";
-/// What every report begins with. A file that begins otherwise is not emptied.
+/// A file that begins otherwise is not emptied.
 const OPENING: &[u8] = b"libsyncedmem: memory of ";
 
 static NAME: Name = Name::empty();
@@ -24,7 +24,6 @@ pub fn begin() -> bool {
     true
 }
 
-/// Appends this process's report.
 pub fn write(text: &[u8]) {
     let Some(name) = settings::environment(c"SYNCEDMEM_REPORT") else { return };
     let written = with_path(name, |path| {

@@ -1,5 +1,4 @@
-//! Disables cancellation of a thread inside the driver or Caffe: cancellation unwinds, which frames of this library do not
-//! permit.
+//! No cancellation of a thread inside the driver or Caffe: it unwinds, which frames of this library do not permit.
 #![expect(unsafe_code, reason = "pthread_setcancelstate(3)")]
 
 use std::ffi::c_int;
@@ -8,13 +7,11 @@ unsafe extern "C" {
     fn pthread_setcancelstate(state: c_int, before: *mut c_int) -> c_int;
 }
 
-/// `PTHREAD_CANCEL_DISABLE` of the GNU C library.
+/// `PTHREAD_CANCEL_DISABLE`.
 const DISABLED: c_int = 1;
 
 /// Disables pthread cancellation for the current thread while it lives; a request takes effect afterwards.
-pub struct CancelGuard {
-    before: c_int,
-}
+pub struct CancelGuard(c_int);
 
 impl CancelGuard {
     #[inline]
@@ -22,7 +19,7 @@ impl CancelGuard {
         let mut before = 0;
         // SAFETY: `before` is writable.
         unsafe { pthread_setcancelstate(DISABLED, &mut before) };
-        CancelGuard { before }
+        CancelGuard(before)
     }
 }
 
@@ -30,7 +27,7 @@ impl Drop for CancelGuard {
     #[inline]
     fn drop(&mut self) {
         let mut ignored = 0;
-        // SAFETY: `ignored` is writable, and the state is one that this thread had.
-        unsafe { pthread_setcancelstate(self.before, &mut ignored) };
+        // SAFETY: `ignored` is writable, and this thread had the state.
+        unsafe { pthread_setcancelstate(self.0, &mut ignored) };
     }
 }

@@ -1,4 +1,3 @@
-//! The clocks.
 #![expect(unsafe_code, reason = "clock_gettime")]
 
 fn read(clock: libc::clockid_t) -> libc::timespec {
@@ -8,23 +7,20 @@ fn read(clock: libc::clockid_t) -> libc::timespec {
     time
 }
 
-/// CLOCK_MONOTONIC at the last tick of the system's clock: costs a few nanoseconds.
+/// As of the system clock's last tick: costs a few nanoseconds.
 pub fn coarse_milliseconds() -> u64 {
     let time = read(libc::CLOCK_MONOTONIC_COARSE);
     time.tv_sec as u64 * 1000 + time.tv_nsec as u64 / 1_000_000
 }
 
-/// Of CLOCK_MONOTONIC.
 pub fn nanoseconds() -> u64 {
     in_nanoseconds(read(libc::CLOCK_MONOTONIC))
 }
 
-/// UTC.
 pub fn nanoseconds_since_1970() -> u64 {
     in_nanoseconds(read(libc::CLOCK_REALTIME))
 }
 
-/// Of this process, all threads.
 pub fn processor_nanoseconds() -> u64 {
     in_nanoseconds(read(libc::CLOCK_PROCESS_CPUTIME_ID))
 }

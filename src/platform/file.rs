@@ -1,7 +1,7 @@
 //! Files that a setting names, and standard error. Nothing allocates.
 //!
-//! Calls are made by `syscall`, because open(2), write(2) and their like are cancellation points: cancellation would unwind
-//! the thread through the guard against panics, which ends the process.
+//! Calls are made by `syscall`, because open(2), write(2) and their like are cancellation points: a cancelled thread would
+//! unwind through the guard against panics, which ends the process.
 #![expect(
     unsafe_code,
     reason = "open(2), fstat(2), write(2) and signals, without std's allocations, locks and buffers"
@@ -9,16 +9,15 @@
 
 use std::ffi::{CStr, c_int, c_long};
 use std::mem::MaybeUninit;
-use std::ptr::{null, null_mut};
+use std::ptr::null;
 
 use super::file_error::FileError;
-use super::limits;
+use super::{limits, thread};
 
-/// Opens a regular file or a character device, for the `access` that open(2) takes. The mode is 0666 less the umask, as for
-/// the logs of other tools (valgrind, the sanitizers).
+/// Opens a regular file or a character device. The mode is 0666 less the umask, as for the logs of valgrind and the sanitizers.
 pub fn open(path: &CStr, access: c_int) -> Result<(c_int, libc::stat), FileError> {
-    // To open a FIFO without a reader must not stop the program. In a folder that others can write to, such as /tmp, a link
-    // could point to any file of the user.
+    // A FIFO without a reader must not stop the program. In a folder that others can write to, such as /tmp, a link could point
+    // to any file of the user.
     const ALWAYS: c_int = libc::O_CLOEXEC | libc::O_NONBLOCK | libc::O_NOCTTY | libc::O_NOFOLLOW;
     let (flags, mode) = (access | ALWAYS, 0o666 as c_int);
     // SAFETY: the path is NUL-terminated.
@@ -40,13 +39,13 @@ pub fn open(path: &CStr, access: c_int) -> Result<(c_int, libc::stat), FileError
     checked
 }
 
-/// A program that has closed standard input, output or error may print to that number.
+/// A program that has closed standard input, output or error may still print to its number.
 fn above_standard(descriptor: c_int) -> Result<c_int, FileError> {
     if descriptor > libc::STDERR_FILENO {
         return Ok(descriptor);
     }
     let above = libc::STDERR_FILENO + 1;
-    // SAFETY: fcntl takes plain numbers here.
+    // SAFETY: as above.
     let moved = result(unsafe { libc::syscall(libc::SYS_fcntl, descriptor, libc::F_DUPFD_CLOEXEC, above) });
     close(descriptor);
     Ok(moved? as c_int)
@@ -66,7 +65,7 @@ pub fn status(descriptor: c_int) -> Result<libc::stat, FileError> {
     Ok(unsafe { status.assume_init() })
 }
 
-/// Reads the start of a file. Bytes beyond its end stay as they are.
+/// Bytes beyond the file's end stay as they are.
 pub fn read_start(descriptor: c_int, bytes: &mut [u8]) -> Result<(), FileError> {
     let (first, length, from) = (bytes.as_mut_ptr(), bytes.len(), 0 as libc::off_t);
     // SAFETY: `bytes` has room for `length` bytes.
@@ -91,20 +90,20 @@ pub fn write(descriptor: c_int, text: &[u8]) -> Result<(), FileError> {
     if limit() == libc::RLIM_INFINITY {
         return write_all(descriptor, text);
     }
-    let (before, was_pending) = block_size_signal();
+    let before = thread::mask_signals(libc::SIG_BLOCK, &size_signal());
+    let was_pending = is_size_signal_pending();
     let written = write_all(descriptor, text);
     if written == Err(FileError::System(libc::EFBIG)) && !was_pending {
         take_size_signal();
     }
-    // SAFETY: `before` is the mask that this thread had.
-    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &before, null_mut()) };
+    thread::restore_signals(&before);
     written
 }
 
-pub fn write_all(descriptor: c_int, text: &[u8]) -> Result<(), FileError> {
+fn write_all(descriptor: c_int, text: &[u8]) -> Result<(), FileError> {
     let mut rest = text;
     while !rest.is_empty() {
-        // SAFETY: `rest` is a live slice; the kernel only reads it.
+        // SAFETY: `rest` is readable.
         let written = unsafe { libc::syscall(libc::SYS_write, descriptor, rest.as_ptr(), rest.len()) };
         match result(written) {
             Ok(0) => return Err(FileError::System(libc::ENOSPC)),
@@ -116,54 +115,44 @@ pub fn write_all(descriptor: c_int, text: &[u8]) -> Result<(), FileError> {
     Ok(())
 }
 
-/// Bytes of the longest file that this process may write.
+/// Bytes of the longest file that the process may write.
 pub fn limit() -> u64 {
     limits::of(libc::RLIMIT_FSIZE).unwrap_or(libc::RLIM_INFINITY)
 }
 
-/// Blocks SIGXFSZ on this thread. Returns the previous mask, and whether the signal was pending.
-fn block_size_signal() -> (libc::sigset_t, bool) {
-    let mut before = MaybeUninit::<libc::sigset_t>::zeroed();
-    // SAFETY: the new set is initialised, and `before` is writable.
-    unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &size_signal(), before.as_mut_ptr()) };
+fn is_size_signal_pending() -> bool {
     let mut pending = MaybeUninit::<libc::sigset_t>::zeroed();
     // SAFETY: `pending` is writable.
     unsafe { libc::sigpending(pending.as_mut_ptr()) };
     // SAFETY: zeros are a valid set, and sigpending wrote it.
-    let was_pending = unsafe { libc::sigismember(pending.as_ptr(), libc::SIGXFSZ) } == 1;
-    // SAFETY: zeros are a valid set, and pthread_sigmask wrote it.
-    (unsafe { before.assume_init() }, was_pending)
+    unsafe { libc::sigismember(pending.as_ptr(), libc::SIGXFSZ) == 1 }
 }
 
 /// Consumes the SIGXFSZ that a write caused, if the program does not ignore it.
 fn take_size_signal() {
-    /// Bytes of the kernel's signal set.
+    /// Bytes of the kernel's set.
     const SET: usize = 8;
     let at_once = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    let set = size_signal();
-    // SAFETY: both pointers are to live values; a null siginfo is permitted.
-    unsafe {
-        libc::syscall(libc::SYS_rt_sigtimedwait, &raw const set, null::<libc::siginfo_t>(), &raw const at_once, SET)
-    };
+    // SAFETY: set and time are live; a null siginfo is permitted.
+    unsafe { libc::syscall(libc::SYS_rt_sigtimedwait, &size_signal(), null::<libc::siginfo_t>(), &at_once, SET) };
 }
 
 fn size_signal() -> libc::sigset_t {
     let mut set = MaybeUninit::<libc::sigset_t>::zeroed();
     // SAFETY: `set` is writable.
     unsafe { libc::sigemptyset(set.as_mut_ptr()) };
-    // SAFETY: `set` is initialised, and the signal's number is valid.
-    unsafe { libc::sigaddset(set.as_mut_ptr(), libc::SIGXFSZ) };
     // SAFETY: sigemptyset wrote it.
+    unsafe { libc::sigaddset(set.as_mut_ptr(), libc::SIGXFSZ) };
+    // SAFETY: as above.
     unsafe { set.assume_init() }
 }
 
-/// The result of a system call, or errno.
 pub fn result(returned: c_long) -> Result<c_long, FileError> {
     if returned >= 0 {
         return Ok(returned);
     }
-    // SAFETY: it has no preconditions.
+    // SAFETY: no preconditions.
     let errno = unsafe { libc::__errno_location() };
-    // SAFETY: the address is that of the calling thread's errno.
+    // SAFETY: the calling thread's errno.
     Err(FileError::System(unsafe { *errno }))
 }

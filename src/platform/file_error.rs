@@ -1,4 +1,4 @@
-//! Reasons why a file cannot be written, or why a trace ends early; and std's reasons, without an allocation.
+//! Why a file cannot be written, or a trace ends early; and std's reasons, without an allocation.
 #![expect(unsafe_code, reason = "strerror_r(3)")]
 
 use std::ffi::{CStr, c_int};
@@ -8,18 +8,16 @@ use std::io;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileError {
     NameTooLong,
-    /// A folder, a pipe.
     NotAFile,
     NotATrace,
-    /// The name is that of a file which a trace is exported to.
+    /// The name is that of an export.
     Exported,
     Locked,
-    /// Another thread is starting or stopping a trace.
+    /// Another thread starts or stops a trace.
     Busy,
     Limit,
     /// The program closed the descriptor, or opened another file under its number.
     Closed,
-    /// An errno.
     System(c_int),
 }
 

@@ -1,4 +1,4 @@
-//! A file's name, with `%p`: kept in a static, because a small stack has no room for it.
+//! A file's name, with `%p`: in a static, because a small stack has no room for it.
 #![expect(unsafe_code, reason = "the path is kept in atomics, and opened as a C string")]
 
 use std::ffi::CStr;
@@ -9,7 +9,7 @@ use syncedmem_trace::text::{Escaped, Text};
 
 use super::file_error::FileError;
 
-/// The system's longest path in bytes, with its NUL.
+/// The system's longest path, with its NUL.
 const LONGEST: usize = libc::PATH_MAX as usize;
 
 /// One thread at a time sets and reads it.
@@ -29,8 +29,7 @@ impl Name {
         Ok(())
     }
 
-    /// Sets this to `name`, with `%p` replaced by the process's id, `%%` by a percent sign, and `.` and the id added `times`
-    /// times.
+    /// Sets this to `name`, with the process's id for `%p`, a percent sign for `%%`, and `.` and the id added `times` times.
     pub fn set_path(&self, name: &Name, process: u32, times: u32) -> Result<(), FileError> {
         let number = Text::<12>::of(format_args!("{process}"));
         let mut rest = self.0.iter();
@@ -54,21 +53,15 @@ impl Name {
         self.0.iter().map(|byte| byte.load(Relaxed)).take_while(|&byte| byte != 0)
     }
 
-    /// Whether the name has `%p`.
     pub fn has_process(&self) -> bool {
         let mut bytes = self.bytes();
-        while let Some(byte) = bytes.next() {
-            if byte == b'%' && bytes.next() == Some(b'p') {
-                return true;
-            }
-        }
-        false
+        std::iter::from_fn(|| bytes.find(|&byte| byte == b'%').map(|_| bytes.next())).any(|next| next == Some(b'p'))
     }
 
     /// # Safety
     /// `set_path` succeeded, and the name does not change while the string lives.
     pub unsafe fn as_c_str(&self) -> &CStr {
-        // SAFETY: atomic bytes have the layout of bytes, and `set_path` ends them with NUL. The caller guarantees the rest.
+        // SAFETY: atomic bytes have the layout of bytes, and `set_path` ends them with NUL; the rest by the caller.
         unsafe { CStr::from_ptr(self.0.as_ptr().cast()) }
     }
 }

@@ -1,9 +1,8 @@
-//! Registers the library's fork handlers, which are in `process`, and knows whether this process is a forked child.
+//! Registers the fork handlers of `process`, and knows whether this process is a forked child.
 #![expect(unsafe_code, reason = "pthread_atfork")]
 
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
-/// The handlers for pthread_atfork.
 pub struct Handlers {
     pub prepare: extern "C" fn(),
     pub parent: extern "C" fn(),
@@ -17,7 +16,7 @@ static REGISTERED: AtomicBool = AtomicBool::new(false);
 static USED: AtomicBool = AtomicBool::new(false);
 static IN_CHILD: AtomicBool = AtomicBool::new(false);
 
-/// Called when the library is loaded.
+/// Called at load.
 pub fn register(handlers: &'static Handlers) {
     HANDLERS.store(std::ptr::from_ref(handlers).cast_mut(), Ordering::Release);
     register_once_more();
@@ -32,14 +31,13 @@ fn register_once_more() {
     REGISTERED.store(failed == 0, Ordering::Relaxed);
 }
 
-/// Whether the fork handlers are registered; without memory at load that is tried again here. Called at each claim.
+/// Whether the fork handlers are registered; if memory was lacking at load, tries again. Called at each claim.
 #[inline]
 pub fn watch() -> bool {
-    // Relaxed: if two threads register the handlers at once, the second run is a nested fork to `sync::forking`.
+    // Relaxed: if two threads register them at once, the second run is a nested fork to `sync::forking`.
     USED.load(Ordering::Relaxed) || begin()
 }
 
-/// Whether `watch` has nothing left to do.
 pub fn is_watched() -> bool {
     USED.load(Ordering::Relaxed)
 }
@@ -47,7 +45,7 @@ pub fn is_watched() -> bool {
 #[cold]
 fn begin() -> bool {
     if HANDLERS.load(Ordering::Acquire).is_null() {
-        // A constructor of the program's runs before the library's, which registers them.
+        // A constructor of the program's runs before the library's.
         return true;
     }
     if !REGISTERED.load(Ordering::Relaxed) {

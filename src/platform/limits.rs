@@ -1,15 +1,21 @@
 //! Limits on the process's memory, read without allocating.
-#![expect(unsafe_code, reason = "getrlimit(2), uname(2), openat(2), read(2) and close(2)")]
+#![expect(unsafe_code, reason = "getrlimit(2), sysconf(3), uname(2), openat(2), read(2) and close(2)")]
 
 use std::ffi::CStr;
 use std::num::NonZero;
 
 use syncedmem_trace::text::Text;
 
-/// A process's largest address space in bytes: 56 bits of x86-64's 57 with five-level page tables.
+/// In bytes: 56 bits of x86-64's 57 with five-level page tables.
 pub const ADDRESS_SPACE: usize = 1 << 56;
 
-/// The process's own limit on a resource of getrlimit(2), if it has one.
+/// See sysconf(3); 0 if unknown.
+pub fn system(name: libc::c_int) -> usize {
+    // SAFETY: no preconditions.
+    usize::try_from(unsafe { libc::sysconf(name) }).unwrap_or(0)
+}
+
+/// See getrlimit(2).
 pub fn of(resource: libc::__rlimit_resource_t) -> Option<u64> {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: `limit` is writable.
@@ -17,27 +23,25 @@ pub fn of(resource: libc::__rlimit_resource_t) -> Option<u64> {
     (failed == 0 && limit.rlim_cur != libc::RLIM_INFINITY).then_some(limit.rlim_cur)
 }
 
-/// The kernel's major and minor version.
 pub fn kernel() -> Option<(u32, u32)> {
     let mut names = std::mem::MaybeUninit::<libc::utsname>::zeroed();
     // SAFETY: `names` is writable.
     let failed = unsafe { libc::uname(names.as_mut_ptr()) } != 0;
-    // SAFETY: zeros are a valid value, and uname replaces them.
-    let names = unsafe { names.assume_init() };
-    let release = names.release.map(|byte| byte as u8);
+    // SAFETY: zeros are a valid value.
+    let release = unsafe { names.assume_init() }.release.map(|byte| byte as u8);
     let release = CStr::from_bytes_until_nul(&release).ok()?.to_str().ok()?;
     let mut numbers = release.split(|character: char| !character.is_ascii_digit()).map(|number| number.parse().ok());
     (!failed).then(|| Some((numbers.next()??, numbers.next()??)))?
 }
 
-/// The smallest memory limit, in bytes, of the process's control group and its parents. Never 0: else the compiler would read
-/// a limit where there is none, which memcheck reports.
+/// The smallest memory limit, in bytes, of the control group and its parents. Not 0: else the compiler would read a limit where
+/// there is none, which memcheck reports.
 // Not inlined: two buffers in one frame would exceed the smallest stack.
 #[inline(never)]
 pub fn cgroup() -> Option<NonZero<u64>> {
     let mut buffer = [0; 4096];
     let groups = read(c"/proc/self/cgroup", &mut buffer)?;
-    // Version 2 has one line, `0::/path`; version 1 has one for each controller, `4:memory:/path`.
+    // Version 2 has one line, `0::/path`; version 1 one for each controller, `4:memory:/path`.
     groups.lines().find_map(|line| {
         let mut parts = line.splitn(3, ':').skip(1);
         let (controllers, path) = (parts.next()?, parts.next()?);
@@ -57,21 +61,15 @@ fn smallest(mount: &str, path: &str, file: &str) -> Option<NonZero<u64>> {
     loop {
         let name = Text::<512>::of(format_args!("{mount}{group}/{file}"));
         let mut buffer = [0; 64];
-        let limit = CStr::from_bytes_until_nul(name.as_bytes_with_nul())
-            .ok()
-            .and_then(|name| read(name, &mut buffer))
-            .and_then(|text| text.trim().parse().ok())
-            .filter(|limit: &NonZero<u64>| limit.get() < NO_LIMIT);
-        smallest = [smallest, limit].into_iter().flatten().min();
-        match group.rfind('/') {
-            Some(parent) => group = &group[..parent],
-            None => return smallest,
-        }
+        let limit = read(name.as_c_str(), &mut buffer).and_then(|text| text.trim().parse().ok());
+        smallest = smallest.into_iter().chain(limit.filter(|limit: &NonZero<u64>| limit.get() < NO_LIMIT)).min();
+        let Some(parent) = group.rfind('/') else { return smallest };
+        group = &group[..parent];
     }
 }
 
-/// The process's memory mappings and the kernel's limit (`vm.max_map_count`), if that is nearly reached: mmap(2) then fails as
-/// without memory.
+/// The number of mappings and the kernel's limit (`vm.max_map_count`), if that is nearly reached: mmap(2) then fails as without
+/// memory.
 // Not inlined: as above.
 #[inline(never)]
 pub fn mappings() -> Option<(usize, usize)> {
@@ -79,7 +77,6 @@ pub fn mappings() -> Option<(usize, usize)> {
     let limit: usize = read(c"/proc/sys/vm/max_map_count", &mut buffer)?.trim().parse().ok()?;
     let maps = File::open(c"/proc/self/maps")?;
     let mut count = 0;
-    // One line for each mapping.
     while let Some(part) = maps.read(&mut buffer).filter(|part| !part.is_empty()) {
         count += part.iter().filter(|&&byte| byte == b'\n').count();
     }
@@ -87,22 +84,20 @@ pub fn mappings() -> Option<(usize, usize)> {
     (count >= limit - limit / 64).then_some((count, limit))
 }
 
-/// In bytes.
 pub fn peak_resident() -> u64 {
     let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: `usage` is writable.
     unsafe { libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr()) };
-    // SAFETY: zeros are a valid value, and getrusage replaces them.
-    let usage = unsafe { usage.assume_init() };
-    usage.ru_maxrss as u64 * 1024
+    // SAFETY: zeros are a valid value.
+    unsafe { usage.assume_init() }.ru_maxrss as u64 * 1024
 }
 
-/// The beginning of a file, at most as much as `buffer` holds.
+/// The beginning of a file, as much as `buffer` holds.
 pub fn read<'b>(path: &CStr, buffer: &'b mut [u8]) -> Option<&'b str> {
     std::str::from_utf8(File::open(path)?.read(buffer)?).ok()
 }
 
-/// The path of the program's file, at most as much as `buffer` holds.
+/// The path of the program's file, as much as `buffer` holds.
 pub fn program(buffer: &mut [u8]) -> &[u8] {
     let link = c"/proc/self/exe";
     // SAFETY: the path is NUL-terminated, and `buffer` writable for its length.
@@ -130,7 +125,7 @@ impl File {
 
 impl Drop for File {
     fn drop(&mut self) {
-        // SAFETY: `open` opened it, and it is not used again.
+        // SAFETY: not used again.
         unsafe { libc::syscall(libc::SYS_close, self.0) };
     }
 }

@@ -25,8 +25,8 @@ impl LocalTime {
         LocalTime::at(seconds + offset(seconds), microseconds % 1_000_000)
     }
 
-    /// Month and day from the days since 1970-01-01, in the proleptic Gregorian calendar. Years are counted from March,
-    /// so that the leap day is the last one (Howard Hinnant, chrono-Compatible Low-Level Date Algorithms).
+    /// Years are counted from March, so that the leap day is the last one (Howard Hinnant, chrono-Compatible Low-Level Date
+    /// Algorithms).
     fn at(seconds: i64, microsecond: i64) -> LocalTime {
         const DAYS_IN_400_YEARS: i64 = 146_097;
         let day_of_era = (seconds.div_euclid(86400) + 719_468).rem_euclid(DAYS_IN_400_YEARS);
@@ -42,13 +42,13 @@ impl LocalTime {
     }
 }
 
-/// Seconds east of Greenwich: in a forked child its parent's last value, or UTC.
+/// Seconds east of Greenwich; in a forked child its parent's last value, or UTC.
 fn offset(now: i64) -> i64 {
     static OFFSET: AtomicI64 = AtomicI64::new(0);
     if !fork::in_child() {
         // SAFETY: zeros are a valid `tm`.
         let mut local: libc::tm = unsafe { std::mem::zeroed() };
-        // SAFETY: both pointers are to live values. On a failure the offset stays 0.
+        // SAFETY: both are live. On a failure the offset stays 0.
         unsafe { libc::localtime_r(&now, &mut local) };
         OFFSET.store(local.tm_gmtoff, Ordering::Relaxed);
     }
@@ -77,7 +77,7 @@ mod tests {
         unsafe { libc::time(&mut seconds) };
         // SAFETY: zeros are a valid `tm`.
         let mut local: libc::tm = unsafe { std::mem::zeroed() };
-        // SAFETY: both pointers are to live values.
+        // SAFETY: both are live.
         unsafe { libc::localtime_r(&seconds, &mut local) };
         let ours = LocalTime::at(seconds + offset(seconds), 0);
         assert_eq!((ours.month, ours.day), (i64::from(local.tm_mon) + 1, i64::from(local.tm_mday)));

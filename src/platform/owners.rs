@@ -1,4 +1,4 @@
-//! The number of a value's owners, of which the last one ends it.
+//! The number of a value's owners; the last one ends it.
 
 use super::sync::{AtomicUsize, Ordering};
 
@@ -11,13 +11,13 @@ impl Owners {
     }
 
     pub fn join(&self) {
-        // Relaxed: the caller is an owner meanwhile.
+        // Relaxed: the caller is an owner.
         self.0.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Returns whether it was the last.
+    /// `true` if it was the last.
     pub fn leave(&self) -> bool {
-        // Release: what this owner did comes before the end. Acquire: the last one sees it.
+        // Release: this owner's effects come before the end. Acquire: the last one sees them.
         self.0.fetch_sub(1, Ordering::AcqRel) == 1
     }
 }

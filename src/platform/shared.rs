@@ -8,7 +8,6 @@ use std::ptr::NonNull;
 
 use super::owners::Owners;
 
-/// One holder of a value.
 pub struct Shared<T>(NonNull<Counted<T>>);
 
 #[repr(C)]
@@ -17,9 +16,9 @@ struct Counted<T> {
     value: T,
 }
 
-// SAFETY: holders on several threads share the value, and any of them may be the last, which drops it.
+// SAFETY: threads share the value, and any may drop it.
 unsafe impl<T: Send + Sync> Send for Shared<T> {}
-// SAFETY: as above; a shared holder gives out more holders.
+// SAFETY: as above, because a shared holder can be cloned.
 unsafe impl<T: Send + Sync> Sync for Shared<T> {}
 
 impl<T> Shared<T> {
@@ -33,15 +32,15 @@ impl<T> Shared<T> {
         Ok(Shared(block))
     }
 
-    /// The value, if this was its last holder.
+    /// `None` if there are other holders.
     pub fn into_value(self) -> Option<T> {
         let counted = self.0;
         std::mem::forget(self);
-        // SAFETY: this holder is given up.
+        // SAFETY: this holder is forgotten.
         unsafe { Self::leave(counted) }
     }
 
-    /// The value's address, which stands for this holder until [`Shared::from_address`].
+    /// The address stands for this holder until [`Shared::from_address`].
     pub fn into_address(self) -> NonNull<T> {
         let address = self.address();
         std::mem::forget(self);
@@ -56,7 +55,7 @@ impl<T> Shared<T> {
     /// The address came from `into_address`, and no other call took its holder back.
     pub unsafe fn from_address(address: NonNull<T>) -> Self {
         let at = address.as_ptr().wrapping_byte_sub(offset_of!(Counted<T>, value));
-        // SAFETY: the value lies in its block, which does not begin at 0.
+        // SAFETY: the value lies behind the beginning of its block.
         Shared(unsafe { NonNull::new_unchecked(at.cast()) })
     }
 
@@ -65,8 +64,6 @@ impl<T> Shared<T> {
         unsafe { self.0.as_ref() }
     }
 
-    /// Returns the value of the last holder.
-    ///
     /// # Safety
     /// The holder is not used again.
     unsafe fn leave(counted: NonNull<Counted<T>>) -> Option<T> {

@@ -1,4 +1,4 @@
-//! The primitives whose interleavings matter, on std's atomics or, in a model, on loom's.
+//! Primitives whose interleavings matter, on std's atomics or, in a model, on loom's.
 
 #[cfg(not(loom))]
 pub(crate) use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize};
@@ -10,25 +10,25 @@ pub(crate) use std::sync::atomic::Ordering;
 
 use cell::UnsafeCell;
 
-/// A lock that is held for nanoseconds: never during a fill, copy, driver call or callback.
+/// Held for nanoseconds: never during a fill, copy, driver call or callback.
 ///
-/// One atomic operation takes it and a plain store releases it, at half the cost of std's. Its word names the holder, so that
-/// a signal handler that interrupted the holder does not wait for it.
+/// One atomic operation takes it and a plain store releases it, at half the cost of std's. A signal handler that interrupted the
+/// holder does not wait for it.
 pub(crate) struct Lock<T> {
-    /// `FREE`, `FORK`, or the id of the thread that holds it.
+    /// `FREE`, `FORK`, or the holder's id.
     state: AtomicUsize,
     value: UnsafeCell<T>,
 }
 
-/// This is a signal handler, and the thread that it interrupted holds the lock.
+/// This is a signal handler that interrupted the lock's holder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interrupted;
 
 const FREE: usize = 0;
-/// Held for a fork: only the forking thread may enter. No thread has this id.
+/// Held for a fork: only the forking thread may enter. No thread's id.
 const FORK: usize = 1;
 
-/// A lock that a thread holds from before its fork until after it, in parent and child. `process` has the order.
+/// Held from before a fork until after it, in parent and child. `process` has the order.
 pub(crate) trait ForkLock {
     fn at_fork(&self, step: ForkStep);
 }
@@ -45,8 +45,8 @@ impl<L: ForkLock, const N: usize> ForkLock for [L; N] {
     }
 }
 
-/// Declares a static with a lock, and the function by which the table of `process` takes it. In a model the static is lazy,
-/// because loom's atomics have no constant constructors.
+/// Declares a static with a lock, and the function for the table of `process`. In a model the static is lazy, because loom's
+/// atomics have no constant constructors.
 macro_rules! locked_static {
     ($(#[$attribute:meta])* static $name:ident: $type:ty = $value:expr;) => {
         $crate::platform::sync::locked_static! {
@@ -71,7 +71,7 @@ macro_rules! locked_static {
 }
 pub(crate) use locked_static;
 
-/// Defines `new`, constant except in a model, because loom's atomics have no constant constructors.
+/// Defines `new`, constant except in a model, as above.
 macro_rules! constructor {
     ($(#[$attribute:meta])* $visibility:vis fn new($($argument:ident: $type:ty)?) -> Self $body:block) => {
         $(#[$attribute])*
@@ -103,10 +103,8 @@ mod lock {
             self.take_within(FOR_EVER).unwrap_or_else(wait_for_ever).enter(work)
         }
 
-        /// Fails if this thread holds the lock already, or another one for longer than `naps`.
-        ///
-        /// For signal handlers. The interrupted thread may be in malloc or hold another lock, for which the holder of this
-        /// lock may be waiting: without a limit the wait would never end.
+        /// For signal handlers: fails if this thread holds the lock already, or another one for longer than `naps`. The
+        /// holder may be waiting for malloc's lock or another of the interrupted thread's.
         #[inline]
         pub(crate) fn try_with<R>(&self, naps: u32, work: impl FnOnce(&mut T) -> R) -> Result<R, Interrupted> {
             self.take_within(naps).map(|held| held.enter(work)).ok_or(Interrupted)
@@ -133,9 +131,9 @@ mod lock {
                 // In another library's fork handler this thread's own fork has the lock.
                 let is_free = before == FREE || (before == FORK && forking::is_this_thread());
                 // Acquire: as above.
-                let is_free = is_free
-                    && self.state.compare_exchange_weak(before, thread, Ordering::Acquire, Ordering::Relaxed).is_ok();
-                if is_free {
+                let take =
+                    || self.state.compare_exchange_weak(before, thread, Ordering::Acquire, Ordering::Relaxed).is_ok();
+                if is_free && take() {
                     return Some(Held { lock: self, before });
                 }
                 if tries.saturating_sub(BEFORE_NAPS) >= naps {
@@ -146,16 +144,11 @@ mod lock {
             }
         }
 
-        /// Waits up to `naps` naps until the lock is free; returns whether it is. For signal handlers.
+        /// Waits up to `naps` naps; returns whether the lock is free. For signal handlers.
         pub(crate) fn is_free_within(&self, naps: u32) -> bool {
             // Relaxed: the guarded value is not read.
             let state = || self.state.load(Ordering::Relaxed);
-            for _ in 0..naps {
-                if state() == FREE || state() == this_thread() {
-                    break;
-                }
-                nap();
-            }
+            (0..naps).take_while(|_| state() != FREE && state() != this_thread()).for_each(|_| nap());
             state() == FREE
         }
     }
@@ -163,7 +156,7 @@ mod lock {
     impl<T> ForkLock for Lock<T> {
         fn at_fork(&self, step: ForkStep) {
             match step {
-                // In a nested fork the thread holds it already.
+                // In a nested fork this thread holds it already.
                 ForkStep::Lock => self.take_within(FOR_EVER).into_iter().for_each(|mut held| held.before = FORK),
                 ForkStep::Unlock if self.state.load(Ordering::Relaxed) == FORK => {
                     drop(Held { lock: self, before: FREE })
@@ -173,7 +166,7 @@ mod lock {
         }
     }
 
-    /// A signal handler that makes a call which the header forbids there, and needs a lock of the interrupted thread, hangs.
+    /// A signal handler hangs if it makes a call which the header forbids there, and needs a lock of the interrupted thread.
     #[cold]
     fn wait_for_ever<T>() -> T {
         loop {
@@ -204,8 +197,7 @@ mod lock {
     }
 }
 
-/// The calling thread's `pthread_self`, the address of its control block, so never 0 or 1. Every lock needs it, so it is read
-/// without a call.
+/// `pthread_self`, the address of the thread's control block, so never 0 or 1. Read without a call, because every lock needs it.
 #[cfg(not(loom))]
 #[inline(always)]
 #[expect(unsafe_code, reason = "the thread pointer is read")]
@@ -213,7 +205,7 @@ pub(crate) fn this_thread() -> usize {
     #[cfg(target_arch = "x86_64")]
     {
         let thread: usize;
-        // SAFETY: the first word of a thread's control block is its own address (ELF psABI for x86-64, TLS).
+        // SAFETY: a control block begins with its own address (ELF psABI for x86-64, TLS).
         unsafe {
             std::arch::asm!("mov {}, qword ptr fs:[0]", out(reg) thread, options(pure, readonly, nostack, preserves_flags));
         }
@@ -234,7 +226,7 @@ pub(crate) fn this_thread() -> usize {
     hasher.finish() as usize
 }
 
-/// The thread inside fork: from before it takes the first lock until it has released the last one.
+/// The thread inside fork, from before its first lock until after its last one.
 pub(crate) mod forking {
     use super::{this_thread, wait_until};
     // A model has no processes.
@@ -242,7 +234,7 @@ pub(crate) mod forking {
     use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
     static THREAD: AtomicUsize = AtomicUsize::new(0);
-    /// Nesting depth of that thread's forks, because a prepare handler may fork. Used by that thread only.
+    /// Of that thread's forks: a prepare handler may fork. Used by that thread only.
     static DEPTH: AtomicUsize = AtomicUsize::new(0);
 
     /// Waits while another thread forks.
@@ -251,7 +243,6 @@ pub(crate) mod forking {
         DEPTH.fetch_add(1, Relaxed);
     }
 
-    /// Calls `release` at the end of the outermost fork.
     pub(crate) fn end(release: impl FnOnce()) {
         if DEPTH.fetch_sub(1, Relaxed) == 1 {
             release();
@@ -259,13 +250,12 @@ pub(crate) mod forking {
         }
     }
 
-    /// Relaxed: only this thread's own store can make it so.
     pub(crate) fn is_this_thread() -> bool {
+        // Relaxed: only this thread's own store makes it so.
         THREAD.load(Relaxed) == this_thread()
     }
 }
 
-/// Attempts to take a lock before a thread naps.
 const BEFORE_NAPS: u32 = 128;
 pub(crate) const FOR_EVER: u32 = u32::MAX;
 
@@ -277,7 +267,7 @@ pub(crate) fn wait_until(is_done: impl Fn() -> bool) {
     }
 }
 
-/// Lets the holder run, which needs nanoseconds, unless it lost its processor.
+/// The holder needs nanoseconds, unless it lost its processor.
 fn pause(_tries: u32) {
     #[cfg(loom)]
     loom::thread::yield_now();
@@ -308,7 +298,7 @@ impl Gate {
         }
     }
 
-    /// For `wait`. Taken under the lock that also covers the decision to open.
+    /// For `wait`. Taken under the lock of the decision to open.
     pub(crate) fn ticket(&self) -> u32 {
         // Relaxed: the lock orders it before the `open` that it waits for.
         self.0.load(Ordering::Relaxed)

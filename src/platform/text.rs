@@ -1,4 +1,4 @@
-//! Text in fixed buffers, and where it is written to without a buffer.
+//! Text to standard error and to files, through fixed buffers.
 
 use std::ffi::CStr;
 use std::fmt;
@@ -8,9 +8,8 @@ use syncedmem_trace::text::{Escaped, Text};
 
 use super::file;
 
-/// Unbuffered. If the reader has gone, SIGPIPE comes as for any writer.
+/// If the reader has gone, SIGPIPE comes as for any writer. A closed or full standard error does not stop the program.
 pub fn to_stderr(text: &[u8]) {
-    // Ignored: a closed or full standard error must not stop the program.
     let _ = file::write(libc::STDERR_FILENO, text);
 }
 
@@ -31,8 +30,8 @@ pub fn is_stream(destination: &CStr) -> bool {
     matches!(destination.to_bytes(), b"stderr" | b"/dev/stderr" | b"/dev/stdout")
 }
 
-/// Appends `text` to the destination of a setting. If that cannot be written, standard error gets an error, which calls the
-/// text `what`, and the text.
+/// Appends `text` to the destination of a setting. On a failure standard error gets an error, which calls the text `what`, and
+/// the text.
 pub fn append_to(destination: &CStr, variable: &str, what: &str, text: &[u8]) {
     let written = match destination.to_bytes() {
         b"stderr" | b"/dev/stderr" => return to_stderr(text),

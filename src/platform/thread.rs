@@ -1,10 +1,8 @@
-//! The library's own threads, and queries about the program's.
-//!
-//! An own thread starts when there is work, with every signal blocked, because signals are the program's. Std's threads
-//! panic without memory.
+//! The library's own threads, which start when there is work, and queries about the program's. Own threads block every signal:
+//! signals are the program's. Std's threads panic without memory.
 #![expect(unsafe_code, reason = "pthread_create")]
 
-use std::ffi::c_void;
+use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -15,11 +13,9 @@ pub type Body = extern "C" fn(*mut c_void) -> *mut c_void;
 /// Bytes: enough for the CUDA driver, and less than the usual 8 MiB.
 const STACK: usize = 1 << 20;
 
-/// Milliseconds without an attempt after the system refused a thread: an attempt costs 50 times as much as the block that the
-/// thread is for.
+/// Milliseconds without an attempt after a refusal: an attempt costs 50 times as much as the block that the thread is for.
 const REFUSED_FOR: u64 = 1000;
 
-/// In milliseconds.
 static NOT_BEFORE: AtomicU64 = AtomicU64::new(0);
 
 /// Starts a detached thread; `false` if the system refuses, or did within `REFUSED_FOR`.
@@ -27,7 +23,7 @@ static NOT_BEFORE: AtomicU64 = AtomicU64::new(0);
 /// # Safety
 /// `argument` is valid for `body` until the thread has finished with it.
 pub unsafe fn start(body: Body, argument: *mut c_void) -> bool {
-    // Relaxed: a thread that misses it makes one attempt more.
+    // Relaxed: a thread that misses it makes an attempt more.
     if coarse_milliseconds() < NOT_BEFORE.load(Relaxed) {
         return false;
     }
@@ -49,7 +45,7 @@ pub unsafe fn start(body: Body, argument: *mut c_void) -> bool {
     true
 }
 
-/// Creates a thread. The error is an errno.
+/// The error is an errno.
 ///
 /// # Safety
 /// As for [`start`].
@@ -65,9 +61,9 @@ unsafe fn create(stack: Option<usize>, body: Body, argument: *mut c_void) -> Res
         unsafe { libc::pthread_attr_setstacksize(attributes.as_mut_ptr(), bytes) };
     }
     let mut thread = MaybeUninit::<libc::pthread_t>::uninit();
-    // SAFETY: the pointers are to live values, and the caller guarantees the argument.
+    // SAFETY: `thread` is writable, `attributes` initialised; the caller guarantees the argument.
     let failed = unsafe { libc::pthread_create(thread.as_mut_ptr(), attributes.as_ptr(), body, argument) };
-    // SAFETY: pthread_attr_init succeeded, and it is not used again.
+    // SAFETY: they are not used again.
     unsafe { libc::pthread_attr_destroy(attributes.as_mut_ptr()) };
     if failed != 0 {
         return Err(failed);
@@ -76,29 +72,29 @@ unsafe fn create(stack: Option<usize>, body: Body, argument: *mut c_void) -> Res
     Ok(unsafe { thread.assume_init() })
 }
 
-/// The kernel's id of this thread.
+/// The kernel's id.
 pub fn id() -> u32 {
-    // SAFETY: gettid, for which glibc has a function since 2.30, has no preconditions.
+    // SAFETY: no preconditions. glibc has a function since 2.30.
     unsafe { libc::syscall(libc::SYS_gettid) as u32 }
 }
 
-/// Unused bytes of this thread's stack; the largest number for the process's first thread, where the true one would require
-/// reading all mappings.
+/// Unused bytes of this thread's stack. For the process's first thread, where all mappings would have to be read, the largest
+/// number.
 pub fn stack_left() -> usize {
     if id() == std::process::id() {
         return usize::MAX;
     }
     let mut attributes = MaybeUninit::<libc::pthread_attr_t>::uninit();
-    // SAFETY: pthread_self has no preconditions.
+    // SAFETY: no preconditions.
     let this = unsafe { libc::pthread_self() };
-    // SAFETY: the thread is this one, and `attributes` is writable.
+    // SAFETY: `attributes` is writable.
     if unsafe { libc::pthread_getattr_np(this, attributes.as_mut_ptr()) } != 0 {
         return 0;
     }
     let (mut lowest, mut bytes) = (std::ptr::null_mut(), 0);
     // SAFETY: pthread_getattr_np wrote it, and both results are writable.
     unsafe { libc::pthread_attr_getstack(attributes.as_ptr(), &mut lowest, &mut bytes) };
-    // SAFETY: pthread_getattr_np wrote it, and it is not used again.
+    // SAFETY: as above.
     unsafe { libc::pthread_attr_destroy(attributes.as_mut_ptr()) };
     (&raw const lowest).addr().saturating_sub(lowest.addr())
 }
@@ -106,18 +102,23 @@ pub fn stack_left() -> usize {
 /// Blocks every signal on this thread, and so on those that it starts. Returns the previous mask.
 pub fn block_signals() -> libc::sigset_t {
     let mut all = MaybeUninit::<libc::sigset_t>::uninit();
-    let mut before = MaybeUninit::<libc::sigset_t>::zeroed();
     // SAFETY: `all` is writable.
     unsafe { libc::sigfillset(all.as_mut_ptr()) };
-    // SAFETY: sigfillset wrote `all`, and `before` is writable.
-    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr()) };
-    // SAFETY: zeros are a valid set.
-    unsafe { before.assume_init() }
+    // SAFETY: sigfillset wrote it.
+    mask_signals(libc::SIG_SETMASK, unsafe { all.assume_init_ref() })
 }
 
 pub fn restore_signals(before: &libc::sigset_t) {
-    // SAFETY: `before` is a valid set.
-    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, before, std::ptr::null_mut()) };
+    mask_signals(libc::SIG_SETMASK, before);
+}
+
+/// As pthread_sigmask(3); returns the previous mask.
+pub fn mask_signals(how: c_int, set: &libc::sigset_t) -> libc::sigset_t {
+    let mut before = MaybeUninit::<libc::sigset_t>::zeroed();
+    // SAFETY: `set` is valid, `before` writable.
+    unsafe { libc::pthread_sigmask(how, set, before.as_mut_ptr()) };
+    // SAFETY: zeros are a valid set.
+    unsafe { before.assume_init() }
 }
 
 #[cfg(all(test, not(loom)))]

@@ -1,5 +1,5 @@
-//! The settings, which docs/settings.md explains: environment variables, read when first needed. A call of the C API takes
-//! precedence. Reading allocates nothing.
+//! The settings of docs/settings.md: environment variables, read when first needed. A call of the C API takes precedence.
+//! Reading allocates nothing.
 
 mod variable;
 
@@ -10,7 +10,7 @@ pub use variable::{Amount, Choice, Seconds};
 
 static UNREAD: AtomicBool = AtomicBool::new(true);
 
-/// Reads the settings that would else be read under a lock.
+/// Reads what would else be read under a lock.
 #[inline]
 pub fn read_host_settings() {
     if UNREAD.load(Ordering::Relaxed) {
@@ -109,11 +109,10 @@ pub fn pools() -> bool {
     POOLS.get() == 0
 }
 
-/// One load instead of three, for the fast path.
+/// One load instead of three.
 static KEEPS_PAGEABLE: AtomicU8 = AtomicU8::new(UNKNOWN);
 const UNKNOWN: u8 = 2;
 
-/// Whether pageable blocks are kept for reuse.
 #[inline]
 pub fn keeps_pageable() -> bool {
     match KEEPS_PAGEABLE.load(Ordering::Relaxed) {
@@ -125,7 +124,7 @@ pub fn keeps_pageable() -> bool {
 #[cold]
 fn find_whether_pageable_is_kept() -> bool {
     let keeps = should_keep_pageable();
-    // A call that changes a setting meanwhile takes precedence.
+    // A `changed` meanwhile takes precedence.
     let first = KEEPS_PAGEABLE.compare_exchange(UNKNOWN, u8::from(keeps), Ordering::Relaxed, Ordering::Relaxed);
     first.map_or_else(|known| known == 1, |_| keeps)
 }
@@ -135,7 +134,7 @@ fn should_keep_pageable() -> bool {
     !cfg!(loom) && pools() && !malloc_only() && PAGEABLE_POOL.get() != Some(0)
 }
 
-/// Called after a change of the pools' settings.
+/// The pools' settings have changed.
 pub fn changed() {
     KEEPS_PAGEABLE.store(u8::from(should_keep_pageable()), Ordering::Relaxed);
 }
@@ -146,8 +145,8 @@ pub fn reuses_by_event() -> bool {
 
 /// The value of a variable of this library; an empty one counts as not set.
 ///
-/// A program with more rights than its caller (set-user-ID and the like) reads none: a setting can name a file to write or a
-/// library to load, and can make an operation fail.
+/// A program with more rights than its caller (such as set-user-ID) reads none: a setting can name a file to write or a
+/// library to load, or make an operation fail.
 #[expect(unsafe_code, reason = "getenv(3) and getauxval(3): std's own way allocates")]
 pub fn environment(variable: &CStr) -> Option<&'static CStr> {
     // SAFETY: getauxval has no preconditions.

@@ -1,4 +1,4 @@
-//! An environment variable as a number, read at the first use: a choice, an amount of bytes, a time.
+//! Environment variables as numbers, read at the first use.
 
 use std::ffi::CStr;
 use std::fmt;
@@ -13,7 +13,6 @@ const UNREAD: u64 = u64::MAX;
 
 struct Variable {
     name: &'static CStr,
-    /// `UNREAD` before the first use.
     value: AtomicU64,
 }
 
@@ -31,7 +30,7 @@ impl Variable {
         self.value.store(value, Relaxed);
     }
 
-    /// A value that `parse` does not accept counts as not set, and is reported; `why` ends the sentence.
+    /// A value that `parse` refuses counts as not set, and is reported; `why` ends the sentence.
     #[cold]
     fn read(&self, parse: impl Fn(&[u8]) -> Option<u64>, default: u64, why: fmt::Arguments) -> u64 {
         let given = environment(self.name);
@@ -59,12 +58,11 @@ impl Choice {
         Choice { variable: Variable::new(variable), names }
     }
 
-    /// Index of the value.
+    /// The value's index.
     pub fn get(&self) -> usize {
         self.variable.known().unwrap_or_else(|| self.read()) as usize
     }
 
-    /// `false`: there is no such value.
     pub fn set(&self, index: usize) -> bool {
         let is_known = index < self.names.len();
         if is_known {
@@ -88,15 +86,13 @@ impl fmt::Display for Names {
     }
 }
 
-/// A number of bytes.
+/// A number of bytes. Messages call the default `otherwise`.
 pub struct Amount {
     variable: Variable,
-    /// The default, for a message.
     otherwise: &'static str,
 }
 
 impl Amount {
-    /// Not set.
     const NONE: u64 = UNREAD - 1;
 
     pub(super) const fn new(variable: &'static CStr, otherwise: &'static str) -> Self {
@@ -137,7 +133,7 @@ fn parse_bytes(text: &[u8]) -> Option<u64> {
     number.checked_mul(1 << power).filter(|&bytes| bytes < Amount::NONE)
 }
 
-/// A time in seconds, stored in milliseconds.
+/// Stored in milliseconds.
 pub struct Seconds {
     variable: Variable,
     otherwise: u64,
@@ -148,7 +144,7 @@ impl Seconds {
         Seconds { variable: Variable::new(variable), otherwise }
     }
 
-    /// In milliseconds.
+    /// Returns milliseconds.
     #[inline]
     pub fn get(&self) -> u64 {
         self.variable.known().unwrap_or_else(|| self.read())

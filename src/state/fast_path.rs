@@ -1,8 +1,6 @@
-//! The gate of the fast path: whether current data is handed out without a further check.
-//!
-//! Each accessor loads the bits of an object's word that decide whether the side is ready. While the gate is closed they
-//! are 0, and every call takes the slow path: while calls are counted, while the device check is on, and, for the device
-//! side, in a process that was forked from one that had used CUDA.
+//! The gate of the fast path. Each accessor loads the bits of an object's word that decide whether the side is ready. While
+//! the gate is closed they are 0, and every call takes the slow path: while calls are counted or the device is checked, and
+//! for the device side in a process forked from one that had used CUDA.
 
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicU64, fence};
@@ -18,13 +16,12 @@ static DECIDING: [[AtomicU64; 2]; 2] = [const { [const { AtomicU64::new(0) }; 2]
 
 static DEVICE_IS_LOST: AtomicBool = AtomicBool::new(false);
 
-/// The bits that decide whether `access` to `side` is ready; 0: the slow path.
 #[inline(always)]
 pub fn deciding(access: Access, side: Side) -> u64 {
     slot(access, side).load(Relaxed)
 }
 
-/// Opens the gate for `access` to `side`, unless every call must be seen.
+/// Opens the gate, unless every call must be seen.
 pub fn open(access: Access, side: Side) {
     let (slot, bits) = (slot(access, side), Word::deciding(access, side));
     let is_barred = || flags::sees_every_call() || is_watched(side);
@@ -40,19 +37,19 @@ pub fn open(access: Access, side: Side) {
     }
 }
 
-/// Whether every call for `side` must be seen, even if it needs no work.
+/// Even calls that need no work must be seen.
 #[inline]
 pub fn is_watched(side: Side) -> bool {
     settings::checks_device() || (side == Side::Device && DEVICE_IS_LOST.load(Relaxed))
 }
 
-/// Closes the gate; the next calls decide anew.
+/// The next calls decide anew.
 pub fn close() {
     fence(SeqCst);
     DECIDING.iter().flatten().for_each(|bits| bits.store(0, Relaxed));
 }
 
-/// Closes the gate for the device side for good: in a forked child.
+/// Closes the gate for good, in a forked child.
 pub fn lose_device() {
     DEVICE_IS_LOST.store(true, Relaxed);
     close();

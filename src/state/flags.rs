@@ -1,9 +1,8 @@
-//! One word of flags for everything that is off by default: while it is 0, a small object is made, touched and ended
-//! without a further check.
+//! One word of flags for all that is off by default: while it is 0, a small object is made, touched and ended without a
+//! further check.
 //!
-//! The low byte, which `observe::control` sets, is what is observed: each place that records an event costs one branch
-//! while it is 0. The flags above it are only ever set, but for [`UNSETTLED`] and [`ALLOCATOR`]. The upper half counts what
-//! is kept beside objects.
+//! `observe::control` sets the low byte: each place that records an event costs one branch while it is 0. Of the flags above
+//! it only [`UNSETTLED`] and [`ALLOCATOR`] are ever cleared. The upper half counts what is kept beside objects.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -11,11 +10,9 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Flags(u64);
 
-/// The account is kept.
 pub const ACCOUNT: Flags = Flags(1);
 /// Accesses to current data are recorded too.
 pub const ACCESSES: Flags = Flags(2);
-/// Host contents are compared.
 pub const COMPARE: Flags = Flags(4);
 pub const TRACE: Flags = Flags(8);
 /// A profiler gets ranges.
@@ -27,22 +24,22 @@ const ACCOUNTED: Flags = Flags(ACCOUNT.0 | ACCESSES.0);
 const UNREAD: Flags = Flags(128);
 const OBSERVED: Flags = Flags(255);
 
-/// The settings were not read, or the fork handlers are not registered.
+/// Settings not read, or fork handlers not registered.
 pub const UNSETTLED: Flags = Flags(256);
-/// There is a limit on host memory, a check of the current device, or junk in new blocks.
+/// A limit on host memory, a check of the current device, or junk in new blocks.
 pub const CHECKED: Flags = Flags(512);
-/// A host block may have to be page-locked: a setting, a callback or a GPU build of Caffe decides.
+/// A setting, a callback or a GPU build of Caffe may want host blocks page-locked.
 pub const MAY_PIN: Flags = Flags(1024);
 /// The program has set an allocator of its own, or a block of one lives.
 pub const ALLOCATOR: Flags = Flags(2048);
-/// Something is kept beside an object: an eviction policy, a tensor, a registration, or a copy in flight.
+/// An eviction policy, a tensor, a registration, or a copy in flight is kept beside an object.
 pub const KEPT: Flags = Flags(!(ONE_KEPT - 1));
 const ONE_KEPT: u64 = 1 << 32;
-/// The flags under which a small object without state beside it keeps its short path.
+/// Under these a small object without state beside it keeps its short path.
 pub const BY_OBJECT: Flags = Flags(MAY_PIN.0 | KEPT.0);
-/// The flags under which it keeps one, and the account gets an entry.
+/// Under these it keeps one, and the account gets an entry.
 pub const COUNTED: Flags = Flags(BY_OBJECT.0 | ACCOUNTED.0);
-/// The flags that concern making an object, and ending one that owns nothing.
+/// They concern making an object, and ending one that owns nothing.
 pub const BESIDE: Flags = Flags(OBSERVED.0 | KEPT.0);
 
 impl Flags {
@@ -84,14 +81,14 @@ pub fn all() -> Flags {
     Flags(FLAGS.load(Relaxed))
 }
 
-/// All flags, for an object that ends: after the effects of threads that ended what was kept.
+/// For an object that ends: after the effects of threads that ended what was kept.
 #[inline(always)]
 pub fn all_by_now() -> Flags {
     // Acquire: pairs with the Release in `count_kept`.
     Flags(FLAGS.load(Acquire))
 }
 
-/// A table of what is kept beside objects has `after` entries instead of `before`. Called under the table's lock.
+/// A table of what is kept beside objects has `after` entries now. Called under its lock.
 #[inline]
 pub fn count_kept(before: usize, after: usize) {
     if before == after || cfg!(loom) {
@@ -111,30 +108,28 @@ pub fn are_unread() -> bool {
     has(UNREAD)
 }
 
-/// Whether the account is all that is observed: what belongs together is one entry of it.
+/// The account is all that is observed: what belongs together is one entry of it.
 #[inline]
 pub fn is_account_alone() -> bool {
     let flags = all();
     flags.has(ACCOUNT) && Flags(flags.0 & OBSERVED.0).none_but(ACCOUNTED)
 }
 
-/// Whether no flag is set but those of the account.
 #[inline]
 pub fn none_but_account() -> bool {
     let flags = all();
     flags.has(ACCOUNT) && flags.none_but(ACCOUNTED)
 }
 
-/// Whether every call must be seen, even if it needs no work.
+/// Even if a call needs no work.
 #[inline]
 pub fn sees_every_call() -> bool {
     has(Flags(ACCESSES.0 | CALLS.0 | UNREAD.0))
 }
 
-/// Sets the flags of observation.
+/// Sets what is observed.
 pub fn begin(flags: Flags) {
-    let observed = |all: u64| Some(all & !OBSERVED.0 | flags.0);
-    let _ = FLAGS.fetch_update(Relaxed, Relaxed, observed);
+    let _ = FLAGS.fetch_update(Relaxed, Relaxed, |all| Some(all & !OBSERVED.0 | flags.0));
 }
 
 pub fn raise_if(wanted: bool, flag: Flags) {

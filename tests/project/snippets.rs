@@ -51,12 +51,10 @@ fn filled(page: &str, read: impl Fn(&str) -> String) -> String {
 }
 
 /// The pages, and what each shows.
-const PAGES: [(&str, &[&str]); 5] = [
+const PAGES: [(&str, &[&str]); 3] = [
     ("ffi", &["c/walk.c", "cpp/walk.cpp", "rust/walk.rs", "java/Walk.java", "node/walk.js", "python/walk.py"]),
     ("memory", &["allocators/mimalloc.c"]),
-    ("blob", &["c/blob.c", "blob.txt"]),
-    ("caffe2", &["caffe2.txt"]),
-    ("models", &["c/model.c"]),
+    ("blob", &["c/blob.c"]),
 ];
 
 #[test]

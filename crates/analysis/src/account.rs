@@ -1,4 +1,4 @@
-//! The account of a process: sums of its events (allocations, copies, fills, waits).
+//! The account of a process: sums of its events.
 
 use std::fmt::{self, Arguments};
 
@@ -6,7 +6,6 @@ use syncedmem_trace::event::{Event, Noticed, Origin, Path, What};
 use syncedmem_trace::head::{Access, Side};
 use syncedmem_trace::kind::Kind;
 
-/// A count of events of one sort, with their bytes and durations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sum {
     pub count: u64,
@@ -30,16 +29,14 @@ impl Sum {
     }
 }
 
-/// One kind of memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Memory {
-    /// Bytes in blocks that objects hold now.
+    /// Bytes in blocks that objects hold.
     pub live: u64,
-    /// The highest value of `live`.
     pub peak: u64,
-    /// Nanoseconds on the events' clock.
+    /// When `peak` was reached, on the events' clock.
     pub peak_time: u64,
-    /// Blocks from the system or the driver, and the time of these allocations.
+    /// Blocks from the system or the driver.
     pub fresh: Sum,
     pub pooled: Sum,
     pub freed: Sum,
@@ -47,20 +44,14 @@ pub struct Memory {
     pub turned_away: Sum,
 }
 
-/// Sums over all events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Account {
-    /// By [`Kind`].
+    // By kind; by side, then by the number of what their getters take.
     memory: [Memory; 3],
-    /// By the side that was written and [`Path`].
     copies: [[Sum; 3]; 2],
-    /// By side.
     fills: [Sum; 2],
-    /// By side and whether it held the newest data.
     evictions: [[Sum; 2]; 2],
-    /// By side and [`Access`].
     accesses: [[u64; 3]; 2],
-    /// By side.
     failures: [Sum; 2],
     /// For copies in flight.
     pub waits: Sum,
@@ -68,9 +59,8 @@ pub struct Account {
     pub synchronised: Sum,
     /// Pageable memory that was page-locked where it is.
     pub registered: Sum,
-    /// Objects.
     pub made: u64,
-    /// Those of them that were first seen at an access.
+    /// Of these, objects that were first seen at an access.
     pub made_unseen: u64,
     pub ended: u64,
 }
@@ -96,14 +86,13 @@ impl Account {
         }
     };
 
-    /// Sets each peak to the bytes that are live now.
     pub fn reset_peaks(&mut self, now: u64) {
         for memory in &mut self.memory {
             (memory.peak, memory.peak_time) = (memory.live, now);
         }
     }
 
-    /// Takes over a peak from before the events that were seen.
+    /// For a peak from before the first event.
     pub fn raise_peak(&mut self, kind: Kind, peak: u64, time: u64) {
         let memory = &mut self.memory[kind as usize];
         if peak > memory.peak {
@@ -169,7 +158,6 @@ impl Account {
         self.fills[side as usize].add(bytes, nanoseconds);
     }
 
-    /// Counts a block that its object gave back.
     #[inline]
     pub fn give_back(&mut self, kind: Kind, bytes: u64) {
         let memory = &mut self.memory[kind as usize];
@@ -177,7 +165,7 @@ impl Account {
         memory.live = memory.live.saturating_sub(bytes);
     }
 
-    /// Subtracts a block from the live bytes that was freed without a call to this library.
+    /// For a block that was freed without a call to this library.
     pub fn lose(&mut self, kind: Kind, bytes: u64) {
         let live = &mut self.memory[kind as usize].live;
         *live = live.saturating_sub(bytes);
@@ -199,7 +187,7 @@ impl Account {
         self.fills[side as usize]
     }
 
-    /// With `newest`, of a side's newest data; otherwise of a side that the other one can replace.
+    /// With `newest`, of the newest data; otherwise of a side that the other one can replace.
     pub fn evictions(&self, side: Side, newest: bool) -> Sum {
         self.evictions[side as usize][usize::from(newest)]
     }
@@ -209,7 +197,6 @@ impl Account {
         self.accesses[side as usize][access as usize]
     }
 
-    /// Allocations that failed.
     pub fn failures(&self, side: Side) -> Sum {
         self.failures[side as usize]
     }

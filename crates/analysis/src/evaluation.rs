@@ -52,7 +52,7 @@ impl Evaluation {
         Some(Who { made: object.made, every_access: self.every_access })
     }
 
-    /// The advice so far, sorted by its savings.
+    /// Sorted by its savings.
     pub fn advice(&self) -> Vec<Advice> {
         let mut findings = self.findings.clone();
         for (&address, history) in &self.histories {
@@ -63,7 +63,6 @@ impl Evaluation {
         findings.advice()
     }
 
-    /// Sets whether every access is recorded from now on.
     pub fn set_every_access(&mut self, every_access: bool) {
         let loses_sight = self.every_access && !every_access;
         self.every_access = every_access;

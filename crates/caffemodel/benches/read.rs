@@ -1,6 +1,6 @@
-//! Opening a model of 500 MB and reading every blob, beside `read()` of the same file into the same memory.
+//! Opening and reading a model of 500 MB, beside `read()` of the file into the same memory.
 //!
-//! `cargo bench --package caffemodel`. The file lies in the page cache and every page of the memory has been touched before.
+//! `cargo bench --package caffemodel`. The file is in the page cache, and the memory has been touched before.
 #![expect(clippy::unwrap_used, reason = "a measurement that cannot be prepared cannot be made")]
 
 use std::fs::File;
@@ -28,7 +28,6 @@ fn field(number: usize, value: &[u8]) -> Vec<u8> {
     [varint(number << 3 | 2), varint(value.len()), value.to_vec()].concat()
 }
 
-/// Written and removed by this program.
 struct Written(PathBuf);
 
 impl Written {
@@ -82,7 +81,7 @@ fn main() {
     let written = Written::new();
     let path = &written.0;
     let bytes = std::fs::metadata(path).unwrap().len() as usize;
-    // All of the file but the last two thousand bytes goes there too.
+    // `read()` fills it too, but for the file's last two thousand bytes.
     let mut values = vec![1f32; LAYERS * VALUES];
     let (mut reads, mut opens, mut blobs) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..ROUNDS {

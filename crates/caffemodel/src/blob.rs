@@ -1,4 +1,4 @@
-//! A blob: its shape, and where its values lie.
+//! Blobs: shapes, and where values lie.
 
 use std::ops::Range;
 
@@ -19,7 +19,7 @@ pub enum Dialect {
     Nvidia,
     /// C3D 1.0: five legacy dimensions.
     C3d,
-    /// None: the blob is a tensor of Caffe2.
+    /// None: a tensor of Caffe2.
     Caffe2,
 }
 
@@ -28,18 +28,18 @@ pub enum Dialect {
 pub struct Array {
     pub(crate) element: Element,
     pub(crate) stored: Stored,
-    /// NVIDIA's bytes, not a list of values.
+    /// NVIDIA's bytes, not a list.
     pub(crate) is_raw: bool,
 }
 
-/// How the values are written in the file.
+/// How the file has the values.
 #[derive(Clone, Debug)]
 pub(crate) enum Stored {
     /// As they are.
     Runs(Chunks),
     /// Doubles as floats.
     Floats(Chunks),
-    /// Whole numbers, in as many bytes as each needs.
+    /// Whole numbers.
     Varints(Box<[Varints; 1]>),
     /// One for all.
     Constant { value: [u8; 8], count: u64 },
@@ -54,7 +54,7 @@ impl Array {
         Self::of(Element::F32, Stored::Runs(Chunks::default()))
     }
 
-    /// The stored type.
+    /// As stored.
     pub fn element(&self) -> Element {
         self.element
     }
@@ -68,7 +68,7 @@ impl Array {
         }
     }
 
-    /// Bytes of its values. Cannot overflow: they lie in the file, or repeat one value for at most 2 GiB.
+    /// Bytes of its values, which lie in the file or repeat one for at most 2 GiB.
     pub fn bytes(&self) -> u64 {
         self.count() * self.element.size() as u64
     }
@@ -84,7 +84,7 @@ pub struct Blob {
     diff: Option<Array>,
     span: Range<u64>,
     problem: Option<Problem>,
-    /// Whether data and diff are bytes of NVIDIA's Caffe that cannot be read.
+    /// Whether data and diff are NVIDIA's bytes that cannot be read.
     unread: [bool; 2],
 }
 
@@ -138,7 +138,7 @@ impl Blob {
     }
 }
 
-/// The fields of a blob's message, before its dialect is known.
+/// The fields of a message, before its dialect is known.
 #[derive(Default)]
 struct Parts {
     /// Fields 1 to 5, as numbers.
@@ -164,6 +164,15 @@ pub(crate) fn scan(scanner: &mut Scanner, span: Range<u64>) -> Result<Blob, Erro
     let blob = if parts.dims[4].is_some() { parts.c3d(scanner)? } else { parts.bvlc(scanner)? };
     scanner.position = span.end;
     Ok(Blob { span, ..blob })
+}
+
+/// Adds the blob of a field of messages.
+pub(crate) fn add(scanner: &mut Scanner, end: u64, blobs: &mut Vec<Blob>) -> Result<(), Error> {
+    let index = blobs.len();
+    scanner.make_room(blobs)?;
+    let blob = scanner.bytes(end).and_then(|span| scan(scanner, span));
+    blobs.push(blob.map_err(|error| error.in_blob(index))?);
+    Ok(())
 }
 
 impl Parts {
@@ -263,7 +272,7 @@ pub(crate) fn is_list(wire: Wire, element: Element) -> bool {
     wire == Wire::Bytes || wire == if element == Element::F64 { Wire::Fixed64 } else { Wire::Fixed32 }
 }
 
-/// Values of a repeated field, packed or with a tag before each.
+/// Packed, or with a tag before each.
 pub(crate) fn list(
     scanner: &mut Scanner,
     field: Field,
@@ -321,7 +330,7 @@ fn raw_array(part: &'static str, range: Range<u64>, number: Option<u64>) -> Resu
     Ok(Ok(Array { is_raw: true, ..Array::of(element, Stored::Runs(chunks)) }))
 }
 
-/// The blob, with the problem if its values do not fit its shape.
+/// Adds the problem of values that do not fit the shape.
 fn fitted(
     shape: Vec<i64>,
     axes: u64,

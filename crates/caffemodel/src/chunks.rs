@@ -1,16 +1,15 @@
-//! Where the values of one array lie in the file: packed runs, or single values with a tag before each.
+//! Where an array's values lie in the file: packed, or with a tag before each.
 
 use crate::error::Error;
 use crate::room;
 
-/// A run of values, evenly spaced.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Chunk {
-    /// Index of the first value in the array.
+    /// Number of the first value.
     first: u64,
-    /// Offset of that value in the file.
+    /// Its offset in the file.
     at: u64,
-    /// Bytes from value to value: a value's size where they are packed.
+    /// Bytes from value to value.
     step: u64,
 }
 
@@ -20,7 +19,7 @@ pub(crate) struct Chunks {
     count: u64,
 }
 
-/// A part of one run.
+/// Values that are evenly spaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Run {
     pub at: u64,
@@ -39,7 +38,6 @@ impl Chunks {
         self.count
     }
 
-    /// A run that follows the last at the same pace becomes part of it.
     pub fn push(&mut self, run: Run) -> Result<(), Error> {
         if run.count == 0 {
             return Ok(());
@@ -52,13 +50,13 @@ impl Chunks {
         Ok(())
     }
 
-    /// Whether a run follows the last one at the same pace: then it needs no memory.
+    /// Whether a run becomes part of the last one, without memory.
     pub fn continues(&self, run: Run) -> bool {
         let expected = |last: &Chunk| last.at.checked_add((self.count - last.first).checked_mul(last.step)?);
         self.runs.last().is_some_and(|last| last.step == run.step && expected(last) == Some(run.at))
     }
 
-    /// At most `most` evenly spaced values from `first` on.
+    /// At most `most` values from `first` on.
     pub fn run(&self, first: u64, most: u64) -> Option<Run> {
         if first >= self.count {
             return None;
@@ -97,7 +95,7 @@ mod tests {
         assert_eq!(chunks.run(6, 10), Some(Run { at: 45, count: 1, step: 5 }));
         assert_eq!(chunks.run(7, 1), Some(Run { at: 60, count: 1, step: 4 }));
         assert_eq!(chunks.run(9, 1), None);
-        // Of another pace, at the place of the next value.
+        // Another pace, at the next value's place.
         let chunks = of(&[Run { at: 10, count: 1, step: 6 }, Run { at: 16, count: 2, step: 4 }]);
         assert_eq!(chunks.run(2, 1), Some(Run { at: 20, count: 1, step: 4 }));
     }

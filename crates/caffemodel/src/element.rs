@@ -1,17 +1,17 @@
-//! The types of values.
+//! Types of values.
 
 use std::fmt;
 
-/// The type of an array's values, which are little-endian.
+/// The type of an array's values, little-endian.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Element {
     /// IEEE 754 of 64 bits.
     F64,
     /// IEEE 754 of 32 bits.
     F32,
-    /// IEEE 754 of 16 bits, of NVIDIA's Caffe.
+    /// IEEE 754 of 16 bits; NVIDIA's.
     F16,
-    /// A whole number of 64 bits; this and all below are of Caffe2.
+    /// A whole number of 64 bits; this and all below are Caffe2's.
     I64,
     /// A whole number of 32 bits.
     I32,
@@ -38,13 +38,13 @@ impl Element {
         }
     }
 
-    /// Whether `other` holds each of its values exactly.
+    /// Whether `other` has each of its values.
     pub fn is_exact_as(self, other: Self) -> bool {
         let is_float = |element| matches!(element, Self::F64 | Self::F32 | Self::F16);
         self == other || is_float(self) && is_float(other) && self.size() < other.size()
     }
 
-    /// A whole number as this type, of which it takes the first bytes. `None`: it does not fit, or the type is of floats.
+    /// The first bytes are `value` in this type. `None`: it does not fit, or the type is of floats.
     pub(crate) fn of_int(self, value: i64) -> Option<[u8; 8]> {
         let fits = match self {
             Self::I64 => true,
@@ -62,7 +62,7 @@ impl Element {
 }
 
 impl fmt::Display for Element {
-    /// NumPy's name of the type.
+    /// NumPy's name.
     fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
         formatter.pad(match self {
             Self::F64 => "float64",

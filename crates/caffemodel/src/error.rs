@@ -1,24 +1,24 @@
-//! Errors: a kind for programs and a sentence for people.
+//! Errors.
 
 use std::fmt::{self, Display, Write};
 use std::io;
 
 use crate::room;
 
-/// The kind of an error.
+/// For programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ErrorKind {
     /// The file is damaged, cut off, or contradicts itself.
     Format,
-    /// The file is sound, and holds something that is not read.
+    /// The file is sound, and has something that is not read.
     Unsupported,
     /// The system could not open or read the file.
     Io,
-    /// The caller asked for something that is not there, or lent a buffer of the wrong size.
+    /// The caller asked for something that is not there, or lent a buffer of a wrong size.
     Argument,
     /// Memory ran out.
     OutOfMemory {
-        /// Bytes that were asked for.
+        /// Bytes asked for.
         asked: usize,
     },
 }
@@ -42,7 +42,7 @@ struct Inner {
     cause: Option<io::Error>,
 }
 
-/// Names in sentences end here: a damaged file may have very long ones.
+/// Sentences end names after so many letters: damaged files may have very long ones.
 const LONGEST_NAME: usize = 80;
 
 impl Error {
@@ -65,57 +65,51 @@ impl Error {
         self.inner.as_deref()?.first()
     }
 
-    fn inner_mut(&mut self) -> Option<&mut Inner> {
-        self.inner.as_deref_mut()?.first_mut()
+    fn with(mut self, change: impl FnOnce(&mut Inner)) -> Self {
+        if let Some([inner]) = self.inner.as_deref_mut() {
+            change(inner);
+        }
+        self
     }
 
     pub(crate) fn format(file: &str, what: impl Display, advice: &'static str) -> Self {
         Self::new(ErrorKind::Format, file, what, advice)
     }
 
-    pub(crate) fn at(mut self, offset: u64) -> Self {
-        if let Some(inner) = self.inner_mut() {
-            inner.offset = Some(offset);
-        }
-        self
+    pub(crate) fn at(self, offset: u64) -> Self {
+        self.with(|inner| inner.offset = Some(offset))
     }
 
-    pub(crate) fn because(mut self, cause: io::Error) -> Self {
-        if let Some(inner) = self.inner_mut() {
-            inner.cause = Some(cause);
-        }
-        self
+    pub(crate) fn because(self, cause: io::Error) -> Self {
+        self.with(|inner| inner.cause = Some(cause))
     }
 
-    pub(crate) fn in_blob(mut self, index: usize) -> Self {
-        if let Some(inner) = self.inner_mut() {
-            inner.blob.get_or_insert(index);
-        }
-        self
+    pub(crate) fn in_blob(self, index: usize) -> Self {
+        self.with(|inner| _ = inner.blob.get_or_insert(index))
     }
 
     /// The name may be empty.
-    pub(crate) fn in_layer(mut self, index: usize, name: &str) -> Self {
-        if let Some(inner) = self.inner_mut().filter(|inner| inner.layer.is_none()) {
-            match room::text(&Place { index, name }) {
-                Ok(place) => inner.layer = Some(place),
-                Err(no_room) => return no_room,
-            }
+    pub(crate) fn in_layer(self, index: usize, name: &str) -> Self {
+        if self.inner().is_none_or(|inner| inner.layer.is_some()) {
+            return self;
         }
-        self
+        match room::text(&Place { index, name }) {
+            Ok(place) => self.with(|inner| inner.layer = Some(place)),
+            Err(no_room) => no_room,
+        }
     }
 
-    /// The error's kind.
+    /// For programs.
     pub fn kind(&self) -> ErrorKind {
         self.inner().map_or(ErrorKind::OutOfMemory { asked: self.asked }, |inner| inner.kind)
     }
 
-    /// The error's place in the file, in bytes.
+    /// The fault's place in the file, in bytes.
     pub fn offset(&self) -> Option<u64> {
         self.inner()?.offset
     }
 
-    /// Writes the sentence, with the system's reason by `reason`: std's own allocates, and ends the process if it
+    /// Writes the sentence, with the system's error by `reason`: std's own way allocates, and ends the process if it
     /// cannot.
     ///
     /// # Errors
@@ -133,11 +127,11 @@ impl Error {
             );
         };
         write!(formatter, "{file}: ")?;
-        match (layer, blob) {
-            (Some(layer), Some(blob)) => write!(formatter, "{layer}, blob {blob}: ")?,
-            (Some(layer), None) => write!(formatter, "{layer}: ")?,
-            (None, Some(blob)) => write!(formatter, "blob {blob}: ")?,
-            (None, None) => {}
+        if let Some(layer) = layer {
+            write!(formatter, "{layer}{}", if blob.is_some() { ", " } else { ": " })?;
+        }
+        if let Some(blob) = blob {
+            write!(formatter, "blob {blob}: ")?;
         }
         formatter.write_str(what)?;
         if let Some(cause) = cause {
@@ -167,7 +161,7 @@ impl Display for Place<'_> {
         let end = name.char_indices().nth(LONGEST_NAME).map_or(name.len(), |(at, _)| at);
         let more = if end < name.len() { "…" } else { "" };
         formatter.write_str(" \"")?;
-        // Not `escape_debug`, whose tables of letters are larger than this file's code.
+        // Not `escape_debug`: its tables are larger than this file's code.
         name[..end].chars().try_for_each(|letter| match letter {
             letter if letter.is_control() || matches!(letter, '"' | '\\') => {
                 write!(formatter, "{}", letter.escape_default())

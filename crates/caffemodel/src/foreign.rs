@@ -1,4 +1,4 @@
-//! Files of other formats that are given by mistake.
+//! Files of other formats.
 
 use crate::error::{Error, ErrorKind};
 use crate::source::Source;
@@ -11,33 +11,36 @@ const BEGINNINGS: [(&[u8], &str, &str); 5] = [
     (b"<", "is a page of HTML or XML: the download gave a page instead of the model", "fetch the model again"),
 ];
 
+fn beginning<'b>(source: &Source, buffer: &'b mut [u8]) -> Result<&'b [u8], Error> {
+    let length = buffer.len().min(usize::try_from(source.length()).unwrap_or(usize::MAX));
+    source.read(&mut buffer[..length], 0)?;
+    Ok(&buffer[..length])
+}
+
 pub(crate) fn refuse(source: &Source) -> Result<(), Error> {
     if source.length() == 0 {
         return Err(Error::format(source.name(), "is empty", "fetch or copy it again"));
     }
-    let mut beginning = [0; 24];
-    let length = beginning.len().min(usize::try_from(source.length()).unwrap_or(usize::MAX));
-    source.read(&mut beginning[..length], 0)?;
-    match BEGINNINGS.iter().find(|(begins, ..)| beginning[..length].starts_with(begins)) {
+    let mut buffer = [0; 24];
+    let found = beginning(source, &mut buffer)?;
+    match BEGINNINGS.iter().find(|(begins, ..)| found.starts_with(begins)) {
         Some((_, what, advice)) => Err(Error::new(ErrorKind::Unsupported, source.name(), *what, advice)),
         None => Ok(()),
     }
 }
 
-/// A shorter beginning of a message may be readable by chance.
+/// Shorter messages may be readable by chance.
 const SHORTEST_TEXT: usize = 16;
 
-/// A better error if the file is text, such as a net's description.
+/// Another error for text, such as a net's description.
 pub(crate) fn explain(source: &Source, error: Error) -> Error {
-    let mut beginning = [0; 512];
-    let length = beginning.len().min(usize::try_from(source.length()).unwrap_or(usize::MAX));
     let is_text = |byte: &u8| matches!(byte, b' '..=b'~' | b'\t' | b'\n' | b'\r');
-    let is_read = length >= SHORTEST_TEXT
-        && error.kind() == ErrorKind::Format
-        && source.read(&mut beginning[..length], 0).is_ok();
-    if !is_read || !beginning[..length].iter().all(is_text) {
-        return error;
+    let mut buffer = [0; 512];
+    match beginning(source, &mut buffer) {
+        Ok(text) if error.kind() == ErrorKind::Format && text.len() >= SHORTEST_TEXT && text.iter().all(is_text) => {
+            let advice = "name the .caffemodel: a .prototxt describes a net, and holds no values";
+            Error::new(ErrorKind::Unsupported, source.name(), "is text", advice)
+        }
+        _ => error,
     }
-    let advice = "name the .caffemodel: a .prototxt describes a net, and holds no values";
-    Error::new(ErrorKind::Unsupported, source.name(), "is text", advice)
 }

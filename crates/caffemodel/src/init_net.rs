@@ -1,4 +1,4 @@
-//! Caffe2's saved weights: a net of operators, each of which fills a tensor with its arguments' values.
+//! Caffe2's saved weights: operators that fill tensors with their arguments' values.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -50,8 +50,8 @@ const TYPES: [(i64, &[u8], Filled); 10] = [
     (13, b"DOUBLE", Filled::Values(Element::F64)),
 ];
 
-/// Whether field 2 of a file is an operator of Caffe2 rather than a V1 layer: field 5 of an operator is an argument,
-/// that of a layer a number. `None`: it may be both.
+/// Whether field 2 of a file is an operator rather than a V1 layer: its field 5 is an argument, a layer's a number.
+/// `None`: it may be both.
 pub(crate) fn is_operator(scanner: &mut Scanner, range: &Range<u64>) -> Result<Option<bool>, Error> {
     scanner.position = range.start;
     while let Some(field) = scanner.field(range.end)? {
@@ -64,7 +64,7 @@ pub(crate) fn is_operator(scanner: &mut Scanner, range: &Range<u64>) -> Result<O
     Ok(None)
 }
 
-/// The name, and an entry for each operator, with its tensor if the file has the values.
+/// The name, and a layer for each operator, with its tensor if the file has the values.
 pub(crate) fn scan(scanner: &mut Scanner, end: u64) -> Result<(String, Vec<Layer>), Error> {
     let (mut name, mut layers) = (String::new(), Vec::new());
     while let Some(field) = scanner.field(end)? {
@@ -95,7 +95,7 @@ struct Argument {
 }
 
 impl Argument {
-    /// Also the name, which may stand anywhere in the argument.
+    /// Returns the name too, which may stand anywhere.
     fn scan(scanner: &mut Scanner, range: Range<u64>) -> Result<(Option<Range<u64>>, Self), Error> {
         let (mut name, mut argument) = (None, Self::default());
         scanner.position = range.start;
@@ -154,7 +154,7 @@ impl Arguments {
         Ok(())
     }
 
-    /// The dimensions that are kept, and their number.
+    /// The kept dimensions, and the number of all.
     fn shape(&mut self) -> (Vec<i64>, u64) {
         let shape = self.shape.take().unwrap_or_default();
         (shape.dims, shape.ints.count())
@@ -205,7 +205,7 @@ fn operator(scanner: &mut Scanner, span: Range<u64>) -> Result<Layer, Error> {
     let mut layer = Layer::of_operator(Cow::Owned(name.unwrap_or_default()), type_name, span.clone());
     let is_constant = layer.type_name() == CONSTANT;
     let given = GIVEN.iter().find(|(name, _)| *name == layer.type_name()).map(|(_, filled)| *filled);
-    // The values of other operators, and of a constant as large as another tensor, are not in the file.
+    // Values of other operators, and of a constant as large as another tensor, are not in the file.
     if given.is_none() && (!is_constant || has_input) {
         return Ok(layer);
     }

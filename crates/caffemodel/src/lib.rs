@@ -43,19 +43,17 @@
 //! | operator | input 1, output 2, type 4, arg 5 |
 //! | argument | name 1, f 2, i 3, s 4, floats 5, ints 6, strings 7 |
 //!
-//! Double values win over floats, floats over NVIDIA's bytes, the legacy four dimensions over a shape. A varint in
-//! field 5 of a blob means C3D's message. Layers of V0 and V1 get the name and type of Caffe's
-//! `upgrade_net_proto_binary`.
+//! Double values win over floats, floats over NVIDIA's bytes, legacy dimensions over a shape. A varint in field 5 of a
+//! blob means C3D's message. Layers of V0 and V1 get the name and type of Caffe's `upgrade_net_proto_binary`.
 //!
-//! An operator of Caffe2 is a layer under the name of its output. `GivenTensor…Fill` and `ConstantFill` have a blob, of
-//! the type and shape of their arguments `dtype` and `shape`; `GivenTensorStringFill` has [`Texts`]; others have
-//! neither.
+//! An operator of Caffe2 is a layer with its output's name. `GivenTensor…Fill` and `ConstantFill` have a blob, of their
+//! arguments `dtype` and `shape`; `GivenTensorStringFill` has [`Texts`]; others have neither.
 //!
 //! # Limits
 //!
-//! Lengths have 64 bits: protobuf's limit of 2 GiB does not hold here. Opening a file allocates at most 4 MiB and the
-//! file's size, of which 256 MiB count, whatever its lengths claim. Values of a blob are reached only if their count is
-//! that of its shape.
+//! Lengths have 64 bits, without protobuf's limit of 2 GiB. Opening a file allocates at most 4 MiB and the file's size,
+//! of which 256 MiB count, whatever its lengths claim. A blob's values are read only if their count is that of its
+//! shape.
 #![forbid(unsafe_code)]
 
 mod blob;

@@ -1,4 +1,4 @@
-//! A file that is open: its layers and blobs.
+//! Open files.
 
 use std::fmt::Display;
 use std::path::Path;
@@ -27,9 +27,9 @@ pub enum Part {
 /// An array of a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct At {
-    /// From 0.
+    /// Number of the layer.
     pub layer: usize,
-    /// In its layer, from 0.
+    /// Number of the blob in its layer.
     pub blob: usize,
     /// Data or diff.
     pub part: Part,
@@ -60,11 +60,11 @@ pub struct Model {
 }
 
 impl Model {
-    /// Scans a file's structure. Its name decides the kind (`.caffemodel`, `.solverstate`), else its fields do.
+    /// Scans a file's structure. Its name (`.caffemodel`, `.solverstate`) or else its fields decide the kind.
     ///
     /// # Errors
-    /// `Io`: it cannot be opened or read, or is no regular file. `Format`: it is damaged, cut off, or no Caffe file. `Unsupported`: it
-    /// is a file of another format.
+    /// `Io`: it cannot be opened or read, or is no regular file. `Format`: it is damaged, cut off, or no Caffe file.
+    /// `Unsupported`: it has another format.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         Self::scan(Source::open(path.as_ref())?, Kind::of_name(path.as_ref()))
     }
@@ -77,7 +77,7 @@ impl Model {
         Self::scan(Source::open(path.as_ref())?, Some(kind))
     }
 
-    /// As [`Model::open`], of a file's contents, which decide the kind if `kind` is `None`. `name` stands for the file in errors.
+    /// As [`Model::open`], of a file's contents, which decide a `kind` of `None`. `name` stands for the file in errors.
     ///
     /// # Errors
     /// Those of [`Model::open`].
@@ -91,26 +91,20 @@ impl Model {
             let kind = kind.map_or_else(|| Kind::of_fields(&source), Ok)?;
             let mut scanner = Scanner::new(&source);
             let listed = |name, blobs| room::one(Layer::of_blobs(name, blobs, 0..end));
-            let (name, layers, state) = match kind {
-                Kind::Net => {
-                    let (name, layers) = net::scan(&mut scanner, end)?;
-                    (name, layers, None)
-                }
-                Kind::InitNet => {
-                    let (name, operators) = init_net::scan(&mut scanner, end)?;
-                    (name, operators, None)
-                }
+            let (name, layers) = match kind {
+                Kind::Net => net::scan(&mut scanner, end)?,
+                Kind::InitNet => init_net::scan(&mut scanner, end)?,
                 Kind::Blob => {
                     let blob = blob::scan(&mut scanner, 0..end).map_err(|error| error.in_blob(0))?;
-                    (String::new(), listed("blobs", room::one(blob)?)?, None)
+                    (String::new(), listed("blobs", room::one(blob)?)?)
                 }
-                Kind::Blobs => (String::new(), listed("blobs", solver::blobs(&mut scanner, end)?)?, None),
+                Kind::Blobs => (String::new(), listed("blobs", solver::blobs(&mut scanner, end)?)?),
                 Kind::SolverState => {
                     let (state, history) = solver::scan(&mut scanner, end)?;
-                    (String::new(), listed("history", history)?, Some(state))
+                    return Ok((kind, String::new(), listed("history", history)?, Some(state)));
                 }
             };
-            Ok((kind, name, layers, state))
+            Ok((kind, name, layers, None))
         });
         let (kind, name, layers, state) = scanned.map_err(|error| foreign::explain(&source, error))?;
         Ok(Self { source, kind, name, layers, state })
@@ -141,10 +135,10 @@ impl Model {
         self.source.length()
     }
 
-    /// An array whose count is that of its blob's shape.
+    /// An array, whose count is that of its blob's shape.
     ///
     /// # Errors
-    /// `Argument`: there is no such layer, blob or diff. `Format` and `Unsupported`: the blob cannot be read, with the reason.
+    /// `Argument`: there is no such layer, blob or diff. `Format` and `Unsupported`: the blob cannot be read.
     pub fn array(&self, at: At) -> Result<&Array, Error> {
         let blob = self.blob(at)?;
         if let Some(problem) = blob.problem() {
@@ -155,11 +149,8 @@ impl Model {
         match at.part {
             Part::Data => Ok(blob.data()),
             Part::Diff => blob.diff().ok_or_else(|| {
-                self.refuse(
-                    at,
-                    "has no diff",
-                    "read its data; diffs are saved only if the solver's snapshot_diff is set",
-                )
+                let advice = "read its data; diffs are saved only if the solver's snapshot_diff is set";
+                self.refuse(at, "has no diff", advice)
             }),
         }
     }
@@ -171,12 +162,7 @@ impl Model {
     pub fn layer(&self, index: usize) -> Result<&Layer, Error> {
         self.layers.get(index).ok_or_else(|| {
             let layers = self.layers.len();
-            Error::new(
-                ErrorKind::Argument,
-                self.source.name(),
-                format_args!("has no layer {index}: it has {layers}"),
-                "layers are numbered from 0",
-            )
+            self.missing(format_args!("has no layer {index}: it has {layers}"), "layers are numbered from 0")
         })
     }
 
@@ -187,25 +173,19 @@ impl Model {
     pub fn blob(&self, at: At) -> Result<&Blob, Error> {
         let layer = self.layer(at.layer)?;
         layer.blobs().get(at.blob).ok_or_else(|| {
-            Error::new(
-                ErrorKind::Argument,
-                self.source.name(),
-                format_args!("has no blob {}: it has {}", at.blob, layer.blobs().len()),
-                "blobs are numbered from 0",
-            )
-            .in_layer(at.layer, layer.name())
+            let what = format_args!("has no blob {}: it has {}", at.blob, layer.blobs().len());
+            self.missing(what, "blobs are numbered from 0").in_layer(at.layer, layer.name())
         })
     }
 
-    /// A text of a layer that has [`texts`](Layer::texts); any bytes.
+    /// One of a layer's [`texts`](Layer::texts): any bytes.
     ///
     /// # Errors
     /// `Argument`: there is no such layer or text. `Io`: reading failed.
     pub fn text(&self, layer: usize, number: usize) -> Result<Vec<u8>, Error> {
         let texts = self.layers.get(layer).and_then(Layer::texts);
         let range = texts.and_then(|texts| texts.ranges.get(number)).ok_or_else(|| {
-            let (kind, advice) = (ErrorKind::Argument, "ask for one of a layer's texts");
-            Error::new(kind, self.source.name(), format_args!("has no text {number}"), advice)
+            self.missing(format_args!("has no text {number}"), "ask for one of a layer's texts")
                 .in_layer(layer, self.layers.get(layer).map_or("", Layer::name))
         })?;
         let mut text = room::zeros((range.end - range.start) as usize)?;
@@ -213,9 +193,13 @@ impl Model {
         Ok(text)
     }
 
-    /// An error of kind `Argument` about an array.
+    /// An error of kind `Argument`.
     pub fn refuse(&self, at: At, what: impl Display, advice: &'static str) -> Error {
-        self.place(Error::new(ErrorKind::Argument, self.source.name(), what, advice), at)
+        self.place(self.missing(what, advice), at)
+    }
+
+    fn missing(&self, what: impl Display, advice: &'static str) -> Error {
+        Error::new(ErrorKind::Argument, self.source.name(), what, advice)
     }
 
     pub(crate) fn place(&self, error: Error, at: At) -> Error {

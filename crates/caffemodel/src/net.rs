@@ -1,4 +1,4 @@
-//! The layers of a net, of all three generations of `caffe.proto`.
+//! Layers, of all three generations of `caffe.proto`.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -19,7 +19,7 @@ pub enum Version {
     V2,
 }
 
-/// A layer; an operator of Caffe2, under the name of its tensor; or all blobs of a file that is no net.
+/// A layer; an operator of Caffe2, with its tensor's name; or all blobs of a file that is no net.
 #[derive(Clone, Debug)]
 pub struct Layer {
     pub(crate) name: Cow<'static, str>,
@@ -33,7 +33,7 @@ pub struct Layer {
     span: Range<u64>,
 }
 
-/// A tensor of texts, of Caffe2.
+/// Caffe2's tensor of texts.
 #[derive(Clone, Debug)]
 pub struct Texts {
     pub(crate) shape: Vec<i64>,
@@ -78,7 +78,7 @@ impl Layer {
         &self.blobs
     }
 
-    /// Of a Caffe2 tensor of texts. [`Model::text`](crate::Model::text) reads them.
+    /// [`Model::text`](crate::Model::text) reads them.
     pub fn texts(&self) -> Option<&Texts> {
         self.texts.as_deref()?.first()
     }
@@ -88,8 +88,8 @@ impl Layer {
         self.span.clone()
     }
 
-    /// A blob's shape without the leading ones of legacy dimensions: weights of an `InnerProduct` keep their last two
-    /// dimensions, biases of it and of convolutions the last one. `None` if there is no such blob.
+    /// A blob's shape without the leading ones of legacy dimensions: weights of an `InnerProduct` keep the last two,
+    /// its biases and those of convolutions the last. `None`: no such blob.
     pub fn shape_in_net(&self, blob: usize) -> Option<&[i64]> {
         let stored = self.blobs.get(blob)?;
         let kept = match (&*self.type_name, blob) {
@@ -112,7 +112,7 @@ impl Layer {
     }
 }
 
-/// The net's name, and its layers in the order of the file.
+/// The net's name and layers.
 pub(crate) fn scan(scanner: &mut Scanner, end: u64) -> Result<(String, Vec<Layer>), Error> {
     let (mut name, mut layers) = (String::new(), Vec::new());
     while let Some(field) = scanner.field(end)? {
@@ -136,7 +136,7 @@ pub(crate) fn scan(scanner: &mut Scanner, end: u64) -> Result<(String, Vec<Layer
         }
         layers.extend(layer(scanner, span, version, index)?);
     }
-    // Only now is it known whose type numbers the file uses.
+    // All blobs say whose numbers the types are.
     let is_c3d = layers.iter().flat_map(|layer| &layer.blobs).any(|blob| blob.dialect() == Dialect::C3d);
     for layer in &mut layers {
         if let Some(number) = layer.number {
@@ -172,19 +172,14 @@ impl Draft {
                 self.number = Some(scanner.varint(end)? as i32);
             }
             Wire::Bytes if (field.number, field.wire) == numbers.kind => self.kind = scanner.text(end)?,
-            Wire::Bytes if field.number == numbers.blobs => {
-                let index = self.blobs.len();
-                scanner.make_room(&mut self.blobs)?;
-                let blob = scanner.bytes(end).and_then(|span| blob::scan(scanner, span));
-                self.blobs.push(blob.map_err(|error| error.in_blob(index))?);
-            }
+            Wire::Bytes if field.number == numbers.blobs => blob::add(scanner, end, &mut self.blobs)?,
             _ => scanner.skip(field, end)?,
         }
         Ok(())
     }
 }
 
-/// `None` for a layer that upgrading takes out of the net.
+/// `None`: upgrading takes the layer out of the net.
 fn layer(scanner: &mut Scanner, span: Range<u64>, version: Version, index: usize) -> Result<Option<Layer>, Error> {
     let (mut draft, mut inner) = (Draft::default(), None);
     scanner.position = span.start;
@@ -204,7 +199,7 @@ fn layer(scanner: &mut Scanner, span: Range<u64>, version: Version, index: usize
     Ok(Some(Layer { name: Cow::Owned(name), type_name, number, version, blobs, texts: None, span }))
 }
 
-/// The name in a layer that is cut off behind it.
+/// The name of a layer that is cut off behind it.
 fn name_of_rest(scanner: &mut Scanner, rest: Range<u64>, version: Version) -> String {
     let (mut draft, mut inner) = (Draft::default(), None);
     scanner.position = rest.start;

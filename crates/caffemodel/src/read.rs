@@ -1,4 +1,4 @@
-//! Values from the file into the caller's memory.
+//! Values into the caller's memory.
 
 use crate::blob::{Array, Stored};
 use crate::chunks::{Chunks, Run};
@@ -9,15 +9,49 @@ use crate::model::{At, Model};
 use crate::varints::Varints;
 use crate::wire::Scanner;
 
-/// For values that are converted or have tags between them.
+/// Bytes, for values that are converted or have tags between them.
 const BUFFER: usize = 16 << 10;
+
+/// Reads values as one type of floats.
+macro_rules! read_as {
+    ($(#[$doc:meta])* $name:ident, $float:ident, $bits:ident, $own:ident) => {
+        $(#[$doc])*
+        ///
+        /// # Errors
+        /// Those of [`Model::read_bytes`].
+        #[inline(never)]
+        pub fn $name(&self, at: At, first: u64, into: &mut [$float]) -> Result<(), Error> {
+            let array = self.array(at)?;
+            self.check_range(at, array, first, into.len())?;
+            if let (Element::$own, Stored::Runs(_)) = (array.element, &array.stored) {
+                self.stored(at, array, first, bytemuck::cast_slice_mut(into))?;
+                // Nothing on a little-endian machine.
+                into.iter_mut().for_each(|value| *value = $float::from_bits($bits::from_le(value.to_bits())));
+                return Ok(());
+            }
+            match array.element {
+                Element::F64 => self.converted(at, array, first, into, |bytes| f64::from_le_bytes(bytes) as $float),
+                Element::F32 => self.converted(at, array, first, into, |bytes| f32::from_le_bytes(bytes) as $float),
+                Element::F16 => {
+                    self.converted(at, array, first, into, |bytes| half::to_f32(u16::from_le_bytes(bytes)).into())
+                }
+                Element::I64 => self.converted(at, array, first, into, |bytes| i64::from_le_bytes(bytes) as $float),
+                Element::I32 => self.converted(at, array, first, into, |bytes| i32::from_le_bytes(bytes) as $float),
+                Element::I16 => self.converted(at, array, first, into, |bytes| i16::from_le_bytes(bytes).into()),
+                Element::I8 => self.converted(at, array, first, into, |bytes| i8::from_le_bytes(bytes).into()),
+                Element::U16 => self.converted(at, array, first, into, |bytes| u16::from_le_bytes(bytes).into()),
+                Element::U8 | Element::Bool => self.converted(at, array, first, into, |[byte]| byte.into()),
+            }
+        }
+    };
+}
 
 impl Model {
     /// Fills `into` with values from number `first` on as they are stored: little-endian, packed.
     ///
     /// # Errors
-    /// `Argument`: `into` is no whole number of values, or reaches behind the last one. `Io`: reading failed, or the file was cut
-    /// since it was opened. Those of [`Model::array`].
+    /// `Argument`: `into` is no whole number of values, or reaches behind the last. `Io`: reading failed, or the file
+    /// was cut since it was opened. Those of [`Model::array`].
     #[inline(never)]
     pub fn read_bytes(&self, at: At, first: u64, into: &mut [u8]) -> Result<(), Error> {
         let array = self.array(at)?;
@@ -34,59 +68,14 @@ impl Model {
         self.stored(at, array, first, into)
     }
 
-    /// As floats: doubles and large whole numbers are rounded.
-    ///
-    /// # Errors
-    /// Those of [`Model::read_bytes`].
-    #[inline(never)]
-    pub fn read_f32(&self, at: At, first: u64, into: &mut [f32]) -> Result<(), Error> {
-        let array = self.array(at)?;
-        self.check_range(at, array, first, into.len())?;
-        if let (Element::F32, Stored::Runs(_)) = (array.element, &array.stored) {
-            self.stored(at, array, first, bytemuck::cast_slice_mut(into))?;
-            // Nothing on a little-endian machine.
-            into.iter_mut().for_each(|value| *value = f32::from_bits(u32::from_le(value.to_bits())));
-            return Ok(());
-        }
-        match array.element {
-            Element::F64 => self.converted(at, array, first, into, |bytes| f64::from_le_bytes(bytes) as f32),
-            Element::F32 => self.converted(at, array, first, into, f32::from_le_bytes),
-            Element::F16 => self.converted(at, array, first, into, |bytes| half::to_f32(u16::from_le_bytes(bytes))),
-            Element::I64 => self.converted(at, array, first, into, |bytes| i64::from_le_bytes(bytes) as f32),
-            Element::I32 => self.converted(at, array, first, into, |bytes| i32::from_le_bytes(bytes) as f32),
-            Element::I16 => self.converted(at, array, first, into, |bytes| i16::from_le_bytes(bytes).into()),
-            Element::I8 => self.converted(at, array, first, into, |bytes| i8::from_le_bytes(bytes).into()),
-            Element::U16 => self.converted(at, array, first, into, |bytes| u16::from_le_bytes(bytes).into()),
-            Element::U8 | Element::Bool => self.converted(at, array, first, into, |[byte]| byte.into()),
-        }
+    read_as! {
+        /// As floats: doubles and large whole numbers are rounded.
+        read_f32, f32, u32, F32
     }
 
-    /// As doubles: exact for all but whole numbers beyond 2^53.
-    ///
-    /// # Errors
-    /// Those of [`Model::read_bytes`].
-    #[inline(never)]
-    pub fn read_f64(&self, at: At, first: u64, into: &mut [f64]) -> Result<(), Error> {
-        let array = self.array(at)?;
-        self.check_range(at, array, first, into.len())?;
-        if let (Element::F64, Stored::Runs(_)) = (array.element, &array.stored) {
-            self.stored(at, array, first, bytemuck::cast_slice_mut(into))?;
-            into.iter_mut().for_each(|value| *value = f64::from_bits(u64::from_le(value.to_bits())));
-            return Ok(());
-        }
-        match array.element {
-            Element::F64 => self.converted(at, array, first, into, f64::from_le_bytes),
-            Element::F32 => self.converted(at, array, first, into, |bytes| f32::from_le_bytes(bytes).into()),
-            Element::F16 => {
-                self.converted(at, array, first, into, |bytes| half::to_f32(u16::from_le_bytes(bytes)).into())
-            }
-            Element::I64 => self.converted(at, array, first, into, |bytes| i64::from_le_bytes(bytes) as f64),
-            Element::I32 => self.converted(at, array, first, into, |bytes| i32::from_le_bytes(bytes).into()),
-            Element::I16 => self.converted(at, array, first, into, |bytes| i16::from_le_bytes(bytes).into()),
-            Element::I8 => self.converted(at, array, first, into, |bytes| i8::from_le_bytes(bytes).into()),
-            Element::U16 => self.converted(at, array, first, into, |bytes| u16::from_le_bytes(bytes).into()),
-            Element::U8 | Element::Bool => self.converted(at, array, first, into, |[byte]| byte.into()),
-        }
+    read_as! {
+        /// As doubles: exact for all but whole numbers beyond 2^53.
+        read_f64, f64, u64, F64
     }
 
     fn check_range(&self, at: At, array: &Array, first: u64, length: usize) -> Result<(), Error> {
@@ -101,7 +90,7 @@ impl Model {
         ))
     }
 
-    /// As values of the array's type; the range was checked.
+    /// As the array's type; the range was checked.
     fn stored(&self, at: At, array: &Array, first: u64, into: &mut [u8]) -> Result<(), Error> {
         let size = array.element.size();
         let read = match &array.stored {
@@ -118,7 +107,7 @@ impl Model {
 
     fn runs(&self, chunks: &Chunks, size: usize, mut first: u64, mut into: &mut [u8]) -> Result<(), Error> {
         while let Some(run) = chunks.run(first, (into.len() / size) as u64).filter(|run| run.count > 0) {
-            // It fits `into`, whose length is a usize.
+            // It fits `into`.
             let (now, rest) = into.split_at_mut(run.count as usize * size);
             if run.step == size as u64 {
                 self.source.read(now, run.at)?;
@@ -184,7 +173,6 @@ impl Model {
         Ok(())
     }
 
-    /// Through a buffer.
     fn converted<const SIZE: usize, T>(
         &self,
         at: At,

@@ -8,10 +8,10 @@ use std::path::Path;
 use crate::error::{Error, ErrorKind};
 use crate::room;
 
-/// Opens a regular file for reading; also returns its bytes. `None`: it is something else.
+/// Opens a regular file for reading; also returns its bytes. `None`: something else.
 ///
-/// The type is that of the open file, because another program may have put a pipe in its place. Opening a pipe does not
-/// wait (`O_NONBLOCK`), and child processes do not inherit the file (`O_CLOEXEC`, by std).
+/// The open file's type counts, because another program may have put a pipe in its place. Opening a pipe does not wait
+/// (`O_NONBLOCK`), and child processes do not inherit the file (`O_CLOEXEC`, by std).
 ///
 /// # Errors
 /// Of the system.

@@ -1,4 +1,4 @@
-//! Names of layer types, from V0 and V1 to today's.
+//! Layer types of V0 and V1 as today's.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! Whole numbers of a repeated field, packed or with a tag before each. They differ in length, so marks lead to them.
+//! Whole numbers of a repeated field. They differ in length, so marks lead to them.
 
 use std::ops::Range;
 
@@ -10,9 +10,9 @@ const MARK_EVERY: u64 = 4096;
 
 #[derive(Clone, Copy, Debug)]
 struct Mark {
-    /// Offset of the number if it is packed, else of its tag.
+    /// Offset of the number, or of its tag if it is not packed.
     at: u64,
-    /// The end of the packed list that it is in.
+    /// End of its packed list.
     packed_end: Option<u64>,
 }
 
@@ -21,7 +21,7 @@ pub(crate) struct Varints {
     number: u32,
     count: u64,
     marks: Vec<Mark>,
-    /// The end of the message that they are in.
+    /// The message's end.
     end: u64,
 }
 
@@ -30,7 +30,6 @@ impl Varints {
         self.count
     }
 
-    /// Calls `each` with the field's numbers.
     pub fn take(
         &mut self,
         scanner: &mut Scanner,
@@ -78,7 +77,7 @@ impl Varints {
                 Some(end) if scanner.position < end => end,
                 _ => {
                     packed_end = None;
-                    // The file was changed if the field is gone.
+                    // The field is gone only if the file was changed.
                     let field = scanner
                         .field(self.end)?
                         .ok_or_else(|| scanner.format("a list has become shorter", self.end))?;

@@ -1,6 +1,6 @@
-//! Protobuf's wire format: tags, varints, lengths.
+//! Protobuf's wire format.
 //!
-//! The scanner has a small window on the file, and reads nothing of what it steps over.
+//! The scanner has a small window on the file, and does not read what it steps over.
 
 use std::fmt::Display;
 use std::ops::Range;
@@ -34,11 +34,11 @@ const WINDOW: u64 = 64 << 10;
 /// Nested groups, as in protobuf.
 const DEEPEST_GROUP: usize = 100;
 
-/// Bytes that a scan may allocate beyond the file's size.
+/// Bytes of a scan's memory beyond the file's size.
 const ALLOWANCE: u64 = 4 << 20;
 /// A sparse file may have any size.
 const MOST_BY_SIZE: u64 = 256 << 20;
-/// A growing vector has up to twice its contents, and as much again while it moves.
+/// A growing vector has up to twice its contents, and twice that while it moves.
 const GROWTH: u64 = 4;
 
 const DAMAGED: &str = "the file is damaged or is no Caffe file: fetch or copy it again";
@@ -46,10 +46,9 @@ const DAMAGED: &str = "the file is damaged or is no Caffe file: fetch or copy it
 pub(crate) struct Scanner<'s> {
     source: &'s Source,
     window: Vec<u8>,
-    /// Offset of the window in the file.
     window_at: u64,
     pub position: u64,
-    /// Bytes that may still be allocated.
+    /// Bytes left to allocate.
     budget: u64,
 }
 
@@ -63,12 +62,12 @@ impl<'s> Scanner<'s> {
         Error::format(self.source.name(), what, DAMAGED).at(offset)
     }
 
-    /// Counts items of a growing vector against the budget.
+    /// Counts items of a growing vector.
     pub fn charge<T>(&mut self, number: usize) -> Result<(), Error> {
         self.charge_bytes(number as u64 * size_of::<T>() as u64 * GROWTH)
     }
 
-    /// Room for one more item of a growing vector, within the budget.
+    /// Makes room for one more item, within the budget.
     pub fn make_room<T>(&mut self, items: &mut Vec<T>) -> Result<(), Error> {
         self.charge::<T>(1)?;
         room::for_one(items)
@@ -125,13 +124,13 @@ impl<'s> Scanner<'s> {
         Err(self.format("a number is longer than ten bytes", at))
     }
 
-    /// The range of a value behind its length; the position is behind it then.
+    /// The range of a value behind its length, which is stepped over.
     pub fn bytes(&mut self, end: u64) -> Result<Range<u64>, Error> {
         let (range, cut) = self.bytes_or_rest(end)?;
         cut.map_or(Ok(range), Err)
     }
 
-    /// Of a value that `end` cuts, the part that is there, and the error.
+    /// A value that `end` cuts gives the rest, and the error.
     pub fn bytes_or_rest(&mut self, end: u64) -> Result<(Range<u64>, Option<Error>), Error> {
         let at = self.position;
         let length = self.varint(end)?;
@@ -142,7 +141,6 @@ impl<'s> Scanner<'s> {
         }
     }
 
-    /// Steps over the value of `field`.
     pub fn skip(&mut self, field: Field, end: u64) -> Result<(), Error> {
         match field.wire {
             Wire::Varint => self.varint(end).map(drop),
@@ -156,8 +154,7 @@ impl<'s> Scanner<'s> {
         }
     }
 
-    /// Steps over the next fields with the tag of `field`, of one byte, and a value of `size` bytes; returns their
-    /// number.
+    /// Steps over next fields with the tag of `field`, of one byte, and a value of `size` bytes; returns their number.
     pub fn skip_alike(&mut self, field: Field, size: u64, end: u64) -> Result<u64, Error> {
         let step = self.position - field.at;
         if step != 1 + size {
@@ -198,7 +195,7 @@ impl<'s> Scanner<'s> {
         Ok(())
     }
 
-    /// `at` is the begin of the field's value, for the sentence.
+    /// `at` is for the sentence.
     fn step(&mut self, length: u64, end: u64, at: u64) -> Result<(), Error> {
         let left = end - self.position;
         if length > left {
@@ -221,7 +218,7 @@ impl<'s> Scanner<'s> {
         .at(at)
     }
 
-    /// Empty if it does not fit `buffer`.
+    /// Empty if `buffer` is too small.
     pub fn word<'b>(&self, range: Option<Range<u64>>, buffer: &'b mut [u8]) -> Result<&'b [u8], Error> {
         let fits = |range: &Range<u64>| range.end - range.start <= buffer.len() as u64;
         let range = range.filter(fits).unwrap_or(0..0);
@@ -235,7 +232,7 @@ impl<'s> Scanner<'s> {
         (0..4).try_fold(0, |value, number| Ok(value | u32::from(self.byte(end, at)?) << (8 * number)))
     }
 
-    /// A text, in which bytes that are no UTF-8 are replaced.
+    /// Replaces bytes that are no UTF-8.
     pub fn text(&mut self, end: u64) -> Result<String, Error> {
         let range = self.bytes(end)?;
         let length = range.end - range.start;

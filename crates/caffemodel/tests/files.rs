@@ -1,4 +1,4 @@
-//! Files on a disk: larger than protobuf can read, missing, of other kinds, and cut while they are open.
+//! Files on a disk.
 
 mod support;
 
@@ -14,7 +14,7 @@ fn a_model_beyond_two_gibibytes_is_read_to_its_last_value() {
     const VALUES: u64 = 700 << 20;
     let folder = Folder::new("large");
     let path = folder.0.join("large.caffemodel");
-    // The layer's parts around the values, which are a hole in the file but for the last.
+    // The values are a hole in the file but for the last.
     let dims = shape(&[700, 1 << 20]);
     let data_tag = [vec![5 << 3 | 2], varint(VALUES * 4)].concat();
     let blob_bytes = data_tag.len() as u64 + VALUES * 4 + dims.len() as u64;
@@ -44,7 +44,7 @@ fn a_sparse_file_does_not_make_opening_it_take_its_size_in_memory() {
     let folder = Folder::new("sparse");
     let path = folder.0.join("sparse.caffemodel");
     let file = File::create(&path).unwrap();
-    // The net's name, and an unknown field of four times its size.
+    // The name, and an unknown field of four times its size.
     let head = [vec![0x0a], varint(NAME)].concat();
     let behind = [vec![0x9a, 0x7d], varint(4 * NAME)].concat();
     file.write_all_at(&head, 0).unwrap();

@@ -1,4 +1,4 @@
-//! Nets of the three generations of `caffe.proto`, and of Caffes with messages of their own.
+//! Nets of the three generations of `caffe.proto`, and of other Caffes.
 
 mod support;
 

@@ -1,4 +1,4 @@
-//! Caffe2's saved weights: operators that fill tensors, with the values in their arguments.
+//! Caffe2's saved weights.
 #![expect(clippy::unwrap_used, reason = "a test")]
 
 mod support;
@@ -18,7 +18,6 @@ fn data(layer: usize) -> At {
     At::data(layer, 0)
 }
 
-/// Why the one tensor cannot be read.
 fn refusal(kind: &str, arguments: &[Vec<u8>]) -> String {
     only("x", kind, arguments).array(data(0)).unwrap_err().to_string()
 }

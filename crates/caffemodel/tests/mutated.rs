@@ -1,4 +1,4 @@
-//! Damaged files: whatever their bytes are, reading them ends with a result, in bounded memory.
+//! Reading a damaged file ends with a result, in bounded memory.
 #![expect(clippy::unwrap_used, reason = "a test")]
 
 mod support;
@@ -19,18 +19,18 @@ thread_local! {
 /// The system's allocator, which counts what the thread holds.
 struct Counting;
 
-// SAFETY: every call is handed on to the system's allocator as it is.
+// SAFETY: every call is the system allocator's.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         HELD.set(HELD.get().wrapping_add(layout.size()));
         PEAK.set(PEAK.get().max(HELD.get()));
-        // SAFETY: the caller's duties are the same.
+        // SAFETY: the caller guarantees it.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, address: *mut u8, layout: Layout) {
         HELD.set(HELD.get().wrapping_sub(layout.size()));
-        // SAFETY: the caller's duties are the same.
+        // SAFETY: the caller guarantees it.
         unsafe { System.dealloc(address, layout) }
     }
 }
@@ -38,7 +38,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// The most that `work` holds at a time, beyond what was held before.
+/// The most that `work` holds beyond what was held before.
 fn peak<T>(work: impl FnOnce() -> T) -> (usize, T) {
     HELD.set(0);
     PEAK.set(0);
@@ -46,20 +46,18 @@ fn peak<T>(work: impl FnOnce() -> T) -> (usize, T) {
     (PEAK.get(), result)
 }
 
-/// Reads all that can be read; returns the number of arrays.
+/// Returns the number of arrays.
 fn read_all(model: &Model, random: &mut Random) -> u64 {
     let mut arrays = 0;
-    for (index, layer) in model.layers().iter().enumerate() {
-        (0..layer.texts().map_or(0, |texts| texts.count())).for_each(|text| drop(model.text(index, text).unwrap()));
-    }
-    for (layer, blobs) in model.layers().iter().map(|layer| layer.blobs().len()).enumerate() {
-        for (blob, part) in (0..blobs).flat_map(|blob| [(blob, Part::Data), (blob, Part::Diff)]) {
+    for (layer, found) in model.layers().iter().enumerate() {
+        (0..found.texts().map_or(0, |texts| texts.count())).for_each(|text| drop(model.text(layer, text).unwrap()));
+        for (blob, part) in (0..found.blobs().len()).flat_map(|blob| [(blob, Part::Data), (blob, Part::Diff)]) {
             let at = At { layer, blob, part };
-            let _ = model.layers()[layer].shape_in_net(blob);
+            let _ = found.shape_in_net(blob);
             let Ok(array) = model.array(at) else { continue };
             arrays += 1;
             let (count, bytes) = (array.count() as usize, array.bytes() as usize);
-            if model.layers()[layer].type_name() == "ConstantFill" && bytes as u64 > model.file_bytes() {
+            if found.type_name() == "ConstantFill" && bytes as u64 > model.file_bytes() {
                 continue;
             }
             // A whole number may take one byte in the file, and eight here.
@@ -78,7 +76,7 @@ fn read_all(model: &Model, random: &mut Random) -> u64 {
     arrays
 }
 
-/// What Rust's own errors, names and test need beside.
+/// Of errors, names and the test.
 const SPARE_BYTES: usize = 16 << 10;
 const ALLOWANCE_BYTES: usize = 4 << 20;
 

@@ -1,4 +1,4 @@
-//! Damaged files with random changes: each change is in the new file, all else is as it was, or nothing is written.
+//! Random changes of damaged files are in the new file, with all else as it was, or nothing is written.
 
 mod support;
 
@@ -8,7 +8,7 @@ use caffemodel::{At, Edit, Element, ErrorKind, Kind, Model, Part, Values};
 use support::mutation::*;
 use support::*;
 
-/// All arrays that can be read: shape, type and bytes.
+/// Shape, type and bytes of all that can be read.
 type Arrays = BTreeMap<(usize, usize, bool), (Vec<i64>, Element, Vec<u8>)>;
 
 fn key(at: At) -> (usize, usize, bool) {
@@ -35,7 +35,7 @@ fn arrays(model: &Model) -> Arrays {
     read.collect()
 }
 
-/// What a change makes of the arrays, and the values that it needs.
+/// A change.
 struct Planned {
     at: At,
     dims: Option<Vec<i64>>,
@@ -49,7 +49,7 @@ fn planned(random: &mut Random, model: &Model) -> Vec<Planned> {
     let mut planned: Vec<Planned> = Vec::new();
     for _ in 0..random.below(4) {
         let Some(at) = places.get(random.below(places.len())).copied() else { break };
-        // Of each blob once: what several changes of one make is another test's.
+        // Several changes of one blob are another test's.
         if planned.iter().any(|one| (one.at.layer, one.at.blob) == (at.layer, at.blob)) {
             continue;
         }
@@ -113,7 +113,7 @@ fn changes_of_damaged_files_are_made_or_refused_and_touch_nothing_else() {
                 let found = Model::from_bytes(new, "new", Some(model.kind()))
                     .unwrap_or_else(|error| panic!("input {input}: {error}"));
                 let found = arrays(&found);
-                // A change may make other arrays of its blob readable, and doubles win over floats that it leaves.
+                // A change may make its blob's other arrays readable, and doubles win over floats that it leaves.
                 for (place, array) in &expected {
                     // Of no values the type is not stored.
                     let (shape, element, bytes) = array;

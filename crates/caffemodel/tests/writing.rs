@@ -1,4 +1,4 @@
-//! Files with other values: what was replaced is new, and all else is the same byte for byte.
+//! Files with other values, where all else is the same byte for byte.
 #![expect(clippy::unwrap_used, reason = "a test")]
 
 mod support;
@@ -10,7 +10,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use caffemodel::{At, Edit, Element, Error, ErrorKind, Kind, Model, Values, write_blob};
 use support::*;
 
-/// The bytes of a file that is written with a change.
+/// The file with a change.
 fn written<'v>(
     file: &[u8],
     kind: Kind,
@@ -26,7 +26,7 @@ fn written<'v>(
     Ok(std::fs::read(path).unwrap())
 }
 
-/// A net of one layer of this blob, among other layers, after a change of the blob.
+/// A net with a layer of this blob, after a change of it.
 fn changed<'v>(
     blob: &[u8],
     change: impl for<'e> FnOnce(&'e mut Edit<'v>) -> &'e mut Edit<'v>,
@@ -242,7 +242,7 @@ fn a_file_of_one_blob_is_made_from_nothing() {
     assert_eq!(folder.names(), ["mean.binaryproto"]);
 }
 
-/// Values of which the reading fails after some.
+/// Values whose reading fails after so many bytes.
 struct Failing(usize);
 
 impl Read for Failing {
@@ -323,7 +323,7 @@ fn the_new_file_replaces_the_one_that_was_opened_and_has_the_mode_of_the_umask()
     let mode = |path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
     let plain = folder.file("plain", b"");
     assert_eq!(mode(&path), mode(&plain));
-    // A link is replaced, not the file that it names; a name may be as long as names can be.
+    // A link is replaced, not its file; a name may be as long as names can be.
     let link = folder.0.join("link");
     symlink(&plain, &link).unwrap();
     Edit::of(&model).write_to(&link).unwrap();
@@ -343,7 +343,7 @@ fn a_file_that_caffe_cannot_read_for_its_size_is_written_only_if_it_is_allowed()
     let error = edit.reshape(0, 0, &[count]).replace(At::data(0, 0), values()).write_to(&new).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported);
     assert!(error.to_string().contains("bytes, and Caffe reads at most 2147483647; allow large files"), "{error}");
-    // It is begun, and ends where these values end.
+    // Writing begins, and ends where these values end.
     edit.reshape(0, 0, &[count]).replace(At::data(0, 0), values()).allow_large();
     assert_eq!(edit.write_to(&new).unwrap_err().kind(), ErrorKind::Io);
     let most = Values::new(Element::F32, u64::MAX / 2, io::empty());

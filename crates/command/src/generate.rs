@@ -43,7 +43,6 @@ pub struct Share {
     directory: PathBuf,
 }
 
-/// Files below `share`.
 const COMPLETIONS: [(Shell, &str); 3] = [
     (Shell::Bash, "bash-completion/completions/syncedmem"),
     (Shell::Zsh, "zsh/site-functions/_syncedmem"),
@@ -89,7 +88,6 @@ pub fn man(options: &Man) -> ExitCode {
     }
 }
 
-/// Without `help`.
 fn command() -> clap::Command {
     options::Options::command().disable_help_subcommand(true)
 }

@@ -14,7 +14,6 @@ const BUILT_IN: Option<&str> = option_env!("SYNCEDMEM_BUILT_IN");
 
 #[derive(Debug)]
 pub struct NotFound {
-    /// The option or variable that named it.
     named_by: Option<&'static str>,
     looked_in: Vec<PathBuf>,
 }
@@ -75,7 +74,6 @@ pub fn names(library: &Path) -> Option<PathBuf> {
     beside.map(|file| file.with_file_name("libsyncedmem_names.so")).find(|names| names.is_file())
 }
 
-/// The library that the dynamic linker would find.
 fn installed() -> Option<PathBuf> {
     let none = Object::default();
     let found = NAMES.iter().find_map(|name| Search::new().find(name, &none, &none))?;

@@ -19,7 +19,6 @@ pub fn beside(line: impl Display) {
     let _ = writeln!(io::stderr(), "{}", plain(line));
 }
 
-/// A line on standard output.
 pub fn line(line: impl Display) {
     let _ = writeln!(io::stdout(), "{}", plain(one_line(line)));
 }
@@ -48,7 +47,6 @@ pub fn status(is_good: bool) -> ExitCode {
     if is_good { ExitCode::SUCCESS } else { ExitCode::from(FAILED) }
 }
 
-/// A value as JSON, in one line.
 pub fn json(value: &impl Serialize) {
     // Texts, numbers and lists always become JSON.
     line(serde_json::to_string(value).unwrap_or_default());

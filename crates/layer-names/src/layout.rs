@@ -1,10 +1,11 @@
-//! Reads the containers that Caffe's accessors return references to. What does not look like one is refused.
+//! The containers that Caffe's accessors return references to. What does not look like one is refused.
 //!
 //! `std::vector` is three pointers (begin, end, end of the storage). `std::string` of the ABI since GCC 5 is a pointer,
 //! a length and 16 bytes; before, a pointer to characters behind length, capacity and count of owners. `shared_ptr` of
 //! Boost and of libstdc++ is a pointer to the object and one to its owners.
 
 use std::ffi::c_void;
+use std::marker::PhantomData;
 
 /// A container of more elements is refused: no net has so many layers, blobs or letters.
 const MOST: usize = 1 << 20;
@@ -18,7 +19,7 @@ pub struct Shared {
 
 #[derive(Clone, Copy)]
 #[repr(C)]
-pub struct Vector([usize; 3]);
+pub struct Vector<T>([usize; 3], PhantomData<T>);
 
 #[derive(Clone, Copy)]
 #[repr(C)]
@@ -34,7 +35,7 @@ pub struct OldString {
     text: *const u8,
 }
 
-/// Whether a word can be read at both ends of `bytes` bytes. The kernel answers, so that a wrong address is no signal.
+/// Whether a word can be read at both ends. The kernel answers, so that a wrong address is no signal.
 pub fn is_readable(address: usize, bytes: usize) -> bool {
     const WORD: usize = size_of::<usize>();
     let (first, last) = (address & !(WORD - 1), address.saturating_add(bytes.saturating_sub(1)) & !(WORD - 1));
@@ -46,18 +47,18 @@ pub fn is_readable(address: usize, bytes: usize) -> bool {
     address != 0 && is_word(first) && (first == last || is_word(last))
 }
 
-/// The elements of a vector; `None` if it does not look like one.
+/// `None` if it does not look like a vector.
 ///
 /// # Safety
 /// `vector` is null or leads to a `std::vector` of elements that begin with a `T`, and does not change while the slice
 /// lives.
 pub unsafe fn elements<'a, T: Copy>(vector: *const c_void) -> Option<&'a [T]> {
-    let vector = vector.cast::<Vector>();
-    if !vector.is_aligned() || !is_readable(vector.addr(), size_of::<Vector>()) {
+    let vector = vector.cast::<Vector<T>>();
+    if !vector.is_aligned() || !is_readable(vector.addr(), size_of::<Vector<T>>()) {
         return None;
     }
     // SAFETY: the caller guarantees it.
-    let Vector([begin, end, storage]) = unsafe { *vector };
+    let Vector([begin, end, storage], _) = unsafe { *vector };
     if begin == 0 && end == 0 {
         return Some(&[]);
     }

@@ -1,11 +1,10 @@
 //! Names the memory of an unmodified Caffe after its layers: `fc6 weights`, `conv1 output gradient`, `norm1 internal`.
 //!
-//! `syncedmem run` preloads this library in front of libsyncedmem.so. It defines functions of Caffe that libcaffe calls
-//! through its PLT or its tables of virtual functions. Each calls the original, and then names what it finds by
-//! `syncedmem_set_name`:
+//! `syncedmem run` preloads this library in front of libsyncedmem.so. It defines functions that libcaffe calls through
+//! its PLT or its tables of virtual functions. Each calls the original, and then names what it finds:
 //!
-//! - `Net::Init` makes the net: layers, parameters and outputs get names. A `SyncedMemory` that is constructed
-//!   meanwhile belongs to the newest layer.
+//! - `Net::Init` makes layers, parameters and outputs. A `SyncedMemory` that is constructed meanwhile belongs to the
+//!   newest layer.
 //! - `Net::Reshape` and `Net::ForwardFromTo` may replace memory. After an object was constructed, the net is walked
 //!   again.
 //! - `SGDSolver::PreSolve` makes the history of the parameters of the net that `Solver::InitTrainNet` made,
@@ -14,10 +13,8 @@
 //! - `Blob::Reshape`: where a blob's first axis is the batch of its net, `syncedmem_set_items` says so.
 //!
 //! The net is read through Caffe's exported accessors alone, so no member's place is assumed; [`layout`] has the
-//! containers that they return. If an accessor is missing, or returns something else, nothing is named, and reports
-//! show call sites.
-//!
-//! A program that has Caffe linked in, or a build with `-Bsymbolic`, does not call these functions.
+//! containers that they return. If an accessor is missing, or returns something else, nothing is named. A program that
+//! has Caffe linked in, or a build with `-Bsymbolic`, does not call these functions.
 #![expect(unsafe_code, reason = "it stands in front of C++ functions and reads C++ objects")]
 
 mod layout;
@@ -35,16 +32,18 @@ use original::Original;
 use pass::{Kind, Pass};
 
 thread_local! {
-    /// The net that this thread is inside a call of, and whether that is `Init`.
+    /// The net that this thread is in a call of, and whether that is `Init`.
     static INSIDE: Cell<Option<(Net, bool)>> = const { Cell::new(None) };
     /// The net that this thread initialised last.
     static NEWEST: Cell<Option<Net>> = const { Cell::new(None) };
-    /// The training net that this thread initialised last, until its solver has made its history: it may end after
-    /// that.
+    /// The training net that this thread initialised last, until its solver has made its history.
     static TRAINED: Cell<Option<Net>> = const { Cell::new(None) };
     /// The solver that made its history last, and its net: some make a second one next.
     static SOLVING: Cell<Option<(usize, Net)>> = const { Cell::new(None) };
 }
+
+/// A method without arguments.
+type Call = unsafe extern "C-unwind" fn(*mut c_void);
 
 /// [`INSIDE`] while it lives. An exception of Caffe's drops it too.
 struct Inside(Option<(Net, bool)>);
@@ -71,8 +70,8 @@ macro_rules! second_history {
     ($function:ident, $symbol:expr) => {
         #[unsafe(export_name = $symbol)]
         unsafe extern "C-unwind" fn $function(this: *mut c_void) {
-            static PRE_SOLVE: Original<unsafe extern "C-unwind" fn(*mut c_void)> = Original::new($symbol);
-            // SAFETY: the caller called this function of Caffe with this argument.
+            static PRE_SOLVE: Original<Call> = Original::new($symbol);
+            // SAFETY: the caller called Caffe's function with this argument.
             unsafe { PRE_SOLVE.get()(this) };
             if let Some((_, net)) = SOLVING.take().filter(|&(solver, _)| solver == this.addr()) {
                 naming(move || record::history(net, this));
@@ -81,7 +80,7 @@ macro_rules! second_history {
     };
 }
 
-/// The functions of one element type, by the letter of its mangled name and the type that `Forward` returns.
+/// The functions of one element type: its letter in mangled names, and the type that `Forward` returns.
 macro_rules! in_front_of {
     ($letter:literal, $real:ty) => {
         const _: () = {
@@ -94,7 +93,7 @@ macro_rules! in_front_of {
                 naming(move || record::begin(net));
                 {
                     let _inside = Inside::of(net, true);
-                    // SAFETY: the caller called this function of Caffe with these arguments.
+                    // SAFETY: the caller called Caffe's function with these arguments.
                     unsafe { INIT.get()(this, parameters) };
                 }
                 NEWEST.set(Some(net));
@@ -103,12 +102,11 @@ macro_rules! in_front_of {
 
             #[unsafe(export_name = concat!("_ZN5caffe3NetI", $letter, "E7ReshapeEv"))]
             unsafe extern "C-unwind" fn reshape(this: *mut c_void) {
-                static RESHAPE: Original<unsafe extern "C-unwind" fn(*mut c_void)> =
-                    Original::new(concat!("_ZN5caffe3NetI", $letter, "E7ReshapeEv"));
+                static RESHAPE: Original<Call> = Original::new(concat!("_ZN5caffe3NetI", $letter, "E7ReshapeEv"));
                 let net = Net::new(this, $letter);
                 {
                     let _inside = Inside::of(net, false);
-                    // SAFETY: the caller called this function of Caffe with this argument.
+                    // SAFETY: the caller called Caffe's function with this argument.
                     unsafe { RESHAPE.get()(this) };
                 }
                 naming(move || record::net(net, false));
@@ -124,7 +122,7 @@ macro_rules! in_front_of {
                 let loss = {
                     let _pass = Pass::begin(if is_test { Kind::Test } else { Kind::Forward }, None);
                     let _inside = Inside::of(net, false);
-                    // SAFETY: the caller called this function of Caffe with these arguments.
+                    // SAFETY: the caller called Caffe's function with these arguments.
                     unsafe { FORWARD.get()(this, start, end) }
                 };
                 naming(move || record::net(net, false));
@@ -136,33 +134,32 @@ macro_rules! in_front_of {
                 static BACKWARD: Original<unsafe extern "C-unwind" fn(*mut c_void, c_int, c_int)> =
                     Original::new(concat!("_ZN5caffe3NetI", $letter, "E14BackwardFromToEii"));
                 let _pass = Pass::begin(Kind::Backward, None);
-                // SAFETY: the caller called this function of Caffe with these arguments.
+                // SAFETY: the caller called Caffe's function with these arguments.
                 unsafe { BACKWARD.get()(this, start, end) }
             }
 
             #[unsafe(export_name = concat!("_ZN5caffe9SGDSolverI", $letter, "E11ApplyUpdateEv"))]
             unsafe extern "C-unwind" fn apply_update(this: *mut c_void) {
-                static UPDATE: Original<unsafe extern "C-unwind" fn(*mut c_void)> =
+                static UPDATE: Original<Call> =
                     Original::new(concat!("_ZN5caffe9SGDSolverI", $letter, "E11ApplyUpdateEv"));
                 let _pass = Pass::begin(Kind::Update, naming(move || net::iteration(this, $letter)));
-                // SAFETY: the caller called this function of Caffe with this argument.
+                // SAFETY: the caller called Caffe's function with this argument.
                 unsafe { UPDATE.get()(this) }
             }
 
             #[unsafe(export_name = concat!("_ZN5caffe6SolverI", $letter, "E12InitTrainNetEv"))]
             unsafe extern "C-unwind" fn init_train_net(this: *mut c_void) {
-                static INIT: Original<unsafe extern "C-unwind" fn(*mut c_void)> =
-                    Original::new(concat!("_ZN5caffe6SolverI", $letter, "E12InitTrainNetEv"));
-                // SAFETY: the caller called this function of Caffe with this argument.
+                static INIT: Original<Call> = Original::new(concat!("_ZN5caffe6SolverI", $letter, "E12InitTrainNetEv"));
+                // SAFETY: the caller called Caffe's function with this argument.
                 unsafe { INIT.get()(this) };
                 TRAINED.set(NEWEST.get());
             }
 
             #[unsafe(export_name = concat!("_ZN5caffe9SGDSolverI", $letter, "E8PreSolveEv"))]
             unsafe extern "C-unwind" fn pre_solve(this: *mut c_void) {
-                static PRE_SOLVE: Original<unsafe extern "C-unwind" fn(*mut c_void)> =
+                static PRE_SOLVE: Original<Call> =
                     Original::new(concat!("_ZN5caffe9SGDSolverI", $letter, "E8PreSolveEv"));
-                // SAFETY: the caller called this function of Caffe with this argument.
+                // SAFETY: the caller called Caffe's function with this argument.
                 unsafe { PRE_SOLVE.get()(this) };
                 let net = TRAINED.take().filter(|net| net.letter() == $letter);
                 SOLVING.set(net.map(|net| (this.addr(), net)));
@@ -186,7 +183,7 @@ macro_rules! constructor {
         #[unsafe(export_name = $symbol)]
         unsafe extern "C-unwind" fn $function(this: *mut c_void, bytes: usize) {
             static CONSTRUCT: Original<unsafe extern "C-unwind" fn(*mut c_void, usize)> = Original::new($symbol);
-            // SAFETY: the caller called this constructor with these arguments.
+            // SAFETY: the caller called Caffe's constructor with these arguments.
             unsafe { CONSTRUCT.get()(this, bytes) };
             record::constructed();
             if let Some((net, true)) = INSIDE.get() {
@@ -204,7 +201,7 @@ macro_rules! reshape_of_blobs {
             static RESHAPE: Original<unsafe extern "C-unwind" fn(*mut c_void, *const c_void)> =
                 Original::new(concat!("_ZN5caffe4BlobI", $letter, "E7ReshapeERKSt6vectorIiSaIiEE"));
             let before = record::constructed_here();
-            // SAFETY: the caller called this function of Caffe with these arguments.
+            // SAFETY: the caller called Caffe's function with these arguments.
             unsafe { RESHAPE.get()(this, shape) };
             if let Some((net, is_new)) = INSIDE.get().filter(|_| record::may_have_constructed(before)) {
                 naming(move || record::reshaped(net, is_new, Blob::new(this, $letter)));

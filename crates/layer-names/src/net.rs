@@ -1,6 +1,7 @@
 //! A net of Caffe's, read through its exported accessors.
 
 use std::ffi::{CStr, c_int, c_void};
+use std::marker::PhantomData;
 use std::mem::transmute;
 use std::ops::Range;
 use std::ptr::null_mut;
@@ -9,31 +10,45 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use crate::layout::{NewString, OldString, Shared, Vector, elements, is_readable};
 use crate::original::find;
 
-/// `const X& name() const`
-type Accessor = unsafe extern "C" fn(*const c_void) -> *const c_void;
+/// `const vector<T>& name() const`; of a blob's memory, `const T& name() const`.
+#[derive(Clone, Copy)]
+struct Accessor<T>(Get, PhantomData<T>);
+type Get = unsafe extern "C" fn(*const c_void) -> *const c_void;
 /// `Phase phase() const` and `int iter() const`
 type Number = unsafe extern "C" fn(*const c_void) -> c_int;
+/// A layer's inputs or outputs.
+type Blobs = Vector<*const c_void>;
 
-/// # Safety
-/// `of` is of the accessor's class, no other thread changes it, and the vector's elements begin with a `T`.
-unsafe fn read<'a, T: Copy>(get: Accessor, of: *const c_void) -> Option<&'a [T]> {
-    // SAFETY: the caller guarantees it.
-    let vector = unsafe { get(of) };
-    // SAFETY: as above.
-    unsafe { elements(vector) }
+impl<T: Copy> Accessor<T> {
+    fn find(symbol: &str) -> Option<Accessor<T>> {
+        // SAFETY: Caffe's headers give the names in this file this signature: a reference is a pointer, and so is `this`.
+        find(symbol).map(|found| Accessor(unsafe { transmute::<*mut c_void, Get>(found) }, PhantomData))
+    }
+
+    /// # Safety
+    /// `of` is of the accessor's class, and no other thread changes it.
+    unsafe fn read<'a>(self, of: *const c_void) -> Option<&'a [T]> {
+        // SAFETY: the caller guarantees it.
+        let vector = unsafe { (self.0)(of) };
+        // SAFETY: as above; the accessor returns a vector of `T`.
+        unsafe { elements(vector) }
+    }
 }
 
-/// Of one element type.
 struct Accessors {
-    layer_names: Accessor,
-    /// Of the ABI since GCC 5, which the symbol tells.
-    are_new_strings: bool,
-    layers: Accessor,
-    bottoms: Accessor,
-    tops: Accessor,
-    layer_blobs: Accessor,
-    learnable: Option<Accessor>,
-    history: Option<Accessor>,
+    layer_names: Names,
+    layers: Accessor<Shared>,
+    bottoms: Accessor<Blobs>,
+    tops: Accessor<Blobs>,
+    layer_blobs: Accessor<Shared>,
+    learnable: Option<Accessor<*const c_void>>,
+    history: Option<Accessor<Shared>>,
+}
+
+/// Strings of the ABI since GCC 5, which the symbol tells, or before.
+enum Names {
+    New(Accessor<NewString>),
+    Old(Accessor<OldString>),
 }
 
 /// What was found for each element type, by its letter.
@@ -44,8 +59,8 @@ impl<T> Found<T> {
         Found([const { AtomicPtr::new(null_mut()) }; 4])
     }
 
-    /// Looked up once. Not in a OnceLock: a child of fork would wait for ever for a thread that was looking it up. Threads that do
-    /// so at once find the same.
+    /// Looked up once. Not in a OnceLock: a child of fork would wait for ever for a thread that was looking it up. Threads
+    /// that look it up at once find the same.
     fn of(&self, letter: &str, find: fn(&str) -> Option<T>) -> Option<&T> {
         let place = &self.0[["f", "d", "i", "j"].iter().position(|&known| known == letter)?];
         let mut found = place.load(Ordering::Acquire);
@@ -65,29 +80,24 @@ impl Accessors {
     }
 
     fn find(letter: &str) -> Option<Accessors> {
-        // SAFETY: Caffe's headers give each of these names this signature: a reference is a pointer, and so is `this`.
-        let find = |symbol: String| find(&symbol).map(|found| unsafe { transmute::<*mut c_void, Accessor>(found) });
-        let net = |name: &str| find(format!("_ZNK5caffe3NetI{letter}E{name}Ev"));
-        let new_strings = net("11layer_namesB5cxx11");
+        let net = |name: &str| format!("_ZNK5caffe3NetI{letter}E{name}Ev");
+        let new_names = Accessor::find(&net("11layer_namesB5cxx11")).map(Names::New);
         Some(Accessors {
-            are_new_strings: new_strings.is_some(),
-            layer_names: new_strings.or_else(|| net("11layer_names"))?,
-            layers: net("6layers")?,
-            bottoms: net("11bottom_vecs")?,
-            tops: net("8top_vecs")?,
-            layer_blobs: find(format!("_ZN5caffe5LayerI{letter}E5blobsEv"))?,
-            learnable: net("16learnable_params"),
-            history: find(format!("_ZN5caffe9SGDSolverI{letter}E7historyEv")),
+            layer_names: new_names.or_else(|| Accessor::find(&net("11layer_names")).map(Names::Old))?,
+            layers: Accessor::find(&net("6layers"))?,
+            bottoms: Accessor::find(&net("11bottom_vecs"))?,
+            tops: Accessor::find(&net("8top_vecs"))?,
+            layer_blobs: Accessor::find(&format!("_ZN5caffe5LayerI{letter}E5blobsEv"))?,
+            learnable: Accessor::find(&net("16learnable_params")),
+            history: Accessor::find(&format!("_ZN5caffe9SGDSolverI{letter}E7historyEv")),
         })
     }
 }
 
-/// Of one element type.
 struct BlobAccessors {
-    data: Accessor,
-    diff: Accessor,
+    memory: [Accessor<Shared>; 2],
     /// Blobs before Caffe's rc2 have no such function.
-    shape: Option<Accessor>,
+    shape: Option<Accessor<c_int>>,
 }
 
 impl BlobAccessors {
@@ -97,12 +107,9 @@ impl BlobAccessors {
     }
 
     fn find(letter: &str) -> Option<BlobAccessors> {
-        let blob = |name: &str| {
-            // SAFETY: Caffe's headers give each of these names this signature.
-            find(&format!("_ZNK5caffe4BlobI{letter}E{name}Ev"))
-                .map(|found| unsafe { transmute::<*mut c_void, Accessor>(found) })
-        };
-        Some(BlobAccessors { data: blob("4data")?, diff: blob("4diff")?, shape: blob("5shape") })
+        let blob = |name: &str| format!("_ZNK5caffe4BlobI{letter}E{name}Ev");
+        let memory = [Accessor::find(&blob("4data"))?, Accessor::find(&blob("4diff"))?];
+        Some(BlobAccessors { memory, shape: Accessor::find(&blob("5shape")) })
     }
 }
 
@@ -122,22 +129,21 @@ impl Blob {
         self.this.addr()
     }
 
-    /// Its axes; empty if this Caffe has no accessor for them.
+    /// Empty if this Caffe has no accessor for it.
     fn shape(self) -> Option<&'static [c_int]> {
         let accessors = BlobAccessors::of(self.letter)?;
         match accessors.shape {
-            // SAFETY: the blob lives while Caffe's thread is inside a call of its net; the accessor returns a vector of ints.
-            Some(shape) => unsafe { read::<c_int>(shape, self.this) },
+            // SAFETY: the blob lives while Caffe's thread is in a call of its net.
+            Some(shape) => unsafe { shape.read(self.this) },
             None => Some(&[]),
         }
     }
 
-    /// Caffe's layers use it for the items of a batch; 0 without one.
+    /// For Caffe's layers the items of a batch; 0 without one.
     pub fn first_axis(self) -> u64 {
         self.shape().and_then(|shape| u64::try_from(*shape.first()?).ok()).unwrap_or(0)
     }
 
-    /// For comparisons: in any unit.
     fn elements(self) -> i64 {
         self.shape().map_or(0, |shape| shape.iter().map(|&axis| i64::from(axis)).product())
     }
@@ -149,7 +155,7 @@ impl Blob {
         if self.this.is_null() || self.shape()?.contains(&0) {
             return None;
         }
-        let [data, diff] = [accessors.data, accessors.diff].map(|get| {
+        let [data, diff] = accessors.memory.map(|Accessor(get, _)| {
             // SAFETY: as in `shape`.
             let pointer = unsafe { get(self.this) }.cast::<Shared>();
             let is_pointer = pointer.is_aligned() && is_readable(pointer.addr(), size_of::<Shared>());
@@ -170,14 +176,14 @@ pub struct Net {
 pub struct Named {
     pub blob: Blob,
     pub name: String,
-    /// Whether the first axis may be the batch.
+    /// Its first axis may be the batch.
     pub may_grow: bool,
 }
 
 pub struct Newest {
     pub name: String,
     pub is_source: bool,
-    /// It takes the images of a batch one by one: what it has inside does not grow with the batch.
+    /// It takes the images of a batch one by one, so its internals do not grow with the batch.
     pub one_by_one: bool,
 }
 
@@ -194,9 +200,9 @@ impl Net {
         self.this.addr()
     }
 
-    /// The names of the layers so far.
-    fn layer_names(self, accessors: &Accessors) -> Option<Vec<&str>> {
-        self.texts(accessors, |count| 0..count)
+    fn read<T: Copy>(self, get: Accessor<T>) -> Option<&'static [T]> {
+        // SAFETY: Caffe's thread is in a call of this net, so it lives, and no other thread changes it.
+        unsafe { get.read(self.this) }
     }
 
     pub fn newest_name(self) -> Option<String> {
@@ -207,59 +213,46 @@ impl Net {
     pub fn newest_layer(self) -> Option<Newest> {
         let accessors = Accessors::of(self.letter)?;
         let name = self.newest_name()?;
-        // SAFETY: as in `texts`; the accessors return vectors of vectors of pointers to blobs, and of shared pointers
-        // to layers.
-        let bottoms = unsafe { read::<Vector>(accessors.bottoms, self.this) };
-        // SAFETY: as above.
-        let layers = unsafe { read::<Shared>(accessors.layers, self.this) };
-        // SAFETY: as above.
-        let bottoms = unsafe { elements::<*const c_void>((&raw const *bottoms?.last()?).cast()) }?;
+        let bottoms = blobs(self.read(accessors.bottoms)?.last()?)?;
+        let layers = self.read(accessors.layers);
         Some(Newest { name, is_source: bottoms.is_empty(), one_by_one: is_convolution(layers?.last()?.object) })
+    }
+
+    /// Of each layer: whether it has no inputs, and its outputs.
+    fn outputs_by_layer(self, accessors: &Accessors) -> Option<Vec<(bool, &'static [*const c_void])>> {
+        let (tops, bottoms) = (self.read(accessors.tops)?, self.read(accessors.bottoms)?);
+        tops.iter().zip(bottoms).map(|(tops, bottoms)| Some((blobs(bottoms)?.is_empty(), blobs(tops)?))).collect()
     }
 
     /// The first axis of the largest output of its layers without inputs, so far; 0 without one.
     pub fn batch(self) -> Option<u64> {
-        let accessors = Accessors::of(self.letter)?;
-        // SAFETY: as in `texts`; the accessors return vectors of vectors of pointers to blobs.
-        let [tops, bottoms] = [accessors.tops, accessors.bottoms].map(|get| unsafe { read::<Vector>(get, self.this) });
-        let mut largest = (0, 0);
-        for (tops, bottoms) in tops?.iter().zip(bottoms?) {
-            // SAFETY: as above.
-            if !unsafe { elements::<*const c_void>((&raw const *bottoms).cast()) }?.is_empty() {
-                continue;
-            }
-            // SAFETY: as above.
-            for &top in unsafe { elements::<*const c_void>((&raw const *tops).cast()) }? {
-                let blob = Blob::new(top, self.letter);
-                largest = largest.max((blob.elements(), blob.first_axis()));
-            }
-        }
-        Some(largest.1)
+        let layers = self.outputs_by_layer(Accessors::of(self.letter)?)?;
+        let sources = layers.into_iter().filter(|&(is_source, _)| is_source).flat_map(|(_, outputs)| outputs);
+        let sizes =
+            sources.map(|&output| Blob::new(output, self.letter)).map(|blob| (blob.elements(), blob.first_axis()));
+        Some(sizes.max().map_or(0, |(_, axis)| axis))
     }
 
     /// The names of the layers whose numbers `range` gives for the number of layers.
     fn texts(self, accessors: &Accessors, range: impl FnOnce(usize) -> Range<usize>) -> Option<Vec<&str>> {
-        // SAFETY, of all below: Caffe's thread is inside a call of this net, so it lives, and no other thread changes it. The
-        // accessor returns a vector of strings of that ABI.
-        if accessors.are_new_strings {
-            // SAFETY: as above.
-            let names = unsafe { read::<NewString>(accessors.layer_names, self.this) }?;
-            // SAFETY: as above.
-            names[range(names.len())].iter().map(|name| unsafe { name.text() }).collect()
-        } else {
-            // SAFETY: as above.
-            let names = unsafe { read::<OldString>(accessors.layer_names, self.this) }?;
-            // SAFETY: as above.
-            names[range(names.len())].iter().map(|name| unsafe { name.text() }).collect()
+        match accessors.layer_names {
+            Names::New(get) => {
+                let names = self.read(get)?;
+                // SAFETY: the net's names live and do not change.
+                names[range(names.len())].iter().map(|name| unsafe { name.text() }).collect()
+            }
+            Names::Old(get) => {
+                let names = self.read(get)?;
+                // SAFETY: as above.
+                names[range(names.len())].iter().map(|name| unsafe { name.text() }).collect()
+            }
         }
     }
 
-    /// The parameters of all layers.
     pub fn parameters(self) -> Option<Vec<Named>> {
         let accessors = Accessors::of(self.letter)?;
-        let names = self.layer_names(accessors)?;
-        // SAFETY: as in `texts`; the accessor returns a vector of shared pointers to layers.
-        let layers = unsafe { read::<Shared>(accessors.layers, self.this) }?;
+        let names = self.texts(accessors, |count| 0..count)?;
+        let layers = self.read(accessors.layers)?;
         if layers.len() != names.len() {
             return None;
         }
@@ -268,8 +261,8 @@ impl Net {
             if layer.object.is_null() {
                 return None;
             }
-            // SAFETY: the net holds the layer; the accessor returns a vector of shared pointers to blobs.
-            let blobs = unsafe { read::<Shared>(accessors.layer_blobs, layer.object) }?;
+            // SAFETY: the net holds the layer.
+            let blobs = unsafe { accessors.layer_blobs.read(layer.object) }?;
             for (number, blob) in blobs.iter().enumerate() {
                 let which = match (number, blobs.len()) {
                     (0, ..=2) => "weights".to_owned(),
@@ -283,23 +276,17 @@ impl Net {
         Some(found)
     }
 
-    /// The outputs of all layers. Those of a layer without inputs are data.
+    /// Outputs of a layer without inputs are data.
     pub fn outputs(self) -> Option<Vec<Named>> {
         let accessors = Accessors::of(self.letter)?;
-        let names = self.layer_names(accessors)?;
-        // SAFETY: as in `texts`; the accessors return vectors of vectors of pointers to blobs.
-        let [tops, bottoms] = [accessors.tops, accessors.bottoms].map(|get| unsafe { read::<Vector>(get, self.this) });
-        let (tops, bottoms) = (tops?, bottoms?);
-        if tops.len() != names.len() || bottoms.len() != names.len() {
+        let names = self.texts(accessors, |count| 0..count)?;
+        let layers = self.outputs_by_layer(accessors)?;
+        if layers.len() != names.len() {
             return None;
         }
         let mut found = Vec::new();
-        for ((tops, bottoms), name) in tops.iter().zip(bottoms).zip(names) {
-            // SAFETY: as above.
-            let tops = unsafe { elements::<*const c_void>((&raw const *tops).cast()) }?;
-            // SAFETY: as above.
-            let bottoms = unsafe { elements::<*const c_void>((&raw const *bottoms).cast()) }?;
-            let which = if bottoms.is_empty() { "data" } else { "output" };
+        for ((is_source, tops), name) in layers.into_iter().zip(names) {
+            let which = if is_source { "data" } else { "output" };
             for (number, &blob) in tops.iter().enumerate() {
                 let number = if tops.len() > 1 { format!(" {number}") } else { String::new() };
                 let blob = Blob::new(blob, self.letter);
@@ -309,22 +296,20 @@ impl Net {
         Some(found)
     }
 
-    /// Whether its phase is TEST.
     pub fn is_test(self) -> Option<bool> {
         const TEST: c_int = 1;
         static PHASE: Found<Number> = Found::new();
         let phase = PHASE.of(self.letter, |letter| number(&format!("_ZNK5caffe3NetI{letter}E5phaseEv")))?;
-        // SAFETY: as in `texts`; the accessor returns an enumeration.
+        // SAFETY: as in `read`; the accessor returns an enumeration.
         Some(unsafe { phase(self.this) } == TEST)
     }
 
     /// The history of a solver, with the parameters' names: one or two for each parameter, in their order.
     pub fn history(self, solver: *const c_void) -> Option<Vec<Named>> {
         let accessors = Accessors::of(self.letter)?;
-        // SAFETY: as in `texts`; the accessor returns a vector of pointers to blobs.
-        let learnable = unsafe { read::<*const c_void>(accessors.learnable?, self.this) }?;
-        // SAFETY: Caffe's thread is inside a call of the solver; the accessor returns a vector of shared pointers to blobs.
-        let history = unsafe { read::<Shared>(accessors.history?, solver) }?;
+        let learnable = self.read(accessors.learnable?)?;
+        // SAFETY: Caffe's thread is in a call of the solver.
+        let history = unsafe { accessors.history?.read(solver) }?;
         if history.len() < learnable.len() {
             return None;
         }
@@ -339,20 +324,24 @@ impl Net {
     }
 }
 
-/// The iteration that a solver of this element type is in.
+fn blobs(vector: &'static Blobs) -> Option<&'static [*const c_void]> {
+    // SAFETY: `Net::read` found the vector in a net, which lives and does not change.
+    unsafe { elements((&raw const *vector).cast()) }
+}
+
 pub fn iteration(solver: *const c_void, letter: &'static str) -> Option<u64> {
     static ITERATION: Found<Number> = Found::new();
     let iteration = ITERATION.of(letter, |letter| number(&format!("_ZNK5caffe6SolverI{letter}E4iterEv")))?;
-    // SAFETY: Caffe's thread is inside a call of the solver; the accessor returns an int.
+    // SAFETY: Caffe's thread is in a call of the solver; the accessor returns an int.
     u64::try_from(unsafe { iteration(solver) }).ok()
 }
 
 fn number(symbol: &str) -> Option<Number> {
-    // SAFETY: Caffe's headers give the symbols that are looked up here this signature.
+    // SAFETY: Caffe's headers give the symbols of the callers this signature.
     find(symbol).map(|found| unsafe { transmute::<*mut c_void, Number>(found) })
 }
 
-/// Whether a layer is a convolution, by the name of its class's table: Caffe's, or a program's with such a name.
+/// As the name of its class's table says: Caffe's, or a program's with such a name.
 fn is_convolution(layer: *const c_void) -> bool {
     if !layer.cast::<usize>().is_aligned() || !is_readable(layer.addr(), size_of::<usize>()) {
         return false;
@@ -360,9 +349,9 @@ fn is_convolution(layer: *const c_void) -> bool {
     // SAFETY: an object with virtual functions begins with the address of its class's table.
     let table = unsafe { *layer.cast::<*const c_void>() };
     let mut symbol = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();
-    // SAFETY: dladdr takes any address; the structure is writable, and zeros are a value of it.
+    // SAFETY: dladdr takes any address; the structure is writable.
     unsafe { libc::dladdr(table, symbol.as_mut_ptr()) };
-    // SAFETY: as above.
+    // SAFETY: zeros are a value of it.
     let name = unsafe { symbol.assume_init() }.dli_sname;
     // SAFETY: the loader's names are NUL-terminated.
     let name = if name.is_null() { c"" } else { unsafe { CStr::from_ptr(name) } };

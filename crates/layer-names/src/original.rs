@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-/// The function of a symbol that this library also defines.
+/// The function of a symbol that this library defines too.
 pub struct Original<F> {
     symbol: &'static str,
     found: AtomicPtr<c_void>,
@@ -18,7 +18,7 @@ impl<F: Copy> Original<F> {
         Original { symbol, found: AtomicPtr::new(null_mut()), of: PhantomData }
     }
 
-    /// Ends the process if there is no such function: the caller has been linked to a function that no loaded file has.
+    /// Ends the process if no loaded file has the function, as the dynamic linker would.
     pub fn get(&self) -> F {
         let mut found = self.found.load(Ordering::Relaxed);
         if found.is_null() {
@@ -63,12 +63,12 @@ fn in_file(file: &CStr, symbol: &CStr) -> Option<*mut c_void> {
     (!found.is_null() && base_of(found) != base_of(in_file as *mut c_void)).then_some(found)
 }
 
-/// The address at which the function's file is loaded.
+/// Where the function's file is loaded.
 fn base_of(function: *mut c_void) -> *mut c_void {
     let mut file = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();
-    // SAFETY: dladdr takes any address; the structure is writable, and zeros are a value of it.
+    // SAFETY: dladdr takes any address; the structure is writable.
     unsafe { libc::dladdr(function, file.as_mut_ptr()) };
-    // SAFETY: as above.
+    // SAFETY: zeros are a value of it.
     unsafe { file.assume_init() }.dli_fbase
 }
 

@@ -1,4 +1,4 @@
-//! Notes passes through nets, and updates of their weights, in the recording.
+//! Notes passes through nets, and updates of weights, in the recording.
 
 use std::cell::Cell;
 use std::ffi::c_void;
@@ -21,7 +21,7 @@ pub enum Kind {
     Test,
 }
 
-/// A pass that this thread is in. It is noted when this is dropped, also by an exception of Caffe's.
+/// Noted when it is dropped, also by an exception of Caffe's.
 pub struct Pass {
     kind: Kind,
     /// Plus 1; 0: not known.

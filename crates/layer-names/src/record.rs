@@ -30,11 +30,11 @@ struct Objects {
     constructed: usize,
     /// Items of the batch; 0 before a layer with inputs.
     batch: u64,
-    /// Blobs inside layers, by address.
+    /// By a blob's address.
     internals: HashMap<usize, Internal>,
 }
 
-/// A blob that is neither a parameter nor an output.
+/// A blob inside a layer, neither a parameter nor an output.
 struct Internal {
     name: String,
     memory: [usize; 2],
@@ -48,7 +48,6 @@ static NAMED: Mutex<Option<HashMap<usize, Objects>>> = Mutex::new(None);
 static CONSTRUCTED: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
-    /// Objects that this thread has constructed.
     static CONSTRUCTED_HERE: Cell<usize> = const { Cell::new(0) };
 }
 
@@ -57,7 +56,6 @@ pub fn constructed() {
     CONSTRUCTED_HERE.set(CONSTRUCTED_HERE.get() + 1);
 }
 
-/// Number of objects that this thread has constructed.
 pub fn constructed_here() -> usize {
     CONSTRUCTED_HERE.get()
 }
@@ -67,7 +65,7 @@ pub fn may_have_constructed(before: usize) -> bool {
     CONSTRUCTED_HERE.get() != before || CONSTRUCTED.load(Ordering::Relaxed) == 0
 }
 
-/// A function of libsyncedmem.
+/// A function of libsyncedmem; `None` if there is none.
 pub fn function(place: &AtomicPtr<c_void>, symbol: &std::ffi::CStr) -> Option<*mut c_void> {
     let mut found = place.load(Ordering::Relaxed);
     if found.is_null() {
@@ -143,7 +141,6 @@ pub fn net(net: Net, is_new: bool) -> Option<()> {
     Some(())
 }
 
-/// Names a solver's history after the parameters of its net.
 pub fn history(net: Net, solver: *const c_void) -> Option<()> {
     for Named { blob, name, .. } in net.history(solver)? {
         set_name(blob.memory()?[0], &name)?;
@@ -151,7 +148,7 @@ pub fn history(net: Net, solver: *const c_void) -> Option<()> {
     Some(())
 }
 
-/// Names an object after the newest layer of the net that is being made.
+/// Names an object after the newest layer of a net that is being made.
 pub fn internal(net: Net, object: *mut c_void) -> Option<()> {
     set_name(object, &format!("{} internal", net.newest_name()?))
 }
@@ -162,7 +159,7 @@ pub fn begin(net: Net) -> Option<()> {
     Some(())
 }
 
-/// For a blob that got new memory: notes its items, and names the memory, unless `internal` has named it because the net is new.
+/// For a blob that got new memory: notes its items, and names the memory, unless `internal` has.
 pub fn reshaped(net: Net, is_new: bool, blob: Blob) -> Option<()> {
     let mut nets = NAMED.try_lock().ok()?;
     let of_net = nets.get_or_insert_default().entry(net.address()).or_default();
@@ -180,7 +177,7 @@ pub fn reshaped(net: Net, is_new: bool, blob: Blob) -> Option<()> {
     let internal = of_net.internals.get_mut(&blob.address())?;
     for (object, before) in objects.into_iter().zip(internal.memory) {
         if object.addr() != before {
-            // Where the constructor is not inlined, `internal` has named the objects of a new net.
+            // `internal` has named the objects of a new net, unless the constructor is inlined.
             if !is_new || CONSTRUCTED.load(Ordering::Relaxed) == 0 {
                 set_name(object, &internal.name)?;
             }
@@ -192,7 +189,7 @@ pub fn reshaped(net: Net, is_new: bool, blob: Blob) -> Option<()> {
     Some(())
 }
 
-/// The beginning of a name: at most `most` bytes, of whole letters.
+/// At most `most` bytes, of whole letters.
 fn beginning(name: &str, most: usize) -> &str {
     let end = (0..=most.min(name.len())).rev().find(|&at| name.is_char_boundary(at)).unwrap_or(0);
     &name[..end]

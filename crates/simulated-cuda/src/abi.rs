@@ -41,7 +41,7 @@ pub const CAPTURED_EVENT: Status = 907;
 pub const STREAM_CAPTURE_WRONG_THREAD: Status = 908;
 pub const UNKNOWN: Status = 999;
 
-/// A caller's place for a result: NULL, or writable for a `T`, as the C caller guarantees.
+/// A caller's place for a result: NULL or, as the C caller guarantees, writable for a `T`.
 #[repr(transparent)]
 pub struct Out<T>(*mut T);
 
@@ -53,7 +53,7 @@ impl<T> Clone for Out<T> {
 impl<T> Copy for Out<T> {}
 
 impl<T> Out<T> {
-    /// The same place, for an attribute whose type another attribute decides.
+    /// For an attribute whose type another attribute decides.
     pub fn cast<U>(self) -> Out<U> {
         Out(self.0.cast())
     }
@@ -68,7 +68,7 @@ impl<T> Out<T> {
         T: Copy,
     {
         self.required()?;
-        // SAFETY: the C caller guarantees that what is not NULL holds a `T`.
+        // SAFETY: the C caller guarantees a `T`.
         Ok(unsafe { self.0.read_unaligned() })
     }
 
@@ -79,7 +79,7 @@ impl<T> Out<T> {
         Ok(())
     }
 
-    /// Writes as much as the caller's structure has, whose first field is its size and stays.
+    /// Writes as much as the caller's structure has; its first field is its size, and stays.
     pub fn put_sized(self, value: T) {
         let size: *mut usize = self.0.cast();
         if size.is_null() {
@@ -98,13 +98,13 @@ impl<T> Out<T> {
 
     pub fn put_if_wanted(self, value: T) {
         if !self.0.is_null() {
-            // SAFETY: the C caller guarantees that what is not NULL is writable for a `T`.
+            // SAFETY: the C caller guarantees room for a `T`.
             unsafe { self.0.write_unaligned(value) };
         }
     }
 }
 
-/// An array of a caller's.
+/// A caller's array.
 #[repr(transparent)]
 pub struct Array<T>(*const T);
 
@@ -114,14 +114,14 @@ impl<T: Copy> Array<T> {
         if self.0.is_null() {
             return Err(INVALID_VALUE);
         }
-        // SAFETY: the C caller guarantees an array of the length that it stated.
+        // SAFETY: the C caller guarantees the length.
         let element = unsafe { self.0.add(index) };
         // SAFETY: as above.
         Ok(unsafe { element.read_unaligned() })
     }
 }
 
-/// A C string of a caller's, or NULL.
+/// A caller's C string, or NULL.
 #[repr(transparent)]
 #[derive(Clone, Copy)]
 pub struct Text(*const c_char);
@@ -131,7 +131,7 @@ impl Text {
         self.0.is_null()
     }
 
-    /// `None` for NULL, and for what is not UTF-8.
+    /// `None` for NULL, or if it is not UTF-8.
     pub fn as_str(&self) -> Option<&str> {
         if self.0.is_null() {
             return None;
@@ -141,7 +141,7 @@ impl Text {
     }
 }
 
-/// Room for text of a caller's, or NULL.
+/// A caller's room for text, or NULL.
 #[repr(transparent)]
 #[derive(Clone, Copy)]
 pub struct Buffer(*mut u8);
@@ -151,7 +151,7 @@ impl Buffer {
         self.0.is_null()
     }
 
-    /// Writes as much of `text` as `room` bytes hold with a NUL behind it.
+    /// Writes as much of `text` as fits into `room` bytes with a NUL.
     pub fn put_text(self, room: usize, text: &str) {
         if self.0.is_null() || room == 0 {
             return;
@@ -171,8 +171,7 @@ impl Buffer {
 /// # Safety
 /// `from` is readable and `to` writable for `bytes` bytes.
 pub unsafe fn move_bytes(to: Address, from: Address, bytes: usize) {
-    let to = std::ptr::with_exposed_provenance_mut::<u8>(to);
-    let from = std::ptr::with_exposed_provenance::<u8>(from);
+    let (to, from) = (std::ptr::with_exposed_provenance_mut::<u8>(to), std::ptr::with_exposed_provenance(from));
     // SAFETY: the caller guarantees both.
     unsafe { std::ptr::copy(from, to, bytes) };
 }

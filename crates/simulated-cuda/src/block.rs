@@ -15,9 +15,9 @@ pub enum Memory {
     FromPool,
     /// Device and host reach it.
     Managed,
-    /// Host memory of the driver's, with the flags of its allocation.
+    /// The driver's host memory, with the flags of its allocation.
     Pinned(u32),
-    /// Host memory of the program's.
+    /// The program's host memory.
     Registered,
 }
 
@@ -32,7 +32,7 @@ pub struct Block {
     pub memory: Memory,
     pub context: Handle,
     pub device: usize,
-    /// From its addresses to where the bytes are kept.
+    /// From its addresses to the bytes.
     shift: isize,
     /// Between `cuMemFreeAsync` and its turn.
     pub leaving: AtomicBool,
@@ -94,7 +94,7 @@ impl Block {
     }
 }
 
-/// A range of addresses and its block; memory without one is pageable.
+/// A range of addresses; memory without a block is pageable.
 #[derive(Clone)]
 pub struct Span {
     pub address: Address,
@@ -197,10 +197,8 @@ impl State {
     }
 }
 
-/// Gives the block's memory back where it came from.
-///
-/// A queued operation that needs it is a violation. Host memory whose bytes are moving is waited for, because its pages
-/// go.
+/// Gives the block's memory back; a violation if a queued operation needs it. Waits for host memory whose bytes are moving,
+/// because its pages go.
 pub fn release(mut guard: Guard, block: &Arc<Block>) -> Guard {
     let state = &mut *guard;
     state.blocks.remove(&block.start);

@@ -4,8 +4,7 @@
 //! `cuThreadExchangeStreamCaptureMode`, CUDA Driver API) if it asks about captured work, which never runs; if it uses
 //! the legacy stream while a blocking stream of its context is captured; or if it is potentially unsafe, and neither
 //! its thread's mode nor the capture's allows it. No document lists the potentially unsafe calls: here they are those
-//! that allocate, free, copy while the caller waits, ask, or wait. A forbidden call fails, and invalidates the captures
-//! in question.
+//! that allocate, free, copy while the caller waits, ask, or wait. A forbidden call fails, and invalidates the captures.
 
 use std::cell::Cell;
 use std::ffi::c_int;
@@ -46,7 +45,7 @@ pub struct Capture {
 
 struct Member {
     stream: Arc<Stream>,
-    /// How many operations of it were captured, and for how many of them another stream of the capture waits.
+    /// How many of its operations were captured, and for how many of them another stream of the capture waits.
     work: u64,
     joined: u64,
 }
@@ -58,7 +57,7 @@ pub enum Node {
     Host(HostFunction, Address),
 }
 
-/// Place of an event's last recording, if that was captured.
+/// An event's last recording, if that was captured.
 #[derive(Clone)]
 pub struct Mark {
     capture: u64,
@@ -104,14 +103,11 @@ impl Capture {
 }
 
 impl State {
-    /// Invalidates those captures; an error if there is one.
+    /// Invalidates those captures; an error if there are any.
     fn refuse(&mut self, status: Status, are: impl Fn(&Capture) -> bool) -> Outcome {
-        let mut is_refused = false;
-        for capture in self.captures.iter_mut().filter(|capture| are(capture)) {
-            capture.is_invalidated = true;
-            is_refused = true;
-        }
-        if is_refused { Err(status) } else { Ok(()) }
+        let those = self.captures.iter_mut().filter(|capture| are(capture));
+        let count = those.map(|capture| capture.is_invalidated = true).count();
+        if count > 0 { Err(status) } else { Ok(()) }
     }
 
     pub fn capture_of(&mut self, stream: &Arc<Stream>) -> Option<&mut Capture> {
@@ -179,7 +175,7 @@ impl State {
     }
 
     /// Lets `stream` wait for an event with that mark, as far as captures go; `true` if nothing is left to do.
-    /// `is_recorded`: the event was recorded and not captured.
+    /// `is_recorded`: the event was recorded, not captured.
     pub fn wait_in_capture(&mut self, stream: &Arc<Stream>, mark: Option<&Mark>, is_recorded: bool) -> Outcome<bool> {
         let own = self.captures(stream)?.map(|capture| capture.id);
         let Some(mark) = mark else {

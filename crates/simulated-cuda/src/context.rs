@@ -47,7 +47,7 @@ impl Context {
 
 const DEPTH: usize = 64;
 
-/// The current contexts of a thread: plain cells, because it serves while the thread ends, too.
+/// A thread's current contexts: plain cells, which serve while the thread ends, too.
 struct Stack {
     epoch: Cell<u64>,
     length: Cell<usize>,
@@ -104,8 +104,7 @@ impl State {
         }
     }
 
-    /// For a context that is made current. One that was destroyed is a violation, too: a real driver follows its
-    /// handle.
+    /// For a context that is made current. A destroyed one is a violation, too: a real driver follows its handle.
     pub fn check_exists(&mut self, handle: Handle) -> Outcome {
         if self.contexts.contains_key(&handle) {
             return Ok(());
@@ -130,7 +129,7 @@ impl State {
     }
 }
 
-/// Ends the context's streams with their queues, its events and its memory. A created context is gone; a primary one is
+/// Ends the context's streams with their queues, its events and its memory. A created context goes; a primary one becomes
 /// inactive. Dropped work is a violation unless `quiet`.
 pub fn end(mut guard: Guard, handle: Handle, quiet: bool) -> Guard {
     let state = &mut *guard;

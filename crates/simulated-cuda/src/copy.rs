@@ -30,8 +30,7 @@ struct Plan {
 impl Plan {
     fn new(state: &State, to: Address, from: Address, bytes: usize, direction: Direction) -> Outcome<Plan> {
         let (to, from) = (state.span(to, bytes)?, state.span(from, bytes)?);
-        // Page-locked memory has device addresses, too: of no device is only pageable memory, and of no host only
-        // device memory.
+        // Page-locked memory counts as a host's and a device's.
         let allowed = match direction {
             Direction::Any => true,
             Direction::HostToDevice => !to.is_pageable() && is_for_host(&from),
@@ -54,7 +53,7 @@ impl Plan {
         [&self.to, &self.from].into_iter().filter_map(|span| span.block.clone()).collect()
     }
 
-    /// Contexts beside `context` with whose work a copy within devices is ordered.
+    /// Other contexts with whose work a copy within devices is ordered.
     fn other_contexts(&self, context: Handle) -> Vec<Handle> {
         if !self.is_within_devices() {
             return Vec::new();
@@ -96,9 +95,8 @@ fn synchronous(call: &mut Call, to: Address, from: Address, bytes: usize, direct
     state().current().map(|_| ())
 }
 
-/// Copies behind all work of the blocking streams, and before their later work. A copy between devices is ordered with
-/// the work of both ("Multi-device system", CUDA C++ Programming Guide). The host does not wait for a copy within
-/// devices.
+/// Copies behind all work of the blocking streams, and before their later work; between devices in the order of both
+/// ("Multi-device system", CUDA C++ Programming Guide). The host does not wait for a copy within devices.
 fn copy_in_legacy_stream(mut guard: Guard, context: Handle, plan: Plan) -> Outcome<Guard> {
     let legacy = guard.legacy_stream(context)?;
     let others: Vec<Arc<Stream>> =
@@ -142,7 +140,7 @@ fn asynchronous(
         return Ok(());
     }
     call.copy(plan.kind, bytes);
-    // The host waits where no later moment says that its memory is free again.
+    // The host waits where no later moment would free its memory.
     let waits = if plan.to.is_on_device() { false } else { plan.to.is_pageable() || !plan.from.is_on_device() };
     let blocks = plan.blocks();
     let mut source = Source::Memory(plan.from.clone());

@@ -1,8 +1,7 @@
-//! Kernels. A simulated device runs none: a program gives a function to run in the place of a kernel of a name
-//! (`simcuda_stand_in`); of a module's text only the names count. Without such a function the entry points return
-//! NOT_SUPPORTED.
+//! Kernels. A simulated device runs none: a program gives functions to run in the place of kernels, by name
+//! (`simcuda_stand_in`); of a module's text only the names count. Without any the entry points return NOT_SUPPORTED.
 //!
-//! They have a lock of their own, which is not held while the driver's lock is taken.
+//! Their lock is not held while the driver's is taken.
 #![expect(unsafe_code, reason = "entry points have C names, and take the program's functions")]
 
 use std::collections::BTreeMap;
@@ -17,7 +16,7 @@ use crate::log::{Call, enter};
 use crate::operation::Action;
 use crate::state::state;
 
-/// Gets the kernel's parameters as they lie in the launch's buffer.
+/// Gets the kernel's parameters as in the launch's buffer.
 pub type StandIn = extern "C" fn(*const c_void, usize);
 
 #[derive(Clone, Copy)]
@@ -28,7 +27,7 @@ struct Function {
 
 struct Module {
     text: String,
-    /// The id of its context, with which it goes.
+    /// The id of its context.
     context: u64,
 }
 
@@ -42,18 +41,20 @@ struct Kernels {
 /// As `state::FIRST_HANDLE`.
 const FIRST_HANDLE: Handle = 0x0051_4e00_0000_0000;
 
-static KERNELS: Mutex<Kernels> = Mutex::new(Kernels {
-    stand_ins: BTreeMap::new(),
-    modules: BTreeMap::new(),
-    functions: BTreeMap::new(),
-    last: FIRST_HANDLE,
-});
+static KERNELS: Mutex<Kernels> = Mutex::new(Kernels::EMPTY);
 
 fn kernels() -> MutexGuard<'static, Kernels> {
     KERNELS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Kernels {
+    const EMPTY: Kernels = Kernels {
+        stand_ins: BTreeMap::new(),
+        modules: BTreeMap::new(),
+        functions: BTreeMap::new(),
+        last: FIRST_HANDLE,
+    };
+
     fn new_handle(&mut self) -> Handle {
         self.last += 16;
         self.last
@@ -68,9 +69,8 @@ impl Kernels {
 /// For `simcuda_reset`.
 pub fn forget() {
     let mut kernels = kernels();
-    kernels.stand_ins.clear();
-    kernels.modules.clear();
-    kernels.functions.clear();
+    let last = kernels.last;
+    *kernels = Kernels { last, ..Kernels::EMPTY };
 }
 
 /// The id of the current context.
@@ -138,15 +138,13 @@ pub extern "C" fn cuModuleGetFunction(function: Out<Handle>, module: Handle, nam
 /// `extra` ends with 0, and has a buffer (1) and the place of its size (2).
 fn parameters(extra: &Array<Address>) -> Outcome<Vec<u8>> {
     let (mut buffer, mut size) = (0, 0);
-    let mut index = 0;
-    loop {
+    for index in (0..).step_by(2) {
         match extra.get(index)? {
             0 => break,
             1 => buffer = extra.get(index + 1)?,
             2 => size = extra.get(index + 1)?,
             _ => return Err(INVALID_VALUE),
         }
-        index += 2;
     }
     if buffer == 0 || size == 0 {
         return Err(INVALID_VALUE);
@@ -182,8 +180,8 @@ fn launch(call: &mut Call, function: Handle, stream: Handle, pointers: Address, 
     Ok(())
 }
 
-/// Parameters come in a buffer (`extra`), whose layout the stand-in knows; the types behind an array of pointers are
-/// known to the compiler alone.
+/// Parameters come in a buffer (`extra`), whose layout the stand-in knows; only the compiler knows the types behind an array
+/// of pointers.
 #[unsafe(no_mangle)]
 pub extern "C" fn cuLaunchKernel(
     function: Handle,

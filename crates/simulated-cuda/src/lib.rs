@@ -2,15 +2,15 @@
 //!
 //! # The way of a call
 //!
-//! Every entry point is an `extern "C"` function that hands its body to `log::enter` (or `enter_before_init`). That
-//! aborts in a forked child and after exit (`process`), counts the call, injects a fault if one is due, checks that the
-//! driver is initialised, runs the body, catches a panic, and writes a line of the log. Control functions (`control`)
-//! do not pass there. What comes from C arrives in the types of `abi`.
+//! Every entry point hands its body to `log::enter` (or `enter_before_init`). That aborts in a forked child and after exit
+//! (`process`), counts the call, injects a fault if one is due, checks that the driver is initialised, runs the body,
+//! catches a panic, and writes a line of the log. Control functions (`control`) do not pass there. Arguments from C have
+//! the types of `abi`.
 //!
 //! # Modules
 //!
-//! `state` holds everything behind one lock. The lock is given up while a stream waits, while bytes move, and while a
-//! function of the program runs.
+//! `state` holds everything behind one lock, which is given up while a stream waits, bytes move, or a function of the program
+//! runs.
 //!
 //! - `device`, `context`, `context_calls`: what exists, and what is current.
 //! - `space`, `block`: address ranges of devices, guarded host memory; the block of an address.
@@ -22,12 +22,11 @@
 //! - `errors`, `proc_address`: names and addresses.
 //!
 //! # Time
-//! A `stream::Token` names an operation by its number in its stream. The operations that it waits for are decided when
-//! it is queued, as a list of tokens. A token that is done stays done, so a thread waits for one after the other, in
-//! any order.
+//! A `stream::Token` names an operation by its number in its stream. The tokens that an operation waits for are decided when
+//! it is queued. A token that is done stays done, so a thread waits for one after the other, in any order.
 //!
-//! A call that waits for its own operation, as a synchronous copy, takes a number in the stream and does the work in
-//! the calling thread: a program without streams has no thread of the simulator.
+//! A call that waits for its own operation, as a synchronous copy, takes a number in the stream and works in the calling
+//! thread: a program without streams has no thread of the simulator.
 
 #![deny(unsafe_code)]
 

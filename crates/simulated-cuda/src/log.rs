@@ -22,6 +22,7 @@ struct Fault {
     status: Status,
 }
 
+#[derive(Default)]
 pub struct Log {
     calls: BTreeMap<&'static str, usize>,
     copies: BTreeMap<(&'static str, usize), usize>,
@@ -33,15 +34,7 @@ pub struct Log {
 }
 
 static LOG: LazyLock<Mutex<Log>> = LazyLock::new(|| {
-    let mut log = Log {
-        calls: BTreeMap::new(),
-        copies: BTreeMap::new(),
-        lines: VecDeque::new(),
-        length: 0,
-        dropped: 0,
-        faults: Vec::new(),
-        sink: settings::sink(),
-    };
+    let mut log = Log { sink: settings::sink(), ..Log::default() };
     for (function, nth, status) in settings::faults() {
         log.fail(function, nth, status, 1);
     }
@@ -54,7 +47,7 @@ pub fn log() -> MutexGuard<'static, Log> {
 }
 
 impl Log {
-    /// Counts a call. Returns the status of a fault that is due.
+    /// Counts a call; returns the status of a fault that is due.
     fn begin(&mut self, function: &'static str) -> Option<Status> {
         *self.calls.entry(function).or_insert(0) += 1;
         let mut status = None;
@@ -74,7 +67,7 @@ impl Log {
         if let Some(copy) = copy {
             *self.copies.entry(copy).or_insert(0) += 1;
         }
-        // A log that cannot be written is no reason to fail a call.
+        // A call does not fail because its log does.
         match &mut self.sink {
             Some(Sink::Stderr) => drop(std::io::stderr().write_all(line.as_bytes())),
             Some(Sink::File(file)) => drop(file.write_all(line.as_bytes())),
@@ -99,11 +92,8 @@ impl Log {
     }
 
     pub fn clear(&mut self) {
-        self.calls.clear();
-        self.copies.clear();
-        self.lines.clear();
-        self.length = 0;
-        self.dropped = 0;
+        let (faults, sink) = (std::mem::take(&mut self.faults), self.sink.take());
+        *self = Log { faults, sink, ..Log::default() };
     }
 
     /// `None`: of all functions.
@@ -130,7 +120,7 @@ impl Log {
     }
 }
 
-/// Collects the line of the log for one call.
+/// A line of the log.
 pub struct Call {
     line: String,
     copy: Option<(&'static str, usize)>,

@@ -12,7 +12,7 @@ use crate::process;
 use crate::state::{CHANGED, Guard, state};
 use crate::stream::Stream;
 
-/// A function of the program, for `cuLaunchHostFunc`.
+/// For `cuLaunchHostFunc`.
 pub type HostFunction = unsafe extern "C" fn(*mut c_void);
 
 pub enum Action {
@@ -45,12 +45,12 @@ pub enum Source {
 }
 
 impl Action {
-    /// Whether it is done at once if nothing is before it.
+    /// Done at once if nothing is before it.
     pub fn is_momentary(&self) -> bool {
         matches!(self, Action::Join | Action::Stamp(_))
     }
 
-    /// For what is momentary.
+    /// For momentary ones.
     pub fn happen(&self) {
         if let Action::Stamp(stamp) = self {
             // Only one operation has this stamp.
@@ -72,7 +72,7 @@ pub fn perform(mut guard: Guard, stream: &Stream, action: Action, blocks: &[Arc<
             action.happen();
             guard
         }
-        // Host memory that is gone cannot be touched; a broken context does nothing any more.
+        // Lost host memory cannot be touched; a broken context does nothing any more.
         Action::Copy { .. } | Action::Fill { .. } if lost || broken.is_some() => guard,
         Action::Copy { .. } | Action::Fill { .. } => {
             blocks.iter().for_each(|block| block.begin_use());
@@ -106,8 +106,8 @@ pub fn perform(mut guard: Guard, stream: &Stream, action: Action, blocks: &[Arc<
 fn move_or_fill(action: Action) {
     match action {
         Action::Copy { to, from: Source::Memory(from) } => {
-            // SAFETY: the spans were checked against their blocks, and `moving` keeps host blocks mapped; pageable
-            // memory is the caller's, who is blocked in the call that gave it.
+            // SAFETY: the spans were checked against their blocks, and `moving` keeps host blocks mapped; a caller who gave
+            // pageable memory is blocked in the call.
             unsafe { move_bytes(to.kept_at(), from.kept_at(), to.bytes) };
         }
         Action::Copy { to, from: Source::Staged(bytes) } => {

@@ -23,8 +23,7 @@ type Held = (Guard, MutexGuard<'static, Log>);
 thread_local! {
     static NUMBER: Cell<u32> = const { Cell::new(0) };
     static IN_CALLBACK: Cell<bool> = const { Cell::new(false) };
-    /// Locks that a fork takes, so that the child finds their contents whole. No destructor: a thread may fork while it
-    /// ends.
+    /// Locks that a fork takes, so that the child finds whole contents. No destructor: a thread may fork while it ends.
     static HELD_FOR_FORK: Cell<Option<ManuallyDrop<Held>>> = const { Cell::new(None) };
 }
 
@@ -107,8 +106,7 @@ unsafe extern "C" fn after_fork_in_child() {
     drop(HELD_FOR_FORK.take().map(ManuallyDrop::into_inner));
 }
 
-/// A forked child finds no lock taken. Registered at the first call: a library that is only loaded has no effect on
-/// forks.
+/// A forked child finds no lock taken. Registered at the first call: a library that is only loaded does not affect forks.
 pub fn prepare_for_forks() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {

@@ -1,5 +1,5 @@
 //! The address range of a device: a reservation without access rights, which programs see, and a second mapping of the
-//! same length with the bytes. There is a gap behind each block.
+//! same length with the bytes. A gap follows each block.
 #![expect(unsafe_code, reason = "maps memory")]
 
 use std::collections::{BTreeMap, VecDeque};
@@ -7,10 +7,10 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::abi::{Address, fill_bytes};
 
-/// Alignment of device blocks, as the driver's.
+/// The driver's.
 pub const ALIGNMENT: usize = 512;
 const GAP: usize = 4096;
-/// The least that is reserved for a device: enough for its default memory, and no burden to valgrind.
+/// The least reservation: enough for a device's default memory, and no burden to valgrind.
 const LEAST: usize = 4 << 30;
 const FRESH: u32 = 0xCD;
 const FREED: u32 = 0xDD;
@@ -18,21 +18,21 @@ const FREED: u32 = 0xDD;
 const RECENT: usize = 64;
 
 pub struct Space {
-    /// Memory of the device that it was made for.
+    /// The device's memory, in bytes.
     total: usize,
     seen: Address,
     kept: Address,
     length: usize,
-    /// Length of each free range, by its offset.
+    /// Lengths of free ranges, by offset.
     holes: BTreeMap<usize, usize>,
-    /// Offset and size of freed places, the newest last.
+    /// Offset and size, the newest last.
     recent: Vec<(usize, usize)>,
 }
 
 /// `None` if the system refuses.
 fn map(bytes: usize, protection: libc::c_int) -> Option<Address> {
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-    // SAFETY: a new mapping at an address that the system chooses touches nothing that exists.
+    // SAFETY: the system chooses where the new mapping is.
     let address = unsafe { libc::mmap(std::ptr::null_mut(), bytes, protection, flags, -1, 0) };
     if address == libc::MAP_FAILED { None } else { Some(address.expose_provenance()) }
 }
@@ -48,7 +48,7 @@ pub fn rounded(bytes: usize) -> Option<usize> {
 }
 
 impl Space {
-    /// For a device with `total` bytes of memory.
+    /// For a device with `total` bytes of memory, as `suffices`.
     pub fn reserve(total: usize) -> Option<Space> {
         let mut length = total.checked_mul(4)?.max(LEAST).checked_next_multiple_of(GAP)?;
         loop {
@@ -71,7 +71,6 @@ impl Space {
         (self.seen..self.seen + self.length).contains(&address)
     }
 
-    /// For a device with `total` bytes.
     pub fn suffices(&self, total: usize) -> bool {
         total <= self.total || total.checked_mul(2).is_some_and(|needed| needed <= self.length)
     }
@@ -81,7 +80,7 @@ impl Space {
         self.kept.wrapping_sub(self.seen) as isize
     }
 
-    /// Takes a multiple of `ALIGNMENT`, the place freed last if it fits, and fills it as fresh memory.
+    /// Takes a multiple of `ALIGNMENT`, the place freed last if it fits.
     pub fn take(&mut self, bytes: usize) -> Option<Address> {
         let needed = bytes.checked_add(GAP)?;
         let again = self.recent.iter().rposition(|(_, size)| *size == bytes).map(|index| self.recent.remove(index).0);
@@ -107,7 +106,6 @@ impl Space {
         (offset + needed <= hole + length).then_some((*hole, offset))
     }
 
-    /// Fills it as freed memory.
     pub fn give_back(&mut self, address: Address, bytes: usize) {
         let offset = address - self.seen;
         self.fill(offset, FREED, bytes);
@@ -129,17 +127,17 @@ impl Space {
     }
 
     fn fill(&self, offset: usize, pattern: u32, bytes: usize) {
-        // SAFETY: the range lies in the mapping that keeps the bytes, and belongs to no block at this moment.
+        // SAFETY: the range lies in the mapping that keeps the bytes, and belongs to no block.
         unsafe { fill_block(self.kept + offset, pattern, bytes) };
     }
 }
 
-/// Of a block larger than two of these only beginning and end are filled. The system gets the pages between back, so
-/// that a simulated device may have more memory than the machine.
+/// Of a block larger than two of these only beginning and end are filled. The pages between go back to the system, so that a
+/// simulated device may have more memory than the machine.
 const EDGE: usize = 64 << 20;
 
 /// # Safety
-/// The range is writable and lies in private anonymous memory, and its contents are not needed.
+/// The range is writable private anonymous memory, whose contents are not needed.
 unsafe fn fill_block(address: Address, pattern: u32, bytes: usize) {
     if bytes <= 2 * EDGE {
         // SAFETY: the caller guarantees it.
@@ -151,7 +149,7 @@ unsafe fn fill_block(address: Address, pattern: u32, bytes: usize) {
         unsafe { fill_bytes(edge, pattern, 1, EDGE) };
     }
     let (start, end) = ((address + EDGE).next_multiple_of(GAP), (address + bytes - EDGE) / GAP * GAP);
-    // SAFETY: whole pages within the range, whose contents are not needed.
+    // SAFETY: whole pages within the range.
     unsafe { libc::madvise(std::ptr::with_exposed_provenance_mut(start), end - start, libc::MADV_DONTNEED) };
 }
 
@@ -161,17 +159,17 @@ pub fn map_host(bytes: usize) -> Option<Address> {
     let whole = inner.checked_add(2 * GAP)?;
     let start = map(whole, libc::PROT_NONE)?;
     let inside: *mut libc::c_void = std::ptr::with_exposed_provenance_mut(start + GAP);
-    // SAFETY: the range is the inside of the mapping just made.
+    // SAFETY: the inside of the new mapping.
     if unsafe { libc::mprotect(inside, inner, libc::PROT_READ | libc::PROT_WRITE) } != 0 {
         unmap(start, whole);
         return None;
     }
-    // SAFETY: the inside was just made writable.
+    // SAFETY: the inside is writable.
     unsafe { fill_block(start + GAP, FRESH, bytes) };
     Some(start + GAP)
 }
 
-/// Ranges of freed host memory that stay without access, so that a use after free is a SIGSEGV; the newest last.
+/// Freed host memory that stays without access, so that a use after free is a SIGSEGV; the newest last.
 static BURNT: Mutex<VecDeque<(Address, usize)>> = Mutex::new(VecDeque::new());
 /// The system allows a process some ten thousand mappings.
 const BURNT_LIMIT: usize = 256;
@@ -179,7 +177,7 @@ const BURNT_LIMIT: usize = 256;
 pub fn unmap_host(address: Address, bytes: usize) {
     let (start, whole) = (address - GAP, bytes.next_multiple_of(GAP) + 2 * GAP);
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED;
-    // SAFETY: replaces a mapping of this module, whose block was freed, by one without pages.
+    // SAFETY: replaces this module's mapping of a freed block by one without pages.
     unsafe { libc::mmap(std::ptr::with_exposed_provenance_mut(start), whole, libc::PROT_NONE, flags, -1, 0) };
     let mut burnt = BURNT.lock().unwrap_or_else(PoisonError::into_inner);
     burnt.push_back((start, whole));
@@ -190,7 +188,7 @@ pub fn unmap_host(address: Address, bytes: usize) {
     }
 }
 
-/// Bytes of the machine: the most that can be page-locked.
+/// The most bytes that can be page-locked.
 pub fn physical_memory() -> usize {
     // SAFETY: asks for a number.
     let pages = unsafe { libc::sysconf(libc::_SC_PHYS_PAGES) };
@@ -202,6 +200,6 @@ pub fn is_mapped(address: Address, bytes: usize) -> bool {
     let Some(end) = address.checked_add(bytes) else { return false };
     let mut resident = vec![0_u8; (end - first).div_ceil(GAP)];
     let start = std::ptr::with_exposed_provenance_mut(first);
-    // SAFETY: asks about addresses, of which none is touched, and writes one byte a page into the vector.
+    // SAFETY: touches no address, and writes one byte a page into the vector.
     unsafe { libc::mincore(start, end - first, resident.as_mut_ptr()) == 0 }
 }

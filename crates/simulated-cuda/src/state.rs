@@ -36,6 +36,7 @@ enum Fate {
     LostWithContext,
 }
 
+#[derive(Default)]
 pub struct State {
     pub devices: Vec<Device>,
     pub contexts: BTreeMap<Handle, Context>,
@@ -66,30 +67,7 @@ pub struct State {
     last_id: u64,
 }
 
-static STATE: LazyLock<Mutex<State>> = LazyLock::new(|| {
-    Mutex::new(State {
-        devices: Vec::new(),
-        contexts: BTreeMap::new(),
-        streams: BTreeMap::new(),
-        events: BTreeMap::new(),
-        blocks: BTreeMap::new(),
-        captures: Vec::new(),
-        graphs: BTreeMap::new(),
-        executables: BTreeMap::new(),
-        violations: Vec::new(),
-        held: false,
-        registrations_held: false,
-        registrations_waiting: 0,
-        lag: Duration::ZERO,
-        puts_off: false,
-        releases: 0,
-        pinned: 0,
-        memory: BTreeMap::new(),
-        epoch: 0,
-        handles: Vec::new(),
-        last_id: 0,
-    })
-});
+static STATE: LazyLock<Mutex<State>> = LazyLock::new(Mutex::default);
 
 /// Raised when streams are released and when bytes of a block no longer move.
 pub static CHANGED: Signal = Signal::new();
@@ -98,7 +76,7 @@ pub fn state() -> Guard {
     STATE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// No process has memory there. No handle is given out twice, so that a stale one is found out.
+/// No process has memory there. No handle is given out twice, so that a stale one is found.
 const FIRST_HANDLE: Handle = 0x0051_4d00_0000_0000;
 const HANDLE_STEP: Handle = 16;
 
@@ -108,7 +86,6 @@ impl State {
         FIRST_HANDLE + HANDLE_STEP * (self.handles.len() - 1)
     }
 
-    /// Unique.
     pub fn new_id(&mut self) -> u64 {
         self.last_id += 1;
         self.last_id
@@ -131,7 +108,7 @@ impl State {
         }
     }
 
-    /// Aborts if `handle` was destroyed by its own call; says whether it was lost with its context.
+    /// Aborts if `handle` was destroyed by its own call; returns whether it was lost with its context.
     pub fn check_not_destroyed(&mut self, handle: Handle, kind: Kind, what: &str) -> bool {
         match self.issued(handle) {
             Some((issued, Fate::Destroyed)) if *issued == kind => {

@@ -1,7 +1,7 @@
 //! Streams: queues of operations, each with a thread that works them off, and the order between them.
 //!
-//! Work of the legacy stream waits for all earlier work of its context's blocking streams, and their later work waits
-//! for it ("Stream synchronization behavior", CUDA Driver API: legacy default stream).
+//! Work of the legacy stream waits for all earlier work of its context's blocking streams, and their later work for it
+//! ("Stream synchronization behavior", CUDA Driver API: legacy default stream).
 #![expect(unsafe_code, reason = "blocks the signals of the threads it starts")]
 
 use std::collections::VecDeque;
@@ -23,19 +23,19 @@ pub struct Stream {
     pub context: Handle,
     /// The legacy default stream of its context.
     pub legacy: bool,
-    /// Ordered with the legacy stream of its context.
+    /// Ordered with that.
     pub blocking: bool,
     completed: AtomicU64,
-    /// Number of the newest operation that a thread, or work that is not put off, waits for.
+    /// The newest operation that a thread, or work that is not put off, waits for.
     wanted: AtomicU64,
     /// Raised when an operation completes, and when the stream is cancelled.
     done: Signal,
-    /// Raised when there is work.
     work: Signal,
     /// Locked under the state's lock alone.
     queue: Mutex<Queue>,
 }
 
+#[derive(Default)]
 struct Queue {
     operations: VecDeque<Operation>,
     issued: u64,
@@ -47,7 +47,6 @@ struct Queue {
 }
 
 impl Queue {
-    /// Number of the next operation.
     fn issue(&mut self) -> u64 {
         self.issued += 1;
         self.issued
@@ -58,13 +57,13 @@ struct Operation {
     number: u64,
     after: Vec<Token>,
     not_before: Option<Instant>,
-    /// Put off until it is wanted, or until streams are released: the count of releases when it was queued.
+    /// The count of releases when it was put off, until it is wanted or streams are released.
     put_off: Option<u64>,
     action: Action,
     blocks: Vec<Arc<Block>>,
 }
 
-/// An operation that was queued in a stream.
+/// A queued operation.
 #[derive(Clone)]
 pub struct Token {
     stream: Arc<Stream>,
@@ -84,7 +83,7 @@ impl Token {
         guard
     }
 
-    /// Lets it start if it is put off, with all before it. The caller holds the state's lock.
+    /// Lets it start if it is put off, with all before it. Called under the state's lock.
     fn want(&self) {
         if self.stream.wanted.fetch_max(self.number, Ordering::AcqRel) < self.number {
             CHANGED.raise();
@@ -94,14 +93,6 @@ impl Token {
 
 impl Stream {
     pub fn new(handle: Handle, context: Handle, legacy: bool, blocking: bool) -> Arc<Stream> {
-        let queue = Queue {
-            operations: VecDeque::new(),
-            issued: 0,
-            closing: false,
-            cancelled: false,
-            running: false,
-            worker: None,
-        };
         Arc::new(Stream {
             handle,
             context,
@@ -111,7 +102,7 @@ impl Stream {
             wanted: AtomicU64::new(0),
             done: Signal::new(),
             work: Signal::new(),
-            queue: Mutex::new(queue),
+            queue: Mutex::default(),
         })
     }
 
@@ -145,7 +136,7 @@ impl Stream {
         self.work.raise();
     }
 
-    /// Drops what is queued, and returns the count. What is under way is completed.
+    /// Drops what is queued, and returns the count; what is under way is completed.
     fn cancel(&self) -> u64 {
         let mut queue = self.queue();
         queue.cancelled = true;
@@ -175,7 +166,7 @@ impl Stream {
 }
 
 impl State {
-    /// Operations for which new work of `stream` waits.
+    /// What new work of `stream` waits for.
     pub fn predecessors(&self, stream: &Stream) -> Vec<Token> {
         let Some(context) = self.contexts.get(&stream.context) else { return Vec::new() };
         let all = context.streams.iter().chain([&context.legacy]);
@@ -226,15 +217,12 @@ impl State {
         token
     }
 
-    /// For streams whose context goes. Returns the count of dropped operations.
+    /// For streams whose context goes; returns the count of dropped operations.
     pub fn cancel(&mut self, streams: &[Arc<Stream>]) -> u64 {
         let dropped = streams.iter().map(|stream| stream.cancel()).sum();
         // Each stream may wait for each other one.
-        self.contexts
-            .values()
-            .flat_map(|context| context.streams.iter().chain([&context.legacy]))
-            .for_each(|s| s.wake());
-        streams.iter().for_each(|stream| stream.wake());
+        let others = self.contexts.values().flat_map(|context| context.streams.iter().chain([&context.legacy]));
+        others.chain(streams).for_each(|stream| stream.wake());
         CHANGED.raise();
         dropped
     }
@@ -244,14 +232,13 @@ impl State {
 pub fn run_in_turn(
     mut guard: Guard,
     stream: &Arc<Stream>,
-    after: Vec<Token>,
+    mut after: Vec<Token>,
     blocks: Vec<Arc<Block>>,
     action: Action,
 ) -> Guard {
-    let mut after = after;
     after.extend(guard.predecessors(stream));
     blocks.iter().for_each(|block| block.expect_use());
-    // The number holds the place: later work of the stream waits until it is completed.
+    // The number holds the place: later work of the stream waits for it.
     let number = stream.queue().issue();
     after.push(Token { stream: Arc::clone(stream), number: number - 1 });
     for token in &after {
@@ -284,7 +271,7 @@ fn start_worker(stream: &Arc<Stream>) -> JoinHandle<()> {
     }
 }
 
-/// A stream's thread ends after so long without work: programs have more streams than they use at a time.
+/// A thread ends after so long without work: programs have more streams than they use at a time.
 const IDLE: Duration = Duration::from_secs(5);
 
 fn work_off(stream: &Arc<Stream>) {
@@ -315,7 +302,7 @@ fn work_off(stream: &Arc<Stream>) {
     }
 }
 
-/// `None` if no work came for so long that the thread ends. The next operation starts another.
+/// `None`: the thread ends for lack of work. The next operation starts another.
 fn wait_a_while(guard: Guard, stream: &Stream) -> Option<Guard> {
     let (guard, timed_out) = stream.work.wait_for(guard, IDLE);
     let mut queue = stream.queue();
@@ -337,7 +324,7 @@ fn run_when_allowed(mut guard: Guard, stream: &Arc<Stream>, operation: Operation
         let remaining =
             operation.not_before.map_or_else(Default::default, |t| t.saturating_duration_since(Instant::now()));
         if stream.completed.load(Ordering::Acquire) < before {
-            // An operation before this one is under way in its caller's thread.
+            // An earlier operation is under way in its caller's thread.
             guard = stream.done.wait(guard);
         } else if operation.put_off == Some(guard.releases) && stream.wanted.load(Ordering::Acquire) < operation.number
         {

@@ -18,7 +18,6 @@ pub struct Member {
     pub process: u32,
     /// 0 for none.
     pub parent: u32,
-    /// The run that it belongs to.
     pub run: u64,
     /// Nanoseconds of CLOCK_MONOTONIC.
     pub start: u64,
@@ -64,7 +63,7 @@ fn sorted(mut members: Vec<Member>) -> Vec<Member> {
     members
 }
 
-/// Whether `other` is `name` and numbers, each behind a point: execve adds one.
+/// `name`, and numbers behind points: execve adds one.
 fn is_numbered(other: &OsStr, name: &OsStr) -> bool {
     let numbers = other.as_bytes().strip_prefix(name.as_bytes()).and_then(|rest| rest.strip_prefix(b"."));
     let is_number = |number: &[u8]| !number.is_empty() && number.iter().all(u8::is_ascii_digit);
@@ -82,7 +81,7 @@ fn read(path: &Path) -> Result<Member, ReadError> {
     })
 }
 
-/// Reads the header, whatever the position of the file is.
+/// Does not move the file's position.
 pub(crate) fn header(file: &File) -> Result<Header, ReadError> {
     // One byte more than a header: `is_unfinished` tells a file of that length alone.
     let (mut page, mut length) = ([0; HEADER as usize + 1], 0);

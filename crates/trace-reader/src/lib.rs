@@ -1,10 +1,6 @@
-//! Reads recordings, one file for each process.
-//!
-//! A [`Reader`] reads a recording and its family, process by process; a [`Stream`] reads one, also while its process
-//! writes it. Both give [`Item`]s in the order of time. An object from before the recording is found by its first
-//! event.
-//!
-//! Any bytes are read without a panic, and with memory in proportion to the file's size.
+//! Reads recordings, one file for each process, as [`Item`]s in the order of time: a [`Reader`] a recording and its
+//! family, process by process; a [`Stream`] one, also while its process writes it. Any bytes are read without a panic,
+//! and with memory in proportion to the file's size.
 
 #![forbid(unsafe_code)]
 #![expect(missing_docs, reason = "used in this workspace alone: the names of fields say what they hold")]
@@ -29,7 +25,6 @@ use syncedmem_trace::recording::header::Header;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Item {
-    /// A process begins.
     Process {
         process: u32,
         name: String,
@@ -59,7 +54,7 @@ pub enum Item {
     /// A loaded file.
     Module {
         process: u32,
-        /// Its load address.
+        /// The load address.
         start: u64,
         build_id: Vec<u8>,
         path: String,
@@ -68,7 +63,6 @@ pub enum Item {
     Name {
         process: u32,
         time: u64,
-        /// Its address.
         object: u64,
         name: String,
     },
@@ -116,13 +110,13 @@ pub struct Reader {
     /// The last one first.
     waiting: Vec<Member>,
     ready: VecDeque<Item>,
-    /// For forked processes, by their id.
+    /// By the id of a forked process.
     inherited: HashMap<u32, Inherited>,
     unreadable: Vec<(PathBuf, ReadError)>,
 }
 
 impl Reader {
-    /// A recording and its family, see [`family::of`].
+    /// See [`family::of`].
     pub fn open(path: &Path) -> Result<Reader, ReadError> {
         let (mut waiting, unreadable) = family::of(path)?;
         waiting.reverse();
@@ -138,7 +132,6 @@ impl Reader {
         self
     }
 
-    /// So far.
     pub fn unreadable(&self) -> &[(PathBuf, ReadError)] {
         &self.unreadable
     }

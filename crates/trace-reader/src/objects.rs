@@ -3,19 +3,18 @@
 use std::collections::{HashMap, VecDeque};
 
 use syncedmem_trace::event::{Event, Noticed, Site, What};
-use syncedmem_trace::head::Side;
 use syncedmem_trace::kind::Kind;
 
-/// By address.
+/// By the object's address.
 pub type Names = HashMap<u64, String>;
 
 #[derive(Debug, Default)]
 pub struct Objects {
-    /// Of each known object: its host's block and its device's.
+    /// The blocks of the host's and of the device's side.
     known: HashMap<u64, [Option<Block>; 2]>,
     /// Also of objects from before the recording.
     pub names: Names,
-    /// Events of the window with a call site, by object: number, site, and whether the event begins an object.
+    /// Events of the window with a call site: number, site, and whether the event begins an object.
     sites: HashMap<u64, VecDeque<(u64, Site, bool)>>,
 }
 
@@ -26,17 +25,16 @@ struct Block {
     address: u64,
 }
 
-/// Found out by its first event.
+/// An object that its first event revealed.
 #[derive(Debug)]
 pub struct Found {
-    /// Stands for its construction.
     pub made: Event,
     /// The name that it had before.
     pub name: Option<String>,
 }
 
 impl Objects {
-    /// Notes an event that waits in the window.
+    /// For an event that waits in the window.
     pub fn expect(&mut self, number: u64, event: &Event) {
         if event.object != 0 && event.site != Site::UNKNOWN {
             let is_made = matches!(event.what, What::Made { .. });
@@ -44,8 +42,7 @@ impl Objects {
         }
     }
 
-    /// Returns the next event, unless it is about an unknown object: a block that was freed, or an object that ended,
-    /// may be from before the recording.
+    /// Returns the event, unless a block that was freed, or an object that ended, is from before the recording.
     pub fn take(&mut self, number: u64, event: Event, bytes: u64) -> (Option<Found>, Option<Event>) {
         self.pass(number, &event);
         let Event { object, what, .. } = event;
@@ -64,7 +61,8 @@ impl Objects {
             }
             What::Freed { kind, block: address, .. } => {
                 let blocks = self.known.get_mut(&object);
-                let block = blocks.and_then(|blocks| blocks[side(kind)].take_if(|block| block.address == address));
+                let block =
+                    blocks.and_then(|blocks| blocks[kind.side() as usize].take_if(|block| block.address == address));
                 let freed =
                     |Block { kind, bytes, .. }| Event { what: What::Freed { kind, bytes, block: address }, ..event };
                 (None, block.map(freed))
@@ -74,14 +72,14 @@ impl Objects {
                 if let (What::Allocated { kind, bytes, block: address, .. }, Some(blocks)) =
                     (what, self.known.get_mut(&object))
                 {
-                    blocks[side(kind)] = Some(Block { kind, bytes, address });
+                    blocks[kind.side() as usize] = Some(Block { kind, bytes, address });
                 }
                 (found, Some(event))
             }
         }
     }
 
-    /// Returns the object, if it was unknown.
+    /// `Some` if the object was unknown.
     pub fn note(&mut self, time: u64, thread: u32, object: u64, bytes: u64) -> Option<Found> {
         let what = What::Made { bytes, noticed: Noticed::FirstAccess };
         self.notice(object, bytes, &Event { start: time, duration: 0, thread, object, site: Site::UNKNOWN, what })
@@ -95,7 +93,7 @@ impl Objects {
         let site = match self.sites.get(&object).and_then(VecDeque::front) {
             _ if first.site != Site::UNKNOWN => first.site,
             Some(&(_, site, false)) => site,
-            // The next one begins another object there.
+            // Another object begins there.
             _ => Site::UNKNOWN,
         };
         let what = What::Made { bytes, noticed: Noticed::FirstAccess };
@@ -112,12 +110,5 @@ impl Objects {
         if sites.is_empty() {
             self.sites.remove(&event.object);
         }
-    }
-}
-
-fn side(kind: Kind) -> usize {
-    match kind.side() {
-        Side::Host => 0,
-        Side::Device => 1,
     }
 }

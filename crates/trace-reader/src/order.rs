@@ -15,7 +15,7 @@ pub struct Order {
     sequence: u64,
 }
 
-/// By end, then by position in the file: the order within a thread.
+/// Ordered by end, then by position in the file, which is the order within a thread.
 #[derive(Debug)]
 struct Waiting {
     end: u64,

@@ -13,13 +13,13 @@ use syncedmem_trace::recording::{HEADER, RECORD};
 
 use crate::{ReadError, family};
 
-/// Records that are read at once.
+/// Records read at once.
 const CHUNK: u64 = 1 << 12;
 
 /// Bytes of text at most. The library writes 4 MiB.
 const MOST_TEXT: u64 = 16 << 20;
 
-/// Records of a running process, the newest, that may be unfinished.
+/// The newest records of a running process, which may be unfinished.
 const UNSETTLED: u64 = CHUNK;
 
 #[derive(Debug)]
@@ -28,12 +28,12 @@ pub struct Recording {
     header: Header,
     /// Slots in the file: fewer than its layout says, if the disk was full.
     slots: u64,
-    /// Whether the file has holes. The library leaves none, because it reserves space.
+    /// The library leaves none, because it reserves space.
     has_holes: bool,
     next: u64,
     /// Behind the last record to read.
     until: u64,
-    /// Bytes that were read.
+    /// Bytes of text that were read.
     texts: u64,
     pub gave_way: u64,
     pub unfinished: u64,
@@ -106,8 +106,8 @@ impl Recording {
         }
     }
 
-    /// `false` if there are none. While the process `is_running`, an unfinished new record is waited for; otherwise it
-    /// is counted and passed over.
+    /// `false` if there are none. An unfinished new record is waited for while the process `is_running`, else counted and
+    /// passed over.
     pub fn read(&mut self, is_running: bool, records: &mut Vec<Record>) -> io::Result<bool> {
         let until = self.until;
         self.pass_over_what_gave_way();
@@ -136,8 +136,7 @@ impl Recording {
         self.chunk.resize((count * RECORD) as usize, 0);
         self.file.read_exact_at(&mut self.chunk, at)?;
         let first = self.next;
-        // A record is reserved before its slot is changed, so a header that is read later says which of them may have
-        // changed.
+        // A record is reserved before its slot is changed, so a header that is read now says which may have changed.
         self.read_header()?;
         self.pass_over_what_gave_way();
         let chunks = self.chunk.chunks_exact(RECORD as usize).filter_map(<[u8]>::first_chunk);

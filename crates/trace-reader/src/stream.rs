@@ -18,12 +18,11 @@ pub struct Stream {
     recording: Recording,
     order: Order,
     objects: Objects,
-    /// Names by their place.
+    /// Names, by their place.
     texts: HashMap<u32, String>,
-    /// Places of texts that were read.
     read_texts: HashSet<u32>,
     has_begun: bool,
-    /// Processes that this one forks: when, and their ids.
+    /// Times and ids of processes that this one forks.
     forks: Vec<(u64, u32)>,
     passed_on: Vec<(u32, Names)>,
     /// Also of the processes that it was forked from.
@@ -31,7 +30,6 @@ pub struct Stream {
     records: Vec<Record>,
 }
 
-/// What a forked process has from its parent.
 #[derive(Clone, Debug, Default)]
 pub struct Inherited {
     names: Names,
@@ -69,7 +67,7 @@ impl Stream {
         self.recording.header().about.process
     }
 
-    /// `false` if there is nothing more.
+    /// `false` at the end.
     pub fn read(&mut self, items: &mut VecDeque<Item>) -> io::Result<bool> {
         self.read_records(false, items)
     }
@@ -103,9 +101,8 @@ impl Stream {
         Ok(goes_on)
     }
 
-    /// The rest, once nothing more is to be read. Returns what the processes have that this one forked.
+    /// The rest, behind the last record. Returns what forked processes inherit.
     pub fn finish(&mut self, items: &mut VecDeque<Item>) -> Vec<(u32, Inherited)> {
-        // What is not finished now never will be.
         if let Ok(area) = self.recording.texts() {
             self.take_texts(&area, items);
         }
@@ -200,7 +197,7 @@ impl Stream {
         true
     }
 
-    /// Keeps the names for each process that was forked before `time`.
+    /// Keeps the names for processes that were forked before `time`.
     fn pass_on(&mut self, time: u64) {
         let (passed_on, names) = (&mut self.passed_on, &self.objects.names);
         self.forks.retain(|&(start, child)| {

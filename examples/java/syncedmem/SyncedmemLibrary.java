@@ -88,22 +88,22 @@ public interface SyncedmemLibrary extends Library {
     /** The patch version of this header. */
     int SYNCEDMEM_VERSION_PATCH = 0;
 
-    /** Minimum size of the storage for {@code syncedmem_construct}, in bytes. */
+    /** Least bytes of the storage for {@code syncedmem_construct}. */
     int SYNCEDMEM_STORAGE_BYTES = 32;
 
-    /** Minimum alignment of the storage for {@code syncedmem_construct}, in bytes. */
+    /** Least alignment of that storage, in bytes. */
     int SYNCEDMEM_STORAGE_ALIGNMENT = 8;
 
-    /** Maximum length of an object's name, in bytes. */
+    /** Most bytes of an object's name. */
     int SYNCEDMEM_NAME_BYTES = 200;
 
     /** The most axes of a blob. */
     int SYNCEDMEM_BLOB_MAX_AXES = 32;
 
-    /** Room for the text of any shape, in bytes. */
+    /** Bytes for the text of any shape. */
     int SYNCEDMEM_BLOB_SHAPE_STRING_BYTES = 384;
 
-    /** The number of dimensions that no tensor exceeds. */
+    /** Most dimensions of a tensor. */
     int SYNCEDMEM_TENSOR_MOST_DIMENSIONS = 64;
 
     /** The outcome of a call. */
@@ -116,20 +116,20 @@ public interface SyncedmemLibrary extends Library {
         ERROR_INVALID_HANDLE(2),
         /** Host or device memory ran out, or the size is impossible. */
         ERROR_OUT_OF_MEMORY(3),
-        /** The call needs a GPU, and none can be used; the message says why. */
+        /** No GPU can be used; the message says why. */
         ERROR_NO_GPU(4),
         /** The object's head does not allow the call. */
         ERROR_INVALID_STATE(5),
         /**
          * The calling thread is inside an operation on the same object, or a signal handler has interrupted it at a
-         * lock of the library that the call needs.
+         * lock that the call needs.
          */
         ERROR_REENTERED(6),
-        /** A bug of the library, caught inside it. */
+        /** A bug of the library. */
         ERROR_INTERNAL(7),
         /** A call of the CUDA driver failed; the message names the call and its status. */
         ERROR_DRIVER(8),
-        /** A call of the CUDA driver returned the error of an earlier kernel or copy of this process. */
+        /** A driver call returned the error of an earlier kernel or copy of this process. */
         ERROR_PENDING(9),
         /** The device check is on, and the current device is not the one that holds the data. */
         ERROR_WRONG_DEVICE(10),
@@ -137,9 +137,9 @@ public interface SyncedmemLibrary extends Library {
         ERROR_FILE(11),
         /** The call would take away memory that tensors use. */
         ERROR_EXPORTED(12),
-        /** A file's contents are not those of its format: it is damaged, cut off, or another file. */
+        /** The file is damaged, cut off, or of another format. */
         ERROR_FORMAT(13),
-        /** The request is understood and this library does not do it; the message says what does. */
+        /** This library does not do it; the message says what does. */
         ERROR_UNSUPPORTED(14);
 
         /** C's number for it. */
@@ -162,7 +162,7 @@ public interface SyncedmemLibrary extends Library {
 
     /** Where the newest data is. */
     enum Head {
-        /** Neither side was accessed yet. */
+        /** Neither side was accessed. */
         UNINITIALIZED(0),
         /** The host is newer. */
         HEAD_AT_CPU(1),
@@ -189,7 +189,7 @@ public interface SyncedmemLibrary extends Library {
         }
     }
 
-    /** What the library may evict of an object when memory runs out. */
+    /** What may be evicted of an object when memory runs out. */
     enum Eviction {
         /** Nothing. */
         EVICT_NEVER(0),
@@ -300,7 +300,7 @@ public interface SyncedmemLibrary extends Library {
         }
     }
 
-    /** When a device or page-locked block that was given back is reused. */
+    /** When a device or page-locked block is reused: work on the device may still use it. */
     enum Reuse {
         /** After its context was synchronized. */
         REUSE_SYNCHRONISED(0),
@@ -328,7 +328,7 @@ public interface SyncedmemLibrary extends Library {
         }
     }
 
-    /** The mode that the library assumes for {@code Caffe::mode()}. */
+    /** The mode assumed for {@code Caffe::mode()}. */
     enum Mode {
         /** That of the Caffe in the process. */
         MODE_AUTO(0),
@@ -355,7 +355,7 @@ public interface SyncedmemLibrary extends Library {
         }
     }
 
-    /** When host memory of objects is page-locked, if it can be. */
+    /** When host memory is page-locked, if it can be. */
     enum Pinning {
         /** In GPU mode. */
         PIN_AUTO(0),
@@ -387,7 +387,7 @@ public interface SyncedmemLibrary extends Library {
         /** {@code abort()}, as Caffe did. */
         ON_ERROR_ABORT(0),
         /**
-         * Throws {@code std::bad_alloc} if memory ran out, {@code std::runtime_error} otherwise, of the caller's C++
+         * Throws {@code std::bad_alloc} if memory ran out, else {@code std::runtime_error}, of the caller's C++
          * runtime (libstdc++ or libc++).
          */
         ON_ERROR_THROW(1);
@@ -410,13 +410,13 @@ public interface SyncedmemLibrary extends Library {
         }
     }
 
-    /** What the library accounts for. */
+    /** What is accounted for. */
     enum Accounting {
         /** Nothing, at no cost. */
         ACCOUNTING_OFF(0),
         /** Objects, blocks, fills and copies. */
         ACCOUNTING_ON(1),
-        /** Accesses to current data too: each then costs some tens of nanoseconds. */
+        /** Accesses to current data too, at some tens of nanoseconds each. */
         ACCOUNTING_ACCESSES(2);
 
         /** C's number for it. */
@@ -515,7 +515,7 @@ public interface SyncedmemLibrary extends Library {
         MODEL_BLOBS(2),
         /** The state of a solver: {@code .solverstate}. */
         MODEL_SOLVER_STATE(3),
-        /** Weights as Caffe2 saves them: {@code init_net.pb}. */
+        /** Caffe2's weights: {@code init_net.pb}. */
         MODEL_INIT_NET(4);
 
         /** C's number for it. */
@@ -580,7 +580,7 @@ public interface SyncedmemLibrary extends Library {
         }
     }
 
-    /** A blob of one value of any type: Caffe2's {@code Blob}. */
+    /** Caffe2's {@code Blob}. */
     final class TypedBlob extends PointerType {
         /** NULL. */
         public TypedBlob() {}
@@ -613,7 +613,7 @@ public interface SyncedmemLibrary extends Library {
         }
     }
 
-    /** A number of operations, their bytes, and their time. */
+    /** Operations, their bytes and time. */
     @Structure.FieldOrder({
         "count",
         "bytes",
@@ -622,9 +622,9 @@ public interface SyncedmemLibrary extends Library {
     final class Sum extends Structure {
         /** Number of operations. */
         public long count;
-        /** Bytes in all. */
+        /** Bytes. */
         public long bytes;
-        /** Nanoseconds in all; 0 where time is not measured. */
+        /** Nanoseconds; 0 where time is not measured. */
         public long nanoseconds;
     }
 
@@ -640,13 +640,13 @@ public interface SyncedmemLibrary extends Library {
         "turned_away",
     })
     final class MemoryStats extends Structure {
-        /** Bytes that objects hold now, without the page-locked slots of staged copies. */
+        /** What objects hold now, without the page-locked slots of staged copies. */
         public long live;
-        /** Maximum of {@code live} since accounting began, or since {@code syncedmem_reset_peaks}. */
+        /** Most of {@code live} since accounting began, or since {@code syncedmem_reset_peaks}. */
         public long peak;
-        /** Idle bytes, kept for the next object. */
+        /** Idle. */
         public long idle;
-        /** Maximum of idle bytes. */
+        /** Most that may be idle. */
         public long budget;
         /** Blocks from the system or the driver. */
         public Sum allocations;
@@ -691,9 +691,7 @@ public interface SyncedmemLibrary extends Library {
         "dropped",
     })
     final class Stats extends Structure {
-        /**
-         * Set by the caller to {@code sizeof(syncedmem_stats_t)}; set by the library to the number of bytes written.
-         */
+        /** {@code sizeof(syncedmem_stats_t)}, set before the call; then the bytes that were written. */
         public long size;
         /** Pageable host memory. */
         public MemoryStats pageable;
@@ -721,21 +719,21 @@ public interface SyncedmemLibrary extends Library {
         public Sum waits;
         /** Contexts synchronized before a block was reused, evicted or unlocked. */
         public Sum synchronises;
-        /** Pageable memory that was page-locked in place. */
+        /** Page-locking in place. */
         public Sum registrations;
-        /** Host sides that were evicted. */
+        /** Evicted host sides. */
         public Sum host_evictions;
-        /** Device sides that were evicted. */
+        /** Evicted device sides. */
         public Sum device_evictions;
-        /** Allocations for the host that failed. */
+        /** Failed host allocations. */
         public Sum host_failures;
-        /** Allocations for the device that failed. */
+        /** Failed device allocations. */
         public Sum device_failures;
-        /** Objects that were made. */
+        /** Objects made. */
         public long objects_made;
         /** Those of them that were first seen at an access. */
         public long objects_unseen;
-        /** Objects that were ended. */
+        /** Objects ended. */
         public long objects_ended;
         /**
          * Accesses to the host for reading: those that allocated, filled or copied, or all, if every access is
@@ -753,13 +751,13 @@ public interface SyncedmemLibrary extends Library {
         /** As {@code device_reads}. */
         public long device_overwrites;
         /**
-         * What was not counted: for lack of memory, because of a signal handler, or, for accesses, because another
-         * thread held the account for longer than 0.1 seconds.
+         * Not counted: for lack of memory, because of a signal handler, or, of accesses, because another thread held
+         * the account for longer than 0.1 seconds.
          */
         public long dropped;
     }
 
-    /** An allocator of the program's own: see {@code syncedmem_set_host_allocator}. */
+    /** See {@code syncedmem_set_host_allocator}. */
     @Structure.FieldOrder({
         "size",
         "allocate",
@@ -780,7 +778,7 @@ public interface SyncedmemLibrary extends Library {
         public boolean zeroed;
     }
 
-    /** The type of items in a tensor, or of the value in a blob. */
+    /** The type of a tensor's items, or of a blob's value. */
     @Structure.FieldOrder({
         "id",
         "name",
@@ -790,9 +788,9 @@ public interface SyncedmemLibrary extends Library {
         "copy",
     })
     final class Typemeta extends Structure {
-        /** The same for the same type, and for no other: such as the address of a static of the type's own. */
+        /** Unique to the type, such as the address of a static of its own. */
         public Pointer id;
-        /** UTF-8, and valid as long as anything is of the type. */
+        /** UTF-8, valid as long as anything is of the type. */
         public String name;
         /** Bytes of one item. */
         public long itemsize;
@@ -800,11 +798,11 @@ public interface SyncedmemLibrary extends Library {
         public Construct construct;
         /** NULL: items need no end. */
         public Destruct destruct;
-        /** NULL: items are copied as bytes, or cannot be copied if one of the other two functions is there. */
+        /** NULL: items are copied as bytes, or not at all beside one of the other functions. */
         public Copy copy;
     }
 
-    /** What a tensor is. */
+    /** A tensor. */
     @Structure.FieldOrder({
         "meta",
         "dims",
@@ -819,21 +817,21 @@ public interface SyncedmemLibrary extends Library {
     final class TensorInfo extends Structure {
         /** The type; its {@code id} is NULL before the first mutable data. */
         public Typemeta meta;
-        /** The dimensions, until they change. */
+        /** Valid until the dimensions change. */
         public Pointer dims;
-        /** Another number after each change of the dimensions, for a copy of them that is kept. */
+        /** Another number after each change of the dimensions. */
         public long changes;
-        /** The number of items; -1 without a shape. */
+        /** Number of items; -1 without a shape. */
         public long size;
-        /** The bytes of the items. */
+        /** Bytes of the items. */
         public long nbytes;
-        /** The bytes of the memory. */
+        /** Bytes of the memory. */
         public long capacity_nbytes;
-        /** The number of dimensions. */
+        /** Number of dimensions. */
         public int ndim;
-        /** The side of the memory: a {@code syncedmem_side_t}. */
+        /** A {@code syncedmem_side_t}. */
         public int side;
-        /** Whether the present memory came from another tensor or from the caller. */
+        /** Whether the memory came from another tensor or from the caller. */
         public boolean shares_data;
     }
 
@@ -880,17 +878,17 @@ public interface SyncedmemLibrary extends Library {
         public int element_type;
         /** Number of dimensions of {@code shape}; 0 for a single value. */
         public int axes;
-        /** The dimensions as they are stored. */
+        /** The stored dimensions. */
         public Pointer shape;
         /** Number of dimensions of {@code net_shape}. */
         public int net_axes;
-        /** The dimensions that the net gives the blob: without the leading ones of files from before 2015. */
+        /** The dimensions in the net: without the leading ones of files from before 2015. */
         public Pointer net_shape;
         /** Number of values. */
         public long count;
-        /** Whether its gradients are stored too. */
+        /** Whether gradients are stored too. */
         public boolean has_diff;
-        /** How its gradients are stored: a {@code syncedmem_type_t}. */
+        /** How they are stored: a {@code syncedmem_type_t}. */
         public int diff_element_type;
     }
 
@@ -909,22 +907,19 @@ public interface SyncedmemLibrary extends Library {
         int invoke(Pointer user);
     }
 
-    /**
-     * Returns a block of {@code bytes} (not 0) that begins on a multiple of {@code alignment} (a power of two), or
-     * NULL.
-     */
+    /** Returns a block of {@code bytes} (not 0) at a multiple of {@code alignment} (a power of two), or NULL. */
     interface Allocate extends Callback {
         /** What C calls. */
         Pointer invoke(long bytes, long alignment, Pointer context);
     }
 
-    /** Takes back a block of the same table's {@code allocate}, with the {@code bytes} that were asked for. */
+    /** Takes back a block of the same table's {@code allocate}, with the same {@code bytes}. */
     interface Release extends Callback {
         /** What C calls. */
         void invoke(Pointer block, long bytes, Pointer context);
     }
 
-    /** Makes {@code count} items at {@code items}. */
+    /** Makes {@code count} items at {@code items}, or returns false and has made none. */
     interface Construct extends Callback {
         /** What C calls. */
         boolean invoke(Pointer items, long count);
@@ -936,7 +931,10 @@ public interface SyncedmemLibrary extends Library {
         void invoke(Pointer items, long count);
     }
 
-    /** Assigns {@code count} items at {@code source} to those at {@code target}. */
+    /**
+     * Assigns {@code count} items at {@code source} to those at {@code target}, or returns false: each target then
+     * holds its old or its new value.
+     */
     interface Copy extends Callback {
         /** What C calls. */
         boolean invoke(Pointer source, Pointer target, long count);
@@ -950,7 +948,7 @@ public interface SyncedmemLibrary extends Library {
 
     /**
      * Visits a blob of a workspace: its name there, its handle, held during the call, and the bytes of its tensor's
-     * memory, 0 where that belongs to a blob that was visited before.
+     * memory, 0 where a blob visited before has that too.
      */
     interface BlobVisitor extends Callback {
         /** What C calls. */
@@ -962,7 +960,7 @@ public interface SyncedmemLibrary extends Library {
      */
     String syncedmem_status_name(int status);
 
-    /** The sentence of the calling thread's last failed call; empty if no call has failed. */
+    /** The sentence of the calling thread's last failed call; empty without one. */
     String syncedmem_last_error();
 
     /** The version of the running library, such as "1.2.3". */
@@ -972,8 +970,8 @@ public interface SyncedmemLibrary extends Library {
     int syncedmem_cuda_status(PointerByReference sentence);
 
     /**
-     * Switches the device check, as in DEBUG builds of Caffe: every call gives {@code WRONG_DEVICE} if another device
-     * than that of the object's own device block is current.
+     * Switches the device check of Caffe's DEBUG builds: a call gives {@code WRONG_DEVICE} if another device than
+     * that of the object's own device block is current.
      */
     int syncedmem_set_device_check(boolean on);
 
@@ -986,9 +984,7 @@ public interface SyncedmemLibrary extends Library {
      */
     int syncedmem_device_mismatches(LongByReference count);
 
-    /**
-     * Creates an object of {@code bytes} bytes on each side, which may be 0, and writes its handle to {@code *mem}.
-     */
+    /** Creates an object of {@code bytes} on each side, which may be 0, and writes its handle to {@code *mem}. */
     int syncedmem_create(long bytes, PointerByReference mem);
 
     /** Destroys an object of {@code syncedmem_create} and frees the memory it owns. */
@@ -1035,10 +1031,10 @@ public interface SyncedmemLibrary extends Library {
      */
     int syncedmem_overwrite_gpu_data(Syncedmem mem, PointerByReference data);
 
-    /** Makes the caller's memory the host side, which is then the newest. */
+    /** Makes the caller's memory the host side, then the newest. */
     int syncedmem_set_cpu_data(Syncedmem mem, Pointer data);
 
-    /** As {@code syncedmem_set_cpu_data}, for the device side. */
+    /** As {@code syncedmem_set_cpu_data}, for the device side: memory of any device, or managed memory. */
     int syncedmem_set_gpu_data(Syncedmem mem, Pointer data);
 
     /** Frees the host block while the device holds the newest data. */
@@ -1047,7 +1043,7 @@ public interface SyncedmemLibrary extends Library {
     /** As {@code syncedmem_release_cpu}, for the device block while the host holds the newest data. */
     int syncedmem_release_gpu(Syncedmem mem);
 
-    /** Starts a copy on {@code stream} from the host, which must be the newest side, to the device. */
+    /** Starts a copy on {@code stream} from the host, the newest side, to the device. */
     int syncedmem_async_gpu_push(Syncedmem mem, CUstream stream);
 
     /**
@@ -1057,12 +1053,15 @@ public interface SyncedmemLibrary extends Library {
     int syncedmem_async_cpu_pull(Syncedmem mem, CUstream stream);
 
     /**
-     * Declares that work already in {@code stream} may use the object's device block and its page-locked host block,
+     * Declares that work already in {@code stream} may use the object's device block and page-locked host block,
      * which are then not reused before that work is done.
      */
     int syncedmem_record_stream(Syncedmem mem, CUstream stream);
 
-    /** Makes later work of {@code stream} wait for the library's fills and copies of the object's device side. */
+    /**
+     * Makes later work of {@code stream} wait for the library's fills and copies of the object's device side, which
+     * run on the legacy default stream: streams of {@code cudaStreamNonBlocking} do not wait for that by themselves.
+     */
     int syncedmem_stream_wait(Syncedmem mem, CUstream stream);
 
     /** Waits for the object's copy in flight, if there is one. */
@@ -1071,20 +1070,19 @@ public interface SyncedmemLibrary extends Library {
     /** Writes to {@code *ready} whether the object has no copy in flight. */
     int syncedmem_is_ready(Syncedmem mem, ByteByReference ready);
 
-    /** Sets what the library may evict of the object when memory runs out: a {@code syncedmem_eviction_t}. */
+    /** Sets what may be evicted of the object when memory runs out: a {@code syncedmem_eviction_t}. */
     int syncedmem_set_evictable(Syncedmem mem, int how);
 
-    /** Writes to {@code *how} what the library may evict of the object. */
+    /** Writes to {@code *how} what may be evicted of the object. */
     int syncedmem_get_evictable(Syncedmem mem, IntByReference how);
 
     /** Ends one access, whose address is not used any more. */
     int syncedmem_end_access(Syncedmem mem);
 
     /**
-     * Prepares a side ({@code syncedmem_side_t}) of the object for an access ({@code syncedmem_access_t}), which also
-     * changes the head, and writes a new DLPack tensor of its memory to {@code *tensor}: a {@code
-     * DLManagedTensorVersioned *} (version 1.0), or, without {@code versioned}, a {@code DLManagedTensor *} as before
-     * DLPack 1.0.
+     * Prepares a side ({@code syncedmem_side_t}) for an access ({@code syncedmem_access_t}), which also changes the
+     * head, and writes a new DLPack tensor of its memory to {@code *tensor}: a {@code DLManagedTensorVersioned *}
+     * (version 1.0), or, without {@code versioned}, a {@code DLManagedTensor *} as before DLPack 1.0.
      */
     int syncedmem_to_dlpack(
             Syncedmem mem,
@@ -1111,27 +1109,29 @@ public interface SyncedmemLibrary extends Library {
     int syncedmem_exports(Syncedmem mem, LongByReference host, LongByReference device);
 
     /**
-     * A capsule destructor for CPython's {@code PyCapsule_New}: for capsules named "dltensor_versioned" or "dltensor"
-     * that hold a tensor of {@code syncedmem_to_dlpack}.
+     * A destructor for CPython's {@code PyCapsule_New}, for capsules named "dltensor_versioned" or "dltensor" that
+     * hold a tensor of {@code syncedmem_to_dlpack}.
      */
     void syncedmem_end_capsule(Pointer capsule);
 
     /**
-     * Writes to {@code *ordinal} the ordinal of the device that holds the object's device block; -1 without a block,
-     * or if the driver does not know memory given with {@code syncedmem_set_gpu_data}.
+     * Writes the ordinal of the device that holds the object's device block to {@code *ordinal}; -1 without a block,
+     * or if the driver does not know memory of {@code syncedmem_set_gpu_data}.
      */
     int syncedmem_device_ordinal(Syncedmem mem, IntByReference ordinal);
 
     /**
-     * Writes to {@code *pinned} whether this library page-locked the object's host memory, at its allocation or by
-     * {@code syncedmem_pin}.
+     * Writes to {@code *pinned} whether this library page-locked the object's host memory, also by {@code
+     * syncedmem_pin}.
      */
     int syncedmem_is_pinned(Syncedmem mem, ByteByReference pinned);
 
-    /** Writes to {@code *owns} whether the object has a host block that it frees. */
+    /**
+     * Writes to {@code *owns} whether the object has a host block that it frees: not for borrowed memory and size 0.
+     */
     int syncedmem_owns_cpu(Syncedmem mem, ByteByReference owns);
 
-    /** Writes to {@code *owns} whether the object has a device block that it frees. */
+    /** Writes to {@code *owns} whether the object has a device block that it frees: not for borrowed memory. */
     int syncedmem_owns_gpu(Syncedmem mem, ByteByReference owns);
 
     /**
@@ -1151,7 +1151,7 @@ public interface SyncedmemLibrary extends Library {
     /** Writes the idle bytes of a {@code syncedmem_memory_t} to {@code *bytes}. */
     int syncedmem_idle_bytes(int memory, LongByReference bytes);
 
-    /** Switches pools, which keep blocks that objects give back for the next object. */
+    /** Switches pools, which keep blocks of ended objects for the next. */
     int syncedmem_set_pools(boolean on);
 
     /** Writes to {@code *on} whether pools are on. */
@@ -1162,7 +1162,7 @@ public interface SyncedmemLibrary extends Library {
 
     /**
      * Writes the budget of one {@code syncedmem_memory_t} to {@code *bytes}; for device memory without a set budget,
-     * that of the device where it is largest.
+     * the largest device's.
      */
     int syncedmem_get_pool_budget(int memory, LongByReference bytes);
 
@@ -1187,7 +1187,7 @@ public interface SyncedmemLibrary extends Library {
     /** Writes the current {@code syncedmem_reuse_t} to {@code *reuse}. */
     int syncedmem_get_reuse(IntByReference reuse);
 
-    /** Sets the mode that the library assumes for {@code Caffe::mode()}: a {@code syncedmem_mode_t}. */
+    /** Sets the mode assumed for {@code Caffe::mode()}: a {@code syncedmem_mode_t}. */
     int syncedmem_set_mode(int mode);
 
     /** Writes the current {@code syncedmem_mode_t} to {@code *mode}. */
@@ -1232,8 +1232,8 @@ public interface SyncedmemLibrary extends Library {
     int syncedmem_reset_peaks();
 
     /**
-     * Writes a short report of this process, UTF-8 text of several lines: memory now and at the peak, its ten largest
-     * holders, and counts of what was done.
+     * Writes a report of this process, UTF-8 text of several lines: memory now and at the peak, its ten largest
+     * holders, and counts of operations.
      */
     int syncedmem_report(byte[] text, long capacity, LongByReference length);
 
@@ -1242,32 +1242,26 @@ public interface SyncedmemLibrary extends Library {
 
     /**
      * Notes for traces how many items of the batch an object holds, such as 64 for a layer's output of 64 x 20 x 24 x
-     * 24: a report then says what one more item costs. 0, as without a note: it does not grow with the batch.
+     * 24: a report then says what one more item costs. 0, the default: it does not grow with the batch.
      */
     int syncedmem_set_items(Syncedmem mem, long items);
 
-    /** Writes the name of an object, as {@code syncedmem_report} writes its text; empty without a name. */
+    /** Writes an object's name, which may be empty, as {@code syncedmem_report} writes its text. */
     int syncedmem_get_name(Syncedmem mem, byte[] text, long capacity, LongByReference length);
 
-    /**
-     * Writes the account so far to {@code *stats}, whose {@code size} the caller has set to {@code
-     * sizeof(syncedmem_stats_t)}: at most {@code size} bytes, and sets {@code size} to their number.
-     */
+    /** Writes the account so far to {@code *stats}: at most {@code size} bytes. */
     int syncedmem_stats(Stats stats);
 
     /**
-     * Starts to record memory events in a file, which {@code syncedmem report} and {@code syncedmem export} read.
-     * {@code %p} in the name becomes the process id.
+     * Starts to record every memory event in a file, which {@code syncedmem report} and {@code syncedmem export}
+     * read. {@code %p} in the name becomes the process id.
      */
     int syncedmem_trace_start(String file);
 
     /** Ends the trace, if there is one, and marks it as whole. */
     int syncedmem_trace_stop();
 
-    /**
-     * Makes later host blocks of all objects come from the program's functions, small ones too; NULL: from the
-     * library again.
-     */
+    /** Makes later host blocks of all objects come from the program's functions; NULL: from the library again. */
     int syncedmem_set_host_allocator(HostAllocator allocator);
 
     /** Allocates {@code size} bytes of host memory, aligned to 64, with undefined contents. */
@@ -1280,9 +1274,9 @@ public interface SyncedmemLibrary extends Library {
     int CaffeFreeHost(Pointer ptr, boolean use_cuda);
 
     /**
-     * Creates a blob without a shape and without memory, as Caffe's default constructor does, and writes its handle
-     * to {@code *blob}. {@code type} is a {@code syncedmem_type_t}: {@code SYNCEDMEM_FLOAT32}, {@code
-     * SYNCEDMEM_FLOAT64}, {@code SYNCEDMEM_INT32} or {@code SYNCEDMEM_UINT32}.
+     * Creates a blob without shape and memory, as Caffe's default constructor, and writes its handle to {@code
+     * *blob}. {@code type} is a {@code syncedmem_type_t}: {@code SYNCEDMEM_FLOAT32}, {@code SYNCEDMEM_FLOAT64},
+     * {@code SYNCEDMEM_INT32} or {@code SYNCEDMEM_UINT32}.
      */
     int syncedmem_blob_create(int type, PointerByReference blob);
 
@@ -1308,24 +1302,23 @@ public interface SyncedmemLibrary extends Library {
     int syncedmem_blob_legacy_shape(Blob blob, long axis, LongByReference dim);
 
     /**
-     * Writes the number of elements of an array to {@code *count}: the product of all dimensions, and 0 without a
-     * shape.
+     * Writes the number of elements of an array, the product of the dimensions, to {@code *count}; 0 without a shape.
      */
     int syncedmem_blob_count(Blob blob, LongByReference count);
 
     /**
-     * Writes the product of the dimensions of the axes from {@code start} to {@code end}, without {@code end} itself,
-     * to {@code *count}; 1 if there are none.
+     * Writes the product of the dimensions of the axes from {@code start} up to {@code end}, exclusive, to {@code
+     * *count}; 1 of none.
      */
     int syncedmem_blob_count_axes(Blob blob, long start, long end, LongByReference count);
 
     /**
-     * Writes to {@code *offset} the place of an element among the count. {@code indices} has one index for each axis,
-     * or fewer: those left out are 0.
+     * Writes the place of an element among the count to {@code *offset}. {@code indices} has one index for each axis;
+     * those left out at the end are 0.
      */
     int syncedmem_blob_offset(Blob blob, long length, long[] indices, LongByReference offset);
 
-    /** Writes to {@code *offset} the place of an element of four legacy indices. */
+    /** As {@code syncedmem_blob_offset}, of four legacy indices. */
     int syncedmem_blob_legacy_offset(
             Blob blob,
             long num,
@@ -1336,32 +1329,29 @@ public interface SyncedmemLibrary extends Library {
 
     /**
      * Writes the shape to {@code text} as Caffe does, such as {@code 2 3 (6)}, with NUL at its end. {@code
-     * SYNCEDMEM_BLOB_SHAPE_STRING_BYTES} bytes are always enough.
+     * SYNCEDMEM_BLOB_SHAPE_STRING_BYTES} are always enough.
      */
     int syncedmem_blob_shape_string(Blob blob, byte[] text, long bytes);
 
     /** Writes to {@code *equals} whether the blob has the {@code axes} dimensions at {@code shape}. */
     int syncedmem_blob_shape_equals(Blob blob, long axes, long[] shape, boolean legacy, ByteByReference equals);
 
-    /**
-     * Writes the size of an array's memory in bytes to {@code *bytes}: an array keeps its memory in a reshape that
-     * needs no more. 0 without a shape.
-     */
+    /** Writes the size of an array's memory to {@code *bytes}; 0 without a shape. */
     int syncedmem_blob_capacity(Blob blob, int array, LongByReference bytes);
 
-    /** Lends the memory of an array to the caller and writes it to {@code *mem}. */
+    /** Lends the memory of an array to the caller (see "Ownership" above) and writes it to {@code *mem}. */
     int syncedmem_blob_memory(Blob blob, int array, PointerByReference mem);
 
     /**
      * As {@code syncedmem_blob_memory}, and makes the caller one more owner: the memory stays until {@code
-     * syncedmem_blob_release_memory}, whatever memory the blob has by then.
+     * syncedmem_blob_release_memory}.
      */
     int syncedmem_blob_hold_memory(Blob blob, int array, PointerByReference mem);
 
     /** Gives memory of {@code syncedmem_blob_hold_memory} up, once for each such call, on any thread. */
     int syncedmem_blob_release_memory(Syncedmem mem);
 
-    /** Borrows the caller's memory as the host side of an array, which is then the newest. */
+    /** Borrows the caller's memory as the host side of an array, then the newest. */
     int syncedmem_blob_set_cpu_data(Blob blob, int array, Pointer data);
 
     /** As {@code syncedmem_blob_set_cpu_data}, for device memory and the device side. */
@@ -1380,8 +1370,8 @@ public interface SyncedmemLibrary extends Library {
     int syncedmem_blob_copy_from(Blob blob, int array, Blob source, boolean reshape);
 
     /**
-     * Writes the address of the dimensions in device memory, one {@code int} for each axis, to {@code *shape}, valid
-     * until the shape changes; NULL without axes.
+     * Writes the address of the dimensions in device memory, one {@code int} for each axis, to {@code *shape}; NULL
+     * without axes.
      */
     int syncedmem_blob_gpu_shape(Blob blob, PointerByReference shape);
 
@@ -1391,8 +1381,8 @@ public interface SyncedmemLibrary extends Library {
     int syncedmem_blob_update(Blob blob);
 
     /**
-     * Writes the sum of the absolute values of an array to {@code *sum}, computed where the array is; 0 if it was
-     * never touched.
+     * Writes the sum of an array's absolute values, computed where the array is, to {@code *sum}; 0 if it was never
+     * touched.
      */
     int syncedmem_blob_asum(Blob blob, int array, DoubleByReference sum);
 
@@ -1400,13 +1390,14 @@ public interface SyncedmemLibrary extends Library {
     int syncedmem_blob_sumsq(Blob blob, int array, DoubleByReference sum);
 
     /**
-     * Multiplies each element of an array by {@code factor}, rounded to the type of the elements, where the array is.
+     * Multiplies the elements of an array by {@code factor}, rounded to their type, where the array is; nothing if it
+     * was never touched.
      */
     int syncedmem_blob_scale(Blob blob, int array, double factor);
 
     /**
-     * Writes to {@code *count} how many calls computed on the host, though the array was at the device, because there
-     * was no cuBLAS that starts.
+     * Writes to {@code *count} how many calls computed on the host, though the array was at the device, because no
+     * cuBLAS starts.
      */
     int syncedmem_blob_computed_on_host(LongByReference count);
 
@@ -1431,51 +1422,54 @@ public interface SyncedmemLibrary extends Library {
     /** Ends one holder; the last one ends the tensor. */
     int syncedmem_tensor_destroy(Tensor tensor);
 
-    /** Gives the tensor other dimensions; of none it is a scalar, with one item. */
+    /** Gives the tensor other dimensions; without any it is a scalar, of one item. */
     int syncedmem_tensor_resize(Tensor tensor, int ndim, long[] dims);
 
     /** As {@code syncedmem_tensor_resize}, with the dimensions of another tensor. */
     int syncedmem_tensor_resize_like(Tensor tensor, Tensor source);
 
-    /** Gives the tensor other dimensions of the same number of items. */
+    /** Gives the tensor other dimensions of as many items, which stay. */
     int syncedmem_tensor_reshape(Tensor tensor, int ndim, long[] dims);
 
     /** Makes the first dimension smaller. */
     int syncedmem_tensor_shrink(Tensor tensor, long outer);
 
-    /** Makes room for as many items of the tensor's type as those dimensions have. */
+    /** Makes room for the items of those dimensions. */
     int syncedmem_tensor_reserve(Tensor tensor, int ndim, long[] dims);
 
     /** Adds {@code more} to the first dimension. */
     int syncedmem_tensor_extend(Tensor tensor, long more, double growth_percent);
 
-    /** Gives the tensor's memory up; other tensors that share it keep it. */
+    /** Gives the memory up; other tensors that share it keep it. */
     int syncedmem_tensor_free_memory(Tensor tensor);
 
     /** Exchanges two tensors of the same side, all but their handles. */
     int syncedmem_tensor_swap(Tensor tensor, Tensor other);
 
     /**
-     * Sets for the process whether a tensor with more memory than it needs keeps it when it is resized, and how many
-     * unused bytes it keeps at most.
+     * Sets for the process whether a resized tensor keeps more memory than it needs, and how many unused bytes at
+     * most.
      */
     int syncedmem_tensor_set_keep_on_shrink(boolean keep, long most_unused_bytes);
 
     /** Writes what {@code syncedmem_tensor_set_keep_on_shrink} has set. */
     int syncedmem_tensor_get_keep_on_shrink(ByteByReference keep, LongByReference most_unused_bytes);
 
-    /** Writes the address of the items to {@code *data}, for reading. */
+    /**
+     * Writes the address of the items to {@code *data}, for reading; NULL for a tensor without items that never had
+     * memory.
+     */
     int syncedmem_tensor_data(Tensor tensor, Typemeta meta, PointerByReference data);
 
     /**
-     * Writes the address of the items to {@code *data}, for reading and writing, as items of {@code meta}; NULL is
-     * the tensor's own type.
+     * As {@code syncedmem_tensor_data}, for reading and writing, as items of {@code meta}; NULL is the tensor's own
+     * type.
      */
     int syncedmem_tensor_mutable_data(Tensor tensor, Typemeta meta, PointerByReference data);
 
     /**
-     * Writes the handle of the memory's {@code syncedmem_t} to {@code *mem}: for access on both sides, {@code
-     * syncedmem_to_dlpack}, a name, eviction.
+     * Writes the memory's {@code syncedmem_t} to {@code *mem}: for access on both sides, {@code syncedmem_to_dlpack},
+     * a name, eviction.
      */
     int syncedmem_tensor_memory(Tensor tensor, PointerByReference mem);
 
@@ -1490,8 +1484,8 @@ public interface SyncedmemLibrary extends Library {
 
     /**
      * Makes the tensor use the caller's memory at {@code pointer}, on the tensor's side, with items of {@code meta}.
-     * {@code capacity} is its size in bytes; 0 for as many as the tensor's items need. {@code deleter} (NULL: none)
-     * is called with {@code pointer} and {@code context} once no tensor uses the memory; not after an error.
+     * {@code capacity} is its bytes; 0 for as many as the items need. {@code deleter} (NULL: none) is called with
+     * {@code pointer} and {@code context} once no tensor uses the memory; not after an error.
      */
     int syncedmem_tensor_share_external(
             Tensor tensor,
@@ -1510,34 +1504,33 @@ public interface SyncedmemLibrary extends Library {
     /** Writes to {@code *info} what the tensor is. */
     int syncedmem_tensor_info(Tensor tensor, TensorInfo info);
 
-    /** Writes to {@code *is} whether the tensor's type is that one. */
+    /** Writes to {@code *is} whether the tensor is of that type. */
     int syncedmem_tensor_is_type(Tensor tensor, Typemeta meta, ByteByReference is);
 
     /** Writes the dimension of an axis, counted from 0, to {@code *dim}. */
     int syncedmem_tensor_dim(Tensor tensor, int axis, LongByReference dim);
 
-    /** Writes a dimension to {@code *dim}, if it is at most {@code INT32_MAX}. */
+    /** As {@code syncedmem_tensor_dim}, in 32 bits. */
     int syncedmem_tensor_dim32(Tensor tensor, int axis, IntByReference dim);
 
-    /**
-     * Writes the product of the dimensions from {@code axis} on to {@code *size}: 1 from behind the last one on.
-     */
+    /** Writes the product of the dimensions from {@code axis} on to {@code *size}; 1 behind the last one. */
     int syncedmem_tensor_size_from_dim(Tensor tensor, int axis, LongByReference size);
 
     /** Writes the product of the dimensions before {@code axis} to {@code *size}. */
     int syncedmem_tensor_size_to_dim(Tensor tensor, int axis, LongByReference size);
 
     /**
-     * Writes the product of the dimensions between two axes, without theirs and in either order, to {@code *size}.
+     * Writes the product of the dimensions between two axes in either order, without theirs, to {@code *size}.
      */
     int syncedmem_tensor_size_between_dim(Tensor tensor, int axis, int other, LongByReference size);
 
     /**
-     * Writes the number of an axis from the start to {@code *canonical}, where a negative one counts from the end.
+     * Writes the number from the start of an axis, which may be negative to count from the end, to {@code
+     * *canonical}.
      */
     int syncedmem_tensor_canonical_axis_index(Tensor tensor, int axis, IntByReference canonical);
 
-    /** Writes a line about the tensor for people, as {@code syncedmem_report} writes its text. */
+    /** Writes a line about the tensor, as {@code syncedmem_report} writes its text. */
     int syncedmem_tensor_debug_string(Tensor tensor, byte[] text, long capacity, LongByReference length);
 
     /** Creates an empty blob and writes its handle to {@code *blob}. */
@@ -1567,7 +1560,7 @@ public interface SyncedmemLibrary extends Library {
 
     /**
      * Gives the blob a value of the caller's, and ends the old one. {@code deleter} is called with {@code value} and
-     * {@code context} at the new one's end; without one (NULL) the value stays the caller's.
+     * {@code context} at the end; without one (NULL) the value stays the caller's.
      */
     int syncedmem_typed_blob_reset(
             TypedBlob blob,
@@ -1578,8 +1571,8 @@ public interface SyncedmemLibrary extends Library {
 
     /**
      * Makes the value the caller's, and writes its address to {@code *value}; NULL for an empty blob. {@code deleter}
-     * and {@code context} may be NULL: they receive the function that ends the value (a {@code syncedmem_deleter_t};
-     * NULL for a value without one) and its context.
+     * and {@code context} may be NULL: they receive the function that ends the value (a {@code syncedmem_deleter_t},
+     * or NULL) and its context.
      */
     int syncedmem_typed_blob_release(
             TypedBlob blob,
@@ -1590,7 +1583,7 @@ public interface SyncedmemLibrary extends Library {
     /** Exchanges the values of two blobs. */
     int syncedmem_typed_blob_swap(TypedBlob blob, TypedBlob other);
 
-    /** Writes a handle of the tensor that is the value, of either side, to {@code *tensor}: one more holder. */
+    /** Writes a handle of the tensor that is the value, of either side, to {@code *tensor}. */
     int syncedmem_typed_blob_get_tensor(TypedBlob blob, PointerByReference tensor);
 
     /** As {@code syncedmem_typed_blob_get_tensor}, of a tensor of that side ({@code syncedmem_side_t}). */
@@ -1600,7 +1593,7 @@ public interface SyncedmemLibrary extends Library {
             ByteByReference is_new,
             PointerByReference tensor);
 
-    /** Makes a tensor the value, which the blob then holds too, and ends the old one. */
+    /** Makes a tensor, which the blob then holds too, the value, and ends the old one. */
     int syncedmem_typed_blob_set_tensor(TypedBlob blob, Tensor tensor);
 
     /** Creates an empty workspace and writes its handle to {@code *workspace}. */
@@ -1613,14 +1606,13 @@ public interface SyncedmemLibrary extends Library {
     int syncedmem_workspace_destroy(Workspace workspace);
 
     /**
-     * Writes a handle of the blob of that name to {@code *blob}: that of this workspace, of a mapping or of a parent,
-     * or else a new empty one of this workspace.
+     * Writes a handle of the blob of that name to {@code *blob}: this workspace's, a mapping's or a parent's, or else
+     * a new empty one of this workspace.
      */
     int syncedmem_workspace_create_blob(Workspace workspace, String name, PointerByReference blob);
 
     /**
-     * As {@code syncedmem_workspace_create_blob}, of a blob of this workspace itself: it hides one of a mapping or a
-     * parent.
+     * As {@code syncedmem_workspace_create_blob}, of this workspace itself: the blob hides a mapping's or a parent's.
      */
     int syncedmem_workspace_create_local_blob(Workspace workspace, String name, PointerByReference blob);
 
@@ -1628,13 +1620,13 @@ public interface SyncedmemLibrary extends Library {
     int syncedmem_workspace_get_blob(Workspace workspace, String name, PointerByReference blob);
 
     /**
-     * Writes to {@code *has} whether there is a blob of that name: of this workspace, of a mapping or of a parent.
+     * Writes to {@code *has} whether there is a blob of that name: this workspace's, a mapping's or a parent's.
      */
     int syncedmem_workspace_has_blob(Workspace workspace, String name, ByteByReference has);
 
     /**
-     * Removes a blob of this workspace itself, and writes to {@code *removed}, which may be NULL, whether there was
-     * one.
+     * Removes a blob of this workspace itself, which other holders keep, and writes to {@code *removed}, which may be
+     * NULL, whether there was one.
      */
     int syncedmem_workspace_remove_blob(Workspace workspace, String name, ByteByReference removed);
 
@@ -1648,7 +1640,9 @@ public interface SyncedmemLibrary extends Library {
             String new_name,
             PointerByReference blob);
 
-    /** Makes the blob {@code name} of another workspace visible in this one as {@code new_name}. */
+    /**
+     * Makes the blob {@code name} of another workspace, which this one holds, visible here as {@code new_name}.
+     */
     int syncedmem_workspace_add_blob_mapping(
             Workspace workspace,
             String new_name,
@@ -1657,8 +1651,8 @@ public interface SyncedmemLibrary extends Library {
             boolean skip_defined);
 
     /**
-     * Calls {@code visitor} with each blob of this workspace itself, or, unless {@code local}, with each that is
-     * visible in it, sorted by name.
+     * Calls {@code visitor} with each visible blob, or, if {@code local}, with each of this workspace itself, sorted
+     * by name.
      */
     int syncedmem_workspace_blobs(Workspace workspace, boolean local, BlobVisitor visitor, Pointer context);
 
@@ -1682,8 +1676,7 @@ public interface SyncedmemLibrary extends Library {
             PointerByReference attached);
 
     /**
-     * Allocates {@code bytes} of host memory, filled with zeros and aligned to 64 bytes, and writes its address to
-     * {@code *data}.
+     * Allocates {@code bytes} of host memory, zeros aligned to 64 bytes, and writes its address to {@code *data}.
      */
     int syncedmem_cpu_new(long bytes, PointerByReference data);
 
@@ -1691,8 +1684,8 @@ public interface SyncedmemLibrary extends Library {
     void syncedmem_cpu_delete(Pointer data);
 
     /**
-     * Switches Caffe2's report, off at first: a line on standard error for each block that a tensor allocates, and
-     * one when it is freed, with the bytes of all memory in the library's account, which is switched on too.
+     * Switches Caffe2's report, off at first: a line on standard error for each block that a tensor allocates or
+     * frees, with the bytes of all memory in the library's account, which is switched on too.
      */
     int syncedmem_tensor_report_allocations(boolean on);
 
@@ -1703,8 +1696,8 @@ public interface SyncedmemLibrary extends Library {
     int syncedmem_workspace_load_init_net(Workspace workspace, String path);
 
     /**
-     * Opens a {@code .caffemodel}, {@code .binaryproto}, {@code .solverstate} or {@code init_net.pb}, reads its
-     * structure, and writes the model's handle to {@code *model}.
+     * Opens a {@code .caffemodel}, {@code .binaryproto}, {@code .solverstate} or {@code init_net.pb}, which its name
+     * or else its contents tell apart, reads its structure, and writes the model's handle to {@code *model}.
      */
     int syncedmem_model_open(String path, PointerByReference model);
 
@@ -1729,10 +1722,9 @@ public interface SyncedmemLibrary extends Library {
     int syncedmem_model_blob_info(Model model, long layer, long blob, BlobInfo info);
 
     /**
-     * Reads a blob's values ({@code SYNCEDMEM_DATA}) or gradients ({@code SYNCEDMEM_DIFF}) from the file into the
-     * host side of {@code mem}, which is then the newest. {@code element_type} is a {@code syncedmem_type_t}: {@code
-     * SYNCEDMEM_FLOAT32}, {@code SYNCEDMEM_FLOAT64}, or the type that they are stored in, for which nothing is
-     * converted or copied in between.
+     * Reads a blob's values ({@code SYNCEDMEM_DATA}) or gradients ({@code SYNCEDMEM_DIFF}) into the host side of
+     * {@code mem}, then the newest. {@code element_type} is a {@code syncedmem_type_t}: {@code SYNCEDMEM_FLOAT32},
+     * {@code SYNCEDMEM_FLOAT64}, or the stored type, for which nothing is converted or copied in between.
      */
     int syncedmem_model_read_blob(
             Model model,
@@ -1743,8 +1735,8 @@ public interface SyncedmemLibrary extends Library {
             Syncedmem mem);
 
     /**
-     * Gives {@code blob} the shape, the data and, where the file has it, the diff of a {@code .binaryproto} of one
-     * blob, such as a mean image.
+     * Gives {@code blob} the shape, the data and, if any, the diff of a {@code .binaryproto} of one blob, such as a
+     * mean image.
      */
     int syncedmem_blob_read(Blob blob, String path);
 

@@ -198,13 +198,18 @@ class SyncedArray(Accessors):
         With `copy=True` the consumer gets a copy. Raises `BufferError` with `copy=False` if that side is not current,
         and for a consumer from before DLPack 1.0 (`max_version` is not given), which does not know read-only tensors.
         """
+        handle, layout = self._memory._handle, self._layout
+        is_plain = stream is None and dl_device is None and not copy and max_version == (1, 0) and layout.known
+        if is_plain and handle.head() != Head.HEAD_AT_GPU:
+            # NumPy asks so. The general way takes a tenth longer.
+            return layout.tensor(handle, Side.HOST, Kind.READ, True)
         device = self.__dlpack_device__()
         if dl_device is not None:
             asked = asked_device(dl_device)
             self._check_side(asked, copy)
             device = asked
         side = Side.DEVICE if device[0] == CUDA else Side.HOST
-        source = self._memory._handle, side, Kind.READ, self._layout
+        source = handle, side, Kind.READ, layout
         return export(source, device, stream, max_version, dl_device, copy)
 
     def _check_side(self, asked: DLDevice, copy: bool | None) -> None:

@@ -14,7 +14,8 @@ from ._library import ffi, lib
 # Not ctypes.pythonapi: other packages may change the argument types of its functions.
 _api = ctypes.PyDLL(None)
 new = _api.PyCapsule_New
-new.restype, new.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
+# Name and destructor are pointers already: nothing is left to convert.
+new.restype, new.argtypes = ctypes.py_object, (ctypes.c_void_p,)
 _is_valid = _api.PyCapsule_IsValid
 _is_valid.restype, _is_valid.argtypes = ctypes.c_int, (ctypes.py_object, ctypes.c_void_p)
 _get_pointer = _api.PyCapsule_GetPointer
@@ -23,18 +24,18 @@ _set_name = _api.PyCapsule_SetName
 _set_name.restype, _set_name.argtypes = ctypes.c_int, (ctypes.py_object, ctypes.c_void_p)
 
 
-def _for_ever(name: bytes) -> int:
+def _for_ever(name: bytes) -> ctypes.c_void_p:
     """The address of a name that is never freed: a capsule that points to it may outlive this module."""
     text = ctypes.create_string_buffer(name)
     _api.Py_IncRef(ctypes.py_object(text))
-    return ctypes.addressof(text)
+    return ctypes.c_void_p(ctypes.addressof(text))
 
 
 # By whether the tensor has a version.
 NAMES = {True: _for_ever(b"dltensor_versioned"), False: _for_ever(b"dltensor")}
 _USED = {True: _for_ever(b"used_dltensor_versioned"), False: _for_ever(b"used_dltensor")}
 _C_TYPES = {True: "DLManagedTensorVersioned *", False: "DLManagedTensor *"}
-DESTRUCTOR = int(ffi.cast("uintptr_t", ffi.addressof(lib, "syncedmem_end_capsule")))
+DESTRUCTOR = ctypes.c_void_p(int(ffi.cast("uintptr_t", ffi.addressof(lib, "syncedmem_end_capsule"))))
 
 
 class Taken:

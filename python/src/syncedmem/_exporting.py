@@ -38,7 +38,7 @@ def export(
     copy: bool | None,
 ) -> object:
     """Performs an access and returns its capsule. The arguments are those of `__dlpack__` in the array API."""
-    versioned = max_version is not None and tuple(max_version) >= (1, 0)
+    versioned = max_version is not None and max_version[0] >= 1
     if dl_device is not None and asked_device(dl_device) != device:
         raise BufferError(
             f"this is device {device}, and {dl_device} was asked for: export the array of the SyncedMemory "
@@ -52,7 +52,17 @@ def export(
         raise ValueError("memory of the CPU has no stream: stream must be None")
     if copy:
         handle, kind = _copied(source, device), Kind.WRITE
-    made = layout.capsule(handle, side, kind, versioned)
+    if not versioned and kind is Kind.READ:
+        raise BufferError(
+            "a tensor for reading cannot be handed to a consumer from before DLPack 1.0 (max_version is not given, or "
+            "below 1.0): it would not know that it must not write. Export mutable_cpu() or mutable_gpu(), or use a "
+            "consumer that knows DLPack 1.0."
+        )
+    if not layout.known:
+        raise BufferError(
+            f"DLPack has no type for {layout.dtype}: export other data, or the array's bytes, as mem.array(numpy.uint8)"
+        )
+    made: object = layout.tensor(handle, side, kind, versioned)
     if copy and versioned:
         Taken(made).tensor.flags |= IS_COPIED
     if waits is not None:

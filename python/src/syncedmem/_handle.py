@@ -24,7 +24,7 @@ os.register_at_fork(after_in_child=_forked)
 
 
 _HEAD = ffi.typeof("syncedmem_head_t *")
-_head = lib.syncedmem_head
+_new, _head = ffi.new, lib.syncedmem_head
 
 
 class Handle:
@@ -81,10 +81,13 @@ class Handle:
 
     def head(self) -> int:
         """The side with the newest data, as a number of `Head`."""
-        answer = ffi.new(_HEAD)
+        answer = _new(_HEAD)
         # Without the lock: the library reads one atomic word, and the argument keeps the object if it is closed meanwhile.
-        check(_head(self._pointer or self.pointer, answer))
-        return int(answer[0])
+        status = _head(self._pointer or self.pointer, answer)
+        if status != 0:
+            raise failure(status)
+        head: int = answer[0]
+        return head
 
     def exports(self) -> tuple[int, int]:
         """Number of arrays and tensors that live: of the host side, and of the device side."""

@@ -66,7 +66,7 @@ class Lent:
     def address(self) -> int:
         """The address of the first element, on its side."""
         tensor = self.taken.tensor.dl_tensor
-        return int(ffi.cast("uintptr_t", tensor.data)) + int(tensor.byte_offset)
+        return int(tensor.data) + int(tensor.byte_offset)
 
     def check(self, side: Side | None, nbytes: int) -> None:
         """Refuses memory that cannot be borrowed as a side of `nbytes` bytes."""

@@ -59,32 +59,37 @@ def numpy_type(code: int, bits: int) -> DType | None:
         return None
 
 
-# `syncedmem_to_dlpack`, which writes the tensor's address as a number: nothing is left to convert.
-_exports: Any = ffi.typeof(lib.syncedmem_to_dlpack)
-_to_dlpack = ffi.cast(
-    f"{_exports.result.cname}(*)({', '.join(one.cname for one in _exports.args[:-1])}, uintptr_t *)",
-    lib.syncedmem_to_dlpack,
-)
-_new, _CAPSULES, _DESTRUCTOR = _capsules.new, _capsules.NAMES, _capsules.DESTRUCTOR
-_SLOT = ffi.typeof("uintptr_t *")
 _TENSOR = {True: ffi.typeof("DLManagedTensorVersioned *"), False: ffi.typeof("DLManagedTensor *")}
-# Place of the data's address in a tensor with a version, in words.
-_DATA = ffi.offsetof("DLManagedTensorVersioned", "dl_tensor") // ffi.sizeof("uintptr_t")
+_exports: Any = ffi.typeof(lib.syncedmem_to_dlpack)
+
+
+def _exporting(slot: str) -> tuple[Any, Any]:
+    """`syncedmem_to_dlpack` with another type of its last argument, so that nothing is left to convert, and that type."""
+    arguments = [one.cname for one in _exports.args[:-1]]
+    function = ffi.cast(f"{_exports.result.cname}(*)({', '.join([*arguments, slot])})", lib.syncedmem_to_dlpack)
+    return function, ffi.typeof(slot)
+
+
+_ADDRESS, _POINTER = _exporting("uintptr_t *"), _exporting("DLManagedTensorVersioned **")
+_allocate, _gc = ffi.new, ffi.gc
+_new, _CAPSULES, _DESTRUCTOR = _capsules.new, _capsules.NAMES, _capsules.DESTRUCTOR
 
 
 class Layout:
     """Elements of one type in C order, from the first byte of a memory on."""
 
-    __slots__ = ("_arguments", "_known", "_numpy_reads", "_typestr", "dtype", "shape")
+    __slots__ = ("_arguments", "_elements", "_numpy_reads", "dtype", "known", "shape")
 
     def __init__(self, dtype: DType, shape: Shape) -> None:
         self.dtype = dtype
         self.shape = shape
         known = _dlpack_type(dtype)
-        self._known = known is not None
+        self.known = known is not None
+        """Whether DLPack has a type for the elements."""
         # Not if NumPy has two dtypes of this size, such as long and long long, or the dtype has metadata.
         self._numpy_reads = _NUMPY_READS and known is not None and numpy_type(*known) is dtype
-        self._typestr = dtype.str
+        # As the array interface shows them: NumPy has no string for a dtype that it does not read, so as bytes.
+        self._elements = (shape, dtype.str) if self._numpy_reads else ((self.nbytes,), "|u1")
         # Type, number of axes and lengths, as `syncedmem_to_dlpack` takes them: of the elements, or else of their bytes.
         lengths = (self.nbytes,) if known is None else shape
         self._arguments = *(known or _BYTE), len(lengths), ffi.new("int64_t[]", lengths)
@@ -94,55 +99,50 @@ class Layout:
         """Bytes of all elements."""
         return bytes_of(self.dtype, self.shape)
 
-    def tensor(self, handle: Handle, side: Side, kind: Kind, versioned: bool = True) -> tuple[object, int]:
-        """Performs an access and returns a capsule of a new tensor, and the tensor's address."""
-        made = ffi.new(_SLOT)
+    def tensor(self, handle: Handle, side: Side, kind: Kind, versioned: bool | None = None) -> Any:
+        """Performs an access and returns a new tensor with a version, which ends with the result; or, if `versioned` is given, a
+        capsule of one with or without.
+        """
+        function, slot = _POINTER if versioned is None else _ADDRESS
+        made = _allocate(slot)
         code, bits, ndim, lengths = self._arguments
-        new, name, destructor = _new, _CAPSULES[versioned], _DESTRUCTOR
+        new, gc, destructor = _new, _gc, _DESTRUCTOR
         try:
             # As `handle.call`, without the cost of a call.
             with handle._lock if handle._forks == _handle._forks else handle.alone:
-                pointer = handle._pointer or handle.pointer
-                status = _to_dlpack(pointer, side, kind, code, bits, ndim, lengths, versioned, made)
+                pointer = handle.pointer if handle._pointer is None else handle._pointer
+                status = function(pointer, side, kind, code, bits, ndim, lengths, versioned is not False, made)
             if status != 0:
                 raise failure(status)
+            tensor = made[0]
             # Ctrl-C raises an exception after a call, such as a long copy: here the tensor has one owner before and after.
-            tensor, made[0] = made[0], 0
-            return new(tensor, name, destructor), tensor
+            if versioned is None:
+                deleter = tensor.deleter
+                made = None
+                return gc(tensor, deleter)
+            name = _CAPSULES[versioned]
+            made = None
+            return new(tensor, name, destructor)
         except BaseException:
-            if made[0] != 0:
-                tensor = ffi.cast(_TENSOR[versioned], made[0])
+            if made is not None and made[0]:
+                tensor = ffi.cast(_TENSOR[versioned is not False], made[0])
                 tensor.deleter(tensor)
             raise
 
-    def capsule(self, handle: Handle, side: Side, kind: Kind, versioned: bool) -> object:
-        """Performs an access and returns a capsule of a new tensor."""
-        if kind is Kind.READ and not versioned:
-            raise BufferError(
-                "a tensor for reading cannot be handed to a consumer from before DLPack 1.0 (max_version is not given, or "
-                "below 1.0): it would not know that it must not write. Export mutable_cpu() or mutable_gpu(), or use a "
-                "consumer that knows DLPack 1.0."
-            )
-        if not self._known:
-            raise BufferError(
-                f"DLPack has no type for {self.dtype}: export other data, or the array's bytes, as "
-                "mem.array(numpy.uint8)"
-            )
-        return self.tensor(handle, side, kind, versioned)[0]
-
     def on_host(self, handle: Handle, kind: Kind) -> npt.NDArray[Any]:
         """Performs an access and returns a NumPy array of the host side, which keeps the access alive."""
-        capsule, tensor = self.tensor(handle, Side.HOST, kind)
         if self._numpy_reads and (_NUMPY_WRITES or kind is Kind.READ):
             # The quickest way.
-            return np.from_dlpack(_Exported(capsule))
-        address = ffi.cast(_SLOT, tensor)[_DATA]
-        if self._numpy_reads:
-            typed: npt.NDArray[Any] = np.asarray(_HostData(capsule, address, kind is Kind.READ, self.shape, self._typestr))
-            return typed
-        whole: npt.NDArray[Any] = np.asarray(_HostData(capsule, address, kind is Kind.READ, (self.nbytes,), "|u1"))
-        array: npt.NDArray[Any] = whole.view(self.dtype).reshape(self.shape)
-        return array
+            exported = _Exported()
+            exported.capsule = self.tensor(handle, Side.HOST, kind, True)
+            return np.from_dlpack(exported)
+        base = _HostData()
+        base.tensor = tensor = self.tensor(handle, Side.HOST, kind)
+        shape, typestr = self._elements
+        data = tensor.dl_tensor.data, kind is Kind.READ
+        base.__array_interface__ = {"shape": shape, "typestr": typestr, "data": data, "version": 3}
+        array: npt.NDArray[Any] = np.asarray(base)
+        return array if self._numpy_reads else array.view(self.dtype).reshape(self.shape)
 
 
 class Hold:
@@ -151,18 +151,9 @@ class Hold:
     __slots__ = ("_tensor", "address", "readonly")
 
     def __init__(self, handle: Handle, kind: Kind, layout: Layout) -> None:
-        taken = _capsules.Taken(layout.tensor(handle, Side.DEVICE, kind)[0])
-        deleter = taken.tensor.deleter
-        # The tensor's owner is not the capsule, which would free device memory with the GIL. If Python is interrupted in
-        # between, the tensor has one owner.
-        try:
-            taken.take()
-        except BaseException:
-            taken.give_back()
-            raise
-        self._tensor = ffi.gc(taken.tensor, deleter)
-        described = self._tensor.dl_tensor
-        self.address = int(ffi.cast("uintptr_t", described.data))
+        # Not a capsule, which would free device memory with the GIL.
+        self._tensor = layout.tensor(handle, Side.DEVICE, kind)
+        self.address: int = self._tensor.dl_tensor.data
         self.readonly = kind is Kind.READ
 
     @property
@@ -174,28 +165,19 @@ class Hold:
 class _HostData:
     """The base of a NumPy array. It is not a buffer, so that an array made read-only stays read-only."""
 
-    __slots__ = ("__array_interface__", "_capsule")
-
-    def __init__(self, capsule: object, address: int, readonly: bool, shape: Shape, typestr: str) -> None:
-        self._capsule = capsule
-        self.__array_interface__ = {
-            "shape": shape,
-            "typestr": typestr,
-            "data": (address, readonly),
-            "version": 3,
-        }
+    __slots__ = ("__array_interface__", "tensor")
+    __array_interface__: dict[str, Any]
+    tensor: Any
 
 
 class _Exported:
     """A capsule, for `numpy.from_dlpack`."""
 
-    __slots__ = ("_capsule",)
-
-    def __init__(self, capsule: object) -> None:
-        self._capsule = capsule
+    __slots__ = ("capsule",)
+    capsule: object
 
     def __dlpack__(self, *, dl_device: Any = None, copy: Any = None, max_version: Any = None, **_: Any) -> Any:
-        return self._capsule
+        return self.capsule
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return CPU, 0

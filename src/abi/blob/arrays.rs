@@ -1,4 +1,4 @@
-//! The arrays of a blob: their memory.
+//! The memory of a blob's arrays.
 
 use std::ffi::c_void;
 
@@ -12,8 +12,7 @@ use crate::abi::status::syncedmem_status_t;
 use crate::blob::Blob;
 use crate::object::shared::Shared;
 
-/// Writes the size of an array's memory in bytes to `*bytes`: an array keeps its memory in a reshape that needs no
-/// more. 0 without a shape.
+/// Writes the size of an array's memory to `*bytes`; 0 without a shape. A reshape that needs no more keeps the memory.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_blob_capacity(
     blob: *const syncedmem_blob_t,
@@ -24,8 +23,8 @@ pub unsafe extern "C" fn syncedmem_blob_capacity(
     unsafe { ask("syncedmem_blob_capacity", blob, bytes, |blob| blob.capacity(which(array)?)) }
 }
 
-/// Lends the memory of an array to the caller and writes it to `*mem`. It may be larger than the array, whose elements
-/// come first. The blob keeps it: see "Ownership" above.
+/// Lends the memory of an array to the caller (see "Ownership" above) and writes it to `*mem`. It may be larger than
+/// the array, whose elements come first.
 ///
 /// Errors: `INVALID_STATE` (the blob has no shape).
 #[unsafe(no_mangle)]
@@ -39,7 +38,7 @@ pub unsafe extern "C" fn syncedmem_blob_memory(
 }
 
 /// As `syncedmem_blob_memory`, and makes the caller one more owner: the memory stays until
-/// `syncedmem_blob_release_memory`, whatever memory the blob has by then.
+/// `syncedmem_blob_release_memory`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_blob_hold_memory(
     blob: *const syncedmem_blob_t,
@@ -69,8 +68,8 @@ pub unsafe extern "C" fn syncedmem_blob_release_memory(mem: *mut syncedmem_t) ->
     })
 }
 
-/// Borrows the caller's memory as the host side of an array, which is then the newest. Memory of another size than the
-/// count's is replaced first, and no longer shared.
+/// Borrows the caller's memory as the host side of an array, then the newest. Memory of another size than the count's
+/// is replaced first, and no longer shared.
 ///
 /// Errors: `INVALID_ARGUMENT` (also an address that is no multiple of the element's size), `INVALID_STATE` (the blob
 /// has no shape), `EXPORTED` (tensors of memory that stays are in use).
@@ -105,8 +104,7 @@ pub unsafe extern "C" fn syncedmem_blob_set_gpu_data(
     unsafe { change("syncedmem_blob_set_gpu_data", blob, set) }
 }
 
-/// Uses the memory of `other`'s array for the same array of `blob`, until one of the two gets other memory. Both have
-/// the same count and type.
+/// Uses the memory of `other`'s array for the same array of `blob`, until one of the two gets other memory.
 ///
 /// Errors: `INVALID_ARGUMENT` (also other counts or types), `INVALID_STATE` (`other` has no shape).
 #[unsafe(no_mangle)]
@@ -115,7 +113,7 @@ pub unsafe extern "C" fn syncedmem_blob_share(
     array: i32,
     other: *const syncedmem_blob_t,
 ) -> syncedmem_status_t {
-    // SAFETY: the caller guarantees it. The reference to `other` ends before that to `blob` begins: they may be one.
+    // SAFETY: the caller guarantees it; no other reference lives meanwhile, for the two may be one.
     let source = |array| unsafe { Opaque::value(other) }?.source(array);
     // SAFETY: the caller guarantees it.
     unsafe {
@@ -127,8 +125,7 @@ pub unsafe extern "C" fn syncedmem_blob_share(
 }
 
 /// Copies the elements of `source`'s array to the same array of `blob`, on the side where they are; if on both, on the
-/// device. An array that was never touched counts as zeros. With `reshape` the blob takes the shape of `source`;
-/// without it both have the same.
+/// device. An array that was never touched counts as zeros. With `reshape` the blob takes the shape of `source`.
 ///
 /// Errors: `INVALID_ARGUMENT` (also other types; other shapes without `reshape`), `INVALID_STATE` (`source` has no
 /// shape). After `DRIVER` and `PENDING` the elements may be lost.
@@ -150,8 +147,8 @@ pub unsafe extern "C" fn syncedmem_blob_copy_from(
     }
 }
 
-/// Writes the address of the dimensions in device memory, one `int` for each axis, to `*shape`, valid until the shape
-/// changes; NULL without axes.
+/// Writes the address of the dimensions in device memory, one `int` for each axis, to `*shape`; NULL without axes. It
+/// is valid until the shape changes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_blob_gpu_shape(
     blob: *const syncedmem_blob_t,

@@ -1,4 +1,4 @@
-//! Handles: construction and destruction, and the arguments of the other functions.
+//! Handles, and the arguments of the other functions.
 
 use crate::abi::arguments::{self, answer_for, one_of};
 use crate::abi::call::{call, call_for};
@@ -55,9 +55,8 @@ pub(super) unsafe fn numbers<'a>(first: *const i64, length: usize) -> Result<&'a
     Ok(unsafe { arguments::numbers(first, length, what) }?)
 }
 
-/// Creates a blob without a shape and without memory, as Caffe's default constructor does, and writes its handle to
-/// `*blob`. `type` is a `syncedmem_type_t`: `SYNCEDMEM_FLOAT32`, `SYNCEDMEM_FLOAT64`, `SYNCEDMEM_INT32` or
-/// `SYNCEDMEM_UINT32`.
+/// Creates a blob without shape and memory, as Caffe's default constructor, and writes its handle to `*blob`. `type` is
+/// a `syncedmem_type_t`: `SYNCEDMEM_FLOAT32`, `SYNCEDMEM_FLOAT64`, `SYNCEDMEM_INT32` or `SYNCEDMEM_UINT32`.
 ///
 /// Errors: `UNSUPPORTED` (another type).
 #[unsafe(no_mangle)]

@@ -4,7 +4,7 @@ use super::handle::{change, syncedmem_blob_t, which};
 use crate::abi::arguments::answer;
 use crate::abi::opaque::ask;
 use crate::abi::status::syncedmem_status_t;
-use crate::blob::{self, Blob};
+use crate::blob::{self, Blob, Term};
 
 /// Subtracts the diff from the data, element by element, on the side where the data is; if on both, on the device. The
 /// device needs cuBLAS, which is looked for at the first use; without it the host computes.
@@ -16,8 +16,8 @@ pub unsafe extern "C" fn syncedmem_blob_update(blob: *mut syncedmem_blob_t) -> s
     unsafe { change("syncedmem_blob_update", blob, Blob::update) }
 }
 
-/// Writes the sum of the absolute values of an array to `*sum`, computed where the array is; 0 if it was never touched.
-/// The host sums in doubles, in an order that does not depend on the CPU.
+/// Writes the sum of an array's absolute values, computed where the array is, to `*sum`; 0 if it was never touched. The
+/// host sums in doubles, in an order that does not depend on the CPU.
 ///
 /// Errors: `UNSUPPORTED` (integers).
 #[unsafe(no_mangle)]
@@ -27,7 +27,7 @@ pub unsafe extern "C" fn syncedmem_blob_asum(
     sum: *mut f64,
 ) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.
-    unsafe { ask("syncedmem_blob_asum", blob, sum, |blob| blob.asum(which(array)?)) }
+    unsafe { ask("syncedmem_blob_asum", blob, sum, |blob| blob.sum(which(array)?, Term::Abs)) }
 }
 
 /// As `syncedmem_blob_asum`, for the sum of the squares.
@@ -38,11 +38,11 @@ pub unsafe extern "C" fn syncedmem_blob_sumsq(
     sum: *mut f64,
 ) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.
-    unsafe { ask("syncedmem_blob_sumsq", blob, sum, |blob| blob.sumsq(which(array)?)) }
+    unsafe { ask("syncedmem_blob_sumsq", blob, sum, |blob| blob.sum(which(array)?, Term::Square)) }
 }
 
-/// Multiplies each element of an array by `factor`, rounded to the type of the elements, where the array is. Nothing is
-/// done if it was never touched.
+/// Multiplies the elements of an array by `factor`, rounded to their type, where the array is; nothing if it was never
+/// touched.
 ///
 /// Errors: as `syncedmem_blob_asum`.
 #[unsafe(no_mangle)]
@@ -55,8 +55,8 @@ pub unsafe extern "C" fn syncedmem_blob_scale(
     unsafe { change("syncedmem_blob_scale", blob, |blob| blob.scale(which(array)?, factor)) }
 }
 
-/// Writes to `*count` how many calls computed on the host, though the array was at the device, because there was no
-/// cuBLAS that starts. The first is reported on standard error.
+/// Writes to `*count` how many calls computed on the host, though the array was at the device, because no cuBLAS
+/// starts. The first is reported on standard error.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_blob_computed_on_host(count: *mut u64) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.

@@ -1,20 +1,20 @@
 //! Blobs: Caffe's Blob over the SyncedMemory of syncedmem.h.
 //!
-//! A syncedmem_blob_t is a shape and two arrays of its elements, the data and the diff: a parameter `array` is a
-//! syncedmem_array_t. Each array has a syncedmem_t, which syncedmem_blob_memory lends: every call of syncedmem.h works
-//! on it. The rules are those of Caffe's Blob, whose faults are mended where docs/blob.md says so.
+//! A syncedmem_blob_t is a shape and two arrays, the data and the diff: a parameter `array` is a syncedmem_array_t.
+//! Each array has a syncedmem_t, which syncedmem_blob_memory lends: every call of syncedmem.h works on it. The rules
+//! are those of Caffe's Blob, whose faults are mended where docs/blob.md says so.
 //!
 //! Ownership. syncedmem_blob_create pairs with syncedmem_blob_destroy. A syncedmem_t that a blob lends belongs to the
 //! blobs that share it: never destroy it, and do not use it after a call that gives the array other memory (a reshape
 //! beyond its capacity, setting data, syncedmem_blob_share), or that destroys its last blob. syncedmem_blob_hold_memory
-//! lends it for as long as the caller wants, and tensors made of it keep its memory.
+//! lends it for longer, and tensors made of it keep its memory.
 //!
-//! Threads. Any number of threads may read one blob at once: every function whose blob is const. Each other call needs
-//! the blob alone, and scale, update and copies need its memory alone too. Blobs that share memory may be used and
-//! destroyed on different threads.
+//! Threads. Any number of threads may call functions whose blob is const at once. Each other call needs the blob alone,
+//! and scale, update and copies need its memory alone too. Blobs that share memory may be used and destroyed on
+//! different threads.
 //!
 //! All else is as in syncedmem.h. After an error the blob is as it was, but a side of its memory may have been brought
-//! up to date. An axis that the blob does not have gives INVALID_ARGUMENT.
+//! up to date. An axis that does not exist gives INVALID_ARGUMENT.
 #![expect(unsafe_code, reason = "C functions")]
 
 pub mod arrays;

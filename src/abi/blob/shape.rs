@@ -1,4 +1,4 @@
-//! Shapes: axes, counts, offsets.
+//! Shapes.
 
 use std::ffi::c_char;
 use std::ptr::NonNull;
@@ -14,16 +14,15 @@ use crate::error;
 
 /// The most axes of a blob.
 pub const SYNCEDMEM_BLOB_MAX_AXES: usize = 32;
-/// Room for the text of any shape, in bytes.
+/// Bytes for the text of any shape.
 pub const SYNCEDMEM_BLOB_SHAPE_STRING_BYTES: usize = 384;
 
 const _: () = assert!(SYNCEDMEM_BLOB_MAX_AXES == crate::blob::shape::MOST_AXES);
-// Each dimension has at most 10 digits and a space; then the count in brackets, and NUL.
+// Each dimension has at most 10 digits and a space; the count is in brackets, and NUL follows.
 const _: () = assert!(SYNCEDMEM_BLOB_SHAPE_STRING_BYTES > SYNCEDMEM_BLOB_MAX_AXES * 11 + 12);
 
-/// Gives the blob the `axes` dimensions at `shape`. Without axes the count is 1. An array keeps its memory, and its
-/// contents, if that is large enough (`syncedmem_blob_capacity`); else it gets new memory. Neither side is allocated
-/// before its first access.
+/// Gives the blob the `axes` dimensions at `shape`. Without axes the count is 1. An array keeps its memory with the
+/// contents if that is large enough (`syncedmem_blob_capacity`), or else gets new memory.
 ///
 /// Errors: `INVALID_ARGUMENT` (also more than `SYNCEDMEM_BLOB_MAX_AXES` axes, a negative dimension, or a count above
 /// INT_MAX).
@@ -68,7 +67,7 @@ pub unsafe extern "C" fn syncedmem_blob_shape(
 }
 
 /// Writes the dimension of a legacy axis to `*dim`: 0 is num, 1 channels, 2 height, 3 width, and -4 to -1 the same from
-/// the end. Those that the blob does not have are 1.
+/// the end. Missing ones are 1.
 ///
 /// Errors: `INVALID_ARGUMENT` (also another axis, or a blob of more than four).
 #[unsafe(no_mangle)]
@@ -81,15 +80,14 @@ pub unsafe extern "C" fn syncedmem_blob_legacy_shape(
     unsafe { ask("syncedmem_blob_legacy_shape", blob, dim, |blob| blob.shape().legacy_dim(axis)) }
 }
 
-/// Writes the number of elements of an array to `*count`: the product of all dimensions, and 0 without a shape.
+/// Writes the number of elements of an array, the product of the dimensions, to `*count`; 0 without a shape.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_blob_count(blob: *const syncedmem_blob_t, count: *mut i64) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.
     unsafe { ask("syncedmem_blob_count", blob, count, |blob| Ok(blob.shape().count() as i64)) }
 }
 
-/// Writes the product of the dimensions of the axes from `start` to `end`, without `end` itself, to `*count`; 1 if
-/// there are none.
+/// Writes the product of the dimensions of the axes from `start` up to `end`, exclusive, to `*count`; 1 of none.
 ///
 /// Errors: `INVALID_ARGUMENT` (also not 0 <= start <= end <= axes, or a product above INT_MAX, which happens beside a
 /// dimension of 0).
@@ -104,8 +102,8 @@ pub unsafe extern "C" fn syncedmem_blob_count_axes(
     unsafe { ask("syncedmem_blob_count_axes", blob, count, |blob| blob.shape().count_of(start, end)) }
 }
 
-/// Writes to `*offset` the place of an element among the count. `indices` has one index for each axis, or fewer: those
-/// left out are 0.
+/// Writes the place of an element among the count to `*offset`. `indices` has one index for each axis; those left out
+/// at the end are 0.
 ///
 /// Errors: `INVALID_ARGUMENT` (also too many indices, or an index outside of its axis).
 #[unsafe(no_mangle)]
@@ -121,8 +119,8 @@ pub unsafe extern "C" fn syncedmem_blob_offset(
     unsafe { ask("syncedmem_blob_offset", blob, offset, |blob| blob.shape().offset(indices()?)) }
 }
 
-/// Writes to `*offset` the place of an element of four legacy indices. Each may be one past its axis, for the end of a
-/// range: compare the offset with the count before you read.
+/// As `syncedmem_blob_offset`, of four legacy indices. Each may be one past its axis, for the end of a range: compare
+/// the offset with the count before you read.
 ///
 /// Errors: `INVALID_ARGUMENT` (also more than four axes, an index outside of that, or an offset above INT_MAX).
 #[unsafe(no_mangle)]
@@ -140,7 +138,7 @@ pub unsafe extern "C" fn syncedmem_blob_legacy_offset(
 }
 
 /// Writes the shape to `text` as Caffe does, such as `2 3 (6)`, with NUL at its end.
-/// `SYNCEDMEM_BLOB_SHAPE_STRING_BYTES` bytes are always enough.
+/// `SYNCEDMEM_BLOB_SHAPE_STRING_BYTES` are always enough.
 ///
 /// Errors: `INVALID_ARGUMENT` (also `bytes` is too small).
 #[unsafe(no_mangle)]
@@ -163,8 +161,8 @@ pub unsafe extern "C" fn syncedmem_blob_shape_string(
     unsafe { with("syncedmem_blob_shape_string", blob, write) }
 }
 
-/// Writes to `*equals` whether the blob has the `axes` dimensions at `shape`. With `legacy` they are the num, channels,
-/// height and width of an old file, which are compared from the end: a bias of N is 1, 1, 1, N there.
+/// Writes to `*equals` whether the blob has the `axes` dimensions at `shape`. With `legacy` they are an old file's num,
+/// channels, height and width, compared from the end: a bias of N is 1, 1, 1, N there.
 ///
 /// Errors: `INVALID_ARGUMENT` (also `legacy` with another number of axes than four).
 #[unsafe(no_mangle)]

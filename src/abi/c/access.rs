@@ -11,7 +11,7 @@ use crate::abi::status::syncedmem_status_t;
 use crate::object::SyncedMemory;
 use crate::state::fast_path;
 
-/// Writes the address of `side`'s data to `*data`, ready for `access`: at once where nothing need be done.
+/// Returns at once where nothing need be done.
 ///
 /// # Safety
 /// `mem` is NULL or a handle; `data` is NULL or writable.
@@ -34,7 +34,7 @@ unsafe fn data(
     unsafe { prepared(name, mem, access, side, data) }
 }
 
-/// As `data`, where something is to be done or refused. Call sites are found by its frame.
+/// The rest of `data`. Call sites are found by its frame.
 #[inline(never)]
 #[unsafe(link_section = "syncedmem_entry")]
 unsafe fn prepared(
@@ -45,7 +45,7 @@ unsafe fn prepared(
     data: *mut *mut c_void,
 ) -> syncedmem_status_t {
     let work = |object: &SyncedMemory| {
-        // C++ alone opens the gate of the device side: where Caffe was built with CPU_ONLY, only C may use the device.
+        // C++ alone opens the device's gate: beside a Caffe of CPU_ONLY only C may use the device.
         if side == Side::Host {
             fast_path::open(access, side);
         }
@@ -55,9 +55,8 @@ unsafe fn prepared(
     unsafe { ask(name, mem, data, work) }
 }
 
-/// Writes the address of the host data to `*data`, for reading. The first access allocates the host side and fills it
-/// with zeros; newer data is copied from the device. The address is valid until the object ends, or its host side is
-/// released or set.
+/// Writes the address of the host data to `*data`, for reading. A first access allocates zeros; newer data is copied
+/// from the device. The address is valid until the object ends, or its host side is released or set.
 ///
 /// Errors: `NO_GPU` (the device is newer and cannot be used).
 #[unsafe(no_mangle)]
@@ -122,8 +121,8 @@ pub unsafe extern "C" fn syncedmem_overwrite_gpu_data(
     unsafe { self::data("syncedmem_overwrite_gpu_data", mem, Access::Overwrite, Side::Device, data) }
 }
 
-/// Makes the caller's memory the host side, which is then the newest. The object borrows it: it is never freed, and
-/// later copies from the device write to it. An owned host block is freed; the device block stays.
+/// Makes the caller's memory the host side, then the newest. The object borrows it: it is never freed, and later copies
+/// from the device write to it. An owned host block is freed; the device block stays.
 ///
 /// Errors: `EXPORTED` (tensors of that side are in use).
 ///
@@ -132,20 +131,20 @@ pub unsafe extern "C" fn syncedmem_overwrite_gpu_data(
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_set_cpu_data(mem: *mut syncedmem_t, data: *mut c_void) -> syncedmem_status_t {
-    // SAFETY: the caller guarantees `data`, and does not use the old block's pointer any more.
+    // SAFETY: the caller guarantees `data`, and that the old block's pointer is not used any more.
     let set = |object: &SyncedMemory| unsafe { object.set_data(Side::Host, data) };
     // SAFETY: the caller guarantees the handle.
     unsafe { with("syncedmem_set_cpu_data", mem, set) }
 }
 
-/// As `syncedmem_set_cpu_data`, for the device side. The memory may be on any device, or managed memory.
+/// As `syncedmem_set_cpu_data`, for the device side: memory of any device, or managed memory.
 ///
 /// # Safety
 /// `data` is device memory of the object's size while the object refers to it.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_set_gpu_data(mem: *mut syncedmem_t, data: *mut c_void) -> syncedmem_status_t {
-    // SAFETY: the caller guarantees `data`, and does not use the old block's pointer any more.
+    // SAFETY: the caller guarantees `data`, and that the old block's pointer is not used any more.
     let set = |object: &SyncedMemory| unsafe { object.set_data(Side::Device, data) };
     // SAFETY: the caller guarantees the handle.
     unsafe { with("syncedmem_set_gpu_data", mem, set) }
@@ -157,7 +156,7 @@ pub unsafe extern "C" fn syncedmem_set_gpu_data(mem: *mut syncedmem_t, data: *mu
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_release_cpu(mem: *mut syncedmem_t) -> syncedmem_status_t {
-    // SAFETY: the caller does not use pointers to the old block any more.
+    // SAFETY: the caller guarantees that the old block's pointer is not used any more.
     let release = |object: &SyncedMemory| unsafe { object.release(Side::Host) };
     // SAFETY: the caller guarantees the handle.
     unsafe { with("syncedmem_release_cpu", mem, release) }
@@ -167,7 +166,7 @@ pub unsafe extern "C" fn syncedmem_release_cpu(mem: *mut syncedmem_t) -> syncedm
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_release_gpu(mem: *mut syncedmem_t) -> syncedmem_status_t {
-    // SAFETY: the caller does not use pointers to the old block any more.
+    // SAFETY: the caller guarantees that the old block's pointer is not used any more.
     let release = |object: &SyncedMemory| unsafe { object.release(Side::Device) };
     // SAFETY: the caller guarantees the handle.
     unsafe { with("syncedmem_release_gpu", mem, release) }

@@ -1,11 +1,11 @@
-//! Accounting: what is counted, the report, and the names of objects in it.
+//! Accounting: what is counted, the report, and its names of objects.
 
 use std::ffi::c_char;
 
 use super::object::syncedmem_t;
 use super::policy;
 use crate::abi::arguments::{answer, string, write_text};
-use crate::abi::call::call;
+use crate::abi::call::run;
 use crate::abi::opaque::{ask, with};
 use crate::abi::status::syncedmem_status_t;
 use crate::error::Error;
@@ -16,7 +16,7 @@ use crate::platform::clock;
 use crate::settings;
 use crate::state::flags::{self, ACCESSES, ACCOUNT, COMPARE};
 
-/// What the library accounts for.
+/// What is accounted for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum syncedmem_accounting_t {
@@ -24,16 +24,16 @@ pub enum syncedmem_accounting_t {
     SYNCEDMEM_ACCOUNTING_OFF = 0,
     /// Objects, blocks, fills and copies.
     SYNCEDMEM_ACCOUNTING_ON = 1,
-    /// Accesses to current data too: each then costs some tens of nanoseconds.
+    /// Accesses to current data too, at some tens of nanoseconds each.
     SYNCEDMEM_ACCOUNTING_ACCESSES = 2,
 }
 
 /// Maximum length of an object's name, in bytes.
 pub const SYNCEDMEM_NAME_BYTES: usize = 200;
 
-/// Sets what is accounted for from now on: a `syncedmem_accounting_t`. Earlier counts stay. Existing objects are
-/// counted from their next access that allocates, fills or copies; existing blocks are not counted. Overrides
-/// `SYNCEDMEM_ACCOUNT` (off, on, accesses).
+/// Sets what is accounted for from now on: a `syncedmem_accounting_t`. Counts stay. Existing objects are counted from
+/// their next access that allocates, fills or copies; existing blocks are not. Overrides `SYNCEDMEM_ACCOUNT` (off, on,
+/// accesses).
 #[unsafe(no_mangle)]
 pub extern "C" fn syncedmem_set_accounting(accounting: i32) -> syncedmem_status_t {
     let what = "accounting is not a syncedmem_accounting_t; pass SYNCEDMEM_ACCOUNTING_OFF (0), \
@@ -62,13 +62,12 @@ pub unsafe extern "C" fn syncedmem_get_accounting(accounting: *mut syncedmem_acc
 }
 
 /// Switches the comparison of the host's contents at copies, which finds copies and fills that changed nothing. It
-/// reads all copied data once more, and needs accounting or a trace. Overrides `SYNCEDMEM_COMPARE` (off, on).
+/// reads copied data once more, and needs accounting or a trace. Overrides `SYNCEDMEM_COMPARE` (off, on).
 #[unsafe(no_mangle)]
 pub extern "C" fn syncedmem_set_compare(on: bool) -> syncedmem_status_t {
-    call("syncedmem_set_compare", || {
+    run("syncedmem_set_compare", || {
         settings::COMPARE.set(usize::from(on));
         control::set(COMPARE, on);
-        Ok(())
     })
 }
 
@@ -86,17 +85,14 @@ pub unsafe extern "C" fn syncedmem_get_compare(on: *mut bool) -> syncedmem_statu
 /// Sets the peak of every kind of memory to what objects hold now.
 #[unsafe(no_mangle)]
 pub extern "C" fn syncedmem_reset_peaks() -> syncedmem_status_t {
-    call("syncedmem_reset_peaks", || {
-        recorder::with_ledger(|ledger| ledger.reset_peaks(clock::nanoseconds()));
-        Ok(())
-    })
+    run("syncedmem_reset_peaks", || recorder::with_ledger(|ledger| ledger.reset_peaks(clock::nanoseconds())))
 }
 
-/// Writes a short report of this process, UTF-8 text of several lines: memory now and at the peak, its ten largest
-/// holders, and counts of what was done.
+/// Writes a report of this process, UTF-8 text of several lines: memory now and at the peak, its ten largest holders,
+/// and counts of operations.
 ///
-/// Writes at most `capacity` bytes to `text`, including a NUL; the rest is left out. `*length` is the length of the
-/// whole report without the NUL. `text` may be NULL if `capacity` is 0.
+/// Writes at most `capacity` bytes to `text`, with a NUL, and the length of the whole report without it to `*length`.
+/// `text` may be NULL if `capacity` is 0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_report(
     text: *mut c_char,
@@ -134,8 +130,8 @@ pub unsafe extern "C" fn syncedmem_set_name(mem: *mut syncedmem_t, name: *const 
 }
 
 /// Notes for traces how many items of the batch an object holds, such as 64 for a layer's output of 64 x 20 x 24 x 24:
-/// a report then says what one more item costs. 0, as without a note: it does not grow with the batch. Ignored without
-/// a trace.
+/// a report then says what one more item costs. 0, the default: it does not grow with the batch. Ignored without a
+/// trace.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_set_items(mem: *mut syncedmem_t, items: usize) -> syncedmem_status_t {
@@ -149,7 +145,7 @@ pub unsafe extern "C" fn syncedmem_set_items(mem: *mut syncedmem_t, items: usize
     unsafe { with("syncedmem_set_items", mem, set) }
 }
 
-/// Writes the name of an object, as `syncedmem_report` writes its text; empty without a name.
+/// Writes an object's name, which may be empty, as `syncedmem_report` writes its text.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_get_name(
     mem: *const syncedmem_t,

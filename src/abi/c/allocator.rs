@@ -1,4 +1,4 @@
-//! An allocator of the program's own for host blocks.
+//! The program's own allocator for host blocks.
 
 use std::ffi::c_void;
 
@@ -7,16 +7,16 @@ use crate::abi::status::syncedmem_status_t;
 use crate::error::Error;
 use crate::memory::host::allocator::{self, Functions};
 
-/// Returns a block of `bytes` (not 0) that begins on a multiple of `alignment` (a power of two), or NULL. It gets the
-/// `context` of its table.
+/// Returns a block of `bytes` (not 0) at a multiple of `alignment` (a power of two), or NULL. Gets the `context` of its
+/// table.
 pub type syncedmem_allocate_t =
     Option<unsafe extern "C-unwind" fn(bytes: usize, alignment: usize, context: *mut c_void) -> *mut c_void>;
 
-/// Takes back a block of the same table's `allocate`, with the `bytes` that were asked for.
+/// Takes back a block of the same table's `allocate`, with the same `bytes`.
 pub type syncedmem_release_t =
     Option<unsafe extern "C-unwind" fn(block: *mut c_void, bytes: usize, context: *mut c_void)>;
 
-/// An allocator of the program's own: see `syncedmem_set_host_allocator`. Later versions may add members at the end.
+/// See `syncedmem_set_host_allocator`. Later versions may add members at the end.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct syncedmem_host_allocator_t {
@@ -32,24 +32,23 @@ pub struct syncedmem_host_allocator_t {
     pub zeroed: bool,
 }
 
-/// Makes later host blocks of all objects come from the program's functions, small ones too; NULL: from the library
-/// again. The table is copied. A block goes back to the `release` of the allocator that made it.
+/// Makes later host blocks of all objects come from the program's functions; NULL: from the library again. The table is
+/// copied. A block goes back to the `release` of the allocator that made it.
 ///
-/// The blocks are counted, limited (`SYNCEDMEM_HOST_LIMIT`), recorded and traced as others. They are not kept for
-/// reuse, and page-locked only if `allocate` returns such memory, or by `syncedmem_pin`. `allocate` is not called for
-/// size 0, nor for `CaffeMallocHost`, whose memory programs pass to `free()`. If it returns NULL after the library has
-/// tried to make room, or a block with too little alignment, which is given back, the access fails with
-/// `OUT_OF_MEMORY`.
+/// The blocks are counted, limited (`SYNCEDMEM_HOST_LIMIT`) and traced as others. They are not kept for reuse, and
+/// page-locked only if `allocate` returns such memory, or by `syncedmem_pin`. `allocate` is not called for size 0, nor
+/// for `CaffeMallocHost`, whose memory programs pass to `free()`. If it returns NULL after the library has tried to
+/// make room, or a block with too little alignment, which is given back, the access gives `OUT_OF_MEMORY`.
 ///
 /// The functions are called without locks, on any thread that uses or ends an object; `release` also in a forked child
-/// and while the process exits. They may use objects, but not the one that the block is for, nor those that another
-/// thread uses. An exception ends the process.
+/// and at exit. They may use objects, but not the block's own, nor those that another thread uses. An exception ends
+/// the process.
 ///
 /// Errors: `INVALID_ARGUMENT` (a NULL function; `size`), `INVALID_STATE` (`SYNCEDMEM_HOST_BLOCKS` is malloc).
 ///
 /// # Safety
-/// The first `size` bytes of `allocator` are readable. Functions and context stay usable for the rest of the process. A
-/// block stays readable and writable until it is released.
+/// Functions and context stay usable for the rest of the process. A block stays readable and writable until it is
+/// released.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_set_host_allocator(
     allocator: *const syncedmem_host_allocator_t,
@@ -73,9 +72,9 @@ unsafe fn read(table: *const syncedmem_host_allocator_t) -> Result<Functions, Er
         return refused("allocator is misaligned; pass the address of a syncedmem_host_allocator_t");
     }
     const { assert!(std::mem::offset_of!(syncedmem_host_allocator_t, size) == 0) };
-    // SAFETY: a table of any version begins with `size`, which the caller guarantees to be readable.
+    // SAFETY: the caller guarantees `size`, with which a table of any version begins.
     let size = unsafe { table.cast::<usize>().read() };
-    // A table of another version may have members that this library does not know.
+    // Another version's table may have unknown members.
     if size != size_of::<syncedmem_host_allocator_t>() {
         return refused(
             "allocator->size is not that of this version's syncedmem_host_allocator_t; set it to \

@@ -1,4 +1,4 @@
-//! Caffe's two host allocation functions, under their own names, for C.
+//! Caffe's two host allocation functions, for C.
 
 use std::ffi::c_void;
 
@@ -7,9 +7,9 @@ use crate::abi::call::call;
 use crate::abi::status::syncedmem_status_t;
 use crate::memory::host::caffe_host;
 
-/// Allocates `size` bytes of host memory, aligned to 64, with undefined contents. Writes the address, which is not NULL
-/// for size 0 either, to `*ptr`, and to `*use_cuda` whether it is page-locked: in GPU mode, if the driver can. Free it
-/// with `CaffeFreeHost`; `cudaFreeHost` takes page-locked memory too, and `free()` other memory.
+/// Allocates `size` bytes of host memory, aligned to 64, with undefined contents. Writes the address, also for size 0
+/// not NULL, to `*ptr`, and to `*use_cuda` whether it is page-locked: in GPU mode, if the driver can. Free it with
+/// `CaffeFreeHost`; `cudaFreeHost` takes page-locked memory too, and `free()` other memory.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn CaffeMallocHost(
     ptr: *mut *mut c_void,

@@ -1,7 +1,7 @@
-//! The destructor of Python capsules that hold a tensor.
+//! The destructor of Python's capsules of tensors.
 //!
-//! DLPack's Python specification gives the names: a consumer renames the capsule whose tensor it took. CPython's functions
-//! are looked up in the process; the library does not link them.
+//! DLPack's Python specification gives the names: a consumer renames the capsule whose tensor it took. CPython's
+//! functions are looked up in the process, not linked.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::mem::transmute;
@@ -15,19 +15,17 @@ use crate::platform::loaded;
 type IsValid = unsafe extern "C" fn(*mut c_void, *const c_char) -> c_int;
 type GetPointer = unsafe extern "C" fn(*mut c_void, *const c_char) -> *mut c_void;
 
-/// The functions of CPython that are called.
 struct Python {
     is_valid: IsValid,
     get_pointer: GetPointer,
 }
 
-/// The CPython of the process; `None` if it has none.
 fn python() -> Option<&'static Python> {
     static FOUND: OnceLock<Option<Python>> = OnceLock::new();
     let find = || {
         let [is_valid, get_pointer] = [c"PyCapsule_IsValid", c"PyCapsule_GetPointer"].map(loaded::find);
         Some(Python {
-            // SAFETY: CPython's C API gives the function of this name this signature.
+            // SAFETY: CPython's C API gives this name this signature.
             is_valid: unsafe { transmute::<NonNull<c_void>, IsValid>(is_valid?) },
             // SAFETY: as above.
             get_pointer: unsafe { transmute::<NonNull<c_void>, GetPointer>(get_pointer?) },
@@ -37,10 +35,10 @@ fn python() -> Option<&'static Python> {
 }
 
 impl Python {
-    /// The pointer of a capsule, if the capsule has this name.
+    /// The capsule's pointer, if it has this name.
     ///
     /// # Safety
-    /// `capsule` is a capsule, and the calling thread holds the GIL.
+    /// As for `syncedmem_end_capsule`.
     unsafe fn holds(&self, capsule: *mut c_void, name: &CStr) -> Option<NonNull<c_void>> {
         // SAFETY: the caller guarantees it.
         if unsafe { (self.is_valid)(capsule, name.as_ptr()) } == 0 {
@@ -51,9 +49,9 @@ impl Python {
     }
 }
 
-/// A capsule destructor for CPython's `PyCapsule_New`: for capsules named "dltensor_versioned" or "dltensor" that hold
-/// a tensor of `syncedmem_to_dlpack`. If the capsule still has that name, no consumer took the tensor, and its deleter
-/// is called. A Python exception that is set stays set.
+/// A destructor for CPython's `PyCapsule_New`, for capsules named "dltensor_versioned" or "dltensor" that hold a tensor
+/// of `syncedmem_to_dlpack`. If the capsule still has that name, no consumer took the tensor, and its deleter is
+/// called. A Python exception stays set.
 ///
 /// # Safety
 /// `capsule` is NULL or a `PyObject *` of that kind, and the calling thread holds the GIL.
@@ -63,7 +61,7 @@ pub unsafe extern "C" fn syncedmem_end_capsule(capsule: *mut c_void) {
         let Some(python) = python().filter(|_| !capsule.is_null()) else { return Ok(()) };
         // SAFETY: the caller guarantees it.
         if let Some(tensor) = unsafe { python.holds(capsule, c"dltensor_versioned") } {
-            // SAFETY: the caller guarantees what a capsule of this name holds, and it is not used again.
+            // SAFETY: the caller guarantees that a capsule of this name holds a tensor, which is not used again.
             unsafe { dlpack::delete(tensor, true) };
         // SAFETY: the caller guarantees it.
         } else if let Some(tensor) = unsafe { python.holds(capsule, c"dltensor") } {
@@ -72,6 +70,6 @@ pub unsafe extern "C" fn syncedmem_end_capsule(capsule: *mut c_void) {
         }
         Ok(())
     };
-    // A destructor returns nothing, and keeps the exception that is set.
+    // A destructor returns nothing.
     let _ = guard::<_, crate::error::Error>(end);
 }

@@ -1,9 +1,9 @@
-//! The GPU: whether it can be used, and the device check.
+//! The GPU's status, and the device check.
 
 use std::ffi::c_char;
 
 use crate::abi::arguments::{OptionalOut, answer};
-use crate::abi::call::call;
+use crate::abi::call::{call, run};
 use crate::abi::status::syncedmem_status_t;
 use crate::cuda;
 use crate::settings;
@@ -22,16 +22,15 @@ pub unsafe extern "C" fn syncedmem_cuda_status(sentence: *mut *const c_char) -> 
     })
 }
 
-/// Switches the device check, as in DEBUG builds of Caffe: every call gives `WRONG_DEVICE` if another device than that
-/// of the object's own device block is current. Without it such calls succeed, and `syncedmem_device_mismatches` counts
-/// those that called the driver. Overrides `SYNCEDMEM_CHECK_DEVICE`.
+/// Switches the device check of Caffe's DEBUG builds: a call gives `WRONG_DEVICE` if another device than that of the
+/// object's own device block is current. Without it such calls succeed, and `syncedmem_device_mismatches` counts those
+/// that called the driver. Overrides `SYNCEDMEM_CHECK_DEVICE`.
 #[unsafe(no_mangle)]
 pub extern "C" fn syncedmem_set_device_check(on: bool) -> syncedmem_status_t {
-    call("syncedmem_set_device_check", || {
+    run("syncedmem_set_device_check", || {
         settings::CHECK_DEVICE.set(usize::from(on));
         flags::raise_if(on, CHECKED);
         fast_path::close();
-        Ok(())
     })
 }
 

@@ -36,22 +36,22 @@ pub enum syncedmem_access_t {
     SYNCEDMEM_OVERWRITE = 2,
 }
 
-/// Prepares a side (`syncedmem_side_t`) of the object for an access (`syncedmem_access_t`), which also changes the
-/// head, and writes a new DLPack tensor of its memory to `*tensor`: a `DLManagedTensorVersioned *` (version 1.0), or,
-/// without `versioned`, a `DLManagedTensor *` as before DLPack 1.0.
+/// Prepares a side (`syncedmem_side_t`) for an access (`syncedmem_access_t`), which also changes the head, and writes a
+/// new DLPack tensor of its memory to `*tensor`: a `DLManagedTensorVersioned *` (version 1.0), or, without `versioned`,
+/// a `DLManagedTensor *` as before DLPack 1.0.
 ///
 /// An element has DLPack's `type_code` (0: signed integer, 1: unsigned, 2: IEEE float, 4: bfloat16, 5: complex, 6:
-/// bool, 7 to 14: 8-bit floats) and `type_bits` bits. Elements are in C order, of the shape `shape[0]` to `shape[ndim -
-/// 1]`, and need at most the object's size. A tensor for reading is marked read-only, which requires `versioned`.
+/// bool, 7 to 14: 8-bit floats) and `type_bits`. Elements are in C order, of the shape `shape[0]` to `shape[ndim - 1]`,
+/// and need at most the object's size. A tensor for reading is marked read-only, which requires `versioned`.
 ///
-/// The consumer calls the tensor's deleter once, on any thread, beside any other call on the object. Until then the
-/// address is valid: calls that would make it invalid (setting or releasing that side, `syncedmem_destruct`, a first
+/// The consumer calls the tensor's deleter once, on any thread, beside any other call on the object. Until then calls
+/// that would make the address invalid (setting or releasing that side, `syncedmem_destruct`, a first
 /// `syncedmem_set_evictable`) give `EXPORTED`, and after `syncedmem_destroy` the last tensor ends the object. An object
 /// that C++ ends must outlive its tensors. A tensor of an evictable object is an open access, which its deleter ends.
 ///
 /// A consumer on another stream than the legacy default one calls `syncedmem_stream_wait` before it reads, and, with
-/// `SYNCEDMEM_REUSE_STREAM`, `syncedmem_record_stream` before it deletes the tensor. A device reset frees the memory of
-/// device tensors.
+/// `SYNCEDMEM_REUSE_STREAM`, `syncedmem_record_stream` before it deletes the tensor. A device reset frees device
+/// tensors' memory.
 ///
 /// Errors: those of the access, and `INVALID_ARGUMENT` (also an impossible type or shape, more bytes than the object
 /// has, reading without `versioned`, borrowed device memory that the driver does not know).
@@ -84,7 +84,7 @@ pub unsafe extern "C" fn syncedmem_to_dlpack(
 }
 
 /// # Safety
-/// `shape` is NULL, misaligned, or readable for `ndim` numbers.
+/// As for `numbers`.
 unsafe fn lengths<'a>(shape: *const i64, ndim: i32) -> Result<&'a [i64], Error> {
     let what = "ndim is negative; pass how many numbers shape has";
     let count = usize::try_from(ndim).map_err(|_| Error::InvalidArgument { what })?;
@@ -98,11 +98,10 @@ unsafe fn lengths<'a>(shape: *const i64, ndim: i32) -> Result<&'a [i64], Error> 
 ///
 /// On success the library owns the tensor, and calls its deleter when that side is set or released, or the object ends:
 /// on that thread (for a destroyed object with tensors of its own: on the one that deletes the last), without locks.
-/// The deleter must order reuse of device memory behind the legacy default stream, where a copy by the library may
-/// still run. Two objects that lend each other tensors keep each other alive until one is set or released.
+/// The deleter must order reuse of device memory behind the legacy default stream, where a copy may still run. Two objects
+/// that lend each other tensors keep each other alive until one is set or released.
 ///
-/// Errors: as `syncedmem_set_cpu_data` and `syncedmem_set_gpu_data`, and `INVALID_ARGUMENT` for memory other than
-/// described.
+/// Errors: as `syncedmem_set_cpu_data`, and `INVALID_ARGUMENT` for memory other than described.
 ///
 /// # Safety
 /// The tensor describes its memory correctly. The object is ended by this library before its own memory goes.

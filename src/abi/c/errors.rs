@@ -20,8 +20,8 @@ pub extern "C" fn syncedmem_status_name(status: i32) -> *const c_char {
     known.map_or(c"unknown status".as_ptr(), |(_, name)| name.as_ptr())
 }
 
-/// The sentence of the calling thread's last failed call; empty if no call has failed. The string lives until the
-/// thread's next failed call, or its end.
+/// The sentence of the calling thread's last failed call; empty without one. It lives until the thread's next failed
+/// call, or its end.
 #[unsafe(no_mangle)]
 pub extern "C" fn syncedmem_last_error() -> *const c_char {
     per_thread::last_error()

@@ -7,7 +7,7 @@ use crate::abi::status::syncedmem_status_t;
 use crate::object::SyncedMemory;
 use crate::object::eviction::policy::Policy;
 
-/// What the library may evict of an object when memory runs out.
+/// What may be evicted of an object when memory runs out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum syncedmem_eviction_t {
@@ -19,30 +19,29 @@ pub enum syncedmem_eviction_t {
     SYNCEDMEM_EVICT_ALWAYS = 2,
 }
 
-/// Each at its number.
 const POLICIES: [Policy; 3] = [Policy::Never, Policy::Redundant, Policy::Always];
 
-/// Sets what the library may evict of the object when memory runs out: a `syncedmem_eviction_t`. Addresses from before
-/// a first mark are not valid any more. `SYNCEDMEM_EVICT_NEVER` removes the mark and forgets open accesses; a changed
-/// mark keeps them.
+/// Sets what may be evicted of the object when memory runs out: a `syncedmem_eviction_t`. Addresses from before a first
+/// mark are not valid any more. `SYNCEDMEM_EVICT_NEVER` removes the mark and forgets open accesses; a changed mark
+/// keeps them.
 ///
-/// If the device has no room for a block, the library gives back, until it has: idle blocks; device sides of marked
+/// Where a device block finds no room, the library gives back, until it does: idle blocks; device sides of marked
 /// objects that the host can replace; device sides with the newest data, after a copy to the host
-/// (`SYNCEDMEM_EVICT_ALWAYS`). The least recently used objects go first. For a host block, also one that would exceed
-/// `SYNCEDMEM_HOST_LIMIT`, the sides are exchanged. If page-locked memory runs out, nothing is evicted, and the block
-/// is pageable.
+/// (`SYNCEDMEM_EVICT_ALWAYS`). The least recently used objects go first. For a host block, also one beyond
+/// `SYNCEDMEM_HOST_LIMIT`, the sides are exchanged. If page-locked memory runs out, nothing is evicted: the block is
+/// pageable.
 ///
-/// Each later call that returns an address of the object's data, also in C++, opens an access, until
-/// `syncedmem_end_access`: the address is valid, and nothing of the object is evicted. An eviction waits for device
-/// work that was started before the access ended.
+/// Each later call that returns an address of the object's data, also in C++, opens an access. Until
+/// `syncedmem_end_access` the address is valid, and nothing of the object is evicted. An eviction waits for device work
+/// that was started before that.
 ///
 /// While no access is open, the head may change at any time: from SYNCED to the side that stays, and with
-/// `SYNCEDMEM_EVICT_ALWAYS` from one side to the other. Therefore end the access that filled the host after
-/// `syncedmem_async_gpu_push`, not before it.
+/// `SYNCEDMEM_EVICT_ALWAYS` from one side to the other. So end the access that filled the host after
+/// `syncedmem_async_gpu_push`.
 ///
 /// Never evicted are borrowed memory, the host side while the device side is borrowed, and, after a capture (see
 /// "Graphs" above), objects with a device block or page-locked host memory. The newest data is not copied to borrowed
-/// memory, nor, with several devices, to one where the object has no block. Memory of `syncedmem_pin` may be evicted.
+/// memory, nor, of several devices, to one where the object has no block. Memory of `syncedmem_pin` may be evicted.
 ///
 /// Errors: `EXPORTED` (a first mark while tensors of the object are in use).
 ///
@@ -57,7 +56,7 @@ pub unsafe extern "C" fn syncedmem_set_evictable(mem: *mut syncedmem_t, how: i32
     unsafe { with("syncedmem_set_evictable", mem, set) }
 }
 
-/// Writes to `*how` what the library may evict of the object.
+/// Writes to `*how` what may be evicted of the object.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_get_evictable(
     mem: *const syncedmem_t,
@@ -67,7 +66,7 @@ pub unsafe extern "C" fn syncedmem_get_evictable(
     unsafe { ask("syncedmem_get_evictable", mem, how.cast(), |object| object.evictable().map(|how| how as i32)) }
 }
 
-/// Ends one access, whose address is not used any more. Does nothing if the object is not evictable.
+/// Ends one access, whose address is not used any more. Nothing is done if the object is not evictable.
 ///
 /// Errors: `INVALID_STATE` (no access is open).
 #[unsafe(no_mangle)]

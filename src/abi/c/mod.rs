@@ -1,6 +1,5 @@
-//! The C API of `include/syncedmem.h`, which is generated from this folder.
-//!
-//! The top of that header (cbindgen.toml) states the conventions: ownership, NULL, threads, errors, fork, exit.
+//! The C API of `include/syncedmem.h`, which is generated from this folder and cbindgen.toml, the text of its
+//! conventions.
 #![expect(unsafe_code, reason = "C functions")]
 
 pub mod access;

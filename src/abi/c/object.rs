@@ -18,7 +18,7 @@ pub struct syncedmem_t(());
 
 /// Minimum size of the storage for `syncedmem_construct`, in bytes.
 pub const SYNCEDMEM_STORAGE_BYTES: usize = 32;
-/// Minimum alignment of the storage for `syncedmem_construct`, in bytes.
+/// Minimum alignment of that storage, in bytes.
 pub const SYNCEDMEM_STORAGE_ALIGNMENT: usize = 8;
 
 const _: () = assert!(size_of::<SyncedMemory>() == SYNCEDMEM_STORAGE_BYTES || cfg!(loom));
@@ -28,7 +28,7 @@ const _: () = assert!(align_of::<SyncedMemory>() == SYNCEDMEM_STORAGE_ALIGNMENT 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum syncedmem_head_t {
-    /// Neither side was accessed yet.
+    /// Neither side was accessed.
     SYNCEDMEM_UNINITIALIZED = 0,
     /// The host is newer.
     SYNCEDMEM_HEAD_AT_CPU = 1,
@@ -56,13 +56,12 @@ impl Opaque for syncedmem_t {
                        syncedmem_create or syncedmem_construct returned",
             });
         }
-        // SAFETY: the caller guarantees it; all fields are atomics, so shared references may alias.
+        // SAFETY: the caller guarantees it; all fields are atomics, so references may alias.
         Ok(unsafe { &*object })
     }
 }
 
-/// Creates an object of `bytes` bytes on each side, which may be 0, and writes its handle to `*mem`. Allocates neither
-/// side. End it with `syncedmem_destroy`.
+/// Creates an object of `bytes` on each side, which may be 0, and writes its handle to `*mem`. Allocates neither side.
 ///
 /// Errors: `OUT_OF_MEMORY` (also if no address space holds `bytes`).
 #[unsafe(no_mangle)]
@@ -88,8 +87,7 @@ pub unsafe extern "C" fn syncedmem_destroy(mem: *mut syncedmem_t) -> syncedmem_s
     })
 }
 
-/// As `syncedmem_create`, in the first 32 bytes of the caller's storage, whose address is the handle. End it with
-/// `syncedmem_destruct`.
+/// As `syncedmem_create`, in the first 32 bytes of the caller's storage, whose address is the handle.
 ///
 /// Errors: `INVALID_ARGUMENT` (also `storage` not aligned to `SYNCEDMEM_STORAGE_ALIGNMENT`, or `storage_bytes` below
 /// `SYNCEDMEM_STORAGE_BYTES`).
@@ -119,7 +117,7 @@ pub unsafe extern "C" fn syncedmem_construct(
             });
         }
         host::check_size(bytes, Side::Host)?;
-        // SAFETY: aligned and large enough as just checked, writable says the caller.
+        // SAFETY: aligned and large enough as just checked; the caller guarantees the rest.
         unsafe { SyncedMemory::construct(storage, bytes) };
         Ok(storage.as_ptr().cast())
     };

@@ -12,7 +12,7 @@ use crate::state::flags::{self, MAY_PIN};
 pub use crate::abi::caffe::callback::syncedmem_error_callback_t;
 pub use crate::caffe::syncedmem_mode_callback_t;
 
-/// The mode that the library assumes for `Caffe::mode()`.
+/// The mode assumed for `Caffe::mode()`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum syncedmem_mode_t {
@@ -24,7 +24,7 @@ pub enum syncedmem_mode_t {
     SYNCEDMEM_MODE_GPU = 2,
 }
 
-/// When host memory of objects is page-locked, if it can be.
+/// When host memory is page-locked, if it can be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum syncedmem_pinning_t {
@@ -42,13 +42,13 @@ pub enum syncedmem_pinning_t {
 pub enum syncedmem_error_policy_t {
     /// `abort()`, as Caffe did.
     SYNCEDMEM_ON_ERROR_ABORT = 0,
-    /// Throws `std::bad_alloc` if memory ran out, `std::runtime_error` otherwise, of the caller's C++ runtime
-    /// (libstdc++ or libc++). A statically linked one is found only if it is exported (`-rdynamic`). Without one the
-    /// process ends by `abort()`, after a sentence that says so: throw from `syncedmem_set_error_callback` instead.
+    /// Throws `std::bad_alloc` if memory ran out, else `std::runtime_error`, of the caller's C++ runtime (libstdc++ or
+    /// libc++). A statically linked one is found only if it is exported (`-rdynamic`). Without one the process ends by
+    /// `abort()` after a sentence that says so: throw from `syncedmem_set_error_callback` instead.
     SYNCEDMEM_ON_ERROR_THROW = 1,
 }
 
-/// Sets a choice by number, for the C function `name`.
+/// Runs the C function `name`.
 pub(super) fn set(name: &str, choice: &Choice, number: i32, what: &'static str) -> syncedmem_status_t {
     call(name, || {
         let known = usize::try_from(number).is_ok_and(|index| choice.set(index));
@@ -56,16 +56,15 @@ pub(super) fn set(name: &str, choice: &Choice, number: i32, what: &'static str) 
     })
 }
 
-/// Writes the number in force to a variable that has the enumeration's type in C.
+/// The variable has the enumeration's type in C.
 ///
 /// # Safety
-/// `number` is NULL or writable.
 pub(super) unsafe fn get(name: &str, choice: &Choice, number: *mut i32) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.
     unsafe { answer(name, number, || Ok(choice.get() as i32)) }
 }
 
-/// Sets the mode that the library assumes for `Caffe::mode()`: a `syncedmem_mode_t`. Overrides `SYNCEDMEM_MODE`.
+/// Sets the mode assumed for `Caffe::mode()`: a `syncedmem_mode_t`. Overrides `SYNCEDMEM_MODE`.
 #[unsafe(no_mangle)]
 pub extern "C" fn syncedmem_set_mode(mode: i32) -> syncedmem_status_t {
     let what = "mode is not a syncedmem_mode_t; pass SYNCEDMEM_MODE_AUTO (0), SYNCEDMEM_MODE_CPU (1) or \
@@ -82,12 +81,12 @@ pub unsafe extern "C" fn syncedmem_get_mode(mode: *mut syncedmem_mode_t) -> sync
     unsafe { get("syncedmem_get_mode", &settings::MODE, mode.cast()) }
 }
 
-/// Registers a function that replaces the look into the process's Caffe; NULL removes it. It serves a Caffe that cannot
+/// Registers a function that replaces the look into the process's Caffe; NULL removes it. It is for a Caffe that cannot
 /// be found, such as one in a program that does not export its symbols: it returns `caffe::Caffe::mode()`, and is
 /// compiled with that Caffe's headers.
 ///
 /// It is called with `user`, on the allocating thread, without locks, before a new host block. It returns 0 for CPU and
-/// 1 for GPU (other numbers count as CPU) and must not throw. `SYNCEDMEM_MODE` and `syncedmem_set_mode` override it,
+/// 1 for GPU (other numbers count as CPU), and does not throw. `SYNCEDMEM_MODE` and `syncedmem_set_mode` override it,
 /// unless they are auto.
 ///
 /// # Safety
@@ -138,9 +137,9 @@ pub unsafe extern "C" fn syncedmem_get_error_policy(policy: *mut syncedmem_error
 /// Registers a function that is called when a C++ entry point fails, before the error policy applies; NULL removes it.
 ///
 /// It is called on the failing thread, without locks, with the status, the message (which lives until it returns) and
-/// `user`. It may use any object, and may throw an exception of any C++ runtime, also a statically linked one; it must
-/// not `longjmp`. If it returns, the policy applies. It is not called for a failure inside itself, nor if there is no
-/// memory to note that it runs.
+/// `user`. It may use any object, and throw an exception of any C++ runtime, also a statically linked one; it must not
+/// `longjmp`. If it returns, the policy applies. It is not called for a failure inside itself, nor without memory to
+/// note that it runs.
 ///
 /// # Safety
 /// As for `syncedmem_set_mode_callback`.

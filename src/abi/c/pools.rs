@@ -1,10 +1,10 @@
-//! Pools: blocks that objects gave back, kept for the next object.
+//! Pools of idle blocks.
 
 use syncedmem_trace::kind::Kind;
 
 use super::policy;
 use crate::abi::arguments::{answer, one_of};
-use crate::abi::call::call;
+use crate::abi::call::{call, run};
 use crate::abi::status::syncedmem_status_t;
 use crate::error::Error;
 use crate::memory::cache::budget;
@@ -25,7 +25,7 @@ pub enum syncedmem_memory_t {
     SYNCEDMEM_MEMORY_ALL = 3,
 }
 
-/// When a device or page-locked block that was given back is reused. Work on the device may still use it.
+/// When a device or page-locked block is reused: work on the device may still use it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum syncedmem_reuse_t {
@@ -36,7 +36,7 @@ pub enum syncedmem_reuse_t {
     SYNCEDMEM_REUSE_STREAM = 1,
 }
 
-/// The kind of a `syncedmem_memory_t`; `None` for all of them.
+/// `None` for all of them.
 fn kind(memory: i32) -> Result<Option<Kind>, Error> {
     let what = "memory is not a syncedmem_memory_t; pass SYNCEDMEM_MEMORY_PAGEABLE (0), SYNCEDMEM_MEMORY_PINNED (1), \
                 SYNCEDMEM_MEMORY_DEVICE (2) or SYNCEDMEM_MEMORY_ALL (3)";
@@ -58,7 +58,7 @@ fn kinds(memory: i32) -> Result<impl Iterator<Item = Kind>, Error> {
 #[unsafe(no_mangle)]
 pub extern "C" fn syncedmem_trim(memory: i32) -> syncedmem_status_t {
     call("syncedmem_trim", || {
-        kinds(memory)?.map(trim::trim).sum::<u64>();
+        kinds(memory)?.for_each(|kind| _ = trim::trim(kind));
         Ok(())
     })
 }
@@ -70,17 +70,16 @@ pub unsafe extern "C" fn syncedmem_idle_bytes(memory: i32, bytes: *mut usize) ->
     unsafe { answer("syncedmem_idle_bytes", bytes, || Ok(kinds(memory)?.map(trim::idle).sum::<u64>() as usize)) }
 }
 
-/// Switches pools, which keep blocks that objects give back for the next object. Without them idle blocks are given
-/// back now, and each block is allocated and freed as in Caffe. Overrides `SYNCEDMEM_POOLS` (on, off).
+/// Switches pools, which keep blocks of ended objects for the next. Without them idle blocks are given back now, and
+/// each block is allocated and freed as in Caffe. Overrides `SYNCEDMEM_POOLS` (on, off).
 #[unsafe(no_mangle)]
 pub extern "C" fn syncedmem_set_pools(on: bool) -> syncedmem_status_t {
-    call("syncedmem_set_pools", || {
+    run("syncedmem_set_pools", || {
         settings::POOLS.set(usize::from(!on));
         settings::changed();
         if !on {
-            Kind::ALL.into_iter().map(trim::trim).sum::<u64>();
+            let _ = Kind::ALL.map(trim::trim);
         }
-        Ok(())
     })
 }
 
@@ -94,9 +93,9 @@ pub unsafe extern "C" fn syncedmem_get_pools(on: *mut bool) -> syncedmem_status_
 /// Sets the most idle bytes of one `syncedmem_memory_t`, for device memory per device; 0 keeps none. Overrides
 /// `SYNCEDMEM_PAGEABLE_POOL`, `SYNCEDMEM_PINNED_POOL` and `SYNCEDMEM_DEVICE_POOL`.
 ///
-/// Defaults: a quarter of the process's memory for pageable blocks, a sixteenth for page-locked ones, and for a device
-/// a quarter of what would be free on it without idle blocks, but at most an eighth of the device. Idle pageable memory
-/// plus that in use stays within the most that was in use at once, plus 2 MiB.
+/// Defaults: a quarter of the process's memory for pageable blocks, a sixteenth for page-locked ones, and a quarter of
+/// what would be free on a device without idle blocks, but at most an eighth of the device. Idle pageable memory plus
+/// that in use stays within the most that was in use at once, plus 2 MiB.
 ///
 /// Errors: `INVALID_ARGUMENT` (also SYNCEDMEM_MEMORY_ALL).
 #[unsafe(no_mangle)]
@@ -110,8 +109,8 @@ pub extern "C" fn syncedmem_set_pool_budget(memory: i32, bytes: usize) -> synced
     })
 }
 
-/// Writes the budget of one `syncedmem_memory_t` to `*bytes`; for device memory without a set budget, that of the
-/// device where it is largest.
+/// Writes the budget of one `syncedmem_memory_t` to `*bytes`; for device memory without a set budget, the largest
+/// device's.
 ///
 /// Errors: `INVALID_ARGUMENT` (also SYNCEDMEM_MEMORY_ALL).
 #[unsafe(no_mangle)]
@@ -120,8 +119,8 @@ pub unsafe extern "C" fn syncedmem_get_pool_budget(memory: i32, bytes: *mut usiz
     unsafe { answer("syncedmem_get_pool_budget", bytes, || Ok(trim::budget(one_kind(memory)?) as usize)) }
 }
 
-/// Sets for how many seconds a pageable block may lie idle; by default 10. Device and page-locked blocks have no age.
-/// Overrides `SYNCEDMEM_POOL_AGE`.
+/// Sets for how many seconds a pageable block may lie idle; by default 10. Other blocks have no age. Overrides
+/// `SYNCEDMEM_POOL_AGE`.
 ///
 /// Errors: `INVALID_ARGUMENT` (negative, or no number).
 #[unsafe(no_mangle)]
@@ -144,10 +143,7 @@ pub unsafe extern "C" fn syncedmem_get_pool_age(seconds: *mut f64) -> syncedmem_
 /// memory.
 #[unsafe(no_mangle)]
 pub extern "C" fn syncedmem_set_pinned_limit(bytes: usize) -> syncedmem_status_t {
-    call("syncedmem_set_pinned_limit", || {
-        settings::PINNED_LIMIT.set(bytes as u64);
-        Ok(())
-    })
+    run("syncedmem_set_pinned_limit", || settings::PINNED_LIMIT.set(bytes as u64))
 }
 
 /// Writes to `*bytes` how many bytes may be page-locked in all.

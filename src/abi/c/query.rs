@@ -1,4 +1,4 @@
-//! Properties of an object's blocks.
+//! An object's blocks.
 
 use std::ffi::c_int;
 
@@ -9,8 +9,8 @@ use crate::abi::opaque::ask;
 use crate::abi::status::syncedmem_status_t;
 use crate::object::SyncedMemory;
 
-/// Writes to `*ordinal` the ordinal of the device that holds the object's device block; -1 without a block, or if the
-/// driver does not know memory given with `syncedmem_set_gpu_data`.
+/// Writes the ordinal of the device that holds the object's device block to `*ordinal`; -1 without a block, or if the
+/// driver does not know memory of `syncedmem_set_gpu_data`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_device_ordinal(mem: *const syncedmem_t, ordinal: *mut c_int) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.
@@ -21,23 +21,21 @@ pub unsafe extern "C" fn syncedmem_device_ordinal(mem: *const syncedmem_t, ordin
     }
 }
 
-/// Writes to `*pinned` whether this library page-locked the object's host memory, at its allocation or by
-/// `syncedmem_pin`.
+/// Writes to `*pinned` whether this library page-locked the object's host memory, also by `syncedmem_pin`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_is_pinned(mem: *const syncedmem_t, pinned: *mut bool) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.
     unsafe { ask("syncedmem_is_pinned", mem, pinned, SyncedMemory::is_pinned) }
 }
 
-/// Writes to `*owns` whether the object has a host block that it frees. Borrowed memory and the address of size 0 are
-/// not.
+/// Writes to `*owns` whether the object has a host block that it frees: not for borrowed memory and size 0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_owns_cpu(mem: *const syncedmem_t, owns: *mut bool) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.
     unsafe { ask("syncedmem_owns_cpu", mem, owns, |object| object.owns(Side::Host)) }
 }
 
-/// Writes to `*owns` whether the object has a device block that it frees. Borrowed memory is not.
+/// Writes to `*owns` whether the object has a device block that it frees: not for borrowed memory.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_owns_gpu(mem: *const syncedmem_t, owns: *mut bool) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.

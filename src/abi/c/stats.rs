@@ -16,7 +16,7 @@ use crate::observe::recorder;
 use crate::settings;
 use crate::state::flags::{self, ACCOUNT};
 
-/// A number of operations, their bytes, and their time. This structure never grows.
+/// Operations, their bytes and time. This structure never grows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct syncedmem_sum_t {
@@ -24,8 +24,8 @@ pub struct syncedmem_sum_t {
     pub count: u64,
     /// Bytes in all.
     pub bytes: u64,
-    /// Nanoseconds in all; 0 where time is not measured. Without a trace, one in sixteen of the first blocks of objects of up to
-    /// 64 KiB is measured, and stands for the others.
+    /// Nanoseconds in all; 0 where time is not measured. Without a trace, one in sixteen of the first blocks of objects of up to 64 KiB is
+    /// measured, and stands for the others.
     pub nanoseconds: u64,
 }
 
@@ -33,14 +33,14 @@ pub struct syncedmem_sum_t {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct syncedmem_memory_stats_t {
-    /// Bytes that objects hold now, without the page-locked slots of staged copies. Known without accounting too, but
-    /// then without pageable blocks of up to 4 KiB.
+    /// Held by objects now, without the page-locked slots of staged copies. Known without accounting too, but then
+    /// without pageable blocks of up to 4 KiB.
     pub live: u64,
     /// Maximum of `live` since accounting began, or since `syncedmem_reset_peaks`.
     pub peak: u64,
-    /// Idle bytes, kept for the next object. Known without accounting too.
+    /// Kept idle for later objects. Known without accounting too.
     pub idle: u64,
-    /// Maximum of idle bytes. Known without accounting too.
+    /// Maximum that may be idle. Known without accounting too.
     pub budget: u64,
     /// Blocks from the system or the driver.
     pub allocations: syncedmem_sum_t,
@@ -56,7 +56,7 @@ pub struct syncedmem_memory_stats_t {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct syncedmem_stats_t {
-    /// Set by the caller to `sizeof(syncedmem_stats_t)`; set by the library to the number of bytes written.
+    /// The caller sets it to `sizeof(syncedmem_stats_t)`; the call sets it to the number of bytes written.
     pub size: usize,
     /// Pageable host memory.
     pub pageable: syncedmem_memory_stats_t,
@@ -84,21 +84,21 @@ pub struct syncedmem_stats_t {
     pub waits: syncedmem_sum_t,
     /// Contexts synchronized before a block was reused, evicted or unlocked.
     pub synchronises: syncedmem_sum_t,
-    /// Pageable memory that was page-locked in place.
+    /// Page-locking in place.
     pub registrations: syncedmem_sum_t,
-    /// Host sides that were evicted.
+    /// Evicted host sides.
     pub host_evictions: syncedmem_sum_t,
-    /// Device sides that were evicted.
+    /// Evicted device sides.
     pub device_evictions: syncedmem_sum_t,
-    /// Allocations for the host that failed.
+    /// Failed host allocations.
     pub host_failures: syncedmem_sum_t,
-    /// Allocations for the device that failed.
+    /// Failed device allocations.
     pub device_failures: syncedmem_sum_t,
-    /// Objects that were made.
+    /// Objects made.
     pub objects_made: u64,
     /// Those of them that were first seen at an access.
     pub objects_unseen: u64,
-    /// Objects that were ended.
+    /// Objects ended.
     pub objects_ended: u64,
     /// Accesses to the host for reading: those that allocated, filled or copied, or all, if every access is counted.
     pub host_reads: u64,
@@ -112,13 +112,13 @@ pub struct syncedmem_stats_t {
     pub device_writes: u64,
     /// As `device_reads`.
     pub device_overwrites: u64,
-    /// What was not counted: for lack of memory, because of a signal handler, or, for accesses, because another thread
-    /// held the account for longer than 0.1 seconds.
+    /// Not counted: for lack of memory, because of a signal handler, or, of accesses, because another thread held the
+    /// account for longer than 0.1 seconds.
     pub dropped: u64,
 }
 
-/// Writes the account so far to `*stats`, whose `size` the caller has set to `sizeof(syncedmem_stats_t)`: at most
-/// `size` bytes, and sets `size` to their number. Without accounting, all but `live`, `idle` and `budget` is 0.
+/// Writes the account so far to `*stats`: at most `size` bytes. Without accounting, all but `live`, `idle` and `budget`
+/// is 0.
 ///
 /// Errors: `INVALID_ARGUMENT` (also `size` is too small for the first member of memory).
 #[unsafe(no_mangle)]
@@ -173,7 +173,7 @@ fn now() -> syncedmem_stats_t {
 
 fn memory(account: &Account, kind: Kind) -> syncedmem_memory_stats_t {
     let memory = account.memory(kind);
-    // Blocks from before accounting are in the counts of their allocators.
+    // Allocators also count blocks from before accounting.
     let pinned = || crate::memory::driver::blocks::held(Side::Host).bytes;
     let held = match kind {
         // With a host limit, `host_usage` counts both kinds of host memory.

@@ -1,15 +1,15 @@
-//! The trace: a file with every memory event.
+//! The trace.
 
 use std::ffi::c_char;
 
 use crate::abi::arguments::string;
-use crate::abi::call::call;
+use crate::abi::call::{call, run};
 use crate::abi::status::syncedmem_status_t;
 use crate::error::Error;
 use crate::observe::control;
 
-/// Starts to record memory events in a file, which `syncedmem report` and `syncedmem export` read. `%p` in the name
-/// becomes the process id. A running trace ends first. Recorded events survive the process, however it ends.
+/// Starts to record every memory event in a file, which `syncedmem report` and `syncedmem export` read. `%p` in the
+/// name becomes the process id. A running trace ends first. Recorded events survive the process, however it ends.
 /// `SYNCEDMEM_TRACE` does the same from the first call on.
 ///
 /// Errors: `FILE`.
@@ -25,8 +25,5 @@ pub unsafe extern "C" fn syncedmem_trace_start(file: *const c_char) -> syncedmem
 /// Ends the trace, if there is one, and marks it as whole.
 #[unsafe(no_mangle)]
 pub extern "C" fn syncedmem_trace_stop() -> syncedmem_status_t {
-    call("syncedmem_trace_stop", || {
-        control::end_trace();
-        Ok(())
-    })
+    run("syncedmem_trace_stop", control::end_trace)
 }

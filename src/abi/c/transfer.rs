@@ -8,10 +8,10 @@ use crate::object::SyncedMemory;
 /// A CUDA stream, as `CUstream` and `cudaStream_t` point to it.
 pub struct CUstream_st(());
 
-/// Starts a copy on `stream` from the host, which must be the newest side, to the device. The head is SYNCED at once;
-/// synchronize the stream before you use the device data. The library waits for the copy only where a call would
-/// disturb it (`syncedmem_mutable_cpu_data`, setting or releasing a side, ending the object), not to read either side.
-/// Only a copy of page-locked host memory runs in the background.
+/// Starts a copy on `stream` from the host, the newest side, to the device. The head is SYNCED at once; synchronize the
+/// stream before you use the device data. The library waits for the copy only where a call would disturb it
+/// (`syncedmem_mutable_cpu_data`, setting or releasing a side, ending the object), not for reading. Only a copy of
+/// page-locked host memory runs in the background.
 ///
 /// Errors: `INVALID_STATE` (the head is not HEAD_AT_CPU).
 #[unsafe(no_mangle)]
@@ -43,10 +43,10 @@ pub unsafe extern "C" fn syncedmem_async_cpu_pull(
     unsafe { with("syncedmem_async_cpu_pull", mem, pull) }
 }
 
-/// Declares that work already in `stream` may use the object's device block and its page-locked host block, which are
-/// then not reused before that work is done. It is needed, after the last use on that stream, for streams of another
-/// context than the block's, and with `SYNCEDMEM_REUSE_STREAM` for non-blocking streams. Borrowed and later blocks are
-/// not affected.
+/// Declares that work already in `stream` may use the object's device block and page-locked host block, which are then
+/// not reused before that work is done. It is needed, after the last use on that stream, for streams of another context
+/// than the block's, and with `SYNCEDMEM_REUSE_STREAM` for non-blocking streams. Borrowed and later blocks are not
+/// affected.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_record_stream(
@@ -59,8 +59,8 @@ pub unsafe extern "C" fn syncedmem_record_stream(
     unsafe { with("syncedmem_record_stream", mem, record) }
 }
 
-/// Makes later work of `stream` wait for the library's fills and copies of the object's device side. They run on the
-/// legacy default stream, for which streams of `cudaStreamNonBlocking` do not wait by themselves. The calling thread
+/// Makes later work of `stream` wait for the library's fills and copies of the object's device side, which run on the
+/// legacy default stream: streams of `cudaStreamNonBlocking` do not wait for that by themselves. The calling thread
 /// waits only for the object's copy in flight. `stream` may be one of CUDA's two special handles.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]

@@ -1,4 +1,4 @@
-//! The program's callback for failed C++ entry points.
+//! The error callback.
 
 use std::ffi::{c_char, c_void};
 
@@ -19,12 +19,12 @@ pub unsafe fn set(callback: syncedmem_error_callback_t, user: *mut c_void) -> Re
     REGISTERED.set(callback, user)
 }
 
-/// Calls the registered function, unless this thread is already inside it. Its exceptions pass.
+/// Unless this thread is already inside it. Its exceptions pass.
 pub fn call(status: syncedmem_status_t, sentence: &Sentence) {
     let Some((callback, user)) = REGISTERED.get() else { return };
     let message = sentence.as_c_str().as_ptr();
     per_thread::unless_inside_callback(|| {
-        // SAFETY: the caller of `set` guarantees that it stays usable.
+        // SAFETY: the caller of `set` guarantees it.
         unsafe { callback(status, message, user) }
     });
 }

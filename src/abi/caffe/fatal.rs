@@ -1,5 +1,5 @@
-//! A failed C++ entry point: the error is logged, the program's callback is called, and the process aborts as Caffe did,
-//! or throws. All of this runs outside of the panic guard and without locks, because exceptions pass.
+//! Failures of C++ entry points: the error is logged, the program's callback is called, and the process aborts as Caffe
+//! did, or throws. Exceptions pass, so this runs outside of the panic guard and without locks.
 
 use std::fmt::Write;
 
@@ -22,7 +22,6 @@ pub struct Failure {
     pub error: Error,
 }
 
-/// Reports `failure`, then does as the error policy says.
 #[cold]
 #[inline(never)]
 pub fn fail(failure: Failure) -> ! {
@@ -49,7 +48,7 @@ fn abort() -> ! {
     unsafe { libc::abort() }
 }
 
-/// Reports `failure` and returns: for destructors.
+/// Reports the failure of a destructor.
 #[cold]
 #[inline(never)]
 pub fn report_only(failure: Failure) {
@@ -68,7 +67,7 @@ fn no_runtime(file: impl std::fmt::Display) -> Text<500> {
 }
 
 impl Failure {
-    /// Writes Caffe's words for the failure, then this library's.
+    /// Writes Caffe's words, then this library's.
     fn write(&self, sentence: &mut Sentence) {
         let _ = match self.error {
             // Compat: the text of CUDA_CHECK. The runtime's status numbers are the driver's.
@@ -92,7 +91,7 @@ impl Failure {
         let _ = write!(sentence, "SyncedMemory::{}: {}{}", self.call.name(), self.error, Circumstances(self.error));
     }
 
-    /// The file and line of this failure in BVLC's master; for a push, where the device first fails it.
+    /// File and line of the failure in BVLC's master; for a push, where the device first fails it.
     /// Compat: log filters match them.
     fn origin(&self) -> &'static str {
         match (self.error, self.call) {
@@ -113,8 +112,8 @@ impl Failure {
         }
     }
 
-    /// Writes a line as glog does: `F0102 03:04:05.678901  2345 syncedmem.hpp:33] Check failed: …`. Not inlined, so that
-    /// its buffer is off the stack when the report is made.
+    /// A line as glog's: `F0102 03:04:05.678901 2345 syncedmem.hpp:33] Check failed: …`. Not inlined, so that its
+    /// buffer is off the stack when the report is made.
     #[inline(never)]
     fn log(&self, sentence: &Sentence) {
         let now = LocalTime::now();

@@ -1,6 +1,6 @@
-//! The C++ symbols of `caffe::SyncedMemory`, of every Caffe in the table of docs/caffe-abi.md, under their mangled names.
+//! The C++ symbols of `caffe::SyncedMemory` of every Caffe in docs/caffe-abi.md.
 //!
-//! Entry points that can fail lie in the section `syncedmem_entry`, by which their caller is found.
+//! Callers of entry points that can fail are found by the section `syncedmem_entry`.
 #![expect(unsafe_code, reason = "C++ calls these with pointers that it vouches for")]
 
 pub mod callback;
@@ -33,8 +33,8 @@ macro_rules! or_fail {
     };
 }
 
-/// `guard` in a frame of its own: the frame that an exception passes then has no handlers, so no unwinder (the process may
-/// have several) calls Rust's personality routine, which works with one.
+/// `guard` in a frame of its own: the frame that an exception passes has no handlers then, and no unwinder calls Rust's
+/// personality routine. That works with one unwinder, and the process may have several.
 #[inline(never)]
 fn apart<T>(work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
     guard(work)
@@ -49,7 +49,7 @@ fn refuse_if_cpu_only() -> Result<(), Error> {
     }
 }
 
-/// An accessor: where nothing need be done, the function needs no stack.
+/// Needs no stack where nothing need be done.
 macro_rules! accessor {
     ($(#[$doc:meta])* $name:ident, $symbol:literal, $call:expr, $access:expr, $side:expr) => {
         $(#[$doc])*
@@ -106,7 +106,7 @@ accessor!(
     mutable_gpu_data, "_ZN5caffe12SyncedMemory16mutable_gpu_dataEv", Call::MutableGpuData, Access::Write, Side::Device
 );
 
-/// A constructor. C1 makes a complete object, C2 a base; for a class without virtual bases they are the same.
+/// C1 makes a complete object, C2 a base: the same for a class without virtual bases.
 macro_rules! constructor {
     ($(#[$doc:meta])* $name:ident, $symbol:literal $(, $bytes:ident)?) => {
         $(#[$doc])*
@@ -118,12 +118,12 @@ macro_rules! constructor {
             #[unsafe(link_section = "syncedmem_entry")]
             unsafe extern "C-unwind" fn noted(this: NonNull<SyncedMemory>, bytes: usize) {
                 count(Call::Construct);
-                // SAFETY: C++ constructs in storage that it just set aside.
+                // SAFETY: C++ constructs in storage of its own.
                 unsafe { SyncedMemory::construct(this, bytes) };
-                // Keeps this frame on the stack: the call site is found by it.
+                // The call site is found by this frame, which stays on the stack until here.
                 std::hint::black_box(());
             }
-            // Compat: from rc4 on there is a default constructor too, for an object without bytes.
+            // Compat: from rc4 on a default constructor makes an object without bytes.
             let bytes = 0 $(+ $bytes)?;
             if !flags::has(BESIDE) {
                 // SAFETY: as above.
@@ -153,7 +153,6 @@ constructor!(
     new_base, "_ZN5caffe12SyncedMemoryC2Em", size
 );
 
-/// A destructor, complete or of a base.
 macro_rules! destructor {
     ($name:ident, $symbol:literal) => {
         /// `SyncedMemory::~SyncedMemory()`: it never throws.
@@ -162,14 +161,14 @@ macro_rules! destructor {
             #[inline(never)]
             extern "C-unwind" fn ended(this: &SyncedMemory) {
                 count(Call::Destroy);
-                // SAFETY: C++ destroys a live object once, and gives up its pointers with it.
+                // SAFETY: C++ destroys a live object once, and its pointers are not used any more.
                 if let Err(error) = guard(|| unsafe { this.destruct() }) {
                     fatal::report_only(Failure { call: Call::Destroy, error });
                 }
             }
             // SAFETY: C++ destroys a live object.
             let this = unsafe { &*this };
-            // SAFETY: C++ guarantees that its pointers are not used any more.
+            // SAFETY: as above.
             if !unsafe { this.destruct_small() } {
                 ended(this);
             }
@@ -183,21 +182,21 @@ destructor!(delete_base, "_ZN5caffe12SyncedMemoryD2Ev");
 /// `void SyncedMemory::set_cpu_data(void*)`
 ///
 /// # Safety
-/// `data` is NULL or host memory of its size that outlives the object's use of it.
+/// `data` is NULL, or host memory of the object's size while it refers to it.
 #[unsafe(export_name = "_ZN5caffe12SyncedMemory12set_cpu_dataEPv")]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C-unwind" fn set_cpu_data(this: *const SyncedMemory, data: *mut c_void) {
     count(Call::SetCpuData);
     // SAFETY: C++ calls a member of a live object.
     let this = unsafe { &*this };
-    // SAFETY: C++ keeps the original's contract for `data` and for pointers to the old block.
+    // SAFETY: C++ guarantees `data`, and that the old block's pointer is not used any more.
     or_fail!(Call::SetCpuData, unsafe { this.set_data(Side::Host, data) });
 }
 
 /// `void SyncedMemory::set_gpu_data(void*)`
 ///
 /// # Safety
-/// `data` is NULL or device memory of its size that outlives the object's use of it.
+/// `data` is NULL, or device memory of the object's size while it refers to it.
 #[unsafe(export_name = "_ZN5caffe12SyncedMemory12set_gpu_dataEPv")]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C-unwind" fn set_gpu_data(this: *const SyncedMemory, data: *mut c_void) {
@@ -206,7 +205,7 @@ pub unsafe extern "C-unwind" fn set_gpu_data(this: *const SyncedMemory, data: *m
     let this = unsafe { &*this };
     or_fail!(Call::SetGpuData, {
         refuse_if_cpu_only()?;
-        // SAFETY: C++ keeps the original's contract for `data` and for pointers to the old block.
+        // SAFETY: C++ guarantees `data`, and that the old block's pointer is not used any more.
         unsafe { this.set_data(Side::Device, data) }
     });
 }
@@ -244,19 +243,19 @@ pub unsafe extern "C-unwind" fn async_gpu_push_unnamed(this: *const SyncedMemory
 /// Compat: `void SyncedMemory::Resize(size_t)` of yjxiong's fork.
 ///
 /// # Safety
-/// Pointers to its blocks are not used any more if it grows.
+/// If it grows, its old pointers are not used any more.
 #[unsafe(export_name = "_ZN5caffe12SyncedMemory6ResizeEm")]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C-unwind" fn resize(this: *const SyncedMemory, bytes: usize) {
     count(Call::Resize);
     // SAFETY: C++ calls a member of a live object.
     let this = unsafe { &*this };
-    // SAFETY: C++ keeps the original's contract for pointers to the old blocks.
+    // SAFETY: C++ guarantees that the old blocks' pointers are not used any more.
     or_fail!(Call::Resize, unsafe { this.resize(bytes) });
 }
 
-/// Compat: `void SyncedMemory::check_device()`, which does nothing in the original's release builds, nor here unless
-/// `SYNCEDMEM_CHECK_DEVICE` asks for it.
+/// Compat: `void SyncedMemory::check_device()`, which does nothing in the original's release builds, nor here without
+/// `SYNCEDMEM_CHECK_DEVICE`.
 #[unsafe(export_name = "_ZN5caffe12SyncedMemory12check_deviceEv")]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C-unwind" fn check_device(this: *const SyncedMemory) {

@@ -1,10 +1,10 @@
-//! C++ exceptions, thrown with the C++ runtime of the calling object. The library links and loads none.
+//! C++ exceptions, thrown with the caller's C++ runtime. The library links and loads none.
 //!
-//! A process may have several runtimes: libstdc++ and libc++, shared, and linked statically into programs and libraries.
-//! Only the caller's own can throw what the caller catches: the one with the personality routine to which the loader has
-//! bound the caller's references. A caller whose runtime is linked in and not exported has no such reference, and no other
-//! runtime can replace it. A caller without handlers and destructors has none either, because exceptions only pass its
-//! frames: its runtime is the first one among the objects that it needs.
+//! A process may have several: libstdc++ and libc++, shared, and linked into programs and libraries. Only the caller's
+//! own can throw what the caller catches: that of the personality routine to which the loader has bound the caller's
+//! references. A caller whose runtime is linked in and not exported has no such reference, and no other runtime can
+//! replace it. A caller without handlers and destructors has none either: exceptions only pass its frames, and its
+//! runtime is the first among the objects that it needs.
 
 use std::ffi::{CStr, c_char, c_void};
 use std::mem::transmute;
@@ -18,8 +18,8 @@ use crate::error::Error;
 use crate::observe::call_site;
 use crate::platform::loaded;
 
-/// Throws `std::bad_alloc` if memory ran out, else `std::runtime_error` with `sentence`. Returns, with the name of the
-/// calling object's file, if its runtime is not found.
+/// Throws `std::bad_alloc` if memory ran out, else `std::runtime_error` with `sentence`. Returns the name of the
+/// calling object's file if its runtime is not found.
 pub fn throw(error: Error, sentence: &Sentence) -> FileName {
     let caller = match Caller::find() {
         Some(caller) => caller,
@@ -32,22 +32,21 @@ pub fn throw(error: Error, sentence: &Sentence) -> FileName {
     }
 }
 
-/// The name of a source file, without its folder.
+/// Without its folder.
 type FileName = Text<80>;
 
-/// The personality routine for frames of C++.
 const PERSONALITY: &CStr = c"__gxx_personality_v0";
 
 /// The object that called the failed entry point.
 struct Caller {
     file: FileName,
-    /// The address of the personality routine in its references, if it has any.
+    /// Address of the personality routine in its references.
     personality: Option<usize>,
 }
 
 impl Caller {
     fn find() -> Option<Caller> {
-        // A call may be the last instruction of its function, and of its object.
+        // A call may be the last instruction of its object.
         let address = call_site::caller(per_thread::caller_of_callbacks())? - 1;
         let (file, bound, passes) = loaded::find_map(|object| {
             if !object.contains(address) {
@@ -60,7 +59,7 @@ impl Caller {
             Some((FileName::of(format_args!("{file}")), bound, passes.then(|| object.identity())))
         })?;
         let personality = bound.or_else(|| {
-            // The runtime's own references, too, may be bound to a program's entry.
+            // The runtime's own references may be bound to a program's entry too.
             let exported = |object: &loaded::Object| {
                 object.symbols()?.find(PERSONALITY)?;
                 object.bound(PERSONALITY)
@@ -72,9 +71,9 @@ impl Caller {
 }
 
 struct Runtime {
-    /// The address of its personality routine in the caller's references.
+    /// Address of its personality routine in the caller's references.
     personality: usize,
-    /// The address of the routine itself, which differs if the other one is a program's entry.
+    /// Address of the routine itself, another one if that is a program's entry.
     routine: usize,
 }
 
@@ -95,12 +94,12 @@ impl Runtime {
         Some(Runtime { personality, routine: routine? })
     }
 
-    /// A symbol of the object with the personality routine.
+    /// Looks in the object with the personality routine.
     fn find(&self, name: &CStr) -> Option<*mut c_void> {
         self.find_in(name, |object| object.contains(self.routine))
     }
 
-    /// A symbol of any object that uses this runtime: libc++abi has the personality routine, libc++ the constructors.
+    /// Looks in any object that uses this runtime: libc++abi has the personality routine, libc++ the constructors.
     fn find_beside(&self, name: &CStr) -> Option<*mut c_void> {
         self.find_in(name, |object| object.bound(PERSONALITY) == Some(self.personality))
     }
@@ -123,9 +122,9 @@ struct Thrower {
 }
 
 enum Class {
-    /// `std::bad_alloc` consists of its virtual table's address.
+    /// Consists of its virtual table's address.
     BadAlloc { vtable: *mut c_void },
-    /// `std::runtime_error` takes characters.
+    /// Takes characters.
     RuntimeError { new: NewRuntimeError },
     /// Before GCC 5 it takes a `std::string` of the old ABI.
     OldRuntimeError { new: NewOldRuntimeError, new_string: NewString, delete_string: DeleteString },
@@ -178,16 +177,16 @@ impl Thrower {
 
     /// Nothing is dropped in this frame, which the exception passes.
     fn throw(&self, what: &CStr) -> ! {
-        // Both classes consist of at most the addresses of a virtual table and of a string.
+        // Both classes are at most the addresses of a virtual table and a string.
         const SIZE: usize = 2 * size_of::<*mut c_void>();
-        // SAFETY: any size is allowed; the function terminates the process rather than return null.
+        // SAFETY: any size is allowed; the function ends the process rather than return null.
         let exception = unsafe { (self.allocate)(SIZE) };
         match self.class {
             Class::BadAlloc { vtable } => {
-                // Objects point behind two words of the table: the offset to the top and the type information.
-                // SAFETY: the virtual table is longer than that.
+                // Objects point behind two words of the table. SAFETY: a virtual table begins with its offset to the
+                // top and the type information.
                 let behind = unsafe { vtable.byte_add(2 * size_of::<*mut c_void>()) };
-                // SAFETY: the exception's storage is writable and aligned for any object.
+                // SAFETY: the runtime gave storage for any object of that size.
                 unsafe { exception.cast::<*mut c_void>().write(behind) };
             }
             Class::RuntimeError { new } => {

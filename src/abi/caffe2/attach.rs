@@ -1,4 +1,4 @@
-//! Attachments: for bindings that have an object of their own for a tensor or a blob.
+//! Attachments: a binding's own object for a tensor or a blob.
 
 use std::ffi::c_void;
 use std::ptr::NonNull;
@@ -28,9 +28,9 @@ fn attach(
 }
 
 /// Attaches `pointer` to the tensor, unless something is attached, and writes what is attached to `*attached`. If that
-/// is `pointer`, the library calls `deleter` (NULL: none) with it and `context` when the tensor ends; otherwise it
-/// stays the caller's. NULL for `pointer` only asks, and writes NULL if nothing is attached. Any thread that may read
-/// the tensor may call this. A binding keeps its one object for a tensor there, as `syncedmem/caffe2.hpp` does.
+/// is `pointer`, `deleter` (NULL: none) is called with it and `context` when the tensor ends; otherwise it stays the
+/// caller's. NULL for `pointer` only asks, and writes NULL if nothing is attached. Any thread that may read the tensor
+/// may call this. A binding keeps its one object for a tensor there, as `syncedmem/caffe2.hpp` does.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_tensor_attach(
     tensor: *const syncedmem_tensor_t,

@@ -13,7 +13,7 @@ use crate::caffe2::blob::{Blob, Value};
 use crate::caffe2::error::Error;
 use crate::caffe2::typemeta::{syncedmem_deleter_t, syncedmem_typemeta_t};
 
-/// A blob of one value of any type: Caffe2's `Blob`.
+/// Caffe2's `Blob`.
 pub struct syncedmem_typed_blob_t(());
 
 impl Held for syncedmem_typed_blob_t {
@@ -32,7 +32,7 @@ impl Opaque for syncedmem_typed_blob_t {
     }
 }
 
-/// Creates an empty blob and writes its handle to `*blob`. End it with `syncedmem_typed_blob_destroy`.
+/// Creates an empty blob and writes its handle to `*blob`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_typed_blob_create(blob: *mut *mut syncedmem_typed_blob_t) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.
@@ -77,8 +77,8 @@ pub unsafe extern "C" fn syncedmem_typed_blob_is_type(
     unsafe { ask("syncedmem_typed_blob_is_type", blob, is, same) }
 }
 
-/// Writes the address of the value to `*value`. If `meta` is not NULL, the value must be of that type; otherwise the
-/// address is NULL for an empty blob.
+/// Writes the address of the value to `*value`. With `meta` the value must be of that type; without (NULL) the address
+/// is NULL for an empty blob.
 ///
 /// Errors: `INVALID_ARGUMENT` (also another type, or no value).
 #[unsafe(no_mangle)]
@@ -93,8 +93,8 @@ pub unsafe extern "C" fn syncedmem_typed_blob_get(
     unsafe { ask("syncedmem_typed_blob_get", blob, value, get) }
 }
 
-/// Writes the address of a value of that type to `*value`. Unless there is one, the blob gets a new one, as the type
-/// makes it, aligned to 64 bytes, and the old one ends. `is_new` may be NULL.
+/// Writes the address of a value of that type to `*value`. Unless there is one, the type makes a new one, aligned to 64
+/// bytes, and the old one ends. `is_new` may be NULL.
 ///
 /// Errors: `INVALID_ARGUMENT` (also no type), `INVALID_STATE` (the type's `construct` returned false).
 #[unsafe(no_mangle)]
@@ -120,8 +120,7 @@ pub unsafe extern "C" fn syncedmem_typed_blob_get_mutable(
 }
 
 /// Gives the blob a value of the caller's, and ends the old one. `deleter` is called with `value` and `context` at the
-/// new one's end; without one (NULL) the value stays the caller's. With `value` and `meta` NULL the blob is empty
-/// afterwards.
+/// end; without one (NULL) the value stays the caller's. NULL for `value` and `meta` empties the blob.
 ///
 /// Errors: `INVALID_ARGUMENT` (also no type). Then the deleter is not called.
 ///
@@ -157,9 +156,9 @@ pub unsafe extern "C" fn syncedmem_typed_blob_reset(
 }
 
 /// Makes the value the caller's, and writes its address to `*value`; NULL for an empty blob. `deleter` and `context`
-/// may be NULL: they receive the function that ends the value (a `syncedmem_deleter_t`; NULL for a value without one)
-/// and its context. The blob still refers to the value. One of `syncedmem_typed_blob_get_mutable` is ended by its
-/// type's `destruct`, then `free()`.
+/// may be NULL: they receive the function that ends the value (a `syncedmem_deleter_t`, or NULL) and its context. The
+/// blob still refers to the value. One of `syncedmem_typed_blob_get_mutable` is ended by its type's `destruct`, then
+/// `free()`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_typed_blob_release(
     blob: *mut syncedmem_typed_blob_t,
@@ -197,8 +196,7 @@ pub unsafe extern "C" fn syncedmem_typed_blob_swap(
     unsafe { with("syncedmem_typed_blob_swap", blob, swap) }
 }
 
-/// Writes a handle of the tensor that is the value, of either side, to `*tensor`: one more holder. End it with
-/// `syncedmem_tensor_destroy`.
+/// Writes a handle of the tensor that is the value, of either side, to `*tensor`.
 ///
 /// Errors: `INVALID_ARGUMENT` (also another type, or no value).
 #[unsafe(no_mangle)]
@@ -234,7 +232,7 @@ pub unsafe extern "C" fn syncedmem_typed_blob_get_mutable_tensor(
     unsafe { with("syncedmem_typed_blob_get_mutable_tensor", blob, get) }
 }
 
-/// Makes a tensor the value, which the blob then holds too, and ends the old one.
+/// Makes a tensor, which the blob then holds too, the value, and ends the old one.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_typed_blob_set_tensor(

@@ -1,15 +1,15 @@
-//! Memory as Caffe2's `CPUContext` allocates it, and the report of allocations.
+//! Memory of Caffe2's `CPUContext`, and the report of allocations.
 
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
-use super::call;
 use crate::abi::arguments::answer_for;
+use crate::abi::call::run;
 use crate::abi::status::syncedmem_status_t;
 use crate::caffe2::{cpu, report};
 
-/// Allocates `bytes` of host memory, filled with zeros and aligned to 64 bytes, and writes its address to `*data`. It
-/// is counted with the memory of tensors, with 64 bytes more. End it with `syncedmem_cpu_delete`.
+/// Allocates `bytes` of host memory, zeros aligned to 64 bytes, and writes its address to `*data`. It is counted with
+/// the memory of tensors, with 64 bytes more. Free it with `syncedmem_cpu_delete`.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_cpu_new(bytes: usize, data: *mut *mut c_void) -> syncedmem_status_t {
@@ -26,18 +26,13 @@ pub unsafe extern "C" fn syncedmem_cpu_delete(data: *mut c_void) {
             // SAFETY: the caller guarantees it.
             unsafe { cpu::free(data) };
         }
-        Ok(())
     };
-    // There is nothing to be refused.
-    let _ = call("syncedmem_cpu_delete", free);
+    run("syncedmem_cpu_delete", free);
 }
 
-/// Switches Caffe2's report, off at first: a line on standard error for each block that a tensor allocates, and one
-/// when it is freed, with the bytes of all memory in the library's account, which is switched on too.
+/// Switches Caffe2's report, off at first: a line on standard error for each block that a tensor allocates or frees,
+/// with the bytes of all memory in the library's account, which is switched on too.
 #[unsafe(no_mangle)]
 pub extern "C" fn syncedmem_tensor_report_allocations(on: bool) -> syncedmem_status_t {
-    call("syncedmem_tensor_report_allocations", || {
-        report::set(on);
-        Ok(())
-    })
+    run("syncedmem_tensor_report_allocations", || report::set(on))
 }

@@ -1,4 +1,4 @@
-//! The items of tensors: access, copies and shared memory.
+//! The items of tensors.
 
 use std::ffi::c_void;
 use std::ptr::NonNull;
@@ -18,8 +18,8 @@ fn pointer(data: Option<NonNull<c_void>>) -> *mut c_void {
     data.map_or(std::ptr::null_mut(), NonNull::as_ptr)
 }
 
-/// Writes the address of the items to `*data`, for reading. If `meta` is not NULL, the tensor's type must be that one.
-/// The address is NULL for a tensor without items that never had memory.
+/// Writes the address of the items to `*data`, for reading; NULL for a tensor without items that never had memory. With
+/// `meta` (or NULL) the tensor's type must be that one.
 ///
 /// Errors: `INVALID_ARGUMENT` (also another type), `INVALID_STATE` (no shape, or no memory yet), and as
 /// `syncedmem_cpu_data` or `syncedmem_gpu_data`.
@@ -36,10 +36,9 @@ pub unsafe extern "C" fn syncedmem_tensor_data(
     unsafe { ask("syncedmem_tensor_data", tensor, data, items) }
 }
 
-/// Writes the address of the items to `*data`, for reading and writing, as items of `meta`; NULL is the tensor's own
-/// type. Memory is kept for the same type, and for another plain one if it is large enough. Otherwise it is new: the
-/// items are lost, and new ones are constructed, or on the host zeros. The address is NULL for a tensor without items
-/// that never had memory.
+/// As `syncedmem_tensor_data`, for reading and writing, as items of `meta`; NULL is the tensor's own type. Memory is
+/// kept for the same type, and for another plain one if it is large enough. Otherwise it is new: the items are lost,
+/// and new ones are constructed, or on the host zeros.
 ///
 /// Errors: `INVALID_ARGUMENT` (also items without bytes), `INVALID_STATE` (no shape, no type; the type's `construct`
 /// returned false), `UNSUPPORTED` (a type with functions on the device), and as `syncedmem_mutable_cpu_data` or
@@ -61,9 +60,9 @@ pub unsafe extern "C" fn syncedmem_tensor_mutable_data(
     unsafe { change("syncedmem_tensor_mutable_data", tensor, ready) }
 }
 
-/// Writes the handle of the memory's `syncedmem_t` to `*mem`: for access on both sides, `syncedmem_to_dlpack`, a name,
-/// eviction. It belongs to the tensors that share the memory: it is neither destroyed nor set, nor used once they have
-/// ended or have other memory.
+/// Writes the memory's `syncedmem_t` to `*mem`: for access on both sides, `syncedmem_to_dlpack`, a name, eviction. It
+/// belongs to the tensors that share the memory: do not destroy or set it, nor use it once they have ended or have
+/// other memory.
 ///
 /// Errors: `INVALID_STATE` (no memory), `UNSUPPORTED` (a type with functions).
 #[unsafe(no_mangle)]
@@ -109,8 +108,8 @@ pub unsafe extern "C" fn syncedmem_tensor_share_data(
 }
 
 /// Makes the tensor use the caller's memory at `pointer`, on the tensor's side, with items of `meta`. `capacity` is its
-/// size in bytes; 0 for as many as the tensor's items need. `deleter` (NULL: none) is called with `pointer` and
-/// `context` once no tensor uses the memory; not after an error.
+/// bytes; 0 for as many as the items need. `deleter` (NULL: none) is called with `pointer` and `context` once no tensor
+/// uses the memory; not after an error.
 ///
 /// Errors: `INVALID_ARGUMENT` (also a capacity that is too small), `INVALID_STATE` (no items).
 ///
@@ -139,8 +138,8 @@ pub unsafe extern "C" fn syncedmem_tensor_share_external(
 }
 
 /// Makes the tensor use the memory of a tensor of DLPack on its side, as `syncedmem_set_dlpack` borrows it, with items
-/// of `meta`. The memory has as many bytes as the tensor's items. On success the library owns `dlpack`, and calls its
-/// deleter once no tensor uses the memory.
+/// of `meta`. The memory has the items' bytes. On success the library owns `dlpack`, and calls its deleter once no
+/// tensor uses the memory.
 ///
 /// Errors: `INVALID_ARGUMENT` (also another side, and as `syncedmem_set_dlpack`), `INVALID_STATE` (no items).
 ///

@@ -1,4 +1,4 @@
-//! Handles that each stand for a holder of a counted value: a tensor, a blob, a workspace.
+//! Handles that stand for one holder each of a tensor, a blob or a workspace.
 
 use std::ptr::NonNull;
 
@@ -10,12 +10,12 @@ use crate::platform::shared::Shared;
 
 pub trait Held {
     type Counted;
-    /// Says that a handle is NULL or misaligned.
+    /// The sentence for a handle that is NULL or misaligned.
     const NULL: &'static str;
 }
 
 /// # Safety
-/// A handle that is neither NULL nor misaligned is held.
+/// The handle is held while the result is used.
 pub unsafe fn held<'a, H: Held>(handle: *const H) -> Result<&'a H::Counted, Error> {
     let counted = handle.cast::<H::Counted>();
     if counted.is_null() || !counted.is_aligned() {
@@ -29,8 +29,6 @@ pub fn handle_of<H: Held>(holder: Shared<H::Counted>) -> *mut H {
     holder.into_address().as_ptr().cast()
 }
 
-/// Another holder.
-///
 /// # Safety
 /// As for [`held`].
 pub unsafe fn holder_of<H: Held>(handle: *const H) -> Result<Shared<H::Counted>, Error> {
@@ -40,7 +38,7 @@ pub unsafe fn holder_of<H: Held>(handle: *const H) -> Result<Shared<H::Counted>,
     Ok(unsafe { another_holder(NonNull::from(counted)) })
 }
 
-/// Makes one more holder, for the C function `name`.
+/// Runs the C function `name`.
 ///
 /// # Safety
 /// As for [`held`].
@@ -53,7 +51,7 @@ pub unsafe fn retain<H: Held>(name: &str, handle: *const H) -> syncedmem_status_
     })
 }
 
-/// Ends one holder, for the C function `name`. NULL does nothing.
+/// Runs the C function `name`.
 ///
 /// # Safety
 /// As for [`held`], and this holder is not used any more.

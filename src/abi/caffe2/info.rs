@@ -13,27 +13,27 @@ use crate::caffe2::shape;
 use crate::caffe2::tensor::Tensor;
 use crate::caffe2::typemeta::syncedmem_typemeta_t;
 
-/// What a tensor is. This structure never grows.
+/// A tensor. This structure never grows.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct syncedmem_tensor_info_t {
     /// The type; its `id` is NULL before the first mutable data.
     pub meta: syncedmem_typemeta_t,
-    /// The dimensions, until they change.
+    /// Valid until the dimensions change.
     pub dims: *const i64,
-    /// Another number after each change of the dimensions, for a copy of them that is kept.
+    /// Another number after each change of the dimensions.
     pub changes: u64,
-    /// The number of items; -1 without a shape.
+    /// Number of items; -1 without a shape.
     pub size: i64,
-    /// The bytes of the items.
+    /// Bytes of the items.
     pub nbytes: usize,
-    /// The bytes of the memory.
+    /// Bytes of the memory.
     pub capacity_nbytes: usize,
-    /// The number of dimensions.
+    /// Number of dimensions.
     pub ndim: i32,
-    /// The side of the memory: a `syncedmem_side_t`.
+    /// A `syncedmem_side_t`.
     pub side: i32,
-    /// Whether the present memory came from another tensor or from the caller.
+    /// Whether the memory came from another tensor or from the caller.
     pub shares_data: bool,
 }
 
@@ -61,7 +61,7 @@ pub unsafe extern "C" fn syncedmem_tensor_info(
     unsafe { ask("syncedmem_tensor_info", tensor, info, all) }
 }
 
-/// Writes to `*is` whether the tensor's type is that one.
+/// Writes to `*is` whether the tensor is of that type.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_tensor_is_type(
     tensor: *const syncedmem_tensor_t,
@@ -85,7 +85,7 @@ pub unsafe extern "C" fn syncedmem_tensor_dim(
     unsafe { ask("syncedmem_tensor_dim", tensor, dim, |tensor| shape::dim(tensor.dims(), axis)) }
 }
 
-/// Writes a dimension to `*dim`, if it is at most `INT32_MAX`.
+/// As `syncedmem_tensor_dim`, in 32 bits.
 ///
 /// Errors: `INVALID_STATE` (the dimension is larger).
 #[unsafe(no_mangle)]
@@ -98,7 +98,7 @@ pub unsafe extern "C" fn syncedmem_tensor_dim32(
     unsafe { ask("syncedmem_tensor_dim32", tensor, dim, |tensor| shape::dim32(tensor.dims(), axis)) }
 }
 
-/// Writes the product of the dimensions from `axis` on to `*size`: 1 from behind the last one on.
+/// Writes the product of the dimensions from `axis` on to `*size`; 1 behind the last one.
 ///
 /// Errors: `INVALID_ARGUMENT` (also a negative axis).
 #[unsafe(no_mangle)]
@@ -122,7 +122,7 @@ pub unsafe extern "C" fn syncedmem_tensor_size_to_dim(
     unsafe { ask("syncedmem_tensor_size_to_dim", tensor, size, |tensor| shape::size_to(tensor.dims(), axis)) }
 }
 
-/// Writes the product of the dimensions between two axes, without theirs and in either order, to `*size`.
+/// Writes the product of the dimensions between two axes in either order, without theirs, to `*size`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_tensor_size_between_dim(
     tensor: *const syncedmem_tensor_t,
@@ -135,7 +135,7 @@ pub unsafe extern "C" fn syncedmem_tensor_size_between_dim(
     unsafe { ask("syncedmem_tensor_size_between_dim", tensor, size, product) }
 }
 
-/// Writes the number of an axis from the start to `*canonical`, where a negative one counts from the end.
+/// Writes the number from the start of an axis, which may be negative to count from the end, to `*canonical`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_tensor_canonical_axis_index(
     tensor: *const syncedmem_tensor_t,
@@ -147,7 +147,7 @@ pub unsafe extern "C" fn syncedmem_tensor_canonical_axis_index(
     unsafe { ask("syncedmem_tensor_canonical_axis_index", tensor, canonical, place) }
 }
 
-/// Writes a line about the tensor for people, as `syncedmem_report` writes its text.
+/// Writes a line about the tensor, as `syncedmem_report` writes its text.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_tensor_debug_string(
     tensor: *const syncedmem_tensor_t,

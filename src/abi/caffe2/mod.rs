@@ -1,24 +1,23 @@
 //! Caffe2's storage over the SyncedMemory of syncedmem.h: tensors, blobs of one value of any type, and workspaces of
 //! named blobs. The rules are those of Caffe2 v0.8.1, whose faults are mended where docs/caffe2.md says so.
 //!
-//! A syncedmem_tensor_t is dimensions, a type and memory on one side: of the host as TensorCPU, or of the device as
-//! TensorCUDA. Memory comes with the first syncedmem_tensor_mutable_data, aligned to 64 bytes; on the host it is filled
-//! with zeros. Tensors may share it. syncedmem_tensor_memory lends its syncedmem_t.
+//! A syncedmem_tensor_t is dimensions, a type and memory on one side: the host's as TensorCPU, or the device's as
+//! TensorCUDA. Memory comes with the first syncedmem_tensor_mutable_data, aligned to 64 bytes, on the host with zeros.
+//! Tensors may share it. syncedmem_tensor_memory lends its syncedmem_t.
 //!
 //! Ownership. Tensors, blobs and workspaces are counted by their holders: a create, a retain and each function that
-//! writes a handle make one more, which ends by a destroy; the last one frees. So a handle stays usable while it is
-//! held. Pointers to data are valid until the tensor gets other memory, or the blob another value.
+//! writes a handle make one more, which ends by a destroy; the last one frees. Pointers to data are valid until the
+//! tensor gets other memory, or the blob another value.
 //!
-//! Threads. Any number of threads may use one workspace at once, and one blob. A tensor is changed by one thread while
-//! no other uses it; every function whose tensor is const may run on several threads at once. Tensors that share memory
-//! may be used and destroyed on different threads.
+//! Threads. Any number of threads may use one workspace at once, and one blob, and call functions whose tensor is
+//! const. A tensor is changed by one thread while no other uses it. Tensors that share memory may be used and destroyed
+//! on different threads.
 //!
-//! Callbacks (the functions of a type, deleters, visitors) are called with no lock held, on the thread of the call that
-//! needs them. They do not throw, and do not use the tensor that the call changes.
+//! Callbacks (a type's functions, deleters, visitors) are called without locks, on the thread of the call that needs
+//! them. They do not throw, nor use the tensor that the call changes.
 //!
 //! All else is as in syncedmem.h. After an error tensors, blobs and workspaces are as before; the items of a copy's
-//! target may be old or new. An axis that the tensor does not have gives INVALID_ARGUMENT. A destroyed handle is not
-//! detected.
+//! target may be old or new. An axis that does not exist gives INVALID_ARGUMENT. A destroyed handle is not detected.
 #![expect(unsafe_code, reason = "C functions")]
 
 pub mod attach;
@@ -59,7 +58,6 @@ impl Failure for Error {
     }
 }
 
-/// Runs the C function `name`.
 #[inline(always)]
 fn call(name: &str, work: impl FnOnce() -> Result<(), Error>) -> syncedmem_status_t {
     call_for(name, work)

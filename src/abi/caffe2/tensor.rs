@@ -1,8 +1,9 @@
-//! Tensors: handles, and the operations on dimensions and memory.
+//! Tensors: handles, dimensions and memory.
 
 use super::call;
 use super::held::{Held, destroy, handle_of, held, retain};
 use crate::abi::arguments::{Out, answer, answer_for, numbers, side};
+use crate::abi::call::run;
 use crate::abi::opaque::Opaque;
 use crate::abi::status::syncedmem_status_t;
 use crate::caffe2::error::Error;
@@ -12,7 +13,7 @@ use crate::caffe2::tensor::{self, Tensor};
 /// A tensor: dimensions, a type, and memory on one side.
 pub struct syncedmem_tensor_t(());
 
-/// The number of dimensions that no tensor exceeds.
+/// Most dimensions of a tensor.
 pub const SYNCEDMEM_TENSOR_MOST_DIMENSIONS: i32 = 64;
 
 impl Held for syncedmem_tensor_t {
@@ -32,10 +33,10 @@ impl Opaque for syncedmem_tensor_t {
     }
 }
 
-/// Runs `work` on the tensor that the C function `name` changes.
+/// Runs the C function `name`, which changes the tensor.
 ///
 /// # Safety
-/// As for [`held`]; no other thread uses the tensor.
+/// No other thread uses the tensor.
 #[inline(always)]
 pub(super) unsafe fn change(
     name: &str,
@@ -50,8 +51,7 @@ pub(super) unsafe fn change(
     })
 }
 
-/// Runs `work` on the tensor that the C function `name` changes, and on another that it reads; for the same tensor it
-/// does nothing.
+/// As `change`, by a tensor that is read. Nothing is done if both are one.
 ///
 /// # Safety
 /// As for `change`; no thread changes `source`.
@@ -70,15 +70,15 @@ pub(super) unsafe fn change_by(
         }
         // SAFETY: the caller guarantees it.
         let source = unsafe { source.tensor() };
-        // SAFETY: the caller guarantees it, and it is another tensor.
+        // SAFETY: the caller guarantees it, and they are two.
         unsafe { target.change(|target| work(target, source)) }
     })
 }
 
-/// Runs `work` with a copy of the dimensions: they may be those of the tensor that it changes.
+/// Lends a copy of the dimensions: they may be those of the tensor that is changed.
 ///
 /// # Safety
-/// `dims` is NULL, misaligned, or readable for `ndim` numbers.
+/// As for `numbers`.
 unsafe fn with_dims<R>(ndim: i32, dims: *const i64, work: impl FnOnce(&[i64]) -> Result<R, Error>) -> Result<R, Error> {
     const FEW: usize = 8;
     const MOST: usize = SYNCEDMEM_TENSOR_MOST_DIMENSIONS as usize;
@@ -102,7 +102,6 @@ unsafe fn with_dims<R>(ndim: i32, dims: *const i64, work: impl FnOnce(&[i64]) ->
 }
 
 /// Creates a tensor of a side (`syncedmem_side_t`) without shape, type and memory, and writes its handle to `*tensor`.
-/// End it with `syncedmem_tensor_destroy`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_tensor_create(
     side: i32,
@@ -127,8 +126,8 @@ pub unsafe extern "C" fn syncedmem_tensor_destroy(tensor: *mut syncedmem_tensor_
     unsafe { destroy("syncedmem_tensor_destroy", tensor) }
 }
 
-/// Gives the tensor other dimensions; of none it is a scalar, with one item. If the number of items changes, memory is
-/// freed that is too small, or that `syncedmem_tensor_set_keep_on_shrink` does not keep; the next mutable data
+/// Gives the tensor other dimensions; without any it is a scalar, of one item. If the number of items changes, memory
+/// is freed that is too small, or that `syncedmem_tensor_set_keep_on_shrink` does not keep; the next mutable data
 /// allocates it.
 ///
 /// Errors: `INVALID_ARGUMENT` (also a negative dimension, too many items).
@@ -158,7 +157,7 @@ pub unsafe extern "C" fn syncedmem_tensor_resize_like(
     unsafe { change_by("syncedmem_tensor_resize_like", tensor, source, resize) }
 }
 
-/// Gives the tensor other dimensions of the same number of items. The items stay.
+/// Gives the tensor other dimensions of as many items, which stay.
 ///
 /// Errors: as `syncedmem_tensor_resize`, and `INVALID_ARGUMENT` (another number of items).
 #[unsafe(no_mangle)]
@@ -173,7 +172,7 @@ pub unsafe extern "C" fn syncedmem_tensor_reshape(
     unsafe { change("syncedmem_tensor_reshape", tensor, reshape) }
 }
 
-/// Makes the first dimension smaller. The memory and the items that stay do not move.
+/// Makes the first dimension smaller. Items that stay do not move.
 ///
 /// Errors: `INVALID_ARGUMENT` (also negative, more than there are), `INVALID_STATE` (no dimensions).
 #[unsafe(no_mangle)]
@@ -182,8 +181,8 @@ pub unsafe extern "C" fn syncedmem_tensor_shrink(tensor: *mut syncedmem_tensor_t
     unsafe { change("syncedmem_tensor_shrink", tensor, |tensor| tensor.shrink(outer)) }
 }
 
-/// Makes room for as many items of the tensor's type as those dimensions have. Items and dimensions stay, and later the
-/// memory is only freed where it is too small. Without a type nothing is done.
+/// Makes room for the items of those dimensions. Items and dimensions stay, and a later resize frees the memory only if
+/// it is too small. Without a type nothing is done.
 ///
 /// Errors: as `syncedmem_tensor_resize`, and those of the allocation and the copy: see `syncedmem_tensor_copy_from`.
 #[unsafe(no_mangle)]
@@ -199,8 +198,8 @@ pub unsafe extern "C" fn syncedmem_tensor_reserve(
     unsafe { change("syncedmem_tensor_reserve", tensor, reserve) }
 }
 
-/// Adds `more` to the first dimension. The items stay. If there is no room, it is made as by
-/// `syncedmem_tensor_reserve`, for `growth_percent` more than there was.
+/// Adds `more` to the first dimension. The items stay. Missing room is made as by `syncedmem_tensor_reserve`, for
+/// `growth_percent` more than there was.
 ///
 /// Errors: `INVALID_ARGUMENT` (also negative, too many items), `INVALID_STATE` (no dimensions), and as
 /// `syncedmem_tensor_reserve`.
@@ -215,7 +214,7 @@ pub unsafe extern "C" fn syncedmem_tensor_extend(
     unsafe { change("syncedmem_tensor_extend", tensor, |tensor| tensor.extend(more, growth_percent)) }
 }
 
-/// Gives the tensor's memory up; other tensors that share it keep it. Dimensions and type stay.
+/// Gives the memory up; other tensors that share it keep it. Dimensions and type stay.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_tensor_free_memory(tensor: *mut syncedmem_tensor_t) -> syncedmem_status_t {
@@ -250,14 +249,11 @@ pub unsafe extern "C" fn syncedmem_tensor_swap(
     })
 }
 
-/// Sets for the process whether a tensor with more memory than it needs keeps it when it is resized, and how many
-/// unused bytes it keeps at most. At first that is true, without a limit (`INT64_MAX`).
+/// Sets for the process whether a resized tensor keeps more memory than it needs, and how many unused bytes at most. At
+/// first that is true, without a limit (`INT64_MAX`).
 #[unsafe(no_mangle)]
 pub extern "C" fn syncedmem_tensor_set_keep_on_shrink(keep: bool, most_unused_bytes: i64) -> syncedmem_status_t {
-    call("syncedmem_tensor_set_keep_on_shrink", || {
-        tensor::set_keep_on_shrink(keep, most_unused_bytes);
-        Ok(())
-    })
+    run("syncedmem_tensor_set_keep_on_shrink", || tensor::set_keep_on_shrink(keep, most_unused_bytes))
 }
 
 /// Writes what `syncedmem_tensor_set_keep_on_shrink` has set.

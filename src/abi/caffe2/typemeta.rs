@@ -11,7 +11,7 @@ pub use crate::caffe2::typemeta::{syncedmem_deleter_t, syncedmem_typemeta_t};
 /// `None` for NULL.
 ///
 /// # Safety
-/// A pointer that is neither NULL nor misaligned leads to a type.
+/// The type stays while the result is used.
 pub(super) unsafe fn optional<'a>(meta: *const syncedmem_typemeta_t) -> Result<Option<&'a TypeMeta>, Error> {
     if meta.is_null() {
         return Ok(None);
@@ -23,7 +23,7 @@ pub(super) unsafe fn optional<'a>(meta: *const syncedmem_typemeta_t) -> Result<O
     Ok(Some(unsafe { &*meta }))
 }
 
-/// As `optional`, where NULL is an error.
+/// NULL is an error.
 ///
 /// # Safety
 /// As for `optional`.

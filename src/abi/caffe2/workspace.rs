@@ -1,4 +1,4 @@
-//! Workspaces of named blobs.
+//! Workspaces.
 
 use std::ffi::{c_char, c_void};
 use std::ptr::null_mut;
@@ -15,7 +15,7 @@ use crate::caffe2::workspace::Workspace;
 pub struct syncedmem_workspace_t(());
 
 /// Visits a blob of a workspace: its name there, its handle, held during the call, and the bytes of its tensor's
-/// memory, 0 where that belongs to a blob that was visited before.
+/// memory, 0 where a blob visited before has that too.
 pub type syncedmem_blob_visitor_t = Option<
     unsafe extern "C-unwind" fn(
         name: *const c_char,
@@ -48,8 +48,7 @@ unsafe fn name_of<'a>(name: *const c_char) -> Result<&'a [u8], Error> {
     Ok(unsafe { string(name, "a name is NULL; pass a string") }?.to_bytes())
 }
 
-/// Creates an empty workspace and writes its handle to `*workspace`. It holds the parent, which may be NULL. End it
-/// with `syncedmem_workspace_destroy`.
+/// Creates an empty workspace and writes its handle to `*workspace`. It holds the parent, which may be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_workspace_create(
     parent: *mut syncedmem_workspace_t,
@@ -71,8 +70,8 @@ pub unsafe extern "C" fn syncedmem_workspace_retain(workspace: *mut syncedmem_wo
     unsafe { retain("syncedmem_workspace_retain", workspace) }
 }
 
-/// Ends one holder; the last one ends the workspace, but not blobs that are held elsewhere.
-/// Workspaces that map each other's blobs hold each other until the process ends.
+/// Ends one holder; the last one ends the workspace, but not blobs that are held elsewhere. Workspaces that map each
+/// other's blobs hold each other until the process ends.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_workspace_destroy(workspace: *mut syncedmem_workspace_t) -> syncedmem_status_t {
@@ -80,8 +79,8 @@ pub unsafe extern "C" fn syncedmem_workspace_destroy(workspace: *mut syncedmem_w
     unsafe { destroy("syncedmem_workspace_destroy", workspace) }
 }
 
-/// Writes a handle of the blob of that name to `*blob`: that of this workspace, of a mapping or of a parent, or else a
-/// new empty one of this workspace. End it with `syncedmem_typed_blob_destroy`.
+/// Writes a handle of the blob of that name to `*blob`: this workspace's, a mapping's or a parent's, or else a new
+/// empty one of this workspace.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_workspace_create_blob(
     workspace: *mut syncedmem_workspace_t,
@@ -94,7 +93,7 @@ pub unsafe extern "C" fn syncedmem_workspace_create_blob(
     unsafe { ask("syncedmem_workspace_create_blob", workspace, blob, create) }
 }
 
-/// As `syncedmem_workspace_create_blob`, of a blob of this workspace itself: it hides one of a mapping or a parent.
+/// As `syncedmem_workspace_create_blob`, of this workspace itself: the blob hides a mapping's or a parent's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_workspace_create_local_blob(
     workspace: *mut syncedmem_workspace_t,
@@ -120,7 +119,7 @@ pub unsafe extern "C" fn syncedmem_workspace_get_blob(
     unsafe { ask("syncedmem_workspace_get_blob", workspace, blob, get) }
 }
 
-/// Writes to `*has` whether there is a blob of that name: of this workspace, of a mapping or of a parent.
+/// Writes to `*has` whether there is a blob of that name: this workspace's, a mapping's or a parent's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_workspace_has_blob(
     workspace: *const syncedmem_workspace_t,
@@ -133,8 +132,8 @@ pub unsafe extern "C" fn syncedmem_workspace_has_blob(
     unsafe { ask("syncedmem_workspace_has_blob", workspace, has, is_there) }
 }
 
-/// Removes a blob of this workspace itself, and writes to `*removed`, which may be NULL, whether there was one. Other
-/// holders keep it.
+/// Removes a blob of this workspace itself, which other holders keep, and writes to `*removed`, which may be NULL,
+/// whether there was one.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_workspace_remove_blob(
@@ -176,9 +175,8 @@ pub unsafe extern "C" fn syncedmem_workspace_rename_blob(
     unsafe { with("syncedmem_workspace_rename_blob", workspace, rename) }
 }
 
-/// Makes the blob `name` of another workspace visible in this one as `new_name`. This workspace holds the other one,
-/// and the name is looked up there at each use. With `skip_defined` nothing is done if a blob is visible as `new_name`
-/// already.
+/// Makes the blob `name` of another workspace, which this one holds, visible here as `new_name`. The name is looked up
+/// there at each use. With `skip_defined` nothing is done if a blob is visible as `new_name` already.
 ///
 /// Errors: `INVALID_ARGUMENT` (also the same workspace, no such blob, or a new name that is visible already).
 #[unsafe(no_mangle)]
@@ -199,9 +197,8 @@ pub unsafe extern "C" fn syncedmem_workspace_add_blob_mapping(
     unsafe { with("syncedmem_workspace_add_blob_mapping", workspace, map) }
 }
 
-/// Calls `visitor` with each blob of this workspace itself, or, unless `local`, with each that is visible in it, sorted
-/// by name. The bytes of all calls add up to the memory of the tensors. The visitor may use the workspace: the list was
-/// made before.
+/// Calls `visitor` with each visible blob, or, if `local`, with each of this workspace itself, sorted by name. The
+/// bytes of all calls add up to the memory of the tensors. The visitor may use the workspace: the list was made before.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_workspace_blobs(

@@ -10,8 +10,8 @@ use crate::abi::opaque::Opaque;
 use crate::abi::status::syncedmem_status_t;
 use crate::models::{Failure, blob_file};
 
-/// Gives `blob` the shape, the data and, where the file has it, the diff of a `.binaryproto` of one blob, such as a
-/// mean image. Values are read as the blob's element type. After an error `blob` is as it was, but for the case that
+/// Gives `blob` the shape, the data and, if any, the diff of a `.binaryproto` of one blob, such as a mean image. Values
+/// are read as the blob's element type. After an error `blob` is as it was, but for the case that
 /// `syncedmem_model_read_blob` names.
 ///
 /// Errors: `INVALID_ARGUMENT` (also a shape that no blob can have; a blob of integers), `FILE`, `FORMAT`, `UNSUPPORTED`
@@ -30,8 +30,8 @@ pub unsafe extern "C" fn syncedmem_blob_read(blob: *mut syncedmem_blob_t, path: 
     })
 }
 
-/// Writes the shape and the data of `blob`, and with `diff` its diff, to a `.binaryproto`. The file appears under its
-/// name once it is whole and on the disk; a file that had the name stays until then.
+/// Writes the shape and the data of `blob`, and with `diff` its diff, to a `.binaryproto`. A file of the name stays
+/// until the new one is whole and on the disk.
 ///
 /// Errors: `INVALID_STATE` (the blob has no shape), `UNSUPPORTED` (a blob of integers; more than Caffe can read, 2
 /// GiB), `FILE` (it cannot be written).

@@ -1,4 +1,4 @@
-//! What a model has: its kind, layers and blobs.
+//! A model's kind, layers and blobs.
 
 use std::ffi::{c_char, c_int};
 use std::mem::offset_of;
@@ -21,7 +21,7 @@ pub enum syncedmem_model_kind_t {
     SYNCEDMEM_MODEL_BLOBS = 2,
     /// The state of a solver: `.solverstate`.
     SYNCEDMEM_MODEL_SOLVER_STATE = 3,
-    /// Weights as Caffe2 saves them: `init_net.pb`. Each tensor is a layer, with its operator as its type.
+    /// Caffe2's weights: `init_net.pb`. Each tensor is a layer, with its operator as its type.
     SYNCEDMEM_MODEL_INIT_NET = 4,
 }
 
@@ -51,17 +51,17 @@ pub struct syncedmem_blob_info_t {
     pub element_type: i32,
     /// Number of dimensions of `shape`; 0 for a single value.
     pub axes: c_int,
-    /// The dimensions as they are stored.
+    /// The stored dimensions.
     pub shape: *const i64,
     /// Number of dimensions of `net_shape`.
     pub net_axes: c_int,
-    /// The dimensions that the net gives the blob: without the leading ones of files from before 2015.
+    /// The dimensions in the net: without the leading ones of files from before 2015.
     pub net_shape: *const i64,
     /// Number of values. It fits the shape, or `syncedmem_model_read_blob` gives `FORMAT`.
     pub count: u64,
-    /// Whether its gradients are stored too.
+    /// Whether gradients are stored too.
     pub has_diff: bool,
-    /// How its gradients are stored: a `syncedmem_type_t`.
+    /// How they are stored: a `syncedmem_type_t`.
     pub diff_element_type: i32,
 }
 
@@ -111,7 +111,7 @@ pub unsafe extern "C" fn syncedmem_model_layer_count(
 }
 
 /// Writes a layer's name, its type as Caffe has named it since 2015, and its number of blobs. Layers are numbered from
-/// 0, in the order of the file; two may have one name. A name ends at its first NUL, and bytes that are no UTF-8 are
+/// 0, in the order of the file; two may have one name. A name ends at its first NUL; bytes that are no UTF-8 are
 /// replaced.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_model_layer(

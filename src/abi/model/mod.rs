@@ -1,19 +1,19 @@
-//! Model files: read Caffe's .caffemodel, .binaryproto and .solverstate, and Caffe2's init_net.pb, without either and
+//! Model files: Caffe's .caffemodel, .binaryproto and .solverstate, and Caffe2's init_net.pb, without either and
 //! without protobuf.
 //!
 //! syncedmem_model_open reads the structure of a file (layers, names, shapes, types) and no values, so that a file of
 //! any size opens in milliseconds. syncedmem_model_read_blob then reads the values of one blob straight into the host
-//! side of an object. A file that is no net has one layer, of which all blobs are: "blobs", or a solver's "history".
+//! side of an object. A file that is no net has one layer of all blobs: "blobs", or a solver's "history".
 //!
-//! Ownership. syncedmem_model_open pairs with syncedmem_model_close. Strings and shapes that a model hands out belong
-//! to it and live until it is closed. Objects that were filled from it are independent of it.
+//! Ownership. syncedmem_model_open pairs with syncedmem_model_close. Strings and shapes of a model live until it is
+//! closed. Objects that were filled from it are independent of it.
 //!
 //! Threads. Any number of threads may use one model at once, each with objects of its own, and so may a forked child.
 //! Only syncedmem_model_close needs the model alone.
 //!
-//! Files. The file stays open until the model is closed. It is read, never mapped: a file that another program cuts
-//! meanwhile gives SYNCEDMEM_ERROR_FILE, not a signal. A layer or blob that the file does not have gives
-//! INVALID_ARGUMENT. Errors name the file, the layer, the blob, the counts and the offset.
+//! Files. The file stays open until the model is closed. It is read, never mapped: one that another program cuts
+//! meanwhile gives SYNCEDMEM_ERROR_FILE, not a signal. A layer or blob that does not exist gives INVALID_ARGUMENT.
+//! Errors name the file, the layer, the blob, the counts and the offset.
 //!
 //! All else is as in syncedmem.h, except that calls of this header need a stack of 64 KiB, and that signal handlers may
 //! not make them.

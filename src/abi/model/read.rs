@@ -8,13 +8,12 @@ use crate::abi::opaque::{Opaque, with};
 use crate::abi::status::syncedmem_status_t;
 use crate::models::{At, Model, Part};
 
-/// Reads a blob's values (`SYNCEDMEM_DATA`) or gradients (`SYNCEDMEM_DIFF`) from the file into the host side of `mem`,
-/// which is then the newest. `element_type` is a `syncedmem_type_t`: `SYNCEDMEM_FLOAT32`, `SYNCEDMEM_FLOAT64`, or the
-/// type that they are stored in, for which nothing is converted or copied in between. Bytes of `mem` beyond the values
-/// stay as they are.
+/// Reads a blob's values (`SYNCEDMEM_DATA`) or gradients (`SYNCEDMEM_DIFF`) into the host side of `mem`, then the
+/// newest. `element_type` is a `syncedmem_type_t`: `SYNCEDMEM_FLOAT32`, `SYNCEDMEM_FLOAT64`, or the stored type, for
+/// which nothing is converted or copied in between. Bytes of `mem` beyond the values stay as they are.
 ///
-/// After an error `mem` is as it was, but for one case: where the disk or the network fails while the values come in,
-/// and the host side alone held the newest data, part of that is overwritten.
+/// After an error `mem` is as it was, but for one case: where the disk or the network fails meanwhile, and the host
+/// side alone held the newest data, part of that is overwritten.
 ///
 /// Errors: `INVALID_ARGUMENT` (also gradients that the file does not have; values that are not read as `element_type`;
 /// `mem` is too small), `FORMAT` (the values do not fit the blob's shape), `UNSUPPORTED` (values of a type that is not

@@ -1,7 +1,7 @@
 //! The same sums with AVX2 and FMA: eight registers of four lanes each.
 //!
-//! Written out, because the compiler does not keep so many lanes in registers. Results equal the portable loop's: the
-//! one fused operation squares floats, whose product is exact in a double.
+//! Written out: the compiler does not keep so many lanes in registers. Results equal the portable loop's: the one fused
+//! operation squares floats, which is exact in doubles.
 #![expect(unsafe_code, reason = "instructions that the CPU was asked for, and loads of values")]
 
 use std::arch::x86_64::*;
@@ -71,14 +71,14 @@ unsafe fn sum<T: Wide, O: Operation>(values: &[Cell<T>]) -> f64 {
     let mut sums = [unsafe { zeros() }; REGISTERS];
     for row in rows {
         for (sum, four) in sums.iter_mut().zip(row.chunks_exact(WIDTH)) {
-            // SAFETY: `four` are four values.
+            // SAFETY: four values.
             let four = unsafe { T::load(four.as_ptr().cast()) };
             // SAFETY: as above.
             *sum = unsafe { O::add(*sum, four) };
         }
     }
     for (four, sum) in lanes.chunks_exact_mut(WIDTH).zip(sums) {
-        // SAFETY: `four` are four lanes.
+        // SAFETY: four lanes.
         unsafe { store(four.as_mut_ptr(), sum) };
     }
     portable::finish(lanes, rest, O::TERM)
@@ -98,7 +98,7 @@ unsafe fn store(to: *mut f64, four: __m256d) {
 
 trait Wide: Real {
     /// # Safety
-    /// `from` is that of four values, and the CPU has AVX2.
+    /// There are four values at `from`, and the CPU has AVX2.
     unsafe fn load(from: *const Self) -> __m256d;
 }
 

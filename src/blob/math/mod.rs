@@ -1,7 +1,7 @@
-//! The math of the host: asum, sumsq, scale and subtract, over floats and doubles.
+//! The host's math, over floats and doubles.
 //!
 //! Sums have [`LANES`](portable::LANES) lanes of doubles: element `i` is added to lane `i` modulo their number, then
-//! the lanes pairwise. So the result is the same on every CPU.
+//! the lanes pairwise, so that every CPU gives the same result.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;

@@ -1,4 +1,4 @@
-//! The loops that need no special instructions.
+//! The loops without special instructions.
 
 use std::cell::Cell;
 
@@ -18,7 +18,7 @@ pub enum Term {
 
 pub trait Real: Copy {
     fn wide(self) -> f64;
-    /// `factor` rounded to the type, once for all elements.
+    /// Rounds `factor` once for all elements.
     fn narrow(factor: f64) -> Self;
     fn times(self, factor: Self) -> Self;
     fn minus(self, other: Self) -> Self;
@@ -59,7 +59,7 @@ pub fn sum<T: Real>(values: &[Cell<T>], term: Term) -> f64 {
     finish(lanes, rest, term)
 }
 
-/// The last values fill no row.
+/// `rest` fills no row.
 #[inline(always)]
 pub fn finish<T: Real>(mut lanes: [f64; LANES], rest: &[Cell<T>], term: Term) -> f64 {
     add(&mut lanes, rest, term);
@@ -82,7 +82,7 @@ fn add<T: Real>(lanes: &mut [f64; LANES], row: &[Cell<T>], term: Term) {
     }
 }
 
-// Inlined into functions with more instructions, for which the compiler makes wider loops.
+// Inlined into functions with AVX2, where the loops become wider.
 
 #[inline(always)]
 pub fn scale(values: Values<'_>, factor: f64) {

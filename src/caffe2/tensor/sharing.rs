@@ -1,4 +1,4 @@
-//! Tensors on the memory of another tensor, of the caller, or of a tensor of DLPack.
+//! Memory of another tensor, of the caller, or of a tensor of DLPack.
 #![expect(unsafe_code, reason = "a caller's memory is shared")]
 
 use std::ffi::c_void;
@@ -59,7 +59,7 @@ impl Tensor {
         Ok(())
     }
 
-    /// With as many bytes as the items. On an error the tensor stays the caller's.
+    /// After an error the tensor of DLPack stays the caller's.
     ///
     /// # Safety
     /// As for [`Storage::dlpack`].

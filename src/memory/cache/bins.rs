@@ -1,30 +1,27 @@
-//! Idle blocks by size. A block fits if it wastes at most an eighth of the request; the one that wastes least is taken.
+//! Idle blocks by size. A block fits if it wastes at most an eighth of the request; the best fit is taken.
 
 use std::collections::VecDeque;
 
 use crate::platform::clock::coarse_milliseconds;
 
-/// Sizes of one class differ by less than an eighth: eight classes for every power of two.
+/// Eight for every power of two, so that sizes of one class differ by less than an eighth.
 const CLASSES: usize = 8 * 64;
 
-/// `T` describes a block besides its size.
 pub struct Store<T> {
-    /// By class, each in the order of their age, the oldest first.
+    /// The oldest block of a class comes first.
     classes: [VecDeque<Idle<T>>; CLASSES],
-    /// A bit for each class that has blocks.
     occupied: [u64; CLASSES / 64],
     bytes: u64,
-    /// Number of blocks kept so far.
     turns: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Idle<T> {
     pub bytes: usize,
-    /// When it was kept: see [`coarse_milliseconds`].
+    /// [`coarse_milliseconds`] when it was kept.
     pub since: u64,
     pub block: T,
-    /// Number of blocks kept before it: orders those of one tick of the clock.
+    /// Orders blocks of one tick of the clock.
     turn: u64,
 }
 
@@ -34,7 +31,7 @@ impl<T> Idle<T> {
     }
 }
 
-/// Which of several blocks that fit equally well is taken.
+/// Decides between blocks that fit equally well.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Turn {
     /// The oldest: work that still uses it has had most time to end.
@@ -52,7 +49,7 @@ impl<T> Store<T> {
         self.bytes
     }
 
-    /// Keeps a block; `false` if there is no memory for its entry.
+    /// `false` if there is no memory for the entry.
     pub fn keep(&mut self, mut idle: Idle<T>) -> bool {
         let number = class(idle.bytes);
         let class = &mut self.classes[number];
@@ -67,7 +64,6 @@ impl<T> Store<T> {
         true
     }
 
-    /// Takes the `wanted` block that fits a request of `bytes` best; `turn` decides between equals.
     #[inline]
     pub fn take(&mut self, bytes: usize, turn: Turn, wanted: impl Fn(&T) -> bool) -> Option<Idle<T>> {
         let (number, last) = (class(bytes), turn == Turn::Last);
@@ -77,16 +73,15 @@ impl<T> Store<T> {
         self.find(bytes, turn, wanted).and_then(|(class, at)| self.remove(class, at))
     }
 
-    /// Whether a `wanted` block fits a request of `bytes`.
     pub fn has(&self, bytes: usize, wanted: impl Fn(&T) -> bool) -> bool {
         self.find(bytes, Turn::Last, wanted).is_some()
     }
 
     fn find(&self, bytes: usize, turn: Turn, wanted: impl Fn(&T) -> bool) -> Option<(usize, usize)> {
-        let most = largest_for(bytes);
+        let most = bytes.saturating_add(bytes / 8);
         let mut best = None;
         let mut least = usize::MAX;
-        // Blocks that fit are in the class of the request and the next ones.
+        // Blocks that fit are in the classes from the request's on.
         for number in class(bytes)..=class(most) {
             let class = &self.classes[number];
             let count = class.len();
@@ -126,9 +121,8 @@ impl<T> Store<T> {
 
     fn occupied(&self) -> impl Iterator<Item = usize> {
         self.occupied.iter().enumerate().flat_map(|(word, &bits)| {
-            let next = |&bits: &u64| (bits & (bits - 1) != 0).then_some(bits & (bits - 1));
-            std::iter::successors((bits != 0).then_some(bits), next)
-                .map(move |bits| word * 64 + bits.trailing_zeros() as usize)
+            let all = std::iter::successors(Some(bits), |&bits| Some(bits & bits.wrapping_sub(1)));
+            all.take_while(|&bits| bits != 0).map(move |bits| word * 64 + bits.trailing_zeros() as usize)
         })
     }
 
@@ -149,18 +143,13 @@ impl<T> Store<T> {
     }
 }
 
-/// The largest block that fits a request of `bytes`.
-fn largest_for(bytes: usize) -> usize {
-    bytes.saturating_add(bytes / 8)
-}
-
-/// Whether a block fits as well as a new one: glibc's aligned blocks may have up to 96 bytes more than requested.
+/// As well as a new block: glibc's aligned ones may have up to 96 bytes more than requested.
 #[inline]
 fn is_tight(request: usize, block: usize) -> bool {
     block.wrapping_sub(request) <= 96.min(request / 8)
 }
 
-/// The class of a size: its power of two, and the three bits below the highest.
+/// A size's power of two, and the three bits below the highest.
 fn class(bytes: usize) -> usize {
     let power = bytes.max(1).ilog2();
     let eighth = if power < 3 { (bytes << (3 - power)) & 7 } else { (bytes >> (power - 3)) & 7 };
@@ -186,7 +175,9 @@ mod tests {
     #[test]
     fn the_exact_size_is_taken_first() {
         let mut store = store(&[1120, 1000, 1100]);
+        assert_eq!((store.bytes(), store.iter_mut().count()), (3220, 3));
         assert_eq!(take(&mut store, 1000), Some(1));
+        assert_eq!((store.bytes(), store.iter_mut().count()), (2220, 2));
         assert_eq!(take(&mut store, 1000), Some(2), "then the next larger");
         assert_eq!(take(&mut store, 1000), Some(0));
         assert_eq!(take(&mut store, 1000), None);
@@ -194,14 +185,9 @@ mod tests {
     }
 
     #[test]
-    fn of_two_blocks_of_one_size_the_one_used_last_is_taken() {
-        let mut store = store(&[4096, 4096]);
-        assert_eq!(take(&mut store, 4096), Some(1));
-    }
-
-    #[test]
-    fn or_the_one_that_was_put_there_first_if_that_is_asked_for() {
-        let mut store = store(&[4096, 4096]);
+    fn of_blocks_of_one_size_the_one_used_last_is_taken_or_the_first_if_that_is_asked_for() {
+        let mut store = store(&[4096; 3]);
+        assert_eq!(take(&mut store, 4096), Some(2));
         assert_eq!(store.take(4000, Turn::First, |_| true).map(|idle| idle.block), Some(0));
     }
 
@@ -231,27 +217,13 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_goes_first_whatever_its_size() {
+    fn the_oldest_that_is_wanted_goes_first_whatever_its_size() {
         let mut store = store(&[500, 1 << 20, 7, 500]);
-        let order: Vec<_> = std::iter::from_fn(|| store.take_oldest(|_| true).map(|idle| idle.block)).collect();
-        assert_eq!(order, [0, 1, 2, 3]);
-        assert_eq!(store.bytes(), 0);
-    }
-
-    #[test]
-    fn the_oldest_of_those_that_are_wanted_is_taken() {
-        let mut store = store(&[500, 600, 700]);
         assert_eq!(store.take_oldest(|idle| idle.since > 0).map(|idle| idle.block), Some(1));
         assert_eq!(store.take_oldest(|idle| idle.since > 9), None);
-    }
-
-    #[test]
-    fn bytes_are_counted() {
-        let mut store = store(&[500, 600, 700]);
-        assert_eq!(store.bytes(), 1800);
-        take(&mut store, 600);
-        assert_eq!(store.bytes(), 1200);
-        assert_eq!(store.iter_mut().count(), 2);
+        let order: Vec<_> = std::iter::from_fn(|| store.take_oldest(|_| true).map(|idle| idle.block)).collect();
+        assert_eq!(order, [0, 2, 3]);
+        assert_eq!(store.bytes(), 0);
     }
 
     #[test]

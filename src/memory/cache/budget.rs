@@ -1,8 +1,7 @@
 //! How much memory may lie idle, and how much may be page-locked: a setting, or a default that leaves room for others.
 //!
-//! Idle pageable memory and that in use together are bounded by the peak of use and a small slack, too. The other kinds take
-//! longer to allocate: they may lie idle beyond the peak, in a smaller budget.
-#![expect(unsafe_code, reason = "sysconf")]
+//! Idle and used pageable memory together are also bounded by the peak of use and a small slack. The other kinds, which take
+//! longer to allocate, have a smaller budget, and no other bound.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -19,46 +18,41 @@ pub fn setting(kind: Kind) -> &'static Amount {
     }
 }
 
-/// The most bytes of a kind of host memory that may lie idle. The default is a quarter of the process's memory, or a sixteenth if
-/// page-locked, which no other process can use meanwhile.
+/// The most idle bytes: by default a quarter of the process's memory, or a sixteenth if page-locked, because no other process
+/// can use that.
 pub fn host(kind: Kind) -> u64 {
     let share = if kind == Kind::Pageable { 4 } else { 16 };
     setting(kind).get().unwrap_or_else(|| memory() / share)
 }
 
-/// The most bytes of a device that may lie idle, if `available` would be free without idle blocks. The default is a quarter of
-/// that, and at most an eighth of the device: other libraries and processes cannot ask for idle memory.
+/// The most idle bytes of a device: by default a quarter of the `available` ones, free or idle, and at most an eighth of all,
+/// because other libraries and processes cannot ask for idle memory.
 pub fn device(available: u64, total: u64) -> u64 {
     settings::DEVICE_POOL.get().unwrap_or_else(|| (available / 4).min(total / 8))
 }
 
-/// The most bytes that may be page-locked. The default is half of the process's memory: the system can move none of it.
+/// The most page-locked bytes: by default half of the process's memory, because the system can move none of it.
 pub fn pinned_limit() -> u64 {
     settings::PINNED_LIMIT.get().unwrap_or_else(|| memory() / 2)
 }
 
-/// The process's memory in bytes: the machine's, or its control group's share.
+/// Bytes of the machine, or of the control group.
 fn memory() -> u64 {
     static MEMORY: AtomicU64 = AtomicU64::new(0);
     let known = MEMORY.load(Relaxed);
     if known != 0 {
         return known;
     }
-    let machine = number(libc::_SC_PHYS_PAGES).saturating_mul(number(libc::_SC_PAGESIZE));
+    let machine = limits::system(libc::_SC_PHYS_PAGES).saturating_mul(limits::system(libc::_SC_PAGESIZE)) as u64;
     let memory = limits::cgroup().map_or(machine, |group| group.get().min(machine)).max(1);
     MEMORY.store(memory, Relaxed);
     memory
 }
 
-fn number(name: i32) -> u64 {
-    // SAFETY: sysconf has no preconditions.
-    u64::try_from(unsafe { libc::sysconf(name) }).unwrap_or(0)
-}
-
 /// Page-locked bytes: in use, idle, or registered.
 static PINNED: AtomicU64 = AtomicU64::new(0);
 
-/// Reserves `bytes` before they are page-locked.
+/// Called before `bytes` are page-locked; `false`: they would exceed the limit.
 pub fn admit_pinned(bytes: usize) -> bool {
     let more = |now: u64| now.checked_add(bytes as u64).filter(|&sum| sum <= pinned_limit());
     PINNED.fetch_update(Relaxed, Relaxed, more).is_ok()
@@ -70,7 +64,7 @@ pub fn could_admit_pinned(bytes: usize, idle: u64) -> bool {
     in_use.checked_add(bytes as u64).is_some_and(|sum| sum <= pinned_limit())
 }
 
-/// Counts bytes beyond the admitted ones, to the end of their last page.
+/// Counts bytes behind the admitted ones, to the end of their last page.
 pub fn add_pinned(bytes: usize) {
     PINNED.fetch_add(bytes as u64, Relaxed);
 }
@@ -81,7 +75,7 @@ pub fn withdraw_pinned(bytes: usize) {
     let _ = PINNED.fetch_update(Relaxed, Relaxed, less);
 }
 
-/// The most bytes that were in use at once.
+/// Bytes in use at once.
 pub struct Peak(AtomicU64);
 
 impl Peak {
@@ -94,13 +88,12 @@ impl Peak {
         (self.0.fetch_max(in_use, Relaxed).max(in_use) + SLACK).saturating_sub(in_use)
     }
 
-    /// What blocks in use may have to spare.
     pub fn eighth(&self) -> u64 {
         self.0.load(Relaxed) / 8
     }
 }
 
-/// Bytes by which idle memory and memory in use may together exceed the peak.
+/// Bytes by which idle and used memory together may exceed the peak.
 pub const SLACK: u64 = 2 << 20;
 
 #[cfg(test)]

@@ -1,14 +1,18 @@
 //! Decay: a thread, the trimmer, frees pageable blocks that have lain idle for too long. It exists only while some lie idle, and
 //! never calls the driver.
+//!
+//! Before it ends, it clears [`RUNNING`], and then looks once more under each lock that guards idle blocks. A thread that keeps a
+//! block reads `RUNNING` after it released that lock. Either it held the lock first, and the trimmer finds the block; or the
+//! trimmer did, and the lock orders the trimmer's store before the thread's load. So both may be Relaxed, without a fence.
 #![expect(unsafe_code, reason = "a thread is started with a function, and sleeps in nanosleep")]
 
 use std::ffi::c_void;
-use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use crate::platform::thread;
 use crate::settings;
 
-/// Frees blocks idle for longer than this many milliseconds; returns whether others are idle.
+/// Frees blocks idle for longer than this many milliseconds; returns whether others are idle, as each lock shows.
 pub type Trim = fn(u64) -> bool;
 
 /// From this many milliseconds on, blocks may lie idle for ever.
@@ -19,8 +23,7 @@ static RUNNING: AtomicBool = AtomicBool::new(false);
 /// Called after a block was kept, always with the same `trim`; `is_needed` says whether enough lies idle for a trimmer.
 #[inline]
 pub fn ensure_trimmer(trim: Trim, is_needed: impl FnOnce() -> bool) {
-    // SeqCst, here and in `run`: either the trimmer finds the kept block, or this thread finds that the trimmer has ended.
-    if !RUNNING.load(SeqCst) && is_needed() {
+    if !RUNNING.load(Relaxed) && is_needed() {
         start(trim);
     }
 }
@@ -28,13 +31,13 @@ pub fn ensure_trimmer(trim: Trim, is_needed: impl FnOnce() -> bool) {
 #[cold]
 fn start(trim: Trim) {
     // A model has no time. A thread that stays for ever would keep a process alive whose `main` ended its own thread alone.
-    if cfg!(loom) || settings::POOL_AGE.get() > LONGEST || RUNNING.swap(true, SeqCst) {
+    if cfg!(loom) || settings::POOL_AGE.get() > LONGEST || RUNNING.swap(true, Relaxed) {
         return;
     }
-    // SAFETY: `run` expects a `Trim`; a function stays valid.
+    // SAFETY: `run` expects a `Trim`, which stays valid.
     if !unsafe { thread::start(run, trim as *mut c_void) } {
         // The next kept block tries again.
-        RUNNING.store(false, SeqCst);
+        RUNNING.store(false, Relaxed);
     }
 }
 
@@ -44,7 +47,7 @@ extern "C" fn run(trim: *mut c_void) -> *mut c_void {
     loop {
         let most = settings::POOL_AGE.get();
         if most > LONGEST {
-            RUNNING.store(false, SeqCst);
+            RUNNING.store(false, Relaxed);
             return std::ptr::null_mut();
         }
         // Blocks become at most a quarter older than they may.
@@ -52,14 +55,14 @@ extern "C" fn run(trim: *mut c_void) -> *mut c_void {
         if trim(most) {
             continue;
         }
-        RUNNING.store(false, SeqCst);
-        // A thread that still saw this one run may have kept a block just before.
-        if !trim(most) || RUNNING.swap(true, SeqCst) {
+        RUNNING.store(false, Relaxed);
+        if !trim(most) || RUNNING.swap(true, Relaxed) {
             return std::ptr::null_mut();
         }
     }
 }
 
+/// Not by `syscall`, as `nap`: tests replace nanosleep.
 fn sleep(milliseconds: u64) {
     let time =
         libc::timespec { tv_sec: (milliseconds / 1000) as i64, tv_nsec: (milliseconds % 1000 * 1_000_000) as i64 };
@@ -69,5 +72,5 @@ fn sleep(milliseconds: u64) {
 
 /// In a forked child, where the thread does not exist.
 pub fn forget() {
-    RUNNING.store(false, SeqCst);
+    RUNNING.store(false, Relaxed);
 }

@@ -34,13 +34,13 @@ unsafe impl Send for Source {}
 
 const SHARDS: usize = thread_slot::SLOTS;
 
-/// The idle blocks of some threads; others search it after their own.
+/// Some threads' idle blocks; others search it after their own.
 #[repr(align(128))]
 struct Shard {
     store: Lock<Store<Source>>,
     /// `store.bytes()`, readable without the lock.
     bytes: AtomicU64,
-    /// What [`ROUGH_SUM`] has of `bytes`. Changes under the lock.
+    /// Its part of [`ROUGH_SUM`]. Changes under the lock.
     counted: AtomicU64,
 }
 
@@ -69,12 +69,11 @@ impl Shard {
     }
 }
 
-/// The idle bytes of all shards, but for up to [`UNCOUNTED`] of each. A thread that frees a block reads this one word: the shards'
-/// own figures lie on cache lines that other threads are writing.
+/// All shards' idle bytes, but for up to [`UNCOUNTED`] of each. A thread that frees a block reads this one word: the shards' own
+/// figures lie on cache lines that other threads write.
 static ROUGH_SUM: Apart = Apart(AtomicU64::new(0));
 const UNCOUNTED: u64 = 128 << 10;
 
-/// On a cache line of its own.
 #[repr(align(128))]
 struct Apart(AtomicU64);
 
@@ -93,7 +92,7 @@ fn shards() -> impl Iterator<Item = &'static Shard> {
 
 static PEAK: Peak = Peak::new();
 
-/// No trimmer is started for fewer idle bytes.
+/// For fewer idle bytes no trimmer is started.
 const WATCHED_FROM: u64 = 2 << 20;
 
 #[inline]
@@ -101,7 +100,7 @@ fn is_kept(bytes: usize) -> bool {
     bytes > SMALL && settings::keeps_pageable()
 }
 
-/// An idle block that fits; its contents are undefined.
+/// An idle block, with undefined contents.
 pub fn take(bytes: usize, zeroed: bool) -> Option<Source> {
     if !is_kept(bytes) || is_better_new(bytes, zeroed) {
         return None;
@@ -116,7 +115,7 @@ pub fn is_better_new(bytes: usize, zeroed: bool) -> bool {
     zeroed && bytes >= VERY_LARGE
 }
 
-/// Keeps a block that an object held as one of `bytes`; `false`: the caller frees it.
+/// `bytes` is the object's size. `false`: the caller frees the block.
 pub fn keep(source: Source, bytes: usize) -> bool {
     if !is_kept(bytes) {
         return false;
@@ -133,7 +132,7 @@ pub fn keep(source: Source, bytes: usize) -> bool {
         return false;
     }
     if !settings::keeps_pageable() {
-        // The thread that changed the setting meanwhile may have emptied the cache before this block came.
+        // The thread that changed the setting may have emptied the cache before this block came.
         reduce_to(0);
         return true;
     }
@@ -160,10 +159,9 @@ fn room(source: Source, bytes: usize) -> Option<usize> {
     (room >= bytes).then_some(room)
 }
 
-/// Called when `in_use` bytes will be in use, in blocks that have `spare` bytes more: frees the idle blocks that go beyond the
-/// peak of use, but returns the largest mapping among them.
-///
-/// Below the peak none is freed, because each page would fault again: blobs of changing shapes took up to four times as long.
+/// When `in_use` bytes will be in use, in blocks that have `spare` bytes more: frees the idle blocks beyond the peak of use, but
+/// returns the largest mapping among them. Below the peak none is freed, because each page would fault again: blobs of changing
+/// shapes took up to four times as long.
 pub fn surplus(in_use: u64, spare: u64) -> Option<Mapping> {
     if !settings::keeps_pageable() {
         return None;
@@ -188,8 +186,8 @@ fn may_spare(more: usize, bytes: usize, spare: u64) -> bool {
     settings::host_limit().is_none() && more <= bytes / 2 && spare + more as u64 <= PEAK.eighth()
 }
 
-/// Makes a mapping that [`surplus`] returned a block for `bytes`. One that is up to half as large again stays as it is, as long
-/// as all blocks in use have at most an eighth of the peak to spare. Not under a limit, which does not count spare bytes.
+/// Makes a mapping of [`surplus`] a block for `bytes`. One that is up to half as large again stays as it is, as long as all blocks
+/// in use have at most an eighth of the peak to spare. Not under a limit, which does not count spare bytes.
 pub fn fitted(mapping: Mapping, bytes: usize, spare: u64) -> Option<Mapping> {
     match mapping.room().checked_sub(bytes) {
         Some(more) if may_spare(more, bytes, spare) => Some(mapping),
@@ -197,11 +195,11 @@ pub fn fitted(mapping: Mapping, bytes: usize, spare: u64) -> Option<Mapping> {
     }
 }
 
-/// Called at exit: unmaps idle mappings, which would add to the memory that other libraries touch as they end. Not malloc's
-/// blocks: the exiting thread may have been interrupted inside malloc.
+/// At exit: unmaps idle mappings, which would add to the memory that other libraries touch as they end. Not malloc's blocks: the
+/// exiting thread may have been interrupted inside malloc.
 pub fn leave() {
     for shard in POOL.iter().filter(|shard| shard.bytes.load(Relaxed) > 0) {
-        // The exiting thread may have been interrupted with this lock held.
+        // The exiting thread may hold this lock.
         if !shard.store.is_free_within(NAPS) {
             continue;
         }
@@ -213,10 +211,10 @@ pub fn leave() {
     }
 }
 
-/// How long an exiting process waits for a shard's lock, in naps.
+/// Naps of an exiting process that waits for a shard's lock.
 const NAPS: u32 = 100;
 
-/// Frees all idle blocks; returns their bytes.
+/// Returns the bytes that it freed.
 pub fn give_back_all() -> u64 {
     let mut bytes = 0;
     // Not blocks that other threads keep meanwhile.
@@ -239,7 +237,6 @@ pub fn reduce() {
     }
 }
 
-/// Records that the budget had no room for a block.
 fn turned_away(bytes: usize) {
     recorder::record(NOTHING, || What::TurnedAway { kind: Kind::Pageable, bytes: bytes as u64 });
 }
@@ -248,7 +245,7 @@ pub fn idle() -> u64 {
     POOL.iter().map(|shard| shard.bytes.load(Relaxed)).sum()
 }
 
-/// Frees the oldest blocks down to `bytes`.
+/// As [`reduce`], down to `bytes`.
 pub fn reduce_to(bytes: u64) {
     while idle() > bytes {
         let Some(idle) = take_oldest(|_| true) else { return };
@@ -265,7 +262,8 @@ fn trim(most: u64) -> bool {
         was_mallocs |= matches!(idle.block, Source::Malloc(_));
         give_back(idle.block);
     }
-    let is_idle = idle() > 0;
+    // Under each lock: see `decay`.
+    let is_idle = POOL.iter().any(|shard| shard.with(|store| store.bytes() > 0));
     // malloc is trimmed with the last block only: the memory that it keeps serves the rest of the program, too.
     if was_mallocs && !is_idle {
         return_to_system();
@@ -276,7 +274,7 @@ fn trim(most: u64) -> bool {
 fn take_oldest(wanted: impl Fn(&Idle<Source>) -> bool) -> Option<Idle<Source>> {
     let shard = shards().min_by_key(|shard| shard.with(|store| store.oldest().unwrap_or(u64::MAX)))?;
     let oldest = shard.with(|store| store.take_oldest(&wanted));
-    // Another thread may have taken the oldest block: any other serves.
+    // Another thread may have taken it: any other serves.
     oldest.or_else(|| shards().find_map(|shard| shard.with(|store| store.take_oldest(&wanted))))
 }
 

@@ -5,3 +5,4 @@ pub(crate) mod budget;
 pub(crate) mod decay;
 pub mod device;
 pub mod host;
+pub mod latest;

@@ -1,4 +1,4 @@
-//! The driver's blocks that objects hold, each with its record.
+//! The driver's blocks that objects hold, with their records.
 //!
 //! ```text
 //! blocks (held)  →  cache::device (idle)  →  deferred (frees that failed)  →  record (given back)  →  source (allocated)
@@ -22,7 +22,7 @@ use crate::cuda::driver::{self, Driver};
 use crate::cuda::{driver_in_use, status, streams};
 use crate::error::{Cause, DriverFailure, Error};
 use crate::memory::cache::budget;
-use crate::memory::cache::device;
+use crate::memory::cache::device::{self, idle::IdleBlocks};
 use crate::platform::sync::{Lock, locked_static};
 
 locked_static! { static RECORDS: Lock<AddressMap<Record>> = Lock::new(address_map()); }
@@ -32,9 +32,9 @@ pub struct Request {
     pub side: Side,
     /// Not 0.
     pub bytes: usize,
-    /// Address of the object that the block is for.
+    /// The object's address.
     pub holder: usize,
-    /// Whether the caller fills the block on the legacy default stream.
+    /// The caller fills the block on that stream.
     pub pending_on_legacy: bool,
 }
 
@@ -42,14 +42,13 @@ pub struct Request {
 pub struct Block {
     pub address: NonNull<c_void>,
     pub device: c_int,
-    /// Its size: up to an eighth more than requested.
+    /// Its bytes: up to an eighth more than requested.
     pub room: usize,
     pub origin: Origin,
-    /// Else its contents are undefined.
+    /// Else the contents are undefined.
     pub holds_zeros: bool,
 }
 
-/// A new or idle block in the context that `guard` made current.
 pub fn allocate(driver: &Driver, guard: &ContextGuard<'_>, request: Request) -> Result<Block, Error> {
     let device = guard.device()?;
     let idle = device::take(driver, guard, request.side, request.bytes);
@@ -115,7 +114,7 @@ fn fresh(
     };
     match side {
         Side::Host => budget::add_pinned(room - bytes),
-        Side::Device => device::update_budget(driver, device),
+        Side::Device => IdleBlocks::of(side).query_memory(driver, device),
     }
     let identity = Identity::of(driver, guard, driver::address(address.as_ptr()));
     Ok((
@@ -128,14 +127,12 @@ fn fresh(
 pub enum Freed {
     /// Freed, kept, or left to the system.
     Done,
-    /// The block has no record.
     Unknown,
 }
 
-/// Frees the block of the object at `holder`, if it has a record.
-///
-/// Never fails: a block that the driver refuses is offered to it again. One that a reset has ended is left alone, even if another
-/// object has got its address. At exit and in a forked child nothing is done.
+/// Frees the block of the object at `holder`, if it has a record. A block that the driver refuses is offered to it again. One
+/// that a reset has ended is left alone, even if another object has got its address. At exit and in a forked child nothing is
+/// done.
 ///
 /// # Safety
 /// No thread refers to the block any more, and no copy in flight uses it.
@@ -152,11 +149,10 @@ pub unsafe fn free(address: NonNull<c_void>, holder: usize) -> Freed {
     };
     let behind = streams::take(key);
     let Some(driver) = driver_in_use() else { return Freed::Done };
-    if device::keep(driver, address, record, behind) {
-        return Freed::Done;
+    if !device::keep(driver, address, record, behind) {
+        // SAFETY: the caller guarantees it.
+        unsafe { deferred::give_back_or_leave(driver, address, &record) };
     }
-    // SAFETY: the caller guarantees it.
-    unsafe { deferred::give_back_or_leave(driver, address, &record) };
     Freed::Done
 }
 
@@ -187,17 +183,17 @@ pub fn set_pending_on_legacy(address: NonNull<c_void>, pending_on_legacy: bool) 
     });
 }
 
-/// Drops the record of a block that other code has freed.
+/// Other code has freed the block.
 pub fn forget(address: NonNull<c_void>) {
     RECORDS.with(|records| records.remove(&address.addr().get()));
 }
 
-/// What objects hold of the driver's blocks on one side.
+/// Blocks of one side that objects hold.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Held {
     pub blocks: usize,
     pub bytes: u64,
-    /// The largest: the object's address and bytes.
+    /// The objects' addresses, and the blocks' bytes.
     pub largest: [(usize, usize); 3],
 }
 
@@ -218,14 +214,12 @@ pub fn held(side: Side) -> Held {
 
 fn keep(address: NonNull<c_void>, record: Record) -> bool {
     RECORDS.with(|records| {
-        let room = records.try_reserve(1).is_ok();
-        if room {
-            if let Some(gone) = records.insert(address.addr().get(), record) {
-                // Other code has freed it: the driver hands out no address twice.
-                record::withdraw(gone.side, gone.bytes);
-            }
+        let has_room = records.try_reserve(1).is_ok();
+        // Other code has freed a block that was recorded here: the driver hands out no address twice.
+        if let Some(gone) = has_room.then(|| records.insert(address.addr().get(), record)).flatten() {
+            record::withdraw(gone.side, gone.bytes);
         }
-        room
+        has_room
     })
 }
 

@@ -1,4 +1,4 @@
-//! Deferred frees: blocks of no object that the driver refused to free, and is offered again.
+//! Blocks that the driver refused to free, and is offered again.
 #![expect(unsafe_code, reason = "blocks are given back")]
 
 use std::ffi::{c_int, c_void};
@@ -8,7 +8,6 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use syncedmem_trace::text::Bytes;
 
 use super::record::{self, Record};
-use crate::cuda::context::Context;
 use crate::cuda::driver::Driver;
 use crate::cuda::status;
 use crate::error::{DriverFailure, Error};
@@ -17,17 +16,20 @@ use crate::platform::text::warn_once;
 
 locked_static! { static BLOCKS: Lock<Vec<(usize, Record)>> = Lock::new(Vec::new()); }
 
-/// Their number, readable without the lock.
+/// `BLOCKS.len()`, readable without the lock.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
-/// Gives a block back to the driver, now or with a later free.
-///
 /// # Safety
 /// As for [`record::give_back`].
 pub unsafe fn give_back_or_leave(driver: &Driver, address: NonNull<c_void>, record: &Record) {
     // SAFETY: the caller guarantees it.
     match unsafe { record::give_back(driver, address, record) } {
-        Ok(()) => offer_one(driver, record.context),
+        Ok(()) if COUNT.load(Relaxed) == 0 => {}
+        // A free in this context has succeeded.
+        Ok(()) => {
+            let of_context = take(|other| other.context == record.context);
+            of_context.into_iter().for_each(|one| offer(driver, one));
+        }
         Err(failure) => {
             keep(address.addr().get(), *record);
             // After a capture a later free gives the block back.
@@ -38,7 +40,7 @@ pub unsafe fn give_back_or_leave(driver: &Driver, address: NonNull<c_void>, reco
     }
 }
 
-/// The block leaks if there is no memory for its entry, or if it could not be distinguished later from another at its address.
+/// The block leaks without memory for its entry, or if it could not be distinguished from a later one at its address.
 #[cold]
 fn keep(address: usize, record: Record) {
     BLOCKS.with(|left| {
@@ -49,23 +51,13 @@ fn keep(address: usize, record: Record) {
     });
 }
 
-/// Offers one block of `context` again, because a free there has succeeded.
-fn offer_one(driver: &Driver, context: Context) {
-    if COUNT.load(Relaxed) == 0 {
-        return;
-    }
-    take(|record| record.context == context).into_iter().for_each(|one| offer(driver, one));
-}
-
 /// Offers every block of a device again. Not of another device: the driver may wait for work there.
 #[cold]
 pub fn offer_near(driver: &Driver, device: c_int) {
-    let mut count = COUNT.load(Relaxed);
-    while count > 0 {
+    // A refused one goes to the end.
+    for _ in 0..COUNT.load(Relaxed) {
         let Some(one) = take(|record| record.device == device) else { return };
         offer(driver, one);
-        // A refused one goes to the end.
-        count -= 1;
     }
 }
 

@@ -1,4 +1,4 @@
-//! Existing host memory, registered with the driver, which page-locks it.
+//! Existing host memory, page-locked by the driver.
 #![expect(unsafe_code, reason = "the driver's functions are called")]
 
 use std::ffi::{c_int, c_uint, c_void};
@@ -17,12 +17,11 @@ use crate::error::DriverFailure;
 pub struct Registration {
     address: usize,
     context: Context,
-    /// Its context's.
     device: c_int,
     identity: Identity,
 }
 
-/// Registers a range for every context, in the one that `guard` made current. `None`: other code has page-locked it.
+/// Registers a range for every context. `None`: other code has page-locked it.
 ///
 /// # Safety
 /// The range stays memory of this process until the registration ends.
@@ -44,13 +43,13 @@ pub unsafe fn register(
             let address = address.as_ptr().expose_provenance();
             Ok(Some(Registration { address, context: guard.context, device, identity }))
         }
-        // Not if only a part is: the driver refuses copies of that.
+        // The driver refuses copies of memory of which only a part is registered.
         Err(failure) if failure.status == status::ALREADY_REGISTERED && is_known(driver, address, bytes) => Ok(None),
         Err(failure) => Err(failure),
     }
 }
 
-/// Whether the driver knows one range that contains all of these bytes.
+/// Whether one range of the driver's contains all of these bytes.
 fn is_known(driver: &Driver, address: NonNull<c_void>, bytes: usize) -> bool {
     let start = address.as_ptr().addr();
     let Some(end) = start.checked_add(bytes) else { return false };
@@ -63,49 +62,38 @@ impl Registration {
         self.device
     }
 
-    /// Whether the registration still exists: a reset of the device ends it.
+    /// A reset of the device ends a registration.
     pub fn is_there(&self, driver: &Driver) -> Result<bool, DriverFailure> {
         self.identity.is_there(driver, self.address as u64)
     }
 
     /// After an error the registration may still exist.
     pub fn end(&self, driver: &Driver) -> Result<(), DriverFailure> {
-        self.end_after(driver, || synchronize::context_if_allowed(driver))
+        self.end_after(driver, |waited| waited)
     }
 
     /// As [`Self::end`], also if the wait for the context fails: the owner is about to free the memory.
     pub fn end_at_once(&self, driver: &Driver) -> Result<(), DriverFailure> {
-        let wait = || synchronize::context_if_allowed(driver).or(Ok(()));
-        self.end_after(driver, wait)
+        self.end_after(driver, |_| Ok(()))
     }
 
     fn end_after(
         &self,
         driver: &Driver,
-        wait: impl FnOnce() -> Result<(), DriverFailure>,
+        check: impl FnOnce(Result<(), DriverFailure>) -> Result<(), DriverFailure>,
     ) -> Result<(), DriverFailure> {
-        match self.try_to_end(driver, wait) {
-            Err(failure) if failure.status == status::NOT_REGISTERED || status::is_context_gone(failure.status) => {
-                Ok(())
+        let end = || {
+            if !self.is_there(driver)? {
+                return Ok(());
             }
-            answer => answer,
-        }
-    }
-
-    fn try_to_end(
-        &self,
-        driver: &Driver,
-        wait: impl FnOnce() -> Result<(), DriverFailure>,
-    ) -> Result<(), DriverFailure> {
-        if !self.is_there(driver)? {
-            return Ok(());
-        }
-        let _guard = ContextGuard::enter(driver, self.context)?;
-        // Copies may be in flight, and no documentation says that the driver waits for them.
-        wait()?;
-        let _relaxed = RelaxedCapture::begin(driver);
-        let address = std::ptr::with_exposed_provenance_mut(self.address);
-        // SAFETY: the registration exists, and is the library's; the driver refuses others.
-        unsafe { driver.host_unregister(address) }
+            let _guard = ContextGuard::enter(driver, self.context)?;
+            // Copies may be in flight, and no documentation says that the driver waits for them.
+            check(synchronize::context_if_allowed(driver))?;
+            let _relaxed = RelaxedCapture::begin(driver);
+            // SAFETY: the registration exists, and is the library's; the driver refuses others.
+            unsafe { driver.host_unregister(std::ptr::with_exposed_provenance_mut(self.address)) }
+        };
+        let is_gone = |status| status == status::NOT_REGISTERED || status::is_context_gone(status);
+        end().or_else(|failure: DriverFailure| if is_gone(failure.status) { Ok(()) } else { Err(failure) })
     }
 }

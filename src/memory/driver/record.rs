@@ -1,7 +1,5 @@
-//! The record of a block of the driver's, and how the block is given back: in its own context, from any thread.
-//!
-//! Its [`Identity`] distinguishes a block that is gone (by a reset of its device, or freed by other code) from a new one at the
-//! same address.
+//! The record of a block of the driver's, which is given back in its own context, from any thread. The [`Identity`] distinguishes
+//! a block that is gone (by a reset of its device, or freed by other code) from a new one at its address.
 #![expect(unsafe_code, reason = "the driver's functions are called")]
 
 use std::ffi::{c_int, c_void};
@@ -21,21 +19,19 @@ use crate::memory::cache::budget;
 pub struct Record {
     pub side: Side,
     pub context: Context,
-    /// The context's.
     pub device: c_int,
-    /// Its size: up to an eighth more than the object requested.
+    /// Up to an eighth more than the object requested.
     pub bytes: usize,
-    /// Address of the object that holds it.
+    /// The object's address.
     pub holder: usize,
-    /// Whether the legacy default stream may still be writing the block: fills and copies from pageable memory outlast their
-    /// calls (CUDA Driver API, "API synchronization behavior").
+    /// Whether the legacy default stream may still write the block: fills and copies from pageable memory outlast their calls
+    /// (CUDA Driver API, "API synchronization behavior").
     pub pending_on_legacy: bool,
     pub source: Source,
     pub identity: Identity,
 }
 
 impl Record {
-    /// Whether the driver registered memory of the system for it.
     pub fn is_registered(&self) -> bool {
         matches!(self.source, Source::Registered(_))
     }

@@ -1,4 +1,4 @@
-//! The driver's allocations: made, freed, and recognised later.
+//! The driver's allocations.
 #![expect(unsafe_code, reason = "the driver's functions are called")]
 
 use std::ffi::{c_int, c_uint, c_void};
@@ -12,13 +12,12 @@ use crate::cuda::driver::{self, Driver};
 use crate::cuda::{attributes, pointer, status};
 use crate::error::DriverFailure;
 use crate::memory::mapping::{HUGE_PAGE, Mapping};
+use crate::platform::limits;
 use crate::settings;
 
 #[derive(Clone, Copy, Debug)]
 pub enum Source {
-    /// The driver allocated it.
     Allocated,
-    /// The driver registered a mapping.
     Registered(Mapping),
 }
 
@@ -28,26 +27,21 @@ unsafe impl Send for Source {}
 #[derive(Clone, Copy, Debug)]
 pub struct Allocation {
     pub address: NonNull<c_void>,
-    /// Its size: as requested, or whole pages.
+    /// As requested, or whole pages.
     pub bytes: usize,
     pub source: Source,
 }
 
-/// Allocates a block in the current context, which is of `device`.
+/// Uses the current context, which is of `device`.
 pub fn allocate(driver: &Driver, device: c_int, side: Side, bytes: usize) -> Result<Allocation, DriverFailure> {
-    if side == Side::Host
-        && bytes >= HUGE_PAGE
-        && registers()
-        && attributes::why_not_registered(driver, device).is_none()
-    {
-        if let Some(registered) = register(driver, device, bytes) {
-            return Ok(registered);
-        }
+    let registers = side == Side::Host && bytes >= HUGE_PAGE && registers();
+    let registers = registers && attributes::why_not_registered(driver, device).is_none();
+    if let Some(registered) = registers.then(|| register(driver, device, bytes)).flatten() {
+        return Ok(registered);
     }
     Ok(Allocation { address: allocate_plain(driver, side, bytes)?, bytes, source: Source::Allocated })
 }
 
-/// Allocates memory of the driver's own.
 pub fn allocate_plain(driver: &Driver, side: Side, bytes: usize) -> Result<NonNull<c_void>, DriverFailure> {
     let mut address = std::ptr::null_mut();
     match side {
@@ -66,25 +60,18 @@ pub fn allocate_plain(driver: &Driver, side: Side, bytes: usize) -> Result<NonNu
     NonNull::new(address).ok_or(DriverFailure { call: "an allocation without an address", status: status::SUCCESS })
 }
 
-/// Registers a mapping of populated huge pages, because the driver locks page by page. `None`: the driver allocates the block.
+/// Registers populated huge pages, because the driver locks page by page. `None`: the driver allocates the block.
 fn register(driver: &Driver, device: c_int, bytes: usize) -> Option<Allocation> {
     let mapping = Mapping::on_huge_pages(bytes)?;
-    if !mapping.populate() {
+    // SAFETY: unmapped on a failure, else after the block was unregistered.
+    if !mapping.populate() || unsafe { page_lock(driver, device, &mapping) }.is_err() {
         mapping.unmap();
         return None;
     }
-    let (address, room) = (mapping.block(), mapping.room());
-    // SAFETY: unmapped on a failure, else after the block was unregistered.
-    match unsafe { page_lock(driver, device, &mapping) } {
-        Ok(()) => Some(Allocation { address, bytes: room, source: Source::Registered(mapping) }),
-        Err(_) => {
-            mapping.unmap();
-            None
-        }
-    }
+    Some(Allocation { address: mapping.block(), bytes: mapping.room(), source: Source::Registered(mapping) })
 }
 
-/// Registers a mapping's block for every context, unless the driver is known to refuse that for `device`.
+/// Registers a block for every context, unless the driver is known to refuse that for `device`.
 ///
 /// # Safety
 /// The mapping stays until it is unregistered.
@@ -93,27 +80,23 @@ pub unsafe fn page_lock(driver: &Driver, device: c_int, mapping: &Mapping) -> Re
         return Err(failure);
     }
     let (address, room) = (mapping.block().as_ptr(), mapping.room());
-    // SAFETY: the range is the mapping's, and the caller guarantees that it stays.
+    // SAFETY: the mapping's range; the caller guarantees that it stays.
     unsafe { driver.host_register(address, room, CU_MEMHOSTREGISTER_PORTABLE as c_uint) }
         .inspect_err(|&failure| attributes::note_refusal(device, failure))
 }
 
 /// Whether large blocks are registered mappings (opt-in). Under `malloc_only` an inlined original may free them by
-/// `cudaFreeHost`.
+/// `cudaFreeHost`. Before Linux 5.12 the parent's first write after a fork moved a page-locked page, and the device used the
+/// old one; the driver's own memory was not affected.
 fn registers() -> bool {
+    let forks_copy_locked_pages = || limits::kernel().is_some_and(|version| version >= (5, 12));
     settings::registers_pinned_blocks() && !settings::malloc_only() && forks_copy_locked_pages()
-}
-
-/// Whether the kernel copies page-locked pages at a fork. Before Linux 5.12 the parent's next write moved the page, and the
-/// device continued to use the old one; memory of the driver's was not affected.
-fn forks_copy_locked_pages() -> bool {
-    crate::platform::limits::kernel().is_some_and(|version| version >= (5, 12))
 }
 
 /// Frees a block in its context, which is current; the caller unmaps a mapping.
 ///
 /// # Safety
-/// It is a block of `side` that was made as `source` says. No thread refers to it any more, and no work on the device uses it.
+/// `source` made it for `side`. No thread refers to it any more, and no work on the device uses it.
 pub unsafe fn free(driver: &Driver, side: Side, address: NonNull<c_void>, source: Source) -> Result<(), DriverFailure> {
     match (side, source) {
         // SAFETY: the caller guarantees it.
@@ -136,7 +119,7 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// Of the allocation at `address`, in the context of `guard`.
+    /// The allocation is in the context of `guard`.
     pub fn of(driver: &Driver, guard: &ContextGuard<'_>, address: u64) -> Identity {
         let known = pointer::buffer(driver, address).ok().flatten();
         let is_of_context = known.is_some_and(|known| known.context == Some(guard.context));
@@ -149,14 +132,13 @@ impl Identity {
         self.buffer_id != 0 || self.context_id != 0
     }
 
-    /// The id of `context` while the allocation exists; `None` for another context, or if unknown.
+    /// `None` for another context, or if unknown.
     pub fn context_id_in(&self, context: Context) -> Option<u64> {
         (self.context == context && self.context_id != 0).then_some(self.context_id)
     }
 
-    /// Whether the allocation at `address` is still this one; `true` if that is unknown.
-    ///
-    /// Called before its context or events are used: a driver follows stale handles, but looks pointers up.
+    /// Whether the allocation at `address` is still this one; `true` if unknown. Asked before its context or events are used:
+    /// a driver follows stale handles, but looks pointers up.
     pub fn is_there(&self, driver: &Driver, address: u64) -> Result<bool, DriverFailure> {
         if !self.is_certain() {
             return Ok(true);

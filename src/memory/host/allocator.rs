@@ -1,8 +1,8 @@
 //! Host blocks of an allocator of the program's own, instead of all others.
 //!
-//! Each block has a record with the functions that made it. The flag [`ALLOCATOR`] is set while an allocator is set or a block
-//! of one lives: it closes the path of small objects, whose blocks have no records. The functions are called without a lock,
-//! because they may use the library.
+//! Each block has a record with its functions. The flag [`ALLOCATOR`] is set while an allocator is set or a block of one lives:
+//! it closes the path of small objects, whose blocks have no records. The functions are called without a lock, because they may
+//! use the library.
 #![expect(unsafe_code, reason = "functions of the program's are called")]
 
 use std::ffi::c_void;
@@ -38,17 +38,17 @@ struct Record {
 
 struct Table {
     current: Option<Functions>,
-    /// By the block's address.
+    /// By address.
     records: AddressMap<Record>,
 }
 
-// SAFETY: the caller of `set` guarantees that the functions take their context on any thread.
+// SAFETY: the caller of `set` says that any thread may use the context.
 unsafe impl Send for Table {}
 
 locked_static! { static TABLE: Lock<Table> = Lock::new(Table { current: None, records: address_map() }); }
 
 impl Table {
-    /// Called under the lock: a thread that frees a block reads the flag behind the `keep` of that block.
+    /// Under the lock, because a thread that frees a block reads the flag after the block's `keep`.
     fn update_flag(&self) {
         let is_used = self.current.is_some() || !self.records.is_empty();
         if is_used != flags::has(ALLOCATOR) {
@@ -78,7 +78,7 @@ pub fn current() -> Option<Functions> {
     if flags::has(ALLOCATOR) { TABLE.with(|table| table.current) } else { None }
 }
 
-/// A block of the program's allocator. The caller holds no lock.
+/// The caller holds no lock.
 #[cold]
 pub fn allocate(functions: Functions, bytes: usize) -> Result<Found, Cause> {
     let record = Record { bytes, functions };
@@ -114,10 +114,10 @@ fn keep(address: NonNull<c_void>, record: Record) -> Option<()> {
     })
 }
 
-/// Frees an object's block of an allocator of the program's; `false` if it is none.
+/// `false`: no allocator of the program's made the block.
 ///
 /// # Safety
-/// As for `free` of this room.
+/// As for [`super::free`].
 #[cold]
 pub unsafe fn free(block: Owned) -> bool {
     let Owned { address, bytes, holder, .. } = block;
@@ -126,7 +126,7 @@ pub unsafe fn free(block: Owned) -> bool {
     }
     host_usage::removed(bytes);
     if registration::is_used() && !registration::let_go(holder, address, Some(block)) {
-        // It is page-locked, and goes back now, unless the driver or another object needs it a while.
+        // It is page-locked, and goes back now, unless the driver or another object needs it.
         registration::give_back(address);
         return true;
     }
@@ -134,7 +134,7 @@ pub unsafe fn free(block: Owned) -> bool {
     unsafe { release(address) }
 }
 
-/// Gives a block back to the allocator that made it; `false` if that is none of the program's.
+/// As [`free`], for a block that is not counted or registered.
 ///
 /// # Safety
 /// As for `free`.
@@ -152,7 +152,7 @@ pub unsafe fn release(address: NonNull<c_void>) -> bool {
 
 impl Record {
     /// # Safety
-    /// The block is of this record, and is not used any more.
+    /// The record is the block's, which is not used any more.
     unsafe fn release(self, address: NonNull<c_void>) {
         let _cancel_guard = CancelGuard::begin();
         // SAFETY: the caller of `set` guarantees it.

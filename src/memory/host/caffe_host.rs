@@ -1,4 +1,4 @@
-//! `CaffeMallocHost` and `CaffeFreeHost`, for memory of Caffe's own, not of objects.
+//! `CaffeMallocHost` and `CaffeFreeHost`, for Caffe's own memory, not objects'.
 #![expect(unsafe_code, reason = "memory is freed here")]
 
 use std::ffi::c_void;
@@ -10,8 +10,7 @@ use super::{Block, aligned, check_size, out_of_memory, pinned, wants_pinned};
 use crate::error::{Cause, Error};
 use crate::settings;
 
-/// `CaffeMallocHost`: in GPU mode page-locked memory, which `cudaFreeHost` takes, else memory that `free()` takes. Its contents
-/// are undefined.
+/// In GPU mode page-locked memory, which `cudaFreeHost` takes, else memory that `free()` takes. The contents are undefined.
 pub fn malloc(bytes: usize) -> Result<Block, Error> {
     settings::read_host_settings();
     check_size(bytes, Side::Host)?;
@@ -33,10 +32,9 @@ pub fn malloc_pageable(bytes: usize) -> Result<Block, Error> {
     }
 }
 
-/// `CaffeFreeHost`, for memory of [`malloc`], `malloc()` or `cudaMallocHost()`, or NULL.
-///
 /// # Safety
-/// `address` came from one of them, is page-locked if `pinned`, and is not used again.
+/// `address` is NULL, or came from [`malloc`], `malloc()` or `cudaMallocHost()`, is page-locked if `pinned`, and is not used
+/// again.
 pub unsafe fn free(address: *mut c_void, pinned: bool) -> Result<(), Error> {
     let Some(address) = NonNull::new(address) else { return Ok(()) };
     if pinned {

@@ -1,7 +1,6 @@
-//! Other copies of this library in the process, such as the shared one beside one that is linked into the program.
-//!
-//! Only the copy that mapped a block has its record, so a copy that frees a block without one calls the others. Each has an ELF
-//! note with the place of its function, which is found in programs that export nothing, too.
+//! Other copies of this library in the process, such as the shared one beside one that is linked into the program. A copy
+//! that frees a block without a record calls the others, because the one that mapped it has that. Each has an ELF note with
+//! the place of its function, which is found in programs that export nothing, too.
 #![expect(unsafe_code, reason = "another copy's function is called")]
 
 use std::ffi::c_void;
@@ -11,14 +10,13 @@ use std::ptr::{NonNull, with_exposed_provenance};
 use super::{Owned, records};
 use crate::platform::loaded;
 
-/// Frees a block of the copy's own, of an object at `holder`; `false` if it is another's. Never changes: another function would
-/// get another type of note.
+/// `false`: the block is not the copy's own. Never changes: another function would get another type of note.
 type Free = unsafe extern "C" fn(block: *mut c_void, bytes: usize, holder: usize) -> bool;
 
 const OWNER: &std::ffi::CStr = c"syncedmem";
 const KIND: u32 = 1;
 
-// Sizes of name and descriptor, type, name; then the function's offset from here.
+// Sizes of name and descriptor, type, name, and the function's offset from here.
 std::arch::global_asm!(
     ".pushsection .note.syncedmem, \"a\", @note",
     ".balign 4",
@@ -33,12 +31,12 @@ std::arch::global_asm!(
 
 unsafe extern "C" fn free_own(block: *mut c_void, bytes: usize, holder: usize) -> bool {
     let Some(address) = NonNull::new(block).filter(|&address| records::knows(address)) else { return false };
-    // SAFETY: this copy mapped the block; the other copy calls this under the contract of its own `free`.
+    // SAFETY: this copy mapped the block; the caller is another copy's `free`.
     unsafe { super::free(Owned { address, bytes, pinned: false, holder }) };
     true
 }
 
-/// Frees a block through the copy that mapped it; `false` if no other copy did.
+/// `false`: no other copy mapped it.
 #[cold]
 #[inline(never)]
 pub fn free(block: Owned) -> bool {
@@ -63,7 +61,7 @@ pub fn free(block: Owned) -> bool {
     others.iter().take(count).any(|&other| {
         // SAFETY: a copy's note leads to a function of this type.
         let free = unsafe { std::mem::transmute::<*const c_void, Free>(with_exposed_provenance(other)) };
-        // SAFETY: it frees only blocks in its records, and the object does not refer to this one any more.
+        // SAFETY: it frees only blocks in its records; the object no longer refers to this one.
         unsafe { free(block.address.as_ptr(), block.bytes, block.holder) }
     })
 }

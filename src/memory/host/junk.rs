@@ -1,4 +1,4 @@
-//! Junk in memory of undefined contents shows a program that reads before it writes.
+//! Junk in memory of undefined contents reveals a program that reads before it writes.
 #![expect(unsafe_code, reason = "memory of undefined contents is written")]
 
 use std::ffi::c_void;
@@ -8,7 +8,7 @@ use std::ptr::NonNull;
 /// Caffe2's pattern: NaN as a `float`; two of them are 1.7e308 as a `double`.
 const JUNK: u32 = 0x7fed_beef;
 
-/// Fills `bytes`; the last pattern may be cut.
+/// The last pattern may be cut.
 ///
 /// # Safety
 /// They are writable, and no other thread uses them.

@@ -1,7 +1,8 @@
 //! Host blocks: allocating and freeing them.
 //!
 //! Blocks below 2 MiB come from malloc's family, because programs have the inline original of `CaffeFreeHost` compiled in. Larger
-//! ones are anonymous mappings. `cache::host` keeps freed blocks of more than 4 KiB. Of a program's own allocator none is kept.
+//! ones are anonymous mappings. `cache::host` keeps freed blocks of more than 4 KiB, `cache::latest` one smaller of each thread's. Of a program's own allocator
+//! none is kept.
 #![expect(unsafe_code, reason = "memory is allocated and freed here")]
 
 pub(crate) mod allocator;
@@ -24,7 +25,7 @@ use syncedmem_trace::head::Side;
 use syncedmem_trace::kind::Kind;
 
 use super::host_usage;
-use super::malloc::{ALIGNMENT, SMALL, aligned};
+use super::malloc::{ALIGNMENT, SMALL, TINY, aligned};
 use super::mapping::MAPPED_FROM;
 use crate::error::{Cause, Error};
 use crate::observe::checksums;
@@ -34,7 +35,7 @@ use crate::state::flags::{self, ALLOCATOR};
 use crate::{caffe, settings};
 pub use junk::fill_with_junk;
 
-/// Allocating and filling so many bytes takes less time than to wait for another thread.
+/// Bytes that take less time to allocate and fill than to wait for another thread.
 pub const BRIEF: usize = 64 << 10;
 
 /// As an object holds it.
@@ -42,7 +43,6 @@ pub const BRIEF: usize = 64 << 10;
 pub struct Block {
     /// Also for a block without bytes.
     pub address: NonNull<c_void>,
-    /// Whether the object must free it.
     pub owned: bool,
     pub pinned: bool,
 }
@@ -51,10 +51,10 @@ pub struct Block {
 #[derive(Clone, Copy, Debug)]
 pub struct Found {
     pub address: NonNull<c_void>,
-    /// Its size: as requested, or for a page-locked one up to an eighth more.
+    /// Bytes: as requested, or for a page-locked one up to an eighth more.
     pub room: usize,
     pub origin: Origin,
-    /// So many of its first bytes are undefined; the others are zeros.
+    /// So many first bytes; the others are zeros.
     pub undefined: usize,
 }
 
@@ -64,7 +64,7 @@ pub struct Found {
 struct Nothing(UnsafeCell<[u8; ALIGNMENT]>);
 static NOTHING: Nothing = Nothing(UnsafeCell::new([0; ALIGNMENT]));
 
-// SAFETY: this library neither reads nor writes it.
+// SAFETY: the library neither reads nor writes it.
 unsafe impl Sync for Nothing {}
 
 impl Nothing {
@@ -80,7 +80,7 @@ pub struct Request {
     pub zeroed: bool,
     /// See [`wants_pinned`].
     pub pinned: bool,
-    /// Whether a block of up to [`SMALL`] bytes, too, starts on a multiple of [`ALIGNMENT`].
+    /// Whether even a block of up to [`SMALL`] bytes starts on a multiple of [`ALIGNMENT`].
     pub aligned: bool,
     pub holder: usize,
 }
@@ -98,7 +98,7 @@ pub fn allocate(request: Request) -> Result<Block, Error> {
     let span = recorder::begin(title, bytes);
     host_usage::admit(bytes).map_err(|limit| out_of_memory(bytes, Cause::Limit(limit)))?;
     if let (true, Some(limit)) = (pinned, settings::host_limit()) {
-        // The bytes are counted already, and an idle block may serve them.
+        // The bytes are counted already; an idle block may serve them.
         pageable::fit_under(limit.saturating_add(bytes as u64));
     }
     if pinned {
@@ -187,13 +187,13 @@ unsafe fn fill_and_record(found: Found, request: Request, pinned: bool, mut span
 /// succeeds or has the error.
 #[inline]
 pub fn allocate_brief(bytes: usize, zeroed: bool) -> Option<NonNull<c_void>> {
-    if bytes <= SMALL { pageable::small(bytes, zeroed) } else { medium(bytes, zeroed) }
+    if bytes <= TINY { pageable::small(bytes, zeroed) } else { medium(bytes, zeroed) }
 }
 
 /// As [`allocate_brief`], with where the block came from. `allocated` is called before the fill.
 #[inline]
 pub fn find_brief(bytes: usize, zeroed: bool, allocated: impl FnOnce()) -> Option<(NonNull<c_void>, Origin)> {
-    if bytes > SMALL {
+    if bytes > TINY {
         return medium_from(bytes, zeroed, allocated);
     }
     let address = pageable::small(bytes, zeroed)?;
@@ -210,11 +210,11 @@ fn medium(bytes: usize, zeroed: bool) -> Option<NonNull<c_void>> {
 
 #[inline]
 fn medium_from(bytes: usize, zeroed: bool, allocated: impl FnOnce()) -> Option<(NonNull<c_void>, Origin)> {
-    let Found { address, origin, .. } = pageable::large(bytes, zeroed).ok()?;
+    let Found { address, origin, undefined, .. } = pageable::allocate(bytes, zeroed, false).ok()?;
     allocated();
     if zeroed {
         // SAFETY: a new block of `bytes`.
-        unsafe { fill(address, bytes) };
+        unsafe { fill(address, undefined) };
     }
     host_usage::added(bytes);
     Some((address, origin))
@@ -224,18 +224,16 @@ fn out_of_memory(asked: usize, cause: Cause) -> Error {
     Error::OutOfMemory { side: Side::Host, asked, cause }
 }
 
-/// A block that an object owned and no longer refers to.
+/// The object no longer refers to it.
 #[derive(Clone, Copy, Debug)]
 pub struct Owned {
     pub address: NonNull<c_void>,
     pub bytes: usize,
-    /// Whether it is page-locked, by the object's word.
+    /// As the object's word says.
     pub pinned: bool,
     pub holder: usize,
 }
 
-/// Frees an owned block of an object.
-///
 /// # Safety
 /// The block came from [`allocate`], or in an inlined original from `malloc` or `cudaMallocHost`. It is not used any more.
 #[inline]
@@ -272,7 +270,7 @@ pub unsafe fn free(Owned { address, bytes, pinned, holder }: Owned) {
 #[inline]
 pub unsafe fn free_brief(address: NonNull<c_void>, bytes: usize) {
     // A small one may be a mapping: the program may have changed the object's size.
-    if bytes > SMALL || records::may_know(address) {
+    if bytes > TINY || records::may_know(address) {
         // SAFETY: the caller guarantees it.
         unsafe { free_pageable(address, bytes) }
     } else {
@@ -310,7 +308,6 @@ unsafe fn free_idle(block: Owned) {
     }
 }
 
-/// Fails for a size beyond the address space.
 pub fn check_size(bytes: usize, side: Side) -> Result<(), Error> {
     if bytes > limits::ADDRESS_SPACE {
         return Err(Error::OutOfMemory { side, asked: bytes, cause: Cause::Absurd });
@@ -326,16 +323,16 @@ unsafe fn fill(address: NonNull<c_void>, bytes: usize) {
     unsafe { address.cast::<u8>().write_bytes(0, bytes) };
 }
 
-/// Whether [`wants_pinned`] may be true for some block.
+/// Whether [`wants_pinned`] may be true.
 pub fn may_pin() -> bool {
     settings::pins().unwrap_or_else(caffe::may_be_gpu)
 }
 
-/// Whether a new block of `bytes` should be page-locked: as set, else if `Caffe::mode()` is GPU. May call Caffe or a callback,
-/// so the caller holds no lock or claim.
+/// Whether a new block should be page-locked: as set, else if `Caffe::mode()` is GPU. May call Caffe or a callback, so the caller
+/// holds no lock or claim.
 #[inline]
 pub fn wants_pinned(bytes: usize) -> bool {
-    /// From this size on, a search in newly loaded libraries is cheap beside the block.
+    /// From here on a search in newly loaded libraries is cheap beside the block.
     const LOOK_FROM: usize = 256 << 10;
     settings::pins().unwrap_or_else(|| caffe::is_gpu(bytes >= LOOK_FROM))
 }

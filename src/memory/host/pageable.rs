@@ -9,31 +9,30 @@ use syncedmem_trace::kind::Kind;
 
 use super::{Found, fill, records, registration};
 use crate::error::Cause;
-use crate::memory::cache::{self, host::Source};
+use crate::memory::cache::{self, host::Source, latest};
 use crate::memory::host_usage;
-use crate::memory::malloc::{SMALL, aligned};
+use crate::memory::malloc::{SMALL, TINY, aligned};
 use crate::memory::mapping::{MAPPED_FROM, Mapping};
 use crate::settings;
 
-/// A pageable block, with zeros if `zeroed` and they cost nothing extra.
+/// With zeros if `zeroed` and they cost nothing extra.
 #[inline]
 pub fn allocate(bytes: usize, zeroed: bool, is_aligned: bool) -> Result<Found, Cause> {
     if bytes <= SMALL {
-        let address = if is_aligned { aligned(bytes) } else { small(bytes, zeroed) }.ok_or(Cause::System)?;
+        let kept = if is_aligned { None } else { latest::take(bytes) };
+        let fresh = || if is_aligned { aligned(bytes) } else { small(bytes, zeroed) };
+        let address = kept.or_else(fresh).ok_or(Cause::System)?;
         if settings::host_limit().is_some() {
             make_room(bytes);
         }
-        return Ok(Found {
-            address,
-            room: bytes,
-            origin: Origin::Fresh,
-            undefined: if zeroed && !is_aligned { 0 } else { bytes },
-        });
+        let origin = if kept.is_some() { Origin::Pool } else { Origin::Fresh };
+        let is_filled = zeroed && !is_aligned && kept.is_none();
+        return Ok(Found { address, room: bytes, origin, undefined: if is_filled { 0 } else { bytes } });
     }
     large(bytes, zeroed)
 }
 
-/// A block of more than [`SMALL`] bytes.
+/// `bytes` is more than [`SMALL`].
 #[inline]
 pub fn large(bytes: usize, zeroed: bool) -> Result<Found, Cause> {
     match cache::host::take(bytes, zeroed) {
@@ -43,7 +42,7 @@ pub fn large(bytes: usize, zeroed: bool) -> Result<Found, Cause> {
     }
 }
 
-/// A block where no idle one fits: made of an idle mapping that would be freed for it, or new.
+/// The block is new, or an idle mapping that would be freed for it.
 fn fresh(bytes: usize, zeroed: bool) -> Result<Found, Cause> {
     let is_mapped = bytes >= MAPPED_FROM && !settings::malloc_only();
     if let Some(mapping) = surplus(bytes) {
@@ -69,9 +68,7 @@ fn mapped(mapping: Mapping, bytes: usize, origin: Origin, undefined: usize) -> R
 /// A block of 1 to [`SMALL`] bytes, aligned as malloc's are.
 #[inline]
 pub fn small(bytes: usize, zeroed: bool) -> Option<NonNull<c_void>> {
-    /// glibc's per-thread cache serves malloc up to this size, and calloc not at all.
-    const CACHED: usize = 1032;
-    if zeroed && bytes > CACHED {
+    if zeroed && bytes > TINY {
         // SAFETY: calloc has no preconditions.
         return NonNull::new(unsafe { libc::calloc(1, bytes) });
     }
@@ -95,13 +92,15 @@ pub unsafe fn free(address: NonNull<c_void>, bytes: usize) {
     match records::take(address) {
         Some(mapping) if cache::host::keep(Source::Mapped(mapping), bytes) => (),
         Some(mapping) => mapping.unmap(),
-        None if cache::host::keep(Source::Malloc(address), bytes) => (),
         // SAFETY: the caller guarantees it; without a record it came from malloc's family.
+        None if bytes <= SMALL => unsafe { latest::free(address, bytes) },
+        None if cache::host::keep(Source::Malloc(address), bytes) => (),
+        // SAFETY: as above.
         None => unsafe { libc::free(address.as_ptr()) },
     }
 }
 
-/// Frees idle blocks that are too many beside `bytes` of fresh memory.
+/// Frees idle blocks that are too many beside `bytes` more.
 pub fn make_room(bytes: usize) {
     if let Some(mapping) = surplus(bytes) {
         mapping.unmap();

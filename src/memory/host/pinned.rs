@@ -17,11 +17,10 @@ use crate::memory::host_usage;
 use crate::observe::recorder::{self, Subject};
 use crate::platform::text::warn_once;
 
-/// The smallest size in bytes that the driver refused for lack of memory. From there on it is not called until a page-locked
-/// block is freed, because a refusal takes long.
+/// The smallest size in bytes that the driver refused for lack of memory. It is not asked for more until a page-locked block is
+/// freed, because a refusal takes long.
 static REFUSED_FROM: AtomicUsize = AtomicUsize::new(usize::MAX);
 
-/// A page-locked block for an object, if the driver gives one.
 #[cold]
 pub fn allocate(request: Request) -> Option<Found> {
     let Request { bytes, holder, .. } = request;
@@ -39,7 +38,7 @@ pub fn allocate(request: Request) -> Option<Found> {
     Some(Found { address, room, origin, undefined: if holds_zeros { 0 } else { bytes } })
 }
 
-/// Frees a page-locked block of an object. In a forked child and at exit it stays.
+/// In a forked child and at exit the block stays.
 ///
 /// # Safety
 /// The block is not used any more, and no copy in flight needs it.
@@ -57,7 +56,7 @@ pub unsafe fn free(address: NonNull<c_void>, bytes: usize, holder: usize) {
     }
 }
 
-/// Page-locked memory that `cudaFreeHost` takes: without a record, because the caller may free it without this library.
+/// Without a record, because the caller may free it by `cudaFreeHost`.
 pub fn caffe_malloc(bytes: usize) -> Option<NonNull<c_void>> {
     or_pageable(Subject { object: 0, bytes }, || {
         let driver = cuda::driver()?;
@@ -65,7 +64,7 @@ pub fn caffe_malloc(bytes: usize) -> Option<NonNull<c_void>> {
     })
 }
 
-/// Frees such memory. At exit, in a forked child and without a driver it stays.
+/// At exit, in a forked child and without a driver the memory stays.
 ///
 /// # Safety
 /// It came from `caffe_malloc` or `cudaMallocHost`, and is not used any more.

@@ -1,4 +1,4 @@
-//! DLPack exchange: an object's memory as a tensor, and a tensor's memory as an object's.
+//! An object's memory as a tensor, and a tensor's memory as an object's.
 #![expect(unsafe_code, reason = "tensors lead back to their objects")]
 
 use std::ffi::c_void;
@@ -6,16 +6,17 @@ use std::ptr::NonNull;
 
 use syncedmem_trace::head::{Access, Side};
 
-use super::{Blank, Device, Holding, Imported, Layout, Memory, export};
+use super::{Blank, Device, Holding, Imported, Layout, Memory, export, wrong};
 use crate::copy;
 use crate::cuda;
+use crate::cuda::driver::Stream;
 use crate::error::Error;
 use crate::object::dlpack;
 use crate::object::{EXPORTS, SyncedMemory};
 
 impl SyncedMemory {
-    /// Prepares `side` for `access` and returns a tensor of its memory, which stays in place until the tensor is deleted: a
-    /// `DLManagedTensorVersioned`, or a `DLManagedTensor` without `versioned`.
+    /// Prepares `side` for `access` and returns a tensor of its memory, a `DLManagedTensorVersioned` or, without `versioned`, a
+    /// `DLManagedTensor`. The memory stays in place until the tensor is deleted.
     pub fn export(
         &self,
         access: Access,
@@ -24,10 +25,9 @@ impl SyncedMemory {
         versioned: bool,
     ) -> Result<NonNull<c_void>, Error> {
         if access == Access::Read && !versioned {
-            return Err(Error::InvalidArgument {
-                what: "a tensor without a version cannot say that it is read-only; pass versioned = true, or an access \
-                       that writes",
-            });
+            return Err(wrong(
+                "a tensor without a version cannot say that it is read-only; pass versioned = true, or an access that writes",
+            ));
         }
         self.head()?;
         if side == Side::Device {
@@ -42,7 +42,7 @@ impl SyncedMemory {
         let data = self.data(access, side).inspect_err(|_| {
             EXPORTS.close(holding);
         })?;
-        // For an object of 0 bytes any device will do.
+        // For an object of 0 bytes.
         let nowhere = Device { kind: dlpack::CUDA, ordinal: 0 };
         let device = self.device_of(side).ok().flatten().or(before).unwrap_or(nowhere);
         let flags = if access == Access::Read { dlpack::READ_ONLY } else { 0 };
@@ -58,50 +58,48 @@ impl SyncedMemory {
             return Ok(None);
         }
         let known = self.device_ordinal()?.filter(|&ordinal| ordinal >= 0);
-        let ordinal = known.ok_or(Error::InvalidArgument {
-            what: "the CUDA driver does not know on which device the object's device memory is; lend memory that it \
-                   allocated",
-        })?;
+        let ordinal = known.ok_or(wrong(
+            "the CUDA driver does not know on which device the object's device memory is; lend memory that it allocated",
+        ))?;
         Ok(Some(Device { kind: dlpack::CUDA, ordinal }))
     }
 
-    /// Number of tensors in use, of the host side and of the device side.
+    /// Number of tensors in use, by side.
     pub fn exports(&self) -> Result<[usize; 2], Error> {
         self.head()?;
         Ok(EXPORTS.tensors(self.address()))
     }
 
-    /// Borrows a tensor's memory. The object owns the tensor, and calls its deleter when it releases the memory. On an error
-    /// the tensor stays the caller's.
+    /// Borrows a tensor's memory, and calls its deleter when the object releases that. On an error the tensor stays the
+    /// caller's.
     ///
     /// # Safety
-    /// `tensor` is as for [`Imported::read`] and describes its memory correctly. The memory is as for `set_data`.
+    /// As for [`Imported::read`], and for `set_data` with the memory that the tensor describes.
     pub unsafe fn set_tensor(&self, tensor: NonNull<c_void>, versioned: bool) -> Result<(), Error> {
         // SAFETY: the caller guarantees the tensor.
         let (imported, side, data) = unsafe { Imported::read(tensor, versioned, self.size()?) }?;
         EXPORTS.reserve(self.address())?;
-        // SAFETY: the caller guarantees the memory. After success the object may be gone: see `replace`.
+        // SAFETY: the caller guarantees the memory. Afterwards the object may be gone: see `replace`.
         unsafe { self.borrow(data, side, Some(imported)) }.inspect_err(|_| EXPORTS.unreserve(self.address()))
     }
 
-    /// Makes later work of `stream` wait for the present work of the legacy default stream of the device block's context.
+    /// Makes later work of `stream` wait for the present work of the legacy default stream in the device block's context.
     ///
     /// # Safety
     /// `stream` is NULL, one of CUDA's two special handles, or a stream.
     pub unsafe fn stream_wait(&self, stream: *mut c_void) -> Result<(), Error> {
         self.head()?;
         let driver = cuda::driver()?;
-        // NULL and CU_STREAM_LEGACY are that stream.
-        if stream.addr() > 1 {
-            // SAFETY: the caller guarantees it.
-            unsafe { cuda::capture::refuse_captured(driver, stream.cast()) }?;
+        // SAFETY: the caller guarantees it.
+        let stream = unsafe { Stream::of(stream) };
+        if !stream.is_legacy() {
+            cuda::capture::refuse_captured(driver, stream)?;
         }
         self.wait()?;
         let now = self.now()?;
         let Some(block) = now.device else { return Ok(()) };
         let owner = now.word.owns_device().then_some(self.address());
-        // SAFETY: the caller guarantees the stream.
-        unsafe { copy::transfer::follow_default_stream(driver, block, owner, stream) }
+        copy::transfer::follow_default_stream(driver, block, owner, stream)
     }
 }
 
@@ -113,37 +111,24 @@ pub(in crate::object) fn take_imports(object: usize) -> Imports {
     if EXPORTS.is_empty() { [None, None] } else { EXPORTS.forget(object) }
 }
 
-/// Returns borrowed tensors to their makers. Some may be a destroyed object's last, which then ends and returns tensors in
-/// turn: a list instead of recursion, because the chain may be of any length.
+/// Returns borrowed tensors to their makers.
 pub(in crate::object) fn end_imports(imports: Imports) {
+    close_all(holdings_of(imports));
+}
+
+fn holdings_of(imports: Imports) -> impl Iterator<Item = Holding> {
+    imports.into_iter().flatten().filter_map(Imported::end)
+}
+
+/// Closes tensors. One may be a destroyed object's last, which then ends and returns tensors in turn: objects wait in a list
+/// through their storage instead of a recursion, because the chain may be of any length.
+fn close_all(holdings: impl Iterator<Item = Holding>) {
     let mut waiting = None;
-    end_into(imports, &mut waiting);
-    end_waiting(waiting);
-}
-
-/// The first of the objects that are to end; each one holds the next.
-type Waiting = Option<NonNull<SyncedMemory>>;
-
-fn end_into(imports: Imports, waiting: &mut Waiting) {
-    let holdings = imports.into_iter().flatten().filter_map(Imported::end);
-    holdings.for_each(|holding| close_into(holding, waiting));
-}
-
-/// Adds the object to `waiting` if it was destroyed and the tensor was its last.
-fn close_into(holding: Holding, waiting: &mut Waiting) {
-    if let Some(object) = close(holding) {
-        // SAFETY: it was destroyed, and this was its last tensor.
-        let next = unsafe { SyncedMemory::next_to_end(object) };
-        // SAFETY: only this function refers to the object.
-        unsafe { next.write(waiting.replace(object)) };
-    }
-}
-
-fn end_waiting(mut waiting: Waiting) {
+    holdings.for_each(|holding| close(holding, &mut waiting));
     while let Some(object) = waiting {
-        // SAFETY: as in `close_into`.
+        // SAFETY: as in `close`.
         let next = unsafe { SyncedMemory::next_to_end(object) };
-        // SAFETY: `close_into` wrote it.
+        // SAFETY: `close` wrote it.
         waiting = unsafe { next.read() };
         // SAFETY: only this function refers to the object.
         let object = unsafe { object.as_ref() };
@@ -151,7 +136,7 @@ fn end_waiting(mut waiting: Waiting) {
         let Ok(imports) = (unsafe { object.end() }) else { continue };
         // SAFETY: an object of `create`, which ended.
         unsafe { object.free_storage() };
-        end_into(imports, &mut waiting);
+        holdings_of(imports).for_each(|holding| close(holding, &mut waiting));
     }
 }
 
@@ -161,23 +146,22 @@ unsafe extern "C-unwind" fn delete(tensor: *mut c_void) {
     let Some(tensor) = NonNull::new(tensor) else { return };
     // SAFETY: the caller of a deleter passes its own tensor, which `Blank::fill` made.
     let holding = unsafe { export::free(tensor) };
-    let _ = std::panic::catch_unwind(|| {
-        let mut waiting = None;
-        close_into(holding, &mut waiting);
-        end_waiting(waiting);
-    });
+    let _ = std::panic::catch_unwind(|| close_all(std::iter::once(holding)));
 }
 
-/// Counts one tensor less and ends its access. Returns the object if it was destroyed and this was its last tensor.
-fn close(holding: Holding) -> Option<NonNull<SyncedMemory>> {
+/// Counts one tensor less and ends its access. Adds the object to `waiting` if it was destroyed and this was its last.
+fn close(holding: Holding, waiting: &mut Option<NonNull<SyncedMemory>>) {
+    let object = NonNull::new(std::ptr::with_exposed_provenance_mut::<SyncedMemory>(holding.object));
     // Unknown if the object ended without a call to the library.
-    if !EXPORTS.knows(holding) {
-        return None;
-    }
-    let object = NonNull::new(std::ptr::with_exposed_provenance_mut::<SyncedMemory>(holding.object))?;
+    let Some(object) = object.filter(|_| EXPORTS.knows(holding)) else { return };
     // SAFETY: an object lives while tensors of it are counted, and this one is.
     let alive = unsafe { object.as_ref() };
     // Fails if the object is not evictable: then no access is open.
     let _ = alive.end_access();
-    EXPORTS.close(holding).then_some(object)
+    if EXPORTS.close(holding) {
+        // SAFETY: it was destroyed, and this was its last tensor.
+        let next = unsafe { SyncedMemory::next_to_end(object) };
+        // SAFETY: only this function refers to the object.
+        unsafe { next.write(waiting.replace(object)) };
+    }
 }

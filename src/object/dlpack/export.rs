@@ -6,7 +6,7 @@ use std::ptr::NonNull;
 
 use syncedmem_trace::head::Side;
 
-use super::{DataType, Deleter, Device, MAJOR, MINOR, MOST_DIMENSIONS, Managed, ManagedVersioned, Tensor};
+use super::{DataType, Deleter, Device, MAJOR, MINOR, MOST_DIMENSIONS, Managed, ManagedVersioned, Tensor, wrong};
 use crate::error::Error;
 
 /// A shape that was checked against the object's size.
@@ -19,23 +19,18 @@ pub struct Layout<'s> {
 impl<'s> Layout<'s> {
     /// A shape of `data_type` elements in C order that needs at most `bytes`.
     pub fn new(shape: &'s [i64], data_type: DataType, bytes: usize) -> Result<Self, Error> {
-        let wrong = |what| Error::InvalidArgument { what };
-        if shape.len() > MOST_DIMENSIONS {
-            return Err(wrong("the shape has more than 64 dimensions; pass fewer"));
-        }
-        if shape.iter().any(|&length| length < 0) {
-            return Err(wrong(
-                "the shape has a negative number; pass how many elements there are along each dimension",
-            ));
-        }
         let layout = Layout { shape, data_type };
-        if layout.bytes().is_none_or(|needed| needed > bytes as u64) {
-            return Err(wrong(
-                "the shape needs more bytes than the object has; pass a shape whose elements, times type_bits / 8, are at \
-                 most syncedmem_size",
-            ));
-        }
-        Ok(layout)
+        let refused = if shape.len() > MOST_DIMENSIONS {
+            "the shape has more than 64 dimensions; pass fewer"
+        } else if shape.iter().any(|&length| length < 0) {
+            "the shape has a negative number; pass how many elements there are along each dimension"
+        } else if layout.bytes().is_none_or(|needed| needed > bytes as u64) {
+            "the shape needs more bytes than the object has; pass a shape whose elements, times type_bits / 8, are at most \
+             syncedmem_size"
+        } else {
+            return Ok(layout);
+        };
+        Err(wrong(refused))
     }
 
     fn bytes(&self) -> Option<u64> {
@@ -46,17 +41,16 @@ impl<'s> Layout<'s> {
     }
 }
 
-/// The object of a tensor, for the deleter.
+/// A tensor's object, for the deleter.
 #[derive(Clone, Copy)]
 pub struct Holding {
-    /// Its address.
+    /// The address, which an object of another generation may have had.
     pub object: usize,
-    /// Distinguishes objects at the same address.
     pub generation: u64,
     pub side: Side,
 }
 
-/// The head of a tensor's block of malloc. The shape and the strides follow, one number for each dimension.
+/// The head of a tensor's block of malloc. The shape and the strides follow.
 #[repr(C)]
 struct Exported {
     managed: EitherManaged,
@@ -76,7 +70,7 @@ pub struct Memory {
     pub flags: u64,
 }
 
-/// Memory for a tensor of a layout, without contents yet.
+/// Memory for a tensor, without contents yet.
 pub struct Blank<'s> {
     room: NonNull<Exported>,
     layout: Layout<'s>,
@@ -90,7 +84,7 @@ impl<'s> Blank<'s> {
         room.map(|room| Blank { room: room.cast(), layout }).ok_or(Error::no_room(asked))
     }
 
-    /// Writes the tensor. `deleter` [`free`]s it.
+    /// `deleter` [`free`]s the tensor.
     pub fn fill(self, versioned: bool, memory: Memory, holding: Holding, deleter: Deleter) -> NonNull<c_void> {
         let (shape, strides) = self.write_lengths();
         let (exported, layout) = (self.room, self.layout);
@@ -117,7 +111,7 @@ impl<'s> Blank<'s> {
         exported.cast()
     }
 
-    /// Writes the shape, and the strides of C order, behind the head, and returns their addresses.
+    /// Writes the shape, and the strides of C order, behind the head.
     fn write_lengths(&self) -> (*mut i64, *mut i64) {
         const { assert!(size_of::<Exported>() % align_of::<i64>() == 0) };
         let shape = self.room.as_ptr().wrapping_add(1).cast::<i64>();
@@ -128,7 +122,7 @@ impl<'s> Blank<'s> {
             unsafe { shape.wrapping_add(axis).write(length) };
             // SAFETY: as above.
             unsafe { strides.wrapping_add(axis).write(stride) };
-            // `Layout::new` has checked that this does not overflow.
+            // `Layout::new` has checked for overflow.
             stride *= length.max(1);
         }
         (shape, strides)

@@ -1,8 +1,8 @@
 //! The registry of exported tensors, and of tensors that objects borrow.
 //!
 //! While tensors of an object are in use, its memory is neither replaced nor given back; an object of `syncedmem_create`
-//! that is destroyed meanwhile ends with its last tensor. Any thread may delete a tensor beside other operations on the
-//! object: that changes only a count, under the registry's lock.
+//! that is destroyed meanwhile ends with the last one. A deletion on any thread only changes a count, under the registry's
+//! lock.
 
 use syncedmem_trace::address_hash::{AddressMap, address_map};
 use syncedmem_trace::head::Side;
@@ -11,7 +11,7 @@ use super::{Holding, Imported};
 use crate::error::Error;
 use crate::platform::sync::{ForkLock, ForkStep, Lock, constructor};
 use crate::state::flags;
-// Not loom's: the count is a hint, because a thread that exports or borrows knows that no other thread changes the object.
+// Not loom's: the count is a hint, because no other thread changes the object of one that exports or borrows.
 use std::sync::atomic::{
     AtomicUsize,
     Ordering::{Acquire, Relaxed, Release},
@@ -28,7 +28,7 @@ struct Entry {
     imported: [Option<Imported>; 2],
     /// A tensor is about to be borrowed.
     reserved: bool,
-    /// The object was destroyed, and waits for its tensors.
+    /// Destroyed, and waits for its tensors.
     ended: bool,
 }
 
@@ -45,10 +45,15 @@ pub struct Registry {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// The object ends now.
     Ends,
     /// It ends with its last tensor.
     Waits,
+}
+
+impl Entries {
+    fn of(&mut self, holding: Holding) -> Option<&mut Entry> {
+        self.by_object.get_mut(&holding.object).filter(|entry| entry.generation == holding.generation)
+    }
 }
 
 impl ForkLock for Registry {
@@ -65,7 +70,6 @@ impl Registry {
         }
     }
 
-    /// The only cost for programs without tensors.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.count.load(Relaxed) == 0
@@ -83,19 +87,13 @@ impl Registry {
 
     /// Whether the object that the tensor was made of still exists.
     pub fn knows(&self, holding: Holding) -> bool {
-        self.entries.with(|entries| {
-            entries.by_object.get(&holding.object).is_some_and(|entry| entry.generation == holding.generation)
-        })
+        self.entries.with(|entries| entries.of(holding).is_some())
     }
 
     /// Returns whether the object was destroyed and this was its last tensor.
     pub fn close(&self, holding: Holding) -> bool {
         self.entries.with(|entries| {
-            let Some(entry) =
-                entries.by_object.get_mut(&holding.object).filter(|entry| entry.generation == holding.generation)
-            else {
-                return false;
-            };
+            let Some(entry) = entries.of(holding) else { return false };
             let tensors = &mut entry.tensors[holding.side as usize];
             *tensors = tensors.saturating_sub(1);
             let ends = entry.ended && entry.tensors == [0, 0];
@@ -170,7 +168,7 @@ impl Registry {
         });
     }
 
-    /// Sets the tensor that a side borrows, after `reserve`, or none. The caller ends the previous one with no lock held.
+    /// Sets the tensor that a side borrows, after `reserve`, or none. The caller ends the previous one without a lock.
     pub fn exchange(&self, object: usize, side: Side, imported: Option<Imported>) -> Option<Imported> {
         if self.is_empty() {
             return None;
@@ -185,7 +183,7 @@ impl Registry {
         })
     }
 
-    /// Removes the entry of an object that ends. The caller ends the borrowed tensors with no lock held.
+    /// Removes the entry of an object that ends. The caller ends the borrowed tensors without a lock.
     pub fn forget(&self, object: usize) -> [Option<Imported>; 2] {
         self.entries.with(|entries| {
             let entry = entries.by_object.remove(&object);
@@ -194,13 +192,9 @@ impl Registry {
         })
     }
 
-    /// Runs `work` with the object's entry, new or not.
     fn with_room<R>(&self, object: usize, work: impl FnOnce(&mut Entry) -> R) -> Result<R, Error> {
         self.entries.with(|entries| {
-            if entries.by_object.try_reserve(1).is_err() {
-                let asked = size_of::<Entry>();
-                return Err(Error::no_room(asked));
-            }
+            entries.by_object.try_reserve(1).map_err(|_| Error::no_room(size_of::<Entry>()))?;
             let generations = &mut entries.generations;
             let entry = entries.by_object.entry(object).or_insert_with(|| {
                 *generations += 1;
@@ -212,11 +206,10 @@ impl Registry {
         })
     }
 
-    /// Drops an empty entry.
     fn tidy(&self, entries: &mut Entries, object: usize) {
-        let says_nothing =
+        let is_empty =
             |entry: &Entry| entry.tensors == [0, 0] && !entry.reserved && entry.imported.iter().all(Option::is_none);
-        if entries.by_object.get(&object).is_some_and(says_nothing) {
+        if entries.by_object.get(&object).is_some_and(is_empty) {
             entries.by_object.remove(&object);
             self.recount(entries);
         }

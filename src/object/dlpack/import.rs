@@ -1,4 +1,4 @@
-//! Foreign tensors whose memory objects borrow.
+//! Tensors whose memory objects borrow.
 #![expect(unsafe_code, reason = "structures of a C ABI, which others have made")]
 
 use std::ffi::c_void;
@@ -8,7 +8,7 @@ use syncedmem_trace::head::Side;
 
 use super::{
     CPU, CUDA, CUDA_HOST, CUDA_MANAGED, Deleter, Holding, MAJOR, MOST_DIMENSIONS, Managed, ManagedVersioned, READ_ONLY,
-    Tensor, export,
+    Tensor, export, wrong,
 };
 use crate::error::Error;
 use crate::platform::limits::ADDRESS_SPACE;
@@ -32,7 +32,6 @@ impl Imported {
         versioned: bool,
         bytes: usize,
     ) -> Result<(Imported, Side, *mut c_void), Error> {
-        let wrong = |what| Error::InvalidArgument { what };
         if !tensor.cast::<Managed>().is_aligned() {
             return Err(wrong("tensor is not aligned to 8 bytes, so it is no tensor of DLPack's"));
         }
@@ -63,23 +62,21 @@ impl Imported {
         };
         // SAFETY: the caller guarantees that the tensor describes its shape correctly.
         let held = unsafe { described.compact_bytes() }?;
-        if held != bytes as u64 {
-            return Err(wrong("the tensor's bytes are not those of the object; make the object of the tensor's size"));
-        }
-        if described.data.is_null() {
-            return Err(wrong("the tensor's data is NULL; an empty one cannot be lent"));
-        }
-        if !described.has_addresses(held) {
-            return Err(wrong(
-                "the tensor ends beyond the address space; correct its data or byte_offset, which counts bytes",
-            ));
-        }
-        // Within the address space: the cast cuts nothing off.
-        let data = described.data.wrapping_byte_add(described.byte_offset as usize);
-        Ok((Imported { tensor, versioned }, side, data))
+        let refused = if held != bytes as u64 {
+            "the tensor's bytes are not those of the object; make the object of the tensor's size"
+        } else if described.data.is_null() {
+            "the tensor's data is NULL; an empty one cannot be lent"
+        } else if !described.has_addresses(held) {
+            "the tensor ends beyond the address space; correct its data or byte_offset, which counts bytes"
+        } else {
+            // Within the address space: the cast cuts nothing off.
+            let data = described.data.wrapping_byte_add(described.byte_offset as usize);
+            return Ok((Imported { tensor, versioned }, side, data));
+        };
+        Err(wrong(refused))
     }
 
-    /// Calls the deleter of a foreign tensor. Frees one of this library's and returns its holding.
+    /// Calls a foreign tensor's deleter. Frees the library's own tensor and returns its holding.
     #[must_use = "the holding of this library's own tensor has to be ended"]
     pub fn end(self) -> Option<Holding> {
         // SAFETY: `set_tensor`'s caller passed a tensor of that type with its ownership.
@@ -108,8 +105,6 @@ pub unsafe fn delete(tensor: NonNull<c_void>, versioned: bool) {
     }
 }
 
-/// The context and the deleter of a tensor.
-///
 /// # Safety
 /// As for [`Imported::read`].
 unsafe fn makers(tensor: NonNull<c_void>, versioned: bool) -> (*mut c_void, Option<Deleter>) {
@@ -124,10 +119,9 @@ unsafe fn makers(tensor: NonNull<c_void>, versioned: bool) -> (*mut c_void, Opti
     }
 }
 
-/// Dropped only if the thread ends inside a deleter: the thread then sleeps until the process ends.
-///
-/// CPython before 3.14 calls pthread_exit(3) on a thread that waits for the GIL during finalisation, as NumPy's deleter
-/// does. To unwind frames of this library would end the process with a message.
+/// Dropped only if the thread ends inside a deleter; the thread then sleeps until the process ends. CPython before 3.14 calls
+/// pthread_exit(3) on a thread that waits for the GIL during finalisation, as NumPy's deleter does, and unwinding this
+/// library's frames would end the process with a message.
 struct Ended;
 
 impl Drop for Ended {
@@ -140,9 +134,8 @@ impl Drop for Ended {
 }
 
 impl Tensor {
-    /// Whether all of its `bytes` lie within the address space.
     fn has_addresses(&self, bytes: u64) -> bool {
-        // Without the bits above the address space: aarch64 lets a process keep a tag there.
+        // aarch64 lets a process keep a tag in the bits above.
         let begin = self.data.addr() as u64 % ADDRESS_SPACE as u64;
         let end = begin.checked_add(self.byte_offset).and_then(|begin| begin.checked_add(bytes));
         end.is_some_and(|end| end <= ADDRESS_SPACE as u64)
@@ -153,26 +146,25 @@ impl Tensor {
     /// # Safety
     /// `shape` and `strides` have the lengths that DLPack prescribes.
     unsafe fn compact_bytes(&self) -> Result<u64, Error> {
-        let wrong = |what| Error::InvalidArgument { what };
         let odd = "the tensor's shape makes no sense: it is NULL, negative, of more than 64 dimensions, or too large";
         let count = usize::try_from(self.dimensions).ok().filter(|&count| count <= MOST_DIMENSIONS);
         let count = count.filter(|&count| count == 0 || !self.shape.is_null()).ok_or(wrong(odd))?;
-        // SAFETY: the caller guarantees `count` lengths.
-        let length_at = |at| unsafe { number(self.shape, at) };
-        if (0..count).any(|at| length_at(at) < 0) {
+        let numbers = |at: *const i64| {
+            // SAFETY: the caller guarantees `count` lengths, and strides unless they are null.
+            (count > 0 && !at.is_null()).then(|| unsafe { std::slice::from_raw_parts(at, count) })
+        };
+        let shape = numbers(self.shape).unwrap_or_default();
+        if shape.iter().any(|&length| length < 0) {
             return Err(wrong(odd));
         }
         // Without elements the strides do not matter.
-        if (0..count).any(|at| length_at(at) == 0) {
+        if shape.contains(&0) {
             return Ok(0);
         }
-        let mut elements = 1i64;
-        for at in (0..count).rev() {
-            let length = length_at(at);
-            // SAFETY: the caller guarantees `count` strides.
-            let stride = (!self.strides.is_null()).then(|| unsafe { number(self.strides, at) });
-            // Neither does the stride of a dimension of one element.
-            if length > 1 && stride.is_some_and(|stride| stride != elements) {
+        let (strides, mut elements) = (numbers(self.strides), 1i64);
+        for (axis, &length) in shape.iter().enumerate().rev() {
+            // The stride of one element does not matter.
+            if length > 1 && strides.is_some_and(|strides| strides[axis] != elements) {
                 return Err(wrong("the tensor is not contiguous in C's order; lend a contiguous copy of it"));
             }
             elements = elements.checked_mul(length).ok_or(wrong(odd))?;
@@ -181,13 +173,4 @@ impl Tensor {
         let all = u64::try_from(elements).ok().and_then(|elements| elements.checked_mul(bits));
         all.map(|bits| bits.div_ceil(8)).ok_or(wrong(odd))
     }
-}
-
-/// # Safety
-/// `numbers` has more than `at` elements.
-unsafe fn number(numbers: *const i64, at: usize) -> i64 {
-    // SAFETY: the caller guarantees that the element exists.
-    let number = unsafe { numbers.add(at) };
-    // SAFETY: the caller guarantees that the element exists.
-    unsafe { number.read() }
 }

@@ -1,5 +1,5 @@
-//! DLPack: the structures of version 1.0, and `DLManagedTensor` from before it, which is still in use. Layouts, numbers and
-//! rules are those of `dlpack.h` (dmlc/dlpack).
+//! DLPack: the structures of version 1.0, and `DLManagedTensor` from before it, with the layouts, numbers and rules of
+//! `dlpack.h` (dmlc/dlpack).
 //!
 //! `export` and `import` know tensors only; `exports` records them by object, and `exchange` has the methods of
 //! `SyncedMemory`.
@@ -36,34 +36,35 @@ pub const CUDA_MANAGED: i32 = 13;
 pub struct DataType {
     /// `DLDataTypeCode`.
     pub code: u8,
-    /// Of one lane.
+    /// Of one lane; an element has `lanes` of them.
     pub bits: u8,
-    /// Of one element.
     pub lanes: u16,
 }
 
+fn wrong(what: &'static str) -> Error {
+    Error::InvalidArgument { what }
+}
+
 impl DataType {
-    /// The one-lane type, if it is plain data of whole bytes: not a handle, which is valid only in its process, or less than
-    /// a byte.
+    /// The one-lane type, if it is plain data of whole bytes: not a handle, which is valid only in its process.
     pub fn new(code: u8, bits: u8) -> Result<DataType, Error> {
         let known = match code {
-            // Signed and unsigned integers.
+            // Integers.
             0 | 1 => matches!(bits, 8 | 16 | 32 | 64),
             // IEEE floats, and x86's long double in 16 bytes.
             2 => matches!(bits, 16 | 32 | 64 | 128),
             // bfloat16.
             4 => bits == 16,
-            // Complex numbers of two floats.
+            // Complex numbers.
             5 => matches!(bits, 32 | 64 | 128),
             // Booleans of one byte, and the eight floats of one byte.
             6..=14 => bits == 8,
             _ => false,
         };
-        known.then_some(DataType { code, bits, lanes: 1 }).ok_or(Error::InvalidArgument {
-            what: "type_code and type_bits are not a type of DLPack's that takes whole bytes; pass kDLInt (0), kDLUInt (1), \
-                   kDLFloat (2), kDLBfloat (4), kDLComplex (5), kDLBool (6) or kDLFloat8 (7 to 14), and the bits of one \
-                   element",
-        })
+        known.then_some(DataType { code, bits, lanes: 1 }).ok_or(wrong(
+            "type_code and type_bits are not a type of DLPack's that takes whole bytes; pass kDLInt (0), kDLUInt (1), kDLFloat (2), \
+             kDLBfloat (4), kDLComplex (5), kDLBool (6) or kDLFloat8 (7 to 14), and the bits of one element",
+        ))
     }
 }
 
@@ -75,9 +76,8 @@ pub struct Tensor {
     pub device: Device,
     pub dimensions: i32,
     pub data_type: DataType,
-    /// Elements along each dimension.
     pub shape: *mut i64,
-    /// Distance between neighbours along each dimension, in elements; null: contiguous in C order.
+    /// In elements; null: contiguous in C order.
     pub strides: *mut i64,
     /// Of the first element.
     pub byte_offset: u64,
@@ -100,10 +100,8 @@ pub struct Managed {
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct ManagedVersioned {
-    /// A reader that does not know it uses only the deleter.
     pub major: u32,
     pub minor: u32,
-    /// For the maker alone.
     pub context: *mut c_void,
     pub deleter: Option<Deleter>,
     pub flags: u64,
@@ -119,8 +117,7 @@ const _: () = {
 
 /// `DLPACK_FLAG_BITMASK_READ_ONLY`.
 pub const READ_ONLY: u64 = 1;
-/// The version that is written.
 const MAJOR: u32 = 1;
 const MINOR: u32 = 0;
-/// NumPy's limit, and the highest of the known libraries.
+/// NumPy's limit, the highest of the known libraries.
 const MOST_DIMENSIONS: usize = 64;

@@ -16,7 +16,7 @@ impl SyncedMemory {
         std::ptr::from_ref(self).expose_provenance();
         let claim = self.claim_always()?;
         let now = self.now()?;
-        // Purges an earlier object's entry. Not under the table's lock: an eviction that this waits for may need it.
+        // Purges an earlier object's entry, without the table's lock: an eviction that this waits for may need it.
         if policy == Policy::Never || !POLICIES.has(self.identity_for_policy()) {
             if policy != Policy::Never {
                 EXPORTS.refuse(self.address(), None)?;
@@ -46,12 +46,11 @@ impl SyncedMemory {
         }
     }
 
-    /// Returns whether the object is evictable. Called under the table's lock.
+    /// Returns whether the object is evictable. Called, like the next, under the table's lock.
     pub(in crate::object) fn open_access(&self) -> Result<bool, Interrupted> {
         if POLICIES.is_empty() { Ok(false) } else { POLICIES.open(self.identity_for_policy()) }
     }
 
-    /// Called under the table's lock.
     pub(in crate::object) fn is_evictable(&self) -> bool {
         POLICIES.has(self.identity_for_policy())
     }
@@ -70,7 +69,7 @@ impl SyncedMemory {
         POLICIES.follow(self.identity_for_policy(), after, means)
     }
 
-    /// That of an untouched object has no blocks, whatever its bytes say.
+    /// An untouched object has no blocks, whatever its bytes say.
     pub(in crate::object) fn identity_for_policy(&self) -> Identity {
         let identity = self.identity();
         if self.load().is_untouched() { Identity { host: 0, device: 0, ..identity } } else { identity }

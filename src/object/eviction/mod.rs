@@ -1,7 +1,7 @@
 //! Eviction: the library gives back one side of an object to make room.
 //!
-//! Work on the device may still use the blocks when the last access ends, so their contexts are synchronized first. The
-//! check that no access was opened meanwhile runs under the lock that opens accesses.
+//! Work on the device may use the blocks after the last access, so their contexts are synchronized first. The check that no
+//! access was opened meanwhile runs under the lock that opens accesses.
 #![expect(unsafe_code, reason = "blocks are copied and freed, and an object is reached by its address")]
 
 mod evictable;
@@ -30,45 +30,40 @@ use policy::{Policy, Taken, Use};
 /// A series of evictions of objects that were last used before it began.
 pub struct Round<'d> {
     driver: &'d Driver,
-    /// The side to give back.
     side: Side,
     /// The device whose memory is wanted; `None`: any.
     ordinal: Option<i32>,
-    /// The thread's current device.
-    here: Option<i32>,
-    /// The context that was synchronized last.
-    quiet: Option<Context>,
+    current_device: Option<i32>,
+    last_synchronized: Option<Context>,
 }
 
 impl<'d> Round<'d> {
     pub fn new(driver: &'d Driver, side: Side, ordinal: Option<i32>) -> Self {
-        Round { driver, side, ordinal, here: context::current_device(driver).ok(), quiet: None }
+        let current_device = context::current_device(driver).ok();
+        Round { driver, side, ordinal, current_device, last_synchronized: None }
     }
 
     /// Synchronizes the context of the block at `address`. Not on another device than the thread's current one: a collective
     /// operation there may be waiting for work that this thread is about to launch.
     fn quiesce(&mut self, address: NonNull<c_void>, record: &Record) -> Option<()> {
-        if Some(record.device) != self.here {
-            return None;
-        }
         // First: a reset of the device destroys block and context.
-        if record.is_alive(self.driver, address) != Ok(true) {
+        if Some(record.device) != self.current_device || record.is_alive(self.driver, address) != Ok(true) {
             return None;
         }
-        if self.quiet != Some(record.context) {
+        if self.last_synchronized != Some(record.context) {
             let _guard = ContextGuard::enter(self.driver, record.context).ok()?;
             synchronize::context(self.driver).ok()?;
-            self.quiet = Some(record.context);
+            self.last_synchronized = Some(record.context);
         }
         Some(())
     }
 }
 
 impl SyncedMemory {
-    /// Evicts one side of an object if `policy` is the way to do it; returns the bytes given back.
+    /// Evicts the round's side of an object by `policy`; returns the bytes given back.
     pub(super) fn evict(taken: &Taken<'_>, policy: Policy, round: &mut Round<'_>) -> Option<usize> {
-        // SAFETY: `set_evictable`'s caller guarantees that this library's destructor or constructor runs before the storage goes;
-        // each waits for `taken`.
+        // SAFETY: `set_evictable`'s caller guarantees that this library's destructor or constructor, which waits for `taken`, runs
+        // before the storage goes.
         let object = unsafe { &*std::ptr::with_exposed_provenance::<SyncedMemory>(taken.object) };
         // Do not block: the other thread may be waiting for an object that this thread has claimed (deadlock).
         let mut claim = object.claim(Blocking::No).ok()?;
@@ -89,25 +84,19 @@ impl SyncedMemory {
             }
             is_unused
         };
-        // A borrowed block and its registration stay.
-        let old = match round.side {
-            Side::Host => Detached { device: None, borrowed: None, ..owned },
-            Side::Device => Detached { host: None, borrowed: None, ..owned },
-        };
         let bytes = object.size.load(Ordering::Relaxed);
         let is_evicted = claim.publish(is_unused, || object.identity());
         if is_evicted {
             let (side, newest) = (round.side, policy == Policy::Always);
             recorder::record(object.subject(), || What::Evicted { side, bytes: bytes as u64, newest });
         }
-        let unwanted = if is_evicted { old } else { new };
+        let unwanted = if is_evicted { owned.of(round.side) } else { new };
         // SAFETY: the object does not refer to the block; no access is open, and work on the device was synchronized.
         unsafe { unwanted.free() };
         is_evicted.then_some(bytes)
     }
 
-    /// The object without the side, and the block that was made for its data on the other side. `None` if it cannot be
-    /// evicted, or not by `policy`.
+    /// The object without the side, and the block that was made for its data on the other. `None`: not to be evicted by `policy`.
     fn without_side(&self, now: ObjectState, policy: Policy, round: &mut Round<'_>) -> Option<(ObjectState, Detached)> {
         let (side, other) = (round.side, round.side.other());
         if !self.owns(side).ok()? {
@@ -124,7 +113,7 @@ impl SyncedMemory {
 
     fn quiesce_blocks(&self, now: ObjectState, round: &mut Round<'_>) -> Option<()> {
         if let Some(address) = now.device {
-            // Of borrowed memory the context is unknown, and may be gone.
+            // The context of borrowed memory is unknown, and may be gone.
             let record = blocks::find(address).filter(|record| record.holder == self.address())?;
             if round.ordinal.is_some_and(|ordinal| ordinal != record.device) {
                 return None;
@@ -134,24 +123,24 @@ impl SyncedMemory {
         let Some(address) = now.host else { return Some(()) };
         match blocks::find(address).filter(|_| now.word.is_pinned()) {
             Some(record) => round.quiesce(address, &record),
-            // Memory registered in place has no context of its own: that of the device block was synchronized.
+            // Memory registered in place has no context; the device block's was synchronized.
             None if registration::is_registered(address) => now.device.map(drop),
             None => Some(()),
         }
     }
 
-    /// The block is the one that was made for the copy.
+    /// Copies the data to the other side; also returns the block that was made for it.
     fn with_both_sides(&self, now: ObjectState, round: &Round<'_>) -> Option<(ObjectState, Detached)> {
         let to = round.side.other();
         let (full, new) = match to {
             Side::Host => {
-                // The lender of borrowed memory does not expect a write now.
+                // The lender does not expect a write now.
                 let is_borrowed = now.host.is_some() && !now.word.owns_host();
                 let pinned = settings::pins().unwrap_or(false);
                 (!is_borrowed).then(|| self.with_host_block_at_once(now, Contents::Undefined, pinned).ok())?
             }
             Side::Device => {
-                // The device of a new block is known only if there is one device.
+                // Where a new block comes from is known only if there is one device.
                 let is_known = now.device.is_some() || round.driver.count() == Ok(1);
                 let attempt = || self.with_device_block_at_once(round.driver, now, Contents::Undefined).ok();
                 is_known.then(attempt)?

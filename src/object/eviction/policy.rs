@@ -1,11 +1,11 @@
 //! The eviction policies of objects, and which objects are in use.
 //!
-//! An object with a policy keeps its word's slow bit, so every access takes the slow path and opens an access, which the
-//! object's user ends. Accesses are opened, and an eviction checks that there is none, under the lock of the claim table's
-//! shard: the second of the two sees the first.
+//! An object with a policy keeps its word's slow bit, so every access takes the slow path and is open until the object's user
+//! ends it. Accesses are opened, and an eviction checks that there is none, under the lock of the claim table's shard: the
+//! second of the two sees the first.
 //!
-//! An eviction may run while another thread ends the object. It therefore takes the entry first, and destructors and
-//! constructors at that address wait until it is put back. Addresses are reused, so entries are found by the whole identity.
+//! Another thread may end the object meanwhile: an eviction takes the entry first, and destructors and constructors at that
+//! address wait until it is put back. Addresses are reused, so entries are found by the whole identity.
 
 use syncedmem_trace::address_hash::{AddressMap, address_map};
 use syncedmem_trace::head::Side;
@@ -13,29 +13,28 @@ use syncedmem_trace::head::Side;
 use crate::object::claims::Identity;
 use crate::platform::sync::{FOR_EVER, ForkLock, ForkStep, Gate, Interrupted, Lock, constructor};
 use crate::state::flags;
-// Not loom's: the count is a hint, because the thread that sets a policy has the object to itself.
+// Not loom's: the count is a hint, because a thread that sets a policy has the object to itself.
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// What may be evicted of an object without open accesses.
+/// The sides that may be evicted without open accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Policy {
     Never,
-    /// A side that the other can replace.
+    /// One that the other can replace.
     Redundant,
-    /// Any side; the newest data is copied to the other side first.
+    /// Any; the newest data is copied to the other side first.
     Always,
 }
 
 #[derive(Clone, Copy)]
 struct Entry {
-    /// The object after its last operation; without blocks while it is untouched.
+    /// After the object's last operation; without blocks while it is untouched.
     identity: Identity,
     policy: Policy,
     /// Number of open accesses.
     open: u32,
     /// By the registry's clock; different in every entry.
     last_use: u64,
-    /// An eviction is at work on the object.
     is_taken: bool,
 }
 
@@ -48,11 +47,11 @@ pub struct Registry {
     entries: Lock<Entries>,
     /// Number of entries, readable without the lock.
     count: AtomicUsize,
-    /// Threads that end an object wait here for its eviction.
+    /// Opens when an eviction ends.
     gate: Gate,
 }
 
-/// An object that an eviction is at work on. The object's destructor waits until this is dropped.
+/// An object that an eviction is at work on. Its destructor waits until this is dropped.
 pub struct Taken<'r> {
     registry: &'r Registry,
     pub object: usize,
@@ -63,7 +62,6 @@ pub struct Taken<'r> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Use {
     None,
-    /// It hands out an address.
     Opens,
     /// It ends all earlier accesses, because it makes their addresses invalid.
     Renews,
@@ -90,7 +88,7 @@ impl Entries {
         true
     }
 
-    /// The object's entry, and not that of an earlier object at the address.
+    /// Not the entry of an earlier object at the address.
     fn of(&mut self, identity: Identity) -> Option<&mut Entry> {
         self.by_object.get_mut(&identity.object).filter(|entry| entry.identity == identity)
     }
@@ -111,7 +109,6 @@ impl Registry {
         }
     }
 
-    /// The only cost for programs without evictable objects.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.count.load(Relaxed) == 0
@@ -123,7 +120,7 @@ impl Registry {
         !self.is_empty() && self.has_entry(object)
     }
 
-    // Not inlined: constructors and destructors call `knows` on their shortest path.
+    // Constructors and destructors call `knows` on their shortest path.
     #[cold]
     #[inline(never)]
     fn has_entry(&self, object: usize) -> bool {
@@ -162,7 +159,7 @@ impl Registry {
         self.read(identity, |_| ()).is_some()
     }
 
-    /// Removes the entry at this address. Waits while an eviction is at work on the object.
+    /// Removes the entry at this address, after a wait for an eviction.
     pub fn purge(&self, object: usize) {
         if self.is_empty() {
             return;
@@ -182,12 +179,12 @@ impl Registry {
         }
     }
 
-    /// Updates the object's entry just before a change from `before` to `after` becomes visible; returns whether it has one.
+    /// Updates the object's entry before a change from `before` to `after` becomes visible; returns whether it has one.
     pub fn follow(&self, before: Identity, after: Identity, means: Use) -> bool {
         self.entries.with(|entries| entries.follow(before, after, means))
     }
 
-    /// Opens an access to an object that does not change; returns whether it has an entry.
+    /// Opens an access to an unchanged object; returns whether that has an entry.
     pub fn open(&self, identity: Identity) -> Result<bool, Interrupted> {
         self.entries.try_with(FOR_EVER, |entries| entries.follow(identity, identity, Use::Opens))
     }
@@ -196,21 +193,20 @@ impl Registry {
     pub fn end(&self, identity: Identity) -> Result<Option<bool>, Interrupted> {
         self.entries.try_with(FOR_EVER, |entries| {
             let now = entries.tick();
-            entries.of(identity).map(|entry| {
-                let Some(left) = entry.open.checked_sub(1) else { return false };
-                (entry.open, entry.last_use) = (left, now);
-                true
-            })
+            let entry = entries.of(identity)?;
+            let Some(left) = entry.open.checked_sub(1) else { return Some(false) };
+            (entry.open, entry.last_use) = (left, now);
+            Some(true)
         })
     }
 
-    /// The clock's time: no use up to now is later.
+    /// No use up to now is later.
     pub fn now(&self) -> u64 {
         self.entries.with(|entries| entries.clock)
     }
 
-    /// Takes the least recently used object that has a block on `side`, no open access and at least this policy, among
-    /// those last used after `after` and not after `until`.
+    /// Takes the least recently used object with a block on `side`, at least this policy and no open access, last used after
+    /// `after` and not after `until`.
     pub fn take(&self, side: Side, policy: Policy, after: u64, until: u64) -> Option<Taken<'_>> {
         self.entries.with(|entries| {
             let oldest = entries
@@ -225,7 +221,7 @@ impl Registry {
         })
     }
 
-    /// Puts all taken entries back, in a forked child.
+    /// Puts taken entries back, in a forked child.
     pub fn forget_evictions(&self) {
         self.entries.with(|entries| entries.by_object.values_mut().for_each(|entry| entry.is_taken = false));
     }
@@ -236,7 +232,7 @@ impl Registry {
 }
 
 impl Taken<'_> {
-    /// Whether the object is still the one that was taken, and was not used since.
+    /// Whether the object is still the taken one, and was not used since.
     pub fn is_unused(&self, identity: Identity) -> bool {
         self.registry.read(identity, |entry| entry.open == 0 && entry.last_use == self.last_use).unwrap_or(false)
     }

@@ -1,8 +1,8 @@
 //! Room for an allocation that failed, cheapest first: idle blocks, sides of evictable objects that the other side can
-//! replace, and sides that hold the newest data, after a copy to the other side. The least recently used objects go first,
-//! until the allocation succeeds.
+//! replace, and sides with the newest data, after a copy to the other side. Objects go in the order of their last use, until
+//! the allocation succeeds.
 //!
-//! Nothing is evicted for page-locked memory: a pageable block costs less than a wait for a context and a later copy.
+//! Page-locked memory evicts nothing: a pageable block costs less than a wait for a context and a later copy.
 
 use syncedmem_trace::event::What;
 use syncedmem_trace::head::Side;
@@ -16,7 +16,7 @@ use crate::error::{Cause, Error};
 use crate::object::{POLICIES, SyncedMemory, trim};
 use crate::observe::recorder::{self, Subject};
 
-/// Makes room for the allocation for `subject` that failed with `error`, and retries it. The final error is the first one.
+/// Makes room for an allocation that failed with `error`, and retries it. The final error is the first one.
 #[cold]
 #[inline(never)]
 pub fn make_room<T>(error: Error, subject: Subject, allocate: impl Fn() -> Result<T, Error>) -> Result<T, Error> {
@@ -54,7 +54,7 @@ impl Want {
         match cause {
             Cause::Device { ordinal, free, total } => {
                 let free = usize::try_from(free).unwrap_or(usize::MAX);
-                // Without a total the driver did not answer, and `free` is unknown too.
+                // A total of 0: the driver did not answer.
                 let missing = if total == 0 { 0 } else { asked.saturating_sub(free) };
                 let want = Want { kinds: &[Kind::Device], ordinal: Some(ordinal), missing, ..want };
                 (total == 0 || asked as u64 <= total).then_some(want)
@@ -75,7 +75,7 @@ fn evict<T>(want: Want, summary: &mut ReclaimSummary, allocate: impl Fn() -> Res
     let driver = cuda::driver_in_use().filter(|_| !POLICIES.is_empty())?;
     let mut round = Round::new(driver, want.side, want.ordinal);
     let missing = want.missing.saturating_sub(summary.idle.unwrap_or(0) as usize);
-    // An object that is used later is in use.
+    // Objects used later are in use.
     let until = POLICIES.now();
     let mut evicted = 0;
     for policy in [Policy::Redundant, Policy::Always] {

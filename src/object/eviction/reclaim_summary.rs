@@ -1,7 +1,6 @@
 //! What was given back before an allocation failed all the same, for the error's sentence.
 //!
-//! An error has no room for it, and memory for the thread's own state may have run out, so a table keeps the summaries of
-//! the last few failures by thread.
+//! An error has no room for it, and memory for a thread's own state may have run out, so a table keeps the last few summaries.
 
 use std::fmt;
 
@@ -28,7 +27,7 @@ impl Count {
 /// In the order of giving back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReclaimSummary {
-    /// Bytes of idle blocks; `None` if those make no room.
+    /// Bytes of idle blocks; `None` if such make no room.
     pub idle: Option<u64>,
     /// Sides of objects that the other side could replace.
     pub redundant: Count,
@@ -47,39 +46,28 @@ struct Failure {
 /// Threads that may fail at the same time and keep their summaries.
 const PLACES: usize = 16;
 
-struct Failures {
-    last: [Option<Failure>; PLACES],
-    next: usize,
-}
-
-impl Failures {
-    const EMPTY: Failures = Failures { last: [None; PLACES], next: 0 };
-}
-
-locked_static! { static FAILURES: Lock<Failures> = Lock::new(Failures::EMPTY); }
+// The last of each thread, the newest first.
+locked_static! { static FAILURES: Lock<[Option<Failure>; PLACES]> = Lock::new([None; PLACES]); }
 
 pub fn keep(error: Error, summary: ReclaimSummary) {
     let thread = this_thread();
     FAILURES.with(|failures| {
-        let own = failures.last.iter().position(|last| last.is_some_and(|last| last.thread == thread));
-        let place = own.unwrap_or_else(|| {
-            failures.next = (failures.next + 1) % PLACES;
-            failures.next
-        });
-        failures.last[place] = Some(Failure { thread, error, summary });
+        let own = failures.iter().position(|last| last.is_some_and(|last| last.thread == thread));
+        failures[..=own.unwrap_or(PLACES - 1)].rotate_right(1);
+        failures[0] = Some(Failure { thread, error, summary });
     });
 }
 
-/// The summary of this thread's last error, if that is `error` and the library tried to make room.
+/// The summary of this thread's last failure, if `error` is that one's.
 pub fn of(error: Error) -> Option<ReclaimSummary> {
     let thread = this_thread();
     FAILURES.with(|failures| {
-        let mut last = failures.last.iter().flatten();
+        let mut last = failures.iter().flatten();
         last.find(|last| last.thread == thread && last.error == error).map(|last| last.summary)
     })
 }
 
-/// A summary for one side, as a part of a sentence.
+/// A part of a sentence.
 pub struct OnSide(pub ReclaimSummary, pub Side);
 
 impl fmt::Display for OnSide {

@@ -1,5 +1,5 @@
-//! The report of `SYNCEDMEM_REPORT`, written when the process exits or before the library ends it. At exit, idle mappings
-//! are unmapped after it, because it shows what lies idle.
+//! The report of `SYNCEDMEM_REPORT`, written when the process exits or before the library ends it. It shows what lies idle, so
+//! idle mappings are unmapped after it.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -17,7 +17,7 @@ use crate::state::flags::{self, ACCOUNT};
 static AT_EXIT: extern "C" fn() = at_exit;
 
 extern "C" fn at_exit() {
-    // Even with a bug in this library the process must reach its end.
+    // Despite a panic the process must reach its end.
     let _ = std::panic::catch_unwind(|| {
         write();
         host::leave();

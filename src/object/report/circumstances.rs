@@ -13,48 +13,34 @@ use crate::object::eviction::reclaim_summary::{self, OnSide};
 use crate::platform::limits;
 use crate::{cuda, settings};
 
-/// Empty for other errors than that memory ran out.
+/// Empty unless memory ran out.
 pub struct Circumstances(pub Error);
 
 impl fmt::Display for Circumstances {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            Error::OutOfMemory { cause: Cause::Absurd | Cause::Misaligned, .. } => Ok(()),
-            Error::OutOfMemory { side: Side::Device, .. } => {
+        let Error::OutOfMemory { side, cause, .. } = self.0 else { return Ok(()) };
+        if matches!(cause, Cause::Absurd | Cause::Misaligned) {
+            return Ok(());
+        }
+        let (advice, release) = match side {
+            Side::Device => {
                 on_device(f)?;
-                self.room_made(f, Side::Device)?;
-                f.write_str("; make the batch or the input smaller, or give back other programs' memory")?;
-                self.hint(f, Side::Device)
+                ("make the batch or the input smaller, or give back other programs' memory", "syncedmem_release_gpu")
             }
-            Error::OutOfMemory { side: Side::Host, cause, .. } => {
+            Side::Host => {
                 on_host(f)?;
                 if matches!(cause, Cause::System | Cause::Bookkeeping) {
                     mappings(f)?;
                 }
-                self.room_made(f, Side::Host)?;
-                f.write_str("; free some memory, make the batch or the input smaller, or raise the limit")?;
-                self.hint(f, Side::Host)
+                ("free some memory, make the batch or the input smaller, or raise the limit", "syncedmem_release_cpu")
             }
-            _ => Ok(()),
-        }
-    }
-}
-
-impl Circumstances {
-    fn room_made(&self, f: &mut fmt::Formatter<'_>, side: Side) -> fmt::Result {
-        reclaim_summary::of(self.0).map_or(Ok(()), |given| write!(f, "{}", OnSide(given, side)))
-    }
-
-    /// How the program can let the library make more room.
-    fn hint(&self, f: &mut fmt::Formatter<'_>, side: Side) -> fmt::Result {
-        let Some(given) = reclaim_summary::of(self.0).filter(|_| cuda::driver_in_use().is_some()) else {
-            return Ok(());
         };
+        let Some(given) = reclaim_summary::of(self.0) else { return write!(f, "; {advice}") };
+        write!(f, "{}; {advice}", OnSide(given, side))?;
+        if cuda::driver_in_use().is_none() {
+            return Ok(());
+        }
         if cuda::captures_graphs() {
-            let release = match side {
-                Side::Host => "syncedmem_release_cpu",
-                Side::Device => "syncedmem_release_gpu",
-            };
             return write!(
                 f,
                 "; the process captured a CUDA graph, so no object that the device may be using is evicted (a wait for its \

@@ -27,7 +27,7 @@ fn place(site: Site) -> Place {
     call_site::with_text(site, |text| Place::of(format_args!("{}", text.unwrap_or_default())))
 }
 
-/// A string that fails to grow without memory; std's aborts.
+/// A string that fails where std's aborts: if there is no memory to grow.
 struct Paper(String);
 
 impl Write for Paper {

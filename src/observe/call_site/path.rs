@@ -19,7 +19,7 @@ const LARGEST_FRAME: usize = 64 << 10;
 /// A depth of a thread's stack.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Depth {
-    /// The thread's id. A thread of the same id later has its stack in the same place.
+    /// A thread of the same id later has its stack in the same place.
     pub thread: usize,
     /// Address of a local of the function whose return address is the first one of the path.
     pub local: usize,
@@ -92,7 +92,7 @@ unsafe fn read(place: usize) -> usize {
 const SETS: usize = 64;
 const WAYS: usize = 4;
 
-/// The paths lately added, by their depth, and the sites that they begin at.
+/// The paths lately added, by their depth, and their sites.
 pub struct Paths {
     sets: [[(Path, Site); WAYS]; SETS],
     /// The way that the next path takes.
@@ -134,7 +134,7 @@ mod tests {
         Depth { thread: 1, local: stack[0].as_ptr().expose_provenance() }
     }
 
-    /// The words of the stack at `places` are its return addresses.
+    /// The words of the stack at `places` are return addresses.
     fn path_of(stack: &[Cell<usize>], places: &[usize]) -> Path {
         let mut path = Path::new(depth(stack));
         for &at in places {

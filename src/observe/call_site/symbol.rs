@@ -55,7 +55,7 @@ impl Found {
     }
 }
 
-/// Whether the name is that of a function that only passes a call on: of a standard library, or of Caffe's classes around
+/// Whether a function of this name only passes a call on: of a standard library, or of Caffe's classes around
 /// memory, which every layer and solver calls.
 fn is_glue(name: &str) -> bool {
     // A template's name begins with its return type.
@@ -113,7 +113,7 @@ fn demangled(name: &CStr) -> Name {
     let Some(demangle) = loaded::find(c"__cxa_demangle") else { return plain() };
     // SAFETY: the Itanium C++ ABI (3.4) gives this name this signature.
     let demangle = unsafe { transmute::<*mut c_void, Demangle>(demangle.as_ptr()) };
-    // SAFETY: `name` is NUL-terminated. Without a buffer the function allocates one by malloc; length and status may be
+    // SAFETY: `name` is NUL-terminated. The function allocates the buffer by malloc; length and status may be
     // null.
     let text = unsafe { demangle(name.as_ptr(), null_mut(), null_mut(), null::<c_int>().cast_mut()) };
     if text.is_null() {

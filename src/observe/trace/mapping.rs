@@ -32,7 +32,7 @@ struct Area {
     most: u64,
 }
 
-/// The mapping, its layout, its file, and the bytes of text and of records that are reserved. They change while no thread is
+/// The mapping, its layout, its file, and the bytes that are reserved. They change while no thread is
 /// inside, see `sink`.
 static BASE: AtomicPtr<u8> = AtomicPtr::new(null_mut());
 static LAYOUT: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
@@ -43,7 +43,6 @@ static RECORDS: AtomicU64 = AtomicU64::new(0);
 static CUT: AtomicBool = AtomicBool::new(false);
 
 locked_static! {
-    /// Held while space is reserved.
     static SPACE: Lock<()> = Lock::new(());
 }
 
@@ -125,7 +124,6 @@ impl Recording {
         unsafe { &*BASE.load(Relaxed).cast() }
     }
 
-    /// Counts an event, and records it.
     #[inline]
     pub fn event(self, event: Event, object_bytes: u64) {
         header::count(self.header(), &event);

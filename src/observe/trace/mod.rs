@@ -26,7 +26,6 @@ use sink::Entry;
 use sink::complain;
 pub use sink::{after_fork_in_child, start, stop};
 
-/// Records an event, with this thread's id.
 #[inline]
 pub fn record(event: &Event, object_bytes: usize) {
     if let Some(entry) = sink::enter() {
@@ -35,7 +34,6 @@ pub fn record(event: &Event, object_bytes: usize) {
     }
 }
 
-/// Records an object's new name.
 pub fn name(object: usize, object_bytes: usize, name: &str) {
     note(|entry, time, thread| {
         let (object, object_bytes) = (object as u64, object_bytes as u64);
@@ -44,20 +42,18 @@ pub fn name(object: usize, object_bytes: usize, name: &str) {
     });
 }
 
-/// Records how many items of the batch the object holds.
 pub fn items(object: usize, object_bytes: usize, items: u64) {
     let (object, object_bytes) = (object as u64, object_bytes as u64);
     note(|_, time, thread| Some(Record::Items { time, thread, object, object_bytes, items }));
 }
 
-/// Records the text of a call site.
 pub fn site(site: Site, text: &str) {
     if let Some(entry) = sink::enter() {
         entry.recording().text(Kind::Site, site.0.into(), text.as_bytes());
     }
 }
 
-/// Records the return addresses of a call site, at most eight.
+/// The return addresses of a call site, at most eight.
 pub fn frames(site: Site, addresses: &[usize]) {
     if let Some(entry) = sink::enter() {
         let mut bytes = [0; 8 * 8];
@@ -69,7 +65,7 @@ pub fn frames(site: Site, addresses: &[usize]) {
     }
 }
 
-/// Records a loaded file: its load address; its build id and path as the format has them.
+/// Build id and path are as the format has them.
 pub fn module(base: usize, file: &[u8]) {
     if let Some(entry) = sink::enter() {
         place(&entry, Kind::Module, base as u64, file);

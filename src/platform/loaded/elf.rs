@@ -1,8 +1,6 @@
-//! A loaded object's exports, read from its own tables.
-//!
-//! `dlsym` searches an object's dependencies too, and waits for every `dlopen` under way with its constructors; this search
-//! does neither. The tables are those of the ELF specification, and the GNU hash table, which all common linkers write. An
-//! object without that table is skipped.
+//! A loaded object's exports, from its own tables: those of the ELF specification and the GNU hash table, which all common
+//! linkers write. An object without that is skipped. `dlsym` would search dependencies, too, and wait for each `dlopen` under
+//! way with its constructors.
 #![expect(unsafe_code, reason = "the tables of a mapped object are read")]
 
 use std::ffi::{CStr, c_char, c_void};
@@ -20,7 +18,7 @@ struct Dynamic {
     value: u64,
 }
 
-/// A relocation: the offset of a word from the object's base, and the symbol whose address the loader writes there.
+/// The loader writes the address of the symbol in `info` at `offset` from the object's base.
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct Relocation {
@@ -45,7 +43,7 @@ const SHN_UNDEF: u16 = 0;
 const STT_OBJECT: u8 = 1;
 const STT_FUNC: u8 = 2;
 
-/// Relocations that write a symbol's address into a word: the absolute one, GLOB_DAT and JUMP_SLOT.
+/// Relocations by a symbol's address: the absolute one, GLOB_DAT and JUMP_SLOT.
 #[cfg(target_arch = "x86_64")]
 const ADDRESSES: [u32; 3] = [1, 6, 7];
 #[cfg(target_arch = "aarch64")]
@@ -56,12 +54,10 @@ const ADDRESSES: [u32; 0] = [];
 /// Words of a GNU hash table before its Bloom filter.
 const HEADER: usize = 4;
 
-/// An object's reference to a function.
 pub struct Reference {
-    /// The object's own entry for a foreign function, which is its address in the whole process: in some programs at a fixed
-    /// address.
+    /// Its own entry for a foreign function, which is the address in the whole process: in programs at a fixed address.
     pub entry: Option<usize>,
-    /// The address that the loader wrote: before the first call of a lazily bound function, one in the object itself.
+    /// As the loader wrote it: before the first call of a lazily bound function, an address in the object itself.
     pub word: usize,
 }
 
@@ -70,7 +66,7 @@ pub struct Symbols<'o> {
     names: usize,
     symbols: usize,
     hash: usize,
-    /// Address and number of the relocations: of data, and of functions.
+    /// Address and number of data's and of functions'.
     relocations: [(usize, usize); 2],
     /// Address and number of entries of the dynamic section.
     section: (usize, usize),
@@ -90,7 +86,7 @@ impl<'o> Symbols<'o> {
         let mut relocations = [(0, 0); 2];
         let entries = section.p_memsz as usize / size_of::<Dynamic>();
         for index in 0..entries {
-            // SAFETY: within the section, which the caller guarantees to be mapped.
+            // SAFETY: within the section, which the caller says is mapped.
             let entry: Dynamic = unsafe { read(begin, index) };
             let value = entry.value as usize;
             // Some loaders leave the offset, most replace it by the address.
@@ -124,10 +120,8 @@ impl<'o> Symbols<'o> {
             return None;
         }
         let hash = gnu_hash(name);
-        // A Bloom filter of 64-bit words: most searches end here.
-        let word = hash as usize / 64 % words;
-        // SAFETY: as for `hash_word`.
-        let filter: u64 = unsafe { read(self.hash + HEADER * size_of::<u32>(), word) };
+        // SAFETY: as for `hash_word`. A Bloom filter of 64-bit words: most searches end here.
+        let filter: u64 = unsafe { read(self.hash + HEADER * size_of::<u32>(), hash as usize / 64 % words) };
         if filter >> (hash % 64) & filter >> (hash.wrapping_shr(shift) % 64) & 1 == 0 {
             return None;
         }
@@ -138,14 +132,10 @@ impl<'o> Symbols<'o> {
         }
         loop {
             let link = self.hash_word(chains + index - first);
-            if link | 1 == hash | 1 {
-                if let Some(address) = self.symbol_if(index, name) {
-                    return Some(address);
-                }
-            }
+            let found = if link | 1 == hash | 1 { self.symbol_if(index, name) } else { None };
             // The lowest bit marks the end of a chain.
-            if link & 1 == 1 {
-                return None;
+            if found.is_some() || link & 1 == 1 {
+                return found;
             }
             index += 1;
         }
@@ -153,7 +143,7 @@ impl<'o> Symbols<'o> {
 
     pub fn references(&self, name: &CStr) -> impl Iterator<Item = Reference> {
         let tables = self.relocations.into_iter();
-        // SAFETY: the dynamic section gives address and number; `of`'s caller guarantees that the table is mapped.
+        // SAFETY: the dynamic section gives address and number, and `of`'s caller says that the table is mapped.
         let all = tables.flat_map(|(table, count)| (0..count).map(move |at| unsafe { read::<Relocation>(table, at) }));
         all.filter_map(move |relocation| {
             let (symbol, kind) = ((relocation.info >> 32) as usize, relocation.info as u32);
@@ -161,8 +151,7 @@ impl<'o> Symbols<'o> {
             if symbol == 0 || !ADDRESSES.contains(&kind) || word % align_of::<usize>() != 0 {
                 return None;
             }
-            // SAFETY: a relocation contains the index of an existing symbol.
-            let symbol: Elf64_Sym = unsafe { read(self.symbols, symbol) };
+            let symbol = self.symbol(symbol);
             if self.name(&symbol) != name {
                 return None;
             }
@@ -183,17 +172,15 @@ impl<'o> Symbols<'o> {
 
     fn strings(&self, tag: i64) -> impl Iterator<Item = &'o CStr> {
         let (section, entries) = self.section;
-        // SAFETY: within the section, which `of`'s caller guarantees to be mapped.
+        // SAFETY: within the section, which `of`'s caller says is mapped.
         let all = (0..entries).map(move |index| unsafe { read::<Dynamic>(section, index) });
         let all = all.take_while(|entry| entry.tag != DT_NULL);
         all.filter(move |entry| entry.tag == tag).map(|entry| self.string(entry.value as usize))
     }
 
-    /// The exported function that has `address`.
     pub fn function_at(&self, address: usize) -> Option<&'o CStr> {
         self.exported().find_map(|index| {
-            // SAFETY: the hash table contains indices of existing symbols.
-            let symbol: Elf64_Sym = unsafe { read(self.symbols, index) };
+            let symbol = self.symbol(index);
             let begin = self.base.wrapping_add(symbol.st_value as usize);
             let has_it = symbol.st_info & 0xf == STT_FUNC
                 && symbol.st_shndx != SHN_UNDEF
@@ -202,7 +189,7 @@ impl<'o> Symbols<'o> {
         })
     }
 
-    /// Indices of the symbols in the hash table, from the first to the end of the last chain.
+    /// Indices of symbols, from the first to the end of the last chain.
     fn exported(&self) -> std::ops::Range<usize> {
         let [buckets, first, words] = [0, 1, 2].map(|index| self.hash_word(index) as usize);
         let begin = HEADER + 2 * words;
@@ -216,21 +203,21 @@ impl<'o> Symbols<'o> {
     }
 
     fn hash_word(&self, index: usize) -> u32 {
-        // SAFETY: the table's header gives the number of words; `of`'s caller guarantees that it is mapped.
+        // SAFETY: the table's header gives the number of words, and `of`'s caller says that it is mapped.
         unsafe { read(self.hash, index) }
     }
 
-    /// The symbol's address, if it has that name and the object defines it.
+    fn symbol(&self, index: usize) -> Elf64_Sym {
+        // SAFETY: the hash table and relocations contain indices of existing symbols.
+        unsafe { read(self.symbols, index) }
+    }
+
     fn symbol_if(&self, index: usize, name: &CStr) -> Option<NonNull<c_void>> {
-        // SAFETY: the hash table contains indices of existing symbols.
-        let symbol: Elf64_Sym = unsafe { read(self.symbols, index) };
-        let own = self.name(&symbol);
-        let kind = symbol.st_info & 0xf;
-        let defined = symbol.st_shndx != SHN_UNDEF && (kind == STT_FUNC || kind == STT_OBJECT);
-        if own != name || !defined {
-            return None;
-        }
-        NonNull::new(std::ptr::with_exposed_provenance_mut(self.base.wrapping_add(symbol.st_value as usize)))
+        let symbol = self.symbol(index);
+        let is_defined = symbol.st_shndx != SHN_UNDEF && matches!(symbol.st_info & 0xf, STT_FUNC | STT_OBJECT);
+        let address = self.base.wrapping_add(symbol.st_value as usize);
+        let found = is_defined && self.name(&symbol) == name;
+        found.then(|| NonNull::new(std::ptr::with_exposed_provenance_mut(address)))?
     }
 
     fn name(&self, symbol: &Elf64_Sym) -> &'o CStr {
@@ -239,7 +226,7 @@ impl<'o> Symbols<'o> {
 
     fn string(&self, offset: usize) -> &'o CStr {
         let name = with_exposed_provenance::<c_char>(self.names + offset);
-        // SAFETY: strings of the table are NUL-terminated, and the offset comes from the object's own tables.
+        // SAFETY: the table's strings are NUL-terminated; the offset is of the object's own tables.
         unsafe { CStr::from_ptr(name) }
     }
 }
@@ -247,9 +234,8 @@ impl<'o> Symbols<'o> {
 /// # Safety
 /// The array's element exists and is aligned.
 unsafe fn read<T: Copy>(address: usize, index: usize) -> T {
-    let element = with_exposed_provenance::<T>(address + index * size_of::<T>());
     // SAFETY: the caller guarantees it.
-    unsafe { element.read() }
+    unsafe { with_exposed_provenance::<T>(address + index * size_of::<T>()).read() }
 }
 
 fn gnu_hash(name: &CStr) -> u32 {
@@ -282,13 +268,9 @@ mod tests {
     }
 
     #[test]
-    fn what_an_object_only_imports_is_not_found_in_it() {
-        assert_eq!(find_in("libgcc_s", c"malloc"), None);
+    fn a_symbol_is_found_only_in_objects_that_export_it() {
         assert!(find_in("libgcc_s", c"_Unwind_Resume").is_some());
-    }
-
-    #[test]
-    fn a_symbol_that_no_object_exports_is_not_found() {
+        assert_eq!(find_in("libgcc_s", c"malloc"), None, "an import");
         for name in [c"", c"_ZN5caffe5Caffe3GetEv", c"no such name"] {
             assert_eq!(find_in("libc.so", name), None, "{name:?}");
         }

@@ -3,13 +3,12 @@
 
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 
-/// Id of the marked process, if there is no `WORD`.
+/// The marked process, if there is no `WORD`.
 static PROCESS: AtomicU32 = AtomicU32::new(0);
 
 /// 1 in the marked process and 0 in its children: the kernel clears it at a fork (`MADV_WIPEONFORK`).
 static WORD: AtomicPtr<AtomicU32> = AtomicPtr::new(std::ptr::null_mut());
 
-/// Whether this process was marked, not only its parent.
 pub fn is_marked() -> bool {
     match word() {
         Some(word) => word.load(Ordering::Relaxed) != 0,
@@ -24,7 +23,7 @@ pub fn mark() {
     }
 }
 
-/// Maps the word if the kernel supports it (Linux 4.14 and later). Tried once.
+/// Maps the word once, if the kernel can clear it (Linux 4.14 and later).
 pub fn prepare() {
     static TRIED: AtomicBool = AtomicBool::new(false);
     // Relaxed: if two threads try at once, both get a word.
@@ -38,7 +37,7 @@ fn get_word() {
     const BYTES: usize = 4096;
     const ACCESS: i32 = libc::PROT_READ | libc::PROT_WRITE;
     const KIND: i32 = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-    // SAFETY: a new mapping affects no existing memory.
+    // SAFETY: a new mapping.
     let page = unsafe { libc::mmap(std::ptr::null_mut(), BYTES, ACCESS, KIND, -1, 0) };
     if page == libc::MAP_FAILED {
         return;
@@ -47,19 +46,18 @@ fn get_word() {
     let is_wiped = unsafe { libc::madvise(page, BYTES, libc::MADV_WIPEONFORK) } == 0;
     let was_marked = is_marked();
     let new = page.cast::<AtomicU32>();
-    // SAFETY: the page is writable, and zeros are a valid AtomicU32.
+    // SAFETY: writable zeros.
     unsafe { (*new).store(u32::from(was_marked), Ordering::Relaxed) };
-    // Release, with `word`'s Acquire: other threads see the word only with its mark.
-    let first =
-        is_wiped && WORD.compare_exchange(std::ptr::null_mut(), new, Ordering::Release, Ordering::Relaxed).is_ok();
-    if !first {
+    // Release: pairs with `word`'s Acquire, so that threads see the word only with its mark.
+    let publish = || WORD.compare_exchange(std::ptr::null_mut(), new, Ordering::Release, Ordering::Relaxed);
+    if !is_wiped || publish().is_err() {
         // SAFETY: only this function knows the page.
         unsafe { libc::munmap(page, BYTES) };
     }
 }
 
 fn word() -> Option<&'static AtomicU32> {
-    // SAFETY: null, or a word in a page that stays mapped.
+    // SAFETY: null, or in a page that stays mapped.
     unsafe { WORD.load(Ordering::Acquire).as_ref() }
 }
 

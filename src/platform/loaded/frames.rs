@@ -1,5 +1,4 @@
-//! Whether a loaded object has exception handlers, from `.eh_frame`, which the Linux Standard Base describes and the segment
-//! `PT_GNU_EH_FRAME` points to.
+//! Whether a loaded object has exception handlers: in `.eh_frame` (Linux Standard Base), where `PT_GNU_EH_FRAME` points to.
 #![expect(unsafe_code, reason = "the tables of a mapped object are read")]
 
 use libc::{Elf64_Phdr, PT_GNU_EH_FRAME};
@@ -11,7 +10,7 @@ use super::segment;
 /// # Safety
 /// The headers are those of an object that is mapped at `base`.
 pub unsafe fn may_have_handlers(headers: &[Elf64_Phdr], base: usize) -> bool {
-    // SAFETY: the caller guarantees that the object is mapped.
+    // SAFETY: by the caller.
     unsafe { have_handlers(headers, base) }.unwrap_or(true)
 }
 
@@ -20,7 +19,7 @@ pub unsafe fn may_have_handlers(headers: &[Elf64_Phdr], base: usize) -> bool {
 unsafe fn have_handlers(headers: &[Elf64_Phdr], base: usize) -> Option<bool> {
     // As all linkers encode it: a signed 4-byte offset from its own position.
     const VERSION_AND_ENCODING: [u8; 2] = [1, 0x1b];
-    // SAFETY: the caller guarantees that the object is mapped. Nothing writes to these tables after the loader.
+    // SAFETY: the caller says that the object is mapped. Nothing writes to these tables after the loader.
     let read = |address, bytes| unsafe { segment::read(headers, base, address, bytes) };
     let section = headers.iter().find(|header| header.p_type == PT_GNU_EH_FRAME)?;
     let begin = base.wrapping_add(section.p_vaddr as usize);
@@ -37,7 +36,7 @@ unsafe fn have_handlers(headers: &[Elf64_Phdr], base: usize) -> Option<bool> {
         // The marker of a 64-bit record (0xffffffff) exceeds any segment.
         let record = read(at.wrapping_add(4), bytes as usize)?;
         let (kind, rest) = record.split_first_chunk::<4>()?;
-        // A record of kind 0 (CIE), which several frames share, begins with a version and letters. P: a personality routine.
+        // A record of kind 0 (CIE) begins with a version and letters. P: a personality routine.
         let mut letters = rest.iter().skip(1).take_while(|&&letter| letter != 0);
         if *kind == [0; 4] && letters.any(|&letter| letter == b'P') {
             return Some(true);

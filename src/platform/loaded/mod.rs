@@ -1,7 +1,7 @@
 //! Walks the objects that are loaded into the process.
 //!
-//! A walk holds the lock of the loader's list, which glibc does not release in a forked child: the child's next `dlopen`
-//! would wait for ever. So no fork happens during a walk of this library, and a walk loads, calls and awaits nothing.
+//! A walk holds the lock of the loader's list, which glibc does not release in a forked child: its next `dlopen` would wait for
+//! ever. So no fork happens during a walk of this library, and a walk loads, calls and awaits nothing.
 #![expect(unsafe_code, reason = "the loader's own structures are read")]
 
 pub mod elf;
@@ -20,12 +20,11 @@ use libc::dl_phdr_info;
 
 use super::sync::{ForkLock, ForkStep, forking, wait_until};
 
-/// The address of `name` in the first loaded object that exports it.
 pub fn find(name: &CStr) -> Option<NonNull<c_void>> {
     find_map(|object| object.symbols()?.find(name))
 }
 
-/// The first answer of `visit` for the loaded objects in the order of loading.
+/// The first answer of `visit`, in the order of loading.
 pub fn find_map<T>(mut visit: impl FnMut(&Object) -> Option<T>) -> Option<T> {
     let mut found = None;
     each(|object| {
@@ -39,19 +38,16 @@ pub fn find_map<T>(mut visit: impl FnMut(&Object) -> Option<T>) -> Option<T> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Identity(usize);
 
-/// A loaded object during a walk.
-pub struct Object<'w> {
-    info: &'w dl_phdr_info,
-}
+pub struct Object<'w>(&'w dl_phdr_info);
 
 impl<'w> Object<'w> {
-    /// The loader's name for it; empty for the program itself.
+    /// Empty for the program itself.
     pub fn name(&self) -> &'w CStr {
-        if self.info.dlpi_name.is_null() {
+        if self.0.dlpi_name.is_null() {
             return c"";
         }
-        // SAFETY: the loader's names are NUL-terminated, and stay while the list is locked.
-        unsafe { CStr::from_ptr(self.info.dlpi_name) }
+        // SAFETY: the loader's name is NUL-terminated, and stays while the list is locked.
+        unsafe { CStr::from_ptr(self.0.dlpi_name) }
     }
 
     pub fn symbols(&self) -> Option<elf::Symbols<'w>> {
@@ -59,7 +55,7 @@ impl<'w> Object<'w> {
         unsafe { elf::Symbols::of(self.headers(), self.base()) }
     }
 
-    /// Address of the descriptor, of `bytes` bytes, of the first note with this owner and type.
+    /// Address of the first note's descriptor, of `bytes` bytes, with this owner and type.
     pub fn note(&self, owner: &CStr, kind: u32, bytes: usize) -> Option<usize> {
         // SAFETY: as for `headers`.
         unsafe { note::find(self.headers(), self.base(), owner.to_bytes_with_nul(), kind, bytes) }
@@ -76,7 +72,7 @@ impl<'w> Object<'w> {
         })
     }
 
-    /// The address that a function has for this object: the target of its references, or else its own export.
+    /// A function's address for this object: the target of its references, or its own export.
     pub fn bound(&self, name: &CStr) -> Option<usize> {
         let symbols = self.symbols()?;
         let entry = || symbols.references(name).find_map(|reference| reference.entry);
@@ -91,12 +87,11 @@ impl<'w> Object<'w> {
     }
 
     pub fn identity(&self) -> Identity {
-        Identity(self.info.dlpi_phdr.addr())
+        Identity(self.0.dlpi_phdr.addr())
     }
 
-    /// The base that addresses in its file are relative to.
     pub fn base(&self) -> usize {
-        self.info.dlpi_addr as usize
+        self.0.dlpi_addr as usize
     }
 
     pub fn contains(&self, address: usize) -> bool {
@@ -104,12 +99,12 @@ impl<'w> Object<'w> {
     }
 
     fn headers(&self) -> &'w [libc::Elf64_Phdr] {
-        // SAFETY: the loader gives the headers of a mapped object, which stays mapped while the list is locked.
-        unsafe { std::slice::from_raw_parts(self.info.dlpi_phdr, self.info.dlpi_phnum.into()) }
+        // SAFETY: the loader's headers of an object that stays mapped while the list is locked.
+        unsafe { std::slice::from_raw_parts(self.0.dlpi_phdr, self.0.dlpi_phnum.into()) }
     }
 
     pub fn loaded_so_far(&self) -> u64 {
-        self.info.dlpi_adds
+        self.0.dlpi_adds
     }
 }
 
@@ -117,7 +112,7 @@ pub fn loaded_so_far() -> u64 {
     find_map(|object| Some(object.loaded_so_far())).unwrap_or(0)
 }
 
-/// Visits the loaded objects in the order of loading, until the visitor breaks.
+/// Visits objects in the order of loading, until `visit` breaks.
 pub fn each<F: FnMut(&Object) -> ControlFlow<()>>(mut visit: F) {
     extern "C" fn visitor<F: FnMut(&Object) -> ControlFlow<()>>(
         info: *mut dl_phdr_info,
@@ -132,7 +127,7 @@ pub fn each<F: FnMut(&Object) -> ControlFlow<()>>(mut visit: F) {
         let visit = unsafe { &mut *visit.cast::<F>() };
         // SAFETY: the loader's own structure.
         let info = unsafe { &*info };
-        visit(&Object { info }).is_break().into()
+        visit(&Object(info)).is_break().into()
     }
     walk(|| {
         // SAFETY: `visit` outlives the call.
@@ -140,7 +135,7 @@ pub fn each<F: FnMut(&Object) -> ControlFlow<()>>(mut visit: F) {
     });
 }
 
-/// Runs `walk`, which walks the loader's list itself, as unwinding does; not if this process may not walk.
+/// For a `walk` of its own of the loader's list, such as unwinding; not called if this process may not walk.
 #[inline(always)]
 pub fn walk(walk: impl FnOnce()) {
     if may_walk() {
@@ -148,32 +143,30 @@ pub fn walk(walk: impl FnOnce()) {
     }
 }
 
-/// Number of threads in a walk, plus `FORK` while a thread is inside fork, which keeps others out.
+/// Threads in a walk, plus `FORK` while a thread is inside fork, which keeps others out.
 // Not loom's, which has neither forks nor a loader.
 static WALKS: AtomicUsize = AtomicUsize::new(0);
 const FORK: usize = 1 << (usize::BITS - 1);
 
-/// Called when the library is loaded. If the first walk did this, a fork at that moment could take the walk for one of the
-/// parent's and forget it.
+/// Called at load. If the first walk did this, a fork at that moment could take the walk for one of the parent's and forget it.
 pub fn begin() {
     fork_mark::mark();
 }
 
-/// Whether this process may walk. In a child of the bare system call, or of a parent that had begun to fork before this library
-/// was loaded, no fork handler ran: if a thread of the parent was in a walk, the loader's list is locked for ever.
+/// In a child of the bare system call, or of a parent that had begun to fork before this library was loaded, no fork handler
+/// ran: if a thread of the parent was in a walk, the loader's list is locked for ever.
 fn may_walk() -> bool {
     fork_mark::prepare();
-    if fork_mark::is_marked() {
-        return true;
-    }
-    let may = WALKS.load(Ordering::Relaxed) == 0;
-    if may {
+    if !fork_mark::is_marked() {
+        if WALKS.load(Ordering::Relaxed) != 0 {
+            return false;
+        }
         fork_mark::mark();
     }
-    may
+    true
 }
 
-/// Runs `walk` while no thread forks.
+/// Lets no thread fork meanwhile.
 #[inline(always)]
 fn unforked(walk: impl FnOnce()) {
     // In another library's fork handler: this thread's fork keeps the other threads out.
@@ -192,7 +185,6 @@ fn unforked(walk: impl FnOnce()) {
     WALKS.fetch_sub(1, Ordering::Release);
 }
 
-/// Keeps other threads out of walks.
 struct NoWalks;
 
 impl ForkLock for NoWalks {
@@ -231,7 +223,7 @@ mod tests {
     fn a_process_may_walk_from_the_load_on() {
         const ALONE: &str = "SYNCEDMEM_TEST_ALONE";
         if std::env::var_os(ALONE).is_some() {
-            // No other test has walked in this process.
+            // Without a walk before.
             assert!(fork_mark::is_marked());
             return;
         }
@@ -265,16 +257,6 @@ mod tests {
     }
 
     #[test]
-    fn a_walk_ends_where_its_visitor_ends_it() {
-        let mut visited = 0;
-        each(|_| {
-            visited += 1;
-            ControlFlow::Break(())
-        });
-        assert_eq!(visited, 1);
-    }
-
-    #[test]
     fn a_child_can_walk_whatever_its_parents_threads_were_at() {
         let stop = AtomicBool::new(false);
         std::thread::scope(|scope| {
@@ -298,9 +280,7 @@ mod tests {
                 let mut status = -1;
                 // SAFETY: `status` is writable.
                 unsafe { libc::waitpid(child, &mut status, 0) };
-                if status != 0 {
-                    stop.store(true, Ordering::Relaxed);
-                }
+                stop.fetch_or(status != 0, Ordering::Relaxed);
                 assert_eq!(status, 0);
             }
             stop.store(true, Ordering::Relaxed);

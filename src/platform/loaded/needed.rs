@@ -1,7 +1,7 @@
-//! Walks the objects that an object needs, by the names in its dynamic section.
+//! The objects that an object needs, by the names in its dynamic section.
 //!
-//! Nothing is allocated, because memory may have run out; entries beyond the fixed tables are skipped. An object may be
-//! unloaded between two walks, so names are kept as hashes.
+//! Nothing is allocated, because memory may have run out; entries beyond the fixed tables are skipped. Names are kept as
+//! hashes, because an object may be unloaded between two walks.
 
 use std::ffi::CStr;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -12,7 +12,7 @@ use super::{Identity, Object, each, find_map};
 const MOST_OBJECTS: usize = 128;
 const MOST_NAMES: usize = 64;
 
-/// The first result of `find` for the object and then for those it needs, breadth first, like the loader's symbol search.
+/// The first result, for the object and then for those it needs: breadth first, like the loader's symbol search.
 pub fn find<T>(object: Identity, mut find: impl FnMut(&Object) -> Option<T>) -> Option<T> {
     let (mut objects, mut count) = ([object; MOST_OBJECTS], 1);
     let mut at = 0;
@@ -52,7 +52,7 @@ pub fn find<T>(object: Identity, mut find: impl FnMut(&Object) -> Option<T>) -> 
     None
 }
 
-/// The hash of a file's name without its folder.
+/// Hash of a file's name without its folder.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Name(u64);
 

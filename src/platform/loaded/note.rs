@@ -1,11 +1,11 @@
-//! Notes of a loaded object, which a program has whether it exports symbols or not.
+//! Notes of a loaded object, which need no exports.
 #![expect(unsafe_code, reason = "the segments of a mapped object are read")]
 
 use libc::{Elf64_Phdr, PT_NOTE};
 
 use super::segment;
 
-/// Bytes of a note's header: the size of the owner's name, that of the descriptor, and the type.
+/// Bytes: the size of the owner's name, that of the descriptor, and the type.
 const HEADER: usize = 3 * size_of::<u32>();
 
 /// See [`Object::note`](super::Object::note). The address is a multiple of 4; `owner` ends with NUL.
@@ -17,7 +17,7 @@ pub unsafe fn find(headers: &[Elf64_Phdr], base: usize, owner: &[u8], kind: u32,
         // Any alignment but 8 means 4, whatever the header says.
         let alignment = if segment.p_align == 8 { 8 } else { 4 };
         let begin = base.wrapping_add(segment.p_vaddr as usize);
-        // SAFETY: the caller guarantees that the object is mapped; notes are read-only.
+        // SAFETY: the caller says that the object is mapped; notes are read-only.
         let notes = unsafe { segment::read(headers, base, begin, segment.p_memsz as usize) }?;
         let descriptor = find_in(notes, alignment, owner, kind, bytes)?;
         (begin % alignment == 0).then_some(begin + descriptor)

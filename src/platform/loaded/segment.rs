@@ -5,7 +5,7 @@ use std::ptr::with_exposed_provenance;
 
 use libc::{Elf64_Phdr, PT_LOAD};
 
-/// Whether one loaded segment contains all `bytes` at `address`.
+/// Whether one loaded segment has them all.
 pub fn contains(headers: &[Elf64_Phdr], base: usize, address: usize, bytes: usize) -> bool {
     headers.iter().filter(|header| header.p_type == PT_LOAD).any(|segment| {
         let offset = address.wrapping_sub(base.wrapping_add(segment.p_vaddr as usize));
@@ -19,7 +19,7 @@ pub fn contains(headers: &[Elf64_Phdr], base: usize, address: usize, bytes: usiz
 /// The headers are those of an object that stays mapped at `base` while the result is used. Nothing writes to these
 /// bytes meanwhile.
 pub unsafe fn read(headers: &[Elf64_Phdr], base: usize, address: usize, bytes: usize) -> Option<&[u8]> {
-    // SAFETY: a segment contains them; the caller guarantees the rest.
+    // SAFETY: a segment contains them; the rest by the caller.
     contains(headers, base, address, bytes)
         .then(|| unsafe { std::slice::from_raw_parts(with_exposed_provenance(address), bytes) })
 }

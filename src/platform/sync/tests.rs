@@ -3,11 +3,15 @@
 use super::*;
 
 #[test]
-fn a_lock_that_another_thread_holds_does_not_become_free_in_time() {
+fn a_thread_waits_for_another_no_longer_than_it_says() {
     let lock = Lock::new(());
-    assert!(lock.is_free_within(0));
-    lock.with(|()| std::thread::scope(|scope| assert!(!scope.spawn(|| lock.is_free_within(3)).join().unwrap())));
-    assert!(lock.is_free_within(3));
+    let wait = || (lock.is_free_within(3), lock.try_with(3, |()| ()));
+    lock.with(|()| {
+        let waited = std::thread::scope(|scope| scope.spawn(wait).join().unwrap());
+        assert_eq!(waited, (false, Err(Interrupted)));
+    });
+    assert_eq!(wait(), (true, Ok(())));
+    assert_eq!((lock.is_free_within(0), lock.try_with(0, |()| ())), (true, Ok(())));
 }
 
 #[test]
@@ -23,17 +27,6 @@ fn a_thread_does_not_wait_for_itself() {
     assert_eq!(lock.with(|_| lock.try_with(FOR_EVER, |_| ())), Err(Interrupted));
     assert!(!lock.with(|_| lock.is_free_within(u32::MAX)));
     assert_eq!(lock.try_with(FOR_EVER, |value| *value), Ok(1));
-}
-
-#[test]
-fn a_thread_waits_for_another_no_longer_than_it_says() {
-    let lock = Lock::new(());
-    lock.with(|()| {
-        std::thread::scope(|scope| {
-            assert_eq!(scope.spawn(|| lock.try_with(3, |()| ())).join().unwrap(), Err(Interrupted));
-        });
-    });
-    assert_eq!(lock.try_with(0, |()| ()), Ok(()));
 }
 
 #[test]

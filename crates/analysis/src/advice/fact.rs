@@ -16,11 +16,10 @@ pub enum Fact {
     },
     /// Done or started.
     Copied(Copy),
-    /// A pull is complete; with `by_writer`, a writing access found it so.
+    /// A pull is complete, as a writing access found if `by_writer`.
     Landed {
         by_writer: bool,
     },
-    /// With zeros.
     Filled {
         side: Side,
         /// The access that needed the fill, if it is known.
@@ -39,12 +38,10 @@ pub enum Fact {
         access: Access,
         site: Site,
     },
-    /// A side's contents became useless.
     Void {
         side: Side,
         why: Why,
     },
-    /// A caller's memory became a side.
     Lent {
         side: Side,
     },
@@ -53,7 +50,7 @@ pub enum Fact {
         side: Side,
         bytes: u64,
     },
-    /// A side's block was freed. If no other fact explains that, the object is ending.
+    /// If no other fact explains that, the object is ending.
     Freed {
         side: Side,
     },
@@ -61,18 +58,16 @@ pub enum Fact {
     OutOfSight,
     /// An event that does not belong to the object's end.
     GoesOn,
-    /// The last fact: the object has ended, or a report is made now.
+    /// The object has ended, or a report is made now.
     End,
 }
 
 #[derive(Clone, Copy, Debug)]
 pub struct Copy {
-    /// The side that was written.
     pub to: Side,
     pub path: Path,
     pub aim: Aim,
     pub in_flight: bool,
-    /// The call site that needed it.
     pub site: Site,
     pub cost: Cost,
 }
@@ -83,18 +78,17 @@ pub enum Aim {
     Access(Access),
     /// A push or a pull, for a later access.
     Later,
-    /// The other side's.
+    /// The other side was evicted.
     Eviction,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Why {
-    /// Of the other side.
+    /// The other side was written.
     Written,
     /// One of the sides is overwritten whole, or a caller's memory took its place.
     Replaced,
     GivenBack,
-    /// The object has another size.
     Resized,
     Ended,
 }

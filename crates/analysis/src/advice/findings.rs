@@ -17,15 +17,15 @@ pub struct Advice {
     pub subject: Subject,
     /// The call site that made the objects.
     pub made: Site,
-    /// The call site that asked for the work that could be saved.
+    /// The call site that asked for the work.
     pub at: Site,
     /// The object, if there is only one.
     pub object: Option<u64>,
     pub objects: u64,
-    /// Number of copies, fills or blocks.
+    /// Copies, fills or blocks.
     pub count: u64,
     pub bytes: u64,
-    /// Estimate from this run. `None` if there is none, or if memory would be saved instead of time.
+    /// An estimate. `None` if there is none, or if memory would be saved.
     pub saved_nanoseconds: Option<u64>,
 }
 
@@ -65,7 +65,7 @@ struct Found {
     times: Times,
 }
 
-/// Keys of the findings that already count an object.
+/// The findings that already count an object.
 #[derive(Clone, Debug, Default)]
 pub struct Seen(Vec<Key>);
 
@@ -76,10 +76,9 @@ impl Findings {
         }
     }
 
-    /// All advice, sorted by the time that it saves, then by the memory.
+    /// Sorted by the time that it saves, then by the memory.
     pub fn advice(&self) -> Vec<Advice> {
         let mut list: Vec<_> = self.found.iter().filter_map(|(key, found)| self.advice_of(key, found)).collect();
-        // What saves the same stays in the order of the keys.
         list.sort_by_key(|advice| Reverse((advice.saved_nanoseconds.unwrap_or(0), advice.bytes)));
         list
     }
@@ -92,7 +91,6 @@ impl Findings {
             let pinned = self.rates.pinned(to, bytes);
             saved_nanoseconds = saved_nanoseconds.zip(pinned).map(|(now, then)| now.saturating_sub(then));
             if saved_nanoseconds == Some(0) {
-                // These copies are as fast as pinned ones.
                 return None;
             }
         }

@@ -20,13 +20,13 @@ pub struct History {
 
 #[derive(Clone, Debug)]
 struct State {
-    /// `None` if unknown: the object was in use before observation began.
+    /// `None`: the object was in use before observation began.
     head: Option<Head>,
     /// The last access, while its effect is not known.
     pending: Option<Pending>,
-    /// Whether a pull may still be in flight.
+    /// A pull may be in flight.
     pulls: bool,
-    /// Blocks of each side: two until the old one's `Freed`; one each if the object was in use before observation.
+    /// Blocks of each side: two until the old one's `Freed`; one if the object was in use before observation.
     blocks: [u8; 2],
     rules: Rules,
 }
@@ -44,15 +44,14 @@ impl History {
         self.state.take(event, &mut scribe);
     }
 
-    /// From now on events of this object, which `made` made, may be missing: the rules must not conclude anything from
-    /// their absence.
+    /// From now on events of this object may be missing: the rules must not conclude anything from their absence.
     pub fn lose_sight(&mut self, made: Site, findings: &mut Findings) {
         let who = Who { made, every_access: false };
         let mut scribe = Scribe { findings, seen: &mut self.seen, object: 0, who };
         self.state.rules.take(&Fact::OutOfSight, &mut scribe);
     }
 
-    /// Adds to a copy of the findings what only the object's end or a report can show.
+    /// Adds what only the object's end or a report can show.
     pub fn at_report(&self, object: u64, who: Who, findings: &mut Findings) {
         let History { mut seen, mut state } = self.clone();
         let mut scribe = Scribe { findings, seen: &mut seen, object, who };
@@ -92,7 +91,7 @@ impl State {
                 }
                 self.add_block(kind.side());
                 self.rules.take(&Fact::Held { side: kind.side(), bytes }, scribe);
-                // The access needed only the block: no other event follows.
+                // An overwrite needs only the block: no other event follows.
                 let overwrites = |pending: &Pending| (pending.access, pending.side) == (Access::Overwrite, kind.side());
                 if let Some(pending) = self.pending.filter(overwrites) {
                     self.write(pending, scribe);

@@ -4,10 +4,10 @@ use crate::account::Sum;
 use syncedmem_trace::event::Path;
 use syncedmem_trace::head::Side;
 
-/// Bytes. Most of a smaller copy's time is the call itself, which says nothing of speed.
+/// Bytes. Most of a smaller copy's time is the call itself.
 pub const LARGE: u64 = 64 << 10;
 
-/// Number of pairs of direction and path.
+/// Pairs of direction and path.
 const LANES: usize = 6;
 
 fn lane(to: Side, path: Path) -> usize {
@@ -26,7 +26,7 @@ impl Cost {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Time {
-    /// The saving is not one of time.
+    /// Memory is saved.
     None,
     /// Nanoseconds.
     Measured(u64),
@@ -62,7 +62,6 @@ impl Rates {
     }
 }
 
-/// Sum of several times.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Times {
     measured: u64,

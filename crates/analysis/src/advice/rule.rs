@@ -25,12 +25,12 @@ pub enum Certainty {
     Possible,
 }
 
-/// The part of an object that advice is about.
+/// What advice is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Subject {
     Object,
     CopyTo(Side),
-    /// Copies to that side because the other one was evicted.
+    /// A copy to that side because the other one was evicted.
     EvictionTo(Side),
     Memory(Side),
     Kind(Kind),
@@ -61,7 +61,7 @@ impl Rule {
         }
     }
 
-    /// The word for what has to be changed.
+    /// What has to be changed.
     pub const fn change(self) -> &'static str {
         match self {
             Rule::PingPong => "prototxt",
@@ -89,7 +89,6 @@ impl Rule {
         }
     }
 
-    /// The change to make in the caller's code or settings.
     pub const fn what_to_do(self, subject: Subject) -> &'static str {
         match (self, subject) {
             (Rule::UnreadCopy, Subject::CopyTo(Side::Device)) => {

@@ -13,7 +13,6 @@ use syncedmem_trace::kind::Kind;
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Label {
-    /// Objects of this name.
     Name(String),
     /// Objects without a name, made by this call site.
     Site(Site),
@@ -32,7 +31,6 @@ pub struct Summary {
     pub holders: Vec<Entry>,
     /// Objects that are alive.
     pub objects: u64,
-    /// See [`Ledger::dropped`].
     pub dropped: u64,
 }
 
@@ -55,7 +53,7 @@ impl Summary {
         }
     }
 
-    /// Holders of a kind at its peak, the largest first.
+    /// The largest first.
     pub fn at_peak(&self, kind: Kind) -> Vec<&Entry> {
         let bytes = |entry: &Entry| entry.share.at_peak[kind as usize];
         let mut list: Vec<&Entry> = Vec::new();
@@ -67,7 +65,7 @@ impl Summary {
         list
     }
 
-    /// Bytes of a kind at its peak by role, in the order of [`Role::ALL`], and those of objects without one.
+    /// Bytes at the kind's peak by role, and those of objects without one.
     pub fn roles_at_peak(&self, kind: Kind) -> ([u64; Role::ALL.len()], u64) {
         let (mut roles, mut others) = ([0; Role::ALL.len()], 0);
         for Entry { label, share } in &self.holders {

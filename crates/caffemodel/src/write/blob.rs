@@ -1,4 +1,4 @@
-//! The message of a blob with other values or another shape. Its other fields stay, and in place.
+//! A blob's message with other values or another shape. Other fields stay in place.
 
 use std::fmt::Display;
 
@@ -27,7 +27,7 @@ pub(crate) enum NewArray<'v> {
     Replaced(Values<'v>),
 }
 
-/// New fields, at the place of the first that they replace. `None`: those stay.
+/// New fields, for the place of the first that they replace. `None`: those stay.
 type Slot<'v> = Option<Vec<Piece<'v>>>;
 
 enum Role {
@@ -113,7 +113,6 @@ impl<'v> Target<'v> {
         Err(self.model.refuse(self.at, what, advice))
     }
 
-    /// Data and diff have as many values as the shape.
     fn check_counts(&self, change: &Change) -> Result<(), Error> {
         let shape = change.shape.as_deref().unwrap_or(self.blob.shape());
         let needed = match count(shape, shape.len() as u64) {
@@ -138,7 +137,7 @@ impl<'v> Target<'v> {
         Ok(())
     }
 
-    /// Legacy dimensions where they were stored and suffice.
+    /// Legacy dimensions if they were stored and suffice.
     fn shape(&self, dims: &[i64]) -> Result<Vec<Piece<'v>>, Error> {
         let is_c3d = self.blob.dialect() == Dialect::C3d;
         let fits = dims.len() == if is_c3d { 5 } else { 4 } && dims.iter().all(|dim| i32::try_from(*dim).is_ok());

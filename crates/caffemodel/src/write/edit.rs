@@ -1,5 +1,3 @@
-//! A file with other values.
-
 use std::fmt;
 use std::ops::Range;
 use std::path::Path;
@@ -13,7 +11,7 @@ use crate::kind::Kind;
 use crate::model::{At, Model, Part};
 use crate::wire::{Scanner, Wire};
 
-/// A file to be written with other values.
+/// A file with other values.
 ///
 /// ```no_run
 /// use caffemodel::{At, Edit, Model, Values};
@@ -24,11 +22,11 @@ use crate::wire::{Scanner, Wire};
 /// # Ok::<(), caffemodel::Error>(())
 /// ```
 ///
-/// The rest is copied byte for byte: unknown fields, other layers, other fields of a changed blob. New values take the
-/// place and the type of the old; legacy dimensions stay where the new shape has four.
+/// All else is copied byte for byte. New values take the place and the type of the old; legacy dimensions stay where
+/// the new shape has four.
 pub struct Edit<'e> {
     model: &'e Model,
-    /// Sorted. A map's or a sort's code would make the library larger by several KiB.
+    /// Sorted. A map's or a sort's code would take several KiB.
     changes: Vec<((usize, usize), Change<'e>)>,
     may_be_large: bool,
     progress: Box<dyn FnMut(u64) + 'e>,
@@ -40,7 +38,7 @@ impl<'e> Edit<'e> {
         Self { model, changes: Vec::new(), may_be_large: false, progress: Box::new(|_| {}) }
     }
 
-    /// Replaces the values of an array; adds a diff to a blob that has none.
+    /// Replaces an array, or adds a diff.
     pub fn replace(&mut self, at: At, values: Values<'e>) -> &mut Self {
         *self.array(at) = NewArray::Replaced(values);
         self
@@ -52,7 +50,7 @@ impl<'e> Edit<'e> {
         self
     }
 
-    /// With another count the values are to be replaced too.
+    /// Another count requires new values.
     pub fn reshape(&mut self, layer: usize, blob: usize, dims: &[i64]) -> &mut Self {
         self.change(layer, blob).shape = Some(dims.to_vec());
         self
@@ -111,26 +109,19 @@ impl<'e> Edit<'e> {
             let at = At::data(layer, blob);
             let message = changed(self.model, &mut scanner, at, change)?;
             let span = self.model.blob(at)?.span();
-            // Near the end: only the blobs of a V0 layer of two pieces lie in any order.
-            let behind = blobs.iter().rev().take_while(|(other, _)| is_before(&span, other)).count();
+            // Near the end: only blobs of a V0 layer of two pieces lie in any order.
+            let is_behind = |other: &Range<u64>| (span.start, span.end) < (other.start, other.end);
+            let behind = blobs.iter().rev().take_while(|(other, _)| is_behind(other)).count();
             blobs.insert(blobs.len() - behind, (span, message));
         }
         let mut blobs = blobs.into_iter().peekable();
         let parts = message(self.model, &mut scanner, 0..source.length(), &mut blobs, DEEPEST)?;
         if blobs.peek().is_some() {
-            let advice = "open it again, and change the new contents";
-            return Err(Error::format(
-                source.name(),
-                "another program has changed the file since it was opened",
-                advice,
-            ));
+            let what = "another program has changed the file since it was opened";
+            return Err(Error::format(source.name(), what, "open it again, and change the new contents"));
         }
         parts.write(path, self.may_be_large, &mut self.progress)
     }
-}
-
-fn is_before(span: &Range<u64>, other: &Range<u64>) -> bool {
-    (span.start, span.end) < (other.start, other.end)
 }
 
 /// Nested messages: a net, its layer, the V0 layer in that, and the blob.
@@ -139,7 +130,7 @@ const DEEPEST: usize = 4;
 /// In the order of the file.
 type Blobs<'e> = std::iter::Peekable<std::vec::IntoIter<(Range<u64>, Parts<'e>)>>;
 
-/// The parts of the message in `range`, with the changed blobs that lie in it.
+/// The message in `range`, with its changed blobs.
 fn message<'e>(
     model: &'e Model,
     scanner: &mut Scanner,
@@ -156,7 +147,7 @@ fn message<'e>(
     let mut done = range.start;
     scanner.position = range.start;
     while let Some(next) = blobs.peek().map(|(span, _)| span.clone()).filter(|span| span.end <= range.end) {
-        // A file that was changed may end here, or go deeper.
+        // A changed file may end here, or go deeper.
         let Some(field) = scanner.field(range.end)?.filter(|_| depth > 1) else { break };
         let tag_end = scanner.position;
         if field.wire != Wire::Bytes {

@@ -1,12 +1,12 @@
-//! A file that appears under its name once it is whole.
+//! New files.
 
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Written beside its place under another name, and removed unless it is published. Until then a file of the name
-/// stays. The mode is 0666 less the umask.
+/// A file beside its place under another name, removed unless it is published. Until then a file of the name stays. The
+/// mode is 0666 less the umask.
 #[derive(Debug)]
 pub struct NewFile {
     file: File,
@@ -18,14 +18,14 @@ pub struct NewFile {
 /// Files of this process so far.
 static NUMBER: AtomicU32 = AtomicU32::new(0);
 
-/// Names that a killed process with this number may have left.
+/// Names that killed processes of this number may have left.
 const MOST_TAKEN: usize = 1000;
 
 impl NewFile {
     /// Creates the file that becomes `wanted`.
     ///
     /// # Errors
-    /// Of the system; and if `wanted` is a folder, a pipe or a device, which the new file would replace.
+    /// Of the system; and if `wanted` is a folder, a pipe or a device, which would be replaced.
     pub fn new(wanted: &Path) -> io::Result<Self> {
         let refused = |what| Err(io::Error::new(io::ErrorKind::InvalidInput, what));
         if wanted.file_name().is_none() {

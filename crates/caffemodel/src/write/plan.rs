@@ -1,4 +1,4 @@
-//! A file to be written, as a list of parts.
+//! Files to be written, as lists of parts.
 
 use std::io::{self, Write};
 use std::ops::Range;
@@ -23,7 +23,7 @@ pub(crate) enum Part<'v> {
     Values(Element, Values<'v>, Place<'v>),
 }
 
-/// Number and name of a layer, and number of a blob.
+/// Layer, its name, and blob.
 pub(crate) type Place<'v> = (usize, &'v str, usize);
 
 impl Part<'_> {
@@ -45,7 +45,7 @@ impl<'v> Parts<'v> {
         self.0.iter().map(Part::length).fold(0, u64::saturating_add)
     }
 
-    /// Whether copied bytes would follow the last ones: then they need no memory.
+    /// Whether copied bytes would follow the last ones, without memory.
     pub fn continues(&self, at: u64) -> bool {
         matches!(self.0.last(), Some(Part::Copy(_, last)) if last.end == at)
     }
@@ -61,7 +61,6 @@ impl<'v> Parts<'v> {
         parts.0.into_iter().for_each(|part| self.push(part));
     }
 
-    /// A file of the name stays until the new one is whole.
     pub fn write(self, path: &Path, may_be_large: bool, progress: &mut dyn FnMut(u64)) -> Result<(), Error> {
         let name = path.display().to_string();
         let length = self.length();

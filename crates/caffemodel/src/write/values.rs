@@ -9,8 +9,8 @@ use crate::half;
 
 /// New values of an array.
 ///
-/// Unless [`Values::stored_as`] says otherwise, they are stored as those that they replace. Values are widened where
-/// needed, never rounded.
+/// Unless [`Values::stored_as`] says otherwise, they are stored as those that they replace: widened where needed, never
+/// rounded.
 pub struct Values<'v> {
     pub(crate) element: Element,
     pub(crate) count: u64,
@@ -41,7 +41,7 @@ impl<'v> Values<'v> {
         self
     }
 
-    /// Calls `put` with blocks of the values, stored as `element`.
+    /// Calls `put` with blocks of the values as `element`.
     pub(crate) fn write(
         mut self,
         element: Element,
@@ -88,7 +88,7 @@ pub(crate) enum Failed {
     Write(Error),
 }
 
-/// Reads values of the machine's byte order as little-endian bytes.
+/// Values of the machine's byte order as little-endian bytes.
 struct Native<'v, const SIZE: usize>(&'v [u8]);
 
 impl<const SIZE: usize> Read for Native<'_, SIZE> {

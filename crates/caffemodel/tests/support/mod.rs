@@ -1,4 +1,4 @@
-//! Writes protobuf by hand: what a test reads, it spells out here.
+//! Protobuf, written by hand.
 #![allow(dead_code, reason = "each test program uses a part of this module")]
 #![allow(clippy::unwrap_used, reason = "a test whose preparation fails has failed")]
 
@@ -22,12 +22,11 @@ fn tag(number: u64, wire: u64) -> Vec<u8> {
     varint(number << 3 | wire)
 }
 
-/// A field that is a number.
 pub fn number(number: u64, value: i64) -> Vec<u8> {
     [tag(number, 0), varint(value as u64)].concat()
 }
 
-/// A field with its length before it: a text, a message, a packed list.
+/// A text, a message or a packed list.
 pub fn bytes(number: u64, value: impl AsRef<[u8]>) -> Vec<u8> {
     [tag(number, 2), varint(value.as_ref().len() as u64), value.as_ref().to_vec()].concat()
 }
@@ -52,22 +51,21 @@ pub fn f64_bytes(values: &[f64]) -> Vec<u8> {
     values.iter().flat_map(|value| value.to_le_bytes()).collect()
 }
 
-/// The field of a shape: its dimensions, packed.
+/// Packed.
 pub fn shape(dims: &[i64]) -> Vec<u8> {
     bytes(7, bytes(1, dims.iter().flat_map(|dim| varint(*dim as u64)).collect::<Vec<_>>()))
 }
 
-/// The message of a blob of floats, as today's Caffe writes it.
+/// A blob of floats, as today's Caffe writes it.
 pub fn blob(dims: &[i64], values: &[f32]) -> Vec<u8> {
     [bytes(5, f32_bytes(values)), shape(dims)].concat()
 }
 
-/// The legacy dimensions.
 pub fn legacy(dims: &[i64]) -> Vec<u8> {
     (1..).zip(dims).flat_map(|(index, dim)| number(index, *dim)).collect()
 }
 
-/// The field of a V2 layer in a net.
+/// In a net.
 pub fn layer(name: &str, kind: &str, blobs: &[Vec<u8>]) -> Vec<u8> {
     let blobs = blobs.iter().flat_map(|blob| bytes(7, blob));
     bytes(100, [bytes(1, name), bytes(2, kind)].concat().into_iter().chain(blobs).collect::<Vec<_>>())
@@ -95,17 +93,17 @@ pub fn argument(name: &str, fields: &[Vec<u8>]) -> Vec<u8> {
     bytes(5, [bytes(1, name), fields.concat()].concat())
 }
 
-/// The argument of a tensor's dimensions, with a tag before each.
+/// With a tag before each.
 pub fn dims(dims: &[i64]) -> Vec<u8> {
     argument("shape", &[dims.iter().flat_map(|dim| number(6, *dim)).collect()])
 }
 
-/// The argument of floats, with a tag before each, as Caffe2 writes it.
+/// With a tag before each, as Caffe2 writes it.
 pub fn float_values(values: &[f32]) -> Vec<u8> {
     argument("values", &[values.iter().flat_map(|value| fixed32(5, *value)).collect()])
 }
 
-/// The argument of whole numbers, with a tag before each, as Caffe2 writes it.
+/// With a tag before each, as Caffe2 writes it.
 pub fn int_values(values: &[i64]) -> Vec<u8> {
     argument("values", &[values.iter().flat_map(|value| number(6, *value)).collect()])
 }
@@ -114,17 +112,15 @@ pub fn net(file: Vec<u8>) -> Model {
     Model::from_bytes(file, "net", Some(Kind::Net)).unwrap()
 }
 
-/// A net that is one layer of one blob.
 pub fn net_of(blob: Vec<u8>) -> Model {
     net(layer("conv1", "Convolution", &[blob]))
 }
 
-/// The sentence of the error.
 pub fn refused(file: Vec<u8>) -> String {
     Model::from_bytes(file, "net", Some(Kind::Net)).unwrap_err().to_string()
 }
 
-/// The data of the first blob as floats.
+/// The data of the first blob.
 pub fn floats(model: &Model) -> Vec<f32> {
     floats_at(model, At::data(0, 0))
 }
@@ -135,12 +131,11 @@ pub fn floats_at(model: &Model, at: At) -> Vec<f32> {
     values
 }
 
-/// The sentence of why the data of the first blob cannot be read.
+/// Why the first blob cannot be read.
 pub fn unreadable(blob: Vec<u8>) -> String {
     net_of(blob).array(At::data(0, 0)).unwrap_err().to_string()
 }
 
-/// How it is stored, and the bytes of its values.
 pub fn stored(model: &Model, at: At) -> (Element, Vec<u8>) {
     let array = model.array(at).unwrap();
     let mut bytes = vec![0; array.bytes() as usize];
@@ -148,20 +143,21 @@ pub fn stored(model: &Model, at: At) -> (Element, Vec<u8>) {
     (array.element(), bytes)
 }
 
-/// A folder of this test's own, removed at its end.
+/// Removed at its end.
 pub struct Folder(pub PathBuf);
 
 impl Folder {
     pub fn new(test: &str) -> Self {
-        let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("caffemodel-{test}-{}", std::process::id()));
-        std::fs::create_dir_all(&path).unwrap();
-        Self(path)
+        Self::within(env!("CARGO_TARGET_TMPDIR").into(), test)
     }
 
-    /// The same, in memory where the machine has such a folder: thousands of files reach a disk slowly.
+    /// Lies in memory where the machine has such a folder: thousands of files reach a disk slowly.
     pub fn in_memory(test: &str) -> Self {
         let memory = PathBuf::from("/dev/shm");
-        let parent = if memory.is_dir() { memory } else { std::env::temp_dir() };
+        Self::within(if memory.is_dir() { memory } else { std::env::temp_dir() }, test)
+    }
+
+    fn within(parent: PathBuf, test: &str) -> Self {
         let path = parent.join(format!("caffemodel-{test}-{}", std::process::id()));
         std::fs::create_dir_all(&path).unwrap();
         Self(path)
@@ -173,7 +169,7 @@ impl Folder {
         path
     }
 
-    /// The names of its files, sorted.
+    /// Sorted.
     pub fn names(&self) -> Vec<String> {
         let entries = std::fs::read_dir(&self.0).unwrap();
         let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();

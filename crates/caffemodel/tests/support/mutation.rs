@@ -4,7 +4,7 @@ use caffemodel::Kind;
 
 use super::*;
 
-/// xorshift64*: the same inputs in every run.
+/// xorshift64*
 pub struct Random(pub u64);
 
 impl Random {
@@ -25,7 +25,7 @@ impl Random {
     }
 }
 
-/// A sound message of every blob that is read.
+/// Sound messages of every kind.
 pub fn blobs() -> Vec<Vec<u8>> {
     let floats = [1.0, -2.0, 0.5, f32::NAN, 4.0, 5.0];
     let (packed, doubles) = (f32_bytes(&floats), f64_bytes(&[1.0, 2.0]));
@@ -54,7 +54,7 @@ fn wrapped(blobs: &[Vec<u8>]) -> Vec<(Kind, Vec<u8>)> {
     ]
 }
 
-/// A net of Caffe2. The blobs stand in it as the bytes of a tensor.
+/// A net of Caffe2, with the first blob as a tensor's bytes.
 fn operators(blobs: &[Vec<u8>]) -> Vec<u8> {
     let texts = argument("values", &[bytes(7, "cat"), bytes(7, &blobs[0])]);
     let packed = argument("values", &[bytes(6, [1, 2, 0xff, 0x7f, 3]), number(6, -4)]);
@@ -77,7 +77,7 @@ fn operators(blobs: &[Vec<u8>]) -> Vec<u8> {
     .concat()
 }
 
-/// An input, and what to open it as: half of them damaged anywhere, half inside of their blobs.
+/// A file, and what to open it as: half of them damaged anywhere, half inside of their blobs.
 pub fn damaged(random: &mut Random, blobs: &[Vec<u8>]) -> (Option<Kind>, Vec<u8>) {
     let mut chosen: Vec<_> = (0..=random.below(2)).map(|_| blobs[random.below(blobs.len())].clone()).collect();
     let other = &blobs[random.below(blobs.len())];
@@ -106,7 +106,7 @@ pub fn mutate(random: &mut Random, file: &mut Vec<u8>, other: &[u8]) {
         match random.below(9) {
             0 if !file.is_empty() => file[at] ^= 1 << random.below(8),
             1 if !file.is_empty() => file[at] = random.next() as u8,
-            // Bytes that are interesting: the ends of numbers, tags of known fields.
+            // Ends of numbers, tags of known fields.
             2 if !file.is_empty() => {
                 file[at] = [0, 1, 0x7f, 0x80, 0xff, 0x0a, 0x12, 0x2a, 0x3a, 0x08, 0x28, 0x0b, 0x0c][random.below(13)];
             }

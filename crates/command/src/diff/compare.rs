@@ -22,7 +22,6 @@ pub struct Differences {
     pub processes: Vec<Pair>,
 }
 
-/// A process in both runs.
 #[derive(Debug, Serialize)]
 pub struct Pair {
     pub a: Named,
@@ -68,7 +67,6 @@ pub enum Unit {
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub struct Figure {
     pub name: String,
-    /// The kind of memory.
     pub kind: Option<&'static str>,
     pub a: u64,
     pub b: u64,
@@ -138,7 +136,6 @@ impl Pair {
             }
         }
         for section in &mut sections {
-            // Equal changes stay in the order of their names.
             section.figures.sort_by_key(|figure| Reverse(figure.change()));
         }
         let named = |process: &Process| Named { process: process.process, program: process.program.clone() };
@@ -146,7 +143,6 @@ impl Pair {
     }
 }
 
-/// Sections come in this order.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Key {
     of: Of,
@@ -155,7 +151,7 @@ struct Key {
     kind: Option<&'static str>,
 }
 
-/// Figures that only the system knows are there in both runs.
+/// Figures of the system are shown if both runs have them.
 fn is_shown((key, amounts): &(Key, [u64; 2])) -> bool {
     if key.of == Of::System { !amounts.contains(&0) } else { *amounts != [0; 2] }
 }

@@ -8,7 +8,7 @@ use super::object::{CAFFES_WORDS, OUR_WORDS, Object, Unreadable};
 use super::python;
 use super::search::Search;
 
-/// A program or library, followed by its libraries in the dynamic linker's order.
+/// A program or library, and its libraries in the dynamic linker's order.
 #[derive(Debug)]
 pub struct Examined {
     pub objects: Vec<Object>,
@@ -49,7 +49,6 @@ pub enum Verdict {
     },
 }
 
-/// How an object's calls to itself are bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bound {
     /// Caffe is linked statically into the program.
@@ -104,23 +103,20 @@ impl Examined {
         &self.objects[0]
     }
 
-    /// Objects with the code of `SyncedMemory`, this library excepted.
     fn definers(&self) -> impl Iterator<Item = &Object> {
         self.objects.iter().filter(|object| object.defines() && !object.has_ours)
     }
 
-    /// Objects that call `SyncedMemory` in another one.
     fn importers(&self) -> impl Iterator<Item = &Object> {
         self.objects.iter().filter(|object| object.imports() && !object.defines())
     }
 
-    /// Minor version of its C library: 17 for glibc 2.17.
+    /// 17 for glibc 2.17.
     fn glibc(&self) -> Option<u32> {
         let is_libc = |object: &&Object| object.path.file_name().is_some_and(|name| name == "libc.so.6");
         self.objects.iter().find(is_libc).and_then(|object| object.glibc)
     }
 
-    /// `needs`: minor version of glibc.
     pub fn verdict(&self, needs: Option<u32>) -> Verdict {
         let subject = self.subject();
         if self.is_static() {
@@ -148,7 +144,7 @@ impl Examined {
         self.subject().is_program && self.subject().interpreter.is_none()
     }
 
-    /// The verdict if its `SyncedMemory` is another class. `None` for a static program: a preload does not reach it.
+    /// `None` for a static program: a preload does not reach it.
     pub fn other_layout(&self) -> Option<Verdict> {
         if self.is_static() {
             return None;
@@ -222,7 +218,6 @@ mod tests {
     use super::*;
     use crate::doctor::object::Function;
 
-    /// A program whose Caffe can be replaced, with a C library of this version.
     fn caffe_on(glibc: u32) -> Examined {
         let program = Object { interpreter: Some("/lib/ld.so".into()), is_program: true, ..Object::default() };
         let function = Function { defined: true, dynamic: true, relocated: true };

@@ -3,12 +3,9 @@
 use super::names;
 use super::object::Object;
 
-/// A layout of `SyncedMemory` that some versions of Caffe share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Generation {
-    /// The versions of Caffe that have it.
     pub of: &'static str,
-    /// Whether this library can replace it.
     pub is_served: bool,
 }
 

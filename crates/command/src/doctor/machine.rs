@@ -35,7 +35,7 @@ fn glibc() -> String {
     unsafe { CStr::from_ptr(version) }.to_string_lossy().into_owned()
 }
 
-/// The library's own sentence about driver and devices; as an error, why there is no GPU.
+/// The library's own sentence; as an error, why there is no GPU.
 fn gpu() -> Result<String, String> {
     let mut sentence: *const c_char = std::ptr::null();
     // SAFETY: `sentence` is writable.
@@ -43,7 +43,7 @@ fn gpu() -> Result<String, String> {
     if sentence.is_null() {
         return Err("the library does not say whether there is a GPU".to_owned());
     }
-    // SAFETY: the sentence is NUL-terminated and lives until the process ends, as the function documents.
+    // SAFETY: the function documents a NUL-terminated string that lives until the process ends.
     let sentence = unsafe { CStr::from_ptr(sentence) }.to_string_lossy().into_owned();
     if status == SYNCEDMEM_SUCCESS { Ok(sentence) } else { Err(sentence) }
 }
@@ -96,7 +96,6 @@ fn page_locking() -> String {
     format!("{system}; the library's own is {own} (SYNCEDMEM_PINNED_LIMIT)")
 }
 
-/// The kernel's policy, if it is not the usual one.
 fn overcommit() -> Option<String> {
     match text("/proc/sys/vm/overcommit_memory").as_str() {
         "0" => None,

@@ -75,7 +75,6 @@ pub fn run(options: &Options) -> ExitCode {
     status
 }
 
-/// A command line with the files that it would load.
 struct Subject {
     examined: Examined,
     /// Python, and the Caffe that it would import.
@@ -107,7 +106,6 @@ fn examine(path: &Path, arguments: &[OsString]) -> Result<Subject, Unreadable> {
     Ok(Subject { examined, python })
 }
 
-/// The file that a name stands for.
 pub fn locate(name: &OsStr) -> Option<PathBuf> {
     search::program(name).or_else(|| {
         let here = Path::new(name);

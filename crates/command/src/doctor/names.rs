@@ -1,6 +1,5 @@
 //! Names that distinguish one Caffe from another.
 
-/// Begins all of Caffe's names.
 pub const CAFFE: &[u8] = b"_ZN";
 pub const MEMORY: &str = "_ZN5caffe12SyncedMemory";
 /// `caffe::Blob` and `caffe::Net`.
@@ -33,14 +32,13 @@ pub const NVIDIA: [&str; 4] = [
 /// Only NVIDIA's fork from 0.16.1 on has it.
 pub const THREAD_COUNT: &str = "_ZN5caffe5Caffe13thread_count_E";
 
-/// What this library exports.
 const EXPORTED: &str = include_str!("../../../../src/abi/symbols.txt");
 
 pub fn is_served(name: &str) -> bool {
     EXPORTED.lines().any(|exported| exported == name)
 }
 
-/// Whether no other class calls a function of `SyncedMemory`.
+/// Whether no other class calls it.
 pub fn is_private(name: &str) -> bool {
     ["6to_cpu", "6to_gpu", "12check_device", "4headEv", "4sizeEv"]
         .iter()

@@ -39,10 +39,8 @@ impl fmt::Display for Unreadable {
     }
 }
 
-/// A file's view of a function of Caffe's memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Function {
-    /// The file has its code.
     pub defined: bool,
     /// The dynamic linker knows its name.
     pub dynamic: bool,
@@ -53,7 +51,6 @@ pub struct Function {
 #[derive(Debug, Default)]
 pub struct Object {
     pub path: PathBuf,
-    /// The dynamic linker that a program names.
     pub interpreter: Option<PathBuf>,
     pub is_program: bool,
     pub needed: Vec<String>,
@@ -69,7 +66,7 @@ pub struct Object {
     pub is_ours: bool,
     /// It is this library, or is linked with the static one.
     pub has_ours: bool,
-    /// The newest `GLIBC_2.x` among its names: the C library offers it, other files need it.
+    /// The newest `GLIBC_2.x` among its names: the C library offers it, others need it.
     pub glibc: Option<u32>,
     pub opens_libraries: bool,
 }
@@ -179,7 +176,7 @@ impl Object {
         sections.filter_map(|section| section.data().ok()).any(contains)
     }
 
-    /// Whether it has the code of `SyncedMemory`, not only calls to it.
+    /// Whether it has the code of `SyncedMemory`.
     pub fn defines(&self) -> bool {
         names::ACCESSORS.iter().any(|&name| self.functions.get(name).is_some_and(|function| function.defined))
     }
@@ -199,7 +196,6 @@ impl Object {
     }
 }
 
-/// Checks that a file is for this machine.
 fn check_beginning(beginning: &[u8]) -> Result<(), Unreadable> {
     if let Some(line) = beginning.strip_prefix(b"#!") {
         let line = line.split(|&byte| byte == b'\n').next().unwrap_or_default().trim_ascii();

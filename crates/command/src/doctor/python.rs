@@ -34,7 +34,7 @@ impl Python {
         Python { script, folders }
     }
 
-    /// The module of pycaffe that `import caffe` would load.
+    /// The module that `import caffe` would load.
     pub fn caffe(&self) -> Option<PathBuf> {
         self.folders.iter().find_map(|folder| {
             let is_module = |path: &PathBuf| {
@@ -69,7 +69,7 @@ fn script(arguments: &[OsString]) -> Option<PathBuf> {
     None
 }
 
-/// The folders of installed packages below a prefix such as `/usr/local`.
+/// The folders of packages below a prefix such as `/usr/local`.
 fn packages(prefix: &Path) -> Vec<PathBuf> {
     let is_version = |folder: &PathBuf| folder.file_name().is_some_and(|name| name.as_bytes().starts_with(b"python"));
     let versions = entries(&prefix.join("lib")).into_iter().filter(is_version);

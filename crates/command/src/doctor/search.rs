@@ -101,7 +101,6 @@ pub fn program(name: &OsStr) -> Option<PathBuf> {
     programs(name).into_iter().next()
 }
 
-/// All programs of that name on PATH.
 pub fn programs(name: &OsStr) -> Vec<PathBuf> {
     use std::os::unix::fs::PermissionsExt;
     let path = std::env::var_os("PATH").unwrap_or_else(|| "/usr/local/bin:/bin:/usr/bin".into());

@@ -2,7 +2,7 @@
 
 use strsim::levenshtein;
 
-/// Every variable that the library or this command reads.
+/// Variables of the library and of this command.
 pub const KNOWN: [&str; 25] = [
     "SYNCEDMEM_ACCOUNT",
     "SYNCEDMEM_CALLS",
@@ -31,7 +31,6 @@ pub const KNOWN: [&str; 25] = [
     "SYNCEDMEM_TRACE_SIZE",
 ];
 
-/// A line for each variable that is set, or one that none is.
 pub fn lines() -> Vec<String> {
     let mut lines: Vec<_> = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.to_string_lossy().into_owned())))

@@ -19,7 +19,7 @@ fn line(name: &str, text: &str) {
     }
 }
 
-/// `needs`: the minor version of glibc that the library needs.
+/// `needs`: minor version of glibc.
 pub fn machine(library: &Result<PathBuf, NotFound>, needs: Option<u32>) {
     line("syncedmem", &format!("version {}", env!("CARGO_PKG_VERSION")));
     match library {

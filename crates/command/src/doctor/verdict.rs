@@ -5,7 +5,6 @@ use std::fmt;
 use super::examine::{Bound, Verdict};
 
 impl Verdict {
-    /// Whether the library can serve the program.
     pub fn is_good(&self) -> bool {
         matches!(self, Verdict::Preload | Verdict::Linked)
     }

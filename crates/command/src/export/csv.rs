@@ -34,7 +34,7 @@ fn row(output: &mut impl Write, event: &Event, time: TimeOfDay) -> Result<(), Er
     Ok(writeln!(output, "{},{time},{action},{},{bytes},0", event.thread, Pointer(block))?)
 }
 
-/// Nanoseconds since 1970, shown as the time of day.
+/// Nanoseconds since 1970.
 struct TimeOfDay(u64);
 
 impl fmt::Display for TimeOfDay {
@@ -45,7 +45,7 @@ impl fmt::Display for TimeOfDay {
     }
 }
 
-/// An address in the format of glibc's `%p`.
+/// An address as glibc's `%p` prints it.
 struct Pointer(u64);
 
 impl fmt::Display for Pointer {

@@ -91,7 +91,6 @@ impl fmt::Display for Fields<'_> {
     }
 }
 
-/// The title in a viewer.
 pub struct Title<'w>(pub &'w What);
 
 impl fmt::Display for Title<'_> {

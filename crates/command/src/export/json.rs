@@ -25,22 +25,18 @@ pub fn write(items: impl Iterator<Item = Result<Item, ReadError>>, output: &mut 
     Ok(write!(output, "{}\n]\n", if separator == "[\n" { "[" } else { "" })?)
 }
 
-/// No process holds as much.
 const NOTHING_SHOWN: [u64; 3] = [u64::MAX; 3];
 
 struct Records<'o, W> {
     output: &'o mut W,
-    /// Stands before the next record.
     separator: &'static str,
-    /// The current process's start, in nanoseconds.
+    /// Nanoseconds. This and `memory` are the current process's.
     start: u64,
-    /// The current process's.
     memory: Ledger,
-    /// The bytes in use that the last counter showed.
+    /// The bytes that the last counter showed.
     shown: [u64; 3],
 }
 
-/// Fields of all records.
 struct Head<N> {
     phase: &'static str,
     process: u32,
@@ -153,7 +149,6 @@ impl<W: Write> Records<'_, W> {
     }
 }
 
-/// Whether an event is drawn as a slice.
 fn is_slice(event: &Event) -> bool {
     let takes_time = matches!(
         event.what,
@@ -199,7 +194,7 @@ impl fmt::Display for Arguments<'_> {
     }
 }
 
-/// Nanoseconds, written as microseconds.
+/// From nanoseconds to microseconds.
 struct Time(u64);
 
 impl fmt::Display for Time {

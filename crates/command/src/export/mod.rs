@@ -53,13 +53,10 @@ impl fmt::Display for Error {
 }
 
 impl Format {
-    /// The format that a file's name asks for.
     pub fn of(file: &Path) -> Option<Format> {
-        match file.extension()?.to_str()? {
-            "json" => Some(Format::Json),
-            "csv" => Some(Format::Csv),
-            _ => None,
-        }
+        [Format::Json, Format::Csv]
+            .into_iter()
+            .find(|format| file.extension().is_some_and(|end| end == format.extension()))
     }
 
     pub fn beginning(self) -> &'static [u8] {
@@ -86,9 +83,7 @@ pub fn run(options: &Options) -> ExitCode {
         };
     let beside = || if is_standard(trace) { STANDARD.into() } else { trace.with_extension(to.extension()) };
     let output = output.clone().unwrap_or_else(beside);
-    let written =
-        if is_standard(&output) { write(reader, *to, io::stdout().lock()) } else { file(reader, *to, &output) };
-    match written {
+    match if is_standard(&output) { write(reader, *to, io::stdout().lock()) } else { file(reader, *to, &output) } {
         Ok(()) => ExitCode::SUCCESS,
         // The reader has closed the pipe: it wants no more.
         Err(Error::Write(error)) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
@@ -120,9 +115,8 @@ impl From<ReadError> for Error {
 
 /// Writes beside `output`, then takes its place: a full disk costs nothing that was there.
 pub fn file(reader: Reader, format: Format, output: &Path) -> Result<(), Error> {
-    let mut partial = output.as_os_str().to_owned();
-    partial.push(".part");
-    let partial = PathBuf::from(partial);
+    let mut partial = output.to_path_buf();
+    partial.as_mut_os_string().push(".part");
     let written = File::create(&partial).map_err(Error::from).and_then(|file| write(reader, format, file));
     let moved = written.and_then(|()| Ok(fs::rename(&partial, output)?));
     if moved.is_err() {

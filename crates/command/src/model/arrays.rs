@@ -11,7 +11,6 @@ pub fn places(model: &Model) -> Vec<At> {
     blobs.flat_map(|(at, blob)| [Some(at), blob.diff().map(|_| At::diff(at.layer, at.blob))]).flatten().collect()
 }
 
-/// All blobs, each with the place of its data.
 pub fn blobs(model: &Model) -> Vec<(At, &Blob)> {
     let layers = model.layers().iter().enumerate();
     layers
@@ -19,7 +18,6 @@ pub fn blobs(model: &Model) -> Vec<(At, &Blob)> {
         .collect()
 }
 
-/// Bytes of the values that can be read.
 pub fn bytes(model: &Model, places: &[At]) -> u64 {
     places.iter().filter_map(|at| model.array(*at).ok()).map(Array::bytes).sum()
 }

@@ -42,7 +42,6 @@ struct Differences {
     only_in_b: Vec<String>,
     layers: Vec<Change>,
     values: Vec<Apart>,
-    /// Blobs that are the same.
     same: usize,
 }
 
@@ -55,7 +54,7 @@ struct Change {
     b: String,
 }
 
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 struct Apart {
     layer: String,
     blob: usize,
@@ -69,8 +68,7 @@ struct Apart {
 }
 
 pub fn run(options: &Options) -> ExitCode {
-    let found = Model::open(&options.a).and_then(|a| compare(&a, &Model::open(&options.b)?));
-    let found = match found {
+    let found = match Model::open(&options.a).and_then(|a| compare(&a, &Model::open(&options.b)?)) {
         Ok(found) => found,
         Err(error) => return say::failed(error),
     };
@@ -94,7 +92,7 @@ fn compare(a: &Model, b: &Model) -> Result<Differences, Error> {
         let [a, b] = [of_a, of_b].map(|state| state.unwrap_or_else(|| "none".into()));
         found.layers.push(Change { layer: "solver".into(), what: "state".into(), a, b });
     }
-    let [names_a, names_b] = [a, b].map(|model| model.layers().iter().map(|layer| layer.name()));
+    let [names_a, names_b] = [a, b].map(|model| model.layers().iter().map(caffemodel::Layer::name));
     let Pairs { both, only_in_a, only_in_b } = pairs::by_name(names_a, names_b);
     let bar = progress::bar(arrays::bytes(a, &arrays::places(a)).saturating_mul(2), "comparing");
     both.into_iter().try_for_each(|(one, other)| compare_layers((a, one), (b, other), &mut found, &bar))?;
@@ -151,9 +149,7 @@ fn comparable<'m>(a: &'m Blob, b: &'m Blob) -> [&'m [i64]; 2] {
 }
 
 fn compare_values(a: (&Model, At), b: (&Model, At), bar: &ProgressBar) -> Result<Apart, Error> {
-    let mut apart =
-        Apart { layer: String::new(), blob: 0, count: 0, different: 0, largest: 0.0, mean: 0.0, incomparable: 0 };
-    apart.count = a.0.array(a.1)?.count();
+    let mut apart = Apart { count: a.0.array(a.1)?.count(), ..Apart::default() };
     b.0.array(b.1)?;
     let (mut sum, mut other, mut failed) = (0.0, Vec::new(), None);
     values::read(a.0, a.1, bar, |first, block| {
@@ -182,9 +178,7 @@ fn compare_values(a: (&Model, At), b: (&Model, At), bar: &ProgressBar) -> Result
 
 fn print(found: &Differences, options: &Options) {
     for (path, layers) in [(&options.a, &found.only_in_a), (&options.b, &found.only_in_b)] {
-        for layer in layers {
-            say::line(format_args!("{layer}: only in {}", path.display()));
-        }
+        layers.iter().for_each(|layer| say::line(format_args!("{layer}: only in {}", path.display())));
     }
     for Change { layer, what, a, b } in &found.layers {
         say::line(format_args!("{layer}: {what} {a} -> {b}"));

@@ -188,7 +188,6 @@ fn print(shown: &Shown, options: &Options) {
     }
 }
 
-/// The table's cells, with its head.
 fn rows(shown: &Shown, ranges: bool) -> Vec<Vec<String>> {
     let mut head = vec!["layer", "type", "blob", "shape", "values", "bytes"];
     if ranges {

@@ -4,7 +4,6 @@ use caffemodel::{At, Error, Model};
 use indicatif::ProgressBar;
 use serde::Serialize;
 
-/// Values in a block.
 const BLOCK: usize = 1 << 16;
 
 /// `each` gets the number of a block's first value, and the block.
@@ -24,7 +23,7 @@ pub fn read(model: &Model, at: At, bar: &ProgressBar, mut each: impl FnMut(u64, 
     Ok(())
 }
 
-/// The finite values' range, and the number of others.
+/// The range of the finite values.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct Found {
     pub min: Option<f64>,

@@ -4,30 +4,30 @@ use std::fmt;
 
 use syncedmem_trace::text::{Duration, Size};
 
-/// A number of bytes: `1.2 GiB`.
+/// `1.2 GiB`
 #[derive(Clone, Copy)]
 pub struct Bytes(pub u64);
 
-/// A time in nanoseconds: `3.4 ms`.
+/// Nanoseconds: `3.4 ms`.
 #[derive(Clone, Copy)]
 pub struct Time(pub u64);
 
-/// A count, in groups of three digits: `101,486`.
+/// `101,486`
 #[derive(Clone, Copy)]
 pub struct Count(pub u64);
 
-/// A count with its noun: `1 copy`, `2 copies`.
+/// `1 copy`, `2 copies`
 #[derive(Clone, Copy)]
 pub struct Counted(pub u64, pub &'static str, pub &'static str);
 
-/// Bytes per time: `11.3 GiB/s`; a dash if no time was measured.
+/// `11.3 GiB/s`; a dash if no time was measured.
 #[derive(Clone, Copy)]
 pub struct Rate {
     pub bytes: u64,
     pub nanoseconds: u64,
 }
 
-/// A part of a whole: `48.1 %`.
+/// `48.1 %`
 #[derive(Clone, Copy)]
 pub struct Share {
     pub part: u64,

@@ -4,17 +4,15 @@ use syncedmem_trace::kind::Kind;
 
 use super::facts::{Batch, Process};
 
-/// The memory of a net at one size of its batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Growth {
     pub items: u64,
     /// Bytes that one more item costs, rounded.
     pub one_more: u64,
-    /// Whether these bytes are on the device.
     pub is_device: bool,
     /// Bytes at the peak that grow with this batch.
     grows: u64,
-    /// Bytes in use at the peak of all kinds that share the room with these.
+    /// Bytes at the peak of all kinds that share the room.
     in_use: u64,
 }
 
@@ -42,7 +40,6 @@ impl Growth {
         u64::try_from(items).ok().filter(|&items| items > 0)
     }
 
-    /// Bytes that no batch changes.
     pub fn fixed(&self) -> u64 {
         self.in_use - self.grows
     }

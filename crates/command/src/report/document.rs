@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use syncedmem_analysis::account::{Account, Sum};
-use syncedmem_trace::event::Path;
+use syncedmem_trace::event::{PassKind, Path};
 use syncedmem_trace::head::Side;
 use syncedmem_trace::kind::Kind;
 
@@ -44,6 +44,10 @@ fn process(process: &Process, room: Option<u64>) -> Value {
             "fitting": room.map(fitting),
         })
     };
+    let pass = |kind: PassKind| {
+        let sum = process.timeline.passes(kind);
+        (sum.count > 0).then(|| json!({ "what": kind.name(), "count": sum.count, "nanoseconds": sum.nanoseconds }))
+    };
     let (of_nanoseconds, of_the_run) = process.run_time();
     json!({
         "process": process.id,
@@ -70,6 +74,7 @@ fn process(process: &Process, room: Option<u64>) -> Value {
             "of_the_run": of_the_run,
         },
         "work": work(account),
+        "passes": PassKind::ALL.into_iter().filter_map(pass).collect::<Value>(),
         "sites": sites(process),
         "advice": advice(process),
         "not_recorded": process.unwatched,
@@ -116,7 +121,6 @@ fn amount(Sum { count, bytes, nanoseconds }: Sum) -> Map<String, Value> {
     fields.into_iter().map(|(name, value)| (name.to_string(), value)).collect()
 }
 
-/// The sums that are not zero.
 fn work(account: &Account) -> Vec<Map<String, Value>> {
     let mut all = Vec::new();
     let mut add = |what: &str, about: &[(&str, Value)], sum: Sum| {

@@ -36,7 +36,6 @@ pub struct Process {
     /// Accesses that need nothing were recorded in the end.
     pub every_access: bool,
     pub timeline: Timeline,
-    /// Who held memory over time.
     pub parts: Vec<Part>,
     /// Sorted by savings.
     pub findings: Vec<Finding>,
@@ -52,16 +51,15 @@ pub struct Process {
     pub ending: Ending,
 }
 
+/// In bytes and nanoseconds; `None`: not recorded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ending {
     pub how: How,
-    /// The most resident memory, in bytes.
     pub resident_peak: Option<u64>,
-    /// Nanoseconds from its start to its end.
     pub elapsed: Option<u64>,
-    /// Nanoseconds, the system's part included.
+    /// With the system's part.
     pub processor_time: Option<u64>,
-    /// The name of the object that allocated last, or the place that made it.
+    /// The object that allocated last: its name, or the place that made it.
     pub growing: Option<String>,
 }
 
@@ -79,7 +77,7 @@ pub enum How {
 }
 
 impl Process {
-    /// How it ended, how much it held, and what was growing. `None` for a whole recording.
+    /// `None` for a whole recording.
     pub fn first_line(&self) -> Option<String> {
         let program = if self.name.is_empty() { "an unnamed program" } else { &self.name };
         let how = match &self.ending.how {
@@ -190,7 +188,6 @@ pub struct Finding {
     pub certainty: &'static str,
     /// What has to be changed: prototxt, setting or source.
     pub change: &'static str,
-    /// The observation.
     pub seen: &'static str,
     pub to_do: &'static str,
     pub not_known: &'static str,
@@ -248,7 +245,6 @@ impl Part {
 /// Objects of one name, or made at one place.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Holder {
-    /// The name, or the place.
     pub who: String,
     /// Bytes and blocks of each kind at the end of the trace, then at the peak of the kind.
     pub live: [u64; 3],
@@ -268,14 +264,12 @@ impl Holder {
     }
 }
 
-/// A call site, and the work that it caused.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Caller {
     pub who: String,
     pub made: u64,
     /// Copies to the host and to the device.
     pub copies: [Sum; 2],
-    /// Fills with zeros, of both sides.
     pub fills: Sum,
     /// Blocks from the system or the driver.
     pub fresh: Sum,

@@ -27,12 +27,10 @@ pub struct Gathering {
     /// The object that allocated last; 0: none.
     growing: u64,
     spent: Spent,
-    /// Threads of `spent`.
     threads: HashSet<u32>,
 }
 
 impl Gathering {
-    /// What is recorded from now on.
     pub fn watches(&mut self, every_access: bool, compared: bool) {
         self.all.set_every_access(every_access);
         self.every_access |= every_access;
@@ -95,7 +93,7 @@ impl Gathering {
         self.timeline.name(object, self.all.ledger().object(object));
     }
 
-    /// A peak from before the events that were read.
+    /// For a peak from before the events that were read.
     pub fn raise_peak(&mut self, kind: Kind, peak: u64, time: u64) {
         self.all.ledger_mut().raise_peak(kind, peak, time);
     }

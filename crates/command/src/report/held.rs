@@ -92,7 +92,6 @@ impl Steps {
     }
 }
 
-/// All owners, and the blocks that objects hold now.
 #[derive(Clone, Debug, Default)]
 pub struct Held {
     blocks: HashMap<(u64, usize), Block>,
@@ -100,7 +99,7 @@ pub struct Held {
 }
 
 impl Held {
-    /// Takes over an object's blocks and its holder from the ledger. `samples`: the numbers of the last ones, by kind.
+    /// Takes over an object's blocks and holder from the ledger. `samples`: numbers of the last ones, by kind.
     pub fn follow(&mut self, address: u64, object: Option<&Object>, samples: [u64; 3], columns: &[Column]) {
         for side in [Side::Host, Side::Device] {
             let now = object.and_then(|object| Some((object, object.block(side)?))).map(|(object, block)| {
@@ -132,7 +131,6 @@ impl Held {
         }
     }
 
-    /// Changes what the block's owner holds from now on.
     fn add(&mut self, block: Block, samples: [u64; 3], columns: &[Column], change: impl Fn(u64) -> u64) -> &mut Steps {
         let steps = &mut self.owners.entry(block.owner).or_default()[block.kind as usize];
         steps.catch_up(samples[block.kind as usize]);
@@ -143,7 +141,7 @@ impl Held {
         steps
     }
 
-    /// Moves a block to another owner, as if that one had held it since its allocation: the ledger does so at the peak.
+    /// Moves a block as if its new owner had held it since its allocation, as the ledger does.
     fn pass_on(&mut self, block: Block, to: Owner, samples: [u64; 3], columns: &[Column]) {
         let kind = block.kind as usize;
         let counted = columns.get(columns.partition_point(|column| column.samples[kind] <= block.after));
@@ -159,7 +157,6 @@ impl Held {
         }
     }
 
-    /// `samples`: the last ones.
     pub fn finish(self, samples: [u64; 3]) -> impl Iterator<Item = (Owner, [Steps; 3])> {
         self.owners.into_iter().map(move |(owner, mut steps)| {
             for (steps, samples) in steps.iter_mut().zip(samples) {

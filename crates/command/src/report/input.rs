@@ -15,7 +15,7 @@ use crate::progress;
 pub const STANDARD: &str = "-";
 
 const BUFFER_BYTES: usize = 1 << 18;
-/// Begins every gzip file (RFC 1952).
+/// The beginning of a gzip file (RFC 1952).
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
 pub fn is_standard(path: &Path) -> bool {
@@ -26,7 +26,6 @@ pub fn is_same(one: &Path, other: &Path) -> bool {
     one.canonicalize().is_ok_and(|one| other.canonicalize().is_ok_and(|other| one == other))
 }
 
-/// The name for reports and messages.
 pub fn name(path: &Path) -> String {
     if is_standard(path) { "standard input".to_string() } else { path.display().to_string() }
 }

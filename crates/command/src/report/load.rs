@@ -9,7 +9,6 @@ use serde::Deserialize;
 use super::document::VERSION;
 use super::{document, input, read};
 
-/// What is compared of a report.
 #[derive(Debug, Deserialize)]
 pub struct Document {
     pub trace: String,

@@ -30,7 +30,7 @@ use std::process::ExitCode;
 use clap::{Args, ValueHint};
 use facts::Trace;
 use input::{STANDARD, is_same, is_standard};
-pub use shown::Shown;
+pub use shown::{Shown, number_of_bytes};
 use text::Text;
 
 use crate::say;
@@ -85,7 +85,7 @@ fn json_of(trace: &Trace, room: Option<u64>) -> String {
     say::plain(serde_json::to_string_pretty(&document::of(trace, room)).unwrap_or_default()) + "\n"
 }
 
-/// The file for the page of a trace: `train.html` for `train.trace` and for `train.trace.gz`.
+/// `train.html` for `train.trace` and for `train.trace.gz`.
 fn page_beside(trace: &Path) -> PathBuf {
     if is_standard(trace) {
         return STANDARD.into();

@@ -15,7 +15,6 @@ use super::gather::Gathering;
 use super::input;
 use syncedmem_trace_reader::{End, Item, ReadError, Reader};
 
-/// A process that is being read.
 #[derive(Default)]
 pub struct Open {
     id: u32,
@@ -86,7 +85,6 @@ pub fn file(path: &Path) -> Result<Trace, ReadError> {
     read(path, input::spooled(path)?)
 }
 
-/// With what [`input::spooled`] gave for the path.
 pub fn read(path: &Path, spooled: Option<File>) -> Result<Trace, ReadError> {
     let name = input::name(path.file_name().map_or(path, Path::new));
     of(input::reader(path, spooled)?, Vec::new(), name)
@@ -131,7 +129,6 @@ impl Trace {
     }
 }
 
-/// What a recording of `program` lacks.
 fn sentences(program: &str, end: &End) -> Vec<String> {
     let End { process, header, gave_way, unfinished, unknown } = end;
     let mut sentences = Vec::new();

@@ -2,10 +2,12 @@
 
 use std::collections::HashMap;
 
-use syncedmem_trace::event::{Cause, Event, Noticed, Origin, Path, Site, What};
+use serde_json::json;
+use syncedmem_trace::event::{Cause, Event, Noticed, Origin, Pass, PassKind, Path, Site, What};
 use syncedmem_trace::head::{Access, Side};
 use syncedmem_trace::kind::Kind;
 
+use super::document;
 use super::facts::{Ending, Finding, How, Process, Trace};
 use super::gather::Gathering;
 use super::json_of;
@@ -122,6 +124,30 @@ fn the_numbers_in_the_page_are_those_of_the_account() {
         ("made.unseen", 1),
     ] {
         assert_eq!(fact(&page, name), number, "{name}");
+    }
+}
+
+#[test]
+fn the_json_has_the_passes_that_the_page_shows() {
+    let mut gathering = Gathering::default();
+    life().iter().for_each(|event| gathering.take(event));
+    for (kind, duration) in [(PassKind::Forward, 100), (PassKind::Test, 30), (PassKind::Forward, 200)] {
+        gathering.pass(&Pass { start: 2000, duration, thread: 1, kind, iteration: None });
+    }
+    let process = gathering.finish(77, "caffe".to_string(), HashMap::new());
+    let trace = Trace { processes: vec![process], ..Trace::default() };
+    let report = document::of(&trace, None);
+    let passes = &report["processes"][0]["passes"];
+    let expected = json!([
+        { "what": "forward", "count": 2, "nanoseconds": 300 },
+        { "what": "test", "count": 1, "nanoseconds": 30 },
+    ]);
+    assert_eq!(*passes, expected, "a sort without passes is missing");
+    let page = page::of(&trace, Shown::default());
+    for pass in passes.as_array().expect("a list") {
+        let name = pass["what"].as_str().expect("a name");
+        assert_eq!(fact(&page, &format!("passes.{name}.count")), pass["count"]);
+        assert_eq!(fact(&page, &format!("passes.{name}.time")), pass["nanoseconds"]);
     }
 }
 

@@ -13,11 +13,10 @@ const COLUMNS: usize = 1024;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Column {
-    /// Bytes that objects held, by kind.
+    /// Bytes that objects held; these three are by kind.
     pub least: [u64; 3],
-    /// By kind.
     pub most: [u64; 3],
-    /// The moment at which `most` was first held, by kind.
+    /// The moment at which `most` was first held.
     pub samples: [u64; 3],
     /// Bytes to the host and to the device.
     pub copied: [u64; 2],
@@ -46,11 +45,9 @@ impl Column {
 
 #[derive(Clone, Debug)]
 pub struct Timeline {
-    /// Nanoseconds.
     origin: Option<u64>,
-    /// Of an event.
     last: u64,
-    /// Of a column, in nanoseconds.
+    /// Nanoseconds of a column.
     width: u64,
     columns: Vec<Column>,
     now: [u64; 3],
@@ -77,7 +74,7 @@ impl Default for Timeline {
 }
 
 impl Timeline {
-    /// Ordered by ends. `live`: bytes that objects hold after the event, by kind. `object`: its object after it.
+    /// Ordered by ends. `live` (bytes, by kind) and `object` are as after the event.
     pub fn take(&mut self, event: &Event, live: [u64; 3], object: Option<&Object>) {
         let end = event.end();
         let (origin, here) = self.reach(event.start, end);
@@ -135,7 +132,6 @@ impl Timeline {
         column
     }
 
-    /// Its blocks and its holder, which may have a name now.
     pub fn name(&mut self, address: u64, object: Option<&Object>) {
         self.held.follow(address, object, self.samples, &self.columns);
     }
@@ -145,7 +141,6 @@ impl Timeline {
         std::mem::take(&mut self.held).finish(self.samples)
     }
 
-    /// Shares an amount out among the columns of its duration.
     fn share_out(&mut self, amount: u64, start: u64, end: u64, of: impl Fn(&mut Column) -> &mut u64) {
         let origin = self.origin.unwrap_or(start);
         let (start, end) = (start - origin, end - origin);
@@ -194,7 +189,6 @@ mod tests {
     use crate::report::samples::{allocated, at, copied, freed};
     use syncedmem_trace::kind::Kind;
 
-    /// About one object, whose blocks are all freed.
     fn of(events: &[Event]) -> Timeline {
         let (mut timeline, mut live) = (Timeline::default(), [0; 3]);
         for event in events {

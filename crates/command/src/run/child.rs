@@ -26,7 +26,7 @@ pub struct Finished {
     pub resident_peak: u64,
     /// Nanoseconds.
     pub elapsed: u64,
-    /// Nanoseconds, with those of the processes that it waited for.
+    /// Nanoseconds, also of processes that it waited for.
     pub processor_time: u64,
 }
 
@@ -38,7 +38,6 @@ static CHILD: AtomicI32 = AtomicI32::new(0);
 /// By bit: those that arrived before its start.
 static EARLY: AtomicU32 = AtomicU32::new(0);
 
-/// Runs the program to its end.
 pub fn run(program: &[OsString], environment: &[(&'static str, OsString)]) -> io::Result<Finished> {
     let mut command = Command::new(&program[0]);
     command.args(&program[1..]).envs(environment.iter().map(|(name, value)| (name, value)));
@@ -70,7 +69,7 @@ pub fn run(program: &[OsString], environment: &[(&'static str, OsString)]) -> io
 fn wait(child: i32) -> io::Result<(ExitStatus, rusage)> {
     let (mut status, mut used) = (0, MaybeUninit::<rusage>::zeroed());
     loop {
-        // SAFETY: both pointers are to variables of this function.
+        // SAFETY: the pointers are to local variables.
         if unsafe { libc::wait4(child, &mut status, 0, used.as_mut_ptr()) } == child {
             // SAFETY: zeroed memory is a valid rusage.
             return Ok((ExitStatus::from_raw(status), unsafe { used.assume_init() }));

@@ -14,7 +14,6 @@ use crate::report::read::Open;
 /// Half a ring lasts longer: two million events.
 const BETWEEN_LOOKS: Duration = Duration::from_secs(1);
 
-/// Until it is dropped or finished.
 #[derive(Debug)]
 pub struct Follower {
     /// `None` if no thread could be started.

@@ -42,7 +42,6 @@ impl Report {
         }
     }
 
-    /// Of a program that was not started.
     pub fn abandon(self) {
         if let Report::File { path, is_new: true, .. } = self {
             // Ignored: an empty file may stay.
@@ -50,7 +49,6 @@ impl Report {
         }
     }
 
-    /// Or the reason why there is none.
     pub fn end(self, finished: &Finished, program: &OsStr, library: &Path, shown: Shown, mut recordings: Recordings) {
         let followed = recordings.stop_following();
         if !recordings.are_there() {

@@ -27,7 +27,7 @@ pub struct Recordings {
 #[derive(Debug)]
 struct Kept {
     file: PathBuf,
-    /// That its name asks for; `None`: the recordings themselves.
+    /// `None`: the recordings themselves.
     format: Option<Format>,
 }
 
@@ -57,7 +57,6 @@ impl Recordings {
         OsString::from_vec(name)
     }
 
-    /// With their files, read to their ends.
     pub fn stop_following(&mut self) -> Vec<(PathBuf, Open)> {
         self.follower.take().map(Follower::finish).unwrap_or_default()
     }
@@ -67,12 +66,10 @@ impl Recordings {
         fs::read_dir(&self.folder).is_ok_and(|mut files| files.next().is_some())
     }
 
-    /// That `syncedmem report` reads.
     pub fn are_for_reports(&self) -> bool {
         self.kept.as_ref().is_some_and(|kept| kept.format.is_none())
     }
 
-    /// Where --trace wants it; returns the file.
     pub fn keep(&mut self) -> Result<Option<PathBuf>, String> {
         let Some(Kept { file, format }) = &self.kept else { return Ok(None) };
         let kept = match format {

@@ -2,7 +2,9 @@
 
 use std::ffi::OsString;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
+
+use crate::report::number_of_bytes;
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Settings of the library (docs/settings.md says more about each)")]
@@ -20,17 +22,17 @@ pub struct Settings {
     #[arg(long)]
     junk_fill: bool,
     /// On a failure: end the process as Caffe does, or throw a C++ exception (MemoryError in Python).
-    #[arg(long, value_name = "HOW")]
-    on_error: Option<OnError>,
+    #[arg(long, value_name = "HOW", value_parser = ["abort", "throw"])]
+    on_error: Option<String>,
     /// Page-locked host memory: in GPU mode, always, or never.
-    #[arg(long, value_name = "WHEN")]
-    pin: Option<Pin>,
+    #[arg(long, value_name = "WHEN", value_parser = ["auto", "always", "never"])]
+    pin: Option<String>,
     /// Take this for Caffe::mode().
-    #[arg(long, value_name = "MODE")]
-    mode: Option<Mode>,
+    #[arg(long, value_name = "MODE", value_parser = ["auto", "cpu", "gpu"])]
+    mode: Option<String>,
     /// Keep freed blocks for reuse.
-    #[arg(long, value_name = "ON|OFF")]
-    pools: Option<Switch>,
+    #[arg(long, value_name = "ON|OFF", value_parser = ["on", "off"])]
+    pools: Option<String>,
     /// Limit of the pageable memory that is kept for reuse.
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     pageable_pool: Option<String>,
@@ -50,70 +52,20 @@ pub struct Settings {
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     host_limit: Option<String>,
     /// Source of host blocks: with malloc, free() takes each one, for mixed bindings.
-    #[arg(long, value_name = "HOW")]
-    host_blocks: Option<HostBlocks>,
+    #[arg(long, value_name = "HOW", value_parser = ["auto", "malloc"])]
+    host_blocks: Option<String>,
     /// Huge pages for blocks from 2 MiB up: the system decides, or is advised to use them.
-    #[arg(long, value_name = "WHEN")]
-    huge_pages: Option<HugePages>,
+    #[arg(long, value_name = "WHEN", value_parser = ["system", "advise"])]
+    huge_pages: Option<String>,
     /// Source of page-locked blocks of 2 MiB and more: the driver, or huge pages that it registers.
-    #[arg(long, value_name = "HOW")]
-    pinned_blocks: Option<PinnedBlocks>,
+    #[arg(long, value_name = "HOW", value_parser = ["allocated", "registered"])]
+    pinned_blocks: Option<String>,
     /// When a device or page-locked block is reused.
-    #[arg(long, value_name = "WHEN")]
-    reuse: Option<Reuse>,
+    #[arg(long, value_name = "WHEN", value_parser = ["synchronised", "stream"])]
+    reuse: Option<String>,
     /// Size from which pageable memory is copied through page-locked staging buffers; 0: never.
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     stage_from: Option<String>,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum OnError {
-    Abort,
-    Throw,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Pin {
-    Auto,
-    Always,
-    Never,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Mode {
-    Auto,
-    Cpu,
-    Gpu,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Switch {
-    On,
-    Off,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum HostBlocks {
-    Auto,
-    Malloc,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum HugePages {
-    System,
-    Advise,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum PinnedBlocks {
-    Allocated,
-    Registered,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Reuse {
-    Synchronised,
-    Stream,
 }
 
 impl Settings {
@@ -123,41 +75,31 @@ impl Settings {
             ("SYNCEDMEM_COMPARE", self.compare.then(|| "on".to_owned())),
             ("SYNCEDMEM_TRACE_SIZE", self.trace_size.clone()),
             ("SYNCEDMEM_JUNK_FILL", self.junk_fill.then(|| "on".to_owned())),
-            ("SYNCEDMEM_ON_ERROR", word(self.on_error)),
-            ("SYNCEDMEM_PIN", word(self.pin)),
-            ("SYNCEDMEM_MODE", word(self.mode)),
-            ("SYNCEDMEM_POOLS", word(self.pools)),
+            ("SYNCEDMEM_ON_ERROR", self.on_error.clone()),
+            ("SYNCEDMEM_PIN", self.pin.clone()),
+            ("SYNCEDMEM_MODE", self.mode.clone()),
+            ("SYNCEDMEM_POOLS", self.pools.clone()),
             ("SYNCEDMEM_PAGEABLE_POOL", self.pageable_pool.clone()),
             ("SYNCEDMEM_PINNED_POOL", self.pinned_pool.clone()),
             ("SYNCEDMEM_DEVICE_POOL", self.device_pool.clone()),
             ("SYNCEDMEM_POOL_AGE", self.pool_age.clone()),
             ("SYNCEDMEM_PINNED_LIMIT", self.pinned_limit.clone()),
             ("SYNCEDMEM_HOST_LIMIT", self.host_limit.clone()),
-            ("SYNCEDMEM_HOST_BLOCKS", word(self.host_blocks)),
-            ("SYNCEDMEM_HUGE_PAGES", word(self.huge_pages)),
-            ("SYNCEDMEM_PINNED_BLOCKS", word(self.pinned_blocks)),
-            ("SYNCEDMEM_REUSE", word(self.reuse)),
+            ("SYNCEDMEM_HOST_BLOCKS", self.host_blocks.clone()),
+            ("SYNCEDMEM_HUGE_PAGES", self.huge_pages.clone()),
+            ("SYNCEDMEM_PINNED_BLOCKS", self.pinned_blocks.clone()),
+            ("SYNCEDMEM_REUSE", self.reuse.clone()),
             ("SYNCEDMEM_STAGE_FROM", self.stage_from.clone()),
         ];
         given.into_iter().filter_map(|(name, value)| Some((name, value?.into()))).collect()
     }
 }
 
-/// The word of the command line that stands for a value.
-fn word<V: ValueEnum>(value: Option<V>) -> Option<String> {
-    Some(value?.to_possible_value()?.get_name().to_owned())
-}
-
 /// As the library reads it.
 fn bytes(text: &str) -> Result<String, String> {
-    let digits = text.strip_suffix(['K', 'k', 'M', 'm', 'G', 'g', 'T', 't']).unwrap_or(text);
-    let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
-    let fits = digits.parse::<u64>().is_ok_and(|number| number <= u64::MAX >> 40 || digits == text);
-    if is_number && fits {
-        Ok(text.to_owned())
-    } else {
-        Err("give digits, and K, M, G or T if you like: 1500M".to_owned())
-    }
+    number_of_bytes(text)
+        .map(|_| text.to_owned())
+        .ok_or_else(|| "give digits, and K, M, G or T if you like: 1500M".to_owned())
 }
 
 /// As the library reads it.
@@ -174,7 +116,7 @@ mod tests {
 
     #[test]
     fn bytes_are_checked_before_the_program_starts() {
-        for good in ["0", "17", "4K", "2m", "3G", "1T"] {
+        for good in ["0", "17", "4K", "2m", "3G", "1T", "20000000K"] {
             assert_eq!(bytes(good).as_deref(), Ok(good));
         }
         for bad in ["", "K", "-1", "1.5G", "1GB", "99999999999T"] {

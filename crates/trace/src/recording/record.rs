@@ -1,4 +1,4 @@
-//! A record: one event, or a note about an object or the recording, in eight words: the table of docs/trace.md.
+//! A record: one event, or a note about an object or the recording, in eight words: `parts` has its codes.
 //!
 //! The tag is cleared first and stored last, so a half-written record has none, or that of another lap.
 

@@ -31,31 +31,32 @@ pub struct IdleBlock {
 // SAFETY: an idle block belongs to the process, not to a thread.
 unsafe impl Send for IdleBlock {}
 
-pub enum NotReady {
+pub enum Readiness {
+    Ready,
+    /// Work uses it, or the driver did not answer.
+    Busy,
     /// A reset of the device has ended it.
     Gone,
-    /// The driver did not answer.
-    Unknown,
 }
 
 impl IdleBlock {
-    /// Whether a free waits for no other context than that of `record`.
+    /// Whether a free waits for no context but that of `record`.
     pub fn waits_at_most_for(&self, record: &Record) -> bool {
         self.record.context == record.context || self.is_clear()
     }
 
-    /// Whether a free waits for nothing, as far as is known without the driver.
+    /// Whether a free waits for nothing. Does not call the driver.
     pub fn is_clear(&self) -> bool {
         self.waits.is_none() && self.events.is_empty() && !self.record.is_registered()
     }
 
-    /// Whether the block can be handed out, if it does not wait for its context.
-    pub fn is_ready(&mut self, driver: &Driver) -> Result<bool, NotReady> {
-        // First: events end with their context.
+    /// Assumes that the block does not wait for its context.
+    pub fn readiness(&mut self, driver: &Driver) -> Readiness {
         match self.record.is_alive(driver, self.address) {
-            Ok(true) => self.events.is_complete(driver).map_err(|_| NotReady::Unknown),
-            Ok(false) => Err(NotReady::Gone),
-            Err(_) => Err(NotReady::Unknown),
+            Ok(false) => Readiness::Gone,
+            // Not before: events end with their context.
+            Ok(true) if matches!(self.events.is_complete(driver), Ok(true)) => Readiness::Ready,
+            _ => Readiness::Busy,
         }
     }
 }
@@ -63,14 +64,13 @@ impl IdleBlock {
 pub struct IdleBlocks {
     side: Side,
     bins: Lock<Store<IdleBlock>>,
-    /// By device; those beyond the last place are counted there, and page-locked memory in the first.
+    /// By device; further devices are counted in the last place, page-locked memory in the first.
     figures: [Figures; MOST_DEVICES],
 }
 
-/// Bytes of one device.
 struct Figures {
     idle: AtomicU64,
-    /// Free memory if nothing lay idle, when last queried.
+    /// Free or idle when last queried.
     available: AtomicU64,
     total: AtomicU64,
     queried: AtomicU64,
@@ -120,7 +120,7 @@ impl IdleBlocks {
         }
     }
 
-    /// `false` if there is no memory for its entry.
+    /// `false` if there is no memory for the entry.
     pub fn keep(&self, idle: Idle<IdleBlock>) -> bool {
         let (device, bytes) = (idle.block.record.device, idle.bytes);
         self.bins.with(|bins| {
@@ -132,7 +132,7 @@ impl IdleBlocks {
         })
     }
 
-    /// Takes the `wanted` block that fits `bytes` best, and of several the oldest.
+    /// Prefers the oldest of blocks that fit equally well.
     pub fn take(&self, bytes: usize, wanted: impl Fn(&IdleBlock) -> bool) -> Option<Idle<IdleBlock>> {
         self.bins.with(|bins| bins.take(bytes, Turn::First, wanted).inspect(|idle| self.count_out(idle)))
     }
@@ -145,7 +145,6 @@ impl IdleBlocks {
         self.figures(idle.block.record.device).idle.fetch_sub(idle.bytes as u64, Relaxed);
     }
 
-    /// Whether a `wanted` block fits `bytes`.
     pub fn has(&self, bytes: usize, wanted: impl Fn(&IdleBlock) -> bool) -> bool {
         self.bins.with(|bins| bins.has(bytes, wanted))
     }
@@ -158,7 +157,6 @@ impl IdleBlocks {
         self.idle_in_all() == 0
     }
 
-    /// Idle bytes of a device.
     pub fn idle(&self, device: c_int) -> u64 {
         self.figures(device).idle.load(Relaxed)
     }
@@ -178,7 +176,7 @@ impl IdleBlocks {
         self.place(device) == self.place(other)
     }
 
-    /// The most bytes of a device that may lie idle.
+    /// The most bytes that may lie idle.
     pub fn budget(&self, device: c_int) -> u64 {
         match self.side {
             Side::Host => budget::host(Kind::Pinned),
@@ -193,13 +191,14 @@ impl IdleBlocks {
         (0..MOST_DEVICES).map(|place| self.budget(place as c_int)).max().unwrap_or(0)
     }
 
-    /// Queries how much memory the current context's device has left, unless just queried, or the budget is set.
+    /// Asks the driver about the current context's device, unless just done or not needed.
     pub fn query_memory(&self, driver: &Driver, device: c_int) {
         /// A query takes the driver some microseconds.
         const MILLISECONDS: u64 = 100;
         let figures = self.figures(device);
         let (now, before) = (coarse_milliseconds(), figures.queried.load(Relaxed));
-        if settings::DEVICE_POOL.get().is_some() || (before != 0 && now.saturating_sub(before) < MILLISECONDS) {
+        let is_needed = settings::pools() && settings::DEVICE_POOL.get().is_none();
+        if !is_needed || (before != 0 && now.saturating_sub(before) < MILLISECONDS) {
             return;
         }
         if let Ok((free, total)) = driver.memory() {

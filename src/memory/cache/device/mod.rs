@@ -1,11 +1,10 @@
 //! The device cache: freed blocks of the driver, on the device or page-locked.
 //!
-//! Work on the device that the library cannot see may still be using a freed block. So a block waits here until its context was
+//! Work on the device that the library cannot see may still use a freed block, so a block waits here until its context was
 //! synchronised after the free. One synchronisation clears all blocks that wait, and is made only if no clear block fits. With
 //! `SYNCEDMEM_REUSE=stream` an event on the legacy default stream replaces it.
 //!
-//! Idle blocks are freed beyond the budget, by a trim, and when memory has run out, by the program's own threads, whatever
-//! their age.
+//! The program's own threads free idle blocks beyond the budget, in a trim, and when memory has run out, whatever their age.
 #![expect(unsafe_code, reason = "the driver's functions are called")]
 
 pub(crate) mod idle;
@@ -20,7 +19,7 @@ use syncedmem_trace::kind::Kind;
 
 use super::bins::Idle;
 use crate::cuda::context::{self, ContextGuard};
-use crate::cuda::driver::Driver;
+use crate::cuda::driver::{Driver, Stream};
 use crate::cuda::events::Event;
 use crate::cuda::streams::{self, StreamEvents};
 use crate::cuda::{capture, captures_graphs, driver_in_use, synchronize};
@@ -30,49 +29,43 @@ use crate::memory::driver::record::Record;
 use crate::observe::recorder::{self, NOTHING};
 use crate::platform::clock::coarse_milliseconds;
 use crate::settings;
-use idle::{IdleBlock, IdleBlocks, NotReady};
+use idle::{IdleBlock, IdleBlocks, Readiness};
 
-/// Sequence number of the next free.
 static FREES: AtomicU64 = AtomicU64::new(0);
 
-/// An idle block for `bytes` in the context that `guard` made current.
 pub fn take(driver: &Driver, guard: &ContextGuard<'_>, side: Side, bytes: usize) -> Option<(NonNull<c_void>, Record)> {
     let idle_blocks = IdleBlocks::of(side);
     if idle_blocks.is_empty() || !settings::pools() {
         return None;
     }
-    let is_clear = |block: &IdleBlock| block.record.context == guard.context && block.waits.is_none();
+    let is_here = |block: &IdleBlock| block.record.context == guard.context;
     loop {
-        let found = idle_blocks.take(bytes, is_clear);
-        let Some(mut idle) = found else {
-            if !clear(driver, guard, side, bytes) {
-                return None;
+        let Some(mut idle) = idle_blocks.take(bytes, |block| is_here(block) && block.waits.is_none()) else {
+            let has_one = idle_blocks.has(bytes, |block| is_here(block) && block.waits.is_some());
+            if has_one && synchronise(driver, guard).is_ok() {
+                continue;
             }
-            continue;
+            return None;
         };
         let IdleBlock { address, record, .. } = idle.block;
-        match idle.block.is_ready(driver) {
-            Ok(true) => return Some((address, record)),
-            Ok(false) | Err(NotReady::Unknown) => {
-                put_back(driver, idle);
+        match idle.block.readiness(driver) {
+            Readiness::Ready => return Some((address, record)),
+            Readiness::Busy => {
+                if !idle_blocks.keep(idle) {
+                    give_back(driver, idle.block);
+                }
                 return None;
             }
             // SAFETY: the block is idle: no object holds it.
-            Err(NotReady::Gone) => unsafe { deferred::give_back_or_leave(driver, address, &record) },
+            Readiness::Gone => unsafe { deferred::give_back_or_leave(driver, address, &record) },
         }
     }
 }
 
-/// Synchronises the current context if a fitting block waits for that; returns whether it did.
-fn clear(driver: &Driver, guard: &ContextGuard<'_>, side: Side, bytes: usize) -> bool {
-    let waits = |block: &IdleBlock| block.record.context == guard.context && block.waits.is_some();
-    IdleBlocks::of(side).has(bytes, waits) && synchronise(driver, guard).is_ok()
-}
-
-/// Synchronises the current context, which clears idle blocks of both sides. Work of another context's streams on them is
-/// declared: see `streams`.
+/// Synchronises the current context, which clears its idle blocks of both sides. Other contexts' work on them is declared:
+/// see `streams`.
 fn synchronise(driver: &Driver, guard: &ContextGuard<'_>) -> Result<(), DriverFailure> {
-    // Does not cover later frees. SeqCst: as in `keep`.
+    // Later frees are not covered. SeqCst: as in `keep`.
     let covered = FREES.load(Ordering::SeqCst);
     // Not another context: a collective operation there may be waiting for this thread.
     synchronize::context(driver)?;
@@ -87,17 +80,17 @@ fn synchronise(driver: &Driver, guard: &ContextGuard<'_>) -> Result<(), DriverFa
     Ok(())
 }
 
-/// Keeps a freed block until the `events` declared for it; `false`: the caller frees it.
-pub fn keep(driver: &Driver, address: NonNull<c_void>, record: Record, events: Option<StreamEvents>) -> bool {
+/// Keeps a freed block for which `events` were declared; `false`: the caller frees it.
+pub fn keep(driver: &Driver, address: NonNull<c_void>, mut record: Record, events: Option<StreamEvents>) -> bool {
     let mut events = events.unwrap_or_default();
     let idle_blocks = IdleBlocks::of(record.side);
-    let budget = idle_blocks.budget(record.device);
     // A process that captures graphs synchronises no context.
     let is_cleared = settings::reuses_by_event() || !captures_graphs();
-    let is_kept = settings::pools() && is_cleared && record.identity.is_certain() && record.bytes as u64 <= budget;
+    let can_be_kept = settings::pools() && is_cleared && record.identity.is_certain();
+    let is_kept = can_be_kept && record.bytes as u64 <= idle_blocks.budget(record.device);
     // Registered memory is kept: a free does not unregister.
     if !is_kept && !record.is_registered() {
-        if settings::pools() && is_cleared && record.identity.is_certain() {
+        if can_be_kept {
             note_turned_away(&record);
         }
         // Events end with their context.
@@ -107,15 +100,13 @@ pub fn keep(driver: &Driver, address: NonNull<c_void>, record: Record, events: O
         return false;
     }
     // Without an event, the context is synchronised later.
-    let event = settings::reuses_by_event().then(|| event_behind(driver, address, &record).ok().flatten()).flatten();
+    let event = if settings::reuses_by_event() { event_behind(driver, address, &record) } else { None };
     event.and_then(|event| events.and(event)).into_iter().for_each(|event| streams::wait(driver, event));
-    let by_event = event.is_some();
     // SeqCst: a synchronisation that covers this free begins after it.
     let number = FREES.fetch_add(1, Ordering::SeqCst);
-    let waits = (!by_event).then_some(number);
-    // The event is behind the work of the legacy default stream on the block.
-    let mut record = record;
-    record.pending_on_legacy &= !by_event;
+    let waits = event.is_none().then_some(number);
+    // The event is behind the legacy default stream's work on the block.
+    record.pending_on_legacy &= event.is_none();
     let idle = Idle::new(record.bytes, IdleBlock { address, record, waits, events });
     if !idle_blocks.keep(idle) {
         events.wait(driver);
@@ -127,37 +118,24 @@ pub fn keep(driver: &Driver, address: NonNull<c_void>, record: Record, events: O
     true
 }
 
-/// An event behind the present work of the legacy default stream; `None` if the block is gone.
-fn event_behind(driver: &Driver, address: NonNull<c_void>, record: &Record) -> Result<Option<Event>, DriverFailure> {
-    if !record.is_alive(driver, address)? {
-        return Ok(None);
+/// An event behind the legacy default stream's present work, if the block exists and the driver makes one.
+fn event_behind(driver: &Driver, address: NonNull<c_void>, record: &Record) -> Option<Event> {
+    if record.is_alive(driver, address) != Ok(true) {
+        return None;
     }
-    let guard = ContextGuard::enter(driver, record.context)?;
-    capture::spare_legacy_stream(driver)?;
-    let event = Event::new(driver, &guard)?;
-    // SAFETY: null is the legacy default stream.
-    match unsafe { event.record(driver, std::ptr::null_mut()) } {
-        Ok(()) => Ok(Some(event)),
-        Err(failure) => {
-            event.recycle(driver);
-            Err(failure)
-        }
-    }
+    let guard = ContextGuard::enter(driver, record.context).ok()?;
+    capture::spare_legacy_stream(driver).ok()?;
+    let event = Event::new(driver, &guard).ok()?;
+    event.record(driver, Stream::LEGACY).inspect_err(|_| event.recycle(driver)).ok()?;
+    Some(event)
 }
 
-fn put_back(driver: &Driver, idle: Idle<IdleBlock>) {
-    let side = idle.block.record.side;
-    if !IdleBlocks::of(side).keep(idle) {
-        give_back(driver, idle.block);
-    }
-}
-
-/// Frees a block after all work that may be using it.
+/// Waits for all work that may be using the block.
 fn give_back(driver: &Driver, mut block: IdleBlock) {
     let IdleBlock { address, record, .. } = block;
-    if matches!(record.is_alive(driver, address), Ok(true)) {
+    if record.is_alive(driver, address) == Ok(true) {
         if let (true, Ok(guard)) = (block.waits.is_some(), ContextGuard::enter(driver, record.context)) {
-            // After a failed wait, the driver decides about the free.
+            // After a failed wait the driver decides about the free.
             let _ = synchronise(driver, &guard);
         }
         block.events.wait(driver);
@@ -166,13 +144,7 @@ fn give_back(driver: &Driver, mut block: IdleBlock) {
     unsafe { deferred::give_back_or_leave(driver, address, &record) };
 }
 
-pub fn update_budget(driver: &Driver, device: c_int) {
-    if settings::pools() {
-        IdleBlocks::of(Side::Device).query_memory(driver, device);
-    }
-}
-
-/// Frees the oldest `wanted` blocks of a device, down to the budget.
+/// Frees the oldest blocks down to the budget.
 fn reduce_device(driver: &Driver, idle_blocks: &IdleBlocks, device: c_int, wanted: impl Fn(&IdleBlock) -> bool) {
     let bytes = if settings::pools() { idle_blocks.budget(device) } else { 0 };
     let is_wanted =
@@ -191,7 +163,7 @@ fn note_turned_away(record: &Record) {
     recorder::record(NOTHING, || What::TurnedAway { kind, bytes: record.bytes as u64 });
 }
 
-/// Frees all idle blocks of one kind, after work in any context that may be using them; returns their bytes.
+/// Frees all idle blocks after work in any context that may be using them; returns their bytes.
 pub fn give_back_all(kind: Kind) -> u64 {
     give_back_those(kind, |_| true)
 }
@@ -218,7 +190,7 @@ pub fn idle(kind: Kind) -> u64 {
     IdleBlocks::of_kind(kind).map_or(0, IdleBlocks::idle_in_all)
 }
 
-/// The most bytes of one kind that may lie idle: the largest budget of any device.
+/// The largest budget of any device, in bytes.
 pub fn budget(kind: Kind) -> u64 {
     IdleBlocks::of_kind(kind).map_or(0, IdleBlocks::largest_budget)
 }
@@ -235,7 +207,5 @@ pub fn reduce_near(kind: Kind, here: c_int) {
 
 fn reduce_those(kind: Kind, wanted: impl Fn(&IdleBlock) -> bool) {
     let (Some(driver), Some(idle_blocks)) = (driver_in_use(), IdleBlocks::of_kind(kind)) else { return };
-    for device in idle_blocks.devices() {
-        reduce_device(driver, idle_blocks, device, &wanted);
-    }
+    idle_blocks.devices().for_each(|device| reduce_device(driver, idle_blocks, device, &wanted));
 }

@@ -1,8 +1,8 @@
 //! Pageable host memory that `syncedmem_pin` has page-locked where it is.
 //!
-//! The driver waits for the context when a registration ends. So an owned block that its object frees stays registered and idle,
-//! until a trim, a lack of memory, or a thread that page-locks memory beyond the budget ends it. Borrowed memory may be freed as
-//! soon as the object releases it, so its registration ends at once.
+//! The end of a registration waits for the context. So an owned block that its object frees stays registered and idle, until a
+//! trim, a lack of memory, or a thread that page-locks memory beyond the budget. Borrowed memory may be freed as soon as the
+//! object releases it, so its registration ends at once.
 #![expect(unsafe_code, reason = "memory is registered, and freed")]
 
 mod pin;
@@ -38,7 +38,7 @@ struct Entry {
 
 #[derive(Clone, Copy)]
 enum Stage {
-    /// A thread registers or unregisters it.
+    /// A thread changes it.
     Busy,
     Registered(Registration),
 }
@@ -46,11 +46,11 @@ enum Stage {
 struct Table {
     /// By address.
     entries: AddressMap<Entry>,
-    /// The memory that an object keeps registered, by the object's address.
+    /// The memory that each object keeps registered.
     holders: AddressMap<usize>,
 }
 
-// SAFETY: the table stores addresses; only the thread that sets an entry `Busy` or removes it uses the memory.
+// SAFETY: only the thread that sets an entry `Busy` or removes it uses the memory.
 unsafe impl Send for Table {}
 
 locked_static! {
@@ -70,20 +70,19 @@ fn with_table<R>(work: impl FnOnce(&mut Table) -> R) -> R {
     })
 }
 
-/// Whether any memory has an entry.
 #[inline]
 pub fn is_used() -> bool {
-    // Relaxed: the object's claim orders the thread that registers its memory and the one that releases it.
+    // Relaxed: the object's claim orders the threads that register and release its memory.
     COUNT.load(Ordering::Relaxed) != 0
 }
 
-/// Whether this library has registered the memory at `address`.
+/// Whether it is registered by this library.
 pub fn is_registered(address: NonNull<c_void>) -> bool {
     let registered = |entry: &Entry| matches!(entry.stage, Stage::Registered(_));
     is_used() && with_table(|table| table.entries.get(&key(address)).is_some_and(registered))
 }
 
-/// Registered bytes that objects hold.
+/// Bytes that objects hold.
 pub fn held() -> u64 {
     let registered = |entry: &&Entry| matches!(entry.stage, Stage::Registered(_)) && entry.left.is_none();
     with_table(|table| table.entries.values().filter(registered).map(|entry| entry.bytes as u64).sum())
@@ -95,7 +94,7 @@ pub fn idle() -> u64 {
     if is_used() { with_table(idle) } else { 0 }
 }
 
-/// Removes an entry whose registration a reset of the device has ended.
+/// A reset of the device has ended `lost`.
 #[cold]
 fn lose(address: NonNull<c_void>, lost: Registration) {
     let same = |entry: &Entry| matches!(entry.stage, Stage::Registered(now) if now == lost);
@@ -119,7 +118,7 @@ fn free_left(entry: Entry) {
 }
 
 impl Table {
-    /// Makes `holder` keep the memory at `address` registered, unless it keeps some. The caller reserved room.
+    /// `holder` keeps the memory registered, unless it keeps some. The caller reserved room.
     fn hold(&mut self, holder: usize, address: NonNull<c_void>) {
         if let Some(entry) = self.entries.get_mut(&key(address)).filter(|_| !self.holders.contains_key(&holder)) {
             entry.pins += 1;
@@ -161,8 +160,7 @@ fn key(address: NonNull<c_void>) -> usize {
     address.addr().get()
 }
 
-/// Removes `holder` from the memory at `address`; `owned` if it owned the block. `false`: this module frees the block later,
-/// not the caller.
+/// Ends `holder`'s use; `owned` is the block that it owned. `false`: this module frees that later, not the caller.
 #[cold]
 pub fn let_go(holder: usize, address: NonNull<c_void>, owned: Option<Owned>) -> bool {
     let next = with_table(|table| {
@@ -198,12 +196,12 @@ pub fn let_go(holder: usize, address: NonNull<c_void>, owned: Option<Owned>) -> 
     }
 }
 
-/// Unregisters and frees every idle block; returns their bytes.
+/// Returns the freed bytes.
 pub fn give_back_all() -> u64 {
     give_back_those(|_, _| true)
 }
 
-/// As [`give_back_all`], for blocks registered on the thread's current device.
+/// Only blocks registered on the thread's current device.
 pub fn give_back_near() -> u64 {
     if !is_used() {
         return 0;
@@ -212,19 +210,18 @@ pub fn give_back_near() -> u64 {
     give_back_those(|_, registration| Some(registration.device()) == here)
 }
 
-/// As [`give_back_all`], for the block at `address` alone.
 pub fn give_back(address: NonNull<c_void>) {
     give_back_those(|at, _| at == key(address));
 }
 
-/// Frees all idle blocks if they exceed the budget of page-locked memory.
+/// Frees all if they exceed the budget of page-locked memory.
 pub fn reduce() {
     if is_beyond_budget() {
         give_back_all();
     }
 }
 
-/// As [`reduce`], for blocks registered on the thread's current device.
+/// As [`give_back_near`].
 pub fn reduce_near() {
     if is_beyond_budget() {
         give_back_near();
@@ -239,7 +236,7 @@ fn is_beyond_budget() -> bool {
 fn give_back_those(wanted: impl Fn(usize, &Registration) -> bool) -> u64 {
     let Some(driver) = driver_in_use().filter(|_| is_used()) else { return 0 };
     let (mut bytes, mut last) = (0, 0);
-    // In the order of their addresses, so that each is tried once.
+    // In the order of addresses, so that each is tried once.
     while let Some((registration, entry)) = with_table(|table| table.take_left(last, &wanted)) {
         let Some(left) = entry.left else { continue };
         last = key(left.address);
@@ -249,7 +246,7 @@ fn give_back_those(wanted: impl Fn(usize, &Registration) -> bool) -> u64 {
                 budget::withdraw_pinned(entry.bytes);
                 forget(left.address);
             }
-            // The block stays: the driver would take another one at its address for page-locked, and copy the old pages.
+            // It stays: the driver would take another block at its address for page-locked, and copy the old pages.
             Err(failure) => {
                 report_once(failure);
                 with_table(|table| table.set(left.address, Stage::Registered(registration)));
@@ -259,7 +256,7 @@ fn give_back_those(wanted: impl Fn(usize, &Registration) -> bool) -> u64 {
     bytes
 }
 
-/// No status reports these failures; standard error gets the first.
+/// No status reports these failures.
 fn report_once(failure: DriverFailure) {
     static REPORTED: AtomicBool = AtomicBool::new(false);
     if cuda::may_be_used() {

@@ -18,8 +18,6 @@ use crate::memory::driver::host_register::{self, Registration};
 use crate::observe::recorder::{self, NOTHING};
 use crate::platform::sync::nap;
 
-/// Registers host memory of the object at `holder`, at the user's request.
-///
 /// # Safety
 /// The memory stays until the object releases it.
 pub unsafe fn pin(driver: &Driver, holder: usize, address: NonNull<c_void>, bytes: usize) -> Result<(), Error> {
@@ -31,7 +29,7 @@ pub unsafe fn pin(driver: &Driver, holder: usize, address: NonNull<c_void>, byte
     }
     let elsewhere = with_table(|table| table.holders.get(&holder).copied().filter(|&held| held != key(address)));
     if let Some(stale) = elsewhere.and_then(|held| NonNull::new(std::ptr::without_provenance_mut(held))) {
-        // It was memory of an earlier object at this address, which ended without a call to the library.
+        // It was an earlier object's at this address, which ended without a call to the library.
         let_go(holder, stale, None);
     }
     loop {
@@ -68,7 +66,7 @@ pub unsafe fn pin(driver: &Driver, holder: usize, address: NonNull<c_void>, byte
     }
 }
 
-/// Registers memory whose `Busy` entry is this thread's.
+/// The `Busy` entry is this thread's.
 ///
 /// # Safety
 /// As for `pin`.
@@ -91,7 +89,7 @@ unsafe fn register(driver: &Driver, address: NonNull<c_void>, bytes: usize) -> R
     };
     match outcome {
         Ok(Some(registration)) => with_table(|table| table.set(address, Stage::Registered(registration))),
-        // The program has registered it itself, or the driver failed.
+        // The program has registered it, or the driver failed.
         _ => forget(address),
     }
     outcome.map(|registration| match registration {

@@ -17,9 +17,8 @@ struct Fill {
     side: Side,
     site: Site,
     cost: Cost,
-    /// Every access since was recorded, and there was none.
+    /// No access since; `one_writer`: none to write this side. Both only while every access is recorded.
     alone: bool,
-    /// Every access since was recorded, and none was to write this side.
     one_writer: bool,
 }
 

@@ -13,7 +13,7 @@ const ROW: usize = 4;
 
 #[derive(Clone, Debug, Default)]
 pub struct PingPong {
-    /// Costs of the first copies: reported with the fourth, and only once.
+    /// Reported with the fourth, and only once.
     first: [Option<Cost>; ROW - 1],
     last: Option<Side>,
     /// Call site of the first copy to the host.

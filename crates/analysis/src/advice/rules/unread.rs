@@ -11,9 +11,9 @@ use syncedmem_trace::head::{Access, Side};
 
 #[derive(Clone, Debug)]
 pub struct Unread {
-    /// The copy that no access has asked for yet.
+    /// No access has asked for it yet.
     waiting: Option<Waiting>,
-    /// Whether a caller may have each side's address, as of an object that was in use before observation.
+    /// Sides whose address a caller may have, as of an object that was in use before observation.
     handed_out: [bool; 2],
 }
 

@@ -11,7 +11,7 @@ use syncedmem_trace::head::Side;
 #[derive(Clone, Debug, Default)]
 pub struct Unused {
     sides: [Half; 2],
-    /// The call site that made the sides equal first.
+    /// The place that made the sides equal first.
     same: Option<Site>,
     /// Whether every access since then was recorded.
     every_access: bool,
@@ -19,7 +19,7 @@ pub struct Unused {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Half {
-    /// Size of its block in bytes; 0: no block.
+    /// 0: no block.
     bytes: u64,
     unwritten: bool,
     /// The last event freed the block: perhaps because the object is ending.
@@ -55,10 +55,8 @@ impl Unused {
             Fact::Freed { side } => {
                 let half = self.half(side);
                 half.leaves = true;
-                if half.unwritten {
-                    // The block of a call that failed.
-                    half.bytes = 0;
-                }
+                // An unwritten block is that of a call that failed.
+                half.bytes *= u64::from(!half.unwritten);
             }
             Fact::Filled { side, .. } => self.half(side).unwritten = false,
             Fact::GoesOn => {

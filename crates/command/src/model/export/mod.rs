@@ -49,7 +49,6 @@ pub enum Format {
     Npz,
 }
 
-/// An array to write.
 struct Tensor {
     name: String,
     at: At,
@@ -139,7 +138,6 @@ fn tensors(model: &Model, options: &Options) -> Result<Vec<Tensor>, Failed> {
 /// Bytes.
 const BLOCK: usize = 1 << 20;
 
-/// Copies the values of an array as they are stored.
 fn copy(model: &Model, tensor: &Tensor, into: &mut impl Write, bar: &ProgressBar) -> Result<(), Failed> {
     let size = tensor.element.size();
     let mut block = vec![0; BLOCK.min(usize::try_from(tensor.bytes).unwrap_or(BLOCK))];

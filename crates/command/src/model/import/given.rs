@@ -28,7 +28,6 @@ impl Type {
         }
     }
 
-    /// NumPy's name of it, or that of the file.
     pub fn name(&self) -> String {
         match self {
             Self::Of(element) => element.to_string(),
@@ -55,7 +54,6 @@ pub struct Given {
     pub stored: Stored,
 }
 
-/// Where bytes lie in the file, and how.
 #[derive(Clone, Debug)]
 pub struct Stored {
     pub at: u64,
@@ -74,7 +72,6 @@ impl Given {
         self.shape.iter().try_fold(1u64, |count, dim| count.checked_mul(*dim))
     }
 
-    /// The values, little-endian.
     pub fn read(&self, file: &Arc<File>) -> io::Result<Box<dyn Read>> {
         let mut bytes = self.stored.read(file);
         io::copy(&mut bytes.by_ref().take(self.stored.header), &mut io::sink())?;
@@ -83,7 +80,6 @@ impl Given {
 }
 
 impl Stored {
-    /// The bytes, unpacked.
     pub fn read(&self, file: &Arc<File>) -> Box<dyn Read> {
         let part = PartOfFile { file: Arc::clone(file), at: self.at, left: self.bytes };
         let unpacked: Box<dyn Read> =

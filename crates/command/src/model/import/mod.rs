@@ -156,7 +156,6 @@ fn matched(model: &Model, given: Vec<Given>, options: &Options) -> Result<Vec<(A
     if problems.is_empty() { Ok(replaced) } else { Err(problems) }
 }
 
-/// Why an array cannot take the place of the model's.
 fn unfit(model: &Model, at: At, given: &Given) -> Result<Option<String>, caffemodel::Error> {
     let (array, layer) = (model.array(at)?, &model.layers()[at.layer]);
     let shape = layer.blobs()[at.blob].shape();
@@ -173,10 +172,9 @@ fn unfit(model: &Model, at: At, given: &Given) -> Result<Option<String>, caffemo
     Ok(Some(format!("is {}, and the model's is {stored}; convert it to {stored}", given.of.name())))
 }
 
-/// Values that are compared at once.
 const BLOCK: usize = 1 << 16;
 
-/// Whether the array that is given has the type and the bytes of the model's.
+/// Whether type and bytes are the model's.
 fn is_same(model: &Model, at: At, given: &Given, file: &Arc<File>, bar: &ProgressBar) -> Result<bool, String> {
     let array = model.array(at).map_err(|error| error.to_string())?;
     if given.of.element() != Some(array.element()) {

@@ -9,7 +9,6 @@ use object::Object;
 
 use crate::mapped;
 
-/// Distributions install debug files there.
 const DEBUG: &str = "/usr/lib/debug";
 
 pub struct Found {
@@ -65,7 +64,7 @@ fn by_build_id(folder: &Path, build_id: &[u8]) -> Option<PathBuf> {
     Some(folder.join(".build-id").join(format!("{first:02x}")).join(rest + ".debug"))
 }
 
-/// `Some` if a debug file is the module's: by its build id, or by its checksum if it has none.
+/// `Some` if a debug file is the module's, by its build id, else by its checksum.
 fn belongs(path: &Path, build_id: &[u8], checksum: Option<u32>) -> Option<()> {
     let data = opened(path)?;
     let is_its = match object::File::parse(&*data).ok()?.build_id().ok()? {

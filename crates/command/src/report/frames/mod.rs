@@ -28,7 +28,6 @@ pub struct Module {
     pub path: PathBuf,
 }
 
-/// A function that was running.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Frame {
     /// Without parameters; `None` if no table has its name.
@@ -36,7 +35,6 @@ pub struct Frame {
     /// File name of the module; empty if no module has the address.
     pub module: String,
     pub offset: u64,
-    /// Source file.
     pub file: Option<String>,
     pub line: Option<u32>,
     /// The compiler made it a part of the next frame.
@@ -108,12 +106,12 @@ impl Resolver {
         loaded.file()?.symbols.at(offset).map(plain)
     }
 
-    /// The module that a return address may be in, and the call's address there. Reads no file.
+    /// The module that a return address may be in, and the call's address there.
     fn module_at(&self, address: u64) -> Option<(String, u64)> {
         self.nearest(address).map(|(loaded, offset)| (loaded.name(), offset))
     }
 
-    /// The module with the nearest beginning, and the call's address there: as modules do not overlap, the address is in this one or
+    /// The module with the nearest beginning, and the call's address there: modules do not overlap, so the address is in this one or
     /// in none. The return address itself may lie behind the end of its function, if the call is the last instruction.
     fn nearest(&self, address: u64) -> Option<(&Loaded, u64)> {
         let call = address.checked_sub(1)?;

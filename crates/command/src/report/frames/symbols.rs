@@ -45,12 +45,10 @@ impl Symbols {
         Some(())
     }
 
-    /// Whether the address is in the file.
     pub fn has(&self, address: u64) -> bool {
         self.segments.iter().any(|segment| segment.contains(&address))
     }
 
-    /// The function at an address, as the table has it.
     pub fn at(&self, address: u64) -> Option<&str> {
         let behind = self.functions.partition_point(|(range, _)| range.start <= address);
         let (range, name) = self.functions.get(behind.checked_sub(1)?)?;

@@ -1,10 +1,11 @@
 //! The advice: a card for each change to make, with its places.
 
 use super::html::Html;
+use super::tables::sortable;
 use crate::report::amount::{Bytes, Count, Counted, Time};
 use crate::report::facts::{Finding, Piece, Process};
 
-/// Places that a piece of advice lists; the others are counted.
+/// Places of a piece that are listed.
 const PLACES: usize = 12;
 const OPEN: usize = 3;
 
@@ -78,10 +79,7 @@ fn place(html: &mut Html, name: &'static str, place: &str) {
 }
 
 fn table(html: &mut Html, places: &[&Finding]) {
-    html.markup("<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"Where\"><table class=\"sortable\"><thead><tr>");
-    html.markup("<th scope=\"col\">Made by</th><th scope=\"col\" class=\"n\">Times</th>");
-    html.markup("<th scope=\"col\" class=\"n\">Bytes</th><th scope=\"col\" class=\"n\">Time saved</th>");
-    html.markup("<th scope=\"col\" class=\"n\">Objects</th></tr></thead><tbody>");
+    sortable(html, "Where", &["Made by", "#Times", "#Bytes", "#Time saved", "#Objects"]);
     for finding in places.iter().take(PLACES) {
         html.markup("<tr><th scope=\"row\" class=\"who\">").place(&finding.made);
         if !finding.at.is_empty() && finding.at != finding.made {

@@ -42,7 +42,7 @@ fn roles(html: &mut Html, process: &Process, kind: Kind, key: &'static str, peak
         return;
     }
     roles.sort_by_key(|role| Reverse(held(role.at_peak)));
-    begin(html, "Role");
+    html.markup("<table>").heads(&["Role", "#Bytes", "#Share"]);
     for role in roles {
         let bytes = held(role.at_peak);
         who(html, role.role, bytes, peak);
@@ -58,7 +58,7 @@ fn holders(html: &mut Html, process: &Process, kind: Kind, peak: u64) {
     holders.sort_by_key(|holder| (Reverse(held(holder)), &holder.who));
     let others = holders.split_off(holders.len().min(HOLDERS));
     let others = (others.len(), others.iter().map(held).sum());
-    begin(html, "Name or place");
+    html.markup("<table>").heads(&["Name or place", "#Bytes", "#Share"]);
     let mut row = |who_held: &str, bytes| {
         who(html, who_held, bytes, peak);
         html.number(bytes, Bytes(bytes)).number(bytes, Share { part: bytes, of: peak }).markup("</tr>");
@@ -68,13 +68,6 @@ fn holders(html: &mut Html, process: &Process, kind: Kind, peak: u64) {
         row(&Counted(others.0 as u64, "other", "others").to_string(), others.1);
     }
     html.markup("</tbody></table>");
-}
-
-fn begin(html: &mut Html, who: &'static str) {
-    html.markup("<table><thead><tr><th scope=\"col\">").markup(who);
-    html.markup(
-        "</th><th scope=\"col\" class=\"n\">Bytes</th><th scope=\"col\" class=\"n\">Share</th></tr></thead><tbody>",
-    );
 }
 
 /// The first cell of a row: the holder of `bytes` of `peak`, with its share as a bar.

@@ -9,14 +9,10 @@ use super::html::Html;
 
 pub struct Strip<'a> {
     pub title: &'static str,
-    /// Sets its colour.
     pub class: &'static str,
-    /// Beside its title.
     pub note: &'a str,
     pub values: &'a [u64],
-    /// At the upper edge.
     pub top: u64,
-    /// `top`, for people.
     pub top_shown: &'a str,
 }
 

@@ -10,7 +10,6 @@ use crate::report::facts::Process;
 use crate::report::timeline::Column;
 use syncedmem_trace::head::Side;
 
-/// Below a figure.
 const ROWS: usize = 24;
 
 /// Of the process number `place` of `of`: more of them get fewer columns each.
@@ -93,9 +92,8 @@ impl Shown<'_> {
     }
 
     fn copies_table(&self, html: &mut Html) {
-        html.markup("<details><summary>Copies over time as a table</summary><div class=\"scroll\"><table><thead><tr>");
-        html.markup("<th scope=\"col\">From</th><th scope=\"col\" class=\"n\">To the host</th>");
-        html.markup("<th scope=\"col\" class=\"n\">To the device</th></tr></thead><tbody>");
+        html.markup("<details><summary>Copies over time as a table</summary><div class=\"scroll\"><table>");
+        html.heads(&["From", "#To the host", "#To the device"]);
         for (first, last) in stretches(self.columns.len(), ROWS) {
             self.from(html, first);
             for to in 0..2 {

@@ -128,6 +128,10 @@ fn frame(html: &mut Html, this: &Frame, of: u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::gather::Gathering;
+    use crate::report::samples::{allocated, at};
+    use syncedmem_trace::event::{Noticed, Site, What};
+    use syncedmem_trace::kind::Kind;
 
     #[test]
     fn a_path_begins_with_the_outermost_frame() {
@@ -137,6 +141,22 @@ mod tests {
         assert_eq!(told("g(int) (a.out)"), ["a.out", "g(int)"]);
         assert_eq!(told(""), [""]);
         assert_eq!(told(&"f, from ".repeat(100_000)).len(), DEPTH);
+    }
+
+    #[test]
+    fn an_objects_name_is_the_last_frame() {
+        let mut gathering = Gathering::default();
+        gathering.take(&at(1, 0, What::Made { bytes: 64, noticed: Noticed::Construction }));
+        gathering.take(&at(1, 1, allocated(Kind::Pageable, 64)));
+        gathering.name(0x1000, "fc6 weights");
+        let places = [(Site(1), "f, from main (a.out)".to_string())];
+        let mut html = Html::default();
+        write(&mut html, &gathering.finish(1, String::new(), places.into()), 1);
+        let page = html.finish();
+        let frames = page.split("</span>").map(|before| before.rsplit_once('>').map_or("", |(_, text)| text));
+        let frames: Vec<_> = frames.filter(|text| !text.is_empty()).collect();
+        assert_eq!(frames, ["Pageable", "a.out", "main", "f", "fc6 weights"]);
+        assert!(page.contains("fc6 weights</span></li></ul>"), "nothing is below it: {page}");
     }
 
     #[test]

@@ -20,12 +20,24 @@ impl Html {
         self
     }
 
-    /// With a number: for people, and raw for sorting.
+    /// The head of a table, and the beginning of its body. A column whose name begins with `#` holds numbers.
+    pub fn heads(&mut self, columns: &[&'static str]) -> &mut Self {
+        self.markup("<thead><tr>");
+        for column in columns {
+            match column.strip_prefix('#') {
+                Some(column) => self.markup("<th scope=\"col\" class=\"n\">").markup(column).markup("</th>"),
+                None => self.markup("<th scope=\"col\">").markup(column).markup("</th>"),
+            };
+        }
+        self.markup("</tr></thead><tbody>")
+    }
+
+    /// A cell with a number: for people, and raw for sorting.
     pub fn number(&mut self, number: u64, shown: impl Display) -> &mut Self {
         self.cell(number).markup(" data-v=\"").text(number).markup("\">").text(shown).markup("</td>")
     }
 
-    /// With a number that has a name, unique in this process.
+    /// A number with a name that is unique in this process.
     pub fn fact(&mut self, name: impl Display, number: u64, shown: impl Display) -> &mut Self {
         self.cell(number).markup(" data-fact=\"").text(name).markup("\" data-v=\"").text(number);
         self.markup("\">").text(shown).markup("</td>")
@@ -36,7 +48,7 @@ impl Html {
         self.markup(if number == 0 { "<td class=\"n zero\"" } else { "<td class=\"n\"" })
     }
 
-    /// With the points at which its line may break.
+    /// A place with the points at which its line may break.
     pub fn place(&mut self, place: &str) -> &mut Self {
         self.markup("<bdi>");
         for (part, text) in place.split("::").enumerate() {
@@ -48,7 +60,6 @@ impl Html {
         self.markup("</bdi>")
     }
 
-    /// Of a row.
     pub fn who(&mut self, who: &str) -> &mut Self {
         self.markup("<th scope=\"row\" class=\"who\">").place(who).markup("</th>")
     }

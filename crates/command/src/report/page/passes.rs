@@ -11,7 +11,6 @@ use crate::report::facts::Process;
 /// The classes of the colours, in the order of [`PassKind::ALL`].
 const COLOURS: [&str; 4] = ["c1", "c4", "c6", "c5"];
 
-/// Writes the figure, unless no pass was noted.
 pub fn passes(html: &mut Html, process: &Process, of: usize) {
     let kinds: Vec<_> = PassKind::ALL.into_iter().filter(|&kind| process.timeline.passes(kind).count > 0).collect();
     if kinds.is_empty() {
@@ -39,8 +38,7 @@ pub fn passes(html: &mut Html, process: &Process, of: usize) {
     }
     html.markup("</svg></div>");
     axis(html, width.saturating_mul(columns.len() as u64));
-    html.markup("</div><div class=\"held\"><table><thead><tr><th scope=\"col\">Pass</th><th scope=\"col\" class=\"n\">Count</th>");
-    html.markup("<th scope=\"col\" class=\"n\">Time</th><th scope=\"col\" class=\"n\">Each</th></tr></thead><tbody>");
+    html.markup("</div><div class=\"held\"><table>").heads(&["Pass", "#Count", "#Time", "#Each"]);
     for kind in kinds {
         let sum = process.timeline.passes(kind);
         html.markup("<tr><th scope=\"row\" class=\"who\"><i class=\"").markup(COLOURS[kind as usize]).markup("\"></i>");

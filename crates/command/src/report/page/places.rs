@@ -20,7 +20,6 @@ enum Unit {
     Time,
 }
 
-/// About a name or a place.
 trait Row: Sized {
     fn who(&self) -> &str;
     fn sum(rows: &[Self]) -> Self;
@@ -81,7 +80,6 @@ pub fn holders(html: &mut Html, process: &Process) {
     table(html, "Holders", "Name, or place that made it", &columns, &process.holders);
 }
 
-/// The table of call sites, those that took the most time first.
 pub fn callers(html: &mut Html, process: &Process) {
     let columns: [Column<Caller>; 15] = [
         time("#Time in all", Caller::nanoseconds),

@@ -30,7 +30,6 @@ enum By {
 }
 
 impl By {
-    /// Of ids and classes.
     fn key(self) -> &'static str {
         if self == By::Role { "role" } else { "layer" }
     }
@@ -43,7 +42,7 @@ impl By {
         }
     }
 
-    /// And its role.
+    /// The name of its band, and its role.
     fn of(self, part: &Part) -> (&str, Option<Role>) {
         let of_layer = part.name.as_deref().and_then(Role::of_layer);
         match (self, of_layer) {
@@ -58,7 +57,6 @@ impl By {
 struct Band<'a> {
     name: &'a str,
     role: Option<Role>,
-    /// By column.
     values: Vec<u64>,
 }
 
@@ -163,14 +161,9 @@ fn chart(html: &mut Html, bands: &[Band], by: By, columns: usize) {
     }
 }
 
-/// At the peak.
 fn table(html: &mut Html, bands: &[Band], by: By, peak: u64, column: usize) {
-    html.markup(
-        "<div class=\"held\"><p class=\"when\" role=\"status\">At the peak</p><table><thead><tr><th scope=\"col\">",
-    );
-    html.markup(by.title()).markup(
-        "</th><th scope=\"col\" class=\"n\">Bytes</th><th scope=\"col\" class=\"n\">Share</th></tr></thead><tbody>",
-    );
+    html.markup("<div class=\"held\"><p class=\"when\" role=\"status\">At the peak</p><table>");
+    html.heads(&[by.title(), "#Bytes", "#Share"]);
     for (place, band) in bands.iter().enumerate() {
         html.markup("<tr><th scope=\"row\" class=\"who\"><i class=\"c").text(band.colour(by, place)).markup("\"></i>");
         let bytes = band.values[column];

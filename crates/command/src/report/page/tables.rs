@@ -12,32 +12,24 @@ use syncedmem_trace::kind::Kind;
 
 const PATHS: [(Path, &str); 3] = [(Path::Pinned, "pinned"), (Path::Staged, "staged"), (Path::Pageable, "pageable")];
 
-/// A column whose name begins with `#` holds numbers.
+/// See [`Html::heads`].
 pub fn begin(html: &mut Html, name: &'static str, columns: &[&'static str]) {
     html.markup("<section class=\"table\"><h3>").markup(name).markup("</h3>");
-    heads(html, name, columns);
+    sortable(html, name, columns);
 }
 
-fn heads(html: &mut Html, name: &'static str, columns: &[&'static str]) {
+pub fn sortable(html: &mut Html, name: &'static str, columns: &[&'static str]) {
     html.markup("<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"").markup(name);
-    html.markup("\"><table class=\"sortable\"><thead><tr>");
-    for column in columns {
-        match column.strip_prefix('#') {
-            Some(column) => html.markup("<th scope=\"col\" class=\"n\">").markup(column).markup("</th>"),
-            None => html.markup("<th scope=\"col\">").markup(column).markup("</th>"),
-        };
-    }
-    html.markup("</tr></thead><tbody>");
+    html.markup("\"><table class=\"sortable\">").heads(columns);
 }
 
 pub fn end(html: &mut Html) {
     html.markup("</tbody></table></div></section>");
 }
 
-/// The table of processes, for a recording of several.
 pub fn processes(html: &mut Html, processes: &[Process], shown: &HashSet<usize>) {
     html.markup("<section class=\"table\"><h2>Processes</h2>");
-    heads(
+    sortable(
         html,
         "Processes",
         &["Process", "#Number", "#Events", "#Pageable, peak", "#Pinned, peak", "#Device, peak", "#Copied", "#Advice"],
@@ -127,7 +119,6 @@ pub fn copies(html: &mut Html, process: &Process) {
     end(html);
 }
 
-/// Those that are not zero.
 pub fn other(html: &mut Html, process: &Process) {
     let account = &process.summary.account;
     begin(html, "Everything else", &["What", "#Count", "#Bytes", "#Time"]);
