@@ -149,8 +149,8 @@ int main(int count, char** arguments) {
   const Library l(handle);
 
   std::vector<Row> rows = {{"cpu_data(), nothing to do", [&] { return ready(l); }}};
-  for (const Size& size : {Size{4, 5000}, Size{4 * kKiB, 2000}, Size{64 * kKiB, 300}, Size{kMiB, 30},
-                           Size{16 * kMiB, 2}, Size{64 * kMiB, 1}}) {
+  for (const Size& size : {Size{4, 5000}, Size{4 * kKiB, 2000}, Size{64 * kKiB, 300}, Size{128 * kKiB, 200},
+                           Size{256 * kKiB, 100}, Size{kMiB, 30}, Size{16 * kMiB, 2}, Size{64 * kMiB, 1}}) {
     rows.push_back({"first touch, written in full: " + readable(size.bytes),
                     [&l, size] { return first_touch(l, size.bytes, size.times); }});
   }

@@ -2,8 +2,8 @@
 
 usage: report.py [--check] FILE
 Each line of FILE is: row, mode, nanoseconds for one; separated by tabs. A ratio is the median, over the rounds, of a mode's
-time by that of "off" in the same round. What an event costs is the difference of the shortest times where each call is one
-event. With --check, status 1 if a bound is missed.
+time by that of "off" in the same round. What an event costs is the difference of the shortest times, by the number of events
+between them. With --check, status 1 if a bound is missed.
 """
 
 import argparse
@@ -13,10 +13,10 @@ import sys
 
 MODES = ["off", "on", "accesses", "trace"]
 
-# Rows that the bound is for. The events of one object take 0.4 us: 5 % of 8.
+# Rows that the bound is for. The events of an object of more than 64 KiB take 0.15 us, of which the clock has half: 5 % of 3.
 BOUND = 1.05
-BOUNDED = ("first touch, written in full: 1 MiB", "first touch, written in full: 16 MiB", "first touch, written in full: 64 MiB",
-           "the same without pools: 1 MiB", "the same without pools: 16 MiB", "copy between host and device: 1 MiB",
+BOUNDED = ("first touch, written in full: 256 KiB", "first touch, written in full: 1 MiB", "first touch, written in full: 16 MiB",
+           "first touch, written in full: 64 MiB", "the same without pools: 1 MiB", "the same without pools: 16 MiB", "copy between host and device: 1 MiB",
            "copy between host and device: 16 MiB", "training")
 
 
@@ -43,14 +43,22 @@ def ratio(modes, mode):
 
 
 # Each of its calls is one event, which has no call site. Its times are those that the processor worked.
-EVENTS = "cpu_data(), nothing to do"
-EVENT_BOUNDS = (("account", "accesses", "off", 60), ("trace", "both", "accesses", 150))
+ACCESS = "cpu_data(), nothing to do"
+# Of an object: made at a call site, accessed, allocated, filled, freed, ended.
+OBJECT, OBJECTS = "first touch, written in full: 4 KiB", 6
+# What is recorded; the row, its events, and the modes with and without them; the most nanoseconds for one. The issue asks for 60; an
+# object's are entered together, and so take less than one alone.
+EVENT_BOUNDS = (
+    ("an event in the account", ACCESS, 1, "accesses", "off", 60),
+    ("an event of an object of 4 KiB in the account", OBJECT, OBJECTS, "on", "off", 25),
+    ("an event in the trace", ACCESS, 1, "both", "accesses", 150),
+)
 
 
-def events(modes):
-    """For the account and the trace: what an event costs in nanoseconds, and its bound."""
-    for name, mode, without, bound in EVENT_BOUNDS:
-        yield name, min(modes[mode]) - min(modes[without]), bound
+def events(samples):
+    """What an event costs in nanoseconds, and its bound."""
+    for name, row, count, mode, without, bound in EVENT_BOUNDS:
+        yield name, (min(samples[row][mode]) - min(samples[row][without])) / count, bound
 
 
 def main():
@@ -72,9 +80,9 @@ def main():
             kept, missed = kept + met, missed + (not met)
             verdict = f"{BOUND:.2f} {'kept' if met else 'MISSED'}"
         print(f"{row:<46}{readable(statistics.median(modes['off'])):>10}{cells}   {verdict}".rstrip())
-    for name, cost, bound in events(samples[EVENTS]):
+    for name, cost, bound in events(samples):
         kept, missed = kept + (cost <= bound), missed + (cost > bound)
-        print(f"an event in the {name:<30}{cost:>10.0f} ns{'':>30}{bound} ns {'kept' if cost <= bound else 'MISSED'}")
+        print(f"{name:<46}{cost:>10.0f} ns{'':>30}{bound} ns {'kept' if cost <= bound else 'MISSED'}")
     print(f"overhead: {kept} bounds kept, {missed} missed")
     return 1 if options.check and missed else 0
 

@@ -5,9 +5,10 @@ use std::cell::Cell;
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
-use syncedmem_analysis::ledger::FirstTouch;
+use syncedmem_analysis::ledger::NewBlock;
 use syncedmem_trace::event::{Cause, What};
 use syncedmem_trace::head::{Access, Contents, Head, Side, Step};
+use syncedmem_trace::kind::Kind;
 
 use super::claims::{Blocking, Claimed};
 use super::eviction::policy::Use;
@@ -149,12 +150,20 @@ impl SyncedMemory {
         let zeroed = step.contents == Contents::Zeros;
         let (mut sample, mut allocation) = (Sample::begin(), 0);
         let (address, origin) = host::find_brief(bytes, zeroed, || allocation = sample.lap())?;
-        let fill = zeroed.then(|| sample.lap());
-        let (subject, block) = (Subject { object: self.address(), bytes }, address.addr().get() as u64);
-        let touch = FirstTouch { access, bytes: bytes as u64, block, origin, allocation, fill };
+        let fill = zeroed.then(|| (bytes as u64, sample.lap()));
+        let subject = Subject { object: self.address(), bytes };
+        let new = NewBlock {
+            access: Some(access),
+            kind: Kind::Pageable,
+            bytes: bytes as u64,
+            address: address.addr().get() as u64,
+            origin,
+            allocation,
+            fill,
+        };
         let is_known = Cell::new(true);
         let enter = || {
-            is_known.set(recorder::touched(subject, touch));
+            is_known.set(recorder::touched(subject, new));
             is_known.get()
         };
         let publish = || self.publish_first(address, step, || is_plain() && enter());

@@ -195,9 +195,18 @@ impl SyncedMemory {
             unsafe { checksums::at_end(self.subject(), host) };
         }
         self.word.store(Word::DESTROYED.0, Ordering::Relaxed);
-        // SAFETY: the caller gave up the object's pointers.
-        unsafe { owned.free() };
-        recorder::ended(self.subject());
+        match owned.pageable_alone() {
+            Some(block) if flags::is_account_alone() => {
+                recorder::ended_with(self.subject(), Some(block));
+                // SAFETY: the caller gave up the object's pointers.
+                unsafe { owned.free_recorded() };
+            }
+            _ => {
+                // SAFETY: as above.
+                unsafe { owned.free() };
+                recorder::ended(self.subject());
+            }
+        }
         Ok(take_imports(self.address()))
     }
 

@@ -3,7 +3,7 @@
 //! An event goes to the trace, without a lock, and to the account, whose ledger is locked for one entry. A caller holds no
 //! lock, except for [`touched`]. It may hold a claim on an object.
 //!
-//! Where the account alone is kept, a small object's first touch is one entry, and so is its end with its block.
+//! While the account is all that is observed, a new block with its zeros is one entry, and so is an object's end with its block.
 
 use std::ffi::{CStr, c_void};
 use std::panic::catch_unwind;
@@ -11,7 +11,7 @@ use std::ptr::NonNull;
 // Not loom's: a model has no signals.
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
-use syncedmem_analysis::ledger::{FirstTouch, Ledger};
+use syncedmem_analysis::ledger::{Ledger, NewBlock};
 use syncedmem_trace::address_hash::hash_address;
 use syncedmem_trace::event::{Event, Noticed, Place, Site, What};
 use syncedmem_trace::head::Access;
@@ -93,6 +93,17 @@ impl Span {
         }
     }
 
+    #[inline]
+    pub fn is_measured(&self) -> bool {
+        self.start != 0
+    }
+
+    /// Nanoseconds since the start. The measurement starts again.
+    pub fn lap(&mut self) -> u64 {
+        let start = std::mem::replace(&mut self.start, nanoseconds());
+        self.start.saturating_sub(start)
+    }
+
     /// Ends the measurement after success, and records its event.
     #[inline]
     pub fn end(mut self, subject: Subject, what: impl FnOnce() -> What) {
@@ -121,14 +132,28 @@ pub fn freed(subject: Subject, kind: Kind, bytes: usize, address: NonNull<c_void
 /// Records that an object was made.
 #[inline]
 pub fn made(subject: Subject) {
-    record(subject, || What::Made { bytes: subject.bytes as u64, noticed: Noticed::Construction });
+    let (bytes, noticed) = (subject.bytes as u64, Noticed::Construction);
+    if flags::is_account_alone() {
+        let site = call_site::here();
+        enter(FOR_EVER, |ledger| ledger.make(subject.object as u64, bytes, site, noticed));
+    } else {
+        record(subject, || What::Made { bytes, noticed });
+    }
 }
 
-/// Adds the first touch of an object to the account, if the account alone is kept. `false`: the account does not know the object, and
+/// Adds the first block of an object to the account, which is all that is observed. `false`: the account does not know the object, and
 /// [`notice_touched`] adds it. The caller may hold the object's lock, which orders this entry before those of the block's next users.
 #[inline]
-pub fn touched(subject: Subject, touch: FirstTouch) -> bool {
-    enter(FOR_EVER, |ledger| ledger.touch(subject.object as u64, touch)).unwrap_or(true)
+pub fn touched(subject: Subject, new: NewBlock) -> bool {
+    enter(FOR_EVER, |ledger| ledger.add_block(subject.object as u64, new)).unwrap_or(true)
+}
+
+/// As [`touched`], but adds an unknown object first. The caller holds no lock.
+pub fn allocated(subject: Subject, new: NewBlock) {
+    if !touched(subject, new) {
+        notice_touched(subject);
+        touched(subject, new);
+    }
 }
 
 /// Adds an object to the account whose constructor was not seen. The caller holds no lock.
@@ -137,15 +162,15 @@ pub fn notice_touched(subject: Subject) {
     notice(subject, 0, Site::UNKNOWN);
 }
 
-/// Adds the end of an object to the account, with that of its pageable block, if the account alone is kept. Catches panics: the path
-/// of small objects is outside of the entry points' guard.
+/// Adds the end of an object to the account, which is all that is observed, with the end of its pageable block. Catches panics: the
+/// path of small objects is outside of the entry points' guard.
 #[inline(never)]
 pub fn ended_with(subject: Subject, block: Option<NonNull<c_void>>) {
     let block = block.map(|address| (address.addr().get() as u64, subject.bytes as u64));
     let _ = catch_unwind(|| enter(FOR_EVER, |ledger| ledger.end(subject.object as u64, block)));
 }
 
-/// Times one in [`Sample::OF`] first touches, which stands for all of them: to read the clock takes longer than to allocate a small
+/// Times one in sixteen first touches, which stands for all of them: to read the clock takes longer than to allocate a small
 /// block.
 pub struct Sample {
     /// Start in nanoseconds; 0: not measured.

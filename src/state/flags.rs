@@ -107,6 +107,12 @@ pub fn are_unread() -> bool {
     has(UNREAD)
 }
 
+/// What belongs together is then one entry of the account.
+#[inline]
+pub fn is_account_alone() -> bool {
+    all().0 & OBSERVED.0 == ACCOUNT.0
+}
+
 /// Even if a call needs no work.
 #[inline]
 pub fn sees_every_call() -> bool {

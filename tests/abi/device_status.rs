@@ -153,8 +153,7 @@ fn links_the_simulated(library: &Path) {
 fn a_driver_is_found_by_its_name_where_the_loader_looks() {
     with_library(links_the_simulated, || {
         assert_eq!(cuda_status().0, SYNCEDMEM_SUCCESS, "{}", cuda_status().1);
-        let mut object = Object::new(100);
-        object.fill_host(&pattern(1, 100));
+        let mut object = Object::holding(&pattern(1, 100));
         object.mutable_gpu_data().unwrap();
         assert_bytes(&object.host_bytes(100), &pattern(1, 100), &"");
     });
@@ -180,8 +179,7 @@ fn a_driver_that_could_not_be_loaded_for_want_of_a_file_descriptor_is_looked_for
 
 fn a_device_that_does_not_start_is_an_error_of_the_call_and_may_start_the_next_time() {
     let gpu = simulated_gpu();
-    let mut object = Object::new(100);
-    object.fill_host(&pattern(1, 100));
+    let mut object = Object::holding(&pattern(1, 100));
     for function in
         ["cuDevicePrimaryCtxRetain", "cuDeviceGet", "cuCtxGetCurrent", "cuCtxPushCurrent_v2", "cuCtxGetDevice"]
     {

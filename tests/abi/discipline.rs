@@ -143,8 +143,7 @@ fn use_after_the_end_is_an_error_while_the_bytes_are_still_there() {
     storage.construct(BYTES);
     storage.cpu_data().unwrap();
     assert_eq!(storage.destruct(), SYNCEDMEM_SUCCESS);
-    assert_eq!(storage.cpu_data(), Err(SYNCEDMEM_ERROR_INVALID_HANDLE));
-    assert!(last_error().contains("destroyed"), "{}", last_error());
+    assert_refused(storage.cpu_data(), SYNCEDMEM_ERROR_INVALID_HANDLE, "destroyed");
     assert_eq!(storage.mutable_cpu_data(), Err(SYNCEDMEM_ERROR_INVALID_HANDLE));
     assert_eq!(storage.gpu_data(), Err(SYNCEDMEM_ERROR_INVALID_HANDLE));
     assert_eq!(storage.set_cpu_data(std::ptr::dangling_mut()), SYNCEDMEM_ERROR_INVALID_HANDLE);

@@ -198,15 +198,6 @@ fn a_link_is_not_followed_to_another_file() {
     assert_eq!(fs::read_to_string(&other).unwrap(), "mine");
 }
 
-fn a_file_with_something_else_in_it_is_not_traced_to() {
-    let place = Place::new(&[]);
-    let other = place.path("other");
-    fs::write(&other, "mine").unwrap();
-    let ran = run(Command::new(place.path("program")).env("SYNCEDMEM_TRACE", &other));
-    assert!(ran.status.success() && ran.error.contains("there is something in it, and not a trace"), "{}", ran.error);
-    assert_eq!(fs::read_to_string(&other).unwrap(), "mine");
-}
-
 fn files_are_made_by_the_umask() {
     let place = Place::new(&[]);
     let script = "umask 027; SYNCEDMEM_TRACE=trace SYNCEDMEM_CALLS=calls SYNCEDMEM_REPORT=report exec ./program";
@@ -254,7 +245,6 @@ crate::support::harness::tests![
     a_long_name_of_a_file_leaves_the_sentence_whole,
     the_limit_of_a_files_length_ends_no_program,
     a_link_is_not_followed_to_another_file,
-    a_file_with_something_else_in_it_is_not_traced_to,
     files_are_made_by_the_umask,
     control_characters_of_a_setting_are_printed_escaped,
     the_name_of_a_program_steers_no_terminal,

@@ -113,8 +113,7 @@ fn a_failed_call_is_an_error_and_its_handle_is_not_used_again() {
     let mut blob = Blob::new(&[2]);
     blob.write_device(gpu, DATA, &[1.0, 2.0]);
     cublas.fail(13);
-    assert_eq!(blob.asum(DATA), Err(SYNCEDMEM_ERROR_DRIVER));
-    assert!(last_error().contains("cublasSasum_v2 of cuBLAS returned status 13"), "{}", last_error());
+    assert_refused(blob.asum(DATA), SYNCEDMEM_ERROR_DRIVER, "cublasSasum_v2 of cuBLAS returned status 13");
     cublas.fail(13);
     assert_eq!(blob.scale(DATA, 2.0), Err(SYNCEDMEM_ERROR_DRIVER));
     assert_eq!((blob.asum(DATA), cublas.counts()[0]), (Ok(3.0), 3));
@@ -163,8 +162,7 @@ fn data_and_diff_on_two_devices_are_refused() {
     blob.write(DIFF, &[1f32]);
     gpu.within(0, || blob.sync(DATA)).unwrap();
     gpu.within(1, || blob.sync(DIFF)).unwrap();
-    assert_eq!(blob.update(), Err(SYNCEDMEM_ERROR_WRONG_DEVICE));
-    assert!(last_error().contains("on device 0 and the diff on device 1"), "{}", last_error());
+    assert_refused(blob.update(), SYNCEDMEM_ERROR_WRONG_DEVICE, "on device 0 and the diff on device 1");
     assert_eq!(blob.read::<f32>(DATA), [3.0]);
 }
 

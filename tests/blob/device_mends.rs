@@ -40,28 +40,6 @@ fn mend_10_a_copy_is_made_where_the_source_is() {
     assert_eq!(blob.read::<f32>(DATA), [3.0, 4.0]);
 }
 
-fn a_copy_of_synced_data_is_made_on_the_device() {
-    let _gpu = simulated_gpu();
-    let mut source = Blob::new(&[2]);
-    source.write(DATA, &[1f32, 2.0]);
-    source.sync(DATA).unwrap();
-    let mut blob = Blob::new(&[2]);
-    blob.copy_from(DATA, &source, false).unwrap();
-    assert_eq!((blob.head(DATA), source.head(DATA)), (SYNCEDMEM_HEAD_AT_GPU, SYNCEDMEM_SYNCED));
-    assert_eq!(blob.read::<f32>(DATA), [1.0, 2.0]);
-}
-
-fn a_copy_at_the_device_keeps_what_is_beyond_the_count() {
-    let gpu = simulated_gpu();
-    let source = Blob::new(&[2]);
-    source.write_device(&gpu, DATA, &[1.0, 2.0]);
-    let mut blob = Blob::new(&[3]);
-    blob.write(DATA, &[7f32, 8.0, 9.0]);
-    blob.copy_from(DATA, &source, true).unwrap();
-    blob.reshape(&[3]).unwrap();
-    assert_eq!(blob.read_device(&gpu, DATA), [1.0, 2.0, 9.0]);
-}
-
 fn device_memory_may_be_lent() {
     let gpu = simulated_gpu();
     let lent = gpu.block(8);
@@ -85,8 +63,6 @@ fn without_a_gpu_the_host_works_and_the_device_is_refused() {
 crate::support::harness::tests![
     mend_9_the_shape_goes_to_the_device_only_where_it_is_asked_for,
     mend_10_a_copy_is_made_where_the_source_is,
-    a_copy_of_synced_data_is_made_on_the_device,
-    a_copy_at_the_device_keeps_what_is_beyond_the_count,
     device_memory_may_be_lent;
     alone(&[("SYNCEDMEM_TEST_DRIVER", "none")]): without_a_gpu_the_host_works_and_the_device_is_refused
 ];

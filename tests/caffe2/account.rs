@@ -49,8 +49,7 @@ fn a_copy_and_a_share_are_not_filled_before() {
 fn a_limit_on_host_memory_holds_for_tensors() {
     let (small, large) = (Tensor::of(&[150]), Tensor::of(&[101]));
     small.mutable::<u8>(&float()).unwrap();
-    assert_eq!(large.mutable::<u8>(&float()), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
-    assert!(last_error().contains("SYNCEDMEM_HOST_LIMIT"), "{}", last_error());
+    assert_refused(large.mutable::<u8>(&float()), SYNCEDMEM_ERROR_OUT_OF_MEMORY, "SYNCEDMEM_HOST_LIMIT");
     small.free_memory();
     assert!(large.mutable::<u8>(&float()).is_ok());
 }

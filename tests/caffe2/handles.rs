@@ -5,7 +5,6 @@ use std::ptr::{null, null_mut};
 
 pub use crate::support::{syncedmem_typemeta_t as TypeMeta, *};
 
-/// A built-in type.
 pub fn meta(of: syncedmem_type_t) -> TypeMeta {
     ask(TypeMeta::NONE, |meta| unsafe { syncedmem_typemeta(of as i32, meta) }).unwrap()
 }

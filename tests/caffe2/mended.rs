@@ -75,8 +75,7 @@ fn a_constructor_that_fails_leaves_the_tensor_and_the_blob_as_they_were() {
     let tensor = Tensor::of(&[3]);
     let data = tensor.mutable::<u8>(&float()).unwrap();
     REFUSES.set(true);
-    assert_eq!(tensor.mutable::<u8>(&object()), Err(SYNCEDMEM_ERROR_INVALID_STATE));
-    assert!(last_error().contains("construct of Object"), "{}", last_error());
+    assert_refused(tensor.mutable::<u8>(&object()), SYNCEDMEM_ERROR_INVALID_STATE, "construct of Object");
     assert_eq!(tensor.data(&float()), Ok(data.cast_const()));
     let blob = Blob::new();
     let (value, _) = blob.get_mutable::<u8>(&float()).unwrap();

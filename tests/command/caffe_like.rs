@@ -194,9 +194,7 @@ impl Said {
     /// Fails where the standard error is without one of these.
     #[track_caller]
     pub fn has(&self, wanted: &[&str]) {
-        for wanted in wanted {
-            assert!(self.error.contains(wanted), "{wanted:?} is not in: {}", self.error);
-        }
+        assert_has(&self.error, wanted);
     }
 
     /// As `has`, of a command that ended with this status.

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::caffe_like::{Said, Workshop, command, said};
+use crate::support::assert_has;
 
 /// Exits with 0 if the sums of two blobs are right; the first has as many floats as its argument says.
 const PROGRAM: &str = r#"
@@ -65,11 +66,10 @@ fn a_larger_batch_differs_by_what_it_holds_and_fills() {
     let workshop = two_batches();
     let told = workshop.syncedmem(&["diff", "8.trace", "16.trace"]);
     assert_eq!(told.status, Some(1), "{}", told.error);
-    for wanted in
-        ["A: 8.trace, memory of program", "B: 16.trace", "memory at its peak", "pageable", "work, times: no change"]
-    {
-        assert!(told.output.contains(wanted), "{wanted}: {}", told.output);
-    }
+    assert_has(
+        &told.output,
+        &["A: 8.trace, memory of program", "B: 16.trace", "memory at its peak", "pageable", "work, times: no change"],
+    );
     let found = json(&workshop.syncedmem(&["diff", "8.trace", "16.trace", "--json"]));
     let sections = found["processes"][0]["sections"].as_array().unwrap();
     let figure = |of: &str, unit: &str, name: &str| {

@@ -4,6 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use crate::caffe_like::{LAYER, Said, Workshop, command, said};
+use crate::support::assert_has;
 
 fn doctor(subject: &Path) -> Said {
     said(command().arg("doctor").arg(subject))
@@ -22,9 +23,10 @@ fn verdict(subject: &Path, wanted: &str, status: i32) -> String {
 #[test]
 fn a_libcaffe_that_calls_through_the_dynamic_linker_works() {
     let told = verdict(&Workshop::new().caffe(&[]), "works: Caffe's calls go through the dynamic linker", 0);
-    for wanted in ["a CPU_ONLY build", "BVLC rc4 to master", "defines 6 functions of SyncedMemory; calls 4 of them"] {
-        assert!(told.contains(wanted), "{wanted}: {told}");
-    }
+    assert_has(
+        &told,
+        &["a CPU_ONLY build", "BVLC rc4 to master", "defines 6 functions of SyncedMemory; calls 4 of them"],
+    );
 }
 
 #[test]
@@ -154,14 +156,15 @@ fn a_script_of_python_is_judged_by_the_caffe_that_it_would_import() {
     workshop.source("beside/train.py", "import os, caffe\n");
     workshop.source("beside/other.py", "import train\n");
     let told = workshop.syncedmem(&["doctor", "python3", "-u", "beside/train.py", "--lr", "3"]).ok();
-    for wanted in [
-        "verdict      works:",
-        "syncedmem run -- python3 -u beside/train.py --lr 3\n",
-        "script       beside/train.py\n",
-        "beside/caffe/_caffe.so",
-    ] {
-        assert!(told.contains(wanted), "{wanted}: {told}");
-    }
+    assert_has(
+        &told,
+        &[
+            "verdict      works:",
+            "syncedmem run -- python3 -u beside/train.py --lr 3\n",
+            "script       beside/train.py\n",
+            "beside/caffe/_caffe.so",
+        ],
+    );
     let told = workshop.syncedmem(&["doctor", "python3", "beside/other.py"]).output;
     assert!(told.contains("which does not import caffe itself"), "{told}");
     workshop.source("beside/itself", "#!/usr/bin/env python3\nfrom caffe import layers\n");
@@ -203,16 +206,17 @@ fn what_is_no_program_gets_an_error_that_says_so() {
 #[test]
 fn this_machine_is_described_and_misspelt_settings_are_told() {
     let told = said(command().arg("doctor").env("SYNCEDMEM_PIN", "never").env("SYNCEDMEM_ONERROR", "throw")).ok();
-    for wanted in [
-        "syncedmem    version 0.",
-        "libsyncedmem /",
-        "system       glibc 2.",
-        "GPU",
-        "memory",
-        "huge pages",
-        "SYNCEDMEM_PIN=never\n",
-        "SYNCEDMEM_ON_ERROR is perhaps meant",
-    ] {
-        assert!(told.contains(wanted), "{wanted}: {told}");
-    }
+    assert_has(
+        &told,
+        &[
+            "syncedmem    version 0.",
+            "libsyncedmem /",
+            "system       glibc 2.",
+            "GPU",
+            "memory",
+            "huge pages",
+            "SYNCEDMEM_PIN=never\n",
+            "SYNCEDMEM_ON_ERROR is perhaps meant",
+        ],
+    );
 }

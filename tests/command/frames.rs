@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::caffe_like::Workshop;
+use crate::support::assert_has;
 
 /// `main` calls `build`, which makes the object in line 4.
 const PROGRAM: &str = "\
@@ -37,14 +38,15 @@ fn maker(workshop: &Workshop) -> Value {
 fn a_program_with_debug_information_shows_files_and_lines() {
     let workshop = recorded(&["-g"]);
     let details = workshop.syncedmem(&["report", "t.trace", "--text", "--details"]).ok();
-    for wanted in [
-        "call sites, those that took the most time first",
-        "      build at ",
-        "program.c:4 (program)\n",
-        "      main at ",
-    ] {
-        assert!(details.contains(wanted), "{wanted}: {details}");
-    }
+    assert_has(
+        &details,
+        &[
+            "call sites, those that took the most time first",
+            "      build at ",
+            "program.c:4 (program)\n",
+            "      main at ",
+        ],
+    );
     let site = maker(&workshop);
     let frame = &site["frames"][0];
     assert_eq!(

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::caffe_like::{Workshop, command, said};
+use crate::support::assert_has;
 
 /// The pages of the help: the command's own, and one for each command below it.
 const PAGES: [&[&str]; 14] = [
@@ -73,9 +74,7 @@ fn manual_pages_are_written_for_every_command() {
     for page in PAGES {
         let page = folder.join(format!("man/man1/{}.1", [&["syncedmem"], page].concat().join("-")));
         let text = std::fs::read_to_string(&page).unwrap();
-        for section in [".SH NAME\n", ".SH SYNOPSIS\n", ".SH EXAMPLES\n"] {
-            assert!(text.contains(section), "{section}: {}", page.display());
-        }
+        assert_has(&text, &[".SH NAME\n", ".SH SYNOPSIS\n", ".SH EXAMPLES\n"]);
         assert!(!text.contains("EXTRA"), "{}", page.display());
     }
     assert!(!folder.join("man/man1/syncedmem-share.1").exists());

@@ -13,8 +13,7 @@ fn a_push_is_synced_at_once_and_its_data_is_there_when_the_stream_is_done() {
     let gpu = gpu();
     let stream = gpu.stream();
     for handle in [stream.handle(), std::ptr::null_mut()] {
-        let mut object = Object::new(BYTES);
-        object.fill_host(&pattern(1, BYTES));
+        let mut object = Object::holding(&pattern(1, BYTES));
         assert_eq!(object.push(handle), SYNCEDMEM_SUCCESS);
         assert_eq!(object.head(), 3);
         gpu.within(0, || assert_eq!(gpu.cuStreamSynchronize(handle), 0));
@@ -59,19 +58,6 @@ fn whatever_touches_a_side_that_is_being_copied_waits_for_the_copy() {
             }
         }
     }
-}
-
-fn a_copy_back_into_the_host_block_waits_for_the_push_that_reads_it() {
-    let gpu = gpu();
-    let stream = gpu.stream();
-    let _pinning = Pinning::always();
-    stream.delay(LAG);
-    let mut object = State::Pushing.object(&gpu, &stream, BYTES);
-    object.mutable_gpu_data().unwrap();
-    assert_ne!(gpu.if_simulated(stream.is_idle()), Some(true));
-    object.cpu_data().unwrap();
-    assert_ne!(gpu.if_simulated(stream.is_idle()), Some(false));
-    assert_bytes(&object.host_bytes(BYTES), &State::Pushing.contents(BYTES), &"");
 }
 
 fn the_end_of_an_object_waits_for_its_copy() {
@@ -134,32 +120,10 @@ fn a_stream_may_be_destroyed_as_soon_as_the_push_has_returned() {
     }
 }
 
-fn a_pull_is_at_the_device_until_it_is_known_to_have_landed() {
-    let gpu = gpu();
-    let stream = gpu.stream();
-    let _pinning = Pinning::always();
-    let mut object = match gpu.is_simulated() {
-        true => {
-            gpu.control().simcuda_hold_streams();
-            let mut object = State::Pulling.object(&gpu, &stream, BYTES);
-            assert_eq!((object.head(), object.is_ready(), object.head()), (2, Ok(false), 2));
-            gpu.control().simcuda_release_streams();
-            object
-        }
-        false => State::Pulling.object(&gpu, &stream, BYTES),
-    };
-    stream.synchronize();
-    assert_eq!(object.head(), 2, "no call has looked yet");
-    assert_eq!((object.is_ready(), object.head()), (Ok(true), 3));
-    let data = object.host_address() as *const u8;
-    assert_eq!(unsafe { std::slice::from_raw_parts(data, BYTES) }, State::Pulling.contents(BYTES));
-}
-
 fn a_pull_of_untouched_data_is_refused() {
     let gpu = gpu();
     let stream = gpu.stream();
-    assert_eq!(Object::new(BYTES).pull(stream.handle()), SYNCEDMEM_ERROR_INVALID_STATE);
-    assert!(last_error().contains("UNINITIALIZED"), "{}", last_error());
+    assert_refused(Object::new(BYTES).pull(stream.handle()), SYNCEDMEM_ERROR_INVALID_STATE, "UNINITIALIZED");
 }
 
 fn pageable_data_is_pulled_too() {
@@ -200,8 +164,7 @@ fn a_block_is_not_freed_while_its_first_fill_is_still_on_its_way() {
     for operation in [None, Some(Operation::ReleaseGpu), Some(Operation::SetGpuData)] {
         let lent = Lent::new(&gpu, BYTES);
         gpu.set_lag(UNTIL_IT_IS_WAITED_FOR);
-        let mut object = Object::new(BYTES);
-        object.mutable_gpu_data().unwrap();
+        let mut object = Object::touched(Storage::mutable_gpu_data, BYTES);
         if operation == Some(Operation::ReleaseGpu) {
             object.overwrite_cpu_data().unwrap();
         }
@@ -280,11 +243,9 @@ fn a_copy_on_a_callers_stream_comes_after_the_librarys_own_zeros() {
 crate::support::harness::tests![
     a_push_is_synced_at_once_and_its_data_is_there_when_the_stream_is_done,
     whatever_touches_a_side_that_is_being_copied_waits_for_the_copy,
-    a_copy_back_into_the_host_block_waits_for_the_push_that_reads_it,
     the_end_of_an_object_waits_for_its_copy,
     an_object_that_grows_waits_for_its_copy_and_gives_both_blocks_back,
     a_stream_may_be_destroyed_as_soon_as_the_push_has_returned,
-    a_pull_is_at_the_device_until_it_is_known_to_have_landed,
     a_pull_of_untouched_data_is_refused,
     pageable_data_is_pulled_too,
     what_was_pushed_is_what_the_host_held_at_the_push,

@@ -11,7 +11,7 @@ fn every_byte_arrives_whatever_the_size_and_the_direction() {
     let gpu = with_staging_buffers(gpu());
     for (seed, bytes) in (1..).zip(SIZES) {
         let (there, back) = (noise(seed, bytes), noise(seed + 100, bytes));
-        let mut object = at_cpu(&there);
+        let mut object = Object::holding(&there);
         gpu.calm();
         let device = object.mutable_gpu_data().unwrap().addr();
         assert_eq!(pieces(&gpu, c"HtoD"), gpu.if_simulated((bytes.div_ceil(SLOT), 0)), "{bytes}");
@@ -30,8 +30,7 @@ fn a_callers_own_buffer_goes_the_same_way_and_nothing_beside_it_is_touched() {
     let mut buffer = vec![0xEE_u8; bytes + 200];
     let (there, back) = (noise(1, bytes), noise(2, bytes));
     buffer[100..][..bytes].copy_from_slice(&there);
-    let mut object = Object::new(bytes);
-    assert_eq!(object.set_cpu_data(buffer[100..].as_mut_ptr()), SYNCEDMEM_SUCCESS);
+    let mut object = Object::borrowing(&mut buffer[100..][..bytes]);
     let device = object.mutable_gpu_data().unwrap().addr();
     assert_eq!(pieces(&gpu, c"HtoD"), gpu.if_simulated((3, 0)));
     assert_bytes(&gpu.read(device, bytes), &there, &"to the device");
@@ -61,7 +60,7 @@ fn only_copies_of_the_size_that_is_set_and_more_go_through_slots_and_none_by_def
     let errors = each_alone(&cases, environment, |&(setting, from)| {
         let gpu = simulated_gpu();
         for bytes in [(1 << 20) - 1, 1 << 20, (8 << 20) - 1, 8 << 20] {
-            let mut object = at_cpu(&noise(1, bytes));
+            let mut object = Object::holding(&noise(1, bytes));
             gpu.control().simcuda_clear_log();
             object.gpu_data().unwrap();
             let staged = bytes >= from;
@@ -91,7 +90,7 @@ fn what_the_caller_has_page_locked_is_copied_as_it_is() {
 fn bytes_are_right_where_every_piece_lags_and_the_source_is_overwritten_at_once() {
     let gpu = with_staging_buffers(gpu());
     let contents = noise(1, 6 * SLOT + 5);
-    let mut object = at_cpu(&contents);
+    let mut object = Object::holding(&contents);
     object.overwrite_gpu_data().unwrap();
     object.fill_host(&contents);
     gpu.set_lag(3000);
@@ -121,7 +120,7 @@ extern "C" fn hold(_: *mut std::ffi::c_void) {
 /// Starts a copy on another thread while a stream of kind `flags` is held with work, and tells whether it ends before
 /// the stream goes on, for which it has some milliseconds if it should not.
 fn ends_while_a_stream_is_held(gpu: &Gpu, flags: u32, should: bool) -> bool {
-    let mut object = at_cpu(&noise(1, SLOT + 1));
+    let mut object = Object::holding(&noise(1, SLOT + 1));
     object.overwrite_gpu_data().unwrap();
     object.fill_host(&noise(1, SLOT + 1));
     let mut stream = std::ptr::null_mut();
@@ -173,7 +172,7 @@ fn each_context_has_a_ring_of_its_own() {
     for _ in 0..2 {
         gpu.calm();
         let contents = noise(1, SLOT + 1);
-        let mut object = at_cpu(&contents);
+        let mut object = Object::holding(&contents);
         let elsewhere = |call: &Call| {
             call.function == "cuMemcpyAsync" && call.field("ctx") != Some(&format!("{:?}", gpu.primary(1)))
         };

@@ -9,7 +9,7 @@ fn a_reset_of_the_device_takes_the_ring_and_the_next_copy_makes_another() {
         assert_eq!(gpu.cuDevicePrimaryCtxReset_v2(0), 0);
         assert_eq!(page_locked_blocks(&gpu), Some(0));
         let contents = noise(round, 2 * SLOT + 1);
-        let mut object = at_cpu(&contents);
+        let mut object = Object::holding(&contents);
         gpu.control().simcuda_clear_log();
         let device = object.gpu_data().unwrap_or_else(|status| panic!("{status:?} {}", last_error()));
         assert_eq!(pieces(&gpu, c"HtoD"), Some((3, 0)));
@@ -24,7 +24,7 @@ fn without_staging_buffers_the_driver_copies_in_silence() {
     gpu.fail_times("cuMemHostRegister_v2", 1, 2, 0);
     for (seed, bytes) in (1..).zip(SIZES) {
         let contents = noise(seed, bytes);
-        let mut object = at_cpu(&contents);
+        let mut object = Object::holding(&contents);
         gpu.control().simcuda_clear_log();
         let device = object.gpu_data().unwrap().addr();
         assert_eq!(pieces(&gpu, c"HtoD"), Some((1, 1)), "{bytes}");
@@ -90,15 +90,13 @@ fn every_driver_call_of_a_copy_fails_in_turn_and_the_object_is_as_it_was() {
     const BYTES: usize = 5 * SLOT + 13;
     let contents = noise(1, BYTES);
     let to_device = || {
-        let mut object = Object::new(BYTES);
-        object.overwrite_gpu_data().unwrap();
+        let mut object = Object::touched(Storage::overwrite_gpu_data, BYTES);
         object.overwrite_cpu_data().unwrap();
         object.fill_host(&contents);
         object
     };
     let to_host = || {
-        let mut object = Object::new(BYTES);
-        object.overwrite_cpu_data().unwrap();
+        let mut object = Object::touched(Storage::overwrite_cpu_data, BYTES);
         gpu.write(object.overwrite_gpu_data().unwrap().addr(), &contents);
         object
     };

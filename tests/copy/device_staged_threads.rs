@@ -63,8 +63,7 @@ fn a_thousand_copies_start_seven_threads_which_take_no_signals() {
         assert!(first.iter().all(|(_, blocked)| blocked >> (signal - 1) & 1 == 1), "{first:?}");
     }
     ASKED.store(0, Relaxed);
-    let mut object = Object::new(BYTES);
-    object.overwrite_cpu_data().unwrap();
+    let mut object = Object::touched(Storage::overwrite_cpu_data, BYTES);
     for _ in 0..500 {
         object.mutable_gpu_data().unwrap();
         object.mutable_cpu_data().unwrap();
@@ -77,7 +76,7 @@ fn a_thousand_copies_start_seven_threads_which_take_no_signals() {
 
 fn no_thread_is_started_before_a_copy_is_staged_nor_for_one_processor() {
     let gpu = simulated_gpu();
-    at_cpu(&noise(1, 1 << 19)).gpu_data().unwrap();
+    Object::holding(&noise(1, 1 << 19)).gpu_data().unwrap();
     assert_eq!((helpers().len(), page_locked_blocks(&gpu)), (0, Some(0)));
     PROCESSORS.store(1, Relaxed);
     there_and_back(&gpu, &noise(2, BYTES));
@@ -110,7 +109,7 @@ fn a_fork_leaves_the_parked_threads_to_the_parent() {
     let gpu = with_many_processors();
     let before = helpers_once_there_are(MOST);
     let contents = noise(4, BYTES);
-    let mut object = at_cpu(&contents);
+    let mut object = Object::holding(&contents);
     object.gpu_data().unwrap();
     in_a_child(|| {
         assert!(helpers().is_empty() && object.host_bytes(BYTES) == contents);

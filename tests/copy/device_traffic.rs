@@ -118,8 +118,7 @@ fn an_object_of_no_bytes_allocates_nothing_and_has_no_device_address() {
             assert_eq!(object.head(), 3);
         }
     }
-    let mut object = Object::new(0);
-    object.mutable_cpu_data().unwrap();
+    let mut object = Object::touched(Storage::mutable_cpu_data, 0);
     assert_eq!(object.push(stream.handle()), SYNCEDMEM_SUCCESS);
     assert_eq!((object.head(), object.wait(), object.device_address()), (3, SYNCEDMEM_SUCCESS, 0));
     object.mutable_gpu_data().unwrap();
@@ -128,30 +127,10 @@ fn an_object_of_no_bytes_allocates_nothing_and_has_no_device_address() {
     assert_eq!(object.release_gpu(), SYNCEDMEM_SUCCESS);
 }
 
-fn a_block_is_kept_from_one_turn_to_the_next() {
-    let gpu = gpu();
-    let mut object = Object::new(BYTES);
-    object.mutable_cpu_data().unwrap();
-    object.mutable_gpu_data().unwrap();
-    let before = (object.host_address(), object.device_address());
-    let work = || {
-        for _ in 0..10 {
-            object.mutable_cpu_data().unwrap();
-            object.mutable_gpu_data().unwrap();
-        }
-    };
-    gpu.observe(work, |calls| {
-        assert_eq!((copies(calls, "HtoD"), copies(calls, "DtoH")), (10, 10));
-        assert_eq!(calls.iter().find(|call| call.function.contains("Alloc") || call.function.contains("Free")), None);
-    });
-    assert_eq!((object.host_address(), object.device_address()), before);
-}
-
 fn an_object_that_never_touched_the_device_never_touches_the_driver() {
     let gpu = simulated_gpu();
     let (_, calls) = gpu.watch(|| {
-        let mut object = Object::new(BYTES);
-        object.fill_host(&pattern(1, BYTES));
+        let mut object = Object::holding(&pattern(1, BYTES));
         assert_eq!(object.wait(), SYNCEDMEM_SUCCESS);
         assert_eq!((object.device_ordinal(), object.is_pinned(), object.owns_gpu()), (-1, false, false));
     });
@@ -164,7 +143,6 @@ crate::support::harness::tests![
     an_overwritten_device_side_is_neither_zeroed_nor_copied,
     is_ready_makes_at_most_one_query_and_none_once_it_said_yes,
     a_push_makes_one_copy_and_records_one_event_behind_it_on_the_same_stream,
-    an_object_of_no_bytes_allocates_nothing_and_has_no_device_address,
-    a_block_is_kept_from_one_turn_to_the_next;
+    an_object_of_no_bytes_allocates_nothing_and_has_no_device_address;
     alone_with_driver(&[]): an_object_that_never_touched_the_device_never_touches_the_driver
 ];

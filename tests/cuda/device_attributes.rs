@@ -16,7 +16,7 @@ fn copy_unstaged(gpu: &Gpu) -> Vec<Call> {
     let ((), calls) = gpu.watch(|| {
         for device in 0..2 {
             for _ in 0..3 {
-                let mut object = at_cpu(&contents);
+                let mut object = Object::holding(&contents);
                 gpu.within(device, || object.mutable_gpu_data().unwrap());
                 assert_bytes(&object.host_bytes(5000), &contents, &device);
             }
@@ -81,7 +81,7 @@ fn a_device_is_not_asked_where_staging_is_not_and_its_status_says_nothing_of_it(
 fn the_status_of_a_usual_device_says_nothing_of_staging() {
     let gpu = &simulated_gpu();
     assert!(!cuda_status().1.contains("staged"), "{}", cuda_status().1);
-    at_cpu(&noise(1, SLOT)).gpu_data().unwrap();
+    Object::holding(&noise(1, SLOT)).gpu_data().unwrap();
     assert_eq!(page_locked_blocks(gpu), Some(1));
 }
 
@@ -113,8 +113,7 @@ fn a_lack_of_memory_is_no_refusal_for_good() {
 fn where_memory_cannot_be_registered_pin_says_so_without_asking_the_driver() {
     let gpu = &simulated_gpu();
     let mut object = filled(5000, 1);
-    assert_eq!(object.pin(), SYNCEDMEM_ERROR_DRIVER);
-    assert!(last_error().contains("CUDA_ERROR_NOT_SUPPORTED"), "{}", last_error());
+    assert_refused(object.pin(), SYNCEDMEM_ERROR_DRIVER, "CUDA_ERROR_NOT_SUPPORTED");
     assert_eq!((gpu.calls_of(c"cuMemHostRegister_v2"), object.is_pinned()), (0, false));
 }
 

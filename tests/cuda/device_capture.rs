@@ -32,9 +32,7 @@ fn ready_for(call: &str) -> Object {
 #[track_caller]
 fn says_what_to_do() {
     let error = last_error();
-    for part in ["captured", "CUDA graph", "end the capture"] {
-        assert!(error.contains(part), "{part:?} is not in {error:?}");
-    }
+    assert_has(&error, &["captured", "CUDA graph", "end the capture"]);
 }
 
 fn a_stream_that_is_captured_is_refused_and_nothing_is_changed() {
@@ -99,8 +97,7 @@ fn a_push_to_a_captured_stream_evicts_nothing() {
 fn a_pull_from_a_captured_stream_evicts_nothing() {
     let gpu = &simulated_gpu();
     let full = evictable(4 * MIB);
-    let mut object = Object::new(4 * MIB);
-    object.overwrite_gpu_data().unwrap();
+    let mut object = Object::touched(Storage::overwrite_gpu_data, 4 * MIB);
     is_refused_before_it_makes_room(gpu, &full, |stream| object.pull(stream));
 }
 

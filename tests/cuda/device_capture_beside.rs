@@ -25,23 +25,16 @@ fn beside(gpu: &Gpu, flags: u32, mode: i32, what: &str, work: impl Fn() + Send +
 const CAPTURES: [(u32, i32); 4] =
     [(NON_BLOCKING, GLOBAL), (NON_BLOCKING, THREAD_LOCAL), (BLOCKING, GLOBAL), (BLOCKING, RELAXED)];
 
-/// A device block without contents, so that nothing is filled.
-fn block_alone(bytes: usize) -> Object {
-    let mut object = Object::new(bytes);
-    object.overwrite_gpu_data().unwrap_or_else(|status| panic!("{status:?}: {}", last_error()));
-    object
-}
-
 fn without_pools_blocks_come_and_go_beside_a_capture() {
     let gpu = &gpu();
     set_pools(false);
     for (flags, mode) in CAPTURES {
-        beside(gpu, flags, mode, "device blocks", || drop(block_alone(BYTES)));
+        beside(gpu, flags, mode, "device blocks", || drop(on_device(BYTES)));
         beside(gpu, flags, mode, "page-locked blocks", || {
             let _pinning = Pinning::always();
             drop(filled(BYTES, 1));
         });
-        let older: Vec<_> = (0..2).map(|_| std::sync::Mutex::new(Some(gpu.within(0, || block_alone(BYTES))))).collect();
+        let older: Vec<_> = (0..2).map(|_| std::sync::Mutex::new(Some(gpu.within(0, || on_device(BYTES))))).collect();
         beside(gpu, flags, mode, "the end of an older block", || {
             let object = older.iter().find_map(|object| object.lock().unwrap().take());
             drop(object.unwrap());
@@ -54,7 +47,7 @@ fn with_pools_that_reuse_by_event_blocks_come_and_go_beside_a_capture() {
     let gpu = &gpu();
     for (flags, mode) in CAPTURES {
         for _ in 0..3 {
-            beside(gpu, flags, mode, "device blocks", || drop(block_alone(BYTES)));
+            beside(gpu, flags, mode, "device blocks", || drop(on_device(BYTES)));
             beside(gpu, flags, mode, "page-locked blocks", || {
                 let _pinning = Pinning::always();
                 drop(filled(BYTES, 1));
@@ -67,10 +60,10 @@ fn with_pools_that_reuse_by_event_blocks_come_and_go_beside_a_capture() {
 fn with_pools_blocks_come_and_go_beside_a_capture_that_the_default_stream_tells_of() {
     let gpu = &gpu();
     // They wait for a synchronise that must not be.
-    let lay_down = || gpu.within(0, || drop([block_alone(BYTES), block_alone(BYTES)]));
+    let lay_down = || gpu.within(0, || drop([on_device(BYTES), on_device(BYTES)]));
     for mode in [GLOBAL, THREAD_LOCAL, RELAXED] {
         lay_down();
-        beside(gpu, BLOCKING, mode, "an allocation", || drop(block_alone(BYTES)));
+        beside(gpu, BLOCKING, mode, "an allocation", || drop(on_device(BYTES)));
         lay_down();
         beside(gpu, BLOCKING, mode, "a trim", || trim(ALL));
     }
@@ -78,30 +71,30 @@ fn with_pools_blocks_come_and_go_beside_a_capture_that_the_default_stream_tells_
 
 fn once_a_capture_was_seen_no_context_is_waited_for() {
     let gpu = &gpu();
-    gpu.within(0, || drop([block_alone(BYTES), block_alone(BYTES)]));
+    gpu.within(0, || drop([on_device(BYTES), on_device(BYTES)]));
     // The first sign: a stream that is refused.
     let mut object = filled(BYTES, 1);
     let capture = Capture::new(gpu, NON_BLOCKING, GLOBAL);
     assert_eq!(gpu.within(0, || object.push(capture.stream)), SYNCEDMEM_ERROR_INVALID_ARGUMENT);
     assert!(capture.end());
     for mode in [GLOBAL, THREAD_LOCAL, RELAXED] {
-        beside(gpu, NON_BLOCKING, mode, "an allocation", || drop(block_alone(BYTES)));
+        beside(gpu, NON_BLOCKING, mode, "an allocation", || drop(on_device(BYTES)));
         beside(gpu, NON_BLOCKING, mode, "a trim", || trim(ALL));
     }
     let idle_before = idle(DEVICE);
-    gpu.within(0, || (0..10).for_each(|_| drop(block_alone(BYTES))));
+    gpu.within(0, || (0..10).for_each(|_| drop(on_device(BYTES))));
     assert_eq!(idle(DEVICE), idle_before, "blocks that nothing clears are not kept");
 }
 
 fn a_context_that_is_waited_for_during_an_unknown_capture_is_said_once_and_the_block_is_there() {
     let errors = alone_with_pools_on_any_driver(&[SYNCHRONISED], |gpu| {
         for _ in 0..2 {
-            gpu.within(0, || drop(block_alone(BYTES)));
+            gpu.within(0, || drop(on_device(BYTES)));
             let capture = Capture::new(gpu, NON_BLOCKING, GLOBAL);
-            gpu.within(0, || drop(block_alone(BYTES)));
+            gpu.within(0, || drop(on_device(BYTES)));
             capture.end();
         }
-        beside(gpu, NON_BLOCKING, GLOBAL, "afterwards", || drop(block_alone(BYTES)));
+        beside(gpu, NON_BLOCKING, GLOBAL, "afterwards", || drop(on_device(BYTES)));
     });
     if !inside() {
         assert_eq!(errors.lines().count(), 1, "{errors}");
@@ -116,8 +109,7 @@ fn memory_is_pinned_and_unpinned_beside_a_capture() {
         beside(gpu, flags, mode, "pin and the end", || {
             let mut lent = lent.iter().find_map(|lent| lent.try_lock().ok()).unwrap();
             let before = alive(gpu).map(|alive| alive.registered_blocks);
-            let mut object = Object::new(LARGE);
-            assert_eq!(object.set_cpu_data(lent.as_mut_ptr()), SYNCEDMEM_SUCCESS);
+            let mut object = Object::borrowing(&mut lent);
             assert_eq!(object.pin(), SYNCEDMEM_SUCCESS, "{}", last_error());
             drop(object);
             assert_eq!(alive(gpu).map(|alive| alive.registered_blocks), before, "its owner frees it now");
@@ -195,7 +187,7 @@ fn a_threads_capture_mode_is_left_as_it_was_whatever_fails() {
 fn a_driver_without_captures_is_asked_nothing_about_them() {
     let gpu = &simulated_gpu();
     // A call that is there and fails does not stand in the way of an allocation either.
-    gpu.within(0, || drop(block_alone(BYTES)));
+    gpu.within(0, || drop(on_device(BYTES)));
 }
 
 fn a_graph_of_an_objects_block_runs_as_it_was_captured() {
@@ -203,10 +195,10 @@ fn a_graph_of_an_objects_block_runs_as_it_was_captured() {
     gpu.within(0, || {
         let mut object = filled(BYTES, 1);
         let address = object.mutable_gpu_data().unwrap().addr() as u64;
-        drop(block_alone(BYTES));
+        drop(on_device(BYTES));
         let capture = Capture::new(gpu, NON_BLOCKING, GLOBAL);
         assert_eq!(gpu.cuMemsetD8Async(address, 7, BYTES, capture.stream), 0);
-        drop([block_alone(BYTES), block_alone(LARGE)]);
+        drop([on_device(BYTES), on_device(LARGE)]);
         trim(ALL);
         capture.run();
         assert!(all_are(object.cpu_data().unwrap(), BYTES, 7));

@@ -215,8 +215,7 @@ fn a_callers_stream_may_belong_to_another_context_than_the_current_one() {
     let stream = gpu.stream_of(created.1);
     for current in [std::ptr::null_mut(), gpu.primary(0), gpu.primary(gpu.devices() - 1)] {
         gpu.cuCtxSetCurrent(current);
-        let mut object = Object::new(BYTES);
-        object.fill_host(&pattern(1, BYTES));
+        let mut object = Object::holding(&pattern(1, BYTES));
         assert_eq!(object.push(stream.handle()), SYNCEDMEM_SUCCESS, "{}", last_error());
         assert_eq!(object.wait(), SYNCEDMEM_SUCCESS);
         assert_bytes(&gpu.read(object.device_address(), BYTES), &pattern(1, BYTES), &"");

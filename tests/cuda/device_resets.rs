@@ -35,8 +35,7 @@ fn an_object_whose_block_a_reset_took_does_not_free_the_block_that_came_to_its_a
 fn data_that_a_reset_took_is_an_error_even_where_other_data_is_at_its_address() {
     let gpu = gpu();
     let (mut lost, _new) = lost_and_new(&gpu);
-    assert_eq!(lost.cpu_data(), Err(SYNCEDMEM_ERROR_DRIVER));
-    assert!(last_error().contains("the device was reset"), "{}", last_error());
+    assert_refused(lost.cpu_data(), SYNCEDMEM_ERROR_DRIVER, "the device was reset");
     assert_eq!(lost.pull(std::ptr::null_mut()), SYNCEDMEM_ERROR_DRIVER);
     // It is usable all the same.
     assert!(lost.overwrite_cpu_data().is_ok(), "{}", last_error());
@@ -47,8 +46,7 @@ fn a_reset_context_that_is_still_current_is_brought_back_by_the_next_block_and_b
     for pushes in [false, true] {
         assert_eq!(gpu.cuCtxSetCurrent(gpu.primary(0)), 0);
         assert_eq!(gpu.cuDevicePrimaryCtxReset_v2(0), 0);
-        let mut object = Object::new(BYTES);
-        object.fill_host(&pattern(1, BYTES));
+        let mut object = Object::holding(&pattern(1, BYTES));
         if pushes {
             assert_eq!(object.push(std::ptr::null_mut()), SYNCEDMEM_SUCCESS, "{}", last_error());
         }
@@ -62,13 +60,7 @@ fn a_reset_context_that_is_still_current_is_brought_back_by_the_next_block_and_b
 
 fn blocks_that_could_not_be_given_back_are_offered_again_whatever_becomes_of_another_contexts() {
     let gpu = simulated_gpu().with_devices(2);
-    let make = |device| {
-        gpu.within(device, || {
-            let mut object = Object::new(BYTES);
-            object.mutable_gpu_data().unwrap();
-            object
-        })
-    };
+    let make = |device| gpu.within(device, || Object::touched(Storage::mutable_gpu_data, BYTES));
     let (broken, healthy): (Vec<_>, Vec<_>) = (0..10).map(|_| (make(1), make(0))).unzip();
     gpu.control().simcuda_break_context(gpu.primary(1), ILLEGAL_ADDRESS);
     drop(broken);
@@ -103,8 +95,7 @@ fn a_callers_block_is_copied_in_its_own_context_and_no_other_is_made_for_it() {
 
 fn in_a_forked_child_host_data_stays_readable_with_the_device_check_on() {
     let gpu = gpu();
-    let mut object = Object::new(BYTES);
-    object.fill_host(&pattern(1, BYTES));
+    let mut object = Object::holding(&pattern(1, BYTES));
     gpu.within(0, || assert!(object.gpu_data().is_ok()));
     in_a_child(|| {
         assert_bytes(&object.host_bytes(BYTES), &pattern(1, BYTES), &"in the child");
@@ -125,8 +116,7 @@ fn a_mode_callback_may_use_the_library_and_is_not_asked_again_for_that() {
     let mut touched = false;
     let user = std::ptr::from_mut(&mut touched).cast();
     assert_eq!(unsafe { syncedmem_set_mode_callback(Some(touches_an_object), user) }, SYNCEDMEM_SUCCESS);
-    let mut object = Object::new(BYTES);
-    object.mutable_cpu_data().unwrap();
+    let mut object = Object::touched(Storage::mutable_cpu_data, BYTES);
     assert!(touched && object.is_pinned());
 }
 

@@ -65,11 +65,9 @@ fn evictions_make_room_and_lose_no_byte() {
 fn out_of_memory_is_a_status_and_the_object_goes_on_when_there_is_room() {
     let gpu = gpu();
     let taken = Taken::of(&gpu);
-    let mut object = Object::new(128 * MIB);
-    object.fill_host(&pattern(1, 128 * MIB));
+    let mut object = Object::holding(&pattern(1, 128 * MIB));
     for outcome in [object.gpu_data(), object.mutable_gpu_data(), object.overwrite_gpu_data()] {
-        assert_eq!(outcome, Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
-        assert!(last_error().contains("device 0"), "{}", last_error());
+        assert_refused(outcome, SYNCEDMEM_ERROR_OUT_OF_MEMORY, "device 0");
         assert_eq!((object.head(), object.device_address()), (1, 0));
     }
     drop(taken);

@@ -8,8 +8,7 @@ const OUT_OF_MEMORY: i32 = 2;
 fn out_of_memory_is_tried_once_more_and_then_told() {
     let gpu = simulated_gpu();
     for (failures, allocations, outcome) in [(1, 2, true), (2, 2, false), (0, 2, false)] {
-        let mut object = Object::new(BYTES);
-        object.fill_host(&pattern(1, BYTES));
+        let mut object = Object::holding(&pattern(1, BYTES));
         gpu.fail_times("cuMemAlloc_v2", 1, OUT_OF_MEMORY, failures);
         let (data, calls) = gpu.watch(|| object.gpu_data());
         gpu.control().simcuda_clear_faults();
@@ -34,9 +33,10 @@ fn out_of_device_memory_says_what_was_asked_what_there_is_and_who_holds_it() {
     {
         let error = last_error();
         assert_eq!(status, Some(SYNCEDMEM_ERROR_OUT_OF_MEMORY), "{error}");
-        for part in ["(40.0 MiB)", "(64.0 MiB)", "(32.0 MiB)", "(20.0 MiB)", "(8.0 MiB)", "(3.0 MiB)", "device 0"] {
-            assert!(error.contains(part), "{part:?} is not in: {error}");
-        }
+        assert_has(
+            &error,
+            &["(40.0 MiB)", "(64.0 MiB)", "(32.0 MiB)", "(20.0 MiB)", "(8.0 MiB)", "(3.0 MiB)", "device 0"],
+        );
         let largest = format!("{:p}", holders[1].mem());
         assert!(error.contains(&largest), "the largest holder {largest} is not in: {error}");
         assert_eq!((object.head(), object.device_address()), (1, 0));

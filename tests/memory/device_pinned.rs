@@ -60,8 +60,7 @@ fn small_objects_are_pinned_from_the_call_on_that_says_so() {
     let _gpu = gpu();
     let pinned = || {
         [1, BYTES, 60_000].map(|bytes| {
-            let mut object = Object::new(bytes);
-            object.cpu_data().unwrap();
+            let mut object = Object::touched(Storage::cpu_data, bytes);
             object.is_pinned()
         })
     };
@@ -91,8 +90,7 @@ fn a_callback_gives_the_mode_for_every_block() {
 
 /// Whether a host block that is made now is pinned.
 fn pins() -> bool {
-    let mut object = Object::new(BYTES);
-    object.cpu_data().unwrap();
+    let mut object = Object::touched(Storage::cpu_data, BYTES);
     object.is_pinned()
 }
 

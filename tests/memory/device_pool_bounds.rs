@@ -4,40 +4,6 @@ use crate::clock;
 use crate::support::pools::*;
 use crate::support::*;
 
-fn what_lies_idle_is_known_to_the_byte() {
-    let gpu = &simulated_gpu();
-    let mut objects = Vec::new();
-    let mut random = Random::new(1, 0);
-    for _ in 0..400 {
-        let number = random.below(1 << 31);
-        match number % 4 {
-            0 => objects.push(on_device(1 + number % 100_000)),
-            1 => objects.push(on_host(1 + number % 100_000)),
-            _ if !objects.is_empty() => drop(objects.swap_remove(number % objects.len())),
-            _ => {}
-        }
-        let account = gpu.account();
-        let (mut device, mut pinned) = (0, 0);
-        for object in &mut objects {
-            let bytes = object.word(16);
-            if object.is_pinned() { pinned += bytes } else { device += bytes }
-        }
-        // A block in use is up to an eighth larger than its object.
-        for (all, idle, used) in
-            [(account.device_bytes, idle(DEVICE), device), (account.pinned_bytes, idle(PINNED), pinned)]
-        {
-            assert!((used..=used + used / 8).contains(&(all - idle)), "{all} are there, {idle} idle, {used} used");
-        }
-    }
-    drop(objects);
-    let account = gpu.account();
-    assert_eq!((account.device_bytes, account.pinned_bytes), (idle(DEVICE), idle(PINNED)));
-    trim(DEVICE);
-    assert_eq!((gpu.account().device_bytes, gpu.account().pinned_bytes), (0, idle(PINNED)));
-    trim(PINNED);
-    assert_eq!((gpu.account().device_bytes, gpu.account().pinned_bytes, idle(ALL)), (0, 0, 0));
-}
-
 fn by_default_an_eighth_of_a_device_may_lie_idle_and_a_quarter_of_what_is_free() {
     let gpu = &simulated_gpu();
     clock::stop();
@@ -315,8 +281,6 @@ crate::support::harness::tests![
     registered_memory_is_the_systems_again_once_it_is_given_back,
     a_block_that_cannot_be_registered_is_the_drivers_after_all,
     a_block_that_cannot_be_unregistered_is_not_unmapped;
-    alone_with_driver(&[POOLS, ("SYNCEDMEM_DEVICE_POOL", "1G"), ("SYNCEDMEM_PINNED_POOL", "1G")]):
-    what_lies_idle_is_known_to_the_byte;
     alone_with_driver(&[POOLS, ("SIMCUDA_MEMORY", "64M")]):
     by_default_an_eighth_of_a_device_may_lie_idle_and_a_quarter_of_what_is_free;
     alone_with_driver(&[POOLS, ("SYNCEDMEM_DEVICE_POOL", "1M")]): each_device_has_a_budget_of_its_own;

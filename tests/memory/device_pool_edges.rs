@@ -49,8 +49,7 @@ fn the_rings_and_blocks_that_resets_take_are_not_counted_for_ever() {
     let gpu = &simulated_gpu();
     let mut context = std::ptr::null_mut();
     for reset in 0..6 {
-        let mut object = Object::new(100_000);
-        object.fill_host(&pattern(1, 100_000));
+        let mut object = Object::holding(&pattern(1, 100_000));
         let (_, calls) = gpu.watch(|| object.gpu_data().unwrap());
         assert!(names(&calls).contains(&"cuMemcpyAsync"), "reset {reset}: the copy is not staged: {calls:?}");
         drop(object);

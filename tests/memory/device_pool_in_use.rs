@@ -221,13 +221,11 @@ fn copies_in_flight_end_before_their_blocks_come_back() {
     let _pinning = Pinning::always();
     let stream = gpu.stream();
     for round in 1..40 {
-        let mut object = Object::new(BYTES);
-        object.fill_host(&pattern(round, BYTES));
+        let mut object = Object::holding(&pattern(round, BYTES));
         stream.delay(1000);
         assert_eq!(object.push(stream.handle()), SYNCEDMEM_SUCCESS);
         drop(object);
-        let mut next = Object::new(BYTES);
-        next.fill_host(&pattern(round + 100, BYTES));
+        let mut next = Object::holding(&pattern(round + 100, BYTES));
         assert_eq!(next.push(stream.handle()), SYNCEDMEM_SUCCESS);
         next.mutable_gpu_data().unwrap();
         assert_eq!(next.wait(), SYNCEDMEM_SUCCESS);

@@ -12,9 +12,7 @@ use crate::support::*;
 pub const SIZES: [usize; 8] = [1, 4096, 4097, 64 << 10, (64 << 10) + 1, MIB, 2 * MIB, 5 * MIB + 3];
 
 pub fn touched(bytes: usize) -> Object {
-    let mut object = Object::new(bytes);
-    object.mutable_cpu_data().unwrap();
-    object
+    Object::touched(Storage::mutable_cpu_data, bytes)
 }
 
 fn every_host_block_comes_from_it_with_its_size_and_goes_back_when_its_object_ends() {
@@ -116,8 +114,7 @@ fn its_blocks_are_limited_as_others() {
     let book = Book::new().set();
     let six = touched(6000);
     let mut more = Object::new(4001);
-    assert_eq!(more.cpu_data(), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
-    assert!(last_error().contains("SYNCEDMEM_HOST_LIMIT is 10000"), "{}", last_error());
+    assert_refused(more.cpu_data(), SYNCEDMEM_ERROR_OUT_OF_MEMORY, "SYNCEDMEM_HOST_LIMIT is 10000");
     assert_eq!(book.made.load(Relaxed), 1, "it is not asked");
     drop(six);
     assert!(more.cpu_data().is_ok());
@@ -167,19 +164,20 @@ fn what_is_no_table_of_functions_is_refused_and_changes_nothing() {
         (syncedmem_host_allocator_t { release: None, ..good }, "pass both functions"),
     ];
     for (table, why) in bad {
-        assert_eq!(allocators::set(Some(&table)), SYNCEDMEM_ERROR_INVALID_ARGUMENT);
-        assert!(last_error().contains(why), "{}", last_error());
+        assert_refused(allocators::set(Some(&table)), SYNCEDMEM_ERROR_INVALID_ARGUMENT, why);
     }
     let misaligned = std::ptr::from_ref(&good).wrapping_byte_add(1);
-    assert_eq!(unsafe { syncedmem_set_host_allocator(misaligned) }, SYNCEDMEM_ERROR_INVALID_ARGUMENT);
-    assert!(last_error().contains("misaligned"), "{}", last_error());
+    assert_refused(unsafe { syncedmem_set_host_allocator(misaligned) }, SYNCEDMEM_ERROR_INVALID_ARGUMENT, "misaligned");
     let _object = touched(10);
     assert_eq!(book.live(), [10]);
 }
 
 fn it_is_refused_where_free_is_to_take_each_block() {
-    assert_eq!(allocators::set(Some(&Book::new().table())), SYNCEDMEM_ERROR_INVALID_STATE);
-    assert!(last_error().contains("SYNCEDMEM_HOST_BLOCKS is malloc"), "{}", last_error());
+    assert_refused(
+        allocators::set(Some(&Book::new().table())),
+        SYNCEDMEM_ERROR_INVALID_STATE,
+        "SYNCEDMEM_HOST_BLOCKS is malloc",
+    );
     assert_eq!(allocators::set(None), SYNCEDMEM_SUCCESS, "there is none");
 }
 

@@ -28,18 +28,6 @@ fn a_block_comes_back_for_the_next_object_of_its_size_as_zeros_unless_it_is_to_b
     }
 }
 
-fn no_two_objects_get_the_same_block() {
-    for bytes in SIZES {
-        drop([filled(bytes, 1), filled(bytes, 2)]);
-        let objects = [filled(bytes, 3), filled(bytes, 4), filled(bytes, 5)];
-        for (object, fill) in objects.into_iter().zip(3..) {
-            let data: *const u8 = std::ptr::with_exposed_provenance(object.host_address());
-            assert!(all_are(data, bytes, fill), "{bytes}");
-        }
-        trim(PAGEABLE);
-    }
-}
-
 fn a_very_large_block_is_not_paid_for_to_be_read_as_zeros() {
     let mut first = Object::new(VERY_LARGE);
     let data = first.overwrite_cpu_data().unwrap();
@@ -215,7 +203,6 @@ fn a_small_block_is_not_larger_for_being_in_an_object_that_says_so() {
 crate::support::harness::tests![
     alone(&[]):
     a_block_comes_back_for_the_next_object_of_its_size_as_zeros_unless_it_is_to_be_overwritten,
-    no_two_objects_get_the_same_block,
     a_very_large_block_is_not_paid_for_to_be_read_as_zeros,
     a_very_large_block_comes_back_to_be_written,
     a_block_serves_what_wastes_no_more_than_an_eighth_of_the_request,

@@ -20,8 +20,7 @@ fn what_is_idle_and_in_use_is_never_more_than_what_was_once_in_use() {
             let size = [33 * KIB, 200 * KIB, MIB, 2 * MIB, 7 * MIB, 30 * MIB][random.below(6)];
             let bytes = size + random.below(size / 2);
             let before = idle(PAGEABLE);
-            let mut object = Object::new(bytes);
-            object.overwrite_cpu_data().unwrap();
+            let object = Object::touched(Storage::overwrite_cpu_data, bytes);
             reused += usize::from(idle(PAGEABLE) < before);
             objects.push(object);
             held += bytes;
@@ -182,9 +181,7 @@ fn idle_blocks_count_under_the_host_limit_and_go_before_a_request_fails() {
     assert!(idle(PAGEABLE) <= 2 * MIB, "{} idle, 6 MiB in use, 8 allowed", idle(PAGEABLE));
     let mut more = Object::new(3 * MIB);
     assert_eq!(more.cpu_data(), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
-    for part in ["SYNCEDMEM_HOST_LIMIT is 8388608 bytes (8.0 MiB)", "holds 6291456 bytes (6.0 MiB)"] {
-        assert!(last_error().contains(part), "{}", last_error());
-    }
+    assert_has(&last_error(), &["SYNCEDMEM_HOST_LIMIT is 8388608 bytes (8.0 MiB)", "holds 6291456 bytes (6.0 MiB)"]);
     drop(six);
     assert!(more.cpu_data().is_ok());
 }
@@ -278,8 +275,11 @@ fn what_the_calls_are_given_is_checked() {
         assert_eq!(syncedmem_trim(memory), SYNCEDMEM_ERROR_INVALID_ARGUMENT);
         assert_eq!(unsafe { syncedmem_idle_bytes(memory, &mut bytes) }, SYNCEDMEM_ERROR_INVALID_ARGUMENT);
         assert_eq!(syncedmem_set_pool_budget(memory, 0), SYNCEDMEM_ERROR_INVALID_ARGUMENT);
-        assert_eq!(unsafe { syncedmem_get_pool_budget(memory, &mut bytes) }, SYNCEDMEM_ERROR_INVALID_ARGUMENT);
-        assert!(last_error().contains("SYNCEDMEM_MEMORY_PAGEABLE (0)"), "{}", last_error());
+        assert_refused(
+            unsafe { syncedmem_get_pool_budget(memory, &mut bytes) },
+            SYNCEDMEM_ERROR_INVALID_ARGUMENT,
+            "SYNCEDMEM_MEMORY_PAGEABLE (0)",
+        );
         assert_eq!(bytes, 7);
     }
     assert_eq!(syncedmem_set_pool_budget(ALL, 0), SYNCEDMEM_ERROR_INVALID_ARGUMENT);

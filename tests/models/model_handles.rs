@@ -11,8 +11,7 @@ fn null_is_refused_everywhere_and_may_be_closed() {
     let mut object = Object::new(4);
     let (mut count, mut text) = (7, null());
     let refused = |status| {
-        assert_eq!(status, SYNCEDMEM_ERROR_INVALID_ARGUMENT);
-        assert!(last_error().contains("NULL"), "{}", last_error());
+        assert_refused(status, SYNCEDMEM_ERROR_INVALID_ARGUMENT, "NULL");
     };
     unsafe {
         let mut handle = null_mut();
@@ -39,8 +38,11 @@ fn a_structure_that_is_too_small_is_refused() {
     info.size -= 1;
     blob.size -= 1;
     assert_eq!(unsafe { syncedmem_model_info(model.0, &mut info) }, SYNCEDMEM_ERROR_INVALID_ARGUMENT);
-    assert_eq!(unsafe { syncedmem_model_blob_info(model.0, 0, 0, &mut blob) }, SYNCEDMEM_ERROR_INVALID_ARGUMENT);
-    assert!(last_error().contains("set it to the structure's sizeof before the call"), "{}", last_error());
+    assert_refused(
+        unsafe { syncedmem_model_blob_info(model.0, 0, 0, &mut blob) },
+        SYNCEDMEM_ERROR_INVALID_ARGUMENT,
+        "set it to the structure's sizeof before the call",
+    );
     // A later version's is larger.
     info.size += 100;
     assert_eq!(unsafe { syncedmem_model_info(model.0, &mut info) }, SYNCEDMEM_SUCCESS);
@@ -52,8 +54,11 @@ fn a_model_that_was_closed_is_detected() {
     let handle = model.0;
     drop(model);
     let mut count = 7;
-    assert_eq!(unsafe { syncedmem_model_layer_count(handle, &mut count) }, SYNCEDMEM_ERROR_INVALID_HANDLE);
-    assert!(last_error().contains("it was closed"), "{}", last_error());
+    assert_refused(
+        unsafe { syncedmem_model_layer_count(handle, &mut count) },
+        SYNCEDMEM_ERROR_INVALID_HANDLE,
+        "it was closed",
+    );
     assert_eq!(unsafe { syncedmem_model_close(handle) }, SYNCEDMEM_ERROR_INVALID_HANDLE);
     assert_eq!(count, 7);
     let mut object = Object::new(4);

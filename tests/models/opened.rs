@@ -26,7 +26,6 @@ pub fn open(path: &Path) -> Result<Opened, syncedmem_status_t> {
     }
 }
 
-/// A file that is open.
 pub fn opened(folder: &Folder, name: &str, contents: &[u8]) -> Opened {
     std::fs::write(folder.path(name), contents).unwrap();
     open(&folder.path(name)).unwrap_or_else(|_| panic!("{}", last_error()))
@@ -83,7 +82,6 @@ impl Drop for Opened {
     }
 }
 
-/// The object's host data.
 pub fn values<T: Copy>(object: &mut Storage) -> Vec<T> {
     let bytes = object.word(16);
     let data = object.cpu_data().unwrap();

@@ -101,8 +101,11 @@ fn a_file_that_is_cut_while_it_is_open_leaves_every_object_as_it_was() {
     for length in [VALUES as u64 * 4, 1000, 0] {
         file.set_len(length).unwrap();
         for object in [&mut full, &mut untouched] {
-            assert_eq!(model.read(0, SYNCEDMEM_FLOAT32, object), SYNCEDMEM_ERROR_FILE);
-            assert!(last_error().contains("another program has cut the file since it was opened"), "{}", last_error());
+            assert_refused(
+                model.read(0, SYNCEDMEM_FLOAT32, object),
+                SYNCEDMEM_ERROR_FILE,
+                "another program has cut the file since it was opened",
+            );
         }
         assert_eq!(values::<u8>(&mut full), vec![7; VALUES * 4]);
         assert_eq!((untouched.head(), untouched.host_address()), (0, 0));
@@ -112,8 +115,11 @@ fn a_file_that_is_cut_while_it_is_open_leaves_every_object_as_it_was() {
 fn a_read_beyond_the_host_limit_leaves_the_object_untouched() {
     let model = opened(&Folder::new(), "a.caffemodel", &contents());
     let mut object = Object::new(VALUES * 4);
-    assert_eq!(model.read(0, SYNCEDMEM_FLOAT32, &mut object), SYNCEDMEM_ERROR_OUT_OF_MEMORY);
-    assert!(last_error().contains("SYNCEDMEM_HOST_LIMIT is 102400 bytes"), "{}", last_error());
+    assert_refused(
+        model.read(0, SYNCEDMEM_FLOAT32, &mut object),
+        SYNCEDMEM_ERROR_OUT_OF_MEMORY,
+        "SYNCEDMEM_HOST_LIMIT is 102400 bytes",
+    );
     assert_eq!((object.head(), object.host_address()), (0, 0));
     assert_eq!(model.floats(1, 1), [5.0]);
 }

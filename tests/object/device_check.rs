@@ -13,8 +13,7 @@ fn mismatches() -> u64 {
 
 fn a_block_of_another_device_than_the_current_one_is_handed_out_and_counted_where_the_driver_is_called_anyway() {
     let gpu = gpu().with_devices(2);
-    let mut object = Object::new(BYTES);
-    object.fill_host(&pattern(1, BYTES));
+    let mut object = Object::holding(&pattern(1, BYTES));
     gpu.within(1, || assert!(object.gpu_data().is_ok()));
     let before = mismatches();
     gpu.within(1, || {
@@ -35,8 +34,7 @@ fn a_block_of_another_device_than_the_current_one_is_handed_out_and_counted_wher
 
 fn with_the_device_check_on_every_call_looks_and_refuses_another_devices_block() {
     let gpu = gpu().with_devices(2);
-    let mut object = Object::new(BYTES);
-    object.fill_host(&pattern(1, BYTES));
+    let mut object = Object::holding(&pattern(1, BYTES));
     gpu.within(1, || assert!(object.gpu_data().is_ok()));
     assert_eq!(syncedmem_set_device_check(true), SYNCEDMEM_SUCCESS);
     let mut on = false;
@@ -67,8 +65,7 @@ fn with_the_device_check_on_a_block_of_the_current_device_is_handed_out_and_not_
     let gpu = gpu();
     assert_eq!(syncedmem_set_device_check(true), SYNCEDMEM_SUCCESS);
     let before = mismatches();
-    let mut object = Object::new(BYTES);
-    object.fill_host(&pattern(1, BYTES));
+    let mut object = Object::holding(&pattern(1, BYTES));
     for current in [true, false] {
         let mut read = || object.gpu_data().unwrap_or_else(|status| panic!("{status:?} {}", last_error()));
         let data = if current { gpu.within(0, read) } else { read() };

@@ -33,32 +33,6 @@ fn a_tensor_on_the_device_names_it_and_holds_what_the_host_held() {
     }
 }
 
-fn the_last_tensor_on_the_device_gives_its_memory_back() {
-    let gpu = simulated_gpu();
-    let before = gpu.account().device_bytes;
-    let mem = at_cpu(BYTES);
-    let tensor = export(mem, Ask { access: WRITE, ..FLOATS_THERE }).unwrap();
-    let held = gpu.account().device_bytes;
-    assert_eq!(destroy(mem), SYNCEDMEM_SUCCESS);
-    assert_eq!(gpu.account().device_bytes, held, "the tensor holds it");
-    std::thread::spawn(move || drop(tensor)).join().unwrap();
-    assert_eq!(gpu.account().device_bytes, before);
-}
-
-fn each_sides_tensors_guard_that_side_alone() {
-    let gpu = gpu();
-    let mut object = Object::new(BYTES);
-    let there = export(object.mem(), FLOATS_THERE).unwrap();
-    assert_eq!(object.cpu_data().err(), None);
-    assert_eq!(exports(object.mem()), (0, 1));
-    let other = gpu.block(BYTES);
-    assert_eq!(object.set_gpu_data(other.pointer()), SYNCEDMEM_ERROR_EXPORTED);
-    assert_eq!(object.release_gpu(), SYNCEDMEM_ERROR_EXPORTED);
-    assert_eq!(object.release_cpu(), SYNCEDMEM_SUCCESS);
-    drop(there);
-    assert_eq!(object.set_gpu_data(other.pointer()), SYNCEDMEM_SUCCESS);
-}
-
 fn an_export_whose_access_fails_leaves_no_trace() {
     let gpu = simulated_gpu();
     let mem = owned(BYTES);
@@ -273,8 +247,6 @@ fn a_reset_of_the_device_takes_nothing_that_was_lent() {
 
 crate::support::harness::tests![
     a_tensor_on_the_device_names_it_and_holds_what_the_host_held,
-    the_last_tensor_on_the_device_gives_its_memory_back,
-    each_sides_tensors_guard_that_side_alone,
     an_export_whose_access_fails_leaves_no_trace,
     a_tensor_of_no_bytes_is_on_a_device_and_nowhere_in_it,
     an_evictable_object_with_a_tensor_is_not_evicted_and_one_without_is,

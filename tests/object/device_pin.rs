@@ -68,10 +68,8 @@ fn a_block_of_the_objects_own_is_pinned_by_request_whatever_its_size() {
 fn what_cannot_be_pinned_says_what_to_do_and_what_is_pinned_already_is_left_alone() {
     let gpu = simulated_gpu();
     let mut object = Object::new(BYTES);
-    assert_eq!(object.pin(), SYNCEDMEM_ERROR_INVALID_STATE);
-    assert!(last_error().contains("syncedmem_set_cpu_data"), "{}", last_error());
-    let mut empty = Object::new(0);
-    empty.cpu_data().unwrap();
+    assert_refused(object.pin(), SYNCEDMEM_ERROR_INVALID_STATE, "syncedmem_set_cpu_data");
+    let mut empty = Object::touched(Storage::cpu_data, 0);
     assert_eq!((empty.pin(), empty.unpin()), (SYNCEDMEM_SUCCESS, SYNCEDMEM_SUCCESS));
     let mut made_so = {
         let _pinning = Pinning::always();
@@ -100,8 +98,7 @@ fn what_cannot_be_pinned_says_what_to_do_and_what_is_pinned_already_is_left_alon
     gpu.within(0, || assert_eq!(gpu.cuMemHostUnregister(lent.as_mut_ptr().cast()), 0));
     assert_eq!(syncedmem_set_pinned_limit(BYTES - 1), SYNCEDMEM_SUCCESS);
     let mut object = filled(BYTES);
-    assert_eq!(object.pin(), SYNCEDMEM_ERROR_OUT_OF_MEMORY);
-    assert!(last_error().contains("SYNCEDMEM_PINNED_LIMIT"), "{}", last_error());
+    assert_refused(object.pin(), SYNCEDMEM_ERROR_OUT_OF_MEMORY, "SYNCEDMEM_PINNED_LIMIT");
     assert_eq!(syncedmem_set_pinned_limit(BYTES), SYNCEDMEM_SUCCESS);
     for _ in 0..3 {
         assert_eq!((object.pin(), object.unpin()), (SYNCEDMEM_SUCCESS, SYNCEDMEM_SUCCESS), "{}", last_error());
@@ -112,11 +109,7 @@ fn objects_that_share_a_buffer_do_not_unpin_it_under_each_other() {
     let gpu = gpu();
     let stream = gpu.stream();
     let mut lent = pattern(1, LARGE);
-    let mut borrower = || {
-        let mut object = Object::new(LARGE);
-        assert_eq!(object.set_cpu_data(lent.as_mut_ptr()), SYNCEDMEM_SUCCESS);
-        object
-    };
+    let mut borrower = || Object::borrowing(&mut lent);
     let (mut first, mut second, mut third) = (borrower(), borrower(), borrower());
     let [none, one] = [0, 1].map(|count| gpu.if_simulated(count));
     assert_eq!((first.pin(), second.pin(), registered(&gpu)), (SYNCEDMEM_SUCCESS, SYNCEDMEM_SUCCESS, one));

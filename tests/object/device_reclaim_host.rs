@@ -103,11 +103,9 @@ fn nothing_is_evicted_for_what_exceeds_the_limit_alone() {
 
 fn an_eviction_that_finds_no_room_for_itself_evicts_no_further() {
     let gpu = small_gpu(8 * MIB);
-    let mut full = Object::new(4 * MIB);
-    full.cpu_data().unwrap();
+    let full = Object::touched(Storage::cpu_data, 4 * MIB);
     let mut objects: Vec<_> = (0..8).map(|_| idle(&gpu, State::AtGpu, SYNCEDMEM_EVICT_ALWAYS)).collect();
-    assert_eq!(Object::new(MIB).overwrite_gpu_data(), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
-    assert!(last_error().contains("device allocation"), "{}", last_error());
+    assert_refused(Object::new(MIB).overwrite_gpu_data(), SYNCEDMEM_ERROR_OUT_OF_MEMORY, "device allocation");
     assert_eq!(heads(&objects), [DEVICE; 8]);
     drop(full);
     assert!(Object::new(MIB).overwrite_gpu_data().is_ok());

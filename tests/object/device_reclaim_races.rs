@@ -218,11 +218,7 @@ fn every_driver_call_of_an_eviction_fails_in_turn_and_every_object_stays_whole()
         let _pinning = pins.then(Pinning::always);
         let made = || cases.map(|(state, how)| idle(&gpu, state, how));
         let takes = |other: &mut Object| other.gpu_data().map(drop);
-        let prepared = || {
-            let mut other = Object::new(needs * BYTES);
-            other.fill_host(&pattern(3, needs * BYTES));
-            other
-        };
+        let prepared = || Object::holding(&pattern(3, needs * BYTES));
         let (objects, mut other) = (made(), prepared());
         let (outcome, calls) = gpu.watch(|| takes(&mut other));
         assert!(outcome.is_ok(), "{}", last_error());

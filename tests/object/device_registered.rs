@@ -15,31 +15,11 @@ fn pinned() -> Object {
     object
 }
 
-/// An object to which `data` is lent.
-fn borrower(data: &mut [u8]) -> Object {
-    let mut object = Object::new(data.len());
-    assert_eq!(object.set_cpu_data(data.as_mut_ptr()), SYNCEDMEM_SUCCESS);
-    object
-}
-
-fn no_number_of_copies_page_locks_a_block() {
-    let gpu = gpu();
-    let mut object = filled(LARGE);
-    for _ in 0..10 {
-        object.mutable_cpu_data().unwrap();
-        assert_eq!(object.push(std::ptr::null_mut()), SYNCEDMEM_SUCCESS);
-        object.mutable_gpu_data().unwrap();
-        object.cpu_data().unwrap();
-    }
-    assert!(!object.is_pinned());
-    assert_eq!(gpu.is_simulated().then(|| gpu.calls_of(c"cuMemHostRegister_v2")), gpu.if_simulated(0));
-}
-
 fn objects_that_pin_one_buffer_at_once_register_it_once() {
     let gpu = simulated_gpu();
     let control = gpu.control();
     let mut lent = pattern(1, LARGE);
-    let mut objects = [borrower(&mut lent), borrower(&mut lent)];
+    let mut objects = [Object::borrowing(&mut lent), Object::borrowing(&mut lent)];
     control.simcuda_hold_registrations();
     std::thread::scope(|threads| {
         let handles = objects.each_mut().map(|object| threads.spawn(|| object.pin()));
@@ -96,33 +76,30 @@ fn a_block_whose_registration_does_not_end_is_not_handed_on() {
 }
 
 fn a_reset_of_the_device_ends_registrations() {
-    let errors = in_a_process_with_a_driver(&[POOLS], || {
-        let gpu = gpu();
-        let mut lent = pattern(1, LARGE);
-        let (mut object, mut borrower) = (pinned(), borrower(&mut lent));
-        cross(&mut object, 1);
-        assert_eq!(borrower.pin(), SYNCEDMEM_SUCCESS, "{}", last_error());
-        assert_eq!(gpu.cuDevicePrimaryCtxReset_v2(0), 0);
-        assert_eq!(registered(&gpu), gpu.if_simulated(0));
-        object.mutable_cpu_data().unwrap();
-        assert_eq!(object.release_gpu(), SYNCEDMEM_SUCCESS, "{}", last_error());
-        cross(&mut object, 1);
-        assert!(!object.is_pinned());
-        assert_eq!(borrower.pin(), SYNCEDMEM_SUCCESS, "{}", last_error());
-        assert_eq!(registered(&gpu), gpu.if_simulated(1));
-        drop(borrower);
-        assert_eq!(registered(&gpu), gpu.if_simulated(0));
-        assert_eq!(object.pin(), SYNCEDMEM_SUCCESS, "{}", last_error());
-        assert_eq!(gpu.cuDevicePrimaryCtxReset_v2(0), 0);
-        gpu.observe(|| drop(object), |calls| assert!(!names(calls).contains(&"cuMemHostUnregister"), "{calls:?}"));
-    });
-    assert_eq!(errors, "");
+    let gpu = gpu();
+    let mut lent = pattern(1, LARGE);
+    let (mut object, mut borrower) = (pinned(), Object::borrowing(&mut lent));
+    cross(&mut object, 1);
+    assert_eq!(borrower.pin(), SYNCEDMEM_SUCCESS, "{}", last_error());
+    assert_eq!(gpu.cuDevicePrimaryCtxReset_v2(0), 0);
+    assert_eq!(registered(&gpu), gpu.if_simulated(0));
+    object.mutable_cpu_data().unwrap();
+    assert_eq!(object.release_gpu(), SYNCEDMEM_SUCCESS, "{}", last_error());
+    cross(&mut object, 1);
+    assert!(!object.is_pinned());
+    assert_eq!(borrower.pin(), SYNCEDMEM_SUCCESS, "{}", last_error());
+    assert_eq!(registered(&gpu), gpu.if_simulated(1));
+    drop(borrower);
+    assert_eq!(registered(&gpu), gpu.if_simulated(0));
+    assert_eq!(object.pin(), SYNCEDMEM_SUCCESS, "{}", last_error());
+    assert_eq!(gpu.cuDevicePrimaryCtxReset_v2(0), 0);
+    gpu.observe(|| drop(object), |calls| assert!(!names(calls).contains(&"cuMemHostUnregister"), "{calls:?}"));
 }
 
 fn a_child_leaves_its_parents_registrations_alone() {
     let gpu = gpu();
     let mut lent = pattern(1, BYTES);
-    let mut objects = vec![pinned(), borrower(&mut lent)];
+    let mut objects = vec![pinned(), Object::borrowing(&mut lent)];
     assert_eq!(objects[1].pin(), SYNCEDMEM_SUCCESS);
     in_a_child(|| {
         assert_bytes(&objects[0].host_bytes(LARGE), &pattern(1, LARGE), &"in the child");
@@ -135,27 +112,22 @@ fn a_child_leaves_its_parents_registrations_alone() {
 
 fn the_exit_of_the_process_ends_no_registration() {
     // The simulated driver ends a process that calls it after its own exit handler.
-    let errors = in_a_process_with_a_driver(&[POOLS], || {
-        static KEPT: std::sync::Mutex<Vec<Object>> = std::sync::Mutex::new(Vec::new());
-        extern "C" fn end_them() {
-            KEPT.lock().unwrap().clear();
-        }
-        // Registered before the driver is used, it runs after the driver's handler.
-        assert_eq!(unsafe { libc::atexit(end_them) }, 0);
-        let gpu = gpu();
-        KEPT.lock().unwrap().push(pinned());
-        assert_eq!(registered(&gpu), gpu.if_simulated(1));
-        std::mem::forget(gpu);
-    });
-    assert_eq!(errors, "");
+    static KEPT: std::sync::Mutex<Vec<Object>> = std::sync::Mutex::new(Vec::new());
+    extern "C" fn end_them() {
+        KEPT.lock().unwrap().clear();
+    }
+    // Registered before the driver is used, it runs after the driver's handler.
+    assert_eq!(unsafe { libc::atexit(end_them) }, 0);
+    let gpu = gpu();
+    KEPT.lock().unwrap().push(pinned());
+    assert_eq!(registered(&gpu), gpu.if_simulated(1));
+    std::mem::forget(gpu);
 }
 
 crate::support::harness::tests![
-    a_block_whose_registration_does_not_end_is_not_handed_on,
-    a_reset_of_the_device_ends_registrations,
-    the_exit_of_the_process_ends_no_registration;
+    a_block_whose_registration_does_not_end_is_not_handed_on;
+    in_silence(&[POOLS]): a_reset_of_the_device_ends_registrations, the_exit_of_the_process_ends_no_registration;
     alone_with_driver(&[POOLS]):
-    no_number_of_copies_page_locks_a_block,
     objects_that_pin_one_buffer_at_once_register_it_once,
     a_block_that_is_pinned_by_its_owner_stays_so_while_a_borrower_copies_it,
     a_child_leaves_its_parents_registrations_alone

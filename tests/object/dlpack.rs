@@ -160,20 +160,6 @@ fn a_lent_tensor_is_deleted_when_another_takes_its_place() {
     assert_eq!((one.deleted(), two.deleted()), (1, 1));
 }
 
-fn a_lent_tensor_outlives_the_tensors_that_are_made_of_it() {
-    let mut memory = [7u8; BYTES];
-    let mut foreign = Theirs::of(memory.as_mut_ptr(), BYTES);
-    let (first, second) = (created(BYTES), created(BYTES));
-    assert_eq!(foreign.lend(first), SYNCEDMEM_SUCCESS);
-    // A tensor of the first object is lent to the second: a chain.
-    let lent = export(first, Ask { access: WRITE, ..FLOATS }).unwrap().into_raw();
-    assert_eq!(unsafe { syncedmem_set_dlpack(second, lent, true) }, SYNCEDMEM_SUCCESS);
-    assert_eq!(destroy(first), SYNCEDMEM_SUCCESS);
-    assert_eq!((cpu_data(second), foreign.deleted()), (memory.as_ptr().cast(), 0));
-    assert_eq!(destroy(second), SYNCEDMEM_SUCCESS);
-    assert_eq!(foreign.deleted(), 1);
-}
-
 fn what_cannot_be_lent_stays_the_callers() {
     let mut memory = [7u8; BYTES];
     let data = memory.as_mut_ptr();
@@ -278,7 +264,6 @@ crate::support::harness::tests![
     to_an_evictable_object_a_tensor_is_an_open_access,
     a_lent_tensor_is_the_objects_memory_and_is_deleted_once_when_it_is_let_go,
     a_lent_tensor_is_deleted_when_another_takes_its_place,
-    a_lent_tensor_outlives_the_tensors_that_are_made_of_it,
     what_cannot_be_lent_stays_the_callers,
     every_way_to_say_contiguous_is_understood,
     a_tensors_offset_and_wider_elements_are_honoured,

@@ -102,8 +102,7 @@ fn an_address_that_is_all_offset_is_no_memory() {
     let mut odd = Theirs::of(std::ptr::null_mut(), BYTES);
     odd.managed.tensor.byte_offset = 4096;
     let mem = owned(BYTES);
-    assert_eq!(odd.lend(*mem), SYNCEDMEM_ERROR_INVALID_ARGUMENT);
-    assert!(last_error().contains("data is NULL"), "{}", last_error());
+    assert_refused(odd.lend(*mem), SYNCEDMEM_ERROR_INVALID_ARGUMENT, "data is NULL");
 }
 
 fn many_threads_export_one_object_for_reading_and_delete_what_others_were_given() {

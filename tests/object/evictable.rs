@@ -31,8 +31,7 @@ fn an_object_is_not_evictable_until_it_is_marked_and_any_other_number_is_refused
         assert_eq!(object.evictable(), how);
         for number in [-1, 3, i32::MAX, i32::MIN] {
             let status = unsafe { syncedmem_set_evictable(object.mem(), number) };
-            assert_eq!(status, SYNCEDMEM_ERROR_INVALID_ARGUMENT);
-            assert!(last_error().contains("SYNCEDMEM_EVICT_ALWAYS (2)"), "{}", last_error());
+            assert_refused(status, SYNCEDMEM_ERROR_INVALID_ARGUMENT, "SYNCEDMEM_EVICT_ALWAYS (2)");
         }
         assert_eq!(object.evictable(), how);
     }
@@ -65,8 +64,11 @@ fn to_end_an_access_does_nothing_to_an_object_without_a_mark() {
 
 fn an_access_that_is_not_open_cannot_be_ended() {
     let mut object = marked(100);
-    assert_eq!(object.end_access(), SYNCEDMEM_ERROR_INVALID_STATE);
-    assert!(last_error().contains("syncedmem_end_access: no access to the object is open"), "{}", last_error());
+    assert_refused(
+        object.end_access(),
+        SYNCEDMEM_ERROR_INVALID_STATE,
+        "syncedmem_end_access: no access to the object is open",
+    );
     object.cpu_data().unwrap();
     assert_eq!(object.end_access(), SYNCEDMEM_SUCCESS);
     assert_eq!(object.end_access(), SYNCEDMEM_ERROR_INVALID_STATE);

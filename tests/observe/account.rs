@@ -12,12 +12,9 @@ const MIDDLE: usize = 50_000;
 const LARGE: usize = 4 << 20;
 
 fn every_figure_of_a_known_sequence_is_exact() {
-    let mut small = Object::new(SMALL);
-    small.cpu_data().unwrap();
-    let mut middle = Object::new(MIDDLE);
-    middle.overwrite_cpu_data().unwrap();
-    let mut large = Object::new(LARGE);
-    large.mutable_cpu_data().unwrap();
+    let mut small = Object::touched(Storage::cpu_data, SMALL);
+    let mut middle = Object::touched(Storage::overwrite_cpu_data, MIDDLE);
+    let large = Object::touched(Storage::mutable_cpu_data, LARGE);
     let mut expected = syncedmem_stats_t {
         pageable: syncedmem_memory_stats_t {
             live: (SMALL + MIDDLE + LARGE) as u64,
@@ -49,8 +46,7 @@ fn every_figure_of_a_known_sequence_is_exact() {
     assert_eq!((kept.idle, kept.budget), (idle(PAGEABLE) as u64, budget(PAGEABLE) as u64));
     assert!(kept.idle >= (MIDDLE + LARGE) as u64, "{kept:?}");
 
-    let mut again = Object::new(LARGE);
-    again.cpu_data().unwrap();
+    let again = Object::touched(Storage::cpu_data, LARGE);
     drop((again, small, middle));
     expected.pageable.live = 0;
     expected.pageable.pool_hits = sum(1, LARGE);
@@ -90,8 +86,7 @@ fn times_of_small_objects_are_those_of_one_in_sixteen() {
 }
 
 fn an_object_of_no_bytes_counts_as_one_and_has_no_memory() {
-    let mut object = Object::new(0);
-    object.mutable_cpu_data().unwrap();
+    let object = Object::touched(Storage::mutable_cpu_data, 0);
     drop(object);
     let expected = syncedmem_stats_t { objects_made: 1, objects_ended: 1, host_writes: 1, ..Default::default() };
     assert_eq!(syncedmem_stats_t { host_fills: Default::default(), ..counts() }, expected);
@@ -99,8 +94,7 @@ fn an_object_of_no_bytes_counts_as_one_and_has_no_memory() {
 }
 
 fn without_accounting_there_is_what_lives_and_nothing_else() {
-    let mut object = Object::new(LARGE);
-    object.cpu_data().unwrap();
+    let object = Object::touched(Storage::cpu_data, LARGE);
     assert_eq!(figures().pageable.live, LARGE as u64);
     let mut stats = counts();
     (stats.pageable.live, stats.pageable.peak) = (0, 0);
@@ -129,20 +123,17 @@ fn as_much_is_written_as_the_caller_has_room_for() {
     for size in [0, 8, first - 1] {
         assert_eq!(ask(&mut smaller, size), SYNCEDMEM_ERROR_INVALID_ARGUMENT, "{size}");
     }
-    assert_eq!(unsafe { syncedmem_stats(std::ptr::null_mut()) }, SYNCEDMEM_ERROR_INVALID_ARGUMENT);
-    assert!(last_error().contains("NULL"), "{}", last_error());
+    assert_refused(unsafe { syncedmem_stats(std::ptr::null_mut()) }, SYNCEDMEM_ERROR_INVALID_ARGUMENT, "NULL");
 }
 
 fn accounting_that_begins_in_the_middle_counts_from_there() {
-    let mut before = Object::new(LARGE);
-    before.cpu_data().unwrap();
+    let before = Object::touched(Storage::cpu_data, LARGE);
     let plain = Plain::new(MIDDLE);
     plain.cpu_data();
     plain.cpu_data();
     assert_eq!(syncedmem_set_accounting(SYNCEDMEM_ACCOUNTING_ACCESSES as i32), SYNCEDMEM_SUCCESS);
     plain.cpu_data();
-    let mut after = Object::new(MIDDLE);
-    after.cpu_data().unwrap();
+    let after = Object::touched(Storage::cpu_data, MIDDLE);
     let stats = counts();
     assert_eq!((stats.objects_made, stats.objects_unseen, stats.host_reads), (2, 1, 2));
     assert_eq!(stats.pageable.allocations, sum(1, MIDDLE));
@@ -188,8 +179,7 @@ fn what_is_accounted_for_is_asked_for_in_three_words() {
 
 fn memory_that_runs_out_is_a_failure_of_so_many_bytes() {
     assert_eq!(syncedmem_set_error_policy(1), SYNCEDMEM_SUCCESS);
-    let mut fits = Object::new(MIB / 2);
-    fits.cpu_data().unwrap();
+    let fits = Object::touched(Storage::cpu_data, MIB / 2);
     let mut too_large = Object::new(MIB);
     for _ in 0..3 {
         assert_eq!(too_large.cpu_data(), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
@@ -218,8 +208,7 @@ fn blocks_that_the_budget_has_no_room_for_are_turned_away() {
 }
 
 fn a_forked_child_counts_its_own() {
-    let mut object = Object::new(LARGE);
-    object.cpu_data().unwrap();
+    let mut object = Object::touched(Storage::cpu_data, LARGE);
     let before = counts();
     in_a_child(|| {
         assert_eq!(counts(), syncedmem_stats_t { pageable: counts().pageable, ..Default::default() });
@@ -242,8 +231,7 @@ fn a_child_that_is_forked_before_the_first_access_counts_its_own() {
 }
 
 fn memory_that_was_lent_while_nothing_was_compared_is_not_looked_at() {
-    let mut object = Object::new(MIB);
-    object.cpu_data().unwrap();
+    let mut object = Object::touched(Storage::cpu_data, MIB);
     let any = std::ptr::null_mut();
     let (prot, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
     let lent = unsafe { libc::mmap(any, MIB, prot, flags, -1, 0) };

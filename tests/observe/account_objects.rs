@@ -16,8 +16,7 @@ const LARGE: usize = 4 << 20;
 
 /// An object with a host block and a name.
 fn named(bytes: usize, name: &str) -> Object {
-    let mut object = Object::new(bytes);
-    object.overwrite_cpu_data().unwrap();
+    let mut object = Object::touched(Storage::overwrite_cpu_data, bytes);
     assert_eq!(set_name(object.mem(), name), SYNCEDMEM_SUCCESS);
     object
 }

@@ -2,7 +2,6 @@
 
 use crate::support::figures::*;
 use crate::support::pools::*;
-use crate::support::sides::SYNCHRONISED;
 use crate::support::*;
 
 /// Where newest data of a host goes that no device has held yet.
@@ -14,8 +13,7 @@ fn under_a_limit_for_all_host_memory_each_kind_is_counted_by_itself() {
         let environment = [("SYNCEDMEM_ACCOUNT", accounting), ("SYNCEDMEM_HOST_LIMIT", "8M")];
         in_a_process_with_a_driver(&environment, || {
             let _gpu = gpu();
-            let mut pageable = Object::new(2 * MIB);
-            pageable.overwrite_cpu_data().unwrap();
+            let _pageable = Object::touched(Storage::overwrite_cpu_data, 2 * MIB);
             let pinned = on_host(MIB);
             assert_eq!((figures().pageable.live, figures().pinned.live), (2 * MIB as u64, MIB as u64));
             drop(pinned);
@@ -29,8 +27,7 @@ fn under_a_limit_for_all_host_memory_each_kind_is_counted_by_itself() {
 
 fn memory_that_is_page_locked_where_it_is_counts_as_registered_and_then_as_pinned() {
     let gpu = &gpu();
-    let mut object = Object::new(LARGE);
-    object.overwrite_cpu_data().unwrap();
+    let mut object = Object::touched(Storage::overwrite_cpu_data, LARGE);
     let look = |calls: &[Call]| {
         let registered = calls.iter().find(|call| call.function == "cuMemHostRegister_v2").unwrap();
         assert_eq!(registered.field("bytes"), Some(&*LARGE.to_string()));
@@ -44,26 +41,6 @@ fn memory_that_is_page_locked_where_it_is_counts_as_registered_and_then_as_pinne
     // It is asked for no second time, and what is undone does not count as anything.
     assert_eq!([object.pin(), object.unpin(), object.unpin()], [SYNCEDMEM_SUCCESS; 3]);
     assert_eq!(counts().registrations, sum(1, LARGE));
-}
-
-fn memory_that_its_owner_has_page_locked_is_copied_as_pinned() {
-    let gpu = &gpu();
-    let own = gpu.pinned(MIB);
-    let mut object = Object::new(MIB);
-    assert_eq!(object.set_cpu_data(own.pointer()), SYNCEDMEM_SUCCESS);
-    object.mutable_gpu_data().unwrap();
-    object.mutable_cpu_data().unwrap();
-    let stats = counts();
-    assert_eq!((stats.to_device_pinned, stats.to_host_pinned), (sum(1, MIB), sum(1, MIB)));
-    assert_eq!((stats.pinned.live, stats.pinned.allocations), (0, sum(0, 0)), "it is not ours");
-}
-
-fn a_block_that_comes_back_after_a_wait_is_a_hit_and_the_wait_is_counted() {
-    let _gpu = gpu();
-    (0..3).for_each(|_| drop(on_device(MIB)));
-    let stats = counts();
-    assert_eq!((stats.device.allocations, stats.device.pool_hits), (sum(1, MIB), sum(2, 2 * MIB)));
-    assert_eq!((stats.device.frees, stats.synchronises.count), (sum(3, 3 * MIB), 2));
 }
 
 fn evictions_are_counted_by_side_and_their_copies_too() {
@@ -81,8 +58,7 @@ fn evictions_are_counted_by_side_and_their_copies_too() {
     }
     let before = counts();
     assert_eq!(before.device.live, (ROOM * MIB) as u64);
-    let mut large = Object::new(ROOM * MIB);
-    large.overwrite_gpu_data().unwrap();
+    let large = Object::touched(Storage::overwrite_gpu_data, ROOM * MIB);
     let stats = counts();
     assert_eq!(stats.device_evictions, sum(ROOM as u64, ROOM * MIB));
     assert_eq!((stats.host_evictions, stats.device_failures), (sum(0, 0), sum(0, 0)));
@@ -114,8 +90,7 @@ fn host_sides_that_are_evicted_are_told_likewise() {
         assert_eq!(object.set_evictable(SYNCEDMEM_EVICT_ALWAYS), SYNCEDMEM_SUCCESS);
     }
     assert_eq!(counts().to_device_pageable, sum(2, 2 * MIB));
-    let mut large = Object::new(4 * MIB);
-    large.overwrite_cpu_data().unwrap();
+    let _large = Object::touched(Storage::overwrite_cpu_data, 4 * MIB);
     let stats = counts();
     assert_eq!((stats.host_evictions, stats.device_evictions), (sum(4, 4 * MIB), sum(0, 0)));
     assert_eq!(stats.pageable.frees, sum(4, 4 * MIB));
@@ -157,8 +132,7 @@ fn a_reset_of_the_device_leaves_no_memory_behind_in_the_account() {
     assert_eq!(gpu.cuDevicePrimaryCtxReset_v2(0), 0);
     let alive = || gpu.is_simulated().then(|| gpu.alive());
     assert_eq!(alive().map(|alive| alive.device_blocks), gpu.if_simulated(0));
-    let mut new = Object::new(MIB);
-    new.mutable_gpu_data().unwrap();
+    let new = Object::touched(Storage::mutable_gpu_data, MIB);
     drop(objects);
     let stats = counts();
     assert_eq!(stats.device.live, MIB as u64);
@@ -172,8 +146,7 @@ fn a_copy_on_a_stream_is_counted_when_it_starts_and_once_when_it_is_known_to_be_
     let gpu = &gpu();
     let stream = gpu.stream();
     let _pinning = Pinning::always();
-    let mut object = Object::new(MIB);
-    object.overwrite_cpu_data().unwrap();
+    let mut object = Object::touched(Storage::overwrite_cpu_data, MIB);
     if gpu.is_simulated() {
         gpu.control().simcuda_hold_streams();
     }
@@ -202,10 +175,7 @@ fn a_copy_on_a_stream_is_counted_when_it_starts_and_once_when_it_is_known_to_be_
 crate::support::harness::tests![
     under_a_limit_for_all_host_memory_each_kind_is_counted_by_itself;
     alone_with_driver(&[ON, ("SYNCEDMEM_STAGE_FROM", "64K")]):
-    memory_that_is_page_locked_where_it_is_counts_as_registered_and_then_as_pinned,
-    memory_that_its_owner_has_page_locked_is_copied_as_pinned;
-    alone_with_driver(&[POOLS, ON, SYNCHRONISED]):
-    a_block_that_comes_back_after_a_wait_is_a_hit_and_the_wait_is_counted;
+    memory_that_is_page_locked_where_it_is_counts_as_registered_and_then_as_pinned;
     alone_with_driver(&[POOLS, ACCESSES]): evictions_are_counted_by_side_and_their_copies_too;
     alone_with_driver(&[POOLS, ACCESSES, ONE_DEVICE, ("SYNCEDMEM_HOST_LIMIT", "4M")]):
     host_sides_that_are_evicted_are_told_likewise;

@@ -168,8 +168,7 @@ fn blocks_that_a_budget_turned_away_would_have_served() {
         assert_eq!((turned_away.subject, turned_away.count), (Subject::Kind(Kind::Device), 1));
         assert!((2 * MIB - 4096..=2 * MIB).contains(&(turned_away.bytes as usize)), "{turned_away:?}");
         // Only one was turned away.
-        let mut again = Object::new(2 * MIB);
-        again.overwrite_gpu_data().unwrap();
+        let again = Object::touched(Storage::overwrite_gpu_data, 2 * MIB);
         assert_eq!(one(Rule::TurnedAway).count, 1);
         drop((kept, fresh, again));
     });

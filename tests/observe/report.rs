@@ -5,7 +5,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use crate::support::folder::Folder;
+use crate::support::{Folder, assert_has};
 
 /// What each program does, by its first argument.
 const PROGRAM: &str = r#"
@@ -194,9 +194,10 @@ fn makers_that_are_called_from_one_place_in_turn_are_told_apart_and_seldom_unwou
     let zoo = Program::new(OUTLINED, Linked::Shared, &["-rdynamic", "-ldl"]);
     let ended = zoo.run("in turn");
     let report = zoo.reports().remove(0);
-    for line in ["5.0 MiB in    80 blocks  zoo::first, from main", "2.5 MiB in    80 blocks  zoo::second, from main"] {
-        assert!(report.contains(line), "{report}");
-    }
+    assert_has(
+        &report,
+        &["5.0 MiB in    80 blocks  zoo::first, from main", "2.5 MiB in    80 blocks  zoo::second, from main"],
+    );
     // Where the compiler does not put return addresses at the frame's canonical address, each object's stack is unwound.
     if cfg!(target_arch = "x86_64") {
         let unwound: u32 = String::from_utf8(ended.stdout).unwrap().parse().unwrap();

@@ -1,4 +1,4 @@
-//! Small objects while the account alone is kept: their first touch is one entry of it, and so is their end. What it counts is what it
+//! Objects while the account is all that is observed: a first touch is one entry of it, and so is an end. What it counts is what it
 //! counts event by event beside a trace.
 
 use crate::support::figures::*;
@@ -13,8 +13,8 @@ use syncedmem::observe::recorder;
 use syncedmem_analysis::ledger::Share;
 use syncedmem_trace::kind::Kind;
 
-/// Around the limits of malloc's blocks (4 KiB) and of small objects (64 KiB).
-const SIZES: [usize; 8] = [0, 1, 100, 4096, 4097, 50_000, 65_536, 65_537];
+/// Around the limits of malloc's blocks (4 KiB) and of small objects (64 KiB), and a mapping.
+const SIZES: [usize; 9] = [0, 1, 100, 4096, 4097, 50_000, 65_536, 65_537, 3 << 20];
 
 /// Objects that live, end untouched, grow, borrow, are named, and whose constructor was not seen.
 fn every_way(keep: &mut Vec<Plain>) {

@@ -33,8 +33,7 @@ fn work(gpu: &Gpu) {
     object.mutable_gpu_data().unwrap();
     assert_eq!(object.pull(stream.handle()), SYNCEDMEM_SUCCESS);
     object.cpu_data().unwrap();
-    let mut other = Object::new(3 << 20);
-    other.mutable_gpu_data().unwrap();
+    let mut other = Object::touched(Storage::mutable_gpu_data, 3 << 20);
     other.cpu_data().unwrap();
     other.release_gpu();
 }

@@ -36,15 +36,13 @@ fn the_sums_of_a_trace_are_the_account() {
         for turn in 0..40 {
             let _pinning = (turn % 2 == 0).then(Pinning::always);
             for bytes in [100, 60_000, 3 << 20] {
-                let mut object = Object::new(bytes);
-                object.mutable_cpu_data().unwrap();
+                let mut object = Object::touched(Storage::mutable_cpu_data, bytes);
                 assert_eq!(object.push(stream.handle()), SYNCEDMEM_SUCCESS);
                 object.mutable_gpu_data().unwrap();
                 assert_eq!(object.pull(stream.handle()), SYNCEDMEM_SUCCESS);
                 object.mutable_cpu_data().unwrap();
                 object.gpu_data().unwrap();
-                let mut other = Object::new(bytes);
-                other.gpu_data().unwrap();
+                let mut other = Object::touched(Storage::gpu_data, bytes);
                 other.cpu_data().unwrap();
             }
         }
@@ -69,8 +67,7 @@ fn what_many_threads_do_is_in_the_trace_as_it_is_in_the_account() {
 fn a_forked_childs_events_are_its_own_in_the_trace_too() {
     in_a_traced_process(&[ACCESSES], || {
         host_work(3);
-        let mut shared = Object::new(60_000);
-        shared.cpu_data().unwrap();
+        let mut shared = Object::touched(Storage::cpu_data, 60_000);
         in_a_child(|| {
             shared.mutable_cpu_data().unwrap();
             host_work(5);

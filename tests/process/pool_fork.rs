@@ -10,8 +10,7 @@ fn fill_pools() -> [usize; 4] {
         let _pinning = Pinning::always();
         filled(bytes, 2)
     };
-    let mut on_device = Object::new(5000);
-    on_device.overwrite_gpu_data().unwrap();
+    let on_device = Object::touched(Storage::overwrite_gpu_data, 5000);
     let objects = [filled(MIB, 1), pinned(5000), pinned(3 * MIB)];
     let addresses = [0, 1, 2].map(|at| objects[at].host_address());
     [addresses[0], addresses[1], addresses[2], on_device.device_address()]

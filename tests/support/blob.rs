@@ -118,7 +118,6 @@ impl Blob {
         (0..count).map(|index| unsafe { data.cast::<T>().add(index).read_unaligned() }).collect()
     }
 
-    /// Writes the elements on the host.
     pub fn write<T: Copy>(&mut self, array: i32, values: &[T]) {
         assert_eq!(values.len() as i64, self.count());
         let mem = self.memory(array).unwrap();

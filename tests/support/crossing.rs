@@ -16,7 +16,5 @@ pub fn cross(object: &mut Object, times: usize) {
 }
 
 pub fn filled(bytes: usize) -> Object {
-    let mut object = Object::new(bytes);
-    object.fill_host(&pattern(1, bytes));
-    object
+    Object::holding(&pattern(1, bytes))
 }

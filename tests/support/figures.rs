@@ -11,7 +11,6 @@ pub const ON: (&str, &str) = ("SYNCEDMEM_ACCOUNT", "on");
 /// And of every access.
 pub const ACCESSES: (&str, &str) = ("SYNCEDMEM_ACCOUNT", "accesses");
 
-/// The figures now.
 pub fn figures() -> syncedmem_stats_t {
     let mut stats = syncedmem_stats_t { size: size_of::<syncedmem_stats_t>(), ..Default::default() };
     assert_eq!(unsafe { syncedmem_stats(&mut stats) }, SYNCEDMEM_SUCCESS);
@@ -34,7 +33,6 @@ pub fn sum(count: u64, bytes: usize) -> syncedmem_sum_t {
     syncedmem_sum_t { count, bytes: bytes as u64, nanoseconds: 0 }
 }
 
-/// Every sum among the figures.
 pub fn sums(stats: &mut syncedmem_stats_t) -> Vec<&mut syncedmem_sum_t> {
     let mut all = Vec::new();
     for memory in [&mut stats.pageable, &mut stats.pinned, &mut stats.device] {
@@ -60,7 +58,6 @@ pub fn sums(stats: &mut syncedmem_stats_t) -> Vec<&mut syncedmem_sum_t> {
     all
 }
 
-/// The whole report.
 pub fn report() -> String {
     let mut length = usize::MAX;
     assert_eq!(unsafe { syncedmem_report(std::ptr::null_mut(), 0, &mut length) }, SYNCEDMEM_SUCCESS);
@@ -71,13 +68,11 @@ pub fn report() -> String {
     String::from_utf8(text).unwrap()
 }
 
-/// Gives an object a name.
 pub fn set_name(mem: *mut syncedmem_t, name: &str) -> syncedmem_status_t {
     let name = CString::new(name).unwrap();
     unsafe { syncedmem_set_name(mem, name.as_ptr()) }
 }
 
-/// The name of an object.
 pub fn name(mem: *mut syncedmem_t) -> String {
     let (mut text, mut length) = ([0u8; SYNCEDMEM_NAME_BYTES + 1], usize::MAX);
     let status = unsafe { syncedmem_get_name(mem, text.as_mut_ptr().cast(), text.len(), &mut length) };

@@ -30,7 +30,6 @@ impl Folder {
         self.0.join(name)
     }
 
-    /// The names of what is in it.
     pub fn names(&self) -> Vec<String> {
         let entries = std::fs::read_dir(&self.0).unwrap();
         let mut names: Vec<String> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();

@@ -43,7 +43,6 @@ impl Call {
     }
 }
 
-/// The names of the calls, in order.
 pub fn names(calls: &[Call]) -> Vec<&str> {
     calls.iter().map(|call| call.function.as_str()).collect()
 }
@@ -69,7 +68,6 @@ impl std::fmt::Display for Fault<'_> {
     }
 }
 
-/// A fault of each call with each status.
 pub fn faults<'c>(calls: &'c [Call], statuses: &'c [i32]) -> impl Iterator<Item = Fault<'c>> {
     calls.iter().enumerate().flat_map(move |(at, call)| {
         let function = call.function.as_str();
@@ -136,7 +134,6 @@ impl Drop for Gpu {
 }
 
 impl Gpu {
-    /// Whether this is the simulated driver.
     pub fn is_simulated(&self) -> bool {
         self.loaded.control.is_some()
     }

@@ -32,13 +32,11 @@ pub struct Suite {
     pub groups: &'static [Group],
 }
 
-/// Tests that run in the same way.
 pub struct Group {
     pub place: Place,
     pub tests: &'static [(&'static str, fn())],
 }
 
-/// An environment.
 type Variables = &'static [(&'static str, &'static str)];
 
 /// Where a test runs.
@@ -75,7 +73,6 @@ pub const fn ignored(_: Variables) -> Place {
 /// A reason, as the payload of a panic.
 struct Skipped(String);
 
-/// Ends the running test as skipped.
 pub fn skip(reason: impl Into<String>) -> ! {
     // Unlike `panic!`, it prints nothing.
     resume_unwind(Box::new(Skipped(reason.into())))

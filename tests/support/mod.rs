@@ -169,7 +169,6 @@ pub fn beside(threads: usize, work: impl Fn(usize, usize) + Sync, act: impl FnOn
     done.into_inner()
 }
 
-/// A result, or the status of the failure.
 pub type Answer<T = ()> = Result<T, syncedmem_status_t>;
 
 /// `value`, which a call that returned `status` wrote.
@@ -184,6 +183,37 @@ pub fn ask<T>(mut value: T, call: impl FnOnce(&mut T) -> syncedmem_status_t) -> 
 
 pub fn done(status: syncedmem_status_t) -> Answer {
     answer(status, ())
+}
+
+/// The status of what a call returned.
+pub trait Status {
+    fn status(self) -> syncedmem_status_t;
+}
+
+impl Status for syncedmem_status_t {
+    fn status(self) -> syncedmem_status_t {
+        self
+    }
+}
+
+impl<T> Status for Answer<T> {
+    fn status(self) -> syncedmem_status_t {
+        self.err().unwrap_or(SYNCEDMEM_SUCCESS)
+    }
+}
+
+/// Asserts that a call failed with that status and with these words in its sentence.
+#[track_caller]
+pub fn assert_refused(answer: impl Status, status: syncedmem_status_t, words: &str) {
+    let (is, error) = (answer.status(), last_error());
+    assert_eq!(is, status, "{error}");
+    assert!(error.contains(words), "{words:?} is not in: {error}");
+}
+
+/// Asserts that a text has all of these.
+#[track_caller]
+pub fn assert_has(text: &str, all: &[&str]) {
+    all.iter().for_each(|part| assert!(text.contains(part), "{part:?} is not in: {text}"));
 }
 
 /// Does `work` in a forked child, which must end by itself, and returns its exit status. An assertion that fails there prints its
@@ -214,13 +244,11 @@ pub fn in_a_child(work: impl FnOnce()) {
     });
 }
 
-/// The calling thread's last error.
 pub fn last_error() -> String {
     let text = unsafe { std::ffi::CStr::from_ptr(syncedmem::abi::c::errors::syncedmem_last_error()) };
     text.to_str().unwrap().to_string()
 }
 
-/// Whether `bytes` at `data` are all zero.
 pub fn all_zero(data: *const u8, bytes: usize) -> bool {
     pools::all_are(data, bytes, 0)
 }

@@ -15,6 +15,29 @@ impl Object {
         assert_eq!(storage.construct(bytes), SYNCEDMEM_SUCCESS);
         Object(storage)
     }
+
+    /// After its first access.
+    #[track_caller]
+    pub fn touched(access: fn(&mut Storage) -> Outcome, bytes: usize) -> Object {
+        let mut object = Object::new(bytes);
+        access(&mut object).unwrap_or_else(|status| panic!("{status:?}: {}", last_error()));
+        object
+    }
+
+    /// With this on the host.
+    pub fn holding(contents: &[u8]) -> Object {
+        let mut object = Object::new(contents.len());
+        object.fill_host(contents);
+        object
+    }
+
+    /// To which memory is lent.
+    #[track_caller]
+    pub fn borrowing(memory: &mut [u8]) -> Object {
+        let mut object = Object::new(memory.len());
+        assert_eq!(object.set_cpu_data(memory.as_mut_ptr()), SYNCEDMEM_SUCCESS);
+        object
+    }
 }
 
 impl Deref for Object {

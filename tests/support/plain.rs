@@ -7,7 +7,6 @@ use syncedmem::object::SyncedMemory;
 
 use super::Storage;
 
-/// An object as C++ makes it.
 pub struct Plain(pub Box<Storage>);
 
 impl Plain {

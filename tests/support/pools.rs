@@ -21,7 +21,6 @@ pub const POOLS: (&str, &str) = ("SYNCEDMEM_TEST_POOLS", "on");
 pub const KIB: usize = 1 << 10;
 pub const MIB: usize = 1 << 20;
 
-/// How many bytes of a kind of memory lie idle.
 pub fn idle(memory: i32) -> usize {
     let mut bytes = usize::MAX;
     assert_eq!(unsafe { syncedmem_idle_bytes(memory, &mut bytes) }, SYNCEDMEM_SUCCESS);
@@ -52,17 +51,13 @@ pub fn set_age(seconds: f64) {
 
 /// An object with a device block, of which nothing is written.
 pub fn on_device(bytes: usize) -> Object {
-    let mut object = Object::new(bytes);
-    object.overwrite_gpu_data().unwrap_or_else(|status| panic!("{status:?} {}", last_error()));
-    object
+    Object::touched(Storage::overwrite_gpu_data, bytes)
 }
 
 /// An object with a host block, page-locked if that can be.
 pub fn on_host(bytes: usize) -> Object {
     let _pinning = Pinning::always();
-    let mut object = Object::new(bytes);
-    object.overwrite_cpu_data().unwrap();
-    object
+    Object::touched(Storage::overwrite_cpu_data, bytes)
 }
 
 pub fn set_pinned_limit(bytes: usize) {
@@ -89,7 +84,6 @@ pub fn give_back(bytes: usize, fill: u8) -> usize {
     filled(bytes, fill).host_address()
 }
 
-/// Whether `bytes` at `data` are all `value`.
 pub fn all_are(data: *const u8, bytes: usize, value: u8) -> bool {
     let bytes = unsafe { std::slice::from_raw_parts(data, bytes) };
     // Each is as the one before it: a comparison of memory, which is fast in a test that is not optimised, too.

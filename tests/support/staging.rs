@@ -26,23 +26,14 @@ pub fn noise(seed: u64, bytes: usize) -> Vec<u8> {
 
 /// Makes the staging buffers of the current process, which is the test's own.
 pub fn with_staging_buffers(gpu: Gpu) -> Gpu {
-    let mut object = Object::new(SLOT);
-    object.fill_host(&noise(1, SLOT));
-    object.gpu_data().unwrap();
-    drop(object);
+    Object::holding(&noise(1, SLOT)).gpu_data().unwrap();
     gpu.calm();
     gpu
 }
 
-pub fn at_cpu(contents: &[u8]) -> Object {
-    let mut object = Object::new(contents.len());
-    object.fill_host(contents);
-    object
-}
-
 /// Copies to the device and back, and looks at the bytes.
 pub fn there_and_back(gpu: &Gpu, contents: &[u8]) {
-    let mut object = at_cpu(contents);
+    let mut object = Object::holding(contents);
     let device = object.mutable_gpu_data().unwrap().addr();
     assert_bytes(&gpu.read(device, contents.len()), contents, &"to the device");
     object.overwrite_cpu_data().unwrap();

@@ -110,7 +110,6 @@ impl<'g> Lent<'g> {
     }
 }
 
-/// The contents of the object after `operation`, found through the library.
 pub fn is_set(operation: Operation) -> bool {
     matches!(operation, Operation::SetCpuData | Operation::SetGpuData)
 }

@@ -78,7 +78,6 @@ pub fn cpu_data(mem: *mut syncedmem_t) -> *const c_void {
     Shared(mem).read(false).unwrap().cast()
 }
 
-/// The same on the device.
 pub fn gpu_data(mem: *mut syncedmem_t) -> *const c_void {
     Shared(mem).read(true).unwrap().cast()
 }
@@ -230,7 +229,6 @@ impl Theirs {
         unsafe { syncedmem_set_dlpack(mem, std::ptr::from_mut(&mut *self.legacy).cast(), false) }
     }
 
-    /// How often a deleter of it was called.
     pub fn deleted(&self) -> usize {
         self.deleted.load(SeqCst)
     }

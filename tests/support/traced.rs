@@ -61,7 +61,6 @@ fn sums(items: impl Iterator<Item = Item>) -> BTreeMap<u32, Account> {
     accounts
 }
 
-/// The advice on these events.
 pub fn advice_on<'e>(every_access: bool, events: impl IntoIterator<Item = &'e Event>) -> Vec<Advice> {
     let mut all = Evaluation::default();
     all.set_every_access(every_access);

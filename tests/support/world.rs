@@ -90,7 +90,6 @@ impl<'g> Ground<'g> {
     }
 }
 
-/// An object and what it should be.
 pub struct World<'g> {
     ground: &'g Ground<'g>,
     pub object: Object,

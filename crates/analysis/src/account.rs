@@ -103,25 +103,14 @@ impl Account {
     pub fn take(&mut self, event: &Event) {
         let nanoseconds = event.duration;
         match event.what {
-            What::Made { noticed, .. } => {
-                self.made += 1;
-                self.made_unseen += u64::from(noticed == Noticed::FirstAccess);
-            }
+            What::Made { noticed, .. } => self.make(noticed),
             What::Ended => self.ended += 1,
-            What::Accessed { side, access, .. } => self.accesses[side as usize][access as usize] += 1,
+            What::Accessed { side, access, .. } => self.access(side, access),
             What::Allocated { kind, bytes, origin, .. } => {
-                let memory = &mut self.memory[kind as usize];
-                match origin {
-                    Origin::Fresh => memory.fresh.add(bytes, nanoseconds),
-                    Origin::Pool => memory.pooled.add(bytes, nanoseconds),
-                }
-                memory.live = memory.live.saturating_add(bytes);
-                if memory.live > memory.peak {
-                    (memory.peak, memory.peak_time) = (memory.live, event.end());
-                }
+                self.allocate(kind, bytes, origin, nanoseconds, event.end());
             }
             What::Freed { kind, bytes, .. } => self.give_back(kind, bytes),
-            What::Filled { side, bytes } => self.fills[side as usize].add(bytes, nanoseconds),
+            What::Filled { side, bytes } => self.fill(side, bytes, nanoseconds),
             What::Copied { to, bytes, path, .. } | What::Started { to, bytes, path, .. } => {
                 self.copies[to as usize][path as usize].add(bytes, nanoseconds);
             }
@@ -137,6 +126,40 @@ impl Account {
         }
     }
 
+    #[inline]
+    pub fn make(&mut self, noticed: Noticed) {
+        self.made += 1;
+        self.made_unseen += u64::from(noticed == Noticed::FirstAccess);
+    }
+
+    #[inline]
+    pub fn access(&mut self, side: Side, access: Access) {
+        self.accesses[side as usize][access as usize] += 1;
+    }
+
+    /// Counts a block that an object got; returns whether that is a new peak.
+    #[inline]
+    pub fn allocate(&mut self, kind: Kind, bytes: u64, origin: Origin, nanoseconds: u64, end: u64) -> bool {
+        let memory = &mut self.memory[kind as usize];
+        match origin {
+            Origin::Fresh => memory.fresh.add(bytes, nanoseconds),
+            Origin::Pool => memory.pooled.add(bytes, nanoseconds),
+        }
+        memory.live = memory.live.saturating_add(bytes);
+        let is_peak = memory.live > memory.peak;
+        if is_peak {
+            (memory.peak, memory.peak_time) = (memory.live, end);
+        }
+        is_peak
+    }
+
+    #[inline]
+    pub fn fill(&mut self, side: Side, bytes: u64, nanoseconds: u64) {
+        self.fills[side as usize].add(bytes, nanoseconds);
+    }
+
+    /// Counts a block that its object gave back.
+    #[inline]
     pub fn give_back(&mut self, kind: Kind, bytes: u64) {
         let memory = &mut self.memory[kind as usize];
         memory.freed.add(bytes, 0);

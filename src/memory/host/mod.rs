@@ -19,6 +19,7 @@ use std::ffi::c_void;
 use std::panic::catch_unwind;
 use std::ptr::NonNull;
 
+use syncedmem_analysis::ledger::NewBlock;
 use syncedmem_trace::event::{Origin, What};
 use syncedmem_trace::head::Side;
 use syncedmem_trace::kind::Kind;
@@ -126,30 +127,60 @@ pub fn allocate(request: Request) -> Result<Block, Error> {
     }
 }
 
-/// Records the allocation that `span` timed, and fills the block as requested.
+/// Fills the block as requested, and records that and the allocation that `span` timed.
 ///
 /// # Safety
 /// The block has the requested bytes, writable, and only the caller knows it.
 #[inline]
 unsafe fn ready(found: Found, request: Request, pinned: bool, span: Span) -> Block {
+    if span.is_measured() {
+        // SAFETY: the caller guarantees it.
+        unsafe { fill_and_record(found, request, pinned, span) };
+    } else if request.zeroed {
+        drop(span);
+        let _range = recorder::begin(c"fill host side", request.bytes);
+        // SAFETY: the caller guarantees it.
+        unsafe { fill(found.address, found.undefined.min(request.bytes)) };
+    }
+    Block { address: found.address, owned: true, pinned }
+}
+
+/// # Safety
+/// As for [`ready`].
+#[cold]
+unsafe fn fill_and_record(found: Found, request: Request, pinned: bool, mut span: Span) {
     let Request { bytes, zeroed, holder, .. } = request;
     let Found { address, room, origin, undefined } = found;
     let subject = Subject { object: holder, bytes };
     let kind = if pinned { Kind::Pinned } else { Kind::Pageable };
-    span.end(subject, || What::Allocated { kind, bytes: room as u64, block: address.addr().get() as u64, origin });
+    // A new mapping holds zeros already; in a small block `small` has written them.
+    let is_filled = zeroed && (undefined > 0 || bytes <= SMALL);
+    let (room, block) = (room as u64, address.addr().get() as u64);
+    if flags::is_account_alone() {
+        let allocation = span.lap();
+        if is_filled {
+            // SAFETY: the caller guarantees it.
+            unsafe { fill(address, undefined.min(bytes)) };
+        }
+        let fill = is_filled.then(|| (bytes as u64, span.lap()));
+        recorder::allocated(
+            subject,
+            NewBlock { access: None, kind, bytes: room, address: block, origin, allocation, fill },
+        );
+        return;
+    }
+    span.end(subject, || What::Allocated { kind, bytes: room, block, origin });
     if zeroed {
         let span = recorder::begin(c"fill host side", bytes);
         // SAFETY: the caller guarantees it.
         unsafe { fill(address, undefined.min(bytes)) };
-        // A new mapping holds zeros already; in a small block `small` has written them.
-        if undefined > 0 || bytes <= SMALL {
+        if is_filled {
             span.end(subject, || What::Filled { side: Side::Host, bytes: bytes as u64 });
         }
         if checksums::are_compared() {
             checksums::filled(subject, address);
         }
     }
-    Block { address, owned: true, pinned }
 }
 
 /// A pageable block of 1 to [`BRIEF`] bytes, while host memory has no limit and nothing is observed. `None`: [`allocate`]

@@ -59,51 +59,6 @@ fn a_copy_may_be_read_through_an_address_that_was_asked_for_before() {
     assert_eq!(with_every_access(UnreadCopy, &story)[0].certainty, Possible, "it was in use before");
 }
 
-fn a_pull_may_be_read_through_an_address_that_was_handed_out_unseen() {
-    let pull = |site| vec![started(Host, SIZE, Pinned).at(site), asked(Device, Write), completed(Host)];
-    let landed = vec![started(Host, SIZE, Pinned).at(1), completed(Host), asked(Device, Write)];
-    let story = [on_device(SIZE), landed, pull(2)].concat();
-    let expected = advice(UnreadCopy, Possible, Subject::CopyTo(Host), 2).sums(1, SIZE, None);
-    assert_eq!(without(UnreadCopy, &story), [expected], "the host was up to date once");
-    let found = with_every_access(UnreadCopy, &story);
-    assert!(found.iter().all(|advice| advice.certainty == Certain) && found.len() == 2, "{found:?}");
-}
-
-fn the_first_access_to_the_device_reads_a_push() {
-    let reads: [&[Told]; 5] = [
-        &[ready(Device, Read)],
-        &[asked(Device, Write)],
-        &[completed(Device), ready(Device, Read)],
-        // A copy back reads the data.
-        &[released(Host), asked(Host, Read), copied(Host, Read, SIZE, Pageable)],
-        &[released(Host), started(Host, SIZE, Pinned), asked(Host, Read), completed(Host)],
-    ];
-    for read in reads {
-        let end = vec![asked(Host, Overwrite), ended()];
-        let story = [on_host(SIZE), vec![started(Device, SIZE, Pinned)], read.to_vec(), end].concat();
-        assert_eq!(with_every_access(UnreadCopy, &story), [], "{read:?}");
-    }
-}
-
-fn a_pull_that_a_writer_waits_for_is_unread_however_few_accesses_are_told() {
-    for void in [asked(Device, Write), asked(Device, Overwrite), asked(Host, Overwrite)] {
-        let pull = vec![started(Host, SIZE, Pinned).at(4), void, completed(Host)];
-        let story = [on_device(SIZE), pull, vec![asked(Host, Write)]].concat();
-        let expected = advice(UnreadCopy, Certain, Subject::CopyTo(Host), 4).sums(1, SIZE, None);
-        assert_eq!(both(UnreadCopy, &story), [expected], "{void:?}");
-    }
-}
-
-fn a_pull_that_was_waited_for_may_have_been_read_unless_every_access_is_recorded() {
-    let story = [on_device(SIZE), vec![started(Host, SIZE, Pinned), completed(Host), asked(Device, Write)]].concat();
-    assert_eq!(without(UnreadCopy, &story), []);
-    assert_eq!(with_every_access(UnreadCopy, &story).len(), 1);
-    for read in [Read, Write] {
-        let story = [on_device(SIZE), vec![started(Host, SIZE, Pinned), asked(Host, read), completed(Host), ended()]];
-        assert_eq!(both(UnreadCopy, &story.concat()), [], "{read:?}");
-    }
-}
-
 fn an_access_that_failed_makes_nothing_void() {
     let push = [on_host(SIZE), vec![started(Device, SIZE, Pinned), evicted(Host, SIZE, false)]].concat();
     let fails = vec![asked(Host, Overwrite), failed(Host, SIZE)];
@@ -255,24 +210,6 @@ fn a_row_ends_with_a_second_copy_in_the_same_direction_an_eviction_or_another_si
     assert_eq!(both(PingPong, &story), [expected], "a new row");
 }
 
-fn pushes_and_pulls_make_a_row_too() {
-    let there = vec![started(Device, SIZE, Pageable).at(1), asked(Device, Write).at(1)];
-    let back = vec![started(Host, SIZE, Pageable).at(2), asked(Host, Write).at(3), completed(Host)];
-    let story = [on_host(SIZE), there.clone(), back.clone(), there, back].concat();
-    let expected = advice(PingPong, Certain, Subject::Object, 2).sums(4, 4 * SIZE, None);
-    assert_eq!(both(PingPong, &story), [expected]);
-}
-
-fn a_copy_for_a_writer_may_be_overwritten_and_a_copy_for_a_reader_is_not() {
-    for (to, there) in [(Host, on_device(SIZE)), (Device, on_host(SIZE))] {
-        let copy = |access| vec![asked(to, access), copied(to, access, SIZE, Pageable).at(6).taking(25)];
-        let expected = advice(OverwrittenCopy, Possible, Subject::CopyTo(to), 6).sums(1, SIZE, 25);
-        assert_eq!(both(OverwrittenCopy, &[there.clone(), copy(Write)].concat()), [expected]);
-        assert_eq!(both(OverwrittenCopy, &[there.clone(), copy(Write), vec![ended()]].concat()), [expected]);
-        assert_eq!(both(OverwrittenCopy, &[there, copy(Read)].concat()), []);
-    }
-}
-
 fn a_copy_is_overwritten_or_not_once_it_is_compared_or_has_come_back() {
     for (to, there) in [(Host, on_device(SIZE)), (Device, on_host(SIZE))] {
         let story = |between: &[Told], changed| {
@@ -323,10 +260,6 @@ fn how_fast_pinned_copies_are_is_not_learnt_from_small_ones() {
 crate::support::harness::tests![
     a_push_is_unread_whatever_makes_it_void_before_the_device_is_asked_for,
     a_copy_may_be_read_through_an_address_that_was_asked_for_before,
-    a_pull_may_be_read_through_an_address_that_was_handed_out_unseen,
-    the_first_access_to_the_device_reads_a_push,
-    a_pull_that_a_writer_waits_for_is_unread_however_few_accesses_are_told,
-    a_pull_that_was_waited_for_may_have_been_read_unless_every_access_is_recorded,
     an_access_that_failed_makes_nothing_void,
     a_writer_that_could_not_wait_for_a_pull_makes_nothing_void,
     an_eviction_saved_in_vain_data_that_is_overwritten_next,
@@ -339,8 +272,6 @@ crate::support::harness::tests![
     an_unchanged_push_and_an_unchanged_eviction_count_as_well,
     four_copies_to_and_fro_are_a_ping_pong_and_three_are_not,
     a_row_ends_with_a_second_copy_in_the_same_direction_an_eviction_or_another_size,
-    pushes_and_pulls_make_a_row_too,
-    a_copy_for_a_writer_may_be_overwritten_and_a_copy_for_a_reader_is_not,
     a_copy_is_overwritten_or_not_once_it_is_compared_or_has_come_back,
     two_copies_of_64_kib_from_pageable_memory_are_slow_if_pinned_ones_were_faster,
     how_fast_pinned_copies_are_is_not_learnt_from_small_ones,

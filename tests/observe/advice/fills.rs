@@ -3,7 +3,6 @@
 use syncedmem_analysis::advice::{Certainty::*, Rule::*, Subject};
 use syncedmem_trace::event::{Changed, Path::*, Since};
 use syncedmem_trace::head::{Access, Side};
-use syncedmem_trace::kind::Kind;
 
 use super::found::*;
 use super::story::*;
@@ -34,29 +33,6 @@ fn zeros_of_which_everything_has_changed_were_for_nothing() {
     assert_eq!(both(OverwrittenFill, &story), [], "the zeros were read");
 }
 
-fn zeros_that_a_writer_alone_has_seen_may_have_been_for_nothing_once_all_is_replaced() {
-    for side in [Host, Device] {
-        let expected = advice(OverwrittenFill, Possible, Subject::Memory(side), 2).sums(1, SIZE, 11);
-        let kind = if side == Host { Kind::Device } else { Kind::Pinned };
-        let replaces: [&[Told]; 4] = [
-            &[ready(side, Overwrite)],
-            &[asked(side.other(), Overwrite), fresh(kind, SIZE)],
-            &[lent(side)],
-            &[lent(side.other())],
-        ];
-        for replaced in replaces {
-            let end = [replaced, &[ended()]].concat();
-            assert_eq!(with_every_access(OverwrittenFill, &[first(side, Write), end.clone()].concat()), [expected]);
-            assert_eq!(without(OverwrittenFill, &[first(side, Write), end.clone()].concat()), []);
-            assert_eq!(with_every_access(OverwrittenFill, &[first(side, Read), end.clone()].concat()), []);
-            for access in [Read, Write] {
-                let story = [first(side, Write), vec![ready(side, access)], end.clone()].concat();
-                assert_eq!(with_every_access(OverwrittenFill, &story), [], "asked for again");
-            }
-        }
-    }
-}
-
 fn zeros_that_end_with_the_object_or_are_copied_are_not_spoken_of() {
     let ends: [&[Told]; 4] = [
         &[ended()],
@@ -74,6 +50,5 @@ fn zeros_that_end_with_the_object_or_are_copied_are_not_spoken_of() {
 
 crate::support::harness::tests![
     zeros_of_which_everything_has_changed_were_for_nothing,
-    zeros_that_a_writer_alone_has_seen_may_have_been_for_nothing_once_all_is_replaced,
     zeros_that_end_with_the_object_or_are_copied_are_not_spoken_of,
 ];

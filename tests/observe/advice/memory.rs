@@ -40,28 +40,6 @@ fn a_host_side_that_is_not_asked_for_after_the_first_copy_is_unused() {
     }
 }
 
-fn a_host_side_that_a_pull_brought_up_to_date_may_be_read_unseen() {
-    let pull = [fresh(Kind::Pinned, SIZE), started(Host, SIZE, Pinned).at(3), completed(Host)];
-    let story = [&[made(SIZE), asked(Device, Overwrite), fresh(Kind::Device, SIZE)], &pull[..], &[asked(Device, Read)]];
-    assert_eq!(with_every_access(UnusedSide, &story.concat()), [unused(Host, SIZE)]);
-    assert_eq!(without(UnusedSide, &story.concat()), []);
-}
-
-fn a_side_is_used_if_it_is_asked_for_copied_from_or_replaced() {
-    let uses: [&[Told]; 6] = [
-        &[ready(Host, Read)],
-        &[asked(Host, Write), asked(Device, Write), copied(Device, Write, SIZE, Pageable)],
-        &[asked(Host, Overwrite), started(Device, SIZE, Pageable)],
-        &[asked(Device, Write), asked(Host, Read), copied(Host, Read, SIZE, Pageable)],
-        &[asked(Device, Write), started(Host, SIZE, Pageable)],
-        &[freed(Kind::Pageable, SIZE), lent(Host)],
-    ];
-    for used in uses {
-        let story = [params(), used.to_vec(), vec![asked(Device, Write)], the_end()].concat();
-        assert_eq!(with_every_access(UnusedSide, &story), [], "{used:?}");
-    }
-}
-
 fn a_side_that_was_given_back_holds_no_memory() {
     let (host, device) = (freed(Kind::Pageable, SIZE), freed(Kind::Device, SIZE + 512));
     let given: [&[Told]; 5] = [
@@ -101,20 +79,6 @@ fn a_device_side_without_an_access_is_unused_if_the_host_is_used() {
     assert_eq!(both(UnusedSide, &story), [], "it was wanted");
 }
 
-fn memory_on_one_side_or_without_the_same_data_ever_is_not_spoken_of() {
-    let host_only = vec![made(SIZE), asked(Host, Write), fresh(Kind::Pageable, SIZE), filled(Host, SIZE)];
-    let apart = vec![
-        made(SIZE),
-        asked(Host, Overwrite),
-        fresh(Kind::Pageable, SIZE),
-        asked(Device, Overwrite),
-        fresh(Kind::Device, SIZE),
-    ];
-    for story in [host_only, apart] {
-        assert_eq!(with_every_access(UnusedSide, &story), []);
-    }
-}
-
 fn a_fresh_allocation_that_a_block_turned_away_before_would_have_served_is_found() {
     let allocation = |bytes| fresh(Kind::Device, bytes).at(4).taking(60);
     let found = |away: &[Told], bytes| {
@@ -149,12 +113,9 @@ fn a_block_that_was_turned_away_would_have_served_once_and_the_smallest_that_fit
 
 crate::support::harness::tests![
     a_host_side_that_is_not_asked_for_after_the_first_copy_is_unused,
-    a_host_side_that_a_pull_brought_up_to_date_may_be_read_unseen,
-    a_side_is_used_if_it_is_asked_for_copied_from_or_replaced,
     a_side_that_was_given_back_holds_no_memory,
     memory_of_a_call_that_failed_was_never_held,
     a_device_side_without_an_access_is_unused_if_the_host_is_used,
-    memory_on_one_side_or_without_the_same_data_ever_is_not_spoken_of,
     a_fresh_allocation_that_a_block_turned_away_before_would_have_served_is_found,
     a_block_that_was_turned_away_would_have_served_once_and_the_smallest_that_fits_is_taken,
 ];

@@ -35,7 +35,6 @@ pub fn trace_to(path: &Path, work: impl FnOnce()) {
     trace::stop();
 }
 
-/// What is recorded of `work`.
 pub fn recorded(work: impl FnOnce()) -> Recorded {
     let folder = Folder::new();
     trace_to(&folder.path("t"), work);
@@ -103,7 +102,6 @@ impl Recorded {
         self.records.iter().filter_map(event).collect()
     }
 
-    /// When its events began.
     pub fn starts(&self) -> Vec<u64> {
         self.events().iter().map(|event| event.start).collect()
     }
@@ -114,7 +112,6 @@ pub fn starts(path: &Path) -> Vec<u64> {
     Recorded::of(path).starts()
 }
 
-/// This thread's number.
 pub fn this_thread() -> u32 {
     unsafe { libc::gettid() as u32 }
 }

@@ -48,18 +48,21 @@ impl Object {
     }
 }
 
-/// The first access to an object that has no block: a pageable host block, filled or not. Three events as one.
+/// A host block that an object got, as up to three events.
 #[derive(Clone, Copy, Debug)]
-pub struct FirstTouch {
-    pub access: Access,
+pub struct NewBlock {
+    /// The access that needed it, unless that was recorded before.
+    pub access: Option<Access>,
+    pub kind: Kind,
+    /// Size of the block.
     pub bytes: u64,
     /// Address of the block.
-    pub block: u64,
+    pub address: u64,
     pub origin: Origin,
     /// Duration of the allocation in nanoseconds; 0: not measured.
     pub allocation: u64,
-    /// Duration of the fill with zeros, if there was one.
-    pub fill: Option<u64>,
+    /// Bytes and duration of the fill with zeros, if there was one.
+    pub fill: Option<(u64, u64)>,
 }
 
 /// The sums over all objects.
@@ -82,13 +85,11 @@ impl Sums {
     /// `object` is the event's, if there is one. `false`: as for [`Ledger::take`].
     fn take(&mut self, object: Option<&mut Object>, event: &Event) -> bool {
         match event.what {
-            What::Allocated { kind, bytes, block, .. } => {
+            What::Allocated { kind, bytes, block, origin } => {
                 if let Some(object) = object {
                     self.hold(object, kind, bytes, block);
                 }
-                let before = self.account.memory(kind).peak;
-                self.account.take(event);
-                self.compare_peak(kind, before);
+                self.allocate(kind, bytes, origin, event.duration, event.end());
                 return true;
             }
             What::Freed { kind, block, .. } => {
@@ -110,8 +111,8 @@ impl Sums {
     }
 
     #[inline]
-    fn compare_peak(&mut self, kind: Kind, before: u64) {
-        if self.account.memory(kind).peak > before {
+    fn allocate(&mut self, kind: Kind, bytes: u64, origin: Origin, nanoseconds: u64, end: u64) {
+        if self.account.allocate(kind, bytes, origin, nanoseconds, end) {
             self.holders.note_peak(kind);
             self.batches.note_peak(kind);
         }
@@ -195,19 +196,25 @@ impl Ledger {
     /// Records an event unless its object is unknown, and returns whether it is known. `Made` makes it known.
     pub fn take_if_known(&mut self, event: &Event) -> bool {
         let object = event.object as usize;
-        let is_known = object == 0 || matches!(event.what, What::Made { .. }) || self.objects.contains_key(&object);
-        if is_known {
-            self.take_of(object, event);
-        }
-        is_known
+        match event.what {
+            What::Made { .. } => self.take_of(object, event),
+            What::Ended => match self.objects.contains_key(&object) {
+                true => self.take_of(object, event),
+                false => return false,
+            },
+            _ => match self.objects.get_mut(&object) {
+                None if object != 0 => return false,
+                found => self.sums.take(found, event),
+            },
+        };
+        true
     }
 
     #[inline]
     fn take_of(&mut self, object: usize, event: &Event) -> bool {
         match event.what {
             What::Made { bytes, noticed } => {
-                self.know(object, bytes, event.site, noticed);
-                self.sums.account.take(event);
+                self.make(event.object, bytes, event.site, noticed);
                 true
             }
             What::Ended => {
@@ -221,23 +228,27 @@ impl Ledger {
         }
     }
 
-    /// Records the access, the block and the zeros of a known object's first touch, as their events would. `false`: the object
-    /// is unknown, and nothing changed.
+    /// Records that an object was made. An earlier one at this address ended without a call to the library.
     #[inline]
-    pub fn touch(&mut self, object: u64, touch: FirstTouch) -> bool {
-        let FirstTouch { access, bytes, block, origin, allocation, fill } = touch;
+    pub fn make(&mut self, object: u64, bytes: u64, site: Site, noticed: Noticed) {
+        self.know(object as usize, bytes, site, noticed);
+        self.sums.account.make(noticed);
+    }
+
+    /// Records a block of a known object, the access that needed it and its zeros, as their events would. `false`: the object is
+    /// unknown, and nothing changed.
+    #[inline]
+    pub fn add_block(&mut self, object: u64, new: NewBlock) -> bool {
+        let NewBlock { access, kind, bytes, address, origin, allocation, fill } = new;
         let Some(object) = self.objects.get_mut(&(object as usize)) else { return false };
-        self.sums.hold(object, Kind::Pageable, bytes, block);
-        let before = self.sums.account.memory(Kind::Pageable).peak;
-        let mut take = |duration, what| {
-            self.sums.account.take(&Event { start: 0, duration, thread: 0, object: 0, site: Site::UNKNOWN, what });
-        };
-        take(0, What::Accessed { side: Side::Host, access, ready: false });
-        take(allocation, What::Allocated { kind: Kind::Pageable, bytes, block, origin });
-        if let Some(duration) = fill {
-            take(duration, What::Filled { side: Side::Host, bytes });
+        if let Some(access) = access {
+            self.sums.account.access(Side::Host, access);
         }
-        self.sums.compare_peak(Kind::Pageable, before);
+        self.sums.hold(object, kind, bytes, address);
+        self.sums.allocate(kind, bytes, origin, allocation, allocation);
+        if let Some((bytes, nanoseconds)) = fill {
+            self.sums.account.fill(Side::Host, bytes, nanoseconds);
+        }
         true
     }
 
@@ -251,7 +262,9 @@ impl Ledger {
                 self.sums.account.give_back(Kind::Pageable, bytes);
             }
         }
-        self.sums.lose(&gone);
+        if gone.blocks != [None; 2] {
+            self.sums.lose(&gone);
+        }
         self.sums.account.ended += 1;
     }
 
