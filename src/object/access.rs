@@ -161,8 +161,9 @@ impl SyncedMemory {
         };
         let is_known = Cell::new(true);
         let enter = || {
-            is_known.set(recorder::touched(subject, new));
-            is_known.get()
+            let known = recorder::touched(subject, new);
+            is_known.set(known != Some(false));
+            known == Some(true)
         };
         let publish = || self.publish_first(address, step, || is_plain() && enter());
         let notice = || {
