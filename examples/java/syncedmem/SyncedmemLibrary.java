@@ -88,13 +88,13 @@ public interface SyncedmemLibrary extends Library {
     /** The patch version of this header. */
     int SYNCEDMEM_VERSION_PATCH = 0;
 
-    /** Least bytes of the storage for {@code syncedmem_construct}. */
+    /** Minimum size of the storage for {@code syncedmem_construct}, in bytes. */
     int SYNCEDMEM_STORAGE_BYTES = 32;
 
-    /** Least alignment of that storage, in bytes. */
+    /** Minimum alignment of that storage, in bytes. */
     int SYNCEDMEM_STORAGE_ALIGNMENT = 8;
 
-    /** Most bytes of an object's name. */
+    /** Maximum length of an object's name, in bytes. */
     int SYNCEDMEM_NAME_BYTES = 200;
 
     /** The most axes of a blob. */
@@ -622,9 +622,9 @@ public interface SyncedmemLibrary extends Library {
     final class Sum extends Structure {
         /** Number of operations. */
         public long count;
-        /** Bytes. */
+        /** Bytes in all. */
         public long bytes;
-        /** Nanoseconds; 0 where time is not measured. */
+        /** Nanoseconds in all; 0 where time is not measured. */
         public long nanoseconds;
     }
 
@@ -640,13 +640,13 @@ public interface SyncedmemLibrary extends Library {
         "turned_away",
     })
     final class MemoryStats extends Structure {
-        /** What objects hold now, without the page-locked slots of staged copies. */
+        /** Held by objects now, without the page-locked slots of staged copies. */
         public long live;
-        /** Most of {@code live} since accounting began, or since {@code syncedmem_reset_peaks}. */
+        /** Maximum of {@code live} since accounting began, or since {@code syncedmem_reset_peaks}. */
         public long peak;
-        /** Idle. */
+        /** Kept idle for later objects. */
         public long idle;
-        /** Most that may be idle. */
+        /** Maximum that may be idle. */
         public long budget;
         /** Blocks from the system or the driver. */
         public Sum allocations;
@@ -691,7 +691,9 @@ public interface SyncedmemLibrary extends Library {
         "dropped",
     })
     final class Stats extends Structure {
-        /** {@code sizeof(syncedmem_stats_t)}, set before the call; then the bytes that were written. */
+        /**
+         * The caller sets it to {@code sizeof(syncedmem_stats_t)}; the call sets it to the number of bytes written.
+         */
         public long size;
         /** Pageable host memory. */
         public MemoryStats pageable;
