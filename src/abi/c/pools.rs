@@ -70,8 +70,8 @@ pub unsafe extern "C" fn syncedmem_idle_bytes(memory: i32, bytes: *mut usize) ->
     unsafe { answer("syncedmem_idle_bytes", bytes, || Ok(kinds(memory)?.map(trim::idle).sum::<u64>() as usize)) }
 }
 
-/// Switches pools, which keep blocks of ended objects for the next. Without them idle blocks are given back now, and
-/// each block is allocated and freed as in Caffe. Overrides `SYNCEDMEM_POOLS` (on, off).
+/// Switches pools, which keep blocks that objects give back for the next one. Without them idle blocks are given back
+/// now, and each block is allocated and freed as in Caffe. Overrides `SYNCEDMEM_POOLS` (on, off).
 #[unsafe(no_mangle)]
 pub extern "C" fn syncedmem_set_pools(on: bool) -> syncedmem_status_t {
     run("syncedmem_set_pools", || {
@@ -109,8 +109,8 @@ pub extern "C" fn syncedmem_set_pool_budget(memory: i32, bytes: usize) -> synced
     })
 }
 
-/// Writes the budget of one `syncedmem_memory_t` to `*bytes`; for device memory without a set budget, the largest
-/// device's.
+/// Writes the budget of one `syncedmem_memory_t` to `*bytes`; for device memory without a set budget, that of the
+/// device where it is largest.
 ///
 /// Errors: `INVALID_ARGUMENT` (also SYNCEDMEM_MEMORY_ALL).
 #[unsafe(no_mangle)]
