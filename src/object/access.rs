@@ -74,16 +74,15 @@ impl SyncedMemory {
         let bytes = self.size.load(Ordering::Relaxed);
         // Before any lock or claim: it may call Caffe's code.
         let pinned = side == Side::Host && self.has_no_host_block() && host::wants_pinned(bytes);
-        if side == Side::Host && !pinned && flags::all().none_but(COUNTED) {
-            // Policies are set under the same lock. Nothing else that is kept matters before the first block.
-            let is_plain = || !POLICIES.knows(self.address());
-            let touched = match flags::all().none_but(BY_OBJECT) {
-                true => self.touch(access, is_plain),
-                false => self.touch_counted(access, is_plain),
-            };
-            if let Some(address) = touched {
-                return Ok(address);
-            }
+        // Policies are set under the same lock. Nothing else that is kept matters before the first block.
+        let (flags, is_plain) = (flags::all(), || !POLICIES.knows(self.address()));
+        let touched = match side == Side::Host && !pinned {
+            true if flags.none_but(BY_OBJECT) => self.touch(access, is_plain),
+            true if flags.none_but(COUNTED) && flags.has(ACCOUNT) => self.touch_counted(access, is_plain),
+            _ => None,
+        };
+        if let Some(address) = touched {
+            return Ok(address);
         }
         let claimed = self.claim_unless(Blocking::Yes, |is_known| self.ready_under_lock(access, side, is_known));
         let mut claim = match claimed.map_err(refused)? {
@@ -137,8 +136,7 @@ impl SyncedMemory {
     /// `touch`, while no flag is set but that of the account.
     #[inline]
     pub fn first_counted_touch(&self, access: Access) -> Option<*mut c_void> {
-        let is_counted = || flags::all().none_but(ACCOUNT);
-        if is_counted() { self.touch_counted(access, is_counted) } else { None }
+        if flags::none_but_account() { self.touch_counted(access, flags::none_but_account) } else { None }
     }
 
     /// `touch`, with an entry in the account. The entry is made under the object's lock, so no other thread can give the block
@@ -163,8 +161,9 @@ impl SyncedMemory {
         };
         let is_known = Cell::new(true);
         let enter = || {
-            is_known.set(recorder::touched(subject, new));
-            is_known.get()
+            let known = recorder::touched(subject, new);
+            is_known.set(known != Some(false));
+            known == Some(true)
         };
         let publish = || self.publish_first(address, step, || is_plain() && enter());
         let notice = || {

@@ -170,7 +170,7 @@ impl SyncedMemory {
     #[inline(never)]
     fn ends_unused(&self, flags: Flags) -> bool {
         let is_alone = flags.none_but(COUNTED) && !flags.has(KEPT);
-        if is_alone {
+        if is_alone && flags.has(ACCOUNT) {
             recorder::ended_with(self.subject(), None);
         }
         is_alone

@@ -30,8 +30,8 @@ locked_static! { static LEDGER: Lock<Ledger> = Lock::new(Ledger::new()); }
 /// Events from signal handlers that interrupted an entry. The ledger has not counted them as dropped yet.
 static MISSED: AtomicU64 = AtomicU64::new(0);
 
-/// Naps that an event which a signal handler may record waits for the ledger: about 100 ms in all. An entry takes
-/// microseconds.
+/// Naps that an event which a signal handler may record waits for the ledger, or for which one may wait: about 100 ms in all. An entry
+/// takes microseconds.
 const HANDLERS_NAPS: u32 = 1000;
 
 /// The object of an event.
@@ -141,18 +141,22 @@ pub fn made(subject: Subject) {
     }
 }
 
-/// Adds the first block of an object to the account, which is all that is observed. `false`: the account does not know the object, and
-/// [`notice_touched`] adds it. The caller may hold the object's lock, which orders this entry before those of the block's next users.
+/// Adds the first block of an object to the account, which is all that is observed. `Some(false)`: the account does not know the object,
+/// and [`notice_touched`] adds it.
+///
+/// The caller may hold the object's lock, which orders this entry before those of the block's next users. A signal handler that has
+/// interrupted another entry may wait for that lock, so this waits no longer than a handler. `None`: nothing was added.
 #[inline]
-pub fn touched(subject: Subject, new: NewBlock) -> bool {
-    enter(FOR_EVER, |ledger| ledger.add_block(subject.object as u64, new)).unwrap_or(true)
+pub fn touched(subject: Subject, new: NewBlock) -> Option<bool> {
+    LEDGER.try_with(HANDLERS_NAPS, |ledger| ledger.add_block(subject.object as u64, new)).ok()
 }
 
-/// As [`touched`], but adds an unknown object first. The caller holds no lock.
+/// As [`touched`], but waits, and adds an unknown object first. The caller holds no lock.
 pub fn allocated(subject: Subject, new: NewBlock) {
-    if !touched(subject, new) {
+    let add = || enter(FOR_EVER, |ledger| ledger.add_block(subject.object as u64, new));
+    if add() == Some(false) {
         notice_touched(subject);
-        touched(subject, new);
+        add();
     }
 }
 

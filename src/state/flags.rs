@@ -20,6 +20,7 @@ pub const RANGES: Flags = Flags(16);
 /// Calls of the C++ entry points are counted.
 pub const CALLS: Flags = Flags(32);
 
+const ACCOUNTED: Flags = Flags(ACCOUNT.0 | ACCESSES.0);
 const UNREAD: Flags = Flags(128);
 const OBSERVED: Flags = Flags(255);
 
@@ -37,7 +38,7 @@ const ONE_KEPT: u64 = 1 << 32;
 /// Under these a small object without state beside it keeps its short path.
 pub const BY_OBJECT: Flags = Flags(MAY_PIN.0 | KEPT.0);
 /// Under these it keeps one, and the account gets an entry.
-pub const COUNTED: Flags = Flags(BY_OBJECT.0 | ACCOUNT.0);
+pub const COUNTED: Flags = Flags(BY_OBJECT.0 | ACCOUNTED.0);
 /// They concern making an object, and ending one that owns nothing.
 pub const BESIDE: Flags = Flags(OBSERVED.0 | KEPT.0);
 
@@ -107,10 +108,17 @@ pub fn are_unread() -> bool {
     has(UNREAD)
 }
 
-/// What belongs together is then one entry of the account.
+/// The account is all that is observed: what belongs together is one entry of it.
 #[inline]
 pub fn is_account_alone() -> bool {
-    all().0 & OBSERVED.0 == ACCOUNT.0
+    let flags = all();
+    flags.has(ACCOUNT) && Flags(flags.0 & OBSERVED.0).none_but(ACCOUNTED)
+}
+
+#[inline]
+pub fn none_but_account() -> bool {
+    let flags = all();
+    flags.has(ACCOUNT) && flags.none_but(ACCOUNTED)
 }
 
 /// Even if a call needs no work.

@@ -1,5 +1,8 @@
 //! Pageable blocks that come back: which block serves which request, and what is in it.
 
+use std::sync::Barrier;
+
+use crate::support::figures::figures;
 use crate::support::pools::*;
 use crate::support::tensor::{Owned, cpu_data, owned};
 use crate::support::*;
@@ -190,6 +193,41 @@ fn a_thread_keeps_the_block_of_1_to_4_kib_that_it_freed_last_for_an_object_of_it
     assert_eq!(malloc(3000), last, "pools that are off keep none");
 }
 
+fn the_block_that_a_thread_keeps_goes_with_a_trim_and_with_the_pools() {
+    assert_eq!(syncedmem_set_accounting(1), SYNCEDMEM_SUCCESS);
+    let hits = || figures().pageable.pool_hits.count;
+    let ways: [(&str, fn()); 3] = [
+        ("a trim", || trim(PAGEABLE)),
+        ("pools off", || [false, true].into_iter().for_each(set_pools)),
+        ("a budget of 0", || {
+            let before = budget(PAGEABLE);
+            [0, before].into_iter().for_each(|bytes| set_budget(PAGEABLE, bytes));
+        }),
+    ];
+    drop(small(3000));
+    drop(small(3000));
+    assert_eq!(hits(), 1, "it is kept");
+    for (way, give_back) in ways {
+        give_back();
+        drop(small(3000));
+        assert_eq!(hits(), 1, "{way}");
+    }
+    // Another thread's: no longer used, and freed when that thread would use it.
+    let (kept, off) = (Barrier::new(2), Barrier::new(2));
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            drop(small(3000));
+            kept.wait();
+            off.wait();
+            drop(small(3000));
+        });
+        kept.wait();
+        set_pools(false);
+        off.wait();
+    });
+    assert_eq!(hits(), 1, "pools off, by another thread");
+}
+
 fn a_small_block_is_not_larger_for_being_in_an_object_that_says_so() {
     let (object, data) = small(2000);
     unsafe { object.cast::<usize>().add(2).write(4000) };
@@ -213,5 +251,6 @@ crate::support::harness::tests![
     a_block_is_not_larger_for_being_in_an_object_that_says_so,
     what_comes_back_may_be_freed_by_an_inlined_original,
     a_thread_keeps_the_block_of_1_to_4_kib_that_it_freed_last_for_an_object_of_its_size,
+    the_block_that_a_thread_keeps_goes_with_a_trim_and_with_the_pools,
     a_small_block_is_not_larger_for_being_in_an_object_that_says_so
 ];

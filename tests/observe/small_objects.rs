@@ -6,6 +6,7 @@ use crate::support::folder::Folder;
 use crate::support::plain::Plain;
 use crate::support::*;
 use crate::trace::c_path;
+use syncedmem::abi::c::account::syncedmem_accounting_t::*;
 use syncedmem::abi::c::eviction::syncedmem_set_evictable;
 use syncedmem::abi::c::trace::syncedmem_trace_start;
 use syncedmem::abi::caffe;
@@ -66,6 +67,13 @@ fn counted_in_a_child(begin: impl FnOnce()) -> String {
 }
 
 fn the_account_alone_counts_what_it_counts_beside_a_trace() {
+    for accounting in [SYNCEDMEM_ACCOUNTING_ON, SYNCEDMEM_ACCOUNTING_ACCESSES] {
+        assert_eq!(syncedmem_set_accounting(accounting as i32), SYNCEDMEM_SUCCESS);
+        counts_the_same_beside_a_trace();
+    }
+}
+
+fn counts_the_same_beside_a_trace() {
     let folder = Folder::new();
     let path = c_path(&folder.path("trace"));
     let alone = counted_in_a_child(|| ());

@@ -158,7 +158,6 @@ impl Account {
         self.fills[side as usize].add(bytes, nanoseconds);
     }
 
-    /// Counts a block that its object gave back.
     #[inline]
     pub fn give_back(&mut self, kind: Kind, bytes: u64) {
         let memory = &mut self.memory[kind as usize];

@@ -120,9 +120,12 @@ impl<T> Store<T> {
     }
 
     fn occupied(&self) -> impl Iterator<Item = usize> {
-        self.occupied.iter().enumerate().flat_map(|(word, &bits)| {
-            let all = std::iter::successors(Some(bits), |&bits| Some(bits & bits.wrapping_sub(1)));
-            all.take_while(|&bits| bits != 0).map(move |bits| word * 64 + bits.trailing_zeros() as usize)
+        let mut left = self.occupied;
+        std::iter::from_fn(move || {
+            let word = left.iter().position(|&bits| bits != 0)?;
+            let number = word * 64 + left[word].trailing_zeros() as usize;
+            left[word] &= left[word] - 1;
+            Some(number)
         })
     }
 

@@ -93,8 +93,8 @@ impl Peak {
     }
 }
 
-/// Bytes by which idle and used memory together may exceed the peak.
-pub const SLACK: u64 = 2 << 20;
+/// Bytes by which idle and used memory together may exceed the peak. With 2 MiB programs of random sizes needed 3 % more memory.
+pub const SLACK: u64 = 1 << 20;
 
 #[cfg(test)]
 mod tests {
@@ -103,10 +103,10 @@ mod tests {
     #[test]
     fn what_was_in_use_once_bounds_what_may_lie_idle() {
         let peak = Peak::new();
-        assert_eq!(peak.leaves(160 << 20), 2 << 20, "slack alone while all is in use");
-        assert_eq!(peak.leaves(100 << 20), 62 << 20);
-        assert_eq!(peak.leaves(0), 162 << 20);
-        assert_eq!(peak.leaves(170 << 20), 2 << 20, "a new peak");
+        assert_eq!(peak.leaves(160 << 20), 1 << 20, "slack alone while all is in use");
+        assert_eq!(peak.leaves(100 << 20), 61 << 20);
+        assert_eq!(peak.leaves(0), 161 << 20);
+        assert_eq!(peak.leaves(170 << 20), 1 << 20, "a new peak");
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! The block of more than [`TINY`] bytes, a small one, that a thread freed last: for its next object of this size.
+//! The block of more than [`TINY`] bytes, a small one, that a thread freed last: for its next object of this size. It is not counted as
+//! idle, and only its thread gives it back.
 //!
 //! glibc's per-thread cache has none so large: malloc and free of one take 380 instructions. An entry is one thread's alone, so it
 //! needs no lock. As malloc itself, it is not for signal handlers.
@@ -31,8 +32,25 @@ pub fn take(bytes: usize) -> Option<NonNull<c_void>> {
     if latest.room.load(Relaxed).wrapping_sub(bytes) > bytes / 8 {
         return None;
     }
+    if !settings::keeps_pageable() {
+        // Another thread switched the pools off: it could not free this one's block.
+        give_back();
+        return None;
+    }
     latest.room.store(0, Relaxed);
     NonNull::new(latest.block.load(Relaxed))
+}
+
+/// Frees this thread's latest block.
+#[cold]
+pub fn give_back() {
+    let Some(slot) = thread_slot::of_this_thread_alone() else { return };
+    let latest = &LATEST[slot];
+    if latest.room.load(Relaxed) != 0 {
+        latest.room.store(0, Relaxed);
+        // SAFETY: the caller of `free` guaranteed it when the block was kept, and only this thread takes it.
+        unsafe { libc::free(latest.block.load(Relaxed)) };
+    }
 }
 
 /// Frees a block that an object held as one of `bytes`, a small one: keeps it as this thread's latest instead of another.
