@@ -977,10 +977,10 @@ syncedmem_status_t syncedmem_release_cpu(struct syncedmem_t *mem);
 syncedmem_status_t syncedmem_release_gpu(struct syncedmem_t *mem);
 
 /**
- * Starts a copy on `stream` from the host, the newest side, to the device. The head is SYNCED at once; synchronize the
- * stream before you use the device data. The library waits for the copy only where a call would disturb it
- * (`syncedmem_mutable_cpu_data`, setting or releasing a side, ending the object), not for reading. Only a copy of
- * page-locked host memory runs in the background.
+ * Starts a copy on `stream` from the host, which must be the newest side, to the device. The head is SYNCED at once;
+ * synchronize the stream before you use the device data. The library waits for the copy only where a call would
+ * disturb it (`syncedmem_mutable_cpu_data`, setting or releasing a side, ending the object), not for reading. Only a
+ * copy of page-locked host memory runs in the background.
  *
  * Errors: `INVALID_STATE` (the head is not HEAD_AT_CPU).
  */
@@ -1037,7 +1037,7 @@ syncedmem_status_t syncedmem_is_ready(struct syncedmem_t *mem, bool *ready);
  *
  * Each later call that returns an address of the object's data, also in C++, opens an access. Until
  * `syncedmem_end_access` the address is valid, and nothing of the object is evicted. An eviction waits for device work
- * that was started before that.
+ * that was started before the access ended.
  *
  * While no access is open, the head may change at any time: from SYNCED to the side that stays, and with
  * `SYNCEDMEM_EVICT_ALWAYS` from one side to the other. So end the access that filled the host after
@@ -1159,8 +1159,8 @@ syncedmem_status_t syncedmem_owns_gpu(const struct syncedmem_t *mem, bool *owns)
 /**
  * Page-locks the object's host memory in place: memory of `syncedmem_set_cpu_data`, or a pageable block of its own.
  * Address and contents stay; copies then run at the speed of page-locked memory. It takes long (1 to 3 GB/s, once), so
- * use it for memory that is copied repeatedly. Memory that another library has page-locked stays that library's to
- * unlock.
+ * use it for memory that is copied repeatedly. Memory that is page-locked already stays as it is; if another library
+ * did it, that one unlocks it.
  *
  * `syncedmem_unpin` undoes it. Borrowed memory is also unlocked when the object releases it (its host side is set or
  * released, the object grows or ends): free it after that. Unlocking waits for the context that was current at
@@ -1196,8 +1196,8 @@ syncedmem_status_t syncedmem_trim(int32_t memory);
 syncedmem_status_t syncedmem_idle_bytes(int32_t memory, size_t *bytes);
 
 /**
- * Switches pools, which keep blocks of ended objects for the next. Without them idle blocks are given back now, and
- * each block is allocated and freed as in Caffe. Overrides `SYNCEDMEM_POOLS` (on, off).
+ * Switches pools, which keep blocks that objects give back for the next one. Without them idle blocks are given back
+ * now, and each block is allocated and freed as in Caffe. Overrides `SYNCEDMEM_POOLS` (on, off).
  */
 syncedmem_status_t syncedmem_set_pools(bool on);
 
@@ -1212,7 +1212,7 @@ syncedmem_status_t syncedmem_get_pools(bool *on);
  *
  * Defaults: a quarter of the process's memory for pageable blocks, a sixteenth for page-locked ones, and a quarter of
  * what would be free on a device without idle blocks, but at most an eighth of the device. Idle pageable memory plus
- * that in use stays within the most that was in use at once, plus 2 MiB.
+ * that in use stays within the most that was in use at once, plus 1 MiB.
  *
  * Errors: `INVALID_ARGUMENT` (also SYNCEDMEM_MEMORY_ALL).
  */
@@ -1220,8 +1220,8 @@ syncedmem_status_t syncedmem_set_pool_budget(int32_t memory,
                                              size_t bytes);
 
 /**
- * Writes the budget of one `syncedmem_memory_t` to `*bytes`; for device memory without a set budget, the largest
- * device's.
+ * Writes the budget of one `syncedmem_memory_t` to `*bytes`; for device memory without a set budget, that of the
+ * device where it is largest.
  *
  * Errors: `INVALID_ARGUMENT` (also SYNCEDMEM_MEMORY_ALL).
  */
@@ -1355,8 +1355,8 @@ syncedmem_status_t syncedmem_reset_peaks(void);
  * Writes a report of this process, UTF-8 text of several lines: memory now and at the peak, its ten largest holders,
  * and counts of operations.
  *
- * Writes at most `capacity` bytes to `text`, with a NUL, and the length of the whole report without it to `*length`.
- * `text` may be NULL if `capacity` is 0.
+ * Writes at most `capacity` bytes to `text`, including a NUL, and the length of the whole report without it to
+ * `*length`. `text` may be NULL if `capacity` is 0.
  */
 syncedmem_status_t syncedmem_report(char *text,
                                     size_t capacity,
@@ -1386,8 +1386,8 @@ syncedmem_status_t syncedmem_get_name(const struct syncedmem_t *mem,
                                       size_t *length);
 
 /**
- * Writes the account so far to `*stats`: at most `size` bytes. Without accounting, all but `live`, `idle` and `budget`
- * is 0.
+ * Writes the account so far to `*stats`: at most the bytes of its `size`, which the caller has set. Without
+ * accounting, all but `live`, `idle` and `budget` is 0.
  *
  * Errors: `INVALID_ARGUMENT` (also `size` is too small for the first member of memory).
  */

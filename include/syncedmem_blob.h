@@ -11,9 +11,9 @@
  * Ownership. syncedmem_blob_create pairs with syncedmem_blob_destroy. A syncedmem_t that a blob lends belongs to the
  * blobs that share it: never destroy it, and do not use it after a call that gives the array other memory (a reshape
  * beyond its capacity, setting data, syncedmem_blob_share), or that destroys its last blob. syncedmem_blob_hold_memory
- * lends it for longer, and tensors made of it keep its memory.
+ * lends it until syncedmem_blob_release_memory, and tensors made of it keep its memory.
  *
- * Threads. Any number of threads may call functions whose blob is const at once. Each other call needs the blob alone,
+ * Threads. Any number of threads may at once call functions whose blob is const. Each other call needs the blob alone,
  * and scale, update and copies need its memory alone too. Blobs that share memory may be used and destroyed on
  * different threads.
  *

@@ -30,7 +30,7 @@
 #include "syncedmem.h"
 
 /**
- * Most dimensions of a tensor.
+ * The most dimensions of a tensor.
  */
 #define SYNCEDMEM_TENSOR_MOST_DIMENSIONS 64
 
@@ -66,7 +66,7 @@ typedef void (*syncedmem_destruct_t)(void *items, size_t count);
 typedef bool (*syncedmem_copy_t)(const void *source, void *target, size_t count);
 
 /**
- * The type of a tensor's items, or of a blob's value. Plain items, for which zero bytes are a value and which are
+ * The type of a tensor's items, or of a blob's value. Plain items, for which all bytes zero is a value and which are
  * copied as bytes, have no functions. The functions may be called on any thread; they neither throw nor use the tensor
  * or blob that calls them. This structure never grows.
  */
@@ -272,8 +272,8 @@ syncedmem_status_t syncedmem_tensor_set_keep_on_shrink(bool keep,
 syncedmem_status_t syncedmem_tensor_get_keep_on_shrink(bool *keep, int64_t *most_unused_bytes);
 
 /**
- * Writes the address of the items to `*data`, for reading; NULL for a tensor without items that never had memory. With
- * `meta` (or NULL) the tensor's type must be that one.
+ * Writes the address of the items to `*data`, for reading; NULL for a tensor without items that never had memory. If
+ * `meta` is not NULL, the tensor's type must be that one.
  *
  * Errors: `INVALID_ARGUMENT` (also another type), `INVALID_STATE` (no shape, or no memory yet), and as
  * `syncedmem_cpu_data` or `syncedmem_gpu_data`.
@@ -408,7 +408,7 @@ syncedmem_status_t syncedmem_tensor_size_between_dim(const struct syncedmem_tens
                                                      int64_t *size);
 
 /**
- * Writes the number from the start of an axis, which may be negative to count from the end, to `*canonical`.
+ * Writes the number of an axis from the start to `*canonical`; a negative `axis` counts from the end.
  */
 syncedmem_status_t syncedmem_tensor_canonical_axis_index(const struct syncedmem_tensor_t *tensor,
                                                          int32_t axis,
@@ -523,7 +523,7 @@ syncedmem_status_t syncedmem_typed_blob_get_mutable_tensor(struct syncedmem_type
                                                            struct syncedmem_tensor_t **tensor);
 
 /**
- * Makes a tensor, which the blob then holds too, the value, and ends the old one.
+ * Makes a tensor the value: the blob holds it too, and ends the old value.
  */
 syncedmem_status_t syncedmem_typed_blob_set_tensor(struct syncedmem_typed_blob_t *blob,
                                                    struct syncedmem_tensor_t *tensor);
@@ -593,8 +593,8 @@ syncedmem_status_t syncedmem_workspace_rename_blob(struct syncedmem_workspace_t 
                                                    struct syncedmem_typed_blob_t **blob);
 
 /**
- * Makes the blob `name` of another workspace, which this one holds, visible here as `new_name`. The name is looked up
- * there at each use. With `skip_defined` nothing is done if a blob is visible as `new_name` already.
+ * Makes the blob `name` of another workspace visible here as `new_name`. This workspace holds the other one. The name
+ * is looked up there at each use. With `skip_defined` nothing is done if a blob is visible as `new_name` already.
  *
  * Errors: `INVALID_ARGUMENT` (also the same workspace, no such blob, or a new name that is visible already).
  */

@@ -147,8 +147,8 @@ extern "C" {
 #endif // __cplusplus
 
 /**
- * Opens a `.caffemodel`, `.binaryproto`, `.solverstate` or `init_net.pb`, which its name or else its contents tell
- * apart, reads its structure, and writes the model's handle to `*model`.
+ * Opens a `.caffemodel`, `.binaryproto`, `.solverstate` or `init_net.pb`, reads its structure, and writes the model's
+ * handle to `*model`. The file's name decides what it is, or else its contents.
  *
  * Errors: `FILE` (it cannot be opened or read, or is no regular file), `FORMAT` (it is damaged, cut off, or no Caffe
  * file), `UNSUPPORTED` (HDF5, text, a compressed file; more layers and names than a file of its size can have).

@@ -27,7 +27,7 @@ pub type syncedmem_copy_t =
 #[expect(non_camel_case_types, reason = "the name of the C API")]
 pub type syncedmem_deleter_t = Option<unsafe extern "C-unwind" fn(pointer: *mut c_void, context: *mut c_void)>;
 
-/// The type of a tensor's items, or of a blob's value. Plain items, for which zero bytes are a value and which are
+/// The type of a tensor's items, or of a blob's value. Plain items, for which all bytes zero is a value and which are
 /// copied as bytes, have no functions. The functions may be called on any thread; they neither throw nor use the tensor
 /// or blob that calls them. This structure never grows.
 #[derive(Clone, Copy, Debug)]

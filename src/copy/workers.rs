@@ -28,7 +28,7 @@ pub struct Job {
 /// A job and its progress. A piece is first waiting, then open, taken, done.
 pub struct Workers {
     job: Job,
-    /// Number of pieces; `STOPPED` at the end.
+    /// Number of open pieces; `STOPPED` at the end.
     open: AtomicU32,
     taken: AtomicU32,
     done: AtomicU32,

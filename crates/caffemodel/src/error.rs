@@ -5,7 +5,7 @@ use std::io;
 
 use crate::room;
 
-/// For programs.
+/// The kind of an error, for programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ErrorKind {
     /// The file is damaged, cut off, or contradicts itself.
@@ -99,7 +99,7 @@ impl Error {
         }
     }
 
-    /// For programs.
+    /// The kind, for programs.
     pub fn kind(&self) -> ErrorKind {
         self.inner().map_or(ErrorKind::OutOfMemory { asked: self.asked }, |inner| inner.kind)
     }

@@ -88,13 +88,13 @@ public interface SyncedmemLibrary extends Library {
     /** The patch version of this header. */
     int SYNCEDMEM_VERSION_PATCH = 0;
 
-    /** Least bytes of the storage for {@code syncedmem_construct}. */
+    /** Minimum size of the storage for {@code syncedmem_construct}, in bytes. */
     int SYNCEDMEM_STORAGE_BYTES = 32;
 
-    /** Least alignment of that storage, in bytes. */
+    /** Minimum alignment of that storage, in bytes. */
     int SYNCEDMEM_STORAGE_ALIGNMENT = 8;
 
-    /** Most bytes of an object's name. */
+    /** Maximum length of an object's name, in bytes. */
     int SYNCEDMEM_NAME_BYTES = 200;
 
     /** The most axes of a blob. */
@@ -103,7 +103,7 @@ public interface SyncedmemLibrary extends Library {
     /** Bytes for the text of any shape. */
     int SYNCEDMEM_BLOB_SHAPE_STRING_BYTES = 384;
 
-    /** Most dimensions of a tensor. */
+    /** The most dimensions of a tensor. */
     int SYNCEDMEM_TENSOR_MOST_DIMENSIONS = 64;
 
     /** The outcome of a call. */
@@ -622,9 +622,9 @@ public interface SyncedmemLibrary extends Library {
     final class Sum extends Structure {
         /** Number of operations. */
         public long count;
-        /** Bytes. */
+        /** Bytes in all. */
         public long bytes;
-        /** Nanoseconds; 0 where time is not measured. */
+        /** Nanoseconds in all; 0 where time is not measured. */
         public long nanoseconds;
     }
 
@@ -640,13 +640,13 @@ public interface SyncedmemLibrary extends Library {
         "turned_away",
     })
     final class MemoryStats extends Structure {
-        /** What objects hold now, without the page-locked slots of staged copies. */
+        /** Held by objects now, without the page-locked slots of staged copies. */
         public long live;
-        /** Most of {@code live} since accounting began, or since {@code syncedmem_reset_peaks}. */
+        /** Maximum of {@code live} since accounting began, or since {@code syncedmem_reset_peaks}. */
         public long peak;
-        /** Idle. */
+        /** Kept idle for later objects. */
         public long idle;
-        /** Most that may be idle. */
+        /** Maximum that may be idle. */
         public long budget;
         /** Blocks from the system or the driver. */
         public Sum allocations;
@@ -691,7 +691,9 @@ public interface SyncedmemLibrary extends Library {
         "dropped",
     })
     final class Stats extends Structure {
-        /** {@code sizeof(syncedmem_stats_t)}, set before the call; then the bytes that were written. */
+        /**
+         * The caller sets it to {@code sizeof(syncedmem_stats_t)}; the call sets it to the number of bytes written.
+         */
         public long size;
         /** Pageable host memory. */
         public MemoryStats pageable;
@@ -1043,7 +1045,7 @@ public interface SyncedmemLibrary extends Library {
     /** As {@code syncedmem_release_cpu}, for the device block while the host holds the newest data. */
     int syncedmem_release_gpu(Syncedmem mem);
 
-    /** Starts a copy on {@code stream} from the host, the newest side, to the device. */
+    /** Starts a copy on {@code stream} from the host, which must be the newest side, to the device. */
     int syncedmem_async_gpu_push(Syncedmem mem, CUstream stream);
 
     /**
@@ -1151,7 +1153,7 @@ public interface SyncedmemLibrary extends Library {
     /** Writes the idle bytes of a {@code syncedmem_memory_t} to {@code *bytes}. */
     int syncedmem_idle_bytes(int memory, LongByReference bytes);
 
-    /** Switches pools, which keep blocks of ended objects for the next. */
+    /** Switches pools, which keep blocks that objects give back for the next one. */
     int syncedmem_set_pools(boolean on);
 
     /** Writes to {@code *on} whether pools are on. */
@@ -1162,7 +1164,7 @@ public interface SyncedmemLibrary extends Library {
 
     /**
      * Writes the budget of one {@code syncedmem_memory_t} to {@code *bytes}; for device memory without a set budget,
-     * the largest device's.
+     * that of the device where it is largest.
      */
     int syncedmem_get_pool_budget(int memory, LongByReference bytes);
 
@@ -1249,7 +1251,9 @@ public interface SyncedmemLibrary extends Library {
     /** Writes an object's name, which may be empty, as {@code syncedmem_report} writes its text. */
     int syncedmem_get_name(Syncedmem mem, byte[] text, long capacity, LongByReference length);
 
-    /** Writes the account so far to {@code *stats}: at most {@code size} bytes. */
+    /**
+     * Writes the account so far to {@code *stats}: at most the bytes of its {@code size}, which the caller has set.
+     */
     int syncedmem_stats(Stats stats);
 
     /**
@@ -1525,8 +1529,7 @@ public interface SyncedmemLibrary extends Library {
     int syncedmem_tensor_size_between_dim(Tensor tensor, int axis, int other, LongByReference size);
 
     /**
-     * Writes the number from the start of an axis, which may be negative to count from the end, to {@code
-     * *canonical}.
+     * Writes the number of an axis from the start to {@code *canonical}; a negative {@code axis} counts from the end.
      */
     int syncedmem_tensor_canonical_axis_index(Tensor tensor, int axis, IntByReference canonical);
 
@@ -1593,7 +1596,7 @@ public interface SyncedmemLibrary extends Library {
             ByteByReference is_new,
             PointerByReference tensor);
 
-    /** Makes a tensor, which the blob then holds too, the value, and ends the old one. */
+    /** Makes a tensor the value: the blob holds it too, and ends the old value. */
     int syncedmem_typed_blob_set_tensor(TypedBlob blob, Tensor tensor);
 
     /** Creates an empty workspace and writes its handle to {@code *workspace}. */
@@ -1640,9 +1643,7 @@ public interface SyncedmemLibrary extends Library {
             String new_name,
             PointerByReference blob);
 
-    /**
-     * Makes the blob {@code name} of another workspace, which this one holds, visible here as {@code new_name}.
-     */
+    /** Makes the blob {@code name} of another workspace visible here as {@code new_name}. */
     int syncedmem_workspace_add_blob_mapping(
             Workspace workspace,
             String new_name,
@@ -1696,8 +1697,8 @@ public interface SyncedmemLibrary extends Library {
     int syncedmem_workspace_load_init_net(Workspace workspace, String path);
 
     /**
-     * Opens a {@code .caffemodel}, {@code .binaryproto}, {@code .solverstate} or {@code init_net.pb}, which its name
-     * or else its contents tell apart, reads its structure, and writes the model's handle to {@code *model}.
+     * Opens a {@code .caffemodel}, {@code .binaryproto}, {@code .solverstate} or {@code init_net.pb}, reads its
+     * structure, and writes the model's handle to {@code *model}.
      */
     int syncedmem_model_open(String path, PointerByReference model);
 

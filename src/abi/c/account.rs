@@ -91,8 +91,8 @@ pub extern "C" fn syncedmem_reset_peaks() -> syncedmem_status_t {
 /// Writes a report of this process, UTF-8 text of several lines: memory now and at the peak, its ten largest holders,
 /// and counts of operations.
 ///
-/// Writes at most `capacity` bytes to `text`, with a NUL, and the length of the whole report without it to `*length`.
-/// `text` may be NULL if `capacity` is 0.
+/// Writes at most `capacity` bytes to `text`, including a NUL, and the length of the whole report without it to
+/// `*length`. `text` may be NULL if `capacity` is 0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_report(
     text: *mut c_char,

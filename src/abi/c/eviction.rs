@@ -33,7 +33,7 @@ const POLICIES: [Policy; 3] = [Policy::Never, Policy::Redundant, Policy::Always]
 ///
 /// Each later call that returns an address of the object's data, also in C++, opens an access. Until
 /// `syncedmem_end_access` the address is valid, and nothing of the object is evicted. An eviction waits for device work
-/// that was started before that.
+/// that was started before the access ended.
 ///
 /// While no access is open, the head may change at any time: from SYNCED to the side that stays, and with
 /// `SYNCEDMEM_EVICT_ALWAYS` from one side to the other. So end the access that filled the host after

@@ -70,8 +70,8 @@ pub unsafe extern "C" fn syncedmem_idle_bytes(memory: i32, bytes: *mut usize) ->
     unsafe { answer("syncedmem_idle_bytes", bytes, || Ok(kinds(memory)?.map(trim::idle).sum::<u64>() as usize)) }
 }
 
-/// Switches pools, which keep blocks of ended objects for the next. Without them idle blocks are given back now, and
-/// each block is allocated and freed as in Caffe. Overrides `SYNCEDMEM_POOLS` (on, off).
+/// Switches pools, which keep blocks that objects give back for the next one. Without them idle blocks are given back
+/// now, and each block is allocated and freed as in Caffe. Overrides `SYNCEDMEM_POOLS` (on, off).
 #[unsafe(no_mangle)]
 pub extern "C" fn syncedmem_set_pools(on: bool) -> syncedmem_status_t {
     run("syncedmem_set_pools", || {
@@ -95,7 +95,7 @@ pub unsafe extern "C" fn syncedmem_get_pools(on: *mut bool) -> syncedmem_status_
 ///
 /// Defaults: a quarter of the process's memory for pageable blocks, a sixteenth for page-locked ones, and a quarter of
 /// what would be free on a device without idle blocks, but at most an eighth of the device. Idle pageable memory plus
-/// that in use stays within the most that was in use at once, plus 2 MiB.
+/// that in use stays within the most that was in use at once, plus 1 MiB.
 ///
 /// Errors: `INVALID_ARGUMENT` (also SYNCEDMEM_MEMORY_ALL).
 #[unsafe(no_mangle)]
@@ -109,8 +109,8 @@ pub extern "C" fn syncedmem_set_pool_budget(memory: i32, bytes: usize) -> synced
     })
 }
 
-/// Writes the budget of one `syncedmem_memory_t` to `*bytes`; for device memory without a set budget, the largest
-/// device's.
+/// Writes the budget of one `syncedmem_memory_t` to `*bytes`; for device memory without a set budget, that of the
+/// device where it is largest.
 ///
 /// Errors: `INVALID_ARGUMENT` (also SYNCEDMEM_MEMORY_ALL).
 #[unsafe(no_mangle)]

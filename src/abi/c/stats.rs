@@ -117,8 +117,8 @@ pub struct syncedmem_stats_t {
     pub dropped: u64,
 }
 
-/// Writes the account so far to `*stats`: at most `size` bytes. Without accounting, all but `live`, `idle` and `budget`
-/// is 0.
+/// Writes the account so far to `*stats`: at most the bytes of its `size`, which the caller has set. Without
+/// accounting, all but `live`, `idle` and `budget` is 0.
 ///
 /// Errors: `INVALID_ARGUMENT` (also `size` is too small for the first member of memory).
 #[unsafe(no_mangle)]

@@ -232,7 +232,7 @@ pub unsafe extern "C" fn syncedmem_typed_blob_get_mutable_tensor(
     unsafe { with("syncedmem_typed_blob_get_mutable_tensor", blob, get) }
 }
 
-/// Makes a tensor, which the blob then holds too, the value, and ends the old one.
+/// Makes a tensor the value: the blob holds it too, and ends the old value.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_typed_blob_set_tensor(

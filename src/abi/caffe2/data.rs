@@ -18,8 +18,8 @@ fn pointer(data: Option<NonNull<c_void>>) -> *mut c_void {
     data.map_or(std::ptr::null_mut(), NonNull::as_ptr)
 }
 
-/// Writes the address of the items to `*data`, for reading; NULL for a tensor without items that never had memory. With
-/// `meta` (or NULL) the tensor's type must be that one.
+/// Writes the address of the items to `*data`, for reading; NULL for a tensor without items that never had memory. If
+/// `meta` is not NULL, the tensor's type must be that one.
 ///
 /// Errors: `INVALID_ARGUMENT` (also another type), `INVALID_STATE` (no shape, or no memory yet), and as
 /// `syncedmem_cpu_data` or `syncedmem_gpu_data`.

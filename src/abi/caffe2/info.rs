@@ -135,7 +135,7 @@ pub unsafe extern "C" fn syncedmem_tensor_size_between_dim(
     unsafe { ask("syncedmem_tensor_size_between_dim", tensor, size, product) }
 }
 
-/// Writes the number from the start of an axis, which may be negative to count from the end, to `*canonical`.
+/// Writes the number of an axis from the start to `*canonical`; a negative `axis` counts from the end.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_tensor_canonical_axis_index(
     tensor: *const syncedmem_tensor_t,

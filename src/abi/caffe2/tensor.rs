@@ -13,7 +13,7 @@ use crate::caffe2::tensor::{self, Tensor};
 /// A tensor: dimensions, a type, and memory on one side.
 pub struct syncedmem_tensor_t(());
 
-/// Most dimensions of a tensor.
+/// The most dimensions of a tensor.
 pub const SYNCEDMEM_TENSOR_MOST_DIMENSIONS: i32 = 64;
 
 impl Held for syncedmem_tensor_t {

@@ -175,8 +175,8 @@ pub unsafe extern "C" fn syncedmem_workspace_rename_blob(
     unsafe { with("syncedmem_workspace_rename_blob", workspace, rename) }
 }
 
-/// Makes the blob `name` of another workspace, which this one holds, visible here as `new_name`. The name is looked up
-/// there at each use. With `skip_defined` nothing is done if a blob is visible as `new_name` already.
+/// Makes the blob `name` of another workspace visible here as `new_name`. This workspace holds the other one. The name
+/// is looked up there at each use. With `skip_defined` nothing is done if a blob is visible as `new_name` already.
 ///
 /// Errors: `INVALID_ARGUMENT` (also the same workspace, no such blob, or a new name that is visible already).
 #[unsafe(no_mangle)]
