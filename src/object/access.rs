@@ -134,10 +134,11 @@ impl SyncedMemory {
         if flags::none() { self.touch(access, flags::none) } else { None }
     }
 
-    /// `touch`, while no flag is set but that of the account.
+    /// `touch`, while the account's flag is set and no other.
     #[inline]
     pub fn first_counted_touch(&self, access: Access) -> Option<*mut c_void> {
-        let is_counted = || flags::all().none_but(ACCOUNT);
+        // Not while none is set: `first_touch` may have failed because another thread had a claim.
+        let is_counted = || flags::all() == ACCOUNT;
         if is_counted() { self.touch_counted(access, is_counted) } else { None }
     }
 
