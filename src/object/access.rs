@@ -133,9 +133,10 @@ impl SyncedMemory {
         if flags::none() { self.touch(access, flags::none) } else { None }
     }
 
-    /// `touch`, while no flag is set but that of the account.
+    /// `touch`, while the account's flag is set and no other.
     #[inline]
     pub fn first_counted_touch(&self, access: Access) -> Option<*mut c_void> {
+        // Not while none is set: `first_touch` may have failed because another thread had a claim.
         if flags::none_but_account() { self.touch_counted(access, flags::none_but_account) } else { None }
     }
 

@@ -1,6 +1,6 @@
 //! The account of page-locked and device memory, and of copies, against the simulated driver's log.
 
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
 use crate::support::figures::*;
 use crate::support::plain::Plain;
@@ -210,6 +210,27 @@ fn a_first_touch_that_waits_for_the_account_does_not_keep_a_signal_handler_waiti
     assert_eq!(after.pageable.allocations.bytes - before.pageable.allocations.bytes, 100);
 }
 
+/// A thread whose first touch finds another thread's claim on the object tries once more, which must not be for the account.
+fn nothing_is_counted_while_the_account_is_off_although_threads_meet_at_a_first_touch() {
+    let gpu = &simulated_gpu();
+    gpu.set_memory(MIB);
+    let _all = Object::touched(Storage::overwrite_gpu_data, MIB);
+    let (objects, arrived) = ((0..50_000).map(|_| Plain::new(100)).collect::<Vec<_>>(), AtomicUsize::new(0));
+    at_once(2, |thread| {
+        for (turn, object) in objects.iter().enumerate() {
+            arrived.fetch_add(1, Relaxed);
+            while arrived.load(Relaxed) < 2 * turn + 2 {
+                std::thread::yield_now();
+            }
+            match thread {
+                0 => drop(Shared(object.this().cast_mut().cast()).read(true)),
+                _ => object.cpu_data(),
+            }
+        }
+    });
+    assert_eq!(figures().objects_made, 0);
+}
+
 crate::support::harness::tests![
     under_a_limit_for_all_host_memory_each_kind_is_counted_by_itself;
     alone_with_driver(&[ON, ("SYNCEDMEM_STAGE_FROM", "64K")]):
@@ -217,6 +238,7 @@ crate::support::harness::tests![
     alone_with_driver(&[POOLS, ACCESSES]): evictions_are_counted_by_side_and_their_copies_too;
     alone_with_driver(&[POOLS, ACCESSES, ONE_DEVICE, ("SYNCEDMEM_HOST_LIMIT", "4M")]):
     host_sides_that_are_evicted_are_told_likewise;
+    alone_with_driver(&[]): nothing_is_counted_while_the_account_is_off_although_threads_meet_at_a_first_touch;
     alone_with_driver(&[POOLS, ON]): blocks_that_the_budgets_have_no_room_for_go_back_to_the_driver_and_are_turned_away;
     alone_with_driver(&[ON]):
     a_reset_of_the_device_leaves_no_memory_behind_in_the_account,
