@@ -39,9 +39,13 @@ function(link_suite name objects library)
 endfunction()
 
 # add_suite(NAME GENERATION SOURCE…): every build of it, linked both ways, as tests; AddressSanitizer's is linked with
-# the shared library.
+# the shared library. That one is without optimization, and so the only such build of the generations before the newest.
 function(add_suite name generation)
-  foreach(build IN LISTS builds)
+  set(own ${builds})
+  if(SYNCEDMEM_TESTS_ASAN AND NOT generation STREQUAL bvlc_master)
+    list(REMOVE_ITEM own O0)
+  endif()
+  foreach(build IN LISTS own)
     compile_suite(${name}.${build} ${build} ${generation} ${ARGN})
     if(build STREQUAL asan)
       link_suite(${name}.asan.shared ${name}.asan syncedmem::syncedmem -fsanitize=address)

@@ -6,7 +6,7 @@ use crate::support::*;
 const THREADS: usize = 8;
 /// How many forks; `SYNCEDMEM_TEST_FORKS` takes fewer, where the suite runs once more under other settings.
 fn forks() -> usize {
-    std::env::var("SYNCEDMEM_TEST_FORKS").map_or(1000, |number| number.parse().unwrap())
+    std::env::var("SYNCEDMEM_TEST_FORKS").map_or(400, |number| number.parse().unwrap())
 }
 /// Large enough for a mapping and its record, small enough to be filled often.
 const LARGE: usize = 2 << 20;
@@ -16,7 +16,7 @@ fn touch(storage: &mut Storage, bytes: usize) {
     assert!(all_zero(storage.cpu_data().unwrap(), 100.min(bytes)));
 }
 
-fn a_thousand_forks_under_eight_allocating_threads_leave_every_object_usable() {
+fn forks_under_eight_allocating_threads_leave_every_object_usable() {
     let mut old = Storage::new();
     old.construct(64);
     unsafe { old.mutable_cpu_data().unwrap().write(42) };
@@ -118,7 +118,7 @@ fn forks_beside_threads_that_exchange_tensors_leave_every_tensor_usable() {
 }
 
 crate::support::harness::tests![
-    a_thousand_forks_under_eight_allocating_threads_leave_every_object_usable,
+    forks_under_eight_allocating_threads_leave_every_object_usable,
     a_forked_child_goes_on_with_evictable_objects_and_their_open_accesses,
     a_forked_child_deletes_its_own_copies_of_tensors,
     forks_beside_threads_that_exchange_tensors_leave_every_tensor_usable,
