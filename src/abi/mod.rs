@@ -14,6 +14,7 @@ pub mod caffe;
 #[cfg(feature = "caffe2")]
 pub mod caffe2;
 mod call;
+#[cfg(any(feature = "blob", feature = "caffe2"))]
 pub mod element;
 mod guard;
 #[cfg(feature = "blob")]

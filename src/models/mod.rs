@@ -70,6 +70,7 @@ impl Model {
     }
 
     /// An error if the values do not fit the shape.
+    #[cfg(feature = "caffe2")]
     pub fn check(&self, at: At) -> Result<(), Failure> {
         Ok(self.file.array(at).map(drop)?)
     }

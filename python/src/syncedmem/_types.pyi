@@ -9,7 +9,7 @@ def short_name(name: str, prefixes: tuple[str, ...]) -> str: ...
 def read_stats() -> tuple[int, Stats]: ...
 
 class Status(enum.IntEnum):
-    """The outcome of a call. The numbers are fixed: later versions add numbers, and never change or reuse one."""
+    """The outcome of a call. Later versions add numbers, and never change or reuse one."""
     SUCCESS = 0
     """Done."""
     INVALID_ARGUMENT = 1
@@ -19,18 +19,18 @@ class Status(enum.IntEnum):
     OUT_OF_MEMORY = 3
     """Host or device memory ran out, or the size is impossible."""
     NO_GPU = 4
-    """The call needs a GPU, and none can be used; the message says why."""
+    """No GPU can be used; the message says why."""
     INVALID_STATE = 5
     """The object's head does not allow the call."""
     REENTERED = 6
     """The calling thread is inside an operation on the same object, or a signal handler has interrupted it at a lock
-    of the library that the call needs."""
+    that the call needs."""
     INTERNAL = 7
-    """A bug of the library, caught inside it."""
+    """A bug of the library."""
     DRIVER = 8
     """A call of the CUDA driver failed; the message names the call and its status."""
     PENDING = 9
-    """A call of the CUDA driver returned the error of an earlier kernel or copy of this process."""
+    """A driver call returned the error of an earlier kernel or copy of this process."""
     WRONG_DEVICE = 10
     """The device check is on, and the current device is not the one that holds the data."""
     FILE = 11
@@ -38,14 +38,14 @@ class Status(enum.IntEnum):
     EXPORTED = 12
     """The call would take away memory that tensors use."""
     FORMAT = 13
-    """A file's contents are not those of its format: it is damaged, cut off, or another file."""
+    """The file is damaged, cut off, or of another format."""
     UNSUPPORTED = 14
-    """The request is understood and this library does not do it; the message says what does."""
+    """This library does not do it; the message says what does."""
 
 class Head(enum.IntEnum):
     """Where the newest data is. The numbers are those of `caffe::SyncedMemory::SyncedHead`."""
     UNINITIALIZED = 0
-    """Neither side was accessed yet."""
+    """Neither side was accessed."""
     HEAD_AT_CPU = 1
     """The host is newer."""
     HEAD_AT_GPU = 2
@@ -65,7 +65,7 @@ class Memory(enum.IntEnum):
     """All three."""
 
 class Eviction(enum.IntEnum):
-    """What the library may evict of an object when memory runs out."""
+    """What may be evicted of an object when memory runs out."""
     NEVER = 0
     """Nothing."""
     REDUNDANT = 1
@@ -74,7 +74,7 @@ class Eviction(enum.IntEnum):
     """Any side. The newest data is copied to the other side first."""
 
 class Reuse(enum.IntEnum):
-    """When a device or page-locked block that was given back is reused. Work on the device may still use it."""
+    """When a device or page-locked block is reused: work on the device may still use it."""
     SYNCHRONISED = 0
     """After its context was synchronized. Declare streams of other contexts with `syncedmem_record_stream`."""
     STREAM = 1
@@ -82,7 +82,7 @@ class Reuse(enum.IntEnum):
     `syncedmem_record_stream`."""
 
 class Mode(enum.IntEnum):
-    """The mode that the library assumes for `Caffe::mode()`."""
+    """The mode assumed for `Caffe::mode()`."""
     AUTO = 0
     """That of the Caffe in the process."""
     CPU = 1
@@ -91,7 +91,7 @@ class Mode(enum.IntEnum):
     """GPU mode."""
 
 class Pinning(enum.IntEnum):
-    """When host memory of objects is page-locked, if it can be."""
+    """When host memory is page-locked, if it can be."""
     AUTO = 0
     """In GPU mode."""
     ALWAYS = 1
@@ -104,18 +104,18 @@ class ErrorPolicy(enum.IntEnum):
     ABORT = 0
     """`abort()`, as Caffe did."""
     THROW = 1
-    """Throws `std::bad_alloc` if memory ran out, `std::runtime_error` otherwise, of the caller's C++ runtime
-    (libstdc++ or libc++). A statically linked one is found only if it is exported (`-rdynamic`). Without one the
-    process ends by `abort()`, after a sentence that says so: throw from `syncedmem_set_error_callback` instead."""
+    """Throws `std::bad_alloc` if memory ran out, else `std::runtime_error`, of the caller's C++ runtime (libstdc++
+    or libc++). A statically linked one is found only if it is exported (`-rdynamic`). Without one the process
+    ends by `abort()` after a sentence that says so: throw from `syncedmem_set_error_callback` instead."""
 
 class Accounting(enum.IntEnum):
-    """What the library accounts for."""
+    """What is accounted for."""
     OFF = 0
     """Nothing, at no cost."""
     ON = 1
     """Objects, blocks, fills and copies."""
     ACCESSES = 2
-    """Accesses to current data too: each then costs some tens of nanoseconds."""
+    """Accesses to current data too, at some tens of nanoseconds each."""
 
 class Side(enum.IntEnum):
     """One of the two sides of an object."""
@@ -144,30 +144,31 @@ class ModelKind(enum.IntEnum):
     SOLVER_STATE = 3
     """The state of a solver: `.solverstate`."""
     INIT_NET = 4
-    """Weights as Caffe2 saves them: `init_net.pb`. Each tensor is a layer, with its operator as its type."""
+    """Caffe2's weights: `init_net.pb`. Each tensor is a layer, with its operator as its type."""
 
 @dataclasses.dataclass(frozen=True)
 class Sum:
-    """A number of operations, their bytes, and their time. This structure never grows."""
+    """Operations, their bytes and time. This structure never grows."""
     count: int
     """Number of operations."""
     bytes: int
     """Bytes in all."""
     nanoseconds: int
-    """Nanoseconds in all; 0 where time is not measured."""
+    """Nanoseconds in all; 0 where time is not measured. Without a trace, one in sixteen of the first blocks of
+    objects of up to 64 KiB is measured, and stands for the others."""
 
 @dataclasses.dataclass(frozen=True)
 class MemoryStats:
     """One kind of memory, in bytes. This structure never grows."""
     live: int
-    """Bytes that objects hold now, without the page-locked slots of staged copies. Known without accounting too, but
-    then without pageable blocks of up to 4 KiB."""
+    """Held by objects now, without the page-locked slots of staged copies. Known without accounting too, but then
+    without pageable blocks of up to 4 KiB."""
     peak: int
     """Maximum of `live` since accounting began, or since `syncedmem_reset_peaks`."""
     idle: int
-    """Idle bytes, kept for the next object. Known without accounting too."""
+    """Kept idle for later objects. Known without accounting too."""
     budget: int
-    """Maximum of idle bytes. Known without accounting too."""
+    """Maximum that may be idle. Known without accounting too."""
     allocations: Sum
     """Blocks from the system or the driver."""
     pool_hits: Sum
@@ -207,21 +208,21 @@ class Stats:
     synchronises: Sum
     """Contexts synchronized before a block was reused, evicted or unlocked."""
     registrations: Sum
-    """Pageable memory that was page-locked in place."""
+    """Page-locking in place."""
     host_evictions: Sum
-    """Host sides that were evicted."""
+    """Evicted host sides."""
     device_evictions: Sum
-    """Device sides that were evicted."""
+    """Evicted device sides."""
     host_failures: Sum
-    """Allocations for the host that failed."""
+    """Failed host allocations."""
     device_failures: Sum
-    """Allocations for the device that failed."""
+    """Failed device allocations."""
     objects_made: int
-    """Objects that were made."""
+    """Objects made."""
     objects_unseen: int
     """Those of them that were first seen at an access."""
     objects_ended: int
-    """Objects that were ended."""
+    """Objects ended."""
     host_reads: int
     """Accesses to the host for reading: those that allocated, filled or copied, or all, if every access is counted."""
     host_writes: int
@@ -235,5 +236,5 @@ class Stats:
     device_overwrites: int
     """As `device_reads`."""
     dropped: int
-    """What was not counted: for lack of memory, because of a signal handler, or, for accesses, because another
-    thread held the account for longer than 0.1 seconds."""
+    """Not counted: for lack of memory, because of a signal handler, or, of accesses, because another thread held the
+    account for longer than 0.1 seconds."""
