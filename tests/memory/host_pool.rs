@@ -170,24 +170,29 @@ fn small(bytes: usize) -> (Owned, *mut u8) {
     (object, data.cast())
 }
 
-fn a_thread_keeps_the_block_of_1_to_4_kib_that_it_freed_last_for_an_object_of_its_size() {
+fn a_thread_keeps_the_block_of_1_to_4_kib_that_it_freed_last_from_the_second_object_of_a_size_in_a_row_on() {
     let malloc = |bytes| unsafe { libc::malloc(bytes) }.cast();
     for bytes in [1033, 2000, 4096] {
         let (object, first) = small(bytes);
-        unsafe { first.write_bytes(0xAB, bytes) };
         drop(object);
-        assert_ne!(malloc(bytes), first, "{bytes}: it is kept");
+        assert_eq!(malloc(bytes), first, "{bytes}: the first of its size is not kept");
+        let (object, second) = small(bytes);
+        unsafe { second.write_bytes(0xAB, bytes) };
+        drop(object);
+        assert_ne!(malloc(bytes), second, "{bytes}: it is kept");
         assert_eq!(idle(PAGEABLE), 0, "{bytes}: it is not counted");
-        assert_ne!(small(bytes * 4 / 5).1, first, "{bytes}: it would waste more than an eighth");
-        drop(small(bytes));
+        let smaller = small(bytes * 4 / 5);
+        assert_ne!(smaller.1, second, "{bytes}: it would waste more than an eighth");
         let next = owned(bytes);
         let data: *const u8 = cpu_data(*next).cast();
+        assert_eq!(data, second.cast_const(), "{bytes}");
         assert!(all_zero(data, bytes), "{bytes}");
         assert_ne!(small(bytes).1.cast_const(), data, "{bytes}: it is in use");
         drop(next);
         assert_eq!(small(bytes).1.cast_const(), data, "{bytes}: the last one is kept");
     }
     set_pools(false);
+    drop(small(3000));
     let (object, last) = small(3000);
     drop(object);
     assert_eq!(malloc(3000), last, "pools that are off keep none");
@@ -204,8 +209,8 @@ fn the_block_that_a_thread_keeps_goes_with_a_trim_and_with_the_pools() {
             [0, before].into_iter().for_each(|bytes| set_budget(PAGEABLE, bytes));
         }),
     ];
-    drop(small(3000));
-    drop(small(3000));
+    // The second one is kept, for the third.
+    (0..3).for_each(|_| drop(small(3000)));
     assert_eq!(hits(), 1, "it is kept");
     for (way, give_back) in ways {
         give_back();
@@ -216,7 +221,7 @@ fn the_block_that_a_thread_keeps_goes_with_a_trim_and_with_the_pools() {
     let (kept, off) = (Barrier::new(2), Barrier::new(2));
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            drop(small(3000));
+            (0..2).for_each(|_| drop(small(3000)));
             kept.wait();
             off.wait();
             drop(small(3000));
@@ -229,12 +234,12 @@ fn the_block_that_a_thread_keeps_goes_with_a_trim_and_with_the_pools() {
 }
 
 fn a_small_block_is_not_larger_for_being_in_an_object_that_says_so() {
+    drop(small(4000));
     let (object, data) = small(2000);
     unsafe { object.cast::<usize>().add(2).write(4000) };
+    // It is kept.
     drop(object);
     assert_ne!(small(4000).1, data);
-    let (object, data) = small(2000);
-    drop(object);
     assert_eq!(small(2000).1, data, "it serves what it has room for");
 }
 
@@ -250,7 +255,7 @@ crate::support::harness::tests![
     a_block_that_is_less_aligned_than_ours_is_never_handed_out,
     a_block_is_not_larger_for_being_in_an_object_that_says_so,
     what_comes_back_may_be_freed_by_an_inlined_original,
-    a_thread_keeps_the_block_of_1_to_4_kib_that_it_freed_last_for_an_object_of_its_size,
+    a_thread_keeps_the_block_of_1_to_4_kib_that_it_freed_last_from_the_second_object_of_a_size_in_a_row_on,
     the_block_that_a_thread_keeps_goes_with_a_trim_and_with_the_pools,
     a_small_block_is_not_larger_for_being_in_an_object_that_says_so
 ];

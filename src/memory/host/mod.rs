@@ -28,6 +28,7 @@ use super::host_usage;
 use super::malloc::{ALIGNMENT, SMALL, TINY, aligned};
 use super::mapping::MAPPED_FROM;
 use crate::error::{Cause, Error};
+use crate::memory::cache::latest;
 use crate::observe::checksums;
 use crate::observe::recorder::{self, Span, Subject};
 use crate::platform::limits;
@@ -187,18 +188,22 @@ unsafe fn fill_and_record(found: Found, request: Request, pinned: bool, mut span
 /// succeeds or has the error.
 #[inline]
 pub fn allocate_brief(bytes: usize, zeroed: bool) -> Option<NonNull<c_void>> {
-    if bytes <= TINY { pageable::small(bytes, zeroed) } else { medium(bytes, zeroed) }
+    match bytes {
+        ..=TINY => pageable::small(bytes, zeroed),
+        ..=SMALL => pageable::latest_or_small(bytes, zeroed).map(|(address, _)| address),
+        _ => medium(bytes, zeroed),
+    }
 }
 
 /// As [`allocate_brief`], with where the block came from. `allocated` is called before the fill.
 #[inline]
 pub fn find_brief(bytes: usize, zeroed: bool, allocated: impl FnOnce()) -> Option<(NonNull<c_void>, Origin)> {
-    if bytes > TINY {
+    if bytes > SMALL {
         return medium_from(bytes, zeroed, allocated);
     }
-    let address = pageable::small(bytes, zeroed)?;
+    let found = pageable::latest_or_small(bytes, zeroed)?;
     allocated();
-    Some((address, Origin::Fresh))
+    Some(found)
 }
 
 /// Catches panics, as [`free_pageable`]: the path of small objects is outside of the entry points' guard.
@@ -270,11 +275,14 @@ pub unsafe fn free(Owned { address, bytes, pinned, holder }: Owned) {
 #[inline]
 pub unsafe fn free_brief(address: NonNull<c_void>, bytes: usize) {
     // A small one may be a mapping: the program may have changed the object's size.
-    if bytes > TINY || records::may_know(address) {
+    if bytes > SMALL || records::may_know(address) {
         // SAFETY: the caller guarantees it.
         unsafe { free_pageable(address, bytes) }
-    } else {
+    } else if bytes > TINY {
         // SAFETY: the caller guarantees it; without a record it came from malloc's family.
+        unsafe { latest::free(address, bytes) }
+    } else {
+        // SAFETY: likewise.
         unsafe { libc::free(address.as_ptr()) }
     }
 }
