@@ -29,7 +29,6 @@ struct Checksum {
 
 locked_static! { static CHECKSUMS: Lock<AddressMap<Checksum>> = Lock::new(address_map()); }
 
-/// Whether contents are compared: `SYNCEDMEM_COMPARE` or the C API has turned it on.
 #[inline]
 pub fn are_compared() -> bool {
     !flags::off() && flags::on() && flags::has(COMPARE)
@@ -54,7 +53,7 @@ pub fn forget_all() {
     CHECKSUMS.with(|checksums| checksums.clear());
 }
 
-/// Records, before a copy to the device, what has changed on the host.
+/// Records what has changed on the host.
 ///
 /// # Safety
 /// `host` is readable for the object's size, and no other thread writes it during the call. The copy itself demands the
@@ -66,7 +65,7 @@ pub unsafe fn before_copy_to_device(subject: Subject, host: NonNull<c_void>) {
     keep(subject, now);
 }
 
-/// Records, after a copy to the host, what had changed on the device before the copy.
+/// Records what had changed on the device before the copy.
 ///
 /// # Safety
 /// As for `before_copy_to_device`.
@@ -110,7 +109,7 @@ fn tell(subject: Subject, what: Option<What>) {
     }
 }
 
-/// Drops the record if there is no memory for it: the next comparison then has nothing to compare with.
+/// Without memory there is no record, and the next comparison has nothing to compare with.
 fn keep(subject: Subject, checksum: Checksum) {
     CHECKSUMS.with(|checksums| {
         if checksums.try_reserve(1).is_ok() {

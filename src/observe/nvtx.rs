@@ -2,9 +2,9 @@
 //!
 //! NVTX is a protocol between a program and an attached tool, and needs no library of NVIDIA's. NVTX_INJECTION64_PATH
 //! names the tool, which exports `InitializeInjectionNvtx2`. The library passes it a function that returns tables of
-//! pointers to slots, one slot for each function of the API; the tool fills the slots of the functions that it
-//! implements. An export of that name alone proves nothing: CUPTI has one, and PyTorch loads CUPTI without using it.
-//! The numbers are those of NVTX 3's headers (nvtxDetail/nvtxTypes.h, nvtxInit.h, nvToolsExt.h).
+//! pointers to slots; the tool fills those of the functions that it implements. An export of that name alone proves
+//! nothing: CUPTI has one, and PyTorch loads CUPTI without using it. The numbers are those of NVTX 3's headers
+//! (nvtxDetail/nvtxTypes.h, nvtxInit.h, nvToolsExt.h).
 #![expect(unsafe_code, reason = "the tool is loaded, and called")]
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
@@ -132,8 +132,7 @@ type Pop = unsafe extern "C" fn(*mut c_void) -> c_int;
 /// The tool's handle of the library's domain. Set before the first range.
 static DOMAIN: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
 
-/// Attaches to the tool. Returns whether a tool is there and wants ranges. Called once, without a lock held: it may
-/// load a library.
+/// Returns whether a tool is there and wants ranges. Called once, without a lock: it may load a library.
 pub fn attach() -> bool {
     if settings::NVTX.get() != 0 {
         return false;
@@ -174,7 +173,7 @@ fn wants_ranges() -> bool {
     slot(RANGE_PUSH).is_some() && slot(RANGE_POP).is_some()
 }
 
-/// Makes a domain for the library, so that its ranges are separate from the program's and nest on their own.
+/// Ranges of an own domain are separate from the program's and nest on their own.
 fn create() -> bool {
     if let Some(create) = slot(CREATE) {
         // SAFETY: the protocol says that the tool put a function of this type into this slot.

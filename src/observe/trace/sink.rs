@@ -66,7 +66,7 @@ fn is_exports(path: &CStr) -> bool {
     [b".json".as_slice(), b".csv"].iter().any(|end| path.to_bytes().ends_with(end))
 }
 
-/// Ends the trace, if there is one, after all current writers.
+/// Waits for all current writers.
 pub fn stop() {
     conclude();
     if STATE.compare_exchange(ON, CHANGING, SeqCst, Relaxed).is_ok() {
@@ -89,8 +89,8 @@ pub fn conclude() {
     }
 }
 
-/// Resets the state in a forked child, which has one thread. The parent's recording stays mapped: a signal handler may
-/// have forked in the middle of a record.
+/// The child has one thread. The parent's recording stays mapped: a signal handler may have forked in the middle of a
+/// record.
 pub fn after_fork_in_child() {
     // The threads that were inside do not exist here.
     INSIDE.store(0, Relaxed);
@@ -107,7 +107,7 @@ pub fn after_fork_in_child() {
     }
 }
 
-/// Begins this process's file. The caller has set `CHANGING` or `TAKING_OVER`.
+/// The caller has set `CHANGING` or `TAKING_OVER`.
 fn begin() -> Result<(), FileError> {
     let process = std::process::id();
     let first = u32::from(PARENT.load(Relaxed) != 0 && !NAME.has_process());
