@@ -1,4 +1,4 @@
-//! Errors as plain values, never allocated, and formatted only where they leave the library.
+//! Errors as plain values, formatted only where they leave the library.
 
 pub(crate) mod callback_slot;
 mod why_not;
@@ -39,7 +39,6 @@ pub enum Error {
     InvalidArgument {
         what: &'static str,
     },
-    /// `set_cpu_data` or `set_gpu_data` was given NULL.
     NullData {
         side: Side,
     },
@@ -49,7 +48,7 @@ pub enum Error {
     EndedHandle {
         what: &'static str,
     },
-    /// A side cannot be given back: the other one cannot replace it.
+    /// The other side cannot replace the one to be given back.
     NotRedundant {
         side: Side,
         head: Head,
@@ -58,7 +57,6 @@ pub enum Error {
     NotAtCpu {
         head: Head,
     },
-    /// An asynchronous pull of an object without data.
     NothingToPull,
     NoOpenAccess,
     NothingToPin,
@@ -74,7 +72,6 @@ pub enum Error {
     NoTrace {
         why: FileError,
     },
-    /// This thread is inside an operation on the same object.
     Reentered,
     /// A signal handler asked, and the interrupted thread holds a lock of the library.
     Interrupted,

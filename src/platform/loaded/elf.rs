@@ -1,6 +1,6 @@
-//! A loaded object's exports, from its own tables: those of the ELF specification and the GNU hash table, which all common
-//! linkers write. An object without that is skipped. `dlsym` would search dependencies, too, and wait for each `dlopen` under
-//! way with its constructors.
+//! A loaded object's exports, from the tables of the ELF specification and the GNU hash table, which all common linkers
+//! write. An object without that is skipped. `dlsym` would search dependencies too, and wait for each `dlopen` under
+//! way.
 #![expect(unsafe_code, reason = "the tables of a mapped object are read")]
 
 use std::ffi::{CStr, c_char, c_void};

@@ -112,7 +112,7 @@ pub fn loaded_so_far() -> u64 {
     find_map(|object| Some(object.loaded_so_far())).unwrap_or(0)
 }
 
-/// Visits objects in the order of loading, until `visit` breaks.
+/// In the order of loading, until `visit` breaks.
 pub fn each<F: FnMut(&Object) -> ControlFlow<()>>(mut visit: F) {
     extern "C" fn visitor<F: FnMut(&Object) -> ControlFlow<()>>(
         info: *mut dl_phdr_info,
@@ -135,7 +135,7 @@ pub fn each<F: FnMut(&Object) -> ControlFlow<()>>(mut visit: F) {
     });
 }
 
-/// For a `walk` of its own of the loader's list, such as unwinding; not called if this process may not walk.
+/// For another `walk` of the loader's list, such as unwinding; not called if this process may not walk.
 #[inline(always)]
 pub fn walk(walk: impl FnOnce()) {
     if may_walk() {
@@ -148,7 +148,7 @@ pub fn walk(walk: impl FnOnce()) {
 static WALKS: AtomicUsize = AtomicUsize::new(0);
 const FORK: usize = 1 << (usize::BITS - 1);
 
-/// Called at load. If the first walk did this, a fork at that moment could take the walk for one of the parent's and forget it.
+/// Called at load: at the first walk, a fork at that moment could take the walk for one of the parent's and forget it.
 pub fn begin() {
     fork_mark::mark();
 }

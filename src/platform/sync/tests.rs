@@ -1,4 +1,3 @@
-//! Locks on real threads.
 
 use super::*;
 
