@@ -1,4 +1,3 @@
-//! Dimensions, axes and indices.
 
 use std::fmt;
 

@@ -48,7 +48,7 @@ impl Name {
     }
 }
 
-/// Most parents and mappings of a name. One with more is in a circle, and leads to no blob.
+/// Most parents and mappings of a name. More are a circle, and lead to no blob.
 const MOST_LINKS: usize = 1000;
 
 fn find<T>(entries: &[(Name, T)], name: &[u8]) -> Result<usize, usize> {
@@ -59,7 +59,7 @@ fn look_up<'e, T>(entries: &'e [(Name, T)], name: &[u8]) -> Option<&'e T> {
     find(entries, name).ok().and_then(|at| entries.get(at)).map(|(_, value)| value)
 }
 
-/// `name` is a new one.
+/// `name` is new.
 fn add<T>(entries: &mut Vec<(Name, T)>, name: Name, value: T) -> Result<(), Error> {
     entries.try_reserve(1).map_err(|_| Error::no_room(size_of::<(Name, T)>()))?;
     let (Ok(at) | Err(at)) = find(entries, name.bytes());
@@ -115,7 +115,6 @@ impl Workspace {
             return Ok(blob);
         }
         let (name, new) = (Name::new(name)?, Blob::new()?);
-        // Another thread may have added one.
         locked(|held| match there(held) {
             Some(blob) => Ok(blob),
             None => {
