@@ -2,10 +2,10 @@
 //! the child as before, because heads are published last; only its claim must go.
 //!
 //! # The order beside other libraries' handlers
-//! `prepare` handlers run in the reverse order of registration. This library registers its own at load, before the
-//! constructors of libraries linked with it, so they run behind later ones of the program, under whose locks other threads
-//! may call this library. Earlier ones run behind this library's: those of a preloaded library that does not depend on it, or
-//! of a program that loads it with `dlopen`. A lock that these take must not be held in calls of this library.
+//! `prepare` handlers run in the reverse order of registration. This library registers its own at load, so they run
+//! behind those that the program registers later (docs/architecture.md). Earlier ones run behind this library's: those
+//! of a preloaded library that does not depend on it, or of a program that loads it with `dlopen`. A lock that these
+//! take must not be held in calls of this library.
 #![expect(unsafe_code, reason = "a function that runs at load")]
 
 #[cfg(feature = "caffe2")]

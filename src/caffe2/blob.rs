@@ -168,7 +168,6 @@ impl Blob {
         }))
     }
 
-    /// The old value ends after the lock is released.
     pub fn set(&self, value: Value) {
         drop(locked(|held| std::mem::replace(self.value.get_mut(held), value)));
     }

@@ -1,4 +1,3 @@
-
 use super::error::Error;
 
 pub const UNSHAPED: i64 = -1;

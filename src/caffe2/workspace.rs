@@ -136,7 +136,6 @@ impl Workspace {
     /// The new name is visible nowhere.
     pub fn rename(&self, old: &[u8], new: &[u8]) -> Result<Shared<Blob>, Error> {
         let name = Name::new(new)?;
-        // The old name is freed behind the lock.
         let (blob, _old) = locked(|held| {
             let found = find(&self.contents.get(held).blobs, old).map_err(|_| {
                 Error::Argument("this workspace itself has no blob of the old name; pass one of its own blobs")

@@ -29,7 +29,7 @@ pub enum Error {
     Pending(DriverFailure),
     /// A CUDA graph is being captured.
     Captured(DriverFailure),
-    /// The device was reset after the allocation of the object's block, which is gone.
+    /// The device was reset, and the object's block is gone.
     DeviceReset,
     /// Both are ordinals.
     WrongDevice {
@@ -42,9 +42,7 @@ pub enum Error {
     NullData {
         side: Side,
     },
-    /// It does not lead to a live object.
     InvalidHandle,
-    /// Such as an open file's.
     EndedHandle {
         what: &'static str,
     },
@@ -53,18 +51,15 @@ pub enum Error {
         side: Side,
         head: Head,
     },
-    /// An asynchronous push needs the newest data on the host.
     NotAtCpu {
         head: Head,
     },
     NothingToPull,
     NoOpenAccess,
     NothingToPin,
-    /// An allocator is to be set, and `SYNCEDMEM_HOST_BLOCKS` promises blocks that `free()` takes.
+    /// `SYNCEDMEM_HOST_BLOCKS` promises blocks that `free()` takes.
     BlocksAreMallocs,
-    /// Another object has page-locked a shorter range from the same address.
     PinnedInPart,
-    /// So many tensors of each side use the memory.
     Exported {
         host: usize,
         device: usize,

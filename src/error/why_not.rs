@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WhyNot {
     NoLibrary,
-    /// The loader's message about `libcuda.so.1`.
+    /// The loader's message.
     NotLoadable(&'static str),
     /// What is lacking at present.
     NotNow(&'static str),

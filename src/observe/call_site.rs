@@ -38,7 +38,7 @@ locked_static! {
     static SITES: Lock<Sites> = Lock::new(Sites { by_frames: address_map(), paths: Paths::NEW, texts: Names::new() });
 }
 
-/// The caller of the library's entry point that this thread is in. A new one is recorded in the trace.
+/// The caller of the entry point that this thread is in. A new one is recorded in the trace.
 // Not inlined: its return address is the first one of the path.
 #[inline(never)]
 pub fn here() -> Site {
@@ -59,7 +59,7 @@ pub fn here() -> Site {
     site
 }
 
-/// The address at which the program continues when the library's entry point that this thread is in returns.
+/// The address at which the program continues when the entry point that this thread is in returns.
 ///
 /// `callback` is the function by which the library calls the program back. One that ended in a jump into the library (a
 /// tail call) has no frame: the program then continues where the entry point that called back returns.

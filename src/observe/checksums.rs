@@ -59,7 +59,7 @@ pub fn forget_all() {
 /// `host` is readable for the object's size, and no other thread writes it during the call. The copy itself demands the
 /// same.
 pub unsafe fn before_copy_to_device(subject: Subject, host: NonNull<c_void>) {
-    // SAFETY: the caller guarantees that `host` is readable and not written.
+    // SAFETY: the caller guarantees it.
     let now = unsafe { Checksum::of(subject, host) };
     tell(subject, judged(subject, Side::Host, now));
     keep(subject, now);
@@ -70,7 +70,7 @@ pub unsafe fn before_copy_to_device(subject: Subject, host: NonNull<c_void>) {
 /// # Safety
 /// As for `before_copy_to_device`.
 pub unsafe fn after_copy_to_host(subject: Subject, host: NonNull<c_void>, copy: &Span) {
-    // SAFETY: the caller guarantees that `host` is readable and not written.
+    // SAFETY: the caller guarantees it.
     let now = unsafe { Checksum::of(subject, host) };
     if let Some(what) = judged(subject, Side::Device, now) {
         copy.found(subject, what);
@@ -87,7 +87,7 @@ pub unsafe fn at_end(subject: Subject, host: NonNull<c_void>) {
     // Only the block that was filled is read: other memory, such as the caller's own, may be gone already.
     let was_filled = |before: Checksum| before.since == Since::Fill && before.host == host.addr().get();
     if before.is_some_and(was_filled) {
-        // SAFETY: the caller guarantees that `host` is readable and not written.
+        // SAFETY: the caller guarantees it.
         let now = unsafe { Checksum::of(subject, host) };
         tell(subject, compared(Side::Host, before, now));
     }
@@ -122,7 +122,7 @@ impl Checksum {
     /// # Safety
     /// As for `before_copy_to_device`.
     unsafe fn of(subject: Subject, host: NonNull<c_void>) -> Checksum {
-        // SAFETY: the caller guarantees that `contents` is readable and not written.
+        // SAFETY: the caller guarantees it.
         let contents = unsafe { std::slice::from_raw_parts(host.cast::<u8>().as_ptr(), subject.bytes) };
         let words = contents.len() / WORD;
         let sample = |index: usize| word(contents, index * words / SAMPLES);

@@ -99,7 +99,7 @@ unsafe extern "C" fn get_module(module: c_int, table: *mut *const c_void, count:
     if let Some(count) = unsafe { count.as_mut() } {
         *count = slots.len() as c_uint - 1;
     }
-    // SAFETY: the tool guarantees that it is NULL or writable.
+    // SAFETY: as above.
     if let Some(table) = unsafe { table.as_mut() } {
         *table = slots.as_ptr().cast();
     }
@@ -150,7 +150,6 @@ pub fn attach() -> bool {
     wants_ranges() && create()
 }
 
-/// The entry of the tool that the environment names.
 fn find() -> Option<NonNull<c_void>> {
     const ENTRY: &CStr = c"InitializeInjectionNvtx2";
     let path = settings::environment(if cfg!(target_pointer_width = "32") {
@@ -176,7 +175,7 @@ fn wants_ranges() -> bool {
 /// Ranges of an own domain are separate from the program's and nest on their own.
 fn create() -> bool {
     if let Some(create) = slot(CREATE) {
-        // SAFETY: the protocol says that the tool put a function of this type into this slot.
+        // SAFETY: the protocol gives the function in this slot this type.
         let create = unsafe { transmute::<NonNull<c_void>, Create>(create) };
         // SAFETY: the name is NUL-terminated.
         DOMAIN.store(unsafe { create(c"libsyncedmem".as_ptr()) }, Release);
@@ -209,9 +208,9 @@ pub fn range(title: &'static CStr, bytes: u64) -> Range {
         message_type: MESSAGE_IS_TEXT,
         message: title.as_ptr(),
     };
-    // SAFETY: the protocol says that the tool put a function of this type into this slot.
+    // SAFETY: the protocol gives the function in this slot this type.
     let push = unsafe { transmute::<NonNull<c_void>, Push>(push) };
-    // SAFETY: likewise.
+    // SAFETY: as above.
     let pop = unsafe { transmute::<NonNull<c_void>, Pop>(pop) };
     // SAFETY: the domain is the tool's own handle, and the attributes live.
     unsafe { push(DOMAIN.load(Acquire), &attributes) };

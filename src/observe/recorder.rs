@@ -37,15 +37,14 @@ const HANDLERS_NAPS: u32 = 1000;
 /// The object of an event.
 #[derive(Clone, Copy, Debug)]
 pub struct Subject {
-    /// Address of the object; 0 for none.
+    /// Address; 0 for none.
     pub object: usize,
-    /// Its size in bytes.
+    /// In bytes.
     pub bytes: usize,
 }
 
 pub const NOTHING: Subject = Subject { object: 0, bytes: 0 };
 
-/// Measures an action that takes time.
 #[must_use = "its event is recorded when it ends"]
 pub struct Span {
     /// Start in nanoseconds; 0 if nothing is observed.
@@ -169,8 +168,7 @@ pub fn ended_with(subject: Subject, block: Option<NonNull<c_void>>) {
     let _ = catch_unwind(|| enter(FOR_EVER, |ledger| ledger.end(subject.object as u64, block)));
 }
 
-/// Times one in sixteen first touches, which stands for all of them: to read the clock takes longer than to allocate a small
-/// block.
+/// Times one first touch for sixteen: to read the clock takes longer than to allocate a small block.
 pub struct Sample {
     /// Start in nanoseconds; 0: not measured.
     start: u64,
@@ -184,7 +182,7 @@ impl Sample {
     #[inline]
     pub fn begin() -> Sample {
         static TURN: AtomicU64 = AtomicU64::new(0);
-        // Not one operation: of threads that begin at once, one may count for all.
+        // Not one operation: threads that begin at once may count as one.
         let turn = TURN.load(Relaxed);
         TURN.store(turn + 1, Relaxed);
         match turn % Self::OF {
@@ -236,7 +234,7 @@ fn account(event: &Event, object_bytes: usize) {
     let naps = if matches!(event.what, What::Accessed { ready: true, .. }) { HANDLERS_NAPS } else { FOR_EVER };
     match enter(naps, |ledger| ledger.take_if_known(event)) {
         Some(true) | None => {}
-        // Its end, or a block that it got before observation, is not of interest.
+        // Its end, or a block from before observation, is of no interest.
         Some(false) if matches!(event.what, What::Ended | What::Freed { .. }) => {}
         Some(false) => {
             notice(Subject { object: event.object as usize, bytes: object_bytes }, event.start, event.site);
@@ -255,7 +253,7 @@ fn enter<R>(naps: u32, entry: impl FnOnce(&mut Ledger) -> R) -> Option<R> {
     entered
 }
 
-/// Adds an unknown object to the account, before its first event. Another thread may have added it meanwhile.
+/// Before the first event of an unknown object. Another thread may have added it meanwhile.
 #[cold]
 fn notice(subject: Subject, start: u64, site: Site) {
     let site = if site == Site::UNKNOWN { call_site::here() } else { site };
@@ -292,7 +290,7 @@ fn wants_site(what: What, object: usize) -> bool {
     }
 }
 
-/// Whether the trace had a call site of the object, as far as is known. From now on it has one.
+/// Whether the trace has a call site of the object, as far as is known. From now on it has.
 fn had_site(object: usize) -> bool {
     /// Objects lately seen, by their address's hash.
     static SEEN: [AtomicUsize; 1 << BITS] = [const { AtomicUsize::new(0) }; 1 << BITS];
@@ -345,8 +343,8 @@ pub fn name_of(object: usize) -> Text<256> {
     })
 }
 
-/// Whether the ledger is free now, or within a second or two. It is not if a signal handler that ends the process has
-/// interrupted an entry.
+/// Whether the ledger is free within a second or two. It is not if a signal handler that ends the process interrupted
+/// an entry.
 pub fn can_be_had() -> bool {
     LEDGER.is_free_within(20_000)
 }

@@ -14,7 +14,7 @@ use std::ptr::null;
 use super::file_error::FileError;
 use super::{limits, thread};
 
-/// Opens a regular file or a character device. The mode is 0666 less the umask, as for the logs of valgrind and the sanitizers.
+/// Opens a regular file or a character device. A new one has the mode 0666 less the umask.
 pub fn open(path: &CStr, access: c_int) -> Result<(c_int, libc::stat), FileError> {
     // A FIFO without a reader must not stop the program. In a folder that others can write to, a link could point to
     // any file of the user.

@@ -1,4 +1,4 @@
-//! Why a file cannot be written, or a trace ends early; and std's reasons, without an allocation.
+//! Why a file cannot be written, or a trace ends early.
 #![expect(unsafe_code, reason = "strerror_r(3)")]
 
 use std::ffi::{CStr, c_int};

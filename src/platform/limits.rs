@@ -91,12 +91,12 @@ pub fn peak_resident() -> u64 {
     unsafe { usage.assume_init() }.ru_maxrss as u64 * 1024
 }
 
-/// The beginning of a file, as much as `buffer` holds.
+/// As much as `buffer` holds.
 pub fn read<'b>(path: &CStr, buffer: &'b mut [u8]) -> Option<&'b str> {
     std::str::from_utf8(File::open(path)?.read(buffer)?).ok()
 }
 
-/// The program's path, as much as `buffer` holds.
+/// The path, as much as `buffer` holds.
 pub fn program(buffer: &mut [u8]) -> &[u8] {
     let link = c"/proc/self/exe";
     // SAFETY: the path is NUL-terminated, and `buffer` writable for its length.

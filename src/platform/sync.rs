@@ -28,7 +28,7 @@ const FREE: usize = 0;
 /// Held for a fork: only the forking thread may enter. No thread's id.
 const FORK: usize = 1;
 
-/// Held from before a fork until after it, in parent and child. `process` has the order.
+/// Held from before a fork until after it, in parent and child.
 pub(crate) trait ForkLock {
     fn at_fork(&self, step: ForkStep);
 }
@@ -238,7 +238,6 @@ pub(crate) mod forking {
     /// Of that thread's forks: a prepare handler may fork. Used by that thread only.
     static DEPTH: AtomicUsize = AtomicUsize::new(0);
 
-    /// Waits while another thread forks.
     pub(crate) fn begin() {
         wait_until(|| is_this_thread() || THREAD.compare_exchange_weak(0, this_thread(), Acquire, Relaxed).is_ok());
         DEPTH.fetch_add(1, Relaxed);

@@ -143,7 +143,7 @@ pub fn reuses_by_event() -> bool {
     REUSE.get() == 1
 }
 
-/// The value of a variable of this library; an empty one counts as not set.
+/// Of this library; an empty value counts as not set.
 ///
 /// A program with more rights than its caller (such as set-user-ID) reads none: a setting can name a file to write or a
 /// library to load.
@@ -163,7 +163,7 @@ pub fn environment(variable: &CStr) -> Option<&'static CStr> {
     (!value.is_empty()).then_some(value)
 }
 
-/// Whether a variable of another library is set, even to an empty value.
+/// Of another library; an empty value counts as set.
 #[expect(unsafe_code, reason = "getenv(3)")]
 pub fn is_set(variable: &CStr) -> bool {
     // SAFETY: `variable` is NUL-terminated.

@@ -15,7 +15,7 @@ pub const ACCOUNT: Flags = Flags(1);
 pub const ACCESSES: Flags = Flags(2);
 pub const COMPARE: Flags = Flags(4);
 pub const TRACE: Flags = Flags(8);
-/// A profiler gets ranges.
+/// For a profiler.
 pub const RANGES: Flags = Flags(16);
 pub const CALLS: Flags = Flags(32);
 
@@ -87,7 +87,7 @@ pub fn all_by_now() -> Flags {
     Flags(FLAGS.load(Acquire))
 }
 
-/// A table of what is kept beside objects has `after` entries now. Called under its lock.
+/// Called under the lock of the table, which has `after` entries now.
 #[inline]
 pub fn count_kept(before: usize, after: usize) {
     if before == after || cfg!(loom) {

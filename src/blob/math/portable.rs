@@ -1,5 +1,3 @@
-//! The loops without special instructions.
-
 use std::cell::Cell;
 
 #[derive(Clone, Copy)]

@@ -1,4 +1,4 @@
-//! The mapped recording of this process: stores, and a system call only for new space.
+//! The mapped recording: stores, and a system call only for new space.
 #![expect(unsafe_code, reason = "words of the mapping")]
 
 use std::ptr::null_mut;
@@ -192,7 +192,7 @@ impl Recording {
         bytes <= area.reserved.load(Acquire)
     }
 
-    /// Reserves as much as there is, at least the first step: a short recording takes little space.
+    /// Doubles the space, within `STEPS`: a short recording takes little.
     fn reserve(self, area: Area) -> Result<(), FileError> {
         let reserved = area.reserved.load(Relaxed);
         let step = reserved.clamp(STEPS.0, STEPS.1).min(area.most - reserved);

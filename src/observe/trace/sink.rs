@@ -28,7 +28,7 @@ const TAKING_OVER: u32 = 3;
 static STATE: AtomicU32 = AtomicU32::new(OFF);
 /// Threads with an [`Entry`].
 static INSIDE: AtomicU32 = AtomicU32::new(0);
-/// Number of the current recording, counted in this process and those that forked it.
+/// Of the current recording, counted on in forked children.
 static NUMBER: AtomicU32 = AtomicU32::new(0);
 /// This process's id; 0 in a child that has recorded nothing yet.
 static PROCESS: AtomicU32 = AtomicU32::new(0);
@@ -146,7 +146,7 @@ fn record_to(file: File, process: u32) -> Result<(), FileError> {
     Ok(())
 }
 
-/// Begins a forked child's own file, before its first record. Signals are blocked: a handler might wait for this function.
+/// Begins a forked child's own file. Signals are blocked: a handler might wait for this function.
 #[cold]
 fn take_over() {
     let before = block_signals();

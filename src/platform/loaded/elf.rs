@@ -51,7 +51,7 @@ const ADDRESSES: [u32; 3] = [257, 1025, 1026];
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 const ADDRESSES: [u32; 0] = [];
 
-/// Words of a GNU hash table before its Bloom filter.
+/// Words before the Bloom filter.
 const HEADER: usize = 4;
 
 pub struct Reference {

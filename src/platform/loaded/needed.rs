@@ -52,7 +52,7 @@ pub fn find<T>(object: Identity, mut find: impl FnMut(&Object) -> Option<T>) -> 
     None
 }
 
-/// Hash of a file's name without its folder.
+/// Hash, without the folder.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Name(u64);
 
