@@ -1,11 +1,11 @@
-//! Fork: every lock is taken before and released after, in one order, so that a child finds them free. Heads are published
-//! last, so an object that another thread was filling is in the child as before; only its claim must go.
+//! Fork: every lock is taken before and released after, in one order. An object that another thread was filling is in
+//! the child as before, because heads are published last; only its claim must go.
 //!
 //! # The order beside other libraries' handlers
-//! `prepare` handlers run in the reverse order of registration. This library registers its own at load, before the
-//! constructors of libraries linked with it, so they run behind later ones of the program, under whose locks other threads
-//! may call this library. Earlier ones run behind this library's: those of a preloaded library that does not depend on it, or
-//! of a program that loads it with `dlopen`. A lock that these take must not be held in calls of this library.
+//! `prepare` handlers run in the reverse order of registration. This library registers its own at load, so they run
+//! behind those that the program registers later (docs/architecture.md). Earlier ones run behind this library's: those
+//! of a preloaded library that does not depend on it, or of a program that loads it with `dlopen`. A lock that these
+//! take must not be held in calls of this library.
 #![expect(unsafe_code, reason = "a function that runs at load")]
 
 #[cfg(feature = "caffe2")]
@@ -33,8 +33,8 @@ extern "C" fn at_load() {
     loaded::begin();
 }
 
-/// Every lock, from the highest room to the lowest. A thread that holds one takes only later ones. Walks of loaded objects come
-/// last: a walk takes no lock.
+/// Every lock, from the highest room to the lowest. A thread that holds one takes only later ones. A walk of loaded
+/// objects takes none.
 const LOCKS: &[fn() -> &'static dyn ForkLock] = &[
     #[cfg(feature = "caffe2")]
     caffe2::lock::fork_lock,

@@ -1,4 +1,4 @@
-//! One array of a blob, copied and computed on the side where it is.
+//! One array of a blob, copied and computed on its own side.
 #![expect(unsafe_code, reason = "elements are read and written in memory of objects")]
 
 use std::cell::Cell;
@@ -70,7 +70,6 @@ impl Array<'_> {
         Ok(())
     }
 
-    /// Computes on the side of the own elements.
     pub fn subtract(self, diff: Array<'_>) -> Result<(), Error> {
         let Some(side) = self.side()? else {
             return if side(self.memory)?.is_some() { Ok(()) } else { Err(Error::Untouched) };
@@ -79,7 +78,7 @@ impl Array<'_> {
             self.check_one_device(diff)?;
             let from = Open::new(diff.memory, Access::Read, side)?;
             let own = Open::new(self.memory, Access::Write, side)?;
-            // SAFETY: the memories of a blob have the count's elements; here and below.
+            // SAFETY: a blob's memories have the count's elements; here and below.
             return unsafe { math.subtract(&own, &from) };
         }
         let from = Open::new(diff.memory, Access::Read, Side::Host)?;
@@ -88,7 +87,6 @@ impl Array<'_> {
         Ok(())
     }
 
-    /// 0 of untouched memory.
     pub fn sum(self, term: Term) -> Result<f64, Error> {
         let Some(side) = self.side()? else { return Ok(0.0) };
         if let Some(math) = self.math_at(side)? {
@@ -112,7 +110,6 @@ impl Array<'_> {
         Ok(())
     }
 
-    /// `None` if there is nothing to compute.
     fn side(self) -> Result<Option<Side>, Error> {
         if self.count == 0 { Ok(None) } else { side(self.memory) }
     }

@@ -1,4 +1,3 @@
-//! Copies between device sides, and math by cuBLAS.
 #![expect(unsafe_code, reason = "the driver's functions are called")]
 
 use std::ptr::NonNull;
@@ -30,7 +29,7 @@ pub unsafe fn copy(target: &Open<'_>, source: &Open<'_>, bytes: usize) -> Result
     Ok(unsafe { copy::between_devices(cuda::driver()?, (to, owner(target)?), from, bytes) }?)
 }
 
-/// cuBLAS, in the context of an open array.
+/// cuBLAS in the context of an open array.
 pub struct Math<'d> {
     blas: Blas,
     of: Precision,

@@ -1,5 +1,3 @@
-//! Errors of blobs.
-
 use std::fmt;
 
 use crate::cuda::cublas::BlasFailure;

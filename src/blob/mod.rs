@@ -1,6 +1,6 @@
-//! Caffe's `Blob`: a shape and two arrays, data and diff, each in a `SyncedMemory`.
+//! Caffe's `Blob`: a shape, data and diff.
 //!
-//! The rules are those of BVLC's `blob.cpp`. `// Mend N:` marks a fault that is not repeated, by its number in
+//! The rules are those of BVLC's `blob.cpp`. `// Mend N:` marks a fault not repeated, by its number in
 //! `tests/blob/mends.rs`.
 //!
 //! No lock: callers keep the rules of `&self` and `&mut self`.
@@ -150,7 +150,7 @@ impl Blob {
         Ok(())
     }
 
-    /// A source of another shape is refused, or with `reshape` gives this blob its shape.
+    /// A source of another shape is refused, or with `reshape` gives its shape.
     pub fn copy_from(&mut self, which: Which, source: &Source, reshape: bool) -> Result<(), Error> {
         self.check_type(source)?;
         let from = Array { element: source.element, count: source.shape.count(), memory: &source.memory };

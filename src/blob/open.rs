@@ -1,4 +1,4 @@
-//! The library's own accesses to blobs' memory.
+//! The library's own accesses to objects.
 
 use std::ffi::c_void;
 

@@ -1,5 +1,3 @@
-//! Dimensions, axes and indices.
-
 use std::fmt;
 
 use super::error::Error;

@@ -1,4 +1,3 @@
-//! Blobs of one value of any type.
 #![expect(unsafe_code, reason = "values are ended by functions of the caller's")]
 
 use std::ffi::c_void;
@@ -70,7 +69,6 @@ impl Value {
         Ok(value)
     }
 
-    /// A tensor that others may hold too.
     pub fn tensor(tensor: Shared<Handle>) -> Result<Value, Error> {
         // SAFETY: only the side is read, which never changes.
         let meta = handle::meta(unsafe { tensor.tensor() }.side());
@@ -170,7 +168,6 @@ impl Blob {
         }))
     }
 
-    /// The old value ends after the lock is released.
     pub fn set(&self, value: Value) {
         drop(locked(|held| std::mem::replace(self.value.get_mut(held), value)));
     }
@@ -208,7 +205,7 @@ impl Blob {
         found.map_err(|holds| Error::OtherType { holds: holds.shown(), asked: handle::meta(Side::Host).shown() })
     }
 
-    /// Also whether the tensor is a new one.
+    /// Returns whether the tensor is new too.
     pub fn mutable_tensor(&self, side: Side) -> Result<(Shared<Handle>, bool), Error> {
         let is_new = self.get_mutable(handle::meta(side))?.1;
         Ok((self.tensor()?, is_new))

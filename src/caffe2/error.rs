@@ -1,12 +1,10 @@
-//! Errors of this room.
-
 use std::fmt;
 
 use super::type_name::TypeName;
 #[cfg(feature = "blob")]
 use crate::models::Failure;
 
-/// All is unchanged then, but for the contents of a copy's target.
+/// All is unchanged, but for the contents of a copy's target.
 #[derive(Debug)]
 pub enum Error {
     Own(crate::error::Error),

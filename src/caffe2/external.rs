@@ -1,6 +1,4 @@
-//! Memory that a caller lends to tensors, with its deleter.
-//!
-//! A tensor of DLPack takes it to the object, which calls the deleter once nothing refers to the memory.
+//! A caller's memory as a tensor of DLPack: the object calls the deleter once nothing refers to the memory.
 #![expect(unsafe_code, reason = "a deleter of the caller's is called")]
 
 use std::ffi::c_void;
@@ -16,7 +14,6 @@ use crate::object::dlpack::{CPU, CUDA, DataType, Device, Managed, Tensor};
 #[derive(Clone, Copy)]
 pub struct Lent {
     pub pointer: NonNull<c_void>,
-    /// Called with `pointer` and `context` at the end.
     pub deleter: syncedmem_deleter_t,
     pub context: *mut c_void,
 }

@@ -1,4 +1,4 @@
-//! Tensors with several holders, and tensors as values of blobs.
+//! Tensors as values of blobs.
 #![expect(unsafe_code, reason = "handles are addresses")]
 
 use std::cell::UnsafeCell;
@@ -67,7 +67,7 @@ impl Handle {
 /// By side. The addresses are the types' ids.
 static NAMES: [&CStr; 2] = [c"tensor", c"device tensor"];
 
-/// A value that is a tensor: a pointer to its handle.
+/// The value is a pointer to the tensor's handle.
 pub fn meta(side: Side) -> TypeMeta {
     let name = &NAMES[side as usize];
     let construct = match side {

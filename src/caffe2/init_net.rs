@@ -1,4 +1,3 @@
-//! Caffe2's saved weights as tensors of a workspace.
 #![expect(unsafe_code, reason = "the memory of new tensors is filled")]
 
 use std::path::Path;
@@ -15,8 +14,7 @@ use super::workspace::Workspace;
 use crate::models::{At, Failure, Kind, Model, element_type};
 use crate::platform::shared::Shared;
 
-/// Each tensor becomes the value of the blob of its name. After an error no blob has another value; new blobs are
-/// empty.
+/// Each tensor becomes the value of its name's blob. After an error no blob has another value; new ones are empty.
 pub fn load(workspace: &Workspace, path: &Path) -> Result<(), Error> {
     let model = Model::open(path)?;
     if model.kind() != Kind::InitNet {

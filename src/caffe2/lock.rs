@@ -1,4 +1,4 @@
-//! This room's one lock, of the blobs of all workspaces and the values of all blobs.
+//! The lock of all workspaces' blobs and all blobs' values.
 #![expect(unsafe_code, reason = "a value is lent to the holder of the lock")]
 
 use std::cell::UnsafeCell;

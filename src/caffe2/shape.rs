@@ -1,8 +1,5 @@
-//! Dimensions: counts of items, and axes.
-
 use super::error::Error;
 
-/// The count without a shape.
 pub const UNSHAPED: i64 = -1;
 
 /// 1 of no dimensions. The product without zeros fits too, so that no partial product overflows.

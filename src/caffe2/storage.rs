@@ -1,4 +1,4 @@
-//! The memory of tensors: an object of the library, which the last tensor ends.
+//! The memory of tensors: an object, which the last of them ends.
 #![expect(unsafe_code, reason = "items are constructed, copied and destructed, and objects ended")]
 
 use std::ffi::c_void;
@@ -25,9 +25,8 @@ struct Memory {
     /// Items with functions are on the host.
     meta: TypeMeta,
     bytes: usize,
-    /// Items to destruct: none of plain types or in the caller's memory.
+    /// None for plain types and the caller's memory.
     constructed: Option<(NonNull<c_void>, usize)>,
-    /// Whether the end is reported.
     reported: bool,
 }
 
@@ -110,7 +109,6 @@ impl Storage {
         self.0.object()
     }
 
-    /// For a caller who uses the object beside the tensor.
     pub fn handle(&self) -> Result<NonNull<SyncedMemory>, Error> {
         if !self.0.meta.is_plain() {
             return Err(Error::Unsupported(

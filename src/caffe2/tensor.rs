@@ -1,5 +1,3 @@
-//! Tensors.
-//!
 //! Invariant: a storage has room for the items, and serves the type. What can fail comes before the first change.
 
 mod sharing;
@@ -87,7 +85,7 @@ impl Tensor {
         shape::bytes(self.count, self.meta.itemsize).unwrap_or(0)
     }
 
-    /// Bytes of the storage.
+    /// In bytes.
     pub fn capacity(&self) -> usize {
         self.storage.as_ref().map_or(0, Storage::bytes)
     }
@@ -97,7 +95,6 @@ impl Tensor {
         usize::try_from(self.count).unwrap_or(0)
     }
 
-    /// Room for the dimensions.
     fn prepare(&mut self, dims: usize) -> Result<(), Error> {
         let more = dims.saturating_sub(self.dims.len());
         self.dims.try_reserve(more).map_err(|_| Error::no_room(dims * size_of::<i64>()))

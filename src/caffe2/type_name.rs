@@ -1,4 +1,3 @@
-//! Names of types in sentences.
 #![expect(unsafe_code, reason = "the name is a string of the type's maker")]
 
 use std::ffi::{CStr, c_char};

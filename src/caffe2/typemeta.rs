@@ -1,4 +1,3 @@
-//! Types of tensors' items and of blobs' values.
 #![expect(unsafe_code, reason = "functions of the caller's types are called")]
 
 use std::ffi::{CStr, c_char, c_void};
@@ -88,7 +87,7 @@ impl TypeMeta {
         self.construct.is_none() && self.destruct.is_none() && self.copy.is_none()
     }
 
-    /// Whether memory of this type may hold items of the other. Nothing serves no type.
+    /// Whether memory of this type may hold items of the other.
     pub(crate) fn serves(&self, other: &TypeMeta) -> bool {
         !other.is_none() && (self == other || (self.is_plain() && other.is_plain()))
     }

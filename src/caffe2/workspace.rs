@@ -48,7 +48,7 @@ impl Name {
     }
 }
 
-/// Most parents and mappings of a name. One with more is in a circle, and leads to no blob.
+/// Most parents and mappings of a name. More are a circle, and lead to no blob.
 const MOST_LINKS: usize = 1000;
 
 fn find<T>(entries: &[(Name, T)], name: &[u8]) -> Result<usize, usize> {
@@ -59,7 +59,7 @@ fn look_up<'e, T>(entries: &'e [(Name, T)], name: &[u8]) -> Option<&'e T> {
     find(entries, name).ok().and_then(|at| entries.get(at)).map(|(_, value)| value)
 }
 
-/// `name` is a new one.
+/// `name` is new.
 fn add<T>(entries: &mut Vec<(Name, T)>, name: Name, value: T) -> Result<(), Error> {
     entries.try_reserve(1).map_err(|_| Error::no_room(size_of::<(Name, T)>()))?;
     let (Ok(at) | Err(at)) = find(entries, name.bytes());
@@ -115,7 +115,6 @@ impl Workspace {
             return Ok(blob);
         }
         let (name, new) = (Name::new(name)?, Blob::new()?);
-        // Another thread may have added one.
         locked(|held| match there(held) {
             Some(blob) => Ok(blob),
             None => {
@@ -137,7 +136,6 @@ impl Workspace {
     /// The new name is visible nowhere.
     pub fn rename(&self, old: &[u8], new: &[u8]) -> Result<Shared<Blob>, Error> {
         let name = Name::new(new)?;
-        // The old name is freed behind the lock.
         let (blob, _old) = locked(|held| {
             let found = find(&self.contents.get(held).blobs, old).map_err(|_| {
                 Error::Argument("this workspace itself has no blob of the old name; pass one of its own blobs")

@@ -1,4 +1,4 @@
-//! A callback and its argument, kept for the rest of the process.
+//! A callback and its argument, kept until the process ends.
 #![expect(unsafe_code, reason = "kept in memory that is allocated fallibly and never freed")]
 
 use std::ffi::c_void;
@@ -19,7 +19,7 @@ impl<F: Copy> Slot<F> {
         Slot(AtomicPtr::new(std::ptr::null_mut()))
     }
 
-    /// Both must stay usable for the rest of the process.
+    /// Both must stay usable until the process ends.
     pub fn set(&self, callback: Option<F>, user: *mut c_void) -> Result<(), Error> {
         // SAFETY: malloc has no preconditions.
         let new = unsafe { libc::malloc(size_of::<Registered<F>>()) }.cast::<Registered<F>>();

@@ -1,4 +1,4 @@
-//! Errors as plain values, never allocated, and formatted only where they leave the library.
+//! Errors as plain values, formatted only where they leave the library.
 
 pub(crate) mod callback_slot;
 mod why_not;
@@ -29,7 +29,7 @@ pub enum Error {
     Pending(DriverFailure),
     /// A CUDA graph is being captured.
     Captured(DriverFailure),
-    /// The device was reset after the allocation of the object's block, which is gone.
+    /// The device was reset, and the object's block is gone.
     DeviceReset,
     /// Both are ordinals.
     WrongDevice {
@@ -39,34 +39,27 @@ pub enum Error {
     InvalidArgument {
         what: &'static str,
     },
-    /// `set_cpu_data` or `set_gpu_data` was given NULL.
     NullData {
         side: Side,
     },
-    /// It does not lead to a live object.
     InvalidHandle,
-    /// Such as an open file's.
     EndedHandle {
         what: &'static str,
     },
-    /// A side cannot be given back: the other one cannot replace it.
+    /// The other side cannot replace the one to be given back.
     NotRedundant {
         side: Side,
         head: Head,
     },
-    /// An asynchronous push needs the newest data on the host.
     NotAtCpu {
         head: Head,
     },
-    /// An asynchronous pull of an object without data.
     NothingToPull,
     NoOpenAccess,
     NothingToPin,
-    /// An allocator is to be set, and `SYNCEDMEM_HOST_BLOCKS` promises blocks that `free()` takes.
+    /// `SYNCEDMEM_HOST_BLOCKS` promises blocks that `free()` takes.
     BlocksAreMallocs,
-    /// Another object has page-locked a shorter range from the same address.
     PinnedInPart,
-    /// So many tensors of each side use the memory.
     Exported {
         host: usize,
         device: usize,
@@ -74,7 +67,6 @@ pub enum Error {
     NoTrace {
         why: FileError,
     },
-    /// This thread is inside an operation on the same object.
     Reentered,
     /// A signal handler asked, and the interrupted thread holds a lock of the library.
     Interrupted,

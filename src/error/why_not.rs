@@ -1,4 +1,4 @@
-//! The reasons why no GPU can be used: one sentence each, with what to do.
+//! Why no GPU can be used: one sentence each, with what to do.
 
 use std::fmt;
 use std::sync::OnceLock;
@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WhyNot {
     NoLibrary,
-    /// The loader's message about `libcuda.so.1`.
+    /// The loader's message.
     NotLoadable(&'static str),
     /// What is lacking at present.
     NotNow(&'static str),
@@ -22,7 +22,6 @@ pub enum WhyNot {
     NoDevice,
     /// `CUDA_VISIBLE_DEVICES` leaves no device.
     Hidden,
-    /// The process was forked from one that had used the driver.
     Forked,
     Exiting,
     /// C++ device calls fail as in the process's own Caffe, a build with CPU_ONLY.
@@ -107,7 +106,7 @@ impl fmt::Display for Version {
     }
 }
 
-/// What to do about a status of `cuInit` (CUDA Driver API, list of errors).
+/// About a status of `cuInit` (CUDA Driver API, list of errors).
 struct Advice(i32);
 
 impl fmt::Display for Advice {

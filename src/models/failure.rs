@@ -1,5 +1,3 @@
-//! Errors of this room.
-
 use std::fmt;
 use std::path::Path;
 

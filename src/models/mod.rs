@@ -1,8 +1,7 @@
 //! Open model files, and their values as contents of objects.
 //!
 //! The crate `caffemodel` knows the format; this room adds C's strings. Values go from the file to the host side by
-//! `pread`, without a copy in between where the types agree. An open model does not change: threads share it without a
-//! lock.
+//! `pread`, without another copy where the types agree. Threads share an open model without a lock: it does not change.
 
 pub mod blob_file;
 mod failure;

@@ -1,4 +1,3 @@
-//! Values from files into objects.
 #![expect(unsafe_code, reason = "an object's host side is filled")]
 
 use std::fmt;
@@ -66,7 +65,7 @@ impl Model {
         }
     }
 
-    /// Finds a file that was cut since it was opened before anything is overwritten.
+    /// Finds a file that was cut since it was opened, before anything is overwritten.
     fn check_end(&self, at: At, stored: Element, count: u64) -> Result<(), Failure> {
         let mut last = [0; 8];
         match count.checked_sub(1) {

@@ -1,6 +1,6 @@
 //! Counts the calls of the C++ entry points, to show that Caffe's calls arrive in this library.
 //!
-//! Off by default. If `SYNCEDMEM_CALLS` names a file or `stderr`, one line is appended to it when the process exits.
+//! If `SYNCEDMEM_CALLS` names a file or `stderr`, one line is appended to it when the process exits.
 #![expect(unsafe_code, reason = "a function that runs at exit, and the program's name")]
 
 use std::ffi::CStr;
@@ -82,8 +82,8 @@ fn destination() -> Option<&'static CStr> {
     settings::environment(c"SYNCEDMEM_CALLS")
 }
 
-/// Runs when the library is finalised: after `main` and the destructors of the program's own static objects.
-/// Objects that other libraries destroy after that are not counted.
+/// Runs after `main` and the destructors of the program's own static objects. Objects that other libraries destroy
+/// later are not counted.
 #[used]
 #[unsafe(link_section = ".fini_array")]
 static AT_EXIT: extern "C" fn() = report;

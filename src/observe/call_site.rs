@@ -1,8 +1,8 @@
 //! Call sites: a few frames of the caller's stack, as a number and as text.
 //!
-//! The library's entry points lie in a section of their own. The first frame behind an entry point is the caller's,
-//! whether the library is loaded or linked in. A look-up costs about a microsecond, and nanoseconds by a path that was
-//! unwound before; it is done only for events that take longer, or happen once for an object.
+//! The entry points lie in a section of their own. The first frame behind one is the caller's, whether the library is
+//! loaded or linked in. A look-up costs about a microsecond, or nanoseconds by a path that was unwound before; only
+//! events that take longer, or happen once for an object, make one.
 #![expect(unsafe_code, reason = "the stack is unwound, and symbols are read from loaded objects")]
 
 mod module;
@@ -38,7 +38,7 @@ locked_static! {
     static SITES: Lock<Sites> = Lock::new(Sites { by_frames: address_map(), paths: Paths::NEW, texts: Names::new() });
 }
 
-/// The caller of the library's entry point that this thread is in. A new one is recorded in the trace.
+/// The caller of the entry point that this thread is in. A new one is recorded in the trace.
 // Not inlined: its return address is the first one of the path.
 #[inline(never)]
 pub fn here() -> Site {
@@ -59,10 +59,10 @@ pub fn here() -> Site {
     site
 }
 
-/// The address at which the program continues when the library's entry point that this thread is in returns.
+/// The address at which the program continues when the entry point that this thread is in returns.
 ///
-/// `callback` is the function by which the library calls the program back. A callback may end in a jump into the library (a
-/// tail call). Then it has no frame any more, and the program continues where the entry point that called back returns.
+/// `callback` is the function by which the library calls the program back. One that ended in a jump into the library (a
+/// tail call) has no frame: the program then continues where the entry point that called back returns.
 pub fn caller(callback: *const ()) -> Option<usize> {
     let mut has_entered = false;
     let mut caller = None;
@@ -130,8 +130,7 @@ fn new(frames: &Frames, key: usize) -> Site {
     site
 }
 
-/// Calls `then` with the text of a site, such as `caffe::Blob<float>::Reshape (libcaffe.so.1.0.0)`; with `None` for an
-/// unknown one.
+/// A text is such as `caffe::Blob<float>::Reshape (libcaffe.so.1.0.0)`; `None`: an unknown site.
 pub fn with_text<R>(site: Site, then: impl FnOnce(Option<&str>) -> R) -> R {
     SITES.with(|sites| then(site.0.checked_sub(1).and_then(|number| sites.texts.text(number))))
 }

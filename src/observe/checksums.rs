@@ -29,7 +29,6 @@ struct Checksum {
 
 locked_static! { static CHECKSUMS: Lock<AddressMap<Checksum>> = Lock::new(address_map()); }
 
-/// Whether contents are compared: `SYNCEDMEM_COMPARE` or the C API has turned it on.
 #[inline]
 pub fn are_compared() -> bool {
     !flags::off() && flags::on() && flags::has(COMPARE)
@@ -54,24 +53,24 @@ pub fn forget_all() {
     CHECKSUMS.with(|checksums| checksums.clear());
 }
 
-/// Records, before a copy to the device, what has changed on the host.
+/// Records what has changed on the host.
 ///
 /// # Safety
 /// `host` is readable for the object's size, and no other thread writes it during the call. The copy itself demands the
 /// same.
 pub unsafe fn before_copy_to_device(subject: Subject, host: NonNull<c_void>) {
-    // SAFETY: the caller guarantees that `host` is readable and not written.
+    // SAFETY: the caller guarantees it.
     let now = unsafe { Checksum::of(subject, host) };
     tell(subject, judged(subject, Side::Host, now));
     keep(subject, now);
 }
 
-/// Records, after a copy to the host, what had changed on the device before the copy.
+/// Records what had changed on the device before the copy.
 ///
 /// # Safety
 /// As for `before_copy_to_device`.
 pub unsafe fn after_copy_to_host(subject: Subject, host: NonNull<c_void>, copy: &Span) {
-    // SAFETY: the caller guarantees that `host` is readable and not written.
+    // SAFETY: the caller guarantees it.
     let now = unsafe { Checksum::of(subject, host) };
     if let Some(what) = judged(subject, Side::Device, now) {
         copy.found(subject, what);
@@ -88,7 +87,7 @@ pub unsafe fn at_end(subject: Subject, host: NonNull<c_void>) {
     // Only the block that was filled is read: other memory, such as the caller's own, may be gone already.
     let was_filled = |before: Checksum| before.since == Since::Fill && before.host == host.addr().get();
     if before.is_some_and(was_filled) {
-        // SAFETY: the caller guarantees that `host` is readable and not written.
+        // SAFETY: the caller guarantees it.
         let now = unsafe { Checksum::of(subject, host) };
         tell(subject, compared(Side::Host, before, now));
     }
@@ -110,7 +109,7 @@ fn tell(subject: Subject, what: Option<What>) {
     }
 }
 
-/// Drops the record if there is no memory for it: the next comparison then has nothing to compare with.
+/// Without memory there is no record, and the next comparison has nothing to compare with.
 fn keep(subject: Subject, checksum: Checksum) {
     CHECKSUMS.with(|checksums| {
         if checksums.try_reserve(1).is_ok() {
@@ -123,7 +122,7 @@ impl Checksum {
     /// # Safety
     /// As for `before_copy_to_device`.
     unsafe fn of(subject: Subject, host: NonNull<c_void>) -> Checksum {
-        // SAFETY: the caller guarantees that `contents` is readable and not written.
+        // SAFETY: the caller guarantees it.
         let contents = unsafe { std::slice::from_raw_parts(host.cast::<u8>().as_ptr(), subject.bytes) };
         let words = contents.len() / WORD;
         let sample = |index: usize| word(contents, index * words / SAMPLES);

@@ -14,7 +14,7 @@ use crate::settings;
 use crate::state::fast_path;
 use crate::state::flags::{self, ACCESSES, ACCOUNT, CALLS, COMPARE, Flags, RANGES, TRACE};
 
-/// The thread that reads the settings, or 0: `this_thread`.
+/// The thread that reads the settings, or 0.
 static READER: AtomicUsize = AtomicUsize::new(0);
 
 /// Reads the settings at the first call. May open the trace, so the caller holds no lock.

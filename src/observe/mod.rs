@@ -1,6 +1,5 @@
-//! Observation of memory: the code that acts records one event of `syncedmem_trace` for each thing that happens. The events
-//! yield the account, the trace and the advice. The process evaluates them while it runs; the `syncedmem` command
-//! evaluates a trace by the same code.
+//! Observation of memory: the code that acts records events of `syncedmem_trace`, which yield the account, the trace
+//! and the advice. The process evaluates them while it runs, the `syncedmem` command from a trace, by the same code.
 
 pub(crate) mod call_counts;
 pub mod call_site;

@@ -2,9 +2,9 @@
 //!
 //! NVTX is a protocol between a program and an attached tool, and needs no library of NVIDIA's. NVTX_INJECTION64_PATH
 //! names the tool, which exports `InitializeInjectionNvtx2`. The library passes it a function that returns tables of
-//! pointers to slots, one slot for each function of the API; the tool fills the slots of the functions that it
-//! implements. An export of that name alone proves nothing: CUPTI has one, and PyTorch loads CUPTI without using it.
-//! The numbers are those of NVTX 3's headers (nvtxDetail/nvtxTypes.h, nvtxInit.h, nvToolsExt.h).
+//! pointers to slots; the tool fills those of the functions that it implements. An export of that name alone proves
+//! nothing: CUPTI has one, and PyTorch loads CUPTI without using it. The numbers are those of NVTX 3's headers
+//! (nvtxDetail/nvtxTypes.h, nvtxInit.h, nvToolsExt.h).
 #![expect(unsafe_code, reason = "the tool is loaded, and called")]
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
@@ -99,7 +99,7 @@ unsafe extern "C" fn get_module(module: c_int, table: *mut *const c_void, count:
     if let Some(count) = unsafe { count.as_mut() } {
         *count = slots.len() as c_uint - 1;
     }
-    // SAFETY: the tool guarantees that it is NULL or writable.
+    // SAFETY: as above.
     if let Some(table) = unsafe { table.as_mut() } {
         *table = slots.as_ptr().cast();
     }
@@ -132,8 +132,7 @@ type Pop = unsafe extern "C" fn(*mut c_void) -> c_int;
 /// The tool's handle of the library's domain. Set before the first range.
 static DOMAIN: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
 
-/// Attaches to the tool. Returns whether a tool is there and wants ranges. Called once, without a lock held: it may
-/// load a library.
+/// Returns whether a tool is there and wants ranges. Called once, without a lock: it may load a library.
 pub fn attach() -> bool {
     if settings::NVTX.get() != 0 {
         return false;
@@ -151,7 +150,6 @@ pub fn attach() -> bool {
     wants_ranges() && create()
 }
 
-/// The entry of the tool that the environment names.
 fn find() -> Option<NonNull<c_void>> {
     const ENTRY: &CStr = c"InitializeInjectionNvtx2";
     let path = settings::environment(if cfg!(target_pointer_width = "32") {
@@ -174,10 +172,10 @@ fn wants_ranges() -> bool {
     slot(RANGE_PUSH).is_some() && slot(RANGE_POP).is_some()
 }
 
-/// Makes a domain for the library, so that its ranges are separate from the program's and nest on their own.
+/// Ranges of an own domain are separate from the program's and nest on their own.
 fn create() -> bool {
     if let Some(create) = slot(CREATE) {
-        // SAFETY: the protocol says that the tool put a function of this type into this slot.
+        // SAFETY: the protocol gives the function in this slot this type.
         let create = unsafe { transmute::<NonNull<c_void>, Create>(create) };
         // SAFETY: the name is NUL-terminated.
         DOMAIN.store(unsafe { create(c"libsyncedmem".as_ptr()) }, Release);
@@ -210,9 +208,9 @@ pub fn range(title: &'static CStr, bytes: u64) -> Range {
         message_type: MESSAGE_IS_TEXT,
         message: title.as_ptr(),
     };
-    // SAFETY: the protocol says that the tool put a function of this type into this slot.
+    // SAFETY: the protocol gives the function in this slot this type.
     let push = unsafe { transmute::<NonNull<c_void>, Push>(push) };
-    // SAFETY: likewise.
+    // SAFETY: as above.
     let pop = unsafe { transmute::<NonNull<c_void>, Pop>(pop) };
     // SAFETY: the domain is the tool's own handle, and the attributes live.
     unsafe { push(DOMAIN.load(Acquire), &attributes) };

@@ -1,9 +1,9 @@
 //! The recorder: the code that allocates, copies, fills or waits records its events here.
 //!
-//! An event goes to the trace, without a lock, and to the account, whose ledger is locked for one entry. A caller holds no
-//! lock, except for [`touched`]. It may hold a claim on an object.
+//! An event goes to the trace, without a lock, and to the account, whose ledger is locked for one entry. A caller may
+//! hold a claim, and no lock, except for [`touched`].
 //!
-//! While the account is all that is observed, a new block with its zeros is one entry, and so is an object's end with its block.
+//! While the account alone is kept, a new block with its zeros is one entry; so is an object's end with its block.
 
 use std::ffi::{CStr, c_void};
 use std::panic::catch_unwind;
@@ -27,43 +27,39 @@ use crate::state::flags::{self, ACCESSES, ACCOUNT, COMPARE, Flags, RANGES, TRACE
 
 locked_static! { static LEDGER: Lock<Ledger> = Lock::new(Ledger::new()); }
 
-/// Events from signal handlers that interrupted an entry. The ledger has not counted them as dropped yet.
+/// Events of signal handlers that interrupted an entry, which the ledger has yet to count as dropped.
 static MISSED: AtomicU64 = AtomicU64::new(0);
 
-/// Naps that an event which a signal handler may record waits for the ledger, or for which one may wait: about 100 ms in all. An entry
-/// takes microseconds.
+/// Most naps for the ledger of an event that a signal handler may record or wait for: about 100 ms. An entry takes
+/// microseconds.
 const HANDLERS_NAPS: u32 = 1000;
 
 /// The object of an event.
 #[derive(Clone, Copy, Debug)]
 pub struct Subject {
-    /// Address of the object; 0 for none.
+    /// Address; 0 for none.
     pub object: usize,
-    /// Its size in bytes.
+    /// In bytes.
     pub bytes: usize,
 }
 
-/// No object.
 pub const NOTHING: Subject = Subject { object: 0, bytes: 0 };
 
-/// A measurement of an action that takes time.
 #[must_use = "its event is recorded when it ends"]
 pub struct Span {
     /// Start in nanoseconds; 0 if nothing is observed.
     start: u64,
     /// End in nanoseconds; 0 while it goes on.
     end: u64,
-    /// The range that a profiler shows.
     range: Option<Range>,
 }
 
-/// Starts the measurement of an action. `title` and `bytes` are for a profiler.
+/// `title` and `bytes` are for a profiler.
 #[inline]
 pub fn begin(title: &'static CStr, bytes: usize) -> Span {
     if flags::off() { Span { start: 0, end: 0, range: None } } else { start(title, bytes) }
 }
 
-/// Starts the measurement of a wait for a copy in flight.
 #[inline]
 pub fn begin_wait() -> Span {
     begin(c"wait for copy", 0)
@@ -76,7 +72,7 @@ fn start(title: &'static CStr, bytes: usize) -> Span {
 }
 
 impl Span {
-    /// Ends the measurement. The event may be recorded later.
+    /// The event may be recorded later.
     #[inline]
     pub fn stop(&mut self) {
         if self.start != 0 {
@@ -85,7 +81,7 @@ impl Span {
         self.range = None;
     }
 
-    /// Records an event at the start of this measurement. Events are ordered by their ends, so it stands before this one.
+    /// Records an event at the start of this measurement. Events are ordered by their ends: it stands before this one.
     #[inline]
     pub fn found(&self, subject: Subject, what: What) {
         if self.start != 0 {
@@ -104,7 +100,7 @@ impl Span {
         self.start.saturating_sub(start)
     }
 
-    /// Ends the measurement after success, and records its event.
+    /// Records the event of an action that succeeded.
     #[inline]
     pub fn end(mut self, subject: Subject, what: impl FnOnce() -> What) {
         self.range = None;
@@ -123,13 +119,11 @@ pub fn record(subject: Subject, what: impl FnOnce() -> What) {
     }
 }
 
-/// Records that an object gave a block back.
 #[inline]
 pub fn freed(subject: Subject, kind: Kind, bytes: usize, address: NonNull<c_void>) {
     record(subject, || What::Freed { kind, bytes: bytes as u64, block: address.addr().get() as u64 });
 }
 
-/// Records that an object was made.
 #[inline]
 pub fn made(subject: Subject) {
     let (bytes, noticed) = (subject.bytes as u64, Noticed::Construction);
@@ -141,8 +135,8 @@ pub fn made(subject: Subject) {
     }
 }
 
-/// Adds the first block of an object to the account, which is all that is observed. `Some(false)`: the account does not know the object,
-/// and [`notice_touched`] adds it.
+/// Adds an object's first block to the account, which alone is kept. `Some(false)`: the account does not know the
+/// object; [`notice_touched`] adds it.
 ///
 /// The caller may hold the object's lock, which orders this entry before those of the block's next users. A signal handler that has
 /// interrupted another entry may wait for that lock, so this waits no longer than a handler. `None`: nothing was added.
@@ -151,7 +145,7 @@ pub fn touched(subject: Subject, new: NewBlock) -> Option<bool> {
     LEDGER.try_with(HANDLERS_NAPS, |ledger| ledger.add_block(subject.object as u64, new)).ok()
 }
 
-/// As [`touched`], but waits, and adds an unknown object first. The caller holds no lock.
+/// As [`touched`], but waits, and adds an unknown object first.
 pub fn allocated(subject: Subject, new: NewBlock) {
     let add = || enter(FOR_EVER, |ledger| ledger.add_block(subject.object as u64, new));
     if add() == Some(false) {
@@ -160,22 +154,21 @@ pub fn allocated(subject: Subject, new: NewBlock) {
     }
 }
 
-/// Adds an object to the account whose constructor was not seen. The caller holds no lock.
+/// Adds an object to the account whose constructor was not seen.
 #[cold]
 pub fn notice_touched(subject: Subject) {
     notice(subject, 0, Site::UNKNOWN);
 }
 
-/// Adds the end of an object to the account, which is all that is observed, with the end of its pageable block. Catches panics: the
-/// path of small objects is outside of the entry points' guard.
+/// Adds the end of an object and of its pageable block to the account, which alone is kept. Catches panics: the path of
+/// small objects is outside of the entry points' guard.
 #[inline(never)]
 pub fn ended_with(subject: Subject, block: Option<NonNull<c_void>>) {
     let block = block.map(|address| (address.addr().get() as u64, subject.bytes as u64));
     let _ = catch_unwind(|| enter(FOR_EVER, |ledger| ledger.end(subject.object as u64, block)));
 }
 
-/// Times one in sixteen first touches, which stands for all of them: to read the clock takes longer than to allocate a small
-/// block.
+/// Times one first touch for sixteen: to read the clock takes longer than to allocate a small block.
 pub struct Sample {
     /// Start in nanoseconds; 0: not measured.
     start: u64,
@@ -189,7 +182,7 @@ impl Sample {
     #[inline]
     pub fn begin() -> Sample {
         static TURN: AtomicU64 = AtomicU64::new(0);
-        // Not one operation: of threads that begin at once, one may count for all.
+        // Not one operation: threads that begin at once may count as one.
         let turn = TURN.load(Relaxed);
         TURN.store(turn + 1, Relaxed);
         match turn % Self::OF {
@@ -212,7 +205,6 @@ impl Sample {
     }
 }
 
-/// Records the end of an object.
 #[inline]
 pub fn ended(subject: Subject) {
     record(subject, || What::Ended);
@@ -237,13 +229,12 @@ fn record_at(start: u64, duration: u64, subject: Subject, what: What) {
     }
 }
 
-/// Adds an event to the account.
 fn account(event: &Event, object_bytes: usize) {
     // A signal handler may make an access that needs nothing, and records it: it must not wait for ever.
     let naps = if matches!(event.what, What::Accessed { ready: true, .. }) { HANDLERS_NAPS } else { FOR_EVER };
     match enter(naps, |ledger| ledger.take_if_known(event)) {
         Some(true) | None => {}
-        // Its end, or a block that it got before observation, is not of interest.
+        // Its end, or a block from before observation, is of no interest.
         Some(false) if matches!(event.what, What::Ended | What::Freed { .. }) => {}
         Some(false) => {
             notice(Subject { object: event.object as usize, bytes: object_bytes }, event.start, event.site);
@@ -262,7 +253,7 @@ fn enter<R>(naps: u32, entry: impl FnOnce(&mut Ledger) -> R) -> Option<R> {
     entered
 }
 
-/// Adds an unknown object to the account, before its first event. Another thread may have added it meanwhile.
+/// Before the first event of an unknown object. Another thread may have added it meanwhile.
 #[cold]
 fn notice(subject: Subject, start: u64, site: Site) {
     let site = if site == Site::UNKNOWN { call_site::here() } else { site };
@@ -280,7 +271,6 @@ fn moment() -> u64 {
     if flags::has(TRACE) { nanoseconds() } else { 0 }
 }
 
-/// Whether an event's call site is worth recording. Unwinding a new stack costs a microsecond.
 fn wants_site(what: What, object: usize) -> bool {
     const FROM: u64 = 64 << 10;
     match what {
@@ -300,9 +290,9 @@ fn wants_site(what: What, object: usize) -> bool {
     }
 }
 
-/// Whether the trace had a call site of the object, as far as is known. From now on it has one.
+/// Whether the trace has a call site of the object, as far as is known. From now on it has.
 fn had_site(object: usize) -> bool {
-    /// The objects lately seen, by their address's hash.
+    /// Objects lately seen, by their address's hash.
     static SEEN: [AtomicUsize; 1 << BITS] = [const { AtomicUsize::new(0) }; 1 << BITS];
     const BITS: u32 = 10;
     SEEN[(hash_address(object) >> (u64::BITS - BITS)) as usize].swap(object, Relaxed) == object
@@ -313,7 +303,6 @@ fn trace_site(site: Site) {
     trace::site(site, text.as_ref());
 }
 
-/// Opens a trace for the events from now on.
 pub fn open_trace(file: &CStr, observed: Flags) -> Result<(), FileError> {
     trace::start(file)?;
     trace::mode(observed.has(ACCESSES), observed.has(COMPARE));
@@ -326,7 +315,6 @@ pub fn forget_objects() {
     LEDGER.with(Ledger::forget_objects);
 }
 
-/// Gives an object a name.
 pub fn name(subject: Subject, name: &str) {
     if flags::has(TRACE) {
         trace::name(subject.object, subject.bytes, name);
@@ -347,7 +335,7 @@ pub fn items(subject: Subject, items: u64) {
     }
 }
 
-/// The name of an object; empty if it has none.
+/// Empty without a name.
 pub fn name_of(object: usize) -> Text<256> {
     LEDGER.with(|ledger| {
         let name = ledger.object(object as u64).and_then(|object| ledger.name_of(object.holder));
@@ -355,13 +343,12 @@ pub fn name_of(object: usize) -> Text<256> {
     })
 }
 
-/// Whether the ledger is free now, or within a second or two. It is not if a signal handler that ends the process has
-/// interrupted an entry.
+/// Whether the ledger is free within a second or two. It is not if a signal handler that ends the process interrupted
+/// an entry.
 pub fn can_be_had() -> bool {
     LEDGER.is_free_within(20_000)
 }
 
-/// Runs `work` with the ledger, under its lock.
 pub fn with_ledger<R>(work: impl FnOnce(&mut Ledger) -> R) -> R {
     LEDGER.with(|ledger| {
         ledger.drop_events(MISSED.swap(0, Relaxed));

@@ -1,5 +1,5 @@
-//! The file of `SYNCEDMEM_REPORT`. A run replaces the report of an earlier one: its first process empties the file when it begins
-//! to keep the account. Each process then appends its report, so forked children's stand there, too.
+//! The file of `SYNCEDMEM_REPORT`. A run's first process empties it of an earlier run's report when it begins to keep
+//! the account. Each process, forked children too, appends its report.
 
 use std::ffi::CStr;
 
@@ -16,7 +16,7 @@ const OPENING: &[u8] = b"libsyncedmem: memory of ";
 static NAME: Name = Name::empty();
 static PATH: Name = Name::empty();
 
-/// Whether a report is asked for. Called once, when the settings are read: empties the file of an earlier report.
+/// Whether a report is asked for. Called once, when the settings are read.
 pub fn begin() -> bool {
     let Some(name) = settings::environment(c"SYNCEDMEM_REPORT") else { return false };
     // A name that is wrong is reported once, by `write`.

@@ -1,6 +1,6 @@
 //! Files that a setting names, and standard error. Nothing allocates.
 //!
-//! Calls are made by `syscall`, because open(2), write(2) and their like are cancellation points: a cancelled thread would
+//! Calls are made by `syscall`: open(2), write(2) and their like are cancellation points, and a cancelled thread would
 //! unwind through the guard against panics, which ends the process.
 #![expect(
     unsafe_code,
@@ -14,10 +14,10 @@ use std::ptr::null;
 use super::file_error::FileError;
 use super::{limits, thread};
 
-/// Opens a regular file or a character device. The mode is 0666 less the umask, as for the logs of valgrind and the sanitizers.
+/// Opens a regular file or a character device. A new one has the mode 0666 less the umask.
 pub fn open(path: &CStr, access: c_int) -> Result<(c_int, libc::stat), FileError> {
-    // A FIFO without a reader must not stop the program. In a folder that others can write to, such as /tmp, a link could point
-    // to any file of the user.
+    // A FIFO without a reader must not stop the program. In a folder that others can write to, a link could point to
+    // any file of the user.
     const ALWAYS: c_int = libc::O_CLOEXEC | libc::O_NONBLOCK | libc::O_NOCTTY | libc::O_NOFOLLOW;
     let (flags, mode) = (access | ALWAYS, 0o666 as c_int);
     // SAFETY: the path is NUL-terminated.
@@ -84,8 +84,8 @@ pub fn append(path: &CStr, text: &[u8]) -> Result<(), FileError> {
     written
 }
 
-/// Writes all of `text`. If the file would exceed the process's limit (ulimit -f), returns an error and keeps the kernel's
-/// SIGXFSZ from the program.
+/// If the file would exceed the process's limit (ulimit -f), returns an error and keeps the kernel's SIGXFSZ from the
+/// program.
 pub fn write(descriptor: c_int, text: &[u8]) -> Result<(), FileError> {
     if limit() == libc::RLIM_INFINITY {
         return write_all(descriptor, text);

@@ -1,4 +1,4 @@
-//! Why a file cannot be written, or a trace ends early; and std's reasons, without an allocation.
+//! Why a file cannot be written, or a trace ends early.
 #![expect(unsafe_code, reason = "strerror_r(3)")]
 
 use std::ffi::{CStr, c_int};
@@ -10,10 +10,8 @@ pub enum FileError {
     NameTooLong,
     NotAFile,
     NotATrace,
-    /// The name is that of an export.
     Exported,
     Locked,
-    /// Another thread starts or stops a trace.
     Busy,
     Limit,
     /// The program closed the descriptor, or opened another file under its number.
@@ -64,7 +62,7 @@ impl fmt::Display for FileError {
     }
 }
 
-/// Writes an error as std does, which makes a string of the system's errors, and ends the process without memory.
+/// Std's own way makes a string of the system's errors, and ends the process without memory.
 pub fn write_reason(error: &io::Error, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let Some(errno) = error.raw_os_error() else { return fmt::Display::fmt(error, f) };
     let mut words = [0u8; 128];

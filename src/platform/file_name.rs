@@ -29,7 +29,7 @@ impl Name {
         Ok(())
     }
 
-    /// Sets this to `name`, with the process's id for `%p`, a percent sign for `%%`, and `.` and the id added `times` times.
+    /// Takes `name`, with the process's id for `%p`, a percent sign for `%%`, and `.` and the id added `times` times.
     pub fn set_path(&self, name: &Name, process: u32, times: u32) -> Result<(), FileError> {
         let number = Text::<12>::of(format_args!("{process}"));
         let mut rest = self.0.iter();

@@ -12,7 +12,7 @@ pub struct Handlers {
 /// Null before the library is loaded.
 static HANDLERS: AtomicPtr<Handlers> = AtomicPtr::new(std::ptr::null_mut());
 static REGISTERED: AtomicBool = AtomicBool::new(false);
-/// Whether the library was used while its handlers were registered.
+/// Whether the library was used with its handlers registered.
 static USED: AtomicBool = AtomicBool::new(false);
 static IN_CHILD: AtomicBool = AtomicBool::new(false);
 
@@ -31,7 +31,7 @@ fn register_once_more() {
     REGISTERED.store(failed == 0, Ordering::Relaxed);
 }
 
-/// Whether the fork handlers are registered; if memory was lacking at load, tries again. Called at each claim.
+/// Whether the handlers are registered; tries again if memory was lacking at load. Called at each claim.
 #[inline]
 pub fn watch() -> bool {
     // Relaxed: if two threads register them at once, the second run is a nested fork to `sync::forking`.

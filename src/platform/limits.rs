@@ -34,8 +34,8 @@ pub fn kernel() -> Option<(u32, u32)> {
     (!failed).then(|| Some((numbers.next()??, numbers.next()??)))?
 }
 
-/// The smallest memory limit, in bytes, of the control group and its parents. Not 0: else the compiler would read a limit where
-/// there is none, which memcheck reports.
+/// The smallest memory limit, in bytes, of the control group and its parents. Not 0: the compiler would read a limit
+/// where there is none, which memcheck reports.
 // Not inlined: two buffers in one frame would exceed the smallest stack.
 #[inline(never)]
 pub fn cgroup() -> Option<NonZero<u64>> {
@@ -68,8 +68,7 @@ fn smallest(mount: &str, path: &str, file: &str) -> Option<NonZero<u64>> {
     }
 }
 
-/// The number of mappings and the kernel's limit (`vm.max_map_count`), if that is nearly reached: mmap(2) then fails as without
-/// memory.
+/// The number and its limit (`vm.max_map_count`), if that is nearly reached: mmap(2) then fails as without memory.
 // Not inlined: as above.
 #[inline(never)]
 pub fn mappings() -> Option<(usize, usize)> {
@@ -92,12 +91,12 @@ pub fn peak_resident() -> u64 {
     unsafe { usage.assume_init() }.ru_maxrss as u64 * 1024
 }
 
-/// The beginning of a file, as much as `buffer` holds.
+/// As much as `buffer` holds.
 pub fn read<'b>(path: &CStr, buffer: &'b mut [u8]) -> Option<&'b str> {
     std::str::from_utf8(File::open(path)?.read(buffer)?).ok()
 }
 
-/// The path of the program's file, as much as `buffer` holds.
+/// The path, as much as `buffer` holds.
 pub fn program(buffer: &mut [u8]) -> &[u8] {
     let link = c"/proc/self/exe";
     // SAFETY: the path is NUL-terminated, and `buffer` writable for its length.
@@ -105,7 +104,7 @@ pub fn program(buffer: &mut [u8]) -> &[u8] {
     buffer.get(..usize::try_from(length).unwrap_or(0)).unwrap_or_default()
 }
 
-/// An open file, by `syscall`: the C library's functions are cancellation points.
+/// By `syscall`: the C library's functions are cancellation points.
 struct File(libc::c_long);
 
 impl File {

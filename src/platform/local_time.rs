@@ -25,7 +25,7 @@ impl LocalTime {
         LocalTime::at(seconds + offset(seconds), microseconds % 1_000_000)
     }
 
-    /// Years are counted from March, so that the leap day is the last one (Howard Hinnant, chrono-Compatible Low-Level Date
+    /// Years begin in March, so that the leap day is the last one (Howard Hinnant, chrono-Compatible Low-Level Date
     /// Algorithms).
     fn at(seconds: i64, microsecond: i64) -> LocalTime {
         const DAYS_IN_400_YEARS: i64 = 146_097;

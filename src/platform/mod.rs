@@ -1,4 +1,4 @@
-//! The system below the library: locks, threads, files, limits, text, and the objects in the process.
+//! The system below the library.
 
 pub(crate) mod cancel_guard;
 pub(crate) mod clock;

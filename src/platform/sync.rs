@@ -1,4 +1,4 @@
-//! Primitives whose interleavings matter, on std's atomics or, in a model, on loom's.
+//! Locks, on std's atomics or, in a model, on loom's.
 
 #[cfg(not(loom))]
 pub(crate) use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize};
@@ -12,15 +12,15 @@ use cell::UnsafeCell;
 
 /// Held for nanoseconds: never during a fill, copy, driver call or callback.
 ///
-/// One atomic operation takes it and a plain store releases it, at half the cost of std's. A signal handler that interrupted the
-/// holder does not wait for it.
+/// One atomic operation takes it and a plain store releases it: half the cost of std's. A signal handler that
+/// interrupted the holder does not wait.
 pub(crate) struct Lock<T> {
     /// `FREE`, `FORK`, or the holder's id.
     state: AtomicUsize,
     value: UnsafeCell<T>,
 }
 
-/// This is a signal handler that interrupted the lock's holder.
+/// A signal handler interrupted the lock's holder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interrupted;
 
@@ -28,7 +28,7 @@ const FREE: usize = 0;
 /// Held for a fork: only the forking thread may enter. No thread's id.
 const FORK: usize = 1;
 
-/// Held from before a fork until after it, in parent and child. `process` has the order.
+/// Held from before a fork until after it, in parent and child.
 pub(crate) trait ForkLock {
     fn at_fork(&self, step: ForkStep);
 }
@@ -45,8 +45,8 @@ impl<L: ForkLock, const N: usize> ForkLock for [L; N] {
     }
 }
 
-/// Declares a static with a lock, and the function for the table of `process`. In a model the static is lazy, because loom's
-/// atomics have no constant constructors.
+/// Declares a static with a lock, and the function for the table of `process`. In a model it is lazy: loom's atomics
+/// have no constant constructors.
 macro_rules! locked_static {
     ($(#[$attribute:meta])* static $name:ident: $type:ty = $value:expr;) => {
         $crate::platform::sync::locked_static! {
@@ -144,7 +144,7 @@ mod lock {
             }
         }
 
-        /// Waits up to `naps` naps; returns whether the lock is free. For signal handlers.
+        /// Whether the lock is free after up to `naps` naps. For signal handlers.
         pub(crate) fn is_free_within(&self, naps: u32) -> bool {
             // Relaxed: the guarded value is not read.
             let state = || self.state.load(Ordering::Relaxed);
@@ -197,7 +197,8 @@ mod lock {
     }
 }
 
-/// `pthread_self`, the address of the thread's control block, so never 0 or 1. Read without a call, because every lock needs it.
+/// `pthread_self`, the address of the thread's control block, so never 0 or 1. Read without a call: every lock needs
+/// it.
 #[cfg(not(loom))]
 #[inline(always)]
 #[expect(unsafe_code, reason = "the thread pointer is read")]
@@ -237,7 +238,6 @@ pub(crate) mod forking {
     /// Of that thread's forks: a prepare handler may fork. Used by that thread only.
     static DEPTH: AtomicUsize = AtomicUsize::new(0);
 
-    /// Waits while another thread forks.
     pub(crate) fn begin() {
         wait_until(|| is_this_thread() || THREAD.compare_exchange_weak(0, this_thread(), Acquire, Relaxed).is_ok());
         DEPTH.fetch_add(1, Relaxed);

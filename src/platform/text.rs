@@ -30,8 +30,7 @@ pub fn is_stream(destination: &CStr) -> bool {
     matches!(destination.to_bytes(), b"stderr" | b"/dev/stderr" | b"/dev/stdout")
 }
 
-/// Appends `text` to the destination of a setting. On a failure standard error gets an error, which calls the text `what`, and
-/// the text.
+/// `destination` is a setting's. On a failure standard error gets an error, which calls the text `what`, and the text.
 pub fn append_to(destination: &CStr, variable: &str, what: &str, text: &[u8]) {
     let written = match destination.to_bytes() {
         b"stderr" | b"/dev/stderr" => return to_stderr(text),

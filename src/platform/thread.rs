@@ -1,5 +1,5 @@
-//! The library's own threads, which start when there is work, and queries about the program's. Own threads block every signal:
-//! signals are the program's. Std's threads panic without memory.
+//! The library's own threads, and queries about the program's. Own threads block every signal: signals are the
+//! program's. Std's threads panic without memory.
 #![expect(unsafe_code, reason = "pthread_create")]
 
 use std::ffi::{c_int, c_void};
@@ -10,7 +10,7 @@ use super::clock::coarse_milliseconds;
 
 pub type Body = extern "C" fn(*mut c_void) -> *mut c_void;
 
-/// Bytes: enough for the CUDA driver, and less than the usual 8 MiB.
+/// Bytes: less than the usual 8 MiB. Own threads never call the driver.
 const STACK: usize = 1 << 20;
 
 /// Milliseconds without an attempt after a refusal: an attempt costs 50 times as much as the block that the thread is for.
@@ -78,8 +78,7 @@ pub fn id() -> u32 {
     unsafe { libc::syscall(libc::SYS_gettid) as u32 }
 }
 
-/// Unused bytes of this thread's stack. For the process's first thread, where all mappings would have to be read, the largest
-/// number.
+/// In bytes. For the process's first thread, where all mappings would have to be read, the largest number.
 pub fn stack_left() -> usize {
     if id() == std::process::id() {
         return usize::MAX;
@@ -99,7 +98,7 @@ pub fn stack_left() -> usize {
     (&raw const lowest).addr().saturating_sub(lowest.addr())
 }
 
-/// Blocks every signal on this thread, and so on those that it starts. Returns the previous mask.
+/// Blocks every signal on this thread and those that it starts. Returns the previous mask.
 pub fn block_signals() -> libc::sigset_t {
     let mut all = MaybeUninit::<libc::sigset_t>::uninit();
     // SAFETY: `all` is writable.

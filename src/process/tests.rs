@@ -1,7 +1,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// Each module's path, and its code without comments and tests.
+/// Paths, and code without comments and tests.
 fn modules(folder: &Path, found: &mut Vec<(PathBuf, String)>) {
     for entry in std::fs::read_dir(folder).expect("a folder") {
         let path = entry.expect("an entry").path();

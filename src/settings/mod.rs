@@ -1,5 +1,5 @@
-//! The settings of docs/settings.md: environment variables, read when first needed. A call of the C API takes precedence.
-//! Reading allocates nothing.
+//! The settings of docs/settings.md, read when first needed. A call of the C API takes precedence. Reading allocates
+//! nothing.
 
 mod variable;
 
@@ -36,7 +36,7 @@ pub static ON_ERROR: Choice = Choice::new(c"SYNCEDMEM_ON_ERROR", &["abort", "thr
 pub static HOST_BLOCKS: Choice = Choice::new(c"SYNCEDMEM_HOST_BLOCKS", &["auto", "malloc"]);
 pub static HUGE_PAGES: Choice = Choice::new(c"SYNCEDMEM_HUGE_PAGES", &["system", "advise"]);
 
-/// Whether host memory is page-locked; `None`: `Caffe::mode()` decides.
+/// `None`: `Caffe::mode()` decides.
 #[inline]
 pub fn pins() -> Option<bool> {
     match (PIN.get(), MODE.get()) {
@@ -143,10 +143,10 @@ pub fn reuses_by_event() -> bool {
     REUSE.get() == 1
 }
 
-/// The value of a variable of this library; an empty one counts as not set.
+/// Of this library; an empty value counts as not set.
 ///
 /// A program with more rights than its caller (such as set-user-ID) reads none: a setting can name a file to write or a
-/// library to load, or make an operation fail.
+/// library to load.
 #[expect(unsafe_code, reason = "getenv(3) and getauxval(3): std's own way allocates")]
 pub fn environment(variable: &CStr) -> Option<&'static CStr> {
     // SAFETY: getauxval has no preconditions.
@@ -163,7 +163,7 @@ pub fn environment(variable: &CStr) -> Option<&'static CStr> {
     (!value.is_empty()).then_some(value)
 }
 
-/// Whether a variable of another library is set, even to an empty value.
+/// Of another library; an empty value counts as set.
 #[expect(unsafe_code, reason = "getenv(3)")]
 pub fn is_set(variable: &CStr) -> bool {
     // SAFETY: `variable` is NUL-terminated.

@@ -1,4 +1,4 @@
-//! Environment variables as numbers, read at the first use.
+//! Environment variables as numbers.
 
 use std::ffi::CStr;
 use std::fmt;
@@ -37,7 +37,6 @@ impl Variable {
         let parsed = given.map(|given| parse(given.to_bytes()));
         let value = parsed.flatten().unwrap_or(default);
         if let Err(first) = self.value.compare_exchange(UNREAD, value, Relaxed, Relaxed) {
-            // Another thread or `set` was first.
             return first;
         }
         if let (Some(given), Some(None)) = (given, parsed) {
@@ -144,7 +143,6 @@ impl Seconds {
         Seconds { variable: Variable::new(variable), otherwise }
     }
 
-    /// Returns milliseconds.
     #[inline]
     pub fn get(&self) -> u64 {
         self.variable.known().unwrap_or_else(|| self.read())

@@ -21,7 +21,6 @@ pub fn deciding(access: Access, side: Side) -> u64 {
     slot(access, side).load(Relaxed)
 }
 
-/// Opens the gate, unless every call must be seen.
 pub fn open(access: Access, side: Side) {
     let (slot, bits) = (slot(access, side), Word::deciding(access, side));
     let is_barred = || flags::sees_every_call() || is_watched(side);
@@ -37,7 +36,6 @@ pub fn open(access: Access, side: Side) {
     }
 }
 
-/// Even calls that need no work must be seen.
 #[inline]
 pub fn is_watched(side: Side) -> bool {
     settings::checks_device() || (side == Side::Device && DEVICE_IS_LOST.load(Relaxed))

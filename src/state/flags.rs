@@ -1,8 +1,8 @@
-//! One word of flags for all that is off by default: while it is 0, a small object is made, touched and ended without a
-//! further check.
+//! One word for all that is off by default: while it is 0, a small object is made, touched and ended without a further
+//! check.
 //!
-//! `observe::control` sets the low byte: each place that records an event costs one branch while it is 0. Of the flags above
-//! it only [`UNSETTLED`] and [`ALLOCATOR`] are ever cleared. The upper half counts what is kept beside objects.
+//! `observe::control` sets the low byte: while it is 0, recording an event costs one branch. Of the flags above it only
+//! [`UNSETTLED`] and [`ALLOCATOR`] are ever cleared. The upper half counts what is kept beside objects.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -15,9 +15,8 @@ pub const ACCOUNT: Flags = Flags(1);
 pub const ACCESSES: Flags = Flags(2);
 pub const COMPARE: Flags = Flags(4);
 pub const TRACE: Flags = Flags(8);
-/// A profiler gets ranges.
+/// For a profiler.
 pub const RANGES: Flags = Flags(16);
-/// Calls of the C++ entry points are counted.
 pub const CALLS: Flags = Flags(32);
 
 const ACCOUNTED: Flags = Flags(ACCOUNT.0 | ACCESSES.0);
@@ -88,7 +87,7 @@ pub fn all_by_now() -> Flags {
     Flags(FLAGS.load(Acquire))
 }
 
-/// A table of what is kept beside objects has `after` entries now. Called under its lock.
+/// Called under the lock of the table, which has `after` entries now.
 #[inline]
 pub fn count_kept(before: usize, after: usize) {
     if before == after || cfg!(loom) {
@@ -108,7 +107,6 @@ pub fn are_unread() -> bool {
     has(UNREAD)
 }
 
-/// The account is all that is observed: what belongs together is one entry of it.
 #[inline]
 pub fn is_account_alone() -> bool {
     let flags = all();
@@ -127,7 +125,6 @@ pub fn sees_every_call() -> bool {
     has(Flags(ACCESSES.0 | CALLS.0 | UNREAD.0))
 }
 
-/// Sets what is observed.
 pub fn begin(flags: Flags) {
     let _ = FLAGS.fetch_update(Relaxed, Relaxed, |all| Some(all & !OBSERVED.0 | flags.0));
 }

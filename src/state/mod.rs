@@ -1,4 +1,4 @@
-//! The word of an object, and the gate of the fast path. The head is of `syncedmem_trace`.
+//! The word of an object, and the gate of the fast path.
 
 pub mod fast_path;
 pub mod flags;

@@ -1,5 +1,6 @@
-//! Bytes 24 to 31 of an object as one 64-bit word. The head and three flags lie where BVLC's header has them. Byte 31, padding
-//! in every layout of docs/caffe-abi.md, has the bit for the slow path, and below it the device block's ordinal, as a hint.
+//! Bytes 24 to 31 of an object as one word. The head and three flags lie where BVLC's header has them. Byte 31, padding
+//! in every layout of docs/caffe-abi.md, has the bit for the slow path, and below it the device block's ordinal, as a
+//! hint.
 
 use syncedmem_trace::head::{Access, Head, Side};
 
@@ -23,10 +24,10 @@ const DESTROYED: u64 = 0xDEAD_5E30;
 
 impl Word {
     pub const NEW: Word = Word(Head::Uninitialized as u64 | UNKNOWN_DEVICE);
-    /// Left by a destructor, so that a later use is detected.
+    /// Left by a destructor, to detect a later use.
     pub const DESTROYED: Word = Word(DESTROYED | UNKNOWN_DEVICE);
 
-    /// Whether the head is at the host, and a pageable host block is all that the object owns.
+    /// Whether the head is at the host, and the object owns a pageable host block alone.
     #[inline]
     pub const fn owns_pageable_alone(self) -> bool {
         self.0 & (HEAD | OWN_CPU | PINNED | OWN_GPU | SLOW) == Head::AtCpu as u64 | OWN_CPU

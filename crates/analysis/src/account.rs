@@ -1,4 +1,4 @@
-//! The account of a process: sums of its events.
+//! Sums of a process's events.
 
 use std::fmt::{self, Arguments};
 
@@ -34,7 +34,7 @@ pub struct Memory {
     /// Bytes in blocks that objects hold.
     pub live: u64,
     pub peak: u64,
-    /// When `peak` was reached, on the events' clock.
+    /// On the events' clock.
     pub peak_time: u64,
     /// Blocks from the system or the driver.
     pub fresh: Sum,
@@ -57,10 +57,10 @@ pub struct Account {
     pub waits: Sum,
     /// Waits for a context before a block was handed out again, evicted, or unlocked.
     pub synchronised: Sum,
-    /// Pageable memory that was page-locked where it is.
+    /// Pageable memory, page-locked where it is.
     pub registered: Sum,
     pub made: u64,
-    /// Of these, objects that were first seen at an access.
+    /// Of these, first seen at an access.
     pub made_unseen: u64,
     pub ended: u64,
 }
@@ -137,7 +137,7 @@ impl Account {
         self.accesses[side as usize][access as usize] += 1;
     }
 
-    /// Counts a block that an object got; returns whether that is a new peak.
+    /// Returns whether this is a new peak.
     #[inline]
     pub fn allocate(&mut self, kind: Kind, bytes: u64, origin: Origin, nanoseconds: u64, end: u64) -> bool {
         let memory = &mut self.memory[kind as usize];
@@ -187,7 +187,7 @@ impl Account {
         self.fills[side as usize]
     }
 
-    /// With `newest`, of the newest data; otherwise of a side that the other one can replace.
+    /// Of the newest data, or of a side that the other one can replace.
     pub fn evictions(&self, side: Side, newest: bool) -> Sum {
         self.evictions[side as usize][usize::from(newest)]
     }
@@ -201,7 +201,7 @@ impl Account {
         self.failures[side as usize]
     }
 
-    /// Passes each sum that is not zero to `show`, with words for it.
+    /// `show` gets each sum that is not zero, with words for it.
     pub fn work(&self, mut show: impl FnMut(Arguments<'_>, Sum) -> fmt::Result) -> fmt::Result {
         let mut each = |what: Arguments<'_>, sum: Sum| if sum.count > 0 { show(what, sum) } else { Ok(()) };
         for kind in Kind::ALL {

@@ -1,5 +1,3 @@
-//! The ledger and the advice of a process, event by event.
-
 use super::advice::{Advice, Findings, History, Who};
 use super::ledger::Ledger;
 use syncedmem_trace::address_hash::{AddressMap, address_map};

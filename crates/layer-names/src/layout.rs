@@ -7,7 +7,7 @@
 use std::ffi::c_void;
 use std::marker::PhantomData;
 
-/// A container of more elements is refused: no net has so many layers, blobs or letters.
+/// No net has so many layers, blobs or letters: a container with more is refused.
 const MOST: usize = 1 << 20;
 
 #[derive(Clone, Copy)]
@@ -47,8 +47,6 @@ pub fn is_readable(address: usize, bytes: usize) -> bool {
     address != 0 && is_word(first) && (first == last || is_word(last))
 }
 
-/// `None` if it does not look like a vector.
-///
 /// # Safety
 /// `vector` is null or leads to a `std::vector` of elements that begin with a `T`, and does not change while the slice
 /// lives.
@@ -108,7 +106,6 @@ impl OldString {
 mod tests {
     use super::*;
 
-    /// No program has memory there.
     const NOWHERE: usize = 0x1000;
 
     fn has_elements<T: Copy>(vector: [usize; 3]) -> bool {

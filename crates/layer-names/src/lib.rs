@@ -1,20 +1,19 @@
 //! Names the memory of an unmodified Caffe after its layers: `fc6 weights`, `conv1 output gradient`, `norm1 internal`.
 //!
 //! `syncedmem run` preloads this library in front of libsyncedmem.so. It defines functions that libcaffe calls through
-//! its PLT or its tables of virtual functions. Each calls the original, and then names what it finds:
+//! its PLT or its tables of virtual functions. Each calls the original, then names what it finds:
 //!
 //! - `Net::Init` makes layers, parameters and outputs. A `SyncedMemory` that is constructed meanwhile belongs to the
 //!   newest layer.
-//! - `Net::Reshape` and `Net::ForwardFromTo` may replace memory. After an object was constructed, the net is walked
-//!   again.
+//! - `Net::Reshape` and `Net::ForwardFromTo` may replace memory: if an object was constructed, the net is walked again.
 //! - `SGDSolver::PreSolve` makes the history of the parameters of the net that `Solver::InitTrainNet` made,
 //!   `AdaDeltaPreSolve` and `AdamPreSolve` a second one.
 //! - `Net::ForwardFromTo`, `Net::BackwardFromTo` and `SGDSolver::ApplyUpdate` are noted in the recording ([`pass`]).
 //! - `Blob::Reshape`: where a blob's first axis is the batch of its net, `syncedmem_set_items` says so.
 //!
-//! The net is read through Caffe's exported accessors alone, so no member's place is assumed; [`layout`] has the
-//! containers that they return. If an accessor is missing, or returns something else, nothing is named. A program that
-//! has Caffe linked in, or a build with `-Bsymbolic`, does not call these functions.
+//! The net is read through Caffe's exported accessors alone (docs/caffe-abi.md); [`layout`] has the containers that
+//! they return. If an accessor is missing, or returns something else, nothing is named. A program that has Caffe linked
+//! in, or a build with `-Bsymbolic`, does not call these functions.
 #![expect(unsafe_code, reason = "it stands in front of C++ functions and reads C++ objects")]
 
 mod layout;
@@ -34,15 +33,13 @@ use pass::{Kind, Pass};
 thread_local! {
     /// The net that this thread is in a call of, and whether that is `Init`.
     static INSIDE: Cell<Option<(Net, bool)>> = const { Cell::new(None) };
-    /// The net that this thread initialised last.
     static NEWEST: Cell<Option<Net>> = const { Cell::new(None) };
-    /// The training net that this thread initialised last, until its solver has made its history.
+    /// A training net, until its solver has made its history.
     static TRAINED: Cell<Option<Net>> = const { Cell::new(None) };
     /// The solver that made its history last, and its net: some make a second one next.
     static SOLVING: Cell<Option<(usize, Net)>> = const { Cell::new(None) };
 }
 
-/// A method without arguments.
 type Call = unsafe extern "C-unwind" fn(*mut c_void);
 
 /// [`INSIDE`] while it lives. An exception of Caffe's drops it too.
@@ -60,7 +57,7 @@ impl Drop for Inside {
     }
 }
 
-/// Runs `name`, which only reads Caffe's objects: a bug in it must not end the program.
+/// `name` only reads Caffe's objects: a bug in it must not end the program.
 fn naming<T>(name: impl FnOnce() -> Option<T> + std::panic::UnwindSafe) -> Option<T> {
     catch_unwind(name).ok().flatten()
 }
@@ -80,7 +77,7 @@ macro_rules! second_history {
     };
 }
 
-/// The functions of one element type: its letter in mangled names, and the type that `Forward` returns.
+/// One element type: its letter in mangled names, and what `Forward` returns.
 macro_rules! in_front_of {
     ($letter:literal, $real:ty) => {
         const _: () = {

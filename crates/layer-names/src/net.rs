@@ -16,7 +16,6 @@ struct Accessor<T>(Get, PhantomData<T>);
 type Get = unsafe extern "C" fn(*const c_void) -> *const c_void;
 /// `Phase phase() const` and `int iter() const`
 type Number = unsafe extern "C" fn(*const c_void) -> c_int;
-/// A layer's inputs or outputs.
 type Blobs = Vector<*const c_void>;
 
 impl<T: Copy> Accessor<T> {
@@ -51,7 +50,7 @@ enum Names {
     Old(Accessor<OldString>),
 }
 
-/// What was found for each element type, by its letter.
+/// What was found, by the letter of an element type.
 struct Found<T>([AtomicPtr<Option<T>>; 4]);
 
 impl<T> Found<T> {
@@ -59,8 +58,8 @@ impl<T> Found<T> {
         Found([const { AtomicPtr::new(null_mut()) }; 4])
     }
 
-    /// Looked up once. Not in a OnceLock: a child of fork would wait for ever for a thread that was looking it up. Threads
-    /// that look it up at once find the same.
+    /// Not a OnceLock: a child of fork would wait for ever for a thread that was looking it up. Threads that look it up
+    /// at once find the same.
     fn of(&self, letter: &str, find: fn(&str) -> Option<T>) -> Option<&T> {
         let place = &self.0[["f", "d", "i", "j"].iter().position(|&known| known == letter)?];
         let mut found = place.load(Ordering::Acquire);
@@ -148,7 +147,7 @@ impl Blob {
         self.shape().map_or(0, |shape| shape.iter().map(|&axis| i64::from(axis)).product())
     }
 
-    /// The memory of its data, and of its diff. Null before the blob has a shape.
+    /// Of data and diff. Null before the blob has a shape.
     pub fn memory(self) -> Option<[*mut c_void; 2]> {
         let accessors = BlobAccessors::of(self.letter)?;
         // The accessors end the process for a blob without elements.
@@ -183,7 +182,7 @@ pub struct Named {
 pub struct Newest {
     pub name: String,
     pub is_source: bool,
-    /// It takes the images of a batch one by one, so its internals do not grow with the batch.
+    /// It takes images one by one: its internals do not grow with the batch.
     pub one_by_one: bool,
 }
 
@@ -224,7 +223,7 @@ impl Net {
         tops.iter().zip(bottoms).map(|(tops, bottoms)| Some((blobs(bottoms)?.is_empty(), blobs(tops)?))).collect()
     }
 
-    /// The first axis of the largest output of its layers without inputs, so far; 0 without one.
+    /// The first axis of the largest output, so far, of layers without inputs; 0 without one.
     pub fn batch(self) -> Option<u64> {
         let layers = self.outputs_by_layer(Accessors::of(self.letter)?)?;
         let sources = layers.into_iter().filter(|&(is_source, _)| is_source).flat_map(|(_, outputs)| outputs);
@@ -233,7 +232,7 @@ impl Net {
         Some(sizes.max().map_or(0, |(_, axis)| axis))
     }
 
-    /// The names of the layers whose numbers `range` gives for the number of layers.
+    /// `range` gets the number of layers.
     fn texts(self, accessors: &Accessors, range: impl FnOnce(usize) -> Range<usize>) -> Option<Vec<&str>> {
         match accessors.layer_names {
             Names::New(get) => {
@@ -304,7 +303,7 @@ impl Net {
         Some(unsafe { phase(self.this) } == TEST)
     }
 
-    /// The history of a solver, with the parameters' names: one or two for each parameter, in their order.
+    /// One or two for each parameter, in their order.
     pub fn history(self, solver: *const c_void) -> Option<Vec<Named>> {
         let accessors = Accessors::of(self.letter)?;
         let learnable = self.read(accessors.learnable?)?;

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-/// The function of a symbol that this library defines too.
+/// The function behind a symbol that this library defines too.
 pub struct Original<F> {
     symbol: &'static str,
     found: AtomicPtr<c_void>,
@@ -37,8 +37,8 @@ impl<F: Copy> Original<F> {
     }
 }
 
-/// The address of a symbol outside of this library: in the files behind it in the order of look-ups, or, for a Caffe
-/// that Python loaded for itself (RTLD_LOCAL), in any loaded file.
+/// Searches outside of this library: in the files behind it in the order of look-ups, or, for a Caffe that Python
+/// loaded for itself (RTLD_LOCAL), in any loaded file.
 pub fn find(symbol: &str) -> Option<*mut c_void> {
     let symbol = CString::new(symbol).ok()?;
     // SAFETY: the symbol is NUL-terminated.
@@ -49,7 +49,7 @@ pub fn find(symbol: &str) -> Option<*mut c_void> {
     loaded_files().iter().find_map(|file| in_file(file, &symbol))
 }
 
-/// The address of a symbol in that file or one that it needs, but not in this library.
+/// Searches that file and those that it needs, but not this library.
 fn in_file(file: &CStr, symbol: &CStr) -> Option<*mut c_void> {
     // SAFETY: the name is NUL-terminated; RTLD_NOLOAD runs no initialiser.
     let handle = unsafe { libc::dlopen(file.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
@@ -63,7 +63,6 @@ fn in_file(file: &CStr, symbol: &CStr) -> Option<*mut c_void> {
     (!found.is_null() && base_of(found) != base_of(in_file as *mut c_void)).then_some(found)
 }
 
-/// Where the function's file is loaded.
 fn base_of(function: *mut c_void) -> *mut c_void {
     let mut file = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();
     // SAFETY: dladdr takes any address; the structure is writable.

@@ -1,4 +1,4 @@
-//! Tells libsyncedmem the names.
+//! Gives libsyncedmem the names.
 
 use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
@@ -34,7 +34,7 @@ struct Objects {
     internals: HashMap<usize, Internal>,
 }
 
-/// A blob inside a layer, neither a parameter nor an output.
+/// Neither a parameter nor an output.
 struct Internal {
     name: String,
     memory: [usize; 2],
@@ -44,7 +44,8 @@ struct Internal {
 /// By the address of a net. A net that ended leaves its entry, until another begins at its address.
 static NAMED: Mutex<Option<HashMap<usize, Objects>>> = Mutex::new(None);
 
-/// Objects that Caffe has constructed: a net gets no other memory. 0 where the constructor is inlined, before Caffe's rc4.
+/// Objects that Caffe has constructed; 0 where the constructor is inlined, before Caffe's rc4. A net gets no other
+/// memory.
 static CONSTRUCTED: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
@@ -65,7 +66,7 @@ pub fn may_have_constructed(before: usize) -> bool {
     CONSTRUCTED_HERE.get() != before || CONSTRUCTED.load(Ordering::Relaxed) == 0
 }
 
-/// A function of libsyncedmem; `None` if there is none.
+/// A function of libsyncedmem.
 pub fn function(place: &AtomicPtr<c_void>, symbol: &std::ffi::CStr) -> Option<*mut c_void> {
     let mut found = place.load(Ordering::Relaxed);
     if found.is_null() {
@@ -101,7 +102,7 @@ fn set_name(object: *mut c_void, name: &str) -> Option<()> {
     Some(())
 }
 
-/// Names the objects of a net that have no name yet; all of them if the net `is_new`.
+/// Names a net's objects that have no name yet; all if the net `is_new`.
 pub fn net(net: Net, is_new: bool) -> Option<()> {
     // Not waited for: a child of fork may find it locked for ever.
     let mut nets = NAMED.try_lock().ok()?;
@@ -148,7 +149,7 @@ pub fn history(net: Net, solver: *const c_void) -> Option<()> {
     Some(())
 }
 
-/// Names an object after the newest layer of a net that is being made.
+/// Names an object of the newest layer of a net that is being made.
 pub fn internal(net: Net, object: *mut c_void) -> Option<()> {
     set_name(object, &format!("{} internal", net.newest_name()?))
 }
@@ -159,7 +160,7 @@ pub fn begin(net: Net) -> Option<()> {
     Some(())
 }
 
-/// For a blob that got new memory: notes its items, and names the memory, unless `internal` has.
+/// Notes the items of new memory, and names it, unless `internal` has.
 pub fn reshaped(net: Net, is_new: bool, blob: Blob) -> Option<()> {
     let mut nets = NAMED.try_lock().ok()?;
     let of_net = nets.get_or_insert_default().entry(net.address()).or_default();

@@ -1,7 +1,7 @@
 //! The same sums with AVX2 and FMA: eight registers of four lanes each.
 //!
-//! Written out: the compiler does not keep so many lanes in registers. Results equal the portable loop's: the one fused
-//! operation squares floats, which is exact in doubles.
+//! Written out: the compiler does not keep so many lanes in registers. The one fused operation squares floats, which is
+//! exact in doubles.
 #![expect(unsafe_code, reason = "instructions that the CPU was asked for, and loads of values")]
 
 use std::arch::x86_64::*;

@@ -1,7 +1,7 @@
 //! The host's math, over floats and doubles.
 //!
 //! Sums have [`LANES`](portable::LANES) lanes of doubles: element `i` is added to lane `i` modulo their number, then
-//! the lanes pairwise, so that every CPU gives the same result.
+//! the lanes pairwise: the same result on every CPU.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -30,7 +30,6 @@ pub fn scale(values: Values<'_>, factor: f64) {
     portable::scale(values, factor);
 }
 
-/// Both are of one type.
 pub fn subtract(values: Values<'_>, from: Values<'_>) {
     #[cfg(target_arch = "x86_64")]
     if let Some(cpu) = Avx2::detect() {

@@ -1,5 +1,3 @@
-//! The loops without special instructions.
-
 use std::cell::Cell;
 
 #[derive(Clone, Copy)]
@@ -103,7 +101,7 @@ pub fn subtract(values: Values<'_>, from: Values<'_>) {
     match (values, from) {
         (Values::Float32(values), Values::Float32(from)) => subtract_each(values, from),
         (Values::Float64(values), Values::Float64(from)) => subtract_each(values, from),
-        // A blob has one type.
+        // Both are of one type: the blob's.
         _ => {}
     }
 }

@@ -1,5 +1,3 @@
-//! The loops beside the definition of their results.
-
 use std::cell::Cell;
 
 use super::*;

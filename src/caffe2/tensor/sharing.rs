@@ -1,4 +1,3 @@
-//! Memory of another tensor, of the caller, or of a tensor of DLPack.
 #![expect(unsafe_code, reason = "a caller's memory is shared")]
 
 use std::ffi::c_void;
@@ -59,7 +58,7 @@ impl Tensor {
         Ok(())
     }
 
-    /// After an error the tensor of DLPack stays the caller's.
+    /// After an error `tensor` stays the caller's.
     ///
     /// # Safety
     /// As for [`Storage::dlpack`].

@@ -1,9 +1,9 @@
-//! The loaded files that call sites lie in, for the trace: the command finds lines of source in them.
+//! The files of call sites, for the trace: the command finds lines of source in them.
 
 use crate::observe::trace;
 use crate::platform::{limits, loaded};
 
-/// Records the loaded file that has `address`: the length of its build id, the build id, and its path.
+/// Records the file of `address`: the length of its build id, the build id, and its path.
 pub fn record(address: usize) {
     let mut file = [0; 512];
     let found = loaded::find_map(|object| {

@@ -1,7 +1,7 @@
 //! Paths: stacks that were unwound before, recognized by their return addresses.
 //!
-//! Unwinding takes a microsecond and more, most of it to find out where each return address lies. A thread that comes to
-//! the same depth by the same calls has the same return addresses in the same places: comparing those takes nanoseconds.
+//! Unwinding mostly searches where each return address lies. A thread that comes to the same depth by the same calls
+//! has the same return addresses in the same places: comparing those takes nanoseconds.
 //!
 //! A return address that matches fixes the place of the next one, but not above a frame of variable size (`alloca`, or
 //! locals of large alignment). There a word of an earlier call may be taken for the return address, and so a site for
@@ -10,10 +10,10 @@
 use syncedmem_trace::address_hash::hash_address;
 use syncedmem_trace::event::Site;
 
-/// Upper bound of the return addresses of a path. A longer one is unwound each time.
+/// Most return addresses of a path. A longer one is unwound each time.
 const LENGTH: usize = 16;
 
-/// Upper bound of the bytes between two return addresses. More may lead from one stack to another.
+/// Most bytes between two return addresses. More may lead from one stack to another.
 const LARGEST_FRAME: usize = 64 << 10;
 
 /// A depth of a thread's stack.

@@ -44,8 +44,7 @@ pub fn text_of(frames: &[usize]) -> Place {
 }
 
 impl Found {
-    /// Whether the function only passes a call on: it belongs to a standard library, or has no exported name in a
-    /// library of that purpose.
+    /// Whether the function only passes a call on: by its name, or without one by its library.
     fn is_glue(&self) -> bool {
         const FILES: [&str; 4] = ["libstdc++.", "libboost_python", "libpython", "libffi."];
         match &self.function {
@@ -55,8 +54,7 @@ impl Found {
     }
 }
 
-/// Whether a function of this name only passes a call on: of a standard library, or of Caffe's classes around
-/// memory, which every layer and solver calls.
+/// Of a standard library, or of Caffe's classes around memory, which every layer and solver calls.
 fn is_glue(name: &str) -> bool {
     // A template's name begins with its return type.
     let name = name.split_once(' ').filter(|(first, _)| !first.contains('<')).map_or(name, |(_, rest)| rest);
@@ -103,8 +101,8 @@ fn demangler_needs(name: &CStr) -> usize {
     (16 << 10) + 144 * name.count_bytes()
 }
 
-/// A C++ name without the function's parameters. Returned unchanged if it is not a C++ name, or if the thread's stack
-/// is too small for the demangler.
+/// Without the function's parameters. Unchanged if it is no C++ name, or the thread's stack is too small for the
+/// demangler.
 fn demangled(name: &CStr) -> Name {
     let plain = || Name::of(format_args!("{}", name.to_str().unwrap_or_default()));
     if !name.to_bytes().starts_with(b"_Z") || thread::stack_left() < demangler_needs(name) {

@@ -1,4 +1,4 @@
-//! The file of a recording: whose it is, its space, and its mapping.
+//! The file of a recording: its owner, space and mapping.
 //!
 //! One process writes to it, under an exclusive flock(2). A file that another process holds, or that this process wrote
 //! before execve, is left to it. Space is reserved before it is touched: a store into a page without space is a SIGBUS.
@@ -75,7 +75,7 @@ impl File {
         Ok(status(self.descriptor)?.st_size as u64 == HEADER && header::is_unfinished(&start))
     }
 
-    /// Another process has the lock: it has begun a header, or soon does, or is another program.
+    /// The process with the lock has begun a header, or soon does, or is another program.
     fn taken(self) -> Result<Opened, FileError> {
         for _ in 0..NAPS {
             match self.owner()? {

@@ -1,4 +1,4 @@
-//! The mapped recording of this process: stores, and a system call only for new space.
+//! The mapped recording: stores, and a system call only for new space.
 #![expect(unsafe_code, reason = "words of the mapping")]
 
 use std::ptr::null_mut;
@@ -32,8 +32,7 @@ struct Area {
     most: u64,
 }
 
-/// The mapping, its layout, its file, and the bytes that are reserved. They change while no thread is
-/// inside, see `sink`.
+/// Set while no thread is inside, see `sink`. The reserved bytes of `TEXTS` and `RECORDS` also grow under `SPACE`.
 static BASE: AtomicPtr<u8> = AtomicPtr::new(null_mut());
 static LAYOUT: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
 static FILE: [AtomicU64; 3] = [const { AtomicU64::new(0) }; 3];
@@ -130,7 +129,7 @@ impl Recording {
         self.record(&Record::Event { event, object_bytes });
     }
 
-    /// Stores a record. Once all slots are used, the oldest record gives way.
+    /// Once all slots are used, the oldest record gives way.
     #[inline]
     pub fn record(self, record: &Record) {
         let (slot, lap) = self.layout().slot(header::reserve(self.header()));
@@ -144,7 +143,7 @@ impl Recording {
         }
     }
 
-    /// Adds a text; returns its place, unless there is no room.
+    /// Returns the text's place, unless there is no room.
     pub fn text(self, kind: Kind, number: u64, text: &[u8]) -> Option<u32> {
         let room = text::room(text.len());
         let place = header::reserve_text(self.header(), room as u64, self.layout().texts)?;
@@ -159,7 +158,7 @@ impl Recording {
     /// Whether this text is at `place`, which `text` returned for this recording.
     pub fn has_text(self, place: u32, kind: Kind, text: &[u8]) -> bool {
         let (place, room) = (u64::from(place), text::room(text.len()));
-        // SAFETY: checked.
+        // SAFETY: reserved, by the comparison before it.
         place + room as u64 <= TEXTS.load(Relaxed)
             && text::is(unsafe { self.words(HEADER + place, room / 8) }, kind, text)
     }
@@ -193,7 +192,7 @@ impl Recording {
         bytes <= area.reserved.load(Acquire)
     }
 
-    /// Reserves as much as there is, at least the first step: a short recording takes little space.
+    /// Doubles the space, within `STEPS`: a short recording takes little.
     fn reserve(self, area: Area) -> Result<(), FileError> {
         let reserved = area.reserved.load(Relaxed);
         let step = reserved.clamp(STEPS.0, STEPS.1).min(area.most - reserved);

@@ -1,8 +1,8 @@
 //! The trace: every event as a record in a mapped file, which survives the process.
 //!
-//! [`start`] begins the file and [`stop`] ends it; the format is `syncedmem_trace::recording`. The functions in between
-//! take no lock, make no system call but for new space, and may be called in any thread and signal handler. Once there
-//! is no more space, a line on standard error says so, and the account in the header goes on.
+//! [`start`] begins the file, [`stop`] ends it; its format is `syncedmem_trace::recording`. The others take no lock,
+//! make no system call but for new space, and may be called in any thread and signal handler. Once space is lacking, a
+//! line on standard error says so, and the account in the header goes on.
 //!
 //! A forked child begins a file of its own at its first record. A process that exits marks its recording as whole.
 #![expect(unsafe_code, reason = "prctl, and a function that runs at exit")]
@@ -53,7 +53,7 @@ pub fn site(site: Site, text: &str) {
     }
 }
 
-/// The return addresses of a call site, at most eight.
+/// At most eight addresses.
 pub fn frames(site: Site, addresses: &[usize]) {
     if let Some(entry) = sink::enter() {
         let mut bytes = [0; 8 * 8];
@@ -90,7 +90,7 @@ fn note(of: impl FnOnce(&Entry, u64, u32) -> Option<Record>) {
     }
 }
 
-/// The place of a text in the text area. One that was stored lately is not stored again.
+/// A text that was stored lately is not stored again.
 fn place(entry: &Entry, kind: Kind, number: u64, text: &[u8]) -> Option<u32> {
     /// Recording and place, by the text's hash.
     static PLACES: [AtomicU64; 256] = [const { AtomicU64::new(0) }; 256];

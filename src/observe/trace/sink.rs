@@ -28,7 +28,7 @@ const TAKING_OVER: u32 = 3;
 static STATE: AtomicU32 = AtomicU32::new(OFF);
 /// Threads with an [`Entry`].
 static INSIDE: AtomicU32 = AtomicU32::new(0);
-/// Number of the current recording, counted in this process and those that forked it.
+/// Of the current recording, counted on in forked children.
 static NUMBER: AtomicU32 = AtomicU32::new(0);
 /// This process's id; 0 in a child that has recorded nothing yet.
 static PROCESS: AtomicU32 = AtomicU32::new(0);
@@ -66,7 +66,7 @@ fn is_exports(path: &CStr) -> bool {
     [b".json".as_slice(), b".csv"].iter().any(|end| path.to_bytes().ends_with(end))
 }
 
-/// Ends the trace, if there is one, after all current writers.
+/// Waits for all current writers.
 pub fn stop() {
     conclude();
     if STATE.compare_exchange(ON, CHANGING, SeqCst, Relaxed).is_ok() {
@@ -89,8 +89,8 @@ pub fn conclude() {
     }
 }
 
-/// Resets the state in a forked child, which has one thread. The parent's recording stays mapped: a signal handler may
-/// have forked in the middle of a record.
+/// The child has one thread. The parent's recording stays mapped: a signal handler may have forked in the middle of a
+/// record.
 pub fn after_fork_in_child() {
     // The threads that were inside do not exist here.
     INSIDE.store(0, Relaxed);
@@ -107,7 +107,7 @@ pub fn after_fork_in_child() {
     }
 }
 
-/// Begins this process's file. The caller has set `CHANGING` or `TAKING_OVER`.
+/// The caller has set `CHANGING` or `TAKING_OVER`.
 fn begin() -> Result<(), FileError> {
     let process = std::process::id();
     let first = u32::from(PARENT.load(Relaxed) != 0 && !NAME.has_process());
@@ -146,7 +146,7 @@ fn record_to(file: File, process: u32) -> Result<(), FileError> {
     Ok(())
 }
 
-/// Begins a forked child's own file, before its first record. Signals are blocked: a handler might wait for this function.
+/// Begins a forked child's own file. Signals are blocked: a handler might wait for this function.
 #[cold]
 fn take_over() {
     let before = block_signals();

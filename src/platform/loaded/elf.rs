@@ -1,6 +1,6 @@
-//! A loaded object's exports, from its own tables: those of the ELF specification and the GNU hash table, which all common
-//! linkers write. An object without that is skipped. `dlsym` would search dependencies, too, and wait for each `dlopen` under
-//! way with its constructors.
+//! A loaded object's exports, from the tables of the ELF specification and the GNU hash table, which all common linkers
+//! write. An object without that is skipped. `dlsym` would search dependencies too, and wait for each `dlopen` under
+//! way.
 #![expect(unsafe_code, reason = "the tables of a mapped object are read")]
 
 use std::ffi::{CStr, c_char, c_void};
@@ -51,7 +51,7 @@ const ADDRESSES: [u32; 3] = [257, 1025, 1026];
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 const ADDRESSES: [u32; 0] = [];
 
-/// Words of a GNU hash table before its Bloom filter.
+/// Words before the Bloom filter.
 const HEADER: usize = 4;
 
 pub struct Reference {

@@ -1,4 +1,4 @@
-//! Distinguishes a marked process from its forked children, without a system call.
+//! Tells a marked process from its forked children without a system call.
 #![expect(unsafe_code, reason = "a page is mapped that the system clears in a forked child")]
 
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};

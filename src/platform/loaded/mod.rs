@@ -1,7 +1,7 @@
-//! Walks the objects that are loaded into the process.
+//! Walks the loaded objects.
 //!
-//! A walk holds the lock of the loader's list, which glibc does not release in a forked child: its next `dlopen` would wait for
-//! ever. So no fork happens during a walk of this library, and a walk loads, calls and awaits nothing.
+//! A walk holds the lock of the loader's list, which glibc does not release in a forked child: its next `dlopen` would
+//! wait for ever. So no fork happens during a walk of this library, which loads, calls and awaits nothing.
 #![expect(unsafe_code, reason = "the loader's own structures are read")]
 
 pub mod elf;
@@ -112,7 +112,7 @@ pub fn loaded_so_far() -> u64 {
     find_map(|object| Some(object.loaded_so_far())).unwrap_or(0)
 }
 
-/// Visits objects in the order of loading, until `visit` breaks.
+/// In the order of loading, until `visit` breaks.
 pub fn each<F: FnMut(&Object) -> ControlFlow<()>>(mut visit: F) {
     extern "C" fn visitor<F: FnMut(&Object) -> ControlFlow<()>>(
         info: *mut dl_phdr_info,
@@ -135,7 +135,7 @@ pub fn each<F: FnMut(&Object) -> ControlFlow<()>>(mut visit: F) {
     });
 }
 
-/// For a `walk` of its own of the loader's list, such as unwinding; not called if this process may not walk.
+/// For another `walk` of the loader's list, such as unwinding; not called if this process may not walk.
 #[inline(always)]
 pub fn walk(walk: impl FnOnce()) {
     if may_walk() {
@@ -148,7 +148,7 @@ pub fn walk(walk: impl FnOnce()) {
 static WALKS: AtomicUsize = AtomicUsize::new(0);
 const FORK: usize = 1 << (usize::BITS - 1);
 
-/// Called at load. If the first walk did this, a fork at that moment could take the walk for one of the parent's and forget it.
+/// Called at load: at the first walk, a fork at that moment could take the walk for one of the parent's and forget it.
 pub fn begin() {
     fork_mark::mark();
 }
@@ -166,7 +166,6 @@ fn may_walk() -> bool {
     true
 }
 
-/// Lets no thread fork meanwhile.
 #[inline(always)]
 fn unforked(walk: impl FnOnce()) {
     // In another library's fork handler: this thread's fork keeps the other threads out.
@@ -249,7 +248,7 @@ mod tests {
             find_map(|object| object.name().to_string_lossy().contains(file).then(|| object.bound(name))).flatten()
         };
         let address = |name| Some(find(name)?.addr().get());
-        // The program has the empty name. It refers to both functions; libc exports one.
+        // The program, of the empty name, refers to both functions; libc exports one.
         assert_eq!(bound_in("", c"getenv"), address(c"getenv"));
         assert_eq!(bound_in("", c"_Unwind_GetIP"), address(c"_Unwind_GetIP"));
         assert_eq!(bound_in("libc.so", c"getenv"), address(c"getenv"));

@@ -1,7 +1,7 @@
-//! The objects that an object needs, by the names in its dynamic section.
+//! The objects that an object needs, by its dynamic section.
 //!
-//! Nothing is allocated, because memory may have run out; entries beyond the fixed tables are skipped. Names are kept as
-//! hashes, because an object may be unloaded between two walks.
+//! Nothing is allocated: memory may have run out. Entries beyond the fixed tables are skipped. Names are kept as
+//! hashes: an object may be unloaded between two walks.
 
 use std::ffi::CStr;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -12,7 +12,7 @@ use super::{Identity, Object, each, find_map};
 const MOST_OBJECTS: usize = 128;
 const MOST_NAMES: usize = 64;
 
-/// The first result, for the object and then for those it needs: breadth first, like the loader's symbol search.
+/// The first result, of the object, then of those it needs: breadth first, like the loader's symbol search.
 pub fn find<T>(object: Identity, mut find: impl FnMut(&Object) -> Option<T>) -> Option<T> {
     let (mut objects, mut count) = ([object; MOST_OBJECTS], 1);
     let mut at = 0;
@@ -52,7 +52,7 @@ pub fn find<T>(object: Identity, mut find: impl FnMut(&Object) -> Option<T>) -> 
     None
 }
 
-/// Hash of a file's name without its folder.
+/// Hash, without the folder.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Name(u64);
 
@@ -68,7 +68,6 @@ impl Name {
 mod tests {
     use super::*;
 
-    /// The names of all objects that this program needs, up to `last`.
     fn names_until(last: &str) -> (Vec<String>, Option<()>) {
         let program = find_map(|object| Some(object.identity()));
         let mut names = Vec::new();

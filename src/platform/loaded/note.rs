@@ -5,7 +5,7 @@ use libc::{Elf64_Phdr, PT_NOTE};
 
 use super::segment;
 
-/// Bytes: the size of the owner's name, that of the descriptor, and the type.
+/// Bytes: the sizes of the owner's name and the descriptor, and the type.
 const HEADER: usize = 3 * size_of::<u32>();
 
 /// See [`Object::note`](super::Object::note). The address is a multiple of 4; `owner` ends with NUL.

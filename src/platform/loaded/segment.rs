@@ -5,7 +5,7 @@ use std::ptr::with_exposed_provenance;
 
 use libc::{Elf64_Phdr, PT_LOAD};
 
-/// Whether one loaded segment has them all.
+/// Whether one loaded segment has all `bytes`.
 pub fn contains(headers: &[Elf64_Phdr], base: usize, address: usize, bytes: usize) -> bool {
     headers.iter().filter(|header| header.p_type == PT_LOAD).any(|segment| {
         let offset = address.wrapping_sub(base.wrapping_add(segment.p_vaddr as usize));
@@ -13,8 +13,6 @@ pub fn contains(headers: &[Elf64_Phdr], base: usize, address: usize, bytes: usiz
     })
 }
 
-/// `None` unless one loaded segment contains all `bytes`.
-///
 /// # Safety
 /// The headers are those of an object that stays mapped at `base` while the result is used. Nothing writes to these
 /// bytes meanwhile.

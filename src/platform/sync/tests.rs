@@ -1,5 +1,3 @@
-//! Locks on real threads.
-
 use super::*;
 
 #[test]

@@ -16,13 +16,13 @@ pub enum Fact {
     },
     /// Done or started.
     Copied(Copy),
-    /// A pull is complete, as a writing access found if `by_writer`.
+    /// A pull is complete; `by_writer`: a writing access found that.
     Landed {
         by_writer: bool,
     },
     Filled {
         side: Side,
-        /// The access that needed the fill, if it is known.
+        /// The access that needed it, if known.
         access: Option<Access>,
         site: Site,
         cost: Cost,
@@ -86,7 +86,7 @@ pub enum Aim {
 pub enum Why {
     /// The other side was written.
     Written,
-    /// One of the sides is overwritten whole, or a caller's memory took its place.
+    /// A side is overwritten whole, or a caller's memory took its place.
     Replaced,
     GivenBack,
     Resized,

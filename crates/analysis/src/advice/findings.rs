@@ -1,5 +1,3 @@
-//! The findings, summed up by rule and call site.
-
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
@@ -65,7 +63,7 @@ struct Found {
     times: Times,
 }
 
-/// The findings that already count an object.
+/// Those that already count an object.
 #[derive(Clone, Debug, Default)]
 pub struct Seen(Vec<Key>);
 
@@ -99,7 +97,6 @@ impl Findings {
     }
 }
 
-/// Adds one object's findings.
 pub struct Scribe<'a> {
     pub(super) findings: &'a mut Findings,
     pub(super) seen: &'a mut Seen,

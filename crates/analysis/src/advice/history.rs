@@ -1,4 +1,4 @@
-//! Follows the newest data of one object through its events, and derives the facts for the rules.
+//! Follows one object's newest data through its events, and derives the rules' facts.
 //!
 //! An access is recorded before its success is known. Its effect counts from the event that shows it; if none does, from
 //! the next event that does not report a failure.
@@ -44,7 +44,7 @@ impl History {
         self.state.take(event, &mut scribe);
     }
 
-    /// From now on events of this object may be missing: the rules must not conclude anything from their absence.
+    /// From now on events may be missing: the rules must not conclude anything from that.
     pub fn lose_sight(&mut self, made: Site, findings: &mut Findings) {
         let who = Who { made, every_access: false };
         let mut scribe = Scribe { findings, seen: &mut self.seen, object: 0, who };

@@ -15,11 +15,11 @@ pub use rule::{Certainty, Rule, Subject};
 
 use syncedmem_trace::event::Site;
 
-/// The object that an event is about.
+/// An event's object.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Who {
     pub made: Site,
-    /// Whether every access is recorded. If not, an up-to-date side may have been read, and one that alone is up to date
-    /// written, without an event. `false` is always safe: it yields less advice.
+    /// Whether every access is recorded. If not, an up-to-date side may have been read, and one that alone is up to
+    /// date written, without an event. `false` yields less advice, and is always safe.
     pub every_access: bool,
 }

@@ -48,7 +48,6 @@ pub struct Rates {
 }
 
 impl Rates {
-    /// Adds a copy that its caller waited for.
     pub fn learn(&mut self, to: Side, path: Path, bytes: u64, nanoseconds: u64) {
         self.all[lane(to, path)].add(bytes, nanoseconds);
         if bytes >= LARGE {

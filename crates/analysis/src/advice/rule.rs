@@ -1,5 +1,3 @@
-//! The rules' names and sentences.
-
 use syncedmem_trace::head::Side;
 use syncedmem_trace::kind::Kind;
 
@@ -25,7 +23,6 @@ pub enum Certainty {
     Possible,
 }
 
-/// What advice is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Subject {
     Object,
@@ -61,7 +58,6 @@ impl Rule {
         }
     }
 
-    /// What has to be changed.
     pub const fn change(self) -> &'static str {
         match self {
             Rule::PingPong => "prototxt",

@@ -1,4 +1,4 @@
-//! The holders of memory: bytes by name or by call site, and by another key, now and at the peak.
+//! Bytes by name or call site, or by another key, now and at the peak.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hash};
@@ -8,10 +8,8 @@ use syncedmem_trace::address_hash::AddressHasher;
 use syncedmem_trace::event::Site;
 use syncedmem_trace::kind::Kind;
 
-/// The name or call site that memory is counted under.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Holder {
-    /// Objects of this name.
     Name(u32),
     /// Objects without a name, made by this call site.
     Site(Site),
@@ -28,19 +26,18 @@ pub struct Share {
     pub at_peak: [u64; 3],
     /// Blocks at that peak.
     pub blocks_at_peak: [u64; 3],
-    /// Number of the peak that `at_peak` belongs to, by kind. A holder whose blocks do not change has the same share at
-    /// every later peak.
+    /// Number of `at_peak`'s peak, by kind. A holder whose blocks do not change has the same share at every later peak.
     peak: [u64; 3],
 }
 
-/// The place of a holder's share. Valid in the [`Holders`] that it came from.
+/// A holder's share, in the [`Holders`] that it came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place(u32);
 
 pub struct Holders<K> {
     shares: Vec<(K, Share)>,
     places: HashMap<K, Place, BuildHasherDefault<AddressHasher>>,
-    /// The holder that was looked up last. Blocks of one holder come one behind the other.
+    /// The last look-up: blocks of one holder come one behind the other.
     last: Option<(K, Place)>,
     /// Number of peaks so far, by kind.
     peaks: [u64; 3],
@@ -64,7 +61,7 @@ impl<K: Copy + Eq + Hash> Holders<K> {
         Holders { shares: Vec::new(), places, last: None, peaks: [0; 3] }
     }
 
-    /// The place of a holder's share, which is empty if the holder is new. `None` if there is no memory for it.
+    /// A new holder's share is empty. `None` if there is no memory for it.
     #[inline]
     pub fn place(&mut self, holder: K) -> Option<Place> {
         match self.last {
@@ -89,13 +86,11 @@ impl<K: Copy + Eq + Hash> Holders<K> {
         Some(place)
     }
 
-    /// Counts a block.
     #[inline]
     pub fn add(&mut self, place: Place, block: Block) {
         self.change(place, block.kind, |live, blocks| (live + block.bytes, blocks + 1));
     }
 
-    /// Removes a block.
     #[inline]
     pub fn subtract(&mut self, place: Place, block: Block) {
         self.change(place, block.kind, |live, blocks| (live.saturating_sub(block.bytes), blocks.saturating_sub(1)));
@@ -127,13 +122,12 @@ impl<K: Copy + Eq + Hash> Holders<K> {
         }
     }
 
-    /// Number of peaks of a kind so far.
     #[inline]
     pub fn peaks(&self, kind: Kind) -> u64 {
         self.peaks[kind as usize]
     }
 
-    /// Notes that the process holds more of a kind than ever before.
+    /// The process holds more of the kind than ever before.
     #[inline]
     pub fn note_peak(&mut self, kind: Kind) {
         self.peaks[kind as usize] += 1;

@@ -1,7 +1,7 @@
-//! The ledger: the state of each object and the holders of memory, updated event by event.
+//! The state of each object and the holders of memory, event by event.
 //!
-//! The ledger does not fail when memory is exhausted: it counts what it dropped, and the report shows the number.
-//! Recording an access that needs nothing does not allocate, because a signal handler may have made the access.
+//! Without memory the ledger counts what it dropped, for the report. Recording an access that needs nothing does not
+//! allocate: a signal handler may have made it.
 
 mod holders;
 
@@ -15,7 +15,6 @@ use syncedmem_trace::head::{Access, Side};
 use syncedmem_trace::kind::Kind;
 use syncedmem_trace::names::Names;
 
-/// A block that an object holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Block {
     pub kind: Kind,
@@ -23,7 +22,7 @@ pub struct Block {
     pub address: u64,
     /// Number of peaks of its kind before it was allocated.
     peaks_before: u64,
-    /// The share of its holder that it is counted in; `None` if there was no memory for one.
+    /// Where it is counted; `None` if there was no memory for a share.
     place: Option<Place>,
 }
 
@@ -31,18 +30,16 @@ pub struct Object {
     pub bytes: u64,
     /// The call site that made it; if its construction was not noticed, the first access's.
     pub made: Site,
-    /// How it was noticed.
     pub noticed: Noticed,
-    /// The holder that its blocks are counted under.
+    /// Its blocks are counted under it.
     pub holder: Holder,
-    /// Items of the batch that it holds; 0 if it does not grow with the batch, or if that is unknown.
+    /// Items of the batch; 0 if it does not grow with the batch, or that is unknown.
     pub items: u64,
-    /// The blocks of the host side and of the device side.
+    /// By side.
     blocks: [Option<Block>; 2],
 }
 
 impl Object {
-    /// The block that it holds on a side.
     pub fn block(&self, side: Side) -> Option<Block> {
         self.blocks[side as usize]
     }
@@ -54,9 +51,7 @@ pub struct NewBlock {
     /// The access that needed it, unless that was recorded before.
     pub access: Option<Access>,
     pub kind: Kind,
-    /// Size of the block.
     pub bytes: u64,
-    /// Address of the block.
     pub address: u64,
     pub origin: Origin,
     /// Duration of the allocation in nanoseconds; 0: not measured.
@@ -65,7 +60,6 @@ pub struct NewBlock {
     pub fill: Option<(u64, u64)>,
 }
 
-/// The sums over all objects.
 struct Sums {
     account: Account,
     holders: Holders<Holder>,
@@ -74,7 +68,6 @@ struct Sums {
     dropped: u64,
 }
 
-/// The state after all events so far.
 pub struct Ledger {
     objects: AddressMap<Object>,
     sums: Sums,
@@ -132,7 +125,7 @@ impl Sums {
         self.count(object.items, block);
     }
 
-    /// Removes a block from its object; `false` if the object holds another one, which a thread allocated meanwhile.
+    /// `false`: the object holds another block, which a thread allocated meanwhile.
     fn let_go(&mut self, object: &mut Object, kind: Kind, address: u64) -> bool {
         let place = &mut object.blocks[kind.side() as usize];
         let Some(block) = place.take_if(|block| block.address == address) else { return false };
@@ -140,7 +133,7 @@ impl Sums {
         true
     }
 
-    /// Removes the blocks of an object that ended. They were freed without a call to the library.
+    /// For an object whose blocks were freed without a call to the library.
     fn lose(&mut self, gone: &Object) {
         for block in gone.blocks.into_iter().flatten() {
             self.account.lose(block.kind, block.bytes);
@@ -182,8 +175,8 @@ impl Ledger {
         Ledger { objects: address_map(), sums, names: Names::new() }
     }
 
-    /// Records an event. An unknown object becomes known, with an unknown call site. `false`: it was the end of a block that the
-    /// ledger does not know, and nothing changed.
+    /// An unknown object becomes known, with an unknown call site. `false`: it was the end of an unknown block, and
+    /// nothing changed.
     pub fn take(&mut self, event: &Event) -> bool {
         let object = event.object as usize;
         let is_made = matches!(event.what, What::Made { .. });
@@ -193,7 +186,7 @@ impl Ledger {
         self.take_of(object, event)
     }
 
-    /// Records an event unless its object is unknown, and returns whether it is known. `Made` makes it known.
+    /// Without effect on an unknown object, but for `Made`; returns whether it is known.
     pub fn take_if_known(&mut self, event: &Event) -> bool {
         let object = event.object as usize;
         match event.what {
@@ -228,14 +221,13 @@ impl Ledger {
         }
     }
 
-    /// Records that an object was made. An earlier one at this address ended without a call to the library.
     #[inline]
     pub fn make(&mut self, object: u64, bytes: u64, site: Site, noticed: Noticed) {
         self.know(object as usize, bytes, site, noticed);
         self.sums.account.make(noticed);
     }
 
-    /// Records a block of a known object, the access that needed it and its zeros, as their events would. `false`: the object is
+    /// Does what the events of the block, of the access that needed it and of its zeros would. `false`: the object is
     /// unknown, and nothing changed.
     #[inline]
     pub fn add_block(&mut self, object: u64, new: NewBlock) -> bool {
@@ -252,8 +244,8 @@ impl Ledger {
         true
     }
 
-    /// Records that an object gave its pageable host block of `bytes` back, if it had one, and ended. Without effect on an unknown
-    /// object.
+    /// Ends an object and its pageable host block, if it had one, of this address and size in bytes. Without effect on
+    /// an unknown object.
     #[inline]
     pub fn end(&mut self, object: u64, block: Option<(u64, u64)>) {
         let Some(mut gone) = self.objects.remove(&(object as usize)) else { return };
@@ -284,14 +276,13 @@ impl Ledger {
         }
     }
 
-    /// Forgets every object, and with it its memory.
     pub fn forget_objects(&mut self) {
         for (_, gone) in std::mem::replace(&mut self.objects, address_map()) {
             self.sums.lose(&gone);
         }
     }
 
-    /// Names an object. The memory that it holds, and held at the peaks since its allocation, counts under the name.
+    /// The memory that the object holds, and held at the peaks since its allocation, counts under the name.
     pub fn name(&mut self, object: u64, name: &str) {
         let Some(object) = self.objects.get_mut(&(object as usize)) else { return };
         let Some(name) = self.names.number(name) else {
@@ -307,8 +298,7 @@ impl Ledger {
         }
     }
 
-    /// Notes how many items of the batch an object holds; 0: it does not grow with the batch. Holds for the memory that
-    /// [`Ledger::name`] names.
+    /// 0: the object does not grow with the batch. Holds for the memory that [`Ledger::name`] names.
     pub fn set_items(&mut self, object: u64, items: u64) {
         let Some(object) = self.objects.get_mut(&(object as usize)) else { return };
         let before = std::mem::replace(&mut object.items, items);
@@ -323,7 +313,6 @@ impl Ledger {
         }
     }
 
-    /// Whether the ledger knows an object.
     pub fn knows(&self, object: u64) -> bool {
         self.objects.contains_key(&(object as usize))
     }
@@ -332,7 +321,7 @@ impl Ledger {
         self.objects.get(&(object as usize))
     }
 
-    /// All known objects, with their addresses.
+    /// With their addresses.
     pub fn objects(&self) -> impl Iterator<Item = (u64, &Object)> {
         self.objects.iter().map(|(&address, object)| (address as u64, object))
     }
@@ -346,12 +335,10 @@ impl Ledger {
         self.sums.holders.iter()
     }
 
-    /// The memory that grows with a batch, by the items of the batch.
     pub fn batches(&self) -> impl Iterator<Item = (u64, Share)> {
         self.sums.batches.iter()
     }
 
-    /// The name of a holder, if it has one.
     pub fn name_of(&self, holder: Holder) -> Option<&str> {
         match holder {
             Holder::Name(number) => self.names.text(number),
@@ -359,12 +346,11 @@ impl Ledger {
         }
     }
 
-    /// Counts events that could not be recorded.
     pub fn drop_events(&mut self, events: u64) {
         self.sums.dropped += events;
     }
 
-    /// Number of events and blocks that were dropped: memory was exhausted, or a signal handler interrupted an entry.
+    /// Events and blocks that were dropped: memory was exhausted, or a signal handler interrupted an entry.
     pub fn dropped(&self) -> u64 {
         self.sums.dropped
     }
@@ -378,7 +364,7 @@ impl Ledger {
         }
     }
 
-    /// Takes over a peak from before the events that were seen. Its holders are not known.
+    /// For a peak from before the first event. Its holders are not known.
     pub fn raise_peak(&mut self, kind: Kind, peak: u64, time: u64) {
         self.sums.account.raise_peak(kind, peak, time);
     }

@@ -27,9 +27,8 @@ pub struct Entry {
 #[derive(Clone, Debug)]
 pub struct Summary {
     pub account: Account,
-    /// All holders that have memory, or had some at a peak.
     pub holders: Vec<Entry>,
-    /// Objects that are alive.
+    /// Alive.
     pub objects: u64,
     pub dropped: u64,
 }

@@ -1,4 +1,4 @@
-//! The rules' state machines, which get the [facts](super::fact) about one object in order.
+//! The rules' state machines: each gets the [facts](super::fact) of one object.
 
 mod overwritten_copy;
 mod overwritten_fill;

@@ -8,7 +8,6 @@ use crate::advice::rule::{Certainty, Rule, Subject};
 use syncedmem_trace::event::{Changed, Since, Site};
 use syncedmem_trace::head::{Access, Side};
 
-/// The undecided fill.
 #[derive(Clone, Debug, Default)]
 pub struct OverwrittenFill(Option<Fill>);
 

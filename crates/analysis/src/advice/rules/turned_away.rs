@@ -1,10 +1,8 @@
-//! `turned-away`.
-
 use std::collections::BTreeMap;
 
 use syncedmem_trace::kind::Kind;
 
-/// By kind and size in bytes: the blocks that were turned away and not yet counted for an allocation.
+/// Blocks turned away and not yet counted for an allocation, by kind and size in bytes.
 #[derive(Clone, Debug, Default)]
 pub struct TurnedAway([BTreeMap<u64, u64>; 3]);
 
