@@ -34,7 +34,7 @@ macro_rules! or_fail {
 }
 
 /// `guard` in a frame of its own: the frame that an exception passes has no handlers then, and no unwinder calls Rust's
-/// personality routine. That works with one unwinder, and the process may have several.
+/// personality routine, which works with one unwinder: the process may have several.
 #[inline(never)]
 fn apart<T>(work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
     guard(work)
