@@ -8,10 +8,8 @@ use crate::object::SyncedMemory;
 /// A CUDA stream, as `CUstream` and `cudaStream_t` point to it.
 pub struct CUstream_st(());
 
-/// Starts a copy on `stream` from the host, which must be the newest side, to the device. The head is SYNCED at once;
-/// synchronize the stream before you use the device data. The library waits for the copy only where a call would
-/// disturb it (`syncedmem_mutable_cpu_data`, setting or releasing a side, ending the object), not for reading. Only a
-/// copy of page-locked host memory runs in the background.
+/// Starts a copy on `stream` from the host to the device. The head is SYNCED at once; synchronize the stream before you
+/// use the device data. Only a copy of page-locked host memory runs in the background.
 ///
 /// Errors: `INVALID_STATE` (the head is not HEAD_AT_CPU).
 #[unsafe(no_mangle)]
@@ -71,7 +69,7 @@ pub unsafe extern "C" fn syncedmem_stream_wait(mem: *mut syncedmem_t, stream: *m
     unsafe { with("syncedmem_stream_wait", mem, wait) }
 }
 
-/// Waits for the object's copy in flight, if there is one. After a pull both sides hold the same data.
+/// Waits for the object's copy in flight. After a pull both sides hold the same data.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_wait(mem: *mut syncedmem_t) -> syncedmem_status_t {
