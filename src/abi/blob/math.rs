@@ -16,7 +16,7 @@ pub unsafe extern "C" fn syncedmem_blob_update(blob: *mut syncedmem_blob_t) -> s
     unsafe { change("syncedmem_blob_update", blob, Blob::update) }
 }
 
-/// Writes the sum of an array's absolute values, computed where the array is, to `*sum`; 0 if it was never touched. The
+/// Writes the sum of an array's absolute values to `*sum`, computed where the array is; 0 if it was never touched. The
 /// host sums in doubles, in an order that does not depend on the CPU.
 ///
 /// Errors: `UNSUPPORTED` (integers).

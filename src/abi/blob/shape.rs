@@ -102,8 +102,8 @@ pub unsafe extern "C" fn syncedmem_blob_count_axes(
     unsafe { ask("syncedmem_blob_count_axes", blob, count, |blob| blob.shape().count_of(start, end)) }
 }
 
-/// Writes the place of an element among the count to `*offset`. `indices` has one index for each axis; those left out
-/// at the end are 0.
+/// Writes the place of an element among the count to `*offset`. `indices` has one index for each axis; missing ones at
+/// the end are 0.
 ///
 /// Errors: `INVALID_ARGUMENT` (also too many indices, or an index outside of its axis).
 #[unsafe(no_mangle)]
@@ -138,9 +138,6 @@ pub unsafe extern "C" fn syncedmem_blob_legacy_offset(
 }
 
 /// Writes the shape to `text` as Caffe does, such as `2 3 (6)`, with NUL at its end.
-/// `SYNCEDMEM_BLOB_SHAPE_STRING_BYTES` are always enough.
-///
-/// Errors: `INVALID_ARGUMENT` (also `bytes` is too small).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_blob_shape_string(
     blob: *const syncedmem_blob_t,

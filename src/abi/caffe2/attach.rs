@@ -13,7 +13,6 @@ use crate::caffe2::error::Error;
 use crate::caffe2::external::Lent;
 use crate::caffe2::typemeta::syncedmem_deleter_t;
 
-/// Attaches `pointer` where nothing is attached, and returns what is attached.
 fn attach(
     attachment: &Attachment,
     pointer: *mut c_void,
@@ -30,7 +29,7 @@ fn attach(
 /// Attaches `pointer` to the tensor, unless something is attached, and writes what is attached to `*attached`. If that
 /// is `pointer`, `deleter` (NULL: none) is called with it and `context` when the tensor ends; otherwise it stays the
 /// caller's. NULL for `pointer` only asks, and writes NULL if nothing is attached. Any thread that may read the tensor
-/// may call this. A binding keeps its one object for a tensor there, as `syncedmem/caffe2.hpp` does.
+/// may call this. A binding keeps its one object for a tensor there.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_tensor_attach(
     tensor: *const syncedmem_tensor_t,

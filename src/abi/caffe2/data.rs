@@ -60,9 +60,8 @@ pub unsafe extern "C" fn syncedmem_tensor_mutable_data(
     unsafe { change("syncedmem_tensor_mutable_data", tensor, ready) }
 }
 
-/// Writes the memory's `syncedmem_t` to `*mem`: for access on both sides, `syncedmem_to_dlpack`, a name, eviction. It
-/// belongs to the tensors that share the memory: do not destroy or set it, nor use it once they have ended or have
-/// other memory.
+/// Writes the memory's `syncedmem_t` to `*mem`. It belongs to the tensors that share the memory: do not destroy or set
+/// it, nor use it once they have ended or have other memory.
 ///
 /// Errors: `INVALID_STATE` (no memory), `UNSUPPORTED` (a type with functions).
 #[unsafe(no_mangle)]

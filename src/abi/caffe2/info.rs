@@ -99,8 +99,6 @@ pub unsafe extern "C" fn syncedmem_tensor_dim32(
 }
 
 /// Writes the product of the dimensions from `axis` on to `*size`; 1 behind the last one.
-///
-/// Errors: `INVALID_ARGUMENT` (also a negative axis).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_tensor_size_from_dim(
     tensor: *const syncedmem_tensor_t,

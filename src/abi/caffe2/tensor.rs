@@ -10,7 +10,7 @@ use crate::caffe2::error::Error;
 use crate::caffe2::handle::Handle;
 use crate::caffe2::tensor::{self, Tensor};
 
-/// A tensor: dimensions, a type, and memory on one side.
+/// A tensor.
 pub struct syncedmem_tensor_t(());
 
 /// The most dimensions of a tensor.
@@ -33,8 +33,6 @@ impl Opaque for syncedmem_tensor_t {
     }
 }
 
-/// Runs the C function `name`, which changes the tensor.
-///
 /// # Safety
 /// No other thread uses the tensor.
 #[inline(always)]

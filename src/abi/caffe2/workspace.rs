@@ -106,7 +106,7 @@ pub unsafe extern "C" fn syncedmem_workspace_create_local_blob(
     unsafe { ask("syncedmem_workspace_create_local_blob", workspace, blob, create) }
 }
 
-/// As `syncedmem_workspace_create_blob`, but writes NULL if there is no blob of that name.
+/// As `syncedmem_workspace_create_blob`, but writes NULL if there is no such blob.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_workspace_get_blob(
     workspace: *const syncedmem_workspace_t,
@@ -119,7 +119,7 @@ pub unsafe extern "C" fn syncedmem_workspace_get_blob(
     unsafe { ask("syncedmem_workspace_get_blob", workspace, blob, get) }
 }
 
-/// Writes to `*has` whether there is a blob of that name: this workspace's, a mapping's or a parent's.
+/// Writes to `*has` whether `syncedmem_workspace_get_blob` finds a blob.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_workspace_has_blob(
     workspace: *const syncedmem_workspace_t,

@@ -10,9 +10,8 @@ use crate::abi::opaque::Opaque;
 use crate::abi::status::syncedmem_status_t;
 use crate::models::{Failure, blob_file};
 
-/// Gives `blob` the shape, the data and, if any, the diff of a `.binaryproto` of one blob, such as a mean image. Values
-/// are read as the blob's element type. After an error `blob` is as it was, but for the case that
-/// `syncedmem_model_read_blob` names.
+/// Gives `blob` the shape, the data and, if any, the diff of a `.binaryproto` of one blob. Values are read as the
+/// blob's element type. After an error `blob` is as it was, but for the case that `syncedmem_model_read_blob` names.
 ///
 /// Errors: `INVALID_ARGUMENT` (also a shape that no blob can have; a blob of integers), `FILE`, `FORMAT`, `UNSUPPORTED`
 /// (the file holds something else: `syncedmem_model_open` reads it).

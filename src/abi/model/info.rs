@@ -68,8 +68,6 @@ pub struct syncedmem_blob_info_t {
 const _: () = assert!(offset_of!(syncedmem_model_info_t, size) == 0 && offset_of!(syncedmem_blob_info_t, size) == 0);
 
 /// Writes to `*info` what the file says beside its layers.
-///
-/// Errors: `INVALID_ARGUMENT` (also `info->size` is too small).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_model_info(
     model: *const syncedmem_model_t,
@@ -137,8 +135,6 @@ pub unsafe extern "C" fn syncedmem_model_layer(
 }
 
 /// Writes to `*info` what the file says about a blob. Blobs are numbered from 0: weights before biases.
-///
-/// Errors: `INVALID_ARGUMENT` (also `info->size` is too small).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_model_blob_info(
     model: *const syncedmem_model_t,
