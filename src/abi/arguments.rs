@@ -113,7 +113,7 @@ impl<T> SizedOut<T> {
     }
 }
 
-/// Writes what `question` returns to `*out`, for the C function `name`.
+/// Writes what `question` returns to `*out`.
 ///
 /// # Safety
 /// `out` is NULL or writable.

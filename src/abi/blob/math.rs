@@ -55,8 +55,8 @@ pub unsafe extern "C" fn syncedmem_blob_scale(
     unsafe { change("syncedmem_blob_scale", blob, |blob| blob.scale(which(array)?, factor)) }
 }
 
-/// Writes to `*count` how many calls computed on the host, though the array was at the device, because no cuBLAS
-/// starts. The first is reported on standard error.
+/// Writes to `*count` how many calls computed on the host, though the array was at the device, for lack of cuBLAS. The
+/// first is reported on standard error.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_blob_computed_on_host(count: *mut u64) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.

@@ -89,8 +89,7 @@ pub unsafe extern "C" fn syncedmem_blob_count(blob: *const syncedmem_blob_t, cou
 
 /// Writes the product of the dimensions of the axes from `start` up to `end`, exclusive, to `*count`; 1 of none.
 ///
-/// Errors: `INVALID_ARGUMENT` (also not 0 <= start <= end <= axes, or a product above INT_MAX, which happens beside a
-/// dimension of 0).
+/// Errors: `INVALID_ARGUMENT` (also not 0 <= start <= end <= axes, or a product above INT_MAX).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_blob_count_axes(
     blob: *const syncedmem_blob_t,

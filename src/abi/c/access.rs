@@ -125,7 +125,7 @@ pub unsafe extern "C" fn syncedmem_overwrite_gpu_data(
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_set_cpu_data(mem: *mut syncedmem_t, data: *mut c_void) -> syncedmem_status_t {
-    // SAFETY: the caller guarantees `data`, and that the old block's pointer is not used any more.
+    // SAFETY: the caller guarantees `data`, and gives up the old block's pointer.
     let set = |object: &SyncedMemory| unsafe { object.set_data(Side::Host, data) };
     // SAFETY: the caller guarantees the handle.
     unsafe { with("syncedmem_set_cpu_data", mem, set) }
@@ -138,7 +138,7 @@ pub unsafe extern "C" fn syncedmem_set_cpu_data(mem: *mut syncedmem_t, data: *mu
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_set_gpu_data(mem: *mut syncedmem_t, data: *mut c_void) -> syncedmem_status_t {
-    // SAFETY: the caller guarantees `data`, and that the old block's pointer is not used any more.
+    // SAFETY: the caller guarantees `data`, and gives up the old block's pointer.
     let set = |object: &SyncedMemory| unsafe { object.set_data(Side::Device, data) };
     // SAFETY: the caller guarantees the handle.
     unsafe { with("syncedmem_set_gpu_data", mem, set) }
@@ -150,7 +150,7 @@ pub unsafe extern "C" fn syncedmem_set_gpu_data(mem: *mut syncedmem_t, data: *mu
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_release_cpu(mem: *mut syncedmem_t) -> syncedmem_status_t {
-    // SAFETY: the caller guarantees that the old block's pointer is not used any more.
+    // SAFETY: the caller gives up the old block's pointer.
     let release = |object: &SyncedMemory| unsafe { object.release(Side::Host) };
     // SAFETY: the caller guarantees the handle.
     unsafe { with("syncedmem_release_cpu", mem, release) }
@@ -160,7 +160,7 @@ pub unsafe extern "C" fn syncedmem_release_cpu(mem: *mut syncedmem_t) -> syncedm
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_release_gpu(mem: *mut syncedmem_t) -> syncedmem_status_t {
-    // SAFETY: the caller guarantees that the old block's pointer is not used any more.
+    // SAFETY: the caller gives up the old block's pointer.
     let release = |object: &SyncedMemory| unsafe { object.release(Side::Device) };
     // SAFETY: the caller guarantees the handle.
     unsafe { with("syncedmem_release_gpu", mem, release) }

@@ -52,8 +52,8 @@ pub enum syncedmem_access_t {
 /// `SYNCEDMEM_REUSE_STREAM`, `syncedmem_record_stream` before it deletes the tensor. A device reset frees device
 /// tensors' memory.
 ///
-/// Errors: those of the access, and `INVALID_ARGUMENT` (also an impossible type or shape, more bytes than the object
-/// has, borrowed device memory that the driver does not know).
+/// Errors: `INVALID_ARGUMENT` (also an impossible type or shape, more bytes than the object has, borrowed device memory
+/// that the driver does not know).
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_to_dlpack(
@@ -121,7 +121,7 @@ pub unsafe extern "C" fn syncedmem_set_dlpack(
     unsafe { with("syncedmem_set_dlpack", mem, set) }
 }
 
-/// Writes how many tensors (`syncedmem_to_dlpack`) of the object's host side and of its device side are in use.
+/// Writes how many tensors of the object's host side and of its device side are in use.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_exports(
     mem: *const syncedmem_t,

@@ -56,7 +56,7 @@ pub struct syncedmem_memory_stats_t {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct syncedmem_stats_t {
-    /// `sizeof(syncedmem_stats_t)`, set before the call; then the bytes that were written.
+    /// `sizeof(syncedmem_stats_t)` before the call, then the bytes written.
     pub size: usize,
     /// Pageable host memory.
     pub pageable: syncedmem_memory_stats_t,

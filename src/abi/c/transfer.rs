@@ -9,7 +9,7 @@ use crate::object::SyncedMemory;
 pub struct CUstream_st(());
 
 /// Starts a copy on `stream` from the host to the device. The head is SYNCED at once; synchronize the stream before you
-/// use the device data. Only a copy of page-locked host memory runs in the background.
+/// use the device data.
 ///
 /// Errors: `INVALID_STATE` (the head is not HEAD_AT_CPU).
 #[unsafe(no_mangle)]
@@ -25,8 +25,7 @@ pub unsafe extern "C" fn syncedmem_async_gpu_push(
 }
 
 /// Starts a copy on `stream` from the device to the host, unless the host is current or such a copy is in flight. The
-/// head stays HEAD_AT_GPU until `syncedmem_cpu_data`, `syncedmem_wait` or `syncedmem_is_ready` completes the copy. Only
-/// a copy to page-locked host memory runs in the background.
+/// head stays HEAD_AT_GPU until `syncedmem_cpu_data`, `syncedmem_wait` or `syncedmem_is_ready` completes the copy.
 ///
 /// Errors: `INVALID_STATE` (UNINITIALIZED).
 #[unsafe(no_mangle)]

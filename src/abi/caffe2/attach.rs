@@ -28,8 +28,8 @@ fn attach(
 
 /// Attaches `pointer` to the tensor, unless something is attached, and writes what is attached to `*attached`. If that
 /// is `pointer`, `deleter` (NULL: none) is called with it and `context` when the tensor ends; otherwise it stays the
-/// caller's. NULL for `pointer` only asks, and writes NULL if nothing is attached. Any thread that may read the tensor
-/// may call this. A binding keeps its one object for a tensor there.
+/// caller's. NULL for `pointer` only asks, and writes NULL if nothing is attached. A binding keeps its one object for a
+/// tensor there.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_tensor_attach(
     tensor: *const syncedmem_tensor_t,

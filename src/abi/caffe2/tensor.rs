@@ -157,7 +157,7 @@ pub unsafe extern "C" fn syncedmem_tensor_resize_like(
 
 /// Gives the tensor other dimensions of as many items, which stay.
 ///
-/// Errors: as `syncedmem_tensor_resize`, and `INVALID_ARGUMENT` (another number of items).
+/// Errors: as `syncedmem_tensor_resize`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_tensor_reshape(
     tensor: *mut syncedmem_tensor_t,
@@ -182,7 +182,7 @@ pub unsafe extern "C" fn syncedmem_tensor_shrink(tensor: *mut syncedmem_tensor_t
 /// Makes room for the items of those dimensions. Items and dimensions stay, and a later resize frees the memory only if
 /// it is too small. Without a type nothing is done.
 ///
-/// Errors: as `syncedmem_tensor_resize`, and those of the allocation and the copy: see `syncedmem_tensor_copy_from`.
+/// Errors: as `syncedmem_tensor_resize` and `syncedmem_tensor_copy_from`.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_tensor_reserve(
@@ -225,8 +225,6 @@ pub unsafe extern "C" fn syncedmem_tensor_free_memory(tensor: *mut syncedmem_ten
 }
 
 /// Exchanges two tensors of the same side, all but their handles.
-///
-/// Errors: `INVALID_ARGUMENT` (also different sides).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_tensor_swap(
     tensor: *mut syncedmem_tensor_t,

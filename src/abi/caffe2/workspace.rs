@@ -198,7 +198,7 @@ pub unsafe extern "C" fn syncedmem_workspace_add_blob_mapping(
 }
 
 /// Calls `visitor` with each visible blob, or, if `local`, with each of this workspace itself, sorted by name. The
-/// bytes of all calls add up to the memory of the tensors. The visitor may use the workspace: the list was made before.
+/// visitor may use the workspace: the list was made before.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_workspace_blobs(

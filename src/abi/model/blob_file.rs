@@ -33,7 +33,7 @@ pub unsafe extern "C" fn syncedmem_blob_read(blob: *mut syncedmem_blob_t, path: 
 /// until the new one is whole and on the disk.
 ///
 /// Errors: `INVALID_STATE` (the blob has no shape), `UNSUPPORTED` (a blob of integers; more than Caffe can read, 2
-/// GiB), `FILE` (it cannot be written).
+/// GiB), `FILE`.
 ///
 /// # Safety
 /// No other thread writes the blob's memory.

@@ -28,7 +28,7 @@ pub enum syncedmem_model_kind_t {
 /// What a model file says beside its layers.
 #[repr(C)]
 pub struct syncedmem_model_info_t {
-    /// `sizeof(syncedmem_model_info_t)`, set before the call; then the bytes that were written.
+    /// `sizeof(syncedmem_model_info_t)` before the call, then the bytes written.
     pub size: usize,
     /// A `syncedmem_model_kind_t`.
     pub kind: i32,
@@ -45,7 +45,7 @@ pub struct syncedmem_model_info_t {
 /// What a model file says about a blob.
 #[repr(C)]
 pub struct syncedmem_blob_info_t {
-    /// `sizeof(syncedmem_blob_info_t)`, set before the call; then the bytes that were written.
+    /// `sizeof(syncedmem_blob_info_t)` before the call, then the bytes written.
     pub size: usize,
     /// How its values are stored: a `syncedmem_type_t`.
     pub element_type: i32,

@@ -43,8 +43,8 @@ pub(in crate::abi) unsafe fn path<'a>(path: *const c_char) -> Result<&'a Path, E
 /// Opens a model file, and writes the model's handle to `*model`. The file's name decides what it is, or else its
 /// contents.
 ///
-/// Errors: `FILE` (it cannot be opened or read, or is no regular file), `FORMAT` (it is damaged, cut off, or no Caffe
-/// file), `UNSUPPORTED` (HDF5, text, a compressed file; more layers and names than a file of its size can have).
+/// Errors: `FILE` (also no regular file), `FORMAT`, `UNSUPPORTED` (HDF5, text, a compressed file; more layers and names
+/// than a file of its size can have).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_model_open(
     path: *const c_char,

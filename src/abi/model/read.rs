@@ -17,7 +17,7 @@ use crate::models::{At, Model, Part};
 ///
 /// Errors: `INVALID_ARGUMENT` (also gradients that the file does not have; values that are not read as `element_type`;
 /// `mem` is too small), `FORMAT` (the values do not fit the blob's shape), `UNSUPPORTED` (values of a type that is not
-/// read), `FILE` (reading failed, or the file was cut since it was opened).
+/// read), `FILE`.
 ///
 /// # Safety
 /// No other thread uses the host side of `mem` during the call.
