@@ -61,7 +61,7 @@ pub unsafe extern "C" fn syncedmem_blob_release_memory(mem: *mut syncedmem_t) ->
         // SAFETY: the caller guarantees it.
         let memory = unsafe { Opaque::value(mem) }?;
         memory.head()?;
-        // SAFETY: the caller guarantees it.
+        // SAFETY: as above.
         drop(unsafe { Shared::from_raw(memory) });
         Ok(())
     })
@@ -87,7 +87,7 @@ pub unsafe extern "C" fn syncedmem_blob_set_cpu_data(
     unsafe { change("syncedmem_blob_set_cpu_data", blob, set) }
 }
 
-/// As `syncedmem_blob_set_cpu_data`, for device memory and the device side.
+/// As `syncedmem_blob_set_cpu_data`, for the device side.
 ///
 /// # Safety
 /// `data` is device memory of all elements while the blob refers to it.

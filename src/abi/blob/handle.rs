@@ -64,7 +64,7 @@ pub unsafe extern "C" fn syncedmem_blob_create(r#type: i32, blob: *mut *mut sync
     unsafe { answer_for("syncedmem_blob_create", blob, create) }
 }
 
-/// Destroys a blob. Memory that it shares stays with the other blobs.
+/// Destroys a blob.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_blob_destroy(blob: *mut syncedmem_blob_t) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.

@@ -34,7 +34,7 @@ pub unsafe extern "C" fn syncedmem_blob_reshape(
 ) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.
     let dims = || unsafe { numbers(shape, axes) };
-    // SAFETY: the caller guarantees it.
+    // SAFETY: as above.
     unsafe { change("syncedmem_blob_reshape", blob, |blob| blob.reshape(dims()?)) }
 }
 
@@ -114,7 +114,7 @@ pub unsafe extern "C" fn syncedmem_blob_offset(
 ) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.
     let indices = || unsafe { numbers(indices, length) };
-    // SAFETY: the caller guarantees it.
+    // SAFETY: as above.
     unsafe { ask("syncedmem_blob_offset", blob, offset, |blob| blob.shape().offset(indices()?)) }
 }
 

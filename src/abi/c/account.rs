@@ -103,7 +103,7 @@ pub unsafe extern "C" fn syncedmem_report(
         // SAFETY: the caller guarantees it.
         unsafe { write_text(text, capacity, &report) }
     };
-    // SAFETY: the caller guarantees it.
+    // SAFETY: as above.
     unsafe { answer("syncedmem_report", length, report) }
 }
 
@@ -156,6 +156,6 @@ pub unsafe extern "C" fn syncedmem_get_name(
         // SAFETY: the caller guarantees it.
         unsafe { write_text(text, capacity, object.name().as_ref()) }
     };
-    // SAFETY: the caller guarantees it.
+    // SAFETY: as above.
     unsafe { ask("syncedmem_get_name", mem, length, get) }
 }

@@ -58,7 +58,7 @@ pub unsafe extern "C" fn syncedmem_set_host_allocator(
             // SAFETY: the caller guarantees it.
             false => Some(unsafe { read(allocator) }?),
         };
-        // SAFETY: the caller guarantees it.
+        // SAFETY: as above.
         unsafe { allocator::set(functions) }
     })
 }

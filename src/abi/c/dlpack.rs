@@ -24,7 +24,7 @@ pub enum syncedmem_side_t {
     SYNCEDMEM_DEVICE = 1,
 }
 
-/// What an access does with the data of a side.
+/// What an access does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum syncedmem_access_t {
@@ -131,7 +131,7 @@ pub unsafe extern "C" fn syncedmem_exports(
     call("syncedmem_exports", || {
         // SAFETY: the caller guarantees it.
         let (object, hosts) = (unsafe { Opaque::value(mem) }?, unsafe { Out::new(host) }?);
-        // SAFETY: the caller guarantees it.
+        // SAFETY: as above.
         let devices = unsafe { Out::new(device) }?;
         let [of_host, of_device] = object.exports()?;
         hosts.set(of_host);

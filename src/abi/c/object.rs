@@ -71,8 +71,8 @@ pub unsafe extern "C" fn syncedmem_create(bytes: usize, mem: *mut *mut syncedmem
     unsafe { answer("syncedmem_create", mem, || Ok(SyncedMemory::create(bytes)?.as_ptr().cast())) }
 }
 
-/// Destroys an object of `syncedmem_create` and frees the memory it owns. Memory that tensors use is freed with the last
-/// of them.
+/// Destroys an object of `syncedmem_create` and frees the memory it owns. Memory that tensors use is freed with the
+/// last of them.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_destroy(mem: *mut syncedmem_t) -> syncedmem_status_t {
@@ -82,7 +82,7 @@ pub unsafe extern "C" fn syncedmem_destroy(mem: *mut syncedmem_t) -> syncedmem_s
         }
         // SAFETY: the caller guarantees it.
         let object = unsafe { Opaque::value(mem) }?;
-        // SAFETY: the caller guarantees it.
+        // SAFETY: as above.
         unsafe { object.destroy() }
     })
 }

@@ -1,4 +1,4 @@
-//! Settings of the whole process. Each overrides its environment variable.
+//! Settings of the whole process.
 
 use crate::abi::arguments::answer;
 use crate::abi::caffe::callback;

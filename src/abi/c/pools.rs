@@ -29,7 +29,7 @@ pub enum syncedmem_memory_t {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum syncedmem_reuse_t {
-    /// After its context was synchronized. Declare streams of other contexts with `syncedmem_record_stream`.
+    /// After its context was synchronized.
     SYNCEDMEM_REUSE_SYNCHRONISED = 0,
     /// After the work that the legacy default stream had when the block was given back, and work declared with
     /// `syncedmem_record_stream`.

@@ -5,7 +5,7 @@ use crate::abi::opaque::{ask, with};
 use crate::abi::status::syncedmem_status_t;
 use crate::object::SyncedMemory;
 
-/// A CUDA stream, as `CUstream` and `cudaStream_t` point to it.
+/// What `CUstream` and `cudaStream_t` point to.
 pub struct CUstream_st(());
 
 /// Starts a copy on `stream` from the host to the device. The head is SYNCED at once; synchronize the stream before you

@@ -1,5 +1,4 @@
-//! A failure of a C++ entry point is logged and given to the program's callback; then the process aborts as Caffe did,
-//! or the entry point throws. Exceptions pass, so this runs outside of the panic guard and without locks.
+//! Failures of C++ entry points. Exceptions pass, so this runs outside of the panic guard and without locks.
 
 use std::fmt::Write;
 

@@ -275,7 +275,7 @@ pub unsafe extern "C-unwind" fn malloc_host(ptr: *mut *mut c_void, size: usize, 
     let block = or_fail!(Call::MallocHost, caffe_host::malloc(size));
     // SAFETY: the caller guarantees it.
     unsafe { ptr.write(block.address.as_ptr()) };
-    // SAFETY: the caller guarantees it.
+    // SAFETY: as above.
     unsafe { use_cuda.write(block.pinned) };
 }
 

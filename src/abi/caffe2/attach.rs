@@ -1,4 +1,4 @@
-//! Attachments: a binding's own object for a tensor or a blob.
+//! Attachments.
 
 use std::ffi::c_void;
 use std::ptr::NonNull;
@@ -40,7 +40,7 @@ pub unsafe extern "C" fn syncedmem_tensor_attach(
 ) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.
     let attach = || attach(unsafe { held(tensor) }?.attachment(), pointer, deleter, context);
-    // SAFETY: the caller guarantees it.
+    // SAFETY: as above.
     unsafe { answer_for("syncedmem_tensor_attach", attached, attach) }
 }
 
@@ -55,6 +55,6 @@ pub unsafe extern "C" fn syncedmem_typed_blob_attach(
 ) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.
     let attach = || attach(unsafe { held(blob) }?.attachment(), pointer, deleter, context);
-    // SAFETY: the caller guarantees it.
+    // SAFETY: as above.
     unsafe { answer_for("syncedmem_typed_blob_attach", attached, attach) }
 }

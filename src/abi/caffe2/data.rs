@@ -31,7 +31,7 @@ pub unsafe extern "C" fn syncedmem_tensor_data(
 ) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.
     let items = |tensor: &Tensor| Ok(pointer(tensor.raw_data(unsafe { optional(meta) }?)?).cast_const());
-    // SAFETY: the caller guarantees it.
+    // SAFETY: as above.
     unsafe { ask("syncedmem_tensor_data", tensor, data, items) }
 }
 
@@ -126,10 +126,10 @@ pub unsafe extern "C" fn syncedmem_tensor_share_external(
         let meta = unsafe { required(meta) }?;
         let pointer =
             NonNull::new(pointer).ok_or(Error::Argument("pointer is NULL; pass the address of the memory"))?;
-        // SAFETY: the caller guarantees it.
+        // SAFETY: as above.
         unsafe { tensor.share_external(meta, capacity, Lent { pointer, deleter, context }) }
     };
-    // SAFETY: the caller guarantees it.
+    // SAFETY: as above.
     unsafe { change("syncedmem_tensor_share_external", tensor, share) }
 }
 
@@ -153,9 +153,9 @@ pub unsafe extern "C" fn syncedmem_tensor_share_dlpack(
         // SAFETY: the caller guarantees it.
         let meta = unsafe { required(meta) }?;
         let dlpack = NonNull::new(dlpack).ok_or(Error::Argument("dlpack is NULL; pass a tensor of DLPack"))?;
-        // SAFETY: the caller guarantees it.
+        // SAFETY: as above.
         unsafe { tensor.share_dlpack(meta, dlpack, versioned) }
     };
-    // SAFETY: the caller guarantees it.
+    // SAFETY: as above.
     unsafe { change("syncedmem_tensor_share_dlpack", tensor, share) }
 }

@@ -70,7 +70,7 @@ pub unsafe extern "C" fn syncedmem_tensor_is_type(
 ) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.
     let same = |tensor: &Tensor| Ok(*tensor.meta() == unsafe { required(meta) }?);
-    // SAFETY: the caller guarantees it.
+    // SAFETY: as above.
     unsafe { ask("syncedmem_tensor_is_type", tensor, is, same) }
 }
 
@@ -158,6 +158,6 @@ pub unsafe extern "C" fn syncedmem_tensor_debug_string(
         // SAFETY: the caller guarantees it.
         Ok(unsafe { write_text(text, capacity, line.as_ref()) }?)
     };
-    // SAFETY: the caller guarantees it.
+    // SAFETY: as above.
     unsafe { ask("syncedmem_tensor_debug_string", tensor, length, write) }
 }

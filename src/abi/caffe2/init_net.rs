@@ -23,7 +23,7 @@ pub unsafe extern "C" fn syncedmem_workspace_load_init_net(
     call("syncedmem_workspace_load_init_net", || {
         // SAFETY: the caller guarantees it.
         let workspace = unsafe { held(workspace) }?;
-        // SAFETY: the caller guarantees it.
+        // SAFETY: as above.
         init_net::load(workspace, unsafe { open::path(path) }?)
     })
 }

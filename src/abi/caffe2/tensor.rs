@@ -28,7 +28,7 @@ impl Opaque for syncedmem_tensor_t {
     unsafe fn value<'a>(handle: *const Self) -> Result<&'a Tensor, Error> {
         // SAFETY: the caller guarantees it.
         let handle = unsafe { held(handle) }?;
-        // SAFETY: the caller guarantees it.
+        // SAFETY: as above.
         Ok(unsafe { handle.tensor() })
     }
 }
@@ -44,7 +44,7 @@ pub(super) unsafe fn change(
     call(name, || {
         // SAFETY: the caller guarantees it.
         let handle = unsafe { held(tensor) }?;
-        // SAFETY: the caller guarantees it.
+        // SAFETY: as above.
         unsafe { handle.change(work) }
     })
 }
@@ -138,7 +138,7 @@ pub unsafe extern "C" fn syncedmem_tensor_resize(
 ) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.
     let resize = |tensor: &mut Tensor| unsafe { with_dims(ndim, dims, |dims| tensor.resize(dims)) };
-    // SAFETY: the caller guarantees it.
+    // SAFETY: as above.
     unsafe { change("syncedmem_tensor_resize", tensor, resize) }
 }
 
@@ -166,7 +166,7 @@ pub unsafe extern "C" fn syncedmem_tensor_reshape(
 ) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.
     let reshape = |tensor: &mut Tensor| unsafe { with_dims(ndim, dims, |dims| tensor.reshape(dims)) };
-    // SAFETY: the caller guarantees it.
+    // SAFETY: as above.
     unsafe { change("syncedmem_tensor_reshape", tensor, reshape) }
 }
 
@@ -192,7 +192,7 @@ pub unsafe extern "C" fn syncedmem_tensor_reserve(
 ) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.
     let reserve = |tensor: &mut Tensor| unsafe { with_dims(ndim, dims, |dims| tensor.reserve(dims)) };
-    // SAFETY: the caller guarantees it.
+    // SAFETY: as above.
     unsafe { change("syncedmem_tensor_reserve", tensor, reserve) }
 }
 

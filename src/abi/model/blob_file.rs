@@ -24,7 +24,7 @@ pub unsafe extern "C" fn syncedmem_blob_read(blob: *mut syncedmem_blob_t, path: 
     call_for("syncedmem_blob_read", || {
         // SAFETY: the caller guarantees it.
         let (blob, path) = (unsafe { Handle::value_mut(blob.cast()) }?, unsafe { self::path(path) }?);
-        // SAFETY: the caller guarantees it.
+        // SAFETY: as above.
         unsafe { blob_file::read(blob, path) }
     })
 }
@@ -47,7 +47,7 @@ pub unsafe extern "C" fn syncedmem_blob_write(
     call_for("syncedmem_blob_write", || {
         // SAFETY: the caller guarantees it.
         let blob = unsafe { Opaque::value(blob) }?;
-        // SAFETY: the caller guarantees it.
+        // SAFETY: as above.
         blob_file::write(blob, diff, unsafe { self::path(path) }?)?;
         Ok::<_, Failure>(())
     })

@@ -32,13 +32,13 @@ pub struct syncedmem_model_info_t {
     pub size: usize,
     /// A `syncedmem_model_kind_t`.
     pub kind: i32,
-    /// Of a solver's state, the iteration at which it was saved; else 0.
+    /// Of a solver's state, the iteration; else 0.
     pub iter: i32,
-    /// Of a solver's state, the step of its learning rate; else 0.
+    /// Of a solver's state, its learning rate's step; else 0.
     pub current_step: i32,
-    /// The net's name; empty if it has none.
+    /// The net's name, or empty.
     pub name: *const c_char,
-    /// Of a solver's state, the `.caffemodel` that was saved with it; else empty.
+    /// Of a solver's state, the `.caffemodel` saved with it; else empty.
     pub learned_net: *const c_char,
 }
 
@@ -122,7 +122,7 @@ pub unsafe extern "C" fn syncedmem_model_layer(
     let tell = |model: &Model| {
         // SAFETY: the caller guarantees it.
         let (out_name, out_type) = (unsafe { Out::new(name) }?, unsafe { Out::new(type_name) }?);
-        // SAFETY: the caller guarantees it.
+        // SAFETY: as above.
         let out_blobs = unsafe { Out::new(blobs) }?;
         let (layer, name, of) = model.layer(layer)?;
         out_name.set(name.as_ptr());

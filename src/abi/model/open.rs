@@ -52,7 +52,7 @@ pub unsafe extern "C" fn syncedmem_model_open(
 ) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.
     let open = || Ok::<_, Failure>(Handle::make(Model::open(unsafe { self::path(path) }?)?)?.as_ptr().cast());
-    // SAFETY: the caller guarantees it.
+    // SAFETY: as above.
     unsafe { answer_for("syncedmem_model_open", model, open) }
 }
 
