@@ -1,4 +1,3 @@
-//! Arguments: numbers of enumerations, and pointers for results.
 #![expect(unsafe_code, reason = "results are written through callers' pointers")]
 
 use std::ffi::{CStr, c_char};
@@ -9,7 +8,6 @@ use super::call::{Failure, call_for};
 use super::status::syncedmem_status_t;
 use crate::error::Error;
 
-/// The value at an enumeration's number in `all`.
 pub fn one_of<T: Copy, const N: usize>(number: i32, all: [T; N], what: &'static str) -> Result<T, Error> {
     usize::try_from(number).ok().and_then(|number| all.get(number).copied()).ok_or(Error::InvalidArgument { what })
 }
@@ -19,8 +17,6 @@ pub fn side(number: i32) -> Result<Side, Error> {
     one_of(number, [Side::Host, Side::Device], what)
 }
 
-/// `first` may be NULL for no numbers. `what` says that it is NULL or misaligned, or that memory holds fewer.
-///
 /// # Safety
 /// The numbers do not change while the result is used.
 pub unsafe fn numbers<'a>(first: *const i64, length: usize, what: &'static str) -> Result<&'a [i64], Error> {
@@ -33,8 +29,6 @@ pub unsafe fn numbers<'a>(first: *const i64, length: usize, what: &'static str) 
     }
 }
 
-/// `what` says that the string is NULL.
-///
 /// # Safety
 /// The string does not change while the result is used.
 pub unsafe fn string<'a>(pointer: *const c_char, what: &'static str) -> Result<&'a CStr, Error> {
@@ -62,7 +56,7 @@ impl<T> Out<T> {
     }
 }
 
-/// A pointer for a result that the caller may not want: NULL is allowed.
+/// A pointer for a result, or NULL.
 pub struct OptionalOut<T>(Option<Out<T>>);
 
 impl<T> OptionalOut<T> {
@@ -73,7 +67,6 @@ impl<T> OptionalOut<T> {
         Ok(OptionalOut(if pointer.is_null() { None } else { Some(unsafe { Out::new(pointer) }?) }))
     }
 
-    /// Calls `value` only if the result is wanted.
     pub fn set(self, value: impl FnOnce() -> T) {
         if let Some(out) = self.0 {
             out.set(value());
@@ -81,8 +74,7 @@ impl<T> OptionalOut<T> {
     }
 }
 
-/// A structure for a result. Its first member is its size in bytes, set by the caller to that of the structure it
-/// knows.
+/// A structure for a result. It begins with its size in bytes in the caller's header.
 pub struct SizedOut<T> {
     structure: std::ptr::NonNull<T>,
     /// The bytes that both sides know are written.
@@ -90,7 +82,7 @@ pub struct SizedOut<T> {
 }
 
 impl<T> SizedOut<T> {
-    /// `least` is the smallest size in bytes that makes sense.
+    /// `least` is the smallest sensible size in bytes.
     ///
     /// # Safety
     /// A pointer that is neither NULL nor misaligned leads to a size, and to as many bytes that may be written.
@@ -121,7 +113,7 @@ impl<T> SizedOut<T> {
     }
 }
 
-/// Writes what `question` returns to `*out`, for the C function `name`.
+/// Writes what `question` returns to `*out`.
 ///
 /// # Safety
 /// `out` is NULL or writable.
@@ -149,7 +141,7 @@ pub unsafe fn answer_for<T, E: Failure>(
     })
 }
 
-/// Writes what fits of `text` and a NUL into `capacity` bytes; nothing if that is 0. Returns the length of all of it.
+/// Writes what fits of `text`, and a NUL, into `capacity` bytes; nothing if that is 0. Returns the text's whole length.
 ///
 /// # Safety
 /// `to` is NULL or writable for `capacity` bytes.

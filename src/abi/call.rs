@@ -8,7 +8,6 @@ use super::status::syncedmem_status_t;
 use crate::error::Error;
 use crate::object::report::Circumstances;
 
-/// The error of a C function.
 pub trait Failure: Display + From<Error> {
     fn status(&self) -> syncedmem_status_t;
 
@@ -26,7 +25,6 @@ impl Failure for Error {
     }
 }
 
-/// Runs the C function `name`.
 // Inlined: the call site is found by the C function's own frame.
 #[inline(always)]
 pub fn call(name: &str, work: impl FnOnce() -> Result<(), Error>) -> syncedmem_status_t {

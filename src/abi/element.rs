@@ -4,7 +4,7 @@ use super::arguments::one_of;
 use crate::error::Error;
 use crate::object::element::ElementType;
 
-/// The type of the elements of a blob, of a tensor, or of an array in a model file.
+/// The type of the elements of a blob, a tensor, or an array in a model file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum syncedmem_type_t {

@@ -1,5 +1,3 @@
-//! Panics stop here: none crosses the ABI.
-
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::error::Error;

@@ -1,5 +1,5 @@
-//! Handles of what the library makes beside objects, such as open files: addresses of values. The feature `checked`
-//! keeps their storage for ever.
+//! Handles of what the library makes beside objects: addresses of values. The feature `checked` keeps their storage for
+//! ever.
 #![expect(unsafe_code, reason = "values in storage that C holds the address of")]
 
 use std::mem::ManuallyDrop;
@@ -19,12 +19,10 @@ pub struct Handle<T> {
 }
 
 pub trait Handled: Send + Sync + Sized {
-    /// The mark of live handles: another for each type, and one that memory does not hold by chance. Objects have their
-    /// word in this place; the mark is no live object's.
+    /// The mark of live handles: another for each type, improbable in memory, and no live object's word, which objects
+    /// have in this place.
     const LIVE: u64;
-    /// The sentence for a handle that is NULL or misaligned.
     const NULL: &'static str;
-    /// The sentence for a handle without a live value.
     const ENDED: &'static str;
 }
 

@@ -1,8 +1,8 @@
-//! The exported functions: Caffe's C++ symbols, and the C API of each header. An entry point checks its arguments,
-//! calls one safe method and converts the result. Only the form of a failure is decided here.
+//! The exported functions: Caffe's C++ symbols, and the C API of each header. Only the form of a failure is decided
+//! here.
 //!
 //! The caller's guarantee in SAFETY lines is the paragraph "Pointers" at the top of `syncedmem.h` (cbindgen.toml), and
-//! for C++ the original's contract. This holds for the helpers too; a `# Safety` section asks for more.
+//! for C++ the original's contract, also in helpers; a `# Safety` section asks for more.
 #![expect(non_camel_case_types, reason = "the names of the C API")]
 #![expect(clippy::missing_safety_doc, reason = "the header says it once for all functions")]
 

@@ -14,8 +14,6 @@ pub trait Opaque {
     unsafe fn value<'a>(handle: *const Self) -> Result<&'a Self::Value, Self::Error>;
 }
 
-/// Runs `work` on the value of a handle, for the C function `name`.
-///
 /// # Safety
 /// As for [`Opaque::value`].
 // Inlined as `call` is.

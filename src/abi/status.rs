@@ -1,4 +1,4 @@
-//! Statuses, and those of errors.
+//! Statuses.
 
 use crate::error::Error;
 

@@ -12,7 +12,7 @@ use crate::abi::status::syncedmem_status_t;
 use crate::blob::Blob;
 use crate::object::shared::Shared;
 
-/// Writes the size of an array's memory to `*bytes`; 0 without a shape. A reshape that needs no more keeps the memory.
+/// Writes the size of an array's memory to `*bytes`; 0 without a shape.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_blob_capacity(
     blob: *const syncedmem_blob_t,
@@ -23,8 +23,8 @@ pub unsafe extern "C" fn syncedmem_blob_capacity(
     unsafe { ask("syncedmem_blob_capacity", blob, bytes, |blob| blob.capacity(which(array)?)) }
 }
 
-/// Lends the memory of an array to the caller (see "Ownership" above) and writes it to `*mem`. It may be larger than
-/// the array, whose elements come first.
+/// Lends the memory of an array (see "Ownership" above) and writes it to `*mem`. It may be larger than the array, whose
+/// elements come first.
 ///
 /// Errors: `INVALID_STATE` (the blob has no shape).
 #[unsafe(no_mangle)]
@@ -37,8 +37,7 @@ pub unsafe extern "C" fn syncedmem_blob_memory(
     unsafe { ask("syncedmem_blob_memory", blob, mem, |blob| Ok(blob.memory(which(array)?)?.as_ptr().cast())) }
 }
 
-/// As `syncedmem_blob_memory`, and makes the caller one more owner: the memory stays until
-/// `syncedmem_blob_release_memory`.
+/// As `syncedmem_blob_memory`, and makes the caller one more owner, until `syncedmem_blob_release_memory`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_blob_hold_memory(
     blob: *const syncedmem_blob_t,
@@ -62,7 +61,7 @@ pub unsafe extern "C" fn syncedmem_blob_release_memory(mem: *mut syncedmem_t) ->
         // SAFETY: the caller guarantees it.
         let memory = unsafe { Opaque::value(mem) }?;
         memory.head()?;
-        // SAFETY: the caller guarantees it.
+        // SAFETY: as above.
         drop(unsafe { Shared::from_raw(memory) });
         Ok(())
     })
@@ -88,7 +87,7 @@ pub unsafe extern "C" fn syncedmem_blob_set_cpu_data(
     unsafe { change("syncedmem_blob_set_cpu_data", blob, set) }
 }
 
-/// As `syncedmem_blob_set_cpu_data`, for device memory and the device side.
+/// As `syncedmem_blob_set_cpu_data`, for the device side.
 ///
 /// # Safety
 /// `data` is device memory of all elements while the blob refers to it.

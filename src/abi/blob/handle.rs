@@ -1,4 +1,4 @@
-//! Handles, and the arguments of the other functions.
+//! Handles.
 
 use crate::abi::arguments::{self, answer_for, one_of};
 use crate::abi::call::{call, call_for};
@@ -34,8 +34,6 @@ impl Opaque for syncedmem_blob_t {
     }
 }
 
-/// Runs `change` on the blob, for the C function `name`.
-///
 /// # Safety
 /// As for [`Handle::value_mut`].
 pub(super) unsafe fn change(
@@ -55,8 +53,8 @@ pub(super) unsafe fn numbers<'a>(first: *const i64, length: usize) -> Result<&'a
     Ok(unsafe { arguments::numbers(first, length, what) }?)
 }
 
-/// Creates a blob without shape and memory, as Caffe's default constructor, and writes its handle to `*blob`. `type` is
-/// a `syncedmem_type_t`: `SYNCEDMEM_FLOAT32`, `SYNCEDMEM_FLOAT64`, `SYNCEDMEM_INT32` or `SYNCEDMEM_UINT32`.
+/// Creates a blob without shape and memory, and writes its handle to `*blob`. `type` is a `syncedmem_type_t`:
+/// `SYNCEDMEM_FLOAT32`, `SYNCEDMEM_FLOAT64`, `SYNCEDMEM_INT32` or `SYNCEDMEM_UINT32`.
 ///
 /// Errors: `UNSUPPORTED` (another type).
 #[unsafe(no_mangle)]
@@ -66,7 +64,7 @@ pub unsafe extern "C" fn syncedmem_blob_create(r#type: i32, blob: *mut *mut sync
     unsafe { answer_for("syncedmem_blob_create", blob, create) }
 }
 
-/// Destroys a blob. Memory that it shares stays with the other blobs.
+/// Destroys a blob.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_blob_destroy(blob: *mut syncedmem_blob_t) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.

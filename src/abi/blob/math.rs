@@ -16,7 +16,7 @@ pub unsafe extern "C" fn syncedmem_blob_update(blob: *mut syncedmem_blob_t) -> s
     unsafe { change("syncedmem_blob_update", blob, Blob::update) }
 }
 
-/// Writes the sum of an array's absolute values, computed where the array is, to `*sum`; 0 if it was never touched. The
+/// Writes the sum of an array's absolute values to `*sum`, computed where the array is; 0 if it was never touched. The
 /// host sums in doubles, in an order that does not depend on the CPU.
 ///
 /// Errors: `UNSUPPORTED` (integers).
@@ -55,8 +55,8 @@ pub unsafe extern "C" fn syncedmem_blob_scale(
     unsafe { change("syncedmem_blob_scale", blob, |blob| blob.scale(which(array)?, factor)) }
 }
 
-/// Writes to `*count` how many calls computed on the host, though the array was at the device, because no cuBLAS
-/// starts. The first is reported on standard error.
+/// Writes to `*count` how many calls computed on the host, though the array was at the device, for lack of cuBLAS. The
+/// first is reported on standard error.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_blob_computed_on_host(count: *mut u64) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.

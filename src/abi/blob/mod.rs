@@ -6,8 +6,8 @@
 //!
 //! Ownership. syncedmem_blob_create pairs with syncedmem_blob_destroy. A syncedmem_t that a blob lends belongs to the
 //! blobs that share it: never destroy it, and do not use it after a call that gives the array other memory (a reshape
-//! beyond its capacity, setting data, syncedmem_blob_share), or that destroys its last blob. syncedmem_blob_hold_memory
-//! lends it until syncedmem_blob_release_memory, and tensors made of it keep its memory.
+//! beyond its capacity, setting data, syncedmem_blob_share), or that destroys its last blob. Tensors made of it keep
+//! its memory.
 //!
 //! Threads. Any number of threads may at once call functions whose blob is const. Each other call needs the blob alone,
 //! and scale, update and copies need its memory alone too. Blobs that share memory may be used and destroyed on

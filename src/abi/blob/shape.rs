@@ -34,7 +34,7 @@ pub unsafe extern "C" fn syncedmem_blob_reshape(
 ) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.
     let dims = || unsafe { numbers(shape, axes) };
-    // SAFETY: the caller guarantees it.
+    // SAFETY: as above.
     unsafe { change("syncedmem_blob_reshape", blob, |blob| blob.reshape(dims()?)) }
 }
 
@@ -89,8 +89,7 @@ pub unsafe extern "C" fn syncedmem_blob_count(blob: *const syncedmem_blob_t, cou
 
 /// Writes the product of the dimensions of the axes from `start` up to `end`, exclusive, to `*count`; 1 of none.
 ///
-/// Errors: `INVALID_ARGUMENT` (also not 0 <= start <= end <= axes, or a product above INT_MAX, which happens beside a
-/// dimension of 0).
+/// Errors: `INVALID_ARGUMENT` (also not 0 <= start <= end <= axes, or a product above INT_MAX).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_blob_count_axes(
     blob: *const syncedmem_blob_t,
@@ -102,8 +101,8 @@ pub unsafe extern "C" fn syncedmem_blob_count_axes(
     unsafe { ask("syncedmem_blob_count_axes", blob, count, |blob| blob.shape().count_of(start, end)) }
 }
 
-/// Writes the place of an element among the count to `*offset`. `indices` has one index for each axis; those left out
-/// at the end are 0.
+/// Writes the place of an element among the count to `*offset`. `indices` has one index for each axis; missing ones at
+/// the end are 0.
 ///
 /// Errors: `INVALID_ARGUMENT` (also too many indices, or an index outside of its axis).
 #[unsafe(no_mangle)]
@@ -115,7 +114,7 @@ pub unsafe extern "C" fn syncedmem_blob_offset(
 ) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.
     let indices = || unsafe { numbers(indices, length) };
-    // SAFETY: the caller guarantees it.
+    // SAFETY: as above.
     unsafe { ask("syncedmem_blob_offset", blob, offset, |blob| blob.shape().offset(indices()?)) }
 }
 
@@ -138,9 +137,6 @@ pub unsafe extern "C" fn syncedmem_blob_legacy_offset(
 }
 
 /// Writes the shape to `text` as Caffe does, such as `2 3 (6)`, with NUL at its end.
-/// `SYNCEDMEM_BLOB_SHAPE_STRING_BYTES` are always enough.
-///
-/// Errors: `INVALID_ARGUMENT` (also `bytes` is too small).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_blob_shape_string(
     blob: *const syncedmem_blob_t,

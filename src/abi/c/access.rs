@@ -1,4 +1,4 @@
-//! Access to the two sides of an object.
+//! Access to both sides.
 
 use std::ffi::c_void;
 
@@ -11,8 +11,6 @@ use crate::abi::status::syncedmem_status_t;
 use crate::object::SyncedMemory;
 use crate::state::fast_path;
 
-/// Returns at once where nothing need be done.
-///
 /// # Safety
 /// `mem` is NULL or a handle; `data` is NULL or writable.
 #[inline(always)]
@@ -56,9 +54,7 @@ unsafe fn prepared(
 }
 
 /// Writes the address of the host data to `*data`, for reading. A first access allocates zeros; newer data is copied
-/// from the device. The address is valid until the object ends, or its host side is released or set.
-///
-/// Errors: `NO_GPU` (the device is newer and cannot be used).
+/// from the device.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_cpu_data(mem: *mut syncedmem_t, data: *mut *const c_void) -> syncedmem_status_t {
@@ -89,8 +85,7 @@ pub unsafe extern "C" fn syncedmem_overwrite_cpu_data(
     unsafe { self::data("syncedmem_overwrite_cpu_data", mem, Access::Overwrite, Side::Host, data) }
 }
 
-/// Writes the address of the device data to `*data`, for reading, as `syncedmem_cpu_data` does for the host; NULL for
-/// size 0. A new block is on the calling thread's current device.
+/// As `syncedmem_cpu_data`, for the device data; NULL for size 0.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_gpu_data(mem: *mut syncedmem_t, data: *mut *const c_void) -> syncedmem_status_t {
@@ -109,8 +104,7 @@ pub unsafe extern "C" fn syncedmem_mutable_gpu_data(
     unsafe { self::data("syncedmem_mutable_gpu_data", mem, Access::Write, Side::Device, data) }
 }
 
-/// As `syncedmem_mutable_gpu_data`, but neither fills nor copies: the contents are undefined, and the caller writes all
-/// of them.
+/// As `syncedmem_overwrite_cpu_data`, for the device data.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_overwrite_gpu_data(
@@ -121,17 +115,17 @@ pub unsafe extern "C" fn syncedmem_overwrite_gpu_data(
     unsafe { self::data("syncedmem_overwrite_gpu_data", mem, Access::Overwrite, Side::Device, data) }
 }
 
-/// Makes the caller's memory the host side, then the newest. The object borrows it: it is never freed, and later copies
-/// from the device write to it. An owned host block is freed; the device block stays.
+/// Makes the caller's memory the host side, then the newest. The object borrows it: later copies from the device write
+/// to it. An owned host block is freed; the device block stays.
 ///
-/// Errors: `EXPORTED` (tensors of that side are in use).
+/// Errors: `EXPORTED`.
 ///
 /// # Safety
 /// `data` is readable and writable for the object's size while the object refers to it.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_set_cpu_data(mem: *mut syncedmem_t, data: *mut c_void) -> syncedmem_status_t {
-    // SAFETY: the caller guarantees `data`, and that the old block's pointer is not used any more.
+    // SAFETY: the caller guarantees `data`, and gives up the old block's pointer.
     let set = |object: &SyncedMemory| unsafe { object.set_data(Side::Host, data) };
     // SAFETY: the caller guarantees the handle.
     unsafe { with("syncedmem_set_cpu_data", mem, set) }
@@ -144,19 +138,19 @@ pub unsafe extern "C" fn syncedmem_set_cpu_data(mem: *mut syncedmem_t, data: *mu
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_set_gpu_data(mem: *mut syncedmem_t, data: *mut c_void) -> syncedmem_status_t {
-    // SAFETY: the caller guarantees `data`, and that the old block's pointer is not used any more.
+    // SAFETY: the caller guarantees `data`, and gives up the old block's pointer.
     let set = |object: &SyncedMemory| unsafe { object.set_data(Side::Device, data) };
     // SAFETY: the caller guarantees the handle.
     unsafe { with("syncedmem_set_gpu_data", mem, set) }
 }
 
-/// Frees the host block while the device holds the newest data. The next host access allocates it again.
+/// Frees the host block while the device holds the newest data.
 ///
-/// Errors: `INVALID_STATE` (the device does not hold the newest data), `EXPORTED` (tensors of that side are in use).
+/// Errors: `INVALID_STATE` (the device does not hold the newest data), `EXPORTED`.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_release_cpu(mem: *mut syncedmem_t) -> syncedmem_status_t {
-    // SAFETY: the caller guarantees that the old block's pointer is not used any more.
+    // SAFETY: the caller gives up the old block's pointer.
     let release = |object: &SyncedMemory| unsafe { object.release(Side::Host) };
     // SAFETY: the caller guarantees the handle.
     unsafe { with("syncedmem_release_cpu", mem, release) }
@@ -166,7 +160,7 @@ pub unsafe extern "C" fn syncedmem_release_cpu(mem: *mut syncedmem_t) -> syncedm
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_release_gpu(mem: *mut syncedmem_t) -> syncedmem_status_t {
-    // SAFETY: the caller guarantees that the old block's pointer is not used any more.
+    // SAFETY: the caller gives up the old block's pointer.
     let release = |object: &SyncedMemory| unsafe { object.release(Side::Device) };
     // SAFETY: the caller guarantees the handle.
     unsafe { with("syncedmem_release_gpu", mem, release) }

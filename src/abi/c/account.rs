@@ -1,4 +1,4 @@
-//! Accounting: what is counted, the report, and its names of objects.
+//! Accounting, its report, and names of objects.
 
 use std::ffi::c_char;
 
@@ -32,8 +32,7 @@ pub enum syncedmem_accounting_t {
 pub const SYNCEDMEM_NAME_BYTES: usize = 200;
 
 /// Sets what is accounted for from now on: a `syncedmem_accounting_t`. Counts stay. Existing objects are counted from
-/// their next access that allocates, fills or copies; existing blocks are not. Overrides `SYNCEDMEM_ACCOUNT` (off, on,
-/// accesses).
+/// their next access that allocates, fills or copies; existing blocks are not. Overrides `SYNCEDMEM_ACCOUNT`.
 #[unsafe(no_mangle)]
 pub extern "C" fn syncedmem_set_accounting(accounting: i32) -> syncedmem_status_t {
     let what = "accounting is not a syncedmem_accounting_t; pass SYNCEDMEM_ACCOUNTING_OFF (0), \
@@ -61,8 +60,8 @@ pub unsafe extern "C" fn syncedmem_get_accounting(accounting: *mut syncedmem_acc
     unsafe { answer("syncedmem_get_accounting", accounting, in_force) }
 }
 
-/// Switches the comparison of the host's contents at copies, which finds copies and fills that changed nothing. It
-/// reads copied data once more, and needs accounting or a trace. Overrides `SYNCEDMEM_COMPARE` (off, on).
+/// Switches the comparison of host contents at copies, which finds copies and fills that changed nothing. It reads
+/// copied data once more, and needs accounting or a trace. Overrides `SYNCEDMEM_COMPARE`.
 #[unsafe(no_mangle)]
 pub extern "C" fn syncedmem_set_compare(on: bool) -> syncedmem_status_t {
     run("syncedmem_set_compare", || {
@@ -71,7 +70,7 @@ pub extern "C" fn syncedmem_set_compare(on: bool) -> syncedmem_status_t {
     })
 }
 
-/// Writes to `*on` whether the host's contents are compared.
+/// Writes to `*on` whether host contents are compared.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_get_compare(on: *mut bool) -> syncedmem_status_t {
     let in_force = || {
@@ -88,11 +87,11 @@ pub extern "C" fn syncedmem_reset_peaks() -> syncedmem_status_t {
     run("syncedmem_reset_peaks", || recorder::with_ledger(|ledger| ledger.reset_peaks(clock::nanoseconds())))
 }
 
-/// Writes a report of this process, UTF-8 text of several lines: memory now and at the peak, its ten largest holders,
-/// and counts of operations.
+/// Writes a report of this process, several lines of UTF-8: memory now and at the peak, its ten largest holders, and
+/// counts of operations.
 ///
-/// Writes at most `capacity` bytes to `text`, including a NUL, and the length of the whole report without it to
-/// `*length`. `text` may be NULL if `capacity` is 0.
+/// `text` gets at most `capacity` bytes, including a NUL, and `*length` the length of the whole report without it.
+/// `text` may be NULL if `capacity` is 0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_report(
     text: *mut c_char,
@@ -104,7 +103,7 @@ pub unsafe extern "C" fn syncedmem_report(
         // SAFETY: the caller guarantees it.
         unsafe { write_text(text, capacity, &report) }
     };
-    // SAFETY: the caller guarantees it.
+    // SAFETY: as above.
     unsafe { answer("syncedmem_report", length, report) }
 }
 
@@ -129,9 +128,8 @@ pub unsafe extern "C" fn syncedmem_set_name(mem: *mut syncedmem_t, name: *const 
     unsafe { with("syncedmem_set_name", mem, set) }
 }
 
-/// Notes for traces how many items of the batch an object holds, such as 64 for a layer's output of 64 x 20 x 24 x 24:
-/// a report then says what one more item costs. 0, the default: it does not grow with the batch. Ignored without a
-/// trace.
+/// Notes for traces how many items of the batch an object holds: a report then says what one more item costs. 0, the
+/// default: it does not grow with the batch. Ignored without a trace.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_set_items(mem: *mut syncedmem_t, items: usize) -> syncedmem_status_t {
@@ -158,6 +156,6 @@ pub unsafe extern "C" fn syncedmem_get_name(
         // SAFETY: the caller guarantees it.
         unsafe { write_text(text, capacity, object.name().as_ref()) }
     };
-    // SAFETY: the caller guarantees it.
+    // SAFETY: as above.
     unsafe { ask("syncedmem_get_name", mem, length, get) }
 }

@@ -7,8 +7,7 @@ use crate::abi::status::syncedmem_status_t;
 use crate::error::Error;
 use crate::memory::host::allocator::{self, Functions};
 
-/// Returns a block of `bytes` (not 0) at a multiple of `alignment` (a power of two), or NULL. Gets the `context` of its
-/// table.
+/// Returns a block of `bytes` (not 0) at a multiple of `alignment` (a power of two), or NULL.
 pub type syncedmem_allocate_t =
     Option<unsafe extern "C-unwind" fn(bytes: usize, alignment: usize, context: *mut c_void) -> *mut c_void>;
 
@@ -33,12 +32,12 @@ pub struct syncedmem_host_allocator_t {
 }
 
 /// Makes later host blocks of all objects come from the program's functions; NULL: from the library again. The table is
-/// copied. A block goes back to the `release` of the allocator that made it.
+/// copied.
 ///
 /// The blocks are counted, limited (`SYNCEDMEM_HOST_LIMIT`) and traced as others. They are not kept for reuse, and
-/// page-locked only if `allocate` returns such memory, or by `syncedmem_pin`. `allocate` is not called for size 0, nor
-/// for `CaffeMallocHost`, whose memory programs pass to `free()`. If it returns NULL after the library has tried to
-/// make room, or a block with too little alignment, which is given back, the access gives `OUT_OF_MEMORY`.
+/// page-locked only if `allocate` returns such memory, or by `syncedmem_pin`. `allocate` is not called for
+/// `CaffeMallocHost`, whose memory programs pass to `free()`. If it returns NULL after the library has tried to make
+/// room, or a block with too little alignment, which is given back, the access gives `OUT_OF_MEMORY`.
 ///
 /// The functions are called without locks, on any thread that uses or ends an object; `release` also in a forked child
 /// and at exit. They may use objects, but not the block's own, nor those that another thread uses. An exception ends
@@ -59,7 +58,7 @@ pub unsafe extern "C" fn syncedmem_set_host_allocator(
             // SAFETY: the caller guarantees it.
             false => Some(unsafe { read(allocator) }?),
         };
-        // SAFETY: the caller guarantees it.
+        // SAFETY: as above.
         unsafe { allocator::set(functions) }
     })
 }

@@ -1,7 +1,7 @@
 //! The destructor of Python's capsules of tensors.
 //!
-//! DLPack's Python specification gives the names: a consumer renames the capsule whose tensor it took. CPython's
-//! functions are looked up in the process, not linked.
+//! DLPack's Python specification gives the capsules' names. CPython's functions are looked up in the process, not
+//! linked.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::mem::transmute;
@@ -35,8 +35,6 @@ fn python() -> Option<&'static Python> {
 }
 
 impl Python {
-    /// The capsule's pointer, if it has this name.
-    ///
     /// # Safety
     /// As for `syncedmem_end_capsule`.
     unsafe fn holds(&self, capsule: *mut c_void, name: &CStr) -> Option<NonNull<c_void>> {

@@ -10,8 +10,8 @@ use crate::settings;
 use crate::state::fast_path;
 use crate::state::flags::{self, CHECKED};
 
-/// Loads the CUDA driver unless it is loaded, and returns `NO_GPU` if it cannot be used. Writes a sentence to `*sentence`,
-/// unless that is NULL: the driver's version and devices, or why there is no GPU and what to do. The string is static.
+/// Loads the CUDA driver, and returns `NO_GPU` if it cannot be used. Writes a sentence to `*sentence`, unless that is
+/// NULL: the driver's version and devices, or why there is no GPU and what to do. The string is static.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_cuda_status(sentence: *mut *const c_char) -> syncedmem_status_t {
     call("syncedmem_cuda_status", || {
@@ -23,8 +23,8 @@ pub unsafe extern "C" fn syncedmem_cuda_status(sentence: *mut *const c_char) -> 
 }
 
 /// Switches the device check of Caffe's DEBUG builds: a call gives `WRONG_DEVICE` if another device than that of the
-/// object's own device block is current. Without it such calls succeed, and `syncedmem_device_mismatches` counts those
-/// that called the driver. Overrides `SYNCEDMEM_CHECK_DEVICE`.
+/// object's own device block is current. Without it such calls succeed (`syncedmem_device_mismatches`). Overrides
+/// `SYNCEDMEM_CHECK_DEVICE`.
 #[unsafe(no_mangle)]
 pub extern "C" fn syncedmem_set_device_check(on: bool) -> syncedmem_status_t {
     run("syncedmem_set_device_check", || {

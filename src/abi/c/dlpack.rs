@@ -1,4 +1,4 @@
-//! Tensors: exchange of memory with other libraries by DLPack.
+//! Exchange of memory as DLPack tensors.
 
 use std::ffi::c_void;
 use std::ptr::NonNull;
@@ -14,7 +14,7 @@ use crate::error::Error;
 use crate::object::SyncedMemory;
 use crate::object::dlpack::{DataType, Layout};
 
-/// One of the two sides of an object.
+/// A side of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum syncedmem_side_t {
@@ -24,37 +24,36 @@ pub enum syncedmem_side_t {
     SYNCEDMEM_DEVICE = 1,
 }
 
-/// What an access does with the data of a side.
+/// What an access does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum syncedmem_access_t {
-    /// Reads it, as `syncedmem_cpu_data` and `syncedmem_gpu_data`.
+    /// Reads it, as `syncedmem_cpu_data`.
     SYNCEDMEM_READ = 0,
-    /// Reads and writes it, as `syncedmem_mutable_cpu_data` and `syncedmem_mutable_gpu_data`.
+    /// Reads and writes it, as `syncedmem_mutable_cpu_data`.
     SYNCEDMEM_WRITE = 1,
-    /// Writes all of it and reads nothing, as `syncedmem_overwrite_cpu_data` and `syncedmem_overwrite_gpu_data`.
+    /// Writes all of it and reads nothing, as `syncedmem_overwrite_cpu_data`.
     SYNCEDMEM_OVERWRITE = 2,
 }
 
-/// Prepares a side (`syncedmem_side_t`) for an access (`syncedmem_access_t`), which also changes the head, and writes a
-/// new DLPack tensor of its memory to `*tensor`: a `DLManagedTensorVersioned *` (version 1.0), or, without `versioned`,
-/// a `DLManagedTensor *` as before DLPack 1.0.
+/// Prepares a side (`syncedmem_side_t`) for an access (`syncedmem_access_t`), and writes a new DLPack tensor of its
+/// memory to `*tensor`: a `DLManagedTensorVersioned *` (version 1.0), or, without `versioned`, a `DLManagedTensor *`.
 ///
 /// An element has DLPack's `type_code` (0: signed integer, 1: unsigned, 2: IEEE float, 4: bfloat16, 5: complex, 6:
-/// bool, 7 to 14: 8-bit floats) and `type_bits`. Elements are in C order, of the shape `shape[0]` to `shape[ndim - 1]`,
-/// and need at most the object's size. A tensor for reading is marked read-only, which requires `versioned`.
+/// bool, 7 to 14: 8-bit floats) and `type_bits`. Elements are in C order, of the `ndim` dimensions at `shape`. A tensor
+/// for reading is marked read-only, which requires `versioned`.
 ///
-/// The consumer calls the tensor's deleter once, on any thread, beside any other call on the object. Until then calls
-/// that would make the address invalid (setting or releasing that side, `syncedmem_destruct`, a first
-/// `syncedmem_set_evictable`) give `EXPORTED`, and after `syncedmem_destroy` the last tensor ends the object. An object
-/// that C++ ends must outlive its tensors. A tensor of an evictable object is an open access, which its deleter ends.
+/// The consumer calls the tensor's deleter once, beside any other call on the object. Until then calls that would make
+/// the address invalid (setting or releasing that side, `syncedmem_destruct`, a first `syncedmem_set_evictable`) give
+/// `EXPORTED`, and after `syncedmem_destroy` the last tensor ends the object. An object that C++ ends must outlive its
+/// tensors. A tensor of an evictable object is an open access, which its deleter ends.
 ///
 /// A consumer on another stream than the legacy default one calls `syncedmem_stream_wait` before it reads, and, with
 /// `SYNCEDMEM_REUSE_STREAM`, `syncedmem_record_stream` before it deletes the tensor. A device reset frees device
 /// tensors' memory.
 ///
-/// Errors: those of the access, and `INVALID_ARGUMENT` (also an impossible type or shape, more bytes than the object
-/// has, reading without `versioned`, borrowed device memory that the driver does not know).
+/// Errors: `INVALID_ARGUMENT` (also an impossible type or shape, more bytes than the object has, borrowed device memory
+/// that the driver does not know).
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_to_dlpack(
@@ -92,14 +91,14 @@ unsafe fn lengths<'a>(shape: *const i64, ndim: i32) -> Result<&'a [i64], Error> 
     unsafe { numbers(shape, count, "shape is NULL or misaligned; pass the address of ndim numbers") }
 }
 
-/// Lends a tensor's memory to the object, as `syncedmem_set_cpu_data` does for memory of the CPU and
-/// `syncedmem_set_gpu_data` for that of a CUDA device. `tensor` is a `DLManagedTensorVersioned *`, or, without
-/// `versioned`, a `DLManagedTensor *`. The memory must be contiguous in C order, writable, and of the object's size.
+/// Lends a tensor's memory to the object, as `syncedmem_set_cpu_data` does, or, on a CUDA device,
+/// `syncedmem_set_gpu_data`. `tensor` is a `DLManagedTensorVersioned *`, or, without `versioned`, a `DLManagedTensor
+/// *`. The memory must be contiguous in C order, writable, and of the object's size.
 ///
 /// On success the library owns the tensor, and calls its deleter when that side is set or released, or the object ends:
-/// on that thread (for a destroyed object with tensors of its own: on the one that deletes the last), without locks.
-/// The deleter must order reuse of device memory behind the legacy default stream, where a copy may still run. Two objects
-/// that lend each other tensors keep each other alive until one is set or released.
+/// on that thread (for a destroyed object with tensors of its own, on the one that deletes the last), without locks.
+/// The deleter must order reuse of device memory behind the legacy default stream, where a copy may still run. Two
+/// objects that lend each other tensors keep each other alive until one is set or released.
 ///
 /// Errors: as `syncedmem_set_cpu_data`, and `INVALID_ARGUMENT` for memory other than described.
 ///
@@ -122,7 +121,7 @@ pub unsafe extern "C" fn syncedmem_set_dlpack(
     unsafe { with("syncedmem_set_dlpack", mem, set) }
 }
 
-/// Writes how many tensors (`syncedmem_to_dlpack`) of the object's host side and of its device side are in use.
+/// Writes how many tensors of the object's host side and of its device side are in use.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_exports(
     mem: *const syncedmem_t,
@@ -132,7 +131,7 @@ pub unsafe extern "C" fn syncedmem_exports(
     call("syncedmem_exports", || {
         // SAFETY: the caller guarantees it.
         let (object, hosts) = (unsafe { Opaque::value(mem) }?, unsafe { Out::new(host) }?);
-        // SAFETY: the caller guarantees it.
+        // SAFETY: as above.
         let devices = unsafe { Out::new(device) }?;
         let [of_host, of_device] = object.exports()?;
         hosts.set(of_host);

@@ -1,4 +1,4 @@
-//! Eviction of objects when memory runs out.
+//! Eviction.
 
 use super::object::syncedmem_t;
 use crate::abi::arguments::one_of;
@@ -21,9 +21,8 @@ pub enum syncedmem_eviction_t {
 
 const POLICIES: [Policy; 3] = [Policy::Never, Policy::Redundant, Policy::Always];
 
-/// Sets what may be evicted of the object when memory runs out: a `syncedmem_eviction_t`. Addresses from before a first
-/// mark are not valid any more. `SYNCEDMEM_EVICT_NEVER` removes the mark and forgets open accesses; a changed mark
-/// keeps them.
+/// Sets what may be evicted of the object: a `syncedmem_eviction_t`. Addresses from before a first mark are not valid
+/// any more. `SYNCEDMEM_EVICT_NEVER` removes the mark and forgets open accesses; a changed mark keeps them.
 ///
 /// Where a device block finds no room, the library gives back, until it does: idle blocks; device sides of marked
 /// objects that the host can replace; device sides with the newest data, after a copy to the host

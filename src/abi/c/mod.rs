@@ -1,5 +1,4 @@
-//! The C API of `include/syncedmem.h`, which is generated from this folder and cbindgen.toml, the text of its
-//! conventions.
+//! The C API of `include/syncedmem.h`. cbindgen.toml has its conventions.
 #![expect(unsafe_code, reason = "C functions")]
 
 pub mod access;

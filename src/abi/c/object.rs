@@ -1,4 +1,4 @@
-//! Objects: handles, construction, destruction, head and size.
+//! Objects.
 
 use std::ffi::c_void;
 use std::ptr::NonNull;
@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::memory::host;
 use crate::object::SyncedMemory;
 
-/// A `caffe::SyncedMemory`. Its address is its handle.
+/// A `caffe::SyncedMemory`.
 pub struct syncedmem_t(());
 
 /// Minimum size of the storage for `syncedmem_construct`, in bytes.
@@ -61,7 +61,7 @@ impl Opaque for syncedmem_t {
     }
 }
 
-/// Creates an object of `bytes` on each side, which may be 0, and writes its handle to `*mem`. Allocates neither side.
+/// Creates an object of `bytes` on each side, which may be 0, and writes its handle to `*mem`.
 ///
 /// Errors: `OUT_OF_MEMORY` (also if no address space holds `bytes`).
 #[unsafe(no_mangle)]
@@ -71,8 +71,8 @@ pub unsafe extern "C" fn syncedmem_create(bytes: usize, mem: *mut *mut syncedmem
     unsafe { answer("syncedmem_create", mem, || Ok(SyncedMemory::create(bytes)?.as_ptr().cast())) }
 }
 
-/// Destroys an object of `syncedmem_create` and frees the memory it owns. Memory that tensors (`syncedmem_to_dlpack`)
-/// use is freed with the last of them.
+/// Destroys an object of `syncedmem_create` and frees the memory it owns. Memory that tensors use is freed with the
+/// last of them.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_destroy(mem: *mut syncedmem_t) -> syncedmem_status_t {
@@ -82,15 +82,14 @@ pub unsafe extern "C" fn syncedmem_destroy(mem: *mut syncedmem_t) -> syncedmem_s
         }
         // SAFETY: the caller guarantees it.
         let object = unsafe { Opaque::value(mem) }?;
-        // SAFETY: the caller guarantees it.
+        // SAFETY: as above.
         unsafe { object.destroy() }
     })
 }
 
 /// As `syncedmem_create`, in the first 32 bytes of the caller's storage, whose address is the handle.
 ///
-/// Errors: `INVALID_ARGUMENT` (also `storage` not aligned to `SYNCEDMEM_STORAGE_ALIGNMENT`, or `storage_bytes` below
-/// `SYNCEDMEM_STORAGE_BYTES`).
+/// Errors: `INVALID_ARGUMENT` (also storage that is misaligned or too small).
 ///
 /// # Safety
 /// `storage` is writable for `storage_bytes`, and stays where it is.
@@ -127,7 +126,7 @@ pub unsafe extern "C" fn syncedmem_construct(
 
 /// Ends an object of `syncedmem_construct` and frees the memory it owns, but not its storage.
 ///
-/// Errors: `EXPORTED` (tensors of it are in use).
+/// Errors: `EXPORTED`.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_destruct(mem: *mut syncedmem_t) -> syncedmem_status_t {

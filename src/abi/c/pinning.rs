@@ -6,9 +6,8 @@ use crate::abi::status::syncedmem_status_t;
 use crate::object::SyncedMemory;
 
 /// Page-locks the object's host memory in place: memory of `syncedmem_set_cpu_data`, or a pageable block of its own.
-/// Address and contents stay; copies then run at the speed of page-locked memory. It takes long (1 to 3 GB/s, once), so
-/// use it for memory that is copied repeatedly. Memory that is page-locked already stays as it is; if another library
-/// did it, that one unlocks it.
+/// Address and contents stay. It takes long (1 to 3 GB/s, once), so use it for memory that is copied repeatedly. Memory
+/// that is page-locked already stays as it is; if another library did it, that one unlocks it.
 ///
 /// `syncedmem_unpin` undoes it. Borrowed memory is also unlocked when the object releases it (its host side is set or
 /// released, the object grows or ends): free it after that. Unlocking waits for the context that was current at
@@ -32,8 +31,7 @@ pub unsafe extern "C" fn syncedmem_pin(mem: *mut syncedmem_t) -> syncedmem_statu
     unsafe { with("syncedmem_pin", mem, pin) }
 }
 
-/// Undoes `syncedmem_pin`, after a copy in flight and the work in the context that was current at that call. Blocks
-/// that were allocated page-locked stay so.
+/// Undoes `syncedmem_pin`, after a copy in flight. Blocks that were allocated page-locked stay so.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_unpin(mem: *mut syncedmem_t) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.

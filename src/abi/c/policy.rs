@@ -1,4 +1,4 @@
-//! Settings of the whole process. Each overrides its environment variable.
+//! Settings of the whole process.
 
 use crate::abi::arguments::answer;
 use crate::abi::caffe::callback;
@@ -43,12 +43,11 @@ pub enum syncedmem_error_policy_t {
     /// `abort()`, as Caffe did.
     SYNCEDMEM_ON_ERROR_ABORT = 0,
     /// Throws `std::bad_alloc` if memory ran out, else `std::runtime_error`, of the caller's C++ runtime (libstdc++ or
-    /// libc++). A statically linked one is found only if it is exported (`-rdynamic`). Without one the process ends by
-    /// `abort()` after a sentence that says so: throw from `syncedmem_set_error_callback` instead.
+    /// libc++). A statically linked one is found only if it is exported (`-rdynamic`). Without one the process aborts:
+    /// throw from `syncedmem_set_error_callback` instead.
     SYNCEDMEM_ON_ERROR_THROW = 1,
 }
 
-/// Runs the C function `name`.
 pub(super) fn set(name: &str, choice: &Choice, number: i32, what: &'static str) -> syncedmem_status_t {
     call(name, || {
         let known = usize::try_from(number).is_ok_and(|index| choice.set(index));
@@ -57,8 +56,6 @@ pub(super) fn set(name: &str, choice: &Choice, number: i32, what: &'static str) 
 }
 
 /// The variable has the enumeration's type in C.
-///
-/// # Safety
 pub(super) unsafe fn get(name: &str, choice: &Choice, number: *mut i32) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.
     unsafe { answer(name, number, || Ok(choice.get() as i32)) }
@@ -82,12 +79,11 @@ pub unsafe extern "C" fn syncedmem_get_mode(mode: *mut syncedmem_mode_t) -> sync
 }
 
 /// Registers a function that replaces the look into the process's Caffe; NULL removes it. It is for a Caffe that cannot
-/// be found, such as one in a program that does not export its symbols: it returns `caffe::Caffe::mode()`, and is
-/// compiled with that Caffe's headers.
+/// be found, such as one in a program that does not export its symbols, and returns `caffe::Caffe::mode()`.
 ///
-/// It is called with `user`, on the allocating thread, without locks, before a new host block. It returns 0 for CPU and
-/// 1 for GPU (other numbers count as CPU), and does not throw. `SYNCEDMEM_MODE` and `syncedmem_set_mode` override it,
-/// unless they are auto.
+/// It is called on the allocating thread, without locks, before a new host block. It returns 0 for CPU and 1 for GPU
+/// (other numbers count as CPU), and does not throw. `SYNCEDMEM_MODE` and `syncedmem_set_mode` override it, unless they
+/// are auto.
 ///
 /// # Safety
 /// `callback` and `user` stay usable for the rest of the process: a thread may be about to call them.
@@ -119,7 +115,7 @@ pub unsafe extern "C" fn syncedmem_get_pinning(pinning: *mut syncedmem_pinning_t
     unsafe { get("syncedmem_get_pinning", &settings::PIN, pinning.cast()) }
 }
 
-/// Sets what failed C++ entry points do from now on: a `syncedmem_error_policy_t`. Overrides `SYNCEDMEM_ON_ERROR`.
+/// Sets what failed C++ entry points do: a `syncedmem_error_policy_t`. Overrides `SYNCEDMEM_ON_ERROR`.
 #[unsafe(no_mangle)]
 pub extern "C" fn syncedmem_set_error_policy(policy: i32) -> syncedmem_status_t {
     let what = "policy is not a syncedmem_error_policy_t; pass SYNCEDMEM_ON_ERROR_ABORT (0) or \
@@ -136,10 +132,9 @@ pub unsafe extern "C" fn syncedmem_get_error_policy(policy: *mut syncedmem_error
 
 /// Registers a function that is called when a C++ entry point fails, before the error policy applies; NULL removes it.
 ///
-/// It is called on the failing thread, without locks, with the status, the message (which lives until it returns) and
-/// `user`. It may use any object, and throw an exception of any C++ runtime, also a statically linked one; it must not
-/// `longjmp`. If it returns, the policy applies. It is not called for a failure inside itself, nor without memory to
-/// note that it runs.
+/// It is called on the failing thread, without locks; the message lives until it returns. It may use any object, and
+/// throw an exception of any C++ runtime, also a statically linked one; it must not `longjmp`. It is not called for a
+/// failure inside itself, nor without memory to note that it runs.
 ///
 /// # Safety
 /// As for `syncedmem_set_mode_callback`.

@@ -29,7 +29,7 @@ pub enum syncedmem_memory_t {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum syncedmem_reuse_t {
-    /// After its context was synchronized. Declare streams of other contexts with `syncedmem_record_stream`.
+    /// After its context was synchronized.
     SYNCEDMEM_REUSE_SYNCHRONISED = 0,
     /// After the work that the legacy default stream had when the block was given back, and work declared with
     /// `syncedmem_record_stream`.
@@ -71,7 +71,7 @@ pub unsafe extern "C" fn syncedmem_idle_bytes(memory: i32, bytes: *mut usize) ->
 }
 
 /// Switches pools, which keep blocks that objects give back for the next one. Without them idle blocks are given back
-/// now, and each block is allocated and freed as in Caffe. Overrides `SYNCEDMEM_POOLS` (on, off).
+/// now, and each block is allocated and freed as in Caffe. Overrides `SYNCEDMEM_POOLS`.
 #[unsafe(no_mangle)]
 pub extern "C" fn syncedmem_set_pools(on: bool) -> syncedmem_status_t {
     run("syncedmem_set_pools", || {
@@ -131,7 +131,7 @@ pub extern "C" fn syncedmem_set_pool_age(seconds: f64) -> syncedmem_status_t {
     })
 }
 
-/// Writes to `*seconds` for how many seconds a pageable block may lie idle.
+/// Writes to `*seconds` how long a pageable block may lie idle.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_get_pool_age(seconds: *mut f64) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.
@@ -154,7 +154,7 @@ pub unsafe extern "C" fn syncedmem_get_pinned_limit(bytes: *mut usize) -> synced
 }
 
 /// Sets when device and page-locked blocks that are given back from now on are reused: a `syncedmem_reuse_t`. Overrides
-/// `SYNCEDMEM_REUSE` (synchronised, stream).
+/// `SYNCEDMEM_REUSE`.
 #[unsafe(no_mangle)]
 pub extern "C" fn syncedmem_set_reuse(reuse: i32) -> syncedmem_status_t {
     let what = "reuse is not a syncedmem_reuse_t; pass SYNCEDMEM_REUSE_SYNCHRONISED (0) or SYNCEDMEM_REUSE_STREAM (1)";

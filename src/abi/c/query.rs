@@ -35,7 +35,7 @@ pub unsafe extern "C" fn syncedmem_owns_cpu(mem: *const syncedmem_t, owns: *mut 
     unsafe { ask("syncedmem_owns_cpu", mem, owns, |object| object.owns(Side::Host)) }
 }
 
-/// Writes to `*owns` whether the object has a device block that it frees: not for borrowed memory.
+/// As `syncedmem_owns_cpu`, for the device block.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_owns_gpu(mem: *const syncedmem_t, owns: *mut bool) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.

@@ -24,8 +24,8 @@ pub struct syncedmem_sum_t {
     pub count: u64,
     /// Bytes in all.
     pub bytes: u64,
-    /// Nanoseconds in all; 0 where time is not measured. Without a trace, one in sixteen of the first blocks of objects of up to 64 KiB is
-    /// measured, and stands for the others.
+    /// Nanoseconds in all; 0 where time is not measured. Without a trace, one in sixteen of the first blocks of objects
+    /// of up to 64 KiB is measured, and stands for the others.
     pub nanoseconds: u64,
 }
 
@@ -33,14 +33,14 @@ pub struct syncedmem_sum_t {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct syncedmem_memory_stats_t {
-    /// Held by objects now, without the page-locked slots of staged copies. Known without accounting too, but then
-    /// without pageable blocks of up to 4 KiB.
+    /// Held by objects now, without the page-locked slots of staged copies. Without accounting, pageable blocks of up
+    /// to 4 KiB are missing.
     pub live: u64,
     /// Maximum of `live` since accounting began, or since `syncedmem_reset_peaks`.
     pub peak: u64,
-    /// Kept idle for later objects. Known without accounting too.
+    /// Kept idle for later objects.
     pub idle: u64,
-    /// Maximum that may be idle. Known without accounting too.
+    /// Maximum that may be idle.
     pub budget: u64,
     /// Blocks from the system or the driver.
     pub allocations: syncedmem_sum_t,
@@ -56,7 +56,7 @@ pub struct syncedmem_memory_stats_t {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct syncedmem_stats_t {
-    /// The caller sets it to `sizeof(syncedmem_stats_t)`; the call sets it to the number of bytes written.
+    /// `sizeof(syncedmem_stats_t)` before the call, then the bytes written.
     pub size: usize,
     /// Pageable host memory.
     pub pageable: syncedmem_memory_stats_t,
@@ -117,8 +117,8 @@ pub struct syncedmem_stats_t {
     pub dropped: u64,
 }
 
-/// Writes the account so far to `*stats`: at most the bytes of its `size`, which the caller has set. Without
-/// accounting, all but `live`, `idle` and `budget` is 0.
+/// Writes the account so far to `*stats`: at most the bytes of its `size`. Without accounting, all but `live`, `idle`
+/// and `budget` is 0.
 ///
 /// Errors: `INVALID_ARGUMENT` (also `size` is too small for the first member of memory).
 #[unsafe(no_mangle)]

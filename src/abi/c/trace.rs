@@ -22,7 +22,7 @@ pub unsafe extern "C" fn syncedmem_trace_start(file: *const c_char) -> syncedmem
     })
 }
 
-/// Ends the trace, if there is one, and marks it as whole.
+/// Ends the trace and marks it as whole.
 #[unsafe(no_mangle)]
 pub extern "C" fn syncedmem_trace_stop() -> syncedmem_status_t {
     run("syncedmem_trace_stop", control::end_trace)

@@ -5,13 +5,11 @@ use crate::abi::opaque::{ask, with};
 use crate::abi::status::syncedmem_status_t;
 use crate::object::SyncedMemory;
 
-/// A CUDA stream, as `CUstream` and `cudaStream_t` point to it.
+/// What `CUstream` and `cudaStream_t` point to.
 pub struct CUstream_st(());
 
-/// Starts a copy on `stream` from the host, which must be the newest side, to the device. The head is SYNCED at once;
-/// synchronize the stream before you use the device data. The library waits for the copy only where a call would
-/// disturb it (`syncedmem_mutable_cpu_data`, setting or releasing a side, ending the object), not for reading. Only a
-/// copy of page-locked host memory runs in the background.
+/// Starts a copy on `stream` from the host to the device. The head is SYNCED at once; synchronize the stream before you
+/// use the device data.
 ///
 /// Errors: `INVALID_STATE` (the head is not HEAD_AT_CPU).
 #[unsafe(no_mangle)]
@@ -27,8 +25,7 @@ pub unsafe extern "C" fn syncedmem_async_gpu_push(
 }
 
 /// Starts a copy on `stream` from the device to the host, unless the host is current or such a copy is in flight. The
-/// head stays HEAD_AT_GPU until `syncedmem_cpu_data`, `syncedmem_wait` or `syncedmem_is_ready` completes the copy. Only
-/// a copy to page-locked host memory runs in the background.
+/// head stays HEAD_AT_GPU until `syncedmem_cpu_data`, `syncedmem_wait` or `syncedmem_is_ready` completes the copy.
 ///
 /// Errors: `INVALID_STATE` (UNINITIALIZED).
 #[unsafe(no_mangle)]
@@ -71,7 +68,7 @@ pub unsafe extern "C" fn syncedmem_stream_wait(mem: *mut syncedmem_t, stream: *m
     unsafe { with("syncedmem_stream_wait", mem, wait) }
 }
 
-/// Waits for the object's copy in flight, if there is one. After a pull both sides hold the same data.
+/// Waits for the object's copy in flight. After a pull both sides hold the same data.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_wait(mem: *mut syncedmem_t) -> syncedmem_status_t {

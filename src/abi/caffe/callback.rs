@@ -7,7 +7,7 @@ use crate::abi::status::syncedmem_status_t;
 use crate::error::Error;
 use crate::error::callback_slot::Slot;
 
-/// Called when a C++ entry point fails: see `syncedmem_set_error_callback`.
+/// See `syncedmem_set_error_callback`.
 pub type syncedmem_error_callback_t =
     Option<unsafe extern "C-unwind" fn(status: syncedmem_status_t, message: *const c_char, user: *mut c_void)>;
 

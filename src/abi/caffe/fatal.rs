@@ -1,5 +1,4 @@
-//! Failures of C++ entry points: the error is logged, the program's callback is called, and the process aborts as Caffe
-//! did, or throws. Exceptions pass, so this runs outside of the panic guard and without locks.
+//! Failures of C++ entry points. Exceptions pass, so this runs outside of the panic guard and without locks.
 
 use std::fmt::Write;
 

@@ -34,7 +34,7 @@ macro_rules! or_fail {
 }
 
 /// `guard` in a frame of its own: the frame that an exception passes has no handlers then, and no unwinder calls Rust's
-/// personality routine. That works with one unwinder, and the process may have several.
+/// personality routine, which works with one unwinder: the process may have several.
 #[inline(never)]
 fn apart<T>(work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
     guard(work)
@@ -161,7 +161,7 @@ macro_rules! destructor {
             #[inline(never)]
             extern "C-unwind" fn ended(this: &SyncedMemory) {
                 count(Call::Destroy);
-                // SAFETY: C++ destroys a live object once, and its pointers are not used any more.
+                // SAFETY: C++ destroys a live object once, and gives up its pointers.
                 if let Err(error) = guard(|| unsafe { this.destruct() }) {
                     fatal::report_only(Failure { call: Call::Destroy, error });
                 }
@@ -189,7 +189,7 @@ pub unsafe extern "C-unwind" fn set_cpu_data(this: *const SyncedMemory, data: *m
     count(Call::SetCpuData);
     // SAFETY: C++ calls a member of a live object.
     let this = unsafe { &*this };
-    // SAFETY: C++ guarantees `data`, and that the old block's pointer is not used any more.
+    // SAFETY: C++ guarantees `data`, and gives up the old block's pointer.
     or_fail!(Call::SetCpuData, unsafe { this.set_data(Side::Host, data) });
 }
 
@@ -205,7 +205,7 @@ pub unsafe extern "C-unwind" fn set_gpu_data(this: *const SyncedMemory, data: *m
     let this = unsafe { &*this };
     or_fail!(Call::SetGpuData, {
         refuse_if_cpu_only()?;
-        // SAFETY: C++ guarantees `data`, and that the old block's pointer is not used any more.
+        // SAFETY: C++ guarantees `data`, and gives up the old block's pointer.
         unsafe { this.set_data(Side::Device, data) }
     });
 }
@@ -250,7 +250,7 @@ pub unsafe extern "C-unwind" fn resize(this: *const SyncedMemory, bytes: usize) 
     count(Call::Resize);
     // SAFETY: C++ calls a member of a live object.
     let this = unsafe { &*this };
-    // SAFETY: C++ guarantees that the old blocks' pointers are not used any more.
+    // SAFETY: C++ gives up the old blocks' pointers.
     or_fail!(Call::Resize, unsafe { this.resize(bytes) });
 }
 
@@ -275,7 +275,7 @@ pub unsafe extern "C-unwind" fn malloc_host(ptr: *mut *mut c_void, size: usize, 
     let block = or_fail!(Call::MallocHost, caffe_host::malloc(size));
     // SAFETY: the caller guarantees it.
     unsafe { ptr.write(block.address.as_ptr()) };
-    // SAFETY: the caller guarantees it.
+    // SAFETY: as above.
     unsafe { use_cuda.write(block.pinned) };
 }
 

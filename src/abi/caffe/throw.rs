@@ -2,9 +2,9 @@
 //!
 //! A process may have several: libstdc++ and libc++, shared, and linked into programs and libraries. Only the caller's
 //! own can throw what the caller catches: that of the personality routine to which the loader has bound the caller's
-//! references. A caller whose runtime is linked in and not exported has no such reference, and no other runtime can
-//! replace it. A caller without handlers and destructors has none either: exceptions only pass its frames, and its
-//! runtime is the first among the objects that it needs.
+//! references. A caller whose runtime is linked in and not exported has no such reference. A caller without handlers
+//! and destructors has none either: exceptions only pass its frames, and its runtime is the first among the objects
+//! that it needs.
 
 use std::ffi::{CStr, c_char, c_void};
 use std::mem::transmute;
@@ -124,7 +124,6 @@ struct Thrower {
 enum Class {
     /// Consists of its virtual table's address.
     BadAlloc { vtable: *mut c_void },
-    /// Takes characters.
     RuntimeError { new: NewRuntimeError },
     /// Before GCC 5 it takes a `std::string` of the old ABI.
     OldRuntimeError { new: NewOldRuntimeError, new_string: NewString, delete_string: DeleteString },

@@ -1,4 +1,4 @@
-//! Attachments: a binding's own object for a tensor or a blob.
+//! Attachments.
 
 use std::ffi::c_void;
 use std::ptr::NonNull;
@@ -13,7 +13,6 @@ use crate::caffe2::error::Error;
 use crate::caffe2::external::Lent;
 use crate::caffe2::typemeta::syncedmem_deleter_t;
 
-/// Attaches `pointer` where nothing is attached, and returns what is attached.
 fn attach(
     attachment: &Attachment,
     pointer: *mut c_void,
@@ -29,8 +28,8 @@ fn attach(
 
 /// Attaches `pointer` to the tensor, unless something is attached, and writes what is attached to `*attached`. If that
 /// is `pointer`, `deleter` (NULL: none) is called with it and `context` when the tensor ends; otherwise it stays the
-/// caller's. NULL for `pointer` only asks, and writes NULL if nothing is attached. Any thread that may read the tensor
-/// may call this. A binding keeps its one object for a tensor there, as `syncedmem/caffe2.hpp` does.
+/// caller's. NULL for `pointer` only asks, and writes NULL if nothing is attached. A binding keeps its one object for a
+/// tensor there.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_tensor_attach(
     tensor: *const syncedmem_tensor_t,
@@ -41,7 +40,7 @@ pub unsafe extern "C" fn syncedmem_tensor_attach(
 ) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.
     let attach = || attach(unsafe { held(tensor) }?.attachment(), pointer, deleter, context);
-    // SAFETY: the caller guarantees it.
+    // SAFETY: as above.
     unsafe { answer_for("syncedmem_tensor_attach", attached, attach) }
 }
 
@@ -56,6 +55,6 @@ pub unsafe extern "C" fn syncedmem_typed_blob_attach(
 ) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.
     let attach = || attach(unsafe { held(blob) }?.attachment(), pointer, deleter, context);
-    // SAFETY: the caller guarantees it.
+    // SAFETY: as above.
     unsafe { answer_for("syncedmem_typed_blob_attach", attached, attach) }
 }

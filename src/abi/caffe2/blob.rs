@@ -73,14 +73,12 @@ pub unsafe extern "C" fn syncedmem_typed_blob_is_type(
 ) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.
     let same = |blob: &Blob| Ok(blob.meta() == unsafe { required(meta) }?);
-    // SAFETY: the caller guarantees it.
+    // SAFETY: as above.
     unsafe { ask("syncedmem_typed_blob_is_type", blob, is, same) }
 }
 
 /// Writes the address of the value to `*value`. With `meta` the value must be of that type; without (NULL) the address
 /// is NULL for an empty blob.
-///
-/// Errors: `INVALID_ARGUMENT` (also another type, or no value).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_typed_blob_get(
     blob: *const syncedmem_typed_blob_t,
@@ -89,7 +87,7 @@ pub unsafe extern "C" fn syncedmem_typed_blob_get(
 ) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.
     let get = |blob: &Blob| blob.get(unsafe { optional(meta) }?);
-    // SAFETY: the caller guarantees it.
+    // SAFETY: as above.
     unsafe { ask("syncedmem_typed_blob_get", blob, value, get) }
 }
 
@@ -108,7 +106,7 @@ pub unsafe extern "C" fn syncedmem_typed_blob_get_mutable(
     let get = |blob: &Blob| {
         // SAFETY: the caller guarantees it.
         let (meta, out) = (unsafe { required(meta) }?, unsafe { Out::new(value) }?);
-        // SAFETY: the caller guarantees it.
+        // SAFETY: as above.
         let new = unsafe { OptionalOut::new(is_new) }?;
         let (pointer, made) = blob.get_mutable(meta)?;
         out.set(pointer);
@@ -169,7 +167,7 @@ pub unsafe extern "C" fn syncedmem_typed_blob_release(
     let release = |blob: &Blob| {
         // SAFETY: the caller guarantees it.
         let (out, end) = (unsafe { Out::new(value) }?, unsafe { OptionalOut::new(deleter) }?);
-        // SAFETY: the caller guarantees it.
+        // SAFETY: as above.
         let its = unsafe { OptionalOut::new(context) }?;
         let (pointer, ends, with) = blob.release();
         out.set(pointer);
@@ -192,7 +190,7 @@ pub unsafe extern "C" fn syncedmem_typed_blob_swap(
         one.swap(unsafe { held(other) }?);
         Ok(())
     };
-    // SAFETY: the caller guarantees it.
+    // SAFETY: as above.
     unsafe { with("syncedmem_typed_blob_swap", blob, swap) }
 }
 
@@ -244,6 +242,6 @@ pub unsafe extern "C" fn syncedmem_typed_blob_set_tensor(
         blob.set(Value::tensor(unsafe { holder_of(tensor) }?)?);
         Ok(())
     };
-    // SAFETY: the caller guarantees it.
+    // SAFETY: as above.
     unsafe { with("syncedmem_typed_blob_set_tensor", blob, set) }
 }

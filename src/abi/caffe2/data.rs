@@ -21,8 +21,7 @@ fn pointer(data: Option<NonNull<c_void>>) -> *mut c_void {
 /// Writes the address of the items to `*data`, for reading; NULL for a tensor without items that never had memory. If
 /// `meta` is not NULL, the tensor's type must be that one.
 ///
-/// Errors: `INVALID_ARGUMENT` (also another type), `INVALID_STATE` (no shape, or no memory yet), and as
-/// `syncedmem_cpu_data` or `syncedmem_gpu_data`.
+/// Errors: `INVALID_STATE` (no shape, or no memory yet).
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_tensor_data(
@@ -32,7 +31,7 @@ pub unsafe extern "C" fn syncedmem_tensor_data(
 ) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.
     let items = |tensor: &Tensor| Ok(pointer(tensor.raw_data(unsafe { optional(meta) }?)?).cast_const());
-    // SAFETY: the caller guarantees it.
+    // SAFETY: as above.
     unsafe { ask("syncedmem_tensor_data", tensor, data, items) }
 }
 
@@ -41,8 +40,7 @@ pub unsafe extern "C" fn syncedmem_tensor_data(
 /// and new ones are constructed, or on the host zeros.
 ///
 /// Errors: `INVALID_ARGUMENT` (also items without bytes), `INVALID_STATE` (no shape, no type; the type's `construct`
-/// returned false), `UNSUPPORTED` (a type with functions on the device), and as `syncedmem_mutable_cpu_data` or
-/// `syncedmem_mutable_gpu_data`.
+/// returned false), `UNSUPPORTED` (a type with functions on the device).
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_tensor_mutable_data(
@@ -60,9 +58,8 @@ pub unsafe extern "C" fn syncedmem_tensor_mutable_data(
     unsafe { change("syncedmem_tensor_mutable_data", tensor, ready) }
 }
 
-/// Writes the memory's `syncedmem_t` to `*mem`: for access on both sides, `syncedmem_to_dlpack`, a name, eviction. It
-/// belongs to the tensors that share the memory: do not destroy or set it, nor use it once they have ended or have
-/// other memory.
+/// Writes the memory's `syncedmem_t` to `*mem`. It belongs to the tensors that share the memory: do not destroy or set
+/// it, nor use it once they have ended or have other memory.
 ///
 /// Errors: `INVALID_STATE` (no memory), `UNSUPPORTED` (a type with functions).
 #[unsafe(no_mangle)]
@@ -95,8 +92,7 @@ pub unsafe extern "C" fn syncedmem_tensor_copy_from(
 /// Shares the memory of another tensor of the same side and number of items, and takes its type, until a resize beyond
 /// the memory or `syncedmem_tensor_free_memory`.
 ///
-/// Errors: `INVALID_ARGUMENT` (also another side or number of items), `INVALID_STATE` (the source has items and no
-/// memory yet).
+/// Errors: `INVALID_STATE` (the source has items and no memory yet).
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_tensor_share_data(
@@ -130,10 +126,10 @@ pub unsafe extern "C" fn syncedmem_tensor_share_external(
         let meta = unsafe { required(meta) }?;
         let pointer =
             NonNull::new(pointer).ok_or(Error::Argument("pointer is NULL; pass the address of the memory"))?;
-        // SAFETY: the caller guarantees it.
+        // SAFETY: as above.
         unsafe { tensor.share_external(meta, capacity, Lent { pointer, deleter, context }) }
     };
-    // SAFETY: the caller guarantees it.
+    // SAFETY: as above.
     unsafe { change("syncedmem_tensor_share_external", tensor, share) }
 }
 
@@ -141,7 +137,7 @@ pub unsafe extern "C" fn syncedmem_tensor_share_external(
 /// of `meta`. The memory has the items' bytes. On success the library owns `dlpack`, and calls its deleter once no
 /// tensor uses the memory.
 ///
-/// Errors: `INVALID_ARGUMENT` (also another side, and as `syncedmem_set_dlpack`), `INVALID_STATE` (no items).
+/// Errors: `INVALID_ARGUMENT` (also as `syncedmem_set_dlpack`), `INVALID_STATE` (no items).
 ///
 /// # Safety
 /// `dlpack` describes its memory correctly.
@@ -157,9 +153,9 @@ pub unsafe extern "C" fn syncedmem_tensor_share_dlpack(
         // SAFETY: the caller guarantees it.
         let meta = unsafe { required(meta) }?;
         let dlpack = NonNull::new(dlpack).ok_or(Error::Argument("dlpack is NULL; pass a tensor of DLPack"))?;
-        // SAFETY: the caller guarantees it.
+        // SAFETY: as above.
         unsafe { tensor.share_dlpack(meta, dlpack, versioned) }
     };
-    // SAFETY: the caller guarantees it.
+    // SAFETY: as above.
     unsafe { change("syncedmem_tensor_share_dlpack", tensor, share) }
 }

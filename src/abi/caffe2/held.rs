@@ -10,7 +10,6 @@ use crate::platform::shared::Shared;
 
 pub trait Held {
     type Counted;
-    /// The sentence for a handle that is NULL or misaligned.
     const NULL: &'static str;
 }
 
@@ -38,8 +37,6 @@ pub unsafe fn holder_of<H: Held>(handle: *const H) -> Result<Shared<H::Counted>,
     Ok(unsafe { another_holder(NonNull::from(counted)) })
 }
 
-/// Runs the C function `name`.
-///
 /// # Safety
 /// As for [`held`].
 #[inline(always)]
@@ -51,8 +48,6 @@ pub unsafe fn retain<H: Held>(name: &str, handle: *const H) -> syncedmem_status_
     })
 }
 
-/// Runs the C function `name`.
-///
 /// # Safety
 /// As for [`held`], and this holder is not used any more.
 #[inline(always)]

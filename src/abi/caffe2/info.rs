@@ -70,7 +70,7 @@ pub unsafe extern "C" fn syncedmem_tensor_is_type(
 ) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.
     let same = |tensor: &Tensor| Ok(*tensor.meta() == unsafe { required(meta) }?);
-    // SAFETY: the caller guarantees it.
+    // SAFETY: as above.
     unsafe { ask("syncedmem_tensor_is_type", tensor, is, same) }
 }
 
@@ -99,8 +99,6 @@ pub unsafe extern "C" fn syncedmem_tensor_dim32(
 }
 
 /// Writes the product of the dimensions from `axis` on to `*size`; 1 behind the last one.
-///
-/// Errors: `INVALID_ARGUMENT` (also a negative axis).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_tensor_size_from_dim(
     tensor: *const syncedmem_tensor_t,
@@ -160,6 +158,6 @@ pub unsafe extern "C" fn syncedmem_tensor_debug_string(
         // SAFETY: the caller guarantees it.
         Ok(unsafe { write_text(text, capacity, line.as_ref()) }?)
     };
-    // SAFETY: the caller guarantees it.
+    // SAFETY: as above.
     unsafe { ask("syncedmem_tensor_debug_string", tensor, length, write) }
 }

@@ -10,7 +10,7 @@ use crate::abi::status::syncedmem_status_t;
 use crate::caffe2::init_net;
 
 /// Reads an `init_net.pb` into tensors of the host, without a copy in between: each becomes the value of the blob of
-/// its name, which is created where the workspace has none. Former values of such blobs end.
+/// its name, which is created where the workspace has none.
 ///
 /// Errors: `INVALID_ARGUMENT` (also another kind of file), `FILE`, `FORMAT`, `UNSUPPORTED` (a tensor of texts, or one
 /// whose values are not in the file). Then no blob has another value, and new ones are empty.
@@ -23,7 +23,7 @@ pub unsafe extern "C" fn syncedmem_workspace_load_init_net(
     call("syncedmem_workspace_load_init_net", || {
         // SAFETY: the caller guarantees it.
         let workspace = unsafe { held(workspace) }?;
-        // SAFETY: the caller guarantees it.
+        // SAFETY: as above.
         init_net::load(workspace, unsafe { open::path(path) }?)
     })
 }

@@ -3,7 +3,7 @@
 //!
 //! A syncedmem_tensor_t is dimensions, a type and memory on one side: the host's as TensorCPU, or the device's as
 //! TensorCUDA. Memory comes with the first syncedmem_tensor_mutable_data, aligned to 64 bytes, on the host with zeros.
-//! Tensors may share it. syncedmem_tensor_memory lends its syncedmem_t.
+//! Tensors may share it.
 //!
 //! Ownership. Tensors, blobs and workspaces are counted by their holders: a create, a retain and each function that
 //! writes a handle make one more, which ends by a destroy; the last one frees. Pointers to data are valid until the

@@ -10,7 +10,7 @@ use crate::caffe2::error::Error;
 use crate::caffe2::handle::Handle;
 use crate::caffe2::tensor::{self, Tensor};
 
-/// A tensor: dimensions, a type, and memory on one side.
+/// A tensor.
 pub struct syncedmem_tensor_t(());
 
 /// The most dimensions of a tensor.
@@ -28,13 +28,11 @@ impl Opaque for syncedmem_tensor_t {
     unsafe fn value<'a>(handle: *const Self) -> Result<&'a Tensor, Error> {
         // SAFETY: the caller guarantees it.
         let handle = unsafe { held(handle) }?;
-        // SAFETY: the caller guarantees it.
+        // SAFETY: as above.
         Ok(unsafe { handle.tensor() })
     }
 }
 
-/// Runs the C function `name`, which changes the tensor.
-///
 /// # Safety
 /// No other thread uses the tensor.
 #[inline(always)]
@@ -46,7 +44,7 @@ pub(super) unsafe fn change(
     call(name, || {
         // SAFETY: the caller guarantees it.
         let handle = unsafe { held(tensor) }?;
-        // SAFETY: the caller guarantees it.
+        // SAFETY: as above.
         unsafe { handle.change(work) }
     })
 }
@@ -140,7 +138,7 @@ pub unsafe extern "C" fn syncedmem_tensor_resize(
 ) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.
     let resize = |tensor: &mut Tensor| unsafe { with_dims(ndim, dims, |dims| tensor.resize(dims)) };
-    // SAFETY: the caller guarantees it.
+    // SAFETY: as above.
     unsafe { change("syncedmem_tensor_resize", tensor, resize) }
 }
 
@@ -159,7 +157,7 @@ pub unsafe extern "C" fn syncedmem_tensor_resize_like(
 
 /// Gives the tensor other dimensions of as many items, which stay.
 ///
-/// Errors: as `syncedmem_tensor_resize`, and `INVALID_ARGUMENT` (another number of items).
+/// Errors: as `syncedmem_tensor_resize`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_tensor_reshape(
     tensor: *mut syncedmem_tensor_t,
@@ -168,7 +166,7 @@ pub unsafe extern "C" fn syncedmem_tensor_reshape(
 ) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.
     let reshape = |tensor: &mut Tensor| unsafe { with_dims(ndim, dims, |dims| tensor.reshape(dims)) };
-    // SAFETY: the caller guarantees it.
+    // SAFETY: as above.
     unsafe { change("syncedmem_tensor_reshape", tensor, reshape) }
 }
 
@@ -184,7 +182,7 @@ pub unsafe extern "C" fn syncedmem_tensor_shrink(tensor: *mut syncedmem_tensor_t
 /// Makes room for the items of those dimensions. Items and dimensions stay, and a later resize frees the memory only if
 /// it is too small. Without a type nothing is done.
 ///
-/// Errors: as `syncedmem_tensor_resize`, and those of the allocation and the copy: see `syncedmem_tensor_copy_from`.
+/// Errors: as `syncedmem_tensor_resize` and `syncedmem_tensor_copy_from`.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_tensor_reserve(
@@ -194,7 +192,7 @@ pub unsafe extern "C" fn syncedmem_tensor_reserve(
 ) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.
     let reserve = |tensor: &mut Tensor| unsafe { with_dims(ndim, dims, |dims| tensor.reserve(dims)) };
-    // SAFETY: the caller guarantees it.
+    // SAFETY: as above.
     unsafe { change("syncedmem_tensor_reserve", tensor, reserve) }
 }
 
@@ -227,8 +225,6 @@ pub unsafe extern "C" fn syncedmem_tensor_free_memory(tensor: *mut syncedmem_ten
 }
 
 /// Exchanges two tensors of the same side, all but their handles.
-///
-/// Errors: `INVALID_ARGUMENT` (also different sides).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_tensor_swap(
     tensor: *mut syncedmem_tensor_t,

@@ -8,8 +8,6 @@ use crate::caffe2::handle;
 use crate::caffe2::typemeta::TypeMeta;
 pub use crate::caffe2::typemeta::{syncedmem_deleter_t, syncedmem_typemeta_t};
 
-/// `None` for NULL.
-///
 /// # Safety
 /// The type stays while the result is used.
 pub(super) unsafe fn optional<'a>(meta: *const syncedmem_typemeta_t) -> Result<Option<&'a TypeMeta>, Error> {
@@ -23,8 +21,6 @@ pub(super) unsafe fn optional<'a>(meta: *const syncedmem_typemeta_t) -> Result<O
     Ok(Some(unsafe { &*meta }))
 }
 
-/// NULL is an error.
-///
 /// # Safety
 /// As for `optional`.
 pub(super) unsafe fn required(meta: *const syncedmem_typemeta_t) -> Result<TypeMeta, Error> {

@@ -59,7 +59,7 @@ pub unsafe extern "C" fn syncedmem_workspace_create(
         let parent = if parent.is_null() { None } else { Some(unsafe { holder_of(parent) }?) };
         Workspace::new(parent).map(handle_of)
     };
-    // SAFETY: the caller guarantees it.
+    // SAFETY: as above.
     unsafe { answer_for("syncedmem_workspace_create", workspace, create) }
 }
 
@@ -89,7 +89,7 @@ pub unsafe extern "C" fn syncedmem_workspace_create_blob(
 ) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.
     let create = |workspace: &Workspace| workspace.create(unsafe { name_of(name) }?).map(handle_of);
-    // SAFETY: the caller guarantees it.
+    // SAFETY: as above.
     unsafe { ask("syncedmem_workspace_create_blob", workspace, blob, create) }
 }
 
@@ -102,11 +102,11 @@ pub unsafe extern "C" fn syncedmem_workspace_create_local_blob(
 ) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.
     let create = |workspace: &Workspace| workspace.create_local(unsafe { name_of(name) }?).map(handle_of);
-    // SAFETY: the caller guarantees it.
+    // SAFETY: as above.
     unsafe { ask("syncedmem_workspace_create_local_blob", workspace, blob, create) }
 }
 
-/// As `syncedmem_workspace_create_blob`, but writes NULL if there is no blob of that name.
+/// As `syncedmem_workspace_create_blob`, but writes NULL if there is no such blob.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_workspace_get_blob(
     workspace: *const syncedmem_workspace_t,
@@ -115,11 +115,11 @@ pub unsafe extern "C" fn syncedmem_workspace_get_blob(
 ) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.
     let get = |workspace: &Workspace| Ok(workspace.get(unsafe { name_of(name) }?).map_or(null_mut(), handle_of));
-    // SAFETY: the caller guarantees it.
+    // SAFETY: as above.
     unsafe { ask("syncedmem_workspace_get_blob", workspace, blob, get) }
 }
 
-/// Writes to `*has` whether there is a blob of that name: this workspace's, a mapping's or a parent's.
+/// Writes to `*has` whether `syncedmem_workspace_get_blob` finds a blob.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_workspace_has_blob(
     workspace: *const syncedmem_workspace_t,
@@ -128,7 +128,7 @@ pub unsafe extern "C" fn syncedmem_workspace_has_blob(
 ) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.
     let is_there = |workspace: &Workspace| Ok(workspace.get(unsafe { name_of(name) }?).is_some());
-    // SAFETY: the caller guarantees it.
+    // SAFETY: as above.
     unsafe { ask("syncedmem_workspace_has_blob", workspace, has, is_there) }
 }
 
@@ -165,7 +165,7 @@ pub unsafe extern "C" fn syncedmem_workspace_rename_blob(
     let rename = |workspace: &Workspace| {
         // SAFETY: the caller guarantees it.
         let (name, new) = (unsafe { name_of(name) }?, unsafe { name_of(new_name) }?);
-        // SAFETY: the caller guarantees it.
+        // SAFETY: as above.
         let out = unsafe { OptionalOut::new(blob) }?;
         let renamed = workspace.rename(name, new)?;
         out.set(|| handle_of(renamed));
@@ -190,15 +190,15 @@ pub unsafe extern "C" fn syncedmem_workspace_add_blob_mapping(
     let map = |workspace: &Workspace| {
         // SAFETY: the caller guarantees it.
         let (new_name, name) = (unsafe { name_of(new_name) }?, unsafe { name_of(name) }?);
-        // SAFETY: the caller guarantees it.
+        // SAFETY: as above.
         workspace.map(new_name, &unsafe { holder_of(other) }?, name, skip_defined)
     };
-    // SAFETY: the caller guarantees it.
+    // SAFETY: as above.
     unsafe { with("syncedmem_workspace_add_blob_mapping", workspace, map) }
 }
 
 /// Calls `visitor` with each visible blob, or, if `local`, with each of this workspace itself, sorted by name. The
-/// bytes of all calls add up to the memory of the tensors. The visitor may use the workspace: the list was made before.
+/// visitor may use the workspace: the list was made before.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_workspace_blobs(

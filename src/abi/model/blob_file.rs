@@ -10,9 +10,8 @@ use crate::abi::opaque::Opaque;
 use crate::abi::status::syncedmem_status_t;
 use crate::models::{Failure, blob_file};
 
-/// Gives `blob` the shape, the data and, if any, the diff of a `.binaryproto` of one blob, such as a mean image. Values
-/// are read as the blob's element type. After an error `blob` is as it was, but for the case that
-/// `syncedmem_model_read_blob` names.
+/// Gives `blob` the shape, the data and, if any, the diff of a `.binaryproto` of one blob. Values are read as the
+/// blob's element type. After an error `blob` is as it was, but for the case that `syncedmem_model_read_blob` names.
 ///
 /// Errors: `INVALID_ARGUMENT` (also a shape that no blob can have; a blob of integers), `FILE`, `FORMAT`, `UNSUPPORTED`
 /// (the file holds something else: `syncedmem_model_open` reads it).
@@ -25,7 +24,7 @@ pub unsafe extern "C" fn syncedmem_blob_read(blob: *mut syncedmem_blob_t, path: 
     call_for("syncedmem_blob_read", || {
         // SAFETY: the caller guarantees it.
         let (blob, path) = (unsafe { Handle::value_mut(blob.cast()) }?, unsafe { self::path(path) }?);
-        // SAFETY: the caller guarantees it.
+        // SAFETY: as above.
         unsafe { blob_file::read(blob, path) }
     })
 }
@@ -34,7 +33,7 @@ pub unsafe extern "C" fn syncedmem_blob_read(blob: *mut syncedmem_blob_t, path: 
 /// until the new one is whole and on the disk.
 ///
 /// Errors: `INVALID_STATE` (the blob has no shape), `UNSUPPORTED` (a blob of integers; more than Caffe can read, 2
-/// GiB), `FILE` (it cannot be written).
+/// GiB), `FILE`.
 ///
 /// # Safety
 /// No other thread writes the blob's memory.
@@ -48,7 +47,7 @@ pub unsafe extern "C" fn syncedmem_blob_write(
     call_for("syncedmem_blob_write", || {
         // SAFETY: the caller guarantees it.
         let blob = unsafe { Opaque::value(blob) }?;
-        // SAFETY: the caller guarantees it.
+        // SAFETY: as above.
         blob_file::write(blob, diff, unsafe { self::path(path) }?)?;
         Ok::<_, Failure>(())
     })

@@ -28,24 +28,24 @@ pub enum syncedmem_model_kind_t {
 /// What a model file says beside its layers.
 #[repr(C)]
 pub struct syncedmem_model_info_t {
-    /// `sizeof(syncedmem_model_info_t)`, set before the call; then the bytes that were written.
+    /// `sizeof(syncedmem_model_info_t)` before the call, then the bytes written.
     pub size: usize,
     /// A `syncedmem_model_kind_t`.
     pub kind: i32,
-    /// Of a solver's state, the iteration at which it was saved; else 0.
+    /// Of a solver's state, the iteration; else 0.
     pub iter: i32,
-    /// Of a solver's state, the step of its learning rate; else 0.
+    /// Of a solver's state, its learning rate's step; else 0.
     pub current_step: i32,
-    /// The net's name; empty if it has none.
+    /// The net's name, or empty.
     pub name: *const c_char,
-    /// Of a solver's state, the `.caffemodel` that was saved with it; else empty.
+    /// Of a solver's state, the `.caffemodel` saved with it; else empty.
     pub learned_net: *const c_char,
 }
 
 /// What a model file says about a blob.
 #[repr(C)]
 pub struct syncedmem_blob_info_t {
-    /// `sizeof(syncedmem_blob_info_t)`, set before the call; then the bytes that were written.
+    /// `sizeof(syncedmem_blob_info_t)` before the call, then the bytes written.
     pub size: usize,
     /// How its values are stored: a `syncedmem_type_t`.
     pub element_type: i32,
@@ -68,8 +68,6 @@ pub struct syncedmem_blob_info_t {
 const _: () = assert!(offset_of!(syncedmem_model_info_t, size) == 0 && offset_of!(syncedmem_blob_info_t, size) == 0);
 
 /// Writes to `*info` what the file says beside its layers.
-///
-/// Errors: `INVALID_ARGUMENT` (also `info->size` is too small).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_model_info(
     model: *const syncedmem_model_t,
@@ -124,7 +122,7 @@ pub unsafe extern "C" fn syncedmem_model_layer(
     let tell = |model: &Model| {
         // SAFETY: the caller guarantees it.
         let (out_name, out_type) = (unsafe { Out::new(name) }?, unsafe { Out::new(type_name) }?);
-        // SAFETY: the caller guarantees it.
+        // SAFETY: as above.
         let out_blobs = unsafe { Out::new(blobs) }?;
         let (layer, name, of) = model.layer(layer)?;
         out_name.set(name.as_ptr());
@@ -137,8 +135,6 @@ pub unsafe extern "C" fn syncedmem_model_layer(
 }
 
 /// Writes to `*info` what the file says about a blob. Blobs are numbered from 0: weights before biases.
-///
-/// Errors: `INVALID_ARGUMENT` (also `info->size` is too small).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_model_blob_info(
     model: *const syncedmem_model_t,

@@ -1,22 +1,19 @@
-//! Model files: Caffe's .caffemodel, .binaryproto and .solverstate, and Caffe2's init_net.pb, without either and
-//! without protobuf.
+//! Model files: Caffe's .caffemodel, .binaryproto and .solverstate, and Caffe2's init_net.pb, without Caffe, Caffe2 or
+//! protobuf.
 //!
 //! syncedmem_model_open reads the structure of a file (layers, names, shapes, types) and no values, so that a file of
-//! any size opens in milliseconds. syncedmem_model_read_blob then reads the values of one blob straight into the host
-//! side of an object. A file that is no net has one layer of all blobs: "blobs", or a solver's "history".
+//! any size opens in milliseconds. A file that is no net has one layer of all blobs: "blobs", or a solver's "history".
 //!
 //! Ownership. syncedmem_model_open pairs with syncedmem_model_close. Strings and shapes of a model live until it is
-//! closed. Objects that were filled from it are independent of it.
+//! closed. Objects filled from it do not depend on it.
 //!
 //! Threads. Any number of threads may use one model at once, each with objects of its own, and so may a forked child.
 //! Only syncedmem_model_close needs the model alone.
 //!
 //! Files. The file stays open until the model is closed. It is read, never mapped: one that another program cuts
 //! meanwhile gives SYNCEDMEM_ERROR_FILE, not a signal. A layer or blob that does not exist gives INVALID_ARGUMENT.
-//! Errors name the file, the layer, the blob, the counts and the offset.
 //!
-//! All else is as in syncedmem.h, except that calls of this header need a stack of 64 KiB, and that signal handlers may
-//! not make them.
+//! All else is as in syncedmem.h, except that calls need a stack of 64 KiB, and that signal handlers may not make them.
 #![expect(unsafe_code, reason = "C functions")]
 
 pub mod blob_file;

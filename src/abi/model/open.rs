@@ -40,11 +40,11 @@ pub(in crate::abi) unsafe fn path<'a>(path: *const c_char) -> Result<&'a Path, E
     Ok(Path::new(OsStr::from_bytes(path.to_bytes())))
 }
 
-/// Opens a `.caffemodel`, `.binaryproto`, `.solverstate` or `init_net.pb`, reads its structure, and writes the model's
-/// handle to `*model`. The file's name decides what it is, or else its contents.
+/// Opens a model file, and writes the model's handle to `*model`. The file's name decides what it is, or else its
+/// contents.
 ///
-/// Errors: `FILE` (it cannot be opened or read, or is no regular file), `FORMAT` (it is damaged, cut off, or no Caffe
-/// file), `UNSUPPORTED` (HDF5, text, a compressed file; more layers and names than a file of its size can have).
+/// Errors: `FILE` (also no regular file), `FORMAT`, `UNSUPPORTED` (HDF5, text, a compressed file; more layers and names
+/// than a file of its size can have).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_model_open(
     path: *const c_char,
@@ -52,7 +52,7 @@ pub unsafe extern "C" fn syncedmem_model_open(
 ) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.
     let open = || Ok::<_, Failure>(Handle::make(Model::open(unsafe { self::path(path) }?)?)?.as_ptr().cast());
-    // SAFETY: the caller guarantees it.
+    // SAFETY: as above.
     unsafe { answer_for("syncedmem_model_open", model, open) }
 }
 

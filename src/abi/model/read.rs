@@ -12,12 +12,12 @@ use crate::models::{At, Model, Part};
 /// newest. `element_type` is a `syncedmem_type_t`: `SYNCEDMEM_FLOAT32`, `SYNCEDMEM_FLOAT64`, or the stored type, for
 /// which nothing is converted or copied in between. Bytes of `mem` beyond the values stay as they are.
 ///
-/// After an error `mem` is as it was, but for one case: where the disk or the network fails meanwhile, and the host
-/// side alone held the newest data, part of that is overwritten.
+/// After an error `mem` is as it was, but for one case: if the disk or the network fails, and the host side alone held
+/// the newest data, part of that is overwritten.
 ///
 /// Errors: `INVALID_ARGUMENT` (also gradients that the file does not have; values that are not read as `element_type`;
 /// `mem` is too small), `FORMAT` (the values do not fit the blob's shape), `UNSUPPORTED` (values of a type that is not
-/// read), `FILE` (reading failed, or the file was cut since it was opened).
+/// read), `FILE`.
 ///
 /// # Safety
 /// No other thread uses the host side of `mem` during the call.
