@@ -188,10 +188,12 @@ unsafe fn fill_and_record(found: Found, request: Request, pinned: bool, mut span
 /// succeeds or has the error.
 #[inline]
 pub fn allocate_brief(bytes: usize, zeroed: bool) -> Option<NonNull<c_void>> {
-    match bytes {
-        ..=TINY => pageable::small(bytes, zeroed),
-        ..=SMALL => pageable::latest_or_small(bytes, zeroed).map(|(address, _)| address),
-        _ => medium(bytes, zeroed),
+    if bytes <= TINY {
+        pageable::small(bytes, zeroed)
+    } else if bytes <= SMALL {
+        pageable::latest_or_small(bytes, zeroed).map(|(address, _)| address)
+    } else {
+        medium(bytes, zeroed)
     }
 }
 
