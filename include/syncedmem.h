@@ -53,7 +53,8 @@
  * cudaMemcpy and cudaMemset on the legacy default stream. Data that is current is returned without a driver call.
  *
  * Copies in flight. After syncedmem_async_gpu_push and syncedmem_async_cpu_pull a side that is current may be read at
- * once. Calls that would disturb the copy wait for it; syncedmem_wait completes it.
+ * once. Calls that would disturb the copy (such as syncedmem_mutable_cpu_data, setting or releasing a side, ending the
+ * object) wait for it; syncedmem_wait completes it. Only copies of page-locked host memory run in the background.
  *
  * Graphs. A stream that is being captured into a CUDA graph gives SYNCEDMEM_ERROR_INVALID_ARGUMENT, and so does the
  * legacy default stream while a blocking stream of its context is captured; object and capture are as before.
@@ -273,7 +274,7 @@ enum syncedmem_reuse_t
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
   /**
-   * After its context was synchronized. Declare streams of other contexts with `syncedmem_record_stream`.
+   * After its context was synchronized.
    */
   SYNCEDMEM_REUSE_SYNCHRONISED = 0,
   /**
@@ -362,8 +363,8 @@ enum syncedmem_error_policy_t
   SYNCEDMEM_ON_ERROR_ABORT = 0,
   /**
    * Throws `std::bad_alloc` if memory ran out, else `std::runtime_error`, of the caller's C++ runtime (libstdc++ or
-   * libc++). A statically linked one is found only if it is exported (`-rdynamic`). Without one the process ends by
-   * `abort()` after a sentence that says so: throw from `syncedmem_set_error_callback` instead.
+   * libc++). A statically linked one is found only if it is exported (`-rdynamic`). Without one the process aborts:
+   * throw from `syncedmem_set_error_callback` instead.
    */
   SYNCEDMEM_ON_ERROR_THROW = 1,
 };
@@ -405,7 +406,7 @@ typedef int32_t syncedmem_accounting_t;
 #endif // __cplusplus
 
 /**
- * One of the two sides of an object.
+ * A side of an object.
  */
 enum syncedmem_side_t
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -430,7 +431,7 @@ typedef int32_t syncedmem_side_t;
 #endif // __cplusplus
 
 /**
- * What an access does with the data of a side.
+ * What an access does.
  */
 enum syncedmem_access_t
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -438,15 +439,15 @@ enum syncedmem_access_t
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
   /**
-   * Reads it, as `syncedmem_cpu_data` and `syncedmem_gpu_data`.
+   * Reads it, as `syncedmem_cpu_data`.
    */
   SYNCEDMEM_READ = 0,
   /**
-   * Reads and writes it, as `syncedmem_mutable_cpu_data` and `syncedmem_mutable_gpu_data`.
+   * Reads and writes it, as `syncedmem_mutable_cpu_data`.
    */
   SYNCEDMEM_WRITE = 1,
   /**
-   * Writes all of it and reads nothing, as `syncedmem_overwrite_cpu_data` and `syncedmem_overwrite_gpu_data`.
+   * Writes all of it and reads nothing, as `syncedmem_overwrite_cpu_data`.
    */
   SYNCEDMEM_OVERWRITE = 2,
 };
@@ -492,7 +493,7 @@ typedef int32_t syncedmem_memory_t;
 #endif // __cplusplus
 
 /**
- * The type of the elements of a blob, of a tensor, or of an array in a model file.
+ * The type of the elements of a blob, a tensor, or an array in a model file.
  */
 enum syncedmem_type_t
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -578,12 +579,12 @@ typedef int32_t syncedmem_array_t;
 #endif // __cplusplus
 
 /**
- * A CUDA stream, as `CUstream` and `cudaStream_t` point to it.
+ * What `CUstream` and `cudaStream_t` point to.
  */
 typedef struct CUstream_st CUstream_st;
 
 /**
- * A `caffe::SyncedMemory`. Its address is its handle.
+ * A `caffe::SyncedMemory`.
  */
 typedef struct syncedmem_t syncedmem_t;
 
@@ -593,7 +594,7 @@ typedef struct syncedmem_t syncedmem_t;
 typedef int (*syncedmem_mode_callback_t)(void *user);
 
 /**
- * Called when a C++ entry point fails: see `syncedmem_set_error_callback`.
+ * See `syncedmem_set_error_callback`.
  */
 typedef void (*syncedmem_error_callback_t)(syncedmem_status_t status, const char *message, void *user);
 
@@ -610,8 +611,8 @@ typedef struct syncedmem_sum_t {
    */
   uint64_t bytes;
   /**
-   * Nanoseconds in all; 0 where time is not measured. Without a trace, one in sixteen of the first blocks of objects of up to 64 KiB is
-   * measured, and stands for the others.
+   * Nanoseconds in all; 0 where time is not measured. Without a trace, one in sixteen of the first blocks of objects
+   * of up to 64 KiB is measured, and stands for the others.
    */
   uint64_t nanoseconds;
 } syncedmem_sum_t;
@@ -621,8 +622,8 @@ typedef struct syncedmem_sum_t {
  */
 typedef struct syncedmem_memory_stats_t {
   /**
-   * Held by objects now, without the page-locked slots of staged copies. Known without accounting too, but then
-   * without pageable blocks of up to 4 KiB.
+   * Held by objects now, without the page-locked slots of staged copies. Without accounting, pageable blocks of up
+   * to 4 KiB are missing.
    */
   uint64_t live;
   /**
@@ -630,11 +631,11 @@ typedef struct syncedmem_memory_stats_t {
    */
   uint64_t peak;
   /**
-   * Kept idle for later objects. Known without accounting too.
+   * Kept idle for later objects.
    */
   uint64_t idle;
   /**
-   * Maximum that may be idle. Known without accounting too.
+   * Maximum that may be idle.
    */
   uint64_t budget;
   /**
@@ -660,7 +661,7 @@ typedef struct syncedmem_memory_stats_t {
  */
 typedef struct syncedmem_stats_t {
   /**
-   * The caller sets it to `sizeof(syncedmem_stats_t)`; the call sets it to the number of bytes written.
+   * `sizeof(syncedmem_stats_t)` before the call, then the bytes written.
    */
   size_t size;
   /**
@@ -779,8 +780,7 @@ typedef struct syncedmem_stats_t {
 } syncedmem_stats_t;
 
 /**
- * Returns a block of `bytes` (not 0) at a multiple of `alignment` (a power of two), or NULL. Gets the `context` of its
- * table.
+ * Returns a block of `bytes` (not 0) at a multiple of `alignment` (a power of two), or NULL.
  */
 typedef void *(*syncedmem_allocate_t)(size_t bytes, size_t alignment, void *context);
 
@@ -837,15 +837,15 @@ const char *syncedmem_last_error(void);
 const char *syncedmem_version(void);
 
 /**
- * Loads the CUDA driver unless it is loaded, and returns `NO_GPU` if it cannot be used. Writes a sentence to `*sentence`,
- * unless that is NULL: the driver's version and devices, or why there is no GPU and what to do. The string is static.
+ * Loads the CUDA driver, and returns `NO_GPU` if it cannot be used. Writes a sentence to `*sentence`, unless that is
+ * NULL: the driver's version and devices, or why there is no GPU and what to do. The string is static.
  */
 syncedmem_status_t syncedmem_cuda_status(const char **sentence);
 
 /**
  * Switches the device check of Caffe's DEBUG builds: a call gives `WRONG_DEVICE` if another device than that of the
- * object's own device block is current. Without it such calls succeed, and `syncedmem_device_mismatches` counts those
- * that called the driver. Overrides `SYNCEDMEM_CHECK_DEVICE`.
+ * object's own device block is current. Without it such calls succeed (`syncedmem_device_mismatches`). Overrides
+ * `SYNCEDMEM_CHECK_DEVICE`.
  */
 syncedmem_status_t syncedmem_set_device_check(bool on);
 
@@ -860,24 +860,22 @@ syncedmem_status_t syncedmem_get_device_check(bool *on);
 syncedmem_status_t syncedmem_device_mismatches(uint64_t *count);
 
 /**
- * Creates an object of `bytes` on each side, which may be 0, and writes its handle to `*mem`. Allocates neither side.
+ * Creates an object of `bytes` on each side, which may be 0, and writes its handle to `*mem`.
  *
  * Errors: `OUT_OF_MEMORY` (also if no address space holds `bytes`).
  */
-syncedmem_status_t syncedmem_create(size_t bytes,
-                                    struct syncedmem_t **mem);
+syncedmem_status_t syncedmem_create(size_t bytes, struct syncedmem_t **mem);
 
 /**
- * Destroys an object of `syncedmem_create` and frees the memory it owns. Memory that tensors (`syncedmem_to_dlpack`)
- * use is freed with the last of them.
+ * Destroys an object of `syncedmem_create` and frees the memory it owns. Memory that tensors use is freed with the
+ * last of them.
  */
 syncedmem_status_t syncedmem_destroy(struct syncedmem_t *mem);
 
 /**
  * As `syncedmem_create`, in the first 32 bytes of the caller's storage, whose address is the handle.
  *
- * Errors: `INVALID_ARGUMENT` (also `storage` not aligned to `SYNCEDMEM_STORAGE_ALIGNMENT`, or `storage_bytes` below
- * `SYNCEDMEM_STORAGE_BYTES`).
+ * Errors: `INVALID_ARGUMENT` (also storage that is misaligned or too small).
  *
  * # Safety
  * `storage` is writable for `storage_bytes`, and stays where it is.
@@ -890,7 +888,7 @@ syncedmem_status_t syncedmem_construct(void *storage,
 /**
  * Ends an object of `syncedmem_construct` and frees the memory it owns, but not its storage.
  *
- * Errors: `EXPORTED` (tensors of it are in use).
+ * Errors: `EXPORTED`.
  */
 syncedmem_status_t syncedmem_destruct(struct syncedmem_t *mem);
 
@@ -906,9 +904,7 @@ syncedmem_status_t syncedmem_size(const struct syncedmem_t *mem, size_t *bytes);
 
 /**
  * Writes the address of the host data to `*data`, for reading. A first access allocates zeros; newer data is copied
- * from the device. The address is valid until the object ends, or its host side is released or set.
- *
- * Errors: `NO_GPU` (the device is newer and cannot be used).
+ * from the device.
  */
 syncedmem_status_t syncedmem_cpu_data(struct syncedmem_t *mem,
                                       const void **data);
@@ -926,11 +922,9 @@ syncedmem_status_t syncedmem_overwrite_cpu_data(struct syncedmem_t *mem,
                                                 void **data);
 
 /**
- * Writes the address of the device data to `*data`, for reading, as `syncedmem_cpu_data` does for the host; NULL for
- * size 0. A new block is on the calling thread's current device.
+ * As `syncedmem_cpu_data`, for the device data; NULL for size 0.
  */
-syncedmem_status_t syncedmem_gpu_data(struct syncedmem_t *mem,
-                                      const void **data);
+syncedmem_status_t syncedmem_gpu_data(struct syncedmem_t *mem, const void **data);
 
 /**
  * As `syncedmem_gpu_data`, for reading and writing. The device is then the newest side.
@@ -938,17 +932,15 @@ syncedmem_status_t syncedmem_gpu_data(struct syncedmem_t *mem,
 syncedmem_status_t syncedmem_mutable_gpu_data(struct syncedmem_t *mem, void **data);
 
 /**
- * As `syncedmem_mutable_gpu_data`, but neither fills nor copies: the contents are undefined, and the caller writes all
- * of them.
+ * As `syncedmem_overwrite_cpu_data`, for the device data.
  */
-syncedmem_status_t syncedmem_overwrite_gpu_data(struct syncedmem_t *mem,
-                                                void **data);
+syncedmem_status_t syncedmem_overwrite_gpu_data(struct syncedmem_t *mem, void **data);
 
 /**
- * Makes the caller's memory the host side, then the newest. The object borrows it: it is never freed, and later copies
- * from the device write to it. An owned host block is freed; the device block stays.
+ * Makes the caller's memory the host side, then the newest. The object borrows it: later copies from the device write
+ * to it. An owned host block is freed; the device block stays.
  *
- * Errors: `EXPORTED` (tensors of that side are in use).
+ * Errors: `EXPORTED`.
  *
  * # Safety
  * `data` is readable and writable for the object's size while the object refers to it.
@@ -965,9 +957,9 @@ syncedmem_status_t syncedmem_set_cpu_data(struct syncedmem_t *mem,
 syncedmem_status_t syncedmem_set_gpu_data(struct syncedmem_t *mem, void *data);
 
 /**
- * Frees the host block while the device holds the newest data. The next host access allocates it again.
+ * Frees the host block while the device holds the newest data.
  *
- * Errors: `INVALID_STATE` (the device does not hold the newest data), `EXPORTED` (tensors of that side are in use).
+ * Errors: `INVALID_STATE` (the device does not hold the newest data), `EXPORTED`.
  */
 syncedmem_status_t syncedmem_release_cpu(struct syncedmem_t *mem);
 
@@ -977,10 +969,8 @@ syncedmem_status_t syncedmem_release_cpu(struct syncedmem_t *mem);
 syncedmem_status_t syncedmem_release_gpu(struct syncedmem_t *mem);
 
 /**
- * Starts a copy on `stream` from the host, which must be the newest side, to the device. The head is SYNCED at once;
- * synchronize the stream before you use the device data. The library waits for the copy only where a call would
- * disturb it (`syncedmem_mutable_cpu_data`, setting or releasing a side, ending the object), not for reading. Only a
- * copy of page-locked host memory runs in the background.
+ * Starts a copy on `stream` from the host to the device. The head is SYNCED at once; synchronize the stream before you
+ * use the device data.
  *
  * Errors: `INVALID_STATE` (the head is not HEAD_AT_CPU).
  */
@@ -989,8 +979,7 @@ syncedmem_status_t syncedmem_async_gpu_push(struct syncedmem_t *mem,
 
 /**
  * Starts a copy on `stream` from the device to the host, unless the host is current or such a copy is in flight. The
- * head stays HEAD_AT_GPU until `syncedmem_cpu_data`, `syncedmem_wait` or `syncedmem_is_ready` completes the copy. Only
- * a copy to page-locked host memory runs in the background.
+ * head stays HEAD_AT_GPU until `syncedmem_cpu_data`, `syncedmem_wait` or `syncedmem_is_ready` completes the copy.
  *
  * Errors: `INVALID_STATE` (UNINITIALIZED).
  */
@@ -1015,7 +1004,7 @@ syncedmem_status_t syncedmem_stream_wait(struct syncedmem_t *mem,
                                          struct CUstream_st *stream);
 
 /**
- * Waits for the object's copy in flight, if there is one. After a pull both sides hold the same data.
+ * Waits for the object's copy in flight. After a pull both sides hold the same data.
  */
 syncedmem_status_t syncedmem_wait(struct syncedmem_t *mem);
 
@@ -1025,9 +1014,8 @@ syncedmem_status_t syncedmem_wait(struct syncedmem_t *mem);
 syncedmem_status_t syncedmem_is_ready(struct syncedmem_t *mem, bool *ready);
 
 /**
- * Sets what may be evicted of the object when memory runs out: a `syncedmem_eviction_t`. Addresses from before a first
- * mark are not valid any more. `SYNCEDMEM_EVICT_NEVER` removes the mark and forgets open accesses; a changed mark
- * keeps them.
+ * Sets what may be evicted of the object: a `syncedmem_eviction_t`. Addresses from before a first mark are not valid
+ * any more. `SYNCEDMEM_EVICT_NEVER` removes the mark and forgets open accesses; a changed mark keeps them.
  *
  * Where a device block finds no room, the library gives back, until it does: idle blocks; device sides of marked
  * objects that the host can replace; device sides with the newest data, after a copy to the host
@@ -1068,25 +1056,24 @@ syncedmem_status_t syncedmem_get_evictable(const struct syncedmem_t *mem, synced
 syncedmem_status_t syncedmem_end_access(struct syncedmem_t *mem);
 
 /**
- * Prepares a side (`syncedmem_side_t`) for an access (`syncedmem_access_t`), which also changes the head, and writes a
- * new DLPack tensor of its memory to `*tensor`: a `DLManagedTensorVersioned *` (version 1.0), or, without `versioned`,
- * a `DLManagedTensor *` as before DLPack 1.0.
+ * Prepares a side (`syncedmem_side_t`) for an access (`syncedmem_access_t`), and writes a new DLPack tensor of its
+ * memory to `*tensor`: a `DLManagedTensorVersioned *` (version 1.0), or, without `versioned`, a `DLManagedTensor *`.
  *
  * An element has DLPack's `type_code` (0: signed integer, 1: unsigned, 2: IEEE float, 4: bfloat16, 5: complex, 6:
- * bool, 7 to 14: 8-bit floats) and `type_bits`. Elements are in C order, of the shape `shape[0]` to `shape[ndim - 1]`,
- * and need at most the object's size. A tensor for reading is marked read-only, which requires `versioned`.
+ * bool, 7 to 14: 8-bit floats) and `type_bits`. Elements are in C order, of the `ndim` dimensions at `shape`. A tensor
+ * for reading is marked read-only, which requires `versioned`.
  *
- * The consumer calls the tensor's deleter once, on any thread, beside any other call on the object. Until then calls
- * that would make the address invalid (setting or releasing that side, `syncedmem_destruct`, a first
- * `syncedmem_set_evictable`) give `EXPORTED`, and after `syncedmem_destroy` the last tensor ends the object. An object
- * that C++ ends must outlive its tensors. A tensor of an evictable object is an open access, which its deleter ends.
+ * The consumer calls the tensor's deleter once, beside any other call on the object. Until then calls that would make
+ * the address invalid (setting or releasing that side, `syncedmem_destruct`, a first `syncedmem_set_evictable`) give
+ * `EXPORTED`, and after `syncedmem_destroy` the last tensor ends the object. An object that C++ ends must outlive its
+ * tensors. A tensor of an evictable object is an open access, which its deleter ends.
  *
  * A consumer on another stream than the legacy default one calls `syncedmem_stream_wait` before it reads, and, with
  * `SYNCEDMEM_REUSE_STREAM`, `syncedmem_record_stream` before it deletes the tensor. A device reset frees device
  * tensors' memory.
  *
- * Errors: those of the access, and `INVALID_ARGUMENT` (also an impossible type or shape, more bytes than the object
- * has, reading without `versioned`, borrowed device memory that the driver does not know).
+ * Errors: `INVALID_ARGUMENT` (also an impossible type or shape, more bytes than the object has, borrowed device memory
+ * that the driver does not know).
  */
 syncedmem_status_t syncedmem_to_dlpack(struct syncedmem_t *mem,
                                        int32_t side,
@@ -1099,14 +1086,14 @@ syncedmem_status_t syncedmem_to_dlpack(struct syncedmem_t *mem,
                                        void **tensor);
 
 /**
- * Lends a tensor's memory to the object, as `syncedmem_set_cpu_data` does for memory of the CPU and
- * `syncedmem_set_gpu_data` for that of a CUDA device. `tensor` is a `DLManagedTensorVersioned *`, or, without
- * `versioned`, a `DLManagedTensor *`. The memory must be contiguous in C order, writable, and of the object's size.
+ * Lends a tensor's memory to the object, as `syncedmem_set_cpu_data` does, or, on a CUDA device,
+ * `syncedmem_set_gpu_data`. `tensor` is a `DLManagedTensorVersioned *`, or, without `versioned`, a `DLManagedTensor
+ * *`. The memory must be contiguous in C order, writable, and of the object's size.
  *
  * On success the library owns the tensor, and calls its deleter when that side is set or released, or the object ends:
- * on that thread (for a destroyed object with tensors of its own: on the one that deletes the last), without locks.
- * The deleter must order reuse of device memory behind the legacy default stream, where a copy may still run. Two objects
- * that lend each other tensors keep each other alive until one is set or released.
+ * on that thread (for a destroyed object with tensors of its own, on the one that deletes the last), without locks.
+ * The deleter must order reuse of device memory behind the legacy default stream, where a copy may still run. Two
+ * objects that lend each other tensors keep each other alive until one is set or released.
  *
  * Errors: as `syncedmem_set_cpu_data`, and `INVALID_ARGUMENT` for memory other than described.
  *
@@ -1118,11 +1105,9 @@ syncedmem_status_t syncedmem_set_dlpack(struct syncedmem_t *mem,
                                         bool versioned);
 
 /**
- * Writes how many tensors (`syncedmem_to_dlpack`) of the object's host side and of its device side are in use.
+ * Writes how many tensors of the object's host side and of its device side are in use.
  */
-syncedmem_status_t syncedmem_exports(const struct syncedmem_t *mem,
-                                     size_t *host,
-                                     size_t *device);
+syncedmem_status_t syncedmem_exports(const struct syncedmem_t *mem, size_t *host, size_t *device);
 
 /**
  * A destructor for CPython's `PyCapsule_New`, for capsules named "dltensor_versioned" or "dltensor" that hold a tensor
@@ -1152,15 +1137,14 @@ syncedmem_status_t syncedmem_is_pinned(const struct syncedmem_t *mem, bool *pinn
 syncedmem_status_t syncedmem_owns_cpu(const struct syncedmem_t *mem, bool *owns);
 
 /**
- * Writes to `*owns` whether the object has a device block that it frees: not for borrowed memory.
+ * As `syncedmem_owns_cpu`, for the device block.
  */
 syncedmem_status_t syncedmem_owns_gpu(const struct syncedmem_t *mem, bool *owns);
 
 /**
  * Page-locks the object's host memory in place: memory of `syncedmem_set_cpu_data`, or a pageable block of its own.
- * Address and contents stay; copies then run at the speed of page-locked memory. It takes long (1 to 3 GB/s, once), so
- * use it for memory that is copied repeatedly. Memory that is page-locked already stays as it is; if another library
- * did it, that one unlocks it.
+ * Address and contents stay. It takes long (1 to 3 GB/s, once), so use it for memory that is copied repeatedly. Memory
+ * that is page-locked already stays as it is; if another library did it, that one unlocks it.
  *
  * `syncedmem_unpin` undoes it. Borrowed memory is also unlocked when the object releases it (its host side is set or
  * released, the object grows or ends): free it after that. Unlocking waits for the context that was current at
@@ -1180,8 +1164,7 @@ syncedmem_status_t syncedmem_owns_gpu(const struct syncedmem_t *mem, bool *owns)
 syncedmem_status_t syncedmem_pin(struct syncedmem_t *mem);
 
 /**
- * Undoes `syncedmem_pin`, after a copy in flight and the work in the context that was current at that call. Blocks
- * that were allocated page-locked stay so.
+ * Undoes `syncedmem_pin`, after a copy in flight. Blocks that were allocated page-locked stay so.
  */
 syncedmem_status_t syncedmem_unpin(struct syncedmem_t *mem);
 
@@ -1197,7 +1180,7 @@ syncedmem_status_t syncedmem_idle_bytes(int32_t memory, size_t *bytes);
 
 /**
  * Switches pools, which keep blocks that objects give back for the next one. Without them idle blocks are given back
- * now, and each block is allocated and freed as in Caffe. Overrides `SYNCEDMEM_POOLS` (on, off).
+ * now, and each block is allocated and freed as in Caffe. Overrides `SYNCEDMEM_POOLS`.
  */
 syncedmem_status_t syncedmem_set_pools(bool on);
 
@@ -1237,7 +1220,7 @@ syncedmem_status_t syncedmem_get_pool_budget(int32_t memory,
 syncedmem_status_t syncedmem_set_pool_age(double seconds);
 
 /**
- * Writes to `*seconds` for how many seconds a pageable block may lie idle.
+ * Writes to `*seconds` how long a pageable block may lie idle.
  */
 syncedmem_status_t syncedmem_get_pool_age(double *seconds);
 
@@ -1255,7 +1238,7 @@ syncedmem_status_t syncedmem_get_pinned_limit(size_t *bytes);
 
 /**
  * Sets when device and page-locked blocks that are given back from now on are reused: a `syncedmem_reuse_t`. Overrides
- * `SYNCEDMEM_REUSE` (synchronised, stream).
+ * `SYNCEDMEM_REUSE`.
  */
 syncedmem_status_t syncedmem_set_reuse(int32_t reuse);
 
@@ -1276,12 +1259,11 @@ syncedmem_status_t syncedmem_get_mode(syncedmem_mode_t *mode);
 
 /**
  * Registers a function that replaces the look into the process's Caffe; NULL removes it. It is for a Caffe that cannot
- * be found, such as one in a program that does not export its symbols: it returns `caffe::Caffe::mode()`, and is
- * compiled with that Caffe's headers.
+ * be found, such as one in a program that does not export its symbols, and returns `caffe::Caffe::mode()`.
  *
- * It is called with `user`, on the allocating thread, without locks, before a new host block. It returns 0 for CPU and
- * 1 for GPU (other numbers count as CPU), and does not throw. `SYNCEDMEM_MODE` and `syncedmem_set_mode` override it,
- * unless they are auto.
+ * It is called on the allocating thread, without locks, before a new host block. It returns 0 for CPU and 1 for GPU
+ * (other numbers count as CPU), and does not throw. `SYNCEDMEM_MODE` and `syncedmem_set_mode` override it, unless they
+ * are auto.
  *
  * # Safety
  * `callback` and `user` stay usable for the rest of the process: a thread may be about to call them.
@@ -1300,7 +1282,7 @@ syncedmem_status_t syncedmem_set_pinning(int32_t pinning);
 syncedmem_status_t syncedmem_get_pinning(syncedmem_pinning_t *pinning);
 
 /**
- * Sets what failed C++ entry points do from now on: a `syncedmem_error_policy_t`. Overrides `SYNCEDMEM_ON_ERROR`.
+ * Sets what failed C++ entry points do: a `syncedmem_error_policy_t`. Overrides `SYNCEDMEM_ON_ERROR`.
  */
 syncedmem_status_t syncedmem_set_error_policy(int32_t policy);
 
@@ -1312,10 +1294,9 @@ syncedmem_status_t syncedmem_get_error_policy(syncedmem_error_policy_t *policy);
 /**
  * Registers a function that is called when a C++ entry point fails, before the error policy applies; NULL removes it.
  *
- * It is called on the failing thread, without locks, with the status, the message (which lives until it returns) and
- * `user`. It may use any object, and throw an exception of any C++ runtime, also a statically linked one; it must not
- * `longjmp`. If it returns, the policy applies. It is not called for a failure inside itself, nor without memory to
- * note that it runs.
+ * It is called on the failing thread, without locks; the message lives until it returns. It may use any object, and
+ * throw an exception of any C++ runtime, also a statically linked one; it must not `longjmp`. It is not called for a
+ * failure inside itself, nor without memory to note that it runs.
  *
  * # Safety
  * As for `syncedmem_set_mode_callback`.
@@ -1325,8 +1306,7 @@ syncedmem_status_t syncedmem_set_error_callback(syncedmem_error_callback_t callb
 
 /**
  * Sets what is accounted for from now on: a `syncedmem_accounting_t`. Counts stay. Existing objects are counted from
- * their next access that allocates, fills or copies; existing blocks are not. Overrides `SYNCEDMEM_ACCOUNT` (off, on,
- * accesses).
+ * their next access that allocates, fills or copies; existing blocks are not. Overrides `SYNCEDMEM_ACCOUNT`.
  */
 syncedmem_status_t syncedmem_set_accounting(int32_t accounting);
 
@@ -1336,13 +1316,13 @@ syncedmem_status_t syncedmem_set_accounting(int32_t accounting);
 syncedmem_status_t syncedmem_get_accounting(syncedmem_accounting_t *accounting);
 
 /**
- * Switches the comparison of the host's contents at copies, which finds copies and fills that changed nothing. It
- * reads copied data once more, and needs accounting or a trace. Overrides `SYNCEDMEM_COMPARE` (off, on).
+ * Switches the comparison of host contents at copies, which finds copies and fills that changed nothing. It reads
+ * copied data once more, and needs accounting or a trace. Overrides `SYNCEDMEM_COMPARE`.
  */
 syncedmem_status_t syncedmem_set_compare(bool on);
 
 /**
- * Writes to `*on` whether the host's contents are compared.
+ * Writes to `*on` whether host contents are compared.
  */
 syncedmem_status_t syncedmem_get_compare(bool *on);
 
@@ -1352,11 +1332,11 @@ syncedmem_status_t syncedmem_get_compare(bool *on);
 syncedmem_status_t syncedmem_reset_peaks(void);
 
 /**
- * Writes a report of this process, UTF-8 text of several lines: memory now and at the peak, its ten largest holders,
- * and counts of operations.
+ * Writes a report of this process, several lines of UTF-8: memory now and at the peak, its ten largest holders, and
+ * counts of operations.
  *
- * Writes at most `capacity` bytes to `text`, including a NUL, and the length of the whole report without it to
- * `*length`. `text` may be NULL if `capacity` is 0.
+ * `text` gets at most `capacity` bytes, including a NUL, and `*length` the length of the whole report without it.
+ * `text` may be NULL if `capacity` is 0.
  */
 syncedmem_status_t syncedmem_report(char *text,
                                     size_t capacity,
@@ -1370,9 +1350,8 @@ syncedmem_status_t syncedmem_report(char *text,
 syncedmem_status_t syncedmem_set_name(struct syncedmem_t *mem, const char *name);
 
 /**
- * Notes for traces how many items of the batch an object holds, such as 64 for a layer's output of 64 x 20 x 24 x 24:
- * a report then says what one more item costs. 0, the default: it does not grow with the batch. Ignored without a
- * trace.
+ * Notes for traces how many items of the batch an object holds: a report then says what one more item costs. 0, the
+ * default: it does not grow with the batch. Ignored without a trace.
  */
 syncedmem_status_t syncedmem_set_items(struct syncedmem_t *mem,
                                        size_t items);
@@ -1386,8 +1365,8 @@ syncedmem_status_t syncedmem_get_name(const struct syncedmem_t *mem,
                                       size_t *length);
 
 /**
- * Writes the account so far to `*stats`: at most the bytes of its `size`, which the caller has set. Without
- * accounting, all but `live`, `idle` and `budget` is 0.
+ * Writes the account so far to `*stats`: at most the bytes of its `size`. Without accounting, all but `live`, `idle`
+ * and `budget` is 0.
  *
  * Errors: `INVALID_ARGUMENT` (also `size` is too small for the first member of memory).
  */
@@ -1403,18 +1382,18 @@ syncedmem_status_t syncedmem_stats(struct syncedmem_stats_t *stats);
 syncedmem_status_t syncedmem_trace_start(const char *file);
 
 /**
- * Ends the trace, if there is one, and marks it as whole.
+ * Ends the trace and marks it as whole.
  */
 syncedmem_status_t syncedmem_trace_stop(void);
 
 /**
  * Makes later host blocks of all objects come from the program's functions; NULL: from the library again. The table is
- * copied. A block goes back to the `release` of the allocator that made it.
+ * copied.
  *
  * The blocks are counted, limited (`SYNCEDMEM_HOST_LIMIT`) and traced as others. They are not kept for reuse, and
- * page-locked only if `allocate` returns such memory, or by `syncedmem_pin`. `allocate` is not called for size 0, nor
- * for `CaffeMallocHost`, whose memory programs pass to `free()`. If it returns NULL after the library has tried to
- * make room, or a block with too little alignment, which is given back, the access gives `OUT_OF_MEMORY`.
+ * page-locked only if `allocate` returns such memory, or by `syncedmem_pin`. `allocate` is not called for
+ * `CaffeMallocHost`, whose memory programs pass to `free()`. If it returns NULL after the library has tried to make
+ * room, or a block with too little alignment, which is given back, the access gives `OUT_OF_MEMORY`.
  *
  * The functions are called without locks, on any thread that uses or ends an object; `release` also in a forked child
  * and at exit. They may use objects, but not the block's own, nor those that another thread uses. An exception ends

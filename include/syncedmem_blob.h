@@ -10,8 +10,8 @@
  *
  * Ownership. syncedmem_blob_create pairs with syncedmem_blob_destroy. A syncedmem_t that a blob lends belongs to the
  * blobs that share it: never destroy it, and do not use it after a call that gives the array other memory (a reshape
- * beyond its capacity, setting data, syncedmem_blob_share), or that destroys its last blob. syncedmem_blob_hold_memory
- * lends it until syncedmem_blob_release_memory, and tensors made of it keep its memory.
+ * beyond its capacity, setting data, syncedmem_blob_share), or that destroys its last blob. Tensors made of it keep
+ * its memory.
  *
  * Threads. Any number of threads may at once call functions whose blob is const. Each other call needs the blob alone,
  * and scale, update and copies need its memory alone too. Blobs that share memory may be used and destroyed on
@@ -46,16 +46,15 @@ extern "C" {
 #endif // __cplusplus
 
 /**
- * Creates a blob without shape and memory, as Caffe's default constructor, and writes its handle to `*blob`. `type` is
- * a `syncedmem_type_t`: `SYNCEDMEM_FLOAT32`, `SYNCEDMEM_FLOAT64`, `SYNCEDMEM_INT32` or `SYNCEDMEM_UINT32`.
+ * Creates a blob without shape and memory, and writes its handle to `*blob`. `type` is a `syncedmem_type_t`:
+ * `SYNCEDMEM_FLOAT32`, `SYNCEDMEM_FLOAT64`, `SYNCEDMEM_INT32` or `SYNCEDMEM_UINT32`.
  *
  * Errors: `UNSUPPORTED` (another type).
  */
-syncedmem_status_t syncedmem_blob_create(int32_t type,
-                                         struct syncedmem_blob_t **blob);
+syncedmem_status_t syncedmem_blob_create(int32_t type, struct syncedmem_blob_t **blob);
 
 /**
- * Destroys a blob. Memory that it shares stays with the other blobs.
+ * Destroys a blob.
  */
 syncedmem_status_t syncedmem_blob_destroy(struct syncedmem_blob_t *blob);
 
@@ -103,8 +102,7 @@ syncedmem_status_t syncedmem_blob_count(const struct syncedmem_blob_t *blob, int
 /**
  * Writes the product of the dimensions of the axes from `start` up to `end`, exclusive, to `*count`; 1 of none.
  *
- * Errors: `INVALID_ARGUMENT` (also not 0 <= start <= end <= axes, or a product above INT_MAX, which happens beside a
- * dimension of 0).
+ * Errors: `INVALID_ARGUMENT` (also not 0 <= start <= end <= axes, or a product above INT_MAX).
  */
 syncedmem_status_t syncedmem_blob_count_axes(const struct syncedmem_blob_t *blob,
                                              int64_t start,
@@ -112,8 +110,8 @@ syncedmem_status_t syncedmem_blob_count_axes(const struct syncedmem_blob_t *blob
                                              int64_t *count);
 
 /**
- * Writes the place of an element among the count to `*offset`. `indices` has one index for each axis; those left out
- * at the end are 0.
+ * Writes the place of an element among the count to `*offset`. `indices` has one index for each axis; missing ones at
+ * the end are 0.
  *
  * Errors: `INVALID_ARGUMENT` (also too many indices, or an index outside of its axis).
  */
@@ -137,9 +135,6 @@ syncedmem_status_t syncedmem_blob_legacy_offset(const struct syncedmem_blob_t *b
 
 /**
  * Writes the shape to `text` as Caffe does, such as `2 3 (6)`, with NUL at its end.
- * `SYNCEDMEM_BLOB_SHAPE_STRING_BYTES` are always enough.
- *
- * Errors: `INVALID_ARGUMENT` (also `bytes` is too small).
  */
 syncedmem_status_t syncedmem_blob_shape_string(const struct syncedmem_blob_t *blob, char *text, size_t bytes);
 
@@ -156,15 +151,13 @@ syncedmem_status_t syncedmem_blob_shape_equals(const struct syncedmem_blob_t *bl
                                                bool *equals);
 
 /**
- * Writes the size of an array's memory to `*bytes`; 0 without a shape. A reshape that needs no more keeps the memory.
+ * Writes the size of an array's memory to `*bytes`; 0 without a shape.
  */
-syncedmem_status_t syncedmem_blob_capacity(const struct syncedmem_blob_t *blob,
-                                           int32_t array,
-                                           size_t *bytes);
+syncedmem_status_t syncedmem_blob_capacity(const struct syncedmem_blob_t *blob, int32_t array, size_t *bytes);
 
 /**
- * Lends the memory of an array to the caller (see "Ownership" above) and writes it to `*mem`. It may be larger than
- * the array, whose elements come first.
+ * Lends the memory of an array (see "Ownership" above) and writes it to `*mem`. It may be larger than the array, whose
+ * elements come first.
  *
  * Errors: `INVALID_STATE` (the blob has no shape).
  */
@@ -173,8 +166,7 @@ syncedmem_status_t syncedmem_blob_memory(const struct syncedmem_blob_t *blob,
                                          syncedmem_t **mem);
 
 /**
- * As `syncedmem_blob_memory`, and makes the caller one more owner: the memory stays until
- * `syncedmem_blob_release_memory`.
+ * As `syncedmem_blob_memory`, and makes the caller one more owner, until `syncedmem_blob_release_memory`.
  */
 syncedmem_status_t syncedmem_blob_hold_memory(const struct syncedmem_blob_t *blob,
                                               int32_t array,
@@ -201,7 +193,7 @@ syncedmem_status_t syncedmem_blob_set_cpu_data(struct syncedmem_blob_t *blob,
                                                void *data);
 
 /**
- * As `syncedmem_blob_set_cpu_data`, for device memory and the device side.
+ * As `syncedmem_blob_set_cpu_data`, for the device side.
  *
  * # Safety
  * `data` is device memory of all elements while the blob refers to it.
@@ -245,7 +237,7 @@ syncedmem_status_t syncedmem_blob_gpu_shape(const struct syncedmem_blob_t *blob,
 syncedmem_status_t syncedmem_blob_update(struct syncedmem_blob_t *blob);
 
 /**
- * Writes the sum of an array's absolute values, computed where the array is, to `*sum`; 0 if it was never touched. The
+ * Writes the sum of an array's absolute values to `*sum`, computed where the array is; 0 if it was never touched. The
  * host sums in doubles, in an order that does not depend on the CPU.
  *
  * Errors: `UNSUPPORTED` (integers).
@@ -270,8 +262,8 @@ syncedmem_status_t syncedmem_blob_scale(struct syncedmem_blob_t *blob,
                                         double factor);
 
 /**
- * Writes to `*count` how many calls computed on the host, though the array was at the device, because no cuBLAS
- * starts. The first is reported on standard error.
+ * Writes to `*count` how many calls computed on the host, though the array was at the device, for lack of cuBLAS. The
+ * first is reported on standard error.
  */
 syncedmem_status_t syncedmem_blob_computed_on_host(uint64_t *count);
 

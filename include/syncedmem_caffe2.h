@@ -7,7 +7,7 @@
  *
  * A syncedmem_tensor_t is dimensions, a type and memory on one side: the host's as TensorCPU, or the device's as
  * TensorCUDA. Memory comes with the first syncedmem_tensor_mutable_data, aligned to 64 bytes, on the host with zeros.
- * Tensors may share it. syncedmem_tensor_memory lends its syncedmem_t.
+ * Tensors may share it.
  *
  * Ownership. Tensors, blobs and workspaces are counted by their holders: a create, a retain and each function that
  * writes a handle make one more, which ends by a destroy; the last one frees. Pointers to data are valid until the
@@ -35,7 +35,7 @@
 #define SYNCEDMEM_TENSOR_MOST_DIMENSIONS 64
 
 /**
- * A tensor: dimensions, a type, and memory on one side.
+ * A tensor.
  */
 typedef struct syncedmem_tensor_t syncedmem_tensor_t;
 
@@ -213,7 +213,7 @@ syncedmem_status_t syncedmem_tensor_resize_like(struct syncedmem_tensor_t *tenso
 /**
  * Gives the tensor other dimensions of as many items, which stay.
  *
- * Errors: as `syncedmem_tensor_resize`, and `INVALID_ARGUMENT` (another number of items).
+ * Errors: as `syncedmem_tensor_resize`.
  */
 syncedmem_status_t syncedmem_tensor_reshape(struct syncedmem_tensor_t *tensor,
                                             int32_t ndim,
@@ -230,7 +230,7 @@ syncedmem_status_t syncedmem_tensor_shrink(struct syncedmem_tensor_t *tensor, in
  * Makes room for the items of those dimensions. Items and dimensions stay, and a later resize frees the memory only if
  * it is too small. Without a type nothing is done.
  *
- * Errors: as `syncedmem_tensor_resize`, and those of the allocation and the copy: see `syncedmem_tensor_copy_from`.
+ * Errors: as `syncedmem_tensor_resize` and `syncedmem_tensor_copy_from`.
  */
 syncedmem_status_t syncedmem_tensor_reserve(struct syncedmem_tensor_t *tensor,
                                             int32_t ndim,
@@ -254,8 +254,6 @@ syncedmem_status_t syncedmem_tensor_free_memory(struct syncedmem_tensor_t *tenso
 
 /**
  * Exchanges two tensors of the same side, all but their handles.
- *
- * Errors: `INVALID_ARGUMENT` (also different sides).
  */
 syncedmem_status_t syncedmem_tensor_swap(struct syncedmem_tensor_t *tensor, struct syncedmem_tensor_t *other);
 
@@ -275,8 +273,7 @@ syncedmem_status_t syncedmem_tensor_get_keep_on_shrink(bool *keep, int64_t *most
  * Writes the address of the items to `*data`, for reading; NULL for a tensor without items that never had memory. If
  * `meta` is not NULL, the tensor's type must be that one.
  *
- * Errors: `INVALID_ARGUMENT` (also another type), `INVALID_STATE` (no shape, or no memory yet), and as
- * `syncedmem_cpu_data` or `syncedmem_gpu_data`.
+ * Errors: `INVALID_STATE` (no shape, or no memory yet).
  */
 syncedmem_status_t syncedmem_tensor_data(const struct syncedmem_tensor_t *tensor,
                                          const struct syncedmem_typemeta_t *meta,
@@ -288,17 +285,15 @@ syncedmem_status_t syncedmem_tensor_data(const struct syncedmem_tensor_t *tensor
  * and new ones are constructed, or on the host zeros.
  *
  * Errors: `INVALID_ARGUMENT` (also items without bytes), `INVALID_STATE` (no shape, no type; the type's `construct`
- * returned false), `UNSUPPORTED` (a type with functions on the device), and as `syncedmem_mutable_cpu_data` or
- * `syncedmem_mutable_gpu_data`.
+ * returned false), `UNSUPPORTED` (a type with functions on the device).
  */
 syncedmem_status_t syncedmem_tensor_mutable_data(struct syncedmem_tensor_t *tensor,
                                                  const struct syncedmem_typemeta_t *meta,
                                                  void **data);
 
 /**
- * Writes the memory's `syncedmem_t` to `*mem`: for access on both sides, `syncedmem_to_dlpack`, a name, eviction. It
- * belongs to the tensors that share the memory: do not destroy or set it, nor use it once they have ended or have
- * other memory.
+ * Writes the memory's `syncedmem_t` to `*mem`. It belongs to the tensors that share the memory: do not destroy or set
+ * it, nor use it once they have ended or have other memory.
  *
  * Errors: `INVALID_STATE` (no memory), `UNSUPPORTED` (a type with functions).
  */
@@ -318,8 +313,7 @@ syncedmem_status_t syncedmem_tensor_copy_from(struct syncedmem_tensor_t *tensor,
  * Shares the memory of another tensor of the same side and number of items, and takes its type, until a resize beyond
  * the memory or `syncedmem_tensor_free_memory`.
  *
- * Errors: `INVALID_ARGUMENT` (also another side or number of items), `INVALID_STATE` (the source has items and no
- * memory yet).
+ * Errors: `INVALID_STATE` (the source has items and no memory yet).
  */
 syncedmem_status_t syncedmem_tensor_share_data(struct syncedmem_tensor_t *tensor,
                                                const struct syncedmem_tensor_t *source);
@@ -346,7 +340,7 @@ syncedmem_status_t syncedmem_tensor_share_external(struct syncedmem_tensor_t *te
  * of `meta`. The memory has the items' bytes. On success the library owns `dlpack`, and calls its deleter once no
  * tensor uses the memory.
  *
- * Errors: `INVALID_ARGUMENT` (also another side, and as `syncedmem_set_dlpack`), `INVALID_STATE` (no items).
+ * Errors: `INVALID_ARGUMENT` (also as `syncedmem_set_dlpack`), `INVALID_STATE` (no items).
  *
  * # Safety
  * `dlpack` describes its memory correctly.
@@ -385,8 +379,6 @@ syncedmem_status_t syncedmem_tensor_dim32(const struct syncedmem_tensor_t *tenso
 
 /**
  * Writes the product of the dimensions from `axis` on to `*size`; 1 behind the last one.
- *
- * Errors: `INVALID_ARGUMENT` (also a negative axis).
  */
 syncedmem_status_t syncedmem_tensor_size_from_dim(const struct syncedmem_tensor_t *tensor,
                                                   int32_t axis,
@@ -453,8 +445,6 @@ syncedmem_status_t syncedmem_typed_blob_is_type(const struct syncedmem_typed_blo
 /**
  * Writes the address of the value to `*value`. With `meta` the value must be of that type; without (NULL) the address
  * is NULL for an empty blob.
- *
- * Errors: `INVALID_ARGUMENT` (also another type, or no value).
  */
 syncedmem_status_t syncedmem_typed_blob_get(const struct syncedmem_typed_blob_t *blob,
                                             const struct syncedmem_typemeta_t *meta,
@@ -561,14 +551,14 @@ syncedmem_status_t syncedmem_workspace_create_local_blob(struct syncedmem_worksp
                                                          struct syncedmem_typed_blob_t **blob);
 
 /**
- * As `syncedmem_workspace_create_blob`, but writes NULL if there is no blob of that name.
+ * As `syncedmem_workspace_create_blob`, but writes NULL if there is no such blob.
  */
 syncedmem_status_t syncedmem_workspace_get_blob(const struct syncedmem_workspace_t *workspace,
                                                 const char *name,
                                                 struct syncedmem_typed_blob_t **blob);
 
 /**
- * Writes to `*has` whether there is a blob of that name: this workspace's, a mapping's or a parent's.
+ * Writes to `*has` whether `syncedmem_workspace_get_blob` finds a blob.
  */
 syncedmem_status_t syncedmem_workspace_has_blob(const struct syncedmem_workspace_t *workspace,
                                                 const char *name,
@@ -606,7 +596,7 @@ syncedmem_status_t syncedmem_workspace_add_blob_mapping(struct syncedmem_workspa
 
 /**
  * Calls `visitor` with each visible blob, or, if `local`, with each of this workspace itself, sorted by name. The
- * bytes of all calls add up to the memory of the tensors. The visitor may use the workspace: the list was made before.
+ * visitor may use the workspace: the list was made before.
  */
 syncedmem_status_t syncedmem_workspace_blobs(const struct syncedmem_workspace_t *workspace,
                                              bool local,
@@ -616,8 +606,8 @@ syncedmem_status_t syncedmem_workspace_blobs(const struct syncedmem_workspace_t 
 /**
  * Attaches `pointer` to the tensor, unless something is attached, and writes what is attached to `*attached`. If that
  * is `pointer`, `deleter` (NULL: none) is called with it and `context` when the tensor ends; otherwise it stays the
- * caller's. NULL for `pointer` only asks, and writes NULL if nothing is attached. Any thread that may read the tensor
- * may call this. A binding keeps its one object for a tensor there, as `syncedmem/caffe2.hpp` does.
+ * caller's. NULL for `pointer` only asks, and writes NULL if nothing is attached. A binding keeps its one object for a
+ * tensor there.
  */
 syncedmem_status_t syncedmem_tensor_attach(const struct syncedmem_tensor_t *tensor,
                                            void *pointer,
@@ -654,7 +644,7 @@ syncedmem_status_t syncedmem_tensor_report_allocations(bool on);
 
 /**
  * Reads an `init_net.pb` into tensors of the host, without a copy in between: each becomes the value of the blob of
- * its name, which is created where the workspace has none. Former values of such blobs end.
+ * its name, which is created where the workspace has none.
  *
  * Errors: `INVALID_ARGUMENT` (also another kind of file), `FILE`, `FORMAT`, `UNSUPPORTED` (a tensor of texts, or one
  * whose values are not in the file). Then no blob has another value, and new ones are empty.

@@ -2,25 +2,22 @@
  * Part of libsyncedmem. SPDX-License-Identifier: BSD-2-Clause
  * Generated from the Rust source by cbindgen. Do not edit.
  *
- * Model files: Caffe's .caffemodel, .binaryproto and .solverstate, and Caffe2's init_net.pb, without either and
- * without protobuf.
+ * Model files: Caffe's .caffemodel, .binaryproto and .solverstate, and Caffe2's init_net.pb, without Caffe, Caffe2 or
+ * protobuf.
  *
  * syncedmem_model_open reads the structure of a file (layers, names, shapes, types) and no values, so that a file of
- * any size opens in milliseconds. syncedmem_model_read_blob then reads the values of one blob straight into the host
- * side of an object. A file that is no net has one layer of all blobs: "blobs", or a solver's "history".
+ * any size opens in milliseconds. A file that is no net has one layer of all blobs: "blobs", or a solver's "history".
  *
  * Ownership. syncedmem_model_open pairs with syncedmem_model_close. Strings and shapes of a model live until it is
- * closed. Objects that were filled from it are independent of it.
+ * closed. Objects filled from it do not depend on it.
  *
  * Threads. Any number of threads may use one model at once, each with objects of its own, and so may a forked child.
  * Only syncedmem_model_close needs the model alone.
  *
  * Files. The file stays open until the model is closed. It is read, never mapped: one that another program cuts
  * meanwhile gives SYNCEDMEM_ERROR_FILE, not a signal. A layer or blob that does not exist gives INVALID_ARGUMENT.
- * Errors name the file, the layer, the blob, the counts and the offset.
  *
- * All else is as in syncedmem.h, except that calls of this header need a stack of 64 KiB, and that signal handlers may
- * not make them.
+ * All else is as in syncedmem.h, except that calls need a stack of 64 KiB, and that signal handlers may not make them.
  */
 
 #ifndef SYNCEDMEM_MODEL_H
@@ -75,7 +72,7 @@ typedef struct syncedmem_model_t syncedmem_model_t;
  */
 typedef struct syncedmem_model_info_t {
   /**
-   * `sizeof(syncedmem_model_info_t)`, set before the call; then the bytes that were written.
+   * `sizeof(syncedmem_model_info_t)` before the call, then the bytes written.
    */
   size_t size;
   /**
@@ -83,19 +80,19 @@ typedef struct syncedmem_model_info_t {
    */
   int32_t kind;
   /**
-   * Of a solver's state, the iteration at which it was saved; else 0.
+   * Of a solver's state, the iteration; else 0.
    */
   int32_t iter;
   /**
-   * Of a solver's state, the step of its learning rate; else 0.
+   * Of a solver's state, its learning rate's step; else 0.
    */
   int32_t current_step;
   /**
-   * The net's name; empty if it has none.
+   * The net's name, or empty.
    */
   const char *name;
   /**
-   * Of a solver's state, the `.caffemodel` that was saved with it; else empty.
+   * Of a solver's state, the `.caffemodel` saved with it; else empty.
    */
   const char *learned_net;
 } syncedmem_model_info_t;
@@ -105,7 +102,7 @@ typedef struct syncedmem_model_info_t {
  */
 typedef struct syncedmem_blob_info_t {
   /**
-   * `sizeof(syncedmem_blob_info_t)`, set before the call; then the bytes that were written.
+   * `sizeof(syncedmem_blob_info_t)` before the call, then the bytes written.
    */
   size_t size;
   /**
@@ -147,11 +144,11 @@ extern "C" {
 #endif // __cplusplus
 
 /**
- * Opens a `.caffemodel`, `.binaryproto`, `.solverstate` or `init_net.pb`, reads its structure, and writes the model's
- * handle to `*model`. The file's name decides what it is, or else its contents.
+ * Opens a model file, and writes the model's handle to `*model`. The file's name decides what it is, or else its
+ * contents.
  *
- * Errors: `FILE` (it cannot be opened or read, or is no regular file), `FORMAT` (it is damaged, cut off, or no Caffe
- * file), `UNSUPPORTED` (HDF5, text, a compressed file; more layers and names than a file of its size can have).
+ * Errors: `FILE` (also no regular file), `FORMAT`, `UNSUPPORTED` (HDF5, text, a compressed file; more layers and names
+ * than a file of its size can have).
  */
 syncedmem_status_t syncedmem_model_open(const char *path,
                                         struct syncedmem_model_t **model);
@@ -163,8 +160,6 @@ syncedmem_status_t syncedmem_model_close(struct syncedmem_model_t *model);
 
 /**
  * Writes to `*info` what the file says beside its layers.
- *
- * Errors: `INVALID_ARGUMENT` (also `info->size` is too small).
  */
 syncedmem_status_t syncedmem_model_info(const struct syncedmem_model_t *model,
                                         struct syncedmem_model_info_t *info);
@@ -187,8 +182,6 @@ syncedmem_status_t syncedmem_model_layer(const struct syncedmem_model_t *model,
 
 /**
  * Writes to `*info` what the file says about a blob. Blobs are numbered from 0: weights before biases.
- *
- * Errors: `INVALID_ARGUMENT` (also `info->size` is too small).
  */
 syncedmem_status_t syncedmem_model_blob_info(const struct syncedmem_model_t *model,
                                              size_t layer,
@@ -200,12 +193,12 @@ syncedmem_status_t syncedmem_model_blob_info(const struct syncedmem_model_t *mod
  * newest. `element_type` is a `syncedmem_type_t`: `SYNCEDMEM_FLOAT32`, `SYNCEDMEM_FLOAT64`, or the stored type, for
  * which nothing is converted or copied in between. Bytes of `mem` beyond the values stay as they are.
  *
- * After an error `mem` is as it was, but for one case: where the disk or the network fails meanwhile, and the host
- * side alone held the newest data, part of that is overwritten.
+ * After an error `mem` is as it was, but for one case: if the disk or the network fails, and the host side alone held
+ * the newest data, part of that is overwritten.
  *
  * Errors: `INVALID_ARGUMENT` (also gradients that the file does not have; values that are not read as `element_type`;
  * `mem` is too small), `FORMAT` (the values do not fit the blob's shape), `UNSUPPORTED` (values of a type that is not
- * read), `FILE` (reading failed, or the file was cut since it was opened).
+ * read), `FILE`.
  *
  * # Safety
  * No other thread uses the host side of `mem` during the call.
@@ -218,9 +211,8 @@ syncedmem_status_t syncedmem_model_read_blob(const struct syncedmem_model_t *mod
                                              syncedmem_t *mem);
 
 /**
- * Gives `blob` the shape, the data and, if any, the diff of a `.binaryproto` of one blob, such as a mean image. Values
- * are read as the blob's element type. After an error `blob` is as it was, but for the case that
- * `syncedmem_model_read_blob` names.
+ * Gives `blob` the shape, the data and, if any, the diff of a `.binaryproto` of one blob. Values are read as the
+ * blob's element type. After an error `blob` is as it was, but for the case that `syncedmem_model_read_blob` names.
  *
  * Errors: `INVALID_ARGUMENT` (also a shape that no blob can have; a blob of integers), `FILE`, `FORMAT`, `UNSUPPORTED`
  * (the file holds something else: `syncedmem_model_open` reads it).
@@ -236,7 +228,7 @@ syncedmem_status_t syncedmem_blob_read(syncedmem_blob_t *blob,
  * until the new one is whole and on the disk.
  *
  * Errors: `INVALID_STATE` (the blob has no shape), `UNSUPPORTED` (a blob of integers; more than Caffe can read, 2
- * GiB), `FILE` (it cannot be written).
+ * GiB), `FILE`.
  *
  * # Safety
  * No other thread writes the blob's memory.
