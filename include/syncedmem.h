@@ -36,11 +36,11 @@
  * but one block are freed. Every other call needs the object alone. Different objects are independent. Settings may be
  * changed at any time.
  *
- * Signals. A signal handler may access data that is already current, unless the device check is on or the object is
- * evictable: these may need a lock whose holder waits for the interrupted thread. (If the interrupted thread itself
- * holds it, the call gives SYNCEDMEM_ERROR_REENTERED.) While every access is counted or traced, object and thread must
- * have been used outside of handlers before, and an access that cannot be counted within 0.1 seconds is counted as
- * dropped. Do not fork in a handler: it hangs if it has interrupted this library.
+ * Signals. A signal handler may access data that is already current, unless the device check is on, the object is
+ * evictable, or a copy of it is in flight: these may need a lock whose holder waits for the interrupted thread. (If the
+ * interrupted thread itself holds it, the call gives SYNCEDMEM_ERROR_REENTERED.) While every access is counted or
+ * traced, object and thread must have been used outside of handlers before, and an access that cannot be counted within
+ * 0.1 seconds is counted as dropped. Do not fork in a handler: it hangs if it has interrupted this library.
  *
  * Stacks. A 16 KiB stack, the smallest of POSIX threads on Linux, is enough for every call. A report needs 24 KiB:
  * syncedmem_report, and a C++ failure that ends the process. Add what the CUDA driver and the program's callbacks need.
