@@ -174,7 +174,6 @@ pub fn find(address: NonNull<c_void>) -> Option<Record> {
     RECORDS.with(|records| records.get(&address.addr().get()).copied())
 }
 
-/// See [`Record::pending_on_legacy`].
 pub fn set_pending_on_legacy(address: NonNull<c_void>, pending_on_legacy: bool) {
     RECORDS.with(|records| {
         if let Some(record) = records.get_mut(&address.addr().get()) {
@@ -188,7 +187,6 @@ pub fn forget(address: NonNull<c_void>) {
     RECORDS.with(|records| records.remove(&address.addr().get()));
 }
 
-/// Blocks of one side that objects hold.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Held {
     pub blocks: usize,

@@ -1,8 +1,6 @@
-//! Host blocks: allocating and freeing them.
-//!
-//! Blocks below 2 MiB come from malloc's family, because programs have the inline original of `CaffeFreeHost` compiled in. Larger
-//! ones are anonymous mappings. `cache::host` keeps freed blocks of more than 4 KiB, `cache::latest` one smaller of each thread's. Of a program's own allocator
-//! none is kept.
+//! Blocks below 2 MiB come from malloc's family, because programs have the inline original of `CaffeFreeHost` compiled
+//! in. Larger ones are anonymous mappings. `cache::host` keeps freed blocks of more than 4 KiB, `cache::latest` one
+//! smaller block of each thread, neither any of a program's own allocator.
 #![expect(unsafe_code, reason = "memory is allocated and freed here")]
 
 pub(crate) mod allocator;
