@@ -31,12 +31,11 @@ const LIBRARIES: [(&CStr, c_int); 9] = [
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlasFailure {
-    /// Such as `cublasSasum_v2`.
     pub call: &'static str,
     pub status: c_int,
 }
 
-/// Declares the table of functions, their resolution, and for each a method that converts its status to a `Result`.
+/// Declares the table, its resolution, and for each function a method with a `Result`.
 macro_rules! entry_points {
     ($($symbol:ident as $name:ident($($argument:ident: $type:ty),*);)*) => {
         struct Functions {
@@ -223,8 +222,6 @@ impl Blas {
         Ok(double + f64::from(single))
     }
 
-    /// Multiplies by `factor`.
-    ///
     /// # Safety
     /// As for `asum`.
     pub unsafe fn scale(&self, of: Precision, count: c_int, factor: f64, x: u64) -> Result<(), BlasFailure> {

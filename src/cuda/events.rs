@@ -30,7 +30,7 @@ impl Event {
         Self::with_context_id(driver, guard, None)
     }
 
-    /// Without a query if the caller knows the context's id.
+    /// Without a query if the caller knows the id.
     pub fn with_context_id(
         driver: &Driver,
         guard: &ContextGuard<'_>,
@@ -48,7 +48,7 @@ impl Event {
         Ok(Event { handle: handle.expose_provenance(), context: guard.context, context_id })
     }
 
-    /// Records the event behind the present work of `stream`, which is of the same context.
+    /// `stream` is of the same context.
     pub fn record(&self, driver: &Driver, stream: Stream<'_>) -> Result<(), DriverFailure> {
         // SAFETY: the event exists, as its context is current.
         unsafe { driver.event_record(self.handle(), stream.handle()) }
@@ -107,7 +107,7 @@ impl Event {
         driver.synchronize_context()
     }
 
-    /// Keeps a complete event for another use.
+    /// The event is complete.
     pub fn recycle(self, driver: &Driver) {
         let kept = self.context_id != 0
             && IDLE.with(|idle| {

@@ -45,7 +45,7 @@ pub fn driver() -> Result<&'static Driver, Error> {
     find().map_err(|why| Error::NoGpu { why })
 }
 
-/// The driver, if it was found before.
+/// `None` unless it was found before.
 pub fn driver_in_use() -> Option<&'static Driver> {
     process::usable().ok()?;
     FOUND.get()?.as_ref().ok()
@@ -77,7 +77,6 @@ pub fn ends_all_work(failure: DriverFailure) -> bool {
     status::is_context_gone(failure.status) || status::is_sticky(failure.status)
 }
 
-/// Whether the context was destroyed, such as by a reset.
 pub fn is_reset(failure: DriverFailure) -> bool {
     failure.status == status::CONTEXT_IS_DESTROYED
 }

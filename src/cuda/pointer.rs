@@ -80,7 +80,6 @@ fn ask<const N: usize>(
     }
 }
 
-/// Queries in the thread's context, or in another if the driver needs one.
 fn ask_somewhere<const N: usize>(
     driver: &Driver,
     wanted: [CUpointer_attribute; N],
