@@ -233,7 +233,7 @@ enum Turn<F, T> {
         in_flight: Option<F>,
         stale: Option<F>,
     },
-    /// The gate's ticket to wait with.
+    /// The gate's ticket.
     Theirs(u32),
     Unneeded(T),
 }

@@ -1,5 +1,3 @@
-//! Queries, and the object's name.
-
 use syncedmem_trace::head::Side;
 use syncedmem_trace::text::Text;
 

@@ -1,5 +1,3 @@
-//! The bytes and the budget of idle blocks, and giving them back.
-
 use syncedmem_trace::kind::Kind;
 
 use crate::copy::staging_buffers;

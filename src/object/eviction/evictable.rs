@@ -1,5 +1,3 @@
-//! The policy of an object, and its accesses.
-
 use syncedmem_trace::head::Side;
 
 use super::policy::{Policy, Use};
@@ -55,7 +53,7 @@ impl SyncedMemory {
         POLICIES.has(self.identity_for_policy())
     }
 
-    /// Updates the object's entry for the state that is about to be published; returns whether it has one.
+    /// See `Registry::follow`.
     #[inline]
     pub(in crate::object) fn policy_follows(&self, state: ObjectState, means: Use) -> bool {
         !POLICIES.is_empty() && self.policy_follows_to(state, self.size.load(Ordering::Relaxed), means)

@@ -16,7 +16,7 @@ use crate::error::{Cause, Error};
 use crate::object::{POLICIES, SyncedMemory, trim};
 use crate::observe::recorder::{self, Subject};
 
-/// Makes room for an allocation that failed with `error`, and retries it. The final error is the first one.
+/// Makes room and retries an allocation that failed with `error`. The final error is the first one.
 #[cold]
 #[inline(never)]
 pub fn make_room<T>(error: Error, subject: Subject, allocate: impl Fn() -> Result<T, Error>) -> Result<T, Error> {
@@ -40,7 +40,6 @@ struct Want {
     side: Side,
     /// The kinds of idle blocks that make room; none if a limit was met.
     kinds: &'static [Kind],
-    /// The device whose memory is wanted.
     ordinal: Option<i32>,
     /// The allocation is retried once so many bytes were evicted.
     missing: usize,
