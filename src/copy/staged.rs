@@ -1,5 +1,5 @@
-//! Copies of pageable memory in pieces through page-locked staging buffers, which the device copies at its full speed while
-//! several threads fill or empty them. Opt-in by `SYNCEDMEM_STAGE_FROM`: not measured on a GPU yet.
+//! Copies of pageable memory through page-locked staging buffers, which the device copies at full speed while several
+//! threads fill or empty them. Opt-in by `SYNCEDMEM_STAGE_FROM`: not measured on a GPU yet.
 //!
 //! Ordered as `cudaMemcpy`: the thread first waits for the legacy default stream, and so for every stream which that
 //! one waits for. The pieces are on a stream of the buffers' own, and the call returns when the last is complete. Work

@@ -1,8 +1,8 @@
-//! For each context eight page-locked slots that are used in turn, with a stream for their copies: made at the first
-//! copy that needs them, and kept.
+//! For each context eight page-locked slots, used in turn, with a stream for their copies: made at the first copy, and
+//! kept.
 //!
-//! The slots are registered mappings, which can lie on the device's NUMA node. Where host memory cannot be registered, such as
-//! under confidential computing, there are none.
+//! The slots are registered mappings, which can lie on the device's NUMA node. Where host memory cannot be registered,
+//! there are none.
 #![expect(unsafe_code, reason = "memory is registered, and a stream is created")]
 
 use std::ffi::c_int;

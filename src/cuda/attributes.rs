@@ -65,7 +65,7 @@ pub fn why_not_registered(driver: &Driver, device: c_int) -> Option<&'static str
     }
 }
 
-/// The failure of registering memory for a device, if the driver is known to refuse that.
+/// `None`: the driver is not known to refuse to register memory.
 pub fn refusal(driver: &Driver, device: c_int) -> Option<DriverFailure> {
     let known = known(driver, device);
     let status = match known / REFUSAL {

@@ -67,7 +67,6 @@ impl<'d> ContextGuard<'d> {
         Self::enter(driver, context.unwrap_or(own))
     }
 
-    /// The device's ordinal.
     pub fn device(&self) -> Result<c_int, DriverFailure> {
         // SAFETY: a context is current.
         output(0, |device| unsafe { self.driver.context_device(device) })
@@ -100,8 +99,8 @@ pub fn current_device(driver: &Driver) -> Result<c_int, DriverFailure> {
     }
 }
 
-/// Does `work` in the context for a new block. If a reset has destroyed it, retains the primary one anew, which creates
-/// it again, as the CUDA runtime does.
+/// If a reset has destroyed the context for a new block, retains the primary one anew, which creates it again, as the
+/// CUDA runtime does.
 pub fn for_new_block<T>(driver: &Driver, work: impl Fn(&ContextGuard<'_>) -> Result<T, Error>) -> Result<T, Error> {
     let attempt = || work(&ContextGuard::for_new_block(driver)?);
     match attempt() {

@@ -1,4 +1,4 @@
-//! cuBLAS, called with integer statuses: the one that the process has loaded, else the newest that the driver serves.
+//! The cuBLAS that the process has loaded, else the newest that the driver serves.
 //!
 //! A handle serves one call at a time; idle ones are kept for the next call in their context.
 #![expect(unsafe_code, reason = "foreign functions, found by name")]
@@ -139,7 +139,6 @@ fn search() -> Option<Functions> {
 struct Idle {
     handle: usize,
     context: Context,
-    /// A reset ends the context with its handles, and gives it another id.
     context_id: u64,
 }
 
@@ -149,7 +148,6 @@ pub enum Precision {
     Double,
 }
 
-/// The most idle handles.
 const KEPT: usize = 16;
 
 locked_static! { static IDLE: Lock<Vec<Idle>> = Lock::new(Vec::new()); }

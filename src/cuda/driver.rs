@@ -17,8 +17,8 @@ use super::{process, status};
 use crate::error::{self, DriverFailure, Error};
 use crate::platform::cancel_guard::CancelGuard;
 
-/// Declares the table, its resolution, and for each entry a method whose result is the status; an optional entry's is
-/// `None` if the driver is too old.
+/// Declares the table, its resolution, and a method for each entry; an optional entry's returns `None` if the driver is
+/// too old.
 macro_rules! entry_points {
     (
         required { $($(#[$attribute:meta])* $symbol:ident as $name:ident($($argument:ident: $type:ty),*);)* }

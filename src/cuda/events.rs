@@ -20,7 +20,6 @@ pub struct Event {
     context_id: u64,
 }
 
-/// The most events that lie idle.
 const KEPT: usize = 64;
 
 locked_static! { static IDLE: Lock<Vec<Event>> = Lock::new(Vec::new()); }

@@ -90,7 +90,7 @@ pub fn is_out_of_memory(error: Error) -> bool {
     matches!(error, Error::Driver(failure) if failure.status == status::OUT_OF_MEMORY)
 }
 
-/// Whether there is a usable driver, and a sentence about it.
+/// Also returns a sentence about the driver.
 pub fn status() -> (Result<(), Error>, &'static CStr) {
     static SENTENCES: [OnceLock<Text<700>>; 6] = [const { OnceLock::new() }; 6];
     let answer = find();

@@ -1,4 +1,3 @@
-//! The driver's facts about an address, by one call.
 #![expect(unsafe_code, reason = "the driver's function is called")]
 
 use std::ffi::{c_int, c_uint, c_void};

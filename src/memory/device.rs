@@ -1,4 +1,4 @@
-//! Device blocks of objects. Fills are ordered as `cudaMemset` on the legacy default stream.
+//! Fills are ordered as `cudaMemset` on the legacy default stream.
 #![expect(unsafe_code, reason = "the driver's functions are called")]
 
 use std::ffi::{c_int, c_void};

@@ -1,4 +1,3 @@
-//! malloc's aligned blocks, and its trim.
 #![expect(unsafe_code, reason = "posix_memalign and malloc_trim are called")]
 
 use std::ffi::c_void;
@@ -43,7 +42,7 @@ type Trim = unsafe extern "C" fn(usize) -> i32;
 /// The process that has a thread in malloc_trim, or 0.
 static PROCESS: AtomicU32 = AtomicU32::new(0);
 
-/// Gives glibc's free memory back to the system, if malloc is glibc's.
+/// Does nothing if malloc is not glibc's.
 pub fn return_to_system() {
     let Some(trim) = of_this_malloc() else { return };
     // One thread at a time: glibc's first call initialises the arenas without a lock. A fork meanwhile needs no

@@ -179,8 +179,8 @@ impl SyncedMemory {
         None
     }
 
-    /// The first access to a small object, on the host, with a pageable block. It makes no claim: two threads may both
-    /// allocate, and the second frees its block. Called under the lock, `is_plain` returns whether the object has no policy.
+    /// The first access to a small object, on the host. It makes no claim: two threads may both allocate, and the
+    /// second frees its block. Called under the lock, `is_plain` returns whether the object has no policy.
     #[inline(always)]
     fn touch(&self, access: Access, is_plain: impl FnOnce() -> bool) -> Option<*mut c_void> {
         let (step, bytes) = self.first_step(access)?;

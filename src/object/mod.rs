@@ -156,7 +156,7 @@ impl SyncedMemory {
         }
     }
 
-    /// Drops a copy in flight that belonged to an earlier object at this address.
+    /// Abandons an earlier object's copy in flight.
     fn sorted(&self, mut claim: Claim<'static>) -> Claim<'static> {
         if self.load().is_untouched() {
             claim.stale = claim.stale.or(claim.in_flight.take());

@@ -1,9 +1,10 @@
 //! A thread, the trimmer, frees pageable blocks that lie idle for too long. It exists only while some lie idle, and
 //! never calls the driver.
 //!
-//! Before it ends, it clears [`RUNNING`], and then looks once more under each lock that guards idle blocks. A thread that keeps a
-//! block reads `RUNNING` after it released that lock. Either it held the lock first, and the trimmer finds the block; or the
-//! trimmer did, and the lock orders the trimmer's store before the thread's load. So both may be Relaxed, without a fence.
+//! Before it ends, it clears [`RUNNING`], and then looks once more under each lock that guards idle blocks. A thread
+//! that keeps a block reads `RUNNING` after it released that lock. Either it held the lock first, and the trimmer finds
+//! the block; or the trimmer did, and the lock orders the trimmer's store before the thread's load. So both may be
+//! Relaxed, without a fence.
 #![expect(unsafe_code, reason = "a thread is started with a function, and sleeps in nanosleep")]
 
 use std::ffi::c_void;

@@ -1,8 +1,8 @@
-//! Freed pageable blocks, kept whole for the next object that one of them fits.
+//! Freed pageable blocks, kept whole for the next object that fits.
 //!
-//! Reuse saves page faults, the largest cost of a block: one filled with zeros is faster than fresh pages at every size (64 KiB:
-//! 0.4 us against 24; 128 MiB: 1.8 ms against 6.4 with huge pages; AMD EPYC). The largest are the exception: an object that
-//! touches little of one would pay for filling all of it.
+//! Reuse saves page faults, the largest cost: a block filled with zeros is faster than fresh pages (64 KiB: 0.4 us
+//! against 24; 128 MiB: 1.8 ms against 6.4 with huge pages; AMD EPYC). The largest are the exception: an object that
+//! touches little of one would pay for all of it.
 #![expect(unsafe_code, reason = "a block that came from malloc's family is freed")]
 
 use std::ffi::c_void;

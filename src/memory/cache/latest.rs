@@ -36,7 +36,7 @@ fn latest() -> Option<&'static Latest> {
     LATEST.get(thread_slot::of_this_thread_alone()?)
 }
 
-/// This thread's latest block, if it has `bytes` and at most an eighth more; its contents are undefined.
+/// A block of `bytes` and at most an eighth more; its contents are undefined.
 #[inline]
 pub fn take(bytes: usize) -> Option<NonNull<c_void>> {
     let latest = latest()?;

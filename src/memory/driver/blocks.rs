@@ -130,9 +130,8 @@ pub enum Freed {
     Unknown,
 }
 
-/// Frees the block of the object at `holder`, if it has a record. A block that the driver refuses is offered to it again. One
-/// that a reset has ended is left alone, even if another object has got its address. At exit and in a forked child nothing is
-/// done.
+/// A block that the driver refuses is offered to it again. One that a reset has ended is left alone, even if another
+/// object has got its address. At exit and in a forked child nothing is done.
 ///
 /// # Safety
 /// No thread refers to the block any more, and no copy in flight uses it.

@@ -126,7 +126,7 @@ pub fn allocate(request: Request) -> Result<Block, Error> {
     }
 }
 
-/// Fills the block as requested, and records that and the allocation that `span` timed.
+/// Also records the allocation, which `span` timed, and the fill.
 ///
 /// # Safety
 /// The block has the requested bytes, writable, and only the caller knows it.

@@ -64,7 +64,7 @@ impl SyncedMemory {
         Ok(Some(Device { kind: dlpack::CUDA, ordinal }))
     }
 
-    /// Number of tensors in use, by side.
+    /// Tensors in use, by side.
     pub fn exports(&self) -> Result<[usize; 2], Error> {
         self.head()?;
         Ok(EXPORTS.tensors(self.address()))
@@ -149,7 +149,7 @@ unsafe extern "C-unwind" fn delete(tensor: *mut c_void) {
     let _ = std::panic::catch_unwind(|| close_all(std::iter::once(holding)));
 }
 
-/// Counts one tensor less and ends its access. Adds the object to `waiting` if it was destroyed and this was its last.
+/// Adds the object to `waiting` if it was destroyed and this was its last.
 fn close(holding: Holding, waiting: &mut Option<NonNull<SyncedMemory>>) {
     let object = NonNull::new(std::ptr::with_exposed_provenance_mut::<SyncedMemory>(holding.object));
     // Unknown if the object ended without a call to the library.

@@ -1,6 +1,5 @@
 //! Room for an allocation that failed, cheapest first: idle blocks, sides of evictable objects that the other side can
-//! replace, and sides with the newest data, after a copy to the other side. Objects go in the order of their last use, until
-//! the allocation succeeds.
+//! replace, and sides with the newest data, after a copy. Objects go in the order of their last use.
 //!
 //! Page-locked memory evicts nothing: a pageable block costs less than a wait for a context and a later copy.
 

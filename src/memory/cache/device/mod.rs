@@ -1,8 +1,7 @@
-//! The device cache: freed blocks of the driver, on the device or page-locked.
+//! Freed blocks of the driver, on the device or page-locked.
 //!
-//! Work on the device may still use a freed block, so it waits here until its context was synchronised after the free.
-//! One synchronisation clears all that wait, and is made only if no clear block fits. With `SYNCEDMEM_REUSE=stream` an
-//! event on the legacy default stream replaces it.
+//! A block waits here until its context was synchronised after the free. One synchronisation, made only if no clear
+//! block fits, clears all that wait. With `SYNCEDMEM_REUSE=stream` an event on the legacy default stream replaces it.
 //!
 //! The program's own threads free idle blocks beyond the budget, in a trim, and when memory has run out.
 #![expect(unsafe_code, reason = "the driver's functions are called")]
@@ -79,7 +78,7 @@ fn synchronise(driver: &Driver, guard: &ContextGuard<'_>) -> Result<(), DriverFa
     Ok(())
 }
 
-/// Keeps a freed block for which `events` were declared; `false`: the caller frees it.
+/// `events` were declared for the block; `false`: the caller frees it.
 pub fn keep(driver: &Driver, address: NonNull<c_void>, mut record: Record, events: Option<StreamEvents>) -> bool {
     let mut events = events.unwrap_or_default();
     let idle_blocks = IdleBlocks::of(record.side);

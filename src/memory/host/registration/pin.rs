@@ -1,4 +1,3 @@
-//! `syncedmem_pin` and `syncedmem_unpin`, and the look-up before a copy.
 #![expect(unsafe_code, reason = "memory is registered")]
 
 use std::ffi::c_void;
