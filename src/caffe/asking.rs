@@ -9,7 +9,6 @@ const PLACES: usize = 64;
 /// Threads' ids; 0: free. Relaxed: a thread looks only for its own.
 static ASKING: [AtomicUsize; PLACES] = [const { AtomicUsize::new(0) }; PLACES];
 
-/// This thread's mark.
 pub struct Asking(&'static AtomicUsize);
 
 impl Drop for Asking {

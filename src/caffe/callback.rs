@@ -1,5 +1,3 @@
-//! The program's callback that replaces `Caffe::mode()`.
-
 use std::ffi::{c_int, c_void};
 
 use crate::error::Error;

@@ -1,7 +1,6 @@
 //! Finds the process's Caffe and reads its `Caffe::mode()`.
 //!
-//! `Caffe::mode()` is inline: it reads a field of the object that `caffe::Caffe::Get()` returns for each thread. That
-//! function is looked up in every loaded object, because pycaffe loads its libcaffe `RTLD_LOCAL`.
+//! `Caffe::mode()` is inline: it reads a field of the object that `caffe::Caffe::Get()` returns for each thread.
 //!
 //! [`build`] is called for every new host block. A GPU build is final and costs one load. Any other answer may change with the
 //! next `dlopen`: it is stored with the number of objects loaded so far, whose comparison (`look_again`) costs some tens of

@@ -78,7 +78,7 @@ impl Mode {
         }
     }
 
-    /// `Caffe::mode()` on this thread; `None` if the value is neither CPU nor GPU.
+    /// On this thread; `None` if the value is neither CPU nor GPU.
     pub fn read(self) -> Option<c_int> {
         let field = match self {
             Mode::Unknown => return None,
@@ -102,7 +102,7 @@ impl Mode {
     }
 }
 
-/// Searches the loaded objects; also returns how many were loaded so far. A GPU build takes precedence.
+/// Also returns how many objects were loaded so far. A GPU build takes precedence.
 pub fn search() -> (Finding, u64) {
     let mut finding = Finding::Nothing;
     let mut loaded = 0;
@@ -126,7 +126,7 @@ pub fn search() -> (Finding, u64) {
     (finding, loaded)
 }
 
-/// The object's `Get()`, and the kind of Caffe that it is; `None` if it is none.
+/// `None` if the object is no Caffe.
 fn judge(symbols: &Symbols) -> Option<(NonNull<c_void>, Finding)> {
     let has = |name: &CStr| symbols.find(name).is_some();
     let get = symbols.find(GET)?;
@@ -144,7 +144,6 @@ fn judge(symbols: &Symbols) -> Option<(NonNull<c_void>, Finding)> {
     Some((get, Finding::Gpu(mode)))
 }
 
-/// The name of an object, and its `Get()`.
 struct Name {
     bytes: [u8; libc::PATH_MAX as usize],
     get: *mut c_void,

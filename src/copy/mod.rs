@@ -21,7 +21,7 @@ use crate::memory::driver::blocks;
 use crate::platform::text::warn;
 use crate::state::flags;
 
-/// Copies `bytes` (not 0) between the two sides.
+/// `bytes` is not 0.
 ///
 /// # Safety
 /// Both blocks have that many bytes.
@@ -48,7 +48,7 @@ pub unsafe fn copy(driver: &Driver, endpoints: Endpoints, bytes: usize) -> Resul
     Ok(path)
 }
 
-/// Copies `bytes` (not 0) between device blocks, in the context of `to`, which the object at `owner` owns.
+/// `bytes` is not 0. The context is that of `to`, which the object at `owner` owns.
 ///
 /// # Safety
 /// Both blocks have that many bytes.
@@ -87,7 +87,6 @@ impl Endpoints {
         if is_pinned { Path::Pinned } else { Path::Pageable }
     }
 
-    /// Destination and source.
     fn addresses(self) -> (u64, u64) {
         let (device, host) = (driver::address(self.device.as_ptr()), driver::address(self.host.as_ptr()));
         match self.to {
@@ -97,8 +96,8 @@ impl Endpoints {
     }
 }
 
-/// Leaves the block's context, and counts a mismatch if the thread's own is of another device; warns of the first. Does not
-/// enter the thread's context: another thread may have destroyed it.
+/// Leaves the block's context, and counts a mismatch; warns of the first. Does not enter the thread's context: another
+/// thread may have destroyed it.
 ///
 /// Compat: a mismatch is no error. The original returns the pointer, and unified addressing makes it valid.
 #[cold]

@@ -42,7 +42,7 @@ fn node_on_bus(driver: &Driver, device: c_int) -> Option<usize> {
     read(file.as_c_str(), &mut buffer)?.trim().parse().ok()
 }
 
-/// Lets a new mapping's pages come from `node`, or else from its neighbours; `false` if the system refuses.
+/// The pages come from `node`, or else from its neighbours; `false`: the system refuses.
 pub fn prefer(mapping: &Mapping, node: usize) -> bool {
     let mut nodes = [0 as c_ulong; NODES / BITS];
     nodes[node / BITS] = 1 << (node % BITS);

@@ -1,9 +1,9 @@
-//! Copies of pageable memory in pieces through page-locked staging buffers, which the device copies at its full speed while
-//! several threads fill or empty them. Opt-in by `SYNCEDMEM_STAGE_FROM`: not measured on a GPU yet.
+//! Copies of pageable memory through page-locked staging buffers, which the device copies at full speed while several
+//! threads fill or empty them. Opt-in by `SYNCEDMEM_STAGE_FROM`: not measured on a GPU yet.
 //!
-//! Ordered as `cudaMemcpy`: the thread first waits for the legacy default stream, and so for every stream which that one waits
-//! for. The pieces are on a stream of the buffers' own, and the call returns when the last is complete. Work that another thread
-//! queues meanwhile has no order with `cudaMemcpy` either.
+//! Ordered as `cudaMemcpy`: the thread first waits for the legacy default stream, and so for every stream which that
+//! one waits for. The pieces are on a stream of the buffers' own, and the call returns when the last is complete. Work
+//! that another thread queues meanwhile has no order with `cudaMemcpy` either.
 #![expect(unsafe_code, reason = "the driver's functions are called")]
 
 use std::ptr::NonNull;
@@ -20,8 +20,7 @@ use crate::cuda::{attributes, ends_all_work, pointer};
 use crate::error::{DriverFailure, Error};
 use crate::settings;
 
-/// Copies `bytes` in the device block's context, which `guard` made current. `false`: nothing was copied, because that is not
-/// to be staged or there are no buffers.
+/// `guard` made the device block's context current. `false`: nothing was copied.
 ///
 /// # Safety
 /// Both blocks have that many bytes.

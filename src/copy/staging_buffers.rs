@@ -1,8 +1,8 @@
-//! Staging buffers: for each context eight page-locked slots that are used in turn, with a stream for their copies, made at the
-//! first copy that needs them and kept.
+//! For each context eight page-locked slots, used in turn, with a stream for their copies: made at the first copy, and
+//! kept.
 //!
-//! The slots are registered mappings, which can lie on the device's NUMA node. Where host memory cannot be registered, such as
-//! under confidential computing, there are none.
+//! The slots are registered mappings, which can lie on the device's NUMA node. Where host memory cannot be registered,
+//! there are none.
 #![expect(unsafe_code, reason = "memory is registered, and a stream is created")]
 
 use std::ffi::c_int;
@@ -24,7 +24,7 @@ pub const SLOT: usize = 2 << 20;
 pub const SLOTS: usize = 8;
 pub const BYTES: usize = SLOT * SLOTS;
 
-/// The buffers of a context. While a copy uses them, they are not in [`IDLE`].
+/// While a copy uses the buffers, they are not in [`IDLE`].
 #[derive(Clone, Copy)]
 pub struct StagingBuffers {
     context: Context,
@@ -59,7 +59,7 @@ impl StagingBuffers {
         }
     }
 
-    /// Keeps the buffers, in which nothing is in flight.
+    /// Nothing is in flight in the buffers.
     pub fn keep(self, driver: &Driver) {
         let kept = IDLE.with(|idle| idle.iter_mut().find(|place| place.is_none()).map(|place| *place = Some(self)));
         if kept.is_none() {

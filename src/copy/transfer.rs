@@ -40,7 +40,7 @@ pub enum Started {
     Done(Path),
 }
 
-/// Starts a copy of `bytes` (not 0) on `stream`, which is not captured.
+/// `bytes` is not 0, and `stream` is not captured.
 ///
 /// # Safety
 /// Both blocks have that many bytes until the copy is complete.

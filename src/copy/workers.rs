@@ -1,5 +1,5 @@
-//! Copy workers: threads that copy between the host's memory and the staging buffers. The first copies start them, and they
-//! sleep between copies. One copy at a time uses them and the buffers: see [`claim`].
+//! Threads that copy between the host's memory and the staging buffers. The first copies start them, and they sleep
+//! between copies. One copy at a time uses them and the buffers: see [`claim`].
 #![expect(unsafe_code, reason = "memory is copied, and threads are started")]
 
 use std::ffi::c_void;

@@ -51,7 +51,7 @@ pub fn attribute(driver: &Driver, device: c_int, attribute: CUdevice_attribute) 
     output(0, |value| unsafe { driver.device_attribute(value, attribute, device) }).ok()
 }
 
-/// Why the library does not register host memory for a device by itself, as the end of a sentence. `None`: it may.
+/// The reason, as the end of a sentence; `None`: the library may register memory by itself.
 pub fn why_not_registered(driver: &Driver, device: c_int) -> Option<&'static str> {
     let known = known(driver, device);
     if known & INTEGRATED != 0 {
@@ -65,7 +65,7 @@ pub fn why_not_registered(driver: &Driver, device: c_int) -> Option<&'static str
     }
 }
 
-/// The failure of registering memory for a device, if the driver is known to refuse that.
+/// `None`: the driver is not known to refuse to register memory.
 pub fn refusal(driver: &Driver, device: c_int) -> Option<DriverFailure> {
     let known = known(driver, device);
     let status = match known / REFUSAL {

@@ -1,7 +1,7 @@
 //! CUDA graphs that the program captures while the library works.
 //!
-//! A call that a capture forbids fails and invalidates the capture. So a caller's stream is queried before its use, and the
-//! library's own allocations, frees and waits run in the relaxed capture mode. No mode allows
+//! A call that a capture forbids fails and invalidates the capture. So a caller's stream is queried first, and the
+//! library's own allocations, frees and waits run in the relaxed mode. No mode allows
 //!
 //! - use of the legacy stream while a blocking stream of its context is captured: `cuStreamIsCapturing` reports it;
 //! - a wait for a context while one of its streams is captured. No call reports it for a non-blocking stream that the library
@@ -19,7 +19,7 @@ use crate::error::{DriverFailure, Error};
 /// While it lives, the calling thread is in the relaxed capture mode, which allows "potentially unsafe" calls.
 pub struct RelaxedCapture<'d> {
     driver: &'d Driver,
-    /// The previous mode; `None` if it could not be changed.
+    /// `None` if the mode could not be changed.
     before: Option<c_int>,
 }
 

@@ -26,7 +26,6 @@ impl Context {
     }
 }
 
-/// Makes a context current on this thread while it lives.
 pub struct ContextGuard<'d> {
     driver: &'d Driver,
     pub context: Context,
@@ -47,7 +46,7 @@ impl<'d> ContextGuard<'d> {
         Ok(ContextGuard { driver, context, before })
     }
 
-    /// The current context, else the primary one of the device that this thread chose in the CUDA runtime, else of device 0.
+    /// The current context, else the primary one of [`runtime::chosen_device`].
     pub fn for_new_block(driver: &'d Driver) -> Result<Self, DriverFailure> {
         match current(driver)? {
             Some(context) => Self::enter_from(driver, Some(context), context),
@@ -68,7 +67,6 @@ impl<'d> ContextGuard<'d> {
         Self::enter(driver, context.unwrap_or(own))
     }
 
-    /// The device's ordinal.
     pub fn device(&self) -> Result<c_int, DriverFailure> {
         // SAFETY: a context is current.
         output(0, |device| unsafe { self.driver.context_device(device) })
@@ -101,8 +99,8 @@ pub fn current_device(driver: &Driver) -> Result<c_int, DriverFailure> {
     }
 }
 
-/// Does `work` in the context for a new block. If a reset has destroyed that context, retains the primary one anew, which
-/// creates it again, as the CUDA runtime does.
+/// If a reset has destroyed the context for a new block, retains the primary one anew, which creates it again, as the
+/// CUDA runtime does.
 pub fn for_new_block<T>(driver: &Driver, work: impl Fn(&ContextGuard<'_>) -> Result<T, Error>) -> Result<T, Error> {
     let attempt = || work(&ContextGuard::for_new_block(driver)?);
     match attempt() {
@@ -134,7 +132,7 @@ pub fn primary(driver: &Driver, ordinal: c_int) -> Result<Context, DriverFailure
     Ok(Context::of(context).unwrap_or(Context::NONE))
 }
 
-/// Number of requests for a block while another device than its own was current.
+/// Requests for a block while another device than its own was current.
 static MISMATCHES: AtomicU64 = AtomicU64::new(0);
 
 pub fn mismatches() -> u64 {

@@ -1,4 +1,4 @@
-//! cuBLAS, called with integer statuses: the one that the process has loaded, else the newest that the driver serves.
+//! The cuBLAS that the process has loaded, else the newest that the driver serves.
 //!
 //! A handle serves one call at a time; idle ones are kept for the next call in their context.
 #![expect(unsafe_code, reason = "foreign functions, found by name")]
@@ -31,12 +31,11 @@ const LIBRARIES: [(&CStr, c_int); 9] = [
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlasFailure {
-    /// Such as `cublasSasum_v2`.
     pub call: &'static str,
     pub status: c_int,
 }
 
-/// Declares the table of functions, their resolution, and for each a method that converts its status to a `Result`.
+/// Declares the table, its resolution, and for each function a method with a `Result`.
 macro_rules! entry_points {
     ($($symbol:ident as $name:ident($($argument:ident: $type:ty),*);)*) => {
         struct Functions {
@@ -140,7 +139,6 @@ fn search() -> Option<Functions> {
 struct Idle {
     handle: usize,
     context: Context,
-    /// A reset ends the context with its handles, and gives it another id.
     context_id: u64,
 }
 
@@ -150,7 +148,6 @@ pub enum Precision {
     Double,
 }
 
-/// The most idle handles.
 const KEPT: usize = 16;
 
 locked_static! { static IDLE: Lock<Vec<Idle>> = Lock::new(Vec::new()); }
@@ -223,8 +220,6 @@ impl Blas {
         Ok(double + f64::from(single))
     }
 
-    /// Multiplies by `factor`.
-    ///
     /// # Safety
     /// As for `asum`.
     pub unsafe fn scale(&self, of: Precision, count: c_int, factor: f64, x: u64) -> Result<(), BlasFailure> {

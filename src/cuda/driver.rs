@@ -17,8 +17,8 @@ use super::{process, status};
 use crate::error::{self, DriverFailure, Error};
 use crate::platform::cancel_guard::CancelGuard;
 
-/// Declares the table, the function that fills it, and for each entry a method whose result is the status; an optional
-/// entry's is `None` if the driver is too old.
+/// Declares the table, its resolution, and a method for each entry; an optional entry's returns `None` if the driver is
+/// too old.
 macro_rules! entry_points {
     (
         required { $($(#[$attribute:meta])* $symbol:ident as $name:ident($($argument:ident: $type:ty),*);)* }
@@ -240,7 +240,6 @@ type Ask = unsafe extern "C" fn(c_int, *mut *const c_char) -> c_int;
 static ASK: OnceLock<[Ask; 2]> = OnceLock::new();
 
 impl Driver {
-    /// Lets errors find names of statuses.
     pub fn describe_statuses(&self) {
         ASK.get_or_init(|| [self.error_name, self.error_words]);
         error::describe_with(|status| {

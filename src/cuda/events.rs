@@ -20,7 +20,6 @@ pub struct Event {
     context_id: u64,
 }
 
-/// The most events that lie idle.
 const KEPT: usize = 64;
 
 locked_static! { static IDLE: Lock<Vec<Event>> = Lock::new(Vec::new()); }
@@ -30,7 +29,7 @@ impl Event {
         Self::with_context_id(driver, guard, None)
     }
 
-    /// Without a query if the caller knows the context's id.
+    /// Without a query if the caller knows the id.
     pub fn with_context_id(
         driver: &Driver,
         guard: &ContextGuard<'_>,
@@ -48,7 +47,7 @@ impl Event {
         Ok(Event { handle: handle.expose_provenance(), context: guard.context, context_id })
     }
 
-    /// Records the event behind the present work of `stream`, which is of the same context.
+    /// `stream` is of the same context.
     pub fn record(&self, driver: &Driver, stream: Stream<'_>) -> Result<(), DriverFailure> {
         // SAFETY: the event exists, as its context is current.
         unsafe { driver.event_record(self.handle(), stream.handle()) }
@@ -107,7 +106,7 @@ impl Event {
         driver.synchronize_context()
     }
 
-    /// Keeps a complete event for another use.
+    /// The event is complete.
     pub fn recycle(self, driver: &Driver) {
         let kept = self.context_id != 0
             && IDLE.with(|idle| {

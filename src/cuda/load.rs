@@ -1,4 +1,4 @@
-//! Finds `libcuda.so.1` and starts it, or returns the reason why it cannot.
+//! Finds and starts `libcuda.so.1`, or returns the reason why not.
 #![expect(unsafe_code, reason = "dlopen, dlsym and the driver's first functions")]
 
 use std::ffi::{CStr, c_int, c_void};
@@ -48,7 +48,6 @@ pub fn load() -> Result<Driver, WhyNot> {
     Ok(driver)
 }
 
-/// Whether another attempt may succeed later.
 pub fn is_temporary(why: WhyNot) -> bool {
     match why {
         WhyNot::NotNow(_) => true,

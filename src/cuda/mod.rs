@@ -45,7 +45,7 @@ pub fn driver() -> Result<&'static Driver, Error> {
     find().map_err(|why| Error::NoGpu { why })
 }
 
-/// The driver, if it was found before.
+/// `None` unless it was found before.
 pub fn driver_in_use() -> Option<&'static Driver> {
     process::usable().ok()?;
     FOUND.get()?.as_ref().ok()
@@ -77,7 +77,6 @@ pub fn ends_all_work(failure: DriverFailure) -> bool {
     status::is_context_gone(failure.status) || status::is_sticky(failure.status)
 }
 
-/// Whether the context was destroyed, such as by a reset.
 pub fn is_reset(failure: DriverFailure) -> bool {
     failure.status == status::CONTEXT_IS_DESTROYED
 }
@@ -91,7 +90,7 @@ pub fn is_out_of_memory(error: Error) -> bool {
     matches!(error, Error::Driver(failure) if failure.status == status::OUT_OF_MEMORY)
 }
 
-/// Whether there is a usable driver, and a sentence about it.
+/// Also returns a sentence about the driver.
 pub fn status() -> (Result<(), Error>, &'static CStr) {
     static SENTENCES: [OnceLock<Text<700>>; 6] = [const { OnceLock::new() }; 6];
     let answer = find();

@@ -1,4 +1,3 @@
-//! The driver's facts about an address, by one call.
 #![expect(unsafe_code, reason = "the driver's function is called")]
 
 use std::ffi::{c_int, c_uint, c_void};
@@ -80,7 +79,6 @@ fn ask<const N: usize>(
     }
 }
 
-/// Queries in the thread's context, or in another if the driver needs one.
 fn ask_somewhere<const N: usize>(
     driver: &Driver,
     wanted: [CUpointer_attribute; N],

@@ -7,12 +7,10 @@ use super::{FOUND, status};
 use crate::error::{DriverFailure, WhyNot};
 use crate::platform::text::warn;
 
-/// The driver was looked for.
 static SEARCHED: AtomicBool = AtomicBool::new(false);
 /// The process was forked from one that had found the driver, or was looking for it.
 static FORKED: AtomicBool = AtomicBool::new(false);
 static EXITING: AtomicBool = AtomicBool::new(false);
-/// A CUDA graph was captured.
 static CAPTURES: AtomicBool = AtomicBool::new(false);
 
 pub fn usable() -> Result<(), WhyNot> {

@@ -29,7 +29,6 @@ pub fn can_be_recreated(status: c_int) -> bool {
     is_context_gone(status) && status != DEINITIALIZED
 }
 
-/// The call was refused because a CUDA graph is being captured.
 pub fn is_capture_error(status: c_int) -> bool {
     (STREAM_CAPTURE_UNSUPPORTED..=Known::CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD as c_int).contains(&status)
 }

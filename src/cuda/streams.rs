@@ -10,7 +10,7 @@ use super::events::Event;
 use crate::error::{DriverFailure, Error};
 use crate::platform::sync::{Lock, locked_static};
 
-/// The most events that are kept for one block.
+/// Events of one block.
 const MOST: usize = 4;
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -60,7 +60,6 @@ impl StreamEvents {
     }
 }
 
-/// Waits for an event, and recycles it; destroys it if the wait fails.
 pub fn wait(driver: &Driver, event: Event) {
     let _relaxed = RelaxedCapture::begin(driver);
     match event.wait(driver) {
@@ -91,7 +90,6 @@ pub fn declare(driver: &Driver, address: usize, context: Context, stream: Stream
     Ok(())
 }
 
-/// Waits for the event that has no place left.
 fn add(driver: &Driver, address: usize, event: Event) {
     let left_over = DECLARED.with(|declared| {
         if declared.try_reserve(1).is_err() {

@@ -8,8 +8,8 @@ use super::status;
 use crate::error::DriverFailure;
 use crate::observe::recorder::{self, NOTHING};
 
-/// Waits for the current context. Never enter another one for it: a collective operation there may be waiting for work that
-/// this thread is about to start.
+/// Never enter another context for it: a collective operation there may be waiting for work that this thread is about
+/// to start.
 pub fn context(driver: &Driver) -> Result<(), DriverFailure> {
     capture::spare_context(driver)?;
     let _relaxed = RelaxedCapture::begin(driver);

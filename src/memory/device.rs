@@ -1,4 +1,4 @@
-//! Device blocks of objects. Fills are ordered as `cudaMemset` on the legacy default stream.
+//! Fills are ordered as `cudaMemset` on the legacy default stream.
 #![expect(unsafe_code, reason = "the driver's functions are called")]
 
 use std::ffi::{c_int, c_void};
@@ -25,7 +25,7 @@ pub struct Block {
     pub ordinal: c_int,
 }
 
-/// A block of `bytes` (not 0) for the object at `holder`.
+/// `bytes` is not 0.
 pub fn allocate(driver: &Driver, bytes: usize, contents: Contents, holder: usize) -> Result<Block, Error> {
     let subject = Subject { object: holder, bytes };
     context::for_new_block(driver, |guard| {
@@ -96,8 +96,8 @@ pub fn enter(driver: &Driver, address: NonNull<c_void>, owner: Option<usize>) ->
     }
 }
 
-/// As [`enter`], if the recorded block is gone. A block that begins at its address is an inlined original's, which had freed the
-/// recorded one. Anything else does not belong to this object.
+/// As [`enter`], if the recorded block is gone. A block that begins at its address is an inlined original's, which had
+/// freed the recorded one.
 fn enter_another(driver: &Driver, address: NonNull<c_void>) -> Result<Entered<'_>, Error> {
     let number = driver::address(address.as_ptr());
     if !matches!(pointer::range(driver, number), Ok(Some((start, _))) if start == number) {
@@ -107,8 +107,8 @@ fn enter_another(driver: &Driver, address: NonNull<c_void>) -> Result<Entered<'_
     Ok((enter_unknown(driver, address)?, None))
 }
 
-/// Memory of a pool or of virtual memory management has no context: then the primary one of its device becomes current, or if
-/// that is unknown, the one for a new block.
+/// Memory of a pool or of virtual memory management has no context: then its device's primary one becomes current, or
+/// if that is unknown, the one for a new block.
 fn enter_unknown(driver: &Driver, address: NonNull<c_void>) -> Result<ContextGuard<'_>, DriverFailure> {
     match pointer::location(driver, driver::address(address.as_ptr())) {
         Ok(Some((Some(context), _))) => ContextGuard::enter(driver, context),

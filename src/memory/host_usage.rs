@@ -20,11 +20,11 @@ pub fn held() -> u64 {
     if sum > i64::MAX as u64 { 0 } else { sum }
 }
 
-/// Counts `bytes` before they are allocated. The error is the limit that they would exceed.
+/// Called before the allocation. The error is the limit that `bytes` would exceed.
 pub fn admit(bytes: usize) -> Result<(), u64> {
     let Some(limit) = settings::host_limit() else { return Ok(()) };
     let more = |held: u64| held.checked_add(bytes as u64).filter(|&sum| sum <= limit);
-    // One stripe, so that two threads cannot both take the last bytes.
+    // One stripe: two threads cannot both take the last bytes.
     PAGEABLE[0].0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).map(drop).map_err(|_| limit)
 }
 

@@ -1,4 +1,3 @@
-//! malloc's aligned blocks, and its trim.
 #![expect(unsafe_code, reason = "posix_memalign and malloc_trim are called")]
 
 use std::ffi::c_void;
@@ -13,7 +12,7 @@ use crate::settings;
 /// Blocks of more than [`SMALL`] bytes start on a multiple of this: a cache line, and an AVX-512 register.
 pub const ALIGNMENT: usize = 64;
 
-/// Blocks of up to this many bytes are malloc's: of those above [`TINY`] each thread keeps one, and of others none is kept.
+/// Blocks of up to this many bytes are malloc's; of those above [`TINY`] each thread keeps one.
 pub const SMALL: usize = 4 << 10;
 
 /// glibc's per-thread cache serves malloc up to this size, and calloc not at all.
@@ -30,24 +29,24 @@ pub fn aligned(bytes: usize) -> Option<NonNull<c_void>> {
     if failed == 0 { NonNull::new(address) } else { None }
 }
 
-/// Rounds up so that glibc's chunk, which has a header of one word, ends where an aligned block may begin. Otherwise glibc cuts
-/// off a small chunk there, which keeps its large neighbours from joining: a program of random sizes needed a third more memory.
+/// Rounds up so that glibc's chunk, with its header of one word, ends where an aligned block may begin. Otherwise glibc
+/// cuts off a small chunk there, which keeps its large neighbours from joining: a program of random sizes needed a
+/// third more memory.
 fn to_end_of_chunk(bytes: usize) -> usize {
     const HEADER: usize = size_of::<usize>();
     (bytes + HEADER).next_multiple_of(ALIGNMENT) - HEADER
 }
 
-/// malloc_trim(3).
 type Trim = unsafe extern "C" fn(usize) -> i32;
 
 /// The process that has a thread in malloc_trim, or 0.
 static PROCESS: AtomicU32 = AtomicU32::new(0);
 
-/// Gives glibc's free memory back to the system, if malloc is glibc's.
+/// Does nothing if malloc is not glibc's.
 pub fn return_to_system() {
     let Some(trim) = of_this_malloc() else { return };
-    // One thread at a time: glibc's first call initialises the arenas without a lock. A fork meanwhile needs no handler: the
-    // child has another number than the lock, and glibc's own handlers leave the arenas whole.
+    // One thread at a time: glibc's first call initialises the arenas without a lock. A fork meanwhile needs no
+    // handler: the child has another number than the lock, and glibc's own handlers leave the arenas whole.
     let this = std::process::id();
     loop {
         // Acquire: pairs with the Release below.
@@ -77,7 +76,7 @@ fn of_this_malloc() -> Option<Trim> {
         address = look().unwrap_or(NONE);
         FOUND.store(address, Ordering::Relaxed);
     }
-    // SAFETY: malloc_trim of an object that is never unloaded, because malloc is bound to it.
+    // SAFETY: malloc_trim of an object that is never unloaded: malloc is bound to it.
     (address != NONE).then(|| unsafe { std::mem::transmute::<usize, Trim>(address) })
 }
 

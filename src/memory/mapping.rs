@@ -25,7 +25,6 @@ pub struct Mapping {
 }
 
 impl Mapping {
-    /// Uses huge pages if the settings ask for them.
     pub fn of(bytes: usize) -> Option<Mapping> {
         if settings::asks_for_huge_pages() {
             Mapping::on_huge_pages(bytes)
@@ -34,7 +33,7 @@ impl Mapping {
         }
     }
 
-    /// The block begins on a huge page's boundary, and is advised to be of huge pages.
+    /// The block begins on a huge page's boundary.
     pub fn on_huge_pages(bytes: usize) -> Option<Mapping> {
         let page = page_size();
         let len = bytes.checked_next_multiple_of(page)?;
@@ -69,7 +68,7 @@ impl Mapping {
         unknown
     }
 
-    /// Keeps the block out of forked children, so that no write copies and so moves a page that a device uses.
+    /// Keeps the block out of forked children: a write would copy, and so move, a page that a device uses.
     pub fn keep_from_children(&self) -> bool {
         // SAFETY: the range is a mapping of ours.
         unsafe { libc::madvise(self.block.as_ptr(), self.room(), libc::MADV_DONTFORK) == 0 }
@@ -106,8 +105,8 @@ impl Mapping {
         }
     }
 
-    /// A very large block begins with small pages, so that a program that touches only its beginning pays for one of these;
-    /// one that fills it loses a percent. A write before the advice is cheaper than two mappings.
+    /// A very large block begins with small pages: a program that touches only its beginning pays for one; one that
+    /// fills it loses a percent. A write before the advice is cheaper than two mappings.
     fn ask_for_huge_pages(&self, len: usize) {
         if len >= VERY_LARGE {
             // SAFETY: the first byte; only this thread knows the block.

@@ -1,5 +1,3 @@
-//! Blocks: of the C library, mappings and the driver, with a cache of freed ones.
-
 pub(crate) mod cache;
 pub(crate) mod device;
 pub(crate) mod driver;

@@ -8,7 +8,7 @@ use crate::platform::sync::this_thread;
 
 pub const SLOTS: usize = 8;
 
-/// The threads that have the slots, or 0. Each is written once, so all processors can keep the line.
+/// Each slot's thread, or 0. Each is written once, so all processors can keep the line.
 #[repr(align(64))]
 struct Owners([AtomicUsize; SLOTS]);
 
@@ -19,7 +19,6 @@ pub fn of_this_thread() -> usize {
     OWNERS.slot_of(this_thread()).0
 }
 
-/// The calling thread's slot, if no other thread has it.
 #[inline]
 pub fn of_this_thread_alone() -> Option<usize> {
     let (slot, is_own) = OWNERS.slot_of(this_thread());
@@ -31,7 +30,7 @@ impl Owners {
         Owners([const { AtomicUsize::new(0) }; SLOTS])
     }
 
-    /// The thread's slot, and whether it is the thread's own.
+    /// Also whether the slot is the thread's own.
     #[inline]
     fn slot_of(&self, thread: usize) -> (usize, bool) {
         let first = (hash_address(thread) >> 32) as usize % SLOTS;

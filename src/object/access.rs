@@ -1,4 +1,4 @@
-//! Access: allocates, fills and copies, so that the newest data is on the side asked for.
+//! Allocates, fills and copies, so that the newest data is on the side asked for.
 #![expect(unsafe_code, reason = "blocks are copied")]
 
 use std::cell::Cell;
@@ -133,15 +133,14 @@ impl SyncedMemory {
         if flags::none() { self.touch(access, flags::none) } else { None }
     }
 
-    /// `touch`, while the account's flag is set and no other.
     #[inline]
     pub fn first_counted_touch(&self, access: Access) -> Option<*mut c_void> {
         // Not while none is set: `first_touch` may have failed because another thread had a claim.
         if flags::none_but_account() { self.touch_counted(access, flags::none_but_account) } else { None }
     }
 
-    /// `touch`, with an entry in the account. The entry is made under the object's lock, so no other thread can give the block
-    /// back before it.
+    /// `touch`, with an entry in the account, made under the object's lock: no other thread can give the block back
+    /// before it.
     #[cold]
     #[inline(never)]
     fn touch_counted(&self, access: Access, is_plain: impl Fn() -> bool) -> Option<*mut c_void> {
@@ -180,8 +179,8 @@ impl SyncedMemory {
         None
     }
 
-    /// The first access to a small object, on the host, with a pageable block. It makes no claim: two threads may both
-    /// allocate, and the second frees its block. Called under the lock, `is_plain` returns whether the object has no policy.
+    /// The first access to a small object, on the host. It makes no claim: two threads may both allocate, and the
+    /// second frees its block. Called under the lock, `is_plain` returns whether the object has no policy.
     #[inline(always)]
     fn touch(&self, access: Access, is_plain: impl FnOnce() -> bool) -> Option<*mut c_void> {
         let (step, bytes) = self.first_step(access)?;
@@ -194,7 +193,7 @@ impl SyncedMemory {
         None
     }
 
-    /// The step of the first access, and the size; `None` if it is not the first, or the object not small.
+    /// `None`: the access is not the first, or the object not small.
     #[inline(always)]
     fn first_step(&self, access: Access) -> Option<(Step, usize)> {
         let (word, bytes) = (self.load(), self.size.load(Ordering::Relaxed));
@@ -202,7 +201,6 @@ impl SyncedMemory {
         is_first.then(|| (Head::Uninitialized.on(access, Side::Host), bytes))
     }
 
-    /// Publishes the first block, unless another thread was first.
     #[inline(always)]
     fn publish_first(&self, address: NonNull<c_void>, step: Step, is_plain: impl FnOnce() -> bool) -> bool {
         let publish = || {
@@ -216,7 +214,7 @@ impl SyncedMemory {
         TABLE.briefly(self.address(), publish) == Ok(Some(true))
     }
 
-    /// Allocates, fills and copies for the access, and returns the next state. An error changes nothing.
+    /// Returns the next state. An error changes nothing.
     #[inline]
     fn prepared(&self, now: ObjectState, access: Access, side: Side, pinned: bool) -> Result<ObjectState, Error> {
         let step = now.head().on(access, side);

@@ -3,8 +3,8 @@
 //! A thread that must allocate, fill or copy first claims the object's address; a second thread waits until the claim ends. No
 //! lock is held during the work. A copy in flight stays parked in the entry until the next claim takes it over.
 //!
-//! The outcome is published and the claim ended under the shard's lock, so an entry has its object's pointers and size. One
-//! with others is of an earlier object at that address, which ended without a call to the library; it is dropped.
+//! The outcome is published and the claim ended under the shard's lock, so an entry has its object's pointers and size.
+//! One with others is an earlier object's, which ended without a call to the library, and is dropped.
 
 use std::convert::Infallible;
 use std::mem::ManuallyDrop;
@@ -233,7 +233,7 @@ enum Turn<F, T> {
         in_flight: Option<F>,
         stale: Option<F>,
     },
-    /// The gate's ticket to wait with.
+    /// The gate's ticket.
     Theirs(u32),
     Unneeded(T),
 }

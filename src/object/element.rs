@@ -1,5 +1,3 @@
-//! The element types of blobs, tensors and model files.
-
 /// Its numbers are those of `syncedmem_type_t`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(i32)]

@@ -1,4 +1,3 @@
-//! Fills the host side in place, such as from a file.
 #![expect(unsafe_code, reason = "a host block is lent as a slice")]
 
 use syncedmem_trace::event::What;

@@ -21,8 +21,6 @@ use crate::state::word::Word;
 const OBJECT_BYTES: usize = 40;
 
 impl SyncedMemory {
-    /// Makes an object in the caller's storage.
-    ///
     /// # Safety
     /// `storage` is aligned to 8 and writable for 32 bytes, and holds no live object.
     pub unsafe fn construct(storage: NonNull<SyncedMemory>, bytes: usize) {
@@ -66,7 +64,6 @@ impl SyncedMemory {
         recorder::made(new);
     }
 
-    /// Makes an object in storage of the library's own.
     #[inline(always)]
     pub fn create(bytes: usize) -> Result<NonNull<SyncedMemory>, Error> {
         host::check_size(bytes, Side::Host)?;
@@ -80,7 +77,7 @@ impl SyncedMemory {
         Ok(storage)
     }
 
-    /// Ends an object of `create`. While tensors of it are in use it lives on, and the deleter of the last one ends it.
+    /// While tensors of the object are in use it lives on: the deleter of the last one ends it.
     ///
     /// # Safety
     /// It is an object of `create`; from now on only its tensors use it or its pointers.
@@ -104,7 +101,7 @@ impl SyncedMemory {
         Ok(())
     }
 
-    /// Ends an object in the caller's storage and frees the blocks it owns. An error: the object was not live.
+    /// An error: the object was not live.
     ///
     /// # Safety
     /// The object and its pointers are not used any more.
@@ -176,7 +173,7 @@ impl SyncedMemory {
         is_alone
     }
 
-    /// Marks the object as destroyed and frees its blocks. The caller ends the imports last: deleters may do anything.
+    /// The caller ends the imports last: deleters may do anything.
     ///
     /// # Safety
     /// As for `destruct`.
@@ -210,7 +207,7 @@ impl SyncedMemory {
         Ok(take_imports(self.address()))
     }
 
-    /// Drops the copy of an earlier object at this address.
+    /// Abandons the copy of an earlier object at this address.
     #[cold]
     fn finish_last_copy(&self, word: Word) {
         let Some((copy, identity)) = TABLE.purge(self.address()) else { return };

@@ -1,7 +1,7 @@
 //! `SyncedMemory`: the head and two buffers, in the 32 bytes that every Caffe's class begins with.
 //!
-//! Only this room decides to allocate, fill or copy. An access to current data is one load and one compare; any other
-//! operation first claims the object in [`claims`]. This file reads and writes the fields, for the modules' operations.
+//! This file reads and writes the fields, for the modules' operations. Most of these first claim the object in
+//! [`claims`].
 
 mod access;
 pub(crate) mod aligned;
@@ -65,7 +65,7 @@ const _: () = {
 locked_static! { static TABLE: claims::Table<InFlight> = claims::Table::new(); fn claims_lock }
 
 locked_static! {
-    /// The objects that may be evicted. Lock order: a shard of the table, then this.
+    /// Lock order: a shard of the table, then this.
     static POLICIES: Registry = Registry::new();
     fn policies_lock
 }
@@ -124,7 +124,6 @@ impl SyncedMemory {
         NonNull::new(self.pointer(side).load(Ordering::Relaxed)).filter(|_| touched)
     }
 
-    /// The blocks that the object must give back.
     #[inline]
     fn owned(&self, word: Word) -> Detached {
         let (holder, bytes) = (self.address(), self.size.load(Ordering::Relaxed));
@@ -157,7 +156,7 @@ impl SyncedMemory {
         }
     }
 
-    /// Drops a copy in flight that belonged to an earlier object at this address.
+    /// Abandons an earlier object's copy in flight.
     fn sorted(&self, mut claim: Claim<'static>) -> Claim<'static> {
         if self.load().is_untouched() {
             claim.stale = claim.stale.or(claim.in_flight.take());
@@ -175,7 +174,6 @@ impl SyncedMemory {
         self.claim(Blocking::Yes).map_err(refused)
     }
 
-    /// Claims the object and waits for its copy in flight.
     fn claim_finished(&self) -> Result<(Claim<'static>, ObjectState), Error> {
         let mut claim = self.claim_always()?;
         self.finish(&mut claim)?;
@@ -210,7 +208,7 @@ fn watch_forks() -> Result<(), NoClaim> {
     if cfg!(loom) || fork::watch() { Ok(()) } else { Err(NoClaim::NoRoom) }
 }
 
-/// Reads the settings and opens the fast paths that they allow; called without a lock.
+/// Opens the fast paths that the settings allow; called without a lock.
 #[inline]
 fn start() {
     if flags::has(UNSETTLED) {
@@ -242,7 +240,6 @@ fn refused(why: NoClaim) -> Error {
     }
 }
 
-/// Drops the claims and evictions of the parent's threads.
 pub fn begin_child() {
     TABLE.forget();
     POLICIES.forget_evictions();

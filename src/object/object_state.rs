@@ -1,4 +1,3 @@
-//! The state that an operation prepares, and the blocks that it detaches.
 #![expect(unsafe_code, reason = "blocks are freed")]
 
 use std::ffi::c_void;
@@ -91,7 +90,7 @@ impl Detached {
         unsafe { self.free_recorded() }
     }
 
-    /// The address of the pageable block, if that is all there is to free; `None` also without any block.
+    /// The address of the pageable block, if that is all there is to free.
     pub fn pageable_alone(&self) -> Option<NonNull<c_void>> {
         self.host.filter(|host| !host.pinned && self.device.is_none()).map(|host| host.address)
     }

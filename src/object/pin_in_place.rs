@@ -1,4 +1,3 @@
-//! Page-locking host memory in place: `syncedmem_pin` and `syncedmem_unpin`.
 #![expect(unsafe_code, reason = "memory is registered with the driver")]
 
 use std::ffi::c_void;

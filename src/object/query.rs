@@ -1,5 +1,3 @@
-//! Queries, and the object's name.
-
 use syncedmem_trace::head::Side;
 use syncedmem_trace::text::Text;
 
@@ -11,7 +9,7 @@ use crate::observe::recorder;
 use crate::state::flags;
 
 impl SyncedMemory {
-    /// The ordinal of the device block's device; `None` without a block, or if the driver does not know it.
+    /// `None` without a device block, or if the driver does not know its device.
     pub fn device_ordinal(&self) -> Result<Option<i32>, Error> {
         let now = self.now()?;
         let Some(block) = now.device else { return Ok(None) };
@@ -24,7 +22,7 @@ impl SyncedMemory {
         Ok(now.host.is_some_and(|host| now.word.is_pinned() || registration::is_registered(host)))
     }
 
-    /// Names the object in reports and traces; ignored while neither is on.
+    /// Ignored while neither reports nor traces are on.
     pub fn set_name(&self, name: &str) {
         if flags::on() {
             recorder::name(self.subject(), name);

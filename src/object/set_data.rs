@@ -75,7 +75,7 @@ impl SyncedMemory {
         Ok(())
     }
 
-    /// Publishes `next` and frees `side`'s old block. The old tensor's deleter runs last: it may even destroy the object.
+    /// The old tensor's deleter runs last: it may even destroy the object.
     ///
     /// # Safety
     /// The block is not used any more, and nothing is in flight.

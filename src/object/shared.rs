@@ -1,4 +1,3 @@
-//! An object with several owners.
 #![expect(unsafe_code, reason = "the object lives in storage of its own")]
 
 use std::ops::Deref;

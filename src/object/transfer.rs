@@ -22,7 +22,7 @@ use crate::observe::recorder::{self, Span};
 use crate::platform::sync::Ordering;
 
 impl SyncedMemory {
-    /// Starts a copy to the device. The head is SYNCED at once.
+    /// The head is SYNCED at once.
     ///
     /// # Safety
     /// `stream` is NULL or a stream. The library does not use it after this call.
@@ -91,7 +91,7 @@ impl SyncedMemory {
         Ok(now)
     }
 
-    /// Starts the copy to the side `to` between the blocks of `next`; frees `new`, the copy's new block, on an error.
+    /// Frees `new`, the copy's new block, on an error.
     fn start(
         &self,
         driver: &Driver,

@@ -1,5 +1,3 @@
-//! The bytes and the budget of idle blocks, and giving them back.
-
 use syncedmem_trace::kind::Kind;
 
 use crate::copy::staging_buffers;
@@ -7,7 +5,7 @@ use crate::memory::cache;
 use crate::memory::cache::budget;
 use crate::memory::host::registration;
 
-/// Gives back the idle blocks of one kind, after a wait for their contexts, and returns their bytes.
+/// Waits for the blocks' contexts, and returns the bytes that it gave back.
 pub fn trim(kind: Kind) -> u64 {
     give_back(kind, cache::device::give_back_all, registration::give_back_all)
 }

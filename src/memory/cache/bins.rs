@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use crate::platform::clock::coarse_milliseconds;
 
-/// Eight for every power of two, so that sizes of one class differ by less than an eighth.
+/// Eight for every power of two: sizes of one class differ by less than an eighth.
 const CLASSES: usize = 8 * 64;
 
 pub struct Store<T> {
@@ -81,7 +81,6 @@ impl<T> Store<T> {
         let most = bytes.saturating_add(bytes / 8);
         let mut best = None;
         let mut least = usize::MAX;
-        // Blocks that fit are in the classes from the request's on.
         for number in class(bytes)..=class(most) {
             let class = &self.classes[number];
             let count = class.len();

@@ -1,7 +1,7 @@
-//! How much memory may lie idle, and how much may be page-locked: a setting, or a default that leaves room for others.
+//! How much memory may lie idle or be page-locked: a setting, or a default that leaves room for others.
 //!
-//! Idle and used pageable memory together are also bounded by the peak of use and a small slack. The other kinds, which take
-//! longer to allocate, have a smaller budget, and no other bound.
+//! Idle and used pageable memory together are also bounded by the peak of use and a small slack. The other kinds take
+//! longer to allocate, and have a smaller budget alone.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -18,20 +18,20 @@ pub fn setting(kind: Kind) -> &'static Amount {
     }
 }
 
-/// The most idle bytes: by default a quarter of the process's memory, or a sixteenth if page-locked, because no other process
+/// The most idle bytes: by default a quarter of the process's memory, or a sixteenth if page-locked: no other process
 /// can use that.
 pub fn host(kind: Kind) -> u64 {
     let share = if kind == Kind::Pageable { 4 } else { 16 };
     setting(kind).get().unwrap_or_else(|| memory() / share)
 }
 
-/// The most idle bytes of a device: by default a quarter of the `available` ones, free or idle, and at most an eighth of all,
-/// because other libraries and processes cannot ask for idle memory.
+/// The most idle bytes of a device: by default a quarter of the `available` ones, free or idle, and at most an eighth
+/// of all: other libraries and processes cannot ask for idle memory.
 pub fn device(available: u64, total: u64) -> u64 {
     settings::DEVICE_POOL.get().unwrap_or_else(|| (available / 4).min(total / 8))
 }
 
-/// The most page-locked bytes: by default half of the process's memory, because the system can move none of it.
+/// The most page-locked bytes: by default half of the process's memory, because the system cannot move it.
 pub fn pinned_limit() -> u64 {
     settings::PINNED_LIMIT.get().unwrap_or_else(|| memory() / 2)
 }
@@ -69,7 +69,6 @@ pub fn add_pinned(bytes: usize) {
     PINNED.fetch_add(bytes as u64, Relaxed);
 }
 
-/// Undoes `admit_pinned`.
 pub fn withdraw_pinned(bytes: usize) {
     let less = |now: u64| Some(now.saturating_sub(bytes as u64));
     let _ = PINNED.fetch_update(Relaxed, Relaxed, less);

@@ -1,9 +1,10 @@
-//! Decay: a thread, the trimmer, frees pageable blocks that have lain idle for too long. It exists only while some lie idle, and
+//! A thread, the trimmer, frees pageable blocks that lie idle for too long. It exists only while some lie idle, and
 //! never calls the driver.
 //!
-//! Before it ends, it clears [`RUNNING`], and then looks once more under each lock that guards idle blocks. A thread that keeps a
-//! block reads `RUNNING` after it released that lock. Either it held the lock first, and the trimmer finds the block; or the
-//! trimmer did, and the lock orders the trimmer's store before the thread's load. So both may be Relaxed, without a fence.
+//! Before it ends, it clears [`RUNNING`], and then looks once more under each lock that guards idle blocks. A thread
+//! that keeps a block reads `RUNNING` after it released that lock. Either it held the lock first, and the trimmer finds
+//! the block; or the trimmer did, and the lock orders the trimmer's store before the thread's load. So both may be
+//! Relaxed, without a fence.
 #![expect(unsafe_code, reason = "a thread is started with a function, and sleeps in nanosleep")]
 
 use std::ffi::c_void;
@@ -20,7 +21,7 @@ const LONGEST: u64 = 3_600_000;
 
 static RUNNING: AtomicBool = AtomicBool::new(false);
 
-/// Called after a block was kept, always with the same `trim`; `is_needed` says whether enough lies idle for a trimmer.
+/// Called after a block was kept, always with the same `trim`; `is_needed`: whether enough lies idle.
 #[inline]
 pub fn ensure_trimmer(trim: Trim, is_needed: impl FnOnce() -> bool) {
     if !RUNNING.load(Relaxed) && is_needed() {

@@ -1,8 +1,8 @@
-//! Freed pageable blocks, kept whole for the next object that one of them fits.
+//! Freed pageable blocks, kept whole for the next object that fits.
 //!
-//! Reuse saves page faults, the largest cost of a block: one filled with zeros is faster than fresh pages at every size (64 KiB:
-//! 0.4 us against 24; 128 MiB: 1.8 ms against 6.4 with huge pages; AMD EPYC). The largest are the exception: an object that
-//! touches little of one would pay for filling all of it.
+//! Reuse saves page faults, the largest cost: a block filled with zeros is faster than fresh pages (64 KiB: 0.4 us
+//! against 24; 128 MiB: 1.8 ms against 6.4 with huge pages; AMD EPYC). The largest are the exception: an object that
+//! touches little of one would pay for all of it.
 #![expect(unsafe_code, reason = "a block that came from malloc's family is freed")]
 
 use std::ffi::c_void;
@@ -110,7 +110,7 @@ pub fn take(bytes: usize, zeroed: bool) -> Option<Source> {
     shards().find_map(|shard| shard.with(|store| store.take(bytes, Turn::Last, wanted))).map(|idle| idle.block)
 }
 
-/// Whether filling an idle block would cost more than fresh pages, which are zeros and cost nothing until touched.
+/// Whether filling an idle block would cost more than fresh pages.
 pub fn is_better_new(bytes: usize, zeroed: bool) -> bool {
     zeroed && bytes >= VERY_LARGE
 }
@@ -186,8 +186,7 @@ fn may_spare(more: usize, bytes: usize, spare: u64) -> bool {
     settings::host_limit().is_none() && more <= bytes / 2 && spare + more as u64 <= PEAK.eighth()
 }
 
-/// Makes a mapping of [`surplus`] a block for `bytes`. One that is up to half as large again stays as it is, as long as all blocks
-/// in use have at most an eighth of the peak to spare. Not under a limit, which does not count spare bytes.
+/// Makes a mapping of [`surplus`] a block for `bytes`. A limit does not count spare bytes, so under one there are none.
 pub fn fitted(mapping: Mapping, bytes: usize, spare: u64) -> Option<Mapping> {
     match mapping.room().checked_sub(bytes) {
         Some(more) if may_spare(more, bytes, spare) => Some(mapping),
@@ -211,10 +210,9 @@ pub fn leave() {
     }
 }
 
-/// Naps of an exiting process that waits for a shard's lock.
 const NAPS: u32 = 100;
 
-/// Returns the idle bytes that it freed.
+/// Returns the freed bytes.
 pub fn give_back_all() -> u64 {
     latest::give_back();
     let mut bytes = 0;
@@ -257,7 +255,7 @@ pub fn reduce_to(bytes: u64) {
     }
 }
 
-/// Frees blocks idle for more than `most` milliseconds; returns whether others are left.
+/// A [`decay::Trim`].
 fn trim(most: u64) -> bool {
     let now = coarse_milliseconds();
     let is_old = |idle: &Idle<Source>| now.saturating_sub(idle.since) > most;
@@ -268,7 +266,7 @@ fn trim(most: u64) -> bool {
     }
     // Under each lock: see `decay`.
     let is_idle = POOL.iter().any(|shard| shard.with(|store| store.bytes() > 0));
-    // malloc is trimmed with the last block only: the memory that it keeps serves the rest of the program, too.
+    // malloc is trimmed with the last block only: the memory that it keeps serves the program too.
     if was_mallocs && !is_idle {
         return_to_system();
     }

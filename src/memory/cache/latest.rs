@@ -1,8 +1,7 @@
-//! The block of more than [`TINY`] bytes, a small one, that a thread freed last: for its next object of this size. It is not counted as
-//! idle, and only its thread gives it back.
+//! The small block of more than [`TINY`] bytes that a thread freed last, for its next object of this size. It is not
+//! counted as idle, and only its thread gives it back.
 //!
-//! It is kept from the second one of a size in a row on. Where sizes vary, a block that is freed one object later lies between
-//! others, and malloc takes longer.
+//! It is kept from the second one of a size in a row on: where sizes vary, malloc would take longer.
 //!
 //! glibc's per-thread cache has none so large: malloc and free of one take 380 instructions. An entry is one thread's alone, so it
 //! needs no lock. As malloc itself, it is not for signal handlers.
@@ -17,7 +16,7 @@ use crate::memory::malloc::TINY;
 use crate::memory::thread_slot::{self, SLOTS};
 use crate::settings;
 
-/// On a cache line of its own (128: x86 fetches lines in pairs).
+/// On a cache line of its own.
 #[repr(align(128))]
 struct Latest {
     block: AtomicPtr<c_void>,
@@ -37,7 +36,7 @@ fn latest() -> Option<&'static Latest> {
     LATEST.get(thread_slot::of_this_thread_alone()?)
 }
 
-/// This thread's latest block, if it has `bytes` and at most an eighth more; its contents are undefined.
+/// A block of `bytes` and at most an eighth more; its contents are undefined.
 #[inline]
 pub fn take(bytes: usize) -> Option<NonNull<c_void>> {
     let latest = latest()?;
@@ -53,7 +52,6 @@ pub fn take(bytes: usize) -> Option<NonNull<c_void>> {
     NonNull::new(latest.block.load(Relaxed))
 }
 
-/// Frees this thread's latest block.
 #[cold]
 pub fn give_back() {
     let Some(latest) = latest() else { return };
@@ -64,7 +62,7 @@ pub fn give_back() {
     }
 }
 
-/// Frees a block that an object held as one of `bytes`, a small one, or keeps it as this thread's latest instead of another.
+/// Frees a small block that an object held as one of `bytes`, or keeps it as this thread's latest.
 ///
 /// # Safety
 /// The block came from malloc's family, and is not used any more.

@@ -1,5 +1,3 @@
-//! Freed blocks, kept for reuse.
-
 pub(crate) mod bins;
 pub(crate) mod budget;
 pub(crate) mod decay;

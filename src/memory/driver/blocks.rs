@@ -130,9 +130,8 @@ pub enum Freed {
     Unknown,
 }
 
-/// Frees the block of the object at `holder`, if it has a record. A block that the driver refuses is offered to it again. One
-/// that a reset has ended is left alone, even if another object has got its address. At exit and in a forked child nothing is
-/// done.
+/// A block that the driver refuses is offered to it again. One that a reset has ended is left alone, even if another
+/// object has got its address. At exit and in a forked child nothing is done.
 ///
 /// # Safety
 /// No thread refers to the block any more, and no copy in flight uses it.
@@ -174,7 +173,6 @@ pub fn find(address: NonNull<c_void>) -> Option<Record> {
     RECORDS.with(|records| records.get(&address.addr().get()).copied())
 }
 
-/// See [`Record::pending_on_legacy`].
 pub fn set_pending_on_legacy(address: NonNull<c_void>, pending_on_legacy: bool) {
     RECORDS.with(|records| {
         if let Some(record) = records.get_mut(&address.addr().get()) {
@@ -188,7 +186,6 @@ pub fn forget(address: NonNull<c_void>) {
     RECORDS.with(|records| records.remove(&address.addr().get()));
 }
 
-/// Blocks of one side that objects hold.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Held {
     pub blocks: usize,

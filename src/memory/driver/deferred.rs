@@ -51,7 +51,7 @@ fn keep(address: usize, record: Record) {
     });
 }
 
-/// Offers every block of a device again. Not of another device: the driver may wait for work there.
+/// Offers the blocks of one device again: on others the driver may wait for work.
 #[cold]
 pub fn offer_near(driver: &Driver, device: c_int) {
     // A refused one goes to the end.

@@ -49,7 +49,6 @@ pub unsafe fn register(
     }
 }
 
-/// Whether one range of the driver's contains all of these bytes.
 fn is_known(driver: &Driver, address: NonNull<c_void>, bytes: usize) -> bool {
     let start = address.as_ptr().addr();
     let Some(end) = start.checked_add(bytes) else { return false };

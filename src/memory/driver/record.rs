@@ -1,5 +1,5 @@
-//! The record of a block of the driver's, which is given back in its own context, from any thread. The [`Identity`] distinguishes
-//! a block that is gone (by a reset of its device, or freed by other code) from a new one at its address.
+//! A driver's block is given back in its own context, from any thread. The [`Identity`] distinguishes a block that is
+//! gone (by a reset of its device, or freed by other code) from a new one at its address.
 #![expect(unsafe_code, reason = "the driver's functions are called")]
 
 use std::ffi::{c_int, c_void};

@@ -1,4 +1,3 @@
-//! The driver's allocations.
 #![expect(unsafe_code, reason = "the driver's functions are called")]
 
 use std::ffi::{c_int, c_uint, c_void};
@@ -108,7 +107,7 @@ pub unsafe fn free(driver: &Driver, side: Side, address: NonNull<c_void>, source
     }
 }
 
-/// Distinguishes an allocation from a later one at the same address.
+/// Distinguishes an allocation from a later one at its address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Identity {
     context: Context,

@@ -1,8 +1,7 @@
 //! Host blocks of an allocator of the program's own, instead of all others.
 //!
-//! Each block has a record with its functions. The flag [`ALLOCATOR`] is set while an allocator is set or a block of one lives:
-//! it closes the path of small objects, whose blocks have no records. The functions are called without a lock, because they may
-//! use the library.
+//! The flag [`ALLOCATOR`] is set while an allocator is set or a block of one lives: it closes the path of small
+//! objects, whose blocks have no records. The functions are called without a lock, because they may use the library.
 #![expect(unsafe_code, reason = "functions of the program's are called")]
 
 use std::ffi::c_void;

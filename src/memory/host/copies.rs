@@ -1,6 +1,6 @@
-//! Other copies of this library in the process, such as the shared one beside one that is linked into the program. A copy
-//! that frees a block without a record calls the others, because the one that mapped it has that. Each has an ELF note with
-//! the place of its function, which is found in programs that export nothing, too.
+//! Other copies of this library in the process, such as a shared one beside one linked into the program. A copy that
+//! frees a block without a record calls the others: the one that mapped it has that. Each has an ELF note with the
+//! place of its function, found also in programs that export nothing.
 #![expect(unsafe_code, reason = "another copy's function is called")]
 
 use std::ffi::c_void;

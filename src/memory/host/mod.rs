@@ -1,8 +1,6 @@
-//! Host blocks: allocating and freeing them.
-//!
-//! Blocks below 2 MiB come from malloc's family, because programs have the inline original of `CaffeFreeHost` compiled in. Larger
-//! ones are anonymous mappings. `cache::host` keeps freed blocks of more than 4 KiB, `cache::latest` one smaller of each thread's. Of a program's own allocator
-//! none is kept.
+//! Blocks below 2 MiB come from malloc's family, because programs have the inline original of `CaffeFreeHost` compiled
+//! in. Larger ones are anonymous mappings. `cache::host` keeps freed blocks of more than 4 KiB, `cache::latest` one
+//! smaller block of each thread, neither any of a program's own allocator.
 #![expect(unsafe_code, reason = "memory is allocated and freed here")]
 
 pub(crate) mod allocator;
@@ -128,7 +126,7 @@ pub fn allocate(request: Request) -> Result<Block, Error> {
     }
 }
 
-/// Fills the block as requested, and records that and the allocation that `span` timed.
+/// Also records the allocation, which `span` timed, and the fill.
 ///
 /// # Safety
 /// The block has the requested bytes, writable, and only the caller knows it.

@@ -1,4 +1,3 @@
-//! Pageable host blocks: of malloc's family, mappings, or idle.
 #![expect(unsafe_code, reason = "malloc, calloc and free")]
 
 use std::ffi::c_void;
@@ -96,8 +95,6 @@ pub fn latest_or_small(bytes: usize, zeroed: bool) -> Option<(NonNull<c_void>, O
     Some((address, Origin::Pool))
 }
 
-/// Keeps a pageable block for reuse, or frees it.
-///
 /// # Safety
 /// As for [`super::free`].
 #[inline]

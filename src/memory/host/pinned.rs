@@ -17,8 +17,8 @@ use crate::memory::host_usage;
 use crate::observe::recorder::{self, Subject};
 use crate::platform::text::warn_once;
 
-/// The smallest size in bytes that the driver refused for lack of memory. It is not asked for more until a page-locked block is
-/// freed, because a refusal takes long.
+/// The smallest size in bytes that the driver refused for lack of memory. It is not asked for more until a page-locked
+/// block is freed: a refusal takes long.
 static REFUSED_FROM: AtomicUsize = AtomicUsize::new(usize::MAX);
 
 #[cold]

@@ -21,7 +21,7 @@ locked_static! { static RECORDS: Lock<Records> = Lock::new(address_map()); }
 /// The sum of the records' `spare`.
 static SPARE: AtomicU64 = AtomicU64::new(0);
 
-/// Records that `bytes` are in use, and returns the block. `None`: the mapping was unmapped, for lack of memory for a record.
+/// `None`: the mapping was unmapped, for lack of memory for a record.
 pub fn keep(mapping: Mapping, bytes: usize) -> Option<NonNull<c_void>> {
     let block = mapping.block();
     let spare = mapping.room().saturating_sub(bytes) as u64;

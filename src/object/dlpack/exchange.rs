@@ -15,8 +15,8 @@ use crate::object::dlpack;
 use crate::object::{EXPORTS, SyncedMemory};
 
 impl SyncedMemory {
-    /// Prepares `side` for `access` and returns a tensor of its memory, a `DLManagedTensorVersioned` or, without `versioned`, a
-    /// `DLManagedTensor`. The memory stays in place until the tensor is deleted.
+    /// Returns a tensor of `side`'s memory, a `DLManagedTensorVersioned` or, without `versioned`, a `DLManagedTensor`.
+    /// The memory stays in place until the tensor is deleted.
     pub fn export(
         &self,
         access: Access,
@@ -64,7 +64,7 @@ impl SyncedMemory {
         Ok(Some(Device { kind: dlpack::CUDA, ordinal }))
     }
 
-    /// Number of tensors in use, by side.
+    /// Tensors in use, by side.
     pub fn exports(&self) -> Result<[usize; 2], Error> {
         self.head()?;
         Ok(EXPORTS.tensors(self.address()))
@@ -83,7 +83,7 @@ impl SyncedMemory {
         unsafe { self.borrow(data, side, Some(imported)) }.inspect_err(|_| EXPORTS.unreserve(self.address()))
     }
 
-    /// Makes later work of `stream` wait for the present work of the legacy default stream in the device block's context.
+    /// See [`copy::transfer::follow_default_stream`].
     ///
     /// # Safety
     /// `stream` is NULL, one of CUDA's two special handles, or a stream.
@@ -120,8 +120,8 @@ fn holdings_of(imports: Imports) -> impl Iterator<Item = Holding> {
     imports.into_iter().flatten().filter_map(Imported::end)
 }
 
-/// Closes tensors. One may be a destroyed object's last, which then ends and returns tensors in turn: objects wait in a list
-/// through their storage instead of a recursion, because the chain may be of any length.
+/// A tensor may be a destroyed object's last, which then ends and returns tensors in turn: objects wait in a list
+/// through their storage, because a recursion could be of any depth.
 fn close_all(holdings: impl Iterator<Item = Holding>) {
     let mut waiting = None;
     holdings.for_each(|holding| close(holding, &mut waiting));
@@ -149,7 +149,7 @@ unsafe extern "C-unwind" fn delete(tensor: *mut c_void) {
     let _ = std::panic::catch_unwind(|| close_all(std::iter::once(holding)));
 }
 
-/// Counts one tensor less and ends its access. Adds the object to `waiting` if it was destroyed and this was its last.
+/// Adds the object to `waiting` if it was destroyed and this was its last.
 fn close(holding: Holding, waiting: &mut Option<NonNull<SyncedMemory>>) {
     let object = NonNull::new(std::ptr::with_exposed_provenance_mut::<SyncedMemory>(holding.object));
     // Unknown if the object ended without a call to the library.

@@ -1,4 +1,3 @@
-//! Tensors of the library's objects.
 #![expect(unsafe_code, reason = "structures of a C ABI, in memory from malloc")]
 
 use std::ffi::c_void;
@@ -136,8 +135,6 @@ impl Drop for Blank<'_> {
     }
 }
 
-/// Frees a tensor of this library.
-///
 /// # Safety
 /// `Blank::fill` made the tensor, and it is not used again.
 pub unsafe fn free(tensor: NonNull<c_void>) -> Holding {

@@ -22,7 +22,6 @@ use std::sync::atomic::{
 struct Entry {
     /// Distinguishes objects at the same address.
     generation: u64,
-    /// Number of tensors in use, by side.
     tensors: [usize; 2],
     /// Borrowed tensors, by side.
     imported: [Option<Imported>; 2],
@@ -183,7 +182,7 @@ impl Registry {
         })
     }
 
-    /// Removes the entry of an object that ends. The caller ends the borrowed tensors without a lock.
+    /// The caller ends the borrowed tensors without a lock.
     pub fn forget(&self, object: usize) -> [Option<Imported>; 2] {
         self.entries.with(|entries| {
             let entry = entries.by_object.remove(&object);

@@ -1,4 +1,3 @@
-//! Tensors whose memory objects borrow.
 #![expect(unsafe_code, reason = "structures of a C ABI, which others have made")]
 
 use std::ffi::c_void;
@@ -91,8 +90,6 @@ impl Imported {
     }
 }
 
-/// Calls the deleter of a tensor, if it has one.
-///
 /// # Safety
 /// As for [`Imported::read`]; the tensor is not used again.
 pub unsafe fn delete(tensor: NonNull<c_void>, versioned: bool) {

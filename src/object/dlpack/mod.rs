@@ -1,5 +1,4 @@
-//! DLPack: the structures of version 1.0, and `DLManagedTensor` from before it, with the layouts, numbers and rules of
-//! `dlpack.h` (dmlc/dlpack).
+//! DLPack: the structures of version 1.0, and `DLManagedTensor` from before it, as in `dlpack.h` (dmlc/dlpack).
 //!
 //! `export` and `import` know tensors only; `exports` records them by object, and `exchange` has the methods of
 //! `SyncedMemory`.

@@ -1,5 +1,3 @@
-//! The policy of an object, and its accesses.
-
 use syncedmem_trace::head::Side;
 
 use super::policy::{Policy, Use};
@@ -55,7 +53,7 @@ impl SyncedMemory {
         POLICIES.has(self.identity_for_policy())
     }
 
-    /// Updates the object's entry for the state that is about to be published; returns whether it has one.
+    /// See `Registry::follow`.
     #[inline]
     pub(in crate::object) fn policy_follows(&self, state: ObjectState, means: Use) -> bool {
         !POLICIES.is_empty() && self.policy_follows_to(state, self.size.load(Ordering::Relaxed), means)
@@ -69,7 +67,6 @@ impl SyncedMemory {
         POLICIES.follow(self.identity_for_policy(), after, means)
     }
 
-    /// An untouched object has no blocks, whatever its bytes say.
     pub(in crate::object) fn identity_for_policy(&self) -> Identity {
         let identity = self.identity();
         if self.load().is_untouched() { Identity { host: 0, device: 0, ..identity } } else { identity }

@@ -1,7 +1,6 @@
 //! Eviction: the library gives back one side of an object to make room.
 //!
-//! Work on the device may use the blocks after the last access, so their contexts are synchronized first. The check that no
-//! access was opened meanwhile runs under the lock that opens accesses.
+//! Work on the device may use the blocks after the last access, so their contexts are synchronized first.
 #![expect(unsafe_code, reason = "blocks are copied and freed, and an object is reached by its address")]
 
 mod evictable;
@@ -43,8 +42,8 @@ impl<'d> Round<'d> {
         Round { driver, side, ordinal, current_device, last_synchronized: None }
     }
 
-    /// Synchronizes the context of the block at `address`. Not on another device than the thread's current one: a collective
-    /// operation there may be waiting for work that this thread is about to launch.
+    /// Synchronizes the context of the block at `address`, only on the thread's current device: see
+    /// [`synchronize::context`].
     fn quiesce(&mut self, address: NonNull<c_void>, record: &Record) -> Option<()> {
         // First: a reset of the device destroys block and context.
         if Some(record.device) != self.current_device || record.is_alive(self.driver, address) != Ok(true) {
@@ -60,7 +59,7 @@ impl<'d> Round<'d> {
 }
 
 impl SyncedMemory {
-    /// Evicts the round's side of an object by `policy`; returns the bytes given back.
+    /// Evicts the round's side; returns the bytes given back.
     pub(super) fn evict(taken: &Taken<'_>, policy: Policy, round: &mut Round<'_>) -> Option<usize> {
         // SAFETY: `set_evictable`'s caller guarantees that this library's destructor or constructor, which waits for `taken`, runs
         // before the storage goes.
@@ -129,7 +128,7 @@ impl SyncedMemory {
         }
     }
 
-    /// Copies the data to the other side; also returns the block that was made for it.
+    /// Also returns the block that was made for the copy.
     fn with_both_sides(&self, now: ObjectState, round: &Round<'_>) -> Option<(ObjectState, Detached)> {
         let to = round.side.other();
         let (full, new) = match to {

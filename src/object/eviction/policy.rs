@@ -31,7 +31,7 @@ struct Entry {
     /// After the object's last operation; without blocks while it is untouched.
     identity: Identity,
     policy: Policy,
-    /// Number of open accesses.
+    /// Open accesses.
     open: u32,
     /// By the registry's clock; different in every entry.
     last_use: u64,

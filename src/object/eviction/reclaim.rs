@@ -1,6 +1,5 @@
 //! Room for an allocation that failed, cheapest first: idle blocks, sides of evictable objects that the other side can
-//! replace, and sides with the newest data, after a copy to the other side. Objects go in the order of their last use, until
-//! the allocation succeeds.
+//! replace, and sides with the newest data, after a copy. Objects go in the order of their last use.
 //!
 //! Page-locked memory evicts nothing: a pageable block costs less than a wait for a context and a later copy.
 
@@ -16,7 +15,7 @@ use crate::error::{Cause, Error};
 use crate::object::{POLICIES, SyncedMemory, trim};
 use crate::observe::recorder::{self, Subject};
 
-/// Makes room for an allocation that failed with `error`, and retries it. The final error is the first one.
+/// Makes room and retries an allocation that failed with `error`. The final error is the first one.
 #[cold]
 #[inline(never)]
 pub fn make_room<T>(error: Error, subject: Subject, allocate: impl Fn() -> Result<T, Error>) -> Result<T, Error> {
@@ -40,7 +39,6 @@ struct Want {
     side: Side,
     /// The kinds of idle blocks that make room; none if a limit was met.
     kinds: &'static [Kind],
-    /// The device whose memory is wanted.
     ordinal: Option<i32>,
     /// The allocation is retried once so many bytes were evicted.
     missing: usize,

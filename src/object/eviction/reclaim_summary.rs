@@ -10,7 +10,6 @@ use syncedmem_trace::text::Bytes;
 use crate::error::Error;
 use crate::platform::sync::{Lock, locked_static, this_thread};
 
-/// A number of objects, and their bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count {
     pub number: usize,
@@ -67,7 +66,6 @@ pub fn of(error: Error) -> Option<ReclaimSummary> {
     })
 }
 
-/// A part of a sentence.
 pub struct OnSide(pub ReclaimSummary, pub Side);
 
 impl fmt::Display for OnSide {

@@ -27,7 +27,7 @@ extern "C" fn at_exit() {
 /// The process whose report was written: a forked child writes its own.
 static WRITTEN: AtomicU32 = AtomicU32::new(0);
 
-/// Writes the report, once, if an object was made.
+/// Writes once, if an object was made.
 pub fn write() {
     if flags::off() || !flags::has(ACCOUNT) || settings::environment(c"SYNCEDMEM_REPORT").is_none() {
         return;

@@ -1,5 +1,3 @@
-//! The report of this process.
-
 use std::fmt::{self, Write};
 
 use syncedmem_analysis::summary::{Report, Summary};

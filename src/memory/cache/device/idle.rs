@@ -111,7 +111,6 @@ impl IdleBlocks {
         &SIDES[usize::from(side == Side::Device)]
     }
 
-    /// `None` if the kind is not the driver's.
     pub fn of_kind(kind: Kind) -> Option<&'static IdleBlocks> {
         match kind {
             Kind::Pageable => None,
@@ -120,7 +119,6 @@ impl IdleBlocks {
         }
     }
 
-    /// `false` if there is no memory for the entry.
     pub fn keep(&self, idle: Idle<IdleBlock>) -> bool {
         let (device, bytes) = (idle.block.record.device, idle.bytes);
         self.bins.with(|bins| {
@@ -132,7 +130,6 @@ impl IdleBlocks {
         })
     }
 
-    /// Prefers the oldest of blocks that fit equally well.
     pub fn take(&self, bytes: usize, wanted: impl Fn(&IdleBlock) -> bool) -> Option<Idle<IdleBlock>> {
         self.bins.with(|bins| bins.take(bytes, Turn::First, wanted).inspect(|idle| self.count_out(idle)))
     }
@@ -176,7 +173,6 @@ impl IdleBlocks {
         self.place(device) == self.place(other)
     }
 
-    /// The most bytes that may lie idle.
     pub fn budget(&self, device: c_int) -> u64 {
         match self.side {
             Side::Host => budget::host(Kind::Pinned),

@@ -1,10 +1,9 @@
-//! The device cache: freed blocks of the driver, on the device or page-locked.
+//! Freed blocks of the driver, on the device or page-locked.
 //!
-//! Work on the device that the library cannot see may still use a freed block, so a block waits here until its context was
-//! synchronised after the free. One synchronisation clears all blocks that wait, and is made only if no clear block fits. With
-//! `SYNCEDMEM_REUSE=stream` an event on the legacy default stream replaces it.
+//! A block waits here until its context was synchronised after the free. One synchronisation, made only if no clear
+//! block fits, clears all that wait. With `SYNCEDMEM_REUSE=stream` an event on the legacy default stream replaces it.
 //!
-//! The program's own threads free idle blocks beyond the budget, in a trim, and when memory has run out, whatever their age.
+//! The program's own threads free idle blocks beyond the budget, in a trim, and when memory has run out.
 #![expect(unsafe_code, reason = "the driver's functions are called")]
 
 pub(crate) mod idle;
@@ -67,7 +66,6 @@ pub fn take(driver: &Driver, guard: &ContextGuard<'_>, side: Side, bytes: usize)
 fn synchronise(driver: &Driver, guard: &ContextGuard<'_>) -> Result<(), DriverFailure> {
     // Later frees are not covered. SeqCst: as in `keep`.
     let covered = FREES.load(Ordering::SeqCst);
-    // Not another context: a collective operation there may be waiting for this thread.
     synchronize::context(driver)?;
     for idle_blocks in IdleBlocks::all() {
         idle_blocks.for_each(|block| {
@@ -80,7 +78,7 @@ fn synchronise(driver: &Driver, guard: &ContextGuard<'_>) -> Result<(), DriverFa
     Ok(())
 }
 
-/// Keeps a freed block for which `events` were declared; `false`: the caller frees it.
+/// `events` were declared for the block; `false`: the caller frees it.
 pub fn keep(driver: &Driver, address: NonNull<c_void>, mut record: Record, events: Option<StreamEvents>) -> bool {
     let mut events = events.unwrap_or_default();
     let idle_blocks = IdleBlocks::of(record.side);
@@ -99,7 +97,6 @@ pub fn keep(driver: &Driver, address: NonNull<c_void>, mut record: Record, event
         }
         return false;
     }
-    // Without an event, the context is synchronised later.
     let event = if settings::reuses_by_event() { event_behind(driver, address, &record) } else { None };
     event.and_then(|event| events.and(event)).into_iter().for_each(|event| streams::wait(driver, event));
     // SeqCst: a synchronisation that covers this free begins after it.
@@ -118,7 +115,7 @@ pub fn keep(driver: &Driver, address: NonNull<c_void>, mut record: Record, event
     true
 }
 
-/// An event behind the legacy default stream's present work, if the block exists and the driver makes one.
+/// An event behind the legacy default stream's present work, if the block exists.
 fn event_behind(driver: &Driver, address: NonNull<c_void>, record: &Record) -> Option<Event> {
     if record.is_alive(driver, address) != Ok(true) {
         return None;
@@ -144,7 +141,6 @@ fn give_back(driver: &Driver, mut block: IdleBlock) {
     unsafe { deferred::give_back_or_leave(driver, address, &record) };
 }
 
-/// Frees the oldest blocks down to the budget.
 fn reduce_device(driver: &Driver, idle_blocks: &IdleBlocks, device: c_int, wanted: impl Fn(&IdleBlock) -> bool) {
     let bytes = if settings::pools() { idle_blocks.budget(device) } else { 0 };
     let is_wanted =
@@ -190,7 +186,7 @@ pub fn idle(kind: Kind) -> u64 {
     IdleBlocks::of_kind(kind).map_or(0, IdleBlocks::idle_in_all)
 }
 
-/// The largest budget of any device, in bytes.
+/// The largest of any device, in bytes.
 pub fn budget(kind: Kind) -> u64 {
     IdleBlocks::of_kind(kind).map_or(0, IdleBlocks::largest_budget)
 }

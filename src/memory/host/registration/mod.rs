@@ -1,7 +1,7 @@
 //! Pageable host memory that `syncedmem_pin` has page-locked where it is.
 //!
-//! The end of a registration waits for the context. So an owned block that its object frees stays registered and idle, until a
-//! trim, a lack of memory, or a thread that page-locks memory beyond the budget. Borrowed memory may be freed as soon as the
+//! The end of a registration waits for the context. So an owned block that its object frees stays registered and idle
+//! until a trim, a lack of memory, or a page-lock beyond the budget. The owner of borrowed memory may free it once the
 //! object releases it, so its registration ends at once.
 #![expect(unsafe_code, reason = "memory is registered, and freed")]
 
@@ -76,7 +76,7 @@ pub fn is_used() -> bool {
     COUNT.load(Ordering::Relaxed) != 0
 }
 
-/// Whether it is registered by this library.
+/// Whether this library registered it.
 pub fn is_registered(address: NonNull<c_void>) -> bool {
     let registered = |entry: &Entry| matches!(entry.stage, Stage::Registered(_));
     is_used() && with_table(|table| table.entries.get(&key(address)).is_some_and(registered))
@@ -214,7 +214,6 @@ pub fn give_back(address: NonNull<c_void>) {
     give_back_those(|at, _| at == key(address));
 }
 
-/// Frees all if they exceed the budget of page-locked memory.
 pub fn reduce() {
     if is_beyond_budget() {
         give_back_all();

@@ -1,4 +1,3 @@
-//! `syncedmem_pin` and `syncedmem_unpin`, and the look-up before a copy.
 #![expect(unsafe_code, reason = "memory is registered")]
 
 use std::ffi::c_void;
@@ -138,8 +137,8 @@ pub fn unpin(driver: &Driver, holder: usize, address: NonNull<c_void>) -> Result
     Ok(())
 }
 
-/// Whether the `bytes` at `address`, of the object at `holder`, are page-locked. Called before a copy, which may stay in
-/// flight: the object keeps memory registered that it borrows and another has pinned.
+/// Whether the object's memory is page-locked. Called before a copy, which may stay in flight: the object keeps memory
+/// registered that it borrows and another has pinned.
 pub fn hold(driver: &Driver, holder: usize, address: NonNull<c_void>, bytes: usize, owned: bool) -> bool {
     if !is_used() {
         return false;
