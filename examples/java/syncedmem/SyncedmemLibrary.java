@@ -216,7 +216,7 @@ public interface SyncedmemLibrary extends Library {
         }
     }
 
-    /** One of the two sides of an object. */
+    /** A side of an object. */
     enum Side {
         /** Memory of the CPU. */
         HOST(0),
@@ -241,16 +241,13 @@ public interface SyncedmemLibrary extends Library {
         }
     }
 
-    /** What an access does with the data of a side. */
+    /** What an access does. */
     enum Access {
-        /** Reads it, as {@code syncedmem_cpu_data} and {@code syncedmem_gpu_data}. */
+        /** Reads it, as {@code syncedmem_cpu_data}. */
         READ(0),
-        /** Reads and writes it, as {@code syncedmem_mutable_cpu_data} and {@code syncedmem_mutable_gpu_data}. */
+        /** Reads and writes it, as {@code syncedmem_mutable_cpu_data}. */
         WRITE(1),
-        /**
-         * Writes all of it and reads nothing, as {@code syncedmem_overwrite_cpu_data} and {@code
-         * syncedmem_overwrite_gpu_data}.
-         */
+        /** Writes all of it and reads nothing, as {@code syncedmem_overwrite_cpu_data}. */
         OVERWRITE(2);
 
         /** C's number for it. */
@@ -437,7 +434,7 @@ public interface SyncedmemLibrary extends Library {
         }
     }
 
-    /** The type of the elements of a blob, of a tensor, or of an array in a model file. */
+    /** The type of the elements of a blob, a tensor, or an array in a model file. */
     enum Type {
         /** IEEE 754 binary32: {@code float}. */
         FLOAT32(0),
@@ -547,7 +544,7 @@ public interface SyncedmemLibrary extends Library {
         }
     }
 
-    /** A CUDA stream, as {@code CUstream} and {@code cudaStream_t} point to it. */
+    /** What {@code CUstream} and {@code cudaStream_t} point to. */
     final class CUstream extends PointerType {
         /** NULL. */
         public CUstream() {}
@@ -569,7 +566,7 @@ public interface SyncedmemLibrary extends Library {
         }
     }
 
-    /** A tensor: dimensions, a type, and memory on one side. */
+    /** A tensor. */
     final class Tensor extends PointerType {
         /** NULL. */
         public Tensor() {}
@@ -691,9 +688,7 @@ public interface SyncedmemLibrary extends Library {
         "dropped",
     })
     final class Stats extends Structure {
-        /**
-         * The caller sets it to {@code sizeof(syncedmem_stats_t)}; the call sets it to the number of bytes written.
-         */
+        /** {@code sizeof(syncedmem_stats_t)} before the call, then the bytes written. */
         public long size;
         /** Pageable host memory. */
         public MemoryStats pageable;
@@ -847,17 +842,17 @@ public interface SyncedmemLibrary extends Library {
         "learned_net",
     })
     final class ModelInfo extends Structure {
-        /** {@code sizeof(syncedmem_model_info_t)}, set before the call; then the bytes that were written. */
+        /** {@code sizeof(syncedmem_model_info_t)} before the call, then the bytes written. */
         public long size;
         /** A {@code syncedmem_model_kind_t}. */
         public int kind;
-        /** Of a solver's state, the iteration at which it was saved; else 0. */
+        /** Of a solver's state, the iteration; else 0. */
         public int iter;
-        /** Of a solver's state, the step of its learning rate; else 0. */
+        /** Of a solver's state, its learning rate's step; else 0. */
         public int current_step;
-        /** The net's name; empty if it has none. */
+        /** The net's name, or empty. */
         public String name;
-        /** Of a solver's state, the {@code .caffemodel} that was saved with it; else empty. */
+        /** Of a solver's state, the {@code .caffemodel} saved with it; else empty. */
         public String learned_net;
     }
 
@@ -874,7 +869,7 @@ public interface SyncedmemLibrary extends Library {
         "diff_element_type",
     })
     final class BlobInfo extends Structure {
-        /** {@code sizeof(syncedmem_blob_info_t)}, set before the call; then the bytes that were written. */
+        /** {@code sizeof(syncedmem_blob_info_t)} before the call, then the bytes written. */
         public long size;
         /** How its values are stored: a {@code syncedmem_type_t}. */
         public int element_type;
@@ -894,7 +889,7 @@ public interface SyncedmemLibrary extends Library {
         public int diff_element_type;
     }
 
-    /** Called when a C++ entry point fails: see {@code syncedmem_set_error_callback}. */
+    /** See {@code syncedmem_set_error_callback}. */
     interface ErrorCallback extends Callback {
         /** What C calls. */
         void invoke(int status, String message, Pointer user);
@@ -968,7 +963,7 @@ public interface SyncedmemLibrary extends Library {
     /** The version of the running library, such as "1.2.3". */
     String syncedmem_version();
 
-    /** Loads the CUDA driver unless it is loaded, and returns {@code NO_GPU} if it cannot be used. */
+    /** Loads the CUDA driver, and returns {@code NO_GPU} if it cannot be used. */
     int syncedmem_cuda_status(PointerByReference sentence);
 
     /**
@@ -1018,19 +1013,13 @@ public interface SyncedmemLibrary extends Library {
      */
     int syncedmem_overwrite_cpu_data(Syncedmem mem, PointerByReference data);
 
-    /**
-     * Writes the address of the device data to {@code *data}, for reading, as {@code syncedmem_cpu_data} does for the
-     * host; NULL for size 0.
-     */
+    /** As {@code syncedmem_cpu_data}, for the device data; NULL for size 0. */
     int syncedmem_gpu_data(Syncedmem mem, PointerByReference data);
 
     /** As {@code syncedmem_gpu_data}, for reading and writing. */
     int syncedmem_mutable_gpu_data(Syncedmem mem, PointerByReference data);
 
-    /**
-     * As {@code syncedmem_mutable_gpu_data}, but neither fills nor copies: the contents are undefined, and the caller
-     * writes all of them.
-     */
+    /** As {@code syncedmem_overwrite_cpu_data}, for the device data. */
     int syncedmem_overwrite_gpu_data(Syncedmem mem, PointerByReference data);
 
     /** Makes the caller's memory the host side, then the newest. */
@@ -1045,7 +1034,7 @@ public interface SyncedmemLibrary extends Library {
     /** As {@code syncedmem_release_cpu}, for the device block while the host holds the newest data. */
     int syncedmem_release_gpu(Syncedmem mem);
 
-    /** Starts a copy on {@code stream} from the host, which must be the newest side, to the device. */
+    /** Starts a copy on {@code stream} from the host to the device. */
     int syncedmem_async_gpu_push(Syncedmem mem, CUstream stream);
 
     /**
@@ -1066,13 +1055,13 @@ public interface SyncedmemLibrary extends Library {
      */
     int syncedmem_stream_wait(Syncedmem mem, CUstream stream);
 
-    /** Waits for the object's copy in flight, if there is one. */
+    /** Waits for the object's copy in flight. */
     int syncedmem_wait(Syncedmem mem);
 
     /** Writes to {@code *ready} whether the object has no copy in flight. */
     int syncedmem_is_ready(Syncedmem mem, ByteByReference ready);
 
-    /** Sets what may be evicted of the object when memory runs out: a {@code syncedmem_eviction_t}. */
+    /** Sets what may be evicted of the object: a {@code syncedmem_eviction_t}. */
     int syncedmem_set_evictable(Syncedmem mem, int how);
 
     /** Writes to {@code *how} what may be evicted of the object. */
@@ -1082,9 +1071,9 @@ public interface SyncedmemLibrary extends Library {
     int syncedmem_end_access(Syncedmem mem);
 
     /**
-     * Prepares a side ({@code syncedmem_side_t}) for an access ({@code syncedmem_access_t}), which also changes the
-     * head, and writes a new DLPack tensor of its memory to {@code *tensor}: a {@code DLManagedTensorVersioned *}
-     * (version 1.0), or, without {@code versioned}, a {@code DLManagedTensor *} as before DLPack 1.0.
+     * Prepares a side ({@code syncedmem_side_t}) for an access ({@code syncedmem_access_t}), and writes a new DLPack
+     * tensor of its memory to {@code *tensor}: a {@code DLManagedTensorVersioned *} (version 1.0), or, without {@code
+     * versioned}, a {@code DLManagedTensor *}.
      */
     int syncedmem_to_dlpack(
             Syncedmem mem,
@@ -1098,16 +1087,13 @@ public interface SyncedmemLibrary extends Library {
             PointerByReference tensor);
 
     /**
-     * Lends a tensor's memory to the object, as {@code syncedmem_set_cpu_data} does for memory of the CPU and {@code
-     * syncedmem_set_gpu_data} for that of a CUDA device. {@code tensor} is a {@code DLManagedTensorVersioned *}, or,
-     * without {@code versioned}, a {@code DLManagedTensor *}.
+     * Lends a tensor's memory to the object, as {@code syncedmem_set_cpu_data} does, or, on a CUDA device, {@code
+     * syncedmem_set_gpu_data}. {@code tensor} is a {@code DLManagedTensorVersioned *}, or, without {@code versioned},
+     * a {@code DLManagedTensor *}.
      */
     int syncedmem_set_dlpack(Syncedmem mem, Pointer tensor, boolean versioned);
 
-    /**
-     * Writes how many tensors ({@code syncedmem_to_dlpack}) of the object's host side and of its device side are in
-     * use.
-     */
+    /** Writes how many tensors of the object's host side and of its device side are in use. */
     int syncedmem_exports(Syncedmem mem, LongByReference host, LongByReference device);
 
     /**
@@ -1133,7 +1119,7 @@ public interface SyncedmemLibrary extends Library {
      */
     int syncedmem_owns_cpu(Syncedmem mem, ByteByReference owns);
 
-    /** Writes to {@code *owns} whether the object has a device block that it frees: not for borrowed memory. */
+    /** As {@code syncedmem_owns_cpu}, for the device block. */
     int syncedmem_owns_gpu(Syncedmem mem, ByteByReference owns);
 
     /**
@@ -1142,9 +1128,7 @@ public interface SyncedmemLibrary extends Library {
      */
     int syncedmem_pin(Syncedmem mem);
 
-    /**
-     * Undoes {@code syncedmem_pin}, after a copy in flight and the work in the context that was current at that call.
-     */
+    /** Undoes {@code syncedmem_pin}, after a copy in flight. */
     int syncedmem_unpin(Syncedmem mem);
 
     /** Gives the idle blocks of a {@code syncedmem_memory_t} back to the system or the driver. */
@@ -1171,7 +1155,7 @@ public interface SyncedmemLibrary extends Library {
     /** Sets for how many seconds a pageable block may lie idle; by default 10. */
     int syncedmem_set_pool_age(double seconds);
 
-    /** Writes to {@code *seconds} for how many seconds a pageable block may lie idle. */
+    /** Writes to {@code *seconds} how long a pageable block may lie idle. */
     int syncedmem_get_pool_age(DoubleByReference seconds);
 
     /** Sets how many bytes this library may page-lock in all: for objects, idle, and in place. */
@@ -1204,7 +1188,7 @@ public interface SyncedmemLibrary extends Library {
     /** Writes the current {@code syncedmem_pinning_t} to {@code *pinning}. */
     int syncedmem_get_pinning(IntByReference pinning);
 
-    /** Sets what failed C++ entry points do from now on: a {@code syncedmem_error_policy_t}. */
+    /** Sets what failed C++ entry points do: a {@code syncedmem_error_policy_t}. */
     int syncedmem_set_error_policy(int policy);
 
     /** Writes the current {@code syncedmem_error_policy_t} to {@code *policy}. */
@@ -1222,20 +1206,18 @@ public interface SyncedmemLibrary extends Library {
     /** Writes to {@code *accounting} what is accounted for. */
     int syncedmem_get_accounting(IntByReference accounting);
 
-    /**
-     * Switches the comparison of the host's contents at copies, which finds copies and fills that changed nothing.
-     */
+    /** Switches the comparison of host contents at copies, which finds copies and fills that changed nothing. */
     int syncedmem_set_compare(boolean on);
 
-    /** Writes to {@code *on} whether the host's contents are compared. */
+    /** Writes to {@code *on} whether host contents are compared. */
     int syncedmem_get_compare(ByteByReference on);
 
     /** Sets the peak of every kind of memory to what objects hold now. */
     int syncedmem_reset_peaks();
 
     /**
-     * Writes a report of this process, UTF-8 text of several lines: memory now and at the peak, its ten largest
-     * holders, and counts of operations.
+     * Writes a report of this process, several lines of UTF-8: memory now and at the peak, its ten largest holders,
+     * and counts of operations.
      */
     int syncedmem_report(byte[] text, long capacity, LongByReference length);
 
@@ -1243,17 +1225,15 @@ public interface SyncedmemLibrary extends Library {
     int syncedmem_set_name(Syncedmem mem, String name);
 
     /**
-     * Notes for traces how many items of the batch an object holds, such as 64 for a layer's output of 64 x 20 x 24 x
-     * 24: a report then says what one more item costs. 0, the default: it does not grow with the batch.
+     * Notes for traces how many items of the batch an object holds: a report then says what one more item costs. 0,
+     * the default: it does not grow with the batch.
      */
     int syncedmem_set_items(Syncedmem mem, long items);
 
     /** Writes an object's name, which may be empty, as {@code syncedmem_report} writes its text. */
     int syncedmem_get_name(Syncedmem mem, byte[] text, long capacity, LongByReference length);
 
-    /**
-     * Writes the account so far to {@code *stats}: at most the bytes of its {@code size}, which the caller has set.
-     */
+    /** Writes the account so far to {@code *stats}: at most the bytes of its {@code size}. */
     int syncedmem_stats(Stats stats);
 
     /**
@@ -1262,7 +1242,7 @@ public interface SyncedmemLibrary extends Library {
      */
     int syncedmem_trace_start(String file);
 
-    /** Ends the trace, if there is one, and marks it as whole. */
+    /** Ends the trace and marks it as whole. */
     int syncedmem_trace_stop();
 
     /** Makes later host blocks of all objects come from the program's functions; NULL: from the library again. */
@@ -1278,9 +1258,9 @@ public interface SyncedmemLibrary extends Library {
     int CaffeFreeHost(Pointer ptr, boolean use_cuda);
 
     /**
-     * Creates a blob without shape and memory, as Caffe's default constructor, and writes its handle to {@code
-     * *blob}. {@code type} is a {@code syncedmem_type_t}: {@code SYNCEDMEM_FLOAT32}, {@code SYNCEDMEM_FLOAT64},
-     * {@code SYNCEDMEM_INT32} or {@code SYNCEDMEM_UINT32}.
+     * Creates a blob without shape and memory, and writes its handle to {@code *blob}. {@code type} is a {@code
+     * syncedmem_type_t}: {@code SYNCEDMEM_FLOAT32}, {@code SYNCEDMEM_FLOAT64}, {@code SYNCEDMEM_INT32} or {@code
+     * SYNCEDMEM_UINT32}.
      */
     int syncedmem_blob_create(int type, PointerByReference blob);
 
@@ -1318,7 +1298,7 @@ public interface SyncedmemLibrary extends Library {
 
     /**
      * Writes the place of an element among the count to {@code *offset}. {@code indices} has one index for each axis;
-     * those left out at the end are 0.
+     * missing ones at the end are 0.
      */
     int syncedmem_blob_offset(Blob blob, long length, long[] indices, LongByReference offset);
 
@@ -1331,10 +1311,7 @@ public interface SyncedmemLibrary extends Library {
             long width,
             LongByReference offset);
 
-    /**
-     * Writes the shape to {@code text} as Caffe does, such as {@code 2 3 (6)}, with NUL at its end. {@code
-     * SYNCEDMEM_BLOB_SHAPE_STRING_BYTES} are always enough.
-     */
+    /** Writes the shape to {@code text} as Caffe does, such as {@code 2 3 (6)}, with NUL at its end. */
     int syncedmem_blob_shape_string(Blob blob, byte[] text, long bytes);
 
     /** Writes to {@code *equals} whether the blob has the {@code axes} dimensions at {@code shape}. */
@@ -1343,11 +1320,11 @@ public interface SyncedmemLibrary extends Library {
     /** Writes the size of an array's memory to {@code *bytes}; 0 without a shape. */
     int syncedmem_blob_capacity(Blob blob, int array, LongByReference bytes);
 
-    /** Lends the memory of an array to the caller (see "Ownership" above) and writes it to {@code *mem}. */
+    /** Lends the memory of an array (see "Ownership" above) and writes it to {@code *mem}. */
     int syncedmem_blob_memory(Blob blob, int array, PointerByReference mem);
 
     /**
-     * As {@code syncedmem_blob_memory}, and makes the caller one more owner: the memory stays until {@code
+     * As {@code syncedmem_blob_memory}, and makes the caller one more owner, until {@code
      * syncedmem_blob_release_memory}.
      */
     int syncedmem_blob_hold_memory(Blob blob, int array, PointerByReference mem);
@@ -1358,7 +1335,7 @@ public interface SyncedmemLibrary extends Library {
     /** Borrows the caller's memory as the host side of an array, then the newest. */
     int syncedmem_blob_set_cpu_data(Blob blob, int array, Pointer data);
 
-    /** As {@code syncedmem_blob_set_cpu_data}, for device memory and the device side. */
+    /** As {@code syncedmem_blob_set_cpu_data}, for the device side. */
     int syncedmem_blob_set_gpu_data(Blob blob, int array, Pointer data);
 
     /**
@@ -1385,7 +1362,7 @@ public interface SyncedmemLibrary extends Library {
     int syncedmem_blob_update(Blob blob);
 
     /**
-     * Writes the sum of an array's absolute values, computed where the array is, to {@code *sum}; 0 if it was never
+     * Writes the sum of an array's absolute values to {@code *sum}, computed where the array is; 0 if it was never
      * touched.
      */
     int syncedmem_blob_asum(Blob blob, int array, DoubleByReference sum);
@@ -1400,8 +1377,8 @@ public interface SyncedmemLibrary extends Library {
     int syncedmem_blob_scale(Blob blob, int array, double factor);
 
     /**
-     * Writes to {@code *count} how many calls computed on the host, though the array was at the device, because no
-     * cuBLAS starts.
+     * Writes to {@code *count} how many calls computed on the host, though the array was at the device, for lack of
+     * cuBLAS.
      */
     int syncedmem_blob_computed_on_host(LongByReference count);
 
@@ -1471,10 +1448,7 @@ public interface SyncedmemLibrary extends Library {
      */
     int syncedmem_tensor_mutable_data(Tensor tensor, Typemeta meta, PointerByReference data);
 
-    /**
-     * Writes the memory's {@code syncedmem_t} to {@code *mem}: for access on both sides, {@code syncedmem_to_dlpack},
-     * a name, eviction.
-     */
+    /** Writes the memory's {@code syncedmem_t} to {@code *mem}. */
     int syncedmem_tensor_memory(Tensor tensor, PointerByReference mem);
 
     /** Gives the tensor the type, the dimensions and a copy of the items of another one, of either side. */
@@ -1619,12 +1593,10 @@ public interface SyncedmemLibrary extends Library {
      */
     int syncedmem_workspace_create_local_blob(Workspace workspace, String name, PointerByReference blob);
 
-    /** As {@code syncedmem_workspace_create_blob}, but writes NULL if there is no blob of that name. */
+    /** As {@code syncedmem_workspace_create_blob}, but writes NULL if there is no such blob. */
     int syncedmem_workspace_get_blob(Workspace workspace, String name, PointerByReference blob);
 
-    /**
-     * Writes to {@code *has} whether there is a blob of that name: this workspace's, a mapping's or a parent's.
-     */
+    /** Writes to {@code *has} whether {@code syncedmem_workspace_get_blob} finds a blob. */
     int syncedmem_workspace_has_blob(Workspace workspace, String name, ByteByReference has);
 
     /**
@@ -1696,10 +1668,7 @@ public interface SyncedmemLibrary extends Library {
      */
     int syncedmem_workspace_load_init_net(Workspace workspace, String path);
 
-    /**
-     * Opens a {@code .caffemodel}, {@code .binaryproto}, {@code .solverstate} or {@code init_net.pb}, reads its
-     * structure, and writes the model's handle to {@code *model}.
-     */
+    /** Opens a model file, and writes the model's handle to {@code *model}. */
     int syncedmem_model_open(String path, PointerByReference model);
 
     /** Closes a model and its file. */
@@ -1735,10 +1704,7 @@ public interface SyncedmemLibrary extends Library {
             int element_type,
             Syncedmem mem);
 
-    /**
-     * Gives {@code blob} the shape, the data and, if any, the diff of a {@code .binaryproto} of one blob, such as a
-     * mean image.
-     */
+    /** Gives {@code blob} the shape, the data and, if any, the diff of a {@code .binaryproto} of one blob. */
     int syncedmem_blob_read(Blob blob, String path);
 
     /**

@@ -76,7 +76,7 @@ class Eviction(enum.IntEnum):
 class Reuse(enum.IntEnum):
     """When a device or page-locked block is reused: work on the device may still use it."""
     SYNCHRONISED = 0
-    """After its context was synchronized. Declare streams of other contexts with `syncedmem_record_stream`."""
+    """After its context was synchronized."""
     STREAM = 1
     """After the work that the legacy default stream had when the block was given back, and work declared with
     `syncedmem_record_stream`."""
@@ -106,7 +106,7 @@ class ErrorPolicy(enum.IntEnum):
     THROW = 1
     """Throws `std::bad_alloc` if memory ran out, else `std::runtime_error`, of the caller's C++ runtime (libstdc++
     or libc++). A statically linked one is found only if it is exported (`-rdynamic`). Without one the process
-    ends by `abort()` after a sentence that says so: throw from `syncedmem_set_error_callback` instead."""
+    aborts: throw from `syncedmem_set_error_callback` instead."""
 
 class Accounting(enum.IntEnum):
     """What is accounted for."""
@@ -118,20 +118,20 @@ class Accounting(enum.IntEnum):
     """Accesses to current data too, at some tens of nanoseconds each."""
 
 class Side(enum.IntEnum):
-    """One of the two sides of an object."""
+    """A side of an object."""
     HOST = 0
     """Memory of the CPU."""
     DEVICE = 1
     """Memory of the GPU."""
 
 class Kind(enum.IntEnum):
-    """What an access does with the data of a side."""
+    """What an access does."""
     READ = 0
-    """Reads it, as `syncedmem_cpu_data` and `syncedmem_gpu_data`."""
+    """Reads it, as `syncedmem_cpu_data`."""
     WRITE = 1
-    """Reads and writes it, as `syncedmem_mutable_cpu_data` and `syncedmem_mutable_gpu_data`."""
+    """Reads and writes it, as `syncedmem_mutable_cpu_data`."""
     OVERWRITE = 2
-    """Writes all of it and reads nothing, as `syncedmem_overwrite_cpu_data` and `syncedmem_overwrite_gpu_data`."""
+    """Writes all of it and reads nothing, as `syncedmem_overwrite_cpu_data`."""
 
 class ModelKind(enum.IntEnum):
     """What a model file holds."""
@@ -161,14 +161,14 @@ class Sum:
 class MemoryStats:
     """One kind of memory, in bytes. This structure never grows."""
     live: int
-    """Held by objects now, without the page-locked slots of staged copies. Known without accounting too, but then
-    without pageable blocks of up to 4 KiB."""
+    """Held by objects now, without the page-locked slots of staged copies. Without accounting, pageable blocks of up
+    to 4 KiB are missing."""
     peak: int
     """Maximum of `live` since accounting began, or since `syncedmem_reset_peaks`."""
     idle: int
-    """Kept idle for later objects. Known without accounting too."""
+    """Kept idle for later objects."""
     budget: int
-    """Maximum that may be idle. Known without accounting too."""
+    """Maximum that may be idle."""
     allocations: Sum
     """Blocks from the system or the driver."""
     pool_hits: Sum

@@ -123,10 +123,18 @@ struct Thrower {
 
 enum Class {
     /// Consists of its virtual table's address.
-    BadAlloc { vtable: *mut c_void },
-    RuntimeError { new: NewRuntimeError },
+    BadAlloc {
+        vtable: *mut c_void,
+    },
+    RuntimeError {
+        new: NewRuntimeError,
+    },
     /// Before GCC 5 it takes a `std::string` of the old ABI.
-    OldRuntimeError { new: NewOldRuntimeError, new_string: NewString, delete_string: DeleteString },
+    OldRuntimeError {
+        new: NewOldRuntimeError,
+        new_string: NewString,
+        delete_string: DeleteString,
+    },
 }
 
 /// `std::runtime_error::runtime_error(const char*)`
