@@ -1,5 +1,5 @@
-//! Fork: every lock is taken before and released after, in one order. An object that another thread was filling is in
-//! the child as before, because heads are published last; only its claim must go.
+//! Fork: every lock is taken before and released after, in one order, so that a child finds them free. An object that
+//! another thread was filling is in the child as before, because heads are published last; only its claim must go.
 //!
 //! # The order beside other libraries' handlers
 //! `prepare` handlers run in the reverse order of registration. This library registers its own at load, so they run
@@ -33,8 +33,8 @@ extern "C" fn at_load() {
     loaded::begin();
 }
 
-/// Every lock, from the highest room to the lowest. A thread that holds one takes only later ones. A walk of loaded
-/// objects takes none.
+/// Every lock, from the highest room to the lowest. A thread that holds one takes only later ones. Walks of loaded
+/// objects come last: a walk takes no lock.
 const LOCKS: &[fn() -> &'static dyn ForkLock] = &[
     #[cfg(feature = "caffe2")]
     caffe2::lock::fork_lock,

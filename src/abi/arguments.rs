@@ -74,7 +74,7 @@ impl<T> OptionalOut<T> {
     }
 }
 
-/// A structure for a result. It begins with its size in bytes in the caller's header.
+/// A structure for a result. It begins with its size in bytes, which the caller sets to that in its header.
 pub struct SizedOut<T> {
     structure: std::ptr::NonNull<T>,
     /// The bytes that both sides know are written.

@@ -205,7 +205,7 @@ impl Blob {
         found.map_err(|holds| Error::OtherType { holds: holds.shown(), asked: handle::meta(Side::Host).shown() })
     }
 
-    /// Returns whether the tensor is new too.
+    /// Also returns whether the tensor is new.
     pub fn mutable_tensor(&self, side: Side) -> Result<(Shared<Handle>, bool), Error> {
         let is_new = self.get_mutable(handle::meta(side))?.1;
         Ok((self.tensor()?, is_new))

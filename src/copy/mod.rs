@@ -87,6 +87,7 @@ impl Endpoints {
         if is_pinned { Path::Pinned } else { Path::Pageable }
     }
 
+    /// Destination and source.
     fn addresses(self) -> (u64, u64) {
         let (device, host) = (driver::address(self.device.as_ptr()), driver::address(self.host.as_ptr()));
         match self.to {

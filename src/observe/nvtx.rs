@@ -172,7 +172,7 @@ fn wants_ranges() -> bool {
     slot(RANGE_PUSH).is_some() && slot(RANGE_POP).is_some()
 }
 
-/// Ranges of an own domain are separate from the program's and nest on their own.
+/// In a domain of its own the library's ranges are separate from the program's and nest on their own.
 fn create() -> bool {
     if let Some(create) = slot(CREATE) {
         // SAFETY: the protocol gives the function in this slot this type.

@@ -30,8 +30,8 @@ locked_static! { static LEDGER: Lock<Ledger> = Lock::new(Ledger::new()); }
 /// Events of signal handlers that interrupted an entry, which the ledger has yet to count as dropped.
 static MISSED: AtomicU64 = AtomicU64::new(0);
 
-/// Most naps for the ledger of an event that a signal handler may record or wait for: about 100 ms. An entry takes
-/// microseconds.
+/// Most naps that an event waits for the ledger, if a signal handler may record it or wait for it: about 100 ms. An
+/// entry takes microseconds.
 const HANDLERS_NAPS: u32 = 1000;
 
 /// The object of an event.

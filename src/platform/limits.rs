@@ -68,7 +68,8 @@ fn smallest(mount: &str, path: &str, file: &str) -> Option<NonZero<u64>> {
     }
 }
 
-/// The number and its limit (`vm.max_map_count`), if that is nearly reached: mmap(2) then fails as without memory.
+/// The number of mappings and its limit (`vm.max_map_count`), if that is nearly reached: mmap(2) then fails as without
+/// memory.
 // Not inlined: as above.
 #[inline(never)]
 pub fn mappings() -> Option<(usize, usize)> {

@@ -143,6 +143,7 @@ impl Seconds {
         Seconds { variable: Variable::new(variable), otherwise }
     }
 
+    /// In milliseconds.
     #[inline]
     pub fn get(&self) -> u64 {
         self.variable.known().unwrap_or_else(|| self.read())

@@ -1,8 +1,8 @@
 //! One word for all that is off by default: while it is 0, a small object is made, touched and ended without a further
 //! check.
 //!
-//! `observe::control` sets the low byte: while it is 0, recording an event costs one branch. Of the flags above it only
-//! [`UNSETTLED`] and [`ALLOCATOR`] are ever cleared. The upper half counts what is kept beside objects.
+//! `observe::control` sets the low byte: while it is 0, each place that records an event costs one branch. Of the flags
+//! above it only [`UNSETTLED`] and [`ALLOCATOR`] are ever cleared. The upper half counts what is kept beside objects.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};

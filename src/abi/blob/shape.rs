@@ -137,6 +137,8 @@ pub unsafe extern "C" fn syncedmem_blob_legacy_offset(
 }
 
 /// Writes the shape to `text` as Caffe does, such as `2 3 (6)`, with NUL at its end.
+///
+/// Errors: `INVALID_ARGUMENT` (also `bytes` is too small; `SYNCEDMEM_BLOB_SHAPE_STRING_BYTES` are always enough).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_blob_shape_string(
     blob: *const syncedmem_blob_t,

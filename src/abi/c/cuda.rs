@@ -23,8 +23,8 @@ pub unsafe extern "C" fn syncedmem_cuda_status(sentence: *mut *const c_char) -> 
 }
 
 /// Switches the device check of Caffe's DEBUG builds: a call gives `WRONG_DEVICE` if another device than that of the
-/// object's own device block is current. Without it such calls succeed (`syncedmem_device_mismatches`). Overrides
-/// `SYNCEDMEM_CHECK_DEVICE`.
+/// object's own device block is current. Without it such calls succeed, and `syncedmem_device_mismatches` counts those
+/// that called the driver. Overrides `SYNCEDMEM_CHECK_DEVICE`.
 #[unsafe(no_mangle)]
 pub extern "C" fn syncedmem_set_device_check(on: bool) -> syncedmem_status_t {
     run("syncedmem_set_device_check", || {

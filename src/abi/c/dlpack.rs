@@ -24,7 +24,7 @@ pub enum syncedmem_side_t {
     SYNCEDMEM_DEVICE = 1,
 }
 
-/// What an access does.
+/// What an access does with the data of a side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum syncedmem_access_t {

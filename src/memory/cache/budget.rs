@@ -1,7 +1,7 @@
 //! How much memory may lie idle or be page-locked: a setting, or a default that leaves room for others.
 //!
 //! Idle and used pageable memory together are also bounded by the peak of use and a small slack. The other kinds take
-//! longer to allocate, and have a smaller budget alone.
+//! longer to allocate, and have a smaller budget, and no other bound.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 

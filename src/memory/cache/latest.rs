@@ -16,7 +16,7 @@ use crate::memory::malloc::TINY;
 use crate::memory::thread_slot::{self, SLOTS};
 use crate::settings;
 
-/// On a cache line of its own.
+/// On a cache line of its own (128: x86 fetches lines in pairs).
 #[repr(align(128))]
 struct Latest {
     block: AtomicPtr<c_void>,

@@ -67,6 +67,7 @@ impl SyncedMemory {
         POLICIES.follow(self.identity_for_policy(), after, means)
     }
 
+    /// An untouched object has no blocks, whatever its bytes say.
     pub(in crate::object) fn identity_for_policy(&self) -> Identity {
         let identity = self.identity();
         if self.load().is_untouched() { Identity { host: 0, device: 0, ..identity } } else { identity }

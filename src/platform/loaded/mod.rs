@@ -1,7 +1,7 @@
 //! Walks the loaded objects.
 //!
 //! A walk holds the lock of the loader's list, which glibc does not release in a forked child: its next `dlopen` would
-//! wait for ever. So no fork happens during a walk of this library, which loads, calls and awaits nothing.
+//! wait for ever. So no fork happens during a walk of this library, and a walk loads, calls and awaits nothing.
 #![expect(unsafe_code, reason = "the loader's own structures are read")]
 
 pub mod elf;

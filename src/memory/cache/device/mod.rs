@@ -1,7 +1,8 @@
 //! Freed blocks of the driver, on the device or page-locked.
 //!
-//! A block waits here until its context was synchronised after the free. One synchronisation, made only if no clear
-//! block fits, clears all that wait. With `SYNCEDMEM_REUSE=stream` an event on the legacy default stream replaces it.
+//! A block waits here until its context was synchronised after the free: work on the device may still use it. One
+//! synchronisation, made only if no clear block fits, clears all that wait. With `SYNCEDMEM_REUSE=stream` an event on
+//! the legacy default stream replaces it.
 //!
 //! The program's own threads free idle blocks beyond the budget, in a trim, and when memory has run out.
 #![expect(unsafe_code, reason = "the driver's functions are called")]
