@@ -431,7 +431,7 @@ typedef int32_t syncedmem_side_t;
 #endif // __cplusplus
 
 /**
- * What an access does.
+ * What an access does with the data of a side.
  */
 enum syncedmem_access_t
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -844,8 +844,8 @@ syncedmem_status_t syncedmem_cuda_status(const char **sentence);
 
 /**
  * Switches the device check of Caffe's DEBUG builds: a call gives `WRONG_DEVICE` if another device than that of the
- * object's own device block is current. Without it such calls succeed (`syncedmem_device_mismatches`). Overrides
- * `SYNCEDMEM_CHECK_DEVICE`.
+ * object's own device block is current. Without it such calls succeed, and `syncedmem_device_mismatches` counts those
+ * that called the driver. Overrides `SYNCEDMEM_CHECK_DEVICE`.
  */
 syncedmem_status_t syncedmem_set_device_check(bool on);
 
@@ -1143,8 +1143,9 @@ syncedmem_status_t syncedmem_owns_gpu(const struct syncedmem_t *mem, bool *owns)
 
 /**
  * Page-locks the object's host memory in place: memory of `syncedmem_set_cpu_data`, or a pageable block of its own.
- * Address and contents stay. It takes long (1 to 3 GB/s, once), so use it for memory that is copied repeatedly. Memory
- * that is page-locked already stays as it is; if another library did it, that one unlocks it.
+ * Address and contents stay; copies then run at the speed of page-locked memory. It takes long (1 to 3 GB/s, once), so
+ * use it for memory that is copied repeatedly. Memory that is page-locked already stays as it is; if another library
+ * did it, that one unlocks it.
  *
  * `syncedmem_unpin` undoes it. Borrowed memory is also unlocked when the object releases it (its host side is set or
  * released, the object grows or ends): free it after that. Unlocking waits for the context that was current at

@@ -135,8 +135,12 @@ syncedmem_status_t syncedmem_blob_legacy_offset(const struct syncedmem_blob_t *b
 
 /**
  * Writes the shape to `text` as Caffe does, such as `2 3 (6)`, with NUL at its end.
+ *
+ * Errors: `INVALID_ARGUMENT` (also `bytes` is too small; `SYNCEDMEM_BLOB_SHAPE_STRING_BYTES` are always enough).
  */
-syncedmem_status_t syncedmem_blob_shape_string(const struct syncedmem_blob_t *blob, char *text, size_t bytes);
+syncedmem_status_t syncedmem_blob_shape_string(const struct syncedmem_blob_t *blob,
+                                               char *text,
+                                               size_t bytes);
 
 /**
  * Writes to `*equals` whether the blob has the `axes` dimensions at `shape`. With `legacy` they are an old file's num,

@@ -241,7 +241,7 @@ public interface SyncedmemLibrary extends Library {
         }
     }
 
-    /** What an access does. */
+    /** What an access does with the data of a side. */
     enum Access {
         /** Reads it, as {@code syncedmem_cpu_data}. */
         READ(0),

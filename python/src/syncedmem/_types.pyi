@@ -125,7 +125,7 @@ class Side(enum.IntEnum):
     """Memory of the GPU."""
 
 class Kind(enum.IntEnum):
-    """What an access does."""
+    """What an access does with the data of a side."""
     READ = 0
     """Reads it, as `syncedmem_cpu_data`."""
     WRITE = 1
