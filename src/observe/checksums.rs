@@ -81,7 +81,7 @@ pub unsafe fn after_copy_to_host(subject: Subject, host: NonNull<c_void>, copy: 
 /// Records at the object's end whether its zeros were overwritten.
 ///
 /// # Safety
-/// As for `before_copy_to_device`.
+/// As for `before_copy_to_device`, if the library filled this block.
 pub unsafe fn at_end(subject: Subject, host: NonNull<c_void>) {
     let before = CHECKSUMS.with(|checksums| checksums.remove(&subject.object));
     // Only the block that was filled is read: other memory, such as the caller's own, may be gone already.
