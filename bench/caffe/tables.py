@@ -18,6 +18,8 @@ MOST_FAULTS_GROWING = 1.35
 MOST_MEMORY = 1.10
 # The widest spread of ratios that shows two sides as equal.
 NARROW = 0.2
+# The kernel counts system time in ticks, mostly of 4 ms: of a shorter one there are too few to compare.
+LEAST_SYSTEM_TIME = 0.1
 NO_DIFFERENCE = "no difference"
 VARIES = "varies"
 
@@ -39,12 +41,13 @@ class Measure:
     name: str
     of: Callable[[Run], float]
     shown: Callable[[float], str]
+    least: float = 0  # where both sides' median is below it, they are not compared
 
 
 WALL = Measure("wall time", lambda run: run.wall, seconds)
 FIRST = Measure("to the first result", lambda run: run.first, seconds)
 USER = Measure("user time", lambda run: run.user, seconds)
-SYSTEM = Measure("system time", lambda run: run.system, seconds)
+SYSTEM = Measure("system time", lambda run: run.system, seconds, LEAST_SYSTEM_TIME)
 MINOR = Measure("minor page faults", lambda run: run.minor, count)
 MAJOR = Measure("major page faults", lambda run: run.major, count)
 PEAK = Measure("peak memory", lambda run: run.peak, mebibytes)
@@ -66,7 +69,9 @@ class Measured:
         return [ours / original for original, ours in pairs] if all(original for original, _ in pairs) else None
 
     def verdict(self, measure: Measure) -> str:
-        """`no difference`, `varies`, or nothing where the sides differ."""
+        """`no difference`, `varies`, `below` what can be compared, or nothing where the sides differ."""
+        if all(statistics.median(self.side(measure, side)) < measure.least for side in (0, 1)):
+            return f"below {measure.least:g} s"
         ratios = self.ratios(measure)
         if ratios is None:
             return NO_DIFFERENCE if self.side(measure, 0) == self.side(measure, 1) else ""
@@ -96,9 +101,9 @@ def short_table(measured: List[Measured]) -> str:
     def cell(one: Measured, measure: Measure) -> str:
         verdict = one.verdict(measure)
         ratios = one.ratios(measure)
-        if verdict == NO_DIFFERENCE or not ratios:
-            return verdict
-        return f"{ratio(min(ratios))} to {ratio(max(ratios))}" if verdict == VARIES else ratio(statistics.median(ratios))
+        if verdict == VARIES and ratios:
+            return f"{ratio(min(ratios))} to {ratio(max(ratios))}"
+        return verdict or (ratio(statistics.median(ratios)) if ratios else "")
 
     lines = [row("Program", *(measure.name for measure in SHORT)), row(*["---"] * (1 + len(SHORT)))]
     lines += [row(one.workload.name, *(cell(one, measure) for measure in SHORT)) for one in measured]
@@ -143,6 +148,7 @@ def header(quick: bool, pairs: int) -> str:
         "- Ratio: the library's figure as a share of the original's, pair by pair; below 1 is less.",
         f"- *No difference*: the spread of the ratios, rounded to two digits, covers 1 and is at most {NARROW:g} wide.",
         "- *Varies*: the spread covers 1 and is wider, so that this run decides nothing. The first table then shows the spread.",
+        f"- *Below {LEAST_SYSTEM_TIME:g} s*: both medians of the system time are. The kernel counts it in ticks, too few here to compare.",
         "",
     ]
     return "\n".join(lines)
