@@ -244,3 +244,57 @@ fn findings<'p>(advice: &[Advice], place: impl Fn(Site) -> &'p str) -> Vec<Findi
     findings.sort_by_key(|finding| Reverse((finding.saved, finding.bytes)));
     findings
 }
+
+#[cfg(test)]
+mod tests {
+    use syncedmem_trace::event::Noticed;
+
+    use super::super::samples::{allocated, at, copied, life, process};
+    use super::*;
+
+    #[test]
+    fn what_was_not_watched_is_said() {
+        let told = |every_access, compared| {
+            let mut gathering = Gathering::default();
+            gathering.watches(every_access, compared);
+            life().iter().for_each(|event| gathering.take(event));
+            let sentences = gathering.finish(1, String::new(), HashMap::new()).unwatched;
+            ["SYNCEDMEM_ACCOUNT=accesses", "SYNCEDMEM_COMPARE=on"].map(|how| sentences.iter().any(|s| s.contains(how)))
+        };
+        assert_eq!(told(false, false), [true, true]);
+        assert_eq!(told(true, false), [false, true]);
+        assert_eq!(told(true, true), [false, false]);
+    }
+
+    #[test]
+    fn a_place_that_several_sites_resolve_to_is_one_row() {
+        let mut events = life();
+        events.iter_mut().enumerate().for_each(|(n, event)| event.site = Site(n as u32));
+        let mut gathering = Gathering::default();
+        events.iter().for_each(|event| gathering.take(event));
+        let process = gathering.finish(
+            1,
+            String::new(),
+            (0..20).map(|n| (Site(n), "caffe::Blob<float>::Reshape".to_string())).collect(),
+        );
+        assert_eq!(process.callers.len(), 1);
+        let caller = &process.callers[0];
+        assert_eq!((caller.copies[0].count, caller.copies[1].count, caller.made, caller.fresh.count), (1, 1, 1, 2));
+        assert_eq!(caller.nanoseconds(), 20 + 5 + 40 + 70 + 80 + 3);
+    }
+
+    #[test]
+    fn what_has_no_place_of_its_own_counts_as_its_objects_makers() {
+        let made = What::Made { bytes: 64, noticed: Noticed::Construction };
+        let unknown = |event: Event| Event { site: Site::UNKNOWN, ..event };
+        let events = [
+            at(10, 0, made),
+            unknown(at(11, 5, allocated(Kind::Pageable, 64))),
+            Event { site: Site(2), ..at(16, 7, copied(Side::Host, 64)) },
+            unknown(Event { object: 0x2000, ..at(30, 3, allocated(Kind::Pageable, 64)) }),
+            unknown(Event { object: 0, ..at(40, 1, What::Registered { bytes: 64 }) }),
+        ];
+        let told: Vec<_> = process(&events).callers.iter().map(|c| (c.who.clone(), c.nanoseconds())).collect();
+        assert_eq!(told, [("place 2".to_string(), 7), ("place 1".to_string(), 5), ("an unknown place".to_string(), 3)]);
+    }
+}

@@ -1,8 +1,11 @@
 //! Events for the tests.
 
-use syncedmem_trace::event::{Cause, Event, Origin, Path, Site, What};
+use syncedmem_trace::event::{Cause, Event, Noticed, Origin, Path, Site, What};
 use syncedmem_trace::head::{Access, Side};
 use syncedmem_trace::kind::Kind;
+
+use super::facts::Process;
+use super::gather::Gathering;
 
 pub fn at(start: u64, duration: u64, what: What) -> Event {
     Event { start, duration, thread: 1, object: 0x1000, site: Site(1), what }
@@ -20,4 +23,29 @@ pub fn freed(kind: Kind, bytes: u64) -> What {
 /// A copy that an access needed.
 pub fn copied(to: Side, bytes: u64) -> What {
     What::Copied { to, bytes, path: Path::Pageable, cause: Cause::Access(Access::Read) }
+}
+
+/// An object on both sides.
+pub fn life() -> Vec<Event> {
+    let path = Path::Pinned;
+    let cause = Cause::Access(Access::Read);
+    vec![
+        at(1000, 0, What::Made { bytes: 4096, noticed: Noticed::FirstAccess }),
+        at(1010, 20, allocated(Kind::Pinned, 4096)),
+        at(1030, 5, What::Filled { side: Side::Host, bytes: 4096 }),
+        at(1050, 40, allocated(Kind::Device, 4608)),
+        at(1100, 70, What::Copied { to: Side::Device, bytes: 4096, path, cause }),
+        at(1200, 80, copied(Side::Host, 4096)),
+        at(1300, 3, What::Completed { to: Side::Host, copy: 1 }),
+        at(1310, 30, What::Registered { bytes: 8192 }),
+        at(1400, 0, What::TurnedAway { kind: Kind::Pinned, bytes: 4096 }),
+        at(1500, 2, freed(Kind::Device, 4608)),
+        at(1510, 0, What::Allocated { kind: Kind::Device, bytes: 4608, block: 8, origin: Origin::Pool }),
+    ]
+}
+
+pub fn process(events: &[Event]) -> Process {
+    let mut gathering = Gathering::default();
+    events.iter().for_each(|event| gathering.take(event));
+    gathering.finish(77, "caffe train".to_string(), [1, 2].map(|n| (Site(n), format!("place {n}"))).into())
 }

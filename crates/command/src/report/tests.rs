@@ -1,10 +1,10 @@
-//! The page, and the account behind it.
+//! The page, the text and the JSON.
 
 use std::collections::HashMap;
 
 use serde_json::json;
-use syncedmem_trace::event::{Cause, Event, Noticed, Origin, Pass, PassKind, Path, Site, What};
-use syncedmem_trace::head::{Access, Side};
+use syncedmem_trace::event::{Event, Noticed, Pass, PassKind, Path, Site, What};
+use syncedmem_trace::head::Side;
 use syncedmem_trace::kind::Kind;
 
 use super::document;
@@ -12,15 +12,9 @@ use super::facts::{Ending, Finding, How, Process, Trace};
 use super::gather::Gathering;
 use super::json_of;
 use super::page;
-use super::samples::{allocated, at, copied, freed};
+use super::samples::{allocated, at, copied, freed, life, process};
 use super::shown::Shown;
 use super::text::Text;
-
-fn process(events: &[Event]) -> Process {
-    let mut gathering = Gathering::default();
-    events.iter().for_each(|event| gathering.take(event));
-    gathering.finish(77, "caffe train".to_string(), [1, 2].map(|n| (Site(n), format!("place {n}"))).into())
-}
 
 fn page_of<const N: usize>(processes: [Process; N]) -> String {
     page::of(
@@ -75,24 +69,6 @@ fn is_well_formed(page: &str) {
         }
     }
     assert!(open.is_empty(), "{open:?}");
-}
-
-fn life() -> Vec<Event> {
-    let path = Path::Pinned;
-    let cause = Cause::Access(Access::Read);
-    vec![
-        at(1000, 0, What::Made { bytes: 4096, noticed: Noticed::FirstAccess }),
-        at(1010, 20, allocated(Kind::Pinned, 4096)),
-        at(1030, 5, What::Filled { side: Side::Host, bytes: 4096 }),
-        at(1050, 40, allocated(Kind::Device, 4608)),
-        at(1100, 70, What::Copied { to: Side::Device, bytes: 4096, path, cause }),
-        at(1200, 80, copied(Side::Host, 4096)),
-        at(1300, 3, What::Completed { to: Side::Host, copy: 1 }),
-        at(1310, 30, What::Registered { bytes: 8192 }),
-        at(1400, 0, What::TurnedAway { kind: Kind::Pinned, bytes: 4096 }),
-        at(1500, 2, freed(Kind::Device, 4608)),
-        at(1510, 0, What::Allocated { kind: Kind::Device, bytes: 4608, block: 8, origin: Origin::Pool }),
-    ]
 }
 
 #[test]
@@ -251,37 +227,6 @@ fn a_page_begins_with_the_end_of_a_process_that_was_killed() {
     assert!(line.expect("the line") < page.find("<p class=\"headline\">").expect("the peak"));
 }
 
-#[test]
-fn what_was_not_watched_is_said() {
-    let told = |every_access, compared| {
-        let mut gathering = Gathering::default();
-        gathering.watches(every_access, compared);
-        life().iter().for_each(|event| gathering.take(event));
-        let sentences = gathering.finish(1, String::new(), HashMap::new()).unwatched;
-        ["SYNCEDMEM_ACCOUNT=accesses", "SYNCEDMEM_COMPARE=on"].map(|how| sentences.iter().any(|s| s.contains(how)))
-    };
-    assert_eq!(told(false, false), [true, true]);
-    assert_eq!(told(true, false), [false, true]);
-    assert_eq!(told(true, true), [false, false]);
-}
-
-#[test]
-fn a_place_that_several_sites_resolve_to_is_one_row() {
-    let mut events = life();
-    events.iter_mut().enumerate().for_each(|(n, event)| event.site = Site(n as u32));
-    let mut gathering = Gathering::default();
-    events.iter().for_each(|event| gathering.take(event));
-    let process = gathering.finish(
-        1,
-        String::new(),
-        (0..20).map(|n| (Site(n), "caffe::Blob<float>::Reshape".to_string())).collect(),
-    );
-    assert_eq!(process.callers.len(), 1);
-    let caller = &process.callers[0];
-    assert_eq!((caller.copies[0].count, caller.copies[1].count, caller.made, caller.fresh.count), (1, 1, 1, 2));
-    assert_eq!(caller.nanoseconds(), 20 + 5 + 40 + 70 + 80 + 3);
-}
-
 /// The page of `made` objects with almost four events each.
 fn page_of_many(made: u64) -> String {
     let mut gathering = Gathering::default();
@@ -366,21 +311,6 @@ fn a_page_about_many_processes_shows_the_busiest_and_lists_all() {
     assert!(page.contains("170 processes have fewer events"));
     assert!(page.contains("data-v=\"199\""));
     assert!(page.len() < 1_000_000, "{}", page.len());
-}
-
-#[test]
-fn what_has_no_place_of_its_own_counts_as_its_objects_makers() {
-    let made = What::Made { bytes: 64, noticed: Noticed::Construction };
-    let unknown = |event: Event| Event { site: Site::UNKNOWN, ..event };
-    let events = [
-        at(10, 0, made),
-        unknown(at(11, 5, allocated(Kind::Pageable, 64))),
-        Event { site: Site(2), ..at(16, 7, copied(Side::Host, 64)) },
-        unknown(Event { object: 0x2000, ..at(30, 3, allocated(Kind::Pageable, 64)) }),
-        unknown(Event { object: 0, ..at(40, 1, What::Registered { bytes: 64 }) }),
-    ];
-    let told: Vec<_> = process(&events).callers.iter().map(|c| (c.who.clone(), c.nanoseconds())).collect();
-    assert_eq!(told, [("place 2".to_string(), 7), ("place 1".to_string(), 5), ("an unknown place".to_string(), 3)]);
 }
 
 #[test]
