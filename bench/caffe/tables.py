@@ -22,6 +22,7 @@ NARROW = 0.2
 LEAST_SYSTEM_TIME = 0.1
 NO_DIFFERENCE = "no difference"
 VARIES = "varies"
+TOO_SHORT = f"below {LEAST_SYSTEM_TIME:g} s"
 
 
 def seconds(value: float) -> str:
@@ -41,13 +42,12 @@ class Measure:
     name: str
     of: Callable[[Run], float]
     shown: Callable[[float], str]
-    least: float = 0  # where both sides' median is below it, they are not compared
 
 
 WALL = Measure("wall time", lambda run: run.wall, seconds)
 FIRST = Measure("to the first result", lambda run: run.first, seconds)
 USER = Measure("user time", lambda run: run.user, seconds)
-SYSTEM = Measure("system time", lambda run: run.system, seconds, LEAST_SYSTEM_TIME)
+SYSTEM = Measure("system time", lambda run: run.system, seconds)
 MINOR = Measure("minor page faults", lambda run: run.minor, count)
 MAJOR = Measure("major page faults", lambda run: run.major, count)
 PEAK = Measure("peak memory", lambda run: run.peak, mebibytes)
@@ -69,9 +69,9 @@ class Measured:
         return [ours / original for original, ours in pairs] if all(original for original, _ in pairs) else None
 
     def verdict(self, measure: Measure) -> str:
-        """`no difference`, `varies`, `below` what can be compared, or nothing where the sides differ."""
-        if all(statistics.median(self.side(measure, side)) < measure.least for side in (0, 1)):
-            return f"below {measure.least:g} s"
+        """`no difference`, `varies`, too short to compare, or nothing where the sides differ."""
+        if measure is SYSTEM and all(statistics.median(self.side(SYSTEM, side)) < LEAST_SYSTEM_TIME for side in (0, 1)):
+            return TOO_SHORT
         ratios = self.ratios(measure)
         if ratios is None:
             return NO_DIFFERENCE if self.side(measure, 0) == self.side(measure, 1) else ""
@@ -148,7 +148,7 @@ def header(quick: bool, pairs: int) -> str:
         "- Ratio: the library's figure as a share of the original's, pair by pair; below 1 is less.",
         f"- *No difference*: the spread of the ratios, rounded to two digits, covers 1 and is at most {NARROW:g} wide.",
         "- *Varies*: the spread covers 1 and is wider, so that this run decides nothing. The first table then shows the spread.",
-        f"- *Below {LEAST_SYSTEM_TIME:g} s*: both medians of the system time are. The kernel counts it in ticks, too few here to compare.",
+        f"- *{TOO_SHORT.capitalize()}*: both medians of the system time are. The kernel counts it in ticks, too few here to compare.",
         "",
     ]
     return "\n".join(lines)
