@@ -8,8 +8,6 @@ foreach(name IN ITEMS ${shared_file} LISTS shared_links)
 endforeach()
 install(DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}/include/" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
   FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
-# The same in a form that generators of bindings read.
-install(FILES "${CMAKE_CURRENT_SOURCE_DIR}/include/syncedmem.json" DESTINATION "${CMAKE_INSTALL_DATADIR}/syncedmem")
 install(FILES ${shared_paths} "${library_dir}/${static_file}" DESTINATION "${CMAKE_INSTALL_LIBDIR}")
 
 set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/syncedmem")

@@ -1,8 +1,7 @@
 //! The checked-in headers are those that the source gives. `UPDATE=1 cargo test --test project` writes them.
 
-use crate::api::description::Description;
-use crate::checked_in;
 use crate::sources::HEADERS;
+use crate::{api, checked_in};
 
 #[test]
 fn the_headers_are_those_that_the_source_gives() {
@@ -10,8 +9,7 @@ fn the_headers_are_those_that_the_source_gives() {
     for header in &HEADERS {
         let mut config = cbindgen::Config::from_file(root.join("cbindgen.toml")).unwrap();
         // Enumerations are passed as numbers, so no function names them.
-        let enums = Description::of_headers([header]).enums;
-        config.export.include = enums.into_iter().map(|enumeration| enumeration.name).collect();
+        config.export.include = api::enums(header);
         config.include_guard = Some(header.guard());
         config.includes.extend(header.includes.map(str::to_string));
         if let Some(top) = header.top() {

@@ -1,4 +1,4 @@
-//! The sources of the headers and of the description of the C API.
+//! The sources of the headers of the C API.
 
 use std::path::{Path, PathBuf};
 

@@ -1,13 +1,13 @@
 """What the library's C API (include/syncedmem_model.h) reads from files, in the form of dumped.py."""
 
 import ctypes
-import json
+import re
 from pathlib import Path
 
 import dumped
 import numpy
 
-DESCRIPTION = Path(__file__).parents[3] / "include/syncedmem.json"
+INCLUDE = Path(__file__).parents[3] / "include"
 SCALARS = {
     "size_t": ctypes.c_size_t,
     "int32_t": ctypes.c_int32,
@@ -27,14 +27,16 @@ KINDS = {
 
 
 class Api:
-    """The library, and what the description says of it."""
+    """The library, and what its headers say of it."""
 
     def __init__(self, library: str) -> None:
         self.library = ctypes.CDLL(library)
         self.library.syncedmem_last_error.restype = ctypes.c_char_p
-        described = json.loads(DESCRIPTION.read_text())
-        self.structs = {each["name"]: each["fields"] for each in described["structs"]}
-        self.numbers = {value["name"]: value["value"] for each in described["enums"] for value in each["values"]}
+        headers = "\n".join(path.read_text() for path in sorted(INCLUDE.glob("*.h")))
+        code = re.sub(r"/\*.*?\*/", "", headers, flags=re.DOTALL)
+        structs = re.findall(r"typedef struct (\w+) \{(.*?)\n\}", code, re.DOTALL)
+        self.structs = {name: re.findall(r"^ +(\w[\w ]*?(?: \*)?) ?(\w+);$", body, re.MULTILINE) for name, body in structs}
+        self.numbers = {name: int(value) for name, value in re.findall(r"^ +(SYNCEDMEM_\w+) = (\d+),$", code, re.MULTILINE)}
         self.types = {number: name[len("SYNCEDMEM_") :].lower() for name, number in self.numbers.items()
                       if name.startswith(("SYNCEDMEM_FLOAT", "SYNCEDMEM_INT", "SYNCEDMEM_UINT", "SYNCEDMEM_BOOL"))}  # fmt: skip
 
@@ -45,7 +47,7 @@ class Api:
 
     def info(self, name: str, function: str, *arguments):
         """What a function writes to its structure."""
-        fields = [(field["name"], SCALARS[field["type"]]) for field in self.structs[name]]
+        fields = [(field, SCALARS[of]) for of, field in self.structs[name]]
         info = type(name, (ctypes.Structure,), {"_fields_": fields})()
         info.size = ctypes.sizeof(info)
         self.call(function, *arguments, ctypes.byref(info))

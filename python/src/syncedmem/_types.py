@@ -1,6 +1,6 @@
 """The enumerations and the statistics, made from those of the C API.
 
-Type checkers read `_types.pyi`, which stub.py makes from the description of the C API.
+Type checkers read `_types.pyi`, which stub.py makes from the C headers.
 """
 
 from __future__ import annotations

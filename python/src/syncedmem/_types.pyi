@@ -1,4 +1,4 @@
-# Made by stub.py from include/syncedmem.json. Do not edit.
+# Made by stub.py from the C headers. Do not edit.
 import dataclasses
 import enum
 
