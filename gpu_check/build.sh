@@ -14,7 +14,7 @@ start_folder() {
   touch "$1/about"
   install "$root/gpu_check/run" "$1/gpu-check"
   install "$root/gpu_check/facts" "$1"
-  install -m 644 "$root"/gpu_check/{steps.sh,report.awk} "$root"/gpu_check/*.py "$1"
+  install -m 644 "$root"/gpu_check/{steps.sh,report.awk} "$1"
   # The machine with the GPU compiles the interplay through the CUDA runtime.
   install "$root/gpu_check/interplay/by_runtime" "$1/interplay"
   install -m 644 "$root/gpu_check/interplay/interplay.cu" "$root/include/syncedmem.h" \
@@ -23,7 +23,7 @@ start_folder() {
 
 # finish_folder DIR GLIBC: adds a Caffe if one was built, and writes `about`.
 finish_folder() {
-  if ! asked_for caffe 10 || [ ! -f "$1/lib/libsyncedmem.so" ]; then
+  if ! asked_for caffe 5 || [ ! -f "$1/lib/libsyncedmem.so" ]; then
     :
   elif [ -x "$root/scripts/gpu-caffe" ] && compgen -G "$cache/gpu-caffe/*/build/caffe-gtest" >/dev/null; then
     step "a Caffe for GPUs"
@@ -81,8 +81,8 @@ cmake_suites() {
 compile_bench() {
   local folder=$1
   shift
-  "$@" -std=c++17 -O2 -Wall -Wextra -pthread -I"$root/include" -I"$root" -o "$folder/device-bench" \
-    "$root"/gpu_check/device_bench/*.cpp "$root/bench/nets.cpp" -ldl
+  "$@" -std=c++17 -O2 -Wall -Wextra -pthread -I"$root/include" -o "$folder/device-bench" \
+    "$root"/gpu_check/device_bench/*.cpp -ldl
 }
 
 # compile_interplay DIR COMPILER…: the interplay through driver calls.
@@ -117,7 +117,7 @@ build_here() {
   step "the benchmark and the interplay"
   attempt "$1" device-bench compile_bench "$1" g++
   attempt "$1" interplay compile_interplay "$1" g++
-  if asked_for suites 11; then
+  if asked_for suites 6; then
     step "the device suites"
     attempt "$1" rust-suites cargo_suites "$1" cargo
     need cmake make libgtest-dev

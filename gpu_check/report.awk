@@ -1,11 +1,8 @@
 # Writes the report from what the parts of a run have left: the first file lists the steps, each other one describes a
-# part; its output lies beside it. Ten lines that answer every question come first. What run knows comes by the
+# part; its output lies beside it. A few lines that answer every question come first. What run knows comes by the
 # environment, with GPU_CHECK_ before its name.
 BEGIN {
   FS = "\t"
-  # The switches that are off by default, in the order of the report's head.
-  count = split(env("optin"), switches, " ")
-  for (i = 1; i <= count; i++) sub(/=[0-9]+$/, "", switches[i])
 }
 
 FNR == 1 { file++ }
@@ -80,13 +77,6 @@ function tally(log_file,    line, n, word, before, sentence) {
       found = found "      " substr(line, 6) "\n"
     } else if (line ~ /^(ok - |test .* \.\.\. ok|\[       OK \] )/) {
       lost_passed++
-    } else if (line ~ /^verdict: /) {
-      sentence = substr(line, 10)
-      match(sentence, /: /)
-      word[1] = substr(sentence, 1, RSTART - 1)
-      verdict[word[1]] = verdict[word[1]] (verdict[word[1]] == "" ? "" : "; ") substr(sentence, RSTART + 2)
-      if (!(word[1] in spoken)) spoken_of[++spoken_count] = word[1]
-      spoken[word[1]] = 1
     }
     before = line
   }
@@ -145,7 +135,7 @@ function judge(step, name, kind, state, status, limit, seconds,    why, line) {
 function shown(all,    lines, n, i, out) {
   n = split(all, lines, "\n")
   for (i = 1; i < n; i++) {
-    if (lines[i] ~ /^(skipped|verdict): / || lines[i] ~ /^[a-z_-]+: [0-9]+ passed, /) continue
+    if (lines[i] ~ /^skipped: / || lines[i] ~ /^[a-z_-]+: [0-9]+ passed, /) continue
     # Its headings are below the step's.
     out = out (lines[i] ~ /^#/ ? "##" : "") lines[i] "\n"
   }
@@ -205,24 +195,7 @@ function head(    device, i, j, name, line, rest) {
   print "- passed: " all_passed + 0 rest
   print "- failed: " all_failed + 0 (failed_parts == "" ? "" : ": " failed_parts)
   print "- skipped: " all_skipped + 0 grouped()
-  for (i = 1; i <= count; i++) {
-    name = switches[i]
-    sub(/=.*/, "", name)
-    line = ""
-    for (j = 1; j <= spoken_count; j++) {
-      if (spoken_of[j] == name || spoken_of[j] == switches[i] || index(spoken_of[j], name "=") == 1) {
-        line = line (line == "" ? "" : "; ") verdict[spoken_of[j]]
-        delete spoken[spoken_of[j]]
-      }
-    }
-    print "- " switches[i] ", off by default: " (line == "" ? "not measured" : line)
-  }
-  rest = ""
-  for (j = 1; j <= spoken_count; j++) {
-    if (spoken_of[j] in spoken) rest = rest (rest == "" ? "" : "; ") spoken_of[j] ": " verdict[spoken_of[j]]
-  }
-  print "- other verdicts: " (rest == "" ? "none" : rest) "; settings in the environment: " \
-    (env("settings") == "" ? "none" : env("settings"))
+  print "- settings in the environment: " (env("settings") == "" ? "none" : env("settings"))
 }
 
 # grouped(): the reasons, most frequent first. The sections have those that are left.

@@ -2,7 +2,19 @@
 
 #include <cstdlib>
 
-#include "memories.hpp"
+namespace {
+
+// cuMemFree frees it; null where there is none.
+void* allocate_managed(const Driver& driver, std::size_t bytes) {
+  Driver::Status (*allocate)(Driver::Address*, std::size_t, unsigned);
+  const unsigned kAttachGlobal = 1;  // CU_MEM_ATTACH_GLOBAL
+  Driver::Address address = 0;
+  if (!driver.entry("cuMemAllocManaged", allocate) || allocate(&address, bytes, kAttachGlobal) != 0) return nullptr;
+  return reinterpret_cast<void*>(address);
+}
+
+}  // namespace
+
 
 const std::size_t Arena::kGuard;
 

@@ -33,8 +33,7 @@ Bench::Bench(const Settings& asked, const Driver& the_driver, const Runtime& the
       driver(the_driver),
       runtime(the_runtime),
       library(the_library),
-      seconds_(time_for(asked, the_driver, seconds)),
-      last_() {}
+      seconds_(time_for(asked, the_driver, seconds)) {}
 
 std::size_t Bench::largest(std::size_t usual) const {
   const std::size_t most = settings.largest ? settings.largest : driver.simulated ? 4 * kMiB : usual;
@@ -52,35 +51,18 @@ void Bench::say(const std::string& sentence) const {
   std::fflush(stdout);
 }
 
-bool Bench::measure(const std::string& id, const std::string& description, std::size_t bytes,
-                    const std::vector<Contestant>& contestants, const Bound& bound, Row& row) {
+void Bench::row(const std::string& id, const std::string& description,
+                const std::vector<Contestant>& contestants, const Bound& bound) {
   const double share = seconds_left() / static_cast<double>(std::max<std::size_t>(rows_to_come_, 1));
   if (rows_to_come_ > 0) --rows_to_come_;
-  if (share <= 0) {
-    report::skipped(id, "the time was up");
-    return false;
-  }
-  row = ::measure(id, description, bytes, contestants, share, bound);
-  return true;
-}
-
-bool Bench::row(const std::string& id, const std::string& description, std::size_t bytes,
-                const std::vector<Contestant>& contestants, const Bound& bound) {
-  Row row = {};
-  if (!measure(id, description, bytes, contestants, bound, row)) return false;
-  add(row);
-  return true;
-}
-
-void Bench::add(Row row) {
-  if (driver.simulated) row.bound = kNoBound;
+  if (share <= 0) return report::skipped(id, "the time was up");
+  const Row row = measure(id, description, contestants, share, driver.simulated ? kNoBound : bound);
   std::puts(as_markdown(row).c_str());
   std::fflush(stdout);
   report::record(as_json(row));
-  last_ = row;
   if (row.kept()) return report::passed();
-  report::failed(row.id, readable_time(row.times[0].median) + ", and " + row.names[row.other()] + " took " +
-                             readable_time(row.times[row.other()].median) + "; bound: " + row.bound_sentence());
+  report::failed(row.id, readable_time(row.times[0].median) + ", and " + row.names[row.bound.against] + " took " +
+                             readable_time(row.times[row.bound.against].median) + "; bound: " + row.bound_sentence());
 }
 
 void Bench::expect(const std::string& sentence, bool held) const {

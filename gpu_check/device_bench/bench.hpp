@@ -31,16 +31,9 @@ class Bench {
   void section(const std::string& title, const std::vector<std::string>& names) const;
   // A paragraph.
   void say(const std::string& sentence) const;
-  // Measures, prints and judges a row. False, and skipped, if the time is up. On the simulated driver no time is
-  // judged.
-  bool row(const std::string& id, const std::string& description, std::size_t bytes,
+  // Measures, prints and judges a row; it is skipped if the time is up. On the simulated driver no time is judged.
+  void row(const std::string& id, const std::string& description,
            const std::vector<Contestant>& contestants, const Bound& bound = kNoBound);
-  // In two steps, for a row that gets columns between them.
-  bool measure(const std::string& id, const std::string& description, std::size_t bytes,
-               const std::vector<Contestant>& contestants, const Bound& bound, Row& row);
-  void add(Row row);
-  // The row that was added last.
-  const Row& last() const { return last_; }
   // Of the simulated driver's log.
   void expect(const std::string& sentence, bool held) const;
 
@@ -51,7 +44,6 @@ class Bench {
   const double seconds_;
   const Watch watch_;
   std::size_t rows_to_come_ = 1;
-  Row last_;
 };
 
 #endif  // DEVICE_BENCH_BENCH_HPP_

@@ -1,7 +1,5 @@
-// Blocks acquired and released, in both modes of reuse, beside the driver's calls: with the device idle, and at work,
-// where the modes differ.
+// Blocks acquired and released, beside the driver's calls, with the device idle and at work.
 #include "report.hpp"
-#include "reuse_figures.hpp"
 #include "sections.hpp"
 #include "work.hpp"
 
@@ -9,19 +7,9 @@ namespace {
 
 const std::size_t kSizes[] = {4 * kKiB, 64 * kKiB, kMiB, 16 * kMiB, 256 * kMiB, kGiB}, kJudged = 16 * kMiB;
 const std::size_t kBusySizes[] = {64 * kKiB, 16 * kMiB};
-const char kStream[] = "library, stream", kSynchronised[] = "library, synchronised";
-
-double with_reuse(const Library& library, int reuse, double (*pairs)(const Library&, std::size_t, long),
-                  std::size_t bytes, long calls) {
-  library.must(library.set_reuse(reuse), "set_reuse");
-  return pairs(library, bytes, calls);
-}
-
 std::vector<Contestant> contestants(const Bench& bench, bool pinned, std::size_t bytes, long ours, long raw) {
   const auto pairs = pinned ? acquire_pinned : acquire_device;
-  std::vector<Contestant> result = {
-      {kSynchronised, [=, &bench] { return with_reuse(bench.library, SYNCEDMEM_REUSE_SYNCHRONISED, pairs, bytes, ours); }},
-      {kStream, [=, &bench] { return with_reuse(bench.library, SYNCEDMEM_REUSE_STREAM, pairs, bytes, ours); }}};
+  std::vector<Contestant> result = {{"library", [=, &bench] { return pairs(bench.library, bytes, ours); }}};
   if (pinned) {
     result.push_back({"cuMemHostAlloc", [=, &bench] { return raw_acquire_pinned(bench.driver, bytes, raw); }});
     if (!bench.runtime.there()) return result;
@@ -61,16 +49,14 @@ std::size_t allocating_calls(const Driver& driver) {
 // On the simulated driver: a block is handed out again without a call for memory.
 void expect_no_calls(Bench& bench, bool pinned, std::size_t bytes) {
   const auto pairs = pinned ? acquire_pinned : acquire_device;
-  for (const int reuse : {SYNCEDMEM_REUSE_SYNCHRONISED, SYNCEDMEM_REUSE_STREAM}) {
-    with_reuse(bench.library, reuse, pairs, bytes, 1);
-    const std::size_t before = allocating_calls(bench.driver);
-    with_reuse(bench.library, reuse, pairs, bytes, 8);
-    bench.expect(readable_bytes(bytes) + ", " + (pinned ? "pinned" : "device") + ": no block is allocated or freed",
-                 allocating_calls(bench.driver) == before);
-  }
+  pairs(bench.library, bytes, 1);
+  const std::size_t before = allocating_calls(bench.driver);
+  pairs(bench.library, bytes, 8);
+  bench.expect(readable_bytes(bytes) + ", " + (pinned ? "pinned" : "device") + ": no block is allocated or freed",
+               allocating_calls(bench.driver) == before);
 }
 
-void idle(Bench& bench, bool pinned, ReuseFigures& figures) {
+void idle(Bench& bench, bool pinned) {
   const Library& library = bench.library;
   bench.section(std::string(pinned ? "Page-locked" : "Device") + " blocks acquired and released, the device idle",
                 names(contestants(bench, pinned, kMiB, 1, 1)));
@@ -84,11 +70,9 @@ void idle(Bench& bench, bool pinned, ReuseFigures& figures) {
     }
     library.must(library.trim(memory), "trim");
     expect_no_calls(bench, pinned, bytes);
-    const Bound bound = {Bound::kShare, pinned ? 0.005 : 0.02, bench.runtime.there() ? 3u : 2u};
+    const Bound bound = {pinned ? 0.005 : 0.02, bench.runtime.there() ? 2u : 1u};
     const long raw = bytes >= kMiB ? 1 : 8;
-    const bool measured = bench.row(id, readable_bytes(bytes), 0, contestants(bench, pinned, bytes, 32, raw),
-                                    bytes == kJudged ? bound : kNoBound);
-    if (measured) figures.add(bench.last());
+    bench.row(id, readable_bytes(bytes), contestants(bench, pinned, bytes, 32, raw), bytes == kJudged ? bound : kNoBound);
     if (!pinned && bench.driver.has_pool()) bench.driver.empty_pool();
   }
   library.must(library.trim(memory), "trim");
@@ -121,7 +105,7 @@ class Work {
   int fills_ = 1;
 };
 
-void busy(Bench& bench, bool pinned, ReuseFigures& figures) {
+void busy(Bench& bench, bool pinned) {
   const Work work(bench.driver);
   bench.section(std::string(pinned ? "Page-locked" : "Device") +
                     " blocks acquired and released twice, a millisecond of work on the default stream",
@@ -142,7 +126,7 @@ void busy(Bench& bench, bool pinned, ReuseFigures& figures) {
         return taken;
       };
     }
-    if (bench.row(id, readable_bytes(bytes), 0, all)) figures.add(bench.last());
+    bench.row(id, readable_bytes(bytes), all);
   }
   bench.library.must(bench.library.trim(SYNCEDMEM_MEMORY_ALL), "trim");
 }
@@ -152,11 +136,8 @@ void busy(Bench& bench, bool pinned, ReuseFigures& figures) {
 void blocks(Bench& bench) {
   if (bench.driver.has_pool()) bench.driver.keep_pool();
   bench.plan(2 * (sizeof kSizes + sizeof kBusySizes) / sizeof kSizes[0]);
-  ReuseFigures figures;
   for (const bool pinned : {false, true}) {
-    idle(bench, pinned, figures);
-    busy(bench, pinned, figures);
+    idle(bench, pinned);
+    busy(bench, pinned);
   }
-  bench.library.must(bench.library.set_reuse(SYNCEDMEM_REUSE_SYNCHRONISED), "set_reuse");
-  figures.conclude(bench.driver.simulated, "blocks");
 }

@@ -16,29 +16,19 @@ struct Part {
   const char* title;
   double share;  // of the section's time
   void (*work)(Bench&);
-  Environment environment;
 };
 
 const std::vector<Part>& parts() {
   static const std::vector<Part> kParts = {
-      {"copies", "Copies with the library's defaults, compared with cuMemcpy", 0.55, copies_with_defaults, {}},
-      {"reuse", "Blocks that are handed out again", 0.1, reuse, {}},
-      {"reset", "After a reset of the device", 0.05, reset, {}},
-      {"fork", "In a forked process", 0.05, fork_of_a_user, {}},
-      {"staged", "Copies with SYNCEDMEM_STAGE_FROM=1, compared with cuMemcpy", 0.2, copies_staged,
-       {{"SYNCEDMEM_STAGE_FROM", "1"}}},
-      {"registered", "Copies with SYNCEDMEM_PINNED_BLOCKS=registered, compared with cuMemcpy", 0.05,
-       copies_of_registered_blocks, {{"SYNCEDMEM_PINNED_BLOCKS", "registered"}}}};
+      {"copies", "Copies with the library's defaults, compared with cuMemcpy", 0.8, copies_with_defaults},
+      {"reuse", "Blocks that are handed out again", 0.1, reuse},
+      {"reset", "After a reset of the device", 0.05, reset},
+      {"fork", "In a forked process", 0.05, fork_of_a_user}};
   return kParts;
 }
 
-// Ways to end a process with objects alive, and their environment.
-const std::vector<std::pair<const char*, Environment>>& ends() {
-  static const std::vector<std::pair<const char*, Environment>> kEnds = {
-      {"exit_main", {}},     {"exit_static", {}}, {"exit_thread", {}},
-      {"exit_quick", {}},    {"exit_staged", {{"SYNCEDMEM_STAGE_FROM", "1"}}}};
-  return kEnds;
-}
+// Ways to end a process with objects alive.
+const char* const kEnds[] = {"exit_main", "exit_static", "exit_thread", "exit_quick"};
 
 std::vector<std::string> arguments(const Settings& settings, const std::string& part, double seconds) {
   std::vector<std::string> result = {"--only",   "bytes",           "--part",   part,
@@ -66,7 +56,7 @@ bool run(const Settings& settings, const Part& part, double seconds) {
   std::printf("\n### %s\n", part.title);
   // A part that hangs is killed.
   const double limit = std::max(settings.simulated ? 60.0 : 20.0, 1.5 * seconds + 10);
-  const Ended ended = run_child(arguments(settings, part.name, seconds), part.environment, limit, false);
+  const Ended ended = run_child(arguments(settings, part.name, seconds), limit, false);
   const bool has_counts = counted(ended.text, part.name);
   if (!has_counts && !ended.text.empty()) std::printf("%s\n", ended.text.c_str());
   const bool passed_or_failed = ended.well() || (!ended.timed_out && ended.status == 1 << 8);
@@ -78,17 +68,17 @@ bool run(const Settings& settings, const Part& part, double seconds) {
 
 void run_ends(const Settings& settings, const Watch& watch, double seconds) {
   std::puts("\n### Ends of a process with objects alive\n\nStatus 0 and no output are right.\n");
-  for (const std::pair<const char*, Environment>& end : ends()) {
+  for (const char* const end : kEnds) {
     if (watch.nanoseconds() > seconds * 1e9) {
-      report::skipped(end.first, "the time was up");
+      report::skipped(end, "the time was up");
       continue;
     }
     const double limit = 30;
-    const Ended ended = run_child(arguments(settings, end.first, 0), end.second, limit, true);
+    const Ended ended = run_child(arguments(settings, end, 0), limit, true);
     const bool right = ended.well() && ended.text.empty();
-    std::printf("- %s: %s\n", end.first, ended.how(limit).c_str());
+    std::printf("- %s: %s\n", end, ended.how(limit).c_str());
     if (right) report::passed();
-    else report::failed(end.first, ended.how(limit) + (ended.text.empty() ? "" : ", and it printed: " + ended.text));
+    else report::failed(end, ended.how(limit) + (ended.text.empty() ? "" : ", and it printed: " + ended.text));
   }
 }
 
@@ -109,8 +99,8 @@ void run_part(Bench& bench, const std::string& name) {
   for (const Part& part : parts()) {
     if (name == part.name) return part.work(bench);
   }
-  for (const std::pair<const char*, Environment>& end : ends()) {
-    if (name == end.first) leave(bench, name);
+  for (const char* const end : kEnds) {
+    if (name == end) leave(bench, name);
   }
   die("there is no part " + name);
 }

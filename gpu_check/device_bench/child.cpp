@@ -13,12 +13,9 @@
 
 namespace {
 
-[[noreturn]] void become(const std::vector<std::string>& arguments, const Environment& environment, int output) {
+[[noreturn]] void become(const std::vector<std::string>& arguments, int output) {
   dup2(output, 1);
   dup2(output, 2);
-  for (const std::pair<std::string, std::string>& setting : environment) {
-    setenv(setting.first.c_str(), setting.second.c_str(), 1);
-  }
   std::vector<char*> argv;
   std::string name = "device-bench";
   argv.push_back(&name[0]);
@@ -54,14 +51,14 @@ int wait_for(int process, double seconds) {
   return status;
 }
 
-Ended run_child(const std::vector<std::string>& arguments, const Environment& environment, double limit, bool quiet) {
+Ended run_child(const std::vector<std::string>& arguments, double limit, bool quiet) {
   const Watch watch;
   int ends[2];
   std::fflush(stdout);
   if (pipe(ends) != 0) die("there is no pipe for another process");
   const int process = fork();
   if (process < 0) die("another process cannot be started");
-  if (process == 0) become(arguments, environment, ends[1]);
+  if (process == 0) become(arguments, ends[1]);
   close(ends[1]);
   Ended ended = {0, false, ""};
   for (;;) {

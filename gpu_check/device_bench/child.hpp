@@ -3,10 +3,7 @@
 #define DEVICE_BENCH_CHILD_HPP_
 
 #include <string>
-#include <utility>
 #include <vector>
-
-typedef std::vector<std::pair<std::string, std::string>> Environment;
 
 struct Ended {
   int status;        // of waitpid
@@ -19,7 +16,7 @@ struct Ended {
 };
 
 // Lines on stdout and stderr are forwarded as they come; the last stays in `text`, or all of them with `quiet`.
-Ended run_child(const std::vector<std::string>& arguments, const Environment& environment, double limit, bool quiet);
+Ended run_child(const std::vector<std::string>& arguments, double limit, bool quiet);
 
 // Kills the process after the time limit. The status of waitpid, or -1.
 int wait_for(int process, double seconds);

@@ -255,7 +255,6 @@ Library::Library(const std::string& path) {
   find(library, path, "syncedmem_unpin", unpin);
   find(library, path, "syncedmem_trim", trim);
   find(library, path, "syncedmem_idle_bytes", idle_bytes);
-  find(library, path, "syncedmem_set_reuse", set_reuse);
   find(library, path, "syncedmem_set_pinning", set_pinning);
   find(library, path, "syncedmem_cuda_status", cuda_status);
   find(library, path, "syncedmem_last_error", last_error);

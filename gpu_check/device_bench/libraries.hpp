@@ -162,7 +162,6 @@ struct Library {
   decltype(&syncedmem_unpin) unpin;
   decltype(&syncedmem_trim) trim;
   decltype(&syncedmem_idle_bytes) idle_bytes;
-  decltype(&syncedmem_set_reuse) set_reuse;
   decltype(&syncedmem_set_pinning) set_pinning;
   decltype(&syncedmem_set_accounting) set_accounting;
   decltype(&syncedmem_stats) stats;

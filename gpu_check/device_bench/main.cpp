@@ -18,15 +18,7 @@ struct Section {
 };
 
 // The most valuable first.
-const Section kSections[] = {{"calls", 8, calls},
-                             {"bytes", 50, nullptr},
-                             {"blocks", 20, blocks},
-                             {"churn", 20, churn},
-                             {"pageable_copies", 40, pageable_copies},
-                             {"pinned_ways", 20, pinned_ways},
-                             {"pinned_copies", 12, pinned_copies},
-                             {"ready", 2, ready},
-                             {"capture", 15, capture}};
+const Section kSections[] = {{"bytes", 50, nullptr}, {"blocks", 20, blocks}};
 
 std::string version_text(int version) {
   return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);

@@ -176,14 +176,6 @@ void compare_on_threads(Bench& bench, const Kind& kind) {
   bench.say("Compared with cuMemcpy by " + name + ".");
 }
 
-// Counted by the library while it accounts.
-std::uint64_t staged_copies(const Library& library) {
-  syncedmem_stats_t stats = {};
-  stats.size = sizeof stats;
-  library.must(library.stats(&stats), "stats");
-  return stats.to_device_staged.count + stats.to_host_staged.count;
-}
-
 // Several threads with these kinds in between.
 void compare(Bench& bench, const std::vector<Kind>& kinds, const std::vector<Kind>& on_threads) {
   Copies copies(bench);
@@ -199,24 +191,3 @@ void copies_with_defaults(Bench& bench) {
   compare(bench, {kPageable, kOwnPinned, kOwnPageable, kPinned, kRegistered, kManaged, kPushed, kPushedPageable},
           {kPageable, kOwnPinned, kPushed});
 }
-
-void copies_staged(Bench& bench) {
-  bench.library.must(bench.library.set_accounting(SYNCEDMEM_ACCOUNTING_ON), "set_accounting");
-  {
-    const Arena arena(bench.driver, kPageable, kMiB);
-    const Compared probe(bench.library, bench.driver, kPageable, arena, kMiB, 0, 0, nullptr);
-    const Readback readback(bench.driver, kMiB + 2 * Arena::kGuard, true);
-    Pattern pattern;
-    pattern.reserve(kMiB);
-    const std::string wrong = probe.to_device(pattern.next(), readback.get());
-    if (!wrong.empty()) return report::failed("a staged copy of 1 MiB", wrong);
-  }
-  if (staged_copies(bench.library) == 0) {
-    return report::skipped("staged copies", "the library stages nothing on this device");
-  }
-  report::passed();
-  bench.library.must(bench.library.set_accounting(SYNCEDMEM_ACCOUNTING_OFF), "set_accounting");
-  compare(bench, {kPageable, kOwnPageable, kManaged}, {kPageable});
-}
-
-void copies_of_registered_blocks(Bench& bench) { compare(bench, {kOwnPinned}, {}); }

@@ -117,7 +117,7 @@ void judge(const std::string& what, bool in_flight, bool same_block, const std::
 }
 
 // The stream still writes the block when it is given back: the next object must not see that.
-void device_block(Bench& bench, const Busy& busy, bool by_stream, std::size_t bytes, unsigned char* readback) {
+void device_block(Bench& bench, const Busy& busy, std::size_t bytes, unsigned char* readback) {
   const Library& library = bench.library;
   Pattern pattern;
   pattern.reserve(bytes);
@@ -127,9 +127,6 @@ void device_block(Bench& bench, const Busy& busy, bool by_stream, std::size_t by
   void* const first = block(library, library.overwrite_gpu_data, object);
   busy.occupy();
   busy.fill(first, kPoison, bytes);
-  if (by_stream) {
-    library.must(library.record_stream(object, static_cast<CUstream_st*>(busy.stream)), "record_stream");
-  }
   const bool in_flight = busy.still();
   end(library, object);
   object = made(library, bytes);
@@ -138,14 +135,12 @@ void device_block(Bench& bench, const Busy& busy, bool by_stream, std::size_t by
   busy.wait();
   std::memset(readback, 0x77, bytes);
   bench.driver.copy(readback, next, bytes);
-  judge("a device block of " + readable_bytes(bytes) + " given back while a stream writes it, reuse: " +
-            (by_stream ? "stream" : "synchronised"),
-        in_flight, next == first, difference(readback, expected, bytes));
+  judge("a device block of " + readable_bytes(bytes) + " given back while a stream writes it", in_flight, next == first, difference(readback, expected, bytes));
   end(library, object);
 }
 
 // The stream still reads the block when it is given back: it must not see what the next object writes.
-void pinned_block(Bench& bench, const Busy& busy, bool by_stream, std::size_t bytes, unsigned char* readback) {
+void pinned_block(Bench& bench, const Busy& busy, std::size_t bytes, unsigned char* readback) {
   const Library& library = bench.library;
   Pattern pattern;
   pattern.reserve(bytes);
@@ -157,9 +152,6 @@ void pinned_block(Bench& bench, const Busy& busy, bool by_stream, std::size_t by
   std::memcpy(first, expected, bytes);
   busy.occupy();
   busy.copy(device, first, bytes);
-  if (by_stream) {
-    library.must(library.record_stream(object, static_cast<CUstream_st*>(busy.stream)), "record_stream");
-  }
   const bool in_flight = busy.still();
   end(library, object);
   object = made(library, bytes);
@@ -167,9 +159,7 @@ void pinned_block(Bench& bench, const Busy& busy, bool by_stream, std::size_t by
   std::memset(next, kPoison, bytes);
   busy.wait();
   bench.driver.copy(readback, device, bytes);
-  judge("a pinned block of " + readable_bytes(bytes) + " given back while a stream reads it, reuse: " +
-            (by_stream ? "stream" : "synchronised"),
-        in_flight, next == first, difference(readback, expected, bytes));
+  judge("a pinned block of " + readable_bytes(bytes) + " given back while a stream reads it", in_flight, next == first, difference(readback, expected, bytes));
   end(library, object);
   bench.driver.free(device);
 }
@@ -182,19 +172,16 @@ void reuse(Bench& bench) {
   const Readback readback(bench.driver, largest, true);
   const Library& library = bench.library;
   std::puts("");
-  for (const bool by_stream : {false, true}) {
-    library.must(library.set_reuse(by_stream ? SYNCEDMEM_REUSE_STREAM : SYNCEDMEM_REUSE_SYNCHRONISED), "set_reuse");
-    for (const std::size_t bytes : kSizes) {
-      if (bytes <= largest) zeros(bench, bytes, readback.get());
-    }
-    for (const std::size_t bytes : {kMiB, 64 * kMiB}) {
-      if (bytes > largest) {
-        report::skipped("reuse of " + readable_bytes(bytes), "larger than " + readable_bytes(largest), 2);
-        continue;
-      }
-      device_block(bench, Busy(bench), by_stream, bytes, readback.get());
-      pinned_block(bench, Busy(bench), by_stream, bytes, readback.get());
-    }
-    library.must(library.trim(SYNCEDMEM_MEMORY_ALL), "trim");
+  for (const std::size_t bytes : kSizes) {
+    if (bytes <= largest) zeros(bench, bytes, readback.get());
   }
+  for (const std::size_t bytes : {kMiB, 64 * kMiB}) {
+    if (bytes > largest) {
+      report::skipped("reuse of " + readable_bytes(bytes), "larger than " + readable_bytes(largest), 2);
+      continue;
+    }
+    device_block(bench, Busy(bench), bytes, readback.get());
+    pinned_block(bench, Busy(bench), bytes, readback.get());
+  }
+  library.must(library.trim(SYNCEDMEM_MEMORY_ALL), "trim");
 }

@@ -6,9 +6,6 @@
 
 // Copies of every kind of memory, against cuMemcpy.
 void copies_with_defaults(Bench& bench);
-// With what is off by default, which the environment turns on.
-void copies_staged(Bench& bench);
-void copies_of_registered_blocks(Bench& bench);
 // Blocks that were given back and are handed out again.
 void reuse(Bench& bench);
 // The device's primary context is reset while objects live.

@@ -60,18 +60,6 @@ void skipped(const std::string& what, const std::string& reason, unsigned count)
   write_json("\"skipped\": " + quoted(what) + ", \"reason\": " + quoted(reason) + ", \"count\": " + std::to_string(count));
 }
 
-void verdict(const std::string& name, bool simulated, bool on, const std::string& figures) {
-  if (simulated) return open_verdict(name, "simulated");
-  line("\nverdict: " + name + ": " + (on ? "on: " : "off: ") + figures);
-  write_json("\"verdict\": " + quoted(name) + ", \"value\": " + (on ? "\"on\"" : "\"off\"") +
-             ", \"figures\": " + quoted(figures));
-}
-
-void open_verdict(const std::string& name, const std::string& why) {
-  line("\nverdict: " + name + ": open: " + why);
-  write_json("\"verdict\": " + quoted(name) + ", \"value\": \"open\", \"figures\": " + quoted(why));
-}
-
 void add(unsigned passed, unsigned failed, unsigned skipped) {
   const std::lock_guard<std::mutex> guard(g_mutex);
   g_passed += passed;

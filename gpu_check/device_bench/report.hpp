@@ -14,9 +14,6 @@ void passed(unsigned count = 1);
 void failed(const std::string& what, const std::string& detail, unsigned count = 1);
 // "skipped: WHAT: REASON"
 void skipped(const std::string& what, const std::string& reason, unsigned count = 1);
-// "verdict: SWITCH: on|off|open: FIGURES". Open on the simulated driver.
-void verdict(const std::string& name, bool simulated, bool on, const std::string& figures);
-void open_verdict(const std::string& name, const std::string& why);
 void add(unsigned passed, unsigned failed, unsigned skipped);
 
 // Writes {"section": NAME, MEMBERS} as one line.

@@ -22,34 +22,16 @@ Spread spread(std::vector<double> samples) {
   return {samples[last / 10], middle, samples[last - last / 10]};
 }
 
-double Row::bandwidth(std::size_t who) const { return static_cast<double>(bytes) / times[who].median; }
-
 bool Row::kept() const {
-  const double ours = times.front().median, theirs = times[other()].median;
-  switch (bound.kind) {
-    case Bound::kBandwidth: return theirs / ours >= bound.value;
-    case Bound::kAbove: return ours - theirs <= bound.value;
-    case Bound::kNoSlower:
-    case Bound::kShare: return ours / theirs <= bound.value;
-    case Bound::kNone: break;
-  }
-  return true;
+  return bound.share == 0 || times[0].median <= bound.share * times[bound.against].median;
 }
 
 std::string Row::bound_sentence() const {
-  const std::string& name = names[other()];
-  switch (bound.kind) {
-    case Bound::kBandwidth: return "bandwidth >= " + readable_number("%.2f", bound.value) + " of " + name;
-    case Bound::kAbove: return "at most " + readable_number("%.1f us", bound.value / 1000) + " above " + name;
-    case Bound::kNoSlower: return "no slower than " + name + " (<= " + readable_number("%.2f", bound.value) + ")";
-    case Bound::kShare: return "<= " + readable_number("%g", bound.value) + " of " + name;
-    case Bound::kNone: break;
-  }
-  return "";
+  return bound.share == 0 ? "" : "<= " + readable_number("%g", bound.share) + " of " + names[bound.against];
 }
 
-Row measure(const std::string& id, const std::string& description, std::size_t bytes,
-            const std::vector<Contestant>& contestants, double seconds, const Bound& bound) {
+Row measure(const std::string& id, const std::string& description, const std::vector<Contestant>& contestants,
+            double seconds, const Bound& bound) {
   std::vector<std::vector<double>> samples(contestants.size());
   const auto start = std::chrono::steady_clock::now();
   const int kLeast = 3, kMost = 1000;
@@ -71,7 +53,6 @@ Row measure(const std::string& id, const std::string& description, std::size_t b
   Row row;
   row.id = id;
   row.description = description;
-  row.bytes = bytes;
   for (std::size_t i = 0; i < contestants.size(); ++i) {
     row.names.push_back(contestants[i].name);
     row.times.push_back(spread(samples[i]));
@@ -107,7 +88,7 @@ std::string heading(const std::vector<std::string>& names) {
     first += " " + names[i] + (i > 0 ? " | ratio |" : " |");
     second += i > 0 ? "---|---|" : "---|";
   }
-  return first + " GB/s | bound |\n" + second + "---|---|";
+  return first + " bound |\n" + second + "---|";
 }
 
 std::string as_markdown(const Row& row) {
@@ -117,7 +98,6 @@ std::string as_markdown(const Row& row) {
     line += " " + readable_time(time.median) + " [" + readable_time(time.p10) + " - " + readable_time(time.p90) + "] |";
     if (i > 0) line += " " + readable_number("%.3f", row.times[0].median / time.median) + " |";
   }
-  line += row.bytes ? " " + readable_number("%.2f", row.bandwidth(0)) + " |" : " |";
   const std::string bound = row.bound_sentence();
   if (bound.empty()) return line + " |";
   line += " " + bound;
@@ -125,8 +105,7 @@ std::string as_markdown(const Row& row) {
 }
 
 std::string as_json(const Row& row) {
-  std::string text = "\"id\": " + report::quoted(row.id) + ", \"bytes\": " + std::to_string(row.bytes);
-  text += ", \"samples\": " + std::to_string(row.samples) + ", \"nanoseconds\": {";
+  std::string text = "\"id\": " + report::quoted(row.id) + ", \"samples\": " + std::to_string(row.samples) + ", \"nanoseconds\": {";
   for (std::size_t who = 0; who < row.times.size(); ++who) {
     const Spread& time = row.times[who];
     text += std::string(who ? ", " : "") + report::quoted(row.names[who]) + ": {\"median\": ";
@@ -134,6 +113,6 @@ std::string as_json(const Row& row) {
     text += ", \"p90\": " + readable_number("%.1f", time.p90) + "}";
   }
   text += "}";
-  if (row.bound.kind == Bound::kNone) return text;
+  if (row.bound.share == 0) return text;
   return text + ", \"bound\": " + report::quoted(row.bound_sentence()) + ", \"kept\": " + (row.kept() ? "true" : "false");
 }

@@ -18,36 +18,28 @@ struct Contestant {
   std::function<double()> once;  // nanoseconds
 };
 
-// Compared with one contestant of the row.
+// The most that the library may take of the time of another contestant; 0: no bound.
 struct Bound {
-  enum Kind { kNone, kBandwidth, kAbove, kNoSlower, kShare };
-  Kind kind;
-  // kBandwidth: share of the other's; kAbove: nanoseconds; kNoSlower, kShare: ratio of the times.
-  double value;
-  // 0 is the row's last.
+  double share;
   std::size_t against;
 };
-const Bound kNoBound = {Bound::kNone, 0, 0};
+const Bound kNoBound = {0, 0};
 
 struct Row {
   std::string id, description;
-  std::size_t bytes;  // 0: not about bytes
   std::vector<std::string> names;
   std::vector<Spread> times;
   std::size_t samples;
   Bound bound;
 
-  double ratio() const { return times[0].median / times[other()].median; }
-  double bandwidth(std::size_t who) const;  // GB/s
   bool kept() const;
   std::string bound_sentence() const;
-  std::size_t other() const { return bound.against ? bound.against : times.size() - 1; }
 };
 
 // For about so many seconds: three rounds at least, or one that takes very long. A round goes through the contestants
 // and back. The first round is thrown away.
-Row measure(const std::string& id, const std::string& description, std::size_t bytes,
-            const std::vector<Contestant>& contestants, double seconds, const Bound& bound);
+Row measure(const std::string& id, const std::string& description, const std::vector<Contestant>& contestants,
+            double seconds, const Bound& bound);
 
 std::string readable_bytes(std::size_t bytes);
 std::string readable_time(double nanoseconds);
