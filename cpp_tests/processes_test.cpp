@@ -36,7 +36,7 @@ INSTANTIATE_TEST_SUITE_P(How, ProcessThatExits,
                          ::testing::Values("static-before", "static-after", "static-both", "atexit-before",
                                            "atexit-after", "use-at-exit", "on-a-thread", "exit-on-a-thread",
                                            "never-ended", "exit-with-frames", "quick-exit", "_exit", "full-pools",
-                                           "full-pools-by-event", "trims-at-exit", "while-blocks-age"),
+                                           "trims-at-exit", "while-blocks-age"),
                          name_of);
 
 TEST(AProcessThatExits, IsSilentWhileCopiesAreInFlight) {

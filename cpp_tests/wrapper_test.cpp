@@ -301,9 +301,6 @@ TEST(Wrapper, SetsAndTellsTheChoicesOfTheProcess) {
   syncedmem::set_pinned_limit(1 << 20);
   EXPECT_EQ(syncedmem::pinned_limit(), 1u << 20);
   syncedmem::set_pinned_limit(limit);
-  syncedmem::set_reuse(SYNCEDMEM_REUSE_STREAM);
-  EXPECT_EQ(syncedmem::reuse(), SYNCEDMEM_REUSE_STREAM);
-  syncedmem::set_reuse(SYNCEDMEM_REUSE_SYNCHRONISED);
   syncedmem::set_mode(SYNCEDMEM_MODE_CPU);
   EXPECT_EQ(syncedmem::mode(), SYNCEDMEM_MODE_CPU);
   syncedmem::set_mode(SYNCEDMEM_MODE_AUTO);

@@ -66,7 +66,7 @@
  * One wait of the library may also invalidate a capture: for a context, before an idle block is reused or given back,
  * or an object evicted. The driver does not report captures on non-blocking streams that the library was never given.
  * Once the library has seen a capture, it does not wait for contexts any more, and evicts no object that the device may
- * be using. SYNCEDMEM_REUSE_STREAM reuses blocks without that wait, and without pools there is none.
+ * be using. Without pools there is no such wait.
  *
  * Devices. A function waits only for the device of a block that it frees, copies or evicts: work on another device may
  * be waiting for work that the calling thread is about to start. Only syncedmem_trim and smaller budgets wait for the
@@ -262,32 +262,6 @@ enum syncedmem_eviction_t
 typedef enum syncedmem_eviction_t syncedmem_eviction_t;
 #else
 typedef int32_t syncedmem_eviction_t;
-#endif // __STDC_VERSION__ >= 202311L
-#endif // __cplusplus
-
-/**
- * When a device or page-locked block is reused: work on the device may still use it.
- */
-enum syncedmem_reuse_t
-#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
-  : int32_t
-#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
- {
-  /**
-   * After its context was synchronized.
-   */
-  SYNCEDMEM_REUSE_SYNCHRONISED = 0,
-  /**
-   * After the work that the legacy default stream had when the block was given back, and work declared with
-   * `syncedmem_record_stream`.
-   */
-  SYNCEDMEM_REUSE_STREAM = 1,
-};
-#ifndef __cplusplus
-#if __STDC_VERSION__ >= 202311L
-typedef enum syncedmem_reuse_t syncedmem_reuse_t;
-#else
-typedef int32_t syncedmem_reuse_t;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
@@ -622,8 +596,7 @@ typedef struct syncedmem_sum_t {
  */
 typedef struct syncedmem_memory_stats_t {
   /**
-   * Held by objects now, without the page-locked slots of staged copies. Without accounting, pageable blocks of up
-   * to 4 KiB are missing.
+   * Held by objects now. Without accounting, pageable blocks of up to 4 KiB are missing.
    */
   uint64_t live;
   /**
@@ -681,11 +654,7 @@ typedef struct syncedmem_stats_t {
    */
   struct syncedmem_sum_t to_device_pinned;
   /**
-   * Copies from pageable memory to the device through page-locked slots.
-   */
-  struct syncedmem_sum_t to_device_staged;
-  /**
-   * Copies from pageable memory to the device by the driver.
+   * Copies from pageable memory to the device.
    */
   struct syncedmem_sum_t to_device_pageable;
   /**
@@ -693,11 +662,7 @@ typedef struct syncedmem_stats_t {
    */
   struct syncedmem_sum_t to_host_pinned;
   /**
-   * Copies from the device to pageable memory through page-locked slots.
-   */
-  struct syncedmem_sum_t to_host_staged;
-  /**
-   * Copies from the device to pageable memory by the driver.
+   * Copies from the device to pageable memory.
    */
   struct syncedmem_sum_t to_host_pageable;
   /**
@@ -989,8 +954,7 @@ syncedmem_status_t syncedmem_async_cpu_pull(struct syncedmem_t *mem,
 /**
  * Declares that work already in `stream` may use the object's device block and page-locked host block, which are then
  * not reused before that work is done. It is needed, after the last use on that stream, for streams of another context
- * than the block's, and with `SYNCEDMEM_REUSE_STREAM` for non-blocking streams. Borrowed and later blocks are not
- * affected.
+ * than the block's. Borrowed and later blocks are not affected.
  */
 syncedmem_status_t syncedmem_record_stream(struct syncedmem_t *mem,
                                            struct CUstream_st *stream);
@@ -1068,9 +1032,9 @@ syncedmem_status_t syncedmem_end_access(struct syncedmem_t *mem);
  * `EXPORTED`, and after `syncedmem_destroy` the last tensor ends the object. An object that C++ ends must outlive its
  * tensors. A tensor of an evictable object is an open access, which its deleter ends.
  *
- * A consumer on another stream than the legacy default one calls `syncedmem_stream_wait` before it reads, and, with
- * `SYNCEDMEM_REUSE_STREAM`, `syncedmem_record_stream` before it deletes the tensor. A device reset frees device
- * tensors' memory.
+ * A consumer on another stream than the legacy default one calls `syncedmem_stream_wait` before it reads, and, on a
+ * stream of another context than the block's, `syncedmem_record_stream` before it deletes the tensor. A device reset
+ * frees device tensors' memory.
  *
  * Errors: `INVALID_ARGUMENT` (also an impossible type or shape, more bytes than the object has, borrowed device memory
  * that the driver does not know).
@@ -1236,17 +1200,6 @@ syncedmem_status_t syncedmem_set_pinned_limit(size_t bytes);
  * Writes to `*bytes` how many bytes may be page-locked in all.
  */
 syncedmem_status_t syncedmem_get_pinned_limit(size_t *bytes);
-
-/**
- * Sets when device and page-locked blocks that are given back from now on are reused: a `syncedmem_reuse_t`. Overrides
- * `SYNCEDMEM_REUSE`.
- */
-syncedmem_status_t syncedmem_set_reuse(int32_t reuse);
-
-/**
- * Writes the current `syncedmem_reuse_t` to `*reuse`.
- */
-syncedmem_status_t syncedmem_get_reuse(syncedmem_reuse_t *reuse);
 
 /**
  * Sets the mode assumed for `Caffe::mode()`: a `syncedmem_mode_t`. Overrides `SYNCEDMEM_MODE`.

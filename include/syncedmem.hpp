@@ -373,8 +373,6 @@ inline void set_pool_age(double seconds) { check(syncedmem_set_pool_age(seconds)
 inline double pool_age() { return answer_of(syncedmem_get_pool_age); }
 inline void set_pinned_limit(std::size_t bytes) { check(syncedmem_set_pinned_limit(bytes)); }
 inline std::size_t pinned_limit() { return answer_of(syncedmem_get_pinned_limit); }
-inline void set_reuse(syncedmem_reuse_t reuse) { check(syncedmem_set_reuse(reuse)); }
-inline syncedmem_reuse_t reuse() { return answer_of(syncedmem_get_reuse); }
 inline void set_mode(syncedmem_mode_t mode) { check(syncedmem_set_mode(mode)); }
 inline syncedmem_mode_t mode() { return answer_of(syncedmem_get_mode); }
 inline void set_pinning(syncedmem_pinning_t pinning) { check(syncedmem_set_pinning(pinning)); }

@@ -11,7 +11,7 @@ KINDS = ["pageable", "pinned", "device"]
 SIDES = ["host", "device"]
 # Records that only say what others mean.
 NOT_EVENTS = ["site", "named", "items", "mode"]
-PATHS = ["pinned", "staged", "pageable"]
+PATHS = ["pinned", "pageable"]
 
 
 def records(trace: Path) -> list[dict[str, Any]]:

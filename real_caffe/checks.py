@@ -145,7 +145,7 @@ def pycaffe_computes_the_same(checks: Checks) -> str:
     original = checks.python("pycaffe_compute.py", ours=False)
     assert original.status == 0, f"with the original, pycaffe {original.ending()}"
     theirs = original.out.splitlines()
-    for settings in ({}, {"SYNCEDMEM_HOST_BLOCKS": "malloc"}, {"SYNCEDMEM_HUGE_PAGES": "advise"}):
+    for settings in ({}, {"SYNCEDMEM_HOST_BLOCKS": "malloc"}):
         ours = checks.python("pycaffe_compute.py", **settings)
         assert ours.status == 0, f"{settings}: pycaffe {ours.ending()}"
         mine = ours.out.splitlines()

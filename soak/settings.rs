@@ -13,21 +13,17 @@ pub struct Weather {
     pub pools: bool,
     /// Whether an object may end while work that the library does not know of uses its blocks.
     pub may_leave_work: bool,
-    /// Whether that work must be declared.
-    pub must_record: bool,
     lag: u32,
 }
 
 impl Weather {
     pub fn of(random: &mut Random, threads: usize) -> Weather {
         let pools = !random.one_in(8);
-        let by_event = random.one_in(2);
         Weather {
             threads: if random.one_in(4) { 1 } else { threads },
             pools,
             // A block that is given back to the driver at once is the driver's to wait for.
             may_leave_work: pools && random.one_in(2),
-            must_record: by_event,
             lag: if random.one_in(3) { random.of(&[20, 50, 100]) } else { 0 },
         }
     }
@@ -35,7 +31,6 @@ impl Weather {
     /// Makes it so.
     pub fn begin(&self, random: &mut Random, gpu: &Gpu) -> Result<(), String> {
         succeeds(syncedmem_set_pools(self.pools))?;
-        succeeds(syncedmem_set_reuse(i32::from(self.must_record)))?;
         succeeds(syncedmem_set_pinning(random.of(&[1, 1, 2])))?;
         succeeds(syncedmem_set_pool_age(10.0))?;
         for kind in 0..3 {

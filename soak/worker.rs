@@ -133,10 +133,7 @@ impl<'g> Worker<'g> {
                 drop(ended);
                 if was_busy { self.follow(slot, bytes, device, seed, streams) } else { Ok(()) }
             }
-            92..=95 => {
-                subject.start_work(&streams.work[device], value)?;
-                if weather.must_record { subject.record(&streams.work[device]) } else { Ok(()) }
-            }
+            92..=95 => subject.start_work(&streams.work[device], value),
             96..=97 => subject.record(&streams.work[device]),
             _ if device == 0 && weather.may_leave_work && subject.bytes <= LENT => {
                 self.finish_work(streams)?;
@@ -185,9 +182,6 @@ impl<'g> Worker<'g> {
         let start = || self.gpu.cuMemcpyAsync(to, from, bytes, streams.work[0].handle());
         if self.gpu.within(0, start) != 0 {
             return Err("the copy to the scratch block does not start".into());
-        }
-        if weather.must_record {
-            subject.record(&streams.work[0])?;
         }
         streams.left = Some((seed, bytes));
         self.slots[slot] = None;

@@ -10,7 +10,6 @@
 
 #[cfg(feature = "caffe2")]
 use crate::caffe2;
-use crate::copy::{staging_buffers, workers};
 #[cfg(feature = "blob")]
 use crate::cuda::cublas;
 use crate::cuda::{self, events, streams};
@@ -46,7 +45,6 @@ const LOCKS: &[fn() -> &'static dyn ForkLock] = &[
     host::allocator::fork_lock,
     records::fork_lock,
     cache::host::fork_lock,
-    staging_buffers::fork_lock,
     blocks::fork_lock,
     streams::fork_lock,
     cache::device::idle::fork_lock,
@@ -82,7 +80,6 @@ extern "C" fn child() {
     recorder::begin_anew();
     decay::forget();
     cuda::begin_child();
-    workers::begin_child();
     if cuda::is_lost_in_child() {
         fast_path::lose_device();
     }

@@ -9,8 +9,7 @@ from processes import Run
 from system import describe_system
 from workloads import Workload
 
-# The library's share of the original's, at most. Faults and memory are counted and not timed, so these hold on a busy machine too,
-# and without huge pages.
+# The library's share of the original's, at most. Faults and memory are counted and not timed, so these hold on a busy machine too.
 MOST_FAULTS = 1.05
 # The detector's blobs grow again and again, to sizes that no kept block fits: each time the library maps new pages, where the
 # original's heap grows by the difference. 1.26 was measured.

@@ -22,7 +22,6 @@ CACHE_SIZED_NO_SLOWER = 1.15
 FAST_PATH = 0.45
 # A block that was kept, where the original maps a new one.
 REUSED = 0.25
-HUGE_PAGES = 0.25
 CHURN = 0.5
 CHURN_PEAK = 1.15
 # Aligned blocks leave gaps in malloc's heap, and it grows around idle ones, which are kept for speed: 1.19 and 1.34 were measured.
@@ -62,7 +61,7 @@ class Bound:
         return "no ratio" if row.ratio is None else f"ratio {row.ratio:.3f}"
 
 
-def bounds(huge_pages: bool, huge_page_bytes: int) -> Dict[str, Bound]:
+def bounds(huge_page_bytes: int) -> Dict[str, Bound]:
     def at_most(ratio: float) -> Bound:
         return Bound(f"<= {ratio:.2f}", ratio=ratio)
 
@@ -82,11 +81,10 @@ def bounds(huge_pages: bool, huge_page_bytes: int) -> Dict[str, Bound]:
         "touch.16777216": cache_sized,
         "touch.67108864": at_most(REUSED),
         # Never reused: its pages are new each time.
-        "touch.1073741824": at_most(HUGE_PAGES) if huge_pages else mapped,
+        "touch.1073741824": mapped,
         "touch.1073741824.faults": Bound("no more", ratio=1.001),
         "one_byte.first.time": mapped,
         "one_byte.first.resident": resident,
-        # The middle has no bound on its time: it is the price of the huge pages that the bounds above ask for.
         "one_byte.middle.resident": resident,
         # Two threads share no cache line that either writes.
         "own.65536.2": small,
@@ -99,8 +97,8 @@ def bounds(huge_pages: bool, huge_page_bytes: int) -> Dict[str, Bound]:
     for size in (4 << 10, 64 << 10, 1 << 20):
         kept[f"scaling.{size}.share"] = Bound(f">= {SCALING:g}", least=SCALING)
     for net in ("alexnet", "vgg16", "faster_rcnn"):
-        # Its images are all different: what is kept of one serves the next in part, the rest is huge pages.
-        kept[f"churn.{net}.pages"] = at_most(CHURN) if huge_pages or net != "faster_rcnn" else no_slower
+        # The images of the detector are all different: what is kept of one serves the next in part.
+        kept[f"churn.{net}.pages"] = no_slower if net == "faster_rcnn" else at_most(CHURN)
         kept[f"churn.{net}.peak"] = at_most(CHURN_PEAK)
     for sizes in ("even", "small"):
         kept[f"random.{sizes}.peak"] = at_most(RANDOM_PEAK)
@@ -114,7 +112,7 @@ def bounds(huge_pages: bool, huge_page_bytes: int) -> Dict[str, Bound]:
 
 def rows_with_bounds() -> List[str]:
     """The rows that --check needs: prefixes for --only. A row's peak, and its share, are measured with it."""
-    names = [name.removesuffix(".share") for name in bounds(huge_pages=False, huge_page_bytes=0)]
+    names = [name.removesuffix(".share") for name in bounds(huge_page_bytes=0)]
     timed = [name for name in names if not name.endswith(".peak")]
     peaks = [name.removesuffix(".peak") for name in names if name.endswith(".peak")]
     return timed + [peak for peak in peaks if not any(name.startswith(f"{peak}.") for name in timed)]

@@ -9,7 +9,7 @@ from typing import Dict, List
 
 from bounds import Bound, bounds, misses
 from samples import MANY, Row, Samples, read_samples, readable
-from system import describe_system, huge_page_bytes, huge_pages_allowed
+from system import describe_system, huge_page_bytes
 
 
 def shown(row: Row, samples: List[float]) -> str:
@@ -103,7 +103,7 @@ def main() -> int:
 
     samples = read_samples(options.samples)
     system = describe_system()
-    kept = bounds(huge_pages_allowed(system), huge_page_bytes())
+    kept = bounds(huge_page_bytes())
     print_header(samples.about, system)
     print_table(samples.rows, kept)
     Path(options.json).write_text(json.dumps(as_json(samples, system, kept), indent=2) + "\n")

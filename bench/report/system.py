@@ -36,14 +36,6 @@ def huge_page_bytes() -> int:
         return 2 * 1024 * 1024
 
 
-def huge_pages_allowed(system: Dict[str, object]) -> bool:
-    """Whether the library is to ask for huge pages, and the system has them for it."""
-    asked = system["settings"]
-    assert isinstance(asked, dict)
-    asks = asked.get("SYNCEDMEM_HUGE_PAGES") == "advise" and asked.get("SYNCEDMEM_HOST_BLOCKS") != "malloc"
-    return asks and system["huge_pages"] in ("always", "madvise")
-
-
 def describe_system() -> Dict[str, object]:
     cpuinfo = Path("/proc/cpuinfo").read_text()
     model = re.search(r"^(?:model name|Model)\s*:\s*(.+)$", cpuinfo, re.M)

@@ -86,7 +86,7 @@ foreach(test IN LISTS tests)
 endforeach()
 
 # The same tests with other settings for host blocks.
-foreach(choice SYNCEDMEM_HOST_BLOCKS=malloc SYNCEDMEM_HUGE_PAGES=never)
+foreach(choice SYNCEDMEM_HOST_BLOCKS=malloc)
   string(REGEX REPLACE "SYNCEDMEM_|=.*" "" name ${choice})
   run_test(memory.with.${name} suite memory.bvlc_master.O2.shared)
   run_test(abis.with.${name} suite abis.O2.shared)

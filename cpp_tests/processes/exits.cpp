@@ -139,11 +139,6 @@ int main(int arguments, char** argument) {
   } else if (is(how, "full-pools")) {
     to_be_cleared->fill();
     to_be_cleared->clear();
-  } else if (is(how, "full-pools-by-event")) {
-    syncedmem_set_reuse(SYNCEDMEM_REUSE_STREAM);
-    to_be_cleared->fill();
-    to_be_cleared->clear();
-    constructed_before_the_first_use.fill();
   } else if (is(how, "trims-at-exit")) {
     std::atexit([] { syncedmem_trim(SYNCEDMEM_MEMORY_ALL); });
     to_be_cleared->fill();

@@ -34,8 +34,8 @@ static void show(const syncedmem_blob_t *blob, const char *step) {
   check(syncedmem_head(memory(blob, SYNCEDMEM_DIFF), &diff));
   check(syncedmem_blob_capacity(blob, SYNCEDMEM_DATA, &capacity));
   check(syncedmem_stats(&stats));
-  uint64_t n = stats.to_device_pinned.count + stats.to_device_staged.count + stats.to_device_pageable.count;
-  uint64_t m = stats.to_host_pinned.count + stats.to_host_staged.count + stats.to_host_pageable.count;
+  uint64_t n = stats.to_device_pinned.count + stats.to_device_pageable.count;
+  uint64_t m = stats.to_host_pinned.count + stats.to_host_pageable.count;
   printf("%-18s %-15s data %-13s diff %-13s capacity %4zu   %s\n", step, shape, heads[data], heads[diff], capacity,
          n > to_gpu ? "copied cpu->gpu" : m > to_cpu ? "copied gpu->cpu" : "not copied");
   to_gpu = n;

@@ -23,8 +23,8 @@ static void show(const syncedmem_t *mem, const char *access) {
   syncedmem_stats_t stats = {.size = sizeof stats};
   check(syncedmem_head(mem, &head));
   check(syncedmem_stats(&stats));
-  uint64_t n = stats.to_device_pinned.count + stats.to_device_staged.count + stats.to_device_pageable.count;
-  uint64_t m = stats.to_host_pinned.count + stats.to_host_staged.count + stats.to_host_pageable.count;
+  uint64_t n = stats.to_device_pinned.count + stats.to_device_pageable.count;
+  uint64_t m = stats.to_host_pinned.count + stats.to_host_pageable.count;
   printf("%-18s %-13s cpu->gpu %llu, gpu->cpu %llu   %s\n", access, heads[head], (unsigned long long)n,
          (unsigned long long)m, n > to_gpu ? "data copied cpu->gpu" : m > to_cpu ? "data copied gpu->cpu" : "no data copied");
   to_gpu = n;

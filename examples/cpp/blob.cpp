@@ -15,8 +15,8 @@ void show(const syncedmem::Blob<float>& blob, const char* step) {
   static const char* const heads[] = {"UNINITIALIZED", "HEAD_AT_CPU", "HEAD_AT_GPU", "SYNCED"};
   static unsigned long long to_gpu, to_cpu;
   const syncedmem_stats_t now = syncedmem::stats();
-  const unsigned long long n = now.to_device_pinned.count + now.to_device_staged.count + now.to_device_pageable.count;
-  const unsigned long long m = now.to_host_pinned.count + now.to_host_staged.count + now.to_host_pageable.count;
+  const unsigned long long n = now.to_device_pinned.count + now.to_device_pageable.count;
+  const unsigned long long m = now.to_host_pinned.count + now.to_host_pageable.count;
   std::printf("%-18s %-15s data %-13s diff %-13s capacity %4zu   %s\n", step, blob.shape_string().c_str(),
               heads[blob.data()->head()], heads[blob.diff()->head()], blob.data()->size(),
               n > to_gpu   ? "copied cpu->gpu"

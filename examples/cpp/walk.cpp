@@ -18,8 +18,8 @@ class Walk {
     static const char* const heads[] = {"UNINITIALIZED", "HEAD_AT_CPU", "HEAD_AT_GPU", "SYNCED"};
     const syncedmem_stats_t now = syncedmem::stats();
     const unsigned long long to_gpu =
-        now.to_device_pinned.count + now.to_device_staged.count + now.to_device_pageable.count;
-    const unsigned long long to_cpu = now.to_host_pinned.count + now.to_host_staged.count + now.to_host_pageable.count;
+        now.to_device_pinned.count + now.to_device_pageable.count;
+    const unsigned long long to_cpu = now.to_host_pinned.count + now.to_host_pageable.count;
     std::printf("%-18s %-13s cpu->gpu %llu, gpu->cpu %llu   %s\n", access, heads[memory_.head()], to_gpu, to_cpu,
                 to_gpu > to_gpu_   ? "data copied cpu->gpu"
                 : to_cpu > to_cpu_ ? "data copied gpu->cpu"

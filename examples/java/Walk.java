@@ -50,13 +50,13 @@ public final class Walk {
     }
 
     /** The members of syncedmem_stats_t up to the copies: the library writes as many bytes as {@code size} says. */
-    @FieldOrder({"size", "pageable", "pinned", "device", "to_device_pinned", "to_device_staged", "to_device_pageable",
-        "to_host_pinned", "to_host_staged", "to_host_pageable"})
+    @FieldOrder({"size", "pageable", "pinned", "device", "to_device_pinned", "to_device_pageable",
+        "to_host_pinned", "to_host_pageable"})
     public static class Stats extends Structure {
         public long size;
         public Memory pageable, pinned, device;
-        public Sum to_device_pinned, to_device_staged, to_device_pageable;
-        public Sum to_host_pinned, to_host_staged, to_host_pageable;
+        public Sum to_device_pinned, to_device_pageable;
+        public Sum to_host_pinned, to_host_pageable;
     }
 
     private static final int SYNCEDMEM_SUCCESS = 0;
@@ -87,8 +87,8 @@ public final class Walk {
         check(API.syncedmem_stats(stats));
         IntByReference head = new IntByReference();
         check(API.syncedmem_head(mem, head));
-        long n = stats.to_device_pinned.count + stats.to_device_staged.count + stats.to_device_pageable.count;
-        long m = stats.to_host_pinned.count + stats.to_host_staged.count + stats.to_host_pageable.count;
+        long n = stats.to_device_pinned.count + stats.to_device_pageable.count;
+        long m = stats.to_host_pinned.count + stats.to_host_pageable.count;
         String copied = n > toGpu ? "data copied cpu->gpu" : m > toCpu ? "data copied gpu->cpu" : "no data copied";
         System.out.printf(Locale.ROOT, "%-18s %-13s cpu->gpu %d, gpu->cpu %d   %s%n", access, HEADS[head.getValue()], n, m, copied);
         toGpu = n;

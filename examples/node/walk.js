@@ -17,8 +17,7 @@ koffi.struct('memory', {
 // The members of syncedmem_stats_t up to the copies: the library writes as many bytes as `size` says.
 koffi.struct('stats', {
   size: 'size_t', pageable: 'memory', pinned: 'memory', device: 'memory',
-  to_device_pinned: 'sum', to_device_staged: 'sum', to_device_pageable: 'sum',
-  to_host_pinned: 'sum', to_host_staged: 'sum', to_host_pageable: 'sum',
+  to_device_pinned: 'sum', to_device_pageable: 'sum', to_host_pinned: 'sum', to_host_pageable: 'sum',
 });
 
 const create = library.func('int syncedmem_create(size_t size, _Out_ syncedmem_t **mem)');
@@ -56,8 +55,8 @@ let toCpu = 0;
 function show(mem, access) {
   const all = { size: koffi.sizeof('stats') };
   check(readStats(all));
-  const n = all.to_device_pinned.count + all.to_device_staged.count + all.to_device_pageable.count;
-  const m = all.to_host_pinned.count + all.to_host_staged.count + all.to_host_pageable.count;
+  const n = all.to_device_pinned.count + all.to_device_pageable.count;
+  const m = all.to_host_pinned.count + all.to_host_pageable.count;
   const copied = n > toGpu ? 'data copied cpu->gpu' : m > toCpu ? 'data copied gpu->cpu' : 'no data copied';
   const head = HEADS[result(headOf, mem)];
   console.log(`${access.padEnd(18)} ${head.padEnd(13)} cpu->gpu ${n}, gpu->cpu ${m}   ${copied}`);

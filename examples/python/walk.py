@@ -18,8 +18,8 @@ class Walk:
 
     def show(self, access: str) -> None:
         now = syncedmem.stats()
-        to_gpu = now.to_device_pinned.count + now.to_device_staged.count + now.to_device_pageable.count
-        to_cpu = now.to_host_pinned.count + now.to_host_staged.count + now.to_host_pageable.count
+        to_gpu = now.to_device_pinned.count + now.to_device_pageable.count
+        to_cpu = now.to_host_pinned.count + now.to_host_pageable.count
         copied = (
             "data copied cpu->gpu"
             if to_gpu > self.to_gpu

@@ -39,8 +39,8 @@ impl Walk {
         check(unsafe { syncedmem_head(self.mem, &mut head) })?;
         // SAFETY: its size is what it says.
         check(unsafe { syncedmem_stats(&mut stats) })?;
-        let to_gpu = stats.to_device_pinned.count + stats.to_device_staged.count + stats.to_device_pageable.count;
-        let to_cpu = stats.to_host_pinned.count + stats.to_host_staged.count + stats.to_host_pageable.count;
+        let to_gpu = stats.to_device_pinned.count + stats.to_device_pageable.count;
+        let to_cpu = stats.to_host_pinned.count + stats.to_host_pageable.count;
         let copied = match (to_gpu > self.to_gpu, to_cpu > self.to_cpu) {
             (true, _) => "data copied cpu->gpu",
             (_, true) => "data copied gpu->cpu",

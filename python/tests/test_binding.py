@@ -84,7 +84,6 @@ PYTHONS = {
     "syncedmem_status_t": "Status",
     "syncedmem_head_t": "Head",
     "syncedmem_eviction_t": "Eviction",
-    "syncedmem_reuse_t": "Reuse",
     "syncedmem_mode_t": "Mode",
     "syncedmem_pinning_t": "Pinning",
     "syncedmem_error_policy_t": "ErrorPolicy",

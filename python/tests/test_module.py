@@ -15,7 +15,7 @@ import pytest
 import syncedmem
 from conftest import Program, ended_well
 from cuda import Driver
-from syncedmem import Accounting, ErrorPolicy, Memory, Mode, Pinning, Reuse, SyncedMemory
+from syncedmem import Accounting, ErrorPolicy, Memory, Mode, Pinning, SyncedMemory
 
 ROOM = 1 << 20
 
@@ -50,8 +50,8 @@ def test_stats_count_what_happens(accounting: None) -> None:
 def test_stats_count_copies(simulated: Driver, accounting: None) -> None:
     def copied() -> tuple[int, int]:
         stats = syncedmem.stats()
-        to_device = (stats.to_device_pinned, stats.to_device_staged, stats.to_device_pageable)
-        to_host = (stats.to_host_pinned, stats.to_host_staged, stats.to_host_pageable)
+        to_device = (stats.to_device_pinned, stats.to_device_pageable)
+        to_host = (stats.to_host_pinned, stats.to_host_pageable)
         return sum(each.bytes for each in to_device), sum(each.bytes for each in to_host)
 
     before = copied()
@@ -103,7 +103,6 @@ POLICIES: list[tuple[Callable[[Any], None], Callable[[], Any], list[Any]]] = [
     (syncedmem.set_pools, syncedmem.get_pools, [False, True]),
     (syncedmem.set_pool_age, syncedmem.get_pool_age, [0.0, 2.5, 100]),
     (syncedmem.set_pinned_limit, syncedmem.get_pinned_limit, [0, 1 << 40]),
-    (syncedmem.set_reuse, syncedmem.get_reuse, list(Reuse)),
     (syncedmem.set_mode, syncedmem.get_mode, list(Mode)),
     (syncedmem.set_pinning, syncedmem.get_pinning, list(Pinning)),
     (syncedmem.set_error_policy, syncedmem.get_error_policy, list(ErrorPolicy)),

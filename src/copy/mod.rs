@@ -1,11 +1,7 @@
 //! Copies between the sides: ordered as `cudaMemcpy` on the legacy default stream, or on a caller's ([`transfer`]).
 #![expect(unsafe_code, reason = "the driver's functions are called")]
 
-mod numa;
-mod staged;
-pub mod staging_buffers;
 pub mod transfer;
-pub mod workers;
 
 use std::ffi::c_void;
 use std::ptr::NonNull;
@@ -15,6 +11,7 @@ use syncedmem_trace::head::Side;
 
 use crate::cuda::context::{self, ContextGuard};
 use crate::cuda::driver::{self, Driver};
+use crate::cuda::pointer;
 use crate::error::{DriverFailure, Error};
 use crate::memory::device;
 use crate::memory::driver::blocks;
@@ -28,19 +25,15 @@ use crate::state::flags;
 pub unsafe fn copy(driver: &Driver, endpoints: Endpoints, bytes: usize) -> Result<Path, Error> {
     let (guard, record) = device::enter(driver, endpoints.device, endpoints.owner)?;
     let pending_on_legacy = record.is_some_and(|record| record.pending_on_legacy);
-    // SAFETY: the caller guarantees it.
-    let is_staged = unsafe { staged::copy(driver, &guard, endpoints, bytes) }?;
-    if !is_staged {
-        let (to, from) = endpoints.addresses();
-        // SAFETY: the caller guarantees it.
-        unsafe { driver.copy(to, from, bytes) }?;
-    }
+    let (to, from) = endpoints.addresses();
+    // SAFETY: the caller of this function guarantees that both blocks have `bytes` bytes.
+    unsafe { driver.copy(to, from, bytes) }?;
     // A copy from pageable memory to the device goes on after the call; any other is complete, with the stream's earlier work.
-    let goes_on = endpoints.to == Side::Device && !endpoints.pinned && !is_staged;
+    let goes_on = endpoints.to == Side::Device && !endpoints.pinned;
     if pending_on_legacy != goes_on {
         blocks::set_pending_on_legacy(endpoints.device, goes_on);
     }
-    let path = if is_staged { Path::Staged } else { endpoints.path(driver) };
+    let path = endpoints.path(driver);
     if endpoints.to == Side::Device && guard.before.is_some_and(|before| before != guard.context) {
         // On a failure nothing is counted.
         let _ = note_mismatch(driver, guard);
@@ -83,7 +76,8 @@ pub struct Endpoints {
 impl Endpoints {
     /// The path of the driver's own copy. Only for a recorder the driver is asked about the caller's memory.
     fn path(self, driver: &Driver) -> Path {
-        let is_pinned = self.pinned || (flags::on() && !staged::is_pageable(driver, self));
+        let is_known = || pointer::is_known(driver, driver::address(self.host.as_ptr())) != Ok(false);
+        let is_pinned = self.pinned || (flags::on() && is_known());
         if is_pinned { Path::Pinned } else { Path::Pageable }
     }
 

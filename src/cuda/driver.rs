@@ -80,8 +80,6 @@ entry_points! {
         cuDeviceGet as device_get(device: *mut CUdevice, ordinal: c_int);
         cuDeviceGetAttribute as device_attribute(value: *mut c_int, attribute: CUdevice_attribute, device: CUdevice);
         cuDeviceGetName as device_name(name: *mut c_char, bytes: c_int, device: CUdevice);
-        /// As in `0000:3B:00.0`.
-        cuDeviceGetPCIBusId as device_bus(place: *mut c_char, bytes: c_int, device: CUdevice);
         cuDevicePrimaryCtxRetain as primary_retain(context: *mut CUcontext, device: CUdevice);
         cuCtxGetCurrent as context_get_current(context: *mut CUcontext);
         cuCtxPushCurrent_v2 as context_push(context: CUcontext);

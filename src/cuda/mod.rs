@@ -31,7 +31,6 @@ use std::sync::OnceLock;
 use syncedmem_trace::text::Text;
 
 use crate::error::{DriverFailure, Error, Version, WhyNot};
-use crate::settings;
 use driver::Driver;
 pub use process::{begin_child, captures_graphs, is_lost_in_child};
 
@@ -123,10 +122,6 @@ fn introduce(driver: &Driver) -> Text<700> {
         let name = CStr::from_bytes_until_nul(&name).ok().and_then(|name| name.to_str().ok());
         let name = name.filter(|_| named.is_ok()).unwrap_or("(without a name)");
         let _ = write!(text, "{}{ordinal} is {name}", if ordinal == 0 { ": " } else { ", " });
-        let wanted = settings::stage_from().is_some();
-        if let Some(why) = wanted.then(|| attributes::why_not_registered(driver, ordinal)).flatten() {
-            let _ = write!(text, " (copies are not staged: {why})");
-        }
     }
     text
 }

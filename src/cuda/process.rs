@@ -64,7 +64,6 @@ pub fn note_failure(failure: DriverFailure) {
     }
     warn(format_args!(
         "a CUDA graph was being captured when idle blocks were to be handed out again or given back, and the wait \
-         for their context has invalidated the capture; from now on no context is waited for, and blocks are not kept; \
-         SYNCEDMEM_REUSE=stream keeps them without such waits"
+         for their context has invalidated the capture; from now on no context is waited for, and blocks are not kept"
     ));
 }

@@ -14,7 +14,6 @@ pub const INVALID_CONTEXT: c_int = Known::CUDA_ERROR_INVALID_CONTEXT as c_int;
 pub const NOT_READY: c_int = Known::CUDA_ERROR_NOT_READY as c_int;
 pub const ALREADY_REGISTERED: c_int = Known::CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED as c_int;
 pub const NOT_REGISTERED: c_int = Known::CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED as c_int;
-pub const NOT_PERMITTED: c_int = Known::CUDA_ERROR_NOT_PERMITTED as c_int;
 pub const NOT_SUPPORTED: c_int = Known::CUDA_ERROR_NOT_SUPPORTED as c_int;
 pub const STREAM_CAPTURE_UNSUPPORTED: c_int = Known::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED as c_int;
 pub const STREAM_CAPTURE_IMPLICIT: c_int = Known::CUDA_ERROR_STREAM_CAPTURE_IMPLICIT as c_int;

@@ -1,6 +1,5 @@
 use syncedmem_trace::kind::Kind;
 
-use crate::copy::staging_buffers;
 use crate::memory::cache;
 use crate::memory::cache::budget;
 use crate::memory::host::registration;
@@ -18,10 +17,7 @@ pub fn trim_current_device(kind: Kind) -> u64 {
 fn give_back(kind: Kind, from_driver: impl Fn(Kind) -> u64, registered: impl Fn() -> u64) -> u64 {
     match kind {
         Kind::Pageable => cache::host::give_back_all(),
-        Kind::Pinned => {
-            staging_buffers::give_back();
-            from_driver(kind) + registered()
-        }
+        Kind::Pinned => from_driver(kind) + registered(),
         Kind::Device => from_driver(kind),
     }
 }

@@ -1,5 +1,5 @@
 //! Limits on the process's memory, read without allocating.
-#![expect(unsafe_code, reason = "getrlimit(2), sysconf(3), uname(2), openat(2), read(2) and close(2)")]
+#![expect(unsafe_code, reason = "getrlimit(2), sysconf(3), openat(2), read(2) and close(2)")]
 
 use std::ffi::CStr;
 use std::num::NonZero;
@@ -21,17 +21,6 @@ pub fn of(resource: libc::__rlimit_resource_t) -> Option<u64> {
     // SAFETY: `limit` is writable.
     let failed = unsafe { libc::getrlimit(resource, &mut limit) };
     (failed == 0 && limit.rlim_cur != libc::RLIM_INFINITY).then_some(limit.rlim_cur)
-}
-
-pub fn kernel() -> Option<(u32, u32)> {
-    let mut names = std::mem::MaybeUninit::<libc::utsname>::zeroed();
-    // SAFETY: `names` is writable.
-    let failed = unsafe { libc::uname(names.as_mut_ptr()) } != 0;
-    // SAFETY: zeros are a valid value.
-    let release = unsafe { names.assume_init() }.release.map(|byte| byte as u8);
-    let release = CStr::from_bytes_until_nul(&release).ok()?.to_str().ok()?;
-    let mut numbers = release.split(|character: char| !character.is_ascii_digit()).map(|number| number.parse().ok());
-    (!failed).then(|| Some((numbers.next()??, numbers.next()??)))?
 }
 
 /// The smallest memory limit, in bytes, of the control group and its parents. Not 0: the compiler would read a limit

@@ -24,7 +24,7 @@ fn read_all() {
     for amount in [&HOST_LIMIT, &PAGEABLE_POOL, &PINNED_POOL, &PINNED_LIMIT] {
         amount.get();
     }
-    for choice in [&MODE, &PIN, &HOST_BLOCKS, &HUGE_PAGES, &POOLS, &REUSE, &PINNED_BLOCKS, &JUNK_FILL] {
+    for choice in [&MODE, &PIN, &HOST_BLOCKS, &POOLS, &JUNK_FILL] {
         choice.get();
     }
     POOL_AGE.get();
@@ -34,7 +34,6 @@ pub static MODE: Choice = Choice::new(c"SYNCEDMEM_MODE", &["auto", "cpu", "gpu"]
 pub static PIN: Choice = Choice::new(c"SYNCEDMEM_PIN", &["auto", "always", "never"]);
 pub static ON_ERROR: Choice = Choice::new(c"SYNCEDMEM_ON_ERROR", &["abort", "throw"]);
 pub static HOST_BLOCKS: Choice = Choice::new(c"SYNCEDMEM_HOST_BLOCKS", &["auto", "malloc"]);
-pub static HUGE_PAGES: Choice = Choice::new(c"SYNCEDMEM_HUGE_PAGES", &["system", "advise"]);
 
 /// `None`: `Caffe::mode()` decides.
 #[inline]
@@ -52,10 +51,6 @@ pub static CHECK_DEVICE: Choice = Choice::new(c"SYNCEDMEM_CHECK_DEVICE", &["0", 
 /// Whether `free()` must accept every host block.
 pub fn malloc_only() -> bool {
     HOST_BLOCKS.get() == 1
-}
-
-pub fn asks_for_huge_pages() -> bool {
-    HUGE_PAGES.get() == 1
 }
 
 pub static JUNK_FILL: Choice = Choice::new(c"SYNCEDMEM_JUNK_FILL", &["off", "on"]);
@@ -80,22 +75,10 @@ pub fn host_limit() -> Option<u64> {
 }
 
 pub static POOLS: Choice = Choice::new(c"SYNCEDMEM_POOLS", &["on", "off"]);
-pub static REUSE: Choice = Choice::new(c"SYNCEDMEM_REUSE", &["synchronised", "stream"]);
 pub static PAGEABLE_POOL: Amount = Amount::new(c"SYNCEDMEM_PAGEABLE_POOL", "the default");
 pub static PINNED_POOL: Amount = Amount::new(c"SYNCEDMEM_PINNED_POOL", "the default");
 pub static DEVICE_POOL: Amount = Amount::new(c"SYNCEDMEM_DEVICE_POOL", "the default");
-pub static PINNED_BLOCKS: Choice = Choice::new(c"SYNCEDMEM_PINNED_BLOCKS", &["allocated", "registered"]);
-
-pub fn registers_pinned_blocks() -> bool {
-    PINNED_BLOCKS.get() == 1
-}
-
 pub static PINNED_LIMIT: Amount = Amount::new(c"SYNCEDMEM_PINNED_LIMIT", "the default");
-pub static STAGE_FROM: Amount = Amount::new(c"SYNCEDMEM_STAGE_FROM", "0 (never)");
-
-pub fn stage_from() -> Option<usize> {
-    STAGE_FROM.get().filter(|&bytes| bytes != 0).map(|bytes| bytes as usize)
-}
 
 pub static ACCOUNT: Choice = Choice::new(c"SYNCEDMEM_ACCOUNT", &["off", "on", "accesses"]);
 pub static COMPARE: Choice = Choice::new(c"SYNCEDMEM_COMPARE", &["off", "on"]);
@@ -137,10 +120,6 @@ fn should_keep_pageable() -> bool {
 /// The pools' settings have changed.
 pub fn changed() {
     KEEPS_PAGEABLE.store(u8::from(should_keep_pageable()), Ordering::Relaxed);
-}
-
-pub fn reuses_by_event() -> bool {
-    REUSE.get() == 1
 }
 
 /// Of this library; an empty value counts as not set.

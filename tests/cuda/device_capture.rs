@@ -135,15 +135,8 @@ fn another_stream_may_not_wait_for_the_default_stream_of_a_capture() {
     assert!(capture.end());
 }
 
-fn a_copy_of_a_thread_that_captures_says_so_with_and_without_page_locked_slots() {
-    each_alone(
-        &["", "1"],
-        |&from| vec![("SYNCEDMEM_STAGE_FROM", from), POOLS, simulated_file()],
-        |_| copies_say_so(&gpu()),
-    );
-}
-
-fn copies_say_so(gpu: &Gpu) {
+fn a_copy_of_a_thread_that_captures_says_so() {
+    let gpu = &gpu();
     for (flags, mode) in [(NON_BLOCKING, GLOBAL), (NON_BLOCKING, THREAD_LOCAL), (BLOCKING, GLOBAL), (BLOCKING, RELAXED)]
     {
         gpu.within(0, || {
@@ -168,8 +161,8 @@ fn copies_say_so(gpu: &Gpu) {
 }
 
 crate::support::harness::tests![
-    a_copy_of_a_thread_that_captures_says_so_with_and_without_page_locked_slots;
     alone_with_driver(&[POOLS]):
+    a_copy_of_a_thread_that_captures_says_so,
     a_stream_that_is_captured_is_refused_and_nothing_is_changed,
     a_push_to_a_captured_stream_makes_no_device_block,
     a_push_to_a_captured_stream_evicts_nothing,

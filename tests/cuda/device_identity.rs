@@ -8,7 +8,7 @@ const NO_IDS: (&str, &str) = ("SIMCUDA_NO_HOST_IDS", "1");
 
 /// How many page-locked blocks the driver was asked for.
 fn made(gpu: &Gpu) -> usize {
-    gpu.calls_of(c"cuMemHostAlloc") + gpu.calls_of(c"cuMemHostRegister_v2")
+    gpu.calls_of(c"cuMemHostAlloc")
 }
 
 /// The address of the page-locked block of an object that ends at once.
@@ -16,16 +16,12 @@ fn page_locked(bytes: usize) -> usize {
     filled(bytes, 3).host_address()
 }
 
-/// Runs `body` with a driver that has no numbers for host memory: with blocks that are allocated, and that are registered.
-fn without_numbers(body: fn(&Gpu)) {
-    each_alone(
-        &[ALLOCATED, REGISTERED],
-        |&blocks| vec![NO_IDS, blocks, POOLS, simulated_file()],
-        |_| {
-            let _pinning = Pinning::always();
-            body(&simulated_gpu());
-        },
-    );
+/// Runs `body` with a driver that has no numbers for host memory.
+fn without_numbers<F: FnOnce(&Gpu)>(body: F) {
+    alone_with_pools(&[NO_IDS], |gpu| {
+        let _pinning = Pinning::always();
+        body(gpu);
+    });
 }
 
 fn page_locked_blocks_without_a_number_are_kept_for_the_next_object() {

@@ -28,11 +28,6 @@ fn a_block_that_comes_back_costs_no_allocation_no_event_and_at_most_one_synchron
     blocks_come_back_for(&[(&MEMORY, 0), (&["cuEvent"], 0), (&WAITS, 1)]);
 }
 
-fn by_event_a_block_that_comes_back_costs_one_event_one_query_and_no_wait() {
-    let kept = ["cuEventCreate", "cuEventDestroy"];
-    blocks_come_back_for(&[(&MEMORY, 0), (&WAITS, 0), (&["cuEventRecord"], 1), (&["cuEventQuery"], 1), (&kept, 0)]);
-}
-
 fn one_synchronise_clears_everything_that_waits() {
     let gpu = &simulated_gpu();
     drop([(); 10].map(|()| Side::Device.object(5000)));
@@ -75,24 +70,21 @@ fn a_block_is_not_handed_out_on_another_device_or_in_another_context() {
 fn what_a_reset_took_is_not_handed_out_and_its_address_is_not_freed() {
     let gpu = &gpu();
     for side in SIDES {
-        for reuse in [0, 1] {
-            assert_eq!(syncedmem_set_reuse(reuse), SYNCEDMEM_SUCCESS);
-            let address = side.pair(5000);
-            assert_eq!(gpu.cuDevicePrimaryCtxReset_v2(0), 0);
-            let mut context = std::ptr::null_mut();
-            assert_eq!(gpu.cuDevicePrimaryCtxRetain(&mut context, 0), 0);
-            // A block of another library, most likely at the same address.
-            let foreign = if side == Side::Host { gpu.pinned(5000) } else { gpu.block(5000) };
-            let is_the_same = foreign.address == address || side == Side::Host || !gpu.is_simulated();
-            assert!(is_the_same, "the simulated driver gives addresses out again");
-            let object = side.object(5000);
-            assert_ne!(side.address(&object), foreign.address, "{side:?}");
-            drop(object);
-            let address = format!("{:#x}", foreign.address);
-            let frees = |call: &Call| call.function.starts_with("cuMemFree") && call.field("ptr") == Some(&address);
-            gpu.observe(|| trim(ALL), |calls| assert!(!calls.iter().any(frees), "{calls:?}"));
-            assert_eq!(idle(ALL), 0);
-        }
+        let address = side.pair(5000);
+        assert_eq!(gpu.cuDevicePrimaryCtxReset_v2(0), 0);
+        let mut context = std::ptr::null_mut();
+        assert_eq!(gpu.cuDevicePrimaryCtxRetain(&mut context, 0), 0);
+        // A block of another library, most likely at the same address.
+        let foreign = if side == Side::Host { gpu.pinned(5000) } else { gpu.block(5000) };
+        let is_the_same = foreign.address == address || side == Side::Host || !gpu.is_simulated();
+        assert!(is_the_same, "the simulated driver gives addresses out again");
+        let object = side.object(5000);
+        assert_ne!(side.address(&object), foreign.address, "{side:?}");
+        drop(object);
+        let address = format!("{:#x}", foreign.address);
+        let frees = |call: &Call| call.function.starts_with("cuMemFree") && call.field("ptr") == Some(&address);
+        gpu.observe(|| trim(ALL), |calls| assert!(!calls.iter().any(frees), "{calls:?}"));
+        assert_eq!(idle(ALL), 0);
     }
 }
 
@@ -137,7 +129,6 @@ fn what_is_written_in_full_is_not_filled_before() {
 }
 
 crate::support::harness::tests![
-    alone_with_driver(&[STREAM, POOLS]): by_event_a_block_that_comes_back_costs_one_event_one_query_and_no_wait;
     alone_with_driver(&[POOLS]):
     a_block_that_comes_back_costs_no_allocation_no_event_and_at_most_one_synchronise,
     one_synchronise_clears_everything_that_waits,

@@ -33,7 +33,7 @@ fn each_device_has_a_budget_of_its_own() {
 }
 
 fn a_budget_of_nothing_keeps_nothing() {
-    let environment = [("SYNCEDMEM_DEVICE_POOL", "0"), ("SYNCEDMEM_PINNED_POOL", "0"), ALLOCATED];
+    let environment = [("SYNCEDMEM_DEVICE_POOL", "0"), ("SYNCEDMEM_PINNED_POOL", "0")];
     alone_with_pools_on_any_driver(&environment, |gpu| {
         for bytes in [100, 5 * MIB] {
             gpu.observe(
@@ -49,7 +49,7 @@ fn a_budget_of_nothing_keeps_nothing() {
 }
 
 fn a_budget_of_almost_nothing_keeps_what_it_has_room_for() {
-    let environment = [("SYNCEDMEM_DEVICE_POOL", "64K"), ("SYNCEDMEM_PINNED_POOL", "64K"), ALLOCATED];
+    let environment = [("SYNCEDMEM_DEVICE_POOL", "64K"), ("SYNCEDMEM_PINNED_POOL", "64K")];
     alone_with_pools_on_any_driver(&environment, |_| {
         for (memory, make) in [(DEVICE, on_device as fn(usize) -> Object), (PINNED, on_host)] {
             drop([make(40 * KIB), make(40 * KIB)]);
@@ -200,71 +200,15 @@ fn page_locked_blocks_are_the_drivers_own_whatever_their_size() {
     }
 }
 
-fn where_it_is_asked_for_large_page_locked_blocks_are_registered_with_and_without_pools() {
-    let gpu = &gpu();
-    is_made_and_ended_by(gpu, 2 * MIB - 1, "cuMemHostAlloc", "cuMemFreeHost");
-    for bytes in [2 * MIB, 40 * MIB + 1] {
-        is_made_and_ended_by(gpu, bytes, "cuMemHostRegister_v2", "cuMemHostUnregister");
-    }
-    set_pools(false);
-    let makes = |calls: &[Call]| assert!(names(calls).contains(&"cuMemHostRegister_v2"), "{calls:?}");
-    let mut object = gpu.observe(|| on_host(2 * MIB), makes);
-    assert!(object.is_pinned());
-    drop(object);
-    let ends = |calls: &[Call]| assert!(names(calls).contains(&"cuMemHostUnregister"), "{calls:?}");
-    gpu.observe(|| trim(PINNED), ends);
-}
-
-fn registered_memory_is_the_systems_again_once_it_is_given_back() {
-    let _gpu = simulated_gpu();
-    let before = resident();
-    drop(on_host(64 * MIB));
-    assert!(resident() >= before + 64 * MIB, "its pages are there before it is registered");
-    trim(PINNED);
-    assert!(resident() <= before + 4 * MIB);
-}
-
-fn a_block_that_cannot_be_registered_is_the_drivers_after_all() {
-    let gpu = &simulated_gpu();
-    for status in [2, 1, 801] {
-        gpu.fail("cuMemHostRegister_v2", 1, status);
-        let (mut object, calls) = gpu.watch(|| on_host(4 * MIB));
-        assert!(object.is_pinned() && names(&calls).contains(&"cuMemHostAlloc"), "{status}: {calls:?}");
-        drop(object);
-        trim(ALL);
-        assert_eq!(gpu.account().pinned_bytes, 0);
-    }
-}
-
 fn what_could_not_be_page_locked_does_not_count() {
     let gpu = &simulated_gpu();
     for _ in 0..5 {
-        gpu.fail("cuMemHostRegister_v2", 1, 999);
         gpu.fail("cuMemHostAlloc", 1, 999);
         assert!(!on_host(3 * MIB).is_pinned());
     }
     gpu.control().simcuda_clear_faults();
     let mut objects = [on_host(3 * MIB), on_host(3 * MIB)];
     assert!(objects.iter_mut().all(|object| object.is_pinned()));
-}
-
-fn a_block_that_cannot_be_unregistered_is_not_unmapped() {
-    let gpu = &simulated_gpu();
-    let object = on_host(4 * MIB);
-    let address = object.host_address();
-    drop(object);
-    gpu.fail("cuMemHostUnregister", 1, 999);
-    trim(PINNED);
-    // The driver still has it: it must not serve another request.
-    let others = [(); 4].map(|()| filled(4 * MIB, 1));
-    assert!(others.iter().all(|other| other.host_address() != address));
-    drop(others);
-    // It is offered to the driver again.
-    drop(on_host(4 * MIB));
-    trim(ALL);
-    drop(on_host(100));
-    trim(ALL);
-    assert_eq!((gpu.account().registered_blocks, gpu.account().pinned_bytes), (0, 0));
 }
 
 crate::support::harness::tests![
@@ -276,18 +220,13 @@ crate::support::harness::tests![
     without_pools_a_block_is_given_back_at_once_and_made_as_the_original_makes_it,
     a_pinned_limit_that_is_raised_holds_at_once,
     page_locked_blocks_are_the_drivers_own_whatever_their_size;
-    alone_with_driver(&[REGISTERED, POOLS]):
-    where_it_is_asked_for_large_page_locked_blocks_are_registered_with_and_without_pools,
-    registered_memory_is_the_systems_again_once_it_is_given_back,
-    a_block_that_cannot_be_registered_is_the_drivers_after_all,
-    a_block_that_cannot_be_unregistered_is_not_unmapped;
     alone_with_driver(&[POOLS, ("SIMCUDA_MEMORY", "64M")]):
     by_default_an_eighth_of_a_device_may_lie_idle_and_a_quarter_of_what_is_free;
     alone_with_driver(&[POOLS, ("SYNCEDMEM_DEVICE_POOL", "1M")]): each_device_has_a_budget_of_its_own;
     alone_with_driver(&[POOLS, ("SYNCEDMEM_POOL_AGE", "0.05")]): no_block_of_the_drivers_is_given_back_for_its_age;
     alone_with_driver(&[POOLS, ("SIMCUDA_MEMORY", "16M"), ("SYNCEDMEM_DEVICE_POOL", "1G")]):
     what_lies_idle_in_another_context_makes_room_too;
-    alone_with_driver(&[POOLS, REGISTERED, ("SYNCEDMEM_PINNED_LIMIT", "8M")]):
+    alone_with_driver(&[POOLS, ("SYNCEDMEM_PINNED_LIMIT", "8M")]):
     what_counts_under_the_pinned_limit_is_let_go_of_with_its_block,
     what_could_not_be_page_locked_does_not_count
 ];

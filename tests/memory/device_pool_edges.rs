@@ -6,26 +6,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::support::pools::*;
 use crate::support::*;
 
-/// Registered memory is given back in the context that it was registered in, and serves all others too.
-fn a_page_locked_block_that_another_device_still_uses_is_not_given_back() {
-    let gpu = &simulated_gpu();
-    const BYTES: usize = 3 << 20;
-    let (stream, source) = (gpu.stream_of(gpu.primary(1)), gpu.block(BYTES));
-    for refuse in [&|| set_budget(PINNED, 0) as (), &|| set_pools(false)] as [&dyn Fn(); 2] {
-        let object = gpu.within(0, || on_host(BYTES));
-        assert!(gpu.alive().registered_blocks > 0);
-        gpu.set_lag(UNTIL_IT_IS_WAITED_FOR);
-        let (to, from) = (object.host_address() as u64, source.address as u64);
-        assert_eq!(gpu.within(1, || gpu.cuMemcpyAsync(to, from, BYTES, stream.handle())), 0);
-        refuse();
-        // Freeing a block too early breaks a rule of the driver, for which the end of each test looks.
-        drop(object);
-        stream.synchronize();
-        gpu.set_lag(0);
-        set_pools(true);
-    }
-}
-
 fn a_block_that_another_device_was_declared_to_use_is_not_reused_before_it_has() {
     let gpu = &simulated_gpu();
     const BYTES: usize = 20_000;
@@ -43,27 +23,6 @@ fn a_block_that_another_device_was_declared_to_use_is_not_reused_before_it_has()
     let next = gpu.within(0, || on_device(BYTES));
     assert!(next.device_address() != address || stream.is_idle());
     stream.synchronize();
-}
-
-fn the_rings_and_blocks_that_resets_take_are_not_counted_for_ever() {
-    let gpu = &simulated_gpu();
-    let mut context = std::ptr::null_mut();
-    for reset in 0..6 {
-        let mut object = Object::holding(&pattern(1, 100_000));
-        let (_, calls) = gpu.watch(|| object.gpu_data().unwrap());
-        assert!(names(&calls).contains(&"cuMemcpyAsync"), "reset {reset}: the copy is not staged: {calls:?}");
-        drop(object);
-        assert!(on_host(12 << 20).is_pinned(), "reset {reset}");
-        assert_eq!(gpu.cuDevicePrimaryCtxReset_v2(0), 0);
-        assert_eq!(gpu.cuDevicePrimaryCtxRetain(&mut context, 0), 0);
-    }
-}
-
-fn where_free_must_do_page_locked_blocks_are_the_drivers_own() {
-    let gpu = &simulated_gpu();
-    let (object, calls) = gpu.watch(|| on_host(3 << 20));
-    assert!(!names(&calls).contains(&"cuMemHostRegister_v2"), "{calls:?}");
-    drop(object);
 }
 
 fn a_request_beyond_the_limit_does_not_cost_what_lies_idle() {
@@ -110,12 +69,11 @@ fn a_block_is_not_held_up_by_what_another_device_does() {
 
 /// Whatever goes wrong: what is not page-locked any more is not counted either.
 fn nothing_page_locked_is_counted_in_the_end() {
-    let environment = [REGISTERED, ("SYNCEDMEM_STAGE_FROM", "100000"), ("SYNCEDMEM_PINNED_LIMIT", "200M")];
+    let environment = [("SYNCEDMEM_PINNED_LIMIT", "200M")];
     alone_with_pools(&environment, |gpu| {
         // None says that a context is gone or an address unknown: the library would believe that.
         const STATUSES: [i32; 4] = [1, 2, 999, 712];
-        const TO_GET: [&str; 5] =
-            ["cuMemHostAlloc", "cuMemHostRegister_v2", "cuMemFreeHost", "cuMemcpyAsync", "cuEventRecord"];
+        const TO_GET: [&str; 3] = ["cuMemHostAlloc", "cuMemHostRegister_v2", "cuMemFreeHost"];
         const TO_GIVE_BACK: [&str; 3] = ["cuMemHostUnregister", "cuCtxSynchronize", "cuCtxPushCurrent_v2"];
         let mut random = Random::new(1, 0);
         let mut lent = vec![1u8; 6 << 20];
@@ -183,10 +141,5 @@ crate::support::harness::tests![
     a_block_is_not_held_up_by_what_another_device_does,
     nothing_page_locked_is_counted_in_the_end;
     alone_with_driver(&[POOLS]): a_block_that_another_device_was_declared_to_use_is_not_reused_before_it_has;
-    alone_with_driver(&[POOLS, REGISTERED]): a_page_locked_block_that_another_device_still_uses_is_not_given_back;
-    alone_with_driver(&[POOLS, ("SYNCEDMEM_STAGE_FROM", "1"), ("SYNCEDMEM_PINNED_LIMIT", "40M")]):
-    the_rings_and_blocks_that_resets_take_are_not_counted_for_ever;
-    alone_with_driver(&[POOLS, REGISTERED, ("SYNCEDMEM_HOST_BLOCKS", "malloc")]):
-    where_free_must_do_page_locked_blocks_are_the_drivers_own;
     alone_with_driver(&[POOLS, ("SYNCEDMEM_PINNED_LIMIT", "4M")]): a_request_beyond_the_limit_does_not_cost_what_lies_idle
 ];

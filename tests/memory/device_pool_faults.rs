@@ -121,25 +121,7 @@ fn every_fault_of_every_deed(gpu: &Gpu) {
 }
 
 fn every_driver_call_around_a_block_that_comes_back_fails_in_turn() {
-    alone_with_pools(&ROOM, |gpu| {
-        assert_eq!(syncedmem_set_reuse(0), SYNCEDMEM_SUCCESS);
-        every_fault_of_every_deed(gpu);
-    });
-}
-
-fn every_driver_call_around_a_registered_block_that_comes_back_fails_in_turn() {
-    let [memory, pool] = ROOM;
-    alone_with_pools(&[memory, pool, REGISTERED], |gpu| {
-        assert_eq!(syncedmem_set_reuse(0), SYNCEDMEM_SUCCESS);
-        every_fault_of_every_deed(gpu);
-    });
-}
-
-fn by_event_every_driver_call_around_a_block_that_comes_back_fails_in_turn() {
-    alone_with_pools(&ROOM, |gpu| {
-        assert_eq!(syncedmem_set_reuse(1), SYNCEDMEM_SUCCESS);
-        every_fault_of_every_deed(gpu);
-    });
+    alone_with_pools(&ROOM, every_fault_of_every_deed);
 }
 
 fn a_synchronise_that_fails_clears_nothing() {
@@ -160,8 +142,6 @@ fn a_synchronise_that_fails_clears_nothing() {
 }
 
 crate::support::harness::tests![
-    every_driver_call_around_a_block_that_comes_back_fails_in_turn,
-    every_driver_call_around_a_registered_block_that_comes_back_fails_in_turn,
-    by_event_every_driver_call_around_a_block_that_comes_back_fails_in_turn;
+    every_driver_call_around_a_block_that_comes_back_fails_in_turn;
     alone_with_driver(&[POOLS]): a_synchronise_that_fails_clears_nothing
 ];

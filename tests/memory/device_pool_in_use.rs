@@ -71,55 +71,6 @@ fn a_block_that_an_unknown_stream_still_uses_is_not_given_back_to_the_driver_eit
 
 const BYTES: usize = 20_000;
 
-/// A block of that address serves no request and makes none wait, until its use is `done`.
-fn serves_again_when(gpu: &Gpu, side: Side, address: usize, done: impl FnOnce()) {
-    let (other, calls) = gpu.watch(|| side.object(BYTES));
-    assert_ne!(side.address(&other), address, "{side:?}");
-    assert_eq!(count(&calls, &WAITS), 0, "{side:?}: {calls:?}");
-    done();
-    let next = side.object(BYTES);
-    assert_eq!(side.address(&next), address, "{side:?}");
-    drop((other, next));
-    trim(ALL);
-}
-
-fn by_event_what_the_legacy_stream_still_does_is_respected_without_a_wait() {
-    let gpu = &simulated_gpu();
-    for side in SIDES {
-        let source = gpu.block(BYTES);
-        let object = side.object(BYTES);
-        let address = side.address(&object);
-        gpu.set_lag(UNTIL_IT_IS_WAITED_FOR);
-        work_on(gpu, side, &object, BYTES, &source, std::ptr::null_mut());
-        drop(object);
-        serves_again_when(gpu, side, address, || {
-            gpu.set_lag(0);
-            gpu.within(0, || assert_eq!(gpu.cuStreamSynchronize(std::ptr::null_mut()), 0));
-        });
-    }
-}
-
-fn what_a_declared_stream_still_does_is_respected_without_a_wait() {
-    let gpu = &simulated_gpu();
-    for side in SIDES {
-        let (streams, source) = ([gpu.stream(), gpu.stream(), gpu.stream()], gpu.block(BYTES));
-        let mut object = side.object(BYTES);
-        let address = side.address(&object);
-        gpu.control().simcuda_hold_streams();
-        for stream in &streams {
-            work_on(gpu, side, &object, BYTES, &source, stream.handle());
-            record(&mut object, stream.handle());
-        }
-        // It is not used after the call that passed it.
-        streams[0].destroy();
-        drop(object);
-        serves_again_when(gpu, side, address, || {
-            gpu.control().simcuda_release_streams();
-            gpu.within(0, || assert_eq!(gpu.cuCtxSynchronize(), 0));
-        });
-    }
-}
-
 fn a_block_with_more_declared_streams_than_can_be_kept_is_not_handed_out_before_all_of_them_are_done() {
     let gpu = &gpu();
     for side in SIDES {
@@ -137,7 +88,6 @@ fn a_block_with_more_declared_streams_than_can_be_kept_is_not_handed_out_before_
         streams.iter().for_each(Stream::synchronize);
         assert_bytes(&contents(gpu, side, &mut next, BYTES), &pattern(3, BYTES), &format_args!("{side:?}"));
         gpu.set_lag(0);
-        // The legacy stream's event lags, too.
         gpu.within(0, || assert_eq!(gpu.cuCtxSynchronize(), 0));
         let again = side.object(BYTES);
         let came_back = gpu.if_simulated([side.address(&next), side.address(&again)].contains(&address));
@@ -145,25 +95,6 @@ fn a_block_with_more_declared_streams_than_can_be_kept_is_not_handed_out_before_
         drop((next, again));
         trim(ALL);
     }
-}
-
-fn a_declaration_is_of_one_object_and_ends_with_it() {
-    let gpu = &simulated_gpu();
-    let stream = gpu.stream();
-    let mut object = Side::Device.object(5000);
-    record(&mut object, stream.handle());
-    record(&mut object, std::ptr::null_mut());
-    let address = object.device_address();
-    drop(object);
-    gpu.control().simcuda_hold_streams();
-    let source = gpu.block(5000);
-    gpu.within(0, || assert_eq!(gpu.cuMemsetD8Async(source.address as u64, 1, 5000, stream.handle()), 0));
-    // The block no longer waits for later work of that stream.
-    for _ in 0..3 {
-        assert_eq!(Side::Device.pair(5000), address);
-    }
-    gpu.control().simcuda_release_streams();
-    stream.synchronize();
 }
 
 fn declaring_a_stream_needs_an_object_and_nothing_else() {
@@ -235,17 +166,12 @@ fn copies_in_flight_end_before_their_blocks_come_back() {
 }
 
 crate::support::harness::tests![
-    alone_with_driver(&[SYNCHRONISED, POOLS]):
-    a_block_that_an_unknown_stream_still_writes_is_not_reused,
-    a_page_locked_block_that_an_unknown_stream_still_reads_is_not_reused;
-    alone_with_driver(&[STREAM, POOLS]):
-    by_event_what_the_legacy_stream_still_does_is_respected_without_a_wait,
-    what_a_declared_stream_still_does_is_respected_without_a_wait,
-    a_block_with_more_declared_streams_than_can_be_kept_is_not_handed_out_before_all_of_them_are_done,
-    a_declaration_is_of_one_object_and_ends_with_it,
-    declaring_a_stream_needs_an_object_and_nothing_else,
-    copies_in_flight_end_before_their_blocks_come_back;
     alone_with_driver(&[POOLS]):
+    a_block_that_an_unknown_stream_still_writes_is_not_reused,
+    a_page_locked_block_that_an_unknown_stream_still_reads_is_not_reused,
+    a_block_with_more_declared_streams_than_can_be_kept_is_not_handed_out_before_all_of_them_are_done,
+    declaring_a_stream_needs_an_object_and_nothing_else,
+    copies_in_flight_end_before_their_blocks_come_back,
     what_is_freed_during_a_synchronise_is_not_cleared_by_it,
     a_wait_for_one_block_holds_up_no_other_thread,
     a_block_that_an_unknown_stream_still_uses_is_not_given_back_to_the_driver_either

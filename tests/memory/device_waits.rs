@@ -8,7 +8,6 @@ use crate::support::pools::*;
 use crate::support::*;
 
 const BYTES: usize = 5000;
-const LARGE: usize = 3 * MIB;
 
 /// Does `work` while device 1 has work that ends only after `work` has.
 fn beside_a_busy_device(gpu: &Gpu, what: &str, work: impl FnOnce() + Send) {
@@ -58,20 +57,6 @@ fn memory_that_was_pinned_is_let_go_without_a_wait_for_another_device() {
     beside_a_busy_device(gpu, "the end of an object with a block of its own", || drop(object));
     beside_a_busy_device(gpu, "a trim", || trim(ALL));
     assert_eq!(gpu.alive().registered_blocks, 0);
-}
-
-fn a_registered_block_is_let_go_and_trimmed_without_a_wait_for_another_device() {
-    let gpu = &simulated_gpu();
-    let _pinning = Pinning::always();
-    gpu.primary(1);
-    for pools in [true, false] {
-        set_pools(pools);
-        let object = filled(LARGE, 1);
-        assert_eq!(gpu.alive().registered_blocks, 1);
-        beside_a_busy_device(gpu, "the end of its object", || drop(object));
-        beside_a_busy_device(gpu, "a trim", || trim(ALL));
-        assert_eq!(gpu.alive().registered_blocks, 0);
-    }
 }
 
 /// Blocks of both sides that device 1's stream may be using still, and that lie idle.
@@ -131,22 +116,6 @@ fn memory_that_was_pinned_where_it_is_lies_idle_until_a_trim_or_until_the_budget
     }
 }
 
-fn a_registered_block_is_unregistered_by_an_allocation_beyond_the_budget_and_by_no_free() {
-    let gpu = &simulated_gpu();
-    let _pinning = Pinning::always();
-    for pools in [true, false] {
-        set_pools(pools);
-        set_budget(PINNED, LARGE / 2);
-        let object = filled(LARGE, 1);
-        let ((), calls) = gpu.watch(|| drop(object));
-        assert!(!names(&calls).contains(&"cuMemHostUnregister"), "{calls:?}");
-        assert!(idle(PINNED) >= LARGE);
-        drop(filled(LARGE + MIB, 1));
-        assert_eq!(gpu.alive().registered_blocks, 1, "the first one was given back for the second");
-        trim(ALL);
-    }
-}
-
 fn threads_that_end_pinned_objects_beside_trims_leave_nothing_behind() {
     let gpu = &simulated_gpu();
     at_once(4, |thread| {
@@ -168,8 +137,5 @@ crate::support::harness::tests![
     memory_that_was_pinned_is_let_go_without_a_wait_for_another_device,
     a_free_beyond_the_budget_does_not_wait_for_another_device,
     memory_that_was_pinned_where_it_is_lies_idle_until_a_trim_or_until_the_budget_is_exceeded;
-    alone_with_driver(&[REGISTERED, POOLS]):
-    a_registered_block_is_let_go_and_trimmed_without_a_wait_for_another_device,
-    a_registered_block_is_unregistered_by_an_allocation_beyond_the_budget_and_by_no_free;
     alone_with_driver(&[POOLS, ("SIMCUDA_MEMORY", "64M")]): an_allocation_that_finds_no_memory_does_not_wait_for_another_device
 ];

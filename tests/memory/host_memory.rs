@@ -45,19 +45,6 @@ fn huge_pages_are_not_asked_for_by_default() {
     alone(&[], || touched(64 * HUGE_PAGE, |data| assert!(!is_advised(data))));
 }
 
-fn huge_pages_are_asked_for_on_a_setting() {
-    if !std::path::Path::new("/sys/kernel/mm/transparent_hugepage").exists() {
-        skip("the kernel has no transparent huge pages");
-    }
-    alone(&[("SYNCEDMEM_HUGE_PAGES", "advise")], || {
-        touched(3 * HUGE_PAGE + 4097, |data| {
-            assert!(is_advised(data));
-            assert_eq!(data.addr() % HUGE_PAGE, 0);
-            assert!(all_zero(data, 3 * HUGE_PAGE + 4097));
-        });
-    });
-}
-
 fn untouched_pages_of_a_large_block_are_not_paid_for() {
     let before = resident();
     touched(1 << 30, |data| {
@@ -203,7 +190,6 @@ fn caffe_malloc_host_writes_nothing_when_it_fails() {
 crate::support::harness::tests![
     blocks_of_more_than_4_kib_are_aligned_to_64_and_all_read_zeros_whatever_was_there_before,
     huge_pages_are_not_asked_for_by_default,
-    huge_pages_are_asked_for_on_a_setting,
     size_zero_gives_an_address_and_nothing_to_free,
     sizes_that_cannot_exist_are_an_error_not_an_overflow,
     the_error_of_a_size_that_the_system_refuses_says_what_is_known,

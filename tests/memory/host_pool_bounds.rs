@@ -239,28 +239,21 @@ fn idle_blocks_go_before_the_address_space_is_exhausted() {
 fn a_value_that_makes_no_sense_is_reported_once_and_the_default_holds() {
     for (variable, value, told) in [
         ("SYNCEDMEM_HOST_LIMIT", "lots", "SYNCEDMEM_HOST_LIMIT=lots is not a number of bytes"),
-        (
-            "SYNCEDMEM_HUGE_PAGES",
-            "sometimes",
-            "SYNCEDMEM_HUGE_PAGES=sometimes is not one of system advise; using system",
-        ),
         ("SYNCEDMEM_POOLS", "maybe", "SYNCEDMEM_POOLS=maybe is not one of on off; using on"),
         ("SYNCEDMEM_PAGEABLE_POOL", "some", "SYNCEDMEM_PAGEABLE_POOL=some is not a number of bytes"),
         ("SYNCEDMEM_POOL_AGE", "-3", "SYNCEDMEM_POOL_AGE=-3 is not a number of seconds; using 10"),
         ("SYNCEDMEM_POOL_AGE", "soon", "SYNCEDMEM_POOL_AGE=soon is not a number of seconds; using 10"),
         ("SYNCEDMEM_PINNED_POOL", "1.5G", "SYNCEDMEM_PINNED_POOL=1.5G is not a number of bytes"),
         ("SYNCEDMEM_PINNED_LIMIT", "-1", "SYNCEDMEM_PINNED_LIMIT=-1 is not a number of bytes"),
-        ("SYNCEDMEM_REUSE", "never", "SYNCEDMEM_REUSE=never is not one of synchronised stream; using synchronised"),
     ] {
         let errors = alone(&[("SYNCEDMEM_POOL_AGE", ""), (variable, value)], || {
             for _ in 0..3 {
                 let address = give_back(3 * MIB, 1);
                 assert_eq!(filled(3 * MIB, 1).host_address(), address);
             }
-            let (mut age, mut reuse) = (0.0, syncedmem_reuse_t::SYNCEDMEM_REUSE_STREAM);
+            let mut age = 0.0;
             assert_eq!(unsafe { syncedmem_get_pool_age(&mut age) }, SYNCEDMEM_SUCCESS);
-            assert_eq!(unsafe { syncedmem_get_reuse(&mut reuse) }, SYNCEDMEM_SUCCESS);
-            assert_eq!((age, reuse), (10.0, syncedmem_reuse_t::SYNCEDMEM_REUSE_SYNCHRONISED));
+            assert_eq!(age, 10.0);
         });
         if !inside() {
             assert_eq!(errors.matches(told).count(), 1, "{errors}");
@@ -286,9 +279,6 @@ fn what_the_calls_are_given_is_checked() {
     for seconds in [-1.0, f64::NAN, f64::NEG_INFINITY] {
         assert_eq!(syncedmem_set_pool_age(seconds), SYNCEDMEM_ERROR_INVALID_ARGUMENT);
     }
-    for reuse in [-1, 2] {
-        assert_eq!(syncedmem_set_reuse(reuse), SYNCEDMEM_ERROR_INVALID_ARGUMENT);
-    }
     let (null, bytes) = (std::ptr::null_mut(), std::ptr::null_mut());
     let of_nothing = unsafe {
         [
@@ -297,10 +287,9 @@ fn what_the_calls_are_given_is_checked() {
             syncedmem_get_pools(null),
             syncedmem_get_pool_age(std::ptr::null_mut()),
             syncedmem_get_pinned_limit(bytes),
-            syncedmem_get_reuse(std::ptr::null_mut()),
         ]
     };
-    assert_eq!(of_nothing, [SYNCEDMEM_ERROR_INVALID_ARGUMENT; 6]);
+    assert_eq!(of_nothing, [SYNCEDMEM_ERROR_INVALID_ARGUMENT; 5]);
 }
 
 crate::support::harness::tests![

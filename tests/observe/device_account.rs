@@ -233,7 +233,7 @@ fn nothing_is_counted_while_the_account_is_off_although_threads_meet_at_a_first_
 
 crate::support::harness::tests![
     under_a_limit_for_all_host_memory_each_kind_is_counted_by_itself;
-    alone_with_driver(&[ON, ("SYNCEDMEM_STAGE_FROM", "64K")]):
+    alone_with_driver(&[ON]):
     memory_that_is_page_locked_where_it_is_counts_as_registered_and_then_as_pinned;
     alone_with_driver(&[POOLS, ACCESSES]): evictions_are_counted_by_side_and_their_copies_too;
     alone_with_driver(&[POOLS, ACCESSES, ONE_DEVICE, ("SYNCEDMEM_HOST_LIMIT", "4M")]):

@@ -30,7 +30,7 @@ fn host_work(turns: usize) {
 }
 
 fn the_sums_of_a_trace_are_the_account() {
-    in_a_traced_process(&[ACCESSES, POOLS, ("SYNCEDMEM_STAGE_FROM", "64K")], || {
+    in_a_traced_process(&[ACCESSES, POOLS], || {
         let gpu = simulated_gpu();
         let stream = gpu.stream();
         for turn in 0..40 {
@@ -50,7 +50,7 @@ fn the_sums_of_a_trace_are_the_account() {
         gpu.set_memory(1 << 20);
         assert_eq!(Object::new(2 << 20).gpu_data(), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
         let is = figures();
-        assert!(is.to_device_staged.count > 0 && is.to_device_pinned.count > 0 && is.waits.count > 0, "{is:?}");
+        assert!(is.to_device_pageable.count > 0 && is.to_device_pinned.count > 0 && is.waits.count > 0, "{is:?}");
         assert!(is.device.pool_hits.count > 0 && is.synchronises.count > 0 && is.device_failures.count == 1, "{is:?}");
         assert_eq!(accounts(), [(std::process::id(), account())].into());
     });

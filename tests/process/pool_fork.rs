@@ -4,7 +4,7 @@
 use crate::support::pools::*;
 use crate::support::*;
 
-/// One idle block of each kind, and where it is: on the host, page-locked, registered, on the device.
+/// Idle blocks of each kind, and where they are: on the host, small and large page-locked ones, on the device.
 fn fill_pools() -> [usize; 4] {
     let pinned = |bytes| {
         let _pinning = Pinning::always();
@@ -113,6 +113,6 @@ crate::support::harness::tests![
     forks_while_threads_empty_and_fill_the_pools_leave_every_lock_free;
     alone(&[]): a_child_goes_on_with_what_is_idle_and_pageable;
     alone(&[("SYNCEDMEM_POOL_AGE", "0.1")]): a_childs_idle_blocks_grow_old_as_its_parents_do;
-    alone_with_driver(&[POOLS, REGISTERED]): a_child_calls_no_driver_whatever_lies_idle;
+    alone_with_driver(&[POOLS]): a_child_calls_no_driver_whatever_lies_idle;
     alone_with_driver(&[POOLS]): an_object_that_the_child_ends_gives_nothing_of_the_parents_back
 ];

@@ -61,8 +61,7 @@ fn pageable_blocks_under_load_are_whole_and_first_read_as_zeros() {
 }
 
 /// Objects with page-locked and device blocks, both with the same contents.
-fn on_both_sides(gpu: &Gpu, reuse: i32, lag: u32) {
-    assert_eq!(syncedmem_set_reuse(reuse), SYNCEDMEM_SUCCESS);
+fn on_both_sides(gpu: &Gpu, lag: u32) {
     let _pinning = Pinning::always();
     gpu.set_lag(lag);
     let both = |bytes, mark| {
@@ -87,15 +86,11 @@ fn on_both_sides(gpu: &Gpu, reuse: i32, lag: u32) {
 }
 
 fn device_and_page_locked_blocks_under_load() {
-    on_both_sides(&simulated_gpu(), 0, 0);
+    on_both_sides(&simulated_gpu(), 0);
 }
 
 fn device_and_page_locked_blocks_under_load_while_streams_lag() {
-    on_both_sides(&simulated_gpu(), 0, 50);
-}
-
-fn by_event_device_and_page_locked_blocks_under_load_while_streams_lag() {
-    on_both_sides(&simulated_gpu(), 1, 50);
+    on_both_sides(&simulated_gpu(), 50);
 }
 
 crate::support::harness::tests![
@@ -103,5 +98,4 @@ crate::support::harness::tests![
     alone_with_driver(&[POOLS]):
     device_and_page_locked_blocks_under_load,
     device_and_page_locked_blocks_under_load_while_streams_lag,
-    by_event_device_and_page_locked_blocks_under_load_while_streams_lag,
 ];

@@ -8,10 +8,7 @@ use super::figures::*;
 use super::pools::{DEVICE, PINNED, idle};
 use super::*;
 
-/// Bytes of the staging buffers: no object of a test has this size.
-const STAGING_BYTES: usize = 16 << 20;
-
-/// From this size on, fresh pageable and registered blocks are mappings.
+/// From this size on, fresh pageable blocks are mappings.
 const MAPPED_FROM: usize = 2 << 20;
 
 /// Live blocks of the driver, by address.
@@ -93,9 +90,8 @@ impl Bookkeeper {
         let worked = outcome.is_ok();
         // The kernel gives a new mapping with zeros in it: nothing is filled.
         let is_new = counts().pageable.allocations.count > pageable_before;
-        let is_registered = |call: &Call| call.function == "cuMemHostRegister_v2" && call.status == 0;
-        let is_mapped = before.size >= MAPPED_FROM && (is_new || calls.iter().any(is_registered));
-        let calls = self.read(calls, worked);
+        let is_mapped = before.size >= MAPPED_FROM && is_new;
+        let calls = self.read(calls);
         let accesses = match operation {
             CpuData => Some(&mut self.expected.host_reads),
             MutableCpuData => Some(&mut self.expected.host_writes),
@@ -138,11 +134,11 @@ impl Bookkeeper {
     /// Does what is no step, and takes down what came of it.
     pub fn watch(&mut self, gpu: &Gpu, work: impl FnOnce()) {
         let ((), calls) = gpu.watch(work);
-        self.read(calls, true);
+        self.read(calls);
     }
 
     /// Takes the driver's log down, and returns the blocks that were given out: address and bytes.
-    fn read(&mut self, calls: Vec<Call>, worked: bool) -> Vec<(usize, usize)> {
+    fn read(&mut self, calls: Vec<Call>) -> Vec<(usize, usize)> {
         let mut given = Vec::new();
         for call in calls.iter().filter(|call| call.status == 0) {
             let expected = &mut self.expected;
@@ -153,16 +149,14 @@ impl Bookkeeper {
                     add(&mut expected.device.allocations, block.1);
                     given.push(block);
                 }
-                "cuMemHostAlloc" | "cuMemHostRegister_v2" => {
+                "cuMemHostAlloc" => {
                     let block = (number(call, "ptr"), number(call, "bytes"));
                     self.pinned.insert(block.0, block.1);
-                    if block.1 != STAGING_BYTES {
-                        add(&mut expected.pinned.allocations, block.1);
-                        given.push(block);
-                    }
+                    add(&mut expected.pinned.allocations, block.1);
+                    given.push(block);
                 }
                 "cuMemFree_v2" => assert!(self.device.remove(&number(call, "ptr")).is_some(), "{}", call.line),
-                "cuMemFreeHost" | "cuMemHostUnregister" => {
+                "cuMemFreeHost" => {
                     assert!(self.pinned.remove(&number(call, "ptr")).is_some(), "{}", call.line);
                 }
                 "cuMemsetD8_v2" => add(&mut expected.device_fills, number(call, "bytes")),
@@ -171,33 +165,25 @@ impl Bookkeeper {
                 "cuEventRecord" if number(call, "stream") != 0 => {
                     self.started += u64::from(!self.streams.contains(&number(call, "stream")));
                 }
-                "cuMemcpy" | "cuMemcpyAsync" => self.copied(call, worked),
+                "cuMemcpy" | "cuMemcpyAsync" => self.copied(call),
                 _ => {}
             }
         }
         given
     }
 
-    fn copied(&mut self, call: &Call, worked: bool) {
+    fn copied(&mut self, call: &Call) {
         let to_device = call.field("kind") == Some("HtoD");
         let host = number(call, if to_device { "src" } else { "dst" });
-        let block = self.pinned.iter().find(|&(&start, &bytes)| (start..start + bytes).contains(&host));
-        let (is_pinned, is_staged) = (block.is_some(), block.is_some_and(|(_, &bytes)| bytes == STAGING_BYTES));
-        if is_staged && !worked {
-            return;
-        }
+        let is_pinned = self.pinned.iter().any(|(&start, &bytes)| (start..start + bytes).contains(&host));
         let expected = &mut self.expected;
-        let sum = match (to_device, is_staged, is_pinned) {
-            (true, true, _) => &mut expected.to_device_staged,
-            (true, false, true) => &mut expected.to_device_pinned,
-            (true, false, false) => &mut expected.to_device_pageable,
-            (false, true, _) => &mut expected.to_host_staged,
-            (false, false, true) => &mut expected.to_host_pinned,
-            (false, false, false) => &mut expected.to_host_pageable,
+        let sum = match (to_device, is_pinned) {
+            (true, true) => &mut expected.to_device_pinned,
+            (true, false) => &mut expected.to_device_pageable,
+            (false, true) => &mut expected.to_host_pinned,
+            (false, false) => &mut expected.to_host_pageable,
         };
-        sum.bytes += number(call, "bytes") as u64;
-        // A staged copy is as many of the driver's as it has slots; its first one uses the first.
-        sum.count += u64::from(!is_staged || block.is_some_and(|(&start, _)| start == host));
+        add(sum, number(call, "bytes"));
     }
 
     /// Compares the account with what it must be, now that a step is done. `is_calm`: no step failed that took a block and
@@ -221,13 +207,10 @@ impl Bookkeeper {
             }
         }
         let sum_of = |blocks: &HashMap<usize, usize>| blocks.values().sum::<usize>();
-        let staging = self.pinned.values().filter(|&&bytes| bytes == STAGING_BYTES).sum::<usize>();
         let alive: Account = gpu.alive();
         assert_eq!(alive.device_bytes, sum_of(&self.device), "the log has every block of the device");
-        let lives = [
-            alive.device_bytes - self.own[0] - idle(DEVICE),
-            sum_of(&self.pinned) - self.own[1] - staging - idle(PINNED),
-        ];
+        let lives =
+            [alive.device_bytes - self.own[0] - idle(DEVICE), sum_of(&self.pinned) - self.own[1] - idle(PINNED)];
         assert_eq!([held[2], held[1]], lives.map(|bytes| bytes as u64), "what the driver has out, but for idle blocks");
 
         let expected = &mut self.expected;

@@ -40,10 +40,8 @@ pub fn sums(stats: &mut syncedmem_stats_t) -> Vec<&mut syncedmem_sum_t> {
     }
     all.extend([
         &mut stats.to_device_pinned,
-        &mut stats.to_device_staged,
         &mut stats.to_device_pageable,
         &mut stats.to_host_pinned,
-        &mut stats.to_host_staged,
         &mut stats.to_host_pageable,
         &mut stats.host_fills,
         &mut stats.device_fills,

@@ -33,7 +33,6 @@ pub mod random;
 pub mod recording;
 pub mod sequences;
 pub mod sides;
-pub mod staging;
 pub mod states;
 pub mod tensor;
 pub mod traced;

@@ -10,11 +10,6 @@ pub const PINNED: i32 = 1;
 pub const DEVICE: i32 = 2;
 pub const ALL: i32 = 3;
 
-/// For a test of what only the default promises: the environment of a run may ask for the other.
-pub const ALLOCATED: (&str, &str) = ("SYNCEDMEM_PINNED_BLOCKS", "allocated");
-/// Page-locked blocks of 2 MiB and more are mappings that the driver registers.
-pub const REGISTERED: (&str, &str) = ("SYNCEDMEM_PINNED_BLOCKS", "registered");
-
 /// Gpu::drop and `gpu` leave the pools on, as they are by default.
 pub const POOLS: (&str, &str) = ("SYNCEDMEM_TEST_POOLS", "on");
 

@@ -5,11 +5,6 @@ use std::ffi::c_void;
 use super::pools::*;
 use super::*;
 
-/// Blocks come back by event.
-pub const STREAM: (&str, &str) = ("SYNCEDMEM_REUSE", "stream");
-/// For a test of what only the default promises: the environment of a run may ask for the other.
-pub const SYNCHRONISED: (&str, &str) = ("SYNCEDMEM_REUSE", "synchronised");
-
 /// The sides of an object, each with the access that makes a block and fills nothing.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Side {

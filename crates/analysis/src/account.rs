@@ -48,7 +48,7 @@ pub struct Memory {
 pub struct Account {
     // By kind; by side, then by the number of what their getters take.
     memory: [Memory; 3],
-    copies: [[Sum; 3]; 2],
+    copies: [[Sum; 2]; 2],
     fills: [Sum; 2],
     evictions: [[Sum; 2]; 2],
     accesses: [[u64; 3]; 2],
@@ -72,7 +72,7 @@ impl Account {
             Memory { live: 0, peak: 0, peak_time: 0, fresh: NONE, pooled: NONE, freed: NONE, turned_away: NONE };
         Account {
             memory: [EMPTY; 3],
-            copies: [[NONE; 3]; 2],
+            copies: [[NONE; 2]; 2],
             fills: [NONE; 2],
             evictions: [[NONE; 2]; 2],
             accesses: [[0; 3]; 2],
@@ -214,7 +214,7 @@ impl Account {
             each(format_args!("fill of the {} with zeros", side.name()), self.fills(side))?;
         }
         for to in [Side::Device, Side::Host] {
-            for path in [Path::Pinned, Path::Staged, Path::Pageable] {
+            for path in [Path::Pinned, Path::Pageable] {
                 each(format_args!("copy to the {}, {}", to.name(), path.name()), self.copies(to, path))?;
             }
         }

@@ -153,9 +153,7 @@ pub enum Origin {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Path {
     Pinned,
-    /// Through the library's page-locked buffers.
-    Staged,
-    /// From or to pageable memory, by the driver.
+    /// From or to pageable memory.
     Pageable,
 }
 
@@ -186,7 +184,6 @@ impl Path {
     pub const fn name(self) -> &'static str {
         match self {
             Path::Pinned => "pinned",
-            Path::Staged => "staged",
             Path::Pageable => "pageable",
         }
     }

@@ -6,7 +6,7 @@ from typing import Any
 
 from ._errors import check
 from ._library import ffi, lib
-from ._types import Accounting, ErrorPolicy, Memory, Mode, Pinning, Reuse
+from ._types import Accounting, ErrorPolicy, Memory, Mode, Pinning
 
 
 def _get(function: Any, c_type: str, *arguments: Any) -> Any:
@@ -53,16 +53,6 @@ def set_pinned_limit(nbytes: int) -> None:
 def get_pinned_limit() -> int:
     """How many bytes may be page-locked in all."""
     return int(_get(lib.syncedmem_get_pinned_limit, "size_t *"))
-
-
-def set_reuse(reuse: Reuse) -> None:
-    """Sets when device and page-locked blocks that are given back are reused."""
-    check(lib.syncedmem_set_reuse(reuse))
-
-
-def get_reuse() -> Reuse:
-    """When device and page-locked blocks are reused."""
-    return Reuse(_get(lib.syncedmem_get_reuse, "syncedmem_reuse_t *"))
 
 
 def set_mode(mode: Mode) -> None:

@@ -17,7 +17,6 @@ ENUMS = (
     ("Head", "syncedmem_head_t", ("SYNCEDMEM_",)),
     ("Memory", "syncedmem_memory_t", ("SYNCEDMEM_MEMORY_",)),
     ("Eviction", "syncedmem_eviction_t", ("SYNCEDMEM_EVICT_",)),
-    ("Reuse", "syncedmem_reuse_t", ("SYNCEDMEM_REUSE_",)),
     ("Mode", "syncedmem_mode_t", ("SYNCEDMEM_MODE_",)),
     ("Pinning", "syncedmem_pinning_t", ("SYNCEDMEM_PIN_",)),
     ("ErrorPolicy", "syncedmem_error_policy_t", ("SYNCEDMEM_ON_ERROR_",)),

@@ -73,14 +73,6 @@ class Eviction(enum.IntEnum):
     ALWAYS = 2
     """Any side. The newest data is copied to the other side first."""
 
-class Reuse(enum.IntEnum):
-    """When a device or page-locked block is reused: work on the device may still use it."""
-    SYNCHRONISED = 0
-    """After its context was synchronized."""
-    STREAM = 1
-    """After the work that the legacy default stream had when the block was given back, and work declared with
-    `syncedmem_record_stream`."""
-
 class Mode(enum.IntEnum):
     """The mode assumed for `Caffe::mode()`."""
     AUTO = 0
@@ -161,8 +153,7 @@ class Sum:
 class MemoryStats:
     """One kind of memory, in bytes. This structure never grows."""
     live: int
-    """Held by objects now, without the page-locked slots of staged copies. Without accounting, pageable blocks of up
-    to 4 KiB are missing."""
+    """Held by objects now. Without accounting, pageable blocks of up to 4 KiB are missing."""
     peak: int
     """Maximum of `live` since accounting began, or since `syncedmem_reset_peaks`."""
     idle: int
@@ -189,16 +180,12 @@ class Stats:
     """Device memory."""
     to_device_pinned: Sum
     """Copies from page-locked memory to the device. The time of a push is that of its call."""
-    to_device_staged: Sum
-    """Copies from pageable memory to the device through page-locked slots."""
     to_device_pageable: Sum
-    """Copies from pageable memory to the device by the driver."""
+    """Copies from pageable memory to the device."""
     to_host_pinned: Sum
     """Copies from the device to page-locked memory. The time of a pull is that of its call."""
-    to_host_staged: Sum
-    """Copies from the device to pageable memory through page-locked slots."""
     to_host_pageable: Sum
-    """Copies from the device to pageable memory by the driver."""
+    """Copies from the device to pageable memory."""
     host_fills: Sum
     """Host sides filled with zeros. Fresh pages of the system take no time."""
     device_fills: Sum

@@ -48,9 +48,9 @@ pub enum syncedmem_access_t {
 /// `EXPORTED`, and after `syncedmem_destroy` the last tensor ends the object. An object that C++ ends must outlive its
 /// tensors. A tensor of an evictable object is an open access, which its deleter ends.
 ///
-/// A consumer on another stream than the legacy default one calls `syncedmem_stream_wait` before it reads, and, with
-/// `SYNCEDMEM_REUSE_STREAM`, `syncedmem_record_stream` before it deletes the tensor. A device reset frees device
-/// tensors' memory.
+/// A consumer on another stream than the legacy default one calls `syncedmem_stream_wait` before it reads, and, on a
+/// stream of another context than the block's, `syncedmem_record_stream` before it deletes the tensor. A device reset
+/// frees device tensors' memory.
 ///
 /// Errors: `INVALID_ARGUMENT` (also an impossible type or shape, more bytes than the object has, borrowed device memory
 /// that the driver does not know).

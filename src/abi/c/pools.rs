@@ -2,7 +2,6 @@
 
 use syncedmem_trace::kind::Kind;
 
-use super::policy;
 use crate::abi::arguments::{answer, one_of};
 use crate::abi::call::{call, run};
 use crate::abi::status::syncedmem_status_t;
@@ -23,17 +22,6 @@ pub enum syncedmem_memory_t {
     SYNCEDMEM_MEMORY_DEVICE = 2,
     /// All three.
     SYNCEDMEM_MEMORY_ALL = 3,
-}
-
-/// When a device or page-locked block is reused: work on the device may still use it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(i32)]
-pub enum syncedmem_reuse_t {
-    /// After its context was synchronized.
-    SYNCEDMEM_REUSE_SYNCHRONISED = 0,
-    /// After the work that the legacy default stream had when the block was given back, and work declared with
-    /// `syncedmem_record_stream`.
-    SYNCEDMEM_REUSE_STREAM = 1,
 }
 
 /// `None` for all of them.
@@ -151,19 +139,4 @@ pub extern "C" fn syncedmem_set_pinned_limit(bytes: usize) -> syncedmem_status_t
 pub unsafe extern "C" fn syncedmem_get_pinned_limit(bytes: *mut usize) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.
     unsafe { answer("syncedmem_get_pinned_limit", bytes, || Ok(budget::pinned_limit() as usize)) }
-}
-
-/// Sets when device and page-locked blocks that are given back from now on are reused: a `syncedmem_reuse_t`. Overrides
-/// `SYNCEDMEM_REUSE`.
-#[unsafe(no_mangle)]
-pub extern "C" fn syncedmem_set_reuse(reuse: i32) -> syncedmem_status_t {
-    let what = "reuse is not a syncedmem_reuse_t; pass SYNCEDMEM_REUSE_SYNCHRONISED (0) or SYNCEDMEM_REUSE_STREAM (1)";
-    policy::set("syncedmem_set_reuse", &settings::REUSE, reuse, what)
-}
-
-/// Writes the current `syncedmem_reuse_t` to `*reuse`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn syncedmem_get_reuse(reuse: *mut syncedmem_reuse_t) -> syncedmem_status_t {
-    // SAFETY: the caller guarantees it.
-    unsafe { policy::get("syncedmem_get_reuse", &settings::REUSE, reuse.cast()) }
 }

@@ -33,8 +33,7 @@ pub struct syncedmem_sum_t {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct syncedmem_memory_stats_t {
-    /// Held by objects now, without the page-locked slots of staged copies. Without accounting, pageable blocks of up
-    /// to 4 KiB are missing.
+    /// Held by objects now. Without accounting, pageable blocks of up to 4 KiB are missing.
     pub live: u64,
     /// Maximum of `live` since accounting began, or since `syncedmem_reset_peaks`.
     pub peak: u64,
@@ -66,15 +65,11 @@ pub struct syncedmem_stats_t {
     pub device: syncedmem_memory_stats_t,
     /// Copies from page-locked memory to the device. The time of a push is that of its call.
     pub to_device_pinned: syncedmem_sum_t,
-    /// Copies from pageable memory to the device through page-locked slots.
-    pub to_device_staged: syncedmem_sum_t,
-    /// Copies from pageable memory to the device by the driver.
+    /// Copies from pageable memory to the device.
     pub to_device_pageable: syncedmem_sum_t,
     /// Copies from the device to page-locked memory. The time of a pull is that of its call.
     pub to_host_pinned: syncedmem_sum_t,
-    /// Copies from the device to pageable memory through page-locked slots.
-    pub to_host_staged: syncedmem_sum_t,
-    /// Copies from the device to pageable memory by the driver.
+    /// Copies from the device to pageable memory.
     pub to_host_pageable: syncedmem_sum_t,
     /// Host sides filled with zeros. Fresh pages of the system take no time.
     pub host_fills: syncedmem_sum_t,
@@ -144,10 +139,8 @@ fn now() -> syncedmem_stats_t {
         pinned,
         device,
         to_device_pinned: copies(Side::Device, Path::Pinned),
-        to_device_staged: copies(Side::Device, Path::Staged),
         to_device_pageable: copies(Side::Device, Path::Pageable),
         to_host_pinned: copies(Side::Host, Path::Pinned),
-        to_host_staged: copies(Side::Host, Path::Staged),
         to_host_pageable: copies(Side::Host, Path::Pageable),
         host_fills: sum(account.fills(Side::Host)),
         device_fills: sum(account.fills(Side::Device)),

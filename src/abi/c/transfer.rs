@@ -42,8 +42,7 @@ pub unsafe extern "C" fn syncedmem_async_cpu_pull(
 
 /// Declares that work already in `stream` may use the object's device block and page-locked host block, which are then
 /// not reused before that work is done. It is needed, after the last use on that stream, for streams of another context
-/// than the block's, and with `SYNCEDMEM_REUSE_STREAM` for non-blocking streams. Borrowed and later blocks are not
-/// affected.
+/// than the block's. Borrowed and later blocks are not affected.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_record_stream(

@@ -64,11 +64,6 @@ pub fn could_admit_pinned(bytes: usize, idle: u64) -> bool {
     in_use.checked_add(bytes as u64).is_some_and(|sum| sum <= pinned_limit())
 }
 
-/// Counts bytes behind the admitted ones, to the end of their last page.
-pub fn add_pinned(bytes: usize) {
-    PINNED.fetch_add(bytes as u64, Relaxed);
-}
-
 pub fn withdraw_pinned(bytes: usize) {
     let less = |now: u64| Some(now.saturating_sub(bytes as u64));
     let _ = PINNED.fetch_update(Relaxed, Relaxed, less);

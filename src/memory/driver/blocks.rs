@@ -15,7 +15,7 @@ use syncedmem_trace::kind::Kind;
 
 use super::deferred;
 use super::record::{self, Record};
-use super::source::{self, Allocation, Identity, Source};
+use super::source::{self, Identity};
 use crate::cuda::capture::RelaxedCapture;
 use crate::cuda::context::ContextGuard;
 use crate::cuda::driver::{self, Driver};
@@ -45,8 +45,6 @@ pub struct Block {
     /// Its bytes: up to an eighth more than requested.
     pub room: usize,
     pub origin: Origin,
-    /// Else the contents are undefined.
-    pub holds_zeros: bool,
 }
 
 pub fn allocate(driver: &Driver, guard: &ContextGuard<'_>, request: Request) -> Result<Block, Error> {
@@ -67,9 +65,7 @@ pub fn allocate(driver: &Driver, guard: &ContextGuard<'_>, request: Request) -> 
         let _ = unsafe { record::give_back(driver, address, &record) };
         return Err(Error::OutOfMemory { side: request.side, asked: request.bytes, cause: Cause::Bookkeeping });
     }
-    // As a new mapping does.
-    let holds_zeros = origin == Origin::Fresh && record.is_registered();
-    Ok(Block { address, device, room: record.bytes, origin, holds_zeros })
+    Ok(Block { address, device, room: record.bytes, origin })
 }
 
 fn fresh(
@@ -79,10 +75,6 @@ fn fresh(
     request: Request,
 ) -> Result<(NonNull<c_void>, Record), Error> {
     let Request { side, bytes, holder, pending_on_legacy } = request;
-    if side == Side::Host {
-        // Frees keep registered blocks, even beyond the budget.
-        device::reduce_near(Kind::Pinned, device);
-    }
     if side == Side::Host && !budget::admit_pinned(bytes) {
         if budget::could_admit_pinned(bytes, device::idle(Kind::Pinned)) {
             device::give_back_near(Kind::Pinned);
@@ -93,34 +85,30 @@ fn fresh(
         }
     }
     let _relaxed = RelaxedCapture::begin(driver);
-    let answer = match source::allocate(driver, device, side, bytes) {
+    let answer = match source::allocate(driver, side, bytes) {
         Err(failure) if failure.status == status::OUT_OF_MEMORY => {
             deferred::offer_near(driver, device);
             if side == Side::Host {
                 // For device memory `object::eviction` makes room.
                 device::give_back_near(Kind::Pinned);
             }
-            source::allocate(driver, device, side, bytes)
+            source::allocate(driver, side, bytes)
         }
         answer => answer,
     };
-    let Allocation { address, bytes: room, source } = match answer {
-        Ok(allocation) => allocation,
+    let address = match answer {
+        Ok(address) => address,
         Err(failure) => {
             record::withdraw(side, bytes);
             let is_full = failure.status == status::OUT_OF_MEMORY && side == Side::Device;
             return Err(if is_full { out_of_memory(driver, device, bytes) } else { failure.into() });
         }
     };
-    match side {
-        Side::Host => budget::add_pinned(room - bytes),
-        Side::Device => IdleBlocks::of(side).query_memory(driver, device),
+    if side == Side::Device {
+        IdleBlocks::of(side).query_memory(driver, device);
     }
     let identity = Identity::of(driver, guard, driver::address(address.as_ptr()));
-    Ok((
-        address,
-        Record { side, context: guard.context, device, bytes: room, holder, pending_on_legacy, source, identity },
-    ))
+    Ok((address, Record { side, context: guard.context, device, bytes, holder, pending_on_legacy, identity }))
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -158,7 +146,7 @@ pub unsafe fn free(address: NonNull<c_void>, holder: usize) -> Freed {
 /// Page-locked memory without a record, in the current context.
 pub fn pin(driver: &Driver, bytes: usize) -> Result<NonNull<c_void>, DriverFailure> {
     let _relaxed = RelaxedCapture::begin(driver);
-    source::allocate_plain(driver, Side::Host, bytes)
+    source::allocate(driver, Side::Host, bytes)
 }
 
 /// # Safety
@@ -166,7 +154,7 @@ pub fn pin(driver: &Driver, bytes: usize) -> Result<NonNull<c_void>, DriverFailu
 pub unsafe fn unpin(driver: &Driver, address: NonNull<c_void>) -> Result<(), DriverFailure> {
     let _relaxed = RelaxedCapture::begin(driver);
     // SAFETY: the caller guarantees it.
-    unsafe { source::free(driver, Side::Host, address, Source::Allocated) }
+    unsafe { source::free(driver, Side::Host, address) }
 }
 
 pub fn find(address: NonNull<c_void>) -> Option<Record> {

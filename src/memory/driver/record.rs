@@ -7,7 +7,7 @@ use std::ptr::NonNull;
 
 use syncedmem_trace::head::Side;
 
-use super::source::{self, Identity, Source};
+use super::source::{self, Identity};
 use crate::cuda::capture::RelaxedCapture;
 use crate::cuda::context::{Context, ContextGuard};
 use crate::cuda::driver::{self, Driver};
@@ -27,15 +27,10 @@ pub struct Record {
     /// Whether the legacy default stream may still write the block: fills and copies from pageable memory outlast their calls
     /// (CUDA Driver API, "API synchronization behavior").
     pub pending_on_legacy: bool,
-    pub source: Source,
     pub identity: Identity,
 }
 
 impl Record {
-    pub fn is_registered(&self) -> bool {
-        matches!(self.source, Source::Registered(_))
-    }
-
     /// See [`Identity::is_there`].
     pub fn is_alive(&self, driver: &Driver, address: NonNull<c_void>) -> Result<bool, DriverFailure> {
         self.identity.is_there(driver, driver::address(address.as_ptr()))
@@ -52,10 +47,6 @@ pub unsafe fn give_back(driver: &Driver, address: NonNull<c_void>, record: &Reco
         Err(failure) if !status::is_context_gone(failure.status) => return Err(failure),
         _ => withdraw(record.side, record.bytes),
     }
-    if let Source::Registered(mapping) = record.source {
-        // A reset ends the registration only; the mapping is the library's.
-        mapping.unmap();
-    }
     Ok(())
 }
 
@@ -66,15 +57,12 @@ unsafe fn try_to_give_back(driver: &Driver, address: NonNull<c_void>, record: &R
         return Ok(());
     }
     let _guard = ContextGuard::enter(driver, record.context)?;
-    if record.is_registered() {
-        // No documentation says that the driver waits before it unlocks pages.
-        synchronize::context_if_allowed(driver)?;
-    } else if record.pending_on_legacy {
+    if record.pending_on_legacy {
         synchronize::legacy_stream(driver)?;
     }
     let _relaxed = RelaxedCapture::begin(driver);
     // SAFETY: the caller guarantees it, and the block still is the recorded one.
-    unsafe { source::free(driver, record.side, address, record.source) }
+    unsafe { source::free(driver, record.side, address) }
 }
 
 /// Undoes the admission of a block that is not page-locked any more.

@@ -1,47 +1,18 @@
 #![expect(unsafe_code, reason = "the driver's functions are called")]
 
-use std::ffi::{c_int, c_uint, c_void};
+use std::ffi::{c_uint, c_void};
 use std::ptr::NonNull;
 
-use cudarc::driver::sys::{CU_MEMHOSTALLOC_PORTABLE, CU_MEMHOSTREGISTER_PORTABLE};
+use cudarc::driver::sys::CU_MEMHOSTALLOC_PORTABLE;
 use syncedmem_trace::head::Side;
 
 use crate::cuda::context::{Context, ContextGuard};
 use crate::cuda::driver::{self, Driver};
-use crate::cuda::{attributes, pointer, status};
+use crate::cuda::{pointer, status};
 use crate::error::DriverFailure;
-use crate::memory::mapping::{HUGE_PAGE, Mapping};
-use crate::platform::limits;
-use crate::settings;
 
-#[derive(Clone, Copy, Debug)]
-pub enum Source {
-    Allocated,
-    Registered(Mapping),
-}
-
-// SAFETY: a mapping belongs to the process, not to a thread.
-unsafe impl Send for Source {}
-
-#[derive(Clone, Copy, Debug)]
-pub struct Allocation {
-    pub address: NonNull<c_void>,
-    /// As requested, or whole pages.
-    pub bytes: usize,
-    pub source: Source,
-}
-
-/// Uses the current context, which is of `device`.
-pub fn allocate(driver: &Driver, device: c_int, side: Side, bytes: usize) -> Result<Allocation, DriverFailure> {
-    let registers = side == Side::Host && bytes >= HUGE_PAGE && registers();
-    let registers = registers && attributes::why_not_registered(driver, device).is_none();
-    if let Some(registered) = registers.then(|| register(driver, device, bytes)).flatten() {
-        return Ok(registered);
-    }
-    Ok(Allocation { address: allocate_plain(driver, side, bytes)?, bytes, source: Source::Allocated })
-}
-
-pub fn allocate_plain(driver: &Driver, side: Side, bytes: usize) -> Result<NonNull<c_void>, DriverFailure> {
+/// Uses the current context.
+pub fn allocate(driver: &Driver, side: Side, bytes: usize) -> Result<NonNull<c_void>, DriverFailure> {
     let mut address = std::ptr::null_mut();
     match side {
         Side::Device => {
@@ -59,51 +30,16 @@ pub fn allocate_plain(driver: &Driver, side: Side, bytes: usize) -> Result<NonNu
     NonNull::new(address).ok_or(DriverFailure { call: "an allocation without an address", status: status::SUCCESS })
 }
 
-/// Registers populated huge pages, because the driver locks page by page. `None`: the driver allocates the block.
-fn register(driver: &Driver, device: c_int, bytes: usize) -> Option<Allocation> {
-    let mapping = Mapping::on_huge_pages(bytes)?;
-    // SAFETY: unmapped on a failure, else after the block was unregistered.
-    if !mapping.populate() || unsafe { page_lock(driver, device, &mapping) }.is_err() {
-        mapping.unmap();
-        return None;
-    }
-    Some(Allocation { address: mapping.block(), bytes: mapping.room(), source: Source::Registered(mapping) })
-}
-
-/// Registers a block for every context, unless the driver is known to refuse that for `device`.
+/// Frees a block in its context, which is current.
 ///
 /// # Safety
-/// The mapping stays until it is unregistered.
-pub unsafe fn page_lock(driver: &Driver, device: c_int, mapping: &Mapping) -> Result<(), DriverFailure> {
-    if let Some(failure) = attributes::refusal(driver, device) {
-        return Err(failure);
-    }
-    let (address, room) = (mapping.block().as_ptr(), mapping.room());
-    // SAFETY: the mapping's range; the caller guarantees that it stays.
-    unsafe { driver.host_register(address, room, CU_MEMHOSTREGISTER_PORTABLE as c_uint) }
-        .inspect_err(|&failure| attributes::note_refusal(device, failure))
-}
-
-/// Whether large blocks are registered mappings (opt-in). Under `malloc_only` an inlined original may free them by
-/// `cudaFreeHost`. Before Linux 5.12 the parent's first write after a fork moved a page-locked page, and the device used the
-/// old one; the driver's own memory was not affected.
-fn registers() -> bool {
-    let forks_copy_locked_pages = || limits::kernel().is_some_and(|version| version >= (5, 12));
-    settings::registers_pinned_blocks() && !settings::malloc_only() && forks_copy_locked_pages()
-}
-
-/// Frees a block in its context, which is current; the caller unmaps a mapping.
-///
-/// # Safety
-/// `source` made it for `side`. No thread refers to it any more, and no work on the device uses it.
-pub unsafe fn free(driver: &Driver, side: Side, address: NonNull<c_void>, source: Source) -> Result<(), DriverFailure> {
-    match (side, source) {
-        // SAFETY: the caller guarantees it.
-        (Side::Device, _) => unsafe { driver.mem_free(driver::address(address.as_ptr())) },
-        // SAFETY: the caller guarantees it.
-        (Side::Host, Source::Allocated) => unsafe { driver.host_free(address.as_ptr()) },
-        // SAFETY: the caller guarantees it.
-        (Side::Host, Source::Registered(_)) => unsafe { driver.host_unregister(address.as_ptr()) },
+/// [`allocate`] made it for `side`. No thread refers to it any more, and no work on the device uses it.
+pub unsafe fn free(driver: &Driver, side: Side, address: NonNull<c_void>) -> Result<(), DriverFailure> {
+    match side {
+        // SAFETY: the caller guarantees that the block is a device block that nothing uses.
+        Side::Device => unsafe { driver.mem_free(driver::address(address.as_ptr())) },
+        // SAFETY: the caller guarantees that the block is a page-locked block that nothing uses.
+        Side::Host => unsafe { driver.host_free(address.as_ptr()) },
     }
 }
 

@@ -34,8 +34,8 @@ pub fn allocate(request: Request) -> Option<Found> {
         Err(why) if is_exhausted(why) && registration::give_back_near() > 0 => attempt(),
         answer => answer,
     });
-    let blocks::Block { address, room, origin, holds_zeros, .. } = block?;
-    Some(Found { address, room, origin, undefined: if holds_zeros { 0 } else { bytes } })
+    let blocks::Block { address, room, origin, .. } = block?;
+    Some(Found { address, room, origin, undefined: bytes })
 }
 
 /// In a forked child and at exit the block stays.

@@ -236,7 +236,7 @@ fn two_copies_of_64_kib_from_pageable_memory_are_slow_if_pinned_ones_were_faster
         let told = [made(LARGE), asked(Host, Overwrite), copied(Device, Read, LARGE, Pinned).taking(took)];
         told.map(|told| told.of(0x20)).to_vec()
     };
-    let slow = [on_host(LARGE), copy(LARGE, Pageable, 900), copy(LARGE, Staged, 500)].concat();
+    let slow = [on_host(LARGE), copy(LARGE, Pageable, 900), copy(LARGE, Pageable, 500)].concat();
     let expected = advice(PageableCopy, Certain, Subject::CopyTo(Device), 5);
     assert_eq!(both(PageableCopy, &slow), [expected.sums(2, 2 * LARGE, None)], "no pinned copy to compare with");
     let with = |story: &[Told], took| both(PageableCopy, &[story.to_vec(), pinned(took)].concat());

@@ -9,7 +9,7 @@ use syncedmem_trace::kind::Kind;
 
 const SIDES: [Side; 2] = [Side::Host, Side::Device];
 const ACCESSES: [Access; 3] = [Access::Read, Access::Write, Access::Overwrite];
-const PATHS: [Path; 3] = [Path::Pinned, Path::Staged, Path::Pageable];
+const PATHS: [Path; 2] = [Path::Pinned, Path::Pageable];
 const CAUSES: [Cause; 5] = [
     Cause::Access(Access::Read),
     Cause::Access(Access::Write),
@@ -93,7 +93,7 @@ pub fn a_run(threads: u32, rounds: u64) -> Vec<Event> {
             add(300, 0, What::Evicted { side: device, bytes, newest: true });
             add(200, 400, What::Copied { to: host, bytes, path: Path::Pageable, cause: Cause::Eviction });
             add(0, 10, What::Allocated { kind: Kind::Device, bytes, block: block + 1, origin: Origin::Pool });
-            add(800, 900, What::Copied { to: device, bytes, path: Path::Staged, cause: read });
+            add(800, 900, What::Copied { to: device, bytes, path: Path::Pageable, cause: read });
             add(0, 10, What::Started { to: host, bytes, path: Path::Pinned, copy });
             add(70, 100, What::Completed { to: host, copy });
             add(0, 10, What::Freed { kind: Kind::Device, bytes, block: block + 1 });

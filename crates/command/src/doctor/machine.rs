@@ -82,7 +82,7 @@ fn huge_pages() -> String {
         return "this kernel offers no transparent ones".to_owned();
     };
     match said.split(['[', ']']).nth(1).unwrap_or("unknown") {
-        "madvise" => "where asked for (madvise): SYNCEDMEM_HUGE_PAGES=advise asks from 2 MiB up".to_owned(),
+        "madvise" => "where asked for (madvise)".to_owned(),
         chosen => chosen.to_owned(),
     }
 }

@@ -3,7 +3,7 @@
 use strsim::levenshtein;
 
 /// Variables of the library and of this command.
-pub const KNOWN: [&str; 25] = [
+pub const KNOWN: [&str; 21] = [
     "SYNCEDMEM_ACCOUNT",
     "SYNCEDMEM_CALLS",
     "SYNCEDMEM_CHECK_DEVICE",
@@ -11,7 +11,6 @@ pub const KNOWN: [&str; 25] = [
     "SYNCEDMEM_DEVICE_POOL",
     "SYNCEDMEM_HOST_BLOCKS",
     "SYNCEDMEM_HOST_LIMIT",
-    "SYNCEDMEM_HUGE_PAGES",
     "SYNCEDMEM_JUNK_FILL",
     "SYNCEDMEM_LIBRARY",
     "SYNCEDMEM_MODE",
@@ -19,14 +18,11 @@ pub const KNOWN: [&str; 25] = [
     "SYNCEDMEM_ON_ERROR",
     "SYNCEDMEM_PAGEABLE_POOL",
     "SYNCEDMEM_PIN",
-    "SYNCEDMEM_PINNED_BLOCKS",
     "SYNCEDMEM_PINNED_LIMIT",
     "SYNCEDMEM_PINNED_POOL",
     "SYNCEDMEM_POOLS",
     "SYNCEDMEM_POOL_AGE",
     "SYNCEDMEM_REPORT",
-    "SYNCEDMEM_REUSE",
-    "SYNCEDMEM_STAGE_FROM",
     "SYNCEDMEM_TRACE",
     "SYNCEDMEM_TRACE_SIZE",
 ];

@@ -139,7 +139,7 @@ fn work(account: &Account) -> Vec<Map<String, Value>> {
     for side in [Side::Host, Side::Device] {
         let of_side = [("side", side.name().into())];
         add("fill", &of_side, account.fills(side));
-        for path in [Path::Pinned, Path::Staged, Path::Pageable] {
+        for path in [Path::Pinned, Path::Pageable] {
             add("copy", &[of_side[0].clone(), ("path", path.name().into())], account.copies(side, path));
         }
         for newest in [false, true] {

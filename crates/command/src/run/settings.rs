@@ -54,18 +54,6 @@ pub struct Settings {
     /// Source of host blocks: with malloc, free() takes each one, for mixed bindings.
     #[arg(long, value_name = "HOW", value_parser = ["auto", "malloc"])]
     host_blocks: Option<String>,
-    /// Huge pages for blocks from 2 MiB up: the system decides, or is advised to use them.
-    #[arg(long, value_name = "WHEN", value_parser = ["system", "advise"])]
-    huge_pages: Option<String>,
-    /// Source of page-locked blocks of 2 MiB and more: the driver, or huge pages that it registers.
-    #[arg(long, value_name = "HOW", value_parser = ["allocated", "registered"])]
-    pinned_blocks: Option<String>,
-    /// When a device or page-locked block is reused.
-    #[arg(long, value_name = "WHEN", value_parser = ["synchronised", "stream"])]
-    reuse: Option<String>,
-    /// Size from which pageable memory is copied through page-locked staging buffers; 0: never.
-    #[arg(long, value_name = "BYTES", value_parser = bytes)]
-    stage_from: Option<String>,
 }
 
 impl Settings {
@@ -86,10 +74,6 @@ impl Settings {
             ("SYNCEDMEM_PINNED_LIMIT", self.pinned_limit.clone()),
             ("SYNCEDMEM_HOST_LIMIT", self.host_limit.clone()),
             ("SYNCEDMEM_HOST_BLOCKS", self.host_blocks.clone()),
-            ("SYNCEDMEM_HUGE_PAGES", self.huge_pages.clone()),
-            ("SYNCEDMEM_PINNED_BLOCKS", self.pinned_blocks.clone()),
-            ("SYNCEDMEM_REUSE", self.reuse.clone()),
-            ("SYNCEDMEM_STAGE_FROM", self.stage_from.clone()),
         ];
         given.into_iter().filter_map(|(name, value)| Some((name, value?.into()))).collect()
     }

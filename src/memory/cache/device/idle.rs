@@ -47,7 +47,7 @@ impl IdleBlock {
 
     /// Whether a free waits for nothing. Does not call the driver.
     pub fn is_clear(&self) -> bool {
-        self.waits.is_none() && self.events.is_empty() && !self.record.is_registered()
+        self.waits.is_none() && self.events.is_empty()
     }
 
     /// Assumes that the block does not wait for its context.

@@ -1,8 +1,7 @@
 //! Freed blocks of the driver, on the device or page-locked.
 //!
 //! A block waits here until its context was synchronised after the free: work on the device may still use it. One
-//! synchronisation, made only if no clear block fits, clears all that wait. With `SYNCEDMEM_REUSE=stream` an event on
-//! the legacy default stream replaces it.
+//! synchronisation, made only if no clear block fits, clears all that wait.
 //!
 //! The program's own threads free idle blocks beyond the budget, in a trim, and when memory has run out.
 #![expect(unsafe_code, reason = "the driver's functions are called")]
@@ -19,10 +18,9 @@ use syncedmem_trace::kind::Kind;
 
 use super::bins::Idle;
 use crate::cuda::context::{self, ContextGuard};
-use crate::cuda::driver::{Driver, Stream};
-use crate::cuda::events::Event;
-use crate::cuda::streams::{self, StreamEvents};
-use crate::cuda::{capture, captures_graphs, driver_in_use, synchronize};
+use crate::cuda::driver::Driver;
+use crate::cuda::streams::StreamEvents;
+use crate::cuda::{captures_graphs, driver_in_use, synchronize};
 use crate::error::DriverFailure;
 use crate::memory::driver::deferred;
 use crate::memory::driver::record::Record;
@@ -80,15 +78,13 @@ fn synchronise(driver: &Driver, guard: &ContextGuard<'_>) -> Result<(), DriverFa
 }
 
 /// `events` were declared for the block; `false`: the caller frees it.
-pub fn keep(driver: &Driver, address: NonNull<c_void>, mut record: Record, events: Option<StreamEvents>) -> bool {
+pub fn keep(driver: &Driver, address: NonNull<c_void>, record: Record, events: Option<StreamEvents>) -> bool {
     let mut events = events.unwrap_or_default();
     let idle_blocks = IdleBlocks::of(record.side);
     // A process that captures graphs synchronises no context.
-    let is_cleared = settings::reuses_by_event() || !captures_graphs();
-    let can_be_kept = settings::pools() && is_cleared && record.identity.is_certain();
+    let can_be_kept = settings::pools() && !captures_graphs() && record.identity.is_certain();
     let is_kept = can_be_kept && record.bytes as u64 <= idle_blocks.budget(record.device);
-    // Registered memory is kept: a free does not unregister.
-    if !is_kept && !record.is_registered() {
+    if !is_kept {
         if can_be_kept {
             note_turned_away(&record);
         }
@@ -98,34 +94,17 @@ pub fn keep(driver: &Driver, address: NonNull<c_void>, mut record: Record, event
         }
         return false;
     }
-    let event = if settings::reuses_by_event() { event_behind(driver, address, &record) } else { None };
-    event.and_then(|event| events.and(event)).into_iter().for_each(|event| streams::wait(driver, event));
     // SeqCst: a synchronisation that covers this free begins after it.
-    let number = FREES.fetch_add(1, Ordering::SeqCst);
-    let waits = event.is_none().then_some(number);
-    // The event is behind the legacy default stream's work on the block.
-    record.pending_on_legacy &= event.is_none();
+    let waits = Some(FREES.fetch_add(1, Ordering::SeqCst));
     let idle = Idle::new(record.bytes, IdleBlock { address, record, waits, events });
     if !idle_blocks.keep(idle) {
         events.wait(driver);
         return false;
     }
     // This free does not wait for work in other contexts.
-    let is_near = |block: &IdleBlock| !block.record.is_registered() && block.waits_at_most_for(&record);
+    let is_near = |block: &IdleBlock| block.waits_at_most_for(&record);
     reduce_device(driver, idle_blocks, record.device, is_near);
     true
-}
-
-/// An event behind the legacy default stream's present work, if the block exists.
-fn event_behind(driver: &Driver, address: NonNull<c_void>, record: &Record) -> Option<Event> {
-    if record.is_alive(driver, address) != Ok(true) {
-        return None;
-    }
-    let guard = ContextGuard::enter(driver, record.context).ok()?;
-    capture::spare_legacy_stream(driver).ok()?;
-    let event = Event::new(driver, &guard).ok()?;
-    event.record(driver, Stream::LEGACY).inspect_err(|_| event.recycle(driver)).ok()?;
-    Some(event)
 }
 
 /// Waits for all work that may be using the block.
@@ -194,15 +173,6 @@ pub fn budget(kind: Kind) -> u64 {
 
 /// Frees idle blocks beyond the budget, after work in any context that may be using them.
 pub fn reduce(kind: Kind) {
-    reduce_those(kind, |_| true);
-}
-
-/// As [`reduce`], except blocks that may be in use on another device than `here`.
-pub fn reduce_near(kind: Kind, here: c_int) {
-    reduce_those(kind, |block| block.is_clear() || block.record.device == here);
-}
-
-fn reduce_those(kind: Kind, wanted: impl Fn(&IdleBlock) -> bool) {
     let (Some(driver), Some(idle_blocks)) = (driver_in_use(), IdleBlocks::of_kind(kind)) else { return };
-    idle_blocks.devices().for_each(|device| reduce_device(driver, idle_blocks, device, &wanted));
+    idle_blocks.devices().for_each(|device| reduce_device(driver, idle_blocks, device, |_| true));
 }

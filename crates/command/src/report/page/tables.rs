@@ -10,7 +10,7 @@ use syncedmem_trace::event::Path;
 use syncedmem_trace::head::{Access, Side};
 use syncedmem_trace::kind::Kind;
 
-const PATHS: [(Path, &str); 3] = [(Path::Pinned, "pinned"), (Path::Staged, "staged"), (Path::Pageable, "pageable")];
+const PATHS: [(Path, &str); 2] = [(Path::Pinned, "pinned"), (Path::Pageable, "pageable")];
 
 /// See [`Html::heads`].
 pub fn begin(html: &mut Html, name: &'static str, columns: &[&'static str]) {
