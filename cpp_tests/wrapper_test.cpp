@@ -43,6 +43,16 @@ TEST(Wrapper, GivesTypedPointersToZeros) {
   EXPECT_EQ(memory.head(), SYNCEDMEM_HEAD_AT_CPU);
 }
 
+TEST(Wrapper, AnObjectOfNoBytesHasAHostAddressAllTheSame) {
+  SyncedMemory memory;
+  EXPECT_EQ(memory.size(), 0u);
+  EXPECT_EQ(memory.head(), SYNCEDMEM_UNINITIALIZED);
+  EXPECT_NE(memory.mutable_cpu_data(), nullptr);
+  EXPECT_EQ(memory.head(), SYNCEDMEM_HEAD_AT_CPU);
+  memory = SyncedMemory(8);
+  EXPECT_EQ(memory.size(), 8u);
+}
+
 TEST(Wrapper, ReadsThroughAReferenceToConst) {
   const SyncedMemory memory(8);
   EXPECT_NE(memory.cpu_data(), nullptr);

@@ -100,6 +100,9 @@ const syncedmem_head_t CaffeHeads<Unused>::SYNCED;
 /// is newer. Move-only; sizes are in bytes.
 class SyncedMemory : public CaffeHeads<void> {
  public:
+  /// An object of no bytes, whose host data nevertheless has an address.
+  SyncedMemory() : SyncedMemory(0) {}
+
   /// An object of `bytes` bytes on each side; neither is allocated yet.
   explicit SyncedMemory(std::size_t bytes) : handle_(nullptr) { check(syncedmem_create(bytes, &handle_)); }
 

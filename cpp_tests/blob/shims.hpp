@@ -1,23 +1,14 @@
-// What code written for Caffe's Blob needs beside syncedmem/blob.hpp: the names of namespace caffe, and the messages.
+// What code written for Caffe's Blob needs beside syncedmem/blob/compat.hpp: the messages.
 #ifndef BLOB_SHIMS_HPP
 #define BLOB_SHIMS_HPP
 
-#include <memory>
-#include <string>
-#include <vector>
-
 #include "blob/messages.hpp"
-#include "syncedmem/blob.hpp"
+#include "syncedmem/blob/compat.hpp"
 
 namespace caffe {
 
 using messages::BlobProto;
 using messages::BlobShape;
-using std::shared_ptr;
-using std::string;
-using std::vector;
-using syncedmem::Blob;
-using syncedmem::SyncedMemory;
 
 }  // namespace caffe
 

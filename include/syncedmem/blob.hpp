@@ -1,21 +1,13 @@
 /*
  * Caffe's Blob for C++11 and later, without Caffe. Part of libsyncedmem. SPDX-License-Identifier: BSD-2-Clause
  *
- * One header-only class over the C API of syncedmem_blob.h, with every public name of caffe::Blob<Dtype>: code written for
- * that class compiles against it.
+ * One header-only class over the C API of syncedmem_blob.h, with every public name of caffe::Blob<Dtype>.
  *
  *     syncedmem::Blob<float> blob(2, 3, 4, 5);
  *     blob.mutable_cpu_data()[blob.offset(1, 2)] = 1.0f;
  *     float sum = blob.asum_data();
  *
- * Code in namespace caffe needs, in place of caffe/blob.hpp:
- *
- *     using syncedmem::kMaxBlobAxes;
- *     namespace caffe {
- *     using syncedmem::Blob;
- *     using syncedmem::SyncedMemory;
- *     using std::shared_ptr;
- *     }
+ * Code in namespace caffe includes blob/compat.hpp instead, which adds Caffe's own names.
  *
  * Messages. Reshape, ShapeEquals, FromProto and ToProto are templates over the message: the classes that protoc generates
  * from any caffe.proto, or any class with their accessors. This header includes nothing of protobuf.

@@ -5,12 +5,9 @@
 #include <cmath>
 #include <cstdlib>
 #include <iostream>
-#include <memory>
-#include <string>
-#include <vector>
 
 #include "caffe/proto/caffe.pb.h"
-#include "syncedmem/blob.hpp"
+#include "syncedmem/blob/compat.hpp"
 
 /// glog's LOG(FATAL): prints what is streamed to it, and ends the process.
 struct Fatal {
@@ -26,15 +23,7 @@ struct Fatal {
 };
 #define LOG(severity) Fatal()
 
-using syncedmem::kMaxBlobAxes;
-
 namespace caffe {
-
-using std::shared_ptr;
-using std::string;
-using std::vector;
-using syncedmem::Blob;
-using syncedmem::SyncedMemory;
 
 struct Caffe {
   enum Brew { CPU, GPU };
