@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "syncedmem/caffe2.hpp"
 #include "syncedmem/caffe2/compat.hpp"
 
 /// Its objects count themselves.

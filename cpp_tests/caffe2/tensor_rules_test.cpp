@@ -168,6 +168,29 @@ TEST_F(TensorRules, ExternalMemoryIsGivenToItsDeleterOnce) {
   EXPECT_EQ(calls, 1);
 }
 
+TEST_F(TensorRules, ANumberOfItemsIsTakenForACapacityOfThemAll) {
+  float memory[6] = {0, 1, 2, 3, 4, 5};
+  TensorCPU tensor(Dims{2, 3});
+  // What Caffe2's recurrent_network_op.h passes.
+  tensor.ShareExternalPointer(memory, tensor.size());
+  EXPECT_EQ(tensor.data<float>()[5], 5);
+  EXPECT_EQ(tensor.capacity_nbytes(), sizeof memory);
+  tensor.ShareExternalPointer(memory, sizeof memory - 1);
+  EXPECT_EQ(tensor.capacity_nbytes(), sizeof memory);
+  // Neither the items' bytes nor their number.
+  EXPECT_THROW(tensor.ShareExternalPointer(memory, 5), EnforceNotMet);
+}
+
+TEST_F(TensorRules, APrinterShowsShapeAndItemsUpToALimit) {
+  testing::internal::CaptureStderr();
+  TensorPrinter printer("rows", "", 2);
+  printer.Print<int>(counting({3}));
+  printer.PrintMeta(counting({1, 2}));
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            "Tensor rows of type int. Dims: (3,): 0,1\nTensor rows of type int. Dims: (1,2,): \n");
+  EXPECT_THROW(TensorPrinter("rows", "/nonexistent/file"), EnforceNotMet);
+}
+
 TEST_F(TensorRules, ASharedTensorThatOutgrowsItsMemoryHasItsOwn) {
   float memory[4] = {1, 2, 3, 4};
   TensorCPU tensor(Dims{4});

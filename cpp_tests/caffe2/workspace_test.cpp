@@ -160,6 +160,20 @@ TEST(WorkspaceNotCopied, AHeldBlobOutlivesItsRemoval) {
   EXPECT_EQ(ws.HoldBlob("a"), nullptr);
 }
 
+TEST(WorkspaceNotCopied, PrintsItsTensorsByTheirSizes) {
+  Workspace ws;
+  ws.CreateBlob("small")->GetMutable<TensorCPU>()->Resize(1);
+  ws.GetBlob("small")->GetMutable<TensorCPU>()->mutable_data<float>();
+  ws.CreateBlob("large")->GetMutable<TensorCPU>()->Resize(3, 1);
+  ws.GetBlob("large")->GetMutable<TensorCPU>()->mutable_data<float>();
+  *ws.CreateBlob("text")->GetMutable<std::string>() = "no tensor";
+  testing::internal::CaptureStderr();
+  ws.PrintBlobSizes();
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            "---- Workspace blobs: ----\nname;current shape;capacity bytes;percentage\n"
+            "large;3,1,;12;75%\nsmall;1,;4;25%\nTotal;;16;100%\n");
+}
+
 TEST(WorkspaceNotCopied, SeveralThreadsMakeOneBlobOfOneName) {
   Workspace ws;
   Blob* made[4] = {};

@@ -2,7 +2,7 @@
  * Caffe2's storage for C++11 and later, over syncedmem_caffe2.h. SPDX-License-Identifier: BSD-2-Clause
  *
  * The names and rules of Caffe2 v0.8.1, without its faults: tensors, blobs of any type, workspaces of named blobs. Code
- * written for Caffe2 compiles against compat.hpp, which adds the namespace caffe2 and its macros.
+ * written for Caffe2 includes compat.hpp instead, which has the classes in namespace caffe2, and its macros.
  *
  *     syncedmem::caffe2::Workspace ws;
  *     auto* weights = ws.CreateBlob("weights")->GetMutable<syncedmem::caffe2::TensorCPU>();

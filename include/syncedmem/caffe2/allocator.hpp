@@ -20,8 +20,7 @@
 
 #include "error.hpp"
 
-namespace syncedmem {
-namespace caffe2 {
+SYNCEDMEM_CAFFE2_BEGIN
 
 /// No memory of the host begins on a smaller multiple.
 constexpr std::size_t gCaffe2Alignment = 32;
@@ -200,7 +199,6 @@ class MemoryAllocationReporter {
   }
 };
 
-}  // namespace caffe2
-}  // namespace syncedmem
+SYNCEDMEM_CAFFE2_END
 
 #endif  // SYNCEDMEM_CAFFE2_ALLOCATOR_HPP

@@ -13,8 +13,7 @@
 #include "tensor.hpp"
 #include "typeid.hpp"
 
-namespace syncedmem {
-namespace caffe2 {
+SYNCEDMEM_CAFFE2_BEGIN
 
 /// One value of any type.
 class Blob {
@@ -163,7 +162,6 @@ class Blob {
 
 inline void swap(Blob& a, Blob& b) { a.swap(b); }
 
-}  // namespace caffe2
-}  // namespace syncedmem
+SYNCEDMEM_CAFFE2_END
 
 #endif  // SYNCEDMEM_CAFFE2_BLOB_HPP

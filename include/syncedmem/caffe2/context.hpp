@@ -18,16 +18,16 @@
 #include "error.hpp"
 #include "typeid.hpp"
 
-namespace syncedmem {
-namespace caffe2 {
+SYNCEDMEM_CAFFE2_BEGIN
 
+#ifndef SYNCEDMEM_CAFFE2_MESSAGES
 enum DeviceType { CPU = 0, CUDA = 1 };
 
-/// Where an operator runs.
+/// Where an operator runs. With Caffe2's messages (see compat.hpp) theirs takes its place.
 class DeviceOption {
  public:
-  DeviceType device_type() const { return device_type_; }
-  void set_device_type(DeviceType type) { device_type_ = type; }
+  std::int32_t device_type() const { return device_type_; }
+  void set_device_type(std::int32_t type) { device_type_ = type; }
   int cuda_gpu_id() const { return cuda_gpu_id_; }
   void set_cuda_gpu_id(int id) { cuda_gpu_id_ = id; }
   bool has_random_seed() const { return has_random_seed_; }
@@ -38,11 +38,14 @@ class DeviceOption {
   }
 
  private:
-  DeviceType device_type_ = CPU;
+  std::int32_t device_type_ = CPU;
   int cuda_gpu_id_ = 0;
   bool has_random_seed_ = false;
   std::uint32_t random_seed_ = 0;
 };
+#endif
+
+typedef std::mt19937 rand_gen_type;
 
 class CPUContext;
 class CUDAContext;
@@ -85,7 +88,6 @@ void copy_bytes(std::size_t nbytes, const void* source, void* target) {
 class CPUContext final {
  public:
   static constexpr syncedmem_side_t kSide = SYNCEDMEM_HOST;
-  typedef std::mt19937 rand_gen_type;
 
   CPUContext() : random_seed_(std::random_device()()) {}
   explicit CPUContext(const DeviceOption& option)
@@ -188,7 +190,6 @@ class CUDAContext final {
   int gpu_id_;
 };
 
-}  // namespace caffe2
-}  // namespace syncedmem
+SYNCEDMEM_CAFFE2_END
 
 #endif  // SYNCEDMEM_CAFFE2_CONTEXT_HPP

@@ -6,24 +6,59 @@
 #define SYNCEDMEM_CAFFE2_ERROR_HPP
 
 #include <exception>
-#include <stdexcept>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "syncedmem_caffe2.h"
 
+// The namespace of all classes: under compat.hpp caffe2, where code of Caffe2's may declare them ahead, and syncedmem::caffe2
+// is another name of it.
+#ifdef SYNCEDMEM_CAFFE2_COMPAT_HPP
+namespace caffe2 {}
 namespace syncedmem {
-namespace caffe2 {
+namespace caffe2 = ::caffe2;
+}
+#define SYNCEDMEM_CAFFE2_BEGIN namespace caffe2 {
+#define SYNCEDMEM_CAFFE2_END }
+#else
+#define SYNCEDMEM_CAFFE2_BEGIN \
+  namespace syncedmem {        \
+  namespace caffe2 {
+#define SYNCEDMEM_CAFFE2_END \
+  }                          \
+  }
+#endif
+
+SYNCEDMEM_CAFFE2_BEGIN
 
 /// A rule that was not kept, or memory that ran out: Caffe2's only exception.
-class EnforceNotMet : public std::runtime_error {
+class EnforceNotMet : public std::exception {
  public:
-  EnforceNotMet(syncedmem_status_t status, const std::string& message) : std::runtime_error(message), status_(status) {}
+  EnforceNotMet(syncedmem_status_t status, std::string message) : status_(status), msg_stack_{message}, msg_(std::move(message)) {}
+  /// A condition in code.
+  EnforceNotMet(const char* file, int line, const char* condition, const std::string& message)
+      : EnforceNotMet(SYNCEDMEM_ERROR_INVALID_STATE, "[enforce fail at " + name_of(file) + ":" + std::to_string(line) + "] " +
+                                                         condition + ". " + message) {}
 
-  /// The library's status; SYNCEDMEM_ERROR_INVALID_STATE for a CAFFE_ENFORCE of the caller's own.
+  /// Adds to the message.
+  void AppendMessage(const std::string& message) {
+    msg_stack_.push_back(message);
+    msg_ += message;
+  }
+  std::string msg() const { return msg_; }
+  const std::vector<std::string>& msg_stack() const noexcept { return msg_stack_; }
+  const char* what() const noexcept override { return msg_.c_str(); }
+
+  /// The library's status; SYNCEDMEM_ERROR_INVALID_STATE for a condition in code.
   syncedmem_status_t status() const noexcept { return status_; }
 
  private:
+  static std::string name_of(const std::string& file) { return file.substr(file.rfind('/') + 1); }
+
   syncedmem_status_t status_;
+  std::vector<std::string> msg_stack_;
+  std::string msg_;
 };
 
 namespace detail {
@@ -51,7 +86,6 @@ inline void check(syncedmem_status_t status) {
 }
 
 }  // namespace detail
-}  // namespace caffe2
-}  // namespace syncedmem
+SYNCEDMEM_CAFFE2_END
 
 #endif  // SYNCEDMEM_CAFFE2_ERROR_HPP

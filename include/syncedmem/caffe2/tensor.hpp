@@ -5,10 +5,13 @@
 #ifndef SYNCEDMEM_CAFFE2_TENSOR_HPP
 #define SYNCEDMEM_CAFFE2_TENSOR_HPP
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <fstream>
 #include <functional>
+#include <iostream>
 #include <limits>
 #include <memory>
 #include <mutex>
@@ -21,8 +24,7 @@
 #include "error.hpp"
 #include "typeid.hpp"
 
-namespace syncedmem {
-namespace caffe2 {
+SYNCEDMEM_CAFFE2_BEGIN
 
 inline int canonical_axis_index_(int axis_index, int ndims) {
   if (axis_index < -ndims || axis_index >= ndims) {
@@ -40,6 +42,13 @@ inline TIndex product(const std::vector<TIndex>& dims, int begin, int end) {
   TIndex product = 1;
   for (int axis = begin; axis < end; ++axis) product *= dims[static_cast<std::size_t>(axis)];
   return product;
+}
+
+/// Such as "2,3,".
+inline std::string text_of(const std::vector<TIndex>& dims) {
+  std::string text;
+  for (const TIndex dim : dims) text += std::to_string(dim) + ",";
+  return text;
 }
 
 /// The dimensions as the vector that `Tensor::dims` refers to. It belongs to the tensor, whichever language changes that.
@@ -80,6 +89,14 @@ class Dims {
 };
 
 }  // namespace detail
+
+/// The products of all dimensions from `k` on, and of those before it.
+inline TIndex size_from_dim_(int k, const std::vector<TIndex>& dims) {
+  return detail::product(dims, k, static_cast<int>(dims.size()));
+}
+inline TIndex size_to_dim_(int k, const std::vector<TIndex>& dims) { return detail::product(dims, 0, k); }
+
+inline std::vector<TIndex> ToVectorTIndex(const std::vector<int>& dims) { return std::vector<TIndex>(dims.begin(), dims.end()); }
 
 /// Items of one type in contiguous memory on the side of `Context`, allocated by mutable_data. It is exactly its handle.
 template <class Context>
@@ -165,7 +182,7 @@ class Tensor {
   void Reshape(const std::vector<TIndex>& dims) {
     detail::check(syncedmem_tensor_reshape(handle_, ndim_of(dims), dims.data()));
   }
-  void Reshape(const std::vector<int>& dims) { Reshape(std::vector<TIndex>(dims.begin(), dims.end())); }
+  void Reshape(const std::vector<int>& dims) { Reshape(ToVectorTIndex(dims)); }
 
   /// Gives the memory up, and keeps shape and type.
   void FreeMemory() { detail::check(syncedmem_tensor_free_memory(handle_)); }
@@ -178,12 +195,17 @@ class Tensor {
 
   /// Uses the caller's memory, of `capacity` bytes or, if that is 0, as many as the items need. `deleter` is called with it
   /// once no tensor uses it.
+  ///
+  /// Compat: Caffe2's operators pass a number of items. A capacity below the items' bytes, but not below their number, is
+  /// taken for 0.
   template <typename T, typename Deleter = std::nullptr_t>
   void ShareExternalPointer(T* source, std::size_t capacity = 0, Deleter deleter = nullptr) {
     ShareExternalPointer(source, TypeMeta::Make<T>(), capacity, std::move(deleter));
   }
   template <typename Deleter = std::nullptr_t>
   void ShareExternalPointer(void* source, const TypeMeta& meta, std::size_t capacity = 0, Deleter deleter = nullptr) {
+    const std::size_t items = static_cast<std::size_t>(std::max<TIndex>(size(), 0));
+    if (items <= capacity && capacity < items * meta.itemsize()) capacity = 0;
     std::unique_ptr<MemoryDeleter> kept(new MemoryDeleter(std::move(deleter)));
     const bool has_end = static_cast<bool>(*kept);
     detail::check(syncedmem_tensor_share_external(handle_, source, &meta.c(), capacity,
@@ -221,8 +243,8 @@ class Tensor {
   std::size_t nbytes() const { return info().nbytes; }
   std::size_t capacity_nbytes() const { return info().capacity_nbytes; }
   const std::vector<TIndex>& dims() const { return detail::Dims::of(handle_); }
-  TIndex size_from_dim(int k) const { return detail::product(dims(), k, ndim()); }
-  TIndex size_to_dim(int k) const { return detail::product(dims(), 0, k); }
+  TIndex size_from_dim(int k) const { return size_from_dim_(k, dims()); }
+  TIndex size_to_dim(int k) const { return size_to_dim_(k, dims()); }
   /// The product of the dimensions between both.
   TIndex size_between_dim(int k, int l) const { return detail::product(dims(), (k < l ? k : l) + 1, k < l ? l : k); }
   int canonical_axis_index(int axis_index) const { return canonical_axis_index_(axis_index, ndim()); }
@@ -240,9 +262,7 @@ class Tensor {
 
   std::string DebugString() const {
     std::string text = "A Tensor of item size " + std::to_string(itemsize());
-    text += std::string(" and type ") + meta().name() + " and dimension (";
-    for (const TIndex dim : dims()) text += std::to_string(dim) + ",";
-    return text + ").";
+    return text + " and type " + meta().name() + " and dimension (" + detail::text_of(dims()) + ").";
   }
 
   /// The handle, for the C API. This tensor still holds it.
@@ -277,6 +297,42 @@ class Tensor {
 typedef Tensor<CPUContext> TensorCPU;
 typedef Tensor<CUDAContext> TensorCUDA;
 
+constexpr int k_limit_default_ = 1000;
+
+/// Prints tensors to a file, or, without the name of one, to standard error: at most `limit` items of each.
+class TensorPrinter {
+ public:
+  explicit TensorPrinter(const std::string& tensor_name = "", const std::string& file_name = "", int limit = k_limit_default_)
+      : tensor_name_(tensor_name), limit_(limit == 0 ? k_limit_default_ : limit) {
+    if (file_name.empty()) return;
+    file_.open(file_name);
+    if (!file_) detail::refuse("TensorPrinter: the file " + file_name + " cannot be written; pass the name of one that can");
+  }
+
+  template <class T>
+  void Print(const TensorCPU& tensor) {
+    out() << MetaStr(tensor);
+    const T* const items = tensor.data<T>();
+    for (TIndex at = 0; at < std::min<TIndex>(tensor.size(), limit_); ++at) out() << (at == 0 ? "" : ",") << items[at];
+    out() << std::endl;
+  }
+  template <class Context>
+  void PrintMeta(const Tensor<Context>& tensor) {
+    out() << MetaStr(tensor) << std::endl;
+  }
+  template <class Context>
+  std::string MetaStr(const Tensor<Context>& tensor) {
+    return "Tensor " + tensor_name_ + " of type " + tensor.meta().name() + ". Dims: (" + detail::text_of(tensor.dims()) + "): ";
+  }
+
+ private:
+  std::ostream& out() { return file_.is_open() ? static_cast<std::ostream&>(file_) : std::cerr; }
+
+  std::string tensor_name_;
+  int limit_;
+  std::ofstream file_;
+};
+
 namespace detail {
 /// A blob that holds a tensor holds a pointer to its handle, in each language.
 template <class Context>
@@ -285,7 +341,6 @@ struct known<Tensor<Context>> : std::false_type {
 };
 }  // namespace detail
 
-}  // namespace caffe2
-}  // namespace syncedmem
+SYNCEDMEM_CAFFE2_END
 
 #endif  // SYNCEDMEM_CAFFE2_TENSOR_HPP

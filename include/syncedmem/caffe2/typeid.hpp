@@ -18,8 +18,7 @@
 
 #include "error.hpp"
 
-namespace syncedmem {
-namespace caffe2 {
+SYNCEDMEM_CAFFE2_BEGIN
 
 /// The type of dimensions and counts of items.
 typedef std::int64_t TIndex;
@@ -218,7 +217,6 @@ class TypeMeta {
   syncedmem_typemeta_t c_;
 };
 
-}  // namespace caffe2
-}  // namespace syncedmem
+SYNCEDMEM_CAFFE2_END
 
 #endif  // SYNCEDMEM_CAFFE2_TYPEID_HPP

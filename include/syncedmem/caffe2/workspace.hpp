@@ -5,9 +5,12 @@
 #ifndef SYNCEDMEM_CAFFE2_WORKSPACE_HPP
 #define SYNCEDMEM_CAFFE2_WORKSPACE_HPP
 
+#include <algorithm>
 #include <cstddef>
 #include <exception>
+#include <iostream>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -16,8 +19,7 @@
 #include "blob.hpp"
 #include "error.hpp"
 
-namespace syncedmem {
-namespace caffe2 {
+SYNCEDMEM_CAFFE2_BEGIN
 
 /// Named blobs, over those of a parent, which lives as long as this. Any number of threads may use it at once.
 ///
@@ -66,7 +68,7 @@ class Workspace {
     return has;
   }
   /// As GetBlob; the blob lives as long as the pointer, also once it is removed.
-  std::shared_ptr<Blob> HoldBlob(const std::string& name) {
+  std::shared_ptr<Blob> HoldBlob(const std::string& name) const {
     const std::shared_ptr<syncedmem_typed_blob_t> held(found(name), syncedmem_typed_blob_destroy);
     return held ? std::shared_ptr<Blob>(held, Blob::of(held.get())) : nullptr;
   }
@@ -102,15 +104,36 @@ class Workspace {
   /// Bytes of the tensors' memory by name, of all that are visible here. Memory that several share counts with the first.
   std::vector<std::pair<std::string, std::size_t>> BlobSizes() const { return seen(false); }
 
+  /// Prints shape, bytes and share of this workspace's own tensors to standard error, the largest first.
+  void PrintBlobSizes() const {
+    std::vector<Size> blobs = seen(true);
+    std::stable_sort(blobs.begin(), blobs.end(), [](const Size& a, const Size& b) { return a.second > b.second; });
+    std::size_t total = 0;
+    for (const Size& blob : blobs) total += blob.second;
+    std::ostringstream text;
+    text << "---- Workspace blobs: ----\nname;current shape;capacity bytes;percentage\n";
+    for (const Size& blob : blobs) {
+      const std::shared_ptr<Blob> held = HoldBlob(blob.first);
+      const bool is_on_host = held && held->IsType<TensorCPU>();
+      if (!is_on_host && !(held && held->IsType<TensorCUDA>())) continue;
+      text << blob.first << ";" << detail::text_of(is_on_host ? held->Get<TensorCPU>().dims() : held->Get<TensorCUDA>().dims())
+           << ";" << blob.second << ";" << (total == 0 ? 0.0 : 100.0 * static_cast<double>(blob.second) / static_cast<double>(total))
+           << "%\n";
+    }
+    text << "Total;;" << total << ";100%\n";
+    std::cerr << text.str();
+  }
+
   /// The handle, for the C API. This object still holds it.
   syncedmem_workspace_t* c() const noexcept { return handle_; }
 
  private:
+  typedef std::pair<std::string, std::size_t> Size;
   struct Seen {
-    std::vector<std::pair<std::string, std::size_t>> blobs;
+    std::vector<Size> blobs;
     std::exception_ptr failure;
   };
-  std::vector<std::pair<std::string, std::size_t>> seen(bool local) const {
+  std::vector<Size> seen(bool local) const {
     Seen seen;
     detail::check(syncedmem_workspace_blobs(handle_, local, add, &seen));
     if (seen.failure) std::rethrow_exception(seen.failure);
@@ -147,7 +170,6 @@ class Workspace {
   syncedmem_workspace_t* handle_;
 };
 
-}  // namespace caffe2
-}  // namespace syncedmem
+SYNCEDMEM_CAFFE2_END
 
 #endif  // SYNCEDMEM_CAFFE2_WORKSPACE_HPP
