@@ -2,6 +2,7 @@
 
 use crate::clock;
 use crate::support::pools::*;
+use crate::support::sides::count;
 use crate::support::*;
 
 fn by_default_an_eighth_of_a_device_may_lie_idle_and_a_quarter_of_what_is_free() {
@@ -18,6 +19,35 @@ fn by_default_an_eighth_of_a_device_may_lie_idle_and_a_quarter_of_what_is_free()
     drop(on_device(100 * KIB));
     assert!(idle(DEVICE) <= (MIB + 8 * MIB) / 4, "{}", idle(DEVICE));
     drop(others);
+}
+
+/// Objects of many sizes come and go, as in nets whose shapes vary.
+fn idle_and_used_blocks_of_each_kind_stay_within_the_peak_of_use() {
+    let gpu = &simulated_gpu();
+    for (memory, make) in [(DEVICE, on_device as fn(usize) -> Object), (PINNED, on_host)] {
+        set_budget(memory, 1 << 30);
+        let mut random = Random::new(1, 0);
+        let (mut objects, mut held, mut peak, mut fresh) = (Vec::<Object>::new(), 0, 0, 0);
+        for step in 0..600 {
+            if objects.len() < 8 && random.below(2) == 0 {
+                let size = [2 * KIB, 200 * KIB, MIB, 3 * MIB][random.below(4)];
+                let bytes = size + random.below(size / 2);
+                let (object, calls) = gpu.watch(|| make(bytes));
+                fresh += count(&calls, &["cuMemAlloc", "cuMemHostAlloc"]);
+                objects.push(object);
+                held += bytes;
+                peak = peak.max(held);
+            } else if !objects.is_empty() {
+                held -= objects.swap_remove(random.below(objects.len())).word(16);
+            }
+            // A block in use may be an eighth larger than its object.
+            let all = held + idle(memory);
+            assert!(all <= peak + peak / 8 + peak / 16 + MIB, "step {step}: {all} bytes, when {peak} were once in use");
+        }
+        assert!(fresh < 280, "{fresh} blocks are the driver's, so few come back");
+        objects.clear();
+        trim(memory);
+    }
 }
 
 fn each_device_has_a_budget_of_its_own() {
@@ -218,6 +248,7 @@ crate::support::harness::tests![
     alone_with_driver(&[POOLS]):
     budgets_may_be_changed_at_any_time,
     without_pools_a_block_is_given_back_at_once_and_made_as_the_original_makes_it,
+    idle_and_used_blocks_of_each_kind_stay_within_the_peak_of_use,
     a_pinned_limit_that_is_raised_holds_at_once,
     page_locked_blocks_are_the_drivers_own_whatever_their_size;
     alone_with_driver(&[POOLS, ("SIMCUDA_MEMORY", "64M")]):

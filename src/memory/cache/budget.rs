@@ -1,7 +1,6 @@
 //! How much memory may lie idle or be page-locked: a setting, or a default that leaves room for others.
 //!
-//! Idle and used pageable memory together are also bounded by the peak of use and a small slack. The other kinds take
-//! longer to allocate, and have a smaller budget, and no other bound.
+//! Idle and used memory of a kind together are also bounded by the peak of use and a small slack.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -82,8 +81,8 @@ impl Peak {
         (self.0.fetch_max(in_use, Relaxed).max(in_use) + SLACK).saturating_sub(in_use)
     }
 
-    pub fn eighth(&self) -> u64 {
-        self.0.load(Relaxed) / 8
+    pub fn part(&self, parts: u64) -> u64 {
+        self.0.load(Relaxed) / parts
     }
 }
 

@@ -183,7 +183,7 @@ pub fn surplus(in_use: u64, spare: u64) -> Option<Mapping> {
 }
 
 fn may_spare(more: usize, bytes: usize, spare: u64) -> bool {
-    settings::host_limit().is_none() && more <= bytes / 2 && spare + more as u64 <= PEAK.eighth()
+    settings::host_limit().is_none() && more <= bytes / 2 && spare + more as u64 <= PEAK.part(8)
 }
 
 /// Makes a mapping of [`surplus`] a block for `bytes`. A limit does not count spare bytes, so under one there are none.

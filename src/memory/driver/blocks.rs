@@ -75,6 +75,7 @@ fn fresh(
     request: Request,
 ) -> Result<(NonNull<c_void>, Record), Error> {
     let Request { side, bytes, holder, pending_on_legacy } = request;
+    device::make_room(driver, guard, device, side, bytes);
     if side == Side::Host && !budget::admit_pinned(bytes) {
         if budget::could_admit_pinned(bytes, device::idle(Kind::Pinned)) {
             device::give_back_near(Kind::Pinned);
@@ -134,6 +135,7 @@ pub unsafe fn free(address: NonNull<c_void>, holder: usize) -> Freed {
         Ok(record) => record,
         Err(answer) => return answer,
     };
+    IdleBlocks::of(record.side).end_use(&record);
     let behind = streams::take(key);
     let Some(driver) = driver_in_use() else { return Freed::Done };
     if !device::keep(driver, address, record, behind) {
@@ -171,7 +173,9 @@ pub fn set_pending_on_legacy(address: NonNull<c_void>, pending_on_legacy: bool) 
 
 /// Other code has freed the block.
 pub fn forget(address: NonNull<c_void>) {
-    RECORDS.with(|records| records.remove(&address.addr().get()));
+    if let Some(record) = RECORDS.with(|records| records.remove(&address.addr().get())) {
+        IdleBlocks::of(record.side).end_use(&record);
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -198,11 +202,16 @@ pub fn held(side: Side) -> Held {
 }
 
 fn keep(address: NonNull<c_void>, record: Record) -> bool {
+    let in_use = IdleBlocks::of(record.side);
     RECORDS.with(|records| {
         let has_room = records.try_reserve(1).is_ok();
         // Other code has freed a block that was recorded here: the driver hands out no address twice.
         if let Some(gone) = has_room.then(|| records.insert(address.addr().get(), record)).flatten() {
+            IdleBlocks::of(gone.side).end_use(&gone);
             record::withdraw(gone.side, gone.bytes);
+        }
+        if has_room {
+            in_use.add_use(&record);
         }
         has_room
     })

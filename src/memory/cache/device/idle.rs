@@ -12,7 +12,7 @@ use crate::cuda::MOST_DEVICES;
 use crate::cuda::driver::Driver;
 use crate::cuda::streams::StreamEvents;
 use crate::memory::cache::bins::{Idle, Store, Turn};
-use crate::memory::cache::budget;
+use crate::memory::cache::budget::{self, Peak};
 use crate::memory::driver::record::Record;
 use crate::platform::clock::coarse_milliseconds;
 use crate::platform::sync::{ForkLock, ForkStep, Lock, locked_static};
@@ -70,6 +70,8 @@ pub struct IdleBlocks {
 
 struct Figures {
     idle: AtomicU64,
+    in_use: AtomicU64,
+    peak: Peak,
     /// Free or idle when last queried.
     available: AtomicU64,
     total: AtomicU64,
@@ -80,6 +82,8 @@ impl Figures {
     const fn new() -> Figures {
         Figures {
             idle: AtomicU64::new(0),
+            in_use: AtomicU64::new(0),
+            peak: Peak::new(),
             available: AtomicU64::new(0),
             total: AtomicU64::new(0),
             queried: AtomicU64::new(0),
@@ -156,6 +160,23 @@ impl IdleBlocks {
 
     pub fn idle(&self, device: c_int) -> u64 {
         self.figures(device).idle.load(Relaxed)
+    }
+
+    /// An object got the block.
+    pub fn add_use(&self, record: &Record) {
+        self.figures(record.device).in_use.fetch_add(record.bytes as u64, Relaxed);
+    }
+
+    /// An object gave the block back, or lost it.
+    pub fn end_use(&self, record: &Record) {
+        self.figures(record.device).in_use.fetch_sub(record.bytes as u64, Relaxed);
+    }
+
+    /// The most bytes that may lie idle on a device once `bytes` more are in use: together they stay within the peak of use and a
+    /// sixteenth of it. Without that sixteenth, the small blocks of an iteration are allocated anew beside each large one.
+    pub fn most_beside(&self, device: c_int, bytes: u64) -> u64 {
+        let figures = self.figures(device);
+        figures.peak.leaves(figures.in_use.load(Relaxed) + bytes) + figures.peak.part(16)
     }
 
     pub fn idle_in_all(&self) -> u64 {

@@ -60,6 +60,15 @@ pub fn take(driver: &Driver, guard: &ContextGuard<'_>, side: Side, bytes: usize)
     }
 }
 
+/// Before a new block of `bytes` for the current context: frees the oldest idle blocks that would be beyond the peak of use with it.
+/// It waits for no other context.
+pub fn make_room(driver: &Driver, guard: &ContextGuard<'_>, device: c_int, side: Side, bytes: usize) {
+    let idle_blocks = IdleBlocks::of(side);
+    let most = idle_blocks.most_beside(device, bytes as u64);
+    let is_near = |block: &IdleBlock| block.is_clear() || block.record.context == guard.context;
+    reduce_device_to(driver, idle_blocks, device, most, is_near, give_back);
+}
+
 /// Synchronises the current context, which clears its idle blocks of both sides. Other contexts' work on them is declared:
 /// see `streams`.
 fn synchronise(driver: &Driver, guard: &ContextGuard<'_>) -> Result<(), DriverFailure> {
@@ -123,14 +132,27 @@ fn give_back(driver: &Driver, mut block: IdleBlock) {
 
 fn reduce_device(driver: &Driver, idle_blocks: &IdleBlocks, device: c_int, wanted: impl Fn(&IdleBlock) -> bool) {
     let bytes = if settings::pools() { idle_blocks.budget(device) } else { 0 };
+    reduce_device_to(driver, idle_blocks, device, bytes, wanted, |driver, block| {
+        if settings::pools() {
+            note_turned_away(&block.record);
+        }
+        give_back(driver, block);
+    });
+}
+
+fn reduce_device_to(
+    driver: &Driver,
+    idle_blocks: &IdleBlocks,
+    device: c_int,
+    bytes: u64,
+    wanted: impl Fn(&IdleBlock) -> bool,
+    end: impl Fn(&Driver, IdleBlock),
+) {
     let is_wanted =
         |idle: &Idle<IdleBlock>| idle_blocks.are_one(idle.block.record.device, device) && wanted(&idle.block);
     while idle_blocks.idle(device) > bytes {
         let Some(idle) = idle_blocks.take_oldest(is_wanted) else { return };
-        if settings::pools() {
-            note_turned_away(&idle.block.record);
-        }
-        give_back(driver, idle.block);
+        end(driver, idle.block);
     }
 }
 
