@@ -227,8 +227,8 @@ syncedmem_status_t syncedmem_tensor_reshape(struct syncedmem_tensor_t *tensor,
 syncedmem_status_t syncedmem_tensor_shrink(struct syncedmem_tensor_t *tensor, int64_t outer);
 
 /**
- * Makes room for the items of those dimensions. Items and dimensions stay, and a later resize frees the memory only if
- * it is too small. Without a type nothing is done.
+ * Makes room for the items of those dimensions, and for all that the tensor has. Items and dimensions stay, and a later
+ * resize frees the memory only if it is too small. Without a type nothing is done.
  *
  * Errors: as `syncedmem_tensor_resize` and `syncedmem_tensor_copy_from`.
  */

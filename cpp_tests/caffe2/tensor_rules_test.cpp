@@ -1,4 +1,5 @@
 // The tensor's rules, and what is not copied of Caffe2.
+#include <algorithm>
 #include <climits>
 #include <limits>
 #include <memory>
@@ -115,6 +116,16 @@ TEST_F(TensorRules, ExtendAndReserveKeepItemsAndMakeAsMuchRoomAsTheySay) {
   EXPECT_EQ(tensor.dims(), (Dims{11, 2}));
   EXPECT_EQ(tensor.capacity_nbytes(), 20 * 2 * sizeof(int));
   EXPECT_EQ(tensor.data<int>()[19], 19);
+}
+
+TEST_F(TensorRules, MemoryThatIsReservedHasRoomForTheItemsThatThereAre) {
+  TensorCPU tensor = counting({1});
+  tensor.Resize(1000);
+  tensor.Reserve(Dims{1}, &context_);
+  EXPECT_EQ(tensor.capacity_nbytes(), 1000 * sizeof(int));
+  std::fill_n(tensor.mutable_data<int>(), 1000, 5);
+  tensor.Extend(500, 0, &context_);
+  EXPECT_EQ(TensorCPU(tensor, &context_).data<int>()[999], 5);
 }
 
 TEST_F(TensorRules, FreeMemoryKeepsShapeAndType) {

@@ -140,7 +140,8 @@ impl Storage {
     }
 
     /// Copies the first `count` items, of the same type, from any side.
-    pub fn copy_from(&self, source: &Storage, meta: &TypeMeta, count: usize) -> Result<(), Error> {
+    pub fn copy_from(&self, source: &Storage, meta: &TypeMeta, count: i64) -> Result<(), Error> {
+        let count = usize::try_from(count).unwrap_or(0);
         if self.identity() == source.identity() || count == 0 {
             return Ok(());
         }

@@ -1,5 +1,6 @@
-//! Invariant: a storage has room for the items, and serves the type. What can fail comes before the first change.
+//! What can fail comes before the first change. [`items`] keeps the count, the type and the memory in accord.
 
+mod items;
 mod sharing;
 
 use std::ffi::c_void;
@@ -13,19 +14,14 @@ use super::error::Error;
 use super::shape::{self, UNSHAPED};
 use super::storage::Storage;
 use super::typemeta::TypeMeta;
+use items::{Items, Origin};
 
 pub struct Tensor {
     side: Side,
     dims: Vec<i64>,
     changes: u64,
-    /// The product of `dims`, or `UNSHAPED`.
-    count: i64,
-    meta: TypeMeta,
-    storage: Option<Storage>,
-    /// The storage came from another tensor or from the caller.
-    shares_data: bool,
-    /// The storage came from `reserve`.
-    reserved: bool,
+    /// Their count is the product of `dims`, or `UNSHAPED`.
+    items: Items,
 }
 
 static KEEP_ON_SHRINK: AtomicBool = AtomicBool::new(true);
@@ -47,8 +43,7 @@ const NOT_ALLOCATED: &str =
 
 impl Tensor {
     pub fn new(side: Side) -> Tensor {
-        let (dims, meta) = (Vec::new(), TypeMeta::NONE);
-        Tensor { side, dims, changes: 0, count: UNSHAPED, meta, storage: None, shares_data: false, reserved: false }
+        Tensor { side, dims: Vec::new(), changes: 0, items: Items::none() }
     }
 
     pub fn side(&self) -> Side {
@@ -64,35 +59,34 @@ impl Tensor {
     }
 
     pub fn count(&self) -> i64 {
-        self.count
+        self.items.count()
     }
 
     pub fn meta(&self) -> &TypeMeta {
-        &self.meta
+        self.items.meta()
     }
 
     pub fn storage(&self) -> Option<&Storage> {
-        self.storage.as_ref()
+        self.items.storage()
     }
 
     pub fn shares_data(&self) -> bool {
-        self.shares_data
+        self.items.origin() == Some(Origin::Shared)
     }
 
     /// 0 without a type or a shape.
     pub fn nbytes(&self) -> usize {
         // `resize` and `allocate` checked the product.
-        shape::bytes(self.count, self.meta.itemsize).unwrap_or(0)
+        self.bytes_of(self.count()).unwrap_or(0)
     }
 
     /// In bytes.
     pub fn capacity(&self) -> usize {
-        self.storage.as_ref().map_or(0, Storage::bytes)
+        self.storage().map_or(0, Storage::bytes)
     }
 
-    /// 0 without a shape.
-    fn items(&self) -> usize {
-        usize::try_from(self.count).unwrap_or(0)
+    fn bytes_of(&self, count: i64) -> Result<usize, Error> {
+        shape::bytes(count, self.meta().itemsize)
     }
 
     fn prepare(&mut self, dims: usize) -> Result<(), Error> {
@@ -101,17 +95,16 @@ impl Tensor {
     }
 
     /// Needs `prepare` first.
-    fn set_dims(&mut self, dims: &[i64], count: i64) {
+    fn set_dims(&mut self, dims: &[i64]) {
         self.dims.clear();
         self.dims.extend_from_slice(dims);
         self.changes += 1;
-        self.count = count;
     }
 
     /// Whether `resize` keeps the storage.
     fn keeps(&self, needed: usize) -> bool {
         let capacity = self.capacity();
-        if self.reserved || capacity < needed {
+        if self.items.origin() == Some(Origin::Reserved) || capacity < needed {
             return capacity >= needed;
         }
         let (keep, most) = keep_on_shrink();
@@ -121,24 +114,22 @@ impl Tensor {
     /// Without dimensions it becomes a scalar.
     pub fn resize(&mut self, dims: &[i64]) -> Result<(), Error> {
         let count = shape::count(dims.iter().copied())?;
-        let bytes = shape::bytes(count, self.meta.itemsize)?;
+        let bytes = self.bytes_of(count)?;
         self.prepare(dims.len())?;
-        let keeps = count == self.count || self.keeps(bytes);
-        self.set_dims(dims, count);
-        if !keeps {
-            self.free_memory();
-        }
+        let keeps = count == self.count() || self.keeps(bytes);
+        self.set_dims(dims);
+        self.items.change(count, *self.meta(), keeps);
         Ok(())
     }
 
     pub fn reshape(&mut self, dims: &[i64]) -> Result<(), Error> {
-        if shape::count(dims.iter().copied())? != self.count {
+        if shape::count(dims.iter().copied())? != self.count() {
             return Err(Error::Argument(
                 "the dimensions have another number of items than the tensor; pass as many, or call resize",
             ));
         }
         self.prepare(dims.len())?;
-        self.set_dims(dims, self.count);
+        self.set_dims(dims);
         Ok(())
     }
 
@@ -153,7 +144,7 @@ impl Tensor {
     fn set_outer(&mut self, outer: i64, count: i64) {
         self.dims.iter_mut().take(1).for_each(|first| *first = outer);
         self.changes += 1;
-        self.count = count;
+        self.items.change(count, *self.meta(), true);
     }
 
     /// Items that stay do not move.
@@ -174,16 +165,16 @@ impl Tensor {
     }
 
     fn reserve_items(&mut self, count: i64) -> Result<(), Error> {
-        let bytes = shape::bytes(count, self.meta.itemsize)?;
-        if bytes <= self.capacity() {
+        if self.bytes_of(count)? <= self.capacity() {
             return Ok(());
         }
-        let storage = Storage::new(self.meta, bytes, self.side, true)?;
-        if let Some(old) = &self.storage {
-            storage.copy_from(old, &self.meta, self.items())?;
+        // Without memory the tensor may have more items than are asked for.
+        let bytes = self.bytes_of(count.max(self.count()))?;
+        let storage = Storage::new(*self.meta(), bytes, self.side, true)?;
+        if let Some(old) = self.storage() {
+            storage.copy_from(old, self.meta(), self.count())?;
         }
-        self.replace(storage, false);
-        self.reserved = true;
+        self.items.put(self.count(), *self.meta(), storage, Origin::Reserved);
         Ok(())
     }
 
@@ -194,7 +185,7 @@ impl Tensor {
             "the number of items to add is negative or too large; pass 0 or more, or call shrink",
         ))?;
         let count = self.count_with(wanted)?;
-        if shape::bytes(count, self.meta.itemsize)? > self.capacity() && self.storage.is_some() {
+        if self.bytes_of(count)? > self.capacity() && self.storage().is_some() {
             // The cast saturates, and makes 0 of NaN.
             let grown = (outer as f64 * (100.0 + growth) / 100.0).ceil() as i64;
             self.reserve_items(self.count_with(grown.max(wanted))?)?;
@@ -205,50 +196,43 @@ impl Tensor {
 
     /// Keeps dimensions and type.
     pub fn free_memory(&mut self) {
-        (self.shares_data, self.reserved) = (false, false);
-        drop(self.storage.take());
-    }
-
-    /// The old storage ends last: that may call functions of the caller's.
-    fn replace(&mut self, storage: Storage, shares_data: bool) {
-        (self.shares_data, self.reserved) = (shares_data, false);
-        drop(self.storage.replace(storage));
+        self.items.change(self.count(), *self.meta(), false);
     }
 
     /// Uses memory that is large enough again.
     pub fn copy_from(&mut self, source: &Tensor) -> Result<(), Error> {
-        if source.count == UNSHAPED {
+        let (count, meta) = (source.count(), *source.meta());
+        if count == UNSHAPED {
             return Err(Error::State("the source has no shape; call resize on it before it is copied"));
         }
-        if source.count > 0 && source.storage.is_none() {
+        if count > 0 && source.storage().is_none() {
             return Err(Error::State("the source has a shape and no memory yet; ask for its mutable data first"));
         }
         self.prepare(source.dims.len())?;
         let needed = source.nbytes();
-        let keeps = source.count == self.count || self.keeps(needed);
-        let fits = |storage: &&Storage| keeps && storage.bytes() >= needed && storage.meta().serves(&source.meta);
-        match (self.storage.as_ref().filter(fits), &source.storage) {
-            (Some(own), Some(theirs)) => own.copy_from(theirs, &source.meta, source.items())?,
-            (Some(_), None) => {}
+        let keeps = count == self.count() || self.keeps(needed);
+        let own = self.items.storage_for(count, &meta).filter(|_| keeps);
+        let keeps = own.is_some();
+        match (own, source.storage()) {
+            (Some(own), Some(theirs)) => own.copy_from(theirs, &meta, count)?,
             (None, Some(theirs)) if needed > 0 => {
-                let storage = Storage::new(source.meta, needed, self.side, false)?;
-                storage.copy_from(theirs, &source.meta, source.items())?;
-                self.meta = source.meta;
-                self.set_dims(&source.dims, source.count);
-                self.replace(storage, false);
+                let storage = Storage::new(meta, needed, self.side, false)?;
+                storage.copy_from(theirs, &meta, count)?;
+                self.set_dims(&source.dims);
+                self.items.put(count, meta, storage, Origin::Own);
                 return Ok(());
             }
-            (None, _) => self.free_memory(),
+            _ => {}
         }
-        self.meta = source.meta;
-        self.set_dims(&source.dims, source.count);
+        self.set_dims(&source.dims);
+        self.items.change(count, meta, keeps);
         Ok(())
     }
 
     /// `None`: no items, and never any memory.
     pub fn raw_data(&self, meta: Option<&TypeMeta>) -> Result<Option<NonNull<c_void>>, Error> {
-        let Some(storage) = &self.storage else {
-            return match self.count {
+        let Some(storage) = self.storage() else {
+            return match self.count() {
                 0 => self.is(meta).map(|()| None),
                 UNSHAPED => Err(Error::State(NO_SHAPE)),
                 _ => Err(Error::State(NOT_ALLOCATED)),
@@ -260,7 +244,9 @@ impl Tensor {
 
     fn is(&self, meta: Option<&TypeMeta>) -> Result<(), Error> {
         match meta {
-            Some(meta) if *meta != self.meta => Err(Error::OtherType { holds: self.meta.shown(), asked: meta.shown() }),
+            Some(meta) if meta != self.meta() => {
+                Err(Error::OtherType { holds: self.meta().shown(), asked: meta.shown() })
+            }
             _ => Ok(()),
         }
     }
@@ -268,36 +254,35 @@ impl Tensor {
     /// As `raw_data`. Allocates where no memory serves the type, by default the tensor's own.
     #[inline]
     pub fn raw_mutable_data(&mut self, meta: Option<&TypeMeta>) -> Result<Option<NonNull<c_void>>, Error> {
-        if let Some(storage) = &self.storage {
-            if meta.is_none_or(|meta| *meta == self.meta) {
+        if let Some(storage) = self.storage() {
+            if meta.is_none_or(|meta| meta == self.meta()) {
                 return storage.data(Access::Write).map(Some);
             }
         }
-        self.allocate(*meta.unwrap_or(&self.meta))
+        self.allocate(*meta.unwrap_or(self.meta()))
     }
 
     #[inline(never)]
     fn allocate(&mut self, meta: TypeMeta) -> Result<Option<NonNull<c_void>>, Error> {
         usable(&meta)?;
-        if self.count == UNSHAPED {
+        let count = self.count();
+        if count == UNSHAPED {
             return Err(Error::State(NO_SHAPE));
         }
-        let needed = shape::bytes(self.count, meta.itemsize)?;
-        if let Some(storage) = self.storage.as_ref().filter(|now| now.bytes() >= needed && now.meta().serves(&meta)) {
+        let needed = shape::bytes(count, meta.itemsize)?;
+        if let Some(storage) = self.items.storage_for(count, &meta) {
             let data = storage.data(Access::Write)?;
-            self.meta = meta;
+            self.items.change(count, meta, true);
             return Ok(Some(data));
         }
         if needed == 0 {
             // The memory does not serve the type.
-            self.meta = meta;
-            self.free_memory();
+            self.items.change(count, meta, true);
             return Ok(None);
         }
         let storage = Storage::new(meta, needed, self.side, true)?;
         let data = storage.data(Access::Write)?;
-        self.meta = meta;
-        self.replace(storage, false);
+        self.items.put(count, meta, storage, Origin::Own);
         Ok(Some(data))
     }
 
@@ -324,8 +309,8 @@ fn usable(meta: &TypeMeta) -> Result<(), Error> {
 
 impl fmt::Display for Tensor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "tensor of {}, {} bytes each, ", self.meta.shown(), self.meta.itemsize)?;
-        if self.count == UNSHAPED {
+        write!(f, "tensor of {}, {} bytes each, ", self.meta().shown(), self.meta().itemsize)?;
+        if self.count() == UNSHAPED {
             return f.write_str("without a shape");
         }
         for (axis, dim) in self.dims.iter().enumerate() {
@@ -334,6 +319,6 @@ impl fmt::Display for Tensor {
         f.write_str(if self.dims.is_empty() { "a scalar" } else { ")" })?;
         let side = if self.side == Side::Device { " on the device" } else { "" };
         write!(f, ", {} of {} bytes in use{side}", self.nbytes(), self.capacity())?;
-        if self.shares_data { f.write_str(", shared") } else { f.write_char('.') }
+        if self.shares_data() { f.write_str(", shared") } else { f.write_char('.') }
     }
 }

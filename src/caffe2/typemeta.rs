@@ -55,7 +55,8 @@ unsafe impl Sync for TypeMeta {}
 
 impl PartialEq for TypeMeta {
     fn eq(&self, other: &Self) -> bool {
-        self.id == other.id
+        // A type of another size is another one, whatever its id: its items do not fit the memory.
+        self.id == other.id && self.itemsize == other.itemsize
     }
 }
 

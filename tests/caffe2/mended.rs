@@ -43,6 +43,54 @@ fn reserve_and_extend_keep_the_items_where_memory_runs_out() {
     assert!((0..16000).all(|at| unsafe { data.add(at).read() } == 7));
 }
 
+/// Writes all bytes that the tensor says it has, and sees them in a copy.
+fn all_bytes_are_there(tensor: &Tensor, what: &str) {
+    let info = tensor.info();
+    assert!(info.capacity_nbytes >= info.nbytes, "{what}: {} bytes of {}", info.capacity_nbytes, info.nbytes);
+    let data = tensor.mutable_raw().unwrap();
+    unsafe { data.write_bytes(7, info.nbytes) };
+    let copy = Tensor::new();
+    copy.copy_from(tensor).unwrap();
+    let copied = unsafe { std::slice::from_raw_parts(copy.raw_data().unwrap(), info.nbytes) };
+    assert!(copied.iter().all(|&byte| byte == 7), "{what}");
+}
+
+fn memory_that_is_reserved_has_room_for_the_items_too() {
+    type Loses = (&'static str, fn(&Tensor));
+    let loses: [Loses; 3] = [
+        ("resize", |tensor| tensor.resize(&[1000]).unwrap()),
+        ("free", |tensor| {
+            tensor.extend(999, 0.0).unwrap();
+            tensor.free_memory();
+        }),
+        ("free, extend", |tensor| {
+            tensor.free_memory();
+            tensor.extend(999, 0.0).unwrap();
+        }),
+    ];
+    for (what, loses_memory) in loses {
+        for room in [1, 999, 1000, 1001] {
+            let tensor = Tensor::of(&[1]);
+            tensor.mutable::<f64>(&meta(SYNCEDMEM_FLOAT64)).unwrap();
+            loses_memory(&tensor);
+            tensor.reserve(&[room]).unwrap();
+            assert_eq!(tensor.info().capacity_nbytes, 8 * room.max(1000) as usize, "{what}");
+            all_bytes_are_there(&tensor, what);
+            tensor.extend(500, 10.0).unwrap();
+            all_bytes_are_there(&tensor, what);
+        }
+    }
+}
+
+fn a_type_of_another_size_is_another_type_in_spite_of_its_id() {
+    let tensor = Tensor::of(&[6]);
+    let small = tensor.mutable::<u8>(&float()).unwrap();
+    let large = TypeMeta { itemsize: 4096, ..float() };
+    assert_eq!(tensor.data::<u8>(&large), Err(SYNCEDMEM_ERROR_INVALID_ARGUMENT));
+    assert!(tensor.mutable::<u8>(&large) != Ok(small) && tensor.is_type(&large) && !tensor.is_type(&float()));
+    all_bytes_are_there(&tensor, "the larger type");
+}
+
 fn sharing_that_is_refused_leaves_the_type_and_the_memory() {
     let (tensor, other) = (Tensor::of(&[2]), Tensor::of(&[3]));
     let data = tensor.mutable::<u8>(&float()).unwrap();
@@ -111,6 +159,8 @@ fn objects_stay_where_they_are_and_their_memory_is_not_lent() {
 crate::support::harness::tests![
     a_copy_of_as_many_larger_items_gets_memory_for_them,
     a_type_changed_while_there_are_no_items_hands_out_constructed_objects_later,
+    memory_that_is_reserved_has_room_for_the_items_too,
+    a_type_of_another_size_is_another_type_in_spite_of_its_id,
     sharing_that_is_refused_leaves_the_type_and_the_memory,
     shares_data_ends_with_the_memory_that_was_shared,
     a_constructor_that_fails_leaves_the_tensor_and_the_blob_as_they_were,

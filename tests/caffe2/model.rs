@@ -111,8 +111,9 @@ impl Model {
     }
 
     pub fn reserve(&mut self, dims: &[i64]) {
-        let bytes = product(dims) as usize * self.itemsize();
-        let Some(kind) = self.kind.filter(|_| bytes > self.capacity()) else { return };
+        let asked = product(dims) as usize * self.itemsize();
+        let Some(kind) = self.kind.filter(|_| asked > self.capacity()) else { return };
+        let bytes = asked.max(self.nbytes());
         let block = self.new_block(kind, bytes);
         if let Some(old) = &self.block {
             let kept = self.nbytes();
@@ -181,12 +182,12 @@ impl Model {
         Ok(())
     }
 
-    /// Uses memory of the caller's, of the bytes that the items need.
-    pub fn external(&mut self, kind: Kind, contents: u8) -> Result<(), Refused> {
+    /// Uses memory of the caller's, of so many bytes more than the items need.
+    pub fn external(&mut self, kind: Kind, more: usize, contents: u8) -> Result<(), Refused> {
         if self.size <= 0 {
             return Err(Refused);
         }
-        let bytes = vec![contents; self.size as usize * kind.bytes()];
+        let bytes = vec![contents; self.size as usize * kind.bytes() + more];
         self.free();
         (self.kind, self.shares) = (Some(kind), true);
         self.block = Some(Rc::new(RefCell::new(Block { bytes, kind, external: true })));

@@ -179,8 +179,8 @@ pub unsafe extern "C" fn syncedmem_tensor_shrink(tensor: *mut syncedmem_tensor_t
     unsafe { change("syncedmem_tensor_shrink", tensor, |tensor| tensor.shrink(outer)) }
 }
 
-/// Makes room for the items of those dimensions. Items and dimensions stay, and a later resize frees the memory only if
-/// it is too small. Without a type nothing is done.
+/// Makes room for the items of those dimensions, and for all that the tensor has. Items and dimensions stay, and a later
+/// resize frees the memory only if it is too small. Without a type nothing is done.
 ///
 /// Errors: as `syncedmem_tensor_resize` and `syncedmem_tensor_copy_from`.
 #[unsafe(no_mangle)]

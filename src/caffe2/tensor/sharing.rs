@@ -3,6 +3,7 @@
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
+use super::items::Origin;
 use super::{Tensor, usable};
 use crate::caffe2::error::Error;
 use crate::caffe2::external::Lent;
@@ -15,28 +16,28 @@ impl Tensor {
         if self.side != source.side {
             return Err(Error::Argument("the tensors are on different sides; share with one of the same, or copy"));
         }
-        if self.count != source.count {
+        if self.count() != source.count() {
             return Err(Error::Argument(
                 "the source has another number of items; resize to as many before its data is shared",
             ));
         }
-        if source.storage.is_none() && source.count != 0 {
+        if source.storage().is_none() && source.count() != 0 {
             return Err(Error::State("the source has no memory to share yet; ask for its mutable data first"));
         }
-        self.meta = source.meta;
-        match &source.storage {
-            Some(storage) => self.replace(storage.clone(), true),
-            None => self.free_memory(),
+        let (count, meta) = (source.count(), *source.meta());
+        match source.storage() {
+            Some(storage) => self.items.put(count, meta, storage.clone(), Origin::Shared),
+            None => self.items.change(count, meta, false),
         }
         Ok(())
     }
 
     fn shared_bytes(&self, meta: &TypeMeta) -> Result<usize, Error> {
         usable(meta)?;
-        if self.count <= 0 {
+        if self.count() <= 0 {
             return Err(Error::State("the tensor has no items; call resize before memory is shared with it"));
         }
-        shape::bytes(self.count, meta.itemsize)
+        shape::bytes(self.count(), meta.itemsize)
     }
 
     /// `capacity` 0: as many bytes as the items need.
@@ -53,8 +54,7 @@ impl Tensor {
         }
         // SAFETY: the caller guarantees it.
         let storage = unsafe { Storage::external(meta, capacity, self.side, lent) }?;
-        self.meta = meta;
-        self.replace(storage, true);
+        self.items.put(self.count(), meta, storage, Origin::Shared);
         Ok(())
     }
 
@@ -71,8 +71,7 @@ impl Tensor {
         let bytes = self.shared_bytes(&meta)?;
         // SAFETY: the caller guarantees it.
         let storage = unsafe { Storage::dlpack(meta, bytes, self.side, tensor, versioned) }?;
-        self.meta = meta;
-        self.replace(storage, true);
+        self.items.put(self.count(), meta, storage, Origin::Shared);
         Ok(())
     }
 }
