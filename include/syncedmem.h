@@ -1351,8 +1351,10 @@ syncedmem_status_t syncedmem_trace_stop(void);
  * room, or a block with too little alignment, which is given back, the access gives `OUT_OF_MEMORY`.
  *
  * The functions are called without locks, on any thread that uses or ends an object; `release` also in a forked child
- * and at exit. They may use objects, but not the block's own, nor those that another thread uses. An exception ends
- * the process.
+ * and at exit. They may use objects, but not the block's own, nor those that another thread uses. They return: an
+ * exception ends the process, and a `longjmp` out of one is not allowed. The library cannot notice it: the object stays
+ * claimed, so that this thread's later calls give `REENTERED` and those of others wait for ever, and the thread can no
+ * longer be cancelled.
  *
  * Errors: `INVALID_ARGUMENT` (a NULL function; `size`), `INVALID_STATE` (`SYNCEDMEM_HOST_BLOCKS` is malloc).
  *

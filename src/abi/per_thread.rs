@@ -1,16 +1,13 @@
 //! Each thread's last error sentence, and whether it is inside the error callback.
-//!
-//! Not a `thread_local!`: in a library loaded at run time glibc allocates those at their first use, and aborts if
-//! memory has run out.
-#![expect(unsafe_code, reason = "POSIX thread-specific data, allocated fallibly")]
+#![expect(unsafe_code, reason = "a thread's state, allocated fallibly")]
 
 use std::cell::{Cell, UnsafeCell};
 use std::ffi::c_char;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use syncedmem_trace::text::Text;
 
 use crate::observe::call_site;
+use crate::platform::thread_pointer::ThreadPointer;
 use crate::process;
 
 /// The name of the call, and its error sentence.
@@ -26,8 +23,7 @@ struct PerThread {
 #[used]
 static FORK_HANDLERS: &extern "C" fn() = &process::AT_LOAD;
 
-/// The thread-specific data key plus one, or 0.
-static KEY: AtomicU32 = AtomicU32::new(0);
+static STATE: ThreadPointer = ThreadPointer::new(Some(libc::free));
 
 /// Sets the thread's last sentence, if there is memory for it.
 pub fn keep(sentence: &Sentence) {
@@ -36,7 +32,7 @@ pub fn keep(sentence: &Sentence) {
 
 /// As [`keep`], without allocation: a signal handler may have interrupted malloc.
 pub fn keep_without_memory(sentence: &Sentence) {
-    keep_in(KEY.load(Ordering::Acquire).checked_sub(1).and_then(existing), sentence);
+    keep_in(existing(), sentence);
 }
 
 fn keep_in(state: Option<&'static PerThread>, sentence: &Sentence) {
@@ -48,7 +44,7 @@ fn keep_in(state: Option<&'static PerThread>, sentence: &Sentence) {
 
 /// NUL-terminated; empty without a failure.
 pub fn last_error() -> *const c_char {
-    KEY.load(Ordering::Acquire).checked_sub(1).and_then(existing).map_or(c"".as_ptr(), |state| {
+    existing().map_or(c"".as_ptr(), |state| {
         // SAFETY: only this thread uses it; no reference outlives this line.
         unsafe { &*state.sentence.get() }.as_bytes_with_nul().as_ptr().cast()
     })
@@ -81,44 +77,21 @@ fn call(callback: &dyn Fn()) {
 
 /// Allocated at the first use; `None` without memory.
 fn state() -> Option<&'static PerThread> {
-    let key = key()?;
-    if let Some(state) = existing(key) {
+    if let Some(state) = existing() {
         return Some(state);
     }
     // SAFETY: calloc has no preconditions.
     let new = unsafe { libc::calloc(1, size_of::<PerThread>()) };
-    // SAFETY: `key` is ours; glibc, which allocates here, returns an error if it cannot.
-    if new.is_null() || unsafe { libc::pthread_setspecific(key, new) } != 0 {
+    if new.is_null() || !STATE.set(new) {
         // SAFETY: calloc returned it, or it is null.
         unsafe { libc::free(new) };
         return None;
     }
-    existing(key)
+    existing()
 }
 
-fn existing(key: libc::pthread_key_t) -> Option<&'static PerThread> {
-    // SAFETY: `key` is ours.
-    let state: *const PerThread = unsafe { libc::pthread_getspecific(key) }.cast();
+fn existing() -> Option<&'static PerThread> {
+    let state: *const PerThread = STATE.get().cast();
     // SAFETY: null, or the zeroed value of `state`, which lives as long as the thread.
     unsafe { state.as_ref() }
-}
-
-fn key() -> Option<libc::pthread_key_t> {
-    if let known @ 1.. = KEY.load(Ordering::Acquire) {
-        return Some(known - 1);
-    }
-    let mut key = 0;
-    // The C library's destructor: no code of this library runs at a thread's end. SAFETY: `key` is writable; free takes
-    // what calloc returned.
-    if unsafe { libc::pthread_key_create(&mut key, Some(libc::free)) } != 0 {
-        return None;
-    }
-    match KEY.compare_exchange(0, key + 1, Ordering::AcqRel, Ordering::Acquire) {
-        Ok(_) => Some(key),
-        Err(first) => {
-            // SAFETY: another thread made the key that is used; only this thread knows this one.
-            unsafe { libc::pthread_key_delete(key) };
-            Some(first - 1)
-        }
-    }
 }

@@ -1,4 +1,4 @@
-//! The threads that are asking for the mode. Not a `thread_local!`: see `abi::per_thread`.
+//! The threads that are asking for the mode. Not a `thread_local!`: see `platform::thread_pointer`.
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 

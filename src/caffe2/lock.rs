@@ -37,8 +37,4 @@ impl<T> Guarded<T> {
         // SAFETY: this thread holds the lock; `_held` is borrowed once.
         unsafe { &mut *self.0.get() }
     }
-
-    pub fn own(&mut self) -> &mut T {
-        self.0.get_mut()
-    }
 }

@@ -232,13 +232,3 @@ impl Workspace {
         Ok(())
     }
 }
-
-impl Drop for Workspace {
-    /// A loop: nested drops of many parents could overflow the stack.
-    fn drop(&mut self) {
-        let mut next = self.contents.own().parent.take();
-        while let Some(mut last) = next.and_then(Shared::into_value) {
-            next = last.contents.own().parent.take();
-        }
-    }
-}

@@ -9,9 +9,11 @@ pub(crate) mod fork;
 pub mod limits;
 pub(crate) mod loaded;
 pub(crate) mod local_time;
+pub(crate) mod nesting;
 pub mod owners;
-#[cfg(feature = "caffe2")]
+#[cfg_attr(not(feature = "caffe2"), allow(dead_code, reason = "the room caffe2 uses all of it"))]
 pub(crate) mod shared;
 pub(crate) mod sync;
 pub(crate) mod text;
 pub(crate) mod thread;
+pub(crate) mod thread_pointer;

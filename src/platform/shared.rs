@@ -1,4 +1,4 @@
-//! A reference-counted value whose allocation may fail: std's `Arc` aborts then.
+//! A reference-counted value whose allocation may fail, and whose end may cause any number of others: std's `Arc` aborts.
 #![expect(unsafe_code, reason = "a value that its last holder frees")]
 
 use std::alloc::{Layout, alloc, dealloc};
@@ -6,12 +6,14 @@ use std::mem::offset_of;
 use std::ops::Deref;
 use std::ptr::NonNull;
 
+use super::nesting::{self, Waiting};
 use super::owners::Owners;
 
 pub struct Shared<T>(NonNull<Counted<T>>);
 
 #[repr(C)]
 struct Counted<T> {
+    waiting: Waiting,
     holders: Owners,
     value: T,
 }
@@ -28,16 +30,22 @@ impl<T> Shared<T> {
         // SAFETY: the layout is not of size 0.
         let block = NonNull::new(unsafe { alloc(layout) }).ok_or(layout.size())?.cast::<Counted<T>>();
         // SAFETY: a block of that layout.
-        unsafe { block.write(Counted { holders: Owners::one(), value }) };
+        unsafe { block.write(Counted { waiting: Waiting::new(end::<T>), holders: Owners::one(), value }) };
         Ok(Shared(block))
     }
 
     /// `None` if there are other holders.
     pub fn into_value(self) -> Option<T> {
-        let counted = self.0;
-        std::mem::forget(self);
-        // SAFETY: this holder is forgotten.
-        unsafe { Self::leave(counted) }
+        let counted = std::mem::ManuallyDrop::new(self).0;
+        // SAFETY: the block lives while this holder is counted.
+        if !unsafe { counted.as_ref() }.holders.leave() {
+            return None;
+        }
+        // SAFETY: no holder is left.
+        let Counted { value, .. } = unsafe { counted.read() };
+        // SAFETY: `new` allocated it with this layout.
+        unsafe { dealloc(counted.as_ptr().cast(), Layout::new::<Counted<T>>()) };
+        Some(value)
     }
 
     /// The address stands for this holder until [`Shared::from_address`].
@@ -63,21 +71,16 @@ impl<T> Shared<T> {
         // SAFETY: the block lives while it has a holder.
         unsafe { self.0.as_ref() }
     }
+}
 
-    /// # Safety
-    /// The holder is not used again.
-    unsafe fn leave(counted: NonNull<Counted<T>>) -> Option<T> {
-        // SAFETY: the block lives while this holder is counted.
-        let holders = unsafe { &counted.as_ref().holders };
-        if !holders.leave() {
-            return None;
-        }
-        // SAFETY: no holder is left.
-        let Counted { value, .. } = unsafe { counted.read() };
-        // SAFETY: `new` allocated it with this layout.
-        unsafe { dealloc(counted.as_ptr().cast(), Layout::new::<Counted<T>>()) };
-        Some(value)
-    }
+/// # Safety
+/// It is the head of a `Counted<T>` without holders, which is not used again.
+unsafe fn end<T>(waiting: NonNull<Waiting>) {
+    let counted = waiting.cast::<Counted<T>>().as_ptr();
+    // SAFETY: the caller guarantees it. In place: chains of values need little stack.
+    unsafe { counted.drop_in_place() };
+    // SAFETY: `new` allocated it with this layout.
+    unsafe { dealloc(counted.cast(), Layout::new::<Counted<T>>()) };
 }
 
 impl<T> Clone for Shared<T> {
@@ -97,8 +100,10 @@ impl<T> Deref for Shared<T> {
 
 impl<T> Drop for Shared<T> {
     fn drop(&mut self) {
-        // SAFETY: a dropped holder is not used again.
-        drop(unsafe { Self::leave(self.0) });
+        if self.counted().holders.leave() {
+            // SAFETY: no holder is left.
+            unsafe { nesting::end(self.0.cast()) };
+        }
     }
 }
 

@@ -16,6 +16,7 @@ mod handles;
 mod init_net;
 mod mended;
 mod model;
+mod nested;
 mod objects;
 mod out_of_memory;
 mod sequences;
@@ -33,6 +34,7 @@ support::harness::suites![
     device_tensors,
     init_net,
     mended,
+    nested,
     out_of_memory,
     sequences,
     tensor_rules,

@@ -1,0 +1,232 @@
+//! Chains of things that end one another, longer than any stack, and what a function sees of what it ends.
+
+use std::cell::{Cell, RefCell};
+use std::ffi::c_void;
+use std::ptr::null_mut;
+
+use crate::handles::*;
+use crate::objects::Lent;
+
+/// Room for the frames of a debug build.
+const SMALL_STACK: usize = 96 << 10;
+
+/// Moves a value to a thread that is alone with it.
+struct Alone<T>(T);
+unsafe impl<T> Send for Alone<T> {}
+
+impl<T> Alone<T> {
+    fn take(self) -> T {
+        self.0
+    }
+}
+
+fn on_a_small_stack<T, R>(value: T, work: impl FnOnce(T) -> R + Send) -> R {
+    let value = Alone(value);
+    std::thread::scope(|threads| {
+        let run = move || Alone(work(value.take()));
+        std::thread::Builder::new().stack_size(SMALL_STACK).spawn_scoped(threads, run).unwrap().join().unwrap().take()
+    })
+}
+
+thread_local! {
+    /// How many links have ended on this thread.
+    static ENDED: Cell<usize> = const { Cell::new(0) };
+    /// The link whose deleter forks, and what that returned.
+    static FORKS: Cell<(usize, i32)> = const { Cell::new((0, 0)) };
+}
+
+/// Ends a chain, and returns how many of its functions were called.
+fn end<T>(chain: T) -> usize {
+    on_a_small_stack(chain, |chain| {
+        drop(chain);
+        ENDED.take()
+    })
+}
+
+unsafe extern "C-unwind" fn end_next_tensor(_: *mut c_void, next: *mut c_void) {
+    ENDED.set(ENDED.get() + 1);
+    if ENDED.get() == FORKS.get().0 {
+        FORKS.set((0, unsafe { libc::fork() }));
+    }
+    drop(Tensor(next.cast()));
+}
+
+unsafe extern "C-unwind" fn end_next_blob(_: *mut c_void, next: *mut c_void) {
+    ENDED.set(ENDED.get() + 1);
+    drop(Blob(next.cast()));
+}
+
+/// The handle, which no longer ends.
+fn given<T, H>(holder: T, handle: impl FnOnce(&T) -> *mut H) -> *mut c_void {
+    handle(&std::mem::ManuallyDrop::new(holder)).cast()
+}
+
+static MEMORY: [f32; 1] = [1.0];
+
+/// A tensor whose memory's deleter ends the next one, and so on.
+fn lent_to_each_other(links: usize) -> Tensor {
+    (0..links).fold(Tensor::new(), |next, _| {
+        let tensor = Tensor::of(&[1]);
+        let next = given(next, |next| next.0);
+        tensor.share_external(MEMORY.as_ptr().cast_mut(), &float(), 0, Some(end_next_tensor), next).unwrap();
+        tensor
+    })
+}
+
+/// A tensor of one tensor, of one tensor…
+fn within_each_other(links: usize) -> Tensor {
+    let innermost = Tensor::of(&[1]);
+    innermost.mutable::<f32>(&float()).unwrap();
+    (0..links).fold(innermost, |inner, _| {
+        let tensor = Tensor::of(&[1]);
+        let item = tensor.mutable::<*mut c_void>(&tensor_meta(HOST)).unwrap();
+        let old = unsafe { item.replace(given(inner, |inner| inner.0)) };
+        drop(Tensor(old.cast()));
+        tensor
+    })
+}
+
+fn a_chain_of_mappings_of_workspaces_ends() {
+    let chain = (0..50_000).fold(Workspace::new(), |other, _| {
+        drop(other.create_local("blob").unwrap());
+        let workspace = Workspace::new();
+        workspace.map("mapped", &other, "blob", false).unwrap();
+        workspace
+    });
+    assert_eq!(end(chain), 0);
+}
+
+fn a_chain_of_parents_ends() {
+    assert_eq!(end((0..50_000).fold(Workspace::new(), |parent, _| Workspace::over(&parent))), 0);
+}
+
+fn a_chain_of_tensors_within_tensors_ends() {
+    assert_eq!(end(within_each_other(30_000)), 0);
+}
+
+fn a_chain_of_deleters_of_memory_ends_and_each_is_called() {
+    assert_eq!(end(lent_to_each_other(30_000)), 30_000);
+}
+
+fn a_chain_of_values_of_blobs_ends_and_each_deleter_is_called() {
+    let chain = (0..30_000).fold(Blob::new(), |next, _| {
+        let blob = Blob::new();
+        blob.reset(MEMORY.as_ptr().cast_mut(), &float(), Some(end_next_blob), given(next, |next| next.0));
+        blob
+    });
+    assert_eq!(end(chain), 30_000);
+}
+
+fn a_chain_of_tensors_in_blobs_ends() {
+    let chain = (0..30_000).fold(Tensor::of(&[1]), |inner, _| {
+        let blob = Blob::new();
+        blob.set_tensor(&inner).unwrap();
+        let tensor = Tensor::of(&[1]);
+        let next = given(blob, |blob| blob.0);
+        tensor.share_external(MEMORY.as_ptr().cast_mut(), &float(), 0, Some(end_next_blob), next).unwrap();
+        tensor
+    });
+    assert_eq!(end(chain), 30_000);
+}
+
+fn a_chain_of_attachments_ends_and_each_deleter_is_called() {
+    let chain = (0..30_000).fold(Tensor::new(), |next, _| {
+        let tensor = Tensor::new();
+        let next = given(next, |next| next.0);
+        let attach = |attached: &mut _| unsafe {
+            syncedmem_tensor_attach(tensor.0, MEMORY.as_ptr().cast_mut().cast(), Some(end_next_tensor), next, attached)
+        };
+        ask(null_mut(), attach).unwrap();
+        tensor
+    });
+    assert_eq!(end(chain), 30_000);
+}
+
+/// A class of the caller's with a pool and a tensor of its memory: the tensor ends first.
+struct Layer {
+    tensor: Tensor,
+    pool: RefCell<Vec<&'static str>>,
+}
+
+unsafe extern "C-unwind" fn end_layer(layer: *mut c_void, log: *mut c_void) {
+    unsafe extern "C-unwind" fn to_pool(_: *mut c_void, pool: *mut c_void) {
+        unsafe { &*pool.cast::<RefCell<Vec<&str>>>() }.borrow_mut().push("tensor");
+    }
+    let Layer { tensor, pool } = *unsafe { Box::from_raw(layer.cast::<Layer>()) };
+    let at = std::ptr::from_ref(&pool).cast_mut().cast();
+    tensor.share_external(MEMORY.as_ptr().cast_mut(), &float(), 0, Some(to_pool), at).unwrap();
+    drop(tensor);
+    pool.borrow_mut().push("pool");
+    unsafe { &*log.cast::<RefCell<Vec<&str>>>() }.borrow_mut().append(&mut pool.borrow_mut());
+}
+
+fn what_a_deleter_ends_has_ended_when_the_function_returns() {
+    let log = RefCell::new(Vec::<&str>::new());
+    let layer = || {
+        let layer = Layer { tensor: Tensor::of(&[1]), pool: RefCell::new(Vec::new()) };
+        Box::into_raw(Box::new(layer))
+    };
+    let context: *mut c_void = std::ptr::from_ref(&log).cast_mut().cast();
+    let (workspace, holder) = (Workspace::new(), Workspace::new());
+    workspace.create("layer").unwrap().reset(layer(), &float(), Some(end_layer), context);
+    holder.map("mapped", &workspace, "layer", false).unwrap();
+    drop((workspace, Workspace::over(&holder)));
+    assert!(log.borrow().is_empty());
+    drop(holder);
+    assert_eq!(*log.borrow(), ["tensor", "pool"]);
+}
+
+fn a_deleter_may_end_the_last_tensor_that_shares_other_memory() {
+    let lent = Lent::default();
+    let (shared, also) = (Tensor::of(&[1]), Tensor::of(&[1]));
+    let memory = MEMORY.as_ptr().cast_mut();
+    shared.share_external(memory, &float(), 0, lent.deleter(), lent.context()).unwrap();
+    also.share_data(&shared).unwrap();
+    let outer = Tensor::of(&[1]);
+    outer.share_external(memory, &float(), 0, Some(end_next_tensor), given(shared, |shared| shared.0)).unwrap();
+    drop(outer);
+    assert_eq!((ENDED.take(), lent.returned().len()), (1, 0));
+    drop(also);
+    assert_eq!(lent.returned(), [memory.addr()]);
+}
+
+fn a_child_that_is_forked_deep_in_a_chain_ends_the_rest_of_it_too() {
+    FORKS.set((30, 0));
+    drop(lent_to_each_other(100));
+    let all = ENDED.take() == 100;
+    let (_, child) = FORKS.get();
+    if child == 0 {
+        unsafe { libc::_exit(i32::from(!all)) };
+    }
+    let mut status = 0;
+    assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
+    assert_eq!((all, status), (true, 0));
+}
+
+fn a_copy_of_tensors_within_tensors_is_refused_where_it_would_need_any_depth() {
+    let copy = |source| {
+        on_a_small_stack(source, |source: Tensor| {
+            let target = Tensor::new();
+            let copied = target.copy_from(&source);
+            (copied, target.dims().len())
+        })
+    };
+    assert_eq!(copy(within_each_other(16)), (Ok(()), 1));
+    assert_eq!(copy(within_each_other(17)), (Err(SYNCEDMEM_ERROR_INVALID_STATE), 0), "the header says 16");
+    assert_eq!(copy(within_each_other(30_000)), (Err(SYNCEDMEM_ERROR_INVALID_STATE), 0));
+}
+
+crate::support::harness::tests![
+    what_a_deleter_ends_has_ended_when_the_function_returns,
+    a_deleter_may_end_the_last_tensor_that_shares_other_memory;
+    alone(&[]):
+    a_chain_of_mappings_of_workspaces_ends,
+    a_chain_of_parents_ends,
+    a_chain_of_tensors_within_tensors_ends,
+    a_chain_of_deleters_of_memory_ends_and_each_is_called,
+    a_chain_of_values_of_blobs_ends_and_each_deleter_is_called,
+    a_chain_of_tensors_in_blobs_ends,
+    a_chain_of_attachments_ends_and_each_deleter_is_called,
+    a_child_that_is_forked_deep_in_a_chain_ends_the_rest_of_it_too,
+    a_copy_of_tensors_within_tensors_is_refused_where_it_would_need_any_depth
+];
