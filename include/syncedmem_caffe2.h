@@ -175,7 +175,7 @@ syncedmem_status_t syncedmem_typemeta_element(const struct syncedmem_typemeta_t 
 
 /**
  * Writes the type of a blob's value that is a tensor of that side to `*meta`. Such a value is the address of a
- * `syncedmem_tensor_t *`, which it holds.
+ * `syncedmem_tensor_t *`, which it holds; a caller may take the tensor out, and leaves NULL.
  */
 syncedmem_status_t syncedmem_tensor_typemeta(int32_t side,
                                              struct syncedmem_typemeta_t *meta);
@@ -499,7 +499,7 @@ syncedmem_status_t syncedmem_typed_blob_swap(struct syncedmem_typed_blob_t *blob
 /**
  * Writes a handle of the tensor that is the value, of either side, to `*tensor`.
  *
- * Errors: `INVALID_ARGUMENT` (also another type, or no value).
+ * Errors: `INVALID_ARGUMENT` (also another type, or no value), `INVALID_STATE` (NULL in its place).
  */
 syncedmem_status_t syncedmem_typed_blob_get_tensor(const struct syncedmem_typed_blob_t *blob,
                                                    struct syncedmem_tensor_t **tensor);
@@ -508,7 +508,7 @@ syncedmem_status_t syncedmem_typed_blob_get_tensor(const struct syncedmem_typed_
  * As `syncedmem_typed_blob_get_tensor`, of a tensor of that side (`syncedmem_side_t`). Unless the value is one, the
  * blob gets a new one, and the old value ends. `is_new` may be NULL.
  *
- * Errors: `INVALID_STATE` (no memory for the tensor).
+ * Errors: `INVALID_STATE` (no memory for the tensor; NULL in its place).
  */
 syncedmem_status_t syncedmem_typed_blob_get_mutable_tensor(struct syncedmem_typed_blob_t *blob,
                                                            int32_t side,

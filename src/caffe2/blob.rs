@@ -27,6 +27,8 @@ pub struct Value {
 
 enum End {
     Elsewhere,
+    /// It was released, and its new owner may have ended it.
+    Released,
     Deleter(unsafe extern "C-unwind" fn(*mut c_void, *mut c_void), *mut c_void),
     /// Its type's functions end it; the memory is malloc's.
     OfType,
@@ -94,8 +96,8 @@ impl Value {
 
     fn as_tensor(&self) -> Option<NonNull<Handle>> {
         let is_tensor = !self.pointer.is_null() && handle::side_of(&self.meta).is_some();
-        // SAFETY: a value of that type is a handle.
-        is_tensor.then(|| unsafe { self.pointer.cast::<NonNull<Handle>>().read() })
+        // SAFETY: a value of that type is a handle, or null where a caller took it out.
+        is_tensor.then(|| unsafe { self.pointer.cast::<Option<NonNull<Handle>>>().read() }).flatten()
     }
 }
 
@@ -103,7 +105,7 @@ impl Drop for Value {
     fn drop(&mut self) {
         let Some(pointer) = NonNull::new(self.pointer) else { return };
         match self.end {
-            End::Elsewhere => {}
+            End::Elsewhere | End::Released => {}
             // SAFETY: the value's maker guarantees it.
             End::Deleter(deleter, context) => unsafe { deleter(pointer.as_ptr(), context) },
             End::OfType => {
@@ -178,9 +180,9 @@ impl Blob {
     pub fn release(&self) -> (*mut c_void, syncedmem_deleter_t, *mut c_void) {
         locked(|held| {
             let value = self.value.get_mut(held);
-            match std::mem::replace(&mut value.end, End::Elsewhere) {
+            match std::mem::replace(&mut value.end, End::Released) {
                 End::Deleter(deleter, context) => (value.pointer, Some(deleter), context),
-                End::Elsewhere | End::OfType => (value.pointer, None, std::ptr::null_mut()),
+                End::Elsewhere | End::Released | End::OfType => (value.pointer, None, std::ptr::null_mut()),
             }
         })
     }
@@ -202,7 +204,10 @@ impl Blob {
             // SAFETY: the value holds the tensor, and ends only under this lock.
             value.as_tensor().map(|handle| unsafe { another_holder(handle) }).ok_or(value.meta)
         });
-        found.map_err(|holds| Error::OtherType { holds: holds.shown(), asked: handle::meta(Side::Host).shown() })
+        found.map_err(|holds| match handle::side_of(&holds) {
+            Some(_) => Error::State("the blob's tensor was taken out of its value; reset the blob first"),
+            None => Error::OtherType { holds: holds.shown(), asked: handle::meta(Side::Host).shown() },
+        })
     }
 
     /// Also returns whether the tensor is new.
@@ -211,10 +216,14 @@ impl Blob {
         Ok((self.tensor()?, is_new))
     }
 
-    /// The value's, if it is a tensor; else zeros.
+    /// The value's, if it is a tensor that was not released; else zeros.
     pub fn footprint(&self, held: &Held) -> (usize, usize) {
+        let value = self.value.get(held);
+        if let End::Released = value.end {
+            return (0, 0);
+        }
         // SAFETY: the value holds the tensor, and ends only under this lock.
-        self.value.get(held).as_tensor().map_or((0, 0), |handle| unsafe { handle.as_ref() }.footprint())
+        value.as_tensor().map_or((0, 0), |handle| unsafe { handle.as_ref() }.footprint())
     }
 }
 

@@ -110,21 +110,23 @@ unsafe extern "C-unwind" fn construct<const ON_DEVICE: bool>(items: *mut c_void,
 unsafe extern "C-unwind" fn destruct(items: *mut c_void, count: usize) {
     for item in 0..count {
         // SAFETY: the caller guarantees the items.
-        let handle = unsafe { items.cast::<NonNull<Handle>>().wrapping_add(item).read() };
-        // SAFETY: the item was the holder.
-        drop(unsafe { Shared::from_address(handle) });
+        let handle = unsafe { items.cast::<Option<NonNull<Handle>>>().wrapping_add(item).read() };
+        // SAFETY: the item was the holder, or null where a caller took the tensor out.
+        drop(handle.map(|handle| unsafe { Shared::from_address(handle) }));
     }
 }
 
 unsafe extern "C-unwind" fn copy(source: *const c_void, target: *mut c_void, count: usize) -> bool {
     (0..count).all(|item| {
         // SAFETY: the caller guarantees the items.
-        let from = unsafe { source.cast::<NonNull<Handle>>().wrapping_add(item).read() };
+        let from = unsafe { source.cast::<Option<NonNull<Handle>>>().wrapping_add(item).read() };
         // SAFETY: as above.
-        let to = unsafe { target.cast::<NonNull<Handle>>().wrapping_add(item).read() };
+        let to = unsafe { target.cast::<Option<NonNull<Handle>>>().wrapping_add(item).read() };
         if from == to {
             return true;
         }
+        // A caller may have taken either out.
+        let (Some(from), Some(to)) = (from, to) else { return false };
         // SAFETY: the item keeps its tensor.
         let to = unsafe { to.as_ref() };
         // SAFETY: as above.

@@ -113,6 +113,18 @@ fn a_released_value_has_its_deleter_and_what_that_gets() {
     assert_eq!(lent.returned(), Vec::<usize>::new());
 }
 
+fn a_tensor_that_was_taken_out_of_an_item_or_a_value_leaves_null_there() {
+    let take = |item: *mut *mut syncedmem_tensor_t| drop(Tensor(unsafe { item.replace(null_mut()) }));
+    let (tensor, blob) = (Tensor::of(&[2]), Blob::new());
+    let items = tensor.mutable::<*mut syncedmem_tensor_t>(&tensor_meta(HOST)).unwrap();
+    take(items);
+    assert_eq!(Tensor::new().copy_from(&tensor), Err(SYNCEDMEM_ERROR_INVALID_STATE), "there is nothing to copy");
+    let (value, _) = blob.get_mutable::<*mut syncedmem_tensor_t>(&tensor_meta(HOST)).unwrap();
+    take(value);
+    assert_eq!(blob.tensor().map(drop), Err(SYNCEDMEM_ERROR_INVALID_STATE));
+    assert_eq!(blob.mutable_tensor(HOST).map(drop), Err(SYNCEDMEM_ERROR_INVALID_STATE));
+}
+
 crate::support::harness::tests![
     the_first_attachment_stays_and_comes_back_with_the_last_holder,
     threads_that_attach_at_once_agree,
@@ -120,5 +132,6 @@ crate::support::harness::tests![
     the_number_of_a_shape_differs_after_every_change_also_after_an_exchange,
     memory_of_dlpack_comes_back_with_the_last_tensor_that_shares_it,
     memory_of_dlpack_that_does_not_fit_stays_its_makers,
-    a_released_value_has_its_deleter_and_what_that_gets,
+    a_released_value_has_its_deleter_and_what_that_gets;
+    alone(&[]): a_tensor_that_was_taken_out_of_an_item_or_a_value_leaves_null_there
 ];

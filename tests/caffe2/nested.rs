@@ -96,10 +96,6 @@ fn a_chain_of_mappings_of_workspaces_ends() {
     assert_eq!(end(chain), 0);
 }
 
-fn a_chain_of_parents_ends() {
-    assert_eq!(end((0..50_000).fold(Workspace::new(), |parent, _| Workspace::over(&parent))), 0);
-}
-
 fn a_chain_of_tensors_within_tensors_ends() {
     assert_eq!(end(within_each_other(30_000)), 0);
 }
@@ -221,7 +217,6 @@ crate::support::harness::tests![
     a_deleter_may_end_the_last_tensor_that_shares_other_memory;
     alone(&[]):
     a_chain_of_mappings_of_workspaces_ends,
-    a_chain_of_parents_ends,
     a_chain_of_tensors_within_tensors_ends,
     a_chain_of_deleters_of_memory_ends_and_each_is_called,
     a_chain_of_values_of_blobs_ends_and_each_deleter_is_called,

@@ -204,7 +204,24 @@ fn null_is_refused_where_it_says_nothing() {
     assert_eq!(unsafe { syncedmem_workspace_destroy(null_mut()) }, SYNCEDMEM_SUCCESS);
 }
 
+fn a_tensor_that_was_released_is_not_looked_at_any_more() {
+    let workspace = Workspace::new();
+    let blob = workspace.create("blob").unwrap();
+    let (tensor, _) = blob.mutable_tensor(HOST).unwrap();
+    tensor.resize(&[6]).unwrap();
+    tensor.mutable::<u8>(&float()).unwrap();
+    assert_eq!(workspace.blobs(true), [("blob".to_string(), 24)]);
+    let value = blob.release();
+    assert_eq!(workspace.blobs(true), [("blob".to_string(), 0)]);
+    // As the header says how it ends.
+    let destruct = tensor_meta(HOST).destruct.unwrap();
+    unsafe { destruct(value, 1) };
+    unsafe { libc::free(value) };
+    assert_eq!(workspace.blobs(true), [("blob".to_string(), 0)]);
+}
+
 crate::support::harness::tests![
+    a_tensor_that_was_released_is_not_looked_at_any_more,
     create_gets_a_parents_blob_and_create_local_hides_it,
     each_visible_name_is_listed_once,
     rename_takes_a_local_blob_to_a_name_that_is_visible_nowhere,

@@ -196,7 +196,7 @@ pub unsafe extern "C" fn syncedmem_typed_blob_swap(
 
 /// Writes a handle of the tensor that is the value, of either side, to `*tensor`.
 ///
-/// Errors: `INVALID_ARGUMENT` (also another type, or no value).
+/// Errors: `INVALID_ARGUMENT` (also another type, or no value), `INVALID_STATE` (NULL in its place).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_typed_blob_get_tensor(
     blob: *const syncedmem_typed_blob_t,
@@ -209,7 +209,7 @@ pub unsafe extern "C" fn syncedmem_typed_blob_get_tensor(
 /// As `syncedmem_typed_blob_get_tensor`, of a tensor of that side (`syncedmem_side_t`). Unless the value is one, the
 /// blob gets a new one, and the old value ends. `is_new` may be NULL.
 ///
-/// Errors: `INVALID_STATE` (no memory for the tensor).
+/// Errors: `INVALID_STATE` (no memory for the tensor; NULL in its place).
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_typed_blob_get_mutable_tensor(

@@ -57,7 +57,7 @@ pub unsafe extern "C" fn syncedmem_typemeta_element(
 }
 
 /// Writes the type of a blob's value that is a tensor of that side to `*meta`. Such a value is the address of a
-/// `syncedmem_tensor_t *`, which it holds.
+/// `syncedmem_tensor_t *`, which it holds; a caller may take the tensor out, and leaves NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_tensor_typemeta(side: i32, meta: *mut syncedmem_typemeta_t) -> syncedmem_status_t {
     // SAFETY: the caller guarantees it.
