@@ -11,6 +11,7 @@ use crate::blob::open::Open;
 use crate::blob::{Blob, Which};
 use crate::object::element::ElementType;
 use crate::platform::cancel_guard::CancelGuard;
+use crate::platform::file::within_limit;
 
 /// # Safety
 /// No other thread uses the blob's memory meanwhile.
@@ -56,6 +57,6 @@ pub fn write(blob: &Blob, with_diff: bool, path: &Path) -> Result<(), Failure> {
     let data = array(Which::Data)?;
     let diff = with_diff.then(|| array(Which::Diff)).transpose()?;
     let dims: Vec<i64> = blob.shape().dims().iter().map(|dim| i64::from(*dim)).collect();
-    write_blob(path, &dims, values(&data), diff.as_ref().map(values))?;
-    Ok(())
+    let values = (values(&data), diff.as_ref().map(values));
+    Ok(within_limit(|| write_blob(path, &dims, values.0, values.1))?)
 }

@@ -84,16 +84,21 @@ pub fn append(path: &CStr, text: &[u8]) -> Result<(), FileError> {
     written
 }
 
-/// If the file would exceed the process's limit (ulimit -f), returns an error and keeps the kernel's SIGXFSZ from the
-/// program.
+/// As [`within_limit`].
 pub fn write(descriptor: c_int, text: &[u8]) -> Result<(), FileError> {
+    within_limit(|| write_all(descriptor, text))
+}
+
+/// A write beyond the process's limit (ulimit -f) fails with EFBIG. The kernel's SIGXFSZ, which would end the program,
+/// does not reach it.
+pub fn within_limit<R>(writes: impl FnOnce() -> R) -> R {
     if limit() == libc::RLIM_INFINITY {
-        return write_all(descriptor, text);
+        return writes();
     }
     let before = thread::mask_signals(libc::SIG_BLOCK, &size_signal());
     let was_pending = is_size_signal_pending();
-    let written = write_all(descriptor, text);
-    if written == Err(FileError::System(libc::EFBIG)) && !was_pending {
+    let written = writes();
+    if !was_pending && is_size_signal_pending() {
         take_size_signal();
     }
     thread::restore_signals(&before);
@@ -128,7 +133,7 @@ fn is_size_signal_pending() -> bool {
     unsafe { libc::sigismember(pending.as_ptr(), libc::SIGXFSZ) == 1 }
 }
 
-/// Consumes the SIGXFSZ that a write caused, if the program does not ignore it.
+/// Consumes the SIGXFSZ that a write caused.
 fn take_size_signal() {
     /// Bytes of the kernel's set.
     const SET: usize = 8;

@@ -111,10 +111,34 @@ fn what_cannot_be_written_is_refused_and_the_old_file_stays() {
     assert_eq!(folder.names(), ["old"]);
 }
 
+fn a_limit_on_the_length_of_files_is_an_error_and_the_programs_signals_are_as_before() {
+    let folder = Folder::new();
+    let path = folder.source("old", "old");
+    let mut blob = Blob::new(&[100_000]);
+    blob.write(DATA, &[1f32; 100_000]);
+    let limit = |bytes| libc::rlimit { rlim_cur: bytes, rlim_max: libc::RLIM_INFINITY };
+    // SIGXFSZ has its default here, which ends the process.
+    assert_eq!(unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_DFL) }, libc::SIG_DFL);
+    assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_FSIZE, &limit(64 << 10)) }, 0);
+    let written = write(&blob, false, &path);
+    assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_FSIZE, &limit(libc::RLIM_INFINITY)) }, 0);
+    assert_eq!(written, SYNCEDMEM_ERROR_FILE);
+    assert!(last_error().contains("raise the limit of a file's length (ulimit -f)"), "{}", last_error());
+    assert_eq!((std::fs::read(&path).unwrap(), folder.names()), (b"old".to_vec(), vec!["old".to_string()]));
+    let [mut blocked, mut pending]: [libc::sigset_t; 2] = unsafe { std::mem::zeroed() };
+    unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, std::ptr::null(), &mut blocked) };
+    unsafe { libc::sigpending(&mut pending) };
+    let has = |set| unsafe { libc::sigismember(set, libc::SIGXFSZ) };
+    assert_eq!((has(&blocked), has(&pending)), (0, 0));
+    assert_eq!(unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_DFL) }, libc::SIG_DFL);
+}
+
 crate::support::harness::tests![
     what_is_written_is_read_again,
     the_file_is_the_one_that_caffes_message_gives,
     a_mean_image_is_read_into_memory_that_blobs_share,
     a_failure_leaves_shape_memory_and_contents,
-    what_cannot_be_written_is_refused_and_the_old_file_stays,
+    what_cannot_be_written_is_refused_and_the_old_file_stays;
+    alone(&[]):
+    a_limit_on_the_length_of_files_is_an_error_and_the_programs_signals_are_as_before,
 ];

@@ -313,7 +313,7 @@ fn a_file_that_was_changed_since_it_was_opened_is_not_written_with_the_change_le
 }
 
 #[test]
-fn the_new_file_replaces_the_one_that_was_opened_and_has_the_mode_of_the_umask() {
+fn the_new_file_replaces_the_one_that_was_opened_and_has_its_mode_or_that_of_the_umask() {
     let folder = Folder::new("itself");
     let path = folder.file("a.caffemodel", &layer("a", "Scale", &[blob(&[2], &[1.0, 2.0])]));
     let model = Model::open(&path).unwrap();
@@ -323,6 +323,9 @@ fn the_new_file_replaces_the_one_that_was_opened_and_has_the_mode_of_the_umask()
     let mode = |path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
     let plain = folder.file("plain", b"");
     assert_eq!(mode(&path), mode(&plain));
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
+    Edit::of(&model).write_to(&path).unwrap();
+    assert_eq!(mode(&path), 0o600, "what was kept private stays so");
     // A link is replaced, not its file; a name may be as long as names can be.
     let link = folder.0.join("link");
     symlink(&plain, &link).unwrap();

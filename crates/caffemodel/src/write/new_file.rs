@@ -1,12 +1,13 @@
 //! New files.
 
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{self, Seek, SeekFrom, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// A file beside its place under another name, removed unless it is published. Until then a file of the name stays. The
-/// mode is 0666 less the umask.
+/// mode is that of the file that it replaces, if the same user owns both, else 0666 less the umask.
 #[derive(Debug)]
 pub struct NewFile {
     file: File,
@@ -17,6 +18,10 @@ pub struct NewFile {
 
 /// Files of this process so far.
 static NUMBER: AtomicU32 = AtomicU32::new(0);
+
+fn prefix() -> String {
+    format!(".syncedmem-{}-", std::process::id())
+}
 
 /// Names that killed processes of this number may have left.
 const MOST_TAKEN: usize = 1000;
@@ -31,22 +36,42 @@ impl NewFile {
         if wanted.file_name().is_none() {
             return refused("it is no file's name");
         }
-        if std::fs::metadata(wanted).is_ok_and(|found| !found.is_file()) {
+        let before = std::fs::metadata(wanted).ok();
+        if before.as_ref().is_some_and(|found| !found.is_file()) {
             return refused("it is a folder, a pipe or a device");
         }
         for _ in 0..MOST_TAKEN {
             let number = NUMBER.fetch_add(1, Ordering::Relaxed);
             // Not made of the name, which may be as long as names can be.
-            let temporary = wanted.with_file_name(format!(".syncedmem-{}-{number}.tmp", std::process::id()));
+            let temporary = wanted.with_file_name(format!("{}{number}.tmp", prefix()));
             match File::create_new(&temporary) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 created => {
-                    let wanted = wanted.to_path_buf();
-                    return created.map(|file| Self { file, temporary, wanted, is_published: false });
+                    let (file, wanted) = (created?, wanted.to_path_buf());
+                    let new = Self { file, temporary, wanted, is_published: false };
+                    new.take_mode(before);
+                    return Ok(new);
                 }
             }
         }
         Err(io::ErrorKind::AlreadyExists.into())
+    }
+
+    fn take_mode(&self, before: Option<Metadata>) {
+        let is_of_one_user = |before: &Metadata| self.file.metadata().is_ok_and(|new| new.uid() == before.uid());
+        if let Some(before) = before.filter(is_of_one_user) {
+            // Ignored: some file systems have no modes.
+            let _ = self.file.set_permissions(before.permissions());
+        }
+    }
+
+    /// Removes the unpublished files of this process from a folder, for a program that a signal ends.
+    pub fn remove_all(folder: &Path) {
+        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+            if entry.file_name().to_string_lossy().starts_with(&prefix()) {
+                let _ = std::fs::remove_file(entry.path());
+            }
+        }
     }
 
     /// Gives the file its name once its contents are on the disk.

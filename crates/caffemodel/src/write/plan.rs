@@ -69,8 +69,13 @@ impl<'v> Parts<'v> {
             let advice = "allow large files if it is not for Caffe";
             return Err(Error::new(ErrorKind::Unsupported, &name, what, advice));
         }
-        let failed = |cause| {
-            let advice = "make room, or name another file: one that was there is unchanged";
+        let failed = |cause: io::Error| {
+            let advice = match cause.kind() {
+                io::ErrorKind::FileTooLarge => {
+                    "raise the limit of a file's length (ulimit -f): one that was there is unchanged"
+                }
+                _ => "make room, or name another file: one that was there is unchanged",
+            };
             Error::new(ErrorKind::Io, &name, "cannot be written", advice).because(cause)
         };
         let mut block = Vec::new();
