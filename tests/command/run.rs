@@ -1,10 +1,11 @@
 //! `syncedmem run`: the program runs unchanged, its memory is reported, and the command says why the library was never called.
 
-use std::io::{BufRead, BufReader};
-use std::os::unix::process::CommandExt;
+use std::io::{BufRead, BufReader, Read};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, Stdio};
 
-use crate::caffe_like::{Workshop, command, said};
+use crate::caffe_like::{Said, Workshop, command, said};
 
 #[test]
 fn the_account_is_printed_behind_what_the_program_wrote() {
@@ -77,9 +78,77 @@ fn heed(command: &mut Command, signal: i32) {
 }
 
 #[expect(unsafe_code, reason = "kill(2)")]
-fn send(child: &Child, signal: i32) {
+pub fn send(child: &Child, signal: i32) {
     // SAFETY: it is our own child, which was not waited for.
     unsafe { libc::kill(child.id() as i32, signal) };
+}
+
+/// A command that perl starts in its own place, after it has done this.
+fn behind(perl: &str, workshop: &Workshop, program: &[&str]) -> Said {
+    let inner = workshop.command(&[], program);
+    let mut outer = Command::new("perl");
+    outer.args(["-MPOSIX", "-e", &format!("{perl}; exec @ARGV")]).arg(inner.get_program()).args(inner.get_args());
+    said(outer.env("TMPDIR", workshop.path("tmp")).current_dir(workshop.path("")))
+}
+
+#[test]
+fn an_alarm_that_was_set_before_is_the_programs() {
+    let workshop = Workshop::new();
+    let script = "trap 'echo rang; exit 3' ALRM; while :; do sleep 0.01; done";
+    let told = behind("alarm 1", &workshop, &["sh", "-c", script]);
+    assert_eq!((told.output.as_str(), told.status), ("rang\n", Some(3)), "{}", told.error);
+    let told = behind("alarm 1", &workshop, &["sleep", "300"]);
+    assert_eq!(told.signal, Some(libc::SIGALRM), "{told:?}");
+    workshop.leaves_nothing();
+}
+
+#[test]
+fn a_program_has_the_mask_and_the_actions_of_signals_that_it_would_have_alone() {
+    let workshop = Workshop::new();
+    let state = ["grep", "-E", "^Sig(Blk|Ign)", "/proc/self/status"];
+    let set = "$SIG{$_} = 'IGNORE' for qw(CHLD XFSZ HUP); sigprocmask(SIG_BLOCK, POSIX::SigSet->new(SIGUSR2))";
+    let mut alone = Command::new("perl");
+    let alone = said(alone.args(["-MPOSIX", "-e", &format!("{set}; exec @ARGV")]).args(state));
+    // Signals 32 and 33 are the C library's own.
+    let of_programs = |told: Said| {
+        let set = |line: &str| u64::from_str_radix(line.split_once('\t').unwrap().1, 16).unwrap();
+        told.ok().lines().map(|line| set(line) & !(3 << 31)).collect::<Vec<_>>()
+    };
+    let alone = of_programs(alone);
+    assert_eq!(alone.iter().filter(|set| **set != 0).count(), 2, "{alone:x?}");
+    assert_eq!(of_programs(behind(set, &workshop, &state)), alone);
+    // The library was not called; the status is the program's although SIGCHLD was ignored.
+    assert_eq!(behind(set, &workshop, &["sh", "-c", "exit 6"]).status, Some(6));
+}
+
+#[test]
+fn a_program_does_not_outlive_the_command() {
+    let workshop = Workshop::new();
+    for signal in [libc::SIGKILL, libc::SIGALRM, libc::SIGXCPU, libc::SIGRTMIN()] {
+        let script = "echo $$; while :; do sleep 0.01; done";
+        let mut command = workshop.command(&[], &["sh", "-c", script]);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut output = BufReader::new(child.stdout.take().unwrap());
+        output.read_line(&mut String::new()).unwrap();
+        send(&child, signal);
+        // Ends with the last process that writes to it.
+        assert_eq!(output.read_to_string(&mut String::new()).unwrap(), 0);
+        assert_eq!(child.wait().unwrap().signal(), Some(signal));
+    }
+}
+
+#[test]
+fn a_text_without_a_first_line_for_it_is_run_by_the_shell() {
+    let workshop = Workshop::with_program();
+    let script = workshop.source("script", "echo script $1; ./program 4\n");
+    std::fs::set_permissions(script, PermissionsExt::from_mode(0o755)).unwrap();
+    let told = workshop.run(&[], &["./script", "ran"]);
+    assert_eq!((told.output.as_str(), told.status), ("script ran\n", Some(4)), "{}", told.error);
+    told.has(&["memory of program"]);
+    std::fs::write(workshop.path("script"), "exit 5\n").unwrap();
+    let told = workshop.run(&[], &["./script"]);
+    assert_eq!(told.status, Some(5));
+    told.has(&["script recorded nothing: it is a script, run by /bin/sh"]);
 }
 
 #[test]
@@ -231,8 +300,15 @@ fn a_library_that_is_named_wrongly_is_an_error_and_another_one_is_used_where_it_
     std::fs::copy(library, workshop.path("copy/libsyncedmem.so.0")).unwrap();
     let told = with("copy", "echo $LD_PRELOAD");
     assert!(told.output.ends_with("/copy/libsyncedmem.so.0\n"), "{told:?}");
-    std::fs::rename(workshop.path("copy"), workshop.path("a copy")).unwrap();
-    with("a copy", "echo ran").fails(125, &["has a space or a colon in its path"]);
+    for name in ["a copy", "a:copy", "$ORIGIN", "a${LIB}b"] {
+        let copy = workshop.path(name);
+        std::fs::rename(workshop.path("copy"), &copy).unwrap();
+        with(copy.to_str().unwrap(), "echo ran")
+            .fails(125, &["has a space, a colon, $ORIGIN, $LIB or $PLATFORM in its path"]);
+        std::fs::rename(copy, workshop.path("copy")).unwrap();
+    }
+    std::fs::rename(workshop.path("copy"), workshop.path("$dollar")).unwrap();
+    assert!(with("$dollar", "echo $LD_PRELOAD").output.ends_with("/$dollar/libsyncedmem.so.0\n"));
 }
 
 #[test]

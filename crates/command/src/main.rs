@@ -14,6 +14,7 @@ mod progress;
 mod report;
 mod run;
 mod say;
+mod signals;
 
 use std::process::ExitCode;
 

@@ -1,16 +1,19 @@
 //! The program's process: starts it, forwards signals to it, waits for it.
-#![expect(unsafe_code, reason = "signals: sigaction(2), kill(2), prctl(2); and wait4(2)")]
+#![expect(unsafe_code, reason = "signals: sigaction(2), kill(2), prctl(2); wait4(2); and what the program inherits")]
 
 use std::ffi::OsString;
 use std::io;
 use std::mem::MaybeUninit;
-use std::os::unix::process::ExitStatusExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, ExitCode, ExitStatus};
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 use std::time::Instant;
 
 use libc::{c_int, c_void, rusage, siginfo_t, timeval};
+
+use super::inherited::Inherited;
+use crate::signals;
 
 #[derive(Clone, Copy, Debug)]
 pub enum Ended {
@@ -30,23 +33,33 @@ pub struct Finished {
     pub processor_time: u64,
 }
 
-/// They ask a program to act. Caffe stops at SIGINT and writes a snapshot at SIGHUP.
-const FORWARDED: [c_int; 6] = [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGUSR1, libc::SIGUSR2];
+/// Any signal that would end this command while its program goes on. Caffe stops at SIGINT and writes a snapshot at SIGHUP.
+fn forwarded() -> impl Iterator<Item = c_int> {
+    use libc::*;
+    // Of a fault here; of job control; those that end no process.
+    const FAULTS: [c_int; 7] = [SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV, SIGSYS];
+    const OTHERS: [c_int; 10] =
+        [SIGKILL, SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU, SIGCONT, SIGCHLD, SIGURG, SIGWINCH, SIGXFSZ];
+    (1..=SIGRTMAX()).filter(|signal| !FAULTS.contains(signal) && !OTHERS.contains(signal))
+}
 
 /// Signals go to this process; 0 before its start.
 static CHILD: AtomicI32 = AtomicI32::new(0);
 /// By bit: those that arrived before its start.
-static EARLY: AtomicU32 = AtomicU32::new(0);
+static EARLY: AtomicU64 = AtomicU64::new(0);
 
 pub fn run(program: &[OsString], environment: &[(&'static str, OsString)]) -> io::Result<Finished> {
     let mut command = Command::new(&program[0]);
     command.args(&program[1..]).envs(environment.iter().map(|(name, value)| (name, value)));
-    FORWARDED.into_iter().for_each(forward);
+    let inherited = Inherited::take();
+    forwarded().for_each(forward);
+    // SAFETY: `give` only makes system calls.
+    unsafe { command.pre_exec(move || inherited.give()) };
     let began = Instant::now();
     let child = command.spawn()?;
     CHILD.store(child.id() as i32, Ordering::SeqCst);
     let early = EARLY.swap(0, Ordering::SeqCst);
-    FORWARDED.into_iter().filter(|signal| early & 1 << signal != 0).for_each(send);
+    forwarded().filter(|signal| early & bit(*signal) != 0).for_each(send);
     let waited = wait(child.id() as i32);
     // Another process may get its id now.
     CHILD.store(0, Ordering::SeqCst);
@@ -85,14 +98,19 @@ fn wait(child: i32) -> io::Result<(ExitStatus, rusage)> {
 fn send(signal: c_int) {
     let child = CHILD.load(Ordering::SeqCst);
     if child == 0 {
-        EARLY.fetch_or(1 << signal, Ordering::SeqCst);
+        EARLY.fetch_or(bit(signal), Ordering::SeqCst);
         return;
     }
     // SAFETY: it is this process's child, and was not waited for yet.
     unsafe { libc::kill(child, signal) };
 }
 
-/// A terminal sends its signals to every process in the foreground: the program has them already.
+fn bit(signal: c_int) -> u64 {
+    1 << (signal - 1)
+}
+
+/// A terminal sends its signals to every process in the foreground: the program has them already. A limit of processor
+/// time (SIGXCPU) is each process's own.
 extern "C" fn handle(signal: c_int, info: *mut siginfo_t, _: *mut c_void) {
     // SAFETY: the kernel passes a valid pointer to a handler with SA_SIGINFO.
     let code = unsafe { (*info).si_code };
@@ -124,10 +142,7 @@ pub fn end_by(signal: c_int) -> ExitCode {
     // The program has written its core.
     // SAFETY: prctl takes plain numbers.
     unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0) };
-    // SAFETY: SIG_DFL is valid for every signal.
-    unsafe { libc::signal(signal, libc::SIG_DFL) };
-    // SAFETY: raise concerns this process alone.
-    unsafe { libc::raise(signal) };
-    // Reached if the signal is blocked: a shell's status for it.
+    signals::end_by(signal);
+    // Reached if the signal ends no process: a shell's status for it.
     ExitCode::from(128_u8.wrapping_add(signal as u8))
 }

@@ -2,6 +2,7 @@
 
 mod child;
 mod follow;
+mod inherited;
 mod outcome;
 mod recordings;
 mod settings;
@@ -21,10 +22,10 @@ use settings::Settings;
 
 /// Run a program with the library preloaded, and report on its memory at its end.
 ///
-/// The report goes to standard error, behind the output of the program. The program gets its
-/// arguments, input, output and signals as if it had been started directly, and its exit status becomes that of this
-/// command. Programs that it starts run on the library, too. (A signal to the whole process group reaches the program
-/// twice, as from timeout(1) without --foreground.)
+/// The report goes to standard error, behind the output of the program. The program gets its arguments, input, output,
+/// signals and alarms as if it had been started directly, and its exit status becomes that of this command; SIGKILL to
+/// this command ends it too. Programs that it starts run on the library, too. (A signal to the whole process group
+/// reaches the program twice, as from timeout(1) without --foreground.)
 #[derive(Debug, Args)]
 #[command(override_usage = "syncedmem run [OPTIONS] [--] <PROGRAM> [ARGUMENT]...")]
 #[command(after_help = "\
@@ -112,14 +113,18 @@ fn prepare(options: &Options) -> Result<Prepared, String> {
     Ok(Prepared { library, environment, report, recordings })
 }
 
+/// The dynamic linker puts other words in their place.
+const TOKENS: [&str; 6] = ["$ORIGIN", "$LIB", "$PLATFORM", "${ORIGIN}", "${LIB}", "${PLATFORM}"];
+
 /// Before its previous value.
 fn preload<'a>(libraries: impl Iterator<Item = &'a PathBuf>) -> Result<OsString, String> {
     let mut files = Vec::new();
     for library in libraries {
-        if library.to_string_lossy().contains([' ', ':']) {
+        let path = library.to_string_lossy();
+        if path.contains([' ', ':']) || TOKENS.iter().any(|token| path.contains(token)) {
             return Err(format!(
-                "{} has a space or a colon in its path, which LD_PRELOAD does not allow; give a path without one: --library PATH",
-                library.display()
+                "{path} has a space, a colon, $ORIGIN, $LIB or $PLATFORM in its path, which LD_PRELOAD does not take as they stand; give a \
+                 path without them: --library PATH"
             ));
         }
         files.push(library.as_os_str().to_owned());

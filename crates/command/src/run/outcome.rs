@@ -174,7 +174,9 @@ fn never_called(program: &OsStr, library: &Path) -> String {
     let needs = Object::read(library).ok().and_then(|object| object.glibc);
     let examined = match Examined::read(&path) {
         Ok(examined) => examined,
-        Err(Unreadable::Script(interpreter)) => {
+        Err(error @ (Unreadable::Script(_) | Unreadable::NotElf)) => {
+            // The system runs a text without a first line that names one by the shell.
+            let interpreter = if let Unreadable::Script(interpreter) = error { interpreter } else { "/bin/sh".into() };
             return format!(
                 "{unknown}: it is a script, run by {}. Check the program that it starts: syncedmem doctor PROGRAM",
                 interpreter.display()
