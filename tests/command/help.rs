@@ -7,7 +7,7 @@ use crate::caffe_like::{Workshop, command, said};
 use crate::support::assert_has;
 
 /// The pages of the help: the command's own, and one for each command below it.
-const PAGES: [&[&str]; 14] = [
+pub const PAGES: [&[&str]; 14] = [
     &[],
     &["run"],
     &["doctor"],
@@ -123,7 +123,7 @@ fn field(number: u8, contents: &[u8]) -> Vec<u8> {
 }
 
 /// The files that the examples name.
-fn prepare(workshop: &Workshop) {
+pub fn prepare(workshop: &Workshop) {
     for folder in ["bin", "lib", "caffe", "snapshots", ".zfunc", ".config/fish/completions", ".local/share/man/man1"] {
         std::fs::create_dir_all(workshop.path(folder)).unwrap();
     }

@@ -13,6 +13,7 @@ mod full_disk;
 mod help;
 mod killed;
 mod never_called;
+mod output;
 mod passes;
 mod report;
 mod run;

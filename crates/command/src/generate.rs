@@ -1,6 +1,6 @@
 //! Shell completions and manual pages.
 
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -10,6 +10,7 @@ use clap_complete::Shell;
 use clap_mangen::Man as Page;
 use clap_mangen::roff::{Roff, roman};
 
+use crate::output::{self, STANDARD};
 use crate::{options, say};
 
 /// Print the completions of a shell.
@@ -54,11 +55,11 @@ pub fn share(options: &Share) -> ExitCode {
     let completions = COMPLETIONS.iter().try_for_each(|&(shell, path)| {
         let path = directory.join(path);
         path.parent().map_or(Ok(()), std::fs::create_dir_all)?;
-        std::fs::write(path, completions_of(shell))
+        output::all(&path, &completions_of(shell))
     });
     match completions.and_then(|()| write_pages(&directory.join("man/man1"))) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => say::failed(format_args!("{} cannot be written: {error}", directory.display())),
+        Err(error) => say::failed(format_args!("{} cannot be written: {}", directory.display(), say::reason(&error))),
     }
 }
 
@@ -82,8 +83,9 @@ pub fn man(options: &Man) -> ExitCode {
     match write_pages(directory) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => say::failed(format_args!(
-            "the manual pages could not be written to {}: {error}; name a folder that you may write to",
-            directory.display()
+            "the manual pages could not be written to {}: {}; name a folder that you may write to",
+            directory.display(),
+            say::reason(&error)
         )),
     }
 }
@@ -124,7 +126,7 @@ fn page(mut command: clap::Command) -> io::Result<Vec<u8>> {
 fn write_pages(directory: &Path) -> io::Result<()> {
     fn write(command: &clap::Command, directory: &Path) -> io::Result<()> {
         let name = command.get_display_name().unwrap_or_else(|| command.get_name());
-        std::fs::write(directory.join(format!("{name}.1")), page(command.clone())?)?;
+        output::all(&directory.join(format!("{name}.1")), &page(command.clone())?)?;
         let shown = command.get_subcommands().filter(|command| !command.is_hide_set());
         shown.into_iter().try_for_each(|command| write(command, directory))
     }
@@ -135,8 +137,7 @@ fn write_pages(directory: &Path) -> io::Result<()> {
 }
 
 fn print(text: &[u8]) -> ExitCode {
-    match io::stdout().write_all(text) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => say::failed(error),
-    }
+    // Ignored: `say::end` reports it.
+    let _ = output::all(STANDARD.as_ref(), text);
+    ExitCode::SUCCESS
 }

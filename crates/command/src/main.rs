@@ -9,6 +9,7 @@ mod library;
 mod mapped;
 mod model;
 mod options;
+mod output;
 mod pairs;
 mod progress;
 mod report;
@@ -22,7 +23,18 @@ use clap::Parser;
 use options::{Command, Options};
 
 fn main() -> ExitCode {
-    match Options::parse().command {
+    say::end(match Options::try_parse() {
+        Ok(Options { command }) => run(command),
+        Err(told) => say::usage(&told),
+    })
+}
+
+fn run(command: Command) -> ExitCode {
+    // A program gets its signals as they were.
+    if !matches!(command, Command::Run(_)) {
+        signals::ignore_size_limit();
+    }
+    match command {
         Command::Run(options) => run::run(&options),
         Command::Doctor(options) => doctor::run(&options),
         Command::Report(options) => report::run(&options),

@@ -1,14 +1,82 @@
-//! Output. A failure to print must not change the exit status.
+//! Output. All of standard output goes through [`Output`], and a failure to write to it ends in an error; a failure of standard error
+//! changes no exit status.
 
 use std::fmt::Display;
 use std::io::{self, Write};
+use std::path::Path;
 use std::process::ExitCode;
+use std::sync::OnceLock;
 
 use serde::Serialize;
 use syncedmem_trace::text::is_steering;
 
 /// Exit status: it failed, or the answer is no.
 const FAILED: u8 = 1;
+
+/// Of standard output: the first.
+static TROUBLE: OnceLock<io::Error> = OnceLock::new();
+
+/// Standard output, whose first error is kept for [`end`].
+pub struct Output;
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        kept(io::stdout().write(bytes))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        kept(io::stdout().flush())
+    }
+}
+
+fn kept<T>(written: io::Result<T>) -> io::Result<T> {
+    written.map_err(|error| {
+        let kind = error.kind();
+        if kind != io::ErrorKind::Interrupted {
+            TROUBLE.get_or_init(|| error);
+        }
+        kind.into()
+    })
+}
+
+pub fn is_output_in_trouble() -> bool {
+    TROUBLE.get().is_some()
+}
+
+/// Prints the help, the version, or what is wrong with the command line.
+pub fn usage(told: &clap::Error) -> ExitCode {
+    let printed = told.print();
+    if told.use_stderr() {
+        return ExitCode::from(told.exit_code() as u8);
+    }
+    let _ = kept(printed);
+    ExitCode::SUCCESS
+}
+
+/// The exit status, once standard output has everything. A reader that has closed the pipe wants no more, which is no failure.
+pub fn end(status: ExitCode) -> ExitCode {
+    let _ = Output.flush();
+    match TROUBLE.get() {
+        Some(error) if error.kind() != io::ErrorKind::BrokenPipe => failed(format_args!(
+            "standard output cannot be written: {}; make room, or direct it elsewhere",
+            reason(error)
+        )),
+        _ => status,
+    }
+}
+
+pub fn not_written(output: &Path, error: &io::Error) -> ExitCode {
+    let (output, reason) = (output.display(), reason(error));
+    failed(format_args!("{output} cannot be written: {reason}; make room, or name another file with --output"))
+}
+
+/// Why a file cannot be written.
+pub fn reason(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::FileTooLarge => "the process may make no longer file (ulimit -f)".to_string(),
+        _ => error.to_string(),
+    }
+}
 
 pub fn error(what: impl Display) {
     beside(format_args!("syncedmem: {}", one_line(what)));
@@ -20,7 +88,7 @@ pub fn beside(line: impl Display) {
 }
 
 pub fn line(line: impl Display) {
-    let _ = writeln!(io::stdout(), "{}", plain(one_line(line)));
+    let _ = writeln!(Output, "{}", plain(one_line(line)));
 }
 
 fn one_line(text: impl Display) -> String {

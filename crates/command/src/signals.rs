@@ -1,15 +1,61 @@
-//! Signals of this command itself.
-#![expect(unsafe_code, reason = "signal(2), pthread_sigmask(3), kill(2)")]
+//! Signals that this command itself must survive, or clean up for.
+#![expect(unsafe_code, reason = "signal(2), sigaction(2), pthread_sigmask(3), sigwait(3), kill(2)")]
 
+use std::collections::BTreeSet;
 use std::ffi::c_int;
 use std::mem::MaybeUninit;
+use std::path::{Path, PathBuf};
+use std::ptr::null;
+use std::sync::{Mutex, PoisonError};
+use std::thread;
 
+use caffemodel::NewFile;
 use libc::{sighandler_t, sigset_t};
 
 /// Returns the action that the signal had.
 pub fn set(signal: c_int, action: sighandler_t) -> sighandler_t {
     // SAFETY: the actions of this crate are SIG_IGN, SIG_DFL and those that this function returned.
     unsafe { libc::signal(signal, action) }
+}
+
+/// A write beyond the limit of a file's length (ulimit -f) is an error, as on a full disk.
+pub fn ignore_size_limit() {
+    set(libc::SIGXFSZ, libc::SIG_IGN);
+}
+
+/// They end a process that does not handle them, and are sent to be obeyed.
+const ENDING: [c_int; 3] = [libc::SIGHUP, libc::SIGINT, libc::SIGTERM];
+
+/// Folders with new files.
+static FOLDERS: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+
+/// Until the process ends, a signal that ends it removes its new files in the folder of `path` first.
+pub fn remove_new_files_of(path: &Path) {
+    let mut folders = FOLDERS.lock().unwrap_or_else(PoisonError::into_inner);
+    let is_first = folders.is_empty();
+    folders.insert(path.with_file_name("."));
+    drop(folders);
+    if is_first {
+        remove_new_files();
+    }
+}
+
+/// One thread waits for the signals, which all others block.
+fn remove_new_files() {
+    let Some(awaited) = set_of(ENDING.into_iter().filter(|&signal| has_default_action(signal))) else { return };
+    let before = mask(libc::SIG_BLOCK, &awaited);
+    let wait = move || {
+        let mut signal = 0;
+        // SAFETY: both are live.
+        if unsafe { libc::sigwait(&awaited, &mut signal) } == 0 {
+            let folders = FOLDERS.lock().unwrap_or_else(PoisonError::into_inner);
+            folders.iter().for_each(|folder| NewFile::remove_all(folder));
+            end_by(signal);
+        }
+    };
+    if thread::Builder::new().spawn(wait).is_err() {
+        mask(libc::SIG_SETMASK, &before);
+    }
 }
 
 /// Ends this process by a signal, if its default action does.
@@ -20,6 +66,14 @@ pub fn end_by(signal: c_int) {
     }
     // SAFETY: kill takes plain numbers.
     unsafe { libc::kill(std::process::id() as i32, signal) };
+}
+
+fn has_default_action(signal: c_int) -> bool {
+    let mut action = MaybeUninit::<libc::sigaction>::zeroed();
+    // SAFETY: without a new action, sigaction only writes the present one.
+    let failed = unsafe { libc::sigaction(signal, null(), action.as_mut_ptr()) } != 0;
+    // SAFETY: zeros are a valid action.
+    !failed && unsafe { action.assume_init() }.sa_sigaction == libc::SIG_DFL
 }
 
 /// `None` without a signal.

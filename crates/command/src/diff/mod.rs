@@ -8,7 +8,8 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueHint};
 
-use crate::report::input::{self, is_standard};
+use crate::output::is_standard;
+use crate::report::input;
 use crate::report::load;
 use crate::say;
 use compare::Differences;

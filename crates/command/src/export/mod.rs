@@ -5,7 +5,6 @@ mod fields;
 mod json;
 
 use std::fmt;
-use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -13,7 +12,8 @@ use std::process::ExitCode;
 use clap::{Args, ValueEnum, ValueHint};
 use syncedmem_trace_reader::{ReadError, Reader};
 
-use crate::report::input::{self, STANDARD, is_standard};
+use crate::output::{self, STANDARD, is_standard};
+use crate::report::input;
 use crate::say;
 
 /// Write a recording in another tool's format: JSON for Perfetto, or CSV in the columns of RMM's log.
@@ -47,7 +47,7 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Error::Read(error) => error.fmt(f),
-            Error::Write(error) => error.fmt(f),
+            Error::Write(error) => f.write_str(&say::reason(error)),
         }
     }
 }
@@ -76,21 +76,12 @@ impl Format {
 
 pub fn run(options: &Options) -> ExitCode {
     let Options { trace, to, output } = options;
-    let reader =
-        match input::spooled(trace).map_err(ReadError::System).and_then(|spooled| input::reader(trace, spooled)) {
-            Ok(reader) => reader,
-            Err(error) => return say::failed(format_args!("{}: {error}", input::name(trace))),
-        };
     let beside = || if is_standard(trace) { STANDARD.into() } else { trace.with_extension(to.extension()) };
     let output = output.clone().unwrap_or_else(beside);
-    match if is_standard(&output) { write(reader, *to, io::stdout().lock()) } else { file(reader, *to, &output) } {
+    let exported = input::spooled(trace).map_err(ReadError::System).and_then(|spooled| input::reader(trace, spooled));
+    match exported.map_err(Error::from).and_then(|reader| file(reader, *to, &output)) {
         Ok(()) => ExitCode::SUCCESS,
-        // The reader has closed the pipe: it wants no more.
-        Err(Error::Write(error)) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
-        Err(Error::Write(error)) => say::failed(format_args!(
-            "{} cannot be written: {error}; name another file with --output",
-            output.display()
-        )),
+        Err(Error::Write(error)) => say::not_written(&output, &error),
         Err(Error::Read(error)) => say::failed(format_args!("{}: {error}", input::name(trace))),
     }
 }
@@ -113,17 +104,8 @@ impl From<ReadError> for Error {
     }
 }
 
-/// Writes beside `output`, then takes its place: a full disk costs nothing that was there.
 pub fn file(reader: Reader, format: Format, output: &Path) -> Result<(), Error> {
-    let mut partial = output.to_path_buf();
-    partial.as_mut_os_string().push(".part");
-    let written = File::create(&partial).map_err(Error::from).and_then(|file| write(reader, format, file));
-    let moved = written.and_then(|()| Ok(fs::rename(&partial, output)?));
-    if moved.is_err() {
-        // Ignored: the other error says more.
-        let _ = fs::remove_file(&partial);
-    }
-    moved
+    output::to(output, |output| write(reader, format, output))
 }
 
 fn write(reader: Reader, format: Format, output: impl Write) -> Result<(), Error> {

@@ -9,18 +9,12 @@ use std::path::Path;
 use flate2::bufread::MultiGzDecoder;
 use syncedmem_trace_reader::{ReadError, Reader};
 
+use crate::output::is_standard;
 use crate::progress;
-
-/// Standard input, and standard output.
-pub const STANDARD: &str = "-";
 
 const BUFFER_BYTES: usize = 1 << 18;
 /// The beginning of a gzip file (RFC 1952).
 const GZIP: [u8; 2] = [0x1f, 0x8b];
-
-pub fn is_standard(path: &Path) -> bool {
-    path == Path::new(STANDARD)
-}
 
 pub fn is_same(one: &Path, other: &Path) -> bool {
     one.canonicalize().is_ok_and(|one| other.canonicalize().is_ok_and(|other| one == other))

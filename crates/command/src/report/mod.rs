@@ -23,16 +23,16 @@ mod tests;
 pub mod text;
 mod timeline;
 
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, ValueHint};
 use facts::Trace;
-use input::{STANDARD, is_same, is_standard};
+use input::is_same;
 pub use shown::{Shown, number_of_bytes};
 use text::Text;
 
+use crate::output::{self, STANDARD, is_standard};
 use crate::say;
 
 /// Show a trace as a page, as text or as JSON: who held memory and when, and what is worth doing.
@@ -96,23 +96,14 @@ fn page_beside(trace: &Path) -> PathBuf {
 }
 
 fn write(report: &str, output: &Path, trace: &Path) -> ExitCode {
-    if is_standard(output) {
-        return match io::stdout().write_all(report.as_bytes()).and_then(|()| io::stdout().flush()) {
-            // The reader has closed the pipe: it wants no more.
-            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-                say::failed(format_args!("the report could not be written to standard output: {error}"))
-            }
-            _ => ExitCode::SUCCESS,
-        };
-    }
     if is_same(output, trace) {
         return say::failed(format_args!("{} is the trace itself: name another file with --output", output.display()));
     }
-    if let Err(error) = std::fs::write(output, report) {
-        let output = output.display();
-        return say::failed(format_args!("{output} cannot be written: {error}; name another file with --output"));
+    if let Err(error) = output::all(output, report.as_bytes()) {
+        return say::not_written(output, &error);
     }
-    // Ignored: the report is written.
-    let _ = writeln!(io::stdout(), "{}", output.display());
+    if !output::is_standard_output(output) {
+        say::line(output.display());
+    }
     ExitCode::SUCCESS
 }

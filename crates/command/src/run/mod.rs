@@ -83,7 +83,6 @@ pub fn run(options: &Options) -> ExitCode {
             }
         }
         Err(error) => {
-            report.abandon();
             let missing = error.kind() == std::io::ErrorKind::NotFound;
             let hint = if missing { "; check its path, or that it is on PATH" } else { "" };
             say::error(format_args!("{} could not be started: {error}{hint}", program.to_string_lossy()));

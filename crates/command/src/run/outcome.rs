@@ -1,28 +1,24 @@
 //! The output after the program has ended: its report, or why there is none.
 
 use std::ffi::OsStr;
-use std::fs::{self, File, OpenOptions};
-use std::io::Write;
-use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::fs;
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
+use caffemodel::NewFile;
+
 use super::child::{Ended, Finished};
-use super::recordings::Recordings;
+use super::recordings::{IS_LINK, NO_FILE, Recordings};
 use crate::doctor::examine::{Examined, Verdict};
 use crate::doctor::object::{Object, Unreadable};
 use crate::report::Shown;
 use crate::report::facts::{How, Trace};
-use crate::{doctor, report, say};
+use crate::{doctor, output, report, say};
 
 #[derive(Debug)]
 pub enum Report {
     Shown,
-    File {
-        path: PathBuf,
-        file: File,
-        /// By this command.
-        is_new: bool,
-    },
+    File(PathBuf),
     /// The recording is kept instead.
     Kept,
 }
@@ -33,19 +29,11 @@ impl Report {
             Some(Some(path)) => {
                 // Absolute: the program may change its folder.
                 let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
-                let is_new = !path.exists();
-                let file = writable(&path).map_err(|why| format!("{} cannot be written: {why}", path.display()))?;
-                Ok(Report::File { path, file, is_new })
+                check(&path).map_err(|why| format!("{} cannot be written: {why}", path.display()))?;
+                Ok(Report::File(path))
             }
             None if is_traced => Ok(Report::Kept),
             _ => Ok(Report::Shown),
-        }
-    }
-
-    pub fn abandon(self) {
-        if let Report::File { path, is_new: true, .. } = self {
-            // Ignored: an empty file may stay.
-            let _ = fs::remove_file(path);
         }
     }
 
@@ -78,17 +66,14 @@ impl Report {
         match self {
             Report::Shown => say::beside(format_args!("\n{}", text.trim_end())),
             Report::Kept => trace.processes.iter().filter_map(report::facts::Process::first_line).for_each(say::error),
-            Report::File { path, mut file, .. } => {
-                // A device has no length.
-                let _ = file.set_len(0);
-                match file.write_all(text.as_bytes()) {
-                    Ok(()) => say::error(format_args!("the report is in {}", path.display())),
-                    Err(error) => say::error(format_args!(
-                        "{} cannot be written: {error}; name another file with --report=FILE",
-                        path.display()
-                    )),
-                }
-            }
+            Report::File(path) => match output::all(&path, text.as_bytes()) {
+                Ok(()) => say::error(format_args!("the report is in {}", path.display())),
+                Err(error) => say::error(format_args!(
+                    "{} cannot be written: {}; make room, or name another file with --report=FILE",
+                    path.display(),
+                    say::reason(&error)
+                )),
+            },
         }
     }
 }
@@ -120,21 +105,13 @@ fn explain(trace: &mut Trace, finished: &Finished) {
     }
 }
 
-/// Refuses the same files as the library.
-fn writable(path: &Path) -> Result<File, String> {
-    let mut options = OpenOptions::new();
-    options.create(true).write(true).truncate(false).custom_flags(libc::O_NONBLOCK | libc::O_NOFOLLOW);
-    let opened = options.open(path).and_then(|file| Ok((file.metadata()?.file_type(), file)));
-    let no_file = || "it is not a regular file; name one".to_string();
-    match opened {
-        Ok((about, file)) if about.is_file() || about.is_char_device() => Ok(file),
-        Ok(_) => Err(no_file()),
-        Err(error) => match error.raw_os_error() {
-            // A FIFO without a reader.
-            Some(libc::ENXIO) => Err(no_file()),
-            Some(libc::ELOOP) => Err("it is a symbolic link, which is not followed; name the file itself".to_string()),
-            _ => Err(error.to_string()),
-        },
+/// Refuses the same files as the library, before the program starts.
+fn check(path: &Path) -> Result<(), String> {
+    match fs::symlink_metadata(path) {
+        Ok(about) if about.is_symlink() => Err(IS_LINK.to_string()),
+        Ok(about) if about.file_type().is_char_device() => Ok(()),
+        Ok(about) if !about.is_file() => Err(NO_FILE.to_string()),
+        _ => NewFile::new(path).map(drop).map_err(|error| error.to_string()),
     }
 }
 
@@ -143,8 +120,9 @@ fn nothing_recorded(finished: &Finished, program: &OsStr, library: &Path, folder
     // A process without space says so itself, and leaves no file.
     if let Err(error) = fs::write(&probe, [0; 4096]).and_then(|()| fs::remove_file(&probe)) {
         return format!(
-            "nothing was recorded: {} cannot be written: {error}; make room, or set TMPDIR",
-            folder.display()
+            "nothing was recorded: {} cannot be written: {}; make room, or set TMPDIR",
+            folder.display(),
+            say::reason(&error)
         );
     }
     match finished.ended {

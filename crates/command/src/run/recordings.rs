@@ -15,6 +15,9 @@ use super::follow::Follower;
 use crate::export::{self, Format};
 use crate::report::read::Open;
 
+pub const IS_LINK: &str = "it is a symbolic link, which is not followed; name the file itself";
+pub const NO_FILE: &str = "it is not a regular file; name one";
+
 /// Removed when this is dropped.
 #[derive(Debug)]
 pub struct Recordings {
@@ -110,9 +113,9 @@ impl Kept {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(refused(&error.to_string())),
             Ok(about) if about.is_symlink() => {
-                return Err(refused("it is a symbolic link, which is not followed; name the file itself"));
+                return Err(refused(IS_LINK));
             }
-            Ok(about) if !about.is_file() => return Err(refused("it is not a regular file; name one")),
+            Ok(about) if !about.is_file() => return Err(refused(NO_FILE)),
             Ok(about) if about.len() > 0 && !begins_alike(&file, format) => {
                 return Err(refused("there is something in it, and not a trace; name another file"));
             }

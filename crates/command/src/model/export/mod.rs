@@ -7,11 +7,12 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use caffemodel::{At, Element, Error, Model, NewFile, Part};
+use caffemodel::{At, Element, Error, Model, Part};
 use clap::{Args, ValueEnum, ValueHint};
 use indicatif::ProgressBar;
 
 use super::arrays;
+use crate::output::new_file;
 use crate::report::input::is_same;
 use crate::{progress, say};
 
@@ -90,10 +91,7 @@ pub fn run(options: &Options) -> ExitCode {
         }
         Err(Failed::Model(error)) => say::failed(error),
         Err(Failed::Name(sentence)) => say::failed(format_args!("{}: {sentence}", options.file.display())),
-        Err(Failed::Write(error)) => say::failed(format_args!(
-            "{} cannot be written: {error}; name another file with --output, or make room",
-            output.display()
-        )),
+        Err(Failed::Write(error)) => say::not_written(&output, &error),
     }
 }
 
@@ -110,7 +108,7 @@ fn export(options: &Options, output: &Path) -> Result<(), Failed> {
         ));
     }
     let tensors = tensors(&model, options)?;
-    let mut file = NewFile::new(output)?;
+    let mut file = new_file(output)?;
     let bar = progress::bar(tensors.iter().map(|tensor| tensor.bytes).sum(), "writing");
     match options.to {
         Format::Safetensors => safetensors::write(&model, tensors, &mut file, &bar)?,

@@ -19,7 +19,7 @@ use indicatif::ProgressBar;
 use super::arrays::{self, Shape};
 use super::export::Format;
 use crate::report::input;
-use crate::{progress, say};
+use crate::{progress, say, signals};
 use given::Given;
 
 /// Write a model file with the values of a safetensors or npz file.
@@ -105,6 +105,7 @@ fn import(options: &Options) -> Result<String, Problems> {
     if options.allow_large {
         edit.allow_large();
     }
+    signals::remove_new_files_of(&options.output);
     edit.on_progress(|bytes| bar.inc(bytes)).write_to(&options.output).map_err(one)?;
     bar.finish_and_clear();
     Ok(format!(

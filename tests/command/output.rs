@@ -1,0 +1,172 @@
+//! The output of every command: it arrives whole, or there is an error, and what was there before is still there.
+
+use std::fs::{self, OpenOptions};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::net::UnixStream;
+use std::process::Stdio;
+
+use crate::caffe_like::{Said, Workshop, command, said};
+use crate::help::{PAGES, prepare};
+
+/// Each command with standard output as its output, by the files that the examples of the help name.
+const PRINTS: &[&[&str]] = &[
+    &["--help"],
+    &["--version"],
+    &["help"],
+    &["doctor"],
+    &["doctor", "bin/caffe"],
+    &["report", "train.trace"],
+    &["report", "train.trace", "--text"],
+    &["report", "train.trace", "--json"],
+    &["report", "train.trace", "-o", "-"],
+    &["report", "train.trace", "-o", "/dev/stdout"],
+    &["export", "train.trace", "--to", "json", "-o", "-"],
+    &["export", "train.trace", "--to", "csv", "-o", "/dev/stdout"],
+    &["diff", "train.trace", "train.trace"],
+    &["diff", "train.trace", "train.trace", "--json"],
+    &["model", "inspect", "lenet.caffemodel"],
+    &["model", "inspect", "lenet.caffemodel", "--json"],
+    &["model", "inspect", "lenet.caffemodel", "--ranges"],
+    &["model", "check", "lenet.caffemodel"],
+    &["model", "check", "lenet.caffemodel", "--json"],
+    &["model", "diff", "lenet.caffemodel", "lenet.caffemodel"],
+    &["model", "diff", "lenet.caffemodel", "lenet.caffemodel", "--json"],
+    &["model", "export", "lenet.caffemodel", "--to", "npz"],
+    &["model", "import", "some.npz", "--from", "npz", "--like", "lenet.caffemodel", "-o", "new.caffemodel"],
+    &["completions", "bash"],
+    &["completions", "zsh"],
+    &["completions", "fish"],
+    &["man"],
+];
+
+/// Runs each of them, and the help of each command, in a workshop with those files.
+fn with_each(output: impl Fn() -> Stdio, check: impl Fn(&[&str], Said)) {
+    let workshop = Workshop::new();
+    prepare(&workshop);
+    let run = |arguments: &[&str]| {
+        let told = said(command().args(arguments).current_dir(workshop.path("")).stdout(output()));
+        check(arguments, told);
+    };
+    PRINTS.iter().for_each(|arguments| run(arguments));
+    for page in &PAGES[1..] {
+        run(&[page, &["--help"][..]].concat());
+        // `run` has the output of its program, and `model` only that of the commands below it.
+        let is_printed = PRINTS.iter().any(|arguments| arguments.starts_with(page)) || *page == ["run"];
+        assert!(is_printed, "{page:?} is not among the commands");
+    }
+}
+
+#[test]
+fn a_standard_output_that_takes_nothing_is_an_error_of_every_command() {
+    let full = || OpenOptions::new().write(true).open("/dev/full").unwrap().into();
+    with_each(full, |arguments, told| {
+        let error = "syncedmem: standard output cannot be written: No space left on device (os error 28); make room, or direct it elsewhere\n";
+        assert_eq!((told.status, told.error.as_str()), (Some(1), error), "{arguments:?}");
+    });
+}
+
+#[test]
+fn a_reader_that_has_read_enough_is_no_error_of_any_command() {
+    // A pipe whose other end is closed, in the only form that std has.
+    let closed = || OwnedFd::from(UnixStream::pair().unwrap().0).into();
+    with_each(closed, |arguments, told| {
+        assert_eq!((told.status, told.error.as_str()), (Some(0), ""), "{arguments:?}");
+    });
+}
+
+/// A shell's script in a workshop with `train.trace` and the models, as `shell_here`.
+fn with_files() -> Workshop {
+    let workshop = Workshop::new();
+    prepare(&workshop);
+    workshop
+}
+
+#[test]
+fn a_limit_on_the_length_of_files_is_an_error_and_leaves_what_was_there() {
+    let workshop = with_files();
+    const OLD: [&str; 7] = ["page.html", "t.txt", "t.json", "t.csv", "m.npz", "m.safetensors", "m.caffemodel"];
+    OLD.iter().for_each(|name| drop(workshop.source(name, "before")));
+    let names = workshop.names();
+    for arguments in [
+        "report train.trace -o page.html",
+        "report train.trace --json -o t.txt",
+        "export train.trace --to json -o t.json",
+        "export train.trace --to csv -o t.csv",
+        "model export lenet.caffemodel --to npz -o m.npz",
+        "model export lenet.caffemodel --to safetensors -o m.safetensors",
+        "model import some.npz --from npz --like lenet.caffemodel -o m.caffemodel",
+    ] {
+        let told = workshop.shell_here(&format!("ulimit -f 0; exec \"$0\" {arguments}"));
+        told.fails(1, &["(ulimit -f)"]);
+        assert_eq!(told.error.lines().count(), 1, "{}", told.error);
+        assert_eq!(workshop.names(), names, "{arguments}");
+    }
+    for name in OLD {
+        assert_eq!(fs::read_to_string(workshop.path(name)).unwrap(), "before", "{name}");
+    }
+    for arguments in ["man --directory pages", "share pages"] {
+        workshop.shell_here(&format!("ulimit -f 0; exec \"$0\" {arguments}")).fails(1, &["(ulimit -f)"]);
+    }
+    assert_eq!(workshop.shell_here("find pages -type f").ok(), "");
+}
+
+#[test]
+fn a_limit_on_the_length_of_files_does_not_change_the_status_of_a_program() {
+    let workshop = Workshop::with_program();
+    workshop.source("memory.txt", "before");
+    fs::create_dir(workshop.path("tmp")).unwrap();
+    // The first limit leaves no recording; with the second, the command alone may not write.
+    let scripts = [("ulimit -f 0", "./program 7"), ("ulimit -Sf 0", "ulimit -Sf unlimited; ./program 7")];
+    for option in ["--trace=t.trace", "--trace=t.json", "--report=memory.txt", "--report"] {
+        for (limit, script) in scripts {
+            let script = format!("{limit}; TMPDIR=tmp exec \"$0\" run {option} -- sh -c '{script}'");
+            let told = workshop.shell_here(&script);
+            assert_eq!((told.status, told.output.as_str()), (Some(7), ""), "{option}: {}", told.error);
+            if told.error.contains("t.json cannot be written: the process may make no longer file (ulimit -f)") {
+                told.has(&["; the recordings stay in tmp/syncedmem-run-"]);
+                fs::remove_dir_all(workshop.path("tmp")).unwrap();
+                fs::create_dir(workshop.path("tmp")).unwrap();
+            }
+            workshop.leaves_nothing();
+            let is_left = |name: &String| name.contains("-run-") || name.starts_with('.');
+            assert!(!workshop.names().iter().any(is_left), "{option}: {:?}", workshop.names());
+        }
+    }
+    assert!(workshop.path("t.trace").exists(), "a file that has its length already is renamed");
+    assert_eq!(fs::read_to_string(workshop.path("memory.txt")).unwrap(), "before");
+    // The program has the system's default, and dies of it.
+    let told = workshop.shell_here("ulimit -f 0; TMPDIR=tmp exec \"$0\" run -- sh -c 'echo x > y'");
+    assert_eq!(told.signal, Some(libc::SIGXFSZ), "{told:?}");
+}
+
+#[test]
+fn a_page_goes_through_links_and_into_pipes_and_keeps_its_mode() {
+    let workshop = with_files();
+    let page = workshop.syncedmem(&["report", "train.trace", "-o", "-"]).ok();
+    let read = |name: &str| fs::read_to_string(workshop.path(name)).unwrap();
+    fs::create_dir(workshop.path("site")).unwrap();
+    for (link, target) in [("latest.html", "site/real.html"), ("again.html", "latest.html")] {
+        symlink(target, workshop.path(link)).unwrap();
+    }
+    // The first time, the file that it leads to is not there yet.
+    for _ in 0..2 {
+        workshop.syncedmem(&["report", "train.trace", "-o", "again.html"]).ok();
+        assert!(read("site/real.html") == page && workshop.path("latest.html").is_symlink());
+        fs::set_permissions(workshop.path("site/real.html"), fs::Permissions::from_mode(0o640)).unwrap();
+    }
+    let mode = |name: &str| fs::metadata(workshop.path(name)).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode("site/real.html"), 0o640);
+    workshop.shell_here("umask 077; exec \"$0\" report train.trace -o new.html").ok();
+    assert_eq!(mode("new.html"), 0o600);
+    let script = "mkfifo pipe; cat pipe > piped.html & \"$0\" report train.trace -o pipe > name; wait; cat name";
+    assert_eq!(workshop.shell_here(script).ok(), "pipe\n");
+    assert!(read("piped.html") == page);
+    // The shell's own descriptors: nothing of the others is lost.
+    let script = "(echo before; \"$0\" report train.trace -o /dev/stdout; echo behind) > all.html";
+    workshop.shell_here(script).ok();
+    assert!(read("all.html") == format!("before\n{page}behind\n"));
+    workshop.shell_here("(echo before; \"$0\" report train.trace -o /dev/fd/3 3>&1 > /dev/null) > all.html").ok();
+    assert!(read("all.html") == format!("before\n{page}"));
+    workshop.syncedmem(&["report", "train.trace", "-o", "site"]).fails(1, &["Is a directory"]);
+}
