@@ -11,6 +11,7 @@ mod export;
 mod frames;
 mod full_disk;
 mod help;
+mod input;
 mod killed;
 mod never_called;
 mod output;

@@ -30,7 +30,9 @@ type Found = (Vec<Member>, Vec<(PathBuf, ReadError)>);
 pub fn of(path: &Path) -> Result<Found, ReadError> {
     if fs::metadata(path)?.is_dir() {
         let found = in_folder(path, |_| true)?;
-        return if found.0.is_empty() && found.1.is_empty() { Err(ReadError::NoRecordings) } else { Ok(found) };
+        let is_foreign = |error: &ReadError| matches!(error, ReadError::Text | ReadError::Header(NoHeader::Foreign));
+        let is_none = found.0.is_empty() && found.1.iter().all(|(_, error)| is_foreign(error));
+        return if is_none { Err(ReadError::NoRecordings) } else { Ok(found) };
     }
     let first = read(path)?;
     let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return Ok((vec![first], Vec::new())) };
@@ -93,7 +95,11 @@ pub(crate) fn header(file: &File) -> Result<Header, ReadError> {
             Err(error) => return Err(error.into()),
         }
     }
-    let bytes = &page[..length];
+    header_in(&page[..length])
+}
+
+/// In the beginning of a file, which has one byte more than a header if the file has.
+pub fn header_in(bytes: &[u8]) -> Result<Header, ReadError> {
     Header::read(bytes).map_err(|error| match (error, bytes.trim_ascii_start()) {
         (NoHeader::Foreign, _) if bytes.is_empty() || is_unfinished(bytes) => ReadError::Empty,
         (NoHeader::Foreign, [b'[' | b'{', ..]) => ReadError::Text,

@@ -11,6 +11,8 @@ pub enum ReadError {
     Empty,
     Text,
     NoRecordings,
+    /// Than these bytes, which its header gives it.
+    TooLong(u64),
     /// Other bytes, or a newer format.
     Header(NoHeader),
 }
@@ -33,6 +35,9 @@ impl fmt::Display for ReadError {
                  --trace FILE",
             ),
             ReadError::NoRecordings => f.write_str("no recording is in this folder; name one that syncedmem run --trace wrote"),
+            ReadError::TooLong(most) => {
+                write!(f, "it goes on behind the {most} bytes that its header gives the recording: it is damaged; record again")
+            }
             ReadError::Header(NoHeader::Foreign) => {
                 f.write_str("it is no recording of libsyncedmem; name a file that syncedmem run --trace or SYNCEDMEM_TRACE wrote")
             }

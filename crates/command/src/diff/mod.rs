@@ -9,8 +9,7 @@ use std::process::ExitCode;
 use clap::{Args, ValueHint};
 
 use crate::output::is_standard;
-use crate::report::input;
-use crate::report::load;
+use crate::report::{input, load};
 use crate::say;
 use compare::Differences;
 use text::Text;

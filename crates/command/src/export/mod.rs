@@ -13,7 +13,7 @@ use clap::{Args, ValueEnum, ValueHint};
 use syncedmem_trace_reader::{ReadError, Reader};
 
 use crate::output::{self, STANDARD, is_standard};
-use crate::report::input;
+use crate::report::input::{self, Input};
 use crate::say;
 
 /// Write a recording in another tool's format: JSON for Perfetto, or CSV in the columns of RMM's log.
@@ -78,7 +78,10 @@ pub fn run(options: &Options) -> ExitCode {
     let Options { trace, to, output } = options;
     let beside = || if is_standard(trace) { STANDARD.into() } else { trace.with_extension(to.extension()) };
     let output = output.clone().unwrap_or_else(beside);
-    let exported = input::spooled(trace).map_err(ReadError::System).and_then(|spooled| input::reader(trace, spooled));
+    let exported = Input::open(trace).and_then(|input| {
+        input.note().iter().for_each(|note| say::error(format_args!("{}: {note}", input::name(trace))));
+        input.reader()
+    });
     match exported.map_err(Error::from).and_then(|reader| file(reader, *to, &output)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(Error::Write(error)) => say::not_written(&output, &error),

@@ -1,13 +1,12 @@
 //! A report from a trace, or from the JSON of an earlier one.
 
-use std::fs::File;
-use std::io::{self, Read, Seek};
 use std::path::Path;
 
 use serde::Deserialize;
 
 use super::document::VERSION;
-use super::{document, input, read};
+use super::input::{self, Opened};
+use super::{document, read};
 
 #[derive(Debug, Deserialize)]
 pub struct Document {
@@ -91,33 +90,12 @@ pub struct Work {
 }
 
 pub fn report(path: &Path) -> Result<Document, String> {
-    let unreadable = |error| format!("it cannot be read: {error}");
-    let mut spooled = input::spooled(path).map_err(unreadable)?;
-    let text = match &mut spooled {
-        Some(file) => json(file),
-        None => File::open(path).and_then(|mut file| json(&mut file)),
+    let trace = match input::open(path).map_err(|error| error.to_string())? {
+        Opened::Text(text) => return parsed(&text.read().map_err(|error| error.to_string())?),
+        Opened::Recording(input) => read::read(input),
     };
-    match text.map_err(unreadable)? {
-        Some(text) => parsed(&text),
-        None => {
-            let trace = read::read(path, spooled).map_err(|error| error.to_string())?;
-            serde_json::from_value(document::of(&trace, None)).map_err(|error| error.to_string())
-        }
-    }
-}
-
-/// The contents, if they begin as a JSON object does and no trace.
-fn json(file: &mut File) -> io::Result<Option<Vec<u8>>> {
-    let mut text = Vec::new();
-    if !file.metadata()?.is_file() {
-        return Ok(None);
-    }
-    file.take(1).read_to_end(&mut text)?;
-    if text == b"{" {
-        file.read_to_end(&mut text)?;
-        return Ok(Some(text));
-    }
-    file.rewind().map(|()| None)
+    let trace = trace.map_err(|error| error.to_string())?;
+    serde_json::from_value(document::of(&trace, None)).map_err(|error| error.to_string())
 }
 
 #[derive(Deserialize)]

@@ -1,7 +1,6 @@
 //! Reads recordings into the facts of each of their processes.
 
 use std::collections::HashMap;
-use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -12,7 +11,7 @@ use super::amount::Counted;
 use super::facts::{Ending, How, Process, Trace};
 use super::frames::{Module, Stacks};
 use super::gather::Gathering;
-use super::input;
+use super::input::Input;
 use syncedmem_trace_reader::{End, Item, ReadError, Reader};
 
 #[derive(Default)]
@@ -82,12 +81,14 @@ impl Open {
 
 /// Reads a recording with its family, a folder of recordings, or standard input.
 pub fn file(path: &Path) -> Result<Trace, ReadError> {
-    read(path, input::spooled(path)?)
+    read(Input::open(path)?)
 }
 
-pub fn read(path: &Path, spooled: Option<File>) -> Result<Trace, ReadError> {
-    let name = input::name(path.file_name().map_or(path, Path::new));
-    of(input::reader(path, spooled)?, Vec::new(), name)
+pub fn read(input: Input) -> Result<Trace, ReadError> {
+    let (name, note) = (input.name(), input.note());
+    let mut trace = of(input.reader()?, Vec::new(), name)?;
+    trace.notes.splice(..0, note);
+    Ok(trace)
 }
 
 /// Reads the recordings in a folder, but for those that were followed.
@@ -177,7 +178,7 @@ mod tests {
     }
 
     fn read(recording: &Recording) -> Trace {
-        let mut file = input::unnamed().unwrap();
+        let mut file = super::super::input::unnamed().unwrap();
         file.write_all(&recording.bytes()).unwrap();
         of(Reader::of(file).unwrap(), Vec::new(), "a".to_string()).unwrap()
     }

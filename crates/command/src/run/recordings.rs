@@ -14,6 +14,7 @@ use syncedmem_trace_reader::{ReadError, Reader, family};
 use super::follow::Follower;
 use crate::export::{self, Format};
 use crate::report::read::Open;
+use crate::unfinished::RUN;
 
 pub const IS_LINK: &str = "it is a symbolic link, which is not followed; name the file itself";
 pub const NO_FILE: &str = "it is not a regular file; name one";
@@ -141,7 +142,7 @@ fn begins_alike(file: &Path, format: Option<Format>) -> bool {
 fn new_folder(name: &Path) -> io::Result<PathBuf> {
     for number in 0..100 {
         let mut folder = name.as_os_str().to_owned();
-        folder.push(format!("-run-{}-{number}", std::process::id()));
+        folder.push(format!("{RUN}{}-{number}", std::process::id()));
         match DirBuilder::new().mode(0o700).create(&folder) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             created => return created.map(|()| folder.into()),
