@@ -10,7 +10,7 @@ from held import Held
 KINDS = ["pageable", "pinned", "device"]
 SIDES = ["host", "device"]
 # Records that only say what others mean.
-NOT_EVENTS = ["site", "named", "items", "mode"]
+NOT_EVENTS = ["site", "named", "items", "mode", "net"]
 PATHS = ["pinned", "pageable"]
 
 

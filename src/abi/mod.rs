@@ -21,7 +21,7 @@ mod guard;
 mod handle;
 #[cfg(feature = "blob")]
 pub mod model;
+mod net;
 mod opaque;
-mod pass;
 mod per_thread;
 pub mod status;

@@ -87,6 +87,8 @@ macro_rules! in_front_of {
                 static INIT: Original<Init> =
                     Original::new(concat!("_ZN5caffe3NetI", $letter, "E4InitERKNS_12NetParameterE"));
                 let net = Net::new(this, $letter);
+                // A recurrent layer makes a net of its own.
+                let is_inner = INSIDE.get().is_some();
                 naming(move || record::begin(net));
                 {
                     let _inside = Inside::of(net, true);
@@ -95,6 +97,7 @@ macro_rules! in_front_of {
                 }
                 NEWEST.set(Some(net));
                 naming(move || record::net(net, true));
+                naming(move || record::layers(net, is_inner));
             }
 
             #[unsafe(export_name = concat!("_ZN5caffe3NetI", $letter, "E7ReshapeEv"))]

@@ -1,6 +1,8 @@
 //! A net of Caffe's, read through its exported accessors.
 
+use std::collections::HashMap;
 use std::ffi::{CStr, c_int, c_void};
+use std::fmt::Write;
 use std::marker::PhantomData;
 use std::mem::transmute;
 use std::ops::Range;
@@ -42,12 +44,23 @@ struct Accessors {
     layer_blobs: Accessor<Shared>,
     learnable: Option<Accessor<*const c_void>>,
     history: Option<Accessor<Shared>>,
+    blob_names: Option<Names>,
+    blobs: Option<Accessor<Shared>>,
 }
 
 /// Strings of the ABI since GCC 5, which the symbol tells, or before.
 enum Names {
     New(Accessor<NewString>),
     Old(Accessor<OldString>),
+}
+
+impl Names {
+    /// `accessor` as mangled.
+    fn find(letter: &str, accessor: &str) -> Option<Names> {
+        let symbol = format!("_ZNK5caffe3NetI{letter}E{accessor}");
+        let new = Accessor::find(&format!("{symbol}B5cxx11Ev")).map(Names::New);
+        new.or_else(|| Accessor::find(&format!("{symbol}Ev")).map(Names::Old))
+    }
 }
 
 /// What was found, by the letter of an element type.
@@ -80,15 +93,16 @@ impl Accessors {
 
     fn find(letter: &str) -> Option<Accessors> {
         let net = |name: &str| format!("_ZNK5caffe3NetI{letter}E{name}Ev");
-        let new_names = Accessor::find(&net("11layer_namesB5cxx11")).map(Names::New);
         Some(Accessors {
-            layer_names: new_names.or_else(|| Accessor::find(&net("11layer_names")).map(Names::Old))?,
+            layer_names: Names::find(letter, "11layer_names")?,
             layers: Accessor::find(&net("6layers"))?,
             bottoms: Accessor::find(&net("11bottom_vecs"))?,
             tops: Accessor::find(&net("8top_vecs"))?,
             layer_blobs: Accessor::find(&format!("_ZN5caffe5LayerI{letter}E5blobsEv"))?,
             learnable: Accessor::find(&net("16learnable_params")),
             history: Accessor::find(&format!("_ZN5caffe9SGDSolverI{letter}E7historyEv")),
+            blob_names: Names::find(letter, "10blob_names"),
+            blobs: Accessor::find(&net("5blobs")),
         })
     }
 }
@@ -205,7 +219,7 @@ impl Net {
     }
 
     pub fn newest_name(self) -> Option<String> {
-        let last = self.texts(Accessors::of(self.letter)?, |count| count.saturating_sub(1)..count)?;
+        let last = self.texts(&Accessors::of(self.letter)?.layer_names, |count| count.saturating_sub(1)..count)?;
         last.first().map(|&name| name.to_owned())
     }
 
@@ -232,16 +246,16 @@ impl Net {
         Some(sizes.max().map_or(0, |(_, axis)| axis))
     }
 
-    /// `range` gets the number of layers.
-    fn texts(self, accessors: &Accessors, range: impl FnOnce(usize) -> Range<usize>) -> Option<Vec<&str>> {
-        match accessors.layer_names {
+    /// `range` gets the number of names.
+    fn texts(self, names: &Names, range: impl FnOnce(usize) -> Range<usize>) -> Option<Vec<&str>> {
+        match names {
             Names::New(get) => {
-                let names = self.read(get)?;
+                let names = self.read(*get)?;
                 // SAFETY: the net's names live and do not change.
                 names[range(names.len())].iter().map(|name| unsafe { name.text() }).collect()
             }
             Names::Old(get) => {
-                let names = self.read(get)?;
+                let names = self.read(*get)?;
                 // SAFETY: as above.
                 names[range(names.len())].iter().map(|name| unsafe { name.text() }).collect()
             }
@@ -250,7 +264,7 @@ impl Net {
 
     pub fn parameters(self) -> Option<Vec<Named>> {
         let accessors = Accessors::of(self.letter)?;
-        let names = self.texts(accessors, |count| 0..count)?;
+        let names = self.texts(&accessors.layer_names, |count| 0..count)?;
         let layers = self.read(accessors.layers)?;
         if layers.len() != names.len() {
             return None;
@@ -278,7 +292,7 @@ impl Net {
     /// Outputs of a layer without inputs are data.
     pub fn outputs(self) -> Option<Vec<Named>> {
         let accessors = Accessors::of(self.letter)?;
-        let names = self.texts(accessors, |count| 0..count)?;
+        let names = self.texts(&accessors.layer_names, |count| 0..count)?;
         let layers = self.outputs_by_layer(accessors)?;
         if layers.len() != names.len() {
             return None;
@@ -293,6 +307,28 @@ impl Net {
             }
         }
         Some(found)
+    }
+
+    /// The layers as `syncedmem::net` takes them; of an inner net without blobs, which no prototxt has.
+    pub fn layers(self, is_inner: bool) -> Option<String> {
+        let accessors = Accessors::of(self.letter)?;
+        let names = self.texts(&accessors.layer_names, |count| 0..count)?;
+        let blob_names = self.texts(accessors.blob_names.as_ref()?, |count| 0..count)?;
+        let by_address: HashMap<_, _> =
+            self.read(accessors.blobs?)?.iter().map(|blob| blob.object.addr()).zip(blob_names).collect();
+        let mut text = String::new();
+        let (layers, bottoms, tops) =
+            (self.read(accessors.layers)?, self.read(accessors.bottoms)?, self.read(accessors.tops)?);
+        for (((layer, name), bottoms), tops) in layers.iter().zip(names).zip(bottoms).zip(tops) {
+            let (bottoms, tops) = if is_inner { (&[][..], &[][..]) } else { (blobs(bottoms)?, blobs(tops)?) };
+            // Writing to a string cannot fail.
+            let _ = write!(text, "{}\t{}\t{}", type_of(layer.object), plain(name)?, bottoms.len());
+            for blob in bottoms.iter().chain(tops) {
+                text.extend(["\t", plain(by_address.get(&blob.addr())?)?]);
+            }
+            text.push('\n');
+        }
+        Some(text)
     }
 
     pub fn is_test(self) -> Option<bool> {
@@ -340,10 +376,21 @@ fn number(symbol: &str) -> Option<Number> {
     find(symbol).map(|found| unsafe { transmute::<*mut c_void, Number>(found) })
 }
 
-/// As the name of its class's table says: Caffe's, or a program's with such a name.
+/// `None` if it would break the lines of [`Net::layers`].
+fn plain(name: &str) -> Option<&str> {
+    (!name.contains(char::is_control)).then_some(name)
+}
+
 fn is_convolution(layer: *const c_void) -> bool {
+    let kind = type_of(layer);
+    kind.ends_with("onvolution") || kind == "Im2col"
+}
+
+/// As the name of its class's table says: `ReLU` of `caffe::ReLULayer<float>` and of `caffe::CuDNNReLULayer<float>`,
+/// Caffe's or a program's. Empty without one.
+fn type_of(layer: *const c_void) -> &'static str {
     if !layer.cast::<usize>().is_aligned() || !is_readable(layer.addr(), size_of::<usize>()) {
-        return false;
+        return "";
     }
     // SAFETY: an object with virtual functions begins with the address of its class's table.
     let table = unsafe { *layer.cast::<*const c_void>() };
@@ -352,8 +399,45 @@ fn is_convolution(layer: *const c_void) -> bool {
     unsafe { libc::dladdr(table, symbol.as_mut_ptr()) };
     // SAFETY: zeros are a value of it.
     let name = unsafe { symbol.assume_init() }.dli_sname;
-    // SAFETY: the loader's names are NUL-terminated.
+    // SAFETY: the loader's names are NUL-terminated, and stay while Caffe, whose layer this is, is loaded.
     let name = if name.is_null() { c"" } else { unsafe { CStr::from_ptr(name) } };
-    let name = name.to_bytes();
-    [&b"onvolutionLayer"[..], b"Im2colLayer"].iter().any(|class| name.windows(class.len()).any(|part| part == *class))
+    type_in(name.to_str().unwrap_or_default())
+}
+
+/// The last name in a mangled `_ZTVN5caffe9ReLULayerIfEE`, without `Layer` and `CuDNN`.
+fn type_in(symbol: &str) -> &str {
+    let Some(mut rest) = symbol.strip_prefix("_ZTV") else { return "" };
+    rest = rest.strip_prefix('N').unwrap_or(rest);
+    let mut class = "";
+    loop {
+        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+        let length = rest[..digits].parse().unwrap_or(0);
+        let Some((name, more)) = rest[digits..].split_at_checked(length).filter(|(name, _)| !name.is_empty()) else {
+            break;
+        };
+        (class, rest) = (name, more);
+    }
+    let class = class.strip_suffix("Layer").unwrap_or(class);
+    class.strip_prefix("CuDNN").unwrap_or(class)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::type_in;
+
+    #[test]
+    fn a_table_s_name_says_the_type_of_its_layers() {
+        for (symbol, kind) in [
+            ("_ZTVN5caffe9ReLULayerIfEE", "ReLU"),
+            ("_ZTVN5caffe20SoftmaxWithLossLayerIdEE", "SoftmaxWithLoss"),
+            ("_ZTVN5caffe21CuDNNConvolutionLayerIfEE", "Convolution"),
+            ("_ZTV7MyLayer", "My"),
+            ("_ZTVN5caffe99ReLULayerIfEE", "caffe"),
+            ("_ZTVN5caffe", "caffe"),
+            ("_ZTIN5caffe9ReLULayerIfEE", ""),
+            ("", ""),
+        ] {
+            assert_eq!(type_in(symbol), kind, "{symbol}");
+        }
+    }
 }

@@ -19,6 +19,8 @@ const OBJECT: usize = 32;
 
 /// `syncedmem_set_name`
 type SetName = unsafe extern "C" fn(*mut c_void, *const c_char) -> c_int;
+/// `syncedmem::net(const char* layers)`
+type Note = unsafe extern "C" fn(*const c_char);
 /// `syncedmem_set_items`
 type SetItems = unsafe extern "C" fn(*mut c_void, usize) -> c_int;
 
@@ -139,6 +141,18 @@ pub fn net(net: Net, is_new: bool) -> Option<()> {
         }
     }
     (before.addresses, before.constructed) = (now, constructed);
+    Some(())
+}
+
+/// Notes the layers of a new net.
+pub fn layers(net: Net, is_inner: bool) -> Option<()> {
+    static NOTE: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
+    let found = function(&NOTE, c"_ZN9syncedmem3netEPKc")?;
+    // SAFETY: libsyncedmem gives this name this signature.
+    let note = unsafe { transmute::<*mut c_void, Note>(found) };
+    let layers = CString::new(net.layers(is_inner)?).ok()?;
+    // SAFETY: it reads a C string.
+    unsafe { note(layers.as_ptr()) };
     Some(())
 }
 

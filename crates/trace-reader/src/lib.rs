@@ -59,6 +59,11 @@ pub enum Item {
         build_id: Vec<u8>,
         path: String,
     },
+    /// The layers of a net of Caffe's, as the format has them.
+    Net {
+        process: u32,
+        layers: String,
+    },
     /// The name of a known object, from now on.
     Name {
         process: u32,

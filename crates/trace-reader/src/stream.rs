@@ -146,6 +146,7 @@ impl Stream {
                     items.push_back(Item::Site { process, site, place: words() });
                 }
                 Kind::Name => drop(self.texts.insert(place, words())),
+                Kind::Net => items.push_back(Item::Net { process, layers: words() }),
                 Kind::Thread => items.push_back(Item::Thread { process, thread: number as u32, name: words() }),
                 Kind::Frames => {
                     let addresses = text.chunks_exact(8).filter_map(<[u8]>::first_chunk);

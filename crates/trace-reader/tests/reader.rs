@@ -77,6 +77,7 @@ fn a_recording_is_read_in_the_order_of_ends_with_its_texts() {
     let recording = Recording::new(&process(7));
     recording.site(1, "caffe::Net::Init");
     recording.text(text::Kind::Thread, 1, b"main");
+    recording.text(text::Kind::Net, 0, b"ReLU\trelu1\t1\tconv1\trelu1\n");
     recording.put(Record::Mode { time: 1, thread: 1, accesses: true, compares: false });
     recording.event(at(10, 0, made(64)));
     recording.event(at(30, 20, allocated(5)));
@@ -93,10 +94,11 @@ fn a_recording_is_read_in_the_order_of_ends_with_its_texts() {
     assert_eq!(name, "caffe");
     let (process, time, object) = (7, 60, 0x1000);
     assert_eq!(
-        rest[..8],
+        rest[..9],
         [
             Item::Site { process, site: Site(1), place: "caffe::Net::Init".into() },
             Item::Thread { process, thread: 1, name: "main".into() },
+            Item::Net { process, layers: "ReLU\trelu1\t1\tconv1\trelu1\n".into() },
             Item::Mode { process, time: 1, accesses: true, compares: false },
             Item::Event { process, event: at(10, 0, made(64)) },
             Item::Event { process, event: at(31, 5, What::Synchronised) },
@@ -105,7 +107,7 @@ fn a_recording_is_read_in_the_order_of_ends_with_its_texts() {
             Item::Items { process, object, items: 8 },
         ]
     );
-    let [Item::End(end)] = &rest[8..] else { panic!("{rest:?}") };
+    let [Item::End(end)] = &rest[9..] else { panic!("{rest:?}") };
     assert_eq!(end.header.end.map(|end| end.peak_resident), Some(4096));
     assert_eq!((end.gave_way, end.unfinished, end.unknown), (0, 0, 0));
 }

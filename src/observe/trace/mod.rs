@@ -72,6 +72,13 @@ pub fn module(base: usize, file: &[u8]) {
     }
 }
 
+/// The layers are as the format has them.
+pub fn net(layers: &[u8]) {
+    if let Some(entry) = sink::enter() {
+        place(&entry, Kind::Net, 0, layers);
+    }
+}
+
 /// Records a pass that began at `start`, in nanoseconds of CLOCK_MONOTONIC, and ends now.
 pub fn pass(kind: PassKind, iteration: Option<u64>, start: u64) {
     let pass = |time: u64, thread| Pass { start, duration: time.saturating_sub(start), thread, kind, iteration };

@@ -88,6 +88,9 @@ impl<W: Write> Records<'_, W> {
                 let arguments = format_args!("\"items\",\"object\":\"{object:#x}\",\"items\":{items}");
                 self.note(process, self.start, "items of a batch", arguments)
             }
+            Item::Net { process, layers } => {
+                self.note(process, self.start, "net made", format_args!("\"net\",\"layers\":{}", Quoted(&layers)))
+            }
             Item::Frames { .. } | Item::Module { .. } => Ok(()),
             Item::End(End { process, header, gave_way, .. }) => {
                 let (is_whole, lost) = (header.end.is_some() && header.cut.is_none(), header.lost);

@@ -22,9 +22,12 @@ pub enum Kind {
     Frames = 4,
     /// A loaded file: its load address; the length of the build id in a byte, the build id, the path.
     Module = 5,
+    /// The layers of a net of Caffe's: a line each, of words with tabs between them: type, name, number of bottoms, the
+    /// bottoms' names, the tops' names. A net within a layer is without blobs.
+    Net = 6,
 }
 
-const KINDS: [Kind; 5] = [Kind::Site, Kind::Name, Kind::Thread, Kind::Frames, Kind::Module];
+const KINDS: [Kind; 6] = [Kind::Site, Kind::Name, Kind::Thread, Kind::Frames, Kind::Module, Kind::Net];
 
 /// For `length` bytes of text, in whole words.
 pub const fn room(length: usize) -> usize {

@@ -1,9 +1,12 @@
-//! A function for libsyncedmem_names.so, which alone stands in front of Caffe's passes: in no header.
+//! Functions for libsyncedmem_names.so, which alone stands in front of Caffe's nets: in no header.
 #![expect(unsafe_code, reason = "C functions")]
+
+use std::ffi::c_char;
 
 use syncedmem_trace::event::PassKind;
 
-use super::call::run;
+use super::arguments::string;
+use super::call::{call, run};
 use crate::observe::trace;
 
 /// `syncedmem::pass(unsigned kind, unsigned long iteration, unsigned long start)`: records a pass that ends now, if
@@ -15,5 +18,16 @@ pub extern "C" fn pass(kind: u32, iteration: u64, start: u64) {
         if let Some(&kind) = PassKind::ALL.get(kind as usize) {
             trace::pass(kind, iteration.checked_sub(1), start);
         }
+    });
+}
+
+/// `syncedmem::net(const char* layers)`: records the layers of a new net, if there is a trace, as the recording's format
+/// has them.
+#[unsafe(export_name = "_ZN9syncedmem3netEPKc")]
+pub unsafe extern "C" fn net(layers: *const c_char) {
+    call("syncedmem::net", || {
+        // SAFETY: libsyncedmem_names.so passes a C string that does not change during the call.
+        trace::net(unsafe { string(layers, "layers is NULL") }?.to_bytes());
+        Ok(())
     });
 }
