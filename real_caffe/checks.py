@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Callable
 
 import command
+import in_place
 import traps
 from training import ITERATIONS, Trained, prepare, train
 from tree import Caffe, Finished, Missing
@@ -209,6 +210,7 @@ ALL: list[Callable[[Checks], str]] = [
     the_librarys_limit_is_a_memory_error,
     otherwise_it_dies_with_caffes_words,
     *command.ALL,
+    *in_place.ALL,
     every_test_of_caffes_own_suite_passes,
 ]
 

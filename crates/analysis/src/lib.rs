@@ -9,4 +9,5 @@ pub mod account;
 pub mod advice;
 pub mod evaluation;
 pub mod ledger;
+pub mod net;
 pub mod summary;

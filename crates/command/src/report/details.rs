@@ -8,6 +8,7 @@ use syncedmem_trace::kind::Kind;
 use syncedmem_trace::text::{Duration, Escaped, Text};
 
 use super::facts::{Holder, Process};
+use super::layers::Group;
 use super::text::{size, wrapped, write_piece};
 
 pub struct Details<'a>(pub &'a Process);
@@ -17,6 +18,8 @@ impl Display for Details<'_> {
         self.objects(f)?;
         self.memory(f)?;
         for kind in Kind::ALL {
+            self.groups(f, kind, "type", &self.0.by_type)?;
+            self.groups(f, kind, "the beginning of their names", &self.0.by_name)?;
             self.holders(f, kind)?;
         }
         self.work(f)?;
@@ -66,6 +69,19 @@ impl Details<'_> {
             if memory.peak > 0 {
                 writeln!(f, "  {:<10}{:>12}{:>12}", kind.name(), size(memory.peak), size(memory.live))?;
             }
+        }
+        Ok(())
+    }
+
+    fn groups(&self, f: &mut fmt::Formatter<'_>, kind: Kind, by: &str, groups: &[Group]) -> fmt::Result {
+        let place = kind as usize;
+        let mut groups: Vec<_> = groups.iter().filter(|group| group.at_peak[place] > 0).collect();
+        groups.sort_by_key(|group| std::cmp::Reverse(group.at_peak[place]));
+        if !groups.is_empty() {
+            writeln!(f, "\nall layers with {} memory at its peak, by {by}", kind.name())?;
+        }
+        for group in groups {
+            writeln!(f, "  {:>10}  {}", size(group.at_peak[place]), Escaped(group.words().as_bytes()))?;
         }
         Ok(())
     }

@@ -9,6 +9,7 @@ use syncedmem_trace::kind::Kind;
 
 use super::batch::{Growth, growth};
 use super::facts::{Caller, Ending, Finding, Holder, How, Process, RoleShare, Trace};
+use super::layers::Group;
 
 /// It rises if a field goes or gets another meaning; fields may be added.
 pub const VERSION: u32 = 1;
@@ -35,6 +36,8 @@ fn process(process: &Process, room: Option<u64>) -> Value {
         })
     };
     let role = |share: &RoleShare| json!({ "role": share.role, "peak_bytes": kinds(share.at_peak) });
+    let group =
+        |group: &Group| json!({ "name": group.name, "layers": group.layers, "peak_bytes": kinds(group.at_peak) });
     let batch = |growth: &Growth| {
         let fitting = |room| json!({ "room_bytes": room, "items": growth.fitting(room).unwrap_or(0) });
         json!({
@@ -63,6 +66,8 @@ fn process(process: &Process, room: Option<u64>) -> Value {
         },
         "memory": kinds(Kind::ALL.map(memory)),
         "roles": process.roles.iter().map(role).collect::<Value>(),
+        "types": process.by_type.iter().map(group).collect::<Value>(),
+        "beginnings": process.by_name.iter().map(group).collect::<Value>(),
         "holders": process.holders.iter().map(holder).collect::<Value>(),
         "batches": growth(process).iter().map(batch).collect::<Value>(),
         "spent": {

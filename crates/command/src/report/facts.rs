@@ -12,6 +12,7 @@ use syncedmem_trace::text::Size;
 
 use super::frames::Stacks;
 use super::held::Steps;
+use super::layers::{Group, IN_PLACE};
 use super::timeline::Timeline;
 
 /// A call site that was not recorded.
@@ -42,6 +43,9 @@ pub struct Process {
     pub holders: Vec<Holder>,
     /// The last one may be without a role. Empty if no name says a role.
     pub roles: Vec<RoleShare>,
+    /// The last group of each may be without a layer.
+    pub by_type: Vec<Group>,
+    pub by_name: Vec<Group>,
     pub batches: Vec<Batch>,
     pub spent: Spent,
     pub callers: Vec<Caller>,
@@ -135,6 +139,13 @@ impl Process {
         holders
     }
 
+    /// Whether those beyond the largest hold more than half of the peak.
+    pub fn has_many_holders(&self, kind: Kind, largest: usize) -> bool {
+        let bytes = |holder: &Holder| holder.at_peak[kind as usize];
+        let others: u64 = self.holders_by(bytes).into_iter().skip(largest).map(bytes).sum();
+        others > self.summary.account.memory(kind).peak / 2
+    }
+
     /// Nanoseconds of the run and `true`, or from the first event to the last and `false`.
     pub fn run_time(&self) -> (u64, bool) {
         self.ending.elapsed.map_or((self.timeline.span(), false), |elapsed| (elapsed, true))
@@ -156,14 +167,17 @@ impl Process {
         pieces
     }
 
+    pub fn largest_peak(&self) -> u64 {
+        Kind::ALL.map(|kind| self.summary.account.memory(kind).peak).into_iter().max().unwrap_or(0)
+    }
+
     /// Whether advice may save a thousandth of the run's time, or of the memory at the peak.
     pub fn is_worth_doing(&self, finding: &Finding) -> bool {
         let part = |part: u64, whole: u64| u128::from(part) * 1000 > u128::from(whole);
-        let peak = Kind::ALL.map(|kind| self.summary.account.memory(kind).peak).into_iter().max().unwrap_or(0);
         let (time, _) = self.run_time();
         match finding.saved {
             Some(saved) => part(saved, time),
-            None if finding.rule == Rule::UnusedSide.name() => part(finding.bytes, peak),
+            None if finding.saves_memory() => part(finding.bytes, self.largest_peak()),
             // Unknown, and at most the time of all copies.
             None => self.spent.not_measured.count > 0 || part(self.spent.copies.nanoseconds, time),
         }
@@ -191,9 +205,9 @@ pub struct Finding {
     pub seen: &'static str,
     pub to_do: &'static str,
     pub not_known: &'static str,
-    /// The objects' name, or the place that made them.
+    /// The objects' name, or the place that made them; the layers that could be in place.
     pub made: String,
-    /// The place of the calls; empty if unknown.
+    /// The place of the calls; empty if unknown. What to write in the prototxt, for layers in place.
     pub at: String,
     pub objects: u64,
     /// Number of copies, fills or blocks.
@@ -204,6 +218,11 @@ pub struct Finding {
 }
 
 impl Finding {
+    /// Memory, and not time.
+    pub fn saves_memory(&self) -> bool {
+        [IN_PLACE, Rule::UnusedSide.name()].contains(&self.rule)
+    }
+
     /// Whether only the figures differ.
     pub fn is_like(&self, other: &Finding) -> bool {
         self.says_like(other) && self.made == other.made && self.at == other.at

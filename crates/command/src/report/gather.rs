@@ -14,6 +14,7 @@ use syncedmem_trace::kind::Kind;
 use super::facts::{self, Batch, Caller, Ending, Finding, Holder, Part, Process, RoleShare, Spent};
 use super::frames::Stacks;
 use super::held::Owner;
+use super::layers::{Layers, NO_LAYER, by_name};
 use super::timeline::Timeline;
 
 #[derive(Default)]
@@ -28,6 +29,7 @@ pub struct Gathering {
     growing: u64,
     spent: Spent,
     threads: HashSet<u32>,
+    layers: Layers,
 }
 
 impl Gathering {
@@ -102,6 +104,11 @@ impl Gathering {
         self.all.ledger_mut().set_items(object, items);
     }
 
+    /// Takes the layers of a net, as a recording has them.
+    pub fn net(&mut self, layers: &str) {
+        self.layers.take(layers);
+    }
+
     pub fn finish(mut self, id: u32, name: String, places: HashMap<Site, String>) -> Process {
         let ledger = self.all.ledger();
         let summary = Summary::of(ledger);
@@ -117,18 +124,24 @@ impl Gathering {
             held,
         });
         let parts = parts.collect();
+        let holders = holders(&summary, place);
+        let mut findings = findings(&advice, place);
+        findings.extend(self.layers.in_place(&holders));
+        findings.sort_by_key(|finding| Reverse((finding.saved, finding.bytes)));
         Process {
             parts,
             id,
             name,
             events: self.events,
-            holders: holders(&summary, place),
+            by_type: self.layers.by_type(&holders),
+            by_name: by_name(&holders),
+            holders,
             roles: roles(&summary),
             batches: batches(self.all.ledger()),
             spent: Spent { threads: self.threads.len(), ..self.spent.clone() },
             callers: self.callers(place),
             stacks: Stacks::default(),
-            findings: findings(&advice, place),
+            findings,
             unwatched: self.unwatched(),
             timeline: self.timeline,
             ending: Ending { growing, ..Ending::default() },
@@ -202,7 +215,7 @@ fn roles(summary: &Summary) -> Vec<RoleShare> {
         role: role.name(),
         at_peak: at_peak.each_ref().map(|(roles, _)| roles[role as usize]),
     });
-    let others = RoleShare { role: "without a layer's name", at_peak: at_peak.each_ref().map(|&(_, others)| others) };
+    let others = RoleShare { role: NO_LAYER, at_peak: at_peak.each_ref().map(|&(_, others)| others) };
     let mut roles: Vec<_> = named.filter(|role| role.at_peak != [0; 3]).collect();
     if !roles.is_empty() && others.at_peak != [0; 3] {
         roles.push(others);
@@ -218,7 +231,7 @@ fn batches(ledger: &Ledger) -> Vec<Batch> {
     batches
 }
 
-/// Sorted by savings. Findings that differ only in figures are one.
+/// Findings that differ only in figures are one.
 fn findings<'p>(advice: &[Advice], place: impl Fn(Site) -> &'p str) -> Vec<Finding> {
     let mut findings: Vec<Finding> = Vec::new();
     for advice in advice {
@@ -241,7 +254,6 @@ fn findings<'p>(advice: &[Advice], place: impl Fn(Site) -> &'p str) -> Vec<Findi
             None => findings.push(this),
         }
     }
-    findings.sort_by_key(|finding| Reverse((finding.saved, finding.bytes)));
     findings
 }
 

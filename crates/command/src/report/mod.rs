@@ -9,6 +9,7 @@ mod frames;
 mod gather;
 mod held;
 pub mod input;
+mod layers;
 pub mod load;
 mod page;
 pub mod read;

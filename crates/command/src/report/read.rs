@@ -35,7 +35,7 @@ impl Open {
             }
             Item::Site { site, place, .. } => drop(self.places.insert(site, place)),
             Item::Name { object, name, .. } => self.gathering.name(object, &name),
-            Item::Net { .. } => {}
+            Item::Net { layers, .. } => self.gathering.net(&layers),
             Item::Event { event, .. } => self.gathering.take(&event),
             Item::Pass { pass, .. } => self.gathering.pass(&pass),
             Item::Mode { accesses, compares, .. } => self.gathering.watches(accesses, compares),

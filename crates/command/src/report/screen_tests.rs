@@ -181,6 +181,55 @@ fn advice_is_told_where_it_saves_a_thousandth_of_the_run_with_what_has_to_be_cha
     assert!(with(vec![finding(999)], true).contains("Raise the budget."));
 }
 
+/// A convolution with layers behind it that could be in place, in training.
+fn apart() -> Gathering {
+    let mut gathering = net();
+    for (number, (name, mebibytes)) in (10..).zip([
+        ("norm output", 32),
+        ("norm output gradient", 32),
+        ("relu output", 32),
+        ("relu output gradient", 32),
+    ]) {
+        let event = |what| Event { object: number * 64, ..at(number * 100, 0, what) };
+        gathering.take(&event(What::Made { bytes: mebibytes * MIB, noticed: Noticed::Construction }));
+        gathering.take(&event(allocated(Kind::Pageable, mebibytes * MIB)));
+        gathering.name(number * 64, name);
+    }
+    let layers = "Input\tdata\t0\tdata\nConvolution\tconv1\t1\tdata\tconv1\nBatchNorm\tnorm\t1\tconv1\tnorm\n\
+                  ReLU\trelu\t1\tnorm\trelu\nInnerProduct\tfc6\t1\trelu\tfc6\n";
+    (0..2).for_each(|_| gathering.net(layers));
+    gathering
+}
+
+#[test]
+fn layers_that_could_be_in_place_are_told_with_what_to_write_and_the_types_of_layers_with_what_they_hold() {
+    let text = screen(finished(apart(), ended(300 * MIB, 1_000_000_000)));
+    assert!(
+        text.contains("\n\nmemory at the peak, by type of layer\n   128.0 MiB  46.4 %  Convolution, 1 layer\n"),
+        "{text}"
+    );
+    assert!(text.contains("    64.0 MiB  23.2 %  BatchNorm, 1 layer\n    64.0 MiB  23.2 %  ReLU, 1 layer\n"), "{text}");
+    assert!(text.contains("\n  1. prototxt: in-place, possible, 2 layers, 96.0 MiB to save (34.8 %)\n"), "{text}");
+    assert!(text.contains("\n       - 96.0 MiB: norm, relu: write \"conv1\" for \"norm\", \"relu\"\n"), "{text}");
+    assert!(!text.contains("nothing worth doing") && !text.contains("beginning"), "{text}");
+}
+
+#[test]
+fn where_the_largest_holders_hold_little_layers_are_summed_by_the_beginning_of_their_names() {
+    let mut gathering = Gathering::default();
+    for number in 0..60 {
+        let event = |what| Event { object: 64 + number * 64, ..at(number * 100, 0, what) };
+        gathering.take(&event(What::Made { bytes: MIB, noticed: Noticed::Construction }));
+        gathering.take(&event(allocated(Kind::Pageable, MIB)));
+        let sort = if number % 3 == 0 { "bn" } else { "res" };
+        gathering.name(64 + number * 64, &format!("{sort}{}{} output", number % 4, number / 4));
+    }
+    let text = screen(finished(gathering, Ending::default()));
+    let groups =
+        "\n\nmemory at the peak, by the beginning of the layers' names\n    40.0 MiB  66.7 %  res…, 40 layers\n";
+    assert!(text.contains(groups) && text.contains("    20.0 MiB  33.3 %  bn…, 20 layers\n"), "{text}");
+}
+
 #[test]
 fn the_details_have_the_account_and_all_holders() {
     let mut gathering = net();

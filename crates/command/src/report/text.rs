@@ -8,10 +8,12 @@ use syncedmem_trace::text::{Duration, Escaped, Size, Text as Buffer};
 
 use super::details::Details;
 use super::facts::{Finding, Piece, Process, Trace};
+use super::layers::{Group, IN_PLACE};
 use super::sentences::{batch_lines, kinds, peak_line, percent, spent_line};
 use super::shown::Shown;
 
 const HOLDERS: usize = 10;
+const TYPES: usize = 6;
 /// Of a piece of advice.
 const PLACES: usize = 3;
 /// Names may be longer.
@@ -58,6 +60,10 @@ impl Screen<'_> {
         writeln!(f, "{}", peak_line(self.process))?;
         for kind in kinds(self.process) {
             self.roles(f, kind)?;
+            self.groups(f, kind, "type of layer", &self.process.by_type, TYPES)?;
+            if self.process.has_many_holders(kind, HOLDERS) {
+                self.groups(f, kind, "the beginning of the layers' names", &self.process.by_name, HOLDERS)?;
+            }
             self.holders(f, kind)?;
         }
         let batches = batch_lines(self.process, self.shown);
@@ -96,18 +102,39 @@ impl Screen<'_> {
         roles.iter().try_for_each(|role| self.line(f, kind, role.at_peak[kind as usize], role.role))
     }
 
+    fn groups(&self, f: &mut fmt::Formatter<'_>, kind: Kind, by: &str, groups: &[Group], most: usize) -> fmt::Result {
+        let mut groups: Vec<_> = groups.iter().filter(|group| group.at_peak[kind as usize] > 0).collect();
+        if groups.is_empty() {
+            return Ok(());
+        }
+        groups.sort_by_key(|group| Reverse(group.at_peak[kind as usize]));
+        writeln!(f, "\n{} at the peak, by {by}", self.words(kind))?;
+        for group in groups.iter().take(most) {
+            self.line(f, kind, group.at_peak[kind as usize], &Escaped(group.words().as_bytes()).to_string())?;
+        }
+        self.others(f, kind, groups.iter().skip(most).map(|group| group.at_peak))
+    }
+
+    /// A line for the rest of a list.
+    fn others(
+        &self,
+        f: &mut fmt::Formatter<'_>,
+        kind: Kind,
+        rest: impl ExactSizeIterator<Item = [u64; 3]>,
+    ) -> fmt::Result {
+        match rest.len() {
+            0 => Ok(()),
+            count => self.line(f, kind, rest.map(|bytes| bytes[kind as usize]).sum(), &format!("{count} others")),
+        }
+    }
+
     fn holders(&self, f: &mut fmt::Formatter<'_>, kind: Kind) -> fmt::Result {
         let holders = self.process.holders_by(|holder| holder.at_peak[kind as usize]);
         writeln!(f, "\n{} at the peak, by holder", self.words(kind))?;
         for holder in holders.iter().take(HOLDERS) {
             self.line(f, kind, holder.at_peak[kind as usize], &Escaped(holder.who.as_bytes()).to_string())?;
         }
-        let others = &holders[holders.len().min(HOLDERS)..];
-        if others.is_empty() {
-            return Ok(());
-        }
-        let bytes = others.iter().map(|holder| holder.at_peak[kind as usize]).sum();
-        self.line(f, kind, bytes, &format!("{} others", others.len()))
+        self.others(f, kind, holders.iter().skip(HOLDERS).map(|holder| holder.at_peak))
     }
 
     fn line(&self, f: &mut fmt::Formatter<'_>, kind: Kind, bytes: u64, what: &str) -> fmt::Result {
@@ -126,7 +153,7 @@ impl Screen<'_> {
                 ),
             };
         }
-        writeln!(f, "\nworth doing, the largest saving first (one copy may be in several)")?;
+        writeln!(f, "\nworth doing, the largest saving first, time before memory (one copy may be in several)")?;
         for (number, piece) in worth.iter().enumerate() {
             write_piece(f, self.process, number + 1, piece, PLACES)?;
         }
@@ -145,9 +172,14 @@ pub fn write_piece(
     places: usize,
 ) -> fmt::Result {
     let Finding { rule, certainty, change, count, bytes, saved, .. } = piece.sum;
-    let times = if count == 1 { "time" } else { "times" };
+    let is_in_place = rule == IN_PLACE;
+    let (one, many) = if is_in_place { ("layer", "layers") } else { ("time", "times") };
+    let times = if count == 1 { one } else { many };
     write!(f, "\n{number:>3}. {change}: {rule}, {certainty}, {count} {times}, {}", Size(bytes))?;
     match saved {
+        None if piece.sum.saves_memory() => {
+            writeln!(f, " to save ({:.1} %)", percent(bytes, process.largest_peak()))?;
+        }
         Some(saved) => {
             let (time, _) = process.run_time();
             writeln!(f, ", about {} to save ({:.1} %)", Duration(saved), percent(saved, time))?;
@@ -158,10 +190,14 @@ pub fn write_piece(
     wrapped(f, "     ", piece.sum.not_known)?;
     for place in piece.places.iter().take(places) {
         let objects = if place.objects == 1 { "object" } else { "objects" };
-        let made = Escaped(place.made.as_bytes());
+        let (made, at) = (Escaped(place.made.as_bytes()), Escaped(place.at.as_bytes()));
+        if is_in_place {
+            wrapped(f, "       ", &format!("- {}: {made}: {at}", Size(place.bytes)))?;
+            continue;
+        }
         writeln!(f, "     - {} x, {}: {} {objects} made by {made}", place.count, Size(place.bytes), place.objects)?;
         if !place.at.is_empty() && place.at != place.made {
-            writeln!(f, "       at {}", Escaped(place.at.as_bytes()))?;
+            writeln!(f, "       at {at}")?;
         }
     }
     match piece.places.len().saturating_sub(places) {
