@@ -99,8 +99,8 @@ class Browser:
             else:
                 return answer["result"]
 
-    def open(self, page: Path, width: int, dark: bool = False, paper: bool = False, scripts: bool = True) -> None:
-        """Opens a page on a screen of that width, or as it would be printed."""
+    def open(self, page: Path, width: int, dark: bool = False, paper: bool = False, scripts: bool = True, unfold: bool = True) -> None:
+        """Opens a page on a screen of that width, or as it would be printed; with all of its details, if scripts run."""
         self._events.clear()
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.call("Emulation.setEmulatedMedia", media="print" if paper else "", features=[scheme])
@@ -110,6 +110,8 @@ class Browser:
         deadline = time.monotonic() + TIMEOUT_SECONDS
         while not self._seen("Page.loadEventFired"):
             self._events.append(self._receive(deadline))
+        if scripts and unfold:
+            self.value("document.querySelectorAll('details').forEach((details) => (details.open = true))")
 
     def _seen(self, method: str) -> list[dict[str, Any]]:
         return [event["params"] for event in self._events if event.get("method") == method]

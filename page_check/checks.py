@@ -13,6 +13,7 @@ from typing import Any, Callable
 from browser import Browser, BrowserError
 from expected import KINDS, Expected, processes
 from figures import NARROW, WIDE, Figures, is_shown
+from held import NO_ROLE, Life
 
 LOOKS = Path(__file__).with_name("looks.js").read_text()
 # The width of A4 paper.
@@ -138,6 +139,44 @@ class Checks(Figures):
         assert held, "the page names no holder"
         assert not self.holder or any(self.holder in name for name in held), f"they are {held}"
 
+    def tables_are_searched_and_summed_up(self) -> None:
+        """The table of holders: rows that have each word, and sums by layer, type and role."""
+        self.browser.open(self.page, WIDE)
+        for process, each in self.expected.items():
+            table = f"document.querySelector('.process[data-process=\"{process}\"] [aria-label=Holders]')"
+            rows = f"[...{table}.querySelectorAll('tbody tr')].map((row) => [row.cells[0].textContent, Number(row.cells[1].dataset.v)])"
+            find = f"{table}.previousElementSibling.querySelector"
+            before = self.browser.value(rows)
+            if len(before) < 12:
+                continue
+            self.browser.value(f"{find}('input').value = 'gradient OUT'; {find}('input').dispatchEvent(new Event('input'))")
+            found = self.browser.value(rows)
+            assert found == [row for row in before if "gradient" in row[0] and "out" in row[0]] != [], f"{found}"
+            self.browser.value(f"{find}('input').value = ''; {find}('input').dispatchEvent(new Event('input'))")
+            assert self.browser.value(rows) == before, "an empty search leaves rows out"
+            by: dict[str, Callable[[Life], str]] = {"layer": Life.layer, "type": Life.type, "role": Life.role}
+            for key, of in by.items():
+                self.browser.value(f"{find}('select').value = '{key}'; {find}('select').dispatchEvent(new Event('input'))")
+                told = {re.sub(r" \(\d+\)$", "", name): size for name, size in self.browser.value(rows)}
+                right = each.held.at_peak("pageable", of)
+                del right[NO_ROLE]
+                assert {name: size for name, size in told.items() if name in right} == right, f"{key}: {told}, not {right}"
+
+    def shares_are_bars(self) -> None:
+        """Behind the names, as high as their rows and as long as the share."""
+        self.browser.open(self.page, NARROW)
+        bars = """[...document.querySelectorAll('.answer .who')].map((who) => [who.clientHeight, getComputedStyle(who).backgroundImage,
+            parseFloat(who.style.getPropertyValue('--share')), Number(who.nextElementSibling.dataset.v),
+            Number(who.closest('.kind').querySelector('[data-fact]').dataset.v)])"""
+        for height, image, share, part, peak in self.browser.value(bars):
+            assert height > 15 and f"{share}%" in image and abs(share - part / peak * 100) < 0.051, f"{height}, {image}, {part} of {peak}"
+
+    def what_few_ask_for_is_folded(self) -> None:
+        """The page of a process is a few screens long."""
+        self.browser.open(self.page, WIDE, unfold=False)
+        heights = self.browser.value("[...document.querySelectorAll('.process')].map((process) => [process.offsetHeight, process.querySelectorAll('.kind').length])")
+        assert all(height < 1800 + 900 * kinds for height, kinds in heights), f"{heights}"
+
     def the_advice_is_there(self) -> None:
         """The program's fault is found."""
         self.browser.open(self.page, NARROW)
@@ -189,11 +228,11 @@ class Checks(Figures):
             self.pictures.mkdir(parents=True, exist_ok=True)
             for width in [WIDE, NARROW]:
                 for dark in [False, True]:
-                    self.browser.open(self.page, width, dark=dark)
+                    self.browser.open(self.page, width, dark=dark, unfold=False)
                     self.browser.screenshot(self.pictures / f"page-{width}-{'dark' if dark else 'light'}.png")
-            self.browser.open(self.page, WIDE)
+            self.browser.open(self.page, WIDE, unfold=False)
             self.browser.screenshot(self.pictures / "answer.webp", "In short", "Work")
-            self.browser.open(self.page, PAPER, paper=True)
+            self.browser.open(self.page, PAPER, paper=True, unfold=False)
             self.browser.screenshot(self.pictures / "page-paper.png")
 
     def all(self) -> list[Callable[[], None]]:
@@ -208,10 +247,15 @@ class Checks(Figures):
             self.the_stacks_show_who_held_what,
             self.passes_fill_the_time_that_they_took,
             self.a_brush_selects_a_time,
-            self.a_switch_divides_memory_by_role_or_by_layer,
+            self.a_switch_divides_memory_by_role_type_or_layer,
             self.the_flame_graphs_show_who_asked_for_it,
+            self.every_frame_that_is_there_can_be_read_on_a_narrow_screen,
+            self.every_chart_has_marks_that_lie_free,
             self.a_flame_graph_zooms,
             self.the_holders_are_named,
+            self.tables_are_searched_and_summed_up,
+            self.shares_are_bars,
+            self.what_few_ask_for_is_folded,
             self.the_advice_is_there,
             self.the_page_asks_for_nothing_and_the_browser_has_no_complaints,
             self.the_page_is_complete_without_its_script,

@@ -7,14 +7,16 @@ from browser import Browser
 from held import Held, Life
 
 WIDE, NARROW = 1280, 360
+UNITS = {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
 OTHERS, SMALL = "all others", "smaller ones"
-ANSWERS = """[...document.querySelectorAll('.answer .kind')].map((kind) => ({
-    process: Number(kind.closest('.process').dataset.process), kind: kind.classList[1],
-    rows: [...[...kind.querySelectorAll('table')].at(-1).querySelectorAll('tbody tr')].map(
-        (row) => [row.cells[0].textContent, Number(row.cells[1].dataset.v)])}))"""
+ANSWERS = """[...document.querySelectorAll('.answer .kind')].map((kind) => {
+    const rows = (table) => [...(table?.tBodies[0].rows ?? [])].map((row) => [row.cells[0].textContent, Number(row.cells[1].dataset.v)]);
+    const tables = [...kind.querySelectorAll('table')];
+    return {process: Number(kind.closest('.process').dataset.process), kind: kind.classList[1], rows: rows(tables.at(-1)),
+        types: rows(tables.find((table) => table.tHead.textContent.startsWith('Type of layer')))};})"""
 STACKS = """[...document.querySelectorAll('.stacks .stack')].map((stack) => ({
     process: Number(stack.closest('.process').dataset.process), kind: stack.dataset.kind, width: Number(stack.dataset.width),
-    by: stack.classList.contains('by-role') ? 'role' : 'layer', columns: stack.querySelector('svg').viewBox.baseVal.width,
+    by: stack.classList[1].slice(3), columns: stack.querySelector('svg').viewBox.baseVal.width,
     outlines: [...stack.querySelectorAll('path.area')].map((path) => path.getAttribute('d')).reverse(),
     titles: [...stack.querySelectorAll('path.area title')].map((title) => title.textContent).reverse(),
     when: stack.querySelector('.when').textContent,
@@ -43,9 +45,14 @@ def steps(outline: str, columns: int) -> list[int]:
 
 def is_shown(number: str, text: str) -> bool:
     """Whether a text is the number, in readable units with one decimal: at most half a tenth of the unit away."""
-    units = {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
     amount, _, unit = text.replace(",", "").partition("\u00a0")
-    return abs(float(amount) * units.get(unit, 1) - int(number)) <= units.get(unit, 0) * 0.0501
+    return abs(float(amount) * UNITS.get(unit, 1) - int(number)) <= UNITS.get(unit, 0) * 0.0501
+
+
+def is_near(text: str, height: float, top: float) -> bool:
+    """Whether a mark is at the height of its text, but for a hundredth of the chart."""
+    amount, _, unit = text.partition("\u00a0")
+    return abs(float(amount) * UNITS[unit] - height) <= top / 100
 
 
 class Figures:
@@ -61,10 +68,11 @@ class Figures:
 
     def _stack(self, stack: dict[str, Any]) -> list[Counter[str]]:
         held: Held = self.expected[stack["process"]].held
-        return held.stack(stack["kind"], Life.role if stack["by"] == "role" else Life.layer, stack["width"], stack["columns"])
+        by = {"role": Life.role, "type": Life.type, "layer": Life.layer}[stack["by"]]
+        return held.stack(stack["kind"], by, stack["width"], stack["columns"])
 
     def the_answer_stands_first(self) -> None:
-        """The peak, and who held it: by role and the ten largest; then the advice."""
+        """The peak, and who held it: by role, by type of layer and the ten largest; then the advice."""
         self.browser.open(self.page, NARROW)
         heads = self.browser.value("[...document.querySelectorAll('.process')].map((e) => [...e.querySelectorAll('h3')].map((h) => h.innerText))")
         assert all(each[:2] == ["In short", "Advice"] for each in heads), f"{heads}"
@@ -77,6 +85,11 @@ class Figures:
             assert all(right[name] == size for name, size in shown), f"{shown}, not {right}"
             rest = right.total() - sum(size for _, size in shown)
             assert [size for _, size in others] == [rest] * bool(rest), f"{others}, not {rest}"
+            held = self.expected[answer["process"]].held
+            types = held.at_peak(answer["kind"], Life.type) if held.types else Counter()
+            told = {words.split(",")[0]: size for words, size in answer["types"][:10]}
+            assert told == {name: types[name] for name in told}, f"{told}, not {types}"
+            assert sum(size for _, size in answer["types"]) == types.total(), f"{answer['types']}, not {types}"
 
     def the_stacks_show_who_held_what(self) -> None:
         """Each band in each column, and the tables at the peak."""
@@ -143,12 +156,14 @@ class Figures:
         assert ends == [columns // 4, columns * 3 // 4], f"a drag selects {ends} of {columns}"
         assert " to " in self.browser.value(STACKS)[0]["when"], "the table does not say the time"
 
-    def a_switch_divides_memory_by_role_or_by_layer(self) -> None:
+    def a_switch_divides_memory_by_role_type_or_layer(self) -> None:
         """One stack of each kind is there to see."""
         self.browser.open(self.page, NARROW)
         visible = "[...document.querySelectorAll('.stacks .stack')].filter((stack) => stack.checkVisibility()).map((stack) => stack.className)"
-        switches = self.browser.value("document.querySelectorAll('.by input').length")
-        for by in ["role", "layer"] if switches else []:
+        switches = self.browser.value("[...new Set([...document.querySelectorAll('.by input')].map((input) => input.value))]")
+        has_types = any(each.held.types for each in self.expected.values())
+        assert not switches or switches == (["role", "type", "layer"] if has_types else ["role", "layer"]), f"{switches}"
+        for by in switches:
             self.browser.value(f"document.querySelectorAll('.by input[value={by}]').forEach((input) => input.click())")
             shown = self.browser.value(visible)
             assert shown and all(each == f"stack by-{by}" for each in shown), f"{by}: {shown}"
@@ -175,10 +190,42 @@ class Figures:
         for deeper, each in below.items():
             self._frame(each, deeper, right)
 
+    def every_frame_that_is_there_can_be_read_on_a_narrow_screen(self) -> None:
+        """A flame graph has room for a name in each of its frames, and for its bytes."""
+        self.browser.open(self.page, NARROW)
+        frames = """[...document.querySelectorAll('.flame .frame')].filter((frame) => frame.checkVisibility()).map(
+            (frame) => [frame.textContent, frame.getBoundingClientRect().width, getComputedStyle(frame, '::before').content])"""
+        shown = self.browser.value(frames)
+        assert len(shown) > 2, f"{shown}"
+        wrong = [frame for frame in shown if frame[1] < 200 or "B" not in frame[2]]
+        assert not wrong, f"{wrong[:5]}"
+
+    def every_chart_has_marks_that_lie_free(self) -> None:
+        """Several at its side, at the heights of what they say."""
+        marks = """[...document.querySelectorAll('.plot')].filter((plot) => plot.checkVisibility()).map((plot) => {
+            plot.scrollIntoView({block: 'center'});
+            const top = plot.querySelector('svg').viewBox.baseVal.height;
+            return [...plot.querySelectorAll('.y b')].map((mark) => {
+                const {x, y, width, height} = mark.getBoundingClientRect();
+                const bare = document.elementFromPoint(x + width / 2, y + height / 2) === mark && x >= 0;
+                return [mark.textContent, (parseFloat(mark.parentElement.style.bottom) / 100) * top, top, bare];
+            });
+        })"""
+        for width in (NARROW, WIDE):
+            self.browser.open(self.page, width)
+            charts = self.browser.value(marks)
+            assert charts, "there are no charts"
+            for chart in charts:
+                assert len(chart) >= 2, f"{width}: {chart}"
+                assert all(bare for *_, bare in chart), f"{width}: covered: {chart}"
+                wrong = [text for text, height, top, _ in chart if "/s" not in text and text != "–" and not is_near(text, height, top)]
+                assert not wrong, f"{width}: {wrong} of {chart}"
+
     def a_flame_graph_zooms(self) -> None:
         """To a frame that is pressed, and back, by a key too."""
         self.browser.open(self.page, NARROW)
-        self.browser.value("window.frame = [...document.querySelectorAll('.flame')[0].querySelectorAll('button.frame')].at(-1); frame.focus()")
+        last = "[...document.querySelectorAll('.flame')[0].querySelectorAll('button.frame')].filter((each) => each.checkVisibility()).at(-1)"
+        self.browser.value(f"window.frame = {last}; frame.focus()")
         share = "frame.getBoundingClientRect().width / frame.closest('.flame').getBoundingClientRect().width"
         assert self.browser.value("document.activeElement === frame"), "a frame has no focus"
         before = self.browser.value(share)

@@ -9,6 +9,7 @@ from typing import Any, Callable
 HISTORY = re.compile(r"(.+?)(?: (?:weights|bias|parameter)(?: \d+)?)? history")
 OTHER = re.compile(r"(.+) (weights|bias|parameter|output|data|internal)(?: \d+)?( gradient)?")
 NO_ROLE = "without a layer's name"
+NO_TYPE = "of an unknown type"
 ROLES = {
     ("data", False): "data",
     ("data", True): "gradients of activations",
@@ -40,8 +41,9 @@ class Life:
     address: str
     first: int
     made: int
-    # The texts of all call sites: that of `made` may come later.
+    # The texts of all call sites, and the types of layers: they may come later.
     places: dict[int, str]
+    types: dict[str, str]
     name: str | None = None
     last: float = float("inf")
 
@@ -60,11 +62,17 @@ class Life:
         of_layer = layer_and_role(self.name)
         return of_layer[1] if of_layer else NO_ROLE
 
+    def type(self) -> str:
+        """The type of its layer."""
+        of_layer = layer_and_role(self.name)
+        return self.types.get(of_layer[0], NO_TYPE) if of_layer else NO_ROLE
+
     def frames(self) -> list[str]:
-        """Its call site, the outermost frame first, and its name."""
+        """Its call site, the outermost frame first, its role and its name."""
         match = re.fullmatch(r"(.*) \((.*?)\)", self.place)
         place, module = (match[1], [match[2]]) if match else (self.place, [])
-        return module + place.split(", from ")[::-1] + ([self.name] if self.name else [])
+        named = [self.role()] * (layer_and_role(self.name) is not None) + [self.name] if self.name else []
+        return module + place.split(", from ")[::-1] + named
 
 
 class Held:
@@ -73,6 +81,7 @@ class Held:
     def __init__(self) -> None:
         self.lives: list[Life] = []
         self.places: dict[int, str] = {}
+        self.types: dict[str, str] = {}
         # Time from the first event's start, and bytes of each kind, after each event.
         self.times: list[int] = []
         self.levels: list[Counter[str]] = []
@@ -83,9 +92,11 @@ class Held:
         self._open: dict[tuple[str, bool], Life] = {}
 
     def note(self, what: dict[str, Any]) -> None:
-        """Takes over a name or the text of a place."""
+        """Takes over a name, the text of a place, or the types of a net's layers."""
         if what["what"] == "site":
             self.places[what["site"]] = what["place"]
+        elif what["what"] == "net":
+            self.types.update((line.split("\t")[1], line.split("\t")[0] or NO_TYPE) for line in what["layers"].splitlines())
         elif what["what"] == "named" and what["object"] in self._made:
             self._names[what["object"]] = what["name"]
             for (of, _), life in self._open.items():
@@ -104,7 +115,7 @@ class Held:
         if what["what"] != "ended":
             self._made.setdefault(this, what.get("site", 0) if what["what"] == "made" else 0)
         if what["what"] == "allocated":
-            life = Life(what["kind"], what["bytes"], what["block"], len(self.times), self._made[this], self.places, self._names.get(this))
+            life = Life(what["kind"], what["bytes"], what["block"], len(self.times), self._made[this], self.places, self.types, self._names.get(this))
             self._close((this, life.kind == "device"))
             self._open[this, life.kind == "device"] = life
             self.lives.append(life)

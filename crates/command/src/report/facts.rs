@@ -1,6 +1,5 @@
 //! The facts of a report.
 
-use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use syncedmem_analysis::account::Sum;
@@ -12,7 +11,7 @@ use syncedmem_trace::text::Size;
 
 use super::frames::Stacks;
 use super::held::Steps;
-use super::layers::{Group, IN_PLACE};
+use super::layers::{Group, IN_PLACE, Layers};
 use super::timeline::Timeline;
 
 /// A call site that was not recorded.
@@ -43,6 +42,7 @@ pub struct Process {
     pub holders: Vec<Holder>,
     /// The last one may be without a role. Empty if no name says a role.
     pub roles: Vec<RoleShare>,
+    pub layers: Layers,
     /// The last group of each may be without a layer.
     pub by_type: Vec<Group>,
     pub by_name: Vec<Group>,
@@ -163,7 +163,8 @@ impl Process {
                 None => pieces.push(Piece { sum: finding.clone(), places: vec![finding] }),
             }
         }
-        pieces.sort_by_key(|piece| Reverse((piece.sum.saved, piece.sum.bytes)));
+        let saving = |piece: &Piece| self.saving(&piece.sum).unwrap_or(0.0);
+        pieces.sort_by(|a, b| saving(b).total_cmp(&saving(a)).then(b.sum.bytes.cmp(&a.sum.bytes)));
         pieces
     }
 
@@ -171,16 +172,21 @@ impl Process {
         Kind::ALL.map(|kind| self.summary.account.memory(kind).peak).into_iter().max().unwrap_or(0)
     }
 
-    /// Whether advice may save a thousandth of the run's time, or of the memory at the peak.
-    pub fn is_worth_doing(&self, finding: &Finding) -> bool {
-        let part = |part: u64, whole: u64| u128::from(part) * 1000 > u128::from(whole);
-        let (time, _) = self.run_time();
+    /// The part of the run's time, or of the memory at the peak, that advice may save; `None` if it is not known.
+    pub fn saving(&self, finding: &Finding) -> Option<f64> {
+        let part = |part: u64, whole: u64| part as f64 / whole.max(1) as f64;
         match finding.saved {
-            Some(saved) => part(saved, time),
-            None if finding.saves_memory() => part(finding.bytes, self.largest_peak()),
-            // Unknown, and at most the time of all copies.
-            None => self.spent.not_measured.count > 0 || part(self.spent.copies.nanoseconds, time),
+            Some(saved) => Some(part(saved, self.run_time().0)),
+            None if finding.saves_memory() => Some(part(finding.bytes, self.largest_peak())),
+            None => None,
         }
+    }
+
+    /// Whether advice may save a thousandth.
+    pub fn is_worth_doing(&self, finding: &Finding) -> bool {
+        // Where it is not known, it is at most the time of all copies.
+        let is_long = || u128::from(self.spent.copies.nanoseconds) * 1000 > u128::from(self.run_time().0);
+        self.saving(finding).map_or_else(|| self.spent.not_measured.count > 0 || is_long(), |part| part > 0.001)
     }
 }
 

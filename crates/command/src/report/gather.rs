@@ -136,6 +136,7 @@ impl Gathering {
             by_type: self.layers.by_type(&holders),
             by_name: by_name(&holders),
             holders,
+            layers: std::mem::take(&mut self.layers),
             roles: roles(&summary),
             batches: batches(self.all.ledger()),
             spent: Spent { threads: self.threads.len(), ..self.spent.clone() },

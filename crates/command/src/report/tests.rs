@@ -264,12 +264,12 @@ fn a_page_does_not_grow_with_the_number_of_events() {
 #[test]
 fn a_column_of_nothing_is_left_out_and_rows_beyond_the_largest_are_one() {
     let mut gathering = Gathering::default();
-    for n in 0..70u64 {
+    for n in 0..1010u64 {
         let (object, site) = (0x1000 + n * 64, Site(n as u32 + 1));
         gathering.take(&Event { object, site, ..at(n, 0, What::Made { bytes: n, noticed: Noticed::Construction }) });
         gathering.take(&Event { object, site, ..at(n, 1, allocated(Kind::Device, n + 1)) });
     }
-    let process = gathering.finish(1, String::new(), (1..=70).map(|n| (Site(n), format!("place {n}"))).collect());
+    let process = gathering.finish(1, String::new(), (1..=1010).map(|n| (Site(n), format!("place {n}"))).collect());
     let page = page_of([process]);
     is_well_formed(&page);
     let (_, holders) = page.split_once("<h3>Holders</h3>").expect("the table");
@@ -277,7 +277,7 @@ fn a_column_of_nothing_is_left_out_and_rows_beyond_the_largest_are_one() {
     assert!(holders.contains("Device at its peak") && !holders.contains("Pinned") && !holders.contains("Pageable"));
     // The smallest ten hold 1 to 10 bytes.
     assert!(holders.contains("<bdi>10 others</bdi></th><td class=\"n\" data-v=\"55\">55\u{a0}B</td>"), "{holders}");
-    assert_eq!(holders.matches("<tr>").count(), 1 + 60 + 1);
+    assert_eq!(holders.matches("<tr>").count(), 1 + 1000 + 1);
 }
 
 #[test]

@@ -153,7 +153,7 @@ impl Screen<'_> {
                 ),
             };
         }
-        writeln!(f, "\nworth doing, the largest saving first, time before memory (one copy may be in several)")?;
+        writeln!(f, "\nworth doing, the largest saving first (one copy may be in several)")?;
         for (number, piece) in worth.iter().enumerate() {
             write_piece(f, self.process, number + 1, piece, PLACES)?;
         }
@@ -172,18 +172,14 @@ pub fn write_piece(
     places: usize,
 ) -> fmt::Result {
     let Finding { rule, certainty, change, count, bytes, saved, .. } = piece.sum;
+    let part = process.saving(&piece.sum).unwrap_or(0.0) * 100.0;
     let is_in_place = rule == IN_PLACE;
     let (one, many) = if is_in_place { ("layer", "layers") } else { ("time", "times") };
     let times = if count == 1 { one } else { many };
     write!(f, "\n{number:>3}. {change}: {rule}, {certainty}, {count} {times}, {}", Size(bytes))?;
     match saved {
-        None if piece.sum.saves_memory() => {
-            writeln!(f, " to save ({:.1} %)", percent(bytes, process.largest_peak()))?;
-        }
-        Some(saved) => {
-            let (time, _) = process.run_time();
-            writeln!(f, ", about {} to save ({:.1} %)", Duration(saved), percent(saved, time))?;
-        }
+        None if piece.sum.saves_memory() => writeln!(f, " to save ({part:.1} %)")?,
+        Some(saved) => writeln!(f, ", about {} to save ({part:.1} %)", Duration(saved))?,
         None => writeln!(f, "; the time is not measured")?,
     }
     wrapped(f, "     ", piece.sum.to_do)?;

@@ -4,6 +4,7 @@ use super::html::Html;
 use super::tables::sortable;
 use crate::report::amount::{Bytes, Count, Counted, Time};
 use crate::report::facts::{Finding, Piece, Process};
+use crate::report::layers::IN_PLACE;
 
 /// Places of a piece that are listed.
 const PLACES: usize = 12;
@@ -42,19 +43,27 @@ fn card(html: &mut Html, Piece { sum: all, places }: &Piece) {
         .markup(all.certainty)
         .markup("</span></h4><p>");
     html.text(all.seen).markup("</p><p class=\"todo\">").text(all.to_do).markup("</p><dl>");
-    pair(html, "Times", "count", all.count, Count(all.count));
-    pair(html, "Bytes", "bytes", all.bytes, Bytes(all.bytes));
+    let is_in_place = all.rule == IN_PLACE;
+    pair(html, if is_in_place { "Layers" } else { "Times" }, "count", all.count, Count(all.count));
+    pair(html, if all.saves_memory() { "Memory saved" } else { "Bytes" }, "bytes", all.bytes, Bytes(all.bytes));
     match all.saved {
         Some(saved) => pair(html, "Time saved, about", "saved", saved, Time(saved)),
+        None if all.saves_memory() => {}
         None => drop(html.markup("<div><dt>Time saved</dt><dd>not known</dd></div>")),
     }
-    pair(html, "Objects", "objects", all.objects, Count(all.objects));
+    if !is_in_place {
+        pair(html, "Objects", "objects", all.objects, Count(all.objects));
+    }
     html.markup("</dl>");
     match &places[..] {
         [only] => {
             html.markup("<dl>");
-            place(html, "Made by", &only.made);
-            place(html, "Used by", if only.made == only.at { "" } else { &only.at });
+            place(html, if is_in_place { "Layers" } else { "Made by" }, &only.made);
+            place(
+                html,
+                if is_in_place { "Change" } else { "Used by" },
+                if only.made == only.at { "" } else { &only.at },
+            );
             html.markup("</dl>");
         }
         places => {
@@ -79,6 +88,18 @@ fn place(html: &mut Html, name: &'static str, place: &str) {
 }
 
 fn table(html: &mut Html, places: &[&Finding]) {
+    if places.iter().any(|finding| finding.rule == IN_PLACE) {
+        sortable(html, "Layers", &["Layers", "#Memory saved"]);
+        for finding in places {
+            html.markup("<tr><th scope=\"row\" class=\"who\">")
+                .place(&finding.made)
+                .markup("<small>")
+                .place(&finding.at);
+            html.markup("</small></th>").number(finding.bytes, Bytes(finding.bytes)).markup("</tr>");
+        }
+        html.markup("</tbody></table></div>");
+        return;
+    }
     sortable(html, "Where", &["Made by", "#Times", "#Bytes", "#Time saved", "#Objects"]);
     for finding in places.iter().take(PLACES) {
         html.markup("<tr><th scope=\"row\" class=\"who\">").place(&finding.made);

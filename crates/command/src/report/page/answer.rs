@@ -5,13 +5,14 @@ use std::cmp::Reverse;
 use super::html::Html;
 use super::{KINDS, peaks};
 use crate::report::amount::{Bytes, Counted, Share};
-use crate::report::facts::{Holder, Process};
+use crate::report::facts::Process;
+use crate::report::layers::Group;
 use crate::report::sentences;
 use crate::report::shown::Shown;
 use syncedmem_trace::kind::Kind;
 
 /// One more row sums up the others.
-const HOLDERS: usize = 10;
+const ROWS: usize = 10;
 
 pub fn write(html: &mut Html, process: &Process, shown: Shown) {
     html.markup("<section class=\"answer\"><h3>In short</h3>");
@@ -26,7 +27,14 @@ pub fn write(html: &mut Html, process: &Process, shown: Shown) {
         html.markup(" memory at its peak of <span data-fact=\"peak.").markup(key).markup("\" data-v=\"").text(peak);
         html.markup("\">").text(Bytes(peak)).markup("</span></h4><div class=\"two\">");
         roles(html, process, kind, key, peak);
-        holders(html, process, kind, peak);
+        let held = |at_peak: [u64; 3]| at_peak[kind as usize];
+        let words = |groups: &[Group]| groups.iter().map(|group| (group.words(), held(group.at_peak))).collect();
+        shares(html, "Type of layer", words(&process.by_type), peak);
+        if process.has_many_holders(kind, ROWS) {
+            shares(html, "Beginning of the layers’ names", words(&process.by_name), peak);
+        }
+        let holders = process.holders.iter().map(|holder| (holder.who.clone(), held(holder.at_peak))).collect();
+        shares(html, "Name or place", holders, peak);
         html.markup("</div></div>");
     }
     for line in sentences::batch_lines(process, shown).into_iter().chain([sentences::spent_line(process)]) {
@@ -52,26 +60,28 @@ fn roles(html: &mut Html, process: &Process, kind: Kind, key: &'static str, peak
     html.markup("</tbody></table>");
 }
 
-fn holders(html: &mut Html, process: &Process, kind: Kind, peak: u64) {
-    let held = |holder: &&Holder| holder.at_peak[kind as usize];
-    let mut holders: Vec<_> = process.holders.iter().filter(|holder| held(holder) > 0).collect();
-    holders.sort_by_key(|holder| (Reverse(held(holder)), &holder.who));
-    let others = holders.split_off(holders.len().min(HOLDERS));
-    let others = (others.len(), others.iter().map(held).sum());
-    html.markup("<table>").heads(&["Name or place", "#Bytes", "#Share"]);
-    let mut row = |who_held: &str, bytes| {
-        who(html, who_held, bytes, peak);
+/// The largest.
+fn shares(html: &mut Html, title: &'static str, mut held: Vec<(String, u64)>, peak: u64) {
+    held.retain(|&(_, bytes)| bytes > 0);
+    if held.is_empty() {
+        return;
+    }
+    held.sort_by(|(name, bytes), (other_name, other)| other.cmp(bytes).then_with(|| name.cmp(other_name)));
+    let others = held.split_off(held.len().min(ROWS));
+    if !others.is_empty() {
+        let bytes = others.iter().map(|(_, bytes)| bytes).sum();
+        held.push((Counted(others.len() as u64, "other", "others").to_string(), bytes));
+    }
+    html.markup("<table>").heads(&[title, "#Bytes", "#Share"]);
+    for (name, bytes) in held {
+        who(html, &name, bytes, peak);
         html.number(bytes, Bytes(bytes)).number(bytes, Share { part: bytes, of: peak }).markup("</tr>");
-    };
-    holders.iter().for_each(|holder| row(&holder.who, held(holder)));
-    if others.0 > 0 {
-        row(&Counted(others.0 as u64, "other", "others").to_string(), others.1);
     }
     html.markup("</tbody></table>");
 }
 
-/// The first cell of a row: the holder of `bytes` of `peak`, with its share as a bar.
+/// The first cell of a row: the holder of `bytes` of `peak`, on a bar as long as its share.
 fn who(html: &mut Html, who: &str, bytes: u64, peak: u64) {
-    html.markup("<tr><th scope=\"row\" class=\"who\">").place(who).markup("<i style=\"width:");
-    html.text(format_args!("{:.1}", bytes as f64 / peak as f64 * 100.0)).markup("%\"></i></th>");
+    html.markup("<tr><th scope=\"row\" class=\"who\" style=\"--share:");
+    html.text(format_args!("{:.1}", bytes as f64 / peak as f64 * 100.0)).markup("%\">").place(who).markup("</th>");
 }

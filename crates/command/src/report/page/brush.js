@@ -54,12 +54,6 @@ for (const figure of document.querySelectorAll("figure.stacks")) {
       });
     }
   };
-  const show = (cell, value, text) => {
-    cell.dataset.v = value;
-    cell.textContent = text;
-    cell.classList.toggle("zero", value === 0);
-  };
-
   for (const { svg } of stacks) {
     const column = (event) => {
       const box = svg.getBoundingClientRect();
@@ -76,6 +70,12 @@ for (const figure of document.querySelectorAll("figure.stacks")) {
     svg.addEventListener("dblclick", () => select(0, columns - 1));
   }
   select(0, columns - 1);
+}
+
+function show(cell, value, text) {
+  cell.dataset.v = value;
+  cell.textContent = text;
+  cell.classList.toggle("zero", value === 0);
 }
 
 // As the page writes amounts: with one decimal, in the largest unit in which the amount rounds to 1 or more.

@@ -6,6 +6,7 @@
 use std::fmt::Write;
 
 use super::html::Html;
+use crate::report::amount::{Bytes, Rate, Time};
 
 pub struct Strip<'a> {
     pub title: &'static str,
@@ -13,7 +14,17 @@ pub struct Strip<'a> {
     pub note: &'a str,
     pub values: &'a [u64],
     pub top: u64,
-    pub top_shown: &'a str,
+    /// Of a column, in nanoseconds.
+    pub width: u64,
+}
+
+/// What a chart's height stands for.
+#[derive(Clone, Copy)]
+pub enum Scale {
+    Bytes,
+    Time,
+    /// Bytes in columns of so many nanoseconds.
+    Rate(u64),
 }
 
 impl Strip<'_> {
@@ -21,7 +32,7 @@ impl Strip<'_> {
     pub fn write(&self, html: &mut Html, hints: usize, hint: impl Fn(usize, usize) -> String) {
         html.markup("<div class=\"strip ").markup(self.class).markup("\"><p class=\"head\"><b>").text(self.title);
         html.markup("</b> <span>").text(self.note).markup("</span></p>");
-        begin(html, self.values.len(), self.top, self.top_shown);
+        begin(html, self.values.len(), self.top, Scale::Rate(self.width));
         html.text(self.title).markup(", ").text(self.note).markup("\">");
         html.markup("<path class=\"area\" d=\"").text(outline(self.values.iter().copied())).markup("\"/>");
         for (first, last) in stretches(self.values.len(), hints) {
@@ -29,15 +40,50 @@ impl Strip<'_> {
             html.markup("\" height=\"").text(self.top).markup("\"><title>");
             html.text(hint(first, last)).markup("</title></rect>");
         }
-        html.markup("</svg></div></div>");
+        end(html);
+        html.markup("</div>");
     }
 }
 
 /// Up to the text of its name.
-pub fn begin(html: &mut Html, columns: usize, top: u64, top_shown: &str) {
-    html.markup("<div class=\"plot\"><span class=\"top\" aria-hidden=\"true\">").text(top_shown);
-    html.markup("</span><svg viewBox=\"0 0 ").text(columns).markup(" ").text(top);
+pub fn begin(html: &mut Html, columns: usize, top: u64, scale: Scale) {
+    html.markup("<div class=\"plot\"><div class=\"y\" aria-hidden=\"true\">");
+    for (height, shown) in scale.marks(top) {
+        html.markup("<span style=\"bottom:").text(format_args!("{:.2}", height * 100.0)).markup("%\"><b>");
+        html.text(shown).markup("</b></span>");
+    }
+    html.markup("</div><div class=\"box\"><svg viewBox=\"0 0 ").text(columns).markup(" ").text(top);
     html.markup("\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"");
+}
+
+pub fn end(html: &mut Html) {
+    html.markup("</svg></div></div>");
+}
+
+impl Scale {
+    /// Heights as parts of `top`, with their texts: 0, and two to four round amounts.
+    fn marks(self, top: u64) -> Vec<(f64, String)> {
+        // Bytes a second, so that those are round.
+        let top = match self {
+            Scale::Rate(width) => (u128::from(top) * 1_000_000_000 / u128::from(width.max(1))) as u64,
+            Scale::Bytes | Scale::Time => top,
+        };
+        let step = match self {
+            Scale::Time => tick(top, 5),
+            // The largest power of two that is there twice.
+            Scale::Bytes | Scale::Rate(_) => 1 << (top / 2).checked_ilog2().unwrap_or(0),
+        };
+        let mark = |amount: u64| {
+            let shown = match self {
+                Scale::Bytes => Bytes(amount).to_string(),
+                Scale::Time => Time(amount).to_string(),
+                Scale::Rate(_) => Rate { bytes: amount, nanoseconds: 1_000_000_000 }.to_string(),
+            };
+            // `1.0 GiB`: round amounts need no decimals.
+            (amount as f64 / top.max(1) as f64, shown.replace(".0\u{a0}", "\u{a0}"))
+        };
+        (0..=top / step).map(|number| mark(number * step)).collect()
+    }
 }
 
 /// Down to the lower edge: `H` and a column, `V` and the bytes from there on.
@@ -64,7 +110,7 @@ pub fn stretches(columns: usize, parts: usize) -> impl Iterator<Item = (usize, u
 /// Below charts that show `span` nanoseconds.
 pub fn axis(html: &mut Html, span: u64) {
     html.markup("<div class=\"axis\" aria-hidden=\"true\">");
-    let step = tick(span);
+    let step = tick(span, 8);
     let (unit, name) = match step {
         0..1_000 => (1, "ns"),
         1_000..1_000_000 => (1_000, "µs"),
@@ -82,12 +128,12 @@ pub fn axis(html: &mut Html, span: u64) {
     html.markup("</div>");
 }
 
-/// 1, 2 or 5 times a power of ten, for at most eight labels.
-fn tick(span: u64) -> u64 {
+/// 1, 2 or 5 times a power of ten, for at most so many labels.
+fn tick(span: u64, labels: u64) -> u64 {
     let mut power: u64 = 1;
     loop {
         for step in [1, 2, 5].map(|n| power.saturating_mul(n)) {
-            if span / step < 8 {
+            if span / step < labels {
                 return step;
             }
         }
@@ -117,9 +163,27 @@ mod tests {
     }
 
     #[test]
+    fn a_height_has_two_to_four_round_amounts_and_zero() {
+        let told = |scale: Scale, top| {
+            let told =
+                |(height, shown): &(f64, String)| format!("{shown} {:.0}", height * 100.0).replace('\u{a0}', " ");
+            scale.marks(top).iter().map(told).collect::<Vec<_>>().join(", ")
+        };
+        assert_eq!(told(Scale::Bytes, 56_413_388), "0 B 0, 16 MiB 30, 32 MiB 59, 48 MiB 89");
+        assert_eq!(told(Scale::Bytes, 1), "0 B 0, 1 B 100");
+        assert_eq!(told(Scale::Time, 5_000_000), "0 ns 0, 2 ms 40, 4 ms 80");
+        assert_eq!(told(Scale::Rate(1_000_000), 3 << 20), "0 B/s 0, 1 GiB/s 34, 2 GiB/s 68");
+        for top in [1, 2, 3, 7, 1000, u64::MAX] {
+            for scale in [Scale::Bytes, Scale::Time, Scale::Rate(7), Scale::Rate(u64::MAX)] {
+                assert!((1..=5).contains(&scale.marks(top).len()), "{top}");
+            }
+        }
+    }
+
+    #[test]
     fn marks_are_at_round_times() {
         assert_eq!(
-            [1, 6, 59, 61_000, 1 << 40, u64::MAX].map(tick),
+            [1, 6, 59, 61_000, 1 << 40, u64::MAX].map(|span| tick(span, 8)),
             [1, 1, 10, 10_000, 200_000_000_000, 5_000_000_000_000_000_000]
         );
     }

@@ -5,7 +5,7 @@ use super::html::Html;
 use super::passes::passes;
 use super::stacks::stacks;
 use super::{KINDS, SIDES, bytes, peaks};
-use crate::report::amount::{Bytes, Rate, Time};
+use crate::report::amount::{Bytes, Time};
 use crate::report::facts::Process;
 use crate::report::timeline::Column;
 use syncedmem_trace::head::Side;
@@ -79,7 +79,7 @@ impl Shown<'_> {
                 note: &format!("{} in all", Bytes(all)),
                 values: &values,
                 top,
-                top_shown: &Rate { bytes: top, nanoseconds: self.width }.to_string(),
+                width: self.width,
             };
             strip.write(html, self.hints, |first, last| {
                 let bytes: u64 = values[first..last].iter().sum();

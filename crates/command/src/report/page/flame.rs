@@ -1,5 +1,5 @@
-//! Memory at the peak by call site, as a flame graph: callers above what they called, objects' names below. A frame is
-//! as wide as its share of the peak.
+//! Memory at the peak by call site, as a flame graph: callers above what they called, objects' roles and names below. A
+//! frame is as wide as its share of the peak. On a narrow screen the style makes it a list.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -9,10 +9,13 @@ use super::{KINDS, peaks};
 use crate::report::amount::{Bytes, Share};
 use crate::report::facts::Process;
 use crate::report::frames;
+use syncedmem_analysis::summary::Role;
 
 /// Frames below this share of a graph are joined; the page's graphs share the frames.
-const FRAMES: u64 = 256;
+const FRAMES: u64 = 128;
 const LEAST: u64 = 16;
+/// The list of a narrow screen is without those below this share.
+const TINY: u64 = 50;
 
 /// Of one call site.
 const DEPTH: usize = 32;
@@ -77,7 +80,7 @@ pub fn write(html: &mut Html, process: &Process, of: usize) {
         paths.entry(&part.place).or_insert_with(|| path(&part.place, &recorded()));
     }
     html.markup("<section class=\"flames\"><h3>Who asked for it</h3>");
-    html.markup("<p class=\"none\">Memory at the peak: callers above the functions that they called, and the names of objects below.</p>");
+    html.markup("<p class=\"none\">Memory at the peak: callers above the functions that they called, and roles and names of objects below.</p>");
     for (kind, key, name) in KINDS {
         let peak = process.summary.account.memory(kind).peak;
         let Some(column) = columns.iter().find(|column| peak > 0 && column.most[kind as usize] == peak) else {
@@ -88,23 +91,30 @@ pub fn write(html: &mut Html, process: &Process, of: usize) {
             let bytes = part.held[kind as usize].at(column.samples[kind as usize]);
             if bytes > 0 {
                 let path = paths[part.place.as_str()].iter().map(String::as_str);
-                all.add(bytes, path.chain(part.name.as_deref()));
+                let role = part.name.as_deref().and_then(Role::of_name).map(Role::name);
+                all.add(bytes, path.chain(role).chain(part.name.as_deref()));
             }
         }
         all.sort(peak / (FRAMES / of.max(1) as u64).max(LEAST));
         html.markup("<div class=\"flame ").markup(key).markup("\" data-kind=\"").markup(key).markup("\"><ul>");
-        frame(html, &all, peak);
+        frame(html, &all, peak, 0);
         html.markup("</ul></div>");
     }
     html.markup("</section>");
 }
 
-fn frame(html: &mut Html, this: &Frame, of: u64) {
+fn frame(html: &mut Html, this: &Frame, of: u64, depth: usize) {
     let share = Share { part: this.bytes, of };
-    html.markup("<li style=\"flex-grow:")
+    let is_tiny = this.bytes < of / TINY;
+    html.markup(if is_tiny { "<li class=\"tiny\"" } else { "<li" }).markup(" style=\"flex-grow:").text(this.bytes);
+    if !is_tiny {
+        let part = this.bytes as f64 / of.max(1) as f64 * 100.0;
+        html.markup(";--depth:").text(depth).markup(";--share:").text(format_args!("{part:.1}")).markup("%");
+    }
+    html.markup("\"><span class=\"frame\" data-v=\"")
         .text(this.bytes)
-        .markup("\"><span class=\"frame\" data-v=\"")
-        .text(this.bytes);
+        .markup("\" data-shown=\"")
+        .text(Bytes(this.bytes));
     html.markup("\" title=\"")
         .text(this.text)
         .markup(": ")
@@ -115,7 +125,7 @@ fn frame(html: &mut Html, this: &Frame, of: u64) {
     html.text(this.text).markup("</span>");
     if !this.below.is_empty() {
         html.markup("<ul>");
-        this.below.iter().for_each(|below| frame(html, below, of));
+        this.below.iter().for_each(|below| frame(html, below, of, depth + 1));
         let own = this.bytes - this.below.iter().map(|frame| frame.bytes).sum::<u64>();
         if own > 0 {
             html.markup("<li style=\"flex-grow:").text(own).markup("\"></li>");
@@ -144,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn an_objects_name_is_the_last_frame() {
+    fn an_objects_role_and_name_are_the_last_frames() {
         let mut gathering = Gathering::default();
         gathering.take(&at(1, 0, What::Made { bytes: 64, noticed: Noticed::Construction }));
         gathering.take(&at(1, 1, allocated(Kind::Pageable, 64)));
@@ -155,7 +165,7 @@ mod tests {
         let page = html.finish();
         let frames = page.split("</span>").map(|before| before.rsplit_once('>').map_or("", |(_, text)| text));
         let frames: Vec<_> = frames.filter(|text| !text.is_empty()).collect();
-        assert_eq!(frames, ["Pageable", "a.out", "main", "f", "fc6 weights"]);
+        assert_eq!(frames, ["Pageable", "a.out", "main", "f", "weights", "fc6 weights"]);
         assert!(page.contains("fc6 weights</span></li></ul>"), "nothing is below it: {page}");
     }
 

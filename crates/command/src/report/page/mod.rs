@@ -26,7 +26,7 @@ use syncedmem_trace::kind::Kind;
 const STYLE: &str = include_str!("style.css");
 /// The page is complete without it. The page names its hash below, so browsers run no other script; scripts/page prints
 /// the hash.
-const SCRIPT: &str = concat!(include_str!("sort.js"), include_str!("brush.js"), include_str!("flame.js"));
+const SCRIPT: &str = concat!(include_str!("tables.js"), include_str!("brush.js"), include_str!("flame.js"));
 
 const SECTIONS: usize = 30;
 
@@ -71,7 +71,7 @@ fn begin(html: &mut Html, trace: &Trace) {
     html.markup("<meta name=\"color-scheme\" content=\"light dark\">");
     html.markup(
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; \
-         script-src 'sha256-+s2kn5HK1TTkHyuzcHLis4s6MwWPrvu9BkZqvx2k690='\">",
+         script-src 'sha256-NdkfqRymr7sgCWXJ2oOr4jaIGL7OEKEt02wdOyF8I9I='\">",
     );
     html.markup("<title>Memory: ")
         .text(name)
@@ -105,8 +105,8 @@ fn section(html: &mut Html, process: &Process, place: usize, of: usize, options:
     figures::write(html, process, place, of);
     flame::write(html, process, of);
     numbers::write(html, process);
-    places::holders(html, process);
-    places::callers(html, process);
+    places::holders(html, process, of);
+    places::callers(html, process, of);
     tables::memory(html, process);
     tables::copies(html, process);
     tables::other(html, process);
@@ -122,16 +122,16 @@ fn unwatched(html: &mut Html, process: &Process) {
     if process.unwatched.is_empty() {
         return;
     }
-    html.markup("<aside class=\"unwatched\"><h3>Not recorded in this run</h3><ul>");
+    html.markup("<details class=\"unwatched\"><summary><h3>Not recorded in this run</h3></summary><ul>");
     for sentence in &process.unwatched {
         html.markup("<li>").text(sentence).markup("</li>");
     }
-    html.markup("</ul></aside>");
+    html.markup("</ul></details>");
 }
 
 fn caveats(html: &mut Html) {
     html.markup(
-        "<footer><h2>Limits of this report</h2><ul>\
+        "<footer><details><summary><h2>Limits of this report</h2></summary><ul>\
          <li>The library sees that a caller asks for an address, not whether it reads or writes there. A finding that is \
          certain follows from the calls, one that is compared from the contents; whether a possible one is true, only \
          the caller knows.</li>\
@@ -140,7 +140,8 @@ fn caveats(html: &mut Html) {
          <li>Memory means the blocks of objects. Idle blocks, and other memory of the process, are not in a trace.</li>\
          <li>Blocks are counted in full: up to an eighth more than the request.</li>\
          <li>Objects whose constructor is compiled into the program are attributed to their first access.</li>\
-         <li>Time saved is an estimate from what this run measured.</li></ul></footer>",
+         <li>Events that are too short to look up their call site count for the place that made the object.</li>\
+         <li>Time saved is an estimate from what this run measured.</li></ul></details></footer>",
     );
 }
 

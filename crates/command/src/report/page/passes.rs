@@ -2,7 +2,7 @@
 
 use syncedmem_trace::event::PassKind;
 
-use super::chart::{axis, begin, outline};
+use super::chart::{Scale, axis, begin, end, outline};
 use super::html::Html;
 use super::stacks::columns;
 use crate::report::amount::{Count, Time};
@@ -30,13 +30,13 @@ pub fn passes(html: &mut Html, process: &Process, of: usize) {
     html.markup("<figure class=\"passes\"><figcaption><h3>Passes through nets</h3><p>Time in them, in each ")
         .text(Time(width));
     html.markup("; of several threads, their sum.</p></figcaption><div class=\"stack\"><div>");
-    begin(html, columns.len(), top, &Time(top).to_string());
+    begin(html, columns.len(), top, Scale::Time);
     html.markup("Passes through nets\">");
     for (kind, outline) in bands.into_iter().rev() {
         html.markup("<path class=\"area ").markup(COLOURS[kind as usize]).markup("\" d=\"").text(outline);
         html.markup("\"><title>").markup(kind.name()).markup("</title></path>");
     }
-    html.markup("</svg></div>");
+    end(html);
     axis(html, width.saturating_mul(columns.len() as u64));
     html.markup("</div><div class=\"held\"><table>").heads(&["Pass", "#Count", "#Time", "#Each"]);
     for kind in kinds {

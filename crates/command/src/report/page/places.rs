@@ -4,9 +4,14 @@ use super::html::Html;
 use super::tables::{begin, end};
 use crate::report::amount::{Bytes, Count, Time};
 use crate::report::facts::{Caller, Holder, Process};
+use crate::report::layers::Layers;
+use syncedmem_analysis::summary::Role;
 
-/// One more row sums up the others.
-const SHOWN: usize = 60;
+/// Of all tables on a page; one more row sums up the others.
+const HOLDERS: usize = 1000;
+const CALLERS: usize = 250;
+/// Of one table.
+const LEAST: usize = 20;
 
 struct Column<R> {
     head: &'static str,
@@ -22,6 +27,8 @@ enum Unit {
 
 trait Row: Sized {
     fn who(&self) -> &str;
+    /// The groups that it belongs to, as attributes.
+    fn groups(&self, layers: &Layers, html: &mut Html);
     fn sum(rows: &[Self]) -> Self;
 }
 
@@ -38,15 +45,25 @@ const fn time<R>(head: &'static str, of: fn(&R) -> u64) -> Column<R> {
 }
 
 /// Without columns that are zero in every row.
-fn table<R: Row>(html: &mut Html, name: &'static str, who: &'static str, columns: &[Column<R>], rows: &[R]) {
+fn table<R: Row>(
+    html: &mut Html,
+    names: [&'static str; 2],
+    columns: &[Column<R>],
+    rows: &[R],
+    most: usize,
+    layers: &Layers,
+) {
     let columns: Vec<_> = columns.iter().filter(|column| rows.iter().any(|row| (column.of)(row) > 0)).collect();
     if columns.is_empty() {
         return;
     }
+    let [name, who] = names;
     let heads: Vec<_> = std::iter::once(who).chain(columns.iter().map(|column| column.head)).collect();
     begin(html, name, &heads);
     let write = |html: &mut Html, row: &R| {
-        html.markup("<tr>").who(row.who());
+        html.markup("<tr");
+        row.groups(layers, html);
+        html.markup(">").who(row.who());
         for column in &columns {
             let number = (column.of)(row);
             match column.unit {
@@ -57,15 +74,16 @@ fn table<R: Row>(html: &mut Html, name: &'static str, who: &'static str, columns
         }
         html.markup("</tr>");
     };
-    rows.iter().take(SHOWN).for_each(|row| write(html, row));
-    let others = rows.get(SHOWN..).unwrap_or_default();
+    let (shown, others) = rows.split_at(rows.len().min(most.max(LEAST)));
+    shown.iter().for_each(|row| write(html, row));
     if !others.is_empty() {
         write(html, &R::sum(others));
     }
     end(html);
 }
 
-pub fn holders(html: &mut Html, process: &Process) {
+/// Of one process of `of`.
+pub fn holders(html: &mut Html, process: &Process, of: usize) {
     let columns: [Column<Holder>; 9] = [
         bytes("#Pageable at its peak", |holder| holder.at_peak[0]),
         count("#Blocks", |holder| holder.blocks_at_peak[0]),
@@ -77,10 +95,12 @@ pub fn holders(html: &mut Html, process: &Process) {
         bytes("#Pinned at the end", |holder| holder.live[1]),
         bytes("#Device at the end", |holder| holder.live[2]),
     ];
-    table(html, "Holders", "Name, or place that made it", &columns, &process.holders);
+    let names = ["Holders", "Name, or place that made it"];
+    table(html, names, &columns, &process.holders, HOLDERS / of.max(1), &process.layers);
 }
 
-pub fn callers(html: &mut Html, process: &Process) {
+/// Of one process of `of`.
+pub fn callers(html: &mut Html, process: &Process, of: usize) {
     let columns: [Column<Caller>; 15] = [
         time("#Time in all", Caller::nanoseconds),
         count("#Copies to the host", |caller| caller.copies[0].count),
@@ -98,10 +118,8 @@ pub fn callers(html: &mut Html, process: &Process) {
         time("#Waits", |caller| caller.waits.nanoseconds),
         count("#Objects made", |caller| caller.made),
     ];
-    table(html, "Callers", "Place in the program", &columns, &process.callers);
-    html.markup(
-        "<p class=\"none\">Events that are too short to look up their call site count for the place that made the object.</p>",
-    );
+    let names = ["Callers", "Place in the program"];
+    table(html, names, &columns, &process.callers, CALLERS / of.max(1), &process.layers);
 }
 
 fn others(rows: usize) -> String {
@@ -111,6 +129,15 @@ fn others(rows: usize) -> String {
 impl Row for Holder {
     fn who(&self) -> &str {
         &self.who
+    }
+
+    fn groups(&self, layers: &Layers, html: &mut Html) {
+        if let Some((layer, role)) = Role::of_layer(&self.who) {
+            html.markup(" data-layer=\"").text(layer).markup("\" data-role=\"").text(role.name()).markup("\"");
+            if let Some(kind) = layers.kind(layer) {
+                html.markup(" data-type=\"").text(kind).markup("\"");
+            }
+        }
     }
 
     fn sum(rows: &[Holder]) -> Holder {
@@ -124,6 +151,8 @@ impl Row for Caller {
     fn who(&self) -> &str {
         &self.who
     }
+
+    fn groups(&self, _: &Layers, _: &mut Html) {}
 
     fn sum(rows: &[Caller]) -> Caller {
         let mut sum = Caller { who: others(rows.len()), ..Caller::default() };

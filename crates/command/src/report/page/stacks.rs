@@ -9,10 +9,11 @@ use syncedmem_analysis::summary::Role;
 use syncedmem_trace::kind::Kind;
 
 use super::KINDS;
-use super::chart::{axis, begin, outline};
+use super::chart::{Scale, axis, begin, end, outline};
 use super::html::Html;
 use crate::report::amount::{Bytes, Share, Time};
 use crate::report::facts::{Part, Process};
+use crate::report::layers::{Layers, NO_LAYER, NO_TYPE};
 use crate::report::timeline::Column;
 
 /// Of all stacks on a page; and the most and the least of one.
@@ -25,29 +26,36 @@ const BANDS: usize = 10;
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum By {
     Role,
+    Type,
     Layer,
     Holder,
 }
 
 impl By {
     fn key(self) -> &'static str {
-        if self == By::Role { "role" } else { "layer" }
+        match self {
+            By::Role => "role",
+            By::Type => "type",
+            By::Layer | By::Holder => "layer",
+        }
     }
 
     fn title(self) -> &'static str {
         match self {
             By::Role => "Role",
+            By::Type => "Type",
             By::Layer => "Layer",
             By::Holder => "Name or place",
         }
     }
 
     /// The name of its band, and its role.
-    fn of(self, part: &Part) -> (&str, Option<Role>) {
+    fn of<'p>(self, part: &'p Part, layers: &'p Layers) -> (&'p str, Option<Role>) {
         let of_layer = part.name.as_deref().and_then(Role::of_layer);
         match (self, of_layer) {
             (By::Role, Some((_, role))) => (role.name(), Some(role)),
-            (By::Role, None) => ("without a layer's name", None),
+            (By::Role | By::Type, None) => (NO_LAYER, None),
+            (By::Type, Some((layer, _))) => (layers.kind(layer).unwrap_or(NO_TYPE), None),
             (By::Layer, Some((layer, _))) => (layer, None),
             _ => (part.who(), None),
         }
@@ -73,7 +81,7 @@ impl<'a> Band<'a> {
     fn colour(&self, by: By, place: usize) -> usize {
         match by {
             By::Role => self.role.map_or(BANDS, |role| role as usize),
-            By::Layer | By::Holder => place,
+            By::Type | By::Layer | By::Holder => place,
         }
     }
 }
@@ -88,12 +96,17 @@ pub fn stacks(html: &mut Html, process: &Process, place: usize, of: usize) {
     let (columns, width) = columns(process, of);
     let has_roles =
         process.parts.iter().filter_map(|part| part.name.as_deref()).any(|name| Role::of_layer(name).is_some());
-    let ways: &[By] = if has_roles { &[By::Role, By::Layer] } else { &[By::Holder] };
+    let ways: &[By] = match (has_roles, process.by_type.is_empty()) {
+        (true, false) => &[By::Role, By::Type, By::Layer],
+        (true, true) => &[By::Role, By::Layer],
+        (false, _) => &[By::Holder],
+    };
     html.markup("<figcaption><h3>Memory over time</h3><p>What objects held, at the greatest moment in each ");
     html.text(Time(width)).markup(".</p></figcaption>");
     if has_roles {
         html.markup("<fieldset class=\"by\"><legend>Divided by</legend>");
-        for (by, checked) in [(By::Role, " checked"), (By::Layer, "")] {
+        for &by in ways {
+            let checked = if by == By::Role { " checked" } else { "" };
             html.markup("<label><input type=\"radio\" name=\"by").text(place).markup("\" value=\"").markup(by.key());
             html.markup("\"").markup(checked).markup(">").text(by.title().to_lowercase()).markup("</label>");
         }
@@ -111,11 +124,11 @@ pub fn stacks(html: &mut Html, process: &Process, place: usize, of: usize) {
             html.markup("\" data-width=\"").text(width).markup("\"><div><p class=\"head\"><b>").markup(name);
             html.markup("</b> <span>").text(&note).markup("</span></p>");
             let bands = bands(process, kind, by, &columns);
-            begin(html, columns.len(), memory.peak, &Bytes(memory.peak).to_string());
+            begin(html, columns.len(), memory.peak, Scale::Bytes);
             html.markup(name).markup(" memory by ").text(by.title().to_lowercase());
             html.markup(", ").text(&note).markup("\">");
             chart(html, &bands, by, columns.len());
-            html.markup("</svg></div>");
+            end(html);
             axis(html, width.saturating_mul(columns.len() as u64));
             html.markup("</div>");
             let peak = columns.iter().position(|column| column.most[kind as usize] == memory.peak).unwrap_or(0);
@@ -131,7 +144,7 @@ fn bands<'a>(process: &'a Process, kind: Kind, by: By, columns: &[Column]) -> Ve
     for part in &process.parts {
         let values = part.held[kind as usize].in_columns(columns.iter().map(|column| column.samples[kind as usize]));
         if let Some(values) = values {
-            let (name, role) = by.of(part);
+            let (name, role) = by.of(part, &process.layers);
             bands.entry(name).or_insert_with(|| Band::new(name, role, columns.len())).add(&values);
         }
     }

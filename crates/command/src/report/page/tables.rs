@@ -12,9 +12,9 @@ use syncedmem_trace::kind::Kind;
 
 const PATHS: [(Path, &str); 2] = [(Path::Pinned, "pinned"), (Path::Pageable, "pageable")];
 
-/// See [`Html::heads`].
+/// Folded. See [`Html::heads`].
 pub fn begin(html: &mut Html, name: &'static str, columns: &[&'static str]) {
-    html.markup("<section class=\"table\"><h3>").markup(name).markup("</h3>");
+    html.markup("<details class=\"table\"><summary><h3>").markup(name).markup("</h3></summary>");
     sortable(html, name, columns);
 }
 
@@ -24,11 +24,11 @@ pub fn sortable(html: &mut Html, name: &'static str, columns: &[&'static str]) {
 }
 
 pub fn end(html: &mut Html) {
-    html.markup("</tbody></table></div></section>");
+    html.markup("</tbody></table></div></details>");
 }
 
 pub fn processes(html: &mut Html, processes: &[Process], shown: &HashSet<usize>) {
-    html.markup("<section class=\"table\"><h2>Processes</h2>");
+    html.markup("<details class=\"table\" open><summary><h2>Processes</h2></summary>");
     sortable(
         html,
         "Processes",
