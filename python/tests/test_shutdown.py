@@ -52,12 +52,17 @@ ENDINGS = {
     "the account": "syncedmem.set_accounting(syncedmem.Accounting.ON); mem = SyncedMemory(1 << 20, name='x'); mem.cpu_data()",
     "a cycle": "node = [SyncedMemory(1 << 20)]; node += [node, node[0].mutable_cpu_data(), node[0].mutable_cpu().__dlpack__()]",
     "a cycle with a finaliser": """
-class Node:
+class Uses:
+    def __init__(self, *held):
+        self.itself, self.held = self, held
     def __del__(self):
-        self.array[:] = 1
-        self.mem.head, self.mem.exports, self.mem.mutable_cpu_data()
-node = Node(); node.itself = node; node.mem = SyncedMemory(1 << 20); node.array = node.mem.mutable_cpu_data()
-del node""",
+        mem, array, blob, tensor, workspace = self.held
+        array[:] = 1; mem.head, mem.exports, mem.mutable_cpu_data()
+        blob.reshape(1 << 16); blob.data[:] = 1
+        tensor.resize(1 << 16); tensor.mutable_data()[:] = 1
+        workspace["x"].mutable_data()[:] = 1
+mem = SyncedMemory(1 << 20); workspace = syncedmem.Workspace(); workspace["x"] = np.ones(9)
+Uses(mem, mem.mutable_cpu_data(), syncedmem.Blob(9), workspace["x"], workspace); del mem, workspace""",
     "a function that runs at the exit": """
 mem = SyncedMemory(1 << 20); array = mem.mutable_cpu_data()
 atexit.register(lambda: (array.fill(1), mem.cpu_data(), mem.exports, syncedmem.report(), syncedmem.trim()))""",

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from ._array import ShapeLike, SyncedArray, lengths_of
 from ._errors import check_argument, failure
-from ._handle import Handle
+from ._handle import Handle, owned
 from ._library import ffi, lib
 from ._memory import SyncedMemory
 from ._tensors import ELEMENT_TYPES, DType, Shape
@@ -41,7 +41,7 @@ class _BlobHandle(Handle):
     def __init__(self, element_type: int) -> None:
         made = ffi.new("syncedmem_blob_t **")
         check_argument(lib.syncedmem_blob_create(element_type, made))
-        self._own(ffi.gc(made[0], lib.syncedmem_blob_destroy))
+        self._own(owned(made[0], lib.syncedmem_blob_destroy))
 
 
 class _HeldHandle(Handle):
@@ -52,7 +52,7 @@ class _HeldHandle(Handle):
     def __init__(self, blob: _BlobHandle, array: int) -> None:
         made = ffi.new("syncedmem_t **")
         check_argument(lib.syncedmem_blob_hold_memory(blob.pointer, array, made))
-        self._own(ffi.gc(made[0], lib.syncedmem_blob_release_memory))
+        self._own(owned(made[0], lib.syncedmem_blob_release_memory))
 
     def close(self) -> None:
         raise BufferError("the memory is that of a Blob, which ends it: delete the Blob, or reshape it beyond its capacity")

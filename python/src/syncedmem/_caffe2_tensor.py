@@ -12,7 +12,7 @@ from ._array import ShapeLike, lengths_of
 from ._device import DeviceArray
 from ._errors import check_argument
 from ._exporting import DLDevice, Source, Version, export
-from ._handle import Handle
+from ._handle import Handle, hide, owned
 from ._lending import Lent, as_array
 from ._library import ffi, lib
 from ._tensors import CPU, CUDA, DTYPES, ELEMENT_TYPES, DType, Layout, Shape
@@ -25,7 +25,9 @@ class TensorHandle(Handle):
     __slots__ = ("__weakref__",)
 
     def __init__(self, held: Any) -> None:
-        self._own(ffi.gc(held, lib.syncedmem_tensor_destroy))
+        self._own(owned(held, lib.syncedmem_tensor_destroy))
+        # A finaliser may ask for the tensor: it must find this one.
+        hide(self)
 
     def change(self, function: Any, *arguments: Any) -> None:
         """Calls a function on the tensor, without the GIL."""
@@ -75,6 +77,8 @@ class _Memory(Handle):
         memory = ffi.new("syncedmem_t **")
         self._keeper.change(lib.syncedmem_tensor_memory, memory)
         self._own(memory[0])
+        # The keeper must not end before the pointer.
+        hide(self)
 
 
 def name_of(meta: Any) -> str | None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from ._caffe2_tensor import Tensor, name_of, tensor_of
 from ._errors import check_argument
+from ._handle import owned
 from ._library import ffi, lib
 from ._model import Path, encoded
 
@@ -18,11 +19,6 @@ def _name(name: object) -> bytes:
     if b"\0" in text:
         raise ValueError("a blob's name has no NUL in it")
     return text
-
-
-def _held(blob: Any) -> Any:
-    """A blob's handle, of which the holder ends with this."""
-    return ffi.gc(blob, lib.syncedmem_typed_blob_destroy)
 
 
 class Workspace(MutableMapping[str, Tensor]):
@@ -39,7 +35,7 @@ class Workspace(MutableMapping[str, Tensor]):
         """Makes an empty workspace, which keeps its parent."""
         made = ffi.new("syncedmem_workspace_t **")
         check_argument(lib.syncedmem_workspace_create(ffi.NULL if parent is None else parent._pointer, made))
-        self._pointer = ffi.gc(made[0], lib.syncedmem_workspace_destroy)
+        self._pointer = owned(made[0], lib.syncedmem_workspace_destroy)
 
     @classmethod
     def from_handle(cls, handle: Any) -> Workspace:
@@ -50,7 +46,7 @@ class Workspace(MutableMapping[str, Tensor]):
         pointer = ffi.cast("syncedmem_workspace_t *", handle)
         check_argument(lib.syncedmem_workspace_retain(pointer))
         made = cls.__new__(cls)
-        made._pointer = ffi.gc(pointer, lib.syncedmem_workspace_destroy)
+        made._pointer = owned(pointer, lib.syncedmem_workspace_destroy)
         return made
 
     @property
@@ -61,7 +57,7 @@ class Workspace(MutableMapping[str, Tensor]):
     def _blob(self, function: Any, name: object) -> Any:
         made = ffi.new("syncedmem_typed_blob_t **")
         check_argument(function(self._pointer, _name(name), made))
-        return _held(made[0]) if made[0] != ffi.NULL else None
+        return owned(made[0], lib.syncedmem_typed_blob_destroy) if made[0] != ffi.NULL else None
 
     # --- tensors ----------------------------------------------------------------------------------
 

@@ -9,25 +9,23 @@ from __future__ import annotations
 import ctypes
 from typing import Any
 
-from ._library import ffi, lib
+from ._library import ffi, lib, python
 
-# Not ctypes.pythonapi: other packages may change the argument types of its functions.
-_api = ctypes.PyDLL(None)
-new = _api.PyCapsule_New
+new = python.PyCapsule_New
 # Name and destructor are pointers already: nothing is left to convert.
 new.restype, new.argtypes = ctypes.py_object, (ctypes.c_void_p,)
-_is_valid = _api.PyCapsule_IsValid
+_is_valid = python.PyCapsule_IsValid
 _is_valid.restype, _is_valid.argtypes = ctypes.c_int, (ctypes.py_object, ctypes.c_void_p)
-_get_pointer = _api.PyCapsule_GetPointer
+_get_pointer = python.PyCapsule_GetPointer
 _get_pointer.restype, _get_pointer.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_void_p)
-_set_name = _api.PyCapsule_SetName
+_set_name = python.PyCapsule_SetName
 _set_name.restype, _set_name.argtypes = ctypes.c_int, (ctypes.py_object, ctypes.c_void_p)
 
 
 def _for_ever(name: bytes) -> ctypes.c_void_p:
     """The address of a name that is never freed: a capsule that points to it may outlive this module."""
     text = ctypes.create_string_buffer(name)
-    _api.Py_IncRef(ctypes.py_object(text))
+    python.Py_IncRef(ctypes.py_object(text))
     return ctypes.c_void_p(ctypes.addressof(text))
 
 

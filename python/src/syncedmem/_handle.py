@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import threading
 from collections.abc import Callable
 from typing import Any
 
 from ._errors import check, failure
-from ._library import ffi, lib
+from ._library import ffi, lib, python
 from ._types import Status
 
 # Number of forks that led to this process. In the child, locks of the parent's other threads are held for ever.
@@ -21,6 +22,24 @@ def _forked() -> None:
 
 
 os.register_at_fork(after_in_child=_forked)
+
+
+hide = python.PyObject_GC_UnTrack
+"""Hides an object from the garbage collector: it ends with its last reference, and weak references to it stay until
+then. It keeps the objects that it refers to, so they must not refer back to it.
+"""
+hide.restype, hide.argtypes = None, (ctypes.py_object,)
+
+
+def owned(pointer: Any, end: Any) -> Any:
+    """The pointer. `end` is called with it when nothing in Python refers to the result any more.
+
+    The collector calls the finalisers of a reference cycle in any order, and would call `end` among them: another
+    finaliser would then use an ended object.
+    """
+    made = ffi.gc(pointer, end)
+    hide(made)
+    return made
 
 
 _HEAD = ffi.typeof("syncedmem_head_t *")
@@ -39,7 +58,7 @@ class Handle:
     def __init__(self, nbytes: int) -> None:
         made = ffi.new("syncedmem_t **")
         check(lib.syncedmem_create(nbytes, made))
-        self._own(ffi.gc(made[0], lib.syncedmem_destroy))
+        self._own(owned(made[0], lib.syncedmem_destroy))
 
     def _own(self, pointer: Any) -> None:
         self._pointer: Any = pointer

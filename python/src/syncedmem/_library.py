@@ -17,6 +17,9 @@ __all__ = ["ffi", "lib", "library_path", "include_dir", "version"]
 
 ffi: Any = _ffi
 
+python = ctypes.PyDLL(None)
+"""CPython's C API. Not ctypes.pythonapi: other packages may change the argument types of its functions."""
+
 _FOLDER = pathlib.Path(__file__).resolve().parent
 _SONAME = "libsyncedmem.so.0"
 _RTLD_DI_LINKMAP = 2  # <dlfcn.h>

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from ._array import SyncedArray
 from ._errors import check
+from ._handle import owned
 from ._library import ffi, lib
 from ._memory import SyncedMemory
 from ._tensors import DTYPES, ELEMENT_TYPES, DType, Shape, bytes_of
@@ -48,7 +49,7 @@ class _File:
         made = ffi.new("syncedmem_model_t **")
         check(lib.syncedmem_model_open(name, made))
         # Closed with the last reference: a thread that is reading keeps one.
-        self._pointer: Any = ffi.gc(made[0], lib.syncedmem_model_close)
+        self._pointer: Any = owned(made[0], lib.syncedmem_model_close)
 
     @property
     def pointer(self) -> Any:

@@ -71,7 +71,7 @@ def _exporting(slot: str) -> tuple[Any, Any]:
 
 
 _ADDRESS, _POINTER = _exporting("uintptr_t *"), _exporting("DLManagedTensorVersioned **")
-_allocate, _gc = ffi.new, ffi.gc
+_allocate, _gc, _hide = ffi.new, ffi.gc, _handle.hide
 _new, _CAPSULES, _DESTRUCTOR = _capsules.new, _capsules.NAMES, _capsules.DESTRUCTOR
 
 
@@ -119,7 +119,10 @@ class Layout:
             if versioned is None:
                 deleter = tensor.deleter
                 made = None
-                return gc(tensor, deleter)
+                # As `_handle.owned`, in whose call an exception could come before the owner.
+                owner = gc(tensor, deleter)
+                _hide(owner)
+                return owner
             name = _CAPSULES[versioned]
             made = None
             return new(tensor, name, destructor)

@@ -1,0 +1,244 @@
+"""In a reference cycle, finalisers use what the cycle holds, and it ends after the last of them.
+
+CPython calls the finalisers of all objects of a cycle before it takes any of them apart (PEP 442).
+"""
+
+from __future__ import annotations
+
+import gc
+import threading
+import weakref
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Callable
+
+import numpy as np
+import pytest
+
+import models
+import syncedmem
+from cuda import Driver
+from syncedmem import Blob, SyncedMemory, Tensor, Workspace
+
+# Beyond 4 KiB, so that the account knows the block.
+SIZE = 1 << 16
+
+
+class Node:
+    """A cycle with what it holds, which its finaliser uses."""
+
+    def __init__(self, held: Any, use: Callable[[Any], object], seen: list[Any]) -> None:
+        self.itself, self.held, self.use, self.seen = self, held, use, seen
+
+    def __del__(self) -> None:
+        try:
+            self.seen.append(self.use(self.held))
+        except BaseException as error:
+            self.seen.append(error)
+
+
+def filled(size: int = SIZE) -> SyncedMemory:
+    mem = SyncedMemory(size)
+    mem.mutable_cpu_data()[:] = 7
+    return mem
+
+
+def blob() -> Blob:
+    made = Blob(SIZE // 4)
+    made.data[:] = 7
+    return made
+
+
+def tensor() -> Tensor:
+    made = Tensor(SIZE)
+    made.mutable_data("u1")[:] = 7
+    return made
+
+
+def workspace() -> Workspace:
+    made = Workspace()
+    made["x"] = tensor()
+    return made
+
+
+def lent_to() -> SyncedMemory:
+    made = SyncedMemory(SIZE)
+    made.set_cpu_data(np.full(SIZE, 7, "u1"))
+    return made
+
+
+def last(array: Any) -> int:
+    return int(np.asarray(array).reshape(-1)[-1])
+
+
+def last_by_handle(handle: Any) -> int:
+    data = syncedmem.ffi.new("const void **")
+    assert syncedmem.lib.syncedmem_cpu_data(handle, data) == 0
+    return int(syncedmem.ffi.buffer(data[0], SIZE)[SIZE - 1][0])
+
+
+def written(array: Any) -> int:
+    array[...] = 7
+    return last(array)
+
+
+def resized(tensor: Tensor) -> int:
+    tensor.resize(2 * SIZE)
+    return written(tensor.mutable_data())
+
+
+def rewritten(mem: SyncedMemory) -> int:
+    return written(mem.mutable_cpu_data())
+
+
+# What a cycle may hold, and a use of it that gives 7.
+HELD: dict[str, tuple[Callable[[], Any], Callable[[Any], int]]] = {
+    "a memory": (filled, rewritten),
+    "a memory that others' was lent to": (lent_to, rewritten),
+    "a memory that is lent to another": (lambda: syncedmem.from_dlpack(filled().mutable_cpu()).memory, rewritten),
+    "a handle": (lambda: filled().handle, last_by_handle),
+    "a view": (lambda: filled().array("u1"), lambda view: last(view.cpu_data())),
+    "an access": (lambda: filled().mutable_cpu(), lambda access: written(access.__enter__())),
+    "an array": (lambda: filled().mutable_cpu_data(), written),
+    "a memoryview": (lambda: filled().cpu_data().data, last),
+    "an interface": (lambda: filled().array("u1").__array_interface__, lambda face: last(np.frombuffer(face["data"], "u1"))),
+    "a capsule": (
+        lambda: syncedmem.from_dlpack(filled().mutable_cpu()).__dlpack__(max_version=(1, 0)),
+        lambda capsule: 7 if "dltensor_versioned" in repr(capsule) else 0,
+    ),
+    "a blob": (blob, lambda blob: last(blob.data)),
+    "a blob that is given another shape": (blob, lambda blob: blob.reshape(2 * SIZE) or 7 + last(blob.data)),
+    "a blob's memory": (lambda: blob().data.memory, lambda mem: last(mem.array("f4"))),
+    "a tensor": (tensor, last),
+    "a tensor that is given another size": (tensor, resized),
+    "a tensor's array": (lambda: tensor().mutable_data(), written),
+    "a workspace": (workspace, lambda ws: last(ws["x"])),
+    "a workspace over another": (lambda: Workspace(workspace()), lambda ws: last(ws["x"])),
+    "a workspace that C holds too": (lambda: Workspace.from_handle(workspace().handle), lambda ws: last(ws["x"])),
+    "a tensor of a workspace": (lambda: workspace()["x"], resized),
+}
+
+def addressed(access: syncedmem.DeviceAccess) -> syncedmem.DeviceAccess:
+    access.__cuda_array_interface__
+    return access
+
+
+def on_device() -> syncedmem.DeviceArray:
+    made = Tensor(device=True)
+    made.copy_from(tensor())
+    array: syncedmem.DeviceArray = made.data()
+    return array
+
+
+# As `HELD`, with the address of the device memory, which is full of sevens.
+ON_A_DEVICE: dict[str, tuple[Callable[[], Any], Callable[[Any], int]]] = {
+    "a memory": (filled, lambda mem: mem.gpu_data().ptr),
+    "an array": (lambda: filled().mutable_gpu_data(), lambda array: array.ptr),
+    "an interface": (lambda: filled().gpu(), lambda access: access.__cuda_array_interface__["data"][0]),
+    "an address": (lambda: addressed(filled().gpu()), lambda access: access._held.address),
+    "a tensor's array": (on_device, lambda array: array.ptr),
+}
+
+
+@pytest.mark.parametrize("what", HELD)
+def test_a_finaliser_in_a_cycle_uses_what_the_cycle_holds(what: str, alive: Callable[[], int]) -> None:
+    make, use = HELD[what]
+    seen: list[Any] = []
+    for _ in range(5):
+        Node(make(), use, seen)
+    gc.collect()
+    assert seen == [7] * 5
+    assert alive() == 0
+
+
+@pytest.mark.parametrize("what", ON_A_DEVICE)
+def test_a_finaliser_in_a_cycle_uses_device_memory(simulated: Driver, what: str, alive: Callable[[], int]) -> None:
+    make, address_of = ON_A_DEVICE[what]
+    seen: list[Any] = []
+    Node(make(), lambda held: simulated.read(address_of(held), 1), seen)
+    gc.collect()
+    assert seen == [b"\7"]
+    assert alive() == 0
+
+
+def test_a_finaliser_in_a_cycle_reads_a_model(tmp_path: Path) -> None:
+    path = tmp_path / "lenet.caffemodel"
+    path.write_bytes(models.LENET)
+    seen: list[Any] = []
+    Node(syncedmem.open_caffemodel(path), lambda model: model["conv1"].blobs[0].read().cpu_data().sum(), seen)
+    Node(syncedmem.open_caffemodel(path)["ip/1"].blobs[0], lambda blob: blob.read(diff=True).cpu_data().sum(), seen)
+    gc.collect()
+    assert sorted(seen) == [10, 15]
+    assert str(path) not in Path("/proc/self/maps").read_text("utf-8")
+
+
+def test_a_finaliser_that_is_called_twice_uses_the_memory_twice() -> None:
+    seen: list[Any] = []
+    Node(filled(), rewritten, seen).__del__()
+    gc.collect()
+    assert seen == [7, 7]
+
+
+def test_what_a_finaliser_saves_stays_whole(alive: Callable[[], int]) -> None:
+    saved: list[Any] = []
+    ws = workspace()
+    Node((filled(), ws["x"], blob()), lambda held: saved.append(held), [])
+    gc.collect()
+    mem, saved_tensor, saved_blob = saved.pop()
+    assert (rewritten(mem), resized(saved_tensor), last(saved_blob.data)) == (7, 7, 7)
+    del mem, saved_tensor, saved_blob, ws
+    assert alive() == 0
+
+
+def test_a_tensor_that_a_finaliser_asks_for_is_the_one_that_the_cycle_holds() -> None:
+    # Two objects of Python for one tensor would let two threads into it at once.
+    ws = workspace()
+    found: list[Any] = []
+    Node(ws["x"], lambda tensor: found.append((tensor._handle, ws["x"]._handle)), [])
+    gc.collect()
+    assert found[0][0] is found[0][1] is ws["x"]._handle
+
+
+def test_a_generator_in_a_cycle_ends_with_its_memory_whole() -> None:
+    seen: list[Any] = []
+
+    def use(mem: SyncedMemory, cycle: list[Any]) -> Iterator[None]:
+        try:
+            yield
+        finally:
+            seen.append(rewritten(mem))
+
+    cycle: list[Any] = []
+    cycle += [cycle, use(filled(), cycle)]
+    next(cycle[1])
+    del cycle
+    gc.collect()
+    assert seen == [7]
+
+
+def test_weak_references_into_a_cycle_are_told_and_find_nothing() -> None:
+    seen: list[Any] = []
+    node = Node(filled(), rewritten, seen)
+    reference = weakref.ref(node.held, lambda reference: seen.append(reference()))
+    weakref.finalize(node, seen.append, "ended")
+    del node
+    gc.collect()
+    assert set(map(str, seen)) == {"7", "None", "ended"} and reference() is None
+
+
+def test_threads_that_collect_and_finalise_at_once_leave_nothing(alive: Callable[[], int]) -> None:
+    seen: list[Any] = []
+
+    def churn() -> None:
+        for what in HELD:
+            Node(HELD[what][0](), HELD[what][1], seen)
+            gc.collect()
+
+    threads = [threading.Thread(target=churn) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    gc.collect()
+    assert seen == [7] * (4 * len(HELD))
+    assert alive() == 0
