@@ -267,7 +267,7 @@ def test_a_version_of_something_else_is_a_type_error(version: Any) -> None:
 def test_a_device_of_something_else_is_a_type_error(device: Any) -> None:
     view = SyncedMemory(96).array("f4")
     for exporter in (view, view.mutable_cpu()):
-        with pytest.raises(TypeError, match="dl_device is .*, and not"):
+        with pytest.raises(TypeError, match="dl_device is .*; pass"):
             exporter.__dlpack__(dl_device=device, max_version=(1, 0))
 
 

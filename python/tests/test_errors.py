@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, Callable
 
 import numpy as np
 import pytest
 
+import models
 import syncedmem
 from conftest import Program, ended_well
 from cuda import Driver
-from syncedmem import Error, Head, OutOfMemoryError, Status, SyncedMemory
+from syncedmem import Blob, Error, Head, OutOfMemoryError, Status, SyncedMemory, Tensor, Workspace
 
 
 def test_the_kinds_of_errors_are_pythons_own() -> None:
@@ -192,3 +194,74 @@ def test_an_error_can_be_pickled() -> None:
 
 def test_a_status_can_be_compared_with_cs_number() -> None:
     assert Status.NO_GPU == syncedmem.lib.SYNCEDMEM_ERROR_NO_GPU
+
+
+class Mine(SyncedMemory):
+    pass
+
+
+# How sentences begin: with the function that the program called, and the file.
+NAMED: dict[str, Callable[[], object]] = {
+    "SyncedMemory: host allocation": lambda: SyncedMemory(2**62),
+    "SyncedMemory.cpu_data: host allocation": lambda: SyncedMemory(2**46).cpu_data(),
+    "SyncedMemory.release_cpu: the host side": lambda: SyncedMemory(8).release_cpu(),
+    "Mine.async_gpu_push: the head is": lambda: Mine(8).async_gpu_push(),
+    "SyncedArray.__array_interface__: host allocation": lambda: np.asarray(SyncedMemory(2**46).array("u1")),
+    "HostAccess.__enter__: host allocation": lambda: SyncedMemory(2**46).cpu().__enter__(),
+    "SyncedMemory.pin: ": lambda: Blob(2).data.memory.pin(),
+    "Blob.data: the blob has no shape": lambda: Blob().data,
+    "Blob.num: num, channels": lambda: Blob((1, 2, 3, 4, 5)).num,
+    "Blob.share_data: the blob has 2": lambda: Blob(2).share_data(Blob(3)),
+    "Tensor.reshape: the dimensions": lambda: Tensor(4).reshape(9),
+    "Workspace.rename: this workspace": lambda: Workspace().rename("x", "y"),
+    "set_host_allocator: allocator is misaligned; pass": lambda: syncedmem.set_host_allocator(3),
+    "trace_start: /no/such/trace: ": lambda: syncedmem.trace_start("/no/such/trace"),
+    "trace: /no/such/trace: ": lambda: syncedmem.trace("/no/such/trace").__enter__(),
+    "load_init_net: /no/such/net.pb: ": lambda: syncedmem.load_init_net("/no/such/net.pb"),
+    "open_caffemodel: /no/such/net.caffemodel: ": lambda: syncedmem.open_caffemodel("/no/such/net.caffemodel"),
+    "load_caffemodel: /no/such/net.caffemodel: ": lambda: syncedmem.load_caffemodel("/no/such/net.caffemodel"),
+    "load_binaryproto: /no/such/mean.binaryproto: ": lambda: syncedmem.load_binaryproto("/no/such/mean.binaryproto"),
+    "save_binaryproto: /no/such/mean.binaryproto: ": lambda: syncedmem.save_binaryproto("/no/such/mean.binaryproto", Blob(2)),
+}
+
+
+@pytest.mark.parametrize("begin", NAMED)
+def test_a_sentence_begins_with_the_function_that_was_called_and_the_file(begin: str) -> None:
+    with pytest.raises((Error, MemoryError, ValueError)) as caught:
+        NAMED[begin]()
+    assert str(caught.value).startswith(begin)
+
+
+def test_advice_names_the_functions_of_python(tmp_path: Path, driver: Driver) -> None:
+    path = tmp_path / "lenet.caffemodel"
+    path.write_bytes(models.LENET)
+    with pytest.raises(Error, match="open it with open_caffemodel$"):
+        syncedmem.load_binaryproto(path)
+    with pytest.raises(Error, match=r"touch its host side first \(cpu_data or overwrite_cpu_data\), or lend it yours \(set_cpu_data\)$"):
+        SyncedMemory(8).pin()
+
+
+def test_errors_about_a_model_name_its_file(tmp_path: Path) -> None:
+    path = tmp_path / "lenet.caffemodel"
+    path.write_bytes(models.LENET)
+    blob = syncedmem.open_caffemodel(path)["conv1"].blobs[0]
+    hdf5 = tmp_path / "cut.caffemodel.h5"
+    hdf5.write_bytes(b"\x89HDF\r\n\x1a\n")
+    uses: dict[str, Callable[[], object]] = {
+        f"ModelBlob.read: {path}: layer 1": lambda: blob.read(diff=True),
+        f"ModelBlob.read: {path}: values are not read as": lambda: blob.read("U4"),
+        f"ModelBlob.read_into: {path}: layer 1": lambda: blob.read_into(SyncedMemory(3), "f4"),
+        f"load_caffemodel: {hdf5}: cannot be read": lambda: syncedmem.load_caffemodel(hdf5),
+    }
+    for begin, use in uses.items():
+        with pytest.raises((Error, OSError, TypeError)) as caught:
+            use()
+        assert str(caught.value).startswith(begin)
+
+
+def test_a_file_that_cannot_be_written_is_named_and_not_the_temporary_one(tmp_path: Path) -> None:
+    path = tmp_path / "lenet.caffemodel"
+    path.write_bytes(models.LENET)
+    with syncedmem.open_caffemodel(path) as model, pytest.raises(FileNotFoundError) as caught:
+        model.save_npz(tmp_path / "no" / "weights.npz")
+    assert caught.value.filename == str(tmp_path / "no" / "weights.npz")

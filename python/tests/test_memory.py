@@ -122,7 +122,7 @@ def test_the_items_of_a_batch_are_a_number_from_0_of_an_open_object() -> None:
         mem.set_items(64)
         mem.set_items(0)
         for items in (-1, 1 << 64):
-            with pytest.raises(ValueError, match="pass a number from 0"):
+            with pytest.raises(ValueError, match="items is .*; pass an integer from 0"):
                 mem.set_items(items)
     with pytest.raises(ValueError, match="closed"):
         mem.set_items(1)

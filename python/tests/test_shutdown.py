@@ -63,6 +63,17 @@ class Uses:
         workspace["x"].mutable_data()[:] = 1
 mem = SyncedMemory(1 << 20); workspace = syncedmem.Workspace(); workspace["x"] = np.ones(9)
 Uses(mem, mem.mutable_cpu_data(), syncedmem.Blob(9), workspace["x"], workspace); del mem, workspace""",
+    "an error in a finaliser after the end of the modules": """
+import builtins
+class Fails:
+    def __init__(self):
+        self.mem, self.error = SyncedMemory(8), syncedmem.Error
+    def __del__(self):
+        try:
+            self.mem.pin()
+        except self.error as error:
+            assert str(error).startswith("SyncedMemory.pin: the object has no host memory")
+builtins.kept = Fails()""",
     "a function that runs at the exit": """
 mem = SyncedMemory(1 << 20); array = mem.mutable_cpu_data()
 atexit.register(lambda: (array.fill(1), mem.cpu_data(), mem.exports, syncedmem.report(), syncedmem.trim()))""",

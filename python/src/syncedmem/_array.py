@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, SupportsIndex, Union
 
@@ -10,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ._access import DeviceAccess, HostAccess
+from ._arguments import shape_of
 from ._device import DeviceArray
 from ._exporting import DLDevice, Version, asked_device, export
 from ._tensors import CPU, CUDA, DType, Layout, Shape, bytes_of
@@ -121,14 +121,12 @@ class SyncedArray(Accessors):
             if item == 0 or nbytes % item != 0:
                 raise ValueError(f"{nbytes} bytes are no whole number of elements of {item} bytes; say the shape")
             return (nbytes // item, *inner)
-        lengths = (*lengths_of(shape), *inner)
-        if any(length < 0 for length in lengths):
-            raise ValueError(f"a length of the shape {lengths} is negative")
+        lengths = (*shape_of(shape), *inner)
         if bytes_of(dtype, lengths) > nbytes:
             raise ValueError(
                 f"{lengths} of {dtype} take {bytes_of(dtype, lengths)} bytes, and the memory has {nbytes}"
             )
-        if len(lengths) > 32 or any(length >= 1 << 63 for length in lengths):
+        if len(lengths) > 32:
             raise ValueError(f"no array has the shape {lengths}")
         return lengths
 
@@ -232,10 +230,3 @@ class SyncedArray(Accessors):
 
     def __repr__(self) -> str:
         return f"<SyncedArray {self.dtype} {self.shape} of {self._memory!r}>"
-
-
-def lengths_of(shape: Any) -> Shape:
-    try:
-        return (operator.index(shape),)
-    except TypeError:
-        return tuple(operator.index(length) for length in shape)

@@ -11,7 +11,8 @@ from typing import Any, NoReturn, SupportsIndex
 import numpy as np
 import numpy.typing as npt
 
-from ._array import ShapeLike, SyncedArray, lengths_of
+from ._arguments import flag, integer, shape_of
+from ._array import ShapeLike, SyncedArray
 from ._errors import check_argument, failure
 from ._handle import Handle, owned
 from ._library import ffi, lib
@@ -21,11 +22,6 @@ from ._types import Head, Kind, Status
 
 _DATA, _DIFF = lib.SYNCEDMEM_DATA, lib.SYNCEDMEM_DIFF
 _DTYPES = tuple(map(np.dtype, ("float32", "float64", "int32", "uint32")))
-
-
-def _check_range(numbers: Shape) -> None:
-    if any(not -(1 << 63) <= number < 1 << 63 for number in numbers):
-        raise ValueError(f"{numbers} are no numbers of a shape: a dimension is at most 2147483647")
 
 
 def _in_order(locks: Iterable[threading.RLock]) -> list[threading.RLock]:
@@ -119,7 +115,7 @@ class Blob:
         self._memories: dict[int, SyncedMemory] = {}
         self._shape: Shape = ()
         if shape is not None:
-            self._reshape(lengths_of(shape))
+            self._reshape(shape)
 
     # --- its shape ------------------------------------------------------------------------------
 
@@ -171,8 +167,7 @@ class Blob:
         An array whose memory is large enough keeps it, with its contents. Any other gets new memory of zeros. Raises
         `ValueError` for an impossible shape, and changes nothing then.
         """
-        only: Any = shape[0] if len(shape) == 1 else shape
-        self._reshape(lengths_of(only))
+        self._reshape(shape[0] if len(shape) == 1 else shape)
 
     def reshape_like(self, other: Blob) -> None:
         """Takes the shape of another blob."""
@@ -180,12 +175,11 @@ class Blob:
 
     def offset(self, *indices: SupportsIndex) -> int:
         """The place of an element in C order; indices left out are 0. Raises `ValueError` outside of an axis."""
-        numbers = lengths_of(indices)
-        _check_range(numbers)
+        numbers = [integer(index, "an index") for index in indices]
         return self._ask(lib.syncedmem_blob_offset, len(numbers), numbers)
 
-    def _reshape(self, lengths: Shape) -> None:
-        _check_range(lengths)
+    def _reshape(self, shape: ShapeLike) -> None:
+        lengths = shape_of(shape, most=2**31 - 1)
         with self._alone():
             check_argument(lib.syncedmem_blob_reshape(self._handle.pointer, len(lengths), lengths))
             self._follow()
@@ -218,7 +212,7 @@ class Blob:
         with self._alone(source):
             array = _DIFF if diff else _DATA
             try:
-                check_argument(lib.syncedmem_blob_copy_from(self._handle.pointer, array, source._handle.pointer, reshape))
+                check_argument(lib.syncedmem_blob_copy_from(self._handle.pointer, array, source._handle.pointer, flag(reshape, "reshape")))
             finally:
                 # The copy may have failed behind the reshape.
                 if reshape:

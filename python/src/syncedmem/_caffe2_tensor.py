@@ -8,7 +8,8 @@ from typing import Any, NoReturn, SupportsIndex
 import numpy as np
 import numpy.typing as npt
 
-from ._array import ShapeLike, lengths_of
+from ._arguments import flag, integer, shape_of
+from ._array import ShapeLike
 from ._device import DeviceArray
 from ._errors import check_argument
 from ._exporting import DLDevice, Source, Version, export
@@ -84,12 +85,6 @@ class _Memory(Handle):
 def name_of(meta: Any) -> str | None:
     """The name of a `syncedmem_typemeta_t`; None for no type."""
     return None if meta.id == ffi.NULL else str(ffi.string(meta.name).decode("utf-8", "replace"))
-
-
-def _numbers(shape: Shape) -> Any:
-    if any(not -(1 << 63) <= length < 1 << 63 for length in shape):
-        raise ValueError(f"no tensor has the shape {shape}: a length is at most 2**63 - 1")
-    return ffi.new("int64_t[]", shape) if shape else ffi.NULL
 
 
 class Tensor:
@@ -185,26 +180,26 @@ class Tensor:
 
         The items stay if their number does not change. Memory is freed if it is too small, or by `set_keep_on_shrink`.
         """
-        lengths = lengths_of(shape[0] if len(shape) == 1 else shape)
-        self._handle.change(lib.syncedmem_tensor_resize, len(lengths), _numbers(lengths))
+        lengths = shape_of(shape[0] if len(shape) == 1 else shape)
+        self._handle.change(lib.syncedmem_tensor_resize, len(lengths), lengths)
 
     def reshape(self, *shape: Any) -> None:
         """Takes another shape of the same number of items, which stay."""
-        lengths = lengths_of(shape[0] if len(shape) == 1 else shape)
-        self._handle.change(lib.syncedmem_tensor_reshape, len(lengths), _numbers(lengths))
+        lengths = shape_of(shape[0] if len(shape) == 1 else shape)
+        self._handle.change(lib.syncedmem_tensor_reshape, len(lengths), lengths)
 
     def shrink(self, length: SupportsIndex) -> None:
         """Cuts the first axis to `length`. Memory and items stay where they are."""
-        self._handle.change(lib.syncedmem_tensor_shrink, *_numbers((int(length),)))
+        self._handle.change(lib.syncedmem_tensor_shrink, integer(length, "length", 0))
 
     def extend(self, more: SupportsIndex, *, growth: float = 0.0) -> None:
         """Adds `more` to the first axis. The items stay; memory that is too small grows by `growth` percent or more."""
-        self._handle.change(lib.syncedmem_tensor_extend, *_numbers((int(more),)), growth)
+        self._handle.change(lib.syncedmem_tensor_extend, integer(more, "more", 0), growth)
 
     def reserve(self, shape: ShapeLike) -> None:
         """Makes room for the items of `shape`. Shape and items stay."""
-        lengths = lengths_of(shape)
-        self._handle.change(lib.syncedmem_tensor_reserve, len(lengths), _numbers(lengths))
+        lengths = shape_of(shape)
+        self._handle.change(lib.syncedmem_tensor_reserve, len(lengths), lengths)
 
     def free_memory(self) -> None:
         """Gives its memory up. Shape and type stay."""
@@ -345,7 +340,7 @@ class Tensor:
 
 def set_keep_on_shrink(keep: bool, most_unused_bytes: int = 2**63 - 1) -> None:
     """Sets for the process whether a resize keeps memory that is then unused, and how many bytes of it at most."""
-    check_argument(lib.syncedmem_tensor_set_keep_on_shrink(keep, *_numbers((most_unused_bytes,))))
+    check_argument(lib.syncedmem_tensor_set_keep_on_shrink(flag(keep, "keep"), integer(most_unused_bytes, "most_unused_bytes")))
 
 
 def get_keep_on_shrink() -> tuple[bool, int]:

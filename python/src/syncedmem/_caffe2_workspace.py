@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, MutableMapping
 from typing import Any
 
+from ._arguments import flag, size
 from ._caffe2_tensor import Tensor, name_of, tensor_of
 from ._errors import check_argument
 from ._handle import owned
@@ -43,7 +44,8 @@ class Workspace(MutableMapping[str, Tensor]):
 
         It is one more holder of the workspace: the other one ends its own.
         """
-        pointer = ffi.cast("syncedmem_workspace_t *", handle)
+        address = handle if isinstance(handle, ffi.CData) else size(handle, "handle")
+        pointer = ffi.cast("syncedmem_workspace_t *", address)
         check_argument(lib.syncedmem_workspace_retain(pointer))
         made = cls.__new__(cls)
         made._pointer = owned(pointer, lib.syncedmem_workspace_destroy)
@@ -152,7 +154,7 @@ class Workspace(MutableMapping[str, Tensor]):
         """
         for name, theirs in names.items():
             function = lib.syncedmem_workspace_add_blob_mapping
-            check_argument(function(self._pointer, _name(name), other._pointer, _name(theirs), skip))
+            check_argument(function(self._pointer, _name(name), other._pointer, _name(theirs), flag(skip, "skip")))
 
     def __repr__(self) -> str:
         return f"<Workspace of {len(self)} blobs, {sum(self.sizes.values())} bytes>"

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import sys
+from types import FrameType
 from typing import Any
 
 from ._library import ffi, lib
@@ -29,10 +32,42 @@ class ExportedError(BufferError):
     """The library's status."""
 
 
-def failure(number: int, sentence: str | None = None) -> Exception:
-    """The exception for a status, by default with the sentence of this thread's last failed call."""
+def called() -> str:
+    """The function of the package that the program has called, such as "Tensor.extend"."""
+    frame: FrameType | None = sys._getframe()
+    while frame is not None and frame.f_globals.get("__package__") == __package__:
+        outermost, frame = frame, frame.f_back
+    name = outermost.f_code.co_name
+    owner = outermost.f_locals.get("self", outermost.f_locals.get("cls"))
+    if owner is None:
+        return name
+    kinds = (owner if isinstance(owner, type) else type(owner)).__mro__
+    kind = next(kind.__name__ for kind in kinds if not kind.__name__.startswith("_"))
+    return kind if name == "__init__" else f"{kind}.{name}"
+
+
+# Python's names of the C functions that sentences advise, if they are not those of a function or of a member of SyncedMemory.
+_NAMES = {"set_evictable": "evictable", "model_open": "open_caffemodel"}
+
+
+def _sentence(about: str) -> str:
+    """The sentence of this thread's last failed call, with Python's names: the C API's own are of no use here."""
+    # None at the interpreter's end, when finalisers still meet errors.
+    package = sys.modules.get(str(__package__))
+    text = re.sub(r"^syncedmem_\w+: ", "", ffi.string(lib.syncedmem_last_error()).decode("utf-8", "replace"))
+
+    def translated(found: re.Match[str]) -> str:
+        name = _NAMES.get(found[1], found[1])
+        known = hasattr(package, name) or hasattr(getattr(package, "SyncedMemory", None), name)
+        return name if known else found[0]
+
+    return f"{called()}: {about}" + re.sub(r"syncedmem_(\w+)", translated, text)
+
+
+def failure(number: int, sentence: str | None = None, about: str = "") -> Exception:
+    """The exception for a status, by default with the sentence of this thread's last failed call, `about` a file."""
     if sentence is None:
-        sentence = ffi.string(lib.syncedmem_last_error()).decode("utf-8", "replace")
+        sentence = _sentence(about and f"{about}: ")
     kinds: dict[int, Any] = {Status.OUT_OF_MEMORY: OutOfMemoryError, Status.EXPORTED: ExportedError}
     error = kinds.get(number, Error)(sentence)
     try:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import operator
+
+from ._arguments import integer
 from ._capsules import Taken
+from ._errors import called
 from ._handle import Handle
 from ._streams import consumer_stream, order
 from ._tensors import IS_COPIED, Hold, Layout
@@ -26,7 +29,8 @@ def asked_device(dl_device: DLDevice) -> DLDevice:
         kind, ordinal = dl_device
         return operator.index(kind), operator.index(ordinal)
     except (TypeError, ValueError):
-        raise TypeError(f"dl_device is {dl_device!r}, and not DLPack's kind of device with its ordinal") from None
+        sentence = f"{called()}: dl_device is {dl_device!r}; pass DLPack's kind of device and its ordinal"
+        raise TypeError(sentence) from None
 
 
 def export(
@@ -38,7 +42,7 @@ def export(
     copy: bool | None,
 ) -> object:
     """Performs an access and returns its capsule. The arguments are those of `__dlpack__` in the array API."""
-    versioned = max_version is not None and max_version[0] >= 1
+    versioned = max_version is not None and integer(max_version[0], "max_version") >= 1
     if dl_device is not None and asked_device(dl_device) != device:
         raise BufferError(
             f"this is device {device}, and {dl_device} was asked for: export the array of the SyncedMemory "

@@ -70,7 +70,7 @@ class Handle:
     def pointer(self) -> Any:
         """The `syncedmem_t *`."""
         if self._pointer is None:
-            raise ValueError("the SyncedMemory is closed")
+            raise ValueError("the SyncedMemory was closed, by close() or the end of its `with` block; make a new one")
         return self._pointer
 
     @property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import operator
+import math
 from functools import partial
 from types import TracebackType
 from typing import Any, NoReturn, SupportsIndex
@@ -10,6 +10,7 @@ from typing import Any, NoReturn, SupportsIndex
 import numpy as np
 import numpy.typing as npt
 
+from ._arguments import integer, member, size
 from ._array import Accessors, ShapeLike, SyncedArray
 from ._handle import Handle
 from ._lending import Lent, as_array
@@ -37,9 +38,8 @@ class SyncedMemory(Accessors):
 
         Raises `OutOfMemoryError` for an impossible size, `ValueError` for a negative one.
         """
-        self._nbytes = operator.index(nbytes)
-        if self._nbytes < 0:
-            raise ValueError(f"a SyncedMemory of {self._nbytes} bytes cannot be")
+        # No upper limit: memory that cannot exist is the library's error.
+        self._nbytes = integer(nbytes, "nbytes", 0, math.inf)
         self._handle = Handle(min(self._nbytes, 2**64 - 1))
         self._name: str | None = None
         if name is not None:
@@ -82,12 +82,10 @@ class SyncedMemory(Accessors):
         self._handle.call(lib.syncedmem_set_name, text)
         self._name = name
 
-    def set_items(self, items: int) -> None:
+    def set_items(self, items: SupportsIndex) -> None:
         """Notes in a trace how many items of the batch it holds, such as 64 for an array of 64 x 3 x 224 x 224: a report then says
         what one more item costs. 0: it does not grow with the batch. Without a trace, nothing is noted."""
-        if not 0 <= items < 1 << 64:
-            raise ValueError(f"a batch of {items} items; pass a number from 0")
-        self._handle.call(lib.syncedmem_set_items, items)
+        self._handle.call(lib.syncedmem_set_items, size(items, "items"))
 
     @property
     def device(self) -> int | None:
@@ -127,7 +125,7 @@ class SyncedMemory(Accessors):
 
     @evictable.setter
     def evictable(self, how: Eviction) -> None:
-        self._handle.call(lib.syncedmem_set_evictable, how)
+        self._handle.call(lib.syncedmem_set_evictable, member(Eviction, how, "evictable"))
 
     # --- its end --------------------------------------------------------------------------------
 
@@ -140,12 +138,8 @@ class SyncedMemory(Accessors):
         """Ends the object and frees its memory. Raises `BufferError` while arrays or tensors of it are in use."""
         self._handle.close()
 
-    def _check(self) -> None:
-        if self.closed:
-            raise ValueError("the SyncedMemory is closed")
-
     def __enter__(self) -> SyncedMemory:
-        self._check()
+        _ = self._handle.pointer
         return self
 
     def __exit__(
@@ -190,7 +184,7 @@ class SyncedMemory(Accessors):
         self._lend(data, Side.DEVICE)
 
     def _lend(self, data: Any, side: Side) -> None:
-        self._check()
+        _ = self._handle.pointer
         lent = Lent(data)
         lent.check(side, self._nbytes)
         lend(self._handle, lent.taken)

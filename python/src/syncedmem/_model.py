@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ._array import SyncedArray
-from ._errors import check
+from ._errors import called, check
 from ._handle import owned
 from ._library import ffi, lib
 from ._memory import SyncedMemory
@@ -43,9 +43,10 @@ def encoded(path: Path) -> bytes:
 class _File:
     """An open model of the library. Layers and blobs refer to it, and not to the model, so that there is no circle."""
 
-    __slots__ = ("_pointer",)
+    __slots__ = ("_pointer", "path")
 
     def __init__(self, name: bytes) -> None:
+        self.path = os.fsdecode(name)
         made = ffi.new("syncedmem_model_t **")
         check(lib.syncedmem_model_open(name, made))
         # Closed with the last reference: a thread that is reading keeps one.
@@ -54,7 +55,7 @@ class _File:
     @property
     def pointer(self) -> Any:
         if self._pointer is None:
-            raise ValueError("the model is closed")
+            raise ValueError(f"{self.path} was closed, by close() or the end of its `with` block; open it again")
         return self._pointer
 
     @property
@@ -72,7 +73,7 @@ class CaffeModel:
     model. The file stays open until `close`, or until nothing refers to the model.
     """
 
-    __slots__ = ("__weakref__", "_file", "current_step", "iter", "kind", "layers", "learned_net", "name", "path")
+    __slots__ = ("__weakref__", "_file", "current_step", "iter", "kind", "layers", "learned_net", "name")
 
     name: str
     """The net's name; empty if it has none."""
@@ -89,9 +90,7 @@ class CaffeModel:
 
     def __init__(self, path: Path) -> None:
         """Opens a file. Raises `Error` for one that cannot be read, is damaged, or is of another format."""
-        name = encoded(path)
-        self._file = _File(name)
-        self.path = os.fsdecode(name)
+        self._file = _File(encoded(path))
         info = _info("syncedmem_model_info_t")
         check(lib.syncedmem_model_info(self._file.pointer, info))
         self.kind = ModelKind(info.kind)
@@ -100,6 +99,11 @@ class CaffeModel:
         count = ffi.new("size_t *")
         check(lib.syncedmem_model_layer_count(self._file.pointer, count))
         self.layers = tuple(ModelLayer(self._file, index) for index in range(count[0]))
+
+    @property
+    def path(self) -> str:
+        """The file."""
+        return self._file.path
 
     @property
     def closed(self) -> bool:
@@ -230,8 +234,6 @@ class ModelBlob:
         """
         stored = self.diff_dtype if diff else self.dtype
         wanted = np.dtype(dtype) if dtype is not None else stored
-        if wanted not in ELEMENT_TYPES:
-            raise TypeError(f"values are not read as {wanted}; ask for float32, float64 or the stored {stored}")
         # Of a damaged file the shape may be larger than memory: what is read has the values that there are.
         memory = SyncedMemory(self.size * wanted.itemsize)
         self.read_into(memory, wanted, diff=diff)
@@ -239,11 +241,15 @@ class ModelBlob:
 
     def read_into(self, memory: SyncedMemory, dtype: npt.DTypeLike, *, diff: bool = False) -> None:
         """Reads its values, or its gradients, to the beginning of a memory, whose host is then the newest side."""
+        wanted = np.dtype(dtype)
+        if wanted not in ELEMENT_TYPES:
+            values = f"{self._file.path}: values are not read as {wanted}"
+            raise TypeError(f"{called()}: {values}; ask for float32, float64 or the stored {self.dtype}")
         handle = memory._handle
         array = lib.SYNCEDMEM_DIFF if diff else lib.SYNCEDMEM_DATA
         with handle.alone:
             place = self._file.pointer, self._layer, self.index
-            check(lib.syncedmem_model_read_blob(*place, array, ELEMENT_TYPES[np.dtype(dtype)], handle.pointer))
+            check(lib.syncedmem_model_read_blob(*place, array, ELEMENT_TYPES[wanted], handle.pointer))
 
     def to_torch(self) -> Any:
         """Its values as a PyTorch tensor, which keeps the memory that they were read into; nothing is copied."""

@@ -25,14 +25,17 @@ def _new_file(path: str) -> Generator[IO[bytes], None, None]:
     if os.path.exists(path) and not os.path.isfile(path):
         raise ValueError(f"{path} is a folder, a pipe or a device; name a regular file")
     temporary = os.path.join(os.path.dirname(path), f".syncedmem-{uuid.uuid4().hex}.tmp")
-    with open(temporary, "xb") as file:
-        try:
-            yield file
-            file.flush()
-            os.replace(temporary, path)
-        except BaseException:
-            os.unlink(temporary)
-            raise
+    try:
+        with open(temporary, "xb") as file:
+            try:
+                yield file
+                file.flush()
+                os.replace(temporary, path)
+            except BaseException:
+                os.unlink(temporary)
+                raise
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, path) from None
 
 
 def save_npz(model: CaffeModel, path: str) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ._blob import Blob
-from ._errors import check
+from ._errors import called, check
 from ._library import lib
 from ._model import CaffeModel, ModelBlob, Path, encoded
 from ._types import ModelKind
@@ -103,6 +103,13 @@ def _h5py() -> Any:
         raise ImportError("HDF5 files are read through h5py, which is not installed: pip install h5py") from error
 
 
+def _opened_hdf5(path: Path) -> Any:
+    try:
+        return _h5py().File(os.fsdecode(path), "r")
+    except OSError as error:
+        raise OSError(f"{called()}: {os.fsdecode(path)}: cannot be read as HDF5 ({error}); fetch or copy it again") from None
+
+
 def _copied(values: Any, diff: Any) -> Blob:
     blob = Blob(values.shape, values.dtype)
     values.read_direct(blob.data.overwrite_cpu_data())
@@ -113,7 +120,7 @@ def _copied(values: Any, diff: Any) -> Blob:
 
 def _layers_of_hdf5(path: Path) -> dict[str, list[Blob]]:
     h5py = _h5py()
-    with h5py.File(os.fsdecode(path), "r") as file:
+    with _opened_hdf5(path) as file:
         layers: dict[str, dict[int, Blob]] = {}
 
         def visit(name: str, found: Any) -> None:
@@ -129,7 +136,7 @@ def _layers_of_hdf5(path: Path) -> dict[str, list[Blob]]:
 
 
 def _state_of_hdf5(path: Path) -> SolverState:
-    with _h5py().File(os.fsdecode(path), "r") as file:
+    with _opened_hdf5(path) as file:
         if "iter" not in file or "history" not in file:
             raise ValueError(f"{os.fsdecode(path)} is HDF5, but no solver's state that Caffe saved")
         history = [_copied(file["history"][number], None) for number in sorted(file["history"], key=int)]

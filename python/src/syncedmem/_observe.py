@@ -7,7 +7,8 @@ import os
 from collections.abc import Generator
 from typing import Any, NamedTuple, Union
 
-from ._errors import check
+from ._arguments import member
+from ._errors import check, failure
 from ._library import ffi, lib
 from ._text import read_text
 from ._types import Memory, Stats, Status, read_stats
@@ -61,7 +62,9 @@ def trace_start(path: Path) -> None:
     name = os.fsencode(path)
     if b"\0" in name:
         raise ValueError("a path has no NUL in it")
-    check(lib.syncedmem_trace_start(name))
+    status = lib.syncedmem_trace_start(name)
+    if status != 0:
+        raise failure(status, about=os.fsdecode(name))
 
 
 def trace_stop() -> None:
@@ -81,13 +84,13 @@ def trace(path: Path) -> Generator[None, None, None]:
 
 def trim(kind: Memory = Memory.ALL) -> None:
     """Gives idle memory of a kind back to the system or the driver. Objects keep their data."""
-    check(lib.syncedmem_trim(kind))
+    check(lib.syncedmem_trim(member(Memory, kind, "kind")))
 
 
 def idle_bytes(kind: Memory = Memory.ALL) -> int:
     """Idle bytes of a kind of memory, kept for the next object."""
     nbytes = ffi.new("size_t *")
-    check(lib.syncedmem_idle_bytes(kind, nbytes))
+    check(lib.syncedmem_idle_bytes(member(Memory, kind, "kind"), nbytes))
     return int(nbytes[0])
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ._arguments import flag, member, size
 from ._errors import check
 from ._library import ffi, lib
 from ._types import Accounting, ErrorPolicy, Memory, Mode, Pinning
@@ -17,7 +18,7 @@ def _get(function: Any, c_type: str, *arguments: Any) -> Any:
 
 def set_pools(on: bool) -> None:
     """Switches pools: whether blocks that objects give back are kept for the next object."""
-    check(lib.syncedmem_set_pools(on))
+    check(lib.syncedmem_set_pools(flag(on, "on")))
 
 
 def get_pools() -> bool:
@@ -27,12 +28,12 @@ def get_pools() -> bool:
 
 def set_pool_budget(kind: Memory, nbytes: int) -> None:
     """Sets the most idle bytes of one kind of memory, for device memory on each device; 0 keeps none."""
-    check(lib.syncedmem_set_pool_budget(kind, nbytes))
+    check(lib.syncedmem_set_pool_budget(member(Memory, kind, "kind"), size(nbytes, "nbytes")))
 
 
 def get_pool_budget(kind: Memory) -> int:
     """The most idle bytes of one kind of memory."""
-    return int(_get(lib.syncedmem_get_pool_budget, "size_t *", kind))
+    return int(_get(lib.syncedmem_get_pool_budget, "size_t *", member(Memory, kind, "kind")))
 
 
 def set_pool_age(seconds: float) -> None:
@@ -47,7 +48,7 @@ def get_pool_age() -> float:
 
 def set_pinned_limit(nbytes: int) -> None:
     """Sets how many bytes may be page-locked in all. Beyond that new host blocks are pageable."""
-    check(lib.syncedmem_set_pinned_limit(nbytes))
+    check(lib.syncedmem_set_pinned_limit(size(nbytes, "nbytes")))
 
 
 def get_pinned_limit() -> int:
@@ -57,7 +58,7 @@ def get_pinned_limit() -> int:
 
 def set_mode(mode: Mode) -> None:
     """Sets the mode that the library assumes for `Caffe::mode()`."""
-    check(lib.syncedmem_set_mode(mode))
+    check(lib.syncedmem_set_mode(member(Mode, mode, "mode")))
 
 
 def get_mode() -> Mode:
@@ -67,7 +68,7 @@ def get_mode() -> Mode:
 
 def set_pinning(pinning: Pinning) -> None:
     """Sets when host memory is page-locked."""
-    check(lib.syncedmem_set_pinning(pinning))
+    check(lib.syncedmem_set_pinning(member(Pinning, pinning, "pinning")))
 
 
 def get_pinning() -> Pinning:
@@ -82,18 +83,20 @@ def set_host_allocator(table: int | None) -> None:
     Functions of Python are refused, because blocks are made and given back on any thread, while the process exits and in
     forked children, where Python cannot run.
     """
-    if table is not None and not isinstance(table, int):
+    try:
+        address = size(table or 0, "table")
+    except TypeError:
         raise TypeError(
             f"an allocator of Python ({type(table).__name__}) cannot serve: blocks are made and given back on any "
             "thread, while the process exits and in forked children, where Python cannot run; pass the address of a "
             "syncedmem_host_allocator_t with C functions, or None"
-        )
-    check(lib.syncedmem_set_host_allocator(ffi.cast("syncedmem_host_allocator_t *", table or 0)))
+        ) from None
+    check(lib.syncedmem_set_host_allocator(ffi.cast("syncedmem_host_allocator_t *", address)))
 
 
 def set_error_policy(policy: ErrorPolicy) -> None:
     """Sets what failed C++ functions of a Caffe in this process do. Python always raises exceptions."""
-    check(lib.syncedmem_set_error_policy(policy))
+    check(lib.syncedmem_set_error_policy(member(ErrorPolicy, policy, "policy")))
 
 
 def get_error_policy() -> ErrorPolicy:
@@ -103,7 +106,7 @@ def get_error_policy() -> ErrorPolicy:
 
 def set_accounting(accounting: Accounting) -> None:
     """Sets what is accounted for."""
-    check(lib.syncedmem_set_accounting(accounting))
+    check(lib.syncedmem_set_accounting(member(Accounting, accounting, "accounting")))
 
 
 def get_accounting() -> Accounting:
@@ -113,7 +116,7 @@ def get_accounting() -> Accounting:
 
 def set_compare(on: bool) -> None:
     """Switches the comparison of host contents at copies, which finds copies that changed nothing."""
-    check(lib.syncedmem_set_compare(on))
+    check(lib.syncedmem_set_compare(flag(on, "on")))
 
 
 def get_compare() -> bool:
@@ -123,7 +126,7 @@ def get_compare() -> bool:
 
 def set_device_check(on: bool) -> None:
     """Switches the device check: an access is an error while another device than that of the data is current."""
-    check(lib.syncedmem_set_device_check(on))
+    check(lib.syncedmem_set_device_check(flag(on, "on")))
 
 
 def get_device_check() -> bool:

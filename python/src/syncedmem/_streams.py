@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Protocol, Union
 
+from ._arguments import size
+from ._errors import called
 from ._handle import Handle
 from ._library import ffi, lib
 
@@ -38,26 +40,22 @@ def stream_pointer(stream: Stream) -> Any:
         address = given.ptr
     elif hasattr(given, "cuda_stream"):
         address = given.cuda_stream
-    if not isinstance(address, int) or isinstance(address, bool):
+    if isinstance(address, bool) or not hasattr(address, "__index__"):
         raise TypeError(
-            "a stream is None, an address, or an object with __cuda_stream__(), .ptr or .cuda_stream; "
-            f"this is {type(stream).__name__}"
+            f"{called()}: stream is {stream!r}; pass None, an address, or an object with __cuda_stream__(), .ptr or .cuda_stream"
         )
-    if not 0 <= address < 1 << 64:
-        raise ValueError(f"{address} is no address of a stream")
-    return ffi.cast("CUstream_st *", address)
+    return ffi.cast("CUstream_st *", size(address, "stream"))
 
 
 def consumer_stream(stream: object) -> Any:
     """The stream of a DLPack consumer, as the array API numbers them; None if no order is needed."""
     if stream is None or stream == -1:
         return None  # the legacy default stream, on which the library works; or the consumer orders its work itself
-    if isinstance(stream, bool) or not isinstance(stream, int):
-        raise TypeError(f"stream is a number or None, not {type(stream).__name__}")
+    if isinstance(stream, bool):
+        raise TypeError(f"{called()}: stream is {stream}; pass None or a number")
+    stream = size(stream, "stream")
     if stream == 0:
         raise ValueError("stream 0 may mean two: pass 1 for the legacy default stream, 2 for the per-thread one")
-    if stream < 0:
-        raise ValueError(f"stream {stream} is none: pass -1 for no order, or the address of a stream")
     return None if stream == 1 else stream_pointer(stream)
 
 
