@@ -25,6 +25,8 @@ def alone():
     keeps, text = ctypes.PyDLL(None), ctypes.create_string_buffer(8192)
     def state(thread):
         file = keeps.open(b"/proc/self/task/%d/status" % thread.native_id, 0)
+        if file < 0:
+            return ["it has", "ended"]
         length = keeps.read(file, text, len(text))
         keeps.close(file)
         lines = text.raw[:length].split(b"\\n")
