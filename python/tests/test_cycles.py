@@ -226,6 +226,36 @@ def test_weak_references_into_a_cycle_are_told_and_find_nothing() -> None:
     assert set(map(str, seen)) == {"7", "None", "ended"} and reference() is None
 
 
+ENDED: dict[str, tuple[Callable[[], Any], str, Callable[[Any], object]]] = {
+    "SyncedMemory.head": (filled, "_handle", lambda mem: mem.head),
+    "SyncedArray.cpu_data": (lambda: filled().array("u1"), "_layout", lambda view: view.cpu_data()),
+    "HostAccess.__enter__": (lambda: filled().cpu(), "_array", lambda access: access.__enter__()),
+    "Blob.asum_data": (blob, "_memories", lambda blob: blob.asum_data()),
+    "Tensor.shape": (tensor, "_handle", lambda tensor: tensor.shape),
+    "Workspace.__len__": (workspace, "_pointer", len),
+}
+
+
+@pytest.mark.parametrize("what", ENDED)
+def test_an_object_that_the_collector_takes_apart_says_so(what: str) -> None:
+    # Threads and weak references of finalisers can meet one whose members the collector has deleted.
+    make, member, use = ENDED[what]
+    ended = make()
+    delattr(ended, member)
+    with pytest.raises(AttributeError, match=f"^{what}: the object has ended: the garbage collector has taken it apart, or "):
+        use(ended)
+
+
+def test_a_class_that_forgets_the_base_is_told() -> None:
+    class Forgets(SyncedMemory):
+        def __init__(self) -> None:
+            pass
+
+    with pytest.raises(AttributeError, match="^Forgets.cpu_data: the object has ended: .* or its __init__ was never called; "):
+        Forgets().cpu_data()
+    assert not hasattr(SyncedMemory(8), "nothing")
+
+
 def test_threads_that_collect_and_finalise_at_once_leave_nothing(alive: Callable[[], int]) -> None:
     seen: list[Any] = []
 

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from ._device import DeviceArray, cuda_array_interface
 from ._exporting import DLDevice, Version, export
+from ._handle import Holder
 from ._tensors import CPU, CUDA, Hold, make_readonly
 from ._types import Kind, Side
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class Access(Generic[T]):
+class Access(Holder, Generic[T]):
     """An access to one side of an array. Each request for the data performs it.
 
     As a context manager it returns the array. After the block the array cannot be written to or exported any more. The

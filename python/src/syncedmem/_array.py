@@ -12,6 +12,7 @@ from ._access import DeviceAccess, HostAccess
 from ._arguments import shape_of
 from ._device import DeviceArray
 from ._exporting import DLDevice, Version, asked_device, export
+from ._handle import Holder
 from ._tensors import CPU, CUDA, DType, Layout, Shape, bytes_of
 from ._types import Head, Kind, Side
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 ShapeLike = Union[SupportsIndex, Iterable[SupportsIndex]]
 
 
-class Accessors:
+class Accessors(Holder):
     """The accessors of `caffe::SyncedMemory`, for a memory's bytes or a typed view of it.
 
     An accessor copies from the other side if that is newer. It raises `OutOfMemoryError` if memory runs out, and

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from ._arguments import flag, integer, shape_of
 from ._array import ShapeLike, SyncedArray
 from ._errors import check_argument, failure
-from ._handle import Handle, owned
+from ._handle import Handle, Holder, owned
 from ._library import ffi, lib
 from ._memory import SyncedMemory
 from ._tensors import ELEMENT_TYPES, DType, Shape
@@ -93,7 +93,7 @@ class BlobArray(SyncedArray):
         return iter(self._on_host(Kind.READ))
 
 
-class Blob:
+class Blob(Holder):
     """Caffe's `Blob`: a shape of at most 32 axes, and two arrays of it, `data` and `diff`.
 
     Arrays are synchronized between host and device as a `SyncedMemory`, and blobs may share them. Sums, scaling and

@@ -13,7 +13,7 @@ from ._array import ShapeLike
 from ._device import DeviceArray
 from ._errors import check_argument
 from ._exporting import DLDevice, Source, Version, export
-from ._handle import Handle, hide, owned
+from ._handle import Handle, Holder, hide, owned
 from ._lending import Lent, as_array
 from ._library import ffi, lib
 from ._tensors import CPU, CUDA, DTYPES, ELEMENT_TYPES, DType, Layout, Shape
@@ -87,7 +87,7 @@ def name_of(meta: Any) -> str | None:
     return None if meta.id == ffi.NULL else str(ffi.string(meta.name).decode("utf-8", "replace"))
 
 
-class Tensor:
+class Tensor(Holder):
     """Caffe2's tensor: items of one type in contiguous memory, on the host or on a device.
 
     Memory comes with the first `mutable_data`, and a resize keeps it where it is large enough. Tensors may share memory,

@@ -8,7 +8,7 @@ from typing import Any
 from ._arguments import flag, size
 from ._caffe2_tensor import Tensor, name_of, tensor_of
 from ._errors import check_argument
-from ._handle import owned
+from ._handle import Holder, owned
 from ._library import ffi, lib
 from ._model import Path, encoded
 
@@ -22,7 +22,7 @@ def _name(name: object) -> bytes:
     return text
 
 
-class Workspace(MutableMapping[str, Tensor]):
+class Workspace(Holder, MutableMapping[str, Tensor]):
     """Named blobs, over those of a parent: a mapping from names to tensors.
 
     C, C++ and Python see the same blobs and tensors, and the last holder frees them. Any number of threads may use a

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ._exporting import DLDevice, Version, export
-from ._handle import Handle
+from ._handle import Handle, Holder
 from ._tensors import CUDA, DType, Hold, Layout, Shape
 from ._types import Kind, Side
 
@@ -26,7 +26,7 @@ def cuda_array_interface(hold: Hold, layout: Layout) -> dict[str, Any]:
     return interface
 
 
-class DeviceArray:
+class DeviceArray(Holder):
     """The device side of a `SyncedMemory`, as `gpu_data` and the like return it.
 
     It has no arithmetic: pass it to CuPy, PyTorch or Numba (`cupy.asarray`, `torch.from_dlpack`,

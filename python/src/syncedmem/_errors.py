@@ -34,10 +34,17 @@ class ExportedError(BufferError):
 
 def called() -> str:
     """The function of the package that the program has called, such as "Tensor.extend"."""
-    frame: FrameType | None = sys._getframe()
-    while frame is not None and frame.f_globals.get("__package__") == __package__:
-        outermost, frame = frame, frame.f_back
+    outermost = sys._getframe()
+    frame: FrameType | None = outermost
+    while frame is not None:
+        if frame.f_globals.get("__package__") == __package__:
+            outermost = frame
+        elif frame.f_globals.get("__name__") != "contextlib":
+            break
+        frame = frame.f_back
     name = outermost.f_code.co_name
+    if name == "__getattr__":
+        name = outermost.f_locals["name"]
     owner = outermost.f_locals.get("self", outermost.f_locals.get("cls"))
     if owner is None:
         return name

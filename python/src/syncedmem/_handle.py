@@ -6,9 +6,10 @@ import ctypes
 import os
 import threading
 from collections.abc import Callable
-from typing import Any
+from types import MemberDescriptorType
+from typing import TYPE_CHECKING, Any
 
-from ._errors import check, failure
+from ._errors import called, check, failure
 from ._library import ffi, lib, python
 from ._types import Status
 
@@ -46,7 +47,26 @@ _HEAD = ffi.typeof("syncedmem_head_t *")
 _new, _head = ffi.new, lib.syncedmem_head
 
 
-class Handle:
+class Holder:
+    """What refers to an object of the library."""
+
+    __slots__ = ()
+
+    if not TYPE_CHECKING:  # Checkers would know every name as an attribute.
+
+        def __getattr__(self, name: str) -> Any:
+            member = getattr(type(self), name, None)
+            if isinstance(member, property):
+                return member.fget(self)  # for its own error
+            if isinstance(member, MemberDescriptorType):
+                raise AttributeError(
+                    f"{called()}: the object has ended: the garbage collector has taken it apart, or its __init__ was never "
+                    "called; make a new one, and keep a reference that is not weak"
+                )
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+
+class Handle(Holder):
     """One object of the library.
 
     The object ends when nothing in Python refers to this and no array or tensor of it lives. The C library ends it, on

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from ._array import SyncedArray
 from ._errors import called, check
-from ._handle import owned
+from ._handle import Holder, owned
 from ._library import ffi, lib
 from ._memory import SyncedMemory
 from ._tensors import DTYPES, ELEMENT_TYPES, DType, Shape, bytes_of
@@ -40,7 +40,7 @@ def encoded(path: Path) -> bytes:
     return name
 
 
-class _File:
+class _File(Holder):
     """An open model of the library. Layers and blobs refer to it, and not to the model, so that there is no circle."""
 
     __slots__ = ("_pointer", "path")
@@ -66,7 +66,7 @@ class _File:
         self._pointer = None
 
 
-class CaffeModel:
+class CaffeModel(Holder):
     """A model file that is open. Opening reads its structure; values are read when they are asked for.
 
     `model.layers` lists the layers in the order of the file, `model["conv1"]` finds one by its name. Threads may share a
@@ -200,7 +200,7 @@ class ModelLayer:
         return f"<ModelLayer {self.index} {self.name!r} ({self.type}): {len(self.blobs)} blobs>"
 
 
-class ModelBlob:
+class ModelBlob(Holder):
     """A blob of a model file, whose values are in the file."""
 
     __slots__ = ("_file", "_layer", "diff_dtype", "dtype", "has_diff", "index", "net_shape", "shape", "size")
