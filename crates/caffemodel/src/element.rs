@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::half;
+
 /// The type of an array's values, little-endian.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Element {
@@ -42,6 +44,24 @@ impl Element {
     pub fn is_exact_as(self, other: Self) -> bool {
         let is_float = |element| matches!(element, Self::F64 | Self::F32 | Self::F16);
         self == other || is_float(self) && is_float(other) && self.size() < other.size()
+    }
+
+    /// The value that begins `bytes`, as [`crate::Model::read_f64`] gives it. Bytes that are missing count as 0.
+    pub fn value(self, bytes: &[u8]) -> f64 {
+        let mut all = [0; 8];
+        all.iter_mut().zip(bytes).take(self.size()).for_each(|(to, from)| *to = *from);
+        let [first, second, third, fourth, ..] = all;
+        match self {
+            Self::F64 => f64::from_le_bytes(all),
+            Self::F32 => f32::from_le_bytes([first, second, third, fourth]).into(),
+            Self::F16 => half::to_f32(u16::from_le_bytes([first, second])).into(),
+            Self::I64 => i64::from_le_bytes(all) as f64,
+            Self::I32 => i32::from_le_bytes([first, second, third, fourth]).into(),
+            Self::I16 => i16::from_le_bytes([first, second]).into(),
+            Self::I8 => i8::from_le_bytes([first]).into(),
+            Self::U16 => u16::from_le_bytes([first, second]).into(),
+            Self::U8 | Self::Bool => first.into(),
+        }
     }
 
     /// The first bytes are `value` in this type. `None`: it does not fit, or the type is of floats.

@@ -225,7 +225,10 @@ fn files_of_other_formats_are_named() {
         (&b""[..], "is empty"),
         (b"\x89HDF\r\n\x1a\n", "is an HDF5 file; read it with h5py"),
         (b"version https://git-lfs.github.com/spec/v1\n", "run git lfs pull"),
-        (b"<!DOCTYPE html>", "the download gave a page"),
+        (b"<!DOCTYPE html>", "is an HTML or XML page, not a model"),
+        (b"\n\n\n\n\n\n\n<!DOCTYPE html>\n<html lang=\"en\">", "is an HTML or XML page, not a model"),
+        (b"\xef\xbb\xbf\r\n<HTML><head>", "download the raw file"),
+        (b"\n\n<?xml version=\"1.0\"?><Error>", "is an HTML or XML page"),
         (b"name: \"LeNet\"\nlayer {", "is text; name the .caffemodel"),
         (b"\n  # A net.\n  name: \"LeNet\"\n  layer {", "is text; name the .caffemodel"),
         (b"\x1f\x8b\x08", "gunzip"),
@@ -234,6 +237,9 @@ fn files_of_other_formats_are_named() {
         let error = Model::from_bytes(file.to_vec(), "m", None).unwrap_err();
         assert!(error.to_string().contains(what), "{error}");
     }
+    // Its length is a tab.
+    let net = Model::from_bytes(bytes(1, "<unknown>"), "m", None);
+    assert_eq!(net.unwrap().name(), "<unknown>");
     let unknown = Model::from_bytes(number(77, 1), "m", None).unwrap_err();
     assert!(unknown.to_string().contains("has no field of a net"), "{unknown}");
 }

@@ -140,6 +140,19 @@ fn every_array_that_is_missing_too_many_or_of_another_shape_or_type_is_named() {
 }
 
 #[test]
+fn a_net_of_caffe2_is_not_written_even_without_a_change() {
+    let folder = Folder::new("init");
+    let fill = operator("w", "GivenTensorFill", &[dims(&[1]), float_values(&[1.0])]);
+    folder.named("init_net.pb", &fill);
+    assert_eq!(folder.model(&["export", "init_net.pb", "--to", "npz"]).0, 0);
+    let import = ["import", "init_net.npz", "--from", "npz", "--like", "init_net.pb", "-o", "new.pb"];
+    let (status, text, error) = folder.model(&import);
+    assert_eq!((status, &*text), (1, ""));
+    assert!(error.starts_with("syncedmem: init_net.pb: is a net of Caffe2, which is not written here"), "{error}");
+    assert_eq!(folder.names(), ["init_net.npz", "init_net.pb"]);
+}
+
+#[test]
 fn some_arrays_are_enough_if_it_is_asked_for() {
     let folder = Folder::new("partial");
     folder.named("small.caffemodel", &small());

@@ -114,6 +114,62 @@ fn an_init_net_of_caffe2_is_shown_checked_and_exported() {
 }
 
 #[test]
+fn the_arrays_of_npz_and_safetensors_are_shown_as_those_of_models() {
+    let folder = Folder::new("arrays");
+    let file = folder.named("small.caffemodel", &small());
+    for (format, bytes) in [("npz", "1.17 KiB"), ("safetensors", "292 B")] {
+        assert_eq!(folder.model(&["export", &file, "--to", format]).0, 0);
+        let name = format!("small.{format}");
+        let (status, text, error) = folder.model(&["inspect", &name, "--ranges"]);
+        assert_eq!((status, &*error), (0, ""));
+        let mut lines: Vec<_> = text.lines().collect();
+        assert_eq!(lines.remove(0), format!("{name}: {format}, 4 arrays, 9 values, {bytes}"));
+        lines.sort_unstable();
+        assert_eq!(
+            lines,
+            [
+                "",
+                "array    shape    values   bytes         min         max  not finite",
+                "conv1.0  2x1      float32      8    0.500000    8.000000",
+                "conv1.1  2        float16      4   -2.000000    1.000000",
+                "conv1.2  ()       float64      8  1.00000e-9  1.00000e-9",
+                "fc.0     1x1x2x2  float32     16   -2.500000    4.000000",
+            ]
+        );
+        let (_, text, _) = folder.model(&["inspect", &name, "--json"]);
+        let all: Value = serde_json::from_str(&text).unwrap();
+        let first = json!({"name": "conv1.0", "shape": [2, 1], "type": "float32", "count": 2, "bytes": 8});
+        assert!(all["kind"] == format && all["arrays"].as_array().unwrap().contains(&first), "{text}");
+    }
+    folder.named("cut.npz", b"PK\x03\x04");
+    let (status, _, error) = folder.model(&["inspect", "cut.npz"]);
+    assert!(status == 1 && error.starts_with("syncedmem: cut.npz: is no archive that can be read"), "{error}");
+}
+
+#[test]
+fn a_file_without_values_is_not_exported_and_the_one_to_give_is_named() {
+    let folder = Folder::new("predict");
+    let conv = operator("conv1", "Conv", &[argument("kernel", &[number(3, 5)])]);
+    folder.named("predict_net.pb", &[bytes(1, "net"), conv].concat());
+    folder.named("net.caffemodel", &layer("relu", "ReLU", &[]));
+    for file in ["predict_net.pb", "net.caffemodel"] {
+        let (status, text, error) = folder.model(&["export", file, "--to", "npz"]);
+        assert_eq!((status, &*text), (1, ""));
+        assert!(error.starts_with(&format!("syncedmem: {file}: has no arrays of numbers")), "{error}");
+        assert!(error.contains("init_net.pb"), "{error}");
+    }
+    assert_eq!(folder.names(), ["net.caffemodel", "predict_net.pb"]);
+}
+
+#[test]
+fn the_help_names_every_kind_of_file() {
+    let (_, text, _) = Folder::new("help").model(&["--help"]);
+    for kind in [".caffemodel", ".binaryproto", ".solverstate", "init_net.pb"] {
+        assert!(text.contains(kind), "{kind}: {text}");
+    }
+}
+
+#[test]
 fn check_is_content_with_whole_files_and_says_what_is_wrong_with_others() {
     let folder = Folder::new("check");
     let good = folder.named("good.caffemodel", &small());

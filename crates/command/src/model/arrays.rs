@@ -62,11 +62,11 @@ pub fn kind(kind: Kind) -> &'static str {
 }
 
 /// Dimensions as `64x3x7x7`; those of a single value as `()`.
-pub struct Shape<'s>(pub &'s [i64]);
+pub struct Shape<'s, Dim>(pub &'s [Dim]);
 
-impl fmt::Display for Shape<'_> {
+impl<Dim: fmt::Display> fmt::Display for Shape<'_, Dim> {
     fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
-        let dims: Vec<_> = self.0.iter().map(i64::to_string).collect();
+        let dims: Vec<_> = self.0.iter().map(Dim::to_string).collect();
         formatter.pad(if dims.is_empty() { "()".to_string() } else { dims.join("x") }.as_str())
     }
 }

@@ -4,6 +4,7 @@ mod arrays;
 mod check;
 mod diff;
 mod export;
+mod given;
 mod import;
 mod inspect;
 mod types;
@@ -13,7 +14,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 
-/// Show, check, compare, convert or change a .caffemodel, .binaryproto or .solverstate, without Caffe.
+/// Show, check, compare, convert or change a .caffemodel, .binaryproto or .solverstate, without Caffe; read Caffe2's init_net.pb.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

@@ -1,8 +1,14 @@
 //! The values of arrays, block by block.
 
+use std::fs::File;
+use std::io::{self, Read};
+use std::sync::Arc;
+
 use caffemodel::{At, Error, Model};
 use indicatif::ProgressBar;
 use serde::Serialize;
+
+use super::given::Given;
 
 const BLOCK: usize = 1 << 16;
 
@@ -38,20 +44,37 @@ pub struct Found {
 impl Found {
     pub fn in_array(model: &Model, at: At, bar: &ProgressBar) -> Result<Self, Error> {
         let mut found = Self::default();
-        let (mut min, mut max) = (f64::INFINITY, f64::NEG_INFINITY);
-        read(model, at, bar, |first, block| {
-            for (index, value) in (first..).zip(block) {
-                if value.is_finite() {
-                    (min, max) = (min.min(*value), max.max(*value));
-                } else {
-                    found.first.get_or_insert(index);
-                    *(if value.is_nan() { &mut found.nan } else { &mut found.infinite }) += 1;
-                }
-            }
-        })?;
-        if min <= max {
-            (found.min, found.max) = (Some(min), Some(max));
-        }
+        read(model, at, bar, |first, block| found.add(first, block.iter().copied()))?;
         Ok(found)
+    }
+
+    /// `None`: its type is not read.
+    pub fn in_given(given: &Given, file: &Arc<File>, bar: &ProgressBar) -> io::Result<Option<Self>> {
+        let (Some(element), Some(count)) = (given.of.element(), given.count()) else { return Ok(None) };
+        let (mut found, mut values, mut first) = (Self::default(), given.read(file)?, 0);
+        let mut block = vec![0; BLOCK * element.size()];
+        while first < count {
+            let bytes = &mut block[..(count - first).min(BLOCK as u64) as usize * element.size()];
+            values.read_exact(bytes)?;
+            found.add(first, bytes.chunks_exact(element.size()).map(|value| element.value(value)));
+            bar.inc(bytes.len() as u64 / element.size() as u64 * given.of.size());
+            first += BLOCK as u64;
+        }
+        Ok(Some(found))
+    }
+
+    fn add(&mut self, first: u64, values: impl Iterator<Item = f64>) {
+        let (mut min, mut max) = (self.min.unwrap_or(f64::INFINITY), self.max.unwrap_or(f64::NEG_INFINITY));
+        for (index, value) in (first..).zip(values) {
+            if value.is_finite() {
+                (min, max) = (min.min(value), max.max(value));
+            } else {
+                self.first.get_or_insert(index);
+                *(if value.is_nan() { &mut self.nan } else { &mut self.infinite }) += 1;
+            }
+        }
+        if min <= max {
+            (self.min, self.max) = (Some(min), Some(max));
+        }
     }
 }

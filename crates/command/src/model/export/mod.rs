@@ -50,6 +50,21 @@ pub enum Format {
     Npz,
 }
 
+impl Format {
+    pub fn extension(self) -> &'static str {
+        match self {
+            Self::Safetensors => "safetensors",
+            Self::Npz => "npz",
+        }
+    }
+
+    /// The format of a file with this name.
+    pub fn of_name(path: &Path) -> Option<Self> {
+        let extension = path.extension()?;
+        [Self::Safetensors, Self::Npz].into_iter().find(|format| extension == format.extension())
+    }
+}
+
 struct Tensor {
     name: String,
     at: At,
@@ -61,7 +76,7 @@ struct Tensor {
 /// Why nothing was written.
 enum Failed {
     Model(Error),
-    /// What is wrong with the names of arrays or files.
+    /// What is wrong with the model, or with the names of its arrays or files.
     Name(String),
     Write(io::Error),
 }
@@ -79,11 +94,7 @@ impl From<io::Error> for Failed {
 }
 
 pub fn run(options: &Options) -> ExitCode {
-    let extension = match options.to {
-        Format::Safetensors => "safetensors",
-        Format::Npz => "npz",
-    };
-    let output = options.output.clone().unwrap_or_else(|| options.file.with_extension(extension));
+    let output = options.output.clone().unwrap_or_else(|| options.file.with_extension(options.to.extension()));
     match export(options, &output) {
         Ok(()) => {
             say::line(output.display());
@@ -108,6 +119,11 @@ fn export(options: &Options, output: &Path) -> Result<(), Failed> {
         ));
     }
     let tensors = tensors(&model, options)?;
+    if tensors.is_empty() {
+        let sentence = "has no arrays of numbers: it only describes a net, as Caffe2's predict_net.pb does; give the file with the values, a \
+            .caffemodel or Caffe2's init_net.pb";
+        return Err(Failed::Name(sentence.into()));
+    }
     let mut file = new_file(output)?;
     let bar = progress::bar(tensors.iter().map(|tensor| tensor.bytes).sum(), "writing");
     match options.to {

@@ -1,26 +1,21 @@
 //! `syncedmem model import`.
 
-mod given;
-mod npy;
-mod npz;
-mod safetensors;
-
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use caffemodel::{At, Edit, Element, Model, Part, Values};
+use caffemodel::{At, Edit, Element, Kind, Model, Part, Values};
 use clap::{Args, ValueHint};
 use indicatif::ProgressBar;
 
 use super::arrays::{self, Shape};
 use super::export::Format;
+use super::given::{self, Given};
 use crate::report::input;
 use crate::{progress, say, signals};
-use given::Given;
 
 /// Write a model file with the values of a safetensors or npz file.
 ///
@@ -77,16 +72,18 @@ fn one(problem: impl ToString) -> Problems {
 
 fn import(options: &Options) -> Result<String, Problems> {
     let model = Model::open(&options.like).map_err(one)?;
+    if model.kind() == Kind::InitNet {
+        return Err(one(format!(
+            "{}: is a net of Caffe2, which is not written here; change it with Caffe2",
+            options.like.display()
+        )));
+    }
     let of_file = |what: String| one(format!("{}: {what}", options.file.display()));
-    let file = open(&options.file).map_err(of_file)?;
+    let (file, given) = given::open(&options.file, options.from).map_err(of_file)?;
     if input::is_same(&options.output, &options.file) {
         return Err(of_file("is the file with the values: name another one with --output".into()));
     }
-    let given = match options.from {
-        Format::Safetensors => safetensors::list(&file),
-        Format::Npz => npz::list(&file),
-    };
-    let replaced = matched(&model, given.map_err(of_file)?, options)?;
+    let replaced = matched(&model, given, options)?;
 
     let bytes: u64 = replaced.iter().filter_map(|(at, _)| model.array(*at).ok()).map(|array| array.bytes()).sum();
     let bar = progress::bar(bytes + model.file_bytes(), "importing");
@@ -114,14 +111,6 @@ fn import(options: &Options) -> Result<String, Problems> {
         replaced.len(),
         options.like.display()
     ))
-}
-
-fn open(path: &Path) -> Result<Arc<File>, String> {
-    let failed = |error| format!("cannot be opened: {error}; check the path and the file's permissions");
-    match caffemodel::open_regular(path).map_err(failed)? {
-        Some((file, _)) => Ok(Arc::new(file)),
-        None => Err("is a folder, a pipe or a device; name a regular file".into()),
-    }
 }
 
 /// The model's arrays, each with the one that is given for it.
@@ -162,8 +151,7 @@ fn unfit(model: &Model, at: At, given: &Given) -> Result<Option<String>, caffemo
     let shape = layer.blobs()[at.blob].shape();
     let is_shape = |shape: &[i64]| given.shape.iter().copied().eq(shape.iter().map(|dim| dim.unsigned_abs()));
     if !is_shape(shape) && !layer.shape_in_net(at.blob).is_some_and(is_shape) {
-        let dims: Vec<_> = given.shape.iter().map(|dim| i64::try_from(*dim).unwrap_or(i64::MAX)).collect();
-        let what = format!("has the shape {}, and the model's is {}; reshape it", Shape(&dims), Shape(shape));
+        let what = format!("has the shape {}, and the model's is {}; reshape it", Shape(&given.shape), Shape(shape));
         return Ok(Some(what));
     }
     let stored = array.element();

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use zip::{CompressionMethod, ZipArchive};
 
-use super::given::{Given, Stored};
 use super::npy;
+use super::{Given, Stored};
 
 pub fn list(file: &Arc<File>) -> Result<Vec<Given>, String> {
     let damaged = |what: String| format!("{what}; it is damaged or no npz: save it again with numpy.savez");

@@ -6,7 +6,7 @@ use std::os::unix::fs::FileExt;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::given::{Given, Stored, Type};
+use super::{Given, Stored, Type};
 use crate::model::types;
 
 /// The format's own package refuses longer ones too.

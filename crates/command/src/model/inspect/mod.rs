@@ -1,5 +1,7 @@
 //! `syncedmem model inspect`.
 
+mod given;
+
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -9,6 +11,7 @@ use indicatif::{HumanBytes, ProgressBar};
 use serde::Serialize;
 
 use super::arrays::{self, Shape};
+use super::export::Format;
 use super::values::Found;
 use crate::{progress, say};
 
@@ -19,9 +22,11 @@ Examples:
   syncedmem model inspect lenet.caffemodel
   syncedmem model inspect lenet.caffemodel --ranges
       reads every value
-  syncedmem model inspect mean.binaryproto --json")]
+  syncedmem model inspect mean.binaryproto --json
+  syncedmem model inspect some.npz
+      the arrays of a file that `export` wrote, or another program")]
 pub struct Options {
-    /// A .caffemodel, .binaryproto, .solverstate, or Caffe2's init_net.pb.
+    /// A .caffemodel, .binaryproto, .solverstate, Caffe2's init_net.pb, or arrays: .npz, .safetensors.
     #[arg(value_hint = ValueHint::FilePath)]
     file: PathBuf,
     /// Read all values, and show the least and the greatest of each blob. Takes longer.
@@ -93,6 +98,12 @@ struct ShownArray {
 }
 
 pub fn run(options: &Options) -> ExitCode {
+    if let Some(format) = Format::of_name(&options.file) {
+        return match given::show(options, format) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(what) => say::failed(format_args!("{}: {what}", options.file.display())),
+        };
+    }
     let shown = Model::open(&options.file).and_then(|model| {
         let bytes = if options.ranges { arrays::bytes(&model, &arrays::places(&model)) } else { 0 };
         let bar = progress::bar(bytes, "reading");
@@ -182,7 +193,7 @@ fn print(shown: &Shown, options: &Options) {
         say::line(format_args!("iteration {iter}, step {current_step}, net {learned_net}"));
     }
     say::line("");
-    table(&rows(shown, options.ranges));
+    table(&rows(shown, options.ranges), 5);
     for problem in blobs().filter_map(|blob| blob.problem.as_ref()) {
         say::line(problem);
     }
@@ -191,7 +202,7 @@ fn print(shown: &Shown, options: &Options) {
 fn rows(shown: &Shown, ranges: bool) -> Vec<Vec<String>> {
     let mut head = vec!["layer", "type", "blob", "shape", "values", "bytes"];
     if ranges {
-        head.extend(["min", "max", "not finite"]);
+        head.extend(RANGE);
     }
     let mut rows = vec![head.into_iter().map(String::from).collect::<Vec<_>>()];
     for layer in &shown.layers {
@@ -218,6 +229,8 @@ fn rows(shown: &Shown, ranges: bool) -> Vec<Vec<String>> {
     rows
 }
 
+const RANGE: [&str; 3] = ["min", "max", "not finite"];
+
 fn range(found: Found) -> [String; 3] {
     let number = |value: Option<f64>| value.map_or_else(String::new, short);
     let others = found.nan + found.infinite;
@@ -229,15 +242,13 @@ fn short(value: f64) -> String {
     if value == 0.0 || (1e-3..1e6).contains(&value.abs()) { format!("{value:.6}") } else { format!("{value:.5e}") }
 }
 
-/// Columns of bytes and numbers are aligned to the right, the others to the left.
-const FIRST_NUMBER: usize = 5;
-
-fn table(rows: &[Vec<String>]) {
+/// Columns of numbers, from `first_number` on, are aligned to the right, the others to the left.
+fn table(rows: &[Vec<String>], first_number: usize) {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max();
     let widths: Vec<_> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
     for row in rows {
-        let cells = row.iter().zip(&widths).enumerate().map(|(column, (cell, width))| match column < FIRST_NUMBER {
+        let cells = row.iter().zip(&widths).enumerate().map(|(column, (cell, width))| match column < first_number {
             true => format!("{cell:<width$}  "),
             false => format!("{cell:>width$}  "),
         });

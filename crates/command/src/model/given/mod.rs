@@ -1,13 +1,34 @@
-//! The arrays of a file that is imported.
+//! The arrays of a safetensors or npz file.
+
+mod npy;
+mod npz;
+mod safetensors;
 
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
+use std::path::Path;
 use std::sync::Arc;
 
 use caffemodel::Element;
 use crc32fast::Hasher;
 use flate2::read::DeflateDecoder;
+
+use super::export::Format;
+
+/// The open file, and its arrays.
+pub fn open(path: &Path, format: Format) -> Result<(Arc<File>, Vec<Given>), String> {
+    let failed = |error| format!("cannot be opened: {error}; check the path and the file's permissions");
+    let Some((file, _)) = caffemodel::open_regular(path).map_err(failed)? else {
+        return Err("is a folder, a pipe or a device; name a regular file".into());
+    };
+    let file = Arc::new(file);
+    let given = match format {
+        Format::Safetensors => safetensors::list(&file)?,
+        Format::Npz => npz::list(&file)?,
+    };
+    Ok((file, given))
+}
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Type {
@@ -70,6 +91,12 @@ impl Given {
     /// `None`: more values than can be.
     pub fn count(&self) -> Option<u64> {
         self.shape.iter().try_fold(1u64, |count, dim| count.checked_mul(*dim))
+    }
+
+    /// Of the values, unpacked.
+    pub fn bytes(&self) -> u64 {
+        let Stored { bytes, checksum, header, .. } = self.stored;
+        checksum.map_or(bytes, |(_, unpacked)| unpacked).saturating_sub(header)
     }
 
     pub fn read(&self, file: &Arc<File>) -> io::Result<Box<dyn Read>> {

@@ -2,7 +2,7 @@
 
 use std::io::Read;
 
-use super::given::Type;
+use super::Type;
 use crate::model::types;
 
 #[derive(Debug, PartialEq, Eq)]

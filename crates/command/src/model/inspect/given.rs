@@ -1,0 +1,76 @@
+//! The arrays of a safetensors or npz file.
+
+use indicatif::HumanBytes;
+use serde::Serialize;
+
+use super::{Options, RANGE, range, table};
+use crate::model::arrays::Shape;
+use crate::model::export::Format;
+use crate::model::given;
+use crate::model::values::Found;
+use crate::{progress, say};
+
+#[derive(Serialize)]
+struct Shown {
+    file: String,
+    kind: &'static str,
+    bytes: u64,
+    arrays: Vec<ShownArray>,
+}
+
+#[derive(Serialize)]
+struct ShownArray {
+    name: String,
+    shape: Vec<u64>,
+    #[serde(rename = "type")]
+    of: String,
+    count: u64,
+    /// Of the values: packed ones take less in the file.
+    bytes: u64,
+    #[serde(flatten)]
+    found: Option<Found>,
+}
+
+pub fn show(options: &Options, format: Format) -> Result<(), String> {
+    let (file, given) = given::open(&options.file, format)?;
+    let bar = progress::bar(if options.ranges { given.iter().map(|given| given.bytes()).sum() } else { 0 }, "reading");
+    let arrays = given.into_iter().map(|given| {
+        let found = if options.ranges {
+            let found = Found::in_given(&given, &file, &bar);
+            found.map_err(|error| format!("{} cannot be read: {error}; save it again", given.name))?
+        } else {
+            None
+        };
+        let (of, count, bytes) = (given.of.name(), given.count().unwrap_or(0), given.bytes());
+        Ok(ShownArray { name: given.name, shape: given.shape, of, count, bytes, found })
+    });
+    let arrays = arrays.collect::<Result<Vec<_>, String>>()?;
+    bar.finish_and_clear();
+    let bytes = file.metadata().map_or(0, |about| about.len());
+    let shown = Shown { file: options.file.display().to_string(), kind: format.extension(), bytes, arrays };
+    if options.json {
+        say::json(&shown);
+    } else {
+        print(&shown, options.ranges);
+    }
+    Ok(())
+}
+
+fn print(Shown { file, kind, bytes, arrays }: &Shown, ranges: bool) {
+    let (counted, values) = (arrays.len(), arrays.iter().map(|array| array.count).sum::<u64>());
+    let plural = if counted == 1 { "" } else { "s" };
+    say::line(format_args!("{file}: {kind}, {counted} array{plural}, {values} values, {}", HumanBytes(*bytes)));
+    say::line("");
+    let mut head = vec!["array", "shape", "values", "bytes"];
+    if ranges {
+        head.extend(RANGE);
+    }
+    let row = |array: &ShownArray| {
+        let shape = Shape(&array.shape).to_string();
+        let mut row = vec![array.name.clone(), shape, array.of.clone(), array.bytes.to_string()];
+        row.extend(array.found.map(range).into_iter().flatten());
+        row
+    };
+    let head = head.into_iter().map(String::from).collect();
+    table(&std::iter::once(head).chain(arrays.iter().map(row)).collect::<Vec<_>>(), 3);
+}
