@@ -6,7 +6,6 @@ pub(crate) mod file;
 pub mod file_error;
 pub mod file_name;
 pub(crate) mod fork;
-pub mod limits;
 pub(crate) mod loaded;
 pub(crate) mod local_time;
 pub(crate) mod nesting;
@@ -17,3 +16,5 @@ pub(crate) mod sync;
 pub(crate) mod text;
 pub(crate) mod thread;
 pub(crate) mod thread_pointer;
+
+pub(crate) use syncedmem_limits as limits;

@@ -32,8 +32,12 @@ const CRATES: &[(&str, &[&str])] = &[
     ("crates/trace", &[]),
     ("crates/analysis", &["syncedmem-trace"]),
     ("crates/trace-reader", &["syncedmem-trace"]),
-    (".", &["caffemodel", "syncedmem-analysis", "syncedmem-trace"]),
-    ("crates/command", &["caffemodel", "syncedmem", "syncedmem-analysis", "syncedmem-trace", "syncedmem-trace-reader"]),
+    ("crates/limits", &["syncedmem-trace"]),
+    (".", &["caffemodel", "syncedmem-analysis", "syncedmem-limits", "syncedmem-trace"]),
+    (
+        "crates/command",
+        &["caffemodel", "syncedmem-analysis", "syncedmem-limits", "syncedmem-trace", "syncedmem-trace-reader"],
+    ),
 ];
 
 /// Crates without unsafe code.

@@ -6,11 +6,8 @@ use std::path::{Path, PathBuf};
 use crate::doctor::object::Object;
 use crate::doctor::search::Search;
 
-/// A build folder has only the first, in `deps` if the command alone was built.
+/// A build folder has only the first.
 const NAMES: [&str; 2] = ["libsyncedmem.so", "libsyncedmem.so.0"];
-
-/// The build folder of this command, from build.rs; `None` for an installed one.
-const BUILT_IN: Option<&str> = option_env!("SYNCEDMEM_BUILT_IN");
 
 #[derive(Debug)]
 pub struct NotFound {
@@ -49,14 +46,11 @@ pub fn find(named: Option<&Path>) -> Result<PathBuf, NotFound> {
         [std::env::current_exe().ok().and_then(|path| path.canonicalize().ok()), std::env::current_exe().ok()]
     {
         let Some(bin) = program.as_deref().and_then(Path::parent) else { continue };
-        folders.extend([bin.to_path_buf(), bin.join("deps")]);
+        folders.push(bin.to_path_buf());
         if let Some(prefix) = bin.parent() {
             let multiarch = format!("lib/{}-linux-gnu", std::env::consts::ARCH);
             folders.extend(["lib", "lib64", multiarch.as_str()].map(|lib| prefix.join(lib)));
         }
-    }
-    if let Some(built) = BUILT_IN.map(Path::new) {
-        folders.extend([built.to_path_buf(), built.join("deps")]);
     }
     let mut seen = std::collections::HashSet::new();
     folders.retain(|folder| seen.insert(folder.clone()));

@@ -1,21 +1,20 @@
 //! The machine: driver, limits, huge pages.
 #![expect(unsafe_code, reason = "the library's C API, and a version from the C library")]
 
-use std::ffi::{CStr, c_char};
+use std::ffi::{CStr, c_char, c_int};
 use std::fs;
 use std::path::Path;
 
-use syncedmem::abi::c::cuda::syncedmem_cuda_status;
-use syncedmem::abi::status::syncedmem_status_t::SYNCEDMEM_SUCCESS;
+use libloading::Library;
 use syncedmem_trace::text::Size;
 
-pub fn facts() -> Vec<(&'static str, String)> {
+pub fn facts(library: Option<&Path>) -> Vec<(&'static str, String)> {
     let mut facts = vec![
         (
             "system",
             format!("glibc {}, Linux {}, {}", glibc(), text("/proc/sys/kernel/osrelease"), std::env::consts::ARCH),
         ),
-        ("GPU", gpu().unwrap_or_else(|why_not| why_not)),
+        ("GPU", library.map_or_else(|| "(unknown: the library looks for it)".into(), gpu)),
         ("memory", memory()),
         ("huge pages", huge_pages()),
         ("page-locking", page_locking()),
@@ -35,17 +34,27 @@ fn glibc() -> String {
     unsafe { CStr::from_ptr(version) }.to_string_lossy().into_owned()
 }
 
-/// The library's own sentence; as an error, why there is no GPU.
-fn gpu() -> Result<String, String> {
+/// The library's own sentence.
+fn gpu(library: &Path) -> String {
+    type Status = unsafe extern "C" fn(*mut *const c_char) -> c_int;
+    // SAFETY: libsyncedmem documents that a process may load it at any time.
+    let loaded = unsafe { Library::new(library) };
+    let library = match loaded {
+        Ok(library) => library,
+        Err(error) => return format!("(unknown: {error})"),
+    };
+    // SAFETY: syncedmem.h declares it so.
+    let Ok(status) = (unsafe { library.get::<Status>(b"syncedmem_cuda_status\0") }) else {
+        return "(unknown: this library is too old to say)".into();
+    };
     let mut sentence: *const c_char = std::ptr::null();
     // SAFETY: `sentence` is writable.
-    let status = unsafe { syncedmem_cuda_status(&mut sentence) };
+    unsafe { status(&mut sentence) };
     if sentence.is_null() {
-        return Err("the library does not say whether there is a GPU".to_owned());
+        return "(unknown: the library does not say)".into();
     }
     // SAFETY: the function documents a NUL-terminated string that lives until the process ends.
-    let sentence = unsafe { CStr::from_ptr(sentence) }.to_string_lossy().into_owned();
-    if status == SYNCEDMEM_SUCCESS { Ok(sentence) } else { Err(sentence) }
+    unsafe { CStr::from_ptr(sentence) }.to_string_lossy().into_owned()
 }
 
 fn memory() -> String {
@@ -53,7 +62,7 @@ fn memory() -> String {
         Some((total, available)) => format!("{} of {} available", Size(available), Size(total)),
         None => "(unknown)".to_owned(),
     };
-    if let Some(limit) = syncedmem::platform::limits::cgroup() {
+    if let Some(limit) = syncedmem_limits::cgroup() {
         said.push_str(&format!("; the control group's limit is {}", Size(limit.get())));
     }
     if let Some(limit) = limit("Max address space") {

@@ -29,7 +29,7 @@ pub fn machine(library: &Result<PathBuf, NotFound>, needs: Option<u32>) {
         }
         Err(error) => line("libsyncedmem", &error.to_string()),
     }
-    for (name, text) in machine::facts() {
+    for (name, text) in machine::facts(library.as_deref().ok()) {
         line(name, &text);
     }
     for (index, text) in settings::lines().iter().enumerate() {

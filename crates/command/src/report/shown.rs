@@ -3,7 +3,7 @@
 use std::num::NonZero;
 
 use clap::Args;
-use syncedmem::platform::limits;
+use syncedmem_limits as limits;
 
 use crate::doctor::machine;
 
