@@ -25,10 +25,9 @@ set(built "${SYNCEDMEM_CARGO_DIR}/${folder}")
 if(triple)
   set(built "${SYNCEDMEM_CARGO_DIR}/${triple}/${folder}")
 endif()
-set(system_libraries_file "${built}/native-static-libs")
 
-# --locked: Cargo.lock, like all of the source tree, is only read.
-# Not as a Rust library too: link-time optimisation has no effect then.
+# --locked: Cargo.lock is only read. Not as a Rust library too: link-time optimisation has no effect then.
+# scripts/lib.sh, python/hatch_build.py and tests/support/as_shipped.rs have the same command line, so that cargo builds once for all.
 set(cargo "${SYNCEDMEM_CARGO}" rustc --locked --package syncedmem --lib --crate-type cdylib,staticlib
   --profile "${SYNCEDMEM_PROFILE}"
   --manifest-path "${CMAKE_CURRENT_SOURCE_DIR}/Cargo.toml" --target-dir "${SYNCEDMEM_CARGO_DIR}")
@@ -39,20 +38,26 @@ if(SYNCEDMEM_FEATURES)
   string(REPLACE ";" "," features "${SYNCEDMEM_FEATURES}")
   list(APPEND cargo --features "${features}")
 endif()
-list(APPEND cargo -- --print "native-static-libs=${system_libraries_file}")
 
-# Only a build tells which system libraries a program needs beside the static library. Cargo's output is shown: it may take minutes.
+# The system libraries that a program needs beside the static library are those of Rust's own: a library of nothing tells them.
 if(NOT SYNCEDMEM_SYSTEM_LIBRARIES)
-  message(STATUS "Building libsyncedmem with cargo, which prints the system libraries that the static library needs")
-  file(MAKE_DIRECTORY "${built}")
-  execute_process(COMMAND ${cargo} RESULT_VARIABLE status)
-  if(NOT status EQUAL 0 OR NOT EXISTS "${system_libraries_file}")
-    message(FATAL_ERROR "libsyncedmem does not build: cargo ended with status ${status}; its output is above")
+  get_filename_component(cargo_bin "${SYNCEDMEM_CARGO}" DIRECTORY)
+  find_program(SYNCEDMEM_RUSTC rustc HINTS "${cargo_bin}" "$ENV{CARGO_HOME}/bin" "$ENV{HOME}/.cargo/bin" DOC "The rustc of cargo")
+  set(nothing "${CMAKE_CURRENT_BINARY_DIR}/nothing")
+  file(WRITE "${nothing}.rs" "")
+  set(rustc "${SYNCEDMEM_RUSTC}" --crate-type staticlib --print "native-static-libs=${nothing}.libraries" -o "${nothing}.a" "${nothing}.rs")
+  if(triple)
+    list(APPEND rustc --target "${triple}")
   endif()
-  file(READ "${system_libraries_file}" found)
+  execute_process(COMMAND ${rustc} RESULT_VARIABLE status ERROR_VARIABLE said)
+  if(NOT status EQUAL 0)
+    message(FATAL_ERROR "rustc does not say which system libraries the static library needs (${status}): ${said}")
+  endif()
+  file(READ "${nothing}.libraries" found)
+  file(REMOVE "${nothing}.rs" "${nothing}.libraries" "${nothing}.a")
   separate_arguments(found UNIX_COMMAND "${found}")
   set(SYNCEDMEM_SYSTEM_LIBRARIES "${found}" CACHE STRING "What to link with the static library")
-  mark_as_advanced(SYNCEDMEM_SYSTEM_LIBRARIES)
+  mark_as_advanced(SYNCEDMEM_RUSTC SYNCEDMEM_SYSTEM_LIBRARIES)
 endif()
 
 # The files under the names that the loader and linkers look for; dates change only with the contents.

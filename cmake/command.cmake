@@ -2,12 +2,9 @@
 # writes of itself: manual pages and completions. Both are made by running it, so
 # for another machine they are left out: `syncedmem man` and `syncedmem completions` print them there.
 
-set(command_dir "${SYNCEDMEM_CARGO_DIR}/command")
-set(command_built "${command_dir}/${folder}")
 set(command_target "")
 if(SYNCEDMEM_TARGET)
   set(command_target --target "${SYNCEDMEM_TARGET}")
-  set(command_built "${command_dir}/${triple}/${folder}")
 endif()
 set(share_dir "${CMAKE_CURRENT_BINARY_DIR}/share")
 
@@ -19,19 +16,17 @@ else()
   message(STATUS "Manual pages and completions of the command are not made: it does not run on this machine")
 endif()
 
-# A folder of its own: with other options, cargo would build the library again and again in the first one. Relocatable:
-# an installed command finds its library from where it lies, and names no folder of this machine. Without optimisation at
-# link time, which takes minutes and serves the library alone.
+# Without optimisation at link time, which serves the library alone.
 file(MAKE_DIRECTORY "${share_dir}")
-set(command_cargo "${CMAKE_COMMAND}" -E env SYNCEDMEM_RELOCATABLE=1 CARGO_PROFILE_RELEASE_LTO=off
+set(command_cargo "${CMAKE_COMMAND}" -E env CARGO_PROFILE_RELEASE_LTO=off
   CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 "${SYNCEDMEM_CARGO}" rustc --locked --profile "${SYNCEDMEM_PROFILE}"
-  --manifest-path "${CMAKE_CURRENT_SOURCE_DIR}/Cargo.toml" --target-dir "${command_dir}" ${command_target})
+  --manifest-path "${CMAKE_CURRENT_SOURCE_DIR}/Cargo.toml" --target-dir "${SYNCEDMEM_CARGO_DIR}" ${command_target})
 add_custom_target(syncedmem_command ALL
   COMMAND ${command_cargo} --package syncedmem-command --bin syncedmem
   COMMAND ${command_cargo} --package syncedmem-layer-names --lib
   COMMAND "${CMAKE_COMMAND}" -E make_directory "${CMAKE_CURRENT_BINARY_DIR}/bin"
-  COMMAND "${CMAKE_COMMAND}" -E copy_if_different "${command_built}/syncedmem" "${CMAKE_CURRENT_BINARY_DIR}/bin/syncedmem"
-  COMMAND "${CMAKE_COMMAND}" -E copy_if_different "${command_built}/libsyncedmem_names.so" "${library_dir}/libsyncedmem_names.so"
+  COMMAND "${CMAKE_COMMAND}" -E copy_if_different "${built}/syncedmem" "${CMAKE_CURRENT_BINARY_DIR}/bin/syncedmem"
+  COMMAND "${CMAKE_COMMAND}" -E copy_if_different "${built}/libsyncedmem_names.so" "${library_dir}/libsyncedmem_names.so"
   ${share_commands}
   BYPRODUCTS "${CMAKE_CURRENT_BINARY_DIR}/bin/syncedmem" "${library_dir}/libsyncedmem_names.so"
   COMMENT "Building the syncedmem command with cargo"

@@ -43,7 +43,7 @@ def check_rust(checkout: pathlib.Path) -> None:
 def build_library(checkout: pathlib.Path) -> pathlib.Path:
     """Builds the library with Cargo, and returns its path."""
     check_rust(checkout)
-    # As cmake/cargo.cmake builds it: without the Rust library, beside which link-time optimisation has no effect.
+    # To the letter as cmake/cargo.cmake builds it, so that it is built once.
     command = ["cargo", "rustc", "--locked", "--release", "--package", "syncedmem", "--lib", "--crate-type", "cdylib,staticlib"]
     built = subprocess.run(
         [*command, "--message-format=json-render-diagnostics"], cwd=checkout, stdout=subprocess.PIPE, text=True

@@ -76,21 +76,34 @@ need_rust() {
     die "Rust $wanted or later is needed, and $(command -v cargo) is ${found:-of no known version}; $get"
 }
 
-# build_library: builds the release library alone; prints its path. The command line is that of cmake/cargo.cmake, so
-# that tests share one build. It names the crate types: link-time optimisation has no effect beside a Rust library.
+# build_library: builds the release library alone; prints its path. The command line is that of cmake/cargo.cmake, so that one build serves
+# CMake, pip and the scripts. It names the crate types: link-time optimisation has no effect beside a Rust library.
 build_library() {
   need_rust
   need gcc libc6-dev
-  (cd "$root" && cargo rustc --package syncedmem --lib --crate-type cdylib,staticlib --profile release --target-dir "$target" -- \
-    --print "native-static-libs=$target/release/native-static-libs" >&2) || die "the library does not build"
+  (cd "$root" && cargo rustc --package syncedmem --lib --crate-type cdylib,staticlib --release --target-dir "$target" >&2) ||
+    die "the library does not build"
   printf '%s\n' "$target/release/libsyncedmem.so"
 }
 
-# build_command: builds the syncedmem command and the library of names, for debugging as cargo test does; prints its
+# release_command: builds the release library and, as cmake/command.cmake does, the syncedmem command beside it; prints the command's path.
+release_command() {
+  build_library >/dev/null
+  local part
+  for part in "command --bin syncedmem" "layer-names --lib"; do
+    # shellcheck disable=SC2086 # a package, and what to build of it
+    (cd "$root" && CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 \
+      cargo rustc --release --target-dir "$target" --package syncedmem-$part >&2) || die "the command does not build"
+  done
+  printf '%s\n' "$target/release/syncedmem"
+}
+
+# build_command: builds the syncedmem command, the library and the library of names for debugging, as cargo test does; prints the command's
 # path.
 build_command() {
   need_rust
   need gcc libc6-dev
-  (cd "$root" && cargo build --package syncedmem-layer-names --package syncedmem-command >&2) || die "the command does not build"
+  (cd "$root" && cargo build --package syncedmem --package syncedmem-layer-names --package syncedmem-command >&2) ||
+    die "the command does not build"
   printf '%s\n' "$target/debug/syncedmem"
 }

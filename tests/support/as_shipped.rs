@@ -16,9 +16,8 @@ pub fn library() -> &'static PathBuf {
             // To the letter as CMake has it built, so that it is built once.
             let status = Command::new(env!("CARGO"))
                 .args(["rustc", "--package", "syncedmem", "--lib", "--crate-type", "cdylib,staticlib"])
-                .args(["--profile", "release", "--target-dir"])
-                .args([target.as_path(), "--".as_ref(), "--print".as_ref()])
-                .arg(format!("native-static-libs={}", target.join("release/native-static-libs").display()))
+                .args(["--release", "--target-dir"])
+                .arg(&target)
                 .current_dir(root)
                 .status();
             assert!(status.is_ok_and(|status| status.success()), "the library does not build");
