@@ -36,14 +36,15 @@ def times(name: str, left: list[float], right: list[float]) -> None:
     row(name, *(f"{min(side):.2f} to {max(side):.2f} s" for side in (left, right)), compared(left, right))
 
 
-def training(caffe: Caffe, library: Path, folder: Path) -> tuple[bool, int]:
-    """Compares trainings; whether all models are identical, and how many calls reached the library."""
+def training(caffe: Caffe, library: Path, folder: Path, keep: Path) -> tuple[bool, int]:
+    """Compares trainings, and keeps what one saved; whether all models are identical, and how many calls reached the library."""
     runs: dict[str, list[Trained]] = {"original": [], "ours": []}
     for number, which in enumerate(ORDER, 1):
         print(f"    training {number} of {len(ORDER)}: {which}", file=sys.stderr, flush=True)
         # One of the two runs on the library counts calls; the other shows the time without counting.
         count = which == "ours" and not runs["ours"]
-        runs[which].append(train(caffe, folder, preload=library if which == "ours" else None, count_calls=count))
+        preload = library if which == "ours" else None
+        runs[which].append(train(caffe, folder, preload=preload, count_calls=count, keep=keep if preload else None))
     original, ours = runs["original"][0], runs["ours"][0]
     print()
     row("", "Caffe's own", "libsyncedmem")
@@ -97,6 +98,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--library", type=Path, required=True)
     parser.add_argument("--iterations", type=int, default=ITERATIONS)
+    parser.add_argument("--keep", type=Path, required=True)
     options = parser.parse_args()
     library = options.library.resolve()
     with tempfile.TemporaryDirectory(prefix="demo-") as name:
@@ -104,7 +106,7 @@ def main() -> int:
         prepare(folder, options.iterations)
         caffe = Caffe()
         try:
-            same, called = training(caffe, library, folder)
+            same, called = training(caffe, library, folder, options.keep)
         except (AssertionError, Missing) as reason:
             print(f"demo: {reason}", file=sys.stderr)
             return 1
@@ -120,6 +122,7 @@ def main() -> int:
     print()
     print(f"The models are {'identical, byte for byte' if same else 'DIFFERENT'}.")
     print(f"{called} SyncedMemory calls of this unmodified Caffe reached the library.")
+    print(f"The trained net and its solver's state: {options.keep.name}/demo.caffemodel, {options.keep.name}/demo.solverstate")
     return 0 if same and called and not failed else 1
 
 

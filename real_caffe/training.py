@@ -46,8 +46,9 @@ def train(
     preload: Optional[Path] = None,
     count_calls: bool = False,
     library_path: str = "",
+    keep: Optional[Path] = None,
 ) -> Trained:
-    """Trains in a fresh folder over the prepared one; AssertionError if Caffe does not finish."""
+    """Trains in a fresh folder over the prepared one; AssertionError if Caffe does not finish. The folder `keep` gets the saved files."""
 
     def run(folder: Path) -> Finished:
         return caffe.run(
@@ -58,11 +59,11 @@ def train(
             library_path=library_path,
         )
 
-    return read_trained(prepared, run)
+    return read_trained(prepared, run, keep)
 
 
-def read_trained(prepared: Path, start: Callable[[Path], Finished]) -> Trained:
-    """Runs a training by `start` in a fresh folder, and reads its results."""
+def read_trained(prepared: Path, start: Callable[[Path], Finished], keep: Optional[Path] = None) -> Trained:
+    """Runs a training by `start` in a fresh folder, and reads its results. The folder `keep` gets the saved files as demo.*."""
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         for item in prepared.iterdir():
@@ -71,6 +72,10 @@ def read_trained(prepared: Path, start: Callable[[Path], Finished]) -> Trained:
         assert run.status == 0, f"caffe train {run.ending()}"
         saved = sorted(folder.glob("model_iter_*"))
         assert len(saved) == 2, f"caffe train saved {len(saved)} files, not a model and a solver state"
+        if keep:
+            keep.mkdir(exist_ok=True)
+            for path in saved:
+                shutil.copy(path, keep / f"demo{path.suffix}")
         losses = re.findall(r"Iteration (\d+)(?: \(.*\))?, loss = (\S+)", run.err)
         accuracies = re.findall(r"Test net output #\d+: accuracy = (\S+)", run.err)
         assert losses and accuracies, f"caffe train printed no losses: it {run.ending()}"

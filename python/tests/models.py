@@ -61,29 +61,18 @@ LENET = (
 """A net of three layers."""
 
 
-def fills(of: str, output: str, dims: Sequence[int], values: bytes) -> bytes:
-    """Caffe2's operator that fills a tensor: `values` is the field of its argument that has them."""
-    lengths = b"".join(number(6, length) for length in dims)
-    arguments = field(5, field(1, "shape") + lengths) + field(5, field(1, "values") + values)
-    return field(2, field(2, output) + field(4, of) + arguments)
-
-
-INIT_NET = (
-    field(1, "init")
-    + fills("GivenTensorFill", "fc_w", [2, 3], field(5, struct.pack("<6f", 1, 2, 3, 4, 5, 6)))
-    + fills("GivenTensorInt64Fill", "steps", [2], number(6, 7) + number(6, 8))
-)
+EXAMPLES = Path(__file__).parents[2] / "examples"
+INIT_NET = (EXAMPLES / "init_net.pb").read_bytes()
 """Weights as Caffe2 saves them."""
 
 
 def write(folder: Path) -> None:
-    """Writes the files of docs/models.md and docs/caffe2.md."""
-    (folder / "init_net.pb").write_bytes(INIT_NET)
-    history = b"".join(field(3, blob([1], [each])) for each in range(3))
-    (folder / "lenet.caffemodel").write_bytes(LENET)
-    (folder / "cut.caffemodel").write_bytes(LENET[:-3])
-    (folder / "mean.binaryproto").write_bytes(blob([1, 3, 1, 1], [104, 117, 123]))
-    (folder / "lenet.solverstate").write_bytes(number(1, 5000) + field(2, "lenet.caffemodel") + history)
+    """Writes the files of docs/models.md."""
+    small = (EXAMPLES / "small.caffemodel").read_bytes()
+    history = b"".join(field(3, blob([1], [each])) for each in range(13))
+    (folder / "small.caffemodel").write_bytes(small)
+    (folder / "cut.caffemodel").write_bytes(small[:120])
+    (folder / "demo.solverstate").write_bytes(number(1, 200) + field(2, "model_iter_200.caffemodel") + history)
 
 
 if __name__ == "__main__":
