@@ -53,9 +53,7 @@ impl fmt::Display for FileError {
             FileError::System(libc::EROFS) => "the file system is read-only",
             FileError::System(libc::ENOSPC) => "no space is left on the device",
             FileError::System(libc::EDQUOT) => "the disk quota is used up",
-            FileError::System(libc::ENOMEM) => {
-                "there is no address space for it (ulimit -v); SYNCEDMEM_TRACE_SIZE says how much it takes"
-            }
+            FileError::System(libc::ENOMEM) => "there is no address space left (ulimit -v), of which it takes 3 MiB",
             FileError::System(libc::EMFILE | libc::ENFILE) => "there is no file descriptor left",
             FileError::System(errno) => return write!(f, "the system refused (errno {errno})"),
         })

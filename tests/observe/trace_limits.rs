@@ -8,6 +8,7 @@ use crate::support::{alone, inside};
 use crate::trace::*;
 use syncedmem::observe::trace::{self as writer, FileError};
 use syncedmem_trace::event::What;
+use syncedmem_trace::recording::text::Kind;
 
 /// Mounts a file system of so many bytes on a folder, which this process alone sees; `false` where that is not permitted.
 fn small_disk(on: &Path, bytes: usize) -> bool {
@@ -74,19 +75,67 @@ fn the_limit_of_a_files_length_cuts_the_trace_and_not_the_process() {
     assert!(inside() || said.contains("t: the process may make no longer file (ulimit -f)\n"), "{said}");
 }
 
+/// Bytes of address space that this process uses.
+fn address_space() -> u64 {
+    let pages = std::fs::read_to_string("/proc/self/statm").unwrap();
+    pages.split(' ').next().unwrap().parse::<u64>().unwrap() * 4096
+}
+
+/// Runs `work` in a process that may use so many bytes of address space more.
+fn with_address_space<R>(more: u64, work: impl FnOnce() -> R) -> R {
+    let set = |rlim_cur| {
+        let limit = libc::rlimit { rlim_cur, rlim_max: libc::RLIM_INFINITY };
+        assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_AS, &limit) }, 0);
+    };
+    set(address_space() + more);
+    let result = work();
+    set(libc::RLIM_INFINITY);
+    result
+}
+
 fn without_address_space_for_it_there_is_no_trace() {
     let folder = Folder::new();
     let path = c_path(&folder.path("t"));
-    let pages = std::fs::read_to_string("/proc/self/statm").unwrap();
-    let used = pages.split(' ').next().unwrap().parse::<u64>().unwrap() * 4096;
-    let limit = |bytes| libc::rlimit { rlim_cur: bytes, rlim_max: libc::RLIM_INFINITY };
-    assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_AS, &limit(used + (64 << 20))) }, 0);
-    let started = writer::start(&path);
-    record(1);
-    assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_AS, &limit(libc::RLIM_INFINITY)) }, 0);
+    let started = with_address_space(512 << 10, || {
+        let started = writer::start(&path);
+        record(1);
+        started
+    });
     assert_eq!(started, Err(FileError::System(libc::ENOMEM)));
     assert_eq!(writer::start(&path), Ok(()), "the file is as empty as it was");
     writer::stop();
+}
+
+/// 200,000 records are 12 MiB.
+fn a_long_recording_needs_no_more_address_space_than_a_short_one() {
+    let folder = Folder::new();
+    let path = folder.path("t");
+    let before = address_space();
+    trace_to(&path, || {
+        (1..=20_000).for_each(record);
+        let short = address_space();
+        assert!(short - before <= 3 << 20, "{} for 20,000 records", short - before);
+        with_address_space(0, || (20_001..=200_000).for_each(record));
+        assert_eq!(address_space(), short);
+    });
+    assert!(address_space() <= before, "{} stay", address_space() - before);
+    assert_eq!(starts(&path), (1..=200_000).collect::<Vec<u64>>());
+}
+
+/// With 8 MiB, whose records begin anew twice.
+fn the_windows_of_a_ring_come_back() {
+    let read = recorded(|| (1..=300_000).for_each(record));
+    let most = read.header.layout.most;
+    assert!(most < 150_000, "{most}");
+    assert_eq!(read.starts(), (300_001 - most..=300_000).collect::<Vec<u64>>());
+}
+
+/// Names of 190 letters, some 3 MiB of them: windows begin between two.
+fn texts_are_whole_in_each_window() {
+    let name = |number: u64| format!("{number:>190}");
+    let read = recorded(|| (0..15_000).for_each(|number| writer::name(0x5000, 64, &name(number))));
+    let names = read.texts.iter().filter(|(kind, ..)| *kind == Kind::Name).map(|(_, _, text)| text.clone());
+    assert!(names.eq((0..15_000).map(name)));
 }
 
 fn a_program_that_closes_every_descriptor_gets_nothing_into_its_own_files() {
@@ -145,6 +194,10 @@ crate::support::harness::tests![
     a_program_that_closes_every_descriptor_gets_nothing_into_its_own_files;
     alone(&[]):
     without_address_space_for_it_there_is_no_trace,
+    a_long_recording_needs_no_more_address_space_than_a_short_one,
+    texts_are_whole_in_each_window,
     what_a_program_prints_that_closed_its_standard_streams_is_not_in_the_trace,
-    a_descriptor_of_the_trace_is_not_inherited_by_other_programs,
+    a_descriptor_of_the_trace_is_not_inherited_by_other_programs;
+    alone(&[("SYNCEDMEM_TRACE_SIZE", "8M")]):
+    the_windows_of_a_ring_come_back,
 ];

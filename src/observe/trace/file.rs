@@ -149,14 +149,28 @@ impl File {
         Ok(())
     }
 
-    /// Only reserved bytes may be touched.
-    pub fn map(self, bytes: u64) -> Result<NonNull<u8>, FileError> {
-        let (length, access) = (bytes as usize, libc::PROT_READ | libc::PROT_WRITE);
-        // SAFETY: without MAP_FIXED, mmap changes no other mapping.
-        let address = unsafe { libc::mmap(null_mut(), length, access, libc::MAP_SHARED, self.descriptor, 0) };
-        let failed = if address == libc::MAP_FAILED { -1 } else { 0 };
-        result(failed)?;
-        NonNull::new(address.cast()).ok_or(FileError::System(libc::ENOMEM))
+    /// Maps `bytes` from `at` on, in the place of an earlier mapping of that length if there is one. Only reserved bytes
+    /// may be touched.
+    ///
+    /// # Safety
+    /// No thread uses the earlier mapping. After an error it is gone.
+    pub unsafe fn map(self, at: u64, bytes: usize, place: Option<NonNull<u8>>) -> Result<NonNull<u8>, FileError> {
+        let wanted = place.map_or(null_mut(), NonNull::as_ptr).cast();
+        let flags = libc::MAP_SHARED | if place.is_some() { libc::MAP_FIXED } else { 0 };
+        let (access, at) = (libc::PROT_READ | libc::PROT_WRITE, at as libc::off_t);
+        let mapped = match self.is_mine() {
+            // SAFETY: MAP_FIXED replaces the earlier mapping alone, which the caller guarantees to be unused.
+            true => match unsafe { libc::mmap(wanted, bytes, access, flags, self.descriptor, at) } {
+                libc::MAP_FAILED => result(-1).map(|_| None),
+                address => Ok(NonNull::new(address.cast())),
+            },
+            false => Err(FileError::Closed),
+        };
+        if let (Err(_), Some(place)) = (mapped, place) {
+            // SAFETY: the caller guarantees that no thread uses it.
+            unsafe { libc::munmap(place.as_ptr().cast(), bytes) };
+        }
+        mapped?.ok_or(FileError::System(libc::ENOMEM))
     }
 
     /// For a file that has no header yet.

@@ -1,10 +1,10 @@
-//! The mapped recording: stores, and a system call only for new space.
+//! The mapped recording: stores, and system calls only for new space and new windows.
 #![expect(unsafe_code, reason = "words of the mapping")]
 
-use std::ptr::null_mut;
+use std::ptr::NonNull;
 use std::slice;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use syncedmem_trace::event::Event;
 use syncedmem_trace::recording::header::{self, About, End, Words};
@@ -13,6 +13,7 @@ use syncedmem_trace::recording::text::{self, Kind};
 use syncedmem_trace::recording::{HEADER, Layout, RECORD};
 
 use super::file::File;
+use super::windows::{self, Wanted};
 use crate::platform::file_error::FileError;
 use crate::platform::sync::{FOR_EVER, Lock, locked_static};
 use crate::settings;
@@ -32,8 +33,11 @@ struct Area {
     most: u64,
 }
 
-/// Set while no thread is inside, see `sink`. The reserved bytes of `TEXTS` and `RECORDS` also grow under `SPACE`.
-static BASE: AtomicPtr<u8> = AtomicPtr::new(null_mut());
+/// Records between looks at the next window.
+const LOOKS: u64 = 1 << 10;
+
+/// Set while no thread is inside, see `sink`. The reserved bytes of `TEXTS` and `RECORDS` also grow under `SPACE`, which
+/// windows are mapped under.
 static LAYOUT: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
 static FILE: [AtomicU64; 3] = [const { AtomicU64::new(0) }; 3];
 static TEXTS: AtomicU64 = AtomicU64::new(0);
@@ -65,9 +69,11 @@ impl Recording {
     unsafe fn map(file: File, about: &About<&str>) -> Result<(), FileError> {
         let layout = Layout::within(settings::TRACE_SIZE.get().unwrap_or(DEFAULT));
         file.reserve(0, HEADER)?;
+        windows::begin(layout.bytes());
         // Zeros without a header would be refused.
-        let base = file.map(layout.bytes()).inspect_err(|_| file.empty())?;
-        BASE.store(base.as_ptr(), Relaxed);
+        let first = Wanted { window: 0, kept: 0, first: windows::COUNT, at_once: true };
+        // SAFETY: no window gives its place.
+        unsafe { windows::map(file, first) }.inspect_err(|_| file.empty())?;
         store(&LAYOUT, [layout.texts, layout.most]);
         [&TEXTS, &RECORDS].into_iter().for_each(|reserved| reserved.store(0, Relaxed));
         CUT.store(false, Relaxed);
@@ -82,7 +88,7 @@ impl Recording {
     }
 
     /// # Safety
-    /// A recording is mapped, and is not unmapped while this is used.
+    /// A recording is mapped, and is not unmapped while this is used. The thread is inside, or none is.
     pub unsafe fn mapped() -> Recording {
         Recording(())
     }
@@ -90,8 +96,8 @@ impl Recording {
     /// # Safety
     /// No thread uses it any more.
     pub unsafe fn unmap(self) {
-        // SAFETY: `map` mapped it with this length; the caller guarantees that no thread uses it.
-        unsafe { libc::munmap(BASE.swap(null_mut(), Relaxed).cast(), self.layout().bytes() as usize) };
+        // SAFETY: the caller guarantees it.
+        unsafe { windows::end() };
     }
 
     fn layout(self) -> Layout {
@@ -108,19 +114,62 @@ impl Recording {
         Area { reserved: &RECORDS, begins: layout.record_at(0), most: layout.most * RECORD }
     }
 
-    /// # Safety
-    /// The words from there on are in the recording, and reserved.
-    unsafe fn words(self, from: u64, count: usize) -> &'static [AtomicU64] {
-        // SAFETY: the caller guarantees that they are mapped.
-        let first = unsafe { BASE.load(Relaxed).add(from as usize) };
-        // SAFETY: likewise. Every part begins on a multiple of 8, all stores are atomic, and `unmap`'s caller
-        // guarantees that it comes later.
-        unsafe { slice::from_raw_parts(first.cast(), count) }
+    /// The words of an area from `from` on, which are reserved and mapped, now or by this call.
+    #[inline]
+    fn words(self, area: Area, from: u64, count: usize) -> Option<&'static [AtomicU64]> {
+        let at = area.begins + from;
+        if !self.has_room(area, from + 8 * count as u64) {
+            return None;
+        }
+        let first = windows::address(at).or_else(|| self.mapped_at(area, at))?;
+        // SAFETY: the words are reserved and in one window, which stays mapped while this thread is inside. Every part
+        // begins on a multiple of 8, and all stores are atomic.
+        Some(unsafe { slice::from_raw_parts(first.as_ptr().cast(), count) })
+    }
+
+    /// Maps the window of a place.
+    #[cold]
+    fn mapped_at(self, area: Area, at: u64) -> Option<NonNull<u8>> {
+        if CUT.load(Relaxed) {
+            return None;
+        }
+        let window = windows::of(at);
+        let wanted = Wanted { window, kept: window, first: self.first_to_go(area), at_once: true };
+        // SAFETY: the holder of the recording is inside.
+        self.extend(|| match unsafe { windows::map(file(), wanted) } {
+            // There may be address space for the next record.
+            Err(FileError::System(_)) => Ok(()),
+            mapped => mapped,
+        });
+        windows::address(at)
+    }
+
+    /// Texts are looked up again, and stay mapped.
+    fn first_to_go(self, area: Area) -> usize {
+        let records = self.records().begins;
+        if area.begins == records { windows::of(records) + 1 } else { windows::COUNT }
+    }
+
+    /// From the middle of a window on, maps the next one: there the other threads do not wait for it, and are sometimes
+    /// outside.
+    #[cold]
+    fn look_ahead(self, slot: u64) {
+        let (layout, bytes) = (self.layout(), windows::bytes());
+        let at = layout.record_at(slot);
+        let next = layout.record_at((slot + bytes / RECORD) % layout.most);
+        if at % bytes >= bytes / 2 {
+            let (first, at_once) = (self.first_to_go(self.records()), false);
+            let wanted = Wanted { window: windows::of(next), kept: windows::of(at), first, at_once };
+            // SAFETY: the holder of the recording is inside.
+            let map = |(): &mut ()| unsafe { windows::map(file(), wanted) };
+            // Without the lock or address space, a later look or the first record maps it.
+            let _ = SPACE.try_with(FOR_EVER, map);
+        }
     }
 
     fn header(self) -> &'static Words {
-        // SAFETY: `begin` reserved the header first.
-        unsafe { &*BASE.load(Relaxed).cast() }
+        // SAFETY: `map` reserved and mapped the header first.
+        unsafe { &*windows::first().cast() }
     }
 
     #[inline]
@@ -133,34 +182,29 @@ impl Recording {
     #[inline]
     pub fn record(self, record: &Record) {
         let (slot, lap) = self.layout().slot(header::reserve(self.header()));
-        if !self.has_room(self.records(), (slot + 1) * RECORD) {
-            return header::lose(self.header());
-        }
-        // SAFETY: it is reserved.
-        let words = unsafe { self.words(self.layout().record_at(slot), size_of::<Slot>() / 8) };
-        if let Some(words) = words.first_chunk() {
-            record.write(words, lap);
+        let words = self.words(self.records(), slot * RECORD, size_of::<Slot>() / 8);
+        let Some(words) = words.and_then(<[_]>::first_chunk) else { return header::lose(self.header()) };
+        record.write(words, lap);
+        if slot % LOOKS == 0 {
+            self.look_ahead(slot);
         }
     }
 
     /// Returns the text's place, unless there is no room.
     pub fn text(self, kind: Kind, number: u64, text: &[u8]) -> Option<u32> {
-        let room = text::room(text.len());
-        let place = header::reserve_text(self.header(), room as u64, self.layout().texts)?;
-        if !self.has_room(self.texts(), place + room as u64) {
-            return None;
-        }
-        // SAFETY: it is reserved.
-        text::write(unsafe { self.words(HEADER + place, room / 8) }, kind, number, text);
+        let room = text::room(text.len()) as u64;
+        let is_whole = |place: u64| windows::of(HEADER + place) == windows::of(HEADER + place + room - 1);
+        let reserve = || header::reserve_text(self.header(), room, self.layout().texts);
+        // Readers pass over what was not begun.
+        let place = std::iter::from_fn(reserve).find(|&place| is_whole(place))?;
+        text::write(self.words(self.texts(), place, room as usize / 8)?, kind, number, text);
         u32::try_from(place).ok()
     }
 
     /// Whether this text is at `place`, which `text` returned for this recording.
     pub fn has_text(self, place: u32, kind: Kind, text: &[u8]) -> bool {
-        let (place, room) = (u64::from(place), text::room(text.len()));
-        // SAFETY: reserved, by the comparison before it.
-        place + room as u64 <= TEXTS.load(Relaxed)
-            && text::is(unsafe { self.words(HEADER + place, room / 8) }, kind, text)
+        let words = self.words(self.texts(), place.into(), text::room(text.len()) / 8);
+        words.is_some_and(|words| text::is(words, kind, text))
     }
 
     pub fn end(self, end: End) {
@@ -175,21 +219,27 @@ impl Recording {
 
     #[cold]
     fn grow(self, area: Area, bytes: u64) -> bool {
-        // Without the lock, this is a signal handler, and the thread that it interrupted reserves.
-        let cut = SPACE.try_with(FOR_EVER, |()| {
+        self.extend(|| {
             while bytes > area.reserved.load(Relaxed) && !CUT.load(Relaxed) {
-                if let Err(trouble) = self.reserve(area) {
-                    CUT.store(true, Relaxed);
-                    header::cut(self.header(), trouble.errno());
-                    return Some(trouble);
-                }
+                self.reserve(area)?;
             }
-            None
+            Ok(())
         });
-        if let Ok(Some(trouble)) = cut {
+        bytes <= area.reserved.load(Acquire)
+    }
+
+    /// Gets space or address space, and ends the records after an error. Without the lock, this is a signal handler, and
+    /// the thread that it interrupted is here.
+    fn extend(self, get: impl FnOnce() -> Result<(), FileError>) {
+        let got = SPACE.try_with(FOR_EVER, |()| {
+            get().inspect_err(|trouble| {
+                CUT.store(true, Relaxed);
+                header::cut(self.header(), trouble.errno());
+            })
+        });
+        if let Ok(Err(trouble)) = got {
             super::complain(trouble);
         }
-        bytes <= area.reserved.load(Acquire)
     }
 
     /// Doubles the space, within `STEPS`: a short recording takes little.

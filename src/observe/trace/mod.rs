@@ -8,8 +8,10 @@
 #![expect(unsafe_code, reason = "prctl, and a function that runs at exit")]
 
 mod file;
+mod inside;
 pub(crate) mod mapping;
 mod sink;
+mod windows;
 
 use std::cell::Cell;
 use std::hash::{DefaultHasher, Hasher};

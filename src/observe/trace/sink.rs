@@ -2,12 +2,13 @@
 #![expect(unsafe_code, reason = "the recording is mapped while threads are inside")]
 
 use std::ffi::CStr;
-use std::sync::atomic::Ordering::{Relaxed, Release, SeqCst};
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use syncedmem_trace::recording::header::{About, End};
 
 use super::file::{File, Opened, identity};
+use super::inside::{self, Inside};
 use super::mapping::{self, Recording};
 use crate::observe::call_counts::program;
 use crate::platform::clock::{nanoseconds, nanoseconds_since_1970, processor_nanoseconds};
@@ -26,8 +27,6 @@ const CHANGING: u32 = 2;
 const TAKING_OVER: u32 = 3;
 
 static STATE: AtomicU32 = AtomicU32::new(OFF);
-/// Threads with an [`Entry`].
-static INSIDE: AtomicU32 = AtomicU32::new(0);
 /// Of the current recording, counted on in forked children.
 static NUMBER: AtomicU32 = AtomicU32::new(0);
 /// This process's id; 0 in a child that has recorded nothing yet.
@@ -70,7 +69,7 @@ fn is_exports(path: &CStr) -> bool {
 pub fn stop() {
     conclude();
     if STATE.compare_exchange(ON, CHANGING, SeqCst, Relaxed).is_ok() {
-        wait_until_no_thread_is_inside();
+        inside::wait_for_none();
         // SAFETY: a recording is mapped while the state is not `OFF`.
         let recording = unsafe { Recording::mapped() };
         // SAFETY: no thread is inside, and none enters.
@@ -92,8 +91,7 @@ pub fn conclude() {
 /// The child has one thread. The parent's recording stays mapped: a signal handler may have forked in the middle of a
 /// record.
 pub fn after_fork_in_child() {
-    // The threads that were inside do not exist here.
-    INSIDE.store(0, Relaxed);
+    inside::after_fork_in_child();
     let process = PROCESS.swap(0, Relaxed);
     if process != 0 {
         PARENT.store(process, Relaxed);
@@ -151,7 +149,7 @@ fn record_to(file: File, process: u32) -> Result<(), FileError> {
 fn take_over() {
     let before = block_signals();
     if STATE.compare_exchange(ON, TAKING_OVER, SeqCst, Relaxed).is_ok() {
-        wait_until_no_thread_is_inside();
+        inside::wait_for_none();
         let taken = if PROCESS.load(Relaxed) == 0 { begin() } else { Ok(()) };
         STATE.store(if taken.is_ok() { ON } else { OFF }, SeqCst);
         if let Err(trouble) = taken {
@@ -161,19 +159,13 @@ fn take_over() {
     restore_signals(&before);
 }
 
-fn wait_until_no_thread_is_inside() {
-    while INSIDE.load(SeqCst) != 0 {
-        nap();
-    }
-}
-
 #[cold]
 pub fn complain(trouble: FileError) {
     warn(format_args!("the trace ends here: {PATH}: {trouble}"));
 }
 
 /// While it lives, the recording stays mapped and the process the same.
-pub struct Entry(());
+pub struct Entry(Inside);
 
 #[inline]
 pub fn enter() -> Option<Entry> {
@@ -187,9 +179,8 @@ fn enter_trace() -> Option<Entry> {
         if PROCESS.load(Relaxed) == 0 && is_on() {
             take_over();
         }
-        // SeqCst on both sides: a thread that changes the state next sees this count and waits.
-        INSIDE.fetch_add(1, SeqCst);
-        let entry = Entry(());
+        let entry = Entry(Inside::begin());
+        // SeqCst on both sides: see `Inside::begin`.
         match STATE.load(SeqCst) {
             ON if PROCESS.load(Relaxed) != 0 => return Some(entry),
             ON => {}
@@ -212,13 +203,5 @@ impl Entry {
     pub fn recording(&self) -> Recording {
         // SAFETY: `stop` unmaps it after all entries have ended.
         unsafe { Recording::mapped() }
-    }
-}
-
-impl Drop for Entry {
-    #[inline]
-    fn drop(&mut self) {
-        // Release: the thread that waits for 0 sees this writer's effects.
-        INSIDE.fetch_sub(1, Release);
     }
 }
