@@ -13,6 +13,7 @@ mod search;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::observe::trace;
 use crate::platform::cancel_guard::CancelGuard;
 use crate::platform::loaded;
 use crate::state::flags::{self, MAY_PIN};
@@ -50,6 +51,7 @@ pub fn build(look_again: bool) -> Build {
 
 #[cold]
 fn look() -> Build {
+    trace::caffes();
     let (finding, loaded) = search::search();
     if let Finding::Gpu(mode) = finding {
         GPU.store(mode.pack(), Ordering::Relaxed);

@@ -1,5 +1,7 @@
 //! Turns observation on and off: by the settings when the library is first used, and by the C API.
 
+#![expect(unsafe_code, reason = "a function that runs at exit")]
+
 use std::ffi::CStr;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -63,6 +65,22 @@ pub fn after_fork_in_child() {
 fn complain(file: &CStr, trouble: FileError) {
     let file = Escaped(file.to_bytes());
     to_stderr(Text::<600>::of(format_args!("libsyncedmem: SYNCEDMEM_TRACE={file}: {trouble}\n")).as_bytes());
+}
+
+/// Runs after `main` and the destructors of the program's static objects.
+#[used]
+#[unsafe(link_section = ".fini_array")]
+static AT_EXIT: extern "C" fn() = at_exit;
+
+extern "C" fn at_exit() {
+    // A panic is a bug here: the process must still reach its end.
+    let _ = std::panic::catch_unwind(|| {
+        // A Caffe that cannot call the library has never begun the recording, which then says so.
+        if flags::are_unread() && settings::environment(c"SYNCEDMEM_TRACE").is_some() && trace::is_any_caffe_bound() {
+            read_settings();
+        }
+        trace::conclude();
+    });
 }
 
 pub fn set(flag: Flags, wanted: bool) {

@@ -142,6 +142,34 @@ pub fn environment(variable: &CStr) -> Option<&'static CStr> {
     (!value.is_empty()).then_some(value)
 }
 
+/// Calls `visit` with each `NAME=VALUE` of this library.
+#[expect(unsafe_code, reason = "environ(7): std's own way allocates")]
+pub fn each_given(mut visit: impl FnMut(&CStr)) {
+    unsafe extern "C" {
+        static environ: *const *const std::ffi::c_char;
+    }
+    // SAFETY: getauxval has no preconditions.
+    if unsafe { libc::getauxval(libc::AT_SECURE) } != 0 {
+        return;
+    }
+    // SAFETY: the C library's own variable; POSIX forbids the program to change the environment meanwhile.
+    let mut next = unsafe { environ };
+    while !next.is_null() {
+        // SAFETY: the list ends with a null pointer, which is the last one that is read.
+        let variable = unsafe { *next };
+        if variable.is_null() {
+            return;
+        }
+        // SAFETY: the environment's strings are NUL-terminated.
+        let variable = unsafe { CStr::from_ptr(variable) };
+        if variable.to_bytes().starts_with(b"SYNCEDMEM_") {
+            visit(variable);
+        }
+        // SAFETY: behind a pointer that is not null there is another one.
+        next = unsafe { next.add(1) };
+    }
+}
+
 /// Of another library; an empty value counts as set.
 #[expect(unsafe_code, reason = "getenv(3)")]
 pub fn is_set(variable: &CStr) -> bool {

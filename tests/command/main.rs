@@ -14,6 +14,7 @@ mod help;
 mod input;
 mod killed;
 mod never_called;
+mod out_of_memory;
 mod output;
 mod passes;
 mod report;

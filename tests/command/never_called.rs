@@ -43,6 +43,45 @@ fn a_caffe_that_made_no_object_is_not_blamed() {
     says(&workshop, Path::new("./early"), RECORDED_NOTHING, why);
 }
 
+/// As pycaffe does, in a program that loads it: some calls reach the library, but on memory that is not its own.
+#[test]
+fn a_caffe_that_is_loaded_later_and_calls_itself_is_the_first_line() {
+    let workshop = Workshop::new();
+    let blob = "#include \"caffe.h\"\nstruct memory *blob(void) { static struct memory m; construct(&m, 4096); mutable_cpu_data(&m); return &m; }";
+    workshop.source("more.c", blob);
+    workshop.caffe(&["-Wl,-Bsymbolic", "-Wl,-soname,libcaffe.so.1", "more.c"]);
+    std::os::unix::fs::symlink("libcaffe.so", workshop.path("libcaffe.so.1")).unwrap();
+    workshop.source("layer.c", LAYER);
+    workshop.compile("layer.so", &["-shared", "-fPIC", "layer.c", "-L.", "-lcaffe", "-Wl,-rpath,$ORIGIN"]);
+    workshop.source(
+        "later.c",
+        r#"
+        #include "caffe.h"
+        #include <dlfcn.h>
+        int main(int arguments, char **argument) {
+          void *python = dlopen("./layer.so", RTLD_NOW);
+          struct memory *(*blob)(void) = dlsym(python, "blob");
+          const void *(*layer)(struct memory *) = dlsym(python, "layer");
+          struct memory *memory = blob();
+          return arguments > 1 ? !layer(memory) : !memory->cpu;
+        }
+        "#,
+    );
+    workshop.compile("later", &["later.c", "-ldl"]);
+    for arguments in [&["./later"][..], &["./later", "reach into it"]] {
+        let told = workshop.run(&["--trace", "t", "--report"], arguments);
+        assert_eq!(told.status, Some(0), "{}", told.error);
+        let first = told.error.trim_start().replace('\n', " ");
+        assert!(first.starts_with("later never called the library: /"), "{first}");
+        assert!(first.contains("/libcaffe.so calls its own SyncedMemory directly"), "the link is followed: {first}");
+        assert!(first.contains(" Link that library without -Bsymbolic"), "{first}");
+        assert!(!first.contains("of blobs") && !first.contains("nothing worth doing"), "{first}");
+        let again = workshop.syncedmem(&["report", "t", "--text"]).ok().replace('\n', " ");
+        assert!(again.starts_with("later never called the library: /"), "{again}");
+    }
+    workshop.leaves_nothing();
+}
+
 #[test]
 fn a_caffe_of_another_layout_is_not_started() {
     let workshop = Workshop::new();

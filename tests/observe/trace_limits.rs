@@ -118,7 +118,7 @@ fn a_long_recording_needs_no_more_address_space_than_a_short_one() {
         with_address_space(0, || (20_001..=200_000).for_each(record));
         assert_eq!(address_space(), short);
     });
-    assert!(address_space() <= before, "{} stay", address_space() - before);
+    assert!(address_space() < before + (1 << 20), "{} stay: a window", address_space() - before);
     assert_eq!(starts(&path), (1..=200_000).collect::<Vec<u64>>());
 }
 

@@ -29,7 +29,8 @@ fn names_places_threads_and_the_mode_are_in_the_file_once() {
             writer::name(0x6000, 65, "diff");
         }
     });
-    let [thread, rest @ ..] = &read.texts[..] else { panic!("{:?}", read.texts) };
+    let texts: Vec<_> = read.texts.iter().skip_while(|(kind, ..)| *kind != Kind::Thread).cloned().collect();
+    let [thread, rest @ ..] = &texts[..] else { panic!("{:?}", read.texts) };
     assert_eq!((thread.0, thread.1), (Kind::Thread, this_thread().into()));
     let name = |name: &str| (Kind::Name, 0, name.to_owned());
     assert_eq!(rest, [(Kind::Site, 7, place.to_owned()), name("data äöü"), name("diff")]);
@@ -45,6 +46,26 @@ fn names_places_threads_and_the_mode_are_in_the_file_once() {
     let program = std::env::current_exe().unwrap();
     assert_eq!(read.header.about.program, program.file_name().unwrap().to_str().unwrap());
     assert_eq!(read.header.about.process, std::process::id());
+}
+
+/// Before anything else.
+fn what_the_process_is_and_what_bounds_its_memory_is_in_the_file() {
+    let limit = libc::rlimit { rlim_cur: 1 << 45, rlim_max: libc::RLIM_INFINITY };
+    assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_AS, &limit) }, 0);
+    let read = recorded(|| record(1));
+    let of = |wanted: Kind| -> Vec<(u64, &str)> {
+        let texts = read.texts.iter().filter(|(kind, ..)| *kind == wanted);
+        texts.map(|(_, number, text)| (*number, text.as_str())).collect()
+    };
+    let command: String = std::env::args().map(|argument| argument + "\0").collect();
+    assert_eq!(of(Kind::Command), [(0, command.as_str())]);
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
+    assert_eq!(of(Kind::Host), [(0, host.trim())]);
+    assert!(of(Kind::Setting).contains(&(0, "SYNCEDMEM_PAGEABLE_POOL=17M")), "{:?}", read.texts);
+    assert!(of(Kind::Limit).contains(&(1 << 45, "address space")), "{:?}", read.texts);
+    let machine = of(Kind::Limit).into_iter().find(|(_, name)| *name == "machine").unwrap();
+    assert!(machine.0 > 64 << 20, "{machine:?}");
+    assert_eq!(of(Kind::Caffe), []);
 }
 
 fn more_names_than_have_room_lose_their_record_and_nothing_else() {
@@ -193,6 +214,8 @@ crate::support::harness::tests![
     a_trace_replaces_an_earlier_one_in_its_file,
     a_header_that_its_process_was_killed_at_is_no_file_of_another_program,
     what_cannot_be_a_trace_is_refused;
+    alone(&[("SYNCEDMEM_PAGEABLE_POOL", "17M")]):
+    what_the_process_is_and_what_bounds_its_memory_is_in_the_file;
     alone(&[("SYNCEDMEM_TRACE_SIZE", "64K")]):
     more_names_than_have_room_lose_their_record_and_nothing_else,
     the_oldest_records_give_way_and_the_account_is_exact,

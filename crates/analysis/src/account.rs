@@ -121,7 +121,7 @@ impl Account {
             What::Registered { bytes } => self.registered.add(bytes, nanoseconds),
             What::Synchronised => self.synchronised.add(0, nanoseconds),
             What::TurnedAway { kind, bytes } => self.memory[kind as usize].turned_away.add(bytes, nanoseconds),
-            What::Failed { side, bytes } => self.failures[side as usize].add(bytes, nanoseconds),
+            What::Failed { side, bytes, .. } => self.failures[side as usize].add(bytes, nanoseconds),
             What::Resized { .. } | What::Compared { .. } | What::Lent { .. } | What::Released { .. } => {}
         }
     }

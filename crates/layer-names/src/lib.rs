@@ -177,6 +177,15 @@ macro_rules! in_front_of {
 in_front_of!("f", f32);
 in_front_of!("d", f64);
 
+/// libsyncedmem calls it before it records that an allocation of this thread failed. A net that is being made gets its
+/// names only at the end of `Net::Init`.
+#[unsafe(export_name = "_ZN9syncedmem11name_layersEv")]
+extern "C" fn name_layers() {
+    if let Some((net, is_new)) = INSIDE.get() {
+        naming(move || record::net_so_far(net, is_new));
+    }
+}
+
 /// `SyncedMemory(size_t)`. The C++ ABI has it under two names, for complete objects and for base classes.
 macro_rules! constructor {
     ($function:ident, $symbol:literal) => {

@@ -157,6 +157,11 @@ impl Blob {
         self.shape().and_then(|shape| u64::try_from(*shape.first()?).ok()).unwrap_or(0)
     }
 
+    /// A blob without them may be one that has no memory yet, for which the accessors end the process.
+    pub fn has_axes(self) -> bool {
+        !self.this.is_null() && self.shape().is_some_and(|shape| !shape.is_empty())
+    }
+
     fn elements(self) -> i64 {
         self.shape().map_or(0, |shape| shape.iter().map(|&axis| i64::from(axis)).product())
     }
@@ -294,7 +299,8 @@ impl Net {
         let accessors = Accessors::of(self.letter)?;
         let names = self.texts(&accessors.layer_names, |count| 0..count)?;
         let layers = self.outputs_by_layer(accessors)?;
-        if layers.len() != names.len() {
+        // A net that is being made has names for its first layers.
+        if layers.len() < names.len() {
             return None;
         }
         let mut found = Vec::new();

@@ -106,6 +106,20 @@ fn set_name(object: *mut c_void, name: &str) -> Option<()> {
 
 /// Names a net's objects that have no name yet; all if the net `is_new`.
 pub fn net(net: Net, is_new: bool) -> Option<()> {
+    walk(net, is_new, |_| true)
+}
+
+/// As `net`, in the middle of a call. Without memory for the names, the process would end.
+pub fn net_so_far(net: Net, is_new: bool) -> Option<()> {
+    /// Bytes: more than the names need.
+    const NEEDED: usize = 1 << 20;
+    let mut room = Vec::<u8>::new();
+    std::hint::black_box(&mut room).try_reserve_exact(NEEDED).ok()?;
+    drop(room);
+    walk(net, is_new, Blob::has_axes)
+}
+
+fn walk(net: Net, is_new: bool, is_made: impl Fn(Blob) -> bool) -> Option<()> {
     // Not waited for: a child of fork may find it locked for ever.
     let mut nets = NAMED.try_lock().ok()?;
     let nets = nets.get_or_insert_default();
@@ -124,6 +138,9 @@ pub fn net(net: Net, is_new: bool) -> Option<()> {
     for Named { blob, name, may_grow } in net.parameters()?.into_iter().chain(net.outputs()?) {
         if is_new {
             before.internals.remove(&blob.address());
+        }
+        if !is_made(blob) {
+            continue;
         }
         let gradient = format!("{name} gradient");
         let items = if may_grow && batch > 0 && blob.first_axis() == batch { batch } else { 0 };

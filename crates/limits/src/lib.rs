@@ -73,6 +73,50 @@ pub fn mappings() -> Option<(usize, usize)> {
     (count >= limit - limit / 64).then_some((count, limit))
 }
 
+/// Bytes of the process that limits count.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Usage {
+    pub address_space: u64,
+    /// With the stack, which `RLIMIT_DATA` does not count.
+    pub data: u64,
+}
+
+/// 0 where /proc is not there.
+pub fn usage() -> Usage {
+    let mut buffer = [0; 128];
+    let pages = |column| {
+        let number = read(c"/proc/self/statm", &mut buffer)?.split(' ').nth(column)?.trim().parse::<u64>();
+        Some(number.ok()? * system(libc::_SC_PAGESIZE) as u64)
+    };
+    let [address_space, data] = [0, 5].map(pages).map(Option::unwrap_or_default);
+    Usage { address_space, data }
+}
+
+/// The memory that is committed, and its limit, in bytes, where `vm.overcommit_memory` is 2.
+pub fn commit() -> Option<(u64, u64)> {
+    let is_strict = read(c"/proc/sys/vm/overcommit_memory", &mut [0; 16])?.trim() == "2";
+    if is_strict { memory("Committed_AS:").zip(memory("CommitLimit:")) } else { None }
+}
+
+/// Bytes of the machine's memory, by a name in /proc/meminfo.
+pub fn memory(name: &str) -> Option<u64> {
+    bytes_in(c"/proc/meminfo", name)
+}
+
+/// 0 where /proc is not there.
+pub fn peak_address_space() -> u64 {
+    bytes_in(c"/proc/self/status", "VmPeak:").unwrap_or(0)
+}
+
+// Not inlined: as above.
+#[inline(never)]
+fn bytes_in(path: &CStr, name: &str) -> Option<u64> {
+    let mut buffer = [0; 4096];
+    let about = read(path, &mut buffer)?;
+    let kibibytes = about.lines().find_map(|line| line.strip_prefix(name)?.trim().strip_suffix(" kB"))?;
+    kibibytes.parse::<u64>().ok()?.checked_mul(1024)
+}
+
 pub fn peak_resident() -> u64 {
     let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: `usage` is writable.
@@ -83,12 +127,21 @@ pub fn peak_resident() -> u64 {
 
 /// As much as `buffer` holds.
 pub fn read<'b>(path: &CStr, buffer: &'b mut [u8]) -> Option<&'b str> {
-    std::str::from_utf8(File::open(path)?.read(buffer)?).ok()
+    std::str::from_utf8(read_bytes(path, buffer)?).ok()
+}
+
+/// As much as `buffer` holds.
+pub fn read_bytes<'b>(path: &CStr, buffer: &'b mut [u8]) -> Option<&'b [u8]> {
+    File::open(path)?.read(buffer)
 }
 
 /// The path, as much as `buffer` holds.
 pub fn program(buffer: &mut [u8]) -> &[u8] {
-    let link = c"/proc/self/exe";
+    target(c"/proc/self/exe", buffer)
+}
+
+/// What a symbolic link holds, as much as `buffer` takes; empty if it is none.
+pub fn target<'b>(link: &CStr, buffer: &'b mut [u8]) -> &'b [u8] {
     // SAFETY: the path is NUL-terminated, and `buffer` writable for its length.
     let length = unsafe { libc::readlink(link.as_ptr(), buffer.as_mut_ptr().cast(), buffer.len()) };
     buffer.get(..usize::try_from(length).unwrap_or(0)).unwrap_or_default()

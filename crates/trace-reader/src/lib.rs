@@ -64,6 +64,10 @@ pub enum Item {
         process: u32,
         layers: String,
     },
+    Note {
+        process: u32,
+        note: Note,
+    },
     /// The name of a known object, from now on.
     Name {
         process: u32,
@@ -95,6 +99,30 @@ pub enum Item {
     },
     /// The last item of a process.
     End(End),
+}
+
+/// What a process is, and what bounds its memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Note {
+    /// The command line.
+    Command(Vec<String>),
+    /// The machine's name.
+    Host(String),
+    /// `NAME=VALUE` of an environment variable of the library's.
+    Setting(String),
+    Limit {
+        name: String,
+        bytes: u64,
+    },
+    Caffe(Caffe),
+}
+
+/// A Caffe in the process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Caffe {
+    pub file: String,
+    /// Else its calls are bound within it.
+    pub reaches: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

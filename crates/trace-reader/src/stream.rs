@@ -11,7 +11,7 @@ use syncedmem_trace::recording::text::{self, Entry, Kind};
 use crate::objects::{Found, Names, Objects};
 use crate::order::Order;
 use crate::recording::Recording;
-use crate::{End, Item, ReadError};
+use crate::{Caffe, End, Item, Note, ReadError};
 
 #[derive(Debug)]
 pub struct Stream {
@@ -140,6 +140,7 @@ impl Stream {
             }
             let site = Site(number as u32);
             let words = || String::from_utf8_lossy(text).into_owned();
+            let note = |note| Item::Note { process, note };
             match kind {
                 Kind::Site => {
                     self.sites.insert(site, words());
@@ -159,6 +160,14 @@ impl Stream {
                     let path = String::from_utf8_lossy(path).into_owned();
                     items.push_back(Item::Module { process, start: number, build_id: build_id.to_vec(), path });
                 }
+                Kind::Command => {
+                    let text = String::from_utf8_lossy(text.strip_suffix(b"\0").unwrap_or(text));
+                    items.push_back(note(Note::Command(text.split('\0').map(str::to_owned).collect())));
+                }
+                Kind::Host => items.push_back(note(Note::Host(words()))),
+                Kind::Setting => items.push_back(note(Note::Setting(words()))),
+                Kind::Limit => items.push_back(note(Note::Limit { name: words(), bytes: number })),
+                Kind::Caffe => items.push_back(note(Note::Caffe(Caffe { file: words(), reaches: number != 0 }))),
             }
         }
     }

@@ -15,7 +15,7 @@ use syncedmem_trace::kind::Kind;
 use syncedmem_trace::recording::header::{About, End as EndMark};
 use syncedmem_trace::recording::record::Record;
 use syncedmem_trace::recording::text;
-use syncedmem_trace_reader::{End, Item, ReadError, Reader, Stream};
+use syncedmem_trace_reader::{Caffe, End, Item, Note, ReadError, Reader, Stream};
 
 /// A folder of a test's own.
 struct Folder(PathBuf);
@@ -84,7 +84,7 @@ fn a_recording_is_read_in_the_order_of_ends_with_its_texts() {
     recording.event(at(31, 5, What::Synchronised));
     recording.named(60, 0x1000, "conv1 weights");
     recording.put(Record::Items { time: 61, thread: 1, object: 0x1000, object_bytes: 64, items: 8 });
-    recording.end(EndMark { time: 99, processor_time: 50, peak_resident: 4096 });
+    recording.end(EndMark { time: 99, processor_time: 50, peak_resident: 4096, peak_address_space: 8192 });
     let items = read("order", &recording);
     let [Item::Process { process: 7, name, parent: None, monotonic: 100, realtime: 1_000_000_100 }, rest @ ..] =
         &items[..]
@@ -110,6 +110,30 @@ fn a_recording_is_read_in_the_order_of_ends_with_its_texts() {
     let [Item::End(end)] = &rest[9..] else { panic!("{rest:?}") };
     assert_eq!(end.header.end.map(|end| end.peak_resident), Some(4096));
     assert_eq!((end.gave_way, end.unfinished, end.unknown), (0, 0, 0));
+}
+
+#[test]
+fn what_a_process_is_and_what_bounds_it_is_read_before_its_events() {
+    let recording = Recording::new(&process(7));
+    recording.text(text::Kind::Command, 0, b"caffe\0train\0--solver=a b\0\0");
+    recording.text(text::Kind::Host, 0, b"node3");
+    recording.text(text::Kind::Limit, 1 << 40, b"address space");
+    recording.text(text::Kind::Setting, 0, b"SYNCEDMEM_POOLS=off");
+    recording.event(at(10, 0, made(64)));
+    recording.text(text::Kind::Caffe, 0, b"/lib/libcaffe.so.1.0.0");
+    let notes = read("notes", &recording).into_iter().skip(1).map_while(|item| match item {
+        Item::Note { process: 7, note } => Some(note),
+        _ => None,
+    });
+    let command = ["caffe", "train", "--solver=a b", ""].map(str::to_owned).into();
+    let expected = [
+        Note::Command(command),
+        Note::Host("node3".into()),
+        Note::Limit { name: "address space".into(), bytes: 1 << 40 },
+        Note::Setting("SYNCEDMEM_POOLS=off".into()),
+        Note::Caffe(Caffe { file: "/lib/libcaffe.so.1.0.0".into(), reaches: false }),
+    ];
+    assert_eq!(notes.collect::<Vec<_>>(), expected);
 }
 
 #[test]

@@ -134,6 +134,9 @@ pub enum What {
     Failed {
         side: Side,
         bytes: u64,
+        refusal: Refusal,
+        /// The limit in bytes, of a device its memory; 0: none, or not known.
+        limit: u64,
     },
 }
 
@@ -178,6 +181,57 @@ pub enum Changed {
     Nothing,
     Part,
     Everything,
+}
+
+/// What an allocation failed at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Refusal {
+    /// At no limit that is known.
+    #[default]
+    System,
+    /// RLIMIT_AS.
+    AddressSpace,
+    /// RLIMIT_DATA.
+    Data,
+    /// `vm.max_map_count`, which is no number of bytes.
+    Mappings,
+    /// The commit limit, where `vm.overcommit_memory` is 2.
+    Commit,
+    /// `SYNCEDMEM_HOST_LIMIT`.
+    HostLimit,
+    /// The program's own.
+    Allocator,
+    Device,
+    /// No address space holds that many bytes.
+    Size,
+}
+
+impl Refusal {
+    pub const ALL: [Refusal; 9] = [
+        Refusal::System,
+        Refusal::AddressSpace,
+        Refusal::Data,
+        Refusal::Mappings,
+        Refusal::Commit,
+        Refusal::HostLimit,
+        Refusal::Allocator,
+        Refusal::Device,
+        Refusal::Size,
+    ];
+
+    pub const fn name(self) -> &'static str {
+        match self {
+            Refusal::System => "system",
+            Refusal::AddressSpace => "address space",
+            Refusal::Data => "data",
+            Refusal::Mappings => "mappings",
+            Refusal::Commit => "commit",
+            Refusal::HostLimit => "host limit",
+            Refusal::Allocator => "allocator",
+            Refusal::Device => "device",
+            Refusal::Size => "size",
+        }
+    }
 }
 
 impl Path {

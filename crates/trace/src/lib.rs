@@ -6,6 +6,7 @@
 #![expect(clippy::new_without_default, reason = "statics need functions that are const")]
 
 pub mod address_hash;
+pub mod date;
 pub mod event;
 pub mod head;
 pub mod kind;

@@ -10,7 +10,7 @@ use crate::abi::per_thread::{self, Sentence};
 use crate::error::{Cause, Error};
 use crate::object::report::{Circumstances, at_exit};
 use crate::observe::call_counts::Call;
-use crate::platform::local_time::LocalTime;
+use crate::platform::local_time;
 use crate::platform::text::to_stderr;
 use crate::platform::thread;
 use crate::settings;
@@ -115,7 +115,7 @@ impl Failure {
     /// buffer is off the stack when the report is made.
     #[inline(never)]
     fn log(&self, sentence: &Sentence) {
-        let now = LocalTime::now();
+        let now = local_time::now();
         let mut line = Text::<1200>::new();
         let _ = writeln!(
             line,

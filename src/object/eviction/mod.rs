@@ -7,6 +7,7 @@ mod evictable;
 pub mod policy;
 pub(crate) mod reclaim;
 pub(crate) mod reclaim_summary;
+mod refusal;
 
 use std::ffi::c_void;
 use std::ptr::NonNull;

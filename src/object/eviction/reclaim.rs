@@ -10,6 +10,7 @@ use syncedmem_trace::kind::Kind;
 use super::Round;
 use super::policy::Policy;
 use super::reclaim_summary::{self, ReclaimSummary};
+use super::refusal;
 use crate::cuda;
 use crate::error::{Cause, Error};
 use crate::object::{POLICIES, SyncedMemory, trim};
@@ -28,8 +29,12 @@ pub fn make_room<T>(error: Error, subject: Subject, allocate: impl Fn() -> Resul
         }
         reclaim_summary::keep(error, summary);
     }
-    if let Error::OutOfMemory { side, asked, .. } = error {
-        recorder::record(subject, || What::Failed { side, bytes: asked as u64 });
+    if let Error::OutOfMemory { side, asked, cause } = error {
+        refusal::name_layers();
+        recorder::record(subject, || {
+            let (refusal, limit) = refusal::of(cause, asked);
+            What::Failed { side, bytes: asked as u64, refusal, limit }
+        });
     }
     Err(error)
 }

@@ -105,6 +105,10 @@ impl Recording {
         Layout { texts, most }
     }
 
+    pub fn bytes_of_texts(self) -> u64 {
+        self.layout().texts
+    }
+
     fn texts(self) -> Area {
         Area { reserved: &TEXTS, begins: HEADER, most: self.layout().texts }
     }
@@ -196,7 +200,8 @@ impl Recording {
         let is_whole = |place: u64| windows::of(HEADER + place) == windows::of(HEADER + place + room - 1);
         let reserve = || header::reserve_text(self.header(), room, self.layout().texts);
         // Readers pass over what was not begun.
-        let place = std::iter::from_fn(reserve).find(|&place| is_whole(place))?;
+        let fits = room <= windows::bytes();
+        let place = fits.then(|| std::iter::from_fn(reserve).find(|&place| is_whole(place)))??;
         text::write(self.words(self.texts(), place, room as usize / 8)?, kind, number, text);
         u32::try_from(place).ok()
     }

@@ -5,8 +5,10 @@
 //! line on standard error says so, and the account in the header goes on.
 //!
 //! A forked child begins a file of its own at its first record. A process that exits marks its recording as whole.
-#![expect(unsafe_code, reason = "prctl, and a function that runs at exit")]
+#![expect(unsafe_code, reason = "prctl")]
 
+mod about;
+mod caffe;
 mod file;
 mod inside;
 pub(crate) mod mapping;
@@ -24,9 +26,10 @@ use syncedmem_trace::recording::text::Kind;
 use crate::platform::clock::nanoseconds;
 pub use crate::platform::file_error::FileError;
 use crate::platform::thread;
+pub use caffe::is_any_bound as is_any_caffe_bound;
 use sink::Entry;
 use sink::complain;
-pub use sink::{after_fork_in_child, start, stop};
+pub use sink::{after_fork_in_child, conclude, start, stop};
 
 #[inline]
 pub fn record(event: &Event, object_bytes: usize) {
@@ -143,13 +146,15 @@ fn introduce(entry: &Entry, thread: u32) {
     entry.recording().text(Kind::Thread, thread.into(), name);
 }
 
-/// Runs after `main` and the destructors of the program's static objects. Later events of other libraries are still
-/// recorded.
-#[used]
-#[unsafe(link_section = ".fini_array")]
-static AT_EXIT: extern "C" fn() = at_exit;
+/// Notes the Caffes that are loaded now.
+pub fn caffes() {
+    if let Some(entry) = sink::enter() {
+        note_caffes(&entry);
+    }
+}
 
-extern "C" fn at_exit() {
-    // A panic is a bug here: the process must still reach its end.
-    let _ = std::panic::catch_unwind(sink::conclude);
+fn note_caffes(entry: &Entry) {
+    caffe::each(|path, reaches| {
+        place(entry, Kind::Caffe, reaches.into(), path);
+    });
 }

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use syncedmem_trace::recording::header::{About, End};
 
+use super::about;
 use super::file::{File, Opened, identity};
 use super::inside::{self, Inside};
 use super::mapping::{self, Recording};
@@ -83,8 +84,10 @@ pub fn stop() {
 pub fn conclude() {
     let entry = if PROCESS.load(Relaxed) == 0 { None } else { enter() };
     if let Some(entry) = entry {
+        super::note_caffes(&entry);
         let (time, processor_time) = (nanoseconds(), processor_nanoseconds());
-        entry.recording().end(End { time, processor_time, peak_resident: limits::peak_resident() });
+        let (peak_resident, peak_address_space) = (limits::peak_resident(), limits::peak_address_space());
+        entry.recording().end(End { time, processor_time, peak_resident, peak_address_space });
     }
 }
 
@@ -139,6 +142,8 @@ fn record_to(file: File, process: u32) -> Result<(), FileError> {
     };
     // SAFETY: the state keeps other threads out.
     unsafe { Recording::begin(file, &about) }?;
+    // SAFETY: it has begun, and the state keeps other threads out.
+    about::note(unsafe { Recording::mapped() });
     NUMBER.fetch_add(1, Relaxed);
     PROCESS.store(process, Relaxed);
     Ok(())

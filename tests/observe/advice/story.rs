@@ -71,7 +71,7 @@ told! {
     lent(side: Side) => What::Lent { side };
     released(side: Side) => What::Released { side };
     evicted(side: Side, bytes: u64, newest: bool) => What::Evicted { side, bytes, newest };
-    failed(side: Side, bytes: u64) => What::Failed { side, bytes };
+    failed(side: Side, bytes: u64) => What::Failed { side, bytes, refusal: Refusal::System, limit: 0 };
     resized(bytes: u64) => What::Resized { bytes };
     ended() => What::Ended;
 }

@@ -34,7 +34,7 @@ pub fn everything() -> Vec<What> {
             all.extend([What::Freed { kind, bytes, block: bytes }, What::TurnedAway { kind, bytes }]);
         }
         for side in SIDES {
-            all.extend([What::Filled { side, bytes }, What::Failed { side, bytes }]);
+            all.extend([What::Filled { side, bytes }, What::Failed { side, bytes, refusal: Refusal::Data, limit: 9 }]);
             all.extend([true, false].map(|newest| What::Evicted { side, bytes, newest }));
             for path in PATHS {
                 all.extend(CAUSES.map(|cause| What::Copied { to: side, bytes, path, cause }));

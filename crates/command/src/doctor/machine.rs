@@ -6,6 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use libloading::Library;
+use syncedmem_limits as limits;
 use syncedmem_trace::text::Size;
 
 pub fn facts(library: Option<&Path>) -> Vec<(&'static str, String)> {
@@ -58,31 +59,17 @@ fn gpu(library: &Path) -> String {
 }
 
 fn memory() -> String {
-    let mut said = match of_machine("MemTotal:").zip(of_machine("MemAvailable:")) {
+    let mut said = match limits::memory("MemTotal:").zip(limits::memory("MemAvailable:")) {
         Some((total, available)) => format!("{} of {} available", Size(available), Size(total)),
         None => "(unknown)".to_owned(),
     };
-    if let Some(limit) = syncedmem_limits::cgroup() {
+    if let Some(limit) = limits::cgroup() {
         said.push_str(&format!("; the control group's limit is {}", Size(limit.get())));
     }
-    if let Some(limit) = limit("Max address space") {
+    if let Some(limit) = limits::of(libc::RLIMIT_AS) {
         said.push_str(&format!("; the process's limit of address space is {} (ulimit -v)", Size(limit)));
     }
     said
-}
-
-/// Bytes of memory, by a name in /proc/meminfo.
-pub fn of_machine(name: &str) -> Option<u64> {
-    let about = fs::read_to_string("/proc/meminfo").ok()?;
-    let kibibytes = about.lines().find_map(|line| line.strip_prefix(name)?.trim().strip_suffix(" kB"))?;
-    kibibytes.parse::<u64>().ok()?.checked_mul(1024)
-}
-
-/// A soft limit of this process; `None` for no limit.
-fn limit(name: &str) -> Option<u64> {
-    let limits = text("/proc/self/limits");
-    let line = limits.lines().find_map(|line| line.strip_prefix(name))?;
-    line.split_whitespace().next()?.parse().ok()
 }
 
 fn huge_pages() -> String {
@@ -97,7 +84,7 @@ fn huge_pages() -> String {
 }
 
 fn page_locking() -> String {
-    let system = match limit("Max locked memory") {
+    let system = match limits::of(libc::RLIMIT_MEMLOCK) {
         None => "the system sets no limit (ulimit -l)".to_owned(),
         Some(limit) => format!("the system's limit of locked memory is {} (ulimit -l)", Size(limit)),
     };

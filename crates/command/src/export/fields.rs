@@ -86,7 +86,13 @@ impl fmt::Display for Fields<'_> {
             What::TurnedAway { kind, bytes } => {
                 write!(f, r#""turned away"{common},"kind":"{}","bytes":{bytes}"#, kind.name())
             }
-            What::Failed { side, bytes } => write!(f, r#""failed"{common},"side":"{}","bytes":{bytes}"#, side.name()),
+            What::Failed { side, bytes, refusal, limit } => {
+                let (side, refusal) = (side.name(), refusal.name());
+                write!(
+                    f,
+                    r#""failed"{common},"side":"{side}","bytes":{bytes},"refused_by":"{refusal}","limit":{limit}"#
+                )
+            }
         }
     }
 }

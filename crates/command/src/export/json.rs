@@ -7,10 +7,11 @@
 use std::fmt::{self, Write as _};
 use std::io::Write;
 
+use serde_json::{Value, json};
 use syncedmem_analysis::ledger::Ledger;
 use syncedmem_trace::event::{Event, Origin, Pass, Site, What};
 use syncedmem_trace::kind::Kind;
-use syncedmem_trace_reader::{End, Item, ReadError};
+use syncedmem_trace_reader::{Caffe, End, Item, Note, ReadError};
 
 use super::Error;
 use super::fields::{Fields, Title};
@@ -91,6 +92,10 @@ impl<W: Write> Records<'_, W> {
             Item::Net { process, layers } => {
                 self.note(process, self.start, "net made", format_args!("\"net\",\"layers\":{}", Quoted(&layers)))
             }
+            Item::Note { process, note } => {
+                let arguments = note_arguments(note);
+                self.record(metadata(process, process, "syncedmem_about"), format_args!(",\"args\":{arguments}"))
+            }
             Item::Frames { .. } | Item::Module { .. } => Ok(()),
             Item::End(End { process, header, gave_way, .. }) => {
                 let (is_whole, lost) = (header.end.is_some() && header.cut.is_none(), header.lost);
@@ -149,6 +154,16 @@ impl<W: Write> Records<'_, W> {
         }
         self.separator = ",\n";
         Ok(write!(self.output, "\"name\":\"{name}\",\"cat\":\"syncedmem\"{rest}}}")?)
+    }
+}
+
+fn note_arguments(note: Note) -> Value {
+    match note {
+        Note::Command(command) => json!({ "command": command }),
+        Note::Host(host) => json!({ "host": host }),
+        Note::Setting(setting) => json!({ "setting": setting }),
+        Note::Limit { name, bytes } => json!({ "limit": name, "bytes": bytes }),
+        Note::Caffe(Caffe { file, reaches }) => json!({ "caffe": file, "reaches_the_library": reaches }),
     }
 }
 

@@ -16,6 +16,16 @@ pub struct Growth {
     in_use: u64,
 }
 
+/// A bound of what a batch may hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Room {
+    pub bytes: u64,
+    /// Whose memory it is, in words.
+    pub whose: &'static str,
+    /// Bytes at the peak that it counts; `None`: those of `Growth`.
+    pub in_use: Option<u64>,
+}
+
 /// The nets by the size of their batch, the one that holds most first. If one of them uses a device, the device's memory counts, which is
 /// scarcer; else the process's, blobs or not.
 pub fn growth(process: &Process) -> Vec<Growth> {
@@ -34,13 +44,29 @@ pub fn growth(process: &Process) -> Vec<Growth> {
 }
 
 impl Growth {
-    /// The largest batch that fits in so many bytes, if all else stays as it was.
-    pub fn fitting(&self, bytes: u64) -> Option<u64> {
-        let items = u128::from(bytes.checked_sub(self.fixed())?) * u128::from(self.items) / u128::from(self.grows);
+    /// The largest batch that fits, if all else stays as it was.
+    pub fn fitting(&self, room: Room) -> Option<u64> {
+        let left = room.bytes.checked_sub(self.fixed(room))?;
+        let items = u128::from(left) * u128::from(self.items) / u128::from(self.grows);
         u64::try_from(items).ok().filter(|&items| items > 0)
     }
 
-    pub fn fixed(&self) -> u64 {
-        self.in_use - self.grows
+    pub fn fixed(&self, room: Room) -> u64 {
+        room.in_use.unwrap_or(self.in_use).saturating_sub(self.grows)
+    }
+
+    /// The limit of the process's that the smallest batch fits in. A device's memory is not known.
+    pub fn narrowest(&self, process: &Process) -> Option<Room> {
+        let Process { about, ending, summary, .. } = process;
+        let blobs = [Kind::Pageable, Kind::Pinned].map(|kind| summary.account.memory(kind).peak).iter().sum();
+        let rooms = [
+            ("this machine's ", about.limit("machine"), None),
+            ("the control group's ", about.limit("control group"), None),
+            ("ulimit -d's ", about.limit("data"), None),
+            ("ulimit -v's ", about.limit("address space"), ending.address_space_peak),
+            ("SYNCEDMEM_HOST_LIMIT's ", about.amount("SYNCEDMEM_HOST_LIMIT"), Some(blobs)),
+        ];
+        let rooms = rooms.into_iter().filter_map(|(whose, bytes, in_use)| Some(Room { bytes: bytes?, whose, in_use }));
+        rooms.filter(|_| !self.is_device).min_by_key(|&room| self.fitting(room).unwrap_or(0))
     }
 }

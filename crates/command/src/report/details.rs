@@ -15,6 +15,7 @@ pub struct Details<'a>(pub &'a Process);
 
 impl Display for Details<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.about(f)?;
         self.objects(f)?;
         self.memory(f)?;
         for kind in Kind::ALL {
@@ -39,6 +40,14 @@ impl Display for Details<'_> {
 }
 
 impl Details<'_> {
+    fn about(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let lines = self.0.about.lines();
+        if !lines.is_empty() {
+            writeln!(f, "\nthe process")?;
+        }
+        lines.iter().try_for_each(|(name, value)| writeln!(f, "  {name:<10}{}", Escaped(value.as_bytes())))
+    }
+
     fn objects(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Process { summary, every_access, .. } = self.0;
         let account = &summary.account;

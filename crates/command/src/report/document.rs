@@ -6,9 +6,12 @@ use syncedmem_analysis::account::{Account, Sum};
 use syncedmem_trace::event::{PassKind, Path};
 use syncedmem_trace::head::Side;
 use syncedmem_trace::kind::Kind;
+use syncedmem_trace_reader::Caffe;
 
-use super::batch::{Growth, growth};
+use super::about::About;
+use super::batch::{Growth, Room, growth};
 use super::facts::{Caller, Ending, Finding, Holder, How, Process, RoleShare, Trace};
+use super::failure::Failure;
 use super::layers::Group;
 
 /// It rises if a field goes or gets another meaning; fields may be added.
@@ -39,7 +42,10 @@ fn process(process: &Process, room: Option<u64>) -> Value {
     let group =
         |group: &Group| json!({ "name": group.name, "layers": group.layers, "peak_bytes": kinds(group.at_peak) });
     let batch = |growth: &Growth| {
-        let fitting = |room| json!({ "room_bytes": room, "items": growth.fitting(room).unwrap_or(0) });
+        let fitting = |bytes| {
+            let room = Room { bytes, whose: "", in_use: None };
+            json!({ "room_bytes": bytes, "items": growth.fitting(room).unwrap_or(0) })
+        };
         json!({
             "items": growth.items,
             "one_more_bytes": growth.one_more,
@@ -57,7 +63,9 @@ fn process(process: &Process, room: Option<u64>) -> Value {
         "program": process.name,
         "events": process.events,
         "nanoseconds": process.timeline.span(),
+        "about": about(&process.about),
         "ending": ending(&process.ending),
+        "failure": process.failure.as_ref().map(|last| failure(last, process.failure_that_ended().is_some())),
         "objects": {
             "made": account.made,
             "noticed_at_an_access": account.made_unseen,
@@ -86,6 +94,37 @@ fn process(process: &Process, room: Option<u64>) -> Value {
     })
 }
 
+/// Empty or null: not recorded.
+fn about(about: &About) -> Value {
+    let About { command, host, started, library, caffes, settings, limits } = about;
+    let caffe = |caffe: &Caffe| json!({ "file": caffe.file, "reaches_the_library": caffe.reaches });
+    let limit = |(name, bytes): &(String, u64)| json!({ "name": name, "bytes": bytes });
+    json!({
+        "command": command,
+        "host": Some(host).filter(|host| !host.is_empty()),
+        "started": Some(about.date()).filter(|date| !date.is_empty()),
+        "started_nanoseconds": Some(started).filter(|&&started| started > 0),
+        "library": Some(library).filter(|library| !library.is_empty()),
+        "caffes": caffes.iter().map(caffe).collect::<Value>(),
+        "limits": limits.iter().map(limit).collect::<Value>(),
+        "settings": settings,
+    })
+}
+
+fn failure(failure: &Failure, ended: bool) -> Value {
+    let holder = |(name, bytes): &(String, u64)| json!({ "name": name, "bytes": bytes });
+    json!({
+        "count": failure.count,
+        "ended_the_process": ended,
+        "name": failure.who,
+        "side": if failure.on_device { "device" } else { "host" },
+        "bytes": failure.bytes,
+        "refused_by": failure.refusal.name(),
+        "limit_bytes": Some(failure.limit).filter(|&limit| limit > 0),
+        "holders": failure.holders.iter().map(holder).collect::<Value>(),
+    })
+}
+
 fn ending(ending: &Ending) -> Value {
     let (how, reason, signal) = match &ending.how {
         How::Unknown => ("unknown", None, None),
@@ -97,6 +136,7 @@ fn ending(ending: &Ending) -> Value {
         "how": how,
         "reason": reason,
         "signal": signal,
+        "status": ending.status,
         "growing": ending.growing,
         "resident_peak_bytes": ending.resident_peak,
         "elapsed_nanoseconds": ending.elapsed,

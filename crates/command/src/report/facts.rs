@@ -7,8 +7,9 @@ use syncedmem_analysis::advice::Rule;
 use syncedmem_analysis::summary::Summary;
 use syncedmem_trace::event::Site;
 use syncedmem_trace::kind::Kind;
-use syncedmem_trace::text::Size;
 
+use super::about::About;
+use super::failure::Failure;
 use super::frames::Stacks;
 use super::held::Steps;
 use super::layers::{Group, IN_PLACE, Layers};
@@ -53,6 +54,8 @@ pub struct Process {
     /// Limits of the recording, one sentence each.
     pub unwatched: Vec<&'static str>,
     pub ending: Ending,
+    pub failure: Option<Failure>,
+    pub about: About,
 }
 
 /// In bytes and nanoseconds; `None`: not recorded.
@@ -60,11 +63,14 @@ pub struct Process {
 pub struct Ending {
     pub how: How,
     pub resident_peak: Option<u64>,
+    pub address_space_peak: Option<u64>,
     pub elapsed: Option<u64>,
     /// With the system's part.
     pub processor_time: Option<u64>,
     /// The object that allocated last: its name, or the place that made it.
     pub growing: Option<String>,
+    /// The exit status, if the process exited.
+    pub status: Option<u8>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -78,24 +84,6 @@ pub enum How {
     Killed {
         signal: i32,
     },
-}
-
-impl Process {
-    /// `None` for a whole recording.
-    pub fn first_line(&self) -> Option<String> {
-        let program = if self.name.is_empty() { "an unnamed program" } else { &self.name };
-        let how = match &self.ending.how {
-            How::Whole => return None,
-            How::Killed { signal } => format!("{program} was killed by signal {signal}"),
-            How::Cut(why) => format!("the recording of {program} ends early ({why})"),
-            How::Unknown => format!("{program} did not end its recording (killed, _exit, exec, or it still runs)"),
-        };
-        let [pageable, pinned, device] = Kind::ALL.map(|kind| self.summary.account.memory(kind).live);
-        let host = Size(pageable.saturating_add(pinned));
-        let at = if device == 0 { host.to_string() } else { format!("{host}, and {} on the device", Size(device)) };
-        let growing = self.ending.growing.iter().map(|who| format!(", growing: {who}")).collect::<String>();
-        Some(format!("{how} at {at}{growing}"))
-    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -11,7 +11,9 @@ use syncedmem_trace::event::{Event, Origin, Pass, Site, What};
 use syncedmem_trace::head::Side;
 use syncedmem_trace::kind::Kind;
 
+use super::about::About;
 use super::facts::{self, Batch, Caller, Ending, Finding, Holder, Part, Process, RoleShare, Spent};
+use super::failure::{self, Failure};
 use super::frames::Stacks;
 use super::held::Owner;
 use super::layers::{Layers, NO_LAYER, by_name};
@@ -30,6 +32,17 @@ pub struct Gathering {
     spent: Spent,
     threads: HashSet<u32>,
     layers: Layers,
+    failing: Option<Failing>,
+}
+
+/// The last allocation that failed.
+struct Failing {
+    thread: u32,
+    holder: ledger::Holder,
+    /// Bytes on that side at that moment.
+    held: Vec<(ledger::Holder, u64)>,
+    /// Without the names.
+    failure: Failure,
 }
 
 impl Gathering {
@@ -51,6 +64,25 @@ impl Gathering {
             self.growing = event.object;
         }
         self.count_time(event);
+        self.watch_failures(event);
+    }
+
+    fn watch_failures(&mut self, event: &Event) {
+        let What::Failed { side, bytes, refusal, limit } = event.what else {
+            if let Some(Failing { thread, failure, .. }) = &mut self.failing {
+                failure.is_last &= *thread != event.thread || !failure::goes_on(event.what);
+            }
+            return;
+        };
+        let (ledger, on_device) = (self.all.ledger(), side == Side::Device);
+        let count = self.failing.as_ref().map_or(0, |before| before.failure.count) + 1;
+        let held = ledger.holders().map(|(holder, share)| (holder, failure::on_side(share.live, side)));
+        self.failing = Some(Failing {
+            thread: event.thread,
+            holder: ledger.object(event.object).map_or(ledger::Holder::Site(event.site), |object| object.holder),
+            held: held.filter(|&(_, bytes)| bytes > 0).collect(),
+            failure: Failure { count, on_device, bytes, refusal, limit, is_last: true, ..Failure::default() },
+        });
     }
 
     pub fn pass(&mut self, pass: &Pass) {
@@ -114,10 +146,12 @@ impl Gathering {
         let summary = Summary::of(ledger);
         let place = |site| facts::place(&places, site);
         let advice = self.all.advice();
-        let growing = ledger.object(self.growing).map(|object| match object.holder {
+        let who = |holder| match holder {
             ledger::Holder::Site(site) => place(site).to_string(),
             named => ledger.name_of(named).unwrap_or_default().to_string(),
-        });
+        };
+        let growing = ledger.object(self.growing).map(|object| who(object.holder));
+        let failure = self.failing.as_ref().map(|failing| failing.finish(who));
         let parts = self.timeline.owners().map(|(Owner { holder, made }, held)| Part {
             name: ledger.name_of(holder).map(str::to_string),
             place: place(made).to_string(),
@@ -146,6 +180,8 @@ impl Gathering {
             unwatched: self.unwatched(),
             timeline: self.timeline,
             ending: Ending { growing, ..Ending::default() },
+            failure,
+            about: About::default(),
             summary,
             every_access: self.all.has_every_access(),
         }
@@ -181,6 +217,16 @@ impl Gathering {
             sentences.push("Memory was exhausted and some events were not recorded: sums by place may be too small.");
         }
         sentences
+    }
+}
+
+impl Failing {
+    fn finish(&self, who: impl Fn(ledger::Holder) -> String) -> Failure {
+        let mut held: HashMap<String, u64> = HashMap::new();
+        self.held.iter().for_each(|&(holder, bytes)| *held.entry(who(holder)).or_default() += bytes);
+        let mut holders: Vec<_> = held.into_iter().collect();
+        holders.sort_by(|(a, more), (b, less)| less.cmp(more).then_with(|| a.cmp(b)));
+        Failure { who: who(self.holder), holders, ..self.failure.clone() }
     }
 }
 

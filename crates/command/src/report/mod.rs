@@ -1,10 +1,13 @@
 //! `syncedmem report`.
 
+mod about;
 mod amount;
 mod batch;
 mod details;
 pub mod document;
 pub mod facts;
+mod failure;
+mod first_lines;
 mod frames;
 mod gather;
 mod held;

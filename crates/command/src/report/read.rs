@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use syncedmem_trace::event::Site;
 use syncedmem_trace::kind::Kind;
 
+use super::about::About;
 use super::amount::Counted;
 use super::facts::{Ending, How, Process, Trace};
 use super::frames::{Module, Stacks};
@@ -24,15 +25,18 @@ pub struct Open {
     places: HashMap<Site, String>,
     stacks: Stacks,
     ending: Ending,
+    about: About,
     notes: Vec<String>,
 }
 
 impl Open {
     pub fn take(&mut self, item: Item) {
         match item {
-            Item::Process { process, name, monotonic, .. } => {
-                (self.id, self.name, self.start) = (process, name, monotonic)
+            Item::Process { process, name, monotonic, realtime, .. } => {
+                (self.id, self.name, self.start) = (process, name, monotonic);
+                self.about.started = realtime;
             }
+            Item::Note { note, .. } => self.about.take(note),
             Item::Site { site, place, .. } => drop(self.places.insert(site, place)),
             Item::Name { object, name, .. } => self.gathering.name(object, &name),
             Item::Net { layers, .. } => self.gathering.net(&layers),
@@ -60,23 +64,25 @@ impl Open {
                 self.gathering.raise_peak(kind, memory.peak, memory.peak_time);
             }
         }
+        self.about.library.clone_from(&end.header.about.library);
         let known = end.header.end;
         self.ending = Ending {
             how,
             resident_peak: known.map(|end| end.peak_resident),
+            address_space_peak: known.map(|end| end.peak_address_space),
             elapsed: known.map(|end| end.time.saturating_sub(self.start)),
             processor_time: known.map(|end| end.processor_time),
-            growing: None,
+            ..Ending::default()
         };
         self.notes = sentences(&self.name, end);
     }
 
     fn finish(self) -> (Process, Vec<String>) {
-        let Open { id, name, gathering, mut places, mut stacks, ending, notes, .. } = self;
+        let Open { id, name, gathering, mut places, mut stacks, ending, about, notes, .. } = self;
         stacks.name(&mut places);
         let process = gathering.finish(id, name, places);
         let growing = process.ending.growing.clone();
-        (Process { ending: Ending { growing, ..ending }, stacks, ..process }, notes)
+        (Process { ending: Ending { growing, ..ending }, about, stacks, ..process }, notes)
     }
 }
 
@@ -116,10 +122,10 @@ fn of(mut reader: Reader, mut processes: Vec<Open>, name: String) -> Result<Trac
 }
 
 impl Trace {
-    /// A process without events has nothing to report.
+    /// A process without events has nothing to report, but that its Caffe is out of reach.
     fn add(&mut self, open: Open) {
         let (process, notes) = open.finish();
-        if process.events > 0 {
+        if process.events > 0 || process.is_unseen() {
             self.processes.push(process);
         } else if let How::Cut(why) = process.ending.how {
             self.notes.push(format!(
@@ -189,15 +195,18 @@ mod tests {
         let recording = Recording::new(&process(7));
         recording.site(3, "here");
         recording.event(syncedmem_trace::event::Event { site: Site(3), ..at(110, 5, allocated(128)) });
-        recording.end(header::End { time: 400, processor_time: 250, peak_resident: 4096 });
+        recording.end(header::End { time: 400, processor_time: 250, peak_resident: 4096, peak_address_space: 8192 });
         let trace = read(&recording);
         let [process] = &trace.processes[..] else { panic!("{:?}", trace.processes) };
         assert_eq!((process.id, &*process.name, &*process.callers[0].who), (7, "caffe", "here"));
         assert_eq!(process.summary.account.memory(Kind::Device).peak, 128);
         let (resident_peak, elapsed, processor_time) = (Some(4096), Some(300), Some(250));
         let growing = Some("here".to_string());
-        assert_eq!(process.ending, Ending { how: How::Whole, resident_peak, elapsed, processor_time, growing });
-        assert!(trace.notes.is_empty() && process.first_line().is_none(), "{:?}", trace.notes);
+        let address_space_peak = Some(8192);
+        let expected =
+            Ending { resident_peak, address_space_peak, elapsed, processor_time, growing, ..Ending::default() };
+        assert_eq!(process.ending, expected);
+        assert!(trace.notes.is_empty() && process.first_lines().is_empty(), "{:?}", trace.notes);
     }
 
     #[test]
@@ -213,7 +222,7 @@ mod tests {
         let recording = Recording::new(&process(7));
         recording.event(at(1, 5, allocated(3 << 20)));
         recording.named(7, 0x1000, "conv1_1 gradient");
-        let line = |recording: &Recording| read(recording).processes[0].first_line().unwrap_or_default();
+        let line = |recording: &Recording| read(recording).processes[0].first_lines().concat();
         assert_eq!(
             line(&recording),
             "caffe did not end its recording (killed, _exit, exec, or it still runs) at 0 B, and 3.0 MiB on the device, \

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use syncedmem_trace::event::{Cause, Event, Noticed, Path, Site, What};
+use syncedmem_trace::event::{Cause, Event, Noticed, Path, Refusal, Site, What};
 use syncedmem_trace::head::{Access, Side};
 use syncedmem_trace::kind::Kind;
 
@@ -32,6 +32,108 @@ fn net() -> Gathering {
         gathering.items(object, items);
     }
     gathering
+}
+
+/// A failure to get the weights' second side.
+fn failing(thread: u32) -> Event {
+    let (bytes, refusal, limit) = (10 * MIB, Refusal::AddressSpace, 150 * MIB);
+    let what = What::Failed { side: Side::Host, bytes, refusal, limit };
+    Event { object: 128, thread, ..at(1000, 0, what) }
+}
+
+fn killed() -> Ending {
+    Ending { how: How::Killed { signal: 6 }, growing: Some("conv1 output".into()), ..Ending::default() }
+}
+
+#[test]
+fn an_allocation_that_ended_the_process_comes_first_with_its_limit_and_who_held_the_memory() {
+    let mut gathering = net();
+    gathering.take(&failing(1));
+    // Other threads go on for a moment.
+    gathering.take(&Event { thread: 2, ..at(1001, 0, What::Made { bytes: 8, noticed: Noticed::Construction }) });
+    let text = screen(finished(gathering, killed()));
+    let begin = "\
+caffe ran out of memory and was killed by signal 6: fc6 weights gradient asked for 10.0 MiB, which the limit
+on the address space (ulimit -v, 150.0 MiB) does not allow
+at that moment blobs held 148.0 MiB: conv1 output 64.0 MiB, conv1 output gradient 64.0 MiB, fc6 weights 10.0
+MiB, fc6 weights gradient 10.0 MiB
+
+libsyncedmem: memory of caffe (process 7)
+";
+    assert!(text.starts_with(begin), "{text}");
+    let batch = "at batch 64, one more item costs at least 2.0 MiB; batch 64 did not fit in the limit on the address space\n\
+                 (ulimit -v, 150.0 MiB)\n";
+    assert!(text.contains(batch), "{text}");
+    assert!(!text.contains("growing") && !text.contains("would hold") && !text.contains("nothing worth"), "{text}");
+}
+
+#[test]
+fn a_kill_at_the_limit_of_a_control_group_is_told_as_one() {
+    let text = |resident| {
+        let ending = Ending { how: How::Killed { signal: 9 }, resident_peak: Some(resident * MIB), ..killed() };
+        let mut process = finished(net(), ending);
+        process.about.limits = vec![("control group".to_string(), 200 * MIB)];
+        screen(process).replace('\n', " ")
+    };
+    let (near, far) = (text(190), text(150));
+    let begin =
+        "caffe was killed by signal 9, as the kernel does beyond the control group's limit (200.0 MiB), at 148.0 MiB, ";
+    assert!(near.starts_with(begin) && near.contains("growing: conv1 output"), "{near}");
+    assert!(near.contains("batch 64 did not fit in the control group's limit (200.0 MiB)"), "{near}");
+    assert!(
+        far.starts_with("caffe was killed by signal 9 at 148.0 MiB, growing") && far.contains("would hold"),
+        "{far}"
+    );
+}
+
+#[test]
+fn an_allocation_without_which_the_program_went_on_is_not_its_end() {
+    let mut gathering = net();
+    gathering.take(&failing(1));
+    gathering.take(&failing(1));
+    gathering.take(&at(1001, 0, What::Made { bytes: 8, noticed: Noticed::Construction }));
+    let told = "2 allocations failed, and the program went on; the last: fc6 weights gradient asked for 10.0 MiB, ";
+    let text = screen(finished(gathering, ended(200 * MIB, 1)));
+    assert!(text.starts_with(told) && text.contains("\nlibsyncedmem: memory of"), "{text}");
+    assert!(text.contains("would hold batch") && text.contains("nothing worth doing"), "{text}");
+    let mut gathering = net();
+    gathering.take(&failing(1));
+    gathering.take(&at(1001, 0, What::Made { bytes: 8, noticed: Noticed::Construction }));
+    let text = screen(finished(gathering, killed()));
+    let end = "caffe was killed by signal 6 at 148.0 MiB, growing: conv1 output\nan allocation failed, and the program went on: ";
+    assert!(text.starts_with(end), "{text}");
+}
+
+#[test]
+fn a_program_that_exits_with_an_error_after_a_failure_was_ended_by_it() {
+    let first = |status| {
+        let mut gathering = net();
+        gathering.take(&failing(1));
+        gathering.take(&Event { object: 64, ..at(1001, 0, What::Ended) });
+        screen(finished(gathering, Ending { status, ..ended(200 * MIB, 1) }))
+    };
+    assert!(first(Some(1)).starts_with("caffe ran out of memory and ended with status 1: fc6 weights gradient"));
+    for status in [Some(0), None] {
+        assert!(first(status).starts_with("an allocation failed: fc6 weights gradient asked"), "{}", first(status));
+    }
+}
+
+#[test]
+fn a_batch_fits_in_the_narrowest_of_the_limits() {
+    let batch = |limits: &[(&str, u64)], setting: &str| {
+        let mut process = finished(net(), Ending { address_space_peak: Some(500 * MIB), ..ended(200 * MIB, 1) });
+        process.about.limits = limits.iter().map(|&(name, mebibytes)| (name.to_string(), mebibytes * MIB)).collect();
+        process.about.settings = vec![setting.to_string()];
+        let text = text_of(process, Shown::default());
+        let line = text.lines().find(|line| line.starts_with("at batch")).unwrap_or_default().to_string();
+        line.replace("at batch 64, one more item costs 2.0 MiB", "")
+    };
+    assert_eq!(batch(&[], ""), "");
+    assert_eq!(batch(&[("machine", 1024)], ""), "; this machine's 1.0 GiB would hold batch 476");
+    let limits = [("machine", 1024), ("address space", 700)];
+    assert_eq!(batch(&limits, ""), "; ulimit -v's 700.0 MiB would hold batch 164");
+    let host_limit = "SYNCEDMEM_HOST_LIMIT=150M";
+    assert_eq!(batch(&limits, host_limit), "; SYNCEDMEM_HOST_LIMIT's 150.0 MiB would hold batch 65");
 }
 
 fn finished(gathering: Gathering, ending: Ending) -> Process {

@@ -3,9 +3,9 @@
 use syncedmem_trace::kind::Kind;
 use syncedmem_trace::text::{Duration, Size};
 
-use super::batch::{Growth, growth};
+use super::batch::{Growth, Room, growth};
 use super::facts::{Process, Spent};
-use super::shown::{Room, Shown};
+use super::shown::Shown;
 
 /// Nets of a training and of its tests.
 const BATCHES: usize = 3;
@@ -37,20 +37,25 @@ pub fn peak_line(process: &Process) -> String {
 
 /// `at batch 64, one more item costs 1.2 MiB; 8.0 GiB would hold batch 410`, for each size of a batch.
 pub fn batch_lines(process: &Process, shown: Shown) -> Vec<String> {
-    growth(process).iter().take(BATCHES).map(|growth| batch_line(growth, shown)).collect()
+    growth(process).iter().take(BATCHES).map(|growth| batch_line(process, growth, shown)).collect()
 }
 
-fn batch_line(growth: &Growth, shown: Shown) -> String {
+fn batch_line(process: &Process, growth: &Growth, shown: Shown) -> String {
     let Growth { items, one_more, is_device, .. } = *growth;
     let device = if is_device { " on the device" } else { "" };
-    let cost = format!("at batch {items}, one more item costs {}{device}", Size(one_more));
-    let Some(Room { bytes, whose }) = shown.room(is_device) else { return cost };
-    let room = Size(bytes);
-    match growth.fitting(bytes) {
-        Some(batch) => format!("{cost}; {whose}{room} would hold batch {batch}"),
-        None => {
-            format!("{cost}; {whose}{room} would hold no batch, since {} do not depend on it", Size(growth.fixed()))
-        }
+    let one_more = Size(one_more);
+    if let Some(bound) = process.bound_that_ended() {
+        return format!(
+            "at batch {items}, one more item costs at least {one_more}{device}; batch {items} did not fit in {bound}"
+        );
+    }
+    let cost = format!("at batch {items}, one more item costs {one_more}{device}");
+    let asked = shown.fit.map(|bytes| Room { bytes, whose: "", in_use: None });
+    let Some(room) = asked.or_else(|| growth.narrowest(process)) else { return cost };
+    let (whose, bytes, fixed) = (room.whose, Size(room.bytes), Size(growth.fixed(room)));
+    match growth.fitting(room) {
+        Some(batch) => format!("{cost}; {whose}{bytes} would hold batch {batch}"),
+        None => format!("{cost}; {whose}{bytes} would hold no batch, since {fixed} do not depend on it"),
     }
 }
 

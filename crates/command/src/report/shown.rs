@@ -1,43 +1,15 @@
 //! Options of all commands that print a report.
 
-use std::num::NonZero;
-
 use clap::Args;
-use syncedmem_limits as limits;
-
-use crate::doctor::machine;
 
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub struct Shown {
     /// Show everything: the account, all work, all advice.
     #[arg(long)]
     pub details: bool,
-    /// Say which batch fits in this much memory, such as 8G [default: the control group's limit, or the machine's memory].
+    /// Say which batch fits in this much memory, such as 8G [default: the narrowest of the process's limits].
     #[arg(long, value_name = "BYTES", value_parser = room)]
     pub fit: Option<u64>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Room {
-    pub bytes: u64,
-    pub whose: &'static str,
-}
-
-impl Shown {
-    /// The memory that a batch shall fit in. A device's is known only from --fit.
-    pub fn room(&self, is_device: bool) -> Option<Room> {
-        if let Some(bytes) = self.fit {
-            return Some(Room { bytes, whose: "" });
-        }
-        if is_device {
-            return None;
-        }
-        let machine = machine::of_machine("MemTotal:");
-        match limits::cgroup().map(NonZero::get).filter(|&limit| machine.is_none_or(|machine| limit < machine)) {
-            Some(bytes) => Some(Room { bytes, whose: "the control group's " }),
-            None => Some(Room { bytes: machine?, whose: "this machine's " }),
-        }
-    }
 }
 
 /// As the library's settings are written: digits, then K, M, G or T if wanted.
@@ -64,12 +36,5 @@ mod tests {
         for bad in ["", "G", "0", "-1", "1.5G", "1GB", "8é", "99999999999T"] {
             assert!(room(bad).is_err(), "{bad}");
         }
-    }
-
-    #[test]
-    fn the_memory_that_was_asked_for_goes_before_the_machines() {
-        let asked = Shown { fit: Some(5), ..Shown::default() };
-        assert_eq!([true, false].map(|device| asked.room(device)), [Some(Room { bytes: 5, whose: "" }); 2]);
-        assert_eq!(Shown::default().room(true), None, "the memory of a device is not known");
     }
 }

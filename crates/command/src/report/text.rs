@@ -6,6 +6,7 @@ use std::fmt::{self, Display};
 use syncedmem_trace::kind::Kind;
 use syncedmem_trace::text::{Duration, Escaped, Size, Text as Buffer};
 
+use super::about::escaped;
 use super::details::Details;
 use super::facts::{Finding, Piece, Process, Trace};
 use super::layers::{Group, IN_PLACE};
@@ -53,8 +54,13 @@ impl Screen<'_> {
     fn write(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = &self.process.name;
         let program = if name.is_empty() { "an unnamed program".into() } else { Escaped(name.as_bytes()).to_string() };
-        if let Some(line) = self.process.first_line() {
-            writeln!(f, "{}\n", Escaped(line.as_bytes()))?;
+        let first = self.process.first_lines();
+        first.iter().try_for_each(|line| wrapped(f, "", &escaped(line)))?;
+        if self.process.is_unseen() {
+            return Ok(());
+        }
+        if !first.is_empty() {
+            writeln!(f)?;
         }
         writeln!(f, "libsyncedmem: memory of {program} (process {})", self.process.id)?;
         writeln!(f, "{}", peak_line(self.process))?;
@@ -144,6 +150,9 @@ impl Screen<'_> {
     fn advice(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let pieces = self.process.pieces();
         let worth: Vec<&Piece<'_>> = pieces.iter().filter(|piece| self.process.is_worth_doing(&piece.sum)).collect();
+        if worth.is_empty() && self.process.bound_that_ended().is_some() {
+            return Ok(());
+        }
         if worth.is_empty() {
             return match pieces.len() {
                 0 => writeln!(f, "\nnothing worth doing"),

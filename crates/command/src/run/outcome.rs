@@ -65,7 +65,7 @@ impl Report {
         let text = report::text::Text { trace, shown }.to_string();
         match self {
             Report::Shown => say::beside(format_args!("\n{}", text.trim_end())),
-            Report::Kept => trace.processes.iter().filter_map(report::facts::Process::first_line).for_each(say::error),
+            Report::Kept => trace.processes.iter().flat_map(report::facts::Process::first_lines).for_each(say::error),
             Report::File(path) => match output::all(&path, text.as_bytes()) {
                 Ok(()) => say::error(format_args!("the report is in {}", path.display())),
                 Err(error) => say::error(format_args!(
@@ -90,6 +90,9 @@ fn explain(trace: &mut Trace, finished: &Finished) {
         let is_unknown = process.ending.how == How::Unknown;
         let ending = &mut process.ending;
         if process.id == finished.process {
+            if let Ended::Exited(status) = finished.ended {
+                ending.status = Some(status);
+            }
             match finished.ended {
                 Ended::Signalled(signal) => ending.how = How::Killed { signal },
                 // By _exit or quick_exit: only the end mark is missing.

@@ -5,7 +5,7 @@
 use std::sync::atomic::Ordering::{Relaxed, Release};
 use std::sync::atomic::{AtomicU64, fence};
 
-use crate::event::{Cause, Changed, Event, Noticed, Origin, Pass, PassKind, Path, Since, Site, What};
+use crate::event::{Cause, Changed, Event, Noticed, Origin, Pass, PassKind, Path, Refusal, Since, Site, What};
 use crate::head::{Access, Side};
 use crate::kind::Kind;
 
@@ -110,7 +110,7 @@ fn parts(what: &What) -> Parts {
         What::Registered { bytes } => (15, [0; 3], bytes, 0),
         What::Synchronised => (16, [0; 3], 0, 0),
         What::TurnedAway { kind, bytes } => (17, [kind as u8, 0, 0], bytes, 0),
-        What::Failed { side, bytes } => (18, [side as u8, 0, 0], bytes, 0),
+        What::Failed { side, bytes, refusal, limit } => (18, [side as u8, refusal as u8, 0], bytes, limit),
     }
 }
 
@@ -140,7 +140,7 @@ fn what((code, parameters, bytes, last): Parts) -> Option<What> {
         15 => What::Registered { bytes },
         16 => What::Synchronised,
         17 => What::TurnedAway { kind: kind()?, bytes },
-        18 => What::Failed { side: side()?, bytes },
+        18 => What::Failed { side: side()?, bytes, refusal: of(Refusal::ALL, b)?, limit: last },
         _ => return None,
     })
 }
@@ -238,7 +238,8 @@ mod tests {
         }
         for side in SIDES {
             all.extend([What::Filled { side, bytes }, What::Lent { side }, What::Released { side }]);
-            all.extend([What::Failed { side, bytes }, What::Completed { to: side, copy }]);
+            all.extend(Refusal::ALL.map(|refusal| What::Failed { side, bytes, refusal, limit: 1 << 50 }));
+            all.push(What::Completed { to: side, copy });
             for access in ACCESSES {
                 all.extend(FLAGS.map(|ready| What::Accessed { side, access, ready }));
             }

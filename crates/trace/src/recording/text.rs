@@ -25,9 +25,32 @@ pub enum Kind {
     /// The layers of a net of Caffe's: a line each, of words with tabs between them: type, name, number of bottoms, the
     /// bottoms' names, the tops' names. A net within a layer is without blobs.
     Net = 6,
+    /// The command line: each argument with a NUL behind it, as far as it has room.
+    Command = 7,
+    /// The machine's name.
+    Host = 8,
+    /// `NAME=VALUE` of an environment variable of the library's.
+    Setting = 9,
+    /// A limit of memory by its name, with the number of bytes.
+    Limit = 10,
+    /// The file of a Caffe in the process. The number is 1 if its calls can reach the library, 0 if it calls its own
+    /// functions directly.
+    Caffe = 11,
 }
 
-const KINDS: [Kind; 6] = [Kind::Site, Kind::Name, Kind::Thread, Kind::Frames, Kind::Module, Kind::Net];
+const KINDS: [Kind; 11] = [
+    Kind::Site,
+    Kind::Name,
+    Kind::Thread,
+    Kind::Frames,
+    Kind::Module,
+    Kind::Net,
+    Kind::Command,
+    Kind::Host,
+    Kind::Setting,
+    Kind::Limit,
+    Kind::Caffe,
+];
 
 /// For `length` bytes of text, in whole words.
 pub const fn room(length: usize) -> usize {

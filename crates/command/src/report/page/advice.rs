@@ -13,8 +13,11 @@ const OPEN: usize = 3;
 pub fn write(html: &mut Html, process: &Process) {
     let (worth, small): (Vec<_>, Vec<_>) =
         process.pieces().into_iter().partition(|piece| process.is_worth_doing(&piece.sum));
+    if worth.is_empty() && small.is_empty() && process.bound_that_ended().is_some() {
+        return;
+    }
     html.markup("<section class=\"advice\"><h3>Advice</h3>");
-    if worth.is_empty() {
+    if worth.is_empty() && process.bound_that_ended().is_none() {
         html.markup("<p>Nothing worth doing.</p>");
     } else if worth.len() > 1 {
         html.markup("<p class=\"none\">One copy may be in several: the times do not add up.</p>");

@@ -16,8 +16,12 @@ const ROWS: usize = 10;
 
 pub fn write(html: &mut Html, process: &Process, shown: Shown) {
     html.markup("<section class=\"answer\"><h3>In short</h3>");
-    if let Some(line) = process.first_line() {
+    for line in process.first_lines() {
         html.markup("<p class=\"note\">").text(line).markup("</p>");
+    }
+    if process.is_unseen() {
+        html.markup("</section>");
+        return;
     }
     html.markup("<p class=\"headline\">").text(sentences::peak_line(process)).markup("</p>");
     // The scarcest first, as in the text.

@@ -1,5 +1,6 @@
 //! The page: one self-contained file, with the advice at the top.
 
+mod about;
 mod advice;
 mod answer;
 mod chart;
@@ -101,6 +102,11 @@ fn section(html: &mut Html, process: &Process, place: usize, of: usize, options:
     html.text(title(process)).markup("</bdi></h2><p class=\"source\">Process ").text(process.id).markup(" · ");
     html.text(Count(process.events)).markup(" events in ").text(Time(process.timeline.span())).markup("</p>");
     answer::write(html, process, options);
+    about::write(html, process);
+    if process.is_unseen() {
+        html.markup("</section>");
+        return;
+    }
     advice::write(html, process);
     figures::write(html, process, place, of);
     flame::write(html, process, of);

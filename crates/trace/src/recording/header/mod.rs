@@ -28,6 +28,7 @@ const LOST: usize = 13;
 const PEAK_RESIDENT: usize = 14;
 const END_TIME: usize = 15;
 const PROCESSOR_TIME: usize = 16;
+const PEAK_ADDRESS_SPACE: usize = 17;
 const NAME: usize = 32;
 const NAME_WORDS: usize = 32;
 const LIBRARY: usize = 64;
@@ -142,11 +143,14 @@ pub struct End {
     pub processor_time: u64,
     /// Bytes.
     pub peak_resident: u64,
+    /// Bytes.
+    pub peak_address_space: u64,
 }
 
 /// Every event so far is recorded.
 pub fn end(words: &Words, end: End) {
     words[PEAK_RESIDENT].store(end.peak_resident, Relaxed);
+    words[PEAK_ADDRESS_SPACE].store(end.peak_address_space, Relaxed);
     words[END_TIME].store(end.time, Relaxed);
     words[PROCESSOR_TIME].store(end.processor_time, Relaxed);
     words[ENDED].store(1, Release);
@@ -263,7 +267,7 @@ mod tests {
         let words = begun();
         cut(&words, 28);
         lose(&words);
-        let last = End { time: 1 << 50, processor_time: 1 << 40, peak_resident: 1 << 30 };
+        let last = End { time: 1 << 50, processor_time: 1 << 40, peak_resident: 1 << 30, peak_address_space: 1 << 32 };
         end(&words, last);
         let read = Header::read(&bytes(&words)).unwrap();
         assert_eq!((read.end, read.cut, read.lost), (Some(last), Some(28), 1));

@@ -1,6 +1,6 @@
 use super::{
     About, COUNTS, CUT, END_TIME, ENDED, End, IDENTITY, LIBRARY, LIBRARY_WORDS, LIVE, LOST, MAGIC, NAME, NAME_WORDS,
-    NEXT, PEAK, PEAK_RESIDENT, PEAK_TIME, PROCESSOR_TIME, RUN, TEXTS, VERSION,
+    NEXT, PEAK, PEAK_ADDRESS_SPACE, PEAK_RESIDENT, PEAK_TIME, PROCESSOR_TIME, RUN, TEXTS, VERSION,
 };
 use crate::event::What;
 use crate::kind::Kind;
@@ -124,6 +124,7 @@ impl Header {
                 time: all[END_TIME],
                 processor_time: all[PROCESSOR_TIME],
                 peak_resident: all[PEAK_RESIDENT],
+                peak_address_space: all[PEAK_ADDRESS_SPACE],
             }),
             cut: Some(all[CUT] as i32).filter(|&errno| errno != 0),
             lost: all[LOST],

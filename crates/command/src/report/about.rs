@@ -1,0 +1,127 @@
+//! What a process is, and what bounded its memory, as its recording says.
+
+use std::path::Path;
+
+use super::number_of_bytes;
+use syncedmem_trace::date::Date;
+use syncedmem_trace::text::{Escaped, Size};
+use syncedmem_trace_reader::{Caffe, Note};
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct About {
+    /// The arguments; perhaps without the last ones, if it is long.
+    pub command: Vec<String>,
+    pub host: String,
+    /// Of the recording: nanoseconds since 1970.
+    pub started: u64,
+    /// The library's version.
+    pub library: String,
+    pub caffes: Vec<Caffe>,
+    /// Of the library, as `NAME=VALUE`.
+    pub settings: Vec<String>,
+    /// Names and bytes.
+    pub limits: Vec<(String, u64)>,
+}
+
+impl About {
+    pub fn take(&mut self, note: Note) {
+        match note {
+            Note::Command(command) => self.command = command,
+            Note::Host(host) => self.host = host,
+            Note::Setting(setting) => self.settings.push(setting),
+            Note::Limit { name, bytes } => self.limits.push((name, bytes)),
+            Note::Caffe(caffe) if self.caffes.contains(&caffe) => {}
+            Note::Caffe(caffe) => self.caffes.push(caffe),
+        }
+    }
+
+    /// Bytes of a limit by its name.
+    pub fn limit(&self, name: &str) -> Option<u64> {
+        self.limits.iter().find(|(other, _)| other == name).map(|&(_, bytes)| bytes)
+    }
+
+    /// Bytes that a setting names; `None` without a limit.
+    pub fn amount(&self, setting: &str) -> Option<u64> {
+        let value = self.settings.iter().find_map(|one| one.strip_prefix(setting)?.strip_prefix('='))?;
+        number_of_bytes(value).filter(|&bytes| bytes > 0)
+    }
+
+    /// The file of a Caffe that the linker has bound within itself.
+    pub fn bound_caffe(&self) -> Option<&Path> {
+        self.caffes.iter().find(|caffe| !caffe.reaches).map(|caffe| Path::new(&caffe.file))
+    }
+
+    /// Names and values, without those that were not recorded.
+    pub fn lines(&self) -> Vec<(&'static str, String)> {
+        let caffes: Vec<_> = self.caffes.iter().map(|caffe| caffe.file.clone()).collect();
+        let limits: Vec<_> = self.limits.iter().map(|(name, bytes)| format!("{name} {}", Size(*bytes))).collect();
+        let library = if self.library.is_empty() { String::new() } else { format!("libsyncedmem {}", self.library) };
+        let lines = [
+            ("command", self.command_line()),
+            ("started", self.date()),
+            ("host", self.host.clone()),
+            ("library", library),
+            ("Caffe", caffes.join(", ")),
+            ("limits", limits.join(", ")),
+            ("settings", self.settings.join(" ")),
+        ];
+        lines.into_iter().filter(|(_, value)| !value.is_empty()).collect()
+    }
+
+    /// As for a shell.
+    fn command_line(&self) -> String {
+        let is_plain = |letter: char| letter.is_alphanumeric() || "-_./=:,+@%".contains(letter);
+        let quoted = |argument: &String| match !argument.is_empty() && argument.chars().all(is_plain) {
+            true => argument.clone(),
+            false => format!("'{}'", argument.replace('\'', "'\\''")),
+        };
+        self.command.iter().map(quoted).collect::<Vec<_>>().join(" ")
+    }
+
+    /// `2026-11-24 20:46:47 UTC`
+    pub fn date(&self) -> String {
+        if self.started == 0 {
+            return String::new();
+        }
+        let Date { year, month, day, second_of_day: second, .. } =
+            Date::at((self.started / 1_000_000_000) as i64, 0);
+        let (hour, minute) = (second / 3600, second / 60 % 60);
+        format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{:02} UTC", second % 60)
+    }
+}
+
+/// For a terminal.
+pub fn escaped(text: &str) -> String {
+    Escaped(text.as_bytes()).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_is_described_in_words_that_a_shell_takes() {
+        let caffe = |reaches| Caffe { file: "/lib/libcaffe.so.1".into(), reaches };
+        let mut about = About { started: 1_795_219_199_999_999_999, library: "0.1.0".into(), ..About::default() };
+        let command = ["caffe", "train", "--solver=a b", "it's", ""].map(str::to_owned).into();
+        let limit = |name: &str, bytes| Note::Limit { name: name.into(), bytes };
+        [Note::Command(command), limit("data", 1 << 30), limit("machine", 1 << 34), Note::Caffe(caffe(true))]
+            .into_iter()
+            .chain([Note::Caffe(caffe(true)), Note::Setting("SYNCEDMEM_HOST_LIMIT=2G".into())])
+            .for_each(|note| about.take(note));
+        let expected = [
+            ("command", "caffe train '--solver=a b' 'it'\\''s' ''"),
+            ("started", "2026-11-20 23:59:59 UTC"),
+            ("library", "libsyncedmem 0.1.0"),
+            ("Caffe", "/lib/libcaffe.so.1"),
+            ("limits", "data 1.0 GiB, machine 16.0 GiB"),
+            ("settings", "SYNCEDMEM_HOST_LIMIT=2G"),
+        ];
+        assert_eq!(about.lines(), expected.map(|(name, value)| (name, value.to_owned())));
+        assert_eq!((about.limit("data"), about.limit("address space")), (Some(1 << 30), None));
+        assert_eq!((about.amount("SYNCEDMEM_HOST_LIMIT"), about.amount("SYNCEDMEM_HOST")), (Some(2 << 30), None));
+        assert_eq!(about.bound_caffe(), None);
+        about.take(Note::Caffe(caffe(false)));
+        assert_eq!(about.bound_caffe(), Some(Path::new("/lib/libcaffe.so.1")));
+    }
+}

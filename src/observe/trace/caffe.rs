@@ -1,0 +1,57 @@
+//! The Caffes in the process, and whether their calls can reach this library.
+
+use std::ffi::CStr;
+use std::ops::ControlFlow;
+
+use syncedmem_trace::text::Text;
+
+use crate::platform::{limits, loaded};
+
+/// Functions of `SyncedMemory` that every Caffe has, and calls.
+static MEMORY: [&CStr; 2] = [c"_ZN5caffe12SyncedMemory8cpu_dataEv", c"_ZN5caffe12SyncedMemory16mutable_cpu_dataEv"];
+/// `caffe::Caffe::Get()`, of a Caffe without a `SyncedMemory` of its own.
+const GET: &CStr = c"_ZN5caffe5Caffe3GetEv";
+
+/// The file's name; and `false` if the linker has bound its calls within itself.
+type Found = (Text<400>, bool);
+
+/// More in one process have no note.
+const MOST: usize = 4;
+
+// Not inlined: its buffers are off the stack of its callers.
+#[inline(never)]
+pub fn each(mut visit: impl FnMut(&[u8], bool)) {
+    let (mut found, mut count) = ([const { None::<Found> }; MOST], 0);
+    loaded::each(|object| {
+        let Some(symbols) = object.symbols() else { return ControlFlow::Continue(()) };
+        let is_caffe = || MEMORY.iter().chain([&GET]).any(|name| symbols.find(name).is_some());
+        // The library itself has no references to its functions, and a program no name here.
+        if object.name().is_empty() || object.contains(MEMORY.as_ptr().addr()) || !is_caffe() {
+            return ControlFlow::Continue(());
+        }
+        let reaches = MEMORY.iter().any(|name| symbols.references(name).next().is_some());
+        found[count] = Some((Text::of(format_args!("{}", object.name().to_str().unwrap_or_default())), reaches));
+        count += 1;
+        if count == MOST { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    for (path, reaches) in found.iter().flatten() {
+        visit(with_version(path).as_bytes(), *reaches);
+    }
+}
+
+/// Whether a Caffe is in the process whose calls cannot reach this library.
+pub fn is_any_bound() -> bool {
+    let mut is_any = false;
+    each(|_, reaches| is_any |= !reaches);
+    is_any
+}
+
+/// `libcaffe.so.1` is mostly a link to a file whose name says more.
+fn with_version(path: &Text<400>) -> Text<400> {
+    let mut buffer = [0; 256];
+    let target = std::str::from_utf8(limits::target(path.as_c_str(), &mut buffer)).unwrap_or_default();
+    match path.as_ref().rsplit_once('/') {
+        Some((folder, _)) if !target.is_empty() && !target.contains('/') => Text::of(format_args!("{folder}/{target}")),
+        _ => Text::of(format_args!("{path}")),
+    }
+}
