@@ -2,6 +2,7 @@
 
 import contextlib
 import re
+import signal
 import subprocess
 import tempfile
 from pathlib import Path
@@ -13,6 +14,8 @@ from training import read_trained, Trained
 from tree import Caffe, Finished
 
 HERE = Path(__file__).resolve().parent
+# The address space of the preloaded libraries, as they are shipped, and of the recording.
+MORE_KIBIBYTES = 10 << 10
 
 
 class Checks(Protocol):
@@ -278,6 +281,54 @@ def first_screen_of(name: str, *kinds: str) -> Callable[[Checks], str]:
     return check
 
 
+def a_net_that_fits_by_itself_fits_under_run_and_one_that_does_not_is_told_why(checks: Checks) -> str:
+    """AlexNet runs in a little more address space than the original needs; in less, the report begins with the blob and the limit"""
+    folder = checks.folder / "limited"
+    folder.mkdir()
+    first_screen.write(folder, first_screen.QUICK)
+    program = first_screen.programs(checks.caffe, folder, "alexnet")["time"]
+    first_screen.counted(checks.caffe, folder, program)
+    (alone,) = numbers(r"^VmPeak:\s+(\d+) kB$", (folder / "counts").read_text())
+
+    def limited(kibibytes: int) -> Finished:
+        shell = f'ulimit -v {kibibytes}; exec "$@"'
+        return run(checks, "run", "--", "sh", "-c", shell, "sh", *program, folder=folder)
+
+    fits = limited(alone + MORE_KIBIBYTES)
+    assert fits.status == 0, f"in {alone} KiB and {MORE_KIBIBYTES} more it {fits.ending()}"
+    (fitting,) = numbers(r"; ulimit -v's [\d.]+ MiB would hold batch (\d+)$", fits.err)
+    assert fitting >= 4, f"batch 4 ran: {fits.err[-2000:]}"
+    told = []
+    # The weights of a net that is being made, and a gradient in its first pass.
+    for share, name in ((0.6, r"\w+ weights"), (0.8, r"\w+ weights gradient")):
+        ended = limited(int(alone * share))
+        assert ended.status == -signal.SIGABRT, f"in {share} of {alone} KiB it {ended.ending()}"
+        words = " ".join(ended.err.split())
+        asked = re.search(r"host allocation of size (\d+) failed", words)
+        limit = re.escape(in_units(int(alone * share) * 1024))
+        first = re.search(
+            rf"caffe ran out of memory and was killed by signal 6: ({name}) asked for ([\d.]+ \w+), which the limit on the address "
+            rf"space \(ulimit -v, {limit}\) does not allow at that moment blobs held [1-9][\d.]+ MiB: \w+ weights ",
+            words,
+        )
+        assert asked and first and first[2] == in_units(int(asked[1])), ended.err[-3000:]
+        assert "would hold" not in words and "nothing worth doing" not in words and "growing" not in words, words[-2000:]
+        told.append(first[1])
+    return f"{alone} KiB alone; " + ", ".join(told)
+
+
+def memory_that_a_program_does_not_get_and_does_without_is_not_its_end(checks: Checks) -> str:
+    """the report has the last of two allocations that failed in pycaffe, and that the program went on"""
+    program = [checks.caffe.part("python"), str(HERE / "pycaffe_out_of_memory.py"), "address-space"]
+    said = run(checks, "run", "--on-error=throw", "--", *program)
+    assert said.status == 0, f"pycaffe {said.ending()}"
+    words = " ".join(said.err.split())
+    begin = r"2 allocations failed, and the program went on; the last: (conv \w+) asked for ([\d.]+ MiB), which the limit on the address"
+    first = re.search(begin, words)
+    assert first and "ran out of memory" not in words, said.err[-3000:]
+    return f"{first[1]}, {first[2]}"
+
+
 def what_one_more_item_costs_is_what_the_original_needs_for_it(checks: Checks) -> str:
     """the original needs as much more for a larger batch as the first screen says"""
     folder = checks.folder / "more"
@@ -298,5 +349,7 @@ ALL = [
     first_screen_of("lenet", "train", "time", "pycaffe"),
     first_screen_of("alexnet", "train", "pycaffe"),
     first_screen_of("vgg16", "time"),
+    a_net_that_fits_by_itself_fits_under_run_and_one_that_does_not_is_told_why,
+    memory_that_a_program_does_not_get_and_does_without_is_not_its_end,
     what_one_more_item_costs_is_what_the_original_needs_for_it,
 ]

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static unsigned long constructed, destroyed, read_host, written_host, lent_host;
 
@@ -90,5 +91,10 @@ __attribute__((destructor)) static void tell(void) {
   fprintf(file, "constructed=%lu destroyed=%lu read=%lu written=%lu lent=%lu\n", constructed, destroyed, read_host,
           written_host, lent_host);
   fprintf(file, "blocks=%lu allocated=%lu live=%lu peak=%lu\n", blocks, allocated, live, peak);
+  char line[200];
+  FILE *status = fopen("/proc/self/status", "r");
+  while (status && fgets(line, sizeof line, status))
+    if (!strncmp(line, "VmPeak:", 7)) fputs(line, file);
+  if (status) fclose(status);
   fclose(file);
 }

@@ -83,8 +83,7 @@ impl About {
         if self.started == 0 {
             return String::new();
         }
-        let Date { year, month, day, second_of_day: second, .. } =
-            Date::at((self.started / 1_000_000_000) as i64, 0);
+        let Date { year, month, day, second_of_day: second, .. } = Date::at((self.started / 1_000_000_000) as i64, 0);
         let (hour, minute) = (second / 3600, second / 60 % 60);
         format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{:02} UTC", second % 60)
     }
