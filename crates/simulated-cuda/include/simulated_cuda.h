@@ -23,11 +23,17 @@ void simcuda_reset(void);
 /* Sets the memory of a device. What is allocated stays. */
 void simcuda_set_memory(int device, size_t bytes);
 
-/* From now on, every asynchronous operation starts at the earliest so long after it was queued. 0 at first.
+/* From now on, every asynchronous operation starts at the earliest so long after it was queued. What SIMCUDA_LAG says at
+ * first.
  * SIMCUDA_UNTIL_IT_IS_WAITED_FOR puts it off until a thread waits for it, until something is queued behind it that is not
  * put off, or until streams are released: it is late however slow the machine is, and a test does not wait for a clock. */
 #define SIMCUDA_UNTIL_IT_IS_WAITED_FOR 0xFFFFFFFFu
 void simcuda_set_lag(unsigned microseconds);
+
+/* From now on, an operation starts as soon as it may, or only when a thread or other work waits for it: by lot, from the
+ * seed, the stream and its place in it. So work of different streams runs in any order that they allow. 0, as at first
+ * without SIMCUDA_ORDER: all start as soon as they may. */
+void simcuda_set_order(unsigned long long seed);
 
 /* While streams are held, nothing that is queued in a stream starts, but in the legacy default stream, whose work goes on
  * unless it must wait for a held stream. What is already running is completed. */
@@ -87,7 +93,7 @@ typedef struct {
 void simcuda_account(simcuda_account_t *out);
 
 /* The number of rules that the program broke where no call fails: memory freed while a queued operation needed it, an
- * operation that ran on memory freed meanwhile, a context destroyed with work queued, a destroyed context made current (which
+ * operation whose memory was freed before it ran, what simcuda_launch names, a context destroyed with work queued, a destroyed context made current (which
  * a real driver may follow to where it was). A sentence a line, as simcuda_log. */
 size_t simcuda_violations(char *buffer, size_t bytes);
 
@@ -101,6 +107,23 @@ int simcuda_write(unsigned long long device_address, const void *in, size_t byte
  * cuModuleLoadData takes any text, and cuModuleGetFunction finds the names that follow ".entry " in it and were given
  * here. The function may use simcuda_read and simcuda_write, and makes no driver call. */
 void simcuda_stand_in(const char *kernel, void (*run)(const void *parameters, size_t bytes));
+
+/* An address in a block that a kernel uses, and whether it writes there. */
+typedef struct {
+  const volatile void *address;
+  int writes;
+} simcuda_use_t;
+
+/* Runs a function of the program in a kernel's place, in the order of the stream, without a module: a launch in the log and
+ * in the counts. `run` gets the argument, and for each use a host address of the same byte, valid while it runs; NULL stays
+ * NULL. It makes no driver call. Work that is dropped, as in a broken context, does not run.
+ *
+ * A use of pageable memory, of freed memory, or of another device's is a violation, breaks the context, and returns 700
+ * (CUDA_ERROR_ILLEGAL_ADDRESS). A block that is freed before the kernel has run is a violation, and the kernel does not
+ * run. An access beyond the page of a block ends the process with a sentence; what a kernel wrote behind a block within its
+ * last page is a violation. */
+int simcuda_launch(const char *kernel, void *stream, const simcuda_use_t *uses, size_t count,
+                   void (*run)(void *argument, void *const *bytes), void *argument);
 
 #ifdef __cplusplus
 }

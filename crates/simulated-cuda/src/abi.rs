@@ -25,6 +25,7 @@ pub const INVALID_HANDLE: Status = 400;
 pub const ILLEGAL_STATE: Status = 401;
 pub const NOT_FOUND: Status = 500;
 pub const NOT_READY: Status = 600;
+pub const ILLEGAL_ADDRESS: Status = 700;
 pub const CONTEXT_IS_DESTROYED: Status = 709;
 pub const HOST_MEMORY_ALREADY_REGISTERED: Status = 712;
 pub const HOST_MEMORY_NOT_REGISTERED: Status = 713;

@@ -63,6 +63,11 @@ impl Block {
         !self.memory.is_out_of_reach()
     }
 
+    /// Where the bytes at an address of the block are.
+    pub fn kept_at(&self, address: Address) -> Address {
+        address.wrapping_add_signed(self.shift)
+    }
+
     pub fn is_freed(&self) -> bool {
         self.freed.load(Ordering::Relaxed)
     }
@@ -112,7 +117,7 @@ impl Span {
     }
 
     pub fn kept_at(&self) -> Address {
-        self.address.wrapping_add_signed(self.block.as_ref().map_or(0, |block| block.shift))
+        self.block.as_ref().map_or(self.address, |block| block.kept_at(self.address))
     }
 }
 
@@ -135,7 +140,7 @@ impl State {
         Ok(Span { address, bytes, block })
     }
 
-    fn is_device_address(&self, address: Address) -> bool {
+    pub fn is_device_address(&self, address: Address) -> bool {
         self.devices
             .iter()
             .flat_map(|device| device.space.iter().chain(&device.former_spaces))
@@ -165,9 +170,11 @@ impl State {
         });
         if !memory.is_on_device() {
             self.pinned += bytes;
+            self.pinned_peak = self.pinned_peak.max(self.pinned);
         }
         let device = &mut self.devices[device];
         device.used += taken;
+        device.peak = device.peak.max(device.used);
         let available = device.available();
         device.pool.give_up(available);
         self.blocks.insert(start, Arc::clone(&block));
@@ -197,17 +204,22 @@ impl State {
     }
 }
 
-/// Gives the block's memory back; a violation if a queued operation needs it. Waits for host memory whose bytes are moving,
-/// because its pages go.
+/// Gives the block's memory back; a violation if a queued operation needs it. Waits while its bytes are moving, because its
+/// pages go.
 pub fn release(mut guard: Guard, block: &Arc<Block>) -> Guard {
     let state = &mut *guard;
     state.blocks.remove(&block.start);
+    state.uses.forget(block);
     block.freed.store(true, Ordering::Relaxed);
     if block.is_expected() {
         let sentence =
             format!("0x{:x} ({} bytes) was freed while a queued operation needed it", block.start, block.bytes);
         state.violation(sentence);
     }
+    while block.moving.load(Ordering::Relaxed) > 0 {
+        guard = CHANGED.wait(guard);
+    }
+    let state = &mut *guard;
     if !block.is_on_device() {
         state.pinned -= block.bytes;
     }
@@ -219,9 +231,6 @@ pub fn release(mut guard: Guard, block: &Arc<Block>) -> Guard {
         if let Some(space) = device.space.as_mut().filter(|_| block.memory.is_out_of_reach()) {
             space.give_back(block.start, block.taken);
         }
-    }
-    while !block.memory.is_out_of_reach() && block.moving.load(Ordering::Relaxed) > 0 {
-        guard = CHANGED.wait(guard);
     }
     if matches!(block.memory, Memory::Managed | Memory::Pinned(_)) {
         space::unmap_host(block.start, block.bytes);

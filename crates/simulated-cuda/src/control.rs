@@ -12,7 +12,7 @@ use crate::kernel;
 use crate::log::log;
 use crate::proc_address;
 use crate::process::{die, is_forked, is_initialised};
-use crate::settings;
+use crate::settings::{self, Lag};
 use crate::state::{CHANGED, State, state};
 use crate::stream::Stream;
 
@@ -60,11 +60,12 @@ impl Account {
     }
 }
 
-/// For `SIMCUDA_REPORT`.
-pub fn report() -> String {
+/// For `SIMCUDA_REPORT`: lines of what is alive, the peaks, the calls by entry point, the copies by direction, and the
+/// broken rules.
+pub fn report() -> Vec<String> {
     let state = state();
     let alive = Account::take(&state);
-    format!(
+    let mut lines = vec![format!(
         "alive at exit: {} device blocks ({} bytes), {} pinned blocks ({} bytes), {} registered blocks, {} contexts, {} streams, {} events; {} violations",
         alive.device_blocks,
         alive.device_bytes,
@@ -75,8 +76,21 @@ pub fn report() -> String {
         alive.streams,
         alive.events,
         state.violations.len()
-    )
+    )];
+    let device_peak: usize = state.devices.iter().map(|device| device.peak).sum();
+    lines.push(format!("peaks: device={device_peak} pinned={}", state.pinned_peak));
+    let log = log();
+    let calls: String = log.all_calls().map(|(name, count)| format!(" {name}={count}")).collect();
+    lines.push(format!("calls:{calls}"));
+    let copies: String =
+        log.copies_by_kind().iter().map(|(kind, (count, bytes))| format!(" {kind}={count},{bytes}")).collect();
+    lines.push(format!("copies:{copies}"));
+    lines.extend(state.violations.iter().take(VIOLATIONS).map(|sentence| format!("violation: {sentence}")));
+    lines
 }
+
+/// As many are reported.
+const VIOLATIONS: usize = 20;
 
 /// Ends the process at an unknown name: a misspelt one must not pass for silence.
 fn function(name: Text, asked_by: &str) -> &'static str {
@@ -110,7 +124,8 @@ pub extern "C" fn simcuda_reset() {
     guard.epoch += 1;
     guard.held = false;
     guard.registrations_held = false;
-    guard.lag = Duration::ZERO;
+    guard.lag = settings::lag();
+    guard.order = settings::order();
     guard.puts_off = false;
     guard.memory.clear();
     guard.graphs.clear();
@@ -149,7 +164,13 @@ pub extern "C" fn simcuda_set_memory(device: c_int, bytes: usize) {
 pub extern "C" fn simcuda_set_lag(microseconds: c_uint) {
     let mut state = state();
     state.puts_off = microseconds == UNTIL_IT_IS_WAITED_FOR;
-    state.lag = if state.puts_off { Duration::ZERO } else { Duration::from_micros(microseconds.into()) };
+    let most = if state.puts_off { Duration::ZERO } else { Duration::from_micros(microseconds.into()) };
+    state.lag = Lag { most, seed: None };
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn simcuda_set_order(seed: u64) {
+    state().order = (seed != 0).then_some(seed);
 }
 
 #[unsafe(no_mangle)]

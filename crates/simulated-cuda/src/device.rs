@@ -16,6 +16,8 @@ pub struct Device {
     pub number: usize,
     pub total: usize,
     pub used: usize,
+    /// The most that was used.
+    pub peak: usize,
     /// Reserved with the first allocation.
     pub space: Option<Space>,
     /// Ranges that were too short when the memory grew.
@@ -40,6 +42,7 @@ pub fn find(state: &mut State) {
             number,
             total,
             used: 0,
+            peak: 0,
             space: None,
             former_spaces: Vec::new(),
             primary,

@@ -1,27 +1,42 @@
 //! Kernels. A simulated device runs none: a program gives functions to run in the place of kernels, by name
-//! (`simcuda_stand_in`); of a module's text only the names count. Without any the entry points return NOT_SUPPORTED.
+//! (`simcuda_stand_in`) or with the launch (`simcuda_launch`); of a module's text only the names count. Without a name the
+//! entry points return NOT_SUPPORTED.
 //!
 //! Their lock is not held while the driver's is taken.
 #![expect(unsafe_code, reason = "entry points have C names, and take the program's functions")]
 
 use std::collections::BTreeMap;
 use std::ffi::{c_int, c_uint, c_void};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::abi::{
-    Address, Array, Handle, INVALID_CONTEXT, INVALID_HANDLE, INVALID_VALUE, NOT_FOUND, NOT_SUPPORTED, Out, Outcome,
-    Text, move_bytes,
+    Address, Array, Handle, ILLEGAL_ADDRESS, INVALID_CONTEXT, INVALID_HANDLE, INVALID_VALUE, NOT_FOUND, NOT_SUPPORTED,
+    Out, Outcome, Text, move_bytes,
 };
+use crate::block::Block;
 use crate::log::{Call, enter};
-use crate::operation::Action;
-use crate::state::state;
+use crate::operation::{Action, Kernel};
+use crate::race::Range;
+use crate::state::{State, state};
 
 /// Gets the kernel's parameters as in the launch's buffer.
 pub type StandIn = extern "C" fn(*const c_void, usize);
 
+/// Gets the argument of the launch, and the place of the bytes behind each address that the launch named.
+pub type Work = extern "C" fn(*mut c_void, *const Address);
+
+/// `simcuda_use_t` of the header.
+#[repr(C)]
 #[derive(Clone, Copy)]
+pub struct Use {
+    address: Address,
+    writes: c_int,
+}
+
+#[derive(Clone)]
 struct Function {
     module: Handle,
+    name: Arc<str>,
     run: StandIn,
 }
 
@@ -130,7 +145,7 @@ pub extern "C" fn cuModuleGetFunction(function: Out<Handle>, module: Handle, nam
         let run = kernels.stand_ins.get(name).copied().filter(|_| named).ok_or(NOT_FOUND)?;
         let handle = kernels.new_handle();
         function.put(handle)?;
-        kernels.functions.insert(handle, Function { module, run });
+        kernels.functions.insert(handle, Function { module, name: name.into(), run });
         Ok(())
     })
 }
@@ -163,20 +178,25 @@ fn launch(call: &mut Call, function: Handle, stream: Handle, pointers: Address, 
         return Err(NOT_SUPPORTED);
     }
     let context = current()?;
-    let run = {
+    let Function { name, run, .. } = {
         let kernels = kernels();
         let function = kernels.functions.get(&function).ok_or(INVALID_HANDLE)?;
         kernels.module(function.module, context)?;
-        function.run
+        function.clone()
     };
-    let action = Action::Kernel { run, parameters: parameters(extra)? };
+    let parameters = parameters(extra)?;
+    let run = Box::new(move || run(parameters.as_ptr().cast(), parameters.len()));
+    queue(stream, Kernel { name, uses: Vec::new(), run }, Vec::new())
+}
+
+fn queue(stream: Handle, kernel: Kernel, blocks: Vec<Arc<Block>>) -> Outcome {
     let mut state = state();
     let stream = state.stream(stream)?;
     // Graphs have no kernels here.
     if state.captures(&stream)?.is_some() {
         return Err(NOT_SUPPORTED);
     }
-    state.queue(&stream, Vec::new(), action, Vec::new());
+    state.queue(&stream, Vec::new(), Action::Kernel(kernel), blocks);
     Ok(())
 }
 
@@ -197,4 +217,70 @@ pub extern "C" fn cuLaunchKernel(
     extra: Array<Address>,
 ) -> c_int {
     enter("cuLaunchKernel", |call| launch(call, function, stream, parameters, &extra))
+}
+
+impl State {
+    /// The memory behind an address that a kernel of the device gets. A wrong address is a violation, and breaks the
+    /// context as a real kernel's fault does.
+    fn used_by(&mut self, kernel: &str, context: Handle, address: Address) -> Outcome<Arc<Block>> {
+        let device = self.contexts.get(&context).map_or(0, |context| context.device);
+        let wrong = match self.block_at(address) {
+            Some(block) if !block.is_on_device() || block.device == device => return Ok(Arc::clone(block)),
+            Some(block) => format!("memory of device {}, and runs on device {device}", block.device),
+            None if self.is_device_address(address) => "device memory that is not allocated".into(),
+            None => "pageable memory of the host".into(),
+        };
+        self.violation(format!("kernel {kernel} got 0x{address:x}: {wrong}"));
+        if let Some(context) = self.contexts.get_mut(&context) {
+            context.broken = Some(ILLEGAL_ADDRESS);
+        }
+        Err(ILLEGAL_ADDRESS)
+    }
+}
+
+fn launch_work(
+    call: &mut Call,
+    kernel: Text,
+    stream: Handle,
+    uses: &Array<Use>,
+    count: usize,
+    work: Box<dyn FnOnce(&[Address]) + Send>,
+) -> Outcome {
+    let name: Arc<str> = kernel.as_str().ok_or(INVALID_VALUE)?.into();
+    call.number("kernel", &name);
+    call.hex("stream", stream);
+    let (mut blocks, mut ranges, mut places) = (Vec::new(), Vec::new(), Vec::with_capacity(count));
+    {
+        let mut state = state();
+        let context = state.stream(stream)?.context;
+        for index in 0..count {
+            let Use { address, writes } = uses.get(index)?;
+            if address == 0 {
+                places.push(0);
+                continue;
+            }
+            let block = state.used_by(&name, context, address)?;
+            places.push(block.kept_at(address));
+            ranges.push(Range { block: Arc::clone(&block), start: address, end: address + 1, writes: writes != 0 });
+            if !blocks.iter().any(|known| Arc::ptr_eq(known, &block)) {
+                blocks.push(block);
+            }
+        }
+    }
+    queue(stream, Kernel { name, uses: ranges, run: Box::new(move || work(&places)) }, blocks)
+}
+
+/// Logged and counted as a launch.
+#[unsafe(no_mangle)]
+pub extern "C" fn simcuda_launch(
+    kernel: Text,
+    stream: Handle,
+    uses: Array<Use>,
+    count: usize,
+    run: Work,
+    argument: Address,
+) -> c_int {
+    let work =
+        Box::new(move |places: &[Address]| run(std::ptr::with_exposed_provenance_mut(argument), places.as_ptr()));
+    enter("cuLaunchKernel", |call| launch_work(call, kernel, stream, &uses, count, work))
 }

@@ -17,7 +17,8 @@
 //! - `memory`, `pinned`, `pool`, `pointer`: the calls about memory.
 //! - `copy`, `fill`: which ranges, in which stream, and who waits.
 //! - `stream`, `signal`, `operation`, `event`, `stream_calls`: queues, threads, order, and the effect of an operation.
-//! - `kernel`: functions of the program in the place of kernels.
+//! - `race`: operations whose order no stream decides.
+//! - `kernel`, `fault`: functions of the program in the place of kernels, and their stray accesses.
 //! - `capture`, `capture_calls`: what a capture takes and forbids; graphs.
 //! - `errors`, `proc_address`: names and addresses.
 //!
@@ -41,6 +42,7 @@ mod copy;
 mod device;
 mod errors;
 mod event;
+mod fault;
 mod fill;
 mod kernel;
 mod log;
@@ -51,6 +53,7 @@ mod pointer;
 mod pool;
 mod proc_address;
 mod process;
+mod race;
 mod settings;
 mod signal;
 mod space;

@@ -110,6 +110,20 @@ impl Log {
         self.copies.iter().filter(|(key, _)| wanted(key)).map(|(_, count)| count).sum()
     }
 
+    pub fn all_calls(&self) -> impl Iterator<Item = (&&'static str, &usize)> {
+        self.calls.iter()
+    }
+
+    /// Numbers and bytes.
+    pub fn copies_by_kind(&self) -> BTreeMap<&'static str, (usize, usize)> {
+        let mut kinds = BTreeMap::new();
+        for ((kind, bytes), count) in &self.copies {
+            let sum = kinds.entry(*kind).or_insert((0, 0));
+            *sum = (sum.0 + count, sum.1 + count * bytes);
+        }
+        kinds
+    }
+
     pub fn text(&self) -> String {
         let mut text = String::with_capacity(self.length + 64);
         if self.dropped > 0 {

@@ -7,8 +7,9 @@ use std::time::Instant;
 
 use crate::abi::{Address, fill_bytes, move_bytes};
 use crate::block::{self, Block, Span};
-use crate::kernel::StandIn;
+use crate::fault;
 use crate::process;
+use crate::race::Range;
 use crate::state::{CHANGED, Guard, state};
 use crate::stream::Stream;
 
@@ -29,13 +30,17 @@ pub enum Action {
         width: usize,
     },
     Host(HostFunction, Address),
-    /// A function in a kernel's place, with the kernel's parameters.
-    Kernel {
-        run: StandIn,
-        parameters: Vec<u8>,
-    },
+    Kernel(Kernel),
     /// Ends a block of stream-ordered allocation.
     Free(Arc<Block>),
+}
+
+/// A function of the program in a kernel's place.
+pub struct Kernel {
+    pub name: Arc<str>,
+    /// One for each address that it got.
+    pub uses: Vec<Range>,
+    pub run: Box<dyn FnOnce() + Send>,
 }
 
 pub enum Source {
@@ -50,6 +55,16 @@ impl Action {
         matches!(self, Action::Join | Action::Stamp(_))
     }
 
+    /// For violations.
+    pub fn name(&self) -> String {
+        match self {
+            Action::Kernel(kernel) => format!("kernel {}", kernel.name),
+            Action::Copy { .. } => "a copy".into(),
+            Action::Fill { .. } => "a fill".into(),
+            _ => "an operation".into(),
+        }
+    }
+
     /// For momentary ones.
     pub fn happen(&self) {
         if let Action::Stamp(stamp) = self {
@@ -61,10 +76,10 @@ impl Action {
 
 /// Gives the lock up while bytes move and while a function of the program runs.
 pub fn perform(mut guard: Guard, stream: &Stream, action: Action, blocks: &[Arc<Block>]) -> Guard {
-    let mut lost = false;
+    let lost = blocks.iter().any(|block| block.is_freed());
     for block in blocks.iter().filter(|block| block.is_freed()) {
-        lost |= !matches!(block.memory, block::Memory::Device | block::Memory::FromPool);
-        guard.violation(format!("an operation ran on 0x{:x} ({} bytes), freed meanwhile", block.start, block.bytes));
+        let name = action.name();
+        guard.violation(format!("{name} ran on 0x{:x} ({} bytes), freed meanwhile", block.start, block.bytes));
     }
     let broken = guard.contexts.get(&stream.context).and_then(|context| context.broken);
     guard = match action {
@@ -72,28 +87,32 @@ pub fn perform(mut guard: Guard, stream: &Stream, action: Action, blocks: &[Arc<
             action.happen();
             guard
         }
-        // Lost host memory cannot be touched; a broken context does nothing any more.
-        Action::Copy { .. } | Action::Fill { .. } if lost || broken.is_some() => guard,
-        Action::Copy { .. } | Action::Fill { .. } => {
+        // Freed memory cannot be touched; a broken context does nothing any more.
+        Action::Copy { .. } | Action::Fill { .. } | Action::Kernel(_) if lost || broken.is_some() => guard,
+        Action::Copy { .. } | Action::Fill { .. } | Action::Kernel(_) => {
             blocks.iter().for_each(|block| block.begin_use());
             drop(guard);
-            move_or_fill(action);
+            let broken = match action {
+                Action::Kernel(Kernel { name, run, .. }) => {
+                    fault::watch(name, blocks.to_vec(), || process::as_callback(run))
+                }
+                action => {
+                    move_or_fill(action);
+                    Vec::new()
+                }
+            };
             guard = state();
+            broken.into_iter().for_each(|sentence| guard.violation(sentence));
             blocks.iter().for_each(|block| block.end_use());
             CHANGED.raise();
             guard
         }
-        Action::Host(..) | Action::Kernel { .. } if broken.is_some() => guard,
+        Action::Host(..) if broken.is_some() => guard,
         Action::Host(function, argument) => {
             drop(guard);
             let argument = std::ptr::with_exposed_provenance_mut(argument);
             // SAFETY: the program gave a function to be called with this argument.
             process::as_callback(|| unsafe { function(argument) });
-            state()
-        }
-        Action::Kernel { run, parameters } => {
-            drop(guard);
-            process::as_callback(|| run(parameters.as_ptr().cast(), parameters.len()));
             state()
         }
         Action::Free(block) if block.is_freed() => guard,

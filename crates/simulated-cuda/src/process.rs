@@ -87,7 +87,7 @@ extern "C" fn at_exit() {
         return;
     }
     if settings::report() {
-        say(&control::report());
+        control::report().iter().for_each(|line| say(line));
     }
     EXITED.store(true, Ordering::Relaxed);
 }

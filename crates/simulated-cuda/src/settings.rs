@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::sync::OnceLock;
+use std::time::Duration;
 
 use crate::abi::Status;
 use crate::{proc_address, process};
@@ -70,6 +71,29 @@ pub fn attribute(number: i32) -> Option<i32> {
 
 pub fn report() -> bool {
     number("SIMCUDA_REPORT", 0) != 0
+}
+
+/// How late asynchronous operations are: so many microseconds, or, by lot, at most as many.
+#[derive(Clone, Copy)]
+pub struct Lag {
+    pub most: Duration,
+    pub seed: Option<u64>,
+}
+
+/// `SIMCUDA_LAG`: `microseconds`, or `microseconds:seed`.
+pub fn lag() -> Lag {
+    let Some(text) = variable("SIMCUDA_LAG") else { return Lag { most: Duration::ZERO, seed: None } };
+    let (microseconds, seed) = text.split_once(':').map_or((text.as_str(), None), |(most, seed)| (most, Some(seed)));
+    let read = |text: &str| match text.trim().parse() {
+        Ok(number) => number,
+        Err(_) => process::die(&format!("SIMCUDA_LAG={text} is not microseconds or microseconds:seed")),
+    };
+    Lag { most: Duration::from_micros(read(microseconds)), seed: seed.map(read) }
+}
+
+/// The seed of `SIMCUDA_ORDER`.
+pub fn order() -> Option<u64> {
+    Some(number("SIMCUDA_ORDER", 0) as u64).filter(|seed| *seed != 0)
 }
 
 /// `stderr`, or a file that is appended to.

@@ -1,5 +1,6 @@
 //! The address range of a device: a reservation without access rights, which programs see, and a second mapping of the
-//! same length with the bytes. A gap follows each block.
+//! same length with the bytes. There, the pages of allocated blocks alone can be read and written, and a gap follows each
+//! block: a kernel's stray access is a SIGSEGV.
 #![expect(unsafe_code, reason = "maps memory")]
 
 use std::collections::{BTreeMap, VecDeque};
@@ -14,6 +15,8 @@ const GAP: usize = 4096;
 const LEAST: usize = 4 << 30;
 const FRESH: u32 = 0xCD;
 const FREED: u32 = 0xDD;
+/// Behind a block, up to the end of its last page.
+const BEYOND: u32 = 0xBE;
 /// Freed places that are given out again first.
 const RECENT: usize = 64;
 
@@ -47,13 +50,37 @@ pub fn rounded(bytes: usize) -> Option<usize> {
     bytes.checked_next_multiple_of(ALIGNMENT)
 }
 
+fn pages(bytes: usize) -> Option<usize> {
+    bytes.checked_next_multiple_of(GAP)
+}
+
+/// Whether the system did it: it allows a process some ten thousand mappings.
+fn protect(address: Address, bytes: usize, protection: libc::c_int) -> bool {
+    // SAFETY: the callers pass pages of a `Space` that belong to one block, which no operation uses now.
+    unsafe { libc::mprotect(std::ptr::with_exposed_provenance_mut(address), bytes, protection) == 0 }
+}
+
+/// Whether nothing was written between the end of a block of `bytes` at `kept` and the end of its last page.
+///
+/// # Safety
+/// The block is allocated, and no operation uses it now.
+pub unsafe fn is_intact_behind(kept: Address, bytes: usize) -> bool {
+    let (start, end) = (kept + bytes.next_multiple_of(4), kept + bytes.next_multiple_of(GAP));
+    (start..end).step_by(4).all(|address| {
+        let place = std::ptr::with_exposed_provenance::<u32>(address);
+        // SAFETY: within the last page of the block, as the caller guarantees.
+        let found = unsafe { place.read() };
+        [BEYOND, FRESH].map(|pattern| pattern * 0x0101_0101).contains(&found)
+    })
+}
+
 impl Space {
     /// For a device with `total` bytes of memory, as `suffices`.
     pub fn reserve(total: usize) -> Option<Space> {
         let mut length = total.checked_mul(4)?.max(LEAST).checked_next_multiple_of(GAP)?;
         loop {
             if let Some(seen) = map(length, libc::PROT_NONE) {
-                if let Some(kept) = map(length, libc::PROT_READ | libc::PROT_WRITE) {
+                if let Some(kept) = map(length, libc::PROT_NONE) {
                     let holes = BTreeMap::from([(0, length)]);
                     return Some(Space { total, seen, kept, length, holes, recent: Vec::new() });
                 }
@@ -82,7 +109,7 @@ impl Space {
 
     /// Takes a multiple of `ALIGNMENT`, the place freed last if it fits.
     pub fn take(&mut self, bytes: usize) -> Option<Address> {
-        let needed = bytes.checked_add(GAP)?;
+        let needed = pages(bytes)?.checked_add(GAP)?;
         let again = self.recent.iter().rposition(|(_, size)| *size == bytes).map(|index| self.recent.remove(index).0);
         let offset = again
             .and_then(|offset| self.hole_around(offset, needed))
@@ -96,7 +123,12 @@ impl Space {
         if hole + length > end {
             self.holes.insert(end, hole + length - end);
         }
+        if !protect(self.kept + offset, needed - GAP, libc::PROT_READ | libc::PROT_WRITE) {
+            self.holes.insert(offset, needed);
+            return None;
+        }
         self.fill(offset, FRESH, bytes);
+        self.fill(offset + bytes, BEYOND, needed - GAP - bytes);
         Some(self.seen + offset)
     }
 
@@ -108,8 +140,11 @@ impl Space {
 
     pub fn give_back(&mut self, address: Address, bytes: usize) {
         let offset = address - self.seen;
+        let inner = bytes.next_multiple_of(GAP);
         self.fill(offset, FREED, bytes);
-        let (mut start, mut length) = (offset, bytes + GAP);
+        // A failure leaves access to freed memory.
+        protect(self.kept + offset, inner, libc::PROT_NONE);
+        let (mut start, mut length) = (offset, inner + GAP);
         if let Some((before, size)) = self.holes.range(..offset).next_back().map(|(hole, size)| (*hole, *size)) {
             if before + size == start {
                 self.holes.remove(&before);

@@ -4,7 +4,6 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use crate::abi::{Address, Handle};
 use crate::block::Block;
@@ -13,6 +12,8 @@ use crate::context::Context;
 use crate::device::Device;
 use crate::event::Event;
 use crate::process;
+use crate::race::Uses;
+use crate::settings::{self, Lag};
 use crate::signal::Signal;
 use crate::stream::Stream;
 
@@ -36,7 +37,6 @@ enum Fate {
     LostWithContext,
 }
 
-#[derive(Default)]
 pub struct State {
     pub devices: Vec<Device>,
     pub contexts: BTreeMap<Handle, Context>,
@@ -48,17 +48,21 @@ pub struct State {
     pub captures: Vec<Capture>,
     pub graphs: BTreeMap<Handle, Vec<Node>>,
     pub executables: BTreeMap<Handle, Vec<Node>>,
+    pub uses: Uses,
     pub violations: Vec<String>,
     pub held: bool,
     /// Whether registrations wait, and how many do.
     pub registrations_held: bool,
     pub registrations_waiting: usize,
-    pub lag: Duration,
+    pub lag: Lag,
+    /// The seed by which operations are put off or not.
+    pub order: Option<u64>,
     /// Whether queued work starts when it is waited for, and how often all was released.
     pub puts_off: bool,
     pub releases: u64,
     /// Bytes of page-locked host memory.
     pub pinned: usize,
+    pub pinned_peak: usize,
     /// From `simcuda_set_memory`, by device.
     pub memory: BTreeMap<usize, usize>,
     /// Count of resets: contexts that threads had current before are gone.
@@ -67,7 +71,7 @@ pub struct State {
     last_id: u64,
 }
 
-static STATE: LazyLock<Mutex<State>> = LazyLock::new(Mutex::default);
+static STATE: LazyLock<Mutex<State>> = LazyLock::new(|| Mutex::new(State::new()));
 
 /// Raised when streams are released and when bytes of a block no longer move.
 pub static CHANGED: Signal = Signal::new();
@@ -81,6 +85,34 @@ const FIRST_HANDLE: Handle = 0x0051_4d00_0000_0000;
 const HANDLE_STEP: Handle = 16;
 
 impl State {
+    fn new() -> State {
+        State {
+            lag: settings::lag(),
+            order: settings::order(),
+            devices: Vec::new(),
+            contexts: BTreeMap::new(),
+            streams: BTreeMap::new(),
+            events: BTreeMap::new(),
+            blocks: BTreeMap::new(),
+            captures: Vec::new(),
+            graphs: BTreeMap::new(),
+            executables: BTreeMap::new(),
+            uses: Uses::default(),
+            violations: Vec::new(),
+            held: false,
+            registrations_held: false,
+            registrations_waiting: 0,
+            puts_off: false,
+            releases: 0,
+            pinned: 0,
+            pinned_peak: 0,
+            memory: BTreeMap::new(),
+            epoch: 0,
+            handles: Vec::new(),
+            last_id: 0,
+        }
+    }
+
     pub fn new_handle(&mut self, kind: Kind) -> Handle {
         self.handles.push((kind, Fate::Alive));
         FIRST_HANDLE + HANDLE_STEP * (self.handles.len() - 1)

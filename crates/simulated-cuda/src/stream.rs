@@ -5,6 +5,7 @@
 #![expect(unsafe_code, reason = "blocks the signals of the threads it starts")]
 
 use std::collections::VecDeque;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -14,6 +15,7 @@ use crate::abi::Handle;
 use crate::block::Block;
 use crate::operation::{Action, perform};
 use crate::process;
+use crate::settings::Lag;
 use crate::signal::Signal;
 use crate::state::{CHANGED, Guard, State, state};
 
@@ -39,6 +41,8 @@ pub struct Stream {
 struct Queue {
     operations: VecDeque<Operation>,
     issued: u64,
+    /// The tokens that operations wait for, by number, for those that may not be done.
+    waits: VecDeque<(u64, Vec<Token>)>,
     closing: bool,
     cancelled: bool,
     /// The thread has an operation in hand.
@@ -83,6 +87,39 @@ impl Token {
         guard
     }
 
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Tells the token's stream from others.
+    pub fn stream_key(&self) -> *const Stream {
+        Arc::as_ptr(&self.stream)
+    }
+
+    /// The operation before it in its stream.
+    pub fn before(&self) -> Token {
+        Token { stream: Arc::clone(&self.stream), number: self.number - 1 }
+    }
+
+    /// What the operations of its stream wait for, from behind number `known` up to this one.
+    pub fn waits_of_its_stream(&self, known: u64) -> Vec<Token> {
+        let queue = self.stream.queue();
+        let waits = queue.waits.iter().filter(|(number, _)| (known + 1..=self.number).contains(number));
+        waits.flat_map(|(_, tokens)| tokens.iter().cloned()).collect()
+    }
+
+    /// Notes what it waits for.
+    fn note_waits(&self, after: &[Token]) {
+        let completed = self.stream.completed.load(Ordering::Acquire);
+        let mut queue = self.stream.queue();
+        while queue.waits.front().is_some_and(|(number, _)| *number <= completed) {
+            queue.waits.pop_front();
+        }
+        if !after.is_empty() {
+            queue.waits.push_back((self.number, after.to_vec()));
+        }
+    }
+
     /// Lets it start if it is put off, with all before it. Called under the state's lock.
     fn want(&self) {
         if self.stream.wanted.fetch_max(self.number, Ordering::AcqRel) < self.number {
@@ -116,6 +153,19 @@ impl Stream {
 
     pub fn is_idle(&self) -> bool {
         self.completed.load(Ordering::Acquire) >= self.queue().issued
+    }
+
+    /// A number that depends on the seed, the stream, and the operation's place in it.
+    fn lot(&self, seed: u64, number: u64) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        (seed, self.context, self.handle, number).hash(&mut hasher);
+        hasher.finish()
+    }
+
+    fn lag(&self, lag: Lag, number: u64) -> Option<Duration> {
+        let most = u64::try_from(lag.most.as_micros()).unwrap_or(u64::MAX);
+        let late = lag.seed.map_or(most, |seed| self.lot(seed, number) % most.saturating_add(1));
+        (late > 0).then(|| Duration::from_micros(late))
     }
 
     pub fn is_closed(&self) -> bool {
@@ -178,7 +228,8 @@ impl State {
     /// Whether new work of `stream` could start at once.
     pub fn could_start(&self, stream: &Stream, after: &[Token]) -> bool {
         let held = self.held && !stream.legacy;
-        stream.is_idle() && !held && !self.puts_off && self.lag.is_zero() && after.iter().all(Token::is_done)
+        let late = self.puts_off || self.order.is_some() || !self.lag.most.is_zero();
+        stream.is_idle() && !held && !late && after.iter().all(Token::is_done)
     }
 
     /// It runs behind the stream's work, and behind `after`.
@@ -191,11 +242,15 @@ impl State {
     ) -> Token {
         after.extend(self.predecessors(stream));
         blocks.iter().for_each(|block| block.expect_use());
-        let not_before = if self.lag.is_zero() { None } else { Some(Instant::now() + self.lag) };
-        let put_off = self.puts_off.then_some(self.releases);
         let at_once = action.is_momentary() && self.could_start(stream, &after);
+        let number = stream.queue().issue();
+        let token = Token { stream: Arc::clone(stream), number };
+        token.note_waits(&after);
+        self.check_for_races(&token, &after, &action);
         let mut queue = stream.queue();
-        let number = queue.issue();
+        let not_before = stream.lag(self.lag, number).map(|lag| Instant::now() + lag);
+        let put_off = (self.puts_off || self.order.is_some_and(|seed| stream.lot(seed, number) % 2 == 0))
+            .then_some(self.releases);
         // Work that reaches a context while it is destroyed is dropped.
         if at_once || queue.cancelled {
             drop(queue);
@@ -210,7 +265,6 @@ impl State {
             drop(queue);
             stream.work.raise();
         }
-        let token = Token { stream: Arc::clone(stream), number };
         if put_off.is_none() {
             token.want();
         }
@@ -240,7 +294,10 @@ pub fn run_in_turn(
     blocks.iter().for_each(|block| block.expect_use());
     // The number holds the place: later work of the stream waits for it.
     let number = stream.queue().issue();
-    after.push(Token { stream: Arc::clone(stream), number: number - 1 });
+    let token = Token { stream: Arc::clone(stream), number };
+    token.note_waits(&after);
+    guard.check_for_races(&token, &after, &action);
+    after.push(token.before());
     for token in &after {
         guard = token.wait(guard);
     }
@@ -260,6 +317,8 @@ fn start_worker(stream: &Arc<Stream>) -> JoinHandle<()> {
     let (mut all, mut old): (libc::sigset_t, libc::sigset_t) = unsafe { std::mem::zeroed() };
     // SAFETY: the set is this function's.
     unsafe { libc::sigfillset(&mut all) };
+    // SAFETY: the set is this function's. A kernel's stray access goes to `fault`.
+    unsafe { libc::sigdelset(&mut all, libc::SIGSEGV) };
     // SAFETY: both sets are this function's.
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut old) };
     let worker = std::thread::Builder::new().name("simcuda stream".into()).spawn(move || work_off(&stream));

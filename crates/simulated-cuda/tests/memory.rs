@@ -160,7 +160,7 @@ fn a_free_while_a_queued_operation_needs_the_block_is_a_violation_and_so_is_that
     assert_eq!(simulator.violations(), [expected.as_str()]);
     (simulator.simcuda_release_streams)();
     assert_eq!((simulator.cuStreamSynchronize)(stream), SUCCESS);
-    let second = format!("an operation ran on 0x{pinned:x} (512 bytes), freed meanwhile");
+    let second = format!("a copy ran on 0x{pinned:x} (512 bytes), freed meanwhile");
     assert_eq!(simulator.violations(), [expected, second]);
     assert_eq!(simulator.peek(device, 512), vec![0xCD; 512], "what is gone cannot be copied");
 }

@@ -216,10 +216,25 @@ fn use_of_a_destroyed_event_aborts() {
 fn a_report_at_exit_says_what_is_alive() {
     let output = in_a_process("a_report_at_exit_says_what_is_alive", &[("SIMCUDA_REPORT", "1")], |_| {
         let simulator = std::mem::ManuallyDrop::new(Simulator::fresh());
-        simulator.device_block(512);
+        let block = simulator.device_block(512);
+        assert_eq!((simulator.cuMemcpy)(block, address_of(&[1; 100]), 100), SUCCESS);
     });
+    assert!(said(&output).contains("peaks: device=512 pinned=0\n"), "{}", said(&output));
+    assert!(said(&output).contains("copies: HtoD=1,100\n"), "{}", said(&output));
+    assert!(said(&output).contains("calls: cuMemAlloc_v2=1 cuMemcpy=1\n"), "{}", said(&output));
     let expected = "alive at exit: 1 device blocks (512 bytes), 0 pinned blocks (0 bytes), 0 registered blocks, 1 contexts, 0 streams, 0 events; 0 violations";
     assert!(said(&output).contains(expected), "{}", said(&output));
+}
+
+#[test]
+fn the_environment_says_how_late_work_is() {
+    let output = in_a_process("the_environment_says_how_late_work_is", &[("SIMCUDA_LAG", "60000000")], |_| {
+        let simulator = std::mem::ManuallyDrop::new(Simulator::fresh());
+        let (block, stream) = (simulator.device_block(512), simulator.stream(0));
+        assert_eq!((simulator.cuMemsetD8Async)(block, 1, 512, stream), SUCCESS);
+        assert_eq!((simulator.cuStreamQuery)(stream), NOT_READY);
+    });
+    assert!(output.status.success(), "{}", said(&output));
 }
 
 #[test]

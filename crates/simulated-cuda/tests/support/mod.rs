@@ -39,6 +39,14 @@ pub struct Account {
     pub events: usize,
 }
 
+/// `simcuda_use_t`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Use {
+    pub address: Address,
+    pub writes: c_int,
+}
+
 macro_rules! functions {
     ($(fn $name:ident($($argument:ty),*) $(-> $result:ty)?;)*) => {
         /// The functions of the library. Each test answers for what it passes.
@@ -144,6 +152,8 @@ functions! {
     fn simcuda_violations(*mut u8, usize) -> usize;
     fn simcuda_read(Address, *mut u8, usize) -> c_int;
     fn simcuda_write(Address, *const u8, usize) -> c_int;
+    fn simcuda_set_order(u64);
+    fn simcuda_launch(*const u8, Handle, *const Use, usize, extern "C" fn(*mut c_void, *const Address), *mut c_void) -> c_int;
     fn simcuda_stand_in(*const u8, extern "C" fn(*const c_void, usize));
 }
 

@@ -1,0 +1,106 @@
+//! Races: two operations that use the same bytes, one of which writes, in streams of which neither waits for the other.
+//!
+//! A kernel is known to use the bytes at the addresses that its launch named, and no more: what it uses of the rest of a
+//! block cannot be known. Host code that touches page-locked memory is not seen.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::abi::Address;
+use crate::block::{Block, Span};
+use crate::operation::{Action, Source};
+use crate::state::State;
+use crate::stream::{Stream, Token};
+
+/// Bytes that an operation uses.
+#[derive(Clone)]
+pub struct Range {
+    pub block: Arc<Block>,
+    pub start: Address,
+    pub end: Address,
+    pub writes: bool,
+}
+
+/// A use that may not be over.
+struct Pending {
+    range: Range,
+    token: Token,
+    name: String,
+}
+
+/// By the block's id. Uses that are over go when the block is used again, or freed.
+#[derive(Default)]
+pub struct Uses(BTreeMap<u64, Vec<Pending>>);
+
+impl Uses {
+    pub fn forget(&mut self, block: &Block) {
+        self.0.remove(&block.id);
+    }
+}
+
+impl Range {
+    fn of(span: &Span, writes: bool) -> Option<Range> {
+        let block = span.block.clone()?;
+        Some(Range { block, start: span.address, end: span.address + span.bytes, writes })
+    }
+
+    fn conflicts(&self, other: &Range) -> bool {
+        (self.writes || other.writes) && self.start < other.end && other.start < self.end
+    }
+}
+
+impl Action {
+    fn ranges(&self) -> Vec<Range> {
+        match self {
+            Action::Copy { to, from } => {
+                let from = if let Source::Memory(from) = from { Range::of(from, false) } else { None };
+                Range::of(to, true).into_iter().chain(from).collect()
+            }
+            Action::Fill { to, .. } => Range::of(to, true).into_iter().collect(),
+            Action::Kernel(kernel) => kernel.uses.clone(),
+            _ => Vec::new(),
+        }
+    }
+}
+
+impl State {
+    /// For an operation that is queued: notes its uses, and a violation for each pending one that it races with.
+    pub fn check_for_races(&mut self, token: &Token, after: &[Token], action: &Action) {
+        let ranges = action.ranges();
+        let mut races = Vec::new();
+        let mut before = None;
+        for range in &ranges {
+            let pending = self.uses.0.entry(range.block.id).or_default();
+            pending.retain(|pending| !pending.token.is_done());
+            for other in pending.iter().filter(|other| other.range.conflicts(range)) {
+                let before = before.get_or_insert_with(|| everything_before(token, after));
+                if before.get(&other.token.stream_key()).is_none_or(|number| *number < other.token.number()) {
+                    races.push((other.name.clone(), Arc::clone(&range.block)));
+                }
+            }
+            pending.push(Pending { range: range.clone(), token: token.clone(), name: action.name() });
+        }
+        for (other, block) in races {
+            let name = action.name();
+            self.violation(format!(
+                "{name} and {other} use 0x{:x} ({} bytes) in streams that do not wait for each other",
+                block.start, block.bytes
+            ));
+        }
+    }
+}
+
+/// The last operation of each stream that is over before this one starts.
+fn everything_before(token: &Token, after: &[Token]) -> BTreeMap<*const Stream, u64> {
+    let mut before: BTreeMap<*const Stream, u64> = BTreeMap::new();
+    let mut left: Vec<Token> = after.to_vec();
+    left.push(token.before());
+    while let Some(token) = left.pop() {
+        let known = before.entry(token.stream_key()).or_insert(0);
+        if *known < token.number() {
+            left.extend(token.waits_of_its_stream(*known));
+            *known = token.number();
+        }
+    }
+    before
+}

@@ -1,0 +1,215 @@
+//! Functions of the program that run on the bytes behind device addresses, and what the driver says of their mistakes.
+
+mod support;
+
+use std::ffi::c_void;
+use std::ptr::null_mut;
+
+use support::*;
+
+const ILLEGAL_ADDRESS: i32 = 700;
+const NAME: *const u8 = c"add_one".as_ptr().cast();
+/// The least block that has pages to itself.
+const PAGE: usize = 4096;
+
+/// Adds one to the byte at its first address, as many bytes behind it as the argument says.
+extern "C" fn add_one(argument: *mut c_void, places: *const Address) {
+    // SAFETY: every launch here has one use.
+    let place = unsafe { places.read() };
+    let byte = std::ptr::with_exposed_provenance_mut::<u8>(place + argument.addr());
+    // SAFETY: in the block, or where a test wants to see it fail.
+    unsafe { byte.write_volatile(byte.read_volatile().wrapping_add(1)) };
+}
+
+fn launch(simulator: &Library, address: Address, stream: Handle, offset: usize) -> i32 {
+    let uses = [Use { address, writes: 1 }];
+    (simulator.simcuda_launch)(NAME, stream, uses.as_ptr(), 1, add_one, std::ptr::without_provenance_mut(offset))
+}
+
+#[test]
+fn it_gets_the_bytes_behind_its_addresses_in_its_streams_order() {
+    let simulator = Simulator::fresh();
+    let (block, stream) = (simulator.device_block(512), simulator.stream(0));
+    (simulator.simcuda_hold_streams)();
+    assert_eq!((simulator.cuMemsetD8Async)(block, 7, 512, stream), SUCCESS);
+    assert_eq!(launch(&simulator, block + 3, stream, 0), SUCCESS);
+    assert_eq!(simulator.peek(block, 1), [0xCD], "nothing has run yet");
+    (simulator.simcuda_release_streams)();
+    assert_eq!((simulator.cuStreamSynchronize)(stream), SUCCESS);
+    assert_eq!(simulator.peek(block, 5), [7, 7, 7, 8, 7]);
+    assert_eq!(simulator.calls("cuLaunchKernel"), 1);
+    assert_eq!(simulator.violations(), [""; 0]);
+}
+
+#[test]
+fn page_locked_memory_is_reached_where_it_is() {
+    let simulator = Simulator::fresh();
+    let pinned = simulator.pinned_block(512, 4);
+    assert_eq!(launch(&simulator, pinned, LEGACY, 0), SUCCESS);
+    assert_eq!((simulator.cuCtxSynchronize)(), SUCCESS);
+    assert_eq!(first_byte(pinned), 5);
+}
+
+extern "C" fn expects_null(argument: *mut c_void, places: *const Address) {
+    // SAFETY: the launch has one use, and passes a place for the answer.
+    unsafe { argument.cast::<Address>().write(places.read()) };
+}
+
+#[test]
+fn null_stays_null() {
+    let simulator = Simulator::fresh();
+    let mut seen: Address = 1;
+    let uses = [Use { address: 0, writes: 0 }];
+    let status = (simulator.simcuda_launch)(NAME, LEGACY, uses.as_ptr(), 1, expects_null, (&raw mut seen).cast());
+    assert_eq!((status, (simulator.cuCtxSynchronize)()), (SUCCESS, SUCCESS));
+    assert_eq!(seen, 0);
+}
+
+/// A launch with that address is a violation with that sentence, and breaks the context.
+fn is_refused(simulator: &Simulator, address: Address, reason: &str) {
+    assert_eq!(launch(simulator, address, LEGACY, 0), ILLEGAL_ADDRESS);
+    assert_eq!(simulator.violations(), [format!("kernel add_one got 0x{address:x}: {reason}")]);
+    assert_eq!((simulator.cuCtxSynchronize)(), ILLEGAL_ADDRESS);
+}
+
+#[test]
+fn pageable_memory_is_refused() {
+    let simulator = Simulator::fresh();
+    let pageable = vec![0; 64];
+    is_refused(&simulator, address_of(&pageable), "pageable memory of the host");
+}
+
+#[test]
+fn freed_memory_is_refused() {
+    let simulator = Simulator::fresh();
+    let block = simulator.device_block(512);
+    assert_eq!((simulator.cuMemFree_v2)(block), SUCCESS);
+    is_refused(&simulator, block, "device memory that is not allocated");
+}
+
+#[test]
+fn memory_of_another_device_is_refused() {
+    let simulator = Simulator::fresh();
+    let mut other = 0;
+    assert_eq!((simulator.cuDevicePrimaryCtxRetain)(&mut other, 1), SUCCESS);
+    assert_eq!((simulator.cuCtxSetCurrent)(other), SUCCESS);
+    let block = simulator.device_block(512);
+    assert_eq!((simulator.cuCtxSetCurrent)(simulator.context), SUCCESS);
+    is_refused(&simulator, block, "memory of device 1, and runs on device 0");
+}
+
+#[test]
+fn a_block_that_is_freed_before_it_ran_is_named_with_the_kernel() {
+    let simulator = Simulator::fresh();
+    let (block, stream) = (simulator.device_block(512), simulator.stream(0));
+    (simulator.simcuda_hold_streams)();
+    assert_eq!(launch(&simulator, block, stream, 0), SUCCESS);
+    assert_eq!((simulator.cuMemFree_v2)(block), SUCCESS);
+    (simulator.simcuda_release_streams)();
+    assert_eq!((simulator.cuStreamSynchronize)(stream), SUCCESS);
+    let sentences = simulator.violations();
+    assert!(
+        sentences.contains(&format!("kernel add_one ran on 0x{block:x} (512 bytes), freed meanwhile")),
+        "{sentences:?}"
+    );
+}
+
+#[test]
+fn a_write_behind_a_block_is_named() {
+    let simulator = Simulator::fresh();
+    let block = simulator.device_block(1000);
+    assert_eq!(launch(&simulator, block, LEGACY, 1000), SUCCESS);
+    assert_eq!((simulator.cuCtxSynchronize)(), SUCCESS);
+    assert_eq!(
+        simulator.violations(),
+        [format!("kernel add_one wrote behind 0x{block:x} (1000 bytes), or one before it did")]
+    );
+}
+
+#[test]
+fn an_access_beyond_the_pages_of_a_block_names_it_and_ends_the_process() {
+    let output = in_a_process("an_access_beyond_the_pages_of_a_block_names_it_and_ends_the_process", &[], |_| {
+        let simulator = Simulator::fresh();
+        let block = simulator.device_block(PAGE);
+        assert_eq!(launch(&simulator, block, LEGACY, PAGE), SUCCESS);
+        (simulator.cuCtxSynchronize)();
+    });
+    assert!(aborted(&output));
+    let expected =
+        "kernel add_one touched memory that is none of a block's, 4096 bytes behind the start of its block 0x";
+    assert!(said(&output).contains(expected), "{}", said(&output));
+}
+
+/// A kernel in one stream, and a copy to its block in another, which waits for the kernel or not.
+fn copy_beside_a_kernel(simulator: &Simulator, waits: bool) -> (Address, Vec<String>) {
+    let (block, pinned) = (simulator.device_block(512), simulator.pinned_block(512, 1));
+    let (first, second, event) = (simulator.stream(NON_BLOCKING), simulator.stream(NON_BLOCKING), simulator.event());
+    (simulator.simcuda_hold_streams)();
+    assert_eq!(launch(simulator, block, first, 0), SUCCESS);
+    assert_eq!((simulator.cuEventRecord)(event, first), SUCCESS);
+    if waits {
+        assert_eq!((simulator.cuStreamWaitEvent)(second, event, 0), SUCCESS);
+    }
+    assert_eq!((simulator.cuMemcpyAsync)(block, pinned, 512, second), SUCCESS);
+    (simulator.simcuda_release_streams)();
+    assert_eq!((simulator.cuCtxSynchronize)(), SUCCESS);
+    (block, simulator.violations())
+}
+
+#[test]
+fn a_copy_that_waits_for_no_queued_kernel_on_its_block_is_a_race() {
+    let simulator = Simulator::fresh();
+    let (block, violations) = copy_beside_a_kernel(&simulator, false);
+    let expected =
+        format!("a copy and kernel add_one use 0x{block:x} (512 bytes) in streams that do not wait for each other");
+    assert_eq!(violations, [expected]);
+}
+
+#[test]
+fn a_copy_that_waits_for_the_kernels_event_is_none() {
+    let simulator = Simulator::fresh();
+    assert_eq!(copy_beside_a_kernel(&simulator, true).1, [""; 0]);
+}
+
+/// The first byte of a copy of a block that another stream fills, which the copy waits for or not.
+fn copied(simulator: &Simulator, seed: u64, waits: bool) -> u8 {
+    let (from, to) = (simulator.device_block(512), simulator.device_block(512));
+    let (first, second, event) = (simulator.stream(NON_BLOCKING), simulator.stream(NON_BLOCKING), simulator.event());
+    (simulator.simcuda_set_order)(seed);
+    assert_eq!((simulator.cuMemsetD8Async)(from, 7, 512, first), SUCCESS);
+    assert_eq!((simulator.cuEventRecord)(event, first), SUCCESS);
+    if waits {
+        assert_eq!((simulator.cuStreamWaitEvent)(second, event, 0), SUCCESS);
+    }
+    assert_eq!((simulator.cuMemcpyAsync)(to, from, 512, second), SUCCESS);
+    assert_eq!((simulator.cuStreamSynchronize)(second), SUCCESS);
+    let byte = simulator.peek(to, 1)[0];
+    assert_eq!((simulator.cuCtxSynchronize)(), SUCCESS);
+    byte
+}
+
+#[test]
+fn in_some_order_a_missing_wait_shows_in_the_result() {
+    let simulator = Simulator::fresh();
+    assert!((1..=16).any(|seed| copied(&simulator, seed, false) == 0xCD));
+}
+
+#[test]
+fn in_no_order_does_work_start_before_what_it_waits_for() {
+    let simulator = Simulator::fresh();
+    assert!((1..=16).all(|seed| copied(&simulator, seed, true) == 7));
+}
+
+#[test]
+fn a_broken_context_runs_nothing_more() {
+    let simulator = Simulator::fresh();
+    let block = simulator.device_block(512);
+    (simulator.simcuda_hold_streams)();
+    let stream = simulator.stream(0);
+    assert_eq!(launch(&simulator, block, stream, 0), SUCCESS);
+    (simulator.simcuda_break_context)(0, 999);
+    (simulator.simcuda_release_streams)();
+    assert_eq!((simulator.cuStreamSynchronize)(stream), 999);
+    assert_eq!((simulator.simcuda_launch)(NAME, stream, std::ptr::null(), 0, add_one, null_mut()), 999);
+    assert_eq!(simulator.peek(block, 1), [0xCD]);
+}
