@@ -25,11 +25,11 @@ start_folder() {
 finish_folder() {
   if ! asked_for caffe 5 || [ ! -f "$1/lib/libsyncedmem.so" ]; then
     :
-  elif [ -x "$root/scripts/gpu-caffe" ] && compgen -G "$cache/gpu-caffe/*/build/caffe-gtest" >/dev/null; then
+  elif [ -x "$root/scripts/gpu-caffe" ] && compgen -G "$cache/gpu-caffe/*/cuda-build/caffe-gtest" >/dev/null; then
     step "a Caffe for GPUs"
     "$root/scripts/gpu-caffe" --library "$1/lib/libsyncedmem.so" --archive "$1" >&2
   else
-    note "no Caffe for GPUs: scripts/real-caffe --gpu builds one, which is taken from then on"
+    note "no Caffe for GPUs: scripts/real-caffe --gpu --archive DIR builds one, which is taken from then on"
   fi
   {
     printf 'library: libsyncedmem %s, commit %s\n' "$(sed -n 's/^version = "\(.*\)"/\1/p' "$root/Cargo.toml" | head -1)" \

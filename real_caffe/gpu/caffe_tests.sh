@@ -1,12 +1,12 @@
 # shellcheck shell=bash disable=SC2154 # the variables are check's
 # Caffe's own tests, on each variant. Sourced by check.
 
-# list_tests: the names of the tests for the device, or of those for the CPU. Suites for all types and devices have the device's at 2 and
+# list_tests: the names of the tests for the device. Suites for all types and devices have the device's at 2 and
 # 3. Tests of Caffe's Benchmark compare clocks, which depends on other programs and not on memory.
 list_tests() {
-  (cd "$here/data" && { caffe_run 60 original caffe-gtest --gtest_list_tests 2>"$work/list.err" || true; }) | awk -v device="$device" '
+  (cd "$here/data" && { caffe_run 60 original caffe-gtest --gtest_list_tests 2>"$work/list.err" || true; }) | awk '
     /^[^ ]+\.( |$)/ { suite = $1; of_gpu = /GPU|Im2colKernel|\/[23]\.$/; next }
-    /^  / && !/DISABLED_/ && suite !~ /^Benchmark/ { if ((of_gpu || $1 ~ /GPU/) == (device == "gpu")) print suite $1 }'
+    /^  / && !/DISABLED_/ && suite !~ /^Benchmark/ { if (of_gpu || $1 ~ /GPU/) print suite $1 }'
 }
 
 # run_part VARIANT LIST UNTIL: writes `STATE TEST` of each test to LIST.VARIANT. After a test that ends the process the others are run.
@@ -45,7 +45,7 @@ run_parts() {
   ' "$2.$variant.results"
 }
 
-# compare_tests VARIANT LISTS: each test that the original passes must pass here too.
+# compare_tests VARIANT LISTS TITLE: each test that the original passes must pass here too.
 compare_tests() {
   local kind test wrong=0 shown=10
   while read -r kind test; do
@@ -54,7 +54,7 @@ compare_tests() {
     late) [ "$test" -eq 0 ] || skip "Caffe's tests, $1" "no time was left for $test" "$test" ;;
     *)
       wrong=$((wrong + 1))
-      [ "$wrong" -gt "$shown" ] || printf "not ok: Caffe's tests, %s: %s passes on the original, and here: %s\n" "$1" "$test" "$kind"
+      [ "$wrong" -gt "$shown" ] || printf "not ok: Caffe's tests%s, %s: %s passes on the original, and here: %s\n" "$3" "$1" "$test" "$kind"
       ;;
     esac
   done < <(awk '
@@ -64,13 +64,14 @@ compare_tests() {
     { print here[$1], $1 }
     END { print "same", same + 0; print "late", late + 0 }' "$2.$1.results" <(cat "$2".?))
   failed=$((failed + wrong))
-  [ "$wrong" -le "$shown" ] || printf "not ok: Caffe's tests, %s: and %d more\n" "$1" $((wrong - shown))
+  [ "$wrong" -le "$shown" ] || printf "not ok: Caffe's tests%s, %s: and %d more\n" "$3" "$1" $((wrong - shown))
 }
 
-# tests TITLE PATTERN KEPT: runs the tests whose names match, and leaves KEPT seconds. The library runs the tests that pass on the original.
+# tests KIND KEPT TITLE: runs the tests of gradients ("gradient") or the others, and leaves KEPT seconds. The original runs them once; the
+# library runs those that pass on the original.
 tests() {
-  local variant workers until start control='' others=3 lists=$work/tests.$3 all part
-  printf '\n### Caffe'\''s own tests for the %s, %s\n\n' "$device" "$1"
+  local variant workers until start others=${#ours[@]} lists=$work/tests.$1 all part variants=("${ours[@]}")
+  printf '\n### Caffe'\''s own tests for the device: %s%s\n\n' "${1/other/but for gradients}" "$3"
   [ -s "$work/tests" ] || list_tests >"$work/tests"
   if [ ! -s "$work/tests" ]; then
     fail "Caffe's tests" "caffe-gtest lists none: $(head -n 1 "$work/list.err")"
@@ -78,25 +79,33 @@ tests() {
   fi
   workers=$(($(nproc) / 2))
   workers=$((workers < 1 ? 1 : workers > 6 ? 6 : workers))
-  awk -v pattern="$2" -v workers="$workers" -v to="$lists." '(/Gradient/ ? "gradient" : "other") == pattern { print > (to (n++ % workers)) }' "$work/tests"
-  all=$(cat "$lists".? | wc -l)
-  printf '%d tests, %d at once.\n\n' "$all" "$workers"
+  if [ ! -e "$lists.original.results" ]; then
+    variants=(original "${ours[@]}")
+    others=$((others + 1))
+    awk -v pattern="$1" -v workers="$workers" -v to="$lists." '(/Gradient/ ? "gradient" : "other") == pattern { print > (to (n++ % workers)) }' "$work/tests"
+    cat "$lists".? >"$lists.all"
+  fi
+  all=$(wc -l <"$lists.all")
+  printf '%d tests, %d at once.\n\n' "$(cat "$lists".? | wc -l)" "$workers"
   printf '| | passed | failed | ended the process | not run | seconds |\n|---|---:|---:|---:|---:|---:|\n'
-  for variant in original "${ours[@]}"; do
-    start=$SECONDS until=$((SECONDS + ($(left) - $3) / others))
-    # Limit the time, so that a test that hangs on the library leaves time for the others.
-    if [ -n "$control" ] && [ "$until" -gt $((start + 2 * control + 10)) ]; then until=$((start + 2 * control + 10)); fi
+  for variant in "${variants[@]}"; do
+    start=$SECONDS until=$((SECONDS + ($(left) - $2) / others))
     run_parts "$variant" "$lists" "$until"
-    if [ -z "$control" ]; then
-      control=$((SECONDS - start))
+    if [ "$variant" = original ]; then
       for part in "$lists".?; do awk '$1 == "passed" { print $2 }' "$part.original" >"$part"; done
     fi
+    # Counts are those of the first run.
+    for part in "$lists".?; do [ -e "$part.$variant.plain.err" ] || cp "$part.$variant.out.err" "$part.$variant.plain.err"; done
     others=$((others - 1))
   done
   printf '\n'
-  awk '$1 != "passed" { n[$1] = n[$1] " " $2 } END { for (kind in n) print "On the original, " kind ":" substr(n[kind], 1, 1000) "\n" }' "$lists.original.results"
-  others=$((all - $(cat "$lists".? | wc -l)))
-  [ "$others" -eq 0 ] || skip "Caffe's tests" \
-    "$others of $all do not pass on the original${simulated:+ without kernels}, or it had no time for them" "$others"
-  for variant in "${ours[@]}"; do compare_tests "$variant" "$lists"; done
+  if [ "${variants[0]}" = original ]; then
+    awk '$1 != "passed" { n[$1] = n[$1] " " $2 } END { for (kind in n) print "On the original, " kind ":" substr(n[kind], 1, 1000) "\n" }' "$lists.original.results"
+    others=$((all - $(cat "$lists".? | wc -l)))
+    [ "$others" -eq 0 ] || skip "Caffe's tests" "$others of $all do not pass on the original, or it had no time for them" "$others"
+  fi
+  for variant in "${ours[@]}"; do
+    compare_tests "$variant" "$lists" "$3"
+    for part in "$lists".?; do violations "Caffe's tests$3, $variant" "$part.$variant.out.err"; done
+  done
 }

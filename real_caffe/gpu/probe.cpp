@@ -1,11 +1,12 @@
-// Work that Caffe's own programs lack: shapes that change, and memory that runs out, on the memory layer of this process.
+// Work that Caffe's own programs lack: shapes that change, and memory that runs out, on the memory layer of this process; and a database.
 //
-// usage: probe device                          the device's name; exit status 77 and the reason where there is none
-//        probe churn gpu|cpu NET SIZES ROUNDS  each round makes the net, and gives it one image size after another
-//        probe exhaust gpu|cpu MIB             blobs of MIB are made until that fails, then all are given back
+// usage: probe device                  the device's name; exit status 77 and the reason where there is none
+//        probe churn NET SIZES ROUNDS  each round makes the net, and gives it one image size after another
+//        probe exhaust MIB             blobs of MIB are made until that fails, then all are given back
+//        probe database FOLDER         makes an LMDB database of images and labels
 //
 // Prints results as `name: value`. With SYNCEDMEM_ACCOUNT=on, a process that runs on libsyncedmem prints its counts.
-#include <cuda_runtime_api.h>
+#include <cuda_runtime.h>
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -19,6 +20,7 @@
 #include <vector>
 
 #include "caffe/caffe.hpp"
+#include "caffe/util/db.hpp"
 #include "syncedmem.h"
 
 namespace {
@@ -54,8 +56,8 @@ extern "C" cudaError_t cudaFreeHost(void* block) { return forward(pinned_calls, 
 
 namespace {
 
-void use(const std::string& device) {
-  caffe::Caffe::set_mode(device == "gpu" ? caffe::Caffe::GPU : caffe::Caffe::CPU);
+void use_device() {
+  caffe::Caffe::set_mode(caffe::Caffe::GPU);
   caffe::Caffe::set_random_seed(1701);
 }
 
@@ -108,8 +110,8 @@ float iterate(caffe::Net<float>& net, int size) {
   return output->cpu_data()[size % output->count()] + input->cpu_diff()[size];
 }
 
-int churn(const std::string& device, const char* prototxt, int sizes, int rounds) {
-  use(device);
+int churn(const char* prototxt, int sizes, int rounds) {
+  use_device();
   std::vector<double> milliseconds;
   double result = 0;
   for (int round = 0; round < rounds; ++round) {
@@ -135,20 +137,16 @@ int churn(const std::string& device, const char* prototxt, int sizes, int rounds
   return 0;
 }
 
-int exhaust(const std::string& device, int mib) {
-  use(device);
+int exhaust(int mib) {
+  use_device();
   using Blob = caffe::Blob<float>;
   const int count = mib * (1 << 18);
   std::vector<std::unique_ptr<Blob>> blobs;
-  const auto touch = [&device](Blob& blob) {
-    if (device == "gpu") blob.mutable_gpu_data();
-    else blob.mutable_cpu_data();
-  };
   try {
     // 4 TiB at the most: more than there is.
     for (long made = 0; made < 4L << 20; made += mib) {
       blobs.emplace_back(new Blob(std::vector<int>{count}));
-      touch(*blobs.back());
+      blobs.back()->mutable_gpu_data();
     }
     std::printf("there was no end\n");
     return 1;
@@ -158,12 +156,35 @@ int exhaust(const std::string& device, int mib) {
   if (blobs.size() < 2) return 1;
   blobs.clear();
   Blob again(std::vector<int>{count});
-  touch(again);
+  again.mutable_gpu_data();
   // All else is zero, whatever the block held before.
   again.mutable_cpu_data()[count - 1] = 2;
-  const float sum = device == "gpu" ? again.asum_data() : caffe::caffe_cpu_asum(count, again.cpu_data());
+  again.gpu_data();
+  const float sum = again.asum_data();
   std::printf("goes on: the sum of a new blob is %s\n", sum == 2 ? "right" : "wrong");
   return sum == 2 ? 0 : 1;
+}
+
+// Images of noise and labels, which a multiplicative generator draws.
+int make_database(const char* folder) {
+  const std::unique_ptr<caffe::db::DB> database(caffe::db::GetDB("lmdb"));
+  database->Open(folder, caffe::db::NEW);
+  const std::unique_ptr<caffe::db::Transaction> transaction(database->NewTransaction());
+  unsigned long state = 1;
+  for (int i = 0; i < 64; ++i) {
+    caffe::Datum image;
+    image.set_channels(3);
+    image.set_height(28);
+    image.set_width(28);
+    image.set_label(i % 10);
+    for (int byte = 0; byte < 3 * 28 * 28; ++byte) {
+      state = state * 48271 % 2147483647;
+      image.mutable_data()->push_back(static_cast<char>(state >> 8));
+    }
+    transaction->Put(std::to_string(1000 + i), image.SerializeAsString());
+  }
+  transaction->Commit();
+  return 0;
 }
 
 }  // namespace
@@ -174,8 +195,9 @@ int main(int argc, char** argv) {
   google::InitGoogleLogging(argv[0]);
   const std::string what = argc > 1 ? argv[1] : "";
   if (what == "device" && argc == 2) return print_device();
-  if (what == "churn" && argc == 6) return churn(argv[2], argv[3], std::atoi(argv[4]), std::atoi(argv[5]));
-  if (what == "exhaust" && argc == 4) return exhaust(argv[2], std::atoi(argv[3]));
-  std::fprintf(stderr, "usage: probe device | churn gpu|cpu NET SIZES ROUNDS | exhaust gpu|cpu MIB\n");
+  if (what == "churn" && argc == 5) return churn(argv[2], std::atoi(argv[3]), std::atoi(argv[4]));
+  if (what == "exhaust" && argc == 3) return exhaust(std::atoi(argv[2]));
+  if (what == "database" && argc == 3) return make_database(argv[2]);
+  std::fprintf(stderr, "usage: probe device | churn NET SIZES ROUNDS | exhaust MIB | database FOLDER\n");
   return 2;
 }

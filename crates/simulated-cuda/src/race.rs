@@ -78,7 +78,10 @@ impl State {
                     races.push((other.name.clone(), Arc::clone(&range.block)));
                 }
             }
-            pending.push(Pending { range: range.clone(), token: token.clone(), name: action.name() });
+        }
+        for range in ranges {
+            let pending = self.uses.0.entry(range.block.id).or_default();
+            pending.push(Pending { range, token: token.clone(), name: action.name() });
         }
         for (other, block) in races {
             let name = action.name();

@@ -14,7 +14,7 @@ const PAGE: usize = 4096;
 
 /// Adds one to the byte at its first address, as many bytes behind it as the argument says.
 extern "C" fn add_one(argument: *mut c_void, places: *const Address) {
-    // SAFETY: every launch here has one use.
+    // SAFETY: every launch here has a use.
     let place = unsafe { places.read() };
     let byte = std::ptr::with_exposed_provenance_mut::<u8>(place + argument.addr());
     // SAFETY: in the block, or where a test wants to see it fail.
@@ -169,6 +169,19 @@ fn a_copy_that_waits_for_no_queued_kernel_on_its_block_is_a_race() {
 fn a_copy_that_waits_for_the_kernels_event_is_none() {
     let simulator = Simulator::fresh();
     assert_eq!(copy_beside_a_kernel(&simulator, true).1, [""; 0]);
+}
+
+#[test]
+fn a_kernel_that_reads_and_writes_in_place_races_with_none() {
+    let simulator = Simulator::fresh();
+    let block = simulator.device_block(512);
+    let uses = [Use { address: block, writes: 0 }, Use { address: block, writes: 1 }];
+    for _ in 0..2 {
+        let status = (simulator.simcuda_launch)(NAME, LEGACY, uses.as_ptr(), 2, add_one, null_mut());
+        assert_eq!(status, SUCCESS);
+    }
+    assert_eq!((simulator.cuCtxSynchronize)(), SUCCESS);
+    assert_eq!(simulator.violations(), [""; 0]);
 }
 
 /// The first byte of a copy of a block that another stream fills, which the copy waits for or not.
