@@ -71,7 +71,9 @@ extern "C" fn on_fault(_: c_int, info: *mut libc::siginfo_t, _: *mut c_void) {
     // SAFETY: `watch` keeps it until the cell is cleared.
     let Running { kernel, blocks } = unsafe { &*running };
     // SAFETY: the system passes the details of the signal.
-    let address: Address = unsafe { (*info).si_addr() }.expose_provenance();
+    let info = unsafe { &*info };
+    // SAFETY: a SIGSEGV has an address.
+    let address: Address = unsafe { info.si_addr() }.expose_provenance();
     let nearest = blocks.iter().min_by_key(|block| address.abs_diff(block.kept_at(block.start)));
     let place = nearest.map_or_else(String::new, |block| {
         let start = block.kept_at(block.start);

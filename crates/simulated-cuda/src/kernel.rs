@@ -244,7 +244,7 @@ fn launch_work(
     stream: Handle,
     uses: &Array<Use>,
     count: usize,
-    work: Box<dyn FnOnce(&[Address]) + Send>,
+    work: impl FnOnce(&[Address]) + Send + 'static,
 ) -> Outcome {
     let name: Arc<str> = kernel.as_str().ok_or(INVALID_VALUE)?.into();
     call.number("kernel", &name);

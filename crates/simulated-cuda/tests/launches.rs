@@ -1,4 +1,5 @@
 //! Functions of the program that run on the bytes behind device addresses, and what the driver says of their mistakes.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod support;
 
@@ -18,7 +19,9 @@ extern "C" fn add_one(argument: *mut c_void, places: *const Address) {
     let place = unsafe { places.read() };
     let byte = std::ptr::with_exposed_provenance_mut::<u8>(place + argument.addr());
     // SAFETY: in the block, or where a test wants to see it fail.
-    unsafe { byte.write_volatile(byte.read_volatile().wrapping_add(1)) };
+    let old = unsafe { byte.read_volatile() };
+    // SAFETY: the same byte.
+    unsafe { byte.write_volatile(old.wrapping_add(1)) };
 }
 
 fn launch(simulator: &Library, address: Address, stream: Handle, offset: usize) -> i32 {
@@ -51,8 +54,10 @@ fn page_locked_memory_is_reached_where_it_is() {
 }
 
 extern "C" fn expects_null(argument: *mut c_void, places: *const Address) {
-    // SAFETY: the launch has one use, and passes a place for the answer.
-    unsafe { argument.cast::<Address>().write(places.read()) };
+    // SAFETY: the launch has one use.
+    let place = unsafe { places.read() };
+    // SAFETY: the launch passes a place for the answer.
+    unsafe { argument.cast::<Address>().write(place) };
 }
 
 #[test]
