@@ -1,4 +1,5 @@
-//! Races: two operations that use the same bytes, one of which writes, in streams of which neither waits for the other.
+//! Races: a kernel and another operation that use the same bytes, one of which writes, in streams of which neither waits
+//! for the other. Copies and fills of a program's own, which may write the same twice, are not compared with each other.
 //!
 //! A kernel is known to use the bytes at the addresses that its launch named, and no more: what it uses of the rest of a
 //! block cannot be known. Host code that touches page-locked memory is not seen.
@@ -26,6 +27,7 @@ struct Pending {
     range: Range,
     token: Token,
     name: String,
+    is_kernel: bool,
 }
 
 /// By the block's id. Uses that are over go when the block is used again, or freed.
@@ -69,10 +71,11 @@ impl State {
         let ranges = action.ranges();
         let mut races = Vec::new();
         let mut before = None;
+        let is_kernel = matches!(action, Action::Kernel(_));
         for range in &ranges {
             let pending = self.uses.0.entry(range.block.id).or_default();
             pending.retain(|pending| !pending.token.is_done());
-            for other in pending.iter().filter(|other| other.range.conflicts(range)) {
+            for other in pending.iter().filter(|other| (is_kernel || other.is_kernel) && other.range.conflicts(range)) {
                 let before = before.get_or_insert_with(|| everything_before(token, after));
                 if before.get(&other.token.stream_key()).is_none_or(|number| *number < other.token.number()) {
                     races.push((other.name.clone(), Arc::clone(&range.block)));
@@ -81,7 +84,7 @@ impl State {
         }
         for range in ranges {
             let pending = self.uses.0.entry(range.block.id).or_default();
-            pending.push(Pending { range, token: token.clone(), name: action.name() });
+            pending.push(Pending { range, token: token.clone(), name: action.name(), is_kernel });
         }
         for (other, block) in races {
             let name = action.name();
