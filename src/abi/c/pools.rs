@@ -83,8 +83,8 @@ pub unsafe extern "C" fn syncedmem_get_pools(on: *mut bool) -> syncedmem_status_
 ///
 /// Defaults: a quarter of the process's memory for pageable blocks, a sixteenth for page-locked ones, and a quarter of
 /// what would be free on a device without idle blocks, but at most an eighth of the device. Idle memory of a kind plus that
-/// in use stays within the most that was in use at once, plus 1 MiB, and for page-locked and each device's memory a
-/// sixteenth.
+/// in use stays within the most that was in use at once, plus 1 MiB; for page-locked and each device's memory plus a
+/// twelfth, if that is more.
 ///
 /// Errors: `INVALID_ARGUMENT` (also SYNCEDMEM_MEMORY_ALL).
 #[unsafe(no_mangle)]

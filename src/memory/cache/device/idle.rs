@@ -172,11 +172,12 @@ impl IdleBlocks {
         self.figures(record.device).in_use.fetch_sub(record.bytes as u64, Relaxed);
     }
 
-    /// The most bytes that may lie idle on a device once `bytes` more are in use: together they stay within the peak of use and a
-    /// sixteenth of it. Without that sixteenth, the small blocks of an iteration are allocated anew beside each large one.
+    /// The most bytes that may lie idle on a device once `bytes` more are in use: together they stay within the peak of use and
+    /// [`budget::SLACK`], or a twelfth of the peak if that is more. Without that, the small blocks of an iteration are allocated anew
+    /// beside each large one.
     pub fn most_beside(&self, device: c_int, bytes: u64) -> u64 {
         let figures = self.figures(device);
-        figures.peak.leaves(figures.in_use.load(Relaxed) + bytes) + figures.peak.part(16)
+        figures.peak.leaves(figures.in_use.load(Relaxed) + bytes) + figures.peak.part(12).saturating_sub(budget::SLACK)
     }
 
     pub fn idle_in_all(&self) -> u64 {
