@@ -172,10 +172,11 @@ class Checks(Figures):
             assert height > 15 and f"{share}%" in image and abs(share - part / peak * 100) < 0.051, f"{height}, {image}, {part} of {peak}"
 
     def what_few_ask_for_is_folded(self) -> None:
-        """The page of a process is a few screens long."""
+        """The page of a process is a few screens long, and each advice adds some lines."""
         self.browser.open(self.page, WIDE, unfold=False)
-        heights = self.browser.value("[...document.querySelectorAll('.process')].map((process) => [process.offsetHeight, process.querySelectorAll('.kind').length])")
-        assert all(height < 1800 + 900 * kinds for height, kinds in heights), f"{heights}"
+        counts = "process.querySelectorAll('.kind').length, process.querySelectorAll('[data-rule]').length"
+        heights = self.browser.value(f"[...document.querySelectorAll('.process')].map((process) => [process.offsetHeight, {counts}])")
+        assert all(height < 1800 + 900 * kinds + 160 * advice for height, kinds, advice in heights), f"{heights}"
 
     def the_advice_is_there(self) -> None:
         """The program's fault is found."""
