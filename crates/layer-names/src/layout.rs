@@ -107,6 +107,17 @@ mod tests {
     use super::*;
 
     const NOWHERE: usize = 0x1000;
+    const PAGE: usize = 4096;
+
+    /// A readable page before one that is not. What lies behind a thread's stack may be another's.
+    fn page_before_nowhere() -> usize {
+        let kind = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+        // SAFETY: a new mapping at an address of the kernel's choice, which stays.
+        let pages = unsafe { libc::mmap(std::ptr::null_mut(), 2 * PAGE, libc::PROT_NONE, kind, -1, 0) };
+        // SAFETY: the first page of that mapping.
+        assert_eq!(unsafe { libc::mprotect(pages, PAGE, libc::PROT_READ) }, 0);
+        pages.addr()
+    }
 
     fn has_elements<T: Copy>(vector: [usize; 3]) -> bool {
         // SAFETY: it is read as far as it is readable.
@@ -121,7 +132,9 @@ mod tests {
         let words = [1usize, 2];
         let begin = words.as_ptr().addr();
         assert!(has_elements::<usize>([begin, begin + 16, begin + 16]));
-        assert!(!has_elements::<usize>([begin, begin + (1 << 22), begin + (1 << 40)]), "the end leads nowhere");
+        let page = page_before_nowhere();
+        assert!(has_elements::<usize>([page, page + PAGE, page + PAGE]));
+        assert!(!has_elements::<usize>([page, page + 2 * PAGE, page + 2 * PAGE]), "the end leads nowhere");
     }
 
     #[test]
