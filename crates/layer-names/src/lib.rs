@@ -16,6 +16,7 @@
 //! in, or a build with `-Bsymbolic`, does not call these functions.
 #![expect(unsafe_code, reason = "it stands in front of C++ functions and reads C++ objects")]
 
+mod layer_type;
 mod layout;
 mod net;
 mod original;
