@@ -110,9 +110,7 @@ fn pinned_memory_is_portable_and_never_write_combined() {
     const PORTABLE: u32 = 1;
     const WRITE_COMBINED: u32 = 4;
     let _policy = policy(GPU, AUTO);
-    // Blocks that are registered, from 2 MiB on, have no such flags.
-    let registered = std::env::var("SYNCEDMEM_PINNED_BLOCKS").is_ok_and(|blocks| blocks == "registered");
-    for bytes in [1, BYTES, if registered { 1 << 20 } else { 4 << 20 }] {
+    for bytes in [1, BYTES, 4 << 20] {
         let mut object = Object::new(bytes);
         let block = object.overwrite_cpu_data().unwrap();
         let (mut caffes, mut pinned) = (std::ptr::null_mut(), false);
