@@ -52,7 +52,7 @@ const NOT_FOR_BLOBS: [(&str, &str); 3] = [
 ];
 
 const NOT_FOR_MEMORY: [(&str, &str); 8] = [
-    ("syncedmem_construct", "the class is its handle: who has storage for an object has no use for it"),
+    ("syncedmem_construct", "places an object in memory of the caller's: the C++ class makes its own object"),
     ("syncedmem_destruct", "as syncedmem_construct"),
     ("syncedmem_set_mode_callback", "a C function with a pointer of the caller's: there is nothing to add"),
     ("syncedmem_set_error_callback", "as syncedmem_set_mode_callback"),
