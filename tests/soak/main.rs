@@ -10,7 +10,7 @@ mod contents;
 mod ledger;
 mod settings;
 mod subject;
-#[path = "../tests/support/mod.rs"]
+#[path = "../support/mod.rs"]
 mod support;
 mod worker;
 

@@ -11,7 +11,7 @@ from shapes import FLOAT, Needs, needs
 from tree import Caffe, Finished
 
 HERE = Path(__file__).resolve().parent
-sys.path.append(str(HERE.parent / "bench/caffe"))
+sys.path.append(str(HERE.parents[1] / "bench/caffe"))
 import nets  # noqa: E402
 
 NETS = ("lenet", "alexnet", "vgg16")

@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2154 # sourced by scripts/gpu-check after lib.sh and zig.sh
-# Builds the programs of gpu_check/run into a folder: as quickly as possible for this machine, or for any machine.
+# Builds the programs of tests/gpu/run into a folder: as quickly as possible for this machine, or for any machine.
 
 # Targets of cpp_tests.
 cpp_suites=(device.bvlc_master.O2.shared device.nvidia_0_15.O2.shared device_use.O2.shared blob.O2.shared abis.O2.shared)
@@ -12,12 +12,12 @@ start_folder() {
   rm -rf "${1:?}"
   mkdir -p "$1"/{rooms,rust,cpp,lib,simulated,left_out,not_built,interplay}
   touch "$1/about"
-  install "$root/gpu_check/run" "$1/gpu-check"
-  install "$root/gpu_check/facts" "$1"
-  install -m 644 "$root"/gpu_check/{steps.sh,report.awk} "$1"
+  install "$root/tests/gpu/run" "$1/gpu-check"
+  install "$root/tests/gpu/facts" "$1"
+  install -m 644 "$root"/tests/gpu/{steps.sh,report.awk} "$1"
   # The machine with the GPU compiles the interplay through the CUDA runtime.
-  install "$root/gpu_check/interplay/by_runtime" "$1/interplay"
-  install -m 644 "$root/gpu_check/interplay/interplay.cu" "$root/include/syncedmem.h" \
+  install "$root/tests/gpu/interplay/by_runtime" "$1/interplay"
+  install -m 644 "$root/tests/gpu/interplay/interplay.cu" "$root/include/syncedmem.h" \
     "$root/cpp_tests/generations/bvlc_master.hpp" "$1/interplay"
 }
 
@@ -82,7 +82,7 @@ compile_bench() {
   local folder=$1
   shift
   "$@" -std=c++17 -O2 -Wall -Wextra -pthread -I"$root/include" -o "$folder/device-bench" \
-    "$root"/gpu_check/device_bench/*.cpp -ldl
+    "$root"/tests/gpu/device_bench/*.cpp -ldl
 }
 
 # compile_interplay DIR COMPILER…: the interplay through driver calls.
@@ -90,7 +90,7 @@ compile_interplay() {
   local folder=$1
   shift
   "$@" -std=c++17 -O1 -Wall -Wextra -pthread -DBY_DRIVER_CALLS -I"$root/include" -I"$root/cpp_tests/generations" \
-    -x c++ "$root/gpu_check/interplay/interplay.cu" -x none -o "$folder/interplay-by-driver" \
+    -x c++ "$root/tests/gpu/interplay/interplay.cu" -x none -o "$folder/interplay-by-driver" \
     -L"$folder/lib" -lsyncedmem -ldl
 }
 
@@ -175,7 +175,7 @@ build_for_any() {
     # The tests' own build has g++'s warnings.
     cmake_suites "$1" "$built/cpp" -DCMAKE_CXX_FLAGS=-w -DGTest_ROOT="$built/gtest" \
       -Dsyncedmem_DIR="${library%/*}/cmake/syncedmem" \
-      -DCMAKE_PROJECT_syncedmem_cpp_tests_INCLUDE="$root/gpu_check/zig_suites.cmake"
+      -DCMAKE_PROJECT_syncedmem_cpp_tests_INCLUDE="$root/tests/gpu/zig_suites.cmake"
   )
   strip "$1"/{driver-conformance,device-bench,interplay-by-driver} "$1"/{lib,simulated,rooms,cpp}/*
   leave_out "$1"

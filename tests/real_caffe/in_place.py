@@ -178,7 +178,7 @@ def timed(checks: Checks, name: str, net: str) -> str:
 
 def the_example_net_says_what_its_layer_costs(checks: Checks) -> str:
     """the report on the example net names the layer that is not in place, and its bytes"""
-    net = (Path(__file__).resolve().parent.parent / "examples/net.prototxt").read_text()
+    net = (Path(__file__).resolve().parents[2] / "examples/net.prototxt").read_text()
     before, after = timed(checks, "example", net), timed(checks, "example-in-place", renamed(net, "relu1", "conv1"))
     found = re.search(r"prototxt: in-place, possible, 1 layer, ([\d.]+) MiB to save", before)
     assert found and 'relu1: write "conv1" for "relu1"' in before and "nothing worth doing" not in before, before
