@@ -1,4 +1,4 @@
-"""PyTorch on the CPU: run by scripts/python in the Python that scripts/pytorch has."""
+"""PyTorch on the CPU: run by scripts/python in the Python that python/tests/pytorch has."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-# shellcheck shell=bash disable=SC2154 # sourced by scripts/gpu-check after lib.sh and zig.sh
+# shellcheck shell=bash disable=SC2154 # sourced by scripts/gpu-check after lib.sh
 # Builds the programs of tests/gpu/run into a folder: as quickly as possible for this machine, or for any machine.
 
 # Targets of cpp_tests.
@@ -25,9 +25,9 @@ start_folder() {
 finish_folder() {
   if ! asked_for caffe 5 || [ ! -f "$1/lib/libsyncedmem.so" ]; then
     :
-  elif [ -x "$root/scripts/gpu-caffe" ] && compgen -G "$cache/gpu-caffe/*/cuda-build/caffe-gtest" >/dev/null; then
+  elif compgen -G "$cache/gpu-caffe/*/cuda-build/caffe-gtest" >/dev/null; then
     step "a Caffe for GPUs"
-    "$root/scripts/gpu-caffe" --library "$1/lib/libsyncedmem.so" --archive "$1" >&2
+    "$root/scripts/real-caffe" --gpu --library "$1/lib/libsyncedmem.so" --archive "$1" >&2
   else
     note "no Caffe for GPUs: scripts/real-caffe --gpu --archive DIR builds one, which is taken from then on"
   fi

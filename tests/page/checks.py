@@ -1,6 +1,6 @@
 """Checks the page that `syncedmem report` makes of a trace, in a real browser.
 
-Started by `scripts/page`. Each check prints one line; the last line counts them.
+Started by `tests/page/run`. Each check prints one line; the last line counts them.
 """
 
 import argparse

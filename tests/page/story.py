@@ -1,6 +1,6 @@
 """A program that uses the library as a training would, for a trace of it: on the simulated driver, with a forked child.
 
-Started by `scripts/page` with the library's path.
+Started by `tests/page/run` with the library's path.
 """
 
 import ctypes

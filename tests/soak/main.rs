@@ -1,5 +1,5 @@
 //! Random operations on many objects, for as long as one likes, on the simulated driver: contents are compared with a
-//! model, memory is accounted for to the byte. scripts/soak builds and runs it.
+//! model, memory is accounted for to the byte. `cargo test --test soak -- --operations N` runs it.
 #![expect(
     clippy::undocumented_unsafe_blocks,
     clippy::multiple_unsafe_ops_per_block,

@@ -1,6 +1,6 @@
 //! The protocol of an object's word and the table of work in progress, in every interleaving that matters.
 //!
-//! Run by `scripts/model`, which also checks that a model fails when any ordering is weakened.
+//! Run by `tests/state/run`, which also checks that a model fails when any ordering is weakened.
 #![expect(
     clippy::undocumented_unsafe_blocks,
     clippy::multiple_unsafe_ops_per_block,

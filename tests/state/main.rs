@@ -1,4 +1,4 @@
-//! The word of an object: the pure state machine, and with `--cfg loom` (scripts/model) the models of what threads do to it.
+//! The word of an object: the pure state machine, and with `--cfg loom` (tests/state/run) the models of what threads do to it.
 
 #[cfg(loom)]
 mod loom;

@@ -1,6 +1,6 @@
 """Compares what the crate reads with what Caffe's own programs and protobuf's Python package read.
 
-Started by `scripts/models` in Debian's Python with pycaffe. Each check prints one line; the last line counts them.
+Started by `tests/models/run` in Debian's Python with pycaffe. Each check prints one line; the last line counts them.
 """
 
 import argparse

@@ -1,7 +1,7 @@
 """Reads what `syncedmem model export` has written with NumPy and with safetensors' own package, and compares the arrays; and lets
 `syncedmem model import` read what those have written.
 
-Started by `scripts/models` with the files that checks.py has left.
+Started by `tests/models/run` with the files that checks.py has left.
 """
 
 import argparse

@@ -1,6 +1,6 @@
 """Compares files that the crate writes with what protobuf's Python package makes of the same changes, and lets Caffe load them.
 
-Started by `scripts/models` in Debian's Python with pycaffe, behind checks.py.
+Started by `tests/models/run` in Debian's Python with pycaffe, behind checks.py.
 """
 
 import argparse

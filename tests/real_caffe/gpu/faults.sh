@@ -1,4 +1,4 @@
-# shellcheck shell=bash # sourced by scripts/gpu-caffe and by check
+# shellcheck shell=bash # sourced by scripts/real-caffe --gpu and by check
 # Deliberate faults of the library, each of which a run of Caffe's GPU code must find: what is wrong, the file, and the change, an expression
 # of sed in which `fault(N)` is true in the run of that number.
 #

@@ -12,7 +12,7 @@ train() {
   local job=$1 name=$work/$1.$2 folder=$work/$1.$2.folder solver=$1 status=0 arguments=()
   case $job in
   resumed) solver=database arguments=(--snapshot=model_iter_10.solverstate) ;;
-  devices) solver=database arguments=(--gpu=0,1) ;;
+  devices) solver=database arguments=("--gpu=0,1") ;;
   esac
   rm -rf "$folder"
   mkdir -p "$folder"

@@ -25,7 +25,7 @@ use syncedmem_trace::head::Side;
 use syncedmem_trace::kind::Kind;
 
 const STYLE: &str = include_str!("style.css");
-/// The page is complete without it. The page names its hash below, so browsers run no other script; scripts/page prints
+/// The page is complete without it. The page names its hash below, so browsers run no other script; tests/page/run prints
 /// the hash.
 const SCRIPT: &str = concat!(include_str!("tables.js"), include_str!("brush.js"), include_str!("flame.js"));
 

@@ -1,6 +1,6 @@
 """Validates what `syncedmem report --json` and `syncedmem diff --json` print against their schemas, and their figures against each other.
 
-Started by `scripts/reports` with the folder of the schemas and the files. Each check prints one line; the last line counts them.
+Started by `tests/page/run` with the folder of the schemas and the files. Each check prints one line; the last line counts them.
 """
 
 import json
