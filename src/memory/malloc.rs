@@ -12,7 +12,7 @@ use crate::settings;
 /// Blocks of more than [`SMALL`] bytes start on a multiple of this: a cache line, and an AVX-512 register.
 pub const ALIGNMENT: usize = 64;
 
-/// Blocks of up to this many bytes are malloc's; of those above [`TINY`] each thread keeps one.
+/// Blocks of up to this many bytes are malloc's, one by one.
 pub const SMALL: usize = 4 << 10;
 
 /// glibc's per-thread cache serves malloc up to this size, and calloc not at all.

@@ -16,13 +16,7 @@ static OWNERS: Owners = Owners::new();
 
 #[inline]
 pub fn of_this_thread() -> usize {
-    OWNERS.slot_of(this_thread()).0
-}
-
-#[inline]
-pub fn of_this_thread_alone() -> Option<usize> {
-    let (slot, is_own) = OWNERS.slot_of(this_thread());
-    is_own.then_some(slot)
+    OWNERS.slot_of(this_thread())
 }
 
 impl Owners {
@@ -30,16 +24,14 @@ impl Owners {
         Owners([const { AtomicUsize::new(0) }; SLOTS])
     }
 
-    /// Also whether the slot is the thread's own.
     #[inline]
-    fn slot_of(&self, thread: usize) -> (usize, bool) {
+    fn slot_of(&self, thread: usize) -> usize {
         let first = (hash_address(thread) >> 32) as usize % SLOTS;
-        if cfg!(loom) {
-            (first, false)
-        } else if self.0[first].load(Relaxed) == thread {
-            (first, true)
+        // A model has few threads.
+        if cfg!(loom) || self.0[first].load(Relaxed) == thread {
+            first
         } else {
-            self.find(thread, first).map_or((first, false), |slot| (slot, true))
+            self.find(thread, first).unwrap_or(first)
         }
     }
 
@@ -63,9 +55,8 @@ mod tests {
         let owners = Owners::new();
         let threads: Vec<usize> = (1..=SLOTS).map(|number| number << 23).collect();
         let slots: Vec<_> = threads.iter().map(|&thread| owners.slot_of(thread)).collect();
-        assert!((0..SLOTS).all(|slot| slots.contains(&(slot, true))), "{slots:?}");
+        assert!((0..SLOTS).all(|slot| slots.contains(&slot)), "{slots:?}");
         assert_eq!(threads.iter().map(|&thread| owners.slot_of(thread)).collect::<Vec<_>>(), slots);
-        let (shared, is_own) = owners.slot_of(99 << 23);
-        assert!(shared < SLOTS && !is_own);
+        assert!(owners.slot_of(99 << 23) < SLOTS);
     }
 }

@@ -1,10 +1,6 @@
 //! Pageable blocks that come back: which block serves which request, and what is in it.
 
-use std::sync::Barrier;
-
-use crate::support::figures::figures;
 use crate::support::pools::*;
-use crate::support::tensor::{Owned, cpu_data, owned};
 use crate::support::*;
 
 /// Sizes that are kept: of malloc's, at the edge, mapped, and not a whole number of pages.
@@ -162,87 +158,6 @@ fn what_comes_back_may_be_freed_by_an_inlined_original() {
     }
 }
 
-/// An object of `syncedmem_create`, and its host data to be overwritten.
-fn small(bytes: usize) -> (Owned, *mut u8) {
-    let object = owned(bytes);
-    let mut data = std::ptr::null_mut();
-    assert_eq!(unsafe { syncedmem_overwrite_cpu_data(*object, &mut data) }, SYNCEDMEM_SUCCESS);
-    (object, data.cast())
-}
-
-fn a_thread_keeps_the_block_of_1_to_4_kib_that_it_freed_last_from_the_second_object_of_a_size_in_a_row_on() {
-    let malloc = |bytes| unsafe { libc::malloc(bytes) }.cast();
-    for bytes in [1033, 2000, 4096] {
-        let (object, first) = small(bytes);
-        drop(object);
-        assert_eq!(malloc(bytes), first, "{bytes}: the first of its size is not kept");
-        let (object, second) = small(bytes);
-        unsafe { second.write_bytes(0xAB, bytes) };
-        drop(object);
-        assert_ne!(malloc(bytes), second, "{bytes}: it is kept");
-        assert_eq!(idle(PAGEABLE), 0, "{bytes}: it is not counted");
-        let smaller = small(bytes * 4 / 5);
-        assert_ne!(smaller.1, second, "{bytes}: it would waste more than an eighth");
-        let next = owned(bytes);
-        let data: *const u8 = cpu_data(*next).cast();
-        assert_eq!(data, second.cast_const(), "{bytes}");
-        assert!(all_zero(data, bytes), "{bytes}");
-        assert_ne!(small(bytes).1.cast_const(), data, "{bytes}: it is in use");
-        drop(next);
-        assert_eq!(small(bytes).1.cast_const(), data, "{bytes}: the last one is kept");
-    }
-    set_pools(false);
-    drop(small(3000));
-    let (object, last) = small(3000);
-    drop(object);
-    assert_eq!(malloc(3000), last, "pools that are off keep none");
-}
-
-fn the_block_that_a_thread_keeps_goes_with_a_trim_and_with_the_pools() {
-    assert_eq!(syncedmem_set_accounting(1), SYNCEDMEM_SUCCESS);
-    let hits = || figures().pageable.pool_hits.count;
-    let ways: [(&str, fn()); 3] = [
-        ("a trim", || trim(PAGEABLE)),
-        ("pools off", || [false, true].into_iter().for_each(set_pools)),
-        ("a budget of 0", || {
-            let before = budget(PAGEABLE);
-            [0, before].into_iter().for_each(|bytes| set_budget(PAGEABLE, bytes));
-        }),
-    ];
-    // The second one is kept, for the third.
-    (0..3).for_each(|_| drop(small(3000)));
-    assert_eq!(hits(), 1, "it is kept");
-    for (way, give_back) in ways {
-        give_back();
-        drop(small(3000));
-        assert_eq!(hits(), 1, "{way}");
-    }
-    // Another thread's: no longer used, and freed when that thread would use it.
-    let (kept, off) = (Barrier::new(2), Barrier::new(2));
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            (0..2).for_each(|_| drop(small(3000)));
-            kept.wait();
-            off.wait();
-            drop(small(3000));
-        });
-        kept.wait();
-        set_pools(false);
-        off.wait();
-    });
-    assert_eq!(hits(), 1, "pools off, by another thread");
-}
-
-fn a_small_block_is_not_larger_for_being_in_an_object_that_says_so() {
-    drop(small(4000));
-    let (object, data) = small(2000);
-    unsafe { object.cast::<usize>().add(2).write(4000) };
-    // It is kept.
-    drop(object);
-    assert_ne!(small(4000).1, data);
-    assert_eq!(small(2000).1, data, "it serves what it has room for");
-}
-
 crate::support::harness::tests![
     alone(&[]):
     a_block_comes_back_for_the_next_object_of_its_size_as_zeros_unless_it_is_to_be_overwritten,
@@ -254,8 +169,5 @@ crate::support::harness::tests![
     a_block_that_an_inlined_original_took_from_malloc_is_as_good_as_ours,
     a_block_that_is_less_aligned_than_ours_is_never_handed_out,
     a_block_is_not_larger_for_being_in_an_object_that_says_so,
-    what_comes_back_may_be_freed_by_an_inlined_original,
-    a_thread_keeps_the_block_of_1_to_4_kib_that_it_freed_last_from_the_second_object_of_a_size_in_a_row_on,
-    the_block_that_a_thread_keeps_goes_with_a_trim_and_with_the_pools,
-    a_small_block_is_not_larger_for_being_in_an_object_that_says_so
+    what_comes_back_may_be_freed_by_an_inlined_original
 ];

@@ -14,7 +14,7 @@ use syncedmem_trace::kind::Kind;
 
 use super::bins::{Idle, Store, Turn};
 use super::budget::{self, Peak};
-use super::{decay, latest};
+use super::decay;
 use crate::memory::malloc::{ALIGNMENT, SMALL, return_to_system};
 use crate::memory::mapping::{MAPPED_FROM, Mapping, VERY_LARGE};
 use crate::memory::thread_slot;
@@ -214,7 +214,6 @@ const NAPS: u32 = 100;
 
 /// Returns the freed bytes.
 pub fn give_back_all() -> u64 {
-    latest::give_back();
     let mut bytes = 0;
     // Not blocks that other threads keep meanwhile.
     let now = coarse_milliseconds();
@@ -228,9 +227,6 @@ pub fn give_back_all() -> u64 {
 
 /// Frees the oldest blocks down to the budget.
 pub fn reduce() {
-    if !settings::keeps_pageable() {
-        latest::give_back();
-    }
     let budget = budget::host(Kind::Pageable);
     while idle() > budget {
         let Some(idle) = take_oldest(|_| true) else { return };

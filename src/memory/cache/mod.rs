@@ -3,4 +3,3 @@ pub(crate) mod budget;
 pub(crate) mod decay;
 pub mod device;
 pub mod host;
-pub mod latest;

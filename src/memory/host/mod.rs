@@ -1,6 +1,6 @@
 //! Blocks below 2 MiB come from malloc's family, because programs have the inline original of `CaffeFreeHost` compiled
-//! in. Larger ones are anonymous mappings. `cache::host` keeps freed blocks of more than 4 KiB, `cache::latest` one
-//! smaller block of each thread, neither any of a program's own allocator.
+//! in. Larger ones are anonymous mappings. `cache::host` keeps freed blocks of more than 4 KiB, but none of a program's own
+//! allocator.
 #![expect(unsafe_code, reason = "memory is allocated and freed here")]
 
 pub(crate) mod allocator;
@@ -23,10 +23,9 @@ use syncedmem_trace::head::Side;
 use syncedmem_trace::kind::Kind;
 
 use super::host_usage;
-use super::malloc::{ALIGNMENT, SMALL, TINY, aligned};
+use super::malloc::{ALIGNMENT, SMALL, aligned};
 use super::mapping::MAPPED_FROM;
 use crate::error::{Cause, Error};
-use crate::memory::cache::latest;
 use crate::observe::checksums;
 use crate::observe::recorder::{self, Span, Subject};
 use crate::platform::limits;
@@ -186,13 +185,7 @@ unsafe fn fill_and_record(found: Found, request: Request, pinned: bool, mut span
 /// succeeds or has the error.
 #[inline]
 pub fn allocate_brief(bytes: usize, zeroed: bool) -> Option<NonNull<c_void>> {
-    if bytes <= TINY {
-        pageable::small(bytes, zeroed)
-    } else if bytes <= SMALL {
-        pageable::latest_or_small(bytes, zeroed).map(|(address, _)| address)
-    } else {
-        medium(bytes, zeroed)
-    }
+    if bytes <= SMALL { pageable::small(bytes, zeroed) } else { medium(bytes, zeroed) }
 }
 
 /// As [`allocate_brief`], with where the block came from. `allocated` is called before the fill.
@@ -201,9 +194,9 @@ pub fn find_brief(bytes: usize, zeroed: bool, allocated: impl FnOnce()) -> Optio
     if bytes > SMALL {
         return medium_from(bytes, zeroed, allocated);
     }
-    let found = pageable::latest_or_small(bytes, zeroed)?;
+    let address = pageable::small(bytes, zeroed)?;
     allocated();
-    Some(found)
+    Some((address, Origin::Fresh))
 }
 
 /// Catches panics, as [`free_pageable`]: the path of small objects is outside of the entry points' guard.
@@ -278,11 +271,8 @@ pub unsafe fn free_brief(address: NonNull<c_void>, bytes: usize) {
     if bytes > SMALL || records::may_know(address) {
         // SAFETY: the caller guarantees it.
         unsafe { free_pageable(address, bytes) }
-    } else if bytes > TINY {
-        // SAFETY: the caller guarantees it; without a record it came from malloc's family.
-        unsafe { latest::free(address, bytes) }
     } else {
-        // SAFETY: likewise.
+        // SAFETY: the caller guarantees it; without a record it came from malloc's family.
         unsafe { libc::free(address.as_ptr()) }
     }
 }

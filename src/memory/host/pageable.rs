@@ -8,7 +8,7 @@ use syncedmem_trace::kind::Kind;
 
 use super::{Found, fill, records, registration};
 use crate::error::Cause;
-use crate::memory::cache::{self, host::Source, latest};
+use crate::memory::cache::{self, host::Source};
 use crate::memory::host_usage;
 use crate::memory::malloc::{SMALL, TINY, aligned};
 use crate::memory::mapping::{MAPPED_FROM, Mapping};
@@ -18,15 +18,12 @@ use crate::settings;
 #[inline]
 pub fn allocate(bytes: usize, zeroed: bool, is_aligned: bool) -> Result<Found, Cause> {
     if bytes <= SMALL {
-        let kept = if is_aligned { None } else { latest::take(bytes) };
-        let fresh = || if is_aligned { aligned(bytes) } else { small(bytes, zeroed) };
-        let address = kept.or_else(fresh).ok_or(Cause::System)?;
+        let address = if is_aligned { aligned(bytes) } else { small(bytes, zeroed) }.ok_or(Cause::System)?;
         if settings::host_limit().is_some() {
             make_room(bytes);
         }
-        let origin = if kept.is_some() { Origin::Pool } else { Origin::Fresh };
-        let is_filled = zeroed && !is_aligned && kept.is_none();
-        return Ok(Found { address, room: bytes, origin, undefined: if is_filled { 0 } else { bytes } });
+        let undefined = if zeroed && !is_aligned { 0 } else { bytes };
+        return Ok(Found { address, room: bytes, origin: Origin::Fresh, undefined });
     }
     large(bytes, zeroed)
 }
@@ -82,19 +79,6 @@ pub fn small(bytes: usize, zeroed: bool) -> Option<NonNull<c_void>> {
     Some(address)
 }
 
-/// As [`small`], or this thread's latest block. Not inlined: tiny blocks' path saves fewer registers.
-#[inline(never)]
-pub fn latest_or_small(bytes: usize, zeroed: bool) -> Option<(NonNull<c_void>, Origin)> {
-    let Some(address) = latest::take(bytes) else {
-        return small(bytes, zeroed).map(|address| (address, Origin::Fresh));
-    };
-    if zeroed {
-        // SAFETY: a block of at least `bytes`, which only this thread has.
-        unsafe { fill(address, bytes) };
-    }
-    Some((address, Origin::Pool))
-}
-
 /// # Safety
 /// As for [`super::free`].
 #[inline]
@@ -102,10 +86,8 @@ pub unsafe fn free(address: NonNull<c_void>, bytes: usize) {
     match records::take(address) {
         Some(mapping) if cache::host::keep(Source::Mapped(mapping), bytes) => (),
         Some(mapping) => mapping.unmap(),
+        None if bytes > SMALL && cache::host::keep(Source::Malloc(address), bytes) => (),
         // SAFETY: the caller guarantees it; without a record it came from malloc's family.
-        None if bytes <= SMALL => unsafe { latest::free(address, bytes) },
-        None if cache::host::keep(Source::Malloc(address), bytes) => (),
-        // SAFETY: as above.
         None => unsafe { libc::free(address.as_ptr()) },
     }
 }
