@@ -162,8 +162,9 @@ impl fmt::Display for Error {
                  syncedmem_overwrite_cpu_data), or lend it yours (syncedmem_set_cpu_data)",
             ),
             Error::BlocksAreMallocs => f.write_str(
-                "SYNCEDMEM_HOST_BLOCKS is malloc, so that free() may free each host block, which it cannot with another \
-                 allocator; unset the variable, or replace malloc itself (LD_PRELOAD)",
+                "free() must be able to free each host block (SYNCEDMEM_HOST_BLOCKS is malloc, or another copy of this library \
+                 is loaded), which it cannot with another allocator; unset the variable, load one copy, or replace malloc \
+                 itself (LD_PRELOAD)",
             ),
             Error::PinnedInPart => f.write_str(
                 "another object has a shorter part of this memory page-locked; unpin that one first, or pin the longer \

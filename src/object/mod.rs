@@ -219,6 +219,7 @@ fn start() {
 #[cold]
 fn read_settings() {
     settings::read_host_settings();
+    host::copies::heed();
     control::read_settings();
     let is_checked = settings::host_limit().is_some() || settings::checks_device() || settings::fills_with_junk();
     flags::raise_if(is_checked, CHECKED);

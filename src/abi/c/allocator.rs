@@ -45,7 +45,8 @@ pub struct syncedmem_host_allocator_t {
 /// claimed, so that this thread's later calls give `REENTERED` and those of others wait for ever, and the thread can no
 /// longer be cancelled.
 ///
-/// Errors: `INVALID_ARGUMENT` (a NULL function; `size`), `INVALID_STATE` (`SYNCEDMEM_HOST_BLOCKS` is malloc).
+/// Errors: `INVALID_ARGUMENT` (a NULL function; `size`), `INVALID_STATE` (`SYNCEDMEM_HOST_BLOCKS` is malloc, or another copy of
+/// the library is loaded).
 ///
 /// # Safety
 /// Functions and context stay usable for the rest of the process. A block stays readable and writable until it is

@@ -10,7 +10,7 @@ use std::ptr::NonNull;
 use syncedmem_trace::address_hash::{AddressMap, address_map};
 use syncedmem_trace::event::Origin;
 
-use super::{Found, Owned, registration};
+use super::{Found, Owned, copies, registration};
 use crate::error::{Cause, Error};
 use crate::memory::host_usage;
 use crate::memory::malloc::ALIGNMENT;
@@ -62,6 +62,7 @@ impl Table {
 /// The functions and their context can be used on any thread for the rest of the process; `allocate` returns NULL or a block of
 /// the requested size, which stays until `release`.
 pub unsafe fn set(functions: Option<Functions>) -> Result<(), Error> {
+    copies::heed();
     if functions.is_some() && settings::malloc_only() {
         return Err(Error::BlocksAreMallocs);
     }

@@ -1,69 +1,60 @@
-//! Other copies of this library in the process, such as a shared one beside one linked into the program. A copy that
-//! frees a block without a record calls the others: the one that mapped it has that. Each has an ELF note with the
-//! place of its function, found also in programs that export nothing.
-#![expect(unsafe_code, reason = "another copy's function is called")]
+//! Other copies of this library in the process, such as a shared one beside one linked into the program. One copy may end
+//! an object that another made, so beside another copy each host block is one that `free()` takes. Each copy has an ELF
+//! note, found also in programs that export nothing.
 
-use std::ffi::c_void;
 use std::ops::ControlFlow;
-use std::ptr::{NonNull, with_exposed_provenance};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use super::{Owned, records};
 use crate::platform::loaded;
-
-/// `false`: the block is not the copy's own. Never changes: another function would get another type of note.
-type Free = unsafe extern "C" fn(block: *mut c_void, bytes: usize, holder: usize) -> bool;
+use crate::platform::text::warn;
+use crate::settings;
 
 const OWNER: &std::ffi::CStr = c"syncedmem";
+/// Never changes: older copies look for it.
 const KIND: u32 = 1;
 
-// Sizes of name and descriptor, type, name, and the function's offset from here.
+// Sizes of name and descriptor, type, and name.
 std::arch::global_asm!(
     ".pushsection .note.syncedmem, \"a\", @note",
     ".balign 4",
-    ".long 10, 4, {kind}",
+    ".long 10, 0, {kind}",
     ".asciz \"syncedmem\"",
     ".balign 4",
-    "2: .long {free} - 2b",
     ".popsection",
     kind = const KIND,
-    free = sym free_own,
 );
 
-unsafe extern "C" fn free_own(block: *mut c_void, bytes: usize, holder: usize) -> bool {
-    let Some(address) = NonNull::new(block).filter(|&address| records::knows(address)) else { return false };
-    // SAFETY: this copy mapped the block; the caller is another copy's `free`.
-    unsafe { super::free(Owned { address, bytes, pinned: false, holder }) };
-    true
+/// Called at the first use, without a lock. A copy that is loaded later is not found.
+pub fn heed() {
+    static LOOKED: AtomicBool = AtomicBool::new(false);
+    if LOOKED.load(Relaxed) || LOOKED.swap(true, Relaxed) {
+        return;
+    }
+    let (before, after) = others();
+    if before + after > 0 && !settings::malloc_only() {
+        settings::HOST_BLOCKS.set(1);
+        settings::changed();
+        if before > 0 {
+            warn(format_args!(
+                "another copy of this library is loaded, so that host blocks come from malloc, and none is kept: load one \
+                 copy alone"
+            ));
+        }
+    }
 }
 
-/// `false`: no other copy mapped it.
-#[cold]
-#[inline(never)]
-pub fn free(block: Owned) -> bool {
-    /// Further copies are ignored.
-    const MOST: usize = 8;
-    const SMALLEST_PAGE: usize = 4096;
-    if block.address.addr().get() % SMALLEST_PAGE != 0 || records::knows(block.address) {
-        return false;
-    }
-    let own = (free_own as Free as *const c_void).addr();
-    let (mut others, mut count) = ([own; MOST], 0);
+/// Copies that were loaded before and after this one.
+fn others() -> (usize, usize) {
+    let own = (heed as fn() as *const ()).addr();
+    let (mut before, mut all) = (0, 0);
     loaded::each(|object| {
-        if let Some(place) = object.note(OWNER, KIND, size_of::<i32>()) {
-            // SAFETY: the note's descriptor is an aligned `i32`.
-            let offset = unsafe { with_exposed_provenance::<i32>(place).read() };
-            others[count] = place.wrapping_add_signed(offset as isize);
-            count += usize::from(others[count] != own);
+        if object.note(OWNER, KIND, 0).is_some() {
+            before = if object.contains(own) { all } else { before };
+            all += 1;
         }
-        if count < MOST { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        ControlFlow::Continue(())
     });
-    // After the walk: the function takes locks.
-    others.iter().take(count).any(|&other| {
-        // SAFETY: a copy's note leads to a function of this type.
-        let free = unsafe { std::mem::transmute::<*const c_void, Free>(with_exposed_provenance(other)) };
-        // SAFETY: it frees only blocks in its records; the object no longer refers to this one.
-        unsafe { free(block.address.as_ptr(), block.bytes, block.holder) }
-    })
+    (before, all.saturating_sub(before + 1))
 }
 
 #[cfg(test)]
@@ -71,26 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn this_programs_note_leads_to_the_function_and_there_is_none_of_another_type() {
-        let mut found = Vec::new();
-        loaded::each(|object| {
-            found.extend(object.note(OWNER, KIND, size_of::<i32>()));
-            assert_eq!(object.note(OWNER, KIND + 1, size_of::<i32>()), None);
-            ControlFlow::Continue(())
-        });
-        assert_eq!(found.len(), 1);
-        // SAFETY: the linker has written a number there.
-        let offset = unsafe { with_exposed_provenance::<i32>(found[0]).read() };
-        let own = (free_own as Free as *const c_void).addr();
-        assert_eq!(found[0].wrapping_add_signed(offset as isize), own);
-    }
-
-    #[test]
-    fn a_block_that_no_copy_mapped_is_left_alone() {
-        let block = vec![7u8; 2 * crate::memory::mapping::MAPPED_FROM];
-        let page = block.as_ptr().addr().next_multiple_of(4096) - block.as_ptr().addr();
-        let address = NonNull::from(&block[page]).cast();
-        assert!(!free(Owned { address, bytes: crate::memory::mapping::MAPPED_FROM, pinned: false, holder: 8 }));
-        assert!(block.iter().all(|&byte| byte == 7));
+    fn a_program_with_the_library_linked_in_has_no_other_copy() {
+        assert_eq!(others(), (0, 0));
     }
 }

@@ -5,7 +5,7 @@
 
 pub(crate) mod allocator;
 pub mod caffe_host;
-mod copies;
+pub mod copies;
 mod junk;
 mod pageable;
 mod pinned;
@@ -24,7 +24,6 @@ use syncedmem_trace::kind::Kind;
 
 use super::host_usage;
 use super::malloc::{ALIGNMENT, SMALL, aligned};
-use super::mapping::MAPPED_FROM;
 use crate::error::{Cause, Error};
 use crate::observe::checksums;
 use crate::observe::recorder::{self, Span, Subject};
@@ -254,9 +253,6 @@ pub unsafe fn free(Owned { address, bytes, pinned, holder }: Owned) {
         host_usage::removed(bytes);
         return;
     }
-    if bytes >= MAPPED_FROM && copies::free(block) {
-        return;
-    }
     // SAFETY: the caller guarantees it.
     unsafe { free_pageable(address, bytes) };
 }
@@ -277,7 +273,7 @@ pub unsafe fn free_brief(address: NonNull<c_void>, bytes: usize) {
     }
 }
 
-/// Frees a pageable block that is neither registered nor another copy's mapping. Catches panics, as [`medium`].
+/// Frees a pageable block that is not registered. Catches panics, as [`medium`].
 ///
 /// # Safety
 /// As for [`free`].
@@ -300,10 +296,8 @@ unsafe fn free_idle(block: Owned) {
     if flags::has(ALLOCATOR) && unsafe { allocator::release(block.address) } {
         return;
     }
-    if block.bytes < MAPPED_FROM || !copies::free(block) {
-        // SAFETY: the caller guarantees it.
-        unsafe { pageable::free(block.address, block.bytes) };
-    }
+    // SAFETY: the caller guarantees it.
+    unsafe { pageable::free(block.address, block.bytes) };
 }
 
 pub fn check_size(bytes: usize, side: Side) -> Result<(), Error> {

@@ -41,10 +41,6 @@ pub fn spare() -> u64 {
     SPARE.load(Relaxed)
 }
 
-pub fn knows(address: NonNull<c_void>) -> bool {
-    RECORDS.with(|records| records.contains_key(&address.addr().get()))
-}
-
 /// Whether `address` is a page's, as each mapping's is, and few of malloc's blocks. Takes no lock.
 #[inline]
 pub fn may_know(address: NonNull<c_void>) -> bool {
