@@ -130,12 +130,9 @@ fn uses(sources: &BTreeMap<String, String>) -> Uses {
     let used = |(module, code): (&String, &String)| {
         let children: Vec<_> =
             sources.keys().filter(|other| parent(other) == module).map(|child| &child[module.len() + 1..]).collect();
-        let named = names(module, code, &children).into_iter().map(|path| {
-            let used = module_of(&path);
-            assert!(!used.is_empty(), "src/{module}: {path} is in no room");
-            used
-        });
-        (module.clone(), named.filter(|used| used != module).collect())
+        let named = names(module, code, &children).into_iter().map(|path| module_of(&path));
+        // What no module has is an item of the root's.
+        (module.clone(), named.filter(|used| !used.is_empty() && used != module).collect())
     };
     sources.iter().filter(|(module, _)| *module != "lib").map(used).collect()
 }
@@ -174,14 +171,29 @@ fn circles(uses: &Uses) -> BTreeSet<&str> {
     uses.keys().map(String::as_str).filter(reaches_itself).collect()
 }
 
-/// Of every module of the library, by its path without `.rs` and `/mod.rs`.
-fn library() -> Uses {
+/// Of every module in a folder, by its path without `.rs` and `/mod.rs`.
+fn modules(folder: &Path) -> Uses {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let source = |path: PathBuf| {
-        let module = path.strip_prefix(root.join("src")).ok()?.to_str().unwrap().strip_suffix(".rs")?;
+        let module = path.strip_prefix(folder).ok()?.to_str().unwrap().strip_suffix(".rs")?;
         Some((module.trim_end_matches("/mod").to_string(), code(&std::fs::read_to_string(&path).unwrap())))
     };
     uses(&files(root).into_iter().filter_map(source).collect())
+}
+
+fn library() -> Uses {
+    modules(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"))
+}
+
+/// Of all crates but the library.
+pub fn circles_of_crates() -> Vec<String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let crates = CRATES.iter().filter(|(folder, _)| *folder != ".");
+    let within = |folder: &str| {
+        let uses = modules(&root.join(folder).join("src"));
+        circles(&uses).into_iter().map(|module| format!("{folder}/src/{module}")).collect::<Vec<_>>()
+    };
+    crates.flat_map(|(folder, _)| within(folder)).collect()
 }
 
 #[test]

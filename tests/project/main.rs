@@ -7,6 +7,7 @@ mod arrows;
 mod checked_in;
 mod documents;
 mod header;
+mod measures;
 mod prose;
 mod snippets;
 mod sources;
