@@ -1,8 +1,7 @@
-//! Runs C functions: an error becomes a status and the thread's last sentence.
+//! The body of a C function: checks of its arguments, the guard against panics, a status, and the thread's last sentence.
 
 use std::fmt::Display;
 
-use super::guard::guard;
 use super::per_thread;
 use super::status::syncedmem_status_t;
 use crate::error::Error;
@@ -25,32 +24,59 @@ impl Failure for Error {
     }
 }
 
+/// The body of a C function, whose status it gives:
+///
+/// `entry!(handle(mem), out(bytes), |object, bytes| bytes.set(object.size()?))`
+///
+/// Before `|` stand the arguments that are pointers, each with the unsafe function that checks it, in the order of the
+/// checks. The work gets what these return. It gives `()`, or an error by `?`: the room's, `super::Error`.
+///
+/// The name in the sentence of an error is that of the function around.
+macro_rules! entry {
+    ($($check:ident($($argument:ident),*),)* |$($value:pat_param),*| $work:expr) => {
+        $crate::abi::call::status(
+            $crate::abi::call::place!(),
+            $crate::abi::guard::guard(|| -> Result<(), super::Error> {
+                // SAFETY: the C function's caller keeps the rules of "Pointers" (syncedmem.h), which each check names.
+                let ($($value,)*) = ($(unsafe { $check($($argument),*) }?,)*);
+                let () = $work;
+                Ok(())
+            }),
+        )
+    };
+    (|| $work:expr) => {
+        $crate::abi::call::status(
+            $crate::abi::call::place!(),
+            $crate::abi::guard::guard(|| -> Result<(), super::Error> {
+                let () = $work;
+                Ok(())
+            }),
+        )
+    };
+}
+
+/// The path of the function around, whose last part but one is its name.
+macro_rules! place {
+    () => {{
+        fn here() {}
+        std::any::type_name_of_val(&here)
+    }};
+}
+
+pub(super) use {entry, place};
+
 // Inlined: the call site is found by the C function's own frame.
 #[inline(always)]
-pub fn call(name: &str, work: impl FnOnce() -> Result<(), Error>) -> syncedmem_status_t {
-    call_for(name, work)
-}
-
-/// As `call`, for a function that cannot fail.
-#[inline(always)]
-pub fn run(name: &str, work: impl FnOnce()) -> syncedmem_status_t {
-    call(name, || {
-        work();
-        Ok(())
-    })
-}
-
-/// As `call`, with a room's errors.
-#[inline(always)]
-pub fn call_for<E: Failure>(name: &str, work: impl FnOnce() -> Result<(), E>) -> syncedmem_status_t {
-    match guard(work) {
+pub fn status<E: Failure>(place: &'static str, result: Result<(), E>) -> syncedmem_status_t {
+    match result {
         Ok(()) => syncedmem_status_t::SYNCEDMEM_SUCCESS,
-        Err(error) => failed(name, &error),
+        Err(error) => failed(place, &error),
     }
 }
 
 #[cold]
-fn failed(name: &str, error: &impl Failure) -> syncedmem_status_t {
+fn failed(place: &str, error: &impl Failure) -> syncedmem_status_t {
+    let name = place.rsplit("::").nth(1).unwrap_or(place);
     let cause = error.cause();
     match cause {
         Some(Error::Interrupted) => {

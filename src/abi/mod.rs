@@ -1,8 +1,9 @@
 //! The exported functions: Caffe's C++ symbols, and the C API of each header. Only the form of a failure is decided
 //! here.
 //!
-//! The caller's guarantee in SAFETY lines is the paragraph "Pointers" at the top of `syncedmem.h` (cbindgen.toml), and
-//! for C++ the original's contract, also in helpers; a `# Safety` section asks for more.
+//! Each C function is one call of [`call::entry`]. "The caller" in SAFETY lines is that of the C function, who keeps the
+//! rules of the paragraph "Pointers" at the top of `syncedmem.h` (cbindgen.toml), or C++, which keeps the original's
+//! contract; a `# Safety` section asks for more.
 #![expect(non_camel_case_types, reason = "the names of the C API")]
 #![expect(clippy::missing_safety_doc, reason = "the header says it once for all functions")]
 
@@ -22,6 +23,7 @@ mod handle;
 #[cfg(feature = "blob")]
 pub mod model;
 mod net;
-mod opaque;
 mod per_thread;
 pub mod status;
+
+use crate::error::Error;

@@ -6,7 +6,7 @@ use std::ffi::c_char;
 use syncedmem_trace::event::PassKind;
 
 use super::arguments::string;
-use super::call::{call, run};
+use super::call::entry;
 use crate::observe::trace;
 
 /// `syncedmem::pass(unsigned kind, unsigned long iteration, unsigned long start)`: records a pass that ends now, if
@@ -14,7 +14,7 @@ use crate::observe::trace;
 /// pass's begin in nanoseconds of CLOCK_MONOTONIC.
 #[unsafe(export_name = "_ZN9syncedmem4passEjmm")]
 pub extern "C" fn pass(kind: u32, iteration: u64, start: u64) {
-    run("syncedmem::pass", || {
+    entry!(|| {
         if let Some(&kind) = PassKind::ALL.get(kind as usize) {
             trace::pass(kind, iteration.checked_sub(1), start);
         }
@@ -25,9 +25,5 @@ pub extern "C" fn pass(kind: u32, iteration: u64, start: u64) {
 /// has them.
 #[unsafe(export_name = "_ZN9syncedmem3netEPKc")]
 pub unsafe extern "C" fn net(layers: *const c_char) {
-    call("syncedmem::net", || {
-        // SAFETY: libsyncedmem_names.so passes a C string that does not change during the call.
-        trace::net(unsafe { string(layers, "layers is NULL") }?.to_bytes());
-        Ok(())
-    });
+    entry!(string(layers), |layers| trace::net(layers.to_bytes()));
 }

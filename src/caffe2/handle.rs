@@ -3,6 +3,7 @@
 
 use std::cell::UnsafeCell;
 use std::ffi::{CStr, c_void};
+use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
@@ -45,14 +46,10 @@ impl Handle {
     }
 
     /// # Safety
-    /// No other thread, and nothing that `work` calls, uses it meanwhile.
-    pub unsafe fn change<R>(&self, work: impl FnOnce(&mut Tensor) -> R) -> R {
-        // SAFETY: the caller guarantees it.
-        let tensor = unsafe { &mut *self.tensor.get() };
-        let result = work(tensor);
-        self.storage.store(tensor.storage().map_or(0, Storage::identity), Relaxed);
-        self.capacity.store(tensor.capacity(), Relaxed);
-        result
+    /// No other thread, and nothing that the result's holder calls, uses it while the result lives.
+    pub unsafe fn change(&self) -> Changing<'_> {
+        // SAFETY: the caller guarantees that this is the only reference.
+        Changing { handle: self, tensor: unsafe { &mut *self.tensor.get() } }
     }
 
     pub fn attachment(&self) -> &Attachment {
@@ -62,6 +59,33 @@ impl Handle {
     /// Identity and bytes of the storage, which tensors may share; zeros without one.
     pub fn footprint(&self) -> (usize, usize) {
         (self.storage.load(Relaxed), self.capacity.load(Relaxed))
+    }
+}
+
+/// A tensor that is changed. Its end notes the storage.
+pub struct Changing<'a> {
+    handle: &'a Handle,
+    tensor: &'a mut Tensor,
+}
+
+impl Deref for Changing<'_> {
+    type Target = Tensor;
+
+    fn deref(&self) -> &Tensor {
+        self.tensor
+    }
+}
+
+impl DerefMut for Changing<'_> {
+    fn deref_mut(&mut self) -> &mut Tensor {
+        self.tensor
+    }
+}
+
+impl Drop for Changing<'_> {
+    fn drop(&mut self) {
+        self.handle.storage.store(self.tensor.storage().map_or(0, Storage::identity), Relaxed);
+        self.handle.capacity.store(self.tensor.capacity(), Relaxed);
     }
 }
 
@@ -135,6 +159,6 @@ unsafe extern "C-unwind" fn copy(source: *const c_void, target: *mut c_void, cou
         let from = unsafe { from.tensor() };
         // The items may be tensors of tensors in turn, and these the first ones.
         // SAFETY: as above.
-        nesting::nest(|| unsafe { to.change(|to| to.copy_from(from)) }.is_ok()).unwrap_or(false)
+        nesting::nest(|| unsafe { to.change() }.copy_from(from).is_ok()).unwrap_or(false)
     })
 }

@@ -8,7 +8,6 @@ use syncedmem_trace::text::Escaped;
 use super::blob::Value;
 use super::error::Error;
 use super::handle::Handle;
-use super::tensor::Tensor;
 use super::typemeta::TypeMeta;
 use super::workspace::Workspace;
 use crate::models::{At, Failure, Kind, Model, element_type};
@@ -52,17 +51,15 @@ fn tensor(model: &Model, layer: usize, path: &Path) -> Result<Shared<Handle>, Er
     model.check(at)?;
     let (blob, shape) = model.blob(at)?;
     let element = element_type(blob.data().element());
-    let fill = |tensor: &mut Tensor| {
-        tensor.resize(shape)?;
-        tensor.raw_mutable_data(Some(&TypeMeta::of(element)))?;
-        match tensor.storage() {
-            // SAFETY: only this thread knows the new tensor.
-            Some(storage) => Ok(unsafe { model.read(at, element, storage.object()) }?),
-            None => Ok::<(), Error>(()),
-        }
-    };
     let handle = Handle::new(Side::Host)?;
-    // SAFETY: as above.
-    unsafe { handle.change(fill) }?;
+    // SAFETY: only this thread knows the new tensor.
+    let mut tensor = unsafe { handle.change() };
+    tensor.resize(shape)?;
+    tensor.raw_mutable_data(Some(&TypeMeta::of(element)))?;
+    if let Some(storage) = tensor.storage() {
+        // SAFETY: only this thread knows the new tensor.
+        unsafe { model.read(at, element, storage.object()) }?;
+    }
+    drop(tensor);
     Ok(handle)
 }

@@ -1,7 +1,6 @@
 //! The exported functions, and the shared library as a file.
 #![expect(
     clippy::undocumented_unsafe_blocks,
-    clippy::multiple_unsafe_ops_per_block,
     clippy::unwrap_used,
     clippy::expect_used,
     reason = "a test plays the foreign caller, and answers for what it passes"

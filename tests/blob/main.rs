@@ -1,7 +1,6 @@
 //! Blobs: the rules of Caffe's Blob that are kept, the faults that are mended, and the math.
 #![expect(
     clippy::undocumented_unsafe_blocks,
-    clippy::multiple_unsafe_ops_per_block,
     clippy::unwrap_used,
     reason = "a test plays the foreign caller, and answers for what it passes"
 )]

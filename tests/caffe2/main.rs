@@ -1,7 +1,6 @@
 //! Caffe2's storage: tensors, typed blobs, workspaces. Caffe2's own tests are in `cpp_tests/caffe2`, by their names.
 #![expect(
     clippy::undocumented_unsafe_blocks,
-    clippy::multiple_unsafe_ops_per_block,
     clippy::unwrap_used,
     reason = "a test plays the foreign caller, and answers for what it passes"
 )]

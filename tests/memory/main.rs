@@ -1,7 +1,6 @@
 //! Where a block comes from and goes: the host, the pools, the driver.
 #![expect(
     clippy::undocumented_unsafe_blocks,
-    clippy::multiple_unsafe_ops_per_block,
     clippy::unwrap_used,
     reason = "a test plays the foreign caller, and answers for what it passes"
 )]

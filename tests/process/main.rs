@@ -1,7 +1,6 @@
 //! The process around the library: forks, signals, threads, and memory that malloc refuses.
 #![expect(
     clippy::undocumented_unsafe_blocks,
-    clippy::multiple_unsafe_ops_per_block,
     clippy::unwrap_used,
     reason = "a test plays the foreign caller, and answers for what it passes"
 )]

@@ -1,10 +1,6 @@
 //! Random operations on many objects, for as long as one likes, on the simulated driver: contents are compared with a
 //! model, memory is accounted for to the byte. `cargo test --test soak -- --operations N` runs it.
-#![expect(
-    clippy::undocumented_unsafe_blocks,
-    clippy::multiple_unsafe_ops_per_block,
-    reason = "it plays the foreign caller, and answers for what it passes"
-)]
+#![expect(clippy::undocumented_unsafe_blocks, reason = "it plays the foreign caller, and answers for what it passes")]
 
 mod contents;
 mod ledger;

@@ -3,7 +3,6 @@
 //! Run by `tests/state/run`, which also checks that a model fails when any ordering is weakened.
 #![expect(
     clippy::undocumented_unsafe_blocks,
-    clippy::multiple_unsafe_ops_per_block,
     clippy::unwrap_used,
     reason = "a test plays the foreign caller, and answers for what it passes"
 )]

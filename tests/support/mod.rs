@@ -2,7 +2,6 @@
 #![allow(dead_code, unused_imports, reason = "each test takes what it needs")]
 #![allow(
     clippy::undocumented_unsafe_blocks,
-    clippy::multiple_unsafe_ops_per_block,
     clippy::unwrap_used,
     reason = "a test plays the foreign caller, and answers for what it passes"
 )]

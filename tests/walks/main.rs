@@ -1,7 +1,6 @@
 //! Random walks for a sanitizer, which `tests/caffe2` cannot have: that program has an allocator of its own.
 #![expect(
     clippy::undocumented_unsafe_blocks,
-    clippy::multiple_unsafe_ops_per_block,
     clippy::unwrap_used,
     reason = "a test plays the foreign caller, and answers for what it passes"
 )]

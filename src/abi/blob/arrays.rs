@@ -4,12 +4,11 @@ use std::ffi::c_void;
 
 use syncedmem_trace::head::Side;
 
-use super::handle::{change, syncedmem_blob_t, which};
+use super::handle::{changed, syncedmem_blob_t, which};
+use crate::abi::arguments::{handle, out};
 use crate::abi::c::object::syncedmem_t;
-use crate::abi::call::call;
-use crate::abi::opaque::{Opaque, ask};
+use crate::abi::call::entry;
 use crate::abi::status::syncedmem_status_t;
-use crate::blob::Blob;
 use crate::object::shared::Shared;
 
 /// Writes the size of an array's memory to `*bytes`; 0 without a shape.
@@ -19,8 +18,7 @@ pub unsafe extern "C" fn syncedmem_blob_capacity(
     array: i32,
     bytes: *mut usize,
 ) -> syncedmem_status_t {
-    // SAFETY: the caller guarantees it.
-    unsafe { ask("syncedmem_blob_capacity", blob, bytes, |blob| blob.capacity(which(array)?)) }
+    entry!(handle(blob), out(bytes), |blob, bytes| bytes.set(blob.capacity(which(array)?)?))
 }
 
 /// Lends the memory of an array (see "Ownership" above) and writes it to `*mem`. It may be larger than the array, whose
@@ -33,8 +31,7 @@ pub unsafe extern "C" fn syncedmem_blob_memory(
     array: i32,
     mem: *mut *mut syncedmem_t,
 ) -> syncedmem_status_t {
-    // SAFETY: the caller guarantees it.
-    unsafe { ask("syncedmem_blob_memory", blob, mem, |blob| Ok(blob.memory(which(array)?)?.as_ptr().cast())) }
+    entry!(handle(blob), out(mem), |blob, mem| mem.set(blob.memory(which(array)?)?.as_ptr().cast()))
 }
 
 /// As `syncedmem_blob_memory`, and makes the caller one more owner, until `syncedmem_blob_release_memory`.
@@ -44,26 +41,21 @@ pub unsafe extern "C" fn syncedmem_blob_hold_memory(
     array: i32,
     mem: *mut *mut syncedmem_t,
 ) -> syncedmem_status_t {
-    // SAFETY: the caller guarantees it.
-    unsafe {
-        ask("syncedmem_blob_hold_memory", blob, mem, |blob| Ok(blob.memory(which(array)?)?.clone().into_raw().cast()))
-    }
+    entry!(handle(blob), out(mem), |blob, mem| mem.set(blob.memory(which(array)?)?.clone().into_raw().cast()))
 }
 
 /// Gives memory of `syncedmem_blob_hold_memory` up, once for each such call, on any thread. It ends with its last
 /// owner. NULL does nothing.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_blob_release_memory(mem: *mut syncedmem_t) -> syncedmem_status_t {
-    call("syncedmem_blob_release_memory", || {
-        if mem.is_null() {
-            return Ok(());
+    entry!(|| {
+        if !mem.is_null() {
+            // SAFETY: the caller guarantees the handle.
+            let memory = unsafe { handle(mem) }?;
+            memory.head()?;
+            // SAFETY: the caller is an owner by `syncedmem_blob_hold_memory`, and gives that up.
+            drop(unsafe { Shared::from_raw(memory) });
         }
-        // SAFETY: the caller guarantees it.
-        let memory = unsafe { Opaque::value(mem) }?;
-        memory.head()?;
-        // SAFETY: as above.
-        drop(unsafe { Shared::from_raw(memory) });
-        Ok(())
     })
 }
 
@@ -81,10 +73,10 @@ pub unsafe extern "C" fn syncedmem_blob_set_cpu_data(
     array: i32,
     data: *mut c_void,
 ) -> syncedmem_status_t {
-    // SAFETY: the caller guarantees the memory.
-    let set = |blob: &mut Blob| unsafe { blob.set(which(array)?, Side::Host, data) };
-    // SAFETY: the caller guarantees the blob.
-    unsafe { change("syncedmem_blob_set_cpu_data", blob, set) }
+    entry!(changed(blob), |blob| {
+        // SAFETY: the caller guarantees the memory.
+        unsafe { blob.set(which(array)?, Side::Host, data) }?;
+    })
 }
 
 /// As `syncedmem_blob_set_cpu_data`, for the device side.
@@ -97,10 +89,10 @@ pub unsafe extern "C" fn syncedmem_blob_set_gpu_data(
     array: i32,
     data: *mut c_void,
 ) -> syncedmem_status_t {
-    // SAFETY: the caller guarantees the memory.
-    let set = |blob: &mut Blob| unsafe { blob.set(which(array)?, Side::Device, data) };
-    // SAFETY: the caller guarantees the blob.
-    unsafe { change("syncedmem_blob_set_gpu_data", blob, set) }
+    entry!(changed(blob), |blob| {
+        // SAFETY: the caller guarantees the memory.
+        unsafe { blob.set(which(array)?, Side::Device, data) }?;
+    })
 }
 
 /// Uses the memory of `other`'s array for the same array of `blob`, until one of the two gets other memory.
@@ -112,15 +104,13 @@ pub unsafe extern "C" fn syncedmem_blob_share(
     array: i32,
     other: *const syncedmem_blob_t,
 ) -> syncedmem_status_t {
-    // SAFETY: the caller guarantees it; no other reference lives meanwhile, for the two may be one.
-    let source = |array| unsafe { Opaque::value(other) }?.source(array);
-    // SAFETY: the caller guarantees it.
-    unsafe {
-        change("syncedmem_blob_share", blob, |blob| {
-            let array = which(array)?;
-            blob.share(array, source(array)?)
-        })
-    }
+    entry!(|| {
+        let array = which(array)?;
+        // SAFETY: the caller guarantees both, which may be one: the first reference has ended before the second begins.
+        let source = unsafe { handle(other) }?.source(array)?;
+        // SAFETY: as the line before says.
+        unsafe { changed(blob) }?.share(array, source)?;
+    })
 }
 
 /// Copies the elements of `source`'s array to the same array of `blob`, on the side where they are; if on both, on the
@@ -135,15 +125,13 @@ pub unsafe extern "C" fn syncedmem_blob_copy_from(
     source: *const syncedmem_blob_t,
     reshape: bool,
 ) -> syncedmem_status_t {
-    // SAFETY: as in `syncedmem_blob_share`.
-    let source = |array| unsafe { Opaque::value(source) }?.source(array);
-    // SAFETY: the caller guarantees it.
-    unsafe {
-        change("syncedmem_blob_copy_from", blob, |blob| {
-            let array = which(array)?;
-            blob.copy_from(array, &source(array)?, reshape)
-        })
-    }
+    entry!(|| {
+        let array = which(array)?;
+        // SAFETY: the caller guarantees both, which may be one: the first reference has ended before the second begins.
+        let source = unsafe { handle(source) }?.source(array)?;
+        // SAFETY: as the line before says.
+        unsafe { changed(blob) }?.copy_from(array, &source, reshape)?;
+    })
 }
 
 /// Writes the address of the dimensions in device memory, one `int` for each axis, to `*shape`; NULL without axes. It
@@ -153,6 +141,5 @@ pub unsafe extern "C" fn syncedmem_blob_gpu_shape(
     blob: *const syncedmem_blob_t,
     shape: *mut *const c_void,
 ) -> syncedmem_status_t {
-    // SAFETY: the caller guarantees it.
-    unsafe { ask("syncedmem_blob_gpu_shape", blob, shape, Blob::gpu_shape) }
+    entry!(handle(blob), out(shape), |blob, shape| shape.set(blob.gpu_shape()?))
 }

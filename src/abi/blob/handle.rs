@@ -1,10 +1,9 @@
 //! Handles.
 
-use crate::abi::arguments::{self, answer_for, one_of};
-use crate::abi::call::{call, call_for};
+use crate::abi::arguments::{self, Opaque, one_of, out};
+use crate::abi::call::entry;
 use crate::abi::element::element_type;
 use crate::abi::handle::{Handle, Handled};
-use crate::abi::opaque::Opaque;
 use crate::abi::status::syncedmem_status_t;
 use crate::blob::error::Error;
 use crate::blob::{Blob, Which};
@@ -29,27 +28,20 @@ impl Opaque for syncedmem_blob_t {
     type Error = Error;
 
     unsafe fn value<'a>(handle: *const Self) -> Result<&'a Blob, Error> {
-        // SAFETY: the caller guarantees it.
+        // SAFETY: the caller guarantees the handle.
         Ok(unsafe { Handle::value(handle.cast()) }?)
     }
 }
 
-/// # Safety
-/// As for [`Handle::value_mut`].
-pub(super) unsafe fn change(
-    name: &str,
-    handle: *mut syncedmem_blob_t,
-    change: impl FnOnce(&mut Blob) -> Result<(), Error>,
-) -> syncedmem_status_t {
-    // SAFETY: the caller guarantees it.
-    call_for(name, || change(unsafe { Handle::value_mut(handle.cast()) }?))
+/// The blob of a handle that no other thread uses.
+pub(in crate::abi) unsafe fn changed<'a>(handle: *mut syncedmem_blob_t) -> Result<&'a mut Blob, Error> {
+    // SAFETY: the caller guarantees the handle, and that it is alone.
+    Ok(unsafe { Handle::value_mut(handle.cast()) }?)
 }
 
-/// # Safety
-/// As for [`arguments::numbers`].
 pub(super) unsafe fn numbers<'a>(first: *const i64, length: usize) -> Result<&'a [i64], Error> {
     let what = "the numbers are NULL, misaligned or more than memory holds; pass the address of as many int64_t as their count says";
-    // SAFETY: the caller guarantees it.
+    // SAFETY: the caller guarantees as many numbers.
     Ok(unsafe { arguments::numbers(first, length, what) }?)
 }
 
@@ -59,14 +51,14 @@ pub(super) unsafe fn numbers<'a>(first: *const i64, length: usize) -> Result<&'a
 /// Errors: `UNSUPPORTED` (another type).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_blob_create(r#type: i32, blob: *mut *mut syncedmem_blob_t) -> syncedmem_status_t {
-    let create = || Ok::<_, Error>(Handle::make(Blob::new(element_type(r#type)?)?)?.as_ptr().cast());
-    // SAFETY: the caller guarantees it.
-    unsafe { answer_for("syncedmem_blob_create", blob, create) }
+    entry!(out(blob), |blob| blob.set(Handle::make(Blob::new(element_type(r#type)?)?)?.as_ptr().cast()))
 }
 
 /// Destroys a blob.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_blob_destroy(blob: *mut syncedmem_blob_t) -> syncedmem_status_t {
-    // SAFETY: the caller guarantees it.
-    call("syncedmem_blob_destroy", || unsafe { Handle::<Blob>::end(blob.cast()) })
+    entry!(|| {
+        // SAFETY: the caller guarantees the handle, and that it is alone.
+        unsafe { Handle::<Blob>::end(blob.cast()) }?;
+    })
 }

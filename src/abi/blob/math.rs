@@ -1,10 +1,10 @@
 //! The math of blobs.
 
-use super::handle::{change, syncedmem_blob_t, which};
-use crate::abi::arguments::answer;
-use crate::abi::opaque::ask;
+use super::handle::{changed, syncedmem_blob_t, which};
+use crate::abi::arguments::{handle, out};
+use crate::abi::call::entry;
 use crate::abi::status::syncedmem_status_t;
-use crate::blob::{self, Blob, Term};
+use crate::blob::{self, Term};
 
 /// Subtracts the diff from the data, element by element, on the side where the data is; if on both, on the device. The
 /// device needs cuBLAS, which is looked for at the first use; without it the host computes.
@@ -12,8 +12,7 @@ use crate::blob::{self, Blob, Term};
 /// Errors: `INVALID_STATE` (the blob has no shape, or its data was never touched), `UNSUPPORTED` (integers).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_blob_update(blob: *mut syncedmem_blob_t) -> syncedmem_status_t {
-    // SAFETY: the caller guarantees it.
-    unsafe { change("syncedmem_blob_update", blob, Blob::update) }
+    entry!(changed(blob), |blob| blob.update()?)
 }
 
 /// Writes the sum of an array's absolute values to `*sum`, computed where the array is; 0 if it was never touched. The
@@ -26,8 +25,7 @@ pub unsafe extern "C" fn syncedmem_blob_asum(
     array: i32,
     sum: *mut f64,
 ) -> syncedmem_status_t {
-    // SAFETY: the caller guarantees it.
-    unsafe { ask("syncedmem_blob_asum", blob, sum, |blob| blob.sum(which(array)?, Term::Abs)) }
+    entry!(handle(blob), out(sum), |blob, sum| sum.set(blob.sum(which(array)?, Term::Abs)?))
 }
 
 /// As `syncedmem_blob_asum`, for the sum of the squares.
@@ -37,8 +35,7 @@ pub unsafe extern "C" fn syncedmem_blob_sumsq(
     array: i32,
     sum: *mut f64,
 ) -> syncedmem_status_t {
-    // SAFETY: the caller guarantees it.
-    unsafe { ask("syncedmem_blob_sumsq", blob, sum, |blob| blob.sum(which(array)?, Term::Square)) }
+    entry!(handle(blob), out(sum), |blob, sum| sum.set(blob.sum(which(array)?, Term::Square)?))
 }
 
 /// Multiplies the elements of an array by `factor`, rounded to their type, where the array is; nothing if it was never
@@ -51,14 +48,12 @@ pub unsafe extern "C" fn syncedmem_blob_scale(
     array: i32,
     factor: f64,
 ) -> syncedmem_status_t {
-    // SAFETY: the caller guarantees it.
-    unsafe { change("syncedmem_blob_scale", blob, |blob| blob.scale(which(array)?, factor)) }
+    entry!(changed(blob), |blob| blob.scale(which(array)?, factor)?)
 }
 
 /// Writes to `*count` how many calls computed on the host, though the array was at the device, for lack of cuBLAS. The
 /// first is reported on standard error.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_blob_computed_on_host(count: *mut u64) -> syncedmem_status_t {
-    // SAFETY: the caller guarantees it.
-    unsafe { answer("syncedmem_blob_computed_on_host", count, || Ok(blob::computed_on_host())) }
+    entry!(out(count), |count| count.set(blob::computed_on_host()))
 }

@@ -1,15 +1,14 @@
 //! Shapes.
 
 use std::ffi::c_char;
-use std::ptr::NonNull;
 
 use syncedmem_trace::text::Text;
 
-use super::handle::{change, numbers, syncedmem_blob_t};
+use super::handle::{changed, numbers, syncedmem_blob_t};
+use crate::abi::arguments::{handle, out, out_number, text_out};
+use crate::abi::call::entry;
 use crate::abi::element::syncedmem_type_t;
-use crate::abi::opaque::{ask, with};
 use crate::abi::status::syncedmem_status_t;
-use crate::blob::Blob;
 use crate::error;
 
 /// The most axes of a blob.
@@ -32,10 +31,7 @@ pub unsafe extern "C" fn syncedmem_blob_reshape(
     axes: usize,
     shape: *const i64,
 ) -> syncedmem_status_t {
-    // SAFETY: the caller guarantees it.
-    let dims = || unsafe { numbers(shape, axes) };
-    // SAFETY: as above.
-    unsafe { change("syncedmem_blob_reshape", blob, |blob| blob.reshape(dims()?)) }
+    entry!(changed(blob), numbers(shape, axes), |blob, dims| blob.reshape(dims)?)
 }
 
 /// Writes the type of the blob's elements to `*type`.
@@ -44,15 +40,13 @@ pub unsafe extern "C" fn syncedmem_blob_type(
     blob: *const syncedmem_blob_t,
     r#type: *mut syncedmem_type_t,
 ) -> syncedmem_status_t {
-    // SAFETY: the caller guarantees it.
-    unsafe { ask("syncedmem_blob_type", blob, r#type.cast(), |blob| Ok(blob.element() as i32)) }
+    entry!(handle(blob), out_number(r#type), |blob, r#type| r#type.set(blob.element() as i32))
 }
 
 /// Writes the number of axes to `*axes`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_blob_axes(blob: *const syncedmem_blob_t, axes: *mut usize) -> syncedmem_status_t {
-    // SAFETY: the caller guarantees it.
-    unsafe { ask("syncedmem_blob_axes", blob, axes, |blob| Ok(blob.shape().dims().len())) }
+    entry!(handle(blob), out(axes), |blob, axes| axes.set(blob.shape().dims().len()))
 }
 
 /// Writes the dimension of an axis to `*dim`. A negative axis counts from the end: -1 is the last.
@@ -62,8 +56,7 @@ pub unsafe extern "C" fn syncedmem_blob_shape(
     axis: i64,
     dim: *mut i64,
 ) -> syncedmem_status_t {
-    // SAFETY: the caller guarantees it.
-    unsafe { ask("syncedmem_blob_shape", blob, dim, |blob| blob.shape().dim(axis)) }
+    entry!(handle(blob), out(dim), |blob, dim| dim.set(blob.shape().dim(axis)?))
 }
 
 /// Writes the dimension of a legacy axis to `*dim`: 0 is num, 1 channels, 2 height, 3 width, and -4 to -1 the same from
@@ -76,15 +69,13 @@ pub unsafe extern "C" fn syncedmem_blob_legacy_shape(
     axis: i64,
     dim: *mut i64,
 ) -> syncedmem_status_t {
-    // SAFETY: the caller guarantees it.
-    unsafe { ask("syncedmem_blob_legacy_shape", blob, dim, |blob| blob.shape().legacy_dim(axis)) }
+    entry!(handle(blob), out(dim), |blob, dim| dim.set(blob.shape().legacy_dim(axis)?))
 }
 
 /// Writes the number of elements of an array, the product of the dimensions, to `*count`; 0 without a shape.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_blob_count(blob: *const syncedmem_blob_t, count: *mut i64) -> syncedmem_status_t {
-    // SAFETY: the caller guarantees it.
-    unsafe { ask("syncedmem_blob_count", blob, count, |blob| Ok(blob.shape().count() as i64)) }
+    entry!(handle(blob), out(count), |blob, count| count.set(blob.shape().count() as i64))
 }
 
 /// Writes the product of the dimensions of the axes from `start` up to `end`, exclusive, to `*count`; 1 of none.
@@ -97,8 +88,7 @@ pub unsafe extern "C" fn syncedmem_blob_count_axes(
     end: i64,
     count: *mut i64,
 ) -> syncedmem_status_t {
-    // SAFETY: the caller guarantees it.
-    unsafe { ask("syncedmem_blob_count_axes", blob, count, |blob| blob.shape().count_of(start, end)) }
+    entry!(handle(blob), out(count), |blob, count| count.set(blob.shape().count_of(start, end)?))
 }
 
 /// Writes the place of an element among the count to `*offset`. `indices` has one index for each axis; missing ones at
@@ -112,10 +102,8 @@ pub unsafe extern "C" fn syncedmem_blob_offset(
     indices: *const i64,
     offset: *mut i64,
 ) -> syncedmem_status_t {
-    // SAFETY: the caller guarantees it.
-    let indices = || unsafe { numbers(indices, length) };
-    // SAFETY: as above.
-    unsafe { ask("syncedmem_blob_offset", blob, offset, |blob| blob.shape().offset(indices()?)) }
+    entry!(handle(blob), out(offset), numbers(indices, length), |blob, offset, indices| offset
+        .set(blob.shape().offset(indices)?))
 }
 
 /// As `syncedmem_blob_offset`, of four legacy indices. Each may be one past its axis, for the end of a range: compare
@@ -132,8 +120,7 @@ pub unsafe extern "C" fn syncedmem_blob_legacy_offset(
     offset: *mut i64,
 ) -> syncedmem_status_t {
     let indices = [num, channels, height, width];
-    // SAFETY: the caller guarantees it.
-    unsafe { ask("syncedmem_blob_legacy_offset", blob, offset, |blob| blob.shape().legacy_offset(indices)) }
+    entry!(handle(blob), out(offset), |blob, offset| offset.set(blob.shape().legacy_offset(indices)?))
 }
 
 /// Writes the shape to `text` as Caffe does, such as `2 3 (6)`, with NUL at its end.
@@ -145,18 +132,14 @@ pub unsafe extern "C" fn syncedmem_blob_shape_string(
     text: *mut c_char,
     bytes: usize,
 ) -> syncedmem_status_t {
-    let write = |blob: &Blob| {
+    entry!(handle(blob), text_out(text, bytes), |blob, text| {
         let words = Text::<SYNCEDMEM_BLOB_SHAPE_STRING_BYTES>::of(format_args!("{}", blob.shape()));
-        let words = words.as_bytes_with_nul();
-        let text = NonNull::new(text).filter(|_| words.len() <= bytes).ok_or(error::Error::InvalidArgument {
-            what: "text is NULL or too small; pass SYNCEDMEM_BLOB_SHAPE_STRING_BYTES bytes",
-        })?;
-        // SAFETY: the caller guarantees `bytes` of them.
-        unsafe { text.as_ptr().copy_from_nonoverlapping(words.as_ptr().cast(), words.len()) };
-        Ok(())
-    };
-    // SAFETY: the caller guarantees it.
-    unsafe { with("syncedmem_blob_shape_string", blob, write) }
+        if words.as_bytes_with_nul().len() > bytes {
+            let what = "text is too small; pass SYNCEDMEM_BLOB_SHAPE_STRING_BYTES bytes";
+            return Err(error::Error::InvalidArgument { what }.into());
+        }
+        text.set(words.as_ref());
+    })
 }
 
 /// Writes to `*equals` whether the blob has the `axes` dimensions at `shape`. With `legacy` they are an old file's num,
@@ -171,17 +154,13 @@ pub unsafe extern "C" fn syncedmem_blob_shape_equals(
     legacy: bool,
     equals: *mut bool,
 ) -> syncedmem_status_t {
-    let equals_shape = |blob: &Blob| {
-        // SAFETY: the caller guarantees it.
-        let dims = unsafe { numbers(shape, axes) }?;
-        if !legacy {
-            return Ok(blob.shape().equals(dims));
-        }
-        let four = dims.try_into().map_err(|_| error::Error::InvalidArgument {
-            what: "a legacy shape has four dimensions: num, channels, height and width; pass four",
-        })?;
-        Ok(blob.shape().equals_legacy(four))
-    };
-    // SAFETY: the caller guarantees it.
-    unsafe { ask("syncedmem_blob_shape_equals", blob, equals, equals_shape) }
+    entry!(handle(blob), out(equals), numbers(shape, axes), |blob, equals, dims| {
+        let what = "a legacy shape has four dimensions: num, channels, height and width; pass four";
+        equals.set(if legacy {
+            let four = dims.try_into().map_err(|_| error::Error::InvalidArgument { what })?;
+            blob.shape().equals_legacy(four)
+        } else {
+            blob.shape().equals(dims)
+        });
+    })
 }

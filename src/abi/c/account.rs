@@ -4,12 +4,11 @@ use std::ffi::c_char;
 
 use super::object::syncedmem_t;
 use super::policy;
-use crate::abi::arguments::{answer, string, write_text};
-use crate::abi::call::run;
-use crate::abi::opaque::{ask, with};
+use crate::abi::arguments::{handle, out, string, text_out};
+use crate::abi::call::entry;
 use crate::abi::status::syncedmem_status_t;
 use crate::error::Error;
-use crate::object::{SyncedMemory, report};
+use crate::object::report;
 use crate::observe::control;
 use crate::observe::recorder;
 use crate::platform::clock;
@@ -37,34 +36,31 @@ pub const SYNCEDMEM_NAME_BYTES: usize = 200;
 pub extern "C" fn syncedmem_set_accounting(accounting: i32) -> syncedmem_status_t {
     let what = "accounting is not a syncedmem_accounting_t; pass SYNCEDMEM_ACCOUNTING_OFF (0), \
                 SYNCEDMEM_ACCOUNTING_ON (1) or SYNCEDMEM_ACCOUNTING_ACCESSES (2)";
-    let status = policy::set("syncedmem_set_accounting", &settings::ACCOUNT, accounting, what);
-    if status == syncedmem_status_t::SYNCEDMEM_SUCCESS {
+    entry!(|| {
+        policy::set(&settings::ACCOUNT, accounting, what)?;
         control::set(ACCOUNT, accounting > 0);
         control::set(ACCESSES, accounting > 1);
-    }
-    status
+    })
 }
 
 /// Writes to `*accounting` what is accounted for.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_get_accounting(accounting: *mut syncedmem_accounting_t) -> syncedmem_status_t {
-    let in_force = || {
+    entry!(out(accounting), |accounting| {
         control::read_settings();
-        Ok(match (flags::has(ACCOUNT), flags::has(ACCESSES)) {
+        accounting.set(match (flags::has(ACCOUNT), flags::has(ACCESSES)) {
             (false, _) => syncedmem_accounting_t::SYNCEDMEM_ACCOUNTING_OFF,
             (true, false) => syncedmem_accounting_t::SYNCEDMEM_ACCOUNTING_ON,
             (true, true) => syncedmem_accounting_t::SYNCEDMEM_ACCOUNTING_ACCESSES,
-        })
-    };
-    // SAFETY: the caller guarantees it.
-    unsafe { answer("syncedmem_get_accounting", accounting, in_force) }
+        });
+    })
 }
 
 /// Switches the comparison of host contents at copies, which finds copies and fills that changed nothing. It reads
 /// copied data once more, and needs accounting or a trace. Overrides `SYNCEDMEM_COMPARE`.
 #[unsafe(no_mangle)]
 pub extern "C" fn syncedmem_set_compare(on: bool) -> syncedmem_status_t {
-    run("syncedmem_set_compare", || {
+    entry!(|| {
         settings::COMPARE.set(usize::from(on));
         control::set(COMPARE, on);
     })
@@ -73,18 +69,16 @@ pub extern "C" fn syncedmem_set_compare(on: bool) -> syncedmem_status_t {
 /// Writes to `*on` whether host contents are compared.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_get_compare(on: *mut bool) -> syncedmem_status_t {
-    let in_force = || {
+    entry!(out(on), |on| {
         control::read_settings();
-        Ok(flags::has(COMPARE))
-    };
-    // SAFETY: the caller guarantees it.
-    unsafe { answer("syncedmem_get_compare", on, in_force) }
+        on.set(flags::has(COMPARE));
+    })
 }
 
 /// Sets the peak of every kind of memory to what objects hold now.
 #[unsafe(no_mangle)]
 pub extern "C" fn syncedmem_reset_peaks() -> syncedmem_status_t {
-    run("syncedmem_reset_peaks", || recorder::with_ledger(|ledger| ledger.reset_peaks(clock::nanoseconds())))
+    entry!(|| recorder::with_ledger(|ledger| ledger.reset_peaks(clock::nanoseconds())))
 }
 
 /// Writes a report of this process, several lines of UTF-8: memory now and at the peak, its ten largest holders, and
@@ -98,13 +92,10 @@ pub unsafe extern "C" fn syncedmem_report(
     capacity: usize,
     length: *mut usize,
 ) -> syncedmem_status_t {
-    let report = || {
+    entry!(text_out(text, capacity), out(length), |text, length| {
         let report = report::process::text().ok_or(Error::no_room(1 << 12))?;
-        // SAFETY: the caller guarantees it.
-        unsafe { write_text(text, capacity, &report) }
-    };
-    // SAFETY: as above.
-    unsafe { answer("syncedmem_report", length, report) }
+        length.set(text.set(&report));
+    })
 }
 
 /// Names an object in reports and traces; the name is copied. Ignored without accounting or a trace.
@@ -113,19 +104,14 @@ pub unsafe extern "C" fn syncedmem_report(
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_set_name(mem: *mut syncedmem_t, name: *const c_char) -> syncedmem_status_t {
-    let set = |object: &SyncedMemory| {
+    entry!(handle(mem), string(name), |object, name| {
         object.head()?;
-        // SAFETY: the caller guarantees it.
-        let name = unsafe { string(name, "name is NULL; pass a string") }?.to_str().ok();
-        let name = name.filter(|name| !name.is_empty() && name.len() <= SYNCEDMEM_NAME_BYTES);
+        let name = name.to_str().ok().filter(|name| !name.is_empty() && name.len() <= SYNCEDMEM_NAME_BYTES);
         let what = "name is empty, not UTF-8, or longer than SYNCEDMEM_NAME_BYTES (200); pass a shorter string";
         let name = name.ok_or(Error::InvalidArgument { what })?;
         control::read_settings();
         object.set_name(name);
-        Ok(())
-    };
-    // SAFETY: the caller guarantees it.
-    unsafe { with("syncedmem_set_name", mem, set) }
+    })
 }
 
 /// Notes for traces how many items of the batch an object holds: a report then says what one more item costs. 0, the
@@ -133,14 +119,11 @@ pub unsafe extern "C" fn syncedmem_set_name(mem: *mut syncedmem_t, name: *const 
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_set_items(mem: *mut syncedmem_t, items: usize) -> syncedmem_status_t {
-    let set = |object: &SyncedMemory| {
+    entry!(handle(mem), |object| {
         object.head()?;
         control::read_settings();
         object.set_items(items as u64);
-        Ok(())
-    };
-    // SAFETY: the caller guarantees it.
-    unsafe { with("syncedmem_set_items", mem, set) }
+    })
 }
 
 /// Writes an object's name, which may be empty, as `syncedmem_report` writes its text.
@@ -151,11 +134,8 @@ pub unsafe extern "C" fn syncedmem_get_name(
     capacity: usize,
     length: *mut usize,
 ) -> syncedmem_status_t {
-    let get = |object: &SyncedMemory| {
+    entry!(handle(mem), text_out(text, capacity), out(length), |object, text, length| {
         object.head()?;
-        // SAFETY: the caller guarantees it.
-        unsafe { write_text(text, capacity, object.name().as_ref()) }
-    };
-    // SAFETY: as above.
-    unsafe { ask("syncedmem_get_name", mem, length, get) }
+        length.set(text.set(object.name().as_ref()));
+    })
 }

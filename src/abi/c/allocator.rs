@@ -2,7 +2,7 @@
 
 use std::ffi::c_void;
 
-use crate::abi::call::call;
+use crate::abi::call::entry;
 use crate::abi::status::syncedmem_status_t;
 use crate::error::Error;
 use crate::memory::host::allocator::{self, Functions};
@@ -55,20 +55,17 @@ pub struct syncedmem_host_allocator_t {
 pub unsafe extern "C" fn syncedmem_set_host_allocator(
     allocator: *const syncedmem_host_allocator_t,
 ) -> syncedmem_status_t {
-    call("syncedmem_set_host_allocator", || {
-        let functions = match allocator.is_null() {
-            true => None,
-            // SAFETY: the caller guarantees it.
-            false => Some(unsafe { read(allocator) }?),
-        };
-        // SAFETY: as above.
-        unsafe { allocator::set(functions) }
+    entry!(functions(allocator), |functions| {
+        // SAFETY: the caller keeps the functions and their context usable.
+        unsafe { allocator::set(functions) }?;
     })
 }
 
-/// # Safety
-/// As for `syncedmem_set_host_allocator`, and `table` is not NULL.
-unsafe fn read(table: *const syncedmem_host_allocator_t) -> Result<Functions, Error> {
+/// The functions of a table; `None` for NULL.
+unsafe fn functions(table: *const syncedmem_host_allocator_t) -> Result<Option<Functions>, Error> {
+    if table.is_null() {
+        return Ok(None);
+    }
     let refused = |what| Err(Error::InvalidArgument { what });
     if !table.is_aligned() {
         return refused("allocator is misaligned; pass the address of a syncedmem_host_allocator_t");
@@ -88,5 +85,5 @@ unsafe fn read(table: *const syncedmem_host_allocator_t) -> Result<Functions, Er
     let (Some(allocate), Some(release)) = (table.allocate, table.release) else {
         return refused("allocator->allocate or allocator->release is NULL; pass both functions");
     };
-    Ok(Functions { allocate, release, context: table.context, zeroed: table.zeroed })
+    Ok(Some(Functions { allocate, release, context: table.context, zeroed: table.zeroed }))
 }

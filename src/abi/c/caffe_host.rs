@@ -2,8 +2,8 @@
 
 use std::ffi::c_void;
 
-use crate::abi::arguments::Out;
-use crate::abi::call::call;
+use crate::abi::arguments::out;
+use crate::abi::call::entry;
 use crate::abi::status::syncedmem_status_t;
 use crate::memory::host::caffe_host;
 
@@ -16,13 +16,10 @@ pub unsafe extern "C" fn CaffeMallocHost(
     size: usize,
     use_cuda: *mut bool,
 ) -> syncedmem_status_t {
-    call("CaffeMallocHost", || {
-        // SAFETY: the caller guarantees it.
-        let (out, pinned) = (unsafe { Out::new(ptr) }?, unsafe { Out::new(use_cuda) }?);
+    entry!(out(ptr), out(use_cuda), |address, pinned| {
         let block = caffe_host::malloc(size)?;
-        out.set(block.address.as_ptr());
+        address.set(block.address.as_ptr());
         pinned.set(block.pinned);
-        Ok(())
     })
 }
 
@@ -33,8 +30,8 @@ pub unsafe extern "C" fn CaffeMallocHost(
 /// Errors: `DRIVER` (not such memory).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn CaffeFreeHost(ptr: *mut c_void, use_cuda: bool) -> syncedmem_status_t {
-    call("CaffeFreeHost", || {
-        // SAFETY: the caller guarantees it.
-        unsafe { caffe_host::free(ptr, use_cuda) }
+    entry!(|| {
+        // SAFETY: the caller guarantees the memory.
+        unsafe { caffe_host::free(ptr, use_cuda) }?;
     })
 }

@@ -2,8 +2,8 @@
 
 use std::ffi::c_char;
 
-use crate::abi::arguments::{OptionalOut, answer};
-use crate::abi::call::{call, run};
+use crate::abi::arguments::{optional_out, out};
+use crate::abi::call::entry;
 use crate::abi::status::syncedmem_status_t;
 use crate::cuda;
 use crate::settings;
@@ -14,11 +14,10 @@ use crate::state::flags::{self, CHECKED};
 /// NULL: the driver's version and devices, or why there is no GPU and what to do. The string is static.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_cuda_status(sentence: *mut *const c_char) -> syncedmem_status_t {
-    call("syncedmem_cuda_status", || {
+    entry!(optional_out(sentence), |sentence| {
         let (answer, words) = cuda::status();
-        // SAFETY: the caller guarantees it.
-        unsafe { OptionalOut::new(sentence) }?.set(|| words.as_ptr());
-        answer
+        sentence.set(|| words.as_ptr());
+        answer?;
     })
 }
 
@@ -27,7 +26,7 @@ pub unsafe extern "C" fn syncedmem_cuda_status(sentence: *mut *const c_char) -> 
 /// that called the driver. Overrides `SYNCEDMEM_CHECK_DEVICE`.
 #[unsafe(no_mangle)]
 pub extern "C" fn syncedmem_set_device_check(on: bool) -> syncedmem_status_t {
-    run("syncedmem_set_device_check", || {
+    entry!(|| {
         settings::CHECK_DEVICE.set(usize::from(on));
         flags::raise_if(on, CHECKED);
         fast_path::close();
@@ -37,13 +36,11 @@ pub extern "C" fn syncedmem_set_device_check(on: bool) -> syncedmem_status_t {
 /// Writes to `*on` whether the device check is on.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_get_device_check(on: *mut bool) -> syncedmem_status_t {
-    // SAFETY: the caller guarantees it.
-    unsafe { answer("syncedmem_get_device_check", on, || Ok(settings::checks_device())) }
+    entry!(out(on), |on| on.set(settings::checks_device()))
 }
 
 /// Writes to `*count` how many accesses that called the driver found another device current than that of the data.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_device_mismatches(count: *mut u64) -> syncedmem_status_t {
-    // SAFETY: the caller guarantees it.
-    unsafe { answer("syncedmem_device_mismatches", count, || Ok(cuda::context::mismatches())) }
+    entry!(out(count), |count| count.set(cuda::context::mismatches()))
 }

@@ -6,12 +6,10 @@ use std::ptr::NonNull;
 use syncedmem_trace::head::Access;
 
 use super::object::syncedmem_t;
-use crate::abi::arguments::{Out, numbers, one_of, side};
-use crate::abi::call::call;
-use crate::abi::opaque::{Opaque, ask, with};
+use crate::abi::arguments::{handle, numbers, one_of, out, side};
+use crate::abi::call::entry;
 use crate::abi::status::syncedmem_status_t;
 use crate::error::Error;
-use crate::object::SyncedMemory;
 use crate::object::dlpack::{DataType, Layout};
 
 /// A side of an object.
@@ -67,27 +65,20 @@ pub unsafe extern "C" fn syncedmem_to_dlpack(
     versioned: bool,
     tensor: *mut *mut c_void,
 ) -> syncedmem_status_t {
-    let export = |object: &SyncedMemory| {
+    entry!(handle(mem), out(tensor), lengths(shape, ndim), |object, tensor, shape| {
         let side = self::side(side)?;
         let what = "access is not a syncedmem_access_t; pass SYNCEDMEM_READ (0), SYNCEDMEM_WRITE (1) or \
                     SYNCEDMEM_OVERWRITE (2)";
         let access = one_of(access, [Access::Read, Access::Write, Access::Overwrite], what)?;
-        let data_type = DataType::new(type_code, type_bits)?;
-        // SAFETY: the caller guarantees it.
-        let shape = unsafe { lengths(shape, ndim) }?;
-        let layout = Layout::new(shape, data_type, object.size()?)?;
-        object.export(access, side, layout, versioned).map(NonNull::as_ptr)
-    };
-    // SAFETY: the caller guarantees it.
-    unsafe { ask("syncedmem_to_dlpack", mem, tensor, export) }
+        let layout = Layout::new(shape, DataType::new(type_code, type_bits)?, object.size()?)?;
+        tensor.set(object.export(access, side, layout, versioned)?.as_ptr());
+    })
 }
 
-/// # Safety
-/// As for `numbers`.
 unsafe fn lengths<'a>(shape: *const i64, ndim: i32) -> Result<&'a [i64], Error> {
     let what = "ndim is negative; pass how many numbers shape has";
     let count = usize::try_from(ndim).map_err(|_| Error::InvalidArgument { what })?;
-    // SAFETY: the caller guarantees it.
+    // SAFETY: the caller guarantees as many numbers.
     unsafe { numbers(shape, count, "shape is NULL or misaligned; pass the address of ndim numbers") }
 }
 
@@ -111,14 +102,12 @@ pub unsafe extern "C" fn syncedmem_set_dlpack(
     tensor: *mut c_void,
     versioned: bool,
 ) -> syncedmem_status_t {
-    let set = |object: &SyncedMemory| {
+    entry!(handle(mem), |object| {
         let what = "tensor is NULL; pass a DLManagedTensorVersioned, or a DLManagedTensor with versioned = false";
         let tensor = NonNull::new(tensor).ok_or(Error::InvalidArgument { what })?;
-        // SAFETY: the caller guarantees the tensor.
-        unsafe { object.set_tensor(tensor, versioned) }
-    };
-    // SAFETY: the caller guarantees the handle.
-    unsafe { with("syncedmem_set_dlpack", mem, set) }
+        // SAFETY: the caller guarantees the tensor, and that the library ends the object.
+        unsafe { object.set_tensor(tensor, versioned) }?;
+    })
 }
 
 /// Writes how many tensors of the object's host side and of its device side are in use.
@@ -128,14 +117,9 @@ pub unsafe extern "C" fn syncedmem_exports(
     host: *mut usize,
     device: *mut usize,
 ) -> syncedmem_status_t {
-    call("syncedmem_exports", || {
-        // SAFETY: the caller guarantees it.
-        let (object, hosts) = (unsafe { Opaque::value(mem) }?, unsafe { Out::new(host) }?);
-        // SAFETY: as above.
-        let devices = unsafe { Out::new(device) }?;
+    entry!(handle(mem), out(host), out(device), |object, host, device| {
         let [of_host, of_device] = object.exports()?;
-        hosts.set(of_host);
-        devices.set(of_device);
-        Ok(())
+        host.set(of_host);
+        device.set(of_device);
     })
 }

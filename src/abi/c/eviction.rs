@@ -1,10 +1,9 @@
 //! Eviction.
 
 use super::object::syncedmem_t;
-use crate::abi::arguments::one_of;
-use crate::abi::opaque::{ask, with};
+use crate::abi::arguments::{handle, one_of, out_number};
+use crate::abi::call::entry;
 use crate::abi::status::syncedmem_status_t;
-use crate::object::SyncedMemory;
 use crate::object::eviction::policy::Policy;
 
 /// What may be evicted of an object when memory runs out.
@@ -50,9 +49,7 @@ const POLICIES: [Policy; 3] = [Policy::Never, Policy::Redundant, Policy::Always]
 pub unsafe extern "C" fn syncedmem_set_evictable(mem: *mut syncedmem_t, how: i32) -> syncedmem_status_t {
     let what = "how is not a syncedmem_eviction_t; pass SYNCEDMEM_EVICT_NEVER (0), SYNCEDMEM_EVICT_REDUNDANT (1) or \
                 SYNCEDMEM_EVICT_ALWAYS (2)";
-    let set = |object: &SyncedMemory| object.set_evictable(one_of(how, POLICIES, what)?);
-    // SAFETY: the caller guarantees it.
-    unsafe { with("syncedmem_set_evictable", mem, set) }
+    entry!(handle(mem), |object| object.set_evictable(one_of(how, POLICIES, what)?)?)
 }
 
 /// Writes to `*how` what may be evicted of the object.
@@ -61,8 +58,7 @@ pub unsafe extern "C" fn syncedmem_get_evictable(
     mem: *const syncedmem_t,
     how: *mut syncedmem_eviction_t,
 ) -> syncedmem_status_t {
-    // SAFETY: the caller guarantees it.
-    unsafe { ask("syncedmem_get_evictable", mem, how.cast(), |object| object.evictable().map(|how| how as i32)) }
+    entry!(handle(mem), out_number(how), |object, how| how.set(object.evictable()? as i32))
 }
 
 /// Ends one access, whose address is not used any more. Nothing is done if the object is not evictable.
@@ -70,6 +66,5 @@ pub unsafe extern "C" fn syncedmem_get_evictable(
 /// Errors: `INVALID_STATE` (no access is open).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_end_access(mem: *mut syncedmem_t) -> syncedmem_status_t {
-    // SAFETY: the caller guarantees it.
-    unsafe { with("syncedmem_end_access", mem, SyncedMemory::end_access) }
+    entry!(handle(mem), |object| object.end_access()?)
 }

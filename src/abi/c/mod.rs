@@ -18,3 +18,5 @@ pub mod query;
 pub mod stats;
 pub mod trace;
 pub mod transfer;
+
+use crate::error::Error;

@@ -5,9 +5,8 @@ use std::ptr::NonNull;
 
 use syncedmem_trace::head::Side;
 
-use crate::abi::arguments::answer;
-use crate::abi::call::call;
-use crate::abi::opaque::{Opaque, ask, with};
+use crate::abi::arguments::{Opaque, handle, out, out_number};
+use crate::abi::call::entry;
 use crate::abi::status::syncedmem_status_t;
 use crate::error::Error;
 use crate::memory::host;
@@ -56,7 +55,7 @@ impl Opaque for syncedmem_t {
                        syncedmem_create or syncedmem_construct returned",
             });
         }
-        // SAFETY: the caller guarantees it; all fields are atomics, so references may alias.
+        // SAFETY: the caller guarantees the handle; all fields are atomics, so references may alias.
         Ok(unsafe { &*object })
     }
 }
@@ -67,8 +66,7 @@ impl Opaque for syncedmem_t {
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_create(bytes: usize, mem: *mut *mut syncedmem_t) -> syncedmem_status_t {
-    // SAFETY: the caller guarantees it.
-    unsafe { answer("syncedmem_create", mem, || Ok(SyncedMemory::create(bytes)?.as_ptr().cast())) }
+    entry!(out(mem), |mem| mem.set(SyncedMemory::create(bytes)?.as_ptr().cast()))
 }
 
 /// Destroys an object of `syncedmem_create` and frees the memory it owns. Memory that tensors use is freed with the
@@ -76,14 +74,11 @@ pub unsafe extern "C" fn syncedmem_create(bytes: usize, mem: *mut *mut syncedmem
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_destroy(mem: *mut syncedmem_t) -> syncedmem_status_t {
-    call("syncedmem_destroy", || {
-        if mem.is_null() {
-            return Ok(());
+    entry!(|| {
+        if !mem.is_null() {
+            // SAFETY: the caller guarantees the handle, and does not use it again.
+            unsafe { handle(mem)?.destroy() }?;
         }
-        // SAFETY: the caller guarantees it.
-        let object = unsafe { Opaque::value(mem) }?;
-        // SAFETY: as above.
-        unsafe { object.destroy() }
     })
 }
 
@@ -101,7 +96,7 @@ pub unsafe extern "C" fn syncedmem_construct(
     bytes: usize,
     mem: *mut *mut syncedmem_t,
 ) -> syncedmem_status_t {
-    let construct = || {
+    entry!(out(mem), |mem| {
         let storage = NonNull::new(storage.cast::<SyncedMemory>()).ok_or(Error::InvalidArgument {
             what: "storage is NULL; pass SYNCEDMEM_STORAGE_BYTES or more bytes of your own",
         })?;
@@ -118,10 +113,8 @@ pub unsafe extern "C" fn syncedmem_construct(
         host::check_size(bytes, Side::Host)?;
         // SAFETY: aligned and large enough as just checked; the caller guarantees the rest.
         unsafe { SyncedMemory::construct(storage, bytes) };
-        Ok(storage.as_ptr().cast())
-    };
-    // SAFETY: the caller guarantees it.
-    unsafe { answer("syncedmem_construct", mem, construct) }
+        mem.set(storage.as_ptr().cast());
+    })
 }
 
 /// Ends an object of `syncedmem_construct` and frees the memory it owns, but not its storage.
@@ -130,24 +123,22 @@ pub unsafe extern "C" fn syncedmem_construct(
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_destruct(mem: *mut syncedmem_t) -> syncedmem_status_t {
-    // SAFETY: the caller guarantees the storage.
-    let destruct = |object: &SyncedMemory| unsafe { object.destruct_unless_exported() };
-    // SAFETY: the caller guarantees the handle.
-    unsafe { with("syncedmem_destruct", mem, destruct) }
+    entry!(handle(mem), |object| {
+        // SAFETY: the caller guarantees the storage.
+        unsafe { object.destruct_unless_exported() }?;
+    })
 }
 
 /// Writes to `*head` where the newest data is.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_head(mem: *const syncedmem_t, head: *mut syncedmem_head_t) -> syncedmem_status_t {
-    // SAFETY: the caller guarantees it.
-    unsafe { ask("syncedmem_head", mem, head.cast(), |object| object.head().map(|head| head as i32)) }
+    entry!(handle(mem), out_number(head), |object, head| head.set(object.head()? as i32))
 }
 
 /// Writes the size of each side, in bytes, to `*bytes`.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_size(mem: *const syncedmem_t, bytes: *mut usize) -> syncedmem_status_t {
-    // SAFETY: the caller guarantees it.
-    unsafe { ask("syncedmem_size", mem, bytes, SyncedMemory::size) }
+    entry!(handle(mem), out(bytes), |object, bytes| bytes.set(object.size()?))
 }

@@ -1,9 +1,9 @@
 //! Page-locking in place.
 
 use super::object::syncedmem_t;
-use crate::abi::opaque::with;
+use crate::abi::arguments::handle;
+use crate::abi::call::entry;
 use crate::abi::status::syncedmem_status_t;
-use crate::object::SyncedMemory;
 
 /// Page-locks the object's host memory in place: memory of `syncedmem_set_cpu_data`, or a pageable block of its own.
 /// Address and contents stay; copies then run at the speed of page-locked memory. It takes long (1 to 3 GB/s, once), so
@@ -26,15 +26,14 @@ use crate::object::SyncedMemory;
 /// Borrowed memory stays until the object releases it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_pin(mem: *mut syncedmem_t) -> syncedmem_status_t {
-    // SAFETY: the caller guarantees the memory.
-    let pin = |object: &SyncedMemory| unsafe { object.pin() };
-    // SAFETY: the caller guarantees the handle.
-    unsafe { with("syncedmem_pin", mem, pin) }
+    entry!(handle(mem), |object| {
+        // SAFETY: the caller guarantees the memory.
+        unsafe { object.pin() }?;
+    })
 }
 
 /// Undoes `syncedmem_pin`, after a copy in flight. Blocks that were allocated page-locked stay so.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_unpin(mem: *mut syncedmem_t) -> syncedmem_status_t {
-    // SAFETY: the caller guarantees it.
-    unsafe { with("syncedmem_unpin", mem, SyncedMemory::unpin) }
+    entry!(handle(mem), |object| object.unpin()?)
 }

@@ -1,8 +1,8 @@
 //! Settings of the whole process.
 
-use crate::abi::arguments::answer;
+use crate::abi::arguments::out_number;
 use crate::abi::caffe::callback;
-use crate::abi::call::call;
+use crate::abi::call::entry;
 use crate::abi::status::syncedmem_status_t;
 use crate::caffe;
 use crate::error::Error;
@@ -48,17 +48,9 @@ pub enum syncedmem_error_policy_t {
     SYNCEDMEM_ON_ERROR_THROW = 1,
 }
 
-pub(super) fn set(name: &str, choice: &Choice, number: i32, what: &'static str) -> syncedmem_status_t {
-    call(name, || {
-        let known = usize::try_from(number).is_ok_and(|index| choice.set(index));
-        known.then_some(()).ok_or(Error::InvalidArgument { what })
-    })
-}
-
-/// The variable has the enumeration's type in C.
-pub(super) unsafe fn get(name: &str, choice: &Choice, number: *mut i32) -> syncedmem_status_t {
-    // SAFETY: the caller guarantees it.
-    unsafe { answer(name, number, || Ok(choice.get() as i32)) }
+pub(super) fn set(choice: &Choice, number: i32, what: &'static str) -> Result<(), Error> {
+    let known = usize::try_from(number).is_ok_and(|index| choice.set(index));
+    known.then_some(()).ok_or(Error::InvalidArgument { what })
 }
 
 /// Sets the mode assumed for `Caffe::mode()`: a `syncedmem_mode_t`. Overrides `SYNCEDMEM_MODE`.
@@ -66,16 +58,16 @@ pub(super) unsafe fn get(name: &str, choice: &Choice, number: *mut i32) -> synce
 pub extern "C" fn syncedmem_set_mode(mode: i32) -> syncedmem_status_t {
     let what = "mode is not a syncedmem_mode_t; pass SYNCEDMEM_MODE_AUTO (0), SYNCEDMEM_MODE_CPU (1) or \
                 SYNCEDMEM_MODE_GPU (2)";
-    let status = set("syncedmem_set_mode", &settings::MODE, mode, what);
-    flags::raise_if(true, MAY_PIN);
-    status
+    entry!(|| {
+        set(&settings::MODE, mode, what)?;
+        flags::raise_if(true, MAY_PIN);
+    })
 }
 
 /// Writes the current `syncedmem_mode_t` to `*mode`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_get_mode(mode: *mut syncedmem_mode_t) -> syncedmem_status_t {
-    // SAFETY: the caller guarantees it.
-    unsafe { get("syncedmem_get_mode", &settings::MODE, mode.cast()) }
+    entry!(out_number(mode), |mode| mode.set(settings::MODE.get() as i32))
 }
 
 /// Registers a function that replaces the look into the process's Caffe; NULL removes it. It is for a Caffe that cannot
@@ -92,9 +84,9 @@ pub unsafe extern "C" fn syncedmem_set_mode_callback(
     callback: syncedmem_mode_callback_t,
     user: *mut std::ffi::c_void,
 ) -> syncedmem_status_t {
-    call("syncedmem_set_mode_callback", || {
-        // SAFETY: the caller guarantees it.
-        unsafe { caffe::set_callback(callback, user) }
+    entry!(|| {
+        // SAFETY: the caller keeps both usable.
+        unsafe { caffe::set_callback(callback, user) }?;
     })
 }
 
@@ -103,16 +95,16 @@ pub unsafe extern "C" fn syncedmem_set_mode_callback(
 pub extern "C" fn syncedmem_set_pinning(pinning: i32) -> syncedmem_status_t {
     let what = "pinning is not a syncedmem_pinning_t; pass SYNCEDMEM_PIN_AUTO (0), SYNCEDMEM_PIN_ALWAYS (1) or \
                 SYNCEDMEM_PIN_NEVER (2)";
-    let status = set("syncedmem_set_pinning", &settings::PIN, pinning, what);
-    flags::raise_if(true, MAY_PIN);
-    status
+    entry!(|| {
+        set(&settings::PIN, pinning, what)?;
+        flags::raise_if(true, MAY_PIN);
+    })
 }
 
 /// Writes the current `syncedmem_pinning_t` to `*pinning`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_get_pinning(pinning: *mut syncedmem_pinning_t) -> syncedmem_status_t {
-    // SAFETY: the caller guarantees it.
-    unsafe { get("syncedmem_get_pinning", &settings::PIN, pinning.cast()) }
+    entry!(out_number(pinning), |pinning| pinning.set(settings::PIN.get() as i32))
 }
 
 /// Sets what failed C++ entry points do: a `syncedmem_error_policy_t`. Overrides `SYNCEDMEM_ON_ERROR`.
@@ -120,14 +112,13 @@ pub unsafe extern "C" fn syncedmem_get_pinning(pinning: *mut syncedmem_pinning_t
 pub extern "C" fn syncedmem_set_error_policy(policy: i32) -> syncedmem_status_t {
     let what = "policy is not a syncedmem_error_policy_t; pass SYNCEDMEM_ON_ERROR_ABORT (0) or \
                 SYNCEDMEM_ON_ERROR_THROW (1)";
-    set("syncedmem_set_error_policy", &settings::ON_ERROR, policy, what)
+    entry!(|| set(&settings::ON_ERROR, policy, what)?)
 }
 
 /// Writes the current `syncedmem_error_policy_t` to `*policy`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_get_error_policy(policy: *mut syncedmem_error_policy_t) -> syncedmem_status_t {
-    // SAFETY: the caller guarantees it.
-    unsafe { get("syncedmem_get_error_policy", &settings::ON_ERROR, policy.cast()) }
+    entry!(out_number(policy), |policy| policy.set(settings::ON_ERROR.get() as i32))
 }
 
 /// Registers a function that is called when a C++ entry point fails, before the error policy applies; NULL removes it.
@@ -143,8 +134,8 @@ pub unsafe extern "C" fn syncedmem_set_error_callback(
     callback: syncedmem_error_callback_t,
     user: *mut std::ffi::c_void,
 ) -> syncedmem_status_t {
-    call("syncedmem_set_error_callback", || {
-        // SAFETY: the caller guarantees it.
-        unsafe { callback::set(callback, user) }
+    entry!(|| {
+        // SAFETY: the caller keeps both usable.
+        unsafe { callback::set(callback, user) }?;
     })
 }

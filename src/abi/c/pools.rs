@@ -2,8 +2,8 @@
 
 use syncedmem_trace::kind::Kind;
 
-use crate::abi::arguments::{answer, one_of};
-use crate::abi::call::{call, run};
+use crate::abi::arguments::{one_of, out};
+use crate::abi::call::entry;
 use crate::abi::status::syncedmem_status_t;
 use crate::error::Error;
 use crate::memory::cache::budget;
@@ -45,24 +45,20 @@ fn kinds(memory: i32) -> Result<impl Iterator<Item = Kind>, Error> {
 /// Gives the idle blocks of a `syncedmem_memory_t` back to the system or the driver.
 #[unsafe(no_mangle)]
 pub extern "C" fn syncedmem_trim(memory: i32) -> syncedmem_status_t {
-    call("syncedmem_trim", || {
-        kinds(memory)?.for_each(|kind| _ = trim::trim(kind));
-        Ok(())
-    })
+    entry!(|| kinds(memory)?.for_each(|kind| _ = trim::trim(kind)))
 }
 
 /// Writes the idle bytes of a `syncedmem_memory_t` to `*bytes`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_idle_bytes(memory: i32, bytes: *mut usize) -> syncedmem_status_t {
-    // SAFETY: the caller guarantees it.
-    unsafe { answer("syncedmem_idle_bytes", bytes, || Ok(kinds(memory)?.map(trim::idle).sum::<u64>() as usize)) }
+    entry!(out(bytes), |bytes| bytes.set(kinds(memory)?.map(trim::idle).sum::<u64>() as usize))
 }
 
 /// Switches pools, which keep blocks that objects give back for the next one. Without them idle blocks are given back
 /// now, and each block is allocated and freed as in Caffe. Overrides `SYNCEDMEM_POOLS`.
 #[unsafe(no_mangle)]
 pub extern "C" fn syncedmem_set_pools(on: bool) -> syncedmem_status_t {
-    run("syncedmem_set_pools", || {
+    entry!(|| {
         settings::POOLS.set(usize::from(!on));
         settings::changed();
         if !on {
@@ -74,8 +70,7 @@ pub extern "C" fn syncedmem_set_pools(on: bool) -> syncedmem_status_t {
 /// Writes to `*on` whether pools are on.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_get_pools(on: *mut bool) -> syncedmem_status_t {
-    // SAFETY: the caller guarantees it.
-    unsafe { answer("syncedmem_get_pools", on, || Ok(settings::pools())) }
+    entry!(out(on), |on| on.set(settings::pools()))
 }
 
 /// Sets the most idle bytes of one `syncedmem_memory_t`, for device memory per device; 0 keeps none. Overrides
@@ -89,12 +84,11 @@ pub unsafe extern "C" fn syncedmem_get_pools(on: *mut bool) -> syncedmem_status_
 /// Errors: `INVALID_ARGUMENT` (also SYNCEDMEM_MEMORY_ALL).
 #[unsafe(no_mangle)]
 pub extern "C" fn syncedmem_set_pool_budget(memory: i32, bytes: usize) -> syncedmem_status_t {
-    call("syncedmem_set_pool_budget", || {
+    entry!(|| {
         let kind = one_kind(memory)?;
         budget::setting(kind).set(bytes as u64);
         settings::changed();
         trim::reduce(kind);
-        Ok(())
     })
 }
 
@@ -104,8 +98,7 @@ pub extern "C" fn syncedmem_set_pool_budget(memory: i32, bytes: usize) -> synced
 /// Errors: `INVALID_ARGUMENT` (also SYNCEDMEM_MEMORY_ALL).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_get_pool_budget(memory: i32, bytes: *mut usize) -> syncedmem_status_t {
-    // SAFETY: the caller guarantees it.
-    unsafe { answer("syncedmem_get_pool_budget", bytes, || Ok(trim::budget(one_kind(memory)?) as usize)) }
+    entry!(out(bytes), |bytes| bytes.set(trim::budget(one_kind(memory)?) as usize))
 }
 
 /// Sets for how many seconds a pageable block may lie idle; by default 10. Other blocks have no age. Overrides
@@ -114,17 +107,14 @@ pub unsafe extern "C" fn syncedmem_get_pool_budget(memory: i32, bytes: *mut usiz
 /// Errors: `INVALID_ARGUMENT` (negative, or no number).
 #[unsafe(no_mangle)]
 pub extern "C" fn syncedmem_set_pool_age(seconds: f64) -> syncedmem_status_t {
-    call("syncedmem_set_pool_age", || {
-        let what = "seconds is negative or no number; pass 0 or more";
-        settings::POOL_AGE.set(seconds).then_some(()).ok_or(Error::InvalidArgument { what })
-    })
+    let what = "seconds is negative or no number; pass 0 or more";
+    entry!(|| settings::POOL_AGE.set(seconds).then_some(()).ok_or(Error::InvalidArgument { what })?)
 }
 
 /// Writes to `*seconds` how long a pageable block may lie idle.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_get_pool_age(seconds: *mut f64) -> syncedmem_status_t {
-    // SAFETY: the caller guarantees it.
-    unsafe { answer("syncedmem_get_pool_age", seconds, || Ok(settings::POOL_AGE.get() as f64 / 1000.0)) }
+    entry!(out(seconds), |seconds| seconds.set(settings::POOL_AGE.get() as f64 / 1000.0))
 }
 
 /// Sets how many bytes this library may page-lock in all: for objects, idle, and in place. Beyond that new host blocks
@@ -132,12 +122,11 @@ pub unsafe extern "C" fn syncedmem_get_pool_age(seconds: *mut f64) -> syncedmem_
 /// memory.
 #[unsafe(no_mangle)]
 pub extern "C" fn syncedmem_set_pinned_limit(bytes: usize) -> syncedmem_status_t {
-    run("syncedmem_set_pinned_limit", || settings::PINNED_LIMIT.set(bytes as u64))
+    entry!(|| settings::PINNED_LIMIT.set(bytes as u64))
 }
 
 /// Writes to `*bytes` how many bytes may be page-locked in all.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_get_pinned_limit(bytes: *mut usize) -> syncedmem_status_t {
-    // SAFETY: the caller guarantees it.
-    unsafe { answer("syncedmem_get_pinned_limit", bytes, || Ok(budget::pinned_limit() as usize)) }
+    entry!(out(bytes), |bytes| bytes.set(budget::pinned_limit() as usize))
 }

@@ -5,39 +5,31 @@ use std::ffi::c_int;
 use syncedmem_trace::head::Side;
 
 use super::object::syncedmem_t;
-use crate::abi::opaque::ask;
+use crate::abi::arguments::{handle, out};
+use crate::abi::call::entry;
 use crate::abi::status::syncedmem_status_t;
-use crate::object::SyncedMemory;
 
 /// Writes the ordinal of the device that holds the object's device block to `*ordinal`; -1 without a block, or if the
 /// driver does not know memory of `syncedmem_set_gpu_data`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_device_ordinal(mem: *const syncedmem_t, ordinal: *mut c_int) -> syncedmem_status_t {
-    // SAFETY: the caller guarantees it.
-    unsafe {
-        ask("syncedmem_device_ordinal", mem, ordinal, |object| {
-            object.device_ordinal().map(|ordinal| ordinal.unwrap_or(-1))
-        })
-    }
+    entry!(handle(mem), out(ordinal), |object, ordinal| ordinal.set(object.device_ordinal()?.unwrap_or(-1)))
 }
 
 /// Writes to `*pinned` whether this library page-locked the object's host memory, also by `syncedmem_pin`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_is_pinned(mem: *const syncedmem_t, pinned: *mut bool) -> syncedmem_status_t {
-    // SAFETY: the caller guarantees it.
-    unsafe { ask("syncedmem_is_pinned", mem, pinned, SyncedMemory::is_pinned) }
+    entry!(handle(mem), out(pinned), |object, pinned| pinned.set(object.is_pinned()?))
 }
 
 /// Writes to `*owns` whether the object has a host block that it frees: not for borrowed memory and size 0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_owns_cpu(mem: *const syncedmem_t, owns: *mut bool) -> syncedmem_status_t {
-    // SAFETY: the caller guarantees it.
-    unsafe { ask("syncedmem_owns_cpu", mem, owns, |object| object.owns(Side::Host)) }
+    entry!(handle(mem), out(owns), |object, owns| owns.set(object.owns(Side::Host)?))
 }
 
 /// As `syncedmem_owns_cpu`, for the device block.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_owns_gpu(mem: *const syncedmem_t, owns: *mut bool) -> syncedmem_status_t {
-    // SAFETY: the caller guarantees it.
-    unsafe { ask("syncedmem_owns_gpu", mem, owns, |object| object.owns(Side::Device)) }
+    entry!(handle(mem), out(owns), |object, owns| owns.set(object.owns(Side::Device)?))
 }

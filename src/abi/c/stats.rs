@@ -7,8 +7,8 @@ use syncedmem_trace::event::Path;
 use syncedmem_trace::head::{Access, Side};
 use syncedmem_trace::kind::Kind;
 
-use crate::abi::arguments::SizedOut;
-use crate::abi::call::call;
+use crate::abi::arguments::{Grows, sized_out};
+use crate::abi::call::entry;
 use crate::abi::status::syncedmem_status_t;
 use crate::memory::host_usage;
 use crate::object::trim;
@@ -112,20 +112,19 @@ pub struct syncedmem_stats_t {
     pub dropped: u64,
 }
 
+const _: () = assert!(offset_of!(syncedmem_stats_t, size) == 0);
+
+impl Grows for syncedmem_stats_t {
+    const LEAST: usize = offset_of!(Self, pinned);
+}
+
 /// Writes the account so far to `*stats`: at most the bytes of its `size`. Without accounting, all but `live`, `idle`
 /// and `budget` is 0.
 ///
 /// Errors: `INVALID_ARGUMENT` (also `size` is too small for the first member of memory).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_stats(stats: *mut syncedmem_stats_t) -> syncedmem_status_t {
-    call("syncedmem_stats", || {
-        const _: () = assert!(offset_of!(syncedmem_stats_t, size) == 0);
-        // SAFETY: the caller guarantees it.
-        let out = unsafe { SizedOut::new(stats, offset_of!(syncedmem_stats_t, pinned)) }?;
-        let now = syncedmem_stats_t { size: out.size, ..now() };
-        out.set(&now);
-        Ok(())
-    })
+    entry!(sized_out(stats), |out| out.set(&syncedmem_stats_t { size: out.size, ..now() }))
 }
 
 fn now() -> syncedmem_stats_t {

@@ -3,7 +3,7 @@
 use std::ffi::c_char;
 
 use crate::abi::arguments::string;
-use crate::abi::call::{call, run};
+use crate::abi::call::entry;
 use crate::abi::status::syncedmem_status_t;
 use crate::error::Error;
 use crate::observe::control;
@@ -15,15 +15,11 @@ use crate::observe::control;
 /// Errors: `FILE`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_trace_start(file: *const c_char) -> syncedmem_status_t {
-    call("syncedmem_trace_start", || {
-        // SAFETY: the caller guarantees it.
-        let file = unsafe { string(file, "file is NULL; pass the name of a file") }?;
-        control::begin_trace(file).map_err(|why| Error::NoTrace { why })
-    })
+    entry!(string(file), |file| control::begin_trace(file).map_err(|why| Error::NoTrace { why })?)
 }
 
 /// Ends the trace and marks it as whole.
 #[unsafe(no_mangle)]
 pub extern "C" fn syncedmem_trace_stop() -> syncedmem_status_t {
-    run("syncedmem_trace_stop", control::end_trace)
+    entry!(|| control::end_trace())
 }

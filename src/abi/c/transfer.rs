@@ -1,9 +1,9 @@
 //! Asynchronous copies, and streams.
 
 use super::object::syncedmem_t;
-use crate::abi::opaque::{ask, with};
+use crate::abi::arguments::{handle, out};
+use crate::abi::call::entry;
 use crate::abi::status::syncedmem_status_t;
-use crate::object::SyncedMemory;
 
 /// What `CUstream` and `cudaStream_t` point to.
 pub struct CUstream_st(());
@@ -18,10 +18,10 @@ pub unsafe extern "C" fn syncedmem_async_gpu_push(
     mem: *mut syncedmem_t,
     stream: *mut CUstream_st,
 ) -> syncedmem_status_t {
-    // SAFETY: the caller guarantees the stream.
-    let push = |object: &SyncedMemory| unsafe { object.async_gpu_push(stream.cast()) };
-    // SAFETY: the caller guarantees the handle.
-    unsafe { with("syncedmem_async_gpu_push", mem, push) }
+    entry!(handle(mem), |object| {
+        // SAFETY: the caller guarantees the stream.
+        unsafe { object.async_gpu_push(stream.cast()) }?;
+    })
 }
 
 /// Starts a copy on `stream` from the device to the host, unless the host is current or such a copy is in flight. The
@@ -34,10 +34,10 @@ pub unsafe extern "C" fn syncedmem_async_cpu_pull(
     mem: *mut syncedmem_t,
     stream: *mut CUstream_st,
 ) -> syncedmem_status_t {
-    // SAFETY: the caller guarantees the stream.
-    let pull = |object: &SyncedMemory| unsafe { object.async_cpu_pull(stream.cast()) };
-    // SAFETY: the caller guarantees the handle.
-    unsafe { with("syncedmem_async_cpu_pull", mem, pull) }
+    entry!(handle(mem), |object| {
+        // SAFETY: the caller guarantees the stream.
+        unsafe { object.async_cpu_pull(stream.cast()) }?;
+    })
 }
 
 /// Declares that work already in `stream` may use the object's device block and page-locked host block, which are then
@@ -49,10 +49,10 @@ pub unsafe extern "C" fn syncedmem_record_stream(
     mem: *mut syncedmem_t,
     stream: *mut CUstream_st,
 ) -> syncedmem_status_t {
-    // SAFETY: the caller guarantees the stream.
-    let record = |object: &SyncedMemory| unsafe { object.record_stream(stream.cast()) };
-    // SAFETY: the caller guarantees the handle.
-    unsafe { with("syncedmem_record_stream", mem, record) }
+    entry!(handle(mem), |object| {
+        // SAFETY: the caller guarantees the stream.
+        unsafe { object.record_stream(stream.cast()) }?;
+    })
 }
 
 /// Makes later work of `stream` wait for the library's fills and copies of the object's device side, which run on the
@@ -61,24 +61,22 @@ pub unsafe extern "C" fn syncedmem_record_stream(
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_stream_wait(mem: *mut syncedmem_t, stream: *mut CUstream_st) -> syncedmem_status_t {
-    // SAFETY: the caller guarantees the stream.
-    let wait = |object: &SyncedMemory| unsafe { object.stream_wait(stream.cast()) };
-    // SAFETY: the caller guarantees the handle.
-    unsafe { with("syncedmem_stream_wait", mem, wait) }
+    entry!(handle(mem), |object| {
+        // SAFETY: the caller guarantees the stream.
+        unsafe { object.stream_wait(stream.cast()) }?;
+    })
 }
 
 /// Waits for the object's copy in flight. After a pull both sides hold the same data.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_wait(mem: *mut syncedmem_t) -> syncedmem_status_t {
-    // SAFETY: the caller guarantees it.
-    unsafe { with("syncedmem_wait", mem, SyncedMemory::wait) }
+    entry!(handle(mem), |object| object.wait()?)
 }
 
 /// Writes to `*ready` whether the object has no copy in flight. It never waits.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_is_ready(mem: *mut syncedmem_t, ready: *mut bool) -> syncedmem_status_t {
-    // SAFETY: the caller guarantees it.
-    unsafe { ask("syncedmem_is_ready", mem, ready, SyncedMemory::is_ready) }
+    entry!(handle(mem), out(ready), |object, ready| ready.set(object.is_ready()?))
 }

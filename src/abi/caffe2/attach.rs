@@ -6,7 +6,8 @@ use std::ptr::NonNull;
 use super::blob::syncedmem_typed_blob_t;
 use super::held::held;
 use super::tensor::syncedmem_tensor_t;
-use crate::abi::arguments::answer_for;
+use crate::abi::arguments::out;
+use crate::abi::call::entry;
 use crate::abi::status::syncedmem_status_t;
 use crate::caffe2::attachment::Attachment;
 use crate::caffe2::error::Error;
@@ -38,10 +39,9 @@ pub unsafe extern "C" fn syncedmem_tensor_attach(
     context: *mut c_void,
     attached: *mut *mut c_void,
 ) -> syncedmem_status_t {
-    // SAFETY: the caller guarantees it.
-    let attach = || attach(unsafe { held(tensor) }?.attachment(), pointer, deleter, context);
-    // SAFETY: as above.
-    unsafe { answer_for("syncedmem_tensor_attach", attached, attach) }
+    entry!(out(attached), held(tensor), |attached, tensor| {
+        attached.set(attach(tensor.attachment(), pointer, deleter, context)?);
+    })
 }
 
 /// As `syncedmem_tensor_attach`, for a blob.
@@ -53,8 +53,7 @@ pub unsafe extern "C" fn syncedmem_typed_blob_attach(
     context: *mut c_void,
     attached: *mut *mut c_void,
 ) -> syncedmem_status_t {
-    // SAFETY: the caller guarantees it.
-    let attach = || attach(unsafe { held(blob) }?.attachment(), pointer, deleter, context);
-    // SAFETY: as above.
-    unsafe { answer_for("syncedmem_typed_blob_attach", attached, attach) }
+    entry!(out(attached), held(blob), |attached, blob| {
+        attached.set(attach(blob.attachment(), pointer, deleter, context)?);
+    })
 }

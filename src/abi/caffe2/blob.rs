@@ -3,11 +3,11 @@
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
-use super::held::{Held, destroy, handle_of, held, holder_of, retain};
+use super::held::{Held, given_up, handle_of, held, holder_of};
 use super::tensor::syncedmem_tensor_t;
-use super::typemeta::{optional, required};
-use crate::abi::arguments::{OptionalOut, Out, answer_for, side};
-use crate::abi::opaque::{Opaque, ask, with};
+use super::typemeta::{NO_META, optional, required};
+use crate::abi::arguments::{Opaque, handle, optional_out, out, side};
+use crate::abi::call::entry;
 use crate::abi::status::syncedmem_status_t;
 use crate::caffe2::blob::{Blob, Value};
 use crate::caffe2::error::Error;
@@ -27,7 +27,7 @@ impl Opaque for syncedmem_typed_blob_t {
     type Error = Error;
 
     unsafe fn value<'a>(handle: *const Self) -> Result<&'a Blob, Error> {
-        // SAFETY: the caller guarantees it.
+        // SAFETY: the caller guarantees the handle.
         unsafe { held(handle) }
     }
 }
@@ -35,23 +35,20 @@ impl Opaque for syncedmem_typed_blob_t {
 /// Creates an empty blob and writes its handle to `*blob`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_typed_blob_create(blob: *mut *mut syncedmem_typed_blob_t) -> syncedmem_status_t {
-    // SAFETY: the caller guarantees it.
-    unsafe { answer_for("syncedmem_typed_blob_create", blob, || Blob::new().map(handle_of)) }
+    entry!(out(blob), |blob| blob.set(handle_of(Blob::new()?)))
 }
 
 /// Makes one more holder of the blob.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_typed_blob_retain(blob: *mut syncedmem_typed_blob_t) -> syncedmem_status_t {
-    // SAFETY: the caller guarantees it.
-    unsafe { retain("syncedmem_typed_blob_retain", blob) }
+    entry!(holder_of(blob), |holder| std::mem::forget(holder))
 }
 
 /// Ends one holder; the last one ends the blob and its value.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_typed_blob_destroy(blob: *mut syncedmem_typed_blob_t) -> syncedmem_status_t {
-    // SAFETY: the caller guarantees it.
-    unsafe { destroy("syncedmem_typed_blob_destroy", blob) }
+    entry!(given_up(blob), |holder| drop(holder))
 }
 
 /// Writes the type of the value to `*meta`; its `id` is NULL for an empty blob.
@@ -60,8 +57,7 @@ pub unsafe extern "C" fn syncedmem_typed_blob_meta(
     blob: *const syncedmem_typed_blob_t,
     meta: *mut syncedmem_typemeta_t,
 ) -> syncedmem_status_t {
-    // SAFETY: the caller guarantees it.
-    unsafe { ask("syncedmem_typed_blob_meta", blob, meta, |blob| Ok(blob.meta())) }
+    entry!(handle(blob), out(meta), |blob, meta| meta.set(blob.meta()))
 }
 
 /// Writes to `*is` whether the value is of that type.
@@ -71,10 +67,7 @@ pub unsafe extern "C" fn syncedmem_typed_blob_is_type(
     meta: *const syncedmem_typemeta_t,
     is: *mut bool,
 ) -> syncedmem_status_t {
-    // SAFETY: the caller guarantees it.
-    let same = |blob: &Blob| Ok(blob.meta() == unsafe { required(meta) }?);
-    // SAFETY: as above.
-    unsafe { ask("syncedmem_typed_blob_is_type", blob, is, same) }
+    entry!(handle(blob), out(is), required(meta), |blob, is, meta| is.set(blob.meta() == meta))
 }
 
 /// Writes the address of the value to `*value`. With `meta` the value must be of that type; without (NULL) the address
@@ -85,10 +78,7 @@ pub unsafe extern "C" fn syncedmem_typed_blob_get(
     meta: *const syncedmem_typemeta_t,
     value: *mut *mut c_void,
 ) -> syncedmem_status_t {
-    // SAFETY: the caller guarantees it.
-    let get = |blob: &Blob| blob.get(unsafe { optional(meta) }?);
-    // SAFETY: as above.
-    unsafe { ask("syncedmem_typed_blob_get", blob, value, get) }
+    entry!(handle(blob), out(value), optional(meta), |blob, value, meta| value.set(blob.get(meta)?))
 }
 
 /// Writes the address of a value of that type to `*value`. Unless there is one, the type makes a new one, aligned to 64
@@ -103,18 +93,11 @@ pub unsafe extern "C" fn syncedmem_typed_blob_get_mutable(
     is_new: *mut bool,
     value: *mut *mut c_void,
 ) -> syncedmem_status_t {
-    let get = |blob: &Blob| {
-        // SAFETY: the caller guarantees it.
-        let (meta, out) = (unsafe { required(meta) }?, unsafe { Out::new(value) }?);
-        // SAFETY: as above.
-        let new = unsafe { OptionalOut::new(is_new) }?;
+    entry!(handle(blob), required(meta), out(value), optional_out(is_new), |blob, meta, value, is_new| {
         let (pointer, made) = blob.get_mutable(meta)?;
-        out.set(pointer);
-        new.set(|| made);
-        Ok(())
-    };
-    // SAFETY: the caller guarantees it.
-    unsafe { with("syncedmem_typed_blob_get_mutable", blob, get) }
+        value.set(pointer);
+        is_new.set(|| made);
+    })
 }
 
 /// Gives the blob a value of the caller's, and ends the old one. `deleter` is called with `value` and `context` at the
@@ -133,24 +116,19 @@ pub unsafe extern "C" fn syncedmem_typed_blob_reset(
     deleter: syncedmem_deleter_t,
     context: *mut c_void,
 ) -> syncedmem_status_t {
-    let reset = |blob: &Blob| {
-        if value.is_null() && meta.is_null() {
+    entry!(handle(blob), optional(meta), |blob, meta| {
+        if value.is_null() && meta.is_none() {
             blob.set(Value::default());
             return Ok(());
         }
-        let pointer = NonNull::new(value).ok_or(Error::Argument(
-            "value is NULL; pass the address of a value, or NULL for meta too to empty the blob",
-        ))?;
-        // SAFETY: the caller guarantees it.
-        let meta = unsafe { required(meta) }?;
+        let what = "value is NULL; pass the address of a value, or NULL for meta too to empty the blob";
+        let pointer = NonNull::new(value).ok_or(Error::Argument(what))?;
+        let meta = *meta.ok_or(NO_META)?;
         if meta.is_none() {
             return Err(Error::Argument("the type is none: its id is NULL; pass a type"));
         }
         blob.set(Value::given(meta, pointer, deleter, context));
-        Ok(())
-    };
-    // SAFETY: the caller guarantees it.
-    unsafe { with("syncedmem_typed_blob_reset", blob, reset) }
+    })
 }
 
 /// Makes the value the caller's, and writes its address to `*value`; NULL for an empty blob. `deleter` and `context`
@@ -164,19 +142,12 @@ pub unsafe extern "C" fn syncedmem_typed_blob_release(
     deleter: *mut *mut c_void,
     context: *mut *mut c_void,
 ) -> syncedmem_status_t {
-    let release = |blob: &Blob| {
-        // SAFETY: the caller guarantees it.
-        let (out, end) = (unsafe { Out::new(value) }?, unsafe { OptionalOut::new(deleter) }?);
-        // SAFETY: as above.
-        let its = unsafe { OptionalOut::new(context) }?;
-        let (pointer, ends, with) = blob.release();
-        out.set(pointer);
-        end.set(|| ends.map_or(std::ptr::null_mut(), |ends| ends as *mut c_void));
-        its.set(|| with);
-        Ok(())
-    };
-    // SAFETY: the caller guarantees it.
-    unsafe { with("syncedmem_typed_blob_release", blob, release) }
+    entry!(handle(blob), out(value), optional_out(deleter), optional_out(context), |blob, value, deleter, context| {
+        let (pointer, its_deleter, its_context) = blob.release();
+        value.set(pointer);
+        deleter.set(|| its_deleter.map_or(std::ptr::null_mut(), |deleter| deleter as *mut c_void));
+        context.set(|| its_context);
+    })
 }
 
 /// Exchanges the values of two blobs.
@@ -185,13 +156,7 @@ pub unsafe extern "C" fn syncedmem_typed_blob_swap(
     blob: *mut syncedmem_typed_blob_t,
     other: *mut syncedmem_typed_blob_t,
 ) -> syncedmem_status_t {
-    let swap = |one: &Blob| {
-        // SAFETY: the caller guarantees it.
-        one.swap(unsafe { held(other) }?);
-        Ok(())
-    };
-    // SAFETY: as above.
-    unsafe { with("syncedmem_typed_blob_swap", blob, swap) }
+    entry!(handle(blob), handle(other), |blob, other| blob.swap(other))
 }
 
 /// Writes a handle of the tensor that is the value, of either side, to `*tensor`.
@@ -202,8 +167,7 @@ pub unsafe extern "C" fn syncedmem_typed_blob_get_tensor(
     blob: *const syncedmem_typed_blob_t,
     tensor: *mut *mut syncedmem_tensor_t,
 ) -> syncedmem_status_t {
-    // SAFETY: the caller guarantees it.
-    unsafe { ask("syncedmem_typed_blob_get_tensor", blob, tensor, |blob| blob.tensor().map(handle_of)) }
+    entry!(handle(blob), out(tensor), |blob, tensor| tensor.set(handle_of(blob.tensor()?)))
 }
 
 /// As `syncedmem_typed_blob_get_tensor`, of a tensor of that side (`syncedmem_side_t`). Unless the value is one, the
@@ -218,16 +182,11 @@ pub unsafe extern "C" fn syncedmem_typed_blob_get_mutable_tensor(
     is_new: *mut bool,
     tensor: *mut *mut syncedmem_tensor_t,
 ) -> syncedmem_status_t {
-    let get = |blob: &Blob| {
-        // SAFETY: the caller guarantees it.
-        let (out, new) = (unsafe { Out::new(tensor) }?, unsafe { OptionalOut::new(is_new) }?);
+    entry!(handle(blob), out(tensor), optional_out(is_new), |blob, tensor, is_new| {
         let (holder, made) = blob.mutable_tensor(self::side(side)?)?;
-        out.set(handle_of(holder));
-        new.set(|| made);
-        Ok(())
-    };
-    // SAFETY: the caller guarantees it.
-    unsafe { with("syncedmem_typed_blob_get_mutable_tensor", blob, get) }
+        tensor.set(handle_of(holder));
+        is_new.set(|| made);
+    })
 }
 
 /// Makes a tensor the value: the blob holds it too, and ends the old value.
@@ -237,11 +196,5 @@ pub unsafe extern "C" fn syncedmem_typed_blob_set_tensor(
     blob: *mut syncedmem_typed_blob_t,
     tensor: *mut syncedmem_tensor_t,
 ) -> syncedmem_status_t {
-    let set = |blob: &Blob| {
-        // SAFETY: the caller guarantees it.
-        blob.set(Value::tensor(unsafe { holder_of(tensor) }?)?);
-        Ok(())
-    };
-    // SAFETY: as above.
-    unsafe { with("syncedmem_typed_blob_set_tensor", blob, set) }
+    entry!(handle(blob), holder_of(tensor), |blob, tensor| blob.set(Value::tensor(tensor)?))
 }

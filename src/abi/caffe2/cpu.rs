@@ -3,8 +3,8 @@
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
-use crate::abi::arguments::answer_for;
-use crate::abi::call::run;
+use crate::abi::arguments::out;
+use crate::abi::call::entry;
 use crate::abi::status::syncedmem_status_t;
 use crate::caffe2::{cpu, report};
 
@@ -13,26 +13,24 @@ use crate::caffe2::{cpu, report};
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_cpu_new(bytes: usize, data: *mut *mut c_void) -> syncedmem_status_t {
-    // SAFETY: the caller guarantees it.
-    unsafe { answer_for("syncedmem_cpu_new", data, || cpu::allocate(bytes).map(NonNull::as_ptr)) }
+    entry!(out(data), |data| data.set(cpu::allocate(bytes).map(NonNull::as_ptr)?))
 }
 
 /// Frees memory of `syncedmem_cpu_new`.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_cpu_delete(data: *mut c_void) {
-    let free = || {
+    entry!(|| {
         if let Some(data) = NonNull::new(data) {
-            // SAFETY: the caller guarantees it.
+            // SAFETY: the caller guarantees memory of `syncedmem_cpu_new`.
             unsafe { cpu::free(data) };
         }
-    };
-    run("syncedmem_cpu_delete", free);
+    });
 }
 
 /// Switches Caffe2's report, off at first: a line on standard error for each block that a tensor allocates or frees,
 /// with the bytes of all memory in the library's account, which is switched on too.
 #[unsafe(no_mangle)]
 pub extern "C" fn syncedmem_tensor_report_allocations(on: bool) -> syncedmem_status_t {
-    run("syncedmem_tensor_report_allocations", || report::set(on))
+    entry!(|| report::set(on))
 }

@@ -3,15 +3,14 @@
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
-use super::tensor::{change, change_by, syncedmem_tensor_t};
+use super::tensor::{change_by, changed, syncedmem_tensor_t};
 use super::typemeta::{optional, required};
-use crate::abi::arguments::Out;
+use crate::abi::arguments::{handle, out};
 use crate::abi::c::object::syncedmem_t;
-use crate::abi::opaque::ask;
+use crate::abi::call::entry;
 use crate::abi::status::syncedmem_status_t;
 use crate::caffe2::error::Error;
 use crate::caffe2::external::Lent;
-use crate::caffe2::tensor::Tensor;
 use crate::caffe2::typemeta::{syncedmem_deleter_t, syncedmem_typemeta_t};
 
 fn pointer(data: Option<NonNull<c_void>>) -> *mut c_void {
@@ -29,10 +28,9 @@ pub unsafe extern "C" fn syncedmem_tensor_data(
     meta: *const syncedmem_typemeta_t,
     data: *mut *const c_void,
 ) -> syncedmem_status_t {
-    // SAFETY: the caller guarantees it.
-    let items = |tensor: &Tensor| Ok(pointer(tensor.raw_data(unsafe { optional(meta) }?)?).cast_const());
-    // SAFETY: as above.
-    unsafe { ask("syncedmem_tensor_data", tensor, data, items) }
+    entry!(handle(tensor), out(data), optional(meta), |tensor, data, meta| {
+        data.set(pointer(tensor.raw_data(meta)?).cast_const());
+    })
 }
 
 /// As `syncedmem_tensor_data`, for reading and writing, as items of `meta`; NULL is the tensor's own type. Memory is
@@ -48,14 +46,9 @@ pub unsafe extern "C" fn syncedmem_tensor_mutable_data(
     meta: *const syncedmem_typemeta_t,
     data: *mut *mut c_void,
 ) -> syncedmem_status_t {
-    let ready = |tensor: &mut Tensor| {
-        // SAFETY: the caller guarantees it.
-        let (meta, out) = (unsafe { optional(meta) }?, unsafe { Out::new(data) }?);
-        out.set(pointer(tensor.raw_mutable_data(meta)?));
-        Ok(())
-    };
-    // SAFETY: the caller guarantees it.
-    unsafe { change("syncedmem_tensor_mutable_data", tensor, ready) }
+    entry!(changed(tensor), out(data), optional(meta), |mut tensor, data, meta| {
+        data.set(pointer(tensor.raw_mutable_data(meta)?));
+    })
 }
 
 /// Writes the memory's `syncedmem_t` to `*mem`. It belongs to the tensors that share the memory: do not destroy or set
@@ -67,12 +60,10 @@ pub unsafe extern "C" fn syncedmem_tensor_memory(
     tensor: *const syncedmem_tensor_t,
     mem: *mut *mut syncedmem_t,
 ) -> syncedmem_status_t {
-    let memory = |tensor: &Tensor| {
+    entry!(handle(tensor), out(mem), |tensor, mem| {
         let none = Error::State("the tensor has no memory yet; ask for its mutable data first");
-        Ok(tensor.storage().ok_or(none)?.handle()?.as_ptr().cast())
-    };
-    // SAFETY: the caller guarantees it.
-    unsafe { ask("syncedmem_tensor_memory", tensor, mem, memory) }
+        mem.set(tensor.storage().ok_or(none)?.handle()?.as_ptr().cast());
+    })
 }
 
 /// Gives the tensor the type, the dimensions and a copy of the items of another one, of either side.
@@ -85,8 +76,10 @@ pub unsafe extern "C" fn syncedmem_tensor_copy_from(
     tensor: *mut syncedmem_tensor_t,
     source: *const syncedmem_tensor_t,
 ) -> syncedmem_status_t {
-    // SAFETY: the caller guarantees it.
-    unsafe { change_by("syncedmem_tensor_copy_from", tensor, source, |tensor, source| tensor.copy_from(source)) }
+    entry!(|| {
+        // SAFETY: the caller guarantees both tensors.
+        unsafe { change_by(tensor, source, |tensor, source| tensor.copy_from(source)) }?;
+    })
 }
 
 /// Shares the memory of another tensor of the same side and number of items, and takes its type, until a resize beyond
@@ -99,8 +92,10 @@ pub unsafe extern "C" fn syncedmem_tensor_share_data(
     tensor: *mut syncedmem_tensor_t,
     source: *const syncedmem_tensor_t,
 ) -> syncedmem_status_t {
-    // SAFETY: the caller guarantees it.
-    unsafe { change_by("syncedmem_tensor_share_data", tensor, source, |tensor, source| tensor.share_data(source)) }
+    entry!(|| {
+        // SAFETY: the caller guarantees both tensors.
+        unsafe { change_by(tensor, source, |tensor, source| tensor.share_data(source)) }?;
+    })
 }
 
 /// Makes the tensor use the caller's memory at `pointer`, on the tensor's side, with items of `meta`. `capacity` is its
@@ -121,16 +116,12 @@ pub unsafe extern "C" fn syncedmem_tensor_share_external(
     deleter: syncedmem_deleter_t,
     context: *mut c_void,
 ) -> syncedmem_status_t {
-    let share = |tensor: &mut Tensor| {
-        // SAFETY: the caller guarantees it.
-        let meta = unsafe { required(meta) }?;
+    entry!(changed(tensor), required(meta), |mut tensor, meta| {
         let pointer =
             NonNull::new(pointer).ok_or(Error::Argument("pointer is NULL; pass the address of the memory"))?;
-        // SAFETY: as above.
-        unsafe { tensor.share_external(meta, capacity, Lent { pointer, deleter, context }) }
-    };
-    // SAFETY: as above.
-    unsafe { change("syncedmem_tensor_share_external", tensor, share) }
+        // SAFETY: the caller guarantees the memory until its deleter is called.
+        unsafe { tensor.share_external(meta, capacity, Lent { pointer, deleter, context }) }?;
+    })
 }
 
 /// Makes the tensor use the memory of a tensor of DLPack on its side, as `syncedmem_set_dlpack` borrows it, with items
@@ -149,13 +140,9 @@ pub unsafe extern "C" fn syncedmem_tensor_share_dlpack(
     dlpack: *mut c_void,
     versioned: bool,
 ) -> syncedmem_status_t {
-    let share = |tensor: &mut Tensor| {
-        // SAFETY: the caller guarantees it.
-        let meta = unsafe { required(meta) }?;
+    entry!(changed(tensor), required(meta), |mut tensor, meta| {
         let dlpack = NonNull::new(dlpack).ok_or(Error::Argument("dlpack is NULL; pass a tensor of DLPack"))?;
-        // SAFETY: as above.
-        unsafe { tensor.share_dlpack(meta, dlpack, versioned) }
-    };
-    // SAFETY: as above.
-    unsafe { change("syncedmem_tensor_share_dlpack", tensor, share) }
+        // SAFETY: the caller guarantees that it describes its memory.
+        unsafe { tensor.share_dlpack(meta, dlpack, versioned) }?;
+    })
 }

@@ -6,11 +6,10 @@ use syncedmem_trace::text::Text;
 
 use super::tensor::syncedmem_tensor_t;
 use super::typemeta::required;
-use crate::abi::arguments::write_text;
-use crate::abi::opaque::ask;
+use crate::abi::arguments::{handle, out, text_out};
+use crate::abi::call::entry;
 use crate::abi::status::syncedmem_status_t;
 use crate::caffe2::shape;
-use crate::caffe2::tensor::Tensor;
 use crate::caffe2::typemeta::syncedmem_typemeta_t;
 
 /// A tensor. This structure never grows.
@@ -43,8 +42,8 @@ pub unsafe extern "C" fn syncedmem_tensor_info(
     tensor: *const syncedmem_tensor_t,
     info: *mut syncedmem_tensor_info_t,
 ) -> syncedmem_status_t {
-    let all = |tensor: &Tensor| {
-        Ok(syncedmem_tensor_info_t {
+    entry!(handle(tensor), out(info), |tensor, info| {
+        info.set(syncedmem_tensor_info_t {
             meta: *tensor.meta(),
             dims: tensor.dims().as_ptr(),
             changes: tensor.changes(),
@@ -55,10 +54,8 @@ pub unsafe extern "C" fn syncedmem_tensor_info(
             ndim: tensor.dims().len() as i32,
             side: tensor.side() as i32,
             shares_data: tensor.shares_data(),
-        })
-    };
-    // SAFETY: the caller guarantees it.
-    unsafe { ask("syncedmem_tensor_info", tensor, info, all) }
+        });
+    })
 }
 
 /// Writes to `*is` whether the tensor is of that type.
@@ -68,10 +65,7 @@ pub unsafe extern "C" fn syncedmem_tensor_is_type(
     meta: *const syncedmem_typemeta_t,
     is: *mut bool,
 ) -> syncedmem_status_t {
-    // SAFETY: the caller guarantees it.
-    let same = |tensor: &Tensor| Ok(*tensor.meta() == unsafe { required(meta) }?);
-    // SAFETY: as above.
-    unsafe { ask("syncedmem_tensor_is_type", tensor, is, same) }
+    entry!(handle(tensor), out(is), required(meta), |tensor, is, meta| is.set(*tensor.meta() == meta))
 }
 
 /// Writes the dimension of an axis, counted from 0, to `*dim`.
@@ -81,8 +75,7 @@ pub unsafe extern "C" fn syncedmem_tensor_dim(
     axis: i32,
     dim: *mut i64,
 ) -> syncedmem_status_t {
-    // SAFETY: the caller guarantees it.
-    unsafe { ask("syncedmem_tensor_dim", tensor, dim, |tensor| shape::dim(tensor.dims(), axis)) }
+    entry!(handle(tensor), out(dim), |tensor, dim| dim.set(shape::dim(tensor.dims(), axis)?))
 }
 
 /// As `syncedmem_tensor_dim`, in 32 bits.
@@ -94,8 +87,7 @@ pub unsafe extern "C" fn syncedmem_tensor_dim32(
     axis: i32,
     dim: *mut i32,
 ) -> syncedmem_status_t {
-    // SAFETY: the caller guarantees it.
-    unsafe { ask("syncedmem_tensor_dim32", tensor, dim, |tensor| shape::dim32(tensor.dims(), axis)) }
+    entry!(handle(tensor), out(dim), |tensor, dim| dim.set(shape::dim32(tensor.dims(), axis)?))
 }
 
 /// Writes the product of the dimensions from `axis` on to `*size`; 1 behind the last one.
@@ -105,8 +97,7 @@ pub unsafe extern "C" fn syncedmem_tensor_size_from_dim(
     axis: i32,
     size: *mut i64,
 ) -> syncedmem_status_t {
-    // SAFETY: the caller guarantees it.
-    unsafe { ask("syncedmem_tensor_size_from_dim", tensor, size, |tensor| shape::size_from(tensor.dims(), axis)) }
+    entry!(handle(tensor), out(size), |tensor, size| size.set(shape::size_from(tensor.dims(), axis)?))
 }
 
 /// Writes the product of the dimensions before `axis` to `*size`.
@@ -116,8 +107,7 @@ pub unsafe extern "C" fn syncedmem_tensor_size_to_dim(
     axis: i32,
     size: *mut i64,
 ) -> syncedmem_status_t {
-    // SAFETY: the caller guarantees it.
-    unsafe { ask("syncedmem_tensor_size_to_dim", tensor, size, |tensor| shape::size_to(tensor.dims(), axis)) }
+    entry!(handle(tensor), out(size), |tensor, size| size.set(shape::size_to(tensor.dims(), axis)?))
 }
 
 /// Writes the product of the dimensions between two axes in either order, without theirs, to `*size`.
@@ -128,9 +118,7 @@ pub unsafe extern "C" fn syncedmem_tensor_size_between_dim(
     other: i32,
     size: *mut i64,
 ) -> syncedmem_status_t {
-    let product = |tensor: &Tensor| shape::size_between(tensor.dims(), axis, other);
-    // SAFETY: the caller guarantees it.
-    unsafe { ask("syncedmem_tensor_size_between_dim", tensor, size, product) }
+    entry!(handle(tensor), out(size), |tensor, size| size.set(shape::size_between(tensor.dims(), axis, other)?))
 }
 
 /// Writes the number of an axis from the start to `*canonical`; a negative `axis` counts from the end.
@@ -140,9 +128,8 @@ pub unsafe extern "C" fn syncedmem_tensor_canonical_axis_index(
     axis: i32,
     canonical: *mut i32,
 ) -> syncedmem_status_t {
-    let place = |tensor: &Tensor| shape::canonical_axis(tensor.dims(), axis);
-    // SAFETY: the caller guarantees it.
-    unsafe { ask("syncedmem_tensor_canonical_axis_index", tensor, canonical, place) }
+    entry!(handle(tensor), out(canonical), |tensor, canonical| canonical
+        .set(shape::canonical_axis(tensor.dims(), axis)?))
 }
 
 /// Writes a line about the tensor, as `syncedmem_report` writes its text.
@@ -153,11 +140,7 @@ pub unsafe extern "C" fn syncedmem_tensor_debug_string(
     capacity: usize,
     length: *mut usize,
 ) -> syncedmem_status_t {
-    let write = |tensor: &Tensor| {
-        let line = Text::<2048>::of(format_args!("{tensor}"));
-        // SAFETY: the caller guarantees it.
-        Ok(unsafe { write_text(text, capacity, line.as_ref()) }?)
-    };
-    // SAFETY: as above.
-    unsafe { ask("syncedmem_tensor_debug_string", tensor, length, write) }
+    entry!(handle(tensor), text_out(text, capacity), out(length), |tensor, text, length| {
+        length.set(text.set(Text::<2048>::of(format_args!("{tensor}")).as_ref()));
+    })
 }

@@ -2,10 +2,10 @@
 
 use std::ffi::c_char;
 
-use super::call;
 use super::held::held;
 use super::workspace::syncedmem_workspace_t;
-use crate::abi::model::open;
+use crate::abi::call::entry;
+use crate::abi::model::open::file;
 use crate::abi::status::syncedmem_status_t;
 use crate::caffe2::init_net;
 
@@ -20,10 +20,5 @@ pub unsafe extern "C" fn syncedmem_workspace_load_init_net(
     workspace: *mut syncedmem_workspace_t,
     path: *const c_char,
 ) -> syncedmem_status_t {
-    call("syncedmem_workspace_load_init_net", || {
-        // SAFETY: the caller guarantees it.
-        let workspace = unsafe { held(workspace) }?;
-        // SAFETY: as above.
-        init_net::load(workspace, unsafe { open::path(path) }?)
-    })
+    entry!(held(workspace), file(path), |workspace, path| init_net::load(workspace, path)?)
 }

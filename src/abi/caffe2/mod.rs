@@ -35,7 +35,7 @@ pub mod tensor;
 pub mod typemeta;
 pub mod workspace;
 
-use super::call::{Failure, call_for};
+use super::call::Failure;
 use super::status::syncedmem_status_t::{self, *};
 use crate::caffe2::error::Error;
 
@@ -59,9 +59,4 @@ impl Failure for Error {
             _ => None,
         }
     }
-}
-
-#[inline(always)]
-fn call(name: &str, work: impl FnOnce() -> Result<(), Error>) -> syncedmem_status_t {
-    call_for(name, work)
 }

@@ -1,13 +1,11 @@
 //! Tensors: handles, dimensions and memory.
 
-use super::call;
-use super::held::{Held, destroy, handle_of, held, retain};
-use crate::abi::arguments::{Out, answer, answer_for, numbers, side};
-use crate::abi::call::run;
-use crate::abi::opaque::Opaque;
+use super::held::{Held, given_up, handle_of, held, holder_of};
+use crate::abi::arguments::{Opaque, numbers, out, side};
+use crate::abi::call::entry;
 use crate::abi::status::syncedmem_status_t;
 use crate::caffe2::error::Error;
-use crate::caffe2::handle::Handle;
+use crate::caffe2::handle::{Changing, Handle};
 use crate::caffe2::tensor::{self, Tensor};
 
 /// A tensor.
@@ -26,57 +24,33 @@ impl Opaque for syncedmem_tensor_t {
     type Error = Error;
 
     unsafe fn value<'a>(handle: *const Self) -> Result<&'a Tensor, Error> {
-        // SAFETY: the caller guarantees it.
-        let handle = unsafe { held(handle) }?;
-        // SAFETY: as above.
-        Ok(unsafe { handle.tensor() })
+        // SAFETY: the caller guarantees the handle, and that no thread changes the tensor meanwhile.
+        Ok(unsafe { held(handle)?.tensor() })
     }
 }
 
-/// # Safety
-/// No other thread uses the tensor.
-#[inline(always)]
-pub(super) unsafe fn change(
-    name: &str,
-    tensor: *mut syncedmem_tensor_t,
-    work: impl FnOnce(&mut Tensor) -> Result<(), Error>,
-) -> syncedmem_status_t {
-    call(name, || {
-        // SAFETY: the caller guarantees it.
-        let handle = unsafe { held(tensor) }?;
-        // SAFETY: as above.
-        unsafe { handle.change(work) }
-    })
+/// The tensor of a handle that no other thread uses.
+pub(super) unsafe fn changed<'a>(tensor: *mut syncedmem_tensor_t) -> Result<Changing<'a>, Error> {
+    // SAFETY: the caller guarantees the handle, and that it is alone.
+    Ok(unsafe { held(tensor)?.change() })
 }
 
-/// As `change`, by a tensor that is read. Nothing is done if both are one.
-///
-/// # Safety
-/// As for `change`; no thread changes `source`.
-#[inline(always)]
+/// Changes a tensor by one that is read. Nothing is done if both are one.
 pub(super) unsafe fn change_by(
-    name: &str,
     tensor: *mut syncedmem_tensor_t,
     source: *const syncedmem_tensor_t,
     work: impl FnOnce(&mut Tensor, &Tensor) -> Result<(), Error>,
-) -> syncedmem_status_t {
-    call(name, || {
-        // SAFETY: the caller guarantees it.
-        let (target, source) = (unsafe { held(tensor) }?, unsafe { held(source) }?);
-        if std::ptr::eq(target, source) {
-            return Ok(());
-        }
-        // SAFETY: the caller guarantees it.
-        let source = unsafe { source.tensor() };
-        // SAFETY: the caller guarantees it, and they are two.
-        unsafe { target.change(|target| work(target, source)) }
-    })
+) -> Result<(), Error> {
+    // SAFETY: the caller guarantees both handles.
+    let (target, source) = unsafe { (held(tensor)?, held(source)?) };
+    if std::ptr::eq(target, source) {
+        return Ok(());
+    }
+    // SAFETY: they are two; the caller guarantees that the first is alone, and that no thread changes the other.
+    unsafe { work(&mut target.change(), source.tensor()) }
 }
 
 /// Lends a copy of the dimensions: they may be those of the tensor that is changed.
-///
-/// # Safety
-/// As for `numbers`.
 unsafe fn with_dims<R>(ndim: i32, dims: *const i64, work: impl FnOnce(&[i64]) -> Result<R, Error>) -> Result<R, Error> {
     const FEW: usize = 8;
     const MOST: usize = SYNCEDMEM_TENSOR_MOST_DIMENSIONS as usize;
@@ -84,7 +58,7 @@ unsafe fn with_dims<R>(ndim: i32, dims: *const i64, work: impl FnOnce(&[i64]) ->
         .ok()
         .filter(|&count| count <= MOST)
         .ok_or(Error::Argument("ndim is negative or above 64; pass how many dimensions there are"))?;
-    // SAFETY: the caller guarantees it.
+    // SAFETY: the caller guarantees as many numbers.
     let dims = unsafe { numbers(dims, count, "dims is NULL or misaligned; pass the address of ndim numbers") }?;
     let (mut few, mut many);
     let copy: &mut [i64] = if count <= FEW {
@@ -105,23 +79,20 @@ pub unsafe extern "C" fn syncedmem_tensor_create(
     side: i32,
     tensor: *mut *mut syncedmem_tensor_t,
 ) -> syncedmem_status_t {
-    // SAFETY: the caller guarantees it.
-    unsafe { answer_for("syncedmem_tensor_create", tensor, || Handle::new(self::side(side)?).map(handle_of)) }
+    entry!(out(tensor), |tensor| tensor.set(handle_of(Handle::new(self::side(side)?)?)))
 }
 
 /// Makes one more holder of the tensor.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_tensor_retain(tensor: *mut syncedmem_tensor_t) -> syncedmem_status_t {
-    // SAFETY: the caller guarantees it.
-    unsafe { retain("syncedmem_tensor_retain", tensor) }
+    entry!(holder_of(tensor), |holder| std::mem::forget(holder))
 }
 
 /// Ends one holder; the last one ends the tensor.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_tensor_destroy(tensor: *mut syncedmem_tensor_t) -> syncedmem_status_t {
-    // SAFETY: the caller guarantees it.
-    unsafe { destroy("syncedmem_tensor_destroy", tensor) }
+    entry!(given_up(tensor), |holder| drop(holder))
 }
 
 /// Gives the tensor other dimensions; without any it is a scalar, of one item. If the number of items changes, memory
@@ -136,10 +107,10 @@ pub unsafe extern "C" fn syncedmem_tensor_resize(
     ndim: i32,
     dims: *const i64,
 ) -> syncedmem_status_t {
-    // SAFETY: the caller guarantees it.
-    let resize = |tensor: &mut Tensor| unsafe { with_dims(ndim, dims, |dims| tensor.resize(dims)) };
-    // SAFETY: as above.
-    unsafe { change("syncedmem_tensor_resize", tensor, resize) }
+    entry!(changed(tensor), |mut tensor| {
+        // SAFETY: the caller guarantees as many dimensions.
+        unsafe { with_dims(ndim, dims, |dims| tensor.resize(dims)) }?;
+    })
 }
 
 /// As `syncedmem_tensor_resize`, with the dimensions of another tensor.
@@ -149,10 +120,11 @@ pub unsafe extern "C" fn syncedmem_tensor_resize_like(
     tensor: *mut syncedmem_tensor_t,
     source: *const syncedmem_tensor_t,
 ) -> syncedmem_status_t {
-    // Compat: a source without a shape has no dimensions, and makes a scalar.
-    let resize = |tensor: &mut Tensor, source: &Tensor| tensor.resize(source.dims());
-    // SAFETY: the caller guarantees it.
-    unsafe { change_by("syncedmem_tensor_resize_like", tensor, source, resize) }
+    entry!(|| {
+        // Compat: a source without a shape has no dimensions, and makes a scalar.
+        // SAFETY: the caller guarantees both tensors.
+        unsafe { change_by(tensor, source, |tensor, source| tensor.resize(source.dims())) }?;
+    })
 }
 
 /// Gives the tensor other dimensions of as many items, which stay.
@@ -164,10 +136,10 @@ pub unsafe extern "C" fn syncedmem_tensor_reshape(
     ndim: i32,
     dims: *const i64,
 ) -> syncedmem_status_t {
-    // SAFETY: the caller guarantees it.
-    let reshape = |tensor: &mut Tensor| unsafe { with_dims(ndim, dims, |dims| tensor.reshape(dims)) };
-    // SAFETY: as above.
-    unsafe { change("syncedmem_tensor_reshape", tensor, reshape) }
+    entry!(changed(tensor), |mut tensor| {
+        // SAFETY: the caller guarantees as many dimensions.
+        unsafe { with_dims(ndim, dims, |dims| tensor.reshape(dims)) }?;
+    })
 }
 
 /// Makes the first dimension smaller. Items that stay do not move.
@@ -175,8 +147,7 @@ pub unsafe extern "C" fn syncedmem_tensor_reshape(
 /// Errors: `INVALID_ARGUMENT` (also negative, more than there are), `INVALID_STATE` (no dimensions).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_tensor_shrink(tensor: *mut syncedmem_tensor_t, outer: i64) -> syncedmem_status_t {
-    // SAFETY: the caller guarantees it.
-    unsafe { change("syncedmem_tensor_shrink", tensor, |tensor| tensor.shrink(outer)) }
+    entry!(changed(tensor), |mut tensor| tensor.shrink(outer)?)
 }
 
 /// Makes room for the items of those dimensions, and for all that the tensor has. Items and dimensions stay, and a later
@@ -190,10 +161,10 @@ pub unsafe extern "C" fn syncedmem_tensor_reserve(
     ndim: i32,
     dims: *const i64,
 ) -> syncedmem_status_t {
-    // SAFETY: the caller guarantees it.
-    let reserve = |tensor: &mut Tensor| unsafe { with_dims(ndim, dims, |dims| tensor.reserve(dims)) };
-    // SAFETY: as above.
-    unsafe { change("syncedmem_tensor_reserve", tensor, reserve) }
+    entry!(changed(tensor), |mut tensor| {
+        // SAFETY: the caller guarantees as many dimensions.
+        unsafe { with_dims(ndim, dims, |dims| tensor.reserve(dims)) }?;
+    })
 }
 
 /// Adds `more` to the first dimension. The items stay. Missing room is made as by `syncedmem_tensor_reserve`, for
@@ -208,20 +179,14 @@ pub unsafe extern "C" fn syncedmem_tensor_extend(
     more: i64,
     growth_percent: f64,
 ) -> syncedmem_status_t {
-    // SAFETY: the caller guarantees it.
-    unsafe { change("syncedmem_tensor_extend", tensor, |tensor| tensor.extend(more, growth_percent)) }
+    entry!(changed(tensor), |mut tensor| tensor.extend(more, growth_percent)?)
 }
 
 /// Gives the memory up; other tensors that share it keep it. Dimensions and type stay.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_tensor_free_memory(tensor: *mut syncedmem_tensor_t) -> syncedmem_status_t {
-    let free = |tensor: &mut Tensor| {
-        tensor.free_memory();
-        Ok(())
-    };
-    // SAFETY: the caller guarantees it.
-    unsafe { change("syncedmem_tensor_free_memory", tensor, free) }
+    entry!(changed(tensor), |mut tensor| tensor.free_memory())
 }
 
 /// Exchanges two tensors of the same side, all but their handles.
@@ -230,18 +195,11 @@ pub unsafe extern "C" fn syncedmem_tensor_swap(
     tensor: *mut syncedmem_tensor_t,
     other: *mut syncedmem_tensor_t,
 ) -> syncedmem_status_t {
-    call("syncedmem_tensor_swap", || {
-        // SAFETY: the caller guarantees it.
-        let (one, other) = (unsafe { held(tensor) }?, unsafe { held(other) }?);
-        if std::ptr::eq(one, other) {
-            return Ok(());
+    entry!(held(tensor), held(other), |one, other| {
+        if !std::ptr::eq(one, other) {
+            // SAFETY: they are two; the caller guarantees that both are alone.
+            unsafe { one.change().swap(&mut other.change()) }?;
         }
-        let swap = |one: &mut Tensor| {
-            // SAFETY: the caller guarantees it.
-            unsafe { other.change(|other| one.swap(other)) }
-        };
-        // SAFETY: the caller guarantees it, and they are two.
-        unsafe { one.change(swap) }
     })
 }
 
@@ -249,7 +207,7 @@ pub unsafe extern "C" fn syncedmem_tensor_swap(
 /// first that is true, without a limit (`INT64_MAX`).
 #[unsafe(no_mangle)]
 pub extern "C" fn syncedmem_tensor_set_keep_on_shrink(keep: bool, most_unused_bytes: i64) -> syncedmem_status_t {
-    run("syncedmem_tensor_set_keep_on_shrink", || tensor::set_keep_on_shrink(keep, most_unused_bytes))
+    entry!(|| tensor::set_keep_on_shrink(keep, most_unused_bytes))
 }
 
 /// Writes what `syncedmem_tensor_set_keep_on_shrink` has set.
@@ -258,13 +216,9 @@ pub unsafe extern "C" fn syncedmem_tensor_get_keep_on_shrink(
     keep: *mut bool,
     most_unused_bytes: *mut i64,
 ) -> syncedmem_status_t {
-    let in_force = || {
-        // SAFETY: the caller guarantees it.
-        let keep = unsafe { Out::new(keep) }?;
+    entry!(out(keep), out(most_unused_bytes), |keep, most_unused_bytes| {
         let (kept, most) = tensor::keep_on_shrink();
         keep.set(kept);
-        Ok(most)
-    };
-    // SAFETY: the caller guarantees it.
-    unsafe { answer("syncedmem_tensor_get_keep_on_shrink", most_unused_bytes, in_force) }
+        most_unused_bytes.set(most);
+    })
 }

@@ -1,6 +1,7 @@
 //! Types of items.
 
-use crate::abi::arguments::{answer, answer_for, side};
+use crate::abi::arguments::{out, side};
+use crate::abi::call::entry;
 use crate::abi::element::element_type;
 use crate::abi::status::syncedmem_status_t;
 use crate::caffe2::error::Error;
@@ -8,33 +9,26 @@ use crate::caffe2::handle;
 use crate::caffe2::typemeta::TypeMeta;
 pub use crate::caffe2::typemeta::{syncedmem_deleter_t, syncedmem_typemeta_t};
 
-/// # Safety
-/// The type stays while the result is used.
+pub(super) const NO_META: Error =
+    Error::Argument("meta is NULL; pass the address of a type, such as one that syncedmem_typemeta has written");
+
 pub(super) unsafe fn optional<'a>(meta: *const syncedmem_typemeta_t) -> Result<Option<&'a TypeMeta>, Error> {
-    if meta.is_null() {
-        return Ok(None);
-    }
-    if !meta.is_aligned() {
+    if !meta.is_null() && !meta.is_aligned() {
         return Err(Error::Argument("meta is misaligned; pass the address of a syncedmem_typemeta_t"));
     }
-    // SAFETY: the caller guarantees it.
-    Ok(Some(unsafe { &*meta }))
+    // SAFETY: the caller guarantees a type, which stays while the result is used.
+    Ok(unsafe { meta.as_ref() })
 }
 
-/// # Safety
-/// As for `optional`.
 pub(super) unsafe fn required(meta: *const syncedmem_typemeta_t) -> Result<TypeMeta, Error> {
-    // SAFETY: the caller guarantees it.
-    unsafe { optional(meta) }?.copied().ok_or(Error::Argument(
-        "meta is NULL; pass the address of a type, such as one that syncedmem_typemeta has written",
-    ))
+    // SAFETY: the caller guarantees a type.
+    unsafe { optional(meta) }?.copied().ok_or(NO_META)
 }
 
 /// Writes the type of a `syncedmem_type_t` to `*meta`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_typemeta(element: i32, meta: *mut syncedmem_typemeta_t) -> syncedmem_status_t {
-    // SAFETY: the caller guarantees it.
-    unsafe { answer("syncedmem_typemeta", meta, || Ok(TypeMeta::of(element_type(element)?))) }
+    entry!(out(meta), |meta| meta.set(TypeMeta::of(element_type(element)?)))
 }
 
 /// Writes the `syncedmem_type_t` of a type to `*element`.
@@ -45,21 +39,15 @@ pub unsafe extern "C" fn syncedmem_typemeta_element(
     meta: *const syncedmem_typemeta_t,
     element: *mut i32,
 ) -> syncedmem_status_t {
-    let number = || {
-        // SAFETY: the caller guarantees it.
-        let known = unsafe { required(meta) }?.element().ok_or(Error::Unsupported(
-            "the type is none of syncedmem_type_t; use its functions, or the library that made it",
-        ))?;
-        Ok::<_, Error>(known as i32)
-    };
-    // SAFETY: the caller guarantees it.
-    unsafe { answer_for("syncedmem_typemeta_element", element, number) }
+    entry!(out(element), required(meta), |element, meta| {
+        let what = "the type is none of syncedmem_type_t; use its functions, or the library that made it";
+        element.set(meta.element().ok_or(Error::Unsupported(what))? as i32);
+    })
 }
 
 /// Writes the type of a blob's value that is a tensor of that side to `*meta`. Such a value is the address of a
 /// `syncedmem_tensor_t *`, which it holds; a caller may take the tensor out, and leaves NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_tensor_typemeta(side: i32, meta: *mut syncedmem_typemeta_t) -> syncedmem_status_t {
-    // SAFETY: the caller guarantees it.
-    unsafe { answer("syncedmem_tensor_typemeta", meta, || Ok(handle::meta(self::side(side)?))) }
+    entry!(out(meta), |meta| meta.set(handle::meta(self::side(side)?)))
 }

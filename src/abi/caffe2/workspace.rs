@@ -4,12 +4,13 @@ use std::ffi::{c_char, c_void};
 use std::ptr::null_mut;
 
 use super::blob::syncedmem_typed_blob_t;
-use super::held::{Held, destroy, handle_of, held, holder_of, retain};
-use crate::abi::arguments::{OptionalOut, answer_for, string};
-use crate::abi::opaque::{Opaque, ask, with};
+use super::held::{Held, given_up, handle_of, held, holder_of};
+use crate::abi::arguments::{Opaque, handle, optional_out, out, string};
+use crate::abi::call::entry;
 use crate::abi::status::syncedmem_status_t;
 use crate::caffe2::error::Error;
 use crate::caffe2::workspace::Workspace;
+use crate::platform::shared::Shared;
 
 /// Named blobs, over those of a parent.
 pub struct syncedmem_workspace_t(());
@@ -36,16 +37,19 @@ impl Opaque for syncedmem_workspace_t {
     type Error = Error;
 
     unsafe fn value<'a>(handle: *const Self) -> Result<&'a Workspace, Error> {
-        // SAFETY: the caller guarantees it.
+        // SAFETY: the caller guarantees the handle.
         unsafe { held(handle) }
     }
 }
 
-/// # Safety
-/// As for `string`.
 unsafe fn name_of<'a>(name: *const c_char) -> Result<&'a [u8], Error> {
-    // SAFETY: the caller guarantees it.
-    Ok(unsafe { string(name, "a name is NULL; pass a string") }?.to_bytes())
+    // SAFETY: the caller guarantees the string.
+    Ok(unsafe { string(name) }?.to_bytes())
+}
+
+unsafe fn optional_holder_of(parent: *mut syncedmem_workspace_t) -> Result<Option<Shared<Workspace>>, Error> {
+    // SAFETY: the caller guarantees the handle.
+    Ok(if parent.is_null() { None } else { Some(unsafe { holder_of(parent) }?) })
 }
 
 /// Creates an empty workspace and writes its handle to `*workspace`. It holds the parent, which may be NULL.
@@ -54,20 +58,15 @@ pub unsafe extern "C" fn syncedmem_workspace_create(
     parent: *mut syncedmem_workspace_t,
     workspace: *mut *mut syncedmem_workspace_t,
 ) -> syncedmem_status_t {
-    let create = || {
-        // SAFETY: the caller guarantees it.
-        let parent = if parent.is_null() { None } else { Some(unsafe { holder_of(parent) }?) };
-        Workspace::new(parent).map(handle_of)
-    };
-    // SAFETY: as above.
-    unsafe { answer_for("syncedmem_workspace_create", workspace, create) }
+    entry!(out(workspace), optional_holder_of(parent), |workspace, parent| {
+        workspace.set(handle_of(Workspace::new(parent)?));
+    })
 }
 
 /// Makes one more holder of the workspace.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_workspace_retain(workspace: *mut syncedmem_workspace_t) -> syncedmem_status_t {
-    // SAFETY: the caller guarantees it.
-    unsafe { retain("syncedmem_workspace_retain", workspace) }
+    entry!(holder_of(workspace), |holder| std::mem::forget(holder))
 }
 
 /// Ends one holder; the last one ends the workspace, but not blobs that are held elsewhere. Workspaces that map each
@@ -75,8 +74,7 @@ pub unsafe extern "C" fn syncedmem_workspace_retain(workspace: *mut syncedmem_wo
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_workspace_destroy(workspace: *mut syncedmem_workspace_t) -> syncedmem_status_t {
-    // SAFETY: the caller guarantees it.
-    unsafe { destroy("syncedmem_workspace_destroy", workspace) }
+    entry!(given_up(workspace), |holder| drop(holder))
 }
 
 /// Writes a handle of the blob of that name to `*blob`: this workspace's, a mapping's or a parent's, or else a new
@@ -87,10 +85,9 @@ pub unsafe extern "C" fn syncedmem_workspace_create_blob(
     name: *const c_char,
     blob: *mut *mut syncedmem_typed_blob_t,
 ) -> syncedmem_status_t {
-    // SAFETY: the caller guarantees it.
-    let create = |workspace: &Workspace| workspace.create(unsafe { name_of(name) }?).map(handle_of);
-    // SAFETY: as above.
-    unsafe { ask("syncedmem_workspace_create_blob", workspace, blob, create) }
+    entry!(handle(workspace), out(blob), name_of(name), |workspace, blob, name| {
+        blob.set(handle_of(workspace.create(name)?));
+    })
 }
 
 /// As `syncedmem_workspace_create_blob`, of this workspace itself: the blob hides a mapping's or a parent's.
@@ -100,10 +97,9 @@ pub unsafe extern "C" fn syncedmem_workspace_create_local_blob(
     name: *const c_char,
     blob: *mut *mut syncedmem_typed_blob_t,
 ) -> syncedmem_status_t {
-    // SAFETY: the caller guarantees it.
-    let create = |workspace: &Workspace| workspace.create_local(unsafe { name_of(name) }?).map(handle_of);
-    // SAFETY: as above.
-    unsafe { ask("syncedmem_workspace_create_local_blob", workspace, blob, create) }
+    entry!(handle(workspace), out(blob), name_of(name), |workspace, blob, name| {
+        blob.set(handle_of(workspace.create_local(name)?));
+    })
 }
 
 /// As `syncedmem_workspace_create_blob`, but writes NULL if there is no such blob.
@@ -113,10 +109,9 @@ pub unsafe extern "C" fn syncedmem_workspace_get_blob(
     name: *const c_char,
     blob: *mut *mut syncedmem_typed_blob_t,
 ) -> syncedmem_status_t {
-    // SAFETY: the caller guarantees it.
-    let get = |workspace: &Workspace| Ok(workspace.get(unsafe { name_of(name) }?).map_or(null_mut(), handle_of));
-    // SAFETY: as above.
-    unsafe { ask("syncedmem_workspace_get_blob", workspace, blob, get) }
+    entry!(handle(workspace), out(blob), name_of(name), |workspace, blob, name| {
+        blob.set(workspace.get(name).map_or(null_mut(), handle_of));
+    })
 }
 
 /// Writes to `*has` whether `syncedmem_workspace_get_blob` finds a blob.
@@ -126,10 +121,7 @@ pub unsafe extern "C" fn syncedmem_workspace_has_blob(
     name: *const c_char,
     has: *mut bool,
 ) -> syncedmem_status_t {
-    // SAFETY: the caller guarantees it.
-    let is_there = |workspace: &Workspace| Ok(workspace.get(unsafe { name_of(name) }?).is_some());
-    // SAFETY: as above.
-    unsafe { ask("syncedmem_workspace_has_blob", workspace, has, is_there) }
+    entry!(handle(workspace), out(has), name_of(name), |workspace, has, name| has.set(workspace.get(name).is_some()))
 }
 
 /// Removes a blob of this workspace itself, which other holders keep, and writes to `*removed`, which may be NULL,
@@ -141,15 +133,10 @@ pub unsafe extern "C" fn syncedmem_workspace_remove_blob(
     name: *const c_char,
     removed: *mut bool,
 ) -> syncedmem_status_t {
-    let remove = |workspace: &Workspace| {
-        // SAFETY: the caller guarantees it.
-        let (name, out) = (unsafe { name_of(name) }?, unsafe { OptionalOut::new(removed) }?);
+    entry!(handle(workspace), name_of(name), optional_out(removed), |workspace, name, removed| {
         let was_there = workspace.remove(name);
-        out.set(|| was_there);
-        Ok(())
-    };
-    // SAFETY: the caller guarantees it.
-    unsafe { with("syncedmem_workspace_remove_blob", workspace, remove) }
+        removed.set(|| was_there);
+    })
 }
 
 /// Gives a blob of this workspace itself a new name, and writes a handle of it to `*blob`, which may be NULL.
@@ -162,17 +149,16 @@ pub unsafe extern "C" fn syncedmem_workspace_rename_blob(
     new_name: *const c_char,
     blob: *mut *mut syncedmem_typed_blob_t,
 ) -> syncedmem_status_t {
-    let rename = |workspace: &Workspace| {
-        // SAFETY: the caller guarantees it.
-        let (name, new) = (unsafe { name_of(name) }?, unsafe { name_of(new_name) }?);
-        // SAFETY: as above.
-        let out = unsafe { OptionalOut::new(blob) }?;
-        let renamed = workspace.rename(name, new)?;
-        out.set(|| handle_of(renamed));
-        Ok(())
-    };
-    // SAFETY: the caller guarantees it.
-    unsafe { with("syncedmem_workspace_rename_blob", workspace, rename) }
+    entry!(
+        handle(workspace),
+        name_of(name),
+        name_of(new_name),
+        optional_out(blob),
+        |workspace, name, new_name, blob| {
+            let renamed = workspace.rename(name, new_name)?;
+            blob.set(|| handle_of(renamed));
+        }
+    )
 }
 
 /// Makes the blob `name` of another workspace visible here as `new_name`. This workspace holds the other one. The name
@@ -187,14 +173,9 @@ pub unsafe extern "C" fn syncedmem_workspace_add_blob_mapping(
     name: *const c_char,
     skip_defined: bool,
 ) -> syncedmem_status_t {
-    let map = |workspace: &Workspace| {
-        // SAFETY: the caller guarantees it.
-        let (new_name, name) = (unsafe { name_of(new_name) }?, unsafe { name_of(name) }?);
-        // SAFETY: as above.
-        workspace.map(new_name, &unsafe { holder_of(other) }?, name, skip_defined)
-    };
-    // SAFETY: as above.
-    unsafe { with("syncedmem_workspace_add_blob_mapping", workspace, map) }
+    entry!(handle(workspace), name_of(new_name), name_of(name), holder_of(other), |workspace, new_name, name, other| {
+        workspace.map(new_name, &other, name, skip_defined)?
+    })
 }
 
 /// Calls `visitor` with each visible blob, or, if `local`, with each of this workspace itself, sorted by name. The
@@ -207,15 +188,12 @@ pub unsafe extern "C" fn syncedmem_workspace_blobs(
     visitor: syncedmem_blob_visitor_t,
     context: *mut c_void,
 ) -> syncedmem_status_t {
-    let visit = |workspace: &Workspace| {
+    entry!(handle(workspace), |workspace| {
         let visitor = visitor.ok_or(Error::Argument("visitor is NULL; pass a function"))?;
         for each in workspace.list(local)? {
             let blob = each.blob.address().as_ptr().cast();
             // SAFETY: the caller gave it for this.
             unsafe { visitor(each.name.with_nul().as_ptr().cast(), blob, each.bytes, context) };
         }
-        Ok(())
-    };
-    // SAFETY: the caller guarantees it.
-    unsafe { with("syncedmem_workspace_blobs", workspace, visit) }
+    })
 }

@@ -2,13 +2,12 @@
 
 use std::ffi::c_char;
 
-use super::open::path;
-use crate::abi::blob::handle::syncedmem_blob_t;
-use crate::abi::call::call_for;
-use crate::abi::handle::Handle;
-use crate::abi::opaque::Opaque;
+use super::open::file;
+use crate::abi::arguments::handle;
+use crate::abi::blob::handle::{changed, syncedmem_blob_t};
+use crate::abi::call::entry;
 use crate::abi::status::syncedmem_status_t;
-use crate::models::{Failure, blob_file};
+use crate::models::blob_file;
 
 /// Gives `blob` the shape, the data and, if any, the diff of a `.binaryproto` of one blob. Values are read as the
 /// blob's element type. After an error `blob` is as it was, but for the case that `syncedmem_model_read_blob` names.
@@ -21,11 +20,9 @@ use crate::models::{Failure, blob_file};
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]
 pub unsafe extern "C" fn syncedmem_blob_read(blob: *mut syncedmem_blob_t, path: *const c_char) -> syncedmem_status_t {
-    call_for("syncedmem_blob_read", || {
-        // SAFETY: the caller guarantees it.
-        let (blob, path) = (unsafe { Handle::value_mut(blob.cast()) }?, unsafe { self::path(path) }?);
-        // SAFETY: as above.
-        unsafe { blob_file::read(blob, path) }
+    entry!(changed(blob), file(path), |blob, path| {
+        // SAFETY: the caller guarantees that no other thread uses the blob's memory.
+        unsafe { blob_file::read(blob, path) }?;
     })
 }
 
@@ -44,11 +41,5 @@ pub unsafe extern "C" fn syncedmem_blob_write(
     diff: bool,
     path: *const c_char,
 ) -> syncedmem_status_t {
-    call_for("syncedmem_blob_write", || {
-        // SAFETY: the caller guarantees it.
-        let blob = unsafe { Opaque::value(blob) }?;
-        // SAFETY: as above.
-        blob_file::write(blob, diff, unsafe { self::path(path) }?)?;
-        Ok::<_, Failure>(())
-    })
+    entry!(handle(blob), file(path), |blob, path| blob_file::write(blob, diff, path)?)
 }

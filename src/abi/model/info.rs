@@ -4,10 +4,10 @@ use std::ffi::{c_char, c_int};
 use std::mem::offset_of;
 
 use super::open::syncedmem_model_t;
-use crate::abi::arguments::{Out, SizedOut};
-use crate::abi::opaque::{ask, with};
+use crate::abi::arguments::{Grows, handle, out, sized_out};
+use crate::abi::call::entry;
 use crate::abi::status::syncedmem_status_t;
-use crate::models::{At, Kind, Model, element_type};
+use crate::models::{At, Kind, element_type};
 
 /// What a model file holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,15 +67,21 @@ pub struct syncedmem_blob_info_t {
 
 const _: () = assert!(offset_of!(syncedmem_model_info_t, size) == 0 && offset_of!(syncedmem_blob_info_t, size) == 0);
 
+impl Grows for syncedmem_model_info_t {
+    const LEAST: usize = size_of::<Self>();
+}
+
+impl Grows for syncedmem_blob_info_t {
+    const LEAST: usize = size_of::<Self>();
+}
+
 /// Writes to `*info` what the file says beside its layers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_model_info(
     model: *const syncedmem_model_t,
     info: *mut syncedmem_model_info_t,
 ) -> syncedmem_status_t {
-    let tell = |model: &Model| {
-        // SAFETY: the caller guarantees it.
-        let out = unsafe { SizedOut::new(info, size_of::<syncedmem_model_info_t>()) }?;
+    entry!(handle(model), sized_out(info), |model, out| {
         let kind = match model.kind() {
             Kind::Net => syncedmem_model_kind_t::SYNCEDMEM_MODEL_NET,
             Kind::Blob => syncedmem_model_kind_t::SYNCEDMEM_MODEL_BLOB,
@@ -83,19 +89,15 @@ pub unsafe extern "C" fn syncedmem_model_info(
             Kind::SolverState => syncedmem_model_kind_t::SYNCEDMEM_MODEL_SOLVER_STATE,
             Kind::InitNet => syncedmem_model_kind_t::SYNCEDMEM_MODEL_INIT_NET,
         };
-        let info = syncedmem_model_info_t {
+        out.set(&syncedmem_model_info_t {
             size: out.size,
             kind: kind as i32,
             iter: model.state().map_or(0, |state| state.iter),
             current_step: model.state().map_or(0, |state| state.current_step),
             name: model.name().as_ptr(),
             learned_net: model.learned_net().as_ptr(),
-        };
-        out.set(&info);
-        Ok(())
-    };
-    // SAFETY: the caller guarantees it.
-    unsafe { with("syncedmem_model_info", model, tell) }
+        });
+    })
 }
 
 /// Writes the number of layers to `*count`.
@@ -104,8 +106,7 @@ pub unsafe extern "C" fn syncedmem_model_layer_count(
     model: *const syncedmem_model_t,
     count: *mut usize,
 ) -> syncedmem_status_t {
-    // SAFETY: the caller guarantees it.
-    unsafe { ask("syncedmem_model_layer_count", model, count, |model| Ok(model.layer_count())) }
+    entry!(handle(model), out(count), |model, count| count.set(model.layer_count()))
 }
 
 /// Writes a layer's name, its type as Caffe has named it since 2015, and its number of blobs. Layers are numbered from
@@ -119,19 +120,12 @@ pub unsafe extern "C" fn syncedmem_model_layer(
     type_name: *mut *const c_char,
     blobs: *mut usize,
 ) -> syncedmem_status_t {
-    let tell = |model: &Model| {
-        // SAFETY: the caller guarantees it.
-        let (out_name, out_type) = (unsafe { Out::new(name) }?, unsafe { Out::new(type_name) }?);
-        // SAFETY: as above.
-        let out_blobs = unsafe { Out::new(blobs) }?;
-        let (layer, name, of) = model.layer(layer)?;
-        out_name.set(name.as_ptr());
-        out_type.set(of.as_ptr());
-        out_blobs.set(layer.blobs().len());
-        Ok(())
-    };
-    // SAFETY: the caller guarantees it.
-    unsafe { with("syncedmem_model_layer", model, tell) }
+    entry!(handle(model), out(name), out(type_name), out(blobs), |model, name, type_name, blobs| {
+        let (layer, its_name, its_type) = model.layer(layer)?;
+        name.set(its_name.as_ptr());
+        type_name.set(its_type.as_ptr());
+        blobs.set(layer.blobs().len());
+    })
 }
 
 /// Writes to `*info` what the file says about a blob. Blobs are numbered from 0: weights before biases.
@@ -142,11 +136,9 @@ pub unsafe extern "C" fn syncedmem_model_blob_info(
     blob: usize,
     info: *mut syncedmem_blob_info_t,
 ) -> syncedmem_status_t {
-    let tell = |model: &Model| {
-        // SAFETY: the caller guarantees it.
-        let out = unsafe { SizedOut::new(info, size_of::<syncedmem_blob_info_t>()) }?;
+    entry!(handle(model), sized_out(info), |model, out| {
         let (blob, net_shape) = model.blob(At::data(layer, blob))?;
-        let info = syncedmem_blob_info_t {
+        out.set(&syncedmem_blob_info_t {
             size: out.size,
             element_type: element_type(blob.data().element()) as i32,
             // At most 32.
@@ -157,10 +149,6 @@ pub unsafe extern "C" fn syncedmem_model_blob_info(
             count: blob.data().count(),
             has_diff: blob.diff().is_some(),
             diff_element_type: element_type(blob.diff().unwrap_or(blob.data()).element()) as i32,
-        };
-        out.set(&info);
-        Ok(())
-    };
-    // SAFETY: the caller guarantees it.
-    unsafe { with("syncedmem_model_blob_info", model, tell) }
+        });
+    })
 }

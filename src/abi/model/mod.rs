@@ -23,10 +23,10 @@ pub mod read;
 
 use super::call::Failure;
 use super::status::syncedmem_status_t;
-use crate::error::Error;
-use crate::models::{self, ErrorKind};
+use crate::error;
+use crate::models::{ErrorKind, Failure as Error};
 
-impl Failure for models::Failure {
+impl Failure for Error {
     fn status(&self) -> syncedmem_status_t {
         match self {
             Self::Own(error) => error.status(),
@@ -41,7 +41,7 @@ impl Failure for models::Failure {
         }
     }
 
-    fn cause(&self) -> Option<Error> {
+    fn cause(&self) -> Option<error::Error> {
         match self {
             Self::Own(error) => Some(*error),
             Self::Blob(error) => error.cause(),

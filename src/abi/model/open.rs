@@ -4,10 +4,9 @@ use std::ffi::{OsStr, c_char};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use crate::abi::arguments::{answer_for, string};
-use crate::abi::call::call;
+use crate::abi::arguments::{Opaque, out, string};
+use crate::abi::call::entry;
 use crate::abi::handle::{Handle, Handled};
-use crate::abi::opaque::Opaque;
 use crate::abi::status::syncedmem_status_t;
 use crate::error::Error;
 use crate::models::{Failure, Model};
@@ -27,17 +26,14 @@ impl Opaque for syncedmem_model_t {
     type Error = Failure;
 
     unsafe fn value<'a>(handle: *const Self) -> Result<&'a Model, Failure> {
-        // SAFETY: the caller guarantees it.
+        // SAFETY: the caller guarantees the handle.
         Ok(unsafe { Handle::value(handle.cast()) }?)
     }
 }
 
-/// # Safety
-/// As for `string`.
-pub(in crate::abi) unsafe fn path<'a>(path: *const c_char) -> Result<&'a Path, Error> {
-    // SAFETY: the caller guarantees it.
-    let path = unsafe { string(path, "path is NULL; pass the name of a file") }?;
-    Ok(Path::new(OsStr::from_bytes(path.to_bytes())))
+pub(in crate::abi) unsafe fn file<'a>(path: *const c_char) -> Result<&'a Path, Error> {
+    // SAFETY: the caller guarantees the string.
+    Ok(Path::new(OsStr::from_bytes(unsafe { string(path) }?.to_bytes())))
 }
 
 /// Opens a model file, and writes the model's handle to `*model`. The file's name decides what it is, or else its
@@ -50,15 +46,14 @@ pub unsafe extern "C" fn syncedmem_model_open(
     path: *const c_char,
     model: *mut *mut syncedmem_model_t,
 ) -> syncedmem_status_t {
-    // SAFETY: the caller guarantees it.
-    let open = || Ok::<_, Failure>(Handle::make(Model::open(unsafe { self::path(path) }?)?)?.as_ptr().cast());
-    // SAFETY: as above.
-    unsafe { answer_for("syncedmem_model_open", model, open) }
+    entry!(file(path), out(model), |path, model| model.set(Handle::make(Model::open(path)?)?.as_ptr().cast()))
 }
 
 /// Closes a model and its file.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syncedmem_model_close(model: *mut syncedmem_model_t) -> syncedmem_status_t {
-    // SAFETY: the caller guarantees it.
-    call("syncedmem_model_close", || unsafe { Handle::<Model>::end(model.cast()) })
+    entry!(|| {
+        // SAFETY: the caller guarantees the handle, and that it is alone.
+        unsafe { Handle::<Model>::end(model.cast()) }?;
+    })
 }

@@ -1,12 +1,12 @@
 //! Values into objects.
 
 use super::open::syncedmem_model_t;
-use crate::abi::arguments::one_of;
+use crate::abi::arguments::{handle, one_of};
 use crate::abi::c::object::syncedmem_t;
+use crate::abi::call::entry;
 use crate::abi::element::{element_type, syncedmem_array_t};
-use crate::abi::opaque::{Opaque, with};
 use crate::abi::status::syncedmem_status_t;
-use crate::models::{At, Model, Part};
+use crate::models::{At, Part};
 
 /// Reads a blob's values (`SYNCEDMEM_DATA`) or gradients (`SYNCEDMEM_DIFF`) into the host side of `mem`, then the
 /// newest. `element_type` is a `syncedmem_type_t`: `SYNCEDMEM_FLOAT32`, `SYNCEDMEM_FLOAT64`, or the stored type, for
@@ -31,17 +31,13 @@ pub unsafe extern "C" fn syncedmem_model_read_blob(
     element_type: i32,
     mem: *mut syncedmem_t,
 ) -> syncedmem_status_t {
-    let read = |model: &Model| {
+    entry!(handle(model), handle(mem), |model, object| {
         const PARTS: [Part; 2] = [Part::Data, Part::Diff];
         const _: () = assert!(syncedmem_array_t::SYNCEDMEM_DIFF as usize == 1);
-        // SAFETY: the caller guarantees it.
-        let object = unsafe { Opaque::value(mem) }?;
-        let part =
-            one_of(array, PARTS, "array is no syncedmem_array_t; pass SYNCEDMEM_DATA (0) or SYNCEDMEM_DIFF (1)")?;
+        let what = "array is no syncedmem_array_t; pass SYNCEDMEM_DATA (0) or SYNCEDMEM_DIFF (1)";
+        let part = one_of(array, PARTS, what)?;
         let element = self::element_type(element_type)?;
         // SAFETY: the caller guarantees that no other thread uses the host side.
-        unsafe { model.read(At { layer, blob, part }, element, object) }
-    };
-    // SAFETY: the caller guarantees it.
-    unsafe { with("syncedmem_model_read_blob", model, read) }
+        unsafe { model.read(At { layer, blob, part }, element, object) }?;
+    })
 }
