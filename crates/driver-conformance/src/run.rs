@@ -11,18 +11,18 @@ pub(crate) const BEGINS: &str = "";
 
 pub(crate) fn chosen(options: &Options) -> impl Iterator<Item = (Stage, &'static Check)> {
     let only = options.only.clone();
-    checks::all().filter(move |(_, check)| check.sentence().contains(&only) || check.source().contains(&only))
+    checks::all().filter(move |(_, check)| check.sentence.contains(&only) || check.source().contains(&only))
 }
 
 pub(crate) fn list(options: &Options) {
     for (_, check) in chosen(options) {
-        println!("{}\n    {}", check.sentence(), check.source());
+        println!("{}\n    {}", check.sentence, check.source());
     }
 }
 
 /// Returns whether the check failed.
 fn print(check: &Check, outcome: &Outcome) -> bool {
-    let sentence = check.sentence();
+    let sentence = check.sentence;
     let line = match outcome {
         Ok(()) => format!("ok - {sentence}"),
         Err(Verdict::Found(what)) => format!("ok - {sentence} (found: {what})"),
@@ -72,7 +72,7 @@ pub(crate) fn run(options: &Options, first: usize) -> Result<usize, String> {
         failed += usize::from(print(check, &run_one(stage, check, &session)));
         if stage == Stage::Context {
             if let Some(broken) = broken(&session) {
-                println!("not ok - the context is usable after: {} (got {})", check.sentence(), status::named(broken));
+                println!("not ok - the context is usable after: {} (got {})", check.sentence, status::named(broken));
                 // Nothing else can be checked in this process.
                 return Ok(failed + 1);
             }

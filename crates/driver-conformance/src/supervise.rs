@@ -88,7 +88,7 @@ impl Worker {
 }
 
 pub(crate) fn run(options: &Options) -> ExitCode {
-    let names: Vec<String> = run::chosen(options).map(|(_, check)| check.sentence()).collect();
+    let names: Vec<&str> = run::chosen(options).map(|(_, check)| check.sentence).collect();
     if names.is_empty() {
         return crate::exit(Err(format!("no check has \"{}\" in its name or source", options.only)));
     }
@@ -111,7 +111,7 @@ pub(crate) fn run(options: &Options) -> ExitCode {
             End::Itself(status) => format!("{status}"),
             End::Hung(limit) => format!("no end within {} s", limit.as_secs()),
         };
-        let name = names.get(next).map_or("the driver's exit", String::as_str);
+        let name = names.get(next).copied().unwrap_or("the driver's exit");
         counts.print(&format!("not ok - {name} (expected the process to finish, got {got})"));
         next += 1;
     }

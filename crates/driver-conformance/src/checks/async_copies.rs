@@ -1,6 +1,6 @@
 //! Copies that a stream makes later.
 
-use super::{Check, Session, check};
+use super::{Check, check};
 use crate::driver::blocks::{
     DeviceBlock, HostBlock, copy, copy_async, copy_in_device_async, copy_to_device_async, copy_to_host_async, set8,
 };
@@ -10,25 +10,101 @@ use crate::driver::queues::Stream;
 use crate::verdict::{Must, Outcome, Verdict};
 
 pub(crate) const CHECKS: &[Check] = &[
-    check!(a_copy_to_pinned_memory_waits_for_its_stream, "API synchronization behavior, Memcpy, Asynchronous"),
-    check!(a_copy_from_pinned_memory_does_not_wait, "API synchronization behavior, Memcpy, Asynchronous"),
-    check!(a_copy_from_pinned_memory_waits_for_its_stream, "API synchronization behavior, Memcpy, Asynchronous"),
-    check!(a_copy_in_the_device_waits_for_its_stream, "API synchronization behavior, Memcpy, Asynchronous"),
-    check!(addresses_alone_tell_an_asynchronous_copy, "cuMemcpyAsync"),
-    check!(
-        pageable_memory_may_be_changed_after_an_asynchronous_copy,
-        "API synchronization behavior, Memcpy, Asynchronous: staging"
+    check("a copy to pinned memory waits for its stream", "API synchronization behavior, Memcpy, Asynchronous", |_| {
+        to_the_host_later(&HostBlock::pinned(BYTES, 0)?)
+    }),
+    check("a copy from pinned memory does not wait", "API synchronization behavior, Memcpy, Asynchronous", |_| {
+        let (here, host) = (Setting::new(1)?, HostBlock::pinned(BYTES, 0)?);
+        host.fill_pattern(2);
+        let gate = Gate::close(&here.stream)?;
+        gate.await_stream()?;
+        copy_to_device_async(here.block.at(0), host.at(0), BYTES, &here.stream).must()?;
+        gate.is_still_shut("queueing the copy")?;
+        gate.open();
+        here.stream.synchronize()?.ok()?;
+        host.fill(0);
+        copy(host.at(0), here.block.at(0), BYTES).must()?;
+        host.has_pattern("the block", 2)
+    }),
+    // Another stream sees the block as it was.
+    check(
+        "a copy from pinned memory waits for its stream",
+        "API synchronization behavior, Memcpy, Asynchronous",
+        |_| {
+            let (here, other) = (Setting::new(1)?, Stream::new(STREAM_NON_BLOCKING)?);
+            let (host, seen) = (HostBlock::pinned(BYTES, 0)?, HostBlock::pinned(BYTES, 0)?);
+            host.fill(2);
+            let gate = Gate::close(&here.stream)?;
+            gate.await_stream()?;
+            copy_to_device_async(here.block.at(0), host.at(0), BYTES, &here.stream).must()?;
+            gate.linger();
+            copy_to_host_async(seen.at(0), here.block.at(0), BYTES, &other).must()?;
+            other.synchronize()?.ok()?;
+            gate.is_still_shut("another stream")?;
+            seen.has("the block, with the stream held", 1)
+        },
     ),
-    check!(
-        small_pageable_memory_may_be_changed_after_an_asynchronous_copy,
-        "API synchronization behavior, Memcpy, Asynchronous: staging"
+    check("a copy in the device waits for its stream", "API synchronization behavior, Memcpy, Asynchronous", |_| {
+        let (here, other) = (Setting::new(1)?, Stream::new(STREAM_NON_BLOCKING)?);
+        let (second, seen) = (DeviceBlock::new(BYTES)?, HostBlock::pinned(BYTES, 0)?);
+        set8(second.at(0), 2, BYTES).must()?;
+        Stream::null().synchronize()?.ok()?;
+        let gate = Gate::close(&here.stream)?;
+        gate.await_stream()?;
+        copy_in_device_async(second.at(0), here.block.at(0), BYTES, &here.stream).must()?;
+        gate.linger();
+        copy_to_host_async(seen.at(0), second.at(0), BYTES, &other).must()?;
+        other.synchronize()?.ok()?;
+        gate.is_still_shut("queueing and another stream")?;
+        seen.has("the second block, with the stream held", 2)?;
+        gate.open();
+        here.stream.synchronize()?.ok()?;
+        copy(seen.at(0), second.at(0), BYTES).must()?;
+        seen.has("the second block, with the stream done", 1)
+    }),
+    check("addresses alone tell an asynchronous copy", "cuMemcpyAsync", |_| {
+        let (here, host) = (Setting::new(1)?, HostBlock::pinned(BYTES, 0)?);
+        let second = DeviceBlock::new(BYTES)?;
+        host.fill_pattern(3);
+        copy_async(here.block.at(0), host.at(0), BYTES, &here.stream).must()?;
+        copy_async(second.at(0), here.block.at(0), BYTES, &here.stream).must()?;
+        here.stream.synchronize()?.ok()?;
+        host.fill(0);
+        copy_async(host.at(0), second.at(0), BYTES, &here.stream).must()?;
+        here.stream.synchronize()?.ok()?;
+        host.has_pattern("what came back", 3)
+    }),
+    check(
+        "pageable memory may be changed after an asynchronous copy",
+        "API synchronization behavior, Memcpy, Asynchronous: staging",
+        |_| from_pageable_memory(BYTES),
     ),
-    check!(
-        a_copy_to_pageable_memory_is_there_once_its_stream_is_done,
-        "API synchronization behavior, Memcpy, Asynchronous"
+    check(
+        "small pageable memory may be changed after an asynchronous copy",
+        "API synchronization behavior, Memcpy, Asynchronous: staging",
+        |_| from_pageable_memory(1000),
     ),
-    check!(registered_memory_counts_as_pinned, "cuMemHostRegister"),
-    check!(a_copy_of_nothing_changes_nothing_in_a_stream_either, "cuMemcpyAsync: open, so either status"),
+    check(
+        "a copy to pageable memory is there once its stream is done",
+        "API synchronization behavior, Memcpy, Asynchronous",
+        |_| {
+            let (here, host) = (Setting::new(0x71)?, HostBlock::pageable(BYTES));
+            copy_to_host_async(host.at(0), here.block.at(0), BYTES, &here.stream).must()?;
+            here.stream.synchronize()?.ok()?;
+            host.has("the host's block", 0x71)
+        },
+    ),
+    check("registered memory counts as pinned", "cuMemHostRegister", |_| {
+        to_the_host_later(&HostBlock::registered(BYTES)?)
+    }),
+    check("a copy of nothing changes nothing in a stream either", "cuMemcpyAsync: open, so either status", |_| {
+        use crate::driver::status::{INVALID_VALUE, SUCCESS};
+        let (here, host) = (Setting::new(1)?, HostBlock::pinned(BYTES, 0)?);
+        host.fill(6);
+        copy_async(host.at(3), here.block.at(5), 0, &here.stream)?.is_one_of(&[SUCCESS, INVALID_VALUE])?;
+        here.stream.synchronize()?.ok()?;
+        host.has("the host's block", 6)
+    }),
 ];
 
 const BYTES: usize = 1 << 20;
@@ -62,71 +138,6 @@ fn to_the_host_later(host: &HostBlock) -> Outcome {
     host.has("the host's block, with the stream done", 0x61)
 }
 
-fn a_copy_to_pinned_memory_waits_for_its_stream(_: &Session) -> Outcome {
-    to_the_host_later(&HostBlock::pinned(BYTES, 0)?)
-}
-
-fn a_copy_from_pinned_memory_does_not_wait(_: &Session) -> Outcome {
-    let (here, host) = (Setting::new(1)?, HostBlock::pinned(BYTES, 0)?);
-    host.fill_pattern(2);
-    let gate = Gate::close(&here.stream)?;
-    gate.await_stream()?;
-    copy_to_device_async(here.block.at(0), host.at(0), BYTES, &here.stream).must()?;
-    gate.is_still_shut("queueing the copy")?;
-    gate.open();
-    here.stream.synchronize()?.ok()?;
-    host.fill(0);
-    copy(host.at(0), here.block.at(0), BYTES).must()?;
-    host.has_pattern("the block", 2)
-}
-
-/// Another stream sees the block as it was.
-fn a_copy_from_pinned_memory_waits_for_its_stream(_: &Session) -> Outcome {
-    let (here, other) = (Setting::new(1)?, Stream::new(STREAM_NON_BLOCKING)?);
-    let (host, seen) = (HostBlock::pinned(BYTES, 0)?, HostBlock::pinned(BYTES, 0)?);
-    host.fill(2);
-    let gate = Gate::close(&here.stream)?;
-    gate.await_stream()?;
-    copy_to_device_async(here.block.at(0), host.at(0), BYTES, &here.stream).must()?;
-    gate.linger();
-    copy_to_host_async(seen.at(0), here.block.at(0), BYTES, &other).must()?;
-    other.synchronize()?.ok()?;
-    gate.is_still_shut("another stream")?;
-    seen.has("the block, with the stream held", 1)
-}
-
-fn a_copy_in_the_device_waits_for_its_stream(_: &Session) -> Outcome {
-    let (here, other) = (Setting::new(1)?, Stream::new(STREAM_NON_BLOCKING)?);
-    let (second, seen) = (DeviceBlock::new(BYTES)?, HostBlock::pinned(BYTES, 0)?);
-    set8(second.at(0), 2, BYTES).must()?;
-    Stream::null().synchronize()?.ok()?;
-    let gate = Gate::close(&here.stream)?;
-    gate.await_stream()?;
-    copy_in_device_async(second.at(0), here.block.at(0), BYTES, &here.stream).must()?;
-    gate.linger();
-    copy_to_host_async(seen.at(0), second.at(0), BYTES, &other).must()?;
-    other.synchronize()?.ok()?;
-    gate.is_still_shut("queueing and another stream")?;
-    seen.has("the second block, with the stream held", 2)?;
-    gate.open();
-    here.stream.synchronize()?.ok()?;
-    copy(seen.at(0), second.at(0), BYTES).must()?;
-    seen.has("the second block, with the stream done", 1)
-}
-
-fn addresses_alone_tell_an_asynchronous_copy(_: &Session) -> Outcome {
-    let (here, host) = (Setting::new(1)?, HostBlock::pinned(BYTES, 0)?);
-    let second = DeviceBlock::new(BYTES)?;
-    host.fill_pattern(3);
-    copy_async(here.block.at(0), host.at(0), BYTES, &here.stream).must()?;
-    copy_async(second.at(0), here.block.at(0), BYTES, &here.stream).must()?;
-    here.stream.synchronize()?.ok()?;
-    host.fill(0);
-    copy_async(host.at(0), second.at(0), BYTES, &here.stream).must()?;
-    here.stream.synchronize()?.ok()?;
-    host.has_pattern("what came back", 3)
-}
-
 fn from_pageable_memory(bytes: usize) -> Outcome {
     let (here, host) = (Setting::new(1)?, HostBlock::pageable(bytes));
     host.fill_pattern(4);
@@ -138,32 +149,4 @@ fn from_pageable_memory(bytes: usize) -> Outcome {
     })?;
     copy(host.at(0), here.block.at(0), bytes).must()?;
     host.has_pattern("the block", 4)
-}
-
-fn pageable_memory_may_be_changed_after_an_asynchronous_copy(_: &Session) -> Outcome {
-    from_pageable_memory(BYTES)
-}
-
-fn small_pageable_memory_may_be_changed_after_an_asynchronous_copy(_: &Session) -> Outcome {
-    from_pageable_memory(1000)
-}
-
-fn a_copy_to_pageable_memory_is_there_once_its_stream_is_done(_: &Session) -> Outcome {
-    let (here, host) = (Setting::new(0x71)?, HostBlock::pageable(BYTES));
-    copy_to_host_async(host.at(0), here.block.at(0), BYTES, &here.stream).must()?;
-    here.stream.synchronize()?.ok()?;
-    host.has("the host's block", 0x71)
-}
-
-fn registered_memory_counts_as_pinned(_: &Session) -> Outcome {
-    to_the_host_later(&HostBlock::registered(BYTES)?)
-}
-
-fn a_copy_of_nothing_changes_nothing_in_a_stream_either(_: &Session) -> Outcome {
-    use crate::driver::status::{INVALID_VALUE, SUCCESS};
-    let (here, host) = (Setting::new(1)?, HostBlock::pinned(BYTES, 0)?);
-    host.fill(6);
-    copy_async(host.at(3), here.block.at(5), 0, &here.stream)?.is_one_of(&[SUCCESS, INVALID_VALUE])?;
-    here.stream.synchronize()?.ok()?;
-    host.has("the host's block", 6)
 }

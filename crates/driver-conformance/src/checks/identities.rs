@@ -11,17 +11,150 @@ use crate::verdict::{Must, Outcome, Reply, Verdict};
 
 /// They reset the device, so no context is there yet.
 pub(crate) const RESETS: &[Check] = &[
-    check!(what_is_current_after_a_reset_while_it_is_retained, "cuDevicePrimaryCtxReset"),
-    check!(what_is_known_of_memory_after_a_reset_while_it_is_retained, "cuDevicePrimaryCtxReset"),
+    check("what is current after a reset while it is retained", "cuDevicePrimaryCtxReset", |session| {
+        let retained = Retained::new(session)?;
+        let context = retained.context;
+        calls::push(context).must()?;
+        let before = calls::context_id(0).must()?;
+        calls::primary_reset(session.device).must()?;
+        let handle = |now: Handle| match now {
+            0 => "none".to_string(),
+            now if now == context => "the same handle".into(),
+            _ => "another handle".into(),
+        };
+        let id = |now: u64| String::from(if now == before { "the same" } else { "another" });
+        let current = outcome(calls::current(), handle)?;
+        let own = outcome(calls::context_id(0), id)?;
+        let by_handle = outcome(calls::context_id(context), id)?;
+        let synchronize = status::named(calls::synchronize()?.status);
+        let active = outcome(calls::primary_state(session.device), |(_, active)| active.to_string())?;
+        let again = outcome(calls::primary_retain(session.device), handle)?;
+        let id_again = outcome(calls::context_id(context), id)?;
+        // After a reset a driver may count anew.
+        let _ = calls::primary_release(session.device)?;
+        found(format!(
+            "current: {current}; id of what is current: {own}; of the handle: {by_handle}; cuCtxSynchronize: {synchronize}; \
+         active: {active}; retained again: {again}, id {id_again}"
+        ))
+    }),
+    check("what is known of memory after a reset while it is retained", "cuDevicePrimaryCtxReset", |session| {
+        let retained = Retained::new(session)?;
+        calls::push(retained.context).must()?;
+        let registered = HostBlock::registered(BYTES)?;
+        let (device, pinned) = (DeviceBlock::new(BYTES)?.release(), HostBlock::pinned(BYTES, HOST_PORTABLE)?);
+        let addresses = [("device", device), ("pinned", pinned.address()), ("registered", registered.address())];
+        // The reset takes it.
+        std::mem::forget(pinned);
+        let mut before = Vec::new();
+        for (_, address) in addresses {
+            before.push(known(address)?);
+        }
+        calls::primary_reset(session.device).must()?;
+        let mut text = Vec::new();
+        for ((name, address), before) in addresses.iter().zip(&before) {
+            let with = known(*address)?;
+            calls::set_current(0).must()?;
+            let without = known(*address)?;
+            let _ = calls::set_current(retained.context)?;
+            text.push(format!("{name}: {}; with nothing current: {}", with.since(before), without.since(before)));
+        }
+        let unregister = status::named(calls::unregister(registered.address())?.status);
+        found(format!("{}; cuMemHostUnregister: {unregister}", text.join("; ")))
+    }),
 ];
 
 pub(crate) const CHECKS: &[Check] = &[
-    check!(what_number_pinned_and_registered_memory_has, "cuPointerGetAttribute: BUFFER_ID"),
-    check!(what_number_memory_has_that_is_registered_again_at_the_same_address, "cuPointerGetAttribute: BUFFER_ID"),
-    check!(what_is_known_of_freed_pinned_blocks, "cuPointerGetAttributes"),
-    check!(what_is_known_of_freed_small_device_blocks, "cuPointerGetAttributes"),
-    check!(what_is_known_of_memory_without_a_current_context, "cuPointerGetAttributes"),
-    check!(whether_memory_is_registered_as_the_attribute_says, "cuDeviceGetAttribute: HOST_REGISTER_SUPPORTED"),
+    check("what number pinned and registered memory has", "cuPointerGetAttribute: BUFFER_ID", |session| {
+        let blocks = [
+            ("pinned", HostBlock::pinned(BYTES, 0)),
+            ("pinned for all", HostBlock::pinned(BYTES, HOST_PORTABLE)),
+            ("registered", HostBlock::registered(BYTES)),
+        ];
+        let mut text = Vec::new();
+        for (name, block) in blocks {
+            let block = match block {
+                Err(Verdict::Skipped(why)) => {
+                    text.push(format!("{name}: {why}"));
+                    continue;
+                }
+                block => block?,
+            };
+            let known = known(block.address())?;
+            let context = if known.context == session.context { "its context" } else { "no such context" };
+            text.push(format!("{name}: {}, {}, {context}", known.number(), alone(block.address())?));
+        }
+        found(text.join("; "))
+    }),
+    check(
+        "what number memory has that is registered again at the same address",
+        "cuPointerGetAttribute: BUFFER_ID",
+        |_| {
+            let host = HostBlock::registered(BYTES)?;
+            let before = known(host.address());
+            calls::unregister(host.address()).must()?;
+            let between = known(host.address());
+            host.register()?.ok()?;
+            let after = known(host.address());
+            let (before, between, after) = (before?, between?, after?);
+            found(format!(
+                "{}; unregistered: {}; again: {}",
+                before.number(),
+                between.since(&before),
+                after.since(&before)
+            ))
+        },
+    ),
+    check("what is known of freed pinned blocks", "cuPointerGetAttributes", |session| {
+        let mut text = Vec::new();
+        for bytes in [BYTES, 4 << 20] {
+            let block = HostBlock::pinned(bytes, HOST_PORTABLE)?;
+            let (address, before) = (block.address(), known(block.address())?);
+            block.free()?.ok()?;
+            text.push(format!("{bytes} bytes: {}", afterwards(session, &before, address)?));
+        }
+        found(text.join("; "))
+    }),
+    // Small blocks share a larger one of the driver's.
+    check("what is known of freed small device blocks", "cuPointerGetAttributes", |session| {
+        let _neighbour = DeviceBlock::new(256)?;
+        let mut text = Vec::new();
+        for bytes in [256, BYTES, 1 << 20] {
+            let block = DeviceBlock::new(bytes)?;
+            let (address, before) = (block.address(), known(block.address())?);
+            block.free()?.ok()?;
+            text.push(format!("{bytes} bytes: {}", afterwards(session, &before, address)?));
+        }
+        found(text.join("; "))
+    }),
+    check("what is known of memory without a current context", "cuPointerGetAttributes", |session| {
+        let (block, pinned) = (DeviceBlock::new(BYTES)?, HostBlock::pinned(BYTES, HOST_PORTABLE)?);
+        let (registered, plain) = (HostBlock::registered(BYTES)?, HostBlock::pageable(BYTES));
+        let addresses = [
+            ("device", block.address()),
+            ("pinned", pinned.address()),
+            ("registered", registered.address()),
+            ("pageable", plain.address()),
+        ];
+        let mut text = Vec::new();
+        for (name, address) in addresses {
+            let before = known(address)?;
+            text.push(format!("{name}: {}", detached(session, || known(address))?.since(&before)));
+        }
+        found(text.join("; "))
+    }),
+    check(
+        "whether memory is registered as the attribute says",
+        "cuDeviceGetAttribute: HOST_REGISTER_SUPPORTED",
+        |session| {
+            let says = calls::device_attribute(session.device, device::HOST_REGISTER_SUPPORTED).must()?;
+            let host = HostBlock::pageable(BYTES);
+            let reply = host.register()?;
+            if reply.status == SUCCESS {
+                calls::unregister(host.address()).must()?;
+            }
+            found(format!("the attribute is {says}, and cuMemHostRegister returns {}", status::named(reply.status)))
+        },
+    ),
 ];
 
 const BYTES: usize = 5000;
@@ -82,39 +215,6 @@ fn found(text: String) -> Outcome {
     Err(Verdict::Found(text))
 }
 
-fn what_number_pinned_and_registered_memory_has(session: &Session) -> Outcome {
-    let blocks = [
-        ("pinned", HostBlock::pinned(BYTES, 0)),
-        ("pinned for all", HostBlock::pinned(BYTES, HOST_PORTABLE)),
-        ("registered", HostBlock::registered(BYTES)),
-    ];
-    let mut text = Vec::new();
-    for (name, block) in blocks {
-        let block = match block {
-            Err(Verdict::Skipped(why)) => {
-                text.push(format!("{name}: {why}"));
-                continue;
-            }
-            block => block?,
-        };
-        let known = known(block.address())?;
-        let context = if known.context == session.context { "its context" } else { "no such context" };
-        text.push(format!("{name}: {}, {}, {context}", known.number(), alone(block.address())?));
-    }
-    found(text.join("; "))
-}
-
-fn what_number_memory_has_that_is_registered_again_at_the_same_address(_: &Session) -> Outcome {
-    let host = HostBlock::registered(BYTES)?;
-    let before = known(host.address());
-    calls::unregister(host.address()).must()?;
-    let between = known(host.address());
-    host.register()?.ok()?;
-    let after = known(host.address());
-    let (before, between, after) = (before?, between?, after?);
-    found(format!("{}; unregistered: {}; again: {}", before.number(), between.since(&before), after.since(&before)))
-}
-
 /// After the block's end, with and without a current context.
 fn afterwards(session: &Session, before: &Known, address: u64) -> Result<String, Verdict> {
     let with = known(address)?;
@@ -122,111 +222,8 @@ fn afterwards(session: &Session, before: &Known, address: u64) -> Result<String,
     Ok(format!("{}; with nothing current: {}", with.since(before), without.since(before)))
 }
 
-fn what_is_known_of_freed_pinned_blocks(session: &Session) -> Outcome {
-    let mut text = Vec::new();
-    for bytes in [BYTES, 4 << 20] {
-        let block = HostBlock::pinned(bytes, HOST_PORTABLE)?;
-        let (address, before) = (block.address(), known(block.address())?);
-        block.free()?.ok()?;
-        text.push(format!("{bytes} bytes: {}", afterwards(session, &before, address)?));
-    }
-    found(text.join("; "))
-}
-
-/// Small blocks share a larger one of the driver's.
-fn what_is_known_of_freed_small_device_blocks(session: &Session) -> Outcome {
-    let _neighbour = DeviceBlock::new(256)?;
-    let mut text = Vec::new();
-    for bytes in [256, BYTES, 1 << 20] {
-        let block = DeviceBlock::new(bytes)?;
-        let (address, before) = (block.address(), known(block.address())?);
-        block.free()?.ok()?;
-        text.push(format!("{bytes} bytes: {}", afterwards(session, &before, address)?));
-    }
-    found(text.join("; "))
-}
-
-fn what_is_known_of_memory_without_a_current_context(session: &Session) -> Outcome {
-    let (block, pinned) = (DeviceBlock::new(BYTES)?, HostBlock::pinned(BYTES, HOST_PORTABLE)?);
-    let (registered, plain) = (HostBlock::registered(BYTES)?, HostBlock::pageable(BYTES));
-    let addresses = [
-        ("device", block.address()),
-        ("pinned", pinned.address()),
-        ("registered", registered.address()),
-        ("pageable", plain.address()),
-    ];
-    let mut text = Vec::new();
-    for (name, address) in addresses {
-        let before = known(address)?;
-        text.push(format!("{name}: {}", detached(session, || known(address))?.since(&before)));
-    }
-    found(text.join("; "))
-}
-
-fn whether_memory_is_registered_as_the_attribute_says(session: &Session) -> Outcome {
-    let says = calls::device_attribute(session.device, device::HOST_REGISTER_SUPPORTED).must()?;
-    let host = HostBlock::pageable(BYTES);
-    let reply = host.register()?;
-    if reply.status == SUCCESS {
-        calls::unregister(host.address()).must()?;
-    }
-    found(format!("the attribute is {says}, and cuMemHostRegister returns {}", status::named(reply.status)))
-}
-
 /// The status, or the value after success.
 fn outcome<T>(answer: Result<(Reply, T), Verdict>, value: impl FnOnce(T) -> String) -> Result<String, Verdict> {
     let (reply, got) = answer?;
     Ok(if reply.status == SUCCESS { value(got) } else { status::named(reply.status) })
-}
-
-fn what_is_current_after_a_reset_while_it_is_retained(session: &Session) -> Outcome {
-    let retained = Retained::new(session)?;
-    let context = retained.context;
-    calls::push(context).must()?;
-    let before = calls::context_id(0).must()?;
-    calls::primary_reset(session.device).must()?;
-    let handle = |now: Handle| match now {
-        0 => "none".to_string(),
-        now if now == context => "the same handle".into(),
-        _ => "another handle".into(),
-    };
-    let id = |now: u64| String::from(if now == before { "the same" } else { "another" });
-    let current = outcome(calls::current(), handle)?;
-    let own = outcome(calls::context_id(0), id)?;
-    let by_handle = outcome(calls::context_id(context), id)?;
-    let synchronize = status::named(calls::synchronize()?.status);
-    let active = outcome(calls::primary_state(session.device), |(_, active)| active.to_string())?;
-    let again = outcome(calls::primary_retain(session.device), handle)?;
-    let id_again = outcome(calls::context_id(context), id)?;
-    // After a reset a driver may count anew.
-    let _ = calls::primary_release(session.device)?;
-    found(format!(
-        "current: {current}; id of what is current: {own}; of the handle: {by_handle}; cuCtxSynchronize: {synchronize}; \
-         active: {active}; retained again: {again}, id {id_again}"
-    ))
-}
-
-fn what_is_known_of_memory_after_a_reset_while_it_is_retained(session: &Session) -> Outcome {
-    let retained = Retained::new(session)?;
-    calls::push(retained.context).must()?;
-    let registered = HostBlock::registered(BYTES)?;
-    let (device, pinned) = (DeviceBlock::new(BYTES)?.release(), HostBlock::pinned(BYTES, HOST_PORTABLE)?);
-    let addresses = [("device", device), ("pinned", pinned.address()), ("registered", registered.address())];
-    // The reset takes it.
-    std::mem::forget(pinned);
-    let mut before = Vec::new();
-    for (_, address) in addresses {
-        before.push(known(address)?);
-    }
-    calls::primary_reset(session.device).must()?;
-    let mut text = Vec::new();
-    for ((name, address), before) in addresses.iter().zip(&before) {
-        let with = known(*address)?;
-        calls::set_current(0).must()?;
-        let without = known(*address)?;
-        let _ = calls::set_current(retained.context)?;
-        text.push(format!("{name}: {}; with nothing current: {}", with.since(before), without.since(before)));
-    }
-    let unregister = status::named(calls::unregister(registered.address())?.status);
-    found(format!("{}; cuMemHostUnregister: {unregister}", text.join("; ")))
 }

@@ -53,16 +53,16 @@ pub(crate) struct Session {
 }
 
 pub(crate) struct Check {
-    name: &'static str,
+    pub(crate) sentence: &'static str,
     source: &'static str,
     pub(crate) run: fn(&Session) -> Outcome,
 }
 
-impl Check {
-    pub(crate) fn sentence(&self) -> String {
-        self.name.replace('_', " ")
-    }
+const fn check(sentence: &'static str, source: &'static str, run: fn(&Session) -> Outcome) -> Check {
+    Check { sentence, source, run }
+}
 
+impl Check {
     /// Its place in CUDA's documentation.
     pub(crate) fn source(&self) -> String {
         let is_of_the_guide = self.source.starts_with("Programming Guide");
@@ -131,14 +131,6 @@ impl Drop for Created {
         let _ = calls::context_destroy(self.0);
     }
 }
-
-/// The function's name is the sentence.
-macro_rules! check {
-    ($function:ident, $source:literal) => {
-        $crate::checks::Check { name: stringify!($function), source: $source, run: $function }
-    };
-}
-use check;
 
 /// The stages in order.
 pub(crate) fn all() -> impl Iterator<Item = (Stage, &'static Check)> {
