@@ -1,10 +1,11 @@
-"""What the library's C API (include/syncedmem_model.h) reads from files, in the form of dumped.py."""
+"""What the library's C API (include/syncedmem_model.h) reads from files."""
 
 import ctypes
 import re
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Optional
 
-import dumped
 import numpy
 
 INCLUDE = Path(__file__).parents[3] / "include"
@@ -24,6 +25,40 @@ KINDS = {
     "SYNCEDMEM_MODEL_SOLVER_STATE": "SolverState",
     "SYNCEDMEM_MODEL_INIT_NET": "InitNet",
 }
+
+
+@dataclass
+class Blob:
+    """A blob: its values, or the sentence that says why they cannot be read."""
+
+    shape: list[int]
+    data: Optional[numpy.ndarray] = None
+    diff: Optional[numpy.ndarray] = None
+    problem: str = ""
+
+
+@dataclass
+class Layer:
+    """A layer, by its name in bytes."""
+
+    type: str
+    name: bytes
+    blobs: list[Blob] = field(default_factory=list)
+
+
+@dataclass
+class File:
+    """A file, or the sentence that says why it was refused."""
+
+    error: str = ""
+    kind: str = ""
+    name: bytes = b""
+    state: Optional[tuple[int, int, bytes]] = None
+    layers: list[Layer] = field(default_factory=list)
+
+    def blobs(self) -> list[Blob]:
+        """All blobs, in order."""
+        return [blob for layer in self.layers for blob in layer.blobs]
 
 
 class Api:
@@ -66,16 +101,16 @@ class Api:
         finally:
             self.call("syncedmem_destroy", mem)
 
-    def file(self, path: Path) -> dumped.File:
+    def file(self, path: Path) -> File:
         """All of a file."""
         model = ctypes.c_void_p()
         try:
             self.call("syncedmem_model_open", str(path).encode(), ctypes.byref(model))
         except OSError as error:
-            return dumped.File(error=str(error))
+            return File(error=str(error))
         info = self.info("syncedmem_model_info_t", "syncedmem_model_info", model)
         kind = next(KINDS[name] for name in KINDS if self.numbers[name] == info.kind)
-        file = dumped.File(kind=kind, name=info.name)
+        file = File(kind=kind, name=info.name)
         if kind == "SolverState":
             file.state = info.iter, info.current_step, info.learned_net
         count, name, of = ctypes.c_size_t(), ctypes.c_char_p(), ctypes.c_char_p()
@@ -84,17 +119,17 @@ class Api:
             blobs = ctypes.c_size_t()
             written = ctypes.byref(name), ctypes.byref(of), ctypes.byref(blobs)
             self.call("syncedmem_model_layer", model, ctypes.c_size_t(number), *written)
-            layer = dumped.Layer(of.value.decode(), name.value)
+            layer = Layer(of.value.decode(), name.value)
             file.layers.append(layer)
             layer.blobs.extend(self.blob(model, number, blob) for blob in range(blobs.value))
         self.call("syncedmem_model_close", model)
         return file
 
-    def blob(self, model, layer: int, number: int) -> dumped.Blob:
+    def blob(self, model, layer: int, number: int) -> Blob:
         """A blob with its values, or why it has none."""
         place = model, ctypes.c_size_t(layer), ctypes.c_size_t(number)
         info = self.info("syncedmem_blob_info_t", "syncedmem_model_blob_info", *place)
-        blob = dumped.Blob(info.shape[: info.axes])
+        blob = Blob(info.shape[: info.axes])
         try:
             blob.data = self.values(model, layer, number, "SYNCEDMEM_DATA", info.element_type, info.count)
             if info.has_diff:
@@ -103,9 +138,3 @@ class Api:
         except OSError as error:
             blob.problem = str(error)
         return blob
-
-
-def read(library: str, paths: list) -> list:
-    """Reads the files."""
-    api = Api(library)
-    return [api.file(path) for path in paths]

@@ -1,4 +1,4 @@
-//! Reading a damaged file ends with a result, in bounded memory.
+//! Reading a damaged file ends with a result, in bounded memory, and a copy of one that is read is the same file.
 #![expect(clippy::unwrap_used, reason = "a test")]
 
 mod support;
@@ -84,12 +84,14 @@ const ALLOWANCE_BYTES: usize = 4 << 20;
 fn no_damaged_file_panics_hangs_or_takes_more_memory_than_its_size_allows() {
     let inputs = std::env::var("SYNCEDMEM_TEST_MUTATIONS").map_or(40_000, |inputs| inputs.parse().unwrap());
     let blobs = blobs();
+    let folder = Folder::in_memory("mutated");
+    let copy = folder.0.join("copy");
     let (mut opened, mut arrays, mut most, mut slowest) = (0, 0, 0, Duration::ZERO);
     for input in 0..inputs {
         let mut random = Random(input * 2 + 1);
         random.next();
         let (kind, file) = damaged(&mut random, &blobs);
-        let length = file.len();
+        let (length, whole) = (file.len(), file.clone());
         let start = Instant::now();
         let (held, model) = peak(|| Model::from_bytes(file, "mutated", kind));
         assert!(held <= length + ALLOWANCE_BYTES + SPARE_BYTES, "input {input}: {held} bytes for a file of {length}");
@@ -98,6 +100,10 @@ fn no_damaged_file_panics_hangs_or_takes_more_memory_than_its_size_allows() {
             Ok(model) => {
                 opened += 1;
                 arrays += read_all(&model, &mut random);
+                if input % 16 == 0 {
+                    Edit::of(&model).write_to(&copy).unwrap();
+                    assert!(std::fs::read(&copy).unwrap() == whole, "input {input}: the copy is another file");
+                }
             }
             Err(error) => assert!(error.to_string().starts_with("mutated: "), "{error}"),
         }
