@@ -192,11 +192,17 @@ fn a_diff_is_replaced_added_and_removed() {
     assert_eq!(replaced, around(&[bytes(5, floats(&[1.0])), bytes(6, floats(&[3.0])), shape(&[1])].concat()));
     let removed = changed(&old, |edit| edit.remove_diff(1, 0)).unwrap();
     assert_eq!(removed, around(&blob(&[1], &[1.0])));
+    let doubles = |diff| [bytes(8, f64_bytes(&[1.0])), bytes(9, f64_bytes(&[diff])), shape(&[1])].concat();
+    let replaced = changed(&doubles(2.0), |edit| edit.replace(DIFF, Values::f64(&[3.0]))).unwrap();
+    assert_eq!(replaced, around(&doubles(3.0)));
     let added = changed(&blob(&[1], &[1.0]), |edit| edit.replace(DIFF, Values::f64(&[3.0]))).unwrap();
     assert_eq!(added, around(&[blob(&[1], &[1.0]), bytes(9, f64_bytes(&[3.0]))].concat()));
     let raw = [number(10, 1), number(11, 1), bytes(12, [0; 4]), bytes(13, [0; 4]), shape(&[1])].concat();
     let removed = changed(&raw, |edit| edit.remove_diff(1, 0)).unwrap();
     assert_eq!(removed, around(&[number(10, 1), bytes(12, [0; 4]), shape(&[1])].concat()));
+    let c3d = |diff| [legacy(&[1, 1, 1, 1, 1]), bytes(6, floats(&[1.0])), bytes(7, floats(&[diff]))].concat();
+    let replaced = changed(&c3d(2.0), |edit| edit.replace(DIFF, Values::f32(&[3.0]))).unwrap();
+    assert_eq!(replaced, around(&c3d(3.0)));
 }
 
 #[test]
