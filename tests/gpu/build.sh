@@ -13,8 +13,6 @@ start_folder() {
   mkdir -p "$1"/{rooms,rust,cpp,lib,simulated,left_out,not_built,interplay}
   touch "$1/about"
   install "$root/tests/gpu/run" "$1/gpu-check"
-  install "$root/tests/gpu/facts" "$1"
-  install -m 644 "$root"/tests/gpu/{steps.sh,report.awk} "$1"
   # The machine with the GPU compiles the interplay through the CUDA runtime.
   install "$root/tests/gpu/interplay/by_runtime" "$1/interplay"
   install -m 644 "$root/tests/gpu/interplay/interplay.cu" "$root/include/syncedmem.h" \
@@ -23,7 +21,7 @@ start_folder() {
 
 # finish_folder DIR GLIBC: adds a Caffe if one was built, and writes `about`.
 finish_folder() {
-  if ! asked_for caffe 5 || [ ! -f "$1/lib/libsyncedmem.so" ]; then
+  if ! asked_for caffe || [ ! -f "$1/lib/libsyncedmem.so" ]; then
     :
   elif compgen -G "$cache/gpu-caffe/*/cuda-build/caffe-gtest" >/dev/null; then
     step "a Caffe for GPUs"
@@ -46,11 +44,12 @@ put_library() {
   cp "$1" "$2/lib/$soname"
 }
 
-# cargo_suites DIR CARGO OPTION…: the rooms' test programs, and a script for each device suite.
+# cargo_suites DIR CARGO OPTION…: the rooms' test programs, and a script for each device suite that is asked for.
 cargo_suites() {
-  local folder=$1 cargo=$2 line name file suite rooms=()
+  local folder=$1 cargo=$2 line name file suite suites=("$root"/tests/gpu/device_*.rs) rooms=()
   shift 2
-  for suite in "$root"/tests/*/device_*.rs; do
+  ! asked_for suites || suites=("$root"/tests/*/device_*.rs)
+  for suite in "${suites[@]}"; do
     name=${suite%/*} name=${name##*/}
     rooms+=("--test=$name")
     # shellcheck disable=SC2016
@@ -58,7 +57,8 @@ cargo_suites() {
       >"$folder/rust/$(basename "$suite" .rs)"
   done
   chmod +x "$folder"/rust/*
-  (cd "$root" && "$cargo" test --package syncedmem "${rooms[@]}" --no-run --message-format=json "$@") |
+  # Without link-time optimisation, which takes minutes for each room.
+  (cd "$root" && CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 "$cargo" test --package syncedmem "${rooms[@]}" --no-run --message-format=json "$@") |
     grep '"kind":\["test"\]' | grep '"reason":"compiler-artifact"' |
     while IFS= read -r line; do
       name=$(sed -n 's/.*"target":{[^}]*"name":"\([^"]*\)".*/\1/p' <<<"$line")
@@ -75,14 +75,6 @@ cmake_suites() {
     -DSYNCEDMEM_TESTS_LIBCXX=OFF -DSYNCEDMEM_TESTS_PROTOBUF=OFF -DSYNCEDMEM_TESTS_CHECKED=OFF "$@" >&2
   cmake --build "$build" --target "${cpp_suites[@]}" --parallel 2 >&2
   for suite in "${cpp_suites[@]}"; do install "$build/$suite" "$folder/cpp/$suite"; done
-}
-
-# compile_bench DIR COMPILER…
-compile_bench() {
-  local folder=$1
-  shift
-  "$@" -std=c++17 -O2 -Wall -Wextra -pthread -I"$root/include" -o "$folder/device-bench" \
-    "$root"/tests/gpu/device_bench/*.cpp -ldl
 }
 
 # compile_interplay DIR COMPILER…: the interplay through driver calls.
@@ -104,7 +96,7 @@ attempt() {
   [ "$status" -eq 0 ] || printf 'not ok: %s: it does not build, with status %s\n' "$2" "$status" >"$1/not_built/$2"
 }
 
-# build_here DIR: for this machine.
+# build_here DIR [OPTION]: for this machine. The option chooses cargo's profile for the Rust suites.
 build_here() {
   need_rust
   need gcc g++ libc6-dev binutils
@@ -114,12 +106,10 @@ build_here() {
   (cd "$root" && cargo build --package driver-conformance --package simulated-cuda >&2)
   install "$target/debug/driver-conformance" "$1"
   cp "$target/debug/libcuda.so" "$1/simulated/libcuda.so.1"
-  step "the benchmark and the interplay"
-  attempt "$1" device-bench compile_bench "$1" g++
+  step "the interplay and the device suites"
   attempt "$1" interplay compile_interplay "$1" g++
-  if asked_for suites 6; then
-    step "the device suites"
-    attempt "$1" rust-suites cargo_suites "$1" cargo
+  attempt "$1" rust-suites cargo_suites "$1" cargo "${2:---release}"
+  if asked_for suites; then
     need cmake make libgtest-dev
     attempt "$1" cpp-suites cmake_suites "$1" "$target/gpu-check-cpp"
   fi
@@ -157,7 +147,7 @@ build_for_any() {
     install "$built/$triple/release/driver-conformance" "$1"
     cp "$built/$triple/release/libcuda.so" "$1/simulated/libcuda.so.1"
   )
-  step "the benchmark, the interplay and the C++ suites, for glibc $floor"
+  step "the interplay and the C++ suites, for glibc $floor"
   for file in cc c++; do
     printf '#!/bin/sh\nexec "%s" -m ziglang %s -target x86_64-linux-gnu.%s "$@"\n' "$tools/bin/python" "$file" "$floor" \
       >"$built/$file"
@@ -165,19 +155,19 @@ build_for_any() {
   done
   (
     export CC=$built/cc CXX=$built/c++
-    compile_bench "$1" "$CXX"
     compile_interplay "$1" "$CXX"
     if [ ! -f "$built/gtest/lib/libgtest.a" ]; then
       cmake -S /usr/src/googletest -B "$built/googletest" -DBUILD_GMOCK=OFF -DCMAKE_BUILD_TYPE=Release \
         -DCMAKE_INSTALL_PREFIX="$built/gtest" -DCMAKE_INSTALL_LIBDIR=lib >&2
       cmake --build "$built/googletest" --target install --parallel 2 >&2
     fi
-    # The tests' own build has g++'s warnings.
+    # The library is there. The tests' own build has g++'s warnings.
+    echo 'find_package(syncedmem REQUIRED CONFIG)' >"$built/library.cmake"
     cmake_suites "$1" "$built/cpp" -DCMAKE_CXX_FLAGS=-w -DGTest_ROOT="$built/gtest" \
       -Dsyncedmem_DIR="${library%/*}/cmake/syncedmem" \
-      -DCMAKE_PROJECT_syncedmem_cpp_tests_INCLUDE="$root/tests/gpu/zig_suites.cmake"
+      -DCMAKE_PROJECT_syncedmem_cpp_tests_INCLUDE="$built/library.cmake"
   )
-  strip "$1"/{driver-conformance,device-bench,interplay-by-driver} "$1"/{lib,simulated,rooms,cpp}/*
+  strip "$1"/{driver-conformance,interplay-by-driver} "$1"/{lib,simulated,rooms,cpp}/*
   leave_out "$1"
   finish_folder "$1" "$floor"
 }
@@ -195,12 +185,11 @@ leave_out() {
   note "left out, since they run nothing on a real driver: $(ls "$1/left_out")"
 }
 
-# pack DIR FILE: makes the archive. libdeflate's is some 4 % smaller than gzip's.
+# pack DIR FILE: makes the archive.
 pack() {
   local largest=$((40 << 20)) bytes
-  need libdeflate-tools
   tar -C "$(dirname "$1")" --sort=name --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX \
-    --mtime="@${SOURCE_DATE_EPOCH:-0}" -cf - "$(basename "$1")" | libdeflate-gzip -12 >"$2.new"
+    --mtime="@${SOURCE_DATE_EPOCH:-0}" -cf - "$(basename "$1")" | gzip -9n >"$2.new"
   bytes=$(stat -c %s "$2.new")
   [ "$bytes" -le "$largest" ] || die "the archive has $bytes bytes, and $largest are allowed: $2.new"
   mv "$2.new" "$2"

@@ -68,6 +68,7 @@ functions! {
         cuLaunchHostFunc(stream: Handle, function: extern "C" fn(*mut c_void), argument: *mut c_void) -> c_int;
         cuStreamSynchronize(stream: Handle) -> c_int;
         cuMemAlloc_v2(address: *mut Address, bytes: usize) -> c_int;
+        cuMemAllocManaged(address: *mut Address, bytes: usize, flags: c_uint) -> c_int;
         cuMemFree_v2(address: Address) -> c_int;
         cuMemHostAlloc(address: *mut *mut c_void, bytes: usize, flags: c_uint) -> c_int;
         cuMemFreeHost(address: *mut c_void) -> c_int;

@@ -1,0 +1,15 @@
+//! The library beside the driver that it calls, for a real device most of all: `scripts/gpu-check` runs these suites there. On the simulated
+//! driver sizes are small, and no time is judged.
+#![expect(
+    clippy::undocumented_unsafe_blocks,
+    clippy::multiple_unsafe_ops_per_block,
+    clippy::unwrap_used,
+    reason = "a test plays the foreign caller, and answers for what it passes"
+)]
+
+mod device_blocks;
+mod device_bytes;
+#[path = "../support/mod.rs"]
+mod support;
+
+support::harness::suites![device_blocks, device_bytes,];
