@@ -9,7 +9,6 @@ use crate::support::*;
 
 const SIZES: [usize; 6] = [4 * KIB, 64 * KIB, MIB, 16 * MIB, 256 * MIB, 1 << 30];
 const JUDGED: usize = 16 * MIB;
-const ROUNDS: usize = 15;
 
 /// What one of so many calls took, in nanoseconds.
 fn time(calls: usize, call: impl Fn()) -> f64 {
@@ -44,11 +43,11 @@ fn median(mut samples: Vec<f64>) -> f64 {
 }
 
 /// The medians of the library and of the driver, which take turns.
-fn compared(gpu: &Gpu, side: Side, bytes: usize) -> [f64; 2] {
+fn compared(gpu: &Gpu, side: Side, bytes: usize, rounds: usize) -> [f64; 2] {
     let of_the_driver = if bytes < MIB { 8 } else { 1 };
     let mut samples = [Vec::new(), Vec::new()];
     // The first round makes the block that later ones find.
-    for round in 0..=ROUNDS {
+    for round in 0..=rounds {
         let took = [
             time(32, || by_the_library(side, bytes)),
             gpu.within(0, || time(of_the_driver, || by_the_driver(gpu, side, bytes))),
@@ -65,13 +64,15 @@ fn a_block_is_acquired_and_released_in_a_small_part_of_the_drivers_time() {
     set_pools(true);
     let (mut free, mut total) = (0, 0);
     assert_eq!(gpu.within(0, || gpu.cuMemGetInfo_v2(&mut free, &mut total)), 0);
+    // The simulated device has no room for more, and nothing is learnt from its time.
+    let (most_bytes, rounds) = if free > 4 << 30 { (free / 4, 15) } else { (MIB, 1) };
     let mut missed = Vec::new();
     println!("| acquired and released | library | driver | ratio |\n|---|---:|---:|---:|");
     for (side, name, most) in [(Side::Device, "device", 0.02), (Side::Host, "page-locked", 0.005)] {
         let _pinning = (side == Side::Host).then(Pinning::always);
         // The library keeps one block while the driver makes another.
-        for bytes in SIZES.into_iter().filter(|bytes| bytes * 4 < free) {
-            let [library, driver] = compared(gpu, side, bytes);
+        for bytes in SIZES.into_iter().filter(|bytes| *bytes <= most_bytes) {
+            let [library, driver] = compared(gpu, side, bytes, rounds);
             let row = format!(
                 "{name}, {} KiB | {:.2} us | {:.2} us | {:.3}",
                 bytes / KIB,
