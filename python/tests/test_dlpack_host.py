@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 from typing import Any, Callable, Optional
 
 import numpy as np
 import pytest
 
+import dlpack
 from dlpack import BOOL, COMPLEX, CPU, CUDA, FLOAT, INT, IS_COPIED, NAMES, READ_ONLY, UINT, consume, name_of, see
-from syncedmem import Head, SyncedMemory
+from syncedmem import Head, SyncedMemory, ffi
 
 CAPSULES: list[tuple[str, Callable[[Any], Any], bool]] = [
     ("the view", lambda view: view, True),
@@ -282,3 +284,12 @@ def test_dlpack_device_says_the_host() -> None:
         device = of.__dlpack_device__()
         assert device == (CPU, 0) and isinstance(device, tuple)
     assert view.memory.head is Head.UNINITIALIZED
+
+
+def test_the_layouts_of_dlpack_are_those_of_its_header() -> None:
+    for ours, theirs in (("DLManagedTensor", dlpack.Managed), ("DLManagedTensorVersioned", dlpack.Versioned)):
+        assert ffi.sizeof(ours) == ctypes.sizeof(theirs)
+        assert ffi.offsetof(ours, "deleter") == theirs.deleter.offset
+        assert ffi.offsetof(ours, "dl_tensor") == theirs.tensor.offset
+    assert ffi.sizeof("DLTensor") == ctypes.sizeof(dlpack.Tensor)
+    assert ffi.offsetof("DLManagedTensorVersioned", "flags") == dlpack.Versioned.flags.offset

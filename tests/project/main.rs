@@ -8,6 +8,8 @@ mod checked_in;
 mod documents;
 mod header;
 mod measures;
+mod methods;
 mod prose;
+mod python_types;
 mod snippets;
 mod sources;

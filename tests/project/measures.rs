@@ -57,8 +57,8 @@ impl Tree {
         cells.map(|rest| 1 + rest.split('|').next().unwrap().matches("`SYNCEDMEM_").count()).sum()
     }
 
-    /// A new function of the C API is written in its own file, in that of its test, and in each file that names most of them and is not
-    /// generated.
+    /// A new function of the C API is written in its own file, in that of its test, and in each other file that names most of them and
+    /// is not generated.
     fn files_of_a_c_function(&self) -> usize {
         let header = self.text("include/syncedmem.h");
         let symbols: BTreeSet<_> = self.text("src/abi/symbols.txt").lines().collect();
@@ -69,8 +69,8 @@ impl Tree {
             let words: BTreeSet<_> = text.split(|letter: char| !letter.is_alphanumeric() && letter != '_').collect();
             functions.iter().filter(|name| words.contains(*name)).count() * 3 >= functions.len() * 2
         };
-        let by_hand =
-            self.under(&["src/", "crates/", "tests/", "cpp_tests/", "python/", "include/", "docs/", "cmake/"]);
+        let by_hand = self.under(&["src/", "crates/", "python/", "include/", "docs/", "cmake/"]);
+        let by_hand = by_hand.filter(|(path, _)| *path != "src/abi/symbols.txt");
         let lists = by_hand.filter_map(|(_, text)| std::str::from_utf8(text).ok()).filter(|text| {
             let is_generated = text.lines().take(8).any(|line| line.contains("enerated"));
             text.matches("syncedmem_").count() > 50 && !is_generated && lists_them(text)
@@ -99,7 +99,7 @@ fn measures_are_within_their_bounds() {
         Measure {
             name: "files that a new C function touches by hand",
             is: tree.files_of_a_c_function(),
-            bound: 5,
+            bound: 3,
             goal: 3,
         },
         Measure {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import os
 from collections.abc import Generator
 from typing import Any, NamedTuple, Union
@@ -11,7 +12,7 @@ from ._arguments import member
 from ._errors import check, failure
 from ._library import ffi, lib
 from ._text import read_text
-from ._types import Memory, Stats, Status, read_stats
+from ._types import Memory, MemoryStats, Stats, Status, Sum
 
 Path = Union[str, "os.PathLike[str]"]
 
@@ -35,9 +36,21 @@ def cuda_status() -> CudaStatus:
 
 def stats() -> Stats:
     """The account so far: counts, bytes and nanoseconds. `set_accounting` switches it on."""
-    status, made = read_stats()
-    check(status)
+    written = ffi.new("syncedmem_stats_t *")
+    written.size = ffi.sizeof("syncedmem_stats_t")
+    check(lib.syncedmem_stats(written))
+    made: Stats = _value(written[0])
     return made
+
+
+_FORMS = {ffi.typeof(f"syncedmem_{name}_t"): form for name, form in (("sum", Sum), ("memory_stats", MemoryStats), ("stats", Stats))}
+
+
+def _value(value: Any) -> Any:
+    if not isinstance(value, ffi.CData):
+        return value
+    form = _FORMS[ffi.typeof(value)]
+    return form(*(_value(getattr(value, field.name)) for field in dataclasses.fields(form)))
 
 
 def reset_peaks() -> None:

@@ -1,73 +1,272 @@
-"""The enumerations and the statistics, made from those of the C API.
-
-Type checkers read `_types.pyi`, which stub.py makes from the C headers.
-"""
+"""The enumerations and the statistics of the C API. Made by `UPDATE=1 cargo test --test project`: do not edit."""
 
 from __future__ import annotations
 
 import dataclasses
 import enum
-from typing import Any
-
-from ._library import ffi, lib
-
-# The name in Python, the name in C, and the prefixes of its values.
-ENUMS = (
-    ("Status", "syncedmem_status_t", ("SYNCEDMEM_ERROR_", "SYNCEDMEM_")),
-    ("Head", "syncedmem_head_t", ("SYNCEDMEM_",)),
-    ("Memory", "syncedmem_memory_t", ("SYNCEDMEM_MEMORY_",)),
-    ("Eviction", "syncedmem_eviction_t", ("SYNCEDMEM_EVICT_",)),
-    ("Mode", "syncedmem_mode_t", ("SYNCEDMEM_MODE_",)),
-    ("Pinning", "syncedmem_pinning_t", ("SYNCEDMEM_PIN_",)),
-    ("ErrorPolicy", "syncedmem_error_policy_t", ("SYNCEDMEM_ON_ERROR_",)),
-    ("Accounting", "syncedmem_accounting_t", ("SYNCEDMEM_ACCOUNTING_",)),
-    ("Side", "syncedmem_side_t", ("SYNCEDMEM_",)),
-    ("Kind", "syncedmem_access_t", ("SYNCEDMEM_",)),
-    ("ModelKind", "syncedmem_model_kind_t", ("SYNCEDMEM_MODEL_",)),
-)
-STRUCTS = (
-    ("Sum", "syncedmem_sum_t"),
-    ("MemoryStats", "syncedmem_memory_stats_t"),
-    ("Stats", "syncedmem_stats_t"),
-)
 
 
-def short_name(name: str, prefixes: tuple[str, ...]) -> str:
-    """A value's name without the prefix of its enumeration."""
-    return next(name[len(prefix) :] for prefix in prefixes if name.startswith(prefix))
+class Status(enum.IntEnum):
+    """The outcome of a call. Later versions add numbers, and never change or reuse one."""
+    SUCCESS = 0
+    """Done."""
+    INVALID_ARGUMENT = 1
+    """An argument cannot be used: NULL, misaligned, too small, or an unknown number."""
+    INVALID_HANDLE = 2
+    """The handle is not that of a live object."""
+    OUT_OF_MEMORY = 3
+    """Host or device memory ran out, or the size is impossible."""
+    NO_GPU = 4
+    """No GPU can be used; the message says why."""
+    INVALID_STATE = 5
+    """The object's head does not allow the call."""
+    REENTERED = 6
+    """The calling thread is inside an operation on the same object, or a signal handler has interrupted it at a lock
+    that the call needs."""
+    INTERNAL = 7
+    """A bug of the library."""
+    DRIVER = 8
+    """A call of the CUDA driver failed; the message names the call and its status."""
+    PENDING = 9
+    """A driver call returned the error of an earlier kernel or copy of this process."""
+    WRONG_DEVICE = 10
+    """The device check is on, and the current device is not the one that holds the data."""
+    FILE = 11
+    """A file cannot be opened, read or written."""
+    EXPORTED = 12
+    """The call would take away memory that tensors use."""
+    FORMAT = 13
+    """The file is damaged, cut off, or of another format."""
+    UNSUPPORTED = 14
+    """This library does not do it; the message says what does."""
 
 
-def _enum(name: str, c_name: str, prefixes: tuple[str, ...]) -> Any:
-    values = ffi.typeof(f"enum {c_name}").relements
-    members = {short_name(c_value, prefixes): number for c_value, number in values.items()}
-    made: Any = enum.IntEnum(name, members, module="syncedmem")  # type: ignore[misc]
-    made.__doc__ = f"C's `{c_name}`."
-    return made
+class Head(enum.IntEnum):
+    """Where the newest data is. The numbers are those of `caffe::SyncedMemory::SyncedHead`."""
+    UNINITIALIZED = 0
+    """Neither side was accessed."""
+    HEAD_AT_CPU = 1
+    """The host is newer."""
+    HEAD_AT_GPU = 2
+    """The device is newer."""
+    SYNCED = 3
+    """Both sides hold the same data."""
 
 
-def _struct(name: str, c_name: str) -> Any:
-    fields = [field for field, _ in ffi.typeof(c_name).fields if field != "size"]
-    made = dataclasses.make_dataclass(name, fields, frozen=True)
-    made.__module__ = "syncedmem"
-    made.__doc__ = f"C's `{c_name}`."
-    return made
+class Eviction(enum.IntEnum):
+    """What may be evicted of an object when memory runs out."""
+    NEVER = 0
+    """Nothing."""
+    REDUNDANT = 1
+    """A side that the other can replace."""
+    ALWAYS = 2
+    """Any side. The newest data is copied to the other side first."""
 
 
-for _name, _c_name, _prefixes in ENUMS:
-    globals()[_name] = _enum(_name, _c_name, _prefixes)
-for _name, _c_name in STRUCTS:
-    globals()[_name] = _struct(_name, _c_name)
+class Side(enum.IntEnum):
+    """A side of an object."""
+    HOST = 0
+    """Memory of the CPU."""
+    DEVICE = 1
+    """Memory of the GPU."""
 
 
-def _value(value: Any) -> Any:
-    if not isinstance(value, ffi.CData):
-        return value
-    made = globals()[next(name for name, c_name in STRUCTS if ffi.typeof(value) is ffi.typeof(c_name))]
-    return made(*(_value(getattr(value, field.name)) for field in dataclasses.fields(made)))
+class Kind(enum.IntEnum):
+    """What an access does with the data of a side."""
+    READ = 0
+    """Reads it, as `syncedmem_cpu_data`."""
+    WRITE = 1
+    """Reads and writes it, as `syncedmem_mutable_cpu_data`."""
+    OVERWRITE = 2
+    """Writes all of it and reads nothing, as `syncedmem_overwrite_cpu_data`."""
 
 
-def read_stats() -> tuple[int, Any]:
-    """The status of `syncedmem_stats`, and what it wrote."""
-    stats = ffi.new("syncedmem_stats_t *")
-    stats.size = ffi.sizeof("syncedmem_stats_t")
-    return lib.syncedmem_stats(stats), _value(stats[0])
+class Memory(enum.IntEnum):
+    """A kind of memory."""
+    PAGEABLE = 0
+    """Pageable host memory."""
+    PINNED = 1
+    """Page-locked host memory."""
+    DEVICE = 2
+    """Device memory."""
+    ALL = 3
+    """All three."""
+
+
+class Mode(enum.IntEnum):
+    """The mode assumed for `Caffe::mode()`."""
+    AUTO = 0
+    """That of the Caffe in the process."""
+    CPU = 1
+    """CPU mode."""
+    GPU = 2
+    """GPU mode."""
+
+
+class Pinning(enum.IntEnum):
+    """When host memory is page-locked, if it can be."""
+    AUTO = 0
+    """In GPU mode."""
+    ALWAYS = 1
+    """Always."""
+    NEVER = 2
+    """Never."""
+
+
+class ErrorPolicy(enum.IntEnum):
+    """What a failed C++ entry point does after its report."""
+    ABORT = 0
+    """`abort()`, as Caffe did."""
+    THROW = 1
+    """Throws `std::bad_alloc` if memory ran out, else `std::runtime_error`, of the caller's C++ runtime (libstdc++ or
+    libc++). A statically linked one is found only if it is exported (`-rdynamic`). Without one the process aborts:
+    throw from `syncedmem_set_error_callback` instead."""
+
+
+class Accounting(enum.IntEnum):
+    """What is accounted for."""
+    OFF = 0
+    """Nothing, at no cost."""
+    ON = 1
+    """Objects, blocks, fills and copies."""
+    ACCESSES = 2
+    """Accesses to current data too, at some tens of nanoseconds each."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Sum:
+    """Operations, their bytes and time. This structure never grows."""
+    count: int
+    """Number of operations."""
+    bytes: int
+    """Bytes in all."""
+    nanoseconds: int
+    """Nanoseconds in all; 0 where time is not measured. Without a trace, one in sixteen of the first blocks of objects
+    of up to 64 KiB is measured, and stands for the others."""
+
+
+@dataclasses.dataclass(frozen=True)
+class MemoryStats:
+    """One kind of memory, in bytes. This structure never grows."""
+    live: int
+    """Held by objects now. Without accounting, pageable blocks of up to 4 KiB are missing."""
+    peak: int
+    """Maximum of `live` since accounting began, or since `syncedmem_reset_peaks`."""
+    idle: int
+    """Kept idle for later objects."""
+    budget: int
+    """Maximum that may be idle."""
+    allocations: Sum
+    """Blocks from the system or the driver."""
+    pool_hits: Sum
+    """Blocks from the pool."""
+    frees: Sum
+    """Blocks that objects gave back."""
+    turned_away: Sum
+    """Blocks that a budget did not allow to keep idle, or to page-lock."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Stats:
+    """The account so far. Later versions add members at the end."""
+    pageable: MemoryStats
+    """Pageable host memory."""
+    pinned: MemoryStats
+    """Page-locked host memory."""
+    device: MemoryStats
+    """Device memory."""
+    to_device_pinned: Sum
+    """Copies from page-locked memory to the device. The time of a push is that of its call."""
+    to_device_pageable: Sum
+    """Copies from pageable memory to the device."""
+    to_host_pinned: Sum
+    """Copies from the device to page-locked memory. The time of a pull is that of its call."""
+    to_host_pageable: Sum
+    """Copies from the device to pageable memory."""
+    host_fills: Sum
+    """Host sides filled with zeros. Fresh pages of the system take no time."""
+    device_fills: Sum
+    """Device sides filled with zeros."""
+    waits: Sum
+    """Waits for copies in flight."""
+    synchronises: Sum
+    """Contexts synchronized before a block was reused, evicted or unlocked."""
+    registrations: Sum
+    """Page-locking in place."""
+    host_evictions: Sum
+    """Evicted host sides."""
+    device_evictions: Sum
+    """Evicted device sides."""
+    host_failures: Sum
+    """Failed host allocations."""
+    device_failures: Sum
+    """Failed device allocations."""
+    objects_made: int
+    """Objects made."""
+    objects_unseen: int
+    """Those of them that were first seen at an access."""
+    objects_ended: int
+    """Objects ended."""
+    host_reads: int
+    """Accesses to the host for reading: those that allocated, filled or copied, or all, if every access is counted."""
+    host_writes: int
+    """As `host_reads`."""
+    host_overwrites: int
+    """As `host_reads`."""
+    device_reads: int
+    """Accesses to the device, likewise."""
+    device_writes: int
+    """As `device_reads`."""
+    device_overwrites: int
+    """As `device_reads`."""
+    dropped: int
+    """Not counted: for lack of memory, because of a signal handler, or, of accesses, because another thread held the
+    account for longer than 0.1 seconds."""
+
+
+class Type(enum.IntEnum):
+    """The type of the elements of a blob, a tensor, or an array in a model file."""
+    FLOAT32 = 0
+    """IEEE 754 binary32: `float`."""
+    FLOAT64 = 1
+    """IEEE 754 binary64: `double`."""
+    FLOAT16 = 2
+    """IEEE 754 binary16."""
+    INT8 = 3
+    """`int8_t`."""
+    UINT8 = 4
+    """`uint8_t`."""
+    INT16 = 5
+    """`int16_t`."""
+    UINT16 = 6
+    """`uint16_t`."""
+    INT32 = 7
+    """`int32_t`."""
+    UINT32 = 8
+    """`uint32_t`."""
+    INT64 = 9
+    """`int64_t`."""
+    BOOL = 10
+    """One byte, 0 or 1."""
+
+
+class Array(enum.IntEnum):
+    """An array of a blob."""
+    DATA = 0
+    """The values."""
+    DIFF = 1
+    """Their gradients."""
+
+
+class ModelKind(enum.IntEnum):
+    """What a model file holds."""
+    NET = 0
+    """A net: `.caffemodel`."""
+    BLOB = 1
+    """One blob: `.binaryproto`, such as a mean image."""
+    BLOBS = 2
+    """A list of blobs: `.binaryproto`."""
+    SOLVER_STATE = 3
+    """The state of a solver: `.solverstate`."""
+    INIT_NET = 4
+    """Caffe2's weights: `init_net.pb`. Each tensor is a layer, with its operator as its type."""
