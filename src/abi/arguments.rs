@@ -7,7 +7,6 @@ use std::ptr::NonNull;
 
 use syncedmem_trace::head::Side;
 
-use super::call::Failure;
 use crate::error::Error;
 
 pub fn one_of<T: Copy, const N: usize>(number: i32, all: [T; N], what: &'static str) -> Result<T, Error> {
@@ -22,15 +21,14 @@ pub fn side(number: i32) -> Result<Side, Error> {
 /// A type of the C API whose addresses are handles.
 pub trait Opaque {
     type Value;
-    type Error: Failure;
 
     /// No thread ends or changes the value while the result is used.
-    unsafe fn value<'a>(handle: *const Self) -> Result<&'a Self::Value, Self::Error>;
+    unsafe fn value<'a>(handle: *const Self) -> Result<&'a Self::Value, Error>;
 }
 
 /// What a handle leads to.
 #[inline(always)]
-pub unsafe fn handle<'a, H: Opaque>(handle: *const H) -> Result<&'a H::Value, H::Error> {
+pub unsafe fn handle<'a, H: Opaque>(handle: *const H) -> Result<&'a H::Value, Error> {
     // SAFETY: the caller guarantees the handle.
     unsafe { H::value(handle) }
 }

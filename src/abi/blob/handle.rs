@@ -7,6 +7,7 @@ use crate::abi::handle::{Handle, Handled};
 use crate::abi::status::syncedmem_status_t;
 use crate::blob::error::Error;
 use crate::blob::{Blob, Which};
+use crate::error;
 
 /// A blob.
 pub struct syncedmem_blob_t(());
@@ -25,11 +26,10 @@ pub(super) fn which(number: i32) -> Result<Which, Error> {
 
 impl Opaque for syncedmem_blob_t {
     type Value = Blob;
-    type Error = Error;
 
-    unsafe fn value<'a>(handle: *const Self) -> Result<&'a Blob, Error> {
+    unsafe fn value<'a>(handle: *const Self) -> Result<&'a Blob, error::Error> {
         // SAFETY: the caller guarantees the handle.
-        Ok(unsafe { Handle::value(handle.cast()) }?)
+        unsafe { Handle::value(handle.cast()) }
     }
 }
 

@@ -39,7 +39,6 @@ pub enum syncedmem_head_t {
 
 impl Opaque for syncedmem_t {
     type Value = SyncedMemory;
-    type Error = Error;
 
     unsafe fn value<'a>(handle: *const Self) -> Result<&'a SyncedMemory, Error> {
         let object = handle.cast::<SyncedMemory>();

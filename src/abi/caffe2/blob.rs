@@ -6,7 +6,7 @@ use std::ptr::NonNull;
 use super::held::{Held, given_up, handle_of, held, holder_of};
 use super::tensor::syncedmem_tensor_t;
 use super::typemeta::{NO_META, optional, required};
-use crate::abi::arguments::{Opaque, handle, optional_out, out, side};
+use crate::abi::arguments::{optional_out, out, side};
 use crate::abi::call::entry;
 use crate::abi::status::syncedmem_status_t;
 use crate::caffe2::blob::{Blob, Value};
@@ -20,16 +20,6 @@ impl Held for syncedmem_typed_blob_t {
     type Counted = Blob;
     const NULL: &'static str =
         "a blob is NULL or misaligned; pass a handle that syncedmem_typed_blob_create or a workspace has written";
-}
-
-impl Opaque for syncedmem_typed_blob_t {
-    type Value = Blob;
-    type Error = Error;
-
-    unsafe fn value<'a>(handle: *const Self) -> Result<&'a Blob, Error> {
-        // SAFETY: the caller guarantees the handle.
-        unsafe { held(handle) }
-    }
 }
 
 /// Creates an empty blob and writes its handle to `*blob`.
@@ -57,7 +47,7 @@ pub unsafe extern "C" fn syncedmem_typed_blob_meta(
     blob: *const syncedmem_typed_blob_t,
     meta: *mut syncedmem_typemeta_t,
 ) -> syncedmem_status_t {
-    entry!(handle(blob), out(meta), |blob, meta| meta.set(blob.meta()))
+    entry!(held(blob), out(meta), |blob, meta| meta.set(blob.meta()))
 }
 
 /// Writes to `*is` whether the value is of that type.
@@ -67,7 +57,7 @@ pub unsafe extern "C" fn syncedmem_typed_blob_is_type(
     meta: *const syncedmem_typemeta_t,
     is: *mut bool,
 ) -> syncedmem_status_t {
-    entry!(handle(blob), out(is), required(meta), |blob, is, meta| is.set(blob.meta() == meta))
+    entry!(held(blob), out(is), required(meta), |blob, is, meta| is.set(blob.meta() == meta))
 }
 
 /// Writes the address of the value to `*value`. With `meta` the value must be of that type; without (NULL) the address
@@ -78,7 +68,7 @@ pub unsafe extern "C" fn syncedmem_typed_blob_get(
     meta: *const syncedmem_typemeta_t,
     value: *mut *mut c_void,
 ) -> syncedmem_status_t {
-    entry!(handle(blob), out(value), optional(meta), |blob, value, meta| value.set(blob.get(meta)?))
+    entry!(held(blob), out(value), optional(meta), |blob, value, meta| value.set(blob.get(meta)?))
 }
 
 /// Writes the address of a value of that type to `*value`. Unless there is one, the type makes a new one, aligned to 64
@@ -93,7 +83,7 @@ pub unsafe extern "C" fn syncedmem_typed_blob_get_mutable(
     is_new: *mut bool,
     value: *mut *mut c_void,
 ) -> syncedmem_status_t {
-    entry!(handle(blob), required(meta), out(value), optional_out(is_new), |blob, meta, value, is_new| {
+    entry!(held(blob), required(meta), out(value), optional_out(is_new), |blob, meta, value, is_new| {
         let (pointer, made) = blob.get_mutable(meta)?;
         value.set(pointer);
         is_new.set(|| made);
@@ -116,7 +106,7 @@ pub unsafe extern "C" fn syncedmem_typed_blob_reset(
     deleter: syncedmem_deleter_t,
     context: *mut c_void,
 ) -> syncedmem_status_t {
-    entry!(handle(blob), optional(meta), |blob, meta| {
+    entry!(held(blob), optional(meta), |blob, meta| {
         if value.is_null() && meta.is_none() {
             blob.set(Value::default());
             return Ok(());
@@ -142,7 +132,7 @@ pub unsafe extern "C" fn syncedmem_typed_blob_release(
     deleter: *mut *mut c_void,
     context: *mut *mut c_void,
 ) -> syncedmem_status_t {
-    entry!(handle(blob), out(value), optional_out(deleter), optional_out(context), |blob, value, deleter, context| {
+    entry!(held(blob), out(value), optional_out(deleter), optional_out(context), |blob, value, deleter, context| {
         let (pointer, its_deleter, its_context) = blob.release();
         value.set(pointer);
         deleter.set(|| its_deleter.map_or(std::ptr::null_mut(), |deleter| deleter as *mut c_void));
@@ -156,7 +146,7 @@ pub unsafe extern "C" fn syncedmem_typed_blob_swap(
     blob: *mut syncedmem_typed_blob_t,
     other: *mut syncedmem_typed_blob_t,
 ) -> syncedmem_status_t {
-    entry!(handle(blob), handle(other), |blob, other| blob.swap(other))
+    entry!(held(blob), held(other), |blob, other| blob.swap(other))
 }
 
 /// Writes a handle of the tensor that is the value, of either side, to `*tensor`.
@@ -167,7 +157,7 @@ pub unsafe extern "C" fn syncedmem_typed_blob_get_tensor(
     blob: *const syncedmem_typed_blob_t,
     tensor: *mut *mut syncedmem_tensor_t,
 ) -> syncedmem_status_t {
-    entry!(handle(blob), out(tensor), |blob, tensor| tensor.set(handle_of(blob.tensor()?)))
+    entry!(held(blob), out(tensor), |blob, tensor| tensor.set(handle_of(blob.tensor()?)))
 }
 
 /// As `syncedmem_typed_blob_get_tensor`, of a tensor of that side (`syncedmem_side_t`). Unless the value is one, the
@@ -182,7 +172,7 @@ pub unsafe extern "C" fn syncedmem_typed_blob_get_mutable_tensor(
     is_new: *mut bool,
     tensor: *mut *mut syncedmem_tensor_t,
 ) -> syncedmem_status_t {
-    entry!(handle(blob), out(tensor), optional_out(is_new), |blob, tensor, is_new| {
+    entry!(held(blob), out(tensor), optional_out(is_new), |blob, tensor, is_new| {
         let (holder, made) = blob.mutable_tensor(self::side(side)?)?;
         tensor.set(handle_of(holder));
         is_new.set(|| made);
@@ -196,5 +186,5 @@ pub unsafe extern "C" fn syncedmem_typed_blob_set_tensor(
     blob: *mut syncedmem_typed_blob_t,
     tensor: *mut syncedmem_tensor_t,
 ) -> syncedmem_status_t {
-    entry!(handle(blob), holder_of(tensor), |blob, tensor| blob.set(Value::tensor(tensor)?))
+    entry!(held(blob), holder_of(tensor), |blob, tensor| blob.set(Value::tensor(tensor)?))
 }

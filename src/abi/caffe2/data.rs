@@ -3,9 +3,9 @@
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
-use super::tensor::{change_by, changed, syncedmem_tensor_t};
+use super::tensor::{change_by, changed, read, syncedmem_tensor_t};
 use super::typemeta::{optional, required};
-use crate::abi::arguments::{handle, out};
+use crate::abi::arguments::out;
 use crate::abi::c::object::syncedmem_t;
 use crate::abi::call::entry;
 use crate::abi::status::syncedmem_status_t;
@@ -28,7 +28,7 @@ pub unsafe extern "C" fn syncedmem_tensor_data(
     meta: *const syncedmem_typemeta_t,
     data: *mut *const c_void,
 ) -> syncedmem_status_t {
-    entry!(handle(tensor), out(data), optional(meta), |tensor, data, meta| {
+    entry!(read(tensor), out(data), optional(meta), |tensor, data, meta| {
         data.set(pointer(tensor.raw_data(meta)?).cast_const());
     })
 }
@@ -60,7 +60,7 @@ pub unsafe extern "C" fn syncedmem_tensor_memory(
     tensor: *const syncedmem_tensor_t,
     mem: *mut *mut syncedmem_t,
 ) -> syncedmem_status_t {
-    entry!(handle(tensor), out(mem), |tensor, mem| {
+    entry!(read(tensor), out(mem), |tensor, mem| {
         let none = Error::State("the tensor has no memory yet; ask for its mutable data first");
         mem.set(tensor.storage().ok_or(none)?.handle()?.as_ptr().cast());
     })

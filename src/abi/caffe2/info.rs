@@ -4,9 +4,9 @@ use std::ffi::c_char;
 
 use syncedmem_trace::text::Text;
 
-use super::tensor::syncedmem_tensor_t;
+use super::tensor::{read, syncedmem_tensor_t};
 use super::typemeta::required;
-use crate::abi::arguments::{handle, out, text_out};
+use crate::abi::arguments::{out, text_out};
 use crate::abi::call::entry;
 use crate::abi::status::syncedmem_status_t;
 use crate::caffe2::shape;
@@ -42,7 +42,7 @@ pub unsafe extern "C" fn syncedmem_tensor_info(
     tensor: *const syncedmem_tensor_t,
     info: *mut syncedmem_tensor_info_t,
 ) -> syncedmem_status_t {
-    entry!(handle(tensor), out(info), |tensor, info| {
+    entry!(read(tensor), out(info), |tensor, info| {
         info.set(syncedmem_tensor_info_t {
             meta: *tensor.meta(),
             dims: tensor.dims().as_ptr(),
@@ -65,7 +65,7 @@ pub unsafe extern "C" fn syncedmem_tensor_is_type(
     meta: *const syncedmem_typemeta_t,
     is: *mut bool,
 ) -> syncedmem_status_t {
-    entry!(handle(tensor), out(is), required(meta), |tensor, is, meta| is.set(*tensor.meta() == meta))
+    entry!(read(tensor), out(is), required(meta), |tensor, is, meta| is.set(*tensor.meta() == meta))
 }
 
 /// Writes the dimension of an axis, counted from 0, to `*dim`.
@@ -75,7 +75,7 @@ pub unsafe extern "C" fn syncedmem_tensor_dim(
     axis: i32,
     dim: *mut i64,
 ) -> syncedmem_status_t {
-    entry!(handle(tensor), out(dim), |tensor, dim| dim.set(shape::dim(tensor.dims(), axis)?))
+    entry!(read(tensor), out(dim), |tensor, dim| dim.set(shape::dim(tensor.dims(), axis)?))
 }
 
 /// As `syncedmem_tensor_dim`, in 32 bits.
@@ -87,7 +87,7 @@ pub unsafe extern "C" fn syncedmem_tensor_dim32(
     axis: i32,
     dim: *mut i32,
 ) -> syncedmem_status_t {
-    entry!(handle(tensor), out(dim), |tensor, dim| dim.set(shape::dim32(tensor.dims(), axis)?))
+    entry!(read(tensor), out(dim), |tensor, dim| dim.set(shape::dim32(tensor.dims(), axis)?))
 }
 
 /// Writes the product of the dimensions from `axis` on to `*size`; 1 behind the last one.
@@ -97,7 +97,7 @@ pub unsafe extern "C" fn syncedmem_tensor_size_from_dim(
     axis: i32,
     size: *mut i64,
 ) -> syncedmem_status_t {
-    entry!(handle(tensor), out(size), |tensor, size| size.set(shape::size_from(tensor.dims(), axis)?))
+    entry!(read(tensor), out(size), |tensor, size| size.set(shape::size_from(tensor.dims(), axis)?))
 }
 
 /// Writes the product of the dimensions before `axis` to `*size`.
@@ -107,7 +107,7 @@ pub unsafe extern "C" fn syncedmem_tensor_size_to_dim(
     axis: i32,
     size: *mut i64,
 ) -> syncedmem_status_t {
-    entry!(handle(tensor), out(size), |tensor, size| size.set(shape::size_to(tensor.dims(), axis)?))
+    entry!(read(tensor), out(size), |tensor, size| size.set(shape::size_to(tensor.dims(), axis)?))
 }
 
 /// Writes the product of the dimensions between two axes in either order, without theirs, to `*size`.
@@ -118,7 +118,7 @@ pub unsafe extern "C" fn syncedmem_tensor_size_between_dim(
     other: i32,
     size: *mut i64,
 ) -> syncedmem_status_t {
-    entry!(handle(tensor), out(size), |tensor, size| size.set(shape::size_between(tensor.dims(), axis, other)?))
+    entry!(read(tensor), out(size), |tensor, size| size.set(shape::size_between(tensor.dims(), axis, other)?))
 }
 
 /// Writes the number of an axis from the start to `*canonical`; a negative `axis` counts from the end.
@@ -128,8 +128,7 @@ pub unsafe extern "C" fn syncedmem_tensor_canonical_axis_index(
     axis: i32,
     canonical: *mut i32,
 ) -> syncedmem_status_t {
-    entry!(handle(tensor), out(canonical), |tensor, canonical| canonical
-        .set(shape::canonical_axis(tensor.dims(), axis)?))
+    entry!(read(tensor), out(canonical), |tensor, canonical| canonical.set(shape::canonical_axis(tensor.dims(), axis)?))
 }
 
 /// Writes a line about the tensor, as `syncedmem_report` writes its text.
@@ -140,7 +139,7 @@ pub unsafe extern "C" fn syncedmem_tensor_debug_string(
     capacity: usize,
     length: *mut usize,
 ) -> syncedmem_status_t {
-    entry!(handle(tensor), text_out(text, capacity), out(length), |tensor, text, length| {
+    entry!(read(tensor), text_out(text, capacity), out(length), |tensor, text, length| {
         length.set(text.set(Text::<2048>::of(format_args!("{tensor}")).as_ref()));
     })
 }

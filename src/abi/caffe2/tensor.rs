@@ -1,7 +1,7 @@
 //! Tensors: handles, dimensions and memory.
 
 use super::held::{Held, given_up, handle_of, held, holder_of};
-use crate::abi::arguments::{Opaque, numbers, out, side};
+use crate::abi::arguments::{numbers, out, side};
 use crate::abi::call::entry;
 use crate::abi::status::syncedmem_status_t;
 use crate::caffe2::error::Error;
@@ -19,14 +19,9 @@ impl Held for syncedmem_tensor_t {
     const NULL: &'static str = "a tensor is NULL or misaligned; pass a handle that syncedmem_tensor_create has written";
 }
 
-impl Opaque for syncedmem_tensor_t {
-    type Value = Tensor;
-    type Error = Error;
-
-    unsafe fn value<'a>(handle: *const Self) -> Result<&'a Tensor, Error> {
-        // SAFETY: the caller guarantees the handle, and that no thread changes the tensor meanwhile.
-        Ok(unsafe { held(handle)?.tensor() })
-    }
+pub(super) unsafe fn read<'a>(tensor: *const syncedmem_tensor_t) -> Result<&'a Tensor, Error> {
+    // SAFETY: the caller guarantees the handle, and that no thread changes the tensor meanwhile.
+    Ok(unsafe { held(tensor)?.tensor() })
 }
 
 /// The tensor of a handle that no other thread uses.

@@ -5,7 +5,7 @@ use std::ptr::null_mut;
 
 use super::blob::syncedmem_typed_blob_t;
 use super::held::{Held, given_up, handle_of, held, holder_of};
-use crate::abi::arguments::{Opaque, handle, optional_out, out, string};
+use crate::abi::arguments::{optional_out, out, string};
 use crate::abi::call::entry;
 use crate::abi::status::syncedmem_status_t;
 use crate::caffe2::error::Error;
@@ -30,16 +30,6 @@ impl Held for syncedmem_workspace_t {
     type Counted = Workspace;
     const NULL: &'static str =
         "a workspace is NULL or misaligned; pass a handle that syncedmem_workspace_create has written";
-}
-
-impl Opaque for syncedmem_workspace_t {
-    type Value = Workspace;
-    type Error = Error;
-
-    unsafe fn value<'a>(handle: *const Self) -> Result<&'a Workspace, Error> {
-        // SAFETY: the caller guarantees the handle.
-        unsafe { held(handle) }
-    }
 }
 
 unsafe fn name_of<'a>(name: *const c_char) -> Result<&'a [u8], Error> {
@@ -85,7 +75,7 @@ pub unsafe extern "C" fn syncedmem_workspace_create_blob(
     name: *const c_char,
     blob: *mut *mut syncedmem_typed_blob_t,
 ) -> syncedmem_status_t {
-    entry!(handle(workspace), out(blob), name_of(name), |workspace, blob, name| {
+    entry!(held(workspace), out(blob), name_of(name), |workspace, blob, name| {
         blob.set(handle_of(workspace.create(name)?));
     })
 }
@@ -97,7 +87,7 @@ pub unsafe extern "C" fn syncedmem_workspace_create_local_blob(
     name: *const c_char,
     blob: *mut *mut syncedmem_typed_blob_t,
 ) -> syncedmem_status_t {
-    entry!(handle(workspace), out(blob), name_of(name), |workspace, blob, name| {
+    entry!(held(workspace), out(blob), name_of(name), |workspace, blob, name| {
         blob.set(handle_of(workspace.create_local(name)?));
     })
 }
@@ -109,7 +99,7 @@ pub unsafe extern "C" fn syncedmem_workspace_get_blob(
     name: *const c_char,
     blob: *mut *mut syncedmem_typed_blob_t,
 ) -> syncedmem_status_t {
-    entry!(handle(workspace), out(blob), name_of(name), |workspace, blob, name| {
+    entry!(held(workspace), out(blob), name_of(name), |workspace, blob, name| {
         blob.set(workspace.get(name).map_or(null_mut(), handle_of));
     })
 }
@@ -121,7 +111,7 @@ pub unsafe extern "C" fn syncedmem_workspace_has_blob(
     name: *const c_char,
     has: *mut bool,
 ) -> syncedmem_status_t {
-    entry!(handle(workspace), out(has), name_of(name), |workspace, has, name| has.set(workspace.get(name).is_some()))
+    entry!(held(workspace), out(has), name_of(name), |workspace, has, name| has.set(workspace.get(name).is_some()))
 }
 
 /// Removes a blob of this workspace itself, which other holders keep, and writes to `*removed`, which may be NULL,
@@ -133,7 +123,7 @@ pub unsafe extern "C" fn syncedmem_workspace_remove_blob(
     name: *const c_char,
     removed: *mut bool,
 ) -> syncedmem_status_t {
-    entry!(handle(workspace), name_of(name), optional_out(removed), |workspace, name, removed| {
+    entry!(held(workspace), name_of(name), optional_out(removed), |workspace, name, removed| {
         let was_there = workspace.remove(name);
         removed.set(|| was_there);
     })
@@ -149,16 +139,10 @@ pub unsafe extern "C" fn syncedmem_workspace_rename_blob(
     new_name: *const c_char,
     blob: *mut *mut syncedmem_typed_blob_t,
 ) -> syncedmem_status_t {
-    entry!(
-        handle(workspace),
-        name_of(name),
-        name_of(new_name),
-        optional_out(blob),
-        |workspace, name, new_name, blob| {
-            let renamed = workspace.rename(name, new_name)?;
-            blob.set(|| handle_of(renamed));
-        }
-    )
+    entry!(held(workspace), name_of(name), name_of(new_name), optional_out(blob), |workspace, name, new_name, blob| {
+        let renamed = workspace.rename(name, new_name)?;
+        blob.set(|| handle_of(renamed));
+    })
 }
 
 /// Makes the blob `name` of another workspace visible here as `new_name`. This workspace holds the other one. The name
@@ -173,7 +157,7 @@ pub unsafe extern "C" fn syncedmem_workspace_add_blob_mapping(
     name: *const c_char,
     skip_defined: bool,
 ) -> syncedmem_status_t {
-    entry!(handle(workspace), name_of(new_name), name_of(name), holder_of(other), |workspace, new_name, name, other| {
+    entry!(held(workspace), name_of(new_name), name_of(name), holder_of(other), |workspace, new_name, name, other| {
         workspace.map(new_name, &other, name, skip_defined)?
     })
 }
@@ -188,7 +172,7 @@ pub unsafe extern "C" fn syncedmem_workspace_blobs(
     visitor: syncedmem_blob_visitor_t,
     context: *mut c_void,
 ) -> syncedmem_status_t {
-    entry!(handle(workspace), |workspace| {
+    entry!(held(workspace), |workspace| {
         let visitor = visitor.ok_or(Error::Argument("visitor is NULL; pass a function"))?;
         for each in workspace.list(local)? {
             let blob = each.blob.address().as_ptr().cast();

@@ -9,7 +9,7 @@ use crate::abi::call::entry;
 use crate::abi::handle::{Handle, Handled};
 use crate::abi::status::syncedmem_status_t;
 use crate::error::Error;
-use crate::models::{Failure, Model};
+use crate::models::Model;
 
 /// A model file that is open.
 pub struct syncedmem_model_t(());
@@ -23,11 +23,10 @@ impl Handled for Model {
 
 impl Opaque for syncedmem_model_t {
     type Value = Model;
-    type Error = Failure;
 
-    unsafe fn value<'a>(handle: *const Self) -> Result<&'a Model, Failure> {
+    unsafe fn value<'a>(handle: *const Self) -> Result<&'a Model, Error> {
         // SAFETY: the caller guarantees the handle.
-        Ok(unsafe { Handle::value(handle.cast()) }?)
+        unsafe { Handle::value(handle.cast()) }
     }
 }
 
