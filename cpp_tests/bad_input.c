@@ -53,7 +53,6 @@ static void every_use_is_refused(syncedmem_t *mem, int status, const char *part)
   REFUSED(syncedmem_size(mem, &size), status, part);
   REFUSED(syncedmem_set_name(mem, "name"), status, part);
   REFUSED(syncedmem_set_items(mem, 64), status, part);
-  REFUSED(syncedmem_get_name(mem, mine, sizeof mine, &size), status, part);
   REFUSED(syncedmem_to_dlpack(mem, 0, 0, kDLFloat, 32, 0, NULL, true, &data), status, part);
   REFUSED(syncedmem_set_dlpack(mem, &lent, true), status, part);
   REFUSED(syncedmem_exports(mem, &size, &size), status, part);
@@ -108,7 +107,6 @@ static void null_results(syncedmem_t *mem) {
   INVALID(syncedmem_get_accounting(NULL), part);
   INVALID(syncedmem_get_compare(NULL), part);
   INVALID(syncedmem_report(NULL, 0, NULL), part);
-  INVALID(syncedmem_get_name(mem, NULL, 0, NULL), part);
   INVALID(syncedmem_stats(NULL), "the pointer for the result is NULL");
   INVALID(syncedmem_owns_cpu(mem, NULL), part);
   INVALID(syncedmem_owns_gpu(mem, NULL), part);
@@ -172,11 +170,8 @@ static void accounts_and_names(syncedmem_t *mem) {
   size_t length = 77;
 
   INVALID(syncedmem_set_name(mem, NULL), "name is NULL");
-  INVALID(syncedmem_get_name(mem, NULL, 4, &length), "NULL");
   INVALID(syncedmem_report(NULL, 4, &length), "NULL");
   CHECK(length == 77);
-  WORKS(syncedmem_get_name(mem, text, sizeof text, &length));
-  CHECK(length == 0 && text[0] == 0);
   WORKS(syncedmem_get_accounting(&accounting));
   CHECK(accounting == SYNCEDMEM_ACCOUNTING_OFF);
   INVALID(syncedmem_trace_start(NULL), "NULL");

@@ -31,17 +31,15 @@ Calls calls_in(const std::string& output, const std::string& who) {
     for (std::string word; words >> word;) {
       const std::size_t equals = word.find('=');
       if (equals == std::string::npos) continue;
-      const std::string name = word.substr(0, equals);
-      if (name == "pid" || name == "program") continue;
       const int count = std::stoi(word.substr(equals + 1));
-      if (count) calls[name] = count;
+      if (count) calls[word.substr(0, equals)] = count;
     }
   }
   return calls;
 }
 
 Run run(const std::string& driver, const std::string& how, const std::string& environment) {
-  const std::string command = "env SYNCEDMEM_CALLS=stderr " + environment + " '" + driver + "' " + how + " 2>&1";
+  const std::string command = "env SYNCEDMEM_REPORT=stderr SYNCEDMEM_ACCOUNT=accesses " + environment + " '" + driver + "' " + how + " 2>&1";
   Run result;
   FILE* pipe = popen(command.c_str(), "r");
   if (!pipe) return result;
@@ -52,7 +50,7 @@ Run run(const std::string& driver, const std::string& how, const std::string& en
   result.status = pclose(pipe);
   result.right = result.status == 0 && result.output.find("driver right\n") != std::string::npos;
   result.original = calls_in(result.output, "original");
-  result.ours = calls_in(result.output, "syncedmem_calls");
+  result.ours = calls_in(result.output, "calls of");
   return result;
 }
 

@@ -39,8 +39,8 @@
  * Signals. A signal handler may access data that is already current, unless the device check is on, the object is
  * evictable, or a copy of it is in flight: these may need a lock whose holder waits for the interrupted thread. (If the
  * interrupted thread itself holds it, the call gives SYNCEDMEM_ERROR_REENTERED.) While every access is counted or
- * traced, object and thread must have been used outside of handlers before, and an access that cannot be counted within
- * 0.1 seconds is counted as dropped. Do not fork in a handler: it hangs if it has interrupted this library.
+ * traced, object and thread must have been used outside of handlers before. Do not fork in a handler: it hangs if it has
+ * interrupted this library.
  *
  * Stacks. A 16 KiB stack, the smallest of POSIX threads on Linux, is enough for every call. A report needs 24 KiB:
  * syncedmem_report, and a C++ failure that ends the process. Add what the CUDA driver and the program's callbacks need.
@@ -585,8 +585,7 @@ typedef struct syncedmem_sum_t {
    */
   uint64_t bytes;
   /**
-   * Nanoseconds in all; 0 where time is not measured. Without a trace, one in sixteen of the first blocks of objects
-   * of up to 64 KiB is measured, and stands for the others.
+   * Nanoseconds in all; 0 where time is not measured.
    */
   uint64_t nanoseconds;
 } syncedmem_sum_t;
@@ -702,13 +701,9 @@ typedef struct syncedmem_stats_t {
    */
   struct syncedmem_sum_t device_failures;
   /**
-   * Objects made.
+   * Objects made, but for those whose constructor is inlined into the program.
    */
   uint64_t objects_made;
-  /**
-   * Those of them that were first seen at an access.
-   */
-  uint64_t objects_unseen;
   /**
    * Objects ended.
    */
@@ -737,11 +732,6 @@ typedef struct syncedmem_stats_t {
    * As `device_reads`.
    */
   uint64_t device_overwrites;
-  /**
-   * Not counted: for lack of memory, because of a signal handler, or, of accesses, because another thread held the
-   * account for longer than 0.1 seconds.
-   */
-  uint64_t dropped;
 } syncedmem_stats_t;
 
 /**
@@ -1260,8 +1250,8 @@ syncedmem_status_t syncedmem_set_error_callback(syncedmem_error_callback_t callb
                                                 void *user);
 
 /**
- * Sets what is accounted for from now on: a `syncedmem_accounting_t`. Counts stay. Existing objects are counted from
- * their next access that allocates, fills or copies; existing blocks are not. Overrides `SYNCEDMEM_ACCOUNT`.
+ * Sets what is accounted for from now on: a `syncedmem_accounting_t`. Counts stay. Existing blocks count as memory that
+ * objects hold. Overrides `SYNCEDMEM_ACCOUNT`.
  */
 syncedmem_status_t syncedmem_set_accounting(int32_t accounting);
 
@@ -1287,7 +1277,7 @@ syncedmem_status_t syncedmem_get_compare(bool *on);
 syncedmem_status_t syncedmem_reset_peaks(void);
 
 /**
- * Writes a report of this process, several lines of UTF-8: memory now and at the peak, its ten largest holders, and
+ * Writes a report of this process, several lines of UTF-8: calls of Caffe's functions, memory now and at the peak, and
  * counts of operations.
  *
  * `text` gets at most `capacity` bytes, including a NUL, and `*length` the length of the whole report without it.
@@ -1298,7 +1288,7 @@ syncedmem_status_t syncedmem_report(char *text,
                                     size_t *length);
 
 /**
- * Names an object in reports and traces; the name is copied. Ignored without accounting or a trace.
+ * Names an object in traces, and so in reports of them; the name is copied. Ignored without a trace.
  *
  * Errors: `INVALID_ARGUMENT` (also a name that is empty, longer than `SYNCEDMEM_NAME_BYTES`, or not UTF-8).
  */
@@ -1310,14 +1300,6 @@ syncedmem_status_t syncedmem_set_name(struct syncedmem_t *mem, const char *name)
  */
 syncedmem_status_t syncedmem_set_items(struct syncedmem_t *mem,
                                        size_t items);
-
-/**
- * Writes an object's name, which may be empty, as `syncedmem_report` writes its text.
- */
-syncedmem_status_t syncedmem_get_name(const struct syncedmem_t *mem,
-                                      char *text,
-                                      size_t capacity,
-                                      size_t *length);
 
 /**
  * Writes the account so far to `*stats`: at most the bytes of its `size`. Without accounting, all but `live`, `idle`

@@ -276,17 +276,8 @@ class SyncedMemory : public CaffeHeads<void> {
   /// What may be evicted of the object.
   syncedmem_eviction_t evictable() const { return answer(syncedmem_get_evictable); }
 
-  /// Names the object in reports and traces. Throws std::invalid_argument (empty, too long, not UTF-8).
+  /// Names the object in traces. Throws std::invalid_argument (empty, too long, not UTF-8).
   void set_name(const std::string& name) { check(syncedmem_set_name(handle_, name.c_str())); }
-
-  /// The object's name; empty without one.
-  std::string name() const {
-    std::string text(SYNCEDMEM_NAME_BYTES + 1, '\0');
-    std::size_t length = 0;
-    check(syncedmem_get_name(handle_, &text[0], text.size(), &length));
-    text.resize(length);
-    return text;
-  }
 
   /// Notes for traces how many items of the batch the object holds; 0: it does not grow with the batch.
   void set_items(std::size_t items) { check(syncedmem_set_items(handle_, items)); }

@@ -53,7 +53,6 @@ const LOCKS: &[fn() -> &'static dyn ForkLock] = &[
     #[cfg(feature = "blob")]
     cublas::fork_lock,
     checksums::fork_lock,
-    recorder::fork_lock,
     trace::mapping::fork_lock,
     call_site::fork_lock,
     loaded::fork_lock,
@@ -77,7 +76,7 @@ extern "C" fn child() {
     object::begin_child();
     call_counts::forget();
     control::after_fork_in_child();
-    recorder::begin_anew();
+    recorder::begin_child();
     decay::forget();
     cuda::begin_child();
     if cuda::is_lost_in_child() {

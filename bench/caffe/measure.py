@@ -33,11 +33,12 @@ class Sides:
 
     def counted(self, workload: Workload) -> Tuple[Run, Run]:
         """One run on each side, with calls counted. AssertionError if a process made none, or computed something else."""
-        calls = self.folder / "calls"
-        pair = self.run(workload, self.original), self.run(workload, {**self.ours, "SYNCEDMEM_CALLS": str(calls)})
-        lines = calls.read_text().splitlines() if calls.exists() else []
-        calls.unlink(missing_ok=True)
-        reports = [line for line in lines if re.search(r" construct=[1-9]", line)]
+        asked = {"SYNCEDMEM_REPORT": str(self.folder / "report-%p")}
+        pair = self.run(workload, self.original), self.run(workload, {**self.ours, **asked})
+        files = list(self.folder.glob("report-*"))
+        reports = [file for file in files if re.search(r" construct=[1-9]", file.read_text())]
+        for file in files:
+            file.unlink()
         assert len(reports) == len(workload.commands), f"{workload.name}: the library was not called in every process"
         return same(workload, [pair])[0]
 

@@ -128,7 +128,7 @@ def test_the_items_of_a_batch_are_a_number_from_0_of_an_open_object() -> None:
         mem.set_items(1)
 
 
-def test_a_name_is_kept_where_something_is_accounted_for(accounting: None) -> None:
+def test_a_name_is_kept() -> None:
     mem = SyncedMemory(4096, name="data")
     assert mem.name == "data"
     mem.name = "größer <&>"
@@ -253,7 +253,6 @@ def test_closing_twice_is_closing_once() -> None:
         lambda mem: mem.exports,
         lambda mem: mem.evictable,
         lambda mem: setattr(mem, "evictable", Eviction(1)),
-        lambda mem: mem.name,
         lambda mem: setattr(mem, "name", "x"),
         lambda mem: mem.set_cpu_data(np.zeros(4096, "u1")),
         lambda mem: mem.set_gpu_data(Producer(bytes(4096), device=(CUDA, 0))),

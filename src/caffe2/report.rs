@@ -6,16 +6,16 @@ use syncedmem_trace::head::Side;
 use syncedmem_trace::kind::Kind;
 use syncedmem_trace::text::Bytes;
 
-use crate::observe::{control, recorder};
+use crate::object::report::keep_account;
+use crate::observe::recorder;
 use crate::platform::text::warn;
-use crate::state::flags::ACCOUNT;
 
 static IS_ON: AtomicBool = AtomicBool::new(false);
 
 /// Switches the account on too.
 pub fn set(on: bool) {
     if on {
-        control::set(ACCOUNT, true);
+        keep_account(true);
     }
     IS_ON.store(on, Relaxed);
 }
@@ -36,7 +36,8 @@ pub fn freed(side: Side, bytes: usize) {
 
 #[cold]
 fn line(what: &str, side: Side, bytes: usize) {
-    let total = recorder::with_ledger(|ledger| Kind::ALL.map(|kind| ledger.account().memory(kind).live).iter().sum());
+    let account = recorder::account();
+    let total = Kind::ALL.map(|kind| account.memory(kind).live).iter().sum();
     let side = side.name();
     warn(format_args!(
         "a tensor's {side} memory of {} was {what}; in all there are {}",

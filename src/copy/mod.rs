@@ -77,7 +77,7 @@ impl Endpoints {
     /// The path of the driver's own copy. Only for a recorder the driver is asked about the caller's memory.
     fn path(self, driver: &Driver) -> Path {
         let is_known = || pointer::is_known(driver, driver::address(self.host.as_ptr())) != Ok(false);
-        let is_pinned = self.pinned || (flags::on() && is_known());
+        let is_pinned = self.pinned || (flags::are_events_read() && is_known());
         if is_pinned { Path::Pinned } else { Path::Pageable }
     }
 

@@ -1,14 +1,11 @@
 //! Allocates, fills and copies, so that the newest data is on the side asked for.
 #![expect(unsafe_code, reason = "blocks are copied")]
 
-use std::cell::Cell;
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
-use syncedmem_analysis::ledger::NewBlock;
 use syncedmem_trace::event::{Cause, What};
 use syncedmem_trace::head::{Access, Contents, Head, Side, Step};
-use syncedmem_trace::kind::Kind;
 
 use super::claims::{Blocking, Claimed};
 use super::eviction::policy::Use;
@@ -17,11 +14,10 @@ use super::{Detached, ObjectState, POLICIES, SyncedMemory, TABLE, refused, start
 use crate::copy::{self, Endpoints};
 use crate::error::Error;
 use crate::memory::{device, host};
-use crate::observe::recorder::{Sample, Subject};
 use crate::observe::{checksums, recorder};
 use crate::platform::sync::{Interrupted, Ordering};
 use crate::state::fast_path;
-use crate::state::flags::{self, ACCESSES, ACCOUNT, BY_OBJECT, COUNTED};
+use crate::state::flags::{self, ACCESSES, BY_OBJECT};
 use crate::state::word::Word;
 use crate::{cuda, settings};
 
@@ -75,14 +71,10 @@ impl SyncedMemory {
         // Before any lock or claim: it may call Caffe's code.
         let pinned = side == Side::Host && self.has_no_host_block() && host::wants_pinned(bytes);
         // Policies are set under the same lock. Nothing else that is kept matters before the first block.
-        let (flags, is_plain) = (flags::all(), || !POLICIES.knows(self.address()));
-        let touched = match side == Side::Host && !pinned {
-            true if flags.none_but(BY_OBJECT) => self.touch(access, is_plain),
-            true if flags.none_but(COUNTED) && flags.has(ACCOUNT) => self.touch_counted(access, is_plain),
-            _ => None,
-        };
-        if let Some(address) = touched {
-            return Ok(address);
+        if side == Side::Host && !pinned && flags::all().none_but(BY_OBJECT) {
+            if let Some(address) = self.touch(access, || !POLICIES.knows(self.address())) {
+                return Ok(address);
+            }
         }
         let claimed = self.claim_unless(Blocking::Yes, |is_known| self.ready_under_lock(access, side, is_known));
         let mut claim = match claimed.map_err(refused)? {
@@ -125,58 +117,12 @@ impl SyncedMemory {
         }
     }
 
-    /// `touch`, while no flag is set. `None`: the caller tries `first_counted_touch`, then `data`.
+    /// `touch`, while no flag is set. `None`: the caller tries `data`.
     #[inline(always)]
     pub fn first_touch(&self, access: Access) -> Option<*mut c_void> {
         // The flags again, under the lock: KEPT is raised before an object is marked. Inlined, because exceptions pass this frame:
         // a call that might unwind would have to release the lock.
         if flags::none() { self.touch(access, flags::none) } else { None }
-    }
-
-    #[inline]
-    pub fn first_counted_touch(&self, access: Access) -> Option<*mut c_void> {
-        // Not while none is set: `first_touch` may have failed because another thread had a claim.
-        if flags::none_but_account() { self.touch_counted(access, flags::none_but_account) } else { None }
-    }
-
-    /// `touch`, with an entry in the account, made under the object's lock: no other thread can give the block back
-    /// before it.
-    #[cold]
-    #[inline(never)]
-    fn touch_counted(&self, access: Access, is_plain: impl Fn() -> bool) -> Option<*mut c_void> {
-        let (step, bytes) = self.first_step(access)?;
-        let zeroed = step.contents == Contents::Zeros;
-        let (mut sample, mut allocation) = (Sample::begin(), 0);
-        let (address, origin) = host::find_brief(bytes, zeroed, || allocation = sample.lap())?;
-        let fill = zeroed.then(|| (bytes as u64, sample.lap()));
-        let subject = Subject { object: self.address(), bytes };
-        let new = NewBlock {
-            access: Some(access),
-            kind: Kind::Pageable,
-            bytes: bytes as u64,
-            address: address.addr().get() as u64,
-            origin,
-            allocation,
-            fill,
-        };
-        let is_known = Cell::new(true);
-        let enter = || {
-            let known = recorder::touched(subject, new);
-            is_known.set(known != Some(false));
-            known == Some(true)
-        };
-        let publish = || self.publish_first(address, step, || is_plain() && enter());
-        let notice = || {
-            // Without a lock: its call site is looked up.
-            recorder::notice_touched(subject);
-            true
-        };
-        if publish() || (!is_known.get() && notice() && publish()) {
-            return Some(address.as_ptr());
-        }
-        // SAFETY: only this thread knows the block.
-        unsafe { host::free_brief(address, bytes) };
-        None
     }
 
     /// The first access to a small object, on the host. It makes no claim: two threads may both allocate, and the

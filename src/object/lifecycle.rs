@@ -3,6 +3,7 @@
 
 use std::ptr::NonNull;
 
+use syncedmem_trace::event::{Noticed, What};
 use syncedmem_trace::head::Side;
 
 use super::dlpack::exchange::{Imports, end_imports, take_imports};
@@ -14,7 +15,7 @@ use crate::memory::host;
 use crate::observe::recorder::{self, Subject};
 use crate::observe::{checksums, control};
 use crate::platform::sync::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
-use crate::state::flags::{self, ACCOUNT, BESIDE, COMPARE, COUNTED, Flags, KEPT};
+use crate::state::flags::{self, BESIDE, BY_OBJECT, COMPARE, Flags, KEPT};
 use crate::state::word::Word;
 
 /// The size of BVLC's class, so that a debugger can show the object as one.
@@ -61,7 +62,7 @@ impl SyncedMemory {
         if flags::has(COMPARE) {
             checksums::forget(new.object);
         }
-        recorder::made(new);
+        recorder::record(new, || What::Made { bytes: new.bytes as u64, noticed: Noticed::Construction });
     }
 
     #[inline(always)]
@@ -134,7 +135,7 @@ impl SyncedMemory {
         let flags = flags::all_by_now();
         let is_small =
             bytes <= host::BRIEF && word.owns_pageable_alone() && (flags == Flags::NONE || self.ends_alone(flags));
-        if !(is_small || word.is_untouched() && (!flags.has(BESIDE) || self.ends_unused(flags))) {
+        if !(is_small || word.is_untouched() && !flags.has(BESIDE)) {
             return false;
         }
         self.word.store(Word::DESTROYED.0, Ordering::Relaxed);
@@ -145,7 +146,7 @@ impl SyncedMemory {
         true
     }
 
-    /// Whether nothing is kept beside the object, which owns a host block. If so, its end is in the account.
+    /// Whether nothing is kept beside the object, which owns a host block.
     #[cold]
     #[inline(never)]
     fn ends_alone(&self, flags: Flags) -> bool {
@@ -155,22 +156,7 @@ impl SyncedMemory {
                 && EXPORTS.is_free_of(self.address())
                 && !host::registration::is_used()
         };
-        let is_alone = flags.none_but(COUNTED) && (!flags.has(KEPT) || is_in_no_table());
-        if is_alone && flags.has(ACCOUNT) {
-            recorder::ended_with(self.subject(), NonNull::new(self.cpu_ptr.load(Ordering::Relaxed)));
-        }
-        is_alone
-    }
-
-    /// As [`Self::ends_alone`], for an object without blocks.
-    #[cold]
-    #[inline(never)]
-    fn ends_unused(&self, flags: Flags) -> bool {
-        let is_alone = flags.none_but(COUNTED) && !flags.has(KEPT);
-        if is_alone && flags.has(ACCOUNT) {
-            recorder::ended_with(self.subject(), None);
-        }
-        is_alone
+        flags.none_but(BY_OBJECT) && (!flags.has(KEPT) || is_in_no_table())
     }
 
     /// The caller ends the imports last: deleters may do anything.
@@ -192,18 +178,9 @@ impl SyncedMemory {
             unsafe { checksums::at_end(self.subject(), host) };
         }
         self.word.store(Word::DESTROYED.0, Ordering::Relaxed);
-        match owned.pageable_alone() {
-            Some(block) if flags::is_account_alone() => {
-                recorder::ended_with(self.subject(), Some(block));
-                // SAFETY: the caller gave up the object's pointers.
-                unsafe { owned.free_recorded() };
-            }
-            _ => {
-                // SAFETY: as above.
-                unsafe { owned.free() };
-                recorder::ended(self.subject());
-            }
-        }
+        // SAFETY: the caller gave up the object's pointers.
+        unsafe { owned.free() };
+        recorder::record(self.subject(), || What::Ended);
         Ok(take_imports(self.address()))
     }
 

@@ -86,21 +86,6 @@ impl Detached {
         if !flags::off() {
             self.record();
         }
-        // SAFETY: the caller guarantees it.
-        unsafe { self.free_recorded() }
-    }
-
-    /// The address of the pageable block, if that is all there is to free.
-    pub fn pageable_alone(&self) -> Option<NonNull<c_void>> {
-        self.host.filter(|host| !host.pinned && self.device.is_none()).map(|host| host.address)
-    }
-
-    /// As [`Self::free`], of blocks whose end is in the account.
-    ///
-    /// # Safety
-    /// As for `free`.
-    #[inline]
-    pub unsafe fn free_recorded(self) {
         if let Some(block) = self.host {
             // SAFETY: the caller guarantees it.
             unsafe { host::free(block) };

@@ -1,12 +1,10 @@
 use syncedmem_trace::head::Side;
-use syncedmem_trace::text::Text;
 
 use super::SyncedMemory;
 use crate::error::Error;
 use crate::memory::device;
 use crate::memory::host::registration;
-use crate::observe::recorder;
-use crate::state::flags;
+use crate::observe::trace;
 
 impl SyncedMemory {
     /// `None` without a device block, or if the driver does not know its device.
@@ -22,23 +20,14 @@ impl SyncedMemory {
         Ok(now.host.is_some_and(|host| now.word.is_pinned() || registration::is_registered(host)))
     }
 
-    /// Ignored while neither reports nor traces are on.
+    /// Ignored without a trace.
     pub fn set_name(&self, name: &str) {
-        if flags::on() {
-            recorder::name(self.subject(), name);
-        }
+        trace::name(self.address(), self.subject().bytes, name);
     }
 
     /// How many items of the batch the object holds, for traces.
     pub fn set_items(&self, items: u64) {
-        if flags::on() {
-            recorder::items(self.subject(), items);
-        }
-    }
-
-    /// Empty if it has none.
-    pub fn name(&self) -> Text<256> {
-        recorder::name_of(self.address())
+        trace::items(self.address(), self.subject().bytes, items);
     }
 
     pub fn owns(&self, side: Side) -> Result<bool, Error> {

@@ -1,18 +1,10 @@
 //! Counts the calls of the C++ entry points, to show that Caffe's calls arrive in this library.
-//!
-//! If `SYNCEDMEM_CALLS` names a file or `stderr`, one line is appended to it when the process exits.
-#![expect(unsafe_code, reason = "a function that runs at exit, and the program's name")]
 
-use std::ffi::CStr;
-use std::fmt::Write;
-use std::sync::atomic::{AtomicU64, Ordering};
-
-use syncedmem_trace::text::Text;
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::observe::control;
-use crate::platform::text::{append_to, to_stderr};
-use crate::settings;
-use crate::state::flags::{self, CALLS};
+use crate::state::flags::{self, ACCOUNT};
 
 #[derive(Clone, Copy, Debug)]
 pub enum Call {
@@ -31,7 +23,7 @@ pub enum Call {
     CheckDevice,
 }
 
-const NAMES: [&str; Call::COUNT] = [
+const NAMES: [&str; Call::CheckDevice as usize + 1] = [
     "construct",
     "destroy",
     "cpu_data",
@@ -48,8 +40,6 @@ const NAMES: [&str; Call::COUNT] = [
 ];
 
 impl Call {
-    pub const COUNT: usize = Call::CheckDevice as usize + 1;
-
     pub const fn name(self) -> &'static str {
         NAMES[self as usize]
     }
@@ -68,57 +58,28 @@ pub fn count(call: Call) {
 #[inline(never)]
 fn count_if_on(call: Call) {
     control::read_settings();
-    if flags::has(CALLS) {
-        COUNTS[call as usize].fetch_add(1, Ordering::Relaxed);
+    if flags::has(ACCOUNT) {
+        COUNTS[call as usize].fetch_add(1, Relaxed);
     }
 }
 
 /// For a forked child, which counts its own calls.
 pub fn forget() {
-    COUNTS.iter().for_each(|count| count.store(0, Ordering::Relaxed));
+    COUNTS.iter().for_each(|count| count.store(0, Relaxed));
 }
 
-fn destination() -> Option<&'static CStr> {
-    settings::environment(c"SYNCEDMEM_CALLS")
+pub fn are_any() -> bool {
+    COUNTS.iter().any(|count| count.load(Relaxed) > 0)
 }
 
-/// Runs after `main` and the destructors of the program's own static objects. Objects that other libraries destroy
-/// later are not counted.
-#[used]
-#[unsafe(link_section = ".fini_array")]
-static AT_EXIT: extern "C" fn() = report;
+/// Those of more than no calls: ` construct=2 destroy=1`.
+pub struct Calls;
 
-extern "C" fn report() {
-    if !flags::has(CALLS) {
-        return;
+impl fmt::Display for Calls {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let counts = NAMES.iter().zip(&COUNTS).map(|(name, count)| (name, count.load(Relaxed)));
+        counts.filter(|&(_, count)| count > 0).try_for_each(|(name, count)| write!(f, " {name}={count}"))
     }
-    let mut line =
-        Text::<1024>::of(format_args!("syncedmem_calls pid={} program={}", std::process::id(), program().as_ref()));
-    for (name, count) in NAMES.iter().zip(&COUNTS) {
-        let _ = write!(line, " {name}={}", count.load(Ordering::Relaxed));
-    }
-    let _ = line.write_char('\n');
-    match destination() {
-        Some(file) => append_to(file, "SYNCEDMEM_CALLS", "the counts follow", line.as_bytes()),
-        None => to_stderr(line.as_bytes()),
-    }
-}
-
-pub fn program() -> Text<256> {
-    unsafe extern "C" {
-        /// Of the GNU C library: the last component of `argv[0]`.
-        static program_invocation_short_name: *const std::ffi::c_char;
-    }
-    // SAFETY: the C library sets it before the process's first instruction, and this crate never writes it.
-    let name = unsafe { program_invocation_short_name };
-    // SAFETY: the C library says that it is NUL-terminated.
-    let name = unsafe { CStr::from_ptr(name) }.to_str().unwrap_or_default();
-    let mut text = Text::new();
-    // Spaces separate the fields of the line; control characters could steer a terminal.
-    for part in name.chars().map(|c| if c.is_whitespace() || c.is_control() { '_' } else { c }) {
-        let _ = text.write_char(part);
-    }
-    text
 }
 
 #[cfg(test)]

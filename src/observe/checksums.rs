@@ -31,7 +31,7 @@ locked_static! { static CHECKSUMS: Lock<AddressMap<Checksum>> = Lock::new(addres
 
 #[inline]
 pub fn are_compared() -> bool {
-    !flags::off() && flags::on() && flags::has(COMPARE)
+    flags::are_events_read() && flags::has(COMPARE)
 }
 
 /// For an object whose host side was filled with zeros.

@@ -14,7 +14,7 @@ use crate::platform::sync::{nap, this_thread};
 use crate::platform::text::to_stderr;
 use crate::settings;
 use crate::state::fast_path;
-use crate::state::flags::{self, ACCESSES, ACCOUNT, CALLS, COMPARE, Flags, RANGES, TRACE};
+use crate::state::flags::{self, ACCESSES, ACCOUNT, COMPARE, Flags, RANGES, TRACE};
 
 /// The thread that reads the settings, or 0.
 static READER: AtomicUsize = AtomicUsize::new(0);
@@ -48,7 +48,6 @@ fn read() {
         .and(ACCOUNT, report_file::begin() || level > 0)
         .and(ACCESSES, level > 1)
         .and(COMPARE, settings::COMPARE.get() == 1)
-        .and(CALLS, settings::environment(c"SYNCEDMEM_CALLS").is_some())
         .and(RANGES, nvtx::attach());
     // The trace opens before the flag is set: from then on events are written to it.
     let is_traced = settings::environment(c"SYNCEDMEM_TRACE")
@@ -85,12 +84,9 @@ extern "C" fn at_exit() {
 
 pub fn set(flag: Flags, wanted: bool) {
     read_settings();
-    if wanted && !flags::on() {
+    if wanted && !flags::are_events_read() {
         // Ends of objects were not recorded meanwhile.
         checksums::forget_all();
-    }
-    if wanted && flag == ACCOUNT && !flags::has(ACCOUNT) {
-        recorder::forget_objects();
     }
     if wanted && flag == COMPARE && !flags::has(COMPARE) {
         checksums::forget_all();

@@ -1,5 +1,5 @@
-//! Observation of memory: the code that acts records events of `syncedmem_trace`, which yield the account, the trace
-//! and the advice. The process evaluates them while it runs, the `syncedmem` command from a trace, by the same code.
+//! Observation of memory: the code that acts records events of `syncedmem_trace`. The process counts them and writes
+//! them to a trace, which the `syncedmem` command evaluates.
 
 pub(crate) mod call_counts;
 pub mod call_site;
@@ -7,5 +7,6 @@ pub mod checksums;
 pub mod control;
 pub mod nvtx;
 pub mod recorder;
+pub mod report;
 pub(crate) mod report_file;
 pub mod trace;

@@ -1,5 +1,5 @@
-//! The file of `SYNCEDMEM_REPORT`. A run's first process empties it of an earlier run's report when it begins to keep
-//! the account. Each process, forked children too, appends its report.
+//! The file of `SYNCEDMEM_REPORT`. A run's first process empties it of an earlier run's report when it begins to count.
+//! Each process, forked children too, appends its report.
 
 use std::ffi::CStr;
 
@@ -19,15 +19,14 @@ static PATH: Name = Name::empty();
 /// Whether a report is asked for. Called once, when the settings are read.
 pub fn begin() -> bool {
     let Some(name) = settings::environment(c"SYNCEDMEM_REPORT") else { return false };
-    // A name that is wrong is reported once, by `write`.
+    // A name that is wrong is reported once, by `append`.
     let _ = with_path(name, |path| if is_stream(path) { Ok(()) } else { empty(path) });
     true
 }
 
-pub fn write(text: &[u8]) {
-    let Some(name) = settings::environment(c"SYNCEDMEM_REPORT") else { return };
+pub fn append(name: &CStr, report: &[u8]) {
     let written = with_path(name, |path| {
-        append_to(path, VARIABLE, "the report follows", text);
+        append_to(path, VARIABLE, "the report follows", report);
         Ok(())
     });
     if let Err(trouble) = written {

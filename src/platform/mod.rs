@@ -10,6 +10,7 @@ pub(crate) mod loaded;
 pub(crate) mod local_time;
 pub(crate) mod nesting;
 pub mod owners;
+pub(crate) mod program;
 #[cfg_attr(not(feature = "caffe2"), allow(dead_code, reason = "the room caffe2 uses all of it"))]
 pub(crate) mod shared;
 pub(crate) mod sync;

@@ -17,9 +17,7 @@ pub const COMPARE: Flags = Flags(4);
 pub const TRACE: Flags = Flags(8);
 /// For a profiler.
 pub const RANGES: Flags = Flags(16);
-pub const CALLS: Flags = Flags(32);
 
-const ACCOUNTED: Flags = Flags(ACCOUNT.0 | ACCESSES.0);
 const UNREAD: Flags = Flags(128);
 const OBSERVED: Flags = Flags(255);
 
@@ -36,8 +34,6 @@ pub const KEPT: Flags = Flags(!(ONE_KEPT - 1));
 const ONE_KEPT: u64 = 1 << 32;
 /// Under these a small object without state beside it keeps its short path.
 pub const BY_OBJECT: Flags = Flags(MAY_PIN.0 | KEPT.0);
-/// Under these it keeps one, and the account gets an entry.
-pub const COUNTED: Flags = Flags(BY_OBJECT.0 | ACCOUNTED.0);
 /// They concern making an object, and ending one that owns nothing.
 pub const BESIDE: Flags = Flags(OBSERVED.0 | KEPT.0);
 
@@ -97,8 +93,9 @@ pub fn count_kept(before: usize, after: usize) {
     FLAGS.fetch_add(change, Release);
 }
 
+/// Whether an event has a reader: the counters, or the trace.
 #[inline]
-pub fn on() -> bool {
+pub fn are_events_read() -> bool {
     has(Flags(ACCOUNT.0 | TRACE.0))
 }
 
@@ -107,22 +104,10 @@ pub fn are_unread() -> bool {
     has(UNREAD)
 }
 
-#[inline]
-pub fn is_account_alone() -> bool {
-    let flags = all();
-    flags.has(ACCOUNT) && Flags(flags.0 & OBSERVED.0).none_but(ACCOUNTED)
-}
-
-#[inline]
-pub fn none_but_account() -> bool {
-    let flags = all();
-    flags.has(ACCOUNT) && flags.none_but(ACCOUNTED)
-}
-
 /// Even if a call needs no work.
 #[inline]
 pub fn sees_every_call() -> bool {
-    has(Flags(ACCESSES.0 | CALLS.0 | UNREAD.0))
+    has(Flags(ACCESSES.0 | UNREAD.0))
 }
 
 pub fn begin(flags: Flags) {

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::process::{Command, Output};
 
 use crate::support::as_shipped::library;
+use crate::support::traced;
 use crate::support::*;
 
 /// What a tool prints about the library.
@@ -96,7 +97,7 @@ fn run(source: &str, way: &str, environment: &[(&str, &str)]) -> Output {
 }
 
 /// A release build may end an entry by a jump, and leave no frame of its own on the stack.
-fn the_report_of_the_library_as_users_get_it_names_who_made_an_object() {
+fn a_trace_of_the_library_as_users_get_it_names_who_made_an_object() {
     const PROGRAM: &str = r#"
         #include <stddef.h>
         void construct(void*, size_t) __asm__("_ZN5caffe12SyncedMemoryC1Em");
@@ -117,15 +118,15 @@ fn the_report_of_the_library_as_users_get_it_names_who_made_an_object() {
             touched_first(inlined);
             return 0;
         }"#;
-    let run = run(PROGRAM, "linked", &[("SYNCEDMEM_REPORT", "stderr")]);
+    let folder = Folder::new();
+    let trace = folder.path("trace");
+    let run = run(PROGRAM, "linked", &[("SYNCEDMEM_TRACE", trace.to_str().unwrap())]);
     assert!(run.status.success());
-    let report = String::from_utf8_lossy(&run.stderr).into_owned();
-    let holder = |size: &str| {
-        report.lines().find(|line| line.contains(size) && line.contains("block")).unwrap_or("").to_string()
-    };
-    assert!(holder("97.7 KiB").contains("made_by_cpp, from main"), "{report}");
-    assert!(holder("195.3 KiB").contains("made_by_c, from main"), "{report}");
-    assert!(holder("293.0 KiB").contains("touched_first, from main"), "{report}");
+    let holders = traced::at_peak(&trace);
+    for (bytes, who) in [(100_000, "made_by_cpp"), (200_000, "made_by_c"), (300_000, "touched_first")] {
+        let (place, _) = holders.iter().find(|(_, held)| **held == (bytes, 1)).unwrap_or_else(|| panic!("{holders:?}"));
+        assert!(place.starts_with(&format!("{who}, from main")), "{holders:?}");
+    }
 }
 
 /// The beginning of a program in C that uses an object of some bytes.
@@ -321,7 +322,7 @@ crate::support::harness::tests![
     it_needs_the_c_library_the_loader_and_the_unwinder_and_nothing_else,
     it_has_a_soname_and_is_never_unloaded,
     preloaded_into_a_program_that_never_calls_it_it_does_nothing,
-    the_report_of_the_library_as_users_get_it_names_who_made_an_object,
+    a_trace_of_the_library_as_users_get_it_names_who_made_an_object,
     a_program_may_call_the_library_under_a_lock_of_its_own_fork_handlers_however_it_got_the_library,
     objects_may_be_used_before_the_library_is_initialised,
     threads_with_the_smallest_documented_stacks_may_call_everything,

@@ -62,19 +62,14 @@ impl Place {
     /// The program, with every setting that names a file.
     fn named(&self) -> Run {
         let mut command = Command::new(self.path("program"));
-        for (variable, name) in [
-            ("SYNCEDMEM_TRACE", "trace"),
-            ("SYNCEDMEM_CALLS", "calls"),
-            ("SYNCEDMEM_REPORT", "report"),
-            ("LOADED", "loaded"),
-        ] {
+        for (variable, name) in [("SYNCEDMEM_TRACE", "trace"), ("SYNCEDMEM_REPORT", "report"), ("LOADED", "loaded")] {
             command.env(variable, self.path(name));
         }
         run(command.env("NVTX_INJECTION64_PATH", self.path("tool.so")))
     }
 
     fn made(&self) -> Vec<&'static str> {
-        ["trace", "calls", "report", "loaded"].into_iter().filter(|name| self.path(name).exists()).collect()
+        ["trace", "report", "loaded"].into_iter().filter(|name| self.path(name).exists()).collect()
     }
 }
 
@@ -104,7 +99,7 @@ fn a_program_with_more_rights_than_its_caller_heeds_no_setting() {
     let place = Place::new(&[]);
     let ran = place.named();
     assert_eq!(ran.output, "privileged 0\n");
-    assert_eq!(place.made(), ["trace", "calls", "report", "loaded"], "otherwise every one is heeded: {}", ran.error);
+    assert_eq!(place.made(), ["trace", "report", "loaded"], "otherwise every one is heeded: {}", ran.error);
     drop(place);
 
     let place = Place::new(&[]);
@@ -138,7 +133,7 @@ fn a_fifo_without_a_reader_hangs_neither_the_exit_nor_the_abort() {
     let place = Place::new(&[]);
     let fifo = place.path("fifo");
     assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
-    for variable in ["SYNCEDMEM_CALLS", "SYNCEDMEM_REPORT", "SYNCEDMEM_TRACE"] {
+    for variable in ["SYNCEDMEM_REPORT", "SYNCEDMEM_TRACE"] {
         let ran = run(Command::new(place.path("program")).env(variable, &fifo));
         assert!(ran.status.success(), "{}", ran.error);
         let said = format!("libsyncedmem: {variable}={}: it is not a regular file; name one", fifo.display());
@@ -152,24 +147,24 @@ fn a_fifo_without_a_reader_hangs_neither_the_exit_nor_the_abort() {
 
 fn the_standard_streams_may_be_named_as_files() {
     let place = Place::new(&[]);
-    let ran = run(Command::new(place.path("program")).env("SYNCEDMEM_CALLS", "/dev/stdout"));
-    assert!(ran.output.contains("syncedmem_calls pid=") && ran.error.is_empty(), "{}{}", ran.output, ran.error);
-    let ran = run(Command::new(place.path("program")).env("SYNCEDMEM_CALLS", "/dev/stderr"));
-    assert!(ran.error.starts_with("syncedmem_calls pid=") && ran.output == "privileged 0\n", "{}", ran.error);
+    let ran = run(Command::new(place.path("program")).env("SYNCEDMEM_REPORT", "/dev/stdout"));
+    assert!(ran.output.contains("libsyncedmem: memory of ") && ran.error.is_empty(), "{}{}", ran.output, ran.error);
+    let ran = run(Command::new(place.path("program")).env("SYNCEDMEM_REPORT", "/dev/stderr"));
+    assert!(ran.error.starts_with("libsyncedmem: memory of ") && ran.output == "privileged 0\n", "{}", ran.error);
 }
 
 fn a_long_name_of_a_file_leaves_the_sentence_whole() {
     let place = Place::new(&[]);
     let name = format!("/no/such/{}/folder", "x".repeat(3000));
-    let ran = run(Command::new(place.path("program")).env("SYNCEDMEM_CALLS", name));
+    let ran = run(Command::new(place.path("program")).env("SYNCEDMEM_REPORT", name));
     let mut lines = ran.error.lines();
-    assert!(lines.next().is_some_and(|line| line.ends_with("the counts follow here")), "{}", ran.error);
-    assert!(lines.next().is_some_and(|line| line.starts_with("syncedmem_calls pid=")), "{}", ran.error);
+    assert!(lines.next().is_some_and(|line| line.ends_with("the report follows here")), "{}", ran.error);
+    assert!(lines.next().is_some_and(|line| line.starts_with("libsyncedmem: memory of ")), "{}", ran.error);
 }
 
 fn the_limit_of_a_files_length_ends_no_program() {
     let place = Place::new(&[]);
-    for variable in ["SYNCEDMEM_CALLS", "SYNCEDMEM_REPORT", "SYNCEDMEM_TRACE"] {
+    for variable in ["SYNCEDMEM_REPORT", "SYNCEDMEM_TRACE"] {
         // Standard error is a file that may not grow, either.
         for redirected in ["", " 2>error"] {
             let script = format!("ulimit -f 0; {variable}=file exec ./program{redirected}");
@@ -187,7 +182,7 @@ fn a_link_is_not_followed_to_another_file() {
     let (link, other) = (place.path("link"), place.path("other"));
     fs::write(&other, "mine").unwrap();
     symlink(&other, &link).unwrap();
-    for variable in ["SYNCEDMEM_CALLS", "SYNCEDMEM_REPORT", "SYNCEDMEM_TRACE"] {
+    for variable in ["SYNCEDMEM_REPORT", "SYNCEDMEM_TRACE"] {
         let ran = run(Command::new(place.path("program")).env(variable, &link));
         assert!(
             ran.status.success() && ran.error.contains("it is a symbolic link, which is not followed"),
@@ -200,9 +195,9 @@ fn a_link_is_not_followed_to_another_file() {
 
 fn files_are_made_by_the_umask() {
     let place = Place::new(&[]);
-    let script = "umask 027; SYNCEDMEM_TRACE=trace SYNCEDMEM_CALLS=calls SYNCEDMEM_REPORT=report exec ./program";
+    let script = "umask 027; SYNCEDMEM_TRACE=trace SYNCEDMEM_REPORT=report exec ./program";
     assert!(run(Command::new("sh").args(["-c", script]).current_dir(&*place.0)).status.success());
-    for name in ["trace", "calls", "report"] {
+    for name in ["trace", "report"] {
         let mode = fs::metadata(place.path(name)).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o640, "{name}");
     }
@@ -215,8 +210,7 @@ fn control_characters_of_a_setting_are_printed_escaped() {
     let place = Place::new(&[]);
     let words =
         ["SYNCEDMEM_POOLS", "SYNCEDMEM_HOST_LIMIT", "SYNCEDMEM_POOL_AGE"].map(|variable| (variable, EVIL.to_string()));
-    let files = ["SYNCEDMEM_TRACE", "SYNCEDMEM_CALLS", "SYNCEDMEM_REPORT"]
-        .map(|variable| (variable, format!("/no/such/folder/{EVIL}")));
+    let files = ["SYNCEDMEM_TRACE", "SYNCEDMEM_REPORT"].map(|variable| (variable, format!("/no/such/folder/{EVIL}")));
     for (variable, value) in words.into_iter().chain(files) {
         let ran = run(Command::new(place.path("program")).env(variable, &value));
         let first = ran.error.lines().next().unwrap_or_default();
@@ -231,11 +225,9 @@ fn the_name_of_a_program_steers_no_terminal() {
     let program = place.path(EVIL);
     // Not a copy: while another test forks, its child has the new file open for writing, and it cannot be executed.
     fs::rename(place.path("program"), &program).unwrap();
-    for variable in ["SYNCEDMEM_CALLS", "SYNCEDMEM_REPORT"] {
-        let ran = run(Command::new(&program).env(variable, "stderr"));
-        assert!(ran.status.success() && !ran.error.is_empty());
-        assert!(ran.error.chars().all(|c| c == '\n' || !c.is_control()), "{:?}", ran.error);
-    }
+    let ran = run(Command::new(&program).env("SYNCEDMEM_REPORT", "stderr"));
+    assert!(ran.status.success() && !ran.error.is_empty());
+    assert!(ran.error.chars().all(|c| c == '\n' || !c.is_control()), "{:?}", ran.error);
 }
 
 crate::support::harness::tests![

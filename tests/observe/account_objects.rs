@@ -3,6 +3,7 @@
 use crate::support::figures::*;
 use crate::support::plain::Plain;
 use crate::support::pools::{KIB, MIB};
+use crate::support::traced::{self, in_a_traced_process};
 use crate::support::*;
 use syncedmem::abi::c::account::syncedmem_accounting_t::*;
 use syncedmem::abi::caffe;
@@ -21,34 +22,45 @@ fn named(bytes: usize, name: &str) -> Object {
     object
 }
 
-/// The holders of pageable memory at its peak, as a report lists them.
-fn at_peak(report: &str) -> Vec<String> {
-    let lines = report.lines().skip_while(|line| !line.starts_with("pageable memory: ")).skip(1);
-    let words = lines.take_while(|line| line.contains(" in ")).map(|line| line.split_whitespace().collect::<Vec<_>>());
-    words.map(|words| words.join(" ")).collect()
+fn the_trace_says_who_held_the_memory_at_its_peak() {
+    in_a_traced_process(&[], || {
+        let mut names = vec![named(3 * MIB, "weights"), named(2 * MIB, "data")];
+        // A name that is given before the memory counts from the first byte, and the last one counts.
+        let mut object = Object::new(MIB);
+        for name in ["first", "weights"] {
+            assert_eq!(set_name(object.mem(), name), SYNCEDMEM_SUCCESS);
+        }
+        object.overwrite_cpu_data().unwrap();
+        names.push(object);
+        drop(names);
+        let _late = named(5 * MIB, "late");
+        let mib = MIB as u64;
+        let expected = [("data".to_owned(), (2 * mib, 1)), ("weights".to_owned(), (4 * mib, 2))];
+        assert_eq!(traced::at_peak(&traced::file()), expected.into());
+    });
 }
 
-fn the_report_says_who_held_the_memory_at_its_peak() {
-    let all = [named(3 * MIB, "weights"), named(2 * MIB, "data"), named(MIB, "weights")];
-    // The peak is over, and another object holds memory now.
-    drop(all);
-    let _late = named(5 * MIB, "late");
-    let report = report();
-    assert_eq!(at_peak(&report), ["4.0 MiB in 2 blocks weights", "2.0 MiB in 1 block data"]);
-    assert!(report.contains("\npageable memory: 6.0 MiB at its peak, 5.0 MiB now\n"), "{report}");
-    assert!(report.contains("objects made: 4, ended: 3, alive: 1\n"), "{report}");
-    assert_eq!(figures().pageable.peak, 6 << 20);
-}
-
-fn a_name_that_is_given_before_memory_counts_from_the_first_byte() {
-    let mut object = Object::new(MIB);
-    for name in ["first", "second"] {
-        assert_eq!(set_name(object.mem(), name), SYNCEDMEM_SUCCESS);
+fn names_are_refused_where_they_cannot_be_kept() {
+    let mut object = Object::new(SMALL);
+    for kept in ["größe 🦀", &"x".repeat(SYNCEDMEM_NAME_BYTES)] {
+        assert_eq!(set_name(object.mem(), kept), SYNCEDMEM_SUCCESS);
     }
-    object.overwrite_cpu_data().unwrap();
-    assert_eq!(at_peak(&report()), ["1.0 MiB in 1 block second"]);
-    assert_eq!(set_name(object.mem(), "third"), SYNCEDMEM_SUCCESS);
-    assert_eq!(name(object.mem()), "third");
+    for refused in ["", &"x".repeat(SYNCEDMEM_NAME_BYTES + 1)] {
+        assert_eq!(set_name(object.mem(), refused), SYNCEDMEM_ERROR_INVALID_ARGUMENT);
+    }
+    let mut refuses = |name| unsafe { syncedmem_set_name(object.mem(), name) } == SYNCEDMEM_ERROR_INVALID_ARGUMENT;
+    assert!(refuses(c"\xFF\xFE".as_ptr()) && refuses(std::ptr::null()));
+    assert!(last_error().contains("name is NULL"), "{}", last_error());
+}
+
+fn an_object_whose_constructor_was_inlined_counts_its_memory_and_its_end() {
+    let plain = Plain::unseen(MIDDLE);
+    plain.cpu_data();
+    plain.cpu_data();
+    assert_eq!(counts().pageable.allocations, sum(1, MIDDLE));
+    drop(plain);
+    let stats = counts();
+    assert_eq!((stats.objects_made, stats.objects_ended, stats.pageable.live), (0, 1, 0));
 }
 
 fn peaks_begin_anew_where_they_are_reset() {
@@ -59,34 +71,8 @@ fn peaks_begin_anew_where_they_are_reset() {
     assert_eq!(syncedmem_reset_peaks(), SYNCEDMEM_SUCCESS);
     expected.pageable.peak = MIB as u64;
     assert_eq!(counts(), expected, "only the peak is another");
-    assert_eq!(at_peak(&report()), ["1.0 MiB in 1 block stays"]);
     drop(named(KIB, "more"));
     assert_eq!(figures().pageable.peak, (MIB + KIB) as u64);
-}
-
-fn names_are_kept_as_given_and_refused_where_they_cannot_be() {
-    let mut object = Object::new(SMALL);
-    assert_eq!(name(object.mem()), "");
-    assert_eq!(set_name(object.mem(), "größe 🦀"), SYNCEDMEM_SUCCESS);
-    for refused in ["", &"x".repeat(SYNCEDMEM_NAME_BYTES + 1)] {
-        assert_eq!(set_name(object.mem(), refused), SYNCEDMEM_ERROR_INVALID_ARGUMENT);
-    }
-    let mut refuses = |name| unsafe { syncedmem_set_name(object.mem(), name) } == SYNCEDMEM_ERROR_INVALID_ARGUMENT;
-    assert!(refuses(c"\xFF\xFE".as_ptr()) && refuses(std::ptr::null()));
-    assert!(last_error().contains("name is NULL"), "{}", last_error());
-    assert_eq!(name(object.mem()), "größe 🦀", "what was refused changed nothing");
-    let longest = "x".repeat(SYNCEDMEM_NAME_BYTES);
-    assert_eq!(set_name(object.mem(), &longest), SYNCEDMEM_SUCCESS);
-    assert_eq!(name(object.mem()), longest);
-    let (mut text, mut length) = ([b'?'; 8], 0);
-    let status = unsafe { syncedmem_get_name(object.mem(), text.as_mut_ptr().cast(), 4, &mut length) };
-    assert_eq!((status, length, &text), (SYNCEDMEM_SUCCESS, SYNCEDMEM_NAME_BYTES, b"xxx\0????"));
-}
-
-fn without_accounting_no_name_is_kept() {
-    let mut object = Object::new(SMALL);
-    assert_eq!(set_name(object.mem(), "unheard"), SYNCEDMEM_SUCCESS);
-    assert_eq!(name(object.mem()), "");
 }
 
 fn every_access_through_either_abi_is_counted_by_every_thread() {
@@ -155,21 +141,6 @@ fn accesses_that_need_nothing_are_served_at_once_unless_they_are_counted() {
     }
 }
 
-fn an_object_whose_constructor_was_inlined_is_noticed_at_its_first_access() {
-    let plain = Plain::unseen(MIDDLE);
-    plain.cpu_data();
-    plain.cpu_data();
-    let stats = counts();
-    assert_eq!((stats.objects_made, stats.objects_unseen), (1, 1));
-    assert_eq!(stats.pageable.allocations, sum(1, MIDDLE));
-    assert!(report().contains("objects made: 1 (1 were first seen at an access"), "{}", report());
-    drop(plain);
-    assert_eq!((counts().objects_ended, counts().pageable.live), (1, 0));
-    // The library never knew an object without an access, so its end is not counted.
-    drop(Plain::unseen(MIDDLE));
-    assert_eq!((counts().objects_made, counts().objects_ended), (1, 1));
-}
-
 fn an_object_that_grows_gives_its_block_back() {
     let plain = Plain::new(SMALL);
     plain.cpu_data();
@@ -182,16 +153,14 @@ fn an_object_that_grows_gives_its_block_back() {
 }
 
 crate::support::harness::tests![
+    the_trace_says_who_held_the_memory_at_its_peak;
     alone(&[ACCESSES]):
     every_access_through_either_abi_is_counted_by_every_thread,
     many_readers_of_one_object_are_counted_each;
-    alone(&[]): without_accounting_no_name_is_kept;
     alone(&[ON]):
-    the_report_says_who_held_the_memory_at_its_peak,
-    a_name_that_is_given_before_memory_counts_from_the_first_byte,
     peaks_begin_anew_where_they_are_reset,
-    names_are_kept_as_given_and_refused_where_they_cannot_be,
+    names_are_refused_where_they_cannot_be_kept,
     accesses_that_need_nothing_are_served_at_once_unless_they_are_counted,
-    an_object_whose_constructor_was_inlined_is_noticed_at_its_first_access,
+    an_object_whose_constructor_was_inlined_counts_its_memory_and_its_end,
     an_object_that_grows_gives_its_block_back,
 ];

@@ -1,12 +1,11 @@
 //! The account of page-locked and device memory, and of copies, against the simulated driver's log.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use crate::support::figures::*;
 use crate::support::plain::Plain;
 use crate::support::pools::*;
 use crate::support::*;
-use syncedmem::observe::recorder;
 
 /// Where newest data of a host goes that no device has held yet.
 const ONE_DEVICE: (&str, &str) = ("SIMCUDA_DEVICES", "1");
@@ -176,40 +175,6 @@ fn a_copy_on_a_stream_is_counted_when_it_starts_and_once_when_it_is_known_to_be_
     assert_eq!((counts().to_device_pinned, counts().waits.count), (sum(2, 2 * MIB), 3));
 }
 
-/// A handler may read data that is current while a copy of it is in flight, and takes the object's lock for that. Here it has interrupted
-/// an entry of the account, for which another thread waits that makes a first touch.
-fn a_first_touch_that_waits_for_the_account_does_not_keep_a_signal_handler_waiting_for_ever() {
-    // So many that the touched object shares its lock with some of them.
-    const OBJECTS: usize = 2000;
-    let gpu = &simulated_gpu();
-    let stream = gpu.stream();
-    gpu.set_lag(UNTIL_IT_IS_WAITED_FOR);
-    let mut pushed: Vec<Object> = {
-        let _pinning = Pinning::always();
-        (0..OBJECTS).map(|_| Object::holding(&[42])).collect()
-    };
-    pushed.iter_mut().for_each(|object| assert_eq!(object.push(stream.handle()), SYNCEDMEM_SUCCESS));
-    let plain = Plain::new(100);
-    let (before, is_entered) = (counts(), AtomicBool::new(false));
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            while !is_entered.load(Relaxed) {
-                std::thread::yield_now();
-            }
-            plain.cpu_data();
-        });
-        recorder::with_ledger(|_| {
-            is_entered.store(true, Relaxed);
-            std::thread::sleep(std::time::Duration::from_millis(30));
-            assert!(pushed.iter_mut().all(|object| object.cpu_data().is_ok()));
-        });
-    });
-    let after = counts();
-    assert_eq!(after.host_reads - before.host_reads, 1);
-    assert_eq!(after.host_fills.count - before.host_fills.count, 1);
-    assert_eq!(after.pageable.allocations.bytes - before.pageable.allocations.bytes, 100);
-}
-
 /// A thread whose first touch finds another thread's claim on the object tries once more, which must not be for the account.
 fn nothing_is_counted_while_the_account_is_off_although_threads_meet_at_a_first_touch() {
     let gpu = &simulated_gpu();
@@ -243,5 +208,4 @@ crate::support::harness::tests![
     alone_with_driver(&[ON]):
     a_reset_of_the_device_leaves_no_memory_behind_in_the_account,
     a_copy_on_a_stream_is_counted_when_it_starts_and_once_when_it_is_known_to_be_done,
-    a_first_touch_that_waits_for_the_account_does_not_keep_a_signal_handler_waiting_for_ever,
 ];

@@ -15,7 +15,6 @@ mod device_advice;
 mod device_advice_random;
 mod nvtx;
 mod report;
-mod small_objects;
 #[path = "../support/mod.rs"]
 mod support;
 mod trace;
@@ -39,7 +38,6 @@ support::harness::suites![
     device_advice_random,
     nvtx,
     report,
-    small_objects,
     trace_cost,
     trace_recording,
     trace_library,

@@ -1,11 +1,13 @@
-//! The report that `SYNCEDMEM_REPORT` asks for, of C++ programs that are built here with the class as Caffe declares it:
-//! linked with the library and with it in the program, ending in every way that a program can.
+//! The report that `SYNCEDMEM_REPORT` asks for, and the makers of objects in a trace, of C++ programs that are built here
+//! with the class as Caffe declares it: linked with the library and with it in the program, ending in every way that a
+//! program can.
 
+use std::collections::BTreeMap;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use crate::support::{Folder, assert_has};
+use crate::support::{Folder, assert_has, traced};
 
 /// What each program does, by its first argument.
 const PROGRAM: &str = r#"
@@ -129,6 +131,13 @@ impl Program {
         run.arg(how).env("LD_LIBRARY_PATH", &*self.0).envs(environment.iter().copied()).output().unwrap()
     }
 
+    /// Runs it with a trace; returns what it printed, and who held the memory at the peak.
+    fn traced(&self, how: &str) -> (String, BTreeMap<String, (u64, u64)>) {
+        let trace = self.0.path("trace");
+        let run = self.run_with(how, &[("SYNCEDMEM_TRACE", trace.to_str().unwrap())]);
+        (String::from_utf8(run.stdout).unwrap(), traced::at_peak(&trace))
+    }
+
     /// The reports in the file, each from its first line on.
     fn reports(&self) -> Vec<String> {
         let text = std::fs::read_to_string(self.report()).unwrap_or_default();
@@ -138,20 +147,22 @@ impl Program {
     }
 }
 
-/// The holder of so many bytes, as a report has it.
-fn holder<'r>(report: &'r str, bytes: &str) -> &'r str {
-    let line = report.lines().find(|line| line.trim().starts_with(bytes) && line.contains(" in ")).unwrap_or_default();
-    line.rsplit_once("block ").unwrap_or_else(|| panic!("no site has {bytes}: {report}")).1.trim()
-}
-
 fn a_report_is_written_when_the_program_returns() {
     let zoo = Program::new(OUTLINED, Linked::Shared, &["-rdynamic"]);
     let run = zoo.run("return");
     assert_eq!((run.status.code(), run.stderr.as_slice()), (Some(5), b"".as_slice()));
     let reports = zoo.reports();
     assert_eq!(reports.len(), 1);
-    assert!(reports[0].contains("\nobjects made: 2, ended: 2, alive: 0\n"), "{}", reports[0]);
-    assert!(reports[0].contains("pageable memory: 4.0 MiB at its peak, 0 B now\n"), "{}", reports[0]);
+    assert_has(
+        &reports[0],
+        &[
+            "\ncalls of Caffe (accesses: those that needed work): construct=2 destroy=2 mutable_cpu_data=2\n",
+            "\nobjects made: 2, ended: 2\n",
+            "\npageable memory: 4.0 MiB at its peak, 0 B now\n",
+            "\n  pageable memory from the system                    2     4.0 MiB",
+        ],
+    );
+    assert!(!reports[0].contains("device"), "{}", reports[0]);
     assert!(reports[0].lines().all(|line| line.chars().count() <= 110), "{}", reports[0]);
 }
 
@@ -173,48 +184,41 @@ fn a_run_replaces_the_report_of_an_earlier_one_and_no_other_file() {
 fn makers_are_named_where_they_have_names_and_else_by_their_place() {
     for linked in [Linked::Shared, Linked::Static] {
         let zoo = Program::new(OUTLINED, linked, &["-rdynamic"]);
-        zoo.run("return");
-        let report = zoo.reports().remove(0);
-        assert_eq!(holder(&report, "3.0 MiB"), "zoo::weights, from main (the program)", "{report}");
-        assert_eq!(holder(&report, "1.0 MiB"), "zoo::data, from main (the program)", "{report}");
+        let (_, holders) = zoo.traced("return");
+        let expected = [("zoo::weights", (3 << 20, 1)), ("zoo::data", (1 << 20, 1))];
+        assert_eq!(holders, expected.map(|(who, held)| (format!("{who}, from main (the program)"), held)).into());
 
         let nameless = Program::new(OUTLINED, linked, &["-s"]);
-        nameless.run("return");
-        let report = nameless.reports().remove(0);
-        let [weights, data] = ["3.0 MiB", "1.0 MiB"].map(|bytes| holder(&report, bytes).to_string());
-        for place in [&weights, &data] {
-            let offset = place.strip_prefix("the program+0x").unwrap_or_else(|| panic!("{report}"));
+        let (_, holders) = nameless.traced("return");
+        assert_eq!(holders.len(), 2, "{holders:?}");
+        for place in holders.keys() {
+            let offset = place.strip_prefix("the program+0x").unwrap_or_else(|| panic!("{holders:?}"));
             assert!(u64::from_str_radix(offset, 16).is_ok_and(|offset| offset > 0), "{place}");
         }
-        assert_ne!(weights, data, "{report}");
     }
 }
 
 fn makers_that_are_called_from_one_place_in_turn_are_told_apart_and_seldom_unwound() {
     let zoo = Program::new(OUTLINED, Linked::Shared, &["-rdynamic", "-ldl"]);
-    let ended = zoo.run("in turn");
-    let report = zoo.reports().remove(0);
-    assert_has(
-        &report,
-        &["5.0 MiB in    80 blocks  zoo::first, from main", "2.5 MiB in    80 blocks  zoo::second, from main"],
-    );
+    let (unwound, holders) = zoo.traced("in turn");
+    for (who, held) in [("zoo::first, from main", (80 << 16, 80)), ("zoo::second, from main", (80 << 15, 80))] {
+        assert!(holders.iter().any(|(place, &of)| place.starts_with(who) && of == held), "{holders:?}");
+    }
     // Where the compiler does not put return addresses at the frame's canonical address, each object's stack is unwound.
     if cfg!(target_arch = "x86_64") {
-        let unwound: u32 = String::from_utf8(ended.stdout).unwrap().parse().unwrap();
+        let unwound: u32 = unwound.parse().unwrap();
         assert!((4..20).contains(&unwound), "{unwound} of 162 stacks were unwound");
     }
 }
 
-fn of_inlined_constructors_the_first_access_is_named_and_that_is_said() {
+fn of_inlined_constructors_the_first_access_is_named() {
     let zoo = Program::new(INLINED, Linked::Shared, &["-rdynamic"]);
+    // Both by the same caller, from the same function: one holder.
+    let expected = ("zoo::touch, from main (the program)".to_owned(), (4 << 20, 2));
+    assert_eq!(zoo.traced("return").1, [expected].into());
     zoo.run("return");
     let report = zoo.reports().remove(0);
-    let counts =
-        "objects made: 2 (2 were first seen at an access, whose place stands for their maker), ended: 2, alive: 0\n";
-    assert!(report.contains(counts), "{report}");
-    // Both by the same caller, from the same function: one holder.
-    let line = report.lines().find(|line| line.trim().starts_with("4.0 MiB in")).expect(&report);
-    assert!(line.contains("2 blocks") && line.ends_with("zoo::touch, from main (the program)"), "{line}");
+    assert_has(&report, &[": destroy=2 mutable_cpu_data=2\n", "\nobjects made: 0, ended: 2\n"]);
 }
 
 fn a_report_comes_before_the_library_ends_the_process() {
@@ -227,7 +231,7 @@ fn a_report_comes_before_the_library_ends_the_process() {
     assert!(said.contains("host allocation of size 67108864 failed"), "{said}");
     let reports = zoo.reports();
     assert_eq!(reports.len(), 1, "{reports:?}");
-    assert!(reports[0].contains("\nobjects made: 3, ended: 0, alive: 3\n"), "{}", reports[0]);
+    assert!(reports[0].contains("\nobjects made: 3, ended: 0\n"), "{}", reports[0]);
     let failed = reports[0].lines().find(|line| line.contains("allocation for the host that failed")).unwrap();
     assert_eq!(failed.split_whitespace().collect::<Vec<_>>()[6..9], ["1", "64.0", "MiB"], "{failed}");
 }
@@ -247,9 +251,12 @@ fn a_forked_child_reports_what_it_did_and_nothing_of_its_parents() {
     let reports = zoo.reports();
     assert_eq!(reports.len(), 2, "{reports:?}");
     // The child's is first: the parent waits for it.
-    assert!(reports[0].contains("\nobjects made: 1, ended: 0, alive: 1\n"), "{}", reports[0]);
-    assert_eq!(holder(&reports[0], "1.0 MiB"), "zoo::data, from main (the program)");
-    assert!(reports[1].contains("\nobjects made: 2, ended: 2, alive: 0\n"), "{}", reports[1]);
+    assert!(reports[0].contains("\nobjects made: 1, ended: 0\n"), "{}", reports[0]);
+    assert_has(
+        &reports[0],
+        &[": construct=1 mutable_cpu_data=1\n", "\npageable memory: 5.0 MiB at its peak, 5.0 MiB now\n"],
+    );
+    assert!(reports[1].contains("\nobjects made: 2, ended: 2\n"), "{}", reports[1]);
     std::fs::remove_file(zoo.report()).unwrap();
     zoo.run("fork-idle");
     assert_eq!(zoo.reports().len(), 1, "a child that did nothing has nothing to report");
@@ -278,7 +285,7 @@ crate::support::harness::tests![
     a_run_replaces_the_report_of_an_earlier_one_and_no_other_file,
     makers_are_named_where_they_have_names_and_else_by_their_place,
     makers_that_are_called_from_one_place_in_turn_are_told_apart_and_seldom_unwound,
-    of_inlined_constructors_the_first_access_is_named_and_that_is_said,
+    of_inlined_constructors_the_first_access_is_named,
     a_report_comes_before_the_library_ends_the_process,
     a_process_that_ends_without_the_library_leaves_none_and_is_not_disturbed,
     a_forked_child_reports_what_it_did_and_nothing_of_its_parents,

@@ -61,7 +61,7 @@ fn a_trace_by_the_environment_tells_what_the_drivers_log_tells() {
         let allocations = calls.iter().filter(|call| call.function == "cuMemAlloc_v2").count() as u64;
         assert_eq!(account.memory(Memory::Device).fresh.count, allocations);
         assert_eq!(account.memory(Memory::Device).live, 0, "every object is gone");
-        assert_eq!((account.made, account.ended), (2, 2));
+        assert_eq!((account.made(), account.ended()), (2, 2));
         let has = |of: &dyn Fn(&Item) -> bool| items.iter().any(of);
         assert!(has(&|item| matches!(item, Item::Name { name, .. } if name == "data \"1\"")), "{items:?}");
         assert!(has(&|item| matches!(item, Item::Items { items: 25, .. })), "{items:?}");
@@ -128,7 +128,7 @@ fn threads_of_the_library_and_of_the_program_leave_a_trace_whose_slices_nest() {
         let copies = events.iter().filter(|event| matches!(event.what, What::Completed { .. })).count();
         assert_eq!(copies, 4 * 20 * 2);
         let account = traced::accounts()[&std::process::id()];
-        assert_eq!((account.made, account.ended), (160, 160));
+        assert_eq!((account.made(), account.ended()), (160, 160));
         for kind in Memory::ALL {
             assert_eq!(account.memory(kind).live, 0, "{kind:?}");
         }

@@ -7,7 +7,6 @@ use std::process::{Command, Stdio};
 use crate::support::{alone, inside};
 use crate::trace::*;
 use syncedmem::observe::trace::{self as writer, FileError};
-use syncedmem_trace::event::What;
 use syncedmem_trace::recording::text::Kind;
 
 /// Mounts a file system of so many bytes on a folder, which this process alone sees; `false` where that is not permitted.
@@ -27,7 +26,7 @@ fn is_cut(path: &Path, recorded: u64, errno: i32) {
     assert_eq!(starts, (1..=starts.len() as u64).collect::<Vec<u64>>());
     assert!(starts.len() >= 1000, "{}", starts.len());
     assert_eq!(read.header.lost, recorded - starts.len() as u64);
-    assert_eq!(read.header.count(&What::Synchronised), recorded);
+    assert_eq!(read.header.account.synchronised().count, recorded);
     assert!(read.header.end.is_some(), "it was stopped");
 }
 

@@ -7,7 +7,6 @@ use syncedmem::observe::trace::{self as writer, FileError};
 use syncedmem_trace::event::{Event, Origin, What};
 use syncedmem_trace::kind::Kind as Memory;
 use syncedmem_trace::recording::Layout;
-use syncedmem_trace::recording::header;
 use syncedmem_trace::recording::record::Record;
 use syncedmem_trace::recording::text::Kind;
 
@@ -97,12 +96,12 @@ fn the_oldest_records_give_way_and_the_account_is_exact() {
     assert_eq!(header.indices(), header.next - layout.most..header.next);
     let last = records.last();
     assert!(matches!(last, Some(Record::Event { event, .. }) if event.start == rounds - 1), "{last:?}");
-    let live = (rounds / 2 * bytes) as i64;
+    let live = rounds / 2 * bytes;
     // The block of the last round but one raised it last: what it shares the memory with is freed in its own round.
-    let (peak, peak_time) = (live as u64, rounds - 1);
-    assert_eq!(header.memory[kind as usize], header::Memory { live, peak, peak_time });
-    assert_eq!(header.count(&What::Allocated { kind, bytes, block: 0, origin }), rounds);
-    assert_eq!(header.count(&What::Freed { kind, bytes, block: 0 }), rounds / 2);
+    let (peak, peak_time) = (live, rounds - 1);
+    let memory = header.account.memory(kind);
+    assert_eq!((memory.live, memory.peak, memory.peak_time), (live, peak, peak_time));
+    assert_eq!((memory.fresh.count, memory.freed.count), (rounds, rounds / 2));
 }
 
 fn every_event_of_eight_threads_is_there_once() {

@@ -1,17 +1,47 @@
 //! The account that a process gives of itself against the sums of its trace: they tell of the same, to the nanosecond.
 
+use std::collections::BTreeMap;
+
 use crate::support::figures::*;
 use crate::support::pools::*;
 use crate::support::traced::{accounts, in_a_traced_process};
 use crate::support::*;
 use syncedmem::observe::recorder;
-use syncedmem_analysis::account::Account;
+use syncedmem_trace::account::{Account, Sum};
+use syncedmem_trace::head::{Access, Side};
+use syncedmem_trace::kind::Kind;
 
-/// The account without peaks: of threads that work at once they depend on the order of their events.
-fn account() -> Account {
-    let mut account = recorder::with_ledger(|ledger| *ledger.account());
-    account.reset_peaks(0);
+/// What was counted: work, freed blocks, accesses, objects made and ended. Objects that the reader of a trace found at an
+/// access are none.
+#[derive(Debug, PartialEq)]
+struct Counted {
+    work: Vec<(String, Sum)>,
+    freed: [Sum; 3],
+    accesses: [[u64; 3]; 2],
+    objects: [u64; 2],
+}
+
+fn counted(account: &Account) -> Counted {
+    let mut work = Vec::new();
     account
+        .work(|what, sum| {
+            work.push((what.to_string(), sum));
+            Ok(())
+        })
+        .unwrap();
+    let accesses = |side| [Access::Read, Access::Write, Access::Overwrite].map(|access| account.accesses(side, access));
+    Counted {
+        work,
+        freed: Kind::ALL.map(|kind| account.memory(kind).freed),
+        accesses: [Side::Host, Side::Device].map(accesses),
+        objects: [account.made() - account.made_unseen(), account.ended()],
+    }
+}
+
+/// What each process counted by the events of the trace, and this one by its own counters.
+fn both() -> (BTreeMap<u32, Counted>, Counted) {
+    let traced = accounts().into_iter().map(|(process, account)| (process, counted(&account)));
+    (traced.collect(), counted(&recorder::account()))
 }
 
 /// Host work of several kinds, with blocks that come and go.
@@ -52,7 +82,8 @@ fn the_sums_of_a_trace_are_the_account() {
         let is = figures();
         assert!(is.to_device_pageable.count > 0 && is.to_device_pinned.count > 0 && is.waits.count > 0, "{is:?}");
         assert!(is.device.pool_hits.count > 0 && is.synchronises.count > 0 && is.device_failures.count == 1, "{is:?}");
-        assert_eq!(accounts(), [(std::process::id(), account())].into());
+        let (traced, account) = both();
+        assert_eq!(traced, [(std::process::id(), account)].into());
     });
 }
 
@@ -60,7 +91,8 @@ fn what_many_threads_do_is_in_the_trace_as_it_is_in_the_account() {
     in_a_traced_process(&[ACCESSES], || {
         std::thread::scope(|threads| (0..6).for_each(|_| _ = threads.spawn(|| host_work(30))));
         assert_eq!(figures().pageable.live, 0);
-        assert_eq!(accounts(), [(std::process::id(), account())].into());
+        let (traced, account) = both();
+        assert_eq!(traced, [(std::process::id(), account)].into());
     });
 }
 
@@ -71,11 +103,12 @@ fn a_forked_childs_events_are_its_own_in_the_trace_too() {
         in_a_child(|| {
             shared.mutable_cpu_data().unwrap();
             host_work(5);
-            assert_eq!(accounts()[&std::process::id()], account());
+            let (traced, account) = both();
+            assert_eq!(traced[&std::process::id()], account);
         });
         host_work(4);
-        let traced = accounts();
-        assert_eq!((traced.len(), traced[&std::process::id()]), (2, account()));
+        let (traced, account) = both();
+        assert_eq!((traced.len(), &traced[&std::process::id()]), (2, &account));
     });
 }
 

@@ -33,7 +33,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("crates/analysis", &["syncedmem-trace"]),
     ("crates/trace-reader", &["syncedmem-trace"]),
     ("crates/limits", &["syncedmem-trace"]),
-    (".", &["caffemodel", "syncedmem-analysis", "syncedmem-limits", "syncedmem-trace"]),
+    (".", &["caffemodel", "syncedmem-limits", "syncedmem-trace"]),
     (
         "crates/command",
         &["caffemodel", "syncedmem-analysis", "syncedmem-limits", "syncedmem-trace", "syncedmem-trace-reader"],

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import tempfile
+from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Optional
@@ -22,7 +23,7 @@ class Finished:
     err: str
     seconds: float  # of the processor, not of the clock: other programs then count little
     peak_bytes: int
-    calls: dict[str, int] = field(default_factory=dict)  # what SYNCEDMEM_CALLS reported, if asked
+    calls: dict[str, int] = field(default_factory=dict)  # what SYNCEDMEM_REPORT says of calls, if asked
 
     def ending(self) -> str:
         """How it ended, with its last words, for a sentence about a failure."""
@@ -34,13 +35,13 @@ class Finished:
 
 
 def read_calls(report: Path) -> dict[str, int]:
-    """The counters of the one line that the library appends to `report` at exit."""
+    """The counters of the one line about calls in a report; those that it does not name are 0."""
     lines = report.read_text().splitlines() if report.exists() else []
-    lines = [line for line in lines if line.startswith("syncedmem_calls ")]
+    lines = [line for line in lines if line.startswith("calls of Caffe")]
     if len(lines) != 1:
         raise AssertionError(f"the program left {len(lines)} reports of the library's calls, not one")
-    pairs = (word.split("=", 1) for word in lines[0].split()[1:])
-    return {name: int(value) for name, value in pairs if name not in ("pid", "program")}
+    pairs = (word.split("=", 1) for word in lines[0].split() if "=" in word)
+    return Counter({name: int(value) for name, value in pairs})
 
 
 class Caffe:
@@ -87,12 +88,12 @@ class Caffe:
         environment = self.environment(folder, library_path)
         environment.update(settings or {})
         with tempfile.TemporaryDirectory() as scratch:
-            report = Path(scratch, "calls")
+            report = Path(scratch, "report")
             environment["TMPDIR"] = scratch  # Caffe's tests leave hundreds of folders there
             if preload:
                 environment["LD_PRELOAD"] = str(preload)
             if count_calls:
-                environment["SYNCEDMEM_CALLS"] = str(report)
+                environment.update(SYNCEDMEM_REPORT=str(report), SYNCEDMEM_ACCOUNT="accesses")
             with open(Path(scratch, "out"), "w+b") as out, open(Path(scratch, "err"), "w+b") as err:
                 process = subprocess.Popen(
                     arguments, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=out, stderr=err

@@ -1,13 +1,14 @@
 //! The trace of this process, and what it sums up to.
 
-use std::collections::BTreeMap;
-use std::path::Path;
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
 
 use super::folder::Folder;
 use super::gpu::in_a_process_with_a_driver;
-use syncedmem_analysis::account::Account;
 use syncedmem_analysis::advice::Advice;
 use syncedmem_analysis::evaluation::Evaluation;
+use syncedmem_analysis::ledger::{Holder, Ledger, Share};
+use syncedmem_trace::account::{Account, Counters};
 use syncedmem_trace::event::Event;
 use syncedmem_trace::kind::Kind;
 use syncedmem_trace_reader::{Item, Reader};
@@ -27,14 +28,19 @@ fn read(trace: &Path) -> impl Iterator<Item = Item> + use<> {
 
 /// What this process, which is traced, has recorded so far.
 pub fn items() -> impl Iterator<Item = Item> {
-    read(Path::new(&std::env::var_os("SYNCEDMEM_TRACE").unwrap()))
+    read(&file())
+}
+
+/// The trace of this process.
+pub fn file() -> PathBuf {
+    std::env::var_os("SYNCEDMEM_TRACE").unwrap().into()
 }
 
 pub fn events() -> Vec<Event> {
     items().filter_map(|item| if let Item::Event { event, .. } = item { Some(event) } else { None }).collect()
 }
 
-/// The sums of the events of each process, without peaks.
+/// The sums of the events of each process.
 pub fn accounts_of(trace: &Path) -> BTreeMap<u32, Account> {
     sums(read(trace))
 }
@@ -45,20 +51,41 @@ pub fn accounts() -> BTreeMap<u32, Account> {
 }
 
 fn sums(items: impl Iterator<Item = Item>) -> BTreeMap<u32, Account> {
-    let mut accounts = BTreeMap::new();
+    let mut counters: BTreeMap<u32, Counters> = BTreeMap::new();
     for item in items {
         match item {
-            Item::Event { process, event } => accounts.entry(process).or_insert(Account::NEW).take(&event),
+            Item::Event { process, event } => {
+                counters.entry(process).or_insert_with(Counters::new).take(&event);
+            }
             Item::End(end) => {
-                let account = accounts.entry(end.process).or_insert(Account::NEW);
-                account.reset_peaks(0);
-                let live = Kind::ALL.map(|kind| account.memory(kind).live as i64);
-                assert_eq!(end.header.memory.map(|memory| memory.live), live, "the account in the header");
+                let counters = counters.entry(end.process).or_insert_with(Counters::new);
+                let live = Kind::ALL.map(|kind| counters.account().live(kind));
+                assert_eq!(Kind::ALL.map(|kind| end.header.account.live(kind)), live, "the account in the header");
             }
             _ => {}
         }
     }
-    accounts
+    counters.into_iter().map(|(process, counters)| (process, counters.account())).collect()
+}
+
+/// Bytes and blocks of pageable memory at its peak, by the name of their holder or the place that made it.
+pub fn at_peak(trace: &Path) -> BTreeMap<String, (u64, u64)> {
+    let (mut ledger, mut places) = (Ledger::default(), HashMap::new());
+    for item in read(trace) {
+        match item {
+            Item::Event { event, .. } => _ = ledger.take(&event),
+            Item::Name { object, name, .. } => ledger.name(object, &name),
+            Item::Site { site, place, .. } => _ = places.insert(site, place),
+            _ => {}
+        }
+    }
+    let who = |holder| match holder {
+        Holder::Site(site) => places.get(&site).cloned().unwrap_or_default(),
+        named => ledger.name_of(named).unwrap().to_owned(),
+    };
+    let held = |share: Share| (share.at_peak[0], share.blocks_at_peak[0]);
+    let shares = ledger.holders().map(|(holder, share)| (who(holder), held(share)));
+    shares.filter(|&(_, (bytes, _))| bytes > 0).collect()
 }
 
 pub fn advice_on<'e>(every_access: bool, events: impl IntoIterator<Item = &'e Event>) -> Vec<Advice> {

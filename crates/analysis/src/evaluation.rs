@@ -13,7 +13,7 @@ pub struct Evaluation {
 
 impl Default for Evaluation {
     fn default() -> Evaluation {
-        let (ledger, histories, findings) = (Ledger::new(), address_map(), Findings::default());
+        let (ledger, histories, findings) = (Ledger::default(), address_map(), Findings::default());
         Evaluation { ledger, histories, findings, every_access: false }
     }
 }

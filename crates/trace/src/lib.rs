@@ -5,6 +5,7 @@
 #![expect(missing_docs, reason = "used in this workspace alone: a comment stands where the name does not say it")]
 #![expect(clippy::new_without_default, reason = "statics need functions that are const")]
 
+pub mod account;
 pub mod address_hash;
 pub mod date;
 pub mod event;

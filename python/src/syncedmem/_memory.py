@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from functools import partial
 from types import TracebackType
 from typing import Any, NoReturn, SupportsIndex
 
@@ -17,7 +16,6 @@ from ._lending import Lent, as_array
 from ._library import ffi, lib
 from ._streams import Stream, stream_pointer
 from ._tensors import Layout, bytes_of, lend
-from ._text import read_text
 from ._types import Eviction, Head, Kind, Side
 
 
@@ -69,8 +67,8 @@ class SyncedMemory(Accessors):
 
     @property
     def name(self) -> str | None:
-        """Its name in reports and traces. The library stores it only with accounting or a trace."""
-        return read_text(partial(self._handle.call, lib.syncedmem_get_name)) or self._name
+        """Its name in traces and reports of them."""
+        return self._name
 
     @name.setter
     def name(self, name: str) -> None:

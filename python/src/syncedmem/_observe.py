@@ -59,7 +59,7 @@ def reset_peaks() -> None:
 
 
 def report() -> str:
-    """Memory now and at the peak, its ten largest holders, and counts of what was done, as text."""
+    """Calls of Caffe's functions, memory now and at the peak, and counts of what was done, as text."""
     return read_text(_report)
 
 

@@ -141,8 +141,7 @@ class Sum:
     bytes: int
     """Bytes in all."""
     nanoseconds: int
-    """Nanoseconds in all; 0 where time is not measured. Without a trace, one in sixteen of the first blocks of objects
-    of up to 64 KiB is measured, and stands for the others."""
+    """Nanoseconds in all; 0 where time is not measured."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -202,9 +201,7 @@ class Stats:
     device_failures: Sum
     """Failed device allocations."""
     objects_made: int
-    """Objects made."""
-    objects_unseen: int
-    """Those of them that were first seen at an access."""
+    """Objects made, but for those whose constructor is inlined into the program."""
     objects_ended: int
     """Objects ended."""
     host_reads: int
@@ -219,9 +216,6 @@ class Stats:
     """As `device_reads`."""
     device_overwrites: int
     """As `device_reads`."""
-    dropped: int
-    """Not counted: for lack of memory, because of a signal handler, or, of accesses, because another thread held the
-    account for longer than 0.1 seconds."""
 
 
 class Type(enum.IntEnum):

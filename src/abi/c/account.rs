@@ -9,9 +9,7 @@ use crate::abi::call::entry;
 use crate::abi::status::syncedmem_status_t;
 use crate::error::Error;
 use crate::object::report;
-use crate::observe::control;
-use crate::observe::recorder;
-use crate::platform::clock;
+use crate::observe::{self, control, recorder};
 use crate::settings;
 use crate::state::flags::{self, ACCESSES, ACCOUNT, COMPARE};
 
@@ -30,15 +28,15 @@ pub enum syncedmem_accounting_t {
 /// Maximum length of an object's name, in bytes.
 pub const SYNCEDMEM_NAME_BYTES: usize = 200;
 
-/// Sets what is accounted for from now on: a `syncedmem_accounting_t`. Counts stay. Existing objects are counted from
-/// their next access that allocates, fills or copies; existing blocks are not. Overrides `SYNCEDMEM_ACCOUNT`.
+/// Sets what is accounted for from now on: a `syncedmem_accounting_t`. Counts stay. Existing blocks count as memory that
+/// objects hold. Overrides `SYNCEDMEM_ACCOUNT`.
 #[unsafe(no_mangle)]
 pub extern "C" fn syncedmem_set_accounting(accounting: i32) -> syncedmem_status_t {
     let what = "accounting is not a syncedmem_accounting_t; pass SYNCEDMEM_ACCOUNTING_OFF (0), \
                 SYNCEDMEM_ACCOUNTING_ON (1) or SYNCEDMEM_ACCOUNTING_ACCESSES (2)";
     entry!(|| {
         policy::set(&settings::ACCOUNT, accounting, what)?;
-        control::set(ACCOUNT, accounting > 0);
+        report::keep_account(accounting > 0);
         control::set(ACCESSES, accounting > 1);
     })
 }
@@ -78,10 +76,10 @@ pub unsafe extern "C" fn syncedmem_get_compare(on: *mut bool) -> syncedmem_statu
 /// Sets the peak of every kind of memory to what objects hold now.
 #[unsafe(no_mangle)]
 pub extern "C" fn syncedmem_reset_peaks() -> syncedmem_status_t {
-    entry!(|| recorder::with_ledger(|ledger| ledger.reset_peaks(clock::nanoseconds())))
+    entry!(|| recorder::reset_peaks())
 }
 
-/// Writes a report of this process, several lines of UTF-8: memory now and at the peak, its ten largest holders, and
+/// Writes a report of this process, several lines of UTF-8: calls of Caffe's functions, memory now and at the peak, and
 /// counts of operations.
 ///
 /// `text` gets at most `capacity` bytes, including a NUL, and `*length` the length of the whole report without it.
@@ -93,12 +91,11 @@ pub unsafe extern "C" fn syncedmem_report(
     length: *mut usize,
 ) -> syncedmem_status_t {
     entry!(text_out(text, capacity), out(length), |text, length| {
-        let report = report::process::text().ok_or(Error::no_room(1 << 12))?;
-        length.set(text.set(&report));
+        length.set(text.set(observe::report::text().as_ref()));
     })
 }
 
-/// Names an object in reports and traces; the name is copied. Ignored without accounting or a trace.
+/// Names an object in traces, and so in reports of them; the name is copied. Ignored without a trace.
 ///
 /// Errors: `INVALID_ARGUMENT` (also a name that is empty, longer than `SYNCEDMEM_NAME_BYTES`, or not UTF-8).
 #[unsafe(no_mangle)]
@@ -123,19 +120,5 @@ pub unsafe extern "C" fn syncedmem_set_items(mem: *mut syncedmem_t, items: usize
         object.head()?;
         control::read_settings();
         object.set_items(items as u64);
-    })
-}
-
-/// Writes an object's name, which may be empty, as `syncedmem_report` writes its text.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn syncedmem_get_name(
-    mem: *const syncedmem_t,
-    text: *mut c_char,
-    capacity: usize,
-    length: *mut usize,
-) -> syncedmem_status_t {
-    entry!(handle(mem), text_out(text, capacity), out(length), |object, text, length| {
-        object.head()?;
-        length.set(text.set(object.name().as_ref()));
     })
 }

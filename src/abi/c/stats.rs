@@ -2,7 +2,7 @@
 
 use std::mem::offset_of;
 
-use syncedmem_analysis::account::{Account, Sum};
+use syncedmem_trace::account::{Account, Sum};
 use syncedmem_trace::event::Path;
 use syncedmem_trace::head::{Access, Side};
 use syncedmem_trace::kind::Kind;
@@ -10,10 +10,9 @@ use syncedmem_trace::kind::Kind;
 use crate::abi::arguments::{Grows, sized_out};
 use crate::abi::call::entry;
 use crate::abi::status::syncedmem_status_t;
-use crate::memory::host_usage;
+use crate::object::report::held;
 use crate::object::trim;
 use crate::observe::recorder;
-use crate::settings;
 use crate::state::flags::{self, ACCOUNT};
 
 /// Operations, their bytes and time. This structure never grows.
@@ -24,8 +23,7 @@ pub struct syncedmem_sum_t {
     pub count: u64,
     /// Bytes in all.
     pub bytes: u64,
-    /// Nanoseconds in all; 0 where time is not measured. Without a trace, one in sixteen of the first blocks of objects
-    /// of up to 64 KiB is measured, and stands for the others.
+    /// Nanoseconds in all; 0 where time is not measured.
     pub nanoseconds: u64,
 }
 
@@ -89,10 +87,8 @@ pub struct syncedmem_stats_t {
     pub host_failures: syncedmem_sum_t,
     /// Failed device allocations.
     pub device_failures: syncedmem_sum_t,
-    /// Objects made.
+    /// Objects made, but for those whose constructor is inlined into the program.
     pub objects_made: u64,
-    /// Those of them that were first seen at an access.
-    pub objects_unseen: u64,
     /// Objects ended.
     pub objects_ended: u64,
     /// Accesses to the host for reading: those that allocated, filled or copied, or all, if every access is counted.
@@ -107,9 +103,6 @@ pub struct syncedmem_stats_t {
     pub device_writes: u64,
     /// As `device_reads`.
     pub device_overwrites: u64,
-    /// Not counted: for lack of memory, because of a signal handler, or, of accesses, because another thread held the
-    /// account for longer than 0.1 seconds.
-    pub dropped: u64,
 }
 
 const _: () = assert!(offset_of!(syncedmem_stats_t, size) == 0);
@@ -128,7 +121,7 @@ pub unsafe extern "C" fn syncedmem_stats(stats: *mut syncedmem_stats_t) -> synce
 }
 
 fn now() -> syncedmem_stats_t {
-    let (account, dropped) = recorder::with_ledger(|ledger| (*ledger.account(), ledger.dropped()));
+    let account = recorder::account();
     let [pageable, pinned, device] = Kind::ALL.map(|kind| memory(&account, kind));
     let copies = |to, path| sum(account.copies(to, path));
     let evictions = |side| sum(account.evictions(side, false).plus(account.evictions(side, true)));
@@ -143,42 +136,31 @@ fn now() -> syncedmem_stats_t {
         to_host_pageable: copies(Side::Host, Path::Pageable),
         host_fills: sum(account.fills(Side::Host)),
         device_fills: sum(account.fills(Side::Device)),
-        waits: sum(account.waits),
-        synchronises: sum(account.synchronised),
-        registrations: sum(account.registered),
+        waits: sum(account.waits()),
+        synchronises: sum(account.synchronised()),
+        registrations: sum(account.registered()),
         host_evictions: evictions(Side::Host),
         device_evictions: evictions(Side::Device),
         host_failures: sum(account.failures(Side::Host)),
         device_failures: sum(account.failures(Side::Device)),
-        objects_made: account.made,
-        objects_unseen: account.made_unseen,
-        objects_ended: account.ended,
+        objects_made: account.made(),
+        objects_ended: account.ended(),
         host_reads: account.accesses(Side::Host, Access::Read),
         host_writes: account.accesses(Side::Host, Access::Write),
         host_overwrites: account.accesses(Side::Host, Access::Overwrite),
         device_reads: account.accesses(Side::Device, Access::Read),
         device_writes: account.accesses(Side::Device, Access::Write),
         device_overwrites: account.accesses(Side::Device, Access::Overwrite),
-        dropped,
     }
 }
 
 fn memory(account: &Account, kind: Kind) -> syncedmem_memory_stats_t {
     let memory = account.memory(kind);
-    // Allocators also count blocks from before accounting.
-    let pinned = || crate::memory::driver::blocks::held(Side::Host).bytes;
-    let held = match kind {
-        // With a host limit, `host_usage` counts both kinds of host memory.
-        Kind::Pageable if settings::host_limit().is_some() => host_usage::held().saturating_sub(pinned()),
-        Kind::Pageable => host_usage::held(),
-        Kind::Pinned => pinned(),
-        Kind::Device => crate::memory::driver::blocks::held(Side::Device).bytes,
-    };
     // While accounting is off, the account misses what is freed.
     let recorded = if flags::has(ACCOUNT) { memory.live } else { 0 };
     syncedmem_memory_stats_t {
-        live: recorded.max(held),
-        peak: memory.peak.max(memory.live),
+        live: recorded.max(held(kind)),
+        peak: memory.peak,
         idle: trim::idle(kind),
         budget: trim::budget(kind),
         allocations: sum(memory.fresh),

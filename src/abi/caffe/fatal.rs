@@ -8,8 +8,9 @@ use super::{callback, throw};
 use crate::abi::guard::guard;
 use crate::abi::per_thread::{self, Sentence};
 use crate::error::{Cause, Error};
-use crate::object::report::{Circumstances, at_exit};
+use crate::object::report::Circumstances;
 use crate::observe::call_counts::Call;
+use crate::observe::report;
 use crate::platform::local_time;
 use crate::platform::text::to_stderr;
 use crate::platform::thread;
@@ -40,7 +41,7 @@ pub fn fail(failure: Failure) -> ! {
 #[inline(never)]
 fn abort() -> ! {
     let _ = guard::<_, Error>(|| {
-        at_exit::write();
+        report::write_to_file();
         Ok(())
     });
     // SAFETY: abort has no preconditions.

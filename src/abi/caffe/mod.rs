@@ -66,11 +66,6 @@ macro_rules! accessor {
                     }
                 }
                 or_fail!($call, {
-                    if $side == Side::Host {
-                        if let Some(address) = this.first_counted_touch($access) {
-                            return Ok(address);
-                        }
-                    }
                     count($call);
                     if $side == Side::Device {
                         refuse_if_cpu_only()?;

@@ -17,7 +17,6 @@ use std::ffi::c_void;
 use std::panic::catch_unwind;
 use std::ptr::NonNull;
 
-use syncedmem_analysis::ledger::NewBlock;
 use syncedmem_trace::event::{Origin, What};
 use syncedmem_trace::head::Side;
 use syncedmem_trace::kind::Kind;
@@ -145,7 +144,7 @@ unsafe fn ready(found: Found, request: Request, pinned: bool, span: Span) -> Blo
 /// # Safety
 /// As for [`ready`].
 #[cold]
-unsafe fn fill_and_record(found: Found, request: Request, pinned: bool, mut span: Span) {
+unsafe fn fill_and_record(found: Found, request: Request, pinned: bool, span: Span) {
     let Request { bytes, zeroed, holder, .. } = request;
     let Found { address, room, origin, undefined } = found;
     let subject = Subject { object: holder, bytes };
@@ -153,19 +152,6 @@ unsafe fn fill_and_record(found: Found, request: Request, pinned: bool, mut span
     // A new mapping holds zeros already; in a small block `small` has written them.
     let is_filled = zeroed && (undefined > 0 || bytes <= SMALL);
     let (room, block) = (room as u64, address.addr().get() as u64);
-    if flags::is_account_alone() {
-        let allocation = span.lap();
-        if is_filled {
-            // SAFETY: the caller guarantees it.
-            unsafe { fill(address, undefined.min(bytes)) };
-        }
-        let fill = is_filled.then(|| (bytes as u64, span.lap()));
-        recorder::allocated(
-            subject,
-            NewBlock { access: None, kind, bytes: room, address: block, origin, allocation, fill },
-        );
-        return;
-    }
     span.end(subject, || What::Allocated { kind, bytes: room, block, origin });
     if zeroed {
         let span = recorder::begin(c"fill host side", bytes);
@@ -187,34 +173,19 @@ pub fn allocate_brief(bytes: usize, zeroed: bool) -> Option<NonNull<c_void>> {
     if bytes <= SMALL { pageable::small(bytes, zeroed) } else { medium(bytes, zeroed) }
 }
 
-/// As [`allocate_brief`], with where the block came from. `allocated` is called before the fill.
-#[inline]
-pub fn find_brief(bytes: usize, zeroed: bool, allocated: impl FnOnce()) -> Option<(NonNull<c_void>, Origin)> {
-    if bytes > SMALL {
-        return medium_from(bytes, zeroed, allocated);
-    }
-    let address = pageable::small(bytes, zeroed)?;
-    allocated();
-    Some((address, Origin::Fresh))
-}
-
 /// Catches panics, as [`free_pageable`]: the path of small objects is outside of the entry points' guard.
 #[inline(never)]
 fn medium(bytes: usize, zeroed: bool) -> Option<NonNull<c_void>> {
-    let block = catch_unwind(|| medium_from(bytes, zeroed, || ()).map(|(address, _)| address));
-    block.ok().flatten()
-}
-
-#[inline]
-fn medium_from(bytes: usize, zeroed: bool, allocated: impl FnOnce()) -> Option<(NonNull<c_void>, Origin)> {
-    let Found { address, origin, undefined, .. } = pageable::allocate(bytes, zeroed, false).ok()?;
-    allocated();
-    if zeroed {
-        // SAFETY: a new block of `bytes`.
-        unsafe { fill(address, undefined) };
-    }
-    host_usage::added(bytes);
-    Some((address, origin))
+    let allocate = || {
+        let Found { address, undefined, .. } = pageable::allocate(bytes, zeroed, false).ok()?;
+        if zeroed {
+            // SAFETY: a new block of `bytes`.
+            unsafe { fill(address, undefined) };
+        }
+        host_usage::added(bytes);
+        Some(address)
+    };
+    catch_unwind(allocate).ok().flatten()
 }
 
 fn out_of_memory(asked: usize, cause: Cause) -> Error {

@@ -1,5 +1,6 @@
-pub mod at_exit;
+mod at_exit;
 mod circumstances;
-pub mod process;
+mod held;
 
 pub use circumstances::Circumstances;
+pub use held::{held, keep_account};

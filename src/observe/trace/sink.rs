@@ -11,11 +11,11 @@ use super::about;
 use super::file::{File, Opened, identity};
 use super::inside::{self, Inside};
 use super::mapping::{self, Recording};
-use crate::observe::call_counts::program;
 use crate::platform::clock::{nanoseconds, nanoseconds_since_1970, processor_nanoseconds};
 use crate::platform::file_error::FileError;
 use crate::platform::file_name::Name;
 use crate::platform::limits;
+use crate::platform::program;
 use crate::platform::sync::nap;
 use crate::platform::text::warn;
 use crate::platform::thread::{block_signals, restore_signals};
@@ -129,7 +129,7 @@ fn record_to(file: File, process: u32) -> Result<(), FileError> {
     // Without /proc, the id alone.
     let identity = identity(process).unwrap_or(process.into());
     let _ = RUN.compare_exchange(0, identity, Relaxed, Relaxed);
-    let program = program();
+    let program = program::name();
     let about = About {
         process,
         parent: PARENT.load(Relaxed),

@@ -1,6 +1,6 @@
 //! The cost of copies; of copies in flight it is estimated from the measured ones.
 
-use crate::account::Sum;
+use syncedmem_trace::account::Sum;
 use syncedmem_trace::event::Path;
 use syncedmem_trace::head::Side;
 

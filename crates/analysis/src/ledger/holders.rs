@@ -32,7 +32,7 @@ pub struct Share {
 
 /// A holder's share, in the [`Holders`] that it came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place(u32);
+pub struct Place(usize);
 
 pub struct Holders<K> {
     shares: Vec<(K, Share)>,
@@ -45,7 +45,6 @@ pub struct Holders<K> {
 
 impl Share {
     /// Brings `at_peak` up to date. Called before a change to that kind.
-    #[inline]
     fn update_peak(&mut self, kind: Kind, peaks: u64) {
         let kind = kind as usize;
         if self.peak[kind] != peaks {
@@ -56,49 +55,33 @@ impl Share {
 }
 
 impl<K: Copy + Eq + Hash> Holders<K> {
-    pub const fn new() -> Holders<K> {
-        let places = HashMap::with_hasher(BuildHasherDefault::new());
-        Holders { shares: Vec::new(), places, last: None, peaks: [0; 3] }
+    pub fn new() -> Holders<K> {
+        Holders { shares: Vec::new(), places: HashMap::default(), last: None, peaks: [0; 3] }
     }
 
-    /// A new holder's share is empty. `None` if there is no memory for it.
-    #[inline]
-    pub fn place(&mut self, holder: K) -> Option<Place> {
-        match self.last {
-            Some((last, place)) if last == holder => Some(place),
-            _ => self.find_or_add(holder),
+    /// A new holder's share is empty.
+    pub fn place(&mut self, holder: K) -> Place {
+        if let Some((_, place)) = self.last.filter(|&(last, _)| last == holder) {
+            return place;
         }
-    }
-
-    fn find_or_add(&mut self, holder: K) -> Option<Place> {
-        let place = match self.places.get(&holder) {
-            Some(&place) => place,
-            None => {
-                let place = Place(u32::try_from(self.shares.len()).ok()?);
-                self.places.try_reserve(1).ok()?;
-                self.shares.try_reserve(1).ok()?;
-                self.shares.push((holder, Share::default()));
-                self.places.insert(holder, place);
-                place
-            }
-        };
+        let place = *self.places.entry(holder).or_insert_with(|| {
+            self.shares.push((holder, Share::default()));
+            Place(self.shares.len() - 1)
+        });
         self.last = Some((holder, place));
-        Some(place)
+        place
     }
 
-    #[inline]
     pub fn add(&mut self, place: Place, block: Block) {
         self.change(place, block.kind, |live, blocks| (live + block.bytes, blocks + 1));
     }
 
-    #[inline]
     pub fn subtract(&mut self, place: Place, block: Block) {
         self.change(place, block.kind, |live, blocks| (live.saturating_sub(block.bytes), blocks.saturating_sub(1)));
     }
 
-    #[inline]
     fn change(&mut self, Place(place): Place, kind: Kind, to: impl FnOnce(u64, u64) -> (u64, u64)) {
-        let Some((_, share)) = self.shares.get_mut(place as usize) else { return };
+        let (_, share) = &mut self.shares[place];
         share.update_peak(kind, self.peaks[kind as usize]);
         let (live, blocks) = (&mut share.live[kind as usize], &mut share.blocks[kind as usize]);
         (*live, *blocks) = to(*live, *blocks);
@@ -109,26 +92,27 @@ impl<K: Copy + Eq + Hash> Holders<K> {
         let (kind, was_at_peak) = (block.kind as usize, block.peaks_before < self.peaks[block.kind as usize]);
         if let Some(before) = before {
             self.subtract(before, block);
-            if let Some((_, share)) = self.shares.get_mut(before.0 as usize).filter(|_| was_at_peak) {
+            if was_at_peak {
+                let (_, share) = &mut self.shares[before.0];
                 share.at_peak[kind] = share.at_peak[kind].saturating_sub(block.bytes);
                 share.blocks_at_peak[kind] = share.blocks_at_peak[kind].saturating_sub(1);
             }
         }
-        let Some(after) = after else { return };
-        self.add(after, block);
-        if let Some((_, share)) = self.shares.get_mut(after.0 as usize).filter(|_| was_at_peak) {
-            share.at_peak[kind] += block.bytes;
-            share.blocks_at_peak[kind] += 1;
+        if let Some(after) = after {
+            self.add(after, block);
+            if was_at_peak {
+                let (_, share) = &mut self.shares[after.0];
+                share.at_peak[kind] += block.bytes;
+                share.blocks_at_peak[kind] += 1;
+            }
         }
     }
 
-    #[inline]
     pub fn peaks(&self, kind: Kind) -> u64 {
         self.peaks[kind as usize]
     }
 
     /// The process holds more of the kind than ever before.
-    #[inline]
     pub fn note_peak(&mut self, kind: Kind) {
         self.peaks[kind as usize] += 1;
     }

@@ -3,9 +3,8 @@
 use strsim::levenshtein;
 
 /// Variables of the library and of this command.
-pub const KNOWN: [&str; 21] = [
+pub const KNOWN: [&str; 20] = [
     "SYNCEDMEM_ACCOUNT",
-    "SYNCEDMEM_CALLS",
     "SYNCEDMEM_CHECK_DEVICE",
     "SYNCEDMEM_COMPARE",
     "SYNCEDMEM_DEVICE_POOL",

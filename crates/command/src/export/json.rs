@@ -17,7 +17,7 @@ use super::Error;
 use super::fields::{Fields, Title};
 
 pub fn write(items: impl Iterator<Item = Result<Item, ReadError>>, output: &mut impl Write) -> Result<(), Error> {
-    let mut records = Records { output, separator: "[\n", start: 0, memory: Ledger::new(), shown: NOTHING_SHOWN };
+    let mut records = Records { output, separator: "[\n", start: 0, memory: Ledger::default(), shown: NOTHING_SHOWN };
     for item in items {
         records.item(item?)?;
     }
@@ -52,7 +52,7 @@ impl<W: Write> Records<'_, W> {
         let metadata = |process, thread, name| Head { phase: "M", process, thread, time: None, name };
         match item {
             Item::Process { process, name, parent, monotonic, .. } => {
-                (self.start, self.memory, self.shown) = (monotonic, Ledger::new(), NOTHING_SHOWN);
+                (self.start, self.memory, self.shown) = (monotonic, Ledger::default(), NOTHING_SHOWN);
                 let name = Quoted(&name);
                 let parent = parent.map(|parent| format!(",\"parent\":{parent}")).unwrap_or_default();
                 self.record(
@@ -99,7 +99,7 @@ impl<W: Write> Records<'_, W> {
             Item::Frames { .. } | Item::Module { .. } => Ok(()),
             Item::End(End { process, header, gave_way, .. }) => {
                 let (is_whole, lost) = (header.end.is_some() && header.cut.is_none(), header.lost);
-                let [pageable, pinned, device] = header.memory.map(|memory| memory.peak);
+                let [pageable, pinned, device] = Kind::ALL.map(|kind| header.account.memory(kind).peak);
                 let peaks = format_args!("{{\"pageable\":{pageable},\"pinned\":{pinned},\"device\":{device}}}");
                 let arguments =
                     format_args!("{{\"whole\":{is_whole},\"gave_way\":{gave_way},\"lost\":{lost},\"peaks\":{peaks}}}");
@@ -134,7 +134,7 @@ impl<W: Write> Records<'_, W> {
             self.record(head, format_args!(",\"id\":\"{number:#x}\"{bound}"))?;
         }
         self.memory.take(event);
-        let live = Kind::ALL.map(|kind| self.memory.account().memory(kind).live);
+        let live = self.memory.live();
         if live == self.shown {
             return Ok(());
         }

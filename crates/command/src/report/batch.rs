@@ -31,7 +31,7 @@ pub struct Room {
 pub fn growth(process: &Process) -> Vec<Growth> {
     let is_device = process.batches.iter().any(|batch| batch.at_peak[Kind::Device as usize] > 0);
     let kinds: &[Kind] = if is_device { &[Kind::Device] } else { &[Kind::Pageable, Kind::Pinned] };
-    let blobs: u64 = kinds.iter().map(|&kind| process.summary.account.memory(kind).peak).sum();
+    let blobs: u64 = kinds.iter().map(|&kind| process.account.memory(kind).peak).sum();
     let resident = process.ending.resident_peak.filter(|_| !is_device);
     let in_use = resident.map_or(blobs, |resident| resident.max(blobs));
     let growth = |batch: &Batch| {
@@ -57,8 +57,8 @@ impl Growth {
 
     /// The limit of the process's that the smallest batch fits in. A device's memory is not known.
     pub fn narrowest(&self, process: &Process) -> Option<Room> {
-        let Process { about, ending, summary, .. } = process;
-        let blobs = [Kind::Pageable, Kind::Pinned].map(|kind| summary.account.memory(kind).peak).iter().sum();
+        let Process { about, ending, account, .. } = process;
+        let blobs = [Kind::Pageable, Kind::Pinned].map(|kind| account.memory(kind).peak).iter().sum();
         let rooms = [
             ("this machine's ", about.limit("machine"), None),
             ("the control group's ", about.limit("control group"), None),

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Display};
 
-use syncedmem_analysis::account::Sum;
+use syncedmem_trace::account::Sum;
 use syncedmem_trace::head::{Access, Side};
 use syncedmem_trace::kind::Kind;
 use syncedmem_trace::text::{Duration, Escaped, Text};
@@ -49,14 +49,13 @@ impl Details<'_> {
     }
 
     fn objects(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Process { summary, every_access, .. } = self.0;
-        let account = &summary.account;
-        writeln!(f, "\nobjects made: {}, ended: {}, alive: {}", account.made, account.ended, summary.objects)?;
-        if account.made_unseen > 0 {
+        let Process { account, alive, every_access, .. } = self.0;
+        writeln!(f, "\nobjects made: {}, ended: {}, alive: {}", account.made(), account.ended(), alive)?;
+        if account.made_unseen() > 0 {
             let noticed = format!(
                 "{} of them were noticed at an access (the program has the constructor inlined, or called it before the \
                  recording): the place of that access stands for their maker",
-                account.made_unseen
+                account.made_unseen()
             );
             wrapped(f, "", &noticed)?;
         }
@@ -74,7 +73,7 @@ impl Details<'_> {
     fn memory(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "\n{:<12}{:>12}{:>12}", "memory", "at its peak", "now")?;
         for kind in Kind::ALL {
-            let memory = self.0.summary.account.memory(kind);
+            let memory = self.0.account.memory(kind);
             if memory.peak > 0 {
                 writeln!(f, "  {:<10}{:>12}{:>12}", kind.name(), size(memory.peak), size(memory.live))?;
             }
@@ -96,7 +95,7 @@ impl Details<'_> {
     }
 
     fn holders(&self, f: &mut fmt::Formatter<'_>, kind: Kind) -> fmt::Result {
-        let memory = self.0.summary.account.memory(kind);
+        let memory = self.0.account.memory(kind);
         let place = kind as usize;
         if memory.peak > 0 {
             writeln!(f, "\nall holders of {} memory at its peak of {}", kind.name(), size(memory.peak))?;
@@ -134,7 +133,7 @@ impl Details<'_> {
     }
 
     fn work(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let account = &self.0.summary.account;
+        let account = &self.0.account;
         writeln!(f, "\n{:<44}{:>10}{:>12}{:>14}", "work, summed over threads", "times", "bytes", "time")?;
         account.work(|what, sum| line(f, what, sum))
     }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
-use syncedmem_analysis::account::{Account, Sum};
+use syncedmem_trace::account::{Account, Sum};
 use syncedmem_trace::event::{PassKind, Path};
 use syncedmem_trace::head::Side;
 use syncedmem_trace::kind::Kind;
@@ -29,7 +29,7 @@ pub fn of(trace: &Trace, room: Option<u64>) -> Value {
 }
 
 fn process(process: &Process, room: Option<u64>) -> Value {
-    let account = &process.summary.account;
+    let account = &process.account;
     let memory = |kind| {
         let memory = account.memory(kind);
         json!({
@@ -67,10 +67,10 @@ fn process(process: &Process, room: Option<u64>) -> Value {
         "ending": ending(&process.ending),
         "failure": process.failure.as_ref().map(|last| failure(last, process.failure_that_ended().is_some())),
         "objects": {
-            "made": account.made,
-            "noticed_at_an_access": account.made_unseen,
-            "ended": account.ended,
-            "alive": process.summary.objects,
+            "made": account.made(),
+            "noticed_at_an_access": account.made_unseen(),
+            "ended": account.ended(),
+            "alive": process.alive,
         },
         "memory": kinds(Kind::ALL.map(memory)),
         "roles": process.roles.iter().map(role).collect::<Value>(),
@@ -192,9 +192,9 @@ fn work(account: &Account) -> Vec<Map<String, Value>> {
         }
         add("failure", &of_side, account.failures(side));
     }
-    add("wait", &[], account.waits);
-    add("synchronisation", &[], account.synchronised);
-    add("registration", &[], account.registered);
+    add("wait", &[], account.waits());
+    add("synchronisation", &[], account.synchronised());
+    add("registration", &[], account.registered());
     all
 }
 

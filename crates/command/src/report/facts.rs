@@ -2,9 +2,8 @@
 
 use std::collections::HashMap;
 
-use syncedmem_analysis::account::Sum;
 use syncedmem_analysis::advice::Rule;
-use syncedmem_analysis::summary::Summary;
+use syncedmem_trace::account::{Account, Sum};
 use syncedmem_trace::event::Site;
 use syncedmem_trace::kind::Kind;
 
@@ -33,7 +32,9 @@ pub struct Process {
     /// Empty if the trace has none.
     pub name: String,
     pub events: u64,
-    pub summary: Summary,
+    pub account: Account,
+    /// Objects that live.
+    pub alive: u64,
     /// Accesses that need nothing were recorded in the end.
     pub every_access: bool,
     pub timeline: Timeline,
@@ -131,7 +132,7 @@ impl Process {
     pub fn has_many_holders(&self, kind: Kind, largest: usize) -> bool {
         let bytes = |holder: &Holder| holder.at_peak[kind as usize];
         let others: u64 = self.holders_by(bytes).into_iter().skip(largest).map(bytes).sum();
-        others > self.summary.account.memory(kind).peak / 2
+        others > self.account.memory(kind).peak / 2
     }
 
     /// Nanoseconds of the run and `true`, or from the first event to the last and `false`.
@@ -157,7 +158,7 @@ impl Process {
     }
 
     pub fn largest_peak(&self) -> u64 {
-        Kind::ALL.map(|kind| self.summary.account.memory(kind).peak).into_iter().max().unwrap_or(0)
+        Kind::ALL.map(|kind| self.account.memory(kind).peak).into_iter().max().unwrap_or(0)
     }
 
     /// The part of the run's time, or of the memory at the peak, that advice may save; `None` if it is not known.

@@ -53,7 +53,7 @@ impl Process {
 
     /// Whether no memory was seen, because the Caffe in the process calls its own functions.
     pub fn is_unseen(&self) -> bool {
-        let has_memory = Kind::ALL.iter().any(|&kind| self.summary.account.memory(kind).peak > 0);
+        let has_memory = Kind::ALL.iter().any(|&kind| self.account.memory(kind).peak > 0);
         !has_memory && self.about.bound_caffe().is_some()
     }
 
@@ -68,7 +68,7 @@ impl Process {
         if self.ending.how == How::Whole {
             return None;
         }
-        let [pageable, pinned, device] = Kind::ALL.map(|kind| self.summary.account.memory(kind).live);
+        let [pageable, pinned, device] = Kind::ALL.map(|kind| self.account.memory(kind).live);
         let host = Size(pageable.saturating_add(pinned));
         let at = if device == 0 { host.to_string() } else { format!("{host}, and {} on the device", Size(device)) };
         let growing = self.ending.growing.iter().map(|who| format!(", growing: {who}")).collect::<String>();

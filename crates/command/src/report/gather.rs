@@ -5,8 +5,8 @@ use std::collections::{HashMap, HashSet};
 
 use syncedmem_analysis::advice::Advice;
 use syncedmem_analysis::evaluation::Evaluation;
-use syncedmem_analysis::ledger::{self, Ledger};
-use syncedmem_analysis::summary::{Entry, Label, Role, Summary};
+use syncedmem_analysis::ledger::{self, Ledger, Share};
+use syncedmem_analysis::role::Role;
 use syncedmem_trace::event::{Event, Origin, Pass, Site, What};
 use syncedmem_trace::head::Side;
 use syncedmem_trace::kind::Kind;
@@ -57,8 +57,7 @@ impl Gathering {
         self.events += 1;
         self.all.take(event);
         let ledger = self.all.ledger();
-        let live = Kind::ALL.map(|kind| ledger.account().memory(kind).live);
-        self.timeline.take(event, live, ledger.object(event.object));
+        self.timeline.take(event, ledger.live(), ledger.object(event.object));
         self.count_for_caller(event);
         if matches!(event.what, What::Allocated { .. }) {
             self.growing = event.object;
@@ -143,7 +142,6 @@ impl Gathering {
 
     pub fn finish(mut self, id: u32, name: String, places: HashMap<Site, String>) -> Process {
         let ledger = self.all.ledger();
-        let summary = Summary::of(ledger);
         let place = |site| facts::place(&places, site);
         let advice = self.all.advice();
         let who = |holder| match holder {
@@ -158,7 +156,7 @@ impl Gathering {
             held,
         });
         let parts = parts.collect();
-        let holders = holders(&summary, place);
+        let holders = holders(ledger, who);
         let mut findings = findings(&advice, place);
         findings.extend(self.layers.in_place(&holders));
         findings.sort_by_key(|finding| Reverse((finding.saved, finding.bytes)));
@@ -171,8 +169,10 @@ impl Gathering {
             by_name: by_name(&holders),
             holders,
             layers: std::mem::take(&mut self.layers),
-            roles: roles(&summary),
-            batches: batches(self.all.ledger()),
+            roles: roles(ledger),
+            batches: batches(ledger),
+            account: ledger.account(),
+            alive: ledger.alive(),
             spent: Spent { threads: self.threads.len(), ..self.spent.clone() },
             callers: self.callers(place),
             stacks: Stacks::default(),
@@ -182,7 +182,6 @@ impl Gathering {
             ending: Ending { growing, ..Ending::default() },
             failure,
             about: About::default(),
-            summary,
             every_access: self.all.has_every_access(),
         }
     }
@@ -213,9 +212,6 @@ impl Gathering {
                  compares them, or SYNCEDMEM_COMPARE=on.",
             );
         }
-        if self.all.ledger().dropped() > 0 {
-            sentences.push("Memory was exhausted and some events were not recorded: sums by place may be too small.");
-        }
         sentences
     }
 }
@@ -231,21 +227,12 @@ impl Failing {
 }
 
 /// Sorted by the peak. Places with the same text are one.
-fn holders<'p>(summary: &Summary, place: impl Fn(Site) -> &'p str) -> Vec<Holder> {
+fn holders(ledger: &Ledger, who: impl Fn(ledger::Holder) -> String) -> Vec<Holder> {
     let mut holders: HashMap<String, Holder> = HashMap::new();
-    for Entry { label, share } in &summary.holders {
-        let who = match label {
-            Label::Site(site) => place(*site).to_string(),
-            Label::Name(name) => name.clone(),
-        };
-        let this = Holder {
-            who: who.clone(),
-            live: share.live,
-            blocks: share.blocks,
-            at_peak: share.at_peak,
-            blocks_at_peak: share.blocks_at_peak,
-        };
-        holders.entry(who.clone()).or_insert_with(|| Holder { who, ..Holder::default() }).join(&this);
+    for (holder, Share { live, blocks, at_peak, blocks_at_peak, .. }) in shares(ledger) {
+        let this = Holder { who: who(holder), live, blocks, at_peak, blocks_at_peak };
+        let empty = Holder { who: this.who.clone(), ..Holder::default() };
+        holders.entry(this.who.clone()).or_insert(empty).join(&this);
     }
     let mut holders: Vec<_> = holders.into_values().collect();
     holders.sort_by(|a, b| {
@@ -255,15 +242,21 @@ fn holders<'p>(summary: &Summary, place: impl Fn(Site) -> &'p str) -> Vec<Holder
     holders
 }
 
+/// Of those that hold memory, or did at a peak.
+fn shares(ledger: &Ledger) -> impl Iterator<Item = (ledger::Holder, Share)> {
+    ledger.holders().filter(|(_, share)| share.at_peak != [0; 3] || share.live != [0; 3])
+}
+
 /// In the order of [`Role::ALL`].
-fn roles(summary: &Summary) -> Vec<RoleShare> {
-    let at_peak = Kind::ALL.map(|kind| summary.roles_at_peak(kind));
-    let named = Role::ALL.iter().map(|&role| RoleShare {
-        role: role.name(),
-        at_peak: at_peak.each_ref().map(|(roles, _)| roles[role as usize]),
-    });
-    let others = RoleShare { role: NO_LAYER, at_peak: at_peak.each_ref().map(|&(_, others)| others) };
-    let mut roles: Vec<_> = named.filter(|role| role.at_peak != [0; 3]).collect();
+fn roles(ledger: &Ledger) -> Vec<RoleShare> {
+    let mut roles = Role::ALL.map(|role| RoleShare { role: role.name(), at_peak: [0; 3] });
+    let mut others = RoleShare { role: NO_LAYER, at_peak: [0; 3] };
+    for (holder, share) in shares(ledger) {
+        let role = ledger.name_of(holder).and_then(Role::of_name);
+        let at_peak = &mut role.map_or(&mut others, |role| &mut roles[role as usize]).at_peak;
+        at_peak.iter_mut().zip(share.at_peak).for_each(|(sum, bytes)| *sum += bytes);
+    }
+    let mut roles: Vec<_> = roles.into_iter().filter(|role| role.at_peak != [0; 3]).collect();
     if !roles.is_empty() && others.at_peak != [0; 3] {
         roles.push(others);
     }

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use syncedmem_analysis::net::{self, Layer, by_beginning, chains};
-use syncedmem_analysis::summary::Role;
+use syncedmem_analysis::role::Role;
 use syncedmem_trace::kind::Kind;
 
 use super::facts::{Finding, Holder};

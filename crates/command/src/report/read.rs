@@ -60,7 +60,8 @@ impl Open {
             (None, None) => How::Unknown,
         };
         if end.gave_way > 0 {
-            for (kind, memory) in Kind::ALL.into_iter().zip(end.header.memory) {
+            for kind in Kind::ALL {
+                let memory = end.header.account.memory(kind);
                 self.gathering.raise_peak(kind, memory.peak, memory.peak_time);
             }
         }
@@ -199,7 +200,7 @@ mod tests {
         let trace = read(&recording);
         let [process] = &trace.processes[..] else { panic!("{:?}", trace.processes) };
         assert_eq!((process.id, &*process.name, &*process.callers[0].who), (7, "caffe", "here"));
-        assert_eq!(process.summary.account.memory(Kind::Device).peak, 128);
+        assert_eq!(process.account.memory(Kind::Device).peak, 128);
         let (resident_peak, elapsed, processor_time) = (Some(4096), Some(300), Some(250));
         let growing = Some("here".to_string());
         let address_space_peak = Some(8192);
@@ -252,7 +253,7 @@ mod tests {
         (0..LAYOUT.most).for_each(|time| recording.event(at(10 + time, 0, What::Synchronised)));
         recording.lose();
         let trace = read(&recording);
-        let peak = trace.processes[0].summary.account.memory(Kind::Device).peak;
+        let peak = trace.processes[0].account.memory(Kind::Device).peak;
         assert_eq!(peak, 1 << 20, "the process counted it");
         let notes = trace.notes;
         assert_eq!(notes.len(), 2, "{notes:?}");

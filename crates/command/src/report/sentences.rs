@@ -11,14 +11,12 @@ use super::shown::Shown;
 const BATCHES: usize = 3;
 
 pub fn kinds(process: &Process) -> impl Iterator<Item = Kind> {
-    [Kind::Device, Kind::Pinned, Kind::Pageable]
-        .into_iter()
-        .filter(|&kind| process.summary.account.memory(kind).peak > 0)
+    [Kind::Device, Kind::Pinned, Kind::Pageable].into_iter().filter(|&kind| process.account.memory(kind).peak > 0)
 }
 
 /// `peak 53.7 MiB of blobs; the process 180.2 MiB, 126.5 MiB of it not in blobs`
 pub fn peak_line(process: &Process) -> String {
-    let peak = |kind| process.summary.account.memory(kind).peak;
+    let peak = |kind| process.account.memory(kind).peak;
     let peaks: Vec<(u64, &str)> = kinds(process).map(|kind| (peak(kind), kind.name())).collect();
     let blobs = match peaks[..] {
         [] => format!("peak {} of blobs", Size(0)),

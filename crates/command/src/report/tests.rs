@@ -74,7 +74,7 @@ fn is_well_formed(page: &str) {
 #[test]
 fn the_numbers_in_the_page_are_those_of_the_account() {
     let process = process(&life());
-    let account = process.summary.account;
+    let account = process.account;
     let page = page_of([process]);
     is_well_formed(&page);
     assert_eq!(fact(&page, "events"), 11);
@@ -92,7 +92,7 @@ fn the_numbers_in_the_page_are_those_of_the_account() {
         ("time.allocation", 40),
         ("time.pinning", 20 + 30),
         ("time.copies", 70 + 80),
-        ("time.waiting", account.waits.nanoseconds),
+        ("time.waiting", account.waits().nanoseconds),
         ("filled", 4096),
         ("pinned.turned-away.bytes", 4096),
         ("registered.bytes", 8192),
@@ -248,7 +248,7 @@ fn page_of_many(made: u64) -> String {
         (1..=500).map(|n| (Site(n), format!("caffe::Layer{n}<float>::Forward"))).collect(),
     );
     assert_eq!(process.events, made * 19 / 5);
-    let copied = process.summary.account.copies_to(Side::Device).bytes;
+    let copied = process.account.copies_to(Side::Device).bytes;
     let page = page_of([process]);
     is_well_formed(&page);
     assert_eq!(fact(&page, "copied.device"), copied);

@@ -79,18 +79,11 @@ impl Screen<'_> {
         batches.iter().try_for_each(|line| wrapped(f, "", line))?;
         writeln!(f)?;
         wrapped(f, "", &spent_line(self.process))?;
-        self.advice(f)?;
-        match self.process.summary.dropped {
-            0 => Ok(()),
-            dropped => writeln!(
-                f,
-                "Incomplete: {dropped} events were not recorded: out of memory, or inside a signal handler."
-            ),
-        }
+        self.advice(f)
     }
 
     fn peak_of(&self, kind: Kind) -> u64 {
-        self.process.summary.account.memory(kind).peak
+        self.process.account.memory(kind).peak
     }
 
     /// `memory` if there is one kind, else `device memory`.

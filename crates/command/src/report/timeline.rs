@@ -1,8 +1,8 @@
 //! Memory and copies over time, in a bounded number of columns. One pass takes any number of events, and no peak is
 //! lost.
 
-use syncedmem_analysis::account::Sum;
 use syncedmem_analysis::ledger::Object;
+use syncedmem_trace::account::Sum;
 use syncedmem_trace::event::{Event, Pass, PassKind, What};
 use syncedmem_trace::head::Side;
 

@@ -129,7 +129,7 @@ mod tests {
             trace
                 .processes
                 .iter()
-                .map(|process| (process.id, process.summary.account.memory(Kind::Pageable).live))
+                .map(|process| (process.id, process.account.memory(Kind::Pageable).live))
                 .collect::<Vec<_>>()
         };
         assert_eq!((told(&reported), reported.notes.len()), (vec![(6, 0), (7, 4096)], 0), "{:?}", reported.notes);

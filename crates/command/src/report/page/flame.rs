@@ -9,7 +9,7 @@ use super::{KINDS, peaks};
 use crate::report::amount::{Bytes, Share};
 use crate::report::facts::Process;
 use crate::report::frames;
-use syncedmem_analysis::summary::Role;
+use syncedmem_analysis::role::Role;
 
 /// Frames below this share of a graph are joined; the page's graphs share the frames.
 const FRAMES: u64 = 128;
@@ -82,7 +82,7 @@ pub fn write(html: &mut Html, process: &Process, of: usize) {
     html.markup("<section class=\"flames\"><h3>Who asked for it</h3>");
     html.markup("<p class=\"none\">Memory at the peak: callers above the functions that they called, and roles and names of objects below.</p>");
     for (kind, key, name) in KINDS {
-        let peak = process.summary.account.memory(kind).peak;
+        let peak = process.account.memory(kind).peak;
         let Some(column) = columns.iter().find(|column| peak > 0 && column.most[kind as usize] == peak) else {
             continue;
         };

@@ -152,7 +152,7 @@ fn caveats(html: &mut Html) {
 }
 
 fn peaks(process: &Process) -> [u64; 3] {
-    KINDS.map(|(kind, ..)| process.summary.account.memory(kind).peak)
+    KINDS.map(|(kind, ..)| process.account.memory(kind).peak)
 }
 
 fn bytes(html: &mut Html, bytes: u64) {

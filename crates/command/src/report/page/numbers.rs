@@ -4,7 +4,7 @@ use super::SIDES;
 use super::html::Html;
 use crate::report::amount::{Bytes, Counted, Time};
 use crate::report::facts::Process;
-use syncedmem_analysis::account::Sum;
+use syncedmem_trace::account::Sum;
 use syncedmem_trace::head::Side;
 use syncedmem_trace::kind::Kind;
 
@@ -36,7 +36,7 @@ pub fn write(html: &mut Html, process: &Process) {
 }
 
 fn tiles(process: &Process) -> Vec<Tile> {
-    let account = &process.summary.account;
+    let account = &process.account;
     let bytes = |name, fact: String, sum: Sum, counted| {
         let time =
             if sum.nanoseconds == 0 { "time not measured".to_string() } else { Time(sum.nanoseconds).to_string() };
@@ -49,10 +49,10 @@ fn tiles(process: &Process) -> Vec<Tile> {
     });
     let fills = account.fills(Side::Host).plus(account.fills(Side::Device));
     let filled = bytes("Filled with zeros", "filled".to_string(), fills, Counted(fills.count, "fill", "fills"));
-    let pinned = account.memory(Kind::Pinned).fresh.plus(account.registered);
+    let pinned = account.memory(Kind::Pinned).fresh.plus(account.registered());
     let others = account.memory(Kind::Pageable).fresh.plus(account.memory(Kind::Device).fresh);
     let copies = account.copies_to(Side::Host).plus(account.copies_to(Side::Device));
-    let waits = account.waits.plus(account.synchronised);
+    let waits = account.waits().plus(account.synchronised());
     let times = [
         ("Time in allocation", "allocation", others, "block that no pool had", "blocks that no pool had"),
         ("Time in pinning", "pinning", pinned, "block page-locked", "blocks page-locked"),

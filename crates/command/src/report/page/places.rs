@@ -5,7 +5,7 @@ use super::tables::{begin, end};
 use crate::report::amount::{Bytes, Count, Time};
 use crate::report::facts::{Caller, Holder, Process};
 use crate::report::layers::Layers;
-use syncedmem_analysis::summary::Role;
+use syncedmem_analysis::role::Role;
 
 /// Of all tables on a page; one more row sums up the others.
 const HOLDERS: usize = 1000;

@@ -5,7 +5,7 @@
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-use syncedmem_analysis::summary::Role;
+use syncedmem_analysis::role::Role;
 use syncedmem_trace::kind::Kind;
 
 use super::KINDS;
@@ -113,7 +113,7 @@ pub fn stacks(html: &mut Html, process: &Process, place: usize, of: usize) {
         html.markup("</fieldset>");
     }
     for (kind, key, name) in KINDS {
-        let memory = process.summary.account.memory(kind);
+        let memory = process.account.memory(kind);
         if memory.peak == 0 {
             continue;
         }

@@ -5,7 +5,7 @@ use super::html::Html;
 use super::{KINDS, SIDES, bytes, peaks, title};
 use crate::report::amount::{Bytes, Count, Rate, Time};
 use crate::report::facts::Process;
-use syncedmem_analysis::account::Sum;
+use syncedmem_trace::account::Sum;
 use syncedmem_trace::event::Path;
 use syncedmem_trace::head::{Access, Side};
 use syncedmem_trace::kind::Kind;
@@ -43,10 +43,7 @@ pub fn processes(html: &mut Html, processes: &[Process], shown: &HashSet<usize>)
         }
         html.number(process.id.into(), process.id).number(process.events, Count(process.events));
         peaks(process).into_iter().for_each(|peak| bytes(html, peak));
-        bytes(
-            html,
-            process.summary.account.copies_to(Side::Host).plus(process.summary.account.copies_to(Side::Device)).bytes,
-        );
+        bytes(html, process.account.copies_to(Side::Host).plus(process.account.copies_to(Side::Device)).bytes);
         html.number(process.findings.len() as u64, process.findings.len()).markup("</tr>");
     }
     end(html);
@@ -72,7 +69,7 @@ pub fn memory(html: &mut Html, process: &Process) {
         ],
     );
     for (kind, key, name) in KINDS {
-        let memory = process.summary.account.memory(kind);
+        let memory = process.account.memory(kind);
         if memory.peak == 0 && memory.turned_away == Sum::default() {
             continue;
         }
@@ -99,13 +96,13 @@ pub fn memory(html: &mut Html, process: &Process) {
 
 /// Without ways that no copy took.
 pub fn copies(html: &mut Html, process: &Process) {
-    if SIDES.iter().all(|(side, ..)| process.summary.account.copies_to(*side) == Sum::default()) {
+    if SIDES.iter().all(|(side, ..)| process.account.copies_to(*side) == Sum::default()) {
         return;
     }
     begin(html, "Copies", &["Direction", "Through memory that is", "#Copies", "#Bytes", "#Time", "#Rate"]);
     for (side, key, name) in SIDES {
         for (path, path_name) in PATHS {
-            let sum = process.summary.account.copies(side, path);
+            let sum = process.account.copies(side, path);
             if sum == Sum::default() {
                 continue;
             }
@@ -120,14 +117,14 @@ pub fn copies(html: &mut Html, process: &Process) {
 }
 
 pub fn other(html: &mut Html, process: &Process) {
-    let account = &process.summary.account;
+    let account = &process.account;
     begin(html, "Everything else", &["What", "#Count", "#Bytes", "#Time"]);
     let rows: [(&'static str, &'static str, Sum); 12] = [
         ("Host filled with zeros", "fills.host", account.fills(Side::Host)),
         ("Device filled with zeros", "fills.device", account.fills(Side::Device)),
-        ("Waits for copies in flight", "waits", account.waits),
-        ("Waits for a context before a block was used again", "synchronised", account.synchronised),
-        ("Pageable memory page-locked where it is", "registered", account.registered),
+        ("Waits for copies in flight", "waits", account.waits()),
+        ("Waits for a context before a block was used again", "synchronised", account.synchronised()),
+        ("Pageable memory page-locked where it is", "registered", account.registered()),
         (
             "Host sides given back to make room, copied before",
             "evicted.host.newest",
@@ -151,9 +148,9 @@ pub fn other(html: &mut Html, process: &Process) {
     }
     let accesses = |side, access| account.accesses(side, access);
     let counts = [
-        ("Objects made", "made", account.made),
-        ("Objects first seen at an access", "made.unseen", account.made_unseen),
-        ("Objects destroyed", "ended", account.ended),
+        ("Objects made", "made", account.made()),
+        ("Objects first seen at an access", "made.unseen", account.made_unseen()),
+        ("Objects destroyed", "ended", account.ended()),
         ("Accesses to read on the host", "accesses.host.read", accesses(Side::Host, Access::Read)),
         ("Accesses to write on the host", "accesses.host.write", accesses(Side::Host, Access::Write)),
         ("Accesses to overwrite on the host", "accesses.host.overwrite", accesses(Side::Host, Access::Overwrite)),

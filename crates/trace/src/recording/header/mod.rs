@@ -6,12 +6,11 @@ mod read;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Relaxed, Release};
 
-pub use read::{Header, Memory, NoHeader, Owner, is_unfinished};
+pub use read::{Header, NoHeader, Owner, is_unfinished};
 
-use super::record;
 use super::{HEADER, Layout, RECORD};
-use crate::event::{Event, What};
-use crate::kind::Kind;
+use crate::account;
+use crate::event::Event;
 
 pub type Words = [AtomicU64; HEADER as usize / 8];
 
@@ -35,10 +34,7 @@ const LIBRARY: usize = 64;
 const LIBRARY_WORDS: usize = 8;
 const NEXT: usize = 128;
 const TEXTS: usize = 136;
-const LIVE: usize = 144;
-const PEAK: usize = 152;
-const PEAK_TIME: usize = 160;
-const COUNTS: usize = 192;
+const ACCOUNT: usize = 144;
 
 /// Its place in the file.
 pub const RUN_AT: u64 = 8 * RUN as u64;
@@ -104,25 +100,9 @@ pub fn reserve_text(words: &Words, bytes: u64, most: u64) -> Option<u64> {
 
 #[inline]
 pub fn count(words: &Words, event: &Event) {
-    words[COUNTS + usize::from(record::code(&event.what))].fetch_add(1, Relaxed);
-    match event.what {
-        What::Allocated { kind, bytes, .. } => {
-            let live = words[LIVE + kind as usize].fetch_add(bytes, Relaxed).wrapping_add(bytes) as i64;
-            if live > words[PEAK + kind as usize].load(Relaxed) as i64 {
-                raise(words, kind, live, event.end());
-            }
-        }
-        What::Freed { kind, bytes, .. } => {
-            words[LIVE + kind as usize].fetch_sub(bytes, Relaxed);
-        }
-        _ => {}
-    }
-}
-
-/// Of threads that raise it at once, the highest wins; the time may be another's.
-fn raise(words: &Words, kind: Kind, live: i64, time: u64) {
-    if words[PEAK + kind as usize].fetch_max(live as u64, Relaxed) < live as u64 {
-        words[PEAK_TIME + kind as usize].store(time, Relaxed);
+    const { assert!(ACCOUNT + account::WORDS <= HEADER as usize / 8) };
+    if let Some(words) = words[ACCOUNT..].first_chunk() {
+        account::take(words, event);
     }
 }
 
@@ -159,9 +139,11 @@ pub fn end(words: &Words, end: End) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::{Origin, Site};
+    use crate::account::Account;
+    use crate::event::{Origin, Site, What};
+    use crate::kind::Kind;
     use crate::recording::LEAST;
-    use crate::recording::record::{CODES, Record};
+    use crate::recording::record::{self, Record};
 
     const LAYOUT: Layout = Layout::within(LEAST);
 
@@ -184,10 +166,6 @@ mod tests {
         words.iter().flat_map(|word| word.load(Relaxed).to_le_bytes()).collect()
     }
 
-    fn event(what: What) -> Event {
-        Event { start: 10, duration: 5, thread: 1, object: 2, site: Site::UNKNOWN, what }
-    }
-
     #[test]
     fn a_new_header_is_read_as_it_was_written() {
         let read = Header::read(&bytes(&begun())).unwrap();
@@ -195,8 +173,7 @@ mod tests {
         let (program, library) = (program.to_owned(), library.to_owned());
         assert_eq!(read.about, About { process, parent, identity, run, start, start_of_day, program, library });
         assert_eq!((read.layout, read.next, read.texts, read.end, read.cut), (LAYOUT, 0, 0, None, None));
-        assert_eq!((read.lost, read.memory), (0, [Memory::default(); 3]));
-        assert_eq!(read.counts, [0; CODES]);
+        assert_eq!((read.lost, read.account), (0, Account::of([0; account::WORDS])));
     }
 
     #[test]
@@ -209,29 +186,14 @@ mod tests {
     }
 
     #[test]
-    fn the_account_is_exact_and_its_peak_has_its_time() {
+    fn events_are_counted_in_the_header() {
         let words = begun();
-        let (kind, block, origin) = (Kind::Pinned, 8, Origin::Fresh);
-        let allocated = |bytes| event(What::Allocated { kind, bytes, block, origin });
-        for bytes in [100, 50] {
-            count(&words, &allocated(bytes));
-        }
-        count(&words, &Event { start: 90, ..event(What::Freed { kind, bytes: 100, block }) });
-        count(&words, &Event { start: 100, ..allocated(60) });
-        let read = Header::read(&bytes(&words)).unwrap();
-        assert_eq!(read.memory[Kind::Pinned as usize], Memory { live: 110, peak: 150, peak_time: 15 });
-        assert_eq!(read.memory[Kind::Device as usize], Memory::default());
-        assert_eq!((read.count(&allocated(0).what), read.count(&What::Ended)), (3, 0));
-    }
-
-    #[test]
-    fn blocks_from_before_the_recording_make_the_live_bytes_negative_and_no_peak() {
-        let words = begun();
-        let kind = Kind::Pageable;
-        count(&words, &event(What::Freed { kind, bytes: 100, block: 8 }));
-        count(&words, &event(What::Allocated { kind, bytes: 30, block: 8, origin: Origin::Fresh }));
-        let read = Header::read(&bytes(&words)).unwrap();
-        assert_eq!(read.memory[0], Memory { live: -70, peak: 0, peak_time: 0 });
+        let allocated = What::Allocated { kind: Kind::Pinned, bytes: 100, block: 8, origin: Origin::Fresh };
+        let event = |what| Event { start: 10, duration: 5, thread: 1, object: 2, site: Site::UNKNOWN, what };
+        [allocated, allocated, What::Ended].into_iter().for_each(|what| count(&words, &event(what)));
+        let account = Header::read(&bytes(&words)).unwrap().account;
+        let memory = account.memory(Kind::Pinned);
+        assert_eq!((memory.live, memory.peak_time, memory.fresh.count, account.ended()), (200, 15, 2, 1));
     }
 
     #[test]

@@ -1,10 +1,9 @@
 use super::{
-    About, COUNTS, CUT, END_TIME, ENDED, End, IDENTITY, LIBRARY, LIBRARY_WORDS, LIVE, LOST, MAGIC, NAME, NAME_WORDS,
-    NEXT, PEAK, PEAK_ADDRESS_SPACE, PEAK_RESIDENT, PEAK_TIME, PROCESSOR_TIME, RUN, TEXTS, VERSION,
+    ACCOUNT, About, CUT, END_TIME, ENDED, End, IDENTITY, LIBRARY, LIBRARY_WORDS, LOST, MAGIC, NAME, NAME_WORDS, NEXT,
+    PEAK_ADDRESS_SPACE, PEAK_RESIDENT, PROCESSOR_TIME, RUN, TEXTS, VERSION,
 };
-use crate::event::What;
-use crate::kind::Kind;
-use crate::recording::record::{self, CODES, Record};
+use crate::account::Account;
+use crate::recording::record::{self, Record};
 use crate::recording::{HEADER, Layout, RECORD, words};
 
 /// Whose a file is: read before another process writes to it.
@@ -38,16 +37,6 @@ pub fn is_unfinished(file: &[u8]) -> bool {
         }
 }
 
-/// Counted from the recording's start.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Memory {
-    /// Negative if objects gave back blocks from before the recording.
-    pub live: i64,
-    /// Of `live`.
-    pub peak: u64,
-    pub peak_time: u64,
-}
-
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Header {
     pub about: About<String>,
@@ -62,10 +51,8 @@ pub struct Header {
     pub cut: Option<i32>,
     /// After the cut, or in a signal handler that could not wait.
     pub lost: u64,
-    /// By [`Kind`].
-    pub memory: [Memory; 3],
-    /// By [`record::code`].
-    pub counts: [u64; CODES],
+    /// Of all events, also of those whose records gave way.
+    pub account: Account,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,10 +98,6 @@ impl Header {
             program: text(NAME, NAME_WORDS),
             library: text(LIBRARY, LIBRARY_WORDS),
         };
-        let memory = Kind::ALL.map(|kind| {
-            let of = |first| all[first + kind as usize];
-            Memory { live: of(LIVE) as i64, peak: of(PEAK), peak_time: of(PEAK_TIME) }
-        });
         Ok(Header {
             about,
             layout,
@@ -128,19 +111,13 @@ impl Header {
             }),
             cut: Some(all[CUT] as i32).filter(|&errno| errno != 0),
             lost: all[LOST],
-            memory,
-            counts: std::array::from_fn(|code| all[COUNTS + code]),
+            account: Account::of(std::array::from_fn(|word| all[ACCOUNT + word])),
         })
     }
 
     /// Of the records in the file, the oldest first.
     pub fn indices(&self) -> std::ops::Range<u64> {
         self.next.saturating_sub(self.layout.most)..self.next
-    }
-
-    /// Also those whose records gave way.
-    pub fn count(&self, what: &What) -> u64 {
-        self.counts[usize::from(record::code(what))]
     }
 
     /// From the bytes of its slot.

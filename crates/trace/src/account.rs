@@ -1,0 +1,351 @@
+//! Sums of a process's events. Three places keep them, each for its own readers: the process for its report, the header
+//! of a recording, and the command as it reads a recording.
+//!
+//! The counters are atomic words: threads and signal handlers count without a lock.
+
+use std::fmt::{self, Arguments};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use crate::event::{Event, Noticed, Path, What};
+use crate::head::{Access, Side};
+use crate::kind::Kind;
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sum {
+    pub count: u64,
+    pub bytes: u64,
+    pub nanoseconds: u64,
+}
+
+impl Sum {
+    pub fn add(&mut self, bytes: u64, nanoseconds: u64) {
+        *self = self.plus(Sum { count: 1, bytes, nanoseconds });
+    }
+
+    pub fn plus(self, other: Sum) -> Sum {
+        Sum {
+            count: self.count + other.count,
+            bytes: self.bytes.saturating_add(other.bytes),
+            nanoseconds: self.nanoseconds.saturating_add(other.nanoseconds),
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Memory {
+    /// Bytes in blocks that objects hold.
+    pub live: u64,
+    pub peak: u64,
+    /// On the events' clock.
+    pub peak_time: u64,
+    /// Blocks from the system or the driver.
+    pub fresh: Sum,
+    pub pooled: Sum,
+    pub freed: Sum,
+    /// Blocks that a budget turned away: not kept for reuse, or not page-locked.
+    pub turned_away: Sum,
+}
+
+// Places of the words. A sum has three: count, bytes, nanoseconds. By kind; by side, then by what the getters take.
+const FRESH: usize = 0;
+const POOLED: usize = FRESH + 3 * 3;
+const FREED: usize = POOLED + 3 * 3;
+const TURNED_AWAY: usize = FREED + 3 * 3;
+const COPIES: usize = TURNED_AWAY + 3 * 3;
+const FILLS: usize = COPIES + 3 * 4;
+const EVICTIONS: usize = FILLS + 3 * 2;
+const FAILURES: usize = EVICTIONS + 3 * 4;
+const WAITS: usize = FAILURES + 3 * 2;
+const SYNCHRONISED: usize = WAITS + 3;
+const REGISTERED: usize = SYNCHRONISED + 3;
+const LIVE: usize = REGISTERED + 3;
+const PEAK: usize = LIVE + 3;
+const PEAK_TIME: usize = PEAK + 3;
+const ACCESSES: usize = PEAK_TIME + 3;
+const MADE: usize = ACCESSES + 2 * 3;
+const MADE_UNSEEN: usize = MADE + 1;
+const ENDED: usize = MADE_UNSEEN + 1;
+pub const WORDS: usize = ENDED + 1;
+
+pub type Words = [AtomicU64; WORDS];
+
+pub struct Counters(Words);
+
+impl Counters {
+    pub const fn new() -> Counters {
+        Counters([const { AtomicU64::new(0) }; WORDS])
+    }
+
+    /// Returns whether the kind's memory reached a new peak.
+    #[inline]
+    pub fn take(&self, event: &Event) -> bool {
+        take(&self.0, event)
+    }
+
+    pub fn account(&self) -> Account {
+        Account(self.0.each_ref().map(|word| word.load(Relaxed)))
+    }
+
+    /// Bytes that objects hold, by kind.
+    pub fn live(&self) -> [u64; 3] {
+        Kind::ALL.map(|kind| (self.0[LIVE + kind as usize].load(Relaxed) as i64).max(0) as u64)
+    }
+
+    pub fn reset_peaks(&self, now: u64) {
+        for kind in Kind::ALL {
+            let live = self.0[LIVE + kind as usize].load(Relaxed);
+            self.0[PEAK + kind as usize].store(live, Relaxed);
+            self.0[PEAK_TIME + kind as usize].store(now, Relaxed);
+        }
+    }
+
+    /// For a peak from before the first event.
+    pub fn raise_peak(&self, kind: Kind, peak: u64, time: u64) {
+        raise(&self.0, kind, peak as i64, time);
+    }
+
+    /// For blocks that were allocated or freed without an event.
+    pub fn set_live(&self, kind: Kind, live: u64) {
+        self.0[LIVE + kind as usize].store(live, Relaxed);
+        self.raise_peak(kind, live, 0);
+    }
+
+    /// For a block that was freed without an event.
+    pub fn lose(&self, kind: Kind, bytes: u64) {
+        self.0[LIVE + kind as usize].fetch_sub(bytes, Relaxed);
+    }
+
+    /// For a forked child: forgets all but the memory that objects hold.
+    pub fn begin_child(&self) {
+        let is_kept = |at: usize| (LIVE..PEAK).contains(&at);
+        self.0.iter().enumerate().filter(|&(at, _)| !is_kept(at)).for_each(|(_, word)| word.store(0, Relaxed));
+        self.reset_peaks(0);
+    }
+}
+
+/// Returns whether the kind's memory reached a new peak.
+#[inline]
+pub fn take(words: &Words, event: &Event) -> bool {
+    let count = |at: usize| words[at].fetch_add(1, Relaxed);
+    let sum = |at: usize, bytes: u64| {
+        count(at);
+        words[at + 1].fetch_add(bytes, Relaxed);
+        words[at + 2].fetch_add(event.duration, Relaxed);
+    };
+    match event.what {
+        What::Made { noticed, .. } => {
+            count(MADE);
+            if noticed == Noticed::FirstAccess {
+                count(MADE_UNSEEN);
+            }
+        }
+        What::Ended => _ = count(ENDED),
+        What::Accessed { side, access, .. } => _ = count(accesses(side, access)),
+        What::Allocated { kind, bytes, origin, .. } => {
+            sum([FRESH, POOLED][origin as usize] + 3 * kind as usize, bytes);
+            let live = words[LIVE + kind as usize].fetch_add(bytes, Relaxed).wrapping_add(bytes) as i64;
+            let is_peak = live > words[PEAK + kind as usize].load(Relaxed) as i64;
+            return is_peak && raise(words, kind, live, event.end());
+        }
+        What::Freed { kind, bytes, .. } => {
+            sum(FREED + 3 * kind as usize, bytes);
+            words[LIVE + kind as usize].fetch_sub(bytes, Relaxed);
+        }
+        What::Filled { side, bytes } => sum(FILLS + 3 * side as usize, bytes),
+        What::Copied { to, bytes, path, .. } | What::Started { to, bytes, path, .. } => sum(copies(to, path), bytes),
+        What::Completed { .. } => sum(WAITS, 0),
+        What::Evicted { side, bytes, newest } => sum(evictions(side, newest), bytes),
+        What::Registered { bytes } => sum(REGISTERED, bytes),
+        What::Synchronised => sum(SYNCHRONISED, 0),
+        What::TurnedAway { kind, bytes } => sum(TURNED_AWAY + 3 * kind as usize, bytes),
+        What::Failed { side, bytes, .. } => sum(FAILURES + 3 * side as usize, bytes),
+        What::Resized { .. } | What::Compared { .. } | What::Lent { .. } | What::Released { .. } => {}
+    }
+    false
+}
+
+/// Of threads that raise it at once, the highest wins; the time may be another's.
+fn raise(words: &Words, kind: Kind, live: i64, time: u64) -> bool {
+    let is_higher = live > 0 && words[PEAK + kind as usize].fetch_max(live as u64, Relaxed) < live as u64;
+    if is_higher {
+        words[PEAK_TIME + kind as usize].store(time, Relaxed);
+    }
+    is_higher
+}
+
+fn accesses(side: Side, access: Access) -> usize {
+    ACCESSES + 3 * side as usize + access as usize
+}
+
+fn copies(to: Side, path: Path) -> usize {
+    COPIES + 3 * (2 * to as usize + path as usize)
+}
+
+fn evictions(side: Side, newest: bool) -> usize {
+    EVICTIONS + 3 * (2 * side as usize + usize::from(newest))
+}
+
+/// The counters at one moment. Words that other threads changed meanwhile may be of different moments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Account([u64; WORDS]);
+
+impl Account {
+    pub const fn of(words: [u64; WORDS]) -> Account {
+        Account(words)
+    }
+
+    fn sum(&self, at: usize) -> Sum {
+        Sum { count: self.0[at], bytes: self.0[at + 1], nanoseconds: self.0[at + 2] }
+    }
+
+    pub fn memory(&self, kind: Kind) -> Memory {
+        let [word, sum] = [kind as usize, 3 * kind as usize];
+        Memory {
+            live: self.live(kind).max(0) as u64,
+            peak: self.0[PEAK + word],
+            peak_time: self.0[PEAK_TIME + word],
+            fresh: self.sum(FRESH + sum),
+            pooled: self.sum(POOLED + sum),
+            freed: self.sum(FREED + sum),
+            turned_away: self.sum(TURNED_AWAY + sum),
+        }
+    }
+
+    /// Bytes; negative if objects gave back blocks from before the first event.
+    pub fn live(&self, kind: Kind) -> i64 {
+        self.0[LIVE + kind as usize] as i64
+    }
+
+    pub fn made(&self) -> u64 {
+        self.0[MADE]
+    }
+
+    /// Objects that were first seen at an access.
+    pub fn made_unseen(&self) -> u64 {
+        self.0[MADE_UNSEEN]
+    }
+
+    pub fn ended(&self) -> u64 {
+        self.0[ENDED]
+    }
+
+    /// Waits for copies in flight.
+    pub fn waits(&self) -> Sum {
+        self.sum(WAITS)
+    }
+
+    /// Waits for a context before a block was handed out again, evicted, or unlocked.
+    pub fn synchronised(&self) -> Sum {
+        self.sum(SYNCHRONISED)
+    }
+
+    /// Pageable memory that was page-locked where it is.
+    pub fn registered(&self) -> Sum {
+        self.sum(REGISTERED)
+    }
+
+    pub fn copies(&self, to: Side, path: Path) -> Sum {
+        self.sum(copies(to, path))
+    }
+
+    pub fn copies_to(&self, to: Side) -> Sum {
+        self.copies(to, Path::Pinned).plus(self.copies(to, Path::Pageable))
+    }
+
+    pub fn fills(&self, side: Side) -> Sum {
+        self.sum(FILLS + 3 * side as usize)
+    }
+
+    /// Of the newest data, or of a side that the other one can replace.
+    pub fn evictions(&self, side: Side, newest: bool) -> Sum {
+        self.sum(evictions(side, newest))
+    }
+
+    /// Complete only while every access is recorded.
+    pub fn accesses(&self, side: Side, access: Access) -> u64 {
+        self.0[accesses(side, access)]
+    }
+
+    pub fn failures(&self, side: Side) -> Sum {
+        self.sum(FAILURES + 3 * side as usize)
+    }
+
+    /// `show` gets each sum that is not zero, with words for it.
+    pub fn work(&self, mut show: impl FnMut(Arguments<'_>, Sum) -> fmt::Result) -> fmt::Result {
+        let mut each = |what: Arguments<'_>, sum: Sum| if sum.count > 0 { show(what, sum) } else { Ok(()) };
+        for kind in Kind::ALL {
+            let memory = self.memory(kind);
+            each(format_args!("{} memory from the {}", kind.name(), kind.source()), memory.fresh)?;
+            each(format_args!("{} memory from the pool", kind.name()), memory.pooled)?;
+            each(format_args!("{} memory turned away by a budget", kind.name()), memory.turned_away)?;
+        }
+        for side in [Side::Host, Side::Device] {
+            each(format_args!("fill of the {} with zeros", side.name()), self.fills(side))?;
+        }
+        for to in [Side::Device, Side::Host] {
+            for path in [Path::Pinned, Path::Pageable] {
+                each(format_args!("copy to the {}, {}", to.name(), path.name()), self.copies(to, path))?;
+            }
+        }
+        each(format_args!("wait for a copy in flight"), self.waits())?;
+        each(format_args!("wait for all work of a context"), self.synchronised())?;
+        each(format_args!("memory page-locked where it was"), self.registered())?;
+        for side in [Side::Host, Side::Device] {
+            for (newest, what) in [(false, "redundant"), (true, "newest")] {
+                let sum = self.evictions(side, newest);
+                each(format_args!("{} side given back for room, {what}", side.name()), sum)?;
+            }
+            each(format_args!("allocation for the {} that failed", side.name()), self.failures(side))?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::{Origin, Site};
+
+    fn event(start: u64, what: What) -> Event {
+        Event { start, duration: 5, thread: 1, object: 2, site: Site::UNKNOWN, what }
+    }
+
+    fn allocated(start: u64, bytes: u64) -> Event {
+        event(start, What::Allocated { kind: Kind::Pinned, bytes, block: 8, origin: Origin::Fresh })
+    }
+
+    #[test]
+    fn the_peak_is_the_highest_and_has_its_time() {
+        let counters = Counters::new();
+        assert_eq!([allocated(10, 100), allocated(10, 50)].map(|event| counters.take(&event)), [true; 2]);
+        counters.take(&event(90, What::Freed { kind: Kind::Pinned, bytes: 100, block: 8 }));
+        assert!(!counters.take(&allocated(100, 60)));
+        let memory = counters.account().memory(Kind::Pinned);
+        assert_eq!((memory.live, memory.peak, memory.peak_time), (110, 150, 15));
+        assert_eq!(memory.fresh, Sum { count: 3, bytes: 210, nanoseconds: 15 });
+        assert_eq!(counters.account().memory(Kind::Device), Memory::default());
+        counters.reset_peaks(7);
+        assert_eq!(counters.account().memory(Kind::Pinned).peak, 110);
+    }
+
+    #[test]
+    fn blocks_from_before_the_first_event_make_the_live_bytes_negative_and_no_peak() {
+        let counters = Counters::new();
+        counters.take(&event(1, What::Freed { kind: Kind::Pinned, bytes: 100, block: 8 }));
+        counters.take(&allocated(2, 30));
+        let account = counters.account();
+        assert_eq!((account.live(Kind::Pinned), account.memory(Kind::Pinned).peak), (-70, 0));
+        assert_eq!(account.memory(Kind::Pinned).live, 0);
+    }
+
+    #[test]
+    fn a_child_has_its_parents_memory_and_nothing_else() {
+        let counters = Counters::new();
+        counters.take(&allocated(1, 100));
+        counters.take(&event(2, What::Synchronised));
+        counters.begin_child();
+        let expected = Memory { live: 100, peak: 100, ..Memory::default() };
+        assert_eq!(counters.account().memory(Kind::Pinned), expected);
+        assert_eq!(counters.account().synchronised(), Sum::default());
+    }
+}
