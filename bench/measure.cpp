@@ -1,143 +1,188 @@
-// Runs the same work on libraries in turn, and prints every sample for report.py:
-//   about<TAB>name<TAB>value
-//   row<TAB>id<TAB>unit<TAB>rival<TAB>description<TAB>rival's samples<TAB>library's samples
-// usage: measure ORIGINAL LIBRARY [--quick] [--only PREFIX[,PREFIX…]] [--rivals PATH[,PATH…]]
-// It starts itself again with --cpus and --child behind that.
-#include <signal.h>
+// Does the same work on Caffe's original and on the library in turn, and prints every sample for report.py, separated by tabs: id, unit,
+// description, the original's samples, the library's.
+// usage: measure ORIGINAL LIBRARY ROUNDS [PREFIX…]    rows whose id begins so
+//        measure LIBRARY even|small                   objects of random sizes, in a process of their own: the most bytes resident at once
+#include <sched.h>
 #include <unistd.h>
 
-#include <cstdio>
-#include <cstdlib>
+#include <cstdint>
 #include <cstring>
-#include <sstream>
-#include <string>
+#include <functional>
 #include <thread>
 #include <vector>
 
-#include "bench.hpp"
-#include "child.hpp"
+#include "clock.hpp"
 #include "library.hpp"
-#include "rivals.hpp"
-#include "rows.hpp"
-#include "threads.hpp"
-#include "work.hpp"
 
 namespace {
 
-struct Options {
-  std::vector<std::string> paths;  // of the original and of the library
-  std::string rivals;
-  std::vector<std::string> child;  // the words of child.hpp
-  Settings settings;
+const std::size_t kKiB = 1024, kMiB = 1024 * kKiB, kGiB = 1024 * kMiB;
+
+// One loop for both libraries, never inlined, and unrolled, so that the calls are timed.
+template <typename Pointer>
+__attribute__((noinline, aligned(64))) double time_calls(Pointer (*call)(void*), void* object, long calls) {
+  std::uintptr_t sum = 0;
+  const double start = used();
+#pragma GCC unroll 8
+  for (long i = 0; i < calls; ++i) sum += reinterpret_cast<std::uintptr_t>(call(object));
+  const double end = used();
+  asm volatile("" : : "r"(sum));  // the results stay wanted
+  return (end - start) / static_cast<double>(calls);
+}
+
+template <typename Pointer>
+double ready(const Library& library, Pointer (*Library::*call)(void*)) {
+  alignas(16) char object[64];
+  library.construct(object, 4096);
+  library.mutable_cpu_data(object);
+  const double sample = time_calls<Pointer>(library.*call, object, 200000);
+  library.destroy(object);
+  return sample;
+}
+
+double construct_destroy(const Library& library) {
+  alignas(16) char object[64];
+  const long calls = 200000;
+  const double start = used();
+  for (long i = 0; i < calls; ++i) {
+    library.construct(object, 4096);
+    library.destroy(object);
+  }
+  return (used() - start) / calls;
+}
+
+// Made, written in full and ended.
+double first_touch(const Library& library, std::size_t bytes, long calls) {
+  alignas(16) char object[64];
+  const double start = used();
+  for (long i = 0; i < calls; ++i) {
+    library.construct(object, bytes);
+    std::memset(library.mutable_cpu_data(object), 0x5A, bytes);
+    library.destroy(object);
+  }
+  return (used() - start) / static_cast<double>(calls);
+}
+
+struct Row {
+  std::string id, description;
+  std::function<double(const Library&)> work;
 };
 
-std::vector<std::string> split(const std::string& list) {
-  std::vector<std::string> parts;
-  std::istringstream in(list);
-  for (std::string part; std::getline(in, part, ',');) parts.push_back(part);
-  return parts;
+std::vector<Row> rows() {
+  std::vector<Row> all = {
+      {"cpu_data", "cpu_data(), nothing to do", [](const Library& l) { return ready(l, &Library::cpu_data); }},
+      {"mutable_cpu_data", "mutable_cpu_data(), nothing to do",
+       [](const Library& l) { return ready(l, &Library::mutable_cpu_data); }},
+      {"construct", "construct and destroy, untouched", construct_destroy}};
+  // A sample lasts a millisecond or more.
+  const struct {
+    std::size_t bytes;
+    const char* name;
+    long calls;
+  } sizes[] = {{4, "4 B", 20000},         {256, "256 B", 10000},     {4 * kKiB, "4 KiB", 5000}, {64 * kKiB, "64 KiB", 300},
+               {kMiB, "1 MiB", 20},       {16 * kMiB, "16 MiB", 1}, {64 * kMiB, "64 MiB", 1},  {kGiB, "1 GiB", 1}};
+  for (const auto& size : sizes) {
+    all.push_back({"touch." + std::to_string(size.bytes), std::string("first touch, written in full: ") + size.name,
+                   [size](const Library& l) { return first_touch(l, size.bytes, size.calls); }});
+  }
+  return all;
 }
 
-Options read_options(int argc, char** argv) {
-  Options options;
-  for (int i = 1; i < argc; ++i) {
-    const std::string word = argv[i];
-    if (word == "--quick") {
-      options.settings.quick = true;
-    } else if (word == "--only" && i + 1 < argc) {
-      options.settings.only = split(argv[++i]);
-    } else if (word == "--rivals" && i + 1 < argc) {
-      options.rivals = argv[++i];
-    } else if (word == "--cpus" && i + 1 < argc) {
-      for (const std::string& cpu : split(argv[++i])) options.settings.cpus.push_back(std::stoi(cpu));
-    } else if (word == "--child") {
-      options.child.assign(argv + i + 1, argv + argc);
-      break;
-    } else {
-      options.paths.push_back(word);
+void print(const std::vector<double>& samples) {
+  std::putchar('\t');
+  for (const double sample : samples) std::printf("%.3f ", sample);
+}
+
+// Original, library, library, original, each once untimed before it is timed, so that a sample finds what its own library left.
+void measure(const Row& row, const Library& original, const Library& library, int rounds) {
+  std::fprintf(stderr, "    %s\n", row.description.c_str());
+  std::vector<double> samples[2];
+  for (int round = 0; round <= rounds; ++round) {
+    for (const int side : {0, 1, 1, 0}) {
+      const Library& of = side == 0 ? original : library;
+      row.work(of);
+      const double sample = row.work(of);
+      if (round > 0) samples[side].push_back(sample);  // the first round faults in code
     }
   }
-  if (options.paths.size() != 2) {
-    std::fprintf(stderr, "usage: measure ORIGINAL LIBRARY [--quick] [--only PREFIX[,...]] [--rivals PATH[,...]]\n");
-    std::exit(2);
-  }
-  // A process that this one starts is bound to one processor, and cannot ask for the others.
-  if (options.settings.cpus.empty()) options.settings.cpus = allowed_cpus();
-  return options;
-}
-
-std::vector<std::string> command_of(const Options& options) {
-  std::string cpus;
-  for (const int cpu : options.settings.cpus) cpus += (cpus.empty() ? "" : ",") + std::to_string(cpu);
-  return {"measure", options.paths[0], options.paths[1], "--rivals", options.rivals, "--cpus", cpus};
-}
-
-double free_memory() {
-  return static_cast<double>(sysconf(_SC_AVPHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
-}
-
-// A 1 GiB object is written in full: without this much free, the kernel would kill the run.
-void require_memory() {
-  const double free = free_memory();
-  if (free > 1.5 * static_cast<double>(kGiB)) return;
-  std::fprintf(stderr, "bench: %.0f MiB of memory are free and 1536 MiB are needed\n", free / kMiB);
-  std::exit(2);
-}
-
-void print_about(const Library& original, const Library& library, const Settings& settings, bool pinned) {
-  std::printf("about\toriginal\t%s\nabout\tlibrary\t%s\n", original.path.c_str(), library.path.c_str());
-  std::printf("about\toriginal_inner_calls\t%d\nabout\tlibrary_inner_calls\t%d\n", original.inner_calls,
-              library.inner_calls);
-  std::printf("about\tprocessors\t%zu\n", settings.cpus.size());
-  std::printf("about\tpinned_to\t%s\n", pinned ? std::to_string(settings.cpus.back()).c_str() : "none");
-  double empty[5];
-  for (double& sample : empty) sample = empty_call(1000000);
-  std::printf("about\tempty_call_ns\t%.3f\n", empty[4]);
+  std::printf("%s\tns\t%s", row.id.c_str(), row.description.c_str());
+  print(samples[0]);
+  print(samples[1]);
+  std::putchar('\n');
   std::fflush(stdout);
+}
+
+// A figure of /proc/self/status in bytes.
+double status(const char* name) {
+  std::FILE* file = std::fopen("/proc/self/status", "re");
+  char line[256];
+  double bytes = 0;
+  while (file != nullptr && std::fgets(line, sizeof line, file) != nullptr) {
+    if (std::strncmp(line, name, std::strlen(name)) == 0) bytes = std::strtod(line + std::strlen(name), nullptr) * 1024;
+  }
+  if (file != nullptr) std::fclose(file);
+  return bytes;
+}
+
+// A hundred objects, one after the other in the place of another; sizes up to 1 MiB, each as often as any other or, when small, as many
+// of each power of two from 4 KiB on.
+double random_peak(const Library& library, bool even) {
+  std::uint64_t random = 1;
+  const auto below = [&random](std::size_t end) {
+    random = random * 6364136223846793005u + 1442695040888963407u;
+    return (random >> 33) % end;
+  };
+  struct Object {
+    alignas(16) char storage[64];
+    bool is_made;
+  };
+  std::vector<Object> objects(100, Object{{}, false});
+  // The peak may be that of loading, where the kernel cannot set it back.
+  if (std::FILE* file = std::fopen("/proc/self/clear_refs", "we")) {
+    std::fputs("5", file);
+    std::fclose(file);
+  }
+  const double before = status("VmRSS:");
+  for (int i = 0; i < 80000; ++i) {
+    Object& object = objects[below(objects.size())];
+    if (object.is_made) library.destroy(object.storage);
+    const std::size_t power = even ? 0 : (4 * kKiB) << below(8), bytes = even ? 1 + below(kMiB) : power + below(power);
+    library.construct(object.storage, bytes);
+    std::memset(library.mutable_cpu_data(object.storage), 0x5A, bytes);
+    object.is_made = true;
+  }
+  return status("VmHWM:") - before;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  Options options = read_options(argc, argv);
-  options.settings.command = command_of(options);
-  const Settings& settings = options.settings;
-  if (options.child.empty()) require_memory();
-  signal(SIGPIPE, SIG_IGN);  // a process of ours that ended is seen where it is asked
-  // The last one: the first usually serves the interrupts.
-  const bool pinned = pin(settings.cpus.back());
-  // Caffe prefetches on threads of its own, and the C library's allocator is quicker in a process
-  // that has none: one idle thread makes every figure that of a process with threads.
-  std::thread([] { pause(); }).detach();
-
-  std::vector<Library> libraries = rivals(split(options.rivals));
-  const std::size_t others = libraries.size();
-  libraries.push_back(load("original", options.paths[0]));
-  libraries.push_back(load("library", options.paths[1]));
-  if (!options.child.empty()) return child_main(libraries, options.child, settings.cpus);
-  const Library &original = libraries[others], &library = libraries[others + 1];
-  print_about(original, library, settings, pinned);
-
-  Bench bench(original, library, settings);
-  call_rows(bench);
-  cached_rows(bench);
-  touch_rows(bench);
-  small_rows(bench);
-  random_rows(bench);
-  passing_rows(bench);
-  thread_rows(bench);
-  scaling_rows(bench);
-  math_rows(library, settings);
-  for (std::size_t i = 0; i < others; ++i) {
-    Bench against(libraries[i], library, settings);
-    cached_rows(against);
-    small_rows(against);
-    net_rows(against, false);
+  if (argc < 3) {
+    std::fprintf(stderr, "usage: measure ORIGINAL LIBRARY ROUNDS [PREFIX...] | LIBRARY even|small\n");
+    return 2;
   }
-  // An image's memory, and as much again that the library may hold idle.
-  const bool room = free_memory() > 11 * static_cast<double>(kGiB);
-  if (!room) std::fprintf(stderr, "    less than 11 GiB of memory are free: no Faster R-CNN\n");
-  net_rows(bench, room);
-  reader_rows(bench);
-  return 0;
+  // Caffe prefetches on threads of its own, and the C library's allocator is quicker in a process that has none.
+  std::thread([] { pause(); }).detach();
+  if (argc == 3) {
+    std::printf("%.0f\n", random_peak(Library(argv[1]), std::string(argv[2]) == "even"));
+    return 0;
+  }
+  const Library original(argv[1]), library(argv[2]);
+  // The last processor: the first usually serves the interrupts.
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof set, &set) == 0) {
+    int last = CPU_SETSIZE - 1;
+    while (last > 0 && !CPU_ISSET(last, &set)) --last;
+    CPU_ZERO(&set);
+    CPU_SET(last, &set);
+    sched_setaffinity(0, sizeof set, &set);
+  }
+  const int rounds = std::atoi(argv[3]);
+  for (const Row& row : rows()) {
+    bool wanted = argc == 4;
+    for (int i = 4; i < argc; ++i) wanted = wanted || row.id.compare(0, std::strlen(argv[i]), argv[i]) == 0;
+    // Large ones take long, and stray little.
+    const int large = row.id == "touch.1073741824" ? 20 : row.id == "touch.67108864" ? 4 : 1;
+    if (wanted) measure(row, original, library, rounds / large + 1);
+  }
 }

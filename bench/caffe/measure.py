@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Dict, List, Tuple
 
 HERE = Path(__file__).resolve().parent
-sys.path += [str(HERE.parents[1] / "tests/real_caffe"), str(HERE.parent / "report")]
+sys.path += [str(HERE.parents[1] / "tests/real_caffe"), str(HERE.parent)]
 
 from processes import Run, measure  # noqa: E402
 from tables import Measured, header, missed, short_table, table  # noqa: E402

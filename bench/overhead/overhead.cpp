@@ -3,7 +3,6 @@
 //
 // usage: overhead LIBRARY TRACE [ROUNDS]
 #include <dlfcn.h>
-#include <time.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -81,13 +80,6 @@ struct Row {
   std::string name;
   std::function<double()> work;
 };
-
-// Nanoseconds that the processor worked for this process: other work on the machine matters less to it.
-double used() {
-  timespec time;
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-  return 1e9 * static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec);
-}
 
 // Where it is observed, each call is one event.
 double ready(const Library& l) {

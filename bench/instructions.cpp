@@ -1,5 +1,5 @@
-// Objects made, touched and ended on a library, for callgrind to count: report.py reads what it dumps.
-// usage: valgrind --tool=callgrind --collect-atstart=no count TITLE LIBRARY STATE
+// Objects made, touched and ended on a library, for callgrind to count: instructions.py reads what it dumps.
+// usage: valgrind --tool=callgrind --collect-atstart=no instructions TITLE LIBRARY STATE
 #include <dlfcn.h>
 #include <unistd.h>
 #include <valgrind/callgrind.h>
@@ -11,7 +11,7 @@
 #include <string>
 #include <thread>
 
-#include "../library.hpp"
+#include "library.hpp"
 
 namespace {
 
@@ -26,12 +26,12 @@ __attribute__((noinline)) void touch(const Library& library, std::size_t bytes, 
 }
 
 // The dump's name says what was counted. The difference between two lengths is free of what happens once.
-void count(const Library& library, const std::string& state, std::size_t bytes) {
+void count(const Library& library, const std::string& title, const std::string& state, std::size_t bytes) {
   // Else the blocks begin on a page, as only one in 256 of malloc's does: those take longer to free.
   void* const shift = std::malloc(1000);
   touch(library, bytes, 100);
   for (const long objects : {100L, 1100L}) {
-    const std::string name = library.name + " " + state + " " + std::to_string(bytes) + " " + std::to_string(objects);
+    const std::string name = title + " " + state + " " + std::to_string(bytes) + " " + std::to_string(objects);
     CALLGRIND_TOGGLE_COLLECT;
     touch(library, bytes, objects);
     CALLGRIND_TOGGLE_COLLECT;
@@ -46,7 +46,7 @@ void call(const Library& library, const char* name, Arguments... arguments) {
   void* const opened = dlopen(library.path.c_str(), RTLD_NOW | RTLD_NOLOAD);
   void* const function = opened == nullptr ? nullptr : dlsym(opened, name);
   if (function != nullptr && reinterpret_cast<int (*)(Arguments...)>(function)(arguments...) == 0) return;
-  std::fprintf(stderr, "count: %s of %s fails\n", name, library.path.c_str());
+  std::fprintf(stderr, "instructions: %s of %s fails\n", name, library.path.c_str());
   std::exit(2);
 }
 
@@ -84,7 +84,7 @@ void prepare(const Library& library, const std::string& state) {
     call(library, "syncedmem_trace_stop");
     std::remove(trace().c_str());
   } else {
-    std::fprintf(stderr, "count: there is no state %s\n", state.c_str());
+    std::fprintf(stderr, "instructions: there is no state %s\n", state.c_str());
     std::exit(2);
   }
   call(library, "syncedmem_destroy", other);
@@ -94,15 +94,16 @@ void prepare(const Library& library, const std::string& state) {
 
 int main(int argc, char** argv) {
   if (argc != 4) {
-    std::fprintf(stderr, "usage: count TITLE LIBRARY STATE\n");
+    std::fprintf(stderr, "usage: instructions TITLE LIBRARY STATE\n");
     return 2;
   }
   const std::string state = argv[3];
-  const Library library = load(argv[1], argv[2]);
+  const std::string title = argv[1];
+  const Library library(argv[2]);
   prepare(library, state);
   for (const std::size_t bytes : {4UL, 256UL, 4096UL, 65536UL}) {
     // In a thread of its own, which gets a new heap from malloc: the free blocks that other work left in a heap change a malloc
     // of 4 KiB by some 200 instructions.
-    std::thread(count, std::cref(library), std::cref(state), bytes).join();
+    std::thread(count, std::cref(library), std::cref(title), std::cref(state), bytes).join();
   }
 }

@@ -29,13 +29,6 @@ def huge_page_setting() -> str:
     return "never" if re.search(r"^THP_enabled:\s*0", status, re.M) else setting
 
 
-def huge_page_bytes() -> int:
-    try:
-        return int((THP / "hpage_pmd_size").read_text())
-    except OSError:
-        return 2 * 1024 * 1024
-
-
 def describe_system() -> Dict[str, object]:
     cpuinfo = Path("/proc/cpuinfo").read_text()
     model = re.search(r"^(?:model name|Model)\s*:\s*(.+)$", cpuinfo, re.M)

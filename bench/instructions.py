@@ -1,6 +1,6 @@
-"""Prints how many instructions an object takes on each library, from callgrind's dumps of count.cpp.
+"""Prints how many instructions an object takes on each library, from callgrind's dumps of instructions.cpp.
 
-usage: report.py FOLDER    exit status 1 if a bound is missed
+usage: instructions.py FOLDER    exit status 1 if a bound is missed
 """
 
 import re
