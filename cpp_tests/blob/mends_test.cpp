@@ -1,5 +1,4 @@
-// The faults of Caffe's Blob that are mended (docs/blob.md).
-#include <climits>
+// The faults of Caffe's Blob that are mended (docs/blob.md), where the class has a part in it; the others: tests/blob.
 #include <cstdint>
 #include <stdexcept>
 #include <vector>
@@ -46,32 +45,6 @@ TEST(BlobMends, CapacityIsThatOfTheMemoryNowSet) {
   EXPECT_NE(blob.cpu_data(), mine);
 }
 
-TEST(BlobMends, EachArrayHasItsOwnCapacity) {
-  Blob<float> small({4});
-  Blob<float> blob({100});
-  blob.mutable_cpu_diff()[99] = 7;
-  blob.Reshape({4});
-  blob.ShareData(small);
-  blob.Reshape({100});
-  EXPECT_EQ(blob.cpu_diff()[99], 7) << "the diff's memory is large enough and stays";
-}
-
-TEST(BlobMends, SetCpuDataKeepsTheDiff) {
-  float mine[4] = {1, 2, 3, 4};
-  Blob<float> blob({100});
-  blob.Reshape({4});
-  blob.mutable_cpu_diff()[3] = 7;
-  blob.set_cpu_data(mine);
-  EXPECT_EQ(blob.cpu_diff()[3], 7);
-}
-
-TEST(BlobMends, SetCpuDataOfAnUnshapedBlobIsRefused) {
-  float mine[4];
-  Blob<float> blob;
-  EXPECT_THROW(blob.set_cpu_data(mine), syncedmem::error);
-  EXPECT_THROW(Blob<float>({4}).set_cpu_data(nullptr), std::invalid_argument);
-}
-
 TEST(BlobMends, ReshapeThatFailsChangesNothing) {
   Blob<float> blob({2, 3});
   blob.mutable_cpu_data()[5] = 6;
@@ -92,20 +65,6 @@ TEST(BlobMends, DimensionsOf64BitsAreNotNarrowed) {
   EXPECT_THROW(blob.FromProto(message({(std::int64_t(1) << 32) + 3}, 3)), std::invalid_argument);
   EXPECT_FALSE(blob.ShapeEquals(message({(std::int64_t(1) << 32) + 2}, 0)));
   EXPECT_EQ(blob.count(), 2);
-}
-
-TEST(BlobMends, CountOfAPartDoesNotOverflow) {
-  const Blob<float> blob({0, INT_MAX, 2});
-  EXPECT_EQ(blob.count(), 0);
-  EXPECT_THROW(blob.count(1), std::invalid_argument);
-  EXPECT_EQ(blob.count(1, 2), INT_MAX);
-}
-
-TEST(BlobMends, OffsetRefusesNegativeIndices) {
-  const Blob<float> blob(2, 3, 4, 5);
-  EXPECT_THROW(blob.offset(0, -1), std::invalid_argument);
-  EXPECT_THROW(blob.offset(0, 0, -1), std::invalid_argument);
-  EXPECT_THROW(blob.offset(1, 0, 0, -1), std::invalid_argument);
 }
 
 TEST(BlobMends, DataAtDoesNotReadPastTheEnd) {

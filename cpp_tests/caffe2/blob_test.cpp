@@ -118,15 +118,6 @@ TEST(BlobRules, OwnsWhatResetGivesItAndNotWhatItShares) {
   EXPECT_EQ(outside.value, 11);
 }
 
-TEST(BlobRules, AnotherTypeEndsTheOldValue) {
-  const int before = Counted::alive;
-  Blob blob;
-  blob.GetMutable<Counted>();
-  EXPECT_EQ(Counted::alive, before + 1);
-  EXPECT_EQ(*blob.GetMutable<std::string>(), "");
-  EXPECT_EQ(Counted::alive, before);
-}
-
 TEST(BlobRules, NamesItsType) {
   Blob blob;
   EXPECT_STREQ(blob.TypeName(), "nullptr (uninitialized)");

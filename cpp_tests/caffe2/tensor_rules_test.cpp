@@ -1,4 +1,5 @@
-// The tensor's rules, and what is not copied of Caffe2.
+// What the class adds to the C API's tensors: dimensions, constructors, deleters and exceptions of C++. The rules of
+// memory and items are in tests/caffe2 (tensor_rules, sequences, mended).
 #include <algorithm>
 #include <climits>
 #include <limits>
@@ -33,14 +34,6 @@ TensorCPU counting(const Dims& dims) {
   return tensor;
 }
 
-TEST_F(TensorRules, AllocatesOnlyForMutableData) {
-  TensorCPU tensor(Dims{1000, 1000});
-  EXPECT_EQ(tensor.capacity_nbytes(), 0u);
-  EXPECT_THROW(tensor.data<float>(), EnforceNotMet);
-  EXPECT_EQ(tensor.mutable_data<float>()[999999], 0.0f);
-  EXPECT_EQ(tensor.capacity_nbytes(), 4000000u);
-}
-
 TEST_F(TensorRules, DescribesItsShape) {
   const TensorCPU tensor = counting({2, 3, 5, 7});
   EXPECT_EQ(tensor.ndim(), 4);
@@ -60,14 +53,6 @@ TEST_F(TensorRules, DescribesItsShape) {
   EXPECT_THROW(tensor.dim(4), EnforceNotMet);
   EXPECT_THROW(tensor.dim(-1), EnforceNotMet);
   EXPECT_EQ(tensor.DebugString(), "A Tensor of item size 4 and type int and dimension (2,3,5,7,).");
-}
-
-TEST_F(TensorRules, ResizeOfTheSameCountKeepsMemoryAndItems) {
-  TensorCPU tensor = counting({2, 6});
-  const int* const items = tensor.data<int>();
-  tensor.Resize(3, 4);
-  EXPECT_EQ(tensor.data<int>(), items);
-  EXPECT_EQ(items[11], 11);
 }
 
 TEST_F(TensorRules, ResizeFreesWhatItShrinksIfThatIsSwitchedOff) {
@@ -92,61 +77,6 @@ TEST_F(TensorRules, ReshapeKeepsTheCountOrFails) {
   EXPECT_EQ(tensor.dims(), (Dims{2, 6}));
   EXPECT_THROW(tensor.Reshape(Dims{5}), EnforceNotMet);
   EXPECT_EQ(tensor.dims(), (Dims{2, 6}));
-}
-
-TEST_F(TensorRules, ShrinkKeepsMemoryAndItems) {
-  FLAGS_caffe2_keep_on_shrink = false;
-  TensorCPU tensor = counting({4, 3});
-  const int* const items = tensor.data<int>();
-  tensor.Shrink(2);
-  EXPECT_EQ(tensor.dims(), (Dims{2, 3}));
-  EXPECT_EQ(tensor.data<int>(), items);
-  EXPECT_EQ(items[5], 5);
-  EXPECT_EQ(tensor.capacity_nbytes(), 12 * sizeof(int));
-  EXPECT_THROW(tensor.Shrink(3), EnforceNotMet);
-  EXPECT_THROW(TensorCPU((Dims())).Shrink(0), EnforceNotMet);
-}
-
-TEST_F(TensorRules, ExtendAndReserveKeepItemsAndMakeAsMuchRoomAsTheySay) {
-  TensorCPU tensor = counting({10, 2});
-  tensor.Extend(1, 50, &context_);
-  EXPECT_EQ(tensor.dims(), (Dims{11, 2}));
-  EXPECT_EQ(tensor.capacity_nbytes(), 15 * 2 * sizeof(int));
-  tensor.Reserve(Dims{20, 2}, &context_);
-  EXPECT_EQ(tensor.dims(), (Dims{11, 2}));
-  EXPECT_EQ(tensor.capacity_nbytes(), 20 * 2 * sizeof(int));
-  EXPECT_EQ(tensor.data<int>()[19], 19);
-}
-
-TEST_F(TensorRules, MemoryThatIsReservedHasRoomForTheItemsThatThereAre) {
-  TensorCPU tensor = counting({1});
-  tensor.Resize(1000);
-  tensor.Reserve(Dims{1}, &context_);
-  EXPECT_EQ(tensor.capacity_nbytes(), 1000 * sizeof(int));
-  std::fill_n(tensor.mutable_data<int>(), 1000, 5);
-  tensor.Extend(500, 0, &context_);
-  EXPECT_EQ(TensorCPU(tensor, &context_).data<int>()[999], 5);
-}
-
-TEST_F(TensorRules, FreeMemoryKeepsShapeAndType) {
-  TensorCPU tensor = counting({2, 3});
-  tensor.FreeMemory();
-  EXPECT_EQ(tensor.dims(), (Dims{2, 3}));
-  EXPECT_TRUE(tensor.IsType<int>());
-  EXPECT_EQ(tensor.capacity_nbytes(), 0u);
-  EXPECT_EQ(tensor.mutable_data<int>()[5], 0);
-}
-
-TEST_F(TensorRules, CopyFromTakesShapeTypeAndItems) {
-  const TensorCPU source = counting({2, 3});
-  TensorCPU tensor(Dims{100});
-  tensor.mutable_data<double>();
-  tensor.CopyFrom(source);
-  EXPECT_EQ(tensor.dims(), (Dims{2, 3}));
-  EXPECT_EQ(tensor.data<int>()[5], 5);
-  EXPECT_NE(tensor.raw_data(), source.raw_data());
-  tensor.CopyFrom(tensor, &context_);
-  EXPECT_EQ(tensor.data<int>()[5], 5);
 }
 
 TEST_F(TensorRules, IsMadeOfValues) {
@@ -202,15 +132,6 @@ TEST_F(TensorRules, APrinterShowsShapeAndItemsUpToALimit) {
   EXPECT_THROW(TensorPrinter("rows", "/nonexistent/file"), EnforceNotMet);
 }
 
-TEST_F(TensorRules, ASharedTensorThatOutgrowsItsMemoryHasItsOwn) {
-  float memory[4] = {1, 2, 3, 4};
-  TensorCPU tensor(Dims{4});
-  tensor.ShareExternalPointer(memory);
-  tensor.Resize(5);
-  EXPECT_NE(tensor.mutable_data<float>(), memory);
-  EXPECT_EQ(memory[3], 4);
-}
-
 TEST_F(TensorRules, DimsAreThoseOfNowAfterEveryChange) {
   TensorCPU tensor, other(Dims{9});
   const Dims& dims = tensor.dims();
@@ -232,16 +153,6 @@ TEST_F(TensorRules, DimsAreThoseOfNowAfterEveryChange) {
   EXPECT_EQ(other.dims(), (Dims{3}));
   // Code written for Caffe2 expects one vector for a tensor's life.
   EXPECT_EQ(&tensor.dims(), &dims);
-}
-
-TEST_F(TensorRules, SwapsAllOfTwoTensors) {
-  TensorCPU first = counting({2, 3});
-  TensorCPU second(Dims{1});
-  const void* const items = first.raw_data();
-  first.swap(second);
-  EXPECT_EQ(second.raw_data(), items);
-  EXPECT_EQ(second.dims(), (Dims{2, 3}));
-  EXPECT_EQ(first.dims(), (Dims{1}));
 }
 
 TEST_F(TensorRules, RunsConstructorsAndDestructors) {

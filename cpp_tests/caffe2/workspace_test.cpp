@@ -90,14 +90,6 @@ TEST(WorkspaceRules, ListsLocalBlobsAndAllBlobs) {
   EXPECT_EQ(sorted(child.Blobs()), (Names{"data", "weights"}));
 }
 
-TEST(WorkspaceRules, RemovesOnlyItsOwnBlobs) {
-  Workspace parent;
-  parent.CreateBlob("a");
-  Workspace child(&parent);
-  EXPECT_FALSE(child.RemoveBlob("a"));
-  EXPECT_TRUE(parent.HasBlob("a"));
-}
-
 TEST(WorkspaceRules, RenamesALocalBlobToANameThatIsVisibleNowhere) {
   Workspace parent;
   parent.CreateBlob("taken");
@@ -112,22 +104,6 @@ TEST(WorkspaceRules, RenamesALocalBlobToANameThatIsVisibleNowhere) {
   EXPECT_THROW(child.RenameBlob("taken", "other"), EnforceNotMet);
 }
 
-TEST(WorkspaceRules, MapsANameOnceAndRefusesAnotherMeaning) {
-  Workspace parent;
-  parent.CreateBlob("a");
-  parent.CreateBlob("b");
-  Workspace child;
-  child.AddBlobMapping(&parent, Mapping{{"x", "a"}});
-  EXPECT_NO_THROW(child.AddBlobMapping(&parent, Mapping{{"x", "a"}}));
-  EXPECT_THROW(child.AddBlobMapping(&parent, Mapping{{"x", "b"}}), EnforceNotMet);
-  EXPECT_THROW(child.AddBlobMapping(&parent, Mapping{{"y", "absent"}}), EnforceNotMet);
-  EXPECT_THROW(child.AddBlobMapping(nullptr, Mapping{{"y", "a"}}), EnforceNotMet);
-  child.CreateBlob("own");
-  EXPECT_THROW(child.AddBlobMapping(&parent, Mapping{{"own", "a"}}), EnforceNotMet);
-  EXPECT_NO_THROW(child.AddBlobMapping(&parent, Mapping{{"own", "a"}}, true));
-  EXPECT_NE(child.GetBlob("own"), parent.GetBlob("a"));
-}
-
 TEST(WorkspaceRules, ItsRootFolderIsTheWorkingFolderUnlessOneIsNamed) {
   EXPECT_EQ(Workspace().RootFolder(), ".");
   EXPECT_EQ(Workspace("/data").RootFolder(), "/data");
@@ -139,16 +115,6 @@ TEST(WorkspaceNotCopied, KeepsItsParentAlive) {
   Workspace child(parent.get());
   parent.reset();
   EXPECT_EQ(child.GetBlob("a")->Get<std::string>(), "still here");
-}
-
-TEST(WorkspaceNotCopied, KeepsAMappedWorkspaceAlive) {
-  Workspace child;
-  {
-    Workspace other;
-    *other.CreateBlob("b")->GetMutable<int>() = 8;
-    child.AddBlobMapping(&other, Mapping{{"x", "b"}});
-  }
-  EXPECT_EQ(child.GetBlob("x")->Get<int>(), 8);
 }
 
 TEST(WorkspaceNotCopied, AHeldBlobOutlivesItsRemoval) {
