@@ -82,16 +82,6 @@ TYPED_TEST(SyncedMemoryOnTheDevice, ReadsZerosAtTheFirstTouch) {
   }
 }
 
-TYPED_TEST(SyncedMemoryOnTheDevice, WritesAtTheFirstTouchBeginWithZerosToo) {
-  for (std::size_t size : sizes) {
-    TypeParam memory(size);
-    void* data = memory.mutable_gpu_data();
-    EXPECT_EQ(memory.head(), head_at_gpu);
-    EXPECT_EQ(driver::read(data, size), all(0, size)) << size;
-    ASSERT_TRUE(driver::fill(data, 0xFF, size)) << "the next object's block begins where this one did";
-  }
-}
-
 TYPED_TEST(SyncedMemoryOnTheDevice, GetsWhatTheHostWroteByOneCopy) {
   for (std::size_t size : sizes) {
     TypeParam memory(size);
@@ -115,48 +105,6 @@ TYPED_TEST(SyncedMemoryOnTheDevice, GivesTheHostWhatWasWrittenByOneCopy) {
     EXPECT_COUNTED(done(), (Work{0, 1, 0, 0})) << driver::log();
     EXPECT_COUNTED(driver::copies("DtoH", size), 1u) << driver::log();
     EXPECT_EQ(host(data, size), all(0x6D, size)) << size;
-  }
-}
-
-// The rest of the table of states: each cell with both blocks allocated.
-TYPED_TEST(SyncedMemoryOnTheDevice, CopiesOnlyWhatTheOtherSideWrote) {
-  constexpr std::size_t size = 5000;
-  TypeParam memory(size);
-  void* on_host = memory.mutable_cpu_data();
-  const void* on_device = memory.gpu_data();
-  struct Step {
-    const char* name;
-    const void* (*take)(TypeParam&);
-    int head;
-    Work work;
-  };
-  const auto read_host = [](TypeParam& m) { return m.cpu_data(); };
-  const auto write_host = [](TypeParam& m) -> const void* { return m.mutable_cpu_data(); };
-  const auto read_device = [](TypeParam& m) { return m.gpu_data(); };
-  const auto write_device = [](TypeParam& m) -> const void* { return m.mutable_gpu_data(); };
-  const Step steps[] = {
-      {"reading the device when synced", read_device, synced, nothing},
-      {"reading the host when synced", read_host, synced, nothing},
-      {"writing the host when synced", write_host, head_at_cpu, nothing},
-      {"reading the host at the host", read_host, head_at_cpu, nothing},
-      {"writing the host at the host", write_host, head_at_cpu, nothing},
-      {"writing the device at the host", write_device, head_at_gpu, {1, 0, 0, 0}},
-      {"reading the device at the device", read_device, head_at_gpu, nothing},
-      {"writing the device at the device", write_device, head_at_gpu, nothing},
-      {"reading the host at the device", read_host, synced, {0, 1, 0, 0}},
-      {"writing the device when synced", write_device, head_at_gpu, nothing},
-      {"writing the host at the device", write_host, head_at_cpu, {0, 1, 0, 0}},
-      {"reading the device at the host", read_device, synced, {1, 0, 0, 0}},
-  };
-  for (const Step& step : steps) {
-    driver::clear_log();
-    const void* data = step.take(memory);
-    EXPECT_TRUE(data == on_host || data == on_device) << step.name << " moved the data";
-    EXPECT_EQ(memory.head(), step.head) << step.name;
-    EXPECT_COUNTED(done(), step.work) << step.name << "\n" << driver::log();
-    if (step.work == nothing) {
-      EXPECT_COUNTED(driver::calls(nullptr), 0u) << step.name << "\n" << driver::log();
-    }
   }
 }
 
@@ -206,27 +154,6 @@ TYPED_TEST(SyncedMemoryOnTheDevice, BorrowsTheCallersBlockAndNeverFreesIt) {
       EXPECT_EQ(memory.gpu_data(), mine.data());
     }
     EXPECT_EQ(driver::read(mine.data(), size), all(0x43, size));
-  }
-}
-
-TYPED_TEST(SyncedMemoryOnTheDevice, BorrowingOnTheHostLeavesTheDeviceBlockForTheNextCopy) {
-  if constexpr (!TypeParam::borrows) {
-    GTEST_SKIP() << "nothing can be borrowed in this generation";
-  } else {
-    constexpr std::size_t size = 3000;
-    std::vector<unsigned char> mine = all(0x11, size);
-    TypeParam memory(size);
-    ASSERT_TRUE(driver::fill(memory.mutable_gpu_data(), 0x22, size));
-    const void* on_device = memory.gpu_data();
-    memory.set_cpu_data(mine.data());
-    EXPECT_EQ(memory.head(), head_at_cpu);
-    driver::clear_log();
-    EXPECT_EQ(memory.gpu_data(), on_device);
-    EXPECT_COUNTED(done(), (Work{1, 0, 0, 0})) << driver::log();
-    EXPECT_EQ(driver::read(on_device, size), all(0x11, size));
-    ASSERT_TRUE(driver::fill(memory.mutable_gpu_data(), 0x33, size));
-    EXPECT_EQ(memory.cpu_data(), mine.data());
-    EXPECT_EQ(mine, all(0x33, size)) << "a later copy writes into the caller's memory";
   }
 }
 

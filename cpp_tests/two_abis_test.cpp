@@ -2,6 +2,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <new>
+#include <string>
+#include <thread>
 
 #include <gtest/gtest.h>
 
@@ -111,6 +113,21 @@ TEST(CaffeMallocHost, OfCGivesWhatEitherFreeTakes) {
   EXPECT_EQ(CaffeFreeHost(block, pinned), SYNCEDMEM_SUCCESS);
   EXPECT_EQ(CaffeFreeHost(std::malloc(small), false), SYNCEDMEM_SUCCESS);
   EXPECT_EQ(CaffeFreeHost(nullptr, false), SYNCEDMEM_SUCCESS);
+}
+
+TEST(LastError, IsEachThreadsOwn) {
+  EXPECT_EQ(syncedmem_set_mode(99), SYNCEDMEM_ERROR_INVALID_ARGUMENT);
+  const std::string mine = syncedmem_last_error();
+  EXPECT_NE(mine, "");
+  std::string before = "?", after;
+  std::thread([&] {
+    before = syncedmem_last_error();
+    syncedmem_set_pinning(99);
+    after = syncedmem_last_error();
+  }).join();
+  EXPECT_EQ(before, "");
+  EXPECT_NE(after, mine);
+  EXPECT_EQ(syncedmem_last_error(), mine);
 }
 
 }  // namespace

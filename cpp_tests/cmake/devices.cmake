@@ -24,9 +24,9 @@ run_simulated(device.bvlc_master.O2.static device device.bvlc_master.O2.static)
 run_under_valgrind(device device.bvlc_master.O2.shared "--gtest_filter=*CxxAbi*:DeviceLayout*-*Sequence*")
 run_under_valgrind(device.bvlc_rc2 device.bvlc_rc2.O2.shared "--gtest_filter=*Sequence*")
 
-# Threads, page-locked memory and the wrapper. Contexts and copies in flight: tests/cuda/device_contexts.rs, tests/copy/device_in_flight.rs.
+# Page-locked memory and the wrapper. Threads, contexts and copies in flight: tests/object, tests/cuda, tests/copy.
 foreach(build IN LISTS builds)
-  compile_suite(device_use.${build} ${build} bvlc_master device_threads_test.cpp device_wrapper_test.cpp pinned_test.cpp)
+  compile_suite(device_use.${build} ${build} bvlc_master device_wrapper_test.cpp pinned_test.cpp)
 endforeach()
 foreach(build O0 O2)
   link_suite(device_use.${build}.shared device_use.${build} syncedmem::syncedmem ${CMAKE_DL_LIBS})
@@ -64,15 +64,6 @@ foreach(generation IN LISTS generations)
   run_simulated(memory.${generation}.with.driver suite memory.${generation}.O2.shared)
 endforeach()
 run_simulated(abis.with.driver suite abis.O2.shared)
-set_property(TEST abis.with.driver APPEND PROPERTY ENVIRONMENT "SYNCEDMEM_TESTS_ROUNDS=50")
-
-# The device half's calls without a driver.
-compile_suite(no_driver.O2 O2 bvlc_master no_driver_test.cpp)
-link_suite(no_driver.O2.shared no_driver.O2 syncedmem::syncedmem)
-link_suite(no_driver.O2.static no_driver.O2 syncedmem::static)
-run_test(no_driver.shared device no_driver.O2.shared)
-run_test(no_driver.static device no_driver.O2.static)
-run_under_valgrind(no_driver no_driver.O2.shared)
 
 # Fake libcuda.so.1 that cannot be used.
 set(fakes "${CMAKE_CURRENT_BINARY_DIR}/fake_drivers")

@@ -23,7 +23,6 @@ endfunction()
 function(run_under_valgrind name program)
   if(SYNCEDMEM_TESTS_VALGRIND)
     add_test(NAME valgrind.${name} COMMAND ${memcheck} ${memcheck_too} $<TARGET_FILE:${program}> ${ARGN})
-    set_tests_properties(valgrind.${name} PROPERTIES LABELS valgrind TIMEOUT 300 COST 10
-      ENVIRONMENT "SYNCEDMEM_TESTS_ROUNDS=3")
+    set_tests_properties(valgrind.${name} PROPERTIES LABELS valgrind TIMEOUT 300 COST 10)
   endif()
 endfunction()
