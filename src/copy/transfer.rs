@@ -141,7 +141,9 @@ impl InFlight {
 
     /// Fails if a reset has ended block and event. An event whose context is current detects that itself.
     fn check_exists(&self, driver: &Driver) -> Result<(), CopyError> {
-        if self.event.knows_context_id() && context::current(driver) == Ok(Some(self.event.context())) {
+        if self.event.knows_context_id()
+            && context::current(driver).is_ok_and(|now| now.is_some_and(|now| now.context == self.event.context()))
+        {
             return Ok(());
         }
         let is_there = self.identity.is_there(driver, self.block).map_err(|failure| self.error_of(driver, failure))?;

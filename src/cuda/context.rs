@@ -1,6 +1,7 @@
 //! Makes a context current for a call, and restores the calling thread's own.
 #![expect(unsafe_code, reason = "the driver's functions are called")]
 
+use std::cell::Cell;
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering::Relaxed};
 
@@ -26,11 +27,75 @@ impl Context {
     }
 }
 
+/// A thread's current context.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Current {
+    pub context: Context,
+    /// Unique in the process, and another one after a reset; 0 if the driver has none.
+    pub id: u64,
+    /// `None` until it is asked for.
+    device: Option<c_int>,
+}
+
+impl Current {
+    const NONE: Current = Current { context: Context::NONE, id: 0, device: None };
+}
+
+thread_local! {
+    /// What this thread last found current. As no id is used twice, context and device of this id stay what they are.
+    static LAST: Cell<Current> = const { Cell::new(Current::NONE) };
+    static FOUND: Cell<Found> = const { Cell::new(Found::Outside) };
+}
+
+/// What an [`Operation`] found current.
+#[derive(Clone, Copy)]
+enum Found {
+    /// No operation is under way, or only one that made another context current.
+    Outside,
+    NotAsked,
+    Asked(Option<Current>),
+}
+
+/// While it lives, the calling thread asks once for its current context: only the library runs, which restores the context.
+pub struct Operation {
+    is_outermost: bool,
+}
+
+impl Operation {
+    pub fn begin() -> Operation {
+        let is_outermost = matches!(FOUND.get(), Found::Outside);
+        if is_outermost {
+            FOUND.set(Found::NotAsked);
+        }
+        Operation { is_outermost }
+    }
+}
+
+/// Calls a function of the program's, which may change the context and use the library, in the middle of an operation.
+pub fn outside<R>(program: impl FnOnce() -> R) -> R {
+    let before = FOUND.replace(Found::Outside);
+    let result = program();
+    FOUND.set(if matches!(before, Found::Outside) { before } else { Found::NotAsked });
+    result
+}
+
+impl Drop for Operation {
+    fn drop(&mut self) {
+        if self.is_outermost {
+            FOUND.set(Found::Outside);
+        }
+    }
+}
+
 pub struct ContextGuard<'d> {
     driver: &'d Driver,
     pub context: Context,
+    /// As [`Current::id`]; 0 also if it was not asked for.
+    id: u64,
     /// Current again afterwards.
     pub before: Option<Context>,
+    /// Of the operation, in which another context is current now.
+    found: Found,
 }
 
 impl<'d> ContextGuard<'d> {
@@ -38,25 +103,29 @@ impl<'d> ContextGuard<'d> {
         Self::enter_from(driver, current(driver)?, context)
     }
 
-    fn enter_from(driver: &'d Driver, before: Option<Context>, context: Context) -> Result<Self, DriverFailure> {
-        if before != Some(context) {
+    pub fn enter_from(driver: &'d Driver, before: Option<Current>, context: Context) -> Result<Self, DriverFailure> {
+        let own = before.filter(|before| before.context == context);
+        let before = before.map(|before| before.context);
+        let found = FOUND.get();
+        if own.is_none() {
             // SAFETY: the handle comes from the driver, which refuses a context that is gone.
             unsafe { driver.context_push(context.handle()) }?;
+            FOUND.set(Found::Outside);
         }
-        Ok(ContextGuard { driver, context, before })
+        Ok(ContextGuard { driver, context, id: own.map_or(0, |own| own.id), before, found })
     }
 
     /// The current context, else the primary one of [`runtime::chosen_device`].
     pub fn for_new_block(driver: &'d Driver) -> Result<Self, DriverFailure> {
         match current(driver)? {
-            Some(context) => Self::enter_from(driver, Some(context), context),
+            Some(own) => Self::enter_from(driver, Some(own), own.context),
             None => Self::enter_from(driver, None, primary(driver, runtime::chosen_device())?),
         }
     }
 
     /// The stream's context; of a default stream the current one, else `otherwise`.
     pub fn of_stream(driver: &'d Driver, stream: Stream<'_>, otherwise: Context) -> Result<Self, DriverFailure> {
-        let own = current(driver)?.unwrap_or(otherwise);
+        let own = current(driver)?.map_or(otherwise, |own| own.context);
         // The driver answers only while a context is current.
         let guard = Self::enter(driver, own)?;
         if stream.is_default() {
@@ -68,12 +137,21 @@ impl<'d> ContextGuard<'d> {
     }
 
     pub fn device(&self) -> Result<c_int, DriverFailure> {
+        let last = LAST.get();
+        let is_known = self.id != 0 && last.id == self.id;
+        if let Some(device) = last.device.filter(|_| is_known) {
+            return Ok(device);
+        }
         // SAFETY: a context is current.
-        output(0, |device| unsafe { self.driver.context_device(device) })
+        let device = output(0, |device| unsafe { self.driver.context_device(device) })?;
+        if is_known {
+            LAST.set(Current { device: Some(device), ..last });
+        }
+        Ok(device)
     }
 
     pub fn context_id(&self) -> Result<u64, DriverFailure> {
-        self.driver.context_id()
+        if self.id == 0 { self.driver.context_id() } else { Ok(self.id) }
     }
 }
 
@@ -82,19 +160,42 @@ impl Drop for ContextGuard<'_> {
         if self.before != Some(self.context) {
             // SAFETY: the place is writable. It fails if the driver has ended; then nothing is current.
             let _ = unsafe { self.driver.context_pop(&mut std::ptr::null_mut()) };
+            FOUND.set(self.found);
         }
     }
 }
 
-pub fn current(driver: &Driver) -> Result<Option<Context>, DriverFailure> {
+/// Makes one query where the thread has the same context as when it last asked.
+pub fn current(driver: &Driver) -> Result<Option<Current>, DriverFailure> {
+    if let Found::Asked(found) = FOUND.get() {
+        return Ok(found);
+    }
+    let now = ask_for_current(driver)?;
+    LAST.set(now.unwrap_or(Current::NONE));
+    if matches!(FOUND.get(), Found::NotAsked) {
+        FOUND.set(Found::Asked(now));
+    }
+    Ok(now)
+}
+
+fn ask_for_current(driver: &Driver) -> Result<Option<Current>, DriverFailure> {
+    let last = LAST.get();
+    // The id of no context would be a failed call: it is asked for where there was one.
+    let mut id = if last.id == 0 { None } else { driver.context_id().ok() };
+    if id == Some(last.id) {
+        return Ok(Some(last));
+    }
     // SAFETY: the driver only writes the handle.
-    output(std::ptr::null_mut(), |context| unsafe { driver.context_get_current(context) }).map(Context::of)
+    let handle = output(std::ptr::null_mut(), |context| unsafe { driver.context_get_current(context) })?;
+    let Some(context) = Context::of(handle) else { return Ok(None) };
+    let id = *id.get_or_insert_with(|| driver.context_id().unwrap_or(0));
+    Ok(Some(Current { context, id, device: None }))
 }
 
 /// The ordinal of the device for this thread's new blocks.
 pub fn current_device(driver: &Driver) -> Result<c_int, DriverFailure> {
     match current(driver)? {
-        Some(context) => ContextGuard { driver, context, before: Some(context) }.device(),
+        Some(own) => ContextGuard::enter_from(driver, Some(own), own.context)?.device(),
         None => Ok(runtime::chosen_device()),
     }
 }

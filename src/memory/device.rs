@@ -89,10 +89,10 @@ pub fn enter(driver: &Driver, address: NonNull<c_void>, owner: Option<usize>) ->
         return Err(Error::DeviceReset);
     }
     // Also of another object's block: its context may be gone, and a driver follows stale handles.
-    match (record.is_alive(driver, address)?, owner) {
-        (true, _) => Ok((ContextGuard::enter(driver, record.context)?, Some(record))),
-        (false, Some(_)) => enter_another(driver, address),
-        (false, None) => Ok((enter_unknown(driver, address)?, None)),
+    match (record.enter(driver, address)?, owner) {
+        (Some(guard), _) => Ok((guard, Some(record))),
+        (None, Some(_)) => enter_another(driver, address),
+        (None, None) => Ok((enter_unknown(driver, address)?, None)),
     }
 }
 

@@ -12,6 +12,7 @@ use super::eviction::policy::Use;
 use super::eviction::reclaim;
 use super::{Detached, ObjectState, POLICIES, SyncedMemory, TABLE, refused, start, watch_forks};
 use crate::copy::{self, Endpoints};
+use crate::cuda::context::Operation;
 use crate::error::Error;
 use crate::memory::{device, host};
 use crate::observe::{checksums, recorder};
@@ -90,6 +91,7 @@ impl SyncedMemory {
         if !flags::off() {
             self.record_access(access, side, false);
         }
+        let _operation = Operation::begin();
         let now = self.now()?;
         let goes_on = side == Side::Device && access != Access::Read && now.head().is_current(side);
         if !goes_on || claim.in_flight.is_some_and(|copy| copy.to == Side::Host) {

@@ -11,7 +11,7 @@ use super::eviction::policy::Use;
 use super::{Claim, Detached, ObjectState, SyncedMemory, refused, start};
 use crate::copy::transfer::{self, CopyError, InFlight, Started};
 use crate::cuda;
-use crate::cuda::context::ContextGuard;
+use crate::cuda::context::{ContextGuard, Operation};
 use crate::cuda::driver::{Driver, Stream};
 use crate::cuda::{capture, context, streams};
 use crate::error::Error;
@@ -31,6 +31,7 @@ impl SyncedMemory {
         self.head().and_then(may_push)?;
         let driver = cuda::driver()?;
         let mut claim = self.claim_always()?;
+        let _operation = Operation::begin();
         // SAFETY: the caller guarantees it.
         let stream = unsafe { Stream::of(stream) };
         let now = self.ready_for_stream(driver, &mut claim, stream)?;
@@ -55,6 +56,7 @@ impl SyncedMemory {
         let bytes = self.size.load(Ordering::Relaxed);
         let pinned = self.has_no_host_block() && host::wants_pinned(bytes);
         let mut claim = self.claim_always()?;
+        let _operation = Operation::begin();
         if claim.in_flight.is_some_and(|copy| copy.to == Side::Host) || !self.needs_pull()? {
             return Ok(());
         }
@@ -140,6 +142,7 @@ impl SyncedMemory {
         let driver = cuda::driver()?;
         // SAFETY: the caller guarantees it.
         let stream = unsafe { Stream::of(stream) };
+        let _operation = Operation::begin();
         capture::refuse_captured(driver, stream)?;
         let now = self.now()?;
         let host = now.host.filter(|_| now.word.owns_host() && now.word.is_pinned());
@@ -187,6 +190,7 @@ impl SyncedMemory {
     /// As `finish`, without a wait: `false` if the copy is not done.
     pub(super) fn finish_if_done(&self, claim: &mut Claim<'_>, driver: &Driver) -> Result<bool, Error> {
         let Some(copy) = claim.in_flight else { return Ok(true) };
+        let _operation = Operation::begin();
         let span = recorder::begin_wait();
         match copy.is_done(driver) {
             Ok(false) => Ok(false),
@@ -206,6 +210,7 @@ impl SyncedMemory {
             }
             answer => answer?,
         };
+        let _operation = Operation::begin();
         let span = recorder::begin_wait();
         match copy.finish(driver) {
             Ok(()) => self.completed(claim, span, copy),

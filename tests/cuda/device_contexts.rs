@@ -2,6 +2,7 @@
 
 use std::ffi::c_void;
 
+use crate::support::allocators;
 use crate::support::driver::{Address, Handle};
 use crate::support::states::*;
 use crate::support::*;
@@ -227,6 +228,36 @@ fn a_callers_stream_may_belong_to_another_context_than_the_current_one() {
     gpu.cuCtxSetCurrent(std::ptr::null_mut());
 }
 
+/// An allocator that makes another context current, in the middle of a pull.
+fn an_allocator_of_the_programs_may_change_the_context() {
+    type Switch<'g> = (&'g Gpu, Handle);
+    unsafe extern "C-unwind" fn allocate(bytes: usize, alignment: usize, switch: *mut c_void) -> *mut c_void {
+        let (gpu, context) = unsafe { switch.cast::<Switch<'_>>().read() };
+        assert_eq!(gpu.cuCtxSetCurrent(context), 0);
+        let mut block = std::ptr::null_mut();
+        unsafe { libc::posix_memalign(&mut block, alignment, bytes) };
+        block
+    }
+    let gpu = gpu();
+    let created = Created::new(&gpu);
+    let mut switch: Switch<'_> = (&gpu, created.1);
+    let table = syncedmem_host_allocator_t {
+        allocate: Some(allocate as _),
+        context: (&raw mut switch).cast(),
+        ..allocators::without_a_book()
+    };
+    let stream = gpu.stream();
+    let mut object = Object::new(BYTES);
+    assert_eq!(gpu.cuCtxSetCurrent(gpu.primary(0)), 0);
+    gpu.write(object.mutable_gpu_data().unwrap().addr(), &pattern(5, BYTES));
+    assert_eq!(allocators::set(Some(&table)), SYNCEDMEM_SUCCESS);
+    let (status, calls) = gpu.watch(|| object.pull(stream.handle()));
+    assert_eq!((status, allocators::set(None)), (SYNCEDMEM_SUCCESS, SYNCEDMEM_SUCCESS), "{}", last_error());
+    assert!(calls.iter().all(|call| call.status == 0), "{calls:?}");
+    assert_eq!(gpu.cuCtxSetCurrent(std::ptr::null_mut()), 0);
+    assert_bytes(&object.host_bytes(BYTES), &pattern(5, BYTES), &"");
+}
+
 crate::support::harness::tests![
     every_operation_from_every_state_leaves_the_current_context_as_it_found_it,
     an_operation_pushes_nothing_that_it_does_not_pop,
@@ -235,5 +266,6 @@ crate::support::harness::tests![
     blocks_are_freed_from_any_thread_with_any_context_current,
     a_set_device_block_may_be_of_another_device,
     a_callers_stream_may_belong_to_another_context_than_the_current_one;
+    alone_with_driver(&[]): an_allocator_of_the_programs_may_change_the_context;
     in_silence(&[]): what_was_in_flight_in_a_context_that_is_gone_is_not_waited_for
 ];

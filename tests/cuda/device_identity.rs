@@ -68,11 +68,10 @@ fn memory_without_a_number_is_unpinned_once_and_not_after_a_reset() {
 fn type_number_and_context_are_asked_for_in_one_call() {
     let gpu = &simulated_gpu();
     let mut object = filled(3 * MIB, 7);
-    gpu.within(0, || {
-        object.mutable_gpu_data().unwrap();
-        gpu.control().simcuda_clear_log();
-        object.cpu_data().unwrap();
-    });
+    gpu.within(0, || _ = object.mutable_gpu_data().unwrap());
+    gpu.control().simcuda_clear_log();
+    // Where the block's context is not current.
+    object.cpu_data().unwrap();
     assert_eq!((gpu.calls_of(c"cuPointerGetAttributes"), gpu.calls_of(c"cuPointerGetAttribute")), (1, 0));
 }
 

@@ -9,7 +9,7 @@ use syncedmem_trace::head::Side;
 
 use super::source::{self, Identity};
 use crate::cuda::capture::RelaxedCapture;
-use crate::cuda::context::{Context, ContextGuard};
+use crate::cuda::context::{self, Context, ContextGuard};
 use crate::cuda::driver::{self, Driver};
 use crate::cuda::{status, synchronize};
 use crate::error::DriverFailure;
@@ -31,6 +31,21 @@ pub struct Record {
 }
 
 impl Record {
+    /// The block's context, now current; `None`: the block is gone. One query where that context is current: its id says that no reset has
+    /// ended it, and its blocks with it.
+    pub fn enter<'d>(
+        &self,
+        driver: &'d Driver,
+        address: NonNull<c_void>,
+    ) -> Result<Option<ContextGuard<'d>>, DriverFailure> {
+        let now = context::current(driver)?;
+        let is_here = now.is_some_and(|now| now.id != 0 && self.identity.context_id_in(now.context) == Some(now.id));
+        if !is_here && !self.is_alive(driver, address)? {
+            return Ok(None);
+        }
+        ContextGuard::enter_from(driver, now, self.context).map(Some)
+    }
+
     /// See [`Identity::is_there`].
     pub fn is_alive(&self, driver: &Driver, address: NonNull<c_void>) -> Result<bool, DriverFailure> {
         self.identity.is_there(driver, driver::address(address.as_ptr()))

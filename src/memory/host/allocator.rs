@@ -11,6 +11,7 @@ use syncedmem_trace::address_hash::{AddressMap, address_map};
 use syncedmem_trace::event::Origin;
 
 use super::{Found, Owned, copies, registration};
+use crate::cuda::context;
 use crate::error::{Cause, Error};
 use crate::memory::host_usage;
 use crate::memory::malloc::ALIGNMENT;
@@ -85,7 +86,7 @@ pub fn allocate(functions: Functions, bytes: usize) -> Result<Found, Cause> {
     let block = {
         let _cancel_guard = CancelGuard::begin();
         // SAFETY: the caller of `set` guarantees it.
-        unsafe { (functions.allocate)(bytes, ALIGNMENT, functions.context) }
+        context::outside(|| unsafe { (functions.allocate)(bytes, ALIGNMENT, functions.context) })
     };
     let address = NonNull::new(block).ok_or(Cause::Allocator)?;
     let kept = match address.addr().get() % ALIGNMENT {
@@ -156,6 +157,6 @@ impl Record {
     unsafe fn release(self, address: NonNull<c_void>) {
         let _cancel_guard = CancelGuard::begin();
         // SAFETY: the caller of `set` guarantees it.
-        unsafe { (self.functions.release)(address.as_ptr(), self.bytes, self.functions.context) };
+        context::outside(|| unsafe { (self.functions.release)(address.as_ptr(), self.bytes, self.functions.context) });
     }
 }

@@ -17,7 +17,7 @@ use syncedmem_trace::head::Side;
 use syncedmem_trace::kind::Kind;
 
 use super::bins::Idle;
-use crate::cuda::context::{self, ContextGuard};
+use crate::cuda::context::{self, ContextGuard, Operation};
 use crate::cuda::driver::Driver;
 use crate::cuda::streams::StreamEvents;
 use crate::cuda::{captures_graphs, driver_in_use, synchronize};
@@ -119,12 +119,15 @@ pub fn keep(driver: &Driver, address: NonNull<c_void>, record: Record, events: O
 /// Waits for all work that may be using the block.
 fn give_back(driver: &Driver, mut block: IdleBlock) {
     let IdleBlock { address, record, .. } = block;
-    if record.is_alive(driver, address) == Ok(true) {
-        if let (true, Ok(guard)) = (block.waits.is_some(), ContextGuard::enter(driver, record.context)) {
-            // After a failed wait the driver decides about the free.
-            let _ = synchronise(driver, &guard);
+    let _operation = Operation::begin();
+    if !block.is_clear() {
+        if let Ok(Some(guard)) = record.enter(driver, address) {
+            if block.waits.is_some() {
+                // After a failed wait the driver decides about the free.
+                let _ = synchronise(driver, &guard);
+            }
+            block.events.wait(driver);
         }
-        block.events.wait(driver);
     }
     // SAFETY: the block is idle: no object holds it.
     unsafe { deferred::give_back_or_leave(driver, address, &record) };
