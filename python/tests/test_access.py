@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Callable
 
 import numpy as np
 import pytest
@@ -103,36 +102,12 @@ def test_leaving_what_was_never_entered_does_not_crash() -> None:
         SyncedMemory(4096).cpu().__exit__(None, None, None)
 
 
-def test_an_access_for_reading_is_not_a_write() -> None:
-    mem = SyncedMemory(4096)
-    mem.mutable_cpu_data()
-    with mem.cpu():
-        pass
-    assert mem.head is Head.HEAD_AT_CPU
-
-
 @pytest.mark.parametrize("name", HOST)
 def test_asarray_of_an_access_does_it_without_a_copy(name: str) -> None:
     view = SyncedMemory(4096).array("f4", (32, 32))
     array = np.asarray(getattr(view, name)())
     assert array.shape == (32, 32) and array.ctypes.data == view.cpu_data().ctypes.data
     assert array.flags.writeable == (name != "cpu")
-
-
-def test_an_array_of_an_access_that_was_given_away_keeps_the_memory() -> None:
-    array = np.asarray(SyncedMemory(65536).mutable_cpu())
-    gc.collect()
-    array[:] = 3
-    assert array.sum() == 3 * 65536
-
-
-def test_two_arrays_of_one_access_both_stay_valid() -> None:
-    access = SyncedMemory(65536).mutable_cpu()
-    one, two = np.asarray(access), np.asarray(access)
-    del access
-    gc.collect()
-    one[:] = 9
-    assert (two == 9).all()
 
 
 # --- the device ---------------------------------------------------------------------------------
@@ -160,16 +135,6 @@ def test_a_device_array_gives_nothing_out_after_its_block(driver: Driver) -> Non
     assert array.ptr, "the address stays valid while the array lives"
 
 
-def test_an_access_to_the_device_moves_the_head(driver: Driver) -> None:
-    mem = SyncedMemory(4096)
-    with mem.mutable_cpu() as array:
-        array[:] = 1
-    with mem.gpu():
-        assert mem.head.name == "SYNCED"
-    with mem.overwrite_gpu():
-        assert mem.head.name == "HEAD_AT_GPU"
-
-
 def test_looking_for_the_cuda_array_interface_of_an_access_does_it(driver: Driver) -> None:
     mem = SyncedMemory(4096)
     access = mem.mutable_gpu()
@@ -189,44 +154,6 @@ def test_an_array_of_an_evictable_memory_is_an_open_access() -> None:
     del array
     # Without an open access this is one end too many.
     assert syncedmem.lib.syncedmem_end_access(mem.handle) == syncedmem.Status.INVALID_STATE
-
-
-def test_a_memory_whose_array_is_in_use_cannot_be_marked_evictable() -> None:
-    mem = SyncedMemory(4096)
-    array = mem.cpu_data()
-    with pytest.raises(BufferError):
-        mem.evictable = Eviction.ALWAYS
-    assert mem.evictable is Eviction.NEVER
-    del array
-    mem.evictable = Eviction.ALWAYS
-
-
-def test_what_is_in_use_is_not_evicted_and_what_is_not_is(simulated: Driver) -> None:
-    room = 1 << 20
-    syncedmem.trim()
-    held = simulated.account().device_bytes
-    simulated.library.simcuda_set_memory(0, held + 5 * room // 2)
-    try:
-        mems = [SyncedMemory(room) for _ in range(2)]
-        for number, mem in enumerate(mems):
-            mem.evictable = Eviction.ALWAYS
-            with mem.mutable_gpu() as array:
-                simulated.write(array.ptr, bytes([number + 1]) * room)
-            del array
-        used = mems[0].gpu_data()
-        third = SyncedMemory(room)
-        third.mutable_gpu_data()
-        assert mems[0].head is Head.HEAD_AT_GPU and mems[1].head is Head.HEAD_AT_CPU
-        assert simulated.read(used.ptr, 4) == b"\1\1\1\1"
-        assert (mems[1].cpu_data() == 2).all()
-    finally:
-        simulated.library.simcuda_set_memory(0, 256 << 20)
-
-
-def test_every_kind_of_access_says_what_it_is() -> None:
-    said: Callable[[Any], str] = repr
-    for name in HOST + DEVICE:
-        assert "Access" in said(getattr(SyncedMemory(16).array("f4"), name)())
 
 
 def test_a_block_that_ends_in_one_thread_ends_none_in_another() -> None:

@@ -32,16 +32,9 @@ def test_repr_of_a_view_says_its_type_and_shape() -> None:
     assert "float32" in said and "(2, 3, 4)" in said and "UNINITIALIZED" in said
 
 
-def test_without_a_shape_a_view_has_one_dimension_of_all() -> None:
-    assert SyncedMemory(96).array(np.float64).shape == (12,)
-
-
-def test_a_shape_may_be_one_number() -> None:
-    assert SyncedMemory(96).array(np.float64, 12).shape == (12,)
-
-
-def test_a_shape_may_be_a_list_or_numpys_numbers() -> None:
-    assert SyncedMemory(96).array("f4", [np.int64(4), 6]).shape == (4, 6)
+@pytest.mark.parametrize("shape, made", [(None, (12,)), (12, (12,)), ([np.int64(3), 4], (3, 4))])
+def test_a_shape_may_be_missing_a_number_or_a_sequence(shape: Any, made: tuple[int, ...]) -> None:
+    assert SyncedMemory(96).array(np.float64, shape).shape == made
 
 
 def test_a_shape_without_dimensions_is_one_element() -> None:
@@ -56,14 +49,8 @@ def test_a_view_may_be_smaller_than_its_memory() -> None:
     assert mem.cpu_data().view("f4").tolist() == [1.0] * 3 + [0.0] * 22
 
 
-@pytest.mark.parametrize("shape", [(5, 5), (25,), 25, (2**62, 2**62), (2**63 - 1,), (2**64,), (2**32, 2**32, 2**32)])
+@pytest.mark.parametrize("shape", [(5, 5), 25, (2**62, 2**62), (2**64,), (-1,), (4, -6), -24, (-2, -12)])
 def test_a_shape_that_does_not_fit_is_a_value_error(shape: Any) -> None:
-    with pytest.raises(ValueError):
-        SyncedMemory(96).array("f4", shape)
-
-
-@pytest.mark.parametrize("shape", [(-1,), (4, -6), -24, (-2, -12)])
-def test_a_negative_shape_is_a_value_error(shape: Any) -> None:
     with pytest.raises(ValueError):
         SyncedMemory(96).array("f4", shape)
 
@@ -81,14 +68,8 @@ def test_a_type_that_does_not_fill_the_memory_needs_a_shape() -> None:
     assert mem.array("f4", 2).nbytes == 8
 
 
-@pytest.mark.parametrize("dtype", ["O", object, [("a", "f4"), ("b", "O")]])
-def test_a_type_of_python_objects_is_a_type_error(dtype: Any) -> None:
-    with pytest.raises(TypeError):
-        SyncedMemory(96).array(dtype)
-
-
-@pytest.mark.parametrize("dtype", ["no such", 12, "f3", object()])
-def test_a_type_that_numpy_does_not_know_is_a_type_error(dtype: Any) -> None:
+@pytest.mark.parametrize("dtype", ["O", [("a", "f4"), ("b", "O")], "no such", 12, "f3", object()])
+def test_a_type_of_python_objects_or_none_is_a_type_error(dtype: Any) -> None:
     with pytest.raises(TypeError):
         SyncedMemory(96).array(dtype)
 
@@ -117,7 +98,8 @@ def test_arrays_of_every_type_share_the_memory(dtype: Any) -> None:
     written, read = view.mutable_cpu_data(), view.cpu_data()
     assert written.dtype == read.dtype == kind and written.shape == read.shape == (2, 3)
     assert address(written) == address(read) == address(mem.cpu_data())
-    assert written.flags.c_contiguous and written.flags.aligned
+    assert written.flags.c_contiguous and written.flags.aligned and written.flags.writeable
+    assert view.overwrite_cpu_data().flags.writeable
     written.view("u1" if kind.names is None else np.dtype("u1"))[...] = 7 if kind.kind != "b" else 1
     assert mem.cpu_data().any()
 
@@ -127,7 +109,6 @@ def test_an_array_has_the_very_type_of_its_view(dtype: np.dtype[Any]) -> None:
     # DLPack has one name for types that NumPy tells apart.
     array = SyncedMemory(96).array(dtype).cpu_data()
     assert (array.dtype.char, array.dtype.metadata) == (dtype.char, dtype.metadata)
-
 
 
 @pytest.mark.parametrize("dtype", EVERY_TYPE + HOST_ALONE)
@@ -142,38 +123,11 @@ def test_what_reads_is_read_only_whatever_its_type(dtype: str) -> None:
         array.view("u1" if array.dtype.kind != "O" else "u1").flags.writeable = True
 
 
-@pytest.mark.parametrize("dtype", EVERY_TYPE + HOST_ALONE)
-def test_what_writes_is_writable_whatever_its_type(dtype: str) -> None:
-    view = SyncedMemory(np.dtype(dtype).itemsize * 4).array(dtype)
-    assert view.mutable_cpu_data().flags.writeable
-    assert view.overwrite_cpu_data().flags.writeable
-
-
 def test_a_read_only_array_gives_out_no_writable_buffer() -> None:
     array = SyncedMemory(96).cpu_data()
     assert array.data.readonly
     with pytest.raises((TypeError, ValueError, BufferError)):
         (ctypes.c_char * 96).from_buffer(array)  # type: ignore[arg-type,unused-ignore]
-
-
-def test_what_is_written_is_what_is_read() -> None:
-    view = SyncedMemory(48).array("f4", (3, 4))
-    view.mutable_cpu_data()[:] = np.arange(12).reshape(3, 4)
-    assert view.cpu_data().tolist() == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10, 11]]
-
-
-def test_arrays_of_one_memory_see_each_others_writes() -> None:
-    mem = SyncedMemory(8)
-    read = mem.array("i4").cpu_data()
-    mem.array("i8").mutable_cpu_data()[0] = 2**32 + 5
-    assert read.tolist() == [5, 1]
-
-
-def test_writing_puts_the_head_at_the_cpu() -> None:
-    for access in ("mutable_cpu_data", "overwrite_cpu_data"):
-        mem = SyncedMemory(8)
-        getattr(mem.array("f4"), access)()
-        assert mem.head is Head.HEAD_AT_CPU
 
 
 def test_asarray_of_a_view_reads_without_a_copy() -> None:
@@ -183,11 +137,6 @@ def test_asarray_of_a_view_reads_without_a_copy() -> None:
     assert array.shape == (3, 4) and array.dtype == np.float32 and array.sum() == 24
     assert address(array) == address(view.cpu_data())
     assert not array.flags.writeable
-
-
-def test_asarray_of_a_view_holds_it() -> None:
-    array = np.asarray(SyncedMemory(65536).array("f4"))
-    assert not array.any() and array.shape == (16384,)
 
 
 def test_array_interface_says_version_3_and_read_only() -> None:
@@ -215,22 +164,3 @@ def test_looking_for_attributes_touches_nothing() -> None:
         if not name.startswith("__"):
             getattr(view, name)
     assert mem.head is Head.UNINITIALIZED
-
-
-def test_numpy_computes_with_a_view() -> None:
-    view = SyncedMemory(16).array("f4")
-    view.mutable_cpu_data()[:] = [1, 2, 3, 4]
-    added: Any = np.add(view, 1)  # type: ignore[call-overload]
-    assert added.tolist() == [2, 3, 4, 5]
-    assert np.dot(np.asarray(view), np.asarray(view)) == 30
-
-
-def test_an_array_in_fortran_order_can_be_written_into_a_view() -> None:
-    view = SyncedMemory(96).array("f4", (4, 6))
-    source = np.asfortranarray(np.arange(24, dtype="f4").reshape(4, 6))
-    view.overwrite_cpu_data()[:] = source
-    assert (view.cpu_data() == source).all()
-
-
-def test_blocks_are_aligned_for_vectors() -> None:
-    assert address(SyncedMemory(4097).cpu_data()) % 64 == 0

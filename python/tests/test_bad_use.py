@@ -11,34 +11,7 @@ import pytest
 
 import syncedmem
 from conftest import Program, ended_well
-from dlpack import consume
-from syncedmem import Status, SyncedMemory, ffi, lib
-
-
-def test_a_wrong_handle_is_refused() -> None:
-    data, size = ffi.new("const void **"), ffi.new("size_t *")
-    nothing = ffi.NULL
-    zeros = ffi.new("char[64]")
-    for handle in (nothing, ffi.cast("syncedmem_t *", 1), ffi.cast("syncedmem_t *", zeros + 3)):
-        assert lib.syncedmem_cpu_data(handle, data) == Status.INVALID_ARGUMENT
-        assert lib.syncedmem_size(handle, size) == Status.INVALID_ARGUMENT
-    assert ffi.string(lib.syncedmem_last_error())
-
-
-def test_a_handle_after_its_destruction_is_refused() -> None:
-    storage = ffi.new("uint64_t[8]")
-    made = ffi.new("syncedmem_t **")
-    assert lib.syncedmem_construct(storage, 64, 4096, made) == Status.SUCCESS
-    handle = made[0]
-    assert lib.syncedmem_destruct(handle) == Status.SUCCESS
-    uses: list[Callable[[], Any]] = [
-        lambda: lib.syncedmem_destruct(handle),
-        lambda: lib.syncedmem_destroy(handle),
-        lambda: lib.syncedmem_cpu_data(handle, ffi.new("const void **")),
-        lambda: lib.syncedmem_exports(handle, ffi.new("size_t *"), ffi.new("size_t *")),
-        lambda: lib.syncedmem_to_dlpack(handle, 0, 1, 1, 8, 1, [8], True, ffi.new("void **")),
-    ]
-    assert [use() for use in uses] == [Status.INVALID_HANDLE] * len(uses)
+from syncedmem import Status, SyncedMemory, lib
 
 
 def test_a_handle_that_was_destroyed_behind_pythons_back_is_an_exception() -> None:
@@ -53,52 +26,11 @@ def test_a_handle_that_was_destroyed_behind_pythons_back_is_an_exception() -> No
         mem.cpu_data()
 
 
-def test_destroying_a_handle_whose_array_is_in_use_ends_it_with_the_array(alive: Callable[[], int]) -> None:
-    mem = SyncedMemory(65536)
-    array = mem.mutable_cpu_data()
-    assert lib.syncedmem_destroy(mem.handle) == Status.SUCCESS
-    array[:] = 1
-    assert array[65535] == 1 and alive() == 65536
-    del array
-    assert alive() == 0
-
-
-def test_arguments_of_another_type_are_type_errors_of_cffi() -> None:
-    uses: list[Callable[[], Any]] = [
-        lambda: lib.syncedmem_cpu_data(12, ffi.new("const void **")),
-        lambda: lib.syncedmem_cpu_data(SyncedMemory(8), ffi.new("const void **")),
-        lambda: lib.syncedmem_cpu_data(ffi.NULL),
-        lambda: lib.syncedmem_trim("all"),
-        lambda: lib.syncedmem_trace_start("not bytes"),
-    ]
-    for use in uses:
-        with pytest.raises(TypeError):
-            use()
-    with pytest.raises(OverflowError):
-        lib.syncedmem_trim(2**40)
-
-
 def test_the_handle_of_a_closed_memory_is_a_value_error() -> None:
     mem = SyncedMemory(4096)
     mem.close()
     with pytest.raises(ValueError, match="closed"):
         mem.handle
-
-
-def test_a_handle_that_was_taken_outlives_the_close() -> None:
-    mem = SyncedMemory(4096)
-    handle = mem.handle
-    mem.close()
-    assert lib.syncedmem_head(handle, ffi.new("syncedmem_head_t *")) in (Status.SUCCESS, Status.INVALID_HANDLE)
-
-
-def test_what_c_code_made_can_be_used_and_ended_by_c_code() -> None:
-    made = ffi.new("syncedmem_t **")
-    assert lib.syncedmem_create(64, made) == Status.SUCCESS
-    data = ffi.new("void **")
-    assert lib.syncedmem_mutable_cpu_data(made[0], data) == Status.SUCCESS
-    ffi.buffer(data[0], 64)[:] = b"x" * 64
-    assert lib.syncedmem_destroy(made[0]) == Status.SUCCESS
 
 
 def test_an_object_that_is_no_memory_cannot_be_viewed() -> None:
@@ -153,33 +85,10 @@ def test_initialising_a_memory_again_keeps_the_arrays_of_the_first(alive: Callab
     assert alive() == 0
 
 
-def test_a_source_of_the_wrong_shape_is_numpys_value_error() -> None:
-    view = SyncedMemory(96).array("f4", (4, 6))
-    with pytest.raises(ValueError):
-        view.mutable_cpu_data()[:] = np.zeros((5, 5))
-    with pytest.raises(IndexError):
-        view.mutable_cpu_data()[4, 0] = 1
-
-
-def test_an_array_outlives_its_memory() -> None:
-    array = SyncedMemory(1 << 20).array("f8").mutable_cpu_data()
-    gc.collect()
-    array[:] = 2
-    assert array.sum() == 2 * (1 << 17)
-
-
 def test_an_array_is_not_resized() -> None:
     array = SyncedMemory(96).mutable_cpu_data()
     with pytest.raises(ValueError):
         array.resize(1 << 20, refcheck=False)
-
-
-def test_deleting_a_tensor_twice_is_what_dlpack_forbids_and_deleting_in_any_order_is_not() -> None:
-    mem = SyncedMemory(4096)
-    tensors = [consume(mem.mutable_cpu().__dlpack__(max_version=(1, 0))) for _ in range(6)]
-    for tensor in tensors[::2] + tensors[1::2]:
-        tensor.delete()
-    assert mem.exports == (0, 0)
 
 
 def test_a_finaliser_may_run_on_another_thread_and_use_the_memory() -> None:

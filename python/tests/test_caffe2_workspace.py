@@ -91,15 +91,6 @@ def test_blobs_are_renamed_and_mapped() -> None:
         ws.map(other, {"y": "absent"})
 
 
-def test_shared_memory_counts_once() -> None:
-    ws = Workspace()
-    ws["a"] = np.zeros((10, 10), "f4")
-    ws.tensor("b").resize(100)
-    ws["b"].share(ws["a"])
-    ws["c"] = np.zeros(5, "f8")
-    assert ws.sizes == {"a": 400, "b": 0, "c": 40}
-
-
 def test_threads_make_one_tensor_of_one_name() -> None:
     ws = Workspace()
     made = []

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import gc
 import threading
-import weakref
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Callable
@@ -172,13 +171,6 @@ def test_a_finaliser_in_a_cycle_reads_a_model(tmp_path: Path) -> None:
     assert str(path) not in Path("/proc/self/maps").read_text("utf-8")
 
 
-def test_a_finaliser_that_is_called_twice_uses_the_memory_twice() -> None:
-    seen: list[Any] = []
-    Node(filled(), rewritten, seen).__del__()
-    gc.collect()
-    assert seen == [7, 7]
-
-
 def test_what_a_finaliser_saves_stays_whole(alive: Callable[[], int]) -> None:
     saved: list[Any] = []
     ws = workspace()
@@ -214,16 +206,6 @@ def test_a_generator_in_a_cycle_ends_with_its_memory_whole() -> None:
     del cycle
     gc.collect()
     assert seen == [7]
-
-
-def test_weak_references_into_a_cycle_are_told_and_find_nothing() -> None:
-    seen: list[Any] = []
-    node = Node(filled(), rewritten, seen)
-    reference = weakref.ref(node.held, lambda reference: seen.append(reference()))
-    weakref.finalize(node, seen.append, "ended")
-    del node
-    gc.collect()
-    assert set(map(str, seen)) == {"7", "None", "ended"} and reference() is None
 
 
 ENDED: dict[str, tuple[Callable[[], Any], str, Callable[[Any], object]]] = {

@@ -12,39 +12,6 @@ from cuda import Driver
 from syncedmem import Head, SyncedMemory
 
 
-def test_the_walk_of_caffes_documentation(simulated: Driver) -> None:
-    mem = SyncedMemory(4096)
-    mem.mutable_cpu_data()[:] = 1
-    walk: list[tuple[str, Head, int, int]] = [
-        ("gpu_data", Head.SYNCED, 1, 0),
-        ("cpu_data", Head.SYNCED, 1, 0),
-        ("mutable_gpu_data", Head.HEAD_AT_GPU, 1, 0),
-        ("mutable_gpu_data", Head.HEAD_AT_GPU, 1, 0),
-        ("cpu_data", Head.SYNCED, 1, 1),
-        ("gpu_data", Head.SYNCED, 1, 1),
-        ("mutable_cpu_data", Head.HEAD_AT_CPU, 1, 1),
-        ("mutable_gpu_data", Head.HEAD_AT_GPU, 2, 1),
-        ("mutable_cpu_data", Head.HEAD_AT_CPU, 2, 2),
-    ]
-    simulated.forget()
-    for access, head, to_device, to_host in walk:
-        getattr(mem, access)()
-        assert (mem.head, simulated.copies("HtoD"), simulated.copies("DtoH")) == (head, to_device, to_host), access
-    assert (mem.cpu_data() == 1).all()
-
-
-def test_what_the_host_wrote_is_on_the_device(simulated: Driver) -> None:
-    view = SyncedMemory(32).array("f4")
-    view.mutable_cpu_data()[:] = range(8)
-    assert np.frombuffer(simulated.read(view.gpu_data().ptr, 32), "f4").tolist() == list(range(8))
-
-
-def test_what_the_device_wrote_is_on_the_host(simulated: Driver) -> None:
-    view = SyncedMemory(32).array("f4")
-    simulated.write(view.mutable_gpu_data().ptr, np.arange(8, dtype="f4").tobytes())
-    assert view.cpu_data().tolist() == list(range(8))
-
-
 def test_an_array_of_the_host_sees_a_later_copy(simulated: Driver) -> None:
     view = SyncedMemory(32).array("f4")
     before = view.cpu_data()
@@ -53,25 +20,19 @@ def test_an_array_of_the_host_sees_a_later_copy(simulated: Driver) -> None:
     assert (before == 3).all()
 
 
-def test_a_first_read_on_the_device_finds_zeros(simulated: Driver) -> None:
-    mem = SyncedMemory(64)
-    assert simulated.read(mem.gpu_data().ptr, 64) == bytes(64)
-    assert mem.head.name in ("HEAD_AT_GPU", "SYNCED")
-
-
-def test_overwriting_copies_nothing(simulated: Driver) -> None:
-    mem = SyncedMemory(4096)
-    mem.mutable_cpu_data()
-    simulated.forget()
-    mem.overwrite_gpu_data()
-    mem.overwrite_cpu_data()
-    assert simulated.copies() == 0
-
-
-def test_the_device_is_told_once_there_is_a_block(driver: Driver) -> None:
-    mem = SyncedMemory(4096)
-    mem.gpu_data()
-    assert mem.device == 0 and mem.owns_gpu
+def test_each_side_has_what_the_other_wrote(simulated: Driver) -> None:
+    view = SyncedMemory(32).array("f4")
+    view.mutable_cpu_data()[:] = range(8)
+    assert np.frombuffer(simulated.read(view.gpu_data().ptr, 32), "f4").tolist() == list(range(8))
+    simulated.write(view.mutable_gpu_data().ptr, np.full(8, 3, "f4").tobytes())
+    assert (view.memory.head, view.memory.device, view.memory.owns_gpu) == (Head.HEAD_AT_GPU, 0, True)
+    assert (view.cpu_data() == 3).all() and view.memory.head is Head.SYNCED
+    view.overwrite_gpu_data()
+    view.memory.release_cpu()
+    assert not view.memory.owns_cpu
+    view.overwrite_cpu_data()
+    view.memory.release_gpu()
+    assert not view.memory.owns_gpu and view.memory.device is None
 
 
 def test_a_block_is_made_on_the_device_that_is_current(simulated: Driver) -> None:
@@ -122,30 +83,6 @@ def test_the_cuda_array_interface_of_a_structure_describes_it(driver: Driver) ->
     assert interface["data"][1] is True
 
 
-def test_both_sides_can_be_released_where_the_other_is_newer(driver: Driver) -> None:
-    mem = SyncedMemory(65536)
-    mem.mutable_cpu_data()[:] = 4
-    mem.mutable_gpu_data()
-    mem.release_cpu()
-    assert not mem.owns_cpu and (mem.cpu_data() == 4).all()
-    mem.mutable_cpu_data()
-    mem.release_gpu()
-    assert not mem.owns_gpu and mem.device is None and (mem.cpu_data() == 4).all()
-
-
-def test_a_side_whose_array_is_in_use_is_not_released(driver: Driver) -> None:
-    mem = SyncedMemory(4096)
-    host = mem.mutable_cpu_data()
-    device = mem.mutable_gpu_data()
-    with pytest.raises(BufferError):
-        mem.release_cpu()
-    mem.mutable_cpu_data()
-    with pytest.raises(BufferError):
-        mem.release_gpu()
-    del host, device
-    mem.release_gpu()
-
-
 def test_memory_can_be_pinned_and_unpinned(driver: Driver) -> None:
     mem = SyncedMemory(1 << 20)
     mem.mutable_cpu_data()[:] = 7
@@ -156,34 +93,7 @@ def test_memory_can_be_pinned_and_unpinned(driver: Driver) -> None:
     assert not mem.is_pinned
 
 
-def test_memory_is_pinned_where_that_is_the_policy(driver: Driver) -> None:
-    before = syncedmem.get_pinning()
-    syncedmem.set_pinning(syncedmem.Pinning.ALWAYS)
-    try:
-        mem = SyncedMemory(65536)
-        mem.cpu_data()
-        assert mem.is_pinned
-    finally:
-        syncedmem.set_pinning(before)
-
-
 # --- copies in flight -------------------------------------------------------------------------------
-
-
-def test_a_push_is_in_flight_until_it_was_waited_for(simulated: Driver) -> None:
-    syncedmem.set_pinning(syncedmem.Pinning.ALWAYS)
-    try:
-        mem = SyncedMemory(65536)
-        mem.mutable_cpu_data()[:] = 2
-        with simulated.stream() as stream:
-            with simulated.held():
-                mem.async_gpu_push(stream)
-                assert mem.head is Head.SYNCED and not mem.is_ready()
-            mem.wait()
-            assert mem.is_ready()
-            assert simulated.read(mem.gpu_data().ptr, 16) == b"\2" * 16
-    finally:
-        syncedmem.set_pinning(syncedmem.Pinning.AUTO)
 
 
 def test_a_pull_is_in_flight_until_the_host_is_read(simulated: Driver) -> None:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import signal
-import threading
 import traceback
 from typing import Any, Callable
 
@@ -14,7 +12,6 @@ import pytest
 
 import syncedmem
 from cuda import Driver
-from dlpack import consume
 from syncedmem import Status, SyncedMemory
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
@@ -56,52 +53,6 @@ def test_the_child_reads_and_writes_copies_of_the_host_data() -> None:
     assert (array == 3).all()
 
 
-def test_the_child_makes_and_ends_memories() -> None:
-    kept = SyncedMemory(65536)
-    array = kept.mutable_cpu_data()
-    seen = consume(kept.mutable_cpu().__dlpack__())
-
-    def child() -> None:
-        nonlocal array
-        new = SyncedMemory(65536).mutable_cpu_data()
-        new[:] = 1
-        del array
-        seen.delete()
-        gc.collect()
-        assert kept.exports == (0, 0)
-        kept.close()
-        assert (new == 1).all() and syncedmem.report()
-
-    in_a_child(child)
-    assert kept.exports == (2, 0)
-    seen.delete()
-
-
-def test_a_lock_that_another_thread_held_is_not_held_in_the_child(simulated: Driver) -> None:
-    syncedmem.set_pinning(syncedmem.Pinning.ALWAYS)
-    mem = SyncedMemory(65536)
-    mem.mutable_gpu_data()
-    reader = threading.Thread(target=mem.cpu_data)
-
-    def child() -> None:
-        assert mem.nbytes == 65536 and mem.exports[1] == 0 and repr(mem)
-        with pytest.raises(syncedmem.Error) as caught:
-            mem.cpu_data()
-        assert caught.value.status is Status.NO_GPU
-
-    try:
-        with simulated.stream() as stream:
-            with simulated.held():
-                mem.async_cpu_pull(stream)
-                reader.start()
-                reader.join(0.05)
-                assert reader.is_alive()
-                in_a_child(child)
-            reader.join()
-    finally:
-        syncedmem.set_pinning(syncedmem.Pinning.AUTO)
-
-
 def test_device_calls_in_the_child_say_that_there_is_no_gpu(driver: Driver) -> None:
     mem = SyncedMemory(65536)
     mem.mutable_cpu_data()[:] = 5
@@ -124,21 +75,6 @@ def test_device_calls_in_the_child_say_that_there_is_no_gpu(driver: Driver) -> N
 
     in_a_child(child)
     assert mem.head is syncedmem.Head.SYNCED
-
-
-def test_the_child_frees_nothing_of_the_parents(driver: Driver) -> None:
-    mem = SyncedMemory(65536)
-    device = mem.mutable_gpu_data()
-    capsule = mem.gpu().__dlpack__(max_version=(1, 0))
-
-    def child() -> None:
-        nonlocal mem, device, capsule
-        del mem, device, capsule
-        gc.collect()
-
-    in_a_child(child)
-    assert mem.exports == (0, 2)
-    assert mem.cpu_data().shape == (65536,)
 
 
 def test_a_process_of_multiprocessing_computes_with_what_it_inherited() -> None:

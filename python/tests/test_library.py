@@ -37,10 +37,6 @@ def test_a_preloaded_one_is_used(program: Program, another: str) -> None:
     ended_well(program(TELL, LD_PRELOAD=another), f"{another}\n{ZEROS}")
 
 
-def test_one_that_was_loaded_before_is_used(program: Program, another: str) -> None:
-    ended_well(program(f"import ctypes; kept = ctypes.CDLL({another!r})\n" + TELL), f"{another}\n{ZEROS}")
-
-
 def test_the_one_that_is_named_is_used(program: Program, another: str) -> None:
     ended_well(program(TELL, SYNCEDMEM_LIBRARY=another), f"{another}\n{ZEROS}")
 

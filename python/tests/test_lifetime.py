@@ -93,31 +93,6 @@ def test_the_last_to_refer_to_device_memory_keeps_it(simulated: Driver, what: st
     assert alive() == 0
 
 
-def test_an_access_in_a_cycle_is_collected(alive: Callable[[], int]) -> None:
-    class Node:
-        pass
-
-    node: Any = Node()
-    node.itself = node
-    node.mem = SyncedMemory(SIZE)
-    node.array = node.mem.mutable_cpu_data()
-    node.capsule = node.mem.mutable_cpu().__dlpack__()
-    assert alive() == SIZE
-    del node
-    assert alive() == 0
-
-
-def test_a_memory_may_end_while_its_arrays_stay(alive: Callable[[], int]) -> None:
-    arrays = [SyncedMemory(SIZE).mutable_cpu_data() for _ in range(8)]
-    for number, array in enumerate(arrays):
-        array[:] = number
-    assert alive() == 8 * SIZE
-    assert [int(array[-1]) for array in arrays] == list(range(8))
-    del arrays[::2], array
-    assert alive() == 4 * SIZE
-    assert [int(array[-1]) for array in arrays] == [1, 3, 5, 7]
-
-
 def test_what_ends_inside_a_call_on_the_same_memory_does_not_hang() -> None:
     # A collection may begin anywhere in Python code, also inside the package while it holds the memory's lock.
     mem = SyncedMemory(4096)

@@ -14,24 +14,9 @@ import pytest
 
 import syncedmem
 from conftest import Program, ended_well
-from cuda import Driver
 from syncedmem import Accounting, ErrorPolicy, Memory, Mode, Pinning, SyncedMemory
 
 ROOM = 1 << 20
-
-
-def test_stats_are_those_of_the_c_structure() -> None:
-    ffi = syncedmem.ffi
-    stats: Any = syncedmem.stats()
-    for struct, value in (
-        ("syncedmem_stats_t", stats),
-        ("syncedmem_memory_stats_t", stats.device),
-        ("syncedmem_sum_t", stats.host_fills),
-    ):
-        fields = [name for name, _ in ffi.typeof(struct).fields if name != "size"]
-        assert all(hasattr(value, field) for field in fields)
-    assert not hasattr(stats, "size")
-    assert isinstance(stats.pageable.allocations.bytes, int)
 
 
 def test_stats_count_what_happens(accounting: None) -> None:
@@ -47,30 +32,11 @@ def test_stats_count_what_happens(accounting: None) -> None:
     assert syncedmem.stats().objects_ended == before.objects_ended + 1
 
 
-def test_stats_count_copies(simulated: Driver, accounting: None) -> None:
-    def copied() -> tuple[int, int]:
-        stats = syncedmem.stats()
-        to_device = (stats.to_device_pinned, stats.to_device_pageable)
-        to_host = (stats.to_host_pinned, stats.to_host_pageable)
-        return sum(each.bytes for each in to_device), sum(each.bytes for each in to_host)
-
-    before = copied()
-    mem = SyncedMemory(ROOM)
-    mem.mutable_cpu_data()
-    mem.mutable_gpu_data()
-    mem.cpu_data()
-    after = copied()
-    assert (after[0] - before[0], after[1] - before[1]) == (ROOM, ROOM)
-
-
 def test_peaks_can_be_begun_anew(accounting: None) -> None:
-    syncedmem.reset_peaks()
     SyncedMemory(8 * ROOM).mutable_cpu_data()
-    stats = syncedmem.stats()
-    high = stats.pageable.peak + stats.pinned.peak
+    high = syncedmem.stats().pageable.peak
     syncedmem.reset_peaks()
-    stats = syncedmem.stats()
-    assert high >= 8 * ROOM and stats.pageable.peak + stats.pinned.peak <= high - 8 * ROOM
+    assert high >= 8 * ROOM and syncedmem.stats().pageable.peak <= high - 8 * ROOM
 
 
 def test_the_report_counts_what_was_done(accounting: None) -> None:
@@ -119,22 +85,6 @@ def test_a_policy_that_was_set_is_in_force(put: Any, get: Any, values: list[Any]
         for value in values:
             put(value)
             assert get() == value and type(get()) is type(before)
-    finally:
-        put(before)
-
-
-@pytest.mark.parametrize("put, get, values", POLICIES, ids=[each[1].__name__ for each in POLICIES])
-@pytest.mark.parametrize("value", ["text", None, object(), [1], -(2**70), -7])
-def test_a_policy_that_cannot_be_is_an_error_and_changes_nothing(
-    put: Any, get: Any, values: list[Any], value: Any
-) -> None:
-    before = get()
-    if isinstance(before, bool):
-        return  # everything is true or false
-    try:
-        with pytest.raises((TypeError, ValueError, OverflowError, syncedmem.Error)):
-            put(value)
-        assert get() == before
     finally:
         put(before)
 
@@ -198,19 +148,6 @@ def test_a_budget_is_of_one_kind_of_memory() -> None:
         syncedmem.get_pool_budget(Memory.ALL)
 
 
-@pytest.mark.parametrize("seconds", [-1.0, float("nan"), float("-inf")])
-def test_an_age_that_cannot_be_is_an_error(seconds: float) -> None:
-    with pytest.raises((syncedmem.Error, ValueError)):
-        syncedmem.set_pool_age(seconds)
-
-
-@pytest.mark.parametrize("kind", [99, -1, "device", None])
-def test_a_kind_of_memory_that_is_none_is_an_error(kind: Any) -> None:
-    for use in (syncedmem.trim, syncedmem.idle_bytes):
-        with pytest.raises((syncedmem.Error, ValueError, TypeError)):
-            use(kind)
-
-
 def test_a_trace_tells_what_happened(tmp_path: Path) -> None:
     file = tmp_path / "träce"
     with syncedmem.trace(file):
@@ -228,17 +165,6 @@ def test_a_trace_ends_with_its_block(tmp_path: Path) -> None:
     recorded = file.read_bytes()
     SyncedMemory(ROOM).mutable_cpu_data()
     assert file.read_bytes() == recorded != b""
-
-
-def test_a_trace_can_be_started_and_stopped(tmp_path: Path) -> None:
-    syncedmem.trace_stop()
-    syncedmem.trace_start(tmp_path / "one")
-    syncedmem.trace_start(tmp_path / "two")
-    SyncedMemory(ROOM, name="second").mutable_cpu_data()
-    syncedmem.trace_stop()
-    syncedmem.trace_stop()
-    assert b"second" in (tmp_path / "two").read_bytes()
-    assert b"second" not in (tmp_path / "one").read_bytes()
 
 
 def test_a_trace_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
@@ -264,11 +190,6 @@ def test_everything_that_is_public_is_there_and_documented() -> None:
         for name, member in vars(kind).items():
             if not name.startswith("_") and (callable(member) or isinstance(member, property)):
                 assert member.__doc__, f"{kind.__name__}.{name} says nothing of itself"
-
-
-def test_the_header_is_in_the_package() -> None:
-    text = Path(syncedmem.include_dir(), "syncedmem.h").read_text()
-    assert "syncedmem_to_dlpack" in text
 
 
 @pytest.mark.once

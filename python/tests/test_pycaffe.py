@@ -88,24 +88,6 @@ with syncedmem.trace("trace"):
     assert said.splitlines() == [os.environ["SYNCEDMEM_TEST_LIBRARY"], str(64 * 1024 * 4)]
 
 
-def test_beside_a_caffe_that_runs_on_its_own_memory_nothing_is_seen_of_it(pycaffe: Callable[..., str]) -> None:
-    said = pycaffe(
-        """
-syncedmem.set_accounting(syncedmem.Accounting.ON)
-"""
-        + NET
-        + """
-blob.data[...] = 3
-print(syncedmem.stats().objects_made)
-array = syncedmem.SyncedMemory(4096).mutable_cpu_data()
-array[:] = 1
-assert blob.data[0, 0] == 3
-""",
-        preload=False,
-    )
-    assert said == "0\n"
-
-
 TRAINED = """
 with open("net.prototxt", "w") as out:
     out.write('''

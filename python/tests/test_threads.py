@@ -135,42 +135,6 @@ def test_a_call_that_needs_the_memory_alone_waits_for_the_one_that_has_it(simula
     assert done.count((65536,)) == done.count(0) == 1
 
 
-def test_an_object_that_one_thread_waits_on_ends_in_another(simulated: Driver) -> None:
-    syncedmem.set_pinning(syncedmem.Pinning.ALWAYS)
-    mem = SyncedMemory(65536)
-    mem.mutable_cpu_data()
-    outcome: list[Any] = []
-
-    def waits() -> None:
-        mem.wait()
-        outcome.append("done")
-
-    try:
-        with simulated.stream() as stream:
-            with simulated.held():
-                mem.async_gpu_push(stream)
-                waiter = threading.Thread(target=waits)
-                waiter.start()
-            waiter.join()
-    finally:
-        syncedmem.set_pinning(syncedmem.Pinning.AUTO)
-    mem.close()
-    assert outcome == ["done"]
-
-
-def test_many_threads_read_one_memory_that_is_copied_once(simulated: Driver) -> None:
-    mem = SyncedMemory(65536)
-    simulated.write(mem.mutable_gpu_data().ptr, b"\6" * 65536)
-    simulated.forget()
-
-    def read(_: int) -> None:
-        for _ in range(20):
-            assert (mem.cpu_data() == 6).all()
-
-    together(8, read)
-    assert simulated.copies("DtoH") == 1 and mem.exports == (0, 0)
-
-
 def test_threads_that_use_one_memory_in_every_way_leave_it_whole() -> None:
     mem = SyncedMemory(65536)
     view = mem.array("f4")
@@ -204,56 +168,6 @@ def test_threads_that_use_one_memory_in_every_way_leave_it_whole() -> None:
     mem.close()
 
 
-def test_threads_that_use_both_sides_of_one_memory_leave_it_whole(simulated: Driver) -> None:
-    mem = SyncedMemory(65536)
-    uses: list[Callable[[], Any]] = [
-        mem.cpu_data,
-        mem.gpu_data,
-        mem.mutable_cpu_data,
-        mem.mutable_gpu_data,
-        mem.overwrite_gpu_data,
-        mem.release_cpu,
-        mem.release_gpu,
-        mem.async_gpu_push,
-        mem.async_cpu_pull,
-        mem.wait,
-        mem.is_ready,
-        lambda: mem.array("f4").__dlpack__(max_version=(1, 0)),
-        lambda: mem.mutable_gpu().__dlpack__(stream=2),
-    ]
-
-    def use(number: int) -> None:
-        for turn in range(60):
-            try:
-                uses[(5 * number + turn) % len(uses)]()
-            except (BufferError, syncedmem.Error) as error:
-                assert not isinstance(error, syncedmem.Error) or error.status is syncedmem.Status.INVALID_STATE, error
-
-    together(6, use)
-    gc.collect()
-    assert mem.exports == (0, 0)
-    mem.close()
-
-
-def test_threads_with_memories_of_their_own_do_not_disturb_each_other(alive: Callable[[], int]) -> None:
-    def use(number: int) -> None:
-        for turn in range(40):
-            view = SyncedMemory(65536).array("u4")
-            view.mutable_cpu_data()[:] = number * 1000 + turn
-            assert (view.cpu_data() == number * 1000 + turn).all()
-
-    together(6, use)
-    assert alive() == 0
-
-
-def test_a_memory_is_closed_once_by_many_threads() -> None:
-    for _ in range(20):
-        mem = SyncedMemory(4096)
-        mem.cpu_data()
-        together(4, lambda _: mem.close())
-        assert mem.closed
-
-
 def test_closing_beside_reading_is_an_exception_at_worst() -> None:
     for _ in range(20):
         mem = SyncedMemory(4096)
@@ -271,16 +185,6 @@ def test_closing_beside_reading_is_an_exception_at_worst() -> None:
         together(3, use)
         for array in kept:
             array[:] = 1
-
-
-def test_what_one_thread_made_another_may_finalise(alive: Callable[[], int]) -> None:
-    cycle: list[Any] = [SyncedMemory(65536)]
-    cycle += [cycle, cycle[0].mutable_cpu_data(), cycle[0].mutable_cpu().__dlpack__()]
-    del cycle
-    thread = threading.Thread(target=gc.collect)
-    thread.start()
-    thread.join()
-    assert alive() == 0
 
 
 def test_a_capsule_may_go_while_another_thread_is_in_a_producers_deleter(driver: Driver) -> None:
@@ -309,16 +213,3 @@ def test_a_capsule_may_go_while_another_thread_is_in_a_producers_deleter(driver:
     go_on.set()
     thread.join()
     assert mem.exports == (0, 0)
-
-
-def test_an_exception_in_another_thread_does_not_hold_the_memory() -> None:
-    mem = SyncedMemory(4096)
-
-    def fails() -> None:
-        with mem.mutable_cpu():
-            raise KeyError("mine")
-
-    with pytest.raises(KeyError):
-        together(1, lambda _: fails())
-    gc.collect()
-    mem.mutable_cpu_data()[:] = 2
