@@ -264,6 +264,7 @@ static void not_an_object(void) {
   DEAD(syncedmem_cpu_data(mem, &data));
   DEAD(syncedmem_size(mem, &size));
   DEAD(syncedmem_set_cpu_data(mem, words));
+  DEAD(syncedmem_discard(mem));
   DEAD(syncedmem_release_cpu(mem));
   DEAD(syncedmem_destruct(mem));
   CHECK(data == sentinel && size == 77 && words[0] == words[4] && words[3] == words[4]);

@@ -919,6 +919,17 @@ syncedmem_status_t syncedmem_set_gpu_data(struct syncedmem_t *mem, void *data);
 syncedmem_status_t syncedmem_release_cpu(struct syncedmem_t *mem);
 
 /**
+ * Declares the contents dead: frees the memory of both sides, and keeps the object. The next write begins with zeros; a read
+ * before it fails. The head is then HEAD_AT_CPU. Memory that the object borrows stays the caller's.
+ *
+ * # Safety
+ * Pointers to the object's memory are not used any more.
+ *
+ * Errors: `EXPORTED`.
+ */
+syncedmem_status_t syncedmem_discard(struct syncedmem_t *mem);
+
+/**
  * As `syncedmem_release_cpu`, for the device block while the host holds the newest data.
  */
 syncedmem_status_t syncedmem_release_gpu(struct syncedmem_t *mem);

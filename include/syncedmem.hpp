@@ -234,6 +234,10 @@ class SyncedMemory : public CaffeHeads<void> {
   void release_cpu() { check(syncedmem_release_cpu(handle_)); }
   void release_gpu() { check(syncedmem_release_gpu(handle_)); }
 
+  /// Declares the contents dead and frees the memory: the next write begins with zeros, and a read before it throws error
+  /// (INVALID_STATE).
+  void discard() { check(syncedmem_discard(handle_)); }
+
   /// Lets the library evict the object's sides when memory runs out, while no access is open. Each later call that
   /// returns an address opens one.
   void set_evictable(syncedmem_eviction_t how) { check(syncedmem_set_evictable(handle_, how)); }

@@ -22,7 +22,8 @@ mod guard;
 mod handle;
 #[cfg(feature = "blob")]
 pub mod model;
-mod net;
+#[doc(hidden)]
+pub mod net;
 mod per_thread;
 pub mod status;
 

@@ -2,11 +2,15 @@
 #![expect(unsafe_code, reason = "C functions")]
 
 use std::ffi::c_char;
+use std::ptr::NonNull;
 
 use syncedmem_trace::event::PassKind;
 
 use super::arguments::string;
 use super::call::entry;
+use crate::memory::host::arena;
+use crate::object::SyncedMemory;
+use crate::object::sharing::{self, Executing};
 use crate::observe::trace;
 
 /// `syncedmem::pass(unsigned kind, unsigned long iteration, unsigned long start)`: records a pass that ends now, if
@@ -26,4 +30,58 @@ pub extern "C" fn pass(kind: u32, iteration: u64, start: u64) {
 #[unsafe(export_name = "_ZN9syncedmem3netEPKc")]
 pub unsafe extern "C" fn net(layers: *const c_char) {
     entry!(string(layers), |layers| trace::net(layers.to_bytes()));
+}
+
+/// `syncedmem::share(SyncedMemory*, const char* gone)`: an object that nothing has touched takes its memory from its
+/// thread's arena from now on, as long as layers alone touch it. `gone` is the sentence of the error that a read of given up
+/// contents is; it stays for the rest of the process. Returns whether the object is shared.
+#[unsafe(export_name = "_ZN9syncedmem5shareEPN5caffe12SyncedMemoryEPKc")]
+pub unsafe extern "C" fn share(object: NonNull<SyncedMemory>, gone: *const c_char) -> bool {
+    let mut is_shared = false;
+    entry!(string(gone), |gone| {
+        // SAFETY: libsyncedmem_names.so passes an object of a net that lives.
+        is_shared = unsafe { object.as_ref() }.share(gone)?;
+    });
+    is_shared
+}
+
+/// `syncedmem::place(SyncedMemory*, unsigned long)`: where in its arena a shared object's next block lies, in bytes, if that is
+/// free then.
+#[unsafe(export_name = "_ZN9syncedmem5placeEPN5caffe12SyncedMemoryEm")]
+pub unsafe extern "C" fn place(object: NonNull<SyncedMemory>, offset: usize) {
+    // SAFETY: libsyncedmem_names.so passes an object of a net that lives.
+    entry!(|| unsafe { object.as_ref() }.place(offset));
+}
+
+/// `syncedmem::discard(SyncedMemory*)`: gives up the contents, if the object is shared.
+#[unsafe(export_name = "_ZN9syncedmem7discardEPN5caffe12SyncedMemoryE")]
+pub unsafe extern "C" fn discard(object: NonNull<SyncedMemory>) {
+    entry!(|| {
+        // SAFETY: libsyncedmem_names.so passes an object of a net that lives.
+        let object = unsafe { object.as_ref() };
+        // SAFETY: layers alone had its pointers, and none uses them any more.
+        unsafe { object.discard_shared() }?;
+    });
+}
+
+/// `syncedmem::executing(unsigned)`: what this thread executes from now on, as a number of [`Executing`]; returns what it did.
+#[unsafe(export_name = "_ZN9syncedmem9executingEj")]
+pub extern "C" fn executing(what: u32) -> u32 {
+    Executing::ALL.get(what as usize).copied().unwrap_or(Executing::Nothing).begin() as u32
+}
+
+/// `syncedmem::sharing(unsigned long* figures, unsigned long* touched, unsigned long room)`: bytes that the arenas needed, the
+/// most that were lent at once, and the most that the shared objects would have had at once. Writes at most `room` sentences
+/// of objects that were touched from outside of layers; returns their number.
+#[unsafe(export_name = "_ZN9syncedmem7sharingEPmS0_m")]
+pub unsafe extern "C" fn sharing(figures: NonNull<[u64; 3]>, touched: NonNull<usize>, room: usize) -> usize {
+    let (arena::Figures { needed, most_lent, .. }, (would_be, sentences)) = (arena::figures(), sharing::figures());
+    // SAFETY: libsyncedmem_names.so passes an array of three.
+    unsafe { figures.write([needed, most_lent, would_be]) };
+    let sentences = sentences.iter().flatten().take(room).enumerate();
+    sentences.fold(0, |_, (at, sentence)| {
+        // SAFETY: libsyncedmem_names.so passes an array of `room`.
+        unsafe { touched.add(at).write(sentence.as_ptr().addr()) };
+        at + 1
+    })
 }

@@ -66,7 +66,8 @@ impl From<Error> for syncedmem_status_t {
             Error::InvalidHandle | Error::EndedHandle { .. } => SYNCEDMEM_ERROR_INVALID_HANDLE,
             Error::OutOfMemory { .. } => SYNCEDMEM_ERROR_OUT_OF_MEMORY,
             Error::NoGpu { .. } => SYNCEDMEM_ERROR_NO_GPU,
-            Error::NotRedundant { .. }
+            Error::GivenUp { .. }
+            | Error::NotRedundant { .. }
             | Error::NotAtCpu { .. }
             | Error::NothingToPull
             | Error::NothingToPin

@@ -43,6 +43,10 @@ pub enum Error {
         side: Side,
     },
     InvalidHandle,
+    /// The contents were given up, and the memory; `what` is a shared object's sentence.
+    GivenUp {
+        what: Option<&'static str>,
+    },
     EndedHandle {
         what: &'static str,
     },
@@ -137,6 +141,10 @@ impl fmt::Display for Error {
             Error::InvalidHandle => f.write_str(
                 "the handle does not lead to a live SyncedMemory: it was destroyed, or its memory was overwritten",
             ),
+            Error::GivenUp { what } => f.write_str(what.unwrap_or(
+                "the contents were given up (syncedmem_discard), and the memory; write the object first \
+                 (syncedmem_mutable_cpu_data begins with zeros)",
+            )),
             Error::NotRedundant { side, head } => write!(
                 f,
                 "the {} side cannot be given back: the head is {}, so the {} side does not hold the newest data; \

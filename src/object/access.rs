@@ -18,7 +18,7 @@ use crate::memory::{device, host};
 use crate::observe::{checksums, recorder};
 use crate::platform::sync::{Interrupted, Ordering};
 use crate::state::fast_path;
-use crate::state::flags::{self, ACCESSES, BY_OBJECT};
+use crate::state::flags::{self, ACCESSES, BY_OBJECT, SHARING};
 use crate::state::word::Word;
 use crate::{cuda, settings};
 
@@ -68,6 +68,11 @@ impl SyncedMemory {
         }
         watch_forks().map_err(refused)?;
         start();
+        if flags::has(SHARING) {
+            if let Some(address) = self.lend(access, side)? {
+                return Ok(address);
+            }
+        }
         let bytes = self.size.load(Ordering::Relaxed);
         // Before any lock or claim: it may call Caffe's code.
         let pinned = side == Side::Host && self.has_no_host_block() && host::wants_pinned(bytes);
@@ -92,12 +97,12 @@ impl SyncedMemory {
             self.record_access(access, side, false);
         }
         let _operation = Operation::begin();
-        let now = self.now()?;
+        let now = self.revived(access)?;
         let goes_on = side == Side::Device && access != Access::Read && now.head().is_current(side);
         if !goes_on || claim.in_flight.is_some_and(|copy| copy.to == Side::Host) {
             self.finish(&mut claim)?;
         }
-        let state = self.prepared(self.now()?, access, side, pinned)?;
+        let state = self.prepared(self.revived(access)?, access, side, pinned)?;
         self.publish(claim, state, Use::Opens);
         Ok(state.pointer(side))
     }
@@ -106,6 +111,9 @@ impl SyncedMemory {
     /// or policy is stale (in a forked child): a claim clears it.
     fn ready_under_lock(&self, access: Access, side: Side, is_known: bool) -> Option<Result<*mut c_void, Interrupted>> {
         let word = self.load();
+        if self.state().is_ok_and(|state| state.is_given_up()) {
+            return None;
+        }
         let readable = access == Access::Read && word.head().is_some_and(|head| head.is_current(side));
         let serves = match is_known {
             true => readable || self.ready(access, side).is_some(),

@@ -51,6 +51,7 @@ impl SyncedMemory {
     /// Drops all entries of an earlier object at the address.
     #[cold]
     fn begin(new: Subject) {
+        Self::end_sharing(new.object);
         if flags::has(KEPT) {
             if let Some((stale, _)) = TABLE.purge(new.object) {
                 stale.abandon();
@@ -165,7 +166,8 @@ impl SyncedMemory {
     /// As for `destruct`.
     #[inline]
     pub(super) unsafe fn end(&self) -> Result<Imports, Error> {
-        // First: afterwards no thread evicts the object.
+        Self::end_sharing(self.address());
+        // Afterwards no thread evicts the object.
         POLICIES.purge(self.address());
         let word = self.load();
         if !TABLE.is_quiet(self.address()) {

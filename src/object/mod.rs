@@ -18,6 +18,7 @@ mod query;
 pub(crate) mod report;
 pub(crate) mod set_data;
 pub mod shared;
+pub(crate) mod sharing;
 mod transfer;
 pub(crate) mod trim;
 
@@ -34,7 +35,7 @@ use crate::observe::recorder::Subject;
 use crate::platform::fork;
 use crate::platform::sync::{AtomicPtr, AtomicU64, AtomicUsize, Ordering, locked_static, this_thread};
 use crate::settings;
-use crate::state::flags::{self, CHECKED, MAY_PIN, UNSETTLED};
+use crate::state::flags::{self, CHECKED, MAY_PIN, SHARING, UNSETTLED};
 use crate::state::word::Word;
 use claims::{Blocking, Claimed, Identity, NoClaim};
 pub use eviction::policy;
@@ -181,7 +182,7 @@ impl SyncedMemory {
     }
 
     fn publish(&self, claim: Claim<'_>, state: ObjectState, means: Use) {
-        let slow = claim.in_flight.is_some();
+        let slow = claim.in_flight.is_some() || flags::has(SHARING) && (state.is_given_up() || self.is_shared());
         claim.publish(|| self.store(state, self.policy_follows(state, means) || slow), || self.identity());
     }
 
@@ -195,8 +196,14 @@ impl SyncedMemory {
         self.word.store(word.0, Ordering::Release);
     }
 
+    /// An error if the contents were given up.
     #[inline]
     fn now(&self) -> Result<ObjectState, Error> {
+        self.state().and_then(|state| if state.is_given_up() { Err(self.given_up()) } else { Ok(state) })
+    }
+
+    #[inline]
+    fn state(&self) -> Result<ObjectState, Error> {
         let word = self.load();
         word.head().ok_or(Error::InvalidHandle)?;
         Ok(ObjectState { host: self.block(word, Side::Host), device: self.block(word, Side::Device), word })

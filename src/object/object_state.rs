@@ -21,6 +21,15 @@ pub(super) struct ObjectState {
 }
 
 impl ObjectState {
+    pub const UNTOUCHED: ObjectState = ObjectState { host: None, device: None, word: Word::NEW };
+    pub const GIVEN_UP: ObjectState = ObjectState { word: Word::NEW.with_head(Head::AtCpu), ..Self::UNTOUCHED };
+
+    /// Whether the contents were discarded: the head is at the host, where no block is.
+    #[inline]
+    pub fn is_given_up(&self) -> bool {
+        self.host.is_none() && self.word.head() == Some(Head::AtCpu)
+    }
+
     #[inline]
     pub fn block(&self, side: Side) -> Option<NonNull<c_void>> {
         match side {

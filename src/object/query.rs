@@ -9,14 +9,14 @@ use crate::observe::trace;
 impl SyncedMemory {
     /// `None` without a device block, or if the driver does not know its device.
     pub fn device_ordinal(&self) -> Result<Option<i32>, Error> {
-        let now = self.now()?;
+        let now = self.state()?;
         let Some(block) = now.device else { return Ok(None) };
         Ok(now.word.ordinal().or_else(|| device::ordinal(block)))
     }
 
     /// Whether this library page-locked the host memory, at its allocation or in place.
     pub fn is_pinned(&self) -> Result<bool, Error> {
-        let now = self.now()?;
+        let now = self.state()?;
         Ok(now.host.is_some_and(|host| now.word.is_pinned() || registration::is_registered(host)))
     }
 
@@ -31,7 +31,7 @@ impl SyncedMemory {
     }
 
     pub fn owns(&self, side: Side) -> Result<bool, Error> {
-        self.now().map(|now| match side {
+        self.state().map(|now| match side {
             Side::Host => now.host.is_some() && now.word.owns_host(),
             Side::Device => now.device.is_some() && now.word.owns_device(),
         })

@@ -40,7 +40,10 @@ impl SyncedMemory {
             cuda::driver()?;
         }
         EXPORTS.refuse(self.address(), Some(side))?;
-        let (claim, now) = self.claim_finished()?;
+        self.keep_apart();
+        let mut claim = self.claim_always()?;
+        self.finish(&mut claim)?;
+        let now = self.state()?;
         let next = now.with_head(Head::only_at(side)).borrowing(data, side);
         recorder::record(self.subject(), || What::Lent { side });
         checksums::forget(self.address());
@@ -103,8 +106,9 @@ impl SyncedMemory {
     /// If the object grows, its pointers are not used any more.
     pub unsafe fn resize(&self, bytes: usize) -> Result<(), Error> {
         host::check_size(bytes, Side::Host)?;
+        self.keep_apart();
         let mut claim = self.claim_always()?;
-        let now = self.now()?;
+        let now = self.state()?;
         if bytes <= self.size.load(Ordering::Relaxed) {
             return Ok(());
         }

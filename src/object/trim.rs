@@ -2,7 +2,7 @@ use syncedmem_trace::kind::Kind;
 
 use crate::memory::cache;
 use crate::memory::cache::budget;
-use crate::memory::host::registration;
+use crate::memory::host::{arena, registration};
 
 /// Waits for the blocks' contexts, and returns the bytes that it gave back.
 pub fn trim(kind: Kind) -> u64 {
@@ -16,7 +16,7 @@ pub fn trim_current_device(kind: Kind) -> u64 {
 
 fn give_back(kind: Kind, from_driver: impl Fn(Kind) -> u64, registered: impl Fn() -> u64) -> u64 {
     match kind {
-        Kind::Pageable => cache::host::give_back_all(),
+        Kind::Pageable => cache::host::give_back_all() + arena::release_idle(),
         Kind::Pinned => from_driver(kind) + registered(),
         Kind::Device => from_driver(kind),
     }

@@ -29,13 +29,15 @@ pub const CHECKED: Flags = Flags(512);
 pub const MAY_PIN: Flags = Flags(1024);
 /// The program has set an allocator of its own, or a block of one lives.
 pub const ALLOCATOR: Flags = Flags(2048);
+/// An object's contents were given up, or its memory is shared.
+pub const SHARING: Flags = Flags(4096);
 /// An eviction policy, a tensor, a registration, or a copy in flight is kept beside an object.
 pub const KEPT: Flags = Flags(!(ONE_KEPT - 1));
 const ONE_KEPT: u64 = 1 << 32;
 /// Under these a small object without state beside it keeps its short path.
 pub const BY_OBJECT: Flags = Flags(MAY_PIN.0 | KEPT.0);
 /// They concern making an object, and ending one that owns nothing.
-pub const BESIDE: Flags = Flags(OBSERVED.0 | KEPT.0);
+pub const BESIDE: Flags = Flags(OBSERVED.0 | SHARING.0 | KEPT.0);
 
 impl Flags {
     pub const NONE: Flags = Flags(0);

@@ -20,6 +20,7 @@ mod dlpack;
 mod dlpack_ends;
 mod evictable;
 mod evicting;
+mod given_up;
 mod shared_memory;
 #[path = "../support/mod.rs"]
 mod support;
@@ -39,4 +40,5 @@ support::harness::suites![
     dlpack,
     dlpack_ends,
     evictable,
+    given_up,
 ];

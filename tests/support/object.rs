@@ -107,6 +107,7 @@ methods! {
     set_gpu_data(data: *mut u8) => syncedmem_set_gpu_data(data.cast());
     release_cpu() => syncedmem_release_cpu();
     release_gpu() => syncedmem_release_gpu();
+    discard() => syncedmem_discard();
     push(stream: *mut c_void) => syncedmem_async_gpu_push(stream.cast());
     pull(stream: *mut c_void) => syncedmem_async_cpu_pull(stream.cast());
     wait() => syncedmem_wait();

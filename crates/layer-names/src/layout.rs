@@ -21,6 +21,32 @@ pub struct Shared {
 #[repr(C)]
 pub struct Vector<T>([usize; 3], PhantomData<T>);
 
+/// `std::vector<bool>`: one bit each, in words.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct Bits {
+    begin: (*const u64, u32),
+    end: (*const u64, u32),
+    storage: *const u64,
+}
+
+impl Bits {
+    /// # Safety
+    /// It is a `std::vector<bool>` that lives and does not change.
+    pub unsafe fn bits(&self) -> Option<Vec<bool>> {
+        let bytes = self.end.0.addr().checked_sub(self.begin.0.addr())?;
+        let bits = bytes * 8 + self.end.1 as usize;
+        if self.begin.1 != 0 || self.end.1 > 63 || bits > MOST || self.begin.0.addr() % size_of::<u64>() != 0 {
+            return None;
+        }
+        if bits > 0 && !is_readable(self.begin.0.addr(), bits.div_ceil(64) * 8) {
+            return None;
+        }
+        // SAFETY: the caller guarantees the words, which are readable.
+        Some((0..bits).map(|at| unsafe { *self.begin.0.add(at / 64) } >> (at % 64) & 1 == 1).collect())
+    }
+}
+
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct NewString {

@@ -22,6 +22,7 @@ mod net;
 mod original;
 mod pass;
 mod record;
+mod sharing;
 
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
@@ -91,6 +92,7 @@ macro_rules! in_front_of {
                 // A recurrent layer makes a net of its own.
                 let is_inner = INSIDE.get().is_some();
                 naming(move || record::begin(net));
+                naming(move || sharing::begin(net, is_inner));
                 {
                     let _inside = Inside::of(net, true);
                     // SAFETY: the caller called Caffe's function with these arguments.
@@ -99,6 +101,9 @@ macro_rules! in_front_of {
                 NEWEST.set(Some(net));
                 naming(move || record::net(net, true));
                 naming(move || record::layers(net, is_inner));
+                if !is_inner {
+                    naming(move || sharing::attach(net));
+                }
             }
 
             #[unsafe(export_name = concat!("_ZN5caffe3NetI", $letter, "E7ReshapeEv"))]
@@ -111,6 +116,7 @@ macro_rules! in_front_of {
                     unsafe { RESHAPE.get()(this) };
                 }
                 naming(move || record::net(net, false));
+                naming(move || sharing::place_again(net));
             }
 
             #[unsafe(export_name = concat!("_ZN5caffe3NetI", $letter, "E13ForwardFromToEii"))]
@@ -127,6 +133,7 @@ macro_rules! in_front_of {
                     unsafe { FORWARD.get()(this, start, end) }
                 };
                 naming(move || record::net(net, false));
+                naming(move || sharing::place_again(net));
                 loss
             }
 
@@ -215,6 +222,7 @@ macro_rules! reshape_of_blobs {
             unsafe { RESHAPE.get()(this, shape) };
             if let Some((net, is_new)) = INSIDE.get().filter(|_| record::may_have_constructed(before)) {
                 naming(move || record::reshaped(net, is_new, Blob::new(this, $letter)));
+                naming(move || sharing::reshaped(net, is_new, Blob::new(this, $letter)));
             }
         }
     };

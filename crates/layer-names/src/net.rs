@@ -10,7 +10,7 @@ use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::layer_type::{is_convolution, type_of};
-use crate::layout::{NewString, OldString, Shared, Vector, elements, is_readable};
+use crate::layout::{Bits, NewString, OldString, Shared, Vector, elements, is_readable};
 use crate::original::find;
 
 /// `const vector<T>& name() const`; of a blob's memory, `const T& name() const`.
@@ -47,6 +47,7 @@ struct Accessors {
     history: Option<Accessor<Shared>>,
     blob_names: Option<Names>,
     blobs: Option<Accessor<Shared>>,
+    propagates: Option<Accessor<Bits>>,
 }
 
 /// Strings of the ABI since GCC 5, which the symbol tells, or before.
@@ -104,6 +105,7 @@ impl Accessors {
             history: Accessor::find(&format!("_ZN5caffe9SGDSolverI{letter}E7historyEv")),
             blob_names: Names::find(letter, "10blob_names"),
             blobs: Accessor::find(&net("5blobs")),
+            propagates: Accessor::find(&net("20bottom_need_backward")),
         })
     }
 }
@@ -133,6 +135,11 @@ pub struct Blob {
     this: *const c_void,
     letter: &'static str,
 }
+
+// SAFETY: whichever thread reads a blob is the one that its net runs on.
+unsafe impl Send for Blob {}
+// SAFETY: as above.
+unsafe impl Sync for Blob {}
 
 impl Blob {
     pub fn new(this: *const c_void, letter: &'static str) -> Blob {
@@ -206,6 +213,22 @@ pub struct Newest {
     pub one_by_one: bool,
 }
 
+/// A net's layers and blobs, by address.
+pub struct Structure {
+    pub layers: Vec<Layer>,
+    pub blob_names: HashMap<usize, &'static str>,
+}
+
+pub struct Layer {
+    pub object: *mut c_void,
+    pub name: String,
+    pub kind: &'static str,
+    pub bottoms: Vec<usize>,
+    /// Of each bottom, whether its diff is written.
+    pub propagates: Vec<bool>,
+    pub tops: Vec<usize>,
+}
+
 impl Net {
     pub fn new(this: *const c_void, letter: &'static str) -> Net {
         Net { this, letter }
@@ -227,6 +250,42 @@ impl Net {
     pub fn newest_name(self) -> Option<String> {
         let last = self.texts(&Accessors::of(self.letter)?.layer_names, |count| count.saturating_sub(1)..count)?;
         last.first().map(|&name| name.to_owned())
+    }
+
+    /// The number of the newest layer.
+    pub fn newest_number(self) -> Option<usize> {
+        let mut newest = None;
+        self.texts(&Accessors::of(self.letter)?.layer_names, |count| {
+            newest = count.checked_sub(1);
+            0..0
+        })?;
+        newest
+    }
+
+    pub fn structure(self) -> Option<Structure> {
+        let accessors = Accessors::of(self.letter)?;
+        let names = self.texts(&accessors.layer_names, |count| 0..count)?;
+        let blob_names = self.texts(accessors.blob_names.as_ref()?, |count| 0..count)?;
+        let addresses = self.read(accessors.blobs?)?.iter().map(|blob| blob.object.addr());
+        let blob_names = addresses.zip(blob_names).collect();
+        let (objects, bottoms, tops) =
+            (self.read(accessors.layers)?, self.read(accessors.bottoms)?, self.read(accessors.tops)?);
+        let propagates = self.read(accessors.propagates?)?;
+        let mut layers = Vec::new();
+        for ((((object, name), bottoms), tops), propagates) in
+            objects.iter().zip(names).zip(bottoms).zip(tops).zip(propagates)
+        {
+            layers.push(Layer {
+                object: object.object,
+                name: name.to_owned(),
+                kind: type_of(object.object),
+                bottoms: blobs(bottoms)?.iter().map(|blob| blob.addr()).collect(),
+                // SAFETY: the net lives and does not change.
+                propagates: unsafe { propagates.bits() }?,
+                tops: blobs(tops)?.iter().map(|blob| blob.addr()).collect(),
+            });
+        }
+        Some(Structure { layers, blob_names })
     }
 
     pub fn newest_layer(self) -> Option<Newest> {
@@ -253,7 +312,7 @@ impl Net {
     }
 
     /// `range` gets the number of names.
-    fn texts(self, names: &Names, range: impl FnOnce(usize) -> Range<usize>) -> Option<Vec<&str>> {
+    fn texts(self, names: &Names, range: impl FnOnce(usize) -> Range<usize>) -> Option<Vec<&'static str>> {
         match names {
             Names::New(get) => {
                 let names = self.read(*get)?;
@@ -364,6 +423,15 @@ impl Net {
         });
         Some(named.collect())
     }
+}
+
+/// The size of a `SyncedMemory`, in bytes.
+pub fn bytes_of(object: *const c_void) -> Option<usize> {
+    const SIZE: usize = 16;
+    let size = object.wrapping_byte_add(SIZE).cast::<usize>();
+    let is_size = size.is_aligned() && is_readable(size.addr(), size_of::<usize>());
+    // SAFETY: `size_` lies there in every Caffe's class.
+    is_size.then(|| unsafe { *size })
 }
 
 fn blobs(vector: &'static Blobs) -> Option<&'static [*const c_void]> {

@@ -203,6 +203,13 @@ class SyncedMemory(Accessors):
         """
         self._handle.call(lib.syncedmem_release_gpu)
 
+    def discard(self) -> None:
+        """Declares the contents dead and frees the memory: the next write begins with zeros.
+
+        A read before it raises `Error`. Raises `BufferError` while arrays of the memory are in use.
+        """
+        self._handle.call(lib.syncedmem_discard)
+
     def pin(self) -> None:
         """Page-locks the host memory in place, which takes long once and makes copies fast."""
         self._handle.call(lib.syncedmem_pin)

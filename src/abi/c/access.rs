@@ -147,6 +147,22 @@ pub unsafe extern "C" fn syncedmem_release_cpu(mem: *mut syncedmem_t) -> syncedm
     })
 }
 
+/// Declares the contents dead: frees the memory of both sides, and keeps the object. The next write begins with zeros; a read
+/// before it fails. The head is then HEAD_AT_CPU. Memory that the object borrows stays the caller's.
+///
+/// # Safety
+/// Pointers to the object's memory are not used any more.
+///
+/// Errors: `EXPORTED`.
+#[unsafe(no_mangle)]
+#[unsafe(link_section = "syncedmem_entry")]
+pub unsafe extern "C" fn syncedmem_discard(mem: *mut syncedmem_t) -> syncedmem_status_t {
+    entry!(handle(mem), |object| {
+        // SAFETY: the caller gives up the blocks' pointers.
+        unsafe { object.discard() }?;
+    })
+}
+
 /// As `syncedmem_release_cpu`, for the device block while the host holds the newest data.
 #[unsafe(no_mangle)]
 #[unsafe(link_section = "syncedmem_entry")]

@@ -4,6 +4,7 @@
 #![expect(unsafe_code, reason = "memory is allocated and freed here")]
 
 pub(crate) mod allocator;
+pub(crate) mod arena;
 pub mod caffe_host;
 pub mod copies;
 mod junk;
@@ -123,6 +124,21 @@ pub fn allocate(request: Request) -> Result<Block, Error> {
     }
 }
 
+/// A block of the thread's arena, at `offset` if that is free. `None`: [`allocate`] has one, or the error.
+pub fn lend(request: Request, offset: Option<usize>) -> Option<Block> {
+    let bytes = request.bytes;
+    let span = recorder::begin(c"lend", bytes);
+    host_usage::admit(bytes).ok()?;
+    let Some(address) = arena::lend(bytes, offset) else {
+        host_usage::withdraw(bytes);
+        return None;
+    };
+    host_usage::added(bytes);
+    let found = Found { address, room: bytes, origin: Origin::Pool, undefined: bytes };
+    // SAFETY: a new block of `bytes`.
+    Some(unsafe { ready(found, request, false, span) })
+}
+
 /// Also records the allocation, which `span` timed, and the fill.
 ///
 /// # Safety
@@ -212,6 +228,10 @@ pub unsafe fn free(Owned { address, bytes, pinned, holder }: Owned) {
     if pinned {
         // SAFETY: the caller guarantees it.
         unsafe { pinned::free(address, bytes, holder) };
+        return;
+    }
+    if arena::is_used() && arena::give_back(address) {
+        host_usage::removed(bytes);
         return;
     }
     let block = Owned { address, bytes, pinned, holder };

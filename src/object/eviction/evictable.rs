@@ -12,8 +12,9 @@ impl SyncedMemory {
         self.head()?;
         // An eviction finds the object by its address.
         std::ptr::from_ref(self).expose_provenance();
+        self.keep_apart();
         let claim = self.claim_always()?;
-        let now = self.now()?;
+        let now = self.state()?;
         // Purges an earlier object's entry, without the table's lock: an eviction that this waits for may need it.
         if policy == Policy::Never || !POLICIES.has(self.identity_for_policy()) {
             if policy != Policy::Never {

@@ -1,0 +1,233 @@
+//! When the contents of a net's memory die, by blob and part. Pure: blobs are numbers.
+
+use std::collections::{HashMap, HashSet};
+
+use super::layer_types::{Alias, Internals, Rule, rule};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Part {
+    Data,
+    Diff,
+}
+
+pub const PARTS: [Part; 2] = [Part::Data, Part::Diff];
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// In training the diffs of activations; in any phase what layers have inside.
+    Gradients,
+    /// Activations too.
+    All,
+}
+
+/// A call, by the number of its layer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Call {
+    Forward(usize),
+    Backward(usize),
+}
+
+pub struct Layer<'a> {
+    pub kind: &'a str,
+    pub bottoms: Vec<usize>,
+    /// Of each bottom, whether `Backward` writes its diff.
+    pub propagates: Vec<bool>,
+    pub tops: Vec<usize>,
+    /// The layer's own blobs that are neither parameters nor tops.
+    pub internals: Vec<usize>,
+}
+
+/// Contents that die at the ends of these calls.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shared {
+    pub blob: usize,
+    pub part: Part,
+    pub layer: usize,
+    pub ends: Vec<Call>,
+    /// Expected: for each end, the call that writes the contents first.
+    pub begins: Vec<Call>,
+    /// The first of the blobs that hold one memory.
+    pub group: usize,
+}
+
+#[derive(Default)]
+pub struct Plan {
+    pub shared: Vec<Shared>,
+    /// Blobs whose data or diff would be shared, and why it is not.
+    pub apart: Vec<(usize, &'static str)>,
+}
+
+#[derive(Default)]
+struct Uses {
+    producers: Vec<usize>,
+    consumers: Vec<usize>,
+    /// Whether a consumer writes no diff: it must hold zeros then, and stay.
+    lacks_gradient: bool,
+    apart: Option<&'static str>,
+}
+
+/// Blobs that hold one memory, by any of them.
+#[derive(Default)]
+struct Groups(HashMap<usize, usize>);
+
+impl Groups {
+    fn root(&self, mut blob: usize) -> usize {
+        while let Some(&next) = self.0.get(&blob) {
+            blob = next;
+        }
+        blob
+    }
+
+    fn unite(&mut self, one: usize, other: usize) {
+        let (one, other) = (self.root(one), self.root(other));
+        if one != other {
+            self.0.insert(one, other);
+        }
+    }
+}
+
+pub fn plan(layers: &[Layer<'_>], is_test: bool, mode: Mode, kept: &HashSet<usize>) -> Plan {
+    let mut order = Vec::new();
+    let mut uses: HashMap<usize, Uses> = HashMap::new();
+    let mut groups = [Groups::default(), Groups::default()];
+    let mut outputs = HashSet::new();
+    for (number, layer) in layers.iter().enumerate() {
+        for (at, &blob) in layer.bottoms.iter().enumerate() {
+            let of_blob = uses.entry(blob).or_default();
+            of_blob.consumers.push(number);
+            of_blob.lacks_gradient |= !layer.propagates.get(at).is_some_and(|&does| does);
+            outputs.remove(&blob);
+        }
+        for &blob in &layer.tops {
+            let of_blob = uses.entry(blob).or_default();
+            if of_blob.producers.is_empty() {
+                order.push(blob);
+            }
+            of_blob.producers.push(number);
+            outputs.insert(blob);
+        }
+        match rule(layer.kind) {
+            Rule::Apart(why) => {
+                for blob in layer.bottoms.iter().chain(&layer.tops) {
+                    uses.entry(*blob).or_default().apart.get_or_insert(why);
+                }
+            }
+            Rule::Shares(shares) => unite(layer, shares.alias, &mut groups),
+        }
+    }
+    for (set, why) in [(&outputs, "an output of the net"), (kept, "kept as asked")] {
+        for blob in set {
+            if let Some(of_blob) = uses.get_mut(blob) {
+                of_blob.apart = Some(why);
+            }
+        }
+    }
+    let mut found = Plan::default();
+    for part in PARTS {
+        if !is_wanted(part, is_test, mode) {
+            continue;
+        }
+        share_tops(part, is_test, &order, &uses, &groups[part as usize], &mut found);
+    }
+    for (number, layer) in layers.iter().enumerate() {
+        share_internals(number, layer, is_test, &mut found);
+    }
+    found
+}
+
+fn is_wanted(part: Part, is_test: bool, mode: Mode) -> bool {
+    match part {
+        Part::Data => mode == Mode::All,
+        Part::Diff => !is_test,
+    }
+}
+
+fn unite(layer: &Layer<'_>, alias: Alias, groups: &mut [Groups; 2]) {
+    let is_one = layer.bottoms.len() == 1 && layer.tops.len() == 1;
+    let [data, diff] = match alias {
+        Alias::None => [false, false],
+        Alias::Data => [true, false],
+        Alias::DataAndDiff => [true, true],
+        Alias::OfOne => [is_one, is_one],
+    };
+    for (&top, &bottom) in layer.tops.iter().zip(layer.bottoms.iter().cycle()) {
+        for (groups, is_alias) in groups.iter_mut().zip([data, diff]) {
+            if is_alias {
+                groups.unite(top, bottom);
+            }
+        }
+    }
+}
+
+fn share_tops(
+    part: Part,
+    is_test: bool,
+    order: &[usize],
+    uses: &HashMap<usize, Uses>,
+    groups: &Groups,
+    found: &mut Plan,
+) {
+    let mut by_root: HashMap<usize, Vec<usize>> = HashMap::new();
+    for blob in uses.keys() {
+        by_root.entry(groups.root(*blob)).or_default().push(*blob);
+    }
+    for &blob in order {
+        let group = &by_root[&groups.root(blob)];
+        let of_group = || group.iter().map(|member| &uses[member]);
+        if let Some(why) = of_group().find_map(|of_blob| of_blob.apart) {
+            found.apart.push((blob, why));
+            continue;
+        }
+        if part == Part::Diff && of_group().any(|of_blob| of_blob.lacks_gradient) {
+            found.apart.push((blob, "no layer writes its gradient"));
+            continue;
+        }
+        let first = of_group().flat_map(|of_blob| &of_blob.producers).min();
+        let last = of_group().flat_map(|of_blob| &of_blob.consumers).max();
+        let begin = if part == Part::Data {
+            first.map(|&layer| Call::Forward(layer))
+        } else {
+            last.map(|&layer| Call::Backward(layer))
+        };
+        let end =
+            if is_test { last.map(|&layer| Call::Forward(layer)) } else { first.map(|&layer| Call::Backward(layer)) };
+        let layer = uses[&blob].producers[0];
+        let first_blob = order.iter().copied().find(|&other| groups.root(other) == groups.root(blob));
+        found.shared.extend(begin.zip(end).map(|(begin, end)| Shared {
+            blob,
+            part,
+            layer,
+            ends: vec![end],
+            begins: vec![begin],
+            group: first_blob.unwrap_or(blob),
+        }));
+    }
+}
+
+fn share_internals(number: usize, layer: &Layer<'_>, is_test: bool, found: &mut Plan) {
+    let Rule::Shares(shares) = rule(layer.kind) else { return };
+    // A second top may hold the memory of an internal blob (SoftmaxWithLoss).
+    if shares.internals == Internals::Apart || layer.tops.len() != 1 {
+        return;
+    }
+    let ends = match (shares.internals, is_test) {
+        (_, true) => vec![Call::Forward(number)],
+        (Internals::Scratch, _) => vec![Call::Forward(number), Call::Backward(number)],
+        (_, false) => vec![Call::Backward(number)],
+    };
+    let begins = if shares.internals == Internals::Scratch { ends.clone() } else { vec![Call::Forward(number)] };
+    for &blob in &layer.internals {
+        let (ends, begins) = (|| ends.clone(), || begins.clone());
+        found.shared.extend(PARTS.map(|part| Shared {
+            blob,
+            part,
+            layer: number,
+            ends: ends(),
+            begins: begins(),
+            group: blob,
+        }));
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,134 @@
+use super::*;
+
+fn layer(kind: &str, bottoms: &[usize], tops: &[usize]) -> Layer<'static> {
+    let kind = Box::leak(kind.to_owned().into_boxed_str());
+    Layer {
+        kind,
+        bottoms: bottoms.to_vec(),
+        propagates: vec![true; bottoms.len()],
+        tops: tops.to_vec(),
+        internals: vec![],
+    }
+}
+
+fn ends(plan: &Plan, blob: usize, part: Part) -> Vec<Call> {
+    plan.shared
+        .iter()
+        .filter(|shared| shared.blob == blob && shared.part == part)
+        .flat_map(|shared| shared.ends.clone())
+        .collect()
+}
+
+fn reason(plan: &Plan, blob: usize) -> Option<&'static str> {
+    plan.apart.iter().find(|(apart, _)| *apart == blob).map(|&(_, why)| why)
+}
+
+const NONE: fn() -> HashSet<usize> = HashSet::new;
+
+/// data 0, conv 1, relu in place, split 2 and 3, conv 4, sum 5.
+fn net() -> Vec<Layer<'static>> {
+    vec![
+        layer("Input", &[], &[0]),
+        layer("Convolution", &[0], &[1]),
+        layer("ReLU", &[1], &[1]),
+        layer("Split", &[1], &[2, 3]),
+        layer("Convolution", &[2], &[4]),
+        layer("Eltwise", &[3, 4], &[5]),
+    ]
+}
+
+#[test]
+fn an_activation_dies_after_its_last_consumer_also_where_a_split_shares_it() {
+    let plan = plan(&net(), true, Mode::All, &NONE());
+    for blob in [1, 2, 3] {
+        assert_eq!(ends(&plan, blob, Part::Data), [Call::Forward(5)], "blob {blob}");
+    }
+    assert_eq!(ends(&plan, 4, Part::Data), [Call::Forward(5)]);
+    assert_eq!(reason(&plan, 5), Some("an output of the net"));
+    assert_eq!(reason(&plan, 0), Some("filled by a layer without inputs"));
+    assert!(plan.shared.iter().all(|shared| shared.part == Part::Data), "no diffs in a test");
+}
+
+#[test]
+fn a_diff_dies_after_the_backward_of_its_first_producer() {
+    let plan = plan(&net(), false, Mode::Gradients, &NONE());
+    assert_eq!(ends(&plan, 1, Part::Diff), [Call::Backward(1)]);
+    assert_eq!(ends(&plan, 2, Part::Diff), [Call::Backward(3)]);
+    assert_eq!(ends(&plan, 4, Part::Diff), [Call::Backward(4)]);
+    assert!(plan.shared.iter().all(|shared| shared.part == Part::Diff), "activations stay readable");
+}
+
+#[test]
+fn in_training_an_activation_dies_after_the_backward_of_its_first_producer() {
+    let plan = plan(&net(), false, Mode::All, &NONE());
+    for (blob, end) in [(1, 1), (2, 1), (3, 1), (4, 4)] {
+        assert_eq!(ends(&plan, blob, Part::Data), [Call::Backward(end)], "blob {blob}");
+    }
+}
+
+#[test]
+fn a_diff_that_a_consumer_does_not_write_is_kept_apart() {
+    let mut layers = net();
+    layers[5].propagates = vec![false, true];
+    let plan = plan(&layers, false, Mode::All, &NONE());
+    assert_eq!(ends(&plan, 3, Part::Diff), []);
+    assert_eq!(reason(&plan, 3), Some("no layer writes its gradient"));
+    assert_eq!(ends(&plan, 2, Part::Diff), [Call::Backward(3)]);
+}
+
+#[test]
+fn a_blob_that_an_unknown_layer_touches_is_kept_apart_with_its_aliases() {
+    let mut layers = net();
+    layers[4].kind = "Mine";
+    let plan = plan(&layers, true, Mode::All, &NONE());
+    for blob in [1, 2, 3, 4] {
+        assert_eq!(reason(&plan, blob), Some("a layer of an unknown type touches it"), "blob {blob}");
+    }
+    assert_eq!(plan.shared, []);
+}
+
+#[test]
+fn what_is_asked_for_is_kept_apart() {
+    let plan = plan(&net(), true, Mode::All, &HashSet::from([2]));
+    assert_eq!(reason(&plan, 1), Some("kept as asked"));
+    assert_eq!(ends(&plan, 4, Part::Data), [Call::Forward(5)]);
+}
+
+#[test]
+fn flatten_shares_both_parts_and_a_concat_of_one() {
+    let layers = [
+        layer("Input", &[], &[0]),
+        layer("ReLU", &[0], &[1]),
+        layer("Flatten", &[1], &[2]),
+        layer("Concat", &[2], &[3]),
+        layer("Power", &[3], &[4]),
+    ];
+    let plan = plan(&layers, false, Mode::All, &NONE());
+    for blob in [1, 2, 3] {
+        for part in PARTS {
+            assert_eq!(ends(&plan, blob, part), [Call::Backward(1)], "blob {blob}");
+        }
+    }
+}
+
+#[test]
+fn scratch_dies_after_each_call_and_other_internals_after_backward() {
+    let mut layers = net();
+    layers[1].internals = vec![10];
+    layers[2] = layer("Dropout", &[1], &[1]);
+    layers[2].internals = vec![20];
+    let trained = plan(&layers, false, Mode::Gradients, &NONE());
+    assert_eq!(ends(&trained, 10, Part::Data), [Call::Forward(1), Call::Backward(1)]);
+    assert_eq!(ends(&trained, 20, Part::Data), [Call::Backward(2)]);
+    let tested = plan(&layers, true, Mode::Gradients, &NONE());
+    assert_eq!(ends(&tested, 20, Part::Data), [Call::Forward(2)]);
+}
+
+#[test]
+fn a_layer_whose_second_top_may_hold_its_internals_keeps_them() {
+    let mut layers = vec![layer("Input", &[], &[0, 1]), layer("SoftmaxWithLoss", &[0, 1], &[2, 3])];
+    layers[1].internals = vec![10];
+    assert_eq!(ends(&plan(&layers, true, Mode::All, &NONE()), 10, Part::Data), []);
+    layers[1].tops = vec![2];
+    assert_eq!(ends(&plan(&layers, true, Mode::All, &NONE()), 10, Part::Data), [Call::Forward(1)]);
+}

@@ -1,0 +1,81 @@
+//! What was shared, for the end of the process: a paragraph on standard error, or in the file that `syncedmem run` names.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ffi::CStr;
+use std::fmt::Write;
+use std::sync::{Mutex, Once};
+
+use super::library;
+use crate::net::Structure;
+
+#[derive(Default)]
+struct Kept {
+    /// Names of blobs, by the reason.
+    apart: BTreeMap<&'static str, BTreeSet<String>>,
+    /// Names of blobs, by the address of their sentence.
+    names: BTreeMap<usize, String>,
+}
+
+static KEPT: Mutex<Option<Kept>> = Mutex::new(None);
+
+pub fn names(sentence: &'static CStr, blob: &str) {
+    if let Ok(mut kept) = KEPT.try_lock() {
+        kept.get_or_insert_default().names.insert(sentence.as_ptr().addr(), blob.to_owned());
+    }
+}
+
+pub fn planned(structure: &Structure, apart: &[(usize, &'static str)]) {
+    let names: &HashMap<usize, &str> = &structure.blob_names;
+    static REGISTERED: Once = Once::new();
+    REGISTERED.call_once(|| {
+        // SAFETY: the function stays: this library is never unloaded.
+        unsafe { libc::atexit(at_exit) };
+    });
+    let Ok(mut kept) = KEPT.try_lock() else { return };
+    let kept = kept.get_or_insert_default();
+    for (blob, why) in apart {
+        if let Some(name) = names.get(blob) {
+            kept.apart.entry(why).or_default().insert((*name).to_owned());
+        }
+    }
+}
+
+extern "C" fn at_exit() {
+    crate::naming(|| {
+        let text = text()?;
+        match std::env::var_os("SYNCEDMEM_SHARE_REPORT") {
+            Some(path) => std::fs::write(path, text).ok(),
+            None => {
+                eprint!("{text}");
+                Some(())
+            }
+        }
+    });
+}
+
+fn text() -> Option<String> {
+    let kept = KEPT.try_lock().ok()?.take()?;
+    let ([needed, most_lent, would_be], touched) = library::figures();
+    let mib = |bytes: u64| bytes as f64 / (1 << 20) as f64;
+    let mut text = format!(
+        "libsyncedmem: shared memory needed {:.1} MiB, of which {:.1} MiB were alive at once, for blobs of {:.1} MiB\n",
+        mib(needed),
+        mib(most_lent),
+        mib(would_be)
+    );
+    let touched: BTreeSet<String> = touched.iter().filter_map(|sentence| kept.names.get(sentence).cloned()).collect();
+    for (why, blobs) in kept.apart.iter().chain([(&"touched from outside of layers", &touched)]) {
+        if !blobs.is_empty() {
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "  kept apart ({why}): {}", list(blobs));
+        }
+    }
+    Some(text)
+}
+
+fn list(names: &BTreeSet<String>) -> String {
+    const SHOWN: usize = 8;
+    let shown: Vec<_> = names.iter().take(SHOWN).map(String::as_str).collect();
+    let rest = names.len().saturating_sub(SHOWN);
+    shown.join(", ") + &if rest > 0 { format!(" and {rest} more") } else { String::new() }
+}

@@ -1,0 +1,250 @@
+//! Arenas: from each thread's own come the blocks that are lent to objects with short-lived contents.
+//!
+//! An arena is one range of addresses, reserved at its first use and made writable as far as it is needed. A block lies
+//! where its object's plan has it, else in the smallest gap that holds it, so the pages of a block that was given back serve the next ones: the arena has as many
+//! pages as its blocks had at once, and a few gaps. A block may be given back on any thread.
+#![expect(unsafe_code, reason = "mmap, mprotect and madvise are called here")]
+
+use std::ffi::c_void;
+use std::ptr::{NonNull, null_mut};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use crate::platform::limits;
+use crate::platform::sync::{Lock, locked_static, this_thread};
+
+/// Blocks start behind a multiple of it.
+const ALIGNMENT: usize = 64;
+/// Compat: glibc's large blocks start 16 bytes behind a page's start, and sums by vector instructions depend on it.
+const OFFSET: usize = 16;
+/// The step by which an arena becomes writable, in bytes.
+const STEP: usize = 1 << 20;
+const PAGE: usize = 4096;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Span {
+    start: usize,
+    bytes: usize,
+}
+
+impl Span {
+    fn end(self) -> usize {
+        self.start + self.bytes
+    }
+}
+
+/// The blocks in use, by their start.
+struct Spans(Vec<Span>);
+
+impl Spans {
+    /// `None`: the bytes are not free, or there is no memory for the bookkeeping.
+    fn take_at(&mut self, start: usize, bytes: usize, limit: usize) -> Option<Span> {
+        let at = self.0.partition_point(|span| span.start < start);
+        let is_behind = at == 0 || self.0[at - 1].end() <= start;
+        let end = start.checked_add(bytes)?;
+        let is_free = is_behind && end <= self.0.get(at).map_or(limit, |next| next.start);
+        self.0.try_reserve(1).ok()?;
+        is_free.then(|| {
+            self.0.insert(at, Span { start, bytes });
+            Span { start, bytes }
+        })
+    }
+
+    /// The smallest gap of at least `bytes` before `limit`; of equal ones the first. `None`: there is none, or no memory for
+    /// the bookkeeping.
+    fn take(&mut self, bytes: usize, limit: usize) -> Option<Span> {
+        self.0.try_reserve(1).ok()?;
+        let starts = std::iter::once(0).chain(self.0.iter().map(|span| span.end()));
+        let ends = self.0.iter().map(|span| span.start).chain(std::iter::once(limit));
+        let gaps = starts.zip(ends).enumerate().filter(|(_, (start, end))| end.saturating_sub(*start) >= bytes);
+        let (at, (start, _)) = gaps.min_by_key(|(_, (start, end))| end - start)?;
+        let span = Span { start, bytes };
+        self.0.insert(at, span);
+        Some(span)
+    }
+
+    fn give_back(&mut self, start: usize) -> Option<Span> {
+        let at = self.0.binary_search_by_key(&start, |span| span.start).ok()?;
+        Some(self.0.remove(at))
+    }
+}
+
+struct Arena {
+    /// `pthread_self()` of its thread.
+    owner: usize,
+    base: usize,
+    reserved: usize,
+    writable: usize,
+    spans: Spans,
+    figures: Figures,
+}
+
+/// In bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Figures {
+    pub lent: u64,
+    pub most_lent: u64,
+    /// The end of the highest block that there has been.
+    pub needed: u64,
+}
+
+locked_static! { static ARENAS: Lock<Vec<Arena>> = Lock::new(Vec::new()); }
+
+static IS_USED: AtomicBool = AtomicBool::new(false);
+
+/// Whether any block was ever lent.
+#[inline]
+pub fn is_used() -> bool {
+    IS_USED.load(Relaxed)
+}
+
+/// A block of this thread's arena, with undefined contents, at `offset` if that is free. `None`: the arena has no room.
+pub fn lend(bytes: usize, offset: Option<usize>) -> Option<NonNull<c_void>> {
+    IS_USED.store(true, Relaxed);
+    ARENAS.with(|arenas| Arena::of_this_thread(arenas)?.lend(bytes, offset))
+}
+
+/// `false`: no arena lent the block.
+pub fn give_back(block: NonNull<c_void>) -> bool {
+    let address = block.addr().get();
+    ARENAS.with(|arenas| arenas.iter_mut().any(|arena| arena.give_back(address)))
+}
+
+/// Gives the pages of arenas without blocks to the system; returns their bytes.
+pub fn release_idle() -> u64 {
+    if !is_used() {
+        return 0;
+    }
+    ARENAS.with(|arenas| arenas.iter_mut().map(Arena::release_if_idle).sum())
+}
+
+/// Sums over all arenas.
+pub fn figures() -> Figures {
+    ARENAS.with(|arenas| {
+        arenas.iter().fold(Figures::default(), |sum, arena| Figures {
+            lent: sum.lent + arena.figures.lent,
+            most_lent: sum.most_lent + arena.figures.most_lent,
+            needed: sum.needed + arena.figures.needed,
+        })
+    })
+}
+
+impl Arena {
+    /// A thread takes over an arena without blocks, because the thread that made it may have ended.
+    fn of_this_thread(arenas: &mut Vec<Arena>) -> Option<&mut Arena> {
+        let owner = this_thread();
+        let is_own = |arena: &Arena| arena.owner == owner;
+        let found = arenas.iter().position(is_own).or_else(|| arenas.iter().position(|arena| arena.spans.0.is_empty()));
+        let at = match found {
+            Some(at) => at,
+            None => {
+                arenas.try_reserve(1).ok()?;
+                let (base, reserved) = reserve()?;
+                let (spans, figures) = (Spans(Vec::new()), Figures::default());
+                arenas.push(Arena { owner, base, reserved, writable: 0, spans, figures });
+                arenas.len() - 1
+            }
+        };
+        arenas[at].owner = owner;
+        Some(&mut arenas[at])
+    }
+
+    fn lend(&mut self, bytes: usize, offset: Option<usize>) -> Option<NonNull<c_void>> {
+        let room = bytes.checked_add(OFFSET)?.checked_next_multiple_of(ALIGNMENT)?;
+        let planned = offset.and_then(|start| self.spans.take_at(start, room, self.reserved));
+        let span = planned.or_else(|| self.spans.take(room, self.reserved))?;
+        if span.end() > self.writable && !self.grow(span.end()) {
+            self.spans.give_back(span.start);
+            return None;
+        }
+        let figures = &mut self.figures;
+        figures.lent += room as u64;
+        figures.most_lent = figures.most_lent.max(figures.lent);
+        figures.needed = figures.needed.max(span.end() as u64);
+        NonNull::new((self.base + span.start + OFFSET) as *mut c_void)
+    }
+
+    fn grow(&mut self, end: usize) -> bool {
+        let end = end.next_multiple_of(STEP).min(self.reserved);
+        let start = (self.base + self.writable) as *mut c_void;
+        // SAFETY: the range is reserved for this arena, and no block lies in it.
+        let failed = unsafe { libc::mprotect(start, end - self.writable, libc::PROT_READ | libc::PROT_WRITE) };
+        if failed == 0 {
+            self.writable = end;
+        }
+        failed == 0
+    }
+
+    fn give_back(&mut self, address: usize) -> bool {
+        let start = address.wrapping_sub(self.base).wrapping_sub(OFFSET);
+        let span = if start < self.reserved { self.spans.give_back(start) } else { None };
+        self.figures.lent -= span.map_or(0, |span| span.bytes as u64);
+        span.is_some()
+    }
+
+    fn release_if_idle(&mut self) -> u64 {
+        if !self.spans.0.is_empty() || self.writable == 0 {
+            return 0;
+        }
+        // SAFETY: the range is this arena's, and no block lies in it: its contents are not needed.
+        unsafe { libc::madvise(self.base as *mut c_void, self.writable, libc::MADV_DONTNEED) };
+        self.writable as u64
+    }
+}
+
+/// Reserves as many addresses as the machine has memory, or the largest half of these that the system allows.
+fn reserve() -> Option<(usize, usize)> {
+    const KIND: i32 = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+    const LEAST: usize = 1 << 26;
+    let allowed = limits::of(libc::RLIMIT_AS).map_or(u64::MAX, |limit| limit / 4);
+    let memory = limits::memory("MemTotal:").unwrap_or(1 << 34);
+    let mut bytes = (usize::try_from(memory.min(allowed)).ok()? / PAGE * PAGE).max(LEAST);
+    loop {
+        // SAFETY: a new mapping at an address of the kernel's choice.
+        let base = unsafe { libc::mmap(null_mut(), bytes, libc::PROT_NONE, KIND, -1, 0) };
+        if base != libc::MAP_FAILED {
+            return Some((base.addr(), bytes));
+        }
+        bytes = bytes / 2 / PAGE * PAGE;
+        if bytes < LEAST {
+            return None;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_block_takes_the_smallest_gap_that_holds_it() {
+        let mut spans = Spans(Vec::new());
+        let starts: Vec<_> =
+            [100, 30, 100, 20, 100].iter().map(|&bytes| spans.take(bytes, 1000).unwrap().start).collect();
+        assert_eq!(starts, [0, 100, 130, 230, 250]);
+        assert!(spans.give_back(100).is_some() && spans.give_back(230).is_some());
+        assert_eq!(spans.take(15, 1000), Some(Span { start: 230, bytes: 15 }));
+        assert_eq!(spans.take(25, 1000), Some(Span { start: 100, bytes: 25 }));
+        assert_eq!(spans.take(25, 1000), Some(Span { start: 350, bytes: 25 }));
+        assert_eq!(spans.take(626, 1000), None, "the limit leaves 625");
+        assert!(spans.give_back(101).is_none(), "no block starts there");
+    }
+
+    #[test]
+    fn a_planned_block_lies_where_it_is_planned_if_that_is_free() {
+        let mut spans = Spans(Vec::new());
+        assert_eq!(spans.take_at(200, 50, 1000), Some(Span { start: 200, bytes: 50 }));
+        assert_eq!(spans.take_at(100, 100, 1000), Some(Span { start: 100, bytes: 100 }));
+        for (start, bytes) in [(240, 20), (150, 10), (90, 20), (960, 50), (usize::MAX, 2)] {
+            assert_eq!(spans.take_at(start, bytes, 1000), None, "{start} {bytes}");
+        }
+        assert_eq!(spans.take_at(250, 750, 1000), Some(Span { start: 250, bytes: 750 }));
+    }
+
+    #[test]
+    fn neighbours_that_are_given_back_are_one_gap() {
+        let mut spans = Spans(Vec::new());
+        let starts: Vec<_> = (0..4).map(|_| spans.take(64, 256).unwrap().start).collect();
+        assert!(starts[1..3].iter().all(|&start| spans.give_back(start).is_some()));
+        assert_eq!(spans.take(128, 256), Some(Span { start: 64, bytes: 128 }));
+    }
+}

@@ -1,0 +1,224 @@
+//! Objects that gave up their contents, and objects that share memory as the library of layer names has them do it.
+
+use std::ffi::CStr;
+use std::ptr::NonNull;
+
+use crate::support::*;
+use syncedmem::abi::net;
+use syncedmem::object::SyncedMemory;
+
+const BYTES: [usize; 3] = [100, 50_000, 3 << 20];
+const GONE: &CStr = c"the data of blob pool1 is gone; keep it apart: --keep pool1";
+const NOTHING: u32 = 0;
+const LAYER: u32 = 1;
+const LAYER_WITH_ZEROS: u32 = 2;
+
+fn inner(object: &mut Object) -> NonNull<SyncedMemory> {
+    NonNull::new(object.mem().cast()).unwrap()
+}
+
+fn share(object: &mut Object) -> bool {
+    unsafe { net::share(inner(object), GONE.as_ptr()) }
+}
+
+fn discard(object: &mut Object) {
+    unsafe { net::discard(inner(object)) };
+}
+
+fn within<R>(what: u32, work: impl FnOnce() -> R) -> R {
+    let before = net::executing(what);
+    let result = work();
+    assert_eq!(net::executing(before), what);
+    result
+}
+
+fn is_filled(data: *const u8, bytes: usize, with: u8) -> bool {
+    unsafe { std::slice::from_raw_parts(data, bytes) }.iter().all(|&byte| byte == with)
+}
+
+fn a_discarded_object_frees_its_memory_and_begins_with_zeros_at_the_next_write() {
+    for bytes in BYTES {
+        let mut object = Object::new(bytes);
+        assert_eq!(object.discard(), SYNCEDMEM_SUCCESS);
+        assert_eq!(object.head(), 0, "an untouched object has nothing to give up");
+        let data = object.mutable_cpu_data().unwrap();
+        unsafe { data.write_bytes(7, bytes) };
+        assert_eq!(object.discard(), SYNCEDMEM_SUCCESS);
+        assert_eq!((object.head(), object.owns_cpu()), (1, false), "{bytes} bytes");
+        assert_eq!(object.discard(), SYNCEDMEM_SUCCESS);
+        let data = object.mutable_cpu_data().unwrap();
+        assert!(is_filled(data, bytes, 0) && object.owns_cpu(), "{bytes} bytes");
+        assert_eq!(object.cpu_data(), Ok(data.cast_const().cast_mut()));
+    }
+}
+
+fn a_read_of_a_discarded_object_is_an_error_that_says_what_to_do() {
+    let mut object = Object::new(100);
+    object.mutable_cpu_data().unwrap();
+    assert_eq!(object.discard(), SYNCEDMEM_SUCCESS);
+    for _ in 0..2 {
+        assert_refused(object.cpu_data().unwrap_err(), SYNCEDMEM_ERROR_INVALID_STATE, "write the object first");
+    }
+    assert!(object.overwrite_cpu_data().is_ok() && object.cpu_data().is_ok());
+}
+
+fn a_discarded_object_takes_memory_that_is_lent_and_ends_like_any_other() {
+    let mut object = Object::new(100);
+    object.mutable_cpu_data().unwrap();
+    assert_eq!(object.discard(), SYNCEDMEM_SUCCESS);
+    let mut memory = [5u8; 100];
+    assert_eq!(object.set_cpu_data(memory.as_mut_ptr()), SYNCEDMEM_SUCCESS);
+    assert_eq!(object.cpu_data().map(|data| data.cast_const()), Ok(memory.as_ptr()));
+    assert_eq!(object.discard(), SYNCEDMEM_SUCCESS);
+    assert!(memory.iter().all(|&byte| byte == 5), "borrowed memory stays the caller's");
+}
+
+fn a_device_side_is_given_up_too() {
+    let _gpu = gpu();
+    let mut object = Object::new(100);
+    object.gpu_data().unwrap();
+    assert_eq!((object.head(), object.discard()), (2, SYNCEDMEM_SUCCESS));
+    assert_eq!((object.head(), object.owns_gpu()), (1, false));
+    assert_refused(object.gpu_data().unwrap_err(), SYNCEDMEM_ERROR_INVALID_STATE, "write the object first");
+    assert_refused(object.push(std::ptr::null_mut()), SYNCEDMEM_ERROR_INVALID_STATE, "write the object first");
+    assert!(object.mutable_gpu_data().is_ok());
+}
+
+fn shared_objects_with_lives_one_after_the_other_take_the_same_block() {
+    for bytes in BYTES {
+        let (mut first, mut second) = (Object::new(bytes), Object::new(bytes));
+        assert!(share(&mut first) && share(&mut second));
+        let of_first = within(LAYER, || first.mutable_cpu_data().unwrap());
+        assert_eq!(of_first.addr() % 64, 16, "as glibc's large blocks");
+        unsafe { of_first.write_bytes(1, bytes) };
+        assert_eq!(within(LAYER, || first.cpu_data()), Ok(of_first));
+        discard(&mut first);
+        let of_second = within(LAYER, || second.mutable_cpu_data().unwrap());
+        assert_eq!(of_second, of_first, "{bytes} bytes");
+        let again = within(LAYER, || first.mutable_cpu_data().unwrap());
+        assert!(again.addr().abs_diff(of_second.addr()) >= bytes, "both are alive");
+    }
+}
+
+fn a_read_from_outside_is_an_error_if_the_contents_are_gone_and_keeps_them_if_not() {
+    let (mut gone, mut alive) = (Object::new(5000), Object::new(5000));
+    assert!(share(&mut gone) && share(&mut alive));
+    for object in [&mut gone, &mut alive] {
+        let data = within(LAYER, || object.mutable_cpu_data().unwrap());
+        unsafe { data.write_bytes(3, 5000) };
+    }
+    discard(&mut gone);
+    for access in [Storage::cpu_data, Storage::mutable_cpu_data, Storage::overwrite_cpu_data] {
+        assert_refused(access(&mut gone).unwrap_err(), SYNCEDMEM_ERROR_INVALID_STATE, GONE.to_str().unwrap());
+    }
+    within(LAYER, || {
+        assert_refused(gone.cpu_data().unwrap_err(), SYNCEDMEM_ERROR_INVALID_STATE, GONE.to_str().unwrap());
+    });
+    let view = alive.mutable_cpu_data().unwrap();
+    discard(&mut alive);
+    assert!(within(LAYER, || gone.mutable_cpu_data().unwrap()) != view, "the view's memory is kept apart");
+    assert_eq!(alive.cpu_data(), Ok(view));
+    assert!(is_filled(view, 5000, 3));
+}
+
+fn what_was_touched_or_is_read_first_is_not_shared() {
+    let mut touched = Object::new(100);
+    let data = touched.cpu_data().unwrap();
+    assert!(!share(&mut touched));
+    discard(&mut touched);
+    assert_eq!(touched.cpu_data(), Ok(data));
+    let mut read_first = Object::new(100);
+    assert!(share(&mut read_first));
+    let data = within(LAYER, || read_first.cpu_data().unwrap());
+    discard(&mut read_first);
+    assert_eq!(read_first.cpu_data(), Ok(data));
+    assert!(is_filled(data, 100, 0));
+}
+
+fn a_layer_that_needs_zeros_is_lent_zeros() {
+    let (mut first, mut second) = (Object::new(100), Object::new(100));
+    assert!(share(&mut first) && share(&mut second));
+    let data = within(LAYER, || first.mutable_cpu_data().unwrap());
+    unsafe { data.write_bytes(9, 100) };
+    discard(&mut first);
+    let data = within(LAYER_WITH_ZEROS, || second.mutable_cpu_data().unwrap());
+    assert!(is_filled(data, 100, 0));
+}
+
+fn a_block_lies_where_it_is_planned() {
+    let (mut first, mut second) = (Object::new(1000), Object::new(1000));
+    assert!(share(&mut first) && share(&mut second));
+    unsafe { net::place(inner(&mut second), 1 << 16) };
+    let first = within(LAYER, || first.mutable_cpu_data().unwrap());
+    let second = within(LAYER, || second.mutable_cpu_data().unwrap());
+    assert_eq!(second.addr() - first.addr(), 1 << 16);
+}
+
+fn an_object_that_ends_gives_its_block_back_on_any_thread() {
+    let data = {
+        let mut object = Object::new(1 << 20);
+        assert!(share(&mut object));
+        let data = within(LAYER, || object.mutable_cpu_data().unwrap()).addr();
+        std::thread::scope(|scope| scope.spawn(move || drop(object)).join().unwrap());
+        data
+    };
+    let mut next = Object::new(1 << 20);
+    assert!(share(&mut next));
+    assert_eq!(within(LAYER, || next.mutable_cpu_data().unwrap()).addr(), data);
+}
+
+fn threads_have_arenas_of_their_own() {
+    let lend = || {
+        let mut object = Object::new(1 << 20);
+        assert!(share(&mut object));
+        let data = within(LAYER, || object.mutable_cpu_data().unwrap()).addr();
+        (object, data)
+    };
+    let (_first, here) = lend();
+    let there = std::thread::scope(|scope| scope.spawn(|| lend().1).join().unwrap());
+    assert!(here.abs_diff(there) > 1 << 26);
+}
+
+fn nothing_is_executed_unless_it_is_said() {
+    assert_eq!(net::executing(LAYER), NOTHING);
+    assert_eq!(net::executing(99), LAYER);
+    assert_eq!(net::executing(NOTHING), NOTHING, "an unknown number is no layer");
+}
+
+fn a_thread_ends_with_its_arena_free_for_the_next() {
+    let there = || {
+        let mut object = Object::new(1 << 20);
+        assert!(share(&mut object));
+        within(LAYER, || object.mutable_cpu_data().unwrap()).addr()
+    };
+    let addresses: Vec<usize> =
+        (0..5).map(|_| std::thread::scope(|scope| scope.spawn(there).join().unwrap())).collect();
+    assert!(addresses.iter().all(|&address| address == addresses[0]), "{addresses:x?}");
+}
+
+fn junk_fills_what_is_lent() {
+    let mut object = Object::new(100);
+    assert!(share(&mut object));
+    let data = within(LAYER, || object.mutable_cpu_data().unwrap());
+    assert!(unsafe { data.cast::<[f32; 25]>().read_unaligned() }.iter().all(|value| value.is_nan()));
+}
+
+harness::tests![
+    a_discarded_object_frees_its_memory_and_begins_with_zeros_at_the_next_write,
+    a_read_of_a_discarded_object_is_an_error_that_says_what_to_do,
+    a_discarded_object_takes_memory_that_is_lent_and_ends_like_any_other,
+    what_was_touched_or_is_read_first_is_not_shared,
+    a_layer_that_needs_zeros_is_lent_zeros,
+    nothing_is_executed_unless_it_is_said;
+    alone(&[]):
+    shared_objects_with_lives_one_after_the_other_take_the_same_block,
+    a_read_from_outside_is_an_error_if_the_contents_are_gone_and_keeps_them_if_not,
+    a_block_lies_where_it_is_planned,
+    an_object_that_ends_gives_its_block_back_on_any_thread,
+    threads_have_arenas_of_their_own,
+    a_thread_ends_with_its_arena_free_for_the_next;
+    alone_with_driver(&[]):
+    a_device_side_is_given_up_too;
+    alone(&[("SYNCEDMEM_JUNK_FILL", "on")]):
+    junk_fills_what_is_lent,
+];
