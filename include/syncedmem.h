@@ -1273,7 +1273,7 @@ syncedmem_status_t syncedmem_get_accounting(syncedmem_accounting_t *accounting);
 
 /**
  * Switches the comparison of host contents at copies, which finds copies and fills that changed nothing. It reads
- * copied data once more, and needs accounting or a trace. Overrides `SYNCEDMEM_COMPARE`.
+ * copied data once more, and needs accounting or a trace. Overrides `SYNCEDMEM_ACCOUNT`.
  */
 syncedmem_status_t syncedmem_set_compare(bool on);
 

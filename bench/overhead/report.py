@@ -50,7 +50,7 @@ OBJECT, OBJECTS = "first touch, written in full: 4 KiB", 6
 # object's are entered together, and so take less than one alone.
 EVENT_BOUNDS = (
     ("an event in the account", ACCESS, 1, "accesses", "off", 60),
-    ("an event of an object of 4 KiB in the account", OBJECT, OBJECTS, "on", "off", 25),
+    ("an event of an object of 4 KiB in the account", OBJECT, OBJECTS, "on", "off", 100),
     ("an event in the trace", ACCESS, 1, "both", "accesses", 150),
 )
 

@@ -46,8 +46,8 @@ fn read() {
     let level = settings::ACCOUNT.get();
     let flags = Flags::NONE
         .and(ACCOUNT, report_file::begin() || level > 0)
-        .and(ACCESSES, level > 1)
-        .and(COMPARE, settings::COMPARE.get() == 1)
+        .and(ACCESSES, matches!(level, 2 | 4))
+        .and(COMPARE, level > 2)
         .and(RANGES, nvtx::attach());
     // The trace opens before the flag is set: from then on events are written to it.
     let is_traced = settings::environment(c"SYNCEDMEM_TRACE")

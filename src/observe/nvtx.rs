@@ -134,9 +134,6 @@ static DOMAIN: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
 
 /// Returns whether a tool is there and wants ranges. Called once, without a lock: it may load a library.
 pub fn attach() -> bool {
-    if settings::NVTX.get() != 0 {
-        return false;
-    }
     let _cancel_guard = CancelGuard::begin();
     let Some(initialize) = find() else { return false };
     // SAFETY: the protocol gives a function of this name this type.

@@ -80,10 +80,8 @@ pub static PINNED_POOL: Amount = Amount::new(c"SYNCEDMEM_PINNED_POOL", "the defa
 pub static DEVICE_POOL: Amount = Amount::new(c"SYNCEDMEM_DEVICE_POOL", "the default");
 pub static PINNED_LIMIT: Amount = Amount::new(c"SYNCEDMEM_PINNED_LIMIT", "the default");
 
-pub static ACCOUNT: Choice = Choice::new(c"SYNCEDMEM_ACCOUNT", &["off", "on", "accesses"]);
-pub static COMPARE: Choice = Choice::new(c"SYNCEDMEM_COMPARE", &["off", "on"]);
+pub static ACCOUNT: Choice = Choice::new(c"SYNCEDMEM_ACCOUNT", &["off", "on", "accesses", "compare", "all"]);
 pub static TRACE_SIZE: Amount = Amount::new(c"SYNCEDMEM_TRACE_SIZE", "the default");
-pub static NVTX: Choice = Choice::new(c"SYNCEDMEM_NVTX", &["auto", "off"]);
 
 pub static POOL_AGE: Seconds = Seconds::new(c"SYNCEDMEM_POOL_AGE", 10);
 

@@ -241,5 +241,5 @@ crate::support::harness::tests![
     alone(&[ON, ("SYNCEDMEM_HOST_LIMIT", "1M")]): memory_that_runs_out_is_a_failure_of_so_many_bytes;
     alone(&[ON, ("SYNCEDMEM_PAGEABLE_POOL", "1M")]): blocks_that_the_budget_has_no_room_for_are_turned_away;
     alone(&[ACCESSES]): a_forked_child_counts_its_own;
-    alone(&[ON, ("SYNCEDMEM_COMPARE", "on")]): memory_that_was_lent_while_nothing_was_compared_is_not_looked_at,
+    alone(&[("SYNCEDMEM_ACCOUNT", "compare")]): memory_that_was_lent_while_nothing_was_compared_is_not_looked_at,
 ];

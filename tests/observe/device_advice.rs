@@ -14,7 +14,8 @@ const BYTES: usize = 4096;
 /// What is asked to be observed.
 const ACCESSES: (&str, &str) = ("SYNCEDMEM_ACCOUNT", "accesses");
 const ON: (&str, &str) = ("SYNCEDMEM_ACCOUNT", "on");
-const COMPARED: (&str, &str) = ("SYNCEDMEM_COMPARE", "on");
+const COMPARED: (&str, &str) = ("SYNCEDMEM_ACCOUNT", "compare");
+const ALL: (&str, &str) = ("SYNCEDMEM_ACCOUNT", "all");
 
 /// Runs `body` in a process where that is observed from the beginning.
 fn observed<F: FnOnce(&Gpu)>(environment: &[(&str, &str)], body: F) {
@@ -77,7 +78,7 @@ fn what_an_eviction_saved_is_unread_if_it_is_overwritten_and_not_if_it_is_asked_
 }
 
 fn a_copy_of_data_that_did_not_change_is_unchanged_on_either_side() {
-    observed(&[ON, COMPARED], |gpu| {
+    observed(&[COMPARED], |gpu| {
         let mut object = on_host(BYTES);
         object.gpu_data().unwrap();
         object.mutable_cpu_data().unwrap();
@@ -93,7 +94,7 @@ fn a_copy_of_data_that_did_not_change_is_unchanged_on_either_side() {
 }
 
 fn a_copy_is_changed_if_one_byte_is_or_the_devices_memory_is_new() {
-    observed(&[ON, COMPARED], |gpu| {
+    observed(&[COMPARED], |gpu| {
         let mut object = on_host(BYTES);
         object.gpu_data().unwrap();
         let data = object.mutable_cpu_data().unwrap();
@@ -108,7 +109,7 @@ fn a_copy_is_changed_if_one_byte_is_or_the_devices_memory_is_new() {
 }
 
 fn zeros_of_which_every_sample_has_changed_were_overwritten() {
-    observed(&[ACCESSES, COMPARED], |_| {
+    observed(&[ALL], |_| {
         let (mut whole, mut half) = (Object::new(BYTES), Object::new(BYTES));
         whole.fill_host(&pattern(7, BYTES).iter().map(|byte| byte | 1).collect::<Vec<_>>());
         half.fill_host(&[pattern(7, BYTES / 2), vec![0; BYTES / 2]].concat());
@@ -136,7 +137,7 @@ fn zeros_of_which_every_sample_has_changed_were_overwritten() {
 }
 
 fn whether_a_copy_was_overwritten_is_known_where_contents_are_compared() {
-    observed(&[ON, COMPARED], |gpu| {
+    observed(&[COMPARED], |gpu| {
         let (mut whole, mut part) = (on_device(gpu, BYTES), on_device(gpu, BYTES));
         let (_, calls) = gpu.watch(|| whole.fill_host(&[9; BYTES]));
         unsafe { part.mutable_cpu_data().unwrap().write_bytes(9, BYTES / 2) };

@@ -94,10 +94,6 @@ fn a_tool_that_fails_is_not_called_again_whatever_it_left() {
     sees_no_ranges(&[("FAKE_PROFILER_WANTS", "failure")], &["initialize"]);
 }
 
-fn off_does_not_even_load_the_tool() {
-    sees_no_ranges(&[("SYNCEDMEM_NVTX", "off")], &[]);
-}
-
 fn without_a_tool_there_are_no_ranges_and_no_failure() {
     for path in ["", "/no/such/tool.so"] {
         alone(&[("NVTX_INJECTION64_PATH", path)], || {
@@ -112,6 +108,5 @@ crate::support::harness::tests![
     what_is_in_the_process_and_could_be_a_tool_is_left_alone_unless_it_is_named,
     a_tool_that_wants_no_ranges_is_not_called_again,
     a_tool_that_fails_is_not_called_again_whatever_it_left,
-    off_does_not_even_load_the_tool,
     without_a_tool_there_are_no_ranges_and_no_failure,
 ];

@@ -3,14 +3,12 @@
 use std::ffi::c_char;
 
 use super::object::syncedmem_t;
-use super::policy;
 use crate::abi::arguments::{handle, out, string, text_out};
 use crate::abi::call::entry;
 use crate::abi::status::syncedmem_status_t;
 use crate::error::Error;
 use crate::object::report;
 use crate::observe::{self, control, recorder};
-use crate::settings;
 use crate::state::flags::{self, ACCESSES, ACCOUNT, COMPARE};
 
 /// What is accounted for.
@@ -35,7 +33,9 @@ pub extern "C" fn syncedmem_set_accounting(accounting: i32) -> syncedmem_status_
     let what = "accounting is not a syncedmem_accounting_t; pass SYNCEDMEM_ACCOUNTING_OFF (0), \
                 SYNCEDMEM_ACCOUNTING_ON (1) or SYNCEDMEM_ACCOUNTING_ACCESSES (2)";
     entry!(|| {
-        policy::set(&settings::ACCOUNT, accounting, what)?;
+        if !(0..=2).contains(&accounting) {
+            return Err(Error::InvalidArgument { what });
+        }
         report::keep_account(accounting > 0);
         control::set(ACCESSES, accounting > 1);
     })
@@ -55,11 +55,10 @@ pub unsafe extern "C" fn syncedmem_get_accounting(accounting: *mut syncedmem_acc
 }
 
 /// Switches the comparison of host contents at copies, which finds copies and fills that changed nothing. It reads
-/// copied data once more, and needs accounting or a trace. Overrides `SYNCEDMEM_COMPARE`.
+/// copied data once more, and needs accounting or a trace. Overrides `SYNCEDMEM_ACCOUNT`.
 #[unsafe(no_mangle)]
 pub extern "C" fn syncedmem_set_compare(on: bool) -> syncedmem_status_t {
     entry!(|| {
-        settings::COMPARE.set(usize::from(on));
         control::set(COMPARE, on);
     })
 }

@@ -158,7 +158,7 @@ impl Rule {
             (Rule::OverwrittenFill, _) => "The library does not see whether the zeros were read.",
             (Rule::OverwrittenCopy, _) => {
                 "The library does not see whether all of it was written and none of it read; \
-                 SYNCEDMEM_COMPARE=on compares the contents."
+                 SYNCEDMEM_ACCOUNT=compare compares the contents."
             }
             (Rule::PageableCopy, _) => {
                 "The time that pinning takes is not subtracted, and the saving is unknown if this run \

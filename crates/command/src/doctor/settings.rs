@@ -3,17 +3,15 @@
 use strsim::levenshtein;
 
 /// Variables of the library and of this command.
-pub const KNOWN: [&str; 20] = [
+pub const KNOWN: [&str; 18] = [
     "SYNCEDMEM_ACCOUNT",
     "SYNCEDMEM_CHECK_DEVICE",
-    "SYNCEDMEM_COMPARE",
     "SYNCEDMEM_DEVICE_POOL",
     "SYNCEDMEM_HOST_BLOCKS",
     "SYNCEDMEM_HOST_LIMIT",
     "SYNCEDMEM_JUNK_FILL",
     "SYNCEDMEM_LIBRARY",
     "SYNCEDMEM_MODE",
-    "SYNCEDMEM_NVTX",
     "SYNCEDMEM_ON_ERROR",
     "SYNCEDMEM_PAGEABLE_POOL",
     "SYNCEDMEM_PIN",

@@ -58,9 +58,14 @@ pub struct Settings {
 
 impl Settings {
     pub fn environment(&self) -> Vec<(&'static str, OsString)> {
+        let account = match (self.accesses, self.compare) {
+            (false, false) => None,
+            (true, false) => Some("accesses"),
+            (false, true) => Some("compare"),
+            (true, true) => Some("all"),
+        };
         let given = [
-            ("SYNCEDMEM_ACCOUNT", self.accesses.then(|| "accesses".to_owned())),
-            ("SYNCEDMEM_COMPARE", self.compare.then(|| "on".to_owned())),
+            ("SYNCEDMEM_ACCOUNT", account.map(str::to_owned)),
             ("SYNCEDMEM_TRACE_SIZE", self.trace_size.clone()),
             ("SYNCEDMEM_JUNK_FILL", self.junk_fill.then(|| "on".to_owned())),
             ("SYNCEDMEM_ON_ERROR", self.on_error.clone()),
