@@ -1,6 +1,7 @@
 //! What is written to a block and looked for afterwards: words that follow from a seed, at a few places of a large block,
 //! everywhere in a small one.
 
+use crate::support::assert_bytes;
 use crate::support::gpu::Gpu;
 
 /// Contents by number: 0 are zeros, from `UNIFORM` on every byte is that number, others differ from place to place.
@@ -34,11 +35,8 @@ fn wanted(seed: Seed, at: usize, length: usize) -> [u8; SMALL] {
     bytes
 }
 
-fn differs(at: usize, is: &[u8], seed: Seed) -> Result<(), String> {
-    let wanted = wanted(seed, at, is.len());
-    let Some(first) = is.iter().zip(wanted).position(|(&is, wanted)| is != wanted) else { return Ok(()) };
-    let last = is.len().min(first + WORD);
-    Err(format!("from byte {} on {:02x?}, should be {:02x?}", at + first, &is[first..last], &wanted[first..last]))
+fn check(at: usize, is: &[u8], seed: Seed) {
+    assert_bytes(is, &wanted(seed, at, is.len())[..is.len()], &format_args!("at byte {at}"));
 }
 
 pub fn write_host(data: *mut u8, bytes: usize, seed: Seed) {
@@ -47,11 +45,10 @@ pub fn write_host(data: *mut u8, bytes: usize, seed: Seed) {
     }
 }
 
-pub fn check_host(data: *const u8, bytes: usize, seed: Seed) -> Result<(), String> {
-    places(bytes).try_for_each(|(at, length)| {
-        let is = unsafe { std::slice::from_raw_parts(data.add(at), length) };
-        differs(at, is, seed)
-    })
+pub fn check_host(data: *const u8, bytes: usize, seed: Seed) {
+    for (at, length) in places(bytes) {
+        check(at, unsafe { std::slice::from_raw_parts(data.add(at), length) }, seed);
+    }
 }
 
 /// As a kernel that is waited for.
@@ -63,12 +60,11 @@ pub fn write_device(gpu: &Gpu, address: usize, bytes: usize, seed: Seed) {
     }
 }
 
-pub fn check_device(gpu: &Gpu, address: usize, bytes: usize, seed: Seed) -> Result<(), String> {
-    places(bytes).try_for_each(|(at, length)| {
+pub fn check_device(gpu: &Gpu, address: usize, bytes: usize, seed: Seed) {
+    for (at, length) in places(bytes) {
         let mut is = [0; SMALL];
-        match gpu.control().simcuda_read((address + at) as u64, is.as_mut_ptr().cast(), length) {
-            0 => differs(at, &is[..length], seed),
-            _ => Err(format!("{address:#x} +{at} is no device memory")),
-        }
-    })
+        let status = gpu.control().simcuda_read((address + at) as u64, is.as_mut_ptr().cast(), length);
+        assert_eq!(status, 0, "{address:#x} +{at} is no device memory");
+        check(at, &is[..length], seed);
+    }
 }

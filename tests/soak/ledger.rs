@@ -27,49 +27,34 @@ impl Ledger {
 }
 
 /// No more rules of the driver's were broken than were before.
-pub fn rules(gpu: &Gpu, before: &mut Ledger) -> Result<(), String> {
+pub fn check_rules(gpu: &Gpu, before: &mut Ledger) {
     let (now, text) = gpu.violations();
     let new = now - std::mem::replace(&mut before.violations, now);
     let lines = text.lines().skip(now - new).take(6).collect::<Vec<_>>().join("; ");
-    if new == 0 { Ok(()) } else { Err(format!("{new} rules of the driver were broken: {lines}")) }
+    assert_eq!(new, 0, "rules of the driver were broken: {lines}");
 }
 
 /// With every object ended and the pools trimmed, nothing is left but what so many workers hold themselves.
-pub fn balance(gpu: &Gpu, before: &Ledger, workers: usize) -> Result<(), String> {
+pub fn check_balance(gpu: &Gpu, before: &Ledger, workers: usize) {
+    let is = || {
+        trim(ALL);
+        let account = gpu.account();
+        let [device, pinned] = [account.device_bytes, account.pinned_bytes];
+        (idle(ALL), device, pinned, account.registered_blocks, account.streams, account.events.saturating_sub(256))
+    };
+    let should_be = (0, before.device_bytes + workers * LENT, before.pinned_bytes, 0, 0, 0);
     // What the library's own thread has taken out to give it back is given back soon.
     pools::set_age(10.0);
     let start = Instant::now();
-    loop {
-        trim(ALL);
-        match differences(gpu, before, workers) {
-            Err(_) if start.elapsed() < Duration::from_secs(2) => std::thread::sleep(Duration::from_millis(1)),
-            outcome => return outcome,
-        }
+    while is() != should_be && start.elapsed() < Duration::from_secs(2) {
+        std::thread::sleep(Duration::from_millis(1));
     }
-}
-
-fn differences(gpu: &Gpu, before: &Ledger, workers: usize) -> Result<(), String> {
-    let account = gpu.account();
-    for (what, is, should_be) in [
-        ("bytes lie idle", idle(ALL), 0),
-        ("bytes on the devices", account.device_bytes, before.device_bytes + workers * LENT),
-        ("bytes are page-locked", account.pinned_bytes, before.pinned_bytes),
-        ("blocks are registered", account.registered_blocks, 0),
-        ("streams are left", account.streams, 0),
-    ] {
-        if is != should_be {
-            return Err(format!("{is} {what}, should be {should_be}; {account:?}"));
-        }
-    }
-    if account.events > 256 {
-        return Err(format!("{} events are left", account.events));
-    }
-    Ok(())
+    assert_eq!(is(), should_be, "idle, device and page-locked bytes, registered blocks, streams, events beyond 256");
 }
 
 /// Another program takes what is free on device 0. What lies idle there is given back when it is needed, and what may be
 /// evicted goes after that. What lies idle on another device may be in use there and stays, so there is nothing of that kind.
-pub fn squeeze(gpu: &Gpu, bytes: usize) -> Result<(), String> {
+pub fn squeeze(gpu: &Gpu, bytes: usize) {
     pools::set_budget(DEVICE, 64 << 20);
     trim(DEVICE);
     // Where the device is full already, fewer of these lie idle.
@@ -78,14 +63,12 @@ pub fn squeeze(gpu: &Gpu, bytes: usize) -> Result<(), String> {
     let idle_before = idle(DEVICE);
     let (mut free, mut total) = (0, 0);
     assert_eq!(gpu.within(0, || gpu.cuMemGetInfo_v2(&mut free, &mut total)), 0);
-    let Some(taken) = free.checked_sub(1000).filter(|&taken| taken > 0) else { return Ok(()) };
+    let Some(taken) = free.checked_sub(1000).filter(|&taken| taken > 0) else { return };
     let taken = gpu.block(taken);
     let mut object = Object::new(bytes);
     let outcome = object.gpu_data();
     drop(taken);
-    match (outcome, idle(DEVICE)) {
-        // With nothing idle, and nothing that may be evicted, there is nothing to give back.
-        (Ok(_), _) | (Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY), 0) => Ok(()),
-        (Err(status), now) => Err(format!("{status:?}: {now} of {idle_before} bytes lie idle; {}", last_error())),
-    }
+    // With nothing idle, and nothing that may be evicted, there is nothing to give back.
+    let nothing_to_give = idle(DEVICE) == 0 && outcome == Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY);
+    assert!(outcome.is_ok() || nothing_to_give, "{outcome:?} of {idle_before} idle bytes; {}", last_error());
 }

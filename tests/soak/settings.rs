@@ -29,16 +29,15 @@ impl Weather {
     }
 
     /// Makes it so.
-    pub fn begin(&self, random: &mut Random, gpu: &Gpu) -> Result<(), String> {
-        succeeds(syncedmem_set_pools(self.pools))?;
-        succeeds(syncedmem_set_pinning(random.of(&[1, 1, 2])))?;
-        succeeds(syncedmem_set_pool_age(10.0))?;
+    pub fn begin(&self, random: &mut Random, gpu: &Gpu) {
+        succeeds(syncedmem_set_pools(self.pools));
+        succeeds(syncedmem_set_pinning(random.of(&[1, 1, 2])));
+        succeeds(syncedmem_set_pool_age(10.0));
         for kind in 0..3 {
-            succeeds(syncedmem_set_pool_budget(kind, self.budget(random)))?;
+            succeeds(syncedmem_set_pool_budget(kind, self.budget(random)));
         }
         gpu.control().simcuda_set_lag(self.lag);
         gpu.control().simcuda_clear_log();
-        Ok(())
     }
 
     /// How much may lie idle of some kind.

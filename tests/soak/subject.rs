@@ -65,12 +65,8 @@ impl<'g> Subject<'g> {
     }
 
     /// Ends it in a forked child, where what it was lent is the parent's to free.
-    pub fn end_in_child(self) {
-        std::mem::forget(self.lent);
-    }
-
-    pub fn history(&self) -> String {
-        self.history.join(" ")
+    pub fn end_in_child(mut self) {
+        std::mem::forget(std::mem::take(&mut self.lent));
     }
 
     fn note(&mut self, what: String) {
@@ -81,10 +77,10 @@ impl<'g> Subject<'g> {
     }
 
     /// Does an operation to both, and compares.
-    pub fn run(&mut self, operation: Operation, stream: Option<&Stream>, seed: Seed, own: bool) -> Result<(), String> {
+    pub fn run(&mut self, operation: Operation, stream: Option<&Stream>, seed: Seed, own: bool) {
         use Operation::*;
         self.note(format!("{operation:?}({seed})"));
-        self.adopt()?;
+        self.adopt();
         let borrowed = match (operation, self.model.host.block, self.model.device.block) {
             (SetCpuData, Block::Borrowed(0), _) | (SetGpuData, _, Block::Borrowed(0)) => 1,
             _ => 0,
@@ -95,45 +91,45 @@ impl<'g> Subject<'g> {
             false => self.object.run(operation, &with),
         };
         if operation == IsReady {
-            let ready = outcome.map_err(|status| format!("{status:?} {}", last_error()))?.addr() == 1;
-            if self.model.flight == Flight::None && !ready {
-                return Err("something is in flight that was not started".into());
-            }
+            let ready = outcome.unwrap_or_else(|status| panic!("{status:?} {}", last_error())).addr() == 1;
+            assert!(ready || self.model.flight != Flight::None, "something is in flight that was not started");
             self.model.landed = ready;
         }
         let before = self.model;
         let expected = self.model.on(operation, seed, borrowed);
         let status = outcome.err().unwrap_or(SYNCEDMEM_SUCCESS);
-        self.expect("status", status, expected.status)?;
-        self.expect("head", self.object.head(), self.model.head())?;
-        self.expect_blocks()?;
-        let Ok(data) = outcome else { return Ok(()) };
-        self.look(operation, data, &before, seed)?;
+        self.expect("status", status, expected.status);
+        self.expect("head", self.object.head(), self.model.head());
+        self.expect_blocks();
+        let Ok(data) = outcome else { return };
+        self.look(operation, data, &before, seed);
         let hands_out = [CpuData, MutableCpuData, OverwriteCpuData, GpuData, MutableGpuData, OverwriteGpuData];
         // Work that goes on keeps the access open, until it is waited for.
-        if hands_out.contains(&operation) && !self.busy { self.end_access() } else { Ok(()) }
+        if hands_out.contains(&operation) && !self.busy {
+            self.end_access();
+        }
     }
 
-    fn end_access(&mut self) -> Result<(), String> {
+    fn end_access(&mut self) {
         let status = unsafe { syncedmem_end_access(self.object.mem()) };
-        self.expect("status of end_access", status, SYNCEDMEM_SUCCESS)
+        self.expect("status of end_access", status, SYNCEDMEM_SUCCESS);
     }
 
     /// Says what may be evicted from now on.
-    pub fn set_evictable(&mut self, how: i32) -> Result<(), String> {
+    pub fn set_evictable(&mut self, how: i32) {
         self.note(format!("set_evictable({how})"));
         // It may wait for what is in flight.
-        self.wait()?;
-        self.adopt()?;
+        self.wait();
+        self.adopt();
         self.evictable = how;
         let status = unsafe { syncedmem_set_evictable(self.object.mem(), how) };
-        self.expect("status of set_evictable", status, SYNCEDMEM_SUCCESS)
+        self.expect("status of set_evictable", status, SYNCEDMEM_SUCCESS);
     }
 
     /// Lets the model follow what was evicted meanwhile: never the newest data, unless it was copied before.
-    fn adopt(&mut self) -> Result<(), String> {
+    fn adopt(&mut self) {
         if self.evictable == 0 || self.model.head() == 0 {
-            return Ok(());
+            return;
         }
         let head = self.object.head();
         if head != self.model.head() {
@@ -143,7 +139,7 @@ impl<'g> Subject<'g> {
         let newest = if self.model.host.current { self.model.host } else { self.model.device };
         if head != self.model.head() {
             let may = self.model.head() == 3 || self.evictable == 2;
-            self.expect("whether it may be evicted", may && (head == 1 || head == 2), true)?;
+            self.expect("whether it may be evicted", may && (head == 1 || head == 2), true);
             EVICTED.fetch_add(1, Relaxed);
         }
         let gone = Half { current: false, block: Block::None, contents: 0 };
@@ -158,25 +154,24 @@ impl<'g> Subject<'g> {
                 false => Half { current: false, block, ..*half },
             };
         }
-        Ok(())
     }
 
     /// Page-locks the host side where it is, or undoes that.
-    pub fn pin(&mut self, on: bool) -> Result<(), String> {
+    pub fn pin(&mut self, on: bool) {
         self.note(format!("pin({on})"));
         // It may wait for what is in flight.
-        self.wait()?;
-        self.adopt()?;
+        self.wait();
+        self.adopt();
         let status = match on {
             true => unsafe { syncedmem_pin(self.object.mem()) },
             false => unsafe { syncedmem_unpin(self.object.mem()) },
         };
-        match status {
-            SYNCEDMEM_SUCCESS => Ok(()),
-            SYNCEDMEM_ERROR_INVALID_STATE if on && self.model.host.block == Block::None => Ok(()),
-            SYNCEDMEM_ERROR_OUT_OF_MEMORY if on => Ok(()),
-            _ => Err(format!("pin({on}): {status:?} {}", last_error())),
-        }
+        let is_refused = match status {
+            SYNCEDMEM_ERROR_INVALID_STATE => on && self.model.host.block == Block::None,
+            SYNCEDMEM_ERROR_OUT_OF_MEMORY => on,
+            _ => false,
+        };
+        assert!(status == SYNCEDMEM_SUCCESS || is_refused, "pin({on}): {status:?} {}", last_error());
     }
 
     fn with(&mut self, operation: Operation, stream: Option<&Stream>, seed: Seed, borrowed: usize) -> With {
@@ -196,18 +191,17 @@ impl<'g> Subject<'g> {
         With { host, device, stream: stream.map_or(std::ptr::null_mut(), Stream::handle) }
     }
 
-    fn expect_blocks(&self) -> Result<(), String> {
+    fn expect_blocks(&self) {
         let (host, device) = (self.object.host_address(), self.object.device_address());
-        self.expect("whether there is a host block", host != 0, self.model.host.block != Block::None)?;
-        self.expect("whether there is a device block", device != 0, self.model.device.block != Block::None)?;
+        self.expect("whether there is a host block", host != 0, self.model.host.block != Block::None);
+        self.expect("whether there is a device block", device != 0, self.model.device.block != Block::None);
         if let (Block::Borrowed(number), true) = (self.model.device.block, self.model.head() != 0) {
-            self.expect("the lent block", device, self.lent[number as usize].address)?;
+            self.expect("the lent block", device, self.lent[number as usize].address);
         }
-        Ok(())
     }
 
     /// Reads and writes through the address that an access gave, as its caller would.
-    fn look(&mut self, operation: Operation, data: *mut u8, before: &Model, seed: Seed) -> Result<(), String> {
+    fn look(&mut self, operation: Operation, data: *mut u8, before: &Model, seed: Seed) {
         use Operation::*;
         match operation {
             CpuData => contents::check_host(data, self.bytes, self.model.host.contents),
@@ -215,35 +209,33 @@ impl<'g> Subject<'g> {
                 if operation == MutableCpuData {
                     let newest = if before.host.current { before.host } else { before.device };
                     let newest = if before.head() == 0 { 0 } else { newest.contents };
-                    contents::check_host(data, self.bytes, newest)?;
+                    contents::check_host(data, self.bytes, newest);
                 }
                 contents::write_host(data, self.bytes, seed);
-                Ok(())
             }
             GpuData | MutableGpuData | OverwriteGpuData => {
                 // A caller lets its own work wait for the copy to the device.
                 if self.model.flight != Flight::None {
-                    self.wait()?;
+                    self.wait();
                 }
                 self.settle();
                 let newest = if before.device.current { before.device } else { before.host };
                 let newest = if before.head() == 0 { 0 } else { newest.contents };
                 if operation != OverwriteGpuData {
-                    contents::check_device(self.gpu, data.addr(), self.bytes, newest)?;
+                    contents::check_device(self.gpu, data.addr(), self.bytes, newest);
                 }
                 if operation != GpuData {
                     contents::write_device(self.gpu, data.addr(), self.bytes, seed);
                 }
-                Ok(())
             }
-            _ => Ok(()),
+            _ => {}
         }
     }
 
-    fn wait(&mut self) -> Result<(), String> {
+    fn wait(&mut self) {
         self.model.on(Operation::Wait, 0, 0);
         let status = self.object.wait();
-        self.expect("status of a wait", status, SYNCEDMEM_SUCCESS)
+        self.expect("status of a wait", status, SYNCEDMEM_SUCCESS);
     }
 
     /// Fills of the legacy stream go on after the call that asked for them.
@@ -253,42 +245,49 @@ impl<'g> Subject<'g> {
     }
 
     /// Starts work on the device block in a stream that the library does not know, as a kernel would.
-    pub fn start_work(&mut self, stream: &Stream, value: Seed) -> Result<(), String> {
+    pub fn start_work(&mut self, stream: &Stream, value: Seed) {
         assert!(value >= UNIFORM);
         // From here on its access stays open.
         self.busy = true;
-        self.run(Operation::MutableGpuData, None, value, true)?;
+        self.run(Operation::MutableGpuData, None, value, true);
         if self.model.flight != Flight::None {
-            self.wait()?;
+            self.wait();
         }
         self.note("work".into());
         let start =
             || self.gpu.cuMemsetD8Async(self.object.device_address() as u64, value, self.bytes, stream.handle());
         let status = self.gpu.within(self.device, start);
-        self.expect("status of a fill", status, 0)
+        self.expect("status of a fill", status, 0);
     }
 
     /// That work is done.
-    pub fn work_is_done(&mut self) -> Result<(), String> {
-        if std::mem::take(&mut self.busy) { self.end_access() } else { Ok(()) }
+    pub fn work_is_done(&mut self) {
+        if std::mem::take(&mut self.busy) {
+            self.end_access();
+        }
     }
 
     /// Declares that work.
-    pub fn record(&mut self, stream: &Stream) -> Result<(), String> {
+    pub fn record(&mut self, stream: &Stream) {
         self.note("record_stream".into());
         let status = unsafe { syncedmem_record_stream(self.object.mem(), stream.handle().cast()) };
-        self.expect("status of record_stream", status, SYNCEDMEM_SUCCESS)
+        self.expect("status of record_stream", status, SYNCEDMEM_SUCCESS);
     }
 
-    fn expect<T: PartialEq + std::fmt::Debug>(&self, what: &str, is: T, should_be: T) -> Result<(), String> {
-        match is == should_be {
-            true => Ok(()),
-            false => Err(format!("{what}: {is:?}, should be {should_be:?}; {}", last_error())),
+    #[track_caller]
+    fn expect<T: PartialEq + std::fmt::Debug>(&self, what: &str, is: T, should_be: T) {
+        assert_eq!(is, should_be, "{what}; {}", last_error());
+    }
+}
+
+impl Drop for Subject<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("an object of {} bytes, after {}", self.bytes, self.history.join(" "));
         }
     }
 }
 
-/// A status that is not success, as a sentence.
-pub fn succeeds(status: syncedmem_status_t) -> Result<(), String> {
-    if status == SYNCEDMEM_SUCCESS { Ok(()) } else { Err(format!("{status:?} {}", last_error())) }
+pub fn succeeds(status: syncedmem_status_t) {
+    assert_eq!(status, SYNCEDMEM_SUCCESS, "{}", last_error());
 }

@@ -22,7 +22,6 @@ pub struct Worker<'g> {
     seed: Seed,
     /// Where work on host blocks leaves its result.
     scratch: Option<Foreign<'g>>,
-    pub wrong: Vec<String>,
     pub done: usize,
 }
 
@@ -38,7 +37,7 @@ impl<'g> Worker<'g> {
     pub fn new(gpu: &'g Gpu, seed: u64, number: u64) -> Worker<'g> {
         let slots = (0..SLOTS[0] + SLOTS[1]).map(|_| None).collect();
         let scratch = Some(gpu.block(LENT));
-        Worker { gpu, random: Random::new(seed, number), slots, seed: 0, scratch, wrong: Vec::new(), done: 0 }
+        Worker { gpu, random: Random::new(seed, number), slots, seed: 0, scratch, done: 0 }
     }
 
     /// Does so many operations.
@@ -47,20 +46,10 @@ impl<'g> Worker<'g> {
         let mut streams = Streams { copies: both(self.gpu), work: both(self.gpu), left: None };
         for _ in 0..operations {
             let slot = self.random.below(self.slots.len());
-            let outcome = self.step(slot, &mut streams, weather);
+            self.step(slot, &mut streams, weather);
             self.done += 1;
-            if let Err(why) = outcome {
-                let history = self.slots[slot].as_ref().map(Subject::history).unwrap_or_default();
-                let bytes = self.slots[slot].as_ref().map_or(0, |subject| subject.bytes);
-                self.wrong
-                    .push(format!("operation {} on an object of {bytes} bytes: {why}\n  after {history}", self.done));
-                // Its model is wrong from here on.
-                self.slots[slot] = None;
-            }
         }
-        if let Err(why) = self.finish_work(&mut streams) {
-            self.wrong.push(why);
-        }
+        self.finish_work(&mut streams);
     }
 
     /// Ends every object.
@@ -93,7 +82,7 @@ impl<'g> Worker<'g> {
         self.seed
     }
 
-    fn step(&mut self, slot: usize, streams: &mut Streams, weather: &Weather) -> Result<(), String> {
+    fn step(&mut self, slot: usize, streams: &mut Streams, weather: &Weather) {
         if self.random.one_in(2000) {
             return self.turn_a_knob(weather);
         }
@@ -101,17 +90,17 @@ impl<'g> Worker<'g> {
         let Some(subject) = &mut self.slots[slot] else {
             let bytes = size(&mut self.random);
             self.slots[slot] = Some(Subject::new(self.gpu, bytes, device as c_int));
-            return Ok(());
+            return;
         };
         let what = self.random.below(100);
         let ends = matches!(what, 80..=91);
         if subject.busy && !ends {
-            self.finish_work(streams)?;
+            self.finish_work(streams);
         }
         let seed = self.new_seed();
         let value = UNIFORM + self.random.below((255 - UNIFORM) as usize) as Seed;
         let own = self.random.one_in(2);
-        let Some(subject) = &mut self.slots[slot] else { return Ok(()) };
+        let Some(subject) = &mut self.slots[slot] else { return };
         match what {
             0..=2 => subject.set_evictable(self.random.of(&[0, 1, 2, 2])),
             3 => subject.pin(self.random.one_in(2)),
@@ -119,87 +108,69 @@ impl<'g> Worker<'g> {
                 let operation = self.random.of(&OPERATIONS);
                 let lends = matches!(operation, Operation::SetCpuData | Operation::SetGpuData);
                 if lends && !subject.is_lent_memory() {
-                    return Ok(());
+                    return;
                 }
                 let stream = if self.random.one_in(4) { None } else { Some(&streams.copies[device]) };
                 subject.run(operation, stream, seed, own)
             }
             80..=91 => {
                 if subject.busy && !(weather.may_leave_work && subject.may_leave_work()) {
-                    self.finish_work(streams)?;
+                    self.finish_work(streams);
                 }
-                let Some(ended) = self.slots[slot].take() else { return Ok(()) };
+                let Some(ended) = self.slots[slot].take() else { return };
                 let (was_busy, bytes, device) = (ended.busy, ended.bytes, ended.device);
                 drop(ended);
-                if was_busy { self.follow(slot, bytes, device, seed, streams) } else { Ok(()) }
+                if was_busy {
+                    self.follow(slot, bytes, device, seed, streams);
+                }
             }
             92..=95 => subject.start_work(&streams.work[device], value),
             96..=97 => subject.record(&streams.work[device]),
             _ if device == 0 && weather.may_leave_work && subject.bytes <= LENT => {
-                self.finish_work(streams)?;
-                self.leave_work_on_the_host(slot, streams, weather, seed)
+                self.finish_work(streams);
+                self.leave_work_on_the_host(slot, streams, seed);
             }
-            _ => Ok(()),
+            _ => {}
         }
     }
 
     /// Uses at once what may be the block of an object that ended in the midst of work, and looks at it when that is done.
-    fn follow(
-        &mut self,
-        slot: usize,
-        bytes: usize,
-        device: c_int,
-        seed: Seed,
-        streams: &mut Streams,
-    ) -> Result<(), String> {
+    fn follow(&mut self, slot: usize, bytes: usize, device: c_int, seed: Seed, streams: &mut Streams) {
         let mut next = Subject::new(self.gpu, bytes, device);
-        let outcome =
-            next.run(self.random.of(&[Operation::MutableGpuData, Operation::OverwriteGpuData]), None, seed, true);
+        next.run(self.random.of(&[Operation::MutableGpuData, Operation::OverwriteGpuData]), None, seed, true);
         self.slots[slot] = Some(next);
-        outcome?;
-        self.finish_work(streams)?;
-        match &mut self.slots[slot] {
-            Some(next) => next.run(Operation::GpuData, None, seed, true),
-            None => Ok(()),
+        self.finish_work(streams);
+        if let Some(next) = &mut self.slots[slot] {
+            next.run(Operation::GpuData, None, seed, true);
         }
     }
 
     /// Lets a stream that the library does not know read a page-locked block, and ends its object meanwhile.
-    fn leave_work_on_the_host(
-        &mut self,
-        slot: usize,
-        streams: &mut Streams,
-        weather: &Weather,
-        seed: Seed,
-    ) -> Result<(), String> {
+    fn leave_work_on_the_host(&mut self, slot: usize, streams: &mut Streams, seed: Seed) {
         let to = self.scratch() as u64;
-        let Some(subject) = &mut self.slots[slot] else { return Ok(()) };
-        subject.run(Operation::MutableCpuData, None, seed, true)?;
+        let Some(subject) = &mut self.slots[slot] else { return };
+        subject.run(Operation::MutableCpuData, None, seed, true);
         if !subject.object.is_pinned() || subject.model.host.block != Block::Owned {
-            return Ok(());
+            return;
         }
         let (from, bytes) = (subject.object.host_address() as u64, subject.bytes);
         let start = || self.gpu.cuMemcpyAsync(to, from, bytes, streams.work[0].handle());
-        if self.gpu.within(0, start) != 0 {
-            return Err("the copy to the scratch block does not start".into());
-        }
+        assert_eq!(self.gpu.within(0, start), 0);
         streams.left = Some((seed, bytes));
         self.slots[slot] = None;
-        Ok(())
     }
 
     /// Waits for what the library does not know of.
-    fn finish_work(&mut self, streams: &mut Streams) -> Result<(), String> {
+    fn finish_work(&mut self, streams: &mut Streams) {
         streams.work.iter().for_each(Stream::synchronize);
-        self.subjects().try_for_each(Subject::work_is_done)?;
-        match streams.left.take() {
-            Some((seed, bytes)) => contents::check_device(self.gpu, self.scratch(), bytes, seed)
-                .map_err(|why| format!("a host block was handed out while it was read: {why}")),
-            None => Ok(()),
+        self.subjects().for_each(Subject::work_is_done);
+        // Other bytes: a host block was handed out while it was read.
+        if let Some((seed, bytes)) = streams.left.take() {
+            contents::check_device(self.gpu, self.scratch(), bytes, seed);
         }
     }
 
-    fn turn_a_knob(&mut self, weather: &Weather) -> Result<(), String> {
+    fn turn_a_knob(&mut self, weather: &Weather) {
         let kind = self.random.below(3) as i32;
         match self.random.below(4) {
             0 => succeeds(syncedmem_trim(kind)),
@@ -213,24 +184,22 @@ impl<'g> Worker<'g> {
     }
 
     /// In a forked child: what the host has is there, the rest is refused.
-    pub fn look_in_child(&mut self) -> Result<(), String> {
+    pub fn look_in_child(&mut self) {
         for subject in self.subjects() {
             let is_there = subject.model.host.current && subject.model.flight == Flight::None;
             let data = subject.object.cpu_data();
             if is_there {
-                let data = data.map_err(|status| format!("{status:?}"))?;
-                contents::check_host(data, subject.bytes, subject.model.host.contents)?;
+                contents::check_host(data.unwrap(), subject.bytes, subject.model.host.contents);
             }
         }
         for _ in 0..20 {
             let bytes = size(&mut self.random);
             let mut object = crate::support::object::Object::new(bytes);
-            let data = object.mutable_cpu_data().map_err(|status| format!("{status:?}"))?;
-            contents::check_host(data, bytes, 0)?;
+            let data = object.mutable_cpu_data().unwrap();
+            contents::check_host(data, bytes, 0);
             contents::write_host(data, bytes, 1);
         }
         self.slots.iter_mut().filter_map(Option::take).for_each(Subject::end_in_child);
-        Ok(())
     }
 }
 
