@@ -5,7 +5,7 @@ use std::ffi::{c_int, c_void};
 use std::ptr::NonNull;
 
 use syncedmem_trace::event::What;
-use syncedmem_trace::head::{Contents, Side};
+use syncedmem_trace::head::Side;
 use syncedmem_trace::kind::Kind;
 
 use super::driver::blocks::{self, Freed};
@@ -17,6 +17,7 @@ use crate::cuda::driver::{self, Driver};
 use crate::cuda::pointer;
 use crate::error::{DriverFailure, Error};
 use crate::observe::recorder::{self, Subject};
+use crate::state::step::Contents;
 
 #[derive(Clone, Copy, Debug)]
 pub struct Block {

@@ -5,7 +5,7 @@ use std::ffi::c_void;
 use std::ptr::NonNull;
 
 use syncedmem_trace::event::{Cause, What};
-use syncedmem_trace::head::{Access, Contents, Head, Side, Step};
+use syncedmem_trace::head::{Access, Head, Side};
 
 use super::claims::{Blocking, Claimed};
 use super::eviction::policy::Use;
@@ -19,6 +19,7 @@ use crate::observe::{checksums, recorder};
 use crate::platform::sync::{Interrupted, Ordering};
 use crate::state::fast_path;
 use crate::state::flags::{self, ACCESSES, BY_OBJECT, SHARING};
+use crate::state::step::{self, Contents, Step};
 use crate::state::word::Word;
 use crate::{cuda, settings};
 
@@ -154,7 +155,7 @@ impl SyncedMemory {
     fn first_step(&self, access: Access) -> Option<(Step, usize)> {
         let (word, bytes) = (self.load(), self.size.load(Ordering::Relaxed));
         let is_first = word.is_untouched() && (1..=host::BRIEF).contains(&bytes);
-        is_first.then(|| (Head::Uninitialized.on(access, Side::Host), bytes))
+        is_first.then(|| (step::on_access(Head::Uninitialized, access, Side::Host), bytes))
     }
 
     #[inline(always)]
@@ -173,7 +174,7 @@ impl SyncedMemory {
     /// Returns the next state. An error changes nothing.
     #[inline]
     fn prepared(&self, now: ObjectState, access: Access, side: Side, pinned: bool) -> Result<ObjectState, Error> {
-        let step = now.head().on(access, side);
+        let step = step::on_access(now.head(), access, side);
         if step.contents == Contents::Undefined && !flags::off() {
             checksums::forget(self.address());
         }

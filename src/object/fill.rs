@@ -1,13 +1,14 @@
 #![expect(unsafe_code, reason = "a host block is lent as a slice")]
 
 use syncedmem_trace::event::What;
-use syncedmem_trace::head::{Access, Contents, Side};
+use syncedmem_trace::head::{Access, Side};
 
 use super::eviction::policy::Use;
 use super::{SyncedMemory, refused, start, watch_forks};
 use crate::error::Error;
 use crate::memory::host;
 use crate::observe::{checksums, recorder};
+use crate::state::step::{self, Contents};
 
 impl SyncedMemory {
     /// Lets `fill` write the first `bytes` of the host side, which is then the newest; the rest of a larger object stays. If
@@ -49,7 +50,7 @@ impl SyncedMemory {
         let pinned = self.has_no_host_block() && host::wants_pinned(bytes);
         let (claim, now) = self.claim_finished()?;
         recorder::record(self.subject(), || What::Accessed { side: Side::Host, access, ready: false });
-        let next = now.with_head(now.head().on(access, Side::Host).head);
+        let next = now.with_head(step::on_access(now.head(), access, Side::Host).head);
         let (next, new) = self.with_host_block(next, Contents::Undefined, pinned)?;
         checksums::forget(self.address());
         let filled = next.host.map_or(Ok(()), |host| {
@@ -61,7 +62,7 @@ impl SyncedMemory {
             self.publish(claim, next, Use::None);
         } else {
             // The host's bytes differ from the device's now.
-            let without_host = now.head().on_release(Side::Host).filter(|_| new.host.is_none());
+            let without_host = step::on_release(now.head(), Side::Host).filter(|_| new.host.is_none());
             self.publish(claim, now.with_head(without_host.unwrap_or(now.head())), Use::None);
             // SAFETY: the object does not refer to the new block.
             unsafe { new.free() };

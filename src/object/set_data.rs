@@ -16,6 +16,7 @@ use crate::error::Error;
 use crate::memory::host;
 use crate::observe::{checksums, recorder};
 use crate::platform::sync::Ordering;
+use crate::state::step;
 use crate::state::word::Word;
 
 impl SyncedMemory {
@@ -64,14 +65,14 @@ impl SyncedMemory {
         let refusal = Error::NotRedundant { side, head };
         // A pull in flight may make the host current: then the head is checked after it.
         if claim.in_flight.is_none() {
-            head.on_release(side).ok_or(refusal)?;
+            step::on_release(head, side).ok_or(refusal)?;
         }
         if side == Side::Device {
             cuda::driver()?;
         }
         self.finish(&mut claim)?;
         let now = self.now()?;
-        let next = now.with_head(now.head().on_release(side).ok_or(refusal)?).without(side);
+        let next = now.with_head(step::on_release(now.head(), side).ok_or(refusal)?).without(side);
         recorder::record(self.subject(), || What::Released { side });
         // SAFETY: the caller guarantees it.
         unsafe { self.replace(claim, now, next, side, None) };

@@ -4,7 +4,7 @@
 use std::ffi::c_void;
 
 use syncedmem_trace::event::{Cause, What};
-use syncedmem_trace::head::{Contents, Head, Side};
+use syncedmem_trace::head::{Head, Side};
 
 use super::claims::{Blocking, Claimed, NoClaim};
 use super::eviction::policy::Use;
@@ -20,6 +20,7 @@ use crate::memory::{device, host};
 use crate::observe::checksums;
 use crate::observe::recorder::{self, Span};
 use crate::platform::sync::Ordering;
+use crate::state::step::{self, Contents};
 
 impl SyncedMemory {
     /// The head is SYNCED at once.
@@ -272,5 +273,5 @@ impl SyncedMemory {
 }
 
 fn may_push(head: Head) -> Result<Head, Error> {
-    head.on_push().ok_or(Error::NotAtCpu { head })
+    step::on_push(head).ok_or(Error::NotAtCpu { head })
 }

@@ -108,7 +108,7 @@ impl Word {
 mod tests {
     use super::*;
 
-    use syncedmem_trace::head::{Contents, Step};
+    use crate::state::step::{Contents, Step, on_access};
 
     fn every_access() -> impl Iterator<Item = (Access, Side)> {
         let accesses = [Access::Read, Access::Write, Access::Overwrite];
@@ -126,7 +126,7 @@ mod tests {
         for (access, side) in every_access() {
             for head in HEADS {
                 let word = Word::NEW.with_head(head);
-                let nothing_to_do = head.on(access, side) == Step { contents: Contents::Current, head };
+                let nothing_to_do = on_access(head, access, side) == Step { contents: Contents::Current, head };
                 assert_eq!(is_ready(word, access, side), nothing_to_do, "{access:?} {side:?} {head:?}");
                 assert!(!is_ready(Word(word.0 | SLOW), access, side));
                 assert!(!word.is_ready(0, side), "no bits decide nothing");

@@ -1,7 +1,8 @@
 //! The state machine, as pure functions: every state and operation against docs/caffe-abi.md's table. Sequences of operations are
 //! run on real objects, against a model that knows nothing of heads, in `tests/object/device_sequences.rs`.
 
-use syncedmem_trace::head::{Access, Contents, Head, Side, Step};
+use syncedmem::state::step::{Contents, Step, on_access, on_push, on_release};
+use syncedmem_trace::head::{Access, Head, Side};
 
 use Contents::{Copy, Current, Undefined, Zeros};
 use Head::{AtCpu, AtGpu, Synced, Uninitialized};
@@ -33,21 +34,21 @@ fn every_access_from_every_head_follows_the_table_of_caffe_abi_md() {
     ];
     for (name, access, side, steps) in table {
         for (head, (contents, next)) in HEADS.into_iter().zip(steps) {
-            assert_eq!(head.on(access, side), Step { contents, head: next }, "{name} from {head:?}");
+            assert_eq!(on_access(head, access, side), Step { contents, head: next }, "{name} from {head:?}");
         }
     }
 }
 
 #[test]
 fn a_side_is_released_only_while_the_other_is_current() {
-    let released = |side| HEADS.map(|head| head.on_release(side));
+    let released = |side| HEADS.map(|head| on_release(head, side));
     assert_eq!(released(Side::Host), [None, None, Some(AtGpu), Some(AtGpu)]);
     assert_eq!(released(Side::Device), [None, Some(AtCpu), None, Some(AtCpu)]);
 }
 
 #[test]
 fn a_push_is_taken_only_from_the_host() {
-    assert_eq!(HEADS.map(Head::on_push), [None, Some(Synced), None, None]);
+    assert_eq!(HEADS.map(on_push), [None, Some(Synced), None, None]);
 }
 
 #[test]

@@ -1,5 +1,4 @@
-//! Caffe's state machine as pure functions. The transitions are those of BVLC's `syncedmem.cpp`; `overwrite` and
-//! `release` are this library's own.
+//! Where the newest data is, and the accesses to it.
 
 /// Where the newest data is. The numbers are those of `caffe::SyncedMemory::SyncedHead`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,25 +26,6 @@ pub enum Access {
     Overwrite,
 }
 
-/// What a side needs before its pointer is handed out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Contents {
-    /// No work.
-    Current,
-    /// In a new block.
-    Zeros,
-    /// Of the other side.
-    Copy,
-    Undefined,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Step {
-    /// Prepared first.
-    pub contents: Contents,
-    pub head: Head,
-}
-
 impl Head {
     /// `None` if the number is none: the bytes are not a live object's.
     pub const fn from_number(number: u32) -> Option<Head> {
@@ -69,35 +49,6 @@ impl Head {
         match side {
             Side::Host => matches!(self, Head::AtCpu | Head::Synced),
             Side::Device => matches!(self, Head::AtGpu | Head::Synced),
-        }
-    }
-
-    pub const fn on(self, access: Access, side: Side) -> Step {
-        let contents = match (access, self) {
-            _ if self.is_current(side) => Contents::Current,
-            (Access::Overwrite, _) => Contents::Undefined,
-            (_, Head::Uninitialized) => Contents::Zeros,
-            _ => Contents::Copy,
-        };
-        let head = match (access, contents) {
-            (Access::Read, Contents::Current) => self,
-            (Access::Read, Contents::Copy) => Head::Synced,
-            _ => Head::only_at(side),
-        };
-        Step { contents, head }
-    }
-
-    /// `None` if the other side cannot replace it.
-    pub const fn on_release(self, side: Side) -> Option<Head> {
-        let other = side.other();
-        if self.is_current(other) { Some(Head::only_at(other)) } else { None }
-    }
-
-    /// After an asynchronous push to the device; `None` if the original refuses it.
-    pub const fn on_push(self) -> Option<Head> {
-        match self {
-            Head::AtCpu => Some(Head::Synced),
-            _ => None,
         }
     }
 

@@ -13,7 +13,7 @@ use std::ffi::c_void;
 use std::ptr::NonNull;
 
 use syncedmem_trace::event::{Cause, What};
-use syncedmem_trace::head::{Contents, Head, Side};
+use syncedmem_trace::head::{Head, Side};
 
 use super::claims::Blocking;
 use super::{Detached, ObjectState, SyncedMemory};
@@ -25,6 +25,7 @@ use crate::memory::host::registration;
 use crate::observe::recorder;
 use crate::platform::sync::Ordering;
 use crate::settings;
+use crate::state::step::Contents;
 use policy::{Policy, Taken, Use};
 
 /// A series of evictions of objects that were last used before it began.

@@ -311,7 +311,8 @@ mod tests {
             gathering.watches(every_access, compared);
             life().iter().for_each(|event| gathering.take(event));
             let sentences = gathering.finish(1, String::new(), HashMap::new()).unwatched;
-            ["SYNCEDMEM_ACCOUNT=accesses", "SYNCEDMEM_ACCOUNT=compare"].map(|how| sentences.iter().any(|s| s.contains(how)))
+            ["SYNCEDMEM_ACCOUNT=accesses", "SYNCEDMEM_ACCOUNT=compare"]
+                .map(|how| sentences.iter().any(|s| s.contains(how)))
         };
         assert_eq!(told(false, false), [true, true]);
         assert_eq!(told(true, false), [false, true]);
