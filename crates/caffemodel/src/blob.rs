@@ -211,7 +211,7 @@ impl Parts {
         let dialect = if raw.iter().any(Option::is_some) { Dialect::Nvidia } else { Dialect::Bvlc };
         let (mut problem, mut unread) = (None, [false; 2]);
         let [raw_data, raw_diff] = raw;
-        let mut array = |part, doubles, floats, raw: Option<Range<u64>>, raw_type| {
+        let mut array = |part, doubles, floats, raw: Option<Range<u64>>, raw_type| -> Result<Array, Error> {
             Ok(match (stored(doubles, floats), raw) {
                 (Some(array), _) => array,
                 (None, Some(range)) => raw_array(part, range, raw_type)?.unwrap_or_else(|found| {

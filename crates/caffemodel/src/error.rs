@@ -3,7 +3,7 @@
 use std::fmt::{self, Display, Write};
 use std::io;
 
-use crate::room;
+use crate::room::{self, NoRoom};
 
 /// The kind of an error, for programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -45,20 +45,27 @@ struct Inner {
 /// Sentences end names after so many letters: damaged files may have very long ones.
 const LONGEST_NAME: usize = 80;
 
+impl From<NoRoom> for Error {
+    fn from(NoRoom(asked): NoRoom) -> Self {
+        Self { inner: None, asked }
+    }
+}
+
 impl Error {
     /// `OutOfMemory` if there is no memory to describe it.
     pub fn new(kind: ErrorKind, file: impl Display, what: impl Display, advice: &'static str) -> Self {
-        Self::described(kind, &file, &what, advice).unwrap_or_else(|no_room| no_room)
+        Self::described(kind, &file, &what, advice).unwrap_or_else(Self::from)
     }
 
-    fn described(kind: ErrorKind, file: &dyn Display, what: &dyn Display, advice: &'static str) -> Result<Self, Self> {
+    fn described(
+        kind: ErrorKind,
+        file: &dyn Display,
+        what: &dyn Display,
+        advice: &'static str,
+    ) -> Result<Self, NoRoom> {
         let (file, what) = (room::text(file)?, room::text(what)?);
         let inner = Inner { kind, file, layer: None, blob: None, what, offset: None, advice, cause: None };
         Ok(Self { inner: Some(room::boxed(inner)?), asked: 0 })
-    }
-
-    pub(crate) fn no_room(asked: usize) -> Self {
-        Self { inner: None, asked }
     }
 
     fn inner(&self) -> Option<&Inner> {
@@ -95,7 +102,7 @@ impl Error {
         }
         match room::text(&Place { index, name }) {
             Ok(place) => self.with(|inner| inner.layer = Some(place)),
-            Err(no_room) => no_room,
+            Err(no_room) => no_room.into(),
         }
     }
 

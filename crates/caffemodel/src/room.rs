@@ -2,48 +2,50 @@
 
 use std::fmt::{self, Display, Write};
 
-use crate::error::Error;
+/// There was no memory for so many bytes.
+#[derive(Debug)]
+pub(crate) struct NoRoom(pub usize);
 
-pub(crate) fn for_one<T>(items: &mut Vec<T>) -> Result<(), Error> {
-    items.try_reserve(1).map_err(|_| Error::no_room(size_of::<T>()))
+pub(crate) fn for_one<T>(items: &mut Vec<T>) -> Result<(), NoRoom> {
+    items.try_reserve(1).map_err(|_| NoRoom(size_of::<T>()))
 }
 
-pub(crate) fn one<T>(item: T) -> Result<Vec<T>, Error> {
+pub(crate) fn one<T>(item: T) -> Result<Vec<T>, NoRoom> {
     let mut one = Vec::new();
-    one.try_reserve_exact(1).map_err(|_| Error::no_room(size_of::<T>()))?;
+    one.try_reserve_exact(1).map_err(|_| NoRoom(size_of::<T>()))?;
     one.push(item);
     Ok(one)
 }
 
 /// In an array, because a full vector becomes one without an allocation.
-pub(crate) fn boxed<T>(item: T) -> Result<Box<[T; 1]>, Error> {
-    one(item)?.try_into().map_err(|_| Error::no_room(size_of::<T>()))
+pub(crate) fn boxed<T>(item: T) -> Result<Box<[T; 1]>, NoRoom> {
+    one(item)?.try_into().map_err(|_| NoRoom(size_of::<T>()))
 }
 
-pub(crate) fn copy(items: &[i64]) -> Result<Vec<i64>, Error> {
+pub(crate) fn copy(items: &[i64]) -> Result<Vec<i64>, NoRoom> {
     let mut copy = Vec::new();
-    copy.try_reserve_exact(items.len()).map_err(|_| Error::no_room(size_of_val(items)))?;
+    copy.try_reserve_exact(items.len()).map_err(|_| NoRoom(size_of_val(items)))?;
     copy.extend_from_slice(items);
     Ok(copy)
 }
 
-pub(crate) fn zeros(length: usize) -> Result<Vec<u8>, Error> {
+pub(crate) fn zeros(length: usize) -> Result<Vec<u8>, NoRoom> {
     let mut zeros = Vec::new();
-    zeros.try_reserve_exact(length).map_err(|_| Error::no_room(length))?;
+    zeros.try_reserve_exact(length).map_err(|_| NoRoom(length))?;
     zeros.resize(length, 0);
     Ok(zeros)
 }
 
-pub(crate) fn text(words: &dyn Display) -> Result<String, Error> {
+pub(crate) fn text(words: &dyn Display) -> Result<String, NoRoom> {
     let mut text = Growing { text: String::new(), refused: 0 };
     match write!(text, "{words}") {
         Ok(()) => Ok(text.text),
-        Err(_) => Err(Error::no_room(text.refused)),
+        Err(_) => Err(NoRoom(text.refused)),
     }
 }
 
 /// Replaces bytes that are no UTF-8.
-pub(crate) fn lossy(bytes: Vec<u8>) -> Result<String, Error> {
+pub(crate) fn lossy(bytes: Vec<u8>) -> Result<String, NoRoom> {
     struct Lossy<'b>(&'b [u8]);
     impl Display for Lossy<'_> {
         fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -70,7 +70,7 @@ impl<'s> Scanner<'s> {
     /// Makes room for one more item, within the budget.
     pub fn make_room<T>(&mut self, items: &mut Vec<T>) -> Result<(), Error> {
         self.charge::<T>(1)?;
-        room::for_one(items)
+        Ok(room::for_one(items)?)
     }
 
     fn charge_bytes(&mut self, bytes: u64) -> Result<(), Error> {
@@ -240,7 +240,7 @@ impl<'s> Scanner<'s> {
         self.charge_bytes(length.saturating_mul(GROWTH))?;
         let mut bytes = room::zeros(length as usize)?;
         self.source.read(&mut bytes, range.start)?;
-        room::lossy(bytes)
+        Ok(room::lossy(bytes)?)
     }
 
     fn byte(&mut self, end: u64, at: u64) -> Result<u8, Error> {
@@ -266,7 +266,7 @@ impl<'s> Scanner<'s> {
         let wanted = if goes_on { WINDOW } else { WINDOW_AFTER_JUMP };
         let length = wanted.min(self.source.length() - self.position);
         let more = (length as usize).saturating_sub(self.window.len());
-        self.window.try_reserve_exact(more).map_err(|_| Error::no_room(more))?;
+        self.window.try_reserve_exact(more).map_err(|_| room::NoRoom(more))?;
         self.window_at = self.position;
         self.window.resize(length as usize, 0);
         self.source.read(&mut self.window, self.position).inspect_err(|_| self.window.clear())

@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::builder::Resettable;
-use clap::{Args, CommandFactory};
+use clap::{Args, Command};
 use clap_complete::Shell;
 use clap_mangen::Man as Page;
 use clap_mangen::roff::{Roff, roman};
 
 use crate::output::{self, STANDARD};
-use crate::{options, say};
+use crate::say;
 
 /// Print the completions of a shell.
 #[derive(Debug, Args)]
@@ -50,37 +50,37 @@ const COMPLETIONS: [(Shell, &str); 3] = [
     (Shell::Fish, "fish/vendor_completions.d/syncedmem.fish"),
 ];
 
-pub fn share(options: &Share) -> ExitCode {
+pub fn share(options: &Share, command: Command) -> ExitCode {
     let directory = &options.directory;
     let completions = COMPLETIONS.iter().try_for_each(|&(shell, path)| {
         let path = directory.join(path);
         path.parent().map_or(Ok(()), std::fs::create_dir_all)?;
-        output::all(&path, &completions_of(shell))
+        output::all(&path, &completions_of(shell, command.clone()))
     });
-    match completions.and_then(|()| write_pages(&directory.join("man/man1"))) {
+    match completions.and_then(|()| write_pages(&directory.join("man/man1"), command)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => say::failed(format_args!("{} cannot be written: {}", directory.display(), say::reason(&error))),
     }
 }
 
-pub fn completions(options: &Completions) -> ExitCode {
-    print(&completions_of(options.shell))
+pub fn completions(options: &Completions, command: Command) -> ExitCode {
+    print(&completions_of(options.shell, command))
 }
 
-fn completions_of(shell: Shell) -> Vec<u8> {
+fn completions_of(shell: Shell, mut command: Command) -> Vec<u8> {
     let mut text = Vec::new();
-    clap_complete::generate(shell, &mut options::Options::command(), "syncedmem", &mut text);
+    clap_complete::generate(shell, &mut command, "syncedmem", &mut text);
     text
 }
 
-pub fn man(options: &Man) -> ExitCode {
+pub fn man(options: &Man, command: Command) -> ExitCode {
     let Some(directory) = &options.directory else {
-        return match page(command()) {
+        return match page(for_pages(command)) {
             Ok(text) => print(&text),
             Err(error) => say::failed(format_args!("the manual page could not be written: {error}")),
         };
     };
-    match write_pages(directory) {
+    match write_pages(directory, command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => say::failed(format_args!(
             "the manual pages could not be written to {}: {}; name a folder that you may write to",
@@ -90,12 +90,12 @@ pub fn man(options: &Man) -> ExitCode {
     }
 }
 
-fn command() -> clap::Command {
-    options::Options::command().disable_help_subcommand(true)
+fn for_pages(command: Command) -> Command {
+    command.disable_help_subcommand(true)
 }
 
 /// The text behind the options, which clap_mangen calls EXTRA, becomes sections.
-fn page(mut command: clap::Command) -> io::Result<Vec<u8>> {
+fn page(mut command: Command) -> io::Result<Vec<u8>> {
     let behind = command.get_after_help().map(|text| text.to_string()).unwrap_or_default();
     command = command.after_help(Resettable::Reset);
     let mut text = Vec::new();
@@ -123,15 +123,15 @@ fn page(mut command: clap::Command) -> io::Result<Vec<u8>> {
     Ok(text)
 }
 
-fn write_pages(directory: &Path) -> io::Result<()> {
-    fn write(command: &clap::Command, directory: &Path) -> io::Result<()> {
+fn write_pages(directory: &Path, command: Command) -> io::Result<()> {
+    fn write(command: &Command, directory: &Path) -> io::Result<()> {
         let name = command.get_display_name().unwrap_or_else(|| command.get_name());
         output::all(&directory.join(format!("{name}.1")), &page(command.clone())?)?;
         let shown = command.get_subcommands().filter(|command| !command.is_hide_set());
         shown.into_iter().try_for_each(|command| write(command, directory))
     }
     std::fs::create_dir_all(directory)?;
-    let mut command = command();
+    let mut command = for_pages(command);
     command.build();
     write(&command, directory)
 }

@@ -20,7 +20,7 @@ mod unfinished;
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 use options::{Command, Options};
 
 fn main() -> ExitCode {
@@ -42,8 +42,8 @@ fn run(command: Command) -> ExitCode {
         Command::Export(options) => export::run(&options),
         Command::Diff(options) => diff::run(&options),
         Command::Model(options) => model::run(&options),
-        Command::Completions(options) => generate::completions(&options),
-        Command::Man(options) => generate::man(&options),
-        Command::Share(options) => generate::share(&options),
+        Command::Completions(options) => generate::completions(&options, Options::command()),
+        Command::Man(options) => generate::man(&options, Options::command()),
+        Command::Share(options) => generate::share(&options, Options::command()),
     }
 }

@@ -7,9 +7,10 @@ use syncedmem_trace::head::{Access, Side};
 use syncedmem_trace::kind::Kind;
 use syncedmem_trace::text::{Duration, Escaped, Text};
 
-use super::facts::{Holder, Process};
+use super::facts::Process;
 use super::layers::Group;
-use super::text::{size, wrapped, write_piece};
+use super::rows::Holder;
+use super::screen::{size, wrapped, write_piece};
 
 pub struct Details<'a>(pub &'a Process);
 

@@ -10,9 +10,10 @@ use syncedmem_trace_reader::Caffe;
 
 use super::about::About;
 use super::batch::{Growth, Room, growth};
-use super::facts::{Caller, Ending, Finding, Holder, How, Process, RoleShare, Trace};
+use super::facts::{Ending, How, Process, RoleShare, Trace};
 use super::failure::Failure;
 use super::layers::Group;
+use super::rows::{Caller, Finding, Holder};
 
 /// It rises if a field goes or gets another meaning; fields may be added.
 pub const VERSION: u32 = 1;

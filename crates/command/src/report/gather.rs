@@ -12,11 +12,12 @@ use syncedmem_trace::head::Side;
 use syncedmem_trace::kind::Kind;
 
 use super::about::About;
-use super::facts::{self, Batch, Caller, Ending, Finding, Holder, Part, Process, RoleShare, Spent};
+use super::facts::{self, Batch, Ending, Part, Process, RoleShare, Spent};
 use super::failure::{self, Failure};
 use super::frames::Stacks;
 use super::held::Owner;
 use super::layers::{Layers, NO_LAYER, by_name};
+use super::rows::{Caller, Finding, Holder};
 use super::timeline::Timeline;
 
 #[derive(Default)]

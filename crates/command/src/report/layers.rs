@@ -7,9 +7,8 @@ use syncedmem_analysis::net::{self, Layer, by_beginning, chains};
 use syncedmem_analysis::role::Role;
 use syncedmem_trace::kind::Kind;
 
-use super::facts::{Finding, Holder};
+use super::rows::{Finding, Holder, IN_PLACE};
 
-pub const IN_PLACE: &str = "in-place";
 pub const NO_LAYER: &str = "without a layer's name";
 pub const NO_TYPE: &str = "of an unknown type";
 

@@ -16,8 +16,10 @@ mod layers;
 pub mod load;
 mod page;
 pub mod read;
+mod rows;
 #[cfg(test)]
 mod samples;
+mod screen;
 #[cfg(test)]
 mod screen_tests;
 mod sentences;

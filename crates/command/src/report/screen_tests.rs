@@ -6,8 +6,9 @@ use syncedmem_trace::event::{Cause, Event, Noticed, Path, Refusal, Site, What};
 use syncedmem_trace::head::{Access, Side};
 use syncedmem_trace::kind::Kind;
 
-use super::facts::{Ending, Finding, How, Process, Trace};
+use super::facts::{Ending, How, Process, Trace};
 use super::gather::Gathering;
+use super::rows::Finding;
 use super::samples::{allocated, at};
 use super::shown::Shown;
 use super::text::Text;

@@ -8,10 +8,11 @@ use syncedmem_trace::head::Side;
 use syncedmem_trace::kind::Kind;
 
 use super::document;
-use super::facts::{Ending, Finding, How, Process, Trace};
+use super::facts::{Ending, How, Process, Trace};
 use super::gather::Gathering;
 use super::json_of;
 use super::page;
+use super::rows::Finding;
 use super::samples::{allocated, at, copied, freed, life, process};
 use super::shown::Shown;
 use super::text::Text;

@@ -3,8 +3,8 @@
 use super::html::Html;
 use super::tables::sortable;
 use crate::report::amount::{Bytes, Count, Counted, Time};
-use crate::report::facts::{Finding, Piece, Process};
-use crate::report::layers::IN_PLACE;
+use crate::report::facts::{Piece, Process};
+use crate::report::rows::{Finding, IN_PLACE};
 
 /// Places of a piece that are listed.
 const PLACES: usize = 12;

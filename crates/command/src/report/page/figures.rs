@@ -7,7 +7,7 @@ use super::stacks::stacks;
 use super::{KINDS, SIDES, bytes, peaks};
 use crate::report::amount::{Bytes, Time};
 use crate::report::facts::Process;
-use crate::report::timeline::Column;
+use crate::report::held::Column;
 use syncedmem_trace::head::Side;
 
 const ROWS: usize = 24;

@@ -3,8 +3,9 @@
 use super::html::Html;
 use super::tables::{begin, end};
 use crate::report::amount::{Bytes, Count, Time};
-use crate::report::facts::{Caller, Holder, Process};
+use crate::report::facts::Process;
 use crate::report::layers::Layers;
+use crate::report::rows::{Caller, Holder};
 use syncedmem_analysis::role::Role;
 
 /// Of all tables on a page; one more row sums up the others.

@@ -13,8 +13,8 @@ use super::chart::{Scale, axis, begin, end, outline};
 use super::html::Html;
 use crate::report::amount::{Bytes, Share, Time};
 use crate::report::facts::{Part, Process};
+use crate::report::held::Column;
 use crate::report::layers::{Layers, NO_LAYER, NO_TYPE};
-use crate::report::timeline::Column;
 
 /// Of all stacks on a page; and the most and the least of one.
 const COLUMNS: usize = 4096;

@@ -1,0 +1,107 @@
+//! The rows of a report's lists: findings, holders and callers. Rows that differ in figures alone are joined.
+
+use syncedmem_analysis::advice::Rule;
+use syncedmem_trace::account::Sum;
+
+pub const IN_PLACE: &str = "in-place";
+
+#[derive(Clone, Debug, Default)]
+pub struct Finding {
+    pub rule: &'static str,
+    pub certainty: &'static str,
+    /// What has to be changed: prototxt, setting or source.
+    pub change: &'static str,
+    pub seen: &'static str,
+    pub to_do: &'static str,
+    pub not_known: &'static str,
+    /// The objects' name, or the place that made them; the layers that could be in place.
+    pub made: String,
+    /// The place of the calls; empty if unknown. What to write in the prototxt, for layers in place.
+    pub at: String,
+    pub objects: u64,
+    /// Number of copies, fills or blocks.
+    pub count: u64,
+    pub bytes: u64,
+    /// Nanoseconds; `None` if they cannot be estimated.
+    pub saved: Option<u64>,
+}
+
+impl Finding {
+    /// Memory, and not time.
+    pub fn saves_memory(&self) -> bool {
+        [IN_PLACE, Rule::UnusedSide.name()].contains(&self.rule)
+    }
+
+    /// Whether only the figures differ.
+    pub fn is_like(&self, other: &Finding) -> bool {
+        self.says_like(other) && self.made == other.made && self.at == other.at
+    }
+
+    /// Whether only places and figures differ.
+    pub fn says_like(&self, other: &Finding) -> bool {
+        let words = |finding: &Finding| (finding.rule, finding.certainty, finding.to_do, finding.not_known);
+        words(self) == words(other)
+    }
+
+    pub fn join(&mut self, other: &Finding) {
+        self.objects += other.objects;
+        self.count += other.count;
+        self.bytes = self.bytes.saturating_add(other.bytes);
+        // A known saving is a lower bound of both.
+        self.saved = match (self.saved, other.saved) {
+            (Some(mine), Some(theirs)) => Some(mine.saturating_add(theirs)),
+            (mine, theirs) => mine.or(theirs),
+        };
+    }
+}
+
+/// Objects of one name, or made at one place.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Holder {
+    pub who: String,
+    /// Bytes and blocks of each kind at the end of the trace, then at the peak of the kind.
+    pub live: [u64; 3],
+    pub blocks: [u64; 3],
+    pub at_peak: [u64; 3],
+    pub blocks_at_peak: [u64; 3],
+}
+
+impl Holder {
+    pub fn join(&mut self, other: &Holder) {
+        for kind in 0..3 {
+            self.live[kind] += other.live[kind];
+            self.blocks[kind] += other.blocks[kind];
+            self.at_peak[kind] += other.at_peak[kind];
+            self.blocks_at_peak[kind] += other.blocks_at_peak[kind];
+        }
+    }
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Caller {
+    pub who: String,
+    pub made: u64,
+    /// Copies to the host and to the device.
+    pub copies: [Sum; 2],
+    pub fills: Sum,
+    /// Blocks from the system or the driver.
+    pub fresh: Sum,
+    pub waits: Sum,
+}
+
+impl Caller {
+    pub fn nanoseconds(&self) -> u64 {
+        let sums = [self.copies[0], self.copies[1], self.fills, self.fresh, self.waits];
+        sums.iter().fold(0, |all, sum| all.saturating_add(sum.nanoseconds))
+    }
+
+    pub fn join(&mut self, other: &Caller) {
+        self.made += other.made;
+        for (mine, theirs) in self.copies.iter_mut().zip(other.copies) {
+            *mine = mine.plus(theirs);
+        }
+        self.fills = self.fills.plus(other.fills);
+        self.fresh = self.fresh.plus(other.fresh);
+        self.waits = self.waits.plus(other.waits);
+    }
+}
