@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use crate::abi::{Address, Handle, INVALID_VALUE, OUT_OF_MEMORY, Outcome};
 use crate::space::{self, Space};
 use crate::state::{CHANGED, Guard, State};
+use crate::view::File;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Memory {
@@ -34,6 +35,8 @@ pub struct Block {
     pub device: usize,
     /// From its addresses to the bytes.
     shift: isize,
+    /// That of the bytes, where a kernel has a view of its own.
+    pub file: Option<File>,
     /// Between `cuMemFreeAsync` and its turn.
     pub leaving: AtomicBool,
     freed: AtomicBool,
@@ -150,10 +153,8 @@ impl State {
     pub fn add_block(&mut self, start: Address, bytes: usize, memory: Memory, context: Handle) -> Arc<Block> {
         let device = self.contexts.get(&context).map_or(0, |context| context.device);
         let taken = if memory.is_on_device() { space::rounded(bytes).unwrap_or(0) } else { 0 };
-        let shift = match &self.devices[device].space {
-            Some(space) if memory.is_out_of_reach() => space.shift(),
-            _ => 0,
-        };
+        let space = self.devices[device].space.as_ref().filter(|_| memory.is_out_of_reach());
+        let (shift, file) = space.map_or((0, None), |space| (space.shift(), space.file()));
         let block = Arc::new(Block {
             id: self.new_id(),
             start,
@@ -163,6 +164,7 @@ impl State {
             context,
             device,
             shift,
+            file,
             leaving: AtomicBool::new(false),
             freed: AtomicBool::new(false),
             pending: AtomicUsize::new(0),

@@ -12,10 +12,11 @@ use crate::abi::Address;
 use crate::block::Block;
 use crate::process;
 use crate::space;
+use crate::view::{Seen, View};
 
 struct Running {
     kernel: Arc<str>,
-    blocks: Vec<Arc<Block>>,
+    view: View,
 }
 
 thread_local! {
@@ -27,13 +28,13 @@ thread_local! {
 static PREVIOUS: Mutex<Option<libc::sigaction>> = Mutex::new(None);
 
 /// Runs a kernel that uses these blocks; returns a sentence for each block behind which it wrote.
-pub fn watch(kernel: Arc<str>, blocks: Vec<Arc<Block>>, run: impl FnOnce()) -> Vec<String> {
+pub fn watch(kernel: Arc<str>, blocks: &[Arc<Block>], run: impl FnOnce(&View)) -> Vec<String> {
     handle_faults();
-    let running = Running { kernel, blocks };
+    let running = Running { kernel, view: View::open(blocks) };
     RUNNING.set(&raw const running);
-    run();
+    run(&running.view);
     RUNNING.set(std::ptr::null());
-    let Running { kernel, blocks } = running;
+    let kernel = running.kernel;
     let hurt = |block: &&Arc<Block>| {
         // SAFETY: the block is allocated while its bytes move, which `perform` counts; no operation writes behind it.
         !block.is_reached_by_host() && unsafe { !space::is_intact_behind(block.kept_at(block.start), block.bytes) }
@@ -69,17 +70,17 @@ extern "C" fn on_fault(_: c_int, info: *mut libc::siginfo_t, _: *mut c_void) {
         return;
     }
     // SAFETY: `watch` keeps it until the cell is cleared.
-    let Running { kernel, blocks } = unsafe { &*running };
+    let Running { kernel, view } = unsafe { &*running };
     // SAFETY: the system passes the details of the signal.
     let info = unsafe { &*info };
     // SAFETY: a SIGSEGV has an address.
     let address: Address = unsafe { info.si_addr() }.expose_provenance();
-    let nearest = blocks.iter().min_by_key(|block| address.abs_diff(block.kept_at(block.start)));
-    let place = nearest.map_or_else(String::new, |block| {
-        let start = block.kept_at(block.start);
+    let nearest = view.0.iter().min_by_key(|seen| address.abs_diff(seen.place));
+    let place = nearest.map_or_else(String::new, |Seen { block, place }| {
+        let touched = address.wrapping_sub(*place).wrapping_add(block.start);
         let (distance, side) =
-            if address < start { (start - address, "before") } else { (address - start, "behind the start of") };
-        format!(", {distance} bytes {side} its block 0x{:x} ({} bytes)", block.start, block.bytes)
+            if address < *place { (place - address, "before") } else { (address - place, "behind the start of") };
+        format!(": 0x{touched:x}, {distance} bytes {side} its block 0x{:x} ({} bytes)", block.start, block.bytes)
     });
-    process::die(&format!("kernel {kernel} touched memory that is none of a block's{place}"))
+    process::die(&format!("kernel {kernel} touched memory that is none of its blocks{place}"))
 }

@@ -18,6 +18,7 @@ use crate::log::{Call, enter};
 use crate::operation::{Action, Kernel};
 use crate::race::Range;
 use crate::state::{State, state};
+use crate::view::View;
 
 /// Gets the kernel's parameters as in the launch's buffer.
 pub type StandIn = extern "C" fn(*const c_void, usize);
@@ -185,7 +186,7 @@ fn launch(call: &mut Call, function: Handle, stream: Handle, pointers: Address, 
         function.clone()
     };
     let parameters = parameters(extra)?;
-    let run = Box::new(move || run(parameters.as_ptr().cast(), parameters.len()));
+    let run = Box::new(move |_: &View| run(parameters.as_ptr().cast(), parameters.len()));
     queue(stream, Kernel { name, uses: Vec::new(), run }, Vec::new())
 }
 
@@ -249,25 +250,25 @@ fn launch_work(
     let name: Arc<str> = kernel.as_str().ok_or(INVALID_VALUE)?.into();
     call.number("kernel", &name);
     call.hex("stream", stream);
-    let (mut blocks, mut ranges, mut places) = (Vec::new(), Vec::new(), Vec::with_capacity(count));
+    let (mut blocks, mut ranges, mut addresses) = (Vec::new(), Vec::new(), Vec::with_capacity(count));
     {
         let mut state = state();
         let context = state.stream(stream)?.context;
         for index in 0..count {
             let Use { address, writes } = uses.get(index)?;
+            addresses.push(address);
             if address == 0 {
-                places.push(0);
                 continue;
             }
             let block = state.used_by(&name, context, address)?;
-            places.push(block.kept_at(address));
             ranges.push(Range { block: Arc::clone(&block), start: address, end: address + 1, writes: writes != 0 });
             if !blocks.iter().any(|known| Arc::ptr_eq(known, &block)) {
                 blocks.push(block);
             }
         }
     }
-    queue(stream, Kernel { name, uses: ranges, run: Box::new(move || work(&places)) }, blocks)
+    let run = move |view: &View| work(&addresses.iter().map(|&address| view.place(address)).collect::<Vec<_>>());
+    queue(stream, Kernel { name, uses: ranges, run: Box::new(run) }, blocks)
 }
 
 /// Logged and counted as a launch.

@@ -60,3 +60,4 @@ mod space;
 mod state;
 mod stream;
 mod stream_calls;
+mod view;

@@ -12,6 +12,7 @@ use crate::process;
 use crate::race::Range;
 use crate::state::{CHANGED, Guard, state};
 use crate::stream::Stream;
+use crate::view::View;
 
 /// For `cuLaunchHostFunc`.
 pub type HostFunction = unsafe extern "C" fn(*mut c_void);
@@ -40,7 +41,7 @@ pub struct Kernel {
     pub name: Arc<str>,
     /// One for each address that it got.
     pub uses: Vec<Range>,
-    pub run: Box<dyn FnOnce() + Send>,
+    pub run: Box<dyn FnOnce(&View) + Send>,
 }
 
 pub enum Source {
@@ -94,7 +95,7 @@ pub fn perform(mut guard: Guard, stream: &Stream, action: Action, blocks: &[Arc<
             drop(guard);
             let broken = match action {
                 Action::Kernel(Kernel { name, run, .. }) => {
-                    fault::watch(name, blocks.to_vec(), || process::as_callback(run))
+                    fault::watch(name, blocks, |view| process::as_callback(|| run(view)))
                 }
                 action => {
                     move_or_fill(action);

@@ -46,6 +46,12 @@ pub fn version() -> i32 {
     *VERSION.get_or_init(|| i32::try_from(number("SIMCUDA_VERSION", 12_080)).unwrap_or(i32::MAX))
 }
 
+/// Whether kernels reach the blocks alone that their launches named.
+pub fn strict() -> bool {
+    static SET: OnceLock<bool> = OnceLock::new();
+    *SET.get_or_init(|| number("SIMCUDA_STRICT", 0) != 0)
+}
+
 pub fn no_host_ids() -> bool {
     static SET: OnceLock<bool> = OnceLock::new();
     *SET.get_or_init(|| number("SIMCUDA_NO_HOST_IDS", 0) != 0)

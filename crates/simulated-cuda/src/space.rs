@@ -7,10 +7,12 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
 
 use crate::abi::{Address, fill_bytes};
+use crate::settings;
+use crate::view::File;
 
 /// The driver's.
 pub const ALIGNMENT: usize = 512;
-const GAP: usize = 4096;
+pub const GAP: usize = 4096;
 /// The least reservation: enough for a device's default memory, and no burden to valgrind.
 const LEAST: usize = 4 << 30;
 const FRESH: u32 = 0xCD;
@@ -23,6 +25,8 @@ const RECENT: usize = 64;
 pub struct Space {
     /// The device's memory, in bytes.
     total: usize,
+    /// `None`: kernels use `kept`, too.
+    file: Option<File>,
     seen: Address,
     kept: Address,
     length: usize,
@@ -32,15 +36,25 @@ pub struct Space {
     recent: Vec<(usize, usize)>,
 }
 
-/// `None` if the system refuses.
-fn map(bytes: usize, protection: libc::c_int) -> Option<Address> {
-    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+/// Of the file, or of new memory; `None` if the system refuses.
+pub fn map(bytes: usize, protection: libc::c_int, file: Option<libc::c_int>) -> Option<Address> {
+    let kind = if file.is_some() { libc::MAP_SHARED } else { libc::MAP_PRIVATE | libc::MAP_ANONYMOUS };
+    let flags = kind | libc::MAP_NORESERVE;
     // SAFETY: the system chooses where the new mapping is.
-    let address = unsafe { libc::mmap(std::ptr::null_mut(), bytes, protection, flags, -1, 0) };
+    let address = unsafe { libc::mmap(std::ptr::null_mut(), bytes, protection, flags, file.unwrap_or(-1), 0) };
     if address == libc::MAP_FAILED { None } else { Some(address.expose_provenance()) }
 }
 
-fn unmap(address: Address, bytes: usize) {
+/// A file without a name, of which mappings share the bytes.
+fn new_file(bytes: usize) -> Option<libc::c_int> {
+    // SAFETY: the name is NUL-terminated.
+    let file = unsafe { libc::memfd_create(c"simulated device".as_ptr(), libc::MFD_CLOEXEC) };
+    // SAFETY: a number, and a length.
+    let is_sized = file >= 0 && unsafe { libc::ftruncate(file, bytes.try_into().ok()?) } == 0;
+    is_sized.then_some(file)
+}
+
+pub fn unmap(address: Address, bytes: usize) {
     // SAFETY: the callers pass a mapping of `map` that has no users yet, or none any more.
     unsafe { libc::munmap(std::ptr::with_exposed_provenance_mut(address), bytes) };
 }
@@ -55,7 +69,7 @@ fn pages(bytes: usize) -> Option<usize> {
 }
 
 /// Whether the system did it: it allows a process some ten thousand mappings.
-fn protect(address: Address, bytes: usize, protection: libc::c_int) -> bool {
+pub fn protect(address: Address, bytes: usize, protection: libc::c_int) -> bool {
     // SAFETY: the callers pass pages of a `Space` that belong to one block, which no operation uses now.
     unsafe { libc::mprotect(std::ptr::with_exposed_provenance_mut(address), bytes, protection) == 0 }
 }
@@ -79,10 +93,12 @@ impl Space {
     pub fn reserve(total: usize) -> Option<Space> {
         let mut length = total.checked_mul(4)?.max(LEAST).checked_next_multiple_of(GAP)?;
         loop {
-            if let Some(seen) = map(length, libc::PROT_NONE) {
-                if let Some(kept) = map(length, libc::PROT_NONE) {
+            if let Some(seen) = map(length, libc::PROT_NONE, None) {
+                let descriptor = if settings::strict() { Some(new_file(length)?) } else { None };
+                if let Some(kept) = map(length, libc::PROT_NONE, descriptor) {
                     let holes = BTreeMap::from([(0, length)]);
-                    return Some(Space { total, seen, kept, length, holes, recent: Vec::new() });
+                    let file = descriptor.map(|descriptor| File { descriptor, length, seen });
+                    return Some(Space { total, file, seen, kept, length, holes, recent: Vec::new() });
                 }
                 unmap(seen, length);
             }
@@ -100,6 +116,10 @@ impl Space {
 
     pub fn suffices(&self, total: usize) -> bool {
         total <= self.total || total.checked_mul(2).is_some_and(|needed| needed <= self.length)
+    }
+
+    pub fn file(&self) -> Option<File> {
+        self.file
     }
 
     /// From the addresses that programs see to the bytes.
@@ -172,7 +192,7 @@ impl Space {
 const EDGE: usize = 64 << 20;
 
 /// # Safety
-/// The range is writable private anonymous memory, whose contents are not needed.
+/// The range is writable memory of this module, whose contents are not needed.
 unsafe fn fill_block(address: Address, pattern: u32, bytes: usize) {
     if bytes <= 2 * EDGE {
         // SAFETY: the caller guarantees it.
@@ -184,15 +204,19 @@ unsafe fn fill_block(address: Address, pattern: u32, bytes: usize) {
         unsafe { fill_bytes(edge, pattern, 1, EDGE) };
     }
     let (start, end) = ((address + EDGE).next_multiple_of(GAP), (address + bytes - EDGE) / GAP * GAP);
-    // SAFETY: whole pages within the range.
-    unsafe { libc::madvise(std::ptr::with_exposed_provenance_mut(start), end - start, libc::MADV_DONTNEED) };
+    let inner = std::ptr::with_exposed_provenance_mut(start);
+    // SAFETY: whole pages within the range. The first way is that of a file's pages, and fails for others.
+    if unsafe { libc::madvise(inner, end - start, libc::MADV_REMOVE) } != 0 {
+        // SAFETY: as above.
+        unsafe { libc::madvise(inner, end - start, libc::MADV_DONTNEED) };
+    }
 }
 
 /// Host memory with its own pages, and a page without access on either side.
 pub fn map_host(bytes: usize) -> Option<Address> {
     let inner = bytes.checked_next_multiple_of(GAP)?;
     let whole = inner.checked_add(2 * GAP)?;
-    let start = map(whole, libc::PROT_NONE)?;
+    let start = map(whole, libc::PROT_NONE, None)?;
     let inside: *mut libc::c_void = std::ptr::with_exposed_provenance_mut(start + GAP);
     // SAFETY: the inside of the new mapping.
     if unsafe { libc::mprotect(inside, inner, libc::PROT_READ | libc::PROT_WRITE) } != 0 {

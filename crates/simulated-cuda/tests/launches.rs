@@ -140,9 +140,29 @@ fn an_access_beyond_the_pages_of_a_block_names_it_and_ends_the_process() {
         (simulator.cuCtxSynchronize)();
     });
     assert!(aborted(&output));
-    let expected =
-        "kernel add_one touched memory that is none of a block's, 4096 bytes behind the start of its block 0x";
-    assert!(said(&output).contains(expected), "{}", said(&output));
+    let said = said(&output);
+    assert!(said.contains("kernel add_one touched memory that is none of its blocks: 0x"), "{said}");
+    assert!(said.contains(", 4096 bytes behind the start of its block 0x"), "{said}");
+}
+
+#[test]
+fn a_strict_driver_ends_a_kernel_that_reaches_a_block_which_its_launch_did_not_name() {
+    let test = "a_strict_driver_ends_a_kernel_that_reaches_a_block_which_its_launch_did_not_name";
+    let output = in_a_process(test, &[("SIMCUDA_STRICT", "1")], |_| {
+        let simulator = Simulator::fresh();
+        let (one, other) = (simulator.device_block(PAGE), simulator.device_block(PAGE));
+        for block in [one, other, one] {
+            assert_eq!((launch(&simulator, block, LEGACY, 5), (simulator.cuCtxSynchronize)()), (SUCCESS, SUCCESS));
+        }
+        assert_eq!((simulator.peek(one + 5, 1), simulator.peek(other + 5, 1)), (vec![0xCF], vec![0xCE]));
+        eprintln!("it reaches for 0x{other:x}");
+        assert_eq!(launch(&simulator, one, LEGACY, other - one), SUCCESS);
+        (simulator.cuCtxSynchronize)();
+    });
+    let said = said(&output);
+    let other = said.split_once("it reaches for ").unwrap().1.lines().next().unwrap();
+    assert!(aborted(&output));
+    assert!(said.contains(&format!("kernel add_one touched memory that is none of its blocks: {other}, ")), "{said}");
 }
 
 /// A kernel in one stream, and a copy to its block in another, which waits for the kernel or not.
