@@ -35,23 +35,6 @@ fn an_event_in_a_held_stream_that_has_nothing_to_do_is_not_reached_either() {
 }
 
 #[test]
-fn pageable_memory_is_read_by_the_call_and_pinned_memory_when_the_stream_gets_there() {
-    let simulator = Simulator::fresh();
-    let (first, second, stream) = (simulator.device_block(512), simulator.device_block(512), simulator.stream(0));
-    let mut pageable = vec![1; 512];
-    let pinned = simulator.pinned_block(512, 1);
-    (simulator.simcuda_hold_streams)();
-    assert_eq!((simulator.cuMemcpyAsync)(first, address_of(&pageable), 512, stream), SUCCESS);
-    assert_eq!((simulator.cuMemcpyAsync)(second, pinned, 512, stream), SUCCESS);
-    pageable.fill(2);
-    fill(pinned, 2, 512);
-    (simulator.simcuda_release_streams)();
-    assert_eq!((simulator.cuStreamSynchronize)(stream), SUCCESS);
-    assert_eq!((simulator.peek(first, 1), simulator.peek(second, 1)), (vec![1], vec![2]));
-    drop(pageable);
-}
-
-#[test]
 fn a_copy_to_pageable_memory_returns_when_it_is_done() {
     let simulator = Simulator::fresh();
     let (device, stream) = (simulator.device_block(512), simulator.stream(0));
@@ -123,21 +106,6 @@ fn work_that_is_put_off_starts_when_work_that_is_not_is_queued_behind_it() {
         std::thread::yield_now();
     }
     assert_eq!((simulator.peek(device, 1), simulator.peek(device + 256, 1)), (vec![2], vec![1]));
-}
-
-#[test]
-fn a_fill_does_not_keep_the_host_waiting() {
-    let simulator = Simulator::fresh();
-    let (device, other, stream) = (simulator.device_block(512), simulator.device_block(512), simulator.stream(0));
-    let to = simulator.pinned_block(1, 0);
-    (simulator.simcuda_hold_streams)();
-    assert_eq!((simulator.cuMemsetD8Async)(other, 1, 512, stream), SUCCESS);
-    assert_eq!((simulator.cuMemsetD8_v2)(device, 1, 512), SUCCESS);
-    assert_eq!(simulator.peek(device, 1), [0xCD], "the fill waits for the stream that blocks");
-    assert_eq!((simulator.cuStreamQuery)(LEGACY), NOT_READY);
-    (simulator.simcuda_release_streams)();
-    assert_eq!((simulator.cuMemcpy)(to, device, 1), SUCCESS);
-    assert_eq!(first_byte(to), 1, "a copy comes after the fill");
 }
 
 #[test]
@@ -222,38 +190,4 @@ fn a_host_function_may_not_call_the_driver() {
     assert_eq!((simulator.cuLaunchHostFunc)(stream, call_the_driver, std::ptr::null_mut()), SUCCESS);
     assert_eq!((simulator.cuStreamSynchronize)(stream), SUCCESS);
     assert_eq!(STATUS_IN_CALLBACK.load(Ordering::Acquire), NOT_PERMITTED);
-}
-
-#[test]
-fn eight_threads_copy_through_streams_of_their_own_and_nothing_is_mixed_up() {
-    let simulator = Simulator::fresh();
-    (simulator.simcuda_set_lag)(50);
-    std::thread::scope(|threads| {
-        for number in 0..8_u8 {
-            let simulator = &simulator;
-            threads.spawn(move || {
-                assert_eq!((simulator.cuCtxSetCurrent)(simulator.context), SUCCESS);
-                let stream = simulator.stream(u32::from(number % 2));
-                let (device, pinned) = (simulator.device_block(4096), simulator.pinned_block(4096, 0));
-                let event = simulator.event();
-                for round in 0..100_u8 {
-                    let value = number.wrapping_mul(31).wrapping_add(round);
-                    fill(pinned, value, 4096);
-                    assert_eq!((simulator.cuMemcpyAsync)(device, pinned, 4096, stream), SUCCESS);
-                    assert_eq!((simulator.cuEventRecord)(event, stream), SUCCESS);
-                    assert_eq!((simulator.cuEventSynchronize)(event), SUCCESS);
-                    let back = vec![0; 4096];
-                    assert_eq!((simulator.cuMemcpy)(address_of(&back), device, 4096), SUCCESS);
-                    assert_eq!(std::hint::black_box(&back), &vec![value; 4096]);
-                }
-                assert_eq!((simulator.cuEventDestroy_v2)(event), SUCCESS);
-                assert_eq!((simulator.cuStreamDestroy_v2)(stream), SUCCESS);
-                assert_eq!((simulator.cuMemFreeHost)(pinned), SUCCESS);
-                assert_eq!((simulator.cuMemFree_v2)(device), SUCCESS);
-            });
-        }
-    });
-    assert_eq!(simulator.violations(), [""; 0]);
-    let account = simulator.account();
-    assert_eq!((account.device_blocks, account.pinned_blocks, account.streams, account.events), (0, 0, 0, 0));
 }
