@@ -296,10 +296,10 @@ TEST(Wrapper, SetsAndTellsTheChoicesOfTheProcess) {
   syncedmem::set_pools(true);
   EXPECT_TRUE(syncedmem::pools());
   const std::size_t budget = syncedmem::pool_budget(SYNCEDMEM_MEMORY_PAGEABLE);
-  syncedmem::set_pool_budget(SYNCEDMEM_MEMORY_PAGEABLE, 12345);
+  syncedmem::set_pool_budget(12345);
   EXPECT_EQ(syncedmem::pool_budget(SYNCEDMEM_MEMORY_PAGEABLE), 12345u);
-  EXPECT_THROW(syncedmem::set_pool_budget(SYNCEDMEM_MEMORY_ALL, 1), std::invalid_argument);
-  syncedmem::set_pool_budget(SYNCEDMEM_MEMORY_PAGEABLE, budget);
+  EXPECT_THROW(syncedmem::pool_budget(SYNCEDMEM_MEMORY_ALL), std::invalid_argument);
+  syncedmem::set_pool_budget(budget);
   const double age = syncedmem::pool_age();
   syncedmem::set_pool_age(2.5);
   EXPECT_EQ(syncedmem::pool_age(), 2.5);

@@ -21,7 +21,7 @@ pub fn read_host_settings() {
 
 #[cold]
 fn read_all() {
-    for amount in [&HOST_LIMIT, &PAGEABLE_POOL, &PINNED_POOL, &PINNED_LIMIT] {
+    for amount in [&HOST_LIMIT, &POOL_BUDGET, &PINNED_LIMIT] {
         amount.get();
     }
     for choice in [&MODE, &PIN, &HOST_BLOCKS, &POOLS, &JUNK_FILL] {
@@ -75,9 +75,8 @@ pub fn host_limit() -> Option<u64> {
 }
 
 pub static POOLS: Choice = Choice::new(c"SYNCEDMEM_POOLS", &["on", "off"]);
-pub static PAGEABLE_POOL: Amount = Amount::new(c"SYNCEDMEM_PAGEABLE_POOL", "the default");
-pub static PINNED_POOL: Amount = Amount::new(c"SYNCEDMEM_PINNED_POOL", "the default");
-pub static DEVICE_POOL: Amount = Amount::new(c"SYNCEDMEM_DEVICE_POOL", "the default");
+/// Of each kind of memory.
+pub static POOL_BUDGET: Amount = Amount::new(c"SYNCEDMEM_POOL_BUDGET", "the default");
 pub static PINNED_LIMIT: Amount = Amount::new(c"SYNCEDMEM_PINNED_LIMIT", "the default");
 
 pub static ACCOUNT: Choice = Choice::new(c"SYNCEDMEM_ACCOUNT", &["off", "on", "accesses", "compare", "all"]);
@@ -112,7 +111,7 @@ fn find_whether_pageable_is_kept() -> bool {
 
 fn should_keep_pageable() -> bool {
     // A model has no blocks to keep, and small stacks.
-    !cfg!(loom) && pools() && !malloc_only() && PAGEABLE_POOL.get() != Some(0)
+    !cfg!(loom) && pools() && !malloc_only() && POOL_BUDGET.get() != Some(0)
 }
 
 /// The pools' settings have changed.

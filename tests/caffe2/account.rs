@@ -82,6 +82,6 @@ fn the_report_has_a_line_for_each_block_from_its_begin_on() {
 crate::support::harness::tests![
     the_report_has_a_line_for_each_block_from_its_begin_on;
     alone(&[ON]): a_copy_and_a_share_are_not_filled_before;
-    alone(&[ON, ("SYNCEDMEM_PAGEABLE_POOL", "0")]): every_byte_of_tensors_is_in_the_account;
+    alone(&[ON, ("SYNCEDMEM_POOL_BUDGET", "0")]): every_byte_of_tensors_is_in_the_account;
     alone(&[("SYNCEDMEM_HOST_LIMIT", "1000")]): a_limit_on_host_memory_holds_for_tensors
 ];

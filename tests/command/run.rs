@@ -178,18 +178,16 @@ fn flags_become_the_settings_of_the_library() {
     let flags = [
         ("--accesses", "ACCOUNT=accesses"),
         ("--compare", "COMPARE=on"),
-        ("--device-pool=3K", "DEVICE_POOL=3K"),
         ("--host-blocks=malloc", "HOST_BLOCKS=malloc"),
         ("--host-limit=512M", "HOST_LIMIT=512M"),
         ("--junk-fill", "JUNK_FILL=on"),
         ("--mode=gpu", "MODE=gpu"),
         ("--on-error=throw", "ON_ERROR=throw"),
-        ("--pageable-pool=1K", "PAGEABLE_POOL=1K"),
         ("--pin=never", "PIN=never"),
         ("--pinned-limit=2G", "PINNED_LIMIT=2G"),
-        ("--pinned-pool=2K", "PINNED_POOL=2K"),
         ("--pools=off", "POOLS=off"),
         ("--pool-age=2.5", "POOL_AGE=2.5"),
+        ("--pool-budget=1K", "POOL_BUDGET=1K"),
         ("--trace-size=64M", "TRACE_SIZE=64M"),
     ];
     let told = Workshop::new().shell(&flags.map(|(flag, _)| flag), "env | grep ^SYNCEDMEM_ | grep -v TRACE= | sort");

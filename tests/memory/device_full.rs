@@ -99,5 +99,5 @@ fn what_lies_idle_makes_room() {
 crate::support::harness::tests![
     evictions_make_room_and_lose_no_byte,
     out_of_memory_is_a_status_and_the_object_goes_on_when_there_is_room;
-    alone_with_driver(&[POOLS, ("SYNCEDMEM_DEVICE_POOL", "1G")]): what_lies_idle_makes_room
+    alone_with_driver(&[POOLS, ("SYNCEDMEM_POOL_BUDGET", "1G")]): what_lies_idle_makes_room
 ];

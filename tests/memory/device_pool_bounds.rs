@@ -25,7 +25,7 @@ fn by_default_an_eighth_of_a_device_may_lie_idle_and_a_quarter_of_what_is_free()
 fn idle_and_used_blocks_of_each_kind_stay_within_the_peak_of_use() {
     let gpu = &simulated_gpu();
     for (memory, make) in [(DEVICE, on_device as fn(usize) -> Object), (PINNED, on_host)] {
-        set_budget(memory, 1 << 30);
+        set_budget(1 << 30);
         let mut random = Random::new(1, 0);
         let (mut objects, mut held, mut peak, mut fresh) = (Vec::<Object>::new(), 0, 0, 0);
         for step in 0..600 {
@@ -66,7 +66,7 @@ fn each_device_has_a_budget_of_its_own() {
 }
 
 fn a_budget_of_nothing_keeps_nothing() {
-    let environment = [("SYNCEDMEM_DEVICE_POOL", "0"), ("SYNCEDMEM_PINNED_POOL", "0")];
+    let environment = [("SYNCEDMEM_POOL_BUDGET", "0")];
     alone_with_pools_on_any_driver(&environment, |gpu| {
         for bytes in [100, 5 * MIB] {
             gpu.observe(
@@ -82,7 +82,7 @@ fn a_budget_of_nothing_keeps_nothing() {
 }
 
 fn a_budget_of_almost_nothing_keeps_what_it_has_room_for() {
-    let environment = [("SYNCEDMEM_DEVICE_POOL", "64K"), ("SYNCEDMEM_PINNED_POOL", "64K")];
+    let environment = [("SYNCEDMEM_POOL_BUDGET", "64K")];
     alone_with_pools_on_any_driver(&environment, |_| {
         for (memory, make) in [(DEVICE, on_device as fn(usize) -> Object), (PINNED, on_host)] {
             drop([make(40 * KIB), make(40 * KIB)]);
@@ -96,13 +96,13 @@ fn a_budget_of_almost_nothing_keeps_what_it_has_room_for() {
 fn budgets_may_be_changed_at_any_time() {
     let gpu = &gpu();
     for (memory, make) in [(DEVICE, on_device as fn(usize) -> Object), (PINNED, on_host)] {
-        set_budget(memory, 1 << 30);
+        set_budget(1 << 30);
         assert_eq!(budget(memory), 1 << 30);
         drop([3, 2, 1].map(|size| make(size * MIB)));
         assert_eq!(idle(memory), 6 * MIB);
-        set_budget(memory, 4 * MIB);
+        set_budget(4 * MIB);
         assert_eq!(idle(memory), 3 * MIB, "the oldest went first");
-        set_budget(memory, 0);
+        set_budget(0);
         assert_eq!(idle(memory), 0);
     }
     if gpu.is_simulated() {
@@ -256,9 +256,9 @@ crate::support::harness::tests![
     page_locked_blocks_are_the_drivers_own_whatever_their_size;
     alone_with_driver(&[POOLS, ("SIMCUDA_MEMORY", "64M")]):
     by_default_an_eighth_of_a_device_may_lie_idle_and_a_quarter_of_what_is_free;
-    alone_with_driver(&[POOLS, ("SYNCEDMEM_DEVICE_POOL", "1M")]): each_device_has_a_budget_of_its_own;
+    alone_with_driver(&[POOLS, ("SYNCEDMEM_POOL_BUDGET", "1M")]): each_device_has_a_budget_of_its_own;
     alone_with_driver(&[POOLS, ("SYNCEDMEM_POOL_AGE", "0.05")]): no_block_of_the_drivers_is_given_back_for_its_age;
-    alone_with_driver(&[POOLS, ("SIMCUDA_MEMORY", "16M"), ("SYNCEDMEM_DEVICE_POOL", "1G")]):
+    alone_with_driver(&[POOLS, ("SIMCUDA_MEMORY", "16M"), ("SYNCEDMEM_POOL_BUDGET", "1G")]):
     what_lies_idle_in_another_context_makes_room_too;
     alone_with_driver(&[POOLS, ("SYNCEDMEM_PINNED_LIMIT", "8M")]):
     what_counts_under_the_pinned_limit_is_let_go_of_with_its_block,

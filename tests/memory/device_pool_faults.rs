@@ -112,7 +112,7 @@ fn every_fault(gpu: &Gpu, (name, prepare, work): Deed) -> usize {
 }
 
 /// A device that is soon full, and nothing that bounds what lies idle before.
-const ROOM: [(&str, &str); 2] = [("SIMCUDA_MEMORY", "64M"), ("SYNCEDMEM_DEVICE_POOL", "1G")];
+const ROOM: [(&str, &str); 2] = [("SIMCUDA_MEMORY", "64M"), ("SYNCEDMEM_POOL_BUDGET", "1G")];
 
 fn every_fault_of_every_deed(gpu: &Gpu) {
     let faults: usize = DEEDS.into_iter().map(|deed| every_fault(gpu, deed)).sum();

@@ -88,7 +88,7 @@ fn an_allocation_that_finds_no_memory_does_not_wait_for_another_device() {
 fn a_free_beyond_the_budget_does_not_wait_for_another_device() {
     let gpu = &simulated_gpu();
     idle_of_device_1(gpu);
-    set_budget(PINNED, idle(PINNED) + BYTES);
+    set_budget(idle(PINNED) + BYTES);
     let _pinning = Pinning::always();
     let object = gpu.within(0, || filled(2 * BYTES, 1));
     beside_a_busy_device(gpu, "a free", || drop(object));
@@ -102,7 +102,7 @@ fn memory_that_was_pinned_where_it_is_lies_idle_until_a_trim_or_until_the_budget
     assert_eq!((gpu.alive().registered_blocks, idle(PINNED)), (1, BYTES));
     trim(PINNED);
     assert_eq!((gpu.alive().registered_blocks, idle(PINNED)), (0, 0));
-    set_budget(PINNED, 3 * BYTES);
+    set_budget(3 * BYTES);
     for _ in 0..10 {
         drop(pinned(None));
         assert!(idle(PINNED) <= 4 * BYTES, "{}", idle(PINNED));

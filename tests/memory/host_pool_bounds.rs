@@ -68,19 +68,19 @@ fn a_budget_may_be_changed_at_any_time_and_the_oldest_blocks_go_first() {
         drop(object);
     }
     assert_eq!(idle(PAGEABLE), 15 * MIB);
-    set_budget(PAGEABLE, 14 * MIB);
+    set_budget(14 * MIB);
     assert_eq!((budget(PAGEABLE), idle(PAGEABLE)), (14 * MIB, 12 * MIB));
     let middle = filled(5 * MIB, 1);
     assert_eq!(middle.host_address(), addresses[1]);
     // Now it is the younger one.
     drop(middle);
-    set_budget(PAGEABLE, 6 * MIB);
+    set_budget(6 * MIB);
     assert_eq!(idle(PAGEABLE), 5 * MIB);
-    set_budget(PAGEABLE, 0);
+    set_budget(0);
     assert_eq!(idle(PAGEABLE), 0);
     give_back(3 * MIB, 1);
     assert_eq!(idle(PAGEABLE), 0);
-    set_budget(PAGEABLE, usize::MAX);
+    set_budget(usize::MAX);
     give_back(3 * MIB, 1);
     assert_eq!(idle(PAGEABLE), 3 * MIB);
 }
@@ -240,10 +240,10 @@ fn a_value_that_makes_no_sense_is_reported_once_and_the_default_holds() {
     for (variable, value, told) in [
         ("SYNCEDMEM_HOST_LIMIT", "lots", "SYNCEDMEM_HOST_LIMIT=lots is not a number of bytes"),
         ("SYNCEDMEM_POOLS", "maybe", "SYNCEDMEM_POOLS=maybe is not one of on off; using on"),
-        ("SYNCEDMEM_PAGEABLE_POOL", "some", "SYNCEDMEM_PAGEABLE_POOL=some is not a number of bytes"),
+        ("SYNCEDMEM_POOL_BUDGET", "some", "SYNCEDMEM_POOL_BUDGET=some is not a number of bytes"),
         ("SYNCEDMEM_POOL_AGE", "-3", "SYNCEDMEM_POOL_AGE=-3 is not a number of seconds; using 10"),
         ("SYNCEDMEM_POOL_AGE", "soon", "SYNCEDMEM_POOL_AGE=soon is not a number of seconds; using 10"),
-        ("SYNCEDMEM_PINNED_POOL", "1.5G", "SYNCEDMEM_PINNED_POOL=1.5G is not a number of bytes"),
+        ("SYNCEDMEM_POOL_BUDGET", "1.5G", "SYNCEDMEM_POOL_BUDGET=1.5G is not a number of bytes"),
         ("SYNCEDMEM_PINNED_LIMIT", "-1", "SYNCEDMEM_PINNED_LIMIT=-1 is not a number of bytes"),
     ] {
         let errors = alone(&[("SYNCEDMEM_POOL_AGE", ""), (variable, value)], || {
@@ -267,7 +267,6 @@ fn what_the_calls_are_given_is_checked() {
         let mut bytes = 7usize;
         assert_eq!(syncedmem_trim(memory), SYNCEDMEM_ERROR_INVALID_ARGUMENT);
         assert_eq!(unsafe { syncedmem_idle_bytes(memory, &mut bytes) }, SYNCEDMEM_ERROR_INVALID_ARGUMENT);
-        assert_eq!(syncedmem_set_pool_budget(memory, 0), SYNCEDMEM_ERROR_INVALID_ARGUMENT);
         assert_refused(
             unsafe { syncedmem_get_pool_budget(memory, &mut bytes) },
             SYNCEDMEM_ERROR_INVALID_ARGUMENT,
@@ -275,7 +274,8 @@ fn what_the_calls_are_given_is_checked() {
         );
         assert_eq!(bytes, 7);
     }
-    assert_eq!(syncedmem_set_pool_budget(ALL, 0), SYNCEDMEM_ERROR_INVALID_ARGUMENT);
+    let mut bytes = 7usize;
+    assert_eq!(unsafe { syncedmem_get_pool_budget(ALL, &mut bytes) }, SYNCEDMEM_ERROR_INVALID_ARGUMENT);
     for seconds in [-1.0, f64::NAN, f64::NEG_INFINITY] {
         assert_eq!(syncedmem_set_pool_age(seconds), SYNCEDMEM_ERROR_INVALID_ARGUMENT);
     }
@@ -302,9 +302,9 @@ crate::support::harness::tests![
     trim_touches_no_data,
     pools_that_are_turned_off_give_back_what_they_kept,
     idle_blocks_go_before_the_address_space_is_exhausted;
-    alone(&[("SYNCEDMEM_PAGEABLE_POOL", "0")]): a_budget_of_nothing_keeps_nothing;
-    alone(&[("SYNCEDMEM_PAGEABLE_POOL", "64K")]): a_budget_of_almost_nothing_keeps_what_it_has_room_for;
-    alone(&[("SYNCEDMEM_PAGEABLE_POOL", "1G")]): a_budget_may_be_changed_at_any_time_and_the_oldest_blocks_go_first;
+    alone(&[("SYNCEDMEM_POOL_BUDGET", "0")]): a_budget_of_nothing_keeps_nothing;
+    alone(&[("SYNCEDMEM_POOL_BUDGET", "64K")]): a_budget_of_almost_nothing_keeps_what_it_has_room_for;
+    alone(&[("SYNCEDMEM_POOL_BUDGET", "1G")]): a_budget_may_be_changed_at_any_time_and_the_oldest_blocks_go_first;
     alone(&[("SYNCEDMEM_POOL_AGE", "0.2")]):
     blocks_that_grow_old_are_given_back_to_the_system,
     a_block_that_is_used_again_and_again_does_not_grow_old;

@@ -64,7 +64,7 @@ fn pools_that_are_off_keep_nothing_whatever_others_did_meanwhile() {
 }
 
 crate::support::harness::tests![
-    alone(&[("SYNCEDMEM_MODE", "cpu"), ("SYNCEDMEM_PAGEABLE_POOL", "100G"), ("SYNCEDMEM_POOL_AGE", "1000")]):
+    alone(&[("SYNCEDMEM_MODE", "cpu"), ("SYNCEDMEM_POOL_BUDGET", "100G"), ("SYNCEDMEM_POOL_AGE", "1000")]):
     to_give_back_ten_times_as_many_blocks_takes_no_more_than_about_ten_times_as_long;
     alone(&[("SYNCEDMEM_MODE", "cpu"), ("SYNCEDMEM_HOST_LIMIT", "64M")]): under_a_limit_idle_memory_makes_room_for_small_blocks_too;
     alone(&[("SYNCEDMEM_MODE", "cpu")]): pools_that_are_off_keep_nothing_whatever_others_did_meanwhile

@@ -101,8 +101,8 @@ fn every_driver_call_of_every_operation_from_every_state_fails_in_turn() {
     let gpu = simulated_gpu();
     // A budget that is set does not depend on the device's free memory. Otherwise the driver is asked for that at most every
     // 100 ms, so that a call may be made at one time and not at the next.
-    if std::env::var_os("SYNCEDMEM_DEVICE_POOL").is_none() {
-        pools::set_budget(pools::DEVICE, 1 << 30);
+    if std::env::var_os("SYNCEDMEM_POOL_BUDGET").is_none() {
+        pools::set_budget(1 << 30);
     }
     for pins in [false, true] {
         let _pinning = pins.then(Pinning::always);
@@ -293,5 +293,5 @@ crate::support::harness::tests![
     once_the_driver_says_that_it_has_ended_it_is_left_alone;
     in_silence(&[]): a_copy_that_gets_no_event_does_not_start;
     // The default budget, whatever the tests run with: it depends on the free memory.
-    in_silence(&[("SYNCEDMEM_DEVICE_POOL", ""), pools::POOLS]): an_allocation_succeeds_where_the_driver_does_not_say_how_much_memory_is_free
+    in_silence(&[("SYNCEDMEM_POOL_BUDGET", ""), pools::POOLS]): an_allocation_succeeds_where_the_driver_does_not_say_how_much_memory_is_free
 ];

@@ -326,5 +326,5 @@ crate::support::harness::tests![
     a_callers_memory_stays_page_locked_when_the_device_copy_of_it_is_evicted,
     borrowed_device_memory_is_never_given_back;
     alone_with_driver(&[]): after_a_capture_nothing_is_evicted_and_the_failure_says_so;
-    alone_with_driver(&[("SYNCEDMEM_DEVICE_POOL", "8M")]): idle_blocks_go_before_anything_is_evicted
+    alone_with_driver(&[("SYNCEDMEM_POOL_BUDGET", "8M")]): idle_blocks_go_before_anything_is_evicted
 ];

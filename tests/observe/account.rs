@@ -233,13 +233,13 @@ crate::support::harness::tests![
     as_much_is_written_as_the_caller_has_room_for,
     what_is_accounted_for_is_asked_for_in_three_words,
     a_child_that_is_forked_before_the_first_access_counts_its_own;
-    alone(&[ON, ("SYNCEDMEM_PAGEABLE_POOL", "0")]):
+    alone(&[ON, ("SYNCEDMEM_POOL_BUDGET", "0")]):
     times_are_those_that_passed;
     alone(&[]):
     without_accounting_there_is_what_lives_and_nothing_else,
     accounting_that_begins_in_the_middle_counts_from_there;
     alone(&[ON, ("SYNCEDMEM_HOST_LIMIT", "1M")]): memory_that_runs_out_is_a_failure_of_so_many_bytes;
-    alone(&[ON, ("SYNCEDMEM_PAGEABLE_POOL", "1M")]): blocks_that_the_budget_has_no_room_for_are_turned_away;
+    alone(&[ON, ("SYNCEDMEM_POOL_BUDGET", "1M")]): blocks_that_the_budget_has_no_room_for_are_turned_away;
     alone(&[ACCESSES]): a_forked_child_counts_its_own;
     alone(&[("SYNCEDMEM_ACCOUNT", "compare")]): memory_that_was_lent_while_nothing_was_compared_is_not_looked_at,
 ];

@@ -107,8 +107,7 @@ fn host_sides_that_are_evicted_are_told_likewise() {
 
 fn blocks_that_the_budgets_have_no_room_for_go_back_to_the_driver_and_are_turned_away() {
     let gpu = &gpu();
-    set_budget(DEVICE, MIB);
-    set_budget(PINNED, MIB);
+    set_budget(MIB);
     let _pinning = Pinning::always();
     let mut objects: Vec<Object> = (0..3).map(|_| Object::new(MIB)).collect();
     for object in &mut objects {

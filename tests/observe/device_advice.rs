@@ -153,7 +153,7 @@ fn whether_a_copy_was_overwritten_is_known_where_contents_are_compared() {
 fn blocks_that_a_budget_turned_away_would_have_served() {
     observed(&[ON], |gpu| {
         set_pools(true);
-        set_budget(DEVICE, MIB);
+        set_budget(MIB);
         for bytes in [2 * MIB, MIB] {
             drop(on_device(gpu, bytes));
         }

@@ -60,7 +60,7 @@ fn what_the_process_is_and_what_bounds_its_memory_is_in_the_file() {
     assert_eq!(of(Kind::Command), [(0, command.as_str())]);
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
     assert_eq!(of(Kind::Host), [(0, host.trim())]);
-    assert!(of(Kind::Setting).contains(&(0, "SYNCEDMEM_PAGEABLE_POOL=17M")), "{:?}", read.texts);
+    assert!(of(Kind::Setting).contains(&(0, "SYNCEDMEM_POOL_BUDGET=17M")), "{:?}", read.texts);
     assert!(of(Kind::Limit).contains(&(1 << 45, "address space")), "{:?}", read.texts);
     let machine = of(Kind::Limit).into_iter().find(|(_, name)| *name == "machine").unwrap();
     assert!(machine.0 > 64 << 20, "{machine:?}");
@@ -213,7 +213,7 @@ crate::support::harness::tests![
     a_trace_replaces_an_earlier_one_in_its_file,
     a_header_that_its_process_was_killed_at_is_no_file_of_another_program,
     what_cannot_be_a_trace_is_refused;
-    alone(&[("SYNCEDMEM_PAGEABLE_POOL", "17M")]):
+    alone(&[("SYNCEDMEM_POOL_BUDGET", "17M")]):
     what_the_process_is_and_what_bounds_its_memory_is_in_the_file;
     alone(&[("SYNCEDMEM_TRACE_SIZE", "64K")]):
     more_names_than_have_room_lose_their_record_and_nothing_else,

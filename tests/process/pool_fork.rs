@@ -61,9 +61,7 @@ fn a_child_calls_no_driver_whatever_lies_idle() {
         for memory in [PAGEABLE, PINNED, DEVICE, ALL] {
             trim(memory);
         }
-        for memory in [PAGEABLE, PINNED, DEVICE] {
-            set_budget(memory, 0);
-        }
+        set_budget(0);
         set_pools(false);
         set_pools(true);
         set_age(0.01);
@@ -95,7 +93,7 @@ fn forks_while_threads_empty_and_fill_the_pools_leave_every_lock_free() {
     alone(&[("SYNCEDMEM_POOL_AGE", "0.01")], || {
         let empty_and_fill = |thread, _| match thread {
             0 => trim(ALL),
-            1 => set_budget(PAGEABLE, if idle(PAGEABLE) > MIB { 0 } else { 64 * MIB }),
+            1 => set_budget(if idle(PAGEABLE) > MIB { 0 } else { 64 * MIB }),
             _ => drop([filled(100_000, 1), filled(2 * MIB, 1)]),
         };
         let child = || {

@@ -32,11 +32,11 @@ fn disturb(number: usize) {
     match number % 8 {
         0 => trim(ALL),
         1 => trim(number as i32 / 8 % 3),
-        2 => set_budget(number as i32 / 8 % 3, 0),
-        3 => set_budget(number as i32 / 8 % 3, MIB),
+        2 => set_budget(0),
+        3 => set_budget(MIB),
         4 => set_pools(number % 16 < 8),
         5 => set_age([0.0, 0.001, 10.0][number / 8 % 3]),
-        6 => (0..3).for_each(|memory| set_budget(memory, 64 * MIB)),
+        6 => set_budget(64 * MIB),
         _ => assert!(idle(ALL) < 1 << 30),
     }
 }

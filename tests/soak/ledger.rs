@@ -55,7 +55,7 @@ pub fn check_balance(gpu: &Gpu, before: &Ledger, workers: usize) {
 /// Another program takes what is free on device 0. What lies idle there is given back when it is needed, and what may be
 /// evicted goes after that. What lies idle on another device may be in use there and stays, so there is nothing of that kind.
 pub fn squeeze(gpu: &Gpu, bytes: usize) {
-    pools::set_budget(DEVICE, 64 << 20);
+    pools::set_budget(64 << 20);
     trim(DEVICE);
     // Where the device is full already, fewer of these lie idle.
     let lay_down = |size: usize| Object::new(size * 1000).gpu_data().is_ok();

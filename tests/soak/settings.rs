@@ -33,14 +33,12 @@ impl Weather {
         succeeds(syncedmem_set_pools(self.pools));
         succeeds(syncedmem_set_pinning(random.of(&[1, 1, 2])));
         succeeds(syncedmem_set_pool_age(10.0));
-        for kind in 0..3 {
-            succeeds(syncedmem_set_pool_budget(kind, self.budget(random)));
-        }
+        succeeds(syncedmem_set_pool_budget(self.budget(random)));
         gpu.control().simcuda_set_lag(self.lag);
         gpu.control().simcuda_clear_log();
     }
 
-    /// How much may lie idle of some kind.
+    /// How much may lie idle of each kind.
     pub fn budget(&self, random: &mut Random) -> usize {
         // Every block must be kept that work may be left in.
         let budgets = [4 << 20, 8 << 20, 64 << 20, 1 << 30, 0, 1000, 64 << 10, 1 << 20];

@@ -178,7 +178,7 @@ impl<'g> Worker<'g> {
             2 => succeeds(syncedmem_set_pool_age(self.random.of(&[0.0, 0.01, 10.0]))),
             _ => {
                 let budget = weather.budget(&mut self.random);
-                succeeds(syncedmem_set_pool_budget(kind, budget))
+                succeeds(syncedmem_set_pool_budget(budget))
             }
         }
     }

@@ -30,8 +30,8 @@ pub fn set_pools(on: bool) {
     assert_eq!(syncedmem_set_pools(on), SYNCEDMEM_SUCCESS);
 }
 
-pub fn set_budget(memory: i32, bytes: usize) {
-    assert_eq!(syncedmem_set_pool_budget(memory, bytes), SYNCEDMEM_SUCCESS);
+pub fn set_budget(bytes: usize) {
+    assert_eq!(syncedmem_set_pool_budget(bytes), SYNCEDMEM_SUCCESS);
 }
 
 pub fn budget(memory: i32) -> usize {

@@ -26,9 +26,9 @@ def get_pools() -> bool:
     return bool(_get(lib.syncedmem_get_pools, "bool *"))
 
 
-def set_pool_budget(kind: Memory, nbytes: int) -> None:
-    """Sets the most idle bytes of one kind of memory, for device memory on each device; 0 keeps none."""
-    check(lib.syncedmem_set_pool_budget(member(Memory, kind, "kind"), size(nbytes, "nbytes")))
+def set_pool_budget(nbytes: int) -> None:
+    """Sets the most idle bytes: of pageable memory, of page-locked memory, and on each device; 0 keeps none."""
+    check(lib.syncedmem_set_pool_budget(size(nbytes, "nbytes")))
 
 
 def get_pool_budget(kind: Memory) -> int:

@@ -73,27 +73,24 @@ pub unsafe extern "C" fn syncedmem_get_pools(on: *mut bool) -> syncedmem_status_
     entry!(out(on), |on| on.set(settings::pools()))
 }
 
-/// Sets the most idle bytes of one `syncedmem_memory_t`, for device memory per device; 0 keeps none. Overrides
-/// `SYNCEDMEM_PAGEABLE_POOL`, `SYNCEDMEM_PINNED_POOL` and `SYNCEDMEM_DEVICE_POOL`.
+/// Sets the most bytes that may lie idle: of pageable memory, as many of page-locked memory, and as many on each device; 0
+/// keeps none. Overrides `SYNCEDMEM_POOL_BUDGET`.
 ///
 /// Defaults: a quarter of the process's memory for pageable blocks, a sixteenth for page-locked ones, and a quarter of
 /// what would be free on a device without idle blocks, but at most an eighth of the device. Idle memory of a kind plus that
 /// in use stays within the most that was in use at once, plus 1 MiB; for page-locked and each device's memory plus a
 /// twelfth, if that is more.
-///
-/// Errors: `INVALID_ARGUMENT` (also SYNCEDMEM_MEMORY_ALL).
 #[unsafe(no_mangle)]
-pub extern "C" fn syncedmem_set_pool_budget(memory: i32, bytes: usize) -> syncedmem_status_t {
+pub extern "C" fn syncedmem_set_pool_budget(bytes: usize) -> syncedmem_status_t {
     entry!(|| {
-        let kind = one_kind(memory)?;
-        budget::setting(kind).set(bytes as u64);
+        settings::POOL_BUDGET.set(bytes as u64);
         settings::changed();
-        trim::reduce(kind);
+        Kind::ALL.into_iter().for_each(trim::reduce);
     })
 }
 
-/// Writes the budget of one `syncedmem_memory_t` to `*bytes`; for device memory without a set budget, that of the
-/// device where it is largest.
+/// Writes the most bytes of one `syncedmem_memory_t` that may lie idle to `*bytes`; for device memory without a set budget,
+/// those of the device where they are most.
 ///
 /// Errors: `INVALID_ARGUMENT` (also SYNCEDMEM_MEMORY_ALL).
 #[unsafe(no_mangle)]

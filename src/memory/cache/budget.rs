@@ -7,27 +7,19 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use syncedmem_trace::kind::Kind;
 
 use crate::platform::limits;
-use crate::settings::{self, Amount};
-
-pub fn setting(kind: Kind) -> &'static Amount {
-    match kind {
-        Kind::Pageable => &settings::PAGEABLE_POOL,
-        Kind::Pinned => &settings::PINNED_POOL,
-        Kind::Device => &settings::DEVICE_POOL,
-    }
-}
+use crate::settings;
 
 /// The most idle bytes: by default a quarter of the process's memory, or a sixteenth if page-locked: no other process
 /// can use that.
 pub fn host(kind: Kind) -> u64 {
     let share = if kind == Kind::Pageable { 4 } else { 16 };
-    setting(kind).get().unwrap_or_else(|| memory() / share)
+    settings::POOL_BUDGET.get().unwrap_or_else(|| memory() / share)
 }
 
 /// The most idle bytes of a device: by default a quarter of the `available` ones, free or idle, and at most an eighth
 /// of all: other libraries and processes cannot ask for idle memory.
 pub fn device(available: u64, total: u64) -> u64 {
-    settings::DEVICE_POOL.get().unwrap_or_else(|| (available / 4).min(total / 8))
+    settings::POOL_BUDGET.get().unwrap_or_else(|| (available / 4).min(total / 8))
 }
 
 /// The most page-locked bytes: by default half of the process's memory, because the system cannot move it.

@@ -74,7 +74,7 @@ static void *disturb(void *unused) {
     case 1: done(syncedmem_stats(&stats), "stats"); break;
     case 2: done(syncedmem_set_pools(next_random(&random) % 4 != 0), "set_pools"); break;
     case 3: done(syncedmem_set_accounting((int)(next_random(&random) % 3)), "set_accounting"); break;
-    case 4: done(syncedmem_set_pool_budget(SYNCEDMEM_MEMORY_PAGEABLE, next_random(&random) % (64 << 20)), "budget"); break;
+    case 4: done(syncedmem_set_pool_budget(next_random(&random) % (64 << 20)), "budget"); break;
     default: syncedmem_report(text, sizeof text, &length);
     }
     usleep(200);

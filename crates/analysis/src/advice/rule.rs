@@ -124,15 +124,8 @@ impl Rule {
                 "Call syncedmem_release_cpu once the data is on the device: the host's copy of it is \
                  not used again."
             }
-            (Rule::TurnedAway, Subject::Kind(Kind::Pageable)) => {
-                "Raise the budget of idle pageable memory: SYNCEDMEM_PAGEABLE_POOL, or \
-                 syncedmem_set_pool_budget."
-            }
-            (Rule::TurnedAway, Subject::Kind(Kind::Pinned)) => {
-                "Raise the budget of idle pinned memory: SYNCEDMEM_PINNED_POOL, or syncedmem_set_pool_budget."
-            }
             (Rule::TurnedAway, _) => {
-                "Raise the budget of idle device memory: SYNCEDMEM_DEVICE_POOL, or syncedmem_set_pool_budget."
+                "Raise the budget of idle memory: SYNCEDMEM_POOL_BUDGET, or syncedmem_set_pool_budget."
             }
         }
     }

@@ -3,22 +3,20 @@
 use strsim::levenshtein;
 
 /// Variables of the library and of this command.
-pub const KNOWN: [&str; 18] = [
+pub const KNOWN: [&str; 16] = [
     "SYNCEDMEM_ACCOUNT",
     "SYNCEDMEM_CHECK_DEVICE",
-    "SYNCEDMEM_DEVICE_POOL",
     "SYNCEDMEM_HOST_BLOCKS",
     "SYNCEDMEM_HOST_LIMIT",
     "SYNCEDMEM_JUNK_FILL",
     "SYNCEDMEM_LIBRARY",
     "SYNCEDMEM_MODE",
     "SYNCEDMEM_ON_ERROR",
-    "SYNCEDMEM_PAGEABLE_POOL",
     "SYNCEDMEM_PIN",
     "SYNCEDMEM_PINNED_LIMIT",
-    "SYNCEDMEM_PINNED_POOL",
     "SYNCEDMEM_POOLS",
     "SYNCEDMEM_POOL_AGE",
+    "SYNCEDMEM_POOL_BUDGET",
     "SYNCEDMEM_REPORT",
     "SYNCEDMEM_TRACE",
     "SYNCEDMEM_TRACE_SIZE",

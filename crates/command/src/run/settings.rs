@@ -33,15 +33,9 @@ pub struct Settings {
     /// Keep freed blocks for reuse.
     #[arg(long, value_name = "ON|OFF", value_parser = ["on", "off"])]
     pools: Option<String>,
-    /// Limit of the pageable memory that is kept for reuse.
+    /// Limit of the memory of each kind that is kept for reuse.
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
-    pageable_pool: Option<String>,
-    /// Limit of the page-locked memory that is kept for reuse.
-    #[arg(long, value_name = "BYTES", value_parser = bytes)]
-    pinned_pool: Option<String>,
-    /// Limit of each device's memory that is kept for reuse.
-    #[arg(long, value_name = "BYTES", value_parser = bytes)]
-    device_pool: Option<String>,
+    pool_budget: Option<String>,
     /// Time after which an unused pageable block is unmapped.
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pool_age: Option<String>,
@@ -72,9 +66,7 @@ impl Settings {
             ("SYNCEDMEM_PIN", self.pin.clone()),
             ("SYNCEDMEM_MODE", self.mode.clone()),
             ("SYNCEDMEM_POOLS", self.pools.clone()),
-            ("SYNCEDMEM_PAGEABLE_POOL", self.pageable_pool.clone()),
-            ("SYNCEDMEM_PINNED_POOL", self.pinned_pool.clone()),
-            ("SYNCEDMEM_DEVICE_POOL", self.device_pool.clone()),
+            ("SYNCEDMEM_POOL_BUDGET", self.pool_budget.clone()),
             ("SYNCEDMEM_POOL_AGE", self.pool_age.clone()),
             ("SYNCEDMEM_PINNED_LIMIT", self.pinned_limit.clone()),
             ("SYNCEDMEM_HOST_LIMIT", self.host_limit.clone()),
