@@ -12,10 +12,10 @@
 use crate::caffe2;
 #[cfg(feature = "blob")]
 use crate::cuda::cublas;
-use crate::cuda::{self, events, streams};
+use crate::cuda::{self, events};
+use crate::memory::blocks;
 use crate::memory::cache::{self, decay};
-use crate::memory::driver::{blocks, deferred};
-use crate::memory::host::{self, records, registration};
+use crate::memory::host;
 use crate::object::{self, eviction::reclaim_summary};
 use crate::observe::{call_counts, call_site, checksums, control, recorder, trace};
 use crate::platform::fork::{self, Handlers};
@@ -42,15 +42,10 @@ const LOCKS: &[fn() -> &'static dyn ForkLock] = &[
     object::exports_lock,
     object::sharing::fork_lock,
     reclaim_summary::fork_lock,
-    registration::fork_lock,
-    host::allocator::fork_lock,
     host::arena::fork_lock,
-    records::fork_lock,
-    cache::host::fork_lock,
     blocks::fork_lock,
-    streams::fork_lock,
+    cache::host::fork_lock,
     cache::device::idle::fork_lock,
-    deferred::fork_lock,
     events::fork_lock,
     #[cfg(feature = "blob")]
     cublas::fork_lock,

@@ -11,8 +11,8 @@ use super::open::Open;
 use crate::copy;
 use crate::cuda::cublas::{Blas, BlasFailure, Precision};
 use crate::cuda::{self, driver};
+use crate::memory::blocks;
 use crate::memory::device::{self, Entered};
-use crate::memory::driver::blocks;
 use crate::object::element::ElementType;
 use crate::platform::text::warn_once;
 

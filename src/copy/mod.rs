@@ -13,8 +13,8 @@ use crate::cuda::context::{self, ContextGuard};
 use crate::cuda::driver::{self, Driver};
 use crate::cuda::pointer;
 use crate::error::{DriverFailure, Error};
+use crate::memory::blocks;
 use crate::memory::device;
-use crate::memory::driver::blocks;
 use crate::platform::text::warn;
 use crate::state::flags;
 

@@ -16,8 +16,8 @@ use crate::cuda::driver::{self, Driver, Stream};
 use crate::cuda::events::Event;
 use crate::cuda::{driver_in_use, ends_all_work, is_reset, synchronize};
 use crate::error::{DriverFailure, Error};
+use crate::memory::blocks;
 use crate::memory::device;
-use crate::memory::driver::blocks;
 use crate::memory::driver::source::Identity;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,14 +1,10 @@
 //! Streams that may be using a block, as its user has declared. Each is kept as an event behind its work, because the stream
 //! is valid only during the call.
 
-use syncedmem_trace::address_hash::{AddressMap, address_map};
-
-use super::capture::{self, RelaxedCapture};
-use super::context::{Context, ContextGuard};
-use super::driver::{Driver, Stream};
+use super::capture::RelaxedCapture;
+use super::driver::Driver;
 use super::events::Event;
-use crate::error::{DriverFailure, Error};
-use crate::platform::sync::{Lock, locked_static};
+use crate::error::DriverFailure;
 
 /// Events of one block.
 const MOST: usize = 4;
@@ -23,7 +19,7 @@ impl StreamEvents {
         self.events.iter().all(Option::is_none)
     }
 
-    fn is_full(&self) -> bool {
+    pub fn is_full(&self) -> bool {
         self.events.iter().all(Option::is_some)
     }
 
@@ -56,7 +52,11 @@ impl StreamEvents {
     }
 
     pub fn wait(&mut self, driver: &Driver) {
-        self.events.iter_mut().filter_map(Option::take).for_each(|event| wait(driver, event));
+        self.take().for_each(|event| wait(driver, event));
+    }
+
+    pub fn take(&mut self) -> impl Iterator<Item = Event> {
+        std::mem::take(&mut self.events).into_iter().flatten()
     }
 }
 
@@ -66,40 +66,4 @@ pub fn wait(driver: &Driver, event: Event) {
         Ok(()) => event.recycle(driver),
         Err(_) => event.destroy(driver),
     }
-}
-
-locked_static! { static DECLARED: Lock<AddressMap<StreamEvents>> = Lock::new(address_map()); }
-
-/// Declares that the present work of `stream` may use the block at `address` of `context`. Both exist.
-pub fn declare(driver: &Driver, address: usize, context: Context, stream: Stream<'_>) -> Result<(), Error> {
-    let guard = ContextGuard::of_stream(driver, stream, context)?;
-    capture::refuse_captured_within(driver, &guard, stream)?;
-    let event = Event::new(driver, &guard)?;
-    event.record(driver, stream).inspect_err(|_| event.recycle(driver))?;
-    let event = event.into_context(driver, context)?;
-    // Earlier events may be complete: then there is a place without a wait.
-    if DECLARED.with(|declared| declared.get(&address).is_some_and(StreamEvents::is_full)) {
-        for event in take(address).into_iter().flat_map(|events| events.events).flatten() {
-            match event.is_complete(driver) {
-                Ok(true) => event.recycle(driver),
-                _ => add(driver, address, event),
-            }
-        }
-    }
-    add(driver, address, event);
-    Ok(())
-}
-
-fn add(driver: &Driver, address: usize, event: Event) {
-    let left_over = DECLARED.with(|declared| {
-        if declared.try_reserve(1).is_err() {
-            return Some(event);
-        }
-        declared.entry(address).or_default().and(event)
-    });
-    left_over.into_iter().for_each(|event| wait(driver, event));
-}
-
-pub fn take(address: usize) -> Option<StreamEvents> {
-    DECLARED.with(|declared| if declared.is_empty() { None } else { declared.remove(&address) })
 }

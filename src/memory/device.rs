@@ -8,8 +8,9 @@ use syncedmem_trace::event::What;
 use syncedmem_trace::head::Side;
 use syncedmem_trace::kind::Kind;
 
-use super::driver::blocks::{self, Freed};
-use super::driver::record::Record;
+use super::blocks::{self, Freed};
+use super::driver::allocation::Allocation;
+use super::driver::allocator::{self, Allocated, Request};
 use crate::cuda;
 use crate::cuda::capture::RelaxedCapture;
 use crate::cuda::context::{self, Context, ContextGuard};
@@ -20,20 +21,20 @@ use crate::observe::recorder::{self, Subject};
 use crate::state::step::Contents;
 
 #[derive(Clone, Copy, Debug)]
-pub struct Block {
+pub struct DeviceMemory {
     /// The host cannot access it.
     pub address: NonNull<c_void>,
     pub ordinal: c_int,
 }
 
 /// `bytes` is not 0.
-pub fn allocate(driver: &Driver, bytes: usize, contents: Contents, holder: usize) -> Result<Block, Error> {
+pub fn allocate(driver: &Driver, bytes: usize, contents: Contents, holder: usize) -> Result<DeviceMemory, Error> {
     let subject = Subject { object: holder, bytes };
     context::for_new_block(driver, |guard| {
         let fills = contents == Contents::Zeros;
-        let request = blocks::Request { side: Side::Device, bytes, holder, pending_on_legacy: fills };
+        let request = Request { side: Side::Device, bytes, holder, pending_on_legacy: fills };
         let span = recorder::begin(c"allocate device", bytes);
-        let blocks::Block { address, device: ordinal, room, origin, .. } = blocks::allocate(driver, guard, request)?;
+        let Allocated { address, device: ordinal, room, origin } = allocator::allocate(driver, guard, request)?;
         let (kind, block) = (Kind::Device, address.addr().get() as u64);
         span.end(subject, || What::Allocated { kind, bytes: room as u64, block, origin });
         if fills {
@@ -42,29 +43,32 @@ pub fn allocate(driver: &Driver, bytes: usize, contents: Contents, holder: usize
             if let Err(failure) = unsafe { driver.fill(driver::address(address.as_ptr()), 0, bytes) } {
                 recorder::freed(subject, kind, room, address);
                 // SAFETY: no object refers to it yet.
-                unsafe { blocks::free(address, holder) };
+                unsafe { free(address, holder) };
                 return Err(failure.into());
             }
             span.end(subject, || What::Filled { side: Side::Device, bytes: bytes as u64 });
         }
-        Ok(Block { address, ordinal })
+        Ok(DeviceMemory { address, ordinal })
     })
 }
 
-/// See [`blocks::free`].
+/// A block that a reset has ended is left alone, even if another object has got its address.
 ///
 /// # Safety
 /// No thread refers to the block any more, and no copy in flight uses it.
 #[cold]
 pub unsafe fn free(address: NonNull<c_void>, holder: usize) {
-    // SAFETY: the caller guarantees it.
-    if unsafe { blocks::free(address, holder) } == Freed::Done {
-        return;
-    }
-    // An inlined original got it from `cudaMalloc`.
-    if let Ok(driver) = cuda::driver() {
-        // SAFETY: the caller guarantees it.
-        let _ = unsafe { free_unknown(driver, address) };
+    match blocks::free(address, holder) {
+        // SAFETY: the caller of `free` guarantees that nothing uses the block.
+        Freed::Of(maker, bytes) => unsafe { super::give_back(address, maker, bytes) },
+        // An inlined original got it from `cudaMalloc`.
+        Freed::Unknown => {
+            if let Ok(driver) = cuda::driver() {
+                // SAFETY: the caller of `free` guarantees that nothing uses the block.
+                let _ = unsafe { free_unknown(driver, address) };
+            }
+        }
+        Freed::Anothers | Freed::Registered(..) => {}
     }
 }
 
@@ -79,19 +83,19 @@ unsafe fn free_unknown(driver: &Driver, address: NonNull<c_void>) -> Result<(), 
     unsafe { driver.mem_free(address) }
 }
 
-/// The block's context, now current, and its record; `None` for a caller's own block.
-pub type Entered<'d> = (ContextGuard<'d>, Option<Record>);
+/// The block's context, now current, and the block if it is the library's.
+pub type Entered<'d> = (ContextGuard<'d>, Option<Allocation>);
 
 pub fn enter(driver: &Driver, address: NonNull<c_void>, owner: Option<usize>) -> Result<Entered<'_>, Error> {
-    let Some(record) = blocks::find(address) else {
+    let Some((allocation, holder)) = blocks::find(address) else {
         return Ok((enter_unknown(driver, address)?, None));
     };
-    if owner.is_some_and(|owner| owner != record.holder) {
+    if owner.is_some_and(|owner| owner != holder) {
         return Err(Error::DeviceReset);
     }
     // Also of another object's block: its context may be gone, and a driver follows stale handles.
-    match (record.enter(driver, address)?, owner) {
-        (Some(guard), _) => Ok((guard, Some(record))),
+    match (allocation.enter(driver, address)?, owner) {
+        (Some(guard), _) => Ok((guard, Some(allocation))),
         (None, Some(_)) => enter_another(driver, address),
         (None, None) => Ok((enter_unknown(driver, address)?, None)),
     }
@@ -104,7 +108,7 @@ fn enter_another(driver: &Driver, address: NonNull<c_void>) -> Result<Entered<'_
     if !matches!(pointer::range(driver, number), Ok(Some((start, _))) if start == number) {
         return Err(Error::DeviceReset);
     }
-    blocks::forget(address);
+    allocator::forget(address);
     Ok((enter_unknown(driver, address)?, None))
 }
 
@@ -119,15 +123,15 @@ fn enter_unknown(driver: &Driver, address: NonNull<c_void>) -> Result<ContextGua
 }
 
 pub fn ordinal(address: NonNull<c_void>) -> Option<c_int> {
-    if let Some(record) = blocks::find(address) {
-        return Some(record.device);
+    if let Some((allocation, _)) = blocks::find(address) {
+        return Some(allocation.device);
     }
     let known = pointer::location(cuda::driver().ok()?, driver::address(address.as_ptr()));
     known.ok().flatten().map(|(_, ordinal)| ordinal).filter(|&ordinal| ordinal >= 0)
 }
 
 pub fn check(address: NonNull<c_void>) -> Result<(), Error> {
-    let Some(Record { device: holder, .. }) = blocks::find(address) else { return Ok(()) };
+    let Some((Allocation { device: holder, .. }, _)) = blocks::find(address) else { return Ok(()) };
     // Without a usable driver, no device is current.
     let Ok(driver) = cuda::driver() else { return Ok(()) };
     let current = context::current_device(driver)?;

@@ -1,3 +1,7 @@
+//! Where a block comes from and goes.
+#![expect(unsafe_code, reason = "blocks are freed")]
+
+pub(crate) mod blocks;
 pub(crate) mod cache;
 pub(crate) mod device;
 pub(crate) mod driver;
@@ -6,3 +10,27 @@ pub(crate) mod host_usage;
 pub(crate) mod malloc;
 pub(crate) mod mapping;
 mod thread_slot;
+
+use std::ffi::c_void;
+use std::ptr::NonNull;
+
+use blocks::Maker;
+use cache::host::Kept;
+
+/// Gives a block of so many bytes back to its maker, or keeps it for the next object.
+///
+/// # Safety
+/// The block has no entry in the table any more, and nothing uses it.
+unsafe fn give_back(address: NonNull<c_void>, maker: Maker, bytes: usize) {
+    match maker {
+        // SAFETY: the caller of `give_back` guarantees that nothing uses the block.
+        Maker::Mapping(mapping) => unsafe { cache::host::free(Kept::Mapped(mapping), bytes) },
+        // SAFETY: as for a mapping; a block that its object owned and that had an entry only as registered is malloc's.
+        Maker::Elsewhere => unsafe { cache::host::free(Kept::Malloc(address), bytes) },
+        // SAFETY: as for a mapping.
+        Maker::Driver(allocation) => unsafe { driver::allocator::give_back(address, allocation) },
+        Maker::Arena => host::arena::give_back(address),
+        // SAFETY: as for a mapping; these functions' `allocate` returned the block for so many bytes.
+        Maker::Program(functions) => unsafe { functions.release(address, bytes) },
+    }
+}

@@ -141,12 +141,12 @@ impl SyncedMemory {
     #[inline(always)]
     fn touch(&self, access: Access, is_plain: impl FnOnce() -> bool) -> Option<*mut c_void> {
         let (step, bytes) = self.first_step(access)?;
-        let address = host::allocate_brief(bytes, step.contents == Contents::Zeros)?;
+        let address = host::allocate_small(bytes, step.contents == Contents::Zeros)?;
         if self.publish_first(address, step, is_plain) {
             return Some(address.as_ptr());
         }
         // SAFETY: only this thread knows the block.
-        unsafe { host::free_brief(address, bytes) };
+        unsafe { host::free_small(address, bytes, self.address()) };
         None
     }
 
@@ -229,7 +229,7 @@ impl SyncedMemory {
         let bytes = self.size.load(Ordering::Relaxed);
         let zeroed = contents == Contents::Zeros;
         let request = host::Request { bytes, zeroed, pinned, aligned: false, holder: self.address() };
-        let host::Block { address, owned, pinned } = host::allocate(request)?;
+        let host::HostMemory { address, owned, pinned } = host::allocate(request)?;
         let next = ObjectState { host: Some(address), word: state.word.with_host(owned, pinned), ..state };
         Ok((
             next,

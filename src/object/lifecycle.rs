@@ -142,7 +142,7 @@ impl SyncedMemory {
         self.word.store(Word::DESTROYED.0, Ordering::Relaxed);
         if let Some(address) = self.block(word, Side::Host) {
             // SAFETY: the object owned it, and the caller gave up its pointers.
-            unsafe { host::free_brief(address, bytes) };
+            unsafe { host::free_small(address, bytes, self.address()) };
         }
         true
     }
@@ -151,12 +151,8 @@ impl SyncedMemory {
     #[cold]
     #[inline(never)]
     fn ends_alone(&self, flags: Flags) -> bool {
-        let is_in_no_table = || {
-            TABLE.is_quiet(self.address())
-                && !POLICIES.knows(self.address())
-                && EXPORTS.is_free_of(self.address())
-                && !host::registration::is_used()
-        };
+        let is_in_no_table =
+            || TABLE.is_quiet(self.address()) && !POLICIES.knows(self.address()) && EXPORTS.is_free_of(self.address());
         flags.none_but(BY_OBJECT) && (!flags.has(KEPT) || is_in_no_table())
     }
 

@@ -7,7 +7,7 @@ use syncedmem_trace::head::{Head, Side};
 use syncedmem_trace::kind::Kind;
 
 use crate::error::Error;
-use crate::memory::driver::blocks;
+use crate::memory::blocks;
 use crate::memory::{device, host};
 use crate::observe::recorder::{self, Subject};
 use crate::state::flags;
@@ -100,7 +100,7 @@ impl Detached {
             unsafe { host::free(block) };
         }
         if let Some((address, holder)) = self.borrowed {
-            host::registration::let_go(holder, address, None);
+            host::registration::let_go(holder, address);
         }
         if let Some((address, holder)) = self.device {
             // SAFETY: the caller guarantees it.
@@ -127,13 +127,13 @@ impl Detached {
     fn record(&self) {
         if let Some(host) = &self.host {
             let driver = blocks::find(host.address).filter(|_| host.pinned);
-            let (kind, bytes) = driver.map_or((Kind::Pageable, host.bytes), |record| (Kind::Pinned, record.bytes));
+            let (kind, bytes) = driver.map_or((Kind::Pageable, host.bytes), |(it, _)| (Kind::Pinned, it.room));
             recorder::freed(Subject { object: host.holder, bytes: 0 }, kind, bytes, host.address);
         }
-        // A block without a record is another implementation's.
+        // A block without an entry is another implementation's.
         if let Some((address, object)) = self.device {
-            if let Some(block) = blocks::find(address) {
-                recorder::freed(Subject { object, bytes: 0 }, Kind::Device, block.bytes, address);
+            if let Some((allocation, _)) = blocks::find(address) {
+                recorder::freed(Subject { object, bytes: 0 }, Kind::Device, allocation.room, address);
             }
         }
     }

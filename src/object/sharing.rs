@@ -19,7 +19,8 @@ use super::eviction::policy::Use;
 use super::{EXPORTS, ObjectState, SyncedMemory, refused};
 use crate::caffe;
 use crate::error::Error;
-use crate::memory::host::{self, allocator, arena};
+use crate::memory::blocks;
+use crate::memory::host::{self, arena};
 use crate::observe::checksums;
 use crate::platform::sync::{Lock, Ordering, locked_static};
 use crate::platform::thread_pointer::ThreadPointer;
@@ -116,8 +117,7 @@ impl SyncedMemory {
     /// Returns whether the object is shared.
     pub fn share(&self, gone: &'static CStr) -> Result<bool, Error> {
         self.head()?;
-        let is_wanted =
-            self.size.load(Ordering::Relaxed) > 0 && !caffe::is_gpu(false) && allocator::current().is_none();
+        let is_wanted = self.size.load(Ordering::Relaxed) > 0 && !caffe::is_gpu(false) && blocks::program().is_none();
         if !is_wanted {
             return Ok(false);
         }
@@ -232,7 +232,7 @@ impl SyncedMemory {
         }
         let request = host::Request { bytes, zeroed, pinned: false, aligned: false, holder: self.address() };
         let offset = SHARED.with(|shared| shared.entries.get(&self.address()).and_then(|entry| entry.offset));
-        let Some(host::Block { address, .. }) = host::lend(request, offset) else {
+        let Some(host::HostMemory { address, .. }) = host::lend(request, offset) else {
             drop(claim);
             self.keep_apart();
             return Ok(None);

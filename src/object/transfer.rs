@@ -13,9 +13,10 @@ use crate::copy::transfer::{self, CopyError, InFlight, Started};
 use crate::cuda;
 use crate::cuda::context::{ContextGuard, Operation};
 use crate::cuda::driver::{Driver, Stream};
-use crate::cuda::{capture, context, streams};
+use crate::cuda::{capture, context};
 use crate::error::Error;
-use crate::memory::driver::blocks;
+use crate::memory::blocks;
+use crate::memory::driver::allocator;
 use crate::memory::{device, host};
 use crate::observe::checksums;
 use crate::observe::recorder::{self, Span};
@@ -149,11 +150,11 @@ impl SyncedMemory {
         let host = now.host.filter(|_| now.word.owns_host() && now.word.is_pinned());
         let device = now.device.filter(|_| now.word.owns_device());
         for block in [host, device].into_iter().flatten() {
-            if let Some(record) = blocks::find(block) {
-                if !record.is_alive(driver, block)? {
+            if let Some((allocation, _)) = blocks::find(block) {
+                if !allocation.is_alive(driver, block)? {
                     return Err(Error::DeviceReset);
                 }
-                streams::declare(driver, block.addr().get(), record.context, stream)?;
+                allocator::declare(driver, block, allocation.context, stream)?;
             }
         }
         Ok(())

@@ -2,7 +2,7 @@
 //! check.
 //!
 //! `observe::control` sets the low byte: while it is 0, each place that records an event costs one branch. Of the flags
-//! above it only [`UNSETTLED`] and [`ALLOCATOR`] are ever cleared. The upper half counts what is kept beside objects.
+//! above it only [`UNSETTLED`] and [`RECORDED`] are ever cleared. The upper half counts what is kept beside objects.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -27,11 +27,11 @@ pub const UNSETTLED: Flags = Flags(256);
 pub const CHECKED: Flags = Flags(512);
 /// A setting, a callback or a GPU build of Caffe may want host blocks page-locked.
 pub const MAY_PIN: Flags = Flags(1024);
-/// The program has set an allocator of its own, or a block of one lives.
-pub const ALLOCATOR: Flags = Flags(2048);
+/// A small block may have an entry in the table of blocks: it is an allocator's of the program, an arena's, or registered.
+pub const RECORDED: Flags = Flags(2048);
 /// An object's contents were given up, or its memory is shared.
 pub const SHARING: Flags = Flags(4096);
-/// An eviction policy, a tensor, a registration, or a copy in flight is kept beside an object.
+/// An eviction policy, a tensor, or a copy in flight is kept beside an object.
 pub const KEPT: Flags = Flags(!(ONE_KEPT - 1));
 const ONE_KEPT: u64 = 1 << 32;
 /// Under these a small object without state beside it keeps its short path.

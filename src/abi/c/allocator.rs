@@ -5,7 +5,7 @@ use std::ffi::c_void;
 use crate::abi::call::entry;
 use crate::abi::status::syncedmem_status_t;
 use crate::error::Error;
-use crate::memory::host::allocator::{self, Functions};
+use crate::memory::host::{self, Functions};
 
 /// Returns a block of `bytes` (not 0) at a multiple of `alignment` (a power of two), or NULL.
 pub type syncedmem_allocate_t =
@@ -57,7 +57,7 @@ pub unsafe extern "C" fn syncedmem_set_host_allocator(
 ) -> syncedmem_status_t {
     entry!(functions(allocator), |functions| {
         // SAFETY: the caller keeps the functions and their context usable.
-        unsafe { allocator::set(functions) }?;
+        unsafe { host::set_allocator(functions) }?;
     })
 }
 

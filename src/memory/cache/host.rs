@@ -24,20 +24,20 @@ use crate::platform::sync::{ForkLock, ForkStep, Lock};
 use crate::settings;
 
 #[derive(Clone, Copy, Debug)]
-pub enum Source {
+pub enum Kept {
     Malloc(NonNull<c_void>),
     Mapped(Mapping),
 }
 
 // SAFETY: an idle block belongs to the process, not to a thread.
-unsafe impl Send for Source {}
+unsafe impl Send for Kept {}
 
 const SHARDS: usize = thread_slot::SLOTS;
 
 /// Some threads' idle blocks; others search it after their own.
 #[repr(align(128))]
 struct Shard {
-    store: Lock<Store<Source>>,
+    store: Lock<Store<Kept>>,
     /// `store.bytes()`, readable without the lock.
     bytes: AtomicU64,
     /// Its part of [`ROUGH_SUM`]. Changes under the lock.
@@ -51,11 +51,11 @@ impl ForkLock for Shard {
 }
 
 impl Shard {
-    const fn new(store: Lock<Store<Source>>) -> Shard {
+    const fn new(store: Lock<Store<Kept>>) -> Shard {
         Shard { store, bytes: AtomicU64::new(0), counted: AtomicU64::new(0) }
     }
 
-    fn with<R>(&self, work: impl FnOnce(&mut Store<Source>) -> R) -> R {
+    fn with<R>(&self, work: impl FnOnce(&mut Store<Kept>) -> R) -> R {
         self.store.with(|store| {
             let result = work(store);
             let (bytes, counted) = (store.bytes(), self.counted.load(Relaxed));
@@ -101,12 +101,12 @@ fn is_kept(bytes: usize) -> bool {
 }
 
 /// An idle block, with undefined contents.
-pub fn take(bytes: usize, zeroed: bool) -> Option<Source> {
+pub fn take(bytes: usize, zeroed: bool) -> Option<Kept> {
     if !is_kept(bytes) || is_better_new(bytes, zeroed) {
         return None;
     }
     // Programs pass smaller blocks to `free()`.
-    let wanted = |source: &Source| matches!(source, Source::Mapped(_)) == (bytes >= MAPPED_FROM);
+    let wanted = |kept: &Kept| matches!(kept, Kept::Mapped(_)) == (bytes >= MAPPED_FROM);
     shards().find_map(|shard| shard.with(|store| store.take(bytes, Turn::Last, wanted))).map(|idle| idle.block)
 }
 
@@ -115,19 +115,30 @@ pub fn is_better_new(bytes: usize, zeroed: bool) -> bool {
     zeroed && bytes >= VERY_LARGE
 }
 
-/// `bytes` is the object's size. `false`: the caller frees the block.
-pub fn keep(source: Source, bytes: usize) -> bool {
+/// Keeps a block that an object held as one of `bytes`, or gives it back to malloc or the system.
+///
+/// # Safety
+/// The block came from malloc's family, or is a mapping of the library's, and is not used any more.
+#[inline]
+pub unsafe fn free(kept: Kept, bytes: usize) {
+    if !keep(kept, bytes) {
+        give_back(kept);
+    }
+}
+
+/// `false`: the caller frees the block.
+fn keep(kept: Kept, bytes: usize) -> bool {
     if !is_kept(bytes) {
         return false;
     }
     // It would drive out all others and then itself.
-    let Some(room) = room(source, bytes) else { return false };
+    let Some(room) = room(kept, bytes) else { return false };
     let budget = budget::host(Kind::Pageable);
     if room as u64 > budget {
         turned_away(room);
         return false;
     }
-    let block = Idle::new(room, source);
+    let block = Idle::new(room, kept);
     if !POOL[thread_slot::of_this_thread()].with(|store| store.keep(block)) {
         return false;
     }
@@ -147,13 +158,13 @@ pub fn keep(source: Source, bytes: usize) -> bool {
 }
 
 /// The size of a block; `None` if it is less aligned than the library's or smaller than `bytes`.
-fn room(source: Source, bytes: usize) -> Option<usize> {
-    let room = match source {
-        Source::Mapped(mapping) => mapping.room(),
+fn room(kept: Kept, bytes: usize) -> Option<usize> {
+    let room = match kept {
+        Kept::Mapped(mapping) => mapping.room(),
         // An inlined original allocated it, with malloc's alignment.
-        Source::Malloc(block) if block.addr().get() % ALIGNMENT != 0 => return None,
-        // SAFETY: a `Source::Malloc` came from malloc's family and is not freed.
-        Source::Malloc(block) => unsafe { libc::malloc_usable_size(block.as_ptr()) },
+        Kept::Malloc(block) if block.addr().get() % ALIGNMENT != 0 => return None,
+        // SAFETY: a `Kept::Malloc` came from malloc's family and is not freed.
+        Kept::Malloc(block) => unsafe { libc::malloc_usable_size(block.as_ptr()) },
     };
     // The program may have changed the object's size.
     (room >= bytes).then_some(room)
@@ -171,7 +182,7 @@ pub fn surplus(in_use: u64, spare: u64) -> Option<Mapping> {
     while idle() > most {
         let Some(idle) = take_oldest(|_| true) else { break };
         match idle.block {
-            Source::Mapped(mapping) if largest.is_none_or(|other| other.room() < mapping.room()) => {
+            Kept::Mapped(mapping) if largest.is_none_or(|other| other.room() < mapping.room()) => {
                 if let Some(smaller) = largest.replace(mapping) {
                     smaller.unmap();
                 }
@@ -202,8 +213,8 @@ pub fn leave() {
         if !shard.store.is_free_within(NAPS) {
             continue;
         }
-        while let Some(Idle { block: Source::Mapped(mapping), .. }) =
-            shard.with(|store| store.take_oldest(|idle| matches!(idle.block, Source::Mapped(_))))
+        while let Some(Idle { block: Kept::Mapped(mapping), .. }) =
+            shard.with(|store| store.take_oldest(|idle| matches!(idle.block, Kept::Mapped(_))))
         {
             mapping.unmap();
         }
@@ -254,10 +265,10 @@ pub fn reduce_to(bytes: u64) {
 /// A [`decay::Trim`].
 fn trim(most: u64) -> bool {
     let now = coarse_milliseconds();
-    let is_old = |idle: &Idle<Source>| now.saturating_sub(idle.since) > most;
+    let is_old = |idle: &Idle<Kept>| now.saturating_sub(idle.since) > most;
     let mut was_mallocs = false;
     while let Some(idle) = take_oldest(is_old) {
-        was_mallocs |= matches!(idle.block, Source::Malloc(_));
+        was_mallocs |= matches!(idle.block, Kept::Malloc(_));
         give_back(idle.block);
     }
     // Under each lock: see `decay`.
@@ -269,18 +280,18 @@ fn trim(most: u64) -> bool {
     is_idle
 }
 
-fn take_oldest(wanted: impl Fn(&Idle<Source>) -> bool) -> Option<Idle<Source>> {
+fn take_oldest(wanted: impl Fn(&Idle<Kept>) -> bool) -> Option<Idle<Kept>> {
     let shard = shards().min_by_key(|shard| shard.with(|store| store.oldest().unwrap_or(u64::MAX)))?;
     let oldest = shard.with(|store| store.take_oldest(&wanted));
     // Another thread may have taken it: any other serves.
     oldest.or_else(|| shards().find_map(|shard| shard.with(|store| store.take_oldest(&wanted))))
 }
 
-fn give_back(source: Source) {
-    match source {
-        Source::Mapped(mapping) => mapping.unmap(),
+fn give_back(kept: Kept) {
+    match kept {
+        Kept::Mapped(mapping) => mapping.unmap(),
         // SAFETY: it came from malloc's family, and no object holds it.
-        Source::Malloc(block) => unsafe { libc::free(block.as_ptr()) },
+        Kept::Malloc(block) => unsafe { libc::free(block.as_ptr()) },
     }
 }
 

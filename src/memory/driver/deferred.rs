@@ -7,34 +7,32 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
 use syncedmem_trace::text::Bytes;
 
-use super::record::{self, Record};
+use super::allocation::Allocation;
 use crate::cuda::driver::Driver;
 use crate::cuda::status;
 use crate::error::{DriverFailure, Error};
-use crate::platform::sync::{Lock, locked_static};
+use crate::memory::blocks;
 use crate::platform::text::warn_once;
 
-locked_static! { static BLOCKS: Lock<Vec<(usize, Record)>> = Lock::new(Vec::new()); }
-
-/// `BLOCKS.len()`, readable without the lock.
+/// The number of refused blocks in the table, readable without its lock.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
 /// # Safety
-/// As for [`record::give_back`].
-pub unsafe fn give_back_or_leave(driver: &Driver, address: NonNull<c_void>, record: &Record) {
-    // SAFETY: the caller guarantees it.
-    match unsafe { record::give_back(driver, address, record) } {
+/// As for [`Allocation::give_back`].
+pub unsafe fn give_back_or_leave(driver: &Driver, address: NonNull<c_void>, allocation: &Allocation) {
+    // SAFETY: the caller of `give_back_or_leave` guarantees that nothing uses the block.
+    match unsafe { allocation.give_back(driver, address) } {
         Ok(()) if COUNT.load(Relaxed) == 0 => {}
         // A free in this context has succeeded.
         Ok(()) => {
-            let of_context = take(|other| other.context == record.context);
-            of_context.into_iter().for_each(|one| offer(driver, one));
+            let of_context = take(|other| other.context == allocation.context);
+            of_context.into_iter().for_each(|(address, one)| offer(driver, address, one));
         }
         Err(failure) => {
-            keep(address.addr().get(), *record);
+            keep(address, *allocation);
             // After a capture a later free gives the block back.
             if !status::is_capture_error(failure.status) {
-                report_once(record, failure);
+                report_once(allocation, failure);
             }
         }
     }
@@ -42,12 +40,12 @@ pub unsafe fn give_back_or_leave(driver: &Driver, address: NonNull<c_void>, reco
 
 /// The block leaks without memory for its entry, or if it could not be distinguished from a later one at its address.
 #[cold]
-fn keep(address: usize, record: Record) {
-    BLOCKS.with(|left| {
-        if record.identity.is_certain() && left.try_reserve(1).is_ok() {
-            left.push((address, record));
+fn keep(address: NonNull<c_void>, allocation: Allocation) {
+    blocks::with(|table| {
+        if allocation.identity.is_certain() && table.refused.try_reserve(1).is_ok() {
+            table.refused.push((address, allocation));
         }
-        COUNT.store(left.len(), Relaxed);
+        COUNT.store(table.refused.len(), Relaxed);
     });
 }
 
@@ -56,31 +54,30 @@ fn keep(address: usize, record: Record) {
 pub fn offer_near(driver: &Driver, device: c_int) {
     // A refused one goes to the end.
     for _ in 0..COUNT.load(Relaxed) {
-        let Some(one) = take(|record| record.device == device) else { return };
-        offer(driver, one);
+        let Some((address, one)) = take(|allocation| allocation.device == device) else { return };
+        offer(driver, address, one);
     }
 }
 
-fn take(wanted: impl Fn(&Record) -> bool) -> Option<(usize, Record)> {
-    BLOCKS.with(|left| {
-        let at = left.iter().position(|(_, record)| wanted(record))?;
-        let one = left.remove(at);
-        COUNT.store(left.len(), Relaxed);
+fn take(wanted: impl Fn(&Allocation) -> bool) -> Option<(NonNull<c_void>, Allocation)> {
+    blocks::with(|table| {
+        let at = table.refused.iter().position(|(_, allocation)| wanted(allocation))?;
+        let one = table.refused.remove(at);
+        COUNT.store(table.refused.len(), Relaxed);
         Some(one)
     })
 }
 
-fn offer(driver: &Driver, (key, record): (usize, Record)) {
-    let Some(address) = NonNull::new(std::ptr::without_provenance_mut(key)) else { return };
-    // SAFETY: no object holds a deferred block.
-    if unsafe { record::give_back(driver, address, &record) }.is_err() {
-        keep(key, record);
+fn offer(driver: &Driver, address: NonNull<c_void>, allocation: Allocation) {
+    // SAFETY: no object holds a refused block.
+    if unsafe { allocation.give_back(driver, address) }.is_err() {
+        keep(address, allocation);
     }
 }
 
-fn report_once(record: &Record, failure: DriverFailure) {
+fn report_once(allocation: &Allocation, failure: DriverFailure) {
     static REPORTED: AtomicBool = AtomicBool::new(false);
-    let (side, bytes, why) = (record.side.name(), Bytes(record.bytes as u64), Error::from(failure));
+    let (side, bytes, why) = (allocation.side.name(), Bytes(allocation.room as u64), Error::from(failure));
     let message = format_args!("a {side} block of {bytes} could not be given back, and will be offered again: {why}");
     warn_once(&REPORTED, message);
 }

@@ -1,5 +1,5 @@
-pub mod blocks;
+pub mod allocation;
+pub mod allocator;
 pub(crate) mod deferred;
 pub mod host_register;
-pub mod record;
 pub mod source;

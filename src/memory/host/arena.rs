@@ -92,8 +92,7 @@ locked_static! { static ARENAS: Lock<Vec<Arena>> = Lock::new(Vec::new()); }
 static IS_USED: AtomicBool = AtomicBool::new(false);
 
 /// Whether any block was ever lent.
-#[inline]
-pub fn is_used() -> bool {
+fn is_used() -> bool {
     IS_USED.load(Relaxed)
 }
 
@@ -103,10 +102,9 @@ pub fn lend(bytes: usize, offset: Option<usize>) -> Option<NonNull<c_void>> {
     ARENAS.with(|arenas| Arena::of_this_thread(arenas)?.lend(bytes, offset))
 }
 
-/// `false`: no arena lent the block.
-pub fn give_back(block: NonNull<c_void>) -> bool {
+pub fn give_back(block: NonNull<c_void>) {
     let address = block.addr().get();
-    ARENAS.with(|arenas| arenas.iter_mut().any(|arena| arena.give_back(address)))
+    ARENAS.with(|arenas| arenas.iter_mut().any(|arena| arena.give_back(address)));
 }
 
 /// Gives the pages of arenas without blocks to the system; returns their bytes.

@@ -3,14 +3,13 @@
 //! allocator.
 #![expect(unsafe_code, reason = "memory is allocated and freed here")]
 
-pub(crate) mod allocator;
+pub(super) mod allocator;
 pub(crate) mod arena;
 pub mod caffe_host;
 pub mod copies;
 mod junk;
 mod pageable;
 mod pinned;
-pub(crate) mod records;
 pub mod registration;
 
 use std::cell::UnsafeCell;
@@ -22,14 +21,16 @@ use syncedmem_trace::event::{Origin, What};
 use syncedmem_trace::head::Side;
 use syncedmem_trace::kind::Kind;
 
+use super::blocks::{self, Block, Freed, Maker};
+use super::cache::{self, host::Kept};
 use super::host_usage;
 use super::malloc::{ALIGNMENT, SMALL, aligned};
 use crate::error::{Cause, Error};
 use crate::observe::checksums;
 use crate::observe::recorder::{self, Span, Subject};
 use crate::platform::limits;
-use crate::state::flags::{self, ALLOCATOR};
 use crate::{caffe, settings};
+pub use allocator::Functions;
 pub use junk::fill_with_junk;
 
 /// Bytes that take less time to allocate and fill than to wait for another thread.
@@ -37,7 +38,7 @@ pub const BRIEF: usize = 64 << 10;
 
 /// As an object holds it.
 #[derive(Clone, Copy, Debug)]
-pub struct Block {
+pub struct HostMemory {
     /// Also for a block without bytes.
     pub address: NonNull<c_void>,
     pub owned: bool,
@@ -83,13 +84,13 @@ pub struct Request {
 }
 
 #[inline]
-pub fn allocate(request: Request) -> Result<Block, Error> {
-    let Request { bytes, zeroed, aligned, .. } = request;
+pub fn allocate(request: Request) -> Result<HostMemory, Error> {
+    let bytes = request.bytes;
     if bytes == 0 {
-        return Ok(Block { address: NOTHING.address(), owned: false, pinned: false });
+        return Ok(HostMemory { address: NOTHING.address(), owned: false, pinned: false });
     }
     check_size(bytes, Side::Host)?;
-    let own = allocator::current();
+    let own = blocks::program();
     let pinned = request.pinned && own.is_none();
     let title = if pinned { c"allocate pinned" } else { c"allocate pageable" };
     let span = recorder::begin(title, bytes);
@@ -105,10 +106,10 @@ pub fn allocate(request: Request) -> Result<Block, Error> {
         }
     }
     let found = match own {
-        None => pageable::allocate(bytes, zeroed, aligned),
+        None => pageable::allocate(request),
         Some(functions) => {
             pageable::make_room(bytes);
-            allocator::allocate(functions, bytes)
+            of_program(functions, request)
         }
     };
     match found {
@@ -125,11 +126,15 @@ pub fn allocate(request: Request) -> Result<Block, Error> {
 }
 
 /// A block of the thread's arena, at `offset` if that is free. `None`: [`allocate`] has one, or the error.
-pub fn lend(request: Request, offset: Option<usize>) -> Option<Block> {
+pub fn lend(request: Request, offset: Option<usize>) -> Option<HostMemory> {
     let bytes = request.bytes;
     let span = recorder::begin(c"lend", bytes);
     host_usage::admit(bytes).ok()?;
-    let Some(address) = arena::lend(bytes, offset) else {
+    let lent = arena::lend(bytes, offset).filter(|&address| {
+        let kept = blocks::keep(address, Block::new(Maker::Arena, bytes, request.holder));
+        kept.inspect_err(|_| arena::give_back(address)).is_ok()
+    });
+    let Some(address) = lent else {
         host_usage::withdraw(bytes);
         return None;
     };
@@ -139,12 +144,36 @@ pub fn lend(request: Request, offset: Option<usize>) -> Option<Block> {
     Some(unsafe { ready(found, request, false, span) })
 }
 
+/// Sets the program's allocator of later blocks; `None`: the library.
+///
+/// # Safety
+/// The functions and their context can be used on any thread for the rest of the process; `allocate` returns NULL or a block of
+/// the requested size, which stays until `release`.
+pub unsafe fn set_allocator(functions: Option<Functions>) -> Result<(), Error> {
+    copies::heed();
+    if functions.is_some() && settings::malloc_only() {
+        return Err(Error::BlocksAreMallocs);
+    }
+    blocks::set_program(functions);
+    Ok(())
+}
+
+#[cold]
+fn of_program(functions: Functions, Request { bytes, holder, .. }: Request) -> Result<Found, Cause> {
+    // SAFETY: the caller of `set_allocator` guarantees it.
+    let address = unsafe { functions.allocate(bytes) }?;
+    let kept = blocks::keep(address, Block::new(Maker::Program(functions), bytes, holder));
+    // SAFETY: no object refers to the block yet.
+    kept.inspect_err(|_| unsafe { functions.release(address, bytes) })?;
+    Ok(Found { address, room: bytes, origin: Origin::Fresh, undefined: if functions.zeroed { 0 } else { bytes } })
+}
+
 /// Also records the allocation, which `span` timed, and the fill.
 ///
 /// # Safety
 /// The block has the requested bytes, writable, and only the caller knows it.
 #[inline]
-unsafe fn ready(found: Found, request: Request, pinned: bool, span: Span) -> Block {
+unsafe fn ready(found: Found, request: Request, pinned: bool, span: Span) -> HostMemory {
     if span.is_measured() {
         // SAFETY: the caller guarantees it.
         unsafe { fill_and_record(found, request, pinned, span) };
@@ -154,7 +183,7 @@ unsafe fn ready(found: Found, request: Request, pinned: bool, span: Span) -> Blo
         // SAFETY: the caller guarantees it.
         unsafe { fill(found.address, found.undefined.min(request.bytes)) };
     }
-    Block { address: found.address, owned: true, pinned }
+    HostMemory { address: found.address, owned: true, pinned }
 }
 
 /// # Safety
@@ -183,17 +212,17 @@ unsafe fn fill_and_record(found: Found, request: Request, pinned: bool, span: Sp
 }
 
 /// A pageable block of 1 to [`BRIEF`] bytes, while host memory has no limit and nothing is observed. `None`: [`allocate`]
-/// succeeds or has the error.
+/// succeeds or has the error. Catches panics: the path of small objects is outside of the entry points' guard.
 #[inline]
-pub fn allocate_brief(bytes: usize, zeroed: bool) -> Option<NonNull<c_void>> {
+pub fn allocate_small(bytes: usize, zeroed: bool) -> Option<NonNull<c_void>> {
     if bytes <= SMALL { pageable::small(bytes, zeroed) } else { medium(bytes, zeroed) }
 }
 
-/// Catches panics, as [`free_pageable`]: the path of small objects is outside of the entry points' guard.
 #[inline(never)]
 fn medium(bytes: usize, zeroed: bool) -> Option<NonNull<c_void>> {
     let allocate = || {
-        let Found { address, undefined, .. } = pageable::allocate(bytes, zeroed, false).ok()?;
+        let Found { address, undefined, .. } =
+            pageable::large(Request { bytes, zeroed, pinned: false, aligned: false, holder: 0 }).ok()?;
         if zeroed {
             // SAFETY: a new block of `bytes`.
             unsafe { fill(address, undefined) };
@@ -225,70 +254,58 @@ pub unsafe fn free(Owned { address, bytes, pinned, holder }: Owned) {
     if address == NOTHING.address() {
         return;
     }
-    if pinned {
-        // SAFETY: the caller guarantees it.
-        unsafe { pinned::free(address, bytes, holder) };
-        return;
+    let known = if pinned || blocks::may_know(address) { blocks::free(address, holder) } else { Freed::Unknown };
+    match known {
+        // SAFETY: an inlined original took it from `cudaMallocHost`; the caller of `free` gave it up.
+        Freed::Unknown if pinned => _ = unsafe { pinned::caffe_free(address) },
+        Freed::Unknown => {
+            host_usage::removed(bytes);
+            // SAFETY: without an entry it came from malloc's family; the caller of `free` gave it up.
+            unsafe { cache::host::free(Kept::Malloc(address), bytes) };
+        }
+        Freed::Anothers => {}
+        Freed::Registered(maker, bytes) => {
+            host_usage::removed(bytes);
+            if let Maker::Program(_) = maker {
+                // It goes back now, unless the driver or another object needs it.
+                registration::give_back(address);
+            }
+        }
+        Freed::Of(maker, bytes) => {
+            match maker {
+                Maker::Driver(_) => pinned::freed(bytes),
+                _ => host_usage::removed(bytes),
+            }
+            // SAFETY: the caller of `free` gave the block up, and its entry is removed.
+            unsafe { super::give_back(address, maker, bytes) };
+        }
     }
-    if arena::is_used() && arena::give_back(address) {
-        host_usage::removed(bytes);
-        return;
-    }
-    let block = Owned { address, bytes, pinned, holder };
-    // SAFETY: the caller guarantees it.
-    if flags::has(ALLOCATOR) && unsafe { allocator::free(block) } {
-        return;
-    }
-    if registration::is_used() && !registration::let_go(holder, address, Some(block)) {
-        // It stays registered and idle.
-        host_usage::removed(bytes);
-        return;
-    }
-    // SAFETY: the caller guarantees it.
-    unsafe { free_pageable(address, bytes) };
 }
 
-/// Frees a block of [`allocate_brief`], while host memory has no limit.
+/// Frees a block of up to [`BRIEF`] bytes that is not page-locked, while host memory has no limit. Catches panics, as
+/// [`allocate_small`].
 ///
 /// # Safety
 /// As for [`free`].
 #[inline]
-pub unsafe fn free_brief(address: NonNull<c_void>, bytes: usize) {
+pub unsafe fn free_small(address: NonNull<c_void>, bytes: usize, holder: usize) {
     // A small one may be a mapping: the program may have changed the object's size.
-    if bytes > SMALL || records::may_know(address) {
-        // SAFETY: the caller guarantees it.
-        unsafe { free_pageable(address, bytes) }
+    if bytes > SMALL || blocks::may_know(address) {
+        // SAFETY: the caller of `free_small` gave the block up.
+        unsafe { free_medium(Owned { address, bytes, pinned: false, holder }) }
     } else {
-        // SAFETY: the caller guarantees it; without a record it came from malloc's family.
+        // SAFETY: without an entry it came from malloc's family; the caller of `free_small` gave it up.
         unsafe { libc::free(address.as_ptr()) }
     }
 }
 
-/// Frees a pageable block that is not registered. Catches panics, as [`medium`].
-///
 /// # Safety
 /// As for [`free`].
 #[inline(never)]
-pub unsafe fn free_pageable(address: NonNull<c_void>, bytes: usize) {
+unsafe fn free_medium(block: Owned) {
     // After a panic the block is lost.
-    let _ = catch_unwind(|| {
-        host_usage::removed(bytes);
-        // SAFETY: the caller guarantees it.
-        unsafe { pageable::free(address, bytes) };
-    });
-}
-
-/// Frees a block that lay idle while it was registered.
-///
-/// # Safety
-/// As for [`free`].
-unsafe fn free_idle(block: Owned) {
-    // SAFETY: the caller guarantees it.
-    if flags::has(ALLOCATOR) && unsafe { allocator::release(block.address) } {
-        return;
-    }
-    // SAFETY: the caller guarantees it.
-    unsafe { pageable::free(block.address, block.bytes) };
+    // SAFETY: the caller of `free_small` gave the block up.
+    let _ = catch_unwind(|| unsafe { free(block) });
 }
 
 pub fn check_size(bytes: usize, side: Side) -> Result<(), Error> {

@@ -6,9 +6,10 @@ use std::ptr::NonNull;
 use syncedmem_trace::event::Origin;
 use syncedmem_trace::kind::Kind;
 
-use super::{Found, fill, records, registration};
+use super::{Found, Request, fill, registration};
 use crate::error::Cause;
-use crate::memory::cache::{self, host::Source};
+use crate::memory::blocks::{self, Block, Maker};
+use crate::memory::cache::{self, host::Kept};
 use crate::memory::host_usage;
 use crate::memory::malloc::{SMALL, TINY, aligned};
 use crate::memory::mapping::{MAPPED_FROM, Mapping};
@@ -16,7 +17,8 @@ use crate::settings;
 
 /// With zeros if `zeroed` and they cost nothing extra.
 #[inline]
-pub fn allocate(bytes: usize, zeroed: bool, is_aligned: bool) -> Result<Found, Cause> {
+pub fn allocate(request: Request) -> Result<Found, Cause> {
+    let Request { bytes, zeroed, aligned: is_aligned, .. } = request;
     if bytes <= SMALL {
         let address = if is_aligned { aligned(bytes) } else { small(bytes, zeroed) }.ok_or(Cause::System)?;
         if settings::host_limit().is_some() {
@@ -25,39 +27,43 @@ pub fn allocate(bytes: usize, zeroed: bool, is_aligned: bool) -> Result<Found, C
         let undefined = if zeroed && !is_aligned { 0 } else { bytes };
         return Ok(Found { address, room: bytes, origin: Origin::Fresh, undefined });
     }
-    large(bytes, zeroed)
+    large(request)
 }
 
 /// `bytes` is more than [`SMALL`].
 #[inline]
-pub fn large(bytes: usize, zeroed: bool) -> Result<Found, Cause> {
-    match cache::host::take(bytes, zeroed) {
-        Some(Source::Malloc(address)) => Ok(Found { address, room: bytes, origin: Origin::Pool, undefined: bytes }),
-        Some(Source::Mapped(mapping)) => mapped(mapping, bytes, Origin::Pool, bytes),
-        None => fresh(bytes, zeroed),
+pub fn large(request: Request) -> Result<Found, Cause> {
+    let bytes = request.bytes;
+    match cache::host::take(bytes, request.zeroed) {
+        Some(Kept::Malloc(address)) => Ok(Found { address, room: bytes, origin: Origin::Pool, undefined: bytes }),
+        Some(Kept::Mapped(mapping)) => mapped(mapping, request, Origin::Pool, bytes),
+        None => fresh(request),
     }
 }
 
 /// The block is new, or an idle mapping that would be freed for it.
-fn fresh(bytes: usize, zeroed: bool) -> Result<Found, Cause> {
+fn fresh(request: Request) -> Result<Found, Cause> {
+    let bytes = request.bytes;
     let is_mapped = bytes >= MAPPED_FROM && !settings::malloc_only();
     if let Some(mapping) = surplus(bytes) {
         let undefined = mapping.room();
-        if !is_mapped || cache::host::is_better_new(bytes, zeroed) {
+        if !is_mapped || cache::host::is_better_new(bytes, request.zeroed) {
             mapping.unmap();
-        } else if let Some(mapping) = cache::host::fitted(mapping, bytes, records::spare()) {
-            return mapped(mapping, bytes, Origin::Pool, undefined);
+        } else if let Some(mapping) = cache::host::fitted(mapping, bytes, blocks::spare()) {
+            return mapped(mapping, request, Origin::Pool, undefined);
         }
     }
     if is_mapped {
-        return mapped(Mapping::of(bytes).ok_or(Cause::System)?, bytes, Origin::Fresh, 0);
+        return mapped(Mapping::of(bytes).ok_or(Cause::System)?, request, Origin::Fresh, 0);
     }
     let address = aligned(bytes).ok_or(Cause::System)?;
     Ok(Found { address, room: bytes, origin: Origin::Fresh, undefined: bytes })
 }
 
-fn mapped(mapping: Mapping, bytes: usize, origin: Origin, undefined: usize) -> Result<Found, Cause> {
-    let address = records::keep(mapping, bytes).ok_or(Cause::Bookkeeping)?;
+fn mapped(mapping: Mapping, request: Request, origin: Origin, undefined: usize) -> Result<Found, Cause> {
+    let (address, bytes) = (mapping.block(), request.bytes);
+    let kept = blocks::keep(address, Block::new(Maker::Mapping(mapping), bytes, request.holder));
+    kept.inspect_err(|_| mapping.unmap())?;
     Ok(Found { address, room: bytes, origin, undefined })
 }
 
@@ -79,19 +85,6 @@ pub fn small(bytes: usize, zeroed: bool) -> Option<NonNull<c_void>> {
     Some(address)
 }
 
-/// # Safety
-/// As for [`super::free`].
-#[inline]
-pub unsafe fn free(address: NonNull<c_void>, bytes: usize) {
-    match records::take(address) {
-        Some(mapping) if cache::host::keep(Source::Mapped(mapping), bytes) => (),
-        Some(mapping) => mapping.unmap(),
-        None if bytes > SMALL && cache::host::keep(Source::Malloc(address), bytes) => (),
-        // SAFETY: the caller guarantees it; without a record it came from malloc's family.
-        None => unsafe { libc::free(address.as_ptr()) },
-    }
-}
-
 /// Frees idle blocks that are too many beside `bytes` more.
 pub fn make_room(bytes: usize) {
     if let Some(mapping) = surplus(bytes) {
@@ -104,7 +97,7 @@ fn surplus(bytes: usize) -> Option<Mapping> {
     let limit = settings::host_limit();
     // Under a limit `admit` has counted the bytes already.
     let in_use = host_usage::held() + if limit.is_none() { bytes as u64 } else { 0 };
-    let mapping = cache::host::surplus(in_use, records::spare());
+    let mapping = cache::host::surplus(in_use, blocks::spare());
     if let Some(limit) = limit {
         fit_under(limit);
     }

@@ -12,7 +12,7 @@ use syncedmem_trace::kind::Kind;
 use super::{Found, Request, registration};
 use crate::cuda::{self, context};
 use crate::error::{Cause, Error};
-use crate::memory::driver::blocks::{self, Freed};
+use crate::memory::driver::allocator::{self, Allocated};
 use crate::memory::host_usage;
 use crate::observe::recorder::{self, Subject};
 use crate::platform::text::warn_once;
@@ -27,40 +27,29 @@ pub fn allocate(request: Request) -> Option<Found> {
     registration::reduce_near();
     let attempt = || {
         let driver = cuda::driver()?;
-        let request = blocks::Request { side: Side::Host, bytes, holder, pending_on_legacy: false };
-        context::for_new_block(driver, |guard| blocks::allocate(driver, guard, request))
+        let request = allocator::Request { side: Side::Host, bytes, holder, pending_on_legacy: false };
+        context::for_new_block(driver, |guard| allocator::allocate(driver, guard, request))
     };
     let block = or_pageable(Subject { object: holder, bytes }, || match attempt() {
         Err(why) if is_exhausted(why) && registration::give_back_near() > 0 => attempt(),
         answer => answer,
     });
-    let blocks::Block { address, room, origin, .. } = block?;
+    let Allocated { address, room, origin, .. } = block?;
     Some(Found { address, room, origin, undefined: bytes })
 }
 
-/// In a forked child and at exit the block stays.
-///
-/// # Safety
-/// The block is not used any more, and no copy in flight needs it.
+/// A block of so many bytes goes back to the driver.
 #[cold]
-pub unsafe fn free(address: NonNull<c_void>, bytes: usize, holder: usize) {
+pub fn freed(bytes: usize) {
     REFUSED_FROM.store(usize::MAX, Relaxed);
-    // SAFETY: the caller guarantees it.
-    match unsafe { blocks::free(address, holder) } {
-        Freed::Done => host_usage::withdraw(bytes),
-        Freed::Unknown => {
-            // An inlined original took it from `cudaMallocHost`.
-            // SAFETY: the caller guarantees it.
-            let _ = unsafe { caffe_free(address) };
-        }
-    }
+    host_usage::withdraw(bytes);
 }
 
-/// Without a record, because the caller may free it by `cudaFreeHost`.
+/// It gets no entry in the table, because the caller may free it by `cudaFreeHost`.
 pub fn caffe_malloc(bytes: usize) -> Option<NonNull<c_void>> {
     or_pageable(Subject { object: 0, bytes }, || {
         let driver = cuda::driver()?;
-        context::for_new_block(driver, |_guard| Ok(blocks::pin(driver, bytes)?))
+        context::for_new_block(driver, |_guard| Ok(allocator::allocate_unrecorded(driver, bytes)?))
     })
 }
 
@@ -73,7 +62,7 @@ pub unsafe fn caffe_free(address: NonNull<c_void>) -> Result<(), Error> {
     REFUSED_FROM.store(usize::MAX, Relaxed);
     context::for_new_block(driver, |_guard| {
         // SAFETY: the caller guarantees it.
-        Ok(unsafe { blocks::unpin(driver, address) }?)
+        Ok(unsafe { allocator::free_unrecorded(driver, address) }?)
     })
 }
 

@@ -20,7 +20,8 @@ use super::{Detached, ObjectState, SyncedMemory};
 use crate::cuda::context::{self, Context, ContextGuard};
 use crate::cuda::driver::Driver;
 use crate::cuda::synchronize;
-use crate::memory::driver::{blocks, record::Record};
+use crate::memory::blocks;
+use crate::memory::driver::allocation::Allocation;
 use crate::memory::host::registration;
 use crate::observe::recorder;
 use crate::platform::sync::Ordering;
@@ -46,15 +47,15 @@ impl<'d> Round<'d> {
 
     /// Synchronizes the context of the block at `address`, only on the thread's current device: see
     /// [`synchronize::context`].
-    fn quiesce(&mut self, address: NonNull<c_void>, record: &Record) -> Option<()> {
+    fn quiesce(&mut self, address: NonNull<c_void>, allocation: &Allocation) -> Option<()> {
         // First: a reset of the device destroys block and context.
-        if Some(record.device) != self.current_device || record.is_alive(self.driver, address) != Ok(true) {
+        if Some(allocation.device) != self.current_device || allocation.is_alive(self.driver, address) != Ok(true) {
             return None;
         }
-        if self.last_synchronized != Some(record.context) {
-            let _guard = ContextGuard::enter(self.driver, record.context).ok()?;
+        if self.last_synchronized != Some(allocation.context) {
+            let _guard = ContextGuard::enter(self.driver, allocation.context).ok()?;
             synchronize::context(self.driver).ok()?;
-            self.last_synchronized = Some(record.context);
+            self.last_synchronized = Some(allocation.context);
         }
         Some(())
     }
@@ -115,15 +116,15 @@ impl SyncedMemory {
     fn quiesce_blocks(&self, now: ObjectState, round: &mut Round<'_>) -> Option<()> {
         if let Some(address) = now.device {
             // The context of borrowed memory is unknown, and may be gone.
-            let record = blocks::find(address).filter(|record| record.holder == self.address())?;
-            if round.ordinal.is_some_and(|ordinal| ordinal != record.device) {
+            let (allocation, _) = blocks::find(address).filter(|&(_, holder)| holder == self.address())?;
+            if round.ordinal.is_some_and(|ordinal| ordinal != allocation.device) {
                 return None;
             }
-            round.quiesce(address, &record)?;
+            round.quiesce(address, &allocation)?;
         }
         let Some(address) = now.host else { return Some(()) };
         match blocks::find(address).filter(|_| now.word.is_pinned()) {
-            Some(record) => round.quiesce(address, &record),
+            Some((allocation, _)) => round.quiesce(address, &allocation),
             // Memory registered in place has no context; the device block's was synchronized.
             None if registration::is_registered(address) => now.device.map(drop),
             None => Some(()),

@@ -6,7 +6,7 @@ use syncedmem_trace::head::Side;
 use syncedmem_trace::text::Bytes;
 
 use crate::error::{Cause, Error};
-use crate::memory::driver::blocks::{self, Held};
+use crate::memory::blocks::{self, Held};
 use crate::memory::host::registration;
 use crate::memory::host_usage;
 use crate::object::eviction::reclaim_summary::{self, OnSide};

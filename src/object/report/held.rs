@@ -3,7 +3,7 @@
 use syncedmem_trace::head::Side;
 use syncedmem_trace::kind::Kind;
 
-use crate::memory::driver::blocks;
+use crate::memory::blocks;
 use crate::memory::host_usage;
 use crate::observe::{control, recorder};
 use crate::settings;

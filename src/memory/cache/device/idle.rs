@@ -10,10 +10,9 @@ use syncedmem_trace::kind::Kind;
 
 use crate::cuda::MOST_DEVICES;
 use crate::cuda::driver::Driver;
-use crate::cuda::streams::StreamEvents;
 use crate::memory::cache::bins::{Idle, Store, Turn};
 use crate::memory::cache::budget::{self, Peak};
-use crate::memory::driver::record::Record;
+use crate::memory::driver::allocation::Allocation;
 use crate::platform::clock::coarse_milliseconds;
 use crate::platform::sync::{ForkLock, ForkStep, Lock, locked_static};
 use crate::settings;
@@ -21,11 +20,9 @@ use crate::settings;
 #[derive(Clone, Copy, Debug)]
 pub struct IdleBlock {
     pub address: NonNull<c_void>,
-    pub record: Record,
+    pub allocation: Allocation,
     /// Sequence number of the free; `None` once the context was synchronised after it.
     pub waits: Option<u64>,
-    /// They complete before the block is used again.
-    pub events: StreamEvents,
 }
 
 // SAFETY: an idle block belongs to the process, not to a thread.
@@ -40,22 +37,22 @@ pub enum Readiness {
 }
 
 impl IdleBlock {
-    /// Whether a free waits for no context but that of `record`.
-    pub fn waits_at_most_for(&self, record: &Record) -> bool {
-        self.record.context == record.context || self.is_clear()
+    /// Whether a free waits for no context but that of `allocation`.
+    pub fn waits_at_most_for(&self, allocation: &Allocation) -> bool {
+        self.allocation.context == allocation.context || self.is_clear()
     }
 
     /// Whether a free waits for nothing. Does not call the driver.
     pub fn is_clear(&self) -> bool {
-        self.waits.is_none() && self.events.is_empty()
+        self.waits.is_none() && self.allocation.behind.is_empty()
     }
 
     /// Assumes that the block does not wait for its context.
     pub fn readiness(&mut self, driver: &Driver) -> Readiness {
-        match self.record.is_alive(driver, self.address) {
+        match self.allocation.is_alive(driver, self.address) {
             Ok(false) => Readiness::Gone,
             // Not before: events end with their context.
-            Ok(true) if matches!(self.events.is_complete(driver), Ok(true)) => Readiness::Ready,
+            Ok(true) if matches!(self.allocation.behind.is_complete(driver), Ok(true)) => Readiness::Ready,
             _ => Readiness::Busy,
         }
     }
@@ -124,7 +121,7 @@ impl IdleBlocks {
     }
 
     pub fn keep(&self, idle: Idle<IdleBlock>) -> bool {
-        let (device, bytes) = (idle.block.record.device, idle.bytes);
+        let (device, bytes) = (idle.block.allocation.device, idle.bytes);
         self.bins.with(|bins| {
             let is_kept = bins.keep(idle);
             if is_kept {
@@ -143,7 +140,7 @@ impl IdleBlocks {
     }
 
     fn count_out(&self, idle: &Idle<IdleBlock>) {
-        self.figures(idle.block.record.device).idle.fetch_sub(idle.bytes as u64, Relaxed);
+        self.figures(idle.block.allocation.device).idle.fetch_sub(idle.bytes as u64, Relaxed);
     }
 
     pub fn has(&self, bytes: usize, wanted: impl Fn(&IdleBlock) -> bool) -> bool {
@@ -163,13 +160,13 @@ impl IdleBlocks {
     }
 
     /// An object got the block.
-    pub fn add_use(&self, record: &Record) {
-        self.figures(record.device).in_use.fetch_add(record.bytes as u64, Relaxed);
+    pub fn add_use(&self, allocation: &Allocation) {
+        self.figures(allocation.device).in_use.fetch_add(allocation.room as u64, Relaxed);
     }
 
     /// An object gave the block back, or lost it.
-    pub fn end_use(&self, record: &Record) {
-        self.figures(record.device).in_use.fetch_sub(record.bytes as u64, Relaxed);
+    pub fn end_use(&self, allocation: &Allocation) {
+        self.figures(allocation.device).in_use.fetch_sub(allocation.room as u64, Relaxed);
     }
 
     /// The most bytes that may lie idle on a device once `bytes` more are in use: together they stay within the peak of use and

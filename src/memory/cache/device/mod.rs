@@ -19,11 +19,10 @@ use syncedmem_trace::kind::Kind;
 use super::bins::Idle;
 use crate::cuda::context::{self, ContextGuard, Operation};
 use crate::cuda::driver::Driver;
-use crate::cuda::streams::StreamEvents;
 use crate::cuda::{captures_graphs, driver_in_use, synchronize};
 use crate::error::DriverFailure;
+use crate::memory::driver::allocation::Allocation;
 use crate::memory::driver::deferred;
-use crate::memory::driver::record::Record;
 use crate::observe::recorder::{self, NOTHING};
 use crate::platform::clock::coarse_milliseconds;
 use crate::settings;
@@ -31,12 +30,17 @@ use idle::{IdleBlock, IdleBlocks, Readiness};
 
 static FREES: AtomicU64 = AtomicU64::new(0);
 
-pub fn take(driver: &Driver, guard: &ContextGuard<'_>, side: Side, bytes: usize) -> Option<(NonNull<c_void>, Record)> {
+pub fn take(
+    driver: &Driver,
+    guard: &ContextGuard<'_>,
+    side: Side,
+    bytes: usize,
+) -> Option<(NonNull<c_void>, Allocation)> {
     let idle_blocks = IdleBlocks::of(side);
     if idle_blocks.is_empty() || !settings::pools() {
         return None;
     }
-    let is_here = |block: &IdleBlock| block.record.context == guard.context;
+    let is_here = |block: &IdleBlock| block.allocation.context == guard.context;
     loop {
         let Some(mut idle) = idle_blocks.take(bytes, |block| is_here(block) && block.waits.is_none()) else {
             let has_one = idle_blocks.has(bytes, |block| is_here(block) && block.waits.is_some());
@@ -45,9 +49,10 @@ pub fn take(driver: &Driver, guard: &ContextGuard<'_>, side: Side, bytes: usize)
             }
             return None;
         };
-        let IdleBlock { address, record, .. } = idle.block;
-        match idle.block.readiness(driver) {
-            Readiness::Ready => return Some((address, record)),
+        let readiness = idle.block.readiness(driver);
+        let IdleBlock { address, allocation, .. } = idle.block;
+        match readiness {
+            Readiness::Ready => return Some((address, allocation)),
             Readiness::Busy => {
                 if !idle_blocks.keep(idle) {
                     give_back(driver, idle.block);
@@ -55,7 +60,7 @@ pub fn take(driver: &Driver, guard: &ContextGuard<'_>, side: Side, bytes: usize)
                 return None;
             }
             // SAFETY: the block is idle: no object holds it.
-            Readiness::Gone => unsafe { deferred::give_back_or_leave(driver, address, &record) },
+            Readiness::Gone => unsafe { deferred::give_back_or_leave(driver, address, &allocation) },
         }
     }
 }
@@ -65,7 +70,7 @@ pub fn take(driver: &Driver, guard: &ContextGuard<'_>, side: Side, bytes: usize)
 pub fn make_room(driver: &Driver, guard: &ContextGuard<'_>, device: c_int, side: Side, bytes: usize) {
     let idle_blocks = IdleBlocks::of(side);
     let most = idle_blocks.most_beside(device, bytes as u64);
-    let is_near = |block: &IdleBlock| block.is_clear() || block.record.context == guard.context;
+    let is_near = |block: &IdleBlock| block.is_clear() || block.allocation.context == guard.context;
     reduce_device_to(driver, idle_blocks, device, most, is_near, give_back);
 }
 
@@ -77,67 +82,66 @@ fn synchronise(driver: &Driver, guard: &ContextGuard<'_>) -> Result<(), DriverFa
     synchronize::context(driver)?;
     for idle_blocks in IdleBlocks::all() {
         idle_blocks.for_each(|block| {
-            if block.record.context == guard.context && block.waits.is_some_and(|number| number < covered) {
+            if block.allocation.context == guard.context && block.waits.is_some_and(|number| number < covered) {
                 block.waits = None;
-                block.record.pending_on_legacy = false;
+                block.allocation.pending_on_legacy = false;
             }
         });
     }
     Ok(())
 }
 
-/// `events` were declared for the block; `false`: the caller frees it.
-pub fn keep(driver: &Driver, address: NonNull<c_void>, record: Record, events: Option<StreamEvents>) -> bool {
-    let mut events = events.unwrap_or_default();
-    let idle_blocks = IdleBlocks::of(record.side);
+/// `false`: the caller frees the block.
+pub fn keep(driver: &Driver, address: NonNull<c_void>, mut allocation: Allocation) -> bool {
+    let idle_blocks = IdleBlocks::of(allocation.side);
     // A process that captures graphs synchronises no context.
-    let can_be_kept = settings::pools() && !captures_graphs() && record.identity.is_certain();
-    let is_kept = can_be_kept && record.bytes as u64 <= idle_blocks.budget(record.device);
+    let can_be_kept = settings::pools() && !captures_graphs() && allocation.identity.is_certain();
+    let is_kept = can_be_kept && allocation.room as u64 <= idle_blocks.budget(allocation.device);
     if !is_kept {
         if can_be_kept {
-            note_turned_away(&record);
+            note_turned_away(&allocation);
         }
         // Events end with their context.
-        if !events.is_empty() && record.is_alive(driver, address) == Ok(true) {
-            events.wait(driver);
+        if !allocation.behind.is_empty() && allocation.is_alive(driver, address) == Ok(true) {
+            allocation.behind.wait(driver);
         }
         return false;
     }
     // SeqCst: a synchronisation that covers this free begins after it.
     let waits = Some(FREES.fetch_add(1, Ordering::SeqCst));
-    let idle = Idle::new(record.bytes, IdleBlock { address, record, waits, events });
+    let idle = Idle::new(allocation.room, IdleBlock { address, allocation, waits });
     if !idle_blocks.keep(idle) {
-        events.wait(driver);
+        allocation.behind.wait(driver);
         return false;
     }
     // This free does not wait for work in other contexts.
-    let is_near = |block: &IdleBlock| block.waits_at_most_for(&record);
-    reduce_device(driver, idle_blocks, record.device, is_near);
+    let is_near = |block: &IdleBlock| block.waits_at_most_for(&allocation);
+    reduce_device(driver, idle_blocks, allocation.device, is_near);
     true
 }
 
 /// Waits for all work that may be using the block.
 fn give_back(driver: &Driver, mut block: IdleBlock) {
-    let IdleBlock { address, record, .. } = block;
+    let IdleBlock { address, allocation, .. } = block;
     let _operation = Operation::begin();
     if !block.is_clear() {
-        if let Ok(Some(guard)) = record.enter(driver, address) {
+        if let Ok(Some(guard)) = allocation.enter(driver, address) {
             if block.waits.is_some() {
                 // After a failed wait the driver decides about the free.
                 let _ = synchronise(driver, &guard);
             }
-            block.events.wait(driver);
+            block.allocation.behind.wait(driver);
         }
     }
     // SAFETY: the block is idle: no object holds it.
-    unsafe { deferred::give_back_or_leave(driver, address, &record) };
+    unsafe { deferred::give_back_or_leave(driver, address, &allocation) };
 }
 
 fn reduce_device(driver: &Driver, idle_blocks: &IdleBlocks, device: c_int, wanted: impl Fn(&IdleBlock) -> bool) {
     let bytes = if settings::pools() { idle_blocks.budget(device) } else { 0 };
     reduce_device_to(driver, idle_blocks, device, bytes, wanted, |driver, block| {
         if settings::pools() {
-            note_turned_away(&block.record);
+            note_turned_away(&block.allocation);
         }
         give_back(driver, block);
     });
@@ -152,16 +156,16 @@ fn reduce_device_to(
     end: impl Fn(&Driver, IdleBlock),
 ) {
     let is_wanted =
-        |idle: &Idle<IdleBlock>| idle_blocks.are_one(idle.block.record.device, device) && wanted(&idle.block);
+        |idle: &Idle<IdleBlock>| idle_blocks.are_one(idle.block.allocation.device, device) && wanted(&idle.block);
     while idle_blocks.idle(device) > bytes {
         let Some(idle) = idle_blocks.take_oldest(is_wanted) else { return };
         end(driver, idle.block);
     }
 }
 
-fn note_turned_away(record: &Record) {
-    let kind = if record.side == Side::Device { Kind::Device } else { Kind::Pinned };
-    recorder::record(NOTHING, || What::TurnedAway { kind, bytes: record.bytes as u64 });
+fn note_turned_away(allocation: &Allocation) {
+    let kind = if allocation.side == Side::Device { Kind::Device } else { Kind::Pinned };
+    recorder::record(NOTHING, || What::TurnedAway { kind, bytes: allocation.room as u64 });
 }
 
 /// Frees all idle blocks after work in any context that may be using them; returns their bytes.
@@ -172,7 +176,7 @@ pub fn give_back_all(kind: Kind) -> u64 {
 /// As [`give_back_all`], except blocks that may be in use on another device than the thread's current one.
 pub fn give_back_near(kind: Kind) -> u64 {
     let here = driver_in_use().and_then(|driver| context::current_device(driver).ok());
-    give_back_those(kind, |block| block.is_clear() || Some(block.record.device) == here)
+    give_back_those(kind, |block| block.is_clear() || Some(block.allocation.device) == here)
 }
 
 fn give_back_those(kind: Kind, wanted: impl Fn(&IdleBlock) -> bool) -> u64 {

@@ -7,51 +7,32 @@ use syncedmem_trace::event::What;
 use syncedmem_trace::head::Side;
 use syncedmem_trace::kind::Kind;
 
-use super::{Entry, Stage, forget, give_back_near, is_used, key, let_go, lose, reduce_near, with_table};
+use super::{forget, give_back_near, is_used, let_go, lose, reduce_near, registered, set};
 use crate::cuda::context;
 use crate::cuda::driver::Driver;
 use crate::error::{Cause, Error};
+use crate::memory::blocks::{self, Block, Maker, Registered, Stage, Table};
 use crate::memory::cache;
 use crate::memory::cache::budget;
 use crate::memory::driver::host_register::{self, Registration};
 use crate::observe::recorder::{self, NOTHING};
 use crate::platform::sync::nap;
 
+enum Next {
+    Wait,
+    Look(Registration),
+    Register,
+}
+
 /// # Safety
 /// The memory stays until the object releases it.
 pub unsafe fn pin(driver: &Driver, holder: usize, address: NonNull<c_void>, bytes: usize) -> Result<(), Error> {
-    enum Next {
-        Wait,
-        Refuse(Error),
-        Look(Registration),
-        Register,
-    }
-    let elsewhere = with_table(|table| table.holders.get(&holder).copied().filter(|&held| held != key(address)));
-    if let Some(stale) = elsewhere.and_then(|held| NonNull::new(std::ptr::without_provenance_mut(held))) {
-        // It was an earlier object's at this address, which ended without a call to the library.
-        let_go(holder, stale, None);
+    // It was an earlier object's at this address, which ended without a call to the library.
+    if let Some(stale) = held_elsewhere(holder, address) {
+        let_go(holder, stale);
     }
     loop {
-        let next = with_table(|table| {
-            if table.entries.try_reserve(1).is_err() || table.holders.try_reserve(1).is_err() {
-                return Next::Refuse(Error::no_room(size_of::<Entry>()));
-            }
-            let next = match table.entries.get(&key(address)).map(|entry| (entry.stage, entry.bytes)) {
-                Some((Stage::Busy, _)) => return Next::Wait,
-                Some((Stage::Registered(_), registered)) if bytes > registered => {
-                    return Next::Refuse(Error::PinnedInPart);
-                }
-                Some((Stage::Registered(registration), _)) => Next::Look(registration),
-                None => {
-                    table.entries.insert(key(address), Entry { bytes, stage: Stage::Busy, pins: 0, left: None });
-                    Next::Register
-                }
-            };
-            table.hold(holder, address);
-            next
-        });
-        match next {
-            Next::Refuse(error) => return Err(error),
+        match blocks::with(|table| begin(table, holder, address, bytes))? {
             Next::Wait => nap(),
             Next::Look(registration) => {
                 if registration.is_there(driver)? {
@@ -59,13 +40,44 @@ pub unsafe fn pin(driver: &Driver, holder: usize, address: NonNull<c_void>, byte
                 }
                 lose(address, registration);
             }
-            // SAFETY: the caller guarantees it.
+            // SAFETY: the caller of `pin` guarantees that the memory stays.
             Next::Register => return unsafe { register(driver, address, bytes) },
         }
     }
 }
 
-/// The `Busy` entry is this thread's.
+fn held_elsewhere(holder: usize, address: NonNull<c_void>) -> Option<NonNull<c_void>> {
+    let is_other = |at: usize, block: &Block| {
+        at != address.addr().get() && block.registration.as_ref().is_some_and(|it| it.holders.contains(&holder))
+    };
+    let other = |table: &mut Table| table.iter().find(|&(at, block)| is_other(at, block)).map(|(at, _)| at);
+    let other = if is_used() { blocks::with(other) } else { None };
+    other.and_then(|at| NonNull::new(std::ptr::without_provenance_mut(at)))
+}
+
+fn begin(table: &mut Table, holder: usize, address: NonNull<c_void>, bytes: usize) -> Result<Next, Error> {
+    let no_memory = Error::no_room(size_of::<Block>());
+    if let Some(registered) = registered(table, address) {
+        let Some(registration) = registered.done() else { return Ok(Next::Wait) };
+        if bytes > registered.bytes {
+            return Err(Error::PinnedInPart);
+        }
+        return if registered.hold(holder) { Ok(Next::Look(registration)) } else { Err(no_memory) };
+    }
+    let mut registered = Registered { bytes, stage: Stage::Busy, holders: Vec::new(), is_left: false };
+    if !registered.hold(holder) {
+        return Err(no_memory);
+    }
+    if table.get(address).is_some() {
+        table.set_registration(address, Some(registered));
+    } else {
+        let block = Block { registration: Some(registered), ..Block::new(Maker::Elsewhere, bytes, holder) };
+        table.insert(address, block).map_err(|_| no_memory)?;
+    }
+    Ok(Next::Register)
+}
+
+/// The `Busy` registration is this thread's.
 ///
 /// # Safety
 /// As for `pin`.
@@ -78,7 +90,7 @@ unsafe fn register(driver: &Driver, address: NonNull<c_void>, bytes: usize) -> R
     let span = recorder::begin(c"page-lock", bytes);
     let outcome = if budget::admit_pinned(bytes) || idle_is_less() {
         context::for_new_block(driver, |guard| {
-            // SAFETY: the caller guarantees it.
+            // SAFETY: the caller of `pin` guarantees that the memory stays.
             Ok(unsafe { host_register::register(driver, guard, address, bytes) }?)
         })
         .inspect_err(|_| budget::withdraw_pinned(bytes))
@@ -87,7 +99,7 @@ unsafe fn register(driver: &Driver, address: NonNull<c_void>, bytes: usize) -> R
         Err(Error::OutOfMemory { side: Side::Host, asked: bytes, cause })
     };
     match outcome {
-        Ok(Some(registration)) => with_table(|table| table.set(address, Stage::Registered(registration))),
+        Ok(Some(registration)) => set(address, Stage::Done(registration)),
         // The program has registered it, or the driver failed.
         _ => forget(address),
     }
@@ -98,38 +110,32 @@ unsafe fn register(driver: &Driver, address: NonNull<c_void>, bytes: usize) -> R
 }
 
 pub fn unpin(driver: &Driver, holder: usize, address: NonNull<c_void>) -> Result<(), Error> {
-    enum Next {
-        Done,
-        Wait,
-        End(Registration, usize),
-    }
-    let (registration, bytes) = loop {
-        let next = with_table(|table| {
-            let held = table.holders.get(&holder) == Some(&key(address));
-            let Some(entry) = table.entries.get_mut(&key(address)) else { return Next::Done };
-            match entry.stage {
-                Stage::Busy => Next::Wait,
-                Stage::Registered(registration) if held && entry.pins == 1 => {
-                    entry.stage = Stage::Busy;
-                    Next::End(registration, entry.bytes)
-                }
-                Stage::Registered(_) if held => {
-                    entry.pins -= 1;
-                    table.holders.remove(&holder);
-                    Next::Done
-                }
-                Stage::Registered(_) => Next::Done,
+    // `None`: a thread changes the registration. `Some(None)`: it need not end.
+    let next = || {
+        blocks::with(|table| {
+            let Some(registered) = registered(table, address) else { return Some(None) };
+            let registration = registered.done()?;
+            if !registered.holders.contains(&holder) {
+                return Some(None);
             }
-        });
-        match next {
-            Next::Done => return Ok(()),
-            Next::Wait => nap(),
-            Next::End(registration, bytes) => break (registration, bytes),
+            if registered.holders.len() > 1 {
+                registered.let_go(holder);
+                return Some(None);
+            }
+            registered.stage = Stage::Busy;
+            Some(Some((registration, registered.bytes)))
+        })
+    };
+    let ends = loop {
+        match next() {
+            Some(ends) => break ends,
+            None => nap(),
         }
     };
+    let Some((registration, bytes)) = ends else { return Ok(()) };
     let outcome = registration.end(driver);
     match outcome {
-        Err(_) => with_table(|table| table.set(address, Stage::Registered(registration))),
+        Err(_) => set(address, Stage::Done(registration)),
         Ok(()) => forget(address),
     }
     outcome?;
@@ -143,11 +149,11 @@ pub fn hold(driver: &Driver, holder: usize, address: NonNull<c_void>, bytes: usi
     if !is_used() {
         return false;
     }
-    let registration = with_table(|table| {
-        let entry = table.entries.get(&key(address)).filter(|entry| bytes <= entry.bytes)?;
-        let Stage::Registered(registration) = entry.stage else { return None };
-        if !owned && table.holders.try_reserve(1).is_ok() {
-            table.hold(holder, address);
+    let registration = blocks::with(|table| {
+        let registered = registered(table, address).filter(|registered| bytes <= registered.bytes)?;
+        let registration = registered.done()?;
+        if !owned {
+            registered.hold(holder);
         }
         Some(registration)
     });

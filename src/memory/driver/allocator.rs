@@ -1,0 +1,194 @@
+//! Blocks of the driver's for objects.
+//!
+//! ```text
+//! blocks (held)  →  cache::device (idle)  →  deferred (frees that failed)  →  allocation (given back)  →  source (allocated)
+//! ```
+#![expect(unsafe_code, reason = "the driver's functions are called")]
+
+use std::ffi::{c_int, c_void};
+use std::ptr::NonNull;
+
+use syncedmem_trace::event::Origin;
+use syncedmem_trace::head::Side;
+use syncedmem_trace::kind::Kind;
+
+use super::allocation::Allocation;
+use super::deferred;
+use super::source::{self, Identity};
+use crate::cuda::capture::{self, RelaxedCapture};
+use crate::cuda::context::{Context, ContextGuard};
+use crate::cuda::driver::{self, Driver, Stream};
+use crate::cuda::events::Event;
+use crate::cuda::streams::{self, StreamEvents};
+use crate::cuda::{driver_in_use, status};
+use crate::error::{Cause, DriverFailure, Error};
+use crate::memory::blocks::{self, Block, Maker};
+use crate::memory::cache::budget;
+use crate::memory::cache::device::{self, idle::IdleBlocks};
+
+#[derive(Clone, Copy, Debug)]
+pub struct Request {
+    pub side: Side,
+    /// Not 0.
+    pub bytes: usize,
+    /// The object's address.
+    pub holder: usize,
+    /// The caller fills the block on that stream.
+    pub pending_on_legacy: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Allocated {
+    pub address: NonNull<c_void>,
+    pub device: c_int,
+    /// Its bytes: up to an eighth more than requested.
+    pub room: usize,
+    pub origin: Origin,
+}
+
+pub fn allocate(driver: &Driver, guard: &ContextGuard<'_>, request: Request) -> Result<Allocated, Error> {
+    let Request { side, bytes, holder, pending_on_legacy } = request;
+    let device = guard.device()?;
+    let idle = device::take(driver, guard, side, bytes);
+    let origin = if idle.is_some() { Origin::Pool } else { Origin::Fresh };
+    let (address, mut allocation) = match idle {
+        Some(idle) => idle,
+        None => fresh(driver, guard, device, request)?,
+    };
+    allocation.pending_on_legacy |= pending_on_legacy;
+    match blocks::keep(address, Block::new(Maker::Driver(allocation), bytes, holder)) {
+        Ok(gone) => {
+            IdleBlocks::of(side).add_use(&allocation);
+            // Other code has freed a block that was recorded here: the driver hands out no address twice.
+            if let Some(gone) = gone.and_then(|block| block.allocation()) {
+                IdleBlocks::of(gone.side).end_use(&gone);
+                gone.withdraw();
+            }
+        }
+        Err(cause) => {
+            // SAFETY: no object refers to it yet.
+            let _ = unsafe { allocation.give_back(driver, address) };
+            return Err(Error::OutOfMemory { side, asked: bytes, cause });
+        }
+    }
+    Ok(Allocated { address, device, room: allocation.room, origin })
+}
+
+fn fresh(
+    driver: &Driver,
+    guard: &ContextGuard<'_>,
+    device: c_int,
+    request: Request,
+) -> Result<(NonNull<c_void>, Allocation), Error> {
+    let Request { side, bytes, pending_on_legacy, .. } = request;
+    device::make_room(driver, guard, device, side, bytes);
+    if side == Side::Host && !budget::admit_pinned(bytes) {
+        if budget::could_admit_pinned(bytes, device::idle(Kind::Pinned)) {
+            device::give_back_near(Kind::Pinned);
+        }
+        if !budget::admit_pinned(bytes) {
+            let cause = Cause::PinnedLimit(budget::pinned_limit());
+            return Err(Error::OutOfMemory { side, asked: bytes, cause });
+        }
+    }
+    let _relaxed = RelaxedCapture::begin(driver);
+    let answer = match source::allocate(driver, side, bytes) {
+        Err(failure) if failure.status == status::OUT_OF_MEMORY => {
+            deferred::offer_near(driver, device);
+            if side == Side::Host {
+                // For device memory `object::eviction` makes room.
+                device::give_back_near(Kind::Pinned);
+            }
+            source::allocate(driver, side, bytes)
+        }
+        answer => answer,
+    };
+    let address = match answer {
+        Ok(address) => address,
+        Err(failure) => {
+            if side == Side::Host {
+                budget::withdraw_pinned(bytes);
+            }
+            let is_full = failure.status == status::OUT_OF_MEMORY && side == Side::Device;
+            return Err(if is_full { out_of_memory(driver, device, bytes) } else { failure.into() });
+        }
+    };
+    if side == Side::Device {
+        IdleBlocks::of(side).query_memory(driver, device);
+    }
+    let identity = Identity::of(driver, guard, driver::address(address.as_ptr()));
+    let (context, behind) = (guard.context, StreamEvents::default());
+    Ok((address, Allocation { side, context, device, room: bytes, pending_on_legacy, identity, behind }))
+}
+
+/// Keeps a block that its object gave up, as an idle one, or frees it. A block that the driver refuses is offered to it again. At exit and
+/// in a forked child nothing is done.
+///
+/// # Safety
+/// The block has no entry in the table any more. No thread refers to it, and no copy in flight uses it.
+pub unsafe fn give_back(address: NonNull<c_void>, allocation: Allocation) {
+    IdleBlocks::of(allocation.side).end_use(&allocation);
+    let Some(driver) = driver_in_use() else { return };
+    if !device::keep(driver, address, allocation) {
+        // SAFETY: the caller of `give_back` guarantees that nothing uses the block.
+        unsafe { deferred::give_back_or_leave(driver, address, &allocation) };
+    }
+}
+
+/// Page-locked memory without an entry in the table, in the current context.
+pub fn allocate_unrecorded(driver: &Driver, bytes: usize) -> Result<NonNull<c_void>, DriverFailure> {
+    let _relaxed = RelaxedCapture::begin(driver);
+    source::allocate(driver, Side::Host, bytes)
+}
+
+/// # Safety
+/// It came from [`allocate_unrecorded`], and no thread refers to it any more.
+pub unsafe fn free_unrecorded(driver: &Driver, address: NonNull<c_void>) -> Result<(), DriverFailure> {
+    let _relaxed = RelaxedCapture::begin(driver);
+    // SAFETY: the caller guarantees it.
+    unsafe { source::free(driver, Side::Host, address) }
+}
+
+/// Declares that the present work of `stream` may use the block at `address` of `context`. Both exist.
+pub fn declare(driver: &Driver, address: NonNull<c_void>, context: Context, stream: Stream<'_>) -> Result<(), Error> {
+    let guard = ContextGuard::of_stream(driver, stream, context)?;
+    capture::refuse_captured_within(driver, &guard, stream)?;
+    let event = Event::new(driver, &guard)?;
+    event.record(driver, stream).inspect_err(|_| event.recycle(driver))?;
+    let event = event.into_context(driver, context)?;
+    // Earlier events may be complete: then there is a place without a wait.
+    let full = blocks::change(address, |allocation| {
+        let is_full = allocation.behind.is_full();
+        is_full.then(|| std::mem::take(&mut allocation.behind))
+    });
+    for event in full.flatten().iter_mut().flat_map(StreamEvents::take) {
+        match event.is_complete(driver) {
+            Ok(true) => event.recycle(driver),
+            _ => add(driver, address, event),
+        }
+    }
+    add(driver, address, event);
+    Ok(())
+}
+
+fn add(driver: &Driver, address: NonNull<c_void>, event: Event) {
+    let left_over = blocks::change(address, |allocation| allocation.behind.and(event)).unwrap_or(Some(event));
+    left_over.into_iter().for_each(|event| streams::wait(driver, event));
+}
+
+/// Other code has freed the block.
+pub fn forget(address: NonNull<c_void>) {
+    let gone = blocks::with(|table| {
+        let is_drivers = table.get(address).is_some_and(|block| block.allocation().is_some());
+        if is_drivers { table.remove(address) } else { None }
+    });
+    if let Some(allocation) = gone.and_then(|block| block.allocation()) {
+        IdleBlocks::of(allocation.side).end_use(&allocation);
+    }
+}
+
+#[cold]
+fn out_of_memory(driver: &Driver, ordinal: c_int, asked: usize) -> Error {
+    let (free, total) = driver.memory().unwrap_or_default();
+    Error::OutOfMemory { side: Side::Device, asked, cause: Cause::Device { ordinal, free, total } }
+}
