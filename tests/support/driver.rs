@@ -42,11 +42,9 @@ functions! {
     Driver {
         cuInit(flags: c_uint) -> c_int;
         cuDriverGetVersion(version: *mut c_int) -> c_int;
-        cuDeviceGet(device: *mut c_int, ordinal: c_int) -> c_int;
-        cuDeviceGetCount(count: *mut c_int) -> c_int;
+            cuDeviceGetCount(count: *mut c_int) -> c_int;
         cuDevicePrimaryCtxRetain(context: *mut Handle, device: c_int) -> c_int;
-        cuDevicePrimaryCtxRelease_v2(device: c_int) -> c_int;
-        cuDevicePrimaryCtxReset_v2(device: c_int) -> c_int;
+            cuDevicePrimaryCtxReset_v2(device: c_int) -> c_int;
         cuCtxCreate_v2(context: *mut Handle, flags: c_uint, device: c_int) -> c_int;
         cuCtxDestroy_v2(context: Handle) -> c_int;
         cuCtxGetCurrent(context: *mut Handle) -> c_int;

@@ -56,16 +56,6 @@ pub fn sums(stats: &mut syncedmem_stats_t) -> Vec<&mut syncedmem_sum_t> {
     all
 }
 
-pub fn report() -> String {
-    let mut length = usize::MAX;
-    assert_eq!(unsafe { syncedmem_report(std::ptr::null_mut(), 0, &mut length) }, SYNCEDMEM_SUCCESS);
-    // A little more: times may have become longer meanwhile.
-    let mut text = vec![0u8; length + 200];
-    assert_eq!(unsafe { syncedmem_report(text.as_mut_ptr().cast(), text.len(), &mut length) }, SYNCEDMEM_SUCCESS);
-    text.truncate(length);
-    String::from_utf8(text).unwrap()
-}
-
 pub fn set_name(mem: *mut syncedmem_t, name: &str) -> syncedmem_status_t {
     let name = CString::new(name).unwrap();
     unsafe { syncedmem_set_name(mem, name.as_ptr()) }

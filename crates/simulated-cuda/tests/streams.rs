@@ -145,18 +145,6 @@ fn a_copy_between_devices_waits_for_the_work_of_both_and_theirs_for_it() {
 }
 
 #[test]
-fn a_legacy_copy_waits_for_a_blocking_stream_that_was_destroyed() {
-    let simulator = Simulator::fresh();
-    let (device, pinned, stream) = (simulator.device_block(512), simulator.pinned_block(512, 5), simulator.stream(0));
-    (simulator.simcuda_set_lag)(5000);
-    assert_eq!((simulator.cuMemcpyAsync)(device, pinned, 512, stream), SUCCESS);
-    assert_eq!((simulator.cuStreamDestroy_v2)(stream), SUCCESS);
-    let mut seen = [0];
-    assert_eq!((simulator.cuMemcpy)(address_of(&seen), device, 1), SUCCESS);
-    assert_eq!(std::hint::black_box(&mut seen), &[5]);
-}
-
-#[test]
 fn a_reset_wakes_threads_that_wait_for_a_held_stream() {
     let simulator = Simulator::fresh();
     let (device, stream) = (simulator.device_block(512), simulator.stream(0));
