@@ -147,28 +147,23 @@ fn upwards(uses: &Uses) -> BTreeSet<(&str, &str)> {
     pairs.filter(|(module, used)| room(module) != *used && row(used) <= row(room(module))).collect()
 }
 
-/// Modules that reach themselves, a folder and what is in it apart.
-fn circles(uses: &Uses) -> BTreeSet<&str> {
+/// The modules that one uses and those that they use, a folder and what is in it apart.
+fn reached<'u>(uses: &'u Uses, start: &str) -> BTreeSet<&'u str> {
     let is_within = |a: &str, b: &str| a.strip_prefix(b).is_some_and(|rest| rest.starts_with('/'));
-    let next = |module: &str| {
-        let module = module.to_string();
-        uses[&module].iter().filter(move |used| !is_within(used, &module) && !is_within(&module, used))
-    };
-    let reaches_itself = |start: &&str| {
-        let (mut seen, mut open) = (BTreeSet::new(), vec![*start]);
-        while let Some(module) = open.pop() {
-            for used in next(module).filter(|used| uses.contains_key(*used)) {
-                if used == start {
-                    return true;
-                }
-                if seen.insert(used) {
-                    open.push(used);
-                }
+    let (mut seen, mut open) = (BTreeSet::new(), vec![start.to_string()]);
+    while let Some(module) = open.pop() {
+        for used in uses[&module].iter().filter(|used| !is_within(used, &module) && !is_within(&module, used)) {
+            if uses.contains_key(used) && seen.insert(used.as_str()) {
+                open.push(used.clone());
             }
         }
-        false
-    };
-    uses.keys().map(String::as_str).filter(reaches_itself).collect()
+    }
+    seen
+}
+
+/// Modules that reach themselves.
+fn circles(uses: &Uses) -> BTreeSet<&str> {
+    uses.keys().map(String::as_str).filter(|module| reached(uses, module).contains(module)).collect()
 }
 
 /// Of every module in a folder, by its path without `.rs` and `/mod.rs`.
@@ -185,15 +180,23 @@ fn library() -> Uses {
     modules(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"))
 }
 
-/// Of all crates but the library.
-pub fn circles_of_crates() -> Vec<String> {
+/// Of all crates but the library: the modules of each circle, of which each reaches every other one.
+pub fn circles_of_crates() -> Vec<Vec<String>> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let crates = CRATES.iter().filter(|(folder, _)| *folder != ".");
-    let within = |folder: &str| {
+    let mut found: Vec<Vec<String>> = Vec::new();
+    for (folder, _) in CRATES.iter().filter(|(folder, _)| *folder != ".") {
         let uses = modules(&root.join(folder).join("src"));
-        circles(&uses).into_iter().map(|module| format!("{folder}/src/{module}")).collect::<Vec<_>>()
-    };
-    crates.flat_map(|(folder, _)| within(folder)).collect()
+        let mut left = circles(&uses);
+        while let Some(first) = left.pop_first() {
+            let of_first = reached(&uses, first);
+            let circle =
+                left.iter().copied().filter(|other| of_first.contains(other) && reached(&uses, other).contains(first));
+            let circle: BTreeSet<_> = circle.chain([first]).collect();
+            left.retain(|module| !circle.contains(module));
+            found.push(circle.iter().map(|module| format!("{folder}/src/{module}")).collect());
+        }
+    }
+    found
 }
 
 #[test]

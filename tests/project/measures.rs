@@ -81,33 +81,28 @@ impl Tree {
 
 #[test]
 fn measures_are_within_their_bounds() {
-    let tree = Tree::read();
+    let (tree, circles) = (Tree::read(), circles_of_crates());
     let measures = [
-        Measure { name: "lines of all files that git lists", is: tree.lines(&[""]), bound: 148_000, goal: 110_000 },
+        Measure { name: "lines of all files that git lists", is: tree.lines(&[""]), bound: 140_000, goal: 110_000 },
         Measure { name: "lines in src/", is: tree.lines(&["src/"]), bound: 26_400, goal: 21_000 },
-        Measure { name: "lines in crates/", is: tree.lines(&["crates/"]), bound: 41_000, goal: 27_000 },
+        Measure { name: "lines in crates/", is: tree.lines(&["crates/"]), bound: 40_900, goal: 27_000 },
         Measure {
             name: "lines in tests/ and cpp_tests/",
             is: tree.lines(&["tests/", "cpp_tests/"]),
-            bound: 51_000,
+            bound: 47_500,
             goal: 36_000,
         },
         Measure { name: "folders at the top, without .ci", is: tree.folders_at_the_top(), bound: 11, goal: 11 },
         Measure { name: "scripts", is: tree.under(&["scripts/"]).count(), bound: 10, goal: 12 },
         Measure { name: "locks in the fork table", is: tree.locks(), bound: 21, goal: 12 },
-        Measure { name: "settings", is: tree.settings(), bound: 20, goal: 15 },
+        Measure { name: "settings", is: tree.settings(), bound: 17, goal: 15 },
         Measure {
             name: "files that a new C function touches by hand",
             is: tree.files_of_a_c_function(),
             bound: 3,
             goal: 3,
         },
-        Measure {
-            name: "files of a crate that use each other in a circle",
-            is: circles_of_crates().len(),
-            bound: 18,
-            goal: 0,
-        },
+        Measure { name: "circles of files within a crate", is: circles.len(), bound: 1, goal: 0 },
     ];
     let mut beyond = Vec::new();
     println!("{:<50} {:>8} {:>8} {:>8}", "", "is", "bound", "goal");
@@ -116,6 +111,9 @@ fn measures_are_within_their_bounds() {
         if is > bound {
             beyond.push(format!("{name}: {is}, and the bound is {bound}"));
         }
+    }
+    for circle in circles {
+        println!("a circle: {}", circle.join(" "));
     }
     assert!(beyond.is_empty(), "{beyond:#?}");
 }
