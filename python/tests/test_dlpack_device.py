@@ -59,18 +59,6 @@ def test_a_legacy_capsule_is_for_writing_alone(
         assert see(capsule).device == (CUDA, 0)
 
 
-@pytest.mark.parametrize("what, of, readonly", CAPSULES, ids=names)
-def test_dlpack_device_says_the_device_and_its_ordinal(
-    simulated: Driver, what: str, of: Callable[[Any], Any], readonly: bool
-) -> None:
-    view = SyncedMemory(96).array("f4")
-    with simulated.current(1):
-        view.mutable_gpu_data()
-    source = of(view)
-    assert tuple(map(int, source.__dlpack_device__())) == (CUDA, 1)
-    assert see(source.__dlpack__(max_version=(1, 0))).device == (CUDA, 1)
-
-
 def test_an_access_says_the_device_before_there_is_a_block(simulated: Driver) -> None:
     with simulated.current(1):
         access = SyncedMemory(96).array("f4").mutable_gpu()
@@ -146,14 +134,6 @@ def test_a_copy_is_the_consumers_own(simulated: Driver, what: str, of: Callable[
 
 
 # --- the contract ---------------------------------------------------------------------------------------
-
-
-def test_a_consumer_may_outlive_everything_of_python(simulated: Driver, alive: Callable[[], int]) -> None:
-    seen = consume(SyncedMemory(65536).mutable_gpu().__dlpack__())
-    assert alive() == 65536
-    simulated.write(seen.data, b"\1" * 65536)
-    seen.delete()
-    assert alive() == 0
 
 
 def test_an_array_for_overwriting_does_not_lose_what_was_written_when_it_is_exported_again(simulated: Driver) -> None:
@@ -252,14 +232,6 @@ def test_device_memory_cannot_be_lent_where_there_is_no_gpu() -> None:
     with pytest.raises(syncedmem.Error) as caught:
         SyncedMemory(96).set_gpu_data(producer)
     assert caught.value.status is syncedmem.Status.NO_GPU and producer.deleted == 0
-
-
-@pytest.mark.parametrize("copy", [None, False, True])
-def test_an_untouched_view_is_on_no_device_that_there_is_not(simulated: Driver, copy: Optional[bool]) -> None:
-    view = SyncedMemory(96).array("f4")
-    with pytest.raises(BufferError):
-        view.__dlpack__(dl_device=(CUDA, 99), copy=copy, max_version=(1, 0))
-    assert view.memory.exports == (0, 0)
 
 
 def test_a_copy_is_on_the_device_that_was_asked_for_or_is_refused(simulated: Driver) -> None:

@@ -106,15 +106,6 @@ def test_any_shape_can_be_exported(shape: tuple[int, ...]) -> None:
 # --- the contract -----------------------------------------------------------------------------------
 
 
-def test_a_consumer_may_outlive_everything_of_python(alive: Callable[[], int]) -> None:
-    seen = consume(SyncedMemory(65536).array("f4").mutable_cpu().__dlpack__())
-    assert alive() == 65536
-    seen.write(b"\1" * 65536)
-    assert seen.content(65536) == b"\1" * 65536
-    seen.delete()
-    assert alive() == 0
-
-
 def test_a_capsule_that_nobody_takes_ends_its_access() -> None:
     mem = SyncedMemory(96)
     for version in (None, (1, 0)):

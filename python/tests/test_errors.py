@@ -81,25 +81,6 @@ def test_with_a_gpu_the_status_names_the_devices(driver: Driver) -> None:
     assert available is True and "device" in sentence
 
 
-def test_errors_belong_to_the_thread_that_met_them() -> None:
-    import threading
-
-    seen: list[str] = []
-
-    def meets_one() -> None:
-        try:
-            SyncedMemory(2**46).cpu_data()
-        except MemoryError as error:
-            seen.append(str(error))
-
-    with pytest.raises(Error) as mine:
-        SyncedMemory(4096).release_cpu()
-    thread = threading.Thread(target=meets_one)
-    thread.start()
-    thread.join()
-    assert "TiB" in seen[0] and "TiB" not in str(mine.value)
-
-
 def test_an_error_can_be_pickled() -> None:
     import pickle
 

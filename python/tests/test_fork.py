@@ -7,7 +7,6 @@ import signal
 import traceback
 from typing import Any, Callable
 
-import numpy as np
 import pytest
 
 import syncedmem
@@ -75,20 +74,3 @@ def test_device_calls_in_the_child_say_that_there_is_no_gpu(driver: Driver) -> N
 
     in_a_child(child)
     assert mem.head is syncedmem.Head.SYNCED
-
-
-def test_a_process_of_multiprocessing_computes_with_what_it_inherited() -> None:
-    import multiprocessing
-
-    view = SyncedMemory(65536).array("f4")
-    view.mutable_cpu_data()[:] = 2
-    context = multiprocessing.get_context("fork")
-    answer = context.Value("d", 0.0)
-
-    def work() -> None:
-        answer.value = float(np.asarray(view).sum())
-
-    process = context.Process(target=work)
-    process.start()
-    process.join()
-    assert process.exitcode == 0 and answer.value == 32768

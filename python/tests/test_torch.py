@@ -11,7 +11,7 @@ import pytest
 
 import models
 import syncedmem
-from syncedmem import Blob, Head, SyncedMemory
+from syncedmem import Blob, SyncedMemory
 
 torch: Any = pytest.importorskip("torch")
 
@@ -84,15 +84,6 @@ def test_a_legacy_capsule_can_be_handed_over_by_hand() -> None:
     assert (view.cpu_data() == 5).all()
     with pytest.raises(RuntimeError):
         from_dlpack(capsule)  # it was taken
-
-
-def test_a_tensor_lends_its_memory() -> None:
-    tensor = torch.arange(24, dtype=torch.float32).reshape(4, 6)
-    mem = SyncedMemory(96)
-    mem.set_cpu_data(tensor)
-    assert mem.head is Head.HEAD_AT_CPU and mem.cpu_data().ctypes.data == tensor.data_ptr()
-    mem.array("f4").mutable_cpu_data()[:] = 2
-    assert bool((tensor == 2).all())
 
 
 def test_the_memory_of_a_tensor_is_given_back_to_pytorch_when_the_last_lets_it_go() -> None:
