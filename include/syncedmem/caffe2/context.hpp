@@ -105,9 +105,7 @@ class CPUContext final {
 
   /// Zeros, aligned to at least gCaffe2Alignment, in the library's account; and what frees them.
   static std::pair<void*, MemoryDeleter> New(std::size_t nbytes) {
-    void* data = nullptr;
-    detail::check(syncedmem_cpu_new(nbytes, &data));
-    return std::make_pair(data, MemoryDeleter(Delete));
+    return std::make_pair(detail::answer<void*>(syncedmem_cpu_new, nbytes), MemoryDeleter(Delete));
   }
 
   template <class SourceContext, class TargetContext>
@@ -162,9 +160,7 @@ class CUDAContext final {
     syncedmem_t* memory = nullptr;
     detail::check(syncedmem_create(nbytes, &memory));
     const std::shared_ptr<syncedmem_t> held(memory, syncedmem_destroy);
-    void* data = nullptr;
-    detail::check(syncedmem_overwrite_gpu_data(memory, &data));
-    return std::make_pair(data, MemoryDeleter(End{held}));
+    return std::make_pair(detail::answer<void*>(syncedmem_overwrite_gpu_data, memory), MemoryDeleter(End{held}));
   }
 
   template <class SourceContext, class TargetContext>

@@ -81,6 +81,14 @@ inline void check(syncedmem_status_t status) {
   throw EnforceNotMet(status, syncedmem_last_error());
 }
 
+/// What a function of the C API writes behind its arguments.
+template <typename Answer, typename Function, typename... Arguments>
+Answer answer(Function* function, Arguments... arguments) {
+  Answer answer = Answer();
+  check(function(arguments..., &answer));
+  return answer;
+}
+
 [[noreturn]] inline void refuse(const std::string& message) {
   throw EnforceNotMet(SYNCEDMEM_ERROR_INVALID_ARGUMENT, message);
 }

@@ -217,15 +217,11 @@ class Tensor {
   bool shares_data() const { return info().shares_data; }
 
   const void* raw_data() const {
-    const void* data = nullptr;
-    detail::check(syncedmem_tensor_data(handle_, nullptr, &data));
-    return data;
+    return detail::answer<const void*>(syncedmem_tensor_data, handle_, nullptr);
   }
   template <typename T>
   const T* data() const {
-    const void* data = nullptr;
-    detail::check(syncedmem_tensor_data(handle_, &TypeMeta::c<T>(), &data));
-    return static_cast<const T*>(data);
+    return static_cast<const T*>(detail::answer<const void*>(syncedmem_tensor_data, handle_, &TypeMeta::c<T>()));
   }
 
   /// Allocates memory unless there is some that serves items of the type; null for size 0.
@@ -280,15 +276,11 @@ class Tensor {
   }
 
   syncedmem_tensor_info_t info() const {
-    syncedmem_tensor_info_t info = syncedmem_tensor_info_t();
-    detail::check(syncedmem_tensor_info(handle_, &info));
-    return info;
+    return detail::answer<syncedmem_tensor_info_t>(syncedmem_tensor_info, handle_);
   }
 
   void* mutable_data(const syncedmem_typemeta_t* meta) {
-    void* data = nullptr;
-    detail::check(syncedmem_tensor_mutable_data(handle_, meta, &data));
-    return data;
+    return detail::answer<void*>(syncedmem_tensor_mutable_data, handle_, meta);
   }
 
   syncedmem_tensor_t* handle_;

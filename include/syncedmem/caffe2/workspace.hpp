@@ -48,24 +48,18 @@ class Workspace {
 
   /// The blob of that name, here or in a parent, or a new one here.
   Blob* CreateBlob(const std::string& name) {
-    syncedmem_typed_blob_t* blob = nullptr;
-    detail::check(syncedmem_workspace_create_blob(handle_, name.c_str(), &blob));
-    return lent(blob);
+    return lent(detail::answer<syncedmem_typed_blob_t*>(syncedmem_workspace_create_blob, handle_, name.c_str()));
   }
   /// The blob of that name here, or a new one, which hides that of a parent.
   Blob* CreateLocalBlob(const std::string& name) {
-    syncedmem_typed_blob_t* blob = nullptr;
-    detail::check(syncedmem_workspace_create_local_blob(handle_, name.c_str(), &blob));
-    return lent(blob);
+    return lent(detail::answer<syncedmem_typed_blob_t*>(syncedmem_workspace_create_local_blob, handle_, name.c_str()));
   }
 
   /// The blob of that name, here or in a parent; null if there is none.
   Blob* GetBlob(const std::string& name) { return lent(found(name)); }
   const Blob* GetBlob(const std::string& name) const { return lent(found(name)); }
   bool HasBlob(const std::string& name) const {
-    bool has = false;
-    detail::check(syncedmem_workspace_has_blob(handle_, name.c_str(), &has));
-    return has;
+    return detail::answer<bool>(syncedmem_workspace_has_blob, handle_, name.c_str());
   }
   /// As GetBlob; the blob lives as long as the pointer, also once it is removed.
   std::shared_ptr<Blob> HoldBlob(const std::string& name) const {
@@ -75,16 +69,12 @@ class Workspace {
 
   /// Removes a blob of this workspace; false if it has none of that name.
   bool RemoveBlob(const std::string& name) {
-    bool removed = false;
-    detail::check(syncedmem_workspace_remove_blob(handle_, name.c_str(), &removed));
-    return removed;
+    return detail::answer<bool>(syncedmem_workspace_remove_blob, handle_, name.c_str());
   }
 
   /// Gives a blob of this workspace another name, which is visible nowhere.
   Blob* RenameBlob(const std::string& old_name, const std::string& new_name) {
-    syncedmem_typed_blob_t* blob = nullptr;
-    detail::check(syncedmem_workspace_rename_blob(handle_, old_name.c_str(), new_name.c_str(), &blob));
-    return lent(blob);
+    return lent(detail::answer<syncedmem_typed_blob_t*>(syncedmem_workspace_rename_blob, handle_, old_name.c_str(), new_name.c_str()));
   }
 
   /// Makes blobs of `parent` visible here: from the name here to the name there.
@@ -154,9 +144,7 @@ class Workspace {
   }
 
   syncedmem_typed_blob_t* found(const std::string& name) const {
-    syncedmem_typed_blob_t* blob = nullptr;
-    detail::check(syncedmem_workspace_get_blob(handle_, name.c_str(), &blob));
-    return blob;
+    return detail::answer<syncedmem_typed_blob_t*>(syncedmem_workspace_get_blob, handle_, name.c_str());
   }
 
   /// The C++ object of a blob, of which the holder ends: the workspace holds it, too.
