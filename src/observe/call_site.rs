@@ -1,12 +1,11 @@
 //! Call sites: a few frames of the caller's stack, as a number and as text.
 //!
 //! The entry points lie in a section of their own. The first frame behind one is the caller's, whether the library is
-//! loaded or linked in. A look-up costs about a microsecond, or nanoseconds by a path that was unwound before; only
-//! events that take longer, or happen once for an object, make one.
+//! loaded or linked in. A look-up costs some microseconds; only events that take longer, or happen once for an object,
+//! make one.
 #![expect(unsafe_code, reason = "the stack is unwound, and symbols are read from loaded objects")]
 
 mod module;
-mod path;
 mod symbol;
 
 use std::ffi::{c_int, c_void};
@@ -15,48 +14,32 @@ use syncedmem_trace::address_hash::{AddressMap, address_map};
 use syncedmem_trace::event::{Place, Site};
 use syncedmem_trace::names::Names;
 
-use path::{Depth, Path, Paths};
-
 use super::trace;
 use crate::platform::loaded;
-use crate::platform::sync::{Lock, locked_static, this_thread};
+use crate::platform::sync::{Lock, locked_static};
 use crate::state::flags::{self, TRACE};
 
 /// Number of the program's frames that identify a site. Two of them may be those of libsyncedmem_names.so.
 const FRAMES: usize = 6;
-const OWN_FRAMES: usize = 24;
+/// Most of the library's own frames: an unoptimised build inlines none.
+const OWN_FRAMES: usize = 40;
 
 struct Sites {
     /// By the hash of its frames. Collisions within one program are neglected.
     by_frames: AddressMap<Site>,
-    paths: Paths,
     /// Sites with the same text are one.
     texts: Names,
 }
 
 locked_static! {
-    static SITES: Lock<Sites> = Lock::new(Sites { by_frames: address_map(), paths: Paths::NEW, texts: Names::new() });
+    static SITES: Lock<Sites> = Lock::new(Sites { by_frames: address_map(), texts: Names::new() });
 }
 
 /// The caller of the entry point that this thread is in. A new one is recorded in the trace.
-// Not inlined: its return address is the first one of the path.
-#[inline(never)]
 pub fn here() -> Site {
-    let local = 0u8;
-    let depth = Depth { thread: this_thread(), local: (&raw const local).expose_provenance() };
-    if let Some(known) = SITES.with(|sites| sites.paths.find(depth)) {
-        return known;
-    }
-    let Some(frames) = Frames::above(depth) else { return Site::UNKNOWN };
+    let Some(frames) = Frames::above() else { return Site::UNKNOWN };
     let key = frames.hash();
-    let site = match SITES.with(|sites| sites.by_frames.get(&key).copied()) {
-        Some(known) => known,
-        None => new(&frames, key),
-    };
-    if site != Site::UNKNOWN {
-        SITES.with(|sites| sites.paths.add(&frames.path, site));
-    }
-    site
+    SITES.with(|sites| sites.by_frames.get(&key).copied()).unwrap_or_else(|| new(&frames, key))
 }
 
 /// The address at which the program continues when the entry point that this thread is in returns.
@@ -146,17 +129,12 @@ struct Frames {
     /// Frames of the library that were skipped.
     passed: usize,
     has_entered: bool,
-    path: Path,
 }
 
 impl Frames {
-    fn above(depth: Depth) -> Option<Frames> {
-        let mut frames =
-            Frames { addresses: [0; FRAMES], count: 0, passed: 0, has_entered: false, path: Path::new(depth) };
-        loaded::walk(|| {
-            // SAFETY: `frames` outlives the call. Unwinding only reads the stack.
-            unsafe { _Unwind_Backtrace(visit, (&raw mut frames).cast()) };
-        });
+    fn above() -> Option<Frames> {
+        let mut frames = Frames { addresses: [0; FRAMES], count: 0, passed: 0, has_entered: false };
+        each_frame(|address| frames.take(address));
         (frames.count > 0).then_some(frames)
     }
 
@@ -210,31 +188,8 @@ type Visitor = extern "C" fn(*mut c_void, *mut c_void) -> c_int;
 unsafe extern "C" {
     fn _Unwind_Backtrace(visit: Visitor, argument: *mut c_void) -> c_int;
     fn _Unwind_GetIP(context: *mut c_void) -> usize;
-    fn _Unwind_GetIPInfo(context: *mut c_void, was_interrupted: *mut c_int) -> usize;
-    fn _Unwind_GetCFA(context: *mut c_void) -> usize;
     fn _Unwind_FindEnclosingFunction(address: usize) -> *const c_void;
 }
 
 const GO_ON: c_int = 0;
 const END_OF_STACK: c_int = 5;
-
-extern "C" fn visit(context: *mut c_void, frames: *mut c_void) -> c_int {
-    // SAFETY: `Frames::above` passes its own visitor, borrowed for the call.
-    let frames = unsafe { &mut *frames.cast::<Frames>() };
-    let mut was_interrupted = 0;
-    // SAFETY: the unwinder passes a context of its own.
-    let address = unsafe { _Unwind_GetIPInfo(context, &raw mut was_interrupted) };
-    if address == 0 {
-        return END_OF_STACK;
-    }
-    if was_interrupted == 0 {
-        // SAFETY: as above.
-        let frame_address = unsafe { _Unwind_GetCFA(context) };
-        // SAFETY: the unwinder found that address on the stack.
-        unsafe { frames.path.add(frame_address, address) };
-    } else {
-        // By a signal: this frame called no function.
-        frames.path.make_incomparable();
-    }
-    if frames.take(address) { END_OF_STACK } else { GO_ON }
-}
