@@ -24,16 +24,16 @@ faults=(
   '0,/driver.copy(to, from, bytes)/s//driver.copy(to, from, if crate::fault(N) { bytes.div_ceil(2) } else { bytes })/'
   'a copy has the wrong direction' src/copy/mod.rs
   '0,/    let (to, from) = endpoints.addresses();/s//    let (to, from) = if crate::fault(N) { let (to, from) = endpoints.addresses(); (from, to) } else { endpoints.addresses() };/'
-  'the head is SYNCED after a mutable access' crates/trace/src/head.rs
-  's/^        let head = match (access, contents) {/&\n            (Access::Write, Contents::Copy) if crate::fault(N) => Head::Synced,/'
-  'the device counts as current before its copy' crates/trace/src/head.rs
-  's/^            _ if self.is_current(side) => Contents::Current,/&\n            (Access::Read, Head::AtCpu) if crate::fault(N) \&\& matches!(side, Side::Device) => Contents::Undefined,/'
+  'the head is SYNCED after a mutable access' src/state/step.rs
+  's/^    let next = match (access, contents) {/&\n        (Access::Write, Contents::Copy) if crate::fault(N) => Head::Synced,/'
+  'the device counts as current before its copy' src/state/step.rs
+  's/^        _ if head.is_current(side) => Contents::Current,/&\n        (Access::Read, Head::AtCpu) if crate::fault(N) \&\& matches!(side, Side::Device) => Contents::Undefined,/'
   'zeros on the device are left out' src/memory/device.rs
   's/^        if fills {/        if fills \&\& !crate::fault(N) {/'
   'zeros in page-locked memory are left out' src/memory/host/mod.rs
   's/^    } else if request.zeroed {/    } else if request.zeroed \&\& !crate::fault(N) {/'
-  'a page-locked block is freed by free()' src/memory/host/pinned.rs
-  's/^    match unsafe { blocks::free(address, holder) } {/    if crate::fault(N) { unsafe { libc::free(address.as_ptr()) }; return; }\n&/'
+  'a page-locked block is freed by free()' src/memory/host/mod.rs
+  's/^        Freed::Of(maker, bytes) => {/&\n            if let (true, Maker::Driver(_)) = (crate::fault(N), maker) { unsafe { libc::free(address.as_ptr()) }; return; }/'
   'a device block has half of its bytes' src/memory/driver/source.rs
   's/driver.mem_alloc(&mut number, bytes)/driver.mem_alloc(\&mut number, if crate::fault(N) { bytes.div_ceil(2) } else { bytes })/'
 )
