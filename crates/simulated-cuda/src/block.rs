@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use crate::abi::{Address, Handle, INVALID_VALUE, OUT_OF_MEMORY, Outcome};
-use crate::space::{self, Space};
+use crate::settings;
+use crate::space::{self, File, Space};
 use crate::state::{CHANGED, Guard, State};
-use crate::view::File;
+use crate::view::Seen;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Memory {
@@ -36,7 +37,7 @@ pub struct Block {
     /// From its addresses to the bytes.
     shift: isize,
     /// That of the bytes, where a kernel has a view of its own.
-    pub file: Option<File>,
+    file: Option<File>,
     /// Between `cuMemFreeAsync` and its turn.
     pub leaving: AtomicBool,
     freed: AtomicBool,
@@ -69,6 +70,11 @@ impl Block {
     /// Where the bytes at an address of the block are.
     pub fn kept_at(&self, address: Address) -> Address {
         address.wrapping_add_signed(self.shift)
+    }
+
+    /// For a kernel of the calling thread.
+    pub fn seen(&self) -> Option<Seen> {
+        Seen::new(self.start, self.bytes, self.kept_at(self.start), self.file)
     }
 
     pub fn is_freed(&self) -> bool {
@@ -198,7 +204,7 @@ impl State {
                 device.former_spaces.extend(device.space.take());
             }
             if device.space.is_none() {
-                device.space = Space::reserve(device.total);
+                device.space = Space::reserve(device.total, settings::strict());
             }
             device.space.as_mut().and_then(|space| space.take(taken))
         };

@@ -30,7 +30,11 @@ static PREVIOUS: Mutex<Option<libc::sigaction>> = Mutex::new(None);
 /// Runs a kernel that uses these blocks; returns a sentence for each block behind which it wrote.
 pub fn watch(kernel: Arc<str>, blocks: &[Arc<Block>], run: impl FnOnce(&View)) -> Vec<String> {
     handle_faults();
-    let running = Running { kernel, view: View::open(blocks) };
+    let view = blocks.iter().map(|block| block.seen()).collect::<Option<_>>().and_then(View::open);
+    let Some(view) = view else {
+        process::die("the system gives no more mappings for a kernel's view of device memory");
+    };
+    let running = Running { kernel, view };
     RUNNING.set(&raw const running);
     run(&running.view);
     RUNNING.set(std::ptr::null());
@@ -76,11 +80,11 @@ extern "C" fn on_fault(_: c_int, info: *mut libc::siginfo_t, _: *mut c_void) {
     // SAFETY: a SIGSEGV has an address.
     let address: Address = unsafe { info.si_addr() }.expose_provenance();
     let nearest = view.0.iter().min_by_key(|seen| address.abs_diff(seen.place));
-    let place = nearest.map_or_else(String::new, |Seen { block, place }| {
-        let touched = address.wrapping_sub(*place).wrapping_add(block.start);
+    let place = nearest.map_or_else(String::new, |&Seen { start, bytes, place, .. }| {
+        let touched = address.wrapping_sub(place).wrapping_add(start);
         let (distance, side) =
-            if address < *place { (place - address, "before") } else { (address - place, "behind the start of") };
-        format!(": 0x{touched:x}, {distance} bytes {side} its block 0x{:x} ({} bytes)", block.start, block.bytes)
+            if address < place { (place - address, "before") } else { (address - place, "behind the start of") };
+        format!(": 0x{touched:x}, {distance} bytes {side} its block 0x{start:x} ({bytes} bytes)")
     });
     process::die(&format!("kernel {kernel} touched memory that is none of its blocks{place}"))
 }

@@ -7,8 +7,6 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
 
 use crate::abi::{Address, fill_bytes};
-use crate::settings;
-use crate::view::File;
 
 /// The driver's.
 pub const ALIGNMENT: usize = 512;
@@ -21,6 +19,15 @@ const FREED: u32 = 0xDD;
 const BEYOND: u32 = 0xBE;
 /// Freed places that are given out again first.
 const RECENT: usize = 64;
+
+/// The bytes of a device.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct File {
+    pub descriptor: libc::c_int,
+    pub length: usize,
+    /// The address that programs see of its first byte.
+    pub seen: Address,
+}
 
 pub struct Space {
     /// The device's memory, in bytes.
@@ -89,12 +96,12 @@ pub unsafe fn is_intact_behind(kept: Address, bytes: usize) -> bool {
 }
 
 impl Space {
-    /// For a device with `total` bytes of memory, as `suffices`.
-    pub fn reserve(total: usize) -> Option<Space> {
+    /// For a device with `total` bytes of memory, as `suffices`; `strict`: kernels have views of their own.
+    pub fn reserve(total: usize, strict: bool) -> Option<Space> {
         let mut length = total.checked_mul(4)?.max(LEAST).checked_next_multiple_of(GAP)?;
         loop {
             if let Some(seen) = map(length, libc::PROT_NONE, None) {
-                let descriptor = if settings::strict() { Some(new_file(length)?) } else { None };
+                let descriptor = if strict { Some(new_file(length)?) } else { None };
                 if let Some(kept) = map(length, libc::PROT_NONE, descriptor) {
                     let holes = BTreeMap::from([(0, length)]);
                     let file = descriptor.map(|descriptor| File { descriptor, length, seen });

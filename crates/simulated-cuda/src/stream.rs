@@ -15,9 +15,10 @@ use std::time::{Duration, Instant};
 use crate::abi::Handle;
 use crate::block::Block;
 use crate::operation::{Action, perform};
+use crate::process;
 use crate::settings::Lag;
 use crate::signal::Signal;
-use crate::state::{CHANGED, Guard, State};
+use crate::state::{CHANGED, Guard, State, state};
 
 /// Tokens keep a stream after it is destroyed.
 pub struct Stream {
@@ -260,7 +261,11 @@ impl State {
         } else {
             queue.operations.push_back(Operation { number, after, not_before, put_off, action, blocks });
             if queue.worker.is_none() {
-                queue.worker = Some(worker::start(stream));
+                let stream = Arc::clone(stream);
+                queue.worker =
+                    Some(worker::start(move || work_off(&stream)).unwrap_or_else(|error| {
+                        process::die(&format!("a stream's thread could not be started: {error}"))
+                    }));
             }
             drop(queue);
             stream.work.raise();
@@ -305,6 +310,81 @@ pub fn run_in_turn(
         blocks.iter().for_each(|block| block.forget_use());
         return guard;
     }
+    guard = perform(guard, stream, action, &blocks);
+    stream.complete(number);
+    guard
+}
+
+/// A thread ends after so long without work: programs have more streams than they use at a time.
+const IDLE: Duration = Duration::from_secs(5);
+
+fn work_off(stream: &Arc<Stream>) {
+    let mut guard = state();
+    loop {
+        let mut queue = stream.queue();
+        if queue.cancelled {
+            return;
+        }
+        if queue.closing && queue.operations.is_empty() {
+            queue.worker = None;
+            return;
+        }
+        let next = queue.operations.pop_front();
+        queue.running = next.is_some();
+        drop(queue);
+        match next {
+            None => match wait_a_while(guard, stream) {
+                Some(still) => guard = still,
+                None => return,
+            },
+            Some(operation) => {
+                guard = run_when_allowed(guard, stream, operation);
+                stream.queue().running = false;
+                CHANGED.raise();
+            }
+        }
+    }
+}
+
+/// `None`: the thread ends for lack of work. The next operation starts another.
+fn wait_a_while(guard: Guard, stream: &Stream) -> Option<Guard> {
+    let (guard, timed_out) = stream.work.wait_for(guard, IDLE);
+    let mut queue = stream.queue();
+    if timed_out && queue.operations.is_empty() {
+        queue.worker = None;
+        return None;
+    }
+    Some(guard)
+}
+
+fn run_when_allowed(mut guard: Guard, stream: &Arc<Stream>, operation: Operation) -> Guard {
+    let before = operation.number - 1;
+    loop {
+        if stream.is_cancelled() {
+            operation.blocks.iter().for_each(|block| block.forget_use());
+            return guard;
+        }
+        let unfinished = operation.after.iter().find(|token| !token.is_done());
+        let remaining =
+            operation.not_before.map_or_else(Default::default, |t| t.saturating_duration_since(Instant::now()));
+        if stream.completed.load(Ordering::Acquire) < before {
+            // An earlier operation is under way in its caller's thread.
+            guard = stream.done.wait(guard);
+        } else if operation.put_off == Some(guard.releases) && stream.wanted.load(Ordering::Acquire) < operation.number
+        {
+            guard = CHANGED.wait(guard);
+        } else if let Some(token) = unfinished {
+            token.want();
+            guard = token.stream.done.wait(guard);
+        } else if (guard.held && !stream.legacy) || process::is_over() {
+            guard = CHANGED.wait(guard);
+        } else if !remaining.is_zero() {
+            guard = stream.work.wait_for(guard, remaining).0;
+        } else {
+            break;
+        }
+    }
+    let Operation { number, action, blocks, .. } = operation;
     guard = perform(guard, stream, action, &blocks);
     stream.complete(number);
     guard

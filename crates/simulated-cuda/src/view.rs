@@ -3,21 +3,9 @@
 
 use std::cell::RefCell;
 use std::ffi::c_int;
-use std::sync::Arc;
 
 use crate::abi::Address;
-use crate::block::Block;
-use crate::process;
-use crate::space::{self, GAP, protect};
-
-/// The bytes of a device.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct File {
-    pub descriptor: c_int,
-    pub length: usize,
-    /// The address that programs see of its first byte.
-    pub seen: Address,
-}
+use crate::space::{self, File, GAP, protect};
 
 /// A thread's mapping of a file, which ends with the thread.
 struct Window {
@@ -35,52 +23,58 @@ thread_local! {
     static WINDOWS: RefCell<Vec<Window>> = const { RefCell::new(Vec::new()) };
 }
 
-fn window(file: File) -> Address {
+fn window(file: File) -> Option<Address> {
     WINDOWS.with_borrow_mut(|windows| match windows.iter().find(|window| window.file == file) {
-        Some(window) => window.start,
-        None => match space::map(file.length, libc::PROT_NONE, Some(file.descriptor)) {
-            Some(start) => {
-                windows.push(Window { file, start });
-                start
-            }
-            None => process::die("no address range is left for a kernel's view of device memory"),
-        },
+        Some(window) => Some(window.start),
+        None => {
+            let start = space::map(file.length, libc::PROT_NONE, Some(file.descriptor))?;
+            windows.push(Window { file, start });
+            Some(start)
+        }
     })
 }
 
 /// A block, and where the running kernel finds it.
 pub struct Seen {
-    pub block: Arc<Block>,
+    pub start: Address,
+    pub bytes: usize,
     pub place: Address,
+    /// Whether the place is in the thread's window.
+    is_own: bool,
+}
+
+impl Seen {
+    /// A block whose bytes are at `kept`, or in the file; `None`: no address range is left.
+    pub fn new(start: Address, bytes: usize, kept: Address, file: Option<File>) -> Option<Seen> {
+        let place = match file {
+            Some(file) => window(file)? + (start - file.seen),
+            None => kept,
+        };
+        Some(Seen { start, bytes, place, is_own: file.is_some() })
+    }
 }
 
 /// The blocks that a kernel was given, which its thread reaches until this is dropped.
 pub struct View(pub Vec<Seen>);
 
 impl View {
-    pub fn open(blocks: &[Arc<Block>]) -> View {
-        let see = |block: &Arc<Block>| {
-            let in_window = block.file.map(|file| window(file) + (block.start - file.seen));
-            Seen { block: Arc::clone(block), place: in_window.unwrap_or_else(|| block.kept_at(block.start)) }
-        };
-        let view = View(blocks.iter().map(see).collect());
-        view.protect(libc::PROT_READ | libc::PROT_WRITE);
-        view
+    /// `None`: the system changes no more access rights.
+    pub fn open(blocks: Vec<Seen>) -> Option<View> {
+        let view = View(blocks);
+        view.protect(libc::PROT_READ | libc::PROT_WRITE).then_some(view)
     }
 
     /// Where the kernel finds an address of one of its blocks.
     pub fn place(&self, address: Address) -> Address {
-        let holds = |seen: &&Seen| (seen.block.start..seen.block.end()).contains(&address);
-        self.0.iter().find(holds).map_or(0, |seen| seen.place + (address - seen.block.start))
+        let holds = |seen: &&Seen| (seen.start..seen.start + seen.bytes).contains(&address);
+        self.0.iter().find(holds).map_or(0, |seen| seen.place + (address - seen.start))
     }
 
-    fn protect(&self, protection: c_int) {
-        for seen in self.0.iter().filter(|seen| seen.block.file.is_some()) {
+    fn protect(&self, protection: c_int) -> bool {
+        self.0.iter().filter(|seen| seen.is_own).all(|seen| {
             let start = seen.place / GAP * GAP;
-            if !protect(start, (seen.place + seen.block.bytes).next_multiple_of(GAP) - start, protection) {
-                process::die("the system changes no more access rights of a kernel's view of device memory");
-            }
-        }
+            protect(start, (seen.place + seen.bytes).next_multiple_of(GAP) - start, protection)
+        })
     }
 }
 
