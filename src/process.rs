@@ -17,7 +17,7 @@ use crate::memory::blocks;
 use crate::memory::cache::{self, decay};
 use crate::memory::host;
 use crate::object::{self, eviction::reclaim_summary};
-use crate::observe::{call_counts, call_site, checksums, control, recorder, trace};
+use crate::observe::{call_counts, call_site, control, recorder, trace};
 use crate::platform::fork::{self, Handlers};
 use crate::platform::loaded;
 use crate::platform::sync::{ForkLock, ForkStep, forking};
@@ -37,9 +37,7 @@ extern "C" fn at_load() {
 const LOCKS: &[fn() -> &'static dyn ForkLock] = &[
     #[cfg(feature = "caffe2")]
     caffe2::lock::fork_lock,
-    object::claims_lock,
-    object::policies_lock,
-    object::exports_lock,
+    object::fork_lock,
     object::sharing::fork_lock,
     reclaim_summary::fork_lock,
     host::arena::fork_lock,
@@ -49,7 +47,6 @@ const LOCKS: &[fn() -> &'static dyn ForkLock] = &[
     events::fork_lock,
     #[cfg(feature = "blob")]
     cublas::fork_lock,
-    checksums::fork_lock,
     trace::mapping::fork_lock,
     call_site::fork_lock,
     loaded::fork_lock,

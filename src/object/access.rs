@@ -7,18 +7,19 @@ use std::ptr::NonNull;
 use syncedmem_trace::event::{Cause, What};
 use syncedmem_trace::head::{Access, Head, Side};
 
-use super::claims::{Blocking, Claimed};
-use super::eviction::policy::Use;
 use super::eviction::reclaim;
-use super::{Detached, ObjectState, POLICIES, SyncedMemory, TABLE, refused, start, watch_forks};
+use super::eviction::uses::Use;
+use super::table::{Blocking, Claimed};
+use super::{Claim, Detached, Entry, ObjectState, SyncedMemory, TABLE, refused, start, watch_forks};
 use crate::copy::{self, Endpoints};
 use crate::cuda::context::Operation;
 use crate::error::Error;
 use crate::memory::{device, host};
-use crate::observe::{checksums, recorder};
-use crate::platform::sync::{Interrupted, Ordering};
+use crate::observe::checksums::are_compared;
+use crate::observe::recorder;
+use crate::platform::sync::Ordering;
 use crate::state::fast_path;
-use crate::state::flags::{self, ACCESSES, BY_OBJECT, SHARING};
+use crate::state::flags::{self, ACCESSES, SHARING};
 use crate::state::step::{self, Contents, Step};
 use crate::state::word::Word;
 use crate::{cuda, settings};
@@ -74,20 +75,18 @@ impl SyncedMemory {
                 return Ok(address);
             }
         }
-        let bytes = self.size.load(Ordering::Relaxed);
-        // Before any lock or claim: it may call Caffe's code.
-        let pinned = side == Side::Host && self.has_no_host_block() && host::wants_pinned(bytes);
-        // Policies are set under the same lock. Nothing else that is kept matters before the first block.
-        if side == Side::Host && !pinned && flags::all().none_but(BY_OBJECT) {
-            if let Some(address) = self.touch(access, || !POLICIES.knows(self.address())) {
+        if side == Side::Host {
+            if let Some(address) = self.first_touch(access) {
                 return Ok(address);
             }
         }
-        let claimed = self.claim_unless(Blocking::Yes, |is_known| self.ready_under_lock(access, side, is_known));
+        let bytes = self.size.load(Ordering::Relaxed);
+        // Before any lock or claim: it may call Caffe's code.
+        let pinned = side == Side::Host && self.has_no_host_block() && host::wants_pinned(bytes);
+        let claimed = self.claim_unless(Blocking::Yes, |entry| self.ready_under_lock(access, side, entry));
         let mut claim = match claimed.map_err(refused)? {
             Claimed::Owner(claim) => claim,
             Claimed::Ready(address) => {
-                let address = address?;
                 if flags::has(ACCESSES) {
                     self.record_access(access, side, true);
                 }
@@ -103,46 +102,48 @@ impl SyncedMemory {
         if !goes_on || claim.in_flight.is_some_and(|copy| copy.to == Side::Host) {
             self.finish(&mut claim)?;
         }
-        let state = self.prepared(self.revived(access)?, access, side, pinned)?;
+        let state = self.prepared(&claim, self.revived(access)?, access, side, pinned)?;
         self.publish(claim, state, Use::Opens);
         Ok(state.pointer(side))
     }
 
-    /// The address if `access` needs no claim: a current side may be read while a copy is in flight. A slow bit without entry
-    /// or policy is stale (in a forked child): a claim clears it.
-    fn ready_under_lock(&self, access: Access, side: Side, is_known: bool) -> Option<Result<*mut c_void, Interrupted>> {
+    /// The address if `access` needs no claim: a current side may be read while a copy is in flight. Opens an access if the object is
+    /// evictable. A slow bit without entry is stale: a claim clears it.
+    fn ready_under_lock(&self, access: Access, side: Side, entry: Option<&mut Entry>) -> Option<*mut c_void> {
         let word = self.load();
         if self.state().is_ok_and(|state| state.is_given_up()) {
             return None;
         }
+        let Some(entry) = entry else { return self.ready(access, side) };
         let readable = access == Access::Read && word.head().is_some_and(|head| head.is_current(side));
-        let serves = match is_known {
-            true => readable || self.ready(access, side).is_some(),
-            false => word.fast().is_ready(Word::deciding(access, side), side),
-        };
-        // Last: opens an access only if the address is handed out.
-        let is_opened = if serves && word.is_slow() { self.open_access() } else { Ok(!word.is_slow()) };
-        match is_opened {
-            Err(interrupted) => Some(Err(interrupted)),
-            Ok(opened) => (serves && (opened || is_known)).then(|| Ok(self.pointer(side).load(Ordering::Relaxed))),
+        let is_ready = entry.in_flight.is_none() && word.fast().is_ready(Word::deciding(access, side), side);
+        if !(readable || is_ready) {
+            return None;
         }
+        entry.follow(Use::Opens);
+        Some(self.pointer(side).load(Ordering::Relaxed))
     }
 
-    /// `touch`, while no flag is set. `None`: the caller tries `data`.
+    /// The first access to a small object, on the host, while no flag is set. It makes no claim: of two threads that both allocate,
+    /// the second frees its block.
     #[inline(always)]
     pub fn first_touch(&self, access: Access) -> Option<*mut c_void> {
-        // The flags again, under the lock: KEPT is raised before an object is marked. Inlined, because exceptions pass this frame:
-        // a call that might unwind would have to release the lock.
-        if flags::none() { self.touch(access, flags::none) } else { None }
-    }
-
-    /// The first access to a small object, on the host. It makes no claim: two threads may both allocate, and the
-    /// second frees its block. Called under the lock, `is_plain` returns whether the object has no policy.
-    #[inline(always)]
-    fn touch(&self, access: Access, is_plain: impl FnOnce() -> bool) -> Option<*mut c_void> {
-        let (step, bytes) = self.first_step(access)?;
+        let bytes = self.size.load(Ordering::Relaxed);
+        if !(flags::none() && self.load().is_untouched() && (1..=host::BRIEF).contains(&bytes)) {
+            return None;
+        }
+        let step = step::on_access(Head::Uninitialized, access, Side::Host);
         let address = host::allocate_small(bytes, step.contents == Contents::Zeros)?;
-        if self.publish_first(address, step, is_plain) {
+        // Inlined, because exceptions pass this frame: a call that might unwind would have to release the lock.
+        let publish = || {
+            let is_first = self.load().is_untouched();
+            if is_first {
+                let word = Word::NEW.with_head(step.head).with_host(true, false);
+                self.store(ObjectState { host: Some(address), device: None, word }, false);
+            }
+            is_first
+        };
+        if TABLE.unless_known(self.address(), publish) == Ok(Some(true)) {
             return Some(address.as_ptr());
         }
         // SAFETY: only this thread knows the block.
@@ -150,40 +151,26 @@ impl SyncedMemory {
         None
     }
 
-    /// `None`: the access is not the first, or the object not small.
-    #[inline(always)]
-    fn first_step(&self, access: Access) -> Option<(Step, usize)> {
-        let (word, bytes) = (self.load(), self.size.load(Ordering::Relaxed));
-        let is_first = word.is_untouched() && (1..=host::BRIEF).contains(&bytes);
-        is_first.then(|| (step::on_access(Head::Uninitialized, access, Side::Host), bytes))
-    }
-
-    #[inline(always)]
-    fn publish_first(&self, address: NonNull<c_void>, step: Step, is_plain: impl FnOnce() -> bool) -> bool {
-        let publish = || {
-            let is_first = self.load().is_untouched() && is_plain();
-            if is_first {
-                let word = Word::NEW.with_head(step.head).with_host(true, false);
-                self.store(ObjectState { host: Some(address), device: None, word }, false);
-            }
-            is_first
-        };
-        TABLE.briefly(self.address(), publish) == Ok(Some(true))
-    }
-
     /// Returns the next state. An error changes nothing.
     #[inline]
-    fn prepared(&self, now: ObjectState, access: Access, side: Side, pinned: bool) -> Result<ObjectState, Error> {
+    fn prepared(
+        &self,
+        claim: &Claim<'_>,
+        now: ObjectState,
+        access: Access,
+        side: Side,
+        pinned: bool,
+    ) -> Result<ObjectState, Error> {
         let step = step::on_access(now.head(), access, side);
-        if step.contents == Contents::Undefined && !flags::off() {
-            checksums::forget(self.address());
+        if step.contents == Contents::Undefined {
+            self.forget_checksum(claim);
         }
         if side == Side::Device {
-            return self.prepared_on_device(now, step, access);
+            return self.prepared_on_device(claim, now, step, access);
         }
         let next = now.with_head(step.head);
         if step.contents == Contents::Copy {
-            return self.copied_to_host(next, pinned, access);
+            return self.copied_to_host(claim, next, pinned, access);
         }
         if step.contents == Contents::Current {
             return Ok(next);
@@ -193,14 +180,23 @@ impl SyncedMemory {
             // SAFETY: the host block is of the object's size, and the caller is about to write all of it.
             unsafe { host::fill_with_junk(host, self.size.load(Ordering::Relaxed)) };
         }
+        if let (Contents::Zeros, Some(host)) = (step.contents, next.host) {
+            self.note_zeros(claim, host);
+        }
         Ok(next)
     }
 
     #[cold]
-    fn copied_to_host(&self, next: ObjectState, pinned: bool, access: Access) -> Result<ObjectState, Error> {
+    fn copied_to_host(
+        &self,
+        claim: &Claim<'_>,
+        next: ObjectState,
+        pinned: bool,
+        access: Access,
+    ) -> Result<ObjectState, Error> {
         let driver = cuda::driver()?;
         let with_block = self.with_host_block(next, Contents::Undefined, pinned)?;
-        self.copied(driver, with_block, Side::Host, Cause::Access(access)).map(|(next, _)| next)
+        self.copied(driver, claim, with_block, Side::Host, Cause::Access(access)).map(|(next, _)| next)
     }
 
     /// Adds a host block to `state` unless it has one; also returns the new block. May reclaim other objects' blocks.
@@ -241,7 +237,13 @@ impl SyncedMemory {
     }
 
     #[cold]
-    fn prepared_on_device(&self, now: ObjectState, step: Step, access: Access) -> Result<ObjectState, Error> {
+    fn prepared_on_device(
+        &self,
+        claim: &Claim<'_>,
+        now: ObjectState,
+        step: Step,
+        access: Access,
+    ) -> Result<ObjectState, Error> {
         let driver = cuda::driver()?;
         let (next, contents) = (now.with_head(step.head), step.contents);
         if contents == Contents::Current {
@@ -251,7 +253,7 @@ impl SyncedMemory {
         if contents != Contents::Copy {
             return Ok(with_block.0);
         }
-        self.copied(driver, with_block, Side::Device, Cause::Access(access)).map(|(next, _)| next)
+        self.copied(driver, claim, with_block, Side::Device, Cause::Access(access)).map(|(next, _)| next)
     }
 
     /// As [`Self::with_host_block`], for the device; an object of no bytes gets no block.
@@ -288,16 +290,17 @@ impl SyncedMemory {
     pub(super) fn copied(
         &self,
         driver: &cuda::driver::Driver,
+        claim: &Claim<'_>,
         (next, new): (ObjectState, Detached),
         to: Side,
         cause: Cause,
     ) -> Result<(ObjectState, Detached), Error> {
         let subject = self.subject();
         let (Some(device), Some(host), 1..) = (next.device, next.host, subject.bytes) else { return Ok((next, new)) };
-        let compares = checksums::are_compared();
+        let compares = are_compared();
         if compares && to == Side::Device {
             // SAFETY: the host block is of the object's size.
-            unsafe { checksums::before_copy_to_device(subject, host) };
+            unsafe { self.compare(claim, Side::Host, host, |what| recorder::record(subject, || what)) };
         }
         let title = match to {
             Side::Host => c"copy to host",
@@ -312,7 +315,7 @@ impl SyncedMemory {
         span.stop();
         if compares && to == Side::Host {
             // SAFETY: the host block is of the object's size.
-            unsafe { checksums::after_copy_to_host(subject, host, &span) };
+            unsafe { self.compare(claim, Side::Device, host, |what| span.found(subject, what)) };
         }
         span.end(subject, || What::Copied { to, bytes: subject.bytes as u64, path, cause });
         Ok((next, new))

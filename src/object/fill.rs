@@ -3,11 +3,11 @@
 use syncedmem_trace::event::What;
 use syncedmem_trace::head::{Access, Side};
 
-use super::eviction::policy::Use;
+use super::eviction::uses::Use;
 use super::{SyncedMemory, refused, start, watch_forks};
 use crate::error::Error;
 use crate::memory::host;
-use crate::observe::{checksums, recorder};
+use crate::observe::recorder;
 use crate::state::step::{self, Contents};
 
 impl SyncedMemory {
@@ -52,7 +52,7 @@ impl SyncedMemory {
         recorder::record(self.subject(), || What::Accessed { side: Side::Host, access, ready: false });
         let next = now.with_head(step::on_access(now.head(), access, Side::Host).head);
         let (next, new) = self.with_host_block(next, Contents::Undefined, pinned)?;
-        checksums::forget(self.address());
+        self.forget_checksum(&claim);
         let filled = next.host.map_or(Ok(()), |host| {
             // SAFETY: the block has the object's size and came from the C library, the system or the caller; any bytes are values.
             // It is new, or `fill`'s caller guarantees that no other thread uses it.

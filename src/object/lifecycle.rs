@@ -6,16 +6,16 @@ use std::ptr::NonNull;
 use syncedmem_trace::event::{Noticed, What};
 use syncedmem_trace::head::Side;
 
-use super::dlpack::exchange::{Imports, end_imports, take_imports};
-use super::dlpack::exports::Fate;
-use super::{EXPORTS, POLICIES, SyncedMemory, TABLE};
+use super::dlpack::exchange::end_imports;
+use super::dlpack::tensors::{Fate, Imports};
+use super::{Entry, SyncedMemory, TABLE};
 use crate::cuda;
 use crate::error::Error;
 use crate::memory::host;
+use crate::observe::control;
 use crate::observe::recorder::{self, Subject};
-use crate::observe::{checksums, control};
 use crate::platform::sync::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
-use crate::state::flags::{self, BESIDE, BY_OBJECT, COMPARE, Flags, KEPT};
+use crate::state::flags::{self, BESIDE};
 use crate::state::word::Word;
 
 /// The size of BVLC's class, so that a debugger can show the object as one.
@@ -48,21 +48,10 @@ impl SyncedMemory {
         unsafe { storage.write(object) };
     }
 
-    /// Drops all entries of an earlier object at the address.
     #[cold]
     fn begin(new: Subject) {
         Self::end_sharing(new.object);
-        if flags::has(KEPT) {
-            if let Some((stale, _)) = TABLE.purge(new.object) {
-                stale.abandon();
-            }
-            POLICIES.purge(new.object);
-            end_imports(take_imports(new.object));
-        }
         control::read_settings();
-        if flags::has(COMPARE) {
-            checksums::forget(new.object);
-        }
         recorder::record(new, || What::Made { bytes: new.bytes as u64, noticed: Noticed::Construction });
     }
 
@@ -92,7 +81,8 @@ impl SyncedMemory {
             return Ok(());
         }
         self.head()?;
-        if let Fate::Waits = EXPORTS.destroy(self.address())? {
+        let fate = self.with_entry(|entry| entry.map_or(Ok(Fate::Ends), |entry| entry.tensors.destroy()))??;
+        if fate == Fate::Waits {
             return Ok(());
         }
         // SAFETY: the caller guarantees it, and there are no tensors.
@@ -120,12 +110,12 @@ impl SyncedMemory {
     /// As for `destruct`.
     pub unsafe fn destruct_unless_exported(&self) -> Result<(), Error> {
         self.head()?;
-        EXPORTS.refuse(self.address(), None)?;
+        self.with_entry(|entry| entry.map_or(Ok(()), |entry| entry.tensors.refuse(None)))??;
         // SAFETY: the caller guarantees it.
         unsafe { self.destruct() }
     }
 
-    /// `destruct` if the object is small and owns at most a pageable block; returns whether it did.
+    /// `destruct` if the object has no entry and no block, or, while no flag is set, a small pageable one; returns whether it did.
     ///
     /// # Safety
     /// As for `destruct`.
@@ -133,10 +123,8 @@ impl SyncedMemory {
     pub unsafe fn destruct_small(&self) -> bool {
         // Relaxed: other threads' uses of the object happened before this call.
         let (word, bytes) = (Word(self.word.load(Ordering::Relaxed)), self.size.load(Ordering::Relaxed));
-        let flags = flags::all_by_now();
-        let is_small =
-            bytes <= host::BRIEF && word.owns_pageable_alone() && (flags == Flags::NONE || self.ends_alone(flags));
-        if !(is_small || word.is_untouched() && !flags.has(BESIDE)) {
+        let owns_little = bytes <= host::BRIEF && word.owns_pageable_alone() && flags::none();
+        if word.is_slow() || !(owns_little || word.is_untouched() && !flags::has(BESIDE)) {
             return false;
         }
         self.word.store(Word::DESTROYED.0, Ordering::Relaxed);
@@ -147,52 +135,49 @@ impl SyncedMemory {
         true
     }
 
-    /// Whether nothing is kept beside the object, which owns a host block.
-    #[cold]
-    #[inline(never)]
-    fn ends_alone(&self, flags: Flags) -> bool {
-        let is_in_no_table =
-            || TABLE.is_quiet(self.address()) && !POLICIES.knows(self.address()) && EXPORTS.is_free_of(self.address());
-        flags.none_but(BY_OBJECT) && (!flags.has(KEPT) || is_in_no_table())
-    }
-
     /// The caller ends the imports last: deleters may do anything.
     ///
     /// # Safety
     /// As for `destruct`.
     #[inline]
     pub(super) unsafe fn end(&self) -> Result<Imports, Error> {
+        let before = self.load();
+        before.head().ok_or(Error::InvalidHandle)?;
         Self::end_sharing(self.address());
         // Afterwards no thread evicts the object.
-        POLICIES.purge(self.address());
+        let entry = if before.is_slow() { TABLE.remove(self.address()) } else { None };
+        let mut kept = entry.map(|entry| self.without_copy(entry));
         let word = self.load();
-        if !TABLE.is_quiet(self.address()) {
-            self.finish_last_copy(word);
-        }
-        word.head().ok_or(Error::InvalidHandle)?;
         let owned = self.owned(word);
-        if let Some(host) = self.block(word, Side::Host).filter(|_| checksums::are_compared()) {
+        let checksum = kept.as_mut().and_then(|entry| entry.checksum.take());
+        if let Some(host) = self.block(word, Side::Host) {
             // SAFETY: the caller gave up the block, which is freed below.
-            unsafe { checksums::at_end(self.subject(), host) };
+            unsafe { self.compare_at_end(checksum, host) };
         }
         self.word.store(Word::DESTROYED.0, Ordering::Relaxed);
         // SAFETY: the caller gave up the object's pointers.
         unsafe { owned.free() };
         recorder::record(self.subject(), || What::Ended);
-        Ok(take_imports(self.address()))
+        Ok(kept.map_or([None, None], |mut entry| entry.tensors.take_imports()))
     }
 
-    /// Abandons the copy of an earlier object at this address.
+    /// Ends the copy in flight, and drops all but tensors of an earlier object's entry.
     #[cold]
-    fn finish_last_copy(&self, word: Word) {
-        let Some((copy, identity)) = TABLE.purge(self.address()) else { return };
-        if identity != self.identity() || word.is_untouched() {
-            copy.abandon();
-        } else if let Some(driver) = cuda::driver_in_use() {
-            let span = recorder::begin_wait();
-            copy.finish_or_abandon(driver);
-            self.tell_completed(span, copy);
+    fn without_copy(&self, mut entry: Entry) -> Entry {
+        let is_own = entry.is_of(self.identity());
+        if !is_own {
+            entry.checksum = None;
         }
+        if let Some(copy) = entry.in_flight.take() {
+            if !is_own {
+                copy.abandon();
+            } else if let Some(driver) = cuda::driver_in_use() {
+                let span = recorder::begin_wait();
+                copy.finish_or_abandon(driver);
+                self.tell_completed(span, copy);
+            }
+        }
+        entry
     }
 
     /// # Safety

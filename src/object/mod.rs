@@ -1,13 +1,14 @@
 //! `SyncedMemory`: the head and two buffers, in the 32 bytes that every Caffe's class begins with.
 //!
 //! This file reads and writes the fields, for the modules' operations. Most of these first claim the object in
-//! [`claims`].
+//! [`table`].
 
 mod access;
 pub(crate) mod aligned;
-pub mod claims;
+mod compare;
 pub(crate) mod dlpack;
 pub mod element;
+mod entry;
 pub(crate) mod eviction;
 #[cfg(feature = "blob")]
 mod fill;
@@ -19,6 +20,7 @@ pub(crate) mod report;
 pub(crate) mod set_data;
 pub mod shared;
 pub(crate) mod sharing;
+pub mod table;
 mod transfer;
 pub(crate) mod trim;
 
@@ -33,16 +35,17 @@ use crate::memory::host;
 use crate::observe::control;
 use crate::observe::recorder::Subject;
 use crate::platform::fork;
-use crate::platform::sync::{AtomicPtr, AtomicU64, AtomicUsize, Ordering, locked_static, this_thread};
+use crate::platform::sync::{AtomicPtr, AtomicU64, AtomicUsize, Interrupted, Ordering, locked_static, this_thread};
 use crate::settings;
 use crate::state::flags::{self, CHECKED, MAY_PIN, SHARING, UNSETTLED};
 use crate::state::word::Word;
-use claims::{Blocking, Claimed, Identity, NoClaim};
-pub use eviction::policy;
-use eviction::policy::{Registry, Use};
+pub use eviction::uses;
+use eviction::uses::Use;
 use object_state::{Detached, ObjectState};
+use table::{Blocking, Claimed, Identity, NoClaim, Table};
 
-type Claim<'t> = claims::Claim<'t, InFlight>;
+type Claim<'t> = table::Claim<'t, InFlight>;
+type Entry = table::Entry<InFlight>;
 
 /// The first 32 bytes of a `caffe::SyncedMemory`; the library touches no others.
 #[repr(C)]
@@ -63,19 +66,7 @@ const _: () = {
     assert!(offset_of!(SyncedMemory, size) == 16 && offset_of!(SyncedMemory, word) == 24);
 };
 
-locked_static! { static TABLE: claims::Table<InFlight> = claims::Table::new(); fn claims_lock }
-
-locked_static! {
-    /// Lock order: a shard of the table, then this.
-    static POLICIES: Registry = Registry::new();
-    fn policies_lock
-}
-
-locked_static! {
-    /// Lock order: no other lock is held.
-    static EXPORTS: dlpack::exports::Registry = dlpack::exports::Registry::new();
-    fn exports_lock
-}
+locked_static! { static TABLE: Table<InFlight> = Table::new(); }
 
 impl SyncedMemory {
     pub fn head(&self) -> Result<Head, Error> {
@@ -109,13 +100,13 @@ impl SyncedMemory {
         Subject { object: self.address(), bytes: self.size.load(Ordering::Relaxed) }
     }
 
+    /// An untouched object has no blocks, whatever its bytes say.
     fn identity(&self) -> Identity {
-        Identity {
-            object: self.address(),
-            host: self.cpu_ptr.load(Ordering::Relaxed).addr(),
-            device: self.gpu_ptr.load(Ordering::Relaxed).addr(),
-            size: self.size.load(Ordering::Relaxed),
-        }
+        let word = self.load();
+        let [host, device] =
+            [Side::Host, Side::Device].map(|side| self.block(word, side).map_or(0, |block| block.addr().get()));
+        let (object, size) = (self.address(), self.size.load(Ordering::Relaxed));
+        Identity { object, host, device, size, is_slow: word.is_slow() }
     }
 
     /// An UNINITIALIZED object has no block, whatever its pointers hold.
@@ -148,13 +139,19 @@ impl SyncedMemory {
     fn claim_unless<T>(
         &self,
         blocking: Blocking,
-        unless: impl Fn(bool) -> Option<T>,
+        unless: impl Fn(Option<&mut Entry>) -> Option<T>,
     ) -> Result<Claimed<Claim<'static>, T>, NoClaim> {
         watch_forks()?;
         match TABLE.claim_unless(self.address(), this_thread(), blocking, || self.identity(), unless)? {
             Claimed::Owner(claim) => Ok(Claimed::Owner(self.sorted(claim))),
             ready => Ok(ready),
         }
+    }
+
+    /// Does short `work` with the object's entry, if it has one. `work` is done under a lock.
+    fn with_entry<R>(&self, work: impl FnOnce(Option<&mut Entry>) -> R) -> Result<R, Interrupted> {
+        // An entry that keeps anything has set the slow bit.
+        if self.load().is_slow() { TABLE.with(self.address(), || self.identity(), work) } else { Ok(work(None)) }
     }
 
     /// Abandons an earlier object's copy in flight.
@@ -182,8 +179,25 @@ impl SyncedMemory {
     }
 
     fn publish(&self, claim: Claim<'_>, state: ObjectState, means: Use) {
-        let slow = claim.in_flight.is_some() || flags::has(SHARING) && (state.is_given_up() || self.is_shared());
-        claim.publish(|| self.store(state, self.policy_follows(state, means) || slow), || self.identity());
+        self.publish_with(claim, state, means, |_| ());
+    }
+
+    /// As [`Self::publish`], with a `change` of the entry as part of the same step.
+    fn publish_with<R>(
+        &self,
+        claim: Claim<'_>,
+        state: ObjectState,
+        means: Use,
+        change: impl FnOnce(&mut Entry) -> R,
+    ) -> R {
+        let outcome = |entry: &mut Entry| {
+            let result = change(entry);
+            entry.follow(means);
+            let is_elsewhere = || flags::has(SHARING) && (state.is_given_up() || self.is_shared());
+            self.store(state, entry.keeps() || is_elsewhere());
+            result
+        };
+        claim.publish(outcome, || self.identity())
     }
 
     /// The caller holds the lock of the object's shard.
@@ -249,6 +263,5 @@ fn refused(why: NoClaim) -> Error {
 }
 
 pub fn begin_child() {
-    TABLE.forget();
-    POLICIES.forget_evictions();
+    TABLE.forget_work();
 }

@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
-use super::eviction::policy::Use;
+use super::eviction::uses::Use;
 use super::{ObjectState, SyncedMemory};
 use crate::cuda;
 use crate::error::Error;

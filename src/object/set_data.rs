@@ -9,15 +9,14 @@ use syncedmem_trace::head::{Head, Side};
 
 use super::dlpack::Imported;
 use super::dlpack::exchange;
-use super::eviction::policy::Use;
-use super::{Claim, Detached, EXPORTS, ObjectState, SyncedMemory};
+use super::eviction::uses::Use;
+use super::{Claim, Detached, Entry, ObjectState, SyncedMemory};
 use crate::cuda;
 use crate::error::Error;
 use crate::memory::host;
-use crate::observe::{checksums, recorder};
+use crate::observe::recorder;
 use crate::platform::sync::Ordering;
 use crate::state::step;
-use crate::state::word::Word;
 
 impl SyncedMemory {
     /// Borrows the caller's memory as `side`, which is then the newest. An owned block is freed at once.
@@ -30,7 +29,7 @@ impl SyncedMemory {
         unsafe { self.borrow(data, side, None) }
     }
 
-    /// `set_data`, also of an imported tensor's memory, whose entry in the registry is reserved.
+    /// `set_data`, also of an imported tensor's memory.
     ///
     /// # Safety
     /// As for `set_data`.
@@ -40,14 +39,14 @@ impl SyncedMemory {
         if side == Side::Device {
             cuda::driver()?;
         }
-        EXPORTS.refuse(self.address(), Some(side))?;
         self.keep_apart();
         let mut claim = self.claim_always()?;
+        claim.with(|entry| entry.tensors.refuse(Some(side)))?;
         self.finish(&mut claim)?;
         let now = self.state()?;
         let next = now.with_head(Head::only_at(side)).borrowing(data, side);
         recorder::record(self.subject(), || What::Lent { side });
-        checksums::forget(self.address());
+        self.forget_checksum(&claim);
         // SAFETY: the caller guarantees it.
         unsafe { self.replace(claim, now, next, side, imported) };
         Ok(())
@@ -59,8 +58,8 @@ impl SyncedMemory {
     /// Pointers to the block are not used any more.
     pub unsafe fn release(&self, side: Side) -> Result<(), Error> {
         self.head()?;
-        EXPORTS.refuse(self.address(), Some(side))?;
         let mut claim = self.claim_always()?;
+        claim.with(|entry| entry.tensors.refuse(Some(side)))?;
         let head = self.now()?.head();
         let refusal = Error::NotRedundant { side, head };
         // A pull in flight may make the host current: then the head is checked after it.
@@ -95,10 +94,10 @@ impl SyncedMemory {
         // Memory that is borrowed again stays registered.
         let borrowed = owned.borrowed.filter(|&(at, _)| side == Side::Host && next.host != Some(at));
         let old = Detached { borrowed, ..owned.of(side) };
-        self.publish(claim, next, Use::None);
+        let before = self.publish_with(claim, next, Use::None, |entry| entry.tensors.exchange(side, imported));
         // SAFETY: the object does not refer to it, and the caller guarantees the rest.
         unsafe { old.free() };
-        exchange::end_imports([EXPORTS.exchange(self.address(), side, imported), None]);
+        exchange::end_imports([before, None]);
     }
 
     /// Compat: yjxiong's `Resize`: a larger size discards both sides, any other has no effect.
@@ -113,24 +112,22 @@ impl SyncedMemory {
         if bytes <= self.size.load(Ordering::Relaxed) {
             return Ok(());
         }
-        EXPORTS.refuse(self.address(), None)?;
+        claim.with(|entry| entry.tensors.refuse(None))?;
         self.finish(&mut claim)?;
         let old = self.owned(now.word);
-        let larger = || {
-            let word = Word::NEW;
-            self.policy_follows_to(ObjectState { host: None, device: None, word }, bytes, Use::Renews);
-            self.cpu_ptr.store(std::ptr::null_mut(), Ordering::Relaxed);
-            self.gpu_ptr.store(std::ptr::null_mut(), Ordering::Relaxed);
+        self.forget_checksum(&claim);
+        let larger = |entry: &mut Entry| {
+            entry.follow(Use::Renews);
+            let imports = entry.tensors.take_imports();
             self.size.store(bytes, Ordering::Relaxed);
-            // Relaxed: readers of an untouched object use no pointer before they take the lock.
-            self.word.store(word.0, Ordering::Relaxed);
+            self.store(ObjectState::UNTOUCHED, entry.keeps());
+            imports
         };
-        claim.publish(larger, || self.identity());
+        let imports = claim.publish(larger, || self.identity());
         recorder::record(self.subject(), || What::Resized { bytes: bytes as u64 });
-        checksums::forget(self.address());
         // SAFETY: the object does not refer to them, and the caller gave up its pointers.
         unsafe { old.free() };
-        exchange::end_imports([Side::Host, Side::Device].map(|side| EXPORTS.exchange(self.address(), side, None)));
+        exchange::end_imports(imports);
         Ok(())
     }
 }

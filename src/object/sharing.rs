@@ -5,7 +5,7 @@
 //!
 //! A shared object also has an entry in [`SHARED`], and its blocks come from its thread's arena. Only the layer that is
 //! executing may touch it ([`Executing`]): any other access, which may keep the address, takes the object out of the
-//! table, and with it the block that it has. The table's lock comes after the claims' and the policies'.
+//! table, and with it the block that it has. The table's lock comes after that of the object's entry.
 #![expect(unsafe_code, reason = "blocks are given back")]
 
 use std::ffi::{CStr, c_void};
@@ -13,15 +13,14 @@ use std::ffi::{CStr, c_void};
 use syncedmem_trace::address_hash::{AddressMap, address_map};
 use syncedmem_trace::head::{Access, Head, Side};
 
-use super::claims::Blocking;
 use super::dlpack::exchange;
-use super::eviction::policy::Use;
-use super::{EXPORTS, ObjectState, SyncedMemory, refused};
+use super::eviction::uses::Use;
+use super::table::Blocking;
+use super::{ObjectState, SyncedMemory, refused};
 use crate::caffe;
 use crate::error::Error;
 use crate::memory::blocks;
 use crate::memory::host::{self, arena};
-use crate::observe::checksums;
 use crate::platform::sync::{Lock, Ordering, locked_static};
 use crate::platform::thread_pointer::ThreadPointer;
 use crate::settings;
@@ -126,7 +125,7 @@ impl SyncedMemory {
         if !self.load().is_untouched() {
             return Ok(false);
         }
-        claim.under_lock(|| {
+        claim.with(|_| {
             SHARED.with(|shared| {
                 shared.entries.try_reserve(1).map_err(|_| Error::no_room(size_of::<Entry>()))?;
                 shared.entries.insert(self.address(), Entry { gone, bytes: 0, offset: None });
@@ -149,20 +148,21 @@ impl SyncedMemory {
     /// The object's pointers are not used any more.
     pub unsafe fn discard(&self) -> Result<(), Error> {
         self.head()?;
-        EXPORTS.refuse(self.address(), None)?;
         flags::raise_if(true, SHARING);
         let mut claim = self.claim_always()?;
+        claim.with(|entry| entry.tensors.refuse(None))?;
         self.finish(&mut claim)?;
         let now = self.state()?;
         if now.word.is_untouched() || now.is_given_up() || self.size.load(Ordering::Relaxed) == 0 {
             return Ok(());
         }
         let old = self.owned(now.word);
-        self.publish(claim, ObjectState::GIVEN_UP, Use::Renews);
-        checksums::forget(self.address());
+        self.forget_checksum(&claim);
+        let imports =
+            self.publish_with(claim, ObjectState::GIVEN_UP, Use::Renews, |entry| entry.tensors.take_imports());
         // SAFETY: the object does not refer to them, and the caller gave up its pointers.
         unsafe { old.free() };
-        exchange::end_imports([Side::Host, Side::Device].map(|side| EXPORTS.exchange(self.address(), side, None)));
+        exchange::end_imports(imports);
         Ok(())
     }
 

@@ -6,9 +6,9 @@ use std::ffi::c_void;
 use syncedmem_trace::event::{Cause, What};
 use syncedmem_trace::head::{Head, Side};
 
-use super::claims::{Blocking, Claimed, NoClaim};
-use super::eviction::policy::Use;
-use super::{Claim, Detached, ObjectState, SyncedMemory, refused, start};
+use super::eviction::uses::Use;
+use super::table::{Blocking, Claimed, NoClaim};
+use super::{Claim, Detached, Entry, ObjectState, SyncedMemory, refused, start};
 use crate::copy::transfer::{self, CopyError, InFlight, Started};
 use crate::cuda;
 use crate::cuda::context::{ContextGuard, Operation};
@@ -18,7 +18,7 @@ use crate::error::Error;
 use crate::memory::blocks;
 use crate::memory::driver::allocator;
 use crate::memory::{device, host};
-use crate::observe::checksums;
+use crate::observe::checksums::are_compared;
 use crate::observe::recorder::{self, Span};
 use crate::platform::sync::Ordering;
 use crate::state::step::{self, Contents};
@@ -107,13 +107,14 @@ impl SyncedMemory {
         let subject = self.subject();
         let (Some(device), Some(host), 1..) = (next.device, next.host, subject.bytes) else { return Ok(()) };
         let endpoints = self.endpoints(next, (device, host), to);
-        if checksums::are_compared() {
-            match to {
+        match to {
+            Side::Device if are_compared() => {
                 // SAFETY: it is about to be copied.
-                Side::Device => unsafe { checksums::before_copy_to_device(subject, host) },
-                // The data arrives later.
-                Side::Host => checksums::forget(self.address()),
+                unsafe { self.compare(claim, Side::Host, host, |what| recorder::record(subject, || what)) };
             }
+            Side::Device => {}
+            // The data arrives later.
+            Side::Host => self.forget_checksum(claim),
         }
         let title = match to {
             Side::Host => c"start copy to host",
@@ -162,7 +163,7 @@ impl SyncedMemory {
 
     pub fn wait(&self) -> Result<(), Error> {
         self.head()?;
-        let claimed = self.claim_unless(Blocking::Yes, |is_known| self.nothing_in_flight(is_known));
+        let claimed = self.claim_unless(Blocking::Yes, |entry| self.nothing_in_flight(entry));
         if let Claimed::Owner(mut claim) = claimed.map_err(refused)? {
             self.finish(&mut claim)?;
             self.publish(claim, self.now()?, Use::None);
@@ -173,7 +174,7 @@ impl SyncedMemory {
     /// Completes the copy in flight if it is done, without a wait; returns whether none is left.
     pub fn is_ready(&self) -> Result<bool, Error> {
         self.head()?;
-        let mut claim = match self.claim_unless(Blocking::No, |is_known| self.nothing_in_flight(is_known)) {
+        let mut claim = match self.claim_unless(Blocking::No, |entry| self.nothing_in_flight(entry)) {
             Ok(Claimed::Owner(claim)) => claim,
             Ok(Claimed::Ready(())) => return Ok(true),
             Err(NoClaim::Busy) => return Ok(false),
@@ -252,7 +253,7 @@ impl SyncedMemory {
 
     /// Keeps the slow bit, until the claim ends.
     fn set_head(&self, claim: &Claim<'_>, head: Head) {
-        claim.under_lock(|| {
+        claim.with(|_| {
             let word = self.load();
             let next = word.with_head(head);
             let next = if word.is_slow() { next.slow() } else { next };
@@ -268,8 +269,9 @@ impl SyncedMemory {
         }
     }
 
-    fn nothing_in_flight(&self, is_known: bool) -> Option<()> {
-        (!is_known && (!self.load().is_slow() || self.is_evictable())).then_some(())
+    fn nothing_in_flight(&self, entry: Option<&mut Entry>) -> Option<()> {
+        let is_quiet = entry.map_or(!self.load().is_slow(), |entry| !entry.is_claimed() && entry.in_flight.is_none());
+        is_quiet.then_some(())
     }
 }
 

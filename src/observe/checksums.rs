@@ -1,25 +1,28 @@
 //! Checksums of host contents: only they can show that a copy or a fill changed nothing.
 //!
-//! A record holds a hash of all bytes (equal: nothing has changed) and 64 sampled words (all different: probably
+//! A checksum holds a hash of all bytes (equal: nothing has changed) and 64 sampled words (all different: probably
 //! everything has changed). Off by default, because it reads every byte that is copied.
 #![expect(unsafe_code, reason = "the host's memory is read")]
 
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
-use syncedmem_trace::address_hash::{AddressMap, address_map};
+// Not loom's: a model compares nothing.
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
 use syncedmem_trace::event::{Changed, Since, What};
 use syncedmem_trace::head::Side;
 
-use super::recorder::{self, Span, Subject};
-use crate::platform::sync::{Lock, locked_static};
+use crate::platform::shared::Shared;
 use crate::state::flags::{self, COMPARE};
 
 const SAMPLES: usize = 64;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Checksum {
+pub struct Checksum {
     since: Since,
+    /// Contents may have changed unseen since an earlier period.
+    period: u64,
     /// Address and size in bytes of the host side.
     host: usize,
     bytes: usize,
@@ -27,112 +30,64 @@ struct Checksum {
     samples: [u64; SAMPLES],
 }
 
-locked_static! { static CHECKSUMS: Lock<AddressMap<Checksum>> = Lock::new(address_map()); }
+/// As an object's entry holds it.
+pub type KeptChecksum = Shared<Checksum>;
+
+/// The number of times that comparing was turned on.
+static PERIOD: AtomicU64 = AtomicU64::new(0);
 
 #[inline]
 pub fn are_compared() -> bool {
     flags::are_events_read() && flags::has(COMPARE)
 }
 
-/// For an object whose host side was filled with zeros.
-pub fn filled(subject: Subject, host: NonNull<c_void>) {
-    let (host, bytes) = (host.addr().get(), subject.bytes);
-    keep(subject, Checksum { since: Since::Fill, host, bytes, hash: 0, samples: [0; SAMPLES] });
-}
-
-/// For an object whose two sides no longer hold the same data.
-#[cold]
-pub fn forget(object: usize) {
-    if flags::has(COMPARE) {
-        CHECKSUMS.with(|checksums| checksums.remove(&object));
-    }
-}
-
-/// Drops all records: they may belong to objects that ended while nothing was compared.
-pub fn forget_all() {
-    CHECKSUMS.with(|checksums| checksums.clear());
-}
-
-/// Records what has changed on the host.
-///
-/// # Safety
-/// `host` is readable for the object's size, and no other thread writes it during the call. The copy itself demands the
-/// same.
-pub unsafe fn before_copy_to_device(subject: Subject, host: NonNull<c_void>) {
-    // SAFETY: the caller guarantees it.
-    let now = unsafe { Checksum::of(subject, host) };
-    tell(subject, judged(subject, Side::Host, now));
-    keep(subject, now);
-}
-
-/// Records what had changed on the device before the copy.
-///
-/// # Safety
-/// As for `before_copy_to_device`.
-pub unsafe fn after_copy_to_host(subject: Subject, host: NonNull<c_void>, copy: &Span) {
-    // SAFETY: the caller guarantees it.
-    let now = unsafe { Checksum::of(subject, host) };
-    if let Some(what) = judged(subject, Side::Device, now) {
-        copy.found(subject, what);
-    }
-    keep(subject, now);
-}
-
-/// Records at the object's end whether its zeros were overwritten.
-///
-/// # Safety
-/// As for `before_copy_to_device`, if the library filled this block.
-pub unsafe fn at_end(subject: Subject, host: NonNull<c_void>) {
-    let before = CHECKSUMS.with(|checksums| checksums.remove(&subject.object));
-    // Only the block that was filled is read: other memory, such as the caller's own, may be gone already.
-    let was_filled = |before: Checksum| before.since == Since::Fill && before.host == host.addr().get();
-    if before.is_some_and(was_filled) {
-        // SAFETY: the caller guarantees it.
-        let now = unsafe { Checksum::of(subject, host) };
-        tell(subject, compared(Side::Host, before, now));
-    }
-}
-
-fn judged(subject: Subject, side: Side, now: Checksum) -> Option<What> {
-    let before = CHECKSUMS.with(|checksums| checksums.get(&subject.object).copied());
-    compared(side, before, now)
-}
-
-fn compared(side: Side, before: Option<Checksum>, now: Checksum) -> Option<What> {
-    let before = before.filter(|before| before.host == now.host && before.bytes == now.bytes)?;
-    Some(What::Compared { side, since: before.since, changed: now.changed_since(&before) })
-}
-
-fn tell(subject: Subject, what: Option<What>) {
-    if let Some(what) = what {
-        recorder::record(subject, || what);
-    }
-}
-
-/// Without memory there is no record, and the next comparison has nothing to compare with.
-fn keep(subject: Subject, checksum: Checksum) {
-    CHECKSUMS.with(|checksums| {
-        if checksums.try_reserve(1).is_ok() {
-            checksums.insert(subject.object, checksum);
-        }
-    });
+/// Earlier checksums are compared with nothing any more: changes were not seen meanwhile.
+pub fn begin_period() {
+    PERIOD.fetch_add(1, Relaxed);
 }
 
 impl Checksum {
+    /// Of a host side that was filled with zeros.
+    pub fn of_zeros(host: NonNull<c_void>, bytes: usize) -> Checksum {
+        let (host, period) = (host.addr().get(), PERIOD.load(Relaxed));
+        Checksum { since: Since::Fill, period, host, bytes, hash: 0, samples: [0; SAMPLES] }
+    }
+
+    /// Of the contents at a copy.
+    ///
     /// # Safety
-    /// As for `before_copy_to_device`.
-    unsafe fn of(subject: Subject, host: NonNull<c_void>) -> Checksum {
+    /// `host` is readable for so many bytes, and no other thread writes them during the call.
+    pub unsafe fn of(host: NonNull<c_void>, bytes: usize) -> Checksum {
         // SAFETY: the caller guarantees it.
-        let contents = unsafe { std::slice::from_raw_parts(host.cast::<u8>().as_ptr(), subject.bytes) };
+        let contents = unsafe { std::slice::from_raw_parts(host.cast::<u8>().as_ptr(), bytes) };
         let words = contents.len() / WORD;
         let sample = |index: usize| word(contents, index * words / SAMPLES);
         Checksum {
             since: Since::Copy,
+            period: PERIOD.load(Relaxed),
             host: host.addr().get(),
-            bytes: subject.bytes,
+            bytes,
             hash: hash(contents),
             samples: if words == 0 { [0; SAMPLES] } else { std::array::from_fn(sample) },
         }
+    }
+
+    /// Whether the block at `host` was filled with zeros. At an object's end only that is read: other memory, such as the caller's
+    /// own, may be gone already.
+    pub fn is_of_zeros(&self, host: NonNull<c_void>) -> bool {
+        self.since == Since::Fill && self.host == host.addr().get()
+    }
+
+    /// `side` had the contents' changes since `before`.
+    pub fn compared(&self, side: Side, before: &Checksum) -> Option<What> {
+        let place = |checksum: &Checksum| (checksum.period, checksum.host, checksum.bytes);
+        let is_comparable = place(self) == place(before);
+        is_comparable.then(|| What::Compared { side, since: before.since, changed: self.changed_since(before) })
+    }
+
+    /// Without memory it is not kept, and the next comparison has nothing to compare with.
+    pub fn kept(self) -> Option<KeptChecksum> {
+        Shared::new(self).ok()
     }
 
     fn changed_since(&self, before: &Checksum) -> Changed {
@@ -173,7 +128,7 @@ mod tests {
     fn checksum(contents: &[u8]) -> Checksum {
         let host = NonNull::from(contents).cast();
         // SAFETY: `contents` is a live slice of that size.
-        unsafe { Checksum::of(Subject { object: 1, bytes: contents.len() }, host) }
+        unsafe { Checksum::of(host, contents.len()) }
     }
 
     #[test]

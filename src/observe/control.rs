@@ -84,12 +84,8 @@ extern "C" fn at_exit() {
 
 pub fn set(flag: Flags, wanted: bool) {
     read_settings();
-    if wanted && !flags::are_events_read() {
-        // Ends of objects were not recorded meanwhile.
-        checksums::forget_all();
-    }
-    if wanted && flag == COMPARE && !flags::has(COMPARE) {
-        checksums::forget_all();
+    if wanted && (!flags::are_events_read() || flag == COMPARE && !flags::has(COMPARE)) {
+        checksums::begin_period();
     }
     flags::set(flag, wanted);
     if flags::has(TRACE) && (flag == ACCESSES || flag == COMPARE) {

@@ -2,13 +2,13 @@
 //! check.
 //!
 //! `observe::control` sets the low byte: while it is 0, each place that records an event costs one branch. Of the flags
-//! above it only [`UNSETTLED`] and [`RECORDED`] are ever cleared. The upper half counts what is kept beside objects.
+//! above it only [`UNSETTLED`] and [`RECORDED`] are ever cleared.
 
-use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::Relaxed;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Flags(u64);
+pub struct Flags(u32);
 
 pub const ACCOUNT: Flags = Flags(1);
 /// Accesses to current data are recorded too.
@@ -31,13 +31,8 @@ pub const MAY_PIN: Flags = Flags(1024);
 pub const RECORDED: Flags = Flags(2048);
 /// An object's contents were given up, or its memory is shared.
 pub const SHARING: Flags = Flags(4096);
-/// An eviction policy, a tensor, or a copy in flight is kept beside an object.
-pub const KEPT: Flags = Flags(!(ONE_KEPT - 1));
-const ONE_KEPT: u64 = 1 << 32;
-/// Under these a small object without state beside it keeps its short path.
-pub const BY_OBJECT: Flags = Flags(MAY_PIN.0 | KEPT.0);
-/// They concern making an object, and ending one that owns nothing.
-pub const BESIDE: Flags = Flags(OBSERVED.0 | SHARING.0 | KEPT.0);
+/// They concern making an object.
+pub const BESIDE: Flags = Flags(OBSERVED.0 | SHARING.0);
 
 impl Flags {
     pub const NONE: Flags = Flags(0);
@@ -46,17 +41,13 @@ impl Flags {
         self.0 & flag.0 != 0
     }
 
-    pub fn none_but(self, some: Flags) -> bool {
-        self.0 & !some.0 == 0
-    }
-
     pub fn and(self, flag: Flags, wanted: bool) -> Flags {
         if wanted { Flags(self.0 | flag.0) } else { self }
     }
 }
 
 // In a model all flags stay 0: settings are read once, so its runs would differ.
-static FLAGS: AtomicU64 = AtomicU64::new(if cfg!(loom) { 0 } else { UNREAD.0 | UNSETTLED.0 });
+static FLAGS: AtomicU32 = AtomicU32::new(if cfg!(loom) { 0 } else { UNREAD.0 | UNSETTLED.0 });
 
 #[inline(always)]
 pub fn none() -> bool {
@@ -65,7 +56,12 @@ pub fn none() -> bool {
 
 #[inline(always)]
 pub fn off() -> bool {
-    !has(OBSERVED)
+    !observed()
+}
+
+#[inline(always)]
+pub fn observed() -> bool {
+    has(OBSERVED)
 }
 
 #[inline]
@@ -76,23 +72,6 @@ pub fn has(flag: Flags) -> bool {
 #[inline]
 pub fn all() -> Flags {
     Flags(FLAGS.load(Relaxed))
-}
-
-/// For an object that ends: after the effects of threads that ended what was kept.
-#[inline(always)]
-pub fn all_by_now() -> Flags {
-    // Acquire: pairs with the Release in `count_kept`.
-    Flags(FLAGS.load(Acquire))
-}
-
-/// Called under the lock of the table, which has `after` entries now.
-#[inline]
-pub fn count_kept(before: usize, after: usize) {
-    if before == after || cfg!(loom) {
-        return;
-    }
-    let change = (after as u64).wrapping_sub(before as u64).wrapping_mul(ONE_KEPT);
-    FLAGS.fetch_add(change, Release);
 }
 
 /// Whether an event has a reader: the counters, or the trace.

@@ -129,17 +129,14 @@ fn a_signal_handler_that_reads_current_data_of_an_evictable_object_is_served_or_
         assert_eq!(object.set_evictable(SYNCEDMEM_EVICT_ALWAYS), SYNCEDMEM_SUCCESS);
     }
     ENDS.store(true, Relaxed);
-    let [mut one, mut other] = [100, 50_000].map(Object::new);
-    for object in [&mut one, &mut other] {
-        assert_eq!(object.set_evictable(SYNCEDMEM_EVICT_ALWAYS), SYNCEDMEM_SUCCESS);
-    }
     let has_come_in_between = || REFUSED.load(Relaxed) > 0;
     under_signals(&mut objects, has_come_in_between, || {
-        for object in [&mut one, &mut other] {
-            touch(object);
-            assert_eq!(object.end_access(), SYNCEDMEM_SUCCESS);
+        // Under the locks that the handler wants: those of its objects.
+        for object in &OBJECTS {
+            let (object, mut data) = (object.load(Relaxed), std::ptr::null());
+            assert_eq!(unsafe { syncedmem_cpu_data(object, &mut data) }, SYNCEDMEM_SUCCESS);
+            assert_eq!(unsafe { syncedmem_end_access(object) }, SYNCEDMEM_SUCCESS);
         }
-        // Its memory comes from malloc, under the lock that the handler may want.
         (0..50).for_each(|_| touch(&mut Object::new(200)));
     });
 }

@@ -15,8 +15,8 @@ use loom::sync::Arc;
 use loom::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use loom::thread;
 use syncedmem::object::SyncedMemory;
-use syncedmem::object::claims::{Blocking, Claim, Claimed, Identity, Table};
-use syncedmem::object::policy::{Policy, Registry, Use};
+use syncedmem::object::table::{Blocking, Claim, Claimed, Entry, Identity, Table};
+use syncedmem::object::uses::{Policy, Use, Uses};
 use syncedmem::platform::owners::Owners;
 use syncedmem_trace::head::{Access, Head, Side};
 
@@ -126,7 +126,7 @@ fn objects_that_share_a_shard_do_not_wait_for_each_others_work() {
 
 /// A copy in flight is a number here.
 type Numbers = Table<u32>;
-const IDENTITY: Identity = Identity { object: 0x1000, host: 1, device: 2, size: 8 };
+const IDENTITY: Identity = Identity { object: 0x1000, host: 1, device: 2, size: 8, is_slow: true };
 
 fn claim(table: &Numbers, owner: usize) -> Claim<'_, u32> {
     table.claim(IDENTITY.object, owner, Blocking::Yes, || IDENTITY).unwrap()
@@ -143,17 +143,16 @@ fn what_is_parked_is_taken_over_by_one_claim_after_the_other_and_never_lost() {
             // Comes before or after it is parked; takes it, and leaves it.
             move || claim(&table, 2).in_flight
         });
-        first.publish(|| (), || IDENTITY);
+        first.publish(|_| (), || IDENTITY);
         let here = claim(&table, 1).in_flight;
         assert_eq!((here, other.join().unwrap()), (Some(7), Some(7)));
-        assert_eq!(table.purge(IDENTITY.object), Some((7, IDENTITY)));
+        assert_eq!(table.remove(IDENTITY.object).and_then(|entry| entry.in_flight), Some(7));
     });
 }
 
 /// An object that may be evicted: which of its blocks it refers to, and which of them are there.
 struct Evictable {
     table: Numbers,
-    marks: Registry,
     block: AtomicUsize,
     is_there: [AtomicBool; 2],
 }
@@ -163,25 +162,28 @@ const NONE: usize = 2;
 
 impl Evictable {
     fn new() -> Arc<Evictable> {
-        let (marks, block) = (Registry::new(), AtomicUsize::new(0));
-        assert!(marks.set(IDENTITY, Policy::Redundant));
+        let (table, block) = (Numbers::new(), AtomicUsize::new(0));
+        let mark = |entry: &mut Entry<u32>| entry.uses = Some(Uses::new(Policy::Redundant));
+        claim(&table, 1).publish(mark, || IDENTITY);
         let is_there = [true, false].map(AtomicBool::new);
-        Arc::new(Evictable { table: Numbers::new(), marks, block, is_there })
+        Arc::new(Evictable { table, block, is_there })
     }
 
     /// Opens an access as `data` does, and ends it.
     fn read(&self) {
-        let opens = |_| {
+        let opens = |entry: Option<&mut Entry<u32>>| {
             let block = self.block.load(Relaxed);
-            (block != NONE && self.marks.open(IDENTITY).unwrap()).then_some(block)
+            let entry = entry.filter(|_| block != NONE)?;
+            entry.follow(Use::Opens);
+            Some(block)
         };
         let block = match self.table.claim_unless(IDENTITY.object, 1, Blocking::Yes, || IDENTITY, opens) {
             Ok(Claimed::Ready(block)) => block,
             Err(_) => unreachable!("no thread re-enters, and there is room"),
             Ok(Claimed::Owner(claim)) => {
                 self.is_there[1].store(true, Relaxed);
-                let open = || {
-                    self.marks.follow(IDENTITY, IDENTITY, Use::Opens);
+                let open = |entry: &mut Entry<u32>| {
+                    entry.follow(Use::Opens);
                     self.block.store(1, Relaxed);
                 };
                 claim.publish(open, || IDENTITY);
@@ -190,17 +192,24 @@ impl Evictable {
         };
         thread::yield_now();
         assert!(self.is_there[block].load(Relaxed), "a block is there while an access to it is open");
-        assert_eq!(self.table.under_lock(IDENTITY.object, || self.marks.end(IDENTITY)), Ok(Ok(Some(true))));
+        let end = |entry: Option<&mut Entry<u32>>| entry.map(Entry::end_access);
+        assert_eq!(self.table.with(IDENTITY.object, || IDENTITY, end), Ok(Some(Ok(()))));
+    }
+
+    /// The claim of an eviction, and the last use that it may not see changed.
+    fn claim_to_evict(&self) -> Option<(Claim<'_, u32>, u64)> {
+        let key = |entry: &Entry<u32>| entry.uses.filter(Uses::is_unused).map(|uses| uses.last_use);
+        let (last_use, object) = self.table.lowest(key)?;
+        let claim = self.table.claim_to_evict(object, 2, |entry| entry.is_unused_since(last_use))?;
+        Some((claim, last_use))
     }
 
     /// As evictions do.
     fn evict(&self) -> bool {
-        let Some(taken) = self.marks.take(Side::Device, Policy::Redundant, 0, u64::MAX) else { return false };
-        let claim = self.table.claim(taken.object, 2, Blocking::No, || IDENTITY);
-        let Ok(claim) = claim else { return false };
+        let Some((claim, last_use)) = self.claim_to_evict() else { return false };
         let block = self.block.load(Relaxed);
-        let publish = || {
-            let is_unused = block != NONE && taken.is_unused(IDENTITY);
+        let publish = |entry: &mut Entry<u32>| {
+            let is_unused = block != NONE && entry.is_unused_since(last_use);
             if is_unused {
                 self.block.store(NONE, Relaxed);
             }
@@ -238,15 +247,15 @@ fn an_object_is_not_ended_while_an_eviction_has_it_in_its_hands() {
         let other = thread::spawn({
             let (object, storage) = (object.clone(), storage.clone());
             move || {
-                let taken = object.marks.take(Side::Device, Policy::Redundant, 0, u64::MAX);
+                let claimed = object.claim_to_evict();
                 // loom sees it if it is written meanwhile.
-                taken.map(|_taken| storage.with(|storage| assert_eq!(unsafe { *storage }, 7)))
+                claimed.map(|_claim| storage.with(|storage| assert_eq!(unsafe { *storage }, 7)))
             }
         });
-        object.marks.purge(IDENTITY.object);
+        object.table.remove(IDENTITY.object);
         storage.with_mut(|storage| unsafe { *storage = 0 });
         other.join().unwrap();
-        assert!(!object.marks.knows(IDENTITY.object));
+        assert!(object.claim_to_evict().is_none());
     });
 }
 

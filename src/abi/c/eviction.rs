@@ -4,7 +4,7 @@ use super::object::syncedmem_t;
 use crate::abi::arguments::{handle, one_of, out_number};
 use crate::abi::call::entry;
 use crate::abi::status::syncedmem_status_t;
-use crate::object::eviction::policy::Policy;
+use crate::object::eviction::uses::Policy;
 
 /// What may be evicted of an object when memory runs out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -26,7 +26,6 @@ use super::cache::{self, host::Kept};
 use super::host_usage;
 use super::malloc::{ALIGNMENT, SMALL, aligned};
 use crate::error::{Cause, Error};
-use crate::observe::checksums;
 use crate::observe::recorder::{self, Span, Subject};
 use crate::platform::limits;
 use crate::{caffe, settings};
@@ -204,9 +203,6 @@ unsafe fn fill_and_record(found: Found, request: Request, pinned: bool, span: Sp
         unsafe { fill(address, undefined.min(bytes)) };
         if is_filled {
             span.end(subject, || What::Filled { side: Side::Host, bytes: bytes as u64 });
-        }
-        if checksums::are_compared() {
-            checksums::filled(subject, address);
         }
     }
 }

@@ -12,7 +12,10 @@ use crate::cuda;
 use crate::cuda::driver::Stream;
 use crate::error::Error;
 use crate::object::dlpack;
-use crate::object::{EXPORTS, SyncedMemory};
+use crate::object::dlpack::tensors::Imports;
+use crate::object::table::{Blocking, Claimed};
+use crate::object::{Entry, SyncedMemory, TABLE, refused};
+use crate::platform::sync::Ordering;
 
 impl SyncedMemory {
     /// Returns a tensor of `side`'s memory, a `DLManagedTensorVersioned` or, without `versioned`, a `DLManagedTensor`.
@@ -38,15 +41,29 @@ impl SyncedMemory {
         let blank = Blank::new(layout)?;
         // For the deleter.
         std::ptr::from_ref(self).expose_provenance();
-        let holding = EXPORTS.open(self.address(), side)?;
+        let holding = self.open_export(side)?;
         let data = self.data(access, side).inspect_err(|_| {
-            EXPORTS.close(holding);
+            let _ = self.with_entry(|entry| entry.map(|entry| entry.tensors.close(side)));
         })?;
         // For an object of 0 bytes.
         let nowhere = Device { kind: dlpack::CUDA, ordinal: 0 };
         let device = self.device_of(side).ok().flatten().or(before).unwrap_or(nowhere);
         let flags = if access == Access::Read { dlpack::READ_ONLY } else { 0 };
         Ok(blank.fill(versioned, Memory { data, device, flags }, holding, delete))
+    }
+
+    /// Counts a tensor, in a new entry if the object has none.
+    fn open_export(&self, side: Side) -> Result<Holding, Error> {
+        let open = |entry: &mut Entry| {
+            let holding = entry.tensors.open(self.address(), side)?;
+            // Relaxed: while the slow bit is set, readers take the lock.
+            self.word.store(self.load().slow().0, Ordering::Relaxed);
+            Ok(holding)
+        };
+        match self.claim_unless(Blocking::Yes, |entry| entry.map(open)).map_err(refused)? {
+            Claimed::Ready(answer) => answer,
+            Claimed::Owner(claim) => claim.publish(open, || self.identity()),
+        }
     }
 
     /// `None`: `side` has no block.
@@ -67,7 +84,7 @@ impl SyncedMemory {
     /// Tensors in use, by side.
     pub fn exports(&self) -> Result<[usize; 2], Error> {
         self.head()?;
-        Ok(EXPORTS.tensors(self.address()))
+        Ok(self.with_entry(|entry| entry.map_or([0, 0], |entry| entry.tensors.exported()))?)
     }
 
     /// Borrows a tensor's memory, and calls its deleter when the object releases that. On an error the tensor stays the
@@ -78,9 +95,8 @@ impl SyncedMemory {
     pub unsafe fn set_tensor(&self, tensor: NonNull<c_void>, versioned: bool) -> Result<(), Error> {
         // SAFETY: the caller guarantees the tensor.
         let (imported, side, data) = unsafe { Imported::read(tensor, versioned, self.size()?) }?;
-        EXPORTS.reserve(self.address())?;
         // SAFETY: the caller guarantees the memory. Afterwards the object may be gone: see `replace`.
-        unsafe { self.borrow(data, side, Some(imported)) }.inspect_err(|_| EXPORTS.unreserve(self.address()))
+        unsafe { self.borrow(data, side, Some(imported)) }
     }
 
     /// See [`copy::transfer::follow_default_stream`].
@@ -101,14 +117,6 @@ impl SyncedMemory {
         let owner = now.word.owns_device().then_some(self.address());
         copy::transfer::follow_default_stream(driver, block, owner, stream)
     }
-}
-
-/// Borrowed tensors, by side.
-pub(in crate::object) type Imports = [Option<Imported>; 2];
-
-#[inline]
-pub(in crate::object) fn take_imports(object: usize) -> Imports {
-    if EXPORTS.is_empty() { [None, None] } else { EXPORTS.forget(object) }
 }
 
 /// Returns borrowed tensors to their makers.
@@ -151,14 +159,15 @@ unsafe extern "C-unwind" fn delete(tensor: *mut c_void) {
 
 /// Adds the object to `waiting` if it was destroyed and this was its last.
 fn close(holding: Holding, waiting: &mut Option<NonNull<SyncedMemory>>) {
+    let is_last = TABLE.at(holding.object, |entry| {
+        // Unknown if the object ended without a call to the library.
+        let Some(entry) = entry.filter(|entry| entry.tensors.know(holding)) else { return false };
+        // Fails if the object was marked anew meanwhile: then no access is open.
+        let _ = entry.end_access();
+        entry.tensors.close(holding.side)
+    });
     let object = NonNull::new(std::ptr::with_exposed_provenance_mut::<SyncedMemory>(holding.object));
-    // Unknown if the object ended without a call to the library.
-    let Some(object) = object.filter(|_| EXPORTS.knows(holding)) else { return };
-    // SAFETY: an object lives while tensors of it are counted, and this one is.
-    let alive = unsafe { object.as_ref() };
-    // Fails if the object is not evictable: then no access is open.
-    let _ = alive.end_access();
-    if EXPORTS.close(holding) {
+    if let (Some(object), Ok(true)) = (object, is_last) {
         // SAFETY: it was destroyed, and this was its last tensor.
         let next = unsafe { SyncedMemory::next_to_end(object) };
         // SAFETY: only this function refers to the object.

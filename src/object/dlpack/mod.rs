@@ -1,12 +1,12 @@
 //! DLPack: the structures of version 1.0, and `DLManagedTensor` from before it, as in `dlpack.h` (dmlc/dlpack).
 //!
-//! `export` and `import` know tensors only; `exports` records them by object, and `exchange` has the methods of
+//! `export` and `import` know tensors only; `tensors` is their part of an object's entry, and `exchange` has the methods of
 //! `SyncedMemory`.
 
 pub(crate) mod exchange;
 pub(crate) mod export;
-pub(crate) mod exports;
 pub(crate) mod import;
+pub mod tensors;
 
 use std::ffi::c_void;
 

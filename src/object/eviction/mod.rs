@@ -4,10 +4,10 @@
 #![expect(unsafe_code, reason = "blocks are copied and freed, and an object is reached by its address")]
 
 mod evictable;
-pub mod policy;
 pub(crate) mod reclaim;
 pub(crate) mod reclaim_summary;
 mod refusal;
+pub mod uses;
 
 use std::ffi::c_void;
 use std::ptr::NonNull;
@@ -15,8 +15,7 @@ use std::ptr::NonNull;
 use syncedmem_trace::event::{Cause, What};
 use syncedmem_trace::head::{Head, Side};
 
-use super::claims::Blocking;
-use super::{Detached, ObjectState, SyncedMemory};
+use super::{Claim, Detached, ObjectState, SyncedMemory, TABLE};
 use crate::cuda::context::{self, Context, ContextGuard};
 use crate::cuda::driver::Driver;
 use crate::cuda::synchronize;
@@ -24,10 +23,10 @@ use crate::memory::blocks;
 use crate::memory::driver::allocation::Allocation;
 use crate::memory::host::registration;
 use crate::observe::recorder;
-use crate::platform::sync::Ordering;
+use crate::platform::sync::{Ordering, this_thread};
 use crate::settings;
 use crate::state::step::Contents;
-use policy::{Policy, Taken, Use};
+use uses::Policy;
 
 /// A series of evictions of objects that were last used before it began.
 pub struct Round<'d> {
@@ -62,32 +61,34 @@ impl<'d> Round<'d> {
 }
 
 impl SyncedMemory {
-    /// Evicts the round's side; returns the bytes given back.
-    pub(super) fn evict(taken: &Taken<'_>, policy: Policy, round: &mut Round<'_>) -> Option<usize> {
-        // SAFETY: `set_evictable`'s caller guarantees that this library's destructor or constructor, which waits for `taken`, runs
-        // before the storage goes.
-        let object = unsafe { &*std::ptr::with_exposed_provenance::<SyncedMemory>(taken.object) };
-        // Do not block: the other thread may be waiting for an object that this thread has claimed (deadlock).
-        let mut claim = object.claim(Blocking::No).ok()?;
+    /// Evicts the round's side of the object at this address, unless it was used since `last_use`; returns the bytes given back.
+    pub(super) fn evict(object: usize, last_use: u64, policy: Policy, round: &mut Round<'_>) -> Option<usize> {
+        // Does not block: the other thread may be waiting for an object that this thread has claimed (deadlock).
+        let claim = TABLE.claim_to_evict(object, this_thread(), |entry| entry.is_unused_since(last_use))?;
+        // SAFETY: `set_evictable`'s caller guarantees that this library's destructor, which waits for the claim, runs before the
+        // storage goes.
+        let object = unsafe { &*std::ptr::with_exposed_provenance::<SyncedMemory>(object) };
+        let mut claim = object.sorted(claim);
         // After a failed copy the object's next user gets the context's error.
-        if object.finish_if_done(&mut claim, round.driver) != Ok(true) {
-            return None;
-        }
-        if !taken.is_unused(object.identity_for_policy()) {
+        let is_own = object.load().is_slow() && claim.with(|entry| entry.is_of(object.identity()));
+        if !is_own || object.finish_if_done(&mut claim, round.driver) != Ok(true) {
             return None;
         }
         let now = object.now().ok()?;
-        let (next, new) = object.without_side(now, policy, round)?;
+        let (next, new) = object.without_side(&claim, now, policy, round)?;
         let owned = object.owned(now.word);
-        let is_unused = || {
-            let is_unused = taken.is_unused(object.identity_for_policy());
-            if is_unused {
-                object.store(next, object.policy_follows(next, Use::None));
-            }
-            is_unused
-        };
         let bytes = object.size.load(Ordering::Relaxed);
-        let is_evicted = claim.publish(is_unused, || object.identity());
+        // A thread may have used the object meanwhile without a claim.
+        let is_evicted = claim.publish(
+            |entry| {
+                let is_unused = entry.is_unused_since(last_use);
+                if is_unused {
+                    object.store(next, entry.keeps());
+                }
+                is_unused
+            },
+            || object.identity(),
+        );
         if is_evicted {
             let (side, newest) = (round.side, policy == Policy::Always);
             recorder::record(object.subject(), || What::Evicted { side, bytes: bytes as u64, newest });
@@ -99,7 +100,13 @@ impl SyncedMemory {
     }
 
     /// The object without the side, and the block that was made for its data on the other. `None`: not to be evicted by `policy`.
-    fn without_side(&self, now: ObjectState, policy: Policy, round: &mut Round<'_>) -> Option<(ObjectState, Detached)> {
+    fn without_side(
+        &self,
+        claim: &Claim<'_>,
+        now: ObjectState,
+        policy: Policy,
+        round: &mut Round<'_>,
+    ) -> Option<(ObjectState, Detached)> {
         let (side, other) = (round.side, round.side.other());
         if !self.owns(side).ok()? {
             return None;
@@ -109,7 +116,8 @@ impl SyncedMemory {
             return None;
         }
         self.quiesce_blocks(now, round)?;
-        let (full, new) = if is_redundant { (now, Detached::default()) } else { self.with_both_sides(now, round)? };
+        let (full, new) =
+            if is_redundant { (now, Detached::default()) } else { self.with_both_sides(claim, now, round)? };
         Some((full.with_head(Head::only_at(other)).without(side), new))
     }
 
@@ -132,7 +140,12 @@ impl SyncedMemory {
     }
 
     /// Also returns the block that was made for the copy.
-    fn with_both_sides(&self, now: ObjectState, round: &Round<'_>) -> Option<(ObjectState, Detached)> {
+    fn with_both_sides(
+        &self,
+        claim: &Claim<'_>,
+        now: ObjectState,
+        round: &Round<'_>,
+    ) -> Option<(ObjectState, Detached)> {
         let to = round.side.other();
         let (full, new) = match to {
             Side::Host => {
@@ -149,6 +162,6 @@ impl SyncedMemory {
             }
         }?;
         full.device.zip(full.host)?;
-        self.copied(round.driver, (full, new), to, Cause::Eviction).ok()
+        self.copied(round.driver, claim, (full, new), to, Cause::Eviction).ok()
     }
 }

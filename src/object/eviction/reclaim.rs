@@ -8,12 +8,12 @@ use syncedmem_trace::head::Side;
 use syncedmem_trace::kind::Kind;
 
 use super::Round;
-use super::policy::Policy;
 use super::reclaim_summary::{self, ReclaimSummary};
 use super::refusal;
+use super::uses::{self, Policy, Uses};
 use crate::cuda;
 use crate::error::{Cause, Error};
-use crate::object::{POLICIES, SyncedMemory, trim};
+use crate::object::{SyncedMemory, TABLE, trim};
 use crate::observe::recorder::{self, Subject};
 
 /// Makes room and retries an allocation that failed with `error`. The final error is the first one.
@@ -22,7 +22,7 @@ use crate::observe::recorder::{self, Subject};
 pub fn make_room<T>(error: Error, subject: Subject, allocate: impl Fn() -> Result<T, Error>) -> Result<T, Error> {
     if let Some(want) = Want::of(error) {
         let idle = want.trim();
-        let mut summary = ReclaimSummary { idle, is_any_evictable: !POLICIES.is_empty(), ..Default::default() };
+        let mut summary = ReclaimSummary { idle, is_any_evictable: is_any_evictable(), ..Default::default() };
         let block = if idle > Some(0) { allocate().ok() } else { None };
         if let Some(block) = block.or_else(|| evict(want, &mut summary, allocate)) {
             return Ok(block);
@@ -74,19 +74,32 @@ impl Want {
     }
 }
 
+fn is_any_evictable() -> bool {
+    TABLE.lowest(|entry| entry.uses.map(|uses| uses.last_use)).is_some()
+}
+
+/// Of the objects with a block on `side`, at least this policy and no open access, last used after `after` and not after
+/// `until`: the last use and the address.
+fn least_recently_used(side: Side, policy: Policy, after: u64, until: u64) -> Option<(u64, usize)> {
+    TABLE.lowest(|entry| {
+        let is_wanted = |uses: &Uses| uses.is_unused() && uses.policy >= policy;
+        let uses = entry.uses.filter(|uses| is_wanted(uses) && entry.has_block(side))?;
+        Some(uses.last_use).filter(|&last_use| last_use > after && last_use <= until)
+    })
+}
+
 fn evict<T>(want: Want, summary: &mut ReclaimSummary, allocate: impl Fn() -> Result<T, Error>) -> Option<T> {
-    let driver = cuda::driver_in_use().filter(|_| !POLICIES.is_empty())?;
+    let driver = cuda::driver_in_use().filter(|_| is_any_evictable())?;
     let mut round = Round::new(driver, want.side, want.ordinal);
     let missing = want.missing.saturating_sub(summary.idle.unwrap_or(0) as usize);
     // Objects used later are in use.
-    let until = POLICIES.now();
+    let until = uses::now();
     let mut evicted = 0;
     for policy in [Policy::Redundant, Policy::Always] {
         let mut after = 0;
-        while let Some(taken) = POLICIES.take(want.side, policy, after, until) {
-            after = taken.last_use;
-            let Some(bytes) = SyncedMemory::evict(&taken, policy, &mut round) else { continue };
-            drop(taken);
+        while let Some((last_use, object)) = least_recently_used(want.side, policy, after, until) {
+            after = last_use;
+            let Some(bytes) = SyncedMemory::evict(object, last_use, policy, &mut round) else { continue };
             let count = if policy == Policy::Always { &mut summary.newest } else { &mut summary.redundant };
             count.add(bytes);
             evicted += bytes;

@@ -1,8 +1,9 @@
 //! The table alone, with numbers for copies in flight.
 
 use super::*;
+use std::sync::atomic::Ordering::Relaxed;
 
-const FIRST: Identity = Identity { object: 0x1000, host: 0, device: 0, size: 8 };
+const FIRST: Identity = Identity { object: 0x1000, host: 0, device: 0, size: 8, is_slow: true };
 const SECOND: Identity = Identity { size: 16, ..FIRST };
 
 type Table = super::Table<u32>;
@@ -15,7 +16,7 @@ fn claim(table: &Table, owner: usize, identity: Identity) -> Claim<'_, u32> {
 fn park(table: &Table, after: Identity) {
     let mut first = claim(table, 1, FIRST);
     first.in_flight = Some(7);
-    first.publish(|| (), || after);
+    first.publish(|_| (), || after);
 }
 
 fn entries(table: &Table) -> usize {
@@ -27,7 +28,7 @@ fn a_claim_lasts_until_it_is_published_or_dropped() {
     let table = Table::new();
     let first = claim(&table, 1, FIRST);
     assert_eq!(entries(&table), 1);
-    first.publish(|| assert_eq!(table.shard(FIRST.object).count.load(Ordering::Relaxed), 1), || FIRST);
+    first.publish(|entry| assert!(entry.is_claimed() && !entry.keeps()), || FIRST);
     assert_eq!(entries(&table), 0);
     drop(claim(&table, 1, FIRST));
     assert_eq!(entries(&table), 0);
@@ -37,9 +38,9 @@ fn a_claim_lasts_until_it_is_published_or_dropped() {
 fn brief_work_is_not_done_while_a_thread_has_claimed_the_object() {
     let table = Table::new();
     let first = claim(&table, 1, FIRST);
-    assert_eq!(table.briefly(FIRST.object, || 42), Ok(None));
+    assert_eq!(table.unless_known(FIRST.object, || 42), Ok(None));
     drop(first);
-    assert_eq!(table.briefly(FIRST.object, || 42), Ok(Some(42)));
+    assert_eq!(table.unless_known(FIRST.object, || 42), Ok(Some(42)));
 }
 
 #[test]
@@ -60,12 +61,20 @@ fn an_entry_that_does_not_match_the_object_is_dropped_never_applied() {
 }
 
 #[test]
-fn a_purge_drops_the_entry_of_that_address_alone() {
+fn an_entry_that_keeps_something_is_not_of_an_object_without_the_slow_bit() {
+    let table = Table::new();
+    park(&table, FIRST);
+    let second = claim(&table, 2, Identity { is_slow: false, ..FIRST });
+    assert_eq!((second.in_flight, second.stale), (None, Some(7)));
+}
+
+#[test]
+fn a_removal_drops_the_entry_of_that_address_alone() {
     let table = Table::new();
     let elsewhere = Identity { object: FIRST.object + 32, ..FIRST };
     std::mem::forget(claim(&table, 1, FIRST));
     std::mem::forget(claim(&table, 1, elsewhere));
-    assert!(table.purge(FIRST.object).is_none());
+    assert!(table.remove(FIRST.object).is_some());
     assert_eq!(entries(&table), 1);
     assert!(matches!(table.claim(elsewhere.object, 1, Blocking::Yes, || elsewhere), Err(NoClaim::Reentered)));
 }
@@ -101,11 +110,12 @@ fn a_copy_of_an_earlier_object_is_handed_out_as_stale_and_never_as_the_objects_o
 }
 
 #[test]
-fn a_purge_returns_the_copy_in_flight_and_whose_it_was() {
+fn a_removal_returns_the_copy_in_flight_and_whose_it_was() {
     let table = Table::new();
     park(&table, FIRST);
-    assert_eq!(table.purge(FIRST.object), Some((7, FIRST)));
-    assert_eq!(table.purge(FIRST.object), None);
+    let removed = table.remove(FIRST.object).map(|entry| (entry.in_flight, entry.identity));
+    assert_eq!(removed, Some((Some(7), FIRST)));
+    assert!(table.remove(FIRST.object).is_none());
 }
 
 #[test]
@@ -122,7 +132,7 @@ fn a_forked_child_forgets_what_its_parents_threads_were_doing() {
     std::mem::forget(claim(&table, 1, FIRST));
     table.at_fork(ForkStep::Lock);
     table.at_fork(ForkStep::Unlock);
-    table.forget();
+    table.forget_work();
     drop(claim(&table, 2, FIRST));
 }
 
@@ -133,13 +143,13 @@ fn the_second_comer_waits_and_finds_the_work_done() {
     let first = claim(&table, 1, FIRST);
     std::thread::scope(|threads| {
         let done = &done;
-        let answer = move |_| done.load(Ordering::Relaxed).then_some(42);
+        let answer = move |_: Option<&mut Entry<u32>>| done.load(Relaxed).then_some(42);
         let table = &table;
         let second = threads.spawn(move || table.claim_unless(FIRST.object, 2, Blocking::Yes, || FIRST, answer).ok());
-        while !table.shard(FIRST.object).entries.with(|entries| entries[0].has_waiters) {
+        while !table.shard(FIRST.object).entries.with(|entries| entries[&FIRST.object].has_waiters) {
             std::thread::yield_now();
         }
-        first.publish(|| done.store(true, Ordering::Relaxed), || FIRST);
+        first.publish(|_| done.store(true, Relaxed), || FIRST);
         assert!(matches!(second.join(), Ok(Some(Claimed::Ready(42)))));
     });
 }

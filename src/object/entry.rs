@@ -1,0 +1,94 @@
+//! What the table keeps beside one object.
+
+use syncedmem_trace::head::Side;
+
+use crate::error::Error;
+use crate::object::dlpack::tensors::Tensors;
+use crate::object::eviction::uses::{Use, Uses};
+use crate::observe::checksums::KeptChecksum;
+
+/// Distinguishes an object from an earlier one at the same address, which ended without a call to the library.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// The addresses of the object and of its blocks; 0 without a block.
+    pub object: usize,
+    pub host: usize,
+    pub device: usize,
+    pub size: usize,
+    /// The word's slow bit, which a constructor of this library clears. One that is inlined into an old Caffe's user leaves it.
+    pub is_slow: bool,
+}
+
+/// `F` describes a copy in flight. The slow bit of the object's word is set while the entry [`keeps`](Entry::keeps) anything; a
+/// claim alone, which lasts as long as one operation, leaves the word as it is.
+pub struct Entry<F> {
+    pub(super) identity: Identity,
+    /// `pthread_self()` of the thread that has the claim, or `NOBODY`.
+    pub(super) owner: usize,
+    /// The claim is an eviction's. A destructor on another thread waits for it.
+    pub(super) is_evicting: bool,
+    pub(super) has_waiters: bool,
+    pub in_flight: Option<F>,
+    /// `None`: the object is not evictable.
+    pub uses: Option<Uses>,
+    pub tensors: Tensors,
+    pub checksum: Option<KeptChecksum>,
+}
+
+/// No thread's `pthread_self()`.
+pub(super) const NOBODY: usize = 0;
+
+impl<F> Entry<F> {
+    pub(super) fn new(identity: Identity) -> Self {
+        Entry {
+            identity,
+            owner: NOBODY,
+            is_evicting: false,
+            has_waiters: false,
+            in_flight: None,
+            uses: None,
+            tensors: Tensors::default(),
+            checksum: None,
+        }
+    }
+
+    pub fn is_claimed(&self) -> bool {
+        self.owner != NOBODY
+    }
+
+    /// Whether the entry outlives a claim.
+    pub fn keeps(&self) -> bool {
+        self.in_flight.is_some() || self.uses.is_some() || !self.tensors.is_empty() || self.checksum.is_some()
+    }
+
+    /// The check of the identity. An entry that keeps anything has set the slow bit, unless the claim is yet to publish it.
+    pub fn is_of(&self, now: Identity) -> bool {
+        let is_same = Identity { is_slow: self.identity.is_slow, ..now } == self.identity;
+        is_same && (now.is_slow || self.is_claimed() || !self.keeps())
+    }
+
+    pub fn has_block(&self, side: Side) -> bool {
+        match side {
+            Side::Host => self.identity.host != 0,
+            Side::Device => self.identity.device != 0,
+        }
+    }
+
+    /// An operation has handed out an address, or made all earlier ones invalid.
+    pub fn follow(&mut self, means: Use) {
+        if let Some(uses) = &mut self.uses {
+            uses.follow(means);
+        }
+    }
+
+    /// Whether the object is evictable, and neither in use nor used since `last_use`.
+    pub fn is_unused_since(&self, last_use: u64) -> bool {
+        self.uses.is_some_and(|uses| uses.is_unused_since(last_use))
+    }
+
+    /// `Ok` also if the object is not evictable.
+    pub fn end_access(&mut self) -> Result<(), Error> {
+        let is_ended = self.uses.as_mut().is_none_or(Uses::end);
+        is_ended.then_some(()).ok_or(Error::NoOpenAccess)
+    }
+}

@@ -1,0 +1,335 @@
+//! The table of objects: the lock and the state for which an object has no room.
+//!
+//! A thread that must allocate, fill or copy first claims the object's entry; a second thread waits until the claim ends. No lock
+//! is held during the work. What is to be kept beside the object (a copy in flight, a policy, tensors, a checksum) stays in the
+//! entry; without any, the entry goes with the claim.
+//!
+//! The outcome is published and the claim ended under the shard's lock, so an entry has its object's pointers and size.
+//! One with others is an earlier object's ([`Entry::is_of`]), and is dropped: addresses are reused.
+
+use std::convert::Infallible;
+use std::mem::ManuallyDrop;
+
+use syncedmem_trace::address_hash::{AddressMap, address_map, hash_address};
+
+use super::entry::NOBODY;
+pub use super::entry::{Entry, Identity};
+use crate::platform::sync::{FOR_EVER, ForkLock, ForkStep, Gate, Interrupted, Lock, constructor};
+
+#[cfg(not(loom))]
+const SHARDS: usize = 128;
+#[cfg(loom)]
+const SHARDS: usize = 1;
+
+type Entries<F> = AddressMap<Entry<F>>;
+
+/// `F` describes a copy in flight.
+pub struct Table<F> {
+    shards: [Shard<F>; SHARDS],
+}
+
+#[repr(align(64))]
+struct Shard<F> {
+    entries: Lock<Entries<F>>,
+    /// Opens when a claim ends that threads wait for.
+    gate: Gate,
+}
+
+pub enum Claimed<C, T> {
+    Owner(C),
+    /// The answer of `unless`.
+    Ready(T),
+}
+
+#[derive(Debug)]
+pub enum NoClaim {
+    /// The calling thread has it already.
+    Reentered,
+    /// Another thread has it, and the caller does not block.
+    Busy,
+    NoRoom,
+    /// The caller, a signal handler, interrupted the holder of the shard's lock.
+    Interrupted,
+}
+
+/// The right to work on one object, until it is published or dropped.
+pub struct Claim<'t, F: Copy> {
+    shard: &'t Shard<F>,
+    object: usize,
+    owner: usize,
+    /// A copy that is still in flight when the claim ends stays in the entry.
+    pub in_flight: Option<F>,
+    /// A copy of an earlier object at this address.
+    pub stale: Option<F>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Blocking {
+    Yes,
+    No,
+}
+
+impl<F: Send> ForkLock for Table<F> {
+    fn at_fork(&self, step: ForkStep) {
+        self.shards.iter().for_each(|shard| shard.entries.at_fork(step));
+    }
+}
+
+impl<F: Copy> Table<F> {
+    #[cfg(not(loom))]
+    #[expect(clippy::new_without_default, reason = "there is one, and it is a static")]
+    pub const fn new() -> Self {
+        Table { shards: [const { Shard::new() }; SHARDS] }
+    }
+
+    #[cfg(loom)]
+    pub fn new() -> Self {
+        Table { shards: std::array::from_fn(|_| Shard::new()) }
+    }
+
+    /// Does short `work` under the shard's lock, unless the address has an entry.
+    #[inline]
+    pub fn unless_known<R>(&self, object: usize, work: impl FnOnce() -> R) -> Result<Option<R>, Interrupted> {
+        self.shard(object).entries.try_with(FOR_EVER, |entries| (!entries.contains_key(&object)).then(work))
+    }
+
+    /// Does short `work` under the shard's lock, with the object's entry if it has one. Calls `identity` under that lock.
+    pub fn with<R>(
+        &self,
+        object: usize,
+        identity: impl FnOnce() -> Identity,
+        work: impl FnOnce(Option<&mut Entry<F>>) -> R,
+    ) -> Result<R, Interrupted> {
+        self.at(object, |entry| {
+            let now = identity();
+            work(entry.filter(|entry| entry.is_of(now)))
+        })
+    }
+
+    /// As [`Self::with`], whichever object at the address the entry is of.
+    pub fn at<R>(&self, object: usize, work: impl FnOnce(Option<&mut Entry<F>>) -> R) -> Result<R, Interrupted> {
+        self.shard(object).entries.try_with(FOR_EVER, |entries| {
+            let result = work(entries.get_mut(&object));
+            drop_unneeded(entries, object);
+            result
+        })
+    }
+
+    /// Claims an object for the calling thread, `owner`. Calls `identity` under the shard's lock.
+    pub fn claim(
+        &self,
+        object: usize,
+        owner: usize,
+        blocking: Blocking,
+        identity: impl Fn() -> Identity,
+    ) -> Result<Claim<'_, F>, NoClaim> {
+        match self.claim_unless(object, owner, blocking, identity, |_| None::<Infallible>)? {
+            Claimed::Owner(claim) => Ok(claim),
+            Claimed::Ready(never) => match never {},
+        }
+    }
+
+    /// Claims an object unless `unless` answers: called under the shard's lock before each attempt, with the object's entry if it
+    /// has one.
+    pub fn claim_unless<T>(
+        &self,
+        object: usize,
+        owner: usize,
+        blocking: Blocking,
+        identity: impl Fn() -> Identity,
+        unless: impl Fn(Option<&mut Entry<F>>) -> Option<T>,
+    ) -> Result<Claimed<Claim<'_, F>, T>, NoClaim> {
+        let shard = self.shard(object);
+        loop {
+            let turn = shard.entries.try_with(FOR_EVER, |entries| {
+                let now = identity();
+                if let Some(answer) = unless(entries.get_mut(&object).filter(|entry| entry.is_of(now))) {
+                    return Ok(Turn::Unneeded(answer));
+                }
+                entries.try_reserve(1).map_err(|_| NoClaim::NoRoom)?;
+                let (entry, stale) = enter(entries, now);
+                if entry.owner == NOBODY {
+                    entry.owner = owner;
+                    Ok(Turn::Ours { in_flight: entry.in_flight, stale })
+                } else if entry.owner == owner {
+                    Err(NoClaim::Reentered)
+                } else if blocking == Blocking::No {
+                    Err(NoClaim::Busy)
+                } else {
+                    entry.has_waiters = true;
+                    Ok(Turn::Theirs(shard.gate.ticket()))
+                }
+            });
+            match turn.unwrap_or(Err(NoClaim::Interrupted))? {
+                Turn::Ours { in_flight, stale } => {
+                    return Ok(Claimed::Owner(Claim { shard, object, owner, in_flight, stale }));
+                }
+                Turn::Unneeded(answer) => return Ok(Claimed::Ready(answer)),
+                Turn::Theirs(ticket) => shard.gate.wait(ticket),
+            }
+        }
+    }
+
+    /// Claims the object of an entry that is not claimed and that `is_wanted`, for an eviction: until the claim ends a destructor
+    /// on another thread waits.
+    pub fn claim_to_evict(
+        &self,
+        object: usize,
+        owner: usize,
+        is_wanted: impl FnOnce(&Entry<F>) -> bool,
+    ) -> Option<Claim<'_, F>> {
+        let shard = self.shard(object);
+        let in_flight = shard.entries.with(|entries| {
+            let entry = entries.get_mut(&object).filter(|entry| !entry.is_claimed() && is_wanted(entry))?;
+            (entry.owner, entry.is_evicting) = (owner, true);
+            Some(entry.in_flight)
+        })?;
+        Some(Claim { shard, object, owner, in_flight, stale: None })
+    }
+
+    /// The lowest key of an entry that is not claimed, and the address of its object.
+    pub fn lowest<K: Ord>(&self, key: impl Fn(&Entry<F>) -> Option<K>) -> Option<(K, usize)> {
+        let of_shard = |shard: &Shard<F>| {
+            shard.entries.with(|entries| {
+                let unclaimed = entries.values().filter(|entry| !entry.is_claimed());
+                unclaimed.filter_map(|entry| Some((key(entry)?, entry.identity.object))).min()
+            })
+        };
+        self.shards.iter().filter_map(of_shard).min()
+    }
+
+    /// Removes the entry of this address, after a wait for an eviction.
+    pub fn remove(&self, object: usize) -> Option<Entry<F>> {
+        let shard = self.shard(object);
+        loop {
+            let removed = shard.entries.with(|entries| match entries.get_mut(&object) {
+                Some(entry) if entry.is_evicting => {
+                    entry.has_waiters = true;
+                    Err(shard.gate.ticket())
+                }
+                _ => Ok(entries.remove(&object)),
+            });
+            match removed {
+                Ok(entry) => {
+                    shard.wake(entry.as_ref().is_some_and(|entry| entry.has_waiters));
+                    return entry;
+                }
+                Err(ticket) => shard.gate.wait(ticket),
+            }
+        }
+    }
+
+    /// In a forked child: claims of the parent's threads and copies in flight have ended.
+    pub fn forget_work(&self) {
+        self.shards.iter().for_each(|shard| {
+            shard.entries.with(|entries| {
+                entries.retain(|_, entry| {
+                    (entry.in_flight, entry.owner, entry.is_evicting) = (None, NOBODY, false);
+                    entry.keeps()
+                });
+            });
+        });
+    }
+
+    #[inline]
+    fn shard(&self, object: usize) -> &Shard<F> {
+        // Objects are at least 32 bytes apart.
+        &self.shards[(hash_address(object >> 5) >> 32) as usize % SHARDS]
+    }
+}
+
+enum Turn<F, T> {
+    /// A `Claim` is made outside the lock, which its `drop` takes.
+    Ours {
+        in_flight: Option<F>,
+        stale: Option<F>,
+    },
+    /// The gate's ticket.
+    Theirs(u32),
+    Unneeded(T),
+}
+
+/// The object's entry, or a new one in the place that the caller has reserved, with the copy of an earlier object.
+fn enter<F>(entries: &mut Entries<F>, now: Identity) -> (&mut Entry<F>, Option<F>) {
+    let entry = entries.entry(now.object).or_insert_with(|| Entry::new(now));
+    if entry.is_of(now) {
+        return (entry, None);
+    }
+    let old = std::mem::replace(entry, Entry::new(now));
+    // Threads that wait for the earlier object's entry are woken with the new one's.
+    entry.has_waiters = old.has_waiters;
+    entry.tensors.inherit(old.tensors);
+    (entry, old.in_flight)
+}
+
+fn drop_unneeded<F>(entries: &mut Entries<F>, object: usize) {
+    if entries.get(&object).is_some_and(|entry| !entry.is_claimed() && !entry.keeps()) {
+        entries.remove(&object);
+    }
+}
+
+impl<F: Copy> Shard<F> {
+    constructor! {
+        fn new() -> Self {
+            Shard { entries: Lock::new(address_map()), gate: Gate::new() }
+        }
+    }
+
+    fn wake(&self, has_waiters: bool) {
+        if has_waiters {
+            self.gate.open();
+        }
+    }
+}
+
+impl<F: Copy> Claim<'_, F> {
+    /// Does `outcome` and ends the claim as one step. `identity` is called after `outcome`.
+    pub fn publish<R>(self, outcome: impl FnOnce(&mut Entry<F>) -> R, identity: impl FnOnce() -> Identity) -> R {
+        let claim = ManuallyDrop::new(self);
+        claim.end(|entry| {
+            let result = outcome(entry);
+            entry.identity = identity();
+            result
+        })
+    }
+
+    /// Does short `change` under the shard's lock. Without an entry, which another thread ended with the object, `change` is lost.
+    pub fn with<R>(&self, change: impl FnOnce(&mut Entry<F>) -> R) -> R {
+        self.shard.entries.with(|entries| match self.entry(entries) {
+            Some(entry) => change(entry),
+            None => change(&mut self.lost()),
+        })
+    }
+
+    fn end<R>(&self, work: impl FnOnce(&mut Entry<F>) -> R) -> R {
+        let (result, has_waiters) = self.shard.entries.with(|entries| {
+            let Some(entry) = self.entry(entries) else { return (work(&mut self.lost()), false) };
+            entry.in_flight = self.in_flight;
+            let result = work(entry);
+            (entry.owner, entry.is_evicting) = (NOBODY, false);
+            let has_waiters = std::mem::take(&mut entry.has_waiters);
+            drop_unneeded(entries, self.object);
+            (result, has_waiters)
+        });
+        self.shard.wake(has_waiters);
+        result
+    }
+
+    fn entry<'e>(&self, entries: &'e mut Entries<F>) -> Option<&'e mut Entry<F>> {
+        entries.get_mut(&self.object).filter(|entry| entry.owner == self.owner)
+    }
+
+    fn lost(&self) -> Entry<F> {
+        Entry::new(Identity { object: self.object, host: 0, device: 0, size: 0, is_slow: false })
+    }
+}
+
+impl<F: Copy> Drop for Claim<'_, F> {
+    fn drop(&mut self) {
+        // The object has not changed. Without the slow bit nothing may stay beside it.
+        self.end(|entry| entry.checksum = entry.checksum.take().filter(|_| entry.identity.is_slow));
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests;
