@@ -181,6 +181,7 @@ fn flags_become_the_settings_of_the_library() {
         ("--host-blocks=malloc", "HOST_BLOCKS=malloc"),
         ("--host-limit=512M", "HOST_LIMIT=512M"),
         ("--junk-fill", "JUNK_FILL=on"),
+        ("--keep=conv1,fc7", "KEEP=conv1,fc7"),
         ("--mode=gpu", "MODE=gpu"),
         ("--on-error=throw", "ON_ERROR=throw"),
         ("--pin=never", "PIN=never"),
@@ -188,6 +189,7 @@ fn flags_become_the_settings_of_the_library() {
         ("--pools=off", "POOLS=off"),
         ("--pool-age=2.5", "POOL_AGE=2.5"),
         ("--pool-budget=1K", "POOL_BUDGET=1K"),
+        ("--share", "SHARE=all"),
         ("--trace-size=64M", "TRACE_SIZE=64M"),
     ];
     let told = Workshop::new().shell(&flags.map(|(flag, _)| flag), "env | grep ^SYNCEDMEM_ | grep -v TRACE= | sort");

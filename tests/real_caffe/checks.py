@@ -14,6 +14,7 @@ from typing import Callable
 
 import command
 import in_place
+import sharing
 import traps
 from training import ITERATIONS, Trained, prepare, train
 from tree import Caffe, Finished, Missing
@@ -211,6 +212,7 @@ ALL: list[Callable[[Checks], str]] = [
     otherwise_it_dies_with_caffes_words,
     *command.ALL,
     *in_place.ALL,
+    *sharing.ALL,
     every_test_of_caffes_own_suite_passes,
 ]
 

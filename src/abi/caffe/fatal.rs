@@ -30,7 +30,8 @@ pub fn fail(failure: Failure) -> ! {
     per_thread::keep(&sentence);
     failure.log(&sentence);
     callback::call(failure.error.into(), &sentence);
-    if settings::throws() {
+    // A program may go on without what it wanted to read.
+    if settings::throws() || matches!(failure.error, Error::GivenUp { .. }) {
         let file = throw::throw(failure.error, &sentence);
         to_stderr(no_runtime(file).as_bytes());
     }
@@ -60,7 +61,7 @@ pub fn report_only(failure: Failure) {
 
 fn no_runtime(file: impl std::fmt::Display) -> Text<500> {
     Text::of(format_args!(
-        "libsyncedmem: SYNCEDMEM_ON_ERROR=throw, but {file}, which called, shows no C++ runtime to throw with: it has none, or \
+        "libsyncedmem: an exception is to be thrown, but {file}, which called, shows no C++ runtime to throw with: it has none, or \
          has it linked in and does not export it; link the shared one, or export it (-rdynamic), or throw from a callback of \
          your own (syncedmem_set_error_callback); aborting\n"
     ))

@@ -3,12 +3,13 @@
 use strsim::levenshtein;
 
 /// Variables of the library and of this command.
-pub const KNOWN: [&str; 16] = [
+pub const KNOWN: [&str; 18] = [
     "SYNCEDMEM_ACCOUNT",
     "SYNCEDMEM_CHECK_DEVICE",
     "SYNCEDMEM_HOST_BLOCKS",
     "SYNCEDMEM_HOST_LIMIT",
     "SYNCEDMEM_JUNK_FILL",
+    "SYNCEDMEM_KEEP",
     "SYNCEDMEM_LIBRARY",
     "SYNCEDMEM_MODE",
     "SYNCEDMEM_ON_ERROR",
@@ -18,6 +19,7 @@ pub const KNOWN: [&str; 16] = [
     "SYNCEDMEM_POOL_AGE",
     "SYNCEDMEM_POOL_BUDGET",
     "SYNCEDMEM_REPORT",
+    "SYNCEDMEM_SHARE",
     "SYNCEDMEM_TRACE",
     "SYNCEDMEM_TRACE_SIZE",
 ];

@@ -9,6 +9,14 @@ use crate::report::number_of_bytes;
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Settings of the library (docs/settings.md says more about each)")]
 pub struct Settings {
+    /// Let memory share whose contents are dead: in training the gradients of activations and layers' scratch, or all, also
+    /// activations [default without a value: all].
+    #[arg(long, value_name = "WHAT", num_args = 0..=1, require_equals = true, default_missing_value = "all")]
+    #[arg(value_parser = ["off", "gradients", "all"])]
+    share: Option<String>,
+    /// Keep these blobs apart from what --share shares, so that they can be read after a pass.
+    #[arg(long, value_name = "BLOB,…")]
+    keep: Option<String>,
     /// Record every access, also one that needs no work. Costs time.
     #[arg(long)]
     accesses: bool,
@@ -59,6 +67,8 @@ impl Settings {
             (true, true) => Some("all"),
         };
         let given = [
+            ("SYNCEDMEM_SHARE", self.share.clone()),
+            ("SYNCEDMEM_KEEP", self.keep.clone()),
             ("SYNCEDMEM_ACCOUNT", account.map(str::to_owned)),
             ("SYNCEDMEM_TRACE_SIZE", self.trace_size.clone()),
             ("SYNCEDMEM_JUNK_FILL", self.junk_fill.then(|| "on".to_owned())),

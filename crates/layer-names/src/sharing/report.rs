@@ -1,4 +1,4 @@
-//! What was shared, for the end of the process: a paragraph on standard error, or in the file that `syncedmem run` names.
+//! What was shared, for the end of the process: a paragraph on standard error.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ffi::CStr;
@@ -42,14 +42,8 @@ pub fn planned(structure: &Structure, apart: &[(usize, &'static str)]) {
 
 extern "C" fn at_exit() {
     crate::naming(|| {
-        let text = text()?;
-        match std::env::var_os("SYNCEDMEM_SHARE_REPORT") {
-            Some(path) => std::fs::write(path, text).ok(),
-            None => {
-                eprint!("{text}");
-                Some(())
-            }
-        }
+        eprint!("{}", text()?);
+        Some(())
     });
 }
 
