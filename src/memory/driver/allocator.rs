@@ -129,10 +129,8 @@ fn fresh(
 pub unsafe fn give_back(address: NonNull<c_void>, allocation: Allocation) {
     IdleBlocks::of(allocation.side).end_use(&allocation);
     let Some(driver) = driver_in_use() else { return };
-    if !device::keep(driver, address, allocation) {
-        // SAFETY: the caller of `give_back` guarantees that nothing uses the block.
-        unsafe { deferred::give_back_or_leave(driver, address, &allocation) };
-    }
+    // SAFETY: the caller of `give_back` guarantees that nothing uses the block.
+    unsafe { device::keep_or_free(driver, address, allocation) };
 }
 
 /// Page-locked memory without an entry in the table, in the current context.

@@ -77,7 +77,7 @@ pub fn make_room(driver: &Driver, guard: &ContextGuard<'_>, device: c_int, side:
 /// Synchronises the current context, which clears its idle blocks of both sides. Other contexts' work on them is declared:
 /// see `streams`.
 fn synchronise(driver: &Driver, guard: &ContextGuard<'_>) -> Result<(), DriverFailure> {
-    // Later frees are not covered. SeqCst: as in `keep`.
+    // Later frees are not covered. SeqCst: as in `keep_or_free`.
     let covered = FREES.load(Ordering::SeqCst);
     synchronize::context(driver)?;
     for idle_blocks in IdleBlocks::all() {
@@ -91,36 +91,41 @@ fn synchronise(driver: &Driver, guard: &ContextGuard<'_>) -> Result<(), DriverFa
     Ok(())
 }
 
-/// `false`: the caller frees the block.
-pub fn keep(driver: &Driver, address: NonNull<c_void>, mut allocation: Allocation) -> bool {
+/// Keeps a block that its object gave up, or frees it behind the work of the legacy default stream and of the streams that wait for it.
+/// `cudaFree`, which Caffe's own layer calls, waits for the device; a wait for the context would end a capture of another thread.
+///
+/// # Safety
+/// No thread refers to the block any more, and no copy in flight uses it.
+pub unsafe fn keep_or_free(driver: &Driver, address: NonNull<c_void>, mut allocation: Allocation) {
     let idle_blocks = IdleBlocks::of(allocation.side);
     // A process that captures graphs synchronises no context.
     let can_be_kept = settings::pools() && !captures_graphs() && allocation.identity.is_certain();
-    let is_kept = can_be_kept && allocation.room as u64 <= idle_blocks.budget(allocation.device);
-    if !is_kept {
-        if can_be_kept {
-            note_turned_away(&allocation);
+    let has_room = allocation.room as u64 <= idle_blocks.budget(allocation.device);
+    if can_be_kept && has_room {
+        // SeqCst: a synchronisation that covers this free begins after it.
+        let waits = Some(FREES.fetch_add(1, Ordering::SeqCst));
+        if idle_blocks.keep(Idle::new(allocation.room, IdleBlock { address, allocation, waits })) {
+            // This free does not wait for work in other contexts.
+            let is_near = |block: &IdleBlock| block.waits_at_most_for(&allocation);
+            reduce_device(driver, idle_blocks, allocation.device, is_near);
+            return;
         }
-        // Events end with their context.
-        if !allocation.behind.is_empty() && allocation.is_alive(driver, address) == Ok(true) {
-            allocation.behind.wait(driver);
-        }
-        return false;
+    } else if can_be_kept {
+        note_turned_away(&allocation);
     }
-    // SeqCst: a synchronisation that covers this free begins after it.
-    let waits = Some(FREES.fetch_add(1, Ordering::SeqCst));
-    let idle = Idle::new(allocation.room, IdleBlock { address, allocation, waits });
-    if !idle_blocks.keep(idle) {
+    let _operation = Operation::begin();
+    if let Ok(Some(_guard)) = allocation.enter(driver, address) {
+        // A captured stream refuses the wait, and the driver decides about the free.
+        if synchronize::legacy_stream(driver).is_ok() {
+            allocation.pending_on_legacy = false;
+        }
         allocation.behind.wait(driver);
-        return false;
     }
-    // This free does not wait for work in other contexts.
-    let is_near = |block: &IdleBlock| block.waits_at_most_for(&allocation);
-    reduce_device(driver, idle_blocks, allocation.device, is_near);
-    true
+    // SAFETY: the caller of `keep_or_free` guarantees that nothing uses the block.
+    unsafe { deferred::give_back_or_leave(driver, address, &allocation) };
 }
 
-/// Waits for all work that may be using the block.
+/// Frees a block behind all work that may be using it.
 fn give_back(driver: &Driver, mut block: IdleBlock) {
     let IdleBlock { address, allocation, .. } = block;
     let _operation = Operation::begin();
