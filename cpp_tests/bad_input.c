@@ -166,7 +166,6 @@ static void unknown_numbers(void) {
 /* tests/observe/account.rs and account_objects.rs have what else is refused. */
 static void accounts_and_names(syncedmem_t *mem) {
   syncedmem_accounting_t accounting = SYNCEDMEM_ACCOUNTING_ACCESSES;
-  char text[4] = "abc";
   size_t length = 77;
 
   INVALID(syncedmem_set_name(mem, NULL), "name is NULL");

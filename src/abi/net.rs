@@ -64,7 +64,7 @@ pub unsafe extern "C" fn discard(object: NonNull<SyncedMemory>) {
     });
 }
 
-/// `syncedmem::executing(unsigned)`: what this thread executes from now on, as a number of [`Executing`]; returns what it did.
+/// `syncedmem::executing(unsigned)`: what this thread executes from now on, as a number of `Executing`; returns what it did.
 #[unsafe(export_name = "_ZN9syncedmem9executingEj")]
 pub extern "C" fn executing(what: u32) -> u32 {
     Executing::ALL.get(what as usize).copied().unwrap_or(Executing::Nothing).begin() as u32
