@@ -263,5 +263,5 @@ fn refused(why: NoClaim) -> Error {
 }
 
 pub fn begin_child() {
-    TABLE.forget_work();
+    TABLE.forget_work(this_thread());
 }

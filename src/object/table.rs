@@ -219,13 +219,17 @@ impl<F: Copy> Table<F> {
         }
     }
 
-    /// In a forked child: claims of the parent's threads and copies in flight have ended.
-    pub fn forget_work(&self) {
+    /// In a forked child: copies in flight and the claims of the parent's other threads have ended. `survivor`, the thread that
+    /// forked, keeps its claims: a function of the program's, called under one, may fork.
+    pub fn forget_work(&self, survivor: usize) {
         self.shards.iter().for_each(|shard| {
             shard.entries.with(|entries| {
                 entries.retain(|_, entry| {
-                    (entry.in_flight, entry.owner, entry.is_evicting) = (None, NOBODY, false);
-                    entry.keeps()
+                    entry.in_flight = None;
+                    if entry.owner != survivor {
+                        (entry.owner, entry.is_evicting) = (NOBODY, false);
+                    }
+                    entry.is_claimed() || entry.keeps()
                 });
             });
         });

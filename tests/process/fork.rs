@@ -1,5 +1,9 @@
 //! Forks under eight allocating threads: the child finds every lock free, its objects whole, and goes on.
 
+use std::ffi::c_void;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use crate::support::allocators;
 use crate::support::tensor::*;
 use crate::support::*;
 
@@ -117,9 +121,41 @@ fn forks_beside_threads_that_exchange_tensors_leave_every_tensor_usable() {
     assert_eq!(destroy(old), SYNCEDMEM_SUCCESS);
 }
 
+/// Set by the allocator below in a child that it has forked.
+static IS_CHILD: AtomicBool = AtomicBool::new(false);
+
+unsafe extern "C-unwind" fn fork_and_allocate(bytes: usize, alignment: usize, _: *mut c_void) -> *mut c_void {
+    let child = unsafe { libc::fork() };
+    assert!(child >= 0);
+    IS_CHILD.store(child == 0, Relaxed);
+    let mut status = 0;
+    if child > 0 {
+        assert_eq!((unsafe { libc::waitpid(child, &mut status, 0) }, status), (child, 0), "the child failed");
+    }
+    let mut block = std::ptr::null_mut();
+    unsafe { libc::posix_memalign(&mut block, alignment, bytes) };
+    block
+}
+
+fn an_access_that_forks_in_an_allocator_ends_in_both_processes() {
+    let table = syncedmem_host_allocator_t { allocate: Some(fork_and_allocate), ..allocators::without_a_book() };
+    assert_eq!(allocators::set(Some(&table)), SYNCEDMEM_SUCCESS);
+    let mut object = Object::new(100);
+    assert_eq!(object.set_evictable(SYNCEDMEM_EVICT_ALWAYS), SYNCEDMEM_SUCCESS);
+    assert!(object.cpu_data().is_ok());
+    let ends = || [(); 2].map(|()| object.end_access());
+    let ended = std::panic::catch_unwind(std::panic::AssertUnwindSafe(ends));
+    if IS_CHILD.load(Relaxed) {
+        let is_right = ended.is_ok_and(|ended| ended == [SYNCEDMEM_SUCCESS, SYNCEDMEM_ERROR_INVALID_STATE]);
+        unsafe { libc::_exit(i32::from(!is_right)) };
+    }
+    assert_eq!(ended.unwrap(), [SYNCEDMEM_SUCCESS, SYNCEDMEM_ERROR_INVALID_STATE]);
+}
+
 crate::support::harness::tests![
     forks_under_eight_allocating_threads_leave_every_object_usable,
     a_forked_child_goes_on_with_evictable_objects_and_their_open_accesses,
     a_forked_child_deletes_its_own_copies_of_tensors,
-    forks_beside_threads_that_exchange_tensors_leave_every_tensor_usable,
+    forks_beside_threads_that_exchange_tensors_leave_every_tensor_usable;
+    alone(&[]): an_access_that_forks_in_an_allocator_ends_in_both_processes
 ];

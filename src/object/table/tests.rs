@@ -132,7 +132,7 @@ fn a_forked_child_forgets_what_its_parents_threads_were_doing() {
     std::mem::forget(claim(&table, 1, FIRST));
     table.at_fork(ForkStep::Lock);
     table.at_fork(ForkStep::Unlock);
-    table.forget_work();
+    table.forget_work(2);
     drop(claim(&table, 2, FIRST));
 }
 
