@@ -96,19 +96,20 @@ pub fn enter(driver: &Driver, address: NonNull<c_void>, owner: Option<usize>) ->
     // Also of another object's block: its context may be gone, and a driver follows stale handles.
     match (allocation.enter(driver, address)?, owner) {
         (Some(guard), _) => Ok((guard, Some(allocation))),
-        (None, Some(_)) => enter_another(driver, address),
+        (None, Some(_)) => enter_another(driver, address, &allocation),
         (None, None) => Ok((enter_unknown(driver, address)?, None)),
     }
 }
 
 /// As [`enter`], if the recorded block is gone. A block that begins at its address is an inlined original's, which had
 /// freed the recorded one.
-fn enter_another(driver: &Driver, address: NonNull<c_void>) -> Result<Entered<'_>, Error> {
+fn enter_another<'d>(driver: &'d Driver, address: NonNull<c_void>, gone: &Allocation) -> Result<Entered<'d>, Error> {
     let number = driver::address(address.as_ptr());
-    if !matches!(pointer::range(driver, number), Ok(Some((start, _))) if start == number) {
+    let begins_there = matches!(pointer::range(driver, number), Ok(Some((start, _))) if start == number);
+    // Meanwhile the driver may have given the address to another object.
+    if !begins_there || !allocator::forget(address, gone) {
         return Err(Error::DeviceReset);
     }
-    allocator::forget(address);
     Ok((enter_unknown(driver, address)?, None))
 }
 

@@ -174,15 +174,14 @@ fn add(driver: &Driver, address: NonNull<c_void>, event: Event) {
     left_over.into_iter().for_each(|event| streams::wait(driver, event));
 }
 
-/// Other code has freed the block.
-pub fn forget(address: NonNull<c_void>) {
-    let gone = blocks::with(|table| {
-        let is_drivers = table.get(address).is_some_and(|block| block.allocation().is_some());
-        if is_drivers { table.remove(address) } else { None }
-    });
-    if let Some(allocation) = gone.and_then(|block| block.allocation()) {
-        IdleBlocks::of(allocation.side).end_use(&allocation);
+/// Other code has freed `gone`. `false`: another block is at its address.
+pub fn forget(address: NonNull<c_void>, gone: &Allocation) -> bool {
+    let is_there = |block: &Block| block.allocation().is_some_and(|it| it.identity == gone.identity);
+    let is_removed = blocks::with(|table| table.get(address).is_some_and(is_there) && table.remove(address).is_some());
+    if is_removed {
+        IdleBlocks::of(gone.side).end_use(gone);
     }
+    is_removed
 }
 
 #[cold]
