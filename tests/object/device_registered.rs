@@ -96,6 +96,21 @@ fn a_reset_of_the_device_ends_registrations() {
     gpu.observe(|| drop(object), |calls| assert!(!names(calls).contains(&"cuMemHostUnregister"), "{calls:?}"));
 }
 
+fn after_a_reset_objects_that_pin_one_buffer_at_once_register_it_once() {
+    let gpu = simulated_gpu();
+    let mut lent = pattern(1, BYTES);
+    let mut objects = [(); 8].map(|()| Object::borrowing(&mut lent));
+    for round in 0..1000 {
+        at_once(objects.len(), {
+            let objects = objects.each_mut().map(std::sync::Mutex::new);
+            move |at| assert_eq!(objects[at].lock().unwrap().pin(), SYNCEDMEM_SUCCESS, "{}", last_error())
+        });
+        assert!(objects.iter_mut().all(|object| object.is_pinned()), "{round}");
+        assert_eq!(gpu.calls_of(c"cuMemHostRegister_v2"), round + 1);
+        assert_eq!(gpu.cuDevicePrimaryCtxReset_v2(0), 0);
+    }
+}
+
 fn a_child_leaves_its_parents_registrations_alone() {
     let gpu = gpu();
     let mut lent = pattern(1, BYTES);
@@ -129,6 +144,7 @@ crate::support::harness::tests![
     in_silence(&[POOLS]): a_reset_of_the_device_ends_registrations, the_exit_of_the_process_ends_no_registration;
     alone_with_driver(&[POOLS]):
     objects_that_pin_one_buffer_at_once_register_it_once,
+    after_a_reset_objects_that_pin_one_buffer_at_once_register_it_once,
     a_block_that_is_pinned_by_its_owner_stays_so_while_a_borrower_copies_it,
     a_child_leaves_its_parents_registrations_alone
 ];

@@ -62,6 +62,8 @@ fn sum(bytes: impl Fn(&Registered) -> Option<usize>) -> u64 {
 fn lose(address: NonNull<c_void>, lost: Registration) {
     let bytes = blocks::with(|table| {
         let same = registered(table, address).filter(|it| it.done() == Some(lost))?;
+        // Another thread that finds it lost leaves it to this one.
+        same.stage = Stage::Busy;
         Some(same.bytes)
     });
     if let Some(bytes) = bytes {
