@@ -32,6 +32,31 @@ fn an_object_whose_block_a_reset_took_does_not_free_the_block_that_came_to_its_a
     assert_bytes(&new.host_bytes(BYTES), &pattern(1, BYTES), &"");
 }
 
+fn page_locked_memory_that_a_reset_took_leaves_the_limit_when_its_object_ends() {
+    let gpu = simulated_gpu();
+    let make = || {
+        let mut object = Object::new(40_000);
+        let address = object.mutable_cpu_data().unwrap_or_else(|status| panic!("{status:?} {}", last_error())).addr();
+        assert!(object.is_pinned());
+        (object, address)
+    };
+    let (lost, first) = make();
+    assert_eq!(gpu.cuDevicePrimaryCtxReset_v2(0), 0);
+    // The simulated driver keeps the addresses of the last 256 freed blocks from being used again.
+    gpu.within(0, || {
+        for _ in 0..256 {
+            let mut block = std::ptr::null_mut();
+            assert_eq!(gpu.cuMemHostAlloc(&mut block, 40_000, 0), 0);
+            assert_eq!(gpu.cuMemFreeHost(block), 0);
+        }
+    });
+    let (new, second) = make();
+    assert_eq!(first, second, "the test needs the address again");
+    drop((lost, new));
+    let twice = [make(), make()];
+    drop(twice);
+}
+
 fn data_that_a_reset_took_is_an_error_even_where_other_data_is_at_its_address() {
     let gpu = gpu();
     let (mut lost, _new) = lost_and_new(&gpu);
@@ -164,5 +189,7 @@ crate::support::harness::tests![
     a_mode_callback_may_use_the_library_and_is_not_asked_again_for_that,
     data_that_a_reset_took_is_an_error_even_where_its_address_lies_inside_another_block;
     in_silence(&[]): an_object_whose_block_a_reset_took_does_not_free_the_block_that_came_to_its_address;
+    alone_with_driver(&[("SYNCEDMEM_HOST_LIMIT", "100K"), ("SYNCEDMEM_PIN", "always")]):
+    page_locked_memory_that_a_reset_took_leaves_the_limit_when_its_object_ends;
     in_silence(&[("SYNCEDMEM_CHECK_DEVICE", "1")]): in_a_forked_child_host_data_stays_readable_with_the_device_check_on
 ];

@@ -111,6 +111,16 @@ fn after_a_reset_objects_that_pin_one_buffer_at_once_register_it_once() {
     }
 }
 
+fn a_block_that_was_pinned_in_part_leaves_the_limit_with_all_its_bytes() {
+    let _gpu = gpu();
+    let mut owner = filled(1 << 20);
+    let mut borrower = Object::new(BYTES);
+    assert_eq!(borrower.set_cpu_data(owner.cpu_data().unwrap()), SYNCEDMEM_SUCCESS);
+    assert_eq!(borrower.pin(), SYNCEDMEM_SUCCESS, "{}", last_error());
+    drop((owner, borrower));
+    assert!(Object::new(LARGE + (1 << 19)).cpu_data().is_ok(), "{}", last_error());
+}
+
 fn a_child_leaves_its_parents_registrations_alone() {
     let gpu = gpu();
     let mut lent = pattern(1, BYTES);
@@ -146,5 +156,7 @@ crate::support::harness::tests![
     objects_that_pin_one_buffer_at_once_register_it_once,
     after_a_reset_objects_that_pin_one_buffer_at_once_register_it_once,
     a_block_that_is_pinned_by_its_owner_stays_so_while_a_borrower_copies_it,
-    a_child_leaves_its_parents_registrations_alone
+    a_child_leaves_its_parents_registrations_alone;
+    alone_with_driver(&[("SYNCEDMEM_HOST_LIMIT", "5M")]):
+    a_block_that_was_pinned_in_part_leaves_the_limit_with_all_its_bytes
 ];

@@ -259,9 +259,11 @@ pub unsafe fn free(Owned { address, bytes, pinned, holder }: Owned) {
             // SAFETY: without an entry it came from malloc's family; the caller of `free` gave it up.
             unsafe { cache::host::free(Kept::Malloc(address), bytes) };
         }
+        Freed::Anothers if pinned => pinned::freed(bytes),
         Freed::Anothers => {}
-        Freed::Registered(maker, bytes) => {
-            host_usage::removed(bytes);
+        Freed::Registered(maker, known) => {
+            // An entry of malloc's block is its registration's, which may be of a part.
+            host_usage::removed(if matches!(maker, Maker::Elsewhere) { bytes } else { known });
             if let Maker::Program(_) = maker {
                 // It goes back now, unless the driver or another object needs it.
                 registration::give_back(address);
