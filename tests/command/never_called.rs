@@ -9,7 +9,9 @@ use crate::caffe_like::*;
 fn says(workshop: &Workshop, program: &Path, what: &str, why: &str) {
     let told = workshop.run(&[], &[program.to_str().unwrap()]);
     assert_eq!(told.status, Some(0), "the program runs all the same: {}", told.error);
-    told.has(&[what, why]);
+    // A long folder moves the ends of lines.
+    let error = told.error.replace('\n', " ");
+    assert!(error.contains(what) && error.contains(why), "{what:?} and {why:?} are not in: {error}");
     assert!(!told.error.contains("of blobs"), "{}", told.error);
     workshop.leaves_nothing();
 }
