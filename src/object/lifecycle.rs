@@ -123,8 +123,9 @@ impl SyncedMemory {
     pub unsafe fn destruct_small(&self) -> bool {
         // Relaxed: other threads' uses of the object happened before this call.
         let (word, bytes) = (Word(self.word.load(Ordering::Relaxed)), self.size.load(Ordering::Relaxed));
+        // Clear: the slow bit is among the bits that this compares.
         let owns_little = bytes <= host::BRIEF && word.owns_pageable_alone() && flags::none();
-        if word.is_slow() || !(owns_little || word.is_untouched() && !flags::has(BESIDE)) {
+        if !(owns_little || word.is_untouched() && !flags::has(BESIDE) && !TABLE.has(self.address())) {
             return false;
         }
         self.word.store(Word::DESTROYED.0, Ordering::Relaxed);
@@ -145,7 +146,9 @@ impl SyncedMemory {
         before.head().ok_or(Error::InvalidHandle)?;
         Self::end_sharing(self.address());
         // Afterwards no thread evicts the object.
-        let entry = if before.is_slow() { TABLE.remove(self.address()) } else { None };
+        // Compat: an inlined constructor leaves the slow bit of an untouched object as the memory was.
+        let may_have_entry = before.is_untouched() || before.is_slow();
+        let entry = if may_have_entry { TABLE.remove(self.address()) } else { None };
         let mut kept = entry.map(|entry| self.without_copy(entry));
         let word = self.load();
         let owned = self.owned(word);

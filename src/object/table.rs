@@ -198,6 +198,12 @@ impl<F: Copy> Table<F> {
         self.shards.iter().filter_map(of_shard).min()
     }
 
+    /// Whether the address has an entry, of this object or an earlier one; `true` if the caller interrupted the lock's holder.
+    #[inline]
+    pub fn has(&self, object: usize) -> bool {
+        self.shard(object).entries.try_with(FOR_EVER, |entries| entries.contains_key(&object)).unwrap_or(true)
+    }
+
     /// Removes the entry of this address, after a wait for an eviction.
     pub fn remove(&self, object: usize) -> Option<Entry<F>> {
         let shard = self.shard(object);
