@@ -91,7 +91,8 @@ const RULES: &[(&str, Rule)] = &[
     ("InfogainLoss", plain()),
     ("InnerProduct", plain()),
     ("Input", SOURCE),
-    ("LRN", with(Internals::UntilBackward)),
+    // Its squares within channels are a Power layer.
+    ("LRN", zeros(Internals::UntilBackward)),
     ("LSTM", RECURRENT),
     ("LSTMUnit", RECURRENT),
     ("Log", plain()),
@@ -101,7 +102,8 @@ const RULES: &[(&str, Rule)] = &[
     ("PReLU", with(Internals::UntilBackward)),
     ("Parameter", Rule::Apart("a parameter")),
     ("Pooling", with(Internals::UntilBackward)),
-    ("Power", plain()),
+    // The gradient of a square.
+    ("Power", zeros(Internals::Apart)),
     ("Python", Rule::Apart("a Python layer may keep an array")),
     ("RNN", RECURRENT),
     ("ReLU", plain()),
