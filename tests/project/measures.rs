@@ -83,18 +83,18 @@ impl Tree {
 fn measures_are_within_their_bounds() {
     let (tree, circles) = (Tree::read(), circles_of_crates());
     let measures = [
-        Measure { name: "lines of all files that git lists", is: tree.lines(&[""]), bound: 140_000, goal: 110_000 },
-        Measure { name: "lines in src/", is: tree.lines(&["src/"]), bound: 26_400, goal: 21_000 },
-        Measure { name: "lines in crates/", is: tree.lines(&["crates/"]), bound: 40_900, goal: 27_000 },
+        Measure { name: "lines of all files that git lists", is: tree.lines(&[""]), bound: 137_800, goal: 110_000 },
+        Measure { name: "lines in src/", is: tree.lines(&["src/"]), bound: 25_800, goal: 21_000 },
+        Measure { name: "lines in crates/", is: tree.lines(&["crates/"]), bound: 40_500, goal: 27_000 },
         Measure {
             name: "lines in tests/ and cpp_tests/",
             is: tree.lines(&["tests/", "cpp_tests/"]),
-            bound: 47_500,
+            bound: 46_700,
             goal: 36_000,
         },
         Measure { name: "folders at the top, without .ci", is: tree.folders_at_the_top(), bound: 11, goal: 11 },
         Measure { name: "scripts", is: tree.under(&["scripts/"]).count(), bound: 10, goal: 12 },
-        Measure { name: "locks in the fork table", is: tree.locks(), bound: 21, goal: 12 },
+        Measure { name: "locks in the fork table", is: tree.locks(), bound: 13, goal: 12 },
         Measure { name: "settings", is: tree.settings(), bound: 17, goal: 15 },
         Measure {
             name: "files that a new C function touches by hand",

@@ -13,6 +13,7 @@ from tree import Caffe, Finished
 class Checks(Protocol):
     caffe: Caffe
     library: Path
+    command: Path
     folder: Path
     prepared: Path
 
@@ -21,7 +22,10 @@ class Checks(Protocol):
 
 
 def preloaded(checks: Checks) -> str:
-    return f"{checks.library.parent / 'libsyncedmem_names.so'}:{checks.library}"
+    # The loader goes on without a library that is not there, and nothing would be shared.
+    names = checks.command.parent / "libsyncedmem_names.so"
+    assert names.exists(), names
+    return f"{names}:{checks.library}"
 
 
 def layers(checks: Checks, what: str, **settings: str) -> Finished:
