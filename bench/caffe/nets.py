@@ -1,4 +1,5 @@
-"""The networks of the benchmark, written as prototxt: LeNet, AlexNet and VGG-16 as published, and three of our own."""
+"""The networks of the benchmark, written as prototxt: LeNet, AlexNet, VGG-16, GoogLeNet and ResNet-50 as published, and three of
+our own."""
 
 from typing import Iterator, List
 
@@ -53,6 +54,14 @@ class Net:
     def pool(self, kernel: int, stride: int) -> "Net":
         return self.layer("Pooling", f"pooling_param {{ pool: MAX kernel_size: {kernel} stride: {stride} }}")
 
+    def pool_all(self) -> "Net":
+        return self.layer("Pooling", "pooling_param { pool: AVE global_pooling: true }")
+
+    def join(self, kind: str, tops: List[str]) -> "Net":
+        """One layer that takes several tops."""
+        self.top = '" bottom: "'.join(tops)
+        return self.layer(kind)
+
     def normalize(self) -> "Net":
         return self.layer("LRN", "lrn_param { local_size: 5 alpha: 0.0001 beta: 0.75 }")
 
@@ -62,9 +71,10 @@ class Net:
     def dropout(self) -> "Net":
         return self.layer("Dropout", "dropout_param { dropout_ratio: 0.5 }", in_place=True)
 
-    def loss(self) -> "Net":
+    def loss(self, name: str = "loss", weight: float = 1) -> "Net":
         scores = self.top
-        self.layers.append(f'name: "loss" type: "SoftmaxWithLoss" bottom: "{scores}" bottom: "label" top: "loss"')
+        ends = f'bottom: "{scores}" bottom: "label" top: "{name}" loss_weight: {weight}'
+        self.layers.append(f'name: "{name}" type: "SoftmaxWithLoss" {ends}')
         if self.filler == CONSTANT:
             # Scores that are all equal have the same softmax whatever they are. Their mean shows them in the loss.
             mean = "reduction_param { operation: MEAN } loss_weight: 1"
@@ -95,6 +105,56 @@ def vgg16(net: Net) -> Net:
             net.convolution(outputs, 3, pad=1).relu()
         net.pool(2, 2)
     return net.full(4096).relu().dropout().full(4096).relu().dropout().full(1000)
+
+
+def inception(net: Net, outputs: str) -> Net:
+    """The numbers of outputs: 1x1, 3x3 reduced, 3x3, 5x5 reduced, 5x5, pooled."""
+    one, three_reduced, three, five_reduced, five, pooled = map(int, outputs.split())
+    start, tops = net.top, []
+    for kernels in (((one, 1),), ((three_reduced, 1), (three, 3)), ((five_reduced, 1), (five, 5)), ((pooled, 1),)):
+        net.top = start
+        if len(tops) == 3:
+            net.layer("Pooling", "pooling_param { pool: MAX kernel_size: 3 stride: 1 pad: 1 }")
+        for count, kernel in kernels:
+            net.convolution(count, kernel, pad=kernel // 2).relu()
+        tops.append(net.top)
+    return net.join("Concat", tops)
+
+
+def googlenet(net: Net, image: int, has_losses: bool = False) -> Net:
+    net.convolution(64, 7, stride=2, pad=3).relu().pool(3, 2).normalize()
+    net.convolution(64, 1).relu().convolution(192, 3, pad=1).relu().normalize().pool(3, 2)
+    inception(net, "64 96 128 16 32 32")
+    inception(net, "128 128 192 32 96 64").pool(3, 2)
+    for number, outputs in enumerate(
+        ("192 96 208 16 48 64", "160 112 224 24 64 64", "128 128 256 24 64 64", "112 144 288 32 64 64", "256 160 320 32 128 128")
+    ):
+        inception(net, outputs)
+        if has_losses and number in (0, 3):
+            top = net.top
+            net.layer("Pooling", f"pooling_param {{ pool: AVE kernel_size: {image // 48 + 1} stride: 3 }}")
+            net.convolution(128, 1).relu().full(1024).relu().dropout().full(1000).loss(f"loss{number}", 0.3).top = top
+    net.pool(3, 2)
+    inception(net, "256 160 320 32 128 128")
+    return inception(net, "384 192 384 48 128 128").pool_all().dropout().full(1000)
+
+
+def resnet50(net: Net) -> Net:
+    def normalized(outputs: int, kernel: int, stride: int = 1) -> Net:
+        net.convolution(outputs, kernel, stride, kernel // 2).layer("BatchNorm", in_place=True)
+        return net.layer("Scale", "scale_param { bias_term: true }", in_place=True)
+
+    normalized(64, 7, 2).relu().pool(3, 2)
+    for stage, blocks in enumerate((3, 4, 6, 3)):
+        width = 64 << stage
+        for block in range(blocks):
+            start, stride = net.top, 2 if stage and not block else 1
+            shortcut = start if block else normalized(4 * width, 1, stride).top
+            net.top = start
+            normalized(width, 1, stride).relu()
+            normalized(width, 3).relu()
+            net.join("Eltwise", [shortcut, normalized(4 * width, 1).top]).relu()
+    return net.pool_all().full(1000)
 
 
 def features(net: Net) -> Net:
@@ -129,6 +189,17 @@ def all_files(image: int, inputs: int) -> Iterator[tuple]:
         yield f"{name}-time", build(Net(CONSTANT).labelled(*shape)).loss().text()
         yield f"{name}-train", build(Net(RANDOM).labelled(*shape)).loss().text()
     yield "alexnet", alexnet(Net(CONSTANT).input(1, 3, image + 3, image + 3)).text()
+    data = (3, image, image)
+    for batch in (1, 4, 16):
+        yield f"resnet50-{batch}", resnet50(Net(RANDOM).input(batch, *data)).text()
+    yield "googlenet-10", googlenet(Net(RANDOM).input(10, *data), image).text()
+    yield "vgg16-4", vgg16(Net(RANDOM).input(4, *data)).text()
+    # `caffe test` cannot seed random images: its net takes constant ones, and the model of one with random weights.
+    for kind, filler in (("random", RANDOM), ("test", NONE)):
+        yield f"googlenet-{kind}", googlenet(Net(filler).labelled(16, *data), image).loss().text()
+        yield f"resnet50-{kind}", resnet50(Net(filler).labelled(16, *data)).loss().text()
+    yield "googlenet-train", googlenet(Net(RANDOM).labelled(4, *data), image, has_losses=True).loss().text()
+    yield "resnet50-train", resnet50(Net(RANDOM).labelled(4, *data)).loss().text()
     yield "fully_convolutional", fully_convolutional().text()
     # The detector: a score and a box for each place, then the classes of the places that it proposes.
     yield "detector", features(Net(CONSTANT).input(1, 3, 64, 64)).convolution(5, 1).text()

@@ -1,6 +1,6 @@
 """Run by pycaffe: programs of Caffe's users, in a folder with the prototxt files of nets.py.
 
-usage: pycaffe.py save | load | nets COUNT | images COUNT | detector COUNT
+usage: pycaffe.py save NET | load | passes NET COUNT | nets COUNT | images COUNT | detector COUNT
 
 Each line that they print holds a hash of one result.
 """
@@ -39,15 +39,35 @@ def reshape(net, values):
     net.blobs["data"].data[...] = values
 
 
-def save():
+def random_net(name):
+    """With random weights, the same in every run."""
+    caffe.set_random_seed(1)
+    net = caffe.Net(f"{name}.prototxt", caffe.TEST)
+    for layer in net.layers:
+        if layer.type == "BatchNorm":
+            # A variance of 1: it would begin with 0, and every layer would enlarge what it gets.
+            layer.blobs[1].data[...] = layer.blobs[2].data[...] = 1
+    return net
+
+
+def save(name):
     """Writes a model with random weights."""
-    net = caffe.Net("large-random.prototxt", caffe.TEST)
-    net.save("large.caffemodel")
+    net = random_net(name)
+    net.save(f"{name}.caffemodel")
     show(next(iter(net.params.values()))[0].data)
 
 
+def passes(name, count):
+    """Images, others in each pass, through one net."""
+    net = random_net(name)
+    for number in range(count):
+        shape = net.blobs["data"].data.shape
+        net.blobs["data"].data[...] = numpy.random.RandomState(number).uniform(-1, 1, shape)
+        show(output(net))
+
+
 def load():
-    net = caffe.Net("large.prototxt", caffe.TEST, weights="large.caffemodel")
+    net = caffe.Net("large.prototxt", caffe.TEST, weights="large-random.caffemodel")
     net.blobs["data"].data[...] = 1
     show(output(net))
 
@@ -89,7 +109,7 @@ def detector(count):
 
 def main():
     caffe.set_mode_cpu()
-    globals()[sys.argv[1]](*(int(argument) for argument in sys.argv[2:]))
+    globals()[sys.argv[1]](*(int(argument) if argument.isdigit() else argument for argument in sys.argv[2:]))
 
 
 if __name__ == "__main__":

@@ -2,12 +2,23 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import List
+from typing import List, Optional
 
 import nets
 from tree import Caffe
 
 HERE = Path(__file__).resolve().parent
+
+
+@dataclass(frozen=True)
+class Sharing:
+    """SYNCEDMEM_SHARE, and what the peak memory may be as a share of the original's: with small images (None: not measured), with
+    large ones, and what is to be reached with these."""
+
+    setting: str
+    most_quick: Optional[float]
+    most: float
+    goal: float
 
 
 @dataclass(frozen=True)
@@ -17,6 +28,9 @@ class Workload:
     id: str
     name: str
     commands: List[List[str]]
+    # The net whose model is saved before.
+    saved: str = ""
+    shares: Optional[Sharing] = None
 
 
 def solver(net: str, iterations: int, saves: bool) -> str:
@@ -31,7 +45,7 @@ snapshot_prefix: "model" snapshot_after_train: {str(saves).lower()}
 def prepare(folder: Path, quick: bool) -> None:
     """Writes nets and solvers. Quick: images of a quarter of the size, a large model of a tenth, and every model is saved."""
     nets.write_all(str(folder), 64 if quick else 224, 2048 if quick else 25088)
-    for net, iterations in (("lenet", 60), ("alexnet", 4), ("vgg16", 2)):
+    for net, iterations in (("lenet", 60), ("alexnet", 4), ("vgg16", 2), ("googlenet", 2), ("resnet50", 2)):
         text = solver(net, 2 if quick else iterations, saves=quick or net == "lenet")
         (folder / f"{net}-solver.prototxt").write_text(text)
 
@@ -48,8 +62,14 @@ def workloads(caffe: Caffe, quick: bool) -> List[Workload]:
         number = [str(min(count, 3) if quick else count)] if count else []
         return [caffe.part("python"), str(HERE / "pycaffe.py"), what, *number]
 
+    def passes(net: str) -> List[List[str]]:
+        return [[caffe.part("python"), str(HERE / "pycaffe.py"), "passes", net, "2"]]
+
+    def test(net: str) -> List[List[str]]:
+        return [[program, "test", f"--model={net}-test.prototxt", f"--weights={net}-random.caffemodel", "--iterations=2"]]
+
     program = caffe.part("program")
-    return [
+    found = [
         Workload("time.lenet", "`caffe time`, LeNet, batch of 64", time("lenet", 50)),
         Workload("train.lenet", "`caffe train`, LeNet, batch of 64", train("lenet")),
         Workload("time.alexnet", "`caffe time`, AlexNet, batch of 4", time("alexnet", 3)),
@@ -58,7 +78,26 @@ def workloads(caffe: Caffe, quick: bool) -> List[Workload]:
         Workload("train.vgg16", "`caffe train`, VGG-16, one image", train("vgg16")),
         Workload("images", "fully convolutional net, 50 sizes of images", [python("images", 50)]),
         Workload("detector", "detector, 50 images, two nets reshaped for each", [python("detector", 50)]),
-        Workload("load", "model of 494 MB, read and run once", [python("load")]),
+        Workload("load", "model of 494 MB, read and run once", [python("load")], saved="large-random"),
         Workload("nets", "ten AlexNets, one after the other", [python("nets", 10)]),
         Workload("eight", "eight `caffe time` of AlexNet at once", time("alexnet", 1) * 8),
+        *(
+            Workload(f"share.{id}", f"pycaffe, {name}", passes(net), shares=Sharing("all", *bounds))
+            for id, name, net, bounds in (
+                ("googlenet", "GoogLeNet, batch of 10", "googlenet-10", (None, 0.51, 0.51)),
+                ("vgg16", "VGG-16, batch of 4", "vgg16-4", (None, 0.72, 0.70)),
+                ("resnet50.1", "ResNet-50, one image", "resnet50-1", (None, 0.53, 0.50)),
+                ("resnet50.4", "ResNet-50, batch of 4", "resnet50-4", (None, 0.29, 0.27)),
+                ("resnet50.16", "ResNet-50, batch of 16", "resnet50-16", (0.57, 0.15, 0.15)),
+            )
+        ),
+        *(
+            Workload(f"share.test.{net}", f"`caffe test`, {name}, batch of 16", test(net), f"{net}-random", Sharing("all", *bounds))
+            for net, name, bounds in (("googlenet", "GoogLeNet", (None, 0.40, 0.40)), ("resnet50", "ResNet-50", (0.73, 0.12, 0.12)))
+        ),
+        *(
+            Workload(f"share.train.{net}", f"`caffe train`, {name}, batch of 4", train(net), shares=Sharing("gradients", *bounds))
+            for net, name, bounds in (("googlenet", "GoogLeNet", (None, 0.68, 0.68)), ("resnet50", "ResNet-50", (0.95, 0.76, 0.76)))
+        ),
     ]
+    return [one for one in found if not (quick and one.shares and one.shares.most_quick is None)]

@@ -280,10 +280,10 @@ fn sentence(structure: &Structure, shared: &Shared, is_internal: bool, is_test: 
     let text = if is_internal {
         format!(
             "the memory inside of layer {layer} is shared (SYNCEDMEM_SHARE), and its contents are gone after a pass; a backward \
-             pass needs a net in phase TRAIN, or --share=gradients"
+             pass needs a net in phase TRAIN"
         )
     } else {
-        let phase = if is_test { "; a backward pass needs a net in phase TRAIN, or --share=gradients" } else { "" };
+        let phase = if is_test { "; a backward pass needs a net in phase TRAIN" } else { "" };
         format!(
             "the {part} of blob {blob}, which layer {layer} makes, is gone: its memory is shared (SYNCEDMEM_SHARE), and the last \
              layer that needs it has run; to read it, keep it apart: --keep {blob} (SYNCEDMEM_KEEP={blob}){phase}"
