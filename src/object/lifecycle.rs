@@ -125,7 +125,9 @@ impl SyncedMemory {
         let (word, bytes) = (Word(self.word.load(Ordering::Relaxed)), self.size.load(Ordering::Relaxed));
         // Clear: the slow bit is among the bits that this compares.
         let owns_little = bytes <= host::BRIEF && word.owns_pageable_alone() && flags::none();
-        if !(owns_little || word.is_untouched() && !flags::has(BESIDE) && !TABLE.has(self.address())) {
+        let is_known = || flags::has(BESIDE) || TABLE.has(self.address());
+        let ends_here = owns_little || (word.is_untouched() && !is_known());
+        if !ends_here {
             return false;
         }
         self.word.store(Word::DESTROYED.0, Ordering::Relaxed);
