@@ -16,6 +16,8 @@
 //! in, or a build with `-Bsymbolic`, does not call these functions.
 #![expect(unsafe_code, reason = "it stands in front of C++ functions and reads C++ objects")]
 
+mod accessor;
+mod blob;
 mod layer_type;
 mod layout;
 mod net;
@@ -28,7 +30,8 @@ use std::cell::Cell;
 use std::ffi::{c_int, c_void};
 use std::panic::catch_unwind;
 
-use net::{Blob, Net};
+use blob::Blob;
+use net::Net;
 use original::Original;
 use pass::{Kind, Pass};
 

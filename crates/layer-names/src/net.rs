@@ -3,39 +3,14 @@
 use std::collections::HashMap;
 use std::ffi::{c_int, c_void};
 use std::fmt::Write;
-use std::marker::PhantomData;
-use std::mem::transmute;
 use std::ops::Range;
-use std::ptr::null_mut;
-use std::sync::atomic::{AtomicPtr, Ordering};
 
+use crate::accessor::{Accessor, Found, Number, number};
+use crate::blob::Blob;
 use crate::layer_type::{is_convolution, type_of};
-use crate::layout::{Bits, NewString, OldString, Shared, Vector, elements, is_readable};
-use crate::original::find;
+use crate::layout::{Bits, NewString, OldString, Shared, Vector, elements};
 
-/// `const vector<T>& name() const`; of a blob's memory, `const T& name() const`.
-#[derive(Clone, Copy)]
-struct Accessor<T>(Get, PhantomData<T>);
-type Get = unsafe extern "C" fn(*const c_void) -> *const c_void;
-/// `Phase phase() const` and `int iter() const`
-type Number = unsafe extern "C" fn(*const c_void) -> c_int;
 type Blobs = Vector<*const c_void>;
-
-impl<T: Copy> Accessor<T> {
-    fn find(symbol: &str) -> Option<Accessor<T>> {
-        // SAFETY: Caffe's headers give the names in this file this signature: a reference is a pointer, and so is `this`.
-        find(symbol).map(|found| Accessor(unsafe { transmute::<*mut c_void, Get>(found) }, PhantomData))
-    }
-
-    /// # Safety
-    /// `of` is of the accessor's class, and no other thread changes it.
-    unsafe fn read<'a>(self, of: *const c_void) -> Option<&'a [T]> {
-        // SAFETY: the caller guarantees it.
-        let vector = unsafe { (self.0)(of) };
-        // SAFETY: as above; the accessor returns a vector of `T`.
-        unsafe { elements(vector) }
-    }
-}
 
 struct Accessors {
     layer_names: Names,
@@ -65,28 +40,6 @@ impl Names {
     }
 }
 
-/// What was found, by the letter of an element type.
-struct Found<T>([AtomicPtr<Option<T>>; 4]);
-
-impl<T> Found<T> {
-    const fn new() -> Found<T> {
-        Found([const { AtomicPtr::new(null_mut()) }; 4])
-    }
-
-    /// Not a OnceLock: a child of fork would wait for ever for a thread that was looking it up. Threads that look it up
-    /// at once find the same.
-    fn of(&self, letter: &str, find: fn(&str) -> Option<T>) -> Option<&T> {
-        let place = &self.0[["f", "d", "i", "j"].iter().position(|&known| known == letter)?];
-        let mut found = place.load(Ordering::Acquire);
-        if found.is_null() {
-            found = Box::into_raw(Box::new(find(letter)));
-            place.store(found, Ordering::Release);
-        }
-        // SAFETY: it was boxed here, and is never freed.
-        unsafe { &*found }.as_ref()
-    }
-}
-
 impl Accessors {
     fn of(letter: &'static str) -> Option<&'static Accessors> {
         static FOUND: Found<Accessors> = Found::new();
@@ -107,88 +60,6 @@ impl Accessors {
             blobs: Accessor::find(&net("5blobs")),
             propagates: Accessor::find(&net("20bottom_need_backward")),
         })
-    }
-}
-
-struct BlobAccessors {
-    memory: [Accessor<Shared>; 2],
-    /// Blobs before Caffe's rc2 have no such function.
-    shape: Option<Accessor<c_int>>,
-}
-
-impl BlobAccessors {
-    fn of(letter: &'static str) -> Option<&'static BlobAccessors> {
-        static FOUND: Found<BlobAccessors> = Found::new();
-        FOUND.of(letter, BlobAccessors::find)
-    }
-
-    fn find(letter: &str) -> Option<BlobAccessors> {
-        let blob = |name: &str| format!("_ZNK5caffe4BlobI{letter}E{name}Ev");
-        let memory = [Accessor::find(&blob("4data"))?, Accessor::find(&blob("4diff"))?];
-        Some(BlobAccessors { memory, shape: Accessor::find(&blob("5shape")) })
-    }
-}
-
-/// Caffe's own thread is using it.
-#[derive(Clone, Copy)]
-pub struct Blob {
-    this: *const c_void,
-    letter: &'static str,
-}
-
-// SAFETY: whichever thread reads a blob is the one that its net runs on.
-unsafe impl Send for Blob {}
-// SAFETY: as above.
-unsafe impl Sync for Blob {}
-
-impl Blob {
-    pub fn new(this: *const c_void, letter: &'static str) -> Blob {
-        Blob { this, letter }
-    }
-
-    pub fn address(self) -> usize {
-        self.this.addr()
-    }
-
-    /// Empty if this Caffe has no accessor for it.
-    fn shape(self) -> Option<&'static [c_int]> {
-        let accessors = BlobAccessors::of(self.letter)?;
-        match accessors.shape {
-            // SAFETY: the blob lives while Caffe's thread is in a call of its net.
-            Some(shape) => unsafe { shape.read(self.this) },
-            None => Some(&[]),
-        }
-    }
-
-    /// For Caffe's layers the items of a batch; 0 without one.
-    pub fn first_axis(self) -> u64 {
-        self.shape().and_then(|shape| u64::try_from(*shape.first()?).ok()).unwrap_or(0)
-    }
-
-    /// A blob without them may be one that has no memory yet, for which the accessors end the process.
-    pub fn has_axes(self) -> bool {
-        !self.this.is_null() && self.shape().is_some_and(|shape| !shape.is_empty())
-    }
-
-    fn elements(self) -> i64 {
-        self.shape().map_or(0, |shape| shape.iter().map(|&axis| i64::from(axis)).product())
-    }
-
-    /// Of data and diff. Null before the blob has a shape.
-    pub fn memory(self) -> Option<[*mut c_void; 2]> {
-        let accessors = BlobAccessors::of(self.letter)?;
-        // The accessors end the process for a blob without elements.
-        if self.this.is_null() || self.shape()?.contains(&0) {
-            return None;
-        }
-        let [data, diff] = accessors.memory.map(|Accessor(get, _)| {
-            // SAFETY: as in `shape`.
-            let pointer = unsafe { get(self.this) }.cast::<Shared>();
-            let is_pointer = pointer.is_aligned() && is_readable(pointer.addr(), size_of::<Shared>());
-            // SAFETY: the accessor returns a reference to a shared pointer.
-            is_pointer.then(|| unsafe { (*pointer).object })
-        });
-        Some([data?, diff?])
     }
 }
 
@@ -224,7 +95,7 @@ pub struct Layer {
     pub name: String,
     pub kind: &'static str,
     pub bottoms: Vec<usize>,
-    /// Of each bottom, whether its diff is written.
+    /// Of each bottom, whether the layer writes its diff.
     pub propagates: Vec<bool>,
     pub tops: Vec<usize>,
 }
@@ -268,20 +139,19 @@ impl Net {
         let blob_names = self.texts(accessors.blob_names.as_ref()?, |count| 0..count)?;
         let addresses = self.read(accessors.blobs?)?.iter().map(|blob| blob.object.addr());
         let blob_names = addresses.zip(blob_names).collect();
-        let (objects, bottoms, tops) =
-            (self.read(accessors.layers)?, self.read(accessors.bottoms)?, self.read(accessors.tops)?);
-        let propagates = self.read(accessors.propagates?)?;
+        let objects = self.read(accessors.layers)?.iter().zip(names);
+        let inputs_and_outputs = self.read(accessors.bottoms)?.iter().zip(self.read(accessors.tops)?);
+        // A Caffe without this accessor has layers that are not known to write any diff.
+        let propagates = accessors.propagates.and_then(|get| self.read(get)).unwrap_or_default();
         let mut layers = Vec::new();
-        for ((((object, name), bottoms), tops), propagates) in
-            objects.iter().zip(names).zip(bottoms).zip(tops).zip(propagates)
-        {
+        for (number, ((object, name), (bottoms, tops))) in objects.zip(inputs_and_outputs).enumerate() {
             layers.push(Layer {
                 object: object.object,
                 name: name.to_owned(),
                 kind: type_of(object.object),
                 bottoms: blobs(bottoms)?.iter().map(|blob| blob.addr()).collect(),
                 // SAFETY: the net lives and does not change.
-                propagates: unsafe { propagates.bits() }?,
+                propagates: propagates.get(number).and_then(|bits| unsafe { bits.bits() }).unwrap_or_default(),
                 tops: blobs(tops)?.iter().map(|blob| blob.addr()).collect(),
             });
         }
@@ -377,20 +247,14 @@ impl Net {
 
     /// The layers as `syncedmem::net` takes them; of an inner net without blobs, which no prototxt has.
     pub fn layers(self, is_inner: bool) -> Option<String> {
-        let accessors = Accessors::of(self.letter)?;
-        let names = self.texts(&accessors.layer_names, |count| 0..count)?;
-        let blob_names = self.texts(accessors.blob_names.as_ref()?, |count| 0..count)?;
-        let by_address: HashMap<_, _> =
-            self.read(accessors.blobs?)?.iter().map(|blob| blob.object.addr()).zip(blob_names).collect();
+        let Structure { layers, blob_names } = self.structure()?;
         let mut text = String::new();
-        let (layers, bottoms, tops) =
-            (self.read(accessors.layers)?, self.read(accessors.bottoms)?, self.read(accessors.tops)?);
-        for (((layer, name), bottoms), tops) in layers.iter().zip(names).zip(bottoms).zip(tops) {
-            let (bottoms, tops) = if is_inner { (&[][..], &[][..]) } else { (blobs(bottoms)?, blobs(tops)?) };
+        for layer in &layers {
+            let (bottoms, tops) = if is_inner { (&[][..], &[][..]) } else { (&layer.bottoms[..], &layer.tops[..]) };
             // Writing to a string cannot fail.
-            let _ = write!(text, "{}\t{}\t{}", type_of(layer.object), plain(name)?, bottoms.len());
+            let _ = write!(text, "{}\t{}\t{}", layer.kind, plain(&layer.name)?, bottoms.len());
             for blob in bottoms.iter().chain(tops) {
-                text.extend(["\t", plain(by_address.get(&blob.addr())?)?]);
+                text.extend(["\t", plain(blob_names.get(blob)?)?]);
             }
             text.push('\n');
         }
@@ -416,22 +280,13 @@ impl Net {
         }
         let parameters = self.parameters()?;
         let named = learnable.iter().cycle().zip(history).enumerate().filter_map(|(number, (&parameter, blob))| {
-            let name = &parameters.iter().find(|named| named.blob.this == parameter)?.name;
+            let name = &parameters.iter().find(|named| named.blob.address() == parameter.addr())?.name;
             let second = if number < learnable.len() { "" } else { " 2" };
             let blob = Blob::new(blob.object, self.letter);
             Some(Named { blob, name: format!("{name} history{second}"), may_grow: false })
         });
         Some(named.collect())
     }
-}
-
-/// The size of a `SyncedMemory`, in bytes.
-pub fn bytes_of(object: *const c_void) -> Option<usize> {
-    const SIZE: usize = 16;
-    let size = object.wrapping_byte_add(SIZE).cast::<usize>();
-    let is_size = size.is_aligned() && is_readable(size.addr(), size_of::<usize>());
-    // SAFETY: `size_` lies there in every Caffe's class.
-    is_size.then(|| unsafe { *size })
 }
 
 fn blobs(vector: &'static Blobs) -> Option<&'static [*const c_void]> {
@@ -444,11 +299,6 @@ pub fn iteration(solver: *const c_void, letter: &'static str) -> Option<u64> {
     let iteration = ITERATION.of(letter, |letter| number(&format!("_ZNK5caffe6SolverI{letter}E4iterEv")))?;
     // SAFETY: Caffe's thread is in a call of the solver; the accessor returns an int.
     u64::try_from(unsafe { iteration(solver) }).ok()
-}
-
-fn number(symbol: &str) -> Option<Number> {
-    // SAFETY: Caffe's headers give the symbols of the callers this signature.
-    find(symbol).map(|found| unsafe { transmute::<*mut c_void, Number>(found) })
 }
 
 /// `None` if it would break the lines of [`Net::layers`].

@@ -8,8 +8,9 @@ use std::ptr::null_mut;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
+use crate::blob::Blob;
 use crate::layout::is_readable;
-use crate::net::{Blob, Named, Net};
+use crate::net::{Named, Net};
 
 /// `SYNCEDMEM_NAME_BYTES` of syncedmem.h.
 const LONGEST: usize = 200;

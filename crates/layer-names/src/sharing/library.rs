@@ -53,10 +53,9 @@ pub fn executing(what: u32) -> u32 {
     unsafe { executing(what) }
 }
 
-/// `syncedmem::sharing(unsigned long* figures, unsigned long* touched, unsigned long room)`: bytes that the arenas needed, the most that were lent at once, and the most
-/// that the shared objects would have had at once.
-///
-/// Also the sentences' addresses of objects that were touched from outside of layers.
+/// `syncedmem::sharing(unsigned long* figures, unsigned long* touched, unsigned long room)`: bytes that the arenas needed, the
+/// most that were lent at once, and the most that the shared objects would have had at once; and the addresses of the
+/// sentences of objects that were touched from outside of layers.
 pub fn figures() -> ([u64; 3], Vec<usize>) {
     static FOUND: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
     type Figures = unsafe extern "C" fn(*mut [u64; 3], *mut usize, usize) -> usize;

@@ -16,7 +16,8 @@ use std::collections::{HashMap, HashSet};
 use std::ffi::{CStr, CString, c_void};
 use std::sync::{Mutex, OnceLock};
 
-use crate::net::{Blob, Net, Structure};
+use crate::blob::{Blob, bytes_of};
+use crate::net::{Net, Structure};
 use layer_types::{Rule, rule};
 use offsets::{Block, offsets};
 use plan::{Call, Mode, PARTS, Shared, plan};
@@ -230,7 +231,7 @@ fn place(placed: &[Placed]) {
     let (mut blocks, mut objects): (Vec<Block>, Vec<(*mut c_void, usize)>) = (Vec::new(), Vec::new());
     for one in placed {
         let Some(object) = one.blob.memory().map(|memory| memory[one.part]) else { continue };
-        let Some(bytes) = crate::net::bytes_of(object) else { continue };
+        let Some(bytes) = bytes_of(object) else { continue };
         let at = *groups.entry((one.group, one.part)).or_insert(blocks.len());
         if at == blocks.len() {
             blocks.push(Block { bytes: 0, lives: one.lives.clone() });

@@ -1,0 +1,97 @@
+//! A blob of Caffe's, read through its exported accessors.
+
+use std::ffi::{c_int, c_void};
+
+use crate::accessor::{Accessor, Found};
+use crate::layout::{Shared, is_readable};
+
+struct BlobAccessors {
+    memory: [Accessor<Shared>; 2],
+    /// Blobs before Caffe's rc2 have no such function.
+    shape: Option<Accessor<c_int>>,
+}
+
+impl BlobAccessors {
+    fn of(letter: &'static str) -> Option<&'static BlobAccessors> {
+        static FOUND: Found<BlobAccessors> = Found::new();
+        FOUND.of(letter, BlobAccessors::find)
+    }
+
+    fn find(letter: &str) -> Option<BlobAccessors> {
+        let blob = |name: &str| format!("_ZNK5caffe4BlobI{letter}E{name}Ev");
+        let memory = [Accessor::find(&blob("4data"))?, Accessor::find(&blob("4diff"))?];
+        Some(BlobAccessors { memory, shape: Accessor::find(&blob("5shape")) })
+    }
+}
+
+/// Caffe's own thread is using it.
+#[derive(Clone, Copy)]
+pub struct Blob {
+    this: *const c_void,
+    letter: &'static str,
+}
+
+// SAFETY: whichever thread reads a blob is the one that its net runs on.
+unsafe impl Send for Blob {}
+// SAFETY: as above.
+unsafe impl Sync for Blob {}
+
+impl Blob {
+    pub fn new(this: *const c_void, letter: &'static str) -> Blob {
+        Blob { this, letter }
+    }
+
+    pub fn address(self) -> usize {
+        self.this.addr()
+    }
+
+    /// Empty if this Caffe has no accessor for it.
+    fn shape(self) -> Option<&'static [c_int]> {
+        let accessors = BlobAccessors::of(self.letter)?;
+        match accessors.shape {
+            // SAFETY: the blob lives while Caffe's thread is in a call of its net.
+            Some(shape) => unsafe { shape.read(self.this) },
+            None => Some(&[]),
+        }
+    }
+
+    /// For Caffe's layers the items of a batch; 0 without one.
+    pub fn first_axis(self) -> u64 {
+        self.shape().and_then(|shape| u64::try_from(*shape.first()?).ok()).unwrap_or(0)
+    }
+
+    /// A blob without them may be one that has no memory yet, for which the accessors end the process.
+    pub fn has_axes(self) -> bool {
+        !self.this.is_null() && self.shape().is_some_and(|shape| !shape.is_empty())
+    }
+
+    pub fn elements(self) -> i64 {
+        self.shape().map_or(0, |shape| shape.iter().map(|&axis| i64::from(axis)).product())
+    }
+
+    /// Of data and diff. Null before the blob has a shape.
+    pub fn memory(self) -> Option<[*mut c_void; 2]> {
+        let accessors = BlobAccessors::of(self.letter)?;
+        // The accessors end the process for a blob without elements.
+        if self.this.is_null() || self.shape()?.contains(&0) {
+            return None;
+        }
+        let [data, diff] = accessors.memory.map(|accessor| {
+            // SAFETY: as in `shape`.
+            let pointer = unsafe { accessor.get(self.this) }.cast::<Shared>();
+            let is_pointer = pointer.is_aligned() && is_readable(pointer.addr(), size_of::<Shared>());
+            // SAFETY: the accessor returns a reference to a shared pointer.
+            is_pointer.then(|| unsafe { (*pointer).object })
+        });
+        Some([data?, diff?])
+    }
+}
+
+/// The size of a `SyncedMemory`, in bytes.
+pub fn bytes_of(object: *const c_void) -> Option<usize> {
+    const SIZE: usize = 16;
+    let size = object.wrapping_byte_add(SIZE).cast::<usize>();
+    let is_size = size.is_aligned() && is_readable(size.addr(), size_of::<usize>());
+    // SAFETY: `size_` lies there in every Caffe's class.
+    is_size.then(|| unsafe { *size })
+}
