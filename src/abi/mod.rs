@@ -1,9 +1,9 @@
 //! The exported functions: Caffe's C++ symbols, and the C API of each header. Only the form of a failure is decided
 //! here.
 //!
-//! Each C function is one call of `call::entry`. "The caller" in SAFETY lines is that of the C function, who keeps the
-//! rules of the paragraph "Pointers" at the top of `syncedmem.h` (cbindgen.toml), or C++, which keeps the original's
-//! contract; a `# Safety` section asks for more.
+//! The body of each C function is one `entry!` (`call.rs`). In SAFETY lines "the caller" is the program that calls the C
+//! function, which keeps the rules of the paragraph "Pointers" at the top of `syncedmem.h` (cbindgen.toml), or C++, which
+//! keeps the original's contract; a `# Safety` section asks for more.
 #![expect(non_camel_case_types, reason = "the names of the C API")]
 #![expect(clippy::missing_safety_doc, reason = "the header says it once for all functions")]
 

@@ -23,7 +23,7 @@ pub struct Identity {
 /// claim alone, which lasts as long as one operation, leaves the word as it is.
 pub struct Entry<F> {
     pub(super) identity: Identity,
-    /// `pthread_self()` of the thread that has the claim, or `NOBODY`.
+    /// `pthread_self()` of the thread that has the claim; `NO_THREAD` without a claim.
     pub(super) owner: usize,
     /// The claim is an eviction's. A destructor on another thread waits for it.
     pub(super) is_evicting: bool,
@@ -36,13 +36,13 @@ pub struct Entry<F> {
 }
 
 /// No thread's `pthread_self()`.
-pub(super) const NOBODY: usize = 0;
+pub(super) const NO_THREAD: usize = 0;
 
 impl<F> Entry<F> {
     pub(super) fn new(identity: Identity) -> Self {
         Entry {
             identity,
-            owner: NOBODY,
+            owner: NO_THREAD,
             is_evicting: false,
             has_waiters: false,
             in_flight: None,
@@ -53,7 +53,7 @@ impl<F> Entry<F> {
     }
 
     pub fn is_claimed(&self) -> bool {
-        self.owner != NOBODY
+        self.owner != NO_THREAD
     }
 
     /// Whether the entry outlives a claim.
@@ -64,7 +64,7 @@ impl<F> Entry<F> {
     /// The check of the identity. An entry that keeps anything has set the slow bit, unless the claim is yet to publish it.
     pub fn is_of(&self, now: Identity) -> bool {
         let of = |identity: Identity| (identity.object, identity.host, identity.device, identity.size);
-        // Compat: the slow bit is asked last, because an inlined constructor does not write it.
+        // Compat: the slow bit comes last, because a constructor that is inlined into an old Caffe's user does not write it.
         of(now) == of(self.identity) && (self.is_claimed() || !self.keeps() || now.is_slow)
     }
 

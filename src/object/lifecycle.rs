@@ -123,7 +123,8 @@ impl SyncedMemory {
     pub unsafe fn destruct_small(&self) -> bool {
         // Relaxed: other threads' uses of the object happened before this call.
         let (word, bytes) = (Word(self.word.load(Ordering::Relaxed)), self.size.load(Ordering::Relaxed));
-        // Clear: the slow bit is among the bits that this compares.
+        // `owns_pageable_alone` compares the slow bit too. An untouched object's is not asked: an inlined constructor does
+        // not write it.
         let owns_little = bytes <= host::BRIEF && word.owns_pageable_alone() && flags::none();
         let is_known = || flags::has(BESIDE) || TABLE.has(self.address());
         let ends_here = owns_little || (word.is_untouched() && !is_known());

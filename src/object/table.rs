@@ -12,7 +12,7 @@ use std::mem::ManuallyDrop;
 
 use syncedmem_trace::address_hash::{AddressMap, address_map, hash_address};
 
-use super::entry::NOBODY;
+use super::entry::NO_THREAD;
 pub use super::entry::{Entry, Identity};
 use crate::platform::sync::{FOR_EVER, ForkLock, ForkStep, Gate, Interrupted, Lock, constructor};
 
@@ -148,7 +148,7 @@ impl<F: Copy> Table<F> {
                 }
                 entries.try_reserve(1).map_err(|_| NoClaim::NoRoom)?;
                 let (entry, stale) = enter(entries, now);
-                if entry.owner == NOBODY {
+                if entry.owner == NO_THREAD {
                     entry.owner = owner;
                     Ok(Turn::Ours { in_flight: entry.in_flight, stale })
                 } else if entry.owner == owner {
@@ -233,7 +233,7 @@ impl<F: Copy> Table<F> {
                 entries.retain(|_, entry| {
                     entry.in_flight = None;
                     if entry.owner != survivor {
-                        (entry.owner, entry.is_evicting) = (NOBODY, false);
+                        (entry.owner, entry.is_evicting) = (NO_THREAD, false);
                     }
                     entry.is_claimed() || entry.keeps()
                 });
@@ -316,7 +316,7 @@ impl<F: Copy> Claim<'_, F> {
             let Some(entry) = self.entry(entries) else { return (work(&mut self.lost()), false) };
             entry.in_flight = self.in_flight;
             let result = work(entry);
-            (entry.owner, entry.is_evicting) = (NOBODY, false);
+            (entry.owner, entry.is_evicting) = (NO_THREAD, false);
             let has_waiters = std::mem::take(&mut entry.has_waiters);
             drop_unneeded(entries, self.object);
             (result, has_waiters)

@@ -208,7 +208,8 @@ impl Gpu {
         self.is_simulated().then_some(value)
     }
 
-    /// From now on all work of the simulated driver is late by so many microseconds, or `UNTIL_IT_IS_WAITED_FOR`. A real one's is where `Stream::delay` makes it so.
+    /// From now on all work of the simulated driver is late by so many microseconds, or `UNTIL_IT_IS_WAITED_FOR`. A real
+    /// driver's work is late where `Stream::delay` makes it so.
     pub fn set_lag(&self, microseconds: u32) {
         if let Some(control) = &self.loaded.control {
             control.simcuda_set_lag(microseconds);

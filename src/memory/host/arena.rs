@@ -1,8 +1,9 @@
 //! Arenas: from each thread's own come the blocks that are lent to objects with short-lived contents.
 //!
 //! An arena is one range of addresses, reserved at its first use and made writable as far as it is needed. A block lies
-//! where its object's plan has it, else in the smallest gap that holds it, so the pages of a block that was given back serve the next ones: the arena has as many
-//! pages as its blocks had at once, and a few gaps. A block may be given back on any thread.
+//! where its object's plan has it, else in the smallest gap that holds it. So the pages of a block that was given back
+//! serve the next ones: the arena has as many pages as its blocks had at once, and a few gaps. A block may be given back
+//! on any thread.
 #![expect(unsafe_code, reason = "mmap, mprotect and madvise are called here")]
 
 use std::ffi::c_void;
@@ -16,9 +17,8 @@ use crate::platform::sync::{Lock, locked_static, this_thread};
 const ALIGNMENT: usize = 64;
 /// Compat: glibc's large blocks start 16 bytes behind a page's start, and sums by vector instructions depend on it.
 const OFFSET: usize = 16;
-/// The step by which an arena becomes writable, in bytes.
+/// The step by which an arena becomes writable, in bytes: whole pages, of whatever size.
 const STEP: usize = 1 << 20;
-const PAGE: usize = 4096;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Span {
@@ -195,14 +195,14 @@ fn reserve() -> Option<(usize, usize)> {
     const LEAST: usize = 1 << 26;
     let allowed = limits::of(libc::RLIMIT_AS).map_or(u64::MAX, |limit| limit / 4);
     let memory = limits::memory("MemTotal:").unwrap_or(1 << 34);
-    let mut bytes = (usize::try_from(memory.min(allowed)).ok()? / PAGE * PAGE).max(LEAST);
+    let mut bytes = (usize::try_from(memory.min(allowed)).ok()? / STEP * STEP).max(LEAST);
     loop {
         // SAFETY: a new mapping at an address of the kernel's choice.
         let base = unsafe { libc::mmap(null_mut(), bytes, libc::PROT_NONE, KIND, -1, 0) };
         if base != libc::MAP_FAILED {
             return Some((base.addr(), bytes));
         }
-        bytes = bytes / 2 / PAGE * PAGE;
+        bytes = bytes / 2 / STEP * STEP;
         if bytes < LEAST {
             return None;
         }
