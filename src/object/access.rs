@@ -93,7 +93,7 @@ impl SyncedMemory {
                 return Ok(address);
             }
         };
-        if !flags::off() {
+        if flags::is_observed() {
             self.record_access(access, side, false);
         }
         let _operation = Operation::begin();

@@ -92,7 +92,7 @@ impl Detached {
     /// The blocks are not used any more, and no copy in flight needs them.
     #[inline]
     pub unsafe fn free(self) {
-        if !flags::off() {
+        if flags::is_observed() {
             self.record();
         }
         if let Some(block) = self.host {

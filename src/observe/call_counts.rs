@@ -49,7 +49,7 @@ static COUNTS: [AtomicU64; NAMES.len()] = [const { AtomicU64::new(0) }; NAMES.le
 
 #[inline(always)]
 pub fn count(call: Call) {
-    if !flags::off() {
+    if flags::is_observed() {
         count_if_on(call);
     }
 }

@@ -31,7 +31,7 @@ pub const MAY_PIN: Flags = Flags(1024);
 pub const RECORDED: Flags = Flags(2048);
 /// An object's contents were given up, or its memory is shared.
 pub const SHARING: Flags = Flags(4096);
-/// They concern making an object.
+/// The flags that an object's constructor and destructor ask.
 pub const BESIDE: Flags = Flags(OBSERVED.0 | SHARING.0);
 
 impl Flags {
@@ -54,13 +54,9 @@ pub fn none() -> bool {
     FLAGS.load(Relaxed) == 0
 }
 
+/// Whether anything observes calls, or may: the settings are not read yet.
 #[inline(always)]
-pub fn off() -> bool {
-    !observed()
-}
-
-#[inline(always)]
-pub fn observed() -> bool {
+pub fn is_observed() -> bool {
     has(OBSERVED)
 }
 

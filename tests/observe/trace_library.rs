@@ -141,7 +141,7 @@ fn a_trace_that_cannot_begin_leaves_nothing_traced() {
     assert_eq!(unsafe { syncedmem_trace_start(path.as_ptr()) }, SYNCEDMEM_SUCCESS);
     assert!(flags::has(flags::TRACE));
     assert_eq!(unsafe { syncedmem_trace_start(no_path.as_ptr()) }, SYNCEDMEM_ERROR_FILE);
-    assert!(flags::off(), "nothing records");
+    assert!(!flags::is_observed(), "nothing records");
 }
 
 fn a_file_that_cannot_be_is_said_once_and_the_program_goes_on() {
