@@ -10,13 +10,13 @@ start_folder() {
     die "$1 is not empty, and not of --prepare"
   fi
   rm -rf "${1:?}"
-  mkdir -p "$1"/{rooms,rust,cpp,lib,simulated,left_out,not_built,interplay}
+  mkdir -p "$1"/{rooms,rust,cpp,lib,simulated,left_out,not_built,interplay/generations}
   touch "$1/about"
   install "$root/tests/gpu/run" "$1/gpu-check"
   # The machine with the GPU compiles the interplay through the CUDA runtime.
   install "$root/tests/gpu/interplay/by_runtime" "$1/interplay"
-  install -m 644 "$root/tests/gpu/interplay/interplay.cu" "$root/include/syncedmem.h" \
-    "$root/cpp_tests/generations/bvlc_master.hpp" "$1/interplay"
+  install -m 644 "$root/tests/gpu/interplay/interplay.cu" "$root/include/syncedmem.h" "$1/interplay"
+  install -m 644 "$root"/cpp_tests/generations/{bvlc_master,class}.hpp "$1/interplay/generations"
 }
 
 # finish_folder DIR GLIBC: adds a Caffe if one was built, and writes `about`.
@@ -81,7 +81,7 @@ cmake_suites() {
 compile_interplay() {
   local folder=$1
   shift
-  "$@" -std=c++17 -O1 -Wall -Wextra -pthread -DBY_DRIVER_CALLS -I"$root/include" -I"$root/cpp_tests/generations" \
+  "$@" -std=c++17 -O1 -Wall -Wextra -pthread -DBY_DRIVER_CALLS -I"$root/include" -I"$root/cpp_tests" \
     -x c++ "$root/tests/gpu/interplay/interplay.cu" -x none -o "$folder/interplay-by-driver" \
     -L"$folder/lib" -lsyncedmem -ldl
 }

@@ -3,7 +3,7 @@
 // libsyncedmem and knows the class as Caffe's header declares it.
 // By the CUDA runtime where there is nvcc, else by driver calls (driver_calls.hpp), with a host compiler alone:
 //
-//   nvcc -std=c++17 -Xcompiler -pthread -Iinclude -Icpp_tests/generations interplay.cu -o interplay -Llib -lsyncedmem
+//   nvcc -std=c++17 -Xcompiler -pthread -Iinclude -Icpp_tests interplay.cu -o interplay -Llib -lsyncedmem
 //   g++ -x c++ -std=c++17 -pthread -DBY_DRIVER_CALLS … interplay.cu … -ldl
 #include <sys/wait.h>
 #include <unistd.h>
@@ -22,7 +22,7 @@
 #include <cuda_runtime.h>
 #endif
 
-#include "bvlc_master.hpp"
+#include "generations/bvlc_master.hpp"
 #include "syncedmem.h"
 
 using caffe::SyncedMemory;
