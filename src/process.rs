@@ -38,7 +38,6 @@ const LOCKS: &[fn() -> &'static dyn ForkLock] = &[
     #[cfg(feature = "caffe2")]
     caffe2::lock::fork_lock,
     object::fork_lock,
-    object::sharing::fork_lock,
     reclaim_summary::fork_lock,
     host::arena::fork_lock,
     blocks::fork_lock,

@@ -10,7 +10,7 @@ use super::arguments::string;
 use super::call::entry;
 use crate::memory::host::arena;
 use crate::object::SyncedMemory;
-use crate::object::sharing::{self, Executing};
+use crate::object::sharing::{Executing, share};
 use crate::observe::trace;
 
 /// `syncedmem::pass(unsigned kind, unsigned long iteration, unsigned long start)`: records a pass that ends now, if
@@ -50,7 +50,7 @@ pub unsafe extern "C" fn share(object: NonNull<SyncedMemory>, gone: *const c_cha
 #[unsafe(export_name = "_ZN9syncedmem5placeEPN5caffe12SyncedMemoryEm")]
 pub unsafe extern "C" fn place(object: NonNull<SyncedMemory>, offset: usize) {
     // SAFETY: libsyncedmem_names.so passes an object of a net that lives.
-    entry!(|| unsafe { object.as_ref() }.place(offset));
+    entry!(|| unsafe { object.as_ref() }.place(offset)?);
 }
 
 /// `syncedmem::discard(SyncedMemory*)`: gives up the contents, if the object is shared.
@@ -75,13 +75,13 @@ pub extern "C" fn executing(what: u32) -> u32 {
 /// of objects that were touched from outside of layers; returns their number.
 #[unsafe(export_name = "_ZN9syncedmem7sharingEPmS0_m")]
 pub unsafe extern "C" fn sharing(figures: NonNull<[u64; 3]>, touched: NonNull<usize>, room: usize) -> usize {
-    let (arena::Figures { needed, most_lent, .. }, (would_be, sentences)) = (arena::figures(), sharing::figures());
+    let (arena::Figures { needed, most_lent, .. }, (would_be, sentences)) = (arena::figures(), share::figures());
     // SAFETY: libsyncedmem_names.so passes an array of three.
     unsafe { figures.write([needed, most_lent, would_be]) };
-    let sentences = sentences.iter().flatten().take(room).enumerate();
+    let sentences = sentences.take(room).enumerate();
     sentences.fold(0, |_, (at, sentence)| {
         // SAFETY: libsyncedmem_names.so passes an array of `room`.
-        unsafe { touched.add(at).write(sentence.as_ptr().addr()) };
+        unsafe { touched.add(at).write(sentence.addr()) };
         at + 1
     })
 }

@@ -5,6 +5,7 @@ use syncedmem_trace::head::Side;
 use crate::error::Error;
 use crate::object::dlpack::tensors::Tensors;
 use crate::object::eviction::uses::{Use, Uses};
+use crate::object::sharing::share::Share;
 use crate::observe::checksums::KeptChecksum;
 
 /// Distinguishes an object from an earlier one at the same address, which ended without a call to the library.
@@ -33,6 +34,8 @@ pub struct Entry<F> {
     pub uses: Option<Uses>,
     pub tensors: Tensors,
     pub checksum: Option<KeptChecksum>,
+    /// `None`: the object is not shared.
+    pub share: Option<Share>,
 }
 
 /// No thread's `pthread_self()`.
@@ -49,6 +52,7 @@ impl<F> Entry<F> {
             uses: None,
             tensors: Tensors::default(),
             checksum: None,
+            share: None,
         }
     }
 
@@ -58,7 +62,9 @@ impl<F> Entry<F> {
 
     /// Whether the entry outlives a claim.
     pub fn keeps(&self) -> bool {
-        self.in_flight.is_some() || self.uses.is_some() || !self.tensors.is_empty() || self.checksum.is_some()
+        let is_kept =
+            self.in_flight.is_some() || self.uses.is_some() || self.checksum.is_some() || self.share.is_some();
+        is_kept || !self.tensors.is_empty()
     }
 
     /// The check of the identity. An entry that keeps anything has set the slow bit, unless the claim is yet to publish it.

@@ -15,7 +15,7 @@ use crate::memory::host;
 use crate::observe::control;
 use crate::observe::recorder::{self, Subject};
 use crate::platform::sync::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
-use crate::state::flags::{self, BESIDE};
+use crate::state::flags;
 use crate::state::word::Word;
 
 /// The size of BVLC's class, so that a debugger can show the object as one.
@@ -25,14 +25,14 @@ impl SyncedMemory {
     /// # Safety
     /// `storage` is aligned to 8 and writable for 32 bytes, and holds no live object.
     pub unsafe fn construct(storage: NonNull<SyncedMemory>, bytes: usize) {
-        if flags::has(BESIDE) {
+        if flags::is_observed() {
             Self::begin(Subject { object: storage.addr().get(), bytes });
         }
         // SAFETY: the caller guarantees it.
         unsafe { Self::write(storage, bytes) };
     }
 
-    /// `construct` where no flag of [`BESIDE`] is set.
+    /// `construct` where nothing observes it.
     ///
     /// # Safety
     /// As for `construct`.
@@ -50,7 +50,6 @@ impl SyncedMemory {
 
     #[cold]
     fn begin(new: Subject) {
-        Self::end_sharing(new.object);
         control::read_settings();
         recorder::record(new, || What::Made { bytes: new.bytes as u64, noticed: Noticed::Construction });
     }
@@ -126,7 +125,7 @@ impl SyncedMemory {
         // `owns_pageable_alone` compares the slow bit too. An untouched object's is not asked: an inlined constructor does
         // not write it.
         let owns_little = bytes <= host::BRIEF && word.owns_pageable_alone() && flags::none();
-        let is_known = || flags::has(BESIDE) || TABLE.has(self.address());
+        let is_known = || flags::is_observed() || TABLE.has(self.address());
         let ends_here = owns_little || (word.is_untouched() && !is_known());
         if !ends_here {
             return false;
@@ -147,7 +146,6 @@ impl SyncedMemory {
     pub(super) unsafe fn end(&self) -> Result<Imports, Error> {
         let before = self.load();
         before.head().ok_or(Error::InvalidHandle)?;
-        Self::end_sharing(self.address());
         // Afterwards no thread evicts the object.
         // Compat: an inlined constructor leaves the slow bit of an untouched object as the memory was.
         let may_have_entry = before.is_untouched() || before.is_slow();
@@ -163,6 +161,7 @@ impl SyncedMemory {
         self.word.store(Word::DESTROYED.0, Ordering::Relaxed);
         // SAFETY: the caller gave up the object's pointers.
         unsafe { owned.free() };
+        Self::end_sharing(kept.as_mut().and_then(|entry| entry.share.take()));
         recorder::record(self.subject(), || What::Ended);
         Ok(kept.map_or([None, None], |mut entry| entry.tensors.take_imports()))
     }

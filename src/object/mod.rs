@@ -37,7 +37,7 @@ use crate::observe::recorder::Subject;
 use crate::platform::fork;
 use crate::platform::sync::{AtomicPtr, AtomicU64, AtomicUsize, Interrupted, Ordering, locked_static, this_thread};
 use crate::settings;
-use crate::state::flags::{self, CHECKED, MAY_PIN, SHARING, UNSETTLED};
+use crate::state::flags::{self, CHECKED, MAY_PIN, UNSETTLED};
 use crate::state::word::Word;
 pub use eviction::uses;
 use eviction::uses::Use;
@@ -193,8 +193,7 @@ impl SyncedMemory {
         let outcome = |entry: &mut Entry| {
             let result = change(entry);
             entry.follow(means);
-            let is_elsewhere = || flags::has(SHARING) && (state.is_given_up() || self.is_shared());
-            self.store(state, entry.keeps() || is_elsewhere());
+            self.store(state, entry.keeps() || state.is_given_up());
             result
         };
         claim.publish(outcome, || self.identity())

@@ -31,8 +31,6 @@ pub const MAY_PIN: Flags = Flags(1024);
 pub const RECORDED: Flags = Flags(2048);
 /// An object's contents were given up, or its memory is shared.
 pub const SHARING: Flags = Flags(4096);
-/// The flags that an object's constructor and destructor ask.
-pub const BESIDE: Flags = Flags(OBSERVED.0 | SHARING.0);
 
 impl Flags {
     pub const NONE: Flags = Flags(0);

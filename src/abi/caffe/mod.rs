@@ -20,7 +20,7 @@ use crate::object::SyncedMemory;
 use crate::observe::call_counts::{Call, count};
 use crate::settings;
 use crate::state::fast_path;
-use crate::state::flags::{self, BESIDE};
+use crate::state::flags;
 use fatal::Failure;
 
 /// Unwraps a result for C++. A macro, so that an exception passes no frame of this library but the entry point's.
@@ -120,7 +120,7 @@ macro_rules! constructor {
             }
             // Compat: from rc4 on a default constructor makes an object without bytes.
             let bytes = 0 $(+ $bytes)?;
-            if !flags::has(BESIDE) {
+            if !flags::is_observed() {
                 // SAFETY: as above.
                 unsafe { SyncedMemory::write(this, bytes) };
             } else {

@@ -8,7 +8,7 @@ impl SyncedMemory {
         self.head()?;
         // An eviction finds the object by its address.
         std::ptr::from_ref(self).expose_provenance();
-        self.keep_apart();
+        self.keep_apart()?;
         let claim = self.claim_always()?;
         let now = self.state()?;
         let known = claim.with(|entry| match entry.uses {
