@@ -1,7 +1,8 @@
-"""Adds the shared library, its headers and cffi's module to the wheel.
+"""Adds the shared library, its headers, cffi's module and the syncedmem command to the wheel.
 
-Cargo builds the library from the checkout of this folder. SYNCEDMEM_LIBRARY names a library that is built already, such
-as that of scripts/package; then no compiler is needed.
+Cargo builds the library and the command from the checkout of this folder, or from the copy in a source distribution.
+SYNCEDMEM_LIBRARY names a library that is built already, such as that of scripts/package; then no compiler is needed.
+The command is then that of SYNCEDMEM_COMMAND, and the library of names lies beside the library; or the wheel has none.
 """
 
 import json
@@ -18,6 +19,8 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 SONAME = "libsyncedmem.so.0"
+COMMAND = "syncedmem"
+NAMES = "libsyncedmem_names.so"
 # Minor version of glibc: a library that needs no newer one runs on every Linux that Python supports.
 FLOOR = 17
 
@@ -40,29 +43,58 @@ def check_rust(checkout: pathlib.Path) -> None:
         raise SystemExit(f"syncedmem: Rust {wanted} or later is needed, and cargo is {found[1]}; {remedy}")
 
 
-def build_library(checkout: pathlib.Path) -> pathlib.Path:
-    """Builds the library with Cargo, and returns its path."""
-    check_rust(checkout)
-    # To the letter as cmake/cargo.cmake builds it, so that it is built once.
-    command = ["cargo", "rustc", "--locked", "--release", "--package", "syncedmem", "--lib", "--crate-type", "cdylib,staticlib"]
+def cargo(checkout: pathlib.Path, package: str, *options: str, **environment: str) -> pathlib.Path:
+    """Builds a package with Cargo, and returns the path of its program or shared library."""
+    command = ["cargo", "rustc", "--locked", "--release", "--package", package, *options]
     built = subprocess.run(
-        [*command, "--message-format=json-render-diagnostics"], cwd=checkout, stdout=subprocess.PIPE, text=True
+        [*command, "--message-format=json-render-diagnostics"],
+        cwd=checkout,
+        env={**os.environ, **environment},
+        stdout=subprocess.PIPE,
+        text=True,
     )
     if built.returncode != 0:
-        raise SystemExit(f"syncedmem: the library does not build ({' '.join(command)})")
-    for line in built.stdout.splitlines():
-        message = json.loads(line)
-        if message.get("reason") == "compiler-artifact" and "cdylib" in message["target"]["crate_types"]:
-            for name in message["filenames"]:
-                if name.endswith(".so"):
-                    return pathlib.Path(name)
-    raise SystemExit("syncedmem: cargo built no shared library")
+        raise SystemExit(f"syncedmem: {package} does not build ({' '.join(command)})")
+    messages = [json.loads(line) for line in built.stdout.splitlines()]
+    artifacts = [message for message in messages if message.get("reason") == "compiler-artifact"]
+    for name in artifacts[-1]["filenames"] if artifacts else []:
+        if not name.endswith((".a", ".rlib", ".rmeta")):
+            return pathlib.Path(name)
+    raise SystemExit(f"syncedmem: cargo built neither a program nor a shared library of {package}")
 
 
-def platform_of(library: pathlib.Path, named: bool) -> str:
-    """The wheel's platform: manylinux for a portable library, else that of this machine."""
+def build(checkout: pathlib.Path) -> dict[str, pathlib.Path]:
+    """Builds the library and the command: their files, by their names in the package."""
+    check_rust(checkout)
+    # To the letter as cmake/cargo.cmake and cmake/command.cmake build them, so that they are built once.
+    plain = {"CARGO_PROFILE_RELEASE_LTO": "off", "CARGO_PROFILE_RELEASE_CODEGEN_UNITS": "16"}
+    return {
+        SONAME: cargo(checkout, "syncedmem", "--lib", "--crate-type", "cdylib,staticlib"),
+        COMMAND: cargo(checkout, "syncedmem-command", "--bin", "syncedmem", **plain),
+        NAMES: cargo(checkout, "syncedmem-layer-names", "--lib", **plain),
+    }
+
+
+def named() -> dict[str, pathlib.Path]:
+    """The files that SYNCEDMEM_LIBRARY and SYNCEDMEM_COMMAND name."""
+    library = pathlib.Path(os.environ["SYNCEDMEM_LIBRARY"]).resolve()
+    if not library.is_file():
+        raise SystemExit(f"syncedmem: there is no library {library}, which SYNCEDMEM_LIBRARY names")
+    if b"syncedmem_to_dlpack" not in library.read_bytes():
+        raise SystemExit(f"syncedmem: {library}, which SYNCEDMEM_LIBRARY names, is no libsyncedmem, or too old a one")
+    if "SYNCEDMEM_COMMAND" not in os.environ:
+        return {SONAME: library}
+    made = {SONAME: library, COMMAND: pathlib.Path(os.environ["SYNCEDMEM_COMMAND"]), NAMES: library.with_name(NAMES)}
+    for missing in (path for path in made.values() if not path.is_file()):
+        raise SystemExit(f"syncedmem: SYNCEDMEM_COMMAND and SYNCEDMEM_LIBRARY are named, and there is no file {missing}")
+    return made
+
+
+def platform_of(files: list[pathlib.Path], named: bool) -> str:
+    """The wheel's platform: manylinux for portable files, else that of this machine."""
     own = sysconfig.get_platform().replace("-", "_").replace(".", "_")
-    newest = max((int(minor) for minor in re.findall(rb"GLIBC_2\.(\d+)", library.read_bytes())), default=99)
+    contents = b"".join(file.read_bytes() for file in files)
+    newest = max((int(minor) for minor in re.findall(rb"GLIBC_2\.(\d+)", contents)), default=99)
     if named and own == "linux_x86_64" and newest <= FLOOR:
         return f"manylinux_2_{FLOOR}_x86_64.manylinux2014_x86_64"
     return own
@@ -73,7 +105,9 @@ class BuildHook(BuildHookInterface):  # type: ignore[type-arg]
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Gathers the made files, and sets the wheel's platform."""
-        checkout = pathlib.Path(self.root).parent
+        checkout = pathlib.Path(self.root, "checkout")
+        if not checkout.is_dir():
+            checkout = pathlib.Path(self.root).parent
         # syncedmem.h first: the others of C use its types.
         headers = sorted(path.relative_to(checkout) for path in checkout.glob("include/**/*.h*"))
         if not headers:
@@ -81,12 +115,8 @@ class BuildHook(BuildHookInterface):  # type: ignore[type-arg]
                 "syncedmem: the library's source is not beside this folder. Build from the checkout: pip install "
                 "./python (pip 21.3 or later; older ones copy the folder alone)."
             )
-        named = os.environ.get("SYNCEDMEM_LIBRARY")
-        library = pathlib.Path(named).resolve() if named else build_library(checkout)
-        if not library.is_file():
-            raise SystemExit(f"syncedmem: there is no library {library}, which SYNCEDMEM_LIBRARY names")
-        if b"syncedmem_to_dlpack" not in library.read_bytes():
-            raise SystemExit(f"syncedmem: {library}, which SYNCEDMEM_LIBRARY names, is no libsyncedmem, or too old a one")
+        is_named = "SYNCEDMEM_LIBRARY" in os.environ
+        files = named() if is_named else build(checkout)
 
         sys.path.insert(0, self.root)
         import declarations
@@ -96,15 +126,16 @@ class BuildHook(BuildHookInterface):  # type: ignore[type-arg]
         made = pathlib.Path(self.root, "src/syncedmem") if editable else pathlib.Path(tempfile.mkdtemp())
         self.made = None if editable else made
         declarations.write([checkout / header for header in headers if header.suffix == ".h"], made / "_declarations.py")
-        shutil.copy(library, made / SONAME)
+        for name, file in files.items():
+            shutil.copy(file, made / name)
         for header in headers:
             (made / header).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(checkout / header, made / header)
         if not editable:
-            for name in ("_declarations.py", SONAME, *map(str, headers)):
+            for name in ("_declarations.py", *files, *map(str, headers)):
                 build_data["force_include"][str(made / name)] = f"syncedmem/{name}"
         build_data["pure_python"] = False
-        build_data["tag"] = f"py3-none-{platform_of(library, named is not None)}"
+        build_data["tag"] = f"py3-none-{platform_of(list(files.values()), is_named)}"
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
         """Removes the files made for the wheel."""

@@ -113,7 +113,7 @@ def test_the_wheel_has_what_it_needs_and_nothing_else() -> None:
         metadata = archive.read(info + "METADATA").decode()
     modules = {name for name in names if name.endswith(".py") or name.endswith(".pyi")}
     source = Path(__file__).parents[1] / "src/syncedmem"
-    assert modules == {f"syncedmem/{file.name}" for file in source.glob("*.py*")} | {"syncedmem/_declarations.py"}
+    assert modules == {f"syncedmem/{file.name}" for file in source.glob("*.py*")} | {"syncedmem/_declarations.py", "_syncedmem_command.py"}
     rest = names - modules
     licences = {name for name in rest if name.startswith(info) and "LICENSE" in name}
     checkout = Path(__file__).parents[2]

@@ -1,0 +1,114 @@
+# shellcheck shell=bash source-path=SCRIPTDIR
+# Checks of scripts/package --test --nightly: in fresh systems with their own Caffe, on ARM's instructions, and of a second build.
+# shellcheck disable=SC2154,SC2016 # scripts/package sets the variables; the shells in the systems expand theirs
+# Quoted, so that `scripts/test` without its nightly parts does not install them.
+"need" debootstrap lintian qemu-user-static libc6-arm64-cross
+
+# system SUITE: makes the system once, without Caffe, and unpacks it to $work/SUITE. Debian's comes from this machine's own archive, and
+# Ubuntu's from the one that debootstrap knows.
+system() {
+  local kept=$cache/systems/$1.tar mirror=()
+  if [ ! -f "$kept" ]; then
+    mkdir -p "${kept%/*}"
+    if [ "$1" != bionic ]; then mapfile -t mirror < <(machine_mirrors | head -n 1); fi
+    rm -rf "$work/new"
+    debootstrap --variant=minbase --components=main,universe "$1" "$work/new" "${mirror[@]}" || return
+    tar -C "$work/new" -cf "$kept.new" . && mv "$kept.new" "$kept"
+    rm -rf "$work/new"
+  fi
+  mkdir "$work/$1" && tar -C "$work/$1" -xf "$kept"
+  cp /etc/resolv.conf "$work/$1/etc/resolv.conf"
+  mkdir "$work/$1/packages" && find "$out" -maxdepth 1 -type f -exec cp -t "$work/$1/packages" {} +
+}
+# within SUITE COMMANDS: as root of that system. Its mounts end with it.
+within() {
+  unshare --mount --fork bash -c 'mount -t proc proc "$1/proc" && mount --bind /dev "$1/dev" && exec chroot "$1" "${@:2}"' - "$work/$1" \
+    /usr/bin/env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C DEBIAN_FRONTEND=noninteractive sh -euxc "$2"
+}
+# gets_caffe SUITE: that of the distribution. Debian 12 has none; Debian 11's can be installed there.
+gets_caffe() {
+  local caffe=caffe mirror
+  system "$1"
+  case $1 in
+  bookworm)
+    mirror=$(machine_mirrors | head -n 1)
+    echo "deb $mirror bullseye main" >>"$work/$1/etc/apt/sources.list"
+    ;;
+  bionic) caffe="caffe-cpu" ;;
+  esac
+  within "$1" "apt-get -qq update && apt-get -qq -y --no-install-recommends install $caffe >/var/log/caffe 2>&1"
+}
+seconds() { # seconds SUITE COMMANDS: fails after more than a minute
+  local start=$SECONDS
+  within "$@"
+  echo "in $((SECONDS - start)) s"
+  [ $((SECONDS - start)) -le 60 ]
+}
+net=/usr/share/doc/syncedmem/examples/net.prototxt
+shows_layers="syncedmem run -- caffe time --model=$net --iterations=1 >/dev/null 2>/tmp/report; grep 'conv1 output' /tmp/report"
+packages_serve() { seconds "$1" "dpkg -i /packages/*_amd64.deb; $shows_layers"; }
+archive_serves() {
+  within "$1" 'dpkg --purge syncedmem libsyncedmem-dev libsyncedmem0'
+  seconds "$1" "tar -xzf /packages/$package.tar.gz; ./$package/install.sh; ${shows_layers/\/usr\/share/\/usr\/local\/share}"
+  within "$1" "./$package/install.sh --remove"
+}
+# Ubuntu's Caffe calls the class inside itself, so preloading does not reach it; doctor says so.
+says_what_works_on_ubuntu() {
+  seconds bionic 'dpkg -i /packages/*_amd64.deb; syncedmem doctor caffe >/tmp/doctor || true; cat /tmp/doctor; grep -E "^ *verdict" /tmp/doctor'
+}
+wheel_serves() {
+  within bookworm 'apt-get -qq -y --no-install-recommends install python3-venv >/var/log/venv 2>&1
+    python3 -m venv /venv; PATH=/venv/bin:$PATH; pip install --quiet /packages/syncedmem-*.whl
+    syncedmem run -- python3 -c "import syncedmem; syncedmem.SyncedMemory(3 << 20).cpu_data()" 2>&1 | grep "peak 3.0 MiB"'
+}
+# The steps of the Dockerfile, on a system with Caffe.
+dockerfile_serves() {
+  local step rest preload
+  while read -r step rest; do
+    case $step in
+    ADD) within bullseye "tar -xzf /packages/${rest% *} -C ${rest##* }" ;;
+    RUN) within bullseye "$rest" ;;
+    ENV) preload=${rest#LD_PRELOAD=} ;;
+    esac
+  done <"$root/examples/Dockerfile"
+  within bullseye "LD_PRELOAD=$preload SYNCEDMEM_REPORT=/tmp/calls caffe time --model=/usr/local/share/doc/syncedmem/examples/net.prototxt --iterations=1
+    grep ' construct=[1-9]' /tmp/calls"
+}
+lintian_is_content() {
+  # Its authors have no address, the library of names is preloaded by its path, and stack traces need symbols.
+  lintian --fail-on error \
+    --suppress-tags bogus-mail-host,bogus-mail-host-in-debian-changelog,sharedobject-in-library-directory-missing-soname,unstripped-binary-or-object "$out"/*_amd64.deb
+}
+runs_on_arm() {
+  local arm
+  arm=$out/$(name aarch64)
+  older_than_floor "$arm/bin/syncedmem" "$arm/lib/libsyncedmem.so.$version" "$arm/lib/libsyncedmem_names.so"
+  qemu-aarch64-static -L /usr/aarch64-linux-gnu "$arm/bin/syncedmem" doctor --library "$arm/lib" | tee "$work/doctor"
+  grep -F "$arm/lib/libsyncedmem.so.$version" "$work/doctor"
+  "$tools/bin/python" -m ziglang cc -target "aarch64-linux-gnu.$floor" -o "$work/opens-arm" "$root/tests/install/opens.c" -ldl
+  qemu-aarch64-static -L /usr/aarch64-linux-gnu "$work/opens-arm" "$arm/lib/libsyncedmem.so.$version" | grep '^works on glibc'
+  same "the packages" 3 "$(find "$out" -name '*_arm64.deb' | wc -l)"
+}
+is_the_same_again() {
+  git clone --quiet "$root" "$work/elsewhere"
+  [ -z "$(git -C "$root" status --porcelain)" ] || complain "commit first: the second build is of the last commit"
+  CARGO_TARGET_DIR=$work/elsewhere/target "$work/elsewhere/scripts/package"
+  (cd "$work/elsewhere/target/package" && grep -v arm64 "$out/SHA256SUMS" | grep -v aarch64 | sha256sum --check)
+}
+
+if [ "$(id -u)" -ne 0 ] || ! unshare --mount true; then
+  check "fresh systems take the packages" complain "root rights and unshare are needed"
+else
+  for suite in bullseye bookworm; do
+    check "$suite gets its Caffe" gets_caffe $suite
+    check "$suite: one command installs the packages, one shows a net's memory, within a minute" packages_serve $suite
+    check "$suite: the archive does the same" archive_serves $suite
+  done
+  check "the Dockerfile's steps put the library under bullseye's Caffe" dockerfile_serves
+  check "bookworm: the wheel serves a virtual environment" wheel_serves
+  check "bionic gets its Caffe" gets_caffe bionic
+  check "bionic: one command installs the packages, and doctor says what works" says_what_works_on_ubuntu
+fi
+check "lintian has no error to report" lintian_is_content
+check "ARM's packages run under qemu" runs_on_arm
+check "a second build elsewhere gives the same bytes" is_the_same_again
