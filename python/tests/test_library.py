@@ -113,7 +113,8 @@ def test_the_wheel_has_what_it_needs_and_nothing_else() -> None:
         metadata = archive.read(info + "METADATA").decode()
     modules = {name for name in names if name.endswith(".py") or name.endswith(".pyi")}
     source = Path(__file__).parents[1] / "src/syncedmem"
-    assert modules == {f"syncedmem/{file.name}" for file in source.glob("*.py*")} | {"syncedmem/_declarations.py", "_syncedmem_command.py"}
+    made = {"syncedmem/_declarations.py", "_syncedmem_command.py"}
+    assert modules == {f"syncedmem/{file.name}" for file in source.glob("*.py*")} | made
     rest = names - modules
     licences = {name for name in rest if name.startswith(info) and "LICENSE" in name}
     checkout = Path(__file__).parents[2]
@@ -126,6 +127,7 @@ def test_the_wheel_has_what_it_needs_and_nothing_else() -> None:
         info + "METADATA",
         info + "RECORD",
         info + "WHEEL",
+        info + "entry_points.txt",
     }
     assert licences, "a wheel is given to others with its licence"
     assert "Root-Is-Purelib: false" in tag and "Tag: py3-none-" in tag and "linux" in tag and "py3-none-any" not in tag
