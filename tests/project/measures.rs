@@ -102,7 +102,7 @@ fn measures_are_within_their_bounds() {
             bound: 3,
             goal: 3,
         },
-        Measure { name: "circles of files within a crate", is: circles.len(), bound: 1, goal: 0 },
+        Measure { name: "circles of files within a crate", is: circles.len(), bound: 0, goal: 0 },
     ];
     let mut beyond = Vec::new();
     println!("{:<50} {:>8} {:>8} {:>8}", "", "is", "bound", "goal");

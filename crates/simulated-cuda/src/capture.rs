@@ -15,9 +15,8 @@ use crate::abi::{
     STREAM_CAPTURE_ISOLATION, STREAM_CAPTURE_MERGE, STREAM_CAPTURE_UNSUPPORTED, Status,
 };
 use crate::block::Span;
+use crate::life;
 use crate::operation::HostFunction;
-use crate::process;
-use crate::state::State;
 use crate::stream::Stream;
 
 /// CU_STREAM_CAPTURE_MODE_GLOBAL and CU_STREAM_CAPTURE_MODE_RELAXED; THREAD_LOCAL is between them.
@@ -68,7 +67,7 @@ pub struct Mark {
 impl Capture {
     pub fn new(id: u64, origin: &Arc<Stream>, mode: c_int) -> Capture {
         let streams = vec![Member { stream: Arc::clone(origin), work: 0, joined: 0 }];
-        let thread = process::thread_number();
+        let thread = life::thread_number();
         Capture { id, origin: Arc::clone(origin), thread, mode, is_invalidated: false, streams, nodes: Vec::new() }
     }
 
@@ -102,21 +101,25 @@ impl Capture {
     }
 }
 
-impl State {
+/// Those under way.
+#[derive(Default)]
+pub struct Captures(pub Vec<Capture>);
+
+impl Captures {
     /// Invalidates those captures; an error if there are any.
     fn refuse(&mut self, status: Status, are: impl Fn(&Capture) -> bool) -> Outcome {
-        let those = self.captures.iter_mut().filter(|capture| are(capture));
+        let those = self.0.iter_mut().filter(|capture| are(capture));
         let count = those.map(|capture| capture.is_invalidated = true).count();
         if count > 0 { Err(status) } else { Ok(()) }
     }
 
-    pub fn capture_of(&mut self, stream: &Arc<Stream>) -> Option<&mut Capture> {
-        self.captures.iter_mut().find(|capture| capture.has(stream))
+    pub fn of(&mut self, stream: &Arc<Stream>) -> Option<&mut Capture> {
+        self.0.iter_mut().find(|capture| capture.has(stream))
     }
 
     /// For a potentially unsafe call.
     pub fn is_safe(&mut self) -> Outcome {
-        let (thread, mode) = (process::thread_number(), MODE.get());
+        let (thread, mode) = (life::thread_number(), MODE.get());
         self.refuse(STREAM_CAPTURE_UNSUPPORTED, |capture| match mode {
             RELAXED => false,
             _ if capture.thread == thread => capture.mode != RELAXED,
@@ -125,12 +128,12 @@ impl State {
     }
 
     /// The capture, if any, that takes what a call queues in `stream`.
-    pub fn captures(&mut self, stream: &Arc<Stream>) -> Outcome<Option<&mut Capture>> {
+    pub fn taking(&mut self, stream: &Arc<Stream>) -> Outcome<Option<&mut Capture>> {
         if stream.legacy {
             let context = stream.context;
             return self.refuse(STREAM_CAPTURE_IMPLICIT, |capture| capture.is_blocking_in(context)).map(|()| None);
         }
-        match self.capture_of(stream) {
+        match self.of(stream) {
             Some(capture) if capture.is_invalidated => Err(STREAM_CAPTURE_INVALIDATED),
             capture => Ok(capture),
         }
@@ -139,7 +142,7 @@ impl State {
     /// For a call that asks about or waits for the work of `stream`.
     pub fn may_ask_about(&mut self, stream: &Arc<Stream>) -> Outcome {
         self.is_safe()?;
-        match self.captures(stream)? {
+        match self.taking(stream)? {
             Some(capture) => {
                 capture.is_invalidated = true;
                 Err(STREAM_CAPTURE_UNSUPPORTED)
@@ -156,7 +159,7 @@ impl State {
 
     /// This question invalidates nothing.
     pub fn legacy_is_captured(&self, context: Handle) -> bool {
-        self.captures.iter().any(|capture| capture.is_blocking_in(context))
+        self.0.iter().any(|capture| capture.is_blocking_in(context))
     }
 
     /// For a call that asks about or waits for an event.
@@ -168,7 +171,7 @@ impl State {
 
     /// For an event that is recorded in `stream`.
     pub fn mark(&mut self, stream: &Arc<Stream>) -> Outcome<Option<Mark>> {
-        let Some(capture) = self.captures(stream)? else { return Ok(None) };
+        let Some(capture) = self.taking(stream)? else { return Ok(None) };
         let capture_id = capture.id;
         let work = capture.member(stream).map_or(0, |member| member.work);
         Ok(Some(Mark { capture: capture_id, stream: Arc::clone(stream), work }))
@@ -177,7 +180,7 @@ impl State {
     /// Lets `stream` wait for an event with that mark, as far as captures go; `true` if nothing is left to do.
     /// `is_recorded`: the event was recorded, not captured.
     pub fn wait_in_capture(&mut self, stream: &Arc<Stream>, mark: Option<&Mark>, is_recorded: bool) -> Outcome<bool> {
-        let own = self.captures(stream)?.map(|capture| capture.id);
+        let own = self.taking(stream)?.map(|capture| capture.id);
         let Some(mark) = mark else {
             // Captured work cannot wait for work that is not captured.
             let isolates = own.filter(|_| is_recorded);
@@ -188,7 +191,7 @@ impl State {
         if own.is_some_and(|own| own != other) {
             return self.refuse(STREAM_CAPTURE_MERGE, |c| Some(c.id) == own || c.id == other).map(|()| true);
         }
-        let Some(capture) = self.captures.iter_mut().find(|capture| capture.id == other) else {
+        let Some(capture) = self.0.iter_mut().find(|capture| capture.id == other) else {
             return Err(CAPTURED_EVENT);
         };
         if capture.is_invalidated {

@@ -10,9 +10,9 @@ use crate::abi::{
 };
 use crate::block::Span;
 use crate::capture::{Capture, Node, RELAXED, exchange_mode};
-use crate::log::enter;
+use crate::entry::enter;
+use crate::life;
 use crate::operation::{Action, Source};
-use crate::process;
 use crate::state::{Kind, state};
 
 /// CU_STREAM_CAPTURE_STATUS_NONE, ACTIVE and INVALIDATED.
@@ -42,11 +42,11 @@ pub extern "C" fn cuStreamBeginCapture_v2(stream: Handle, mode: c_int) -> c_int 
         if stream.legacy {
             return Err(STREAM_CAPTURE_UNSUPPORTED);
         }
-        if state.capture_of(&stream).is_some() {
+        if state.captures.of(&stream).is_some() {
             return Err(ILLEGAL_STATE);
         }
         let id = state.new_id();
-        state.captures.push(Capture::new(id, &stream, mode));
+        state.captures.0.push(Capture::new(id, &stream, mode));
         Ok(())
     })
 }
@@ -59,11 +59,11 @@ pub extern "C" fn cuStreamEndCapture(stream: Handle, graph: Out<Handle>) -> c_in
         graph.required()?;
         let mut state = state();
         let stream = state.stream(stream)?;
-        let capture = state.capture_of(&stream).ok_or(ILLEGAL_STATE)?;
+        let capture = state.captures.of(&stream).ok_or(ILLEGAL_STATE)?;
         if !std::sync::Arc::ptr_eq(&capture.origin, &stream) {
             return Err(STREAM_CAPTURE_UNMATCHED);
         }
-        if capture.mode != RELAXED && capture.thread != process::thread_number() {
+        if capture.mode != RELAXED && capture.thread != life::thread_number() {
             return Err(STREAM_CAPTURE_WRONG_THREAD);
         }
         let status = match (capture.is_invalidated, capture.is_joined()) {
@@ -71,7 +71,7 @@ pub extern "C" fn cuStreamEndCapture(stream: Handle, graph: Out<Handle>) -> c_in
             (false, false) => Err(STREAM_CAPTURE_UNJOINED),
             (false, true) => Ok(std::mem::take(&mut capture.nodes)),
         };
-        state.captures.retain(|capture| !capture.has(&stream));
+        state.captures.0.retain(|capture| !capture.has(&stream));
         graph.put(0)?;
         let nodes = status?;
         let handle = state.new_handle(Kind::Graph);
@@ -84,10 +84,14 @@ fn about(stream: Handle) -> Outcome<(c_int, u64)> {
     let mut state = state();
     let stream = state.stream(stream)?;
     if stream.legacy {
-        return if state.legacy_is_captured(stream.context) { Err(STREAM_CAPTURE_IMPLICIT) } else { Ok((NONE, 0)) };
+        return if state.captures.legacy_is_captured(stream.context) {
+            Err(STREAM_CAPTURE_IMPLICIT)
+        } else {
+            Ok((NONE, 0))
+        };
     }
     let status = |capture: &Capture| if capture.is_invalidated { INVALIDATED } else { ACTIVE };
-    Ok(state.capture_of(&stream).map_or((NONE, 0), |capture| (status(capture), capture.id)))
+    Ok(state.captures.of(&stream).map_or((NONE, 0), |capture| (status(capture), capture.id)))
 }
 
 #[unsafe(no_mangle)]
@@ -165,7 +169,7 @@ pub extern "C" fn cuGraphLaunch(executable: Handle, stream: Handle) -> c_int {
         let stream = state.stream(stream)?;
         let nodes = state.executables.get(&executable).cloned().ok_or(INVALID_HANDLE)?;
         // A graph within a graph is not simulated.
-        if state.captures(&stream)?.is_some() {
+        if state.captures.taking(&stream)?.is_some() {
             return Err(NOT_SUPPORTED);
         }
         for node in nodes {

@@ -4,10 +4,8 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::abi::{CONTEXT_IS_DESTROYED, Handle, INVALID_CONTEXT, INVALID_VALUE, Outcome, Status};
-use crate::block;
-use crate::state::{CHANGED, Guard, Kind, State};
-use crate::stream::{Stream, Token};
+use crate::abi::{Handle, INVALID_VALUE, Outcome, Status};
+use crate::stream::Stream;
 
 /// A primary context exists as long as its device, and lives while it is retained.
 pub struct Context {
@@ -28,11 +26,10 @@ pub struct Context {
 }
 
 impl Context {
-    pub fn new(state: &mut State, device: usize, is_primary: bool, flags: u32) -> Context {
-        let handle = state.new_handle(Kind::Context);
+    pub fn new(handle: Handle, id: u64, device: usize, is_primary: bool, flags: u32) -> Context {
         Context {
             handle,
-            id: state.new_id(),
+            id,
             device,
             is_primary,
             active: !is_primary,
@@ -65,8 +62,8 @@ pub fn top_of_stack() -> Option<Handle> {
     STACK.with(|stack| stack.length.get().checked_sub(1).map(|top| stack.handles[top].get()))
 }
 
-pub fn push(state: &State, handle: Handle) -> Outcome {
-    discard_old(state);
+pub fn push(epoch: u64, handle: Handle) -> Outcome {
+    discard_old(epoch);
     STACK.with(|stack| {
         let length = stack.length.get();
         stack.handles.get(length).ok_or(INVALID_VALUE)?.set(handle);
@@ -75,100 +72,18 @@ pub fn push(state: &State, handle: Handle) -> Outcome {
     })
 }
 
-pub fn pop(state: &State) -> Option<Handle> {
-    discard_old(state);
+pub fn pop(epoch: u64) -> Option<Handle> {
+    discard_old(epoch);
     let top = top_of_stack();
     STACK.with(|stack| stack.length.set(stack.length.get().saturating_sub(1)));
     top
 }
 
-/// Empties a stack from before the last reset.
-pub fn discard_old(state: &State) {
+/// Empties a stack from before the last reset, the count of which is `epoch`.
+pub fn discard_old(epoch: u64) {
     STACK.with(|stack| {
-        if stack.epoch.replace(state.epoch) != state.epoch {
+        if stack.epoch.replace(epoch) != epoch {
             stack.length.set(0);
         }
     });
-}
-
-impl State {
-    /// INVALID_CONTEXT without one; CONTEXT_IS_DESTROYED if it was destroyed, or is a primary context that is not
-    /// active (CUDA Driver API, "Data types used by CUDA driver", at those statuses).
-    pub fn current(&self) -> Outcome<Handle> {
-        discard_old(self);
-        let handle = top_of_stack().ok_or(INVALID_CONTEXT)?;
-        match self.contexts.get(&handle) {
-            Some(Context { broken: Some(status), .. }) => Err(*status),
-            Some(context) if context.active => Ok(handle),
-            _ => Err(CONTEXT_IS_DESTROYED),
-        }
-    }
-
-    /// For a context that is made current. A destroyed one is a violation, too: a real driver follows its handle.
-    pub fn check_exists(&mut self, handle: Handle) -> Outcome {
-        if self.contexts.contains_key(&handle) {
-            return Ok(());
-        }
-        if self.was_destroyed(handle, Kind::Context) {
-            self.violation(format!("context 0x{handle:x} was made current, and had been destroyed"));
-        }
-        Err(INVALID_CONTEXT)
-    }
-
-    /// NULL is the current one.
-    pub fn context_or_current(&mut self, handle: Handle) -> Outcome<&mut Context> {
-        let handle = if handle == 0 { self.current()? } else { handle };
-        let context = self.contexts.get_mut(&handle).ok_or(INVALID_CONTEXT)?;
-        if context.active { Ok(context) } else { Err(CONTEXT_IS_DESTROYED) }
-    }
-
-    pub fn everything_in(&self, context: Handle) -> Vec<Token> {
-        let Some(context) = self.contexts.get(&context) else { return Vec::new() };
-        let streams = context.streams.iter().chain([&context.legacy]);
-        streams.filter(|stream| !stream.is_idle()).map(Stream::last).collect()
-    }
-}
-
-/// Ends the context's streams with their queues, its events and its memory. A created context goes; a primary one becomes
-/// inactive. Dropped work is a violation unless `quiet`.
-pub fn end(mut guard: Guard, handle: Handle, quiet: bool) -> Guard {
-    let state = &mut *guard;
-    let id = state.new_id();
-    let Some(context) = state.contexts.get_mut(&handle) else { return guard };
-    let mut streams = std::mem::take(&mut context.streams);
-    streams.push(std::mem::replace(&mut context.legacy, Stream::new(0, handle, true, true)));
-    context.per_thread.clear();
-    (context.active, context.broken, context.id) = (false, None, id);
-    let is_primary = context.is_primary;
-    state.captures.retain(|capture| !streams.iter().any(|stream| capture.has(stream)));
-    let dropped = state.cancel(&streams);
-    if dropped > 0 && !quiet {
-        state.violation(format!("context 0x{handle:x} was destroyed with {dropped} operations queued"));
-    }
-    if !is_primary {
-        state.contexts.remove(&handle);
-        state.note_destroyed(handle);
-    }
-    while streams.iter().any(|stream| stream.is_running()) {
-        guard = CHANGED.wait(guard);
-    }
-    let state = &mut *guard;
-    let lost: Vec<Handle> = state.streams.values().filter(|s| s.context == handle).map(|s| s.handle).collect();
-    for stream in lost {
-        state.streams.remove(&stream);
-        state.note_lost(stream);
-    }
-    let lost: Vec<Handle> = state.events.iter().filter(|(_, e)| e.context == handle).map(|(h, _)| *h).collect();
-    for event in lost {
-        state.events.remove(&event);
-        state.note_lost(event);
-    }
-    let blocks: Vec<_> = state.blocks.values().filter(|block| block.context == handle).cloned().collect();
-    for block in blocks {
-        if !block.is_freed() {
-            guard = block::release(guard, &block);
-        }
-    }
-    CHANGED.raise();
-    guard
 }

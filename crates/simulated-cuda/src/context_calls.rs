@@ -4,9 +4,12 @@
 use std::ffi::{c_int, c_uint};
 
 use crate::abi::{Handle, INVALID_CONTEXT, INVALID_VALUE, Out, Outcome};
-use crate::context::{Context, discard_old, end, pop, push, top_of_stack};
-use crate::log::enter;
-use crate::state::state;
+use crate::blocks;
+use crate::context::{Context, discard_old, pop, push, top_of_stack};
+use crate::entry::enter;
+use crate::signal::CHANGED;
+use crate::state::{Guard, Kind, state};
+use crate::stream::Stream;
 
 /// Flags of `cuCtxCreate`.
 const FLAGS: u32 = 0xFF;
@@ -80,9 +83,9 @@ pub extern "C" fn cuCtxCreate_v2(context: Out<Handle>, flags: c_uint, device: c_
         state.device(device)?;
         flags_allowed(flags)?;
         context.required()?;
-        let new = Context::new(&mut state, device as usize, false, flags);
+        let new = Context::new(state.new_handle(Kind::Context), state.new_id(), device as usize, false, flags);
         let handle = new.handle;
-        push(&state, handle)?;
+        push(state.epoch, handle)?;
         state.contexts.insert(handle, new);
         context.put(handle)
     })
@@ -98,9 +101,9 @@ pub extern "C" fn cuCtxDestroy_v2(context: Handle) -> c_int {
             Some(known) if !known.is_primary => {}
             _ => return Err(INVALID_CONTEXT),
         }
-        discard_old(&guard);
+        discard_old(guard.epoch);
         if top_of_stack() == Some(context) {
-            pop(&guard);
+            pop(guard.epoch);
         }
         drop(end(guard, context, false));
         Ok(())
@@ -110,7 +113,7 @@ pub extern "C" fn cuCtxDestroy_v2(context: Handle) -> c_int {
 #[unsafe(no_mangle)]
 pub extern "C" fn cuCtxGetCurrent(context: Out<Handle>) -> c_int {
     enter("cuCtxGetCurrent", |_| {
-        discard_old(&state());
+        discard_old(state().epoch);
         context.put(top_of_stack().unwrap_or(0))
     })
 }
@@ -124,8 +127,8 @@ pub extern "C" fn cuCtxSetCurrent(context: Handle) -> c_int {
         if context != 0 {
             state.check_exists(context)?;
         }
-        pop(&state);
-        if context == 0 { Ok(()) } else { push(&state, context) }
+        pop(state.epoch);
+        if context == 0 { Ok(()) } else { push(state.epoch, context) }
     })
 }
 
@@ -135,14 +138,14 @@ pub extern "C" fn cuCtxPushCurrent_v2(context: Handle) -> c_int {
         call.hex("context", context);
         let mut state = state();
         state.check_exists(context)?;
-        push(&state, context)
+        push(state.epoch, context)
     })
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cuCtxPopCurrent_v2(context: Out<Handle>) -> c_int {
     enter("cuCtxPopCurrent_v2", |call| {
-        let popped = pop(&state()).ok_or(INVALID_CONTEXT)?;
+        let popped = pop(state().epoch).ok_or(INVALID_CONTEXT)?;
         call.hex("context", popped);
         context.put_if_wanted(popped);
         Ok(())
@@ -172,10 +175,54 @@ pub extern "C" fn cuCtxSynchronize() -> c_int {
     enter("cuCtxSynchronize", |_| {
         let mut guard = state();
         let context = guard.current()?;
-        guard.may_wait_for(context)?;
+        guard.captures.may_wait_for(context)?;
         for token in guard.everything_in(context) {
             guard = token.wait(guard);
         }
         guard.current().map(|_| ())
     })
+}
+
+/// Ends the context's streams with their queues, its events and its memory. A created context goes; a primary one becomes
+/// inactive. Dropped work is a violation unless `quiet`.
+pub fn end(mut guard: Guard, handle: Handle, quiet: bool) -> Guard {
+    let state = &mut *guard;
+    let id = state.new_id();
+    let Some(context) = state.contexts.get_mut(&handle) else { return guard };
+    let mut streams = std::mem::take(&mut context.streams);
+    streams.push(std::mem::replace(&mut context.legacy, Stream::new(0, handle, true, true)));
+    context.per_thread.clear();
+    (context.active, context.broken, context.id) = (false, None, id);
+    let is_primary = context.is_primary;
+    state.captures.0.retain(|capture| !streams.iter().any(|stream| capture.has(stream)));
+    let dropped = state.cancel(&streams);
+    if dropped > 0 && !quiet {
+        state.violation(format!("context 0x{handle:x} was destroyed with {dropped} operations queued"));
+    }
+    if !is_primary {
+        state.contexts.remove(&handle);
+        state.note_destroyed(handle);
+    }
+    while streams.iter().any(|stream| stream.is_running()) {
+        guard = CHANGED.wait(guard);
+    }
+    let state = &mut *guard;
+    let lost: Vec<Handle> = state.streams.values().filter(|s| s.context == handle).map(|s| s.handle).collect();
+    for stream in lost {
+        state.streams.remove(&stream);
+        state.note_lost(stream);
+    }
+    let lost: Vec<Handle> = state.events.iter().filter(|(_, e)| e.context == handle).map(|(h, _)| *h).collect();
+    for event in lost {
+        state.events.remove(&event);
+        state.note_lost(event);
+    }
+    let blocks: Vec<_> = state.blocks.values().filter(|block| block.context == handle).cloned().collect();
+    for block in blocks {
+        if !block.is_freed() {
+            guard = blocks::release(guard, &block);
+        }
+    }
+    CHANGED.raise();
+    guard
 }

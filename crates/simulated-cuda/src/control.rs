@@ -8,12 +8,14 @@ use std::time::Duration;
 use crate::abi::{Address, Buffer, Handle, Out, Outcome, Status, Text, move_bytes};
 use crate::block::Memory;
 use crate::context;
+use crate::context_calls;
 use crate::kernel;
+use crate::life::{die, is_forked, is_initialised};
 use crate::log::log;
-use crate::proc_address;
-use crate::process::{die, is_forked, is_initialised};
+use crate::names;
 use crate::settings::{self, Lag};
-use crate::state::{CHANGED, State, state};
+use crate::signal::CHANGED;
+use crate::state::{State, state};
 use crate::stream::Stream;
 
 /// `SIMCUDA_UNTIL_IT_IS_WAITED_FOR` of the header.
@@ -95,7 +97,7 @@ const VIOLATIONS: usize = 20;
 /// Ends the process at an unknown name: a misspelt one must not pass for silence.
 fn function(name: Text, asked_by: &str) -> &'static str {
     let name = name.as_str().unwrap_or("");
-    match proc_address::known(name) {
+    match names::known(name) {
         Some(name) => name,
         None => die(&format!("{asked_by}: there is no entry point {name:?}")),
     }
@@ -119,7 +121,7 @@ pub extern "C" fn simcuda_reset() {
     }
     let handles: Vec<Handle> = guard.contexts.keys().copied().collect();
     for handle in handles {
-        guard = context::end(guard, handle, true);
+        guard = context_calls::end(guard, handle, true);
     }
     guard.epoch += 1;
     guard.held = false;
@@ -231,7 +233,7 @@ pub extern "C" fn simcuda_calls(name: Text) -> usize {
 /// NULL behind the last.
 #[unsafe(no_mangle)]
 pub extern "C" fn simcuda_function(index: usize) -> *const c_char {
-    proc_address::c_name(index)
+    names::c_name(index)
 }
 
 #[unsafe(no_mangle)]

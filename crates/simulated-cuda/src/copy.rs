@@ -7,10 +7,12 @@ use std::sync::Arc;
 use crate::abi::{Address, Handle, INVALID_VALUE, Outcome, move_bytes};
 use crate::block::{Block, Span};
 use crate::capture::Node;
-use crate::log::{Call, enter};
+use crate::entry::enter;
+use crate::log::Call;
 use crate::operation::{Action, Source};
+use crate::queue::run_in_turn;
 use crate::state::{Guard, State, state};
-use crate::stream::{Stream, Token, run_in_turn};
+use crate::stream::{Stream, Token};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Direction {
@@ -87,9 +89,9 @@ fn synchronous(call: &mut Call, to: Address, from: Address, bytes: usize, direct
         return Ok(());
     }
     let plan = Plan::new(&guard, to, from, bytes, direction)?;
-    guard.is_safe()?;
+    guard.captures.is_safe()?;
     let legacy = guard.legacy_stream(context)?;
-    guard.captures(&legacy)?;
+    guard.captures.taking(&legacy)?;
     call.copy(plan.kind, bytes);
     drop(copy_in_legacy_stream(guard, context, plan)?);
     state().current().map(|_| ())
@@ -135,7 +137,7 @@ fn asynchronous(
         return Ok(());
     }
     let plan = Plan::new(&guard, to, from, bytes, direction)?;
-    if let Some(capture) = guard.captures(&stream)? {
+    if let Some(capture) = guard.captures.taking(&stream)? {
         capture.add(&stream, Some(Node::Copy { to: plan.to, from: plan.from }));
         return Ok(());
     }

@@ -4,7 +4,7 @@
 use std::ffi::{CStr, c_char, c_int};
 
 use crate::abi::{INVALID_VALUE, Out, Status};
-use crate::log::enter_before_init;
+use crate::entry::enter_before_init;
 
 /// The statuses of CUDA 12.8, each with its name and its words.
 const STATUSES: &[(Status, &CStr, &CStr)] = &[

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, Once, PoisonError};
 
 use crate::abi::Address;
 use crate::block::Block;
-use crate::process;
+use crate::life;
 use crate::space;
 use crate::view::{Seen, View};
 
@@ -32,7 +32,7 @@ pub fn watch(kernel: Arc<str>, blocks: &[Arc<Block>], run: impl FnOnce(&View)) -
     handle_faults();
     let view = blocks.iter().map(|block| block.seen()).collect::<Option<_>>().and_then(View::open);
     let Some(view) = view else {
-        process::die("the system gives no more mappings for a kernel's view of device memory");
+        life::die("the system gives no more mappings for a kernel's view of device memory");
     };
     let running = Running { kernel, view };
     RUNNING.set(&raw const running);
@@ -86,5 +86,5 @@ extern "C" fn on_fault(_: c_int, info: *mut libc::siginfo_t, _: *mut c_void) {
             if address < place { (place - address, "before") } else { (address - place, "behind the start of") };
         format!(": 0x{touched:x}, {distance} bytes {side} its block 0x{start:x} ({bytes} bytes)")
     });
-    process::die(&format!("kernel {kernel} touched memory that is none of its blocks{place}"))
+    life::die(&format!("kernel {kernel} touched memory that is none of its blocks{place}"))
 }

@@ -5,10 +5,11 @@ use std::ffi::{c_int, c_uint};
 
 use crate::abi::{Address, Handle, INVALID_VALUE, Outcome};
 use crate::capture::Node;
-use crate::log::{Call, enter};
+use crate::entry::enter;
+use crate::log::Call;
 use crate::operation::Action;
+use crate::queue::run_in_turn;
 use crate::state::state;
-use crate::stream::run_in_turn;
 
 struct Pattern {
     value: u32,
@@ -36,7 +37,7 @@ fn fill(call: &mut Call, to: Address, pattern: &Pattern, stream: Option<Handle>)
     }
     let span = guard.span(to, bytes)?;
     let Some(block) = span.block.clone() else { return Err(INVALID_VALUE) };
-    if let Some(capture) = guard.captures(&stream)? {
+    if let Some(capture) = guard.captures.taking(&stream)? {
         capture.add(&stream, Some(Node::Fill { to: span, value, width }));
         return Ok(());
     }

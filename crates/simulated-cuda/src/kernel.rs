@@ -14,9 +14,9 @@ use crate::abi::{
     Out, Outcome, Text, move_bytes,
 };
 use crate::block::Block;
-use crate::log::{Call, enter};
-use crate::operation::{Action, Kernel};
-use crate::race::Range;
+use crate::entry::enter;
+use crate::log::Call;
+use crate::operation::{Action, Kernel, Range};
 use crate::state::{State, state};
 use crate::view::View;
 
@@ -194,7 +194,7 @@ fn queue(stream: Handle, kernel: Kernel, blocks: Vec<Arc<Block>>) -> Outcome {
     let mut state = state();
     let stream = state.stream(stream)?;
     // Graphs have no kernels here.
-    if state.captures(&stream)?.is_some() {
+    if state.captures.taking(&stream)?.is_some() {
         return Err(NOT_SUPPORTED);
     }
     state.queue(&stream, Vec::new(), Action::Kernel(kernel), blocks);

@@ -2,25 +2,24 @@
 //!
 //! # The way of a call
 //!
-//! Every entry point hands its body to `log::enter` (or `enter_before_init`). That aborts in a forked child and after exit
-//! (`process`), counts the call, injects a fault if one is due, checks that the driver is initialised, runs the body,
+//! Every entry point hands its body to `entry::enter` (or `enter_before_init`). That aborts in a forked child and after exit
+//! (`life`), counts the call, injects a fault if one is due, checks that the driver is initialised, runs the body,
 //! catches a panic, and writes a line of the log. Control functions (`control`) do not pass there. Arguments from C have
 //! the types of `abi`.
 //!
-//! # Modules
+//! # Layers
 //!
-//! `state` holds everything behind one lock, which is given up while a stream waits, bytes move, or a function of the program
-//! runs.
+//! From the bottom to the top; no file uses one of a higher layer.
 //!
-//! - `device`, `context`, `context_calls`: what exists, and what is current.
-//! - `space`, `block`: address ranges of devices, guarded host memory; the block of an address.
-//! - `memory`, `pinned`, `pool`, `pointer`: the calls about memory.
-//! - `copy`, `fill`: which ranges, in which stream, and who waits.
-//! - `stream`, `signal`, `operation`, `event`, `stream_calls`: queues, threads, order, and the effect of an operation.
-//! - `race`: operations whose order no stream decides.
-//! - `kernel`, `fault`: functions of the program in the place of kernels, and their stray accesses.
-//! - `capture`, `capture_calls`: what a capture takes and forbids; graphs.
-//! - `errors`, `proc_address`: names and addresses.
+//! - `abi`, `life`, `names`, `settings`, `signal`, `space`, `view`: what C passes, the process, the environment, address ranges.
+//! - `block`, `operation`, `stream`, `race`, `capture`, `event`, `context`, `device`: what there is, each without the rest;
+//!   `race` finds operations whose order no stream decides, `capture` what a capture takes and forbids.
+//! - `state`: all of these behind one lock, which is given up while a stream waits, bytes move, or a function of the program
+//!   runs; `log`, with a lock of its own.
+//! - `blocks`, `fault`, `queue`: new blocks and their end; what runs when, its effect, and a kernel's stray accesses.
+//! - `entry`, and the entry points by topic: `memory`, `pinned`, `pool`, `pointer`; `copy` and `fill`, which say which ranges,
+//!   in which stream, and who waits; `kernel`, functions of the program in the place of kernels; graphs in `capture_calls`.
+//! - `control`, `proc_address`, `process`.
 //!
 //! # Time
 //! A `stream::Token` names an operation by its number in its stream. The tokens that an operation waits for are decided when
@@ -33,6 +32,7 @@
 
 mod abi;
 mod block;
+mod blocks;
 mod capture;
 mod capture_calls;
 mod context;
@@ -40,19 +40,25 @@ mod context_calls;
 mod control;
 mod copy;
 mod device;
+mod device_calls;
+mod entry;
 mod errors;
 mod event;
+mod event_calls;
 mod fault;
 mod fill;
 mod kernel;
+mod life;
 mod log;
 mod memory;
+mod names;
 mod operation;
 mod pinned;
 mod pointer;
 mod pool;
 mod proc_address;
 mod process;
+mod queue;
 mod race;
 mod settings;
 mod signal;

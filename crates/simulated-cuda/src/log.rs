@@ -1,15 +1,12 @@
-//! The passage of every call: checks of the process, counts, injected faults, and the log.
+//! The log of calls, their counts, and injected faults.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::ffi::c_int;
 use std::fmt::{Display, LowerHex, Write as _};
 use std::io::Write as _;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
-use crate::abi::{NOT_INITIALIZED, NOT_PERMITTED, Outcome, SUCCESS, Status, UNKNOWN};
+use crate::abi::{SUCCESS, Status};
 use crate::settings::{self, Sink};
-use crate::{context, process};
 
 /// Older text is dropped, and only counted.
 const TEXT_LIMIT: usize = 64 << 20;
@@ -48,7 +45,7 @@ pub fn log() -> MutexGuard<'static, Log> {
 
 impl Log {
     /// Counts a call; returns the status of a fault that is due.
-    fn begin(&mut self, function: &'static str) -> Option<Status> {
+    pub fn begin(&mut self, function: &'static str) -> Option<Status> {
         *self.calls.entry(function).or_insert(0) += 1;
         let mut status = None;
         for fault in self.faults.iter_mut().filter(|fault| fault.function == function) {
@@ -63,8 +60,9 @@ impl Log {
         status
     }
 
-    fn end(&mut self, line: String, copy: Option<(&'static str, usize)>) {
-        if let Some(copy) = copy {
+    pub fn end(&mut self, Call { mut line, copy }: Call, thread: u32, status: Status) {
+        let _ = writeln!(line, " thread={thread} -> {status}");
+        if let Some(copy) = copy.filter(|_| status == SUCCESS) {
             *self.copies.entry(copy).or_insert(0) += 1;
         }
         // A call does not fail because its log does.
@@ -141,6 +139,12 @@ pub struct Call {
 }
 
 impl Call {
+    pub fn new(function: &str) -> Call {
+        let mut line = String::with_capacity(144);
+        line.push_str(function);
+        Call { line, copy: None }
+    }
+
     pub fn number(&mut self, field: &str, value: impl Display) {
         let _ = write!(self.line, " {field}={value}");
     }
@@ -153,43 +157,4 @@ impl Call {
         let _ = write!(self.line, " kind={kind}");
         self.copy = Some((kind, bytes));
     }
-}
-
-pub fn enter(function: &'static str, body: impl FnOnce(&mut Call) -> Outcome) -> c_int {
-    pass(function, true, body)
-}
-
-/// For a call that is allowed before `cuInit`.
-pub fn enter_before_init(function: &'static str, body: impl FnOnce(&mut Call) -> Outcome) -> c_int {
-    pass(function, false, body)
-}
-
-fn pass(function: &'static str, needs_init: bool, body: impl FnOnce(&mut Call) -> Outcome) -> c_int {
-    process::check_that_calls_are_allowed(function);
-    process::prepare_for_forks();
-    let fault = log().begin(function);
-    let mut line = String::with_capacity(144);
-    line.push_str(function);
-    let mut call = Call { line, copy: None };
-    let current = context::top_of_stack();
-    let status = match fault {
-        Some(status) => status,
-        None if needs_init && !process::is_initialised() => NOT_INITIALIZED,
-        None if process::in_callback() => NOT_PERMITTED,
-        None => match catch_unwind(AssertUnwindSafe(|| body(&mut call))) {
-            Ok(Ok(())) => SUCCESS,
-            Ok(Err(status)) => status,
-            Err(_) => {
-                process::say(&format!("a bug of the simulated driver: a panic in {function}"));
-                UNKNOWN
-            }
-        },
-    };
-    if let Some(current) = current {
-        call.hex("ctx", current);
-    }
-    let Call { mut line, copy } = call;
-    let _ = writeln!(line, " thread={} -> {status}", process::thread_number());
-    log().end(line, copy.filter(|_| status == SUCCESS));
-    status
 }

@@ -5,9 +5,11 @@ use std::ffi::{c_int, c_uint};
 use std::sync::Arc;
 
 use crate::abi::{Address, INVALID_VALUE, Out, Outcome};
-use crate::block::{self, Block, Memory};
+use crate::block::{Block, Memory};
+use crate::blocks;
 use crate::device::Device;
-use crate::log::{Call, enter};
+use crate::entry::enter;
+use crate::log::Call;
 use crate::state::state;
 
 impl Device {
@@ -30,7 +32,7 @@ fn allocate(call: &mut Call, address: Out<Address>, bytes: usize, memory: Memory
     if bytes == 0 {
         return Err(INVALID_VALUE);
     }
-    state.is_safe()?;
+    state.captures.is_safe()?;
     let block = state.allocate_on_device(bytes, memory, context)?;
     call.hex("ptr", block.start);
     address.put(block.start)
@@ -62,9 +64,9 @@ pub extern "C" fn cuMemFree_v2(address: Address) -> c_int {
         guard.current()?;
         let block = guard.block_at(address).filter(|block| block.start == address && block.is_on_device());
         let block: Arc<Block> = Arc::clone(block.ok_or(INVALID_VALUE)?);
-        guard.is_safe()?;
+        guard.captures.is_safe()?;
         call.number("bytes", block.bytes);
-        drop(block::release(guard, &block));
+        drop(blocks::release(guard, &block));
         Ok(())
     })
 }

@@ -1,17 +1,11 @@
 //! The operations of a stream.
-#![expect(unsafe_code, reason = "moves bytes, and calls the program's functions")]
 
 use std::ffi::c_void;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-use crate::abi::{Address, fill_bytes, move_bytes};
-use crate::block::{self, Block, Span};
-use crate::fault;
-use crate::process;
-use crate::race::Range;
-use crate::state::{CHANGED, Guard, state};
-use crate::stream::Stream;
+use crate::abi::Address;
+use crate::block::{Block, Span};
 use crate::view::View;
 
 /// For `cuLaunchHostFunc`.
@@ -66,6 +60,18 @@ impl Action {
         }
     }
 
+    pub fn ranges(&self) -> Vec<Range> {
+        match self {
+            Action::Copy { to, from } => {
+                let from = if let Source::Memory(from) = from { Range::of(from, false) } else { None };
+                Range::of(to, true).into_iter().chain(from).collect()
+            }
+            Action::Fill { to, .. } => Range::of(to, true).into_iter().collect(),
+            Action::Kernel(kernel) => kernel.uses.clone(),
+            _ => Vec::new(),
+        }
+    }
+
     /// For momentary ones.
     pub fn happen(&self) {
         if let Action::Stamp(stamp) = self {
@@ -75,69 +81,22 @@ impl Action {
     }
 }
 
-/// Gives the lock up while bytes move and while a function of the program runs.
-pub fn perform(mut guard: Guard, stream: &Stream, action: Action, blocks: &[Arc<Block>]) -> Guard {
-    let lost = blocks.iter().any(|block| block.is_freed());
-    for block in blocks.iter().filter(|block| block.is_freed()) {
-        let name = action.name();
-        guard.violation(format!("{name} ran on 0x{:x} ({} bytes), freed meanwhile", block.start, block.bytes));
-    }
-    let broken = guard.contexts.get(&stream.context).and_then(|context| context.broken);
-    guard = match action {
-        Action::Join | Action::Stamp(_) => {
-            action.happen();
-            guard
-        }
-        // Freed memory cannot be touched; a broken context does nothing any more.
-        Action::Copy { .. } | Action::Fill { .. } | Action::Kernel(_) if lost || broken.is_some() => guard,
-        Action::Copy { .. } | Action::Fill { .. } | Action::Kernel(_) => {
-            blocks.iter().for_each(|block| block.begin_use());
-            drop(guard);
-            let broken = match action {
-                Action::Kernel(Kernel { name, run, .. }) => {
-                    fault::watch(name, blocks, |view| process::as_callback(|| run(view)))
-                }
-                action => {
-                    move_or_fill(action);
-                    Vec::new()
-                }
-            };
-            guard = state();
-            broken.into_iter().for_each(|sentence| guard.violation(sentence));
-            blocks.iter().for_each(|block| block.end_use());
-            CHANGED.raise();
-            guard
-        }
-        Action::Host(..) if broken.is_some() => guard,
-        Action::Host(function, argument) => {
-            drop(guard);
-            let argument = std::ptr::with_exposed_provenance_mut(argument);
-            // SAFETY: the program gave a function to be called with this argument.
-            process::as_callback(|| unsafe { function(argument) });
-            state()
-        }
-        Action::Free(block) if block.is_freed() => guard,
-        Action::Free(block) => block::release(guard, &block),
-    };
-    blocks.iter().for_each(|block| block.forget_use());
-    guard
+/// Bytes that an operation uses.
+#[derive(Clone)]
+pub struct Range {
+    pub block: Arc<Block>,
+    pub start: Address,
+    pub end: Address,
+    pub writes: bool,
 }
 
-fn move_or_fill(action: Action) {
-    match action {
-        Action::Copy { to, from: Source::Memory(from) } => {
-            // SAFETY: the spans were checked against their blocks, and `moving` keeps host blocks mapped; a caller who gave
-            // pageable memory is blocked in the call.
-            unsafe { move_bytes(to.kept_at(), from.kept_at(), to.bytes) };
-        }
-        Action::Copy { to, from: Source::Staged(bytes) } => {
-            // SAFETY: as above; the staged bytes are as many as the span has.
-            unsafe { move_bytes(to.kept_at(), bytes.as_ptr().expose_provenance(), to.bytes) };
-        }
-        Action::Fill { to, value, width } => {
-            // SAFETY: as above.
-            unsafe { fill_bytes(to.kept_at(), value, width, to.bytes / width) };
-        }
-        _ => {}
+impl Range {
+    fn of(span: &Span, writes: bool) -> Option<Range> {
+        let block = span.block.clone()?;
+        Some(Range { block, start: span.address, end: span.address + span.bytes, writes })
+    }
+
+    pub fn conflicts(&self, other: &Range) -> bool {
+        (self.writes || other.writes) && self.start < other.end && other.start < self.end
     }
 }

@@ -8,11 +8,14 @@ use crate::abi::{
     Address, HOST_MEMORY_ALREADY_REGISTERED, HOST_MEMORY_NOT_REGISTERED, INVALID_VALUE, NOT_SUPPORTED, OUT_OF_MEMORY,
     Out, Outcome,
 };
-use crate::block::{self, Memory};
-use crate::log::{Call, enter};
+use crate::block::Memory;
+use crate::blocks;
+use crate::entry::enter;
+use crate::log::Call;
 use crate::settings;
+use crate::signal::CHANGED;
 use crate::space;
-use crate::state::{CHANGED, state};
+use crate::state::state;
 
 /// The device attribute that says whether host memory can be registered.
 const HOST_REGISTER_SUPPORTED: c_int = 99;
@@ -31,7 +34,7 @@ fn allocate(call: &mut Call, address: Out<Address>, bytes: usize, flags: c_uint)
     if bytes == 0 || flags & !ALLOC_FLAGS != 0 {
         return Err(INVALID_VALUE);
     }
-    state.is_safe()?;
+    state.captures.is_safe()?;
     if state.pinned.saturating_add(bytes) > space::physical_memory() {
         return Err(OUT_OF_MEMORY);
     }
@@ -57,9 +60,9 @@ pub extern "C" fn cuMemFreeHost(address: Address) -> c_int {
         if !matches!(block.memory, Memory::Pinned(_)) {
             return Err(INVALID_VALUE);
         }
-        guard.is_safe()?;
+        guard.captures.is_safe()?;
         call.number("bytes", block.bytes);
-        drop(block::release(guard, &block));
+        drop(blocks::release(guard, &block));
         Ok(())
     })
 }
@@ -97,7 +100,7 @@ pub extern "C" fn cuMemHostRegister_v2(address: Address, bytes: usize, flags: c_
         if address == 0 || bytes == 0 || flags & !REGISTER_FLAGS != 0 {
             return Err(INVALID_VALUE);
         }
-        state.is_safe()?;
+        state.captures.is_safe()?;
         let before = state.blocks.range(..end).next_back();
         match before.filter(|(_, block)| block.end() > address) {
             Some((_, block)) if block.is_on_device() => return Err(INVALID_VALUE),
@@ -125,8 +128,8 @@ pub extern "C" fn cuMemHostUnregister(address: Address) -> c_int {
         guard.current()?;
         let block = guard.block_at(address).filter(|b| b.start == address && b.memory == Memory::Registered);
         let block = Arc::clone(block.ok_or(HOST_MEMORY_NOT_REGISTERED)?);
-        guard.is_safe()?;
-        drop(block::release(guard, &block));
+        guard.captures.is_safe()?;
+        drop(blocks::release(guard, &block));
         Ok(())
     })
 }

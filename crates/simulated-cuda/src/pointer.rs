@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::abi::{Address, Array, Handle, INVALID_VALUE, Out, Outcome};
 use crate::block::{Block, Memory};
-use crate::log::enter;
+use crate::entry::enter;
 use crate::settings;
 use crate::state::{State, state};
 

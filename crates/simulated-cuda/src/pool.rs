@@ -7,54 +7,15 @@ use std::sync::atomic::Ordering;
 
 use crate::abi::{Address, Handle, INVALID_VALUE, NOT_SUPPORTED, Out, Outcome};
 use crate::block::Memory;
-use crate::log::{Call, enter};
+use crate::device::Pool;
+use crate::entry::enter;
+use crate::log::Call;
 use crate::operation::Action;
-use crate::state::{Kind, State, state};
-
-/// The default pool of a device. `kept` is free memory that it has not given back.
-pub struct Pool {
-    pub handle: Handle,
-    pub kept: usize,
-    used: usize,
-    threshold: u64,
-}
+use crate::state::{State, state};
 
 const RELEASE_THRESHOLD: c_int = 4;
 const RESERVED_CURRENT: c_int = 5;
 const USED_CURRENT: c_int = 7;
-
-impl Pool {
-    pub fn new(state: &mut State) -> Pool {
-        let handle = state.new_handle(Kind::Pool);
-        Pool { handle, kept: 0, used: 0, threshold: 0 }
-    }
-
-    /// All but the handle.
-    pub fn forget(&mut self) {
-        *self = Pool { kept: 0, used: 0, threshold: 0, ..*self };
-    }
-
-    fn allocated(&mut self, bytes: usize) {
-        self.kept = self.kept.saturating_sub(bytes);
-        self.used += bytes;
-    }
-
-    /// An allocation from elsewhere needs the memory.
-    pub fn give_up(&mut self, available: usize) {
-        self.kept = self.kept.min(available);
-    }
-
-    /// Keeps what came back as far as the release threshold allows.
-    pub fn freed(&mut self, bytes: usize) {
-        self.used = self.used.saturating_sub(bytes);
-        self.kept += bytes;
-        self.trim(usize::try_from(self.threshold).unwrap_or(usize::MAX));
-    }
-
-    fn trim(&mut self, least: usize) {
-        self.kept = self.kept.min(least.saturating_sub(self.used));
-    }
-}
 
 impl State {
     fn pool(&mut self, handle: Handle) -> Outcome<&mut Pool> {
@@ -72,7 +33,7 @@ pub extern "C" fn cuMemAllocAsync(address: Out<Address>, bytes: usize, stream: H
         let mut state = state();
         let stream = state.stream(stream)?;
         // Memory of a graph's own is not simulated.
-        if state.captures(&stream)?.is_some() {
+        if state.captures.taking(&stream)?.is_some() {
             return Err(NOT_SUPPORTED);
         }
         let context = stream.context;
@@ -96,7 +57,7 @@ pub extern "C" fn cuMemFreeAsync(address: Address, stream: Handle) -> c_int {
         call.hex("stream", stream);
         let mut state = state();
         let stream = state.stream(stream)?;
-        if state.captures(&stream)?.is_some() {
+        if state.captures.taking(&stream)?.is_some() {
             return Err(NOT_SUPPORTED);
         }
         let block = state.block_at(address).filter(|block| block.start == address && block.is_on_device());

@@ -7,20 +7,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::abi::Address;
-use crate::block::{Block, Span};
-use crate::operation::{Action, Source};
-use crate::state::State;
+use crate::block::Block;
+use crate::operation::{Action, Range};
 use crate::stream::{Stream, Token};
-
-/// Bytes that an operation uses.
-#[derive(Clone)]
-pub struct Range {
-    pub block: Arc<Block>,
-    pub start: Address,
-    pub end: Address,
-    pub writes: bool,
-}
 
 /// A use that may not be over.
 struct Pending {
@@ -38,61 +27,33 @@ impl Uses {
     pub fn forget(&mut self, block: &Block) {
         self.0.remove(&block.id);
     }
-}
 
-impl Range {
-    fn of(span: &Span, writes: bool) -> Option<Range> {
-        let block = span.block.clone()?;
-        Some(Range { block, start: span.address, end: span.address + span.bytes, writes })
-    }
-
-    fn conflicts(&self, other: &Range) -> bool {
-        (self.writes || other.writes) && self.start < other.end && other.start < self.end
-    }
-}
-
-impl Action {
-    fn ranges(&self) -> Vec<Range> {
-        match self {
-            Action::Copy { to, from } => {
-                let from = if let Source::Memory(from) = from { Range::of(from, false) } else { None };
-                Range::of(to, true).into_iter().chain(from).collect()
-            }
-            Action::Fill { to, .. } => Range::of(to, true).into_iter().collect(),
-            Action::Kernel(kernel) => kernel.uses.clone(),
-            _ => Vec::new(),
-        }
-    }
-}
-
-impl State {
-    /// For an operation that is queued: notes its uses, and a violation for each pending one that it races with.
-    pub fn check_for_races(&mut self, token: &Token, after: &[Token], action: &Action) {
+    /// For an operation that is queued: notes its uses; returns a sentence for each pending one that it races with.
+    pub fn add(&mut self, token: &Token, after: &[Token], action: &Action) -> Vec<String> {
         let ranges = action.ranges();
         let mut races = Vec::new();
         let mut before = None;
         let is_kernel = matches!(action, Action::Kernel(_));
         for range in &ranges {
-            let pending = self.uses.0.entry(range.block.id).or_default();
+            let pending = self.0.entry(range.block.id).or_default();
             pending.retain(|pending| !pending.token.is_done());
             for other in pending.iter().filter(|other| (is_kernel || other.is_kernel) && other.range.conflicts(range)) {
                 let before = before.get_or_insert_with(|| everything_before(token, after));
-                if before.get(&other.token.stream_key()).is_none_or(|number| *number < other.token.number()) {
+                if before.get(&other.token.stream_key()).is_none_or(|number| *number < other.token.number) {
                     races.push((other.name.clone(), Arc::clone(&range.block)));
                 }
             }
         }
         for range in ranges {
-            let pending = self.uses.0.entry(range.block.id).or_default();
+            let pending = self.0.entry(range.block.id).or_default();
             pending.push(Pending { range, token: token.clone(), name: action.name(), is_kernel });
         }
-        for (other, block) in races {
-            let name = action.name();
-            self.violation(format!(
-                "{name} and {other} use 0x{:x} ({} bytes) in streams that do not wait for each other",
-                block.start, block.bytes
-            ));
-        }
+        let name = action.name();
+        let sentence = |(other, block): (String, Arc<Block>)| {
+            let (start, bytes) = (block.start, block.bytes);
+            format!("{name} and {other} use 0x{start:x} ({bytes} bytes) in streams that do not wait for each other")
+        };
+        races.into_iter().map(sentence).collect()
     }
 }
 
@@ -103,9 +64,9 @@ fn everything_before(token: &Token, after: &[Token]) -> BTreeMap<*const Stream, 
     left.push(token.before());
     while let Some(token) = left.pop() {
         let known = before.entry(token.stream_key()).or_insert(0);
-        if *known < token.number() {
+        if *known < token.number {
             left.extend(token.waits_of_its_stream(*known));
-            *known = token.number();
+            *known = token.number;
         }
     }
     before

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use crate::abi::Status;
-use crate::{proc_address, process};
+use crate::{life, names};
 
 pub enum Sink {
     Stderr,
@@ -27,7 +27,7 @@ fn number(name: &str, default: usize) -> usize {
     };
     match digits.parse::<usize>().ok().and_then(|digits| digits.checked_mul(unit)) {
         Some(number) => number,
-        None => process::die(&format!("{name}={text} is not a number")),
+        None => life::die(&format!("{name}={text} is not a number")),
     }
 }
 
@@ -68,7 +68,7 @@ pub fn attribute(number: i32) -> Option<i32> {
         };
         let entries = text.split(',').map(|entry| match parse(entry) {
             Some(set) => set,
-            None => process::die(&format!("SIMCUDA_ATTRIBUTES: {entry:?} is not number=value")),
+            None => life::die(&format!("SIMCUDA_ATTRIBUTES: {entry:?} is not number=value")),
         });
         entries.collect()
     });
@@ -92,7 +92,7 @@ pub fn lag() -> Lag {
     let (microseconds, seed) = text.split_once(':').map_or((text.as_str(), None), |(most, seed)| (most, Some(seed)));
     let read = |text: &str| match text.trim().parse() {
         Ok(number) => number,
-        Err(_) => process::die(&format!("SIMCUDA_LAG={text} is not microseconds or microseconds:seed")),
+        Err(_) => life::die(&format!("SIMCUDA_LAG={text} is not microseconds or microseconds:seed")),
     };
     Lag { most: Duration::from_micros(read(microseconds)), seed: seed.map(read) }
 }
@@ -110,7 +110,7 @@ pub fn sink() -> Option<Sink> {
     }
     match File::options().create(true).append(true).open(&target) {
         Ok(file) => Some(Sink::File(file)),
-        Err(error) => process::die(&format!("SIMCUDA_LOG={target}: {error}")),
+        Err(error) => life::die(&format!("SIMCUDA_LOG={target}: {error}")),
     }
 }
 
@@ -120,11 +120,11 @@ pub fn faults() -> Vec<(&'static str, u32, Status)> {
     let parse = |entry: &str| {
         let (function, rest) = entry.trim().split_once(':')?;
         let (nth, status) = rest.split_once('=')?;
-        Some((proc_address::known(function)?, nth.parse().ok()?, status.parse().ok()?))
+        Some((names::known(function)?, nth.parse().ok()?, status.parse().ok()?))
     };
     let entries = text.split(',').map(|entry| match parse(entry) {
         Some(fault) => fault,
-        None => process::die(&format!("SIMCUDA_FAIL: {entry:?} is not function:nth=status of an entry point")),
+        None => life::die(&format!("SIMCUDA_FAIL: {entry:?} is not function:nth=status of an entry point")),
     });
     entries.collect()
 }

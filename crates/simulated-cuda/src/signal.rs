@@ -1,10 +1,11 @@
 //! A condition variable under the lock on the state.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Condvar, PoisonError};
+use std::sync::{Condvar, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::state::Guard;
+/// Raised when streams are released and when bytes of a block no longer move.
+pub static CHANGED: Signal = Signal::new();
 
 /// A condition variable that costs nothing to raise while no thread waits.
 ///
@@ -20,7 +21,7 @@ impl Signal {
         Signal { condition: Condvar::new(), waiting: AtomicUsize::new(0) }
     }
 
-    pub fn wait(&self, guard: Guard) -> Guard {
+    pub fn wait<'g, T>(&self, guard: MutexGuard<'g, T>) -> MutexGuard<'g, T> {
         self.waiting.fetch_add(1, Ordering::Relaxed);
         let guard = self.condition.wait(guard).unwrap_or_else(PoisonError::into_inner);
         self.waiting.fetch_sub(1, Ordering::Relaxed);
@@ -28,7 +29,7 @@ impl Signal {
     }
 
     /// Also whether the time has passed.
-    pub fn wait_for(&self, guard: Guard, time: Duration) -> (Guard, bool) {
+    pub fn wait_for<'g, T>(&self, guard: MutexGuard<'g, T>, time: Duration) -> (MutexGuard<'g, T>, bool) {
         self.waiting.fetch_add(1, Ordering::Relaxed);
         let (guard, result) = self.condition.wait_timeout(guard, time).unwrap_or_else(PoisonError::into_inner);
         self.waiting.fetch_sub(1, Ordering::Relaxed);

@@ -5,17 +5,16 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
-use crate::abi::{Address, Handle};
+use crate::abi::{Address, CONTEXT_IS_DESTROYED, Handle, INVALID_CONTEXT, Outcome};
 use crate::block::Block;
-use crate::capture::{Capture, Node};
-use crate::context::Context;
+use crate::capture::{Captures, Node};
+use crate::context::{Context, discard_old, top_of_stack};
 use crate::device::Device;
 use crate::event::Event;
-use crate::process;
+use crate::life;
 use crate::race::Uses;
 use crate::settings::{self, Lag};
-use crate::signal::Signal;
-use crate::stream::Stream;
+use crate::stream::{Stream, Token};
 
 pub type Guard = MutexGuard<'static, State>;
 
@@ -45,7 +44,7 @@ pub struct State {
     /// Allocated or registered, by first address.
     pub blocks: BTreeMap<Address, Arc<Block>>,
     /// Captures under way, graphs, and what those were instantiated as.
-    pub captures: Vec<Capture>,
+    pub captures: Captures,
     pub graphs: BTreeMap<Handle, Vec<Node>>,
     pub executables: BTreeMap<Handle, Vec<Node>>,
     pub uses: Uses,
@@ -73,9 +72,6 @@ pub struct State {
 
 static STATE: LazyLock<Mutex<State>> = LazyLock::new(|| Mutex::new(State::new()));
 
-/// Raised when streams are released and when bytes of a block no longer move.
-pub static CHANGED: Signal = Signal::new();
-
 pub fn state() -> Guard {
     STATE.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -94,7 +90,7 @@ impl State {
             streams: BTreeMap::new(),
             events: BTreeMap::new(),
             blocks: BTreeMap::new(),
-            captures: Vec::new(),
+            captures: Captures::default(),
             graphs: BTreeMap::new(),
             executables: BTreeMap::new(),
             uses: Uses::default(),
@@ -144,7 +140,7 @@ impl State {
     pub fn check_not_destroyed(&mut self, handle: Handle, kind: Kind, what: &str) -> bool {
         match self.issued(handle) {
             Some((issued, Fate::Destroyed)) if *issued == kind => {
-                process::die(&format!("use of {what} 0x{handle:x}, which was destroyed"))
+                life::die(&format!("use of {what} 0x{handle:x}, which was destroyed"))
             }
             Some((issued, Fate::LostWithContext)) => *issued == kind,
             _ => false,
@@ -157,5 +153,43 @@ impl State {
 
     pub fn violation(&mut self, sentence: String) {
         self.violations.push(sentence);
+    }
+}
+
+impl State {
+    /// INVALID_CONTEXT without one; CONTEXT_IS_DESTROYED if it was destroyed, or is a primary context that is not
+    /// active (CUDA Driver API, "Data types used by CUDA driver", at those statuses).
+    pub fn current(&self) -> Outcome<Handle> {
+        discard_old(self.epoch);
+        let handle = top_of_stack().ok_or(INVALID_CONTEXT)?;
+        match self.contexts.get(&handle) {
+            Some(Context { broken: Some(status), .. }) => Err(*status),
+            Some(context) if context.active => Ok(handle),
+            _ => Err(CONTEXT_IS_DESTROYED),
+        }
+    }
+
+    /// For a context that is made current. A destroyed one is a violation, too: a real driver follows its handle.
+    pub fn check_exists(&mut self, handle: Handle) -> Outcome {
+        if self.contexts.contains_key(&handle) {
+            return Ok(());
+        }
+        if self.was_destroyed(handle, Kind::Context) {
+            self.violation(format!("context 0x{handle:x} was made current, and had been destroyed"));
+        }
+        Err(INVALID_CONTEXT)
+    }
+
+    /// NULL is the current one.
+    pub fn context_or_current(&mut self, handle: Handle) -> Outcome<&mut Context> {
+        let handle = if handle == 0 { self.current()? } else { handle };
+        let context = self.contexts.get_mut(&handle).ok_or(INVALID_CONTEXT)?;
+        if context.active { Ok(context) } else { Err(CONTEXT_IS_DESTROYED) }
+    }
+
+    pub fn everything_in(&self, context: Handle) -> Vec<Token> {
+        let Some(context) = self.contexts.get(&context) else { return Vec::new() };
+        let streams = context.streams.iter().chain([&context.legacy]);
+        streams.filter(|stream| !stream.is_idle()).map(Stream::last).collect()
     }
 }

@@ -9,9 +9,9 @@ use crate::abi::{
     STREAM_CAPTURE_UNSUPPORTED,
 };
 use crate::capture::Node;
-use crate::log::enter;
+use crate::entry::enter;
+use crate::life;
 use crate::operation::{Action, HostFunction};
-use crate::process;
 use crate::state::{Kind, State, state};
 use crate::stream::{Stream, Token};
 
@@ -54,7 +54,7 @@ impl State {
             streams.push(Arc::clone(&stream));
             stream
         };
-        Ok(Arc::clone(context.per_thread.entry(process::thread_number()).or_insert_with(new)))
+        Ok(Arc::clone(context.per_thread.entry(life::thread_number()).or_insert_with(new)))
     }
 
     /// The operations that a query or a wait covers: for the legacy stream, all that its next work would wait for.
@@ -96,7 +96,7 @@ pub extern "C" fn cuStreamDestroy_v2(stream: Handle) -> c_int {
             return Err(INVALID_HANDLE);
         }
         let stream = state.stream(stream)?;
-        if let Some(capture) = state.capture_of(&stream) {
+        if let Some(capture) = state.captures.of(&stream) {
             capture.is_invalidated = true;
             return Err(STREAM_CAPTURE_UNSUPPORTED);
         }
@@ -123,7 +123,7 @@ fn about(function: &'static str, handle: Handle, body: impl FnOnce(&mut State, A
 #[unsafe(no_mangle)]
 pub extern "C" fn cuStreamQuery(stream: Handle) -> c_int {
     about("cuStreamQuery", stream, |state, stream| {
-        state.may_ask_about(&stream)?;
+        state.captures.may_ask_about(&stream)?;
         if state.outstanding(&stream).iter().all(Token::is_done) { Ok(()) } else { Err(NOT_READY) }
     })
 }
@@ -134,7 +134,7 @@ pub extern "C" fn cuStreamSynchronize(stream: Handle) -> c_int {
         call.hex("stream", stream);
         let mut guard = state();
         let stream = guard.stream(stream)?;
-        guard.may_ask_about(&stream)?;
+        guard.captures.may_ask_about(&stream)?;
         for token in guard.outstanding(&stream) {
             guard = token.wait(guard);
         }
@@ -156,7 +156,7 @@ pub extern "C" fn cuStreamWaitEvent(stream: Handle, event: Handle, flags: c_uint
             return Err(INVALID_VALUE);
         }
         let mark = state.event(event)?.mark.clone();
-        if state.wait_in_capture(&stream, mark.as_ref(), recorded.is_some())? {
+        if state.captures.wait_in_capture(&stream, mark.as_ref(), recorded.is_some())? {
             return Ok(());
         }
         if let Some(recorded) = recorded {
@@ -175,7 +175,7 @@ pub extern "C" fn cuStreamGetCtx(stream: Handle, context: Out<Handle>) -> c_int 
 pub extern "C" fn cuLaunchHostFunc(stream: Handle, function: Option<HostFunction>, argument: Address) -> c_int {
     about("cuLaunchHostFunc", stream, |state, stream| {
         let function = function.ok_or(INVALID_VALUE)?;
-        if let Some(capture) = state.captures(&stream)? {
+        if let Some(capture) = state.captures.taking(&stream)? {
             capture.add(&stream, Some(Node::Host(function, argument)));
             return Ok(());
         }

@@ -1,0 +1,135 @@
+//! The entry points for devices: their names, attributes and memory.
+#![expect(unsafe_code, reason = "entry points have C names")]
+
+use std::ffi::c_int;
+
+use crate::abi::{Buffer, INVALID_DEVICE, INVALID_VALUE, Out, Outcome};
+use crate::context::Context;
+use crate::device::{Device, Pool};
+use crate::entry::enter;
+use crate::log::Call;
+use crate::settings;
+use crate::state::{Kind, State, state};
+
+/// Makes the devices that `CUDA_VISIBLE_DEVICES` leaves. No primary context is active.
+pub fn find(state: &mut State) {
+    if !state.devices.is_empty() {
+        return;
+    }
+    for (ordinal, number) in settings::visible_devices().into_iter().enumerate() {
+        let context = Context::new(state.new_handle(Kind::Context), state.new_id(), ordinal, true, 0);
+        let pool = Pool::new(state.new_handle(Kind::Pool));
+        let total = state.memory.get(&ordinal).copied().unwrap_or_else(settings::memory);
+        let primary = context.handle;
+        state.devices.push(Device {
+            number,
+            total,
+            used: 0,
+            peak: 0,
+            space: None,
+            former_spaces: Vec::new(),
+            primary,
+            retained: 0,
+            pool,
+        });
+        state.contexts.insert(primary, context);
+    }
+}
+
+impl State {
+    pub fn device(&mut self, ordinal: c_int) -> Outcome<&mut Device> {
+        usize::try_from(ordinal).ok().and_then(|ordinal| self.devices.get_mut(ordinal)).ok_or(INVALID_DEVICE)
+    }
+}
+
+fn about(function: &'static str, device: c_int, body: impl FnOnce(&mut Call, &mut Device) -> Outcome) -> c_int {
+    enter(function, |call| {
+        call.number("device", device);
+        body(call, state().device(device)?)
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuDeviceGetCount(count: Out<c_int>) -> c_int {
+    enter("cuDeviceGetCount", |_| count.put(state().devices.len() as c_int))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuDeviceGet(device: Out<c_int>, ordinal: c_int) -> c_int {
+    about("cuDeviceGet", ordinal, |_, _| device.put(ordinal))
+}
+
+fn put_text(buffer: Buffer, length: c_int, text: &str) -> Outcome {
+    let length = usize::try_from(length).ok().filter(|length| *length > 0 && !buffer.is_null());
+    buffer.put_text(length.ok_or(INVALID_VALUE)?, text);
+    Ok(())
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuDeviceGetName(name: Buffer, length: c_int, device: c_int) -> c_int {
+    about("cuDeviceGetName", device, |_, device| put_text(name, length, &format!("Simulated GPU {}", device.number)))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuDeviceTotalMem_v2(bytes: Out<usize>, device: c_int) -> c_int {
+    about("cuDeviceTotalMem_v2", device, |_, device| bytes.put(device.total))
+}
+
+/// Domain, bus and device, as `lspci` writes them.
+#[unsafe(no_mangle)]
+pub extern "C" fn cuDeviceGetPCIBusId(id: Buffer, length: c_int, device: c_int) -> c_int {
+    about("cuDeviceGetPCIBusId", device, |_, device| {
+        put_text(id, length, &format!("0000:{:02X}:00.0", device.number + 1))
+    })
+}
+
+/// The largest attribute of CUDA 12.8.
+const LAST_ATTRIBUTE: c_int = 148;
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuDeviceGetAttribute(value: Out<c_int>, attribute: c_int, device: c_int) -> c_int {
+    about("cuDeviceGetAttribute", device, |call, device| {
+        call.number("attribute", attribute);
+        if !(1..=LAST_ATTRIBUTE).contains(&attribute) {
+            return Err(INVALID_VALUE);
+        }
+        if let Some(set) = settings::attribute(attribute) {
+            return value.put(set);
+        }
+        value.put(match attribute {
+            // Threads of a block, and its dimensions; those of a grid.
+            1..=3 => 1024,
+            4 => 64,
+            5 => c_int::MAX,
+            6 | 7 => 65_535,
+            // Shared and constant memory; warp, pitch, registers.
+            8 => 49_152,
+            9 => 65_536,
+            10 => 32,
+            11 => c_int::MAX,
+            12 | 82 => 65_536,
+            // Clock rates in kHz, bus width in bits, cache.
+            13 => 1_000_000,
+            36 => 1_000_000,
+            37 => 256,
+            38 => 4 << 20,
+            14 => 512,
+            // Multiprocessors and threads of each.
+            16 => 16,
+            39 => 2048,
+            // Overlap of copies, mapping of host memory, concurrent kernels, unified addressing.
+            15 | 19 | 31 | 41 => 1,
+            // Copy engines.
+            40 => 2,
+            // Its place on the bus.
+            33 => device.number as c_int + 1,
+            34 | 50 => 0,
+            // The compute capability.
+            75 => 8,
+            76 => 0,
+            // Stream priorities; managed memory; registered memory by its host pointer; registration; memory pools.
+            78 | 83 | 91 | 99 | 115 => 1,
+            _ => 0,
+        })
+    })
+}
