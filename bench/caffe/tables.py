@@ -95,7 +95,7 @@ def row(*cells: str) -> str:
 
 
 def short_table(measured: List[Measured]) -> str:
-    """The table that the README shows."""
+    """The table to read first."""
 
     def cell(one: Measured, measure: Measure) -> str:
         verdict = one.verdict(measure)

@@ -39,13 +39,3 @@ fn a_link_to_a_file_that_is_not_there_is_found() {
     let text = "[a](LICENSE) [b](LICENCE#x)\n```\n[c](code)\n```\n[d](https://caffe.berkeleyvision.org) [e](#here)";
     assert_eq!(broken(&document, text), [format!("{}: LICENCE#x", document.display())]);
 }
-
-#[test]
-fn the_readme_shows_the_kept_figures_of_real_programs() {
-    let read = |file| std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(file)).unwrap();
-    let kept = read("bench/results-caffe.md");
-    let start = kept.find("\n| Program |").expect("a table");
-    let table: String = kept[start + 1..].split_inclusive('\n').take_while(|line| line.starts_with('|')).collect();
-    assert!(table.lines().count() > 10, "{table}");
-    assert!(read("README.md").contains(&table), "the README shows other figures than bench/results-caffe.md:\n{table}");
-}
