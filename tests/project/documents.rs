@@ -39,3 +39,19 @@ fn a_link_to_a_file_that_is_not_there_is_found() {
     let text = "[a](LICENSE) [b](LICENCE#x)\n```\n[c](code)\n```\n[d](https://caffe.berkeleyvision.org) [e](#here)";
     assert_eq!(broken(&document, text), [format!("{}: LICENCE#x", document.display())]);
 }
+
+#[test]
+fn the_readme_counts_tests_and_faults_on_the_simulated_driver_as_their_documents_do() {
+    let read = |file| std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(file)).unwrap();
+    let counts = read("docs/gpu-counts.md");
+    let passing = counts.lines().find(|line| line.starts_with("| tests that pass |")).expect("a row of tests");
+    let passing = passing.trim_end_matches([' ', '|']).rsplit(' ').next().unwrap();
+    let (list, document) = (read("tests/real_caffe/gpu/faults.sh"), read("docs/gpu-faults.md").replace('`', ""));
+    let listed: Vec<_> = list.lines().filter_map(|line| line.strip_prefix("  '")?.split_once("' src/")).collect();
+    for (fault, _) in &listed {
+        assert!(document.contains(&format!("\n| {fault} | ")), "docs/gpu-faults.md has no row for: {fault}");
+    }
+    let shown =
+        [format!("{passing} own tests for the device"), format!("[{} faults that these runs find]", listed.len())];
+    shown.iter().for_each(|text| assert!(read("README.md").contains(text), "the README does not say: {text}"));
+}

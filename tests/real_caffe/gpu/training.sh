@@ -24,9 +24,7 @@ train() {
     [ "$job" != resumed ] || cp "$work/database.original.folder"/model_iter_10.* "$folder"
   fi
   (cd "$folder" && caffe_run "$(at_most 60)" "$3" caffe train --solver=solver.prototxt "${arguments[@]}" >"$name.log" 2>&1) || status=$?
-  # Caffe interrupts the threads of its other devices when they may still be leaving their last barrier, and may abort there: the original,
-  # too. All is saved before.
-  if [ "$status" -ne 0 ] && ! { [ "$job" = devices ] && grep -q 'boost::lock_error' "$name.log" && [ -e "$folder/model_iter_$4.caffemodel" ]; }; then
+  if [ "$status" -ne 0 ]; then
     ending "$status" "$name.log"
     return 1
   fi
