@@ -348,7 +348,7 @@ impl SyncedMemory {
     /// Compat: the original's DEBUG check, an error if another device is current than the block's.
     #[cold]
     pub fn check_device(&self) -> Result<(), Error> {
-        let now = self.now()?;
+        let now = self.state()?;
         now.device.filter(|_| now.word.owns_device()).map_or(Ok(()), device::check)
     }
 }

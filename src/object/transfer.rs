@@ -147,7 +147,7 @@ impl SyncedMemory {
         let stream = unsafe { Stream::of(stream) };
         let _operation = Operation::begin();
         capture::refuse_captured(driver, stream)?;
-        let now = self.now()?;
+        let now = self.state()?;
         let host = now.host.filter(|_| now.word.owns_host() && now.word.is_pinned());
         let device = now.device.filter(|_| now.word.owns_device());
         for block in [host, device].into_iter().flatten() {
@@ -166,7 +166,7 @@ impl SyncedMemory {
         let claimed = self.claim_unless(Blocking::Yes, |entry| self.nothing_in_flight(entry));
         if let Claimed::Owner(mut claim) = claimed.map_err(refused)? {
             self.finish(&mut claim)?;
-            self.publish(claim, self.now()?, Use::None);
+            self.publish(claim, self.state()?, Use::None);
         }
         Ok(())
     }

@@ -10,14 +10,14 @@ use syncedmem::object::SyncedMemory;
 const BYTES: [usize; 3] = [100, 50_000, 3 << 20];
 const GONE: &CStr = c"the data of blob pool1 is gone; keep it apart: --keep pool1";
 const NOTHING: u32 = 0;
-const LAYER: u32 = 1;
+pub const LAYER: u32 = 1;
 const LAYER_WITH_ZEROS: u32 = 2;
 
 fn inner(object: &mut Object) -> NonNull<SyncedMemory> {
     NonNull::new(object.mem().cast()).unwrap()
 }
 
-fn share(object: &mut Object) -> bool {
+pub fn share(object: &mut Object) -> bool {
     unsafe { net::share(inner(object), GONE.as_ptr()) }
 }
 
@@ -25,7 +25,7 @@ fn discard(object: &mut Object) {
     unsafe { net::discard(inner(object)) };
 }
 
-fn within<R>(what: u32, work: impl FnOnce() -> R) -> R {
+pub fn within<R>(what: u32, work: impl FnOnce() -> R) -> R {
     let before = net::executing(what);
     let result = work();
     assert_eq!(net::executing(before), what);
@@ -82,6 +82,22 @@ fn a_device_side_is_given_up_too() {
     assert_refused(object.gpu_data().unwrap_err(), SYNCEDMEM_ERROR_INVALID_STATE, "write the object first");
     assert_refused(object.push(std::ptr::null_mut()), SYNCEDMEM_ERROR_INVALID_STATE, "write the object first");
     assert!(object.mutable_gpu_data().is_ok());
+}
+
+fn a_discarded_object_has_nothing_to_wait_for() {
+    let _gpu = gpu();
+    let mut object = Object::new(100);
+    object.mutable_gpu_data().unwrap();
+    assert_eq!(object.discard(), SYNCEDMEM_SUCCESS);
+    assert_eq!((object.wait(), object.is_ready()), (SYNCEDMEM_SUCCESS, Ok(true)));
+
+    assert_eq!(unsafe { syncedmem_record_stream(object.mem(), std::ptr::null_mut()) }, SYNCEDMEM_SUCCESS);
+}
+
+fn the_check_of_the_device_lets_a_discarded_object_go_on() {
+    let mut object = Object::touched(Storage::mutable_cpu_data, 100);
+    assert_eq!((object.discard(), object.discard()), (SYNCEDMEM_SUCCESS, SYNCEDMEM_SUCCESS));
+    assert!(object.mutable_cpu_data().is_ok());
 }
 
 fn shared_objects_with_lives_one_after_the_other_take_the_same_block() {
@@ -218,7 +234,10 @@ harness::tests![
     threads_have_arenas_of_their_own,
     a_thread_ends_with_its_arena_free_for_the_next;
     alone_with_driver(&[]):
-    a_device_side_is_given_up_too;
+    a_device_side_is_given_up_too,
+    a_discarded_object_has_nothing_to_wait_for;
+    alone(&[("SYNCEDMEM_CHECK_DEVICE", "1")]):
+    the_check_of_the_device_lets_a_discarded_object_go_on;
     alone(&[("SYNCEDMEM_JUNK_FILL", "on")]):
     junk_fills_what_is_lent,
 ];

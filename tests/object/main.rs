@@ -5,6 +5,7 @@
     reason = "a test plays the foreign caller, and answers for what it passes"
 )]
 
+mod arenas;
 mod device_check;
 mod device_dlpack;
 mod device_dlpack_random;
@@ -26,6 +27,7 @@ mod shared_memory;
 mod support;
 
 support::harness::suites![
+    arenas,
     device_check,
     device_dlpack,
     device_dlpack_random,

@@ -112,7 +112,7 @@ impl SyncedMemory {
             cuda::capture::refuse_captured(driver, stream)?;
         }
         self.wait()?;
-        let now = self.now()?;
+        let now = self.state()?;
         let Some(block) = now.device else { return Ok(()) };
         let owner = now.word.owns_device().then_some(self.address());
         copy::transfer::follow_default_stream(driver, block, owner, stream)
