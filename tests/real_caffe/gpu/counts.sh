@@ -53,11 +53,11 @@ rows=('tests that pass' 'device allocations' 'page-locked allocations' 'copies H
   synchronisations 'records of events' 'waits of a stream for an event' 'queries and switches of context' 'peak device' 'peak pinned'
   'alive at exit, device' 'idle at exit, device' 'alive at exit, pinned' 'idle at exit, pinned')
 
-# iteration JOB VARIANT: the figures of one iteration: those of ten more, divided.
+# iteration JOB VARIANT: the figures of one iteration: those of ten more than its training had, divided.
 iteration() {
-  train "$1" few "$2" 20 >&2 && train "$1" many "$2" 30 >&2 || return 1
+  train "$1" more "$2" $((iterations + 10)) >&2 || return 1
   awk -F '|' 'NR == FNR { few[$1] = $2; next } $1 !~ /^peak|exit/ { printf "%s|%.10g\n", $1, ($2 - few[$1]) / 10 }' \
-    <(figures "$work/$1.few.log") <(figures "$work/$1.many.log")
+    <(figures "$work/$1.$2.log") <(figures "$work/$1.more.log")
 }
 
 # table: Markdown, of the files COLUMN.figures in the order of `columns`.
