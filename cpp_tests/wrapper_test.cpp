@@ -162,8 +162,8 @@ TEST(Wrapper, CountsTheAccessesOfWhatMayBeEvicted) {
   SyncedMemory memory(8);
   EXPECT_EQ(memory.evictable(), SYNCEDMEM_EVICT_NEVER);
   memory.end_access();
-  memory.set_evictable(SYNCEDMEM_EVICT_ALWAYS);
-  EXPECT_EQ(memory.evictable(), SYNCEDMEM_EVICT_ALWAYS);
+  memory.set_evictable(SYNCEDMEM_EVICT_REDUNDANT);
+  EXPECT_EQ(memory.evictable(), SYNCEDMEM_EVICT_REDUNDANT);
   memory.mutable_cpu_data<float>()[0] = 1;
   EXPECT_EQ(memory.cpu_data<float>()[0], 1);
   memory.end_access();

@@ -249,13 +249,9 @@ enum syncedmem_eviction_t
    */
   SYNCEDMEM_EVICT_NEVER = 0,
   /**
-   * A side that the other can replace.
+   * The device side, while the host side is current too.
    */
   SYNCEDMEM_EVICT_REDUNDANT = 1,
-  /**
-   * Any side. The newest data is copied to the other side first.
-   */
-  SYNCEDMEM_EVICT_ALWAYS = 2,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L
@@ -685,10 +681,6 @@ typedef struct syncedmem_stats_t {
    */
   struct syncedmem_sum_t registrations;
   /**
-   * Evicted host sides.
-   */
-  struct syncedmem_sum_t host_evictions;
-  /**
    * Evicted device sides.
    */
   struct syncedmem_sum_t device_evictions;
@@ -982,23 +974,17 @@ syncedmem_status_t syncedmem_is_ready(struct syncedmem_t *mem, bool *ready);
  * Sets what may be evicted of the object: a `syncedmem_eviction_t`. Addresses from before a first mark are not valid
  * any more. `SYNCEDMEM_EVICT_NEVER` removes the mark and forgets open accesses; a changed mark keeps them.
  *
- * Where a device block finds no room, the library gives back, until it does: idle blocks; device sides of marked
- * objects that the host can replace; device sides with the newest data, after a copy to the host
- * (`SYNCEDMEM_EVICT_ALWAYS`). The least recently used objects go first. For a host block, also one beyond
- * `SYNCEDMEM_HOST_LIMIT`, the sides are exchanged. If page-locked memory runs out, nothing is evicted: the block is
- * pageable.
+ * Where a device block finds no room, the library gives back, until it does: idle blocks, then device sides of marked
+ * objects whose host side is current too. The least recently used objects go first.
  *
  * Each later call that returns an address of the object's data, also in C++, opens an access. Until
  * `syncedmem_end_access` the address is valid, and nothing of the object is evicted. An eviction waits for device work
  * that was started before the access ended.
  *
- * While no access is open, the head may change at any time: from SYNCED to the side that stays, and with
- * `SYNCEDMEM_EVICT_ALWAYS` from one side to the other. So end the access that filled the host after
- * `syncedmem_async_gpu_push`.
+ * While no access is open, the head may change from SYNCED to HEAD_AT_CPU at any time. So end the access that filled
+ * the host after `syncedmem_async_gpu_push`.
  *
- * Never evicted are borrowed memory, the host side while the device side is borrowed, and, after a capture (see
- * "Graphs" above), objects with a device block or page-locked host memory. The newest data is not copied to borrowed
- * memory, nor, of several devices, to one where the object has no block. Memory of `syncedmem_pin` may be evicted.
+ * Borrowed device memory is never evicted, nor, after a capture (see "Graphs" above), anything.
  *
  * Errors: `EXPORTED` (a first mark while tensors of the object are in use).
  *

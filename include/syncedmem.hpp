@@ -238,7 +238,7 @@ class SyncedMemory : public CaffeHeads<void> {
   /// (INVALID_STATE).
   void discard() { check(syncedmem_discard(handle_)); }
 
-  /// Lets the library evict the object's sides when memory runs out, while no access is open. Each later call that
+  /// Lets the library evict the object's device side when the device is full, while no access is open. Each later call that
   /// returns an address opens one.
   void set_evictable(syncedmem_eviction_t how) { check(syncedmem_set_evictable(handle_, how)); }
 

@@ -36,6 +36,7 @@ class Sides:
 
     def ours(self, workload: Workload) -> Dict[str, str]:
         environment = {**self.original, **self.settings, "LD_PRELOAD": str(self.library)}
+        environment.update(workload.settings)
         if workload.shares:
             names = self.library.with_name("libsyncedmem_names.so")
             assert names.exists(), f"{workload.name}: there is no {names}"

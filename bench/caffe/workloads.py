@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import List, Optional
+from typing import List, Optional, Tuple
 
 import nets
 from tree import Caffe
@@ -31,6 +31,8 @@ class Workload:
     # The net whose model is saved before.
     saved: str = ""
     shares: Optional[Sharing] = None
+    # The library's settings.
+    settings: Tuple[Tuple[str, str], ...] = ()
 
 
 def solver(net: str, iterations: int, saves: bool) -> str:
@@ -72,6 +74,7 @@ def workloads(caffe: Caffe, quick: bool) -> List[Workload]:
     found = [
         Workload("time.lenet", "`caffe time`, LeNet, batch of 64", time("lenet", 50)),
         Workload("train.lenet", "`caffe train`, LeNet, batch of 64", train("lenet")),
+        Workload("traced.lenet", "`caffe train`, LeNet, with a trace", train("lenet"), settings=(("SYNCEDMEM_TRACE", "trace"),)),
         Workload("time.alexnet", "`caffe time`, AlexNet, batch of 4", time("alexnet", 3)),
         Workload("train.alexnet", "`caffe train`, AlexNet, batch of 4", train("alexnet")),
         Workload("time.vgg16", "`caffe time`, VGG-16, one image", time("vgg16", 1)),

@@ -147,7 +147,7 @@ def test_looking_for_the_cuda_array_interface_of_an_access_does_it(driver: Drive
 
 def test_an_array_of_an_evictable_memory_is_an_open_access() -> None:
     mem = SyncedMemory(4096)
-    mem.evictable = Eviction.ALWAYS
+    mem.evictable = Eviction.REDUNDANT
     with mem.mutable_cpu() as array:
         array[:] = 1
     assert mem.exports == (1, 0)

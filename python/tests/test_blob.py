@@ -1,4 +1,4 @@
-"""`Blob`: Caffe's shapes, data and diff in Python, with its rules and their mends."""
+"""`Blob`: Caffe's shapes, data and diff in Python, with its rules."""
 
 from __future__ import annotations
 

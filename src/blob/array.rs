@@ -39,7 +39,7 @@ fn side(memory: &Shared) -> Result<Option<Side>, Error> {
 
 impl Array<'_> {
     /// Copies on the side of `from`.
-    // Mend 10: Caffe chooses the side by its mode, so that data may cross the bus.
+    // Unlike Caffe: Caffe chooses the side by its mode, so that data may cross the bus.
     pub fn copy_from(self, from: Array<'_>) -> Result<(), Error> {
         if self.memory == from.memory {
             return Ok(());

@@ -1,7 +1,7 @@
 //! Caffe's `Blob`: a shape, data and diff.
 //!
-//! The rules are those of BVLC's `blob.cpp`. `// Mend N:` marks a fault not repeated, by its number in
-//! `tests/blob/mends.rs`.
+//! The rules are those of BVLC's `blob.cpp`. `// Unlike Caffe:` marks a fault that is not repeated; `tests/blob/unlike_caffe.rs` has
+//! the tests.
 //!
 //! No lock: callers keep the rules of `&self` and `&mut self`.
 
@@ -48,7 +48,7 @@ pub struct Blob {
     /// At least the shape's bytes; `None` until the first reshape.
     memories: [Option<Shared>; 2],
     /// Dropped when the shape changes.
-    // Mend 9: Caffe writes them at each reshape, into page-locked memory in GPU mode.
+    // Unlike Caffe: Caffe writes them at each reshape, into page-locked memory in GPU mode.
     gpu_shape: OnceLock<Shared>,
 }
 
@@ -70,7 +70,7 @@ impl Blob {
     }
 
     /// Arrays keep memory that is large enough, with its contents.
-    // Mend 3: what can fail comes before the first change.
+    // Unlike Caffe: what can fail comes before the first change.
     pub fn reshape(&mut self, dims: &[i64]) -> Result<(), Error> {
         self.reshape_with(dims, |_| Ok(()))
     }
@@ -103,7 +103,7 @@ impl Blob {
     }
 
     /// In bytes; 0 without a shape.
-    // Mend 1: Caffe keeps the capacity of memory that it no longer has.
+    // Unlike Caffe: Caffe keeps the capacity of memory that it no longer has.
     pub fn capacity(&self, which: Which) -> Result<usize, Error> {
         self.memories[which as usize].as_ref().map_or(Ok(0), |memory| Ok(memory.size()?))
     }
@@ -117,7 +117,7 @@ impl Blob {
     /// # Safety
     /// `data` is memory of `side` for all elements while the blob refers to it. Pointers to the old memory are not used
     /// any more.
-    // Mend 2: Caffe replaces the other array too, and follows a null pointer if there is no shape.
+    // Unlike Caffe: Caffe replaces the other array too, and follows a null pointer if there is no shape.
     #[expect(unsafe_code, reason = "memory is borrowed from the caller")]
     pub unsafe fn set(&mut self, which: Which, side: Side, data: *mut c_void) -> Result<(), Error> {
         let (bytes, size) = (self.bytes_of(&self.shape), self.element.bytes());

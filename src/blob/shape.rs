@@ -16,7 +16,7 @@ pub struct Shape {
 
 impl Shape {
     /// Without dimensions the count is 1.
-    // Mend 4: a dimension that no `int` holds is refused, not narrowed.
+    // Unlike Caffe: a dimension that no `int` holds is refused, not narrowed.
     pub fn new(dims: &[i64]) -> Result<Shape, Error> {
         if dims.len() > MOST_AXES {
             return Err(Error::TooManyAxes { axes: dims.len() });
@@ -47,7 +47,7 @@ impl Shape {
     }
 
     /// Takes the axes from `start` up to `end`, exclusive; 1 of none.
-    // Mend 5: a product that no `int` holds is refused. It can occur beside a dimension of 0.
+    // Unlike Caffe: a product that no `int` holds is refused. It can occur beside a dimension of 0.
     pub fn count_of(&self, start: i64, end: i64) -> Result<i64, Error> {
         let range = usize::try_from(start).ok().zip(usize::try_from(end).ok());
         let dims = range.and_then(|(start, end)| self.dims().get(start..end));
@@ -82,7 +82,7 @@ impl Shape {
     }
 
     /// Compat: each may be one past its axis, which programs use for the end of a range.
-    // Mend 6: Caffe does not refuse negative ones but the first.
+    // Unlike Caffe: Caffe does not refuse negative ones but the first.
     pub fn legacy_offset(&self, indices: [i64; 4]) -> Result<i64, Error> {
         let mut offset = 0i64;
         for (axis, index) in indices.into_iter().enumerate() {

@@ -9,13 +9,13 @@
 #[path = "../process/allocator.rs"]
 mod allocator;
 mod device_math;
-mod device_mends;
 mod device_sequences;
+mod device_unlike_caffe;
 mod faults;
 mod keeps;
-mod mends;
 #[path = "../support/mod.rs"]
 mod support;
 mod threads;
+mod unlike_caffe;
 
-support::harness::suites![device_math, device_mends, device_sequences, faults, keeps, mends, threads];
+support::harness::suites![device_math, device_unlike_caffe, device_sequences, faults, keeps, unlike_caffe, threads];

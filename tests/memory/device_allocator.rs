@@ -70,25 +70,10 @@ fn a_pinned_block_that_another_object_borrows_stays_for_as_long() {
     assert_eq!((book.live(), registered(gpu)), (vec![], Some(0)));
 }
 
-fn host_sides_are_evicted_when_it_has_no_memory() {
-    let _gpu = &simulated_gpu();
-    let book = Book::new().set();
-    let mut object = filled(SIZES[1]);
-    assert_eq!(object.set_evictable(SYNCEDMEM_EVICT_REDUNDANT), SYNCEDMEM_SUCCESS);
-    assert!(object.gpu_data().is_ok());
-    assert_eq!(object.end_access(), SYNCEDMEM_SUCCESS);
-    let mut other = Object::new(SIZES[1]);
-    // The first fails; the second is after the eviction.
-    book.left.store(0, std::sync::atomic::Ordering::Relaxed);
-    assert!(other.cpu_data().is_ok(), "{}", last_error());
-    assert_eq!((object.host_address(), book.live()), (0, vec![SIZES[1]]));
-}
-
 harness::tests![
     alone_with_driver(&[POOLS]):
     a_pinned_block_that_the_driver_keeps_goes_back_at_a_trim,
     a_block_that_is_pinned_by_request_is_unpinned_and_goes_back_as_its_object_ends,
     a_pinned_block_that_another_object_borrows_stays_for_as_long;
-    alone_with_driver(&[POOLS, ("SYNCEDMEM_PIN", "always")]): in_gpu_mode_its_blocks_are_what_it_makes_them;
-    alone_with_driver(&[POOLS, ("SIMCUDA_DEVICES", "1")]): host_sides_are_evicted_when_it_has_no_memory
+    alone_with_driver(&[POOLS, ("SYNCEDMEM_PIN", "always")]): in_gpu_mode_its_blocks_are_what_it_makes_them
 ];

@@ -84,7 +84,7 @@ fn an_evictable_object_has_no_open_access_after_a_read() {
     let (model, stream) = (model(), gpu.stream());
     for (state, more) in [(State::Untouched, 0), (State::Synced, 0), (State::AtGpu, 6)] {
         let mut object = state.object(&gpu, &stream, VALUES * 4 + more);
-        assert_eq!(object.set_evictable(syncedmem_eviction_t::SYNCEDMEM_EVICT_ALWAYS), SYNCEDMEM_SUCCESS);
+        assert_eq!(object.set_evictable(syncedmem_eviction_t::SYNCEDMEM_EVICT_REDUNDANT), SYNCEDMEM_SUCCESS);
         assert_eq!(model.read(0, SYNCEDMEM_FLOAT32, &mut object), SYNCEDMEM_SUCCESS);
         assert_eq!(object.end_access(), SYNCEDMEM_ERROR_INVALID_STATE, "{state}");
     }

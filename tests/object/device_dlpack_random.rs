@@ -102,8 +102,8 @@ impl World<'_> {
     }
 
     fn create(&mut self, at: usize) {
-        let (mem, how) = (created(BYTES), self.random.below(4) as i32);
-        let is_evictable = (1..3).contains(&how);
+        let (mem, how) = (created(BYTES), self.random.below(2) as i32);
+        let is_evictable = how == 1;
         if is_evictable {
             assert_eq!(unsafe { syncedmem_set_evictable(mem, how) }, SYNCEDMEM_SUCCESS);
         }
@@ -238,7 +238,7 @@ impl World<'_> {
     }
 
     fn mark(&mut self, model: &mut Model) {
-        let how = self.random.below(3) as i32;
+        let how = self.random.below(2) as i32;
         let status = unsafe { syncedmem_set_evictable(model.mem, how) };
         if model.is_evictable || how == 0 {
             assert_eq!(status, SYNCEDMEM_SUCCESS);

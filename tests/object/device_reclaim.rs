@@ -1,4 +1,4 @@
-//! A device or a host without room: idle blocks are given back, and then what may be evicted and is not in use.
+//! A device without room: idle blocks are given back, and then device sides that may be evicted and are not in use.
 
 use crate::evicting::*;
 use crate::support::captures::*;
@@ -10,13 +10,13 @@ use crate::support::*;
 /// Blocks of 1 MiB that the device has room for.
 const ROOM: usize = 8;
 
-fn idle(gpu: &Gpu, state: State, how: syncedmem_eviction_t) -> Object {
-    evictable(gpu, state, MIB, how)
+fn idle(gpu: &Gpu, state: State) -> Object {
+    evictable(gpu, state, MIB)
 }
 
-/// Objects with a device block each, as many as the device has room for, used in this order.
-fn full(gpu: &Gpu, state: State, how: syncedmem_eviction_t) -> Vec<Object> {
-    (0..ROOM).map(|_| idle(gpu, state, how)).collect()
+/// Objects that are on both sides, as many as the device has room for, used in this order.
+fn full(gpu: &Gpu) -> Vec<Object> {
+    (0..ROOM).map(|_| idle(gpu, State::Synced)).collect()
 }
 
 fn assert_contents(object: &mut Object, state: State) {
@@ -27,7 +27,7 @@ fn assert_contents(object: &mut Object, state: State) {
 
 fn device_copies_are_evicted_in_the_order_of_their_last_use_and_no_more_than_are_needed() {
     let gpu = small_gpu(ROOM * MIB);
-    let mut objects = full(&gpu, State::Synced, SYNCEDMEM_EVICT_REDUNDANT);
+    let mut objects = full(&gpu);
     // The first is used again.
     objects[0].gpu_data().unwrap();
     objects[0].end_access();
@@ -48,14 +48,14 @@ fn device_copies_are_evicted_in_the_order_of_their_last_use_and_no_more_than_are
 
 fn what_is_not_marked_or_in_use_stays_and_the_failure_says_so() {
     let gpu = small_gpu(ROOM * MIB);
-    let mut objects = full(&gpu, State::Synced, SYNCEDMEM_EVICT_NEVER);
+    let mut objects: Vec<_> = (0..ROOM).map(|_| unmarked(&gpu, State::Synced, MIB)).collect();
     let mut other = Object::new(MIB);
     assert_eq!(other.gpu_data(), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
     let nothing = "no idle block and no evictable object was left to make room";
     assert!(last_error().contains(nothing), "{}", last_error());
     assert!(last_error().contains("syncedmem_set_evictable"), "{}", last_error());
     for object in &mut objects {
-        assert_eq!(object.set_evictable(SYNCEDMEM_EVICT_ALWAYS), SYNCEDMEM_SUCCESS);
+        assert_eq!(object.set_evictable(SYNCEDMEM_EVICT_REDUNDANT), SYNCEDMEM_SUCCESS);
         // An access to either side keeps both.
         object.cpu_data().unwrap();
     }
@@ -69,58 +69,40 @@ fn what_is_not_marked_or_in_use_stays_and_the_failure_says_so() {
     assert_eq!(heads(&objects), [BOTH, BOTH, BOTH, BOTH, BOTH, HOST, BOTH, BOTH]);
 }
 
-fn the_newest_data_of_a_device_goes_last_and_only_where_that_is_allowed() {
+fn only_a_marked_side_goes_that_the_host_can_replace() {
     use State::*;
     let gpu = small_gpu(ROOM * MIB);
-    let cases = [
-        (AtGpu, SYNCEDMEM_EVICT_REDUNDANT),
-        (AtGpu, SYNCEDMEM_EVICT_ALWAYS),
-        (AtGpuOverHost, SYNCEDMEM_EVICT_ALWAYS),
-        (Synced, SYNCEDMEM_EVICT_REDUNDANT),
-        // Stale, so nothing is lost.
-        (AtCpuOverDevice, SYNCEDMEM_EVICT_REDUNDANT),
-        (Synced, SYNCEDMEM_EVICT_ALWAYS),
-        (AtGpu, SYNCEDMEM_EVICT_NEVER),
-        (Synced, SYNCEDMEM_EVICT_NEVER),
-    ];
-    let mut objects: Vec<_> = cases.iter().map(|&(state, how)| idle(&gpu, state, how)).collect();
-    let mut takers: Vec<_> = (0..6).map(|_| Object::new(MIB)).collect();
-    let mut evicted = Vec::new();
-    for taker in &mut takers {
-        let before: Vec<_> = objects.iter().map(|object| object.device_address() != 0).collect();
-        if taker.gpu_data().is_err() {
-            break;
-        }
-        evicted.extend((0..ROOM).filter(|&at| before[at] && objects[at].device_address() == 0));
+    // Of the first the device's data is stale, so nothing is lost.
+    let mut objects: Vec<_> =
+        [AtCpuOverDevice, AtGpu, AtGpuOverHost, Synced].into_iter().map(|state| (idle(&gpu, state), state)).collect();
+    objects.extend([AtGpu, Synced].map(|state| (unmarked(&gpu, state, MIB), state)));
+    let rest = gpu.block(2 * MIB);
+    let mut takers = [(); 3].map(|()| Object::new(MIB));
+    for (taker, evicted) in takers.iter_mut().zip([0, 3]) {
+        assert!(taker.gpu_data().is_ok(), "{}", last_error());
+        assert_eq!((objects[evicted].0.head(), objects[evicted].0.device_address()), (HOST, 0));
     }
-    assert_eq!(evicted, [3, 4, 5, 1, 2]);
-    assert!(last_error().contains("no evictable object was left"), "{}", last_error());
-    drop(takers);
-    for (object, (state, _)) in objects.iter_mut().zip(cases) {
-        assert_contents(object, state);
+    assert_refused(takers[2].gpu_data(), SYNCEDMEM_ERROR_OUT_OF_MEMORY, "no evictable object was left");
+    drop((takers, rest));
+    for (object, state) in &mut objects {
+        assert_contents(object, *state);
     }
 }
 
 fn a_failure_tells_what_was_given_back_in_vain() {
     let gpu = small_gpu(ROOM * MIB);
-    let cases = [
-        (State::Synced, SYNCEDMEM_EVICT_REDUNDANT),
-        (State::Synced, SYNCEDMEM_EVICT_ALWAYS),
-        (State::AtGpu, SYNCEDMEM_EVICT_ALWAYS),
-        (State::AtGpu, SYNCEDMEM_EVICT_REDUNDANT),
-    ];
-    let mut objects: Vec<_> = cases.iter().map(|&(state, how)| idle(&gpu, state, how)).collect();
+    let states = [State::Synced, State::AtGpu, State::Synced, State::AtGpu];
+    let mut objects = states.map(|state| idle(&gpu, state));
     let mut large = Object::new(ROOM * MIB);
     assert_eq!(large.gpu_data(), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
     let error = last_error();
-    let told = "to make room it gave back the device copies of 2 objects of 2097152 bytes (2.0 MiB), then the newest \
-                device data of 1 object of 1048576 bytes (1.0 MiB), copied to the host before";
+    let told = "to make room it gave back the device copies of 2 objects of 2097152 bytes (2.0 MiB);";
     assert!(error.contains(told), "{error}");
     // It is the failure that it began with.
     assert!(error.contains("has 4194304 bytes (4.0 MiB) free of 8388608 bytes (8.0 MiB)"), "{error}");
     // The next one has a story of its own.
     assert_refused(large.gpu_data(), SYNCEDMEM_ERROR_OUT_OF_MEMORY, "no evictable object was left");
-    for (object, (state, _)) in objects.iter_mut().zip(cases) {
+    for (object, state) in objects.iter_mut().zip(states) {
         assert_contents(object, state);
     }
 }
@@ -128,8 +110,8 @@ fn a_failure_tells_what_was_given_back_in_vain() {
 fn idle_blocks_go_before_anything_is_evicted() {
     let gpu = small_gpu(ROOM * MIB);
     assert_eq!(syncedmem_set_pools(true), SYNCEDMEM_SUCCESS);
-    let mut objects: Vec<_> = (0..4).map(|_| idle(&gpu, State::Synced, SYNCEDMEM_EVICT_ALWAYS)).collect();
-    drop([0; 3].map(|_| idle(&gpu, State::AtGpu, SYNCEDMEM_EVICT_NEVER)));
+    let mut objects: Vec<_> = (0..4).map(|_| idle(&gpu, State::Synced)).collect();
+    drop([0; 3].map(|_| idle(&gpu, State::AtGpu)));
     let mut bytes = 0;
     let status = unsafe { syncedmem_idle_bytes(SYNCEDMEM_MEMORY_DEVICE as i32, &mut bytes) };
     assert_eq!((status, bytes), (SYNCEDMEM_SUCCESS, 3 * MIB));
@@ -144,7 +126,7 @@ fn idle_blocks_go_before_anything_is_evicted() {
     assert_eq!(heads(&objects), [HOST, HOST, BOTH, BOTH]);
     drop(large);
     objects.iter_mut().for_each(|object| assert!(object.cpu_data().is_ok()));
-    drop(idle(&gpu, State::AtGpu, SYNCEDMEM_EVICT_NEVER));
+    drop(idle(&gpu, State::AtGpu));
     assert_eq!(Object::new(7 * MIB).gpu_data(), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
     let told = "to make room it gave back idle blocks of 1048576 bytes (1.0 MiB);";
     assert!(last_error().contains(told), "{}", last_error());
@@ -152,7 +134,7 @@ fn idle_blocks_go_before_anything_is_evicted() {
 
 fn after_a_capture_nothing_is_evicted_and_the_failure_says_so() {
     let gpu = small_gpu(ROOM * MIB);
-    let objects = full(&gpu, State::Synced, SYNCEDMEM_EVICT_ALWAYS);
+    let objects = full(&gpu);
     let mut other = Object::holding(&pattern(5, MIB));
     let capture = Capture::new(&gpu, NON_BLOCKING, RELAXED);
     let refused = gpu.within(0, || other.push(capture.stream));
@@ -169,7 +151,7 @@ fn after_a_capture_nothing_is_evicted_and_the_failure_says_so() {
 
 fn nothing_is_evicted_for_what_the_device_could_never_hold() {
     let gpu = small_gpu(ROOM * MIB);
-    let objects = full(&gpu, State::Synced, SYNCEDMEM_EVICT_ALWAYS);
+    let objects = full(&gpu);
     assert_eq!(Object::new(ROOM * MIB + 1).gpu_data(), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
     assert_eq!(heads(&objects), [BOTH; ROOM]);
     assert!(!last_error().contains("make room"), "{}", last_error());
@@ -177,7 +159,7 @@ fn nothing_is_evicted_for_what_the_device_could_never_hold() {
 
 fn a_push_makes_room_too() {
     let gpu = small_gpu(ROOM * MIB);
-    let objects = full(&gpu, State::Synced, SYNCEDMEM_EVICT_REDUNDANT);
+    let objects = full(&gpu);
     let stream = gpu.stream();
     let mut other = Object::holding(&pattern(5, MIB));
     assert_eq!(other.push(stream.handle()), SYNCEDMEM_SUCCESS, "{}", last_error());
@@ -189,7 +171,7 @@ fn a_push_makes_room_too() {
 fn an_object_that_needs_room_is_not_evicted_for_itself() {
     let gpu = small_gpu(ROOM * MIB);
     let mut only = Object::new(6 * MIB);
-    assert_eq!(only.set_evictable(SYNCEDMEM_EVICT_ALWAYS), SYNCEDMEM_SUCCESS);
+    assert_eq!(only.set_evictable(SYNCEDMEM_EVICT_REDUNDANT), SYNCEDMEM_SUCCESS);
     only.gpu_data().unwrap();
     only.end_access();
     let other = gpu.block(2 * MIB);
@@ -205,9 +187,9 @@ fn an_object_that_needs_room_is_not_evicted_for_itself() {
 
 fn objects_of_another_device_make_no_room() {
     let gpu = small_gpu(ROOM * MIB).with_devices(2);
-    let mut elsewhere = gpu.within(1, || idle(&gpu, State::Synced, SYNCEDMEM_EVICT_ALWAYS));
+    let mut elsewhere = gpu.within(1, || idle(&gpu, State::Synced));
     assert_eq!(elsewhere.device_ordinal(), 1);
-    let mut objects = full(&gpu, State::Synced, SYNCEDMEM_EVICT_REDUNDANT);
+    let mut objects = full(&gpu);
     let mut other = Object::new(MIB);
     assert!(other.gpu_data().is_ok(), "{}", last_error());
     assert_eq!((elsewhere.head(), objects[0].head()), (BOTH, HOST));
@@ -216,31 +198,27 @@ fn objects_of_another_device_make_no_room() {
 
 fn what_still_runs_on_an_evicted_block_is_waited_for() {
     let gpu = small_gpu(ROOM * MIB);
-    for how in [SYNCEDMEM_EVICT_REDUNDANT, SYNCEDMEM_EVICT_ALWAYS] {
-        let state = if how == SYNCEDMEM_EVICT_ALWAYS { State::AtGpu } else { State::Synced };
-        let mut objects = full(&gpu, state, how);
-        let (stream, to) = (gpu.stream(), gpu.pinned(MIB));
-        // As a kernel would, on a stream that waits for nothing else, after the access was ended.
-        gpu.set_lag(UNTIL_IT_IS_WAITED_FOR);
-        let from = objects[0].gpu_data().unwrap().addr() as Address;
-        gpu.within(0, || assert_eq!(gpu.cuMemcpyAsync(to.address as Address, from, MIB, stream.handle()), 0));
-        objects[0].end_access();
-        for object in &mut objects[1..] {
-            // Used later than that.
-            object.gpu_data().unwrap();
-            object.end_access();
-        }
-        assert!(!stream.is_idle());
-        let mut other = Object::new(MIB);
-        assert!(other.overwrite_gpu_data().is_ok(), "{}", last_error());
-        assert!(stream.is_idle(), "it did not wait");
-        assert_eq!(objects[0].device_address(), 0);
-        gpu.set_lag(0);
-        let copied = unsafe { std::slice::from_raw_parts(to.pointer(), MIB) };
-        assert_bytes(copied, &state.contents(MIB), &state);
-        // Evicted data that was the newest is on the host alone.
-        assert_contents(&mut objects[0], state);
+    let mut objects = full(&gpu);
+    let (stream, to) = (gpu.stream(), gpu.pinned(MIB));
+    // As a kernel would, on a stream that waits for nothing else, after the access was ended.
+    gpu.set_lag(UNTIL_IT_IS_WAITED_FOR);
+    let from = objects[0].gpu_data().unwrap().addr() as Address;
+    gpu.within(0, || assert_eq!(gpu.cuMemcpyAsync(to.address as Address, from, MIB, stream.handle()), 0));
+    objects[0].end_access();
+    for object in &mut objects[1..] {
+        // Used later than that.
+        object.gpu_data().unwrap();
+        object.end_access();
     }
+    assert!(!stream.is_idle());
+    let mut other = Object::new(MIB);
+    assert!(other.overwrite_gpu_data().is_ok(), "{}", last_error());
+    assert!(stream.is_idle(), "it did not wait");
+    assert_eq!(objects[0].device_address(), 0);
+    gpu.set_lag(0);
+    let copied = unsafe { std::slice::from_raw_parts(to.pointer(), MIB) };
+    assert_bytes(copied, &State::Synced.contents(MIB), &"");
+    assert_contents(&mut objects[0], State::Synced);
 }
 
 fn a_copy_in_flight_keeps_its_object_until_it_is_done() {
@@ -266,26 +244,6 @@ fn a_copy_in_flight_keeps_its_object_until_it_is_done() {
     }
 }
 
-fn the_newest_data_is_never_copied_into_a_callers_memory() {
-    let gpu = small_gpu(ROOM * MIB);
-    let mut own = vec![9u8; MIB];
-    let mut object = Object::borrowing(&mut own);
-    assert_eq!(object.set_evictable(SYNCEDMEM_EVICT_ALWAYS), SYNCEDMEM_SUCCESS);
-    gpu.write(object.mutable_gpu_data().unwrap().addr(), &pattern(2, MIB));
-    object.end_access();
-    let rest = gpu.block((ROOM - 1) * MIB);
-    let mut other = Object::new(MIB);
-    assert_eq!(other.gpu_data(), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
-    assert_eq!((object.head(), own[0]), (DEVICE, 9));
-    // Once it is there, because its user asked for it, the device's copy may go.
-    object.cpu_data().unwrap();
-    object.end_access();
-    assert!(other.gpu_data().is_ok(), "{}", last_error());
-    assert_eq!(object.head(), HOST);
-    assert_bytes(&own, &pattern(2, MIB), &"");
-    drop((rest, object));
-}
-
 fn a_callers_memory_stays_page_locked_when_the_device_copy_of_it_is_evicted() {
     let gpu = small_gpu(ROOM * MIB);
     let mut own = pattern(2, MIB);
@@ -306,15 +264,29 @@ fn borrowed_device_memory_is_never_given_back() {
     let mut object = Object::new(MIB);
     assert_eq!(object.set_gpu_data(lent.pointer()), SYNCEDMEM_SUCCESS);
     object.cpu_data().unwrap();
-    assert_eq!(object.set_evictable(SYNCEDMEM_EVICT_ALWAYS), SYNCEDMEM_SUCCESS);
+    assert_eq!(object.set_evictable(SYNCEDMEM_EVICT_REDUNDANT), SYNCEDMEM_SUCCESS);
     assert_eq!(Object::new(MIB).gpu_data(), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
     assert_eq!((object.head(), object.device_address()), (BOTH, lent.address));
+}
+
+fn what_a_reset_of_the_device_has_taken_makes_no_room() {
+    let gpu = small_gpu(ROOM * MIB);
+    let mut objects = full(&gpu);
+    assert_eq!(gpu.cuDevicePrimaryCtxReset_v2(0), 0);
+    // The context is brought back, and what was in it is not.
+    let mut small = Object::new(100);
+    assert!(small.gpu_data().is_ok(), "{}", last_error());
+    let _rest = gpu.block((ROOM - 1) * MIB);
+    assert_eq!(Object::new(MIB).gpu_data(), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
+    for object in &mut objects {
+        assert_contents(object, State::Synced);
+    }
 }
 
 crate::support::harness::tests![
     device_copies_are_evicted_in_the_order_of_their_last_use_and_no_more_than_are_needed,
     what_is_not_marked_or_in_use_stays_and_the_failure_says_so,
-    the_newest_data_of_a_device_goes_last_and_only_where_that_is_allowed,
+    only_a_marked_side_goes_that_the_host_can_replace,
     a_failure_tells_what_was_given_back_in_vain,
     nothing_is_evicted_for_what_the_device_could_never_hold,
     a_push_makes_room_too,
@@ -322,9 +294,9 @@ crate::support::harness::tests![
     objects_of_another_device_make_no_room,
     what_still_runs_on_an_evicted_block_is_waited_for,
     a_copy_in_flight_keeps_its_object_until_it_is_done,
-    the_newest_data_is_never_copied_into_a_callers_memory,
     a_callers_memory_stays_page_locked_when_the_device_copy_of_it_is_evicted,
-    borrowed_device_memory_is_never_given_back;
+    borrowed_device_memory_is_never_given_back,
+    what_a_reset_of_the_device_has_taken_makes_no_room;
     alone_with_driver(&[]): after_a_capture_nothing_is_evicted_and_the_failure_says_so;
     alone_with_driver(&[("SYNCEDMEM_POOL_BUDGET", "8M")]): idle_blocks_go_before_anything_is_evicted
 ];

@@ -128,7 +128,7 @@ fn what_would_take_a_tensors_memory_away_is_refused_and_nothing_changes() {
 
 fn to_an_evictable_object_a_tensor_is_an_open_access() {
     let mem = owned(BYTES);
-    assert_eq!(unsafe { syncedmem_set_evictable(*mem, SYNCEDMEM_EVICT_ALWAYS as i32) }, SYNCEDMEM_SUCCESS);
+    assert_eq!(unsafe { syncedmem_set_evictable(*mem, SYNCEDMEM_EVICT_REDUNDANT as i32) }, SYNCEDMEM_SUCCESS);
     let tensor = export(*mem, FLOATS).unwrap();
     drop(tensor);
     assert_eq!(unsafe { syncedmem_end_access(*mem) }, SYNCEDMEM_ERROR_INVALID_STATE, "the deleter has ended it");

@@ -5,7 +5,6 @@ use crate::support::states::*;
 use crate::support::*;
 
 pub const HOST: u32 = 1;
-pub const DEVICE: u32 = 2;
 pub const BOTH: u32 = 3;
 
 /// The simulated driver, whose device 0 has so many bytes.
@@ -15,12 +14,19 @@ pub fn small_gpu(bytes: usize) -> Gpu {
     gpu
 }
 
-/// An object in a state, with its pattern, that may be evicted in that way, and with no access open.
-pub fn evictable(gpu: &Gpu, state: State, bytes: usize, how: syncedmem_eviction_t) -> Object {
+/// An object in a state, with its pattern.
+pub fn unmarked(gpu: &Gpu, state: State, bytes: usize) -> Object {
     let stream = gpu.stream();
     let mut object = state.object(gpu, &stream, bytes);
     stream.synchronize();
-    assert_eq!((object.wait(), object.set_evictable(how)), (SYNCEDMEM_SUCCESS, SYNCEDMEM_SUCCESS));
+    assert_eq!(object.wait(), SYNCEDMEM_SUCCESS);
+    object
+}
+
+/// One that may be evicted, with no access open.
+pub fn evictable(gpu: &Gpu, state: State, bytes: usize) -> Object {
+    let mut object = unmarked(gpu, state, bytes);
+    assert_eq!(object.set_evictable(SYNCEDMEM_EVICT_REDUNDANT), SYNCEDMEM_SUCCESS);
     object
 }
 

@@ -12,7 +12,6 @@ mod device_dlpack_random;
 mod device_faults;
 mod device_pin;
 mod device_reclaim;
-mod device_reclaim_host;
 mod device_reclaim_races;
 mod device_registered;
 mod device_sequences;
@@ -34,7 +33,6 @@ support::harness::suites![
     device_faults,
     device_pin,
     device_reclaim,
-    device_reclaim_host,
     device_reclaim_races,
     device_registered,
     device_sequences,

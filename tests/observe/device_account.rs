@@ -8,7 +8,6 @@ use crate::support::pools::*;
 use crate::support::*;
 
 /// Where newest data of a host goes that no device has held yet.
-const ONE_DEVICE: (&str, &str) = ("SIMCUDA_DEVICES", "1");
 const LARGE: usize = 4 << 20;
 
 fn under_a_limit_for_all_host_memory_each_kind_is_counted_by_itself() {
@@ -46,29 +45,23 @@ fn memory_that_is_page_locked_where_it_is_counts_as_registered_and_then_as_pinne
     assert_eq!(counts().registrations, sum(1, LARGE));
 }
 
-fn evictions_are_counted_by_side_and_their_copies_too() {
+fn evictions_are_counted() {
     const ROOM: usize = 4;
     let gpu = &simulated_gpu();
     gpu.set_memory(ROOM * MIB);
     let mut objects: Vec<Object> = (0..ROOM).map(|_| Object::new(MIB)).collect();
-    for (at, object) in objects.iter_mut().enumerate() {
-        // Half of them are on both sides, half on the device alone.
+    for object in &mut objects {
         object.mutable_cpu_data().unwrap();
-        object.end_access();
-        let _ = if at % 2 == 0 { object.gpu_data() } else { object.mutable_gpu_data() }.unwrap();
-        object.end_access();
-        assert_eq!(object.set_evictable(SYNCEDMEM_EVICT_ALWAYS), SYNCEDMEM_SUCCESS);
+        object.gpu_data().unwrap();
+        assert_eq!(object.set_evictable(SYNCEDMEM_EVICT_REDUNDANT), SYNCEDMEM_SUCCESS);
     }
-    let before = counts();
-    assert_eq!(before.device.live, (ROOM * MIB) as u64);
+    assert_eq!(counts().device.live, (ROOM * MIB) as u64);
     let large = Object::touched(Storage::overwrite_gpu_data, ROOM * MIB);
     let stats = counts();
     assert_eq!(stats.device_evictions, sum(ROOM as u64, ROOM * MIB));
-    assert_eq!((stats.host_evictions, stats.device_failures), (sum(0, 0), sum(0, 0)));
+    assert_eq!(stats.device_failures, sum(0, 0));
     assert_eq!(stats.device.frees, sum(ROOM as u64, ROOM * MIB));
     assert_eq!((stats.device.live, stats.device.peak), ((ROOM * MIB) as u64, (ROOM * MIB) as u64));
-    let copied = stats.to_host_pageable.count - before.to_host_pageable.count;
-    assert_eq!(copied, ROOM as u64 / 2, "those whose newest data was on the device");
     assert_eq!(gpu.alive().device_bytes, ROOM * MIB);
     // Nothing is left that could go, and nothing is counted twice.
     let mut no_room = Object::new(MIB);
@@ -77,32 +70,6 @@ fn evictions_are_counted_by_side_and_their_copies_too() {
     drop((objects, large, no_room));
     assert_eq!(counts().device.live, 0);
     trim(ALL);
-}
-
-fn host_sides_that_are_evicted_are_told_likewise() {
-    let _gpu = &simulated_gpu();
-    let mut objects: Vec<Object> = (0..4).map(|_| Object::new(MIB)).collect();
-    for (at, object) in objects.iter_mut().enumerate() {
-        object.mutable_cpu_data().unwrap();
-        object.end_access();
-        // Half of them are on both sides, half on the host alone.
-        if at % 2 == 0 {
-            object.gpu_data().unwrap();
-            object.end_access();
-        }
-        assert_eq!(object.set_evictable(SYNCEDMEM_EVICT_ALWAYS), SYNCEDMEM_SUCCESS);
-    }
-    assert_eq!(counts().to_device_pageable, sum(2, 2 * MIB));
-    let _large = Object::touched(Storage::overwrite_cpu_data, 4 * MIB);
-    let stats = counts();
-    assert_eq!((stats.host_evictions, stats.device_evictions), (sum(4, 4 * MIB), sum(0, 0)));
-    assert_eq!(stats.pageable.frees, sum(4, 4 * MIB));
-    assert_eq!((stats.pageable.live, stats.pageable.peak), (4 * MIB as u64, 4 * MIB as u64));
-    // Those whose newest data was on the host were copied.
-    assert_eq!((stats.to_device_pageable, stats.device.live), (sum(4, 4 * MIB), 4 * MIB as u64));
-    let mut no_room = Object::new(MIB);
-    assert_eq!(no_room.cpu_data(), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
-    assert_eq!((counts().host_failures, counts().host_evictions), (sum(1, MIB), stats.host_evictions));
 }
 
 fn blocks_that_the_budgets_have_no_room_for_go_back_to_the_driver_and_are_turned_away() {
@@ -199,9 +166,7 @@ crate::support::harness::tests![
     under_a_limit_for_all_host_memory_each_kind_is_counted_by_itself;
     alone_with_driver(&[ON]):
     memory_that_is_page_locked_where_it_is_counts_as_registered_and_then_as_pinned;
-    alone_with_driver(&[POOLS, ACCESSES]): evictions_are_counted_by_side_and_their_copies_too;
-    alone_with_driver(&[POOLS, ACCESSES, ONE_DEVICE, ("SYNCEDMEM_HOST_LIMIT", "4M")]):
-    host_sides_that_are_evicted_are_told_likewise;
+    alone_with_driver(&[POOLS, ACCESSES]): evictions_are_counted;
     alone_with_driver(&[]): nothing_is_counted_while_the_account_is_off_although_threads_meet_at_a_first_touch;
     alone_with_driver(&[POOLS, ON]): blocks_that_the_budgets_have_no_room_for_go_back_to_the_driver_and_are_turned_away;
     alone_with_driver(&[ON]):

@@ -1,4 +1,4 @@
-//! The advice, from real calls that random ones do not make (`device_advice_random`): evictions, compared contents, and blocks that a
+//! The advice, from real calls that random ones do not make (`device_advice_random`): compared contents, and blocks that a
 //! budget turned away. The copies that it speaks of are counted in the driver's own log.
 
 use crate::support::pools::*;
@@ -12,7 +12,6 @@ use syncedmem_trace::kind::Kind;
 const BYTES: usize = 4096;
 
 /// What is asked to be observed.
-const ACCESSES: (&str, &str) = ("SYNCEDMEM_ACCOUNT", "accesses");
 const ON: (&str, &str) = ("SYNCEDMEM_ACCOUNT", "on");
 const COMPARED: (&str, &str) = ("SYNCEDMEM_ACCOUNT", "compare");
 const ALL: (&str, &str) = ("SYNCEDMEM_ACCOUNT", "all");
@@ -54,27 +53,6 @@ fn on_device(gpu: &Gpu, bytes: usize) -> Object {
     let mut object = Object::new(bytes);
     gpu.write(object.overwrite_gpu_data().unwrap().addr(), &pattern(4, bytes));
     object
-}
-
-fn what_an_eviction_saved_is_unread_if_it_is_overwritten_and_not_if_it_is_asked_for() {
-    observed(&[ACCESSES], |gpu| {
-        const ROOM: usize = 4 << 20;
-        gpu.control().simcuda_set_memory(0, ROOM);
-        let mut objects = [on_device(gpu, ROOM / 2), on_device(gpu, ROOM / 2)];
-        for object in &mut objects {
-            assert_eq!(object.set_evictable(SYNCEDMEM_EVICT_ALWAYS), SYNCEDMEM_SUCCESS);
-        }
-        let mut third = Object::new(ROOM);
-        let (_, calls) = gpu.watch(|| third.overwrite_gpu_data().unwrap());
-        drop(third);
-        objects[0].overwrite_gpu_data().unwrap();
-        objects[1].gpu_data().unwrap();
-        let unread = one(Rule::UnreadCopy);
-        assert_eq!(unread.subject, Subject::EvictionTo(Host));
-        assert_eq!((unread.count, unread.bytes), (1, ROOM as u64 / 2));
-        assert_eq!(calls.iter().filter(|call| call.field("kind") == Some("DtoH")).count(), 2, "one of them is needed");
-        assert!(unread.saved_nanoseconds > Some(0));
-    });
 }
 
 fn a_copy_of_data_that_did_not_change_is_unchanged_on_either_side() {
@@ -176,7 +154,6 @@ fn blocks_that_a_budget_turned_away_would_have_served() {
 }
 
 crate::support::harness::tests![
-    what_an_eviction_saved_is_unread_if_it_is_overwritten_and_not_if_it_is_asked_for,
     a_copy_of_data_that_did_not_change_is_unchanged_on_either_side,
     a_copy_is_changed_if_one_byte_is_or_the_devices_memory_is_new,
     zeros_of_which_every_sample_has_changed_were_overwritten,

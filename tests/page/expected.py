@@ -61,8 +61,7 @@ class Expected:
     def _declare(self) -> None:
         """Everything that the page tells, whether it happened or not."""
         sums = [f"copies.{side}.{path}" for side in SIDES for path in PATHS] + [f"fills.{side}" for side in SIDES]
-        sums += [f"evicted.{side}.{which}" for side in SIDES for which in ["newest", "spare"]]
-        sums += ["waits", "synchronised", "registered", "turned-away.pinned", "failed.host", "failed.device"]
+        sums += ["waits", "synchronised", "registered", "evicted", "turned-away.pinned", "failed.host", "failed.device"]
         names = [f"{name}.{what}" for name in sums for what in ["count", "bytes", "time"]]
         for kind in KINDS:
             names += [f"{kind}.{what}" for what in ["peak", "live", "fresh.count", "fresh.bytes", "fresh.time"]]
@@ -102,7 +101,7 @@ class Expected:
             case "completed":
                 self._sum("waits", 0, took)
             case "evicted":
-                self._sum(f"evicted.{what['side']}.{'newest' if what['newest'] else 'spare'}", size, took)
+                self._sum("evicted", size, took)
             case "turned away":
                 self.facts[f"{kind}.turned-away.bytes"] += size
                 if kind == "pinned":

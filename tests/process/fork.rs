@@ -67,7 +67,7 @@ fn fork_once(old: &mut Storage) {
 fn a_forked_child_goes_on_with_evictable_objects_and_their_open_accesses() {
     let mut objects = [100, 50_000].map(Object::new);
     for object in &mut objects {
-        assert_eq!(object.set_evictable(SYNCEDMEM_EVICT_ALWAYS), SYNCEDMEM_SUCCESS);
+        assert_eq!(object.set_evictable(SYNCEDMEM_EVICT_REDUNDANT), SYNCEDMEM_SUCCESS);
         assert!(object.cpu_data().is_ok());
     }
     in_a_child(|| {
@@ -141,7 +141,7 @@ fn an_access_that_forks_in_an_allocator_ends_in_both_processes() {
     let table = syncedmem_host_allocator_t { allocate: Some(fork_and_allocate), ..allocators::without_a_book() };
     assert_eq!(allocators::set(Some(&table)), SYNCEDMEM_SUCCESS);
     let mut object = Object::new(100);
-    assert_eq!(object.set_evictable(SYNCEDMEM_EVICT_ALWAYS), SYNCEDMEM_SUCCESS);
+    assert_eq!(object.set_evictable(SYNCEDMEM_EVICT_REDUNDANT), SYNCEDMEM_SUCCESS);
     assert!(object.cpu_data().is_ok());
     let ends = || [(); 2].map(|()| object.end_access());
     let ended = std::panic::catch_unwind(std::panic::AssertUnwindSafe(ends));

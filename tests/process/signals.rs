@@ -126,7 +126,7 @@ fn a_signal_handler_may_record_while_a_forked_child_takes_the_trace_over() {
 fn a_signal_handler_that_reads_current_data_of_an_evictable_object_is_served_or_told_that_it_came_in_between() {
     let mut objects = objects();
     for object in &mut objects {
-        assert_eq!(object.set_evictable(SYNCEDMEM_EVICT_ALWAYS), SYNCEDMEM_SUCCESS);
+        assert_eq!(object.set_evictable(SYNCEDMEM_EVICT_REDUNDANT), SYNCEDMEM_SUCCESS);
     }
     ENDS.store(true, Relaxed);
     let has_come_in_between = || REFUSED.load(Relaxed) > 0;

@@ -126,7 +126,7 @@ impl<'g> Subject<'g> {
         self.expect("status of set_evictable", status, SYNCEDMEM_SUCCESS);
     }
 
-    /// Lets the model follow what was evicted meanwhile: never the newest data, unless it was copied before.
+    /// Lets the model follow what was evicted meanwhile: the device side of what was on both sides.
     fn adopt(&mut self) {
         if self.evictable == 0 || self.model.head() == 0 {
             return;
@@ -138,8 +138,7 @@ impl<'g> Subject<'g> {
         }
         let newest = if self.model.host.current { self.model.host } else { self.model.device };
         if head != self.model.head() {
-            let may = self.model.head() == 3 || self.evictable == 2;
-            self.expect("whether it may be evicted", may && (head == 1 || head == 2), true);
+            self.expect("the heads of what is evicted", (self.model.head(), head), (3, 1));
             EVICTED.fetch_add(1, Relaxed);
         }
         let gone = Half { current: false, block: Block::None, contents: 0 };

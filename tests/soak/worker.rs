@@ -102,7 +102,7 @@ impl<'g> Worker<'g> {
         let own = self.random.one_in(2);
         let Some(subject) = &mut self.slots[slot] else { return };
         match what {
-            0..=2 => subject.set_evictable(self.random.of(&[0, 1, 2, 2])),
+            0..=2 => subject.set_evictable(self.random.of(&[0, 1, 1])),
             3 => subject.pin(self.random.one_in(2)),
             4..=79 => {
                 let operation = self.random.of(&OPERATIONS);

@@ -16,7 +16,7 @@ use loom::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use loom::thread;
 use syncedmem::object::SyncedMemory;
 use syncedmem::object::table::{Blocking, Claim, Claimed, Entry, Identity, Table};
-use syncedmem::object::uses::{Policy, Use, Uses};
+use syncedmem::object::uses::{Use, Uses};
 use syncedmem::platform::owners::Owners;
 use syncedmem_trace::head::{Access, Head, Side};
 
@@ -163,7 +163,7 @@ const NONE: usize = 2;
 impl Evictable {
     fn new() -> Arc<Evictable> {
         let (table, block) = (Numbers::new(), AtomicUsize::new(0));
-        let mark = |entry: &mut Entry<u32>| entry.uses = Some(Uses::new(Policy::Redundant));
+        let mark = |entry: &mut Entry<u32>| entry.uses = Some(Uses::begin());
         claim(&table, 1).publish(mark, || IDENTITY);
         let is_there = [true, false].map(AtomicBool::new);
         Arc::new(Evictable { table, block, is_there })

@@ -120,7 +120,7 @@ methods! {
     is_pinned -> bool => syncedmem_is_pinned(false);
     owns_cpu -> bool => syncedmem_owns_cpu(false);
     owns_gpu -> bool => syncedmem_owns_gpu(false);
-    evictable -> syncedmem_eviction_t => syncedmem_get_evictable(SYNCEDMEM_EVICT_ALWAYS);
+    evictable -> syncedmem_eviction_t => syncedmem_get_evictable(SYNCEDMEM_EVICT_REDUNDANT);
 }
 
 impl Storage {

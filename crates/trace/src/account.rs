@@ -54,7 +54,7 @@ const TURNED_AWAY: usize = FREED + 3 * 3;
 const COPIES: usize = TURNED_AWAY + 3 * 3;
 const FILLS: usize = COPIES + 3 * 4;
 const EVICTIONS: usize = FILLS + 3 * 2;
-const FAILURES: usize = EVICTIONS + 3 * 4;
+const FAILURES: usize = EVICTIONS + 3;
 const WAITS: usize = FAILURES + 3 * 2;
 const SYNCHRONISED: usize = WAITS + 3;
 const REGISTERED: usize = SYNCHRONISED + 3;
@@ -154,7 +154,7 @@ pub fn take(words: &Words, event: &Event) -> bool {
         What::Filled { side, bytes } => sum(FILLS + 3 * side as usize, bytes),
         What::Copied { to, bytes, path, .. } | What::Started { to, bytes, path, .. } => sum(copies(to, path), bytes),
         What::Completed { .. } => sum(WAITS, 0),
-        What::Evicted { side, bytes, newest } => sum(evictions(side, newest), bytes),
+        What::Evicted { bytes } => sum(EVICTIONS, bytes),
         What::Registered { bytes } => sum(REGISTERED, bytes),
         What::Synchronised => sum(SYNCHRONISED, 0),
         What::TurnedAway { kind, bytes } => sum(TURNED_AWAY + 3 * kind as usize, bytes),
@@ -179,10 +179,6 @@ fn accesses(side: Side, access: Access) -> usize {
 
 fn copies(to: Side, path: Path) -> usize {
     COPIES + 3 * (2 * to as usize + path as usize)
-}
-
-fn evictions(side: Side, newest: bool) -> usize {
-    EVICTIONS + 3 * (2 * side as usize + usize::from(newest))
 }
 
 /// The counters at one moment. Words that other threads changed meanwhile may be of different moments.
@@ -256,9 +252,9 @@ impl Account {
         self.sum(FILLS + 3 * side as usize)
     }
 
-    /// Of the newest data, or of a side that the other one can replace.
-    pub fn evictions(&self, side: Side, newest: bool) -> Sum {
-        self.sum(evictions(side, newest))
+    /// Of device sides.
+    pub fn evictions(&self) -> Sum {
+        self.sum(EVICTIONS)
     }
 
     /// Complete only while every access is recorded.
@@ -290,11 +286,8 @@ impl Account {
         each(format_args!("wait for a copy in flight"), self.waits())?;
         each(format_args!("wait for all work of a context"), self.synchronised())?;
         each(format_args!("memory page-locked where it was"), self.registered())?;
+        each(format_args!("device side given back for room"), self.evictions())?;
         for side in [Side::Host, Side::Device] {
-            for (newest, what) in [(false, "redundant"), (true, "newest")] {
-                let sum = self.evictions(side, newest);
-                each(format_args!("{} side given back for room, {what}", side.name()), sum)?;
-            }
             each(format_args!("allocation for the {} that failed", side.name()), self.failures(side))?;
         }
         Ok(())

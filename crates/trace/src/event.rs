@@ -112,12 +112,9 @@ pub enum What {
     Released {
         side: Side,
     },
-    /// To make room for another allocation.
+    /// The device side, to make room for another allocation.
     Evicted {
-        side: Side,
         bytes: u64,
-        /// The side held the newest data, which were copied to the other side before.
-        newest: bool,
     },
     /// Pageable memory was page-locked where it is.
     Registered {
@@ -163,7 +160,6 @@ pub enum Path {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
     Access(Access),
-    Eviction,
     /// A caller's copy on a stream that the library waited for, because the driver gave no event.
     Stream,
 }
@@ -247,7 +243,7 @@ impl Cause {
     pub fn access(self) -> Option<Access> {
         match self {
             Cause::Access(access) => Some(access),
-            Cause::Eviction | Cause::Stream => None,
+            Cause::Stream => None,
         }
     }
 }

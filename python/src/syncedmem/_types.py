@@ -58,9 +58,7 @@ class Eviction(enum.IntEnum):
     NEVER = 0
     """Nothing."""
     REDUNDANT = 1
-    """A side that the other can replace."""
-    ALWAYS = 2
-    """Any side. The newest data is copied to the other side first."""
+    """The device side, while the host side is current too."""
 
 
 class Side(enum.IntEnum):
@@ -192,8 +190,6 @@ class Stats:
     """Contexts synchronized before a block was reused, evicted or unlocked."""
     registrations: Sum
     """Page-locking in place."""
-    host_evictions: Sum
-    """Evicted host sides."""
     device_evictions: Sum
     """Evicted device sides."""
     host_failures: Sum

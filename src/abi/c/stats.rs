@@ -79,8 +79,6 @@ pub struct syncedmem_stats_t {
     pub synchronises: syncedmem_sum_t,
     /// Page-locking in place.
     pub registrations: syncedmem_sum_t,
-    /// Evicted host sides.
-    pub host_evictions: syncedmem_sum_t,
     /// Evicted device sides.
     pub device_evictions: syncedmem_sum_t,
     /// Failed host allocations.
@@ -124,7 +122,6 @@ fn now() -> syncedmem_stats_t {
     let account = recorder::account();
     let [pageable, pinned, device] = Kind::ALL.map(|kind| memory(&account, kind));
     let copies = |to, path| sum(account.copies(to, path));
-    let evictions = |side| sum(account.evictions(side, false).plus(account.evictions(side, true)));
     syncedmem_stats_t {
         size: size_of::<syncedmem_stats_t>(),
         pageable,
@@ -139,8 +136,7 @@ fn now() -> syncedmem_stats_t {
         waits: sum(account.waits()),
         synchronises: sum(account.synchronised()),
         registrations: sum(account.registered()),
-        host_evictions: evictions(Side::Host),
-        device_evictions: evictions(Side::Device),
+        device_evictions: sum(account.evictions()),
         host_failures: sum(account.failures(Side::Host)),
         device_failures: sum(account.failures(Side::Device)),
         objects_made: account.made(),

@@ -1,10 +1,10 @@
-use super::uses::{Policy, Use, Uses};
+use super::uses::{Use, Uses};
 use crate::error::Error;
 use crate::object::SyncedMemory;
 
 impl SyncedMemory {
-    /// Addresses handed out before a first policy do not count as accesses.
-    pub fn set_evictable(&self, policy: Policy) -> Result<(), Error> {
+    /// Addresses handed out before the first mark do not count as accesses.
+    pub fn set_evictable(&self, evictable: bool) -> Result<(), Error> {
         self.head()?;
         // An eviction finds the object by its address.
         std::ptr::from_ref(self).expose_provenance();
@@ -12,19 +12,17 @@ impl SyncedMemory {
         let claim = self.claim_always()?;
         let now = self.state()?;
         let known = claim.with(|entry| match entry.uses {
-            None if policy != Policy::Never => entry.tensors.refuse(None).map(|()| None),
+            None if evictable => entry.tensors.refuse(None).map(|()| None),
             known => Ok(known),
         })?;
-        // Open accesses stay open.
-        let uses = (policy != Policy::Never).then(|| known.map_or_else(|| Uses::new(policy), |uses| uses.with(policy)));
+        let uses = evictable.then(|| known.unwrap_or_else(Uses::begin));
         self.publish_with(claim, now, Use::None, |entry| entry.uses = uses);
         Ok(())
     }
 
-    pub fn evictable(&self) -> Result<Policy, Error> {
+    pub fn is_evictable(&self) -> Result<bool, Error> {
         self.head()?;
-        let uses = self.with_entry(|entry| entry.and_then(|entry| entry.uses))?;
-        Ok(uses.map_or(Policy::Never, |uses| uses.policy))
+        Ok(self.with_entry(|entry| entry.is_some_and(|entry| entry.uses.is_some()))?)
     }
 
     pub fn end_access(&self) -> Result<(), Error> {

@@ -1,7 +1,5 @@
-//! Room for an allocation that failed, cheapest first: idle blocks, sides of evictable objects that the other side can
-//! replace, and sides with the newest data, after a copy. Objects go in the order of their last use.
-//!
-//! Page-locked memory evicts nothing: a pageable block costs less than a wait for a context and a later copy.
+//! Room for an allocation that failed: idle blocks, then, on the device, the device sides of evictable objects that their host sides can
+//! replace, in the order of their last use.
 
 use syncedmem_trace::event::What;
 use syncedmem_trace::head::Side;
@@ -10,7 +8,7 @@ use syncedmem_trace::kind::Kind;
 use super::Round;
 use super::reclaim_summary::{self, ReclaimSummary};
 use super::refusal;
-use super::uses::{self, Policy, Uses};
+use super::uses;
 use crate::cuda;
 use crate::error::{Cause, Error};
 use crate::object::{SyncedMemory, TABLE, trim};
@@ -41,9 +39,9 @@ pub fn make_room<T>(error: Error, subject: Subject, allocate: impl Fn() -> Resul
 
 #[derive(Clone, Copy)]
 struct Want {
-    side: Side,
     /// The kinds of idle blocks that make room; none if a limit was met.
     kinds: &'static [Kind],
+    /// The device whose memory is wanted; `None`: the host's.
     ordinal: Option<i32>,
     /// The allocation is retried once so many bytes were evicted.
     missing: usize,
@@ -52,14 +50,14 @@ struct Want {
 impl Want {
     /// `None`: nothing that is given back helps.
     fn of(error: Error) -> Option<Want> {
-        let Error::OutOfMemory { side, asked, cause } = error else { return None };
-        let want = Want { side, kinds: &[], ordinal: None, missing: 0 };
+        let Error::OutOfMemory { asked, cause, .. } = error else { return None };
+        let want = Want { kinds: &[], ordinal: None, missing: 0 };
         match cause {
             Cause::Device { ordinal, free, total } => {
                 let free = usize::try_from(free).unwrap_or(usize::MAX);
                 // A total of 0: the driver did not answer.
                 let missing = if total == 0 { 0 } else { asked.saturating_sub(free) };
-                let want = Want { kinds: &[Kind::Device], ordinal: Some(ordinal), missing, ..want };
+                let want = Want { kinds: &[Kind::Device], ordinal: Some(ordinal), missing };
                 (total == 0 || asked as u64 <= total).then_some(want)
             }
             Cause::Limit(limit) => (asked as u64 <= limit).then_some(want),
@@ -78,37 +76,31 @@ fn is_any_evictable() -> bool {
     TABLE.lowest(|entry| entry.uses.map(|uses| uses.last_use)).is_some()
 }
 
-/// Of the objects with a block on `side`, at least this policy and no open access, last used after `after` and not after
-/// `until`: the last use and the address.
-fn least_recently_used(side: Side, policy: Policy, after: u64, until: u64) -> Option<(u64, usize)> {
+/// Of the objects with a device block and no open access, last used after `after` and not after `until`: the last use and the address.
+fn least_recently_used(after: u64, until: u64) -> Option<(u64, usize)> {
     TABLE.lowest(|entry| {
-        let is_wanted = |uses: &Uses| uses.is_unused() && uses.policy >= policy;
-        let uses = entry.uses.filter(|uses| is_wanted(uses) && entry.has_block(side))?;
+        let uses = entry.uses.filter(|uses| uses.is_unused() && entry.has_block(Side::Device))?;
         Some(uses.last_use).filter(|&last_use| last_use > after && last_use <= until)
     })
 }
 
 fn evict<T>(want: Want, summary: &mut ReclaimSummary, allocate: impl Fn() -> Result<T, Error>) -> Option<T> {
     let driver = cuda::driver_in_use().filter(|_| is_any_evictable())?;
-    let mut round = Round::new(driver, want.side, want.ordinal);
+    let mut round = Round::new(driver, want.ordinal?);
     let missing = want.missing.saturating_sub(summary.idle.unwrap_or(0) as usize);
     // Objects used later are in use.
     let until = uses::now();
-    let mut evicted = 0;
-    for policy in [Policy::Redundant, Policy::Always] {
-        let mut after = 0;
-        while let Some((last_use, object)) = least_recently_used(want.side, policy, after, until) {
-            after = last_use;
-            let Some(bytes) = SyncedMemory::evict(object, last_use, policy, &mut round) else { continue };
-            let count = if policy == Policy::Always { &mut summary.newest } else { &mut summary.redundant };
-            count.add(bytes);
-            evicted += bytes;
-            if evicted >= missing {
-                // The evicted block may have become idle.
-                want.trim();
-                if let Ok(block) = allocate() {
-                    return Some(block);
-                }
+    let (mut after, mut evicted) = (0, 0);
+    while let Some((last_use, object)) = least_recently_used(after, until) {
+        after = last_use;
+        let Some(bytes) = SyncedMemory::evict(object, last_use, &mut round) else { continue };
+        summary.evicted.add(bytes);
+        evicted += bytes;
+        if evicted >= missing {
+            // The evicted block may have become idle.
+            want.trim();
+            if let Ok(block) = allocate() {
+                return Some(block);
             }
         }
     }

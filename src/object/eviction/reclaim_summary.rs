@@ -4,7 +4,6 @@
 
 use std::fmt;
 
-use syncedmem_trace::head::Side;
 use syncedmem_trace::text::Bytes;
 
 use crate::error::Error;
@@ -28,10 +27,8 @@ impl Count {
 pub struct ReclaimSummary {
     /// Bytes of idle blocks; `None` if such make no room.
     pub idle: Option<u64>,
-    /// Sides of objects that the other side could replace.
-    pub redundant: Count,
-    /// Sides with the newest data, which was copied to the other side first.
-    pub newest: Count,
+    /// Device sides of objects that the host side could replace.
+    pub evicted: Count,
     pub is_any_evictable: bool,
 }
 
@@ -66,12 +63,10 @@ pub fn of(error: Error) -> Option<ReclaimSummary> {
     })
 }
 
-pub struct OnSide(pub ReclaimSummary, pub Side);
-
-impl fmt::Display for OnSide {
+impl fmt::Display for ReclaimSummary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let OnSide(ReclaimSummary { idle, redundant, newest, .. }, side) = *self;
-        if redundant.number + newest.number == 0 && idle.unwrap_or(0) == 0 {
+        let ReclaimSummary { idle, evicted, .. } = *self;
+        if evicted.number == 0 && idle.unwrap_or(0) == 0 {
             let no_idle_block = if idle.is_some() { "no idle block and " } else { "" };
             return write!(f, "; {no_idle_block}no evictable object was left to make room");
         }
@@ -80,14 +75,9 @@ impl fmt::Display for OnSide {
             write!(f, "{separator} idle blocks of {}", Bytes(bytes))?;
             separator = ", then";
         }
-        if redundant.number > 0 {
-            let copies = if redundant.number == 1 { "copy" } else { "copies" };
-            write!(f, "{separator} the {} {copies} of {redundant}", side.name())?;
-            separator = ", then";
-        }
-        if newest.number > 0 {
-            let (side, other) = (side.name(), side.other().name());
-            write!(f, "{separator} the newest {side} data of {newest}, copied to the {other} before")?;
+        if evicted.number > 0 {
+            let copies = if evicted.number == 1 { "copy" } else { "copies" };
+            write!(f, "{separator} the device {copies} of {evicted}")?;
         }
         Ok(())
     }
@@ -104,24 +94,21 @@ impl fmt::Display for Count {
 mod tests {
     use super::*;
     use crate::error::Cause;
+    use syncedmem_trace::head::Side;
     use syncedmem_trace::text::Text;
-
-    fn text_of(summary: ReclaimSummary, side: Side) -> String {
-        Text::<400>::of(format_args!("{}", OnSide(summary, side))).as_ref().to_string()
-    }
 
     #[test]
     fn the_sentence_lists_blocks_in_the_order_in_which_they_were_given_back() {
         let count = |number, bytes| Count { number, bytes };
-        let (redundant, newest) = (count(2, 8 << 20), count(1, 100));
-        let summary = ReclaimSummary { idle: Some(12 << 20), redundant, newest, is_any_evictable: true };
+        let text_of = |summary: ReclaimSummary| Text::<400>::of(format_args!("{summary}")).as_ref().to_string();
+        let summary = ReclaimSummary { idle: Some(12 << 20), evicted: count(2, 8 << 20), is_any_evictable: true };
         assert_eq!(
-            text_of(summary, Side::Device),
+            text_of(summary),
             "; to make room it gave back idle blocks of 12582912 bytes (12.0 MiB), then the device copies of 2 objects of \
-             8388608 bytes (8.0 MiB), then the newest device data of 1 object of 100 bytes, copied to the host before"
+             8388608 bytes (8.0 MiB)"
         );
-        let summary = ReclaimSummary { redundant: count(1, 10), ..ReclaimSummary::default() };
-        assert_eq!(text_of(summary, Side::Host), "; to make room it gave back the host copy of 1 object of 10 bytes");
+        let summary = ReclaimSummary { evicted: count(1, 10), ..ReclaimSummary::default() };
+        assert_eq!(text_of(summary), "; to make room it gave back the device copy of 1 object of 10 bytes");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The uses of an evictable object: its policy, and the accesses that are open.
+//! The uses of an evictable object: the accesses that are open, and when it was used last.
 //!
 //! An evictable object keeps its word's slow bit, so every access takes the slow path and is open until the object's user ends it.
 //! Accesses are opened, and an eviction checks that there is none, under the lock of the object's entry: the second of the two
@@ -7,19 +7,8 @@
 // Not loom's: the shards' locks order what is decided by it.
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// The sides that may be evicted without open accesses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Policy {
-    Never,
-    /// One that the other can replace.
-    Redundant,
-    /// Any; the newest data is copied to the other side first.
-    Always,
-}
-
 #[derive(Clone, Copy)]
 pub struct Uses {
-    pub policy: Policy,
     /// Open accesses.
     open: u32,
     /// By the clock; different for every object.
@@ -47,18 +36,15 @@ fn tick() -> u64 {
 }
 
 impl Uses {
-    pub fn new(policy: Policy) -> Uses {
-        Uses { policy, open: 0, last_use: tick() }
-    }
-
-    pub fn with(self, policy: Policy) -> Uses {
-        Uses { policy, ..self }
+    /// Of an object that is marked now.
+    pub fn begin() -> Uses {
+        Uses { open: 0, last_use: tick() }
     }
 
     pub(crate) fn follow(&mut self, means: Use) {
         match means {
             Use::None => {}
-            Use::Opens => *self = Uses { open: self.open.saturating_add(1), last_use: tick(), ..*self },
+            Use::Opens => *self = Uses { open: self.open.saturating_add(1), last_use: tick() },
             Use::Renews => self.open = 0,
         }
     }
@@ -67,7 +53,7 @@ impl Uses {
     pub(crate) fn end(&mut self) -> bool {
         let left = self.open.checked_sub(1);
         if let Some(open) = left {
-            *self = Uses { open, last_use: tick(), ..*self };
+            *self = Uses { open, last_use: tick() };
         }
         left.is_some()
     }

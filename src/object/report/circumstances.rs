@@ -9,7 +9,7 @@ use crate::error::{Cause, Error};
 use crate::memory::blocks::{self, Held};
 use crate::memory::host::registration;
 use crate::memory::host_usage;
-use crate::object::eviction::reclaim_summary::{self, OnSide};
+use crate::object::eviction::reclaim_summary;
 use crate::platform::limits;
 use crate::{cuda, settings};
 
@@ -22,35 +22,34 @@ impl fmt::Display for Circumstances {
         if matches!(cause, Cause::Absurd | Cause::Misaligned) {
             return Ok(());
         }
-        let (advice, release) = match side {
+        let advice = match side {
             Side::Device => {
                 on_device(f)?;
-                ("make the batch or the input smaller, or give back other programs' memory", "syncedmem_release_gpu")
+                "make the batch or the input smaller, or give back other programs' memory"
             }
             Side::Host => {
                 on_host(f)?;
                 if matches!(cause, Cause::System | Cause::Bookkeeping) {
                     mappings(f)?;
                 }
-                ("free some memory, make the batch or the input smaller, or raise the limit", "syncedmem_release_cpu")
+                "free some memory, make the batch or the input smaller, or raise the limit"
             }
         };
         let Some(given) = reclaim_summary::of(self.0) else { return write!(f, "; {advice}") };
-        write!(f, "{}; {advice}", OnSide(given, side))?;
-        if cuda::driver_in_use().is_none() {
-            return Ok(());
+        if side == Side::Host || cuda::driver_in_use().is_none() {
+            return write!(f, "{given}; {advice}");
         }
+        write!(f, "{given}; {advice}")?;
         if cuda::captures_graphs() {
-            return write!(
-                f,
+            return f.write_str(
                 "; the process captured a CUDA graph, so no object that the device may be using is evicted (a wait for its \
-                 context could invalidate a capture): call {release}"
+                 context could invalidate a capture): call syncedmem_release_gpu",
             );
         }
         if given.is_any_evictable {
             return Ok(());
         }
-        f.write_str("; objects that need not stay on both sides can make room: syncedmem_set_evictable")
+        f.write_str("; objects whose host side holds the same can make room: syncedmem_set_evictable")
     }
 }
 

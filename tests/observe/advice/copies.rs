@@ -33,7 +33,7 @@ fn a_push_is_unread_whatever_makes_it_void_before_the_device_is_asked_for() {
         &[lent(Host)],
         &[lent(Device)],
         &[released(Device)],
-        &[evicted(Device, SIZE, false)],
+        &[evicted(SIZE)],
         &[resized(2 * SIZE)],
         &[completed(Device), ended()],
     ];
@@ -60,7 +60,7 @@ fn a_copy_may_be_read_through_an_address_that_was_asked_for_before() {
 }
 
 fn an_access_that_failed_makes_nothing_void() {
-    let push = [on_host(SIZE), vec![started(Device, SIZE, Pinned), evicted(Host, SIZE, false)]].concat();
+    let push = [on_host(SIZE), vec![started(Device, SIZE, Pinned), released(Host)]].concat();
     let fails = vec![asked(Host, Overwrite), failed(Host, SIZE)];
     let read = vec![ready(Device, Read), ended()];
     assert_eq!(with_every_access(UnreadCopy, &[push.clone(), fails, read.clone()].concat()), []);
@@ -74,17 +74,6 @@ fn a_writer_that_could_not_wait_for_a_pull_makes_nothing_void() {
     let waits = vec![started(Host, SIZE, Pinned), asked(Device, Write)];
     let reads = vec![asked(Host, Read), completed(Host), ended()];
     assert_eq!(both(UnreadCopy, &[on_device(SIZE), waits, reads].concat()), []);
-}
-
-fn an_eviction_saved_in_vain_data_that_is_overwritten_next() {
-    let eviction = vec![saved(Host, SIZE).at(5).taking(70), evicted(Device, SIZE, true)];
-    let story = [on_device(SIZE), eviction.clone(), vec![asked(Device, Overwrite), fresh(Kind::Device, SIZE)]].concat();
-    let expected = advice(UnreadCopy, Certain, Subject::EvictionTo(Host), 5).sums(1, SIZE, 70);
-    assert_eq!(with_every_access(UnreadCopy, &story), [expected]);
-    assert_eq!(without(UnreadCopy, &story), [], "the host may have been read unseen");
-    // The device asks for it again: it is copied back.
-    let back = vec![asked(Device, Write), copied(Device, Write, SIZE, Pageable), ended()];
-    assert_eq!(with_every_access(UnreadCopy, &[on_device(SIZE), eviction, back].concat()), []);
 }
 
 fn a_copy_in_flight_costs_what_others_of_its_direction_and_path_did() {
@@ -150,7 +139,7 @@ fn a_copy_to_the_host_is_unchanged_if_the_device_had_nothing_new() {
 
 fn an_unchanged_copy_was_needed_where_the_devices_memory_is_another_by_now() {
     let lost: [&[Told]; 4] =
-        [&[released(Device)], &[evicted(Device, SIZE, false)], &[freed(Kind::Device, SIZE)], &[asked(Host, Overwrite)]];
+        [&[released(Device)], &[evicted(SIZE)], &[freed(Kind::Device, SIZE)], &[asked(Host, Overwrite)]];
     let copy = vec![asked(Device, Read), compared(Since::Copy, Changed::Nothing), copied(Device, Read, SIZE, Pageable)];
     for lost in lost {
         let story = [on_both(SIZE), vec![asked(Host, Write).at(2)], lost.to_vec(), copy.clone()].concat();
@@ -165,16 +154,12 @@ fn an_unchanged_copy_was_needed_where_the_devices_memory_is_another_by_now() {
     assert_eq!(both(UnchangedCopy, &story), [], "the second was not compared");
 }
 
-fn an_unchanged_push_and_an_unchanged_eviction_count_as_well() {
+fn an_unchanged_push_counts_as_well() {
     let push = vec![compared(Since::Copy, Changed::Nothing), started(Device, SIZE, Pageable).at(3)];
     let story = [on_both(SIZE), vec![asked(Host, Write).at(2)], push].concat();
     let expected = advice(UnchangedCopy, Compared, Subject::CopyTo(Device), 2);
     // At the rate of the copy that made both sides the same.
     assert_eq!(both(UnchangedCopy, &story), [expected.sums(1, SIZE, 100)]);
-    let eviction =
-        vec![compared(Since::Copy, Changed::Nothing), saved(Device, SIZE).taking(9), evicted(Host, SIZE, true)];
-    let story = [on_both(SIZE), vec![asked(Host, Write).at(2)], eviction].concat();
-    assert_eq!(both(UnchangedCopy, &story), [expected.sums(1, SIZE, 9)]);
 }
 
 /// A copy by a writer at a site that is the side's number.
@@ -192,11 +177,10 @@ fn four_copies_to_and_fro_are_a_ping_pong_and_three_are_not() {
     assert_eq!(both(PingPong, &story), [expected.sums(5, 5 * SIZE, 31)]);
 }
 
-fn a_row_ends_with_a_second_copy_in_the_same_direction_an_eviction_or_another_size() {
+fn a_row_ends_with_a_second_copy_in_the_same_direction_or_another_size() {
     let three = [to_and_fro(Device, 1), to_and_fro(Host, 2), to_and_fro(Device, 4)].concat();
-    let breaks: [&[Told]; 3] = [
+    let breaks: [&[Told]; 2] = [
         &[asked(Host, Overwrite), asked(Device, Write), copied(Device, Write, SIZE, Pageable)],
-        &[saved(Host, SIZE), evicted(Device, SIZE, true), asked(Device, Write), copied(Device, Write, SIZE, Pageable)],
         &[resized(2 * SIZE), asked(Device, Write), filled(Device, 2 * SIZE)],
     ];
     for broken in breaks {
@@ -262,16 +246,15 @@ crate::support::harness::tests![
     a_copy_may_be_read_through_an_address_that_was_asked_for_before,
     an_access_that_failed_makes_nothing_void,
     a_writer_that_could_not_wait_for_a_pull_makes_nothing_void,
-    an_eviction_saved_in_vain_data_that_is_overwritten_next,
     a_copy_in_flight_costs_what_others_of_its_direction_and_path_did,
     a_push_that_was_waited_for_is_a_push,
     a_copy_is_unchanged_if_the_host_was_found_as_it_was_and_the_writer_is_to_blame,
     the_writer_whose_access_copied_it_to_the_host_is_to_blame_for_the_copy_back,
     a_copy_to_the_host_is_unchanged_if_the_device_had_nothing_new,
     an_unchanged_copy_was_needed_where_the_devices_memory_is_another_by_now,
-    an_unchanged_push_and_an_unchanged_eviction_count_as_well,
+    an_unchanged_push_counts_as_well,
     four_copies_to_and_fro_are_a_ping_pong_and_three_are_not,
-    a_row_ends_with_a_second_copy_in_the_same_direction_an_eviction_or_another_size,
+    a_row_ends_with_a_second_copy_in_the_same_direction_or_another_size,
     a_copy_is_overwritten_or_not_once_it_is_compared_or_has_come_back,
     two_copies_of_64_kib_from_pageable_memory_are_slow_if_pinned_ones_were_faster,
     how_fast_pinned_copies_are_is_not_learnt_from_small_ones,

@@ -45,7 +45,7 @@ fn a_side_that_was_given_back_holds_no_memory() {
     let given: [&[Told]; 5] = [
         &[released(Host), host, device, ended()],
         &[host, released(Host), device, ended()],
-        &[evicted(Host, SIZE, false), host, device, ended()],
+        &[host, device, evicted(SIZE), ended()],
         &[lent(Host), host, device, ended()],
         &[resized(2 * SIZE), host, device, ended()],
     ];

@@ -60,7 +60,6 @@ told! {
     freed(kind: Kind, bytes: u64) => What::Freed { kind, bytes, block: 0x1000 };
     filled(side: Side, bytes: u64) => What::Filled { side, bytes };
     copied(to: Side, access: Access, bytes: u64, path: Path) => What::Copied { to, bytes, path, cause: Cause::Access(access) };
-    saved(to: Side, bytes: u64) => What::Copied { to, bytes, path: Path::Pageable, cause: Cause::Eviction };
     pushed_at_once(bytes: u64) => What::Copied { to: Device, bytes, path: Path::Pinned, cause: Cause::Stream };
     started(to: Side, bytes: u64, path: Path) => What::Started { to, bytes, path, copy: 1 };
     completed(to: Side) => What::Completed { to, copy: 1 };
@@ -70,7 +69,7 @@ told! {
     came(changed: Changed) => What::Compared { side: Device, since: Since::Copy, changed };
     lent(side: Side) => What::Lent { side };
     released(side: Side) => What::Released { side };
-    evicted(side: Side, bytes: u64, newest: bool) => What::Evicted { side, bytes, newest };
+    evicted(bytes: u64) => What::Evicted { bytes };
     failed(side: Side, bytes: u64) => What::Failed { side, bytes, refusal: Refusal::System, limit: 0 };
     resized(bytes: u64) => What::Resized { bytes };
     ended() => What::Ended;

@@ -10,13 +10,8 @@ use syncedmem_trace::kind::Kind;
 const SIDES: [Side; 2] = [Side::Host, Side::Device];
 const ACCESSES: [Access; 3] = [Access::Read, Access::Write, Access::Overwrite];
 const PATHS: [Path; 2] = [Path::Pinned, Path::Pageable];
-const CAUSES: [Cause; 5] = [
-    Cause::Access(Access::Read),
-    Cause::Access(Access::Write),
-    Cause::Access(Access::Overwrite),
-    Cause::Eviction,
-    Cause::Stream,
-];
+const CAUSES: [Cause; 4] =
+    [Cause::Access(Access::Read), Cause::Access(Access::Write), Cause::Access(Access::Overwrite), Cause::Stream];
 const NUMBERS: [u64; 3] = [0, 1 << 30, u64::MAX];
 
 /// Everything that can happen, with every value of each field that has few, and the extremes of the others.
@@ -26,7 +21,7 @@ pub fn everything() -> Vec<What> {
         for noticed in [Noticed::Construction, Noticed::FirstAccess] {
             all.push(What::Made { bytes, noticed });
         }
-        all.extend([What::Resized { bytes }, What::Registered { bytes }]);
+        all.extend([What::Resized { bytes }, What::Registered { bytes }, What::Evicted { bytes }]);
         for kind in Kind::ALL {
             for origin in [Origin::Fresh, Origin::Pool] {
                 all.push(What::Allocated { kind, bytes, block: bytes, origin });
@@ -35,7 +30,6 @@ pub fn everything() -> Vec<What> {
         }
         for side in SIDES {
             all.extend([What::Filled { side, bytes }, What::Failed { side, bytes, refusal: Refusal::Data, limit: 9 }]);
-            all.extend([true, false].map(|newest| What::Evicted { side, bytes, newest }));
             for path in PATHS {
                 all.extend(CAUSES.map(|cause| What::Copied { to: side, bytes, path, cause }));
                 all.push(What::Started { to: side, bytes, path, copy: bytes });
@@ -70,7 +64,7 @@ pub fn all_events() -> Vec<Event> {
 }
 
 /// A plausible run: on each thread, objects that are allocated, filled, copied both ways, in flight too, and freed, with
-/// an eviction inside an allocation.
+/// a wait inside an allocation.
 pub fn a_run(threads: u32, rounds: u64) -> Vec<Event> {
     let mut events = Vec::new();
     for round in 0..rounds {
@@ -90,9 +84,8 @@ pub fn a_run(threads: u32, rounds: u64) -> Vec<Event> {
             add(900, 1000, What::Allocated { kind: Kind::Pinned, bytes, block, origin: Origin::Fresh });
             add(500, 500, What::Filled { side: host, bytes });
             // The allocation began first, and what is in it ends before it.
-            add(300, 0, What::Evicted { side: device, bytes, newest: true });
-            add(200, 400, What::Copied { to: host, bytes, path: Path::Pageable, cause: Cause::Eviction });
-            add(0, 10, What::Allocated { kind: Kind::Device, bytes, block: block + 1, origin: Origin::Pool });
+            add(300, 50, What::Allocated { kind: Kind::Device, bytes, block: block + 1, origin: Origin::Pool });
+            add(200, 400, What::Synchronised);
             add(800, 900, What::Copied { to: device, bytes, path: Path::Pageable, cause: read });
             add(0, 10, What::Started { to: host, bytes, path: Path::Pinned, copy });
             add(70, 100, What::Completed { to: host, copy });

@@ -78,8 +78,6 @@ pub enum Aim {
     Access(Access),
     /// A push or a pull, for a later access.
     Later,
-    /// The other side was evicted.
-    Eviction,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,7 +95,6 @@ impl Copy {
     pub fn done(event: &Event, to: Side, bytes: u64, path: Path, cause: Cause) -> Copy {
         let aim = match cause {
             Cause::Access(access) => Aim::Access(access),
-            Cause::Eviction => Aim::Eviction,
             Cause::Stream => Aim::Later,
         };
         Copy {
@@ -116,9 +113,6 @@ impl Copy {
     }
 
     pub fn subject(&self) -> Subject {
-        match self.aim {
-            Aim::Eviction => Subject::EvictionTo(self.to),
-            Aim::Access(_) | Aim::Later => Subject::CopyTo(self.to),
-        }
+        Subject::CopyTo(self.to)
     }
 }

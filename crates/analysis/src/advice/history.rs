@@ -132,11 +132,8 @@ impl State {
                 self.rules.take(&Fact::Lent { side }, scribe);
                 self.add_block(side);
             }
-            What::Released { side } | What::Evicted { side, .. } => {
-                self.head = Some(Head::only_at(side.other()));
-                self.blocks[side as usize] = 0;
-                self.void([side], Why::GivenBack, scribe);
-            }
+            What::Released { side } => self.given_back(side, scribe),
+            What::Evicted { .. } => self.given_back(Side::Device, scribe),
             What::Resized { .. } => {
                 (self.head, self.blocks) = (Some(Head::Uninitialized), [0; 2]);
                 self.void([Side::Host, Side::Device], Why::Resized, scribe);
@@ -208,6 +205,12 @@ impl State {
         if let Some(writer) = writer {
             self.write(writer, scribe);
         }
+    }
+
+    fn given_back(&mut self, side: Side, scribe: &mut Scribe<'_>) {
+        self.head = Some(Head::only_at(side.other()));
+        self.blocks[side as usize] = 0;
+        self.void([side], Why::GivenBack, scribe);
     }
 
     fn add_block(&mut self, side: Side) {

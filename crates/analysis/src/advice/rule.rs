@@ -27,8 +27,6 @@ pub enum Certainty {
 pub enum Subject {
     Object,
     CopyTo(Side),
-    /// A copy to that side because the other one was evicted.
-    EvictionTo(Side),
     Memory(Side),
     Kind(Kind),
 }
@@ -90,10 +88,6 @@ impl Rule {
             (Rule::UnreadCopy, Subject::CopyTo(Side::Device)) => {
                 "Leave out this async_gpu_push, or push only once the data will not be written again \
                  before the device reads it."
-            }
-            (Rule::UnreadCopy, Subject::EvictionTo(_)) => {
-                "Destroy the object, or call overwrite_* on it, before memory runs out: the eviction \
-                 saved data that no access read."
             }
             (Rule::UnreadCopy, _) => "Leave out this async_cpu_pull, or pull only what cpu_data is then called for.",
             (Rule::UnchangedCopy, Subject::CopyTo(Side::Host)) => {

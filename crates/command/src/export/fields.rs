@@ -16,7 +16,6 @@ fn access_name(access: Access) -> &'static str {
 fn cause_name(cause: Cause) -> &'static str {
     match cause {
         Cause::Access(access) => access_name(access),
-        Cause::Eviction => "eviction",
         Cause::Stream => "stream",
     }
 }
@@ -78,9 +77,7 @@ impl fmt::Display for Fields<'_> {
             }
             What::Lent { side } => write!(f, r#""lent"{common},"side":"{}""#, side.name()),
             What::Released { side } => write!(f, r#""released"{common},"side":"{}""#, side.name()),
-            What::Evicted { side, bytes, newest } => {
-                write!(f, r#""evicted"{common},"side":"{}","bytes":{bytes},"newest":{newest}"#, side.name())
-            }
+            What::Evicted { bytes } => write!(f, r#""evicted"{common},"bytes":{bytes}"#),
             What::Registered { bytes } => write!(f, r#""registered"{common},"bytes":{bytes}"#),
             What::Synchronised => write!(f, r#""synchronised"{common}"#),
             What::TurnedAway { kind, bytes } => {
@@ -116,7 +113,7 @@ impl fmt::Display for Title<'_> {
             What::Compared { side, .. } => write!(f, "{} side compared", side.name()),
             What::Lent { side } => write!(f, "{} memory lent", side.name()),
             What::Released { side } => write!(f, "{} side released", side.name()),
-            What::Evicted { side, .. } => write!(f, "evict {} side", side.name()),
+            What::Evicted { .. } => f.write_str("evict device side"),
             What::Registered { .. } => f.write_str("page-lock"),
             What::Synchronised => f.write_str("synchronise context"),
             What::TurnedAway { .. } => f.write_str("turned away by a budget"),

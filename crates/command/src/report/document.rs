@@ -188,14 +188,12 @@ fn work(account: &Account) -> Vec<Map<String, Value>> {
         for path in [Path::Pinned, Path::Pageable] {
             add("copy", &[of_side[0].clone(), ("path", path.name().into())], account.copies(side, path));
         }
-        for newest in [false, true] {
-            add("eviction", &[of_side[0].clone(), ("newest", newest.into())], account.evictions(side, newest));
-        }
         add("failure", &of_side, account.failures(side));
     }
     add("wait", &[], account.waits());
     add("synchronisation", &[], account.synchronised());
     add("registration", &[], account.registered());
+    add("eviction", &[], account.evictions());
     all
 }
 

@@ -69,19 +69,13 @@ const PATHS: [Path; 2] = [Path::Pinned, Path::Pageable];
 const SINCE: [Since; 2] = [Since::Fill, Since::Copy];
 const CHANGED: [Changed; 3] = [Changed::Nothing, Changed::Part, Changed::Everything];
 const FLAGS: [bool; 2] = [false, true];
-const CAUSES: [Cause; 5] = [
-    Cause::Access(Access::Read),
-    Cause::Access(Access::Write),
-    Cause::Access(Access::Overwrite),
-    Cause::Eviction,
-    Cause::Stream,
-];
+const CAUSES: [Cause; 4] =
+    [Cause::Access(Access::Read), Cause::Access(Access::Write), Cause::Access(Access::Overwrite), Cause::Stream];
 
 fn cause(cause: Cause) -> u8 {
     match cause {
         Cause::Access(access) => access as u8,
-        Cause::Eviction => 3,
-        Cause::Stream => 4,
+        Cause::Stream => 3,
     }
 }
 
@@ -101,7 +95,7 @@ fn parts(what: &What) -> Parts {
         What::Compared { side, since, changed } => (11, [side as u8, since as u8, changed as u8], 0, 0),
         What::Lent { side } => (12, [side as u8, 0, 0], 0, 0),
         What::Released { side } => (13, [side as u8, 0, 0], 0, 0),
-        What::Evicted { side, bytes, newest } => (14, [side as u8, newest.into(), 0], bytes, 0),
+        What::Evicted { bytes } => (14, [0; 3], bytes, 0),
         What::Registered { bytes } => (15, [0; 3], bytes, 0),
         What::Synchronised => (16, [0; 3], 0, 0),
         What::TurnedAway { kind, bytes } => (17, [kind as u8, 0, 0], bytes, 0),
@@ -131,7 +125,7 @@ fn what((code, parameters, bytes, last): Parts) -> Option<What> {
         11 => What::Compared { side: side()?, since: of(SINCE, b)?, changed: of(CHANGED, c)? },
         12 => What::Lent { side: side()? },
         13 => What::Released { side: side()? },
-        14 => What::Evicted { side: side()?, bytes, newest: of(FLAGS, b)? },
+        14 => What::Evicted { bytes },
         15 => What::Registered { bytes },
         16 => What::Synchronised,
         17 => What::TurnedAway { kind: kind()?, bytes },
@@ -245,8 +239,8 @@ mod tests {
             for since in SINCE {
                 all.extend(CHANGED.map(|changed| What::Compared { side, since, changed }));
             }
-            all.extend(FLAGS.map(|newest| What::Evicted { side, bytes, newest }));
         }
+        all.push(What::Evicted { bytes });
         all
     }
 

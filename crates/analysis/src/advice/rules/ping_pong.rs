@@ -1,7 +1,6 @@
-//! `ping-pong`: four or more copies of one object in a row, each in the opposite direction of the one before. Evictions
-//! are not the caller's copies, and end a row.
+//! `ping-pong`: four or more copies of one object in a row, each in the opposite direction of the one before.
 
-use crate::advice::fact::{Aim, Copy, Fact, Why};
+use crate::advice::fact::{Copy, Fact, Why};
 use crate::advice::findings::Scribe;
 use crate::advice::rates::Cost;
 use crate::advice::rule::{Certainty, Rule, Subject};
@@ -23,7 +22,6 @@ pub struct PingPong {
 impl PingPong {
     pub fn take(&mut self, fact: &Fact, scribe: &mut Scribe<'_>) {
         match *fact {
-            Fact::Copied(copy) if copy.aim == Aim::Eviction => *self = PingPong::default(),
             Fact::Copied(copy) => self.add(&copy, scribe),
             Fact::Void { why: Why::Resized, .. } => *self = PingPong::default(),
             _ => {}

@@ -1,5 +1,5 @@
 //! `unread-copy`: a copy whose data became void before any access asked for it. An access gets its own copy's data at
-//! once, so this is about pushes, pulls and evictions.
+//! once, so this is about pushes and pulls.
 //!
 //! If not every access is recorded, only a pull can be judged, and only until it is known to be complete: until then
 //! the host is not up to date, so an access to it is recorded.
@@ -47,8 +47,7 @@ impl Unread {
             Aim::Access(_) => return None,
             // A caller may read through an address that it got earlier, without another call.
             Aim::Later if is_handed_out => Certainty::Possible,
-            // An object with an open access is not evicted.
-            Aim::Later | Aim::Eviction => Certainty::Certain,
+            Aim::Later => Certainty::Certain,
         };
         Some(Waiting { copy, certainty, landed: copy.to == Side::Device || !copy.in_flight })
     }

@@ -36,7 +36,7 @@ impl Unused {
         match *fact {
             Fact::Asked { side, .. } => self.half(side).used = true,
             Fact::Copied(copy) => {
-                let is_first = self.same.is_none() && copy.aim != Aim::Eviction;
+                let is_first = self.same.is_none();
                 if is_first {
                     (self.same, self.every_access) = (Some(copy.site), scribe.who.every_access);
                     self.half(copy.to.other()).used = false;

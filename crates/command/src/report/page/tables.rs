@@ -119,24 +119,13 @@ pub fn copies(html: &mut Html, process: &Process) {
 pub fn other(html: &mut Html, process: &Process) {
     let account = &process.account;
     begin(html, "Everything else", &["What", "#Count", "#Bytes", "#Time"]);
-    let rows: [(&'static str, &'static str, Sum); 12] = [
+    let rows: [(&'static str, &'static str, Sum); 9] = [
         ("Host filled with zeros", "fills.host", account.fills(Side::Host)),
         ("Device filled with zeros", "fills.device", account.fills(Side::Device)),
         ("Waits for copies in flight", "waits", account.waits()),
         ("Waits for a context before a block was used again", "synchronised", account.synchronised()),
         ("Pageable memory page-locked where it is", "registered", account.registered()),
-        (
-            "Host sides given back to make room, copied before",
-            "evicted.host.newest",
-            account.evictions(Side::Host, true),
-        ),
-        ("Host sides given back to make room", "evicted.host.spare", account.evictions(Side::Host, false)),
-        (
-            "Device sides given back to make room, copied before",
-            "evicted.device.newest",
-            account.evictions(Side::Device, true),
-        ),
-        ("Device sides given back to make room", "evicted.device.spare", account.evictions(Side::Device, false)),
+        ("Device sides given back to make room", "evicted", account.evictions()),
         ("Pinned memory turned away by a budget", "turned-away.pinned", account.memory(Kind::Pinned).turned_away),
         ("Host allocations that failed", "failed.host", account.failures(Side::Host)),
         ("Device allocations that failed", "failed.device", account.failures(Side::Device)),

@@ -22,7 +22,7 @@ BlobProto message(const std::vector<std::int64_t>& shape, int count) {
 }
 
 // caffe#5439
-TEST(BlobMends, CapacityIsThatOfTheMemoryNowShared) {
+TEST(BlobUnlikeCaffe, CapacityIsThatOfTheMemoryNowShared) {
   Blob<float> small({4});
   Blob<float> blob({100});
   blob.Reshape({4});
@@ -34,7 +34,7 @@ TEST(BlobMends, CapacityIsThatOfTheMemoryNowShared) {
   EXPECT_EQ(small.data()->size(), 4 * sizeof(float));
 }
 
-TEST(BlobMends, CapacityIsThatOfTheMemoryNowSet) {
+TEST(BlobUnlikeCaffe, CapacityIsThatOfTheMemoryNowSet) {
   float mine[4] = {1, 2, 3, 4};
   Blob<float> blob({100});
   blob.Reshape({4});
@@ -45,7 +45,7 @@ TEST(BlobMends, CapacityIsThatOfTheMemoryNowSet) {
   EXPECT_NE(blob.cpu_data(), mine);
 }
 
-TEST(BlobMends, ReshapeThatFailsChangesNothing) {
+TEST(BlobUnlikeCaffe, ReshapeThatFailsChangesNothing) {
   Blob<float> blob({2, 3});
   blob.mutable_cpu_data()[5] = 6;
   const float* data = blob.cpu_data();
@@ -57,7 +57,7 @@ TEST(BlobMends, ReshapeThatFailsChangesNothing) {
   EXPECT_EQ(data[5], 6);
 }
 
-TEST(BlobMends, DimensionsOf64BitsAreNotNarrowed) {
+TEST(BlobUnlikeCaffe, DimensionsOf64BitsAreNotNarrowed) {
   Blob<float> blob({2});
   messages::BlobShape shape;
   shape.add_dim((std::int64_t(1) << 32) + 3);
@@ -67,7 +67,7 @@ TEST(BlobMends, DimensionsOf64BitsAreNotNarrowed) {
   EXPECT_EQ(blob.count(), 2);
 }
 
-TEST(BlobMends, DataAtDoesNotReadPastTheEnd) {
+TEST(BlobUnlikeCaffe, DataAtDoesNotReadPastTheEnd) {
   const Blob<float> blob(2, 3, 4, 5);
   EXPECT_EQ(blob.offset(2, 0, 0, 0), 120);
   EXPECT_THROW(blob.data_at(2, 0, 0, 0), std::invalid_argument);
@@ -75,7 +75,7 @@ TEST(BlobMends, DataAtDoesNotReadPastTheEnd) {
   EXPECT_THROW(Blob<float>({0}).data_at(std::vector<int>()), std::invalid_argument);
 }
 
-TEST(BlobMends, FromProtoReadsABlobOfNoElements) {
+TEST(BlobUnlikeCaffe, FromProtoReadsABlobOfNoElements) {
   Blob<float> blob;
   blob.FromProto(message({0, 5}, 0));
   EXPECT_EQ(blob.shape(), (std::vector<int>{0, 5}));
@@ -85,7 +85,7 @@ TEST(BlobMends, FromProtoReadsABlobOfNoElements) {
   EXPECT_EQ(back.data_size(), 0);
 }
 
-TEST(BlobMends, FromProtoThatFailsChangesNothing) {
+TEST(BlobUnlikeCaffe, FromProtoThatFailsChangesNothing) {
   Blob<float> blob({2});
   blob.mutable_cpu_data()[1] = 5;
   EXPECT_THROW(blob.FromProto(message({3}, 2)), std::invalid_argument);
@@ -97,7 +97,7 @@ TEST(BlobMends, FromProtoThatFailsChangesNothing) {
   EXPECT_EQ(blob.cpu_data()[1], 5);
 }
 
-TEST(BlobMends, ToProtoLeavesNothingThatWinsWhenItIsRead) {
+TEST(BlobUnlikeCaffe, ToProtoLeavesNothingThatWinsWhenItIsRead) {
   BlobProto proto;
   proto.set_num(9);
   proto.set_width(9);
@@ -114,7 +114,7 @@ TEST(BlobMends, ToProtoLeavesNothingThatWinsWhenItIsRead) {
   EXPECT_EQ(read.cpu_data()[1], 5);
 }
 
-TEST(BlobMends, ToProtoOfDoublesLeavesNoFloats) {
+TEST(BlobUnlikeCaffe, ToProtoOfDoublesLeavesNoFloats) {
   BlobProto proto = message({7}, 7);
   proto.add_diff(1);
   Blob<double> blob({2});

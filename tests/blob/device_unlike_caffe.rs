@@ -1,9 +1,9 @@
-//! The mends that need a device, and the sides of a copy.
+//! Differences from Caffe that need a device, and the sides of a copy.
 
 use crate::support::blob::*;
 use crate::support::*;
 
-fn mend_9_the_shape_goes_to_the_device_only_where_it_is_asked_for() {
+fn the_shape_goes_to_the_device_only_where_it_is_asked_for() {
     let gpu = simulated_gpu();
     let mut blob = Blob::new(&[2, 3]);
     let ((), calls) = gpu.watch(|| (1..50).for_each(|dim| blob.reshape(&[dim, 2]).unwrap()));
@@ -23,7 +23,7 @@ fn mend_9_the_shape_goes_to_the_device_only_where_it_is_asked_for() {
     assert_eq!(blob.gpu_shape(), Ok(std::ptr::null()), "no axes");
 }
 
-fn mend_10_a_copy_is_made_where_the_source_is() {
+fn a_copy_is_made_where_the_source_is() {
     let gpu = simulated_gpu();
     let source = Blob::new(&[2]);
     source.write_device(&gpu, DATA, &[1.0, 2.0]);
@@ -61,8 +61,8 @@ fn without_a_gpu_the_host_works_and_the_device_is_refused() {
 }
 
 crate::support::harness::tests![
-    mend_9_the_shape_goes_to_the_device_only_where_it_is_asked_for,
-    mend_10_a_copy_is_made_where_the_source_is,
+    the_shape_goes_to_the_device_only_where_it_is_asked_for,
+    a_copy_is_made_where_the_source_is,
     device_memory_may_be_lent;
     alone(&[("SYNCEDMEM_TEST_DRIVER", "none")]): without_a_gpu_the_host_works_and_the_device_is_refused
 ];

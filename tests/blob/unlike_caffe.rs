@@ -1,16 +1,16 @@
-//! The faults of Caffe's Blob that are mended, by their numbers in the source (`// Mend N:`). 1, and that 2
-//! keeps the other array, are checked after every step of `device_sequences`. 7 and 8 are those of FromProto and ToProto, in the C++
-//! header; here is what they need. 9 and 10 need a device: `device_mends`.
+//! Faults of Caffe's Blob that are not repeated (`// Unlike Caffe:` in the source). That the capacity is that of the memory, and that
+//! setting one array keeps the other, are checked after every step of `device_sequences`; what FromProto and ToProto do differently is in
+//! the C++ header, and here is what they need. `device_unlike_caffe` has those that need a device.
 
 use crate::support::blob::*;
 use crate::support::*;
 
-fn mend_2_setting_the_data_of_a_blob_without_a_shape_is_refused() {
+fn setting_the_data_of_a_blob_without_a_shape_is_refused() {
     let mut blob = Blob::unshaped(SYNCEDMEM_FLOAT32).unwrap();
     assert_refused(blob.set_cpu(DATA, [0f32].as_mut_ptr()), SYNCEDMEM_ERROR_INVALID_STATE, "no shape");
 }
 
-fn mend_3_a_reshape_that_fails_changes_nothing() {
+fn a_reshape_that_fails_changes_nothing() {
     let mut blob = Blob::new(&[2, 3]);
     blob.write(DATA, &[1f32, 2.0, 3.0, 4.0, 5.0, 6.0]);
     let memories = [DATA, DIFF].map(|array| blob.memory(array));
@@ -22,7 +22,7 @@ fn mend_3_a_reshape_that_fails_changes_nothing() {
     assert_eq!(blob.read::<f32>(DATA), [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
 }
 
-fn mend_4_a_dimension_beyond_an_int_is_refused() {
+fn a_dimension_beyond_an_int_is_refused() {
     let mut blob = Blob::new(&[1]);
     for dim in [1i64 << 32, (1 << 32) + 5, i64::MAX, i64::MIN, 1 << 31] {
         assert_eq!(blob.reshape(&[dim]), Err(SYNCEDMEM_ERROR_INVALID_ARGUMENT), "{dim}");
@@ -30,7 +30,7 @@ fn mend_4_a_dimension_beyond_an_int_is_refused() {
     }
 }
 
-fn mend_5_a_count_of_axes_that_overflows_is_refused() {
+fn a_count_of_axes_that_overflows_is_refused() {
     let blob = Blob::new(&[0, 1 << 16, 1 << 16, 1 << 30, 1 << 30]);
     assert_eq!((blob.count_axes(0, 5), blob.count_axes(1, 2)), (Ok(0), Ok(1 << 16)));
     for end in [3, 4, 5] {
@@ -38,7 +38,7 @@ fn mend_5_a_count_of_axes_that_overflows_is_refused() {
     }
 }
 
-fn mend_6_a_legacy_offset_refuses_negative_indices() {
+fn a_legacy_offset_refuses_negative_indices() {
     let blob = Blob::new(&[2, 3, 4, 5]);
     for place in 0..4 {
         let mut indices = [0; 4];
@@ -52,14 +52,14 @@ fn mend_6_a_legacy_offset_refuses_negative_indices() {
     assert_eq!(huge.legacy_offset(past), Err(SYNCEDMEM_ERROR_INVALID_ARGUMENT), "it does not overflow either");
 }
 
-fn mend_6_an_offset_past_the_end_can_be_told_by_the_count() {
+fn an_offset_past_the_end_can_be_told_by_the_count() {
     let blob = Blob::new(&[2, 3]);
     assert_eq!(blob.legacy_offset([1, 3, 0, 0]), Ok(blob.count()));
     assert_eq!(blob.offset(&[1, 3]), Err(SYNCEDMEM_ERROR_INVALID_ARGUMENT));
 }
 
 /// FromProto writes through mutable_cpu_data, which Caffe refuses for a blob that never had elements.
-fn mend_7_a_blob_of_count_0_has_memory() {
+fn a_blob_of_count_0_has_memory() {
     let mut blob = Blob::unshaped(SYNCEDMEM_FLOAT32).unwrap();
     blob.reshape(&[0, 3]).unwrap();
     blob.write::<f32>(DATA, &[]);
@@ -75,12 +75,12 @@ fn a_misaligned_address_is_refused() {
 }
 
 crate::support::harness::tests![
-    mend_2_setting_the_data_of_a_blob_without_a_shape_is_refused,
-    mend_3_a_reshape_that_fails_changes_nothing,
-    mend_4_a_dimension_beyond_an_int_is_refused,
-    mend_5_a_count_of_axes_that_overflows_is_refused,
-    mend_6_a_legacy_offset_refuses_negative_indices,
-    mend_6_an_offset_past_the_end_can_be_told_by_the_count,
-    mend_7_a_blob_of_count_0_has_memory,
+    setting_the_data_of_a_blob_without_a_shape_is_refused,
+    a_reshape_that_fails_changes_nothing,
+    a_dimension_beyond_an_int_is_refused,
+    a_count_of_axes_that_overflows_is_refused,
+    a_legacy_offset_refuses_negative_indices,
+    an_offset_past_the_end_can_be_told_by_the_count,
+    a_blob_of_count_0_has_memory,
     a_misaligned_address_is_refused,
 ];
