@@ -28,3 +28,4 @@ mod process;
 mod settings;
 #[doc(hidden)]
 pub mod state;
+mod takeover;

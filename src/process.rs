@@ -22,6 +22,7 @@ use crate::platform::fork::{self, Handlers};
 use crate::platform::loaded;
 use crate::platform::sync::{ForkLock, ForkStep, forking};
 use crate::state::fast_path;
+use crate::takeover;
 
 #[used]
 #[unsafe(link_section = ".init_array")]
@@ -30,6 +31,7 @@ pub static AT_LOAD: extern "C" fn() = at_load;
 extern "C" fn at_load() {
     fork::register(&Handlers { prepare, parent, child });
     loaded::begin();
+    takeover::begin();
 }
 
 /// Every lock, from the highest room to the lowest. A thread that holds one takes only later ones. Walks of loaded

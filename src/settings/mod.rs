@@ -63,6 +63,12 @@ pub fn throws() -> bool {
     ON_ERROR.get() == 1
 }
 
+pub static TAKE_OVER: Choice = Choice::new(c"SYNCEDMEM_TAKE_OVER", &["0", "1"]);
+
+pub fn takes_over() -> bool {
+    TAKE_OVER.get() == 1
+}
+
 pub fn checks_device() -> bool {
     CHECK_DEVICE.get() == 1
 }

@@ -40,8 +40,8 @@ const MEMORY: &str = r#"
       return m->cpu;
     }
     const void *cpu_data(struct memory *m) { return mutable_cpu_data(m); }
-    const void *_ZN5caffe12SyncedMemory8gpu_dataEv(struct memory *m) { (void)m; abort(); }
-    void *_ZN5caffe12SyncedMemory16mutable_gpu_dataEv(struct memory *m) { (void)m; abort(); }
+    const void *_ZN5caffe12SyncedMemory8gpu_dataEv(struct memory *m) { if (!m->gpu) abort(); return m->gpu; }
+    void *_ZN5caffe12SyncedMemory16mutable_gpu_dataEv(struct memory *m) { if (!m->gpu) abort(); m->head = 2; return m->gpu; }
 "#;
 
 /// `Blob`, which uses it, as the rest of Caffe does: 1 if so many ones have the sum that they should have.

@@ -21,4 +21,5 @@ mod report;
 mod run;
 #[path = "../support/mod.rs"]
 mod support;
+mod take_over;
 mod trace;

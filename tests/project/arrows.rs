@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::prose::files;
 
 /// From the top to the bottom. Rooms of one row do not use each other.
-const ROOMS: [&[&str]; 13] = [
+const ROOMS: [&[&str]; 14] = [
     &["abi"],
     &["process"],
     &["caffe2"],
@@ -19,12 +19,14 @@ const ROOMS: [&[&str]; 13] = [
     &["cuda", "caffe"],
     &["observe"],
     &["state"],
+    &["takeover"],
     &["settings", "error"],
     &["platform"],
 ];
 
 /// The crates of this workspace that each crate may use. Cargo.toml says which it does use.
 const CRATES: &[(&str, &[&str])] = &[
+    ("crates/caffe-file", &[]),
     ("crates/caffemodel", &[]),
     ("crates/driver-conformance", &[]),
     ("crates/layer-names", &[]),
@@ -33,15 +35,23 @@ const CRATES: &[(&str, &[&str])] = &[
     ("crates/analysis", &["syncedmem-trace"]),
     ("crates/trace-reader", &["syncedmem-trace"]),
     ("crates/limits", &["syncedmem-trace"]),
-    (".", &["caffemodel", "syncedmem-limits", "syncedmem-trace"]),
+    (".", &["caffemodel", "syncedmem-caffe-file", "syncedmem-limits", "syncedmem-trace"]),
     (
         "crates/command",
-        &["caffemodel", "syncedmem-analysis", "syncedmem-limits", "syncedmem-trace", "syncedmem-trace-reader"],
+        &[
+            "caffemodel",
+            "syncedmem-analysis",
+            "syncedmem-caffe-file",
+            "syncedmem-limits",
+            "syncedmem-trace",
+            "syncedmem-trace-reader",
+        ],
     ),
 ];
 
 /// Crates without unsafe code.
-const SAFE: [&str; 4] = ["crates/caffemodel", "crates/trace", "crates/analysis", "crates/trace-reader"];
+const SAFE: [&str; 5] =
+    ["crates/caffe-file", "crates/caffemodel", "crates/trace", "crates/analysis", "crates/trace-reader"];
 
 fn row(room: &str) -> usize {
     ROOMS

@@ -83,19 +83,19 @@ impl Tree {
 fn measures_are_within_their_bounds() {
     let (tree, circles) = (Tree::read(), circles_of_crates());
     let measures = [
-        Measure { name: "lines of all files that git lists", is: tree.lines(&[""]), bound: 138_150, goal: 110_000 },
-        Measure { name: "lines in src/", is: tree.lines(&["src/"]), bound: 25_800, goal: 21_000 },
-        Measure { name: "lines in crates/", is: tree.lines(&["crates/"]), bound: 40_500, goal: 27_000 },
+        Measure { name: "lines of all files that git lists", is: tree.lines(&[""]), bound: 139_900, goal: 110_000 },
+        Measure { name: "lines in src/", is: tree.lines(&["src/"]), bound: 26_300, goal: 21_000 },
+        Measure { name: "lines in crates/", is: tree.lines(&["crates/"]), bound: 41_100, goal: 27_000 },
         Measure {
             name: "lines in tests/ and cpp_tests/",
             is: tree.lines(&["tests/", "cpp_tests/"]),
-            bound: 46_930,
+            bound: 47_400,
             goal: 36_000,
         },
         Measure { name: "folders at the top, without .ci", is: tree.folders_at_the_top(), bound: 11, goal: 11 },
         Measure { name: "scripts", is: tree.under(&["scripts/"]).count(), bound: 10, goal: 12 },
         Measure { name: "locks in the fork table", is: tree.locks(), bound: 12, goal: 12 },
-        Measure { name: "settings", is: tree.settings(), bound: 17, goal: 15 },
+        Measure { name: "settings", is: tree.settings(), bound: 18, goal: 15 },
         Measure {
             name: "files that a new C function touches by hand",
             is: tree.files_of_a_c_function(),

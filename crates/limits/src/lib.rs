@@ -117,6 +117,16 @@ fn bytes_in(path: &CStr, name: &str) -> Option<u64> {
     kibibytes.parse::<u64>().ok()?.checked_mul(1024)
 }
 
+/// Whether this process has one thread; `false` where /proc is not there.
+pub fn has_one_thread() -> bool {
+    let mut status = std::mem::MaybeUninit::<libc::stat>::zeroed();
+    // SAFETY: the path is NUL-terminated, and `status` writable.
+    unsafe { libc::stat(c"/proc/self/task".as_ptr(), status.as_mut_ptr()) };
+    // A folder has two links more than folders in it.
+    // SAFETY: zeros are a valid value.
+    unsafe { status.assume_init() }.st_nlink == 3
+}
+
 pub fn peak_resident() -> u64 {
     let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: `usage` is writable.

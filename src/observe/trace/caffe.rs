@@ -6,43 +6,51 @@ use std::ops::ControlFlow;
 use syncedmem_trace::text::Text;
 
 use crate::platform::{limits, loaded};
+use crate::takeover;
 
 /// Functions of `SyncedMemory` that every Caffe has, and calls.
 static MEMORY: [&CStr; 2] = [c"_ZN5caffe12SyncedMemory8cpu_dataEv", c"_ZN5caffe12SyncedMemory16mutable_cpu_dataEv"];
 /// `caffe::Caffe::Get()`, of a Caffe without a `SyncedMemory` of its own.
 const GET: &CStr = c"_ZN5caffe5Caffe3GetEv";
 
-/// The file's name; and `false` if the linker has bound its calls within itself.
-type Found = (Text<400>, bool);
+/// The file's name, and how its calls reach this library, as `Kind::Caffe` has it.
+type Found = (Text<400>, u64);
+
+/// The linker has bound its calls within itself.
+const BOUND: u64 = 0;
+const REACHES: u64 = 1;
 
 /// More in one process have no note.
 const MOST: usize = 4;
 
 // Not inlined: its buffers are off the stack of its callers.
 #[inline(never)]
-pub fn each(mut visit: impl FnMut(&[u8], bool)) {
+pub fn each(mut visit: impl FnMut(&[u8], u64)) {
     let (mut found, mut count) = ([const { None::<Found> }; MOST], 0);
     loaded::each(|object| {
         let Some(symbols) = object.symbols() else { return ControlFlow::Continue(()) };
+        let taken = takeover::functions(object.base());
         let is_caffe = || MEMORY.iter().chain([&GET]).any(|name| symbols.find(name).is_some());
         // The library itself has no references to its functions, and a program no name here.
-        if object.name().is_empty() || object.contains(MEMORY.as_ptr().addr()) || !is_caffe() {
+        let is_other = object.name().is_empty() || object.contains(MEMORY.as_ptr().addr());
+        if taken.is_none() && (is_other || !is_caffe()) {
             return ControlFlow::Continue(());
         }
-        let reaches = MEMORY.iter().any(|name| symbols.references(name).next().is_some());
-        found[count] = Some((Text::of(format_args!("{}", object.name().to_str().unwrap_or_default())), reaches));
+        let is_referred_to = || MEMORY.iter().any(|name| symbols.references(name).next().is_some());
+        let how = taken.unwrap_or_else(|| if is_referred_to() { REACHES } else { BOUND });
+        found[count] = Some((takeover::path(object), how));
         count += 1;
         if count == MOST { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
-    for (path, reaches) in found.iter().flatten() {
-        visit(with_version(path).as_bytes(), *reaches);
+    for (path, how) in found.iter().flatten() {
+        visit(with_version(path).as_bytes(), *how);
     }
 }
 
 /// Whether a Caffe is in the process whose calls cannot reach this library.
 pub fn is_any_bound() -> bool {
     let mut is_any = false;
-    each(|_, reaches| is_any |= !reaches);
+    each(|_, how| is_any |= how == BOUND);
     is_any
 }
 

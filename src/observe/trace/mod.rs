@@ -154,7 +154,7 @@ pub fn caffes() {
 }
 
 fn note_caffes(entry: &Entry) {
-    caffe::each(|path, reaches| {
-        place(entry, Kind::Caffe, reaches.into(), path);
+    caffe::each(|path, how| {
+        place(entry, Kind::Caffe, how, path);
     });
 }

@@ -19,6 +19,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use libc::dl_phdr_info;
 
 use super::sync::{ForkLock, ForkStep, forking, wait_until};
+pub use segment::Segment;
 
 pub fn find(name: &CStr) -> Option<NonNull<c_void>> {
     find_map(|object| object.symbols()?.find(name))
@@ -96,6 +97,17 @@ impl<'w> Object<'w> {
 
     pub fn contains(&self, address: usize) -> bool {
         segment::contains(self.headers(), self.base(), address, 1)
+    }
+
+    /// Its bytes in memory, if one segment has all of them. Nothing writes to them while the result is used.
+    pub fn bytes(&self, address: usize, bytes: usize) -> Option<&'w [u8]> {
+        // SAFETY: as for `headers`; the caller reads code, which nothing writes meanwhile.
+        unsafe { segment::read(self.headers(), self.base(), address, bytes) }
+    }
+
+    /// The loaded segment that has this address.
+    pub fn segment(&self, address: usize) -> Option<Segment> {
+        segment::at(self.headers(), self.base(), address)
     }
 
     fn headers(&self) -> &'w [libc::Elf64_Phdr] {

@@ -13,6 +13,38 @@ pub fn contains(headers: &[Elf64_Phdr], base: usize, address: usize, bytes: usiz
     })
 }
 
+#[derive(Clone, Copy, Debug)]
+pub struct Segment {
+    begin: usize,
+    bytes: usize,
+    /// As for mprotect(2).
+    pub protection: i32,
+}
+
+impl Segment {
+    pub fn has(&self, address: usize, bytes: usize) -> bool {
+        self.bytes.checked_sub(address.wrapping_sub(self.begin)).is_some_and(|rest| bytes <= rest)
+    }
+
+    pub fn is_executable(&self) -> bool {
+        self.protection & libc::PROT_EXEC != 0
+    }
+}
+
+/// The loaded segment that has this address.
+pub fn at(headers: &[Elf64_Phdr], base: usize, address: usize) -> Option<Segment> {
+    let protection = |flags: u32| {
+        let of = |flag: u32, protection: i32| if flags & flag != 0 { protection } else { 0 };
+        of(libc::PF_R, libc::PROT_READ) | of(libc::PF_W, libc::PROT_WRITE) | of(libc::PF_X, libc::PROT_EXEC)
+    };
+    let all = headers.iter().filter(|header| header.p_type == PT_LOAD).map(|header| Segment {
+        begin: base.wrapping_add(header.p_vaddr as usize),
+        bytes: header.p_memsz as usize,
+        protection: protection(header.p_flags),
+    });
+    all.into_iter().find(|segment| segment.has(address, 1))
+}
+
 /// # Safety
 /// The headers are those of an object that stays mapped at `base` while the result is used. Nothing writes to these
 /// bytes meanwhile.

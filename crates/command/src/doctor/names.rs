@@ -1,7 +1,7 @@
 //! Names that distinguish one Caffe from another.
 
 pub const CAFFE: &[u8] = b"_ZN";
-pub const MEMORY: &str = "_ZN5caffe12SyncedMemory";
+pub use syncedmem_caffe_file::names::MEMORY;
 /// `caffe::Blob` and `caffe::Net`.
 pub const BLOB: &str = "_ZN5caffe4Blob";
 pub const NET: &str = "_ZN5caffe3Net";
@@ -13,12 +13,6 @@ pub const ACCESSORS: [&str; 4] = [
     "_ZN5caffe12SyncedMemory16mutable_cpu_dataEv",
     "_ZN5caffe12SyncedMemory16mutable_gpu_dataEv",
 ];
-pub const CONSTRUCTOR: &str = "_ZN5caffe12SyncedMemoryC1Em";
-pub const SET_CPU_DATA: &str = "_ZN5caffe12SyncedMemory12set_cpu_dataEPv";
-pub const SET_GPU_DATA: &str = "_ZN5caffe12SyncedMemory12set_gpu_dataEPv";
-pub const PUSH: &str = "_ZN5caffe12SyncedMemory14async_gpu_pushERKP11CUstream_st";
-pub const PUSH_OWN_STREAM: &str = "_ZN5caffe12SyncedMemory14async_gpu_pushEv";
-pub const RESIZE: &str = "_ZN5caffe12SyncedMemory6ResizeEm";
 
 /// `caffe_gpu_memcpy`, which CPU_ONLY builds lack; NVIDIA's has one parameter more from 0.16.6 on.
 pub const GPU_MEMCPY: [&str; 2] = ["_ZN5caffe16caffe_gpu_memcpyEmPKvPv", "_ZN5caffe16caffe_gpu_memcpyEmPKvPvi"];

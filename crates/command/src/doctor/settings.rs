@@ -3,7 +3,7 @@
 use strsim::levenshtein;
 
 /// Variables of the library and of this command.
-pub const KNOWN: [&str; 18] = [
+pub const KNOWN: [&str; 19] = [
     "SYNCEDMEM_ACCOUNT",
     "SYNCEDMEM_CHECK_DEVICE",
     "SYNCEDMEM_HOST_BLOCKS",
@@ -20,6 +20,7 @@ pub const KNOWN: [&str; 18] = [
     "SYNCEDMEM_POOL_BUDGET",
     "SYNCEDMEM_REPORT",
     "SYNCEDMEM_SHARE",
+    "SYNCEDMEM_TAKE_OVER",
     "SYNCEDMEM_TRACE",
     "SYNCEDMEM_TRACE_SIZE",
 ];

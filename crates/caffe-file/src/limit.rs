@@ -1,0 +1,53 @@
+//! Why the functions of a file cannot be replaced.
+
+use std::ffi::CStr;
+use std::fmt;
+
+/// Functions are indices in `names::FUNCTIONS`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    Broken,
+    /// No table has a name of `SyncedMemory`.
+    NoNames,
+    /// The file has this library in it.
+    Ours,
+    OtherLayout(&'static str),
+    Missing(&'static CStr),
+    /// A compiler has divided it, and functions elsewhere may call the parts.
+    Divided(&'static CStr),
+    /// The linker has folded two functions into one.
+    Folded(&'static CStr, &'static CStr),
+    /// Bytes: of the function with its padding, and of the jump.
+    TooShort {
+        function: &'static CStr,
+        room: usize,
+        jump: usize,
+    },
+    OtherMachine,
+}
+
+fn text(name: &'static CStr) -> &'static str {
+    name.to_str().unwrap_or_default()
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        match *self {
+            Limit::Broken => formatter.write_str("its ELF tables cannot be read"),
+            Limit::NoNames => formatter.write_str("its functions have no names (it is stripped)"),
+            Limit::Ours => formatter.write_str("libsyncedmem is linked into it"),
+            Limit::OtherLayout(of) => write!(formatter, "it is {of}"),
+            Limit::Missing(name) => write!(formatter, "it has no {} (the compiler may have inlined it)", text(name)),
+            Limit::Divided(name) => {
+                write!(formatter, "the compiler has divided {}, and parts may be called elsewhere", text(name))
+            }
+            Limit::Folded(one, other) => {
+                write!(formatter, "the linker has folded {} and {} into one function", text(one), text(other))
+            }
+            Limit::TooShort { function, room, jump } => {
+                write!(formatter, "{} has {room} bytes, and a jump needs {jump}", text(function))
+            }
+            Limit::OtherMachine => formatter.write_str("functions are replaced on x86-64 alone"),
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! Takes over a Caffe that is bound within itself: `LD_PRELOAD` and the search for symbols do not reach its calls of its own
+//! `SyncedMemory`, so each of these functions gets a jump to this library's at its entry. Nothing of the original is executed then.
+//!
+//! It happens while no other thread can be inside: when this library is loaded, before the program begins, and in `dlopen`, before that
+//! returns. All functions of a file are replaced, or none. The code is written under the lock of the loader's list.
+//!
+//! `SYNCEDMEM_TAKE_OVER=1` asks for it; `syncedmem run` does where it is needed.
+
+mod code;
+mod file;
+mod loader;
+mod refusal;
+
+use std::ffi::CStr;
+use std::ops::ControlFlow;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicU64, AtomicUsize};
+
+use syncedmem_caffe_file::entries::{self, Entry};
+use syncedmem_caffe_file::jump::Jump;
+use syncedmem_caffe_file::limit::Limit;
+use syncedmem_caffe_file::names::FUNCTIONS;
+use syncedmem_trace::text::{Escaped, Text};
+
+use crate::platform::loaded::{self, Object};
+use crate::platform::{limits, text::warn};
+use crate::settings;
+use code::Site;
+use file::File;
+use refusal::Refusal;
+
+/// Called when this library is loaded.
+pub fn begin() {
+    if !settings::takes_over() {
+        return;
+    }
+    if loader::is_alone() {
+        take_new();
+    } else {
+        warn(format_args!("SYNCEDMEM_TAKE_OVER=1: nothing that is loaded now is taken over: {}", Refusal::Threads));
+        count_objects();
+    }
+    if let Err(why) = loader::watch(take_new) {
+        warn(format_args!("SYNCEDMEM_TAKE_OVER=1: what is loaded from now on is not taken over: {why}"));
+    }
+}
+
+/// Number of functions of the object that is loaded at this address, if it is taken over.
+pub fn functions(base: usize) -> Option<u64> {
+    let of = |taken: &&Taken| taken.base.load(Relaxed) == base + 1;
+    TAKEN.iter().find(of).map(|taken| taken.functions.load(Relaxed))
+}
+
+/// A table for `functions`. Relaxed: the loader's lock orders the writes, and a reader finds an object by the loader's list.
+struct Taken {
+    /// And 1, so that 0 is a free place: a program is loaded at 0.
+    base: AtomicUsize,
+    functions: AtomicU64,
+}
+
+/// More in one process are taken over, too, but have no place in reports.
+const PLACES: usize = 8;
+static TAKEN: [Taken; PLACES] = [const { Taken { base: AtomicUsize::new(0), functions: AtomicU64::new(0) } }; PLACES];
+
+/// Of objects that the loader had loaded when they were last looked at.
+static SEEN: AtomicU64 = AtomicU64::new(0);
+
+/// Returns how many objects are in the list, and how many of these are new: the last ones.
+fn count_objects() -> (usize, usize) {
+    let (mut count, mut loaded) = (0, 0);
+    loaded::each(|object| {
+        (count, loaded) = (count + 1, object.loaded_so_far());
+        ControlFlow::Continue(())
+    });
+    (count, loaded.saturating_sub(SEEN.swap(loaded, Relaxed)) as usize)
+}
+
+/// Takes over the Caffes that were loaded since the last call, and forgets those that were unloaded.
+fn take_new() {
+    let Some(own) = Own::find() else { return };
+    let (count, new) = count_objects();
+    let (mut index, mut is_there) = (0, [false; PLACES]);
+    loaded::each(|object| {
+        index += 1;
+        if let Some(place) = TAKEN.iter().position(|taken| taken.base.load(Relaxed) == object.base() + 1) {
+            is_there[place] = true;
+        } else if index + new > count {
+            take_reporting(object, &own, &mut is_there);
+        }
+        ControlFlow::Continue(())
+    });
+    let gone = TAKEN.iter().zip(is_there).filter(|(_, is_there)| !is_there);
+    gone.for_each(|(taken, _)| taken.base.store(0, Relaxed));
+}
+
+fn take_reporting(object: &Object, own: &Own, is_there: &mut [bool; PLACES]) {
+    if object.contains(own.address) {
+        return;
+    }
+    match take(object, own) {
+        Ok(count) => {
+            if let Some(place) = is_there.iter().position(|is_there| !is_there) {
+                is_there[place] = true;
+                TAKEN[place].functions.store(count as u64, Relaxed);
+                TAKEN[place].base.store(object.base() + 1, Relaxed);
+            }
+        }
+        // Any library, or one with libsyncedmem in it.
+        Err(Refusal::File(Limit::Ours)) => {}
+        Err(Refusal::File(Limit::NoNames | Limit::Broken) | Refusal::Unreadable(_)) if !exports_memory(object) => {}
+        Err(why) => {
+            let path = path(object);
+            warn(format_args!("{} is not taken over: {why}", Escaped(path.as_c_str().to_bytes())));
+        }
+    }
+}
+
+fn exports_memory(object: &Object) -> bool {
+    object.symbols().is_some_and(|symbols| symbols.find(FUNCTIONS[0]).is_some())
+}
+
+/// Of the object's file.
+pub fn path(object: &Object) -> Text<400> {
+    let mut buffer = [0; 400];
+    let name = match object.name().to_bytes() {
+        b"" => limits::program(&mut buffer),
+        name => name,
+    };
+    Text::of(format_args!("{}", std::str::from_utf8(name).unwrap_or_default()))
+}
+
+/// Returns how many functions were replaced.
+fn take(object: &Object, own: &Own) -> Result<usize, Refusal> {
+    let name = if object.name().is_empty() { c"/proc/self/exe" } else { object.name() };
+    let file = File::open(name).map_err(Refusal::Unreadable)?;
+    let entries = entries::find(file.bytes()).map_err(Refusal::File)?;
+    let mut sites = [None; FUNCTIONS.len()];
+    for ((site, entry), target) in sites.iter_mut().zip(&entries).zip(own.functions) {
+        if let Some(entry) = entry {
+            *site = Some(Site { jump: jump(object, &file, entry, target)?, address: address(object, entry) });
+        }
+    }
+    code::write(object, &sites)?;
+    Ok(entries.iter().flatten().count())
+}
+
+fn address(object: &Object, entry: &Entry) -> usize {
+    object.base().wrapping_add(entry.address as usize)
+}
+
+/// The code in memory is that of the file: it was not changed since, by another library that does this, or by a debugger, and the
+/// file was not replaced.
+fn jump(object: &Object, file: &File, entry: &Entry, target: usize) -> Result<Jump, Refusal> {
+    let changed = Refusal::Changed(entry.name);
+    let in_memory = object.bytes(address(object, entry), entry.room).ok_or(changed)?;
+    let in_file = file.bytes().get(entry.offset..).and_then(|code| code.get(..entry.room)).ok_or(changed)?;
+    if in_memory == in_file { Ok(Jump::far(in_memory, target)) } else { Err(changed) }
+}
+
+/// This library.
+struct Own {
+    address: usize,
+    /// The addresses of `FUNCTIONS`.
+    functions: [usize; FUNCTIONS.len()],
+}
+
+impl Own {
+    /// `None` for a program with the static library in it.
+    fn find() -> Option<Own> {
+        let own = begin as fn() as usize;
+        loaded::find_map(|object| {
+            let symbols = object.symbols().filter(|_| object.contains(own))?;
+            let find = |name: &CStr| symbols.find(name).map_or(0, |function| function.addr().get());
+            let functions = FUNCTIONS.map(find);
+            functions.iter().all(|&function| function != 0).then_some(Own { address: own, functions })
+        })
+    }
+}

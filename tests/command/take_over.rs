@@ -1,0 +1,209 @@
+//! `SYNCEDMEM_TAKE_OVER=1`: a Caffe whose own calls the dynamic linker does not see runs on the library all the same, or as it was.
+
+use std::process::Command;
+
+use crate::caffe_like::*;
+use crate::support::command_file::command_file;
+
+/// Runs a program of the workshop with the library preloaded. Its standard error has the library's report.
+fn taken(workshop: &Workshop, program: &str, arguments: &[&str]) -> Said {
+    let library = command_file().with_file_name("libsyncedmem.so");
+    let mut program = Command::new(workshop.path(program));
+    program.args(arguments).current_dir(workshop.path("")).env("LD_PRELOAD", library);
+    said(program.env("SYNCEDMEM_TAKE_OVER", "1").env("SYNCEDMEM_REPORT", "stderr"))
+}
+
+#[track_caller]
+fn is_taken(said: &Said) {
+    assert_eq!(said.status, Some(0), "{said:?}");
+    said.has(&["construct=1 destroy=1 cpu_data=1 mutable_cpu_data=1", "objects made: 1, ended: 1"]);
+    assert!(!said.error.contains("taken over"), "{}", said.error);
+}
+
+/// It runs as without the library.
+#[track_caller]
+fn is_refused(said: &Said, why: &str) {
+    assert_eq!(said.status, Some(0), "{said:?}");
+    let error = said.error.replace('\n', " ");
+    assert!(error.contains(" is not taken over: ") && error.contains(why), "{why:?} is not in: {error}");
+    assert!(!error.contains("construct="), "{error}");
+}
+
+/// Compilers align functions from here on, as for every Caffe that is released.
+const OPTIMISED: &str = "-O2";
+/// A jump and the landing mark need 18 bytes, and some functions of the lookalike have 16.
+const MARKED: [&str; 3] = [OPTIMISED, "-fcf-protection", "-falign-functions=32"];
+
+#[test]
+fn a_libcaffe_that_is_bound_within_itself_is_taken_over() {
+    let workshop = Workshop::new();
+    for options in [
+        &[OPTIMISED, "-Wl,-Bsymbolic-functions"][..],
+        &["-O3", "-Wl,-Bsymbolic"],
+        // Only the blob is exported: the functions have names in the full table alone.
+        &[OPTIMISED, "-Wl,--version-script=exports"],
+        &[OPTIMISED, "-Wl,-Bsymbolic-functions", "-s"],
+    ] {
+        println!("{options:?}");
+        workshop.source("exports", "{ global: _ZN5caffe4Blob*; local: *; };");
+        workshop.caffe(options);
+        workshop.program(&[]);
+        is_taken(&taken(&workshop, "program", &[]));
+    }
+}
+
+#[test]
+fn a_caffe_inside_the_program_is_taken_over() {
+    let workshop = Workshop::new();
+    for options in
+        [&[OPTIMISED][..], &["-O3", "-rdynamic", "-s"], &[OPTIMISED, "-no-pie"], &[OPTIMISED, "-Wl,-z,noseparate-code"]]
+    {
+        println!("{options:?}");
+        workshop.program_with_caffe_inside(options);
+        is_taken(&taken(&workshop, "program", &[]));
+    }
+}
+
+#[test]
+fn the_landing_mark_of_a_function_is_kept() {
+    let workshop = Workshop::new();
+    workshop.program_with_caffe_inside(&MARKED);
+    is_refused(&taken(&workshop, "program", &[]), "has 16 bytes, and a jump needs 18");
+    // Padding to 16 alone is looked for, so the functions themselves are longer.
+    let more = [&MARKED[..], &["-fno-optimize-sibling-calls", "-fstack-protector-all"]].concat();
+    workshop.program_with_caffe_inside(&more);
+    is_taken(&taken(&workshop, "program", &[]));
+}
+
+#[test]
+fn a_file_that_sets_a_limit_runs_as_it_was_and_the_limit_is_named() {
+    let workshop = Workshop::new();
+    let symbolic = "-Wl,-Bsymbolic-functions";
+    let part = "_ZN5caffe12SyncedMemory8cpu_dataEv.part.0";
+    let divided = format!("__asm__(\".type {part}, @function\\n{part}: ret\\n.size {part}, 1\");");
+    let folded = "-Wl,--defsym=_ZN5caffe12SyncedMemory6ResizeEm=_ZN5caffe12SyncedMemory8cpu_dataEv";
+    for (more, option, why) in [
+        ("void *_ZN5caffe12SyncedMemory8prv_dataEv(void) { return 0; }", symbolic, "it is Intel's Caffe"),
+        ("void _ZN5caffe12SyncedMemoryC1EmPNS_6deviceE(void) {}", symbolic, "it is an OpenCL branch"),
+        (&divided, symbolic, "the compiler has divided _ZN5caffe12SyncedMemory8cpu_dataEv"),
+        ("", folded, "6ResizeEm into one function"),
+    ] {
+        println!("{why}");
+        workshop.source("more.c", more);
+        workshop.caffe(&[OPTIMISED, symbolic, option, "more.c"]);
+        workshop.program(&[]);
+        is_refused(&taken(&workshop, "program", &[]), why);
+    }
+}
+
+/// It opens a file and calls a function of it: `later FILE TIMES`, in as many threads at once as its third argument says.
+const LATER: &str = r#"
+    #include <dlfcn.h>
+    #include <pthread.h>
+    #include <stdio.h>
+    #include <stdlib.h>
+    #include <sys/wait.h>
+    #include <unistd.h>
+    static char **argument;
+    static void *use(void *unused) {
+      (void)unused;
+      for (int left = atoi(argument[2]); left > 0; --left) {
+        void *caffe = dlopen(argument[1], RTLD_NOW | RTLD_LOCAL);
+        int (*sum)(size_t) = caffe ? (int (*)(size_t))dlsym(caffe, "_ZN5caffe4BlobIfE3sumEv") : 0;
+        if (!sum || !sum(1000)) { fprintf(stderr, "%s\n", sum ? "a wrong sum" : dlerror()); _exit(98); }
+        dlclose(caffe);
+      }
+      return 0;
+    }
+    int main(int arguments, char **given) {
+      argument = given;
+      int forks = arguments > 4;
+      if (forks) {
+        int status = 0;
+        if (fork() == 0) { use(0); exit(0); }
+        wait(&status);
+        return status ? 97 : 0;
+      }
+      pthread_t threads[8];
+      int count = atoi(given[3]);
+      for (int i = 0; i < count; ++i) pthread_create(&threads[i], 0, use, 0);
+      for (int i = 0; i < count; ++i) pthread_join(threads[i], 0);
+      return 0;
+    }
+"#;
+
+#[test]
+fn a_caffe_that_is_opened_later_is_taken_over_each_time_in_every_thread_and_in_a_forked_child() {
+    let workshop = Workshop::new();
+    workshop.caffe(&[OPTIMISED, "-Wl,-Bsymbolic-functions"]);
+    workshop.source("later.c", LATER);
+    workshop.compile("later", &["later.c", "-ldl", "-pthread"]);
+    for (arguments, calls) in [
+        (&["./libcaffe.so", "1", "1"][..], 1),
+        // It is unloaded between.
+        (&["./libcaffe.so", "20", "1"], 20),
+        (&["./libcaffe.so", "50", "8"], 400),
+        (&["./libcaffe.so", "1", "1", "in a forked child"], 1),
+    ] {
+        println!("{arguments:?}");
+        let said = taken(&workshop, "later", arguments);
+        assert_eq!(said.status, Some(0), "{said:?}");
+        said.has(&[&format!("construct={calls} destroy={calls} ")]);
+        assert!(!said.error.contains("taken over"), "{}", said.error);
+    }
+}
+
+/// As when Python loads the library for itself.
+#[test]
+fn a_library_that_is_opened_when_threads_run_takes_over_nothing_that_they_may_execute() {
+    let workshop = Workshop::new();
+    workshop.caffe(&[OPTIMISED, "-Wl,-Bsymbolic-functions"]);
+    let source = r#"
+        #include "caffe.h"
+        #include <dlfcn.h>
+        #include <pthread.h>
+        static void *wait_for_ever(void *unused) { for (;;) pause(); return unused; }
+        int main(int arguments, char **argument) {
+          pthread_t thread;
+          if (arguments > 2) pthread_create(&thread, 0, wait_for_ever, 0);
+          if (!dlopen(argument[1], RTLD_NOW)) return 98;
+          return sum_of_ones(1000) ? 0 : 99;
+        }
+    "#;
+    workshop.link("opens", source, &["-ldl", "-pthread"]);
+    let library = command_file().with_file_name("libsyncedmem.so").display().to_string();
+    let opens = |arguments: &[&str]| {
+        let mut program = Command::new(workshop.path("opens"));
+        program.args(arguments).env("SYNCEDMEM_TAKE_OVER", "1").env("SYNCEDMEM_REPORT", "stderr");
+        said(&mut program)
+    };
+    is_taken(&opens(&[&library]));
+    let told = opens(&[&library, "a thread"]);
+    assert_eq!(told.status, Some(0), "{told:?}");
+    told.has(&["nothing that is loaded now is taken over: the library was loaded when several threads ran"]);
+    assert!(!told.error.contains("construct="), "{}", told.error);
+}
+
+#[test]
+fn code_that_another_library_has_changed_is_left_alone() {
+    let workshop = Workshop::new();
+    workshop.program_with_caffe_inside(&[OPTIMISED]);
+    let library = command_file().with_file_name("libsyncedmem.so");
+    std::fs::copy(&library, workshop.path("second.so")).unwrap();
+    let both = format!("{}:{}", library.display(), workshop.path("second.so").display());
+    let mut program = Command::new(workshop.path("program"));
+    let told = said(program.env("LD_PRELOAD", both).env("SYNCEDMEM_TAKE_OVER", "1").env("SYNCEDMEM_REPORT", "stderr"));
+    assert_eq!(told.status, Some(0), "{told:?}");
+    told.has(&["8cpu_dataEv in memory differs from the file", "construct=1 destroy=1 cpu_data=1 mutable_cpu_data=1"]);
+    told.has(&["the dynamic linker's function for debuggers is another one than is known, or has a breakpoint"]);
+}
+
+#[test]
+fn without_the_setting_nothing_is_changed() {
+    let workshop = Workshop::new();
+    workshop.program_with_caffe_inside(&[OPTIMISED]);
+    let library = command_file().with_file_name("libsyncedmem.so");
+    let mut program = Command::new(workshop.path("program"));
+    let told = said(program.env("LD_PRELOAD", library).env("SYNCEDMEM_REPORT", "stderr"));
+    assert_eq!((told.status, told.error.as_str()), (Some(0), ""));
+}
