@@ -3,7 +3,7 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use crate::caffe_like::{LAYER, Said, Workshop, command, said};
+use crate::caffe_like::{LAYER, Said, TOO_SHORT, Workshop, command, said};
 use crate::support::assert_has;
 
 fn doctor(subject: &Path) -> Said {
@@ -45,15 +45,19 @@ fn a_program_is_judged_with_the_libraries_that_it_finds() {
 #[test]
 fn a_libcaffe_is_judged_by_how_it_is_linked() {
     let workshop = Workshop::new();
-    for (options, wanted) in [
-        (&["-Wl,-Bsymbolic-functions"][..], "calls its own SyncedMemory directly"),
-        (&["-Wl,-Bsymbolic"], "calls its own SyncedMemory directly"),
-        (&["-fvisibility=hidden"], "SyncedMemory is hidden inside"),
+    let directly = "calls its own SyncedMemory directly";
+    for (options, wanted, status) in [
+        (&["-O2", "-Wl,-Bsymbolic-functions"][..], directly, 0),
+        (&["-O2", "-Wl,-Bsymbolic"], directly, 0),
+        (&["-O2", "-fvisibility=hidden"], "SyncedMemory is hidden inside", 0),
         // By the text of its checks.
-        (&["-fvisibility=hidden", "-s"], "SyncedMemory is hidden inside"),
+        (&["-O2", "-fvisibility=hidden", "-s"], "It cannot be taken over: its functions have no names", 1),
+        (&TOO_SHORT, "It cannot be taken over: _ZN5caffe12SyncedMemory8cpu_dataEv has 16 bytes", 1),
     ] {
         println!("{options:?}");
-        verdict(&workshop.caffe(options), wanted, 1);
+        let told = verdict(&workshop.caffe(options), wanted, status);
+        assert_eq!(told.contains("works: "), status == 0, "{told}");
+        assert_eq!(told.contains("replaces all 6 functions at their entries"), status == 0, "{told}");
     }
     let told = doctor(&workshop.caffe(&["-fvisibility=hidden"])).output;
     assert!(told.contains("6 of them hidden"), "{told}");
@@ -62,23 +66,24 @@ fn a_libcaffe_is_judged_by_how_it_is_linked() {
 #[test]
 fn a_layer_of_another_library_on_a_libcaffe_that_is_bound_inside_would_be_mixed() {
     let workshop = Workshop::new();
-    workshop.caffe(&["-Wl,-Bsymbolic-functions"]);
+    workshop.caffe(&TOO_SHORT);
     let told = verdict(&workshop.link("layer.so", LAYER, &["-shared", "-fPIC"]), "and the two would mix", 1);
     assert!(told.contains("SYNCEDMEM_HOST_BLOCKS=malloc"), "{told}");
 }
 
 #[test]
-fn caffe_inside_the_program_cannot_be_replaced_and_needs_no_preload_where_the_static_library_is_there_too() {
+fn caffe_inside_the_program_is_taken_over_and_needs_no_preload_where_the_static_library_is_there_too() {
     let workshop = Workshop::new();
     // A symbol and a text by which `doctor` knows the static library.
     workshop.source("ours.c", "const char *syncedmem_version(void) { return \"libsyncedmem: \"; }");
     let (inside, static_program) = ("linked statically into", "the program is linked statically");
     let ours = "it is linked with libsyncedmem";
     for (options, wanted, status) in [
-        (&[][..], inside, 1),
-        (&["-rdynamic"], inside, 1),
+        (&["-O2"][..], inside, 0),
+        (&["-O2", "-rdynamic", "-s"], inside, 0),
+        (&["-O2", "-no-pie"], inside, 0),
         (&["-s"], inside, 1),
-        (&["-no-pie"], inside, 1),
+        (&["-O2", "-fcf-protection", "-falign-functions=32"], inside, 1),
         (&["-static"], static_program, 1),
         (&["-static-pie", "-fPIE"], static_program, 1),
         (&["ours.c"], ours, 0),

@@ -22,9 +22,9 @@ const RECORDED_NOTHING: &str = "recorded nothing: ";
 #[test]
 fn a_program_that_never_called_the_library_is_told_why() {
     let workshop = Workshop::new();
-    workshop.caffe(&["-Wl,-Bsymbolic-functions"]);
+    workshop.caffe(&TOO_SHORT);
     says(&workshop, &workshop.program(&[]), NEVER_CALLED, "libcaffe.so calls its own SyncedMemory directly");
-    says(&workshop, &workshop.program_with_caffe_inside(&[]), NEVER_CALLED, "Caffe is linked statically into");
+    says(&workshop, &workshop.program_with_caffe_inside(&["-s"]), NEVER_CALLED, "Caffe is linked statically into");
     says(
         &workshop,
         &workshop.program_with_caffe_inside(&["-static"]),
@@ -77,6 +77,7 @@ fn a_caffe_that_is_loaded_later_and_calls_itself_is_the_first_line() {
         assert!(first.starts_with("later never called the library: /"), "{first}");
         assert!(first.contains("/libcaffe.so calls its own SyncedMemory directly"), "the link is followed: {first}");
         assert!(first.contains(" Link that library without -Bsymbolic"), "{first}");
+        assert!(first.contains(" Or let the library take it over: syncedmem run --take-over."), "{first}");
         assert!(!first.contains("of blobs") && !first.contains("nothing worth doing"), "{first}");
         let again = workshop.syncedmem(&["report", "t", "--text"]).ok().replace('\n', " ");
         assert!(again.starts_with("later never called the library: /"), "{again}");

@@ -3,6 +3,7 @@
 use std::process::Command;
 
 use crate::caffe_like::*;
+use crate::support::assert_has;
 use crate::support::command_file::command_file;
 
 /// Runs a program of the workshop with the library preloaded. Its standard error has the library's report.
@@ -151,6 +152,33 @@ fn a_caffe_that_is_opened_later_is_taken_over_each_time_in_every_thread_and_in_a
         said.has(&[&format!("construct={calls} destroy={calls} ")]);
         assert!(!said.error.contains("taken over"), "{}", said.error);
     }
+}
+
+#[test]
+fn run_takes_over_what_needs_it_and_the_report_says_so() {
+    let workshop = Workshop::new();
+    workshop.caffe(&[OPTIMISED, "-Wl,-Bsymbolic-functions"]);
+    workshop.program(&[]);
+    let told = workshop.run(&[], &["./program", "3"]);
+    assert_eq!(told.status, Some(3), "{told:?}");
+    let taken = "libcaffe.so was taken over by entry patch: 6 of 6 functions\n";
+    told.has(&["libsyncedmem: memory of program", taken, "3.9 KiB"]);
+    assert!(!told.error.contains("directly"), "{}", told.error);
+    workshop.syncedmem(&["doctor", "./program"]).ok();
+    // What a program opens is known only when it runs.
+    workshop.source("later.c", LATER);
+    workshop.compile("later", &["later.c", "-ldl", "-pthread"]);
+    let told = workshop.run(&["--take-over", "--trace=t", "--report"], &["./later", "./libcaffe.so", "2", "2"]);
+    assert_eq!(told.status, Some(0), "{told:?}");
+    told.has(&[taken]);
+    let details = workshop.syncedmem(&["report", "t", "--text", "--details"]).ok();
+    assert_has(&details, &["libcaffe.so (taken over by entry patch: 6 of 6 functions)"]);
+    let export = workshop.syncedmem(&["report", "t", "--json"]).ok();
+    assert_has(&export, &["\"functions_taken_over\": 6"]);
+    // A Caffe whose calls a preload reaches needs no change.
+    workshop.caffe(&[OPTIMISED]);
+    let told = workshop.run(&[], &["./program"]);
+    assert!(told.error.contains("memory of program") && !told.error.contains("taken over"), "{}", told.error);
 }
 
 /// As when Python loads the library for itself.

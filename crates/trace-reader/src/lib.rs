@@ -123,6 +123,8 @@ pub struct Caffe {
     pub file: String,
     /// Else its calls are bound within it.
     pub reaches: bool,
+    /// How many of its functions were replaced at their entries; 0 if it was not taken over.
+    pub taken_over: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -167,7 +167,10 @@ impl Stream {
                 Kind::Host => items.push_back(note(Note::Host(words()))),
                 Kind::Setting => items.push_back(note(Note::Setting(words()))),
                 Kind::Limit => items.push_back(note(Note::Limit { name: words(), bytes: number })),
-                Kind::Caffe => items.push_back(note(Note::Caffe(Caffe { file: words(), reaches: number != 0 }))),
+                Kind::Caffe => {
+                    let taken_over = if number > 1 { number } else { 0 };
+                    items.push_back(note(Note::Caffe(Caffe { file: words(), reaches: number != 0, taken_over })));
+                }
             }
         }
     }

@@ -3,6 +3,8 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
+use syncedmem_caffe_file::limit::Limit;
+
 use super::generation;
 use super::object::{CAFFES_WORDS, OUR_WORDS, Object, Unreadable};
 use super::python;
@@ -30,6 +32,14 @@ pub enum Verdict {
         object: PathBuf,
         how: Bound,
         mixed: Option<PathBuf>,
+        /// What keeps it from being taken over, as far as that is known.
+        limit: Option<Limit>,
+    },
+    /// Bypasses the dynamic linker, too, but all functions of each such Caffe can be replaced at their entries.
+    TakeOver {
+        object: PathBuf,
+        how: Bound,
+        functions: usize,
     },
     OtherLayout {
         object: PathBuf,
@@ -127,16 +137,19 @@ impl Examined {
             return other;
         }
         let verdict = self.caffe();
-        if subject.is_program && matches!(verdict, None | Some(Verdict::Linked)) {
+        if subject.is_program && matches!(verdict, None | Some(Verdict::Linked | Verdict::TakeOver { .. })) {
             if let Some(incomplete) = self.incomplete() {
                 return incomplete;
             }
         }
-        verdict.unwrap_or_else(|| match (self.privileged, self.glibc().zip(needs)) {
-            (Some(how), _) => Verdict::Privileged(how),
-            (None, Some((has, needs))) if has < needs => Verdict::OldGlibc { has, needs },
-            _ => Verdict::Preload,
-        })
+        match verdict {
+            Some(verdict) if !matches!(verdict, Verdict::TakeOver { .. }) => verdict,
+            verdict => match (self.privileged, self.glibc().zip(needs)) {
+                (Some(how), _) => Verdict::Privileged(how),
+                (None, Some((has, needs))) if has < needs => Verdict::OldGlibc { has, needs },
+                _ => verdict.unwrap_or(Verdict::Preload),
+            },
+        }
     }
 
     /// No dynamic linker loads it, so nothing can be preloaded into it.
@@ -157,9 +170,14 @@ impl Examined {
 
     /// The verdict on its Caffe; `None` if its calls can be replaced.
     fn caffe(&self) -> Option<Verdict> {
-        if let Some((object, how)) = self.definers().find_map(|object| Some((object, binding(object)?))) {
+        let bound = || self.definers().filter_map(|object| Some((object, binding(object)?)));
+        if let Some((object, how, limit)) = bound().find_map(|(object, how)| Some((object, how, object.limit?))) {
             let mixed = self.importers().next().map(|object| object.path.clone());
-            return Some(Verdict::Bound { object: object.path.clone(), how, mixed });
+            return Some(Verdict::Bound { object: object.path.clone(), how, mixed, limit: Some(limit) });
+        }
+        if let Some((object, how)) = bound().next() {
+            let functions = object.entries;
+            return Some(Verdict::TakeOver { object: object.path.clone(), how, functions });
         }
         if self.definers().next().is_some() {
             return None;
@@ -173,7 +191,8 @@ impl Examined {
                 return Some(Verdict::Linked);
             }
             let how = if object.is_program { Bound::InProgram } else { Bound::Hidden };
-            return Some(Verdict::Bound { object: object.path.clone(), how, mixed: None });
+            let limit = Some(Limit::NoNames);
+            return Some(Verdict::Bound { object: object.path.clone(), how, mixed: None, limit });
         }
         self.incomplete().or_else(|| {
             // Calls without a definition belong to a plugin that a Caffe loads.

@@ -18,7 +18,7 @@ use std::process::ExitCode;
 use clap::{Args, ValueHint};
 
 use crate::{library, say};
-use examine::Examined;
+use examine::{Examined, Verdict};
 use object::{Object, Unreadable};
 use python::Python;
 use search::Search;
@@ -79,6 +79,23 @@ struct Subject {
     examined: Examined,
     /// Python, and the Caffe that it would import.
     python: Option<(Python, Option<Examined>)>,
+}
+
+impl Subject {
+    /// And the Caffe that Python would import, if the verdict is on that: Python itself has none.
+    fn verdict(&self, needs: Option<u32>) -> (Verdict, Option<&Examined>) {
+        match (self.examined.verdict(needs), &self.python) {
+            (Verdict::Later, Some((_, Some(module)))) => (module.verdict(needs), Some(module)),
+            (verdict, _) => (verdict, None),
+        }
+    }
+}
+
+/// Whether the files of a program, or of the Caffe that it would import, show that a preload alone does not reach its Caffe, and
+/// `SYNCEDMEM_TAKE_OVER` does.
+pub fn is_to_be_taken_over(command: &[OsString]) -> bool {
+    let subject = command.split_first().and_then(|(name, arguments)| examine(&locate(name)?, arguments).ok());
+    subject.is_some_and(|subject| matches!(subject.verdict(None).0, Verdict::TakeOver { .. }))
 }
 
 fn examine(path: &Path, arguments: &[OsString]) -> Result<Subject, Unreadable> {

@@ -11,6 +11,9 @@ use object::read::RelocationTarget;
 use object::read::elf::{Dyn, ElfFile64, FileHeader, ProgramHeader};
 use object::{Endianness, Object as _, ObjectSection, ObjectSymbol, ObjectSymbolTable, SectionKind, elf};
 
+use syncedmem_caffe_file::entries;
+use syncedmem_caffe_file::limit::Limit;
+
 use super::names;
 use crate::mapped;
 
@@ -60,6 +63,10 @@ pub struct Object {
     pub symbolic: bool,
     /// By mangled name: those that [`names::tells`].
     pub functions: BTreeMap<String, Function>,
+    /// How many of them can be replaced at their entries: all that the file defines, or none.
+    pub entries: usize,
+    /// What keeps them from being replaced.
+    pub limit: Option<Limit>,
     /// It defines other parts of Caffe: such a library should call `SyncedMemory`.
     pub has_caffe: bool,
     /// It exports the C API of this library.
@@ -81,7 +88,11 @@ impl Object {
         let file = mapped::open(path).map_err(Unreadable::File)?.ok_or(Unreadable::NotElf)?;
         check_beginning(&file)?;
         let elf = ElfFile64::parse(&*file).map_err(Unreadable::Broken)?;
-        let mut found = Object { path: path.to_path_buf(), ..Object::default() };
+        let (entries, limit) = match entries::find(&file) {
+            Ok(entries) => (entries.iter().flatten().count(), None),
+            Err(limit) => (0, Some(limit)),
+        };
+        let mut found = Object { path: path.to_path_buf(), entries, limit, ..Object::default() };
         found.read_headers(&elf).map_err(Unreadable::Broken)?;
         found.read_symbols(&elf);
         Ok(found)

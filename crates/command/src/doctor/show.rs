@@ -37,13 +37,9 @@ pub fn machine(library: &Result<PathBuf, NotFound>, needs: Option<u32>) {
     }
 }
 
-pub fn subject(Subject { examined, python }: &Subject, command: &[OsString], needs: Option<u32>) -> ExitCode {
-    // Python itself has no Caffe.
-    let of = |examined: &Examined| examined.verdict(needs);
-    let (verdict, loaded) = match (of(examined), python) {
-        (Verdict::Later, Some((_, Some(module)))) => (of(module), Some(module)),
-        (verdict, _) => (verdict, None),
-    };
+pub fn subject(subject: &Subject, command: &[OsString], needs: Option<u32>) -> ExitCode {
+    let (verdict, loaded) = subject.verdict(needs);
+    let Subject { examined, python } = subject;
     let subject = examined.subject();
     conclude(&verdict, command, subject.is_program);
     say::line("");
@@ -82,7 +78,7 @@ fn conclude(verdict: &Verdict, command: &[OsString], is_program: bool) {
     if let Some(advice) = verdict.advice() {
         line("", advice);
     }
-    if *verdict == Verdict::Preload {
+    if matches!(verdict, Verdict::Preload | Verdict::TakeOver { .. }) {
         let words: Vec<_> = command.iter().map(|word| word.to_string_lossy()).collect();
         let program = if is_program { words.join(" ") } else { "PROGRAM".to_string() };
         let more = if words.len() == 1 { " ..." } else { "" };

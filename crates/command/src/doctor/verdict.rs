@@ -1,17 +1,18 @@
 //! The verdict in words.
 
 use std::fmt;
+use std::path::Path;
 
 use super::examine::{Bound, Verdict};
 
 impl Verdict {
     pub fn is_good(&self) -> bool {
-        matches!(self, Verdict::Preload | Verdict::Linked)
+        matches!(self, Verdict::Preload | Verdict::TakeOver { .. } | Verdict::Linked)
     }
 
     pub fn advice(&self) -> Option<&'static str> {
         Some(match self {
-            Verdict::Preload | Verdict::Linked => return None,
+            Verdict::Preload | Verdict::TakeOver { .. } | Verdict::Linked => return None,
             Verdict::Later => {
                 "If it loads a Caffe while it runs (as Python does), check that one: syncedmem doctor LIBCAFFE. Or run the \
                  program: syncedmem run -- PROGRAM says whether its Caffe called the library."
@@ -44,7 +45,7 @@ impl Verdict {
 
     fn word(&self) -> &'static str {
         match self {
-            Verdict::Preload | Verdict::Linked => "works",
+            Verdict::Preload | Verdict::TakeOver { .. } | Verdict::Linked => "works",
             Verdict::Later => "cannot tell",
             Verdict::NoCaffe => "does nothing",
             Verdict::Incomplete { .. } => "does not start",
@@ -61,21 +62,15 @@ impl Verdict {
             Verdict::Linked => "it is linked with libsyncedmem, and needs no preload".to_owned(),
             Verdict::Later => "it is not linked with a Caffe, but can load one while it runs".to_owned(),
             Verdict::NoCaffe => "it contains no Caffe".to_owned(),
-            Verdict::Bound { object, how, mixed } => {
-                let object = object.display();
-                let bound = match how {
-                    Bound::InProgram => format!(
-                        "Caffe is linked statically into {object}, which calls its own SyncedMemory directly, so a preload \
-                         replaces nothing"
-                    ),
-                    Bound::Symbolic => format!(
-                        "{object} calls its own SyncedMemory directly (linked with -Bsymbolic-functions or the like), so a preload replaces \
-                         none of these calls"
-                    ),
-                    Bound::Hidden => {
-                        format!("SyncedMemory is hidden inside {object}, so a preload replaces nothing")
-                    }
-                };
+            Verdict::TakeOver { object, how, functions } => format!(
+                "{}, and can be taken over: syncedmem run, or SYNCEDMEM_TAKE_OVER=1 with a preload, replaces all {functions} functions \
+                 at their entries",
+                how.of(object)
+            ),
+            Verdict::Bound { object, how, mixed, limit } => {
+                let nothing = if *how == Bound::Symbolic { "none of these calls" } else { "nothing" };
+                let limit = limit.map(|limit| format!(". It cannot be taken over: {limit}")).unwrap_or_default();
+                let bound = format!("{}, so a preload replaces {nothing}{limit}", how.of(object));
                 match mixed {
                     Some(other) => {
                         format!("{bound}; calls from {} would be replaced, and the two would mix", other.display())
@@ -94,6 +89,21 @@ impl Verdict {
             Verdict::OldGlibc { has, needs } => {
                 format!("the library needs glibc 2.{needs}, and the program's is 2.{has}")
             }
+        }
+    }
+}
+
+impl Bound {
+    fn of(self, object: &Path) -> String {
+        let object = object.display();
+        match self {
+            Bound::InProgram => {
+                format!("Caffe is linked statically into {object}, which calls its own SyncedMemory directly")
+            }
+            Bound::Symbolic => {
+                format!("{object} calls its own SyncedMemory directly (linked with -Bsymbolic-functions or the like)")
+            }
+            Bound::Hidden => format!("SyncedMemory is hidden inside {object}"),
         }
     }
 }

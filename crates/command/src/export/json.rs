@@ -163,7 +163,9 @@ fn note_arguments(note: Note) -> Value {
         Note::Host(host) => json!({ "host": host }),
         Note::Setting(setting) => json!({ "setting": setting }),
         Note::Limit { name, bytes } => json!({ "limit": name, "bytes": bytes }),
-        Note::Caffe(Caffe { file, reaches }) => json!({ "caffe": file, "reaches_the_library": reaches }),
+        Note::Caffe(Caffe { file, reaches, taken_over }) => {
+            json!({ "caffe": file, "reaches_the_library": reaches, "functions_taken_over": taken_over })
+        }
     }
 }
 

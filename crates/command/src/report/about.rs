@@ -53,7 +53,9 @@ impl About {
 
     /// Names and values, without those that were not recorded.
     pub fn lines(&self) -> Vec<(&'static str, String)> {
-        let caffes: Vec<_> = self.caffes.iter().map(|caffe| caffe.file.clone()).collect();
+        let taken = |count| format!(" (taken over by entry patch: {count} of {count} functions)");
+        let how = |caffe: &Caffe| Some(caffe.taken_over).filter(|&count| count > 0).map(taken).unwrap_or_default();
+        let caffes: Vec<_> = self.caffes.iter().map(|caffe| format!("{}{}", caffe.file, how(caffe))).collect();
         let limits: Vec<_> = self.limits.iter().map(|(name, bytes)| format!("{name} {}", Size(*bytes))).collect();
         let library = if self.library.is_empty() { String::new() } else { format!("libsyncedmem {}", self.library) };
         let lines = [
@@ -100,7 +102,7 @@ mod tests {
 
     #[test]
     fn a_process_is_described_in_words_that_a_shell_takes() {
-        let caffe = |reaches| Caffe { file: "/lib/libcaffe.so.1".into(), reaches };
+        let caffe = |reaches| Caffe { file: "/lib/libcaffe.so.1".into(), reaches, taken_over: 0 };
         let mut about = About { started: 1_795_219_199_999_999_999, library: "0.1.0".into(), ..About::default() };
         let command = ["caffe", "train", "--solver=a b", "it's", ""].map(str::to_owned).into();
         let limit = |name: &str, bytes| Note::Limit { name: name.into(), bytes };

@@ -98,7 +98,10 @@ fn process(process: &Process, room: Option<u64>) -> Value {
 /// Empty or null: not recorded.
 fn about(about: &About) -> Value {
     let About { command, host, started, library, caffes, settings, limits } = about;
-    let caffe = |caffe: &Caffe| json!({ "file": caffe.file, "reaches_the_library": caffe.reaches });
+    let caffe = |caffe: &Caffe| {
+        let Caffe { file, reaches, taken_over } = caffe;
+        json!({ "file": file, "reaches_the_library": reaches, "functions_taken_over": taken_over })
+    };
     let limit = |(name, bytes): &(String, u64)| json!({ "name": name, "bytes": bytes });
     json!({
         "command": command,

@@ -59,9 +59,12 @@ impl Process {
 
     fn unreached(&self) -> Option<String> {
         let object = self.about.bound_caffe()?.to_path_buf();
-        let verdict = Verdict::Bound { object, how: Bound::Symbolic, mixed: None };
+        let verdict = Verdict::Bound { object, how: Bound::Symbolic, mixed: None, limit: None };
         let called = if self.is_unseen() { "never called the library" } else { "called the library only in part" };
-        Some(format!("{} {called}: {}. {}", self.program(), verdict.reason(), verdict.advice().unwrap_or_default()))
+        let was_tried = self.about.settings.iter().any(|setting| setting == "SYNCEDMEM_TAKE_OVER=1");
+        let more = if was_tried { "" } else { " Or let the library take it over: syncedmem run --take-over." };
+        let advice = verdict.advice().unwrap_or_default();
+        Some(format!("{} {called}: {}. {advice}{more}", self.program(), verdict.reason()))
     }
 
     fn unfinished(&self) -> Option<String> {

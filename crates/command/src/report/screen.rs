@@ -38,6 +38,10 @@ impl Screen<'_> {
             writeln!(f)?;
         }
         writeln!(f, "libsyncedmem: memory of {program} (process {})", self.process.id)?;
+        for caffe in self.process.about.caffes.iter().filter(|caffe| caffe.taken_over > 0) {
+            let (file, count) = (escaped(&caffe.file), caffe.taken_over);
+            writeln!(f, "{file} was taken over by entry patch: {count} of {count} functions")?;
+        }
         writeln!(f, "{}", peak_line(self.process))?;
         for kind in kinds(self.process) {
             self.roles(f, kind)?;

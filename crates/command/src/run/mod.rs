@@ -14,7 +14,7 @@ use std::process::ExitCode;
 use clap::{Args, ValueHint};
 
 use crate::report::Shown;
-use crate::{library, say};
+use crate::{doctor, library, say};
 use child::Ended;
 use outcome::Report;
 use recordings::Recordings;
@@ -104,6 +104,10 @@ fn prepare(options: &Options) -> Result<Prepared, String> {
         return Err(why);
     }
     let mut environment = options.settings.environment();
+    let is_given = |name| std::env::var_os(name).is_some() || environment.iter().any(|(given, _)| *given == name);
+    if !is_given("SYNCEDMEM_TAKE_OVER") && doctor::is_to_be_taken_over(&options.program) {
+        environment.push(("SYNCEDMEM_TAKE_OVER", "1".into()));
+    }
     let names = if options.no_names { None } else { library::names(&library) };
     environment.push(("LD_PRELOAD", preload(names.iter().chain([&library]))?));
     let recordings = Recordings::begin(options.trace.as_deref())?;

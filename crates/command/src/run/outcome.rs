@@ -167,13 +167,13 @@ fn never_called(program: &OsStr, library: &Path) -> String {
     };
     let verdict = examined.verdict(needs);
     match &verdict {
-        Verdict::Preload | Verdict::Linked => format!(
+        Verdict::Preload | Verdict::TakeOver { .. } | Verdict::Linked => format!(
             "{unknown}: its Caffe can use the library. Either it ended before it made an object, or the environment did not reach it \
              (sudo, env -i and containers drop LD_PRELOAD and SYNCEDMEM_TRACE)"
         ),
         Verdict::Later => format!(
-            "{unknown}: it is not linked with a Caffe. If it loaded one, that one calls its own functions directly; if it starts other \
-             programs, LD_PRELOAD did not reach them. Check them: syncedmem doctor LIBCAFFE|PROGRAM"
+            "{unknown}: it is not linked with a Caffe. If it loaded one, that one calls its own functions directly: take it over with \
+             --take-over. If it starts other programs, LD_PRELOAD did not reach them. Check them: syncedmem doctor LIBCAFFE|PROGRAM"
         ),
         Verdict::NoCaffe => format!(
             "{name} never called the library: it contains no Caffe. If it starts a program that has one, LD_PRELOAD did not reach that \

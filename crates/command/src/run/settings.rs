@@ -17,6 +17,10 @@ pub struct Settings {
     /// Keep these blobs apart from what --share shares, so that they can be read after a pass.
     #[arg(long, value_name = "BLOB,…")]
     keep: Option<String>,
+    /// Take over each Caffe that calls its own functions directly, by a jump at the entry of each. [default: if the files of the
+    /// program show one]
+    #[arg(long)]
+    take_over: bool,
     /// Record every access, also one that needs no work. Costs time.
     #[arg(long)]
     accesses: bool,
@@ -69,6 +73,7 @@ impl Settings {
         let given = [
             ("SYNCEDMEM_SHARE", self.share.clone()),
             ("SYNCEDMEM_KEEP", self.keep.clone()),
+            ("SYNCEDMEM_TAKE_OVER", self.take_over.then(|| "1".to_owned())),
             ("SYNCEDMEM_ACCOUNT", account.map(str::to_owned)),
             ("SYNCEDMEM_TRACE_SIZE", self.trace_size.clone()),
             ("SYNCEDMEM_JUNK_FILL", self.junk_fill.then(|| "on".to_owned())),
