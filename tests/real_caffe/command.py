@@ -296,7 +296,7 @@ def a_net_that_fits_by_itself_fits_under_run_and_one_that_does_not_is_told_why(c
 
     fits = limited(alone + MORE_KIBIBYTES)
     assert fits.status == 0, f"in {alone} KiB and {MORE_KIBIBYTES} more it {fits.ending()}"
-    (fitting,) = numbers(r"; ulimit -v's [\d.]+ MiB would hold batch (\d+)$", fits.err)
+    (fitting,) = numbers(r"^at batch .*; ulimit -v's [\d.]+ MiB would hold batch (\d+)$", fits.err)
     assert fitting >= 4, f"batch 4 ran: {fits.err[-2000:]}"
     told = []
     # The weights of a net that is being made, and a gradient in its first pass.

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
+import sys
 from functools import partial
 from pathlib import Path
 from typing import Callable, Protocol
 
+sys.path.append(str(Path(__file__).resolve().parents[2] / "bench/caffe"))
+import nets  # noqa: E402
 from training import Trained, read_trained
 from tree import Caffe, Finished
 
@@ -71,8 +75,42 @@ def what_is_gone_is_an_exception_that_says_what_to_do(checks: Checks) -> str:
     return "SYNCEDMEM_KEEP"
 
 
+def what_sharing_would_save_is_what_it_saves(checks: Checks) -> str:
+    """a run without sharing says what its blobs would need with it, and with it they need that; a killed run says it too"""
+
+    def run(*options: str, program: str) -> str:
+        command = [str(checks.command), "run", f"--library={checks.library}", *options, "--", checks.caffe.part("python"), "-c", program]
+        return " ".join(checks.caffe.run(command, checks.folder).err.split())
+
+    def mebibytes(pattern: str, text: str) -> float:
+        found = re.search(pattern, text)
+        assert found, f"{pattern} is not in {text[-3000:]}"
+        return float(found[1])
+
+    nets.write_all(str(checks.folder), 64, 2048)
+    train = "import caffe; net = caffe.Net('resnet50-train.prototxt', caffe.TRAIN); [(net.forward(), net.backward()) for _ in range(2)]"
+    test = "import caffe; net = caffe.Net('resnet50-4.prototxt', caffe.TEST); net.forward()"
+    killed = f"{train}; import os; os.kill(os.getpid(), 9)"
+    said = []
+    for program, ending, words in (
+        (test, test, {"all": "--share=all would need"}),
+        (train, killed, {"all": "--share=all would need", "gradients": "which leaves the activations readable,"}),
+    ):
+        before = run(program=ending)
+        for setting, words_before in words.items():
+            after = run(f"--share={setting}", program=program)
+            would = mebibytes(rf"{words_before} ([\d.]+) MiB", before)
+            does = mebibytes(r"peak ([\d.]+) MiB of blobs", after)
+            assert abs(would / does - 1) < 0.02, f"{setting}: it would need {would} MiB, and needs {does}"
+            assert "shared memory needed" in after, after[-2000:]
+            said.append(f"{would:.0f} and {does:.0f} MiB")
+        assert "with --share=all, one more item would cost" in before, before[-2000:]
+    return ", ".join(said)
+
+
 ALL: list[Callable[[Checks], str]] = [
     every_type_of_layer_computes_the_same_on_shared_memory,
     a_training_on_shared_memory_is_the_same,
     what_is_gone_is_an_exception_that_says_what_to_do,
+    what_sharing_would_save_is_what_it_saves,
 ]

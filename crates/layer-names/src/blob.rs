@@ -95,3 +95,10 @@ pub fn bytes_of(object: *const c_void) -> Option<usize> {
     // SAFETY: `size_` lies there in every Caffe's class.
     is_size.then(|| unsafe { *size })
 }
+
+/// Whether a side of the `SyncedMemory` has memory.
+pub fn is_touched(object: *const c_void) -> bool {
+    let sides = object.cast::<[usize; 2]>();
+    // SAFETY: `cpu_ptr_` and `gpu_ptr_` lie there in every Caffe's class.
+    sides.is_aligned() && is_readable(sides.addr(), size_of::<[usize; 2]>()) && unsafe { *sides } != [0; 2]
+}

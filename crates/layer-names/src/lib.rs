@@ -17,6 +17,7 @@
 #![expect(unsafe_code, reason = "it stands in front of C++ functions and reads C++ objects")]
 
 mod accessor;
+mod at_fork;
 mod blob;
 mod layer_type;
 mod layout;
@@ -94,6 +95,7 @@ macro_rules! in_front_of {
                 let net = Net::new(this, $letter);
                 // A recurrent layer makes a net of its own.
                 let is_inner = INSIDE.get().is_some();
+                naming(|| at_fork::watch(sharing::locks));
                 naming(move || record::begin(net));
                 naming(move || sharing::begin(net, is_inner));
                 {
@@ -136,7 +138,7 @@ macro_rules! in_front_of {
                     unsafe { FORWARD.get()(this, start, end) }
                 };
                 naming(move || record::net(net, false));
-                naming(move || sharing::place_again(net));
+                naming(move || sharing::after_pass(net));
                 loss
             }
 
@@ -144,9 +146,12 @@ macro_rules! in_front_of {
             unsafe extern "C-unwind" fn backward(this: *mut c_void, start: c_int, end: c_int) {
                 static BACKWARD: Original<unsafe extern "C-unwind" fn(*mut c_void, c_int, c_int)> =
                     Original::new(concat!("_ZN5caffe3NetI", $letter, "E14BackwardFromToEii"));
-                let _pass = Pass::begin(Kind::Backward, None);
-                // SAFETY: the caller called Caffe's function with these arguments.
-                unsafe { BACKWARD.get()(this, start, end) }
+                {
+                    let _pass = Pass::begin(Kind::Backward, None);
+                    // SAFETY: the caller called Caffe's function with these arguments.
+                    unsafe { BACKWARD.get()(this, start, end) }
+                }
+                naming(move || sharing::after_pass(Net::new(this, $letter)));
             }
 
             #[unsafe(export_name = concat!("_ZN5caffe9SGDSolverI", $letter, "E11ApplyUpdateEv"))]

@@ -164,13 +164,18 @@ fn walk(net: Net, is_new: bool, is_made: impl Fn(Blob) -> bool) -> Option<()> {
 
 /// Notes the layers of a new net.
 pub fn layers(net: Net, is_inner: bool) -> Option<()> {
+    note(net.layers(is_inner)?)
+}
+
+/// Notes lines about a net.
+pub fn note(lines: String) -> Option<()> {
     static NOTE: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
     let found = function(&NOTE, c"_ZN9syncedmem3netEPKc")?;
     // SAFETY: libsyncedmem gives this name this signature.
     let note = unsafe { transmute::<*mut c_void, Note>(found) };
-    let layers = CString::new(net.layers(is_inner)?).ok()?;
+    let lines = CString::new(lines).ok()?;
     // SAFETY: it reads a C string.
-    unsafe { note(layers.as_ptr()) };
+    unsafe { note(lines.as_ptr()) };
     Some(())
 }
 

@@ -3,6 +3,7 @@
 use syncedmem_trace::kind::Kind;
 
 use super::facts::{Batch, Process};
+use super::sharing::Saving;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Growth {
@@ -49,6 +50,17 @@ impl Growth {
         let left = room.bytes.checked_sub(self.fixed(room))?;
         let items = u128::from(left) * u128::from(self.items) / u128::from(self.grows);
         u64::try_from(items).ok().filter(|&items| items > 0)
+    }
+
+    /// As it would be with less memory.
+    pub fn with(self, saving: Saving) -> Growth {
+        let less = saving.each.saturating_mul(self.items);
+        Growth {
+            one_more: self.one_more.saturating_sub(saving.each),
+            grows: self.grows.saturating_sub(less).max(1),
+            in_use: self.in_use.saturating_sub(saving.bytes),
+            ..self
+        }
     }
 
     pub fn fixed(&self, room: Room) -> u64 {

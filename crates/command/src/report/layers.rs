@@ -8,12 +8,14 @@ use syncedmem_analysis::role::Role;
 use syncedmem_trace::kind::Kind;
 
 use super::rows::{Finding, Holder, IN_PLACE};
+use super::sharing::Sharing;
 
 pub const NO_LAYER: &str = "without a layer's name";
 pub const NO_TYPE: &str = "of an unknown type";
 
 #[derive(Clone, Debug, Default)]
 pub struct Layers {
+    pub sharing: Sharing,
     nets: Vec<Vec<Layer>>,
     /// A program may make a net many times.
     texts: HashSet<String>,
@@ -55,6 +57,9 @@ impl Group {
 
 impl Layers {
     pub fn take(&mut self, text: &str) {
+        if self.sharing.take(text) {
+            return;
+        }
         if self.texts.insert(text.to_string()) {
             let layers = net::layers(text);
             self.kinds.extend(layers.iter().map(|layer| (layer.name.clone(), layer.kind.clone())));

@@ -23,6 +23,7 @@ mod screen;
 #[cfg(test)]
 mod screen_tests;
 mod sentences;
+mod sharing;
 mod shown;
 #[cfg(test)]
 mod tests;

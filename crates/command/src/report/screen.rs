@@ -10,7 +10,7 @@ use super::about::escaped;
 use super::facts::{Piece, Process};
 use super::layers::Group;
 use super::rows::{Finding, IN_PLACE};
-use super::sentences::{batch_lines, kinds, peak_line, percent, spent_line};
+use super::sentences::{batch_lines, kinds, peak_line, percent, sharing_lines, spent_line};
 use super::shown::Shown;
 
 const HOLDERS: usize = 10;
@@ -43,6 +43,8 @@ impl Screen<'_> {
             writeln!(f, "{file} was taken over by entry patch: {count} of {count} functions")?;
         }
         writeln!(f, "{}", peak_line(self.process))?;
+        let sharing = sharing_lines(self.process, self.shown);
+        sharing.iter().try_for_each(|line| wrapped(f, "", line))?;
         for kind in kinds(self.process) {
             self.roles(f, kind)?;
             self.groups(f, kind, "type of layer", &self.process.by_type, TYPES)?;

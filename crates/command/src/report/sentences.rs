@@ -5,6 +5,7 @@ use syncedmem_trace::text::{Duration, Size};
 
 use super::batch::{Growth, Room, growth};
 use super::facts::{Process, Spent};
+use super::sharing::Saving;
 use super::shown::Shown;
 
 /// Nets of a training and of its tests.
@@ -47,14 +48,45 @@ fn batch_line(process: &Process, growth: &Growth, shown: Shown) -> String {
             "at batch {items}, one more item costs at least {one_more}{device}; batch {items} did not fit in {bound}"
         );
     }
-    let cost = format!("at batch {items}, one more item costs {one_more}{device}");
+    format!("at batch {items}, one more item costs {one_more}{device}{}", fitting(process, growth, shown))
+}
+
+fn fitting(process: &Process, growth: &Growth, shown: Shown) -> String {
     let asked = shown.fit.map(|bytes| Room { bytes, whose: "", in_use: None });
-    let Some(room) = asked.or_else(|| growth.narrowest(process)) else { return cost };
+    let Some(room) = asked.or_else(|| growth.narrowest(process)) else { return String::new() };
     let (whose, bytes, fixed) = (room.whose, Size(room.bytes), Size(growth.fixed(room)));
     match growth.fitting(room) {
-        Some(batch) => format!("{cost}; {whose}{bytes} would hold batch {batch}"),
-        None => format!("{cost}; {whose}{bytes} would hold no batch, since {fixed} do not depend on it"),
+        Some(batch) => format!("; {whose}{bytes} would hold batch {batch}"),
+        None => format!("; {whose}{bytes} would hold no batch, since {fixed} do not depend on it"),
     }
+}
+
+/// `--share=all would need 510.0 MiB of these 3.3 GiB`, or what a run that shared needed.
+pub fn sharing_lines(process: &Process, shown: Shown) -> Vec<String> {
+    let sharing = &process.layers.sharing;
+    if let Some((needed, would_be)) = sharing.shared {
+        return vec![format!("shared memory needed {} for blobs of {}", Size(needed), Size(would_be))];
+    }
+    let peak = process.account.memory(Kind::Pageable).peak;
+    let [gradients, all] = sharing.savings(peak);
+    // Less than a twentieth is not worth a word.
+    let is_worth = |saving: &Saving| saving.bytes > peak / 20 && saving.bytes < peak;
+    if !is_worth(&all) {
+        return Vec::new();
+    }
+    let needs = |saving: Saving| Size(peak - saving.bytes);
+    let mut lines = vec![format!("--share=all would need {} of these {}", needs(all), Size(peak))];
+    if is_worth(&gradients) {
+        lines[0] += &format!("; --share=gradients, which leaves the activations readable, {}", needs(gradients));
+    }
+    let growths = growth(process);
+    let of_nets = |growth: &&Growth| growth.items == all.items && !growth.is_device;
+    let largest = growths.iter().find(of_nets).filter(|_| process.bound_that_ended().is_none());
+    if let Some(growth) = largest.map(|growth| growth.with(all)) {
+        let fitting = fitting(process, &growth, shown);
+        lines.push(format!("with --share=all, one more item would cost {}{fitting}", Size(growth.one_more)));
+    }
+    lines
 }
 
 /// `122 fills (10.0 MiB) took 23.5 ms: 0.1 % of the 18.0 s of the run`

@@ -2,24 +2,29 @@
 //!
 //! At the end of `Net::Init` the net is read, [`plan`] says after which calls of which layers the contents of which blobs
 //! die, and each of these layers gets a [`shim`]. Between the calls no object is shared: libsyncedmem keeps one apart that
-//! is touched there.
+//! is touched there. Without the setting the plan is what sharing would save.
 
+mod estimate;
 mod layer_types;
 pub mod library;
 mod offsets;
+mod placing;
 mod plan;
 pub mod report;
 mod shim;
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::ffi::{CStr, CString, c_void};
 use std::sync::{Mutex, OnceLock};
 
-use crate::blob::{Blob, bytes_of};
+use crate::at_fork::{Locks, lock};
+use crate::blob::Blob;
+use crate::layer_type::is_convolution;
 use crate::net::{Net, Structure};
 use layer_types::{Rule, rule};
-use offsets::{Block, offsets};
+use placing::Placed;
+pub use placing::place_again;
 use plan::{Call, Mode, PARTS, Shared, plan};
 use shim::Slots;
 
@@ -69,14 +74,24 @@ struct Making {
 }
 
 thread_local! {
-    /// Whether a blob of a net has new memory since the last plan.
-    static GREW: Cell<bool> = const { Cell::new(false) };
     /// The net that this thread is making.
     static MAKING: RefCell<Option<Making>> = const { RefCell::new(None) };
 }
 
+/// Takes every lock of what shares memory, in the order in which a thread takes them.
+pub fn locks() -> Locks {
+    vec![
+        Box::new(lock(&SENTENCES)),
+        Box::new(lock(&report::KEPT)),
+        Box::new(lock(&MEMBERS)),
+        Box::new(lock(&placing::NETS)),
+        Box::new(lock(&estimate::ESTIMATES)),
+        Box::new(lock(&shim::TABLES)),
+    ]
+}
+
 pub fn begin(net: Net, is_inner: bool) -> Option<()> {
-    if is_on() && !is_inner {
+    if !is_inner {
         MAKING.replace(Some(Making { net: net.address(), reshaped: Vec::new() }));
     }
     Some(())
@@ -84,11 +99,8 @@ pub fn begin(net: Net, is_inner: bool) -> Option<()> {
 
 /// A blob has new memory.
 pub fn reshaped(net: Net, is_new: bool, blob: Blob) -> Option<()> {
-    if !is_on() {
-        return None;
-    }
     if !is_new {
-        GREW.set(true);
+        placing::grew();
         share(blob)?;
         return Some(());
     }
@@ -101,7 +113,7 @@ pub fn reshaped(net: Net, is_new: bool, blob: Blob) -> Option<()> {
 
 /// Shares what the plan has for the blob, where it is untouched; returns of which parts it could.
 fn share(blob: Blob) -> Option<[bool; 2]> {
-    let mut members = MEMBERS.try_lock().ok()?;
+    let mut members = lock(&MEMBERS);
     let member = members.as_mut()?.get_mut(&blob.address())?;
     let memory = blob.memory()?;
     if let Some(own) = &mut member.own {
@@ -112,23 +124,27 @@ fn share(blob: Blob) -> Option<[bool; 2]> {
 
 fn discard(blob: Blob, part: usize) -> Option<()> {
     let object = blob.memory()?[part];
-    let own = MEMBERS.try_lock().ok()?.as_ref()?.get(&blob.address())?.own;
+    let own = lock(&MEMBERS).as_ref()?.get(&blob.address())?.own;
     if own.is_none_or(|own| own[part] == object.addr()) {
         library::discard(object);
     }
     Some(())
 }
 
+/// After a pass through a net: plans anew if blobs grew, and notes what sharing saves or would.
+pub fn after_pass(net: Net) -> Option<()> {
+    place_again(net);
+    estimate::note(net)
+}
+
 /// Reads the net that was made, and stands in front of its layers.
 pub fn attach(net: Net) -> Option<()> {
-    let mode = settings().mode?;
     let Making { net: made, reshaped } = MAKING.take()?;
     if made != net.address() {
         return None;
     }
     let is_test = net.is_test()?;
     let structure = net.structure()?;
-    let slots = structure.layers.iter().find_map(|layer| Slots::of(layer.object, net.letter()))?;
     let internals = internals(&structure, reshaped, net);
     let layers: Vec<_> = structure
         .layers
@@ -142,14 +158,25 @@ pub fn attach(net: Net) -> Option<()> {
             internals: own.iter().map(|blob| blob.address()).collect(),
         })
         .collect();
-    let kept =
-        |blob: &&usize| settings().kept.iter().any(|name| structure.blob_names.get(*blob) == Some(&name.as_str()));
-    let kept: HashSet<usize> = structure.blob_names.keys().filter(kept).copied().collect();
-    let planned = plan(&layers, is_test, mode, &kept);
     let own: HashMap<usize, Blob> = internals.iter().flatten().map(|blob| (blob.address(), *blob)).collect();
     let blob_at = |address: usize| {
         own.get(&address).copied().unwrap_or_else(|| Blob::new(address as *const c_void, net.letter()))
     };
+    let placed = |shared: &Shared| {
+        // A convolution takes images one by one.
+        let grows = !own.contains_key(&shared.blob) || !is_convolution(structure.layers[shared.layer].object);
+        Placed::of(shared, blob_at(shared.blob), grows, layers.len())
+    };
+    let Some(mode) = settings().mode else {
+        let plans = [Mode::Gradients, Mode::All].map(|mode| plan(&layers, is_test, mode, &HashSet::new()));
+        estimate::begin(net, plans.map(|plan| plan.shared.iter().map(placed).collect()));
+        return Some(());
+    };
+    let slots = structure.layers.iter().find_map(|layer| Slots::of(layer.object, net.letter()))?;
+    let kept =
+        |blob: &&usize| settings().kept.iter().any(|name| structure.blob_names.get(*blob) == Some(&name.as_str()));
+    let kept: HashSet<usize> = structure.blob_names.keys().filter(kept).copied().collect();
+    let planned = plan(&layers, is_test, mode, &kept);
     forget(planned.shared.iter().map(|shared| shared.blob).chain(planned.apart.iter().map(|&(blob, _)| blob)));
     let mut calls: HashMap<Call, Vec<(Blob, usize)>> = HashMap::new();
     for shared in &planned.shared {
@@ -183,70 +210,19 @@ pub fn attach(net: Net) -> Option<()> {
         // SAFETY: the net holds the layer; Caffe's thread is at the end of the net's `Init`.
         unsafe { shim::attach(layer.object, slots, layer_shim) };
     }
-    let mut placed: Vec<Placed> = Vec::new();
-    for shared in &planned.shared {
-        let (blob, part) = (blob_at(shared.blob), shared.part as usize);
-        let is_shared = share(blob).is_some_and(|parts| parts[part]);
+    let is_placed = |shared: &&Shared| {
+        let part = shared.part as usize;
+        let is_shared = share(blob_at(shared.blob)).is_some_and(|parts| parts[part]);
         // Layers do not touch the diffs of what they have inside, but for one of BatchNorm's.
-        if is_shared && (part == 0 || !own.contains_key(&shared.blob)) {
-            let step = |call: &Call| match *call {
-                Call::Forward(layer) => layer,
-                Call::Backward(layer) => 2 * layers.len() - 1 - layer,
-            };
-            let lives = shared.begins.iter().map(step).zip(shared.ends.iter().map(step)).collect();
-            placed.push(Placed { blob, part, lives, group: shared.group });
-        }
-    }
-    place(&placed);
-    NETS.lock().ok()?.get_or_insert_default().insert(net.address(), placed);
+        is_shared && (part == 0 || !own.contains_key(&shared.blob))
+    };
+    placing::begin(net, planned.shared.iter().filter(is_placed).map(placed).collect());
     report::planned(&structure, &planned.apart);
     Some(())
 }
 
-/// A blob's part in a plan.
-struct Placed {
-    blob: Blob,
-    part: usize,
-    lives: Vec<(usize, usize)>,
-    /// The first blob of those that hold one memory.
-    group: usize,
-}
-
-/// By the address of a net. A net that ended leaves its entry, until another begins at its address.
-static NETS: Mutex<Option<HashMap<usize, Vec<Placed>>>> = Mutex::new(None);
-
-/// Plans anew if blobs grew.
-pub fn place_again(net: Net) -> Option<()> {
-    if is_on() && GREW.take() {
-        place(NETS.try_lock().ok()?.as_ref()?.get(&net.address())?);
-    }
-    Some(())
-}
-
-/// Tells libsyncedmem where in the arena each object's block lies.
-fn place(placed: &[Placed]) {
-    /// As the arena rounds them.
-    const ROOM: usize = 64;
-    let mut groups: HashMap<(usize, usize), usize> = HashMap::new();
-    let (mut blocks, mut objects): (Vec<Block>, Vec<(*mut c_void, usize)>) = (Vec::new(), Vec::new());
-    for one in placed {
-        let Some(object) = one.blob.memory().map(|memory| memory[one.part]) else { continue };
-        let Some(bytes) = bytes_of(object) else { continue };
-        let at = *groups.entry((one.group, one.part)).or_insert(blocks.len());
-        if at == blocks.len() {
-            blocks.push(Block { bytes: 0, lives: one.lives.clone() });
-        }
-        blocks[at].bytes = blocks[at].bytes.max((bytes + 16).next_multiple_of(ROOM));
-        objects.push((object, at));
-    }
-    let offsets = offsets(&blocks);
-    for (object, at) in objects {
-        library::place(object, offsets[at]);
-    }
-}
-
 fn with_members<R>(work: impl FnOnce(&mut HashMap<usize, Member>) -> R) -> Option<R> {
-    Some(work(MEMBERS.try_lock().ok()?.get_or_insert_default()))
+    Some(work(lock(&MEMBERS).get_or_insert_default()))
 }
 
 /// Forgets blobs of an earlier net at these addresses.
@@ -272,9 +248,10 @@ fn internals(structure: &Structure, reshaped: Vec<(usize, Blob)>, net: Net) -> V
     internals
 }
 
+static SENTENCES: Mutex<Option<HashMap<String, &'static CStr>>> = Mutex::new(None);
+
 /// The error of a read of what was given up. Kept for the rest of the process, once for equal ones.
 fn sentence(structure: &Structure, shared: &Shared, is_internal: bool, is_test: bool) -> &'static CStr {
-    static SENTENCES: Mutex<Option<HashMap<String, &'static CStr>>> = Mutex::new(None);
     let layer = structure.layers.get(shared.layer).map_or("", |layer| &layer.name);
     let blob = structure.blob_names.get(&shared.blob).copied().unwrap_or_default();
     let part = if shared.part == PARTS[0] { "data" } else { "gradient" };
@@ -290,7 +267,7 @@ fn sentence(structure: &Structure, shared: &Shared, is_internal: bool, is_test: 
              layer that needs it has run; to read it, keep it apart: --keep {blob} (SYNCEDMEM_KEEP={blob}){phase}"
         )
     };
-    let Ok(mut sentences) = SENTENCES.lock() else { return c"the contents are gone: the memory is shared" };
+    let mut sentences = lock(&SENTENCES);
     let sentences = sentences.get_or_insert_default();
     if let Some(known) = sentences.get(&text) {
         return known;

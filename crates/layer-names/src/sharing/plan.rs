@@ -215,16 +215,12 @@ fn share_internals(number: usize, layer: &Layer<'_>, is_test: bool, found: &mut 
         (Internals::Scratch, _) => vec![Call::Forward(number), Call::Backward(number)],
         (_, false) => vec![Call::Backward(number)],
     };
-    let begins = if shares.internals == Internals::Scratch { ends.clone() } else { vec![Call::Forward(number)] };
     for &blob in &layer.internals {
-        let (ends, begins) = (|| ends.clone(), || begins.clone());
-        found.shared.extend(PARTS.map(|part| Shared {
-            blob,
-            part,
-            layer: number,
-            ends: ends(),
-            begins: begins(),
-            group: blob,
+        found.shared.extend(PARTS.map(|part| {
+            // `Forward` leaves the diffs alone.
+            let lives_from_forward = shares.internals == Internals::UntilBackward && part == Part::Data;
+            let begins = if lives_from_forward { vec![Call::Forward(number)] } else { ends.clone() };
+            Shared { blob, part, layer: number, ends: ends.clone(), begins, group: blob }
         }));
     }
 }

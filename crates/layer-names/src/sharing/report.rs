@@ -6,22 +6,21 @@ use std::fmt::Write;
 use std::sync::{Mutex, Once};
 
 use super::library;
+use crate::at_fork::lock;
 use crate::net::Structure;
 
 #[derive(Default)]
-struct Kept {
+pub struct Kept {
     /// Names of blobs, by the reason.
     apart: BTreeMap<&'static str, BTreeSet<String>>,
     /// Names of blobs, by the address of their sentence.
     names: BTreeMap<usize, String>,
 }
 
-static KEPT: Mutex<Option<Kept>> = Mutex::new(None);
+pub static KEPT: Mutex<Option<Kept>> = Mutex::new(None);
 
 pub fn names(sentence: &'static CStr, blob: &str) {
-    if let Ok(mut kept) = KEPT.try_lock() {
-        kept.get_or_insert_default().names.insert(sentence.as_ptr().addr(), blob.to_owned());
-    }
+    lock(&KEPT).get_or_insert_default().names.insert(sentence.as_ptr().addr(), blob.to_owned());
 }
 
 pub fn planned(structure: &Structure, apart: &[(usize, &'static str)]) {
@@ -31,7 +30,7 @@ pub fn planned(structure: &Structure, apart: &[(usize, &'static str)]) {
         // SAFETY: the function stays: this library is never unloaded.
         unsafe { libc::atexit(at_exit) };
     });
-    let Ok(mut kept) = KEPT.try_lock() else { return };
+    let mut kept = lock(&KEPT);
     let kept = kept.get_or_insert_default();
     for (blob, why) in apart {
         if let Some(name) = names.get(blob) {
@@ -48,7 +47,7 @@ extern "C" fn at_exit() {
 }
 
 fn text() -> Option<String> {
-    let kept = KEPT.try_lock().ok()?.take()?;
+    let kept = lock(&KEPT).take()?;
     let ([needed, most_lent, would_be], touched) = library::figures();
     let mib = |bytes: u64| bytes as f64 / (1 << 20) as f64;
     let mut text = format!(

@@ -6,6 +6,7 @@ use std::mem::MaybeUninit;
 use std::sync::Mutex;
 
 use super::library;
+use crate::at_fork::lock;
 use crate::layout::is_readable;
 use crate::original::find;
 
@@ -100,7 +101,7 @@ impl Slots {
 }
 
 /// By the object's address: a table stays until another layer begins there.
-static TABLES: Mutex<Vec<(usize, Box<[usize]>)>> = Mutex::new(Vec::new());
+pub static TABLES: Mutex<Vec<(usize, Box<[usize]>)>> = Mutex::new(Vec::new());
 
 /// Puts `layer` in front of the object's functions.
 ///
@@ -122,7 +123,7 @@ pub unsafe fn attach(object: *mut c_void, slots: Slots, layer: Layer) -> Option<
     }
     copy[1 + HEAD + slots.forward] = before_forward as *const () as usize;
     copy[1 + HEAD + slots.backward] = before_backward as *const () as usize;
-    let mut tables = TABLES.lock().ok()?;
+    let mut tables = lock(&TABLES);
     // SAFETY: the caller guarantees the object; the copy stays as long as it.
     unsafe { *object.cast::<*const usize>() = copy.as_ptr().add(1 + HEAD) };
     match tables.binary_search_by_key(&object.addr(), |(address, _)| *address) {

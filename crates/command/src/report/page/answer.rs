@@ -41,7 +41,8 @@ pub fn write(html: &mut Html, process: &Process, shown: Shown) {
         shares(html, "Name or place", holders, peak);
         html.markup("</div></div>");
     }
-    for line in sentences::batch_lines(process, shown).into_iter().chain([sentences::spent_line(process)]) {
+    let [batches, sharing] = [sentences::batch_lines(process, shown), sentences::sharing_lines(process, shown)];
+    for line in batches.into_iter().chain(sharing).chain([sentences::spent_line(process)]) {
         html.markup("<p>").text(line).markup("</p>");
     }
     html.markup("</section>");

@@ -1,0 +1,111 @@
+//! What sharing dead memory saved, or would save: read from the lines that libsyncedmem_names.so notes after passes.
+
+use std::collections::HashMap;
+
+/// Of a net's memory, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Plan {
+    /// Each blob in a block of its own.
+    own: u64,
+    /// All of them in one arena.
+    needed: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Net {
+    thread: u64,
+    items: u64,
+    /// With `gradients` and `all`, and with twice the items.
+    plans: [[Plan; 2]; 2],
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sharing {
+    /// By their address, with the most memory that each had.
+    nets: HashMap<u64, Net>,
+    /// Of a run that shared: bytes that the arenas needed, and that the blobs would have needed.
+    pub shared: Option<(u64, u64)>,
+}
+
+/// What a value of `--share` would save, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Saving {
+    pub setting: &'static str,
+    pub bytes: u64,
+    /// With each item more.
+    pub each: u64,
+    /// Of the batch with which most would be saved.
+    pub items: u64,
+}
+
+impl Sharing {
+    /// Whether the text was about sharing.
+    pub fn take(&mut self, text: &str) -> bool {
+        let mut words = text.trim_end().split('\t').skip(1);
+        let kind = words.next();
+        if !text.starts_with('\t') || !matches!(kind, Some("sharing" | "shared")) {
+            return false;
+        }
+        let numbers: Option<Vec<u64>> = words.skip(1).map(|word| word.parse().ok()).collect();
+        match (kind, numbers.as_deref()) {
+            (Some("shared"), Some(&[needed, _, would_be])) => self.shared = Some((needed, would_be)),
+            (Some("sharing"), Some(&[net, thread, items, a, b, c, d, e, f, g, h])) => {
+                let plan = |own, needed| Plan { own, needed };
+                let plans = [[plan(a, b), plan(c, d)], [plan(e, f), plan(g, h)]];
+                self.nets.insert(net, Net { thread, items, plans });
+            }
+            _ => {}
+        }
+        true
+    }
+
+    /// With `gradients` and `all`. `most`: bytes at the peak, which no more nets than had at once.
+    pub fn savings(&self, most: u64) -> [Saving; 2] {
+        let mut nets: Vec<&Net> = self.nets.values().collect();
+        let own = |net: &Net| net.plans[1][0].own;
+        nets.sort_by_key(|net| std::cmp::Reverse(own(net)));
+        let mut sum = 0u64;
+        nets.retain(|net| {
+            let with = sum.saturating_add(own(net));
+            let fits = with <= most;
+            sum = if fits { with } else { sum };
+            fits
+        });
+        let items = nets.first().map_or(0, |net| net.items);
+        [("gradients", 0), ("all", 1)].map(|(setting, at)| {
+            let saved = |twice: usize| {
+                // Nets of one thread share an arena.
+                let mut arenas: HashMap<u64, u64> = HashMap::new();
+                let mut own = 0;
+                for net in &nets {
+                    let plan = net.plans[at][if net.items == items { twice } else { 0 }];
+                    let arena = arenas.entry(net.thread).or_default();
+                    *arena = plan.needed.max(*arena);
+                    own += plan.own;
+                }
+                own.saturating_sub(arenas.values().sum())
+            };
+            let each = saved(1).saturating_sub(saved(0)).checked_div(items).unwrap_or(0);
+            Saving { setting, bytes: saved(0), each, items }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_s_nets_share_an_arena_and_nets_one_after_the_other_are_one() {
+        let mut sharing = Sharing::default();
+        assert!(!sharing.take("ReLU\tr\t1\ta\ta\n"));
+        assert!(sharing.take("\tsharing\t-\t1\t7\t4\t100\t60\t200\t110\t300\t50\t580\t90"));
+        assert!(sharing.take("\tsharing\t-\t2\t7\t2\t0\t0\t0\t0\t100\t40\t200\t80"));
+        let [gradients, all] = sharing.savings(1000);
+        assert_eq!((gradients.setting, gradients.bytes, gradients.each), ("gradients", 40, 12));
+        assert_eq!((all.setting, all.bytes, all.each, all.items), ("all", 350, 60, 4));
+        assert_eq!(sharing.savings(350)[1].bytes, 250, "the second net was not there at the same time");
+        assert!(sharing.take("\tshared\t-\t10\t9\t50") && sharing.shared == Some((10, 50)));
+        assert!(sharing.take("\tsharing\t-\tdamaged"));
+    }
+}
