@@ -41,7 +41,7 @@ has_no_dead_link() { # has_no_dead_link FOLDER
 import pathlib, re, sys
 pages = list(pathlib.Path(sys.argv[1]).rglob("*.md"))
 links = [(page, link.split("#")[0]) for page in pages for link in re.findall(r"\]\(([^)\s]+)\)", page.read_text())]
-dead = [f"{page}: {link}" for page, link in links if link and "://" not in link and not (page.parent / link).exists()]
+dead = [f"{page}: {link}" for page, link in links if link and "://" not in link and not (page.parent / link).is_file()]
 sys.exit("\n".join(dead) or len(links) < 20)
 PYTHON
 }

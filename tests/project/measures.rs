@@ -25,7 +25,7 @@ impl Tree {
         let named = |path: PathBuf| {
             (path.strip_prefix(root).unwrap().to_str().unwrap().to_string(), std::fs::read(&path).unwrap())
         };
-        Tree(files(root).into_iter().map(named).collect())
+        Tree(files(root).into_iter().filter(|path| !path.is_symlink()).map(named).collect())
     }
 
     fn under<'t>(&'t self, folders: &'t [&str]) -> impl Iterator<Item = (&'t str, &'t [u8])> {

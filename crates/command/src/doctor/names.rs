@@ -26,7 +26,7 @@ pub const NVIDIA: [&str; 4] = [
 /// Only NVIDIA's fork from 0.16.1 on has it.
 pub const THREAD_COUNT: &str = "_ZN5caffe5Caffe13thread_count_E";
 
-const EXPORTED: &str = include_str!("../../../../src/abi/symbols.txt");
+const EXPORTED: &str = include_str!("symbols.txt");
 
 pub fn is_served(name: &str) -> bool {
     EXPORTED.lines().any(|exported| exported == name)
