@@ -43,7 +43,7 @@ impl Tree {
 
     fn folders_at_the_top(&self) -> usize {
         let folders = self.0.keys().filter_map(|path| path.split_once('/')).map(|(folder, _)| folder);
-        folders.filter(|folder| *folder != ".ci").collect::<BTreeSet<_>>().len()
+        folders.filter(|folder| !folder.starts_with('.')).collect::<BTreeSet<_>>().len()
     }
 
     fn locks(&self) -> usize {
@@ -92,7 +92,7 @@ fn measures_are_within_their_bounds() {
             bound: 47_400,
             goal: 36_000,
         },
-        Measure { name: "folders at the top, without .ci", is: tree.folders_at_the_top(), bound: 11, goal: 11 },
+        Measure { name: "folders at the top, without hidden ones", is: tree.folders_at_the_top(), bound: 11, goal: 11 },
         Measure { name: "scripts", is: tree.under(&["scripts/"]).count(), bound: 10, goal: 12 },
         Measure { name: "locks in the fork table", is: tree.locks(), bound: 12, goal: 12 },
         Measure { name: "settings", is: tree.settings(), bound: 18, goal: 15 },
