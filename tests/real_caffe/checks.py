@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 from typing import Callable
 
+import bound
 import command
 import in_place
 import sharing
@@ -211,6 +212,7 @@ ALL: list[Callable[[Checks], str]] = [
     the_librarys_limit_is_a_memory_error,
     otherwise_it_dies_with_caffes_words,
     *command.ALL,
+    *bound.ALL,
     *in_place.ALL,
     *sharing.ALL,
     every_test_of_caffes_own_suite_passes,
