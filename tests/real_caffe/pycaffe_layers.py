@@ -1,9 +1,12 @@
 """Run by pycaffe: each of Caffe's layer types in a net of its own, and a digest of what three passes compute.
 
-usage: pycaffe_layers.py test | train | gone
+usage: pycaffe_layers.py test | train | gone | random FIRST COUNT | long ITERATIONS
+
+`random` has random nets with these seeds instead, each tested and trained; `long` trains one of them, and prints the peak of memory in KiB.
 """
 
 import hashlib
+import resource
 import sys
 
 import caffe
@@ -18,6 +21,8 @@ layer { name: "label" type: "DummyData" top: "label" dummy_data_param {
 CONVOLUTION = """convolution_param { num_output: 4 kernel_size: 3 pad: 1
   weight_filler { type: "gaussian" std: 0.2 } bias_filler { type: "constant" value: 0.1 } }"""
 FULL = 'inner_product_param { num_output: 5 weight_filler { type: "gaussian" std: 0.1 } }'
+# The seed of the net that is trained for long.
+LONG = 5
 SOFTMAX = ("loss", "SoftmaxWithLoss", "ip label", "loss", "")
 # Between two convolutions, from blob `c1` to blob `x`; in place too where Caffe can do that.
 IN_PLACE = "BatchNorm Bias Dropout ELU PReLU ReLU Scale Sigmoid Swish TanH".split()
@@ -120,7 +125,8 @@ def nets() -> dict[str, str]:
 
 
 def digest(values: numpy.ndarray) -> str:
-    return hashlib.sha256(numpy.ascontiguousarray(values).tobytes()).hexdigest()[:12]
+    nan = "nan:" if numpy.isnan(values).any() else ""
+    return nan + hashlib.sha256(numpy.ascontiguousarray(values).tobytes()).hexdigest()[:12]
 
 
 def tested(path: str) -> list[str]:
@@ -129,12 +135,12 @@ def tested(path: str) -> list[str]:
     return [digest(values) for _ in range(3) for _, values in sorted(made.forward().items())]
 
 
-def trained(path: str) -> list[str]:
+def trained(path: str, iterations: int = 3) -> list[str]:
     with open("layers-solver.prototxt", "w") as out:
-        out.write(f'net: "{path}" base_lr: 0.01 lr_policy: "fixed" momentum: 0.9 max_iter: 3 random_seed: 1\n')
+        out.write(f'net: "{path}" base_lr: 0.01 lr_policy: "fixed" momentum: 0.9 max_iter: {iterations} random_seed: 1\n')
         out.write("solver_mode: CPU snapshot_after_train: false\n")
     solver = caffe.SGDSolver("layers-solver.prototxt")
-    solver.step(3)
+    solver.step(iterations)
     parameters = [blob for blobs in solver.net.params.values() for blob in blobs]
     outputs = [solver.net.blobs[name] for name in solver.net.outputs]
     return [digest(part) for blob in parameters for part in (blob.data, blob.diff)] + [digest(blob.data) for blob in outputs]
@@ -157,8 +163,31 @@ def gone(path: str) -> None:
     print("kept", digest(view) == before == digest(made.blobs["x"].data))
 
 
+def at_random(first: int, count: int) -> None:
+    from random_nets import random_net
+
+    for seed in range(first, first + count):
+        path = "layers.prototxt"
+        with open(path, "w") as out:
+            out.write(random_net(seed))
+        print(seed, *tested(path), *trained(path), flush=True)
+
+
+def long(iterations: int) -> None:
+    from random_nets import random_net
+
+    with open("layers.prototxt", "w") as out:
+        out.write(random_net(LONG))
+    trained("layers.prototxt", iterations)
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+
+
 def main() -> None:
     caffe.set_mode_cpu()
+    if sys.argv[1] == "long":
+        return long(int(sys.argv[2]))
+    if sys.argv[1] == "random":
+        return at_random(int(sys.argv[2]), int(sys.argv[3]))
     for name, text in nets().items():
         path = "layers.prototxt"
         with open(path, "w") as out:

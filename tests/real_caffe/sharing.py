@@ -13,6 +13,9 @@ import nets  # noqa: E402
 from training import Trained, read_trained
 from tree import Caffe, Finished
 
+# In the gate; sharing_nightly.py has thousands.
+NETS = 12
+
 
 class Checks(Protocol):
     caffe: Caffe
@@ -40,19 +43,52 @@ def layers(checks: Checks, what: str, **settings: str) -> Finished:
     return run
 
 
+def layers_that_differ(checks: Checks, what: str, share: str, names: Path | None = None) -> list[str]:
+    """Nets of one layer type that compute something else on shared memory; `names`: another library of names."""
+    theirs = layers(checks, what).out.splitlines()
+    preload = preloaded(checks) if names is None else f"{names}:{checks.library}"
+    run = checks.python("pycaffe_layers.py", what, ours=False, LD_PRELOAD=preload, SYNCEDMEM_SHARE=share, SYNCEDMEM_JUNK_FILL="on")
+    mine = run.out.splitlines()
+    assert len(theirs) > 60 and ("shared memory needed" in run.err or run.status != 0), run.err[-500:]
+    # A net that reads what is gone ends the process.
+    return [line.split(" ")[0] for line, other in zip(theirs, [*mine, *[""] * len(theirs)]) if line != other]
+
+
 def every_type_of_layer_computes_the_same_on_shared_memory(checks: Checks) -> str:
     """each type of layer, tested and trained on shared memory that is lent full of NaN, computes the same, bit for bit"""
-    count = 0
     for what in ("test", "train"):
-        theirs = layers(checks, what).out.splitlines()
         for share in ("gradients", "all"):
-            run = layers(checks, what, SYNCEDMEM_SHARE=share, SYNCEDMEM_JUNK_FILL="on")
-            mine = run.out.splitlines()
-            different = [line.split(" ")[0] for line, other in zip(theirs, mine) if line != other]
-            assert len(mine) == len(theirs) > 60 and not different, f"{what} {share}: these differ: {different}"
-            assert "shared memory needed" in run.err, run.err[-500:]
-            count += len(mine)
-    return f"{count} nets"
+            different = layers_that_differ(checks, what, share)
+            assert not different, f"{what} {share}: these differ: {different}"
+    return "gradients, all"
+
+
+def random_nets(checks: Checks, first: int, count: int, shares: tuple[str, ...] = ("gradients", "all"), names: Path | None = None) -> list[str]:
+    """The seeds and settings of those nets that compute something else on shared memory; `names`: another library of names."""
+    with_seeds = ["random", str(first), str(count)]
+    theirs = checks.python("pycaffe_layers.py", *with_seeds, ours=False, GLOG_minloglevel="2")
+    assert theirs.status == 0, f"the original: pycaffe {theirs.ending()}"
+    lines = theirs.out.splitlines()
+    finite = sum("nan:" not in line for line in lines)
+    assert len(lines) == count and finite > 0.8 * count, f"{finite} of {count} nets compute numbers"
+    different = []
+    for share in shares:
+        preload = preloaded(checks) if names is None else f"{names}:{checks.library}"
+        settings = {"LD_PRELOAD": preload, "SYNCEDMEM_SHARE": share, "SYNCEDMEM_JUNK_FILL": "on", "GLOG_minloglevel": "2"}
+        run = checks.python("pycaffe_layers.py", *with_seeds, ours=False, **settings)
+        mine = run.out.splitlines()
+        different += [f"{share} {line.split()[0]}" for line, other in zip(lines, mine) if line != other]
+        # A net that reads what is gone ends the process.
+        different += [f"{share} {seed}" for seed in range(first + len(mine), first + count)][:1]
+        assert "shared memory needed" in run.err or len(mine) < count, run.err[-500:]
+    return different
+
+
+def random_nets_compute_the_same(checks: Checks) -> str:
+    """random nets, with branches, chains in place, shared weights and several losses, compute the same on shared memory full of NaN"""
+    different = random_nets(checks, 0, NETS)
+    assert not different, f"these differ: {different}"
+    return f"{NETS} nets"
 
 
 def a_training_on_shared_memory_is_the_same(checks: Checks) -> str:
@@ -110,6 +146,7 @@ def what_sharing_would_save_is_what_it_saves(checks: Checks) -> str:
 
 ALL: list[Callable[[Checks], str]] = [
     every_type_of_layer_computes_the_same_on_shared_memory,
+    random_nets_compute_the_same,
     a_training_on_shared_memory_is_the_same,
     what_is_gone_is_an_exception_that_says_what_to_do,
     what_sharing_would_save_is_what_it_saves,
