@@ -4,13 +4,14 @@
 # Quoted, so that `scripts/test` without its nightly parts does not install them.
 "need" debootstrap lintian qemu-user-static libc6-arm64-cross
 
+is_ubuntu() { [[ $1 == bionic || $1 == focal ]]; }
 # system SUITE: makes the system once, without Caffe, and unpacks it to $work/SUITE. Debian's comes from this machine's own archive, and
 # Ubuntu's from the one that debootstrap knows.
 system() {
   local kept=$cache/systems/$1.tar mirror=()
   if [ ! -f "$kept" ]; then
     mkdir -p "${kept%/*}"
-    if [ "$1" != bionic ]; then mapfile -t mirror < <(machine_mirrors | head -n 1); fi
+    if ! is_ubuntu "$1"; then mapfile -t mirror < <(machine_mirrors | head -n 1); fi
     rm -rf "$work/new"
     debootstrap --variant=minbase --components=main,universe "$1" "$work/new" "${mirror[@]}" || return
     tar -C "$work/new" -cf "$kept.new" . && mv "$kept.new" "$kept"
@@ -28,7 +29,7 @@ within() {
 # gets_caffe SUITE: that of the distribution. Debian 12 has none, and there that of Debian 11 ends with a fault by itself.
 gets_caffe() {
   local caffe=caffe
-  [ "$1" != bionic ] || caffe=caffe-cpu
+  if is_ubuntu "$1"; then caffe="caffe-cpu python3-caffe-cpu"; fi
   system "$1"
   within "$1" "apt-get -qq update && apt-get -qq -y --no-install-recommends install $caffe >/var/log/caffe 2>&1"
 }
@@ -49,7 +50,7 @@ shows() {
   local caffe="syncedmem run -- caffe time --model=$2/share/doc/syncedmem/examples/net.prototxt --iterations=1 >/dev/null 2>/tmp/report"
   case $1 in
   bullseye) echo "$caffe; grep 'conv1 output' /tmp/report" ;;
-  bionic) echo "$caffe; grep 'MiB of blobs' /tmp/report" ;;
+  bionic | focal) echo "$caffe; grep 'MiB of blobs' /tmp/report" ;;
   bookworm) echo "syncedmem run -- /opens \$(find $2/lib -name libsyncedmem.so.0) 2>&1 | grep 'peak 3.0 MiB'" ;;
   esac
 }
@@ -58,6 +59,22 @@ archive_serves() {
   within "$1" 'dpkg --purge syncedmem libsyncedmem-dev libsyncedmem0'
   seconds "$1" "tar -xzf /packages/$package.tar.gz; ./$package/install.sh; $(shows "$1" /usr/local)"
   within "$1" "./$package/install.sh --remove"
+}
+# takes_over SUITE: on Ubuntu, the training and what Python computes are the same as without the library, and memory that has run out is an
+# error that Python handles.
+takes_over() {
+  mkdir "$work/$1/training"
+  cp "$root"/tests/real_caffe/pycaffe_*.py "$work/$1/training"
+  (cd "$root/tests/real_caffe" && python3 -B -c 'import pathlib, sys, training; training.prepare(pathlib.Path(sys.argv[1]))' "$work/$1/training")
+  within "$1" 'dpkg -i /packages/*_amd64.deb; cd /training; export OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MPLBACKEND=Agg
+    syncedmem doctor caffe >/tmp/doctor; grep "^verdict *works: .*can be taken over" /tmp/doctor
+    caffe train --solver=solver.prototxt 2>/tmp/log; mkdir /original; mv model_iter_* /original
+    syncedmem run -- caffe train --solver=solver.prototxt 2>/tmp/log; grep "taken over by entry patch: 12 of 12 functions" /tmp/log
+    for file in model_iter_*; do cmp $file /original/$file; done
+    python3 pycaffe_compute.py >/original/arrays; syncedmem run -- python3 pycaffe_compute.py >/tmp/arrays 2>/tmp/log
+    cmp /original/arrays /tmp/arrays; grep "taken over by entry patch: 12 of 12 functions" /tmp/log
+    syncedmem run --host-limit 256M --on-error throw -- python3 pycaffe_out_of_memory.py library-limit >/tmp/full
+    grep "MemoryError from the middle of a layer" /tmp/full; grep "a new net works" /tmp/full'
 }
 # What the wheel needs is fetched here: a fresh system may lack the certificates.
 wheel_serves() {
@@ -105,10 +122,11 @@ is_the_same_again() {
 if [ "$(id -u)" -ne 0 ] || ! unshare --mount true; then
   check "fresh systems take the packages" complain "root rights and unshare are needed"
 else
-  for suite in bullseye bookworm bionic; do
+  for suite in bullseye bookworm bionic focal; do
     if [ $suite = bookworm ]; then check "$suite gets a program" gets_program $suite; else check "$suite gets its Caffe" gets_caffe $suite; fi
     check "$suite: one command installs the packages, one shows a program's memory, within a minute" packages_serve $suite
     check "$suite: the archive does the same" archive_serves $suite
+    if is_ubuntu $suite; then check "$suite: its Caffe is taken over, and computes the same" takes_over $suite; fi
   done
   check "the Dockerfile's steps put the library under bullseye's Caffe" dockerfile_serves
   check "bookworm: the wheel serves a virtual environment" wheel_serves

@@ -52,23 +52,15 @@ def python(checks: Checks, program: str, *arguments: str, **settings: str) -> Fi
 
 
 def a_caffe_that_is_bound_within_itself_trains_the_same(checks: Checks) -> str:
-    """bound within itself and taken over, Caffe trains the same model, byte for byte, under a preload and under run"""
+    """bound within itself and taken over, Caffe trains the same model, byte for byte, under run"""
     folder = str(bound(checks))
     program = [checks.caffe.part("program"), "train", "--solver=solver.prototxt"]
-    taken = read_trained(
-        checks.prepared,
-        lambda at: checks.caffe.run(
-            program, at, checks.library, settings=TAKE_OVER, count_calls=True, library_path=folder
-        ),
-    )
-    assert taken.files == checks.trained(False).files, "the models differ"
-    assert taken.run.calls == checks.trained(True).run.calls, f"other calls: {taken.run.calls}"
     command = [str(checks.command), "run", f"--library={checks.library}", "--", *program]
     ours = read_trained(checks.prepared, lambda at: checks.caffe.run(command, at, library_path=folder))
     assert ours.files == checks.trained(False).files, "under run, the models differ"
     words = "was taken over by entry patch: 12 of 12 functions"
     assert words in ours.run.err, f"the report does not say {words!r}: {ours.run.err[-400:]}"
-    return f"{taken.run.calls['construct']} objects"
+    return words
 
 
 def pycaffe_is_taken_over_when_python_loads_it(checks: Checks) -> str:

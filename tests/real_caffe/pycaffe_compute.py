@@ -22,7 +22,7 @@ layer { name: "loss" type: "SoftmaxWithLoss" bottom: "scores" bottom: "label" to
 """
 
 
-def digests(net_file: str) -> list[str]:
+def digests(net_file: str) -> "list[str]":
     """One line for each blob and weight of the net, data and gradient, after two steps."""
     caffe.set_mode_cpu()
     caffe.set_random_seed(1)
