@@ -163,6 +163,17 @@ fn shared_memory_of_the_caller_comes_back_once_after_the_last_use() {
     assert_eq!(without_shape, Err(SYNCEDMEM_ERROR_INVALID_STATE));
 }
 
+/// What the Free operators of Caffe2's `release_blobs_when_used` do, but that a reader gets an error.
+fn a_tensor_whose_memory_is_discarded_keeps_its_type_and_shape_and_begins_with_zeros_at_the_next_write() {
+    let (tensor, data) = alone_of_type(&[2, 500], &float());
+    unsafe { data.write_bytes(7, 4000) };
+    assert_eq!(unsafe { syncedmem_discard(tensor.memory().unwrap()) }, SYNCEDMEM_SUCCESS);
+    assert_eq!(tensor.data::<u8>(&float()), Err(SYNCEDMEM_ERROR_INVALID_STATE));
+    assert_eq!(tensor.dims(), [2, 500]);
+    let again = tensor.mutable::<u8>(&float()).unwrap();
+    assert!((0..4000).all(|at| unsafe { again.add(at).read() } == 0));
+}
+
 fn null_and_misaligned_handles_are_refused() {
     let mut out = 0;
     assert_eq!(unsafe { syncedmem_tensor_dim(std::ptr::null(), 0, &mut out) }, REFUSED);
@@ -195,6 +206,7 @@ crate::support::harness::tests![
     a_line_about_a_tensor_has_its_type_dimensions_and_memory,
     the_lent_memory_has_a_name_and_makes_tensors_that_outlive_the_tensor,
     shared_memory_of_the_caller_comes_back_once_after_the_last_use,
+    a_tensor_whose_memory_is_discarded_keeps_its_type_and_shape_and_begins_with_zeros_at_the_next_write,
     null_and_misaligned_handles_are_refused;
     alone(&[]): reserve_keeps_the_items_and_reserved_memory_is_freed_only_where_it_is_too_small
 ];
