@@ -30,6 +30,7 @@ def test_a_blob_says_what_it_is() -> None:
     assert (blob.num, blob.channels, blob.height, blob.width) == (2, 3, 4, 5)
     assert blob.shape_string() == "2 3 4 5 (120)"
     assert "float32" in repr(blob) and "UNINITIALIZED" in repr(blob)
+    assert blob._repr_html_().count("UNINITIALIZED</td>") == 2
 
 
 def test_without_a_shape_there_is_no_memory() -> None:

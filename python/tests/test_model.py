@@ -44,6 +44,7 @@ def test_layers_are_listed_and_found_by_name(writes: Writes) -> None:
         assert not weights.has_diff and model["ip/1"].blobs[0].has_diff
         assert [name for name, _ in model.blobs()] == ["conv1.0", "conv1.1", "ip/1.0"]
         assert repr(model).endswith("lenet.caffemodel': NET, 3 layers>")
+        assert model._repr_html_().count("<tr>") == 4 and "&lt;CaffeModel" in model._repr_html_()
         with pytest.raises(KeyError):
             model["conv2"]
 

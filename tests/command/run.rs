@@ -242,6 +242,8 @@ fn the_report_can_go_to_a_file_in_place_of_what_is_there() {
     assert!(text.starts_with("libsyncedmem: memory of program") && !text.contains("from before"), "{text}");
     // It is not taken for one of another run.
     workshop.run(&["--report=memory.txt"], &["true"]).has(&["never called the library"]);
+    workshop.run(&["-o", "other.txt"], &["./program"]).has(&["the report is in /"]);
+    assert!(workshop.run(&["--quiet"], &["./program"]).error.is_empty());
 }
 
 #[test]

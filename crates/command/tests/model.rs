@@ -315,7 +315,7 @@ fn diff_says_which_layers_shapes_and_values_differ_and_how_far() {
         new: only in b.caffemodel\n\
         moved: type Scale -> Bias\n\
         shaped: shape of blob 0 2x3 -> 3x2\n\
-        moved: blob 0: 3 of 4 values differ, largest 1.000000e0, mean 5.000000e-1, 1 not comparable\n\
+        moved: blob 0: 3 of 4 values differ, largest 1.000000e0 (relative 3.3e-1), mean 5.000000e-1, 1 not comparable\n\
         the same: 1 blob, different: 1\n";
     assert_eq!(folder.model(&["diff", &a, &b]), (1, expected.into(), String::new()));
     let (status, text, _) = folder.model(&["diff", "--json", &a, &b]);

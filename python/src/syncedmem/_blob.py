@@ -18,6 +18,7 @@ from ._handle import Handle, Holder, owned
 from ._library import ffi, lib
 from ._memory import SyncedMemory
 from ._tensors import ELEMENT_TYPES, DType, Shape
+from ._text import table
 from ._types import Head, Kind, Status
 
 _DATA, _DIFF = lib.SYNCEDMEM_DATA, lib.SYNCEDMEM_DIFF
@@ -326,3 +327,9 @@ class Blob(Holder):
             if array in self._memories
         )
         return f"<Blob {self._dtype} {self.shape_string()}{', ' if heads else ''}{heads}>"
+
+    def _repr_html_(self) -> str:
+        """Where its memory is, as a table, for notebooks."""
+        names = {_DATA: "data", _DIFF: "diff"}
+        rows = ((names[array], memory.nbytes, memory.head.name) for array, memory in self._memories.items())
+        return table(repr(self), ("", "bytes", "head"), rows)

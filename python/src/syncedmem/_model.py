@@ -17,6 +17,7 @@ from ._handle import Holder, owned
 from ._library import ffi, lib
 from ._memory import SyncedMemory
 from ._tensors import DTYPES, ELEMENT_TYPES, DType, Shape, bytes_of
+from ._text import table
 from ._types import ModelKind
 
 Path = Union[str, bytes, "os.PathLike[str]", "os.PathLike[bytes]"]
@@ -139,6 +140,11 @@ class CaffeModel(Holder):
     def __repr__(self) -> str:
         state = ", closed" if self.closed else ""
         return f"<CaffeModel {self.path!r}: {self.kind.name}, {len(self.layers)} layers{state}>"
+
+    def _repr_html_(self) -> str:
+        """The layers and their blobs as a table, for notebooks."""
+        rows = ((layer.name, layer.type, *(blob.shape for blob in layer.blobs)) for layer in self.layers)
+        return table(repr(self), ("layer", "type", "blobs"), rows)
 
     def named(self) -> Iterator[tuple[str, ModelLayer]]:
         """Every layer that has blobs, with its name. Raises `ValueError` if two of them have one name."""

@@ -63,7 +63,9 @@ struct Apart {
     different: u64,
     largest: f64,
     mean: f64,
-    /// Pairs of which one value alone is no number, or that are infinitely far apart; the two figures leave them out.
+    /// The largest distance, as a share of the larger of the two values.
+    relative: f64,
+    /// Pairs of which one value alone is no number, or that are infinitely far apart; the figures leave them out.
     incomparable: u64,
 }
 
@@ -165,6 +167,7 @@ fn compare_values(a: (&Model, At), b: (&Model, At), bar: &ProgressBar) -> Result
             let distance = (a - b).abs();
             if distance.is_finite() {
                 apart.largest = apart.largest.max(distance);
+                apart.relative = apart.relative.max(distance / a.abs().max(b.abs()));
                 sum += distance;
             } else {
                 apart.incomparable += 1;
@@ -183,10 +186,11 @@ fn print(found: &Differences, options: &Options) {
     for Change { layer, what, a, b } in &found.layers {
         say::line(format_args!("{layer}: {what} {a} -> {b}"));
     }
-    for Apart { layer, blob, count, different, largest, mean, incomparable } in &found.values {
+    for Apart { layer, blob, count, different, largest, mean, relative, incomparable } in &found.values {
         let beside = if *incomparable > 0 { format!(", {incomparable} not comparable") } else { String::new() };
         say::line(format_args!(
-            "{layer}: blob {blob}: {different} of {count} values differ, largest {largest:.6e}, mean {mean:.6e}{beside}"
+            "{layer}: blob {blob}: {different} of {count} values differ, largest {largest:.6e} (relative \
+             {relative:.1e}), mean {mean:.6e}{beside}"
         ));
     }
     say::line(format_args!("the same: {}, different: {}", arrays::counted(found.same), found.values.len()));

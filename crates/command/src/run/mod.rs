@@ -33,7 +33,7 @@ Examples:
   syncedmem run --fit 8G -- caffe train --solver=solver.prototxt
       which batch would fit in 8 GiB
   syncedmem run --trace train.trace -- caffe train --solver=solver.prototxt
-  syncedmem run --report=memory.txt --compare -- python3 classify.py
+  syncedmem run -o memory.txt --compare -- python3 classify.py
   syncedmem run --on-error throw --pinned-limit 2G -- python3 serve.py
 
 Exit status: the program's own; 128+n if signal n ended it; 127 if it was not found, 126 if it could not be started, 125 if \
@@ -46,6 +46,12 @@ pub struct Options {
     /// Write the report to standard error, or to FILE in place of what is there. This is the default without --trace.
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, value_hint = ValueHint::FilePath)]
     report: Option<Option<PathBuf>>,
+    /// Write the report to FILE, as --report=FILE does.
+    #[arg(short, long, value_name = "FILE", conflicts_with = "report", value_hint = ValueHint::FilePath)]
+    output: Option<PathBuf>,
+    /// Write no report to standard error: what is wrong with the run remains.
+    #[arg(short, long, conflicts_with = "report")]
+    quiet: bool,
     /// The libsyncedmem.so to preload, or its folder [default: the one that belongs to this command].
     #[arg(long, value_name = "PATH", value_hint = ValueHint::AnyPath)]
     library: Option<PathBuf>,
@@ -112,7 +118,9 @@ fn prepare(options: &Options) -> Result<Prepared, String> {
     environment.push(("LD_PRELOAD", preload(names.iter().chain([&library]))?));
     let recordings = Recordings::begin(options.trace.as_deref())?;
     environment.push(("SYNCEDMEM_TRACE", recordings.setting()));
-    let report = Report::begin(options.report.as_ref(), options.trace.is_some())?;
+    let requested = options.output.clone().map(Some);
+    let report =
+        Report::begin(requested.as_ref().or(options.report.as_ref()), options.quiet || options.trace.is_some())?;
     Ok(Prepared { library, environment, report, recordings })
 }
 
