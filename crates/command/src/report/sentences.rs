@@ -69,8 +69,8 @@ pub fn sharing_lines(process: &Process, shown: Shown) -> Vec<String> {
     }
     let peak = process.account.memory(Kind::Pageable).peak;
     let [gradients, all] = sharing.savings(peak);
-    // Less than a twentieth is not worth a word.
-    let is_worth = |saving: &Saving| saving.bytes > peak / 20 && saving.bytes < peak;
+    // Less than a tenth is not worth a word.
+    let is_worth = |saving: &Saving| saving.bytes > peak / 10 && saving.bytes < peak;
     if !is_worth(&all) {
         return Vec::new();
     }
