@@ -133,13 +133,14 @@ debian_packages_are_in_order() {
   "$work/debian/usr/bin/syncedmem" doctor | grep -F "$work/debian/usr/lib/x86_64-linux-gnu/libsyncedmem.so.$version"
   PKG_CONFIG_PATH=$work/debian/usr/lib/x86_64-linux-gnu/pkgconfig pkg-config --exists syncedmem
 }
-# What is of use by itself, with what that needs. No archive has them yet, so each takes the others from here.
+# Those whose manifests say so. No archive has them yet, so each takes the others from here.
 crates_can_be_published() {
-  local crates=() crate
-  for crate in caffemodel syncedmem-{trace,trace-reader,analysis,limits,command}; do crates+=(--package "$crate"); done
-  [ -n "$nightly" ] || crates+=(--no-verify)
-  (cd "$root" && cargo package --locked --allow-dirty --target-dir "$work/crates" "${crates[@]}")
-  same "archives" 6 "$(find "$work/crates/package" -maxdepth 1 -name '*.crate' | wc -l)"
+  local options=() crates
+  mapfile -t crates < <(cd "$root" && grep -l '^publish.workspace = true' crates/*/Cargo.toml | xargs sed -n 's/^name = "\(.*\)"/\1/p')
+  [ -n "$nightly" ] || options=(--no-verify)
+  (cd "$root" && cargo package --locked --allow-dirty --target-dir "$work/crates" "${options[@]}" "${crates[@]/#/--package=}")
+  same "archives" "${#crates[@]}" "$(find "$work/crates/package" -maxdepth 1 -name '*.crate' | wc -l)"
+  [ "${#crates[@]}" -ge 7 ]
 }
 lists_are_right() {
   (cd "$out" && sha256sum --quiet --check SHA256SUMS)
