@@ -9,7 +9,7 @@ use crate::platform::limits;
 use crate::platform::loaded::Object;
 use crate::platform::text::warn;
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub struct Site {
     pub address: usize,
     pub jump: Jump,
@@ -17,16 +17,15 @@ pub struct Site {
 
 /// All of them, or none. The pages are writable and executable at once only while this function writes: other functions that lie on them
 /// may be running.
-pub fn write(object: &Object, sites: &[Option<Site>]) -> Result<(), Refusal> {
-    let sites = || sites.iter().flatten();
-    let begin = sites().map(|site| site.address).min().ok_or(Refusal::Scattered)?;
-    let end = sites().map(|site| site.address + site.jump.bytes().len()).max().unwrap_or(begin);
+pub fn write(object: &Object, sites: &[Site]) -> Result<(), Refusal> {
+    let begin = sites.iter().map(|site| site.address).min().ok_or(Refusal::Scattered)?;
+    let end = sites.iter().map(|site| site.address + site.jump.bytes().len()).max().unwrap_or(begin);
     let code = object.segment(begin).filter(|segment| segment.has(begin, end - begin) && segment.is_executable());
     let code = code.ok_or(Refusal::Scattered)?;
     let page = limits::system(libc::_SC_PAGESIZE).max(1);
     let (begin, end) = (begin / page * page, end.next_multiple_of(page));
     protect(begin, end - begin, code.protection | libc::PROT_WRITE)?;
-    for site in sites() {
+    for site in sites {
         let bytes = site.jump.bytes();
         let entry = std::ptr::with_exposed_provenance_mut::<u8>(site.address);
         // SAFETY: `mprotect` has made these bytes of a mapped segment writable. No thread executes them: see `takeover`.

@@ -48,7 +48,7 @@ pub fn watch(changed: fn()) -> Result<(), Refusal> {
         }
         let jump = Jump::near(code, at, on_change as extern "C" fn() as usize);
         Some(match jump.filter(|jump| jump.bytes().len() <= code.len()) {
-            Some(jump) => code::write(object, &[Some(Site { address: at, jump })]),
+            Some(jump) => code::write(object, &[Site { address: at, jump }]),
             None => Err(Refusal::Loader("is too far away for a jump")),
         })
     });

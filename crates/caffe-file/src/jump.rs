@@ -5,7 +5,7 @@ const ENDBR64: [u8; 4] = [0xf3, 0x0f, 0x1e, 0xfa];
 const FAR: usize = 14;
 
 /// A jump with the landing mark that the function had.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Jump {
     bytes: [u8; ENDBR64.len() + FAR],
     length: usize,
