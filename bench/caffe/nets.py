@@ -199,7 +199,9 @@ def all_files(image: int, inputs: int) -> Iterator[tuple]:
         yield f"googlenet-{kind}", googlenet(Net(filler).labelled(16, *data), image).loss().text()
         yield f"resnet50-{kind}", resnet50(Net(filler).labelled(16, *data)).loss().text()
     yield "googlenet-train", googlenet(Net(RANDOM).labelled(4, *data), image, has_losses=True).loss().text()
-    yield "resnet50-train", resnet50(Net(RANDOM).labelled(4, *data)).loss().text()
+    yield "googlenet-8-train", googlenet(Net(RANDOM).labelled(8, *data), image, has_losses=True).loss().text()
+    for name, batch in (("resnet50", 4), ("resnet50-16", 16)):
+        yield f"{name}-train", resnet50(Net(RANDOM).labelled(batch, *data)).loss().text()
     yield "fully_convolutional", fully_convolutional().text()
     # The detector: a score and a box for each place, then the classes of the places that it proposes.
     yield "detector", features(Net(CONSTANT).input(1, 3, 64, 64)).convolution(5, 1).text()

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Dict, List, Optional
 
-# A loss as Caffe prints it, or a line of pycaffe.py.
+# A processor time, and a loss as Caffe prints it, or a line of pycaffe.py.
+TIME = re.compile(r"^seconds (\w+) ([\d.]+)")
 RESULT = re.compile(r"(?:^result|loss =|Initial loss:) (\S+)")
 SAVED = "model_iter_*"
 
@@ -27,6 +28,7 @@ class Run:
     major: int = 0
     peak: int = 0
     results: List[str] = field(default_factory=list)
+    seconds: Dict[str, float] = field(default_factory=dict)
 
 
 class Process:
@@ -66,6 +68,7 @@ class Process:
         run.minor += usage.ru_minflt
         run.major += usage.ru_majflt
         run.peak += usage.ru_maxrss * 1024
+        run.seconds.update((match[1], float(match[2])) for match in map(TIME.search, self.lines) if match)
         run.results += [match[1] for match in map(RESULT.search, self.lines) if match]
 
 

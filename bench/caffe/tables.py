@@ -57,6 +57,10 @@ MEASURES = (WALL, FIRST, USER, SYSTEM, MINOR, MAJOR, PEAK)
 SHORT = (WALL, SYSTEM, MINOR, PEAK)
 
 
+def pass_time(name: str) -> Measure:
+    return Measure(f"processor time of the {name} pass", lambda run: run.seconds[name], seconds)
+
+
 @dataclass(frozen=True)
 class Measured:
     workload: Workload
@@ -126,6 +130,17 @@ def sharing_table(measured: List[Measured], quick: bool) -> str:
     return "\n".join(lines) + "\n"
 
 
+def times_table(measured: List[Measured]) -> str:
+    """Processor times of single passes, and what they may be at most. Empty without any."""
+    lines = [row("Program", "pass", "original", "library", "ratio", "at most"), row(*["---"] * 6)]
+    for one in measured:
+        for name, most in one.workload.shares.times.items() if one.workload.shares else ():
+            measure = pass_time(name)
+            sides = (spread(one.side(measure, side), seconds) for side in (0, 1))
+            lines.append(row(one.workload.name, name, *sides, spread(one.ratios(measure) or [], ratio), ratio(most)))
+    return "\n".join(lines) + "\n" if len(lines) > 2 else ""
+
+
 def table(measured: List[Measured]) -> str:
     """Every figure."""
     lines = [row("Program", "", "original", "library", "ratio", ""), row(*["---"] * 6)]
@@ -186,6 +201,8 @@ def missed(measured: List[Measured], quick: bool) -> List[str]:
         if one.workload.settings:
             # A recording is memory too, and a quick run is too short to time.
             bounds = [] if quick else [(PROCESSOR, MOST_TIME_TRACED)]
+        if one.workload.shares:
+            bounds += [(pass_time(name), most) for name, most in one.workload.shares.times.items()]
         for measure, most in bounds:
             ratios = one.ratios(measure)
             assert ratios

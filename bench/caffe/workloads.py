@@ -1,8 +1,8 @@
 """What is measured: programs that users of Caffe run."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import List, Optional, Tuple
+from typing import Dict, List, Optional, Tuple
 
 import nets
 from tree import Caffe
@@ -19,6 +19,8 @@ class Sharing:
     most_quick: Optional[float]
     most: float
     goal: float
+    # Of the processor time of the first and of a settled pass.
+    times: Dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -47,9 +49,12 @@ snapshot_prefix: "model" snapshot_after_train: {str(saves).lower()}
 def prepare(folder: Path, quick: bool) -> None:
     """Writes nets and solvers. Quick: images of a quarter of the size, a large model of a tenth, and every model is saved."""
     nets.write_all(str(folder), 64 if quick else 224, 2048 if quick else 25088)
-    for net, iterations in (("lenet", 60), ("alexnet", 4), ("vgg16", 2), ("googlenet", 2), ("resnet50", 2)):
+    for net, iterations in (("lenet", 60), ("alexnet", 4), ("vgg16", 2), ("googlenet", 2), ("resnet50", 2), ("googlenet-8", 2), ("resnet50-16", 2)):
         text = solver(net, 2 if quick else iterations, saves=quick or net == "lenet")
         (folder / f"{net}-solver.prototxt").write_text(text)
+    for net in ("googlenet-8", "resnet50"):
+        text = solver(net, 2, saves=True) + "test_iter: 1 test_interval: 1\n"
+        (folder / f"{net}-tested-solver.prototxt").write_text(text)
 
 
 def workloads(caffe: Caffe, quick: bool) -> List[Workload]:
@@ -99,8 +104,22 @@ def workloads(caffe: Caffe, quick: bool) -> List[Workload]:
             for net, name, bounds in (("googlenet", "GoogLeNet", (None, 0.40, 0.40)), ("resnet50", "ResNet-50", (0.73, 0.12, 0.12)))
         ),
         *(
-            Workload(f"share.train.{net}", f"`caffe train`, {name}, batch of 4", train(net), shares=Sharing("gradients", *bounds))
-            for net, name, bounds in (("googlenet", "GoogLeNet", (None, 0.68, 0.68)), ("resnet50", "ResNet-50", (0.95, 0.76, 0.76)))
+            Workload(f"share.train.{net}{id}", f"`caffe train`, {name}", train(net), shares=Sharing(setting, *bounds))
+            for net, id, name, setting, bounds in (
+                ("googlenet", "", "GoogLeNet, batch of 4", "gradients", (None, 0.68, 0.68)),
+                ("googlenet-8", "", "GoogLeNet, batch of 8", "gradients", (None, 0.62, 0.68)),
+                ("resnet50", "", "ResNet-50, batch of 4", "gradients", (0.95, 0.76, 0.76)),
+                ("resnet50-16", "", "ResNet-50, batch of 16", "gradients", (None, 0.61, 0.73)),
+                ("resnet50-16", ".all", "ResNet-50, batch of 16", "all", (None, 0.60, 0.60)),
+                ("googlenet-8-tested", "", "GoogLeNet, batch of 8, with a test net", "all", (None, 0.49, 0.51)),
+                ("resnet50-tested", "", "ResNet-50, batch of 4, with a test net", "all", (None, 0.48, 0.48)),
+            )
+        ),
+        Workload(
+            "share.time.resnet50",
+            "pycaffe, ResNet-50, batch of 4, five passes",
+            [[caffe.part("python"), str(HERE / "pycaffe.py"), "timed", "resnet50-4", "5"]],
+            shares=Sharing("all", None, 0.29, 0.27, {"first": 0.70, "settled": 1.10}),
         ),
     ]
     return [one for one in found if not (quick and one.shares and one.shares.most_quick is None)]
