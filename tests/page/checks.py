@@ -95,8 +95,8 @@ class Checks(Figures):
         self.browser.open(self.page, WIDE)
         said = self.browser.value("[...document.querySelectorAll('.process')].map((e) => e.innerText).join(' ')")
         said = " ".join(said.lower().split())
-        paragraphs = [" ".join(part.split()) for part in re.split(r"\n\n|\n(?=at batch|peak )", self.text.read_text())]
-        sentences = [part for part in paragraphs if re.match(r"peak |at batch|\d+ (copies|copy|fills?) |no copies", part)]
+        paragraphs = [" ".join(part.split()) for part in re.split(r"\n\n|\n(?=at batch|peak |(?:with )?--share=)", self.text.read_text())]
+        sentences = [part for part in paragraphs if re.match(r"peak |at batch|(with )?--share=|\d+ (copies|copy|fills?) |no copies", part)]
         assert len(sentences) >= 2 * len(self.expected), f"{paragraphs}"
         wrong = [sentence for sentence in sentences if sentence.lower() not in said]
         assert not wrong, "; ".join(wrong)
