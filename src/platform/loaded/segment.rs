@@ -7,17 +7,14 @@ use libc::{Elf64_Phdr, PT_LOAD};
 
 /// Whether one loaded segment has all `bytes`.
 pub fn contains(headers: &[Elf64_Phdr], base: usize, address: usize, bytes: usize) -> bool {
-    headers.iter().filter(|header| header.p_type == PT_LOAD).any(|segment| {
-        let offset = address.wrapping_sub(base.wrapping_add(segment.p_vaddr as usize));
-        (segment.p_memsz as usize).checked_sub(offset).is_some_and(|rest| bytes <= rest)
-    })
+    loaded(headers, base).any(|segment| segment.has(address, bytes))
 }
 
 #[derive(Clone, Copy, Debug)]
 pub struct Segment {
     begin: usize,
     bytes: usize,
-    /// As for mprotect(2).
+    /// The bits of mprotect(2).
     pub protection: i32,
 }
 
@@ -33,16 +30,19 @@ impl Segment {
 
 /// The loaded segment that has this address.
 pub fn at(headers: &[Elf64_Phdr], base: usize, address: usize) -> Option<Segment> {
+    loaded(headers, base).find(|segment| segment.has(address, 1))
+}
+
+fn loaded(headers: &[Elf64_Phdr], base: usize) -> impl Iterator<Item = Segment> {
     let protection = |flags: u32| {
         let of = |flag: u32, protection: i32| if flags & flag != 0 { protection } else { 0 };
         of(libc::PF_R, libc::PROT_READ) | of(libc::PF_W, libc::PROT_WRITE) | of(libc::PF_X, libc::PROT_EXEC)
     };
-    let all = headers.iter().filter(|header| header.p_type == PT_LOAD).map(|header| Segment {
+    headers.iter().filter(|header| header.p_type == PT_LOAD).map(move |header| Segment {
         begin: base.wrapping_add(header.p_vaddr as usize),
         bytes: header.p_memsz as usize,
         protection: protection(header.p_flags),
-    });
-    all.into_iter().find(|segment| segment.has(address, 1))
+    })
 }
 
 /// # Safety
