@@ -972,7 +972,7 @@ syncedmem_status_t syncedmem_is_ready(struct syncedmem_t *mem, bool *ready);
 
 /**
  * Sets what may be evicted of the object: a `syncedmem_eviction_t`. Addresses from before a first mark are not valid
- * any more. `SYNCEDMEM_EVICT_NEVER` removes the mark and forgets open accesses; a changed mark keeps them.
+ * any more. `SYNCEDMEM_EVICT_NEVER` removes the mark and forgets open accesses; a second mark keeps them.
  *
  * Where a device block finds no room, the library gives back, until it does: idle blocks, then device sides of marked
  * objects whose host side is current too. The least recently used objects go first.

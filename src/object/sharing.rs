@@ -128,7 +128,7 @@ impl SyncedMemory {
 
     /// Keeps the object, and the block that it may have, apart from now on.
     pub(super) fn keep_apart(&self) -> Result<(), Error> {
-        // Compat: an old Caffe's inlined constructor leaves the slow bit, which the entry is looked for by, unwritten.
+        // Compat: an old Caffe's inlined constructor does not write the slow bit, by which the entry is found.
         if !share::is_any() {
             return Ok(());
         }

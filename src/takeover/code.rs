@@ -15,7 +15,7 @@ pub struct Site {
     pub jump: Jump,
 }
 
-/// All of them, or none. The pages are writable and executable at once only while this function writes: other functions that lie on them
+/// Writes all jumps, or none. The pages are writable and executable at once only while this function writes: other functions that lie on them
 /// may be running.
 pub fn write(object: &Object, sites: &[Site]) -> Result<(), Refusal> {
     let begin = sites.iter().map(|site| site.address).min().ok_or(Refusal::Scattered)?;

@@ -29,7 +29,7 @@ use code::Site;
 use file::File;
 use refusal::Refusal;
 
-/// Called when this library is loaded.
+/// Takes over what is loaded, and watches for more: called when this library is loaded.
 pub fn begin() {
     if !settings::takes_over() {
         return;
@@ -119,7 +119,7 @@ fn exports_memory(object: &Object) -> bool {
     object.symbols().is_some_and(|symbols| symbols.find(FUNCTIONS[0]).is_some())
 }
 
-/// Of the object's file.
+/// The path of the object's file.
 pub fn path(object: &Object) -> Text<400> {
     let mut buffer = [0; 400];
     let name = match object.name().to_bytes() {

@@ -17,8 +17,9 @@
 //! - `state`: all of these behind one lock, which is given up while a stream waits, bytes move, or a function of the program
 //!   runs; `log`, with a lock of its own.
 //! - `blocks`, `fault`, `queue`: new blocks and their end; what runs when, its effect, and a kernel's stray accesses.
-//! - `entry`, and the entry points by topic: `memory`, `pinned`, `pool`, `pointer`; `copy` and `fill`, which say which ranges,
-//!   in which stream, and who waits; `kernel`, functions of the program in the place of kernels; graphs in `capture_calls`.
+//! - `entry`, and the entry points by topic: `memory`, `pinned`, `pool`, `pointer`; `copy` and `fill`, which queue
+//!   an operation with its ranges and stream, and wait where the driver does; `kernel`, which runs functions of the program in the
+//!   place of kernels; `capture_calls`, which makes graphs.
 //! - `control`, `proc_address`, `process`.
 //!
 //! # Time

@@ -252,7 +252,7 @@ impl Account {
         self.sum(FILLS + 3 * side as usize)
     }
 
-    /// Of device sides.
+    /// The device sides that the library gave back.
     pub fn evictions(&self) -> Sum {
         self.sum(EVICTIONS)
     }

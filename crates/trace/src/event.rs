@@ -112,7 +112,7 @@ pub enum What {
     Released {
         side: Side,
     },
-    /// The device side, to make room for another allocation.
+    /// The library gave the device side back to make room for another allocation.
     Evicted {
         bytes: u64,
     },

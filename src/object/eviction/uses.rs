@@ -36,7 +36,7 @@ fn tick() -> u64 {
 }
 
 impl Uses {
-    /// Of an object that is marked now.
+    /// An object is marked evictable now: no access is open.
     pub fn begin() -> Uses {
         Uses { open: 0, last_use: tick() }
     }
