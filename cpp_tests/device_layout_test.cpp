@@ -2,6 +2,7 @@
 // 32.
 #include <cstring>
 #include <new>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -51,6 +52,7 @@ class DeviceLayout : public DeviceTest {
   }
 
   static constexpr std::size_t size = 3000;
+  static std::vector<unsigned char> all(unsigned char value) { return std::vector<unsigned char>(size, value); }
   GuardedStorage storage_;
   SyncedMemory* object_ = nullptr;
 };
@@ -58,15 +60,20 @@ class DeviceLayout : public DeviceTest {
 TEST_F(DeviceLayout, IsTrueAfterTheFirstReadOnTheDevice) {
   const void* device = construct(size).gpu_data();
   expect_whole(SyncedMemory::HEAD_AT_GPU, nullptr, device, true);
+  EXPECT_EQ(driver::read(device, size), all(0));
   destroy();
 }
 
 TEST_F(DeviceLayout, IsTrueWithBothSides) {
   void* device = construct(size).mutable_gpu_data();
+  ASSERT_TRUE(driver::fill(device, 0x6D, size));
   const void* host = object_->cpu_data();
   expect_whole(SyncedMemory::SYNCED, host, device, true);
-  object_->mutable_cpu_data();
+  EXPECT_EQ(std::memcmp(host, all(0x6D).data(), size), 0);
+  std::memset(object_->mutable_cpu_data(), 0x5C, size);
   expect_whole(SyncedMemory::HEAD_AT_CPU, host, device, true);
+  EXPECT_EQ(driver::read(object_->gpu_data(), size), all(0x5C));
+  expect_whole(SyncedMemory::SYNCED, host, device, true);
   object_->mutable_gpu_data();
   expect_whole(SyncedMemory::HEAD_AT_GPU, host, device, true);
   destroy();
@@ -119,15 +126,21 @@ TEST_F(DeviceLayout, IsTrueAfterAnOwnedBlockMadeRoomForABorrowedOne) {
 }
 #endif
 
-#ifdef GENERATION_PUSHES_ON_A_STREAM
+#if defined(GENERATION_PUSHES_ON_A_STREAM) || defined(GENERATION_PUSHES_ON_ITS_OWN_STREAM)
 TEST_F(DeviceLayout, IsTrueAfterAPushOnceItIsDone) {
   driver::NonBlockingStream stream;
-  const void* host = construct(size).mutable_cpu_data();
+  void* host = construct(size).mutable_cpu_data();
+  std::memset(host, 0x7E, size);
+#ifdef GENERATION_PUSHES_ON_A_STREAM
   object_->async_gpu_push(stream.get());
+#else
+  object_->async_gpu_push();
+#endif
   EXPECT_TRUE(storage_.is_intact());
   EXPECT_EQ(object_->head(), SyncedMemory::SYNCED);
   EXPECT_EQ(syncedmem_wait(reinterpret_cast<syncedmem_t*>(object_)), SYNCEDMEM_SUCCESS);
   expect_whole(SyncedMemory::SYNCED, host, object_->gpu_data(), true);
+  EXPECT_EQ(driver::read(object_->gpu_data(), size), all(0x7E));
   destroy();
 }
 #endif

@@ -62,6 +62,12 @@ class Layout : public ::testing::Test {
 constexpr std::size_t small = 100;
 constexpr std::size_t mapped = 3 << 20;
 
+bool is_all(const void* data, unsigned char value, std::size_t size) {
+  const unsigned char* bytes = static_cast<const unsigned char*>(data);
+  // The first byte is right, and every other byte equals the one before it.
+  return bytes[0] == value && std::memcmp(bytes, bytes + 1, size - 1) == 0;
+}
+
 TEST_F(Layout, OfANewObjectIsThatOfTheHeaderAndNothingBehindIt) {
   construct(small);
   EXPECT_TRUE(storage_.is_intact());
@@ -98,7 +104,9 @@ TEST_F(Layout, IsTrueAfterTheFirstWrite) {
   for (std::size_t size : {small, mapped}) {
     void* data = construct(size).mutable_cpu_data();
     expect_whole(SyncedMemory::HEAD_AT_CPU, size, data, true);
-    object_->cpu_data();
+    EXPECT_TRUE(is_all(data, 0, size)) << "zeros at the first touch";
+    std::memset(data, 7, size);
+    EXPECT_TRUE(is_all(object_->cpu_data(), 7, size));
     expect_whole(SyncedMemory::HEAD_AT_CPU, size, data, true);
     destroy();
     EXPECT_TRUE(storage_.is_intact());
@@ -178,7 +186,9 @@ TEST_F(Layout, IsTrueAfterAnOwnedBlockMadeRoomForABorrowedOne) {
     expect_whole(SyncedMemory::HEAD_AT_CPU, size, construct(size).cpu_data(), true);
     object_->set_cpu_data(mine.get());
     expect_whole(SyncedMemory::HEAD_AT_CPU, size, mine.get(), false);
+    std::memset(object_->mutable_cpu_data(), 9, size);
     destroy();
+    EXPECT_TRUE(is_all(mine.get(), 9, size)) << "it stays the caller's";
     EXPECT_TRUE(storage_.is_intact());
   }
 }

@@ -75,9 +75,7 @@ class ProcessThatForks : public Process {
 TEST_P(ProcessThatForks, GoesOnAndItsChildHasTheHostData) { expect_silence(run(FORKS " " + GetParam())); }
 
 INSTANTIATE_TEST_SUITE_P(How, ProcessThatForks,
-                         ::testing::Values("with-device-data", "with-every-object", "with-a-push-in-flight",
-                                           "with-a-pull-in-flight", "before-the-first-use", "twice",
-                                           "while-others-work"),
+                         ::testing::Values("with-device-data", "with-every-object", "before-the-first-use", "twice"),
                          name_of);
 
 TEST(AProcessThatForks, HasAnOrdinaryChildWithoutADriver) {

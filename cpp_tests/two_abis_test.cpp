@@ -103,18 +103,6 @@ TEST(CaffeFreeHost, OfBothErasTakesWhatMallocGave) {
   caffe::CaffeFreeHost(nullptr);
 }
 
-TEST(CaffeMallocHost, OfCGivesWhatEitherFreeTakes) {
-  void* block = nullptr;
-  bool pinned = true;
-  ASSERT_EQ(CaffeMallocHost(&block, small, &pinned), SYNCEDMEM_SUCCESS);
-  EXPECT_FALSE(pinned);
-  caffe::CaffeFreeHost(block, pinned);
-  ASSERT_EQ(CaffeMallocHost(&block, small, &pinned), SYNCEDMEM_SUCCESS);
-  EXPECT_EQ(CaffeFreeHost(block, pinned), SYNCEDMEM_SUCCESS);
-  EXPECT_EQ(CaffeFreeHost(std::malloc(small), false), SYNCEDMEM_SUCCESS);
-  EXPECT_EQ(CaffeFreeHost(nullptr, false), SYNCEDMEM_SUCCESS);
-}
-
 TEST(LastError, IsEachThreadsOwn) {
   EXPECT_EQ(syncedmem_set_mode(99), SYNCEDMEM_ERROR_INVALID_ARGUMENT);
   const std::string mine = syncedmem_last_error();

@@ -4,7 +4,6 @@
 #include <cstring>
 #include <memory>
 #include <stdexcept>
-#include <thread>
 
 #include "caffe2/support.hpp"
 
@@ -193,25 +192,6 @@ TEST_F(CPUAllocatorTest, MayUseCaffe2sOwn) {
   SetCPUAllocator(new Wrapping());
   TensorCPU tensor(std::vector<int>{100});
   EXPECT_EQ(tensor.mutable_data<float>()[99], 0.0f);
-}
-
-TEST_F(CPUAllocatorTest, IsExchangedWhileThreadsAllocate) {
-  std::vector<std::thread> threads;
-  for (int thread = 0; thread < 4; ++thread) {
-    threads.emplace_back([] {
-      for (int round = 1; round < 200; ++round) {
-        TensorCPU tensor(std::vector<int>{round});
-        ASSERT_EQ(tensor.mutable_data<int>()[round - 1], 0);
-        tensor.mutable_data<int>()[round - 1] = round;
-      }
-    });
-  }
-  struct Plain final : CPUAllocator {
-    std::pair<void*, MemoryDeleter> New(std::size_t nbytes) override { return {std::malloc(nbytes), std::free}; }
-  };
-  for (int round = 0; round < 20; ++round) SetCPUAllocator(round % 2 == 0 ? new Plain() : nullptr);
-  for (std::thread& thread : threads) thread.join();
-  EXPECT_NE(GetCPUAllocator(), nullptr);
 }
 
 // --- the reporter ---------------------------------------------------------------------------

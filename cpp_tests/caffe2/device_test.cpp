@@ -115,16 +115,4 @@ TEST(TensorGPURules, IsCopiedToTheDeviceAndBack) {
   EXPECT_EQ(back.data<float>()[5], 5.0f);
 }
 
-TEST(TensorGPURules, ABlobTellsBothKindsOfTensorsApart) {
-  Blob blob;
-  blob.GetMutable<TensorCUDA>()->Resize(2);
-  EXPECT_TRUE(blob.IsType<TensorCUDA>());
-  EXPECT_FALSE(blob.IsType<TensorCPU>());
-}
-
-TEST(TensorGPURules, HasNoItemsWithConstructors) {
-  TensorCUDA tensor(vector<int>{2});
-  EXPECT_THROW(tensor.mutable_data<std::string>(), EnforceNotMet);
-}
-
 }  // namespace

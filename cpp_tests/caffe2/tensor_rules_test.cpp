@@ -6,7 +6,6 @@
 #include <memory>
 #include <numeric>
 #include <stdexcept>
-#include <thread>
 
 #include "caffe2/support.hpp"
 
@@ -53,30 +52,6 @@ TEST_F(TensorRules, DescribesItsShape) {
   EXPECT_THROW(tensor.dim(4), EnforceNotMet);
   EXPECT_THROW(tensor.dim(-1), EnforceNotMet);
   EXPECT_EQ(tensor.DebugString(), "A Tensor of item size 4 and type int and dimension (2,3,5,7,).");
-}
-
-TEST_F(TensorRules, ResizeFreesWhatItShrinksIfThatIsSwitchedOff) {
-  FLAGS_caffe2_keep_on_shrink = false;
-  TensorCPU tensor = counting({12});
-  tensor.Resize(3);
-  EXPECT_EQ(tensor.capacity_nbytes(), 0u);
-  EXPECT_FALSE(static_cast<bool>(FLAGS_caffe2_keep_on_shrink));
-}
-
-TEST_F(TensorRules, ResizeLikeTakesTheShapeAlone) {
-  const TensorCPU source = counting({3, 4});
-  TensorCPU tensor;
-  tensor.ResizeLike(source);
-  EXPECT_EQ(tensor.dims(), source.dims());
-  EXPECT_EQ(tensor.capacity_nbytes(), 0u);
-}
-
-TEST_F(TensorRules, ReshapeKeepsTheCountOrFails) {
-  TensorCPU tensor = counting({3, 4});
-  tensor.Reshape(vector<int>{2, 6});
-  EXPECT_EQ(tensor.dims(), (Dims{2, 6}));
-  EXPECT_THROW(tensor.Reshape(Dims{5}), EnforceNotMet);
-  EXPECT_EQ(tensor.dims(), (Dims{2, 6}));
 }
 
 TEST_F(TensorRules, IsMadeOfValues) {
@@ -155,25 +130,6 @@ TEST_F(TensorRules, DimsAreThoseOfNowAfterEveryChange) {
   EXPECT_EQ(&tensor.dims(), &dims);
 }
 
-TEST_F(TensorRules, RunsConstructorsAndDestructors) {
-  const int before = Counted::alive;
-  {
-    TensorCPU tensor(Dims{5});
-    EXPECT_EQ(tensor.mutable_data<Counted>()[4].value, 7);
-    EXPECT_EQ(Counted::alive, before + 5);
-    tensor.Resize(2);
-    EXPECT_EQ(Counted::alive, before + 5);
-    tensor.Resize(6);
-    EXPECT_EQ(Counted::alive, before);
-    tensor.mutable_data<Counted>();
-    EXPECT_EQ(Counted::alive, before + 6);
-    tensor.mutable_data<int>();
-    EXPECT_EQ(Counted::alive, before);
-    tensor.mutable_data<Counted>();
-  }
-  EXPECT_EQ(Counted::alive, before);
-}
-
 TEST_F(TensorRules, AConstructorThatThrowsChangesNothing) {
   TensorCPU tensor = counting({4});
   Throwing::left = 3;
@@ -193,20 +149,6 @@ TEST_F(TensorRules, ItemsThatCannotBeAssignedAreNotCopied) {
   TensorCPU source(Dims{2}), tensor;
   source.mutable_data<std::unique_ptr<int>>();
   EXPECT_THROW(tensor.CopyFrom(source), EnforceNotMet);
-}
-
-TEST_F(TensorRules, ManyThreadsReadOneTensor) {
-  const TensorCPU tensor = counting({64, 2});
-  vector<std::thread> threads;
-  for (int thread = 0; thread < 4; ++thread) {
-    threads.emplace_back([&tensor] {
-      for (int round = 0; round < 200; ++round) {
-        ASSERT_EQ(tensor.dims()[0], 64);
-        ASSERT_EQ(tensor.data<int>()[round % 128], round % 128);
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
 }
 
 // What follows fails with Caffe2 itself.

@@ -1,7 +1,6 @@
 // Workspace: the tests of Caffe2 by their names, its rules, and what is not copied of it.
 #include <algorithm>
 #include <memory>
-#include <thread>
 #include <unordered_map>
 
 #include "caffe2/support.hpp"
@@ -138,23 +137,6 @@ TEST(WorkspaceNotCopied, PrintsItsTensorsByTheirSizes) {
   EXPECT_EQ(testing::internal::GetCapturedStderr(),
             "---- Workspace blobs: ----\nname;current shape;capacity bytes;percentage\n"
             "large;3,1,;12;75%\nsmall;1,;4;25%\nTotal;;16;100%\n");
-}
-
-TEST(WorkspaceNotCopied, SeveralThreadsMakeOneBlobOfOneName) {
-  Workspace ws;
-  Blob* made[4] = {};
-  std::vector<std::thread> threads;
-  for (Blob*& each : made) {
-    threads.emplace_back([&ws, &each] {
-      for (int round = 0; round < 100; ++round) {
-        each = ws.CreateBlob("one");
-        ws.CreateBlob("round" + std::to_string(round));
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  for (Blob* each : made) EXPECT_EQ(each, made[0]);
-  EXPECT_EQ(ws.Blobs().size(), 101u);
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 # The device half: suites on the simulated driver and without any.
 
-# A generation's states and layout, compiled with -O2 as users do; for BVLC's master every build, and every interface.
+# A generation's states and layout, compiled with -O2 as users do; for BVLC's master every build.
 foreach(generation IN LISTS generations)
   set(name device.${generation})
   set(device_builds O2)
@@ -8,7 +8,7 @@ foreach(generation IN LISTS generations)
     set(device_builds ${builds})
   endif()
   foreach(build IN LISTS device_builds)
-    compile_suite(${name}.${build} ${build} ${generation} device_test.cpp device_layout_test.cpp)
+    compile_suite(${name}.${build} ${build} ${generation} device_layout_test.cpp)
     if(build STREQUAL asan)
       link_suite(${name}.asan.shared ${name}.asan syncedmem::syncedmem -fsanitize=address ${CMAKE_DL_LIBS})
       run_simulated(${name}.asan.shared asan ${name}.asan.shared)
@@ -20,9 +20,8 @@ foreach(generation IN LISTS generations)
 endforeach()
 link_suite(device.bvlc_master.O2.static device.bvlc_master.O2 syncedmem::static ${CMAKE_DL_LIBS})
 run_simulated(device.bvlc_master.O2.static device device.bvlc_master.O2.static)
-# Valgrind is slow: one interface, and the sequences of a generation with few operations.
-run_under_valgrind(device device.bvlc_master.O2.shared "--gtest_filter=*CxxAbi*:DeviceLayout*-*Sequence*")
-run_under_valgrind(device.bvlc_rc2 device.bvlc_rc2.O2.shared "--gtest_filter=*Sequence*")
+run_under_valgrind(device device.bvlc_master.O2.shared)
+run_under_valgrind(device.bvlc_rc2 device.bvlc_rc2.O2.shared)
 
 # Page-locked memory and the wrapper. Threads, contexts and copies in flight: tests/object, tests/cuda, tests/copy.
 foreach(build IN LISTS builds)

@@ -3,13 +3,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <stdexcept>
 #include <string>
-#include <thread>
 
 #include "generations/bvlc_master.hpp"
 #include "processes/objects.hpp"
@@ -154,50 +152,6 @@ void with_every_object() {
   delete ended;
 }
 
-/// A copy in flight belongs to the parent; the child has the host data.
-void with_a_push_in_flight() {
-  syncedmem_set_pinning(SYNCEDMEM_PIN_ALWAYS);
-  driver::NonBlockingStream stream;
-  syncedmem_t* pushed = written(5);
-  driver::hold_streams();
-  EXPECT(syncedmem_async_gpu_push(pushed, stream.get()) == SYNCEDMEM_SUCCESS);
-  in_a_child([&] {
-    EXPECT(reads(pushed, 5));
-    void* to = nullptr;
-    EXPECT(syncedmem_mutable_cpu_data(pushed, &to) == SYNCEDMEM_SUCCESS);
-    std::memset(to, 6, object_bytes);
-    EXPECT(reads(pushed, 6));
-    EXPECT(syncedmem_wait(pushed) == SYNCEDMEM_SUCCESS);
-    EXPECT(syncedmem_destroy(pushed) == SYNCEDMEM_SUCCESS);
-  });
-  bool ready = true;
-  EXPECT(syncedmem_is_ready(pushed, &ready) == SYNCEDMEM_SUCCESS && !ready);
-  driver::release_streams();
-  EXPECT(syncedmem_wait(pushed) == SYNCEDMEM_SUCCESS);
-  EXPECT(driver::read(gpu_data(pushed, SYNCEDMEM_SUCCESS), object_bytes)[0] == 5);
-  syncedmem_destroy(pushed);
-}
-
-/// A pull in flight never ends in the child, which cannot reach the newest data.
-void with_a_pull_in_flight() {
-  syncedmem_set_pinning(SYNCEDMEM_PIN_ALWAYS);
-  driver::NonBlockingStream stream;
-  syncedmem_t* pulled = written(7);
-  void* data = nullptr;
-  EXPECT(syncedmem_mutable_gpu_data(pulled, &data) == SYNCEDMEM_SUCCESS);
-  EXPECT(driver::fill(data, 8, object_bytes));
-  driver::hold_streams();
-  EXPECT(syncedmem_async_cpu_pull(pulled, stream.get()) == SYNCEDMEM_SUCCESS);
-  in_a_child([&] {
-    const void* from = nullptr;
-    EXPECT(syncedmem_cpu_data(pulled, &from) == SYNCEDMEM_ERROR_NO_GPU);
-    EXPECT(syncedmem_destroy(pulled) == SYNCEDMEM_SUCCESS);
-  });
-  driver::release_streams();
-  EXPECT(reads(pulled, 8));
-  syncedmem_destroy(pulled);
-}
-
 /// No process has used the device: the child may, and so may the parent afterwards.
 void before_the_first_use() {
   syncedmem_t* object = written(1);
@@ -235,32 +189,6 @@ void twice() {
   syncedmem_destroy(object);
 }
 
-/// Other threads use objects of their own during the fork.
-void while_others_work() {
-  std::atomic<bool> stop(false);
-  std::thread threads[3];
-  for (std::thread& thread : threads) {
-    thread = std::thread([&] {
-      while (!stop) {
-        Objects objects;
-        objects.fill();
-      }
-    });
-  }
-  syncedmem_t* object = seen_by_the_device();
-  for (int round = 0; round < 20; ++round) {
-    in_a_child([&] {
-      EXPECT(reads(object, 1));
-      gpu_data(object, SYNCEDMEM_ERROR_NO_GPU);
-      Objects objects;
-      objects.fill();
-    });
-  }
-  stop = true;
-  for (std::thread& thread : threads) thread.join();
-  syncedmem_destroy(object);
-}
-
 /// Without a driver a child is a process like any other.
 void without_a_driver() {
   syncedmem_t* object = written(1);
@@ -292,11 +220,8 @@ int main(int arguments, char** argument) {
   if (how == "with-device-data") with_device_data();
   else if (how == "refused-in-cxx") refused_in_cxx();
   else if (how == "with-every-object") with_every_object();
-  else if (how == "with-a-push-in-flight") with_a_push_in_flight();
-  else if (how == "with-a-pull-in-flight") with_a_pull_in_flight();
   else if (how == "before-the-first-use") before_the_first_use();
   else if (how == "twice") twice();
-  else if (how == "while-others-work") while_others_work();
   else if (how == "without-a-driver") without_a_driver();
   else if (how == "wrongly") wrongly();
   else return 2;

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import pickle
-import threading
 import weakref
 from typing import Callable
 
@@ -205,23 +204,6 @@ def test_memory_that_cannot_be_shared_is_refused() -> None:
 def test_a_tensor_is_neither_copied_nor_pickled_by_accident() -> None:
     with pytest.raises(TypeError, match="copy_from"):
         pickle.dumps(Tensor())
-
-
-def test_threads_use_one_tensor_one_after_the_other() -> None:
-    tensor = counting(1)
-
-    def extends() -> None:
-        for _ in range(50):
-            tensor.extend(1, growth=50)
-            assert tensor.shape is not None
-            tensor.data()
-
-    threads = [threading.Thread(target=extends) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert tensor.shape == (201,)
 
 
 def test_a_tensor_goes_to_the_device_and_back(simulated: object) -> None:

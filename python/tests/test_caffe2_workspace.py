@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import gc
 import subprocess
-import threading
 from pathlib import Path
 from typing import Callable, Iterator
 
@@ -89,22 +88,6 @@ def test_blobs_are_renamed_and_mapped() -> None:
     assert ws["new"].handle != other["b"].handle
     with pytest.raises(ValueError):
         ws.map(other, {"y": "absent"})
-
-
-def test_threads_make_one_tensor_of_one_name() -> None:
-    ws = Workspace()
-    made = []
-
-    def makes() -> None:
-        for name in range(50):
-            made.append((name, int(ffi.cast("uintptr_t", ws.tensor(str(name)).handle))))
-
-    threads = [threading.Thread(target=makes) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(set(made)) == 50 and len(ws) == 50
 
 
 # --- with C++ ---------------------------------------------------------------------------------

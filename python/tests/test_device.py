@@ -96,21 +96,6 @@ def test_memory_can_be_pinned_and_unpinned(driver: Driver) -> None:
 # --- copies in flight -------------------------------------------------------------------------------
 
 
-def test_a_pull_is_in_flight_until_the_host_is_read(simulated: Driver) -> None:
-    syncedmem.set_pinning(syncedmem.Pinning.ALWAYS)
-    try:
-        mem = SyncedMemory(65536)
-        simulated.write(mem.mutable_gpu_data().ptr, b"\5" * 65536)
-        with simulated.stream() as stream:
-            with simulated.held():
-                mem.async_cpu_pull(stream)
-                assert mem.head.name == "HEAD_AT_GPU" and not mem.is_ready()
-            assert (mem.cpu_data() == 5).all()
-            assert mem.head.name == "SYNCED"
-    finally:
-        syncedmem.set_pinning(syncedmem.Pinning.AUTO)
-
-
 class Cupys:
     def __init__(self, address: int) -> None:
         self.ptr = address

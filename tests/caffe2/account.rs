@@ -46,14 +46,6 @@ fn a_copy_and_a_share_are_not_filled_before() {
     assert_eq!((counts().host_fills, counts().pageable.live), (sum(1, 400), 800));
 }
 
-fn a_limit_on_host_memory_holds_for_tensors() {
-    let (small, large) = (Tensor::of(&[150]), Tensor::of(&[101]));
-    small.mutable::<u8>(&float()).unwrap();
-    assert_refused(large.mutable::<u8>(&float()), SYNCEDMEM_ERROR_OUT_OF_MEMORY, "SYNCEDMEM_HOST_LIMIT");
-    small.free_memory();
-    assert!(large.mutable::<u8>(&float()).is_ok());
-}
-
 fn the_report_has_a_line_for_each_block_from_its_begin_on() {
     let errors = alone(&[], || {
         let before = Tensor::of(&[10]);
@@ -82,6 +74,5 @@ fn the_report_has_a_line_for_each_block_from_its_begin_on() {
 crate::support::harness::tests![
     the_report_has_a_line_for_each_block_from_its_begin_on;
     alone(&[ON]): a_copy_and_a_share_are_not_filled_before;
-    alone(&[ON, ("SYNCEDMEM_POOL_BUDGET", "0")]): every_byte_of_tensors_is_in_the_account;
-    alone(&[("SYNCEDMEM_HOST_LIMIT", "1000")]): a_limit_on_host_memory_holds_for_tensors
+    alone(&[ON, ("SYNCEDMEM_POOL_BUDGET", "0")]): every_byte_of_tensors_is_in_the_account
 ];

@@ -15,21 +15,6 @@ fn copies(calls: &[Call], kind: &str) -> usize {
     calls.iter().filter(|call| call.field("kind") == Some(kind)).count()
 }
 
-fn the_first_read_of_the_other_side_makes_exactly_one_copy_of_4096_bytes() {
-    let gpu = gpu();
-    for (state, kind, blocks) in [(State::AtCpu, c"HtoD", 1), (State::AtGpu, c"DtoH", 0)] {
-        let mut object = state.object(&gpu, &gpu.stream(), BYTES);
-        let look = |calls: &[Call]| {
-            assert_eq!(gpu.control().simcuda_copies(kind.as_ptr(), BYTES), 1, "{calls:?}");
-            assert_eq!(gpu.control().simcuda_copies(std::ptr::null(), usize::MAX), 1, "{calls:?}");
-            assert_eq!(count(calls, "cuMemAlloc_v2"), blocks, "{calls:?}");
-        };
-        gpu.observe(|| [object.cpu_data(), object.gpu_data()].map(|data| data.unwrap()), look);
-        assert_bytes(&object.host_bytes(BYTES), &state.contents(BYTES), &state);
-        assert_bytes(&gpu.read(object.device_address(), BYTES), &state.contents(BYTES), &state);
-    }
-}
-
 fn a_new_device_side_is_zeroed_without_a_copy() {
     let gpu = gpu();
     for bytes in [1, 3, 4, 17, 4096, 1 << 20] {
@@ -138,7 +123,6 @@ fn an_object_that_never_touched_the_device_never_touches_the_driver() {
 }
 
 crate::support::harness::tests![
-    the_first_read_of_the_other_side_makes_exactly_one_copy_of_4096_bytes,
     a_new_device_side_is_zeroed_without_a_copy,
     an_overwritten_device_side_is_neither_zeroed_nor_copied,
     is_ready_makes_at_most_one_query_and_none_once_it_said_yes,

@@ -194,56 +194,6 @@ fn a_pinned_limit_that_is_raised_holds_at_once() {
     }
 }
 
-fn what_counts_under_the_pinned_limit_is_let_go_of_with_its_block() {
-    let gpu = &gpu();
-    for _ in 0..20 {
-        let mut objects = [3 * MIB, 3 * MIB + 5000, MIB].map(on_host);
-        assert!(objects.iter_mut().all(|object| object.is_pinned()));
-        drop(objects);
-        trim(ALL);
-        if gpu.is_simulated() {
-            assert_eq!((gpu.account().pinned_bytes, gpu.account().registered_blocks), (0, 0));
-        }
-    }
-}
-
-/// Makes and gives back a page-locked block of `bytes` by those functions, and copies what it holds to the device.
-fn is_made_and_ended_by(gpu: &Gpu, bytes: usize, made: &str, ended: &str) {
-    let is_made =
-        |calls: &[Call]| assert_eq!((locks(calls), names(calls).contains(&made)), (1, true), "{bytes}: {calls:?}");
-    let mut object = gpu.observe(|| on_host(bytes), is_made);
-    assert!(object.is_pinned());
-    let data = object.mutable_cpu_data().unwrap();
-    unsafe { data.write_bytes(7, bytes) };
-    let data = object.gpu_data().unwrap();
-    assert!(gpu.read(data.addr(), bytes).iter().all(|&byte| byte == 7));
-    drop(object);
-    let is_ended = |calls: &[Call]| {
-        assert!(names(calls).contains(&ended), "{bytes}: {calls:?}");
-        assert_eq!(gpu.account().registered_blocks, 0);
-    };
-    gpu.observe(|| trim(PINNED), is_ended);
-    trim(DEVICE);
-}
-
-fn page_locked_blocks_are_the_drivers_own_whatever_their_size() {
-    let gpu = &gpu();
-    for bytes in [100, 2 * MIB, 40 * MIB + 1] {
-        is_made_and_ended_by(gpu, bytes, "cuMemHostAlloc", "cuMemFreeHost");
-    }
-}
-
-fn what_could_not_be_page_locked_does_not_count() {
-    let gpu = &simulated_gpu();
-    for _ in 0..5 {
-        gpu.fail("cuMemHostAlloc", 1, 999);
-        assert!(!on_host(3 * MIB).is_pinned());
-    }
-    gpu.control().simcuda_clear_faults();
-    let mut objects = [on_host(3 * MIB), on_host(3 * MIB)];
-    assert!(objects.iter_mut().all(|object| object.is_pinned()));
-}
-
 crate::support::harness::tests![
     a_budget_of_nothing_keeps_nothing,
     a_budget_of_almost_nothing_keeps_what_it_has_room_for,
@@ -252,15 +202,11 @@ crate::support::harness::tests![
     budgets_may_be_changed_at_any_time,
     without_pools_a_block_is_given_back_at_once_and_made_as_the_original_makes_it,
     idle_and_used_blocks_of_each_kind_stay_within_the_peak_of_use,
-    a_pinned_limit_that_is_raised_holds_at_once,
-    page_locked_blocks_are_the_drivers_own_whatever_their_size;
+    a_pinned_limit_that_is_raised_holds_at_once;
     alone_with_driver(&[POOLS, ("SIMCUDA_MEMORY", "64M")]):
     by_default_an_eighth_of_a_device_may_lie_idle_and_a_quarter_of_what_is_free;
     alone_with_driver(&[POOLS, ("SYNCEDMEM_POOL_BUDGET", "1M")]): each_device_has_a_budget_of_its_own;
     alone_with_driver(&[POOLS, ("SYNCEDMEM_POOL_AGE", "0.05")]): no_block_of_the_drivers_is_given_back_for_its_age;
     alone_with_driver(&[POOLS, ("SIMCUDA_MEMORY", "16M"), ("SYNCEDMEM_POOL_BUDGET", "1G")]):
-    what_lies_idle_in_another_context_makes_room_too;
-    alone_with_driver(&[POOLS, ("SYNCEDMEM_PINNED_LIMIT", "8M")]):
-    what_counts_under_the_pinned_limit_is_let_go_of_with_its_block,
-    what_could_not_be_page_locked_does_not_count
+    what_lies_idle_in_another_context_makes_room_too
 ];

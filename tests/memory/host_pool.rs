@@ -76,14 +76,6 @@ fn a_block_serves_what_wastes_no_more_than_an_eighth_of_the_request() {
     }
 }
 
-fn a_block_that_one_thread_gives_back_serves_another() {
-    for bytes in SIZES {
-        let address = std::thread::spawn(move || give_back(bytes, 1)).join().unwrap();
-        assert_eq!(filled(bytes, 1).host_address(), address, "{bytes}");
-        trim(PAGEABLE);
-    }
-}
-
 fn releasing_a_side_and_lending_memory_give_back_too() {
     const BYTES: usize = 3 * MIB;
     let mut lent = vec![1u8; BYTES];
@@ -164,7 +156,6 @@ crate::support::harness::tests![
     a_very_large_block_is_not_paid_for_to_be_read_as_zeros,
     a_very_large_block_comes_back_to_be_written,
     a_block_serves_what_wastes_no_more_than_an_eighth_of_the_request,
-    a_block_that_one_thread_gives_back_serves_another,
     releasing_a_side_and_lending_memory_give_back_too,
     a_block_that_an_inlined_original_took_from_malloc_is_as_good_as_ours,
     a_block_that_is_less_aligned_than_ours_is_never_handed_out,

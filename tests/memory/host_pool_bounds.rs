@@ -126,16 +126,6 @@ fn trim_gives_everything_idle_back_to_the_system() {
     }
 }
 
-fn trim_touches_no_data() {
-    let objects = [40 * KIB, MIB, 3 * MIB].map(|bytes| filled(bytes, 7));
-    give_back(MIB, 1);
-    trim(ALL);
-    for mut object in objects {
-        let bytes = object.word(16);
-        assert!(all_are(object.cpu_data().unwrap(), bytes, 7));
-    }
-}
-
 /// Every block is made and given back as the originals were.
 fn nothing_is_kept() {
     let mut on = true;
@@ -299,7 +289,6 @@ crate::support::harness::tests![
     what_is_idle_and_in_use_is_never_more_than_what_was_once_in_use,
     the_default_budget_is_a_share_of_the_processs_memory,
     trim_gives_everything_idle_back_to_the_system,
-    trim_touches_no_data,
     pools_that_are_turned_off_give_back_what_they_kept,
     idle_blocks_go_before_the_address_space_is_exhausted;
     alone(&[("SYNCEDMEM_POOL_BUDGET", "0")]): a_budget_of_nothing_keeps_nothing;

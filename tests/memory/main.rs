@@ -26,7 +26,6 @@ mod host_pool_edges;
 mod host_pool_fit;
 mod host_pool_growth;
 mod mappings;
-mod other_mallocs;
 #[path = "../support/mod.rs"]
 mod support;
 
@@ -50,5 +49,4 @@ support::harness::suites![
     host_pool_edges,
     host_pool_fit,
     host_pool_growth,
-    other_mallocs,
 ];

@@ -1,6 +1,6 @@
 //! Many threads and both sides: one of many readers allocates and copies, and copies in flight end on any thread.
 
-use std::sync::{Mutex, mpsc};
+use std::sync::mpsc;
 
 use crate::support::states::*;
 use crate::support::*;
@@ -73,72 +73,6 @@ fn many_readers_that_complete_one_pull_all_see_its_data() {
     }
 }
 
-fn a_hundred_objects_on_eight_threads_keep_their_contents_over_a_lagging_stream() {
-    const OBJECTS: usize = 100;
-    const ROUNDS: usize = 1200;
-    let gpu = gpu();
-    for pins in [false, true] {
-        let _pinning = pins.then(Pinning::always);
-        gpu.set_lag(50);
-        // An object and the seed of its contents; the thread with the lock is its only user.
-        let bytes = |number: usize| 1 + number * 97;
-        let objects: Vec<_> = (0..OBJECTS).map(|number| Mutex::new((Object::new(bytes(number)), 0u8))).collect();
-        at_once(THREADS, |thread| {
-            let stream = gpu.stream();
-            let mut random = Random::new(1, thread as u64);
-            for round in 0..ROUNDS {
-                let number = random.below(OBJECTS);
-                let mut entry = objects[number].lock().unwrap();
-                let (object, seed) = &mut *entry;
-                visit(&gpu, &stream, object, seed, bytes(number), random.next(), round as u8 | 1);
-            }
-        });
-        for (number, entry) in objects.into_iter().enumerate() {
-            let (mut object, seed) = entry.into_inner().unwrap();
-            assert_bytes(&object.host_bytes(bytes(number)), &pattern(seed, bytes(number)), &"");
-        }
-    }
-}
-
-/// One act on an object that no other thread uses just now; it must hold `seed`'s pattern.
-fn visit(gpu: &Gpu, stream: &Stream, object: &mut Object, seed: &mut u8, bytes: usize, random: u64, new: u8) {
-    match random % 8 {
-        0 => assert_bytes(&object.host_bytes(bytes), &pattern(*seed, bytes), &""),
-        1 => {
-            // A caller of the device side after a push synchronises first.
-            assert_eq!(object.wait(), SYNCEDMEM_SUCCESS);
-            let data = object.gpu_data().unwrap();
-            assert_bytes(&gpu.read(data.addr(), bytes), &pattern(*seed, bytes), &"");
-        }
-        2 => {
-            *seed = new;
-            object.fill_host(&pattern(new, bytes));
-        }
-        3 => {
-            *seed = new;
-            assert_eq!(object.wait(), SYNCEDMEM_SUCCESS);
-            gpu.write(object.overwrite_gpu_data().unwrap().addr(), &pattern(new, bytes));
-        }
-        4 => {
-            *seed = new;
-            object.fill_host(&pattern(new, bytes));
-            assert_eq!(object.push(stream.handle()), SYNCEDMEM_SUCCESS, "{}", last_error());
-        }
-        5 => {
-            let status = object.pull(stream.handle());
-            assert_eq!(status == SYNCEDMEM_SUCCESS, object.head() != 0, "{}", last_error());
-        }
-        6 => {
-            let status = if random & 64 == 0 { object.release_cpu() } else { object.release_gpu() };
-            assert!([SYNCEDMEM_SUCCESS, SYNCEDMEM_ERROR_INVALID_STATE].contains(&status), "{}", last_error());
-        }
-        _ => {
-            // Ended, perhaps with a copy in flight that another thread began, and made anew.
-            (*object, *seed) = (Object::new(bytes), 0);
-        }
-    }
-}
-
 fn objects_pushed_by_one_thread_end_on_another_while_both_go_on() {
     let gpu = gpu();
     for pins in [false, true] {
@@ -180,7 +114,6 @@ crate::support::harness::tests![
     many_readers_of_both_sides_from_cold_make_one_block_each_and_at_most_one_copy,
     many_readers_of_the_other_side_make_exactly_one_copy,
     many_readers_that_complete_one_pull_all_see_its_data,
-    a_hundred_objects_on_eight_threads_keep_their_contents_over_a_lagging_stream,
     objects_pushed_by_one_thread_end_on_another_while_both_go_on,
     a_reader_that_waits_for_another_threads_copy_makes_none_itself_and_needs_no_context,
 ];

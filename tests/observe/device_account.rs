@@ -162,8 +162,54 @@ fn nothing_is_counted_while_the_account_is_off_although_threads_meet_at_a_first_
     assert_eq!(figures().objects_made, 0);
 }
 
+fn what_threads_take_from_each_other_is_counted_once() {
+    const THREADS: usize = 4;
+    const TURNS: usize = 500;
+    alone_with_pools(&[ACCESSES], |gpu| {
+        // Every object that is wanted on the device drives another's out.
+        gpu.set_memory(3 * MIB);
+        std::thread::scope(|threads| {
+            for thread in 0..THREADS {
+                threads.spawn(move || {
+                    let mut random = Random::new(1, thread as u64);
+                    let mut objects: Vec<Object> = (0..3).map(|_| Object::new(MIB)).collect();
+                    for object in &mut objects {
+                        assert_eq!(object.set_evictable(SYNCEDMEM_EVICT_REDUNDANT), SYNCEDMEM_SUCCESS);
+                    }
+                    for _ in 0..TURNS {
+                        let object = &mut objects[random.below(3)];
+                        // Where all that could go is in use just now, it is refused.
+                        let outcome = match random.below(4) {
+                            0 => object.mutable_cpu_data(),
+                            _ => object.gpu_data(),
+                        };
+                        if outcome.is_ok() {
+                            object.end_access();
+                        }
+                    }
+                });
+            }
+        });
+        let stats = counts();
+        assert!(stats.device_evictions.count > 10, "{:?}", stats.device_evictions);
+        for memory in [stats.pageable, stats.device] {
+            let (came, went) = (memory.allocations.count + memory.pool_hits.count, memory.frees);
+            assert_eq!((memory.live, went.count), (0, came), "{memory:?}");
+            assert_eq!(went.bytes, memory.allocations.bytes + memory.pool_hits.bytes);
+        }
+        let copies = [stats.to_device_pageable.count, stats.to_host_pageable.count].map(|count| count as usize);
+        assert_eq!(gpu.copies(), copies);
+        let given = gpu.log().iter().filter(|call| call.function == "cuMemAlloc_v2" && call.status == 0).count();
+        assert_eq!(stats.device.allocations.count, given as u64);
+        let accesses = stats.device_reads + stats.device_writes + stats.host_writes;
+        assert_eq!(accesses as usize, THREADS * TURNS);
+        trim(ALL);
+    });
+}
+
 crate::support::harness::tests![
-    under_a_limit_for_all_host_memory_each_kind_is_counted_by_itself;
+    under_a_limit_for_all_host_memory_each_kind_is_counted_by_itself,
+    what_threads_take_from_each_other_is_counted_once;
     alone_with_driver(&[ON]):
     memory_that_is_page_locked_where_it_is_counts_as_registered_and_then_as_pinned;
     alone_with_driver(&[POOLS, ACCESSES]): evictions_are_counted;

@@ -10,7 +10,6 @@ mod account;
 mod account_objects;
 mod advice;
 mod device_account;
-mod device_account_random;
 mod device_advice;
 mod device_advice_random;
 mod nvtx;
@@ -33,7 +32,6 @@ support::harness::suites![
     advice::memory,
     advice::sums,
     device_account,
-    device_account_random,
     device_advice,
     device_advice_random,
     nvtx,

@@ -10,7 +10,6 @@ mod faults;
 mod fork;
 mod fork_order;
 mod pool_fork;
-mod pool_threads;
 mod refused_threads;
 #[path = "../support/refusing.rs"]
 mod refusing;
@@ -19,4 +18,4 @@ mod signals;
 mod support;
 mod threads;
 
-support::harness::suites![faults, fork, fork_order, pool_fork, pool_threads, refused_threads, signals, threads,];
+support::harness::suites![faults, fork, fork_order, pool_fork, refused_threads, signals, threads,];

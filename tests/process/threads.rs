@@ -76,32 +76,7 @@ fn of_many_first_touches_of_a_small_object_one_block_stays_and_the_others_are_fr
     });
 }
 
-fn the_last_error_is_each_threads_own() {
-    driver::hide_devices();
-    let shared = Shared::create(8);
-    let fail = |name: &str, mem: *mut syncedmem_t| {
-        let mut data = std::ptr::null();
-        match name {
-            "null" => unsafe { syncedmem_cpu_data(std::ptr::null_mut(), &mut data) },
-            _ => unsafe { syncedmem_gpu_data(mem, &mut data) },
-        };
-        last_error()
-    };
-    std::thread::scope(|threads| {
-        let other = threads.spawn(|| {
-            let shared = &shared;
-            assert_eq!(last_error(), "");
-            fail("gpu", shared.0)
-        });
-        assert!(fail("null", shared.0).contains("mem is NULL"));
-        assert!(other.join().unwrap().contains("no GPU"));
-    });
-    assert!(last_error().contains("mem is NULL"));
-    shared.destroy();
-}
-
 crate::support::harness::tests![
     exactly_one_of_many_readers_allocates_and_all_get_the_same_address,
     of_many_first_touches_of_a_small_object_one_block_stays_and_the_others_are_freed,
-    the_last_error_is_each_threads_own,
 ];

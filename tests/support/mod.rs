@@ -12,7 +12,6 @@ pub mod as_shipped;
 pub mod blob;
 #[cfg(feature = "blob")]
 pub mod blob_model;
-pub mod bookkeeper;
 pub mod captures;
 pub mod command_file;
 pub mod crossing;
