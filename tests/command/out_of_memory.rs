@@ -126,7 +126,7 @@ fn the_librarys_own_limit_is_named() {
     );
     workshop.syncedmem(&["export", "t", "--to", "json"]).ok();
     let exported = std::fs::read_to_string(workshop.path("t.json")).unwrap();
-    let failed = "\"side\":\"host\",\"bytes\":67108864,\"refused_by\":\"host limit\",\"limit\":20971520}";
+    let failed = "\"side\":\"host\",\"bytes\":67108864,\"refused_by\":\"host limit\",\"limit\":20971520,";
     assert!(exported.contains(failed) && exported.contains("\"args\":{\"command\":[\"./greedy\"]}"), "{exported}");
 }
 

@@ -2,19 +2,17 @@
 //!
 //! "Complete Events" (X) have a duration, "Instant Events" (i) have none, "Counter Events" (C) are the bytes in use. "Flow Events" (s, and
 //! f, bound to the slice around it) lead from a push or pull to its completion. "Metadata Events" (M) name processes and threads. Times
-//! are microseconds with three decimals.
+//! are microseconds.
 
-use std::fmt::{self, Write as _};
 use std::io::Write;
 
 use serde_json::{Value, json};
 use syncedmem_analysis::ledger::Ledger;
-use syncedmem_trace::event::{Event, Origin, Pass, Site, What};
+use syncedmem_trace::event::{Event, Origin, Site, What};
 use syncedmem_trace::kind::Kind;
 use syncedmem_trace_reader::{Caffe, End, Item, Note, ReadError};
 
-use super::Error;
-use super::fields::{Fields, Title};
+use super::{Error, fields};
 
 pub fn write(items: impl Iterator<Item = Result<Item, ReadError>>, output: &mut impl Write) -> Result<(), Error> {
     let mut records = Records { output, separator: "[\n", start: 0, memory: Ledger::default(), shown: NOTHING_SHOWN };
@@ -38,100 +36,85 @@ struct Records<'o, W> {
     shown: [u64; 3],
 }
 
-struct Head<N> {
-    phase: &'static str,
-    process: u32,
-    thread: u32,
-    /// Nanoseconds; `None` for metadata.
-    time: Option<u64>,
-    name: N,
-}
-
 impl<W: Write> Records<'_, W> {
     fn item(&mut self, item: Item) -> Result<(), Error> {
-        let metadata = |process, thread, name| Head { phase: "M", process, thread, time: None, name };
+        let start = self.start;
         match item {
             Item::Process { process, name, parent, monotonic, .. } => {
                 (self.start, self.memory, self.shown) = (monotonic, Ledger::default(), NOTHING_SHOWN);
-                let name = Quoted(&name);
-                let parent = parent.map(|parent| format!(",\"parent\":{parent}")).unwrap_or_default();
-                self.record(
-                    metadata(process, process, "process_name"),
-                    format_args!(",\"args\":{{\"name\":{name}{parent}}}"),
-                )
+                self.metadata(process, process, "process_name", json!({ "name": name, "parent": parent }))
             }
             Item::Thread { process, thread, name } => {
-                let name = Quoted(&name);
-                self.record(metadata(process, thread, "thread_name"), format_args!(",\"args\":{{\"name\":{name}}}"))
+                self.metadata(process, thread, "thread_name", json!({ "name": name }))
             }
             Item::Site { process, site, place } => {
-                let place = Quoted(&place);
-                let arguments = format_args!("\"site\",\"site\":{},\"place\":{place}", site.0);
-                self.note(process, self.start, "call site", arguments)
+                self.note(process, start, "call site", json!({ "what": "site", "site": site.0, "place": place }))
             }
             Item::Name { process, time, object, name } => {
-                let name = Quoted(&name);
-                let arguments = format_args!("\"named\",\"object\":\"{object:#x}\",\"name\":{name}");
+                let arguments = json!({ "what": "named", "object": hexadecimal(object), "name": name });
                 self.note(process, time, "object named", arguments)
             }
             Item::Mode { process, time, accesses, compares } => {
-                let arguments = format_args!("\"mode\",\"accesses\":{accesses},\"compares\":{compares}");
+                let arguments = json!({ "what": "mode", "accesses": accesses, "compares": compares });
                 self.note(process, time, "recording mode", arguments)
             }
             Item::Event { process, event } => self.event(process, &event),
-            Item::Pass { process, pass: Pass { start, duration, thread, kind, iteration } } => {
-                let head = Head { phase: "X", process, thread, time: Some(start), name: kind.name() };
-                let iteration = iteration.map(|iteration| format!(",\"iteration\":{iteration}")).unwrap_or_default();
-                let duration = Time(duration);
-                self.record(head, format_args!(",\"dur\":{duration},\"args\":{{\"what\":\"pass\"{iteration}}}"))
+            Item::Pass { process, pass } => {
+                let arguments = json!({ "what": "pass", "iteration": pass.iteration });
+                let rest = json!({ "dur": microseconds(pass.duration), "args": arguments });
+                self.record("X", process, pass.thread, Some(pass.start), pass.kind.name(), rest)
             }
             Item::Items { process, object, items } => {
-                let arguments = format_args!("\"items\",\"object\":\"{object:#x}\",\"items\":{items}");
-                self.note(process, self.start, "items of a batch", arguments)
+                let arguments = json!({ "what": "items", "object": hexadecimal(object), "items": items });
+                self.note(process, start, "items of a batch", arguments)
             }
             Item::Net { process, layers } => {
-                self.note(process, self.start, "net made", format_args!("\"net\",\"layers\":{}", Quoted(&layers)))
+                self.note(process, start, "net made", json!({ "what": "net", "layers": layers }))
             }
             Item::Note { process, note } => {
-                let arguments = note_arguments(note);
-                self.record(metadata(process, process, "syncedmem_about"), format_args!(",\"args\":{arguments}"))
+                let arguments = match note {
+                    Note::Command(command) => json!({ "command": command }),
+                    Note::Host(host) => json!({ "host": host }),
+                    Note::Setting(setting) => json!({ "setting": setting }),
+                    Note::Limit { name, bytes } => json!({ "limit": name, "bytes": bytes }),
+                    Note::Caffe(Caffe { file, reaches, taken_over }) => {
+                        json!({ "caffe": file, "reaches_the_library": reaches, "functions_taken_over": taken_over })
+                    }
+                };
+                self.metadata(process, process, "syncedmem_about", arguments)
             }
             Item::Frames { .. } | Item::Module { .. } => Ok(()),
             Item::End(End { process, header, gave_way, .. }) => {
-                let (is_whole, lost) = (header.end.is_some() && header.cut.is_none(), header.lost);
-                let [pageable, pinned, device] = Kind::ALL.map(|kind| header.account.memory(kind).peak);
-                let peaks = format_args!("{{\"pageable\":{pageable},\"pinned\":{pinned},\"device\":{device}}}");
-                let arguments =
-                    format_args!("{{\"whole\":{is_whole},\"gave_way\":{gave_way},\"lost\":{lost},\"peaks\":{peaks}}}");
-                self.record(metadata(process, process, "syncedmem_end"), format_args!(",\"args\":{arguments}"))
+                let is_whole = header.end.is_some() && header.cut.is_none();
+                let peaks = kinds(Kind::ALL.map(|kind| header.account.memory(kind).peak));
+                let arguments = json!({ "whole": is_whole, "gave_way": gave_way, "lost": header.lost, "peaks": peaks });
+                self.metadata(process, process, "syncedmem_end", arguments)
             }
         }
     }
 
+    fn metadata(&mut self, process: u32, thread: u32, name: &str, arguments: Value) -> Result<(), Error> {
+        self.record("M", process, thread, None, name, json!({ "args": arguments }))
+    }
+
     /// An instant of the process that says what others mean.
-    fn note(&mut self, process: u32, time: u64, name: &'static str, arguments: fmt::Arguments) -> Result<(), Error> {
-        let head = Head { phase: "i", process, thread: process, time: Some(time), name };
-        self.record(head, format_args!(",\"s\":\"p\",\"args\":{{\"what\":{arguments}}}"))
+    fn note(&mut self, process: u32, time: u64, name: &str, arguments: Value) -> Result<(), Error> {
+        self.record("i", process, process, Some(time), name, json!({ "s": "p", "args": arguments }))
     }
 
     fn event(&mut self, process: u32, event: &Event) -> Result<(), Error> {
-        let flow = flow_phase(event);
-        let is_slice = is_slice(event);
-        let (phase, thread) = (if is_slice { "X" } else { "i" }, event.thread);
-        let head = Head { phase, process, thread, time: Some(event.start), name: Title(&event.what) };
+        let (flow, is_slice, thread) = (flow_phase(event), is_slice(event), event.thread);
         // A flow binds to a slice with a duration: an unmeasured slice gets the shortest one.
-        let duration = Time(event.duration.max(flow.is_some().into()));
-        let arguments = Arguments { event, is_slice };
-        match is_slice {
-            true => self.record(head, format_args!(",\"dur\":{duration},\"args\":{arguments}"))?,
-            false => self.record(head, format_args!(",\"s\":\"t\",\"args\":{arguments}"))?,
-        }
+        let duration = is_slice.then(|| microseconds(event.duration.max(flow.is_some().into())));
+        let (phase, scope) = if is_slice { ("X", None) } else { ("i", Some("t")) };
+        let rest = json!({ "dur": duration, "s": scope, "args": arguments(event, is_slice) });
+        self.record(phase, process, thread, Some(event.start), &fields::title(&event.what), rest)?;
         if let Some((phase, copy)) = flow {
             // Viewers identify a flow by name and number alone.
             let number = u64::from(process) << 40 | copy & ((1 << 40) - 1);
-            let bound = if phase == "f" { ",\"bp\":\"e\"" } else { "" };
-            let head = Head { phase, process, thread, time: Some(event.start), name: "copy in flight" };
-            self.record(head, format_args!(",\"id\":\"{number:#x}\"{bound}"))?;
+            let bound = (phase == "f").then_some("e");
+            let rest = json!({ "id": hexadecimal(number), "bp": bound });
+            self.record(phase, process, thread, Some(event.start), "copy in flight", rest)?;
         }
         self.memory.take(event);
         let live = self.memory.live();
@@ -139,34 +122,63 @@ impl<W: Write> Records<'_, W> {
             return Ok(());
         }
         self.shown = live;
-        let [pageable, pinned, device] = live;
-        self.record(
-            Head { phase: "C", process, thread, time: Some(event.end()), name: "memory" },
-            format_args!(",\"args\":{{\"pageable\":{pageable},\"pinned\":{pinned},\"device\":{device}}}"),
-        )
+        self.record("C", process, thread, Some(event.end()), "memory", json!({ "args": kinds(live) }))
     }
 
-    fn record(&mut self, head: Head<impl fmt::Display>, rest: fmt::Arguments) -> Result<(), Error> {
-        let Head { phase, process, thread, time, name } = head;
-        write!(self.output, "{}{{\"ph\":\"{phase}\",\"pid\":{process},\"tid\":{thread},", self.separator)?;
-        if let Some(time) = time {
-            write!(self.output, "\"ts\":{},", Time(time))?;
+    /// Fields without a value are left out. `time`: nanoseconds; `None` for metadata.
+    fn record(
+        &mut self,
+        phase: &str,
+        process: u32,
+        thread: u32,
+        time: Option<u64>,
+        name: &str,
+        rest: Value,
+    ) -> Result<(), Error> {
+        let time = time.map(microseconds);
+        let mut record =
+            json!({ "ph": phase, "pid": process, "tid": thread, "ts": time, "name": name, "cat": "syncedmem" });
+        if let (Value::Object(record), Value::Object(rest)) = (&mut record, rest) {
+            record.extend(rest);
         }
+        drop_missing(&mut record);
+        write!(self.output, "{}{record}", self.separator)?;
         self.separator = ",\n";
-        Ok(write!(self.output, "\"name\":\"{name}\",\"cat\":\"syncedmem\"{rest}}}")?)
+        Ok(())
     }
 }
 
-fn note_arguments(note: Note) -> Value {
-    match note {
-        Note::Command(command) => json!({ "command": command }),
-        Note::Host(host) => json!({ "host": host }),
-        Note::Setting(setting) => json!({ "setting": setting }),
-        Note::Limit { name, bytes } => json!({ "limit": name, "bytes": bytes }),
-        Note::Caffe(Caffe { file, reaches, taken_over }) => {
-            json!({ "caffe": file, "reaches_the_library": reaches, "functions_taken_over": taken_over })
-        }
+fn drop_missing(value: &mut Value) {
+    if let Value::Object(fields) = value {
+        fields.retain(|_, value| !value.is_null());
+        fields.values_mut().for_each(drop_missing);
     }
+}
+
+fn arguments(event: &Event, is_slice: bool) -> Value {
+    let mut all = fields::of(&event.what);
+    if event.object != 0 {
+        all["object"] = hexadecimal(event.object).into();
+    }
+    if event.site != Site::UNKNOWN {
+        all["site"] = event.site.0.into();
+    }
+    if is_slice && event.duration == 0 {
+        all["took"] = 0.into();
+    }
+    all
+}
+
+fn kinds([pageable, pinned, device]: [u64; 3]) -> Value {
+    json!({ "pageable": pageable, "pinned": pinned, "device": device })
+}
+
+fn hexadecimal(number: u64) -> String {
+    format!("{number:#x}")
+}
+
+fn microseconds(nanoseconds: u64) -> f64 {
+    nanoseconds as f64 / 1000.0
 }
 
 fn is_slice(event: &Event) -> bool {
@@ -189,44 +201,5 @@ fn flow_phase(event: &Event) -> Option<(&'static str, u64)> {
         What::Started { copy, .. } => Some(("s", copy)),
         What::Completed { copy, .. } => Some(("f", copy)),
         _ => None,
-    }
-}
-
-struct Arguments<'e> {
-    event: &'e Event,
-    is_slice: bool,
-}
-
-impl fmt::Display for Arguments<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Event { object, site, duration, what, .. } = self.event;
-        let mut common = String::new();
-        if *object != 0 {
-            write!(common, ",\"object\":\"{object:#x}\"")?;
-        }
-        if *site != Site::UNKNOWN {
-            write!(common, ",\"site\":{}", site.0)?;
-        }
-        if self.is_slice && *duration == 0 {
-            common.push_str(",\"took\":0");
-        }
-        write!(f, "{{\"what\":{}}}", Fields { what, common: &common })
-    }
-}
-
-/// From nanoseconds to microseconds.
-struct Time(u64);
-
-impl fmt::Display for Time {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}.{:03}", self.0 / 1000, self.0 % 1000)
-    }
-}
-
-struct Quoted<'t>(&'t str);
-
-impl fmt::Display for Quoted<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&serde_json::to_string(self.0).map_err(|_| fmt::Error)?)
     }
 }
