@@ -126,3 +126,26 @@ def test_a_models_blobs_are_tensors_that_keep_their_memory(tmp_path: Path) -> No
     blob = syncedmem.load_caffemodel(tmp_path / "a.caffemodel")["ip/1"][0]
     tensor = blob.to_torch()
     assert tensor.data_ptr() == blob.data.cpu_data().ctypes.data and tensor.tolist() == [[1, 2, 3]]
+
+
+def test_pytorchs_own_modules_load_a_model_that_was_saved_as_pt(tmp_path: Path) -> None:
+    values = [models.blob([2], [3, -6]), models.blob([2], [12, 1.5]), models.blob([1], [3])]
+    scale = [models.blob([2], [2, 3]), models.blob([2], [1, -1])]
+    net = models.layer("bn", "BatchNorm", values) + models.layer("scale", "Scale", scale)
+    (tmp_path / "a.caffemodel").write_bytes(models.LENET + net)
+    with syncedmem.open_caffemodel(tmp_path / "a.caffemodel") as model:
+        torch.save(model.to_torch(names="torch"), tmp_path / "a.pt")
+        with pytest.raises(ValueError, match='names are "caffe" or "torch", and not .pytorch.'):
+            model.to_torch(names="pytorch")  # type: ignore[arg-type]
+    module = torch.nn.Module()
+    module.conv1 = torch.nn.Conv2d(1, 2, (1, 2))
+    module.bn = torch.nn.BatchNorm2d(2, affine=False).eval()
+    state = torch.load(tmp_path / "a.pt")
+    left = module.load_state_dict({name: state[name] for name in state if name.startswith(("conv1", "bn"))})
+    assert not left.missing_keys and not left.unexpected_keys
+    # Caffe: the sum of means, and of variances, over the factor.
+    maps = torch.tensor([[[[2.0]], [[-2.0]]]])
+    assert torch.allclose(module.bn(maps).flatten(), torch.tensor([0.5, 0.0]), atol=1e-3)
+    assert module.conv1(torch.ones(1, 1, 1, 2)).flatten().tolist() == [3.5, 6.5]
+    assert state["scale.weight"].tolist() == [2, 3] and state["scale.bias"].tolist() == [1, -1]
+    assert tuple(state["ip/1.weight"].shape) == (1, 3)

@@ -5,6 +5,7 @@ use std::process::Command;
 
 use crate::caffe_like::{Workshop, command, said};
 use crate::support::assert_has;
+use crate::support::command_file::command_file;
 
 /// The pages of the help: the command's own, and one for each command below it.
 pub const PAGES: [&[&str]; 14] = [
@@ -39,6 +40,20 @@ fn without_a_command_the_help_is_printed_and_it_is_an_error() {
     assert_eq!(told.status, Some(2));
     told.has(&["Usage: syncedmem <COMMAND>", "Examples:"]);
     assert!(!told.error.contains("share"), "what only the installation needs is not shown: {}", told.error);
+}
+
+#[test]
+fn help_has_colours_on_a_terminal_and_none_where_the_user_wants_none() {
+    let program = format!("{} --help", command_file().display());
+    let shown = |variable, value| {
+        let mut terminal = Command::new("script");
+        terminal.args(["-qec", &program, "/dev/null"]).env_remove("NO_COLOR").env("TERM", "xterm").env(variable, value);
+        said(&mut terminal).ok()
+    };
+    assert!(shown("TERM", "xterm").contains("\x1b["));
+    assert!(!shown("NO_COLOR", "1").contains('\x1b'));
+    let told = said(command().arg("--help")).ok();
+    assert!(!told.contains('\x1b') && told.contains("NO_COLOR"), "{told}");
 }
 
 #[test]

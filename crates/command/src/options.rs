@@ -27,7 +27,8 @@ Examples:
   syncedmem model inspect lenet.caffemodel
       the layers and shapes of a model, without Caffe
 
-`syncedmem help COMMAND` says more about each command.";
+`syncedmem help COMMAND` says more about each command. Only help and errors have colours,
+and only on a terminal where NO_COLOR is not set.";
 
 #[derive(Debug, Subcommand)]
 pub enum Command {

@@ -6,7 +6,7 @@ import importlib
 import os
 from collections.abc import Iterator
 from types import TracebackType
-from typing import Any, Union
+from typing import Any, Literal, Union
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,12 @@ from ._text import table
 from ._types import ModelKind
 
 Path = Union[str, bytes, "os.PathLike[str]", "os.PathLike[bytes]"]
+Names = Literal["caffe", "torch"]
+
+
+def _tensor(array: SyncedArray) -> Any:
+    torch: Any = importlib.import_module("torch")
+    return torch.from_dlpack(array.mutable_cpu())
 
 
 def _text(string: Any) -> str:
@@ -165,21 +171,27 @@ class CaffeModel(Holder):
             for blob in layer.blobs:
                 yield (name if self.kind == ModelKind.BLOB else f"{name}.{blob.index}"), blob
 
-    def to_torch(self) -> dict[str, Any]:
-        """Every blob as a PyTorch tensor, by the names of `blobs`. The tensors keep the memory; nothing is copied."""
-        return {name: blob.to_torch() for name, blob in self.blobs()}
+    def to_torch(self, names: Names = "caffe") -> dict[str, Any]:
+        """Every blob as a PyTorch tensor, by the names of `blobs`. The tensors keep the memory; nothing is copied.
 
-    def save_npz(self, path: Path) -> None:
-        """Writes every blob to a NumPy archive, by the names of `blobs`, one at a time."""
+        `names="torch"` gives the names and shapes that PyTorch's modules have (`conv1.weight`, `conv1.bias`, `bn1.running_mean`,
+        `bn1.running_var`): the sums of a BatchNorm layer are multiplied by the factor that Caffe stores beside them.
+        """
+        from ._model_export import exported
+
+        return {array.name: _tensor(array.read()) for array in exported(self, names)}
+
+    def save_npz(self, path: Path, names: Names = "caffe") -> None:
+        """Writes every blob to a NumPy archive, by the names of `to_torch`, one at a time."""
         from ._model_export import save_npz
 
-        save_npz(self, os.fsdecode(path))
+        save_npz(self, os.fsdecode(path), names)
 
-    def save_safetensors(self, path: Path) -> None:
-        """Writes every blob to a safetensors file, by the names of `blobs`, one at a time."""
+    def save_safetensors(self, path: Path, names: Names = "caffe") -> None:
+        """Writes every blob to a safetensors file, by the names of `to_torch`, one at a time."""
         from ._model_export import save_safetensors
 
-        save_safetensors(self, os.fsdecode(path))
+        save_safetensors(self, os.fsdecode(path), names)
 
 
 class ModelLayer:
@@ -259,8 +271,7 @@ class ModelBlob(Holder):
 
     def to_torch(self) -> Any:
         """Its values as a PyTorch tensor, which keeps the memory that they were read into; nothing is copied."""
-        torch: Any = importlib.import_module("torch")
-        return torch.from_dlpack(self.read().mutable_cpu())
+        return _tensor(self.read())
 
     @property
     def nbytes(self) -> int:

@@ -1,6 +1,6 @@
 //! `syncedmem model import`.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io::Read;
 use std::path::PathBuf;
@@ -12,15 +12,17 @@ use clap::{Args, ValueHint};
 use indicatif::ProgressBar;
 
 use super::arrays::{self, Shape};
-use super::export::Format;
 use super::given::{self, Given};
+use super::names::{self, Names};
+use super::types::Format;
 use crate::report::input;
 use crate::{progress, say, signals};
 
 /// Write a model file with the values of a safetensors or npz file.
 ///
-/// All else is copied from OLD byte for byte. Arrays have the names that `export` gives them, and the shapes and types of OLD; float16 and
-/// bfloat16 are also taken for float32, and all of them for float64, which is exact. Diffs that FILE lacks stay as they are.
+/// All else is copied from OLD byte for byte. Arrays have the names that `export` gives them, Caffe's or PyTorch's, and the shapes and types
+/// of OLD; float16 and bfloat16 are also taken for float32, and all of them for float64, which is exact. Diffs that FILE lacks stay as they
+/// are. A BatchNorm layer that gets PyTorch's means and variances gets the factor 1.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -83,7 +85,7 @@ fn import(options: &Options) -> Result<String, Problems> {
     if input::is_same(&options.output, &options.file) {
         return Err(of_file("is the file with the values: name another one with --output".into()));
     }
-    let replaced = matched(&model, given, options)?;
+    let Matched { replaced, ones } = matched(&model, given, options)?;
 
     let bytes: u64 = replaced.iter().filter_map(|(at, _)| model.array(*at).ok()).map(|array| array.bytes()).sum();
     let bar = progress::bar(bytes + model.file_bytes(), "importing");
@@ -99,6 +101,10 @@ fn import(options: &Options) -> Result<String, Problems> {
         edit.replace(*at, Values::new(element, count, values));
         changed += 1;
     }
+    for at in ones {
+        // 1 as a half, which becomes what the model has.
+        edit.replace(at, Values::new(Element::F16, 1, &[0, 0x3c][..]));
+    }
     if options.allow_large {
         edit.allow_large();
     }
@@ -113,8 +119,14 @@ fn import(options: &Options) -> Result<String, Problems> {
     ))
 }
 
-/// The model's arrays, each with the one that is given for it.
-fn matched(model: &Model, given: Vec<Given>, options: &Options) -> Result<Vec<(At, Given)>, Problems> {
+struct Matched {
+    /// The model's arrays, each with the one that is given for it.
+    replaced: Vec<(At, Given)>,
+    /// The factors of BatchNorm layers that get means and variances.
+    ones: Vec<At>,
+}
+
+fn matched(model: &Model, given: Vec<Given>, options: &Options) -> Result<Matched, Problems> {
     let (file, like) = (options.file.display(), options.like.display());
     let mut problems = Vec::new();
     let mut by_name = HashMap::new();
@@ -123,15 +135,35 @@ fn matched(model: &Model, given: Vec<Given>, options: &Options) -> Result<Vec<(A
             problems.push(format!("{file}: has two arrays {}; save it again with one", twice.name));
         }
     }
-    let places = arrays::named(model, arrays::places(model)).map_err(|what| one(format!("{like}: {what}")))?;
-    let mut replaced = Vec::new();
-    for (name, at) in places {
+    let places = arrays::places(model);
+    let is_batch_norm = |at: At| names::is_batch_norm(&model.layers()[at.layer]);
+    let has_torch =
+        |at: &At| is_batch_norm(*at) && names::torch(model, *at).is_some_and(|name| by_name.contains_key(&name));
+    let averaged: HashSet<usize> = places.iter().filter(|at| has_torch(at)).map(|at| at.layer).collect();
+    for layer in &averaged {
+        // PyTorch counts batches; Caffe does not.
+        by_name.remove(&format!("{}.num_batches_tracked", model.layers()[*layer].name()));
+    }
+    let (mut replaced, mut ones) = (Vec::new(), Vec::new());
+    let named = names::named(model, places, Names::Caffe).map_err(|what| one(format!("{like}: {what}")))?;
+    for (mut name, at) in named {
+        let is_averaged = averaged.contains(&at.layer);
+        if is_averaged && at == At::data(at.layer, 2) {
+            if names::batch_norm_scale(model, at.layer).map_err(one)? != 1.0 {
+                ones.push(at);
+            }
+            continue;
+        }
+        if let Some(other) = names::torch(model, at).filter(|other| is_averaged || by_name.contains_key(other)) {
+            name = other;
+        }
         match by_name.remove(&name) {
             Some(given) => match unfit(model, at, &given).map_err(one)? {
                 None => replaced.push((at, given)),
                 Some(what) => problems.push(format!("{file}: {name} {what}")),
             },
-            None if options.partial || at.part == Part::Diff => {}
+            None if at.part == Part::Diff => {}
+            None if options.partial && !is_averaged => {}
             None => problems.push(format!(
                 "{file}: has no array {name}, which {like} has; add it, or keep the old values with --partial"
             )),
@@ -143,7 +175,7 @@ fn matched(model: &Model, given: Vec<Given>, options: &Options) -> Result<Vec<(A
         format!("{file}: has an array {name}, which {like} has not; take it out, or name it as `syncedmem model export` does")
     });
     problems.extend(extra);
-    if problems.is_empty() { Ok(replaced) } else { Err(problems) }
+    if problems.is_empty() { Ok(Matched { replaced, ones }) } else { Err(problems) }
 }
 
 fn unfit(model: &Model, at: At, given: &Given) -> Result<Option<String>, caffemodel::Error> {

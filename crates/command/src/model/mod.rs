@@ -7,6 +7,7 @@ mod export;
 mod given;
 mod import;
 mod inspect;
+mod names;
 mod types;
 mod values;
 

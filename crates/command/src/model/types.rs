@@ -1,6 +1,30 @@
-//! Other formats' names for the types of values.
+//! The formats of arrays, and their names for the types of values.
+
+use std::path::Path;
 
 use caffemodel::Element::{self, *};
+use clap::ValueEnum;
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum Format {
+    Safetensors,
+    Npz,
+}
+
+impl Format {
+    pub fn extension(self) -> &'static str {
+        match self {
+            Self::Safetensors => "safetensors",
+            Self::Npz => "npz",
+        }
+    }
+
+    /// The format of a file with this name.
+    pub fn of_name(path: &Path) -> Option<Self> {
+        let extension = path.extension()?;
+        [Self::Safetensors, Self::Npz].into_iter().find(|format| extension == format.extension())
+    }
+}
 
 pub fn numpy(element: Element) -> &'static str {
     names(element).0

@@ -8,22 +8,27 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use caffemodel::{At, Element, Error, Model, Part};
-use clap::{Args, ValueEnum, ValueHint};
+use clap::{Args, ValueHint};
 use indicatif::ProgressBar;
 
-use super::arrays;
+use super::names::{self, Names};
+use super::types::Format;
+use super::{arrays, values};
 use crate::output::new_file;
 use crate::report::input::is_same;
 use crate::{progress, say};
 
 /// Write the arrays of a model file as safetensors or npz, for PyTorch, NumPy and others.
 ///
-/// conv1.0 are the weights of layer conv1, conv1.1 its biases. Values are copied as they are stored.
+/// conv1.0 are the weights of layer conv1, conv1.1 its biases; with `--names torch`, conv1.weight and conv1.bias. Values are copied as they
+/// are stored.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   syncedmem model export lenet.caffemodel --to safetensors
       writes lenet.safetensors
+  syncedmem model export lenet.caffemodel --to safetensors --names torch
+      for load_state_dict of a module of PyTorch
   syncedmem model export lenet.caffemodel --to npz --net-shapes -o net.npz
       for numpy.load(\"net.npz\")[\"conv1.0\"]")]
 pub struct Options {
@@ -36,6 +41,9 @@ pub struct Options {
     /// The new file; an old one is replaced once the new one is whole [default: beside FILE, with the format's ending].
     #[arg(short, long, value_name = "OUT", value_hint = ValueHint::FilePath)]
     output: Option<PathBuf>,
+    /// What the arrays are called.
+    #[arg(long, value_enum, default_value_t = Names::Caffe)]
+    names: Names,
     /// Drop leading ones of legacy shapes where the layer's type says how many axes there are.
     #[arg(long)]
     net_shapes: bool,
@@ -44,33 +52,14 @@ pub struct Options {
     diffs: bool,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub enum Format {
-    Safetensors,
-    Npz,
-}
-
-impl Format {
-    pub fn extension(self) -> &'static str {
-        match self {
-            Self::Safetensors => "safetensors",
-            Self::Npz => "npz",
-        }
-    }
-
-    /// The format of a file with this name.
-    pub fn of_name(path: &Path) -> Option<Self> {
-        let extension = path.extension()?;
-        [Self::Safetensors, Self::Npz].into_iter().find(|format| extension == format.extension())
-    }
-}
-
 struct Tensor {
     name: String,
     at: At,
     element: Element,
     shape: Vec<i64>,
     bytes: u64,
+    /// What the values are multiplied by.
+    scale: Option<f64>,
 }
 
 /// Why nothing was written.
@@ -136,15 +125,26 @@ fn export(options: &Options, output: &Path) -> Result<(), Failed> {
 
 /// What is to be written: each can be read.
 fn tensors(model: &Model, options: &Options) -> Result<Vec<Tensor>, Failed> {
+    let is_torch = options.names == Names::Torch;
+    // PyTorch has no factor, and the diffs of sums say nothing.
+    let is_batch_norm = |at: &At| is_torch && names::is_batch_norm(&model.layers()[at.layer]);
+    let is_left_out = |at: &At| is_batch_norm(at) && (at.blob == 2 || at.part == Part::Diff);
     let wanted = arrays::places(model).into_iter().filter(|at| options.diffs || at.part == Part::Data);
-    let named = arrays::named(model, wanted).map_err(Failed::Name)?;
+    let named = names::named(model, wanted.filter(|at| !is_left_out(at)), options.names).map_err(Failed::Name)?;
     named
         .into_iter()
         .map(|(name, at)| {
             let (array, layer) = (model.array(at)?, &model.layers()[at.layer]);
             let stored = layer.blobs()[at.blob].shape();
-            let shape = if options.net_shapes { layer.shape_in_net(at.blob).unwrap_or(stored) } else { stored };
-            Ok(Tensor { name, at, element: array.element(), shape: shape.to_vec(), bytes: array.bytes() })
+            let is_of_net = is_torch || options.net_shapes;
+            let shape = if is_of_net { layer.shape_in_net(at.blob).unwrap_or(stored) } else { stored }.to_vec();
+            let scale = is_batch_norm(&at).then(|| names::batch_norm_scale(model, at.layer)).transpose()?;
+            // Products of halves are floats.
+            let element = match array.element() {
+                Element::F16 if scale.is_some() => Element::F32,
+                element => element,
+            };
+            Ok(Tensor { name, at, element, shape, bytes: array.count() * element.size() as u64, scale })
         })
         .collect()
 }
@@ -153,6 +153,20 @@ fn tensors(model: &Model, options: &Options) -> Result<Vec<Tensor>, Failed> {
 const BLOCK: usize = 1 << 20;
 
 fn copy(model: &Model, tensor: &Tensor, into: &mut impl Write, bar: &ProgressBar) -> Result<(), Failed> {
+    if let Some(scale) = tensor.scale {
+        let mut written = Ok(());
+        values::read(model, tensor.at, bar, |_, block| {
+            let mut write = |value: &f64| match tensor.element {
+                Element::F64 => into.write_all(&(value * scale).to_le_bytes()),
+                // As Caffe multiplies.
+                _ => into.write_all(&(*value as f32 * scale as f32).to_le_bytes()),
+            };
+            if written.is_ok() {
+                written = block.iter().try_for_each(&mut write);
+            }
+        })?;
+        return Ok(written?);
+    }
     let size = tensor.element.size();
     let mut block = vec![0; BLOCK.min(usize::try_from(tensor.bytes).unwrap_or(BLOCK))];
     let mut written = 0;

@@ -14,7 +14,7 @@ use caffemodel::Element;
 use crc32fast::Hasher;
 use flate2::read::DeflateDecoder;
 
-use super::export::Format;
+use super::types::Format;
 
 /// The open file, and its arrays.
 pub fn open(path: &Path, format: Format) -> Result<(Arc<File>, Vec<Given>), String> {

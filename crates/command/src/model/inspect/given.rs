@@ -5,8 +5,8 @@ use serde::Serialize;
 
 use super::{Options, RANGE, range, table};
 use crate::model::arrays::Shape;
-use crate::model::export::Format;
 use crate::model::given;
+use crate::model::types::Format;
 use crate::model::values::Found;
 use crate::{progress, say};
 

@@ -11,7 +11,7 @@ use indicatif::{HumanBytes, ProgressBar};
 use serde::Serialize;
 
 use super::arrays::{self, Shape};
-use super::export::Format;
+use super::types::Format;
 use super::values::Found;
 use crate::{progress, say};
 
