@@ -22,16 +22,11 @@ use crate::object::SyncedMemory;
 use crate::object::element::ElementType;
 use crate::object::shared::Shared;
 use array::Array;
+pub use caffemodel::Part;
 pub use device::computed_on_host;
 use error::Error;
 pub use math::portable::Term;
 use shape::Shape;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Which {
-    Data,
-    Diff,
-}
 
 /// An array to share or copy.
 #[derive(Debug)]
@@ -104,12 +99,12 @@ impl Blob {
 
     /// In bytes; 0 without a shape.
     // Unlike Caffe: Caffe keeps the capacity of memory that it no longer has.
-    pub fn capacity(&self, which: Which) -> Result<usize, Error> {
-        self.memories[which as usize].as_ref().map_or(Ok(0), |memory| Ok(memory.size()?))
+    pub fn capacity(&self, part: Part) -> Result<usize, Error> {
+        self.memories[part as usize].as_ref().map_or(Ok(0), |memory| Ok(memory.size()?))
     }
 
-    pub fn memory(&self, which: Which) -> Result<&Shared, Error> {
-        self.memories[which as usize].as_ref().ok_or(Error::NoShape)
+    pub fn memory(&self, part: Part) -> Result<&Shared, Error> {
+        self.memories[part as usize].as_ref().ok_or(Error::NoShape)
     }
 
     /// Borrows the caller's memory as `side`, then the newest. Memory of another size than the count's is replaced.
@@ -119,66 +114,66 @@ impl Blob {
     /// any more.
     // Unlike Caffe: Caffe replaces the other array too, and follows a null pointer if there is no shape.
     #[expect(unsafe_code, reason = "memory is borrowed from the caller")]
-    pub unsafe fn set(&mut self, which: Which, side: Side, data: *mut c_void) -> Result<(), Error> {
+    pub unsafe fn set(&mut self, part: Part, side: Side, data: *mut c_void) -> Result<(), Error> {
         let (bytes, size) = (self.bytes_of(&self.shape), self.element.bytes());
         if data.addr() % size != 0 {
             return Err(Error::Misaligned { bytes: size });
         }
         // SAFETY: the caller guarantees it, and the memory has the count's size.
         let set = |memory: &SyncedMemory| unsafe { memory.set_data(side, data) };
-        let memory = self.memory(which)?;
+        let memory = self.memory(part)?;
         if memory.size()? == bytes {
             return Ok(set(memory)?);
         }
         let memory = Shared::new(bytes)?;
         set(&memory)?;
-        self.memories[which as usize] = Some(memory);
+        self.memories[part as usize] = Some(memory);
         Ok(())
     }
 
-    pub fn source(&self, which: Which) -> Result<Source, Error> {
-        Ok(Source { element: self.element, shape: self.shape, memory: self.memory(which)?.clone() })
+    pub fn source(&self, part: Part) -> Result<Source, Error> {
+        Ok(Source { element: self.element, shape: self.shape, memory: self.memory(part)?.clone() })
     }
 
-    pub fn share(&mut self, which: Which, source: Source) -> Result<(), Error> {
+    pub fn share(&mut self, part: Part, source: Source) -> Result<(), Error> {
         self.check_type(&source)?;
         let (own, other) = (self.shape.count(), source.shape.count());
         if own != other {
             return Err(Error::CountsDiffer { own, other });
         }
-        self.memories[which as usize] = Some(source.memory);
+        self.memories[part as usize] = Some(source.memory);
         Ok(())
     }
 
     /// A source of another shape is refused, or with `reshape` gives its shape.
-    pub fn copy_from(&mut self, which: Which, source: &Source, reshape: bool) -> Result<(), Error> {
+    pub fn copy_from(&mut self, part: Part, source: &Source, reshape: bool) -> Result<(), Error> {
         self.check_type(source)?;
         let from = Array { element: source.element, count: source.shape.count(), memory: &source.memory };
         if self.shape == source.shape {
-            return self.array(which)?.copy_from(from);
+            return self.array(part)?.copy_from(from);
         }
         if !reshape {
             return Err(Error::ShapesDiffer);
         }
         let memories = self.memories_for(&source.shape)?;
-        Array { memory: &memories[which as usize], ..from }.copy_from(from)?;
+        Array { memory: &memories[part as usize], ..from }.copy_from(from)?;
         self.take(source.shape, memories);
         Ok(())
     }
 
     pub fn update(&mut self) -> Result<(), Error> {
         self.check_math()?;
-        self.array(Which::Data)?.subtract(self.array(Which::Diff)?)
+        self.array(Part::Data)?.subtract(self.array(Part::Diff)?)
     }
 
-    pub fn sum(&self, which: Which, term: Term) -> Result<f64, Error> {
+    pub fn sum(&self, part: Part, term: Term) -> Result<f64, Error> {
         self.check_math()?;
-        self.memories[which as usize].as_ref().map_or(Ok(0.0), |_| self.array(which)?.sum(term))
+        self.memories[part as usize].as_ref().map_or(Ok(0.0), |_| self.array(part)?.sum(term))
     }
 
-    pub fn scale(&mut self, which: Which, factor: f64) -> Result<(), Error> {
+    pub fn scale(&mut self, part: Part, factor: f64) -> Result<(), Error> {
         self.check_math()?;
-        self.memories[which as usize].as_ref().map_or(Ok(()), |_| self.array(which)?.scale(factor))
+        self.memories[part as usize].as_ref().map_or(Ok(()), |_| self.array(part)?.scale(factor))
     }
 
     /// Null without axes. Valid until the shape changes.
@@ -196,8 +191,8 @@ impl Blob {
         Ok(memory.data(Access::Read, Side::Device)?.cast_const())
     }
 
-    fn array(&self, which: Which) -> Result<Array<'_>, Error> {
-        Ok(Array { element: self.element, count: self.shape.count(), memory: self.memory(which)? })
+    fn array(&self, part: Part) -> Result<Array<'_>, Error> {
+        Ok(Array { element: self.element, count: self.shape.count(), memory: self.memory(part)? })
     }
 
     fn check_math(&self) -> Result<(), Error> {

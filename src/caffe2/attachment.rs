@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 use super::error::Error;
 use super::external::Lent;
-use crate::platform::shared::Shared;
+use crate::platform::fallible_arc::FallibleArc;
 
 #[derive(Default)]
 pub struct Attachment(AtomicPtr<Attached>);
@@ -32,10 +32,10 @@ impl Attachment {
 
     /// Returns the attachment: an older one, if any, and then `new` stays the caller's.
     pub fn attach(&self, new: Lent) -> Result<*mut c_void, Error> {
-        let made = Shared::new(Attached(new)).map_err(Error::no_room)?.into_address();
+        let made = FallibleArc::new(Attached(new)).map_err(Error::no_room)?.into_address();
         if self.0.compare_exchange(null_mut(), made.as_ptr(), Ordering::AcqRel, Ordering::Acquire).is_err() {
             // SAFETY: `into_address` gave this holder up; no other thread knows it.
-            drop(unsafe { Shared::from_address(made) });
+            drop(unsafe { FallibleArc::from_address(made) });
         }
         Ok(self.get())
     }
@@ -45,7 +45,7 @@ impl Drop for Attachment {
     fn drop(&mut self) {
         let Some(attached) = NonNull::new(*self.0.get_mut()) else { return };
         // SAFETY: `attach` put its only holder there.
-        let Some(Attached(lent)) = unsafe { Shared::from_address(attached) }.into_value() else { return };
+        let Some(Attached(lent)) = unsafe { FallibleArc::from_address(attached) }.into_value() else { return };
         if let Some(deleter) = lent.deleter {
             // SAFETY: the caller of `attach` guarantees it.
             unsafe { deleter(lent.pointer.as_ptr(), lent.context) };

@@ -11,7 +11,7 @@ use super::handle::{self, Handle};
 use super::lock::{Guarded, Held, locked};
 use super::typemeta::{TypeMeta, syncedmem_deleter_t};
 use crate::memory::malloc;
-use crate::platform::shared::Shared;
+use crate::platform::fallible_arc::FallibleArc;
 
 /// The room's lock guards the value: see [`locked`].
 pub struct Blob {
@@ -71,7 +71,7 @@ impl Value {
         Ok(value)
     }
 
-    pub fn tensor(tensor: Shared<Handle>) -> Result<Value, Error> {
+    pub fn tensor(tensor: FallibleArc<Handle>) -> Result<Value, Error> {
         // SAFETY: only the side is read, which never changes.
         let meta = handle::meta(unsafe { tensor.tensor() }.side());
         let mut value = Value::room(meta)?;
@@ -119,9 +119,9 @@ impl Drop for Value {
 }
 
 impl Blob {
-    pub fn new() -> Result<Shared<Blob>, Error> {
+    pub fn new() -> Result<FallibleArc<Blob>, Error> {
         let value = Guarded::new(Value::default());
-        Shared::new(Blob { value, attachment: Attachment::default() }).map_err(Error::no_room)
+        FallibleArc::new(Blob { value, attachment: Attachment::default() }).map_err(Error::no_room)
     }
 
     pub fn attachment(&self) -> &Attachment {
@@ -198,7 +198,7 @@ impl Blob {
         });
     }
 
-    pub fn tensor(&self) -> Result<Shared<Handle>, Error> {
+    pub fn tensor(&self) -> Result<FallibleArc<Handle>, Error> {
         let found = locked(|held| {
             let value = self.value.get(held);
             // SAFETY: the value holds the tensor, and ends only under this lock.
@@ -211,7 +211,7 @@ impl Blob {
     }
 
     /// Also returns whether the tensor is new.
-    pub fn mutable_tensor(&self, side: Side) -> Result<(Shared<Handle>, bool), Error> {
+    pub fn mutable_tensor(&self, side: Side) -> Result<(FallibleArc<Handle>, bool), Error> {
         let is_new = self.get_mutable(handle::meta(side))?.1;
         Ok((self.tensor()?, is_new))
     }
@@ -229,8 +229,8 @@ impl Blob {
 
 /// # Safety
 /// A holder has the address meanwhile.
-pub unsafe fn another_holder<T>(address: NonNull<T>) -> Shared<T> {
+pub unsafe fn another_holder<T>(address: NonNull<T>) -> FallibleArc<T> {
     // SAFETY: the caller guarantees it.
-    let holder = std::mem::ManuallyDrop::new(unsafe { Shared::from_address(address) });
-    Shared::clone(&holder)
+    let holder = std::mem::ManuallyDrop::new(unsafe { FallibleArc::from_address(address) });
+    FallibleArc::clone(&holder)
 }

@@ -14,8 +14,8 @@ use super::error::Error;
 use super::storage::Storage;
 use super::tensor::Tensor;
 use super::typemeta::TypeMeta;
+use crate::platform::fallible_arc::FallibleArc;
 use crate::platform::nesting;
-use crate::platform::shared::Shared;
 
 pub struct Handle {
     tensor: UnsafeCell<Tensor>,
@@ -31,11 +31,11 @@ unsafe impl Send for Handle {}
 unsafe impl Sync for Handle {}
 
 impl Handle {
-    pub fn new(side: Side) -> Result<Shared<Handle>, Error> {
+    pub fn new(side: Side) -> Result<FallibleArc<Handle>, Error> {
         let tensor = UnsafeCell::new(Tensor::new(side));
         let (storage, capacity) = (AtomicUsize::new(0), AtomicUsize::new(0));
         let handle = Handle { tensor, storage, capacity, attachment: Attachment::default() };
-        Shared::new(handle).map_err(Error::no_room)
+        FallibleArc::new(handle).map_err(Error::no_room)
     }
 
     /// # Safety
@@ -136,7 +136,7 @@ unsafe extern "C-unwind" fn destruct(items: *mut c_void, count: usize) {
         // SAFETY: the caller guarantees the items.
         let handle = unsafe { items.cast::<Option<NonNull<Handle>>>().wrapping_add(item).read() };
         // SAFETY: the item was the holder, or null where a caller took the tensor out.
-        drop(handle.map(|handle| unsafe { Shared::from_address(handle) }));
+        drop(handle.map(|handle| unsafe { FallibleArc::from_address(handle) }));
     }
 }
 

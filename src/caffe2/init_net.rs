@@ -11,7 +11,7 @@ use super::handle::Handle;
 use super::typemeta::TypeMeta;
 use super::workspace::Workspace;
 use crate::models::{At, Failure, Kind, Model, element_type};
-use crate::platform::shared::Shared;
+use crate::platform::fallible_arc::FallibleArc;
 
 /// Each tensor becomes the value of its name's blob. After an error no blob has another value; new ones are empty.
 pub fn load(workspace: &Workspace, path: &Path) -> Result<(), Error> {
@@ -22,7 +22,7 @@ pub fn load(workspace: &Workspace, path: &Path) -> Result<(), Error> {
         ));
     }
     let mut read = Vec::new();
-    let no_room = |_| Error::no_room(model.layer_count() * size_of::<(Shared<super::blob::Blob>, Value)>());
+    let no_room = |_| Error::no_room(model.layer_count() * size_of::<(FallibleArc<super::blob::Blob>, Value)>());
     read.try_reserve_exact(model.layer_count()).map_err(no_room)?;
     for layer in 0..model.layer_count() {
         let value = Value::tensor(tensor(&model, layer, path)?)?;
@@ -35,7 +35,7 @@ pub fn load(workspace: &Workspace, path: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-fn tensor(model: &Model, layer: usize, path: &Path) -> Result<Shared<Handle>, Error> {
+fn tensor(model: &Model, layer: usize, path: &Path) -> Result<FallibleArc<Handle>, Error> {
     let (operator, name, of) = model.layer(layer)?;
     if operator.blobs().is_empty() {
         let (name, of) = (Escaped(name.to_bytes()), Escaped(of.to_bytes()));

@@ -14,10 +14,10 @@ use crate::copy;
 use crate::cuda;
 use crate::object::SyncedMemory;
 use crate::object::dlpack::Imported;
-use crate::platform::shared::Shared;
+use crate::platform::fallible_arc::FallibleArc;
 
 #[derive(Clone)]
-pub struct Storage(Shared<Memory>);
+pub struct Storage(FallibleArc<Memory>);
 
 struct Memory {
     object: NonNull<SyncedMemory>,
@@ -102,7 +102,7 @@ impl Storage {
 
     /// The object ends if there is no memory for the share.
     fn of(memory: Memory) -> Result<Storage, Error> {
-        Shared::new(memory).map(Storage).map_err(Error::no_room)
+        FallibleArc::new(memory).map(Storage).map_err(Error::no_room)
     }
 
     pub fn object(&self) -> &SyncedMemory {

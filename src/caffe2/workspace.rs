@@ -5,29 +5,29 @@
 use super::blob::Blob;
 use super::error::Error;
 use super::lock::{Guarded, Held, locked};
-use crate::platform::shared::Shared;
+use crate::platform::fallible_arc::FallibleArc;
 
 pub struct Workspace {
     contents: Guarded<Contents>,
 }
 
 struct Contents {
-    parent: Option<Shared<Workspace>>,
+    parent: Option<FallibleArc<Workspace>>,
     /// Sorted by name.
-    blobs: Vec<(Name, Shared<Blob>)>,
+    blobs: Vec<(Name, FallibleArc<Blob>)>,
     /// Sorted by name.
     mappings: Vec<(Name, Mapping)>,
 }
 
 /// Another workspace's blob.
 struct Mapping {
-    workspace: Shared<Workspace>,
+    workspace: FallibleArc<Workspace>,
     name: Name,
 }
 
 /// Bytes without NUL, then a NUL.
 #[derive(Clone)]
-pub struct Name(Shared<Vec<u8>>);
+pub struct Name(FallibleArc<Vec<u8>>);
 
 impl Name {
     pub fn new(name: &[u8]) -> Result<Name, Error> {
@@ -35,7 +35,7 @@ impl Name {
         bytes.try_reserve_exact(name.len() + 1).map_err(|_| Error::no_room(name.len() + 1))?;
         bytes.extend_from_slice(name);
         bytes.push(0);
-        Shared::new(bytes).map(Name).map_err(Error::no_room)
+        FallibleArc::new(bytes).map(Name).map_err(Error::no_room)
     }
 
     /// Without the NUL.
@@ -69,19 +69,19 @@ fn add<T>(entries: &mut Vec<(Name, T)>, name: Name, value: T) -> Result<(), Erro
 
 pub struct Listed {
     pub name: Name,
-    pub blob: Shared<Blob>,
+    pub blob: FallibleArc<Blob>,
     /// Its tensor's memory; 0 if a blob before it shares that.
     pub bytes: usize,
 }
 
 impl Workspace {
-    pub fn new(parent: Option<Shared<Workspace>>) -> Result<Shared<Workspace>, Error> {
+    pub fn new(parent: Option<FallibleArc<Workspace>>) -> Result<FallibleArc<Workspace>, Error> {
         let contents = Contents { parent, blobs: Vec::new(), mappings: Vec::new() };
-        Shared::new(Workspace { contents: Guarded::new(contents) }).map_err(Error::no_room)
+        FallibleArc::new(Workspace { contents: Guarded::new(contents) }).map_err(Error::no_room)
     }
 
     /// The own blob, the mapped one, or the parent's.
-    fn resolve(&self, name: &[u8], held: &Held) -> Option<Shared<Blob>> {
+    fn resolve(&self, name: &[u8], held: &Held) -> Option<FallibleArc<Blob>> {
         let (mut at, mut name) = (self, name);
         for _ in 0..MOST_LINKS {
             let contents = at.contents.get(held);
@@ -96,21 +96,25 @@ impl Workspace {
         None
     }
 
-    pub fn get(&self, name: &[u8]) -> Option<Shared<Blob>> {
+    pub fn get(&self, name: &[u8]) -> Option<FallibleArc<Blob>> {
         locked(|held| self.resolve(name, held))
     }
 
     /// The visible blob, or a new one here.
-    pub fn create(&self, name: &[u8]) -> Result<Shared<Blob>, Error> {
+    pub fn create(&self, name: &[u8]) -> Result<FallibleArc<Blob>, Error> {
         self.get_or_add(name, |held| self.resolve(name, held))
     }
 
     /// The own blob, or a new one, which hides the parent's.
-    pub fn create_local(&self, name: &[u8]) -> Result<Shared<Blob>, Error> {
+    pub fn create_local(&self, name: &[u8]) -> Result<FallibleArc<Blob>, Error> {
         self.get_or_add(name, |held| look_up(&self.contents.get(held).blobs, name).cloned())
     }
 
-    fn get_or_add(&self, name: &[u8], there: impl Fn(&Held) -> Option<Shared<Blob>>) -> Result<Shared<Blob>, Error> {
+    fn get_or_add(
+        &self,
+        name: &[u8],
+        there: impl Fn(&Held) -> Option<FallibleArc<Blob>>,
+    ) -> Result<FallibleArc<Blob>, Error> {
         if let Some(blob) = locked(|held| there(held)) {
             return Ok(blob);
         }
@@ -134,7 +138,7 @@ impl Workspace {
     }
 
     /// The new name is visible nowhere.
-    pub fn rename(&self, old: &[u8], new: &[u8]) -> Result<Shared<Blob>, Error> {
+    pub fn rename(&self, old: &[u8], new: &[u8]) -> Result<FallibleArc<Blob>, Error> {
         let name = Name::new(new)?;
         let (blob, _old) = locked(|held| {
             let found = find(&self.contents.get(held).blobs, old).map_err(|_| {
@@ -154,7 +158,7 @@ impl Workspace {
     }
 
     /// A visible name is an error, or with `skip` left as it is. The same mapping again is no error.
-    pub fn map(&self, name: &[u8], from: &Shared<Workspace>, theirs: &[u8], skip: bool) -> Result<(), Error> {
+    pub fn map(&self, name: &[u8], from: &FallibleArc<Workspace>, theirs: &[u8], skip: bool) -> Result<(), Error> {
         if std::ptr::eq(self, &**from) {
             return Err(Error::Argument("a workspace cannot map its own blobs; pass another one"));
         }

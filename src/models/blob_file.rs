@@ -8,7 +8,7 @@ use syncedmem_trace::head::{Access, Side};
 
 use super::{Failure, Model};
 use crate::blob::open::Open;
-use crate::blob::{Blob, Which};
+use crate::blob::{Blob, Part};
 use crate::object::element::ElementType;
 use crate::platform::cancel_guard::CancelGuard;
 use crate::platform::file::within_limit;
@@ -48,14 +48,14 @@ pub fn write(blob: &Blob, with_diff: bool, path: &Path) -> Result<(), Failure> {
         }
     };
     let count = blob.shape().count();
-    let array = |which| Open::new(blob.memory(which)?, Access::Read, Side::Host);
+    let array = |part| Open::new(blob.memory(part)?, Access::Read, Side::Host);
     let values = |open: &Open<'_>| {
         // SAFETY: the open memory has that many elements; the C API's caller lends it for reading.
         let bytes = unsafe { std::slice::from_raw_parts(open.address.cast::<u8>(), count * blob.element().bytes()) };
         Values::new(element, count as u64, bytes).stored_as(element)
     };
-    let data = array(Which::Data)?;
-    let diff = with_diff.then(|| array(Which::Diff)).transpose()?;
+    let data = array(Part::Data)?;
+    let diff = with_diff.then(|| array(Part::Diff)).transpose()?;
     let dims: Vec<i64> = blob.shape().dims().iter().map(|dim| i64::from(*dim)).collect();
     let values = (values(&data), diff.as_ref().map(values));
     Ok(within_limit(|| write_blob(path, &dims, values.0, values.1))?)

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use syncedmem_trace::event::{Changed, Since, What};
 use syncedmem_trace::head::Side;
 
-use crate::platform::shared::Shared;
+use crate::platform::fallible_arc::FallibleArc;
 use crate::state::flags::{self, COMPARE};
 
 const SAMPLES: usize = 64;
@@ -31,7 +31,7 @@ pub struct Checksum {
 }
 
 /// As an object's entry holds it.
-pub type KeptChecksum = Shared<Checksum>;
+pub type KeptChecksum = FallibleArc<Checksum>;
 
 /// The number of times that comparing was turned on.
 static PERIOD: AtomicU64 = AtomicU64::new(0);
@@ -87,7 +87,7 @@ impl Checksum {
 
     /// Without memory it is not kept, and the next comparison has nothing to compare with.
     pub fn kept(self) -> Option<KeptChecksum> {
-        Shared::new(self).ok()
+        FallibleArc::new(self).ok()
     }
 
     fn changed_since(&self, before: &Checksum) -> Changed {

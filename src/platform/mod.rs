@@ -2,6 +2,8 @@
 
 pub(crate) mod cancel_guard;
 pub(crate) mod clock;
+#[cfg_attr(not(feature = "caffe2"), allow(dead_code, reason = "the room caffe2 uses all of it"))]
+pub(crate) mod fallible_arc;
 pub(crate) mod file;
 pub mod file_error;
 pub mod file_name;
@@ -11,8 +13,6 @@ pub(crate) mod local_time;
 pub(crate) mod nesting;
 pub mod owners;
 pub(crate) mod program;
-#[cfg_attr(not(feature = "caffe2"), allow(dead_code, reason = "the room caffe2 uses all of it"))]
-pub(crate) mod shared;
 pub(crate) mod sync;
 pub(crate) mod text;
 pub(crate) mod thread;

@@ -4,7 +4,7 @@ use std::ffi::c_void;
 
 use syncedmem_trace::head::Side;
 
-use super::handle::{changed, syncedmem_blob_t, which};
+use super::handle::{changed, part, syncedmem_blob_t};
 use crate::abi::arguments::{handle, out};
 use crate::abi::c::object::syncedmem_t;
 use crate::abi::call::entry;
@@ -18,7 +18,7 @@ pub unsafe extern "C" fn syncedmem_blob_capacity(
     array: i32,
     bytes: *mut usize,
 ) -> syncedmem_status_t {
-    entry!(handle(blob), out(bytes), |blob, bytes| bytes.set(blob.capacity(which(array)?)?))
+    entry!(handle(blob), out(bytes), |blob, bytes| bytes.set(blob.capacity(part(array)?)?))
 }
 
 /// Lends the memory of an array (see "Ownership" above) and writes it to `*mem`. It may be larger than the array, whose
@@ -31,7 +31,7 @@ pub unsafe extern "C" fn syncedmem_blob_memory(
     array: i32,
     mem: *mut *mut syncedmem_t,
 ) -> syncedmem_status_t {
-    entry!(handle(blob), out(mem), |blob, mem| mem.set(blob.memory(which(array)?)?.as_ptr().cast()))
+    entry!(handle(blob), out(mem), |blob, mem| mem.set(blob.memory(part(array)?)?.as_ptr().cast()))
 }
 
 /// As `syncedmem_blob_memory`, and makes the caller one more owner, until `syncedmem_blob_release_memory`.
@@ -41,7 +41,7 @@ pub unsafe extern "C" fn syncedmem_blob_hold_memory(
     array: i32,
     mem: *mut *mut syncedmem_t,
 ) -> syncedmem_status_t {
-    entry!(handle(blob), out(mem), |blob, mem| mem.set(blob.memory(which(array)?)?.clone().into_raw().cast()))
+    entry!(handle(blob), out(mem), |blob, mem| mem.set(blob.memory(part(array)?)?.clone().into_raw().cast()))
 }
 
 /// Gives memory of `syncedmem_blob_hold_memory` up, once for each such call, on any thread. It ends with its last
@@ -75,7 +75,7 @@ pub unsafe extern "C" fn syncedmem_blob_set_cpu_data(
 ) -> syncedmem_status_t {
     entry!(changed(blob), |blob| {
         // SAFETY: the caller guarantees the memory.
-        unsafe { blob.set(which(array)?, Side::Host, data) }?;
+        unsafe { blob.set(part(array)?, Side::Host, data) }?;
     })
 }
 
@@ -91,7 +91,7 @@ pub unsafe extern "C" fn syncedmem_blob_set_gpu_data(
 ) -> syncedmem_status_t {
     entry!(changed(blob), |blob| {
         // SAFETY: the caller guarantees the memory.
-        unsafe { blob.set(which(array)?, Side::Device, data) }?;
+        unsafe { blob.set(part(array)?, Side::Device, data) }?;
     })
 }
 
@@ -105,7 +105,7 @@ pub unsafe extern "C" fn syncedmem_blob_share(
     other: *const syncedmem_blob_t,
 ) -> syncedmem_status_t {
     entry!(|| {
-        let array = which(array)?;
+        let array = part(array)?;
         // SAFETY: the caller guarantees both, which may be one: the first reference has ended before the second begins.
         let source = unsafe { handle(other) }?.source(array)?;
         // SAFETY: as the line before says.
@@ -126,7 +126,7 @@ pub unsafe extern "C" fn syncedmem_blob_copy_from(
     reshape: bool,
 ) -> syncedmem_status_t {
     entry!(|| {
-        let array = which(array)?;
+        let array = part(array)?;
         // SAFETY: the caller guarantees both, which may be one: the first reference has ended before the second begins.
         let source = unsafe { handle(source) }?.source(array)?;
         // SAFETY: as the line before says.

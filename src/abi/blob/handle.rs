@@ -6,7 +6,7 @@ use crate::abi::element::element_type;
 use crate::abi::handle::{Handle, Handled};
 use crate::abi::status::syncedmem_status_t;
 use crate::blob::error::Error;
-use crate::blob::{Blob, Which};
+use crate::blob::{Blob, Part};
 use crate::error;
 
 /// A blob.
@@ -19,9 +19,9 @@ impl Handled for Blob {
         "the handle does not lead to a live blob: it was destroyed, or its memory was overwritten; create another";
 }
 
-pub(super) fn which(number: i32) -> Result<Which, Error> {
+pub(super) fn part(number: i32) -> Result<Part, Error> {
     let what = "the array is no number of syncedmem_array_t; pass SYNCEDMEM_DATA or SYNCEDMEM_DIFF";
-    Ok(one_of(number, [Which::Data, Which::Diff], what)?)
+    Ok(one_of(number, [Part::Data, Part::Diff], what)?)
 }
 
 impl Opaque for syncedmem_blob_t {

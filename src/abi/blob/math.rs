@@ -1,6 +1,6 @@
 //! The math of blobs.
 
-use super::handle::{changed, syncedmem_blob_t, which};
+use super::handle::{changed, part, syncedmem_blob_t};
 use crate::abi::arguments::{handle, out};
 use crate::abi::call::entry;
 use crate::abi::status::syncedmem_status_t;
@@ -25,7 +25,7 @@ pub unsafe extern "C" fn syncedmem_blob_asum(
     array: i32,
     sum: *mut f64,
 ) -> syncedmem_status_t {
-    entry!(handle(blob), out(sum), |blob, sum| sum.set(blob.sum(which(array)?, Term::Abs)?))
+    entry!(handle(blob), out(sum), |blob, sum| sum.set(blob.sum(part(array)?, Term::Abs)?))
 }
 
 /// As `syncedmem_blob_asum`, for the sum of the squares.
@@ -35,7 +35,7 @@ pub unsafe extern "C" fn syncedmem_blob_sumsq(
     array: i32,
     sum: *mut f64,
 ) -> syncedmem_status_t {
-    entry!(handle(blob), out(sum), |blob, sum| sum.set(blob.sum(which(array)?, Term::Square)?))
+    entry!(handle(blob), out(sum), |blob, sum| sum.set(blob.sum(part(array)?, Term::Square)?))
 }
 
 /// Multiplies the elements of an array by `factor`, rounded to their type, where the array is; nothing if it was never
@@ -48,7 +48,7 @@ pub unsafe extern "C" fn syncedmem_blob_scale(
     array: i32,
     factor: f64,
 ) -> syncedmem_status_t {
-    entry!(changed(blob), |blob| blob.scale(which(array)?, factor)?)
+    entry!(changed(blob), |blob| blob.scale(part(array)?, factor)?)
 }
 
 /// Writes to `*count` how many calls computed on the host, though the array was at the device, for lack of cuBLAS. The

@@ -10,7 +10,7 @@ use crate::abi::call::entry;
 use crate::abi::status::syncedmem_status_t;
 use crate::caffe2::error::Error;
 use crate::caffe2::workspace::Workspace;
-use crate::platform::shared::Shared;
+use crate::platform::fallible_arc::FallibleArc;
 
 /// Named blobs, over those of a parent.
 pub struct syncedmem_workspace_t(());
@@ -37,7 +37,7 @@ unsafe fn name_of<'a>(name: *const c_char) -> Result<&'a [u8], Error> {
     Ok(unsafe { string(name) }?.to_bytes())
 }
 
-unsafe fn optional_holder_of(parent: *mut syncedmem_workspace_t) -> Result<Option<Shared<Workspace>>, Error> {
+unsafe fn optional_holder_of(parent: *mut syncedmem_workspace_t) -> Result<Option<FallibleArc<Workspace>>, Error> {
     // SAFETY: the caller guarantees the handle.
     Ok(if parent.is_null() { None } else { Some(unsafe { holder_of(parent) }?) })
 }

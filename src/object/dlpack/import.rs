@@ -10,9 +10,9 @@ use super::{
     Tensor, export, wrong,
 };
 use crate::error::Error;
+use crate::platform::fallible_arc::FallibleArc;
 use crate::platform::limits::ADDRESS_SPACE;
 use crate::platform::nesting;
-use crate::platform::shared::Shared;
 
 #[derive(Clone, Copy, Debug)]
 pub struct Imported {
@@ -88,7 +88,7 @@ impl Imported {
         }
         if nesting::nest(|| drop(Foreign(self))).is_none() {
             // Too deep: the last holder's end waits. Without memory it does not.
-            drop(Shared::new(Foreign(self)));
+            drop(FallibleArc::new(Foreign(self)));
         }
         None
     }

@@ -9,7 +9,7 @@ use std::ptr::NonNull;
 use super::nesting::{self, Waiting};
 use super::owners::Owners;
 
-pub struct Shared<T>(NonNull<Counted<T>>);
+pub struct FallibleArc<T>(NonNull<Counted<T>>);
 
 #[repr(C)]
 struct Counted<T> {
@@ -19,11 +19,11 @@ struct Counted<T> {
 }
 
 // SAFETY: threads share the value, and any may drop it.
-unsafe impl<T: Send + Sync> Send for Shared<T> {}
+unsafe impl<T: Send + Sync> Send for FallibleArc<T> {}
 // SAFETY: as above, because a shared holder can be cloned.
-unsafe impl<T: Send + Sync> Sync for Shared<T> {}
+unsafe impl<T: Send + Sync> Sync for FallibleArc<T> {}
 
-impl<T> Shared<T> {
+impl<T> FallibleArc<T> {
     /// Without memory the value is dropped; the error is the size of its block.
     pub fn new(value: T) -> Result<Self, usize> {
         let layout = Layout::new::<Counted<T>>();
@@ -31,7 +31,7 @@ impl<T> Shared<T> {
         let block = NonNull::new(unsafe { alloc(layout) }).ok_or(layout.size())?.cast::<Counted<T>>();
         // SAFETY: a block of that layout.
         unsafe { block.write(Counted { waiting: Waiting::new(end::<T>), holders: Owners::one(), value }) };
-        Ok(Shared(block))
+        Ok(FallibleArc(block))
     }
 
     /// `None` if there are other holders.
@@ -48,7 +48,7 @@ impl<T> Shared<T> {
         Some(value)
     }
 
-    /// The address stands for this holder until [`Shared::from_address`].
+    /// The address stands for this holder until [`FallibleArc::from_address`].
     pub fn into_address(self) -> NonNull<T> {
         let address = self.address();
         std::mem::forget(self);
@@ -64,7 +64,7 @@ impl<T> Shared<T> {
     pub unsafe fn from_address(address: NonNull<T>) -> Self {
         let at = address.as_ptr().wrapping_byte_sub(offset_of!(Counted<T>, value));
         // SAFETY: the value lies behind the beginning of its block.
-        Shared(unsafe { NonNull::new_unchecked(at.cast()) })
+        FallibleArc(unsafe { NonNull::new_unchecked(at.cast()) })
     }
 
     fn counted(&self) -> &Counted<T> {
@@ -83,14 +83,14 @@ unsafe fn end<T>(waiting: NonNull<Waiting>) {
     unsafe { dealloc(counted.cast(), Layout::new::<Counted<T>>()) };
 }
 
-impl<T> Clone for Shared<T> {
+impl<T> Clone for FallibleArc<T> {
     fn clone(&self) -> Self {
         self.counted().holders.join();
-        Shared(self.0)
+        FallibleArc(self.0)
     }
 }
 
-impl<T> Deref for Shared<T> {
+impl<T> Deref for FallibleArc<T> {
     type Target = T;
 
     fn deref(&self) -> &T {
@@ -98,7 +98,7 @@ impl<T> Deref for Shared<T> {
     }
 }
 
-impl<T> Drop for Shared<T> {
+impl<T> Drop for FallibleArc<T> {
     fn drop(&mut self) {
         if self.counted().holders.leave() {
             // SAFETY: no holder is left.
@@ -126,7 +126,7 @@ mod tests {
         let ended = AtomicUsize::new(0);
         for _ in 0..100 {
             ended.store(0, Ordering::Relaxed);
-            let first = Shared::new(Ends(&ended)).ok();
+            let first = FallibleArc::new(Ends(&ended)).ok();
             std::thread::scope(|threads| {
                 for _ in 0..8 {
                     let mine = first.clone();
@@ -140,11 +140,11 @@ mod tests {
 
     #[test]
     fn only_the_last_holder_gets_the_value_and_an_address_stands_for_a_holder() {
-        let one = Shared::new(5).ok().filter(|shared| **shared == 5);
-        let other = one.clone().map(Shared::into_address);
-        assert_eq!(one.and_then(Shared::into_value), None);
+        let one = FallibleArc::new(5).ok().filter(|shared| **shared == 5);
+        let other = one.clone().map(FallibleArc::into_address);
+        assert_eq!(one.and_then(FallibleArc::into_value), None);
         // SAFETY: it came from `into_address`.
-        let other = other.map(|address| unsafe { Shared::from_address(address) });
-        assert_eq!(other.and_then(Shared::into_value), Some(5));
+        let other = other.map(|address| unsafe { FallibleArc::from_address(address) });
+        assert_eq!(other.and_then(FallibleArc::into_value), Some(5));
     }
 }
