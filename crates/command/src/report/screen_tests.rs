@@ -47,28 +47,6 @@ fn killed() -> Ending {
 }
 
 #[test]
-fn an_allocation_that_ended_the_process_comes_first_with_its_limit_and_who_held_the_memory() {
-    let mut gathering = net();
-    gathering.take(&failing(1));
-    // Other threads go on for a moment.
-    gathering.take(&Event { thread: 2, ..at(1001, 0, What::Made { bytes: 8, noticed: Noticed::Construction }) });
-    let text = screen(finished(gathering, killed()));
-    let begin = "\
-caffe ran out of memory and was killed by signal 6: fc6 weights gradient asked for 10.0 MiB, which the limit
-on the address space (ulimit -v, 150.0 MiB) does not allow
-at that moment blobs held 148.0 MiB: conv1 output 64.0 MiB, conv1 output gradient 64.0 MiB, fc6 weights 10.0
-MiB, fc6 weights gradient 10.0 MiB
-
-libsyncedmem: memory of caffe (process 7)
-";
-    assert!(text.starts_with(begin), "{text}");
-    let batch = "at batch 64, one more item costs at least 2.0 MiB; batch 64 did not fit in the limit on the address space\n\
-                 (ulimit -v, 150.0 MiB)\n";
-    assert!(text.contains(batch), "{text}");
-    assert!(!text.contains("growing") && !text.contains("would hold") && !text.contains("nothing worth"), "{text}");
-}
-
-#[test]
 fn a_kill_at_the_limit_of_a_control_group_is_told_as_one() {
     let text = |resident| {
         let ending = Ending { how: How::Killed { signal: 9 }, resident_peak: Some(resident * MIB), ..killed() };
@@ -85,24 +63,6 @@ fn a_kill_at_the_limit_of_a_control_group_is_told_as_one() {
         far.starts_with("caffe was killed by signal 9 at 148.0 MiB, growing") && far.contains("would hold"),
         "{far}"
     );
-}
-
-#[test]
-fn an_allocation_without_which_the_program_went_on_is_not_its_end() {
-    let mut gathering = net();
-    gathering.take(&failing(1));
-    gathering.take(&failing(1));
-    gathering.take(&at(1001, 0, What::Made { bytes: 8, noticed: Noticed::Construction }));
-    let told = "2 allocations failed, and the program went on; the last: fc6 weights gradient asked for 10.0 MiB, ";
-    let text = screen(finished(gathering, ended(200 * MIB, 1)));
-    assert!(text.starts_with(told) && text.contains("\nlibsyncedmem: memory of"), "{text}");
-    assert!(text.contains("would hold batch") && text.contains("nothing worth doing"), "{text}");
-    let mut gathering = net();
-    gathering.take(&failing(1));
-    gathering.take(&at(1001, 0, What::Made { bytes: 8, noticed: Noticed::Construction }));
-    let text = screen(finished(gathering, killed()));
-    let end = "caffe was killed by signal 6 at 148.0 MiB, growing: conv1 output\nan allocation failed, and the program went on: ";
-    assert!(text.starts_with(end), "{text}");
 }
 
 #[test]

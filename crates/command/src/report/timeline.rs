@@ -175,21 +175,6 @@ mod tests {
     }
 
     #[test]
-    fn without_events_there_is_nothing() {
-        let timeline = Timeline::default();
-        assert_eq!((timeline.span(), timeline.in_columns(10).0.len()), (0, 0));
-    }
-
-    #[test]
-    fn memory_rises_and_falls_where_the_events_end() {
-        let timeline = of(&[at(100, 0, allocated(Kind::Device, 70)), at(103, 0, freed(Kind::Device, 70))]);
-        let (columns, width) = timeline.in_columns(10);
-        assert_eq!(width, 1);
-        let device: Vec<_> = columns.iter().map(|c| (c.least[2], c.most[2])).collect();
-        assert_eq!(device, [(0, 70), (70, 70), (70, 70), (0, 70)]);
-    }
-
-    #[test]
     fn a_peak_of_an_instant_survives_hours() {
         let hour = 3_600_000_000_000;
         let timeline = of(&[
@@ -211,21 +196,6 @@ mod tests {
         let timeline = of(&[at(10, 0, allocated(Kind::Device, 1)), at(10, 4, copied(Side::Device, 1001))]);
         let shares: Vec<_> = timeline.in_columns(10).0.iter().map(|c| c.copied[1]).collect();
         assert_eq!(shares, [250, 250, 250, 250, 1]);
-    }
-
-    #[test]
-    fn passes_fill_the_columns_that_they_took_and_are_counted() {
-        let mut timeline = of(&[at(10, 0, allocated(Kind::Device, 1))]);
-        let pass = |start, duration, kind| Pass { start, duration, thread: 1, kind, iteration: None };
-        timeline.pass(&pass(5, 6, PassKind::Forward));
-        timeline.pass(&pass(11, 2, PassKind::Backward));
-        timeline.pass(&pass(13, 1, PassKind::Forward));
-        let columns = timeline.in_columns(10).0;
-        let passes: Vec<_> = columns.iter().map(|column| column.passes).collect();
-        assert_eq!(passes, [[1, 0, 0, 0], [0, 1, 0, 0], [0, 1, 0, 0], [1, 0, 0, 0], [0; 4]]);
-        let [forward, backward] = [PassKind::Forward, PassKind::Backward].map(|kind| timeline.passes(kind));
-        assert_eq!((forward.count, forward.nanoseconds), (2, 7), "also what was before the first event");
-        assert_eq!((backward.count, backward.nanoseconds), (1, 2));
     }
 
     #[test]

@@ -138,10 +138,6 @@ fn frame(html: &mut Html, this: &Frame, of: u64, depth: usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::gather::Gathering;
-    use crate::report::samples::{allocated, at};
-    use syncedmem_trace::event::{Noticed, Site, What};
-    use syncedmem_trace::kind::Kind;
 
     #[test]
     fn a_path_begins_with_the_outermost_frame() {
@@ -154,22 +150,6 @@ mod tests {
     }
 
     #[test]
-    fn an_objects_role_and_name_are_the_last_frames() {
-        let mut gathering = Gathering::default();
-        gathering.take(&at(1, 0, What::Made { bytes: 64, noticed: Noticed::Construction }));
-        gathering.take(&at(1, 1, allocated(Kind::Pageable, 64)));
-        gathering.name(0x1000, "fc6 weights");
-        let places = [(Site(1), "f, from main (a.out)".to_string())];
-        let mut html = Html::default();
-        write(&mut html, &gathering.finish(1, String::new(), places.into()), 1);
-        let page = html.finish();
-        let frames = page.split("</span>").map(|before| before.rsplit_once('>').map_or("", |(_, text)| text));
-        let frames: Vec<_> = frames.filter(|text| !text.is_empty()).collect();
-        assert_eq!(frames, ["Pageable", "a.out", "main", "f", "weights", "fc6 weights"]);
-        assert!(page.contains("fc6 weights</span></li></ul>"), "nothing is below it: {page}");
-    }
-
-    #[test]
     fn a_frame_has_its_file_and_line_where_they_are_known() {
         let frame = |function: &str, line: Option<u32>| frames::Frame {
             function: Some(function.to_string()),
@@ -179,21 +159,5 @@ mod tests {
         };
         let recorded = [frame("Blob::Reshape", Some(3)), frame("f", Some(7)), frame("g", None)];
         assert_eq!(path("f, from g, from h (a.out)", &recorded), ["a.out", "h", "g", "f at net.cpp:7"]);
-    }
-
-    #[test]
-    fn frames_are_sorted_by_bytes_and_small_ones_are_one() {
-        let mut all = Frame::default();
-        for (bytes, path) in [(5, ["a", "b"]), (3, ["c", "d"]), (1, ["c", "e"]), (1, ["f", "g"]), (40, ["h", "h"])] {
-            all.add(bytes, path.into_iter());
-        }
-        all.sort(2);
-        let told =
-            |frame: &Frame| frame.below.iter().map(|below| (below.text.to_string(), below.bytes)).collect::<Vec<_>>();
-        let named =
-            |frames: &[(&str, u64)]| frames.iter().map(|&(text, bytes)| (text.to_string(), bytes)).collect::<Vec<_>>();
-        assert_eq!(all.bytes, 50);
-        assert_eq!(told(&all), named(&[("h", 40), ("a", 5), ("c", 4), ("smaller ones", 1)]));
-        assert_eq!(told(&all.below[2]), named(&[("d", 3), ("smaller ones", 1)]));
     }
 }
