@@ -154,6 +154,18 @@ def test_a_trace_tells_what_happened(tmp_path: Path) -> None:
     assert recorded.startswith(b"syncmem") and b"traced" in recorded and struct.pack("<Q", ROOM) in recorded
 
 
+def test_a_recording_is_shown_as_the_commands_report(tmp_path: Path) -> None:
+    file = tmp_path / "-a trace"
+    with syncedmem.trace(file):
+        SyncedMemory(ROOM, name="<traced>").mutable_cpu_data()
+    report = syncedmem.Report(file)
+    assert "<traced>" in str(report) and str(report).startswith("libsyncedmem: memory of ")
+    assert report._repr_html_().startswith("<pre>libsyncedmem") and "&lt;traced&gt;" in report._repr_html_()
+    assert report.data["processes"][0]["holders"][0]["name"] == "<traced>" and repr(report).endswith("1 processes>")
+    with pytest.raises(ValueError, match="/none: .*No such file"):
+        syncedmem.Report(tmp_path / "none")
+
+
 def test_a_trace_ends_with_its_block(tmp_path: Path) -> None:
     file = tmp_path / "trace"
     with pytest.raises(KeyError):

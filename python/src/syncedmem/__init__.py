@@ -55,6 +55,7 @@ from ._policies import (
     set_pool_budget,
     set_pools,
 )
+from ._report import Report
 from ._types import (
     Accounting,
     ErrorPolicy,
@@ -96,6 +97,7 @@ __all__ = [
     "ModelLayer",
     "OutOfMemoryError",
     "Pinning",
+    "Report",
     "SolverState",
     "Stats",
     "Status",
