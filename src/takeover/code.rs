@@ -1,19 +1,13 @@
 //! Writes jumps into the code of a loaded object.
 #![expect(unsafe_code, reason = "mprotect(2), and code is written")]
 
-use syncedmem_caffe_file::jump::Jump;
+use syncedmem_caffe_file::jump::Site;
 
 use super::refusal::Refusal;
 use crate::platform::file::result;
 use crate::platform::limits;
 use crate::platform::loaded::Object;
 use crate::platform::text::warn;
-
-#[derive(Clone, Copy, Default)]
-pub struct Site {
-    pub address: usize,
-    pub jump: Jump,
-}
 
 /// Writes all jumps, or none. The pages are writable and executable at once only while this function writes: other functions that lie on them
 /// may be running.

@@ -9,9 +9,9 @@ use std::ops::ControlFlow;
 use std::ptr::NonNull;
 use std::sync::OnceLock;
 
-use syncedmem_caffe_file::jump::{Jump, only_returns};
+use syncedmem_caffe_file::jump::{Jump, Site, only_returns};
 
-use super::code::{self, Site};
+use super::code;
 use super::refusal::Refusal;
 use crate::platform::{limits, loaded};
 
@@ -48,7 +48,7 @@ pub fn watch(changed: fn()) -> Result<(), Refusal> {
         }
         let jump = Jump::near(code, at, on_change as extern "C" fn() as usize);
         Some(match jump.filter(|jump| jump.bytes().len() <= code.len()) {
-            Some(jump) => code::write(object, &[Site { address: at, jump }]),
+            Some(jump) => code::write(object, &[Site { address: at, jump, ..Site::default() }]),
             None => Err(Refusal::Loader("is too far away for a jump")),
         })
     });

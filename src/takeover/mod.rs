@@ -9,6 +9,7 @@
 mod code;
 mod file;
 mod loader;
+mod names;
 mod refusal;
 
 use std::ffi::CStr;
@@ -17,16 +18,16 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU64, AtomicUsize};
 
 use syncedmem_caffe_file::entries::{self, Entry};
-use syncedmem_caffe_file::jump::Jump;
+use syncedmem_caffe_file::jump::{Jump, Site};
 use syncedmem_caffe_file::limit::Limit;
-use syncedmem_caffe_file::names::FUNCTIONS;
+use syncedmem_caffe_file::names::{FUNCTIONS, HOOKS};
 use syncedmem_trace::text::{Escaped, Text};
 
 use crate::platform::loaded::{self, Object};
 use crate::platform::{limits, text::warn};
 use crate::settings;
-use code::Site;
 use file::File;
+use names::Names;
 use refusal::Refusal;
 
 /// Takes over what is loaded, and watches for more: called when this library is loaded.
@@ -45,22 +46,34 @@ pub fn begin() {
     }
 }
 
-/// Number of functions of the object that is loaded at this address, if it is taken over.
-pub fn functions(base: usize) -> Option<u64> {
+/// How many functions of a loaded object were replaced.
+#[derive(Clone, Copy)]
+pub struct Count {
+    /// Of `SyncedMemory`.
+    pub memory: usize,
+    /// For the names of layers.
+    pub names: usize,
+}
+
+/// Of the object that is loaded at this address, if it is taken over.
+pub fn functions(base: usize) -> Option<Count> {
     let of = |taken: &&Taken| taken.base.load(Relaxed) == base + 1;
-    TAKEN.iter().find(of).map(|taken| taken.functions.load(Relaxed))
+    let count = |taken: &Taken| Count { memory: taken.memory.load(Relaxed), names: taken.names.load(Relaxed) };
+    TAKEN.iter().find(of).map(count)
 }
 
 /// A table for `functions`. Relaxed: the loader's lock orders the writes, and a reader finds an object by the loader's list.
 struct Taken {
     /// And 1, so that 0 is a free place: a program is loaded at 0.
     base: AtomicUsize,
-    functions: AtomicU64,
+    memory: AtomicUsize,
+    names: AtomicUsize,
 }
 
 /// More in one process are taken over, too, but have no place in reports.
 const PLACES: usize = 8;
-static TAKEN: [Taken; PLACES] = [const { Taken { base: AtomicUsize::new(0), functions: AtomicU64::new(0) } }; PLACES];
+static TAKEN: [Taken; PLACES] =
+    [const { Taken { base: AtomicUsize::new(0), memory: AtomicUsize::new(0), names: AtomicUsize::new(0) } }; PLACES];
 
 /// Of objects that the loader had loaded when they were last looked at.
 static SEEN: AtomicU64 = AtomicU64::new(0);
@@ -101,7 +114,8 @@ fn take_reporting(object: &Object, own: &Own, is_there: &mut [bool; PLACES]) {
         Ok(count) => {
             if let Some(place) = is_there.iter().position(|is_there| !is_there) {
                 is_there[place] = true;
-                TAKEN[place].functions.store(count as u64, Relaxed);
+                TAKEN[place].memory.store(count.memory, Relaxed);
+                TAKEN[place].names.store(count.names, Relaxed);
                 TAKEN[place].base.store(object.base() + 1, Relaxed);
             }
         }
@@ -130,51 +144,60 @@ pub fn path(object: &Object) -> Text<400> {
 }
 
 /// Returns how many functions were replaced.
-fn take(object: &Object, own: &Own) -> Result<usize, Refusal> {
+fn take(object: &Object, own: &Own) -> Result<Count, Refusal> {
     let name = if object.name().is_empty() { c"/proc/self/exe" } else { object.name() };
     let file = File::open(name).map_err(Refusal::Unreadable)?;
     let entries = entries::find(file.bytes()).map_err(Refusal::File)?;
     // No `Option`s: a compiler reads what such a site would have before it reads that there is none, which memcheck reports.
-    let (mut sites, mut count) = ([Site::default(); FUNCTIONS.len()], 0);
+    let (mut sites, mut memory) = ([Site::default(); FUNCTIONS.len() + HOOKS.len()], 0);
     for (entry, target) in entries.iter().zip(own.functions) {
         if let Some(entry) = entry {
-            sites[count] = Site { jump: jump(object, &file, entry, target)?, address: address(object, entry) };
-            count += 1;
+            sites[memory] = site(object, &file, entry, target)?;
+            memory += 1;
         }
     }
-    code::write(object, &sites[..count])?;
-    Ok(count)
+    let append = |names: &Names| names.append(object, &file, &mut sites[memory..], path(object).as_c_str());
+    let names = own.names.as_ref().map_or(0, append);
+    code::write(object, &sites[..memory + names])?;
+    Ok(Count { memory, names })
 }
 
-fn address(object: &Object, entry: &Entry) -> usize {
-    object.base().wrapping_add(entry.address as usize)
+fn site(object: &Object, file: &File, entry: &Entry, target: usize) -> Result<Site, Refusal> {
+    let code = file.bytes().get(entry.offset..).unwrap_or_default();
+    let address = object.base().wrapping_add(entry.address as usize);
+    let site = Site { address, offset: entry.offset, room: entry.room, jump: Jump::far(code, target) };
+    if is_unchanged(object, file, &site) { Ok(site) } else { Err(Refusal::Changed(entry.name)) }
 }
 
 /// The code in memory is that of the file: it was not changed since, by another library that does this, or by a debugger, and the
 /// file was not replaced.
-fn jump(object: &Object, file: &File, entry: &Entry, target: usize) -> Result<Jump, Refusal> {
-    let changed = Refusal::Changed(entry.name);
-    let in_memory = object.bytes(address(object, entry), entry.room).ok_or(changed)?;
-    let in_file = file.bytes().get(entry.offset..).and_then(|code| code.get(..entry.room)).ok_or(changed)?;
-    if in_memory == in_file { Ok(Jump::far(in_memory, target)) } else { Err(changed) }
+fn is_unchanged(object: &Object, file: &File, site: &Site) -> bool {
+    let in_file = file.bytes().get(site.offset..).and_then(|code| code.get(..site.room));
+    in_file.is_some() && in_file == object.bytes(site.address, site.room)
 }
 
-/// This library.
+/// This library, and libsyncedmem_names.so if it is there.
 struct Own {
     address: usize,
     /// The addresses of `FUNCTIONS`.
     functions: [usize; FUNCTIONS.len()],
+    names: Option<Names>,
 }
 
 impl Own {
     /// `None` for a program with the static library in it.
     fn find() -> Option<Own> {
         let own = begin as fn() as usize;
-        loaded::find_map(|object| {
+        let functions = loaded::find_map(|object| {
             let symbols = object.symbols().filter(|_| object.contains(own))?;
             let find = |name: &CStr| symbols.find(name).map_or(0, |function| function.addr().get());
-            let functions = FUNCTIONS.map(find);
-            functions.iter().all(|&function| function != 0).then_some(Own { address: own, functions })
-        })
+            Some(FUNCTIONS.map(find)).filter(|functions| functions.iter().all(|&function| function != 0))
+        });
+        let (mut functions, names) = (functions?, Names::find());
+        // Its constructors call those here.
+        for (function, first) in functions.iter_mut().zip(names.iter().flat_map(|names| names.functions)) {
+            *function = if first != 0 { first } else { *function };
+        }
+        Some(Own { address: own, functions, names })
     }
 }

@@ -181,6 +181,45 @@ fn run_takes_over_what_needs_it_and_the_report_says_so() {
     assert!(told.error.contains("memory of program") && !told.error.contains("taken over"), "{}", told.error);
 }
 
+/// `Net::Init`, which begins with these instructions, and a program that calls it by another function of its file.
+fn net(first: &str) -> String {
+    let init = "_ZN5caffe3NetIfE4InitERKNS_12NetParameterE";
+    format!(
+        "__asm__(\".globl {init}\\n.type {init}, @function\\n{init}: {first}\\nmovl %eax, (%rsi)\\nret\\n.size {init}, .-{init}\\n0: .long 7\");\n\
+         void {init}(void *, int *); int make_net(void) {{ int net[99] = {{0}}, made = 0; {init}(net, &made); return made; }}"
+    )
+}
+
+#[test]
+fn functions_of_nets_are_replaced_too_and_call_the_original_unless_their_first_instructions_work_only_where_they_are() {
+    let workshop = Workshop::new();
+    let program = r#"
+        #include "caffe.h"
+        int make_net(void);
+        int main(void) { return sum_of_ones(1000) && make_net() == 7 ? 3 : 99; }
+    "#;
+    let moved = "taken over by entry patch: 6 of 6 functions, and 1 for the names of layers\n";
+    let fixed = "first instructions of _ZN5caffe3NetIfE4InitERKNS_12NetParameterE work only where they are";
+    for (first, has_names) in [
+        ("push %rbx\\nmov %rdi, %rbx\\npop %rbx\\nmov 0f(%rip), %eax", true),
+        ("mov 0f(%rip), %eax\\nmov %rdi, %rdx", false),
+        ("mov $7, %eax\\n1: mov %rdi, %rdx\\ncmp %rdx, %rdi\\njne 1b", true),
+        ("xor %eax, %eax\\n1: add $7, %eax\\ncmp $7, %eax\\njne 1b", false),
+    ] {
+        println!("{first}");
+        workshop.source("net.c", &net(first));
+        workshop.caffe(&[OPTIMISED, "-Wl,-Bsymbolic-functions", "net.c"]);
+        workshop.link("program", program, &[]);
+        let told = workshop.run(&[], &["./program"]);
+        assert_eq!(told.status, Some(3), "{told:?}");
+        assert_eq!(told.error.contains(moved), has_names, "{told:?}");
+        assert_eq!(told.error.contains(fixed), !has_names, "{told:?}");
+        told.has(&["was taken over by entry patch: 6 of 6 functions", "3.9 KiB"]);
+        let doctor = workshop.syncedmem(&["doctor", "./program"]).ok().replace('\n', " ");
+        assert_has(&doctor, &[if has_names { "and 1 for the names of layers and for sharing" } else { fixed }]);
+    }
+}
+
 /// As when Python loads the library for itself.
 #[test]
 fn a_library_that_is_opened_when_threads_run_takes_over_nothing_that_they_may_execute() {

@@ -45,12 +45,11 @@ seconds() { # seconds SUITE COMMANDS: fails after more than a minute
   [ $((SECONDS - start)) -le 60 ]
 }
 # shows SUITE PREFIX: what shows memory there, where the documents and libraries are below the prefix. Ubuntu's Caffe is bound within itself,
-# and is taken over, without names of layers.
+# and is taken over.
 shows() {
   local caffe="syncedmem run -- caffe time --model=$2/share/doc/syncedmem/examples/net.prototxt --iterations=1 >/dev/null 2>/tmp/report"
   case $1 in
-  bullseye) echo "$caffe; grep 'conv1 output' /tmp/report" ;;
-  bionic | focal) echo "$caffe; grep 'MiB of blobs' /tmp/report" ;;
+  bullseye | bionic | focal) echo "$caffe; grep 'conv1 output' /tmp/report" ;;
   bookworm) echo "syncedmem run -- /opens \$(find $2/lib -name libsyncedmem.so.0) 2>&1 | grep 'peak 3.0 MiB'" ;;
   esac
 }
@@ -70,7 +69,11 @@ takes_over() {
     syncedmem doctor caffe >/tmp/doctor; grep "^verdict *works: .*can be taken over" /tmp/doctor
     caffe train --solver=solver.prototxt 2>/tmp/log; mkdir /original; mv model_iter_* /original
     syncedmem run -- caffe train --solver=solver.prototxt 2>/tmp/log; grep "taken over by entry patch: 12 of 12 functions" /tmp/log
-    for file in model_iter_*; do cmp $file /original/$file; done
+    for file in model_iter_*; do cmp $file /original/$file; done; grep "solver history" /tmp/log; grep "norm1 internal" /tmp/log
+    for share in gradients all; do
+      syncedmem run --share=$share -- caffe train --solver=solver.prototxt 2>/tmp/log; grep "shared memory needed" /tmp/log
+      for file in model_iter_*; do cmp $file /original/$file; done
+    done
     python3 pycaffe_compute.py >/original/arrays; syncedmem run -- python3 pycaffe_compute.py >/tmp/arrays 2>/tmp/log
     cmp /original/arrays /tmp/arrays; grep "taken over by entry patch: 12 of 12 functions" /tmp/log
     syncedmem run --host-limit 256M --on-error throw -- python3 pycaffe_out_of_memory.py library-limit >/tmp/full

@@ -4,30 +4,32 @@ import shutil
 import struct
 from pathlib import Path
 
+import sharing
 from command import Checks
 from training import read_trained
-from traps import DYNSYM, PREFIX
+from traps import DYNSYM
 from tree import Finished
 
 RELA, RELATIVE = 4, 8  # SHT_RELA, R_X86_64_RELATIVE
+FUNCTION = 2  # STT_FUNC
 TAKE_OVER = {"SYNCEDMEM_TAKE_OVER": "1"}
 
 
 def bind_within(libcaffe: Path, folder: Path) -> None:
-    """Writes a copy into `folder` whose references to its own SyncedMemory name addresses in it instead of symbols, which is what
-    -Bsymbolic-functions does."""
+    """Writes a copy into `folder` whose references to its own functions name addresses in it instead of symbols, which is what
+    -Bsymbolic-functions does: also in its tables of virtual functions."""
     image = bytearray(libcaffe.resolve().read_bytes())
     (sections,) = struct.unpack_from("<Q", image, 40)
     size, count = struct.unpack_from("<HH", image, 58)
     headers = [struct.unpack_from("<IIQQQQIIQQ", image, at) for at in range(sections, sections + size * count, size)]
-    for _, kind, _, _, place, length, link, _, _, entry in headers:
-        if kind != RELA or headers[link][1] != DYNSYM:
+    for _, section_kind, _, _, place, length, link, _, _, entry in headers:
+        if section_kind != RELA or headers[link][1] != DYNSYM:
             continue
-        symbols, names = headers[link][4], headers[headers[link][6]][4]
+        symbols = headers[link][4]
         for at in range(place, place + length, entry):
             where, info, addend = struct.unpack_from("<QQq", image, at)
-            name, _, _, section, address, _ = struct.unpack_from("<IBBHQQ", image, symbols + 24 * (info >> 32))
-            if section and image.startswith(PREFIX.encode(), names + name):
+            _, kind, _, section, address, _ = struct.unpack_from("<IBBHQQ", image, symbols + 24 * (info >> 32))
+            if section and kind & 15 == FUNCTION:
                 struct.pack_into("<QQq", image, at, where, RELATIVE, address + addend)
     copy = folder / libcaffe.name
     copy.write_bytes(image)
@@ -52,15 +54,35 @@ def python(checks: Checks, program: str, *arguments: str, **settings: str) -> Fi
 
 
 def a_caffe_that_is_bound_within_itself_trains_the_same(checks: Checks) -> str:
-    """bound within itself and taken over, Caffe trains the same model, byte for byte, under run"""
+    """bound within itself and taken over, Caffe trains the same model, byte for byte, under run, also on shared memory, and layers have names"""
     folder = str(bound(checks))
     program = [checks.caffe.part("program"), "train", "--solver=solver.prototxt"]
-    command = [str(checks.command), "run", f"--library={checks.library}", "--", *program]
-    ours = read_trained(checks.prepared, lambda at: checks.caffe.run(command, at, library_path=folder))
-    assert ours.files == checks.trained(False).files, "under run, the models differ"
-    words = "was taken over by entry patch: 12 of 12 functions"
-    assert words in ours.run.err, f"the report does not say {words!r}: {ours.run.err[-400:]}"
+    words = "was taken over by entry patch: 12 of 12 functions, and 22 for the names of layers"
+    for share in ([], ["--share=all"]):
+        command = [str(checks.command), "run", f"--library={checks.library}", *share, "--", *program]
+        ours = read_trained(checks.prepared, lambda at: checks.caffe.run(command, at, library_path=folder))
+        assert ours.files == checks.trained(False).files, f"under run {share}, the models differ"
+        wanted = [words, "solver history", *(["shared memory needed"] if share else ["norm1 internal"])]
+        missing = [each for each in wanted if each not in ours.run.err]
+        assert not missing, f"the report {share} does not say {missing}: {ours.run.err[-2000:]}"
     return words
+
+
+def nets_share_memory_as_those_of_another_caffe(checks: Checks) -> str:
+    """random nets in pycaffe on a Caffe that is bound within itself compute the same on shared memory, which needs as many bytes"""
+    program = [checks.caffe.part("python"), str(Path(__file__).with_name("pycaffe_layers.py")), "random", "0", str(sharing.NETS)]
+
+    def run(library_path: str, **settings: str) -> Finished:
+        return checks.caffe.run(program, checks.folder, settings={"GLOG_minloglevel": "2", **settings}, library_path=library_path)
+
+    original = run("")
+    for share in ("gradients", "all"):
+        settings = {"LD_PRELOAD": sharing.preloaded(checks), "SYNCEDMEM_SHARE": share, **TAKE_OVER}
+        runs = [run(folder, **settings) for folder in ("", str(bound(checks)))]
+        needs = [[line for line in each.err.splitlines() if "shared memory needed" in line] for each in runs]
+        assert [each.out for each in runs] == [original.out] * 2, f"{share}: other results: {runs[1].ending()}"
+        assert needs[0] == needs[1] and needs[0], f"{share}: {needs}"
+    return f"{sharing.NETS} nets, gradients, all"
 
 
 def pycaffe_is_taken_over_when_python_loads_it(checks: Checks) -> str:
@@ -81,4 +103,8 @@ def pycaffe_is_taken_over_when_python_loads_it(checks: Checks) -> str:
     return f"{len(original.out.splitlines())} arrays"
 
 
-ALL = [a_caffe_that_is_bound_within_itself_trains_the_same, pycaffe_is_taken_over_when_python_loads_it]
+ALL = [
+    a_caffe_that_is_bound_within_itself_trains_the_same,
+    nets_share_memory_as_those_of_another_caffe,
+    pycaffe_is_taken_over_when_python_loads_it,
+]

@@ -18,6 +18,8 @@ pub struct Entry {
     pub address: u64,
     /// Of the entry in the file.
     pub offset: usize,
+    /// Bytes of the function.
+    pub size: usize,
     /// Bytes that may be replaced.
     pub room: usize,
 }
@@ -69,6 +71,43 @@ fn are_variants(one: &CStr, other: &CStr) -> bool {
 }
 
 fn read(file: &[u8], entries: &mut Entries, signs: &mut Signs) -> Result<(), Limit> {
+    functions(file, |function| {
+        if function.name == OURS {
+            return Err(Limit::Ours);
+        }
+        signs.see(function.name);
+        let Some(index) = index_of(function.name, &FUNCTIONS)? else { return Ok(()) };
+        function.enter(FUNCTIONS[index], &mut entries[index])
+    })
+}
+
+/// A function that a file defines.
+pub struct Function<'f> {
+    pub name: &'f str,
+    address: u64,
+    size: usize,
+    /// Its code, and all behind it in the file; `None` if no segment has it.
+    code: Option<&'f [u8]>,
+    file: &'f [u8],
+}
+
+impl Function<'_> {
+    /// Fills the place of one function, which has one entry.
+    pub fn enter(&self, name: &'static CStr, place: &mut Option<Entry>) -> Result<(), Limit> {
+        let code = self.code.ok_or(Limit::Broken)?;
+        let offset = self.file.len() - code.len();
+        let entry =
+            Entry { name, address: self.address, offset, size: self.size, room: room(code, self.address, self.size) };
+        if place.is_some_and(|other| other != entry) {
+            return Err(Limit::Divided(name));
+        }
+        *place = Some(entry);
+        Ok(())
+    }
+}
+
+/// Visits all functions that the file defines and names, some twice.
+pub fn functions<'f>(file: &'f [u8], mut visit: impl FnMut(Function<'f>) -> Result<(), Limit>) -> Result<(), Limit> {
     let header = Header::parse(file).map_err(|_| Limit::Broken)?;
     let endian = header.endian().map_err(|_| Limit::Broken)?;
     if header.e_machine(endian) != EM_X86_64 {
@@ -90,19 +129,10 @@ fn read(file: &[u8], entries: &mut Entries, signs: &mut Signs) -> Result<(), Lim
         for symbol in symbols.iter().filter(|it| it.st_type() == STT_FUNC && it.is_definition(endian)) {
             let name = symbol.name(endian, symbols.strings()).ok().and_then(|name| std::str::from_utf8(name).ok());
             let Some(name) = name else { continue };
-            if name == OURS {
-                return Err(Limit::Ours);
-            }
-            signs.see(name);
-            let Some(index) = index_of(name)? else { continue };
             let (address, size) = (symbol.st_value(endian), symbol.st_size(endian) as usize);
-            let offset = offset_of(address).and_then(|offset| usize::try_from(offset).ok()).ok_or(Limit::Broken)?;
-            let code = file.get(offset..).ok_or(Limit::Broken)?;
-            let entry = Entry { name: FUNCTIONS[index], address, offset, room: room(code, address, size) };
-            if entries[index].is_some_and(|other| other != entry) {
-                return Err(Limit::Divided(FUNCTIONS[index]));
-            }
-            entries[index] = Some(entry);
+            let offset = offset_of(address).and_then(|offset| usize::try_from(offset).ok());
+            let code = offset.and_then(|offset| file.get(offset..));
+            visit(Function { name, address, size, code, file })?;
         }
     }
     Ok(())
@@ -110,11 +140,11 @@ fn read(file: &[u8], entries: &mut Entries, signs: &mut Signs) -> Result<(), Lim
 
 /// An error for a part of a function, such as `….part.0`. One that is seldom executed (`.cold`) is entered only from the function, and
 /// `.localalias` is another name of the entry.
-fn index_of(name: &str) -> Result<Option<usize>, Limit> {
+pub fn index_of(name: &str, functions: &[&'static CStr]) -> Result<Option<usize>, Limit> {
     let (whole, part) = name.split_once('.').unwrap_or((name, ""));
-    let found = FUNCTIONS.iter().position(|function| function.to_bytes() == whole.as_bytes());
+    let found = functions.iter().position(|function| function.to_bytes() == whole.as_bytes());
     match found {
-        Some(index) if !["", "cold", "localalias"].contains(&part) => Err(Limit::Divided(FUNCTIONS[index])),
+        Some(index) if !["", "cold", "localalias"].contains(&part) => Err(Limit::Divided(functions[index])),
         _ => Ok(found.filter(|_| part.is_empty())),
     }
 }
@@ -133,11 +163,14 @@ mod tests {
 
     #[test]
     fn a_part_that_others_may_call_is_told_from_one_that_they_may_not() {
-        assert_eq!(index_of("_ZN5caffe12SyncedMemory8cpu_dataEv"), Ok(Some(0)));
-        assert_eq!(index_of("_ZN5caffe12SyncedMemory8cpu_dataEv.cold"), Ok(None));
-        assert_eq!(index_of("_ZN5caffe12SyncedMemory8cpu_dataEv.part.0"), Err(Limit::Divided(FUNCTIONS[0])));
-        assert_eq!(index_of("_ZN5caffe12SyncedMemory6to_cpuEv.part.0"), Ok(None));
-        assert_eq!(index_of("memcpy"), Ok(None));
+        assert_eq!(index_of("_ZN5caffe12SyncedMemory8cpu_dataEv", &FUNCTIONS), Ok(Some(0)));
+        assert_eq!(index_of("_ZN5caffe12SyncedMemory8cpu_dataEv.cold", &FUNCTIONS), Ok(None));
+        assert_eq!(
+            index_of("_ZN5caffe12SyncedMemory8cpu_dataEv.part.0", &FUNCTIONS),
+            Err(Limit::Divided(FUNCTIONS[0]))
+        );
+        assert_eq!(index_of("_ZN5caffe12SyncedMemory6to_cpuEv.part.0", &FUNCTIONS), Ok(None));
+        assert_eq!(index_of("memcpy", &FUNCTIONS), Ok(None));
     }
 
     #[test]

@@ -6,9 +6,22 @@ const FAR: usize = 14;
 
 /// A jump with the landing mark that the function had.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
 pub struct Jump {
     bytes: [u8; ENDBR64.len() + FAR],
     length: usize,
+}
+
+/// Where a jump is written: libsyncedmem_names.so gives libsyncedmem its own.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub struct Site {
+    pub address: usize,
+    /// Of the entry in the file.
+    pub offset: usize,
+    /// Bytes that must be those of the file.
+    pub room: usize,
+    pub jump: Jump,
 }
 
 impl Jump {

@@ -6,6 +6,8 @@
 
 pub mod entries;
 pub mod generation;
+#[cfg(feature = "hooks")]
+pub mod hooks;
 pub mod jump;
 pub mod limit;
 pub mod names;

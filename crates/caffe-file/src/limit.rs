@@ -23,6 +23,8 @@ pub enum Limit {
         room: usize,
         jump: usize,
     },
+    /// A jump would replace instructions that work only where they are.
+    Fixed(&'static CStr),
     OtherMachine,
 }
 
@@ -46,6 +48,9 @@ impl fmt::Display for Limit {
             }
             Limit::TooShort { function, room, jump } => {
                 write!(formatter, "{} has {room} bytes, and a jump needs {jump}", text(function))
+            }
+            Limit::Fixed(name) => {
+                write!(formatter, "the first instructions of {} work only where they are", text(name))
             }
             Limit::OtherMachine => formatter.write_str("functions are replaced on x86-64 alone"),
         }

@@ -38,3 +38,29 @@ pub const FUNCTIONS: [&CStr; 15] = [
 pub const ACCESSORS: usize = 4;
 /// Of [`FUNCTIONS`]: of a complete object, and of a base. A compiler may leave out one of them.
 pub const DESTRUCTORS: [usize; 2] = [4, 5];
+
+/// Functions of nets, solvers and blobs that the names of layers need; the first two at least.
+pub const HOOKS: [&CStr; 22] = [
+    c"_ZN5caffe3NetIfE4InitERKNS_12NetParameterE",
+    c"_ZN5caffe3NetIdE4InitERKNS_12NetParameterE",
+    c"_ZN5caffe3NetIfE7ReshapeEv",
+    c"_ZN5caffe3NetIdE7ReshapeEv",
+    c"_ZN5caffe3NetIfE13ForwardFromToEii",
+    c"_ZN5caffe3NetIdE13ForwardFromToEii",
+    c"_ZN5caffe3NetIfE14BackwardFromToEii",
+    c"_ZN5caffe3NetIdE14BackwardFromToEii",
+    c"_ZN5caffe9SGDSolverIfE11ApplyUpdateEv",
+    c"_ZN5caffe9SGDSolverIdE11ApplyUpdateEv",
+    c"_ZN5caffe6SolverIfE12InitTrainNetEv",
+    c"_ZN5caffe6SolverIdE12InitTrainNetEv",
+    c"_ZN5caffe9SGDSolverIfE8PreSolveEv",
+    c"_ZN5caffe9SGDSolverIdE8PreSolveEv",
+    c"_ZN5caffe14AdaDeltaSolverIfE16AdaDeltaPreSolveEv",
+    c"_ZN5caffe14AdaDeltaSolverIdE16AdaDeltaPreSolveEv",
+    c"_ZN5caffe10AdamSolverIfE12AdamPreSolveEv",
+    c"_ZN5caffe10AdamSolverIdE12AdamPreSolveEv",
+    c"_ZN5caffe4BlobIfE7ReshapeERKSt6vectorIiSaIiEE",
+    c"_ZN5caffe4BlobIdE7ReshapeERKSt6vectorIiSaIiEE",
+    c"_ZN5caffe4BlobIiE7ReshapeERKSt6vectorIiSaIiEE",
+    c"_ZN5caffe4BlobIjE7ReshapeERKSt6vectorIiSaIiEE",
+];

@@ -12,13 +12,14 @@
 //! - `Blob::Reshape`: where a blob's first axis is the batch of its net, `syncedmem_set_items` says so.
 //!
 //! The net is read through Caffe's exported accessors alone (docs/caffe-abi.md); [`layout`] has the containers that
-//! they return. If an accessor is missing, or returns something else, nothing is named. A program that has Caffe linked
-//! in, or a build with `-Bsymbolic`, does not call these functions.
+//! they return. If an accessor is missing, or returns something else, nothing is named. A Caffe that is bound within
+//! itself does not call these functions: where libsyncedmem takes it over, [`detour`] leads there.
 #![expect(unsafe_code, reason = "it stands in front of C++ functions and reads C++ objects")]
 
 mod accessor;
 mod at_fork;
 mod blob;
+mod detour;
 mod layer_type;
 mod layout;
 mod net;

@@ -5,6 +5,8 @@ use std::marker::PhantomData;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
+use crate::detour;
+
 /// The function behind a symbol that this library defines too.
 pub struct Original<F> {
     symbol: &'static str,
@@ -22,7 +24,7 @@ impl<F: Copy> Original<F> {
     pub fn get(&self) -> F {
         let mut found = self.found.load(Ordering::Relaxed);
         if found.is_null() {
-            let Some(function) = find(self.symbol) else {
+            let Some(function) = detour::original(self.symbol).or_else(|| find(self.symbol)) else {
                 eprintln!(
                     "libsyncedmem_names.so: {} is in no other loaded file; run without names (--no-names)",
                     self.symbol

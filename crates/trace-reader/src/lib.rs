@@ -123,8 +123,10 @@ pub struct Caffe {
     pub file: String,
     /// Else its calls are bound within it.
     pub reaches: bool,
-    /// How many of its functions were replaced at their entries; 0 if it was not taken over.
+    /// How many functions of its memory were replaced at their entries; 0 if it was not taken over.
     pub taken_over: u64,
+    /// How many functions of nets and solvers were, for the names of layers.
+    pub for_names: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

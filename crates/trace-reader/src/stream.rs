@@ -168,8 +168,9 @@ impl Stream {
                 Kind::Setting => items.push_back(note(Note::Setting(words()))),
                 Kind::Limit => items.push_back(note(Note::Limit { name: words(), bytes: number })),
                 Kind::Caffe => {
-                    let taken_over = if number > 1 { number } else { 0 };
-                    items.push_back(note(Note::Caffe(Caffe { file: words(), reaches: number != 0, taken_over })));
+                    let taken_over = if number > 1 { number & u64::from(u32::MAX) } else { 0 };
+                    let caffe = Caffe { file: words(), reaches: number != 0, taken_over, for_names: number >> 32 };
+                    items.push_back(note(Note::Caffe(caffe)));
                 }
             }
         }

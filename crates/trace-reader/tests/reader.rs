@@ -131,7 +131,7 @@ fn what_a_process_is_and_what_bounds_it_is_read_before_its_events() {
         Note::Host("node3".into()),
         Note::Limit { name: "address space".into(), bytes: 1 << 40 },
         Note::Setting("SYNCEDMEM_POOLS=off".into()),
-        Note::Caffe(Caffe { file: "/lib/libcaffe.so.1.0.0".into(), reaches: false, taken_over: 0 }),
+        Note::Caffe(Caffe { file: "/lib/libcaffe.so.1.0.0".into(), reaches: false, taken_over: 0, for_names: 0 }),
     ];
     assert_eq!(notes.collect::<Vec<_>>(), expected);
 }

@@ -29,7 +29,8 @@ pub fn each(mut visit: impl FnMut(&[u8], u64)) {
     let (mut found, mut count) = ([const { None::<Found> }; MOST], 0);
     loaded::each(|object| {
         let Some(symbols) = object.symbols() else { return ControlFlow::Continue(()) };
-        let taken = takeover::functions(object.base());
+        let both = |count: takeover::Count| count.memory as u64 | (count.names as u64) << 32;
+        let taken = takeover::functions(object.base()).map(both);
         let is_caffe = || MEMORY.iter().chain([&GET]).any(|name| symbols.find(name).is_some());
         // The library itself has no references to its functions, and a program no name here.
         let is_other = object.name().is_empty() || object.contains(MEMORY.as_ptr().addr());

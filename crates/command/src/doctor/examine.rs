@@ -40,6 +40,8 @@ pub enum Verdict {
         object: PathBuf,
         how: Bound,
         functions: usize,
+        /// For the names of layers.
+        hooks: Option<Result<usize, Limit>>,
     },
     OtherLayout {
         object: PathBuf,
@@ -176,8 +178,8 @@ impl Examined {
             return Some(Verdict::Bound { object: object.path.clone(), how, mixed, limit: Some(limit) });
         }
         if let Some((object, how)) = bound().next() {
-            let functions = object.entries;
-            return Some(Verdict::TakeOver { object: object.path.clone(), how, functions });
+            let (functions, hooks) = (object.entries, object.hooks);
+            return Some(Verdict::TakeOver { object: object.path.clone(), how, functions, hooks });
         }
         if self.definers().next().is_some() {
             return None;

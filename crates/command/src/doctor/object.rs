@@ -11,8 +11,8 @@ use object::read::RelocationTarget;
 use object::read::elf::{Dyn, ElfFile64, FileHeader, ProgramHeader};
 use object::{Endianness, Object as _, ObjectSection, ObjectSymbol, ObjectSymbolTable, SectionKind, elf};
 
-use syncedmem_caffe_file::entries;
 use syncedmem_caffe_file::limit::Limit;
+use syncedmem_caffe_file::{entries, hooks};
 
 use super::names;
 use crate::mapped;
@@ -65,6 +65,8 @@ pub struct Object {
     pub functions: BTreeMap<String, Function>,
     /// How many of them can be replaced at their entries: all that the file defines, or none.
     pub entries: usize,
+    /// If they can: how many functions of nets and solvers can be, too, for the names of layers, or what keeps them from it.
+    pub hooks: Option<Result<usize, Limit>>,
     /// What keeps them from being replaced.
     pub limit: Option<Limit>,
     /// It defines other parts of Caffe: such a library should call `SyncedMemory`.
@@ -92,7 +94,9 @@ impl Object {
             Ok(entries) => (entries.iter().flatten().count(), None),
             Err(limit) => (0, Some(limit)),
         };
-        let mut found = Object { path: path.to_path_buf(), entries, limit, ..Object::default() };
+        let count_hooks = || hooks::find(&file).map(|hooks| hooks.iter().flatten().count());
+        let hooks = limit.is_none().then(count_hooks);
+        let mut found = Object { path: path.to_path_buf(), entries, hooks, limit, ..Object::default() };
         found.read_headers(&elf).map_err(Unreadable::Broken)?;
         found.read_symbols(&elf);
         Ok(found)

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::path::Path;
 
+use syncedmem_caffe_file::limit::Limit;
+
 use super::examine::{Bound, Verdict};
 
 impl Verdict {
@@ -62,11 +64,19 @@ impl Verdict {
             Verdict::Linked => "it is linked with libsyncedmem, and needs no preload".to_owned(),
             Verdict::Later => "it is not linked with a Caffe, but can load one while it runs".to_owned(),
             Verdict::NoCaffe => "it contains no Caffe".to_owned(),
-            Verdict::TakeOver { object, how, functions } => format!(
-                "{}, and can be taken over: syncedmem run, or SYNCEDMEM_TAKE_OVER=1 with a preload, replaces all {functions} functions \
-                 at their entries",
-                how.of(object)
-            ),
+            Verdict::TakeOver { object, how, functions, hooks } => {
+                let names = match hooks {
+                    Some(Ok(hooks)) => format!(", and {hooks} for the names of layers and for sharing"),
+                    // It has no nets.
+                    None | Some(Err(Limit::Missing(_))) => String::new(),
+                    Some(Err(why)) => format!("; its layers get no names, and share nothing: {why}"),
+                };
+                format!(
+                    "{}, and can be taken over: syncedmem run, or SYNCEDMEM_TAKE_OVER=1 with a preload, replaces all {functions} \
+                     functions at their entries{names}",
+                    how.of(object)
+                )
+            }
             Verdict::Bound { object, how, mixed, limit } => {
                 let nothing = if *how == Bound::Symbolic { "none of these calls" } else { "nothing" };
                 let limit = limit.map(|limit| format!(". It cannot be taken over: {limit}")).unwrap_or_default();

@@ -77,7 +77,7 @@ impl<W: Write> Records<'_, W> {
                     Note::Host(host) => json!({ "host": host }),
                     Note::Setting(setting) => json!({ "setting": setting }),
                     Note::Limit { name, bytes } => json!({ "limit": name, "bytes": bytes }),
-                    Note::Caffe(Caffe { file, reaches, taken_over }) => {
+                    Note::Caffe(Caffe { file, reaches, taken_over, for_names: _ }) => {
                         json!({ "caffe": file, "reaches_the_library": reaches, "functions_taken_over": taken_over })
                     }
                 };

@@ -53,8 +53,8 @@ impl About {
 
     /// Names and values, without those that were not recorded.
     pub fn lines(&self) -> Vec<(&'static str, String)> {
-        let taken = |count| format!(" (taken over by entry patch: {count} of {count} functions)");
-        let how = |caffe: &Caffe| Some(caffe.taken_over).filter(|&count| count > 0).map(taken).unwrap_or_default();
+        let taken = |caffe: &&Caffe| caffe.taken_over > 0;
+        let how = |caffe| Some(caffe).filter(taken).map(|it| format!(" ({})", taken_over(it))).unwrap_or_default();
         let caffes: Vec<_> = self.caffes.iter().map(|caffe| format!("{}{}", caffe.file, how(caffe))).collect();
         let limits: Vec<_> = self.limits.iter().map(|(name, bytes)| format!("{name} {}", Size(*bytes))).collect();
         let library = if self.library.is_empty() { String::new() } else { format!("libsyncedmem {}", self.library) };
@@ -96,13 +96,22 @@ pub fn escaped(text: &str) -> String {
     Escaped(text.as_bytes()).to_string()
 }
 
+pub fn taken_over(caffe: &Caffe) -> String {
+    let count = caffe.taken_over;
+    let names = match caffe.for_names {
+        0 => String::new(),
+        names => format!(", and {names} for the names of layers"),
+    };
+    format!("taken over by entry patch: {count} of {count} functions{names}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn a_process_is_described_in_words_that_a_shell_takes() {
-        let caffe = |reaches| Caffe { file: "/lib/libcaffe.so.1".into(), reaches, taken_over: 0 };
+        let caffe = |reaches| Caffe { file: "/lib/libcaffe.so.1".into(), reaches, taken_over: 0, for_names: 0 };
         let mut about = About { started: 1_795_219_199_999_999_999, library: "0.1.0".into(), ..About::default() };
         let command = ["caffe", "train", "--solver=a b", "it's", ""].map(str::to_owned).into();
         let limit = |name: &str, bytes| Note::Limit { name: name.into(), bytes };

@@ -99,7 +99,7 @@ fn process(process: &Process, room: Option<u64>) -> Value {
 fn about(about: &About) -> Value {
     let About { command, host, started, library, caffes, settings, limits } = about;
     let caffe = |caffe: &Caffe| {
-        let Caffe { file, reaches, taken_over } = caffe;
+        let Caffe { file, reaches, taken_over, for_names: _ } = caffe;
         json!({ "file": file, "reaches_the_library": reaches, "functions_taken_over": taken_over })
     };
     let limit = |(name, bytes): &(String, u64)| json!({ "name": name, "bytes": bytes });

@@ -6,7 +6,7 @@ use std::fmt;
 use syncedmem_trace::kind::Kind;
 use syncedmem_trace::text::{Duration, Escaped, Size, Text as Buffer};
 
-use super::about::escaped;
+use super::about::{escaped, taken_over};
 use super::facts::{Piece, Process};
 use super::layers::Group;
 use super::rows::{Finding, IN_PLACE};
@@ -39,8 +39,7 @@ impl Screen<'_> {
         }
         writeln!(f, "libsyncedmem: memory of {program} (process {})", self.process.id)?;
         for caffe in self.process.about.caffes.iter().filter(|caffe| caffe.taken_over > 0) {
-            let (file, count) = (escaped(&caffe.file), caffe.taken_over);
-            writeln!(f, "{file} was taken over by entry patch: {count} of {count} functions")?;
+            writeln!(f, "{} was {}", escaped(&caffe.file), taken_over(caffe))?;
         }
         writeln!(f, "{}", peak_line(self.process))?;
         let sharing = sharing_lines(self.process, self.shown);

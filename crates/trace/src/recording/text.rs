@@ -34,7 +34,8 @@ pub enum Kind {
     /// A limit of memory by its name, with the number of bytes.
     Limit = 10,
     /// The file of a Caffe in the process. The number is 1 if its calls can reach the library, 0 if it calls its own
-    /// functions directly, and else how many of its functions the library has replaced at their entries.
+    /// functions directly, and else how many of its functions the library has replaced at their entries: in the upper half, those for
+    /// the names of layers.
     Caffe = 11,
 }
 

@@ -1,0 +1,127 @@
+//! In a Caffe that is bound within itself no symbol leads to the functions here: libsyncedmem, which takes it over, writes a jump to them
+//! over the entry of each of Caffe's. The original stays callable: its first instructions are executed in a page nearby, which goes on
+//! behind the jump.
+
+use std::ffi::{CStr, c_char, c_void};
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use syncedmem_caffe_file::hooks::{self, Hook};
+use syncedmem_caffe_file::jump::{Jump, Site};
+use syncedmem_caffe_file::limit::Limit;
+use syncedmem_caffe_file::names::HOOKS;
+
+/// Of one function in the page: a jump to that of this library, and, behind it, the first instructions of the original.
+const PART: usize = 64;
+const FIRST: usize = 16;
+const PAGE: usize = PART * HOOKS.len();
+
+/// The ways to the originals, in the order of `HOOKS`.
+static ORIGINALS: [AtomicPtr<c_void>; HOOKS.len()] = [const { AtomicPtr::new(null_mut()) }; HOOKS.len()];
+
+/// The original of a function whose entry is a jump.
+pub fn original(symbol: &str) -> Option<*mut c_void> {
+    let index = HOOKS.iter().position(|hook| hook.to_bytes() == symbol.as_bytes())?;
+    Some(ORIGINALS[index].load(Ordering::Relaxed)).filter(|way| !way.is_null())
+}
+
+/// `syncedmem::in_front(path, base, file, bytes, functions, sites)`: the jumps to the functions of this library, whose addresses are in the
+/// order of `HOOKS`. Returns how many there are: those that the file defines, or none.
+///
+/// # Safety
+/// The file, whose path and bytes it gets, is loaded at `base`; `sites` has a place for each of `HOOKS`.
+#[unsafe(export_name = "_ZN9syncedmem8in_frontEPKcmPKhmPKmPNS_4SiteE")]
+unsafe extern "C" fn in_front(
+    path: *const c_char,
+    base: usize,
+    file: *const u8,
+    bytes: usize,
+    functions: &[usize; HOOKS.len()],
+    sites: &mut [Site; HOOKS.len()],
+) -> usize {
+    // SAFETY: the caller guarantees it.
+    let file = unsafe { std::slice::from_raw_parts(file, bytes) };
+    let prepared = std::panic::catch_unwind(|| prepare(base, file, functions)).unwrap_or(Ok(Vec::new()));
+    match prepared {
+        Ok(found) => {
+            sites.iter_mut().zip(&found).for_each(|(site, found)| *site = *found);
+            found.len()
+        }
+        Err(why) => {
+            // SAFETY: the caller guarantees it.
+            let path: &CStr = unsafe { CStr::from_ptr(path) };
+            eprintln!("libsyncedmem: the layers of {} have no names: {why}", path.to_string_lossy());
+            0
+        }
+    }
+}
+
+fn prepare(base: usize, file: &[u8], functions: &[usize; HOOKS.len()]) -> Result<Vec<Site>, String> {
+    let hooks = match hooks::find(file) {
+        // A program with memory of Caffe's, and without nets.
+        Err(Limit::Missing(_)) => return Ok(Vec::new()),
+        found => found.map_err(|why| why.to_string())?,
+    };
+    if ORIGINALS.iter().any(|original| !original.load(Ordering::Relaxed).is_null()) {
+        return Err("another Caffe of this process has them".to_owned());
+    }
+    let page = Page::near(base)?;
+    let mut sites = Vec::new();
+    for (index, hook) in hooks.iter().enumerate() {
+        let (Some(Hook { entry, moved }), true) = (hook, functions[index] != 0) else { continue };
+        let (address, part) = (base.wrapping_add(entry.address as usize), page.begin + PART * index);
+        let code = &file[entry.offset..entry.offset + moved];
+        page.write(part, Jump::far(&[], functions[index]).bytes());
+        page.write(part + FIRST, code);
+        page.write(part + FIRST + moved, Jump::far(&[], address + moved).bytes());
+        let jump = Jump::near(code, address, part).ok_or("no memory is near enough for a jump")?;
+        sites.push((index, Site { address, offset: entry.offset, room: *moved, jump }));
+    }
+    page.make_executable()?;
+    for (index, _) in &sites {
+        ORIGINALS[*index].store((page.begin + PART * index + FIRST) as *mut c_void, Ordering::Relaxed);
+    }
+    Ok(sites.into_iter().map(|(_, site)| site).collect())
+}
+
+struct Page {
+    begin: usize,
+}
+
+impl Page {
+    /// Below the loaded file, at most 1 GiB away if the system lets it be there.
+    fn near(base: usize) -> Result<Page, String> {
+        const ACCESS: i32 = libc::PROT_READ | libc::PROT_WRITE;
+        const KIND: i32 = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+        const MOST: usize = 1 << 30;
+        for distance in [1 << 20, 1 << 24, 1 << 28, MOST] {
+            let wanted = base.saturating_sub(distance) as *mut c_void;
+            // SAFETY: a new mapping, at this address if nothing is there.
+            let page = unsafe { libc::mmap(wanted, PAGE, ACCESS, KIND, -1, 0) };
+            if page == libc::MAP_FAILED {
+                return Err(std::io::Error::last_os_error().to_string());
+            }
+            if page.addr().abs_diff(base) <= MOST {
+                return Ok(Page { begin: page.addr() });
+            }
+            // SAFETY: it was made here, and nothing refers to it.
+            unsafe { libc::munmap(page, PAGE) };
+        }
+        Err("no memory is near enough for a jump".to_owned())
+    }
+
+    /// `at` and the bytes are within it.
+    fn write(&self, at: usize, bytes: &[u8]) {
+        // SAFETY: the callers stay within the page, which is writable until `make_executable`.
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), at as *mut u8, bytes.len()) };
+    }
+
+    fn make_executable(&self) -> Result<(), String> {
+        // SAFETY: it was mapped in `near`.
+        let failed = unsafe { libc::mprotect(self.begin as *mut c_void, PAGE, libc::PROT_READ | libc::PROT_EXEC) };
+        if failed == 0 {
+            return Ok(());
+        }
+        Err(format!("the system forbids to make code: {}", std::io::Error::last_os_error()))
+    }
+}
