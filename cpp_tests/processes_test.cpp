@@ -75,7 +75,7 @@ class ProcessThatForks : public Process {
 TEST_P(ProcessThatForks, GoesOnAndItsChildHasTheHostData) { expect_silence(run(FORKS " " + GetParam())); }
 
 INSTANTIATE_TEST_SUITE_P(How, ProcessThatForks,
-                         ::testing::Values("with-device-data", "with-every-object", "before-the-first-use", "twice"),
+                         ::testing::Values("with-every-object", "before-the-first-use", "twice"),
                          name_of);
 
 TEST(AProcessThatForks, HasAnOrdinaryChildWithoutADriver) {

@@ -21,30 +21,6 @@ BlobProto message(const std::vector<std::int64_t>& shape, int count) {
   return proto;
 }
 
-// caffe#5439
-TEST(BlobUnlikeCaffe, CapacityIsThatOfTheMemoryNowShared) {
-  Blob<float> small({4});
-  Blob<float> blob({100});
-  blob.Reshape({4});
-  blob.ShareData(small);
-  blob.Reshape({100});
-  EXPECT_GE(blob.data()->size(), 100 * sizeof(float));
-  EXPECT_NE(blob.data(), small.data());
-  blob.mutable_cpu_data()[99] = 1;
-  EXPECT_EQ(small.data()->size(), 4 * sizeof(float));
-}
-
-TEST(BlobUnlikeCaffe, CapacityIsThatOfTheMemoryNowSet) {
-  float mine[4] = {1, 2, 3, 4};
-  Blob<float> blob({100});
-  blob.Reshape({4});
-  blob.set_cpu_data(mine);
-  EXPECT_EQ(blob.cpu_data(), mine);
-  blob.Reshape({100});
-  blob.mutable_cpu_data()[99] = 1;
-  EXPECT_NE(blob.cpu_data(), mine);
-}
-
 TEST(BlobUnlikeCaffe, ReshapeThatFailsChangesNothing) {
   Blob<float> blob({2, 3});
   blob.mutable_cpu_data()[5] = 6;

@@ -71,57 +71,6 @@ void in_a_child(Work work) {
 
 bool is_about_fork(const char* sentence) { return std::strstr(sentence, "fork") != nullptr; }
 
-void with_device_data() {
-  syncedmem_t* synced = written(1);
-  const void* device = gpu_data(synced, SYNCEDMEM_SUCCESS);
-  syncedmem_t* at_gpu = written(2);
-  void* data = nullptr;
-  EXPECT(syncedmem_mutable_gpu_data(at_gpu, &data) == SYNCEDMEM_SUCCESS);
-  syncedmem_set_pinning(SYNCEDMEM_PIN_ALWAYS);
-  syncedmem_t* pinned = written(3);
-  syncedmem_set_pinning(SYNCEDMEM_PIN_AUTO);
-  const simcuda_account_t before = driver::account();
-
-  in_a_child([&] {
-    EXPECT(reads(synced, 1));
-    EXPECT(reads(pinned, 3));
-    gpu_data(synced, SYNCEDMEM_ERROR_NO_GPU);
-    EXPECT(is_about_fork(syncedmem_last_error()));
-    gpu_data(at_gpu, SYNCEDMEM_ERROR_NO_GPU);
-    void* to = nullptr;
-    EXPECT(syncedmem_mutable_cpu_data(synced, &to) == SYNCEDMEM_SUCCESS);
-    std::memset(to, 9, object_bytes);
-    EXPECT(reads(synced, 9));
-    gpu_data(synced, SYNCEDMEM_ERROR_NO_GPU);
-    EXPECT(is_about_fork(syncedmem_last_error()));
-    const void* from = nullptr;
-    EXPECT(syncedmem_cpu_data(at_gpu, &from) == SYNCEDMEM_ERROR_NO_GPU);
-    EXPECT(is_about_fork(syncedmem_last_error()));
-    EXPECT(syncedmem_set_gpu_data(synced, const_cast<void*>(device)) == SYNCEDMEM_ERROR_NO_GPU);
-    EXPECT(syncedmem_async_gpu_push(synced, nullptr) == SYNCEDMEM_ERROR_NO_GPU);
-    EXPECT(syncedmem_async_cpu_pull(at_gpu, nullptr) == SYNCEDMEM_ERROR_NO_GPU);
-    const char* sentence = "";
-    EXPECT(syncedmem_cuda_status(&sentence) == SYNCEDMEM_ERROR_NO_GPU);
-    EXPECT(is_about_fork(sentence));
-    syncedmem_t* fresh = written(4);
-    EXPECT(reads(fresh, 4));
-    gpu_data(fresh, SYNCEDMEM_ERROR_NO_GPU);
-    for (syncedmem_t* object : {synced, at_gpu, pinned, fresh}) {
-      EXPECT(syncedmem_destroy(object) == SYNCEDMEM_SUCCESS);
-    }
-  });
-
-  const simcuda_account_t after = driver::account();
-  EXPECT(after.device_blocks == before.device_blocks && after.pinned_blocks == before.pinned_blocks);
-  EXPECT(reads(synced, 1));
-  EXPECT(reads(pinned, 3));
-  EXPECT(reads(at_gpu, 2));
-  EXPECT(gpu_data(synced, SYNCEDMEM_SUCCESS) == device);
-  for (syncedmem_t* object : {synced, at_gpu, pinned}) syncedmem_destroy(object);
-  EXPECT(syncedmem_trim(SYNCEDMEM_MEMORY_ALL) == SYNCEDMEM_SUCCESS);
-  EXPECT(driver::account().device_blocks + 2 == before.device_blocks);
-}
-
 /// The same through the C++ ABI, which prints the error before it throws.
 void refused_in_cxx() {
   syncedmem_t* synced = written(1);
@@ -217,8 +166,7 @@ void wrongly() {
 
 int main(int arguments, char** argument) {
   const std::string how = arguments == 2 ? argument[1] : "";
-  if (how == "with-device-data") with_device_data();
-  else if (how == "refused-in-cxx") refused_in_cxx();
+  if (how == "refused-in-cxx") refused_in_cxx();
   else if (how == "with-every-object") with_every_object();
   else if (how == "before-the-first-use") before_the_first_use();
   else if (how == "twice") twice();

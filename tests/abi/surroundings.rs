@@ -91,32 +91,9 @@ fn another_implementations_block_makes_no_room_under_the_limit() {
     });
 }
 
-fn a_forked_child_counts_its_own_calls() {
-    let errors = alone(&[("SYNCEDMEM_REPORT", "stderr"), ("SYNCEDMEM_ACCOUNT", "accesses")], || {
-        let construct = || {
-            let mut storage = Storage::new();
-            let this = std::ptr::NonNull::from(&mut storage.0).cast();
-            unsafe { syncedmem::abi::caffe::new(this, 8) };
-            unsafe { syncedmem::abi::caffe::cpu_data(this.as_ptr()) };
-            unsafe { syncedmem::abi::caffe::delete(this.as_ptr()) };
-        };
-        (0..5).for_each(|_| construct());
-        in_a_child(|| {
-            construct();
-            unsafe { libc::exit(0) };
-        });
-    });
-    if !inside() {
-        let counts = |what: &str| errors.lines().filter(|line| line.contains(what)).count();
-        assert_eq!(counts("memory of abi"), 2, "{errors}");
-        assert_eq!((counts(": construct=5 "), counts(": construct=1 ")), (1, 1), "{errors}");
-    }
-}
-
 crate::support::harness::tests![
     a_thread_that_is_cancelled_ends_behind_the_library_not_inside_it,
     a_block_of_no_bytes_may_be_written_as_mallocs_may,
-    another_implementations_block_makes_no_room_under_the_limit,
-    a_forked_child_counts_its_own_calls;
+    another_implementations_block_makes_no_room_under_the_limit;
     alone(&[]): other_peoples_fork_handlers_may_use_objects
 ];

@@ -272,15 +272,6 @@ fn a_trace_is_where_it_is_asked_for_even_in_a_folder_with_percent_signs() {
 }
 
 #[test]
-fn a_limit_on_the_size_of_files_is_said_and_ends_no_program() {
-    let workshop = Workshop::with_program();
-    // The shell counts in blocks of 512 or 1024 bytes: enough for a recording's header, and not for its texts.
-    let told = workshop.shell(&[], "ulimit -f 1000; ./program");
-    told.fails(0, &["program (process ", "nothing was recorded: "]);
-    workshop.leaves_nothing();
-}
-
-#[test]
 fn a_trace_that_cannot_be_written_is_said_before_the_program_starts() {
     let told = Workshop::new().shell(&["--trace", "/no/such/folder/t.trace"], "echo ran");
     told.fails(125, &["/no/such/folder/t.trace cannot be written: there is no such folder"]);

@@ -172,29 +172,6 @@ fn readers_of_evictable_objects_always_read_what_was_written_while_others_make_r
     drop(objects);
 }
 
-fn threads_that_make_room_at_each_others_cost_do_not_wait_for_each_other_for_ever() {
-    let gpu = small_gpu(ROOM * BYTES);
-    at_once(4, |thread| {
-        let contents = |number: usize| pattern((thread * 3 + number + 1) as u8, BYTES);
-        let mut objects = [(); 3].map(|()| Object::new(BYTES));
-        for (number, object) in objects.iter_mut().enumerate() {
-            object.fill_host(&contents(number));
-            assert_eq!(object.set_evictable(SYNCEDMEM_EVICT_REDUNDANT), SYNCEDMEM_SUCCESS);
-        }
-        for turn in 0..300 {
-            let number = turn % objects.len();
-            let object = &mut objects[number];
-            if let Ok(data) = object.gpu_data() {
-                assert_bytes(&gpu.read(data.addr(), BYTES), &contents(number), &thread);
-                object.end_access();
-            }
-        }
-        for (number, object) in objects.iter_mut().enumerate() {
-            assert_bytes(&object.host_bytes(BYTES), &contents(number), &thread);
-        }
-    });
-}
-
 fn every_driver_call_of_an_eviction_fails_in_turn_and_every_object_stays_whole() {
     let gpu = small_gpu(ROOM * BYTES);
     let mut count = 0;
@@ -244,6 +221,5 @@ crate::support::harness::tests![
     the_end_of_an_object_waits_for_its_eviction,
     a_child_that_is_forked_during_an_eviction_has_the_object_as_it_was,
     readers_of_evictable_objects_always_read_what_was_written_while_others_make_room,
-    threads_that_make_room_at_each_others_cost_do_not_wait_for_each_other_for_ever,
     every_driver_call_of_an_eviction_fails_in_turn_and_every_object_stays_whole,
 ];

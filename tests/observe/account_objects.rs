@@ -110,17 +110,6 @@ fn allocated(stats: &syncedmem_stats_t) -> u64 {
     stats.pageable.allocations.count + stats.pageable.pool_hits.count
 }
 
-fn many_readers_of_one_object_are_counted_each() {
-    const THREADS: usize = 8;
-    for bytes in [SMALL, MIDDLE, LARGE] {
-        let (before, plain) = (counts(), Plain::new(bytes));
-        at_once(THREADS, |_| plain.cpu_data());
-        let after = counts();
-        assert_eq!(after.host_reads - before.host_reads, THREADS as u64, "{bytes} bytes");
-        assert_eq!(allocated(&after) - allocated(&before), 1, "{bytes} bytes");
-    }
-}
-
 /// Served at once: an accessor of C++ hands out what the object says, and the library never learns of it.
 fn accesses_that_need_nothing_are_served_at_once_unless_they_are_counted() {
     let plain = Plain::new(SMALL);
@@ -154,9 +143,7 @@ fn an_object_that_grows_gives_its_block_back() {
 
 crate::support::harness::tests![
     the_trace_says_who_held_the_memory_at_its_peak;
-    alone(&[ACCESSES]):
-    every_access_through_either_abi_is_counted_by_every_thread,
-    many_readers_of_one_object_are_counted_each;
+    alone(&[ACCESSES]): every_access_through_either_abi_is_counted_by_every_thread;
     alone(&[ON]):
     peaks_begin_anew_where_they_are_reset,
     names_are_refused_where_they_cannot_be_kept,

@@ -121,14 +121,6 @@ fn a_long_recording_needs_no_more_address_space_than_a_short_one() {
     assert_eq!(starts(&path), (1..=200_000).collect::<Vec<u64>>());
 }
 
-/// With 8 MiB, whose records begin anew twice.
-fn the_windows_of_a_ring_come_back() {
-    let read = recorded(|| (1..=300_000).for_each(record));
-    let most = read.header.layout.most;
-    assert!(most < 150_000, "{most}");
-    assert_eq!(read.starts(), (300_001 - most..=300_000).collect::<Vec<u64>>());
-}
-
 /// Names of 190 letters, some 3 MiB of them: windows begin between two.
 fn texts_are_whole_in_each_window() {
     let name = |number: u64| format!("{number:>190}");
@@ -196,7 +188,5 @@ crate::support::harness::tests![
     a_long_recording_needs_no_more_address_space_than_a_short_one,
     texts_are_whole_in_each_window,
     what_a_program_prints_that_closed_its_standard_streams_is_not_in_the_trace,
-    a_descriptor_of_the_trace_is_not_inherited_by_other_programs;
-    alone(&[("SYNCEDMEM_TRACE_SIZE", "8M")]):
-    the_windows_of_a_ring_come_back,
+    a_descriptor_of_the_trace_is_not_inherited_by_other_programs
 ];

@@ -87,15 +87,6 @@ fn the_sums_of_a_trace_are_the_account() {
     });
 }
 
-fn what_many_threads_do_is_in_the_trace_as_it_is_in_the_account() {
-    in_a_traced_process(&[ACCESSES], || {
-        std::thread::scope(|threads| (0..6).for_each(|_| _ = threads.spawn(|| host_work(30))));
-        assert_eq!(figures().pageable.live, 0);
-        let (traced, account) = both();
-        assert_eq!(traced, [(std::process::id(), account)].into());
-    });
-}
-
 fn a_forked_childs_events_are_its_own_in_the_trace_too() {
     in_a_traced_process(&[ACCESSES], || {
         host_work(3);
@@ -114,6 +105,5 @@ fn a_forked_childs_events_are_its_own_in_the_trace_too() {
 
 crate::support::harness::tests![
     the_sums_of_a_trace_are_the_account,
-    what_many_threads_do_is_in_the_trace_as_it_is_in_the_account,
     a_forked_childs_events_are_its_own_in_the_trace_too,
 ];

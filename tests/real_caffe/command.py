@@ -244,27 +244,6 @@ def a_training_that_is_killed_is_reported_with_its_layers(checks: Checks) -> str
     return f"at {first[1]}, growing: {first[2]}"
 
 
-def a_program_that_is_not_called_is_told_why(checks: Checks) -> str:
-    """syncedmem run says why, where Caffe ends before it makes an object"""
-    said = run(checks, "run", "--", checks.caffe.part("program"), "--version")
-    assert said.status == 0, f"caffe --version {said.ending()}"
-    assert "caffe version" in said.out, said.out
-    assert "recorded nothing: its Caffe can use the library. Either it ended before" in said.err, said.err
-    return ""
-
-
-def pycaffe_is_accounted_for(checks: Checks) -> str:
-    """syncedmem run accounts for pycaffe too, which loads Caffe as a module"""
-    program = [checks.caffe.part("python"), str(HERE / "pycaffe_compute.py")]
-    said = run(checks, "run", "--details", "--", *program)
-    assert said.status == 0, f"pycaffe {said.ending()}"
-    _, begin, text = said.err.partition("libsyncedmem: memory of python")
-    assert begin, f"there is no report: {said.err[-400:]}"
-    (made,) = numbers(r"^objects made: (\d+)", text)
-    assert made > 10, f"{made} objects"
-    return f"{made} objects"
-
-
 def first_screen_of(name: str, *kinds: str) -> Callable[[Checks], str]:
     """The check of a net's first screens."""
 
@@ -317,39 +296,15 @@ def a_net_that_fits_by_itself_fits_under_run_and_one_that_does_not_is_told_why(c
     return f"{alone} KiB alone; " + ", ".join(told)
 
 
-def memory_that_a_program_does_not_get_and_does_without_is_not_its_end(checks: Checks) -> str:
-    """the report has the last of two allocations that failed in pycaffe, and that the program went on"""
-    program = [checks.caffe.part("python"), str(HERE / "pycaffe_out_of_memory.py"), "address-space"]
-    said = run(checks, "run", "--on-error=throw", "--", *program)
-    assert said.status == 0, f"pycaffe {said.ending()}"
-    words = " ".join(said.err.split())
-    begin = r"2 allocations failed, and the program went on; the last: (conv \w+) asked for ([\d.]+ MiB), which the limit on the address"
-    first = re.search(begin, words)
-    assert first and "ran out of memory" not in words, said.err[-3000:]
-    return f"{first[1]}, {first[2]}"
-
-
-def what_one_more_item_costs_is_what_the_original_needs_for_it(checks: Checks) -> str:
-    """the original needs as much more for a larger batch as the first screen says"""
-    folder = checks.folder / "more"
-    folder.mkdir()
-    first_screen.write(folder, first_screen.QUICK)
-    return first_screen.the_batch_that_fits_is_the_one_that_the_original_needs(checks.caffe, folder, "lenet", 36)
-
-
 ALL = [
     the_doctor_knows_this_caffe,
     a_training_under_run_is_the_same_and_is_accounted_for,
     the_memory_of_a_training_has_the_names_of_its_layers_and_their_roles,
     what_is_told_of_a_training_is_what_is_counted,
     a_training_that_is_killed_is_reported_with_its_layers,
-    a_program_that_is_not_called_is_told_why,
-    pycaffe_is_accounted_for,
     solvers_with_two_histories_have_names_for_both,
     first_screen_of("lenet", "train", "time", "pycaffe"),
     first_screen_of("alexnet", "train", "pycaffe"),
     first_screen_of("vgg16", "time"),
     a_net_that_fits_by_itself_fits_under_run_and_one_that_does_not_is_told_why,
-    memory_that_a_program_does_not_get_and_does_without_is_not_its_end,
-    what_one_more_item_costs_is_what_the_original_needs_for_it,
 ]

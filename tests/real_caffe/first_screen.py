@@ -14,7 +14,6 @@ HERE = Path(__file__).resolve().parent
 sys.path.append(str(HERE.parents[1] / "bench/caffe"))
 import nets  # noqa: E402
 
-NETS = ("lenet", "alexnet", "vgg16")
 PASSES = "import caffe; net = caffe.Net('{}', caffe.TRAIN); net.forward(); net.backward()"
 SOLVER = 'net: "{}" base_lr: 0.001 lr_policy: "fixed" momentum: 0.9 max_iter: 2 random_seed: 1 snapshot_after_train: false\n'
 ROOM = 64 << 30
@@ -137,41 +136,6 @@ def check(caffe: Caffe, command: List[str], folder: Path, name: str, kind: str) 
     return screen, original
 
 
-def the_batch_that_fits_is_the_one_that_the_original_needs(caffe: Caffe, folder: Path, name: str, more: int) -> str:
-    """What one more item costs is what the original needs for one more."""
-    program = programs(caffe, folder, name)["time"]
-    file = folder / f"{name}-time.prototxt"
-    before, _ = counted(caffe, folder, program)
-    need = needs(file.read_text())
-    file.write_text(file.read_text().replace(f"shape {{ dim: {need.batch} ", f"shape {{ dim: {need.batch + more} "))
-    after, _ = counted(caffe, folder, program)
-    each = (after - before) / more
-    # The sum over the scores of all items in the layer that shows them in the loss grows, too: it has one axis.
-    assert abs(each / need.one_more - 1) < 0.001, f"{each} bytes for one more, {need.one_more} by the shapes"
-    return f"{each:.0f} bytes"
-
-
 def write(folder: Path, image: int) -> None:
     """Writes the nets, for images of about so many pixels a side."""
     nets.write_all(str(folder), image, 64)
-
-
-def main() -> int:
-    """All programs on nets of the published size, by hand: minutes, and 3 GiB of memory."""
-    import tempfile
-
-    caffe, command = Caffe(), [sys.argv[1], "run", f"--library={sys.argv[2]}"]
-    with tempfile.TemporaryDirectory(prefix="first-screen-") as scratch:
-        folder = Path(scratch)
-        write(folder, 224)
-        for name in NETS:
-            for kind in ("train", "time", "pycaffe"):
-                screen, original = check(caffe, command, folder, name, kind)
-                named = 100 - screen.percent.get("without a layer's name", 0)
-                print(f"ok - {name} {kind}: peak {screen.peak}, the process {screen.process} (the original's {in_units(original.peak_bytes)}),"
-                      f" {named:.1f} % named, one more {screen.one_more}", flush=True)
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
