@@ -1,5 +1,4 @@
-//! The advice, from real calls that random ones do not make (`device_advice_random`): compared contents, and blocks that a
-//! budget turned away. The copies that it speaks of are counted in the driver's own log.
+//! The advice, from real calls: one for each rule. The copies that it speaks of are counted in the driver's own log.
 
 use crate::support::pools::*;
 use crate::support::traced::{self, in_a_traced_process};
@@ -13,6 +12,7 @@ const BYTES: usize = 4096;
 
 /// What is asked to be observed.
 const ON: (&str, &str) = ("SYNCEDMEM_ACCOUNT", "on");
+const ACCESSES: (&str, &str) = ("SYNCEDMEM_ACCOUNT", "accesses");
 const COMPARED: (&str, &str) = ("SYNCEDMEM_ACCOUNT", "compare");
 const ALL: (&str, &str) = ("SYNCEDMEM_ACCOUNT", "all");
 
@@ -53,6 +53,33 @@ fn on_device(gpu: &Gpu, bytes: usize) -> Object {
     let mut object = Object::new(bytes);
     gpu.write(object.overwrite_gpu_data().unwrap().addr(), &pattern(4, bytes));
     object
+}
+
+fn each_rule_about_copies_and_sides_finds_what_real_calls_did() {
+    observed(&[ACCESSES], |gpu| {
+        let stream = gpu.stream();
+        let mut pushed = on_host(BYTES);
+        let (_, calls) = gpu.watch(|| assert_eq!(pushed.push(stream.handle()), SYNCEDMEM_SUCCESS));
+        pushed.mutable_cpu_data().unwrap();
+        assert_counts(one(Rule::UnreadCopy), &calls, Device);
+        assert_eq!(one(Rule::UnusedSide).subject, Subject::Memory(Device), "and nothing has used the device's block");
+        let mut object = Object::touched(Storage::mutable_cpu_data, 64 << 10);
+        let (_, calls) = gpu.watch(|| {
+            for _ in 0..2 {
+                object.mutable_gpu_data().unwrap();
+                object.mutable_cpu_data().unwrap();
+            }
+        });
+        assert_eq!((one(Rule::PingPong).count, one(Rule::PingPong).bytes), (4, 4 * (64 << 10)));
+        let pageable = advice(Rule::PageableCopy);
+        for to in [Device, Host] {
+            let of_side = pageable.iter().find(|found| found.subject == Subject::CopyTo(to));
+            assert_counts(*of_side.unwrap(), &calls, to);
+        }
+        let mut filled = Object::touched(Storage::mutable_cpu_data, BYTES);
+        filled.overwrite_cpu_data().unwrap();
+        assert_eq!(one(Rule::OverwrittenFill).subject, Subject::Memory(Host));
+    });
 }
 
 fn a_copy_of_data_that_did_not_change_is_unchanged_on_either_side() {
@@ -154,6 +181,7 @@ fn blocks_that_a_budget_turned_away_would_have_served() {
 }
 
 crate::support::harness::tests![
+    each_rule_about_copies_and_sides_finds_what_real_calls_did,
     a_copy_of_data_that_did_not_change_is_unchanged_on_either_side,
     a_copy_is_changed_if_one_byte_is_or_the_devices_memory_is_new,
     zeros_of_which_every_sample_has_changed_were_overwritten,

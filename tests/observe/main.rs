@@ -11,7 +11,6 @@ mod account_objects;
 mod advice;
 mod device_account;
 mod device_advice;
-mod device_advice_random;
 mod nvtx;
 mod report;
 #[path = "../support/mod.rs"]
@@ -33,7 +32,6 @@ support::harness::suites![
     advice::sums,
     device_account,
     device_advice,
-    device_advice_random,
     nvtx,
     report,
     trace_cost,

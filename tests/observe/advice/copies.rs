@@ -70,6 +70,15 @@ fn an_access_that_failed_makes_nothing_void() {
     assert_eq!(with_every_access(UnreadCopy, &[push, succeeds, read].concat()).len(), 1);
 }
 
+fn a_pull_is_judged_until_it_is_known_to_be_complete_where_few_accesses_are_told() {
+    let pull = [on_device(SIZE), vec![started(Host, SIZE, Pinned).at(3)]].concat();
+    let expected = advice(UnreadCopy, Certain, Subject::CopyTo(Host), 3).sums(1, SIZE, None);
+    assert_eq!(both(UnreadCopy, &[pull.clone(), vec![lent(Host)]].concat()), [expected]);
+    let landed = [pull, vec![completed(Host), asked(Device, Write)]].concat();
+    assert_eq!(with_every_access(UnreadCopy, &landed), [expected]);
+    assert_eq!(without(UnreadCopy, &landed), [], "the host may have been read unseen");
+}
+
 fn a_writer_that_could_not_wait_for_a_pull_makes_nothing_void() {
     let waits = vec![started(Host, SIZE, Pinned), asked(Device, Write)];
     let reads = vec![asked(Host, Read), completed(Host), ended()];
@@ -245,6 +254,7 @@ crate::support::harness::tests![
     a_push_is_unread_whatever_makes_it_void_before_the_device_is_asked_for,
     a_copy_may_be_read_through_an_address_that_was_asked_for_before,
     an_access_that_failed_makes_nothing_void,
+    a_pull_is_judged_until_it_is_known_to_be_complete_where_few_accesses_are_told,
     a_writer_that_could_not_wait_for_a_pull_makes_nothing_void,
     a_copy_in_flight_costs_what_others_of_its_direction_and_path_did,
     a_push_that_was_waited_for_is_a_push,

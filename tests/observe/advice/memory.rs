@@ -75,6 +75,9 @@ fn a_device_side_without_an_access_is_unused_if_the_host_is_used() {
     let story = [pushed.clone(), vec![asked(Host, Write)]].concat();
     assert_eq!(both(UnusedSide, &story), [unused(Device, SIZE + 512)]);
     assert_eq!(both(UnusedSide, &pushed), [], "neither side was used");
+    let end = [freed(Kind::Pinned, SIZE), freed(Kind::Device, SIZE + 512), ended()];
+    let story = [pushed.clone(), vec![asked(Host, Write), lent(Host)], end.to_vec()].concat();
+    assert_eq!(both(UnusedSide, &story), [], "the host's memory is the caller's");
     let story = [pushed, vec![asked(Host, Write), asked(Device, Read), failed(Device, SIZE)]].concat();
     assert_eq!(both(UnusedSide, &story), [], "it was wanted");
 }

@@ -4,6 +4,5 @@ pub mod copies;
 pub mod fills;
 mod found;
 pub mod memory;
-pub mod naive;
 mod story;
 pub mod sums;
