@@ -5,6 +5,7 @@ use std::process::Command;
 use crate::caffe_like::*;
 use crate::support::assert_has;
 use crate::support::command_file::command_file;
+use crate::support::harness::skip;
 
 /// Runs a program of the workshop with the library preloaded. Its standard error has the library's report.
 fn taken(workshop: &Workshop, program: &str, arguments: &[&str]) -> Said {
@@ -263,6 +264,106 @@ fn code_that_another_library_has_changed_is_left_alone() {
     assert_eq!(told.status, Some(0), "{told:?}");
     told.has(&["8cpu_dataEv in memory differs from the file", "construct=1 destroy=1 cpu_data=1 mutable_cpu_data=1"]);
     told.has(&["the dynamic linker's function for debuggers is another one than is known, or has a breakpoint"]);
+}
+
+/// As systems do that let no page that was writable become executable: `forbid PROGRAM`.
+const FORBID: &str = r#"
+    #include <linux/filter.h>
+    #include <linux/seccomp.h>
+    #include <stddef.h>
+    #include <sys/mman.h>
+    #include <sys/prctl.h>
+    #include <sys/syscall.h>
+    #include <unistd.h>
+    int main(int arguments, char **argument) {
+      struct sock_filter rules[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_mprotect, 0, 3),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[2])),
+        BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, PROT_EXEC, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | 13),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+      };
+      struct sock_fprog filter = {sizeof rules / sizeof *rules, rules};
+      if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter)) return 97;
+      execv(argument[1], argument + 1);
+      return 96;
+    }
+"#;
+
+#[test]
+fn where_the_system_forbids_to_change_code_nothing_is_changed_and_the_reason_is_said() {
+    let workshop = Workshop::new();
+    workshop.source("net.c", &net("mov $7, %eax"));
+    workshop.caffe(&[OPTIMISED, "-Wl,-Bsymbolic-functions", "net.c"]);
+    workshop.program(&[]);
+    workshop.source("forbid.c", FORBID);
+    workshop.compile("forbid", &["forbid.c"]);
+    let mut program = Command::new(workshop.path("forbid"));
+    program.arg(workshop.path("program")).env("LD_PRELOAD", both_libraries());
+    let told = said(program.env("SYNCEDMEM_TAKE_OVER", "1").env("SYNCEDMEM_REPORT", "stderr"));
+    is_refused(&told, "the system forbids to change code: permission denied");
+    told.has(&["what is loaded from now on is not taken over", "have no names: the system forbids to make code"]);
+}
+
+fn both_libraries() -> String {
+    let libraries = ["libsyncedmem_names.so", "libsyncedmem.so"];
+    libraries.map(|name| command_file().with_file_name(name).display().to_string()).join(":")
+}
+
+/// The program under a debugger or a checker that starts it, with both libraries preloaded.
+fn watched(workshop: &Workshop, watcher: &str, arguments: &[String]) -> Said {
+    if Command::new(watcher).arg("--version").output().is_err() {
+        skip(format!("{watcher} is not installed"));
+    }
+    let mut program = Command::new(watcher);
+    program.args(arguments).arg(workshop.path("program")).env("SYNCEDMEM_TAKE_OVER", "1");
+    said(program.env("SYNCEDMEM_REPORT", "stderr"))
+}
+
+#[test]
+fn a_debuggers_breakpoint_at_an_entry_keeps_names_or_memory_from_being_taken_over() {
+    let workshop = Workshop::new();
+    workshop.source("net.c", &net("mov $7, %eax"));
+    workshop.caffe(&[OPTIMISED, "-Wl,-Bsymbolic-functions", "net.c"]);
+    workshop.program(&[]);
+    let (init, cpu_data) = ("_ZN5caffe3NetIfE4InitERKNS_12NetParameterE", "_ZN5caffe12SyncedMemory8cpu_dataEv");
+    for (breakpoint, says, taken) in [
+        (None, None, true),
+        (Some(init), Some("have no names: a function in memory differs from the file"), true),
+        (Some(cpu_data), Some("is not taken over: _ZN5caffe12SyncedMemory8cpu_dataEv in memory differs"), false),
+    ] {
+        let preload = format!("set environment LD_PRELOAD {}", both_libraries());
+        let mut commands = vec!["set debuginfod enabled off".into(), "set startup-with-shell off".into(), preload];
+        commands.push("set breakpoint pending on".into());
+        // At the instruction itself, as for code without lines.
+        commands.extend(breakpoint.map(|at| format!("break -q {at}")));
+        // It stops in each file that has the function.
+        commands.extend(["run", "continue", "continue"].map(String::from));
+        let mut arguments: Vec<_> = ["-q", "-nx", "-batch"].map(String::from).into();
+        arguments.extend(commands.into_iter().flat_map(|command| ["-ex".into(), command]));
+        arguments.push("--args".into());
+        let told = watched(&workshop, "gdb", &arguments);
+        let error = told.error.replace('\n', " ");
+        assert!(told.output.contains("exited normally"), "{breakpoint:?}: {told:?}");
+        assert!(says.is_none_or(|says| error.contains(says)), "{breakpoint:?}: {error}");
+        assert_eq!(error.contains("construct=1 destroy=1"), taken, "{breakpoint:?}: {error}");
+    }
+}
+
+#[test]
+fn valgrind_and_the_address_sanitizer_see_the_take_over_and_complain_of_nothing() {
+    let workshop = Workshop::new();
+    workshop.source("net.c", &net("mov $7, %eax"));
+    workshop.caffe(&[OPTIMISED, "-Wl,-Bsymbolic-functions", "net.c"]);
+    workshop.program(&[]);
+    let options = ["--quiet", "--error-exitcode=9", "--trace-children=yes", "env"].map(String::from);
+    let told = watched(&workshop, "valgrind", &[&options[..], &[format!("LD_PRELOAD={}", both_libraries())]].concat());
+    is_taken(&told);
+    workshop.program_with_caffe_inside(&[OPTIMISED, "-fsanitize=address"]);
+    let mut program = Command::new(workshop.path("program"));
+    program.env("LD_PRELOAD", both_libraries()).env("ASAN_OPTIONS", "verify_asan_link_order=0");
+    is_taken(&said(program.env("SYNCEDMEM_TAKE_OVER", "1").env("SYNCEDMEM_REPORT", "stderr")));
 }
 
 #[test]
