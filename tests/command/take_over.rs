@@ -187,6 +187,7 @@ fn net(first: &str) -> String {
     let init = "_ZN5caffe3NetIfE4InitERKNS_12NetParameterE";
     format!(
         "__asm__(\".globl {init}\\n.type {init}, @function\\n{init}: {first}\\nmovl %eax, (%rsi)\\nret\\n.size {init}, .-{init}\\n0: .long 7\");\n\
+         void *_ZNK5caffe3NetIfE6layersEv(void *net) {{ return net; }}\n\
          void {init}(void *, int *); int make_net(void) {{ int net[99] = {{0}}, made = 0; {init}(net, &made); return made; }}"
     )
 }
@@ -218,6 +219,27 @@ fn functions_of_nets_are_replaced_too_and_call_the_original_unless_their_first_i
         told.has(&["was taken over by entry patch: 6 of 6 functions", "3.9 KiB"]);
         let doctor = workshop.syncedmem(&["doctor", "./program"]).ok().replace('\n', " ");
         assert_has(&doctor, &[if has_names { "and 1 for the names of layers and for sharing" } else { fixed }]);
+    }
+}
+
+#[test]
+fn nets_inside_a_program_have_names_if_it_exports_them() {
+    let workshop = Workshop::new();
+    workshop.source("net.c", &net("mov $7, %eax"));
+    for (options, has_names) in [
+        (&[OPTIMISED, "net.c"][..], false),
+        (&[OPTIMISED, "-rdynamic", "-no-pie", "net.c"], true),
+        (&[OPTIMISED, "-rdynamic", "net.c"], true),
+    ] {
+        println!("{options:?}");
+        workshop.program_with_caffe_inside(options);
+        let told = workshop.run(&[], &["./program"]);
+        assert_eq!(told.error.contains("and 1 for the names of layers"), has_names, "{told:?}");
+        assert_eq!(
+            told.error.contains("does not export Caffe's nets (a program does with -rdynamic)"),
+            !has_names,
+            "{told:?}"
+        );
     }
 }
 

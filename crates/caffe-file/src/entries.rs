@@ -84,6 +84,8 @@ fn read(file: &[u8], entries: &mut Entries, signs: &mut Signs) -> Result<(), Lim
 /// A function that a file defines.
 pub struct Function<'f> {
     pub name: &'f str,
+    /// The dynamic linker knows it.
+    pub is_exported: bool,
     address: u64,
     size: usize,
     /// Its code, and all behind it in the file; `None` if no segment has it.
@@ -132,7 +134,7 @@ pub fn functions<'f>(file: &'f [u8], mut visit: impl FnMut(Function<'f>) -> Resu
             let (address, size) = (symbol.st_value(endian), symbol.st_size(endian) as usize);
             let offset = offset_of(address).and_then(|offset| usize::try_from(offset).ok());
             let code = offset.and_then(|offset| file.get(offset..));
-            visit(Function { name, address, size, code, file })?;
+            visit(Function { name, is_exported: table == SHT_DYNSYM, address, size, code, file })?;
         }
     }
     Ok(())

@@ -8,6 +8,9 @@ use crate::jump::Jump;
 use crate::limit::Limit;
 use crate::names::HOOKS;
 
+/// Functions by which a net is read, which are looked up when the program runs.
+const ACCESSORS: [&str; 2] = ["_ZNK5caffe3NetIfE6layersEv", "_ZNK5caffe3NetIdE6layersEv"];
+
 #[derive(Clone, Copy, Debug)]
 pub struct Hook {
     pub entry: Entry,
@@ -21,13 +24,19 @@ pub fn find(file: &[u8]) -> Result<[Option<Hook>; HOOKS.len()], Limit> {
     if file.get(18..20) != Some(&[62, 0]) {
         return Err(Limit::OtherMachine);
     }
-    let mut entries = [None; HOOKS.len()];
-    functions(file, |function| match index_of(function.name, &HOOKS)? {
-        Some(index) => function.enter(HOOKS[index], &mut entries[index]),
-        None => Ok(()),
+    let (mut entries, mut can_be_read) = ([None; HOOKS.len()], false);
+    functions(file, |function| {
+        can_be_read |= function.is_exported && ACCESSORS.contains(&function.name);
+        match index_of(function.name, &HOOKS)? {
+            Some(index) => function.enter(HOOKS[index], &mut entries[index]),
+            None => Ok(()),
+        }
     })?;
     if entries[..2].iter().all(Option::is_none) {
         return Err(Limit::Missing(HOOKS[0]));
+    }
+    if !can_be_read {
+        return Err(Limit::Unexported);
     }
     let mut hooks = [None; HOOKS.len()];
     for (hook, entry) in hooks.iter_mut().zip(entries) {

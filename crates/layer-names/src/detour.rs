@@ -65,7 +65,9 @@ fn prepare(base: usize, file: &[u8], functions: &[usize; HOOKS.len()]) -> Result
     if ORIGINALS.iter().any(|original| !original.load(Ordering::Relaxed).is_null()) {
         return Err("another Caffe of this process has them".to_owned());
     }
-    let page = Page::near(base)?;
+    let address_of = |hook: &Hook| base.wrapping_add(hook.entry.address as usize);
+    let first = hooks.iter().flatten().map(address_of).min().unwrap_or(base);
+    let page = Page::near(first)?;
     let mut sites = Vec::new();
     for (index, hook) in hooks.iter().enumerate() {
         let (Some(Hook { entry, moved }), true) = (hook, functions[index] != 0) else { continue };
@@ -89,19 +91,19 @@ struct Page {
 }
 
 impl Page {
-    /// Below the loaded file, at most 1 GiB away if the system lets it be there.
-    fn near(base: usize) -> Result<Page, String> {
+    /// Below the code at this address, at most 1 GiB away if the system lets it be there.
+    fn near(code: usize) -> Result<Page, String> {
         const ACCESS: i32 = libc::PROT_READ | libc::PROT_WRITE;
         const KIND: i32 = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
         const MOST: usize = 1 << 30;
         for distance in [1 << 20, 1 << 24, 1 << 28, MOST] {
-            let wanted = base.saturating_sub(distance) as *mut c_void;
+            let wanted = code.saturating_sub(distance) as *mut c_void;
             // SAFETY: a new mapping, at this address if nothing is there.
             let page = unsafe { libc::mmap(wanted, PAGE, ACCESS, KIND, -1, 0) };
             if page == libc::MAP_FAILED {
                 return Err(std::io::Error::last_os_error().to_string());
             }
-            if page.addr().abs_diff(base) <= MOST {
+            if page.addr().abs_diff(code) <= MOST {
                 return Ok(Page { begin: page.addr() });
             }
             // SAFETY: it was made here, and nothing refers to it.
