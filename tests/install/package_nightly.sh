@@ -11,7 +11,12 @@ system() {
   local kept=$cache/systems/$1.tar mirror=()
   if [ ! -f "$kept" ]; then
     mkdir -p "${kept%/*}"
-    if ! is_ubuntu "$1"; then mapfile -t mirror < <(machine_mirrors | head -n 1); fi
+    if is_ubuntu "$1"; then
+      # By name: without Ubuntu's keys debootstrap would turn to Debian's archive.
+      mapfile -t mirror < <(awk '/default_mirror/ && /\/archive/ { print $2; exit }' "/usr/share/debootstrap/scripts/$1")
+    else
+      mapfile -t mirror < <(machine_mirrors | head -n 1)
+    fi
     rm -rf "$work/new"
     debootstrap --variant=minbase --components=main,universe "$1" "$work/new" "${mirror[@]}" || return
     tar -C "$work/new" -cf "$kept.new" . && mv "$kept.new" "$kept"
