@@ -18,17 +18,66 @@ pub fn write(object: &Object, sites: &[Site]) -> Result<(), Refusal> {
     let code = code.ok_or(Refusal::Scattered)?;
     let page = limits::system(libc::_SC_PAGESIZE).max(1);
     let (begin, end) = (begin / page * page, end.next_multiple_of(page));
-    protect(begin, end - begin, code.protection | libc::PROT_WRITE)?;
+    let protection = code.protection | checks_branches(object);
+    protect(begin, end - begin, protection | libc::PROT_WRITE)?;
     for site in sites {
         let bytes = site.jump.bytes();
         let entry = std::ptr::with_exposed_provenance_mut::<u8>(site.address);
         // SAFETY: `mprotect` has made these bytes of a mapped segment writable. No thread executes them: see `takeover`.
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), entry, bytes.len()) };
+        #[cfg(target_arch = "aarch64")]
+        flush(site.address, bytes.len());
     }
-    if let Err(why) = protect(begin, end - begin, code.protection) {
+    if let Err(why) = protect(begin, end - begin, protection) {
         warn(format_args!("the code that was changed stays writable: {why}"));
     }
     Ok(())
+}
+
+/// The flag of mprotect(2) for code whose indirect branches the processor checks: the loader has set it for an object whose note says that
+/// all of its code has landing marks, if the processor checks them.
+fn checks_branches(object: &Object) -> i32 {
+    const PROT_BTI: i32 = 0x10;
+    const HWCAP2_BTI: u64 = 1 << 17;
+    const NT_GNU_PROPERTY_TYPE_0: u32 = 5;
+    // The kind, a size of 4 bytes, the properties, and padding.
+    const AARCH64_FEATURE_1_AND: u32 = 0xc000_0000;
+    const BTI: u32 = 1;
+    if !cfg!(target_arch = "aarch64") {
+        return 0;
+    }
+    let note = object.note(c"GNU", NT_GNU_PROPERTY_TYPE_0, 16).map(std::ptr::with_exposed_provenance::<[u32; 4]>);
+    // SAFETY: `note` found as many bytes in a segment that stays mapped while the list is locked.
+    let has_marks = note
+        .map(|note| unsafe { note.read_unaligned() })
+        .is_some_and(|[kind, _, properties, _]| kind == AARCH64_FEATURE_1_AND && properties & BTI != 0);
+    // SAFETY: it reads a number that the kernel has given to the process.
+    let checks = unsafe { libc::getauxval(libc::AT_HWCAP2) } & HWCAP2_BTI != 0;
+    if has_marks && checks { PROT_BTI } else { 0 }
+}
+
+/// Instructions are read through a cache that does not see the data cache's writes by itself.
+#[cfg(target_arch = "aarch64")]
+fn flush(begin: usize, bytes: usize) {
+    use std::arch::asm;
+    let sizes: usize;
+    // SAFETY: it reads a register that every program may read.
+    unsafe { asm!("mrs {}, ctr_el0", out(reg) sizes, options(nomem, nostack, preserves_flags)) };
+    // Log 2 of the words of the smallest line, of data and of instructions.
+    let (data, code) = (4 << (sizes >> 16 & 15), 4 << (sizes & 15));
+    let lines = |line: usize| (begin / line * line..begin + bytes).step_by(line);
+    for line in lines(data) {
+        // SAFETY: the line has bytes of a mapped segment.
+        unsafe { asm!("dc cvau, {}", in(reg) line, options(nostack, preserves_flags)) };
+    }
+    // SAFETY: a barrier.
+    unsafe { asm!("dsb ish", options(nostack, preserves_flags)) };
+    for line in lines(code) {
+        // SAFETY: as above, the line is mapped.
+        unsafe { asm!("ic ivau, {}", in(reg) line, options(nostack, preserves_flags)) };
+    }
+    // SAFETY: barriers.
+    unsafe { asm!("dsb ish", "isb", options(nostack, preserves_flags)) };
 }
 
 fn protect(begin: usize, bytes: usize, protection: i32) -> Result<(), Refusal> {

@@ -10,7 +10,9 @@ from training import read_trained
 from traps import DYNSYM
 from tree import Finished
 
-RELA, RELATIVE = 4, 8  # SHT_RELA, R_X86_64_RELATIVE
+RELA = 4  # SHT_RELA
+# By the machine: R_X86_64_RELATIVE, R_AARCH64_RELATIVE.
+RELATIVE = {62: 8, 183: 1027}
 FUNCTION = 2  # STT_FUNC
 TAKE_OVER = {"SYNCEDMEM_TAKE_OVER": "1"}
 # They are those of sharing.py: the binding alone is another.
@@ -21,6 +23,7 @@ def bind_within(libcaffe: Path, folder: Path) -> None:
     """Writes a copy into `folder` whose references to its own functions name addresses in it instead of symbols, which is what
     -Bsymbolic-functions does: also in its tables of virtual functions."""
     image = bytearray(libcaffe.resolve().read_bytes())
+    (machine,) = struct.unpack_from("<H", image, 18)
     (sections,) = struct.unpack_from("<Q", image, 40)
     size, count = struct.unpack_from("<HH", image, 58)
     headers = [struct.unpack_from("<IIQQQQIIQQ", image, at) for at in range(sections, sections + size * count, size)]
@@ -32,7 +35,7 @@ def bind_within(libcaffe: Path, folder: Path) -> None:
             where, info, addend = struct.unpack_from("<QQq", image, at)
             _, kind, _, section, address, _ = struct.unpack_from("<IBBHQQ", image, symbols + 24 * (info >> 32))
             if section and kind & 15 == FUNCTION:
-                struct.pack_into("<QQq", image, at, where, RELATIVE, address + addend)
+                struct.pack_into("<QQq", image, at, where, RELATIVE[machine], address + addend)
     copy = folder / libcaffe.name
     copy.write_bytes(image)
     shutil.copymode(libcaffe, copy)

@@ -29,6 +29,8 @@ ENORMOUS_BYTES = 4 * 32768 * 65535  # pycaffe_out_of_memory.py's blob
 class Checks:
     """The checks, and what several of them share: a prepared folder and the trainings."""
 
+    iterations = ITERATIONS
+
     def __init__(self, library: Path, program: Path, folder: Path) -> None:
         self.caffe = Caffe()
         self.library = library
@@ -36,7 +38,7 @@ class Checks:
         self.folder = folder
         self.prepared = folder / "training"
         self.prepared.mkdir()
-        prepare(self.prepared)
+        prepare(self.prepared, self.iterations)
         self._trained: dict[bool, Trained] = {}
 
     def trained(self, ours: bool) -> Trained:
@@ -69,8 +71,13 @@ class Checks:
 
 def every_test_of_caffes_own_suite_passes(checks: Checks) -> str:
     """Caffe's own prebuilt test suite passes, all of it"""
+    return passes_caffes_own_tests(checks, "-*GPU*")
+
+
+def passes_caffes_own_tests(checks: Checks, which: str) -> str:
+    """Runs those of Caffe's own tests that GoogleTest's filter leaves."""
     gtest, place = checks.caffe.part("gtest"), Path(checks.caffe.part("gtest_folder"))
-    only = "--gtest_filter=-*GPU*"
+    only = f"--gtest_filter={which}"
     listed = checks.caffe.run([gtest, only, "--gtest_list_tests"], place)
     assert listed.status == 0, f"listing the original's tests {listed.ending()}"
     # Tests are the indented lines; a suite's line starts at the margin.
@@ -90,7 +97,7 @@ def a_training_is_the_same_byte_for_byte(checks: Checks) -> str:
     original, ours = checks.trained(False), checks.trained(True)
     assert ours.losses == original.losses, f"losses {ours.losses} are not the original's {original.losses}"
     assert ours.files == original.files, f"saved {ours.files}, the original {original.files}"
-    return f"{ITERATIONS} iterations, model sha256 {ours.model[:16]}"
+    return f"{checks.iterations} iterations, model sha256 {ours.model[:16]}"
 
 
 def the_training_learns_something(checks: Checks) -> str:

@@ -3,11 +3,11 @@
 use std::ffi::CStr;
 
 use object::Endianness;
-use object::elf::{EM_X86_64, FileHeader64, PT_LOAD, SHT_DYNSYM, SHT_SYMTAB, STT_FUNC};
+use object::elf::{FileHeader64, PT_LOAD, SHT_DYNSYM, SHT_SYMTAB, STT_FUNC};
 use object::read::elf::{FileHeader, ProgramHeader, Sym};
 
 use crate::generation::Signs;
-use crate::jump::{Jump, room};
+use crate::jump::{Jump, MACHINE, room};
 use crate::limit::Limit;
 use crate::names::{ACCESSORS, DESTRUCTORS, FUNCTIONS, OURS};
 
@@ -112,7 +112,7 @@ impl Function<'_> {
 pub fn functions<'f>(file: &'f [u8], mut visit: impl FnMut(Function<'f>) -> Result<(), Limit>) -> Result<(), Limit> {
     let header = Header::parse(file).map_err(|_| Limit::Broken)?;
     let endian = header.endian().map_err(|_| Limit::Broken)?;
-    if header.e_machine(endian) != EM_X86_64 {
+    if header.e_machine(endian) != MACHINE {
         return Err(Limit::OtherMachine);
     }
     let segments = header.program_headers(endian, file).map_err(|_| Limit::Broken)?;

@@ -1,0 +1,58 @@
+"""Those checks of checks.py that are run on the Caffe of another processor, emulated.
+
+Started by `scripts/real-caffe --aarch64 --test`; SYNCEDMEM_TEST_NIGHTLY=1 adds what takes long.
+"""
+
+import os
+
+import bound
+import checks as common
+import command
+import sharing
+from training import read_trained
+
+# Each iteration of the training takes half a second.
+common.Checks.iterations = 3
+# Of each kind of test those that take no more than seconds.
+QUICK = "SyncedMemoryTest*:BlobSimpleTest*:BlobMathTest*:SoftmaxLayerTest*:SplitLayerTest*:ReshapeLayerTest*:NeuronLayerTest*:NetTest*"
+
+
+def some_of_caffes_own_tests_pass(checks: common.Checks) -> str:
+    """some of Caffe's own tests pass, of memory, blobs, layers and nets"""
+    return common.passes_caffes_own_tests(checks, f"{QUICK}-*GPU*:*Gradient*")
+
+
+def a_caffe_that_is_bound_within_itself_is_taken_over(checks: common.Checks) -> str:
+    """bound within itself, Caffe is taken over where that is asked for, and trains the same model, byte for byte"""
+    folder, words = str(bound.bound(checks)), "was taken over by entry patch: 12 of 12 functions"
+    program = [checks.caffe.part("program"), "train", "--solver=solver.prototxt"]
+    # The command sees the script in the program's place.
+    started = [str(checks.command), "run", f"--library={checks.library}", "--take-over", "--", *program]
+    ours = read_trained(checks.prepared, lambda at: checks.caffe.run(started, at, library_path=folder))
+    assert ours.files == checks.trained(False).files, "under run, the models differ"
+    assert words in ours.run.err, f"the report does not say {words!r}: {ours.run.err[-400:]}"
+    return words
+
+
+ALL = [
+    common.a_training_is_the_same_byte_for_byte,
+    common.every_object_made_is_destroyed,
+    common.the_librarys_limit_is_a_memory_error,
+    command.a_training_under_run_is_the_same_and_is_accounted_for,
+    a_caffe_that_is_bound_within_itself_is_taken_over,
+    some_of_caffes_own_tests_pass,
+]
+LONG = [
+    common.every_symbol_binds_to_the_library,
+    common.pycaffe_computes_the_same,
+    command.the_memory_of_a_training_has_the_names_of_its_layers_and_their_roles,
+    command.solvers_with_two_histories_have_names_for_both,
+    sharing.a_training_on_shared_memory_is_the_same,
+    sharing.random_nets_compute_the_same,
+    sharing.every_type_of_layer_computes_the_same_on_shared_memory,
+    common.every_test_of_caffes_own_suite_passes,
+]
+
+if __name__ == "__main__":
+    common.ALL[:] = ALL + (LONG if os.environ.get("SYNCEDMEM_TEST_NIGHTLY") else [])
+    raise SystemExit(common.main())
