@@ -157,6 +157,53 @@ fn what_is_on_no_device_that_the_driver_knows_is_not_exported_and_its_head_stays
     assert_eq!(exports(object.mem()), (0, 0));
 }
 
+/// Tensors of memory on either side, by side.
+fn theirs(memory: &mut [u8; BYTES], block: &Foreign<'_>) -> [Theirs; 2] {
+    let mut theirs = [memory.as_mut_ptr(), block.pointer()].map(|data| Theirs::of(data, BYTES));
+    theirs[1].managed.tensor.device = (2, 0);
+    theirs
+}
+
+fn a_tensor_is_in_the_way_of_its_own_side_alone() {
+    let gpu = gpu();
+    let (mut memory, block) = ([7; BYTES], gpu.block(BYTES));
+    for side in [HOST, DEVICE] {
+        let mut object = Object::new(BYTES);
+        object.gpu_data().unwrap();
+        let mem = object.mem();
+        let tensor = export(mem, Ask { side, ..FLOATS_THERE }).unwrap();
+        let mut theirs = theirs(&mut memory, &block);
+        let (own, other) = (side as usize, 1 - side as usize);
+        let release = [syncedmem_release_cpu, syncedmem_release_gpu];
+        let refused = [unsafe { release[own](mem) }, theirs[own].lend(mem), object.destruct(), unsafe {
+            syncedmem_set_evictable(mem, SYNCEDMEM_EVICT_REDUNDANT as i32)
+        }];
+        assert_eq!(refused, [SYNCEDMEM_ERROR_EXPORTED; 4]);
+        assert_eq!(exports(mem), (other, own));
+        assert_eq!([unsafe { release[other](mem) }, theirs[other].lend(mem)], [SYNCEDMEM_SUCCESS; 2]);
+        drop(tensor);
+        assert_eq!(theirs[own].lend(mem), SYNCEDMEM_SUCCESS);
+        drop(object);
+        assert_eq!(theirs.each_ref().map(Theirs::deleted), [1, 1]);
+    }
+}
+
+fn an_object_that_is_destroyed_ends_with_its_last_tensor_of_either_side() {
+    let gpu = gpu();
+    let (mut memory, block) = ([7; BYTES], gpu.block(BYTES));
+    for sides in [[HOST, HOST], [HOST, DEVICE], [DEVICE, HOST], [DEVICE, DEVICE]] {
+        let mem = created(BYTES);
+        let mut theirs = theirs(&mut memory, &block);
+        assert_eq!([1, 0].map(|side| theirs[side].lend(mem)), [SYNCEDMEM_SUCCESS; 2]);
+        let [first, last] = sides.map(|side| export(mem, Ask { side, ..FLOATS_THERE }).unwrap());
+        assert_eq!(destroy(mem), SYNCEDMEM_SUCCESS);
+        drop(first);
+        assert_eq!(theirs.each_ref().map(Theirs::deleted), [0, 0], "it is there for its tensor");
+        drop(last);
+        assert_eq!(theirs.each_ref().map(Theirs::deleted), [1, 1]);
+    }
+}
+
 /// Pinned memory with a pattern, and a tensor of it whose deleter notes down what is there, and whether any memory is
 /// registered, and overwrites it.
 fn lent(gpu: &Gpu, memory: *mut u8, seen: &Rc<RefCell<Vec<u8>>>) -> Calling {
@@ -255,6 +302,8 @@ crate::support::harness::tests![
     for_the_default_stream_there_is_nothing_to_wait_for,
     a_wait_that_the_driver_refuses_leaves_no_event,
     what_is_on_no_device_that_the_driver_knows_is_not_exported_and_its_head_stays,
+    a_tensor_is_in_the_way_of_its_own_side_alone,
+    an_object_that_is_destroyed_ends_with_its_last_tensor_of_either_side,
     lent_memory_is_let_go_when_what_is_in_flight_has_come_from_it_or_to_it,
     lent_memory_that_was_page_locked_is_pageable_again_when_it_is_let_go;
     in_silence(&[]):

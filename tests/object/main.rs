@@ -8,7 +8,6 @@
 mod arenas;
 mod device_check;
 mod device_dlpack;
-mod device_dlpack_random;
 mod device_faults;
 mod device_pin;
 mod device_reclaim;
@@ -21,7 +20,6 @@ mod dlpack_ends;
 mod evictable;
 mod evicting;
 mod given_up;
-mod shared_memory;
 #[path = "../support/mod.rs"]
 mod support;
 
@@ -29,7 +27,6 @@ support::harness::suites![
     arenas,
     device_check,
     device_dlpack,
-    device_dlpack_random,
     device_faults,
     device_pin,
     device_reclaim,

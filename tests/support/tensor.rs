@@ -149,10 +149,6 @@ impl Tensor {
         self.tensor().data.cast()
     }
 
-    pub fn is_versioned(&self) -> bool {
-        self.versioned
-    }
-
     /// The tensor, whose deleter the caller calls.
     pub fn into_raw(self) -> *mut c_void {
         let address = self.address;
