@@ -100,7 +100,7 @@ impl Error {
         if self.inner().is_none_or(|inner| inner.layer.is_some()) {
             return self;
         }
-        match room::text(&Place { index, name }) {
+        match room::text(&LayerName { index, name }) {
             Ok(place) => self.with(|inner| inner.layer = Some(place)),
             Err(no_room) => no_room.into(),
         }
@@ -153,12 +153,12 @@ impl Error {
     }
 }
 
-struct Place<'n> {
+struct LayerName<'n> {
     index: usize,
     name: &'n str,
 }
 
-impl Display for Place<'_> {
+impl Display for LayerName<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
         let Self { index, name } = self;
         write!(formatter, "layer {index}")?;

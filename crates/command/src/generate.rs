@@ -40,7 +40,7 @@ pub struct Man {
 
 /// Write manual pages and completions to a folder, as they are installed below `share`.
 #[derive(Debug, Args)]
-pub struct Share {
+pub struct ShareFolder {
     directory: PathBuf,
 }
 
@@ -50,7 +50,7 @@ const COMPLETIONS: [(Shell, &str); 3] = [
     (Shell::Fish, "fish/vendor_completions.d/syncedmem.fish"),
 ];
 
-pub fn share(options: &Share, command: Command) -> ExitCode {
+pub fn share(options: &ShareFolder, command: Command) -> ExitCode {
     let directory = &options.directory;
     let completions = COMPLETIONS.iter().try_for_each(|&(shell, path)| {
         let path = directory.join(path);

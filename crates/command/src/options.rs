@@ -41,5 +41,5 @@ pub enum Command {
     Completions(generate::Completions),
     Man(generate::Man),
     #[command(hide = true)]
-    Share(generate::Share),
+    Share(generate::ShareFolder),
 }

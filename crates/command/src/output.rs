@@ -21,12 +21,12 @@ pub fn is_standard(path: &Path) -> bool {
 /// `write` gets what `path` names. An error of standard output is none here: `say::end` reports it.
 pub fn to<E: From<io::Error>>(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<(), E>) -> Result<(), E> {
     match place(path) {
-        Place::Standard => match write(&mut say::Output) {
+        Destination::Standard => match write(&mut say::Output) {
             Err(_) if say::is_output_in_trouble() => Ok(()),
             written => written,
         },
-        Place::There(path) => write(&mut File::options().append(true).open(path)?),
-        Place::New(path) => {
+        Destination::There(path) => write(&mut File::options().append(true).open(path)?),
+        Destination::New(path) => {
             let mut file = new_file(&path)?;
             write(&mut file)?;
             Ok(file.publish()?)
@@ -45,10 +45,10 @@ pub fn new_file(path: &Path) -> io::Result<NewFile> {
 }
 
 pub fn is_standard_output(path: &Path) -> bool {
-    matches!(place(path), Place::Standard)
+    matches!(place(path), Destination::Standard)
 }
 
-enum Place {
+enum Destination {
     Standard,
     /// A pipe or a device, or an open file of this process, such as /dev/stderr.
     There(PathBuf),
@@ -56,9 +56,9 @@ enum Place {
 }
 
 /// Follows links, also to a file that is not there yet.
-fn place(path: &Path) -> Place {
+fn place(path: &Path) -> Destination {
     if is_standard(path) {
-        return Place::Standard;
+        return Destination::Standard;
     }
     let mut path = path.to_path_buf();
     for _ in 0..MOST_LINKS {
@@ -68,9 +68,13 @@ fn place(path: &Path) -> Place {
         // An open file has its name here; the link's text may name none.
         if folder.starts_with("/proc") {
             let is_output = folder.join(name) == Path::new(&format!("/proc/{}/fd/1", std::process::id()));
-            return if is_output { Place::Standard } else { Place::There(path) };
+            return if is_output { Destination::Standard } else { Destination::There(path) };
         }
         path = folder.join(target);
     }
-    if fs::metadata(&path).is_ok_and(|found| !found.is_file()) { Place::There(path) } else { Place::New(path) }
+    if fs::metadata(&path).is_ok_and(|found| !found.is_file()) {
+        Destination::There(path)
+    } else {
+        Destination::New(path)
+    }
 }

@@ -64,6 +64,8 @@ impl Reply {
 }
 
 /// A reply and a value, or the driver lacks the entry point.
+pub(crate) type Done = Result<Reply, Verdict>;
+
 pub(crate) type Answer<T> = Result<(Reply, T), Verdict>;
 
 pub(crate) trait Must<T> {

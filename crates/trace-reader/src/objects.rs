@@ -6,14 +6,14 @@ use syncedmem_trace::event::{Event, Noticed, Site, What};
 use syncedmem_trace::kind::Kind;
 
 /// By the object's address.
-pub type Names = HashMap<u64, String>;
+pub type ObjectNames = HashMap<u64, String>;
 
 #[derive(Debug, Default)]
 pub struct Objects {
     /// The blocks of the host's and of the device's side.
     known: HashMap<u64, [Option<Block>; 2]>,
     /// Also of objects from before the recording.
-    pub names: Names,
+    pub names: ObjectNames,
     /// Events of the window with a call site: number, site, and whether the event begins an object.
     sites: HashMap<u64, VecDeque<(u64, Site, bool)>>,
 }
@@ -27,7 +27,7 @@ struct Block {
 
 /// An object that its first event revealed.
 #[derive(Debug)]
-pub struct Found {
+pub struct Revealed {
     pub made: Event,
     /// The name that it had before.
     pub name: Option<String>,
@@ -43,7 +43,7 @@ impl Objects {
     }
 
     /// Returns the event, unless a block that was freed, or an object that ended, is from before the recording.
-    pub fn take(&mut self, number: u64, event: Event, bytes: u64) -> (Option<Found>, Option<Event>) {
+    pub fn take(&mut self, number: u64, event: Event, bytes: u64) -> (Option<Revealed>, Option<Event>) {
         self.pass(number, &event);
         let Event { object, what, .. } = event;
         if object == 0 {
@@ -80,12 +80,12 @@ impl Objects {
     }
 
     /// `Some` if the object was unknown.
-    pub fn note(&mut self, time: u64, thread: u32, object: u64, bytes: u64) -> Option<Found> {
+    pub fn note(&mut self, time: u64, thread: u32, object: u64, bytes: u64) -> Option<Revealed> {
         let what = What::Made { bytes, noticed: Noticed::FirstAccess };
         self.notice(object, bytes, &Event { start: time, duration: 0, thread, object, site: Site::UNKNOWN, what })
     }
 
-    fn notice(&mut self, object: u64, bytes: u64, first: &Event) -> Option<Found> {
+    fn notice(&mut self, object: u64, bytes: u64, first: &Event) -> Option<Revealed> {
         if self.known.contains_key(&object) {
             return None;
         }
@@ -98,7 +98,7 @@ impl Objects {
         };
         let what = What::Made { bytes, noticed: Noticed::FirstAccess };
         let made = Event { duration: 0, site, what, ..*first };
-        Some(Found { made, name: self.names.get(&object).cloned() })
+        Some(Revealed { made, name: self.names.get(&object).cloned() })
     }
 
     /// Forgets the call site of an event that leaves the window.

@@ -8,7 +8,7 @@ use syncedmem_trace::event::Site;
 use syncedmem_trace::recording::record::Record;
 use syncedmem_trace::recording::text::{self, Entry, Kind};
 
-use crate::objects::{Found, Names, Objects};
+use crate::objects::{ObjectNames, Objects, Revealed};
 use crate::order::Order;
 use crate::recording::Recording;
 use crate::{Caffe, End, Item, Note, ReadError};
@@ -24,7 +24,7 @@ pub struct Stream {
     has_begun: bool,
     /// Times and ids of processes that this one forks.
     forks: Vec<(u64, u32)>,
-    passed_on: Vec<(u32, Names)>,
+    passed_on: Vec<(u32, ObjectNames)>,
     /// Also of the processes that it was forked from.
     sites: HashMap<Site, String>,
     records: Vec<Record>,
@@ -32,7 +32,7 @@ pub struct Stream {
 
 #[derive(Clone, Debug, Default)]
 pub struct Inherited {
-    names: Names,
+    names: ObjectNames,
     sites: HashMap<Site, String>,
 }
 
@@ -224,8 +224,8 @@ impl Stream {
     }
 }
 
-fn give_found(process: u32, found: Option<Found>, items: &mut VecDeque<Item>) {
-    let Some(Found { made, name }) = found else { return };
+fn give_found(process: u32, found: Option<Revealed>, items: &mut VecDeque<Item>) {
+    let Some(Revealed { made, name }) = found else { return };
     items.push_back(Item::Event { process, event: made });
     items.extend(name.map(|name| Item::Name { process, time: made.start, object: made.object, name }));
 }

@@ -32,13 +32,13 @@ pub struct Share {
 
 /// A holder's share, in the [`Holders`] that it came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place(usize);
+pub struct Index(usize);
 
 pub struct Holders<K> {
     shares: Vec<(K, Share)>,
-    places: HashMap<K, Place, BuildHasherDefault<AddressHasher>>,
+    places: HashMap<K, Index, BuildHasherDefault<AddressHasher>>,
     /// The last look-up: blocks of one holder come one behind the other.
-    last: Option<(K, Place)>,
+    last: Option<(K, Index)>,
     /// Number of peaks so far, by kind.
     peaks: [u64; 3],
 }
@@ -60,27 +60,27 @@ impl<K: Copy + Eq + Hash> Holders<K> {
     }
 
     /// A new holder's share is empty.
-    pub fn place(&mut self, holder: K) -> Place {
+    pub fn place(&mut self, holder: K) -> Index {
         if let Some((_, place)) = self.last.filter(|&(last, _)| last == holder) {
             return place;
         }
         let place = *self.places.entry(holder).or_insert_with(|| {
             self.shares.push((holder, Share::default()));
-            Place(self.shares.len() - 1)
+            Index(self.shares.len() - 1)
         });
         self.last = Some((holder, place));
         place
     }
 
-    pub fn add(&mut self, place: Place, block: Block) {
+    pub fn add(&mut self, place: Index, block: Block) {
         self.change(place, block.kind, |live, blocks| (live + block.bytes, blocks + 1));
     }
 
-    pub fn subtract(&mut self, place: Place, block: Block) {
+    pub fn subtract(&mut self, place: Index, block: Block) {
         self.change(place, block.kind, |live, blocks| (live.saturating_sub(block.bytes), blocks.saturating_sub(1)));
     }
 
-    fn change(&mut self, Place(place): Place, kind: Kind, to: impl FnOnce(u64, u64) -> (u64, u64)) {
+    fn change(&mut self, Index(place): Index, kind: Kind, to: impl FnOnce(u64, u64) -> (u64, u64)) {
         let (_, share) = &mut self.shares[place];
         share.update_peak(kind, self.peaks[kind as usize]);
         let (live, blocks) = (&mut share.live[kind as usize], &mut share.blocks[kind as usize]);
@@ -88,7 +88,7 @@ impl<K: Copy + Eq + Hash> Holders<K> {
     }
 
     /// Moves a block from one holder to another, at the last peak too if it existed then; `None` is no holder.
-    pub fn pass_on(&mut self, before: Option<Place>, after: Option<Place>, block: Block) {
+    pub fn pass_on(&mut self, before: Option<Index>, after: Option<Index>, block: Block) {
         let (kind, was_at_peak) = (block.kind as usize, block.peaks_before < self.peaks[block.kind as usize]);
         if let Some(before) = before {
             self.subtract(before, block);

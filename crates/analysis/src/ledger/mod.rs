@@ -3,7 +3,7 @@
 mod holders;
 
 pub use holders::{Holder, Share};
-use holders::{Holders, Place};
+use holders::{Holders, Index};
 
 use syncedmem_trace::account::{Account, Counters};
 use syncedmem_trace::address_hash::{AddressMap, address_map};
@@ -20,7 +20,7 @@ pub struct Block {
     /// Number of peaks of its kind before it was allocated.
     peaks_before: u64,
     /// Where it is counted.
-    place: Place,
+    place: Index,
 }
 
 pub struct Object {
@@ -122,7 +122,7 @@ impl Sums {
     }
 
     /// `None`: memory that does not grow with the batch.
-    fn batch(&mut self, items: u64) -> Option<Place> {
+    fn batch(&mut self, items: u64) -> Option<Index> {
         (items > 0).then(|| self.batches.place(items))
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt::Display;
 
 use super::encode;
-use super::plan::{Part as Piece, Parts};
+use super::plan::{Parts, Piece};
 use super::values::Values;
 use crate::blob::{Array, Blob, Dialect, count, is_list};
 use crate::element::Element;

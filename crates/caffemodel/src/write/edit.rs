@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::blob::{Change, NewArray, changed};
 use super::encode;
-use super::plan::{Part as Piece, Parts};
+use super::plan::{Parts, Piece};
 use super::values::Values;
 use crate::error::{Error, ErrorKind};
 use crate::kind::Kind;

@@ -16,7 +16,7 @@ const BLOCK: usize = 256 << 10;
 /// The largest message that protobuf reads.
 const MOST_BYTES: u64 = i32::MAX as u64;
 
-pub(crate) enum Part<'v> {
+pub(crate) enum Piece<'v> {
     /// Of the old file.
     Copy(&'v Source, Range<u64>),
     Bytes(Vec<u8>),
@@ -26,7 +26,7 @@ pub(crate) enum Part<'v> {
 /// Layer, its name, and blob.
 pub(crate) type Place<'v> = (usize, &'v str, usize);
 
-impl Part<'_> {
+impl Piece<'_> {
     fn length(&self) -> u64 {
         match self {
             Self::Copy(_, range) => range.end - range.start,
@@ -38,21 +38,21 @@ impl Part<'_> {
 }
 
 #[derive(Default)]
-pub(crate) struct Parts<'v>(Vec<Part<'v>>);
+pub(crate) struct Parts<'v>(Vec<Piece<'v>>);
 
 impl<'v> Parts<'v> {
     pub fn length(&self) -> u64 {
-        self.0.iter().map(Part::length).fold(0, u64::saturating_add)
+        self.0.iter().map(Piece::length).fold(0, u64::saturating_add)
     }
 
     /// Whether copied bytes would follow the last ones, without memory.
     pub fn continues(&self, at: u64) -> bool {
-        matches!(self.0.last(), Some(Part::Copy(_, last)) if last.end == at)
+        matches!(self.0.last(), Some(Piece::Copy(_, last)) if last.end == at)
     }
 
-    pub fn push(&mut self, part: Part<'v>) {
+    pub fn push(&mut self, part: Piece<'v>) {
         match (self.0.last_mut(), part) {
-            (Some(Part::Copy(_, last)), Part::Copy(_, range)) if last.end == range.start => last.end = range.end,
+            (Some(Piece::Copy(_, last)), Piece::Copy(_, range)) if last.end == range.start => last.end = range.end,
             (_, part) => self.0.push(part),
         }
     }
@@ -89,9 +89,9 @@ impl<'v> Parts<'v> {
         };
         for part in self.0 {
             match part {
-                Part::Bytes(bytes) => put(&bytes)?,
-                Part::Copy(source, range) => copy(source, range, &mut block, &mut put)?,
-                Part::Values(element, values, (layer, layer_name, blob)) => {
+                Piece::Bytes(bytes) => put(&bytes)?,
+                Piece::Copy(source, range) => copy(source, range, &mut block, &mut put)?,
+                Piece::Values(element, values, (layer, layer_name, blob)) => {
                     values.write(element, &mut block, &mut put).map_err(|error| match error {
                         Failed::Write(error) => error,
                         Failed::Read(cause) => {

@@ -12,7 +12,7 @@ use crate::output::is_standard;
 use crate::report::{input, load};
 use crate::say;
 use compare::Differences;
-use text::Text;
+use text::DiffText;
 
 /// Compare the memory of two runs.
 #[derive(Debug, Args)]
@@ -55,7 +55,7 @@ pub fn run(options: &Options) -> ExitCode {
     if *json {
         say::json(&found);
     } else {
-        Text(&found).to_string().lines().for_each(say::line);
+        DiffText(&found).to_string().lines().for_each(say::line);
     }
     say::status(found.is_same())
 }

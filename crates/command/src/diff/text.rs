@@ -9,9 +9,9 @@ use super::compare::{Differences, Figure, Of, Pair, Section, Unit};
 /// Figures of a section that are shown; the rest are counted.
 const SHOWN: usize = 12;
 
-pub struct Text<'a>(pub &'a Differences);
+pub struct DiffText<'a>(pub &'a Differences);
 
-impl fmt::Display for Text<'_> {
+impl fmt::Display for DiffText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Differences { a, b, notes, only_in_a, only_in_b, processes, .. } = self.0;
         notes.iter().try_for_each(|note| writeln!(f, "{note}"))?;

@@ -8,7 +8,7 @@ use clap::{Args, ValueHint};
 use serde::Serialize;
 
 use super::arrays;
-use super::values::Found;
+use super::values::ValueRange;
 use crate::{progress, say};
 
 /// Say whether model files are whole, and their values finite numbers.
@@ -29,7 +29,7 @@ pub struct Options {
 }
 
 #[derive(Serialize)]
-struct Checked {
+struct CheckedFile {
     file: String,
     ok: bool,
     blobs: usize,
@@ -41,7 +41,7 @@ pub fn run(options: &Options) -> ExitCode {
     if options.json {
         say::json(&checked);
     } else {
-        for Checked { file, blobs, problems, .. } in &checked {
+        for CheckedFile { file, blobs, problems, .. } in &checked {
             if problems.is_empty() {
                 say::line(format_args!("{file}: ok, {}", arrays::counted(*blobs)));
             }
@@ -51,13 +51,13 @@ pub fn run(options: &Options) -> ExitCode {
     say::status(checked.iter().all(|checked| checked.ok))
 }
 
-fn check(path: &Path) -> Checked {
+fn check(path: &Path) -> CheckedFile {
     let file = path.display().to_string();
     let (blobs, problems) = match Model::open(path) {
         Ok(model) => (arrays::blobs(&model).len(), problems(&model, &file)),
         Err(error) => (0, vec![error.to_string()]),
     };
-    Checked { file, ok: problems.is_empty(), blobs, problems }
+    CheckedFile { file, ok: problems.is_empty(), blobs, problems }
 }
 
 fn problems(model: &Model, file: &str) -> Vec<String> {
@@ -75,7 +75,7 @@ fn problems(model: &Model, file: &str) -> Vec<String> {
     let places = arrays::places(model);
     let bar = progress::bar(arrays::bytes(model, &places), "checking");
     for at in places {
-        match Found::in_array(model, at, &bar) {
+        match ValueRange::in_array(model, at, &bar) {
             Ok(found) => problems.extend(not_finite(model, file, at, found)),
             // It is the blob's, and was said for its data.
             Err(_) if at.part == Part::Diff => {}
@@ -86,7 +86,7 @@ fn problems(model: &Model, file: &str) -> Vec<String> {
     problems
 }
 
-fn not_finite(model: &Model, file: &str, at: At, found: Found) -> Option<String> {
+fn not_finite(model: &Model, file: &str, at: At, found: ValueRange) -> Option<String> {
     let first = found.first?;
     let count = model.array(at).map_or(0, |array| array.count());
     let name = model.layers().get(at.layer)?.name();
@@ -94,7 +94,7 @@ fn not_finite(model: &Model, file: &str, at: At, found: Found) -> Option<String>
         Part::Data => "data",
         Part::Diff => "diff",
     };
-    let Found { nan, infinite, .. } = found;
+    let ValueRange { nan, infinite, .. } = found;
     Some(format!(
         "{file}: layer {} \"{name}\", blob {}: its {part} has {nan} NaN and {infinite} infinite among {count} values, the first is \
          number {first}; the training diverged: use an earlier snapshot, and a lower learning rate",

@@ -37,7 +37,7 @@ pub struct Options {
 }
 
 #[derive(Default, Serialize)]
-struct Differences {
+struct ModelDifferences {
     only_in_a: Vec<String>,
     only_in_b: Vec<String>,
     layers: Vec<Change>,
@@ -79,12 +79,12 @@ pub fn run(options: &Options) -> ExitCode {
     } else {
         print(&found, options);
     }
-    let Differences { only_in_a, only_in_b, layers, values, .. } = &found;
+    let ModelDifferences { only_in_a, only_in_b, layers, values, .. } = &found;
     say::status(only_in_a.is_empty() && only_in_b.is_empty() && layers.is_empty() && values.is_empty())
 }
 
-fn compare(a: &Model, b: &Model) -> Result<Differences, Error> {
-    let mut found = Differences::default();
+fn compare(a: &Model, b: &Model) -> Result<ModelDifferences, Error> {
+    let mut found = ModelDifferences::default();
     if a.state() != b.state() {
         let [of_a, of_b] = [a, b].map(|model| {
             model.state().map(|state| {
@@ -108,7 +108,7 @@ fn compare(a: &Model, b: &Model) -> Result<Differences, Error> {
 fn compare_layers(
     a: (&Model, usize),
     b: (&Model, usize),
-    found: &mut Differences,
+    found: &mut ModelDifferences,
     bar: &ProgressBar,
 ) -> Result<(), Error> {
     let (layer_a, layer_b) = (&a.0.layers()[a.1], &b.0.layers()[b.1]);
@@ -179,7 +179,7 @@ fn compare_values(a: (&Model, At), b: (&Model, At), bar: &ProgressBar) -> Result
     failed.map_or(Ok(apart), Err)
 }
 
-fn print(found: &Differences, options: &Options) {
+fn print(found: &ModelDifferences, options: &Options) {
     for (path, layers) in [(&options.a, &found.only_in_a), (&options.b, &found.only_in_b)] {
         layers.iter().for_each(|layer| say::line(format_args!("{layer}: only in {}", path.display())));
     }

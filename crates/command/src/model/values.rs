@@ -31,7 +31,7 @@ pub fn read(model: &Model, at: At, bar: &ProgressBar, mut each: impl FnMut(u64, 
 
 /// The range of the finite values.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
-pub struct Found {
+pub struct ValueRange {
     pub min: Option<f64>,
     pub max: Option<f64>,
     pub nan: u64,
@@ -41,7 +41,7 @@ pub struct Found {
     pub first: Option<u64>,
 }
 
-impl Found {
+impl ValueRange {
     pub fn in_array(model: &Model, at: At, bar: &ProgressBar) -> Result<Self, Error> {
         let mut found = Self::default();
         read(model, at, bar, |first, block| found.add(first, block.iter().copied()))?;

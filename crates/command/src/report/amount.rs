@@ -29,12 +29,12 @@ pub struct Rate {
 
 /// `48.1 %`
 #[derive(Clone, Copy)]
-pub struct Share {
+pub struct Percent {
     pub part: u64,
     pub of: u64,
 }
 
-impl fmt::Display for Share {
+impl fmt::Display for Percent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:.1}\u{a0}%", self.part as f64 / self.of.max(1) as f64 * 100.0)
     }

@@ -38,7 +38,7 @@ pub struct Process {
     /// Accesses that need nothing were recorded in the end.
     pub every_access: bool,
     pub timeline: Timeline,
-    pub parts: Vec<Part>,
+    pub parts: Vec<Holding>,
     /// Sorted by savings.
     pub findings: Vec<Finding>,
     pub holders: Vec<Holder>,
@@ -193,14 +193,14 @@ pub fn place(places: &HashMap<Site, String>, site: Site) -> &str {
 
 /// Objects of one name, if they have one, that one place made.
 #[derive(Clone, Debug)]
-pub struct Part {
+pub struct Holding {
     pub name: Option<String>,
     pub place: String,
     /// By kind.
     pub held: [Steps; 3],
 }
 
-impl Part {
+impl Holding {
     pub fn who(&self) -> &str {
         self.name.as_deref().unwrap_or(&self.place)
     }

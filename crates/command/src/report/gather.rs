@@ -12,7 +12,7 @@ use syncedmem_trace::head::Side;
 use syncedmem_trace::kind::Kind;
 
 use super::about::About;
-use super::facts::{self, Batch, Ending, Part, Process, RoleShare, Spent};
+use super::facts::{self, Batch, Ending, Holding, Process, RoleShare, Spent};
 use super::failure::{self, Failure};
 use super::frames::Stacks;
 use super::held::Owner;
@@ -151,7 +151,7 @@ impl Gathering {
         };
         let growing = ledger.object(self.growing).map(|object| who(object.holder));
         let failure = self.failing.as_ref().map(|failing| failing.finish(who));
-        let parts = self.timeline.owners().map(|(Owner { holder, made }, held)| Part {
+        let parts = self.timeline.owners().map(|(Owner { holder, made }, held)| Holding {
             name: ledger.name_of(holder).map(str::to_string),
             place: place(made).to_string(),
             held,

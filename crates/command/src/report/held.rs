@@ -54,7 +54,7 @@ pub struct Owner {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Block {
+struct HeldBlock {
     owner: Owner,
     kind: Kind,
     bytes: u64,
@@ -63,8 +63,8 @@ struct Block {
     after: u64,
 }
 
-impl Block {
-    fn is_same(&self, other: &Block) -> bool {
+impl HeldBlock {
+    fn is_same(&self, other: &HeldBlock) -> bool {
         (self.kind, self.bytes, self.address) == (other.kind, other.bytes, other.address)
     }
 }
@@ -124,7 +124,7 @@ impl Steps {
 
 #[derive(Clone, Debug, Default)]
 pub struct Held {
-    blocks: HashMap<(u64, usize), Block>,
+    blocks: HashMap<(u64, usize), HeldBlock>,
     owners: HashMap<Owner, [Steps; 3]>,
 }
 
@@ -135,7 +135,7 @@ impl Held {
             let now = object.and_then(|object| Some((object, object.block(side)?))).map(|(object, block)| {
                 let owner = Owner { holder: object.holder, made: object.made };
                 let (kind, bytes, address) = (block.kind, block.bytes, block.address);
-                Block { owner, kind, bytes, address, after: samples[kind as usize] }
+                HeldBlock { owner, kind, bytes, address, after: samples[kind as usize] }
             });
             let before = match now {
                 Some(block) => self.blocks.insert((address, side as usize), block),
@@ -143,7 +143,7 @@ impl Held {
             };
             match (before, now) {
                 (Some(before), Some(now)) if before.is_same(&now) => {
-                    let now = Block { after: before.after, ..now };
+                    let now = HeldBlock { after: before.after, ..now };
                     self.blocks.insert((address, side as usize), now);
                     if before.owner != now.owner {
                         self.pass_on(before, now.owner, samples, columns);
@@ -161,7 +161,13 @@ impl Held {
         }
     }
 
-    fn add(&mut self, block: Block, samples: [u64; 3], columns: &[Column], change: impl Fn(u64) -> u64) -> &mut Steps {
+    fn add(
+        &mut self,
+        block: HeldBlock,
+        samples: [u64; 3],
+        columns: &[Column],
+        change: impl Fn(u64) -> u64,
+    ) -> &mut Steps {
         let steps = &mut self.owners.entry(block.owner).or_default()[block.kind as usize];
         steps.catch_up(samples[block.kind as usize]);
         steps.now = change(steps.now);
@@ -172,7 +178,7 @@ impl Held {
     }
 
     /// Moves a block as if its new owner had held it since its allocation, as the ledger does.
-    fn pass_on(&mut self, block: Block, to: Owner, samples: [u64; 3], columns: &[Column]) {
+    fn pass_on(&mut self, block: HeldBlock, to: Owner, samples: [u64; 3], columns: &[Column]) {
         let kind = block.kind as usize;
         let counted = columns.get(columns.partition_point(|column| column.samples[kind] <= block.after));
         let (less, more) =
@@ -181,7 +187,7 @@ impl Held {
         if let Some(column) = counted {
             before.change_from(column.samples[kind], less);
         }
-        let after = self.add(Block { owner: to, ..block }, samples, columns, more);
+        let after = self.add(HeldBlock { owner: to, ..block }, samples, columns, more);
         if let Some(column) = counted {
             after.change_from(column.samples[kind], more);
         }
@@ -207,7 +213,7 @@ mod tests {
         let mut held = Held::default();
         let owner = Owner { holder: Holder::Site(Site(1)), made: Site(1) };
         for sample in 0..20_000 {
-            let block = Block { owner, kind: Kind::Pageable, bytes: 1, address: 1, after: sample };
+            let block = HeldBlock { owner, kind: Kind::Pageable, bytes: 1, address: 1, after: sample };
             steps = held.add(block, [sample; 3], &columns, |bytes| bytes + 1).clone();
             assert!(steps.steps.len() <= STEPS + 1);
         }

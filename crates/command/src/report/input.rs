@@ -30,7 +30,7 @@ pub fn name(path: &Path) -> String {
 
 pub enum Opened {
     Recording(Input),
-    Text(Text),
+    Text(JsonText),
 }
 
 /// A recording, or a folder.
@@ -43,7 +43,7 @@ pub struct Input {
 }
 
 /// What begins as a JSON object does.
-pub struct Text(Box<dyn Read>);
+pub struct JsonText(Box<dyn Read>);
 
 impl Input {
     pub fn open(path: &Path) -> Result<Input, ReadError> {
@@ -73,7 +73,7 @@ impl Input {
     }
 }
 
-impl Text {
+impl JsonText {
     pub fn read(self) -> io::Result<Vec<u8>> {
         let mut text = Vec::new();
         self.0.take(MOST_TEXT + 1).read_to_end(&mut text)?;
@@ -113,7 +113,7 @@ pub fn open(path: &Path) -> Result<Opened, ReadError> {
     let mut beginning = Vec::new();
     contents.by_ref().take(HEADER + 1).read_to_end(&mut beginning)?;
     if beginning.starts_with(b"{") {
-        return Ok(Opened::Text(Text(Box::new(Cursor::new(beginning).chain(contents)))));
+        return Ok(Opened::Text(JsonText(Box::new(Cursor::new(beginning).chain(contents)))));
     }
     let most = family::header_in(&beginning)?.layout.bytes();
     if let Some(file) = original {

@@ -5,7 +5,7 @@ use super::calls::{self, call};
 use super::queues::Stream;
 use super::status::{self, NOT_PERMITTED, NOT_SUPPORTED};
 use super::table::Address;
-use crate::verdict::{Must, Outcome, Reply, Verdict};
+use crate::verdict::{Done, Must, Outcome, Reply, Verdict};
 use std::alloc::Layout;
 use std::ffi::c_void;
 use std::ptr::{NonNull, null_mut};
@@ -255,8 +255,6 @@ impl Place<'_> {
         self.range(bytes)
     }
 }
-
-type Done = Result<Reply, Verdict>;
 
 pub(crate) fn copy(to: Place, from: Place, bytes: usize) -> Done {
     Ok(call!(cuMemcpy, to.range(bytes), from.range(bytes), bytes))

@@ -4,11 +4,9 @@
 
 use super::status::Status;
 use super::table::{Address, Handle, table};
-use crate::verdict::{Answer, Reply, Verdict};
+use crate::verdict::{Answer, Done, Verdict};
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::ptr::null_mut;
-
-type Done = Result<Reply, Verdict>;
 
 /// Calls an entry point, or returns that the driver has none of that name.
 macro_rules! call {

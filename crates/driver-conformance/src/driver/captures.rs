@@ -5,9 +5,7 @@ use super::calls::call;
 use super::queues::Stream;
 use super::status::STREAM_CAPTURE_INVALIDATED;
 use super::table::Handle;
-use crate::verdict::{Answer, Must, Outcome, Reply, Verdict, equal};
-
-type Done = Result<Reply, Verdict>;
+use crate::verdict::{Answer, Done, Must, Outcome, Verdict, equal};
 
 pub(crate) const GLOBAL: i32 = 0;
 pub(crate) const THREAD_LOCAL: i32 = 1;

@@ -4,9 +4,7 @@
 use super::calls::call;
 use super::numbers::{STREAM_LEGACY, STREAM_PER_THREAD};
 use super::table::Handle;
-use crate::verdict::{Answer, Must, Reply, Verdict};
-
-type Done = Result<Reply, Verdict>;
+use crate::verdict::{Answer, Done, Must, Verdict};
 
 pub(crate) struct Stream {
     handle: Handle,

@@ -7,19 +7,19 @@ use super::{Options, RANGE, range, table};
 use crate::model::arrays::Shape;
 use crate::model::given;
 use crate::model::types::Format;
-use crate::model::values::Found;
+use crate::model::values::ValueRange;
 use crate::{progress, say};
 
 #[derive(Serialize)]
-struct Shown {
+struct ShownFile {
     file: String,
     kind: &'static str,
     bytes: u64,
-    arrays: Vec<ShownArray>,
+    arrays: Vec<ShownGiven>,
 }
 
 #[derive(Serialize)]
-struct ShownArray {
+struct ShownGiven {
     name: String,
     shape: Vec<u64>,
     #[serde(rename = "type")]
@@ -28,7 +28,7 @@ struct ShownArray {
     /// Of the values: packed ones take less in the file.
     bytes: u64,
     #[serde(flatten)]
-    found: Option<Found>,
+    found: Option<ValueRange>,
 }
 
 pub fn show(options: &Options, format: Format) -> Result<(), String> {
@@ -36,18 +36,18 @@ pub fn show(options: &Options, format: Format) -> Result<(), String> {
     let bar = progress::bar(if options.ranges { given.iter().map(|given| given.bytes()).sum() } else { 0 }, "reading");
     let arrays = given.into_iter().map(|given| {
         let found = if options.ranges {
-            let found = Found::in_given(&given, &file, &bar);
+            let found = ValueRange::in_given(&given, &file, &bar);
             found.map_err(|error| format!("{} cannot be read: {error}; save it again", given.name))?
         } else {
             None
         };
         let (of, count, bytes) = (given.of.name(), given.count().unwrap_or(0), given.bytes());
-        Ok(ShownArray { name: given.name, shape: given.shape, of, count, bytes, found })
+        Ok(ShownGiven { name: given.name, shape: given.shape, of, count, bytes, found })
     });
     let arrays = arrays.collect::<Result<Vec<_>, String>>()?;
     bar.finish_and_clear();
     let bytes = file.metadata().map_or(0, |about| about.len());
-    let shown = Shown { file: options.file.display().to_string(), kind: format.extension(), bytes, arrays };
+    let shown = ShownFile { file: options.file.display().to_string(), kind: format.extension(), bytes, arrays };
     if options.json {
         say::json(&shown);
     } else {
@@ -56,7 +56,7 @@ pub fn show(options: &Options, format: Format) -> Result<(), String> {
     Ok(())
 }
 
-fn print(Shown { file, kind, bytes, arrays }: &Shown, ranges: bool) {
+fn print(ShownFile { file, kind, bytes, arrays }: &ShownFile, ranges: bool) {
     let (counted, values) = (arrays.len(), arrays.iter().map(|array| array.count).sum::<u64>());
     let plural = if counted == 1 { "" } else { "s" };
     say::line(format_args!("{file}: {kind}, {counted} array{plural}, {values} values, {}", HumanBytes(*bytes)));
@@ -65,7 +65,7 @@ fn print(Shown { file, kind, bytes, arrays }: &Shown, ranges: bool) {
     if ranges {
         head.extend(RANGE);
     }
-    let row = |array: &ShownArray| {
+    let row = |array: &ShownGiven| {
         let shape = Shape(&array.shape).to_string();
         let mut row = vec![array.name.clone(), shape, array.of.clone(), array.bytes.to_string()];
         row.extend(array.found.map(range).into_iter().flatten());

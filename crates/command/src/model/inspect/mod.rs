@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use super::arrays::{self, Shape};
 use super::types::Format;
-use super::values::Found;
+use super::values::ValueRange;
 use crate::{progress, say};
 
 /// Show the layers of a model file: types, shapes and bytes. Takes milliseconds for a file of any size.
@@ -38,7 +38,7 @@ pub struct Options {
 }
 
 #[derive(Serialize)]
-struct Shown<'m> {
+struct ShownModel<'m> {
     file: String,
     kind: &'static str,
     name: &'m str,
@@ -94,7 +94,7 @@ struct ShownArray {
     count: u64,
     bytes: u64,
     #[serde(flatten)]
-    found: Option<Found>,
+    found: Option<ValueRange>,
 }
 
 pub fn run(options: &Options) -> ExitCode {
@@ -118,7 +118,7 @@ pub fn run(options: &Options) -> ExitCode {
     }
 }
 
-fn show<'m>(model: &'m Model, options: &Options, bar: &ProgressBar) -> Result<Shown<'m>, Error> {
+fn show<'m>(model: &'m Model, options: &Options, bar: &ProgressBar) -> Result<ShownModel<'m>, Error> {
     let layers = (0..).zip(model.layers()).map(|(number, layer)| {
         let blobs = (0..).zip(layer.blobs()).map(|(blob, found)| {
             let shape_in_net = layer.shape_in_net(blob).unwrap_or(found.shape());
@@ -139,7 +139,7 @@ fn show<'m>(model: &'m Model, options: &Options, bar: &ProgressBar) -> Result<Sh
         learned_net,
         current_step: *current_step,
     };
-    Ok(Shown {
+    Ok(ShownModel {
         file: options.file.display().to_string(),
         kind: arrays::kind(model.kind()),
         name: model.name(),
@@ -159,7 +159,7 @@ fn show_blob<'m>(
 ) -> Result<ShownBlob<'m>, Error> {
     let problem = model.array(at).err().map(|error| error.to_string());
     let array = |array: &Array, at: At| -> Result<ShownArray, Error> {
-        let found = if ranges && problem.is_none() { Some(Found::in_array(model, at, bar)?) } else { None };
+        let found = if ranges && problem.is_none() { Some(ValueRange::in_array(model, at, bar)?) } else { None };
         Ok(ShownArray { element: array.element().to_string(), count: array.count(), bytes: array.bytes(), found })
     };
     let data = array(blob.data(), at)?;
@@ -173,7 +173,7 @@ fn show_blob<'m>(
     Ok(ShownBlob { shape: blob.shape(), shape_in_net, written_by, data, diff, problem })
 }
 
-fn print(shown: &Shown, options: &Options) {
+fn print(shown: &ShownModel, options: &Options) {
     if options.json {
         return say::json(shown);
     }
@@ -199,7 +199,7 @@ fn print(shown: &Shown, options: &Options) {
     }
 }
 
-fn rows(shown: &Shown, ranges: bool) -> Vec<Vec<String>> {
+fn rows(shown: &ShownModel, ranges: bool) -> Vec<Vec<String>> {
     let mut head = vec!["layer", "type", "blob", "shape", "values", "bytes"];
     if ranges {
         head.extend(RANGE);
@@ -231,7 +231,7 @@ fn rows(shown: &Shown, ranges: bool) -> Vec<Vec<String>> {
 
 const RANGE: [&str; 3] = ["min", "max", "not finite"];
 
-fn range(found: Found) -> [String; 3] {
+fn range(found: ValueRange) -> [String; 3] {
     let number = |value: Option<f64>| value.map_or_else(String::new, short);
     let others = found.nan + found.infinite;
     [number(found.min), number(found.max), if others == 0 { String::new() } else { others.to_string() }]

@@ -67,10 +67,10 @@ pub struct Resolver {
 
 struct Loaded {
     module: Module,
-    file: OnceCell<Option<Opened>>,
+    file: OnceCell<Option<OpenedModule>>,
 }
 
-struct Opened {
+struct OpenedModule {
     found: Found,
     symbols: Symbols,
     /// Read when a line is asked for.
@@ -131,16 +131,16 @@ impl Loaded {
         self.module.path.file_name().unwrap_or(OsStr::new("?")).to_string_lossy().into_owned()
     }
 
-    fn file(&self) -> Option<&Opened> {
-        self.file.get_or_init(|| Opened::of(&self.module)).as_ref()
+    fn file(&self) -> Option<&OpenedModule> {
+        self.file.get_or_init(|| OpenedModule::of(&self.module)).as_ref()
     }
 }
 
-impl Opened {
-    fn of(module: &Module) -> Option<Opened> {
+impl OpenedModule {
+    fn of(module: &Module) -> Option<OpenedModule> {
         let found = files::find(&module.path, &module.build_id)?;
         let symbols = Symbols::of(&found.itself, found.debug.as_deref())?;
-        Some(Opened { found, symbols, lines: OnceCell::new() })
+        Some(OpenedModule { found, symbols, lines: OnceCell::new() })
     }
 
     fn lines(&self) -> Option<&Loader> {

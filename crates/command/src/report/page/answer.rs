@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use super::html::Html;
 use super::{KINDS, peaks};
-use crate::report::amount::{Bytes, Counted, Share};
+use crate::report::amount::{Bytes, Counted, Percent};
 use crate::report::facts::Process;
 use crate::report::layers::Group;
 use crate::report::sentences;
@@ -60,7 +60,7 @@ fn roles(html: &mut Html, process: &Process, kind: Kind, key: &'static str, peak
         let bytes = held(role.at_peak);
         who(html, role.role, bytes, peak);
         html.fact(format_args!("role.{key}.{}", role.role), bytes, Bytes(bytes));
-        html.number(bytes, Share { part: bytes, of: peak }).markup("</tr>");
+        html.number(bytes, Percent { part: bytes, of: peak }).markup("</tr>");
     }
     html.markup("</tbody></table>");
 }
@@ -80,7 +80,7 @@ fn shares(html: &mut Html, title: &'static str, mut held: Vec<(String, u64)>, pe
     html.markup("<table>").heads(&[title, "#Bytes", "#Share"]);
     for (name, bytes) in held {
         who(html, &name, bytes, peak);
-        html.number(bytes, Bytes(bytes)).number(bytes, Share { part: bytes, of: peak }).markup("</tr>");
+        html.number(bytes, Bytes(bytes)).number(bytes, Percent { part: bytes, of: peak }).markup("</tr>");
     }
     html.markup("</tbody></table>");
 }

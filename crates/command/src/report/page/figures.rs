@@ -18,7 +18,7 @@ pub fn write(html: &mut Html, process: &Process, place: usize, of: usize) {
     if columns.is_empty() {
         return;
     }
-    let shown = Shown { columns: &columns, width, hints: (512 / of.max(1)).clamp(8, 64) };
+    let shown = ChartColumns { columns: &columns, width, hints: (512 / of.max(1)).clamp(8, 64) };
     if peaks(process) == [0; 3] {
         html.markup("<p class=\"none\">No object held memory.</p>");
     } else {
@@ -31,14 +31,14 @@ pub fn write(html: &mut Html, process: &Process, place: usize, of: usize) {
     shown.copies(html);
 }
 
-struct Shown<'a> {
+struct ChartColumns<'a> {
     columns: &'a [Column],
     /// Nanoseconds.
     width: u64,
     hints: usize,
 }
 
-impl Shown<'_> {
+impl ChartColumns<'_> {
     fn memory_table(&self, html: &mut Html) {
         let held = |kind: usize| self.columns.iter().any(|column| column.most[kind] > 0);
         html.markup("<details><summary>Memory over time as a table</summary><div class=\"scroll\"><table><thead><tr>");

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use super::html::Html;
 use super::{KINDS, peaks};
-use crate::report::amount::{Bytes, Share};
+use crate::report::amount::{Bytes, Percent};
 use crate::report::facts::Process;
 use crate::report::frames;
 use syncedmem_analysis::role::Role;
@@ -21,18 +21,18 @@ const TINY: u64 = 50;
 const DEPTH: usize = 32;
 
 #[derive(Default)]
-struct Frame<'a> {
+struct FlameFrame<'a> {
     text: &'a str,
     bytes: u64,
-    below: Vec<Frame<'a>>,
+    below: Vec<FlameFrame<'a>>,
 }
 
-impl<'a> Frame<'a> {
+impl<'a> FlameFrame<'a> {
     fn add(&mut self, bytes: u64, mut frames: impl Iterator<Item = &'a str>) {
         self.bytes += bytes;
         let Some(text) = frames.next() else { return };
         let at = self.below.iter().position(|frame| frame.text == text).unwrap_or_else(|| {
-            self.below.push(Frame { text, ..Frame::default() });
+            self.below.push(FlameFrame { text, ..FlameFrame::default() });
             self.below.len() - 1
         });
         self.below[at].add(bytes, frames);
@@ -44,7 +44,7 @@ impl<'a> Frame<'a> {
         large.sort_by_key(|frame| (Reverse(frame.bytes), frame.text));
         if !small.is_empty() {
             let bytes = small.iter().map(|frame| frame.bytes).sum();
-            large.push(Frame { text: "smaller ones", bytes, below: Vec::new() });
+            large.push(FlameFrame { text: "smaller ones", bytes, below: Vec::new() });
         }
         self.below = large;
         self.below.iter_mut().for_each(|frame| frame.sort(least));
@@ -86,7 +86,7 @@ pub fn write(html: &mut Html, process: &Process, of: usize) {
         let Some(column) = columns.iter().find(|column| peak > 0 && column.most[kind as usize] == peak) else {
             continue;
         };
-        let mut all = Frame { text: name, ..Frame::default() };
+        let mut all = FlameFrame { text: name, ..FlameFrame::default() };
         for part in &process.parts {
             let bytes = part.held[kind as usize].at(column.samples[kind as usize]);
             if bytes > 0 {
@@ -103,8 +103,8 @@ pub fn write(html: &mut Html, process: &Process, of: usize) {
     html.markup("</section>");
 }
 
-fn frame(html: &mut Html, this: &Frame, of: u64, depth: usize) {
-    let share = Share { part: this.bytes, of };
+fn frame(html: &mut Html, this: &FlameFrame, of: u64, depth: usize) {
+    let share = Percent { part: this.bytes, of };
     let is_tiny = this.bytes < of / TINY;
     html.markup(if is_tiny { "<li class=\"tiny\"" } else { "<li" }).markup(" style=\"flex-grow:").text(this.bytes);
     if !is_tiny {

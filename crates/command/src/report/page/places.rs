@@ -14,7 +14,7 @@ const CALLERS: usize = 250;
 /// Of one table.
 const LEAST: usize = 20;
 
-struct Column<R> {
+struct TableColumn<R> {
     head: &'static str,
     unit: Unit,
     of: fn(&R) -> u64,
@@ -33,23 +33,23 @@ trait Row: Sized {
     fn sum(rows: &[Self]) -> Self;
 }
 
-const fn bytes<R>(head: &'static str, of: fn(&R) -> u64) -> Column<R> {
-    Column { head, unit: Unit::Bytes, of }
+const fn bytes<R>(head: &'static str, of: fn(&R) -> u64) -> TableColumn<R> {
+    TableColumn { head, unit: Unit::Bytes, of }
 }
 
-const fn count<R>(head: &'static str, of: fn(&R) -> u64) -> Column<R> {
-    Column { head, unit: Unit::Count, of }
+const fn count<R>(head: &'static str, of: fn(&R) -> u64) -> TableColumn<R> {
+    TableColumn { head, unit: Unit::Count, of }
 }
 
-const fn time<R>(head: &'static str, of: fn(&R) -> u64) -> Column<R> {
-    Column { head, unit: Unit::Time, of }
+const fn time<R>(head: &'static str, of: fn(&R) -> u64) -> TableColumn<R> {
+    TableColumn { head, unit: Unit::Time, of }
 }
 
 /// Without columns that are zero in every row.
 fn table<R: Row>(
     html: &mut Html,
     names: [&'static str; 2],
-    columns: &[Column<R>],
+    columns: &[TableColumn<R>],
     rows: &[R],
     most: usize,
     layers: &Layers,
@@ -85,7 +85,7 @@ fn table<R: Row>(
 
 /// Of one process of `of`.
 pub fn holders(html: &mut Html, process: &Process, of: usize) {
-    let columns: [Column<Holder>; 9] = [
+    let columns: [TableColumn<Holder>; 9] = [
         bytes("#Pageable at its peak", |holder| holder.at_peak[0]),
         count("#Blocks", |holder| holder.blocks_at_peak[0]),
         bytes("#Pinned at its peak", |holder| holder.at_peak[1]),
@@ -102,7 +102,7 @@ pub fn holders(html: &mut Html, process: &Process, of: usize) {
 
 /// Of one process of `of`.
 pub fn callers(html: &mut Html, process: &Process, of: usize) {
-    let columns: [Column<Caller>; 15] = [
+    let columns: [TableColumn<Caller>; 15] = [
         time("#Time in all", Caller::nanoseconds),
         count("#Copies to the host", |caller| caller.copies[0].count),
         bytes("#Bytes", |caller| caller.copies[0].bytes),

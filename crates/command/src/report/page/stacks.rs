@@ -11,8 +11,8 @@ use syncedmem_trace::kind::Kind;
 use super::KINDS;
 use super::chart::{Scale, axis, begin, end, outline};
 use super::html::Html;
-use crate::report::amount::{Bytes, Share, Time};
-use crate::report::facts::{Part, Process};
+use crate::report::amount::{Bytes, Percent, Time};
+use crate::report::facts::{Holding, Process};
 use crate::report::held::Column;
 use crate::report::layers::{Layers, NO_LAYER, NO_TYPE};
 
@@ -50,7 +50,7 @@ impl By {
     }
 
     /// The name of its band, and its role.
-    fn of<'p>(self, part: &'p Part, layers: &'p Layers) -> (&'p str, Option<Role>) {
+    fn of<'p>(self, part: &'p Holding, layers: &'p Layers) -> (&'p str, Option<Role>) {
         let of_layer = part.name.as_deref().and_then(Role::of_layer);
         match (self, of_layer) {
             (By::Role, Some((_, role))) => (role.name(), Some(role)),
@@ -181,7 +181,7 @@ fn table(html: &mut Html, bands: &[Band], by: By, peak: u64, column: usize) {
         html.markup("<tr><th scope=\"row\" class=\"who\"><i class=\"c").text(band.colour(by, place)).markup("\"></i>");
         let bytes = band.values[column];
         html.place(band.name).markup("</th>").number(bytes, Bytes(bytes));
-        html.number(bytes, Share { part: bytes, of: peak }).markup("</tr>");
+        html.number(bytes, Percent { part: bytes, of: peak }).markup("</tr>");
     }
     html.markup("</tbody></table></div>");
 }
