@@ -1,5 +1,7 @@
 // The layout of one generation of Caffe's class: the library writes the fields that this header declares, and no other
 // byte.
+#include <csignal>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -210,6 +212,24 @@ TEST_F(Layout, IsTrueAfterResizeWhichDiscardsAndGrowsAndNeverShrinks) {
   EXPECT_EQ(second[mapped - 1], 0);
   destroy();
   EXPECT_TRUE(storage_.is_intact());
+}
+
+TEST_F(Layout, DoesNotGrowWhileATensorIsInUse) {
+  /// How DLPack's `DLManagedTensorVersioned` begins.
+  struct Tensor {
+    std::uint32_t version[2];
+    void* context;
+    void (*deleter)(void*);
+  };
+  const std::int64_t shape[] = {small};
+  void* tensor = nullptr;
+  syncedmem_t* memory = reinterpret_cast<syncedmem_t*>(&construct(small));
+  ASSERT_EQ(syncedmem_to_dlpack(memory, 0, 0, 1, 8, 1, shape, true, &tensor), SYNCEDMEM_SUCCESS);
+  EXPECT_EXIT(object_->Resize(mapped), ::testing::KilledBySignal(SIGABRT), "1 of the host's, 0 of the device's");
+  static_cast<Tensor*>(tensor)->deleter(tensor);
+  object_->Resize(mapped);
+  EXPECT_EQ(object_->size(), mapped);
+  destroy();
 }
 #endif
 
