@@ -4,6 +4,8 @@
 //! It happens while no other thread can be inside: when this library is loaded, before the program begins, and in `dlopen`, before that
 //! returns. All functions of a file are replaced, or none. The code is written under the lock of the loader's list.
 //!
+//! libsyncedmem_names.so has jumps of its own in nets and solvers written with them ([`names`]), or none.
+//!
 //! `SYNCEDMEM_TAKE_OVER=1` asks for it; `syncedmem run` does where it is needed.
 
 mod code;
