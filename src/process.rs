@@ -13,9 +13,9 @@ use crate::caffe2;
 #[cfg(feature = "blob")]
 use crate::cuda::cublas;
 use crate::cuda::{self, events};
+use crate::memory::arena;
 use crate::memory::blocks;
 use crate::memory::cache::{self, decay};
-use crate::memory::host;
 use crate::object::{self, eviction::reclaim_summary};
 use crate::observe::{call_counts, call_site, control, recorder, trace};
 use crate::platform::fork::{self, Handlers};
@@ -41,7 +41,7 @@ const LOCKS: &[fn() -> &'static dyn ForkLock] = &[
     caffe2::lock::fork_lock,
     object::fork_lock,
     reclaim_summary::fork_lock,
-    host::arena::fork_lock,
+    arena::fork_lock,
     blocks::fork_lock,
     cache::host::fork_lock,
     cache::device::idle::fork_lock,
@@ -69,7 +69,7 @@ extern "C" fn parent() {
 extern "C" fn child() {
     loaded::forget_walks();
     object::begin_child();
-    host::arena::begin_child();
+    arena::host::begin_child();
     call_counts::forget();
     control::after_fork_in_child();
     recorder::begin_child();

@@ -8,7 +8,8 @@ use syncedmem_trace::event::PassKind;
 
 use super::arguments::string;
 use super::call::entry;
-use crate::memory::host::arena;
+use crate::memory::arena::device::Place;
+use crate::memory::arena::{self, Figures};
 use crate::object::SyncedMemory;
 use crate::object::sharing::{Executing, share};
 use crate::observe::trace;
@@ -45,12 +46,12 @@ pub unsafe extern "C" fn share(object: NonNull<SyncedMemory>, gone: *const c_cha
     is_shared
 }
 
-/// `syncedmem::place(SyncedMemory*, unsigned long)`: where in its arena a shared object's next block lies, in bytes, if that is
-/// free then.
-#[unsafe(export_name = "_ZN9syncedmem5placeEPN5caffe12SyncedMemoryEm")]
-pub unsafe extern "C" fn place(object: NonNull<SyncedMemory>, offset: usize) {
+/// `syncedmem::place(SyncedMemory*, unsigned long offset, unsigned long whole)`: where in its arena a shared object's next block
+/// lies, in bytes, if that is free then, and how many bytes the whole plan needs.
+#[unsafe(export_name = "_ZN9syncedmem5placeEPN5caffe12SyncedMemoryEmm")]
+pub unsafe extern "C" fn place(object: NonNull<SyncedMemory>, offset: usize, whole: usize) {
     // SAFETY: libsyncedmem_names.so passes an object of a net that lives.
-    entry!(|| unsafe { object.as_ref() }.place(offset)?);
+    entry!(|| unsafe { object.as_ref() }.place(Place { offset: Some(offset), whole })?);
 }
 
 /// `syncedmem::discard(SyncedMemory*)`: gives up the contents, if the object is shared.
@@ -70,14 +71,17 @@ pub extern "C" fn executing(what: u32) -> u32 {
     Executing::ALL.get(what as usize).copied().unwrap_or(Executing::Nothing).begin() as u32
 }
 
-/// `syncedmem::sharing(unsigned long* figures, unsigned long* touched, unsigned long room)`: bytes that the arenas needed, the
-/// most that were lent at once, and the most that the shared objects would have had at once. Writes at most `room` sentences
+/// `syncedmem::sharing(unsigned long* figures, unsigned long* touched, unsigned long room)`: of the host and then of devices, bytes that
+/// the arenas needed, the most that were lent at once, and the most that the shared objects would have had at once. Writes at most `room` sentences
 /// of objects that were touched from outside of layers; returns their number.
 #[unsafe(export_name = "_ZN9syncedmem7sharingEPmS0_m")]
-pub unsafe extern "C" fn sharing(figures: NonNull<[u64; 3]>, touched: NonNull<usize>, room: usize) -> usize {
-    let (arena::Figures { needed, most_lent, .. }, (would_be, sentences)) = (arena::figures(), share::figures());
-    // SAFETY: libsyncedmem_names.so passes an array of three.
-    unsafe { figures.write([needed, most_lent, would_be]) };
+pub unsafe extern "C" fn sharing(figures: NonNull<[[u64; 3]; 2]>, touched: NonNull<usize>, room: usize) -> usize {
+    let ([host, device], sentences) = share::figures();
+    let (of_host, of_devices) = (arena::host::figures(), arena::device::figures());
+    let both = [(of_host, host), (of_devices, device)]
+        .map(|(Figures { needed, most_lent, .. }, would_be)| [needed, most_lent, would_be]);
+    // SAFETY: libsyncedmem_names.so passes two arrays of three.
+    unsafe { figures.write(both) };
     let sentences = sentences.take(room).enumerate();
     sentences.fold(0, |_, (at, sentence)| {
         // SAFETY: libsyncedmem_names.so passes an array of `room`.

@@ -41,6 +41,8 @@ pub enum Maker {
     Program(Functions),
     /// A thread's arena lent it.
     Arena,
+    /// A thread's arena on the device lent it, out of a block of the driver's.
+    DeviceArena(Allocation),
     /// malloc, or the lender of borrowed memory: the block has an entry only while it is registered.
     Elsewhere,
 }
@@ -109,7 +111,7 @@ impl Block {
 
     pub fn allocation(&self) -> Option<Allocation> {
         match self.maker {
-            Maker::Driver(allocation) => Some(allocation),
+            Maker::Driver(allocation) | Maker::DeviceArena(allocation) => Some(allocation),
             _ => None,
         }
     }
@@ -229,8 +231,8 @@ pub fn free(address: NonNull<c_void>, holder: usize) -> Freed {
         let Some(block) = table.get_mut(address) else { return Freed::Unknown };
         let (maker, bytes) = (block.maker, block.bytes);
         match (maker, &mut block.registration) {
-            (Maker::Driver(_), _) if block.holder != holder => return Freed::Anothers,
-            (Maker::Driver(_), _) | (_, None) => {}
+            (Maker::Driver(_) | Maker::DeviceArena(_), _) if block.holder != holder => return Freed::Anothers,
+            (Maker::Driver(_) | Maker::DeviceArena(_), _) | (_, None) => {}
             (_, Some(registered)) => {
                 registered.let_go(holder);
                 registered.is_left = true;
@@ -278,7 +280,9 @@ pub fn find(address: NonNull<c_void>) -> Option<(Allocation, usize)> {
 /// Changes what is known of a block of the driver's.
 pub fn change<R>(address: NonNull<c_void>, change: impl FnOnce(&mut Allocation) -> R) -> Option<R> {
     with(|table| match table.get_mut(address) {
-        Some(Block { maker: Maker::Driver(allocation), .. }) => Some(change(allocation)),
+        Some(Block { maker: Maker::Driver(allocation) | Maker::DeviceArena(allocation), .. }) => {
+            Some(change(allocation))
+        }
         _ => None,
     })
 }

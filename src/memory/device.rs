@@ -8,6 +8,7 @@ use syncedmem_trace::event::What;
 use syncedmem_trace::head::Side;
 use syncedmem_trace::kind::Kind;
 
+use super::arena::device::{self as arena, Place};
 use super::blocks::{self, Freed};
 use super::driver::allocation::Allocation;
 use super::driver::allocator::{self, Allocated, Request};
@@ -17,7 +18,8 @@ use crate::cuda::context::{self, Context, ContextGuard};
 use crate::cuda::driver::{self, Driver};
 use crate::cuda::pointer;
 use crate::error::{DriverFailure, Error};
-use crate::observe::recorder::{self, Subject};
+use crate::observe::recorder::{self, Span, Subject};
+use crate::settings;
 use crate::state::step::Contents;
 
 #[derive(Clone, Copy, Debug)]
@@ -29,27 +31,59 @@ pub struct DeviceMemory {
 
 /// `bytes` is not 0.
 pub fn allocate(driver: &Driver, bytes: usize, contents: Contents, holder: usize) -> Result<DeviceMemory, Error> {
-    let subject = Subject { object: holder, bytes };
     context::for_new_block(driver, |guard| {
-        let fills = contents == Contents::Zeros;
-        let request = Request { side: Side::Device, bytes, holder, pending_on_legacy: fills };
+        let fill = (contents == Contents::Zeros).then_some(0);
+        let request = Request { side: Side::Device, bytes, holder, pending_on_legacy: fill.is_some() };
         let span = recorder::begin(c"allocate device", bytes);
-        let Allocated { address, device: ordinal, room, origin } = allocator::allocate(driver, guard, request)?;
-        let (kind, block) = (Kind::Device, address.addr().get() as u64);
-        span.end(subject, || What::Allocated { kind, bytes: room as u64, block, origin });
-        if fills {
-            let span = recorder::begin(c"fill device side", bytes);
-            // SAFETY: the block is new, and has that many bytes.
-            if let Err(failure) = unsafe { driver.fill(driver::address(address.as_ptr()), 0, bytes) } {
-                recorder::freed(subject, kind, room, address);
-                // SAFETY: no object refers to it yet.
-                unsafe { free(address, holder) };
-                return Err(failure.into());
-            }
-            span.end(subject, || What::Filled { side: Side::Device, bytes: bytes as u64 });
-        }
-        Ok(DeviceMemory { address, ordinal })
+        let found = allocator::allocate(driver, guard, request)?;
+        filled(driver, found, Subject { object: holder, bytes }, fill, span)
     })
+}
+
+/// A block of the thread's arena. `None`: [`allocate`] has one, or the error.
+pub fn lend(
+    driver: &Driver,
+    bytes: usize,
+    contents: Contents,
+    holder: usize,
+    place: Place,
+) -> Result<Option<DeviceMemory>, Error> {
+    /// As a `float` and as a `double` NaN.
+    const JUNK: u8 = 0xff;
+    context::for_new_block(driver, |guard| {
+        let fill = match contents {
+            Contents::Zeros => Some(0),
+            Contents::Undefined if settings::fills_with_junk() => Some(JUNK),
+            _ => None,
+        };
+        let span = recorder::begin(c"lend on the device", bytes);
+        let found = arena::lend(driver, guard, (bytes, holder), place)?;
+        found.map(|found| filled(driver, found, Subject { object: holder, bytes }, fill, span)).transpose()
+    })
+}
+
+/// Also records the allocation, which `span` timed, and the fill.
+fn filled(
+    driver: &Driver,
+    Allocated { address, device: ordinal, room, origin }: Allocated,
+    subject: Subject,
+    fill: Option<u8>,
+    span: Span,
+) -> Result<DeviceMemory, Error> {
+    let (kind, block) = (Kind::Device, address.addr().get() as u64);
+    span.end(subject, || What::Allocated { kind, bytes: room as u64, block, origin });
+    if let Some(value) = fill {
+        let span = recorder::begin(c"fill device side", subject.bytes);
+        // SAFETY: the block is new, and has that many bytes.
+        if let Err(failure) = unsafe { driver.fill(driver::address(address.as_ptr()), value, subject.bytes) } {
+            recorder::freed(subject, kind, room, address);
+            // SAFETY: no object refers to it yet.
+            unsafe { free(address, subject.object) };
+            return Err(failure.into());
+        }
+        span.end(subject, || What::Filled { side: Side::Device, bytes: subject.bytes as u64 });
+    }
+    Ok(DeviceMemory { address, ordinal })
 }
 
 /// A block that a reset has ended is left alone, even if another object has got its address.

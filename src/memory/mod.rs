@@ -1,6 +1,7 @@
 //! Where a block comes from and goes.
 #![expect(unsafe_code, reason = "blocks are freed")]
 
+pub(crate) mod arena;
 pub(crate) mod blocks;
 pub(crate) mod cache;
 pub(crate) mod device;
@@ -29,7 +30,8 @@ unsafe fn give_back(address: NonNull<c_void>, maker: Maker, bytes: usize) {
         Maker::Elsewhere => unsafe { cache::host::free(Kept::Malloc(address), bytes) },
         // SAFETY: as for a mapping.
         Maker::Driver(allocation) => unsafe { driver::allocator::give_back(address, allocation) },
-        Maker::Arena => host::arena::give_back(address),
+        Maker::Arena => arena::host::give_back(address),
+        Maker::DeviceArena(allocation) => arena::device::give_back(address, allocation),
         // SAFETY: as for a mapping; these functions' `allocate` returned the block for so many bytes.
         Maker::Program(functions) => unsafe { functions.release(address, bytes) },
     }

@@ -280,7 +280,11 @@ impl SyncedMemory {
             return Ok((state, Detached::default()));
         }
         host::check_size(bytes, Side::Device)?;
-        let block = device::allocate(driver, bytes, contents, self.address())?;
+        let lent = if flags::has(SHARING) { self.lent_on_device(driver, bytes, contents)? } else { None };
+        let block = match lent {
+            Some(block) => block,
+            None => device::allocate(driver, bytes, contents, self.address())?,
+        };
         let word = state.word.with_device(true, Some(block.ordinal));
         let next = ObjectState { device: Some(block.address), word, ..state };
         Ok((next, Detached { device: Some((block.address, self.address())), ..Detached::default() }))

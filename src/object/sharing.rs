@@ -19,13 +19,17 @@ use super::eviction::uses::Use;
 use super::table::Blocking;
 use super::{Entry, ObjectState, SyncedMemory, refused};
 use crate::caffe;
+use crate::cuda::driver::Driver;
 use crate::error::Error;
-use crate::memory::blocks;
-use crate::memory::host::{self, arena};
+use crate::memory::arena;
+use crate::memory::arena::device::Place;
+use crate::memory::device::{self, DeviceMemory};
+use crate::memory::{blocks, host};
 use crate::platform::sync::Ordering;
 use crate::platform::thread_pointer::ThreadPointer;
 use crate::settings;
 use crate::state::flags::{self, SHARING};
+use crate::state::step::Contents;
 use crate::state::word::Word;
 use share::Share;
 
@@ -63,7 +67,7 @@ impl SyncedMemory {
     /// Returns whether the object is shared.
     pub fn share(&self, gone: &'static CStr) -> Result<bool, Error> {
         self.head()?;
-        let is_wanted = self.size.load(Ordering::Relaxed) > 0 && !caffe::is_gpu(false) && blocks::program().is_none();
+        let is_wanted = self.size.load(Ordering::Relaxed) > 0 && blocks::program().is_none();
         if !is_wanted {
             return Ok(false);
         }
@@ -77,8 +81,8 @@ impl SyncedMemory {
         Ok(true)
     }
 
-    pub fn place(&self, offset: usize) -> Result<(), Error> {
-        self.with_share(|share| share.offset = Some(offset)).map(|_| ())
+    pub fn place(&self, place: Place) -> Result<(), Error> {
+        self.with_share(|share| share.place = place).map(|_| ())
     }
 
     /// `None`: the object is not shared.
@@ -140,19 +144,20 @@ impl SyncedMemory {
     /// The end of the last shared object gives the arenas' memory back.
     pub(super) fn end_sharing(share: Option<Share>) {
         if share.map(drop).is_some() && !share::is_any() {
-            arena::release_idle();
+            arena::host::release_idle();
+            arena::device::release_idle(None);
         }
     }
 
     /// Before an access that needs work: keeps the object apart if the access is no layer's, or needs what the arena does not
-    /// have. Returns the address if it lent a block.
+    /// have. Returns the address if it lent a block of the host; on the device, and for the host beside it, the access goes on.
     #[cold]
     pub(super) fn lend(&self, access: Access, side: Side) -> Result<Option<*mut c_void>, Error> {
         if !self.is_shared()? {
             return Ok(None);
         }
         let (executing, now) = (Executing::now(), self.state()?);
-        let is_served = executing != Executing::Nothing && side == Side::Host;
+        let is_served = executing != Executing::Nothing;
         if now.is_given_up() && !(is_served && access != Access::Read) {
             return Err(self.given_up());
         }
@@ -161,7 +166,8 @@ impl SyncedMemory {
             self.keep_apart()?;
             return Ok(None);
         }
-        if now.host.is_some() {
+        // On the host, GPU mode needs page-locked memory, and few layers need any.
+        if side == Side::Device || now.host.is_some() || now.device.is_some() || caffe::is_gpu(false) {
             return Ok(None);
         }
         self.lent(executing == Executing::LayerWithZeros)
@@ -170,7 +176,7 @@ impl SyncedMemory {
     fn lent(&self, zeroed: bool) -> Result<Option<*mut c_void>, Error> {
         let claim = self.claim(Blocking::Yes).map_err(refused)?;
         let (now, bytes) = (self.state()?, self.size.load(Ordering::Relaxed));
-        let offset = claim.with(|entry| entry.share.as_ref().map(|share| share.offset));
+        let offset = claim.with(|entry| entry.share.as_ref().map(|share| share.place.offset));
         // Otherwise another thread was first.
         let (None, Some(offset)) = (now.host, offset) else { return Ok(None) };
         let request = host::Request { bytes, zeroed, pinned: false, aligned: false, holder: self.address() };
@@ -185,9 +191,31 @@ impl SyncedMemory {
         }
         let word = Word::NEW.with_head(Head::AtCpu).with_host(true, false);
         let state = ObjectState { host: Some(address), device: None, word };
-        let count = |entry: &mut Entry| entry.share.iter_mut().for_each(|share| share.count(bytes as u64));
+        let count = |entry: &mut Entry| entry.share.iter_mut().for_each(|share| share.count(Side::Host, bytes as u64));
         self.publish_with(claim, state, Use::Opens, count);
         Ok(Some(address.as_ptr()))
+    }
+
+    /// A block of the arena on the device, for the layer that is executing. Without one the object is kept apart.
+    #[cold]
+    pub(super) fn lent_on_device(
+        &self,
+        driver: &Driver,
+        bytes: usize,
+        contents: Contents,
+    ) -> Result<Option<DeviceMemory>, Error> {
+        let executing = Executing::now();
+        let place = self.with_share(|share| share.place)?.filter(|_| executing != Executing::Nothing);
+        let Some(place) = place else { return Ok(None) };
+        // A layer that writes all of it needs no zeros.
+        let needs_zeros = contents == Contents::Zeros && executing == Executing::LayerWithZeros;
+        let contents = if contents == Contents::Zeros && !needs_zeros { Contents::Undefined } else { contents };
+        let lent = device::lend(driver, bytes, contents, self.address(), place)?;
+        match lent {
+            Some(_) => self.with_share(|share| share.count(Side::Device, bytes as u64))?,
+            None => self.with_entry(|entry| entry.and_then(|entry| entry.share.take()).map(drop))?,
+        };
+        Ok(lent)
     }
 
     pub(super) fn given_up(&self) -> Error {

@@ -32,6 +32,10 @@ impl SyncedMemory {
         // Compat: the original checks the head before it looks for a device.
         self.head().and_then(may_push)?;
         let driver = cuda::driver()?;
+        if self.state()?.is_given_up() {
+            return Err(self.given_up());
+        }
+        self.keep_apart()?;
         let mut claim = self.claim_always()?;
         let _operation = Operation::begin();
         // SAFETY: the caller guarantees it.
@@ -54,6 +58,7 @@ impl SyncedMemory {
             return Ok(());
         }
         let driver = cuda::driver()?;
+        self.keep_apart()?;
         start();
         let bytes = self.size.load(Ordering::Relaxed);
         let pinned = self.has_no_host_block() && host::wants_pinned(bytes);

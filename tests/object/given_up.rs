@@ -8,12 +8,12 @@ use syncedmem::abi::net;
 use syncedmem::object::SyncedMemory;
 
 const BYTES: [usize; 3] = [100, 50_000, 3 << 20];
-const GONE: &CStr = c"the data of blob pool1 is gone; keep it apart: --keep pool1";
+pub const GONE: &CStr = c"the data of blob pool1 is gone; keep it apart: --keep pool1";
 const NOTHING: u32 = 0;
 pub const LAYER: u32 = 1;
-const LAYER_WITH_ZEROS: u32 = 2;
+pub const LAYER_WITH_ZEROS: u32 = 2;
 
-fn inner(object: &mut Object) -> NonNull<SyncedMemory> {
+pub fn inner(object: &mut Object) -> NonNull<SyncedMemory> {
     NonNull::new(object.mem().cast()).unwrap()
 }
 
@@ -21,7 +21,7 @@ pub fn share(object: &mut Object) -> bool {
     unsafe { net::share(inner(object), GONE.as_ptr()) }
 }
 
-fn discard(object: &mut Object) {
+pub fn discard(object: &mut Object) {
     unsafe { net::discard(inner(object)) };
 }
 
@@ -164,7 +164,7 @@ fn a_layer_that_needs_zeros_is_lent_zeros() {
 fn a_block_lies_where_it_is_planned() {
     let (mut first, mut second) = (Object::new(1000), Object::new(1000));
     assert!(share(&mut first) && share(&mut second));
-    unsafe { net::place(inner(&mut second), 1 << 16) };
+    unsafe { net::place(inner(&mut second), 1 << 16, 1 << 17) };
     let first = within(LAYER, || first.mutable_cpu_data().unwrap());
     let second = within(LAYER, || second.mutable_cpu_data().unwrap());
     assert_eq!(second.addr() - first.addr(), 1 << 16);

@@ -6,6 +6,7 @@
 )]
 
 mod arenas;
+mod device_arenas;
 mod device_check;
 mod device_dlpack;
 mod device_faults;
@@ -25,6 +26,7 @@ mod support;
 
 support::harness::suites![
     arenas,
+    device_arenas,
     device_check,
     device_dlpack,
     device_faults,

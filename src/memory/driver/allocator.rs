@@ -60,7 +60,7 @@ pub fn allocate(driver: &Driver, guard: &ContextGuard<'_>, request: Request) -> 
         Ok(gone) => {
             IdleBlocks::of(side).add_use(&allocation);
             // Other code has freed a block that was recorded here: the driver hands out no address twice.
-            if let Some(gone) = gone.and_then(|block| block.allocation()) {
+            if let Some(Block { maker: Maker::Driver(gone), .. }) = gone {
                 IdleBlocks::of(gone.side).end_use(&gone);
                 gone.withdraw();
             }
@@ -74,7 +74,7 @@ pub fn allocate(driver: &Driver, guard: &ContextGuard<'_>, request: Request) -> 
     Ok(Allocated { address, device, room: allocation.room, origin })
 }
 
-fn fresh(
+pub fn fresh(
     driver: &Driver,
     guard: &ContextGuard<'_>,
     device: c_int,
@@ -177,11 +177,12 @@ fn add(driver: &Driver, address: NonNull<c_void>, event: Event) {
 /// Other code has freed `gone`. `false`: another block is at its address.
 pub fn forget(address: NonNull<c_void>, gone: &Allocation) -> bool {
     let is_there = |block: &Block| block.allocation().is_some_and(|it| it.identity == gone.identity);
-    let is_removed = blocks::with(|table| table.get(address).is_some_and(is_there) && table.remove(address).is_some());
-    if is_removed {
+    let removed =
+        blocks::with(|table| table.get(address).is_some_and(is_there).then(|| table.remove(address)).flatten());
+    if let Some(Block { maker: Maker::Driver(_), .. }) = removed {
         IdleBlocks::of(gone.side).end_use(gone);
     }
-    is_removed
+    removed.is_some()
 }
 
 #[cold]

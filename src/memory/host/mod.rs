@@ -4,7 +4,6 @@
 #![expect(unsafe_code, reason = "memory is allocated and freed here")]
 
 pub(super) mod allocator;
-pub(crate) mod arena;
 pub mod caffe_host;
 pub mod copies;
 mod junk;
@@ -21,6 +20,7 @@ use syncedmem_trace::event::{Origin, What};
 use syncedmem_trace::head::Side;
 use syncedmem_trace::kind::Kind;
 
+use super::arena::host as arena;
 use super::blocks::{self, Block, Freed, Maker};
 use super::cache::{self, host::Kept};
 use super::host_usage;

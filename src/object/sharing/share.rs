@@ -5,33 +5,38 @@ use std::ptr::null_mut;
 // Not loom's: the numbers only differ.
 use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
+use syncedmem_trace::head::Side;
+
+use crate::memory::arena::device::Place;
+
 /// Counted while it lives.
 pub struct Share {
     /// The sentence of the error of a read of what was given up.
     pub gone: &'static CStr,
     /// Where in the arena the block lies, if that is free.
-    pub offset: Option<usize>,
-    /// Bytes, once a block was lent; 0 before.
-    bytes: u64,
+    pub place: Place,
+    /// Of the host and of the device: bytes, once a block was lent; 0 before.
+    bytes: [u64; 2],
 }
 
 static SHARES: AtomicUsize = AtomicUsize::new(0);
-/// Bytes that the objects would have if each had a block of its own.
-static BYTES: AtomicU64 = AtomicU64::new(0);
-static MOST_BYTES: AtomicU64 = AtomicU64::new(0);
+/// Bytes that the objects would have on each side if each had a block of its own.
+static BYTES: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
+static MOST_BYTES: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
 /// Sentences of objects that were touched from outside of layers: each once, the first ones.
 static TOUCHED: [AtomicPtr<c_char>; 100] = [const { AtomicPtr::new(null_mut()) }; 100];
 
 impl Share {
     pub fn new(gone: &'static CStr) -> Share {
         SHARES.fetch_add(1, Relaxed);
-        Share { gone, offset: None, bytes: 0 }
+        Share { gone, place: Place::default(), bytes: [0; 2] }
     }
 
-    pub fn count(&mut self, bytes: u64) {
-        if self.bytes == 0 {
-            self.bytes = bytes;
-            MOST_BYTES.fetch_max(BYTES.fetch_add(bytes, Relaxed) + bytes, Relaxed);
+    pub fn count(&mut self, side: Side, bytes: u64) {
+        let side = usize::from(side == Side::Device);
+        if self.bytes[side] == 0 {
+            self.bytes[side] = bytes;
+            MOST_BYTES[side].fetch_max(BYTES[side].fetch_add(bytes, Relaxed) + bytes, Relaxed);
         }
     }
 
@@ -48,7 +53,7 @@ impl Share {
 
 impl Drop for Share {
     fn drop(&mut self) {
-        BYTES.fetch_sub(self.bytes, Relaxed);
+        BYTES.iter().zip(self.bytes).for_each(|(sum, bytes)| _ = sum.fetch_sub(bytes, Relaxed));
         SHARES.fetch_sub(1, Relaxed);
     }
 }
@@ -57,8 +62,8 @@ pub fn is_any() -> bool {
     SHARES.load(Relaxed) > 0
 }
 
-/// The most bytes that shared objects would have had at once, and the sentences of those that were touched from outside.
-pub fn figures() -> (u64, impl Iterator<Item = *const c_char>) {
+/// The most bytes that shared objects would have had at once on each side, and the sentences of those that were touched from outside.
+pub fn figures() -> ([u64; 2], impl Iterator<Item = *const c_char>) {
     let sentences = TOUCHED.iter().map(|place| place.load(Relaxed).cast_const());
-    (MOST_BYTES.load(Relaxed), sentences.take_while(|sentence| !sentence.is_null()))
+    ([0, 1].map(|side| MOST_BYTES[side].load(Relaxed)), sentences.take_while(|sentence| !sentence.is_null()))
 }

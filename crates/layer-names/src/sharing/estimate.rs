@@ -63,12 +63,12 @@ pub fn note(net: Net) -> Option<()> {
 }
 
 fn note_shared() -> Option<()> {
-    thread_local! { static NOTED: Cell<[u64; 3]> = const { Cell::new([0; 3]) }; }
+    thread_local! { static NOTED: Cell<[[u64; 3]; 2]> = const { Cell::new([[0; 3]; 2]) }; }
     let (figures, _) = library::figures();
     if NOTED.replace(figures) == figures {
         return None;
     }
-    let [needed, most_lent, would_be] = figures;
+    let [needed, most_lent, would_be] = [0, 1, 2].map(|which| figures[0][which] + figures[1][which]);
     record::note(format!("\tshared\t-\t{needed}\t{most_lent}\t{would_be}"))
 }
 

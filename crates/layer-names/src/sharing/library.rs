@@ -18,15 +18,15 @@ pub fn share(object: *mut c_void, gone: &'static CStr) -> bool {
     unsafe { share(object, gone.as_ptr()) }
 }
 
-/// `syncedmem::place(SyncedMemory*, unsigned long)`
-pub fn place(object: *mut c_void, offset: usize) {
+/// `syncedmem::place(SyncedMemory*, unsigned long offset, unsigned long whole)`
+pub fn place(object: *mut c_void, offset: usize, whole: usize) {
     static FOUND: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
-    type Place = unsafe extern "C" fn(*mut c_void, usize);
-    if let Some(found) = function(&FOUND, c"_ZN9syncedmem5placeEPN5caffe12SyncedMemoryEm") {
+    type Place = unsafe extern "C" fn(*mut c_void, usize, usize);
+    if let Some(found) = function(&FOUND, c"_ZN9syncedmem5placeEPN5caffe12SyncedMemoryEmm") {
         // SAFETY: as in `share`.
         let place = unsafe { transmute::<*mut c_void, Place>(found) };
         // SAFETY: as there.
-        unsafe { place(object, offset) };
+        unsafe { place(object, offset, whole) };
     }
 }
 
@@ -53,17 +53,17 @@ pub fn executing(what: u32) -> u32 {
     unsafe { executing(what) }
 }
 
-/// `syncedmem::sharing(unsigned long* figures, unsigned long* touched, unsigned long room)`: bytes that the arenas needed, the
-/// most that were lent at once, and the most that the shared objects would have had at once; and the addresses of the
-/// sentences of objects that were touched from outside of layers.
-pub fn figures() -> ([u64; 3], Vec<usize>) {
+/// `syncedmem::sharing(unsigned long* figures, unsigned long* touched, unsigned long room)`: of the host and of devices, bytes that the
+/// arenas needed, the most that were lent at once, and the most that the shared objects would have had at once; and the
+/// addresses of the sentences of objects that were touched from outside of layers.
+pub fn figures() -> ([[u64; 3]; 2], Vec<usize>) {
     static FOUND: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
-    type Figures = unsafe extern "C" fn(*mut [u64; 3], *mut usize, usize) -> usize;
-    let (mut figures, mut touched) = ([0; 3], vec![0; 100]);
+    type Figures = unsafe extern "C" fn(*mut [[u64; 3]; 2], *mut usize, usize) -> usize;
+    let (mut figures, mut touched) = ([[0; 3]; 2], vec![0; 100]);
     if let Some(found) = function(&FOUND, c"_ZN9syncedmem7sharingEPmS0_m") {
         // SAFETY: as in `share`.
         let read = unsafe { transmute::<*mut c_void, Figures>(found) };
-        // SAFETY: three numbers and a vector can be written.
+        // SAFETY: the numbers and a vector can be written.
         let count = unsafe { read(&mut figures, touched.as_mut_ptr(), touched.len()) };
         touched.truncate(count);
     }

@@ -64,8 +64,9 @@ pub fn place_again(net: Net) -> Option<()> {
 fn place(placed: &[Placed]) {
     let (blocks, objects) = blocks(placed, |_, object| bytes_of(object));
     let offsets = offsets(&blocks);
+    let whole = offsets.iter().zip(&blocks).map(|(at, block)| at + block.bytes).max().unwrap_or(0);
     for (object, at) in objects {
-        library::place(object, offsets[at]);
+        library::place(object, offsets[at], whole);
     }
 }
 
@@ -75,7 +76,7 @@ pub fn blocks(
     bytes: impl Fn(&Placed, *mut c_void) -> Option<usize>,
 ) -> (Vec<Block>, Vec<(*mut c_void, usize)>) {
     /// As the arena rounds them.
-    const STEP: usize = 64;
+    const STEP: usize = 256;
     let mut groups: HashMap<(usize, usize), usize> = HashMap::new();
     let (mut blocks, mut objects): (Vec<Block>, Vec<(*mut c_void, usize)>) = (Vec::new(), Vec::new());
     for one in placed {

@@ -48,14 +48,21 @@ extern "C" fn at_exit() {
 
 fn text() -> Option<String> {
     let kept = lock(&KEPT).take()?;
-    let ([needed, most_lent, would_be], touched) = library::figures();
+    let ([host, device], touched) = library::figures();
     let mib = |bytes: u64| bytes as f64 / (1 << 20) as f64;
-    let mut text = format!(
-        "libsyncedmem: shared memory needed {:.1} MiB, of which {:.1} MiB were alive at once, for blobs of {:.1} MiB\n",
-        mib(needed),
-        mib(most_lent),
-        mib(would_be)
-    );
+    let mut text = String::new();
+    for (side, [needed, most_lent, would_be]) in [("", host), ("device ", device)] {
+        if needed > 0 || side.is_empty() && device[0] == 0 {
+            // Writing to a string cannot fail.
+            let _ = writeln!(
+                text,
+                "libsyncedmem: shared {side}memory needed {:.1} MiB, of which {:.1} MiB were alive at once, for blobs of {:.1} MiB",
+                mib(needed),
+                mib(most_lent),
+                mib(would_be)
+            );
+        }
+    }
     let touched: BTreeSet<String> = touched.iter().filter_map(|sentence| kept.names.get(sentence).cloned()).collect();
     for (why, blobs) in kept.apart.iter().chain([(&"touched from outside of layers", &touched)]) {
         if !blobs.is_empty() {

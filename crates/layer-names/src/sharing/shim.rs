@@ -1,5 +1,5 @@
-//! Stands in front of one layer's `Forward_cpu` and `Backward_cpu`: the layer object gets a copy of its class's table of
-//! virtual functions, with two slots exchanged. Layers of nets that share nothing keep their own.
+//! Stands in front of one layer's `Forward_cpu` and `Backward_cpu`, and of those for the GPU: the layer object gets a copy of its class's table of
+//! virtual functions, with these slots exchanged. Layers of nets that share nothing keep their own.
 
 use std::ffi::{CStr, c_void};
 use std::mem::MaybeUninit;
@@ -10,9 +10,9 @@ use crate::at_fork::lock;
 use crate::layout::is_readable;
 use crate::original::find;
 
-/// `Forward_cpu(const vector<Blob*>& bottom, const vector<Blob*>& top)`
+/// `Forward_cpu` and `Forward_gpu(const vector<Blob*>& bottom, const vector<Blob*>& top)`
 type Forward = unsafe extern "C-unwind" fn(*mut c_void, *const c_void, *const c_void);
-/// `Backward_cpu(const vector<Blob*>& top, const vector<bool>& propagate_down, const vector<Blob*>& bottom)`
+/// `Backward_cpu` and `Backward_gpu(const vector<Blob*>& top, const vector<bool>& propagate_down, const vector<Blob*>& bottom)`
 type Backward = unsafe extern "C-unwind" fn(*mut c_void, *const c_void, *const c_void, *const c_void);
 
 /// Before the first slot, to which objects point: the offset to the top, and the type.
@@ -30,16 +30,18 @@ pub struct Layer {
 
 /// The copy of a table, behind the word that leads to its [`Shim`].
 struct Shim {
-    forward: Forward,
-    backward: Backward,
+    /// For the CPU and for the GPU.
+    forward: [Forward; 2],
+    backward: [Backward; 2],
     layer: Layer,
 }
 
-/// The slots of the two functions, which are the same in all classes, because `Layer` declares them.
+/// The slots of the functions, for the CPU and for the GPU, which are the same in all classes, because `Layer` declares them one
+/// behind the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slots {
-    forward: usize,
-    backward: usize,
+    forward: [usize; 2],
+    backward: [usize; 2],
 }
 
 /// A class's table: its first slot, and the number of slots.
@@ -93,10 +95,10 @@ impl Slots {
     pub fn of(object: *const c_void, letter: &str) -> Option<Slots> {
         let table = Table::of(object)?;
         let blobs = format!("RKSt6vectorIPNS_4BlobI{letter}EESaIS5_EE");
-        Some(Slots {
-            forward: table.find(&format!("11Forward_cpuE{blobs}S9_"))?,
-            backward: table.find(&format!("12Backward_cpuE{blobs}RKS2_IbSaIbEES9_"))?,
-        })
+        let forward = table.find(&format!("11Forward_cpuE{blobs}S9_"))?;
+        let backward = table.find(&format!("12Backward_cpuE{blobs}RKS2_IbSaIbEES9_"))?;
+        // A class without code for the GPU has `Layer`'s there.
+        Some(Slots { forward: [forward, forward + 1], backward: [backward, backward + 1] })
     }
 }
 
@@ -110,10 +112,12 @@ pub static TABLES: Mutex<Vec<(usize, Box<[usize]>)>> = Mutex::new(Vec::new());
 pub unsafe fn attach(object: *mut c_void, slots: Slots, layer: Layer) -> Option<()> {
     let table = Table::of(object)?;
     let function = |at: usize| (at < table.slots).then(|| table.slot(at)).filter(|&address| address != 0);
-    // SAFETY: the slots are those of the functions, of these types.
-    let forward = unsafe { std::mem::transmute::<usize, Forward>(function(slots.forward)?) };
-    // SAFETY: as above.
-    let backward = unsafe { std::mem::transmute::<usize, Backward>(function(slots.backward)?) };
+    let [forward, forward_gpu] = slots.forward.map(function);
+    let [backward, backward_gpu] = slots.backward.map(function);
+    // SAFETY: the slots are those of the functions, of this type.
+    let forward = [forward?, forward_gpu?].map(|at| unsafe { std::mem::transmute::<usize, Forward>(at) });
+    // SAFETY: as for the forward ones.
+    let backward = [backward?, backward_gpu?].map(|at| unsafe { std::mem::transmute::<usize, Backward>(at) });
     let shim = Box::into_raw(Box::new(Shim { forward, backward, layer }));
     let mut copy = vec![0; 1 + HEAD + table.slots].into_boxed_slice();
     copy[0] = shim.addr();
@@ -121,8 +125,12 @@ pub unsafe fn attach(object: *mut c_void, slots: Slots, layer: Layer) -> Option<
         // SAFETY: a table's head lies before its first slot.
         *word = unsafe { *table.first.sub(HEAD).add(at) };
     }
-    copy[1 + HEAD + slots.forward] = before_forward as *const () as usize;
-    copy[1 + HEAD + slots.backward] = before_backward as *const () as usize;
+    for (at, slot) in slots.forward.into_iter().enumerate() {
+        copy[1 + HEAD + slot] = [before_forward::<0>, before_forward::<1>][at] as *const () as usize;
+    }
+    for (at, slot) in slots.backward.into_iter().enumerate() {
+        copy[1 + HEAD + slot] = [before_backward::<0>, before_backward::<1>][at] as *const () as usize;
+    }
     let mut tables = lock(&TABLES);
     // SAFETY: the caller guarantees the object; the copy stays as long as it.
     unsafe { *object.cast::<*const usize>() = copy.as_ptr().add(1 + HEAD) };
@@ -147,24 +155,37 @@ unsafe fn shim<'a>(object: *const c_void) -> &'a Shim {
 /// What this thread executed before. An exception of Caffe's drops it too.
 struct Executing(u32);
 
+impl Executing {
+    /// A layer without code for the GPU calls that for the CPU.
+    fn is_inner(&self) -> bool {
+        self.0 != 0
+    }
+}
+
 impl Drop for Executing {
     fn drop(&mut self) {
         library::executing(self.0);
     }
 }
 
-unsafe extern "C-unwind" fn before_forward(object: *mut c_void, bottom: *const c_void, top: *const c_void) {
+unsafe extern "C-unwind" fn before_forward<const GPU: usize>(
+    object: *mut c_void,
+    bottom: *const c_void,
+    top: *const c_void,
+) {
     // SAFETY: only copies of `attach` have this function.
     let shim = unsafe { shim(object) };
-    {
-        let _executing = Executing(library::executing(shim.layer.executing));
-        // SAFETY: the caller called the layer's function with these arguments.
-        unsafe { (shim.forward)(object, bottom, top) };
+    let executing = Executing(library::executing(shim.layer.executing));
+    // SAFETY: the caller called the layer's function with these arguments.
+    unsafe { (shim.forward[GPU])(object, bottom, top) };
+    let is_inner = executing.is_inner();
+    drop(executing);
+    if !is_inner {
+        (shim.layer.after_forward)();
     }
-    (shim.layer.after_forward)();
 }
 
-unsafe extern "C-unwind" fn before_backward(
+unsafe extern "C-unwind" fn before_backward<const GPU: usize>(
     object: *mut c_void,
     top: *const c_void,
     propagate_down: *const c_void,
@@ -172,10 +193,12 @@ unsafe extern "C-unwind" fn before_backward(
 ) {
     // SAFETY: as in `before_forward`.
     let shim = unsafe { shim(object) };
-    {
-        let _executing = Executing(library::executing(shim.layer.executing));
-        // SAFETY: as there.
-        unsafe { (shim.backward)(object, top, propagate_down, bottom) };
+    let executing = Executing(library::executing(shim.layer.executing));
+    // SAFETY: as there.
+    unsafe { (shim.backward[GPU])(object, top, propagate_down, bottom) };
+    let is_inner = executing.is_inner();
+    drop(executing);
+    if !is_inner {
+        (shim.layer.after_backward)();
     }
-    (shim.layer.after_backward)();
 }

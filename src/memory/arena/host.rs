@@ -1,5 +1,3 @@
-//! Arenas: from each thread's own come the blocks that are lent to objects with short-lived contents.
-//!
 //! An arena is one range of addresses, reserved at its first use and made writable as far as it is needed. A block lies
 //! where its object's plan has it, else in the smallest gap that holds it. So the pages of a block that was given back
 //! serve the next ones: the arena has as many pages as its blocks had at once, and a few gaps. A block may be given back
@@ -10,65 +8,16 @@ use std::ffi::c_void;
 use std::ptr::{NonNull, null_mut};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
+use super::{ALIGNMENT, ARENAS, Arenas, Figures, Spans};
 use crate::platform::limits;
-use crate::platform::sync::{Lock, locked_static, this_thread};
+use crate::platform::sync::this_thread;
 
-/// Blocks start behind a multiple of it.
-const ALIGNMENT: usize = 64;
 /// Compat: glibc's large blocks start 16 bytes behind a page's start, and sums by vector instructions depend on it.
 const OFFSET: usize = 16;
 /// The step by which an arena becomes writable, in bytes: whole pages, of whatever size.
 const STEP: usize = 1 << 20;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Span {
-    start: usize,
-    bytes: usize,
-}
-
-impl Span {
-    fn end(self) -> usize {
-        self.start + self.bytes
-    }
-}
-
-/// The blocks in use, by their start.
-struct Spans(Vec<Span>);
-
-impl Spans {
-    /// `None`: the bytes are not free, or there is no memory for the bookkeeping.
-    fn take_at(&mut self, start: usize, bytes: usize, limit: usize) -> Option<Span> {
-        let at = self.0.partition_point(|span| span.start < start);
-        let is_behind = at == 0 || self.0[at - 1].end() <= start;
-        let end = start.checked_add(bytes)?;
-        let is_free = is_behind && end <= self.0.get(at).map_or(limit, |next| next.start);
-        self.0.try_reserve(1).ok()?;
-        is_free.then(|| {
-            self.0.insert(at, Span { start, bytes });
-            Span { start, bytes }
-        })
-    }
-
-    /// The smallest gap of at least `bytes` before `limit`; of equal ones the first. `None`: there is none, or no memory for
-    /// the bookkeeping.
-    fn take(&mut self, bytes: usize, limit: usize) -> Option<Span> {
-        self.0.try_reserve(1).ok()?;
-        let starts = std::iter::once(0).chain(self.0.iter().map(|span| span.end()));
-        let ends = self.0.iter().map(|span| span.start).chain(std::iter::once(limit));
-        let gaps = starts.zip(ends).enumerate().filter(|(_, (start, end))| end.saturating_sub(*start) >= bytes);
-        let (at, (start, _)) = gaps.min_by_key(|(_, (start, end))| end - start)?;
-        let span = Span { start, bytes };
-        self.0.insert(at, span);
-        Some(span)
-    }
-
-    fn give_back(&mut self, start: usize) -> Option<Span> {
-        let at = self.0.binary_search_by_key(&start, |span| span.start).ok()?;
-        Some(self.0.remove(at))
-    }
-}
-
-struct Arena {
+pub struct Arena {
     /// `pthread_self()` of its thread.
     owner: usize,
     base: usize,
@@ -82,17 +31,6 @@ struct Arena {
     figures: Figures,
 }
 
-/// In bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Figures {
-    pub lent: u64,
-    pub most_lent: u64,
-    /// The end of the highest block that there has been.
-    pub needed: u64,
-}
-
-locked_static! { static ARENAS: Lock<Vec<Arena>> = Lock::new(Vec::new()); }
-
 static IS_USED: AtomicBool = AtomicBool::new(false);
 
 /// Whether any block was ever lent.
@@ -104,7 +42,7 @@ fn is_used() -> bool {
 pub fn lend(bytes: usize, offset: Option<usize>) -> Option<NonNull<c_void>> {
     let room = bytes.checked_add(OFFSET)?.checked_next_multiple_of(ALIGNMENT)?;
     IS_USED.store(true, Relaxed);
-    let take = |arenas: &mut Vec<Arena>| Arena::of_this_thread(arenas).map(|arena| arena.take(room, offset));
+    let take = |arenas: &mut Arenas| Arena::of_this_thread(&mut arenas.host).map(|arena| arena.take(room, offset));
     // Another thread may take over the new arena before this one takes a block of it.
     let taken = loop {
         match ARENAS.with(take) {
@@ -122,6 +60,7 @@ pub fn lend(bytes: usize, offset: Option<usize>) -> Option<NonNull<c_void>> {
 fn add() -> Option<()> {
     let (base, reserved) = reserve()?;
     let is_added = ARENAS.with(|arenas| {
+        let arenas = &mut arenas.host;
         arenas.try_reserve(1).ok()?;
         let (spans, figures) = (Spans(Vec::new()), Figures::default());
         let owner = this_thread();
@@ -145,7 +84,7 @@ fn grow(taken: &Taken) -> bool {
         return false;
     }
     ARENAS.with(|arenas| {
-        let grown = arenas.iter_mut().filter(|arena| arena.base == taken.base);
+        let grown = arenas.host.iter_mut().filter(|arena| arena.base == taken.base);
         grown.for_each(|arena| arena.writable = arena.writable.max(end));
     });
     true
@@ -153,17 +92,19 @@ fn grow(taken: &Taken) -> bool {
 
 pub fn give_back(block: NonNull<c_void>) {
     let address = block.addr().get();
-    ARENAS.with(|arenas| arenas.iter_mut().any(|arena| arena.give_back(address)));
+    ARENAS.with(|arenas| arenas.host.iter_mut().any(|arena| arena.give_back(address)));
 }
 
 /// Gives the pages of arenas without blocks to the system; returns their bytes.
 pub fn release_idle() -> u64 {
     let mut released = 0;
-    while let Some((base, used)) = is_used().then(|| ARENAS.with(|arenas| Arena::begin_release(arenas))).flatten() {
+    while let Some((base, used)) =
+        is_used().then(|| ARENAS.with(|arenas| Arena::begin_release(&mut arenas.host))).flatten()
+    {
         // SAFETY: the range is an arena's without blocks, and none is lent from it meanwhile: its contents are not needed.
         unsafe { libc::madvise(base as *mut c_void, used, libc::MADV_DONTNEED) };
         ARENAS.with(|arenas| {
-            let ended = arenas.iter_mut().filter(|arena| arena.base == base);
+            let ended = arenas.host.iter_mut().filter(|arena| arena.base == base);
             ended.for_each(|arena| (arena.is_releasing, arena.used) = (false, 0));
         });
         released += used as u64;
@@ -173,18 +114,12 @@ pub fn release_idle() -> u64 {
 
 /// In a forked child: the parent's other threads release nothing here.
 pub fn begin_child() {
-    ARENAS.with(|arenas| arenas.iter_mut().for_each(|arena| arena.is_releasing = false));
+    ARENAS.with(|arenas| arenas.host.iter_mut().for_each(|arena| arena.is_releasing = false));
 }
 
 /// Sums over all arenas.
 pub fn figures() -> Figures {
-    ARENAS.with(|arenas| {
-        arenas.iter().fold(Figures::default(), |sum, arena| Figures {
-            lent: sum.lent + arena.figures.lent,
-            most_lent: sum.most_lent + arena.figures.most_lent,
-            needed: sum.needed + arena.figures.needed,
-        })
-    })
+    ARENAS.with(|arenas| arenas.host.iter().map(|arena| arena.figures).sum())
 }
 
 /// A block that was taken, and its arena as it was.
@@ -254,43 +189,5 @@ fn reserve() -> Option<(usize, usize)> {
         if bytes < LEAST {
             return None;
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_block_takes_the_smallest_gap_that_holds_it() {
-        let mut spans = Spans(Vec::new());
-        let starts: Vec<_> =
-            [100, 30, 100, 20, 100].iter().map(|&bytes| spans.take(bytes, 1000).unwrap().start).collect();
-        assert_eq!(starts, [0, 100, 130, 230, 250]);
-        assert!(spans.give_back(100).is_some() && spans.give_back(230).is_some());
-        assert_eq!(spans.take(15, 1000), Some(Span { start: 230, bytes: 15 }));
-        assert_eq!(spans.take(25, 1000), Some(Span { start: 100, bytes: 25 }));
-        assert_eq!(spans.take(25, 1000), Some(Span { start: 350, bytes: 25 }));
-        assert_eq!(spans.take(626, 1000), None, "the limit leaves 625");
-        assert!(spans.give_back(101).is_none(), "no block starts there");
-    }
-
-    #[test]
-    fn a_planned_block_lies_where_it_is_planned_if_that_is_free() {
-        let mut spans = Spans(Vec::new());
-        assert_eq!(spans.take_at(200, 50, 1000), Some(Span { start: 200, bytes: 50 }));
-        assert_eq!(spans.take_at(100, 100, 1000), Some(Span { start: 100, bytes: 100 }));
-        for (start, bytes) in [(240, 20), (150, 10), (90, 20), (960, 50), (usize::MAX, 2)] {
-            assert_eq!(spans.take_at(start, bytes, 1000), None, "{start} {bytes}");
-        }
-        assert_eq!(spans.take_at(250, 750, 1000), Some(Span { start: 250, bytes: 750 }));
-    }
-
-    #[test]
-    fn neighbours_that_are_given_back_are_one_gap() {
-        let mut spans = Spans(Vec::new());
-        let starts: Vec<_> = (0..4).map(|_| spans.take(64, 256).unwrap().start).collect();
-        assert!(starts[1..3].iter().all(|&start| spans.give_back(start).is_some()));
-        assert_eq!(spans.take(128, 256), Some(Span { start: 64, bytes: 128 }));
     }
 }
