@@ -85,3 +85,28 @@ training_row() { # training_row JOB NAME
   [ ! -s "$work/$1.$2.model" ] || printf '| %s | %s | %s | %s | %s |\n' "$1" "$2" "$(cat "$work/$1.$2.time" 2>/dev/null)" \
     "$(tail -n 1 "$work/$1.$2.losses" | awk '{ print $NF }')" "$(cut -c 1-8 "$work/$1.$2.model" | paste -sd ' ')"
 }
+
+# sharing TITLE: a training on shared memory that is lent full of NaN. Beside the setting: the most that its device memory may peak at, as a
+# part of the original's.
+sharing() {
+  local share most why peaks
+  printf '\n### A training on shared device memory%s\n\n' "$1"
+  for share in gradients/0.83 all/0.79; do
+    most=${share#*/} share=${share%/*}
+    local settings=("${settings[@]}" SYNCEDMEM_SHARE="$share" SYNCEDMEM_JUNK_FILL=on)
+    if ! why=$(train lenet "$share" shared "$iterations"); then
+      fail "shared memory$1, $share" "$why"
+      continue
+    fi
+    peaks=$(figures "$work/lenet.$share.log" | sed -n 's/^peak device|//p')/$(figures "$work/lenet.original.log" | sed -n 's/^peak device|//p')
+    if ! same_training lenet "$share"; then
+      fail "shared memory$1, $share" "the losses or the saved files are not the original's"
+    elif [ -z "${1:-}" ] && ! awk -v peaks="$peaks" -v most="$most" 'BEGIN { split(peaks, peak, "/"); exit !(peak[1] > 0 && peak[1] <= most * peak[2]) }'; then
+      fail "shared memory$1, $share" "the peaks of device memory, $peaks, are over $most"
+    else
+      pass
+      printf -- '- %s: the same losses and files; peaks of device memory, in bytes: %s\n' "$share" "$peaks"
+    fi
+    violations "shared memory$1, $share" "$work/lenet.$share.log"
+  done
+}
