@@ -89,7 +89,7 @@ fn measures_are_within_their_bounds() {
         Measure {
             name: "lines in tests/ and cpp_tests/",
             is: tree.lines(&["tests/", "cpp_tests/"]),
-            bound: 45_140,
+            bound: 45_155,
             goal: 36_000,
         },
         Measure { name: "folders at the top, without hidden ones", is: tree.folders_at_the_top(), bound: 11, goal: 11 },
