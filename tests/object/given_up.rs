@@ -91,7 +91,9 @@ fn a_discarded_object_has_nothing_to_wait_for() {
     assert_eq!(object.discard(), SYNCEDMEM_SUCCESS);
     assert_eq!((object.wait(), object.is_ready()), (SYNCEDMEM_SUCCESS, Ok(true)));
 
-    assert_eq!(unsafe { syncedmem_record_stream(object.mem(), std::ptr::null_mut()) }, SYNCEDMEM_SUCCESS);
+    let stream = std::ptr::null_mut();
+    assert_eq!(unsafe { syncedmem_record_stream(object.mem(), stream) }, SYNCEDMEM_SUCCESS);
+    assert_eq!(unsafe { syncedmem_stream_wait(object.mem(), stream) }, SYNCEDMEM_SUCCESS);
 }
 
 fn the_check_of_the_device_lets_a_discarded_object_go_on() {
