@@ -1,9 +1,6 @@
-"""Those checks of checks.py that are run on the Caffe of another processor, emulated.
-
-Started by `scripts/real-caffe --aarch64 --test`; SYNCEDMEM_TEST_NIGHTLY=1 adds what takes long.
+"""Those checks of checks.py that are run on the Caffe of another processor, emulated: by `scripts/test aarch64-nightly`, for
+two hours.
 """
-
-import os
 
 import bound
 import checks as common
@@ -13,13 +10,6 @@ from training import read_trained
 
 # Each iteration of the training takes half a second.
 common.Checks.iterations = 3
-# Of each kind of test those that take no more than seconds.
-QUICK = "SyncedMemoryTest*:BlobSimpleTest*:BlobMathTest*:SoftmaxLayerTest*:SplitLayerTest*:ReshapeLayerTest*:NeuronLayerTest*:NetTest*"
-
-
-def some_of_caffes_own_tests_pass(checks: common.Checks) -> str:
-    """some of Caffe's own tests pass, of memory, blobs, layers and nets"""
-    return common.passes_caffes_own_tests(checks, f"{QUICK}-*GPU*:*Gradient*")
 
 
 def a_caffe_that_is_bound_within_itself_is_taken_over(checks: common.Checks) -> str:
@@ -38,9 +28,6 @@ ALL = [
     common.a_training_is_the_same_byte_for_byte,
     common.every_object_made_is_destroyed,
     a_caffe_that_is_bound_within_itself_is_taken_over,
-    some_of_caffes_own_tests_pass,
-]
-LONG = [
     command.a_training_under_run_is_the_same_and_is_accounted_for,
     common.the_librarys_limit_is_a_memory_error,
     common.every_symbol_binds_to_the_library,
@@ -54,5 +41,5 @@ LONG = [
 ]
 
 if __name__ == "__main__":
-    common.ALL[:] = ALL + (LONG if os.environ.get("SYNCEDMEM_TEST_NIGHTLY") else [])
+    common.ALL[:] = ALL
     raise SystemExit(common.main())
