@@ -178,7 +178,7 @@ def what_is_told_of_a_training_is_what_is_counted(checks: Checks) -> str:
     seen = dict.fromkeys(("made", "ended", "read", "write", "lent"), 0)
     passes = dict.fromkeys(("forward", "backward", "update", "test"), 0)
     kinds = re.compile(r'"what":"(made|ended|lent|accessed)"(?:.*?"access":"(read|write)")?')
-    moved = re.compile(r'"what":"(allocated|freed)","object":.*?"bytes":(\d+)')
+    moved = re.compile(r'"what":"(allocated|freed)".*?"bytes":(\d+).*"object":')
     bytes_of: dict[str, list[int]] = {"allocated": [], "freed": []}
     most = 0
     exported = checks.caffe.run([str(checks.command), "export", str(trace), "--to=json"], checks.folder)
