@@ -38,7 +38,8 @@ impl fmt::Display for Limit {
     fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
         match *self {
             Limit::Broken => formatter.write_str("its ELF tables cannot be read"),
-            Limit::NoNames => formatter.write_str("its functions have no names (it is stripped)"),
+            Limit::NoNames => formatter
+                .write_str("its functions have no names: it is stripped, or was linked with -flto, which inlines them"),
             Limit::Ours => formatter.write_str("libsyncedmem is linked into it"),
             Limit::OtherLayout(of) => write!(formatter, "it is {of}"),
             Limit::Missing(name) => write!(formatter, "it has no {} (the compiler may have inlined it)", text(name)),
