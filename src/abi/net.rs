@@ -71,9 +71,9 @@ pub extern "C" fn executing(what: u32) -> u32 {
     Executing::ALL.get(what as usize).copied().unwrap_or(Executing::Nothing).begin() as u32
 }
 
-/// `syncedmem::sharing(unsigned long* figures, unsigned long* touched, unsigned long room)`: of the host and then of devices, bytes that
-/// the arenas needed, the most that were lent at once, and the most that the shared objects would have had at once. Writes at most `room` sentences
-/// of objects that were touched from outside of layers; returns their number.
+/// `syncedmem::sharing(unsigned long* figures, unsigned long* touched, unsigned long room)`: of the host and then of devices, bytes
+/// that the arenas needed, the most that were lent at once, and the most that the shared objects would have had at once. Writes at
+/// most `room` sentences of objects that were touched from outside of layers; returns their number.
 #[unsafe(export_name = "_ZN9syncedmem7sharingEPmS0_m")]
 pub unsafe extern "C" fn sharing(figures: NonNull<[[u64; 3]; 2]>, touched: NonNull<usize>, room: usize) -> usize {
     let ([host, device], sentences) = share::figures();

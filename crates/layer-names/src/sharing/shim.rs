@@ -1,5 +1,5 @@
-//! Stands in front of one layer's `Forward_cpu` and `Backward_cpu`, and of those for the GPU: the layer object gets a copy of its class's table of
-//! virtual functions, with these slots exchanged. Layers of nets that share nothing keep their own.
+//! Stands in front of one layer's `Forward_cpu` and `Backward_cpu`, and of `Forward_gpu` and `Backward_gpu`: the layer object gets a
+//! copy of its class's table of virtual functions, with these slots exchanged. Layers of nets that share nothing keep their own.
 
 use std::ffi::{CStr, c_void};
 use std::mem::MaybeUninit;
