@@ -1,199 +1,179 @@
 //! How an allocation can be known again. The documentation does not decide these: each check reports.
 
-use super::primary_context::Retained;
-use super::{Check, Session, check, detached};
-use crate::driver::blocks::{DeviceBlock, HostBlock};
-use crate::driver::calls;
-use crate::driver::numbers::{HOST_PORTABLE, device, pointer};
-use crate::driver::status::{self, SUCCESS};
-use crate::driver::table::Handle;
-use crate::verdict::{Must, Outcome, Reply, Verdict};
+use super::contexts::Retained;
+use super::*;
+
+const BYTES: usize = 5000;
 
 /// They reset the device, so no context is there yet.
 pub(crate) const RESETS: &[Check] = &[
-    check("what is current after a reset while it is retained", "cuDevicePrimaryCtxReset", |session| {
-        let retained = Retained::new(session)?;
-        let context = retained.context;
-        calls::push(context).must()?;
-        let before = calls::context_id(0).must()?;
-        calls::primary_reset(session.device).must()?;
-        let handle = |now: Handle| match now {
-            0 => "none".to_string(),
-            now if now == context => "the same handle".into(),
-            _ => "another handle".into(),
+    check("what is current after a reset while it is retained", "cuDevicePrimaryCtxReset", |_| {
+        let context = Retained::new();
+        cuCtxPushCurrent_v2(context.0).ok();
+        let id = |context: Handle| {
+            let mut id = 0;
+            (cuCtxGetId(context, &mut id).status, id)
         };
-        let id = |now: u64| String::from(if now == before { "the same" } else { "another" });
-        let current = outcome(calls::current(), handle)?;
-        let own = outcome(calls::context_id(0), id)?;
-        let by_handle = outcome(calls::context_id(context), id)?;
-        let synchronize = status::named(calls::synchronize()?.status);
-        let active = outcome(calls::primary_state(session.device), |(_, active)| active.to_string())?;
-        let again = outcome(calls::primary_retain(session.device), handle)?;
-        let id_again = outcome(calls::context_id(context), id)?;
+        let before = id(0);
+        let compare = |now: (Status, u64)| match now {
+            (SUCCESS, _) if now == before => "the same".into(),
+            (SUCCESS, _) => "another".into(),
+            (status, _) => named(status),
+        };
+        let handle = |status: Status, now: Handle| match (status, now) {
+            (SUCCESS, 0) => "none".into(),
+            (SUCCESS, now) if now == context.0 => "the same handle".into(),
+            (SUCCESS, _) => "another handle".into(),
+            (status, _) => named(status),
+        };
+        cuDevicePrimaryCtxReset_v2(DEVICE).ok();
+        let (mut now, mut again) = (0, 0);
+        let current = handle(cuCtxGetCurrent(&mut now).status, now);
+        let (own, by_handle) = (compare(id(0)), compare(id(context.0)));
+        let synchronize = named(cuCtxSynchronize().status);
+        let retained = handle(cuDevicePrimaryCtxRetain(&mut again, DEVICE).status, again);
+        let id_again = compare(id(context.0));
         // After a reset a driver may count anew.
-        let _ = calls::primary_release(session.device)?;
+        let _ = cuDevicePrimaryCtxRelease_v2(DEVICE);
         found(format!(
-            "current: {current}; id of what is current: {own}; of the handle: {by_handle}; cuCtxSynchronize: {synchronize}; \
-         active: {active}; retained again: {again}, id {id_again}"
-        ))
+            "current: {current}; id of what is current: {own}; of the handle: {by_handle}; cuCtxSynchronize: \
+             {synchronize}; retained again: {retained}, id {id_again}"
+        ));
     }),
-    check("what is known of memory after a reset while it is retained", "cuDevicePrimaryCtxReset", |session| {
-        let retained = Retained::new(session)?;
-        calls::push(retained.context).must()?;
-        let registered = HostBlock::registered(BYTES)?;
-        let (device, pinned) = (DeviceBlock::new(BYTES)?.release(), HostBlock::pinned(BYTES, HOST_PORTABLE)?);
-        let addresses = [("device", device), ("pinned", pinned.address()), ("registered", registered.address())];
+    check("what is known of memory after a reset while it is retained", "cuDevicePrimaryCtxReset", |_| {
+        let context = Retained::new();
+        cuCtxPushCurrent_v2(context.0).ok();
+        let registered = HostBlock::registered(BYTES);
+        let (device, pinned) = (DeviceBlock::new(BYTES).release(), HostBlock::pinned(BYTES));
+        let blocks = [("device", device), ("pinned", pinned.address()), ("registered", registered.address())];
         // The reset takes it.
         std::mem::forget(pinned);
-        let mut before = Vec::new();
-        for (_, address) in addresses {
-            before.push(known(address)?);
-        }
-        calls::primary_reset(session.device).must()?;
-        let mut text = Vec::new();
-        for ((name, address), before) in addresses.iter().zip(&before) {
-            let with = known(*address)?;
-            calls::set_current(0).must()?;
-            let without = known(*address)?;
-            let _ = calls::set_current(retained.context)?;
-            text.push(format!("{name}: {}; with nothing current: {}", with.since(before), without.since(before)));
-        }
-        let unregister = status::named(calls::unregister(registered.address())?.status);
-        found(format!("{}; cuMemHostUnregister: {unregister}", text.join("; ")))
+        let before = blocks.map(|(name, address)| (name, address, known(address)));
+        cuDevicePrimaryCtxReset_v2(DEVICE).ok();
+        let text = before.map(|(name, address, before)| format!("{name}: {}", afterwards(context.0, &before, address)));
+        let unregister = named(cuMemHostUnregister(registered.address()).status);
+        found(format!("{}; cuMemHostUnregister: {unregister}", text.join("; ")));
     }),
 ];
 
 pub(crate) const CHECKS: &[Check] = &[
-    check("what number pinned and registered memory has", "cuPointerGetAttribute: BUFFER_ID", |session| {
-        let blocks = [
-            ("pinned", HostBlock::pinned(BYTES, 0)),
-            ("pinned for all", HostBlock::pinned(BYTES, HOST_PORTABLE)),
-            ("registered", HostBlock::registered(BYTES)),
-        ];
-        let mut text = Vec::new();
-        for (name, block) in blocks {
-            let block = match block {
-                Err(Verdict::Skipped(why)) => {
-                    text.push(format!("{name}: {why}"));
-                    continue;
-                }
-                block => block?,
+    check("what number page locked and registered memory has", "cuPointerGetAttribute: BUFFER_ID", |context| {
+        let (pinned, registered) = (HostBlock::pinned(BYTES), HostBlock::registered(BYTES));
+        let text = [("pinned", &pinned), ("registered", &registered)].map(|(name, block)| {
+            let (known, mut id) = (known(block.address()), 0);
+            let own = if known.context == context { "its context" } else { "no such context" };
+            // As the call for one attribute returns it.
+            let alone = match (cuPointerGetAttribute(&mut id, BUFFER_ID, block.address()).status, id) {
+                (SUCCESS, 0) => "0".into(),
+                (SUCCESS, _) => "a number".into(),
+                (status, _) => named(status),
             };
-            let known = known(block.address())?;
-            let context = if known.context == session.context { "its context" } else { "no such context" };
-            text.push(format!("{name}: {}, {}, {context}", known.number(), alone(block.address())?));
-        }
-        found(text.join("; "))
+            format!("{name}: {}, {alone} alone, {own}", known.number())
+        });
+        found(text.join("; "));
     }),
     check(
         "what number memory has that is registered again at the same address",
         "cuPointerGetAttribute: BUFFER_ID",
         |_| {
-            let host = HostBlock::registered(BYTES)?;
+            let host = HostBlock::registered(BYTES);
             let before = known(host.address());
-            calls::unregister(host.address()).must()?;
+            cuMemHostUnregister(host.address()).ok();
             let between = known(host.address());
-            host.register()?.ok()?;
-            let after = known(host.address());
-            let (before, between, after) = (before?, between?, after?);
-            found(format!(
-                "{}; unregistered: {}; again: {}",
-                before.number(),
-                between.since(&before),
-                after.since(&before)
-            ))
+            host.register().ok();
+            let (between, after) = (between.since(&before), known(host.address()).since(&before));
+            found(format!("{}; unregistered: {between}; again: {after}", before.number()));
         },
     ),
-    check("what is known of freed pinned blocks", "cuPointerGetAttributes", |session| {
-        let mut text = Vec::new();
-        for bytes in [BYTES, 4 << 20] {
-            let block = HostBlock::pinned(bytes, HOST_PORTABLE)?;
-            let (address, before) = (block.address(), known(block.address())?);
-            block.free()?.ok()?;
-            text.push(format!("{bytes} bytes: {}", afterwards(session, &before, address)?));
-        }
-        found(text.join("; "))
-    }),
     // Small blocks share a larger one of the driver's.
-    check("what is known of freed small device blocks", "cuPointerGetAttributes", |session| {
-        let _neighbour = DeviceBlock::new(256)?;
+    check("what is known of freed blocks", "cuPointerGetAttributes", |context| {
+        let _neighbour = DeviceBlock::new(256);
         let mut text = Vec::new();
         for bytes in [256, BYTES, 1 << 20] {
-            let block = DeviceBlock::new(bytes)?;
-            let (address, before) = (block.address(), known(block.address())?);
-            block.free()?.ok()?;
-            text.push(format!("{bytes} bytes: {}", afterwards(session, &before, address)?));
+            let block = DeviceBlock::new(bytes);
+            let (address, before) = (block.0, known(block.0));
+            block.free().ok();
+            text.push(format!("{bytes} bytes: {}", afterwards(context, &before, address)));
         }
-        found(text.join("; "))
+        for bytes in [BYTES, 4 << 20] {
+            let block = HostBlock::pinned(bytes);
+            let (address, before) = (block.address(), known(block.address()));
+            block.free().ok();
+            text.push(format!("{bytes} pinned bytes: {}", afterwards(context, &before, address)));
+        }
+        found(text.join("; "));
     }),
-    check("what is known of memory without a current context", "cuPointerGetAttributes", |session| {
-        let (block, pinned) = (DeviceBlock::new(BYTES)?, HostBlock::pinned(BYTES, HOST_PORTABLE)?);
-        let (registered, plain) = (HostBlock::registered(BYTES)?, HostBlock::pageable(BYTES));
-        let addresses = [
-            ("device", block.address()),
+    check("what is known of memory without a current context", "cuPointerGetAttributes", |context| {
+        let (block, pinned) = (DeviceBlock::new(BYTES), HostBlock::pinned(BYTES));
+        let (registered, plain) = (HostBlock::registered(BYTES), HostBlock::pageable(BYTES));
+        let blocks = [
+            ("device", block.0),
             ("pinned", pinned.address()),
             ("registered", registered.address()),
             ("pageable", plain.address()),
         ];
-        let mut text = Vec::new();
-        for (name, address) in addresses {
-            let before = known(address)?;
-            text.push(format!("{name}: {}", detached(session, || known(address))?.since(&before)));
-        }
-        found(text.join("; "))
+        let text = blocks.map(|(name, address)| {
+            let before = known(address);
+            format!("{name}: {}", detached(context, || known(address)).since(&before))
+        });
+        found(text.join("; "));
     }),
     check(
         "whether memory is registered as the attribute says",
         "cuDeviceGetAttribute: HOST_REGISTER_SUPPORTED",
-        |session| {
-            let says = calls::device_attribute(session.device, device::HOST_REGISTER_SUPPORTED).must()?;
+        |_| {
+            let says: i32 = value(|it| cuDeviceGetAttribute(it, HOST_REGISTER_SUPPORTED, DEVICE));
             let host = HostBlock::pageable(BYTES);
-            let reply = host.register()?;
-            if reply.status == SUCCESS {
-                calls::unregister(host.address()).must()?;
+            let status = host.register().status;
+            if status == SUCCESS {
+                cuMemHostUnregister(host.address()).ok();
             }
-            found(format!("the attribute is {says}, and cuMemHostRegister returns {}", status::named(reply.status)))
+            found(format!("the attribute is {says}, and cuMemHostRegister returns {}", named(status)));
         },
     ),
 ];
 
-const BYTES: usize = 5000;
-
-#[derive(Clone, Copy)]
-struct Known {
-    reply: Reply,
+/// The driver's answer about an address.
+pub(super) struct Known {
+    status: Status,
     kind: u64,
     id: u64,
     context: Handle,
 }
 
-fn known(address: u64) -> Result<Known, Verdict> {
-    let wanted = [pointer::MEMORY_TYPE, pointer::BUFFER_ID, pointer::CONTEXT];
-    let (reply, [kind, id, context]) = calls::pointer_attributes(wanted, address)?;
-    // The type has 32 bits.
-    Ok(Known { reply, kind: kind & 0xffff_ffff, id, context: context as Handle })
+pub(super) fn known(address: Address) -> Known {
+    // Each starts as 99. The type has 32 bits.
+    let (mut kind, mut id, mut context) = (99, 99, 99);
+    let mut places: [*mut u64; 3] = [&mut kind, &mut id, &mut context];
+    let status = cuPointerGetAttributes(3, &[MEMORY_TYPE, BUFFER_ID, CONTEXT], &mut places, address).status;
+    Known { status, kind: kind & 0xffff_ffff, id, context: context as Handle }
 }
 
 impl Known {
+    pub(super) fn answer(&self) -> (Status, [u64; 3]) {
+        (self.status, [self.kind, self.id, self.context as u64])
+    }
+
     fn number(&self) -> String {
-        match (self.reply.status, self.kind, self.id) {
+        match (self.status, self.kind, self.id) {
             (SUCCESS, 0, _) => "unknown".into(),
             (SUCCESS, _, 0) => "known without a number".into(),
             (SUCCESS, ..) => "known by a number".into(),
-            (status, ..) => status::named(status),
+            (status, ..) => named(status),
         }
     }
 
     /// As `number`, beside an earlier answer about the address.
     fn since(&self, before: &Known) -> String {
+        let is_known = self.status == SUCCESS && self.kind != 0;
         let context = match self.context {
-            _ if self.reply.status != SUCCESS || self.kind == 0 => "",
+            _ if !is_known => "",
             context if context == before.context => ", in the same context",
             0 => ", in no context",
             _ => ", in another context",
         };
         let number = match self.id {
-            id if self.reply.status != SUCCESS || self.kind == 0 || id == 0 => self.number(),
+            id if !is_known || id == 0 => self.number(),
             id if id == before.id => "known by the same number".into(),
             _ => "known by another number".into(),
         };
@@ -201,29 +181,11 @@ impl Known {
     }
 }
 
-/// As the call for one attribute returns it.
-fn alone(address: u64) -> Result<String, Verdict> {
-    let (reply, id) = calls::pointer_attribute(pointer::BUFFER_ID, address)?;
-    Ok(match (reply.status, id) {
-        (SUCCESS, 0) => "0 alone".into(),
-        (SUCCESS, _) => "a number alone".into(),
-        (status, _) => format!("{} alone", status::named(status)),
-    })
-}
-
-fn found(text: String) -> Outcome {
-    Err(Verdict::Found(text))
-}
-
 /// After the block's end, with and without a current context.
-fn afterwards(session: &Session, before: &Known, address: u64) -> Result<String, Verdict> {
-    let with = known(address)?;
-    let without = detached(session, || known(address))?;
-    Ok(format!("{}; with nothing current: {}", with.since(before), without.since(before)))
-}
-
-/// The status, or the value after success.
-fn outcome<T>(answer: Result<(Reply, T), Verdict>, value: impl FnOnce(T) -> String) -> Result<String, Verdict> {
-    let (reply, got) = answer?;
-    Ok(if reply.status == SUCCESS { value(got) } else { status::named(reply.status) })
+fn afterwards(context: Handle, before: &Known, address: Address) -> String {
+    let with = known(address).since(before);
+    let _ = cuCtxSetCurrent(0);
+    let without = known(address).since(before);
+    let _ = cuCtxSetCurrent(context);
+    format!("{with}; with nothing current: {without}")
 }
