@@ -35,9 +35,7 @@ def check_rust(checkout: pathlib.Path) -> None:
     try:
         printed = subprocess.run(["cargo", "--version"], stdout=subprocess.PIPE, text=True, check=False).stdout
     except FileNotFoundError:
-        raise SystemExit(
-            f"syncedmem: cargo is not on PATH, and Rust {wanted} or later (and gcc) builds the library; {remedy}"
-        ) from None
+        raise SystemExit(f"syncedmem: cargo is not on PATH, and Rust {wanted} or later (and gcc) builds the library; {remedy}") from None
     found = re.match(r"cargo ([0-9.]+)", printed)
     if found and [int(part) for part in found[1].split(".")] < [int(part) for part in wanted.split(".")]:
         raise SystemExit(f"syncedmem: Rust {wanted} or later is needed, and cargo is {found[1]}; {remedy}")

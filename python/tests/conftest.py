@@ -87,19 +87,9 @@ Program = Callable[..., "subprocess.CompletedProcess[str]"]
 def program(tmp_path: Path) -> Program:
     """Runs a Python program of its own, with the same package, and returns how it ended and what it said."""
 
-    def run(
-        text: str, *, timeout: float = 60, python: Optional[str] = None, **environment: str
-    ) -> "subprocess.CompletedProcess[str]":
+    def run(text: str, *, timeout: float = 60, python: Optional[str] = None, **environment: str) -> "subprocess.CompletedProcess[str]":
         return subprocess.run(
-            [
-                python or sys.executable,
-                "-X",
-                "dev",
-                "-W",
-                "error",
-                "-c",
-                "import faulthandler; faulthandler.enable()\n" + text,
-            ],
+            [python or sys.executable, "-X", "dev", "-W", "error", "-c", "import faulthandler; faulthandler.enable()\n" + text],
             cwd=tmp_path,
             env={**os.environ, "PYTHONPATH": str(Path(__file__).parent), **environment},
             stdin=subprocess.DEVNULL,
@@ -113,9 +103,7 @@ def program(tmp_path: Path) -> Program:
 
 def ended_well(done: "subprocess.CompletedProcess[str]", said: str = "") -> None:
     """Checks that a program came to its end and said nothing else."""
-    assert (done.returncode, done.stdout, done.stderr) == (0, said, ""), (
-        f"{done.returncode}\n{done.stdout}\n{done.stderr}"
-    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, said, ""), f"{done.returncode}\n{done.stdout}\n{done.stderr}"
 
 
 @pytest.fixture(autouse=True)

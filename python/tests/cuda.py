@@ -8,25 +8,6 @@ from contextlib import contextmanager
 from typing import Any, Iterator, Optional
 
 
-class Account(ctypes.Structure):
-    """simcuda_account_t."""
-
-    _fields_ = [
-        (name, ctypes.c_size_t)
-        for name in (
-            "size",
-            "device_blocks",
-            "device_bytes",
-            "pinned_blocks",
-            "pinned_bytes",
-            "registered_blocks",
-            "contexts",
-            "streams",
-            "events",
-        )
-    ]
-
-
 class Driver:
     """Entry points that tests call themselves, and the simulated driver's controls."""
 
@@ -86,15 +67,6 @@ class Driver:
         finally:
             self.library.simcuda_release_streams()
 
-    @contextmanager
-    def failing(self, function: str, status: int) -> Iterator[None]:
-        """All calls of an entry point fail meanwhile."""
-        self.library.simcuda_fail(function.encode(), 1, status, 0)
-        try:
-            yield
-        finally:
-            self.library.simcuda_clear_faults()
-
     def forget(self) -> None:
         """Begins the counts anew."""
         self.library.simcuda_clear_log()
@@ -118,11 +90,6 @@ class Driver:
         text = ctypes.create_string_buffer(65536)
         self.library.simcuda_violations(text, len(text))
         return text.value.decode() if length else ""
-
-    def account(self) -> Account:
-        account = Account(size=ctypes.sizeof(Account))
-        self.library.simcuda_account(ctypes.byref(account))
-        return account
 
     def read(self, address: int, count: int) -> bytes:
         """Device memory, past the driver."""

@@ -24,13 +24,6 @@ def test_an_access_that_nobody_enters_touches_nothing() -> None:
     assert mem.head is Head.UNINITIALIZED and mem.exports == (0, 0)
 
 
-def test_reading_on_the_host_gives_a_read_only_array() -> None:
-    with SyncedMemory(4096).array("f4", (2, 512)).cpu() as array:
-        assert type(array) is np.ndarray
-        assert array.shape == (2, 512) and array.dtype == np.float32
-        assert not array.flags.writeable
-
-
 @pytest.mark.parametrize("name", ["mutable_cpu", "overwrite_cpu"])
 def test_writing_on_the_host_gives_an_array_that_is_writable_until_the_block_ends(name: str) -> None:
     mem = SyncedMemory(4096)
@@ -54,15 +47,6 @@ def test_a_late_write_through_a_part_of_the_array_stays_in_the_memory() -> None:
     if part.flags.writeable:
         part[:] = 1
     assert part.shape == (10,)
-
-
-def test_a_memory_itself_is_accessed_as_bytes() -> None:
-    mem = SyncedMemory(10)
-    with mem.overwrite_cpu() as array:
-        assert array.dtype == np.uint8 and array.shape == (10,)
-        array[:] = range(10)
-    with mem.cpu() as array:
-        assert array.tolist() == list(range(10))
 
 
 def test_an_access_ends_when_nothing_refers_to_its_array() -> None:
@@ -97,11 +81,6 @@ def test_accesses_may_be_nested_and_entered_again() -> None:
         assert again[0] == 2
 
 
-def test_leaving_what_was_never_entered_does_not_crash() -> None:
-    with pytest.raises((IndexError, RuntimeError, ValueError)):
-        SyncedMemory(4096).cpu().__exit__(None, None, None)
-
-
 @pytest.mark.parametrize("name", HOST)
 def test_asarray_of_an_access_does_it_without_a_copy(name: str) -> None:
     view = SyncedMemory(4096).array("f4", (32, 32))
@@ -133,13 +112,6 @@ def test_a_device_array_gives_nothing_out_after_its_block(driver: Driver) -> Non
     with pytest.raises(BufferError):
         array.__dlpack__(max_version=(1, 0))
     assert array.ptr, "the address stays valid while the array lives"
-
-
-def test_looking_for_the_cuda_array_interface_of_an_access_does_it(driver: Driver) -> None:
-    mem = SyncedMemory(4096)
-    access = mem.mutable_gpu()
-    assert access.__cuda_array_interface__["data"] == (mem.gpu_data().ptr, False)
-    assert mem.head is Head.HEAD_AT_GPU
 
 
 # --- eviction -------------------------------------------------------------------------------------

@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 import syncedmem
-from syncedmem import Blob, Memory, SyncedMemory, Tensor, Workspace
+from syncedmem import Blob, SyncedMemory, Tensor, Workspace
+
+pytestmark = pytest.mark.once
 
 
 def tensor() -> Tensor:

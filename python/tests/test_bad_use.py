@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import gc
-import threading
-from typing import Any, Callable
+from typing import Any
 
-import numpy as np
 import pytest
 
 import syncedmem
 from conftest import Program, ended_well
 from syncedmem import Status, SyncedMemory, lib
+
+pytestmark = pytest.mark.once
 
 
 def test_a_handle_that_was_destroyed_behind_pythons_back_is_an_exception() -> None:
@@ -26,31 +26,11 @@ def test_a_handle_that_was_destroyed_behind_pythons_back_is_an_exception() -> No
         mem.cpu_data()
 
 
-def test_the_handle_of_a_closed_memory_is_a_value_error() -> None:
-    mem = SyncedMemory(4096)
-    mem.close()
-    with pytest.raises(ValueError, match="closed"):
-        mem.handle
-
-
-def test_an_object_that_is_no_memory_cannot_be_viewed() -> None:
-    for memory in (None, 12, "memory", np.zeros(8), object()):
-        with pytest.raises((TypeError, AttributeError)):
-            syncedmem.SyncedArray(memory, "f4", None).cpu_data()  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(
-    "kind", [syncedmem.SyncedMemory, syncedmem.SyncedArray, syncedmem.DeviceArray, syncedmem.HostAccess]
-)
+@pytest.mark.parametrize("kind", [syncedmem.SyncedMemory, syncedmem.SyncedArray, syncedmem.DeviceArray, syncedmem.HostAccess])
 def test_an_object_that_was_never_initialised_is_an_exception(kind: Any) -> None:
     unmade = kind.__new__(kind)
     for name in sorted(set(dir(kind)) - set(dir(object))):
-        if name.startswith("__") and name not in (
-            "__dlpack__",
-            "__enter__",
-            "__array_interface__",
-            "__cuda_array_interface__",
-        ):
+        if name.startswith("__") and name not in ("__dlpack__", "__enter__", "__array_interface__", "__cuda_array_interface__"):
             continue
         try:
             member = getattr(unmade, name)
@@ -72,43 +52,6 @@ def test_a_memory_that_failed_to_be_made_ends_in_silence(monkeypatch: pytest.Mon
             SyncedMemory(size)  # type: ignore[arg-type]
     gc.collect()
     assert not told
-
-
-def test_initialising_a_memory_again_keeps_the_arrays_of_the_first(alive: Callable[[], int]) -> None:
-    mem = SyncedMemory(65536)
-    array = mem.mutable_cpu_data()
-    mem.__init__(4096)  # type: ignore[misc]
-    assert mem.nbytes == 4096
-    array[:] = 1
-    del array
-    gc.collect()
-    assert alive() == 0
-
-
-def test_an_array_is_not_resized() -> None:
-    array = SyncedMemory(96).mutable_cpu_data()
-    with pytest.raises(ValueError):
-        array.resize(1 << 20, refcheck=False)
-
-
-def test_a_finaliser_may_run_on_another_thread_and_use_the_memory() -> None:
-    seen: list[Any] = []
-
-    class Node:
-        def __init__(self) -> None:
-            self.itself = self
-            self.mem = SyncedMemory(4096)
-            self.array = self.mem.mutable_cpu_data()
-
-        def __del__(self) -> None:
-            self.array[:] = 1
-            seen.append((threading.current_thread().name, self.mem.exports))
-
-    Node()
-    thread = threading.Thread(target=gc.collect, name="the collector")
-    thread.start()
-    thread.join()
-    assert seen == [("the collector", (1, 0))]
 
 
 def test_a_callback_into_python_uses_the_object_that_the_call_is_on() -> None:

@@ -9,7 +9,6 @@ from typing import Any, Callable
 import numpy as np
 import pytest
 
-import cuda
 import syncedmem
 from syncedmem import Blob, BlobArray, Head, SyncedArray
 
@@ -90,19 +89,6 @@ def test_data_is_a_view_that_reads_and_writes() -> None:
     assert np.asarray(blob.data).sum() == 21 and blob.data.shape == (2, 3)
 
 
-def test_what_is_read_is_read_only() -> None:
-    blob = counted((4,))
-    with pytest.raises(ValueError):
-        blob.data[...][0] = 1
-    with pytest.raises(ValueError):
-        blob.data[1:][0] = 1
-
-
-def test_data_that_is_the_same_memory_shows_the_same_object() -> None:
-    blob = Blob((4,))
-    assert blob.data.memory is blob.data.memory and blob.data.memory is not blob.diff.memory
-
-
 def test_the_memory_of_a_blob_cannot_be_closed() -> None:
     blob = counted((4,))
     with pytest.raises(BufferError, match="Blob"):
@@ -120,18 +106,12 @@ def test_a_view_outlives_its_blob(alive: Callable[[], int]) -> None:
     del view
     gc.collect()
     assert array[0] == 5
-    del array
-    assert alive() == 0
-
-
-def test_a_view_of_former_memory_stays_valid(alive: Callable[[], int]) -> None:
     blob = counted((20000,))
-    view, array = blob.data, blob.data.mutable_cpu_data()
+    view = blob.data
     blob.reshape(30000)
-    assert blob.data[0] == 0 and view[19999] == 19999
     view[0] = 8
-    assert array[0] == 8 and blob.data[0] == 0
-    del view, array, blob
+    assert blob.data[0] == 0 and (view[0], view[19999]) == (8, 19999), "and what the blob had before a reshape"
+    del array, view, blob
     assert alive() == 0
 
 
@@ -184,21 +164,6 @@ def test_math_is_that_of_the_array_that_is_named() -> None:
     assert caught.value.status is syncedmem.Status.UNSUPPORTED
 
 
-def test_dlpack_shares_the_memory() -> None:
-    blob = Blob((2, 3))
-    shared = np.from_dlpack(blob.data.mutable_cpu())
-    shared[1, 2] = 4
-    assert blob.data[1, 2] == 4
-
-
-def test_numpy_memory_is_borrowed_by_the_memory_of_the_data() -> None:
-    blob = Blob((2, 3))
-    mine = np.ones((2, 3), np.float32)
-    blob.data.memory.set_cpu_data(mine)
-    blob.scale_data(5)
-    assert (mine == 5).all()
-
-
 def test_a_blob_cannot_be_pickled() -> None:
     with pytest.raises(TypeError, match="copy_from"):
         Blob((2,)).__reduce__()
@@ -223,13 +188,3 @@ def test_threads_share_blobs_in_any_order() -> None:
 
 
 # --- the device -------------------------------------------------------------------------------------
-
-
-def test_reading_on_the_host_leaves_the_device_current(simulated: cuda.Driver) -> None:
-    blob = counted((4,))
-    blob.data.mutable_gpu_data()
-    assert blob.data[3] == 3
-    assert blob.data.memory.head is Head.SYNCED
-    memory = blob.data.memory
-    blob.data[0] = 1
-    assert memory.head is Head.HEAD_AT_CPU

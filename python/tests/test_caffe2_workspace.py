@@ -15,6 +15,8 @@ import models
 import syncedmem
 from syncedmem import Error, Tensor, Workspace, ffi, lib, load_init_net
 
+pytestmark = pytest.mark.once
+
 
 def test_a_workspace_is_a_mapping_of_tensors() -> None:
     ws = Workspace()

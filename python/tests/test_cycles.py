@@ -19,6 +19,8 @@ import syncedmem
 from cuda import Driver
 from syncedmem import Blob, SyncedMemory, Tensor, Workspace
 
+pytestmark = pytest.mark.once
+
 # Beyond 4 KiB, so that the account knows the block.
 SIZE = 1 << 16
 
@@ -116,6 +118,7 @@ HELD: dict[str, tuple[Callable[[], Any], Callable[[Any], int]]] = {
     "a workspace that C holds too": (lambda: Workspace.from_handle(workspace().handle), lambda ws: last(ws["x"])),
     "a tensor of a workspace": (lambda: workspace()["x"], resized),
 }
+
 
 def addressed(access: syncedmem.DeviceAccess) -> syncedmem.DeviceAccess:
     access.__cuda_array_interface__

@@ -28,30 +28,19 @@ def another(tmp_path: Path) -> str:
     return str(place)
 
 
-def test_the_packages_own_is_used_where_nothing_is_said(program: Program) -> None:
-    folder = Path(syncedmem.__file__).parent
-    ended_well(program(TELL), f"{folder / 'libsyncedmem.so.0'}\n{ZEROS}")
-
-
-def test_a_preloaded_one_is_used(program: Program, another: str) -> None:
-    ended_well(program(TELL, LD_PRELOAD=another), f"{another}\n{ZEROS}")
-
-
-def test_the_one_that_is_named_is_used(program: Program, another: str) -> None:
-    ended_well(program(TELL, SYNCEDMEM_LIBRARY=another), f"{another}\n{ZEROS}")
-
-
-def test_one_that_is_installed_but_not_loaded_is_not_used(program: Program, another: str) -> None:
-    folder = Path(another).parent / "lib"
-    folder.mkdir()
-    shutil.copy(another, folder / "libsyncedmem.so.0")
-    own = Path(syncedmem.__file__).parent / "libsyncedmem.so.0"
-    ended_well(program(TELL, LD_LIBRARY_PATH=str(folder)), f"{own}\n{ZEROS}")
-
-
-def test_a_preloaded_one_wins_over_the_one_that_is_named(program: Program, another: str) -> None:
-    # Two in one process would not know each other's blocks.
-    ended_well(program(TELL, LD_PRELOAD=another, SYNCEDMEM_LIBRARY=syncedmem.library_path()), f"{another}\n{ZEROS}")
+@pytest.mark.parametrize("preloaded, named", [(False, False), (True, False), (False, True), (True, True)])
+def test_a_preloaded_library_is_used_else_the_one_that_is_named_else_the_packages_own(
+    program: Program, another: str, preloaded: bool, named: bool
+) -> None:
+    own = str(Path(syncedmem.__file__).parent / "libsyncedmem.so.0")
+    environment = {"LD_PRELOAD": another} if preloaded else {}
+    if named:
+        # Two in one process would not know each other's blocks.
+        environment["SYNCEDMEM_LIBRARY"] = own if preloaded else another
+    # One that is installed but not loaded is not used.
+    environment["LD_LIBRARY_PATH"] = str(Path(another).parent)
+    shutil.copy(another, Path(another).with_name("libsyncedmem.so.0"))
+    ended_well(program(TELL, **environment), f"{another if preloaded or named else own}\n{ZEROS}")
 
 
 def test_a_name_that_is_no_library_is_an_import_error_that_names_it(program: Program, tmp_path: Path) -> None:
@@ -60,9 +49,7 @@ def test_a_name_that_is_no_library_is_an_import_error_that_names_it(program: Pro
     for name in ("/no/such/library.so", str(text)):
         done = program("import syncedmem", SYNCEDMEM_LIBRARY=name)
         last = done.stderr.strip().splitlines()[-1]
-        assert (
-            done.returncode == 1 and last.startswith("ImportError: ") and name in last and "SYNCEDMEM_LIBRARY" in last
-        )
+        assert done.returncode == 1 and last.startswith("ImportError: ") and name in last and "SYNCEDMEM_LIBRARY" in last
 
 
 FUNCTIONS = [name for name in dir(syncedmem.lib) if callable(getattr(syncedmem.lib, name))]
@@ -78,13 +65,9 @@ OTHERS = {
 def test_a_library_that_does_not_fit_is_refused_with_a_sentence(program: Program, tmp_path: Path, what: str) -> None:
     source, library = tmp_path / "other.c", tmp_path / "other.so"
     source.write_text(OTHERS[what])
-    subprocess.run(
-        ["cc", "-shared", "-fPIC", "-Wl,-soname,libsyncedmem.so.0", "-o", str(library), str(source)],
-        check=True,
-        timeout=60,
-    )
-    for environment in ({"SYNCEDMEM_LIBRARY": str(library)}, {"LD_PRELOAD": str(library)}):
-        done = program("import syncedmem", **environment)
+    subprocess.run(["cc", "-shared", "-fPIC", "-Wl,-soname,libsyncedmem.so.0", "-o", str(library), str(source)], check=True, timeout=60)
+    for variable in ("SYNCEDMEM_LIBRARY", "LD_PRELOAD")[: 1 + (what == "that lacks functions")]:
+        done = program("import syncedmem", **{variable: str(library)})
         last = done.stderr.strip().splitlines()[-1]
         assert done.returncode == 1 and last.startswith("ImportError: "), done.stderr
         assert str(library) in last and syncedmem.version().rsplit(".", 1)[0] in last
@@ -141,17 +124,7 @@ def test_the_wheel_is_installed_without_a_compiler(tmp_path: Path) -> None:
     nothing = tmp_path / "bin"
     nothing.mkdir()
     subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "pip",
-            "install",
-            "--quiet",
-            "--no-index",
-            "--no-deps",
-            "--target",
-            str(tmp_path / "site"),
-        ]
+        [sys.executable, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps", "--target", str(tmp_path / "site")]
         + [os.environ["SYNCEDMEM_TEST_WHEEL"]],
         env={**os.environ, "PATH": str(nothing)},
         check=True,
@@ -183,11 +156,3 @@ def test_a_wheel_is_not_made_of_something_else(content: bytes | None, says: str,
     )
     assert done.returncode != 0 and says in done.stdout + done.stderr, done.stdout + done.stderr
     assert not list(tmp_path.glob("*.whl"))
-
-
-@needs_wheel
-def test_the_module_of_declarations_is_pure_python_for_every_version() -> None:
-    with zipfile.ZipFile(os.environ["SYNCEDMEM_TEST_WHEEL"]) as archive:
-        text = archive.read("syncedmem/_declarations.py").decode()
-    compile(text, "_declarations.py", "exec")
-    assert "ffi = _cffi_backend.FFI" in text

@@ -14,6 +14,8 @@ from cuda import Driver
 from dlpack import consume
 from syncedmem import SyncedMemory
 
+pytestmark = pytest.mark.once
+
 SIZE = 1 << 20
 
 # What may be the last to refer to a memory, and how its content is read.

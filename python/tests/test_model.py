@@ -14,7 +14,6 @@ import pytest
 
 import models
 import syncedmem
-from conftest import Program, ended_well
 
 pytestmark = pytest.mark.once
 
@@ -116,10 +115,7 @@ def test_names_that_occur_twice_are_refused_only_where_both_have_blobs(writes: W
 
 def test_a_model_is_loaded_as_blobs_with_data_and_diff(writes: Writes) -> None:
     loaded = syncedmem.load_caffemodel(writes())
-    assert {name: [blob.shape for blob in blobs] for name, blobs in loaded.items()} == {
-        "conv1": [(2, 1, 1, 2), (2,)],
-        "ip/1": [(1, 3)],
-    }
+    assert {name: [blob.shape for blob in blobs] for name, blobs in loaded.items()} == {"conv1": [(2, 1, 1, 2), (2,)], "ip/1": [(1, 3)]}
     ip1 = loaded["ip/1"][0]
     assert (ip1.data[...].tolist(), ip1.diff[...].tolist()) == ([[1, 2, 3]], [[4, 5, 6]])
     assert loaded["conv1"][0].diff.memory.head == syncedmem.Head.UNINITIALIZED
@@ -241,20 +237,6 @@ def test_threads_share_a_model_that_one_of_them_closes(writes: Writes) -> None:
     for thread in threads:
         thread.join()
     assert wrong == []
-
-
-def test_no_protobuf_is_in_the_process(writes: Writes, program: Program) -> None:
-    path = writes()
-    done = program(
-        f"""
-import sys, syncedmem
-assert syncedmem.load_caffemodel({str(path)!r})["conv1"][1].data[0] == 0.5
-assert not [name for name in sys.modules if "protobuf" in name or "_pb2" in name]
-with open("/proc/self/maps") as maps:
-    assert "protobuf" not in maps.read()
-"""
-    )
-    ended_well(done)
 
 
 def test_hdf5_files_are_read_with_groups_in_groups(tmp_path: Path) -> None:

@@ -39,19 +39,21 @@ def alone():
 """
 
 ENDINGS = {
-    "a memory": "mem = SyncedMemory(1 << 20); mem.mutable_cpu_data()[:] = 1",
-    "an array": "array = SyncedMemory(1 << 20).mutable_cpu_data()",
-    "a slice": "part = SyncedMemory(1 << 20).mutable_cpu_data()[5:]",
-    "a capsule": "capsule = SyncedMemory(1 << 20).mutable_cpu().__dlpack__()",
-    "a versioned capsule": "capsule = SyncedMemory(1 << 20).array('f4').__dlpack__(max_version=(1, 0))",
-    "an array of a consumer": "array = np.from_dlpack(SyncedMemory(1 << 20).mutable_cpu())",
-    "an access": "access = SyncedMemory(1 << 20).mutable_cpu(); array = access.__enter__()",
-    "a memory that was lent to": "mem = SyncedMemory(64); mem.set_cpu_data(np.zeros(64, 'u1'))",
-    "a memory that a Python producer lent to": (
-        "from dlpack import Producer; mem = SyncedMemory(64); mem.set_cpu_data(Producer(bytes(64)))"
-    ),
-    "a trace": "syncedmem.trace_start('trace'); mem = SyncedMemory(1 << 20); mem.mutable_cpu_data()",
-    "the account": "syncedmem.set_accounting(syncedmem.Accounting.ON); mem = SyncedMemory(1 << 20, name='x'); mem.cpu_data()",
+    "what only has to be there": """
+from dlpack import Producer
+syncedmem.trace_start('trace'); syncedmem.set_accounting(syncedmem.Accounting.ON)
+mem = SyncedMemory(1 << 20, name='x'); mem.mutable_cpu_data()[:] = 1
+array, part = SyncedMemory(1 << 20).mutable_cpu_data(), SyncedMemory(1 << 20).mutable_cpu_data()[5:]
+capsule, consumer = SyncedMemory(1 << 20).mutable_cpu().__dlpack__(), np.from_dlpack(SyncedMemory(1 << 20).mutable_cpu())
+versioned = SyncedMemory(1 << 20).array('f4').__dlpack__(max_version=(1, 0))
+access = SyncedMemory(1 << 20).mutable_cpu(); entered = access.__enter__()
+lent, produced = SyncedMemory(64), SyncedMemory(64)
+lent.set_cpu_data(np.zeros(64, 'u1')); produced.set_cpu_data(Producer(bytes(64)))
+import builtins; builtins.kept = SyncedMemory(1 << 20).mutable_cpu_data()
+try:
+    raise KeyError(SyncedMemory(1 << 20).mutable_cpu_data())
+except KeyError as error:
+    sys.kept = error""",
     "a cycle": "node = [SyncedMemory(1 << 20)]; node += [node, node[0].mutable_cpu_data(), node[0].mutable_cpu().__dlpack__()]",
     "a cycle with a finaliser": """
 class Uses:
@@ -99,38 +101,25 @@ threading.Thread(target=use).start(); atexit.register(gc.collect); go_on.set()""
 import types
 module = sys.modules['later'] = types.ModuleType('later'); module.mem = SyncedMemory(64); module.array = module.mem.cpu_data()
 sys.later = module""",
-    "a builtin that is never cleared": "import builtins; builtins.kept = SyncedMemory(1 << 20).mutable_cpu_data()",
-    "an uncaught exception, kept": """
-try:
-    array = SyncedMemory(1 << 20).mutable_cpu_data(); raise KeyError
-except KeyError as error:
-    sys.kept = error""",
     "a tensor that native code ends after Python": """
 from dlpack import consume
 libc = ctypes.CDLL(None)
 libc.__cxa_atexit.argtypes = [ctypes.c_void_p] * 3
-for capsule in (SyncedMemory(1 << 20).mutable_cpu().__dlpack__(), SyncedMemory(64).array('f4').__dlpack__(max_version=(1, 0))):
+mem = SyncedMemory(64); mem.set_cpu_data(np.zeros(64, 'u1'))
+versioned = SyncedMemory(64).array('f4').__dlpack__(max_version=(1, 0))
+for capsule in (SyncedMemory(1 << 20).mutable_cpu().__dlpack__(), versioned, mem.mutable_cpu().__dlpack__()):
     seen = consume(capsule)
     libc.__cxa_atexit(seen.deleter, seen.address, None)
-del capsule""",
-    "a tensor of memory that NumPy lent, which native code ends after Python": """
-from dlpack import consume
-libc = ctypes.CDLL(None)
-libc.__cxa_atexit.argtypes = [ctypes.c_void_p] * 3
-mem = SyncedMemory(64); mem.set_cpu_data(np.zeros(64, 'u1'))
-seen = consume(mem.mutable_cpu().__dlpack__())
-libc.__cxa_atexit(seen.deleter, seen.address, None)
-del mem""",
+del capsule, versioned, mem""",
     "a process that ends at once": "array = SyncedMemory(1 << 20).mutable_cpu_data(); sys.stdout.flush(); os._exit(0)",
     "a process that leaves by sys.exit": "array = SyncedMemory(1 << 20).mutable_cpu_data(); sys.exit(0)",
 }
 ON_A_DEVICE = {
-    "a memory": "mem = SyncedMemory(1 << 20); mem.mutable_gpu_data()",
-    "an array": "array = SyncedMemory(1 << 20).mutable_gpu_data()",
-    "a capsule": "capsule = SyncedMemory(1 << 20).mutable_gpu().__dlpack__()",
-    "a memory that was lent to": "mem = SyncedMemory(64); mem.set_gpu_data(SyncedMemory(64).mutable_gpu())",
+    "what only has to be there": """
+syncedmem.set_pinning(syncedmem.Pinning.ALWAYS); pinned = SyncedMemory(1 << 20).mutable_cpu_data()
+mem, array, capsule = SyncedMemory(1 << 20), SyncedMemory(1 << 20).mutable_gpu_data(), SyncedMemory(1 << 20).mutable_gpu().__dlpack__()
+mem.mutable_gpu_data(); lent = SyncedMemory(64); lent.set_gpu_data(SyncedMemory(64).mutable_gpu())""",
     "a cycle": "node = [SyncedMemory(1 << 20)]; node += [node, node[0].mutable_gpu_data(), node[0].mutable_gpu().__dlpack__()]",
-    "pinned memory": "syncedmem.set_pinning(syncedmem.Pinning.ALWAYS); array = SyncedMemory(1 << 20).mutable_cpu_data()",
     "a copy in flight": """
 mem = SyncedMemory(8 << 20); mem.mutable_cpu_data(); mem.async_gpu_push()""",
     "a function that runs at the exit": """
@@ -174,11 +163,11 @@ def test_an_import_alone_ends_in_silence_and_opens_no_driver(program: Program) -
     assert (done.returncode, done.stdout) == (0, "False\n"), done.stderr
 
 
-def test_the_interpreter_ends_beside_a_thread_that_is_in_a_producers_deleter(
-    program: Program, simulated: cuda.Driver
-) -> None:
+def test_the_interpreter_ends_beside_a_thread_that_is_in_a_producers_deleter(program: Program, simulated: cuda.Driver) -> None:
     # CPython ends a thread that waits for the GIL then, in the middle of NumPy's deleter and of the library's calls.
-    text = ALONE + """
+    text = (
+        ALONE
+        + """
 import cuda
 driver = cuda.find()
 syncedmem.set_pinning(syncedmem.Pinning.ALWAYS)
@@ -199,4 +188,5 @@ waits.start()
 waits.join(0.1)
 print(waits.is_alive(), flush=True)
 """
+    )
     ended_well(program(BEGIN + text), "True\n")

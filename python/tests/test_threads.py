@@ -70,14 +70,6 @@ def test_a_deleter_runs_on_a_thread_that_knows_no_python(version: Any, alive: Ca
     assert alive() == 0
 
 
-def test_a_deleter_on_such_a_thread_may_be_the_end_of_device_memory(driver: Driver, alive: Callable[[], int]) -> None:
-    seen = consume(SyncedMemory(65536).mutable_gpu().__dlpack__())
-    gc.collect()
-    assert alive() == 65536
-    delete_in_a_native_thread(seen.deleter, seen.address)
-    assert alive() == 0
-
-
 def test_a_deleter_needs_no_gil_while_python_computes() -> None:
     # PyDLL keeps the GIL during the call: were the deleter to want it, this would wait for ever.
     seen = consume(SyncedMemory(65536).mutable_cpu().__dlpack__())
@@ -168,25 +160,6 @@ def test_threads_that_use_one_memory_in_every_way_leave_it_whole() -> None:
     mem.close()
 
 
-def test_closing_beside_reading_is_an_exception_at_worst() -> None:
-    for _ in range(20):
-        mem = SyncedMemory(4096)
-        kept: list[Any] = []
-
-        def use(number: int) -> None:
-            try:
-                if number == 0:
-                    mem.close()
-                else:
-                    kept.append(mem.mutable_cpu_data())
-            except (BufferError, ValueError):
-                pass
-
-        together(3, use)
-        for array in kept:
-            array[:] = 1
-
-
 def test_a_capsule_may_go_while_another_thread_is_in_a_producers_deleter(driver: Driver) -> None:
     # The deleter of lent memory may want the GIL while the thread that has it waits for the object.
     mem = SyncedMemory(65536)
@@ -213,3 +186,22 @@ def test_a_capsule_may_go_while_another_thread_is_in_a_producers_deleter(driver:
     go_on.set()
     thread.join()
     assert mem.exports == (0, 0)
+
+
+def test_closing_beside_reading_is_an_exception_at_worst() -> None:
+    for _ in range(20):
+        mem = SyncedMemory(4096)
+        kept: list[Any] = []
+
+        def use(number: int) -> None:
+            try:
+                if number == 0:
+                    mem.close()
+                else:
+                    kept.append(mem.mutable_cpu_data())
+            except (BufferError, ValueError):
+                pass
+
+        together(3, use)
+        for array in kept:
+            array[:] = 1

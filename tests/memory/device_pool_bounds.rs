@@ -65,34 +65,6 @@ fn each_device_has_a_budget_of_its_own() {
     assert_eq!(idle(DEVICE), 3 * MIB / 4 + 100);
 }
 
-fn a_budget_of_nothing_keeps_nothing() {
-    let environment = [("SYNCEDMEM_POOL_BUDGET", "0")];
-    alone_with_pools_on_any_driver(&environment, |gpu| {
-        for bytes in [100, 5 * MIB] {
-            gpu.observe(
-                || drop((on_device(bytes), on_host(bytes))),
-                |calls| {
-                    assert!(names(calls).contains(&"cuMemFree_v2"), "{calls:?}");
-                    assert_eq!((gpu.account().device_blocks, gpu.account().pinned_blocks), (0, 0));
-                },
-            );
-            assert_eq!(idle(ALL), 0);
-        }
-    });
-}
-
-fn a_budget_of_almost_nothing_keeps_what_it_has_room_for() {
-    let environment = [("SYNCEDMEM_POOL_BUDGET", "64K")];
-    alone_with_pools_on_any_driver(&environment, |_| {
-        for (memory, make) in [(DEVICE, on_device as fn(usize) -> Object), (PINNED, on_host)] {
-            drop([make(40 * KIB), make(40 * KIB)]);
-            assert_eq!(idle(memory), 40 * KIB);
-            drop([make(100 * KIB), make(5 * MIB)]);
-            assert_eq!(idle(memory), 40 * KIB, "what has no room drives nothing out");
-        }
-    });
-}
-
 fn budgets_may_be_changed_at_any_time() {
     let gpu = &gpu();
     for (memory, make) in [(DEVICE, on_device as fn(usize) -> Object), (PINNED, on_host)] {
@@ -194,9 +166,21 @@ fn a_pinned_limit_that_is_raised_holds_at_once() {
     }
 }
 
+fn a_request_beyond_the_limit_does_not_cost_what_lies_idle() {
+    let _gpu = gpu();
+    let held = on_host(1 << 20);
+    drop(on_host(1 << 20));
+    let before = idle(PINNED);
+    assert!(before >= 1 << 20);
+    // No room that idle blocks could give would do for it.
+    assert!(!on_host(16 << 20).is_pinned());
+    assert_eq!(idle(PINNED), before);
+    // Here it does.
+    assert!(on_host(3 << 20).is_pinned());
+    drop(held);
+}
+
 crate::support::harness::tests![
-    a_budget_of_nothing_keeps_nothing,
-    a_budget_of_almost_nothing_keeps_what_it_has_room_for,
     beyond_the_pinned_limit_a_block_is_pageable;
     alone_with_driver(&[POOLS]):
     budgets_may_be_changed_at_any_time,
@@ -205,6 +189,7 @@ crate::support::harness::tests![
     a_pinned_limit_that_is_raised_holds_at_once;
     alone_with_driver(&[POOLS, ("SIMCUDA_MEMORY", "64M")]):
     by_default_an_eighth_of_a_device_may_lie_idle_and_a_quarter_of_what_is_free;
+    alone_with_driver(&[POOLS, ("SYNCEDMEM_PINNED_LIMIT", "4M")]): a_request_beyond_the_limit_does_not_cost_what_lies_idle;
     alone_with_driver(&[POOLS, ("SYNCEDMEM_POOL_BUDGET", "1M")]): each_device_has_a_budget_of_its_own;
     alone_with_driver(&[POOLS, ("SYNCEDMEM_POOL_AGE", "0.05")]): no_block_of_the_drivers_is_given_back_for_its_age;
     alone_with_driver(&[POOLS, ("SIMCUDA_MEMORY", "16M"), ("SYNCEDMEM_POOL_BUDGET", "1G")]):

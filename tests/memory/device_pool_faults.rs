@@ -84,6 +84,14 @@ fn balances(gpu: &Gpu, what: &str) {
     let account = gpu.account();
     assert_eq!((account.device_blocks, account.pinned_blocks, account.registered_blocks), (0, 0, 0), "{what}");
     assert_eq!(idle(ALL), 0, "{what}");
+    // After such memory is given back, the driver is asked for some again.
+    let mut block = std::ptr::null_mut();
+    gpu.within(0, || assert_eq!(gpu.cuMemHostAlloc(&mut block, 100, 0), 0));
+    assert_eq!(unsafe { CaffeFreeHost(block, true) }, SYNCEDMEM_SUCCESS);
+    set_pinned_limit(BYTES);
+    assert!(on_host(BYTES).unwrap().is_pinned(), "{what}: something that is not page-locked any more is counted");
+    trim(ALL);
+    set_pinned_limit(usize::MAX);
     assert!(gpu.current().is_null(), "{what}: a context is left current");
 }
 

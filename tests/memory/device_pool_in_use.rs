@@ -32,22 +32,6 @@ fn a_block_that_an_unknown_stream_still_writes_is_not_reused() {
     }
 }
 
-fn a_page_locked_block_that_an_unknown_stream_still_reads_is_not_reused() {
-    let gpu = &gpu();
-    const BYTES: usize = 100_000;
-    let (stream, target) = (gpu.stream(), gpu.block(BYTES));
-    let mut object = Side::Host.object(BYTES);
-    object.fill_host(&pattern(1, BYTES));
-    stream.delay(LAG);
-    let from = object.host_address() as u64;
-    assert_eq!(gpu.within(0, || gpu.cuMemcpyAsync(target.address as u64, from, BYTES, stream.handle())), 0);
-    drop(object);
-    let mut next = Side::Host.object(BYTES);
-    next.fill_host(&pattern(2, BYTES));
-    stream.synchronize();
-    assert_bytes(&gpu.read(target.address, BYTES), &pattern(1, BYTES), &"");
-}
-
 fn a_block_that_an_unknown_stream_still_uses_is_not_given_back_to_the_driver_either() {
     // The simulated driver counts what is freed too early as a broken rule, which the end of each test looks for.
     let gpu = &gpu();
@@ -95,6 +79,24 @@ fn a_block_with_more_declared_streams_than_can_be_kept_is_not_handed_out_before_
         drop((next, again));
         trim(ALL);
     }
+}
+
+fn a_block_that_another_device_was_declared_to_use_is_not_reused_before_it_has() {
+    let gpu = &simulated_gpu();
+    let stream = gpu.stream_of(gpu.primary(1));
+    let mut object = gpu.within(0, || on_device(BYTES));
+    let address = object.device_address();
+    let source = gpu.block(BYTES);
+    gpu.set_lag(UNTIL_IT_IS_WAITED_FOR);
+    let (to, from) = (address as u64, source.address as u64);
+    // As a copy between peers, in a stream of the other one's.
+    assert_eq!(gpu.within(1, || gpu.cuMemcpyAsync(to, from, BYTES, stream.handle())), 0);
+    let declared = unsafe { syncedmem_record_stream(object.mem(), stream.handle().cast()) };
+    assert_eq!(declared, SYNCEDMEM_SUCCESS);
+    drop(object);
+    let next = gpu.within(0, || on_device(BYTES));
+    assert!(next.device_address() != address || stream.is_idle());
+    stream.synchronize();
 }
 
 fn declaring_a_stream_needs_an_object_and_nothing_else() {
@@ -169,8 +171,8 @@ fn a_block_that_no_pool_keeps_is_freed_behind_the_work_of_the_default_stream() {
 crate::support::harness::tests![
     alone_with_driver(&[POOLS]):
     a_block_that_an_unknown_stream_still_writes_is_not_reused,
-    a_page_locked_block_that_an_unknown_stream_still_reads_is_not_reused,
     a_block_with_more_declared_streams_than_can_be_kept_is_not_handed_out_before_all_of_them_are_done,
+    a_block_that_another_device_was_declared_to_use_is_not_reused_before_it_has,
     declaring_a_stream_needs_an_object_and_nothing_else,
     what_is_freed_during_a_synchronise_is_not_cleared_by_it,
     a_wait_for_one_block_holds_up_no_other_thread,

@@ -95,6 +95,13 @@ fn a_free_beyond_the_budget_does_not_wait_for_another_device() {
     assert!(idle(PINNED) <= budget(PINNED));
 }
 
+fn a_block_comes_back_without_a_wait_for_another_device() {
+    let gpu = &simulated_gpu();
+    gpu.primary(1);
+    drop(on_device(BYTES));
+    beside_a_busy_device(gpu, "a block that comes back", || drop(gpu.within(0, || on_device(BYTES))));
+}
+
 fn memory_that_was_pinned_where_it_is_lies_idle_until_a_trim_or_until_the_budget_is_exceeded() {
     let gpu = &simulated_gpu();
     let ((), calls) = gpu.watch(|| drop(pinned(None)));
@@ -135,6 +142,7 @@ crate::support::harness::tests![
     alone_with_driver(&[POOLS]):
     threads_that_end_pinned_objects_beside_trims_leave_nothing_behind,
     memory_that_was_pinned_is_let_go_without_a_wait_for_another_device,
+    a_block_comes_back_without_a_wait_for_another_device,
     a_free_beyond_the_budget_does_not_wait_for_another_device,
     memory_that_was_pinned_where_it_is_lies_idle_until_a_trim_or_until_the_budget_is_exceeded;
     alone_with_driver(&[POOLS, ("SIMCUDA_MEMORY", "64M")]): an_allocation_that_finds_no_memory_does_not_wait_for_another_device

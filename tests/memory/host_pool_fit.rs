@@ -54,30 +54,6 @@ fn a_very_large_block_of_zeros_is_new() {
     assert_eq!(mappings().0, 1);
 }
 
-fn images_of_varying_size_keep_their_pages() {
-    // As Caffe's data layers: blobs that grow to the largest image that they had, in a net that is made anew for each run.
-    let mut random = Random::new(1, 0);
-    let mut run = || {
-        let mut blobs: Vec<(usize, Option<Object>)> = (0..5).map(|_| (0, None)).collect();
-        for image in 0..20 {
-            let (size, blob) = &mut blobs[image % 5];
-            let bytes = 4 * MIB + random.below(3 * MIB);
-            if bytes > *size {
-                *blob = None;
-                *blob = Some(filled(bytes, 1));
-                *size = bytes;
-            }
-        }
-    };
-    (0..20).for_each(|_| run());
-    let before = page_faults(libc::RUSAGE_SELF);
-    (0..50).for_each(|_| run());
-    let each = (page_faults(libc::RUSAGE_SELF) - before) / 50;
-    eprintln!("faults: {each} for each run");
-    // Blocks that are all new have 8400, and fewer on huge pages. A quarter: smaller blocks grow, and some larger ones shrink.
-    assert!(each < 2100, "{each} faults for each run");
-}
-
 fn blocks_that_are_larger_than_their_objects_count_beside_what_is_idle() {
     let mut random = Random::new(2, 0);
     let before = resident();
@@ -104,7 +80,6 @@ crate::support::harness::tests![
     a_block_of_another_size_reads_zeros_and_no_mapping_is_made_for_it;
     alone(&[]):
     where_the_kernel_moves_no_mapping_a_new_one_serves,
-    images_of_varying_size_keep_their_pages,
     blocks_that_are_larger_than_their_objects_count_beside_what_is_idle,
     a_very_large_block_of_zeros_is_new
 ];

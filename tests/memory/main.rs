@@ -12,7 +12,6 @@ mod device_out_of_memory;
 mod device_pinned;
 mod device_pool;
 mod device_pool_bounds;
-mod device_pool_edges;
 mod device_pool_faults;
 mod device_pool_in_use;
 mod device_waits;
@@ -36,7 +35,6 @@ support::harness::suites![
     device_pinned,
     device_pool,
     device_pool_bounds,
-    device_pool_edges,
     device_pool_faults,
     device_pool_in_use,
     device_waits,

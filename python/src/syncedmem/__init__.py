@@ -56,20 +56,7 @@ from ._policies import (
     set_pools,
 )
 from ._report import Report
-from ._types import (
-    Accounting,
-    ErrorPolicy,
-    Eviction,
-    Head,
-    Memory,
-    MemoryStats,
-    Mode,
-    ModelKind,
-    Pinning,
-    Stats,
-    Status,
-    Sum,
-)
+from ._types import Accounting, ErrorPolicy, Eviction, Head, Memory, MemoryStats, Mode, ModelKind, Pinning, Stats, Status, Sum
 
 __version__ = f"{lib.SYNCEDMEM_VERSION_MAJOR}.{lib.SYNCEDMEM_VERSION_MINOR}.{lib.SYNCEDMEM_VERSION_PATCH}"
 """The version of the package and of its header. `version()` is that of the library."""

@@ -49,9 +49,7 @@ class Access(Holder, Generic[T]):
         self._given.setdefault(get_ident(), []).append(given)
         return given
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
         self._end(self._given.get(get_ident(), []).pop())
 
     def __dlpack_device__(self) -> DLDevice:
@@ -59,12 +57,7 @@ class Access(Holder, Generic[T]):
         raise NotImplementedError
 
     def __dlpack__(
-        self,
-        *,
-        stream: int | None = None,
-        max_version: Version | None = None,
-        dl_device: DLDevice | None = None,
-        copy: bool | None = None,
+        self, *, stream: int | None = None, max_version: Version | None = None, dl_device: DLDevice | None = None, copy: bool | None = None
     ) -> Any:  # what checkers know as types.CapsuleType, from Python 3.13 on
         """Performs the access, and returns a capsule of this side. The arguments are those of the array API.
 

@@ -124,9 +124,7 @@ class SyncedArray(Accessors):
             return (nbytes // item, *inner)
         lengths = (*shape_of(shape), *inner)
         if bytes_of(dtype, lengths) > nbytes:
-            raise ValueError(
-                f"{lengths} of {dtype} take {bytes_of(dtype, lengths)} bytes, and the memory has {nbytes}"
-            )
+            raise ValueError(f"{lengths} of {dtype} take {bytes_of(dtype, lengths)} bytes, and the memory has {nbytes}")
         if len(lengths) > 32:
             raise ValueError(f"no array has the shape {lengths}")
         return lengths
@@ -185,12 +183,7 @@ class SyncedArray(Accessors):
         return (CPU, 0) if device is None else (CUDA, device)
 
     def __dlpack__(
-        self,
-        *,
-        stream: int | None = None,
-        max_version: Version | None = None,
-        dl_device: DLDevice | None = None,
-        copy: bool | None = None,
+        self, *, stream: int | None = None, max_version: Version | None = None, dl_device: DLDevice | None = None, copy: bool | None = None
     ) -> Any:  # what checkers know as types.CapsuleType, from Python 3.13 on
         """A capsule of the data for reading: on the side of `dl_device`, by default the current one.
 
@@ -216,9 +209,7 @@ class SyncedArray(Accessors):
         memory = self._memory
         stale = {Head.HEAD_AT_CPU: CUDA, Head.HEAD_AT_GPU: CPU}.get(memory.head)
         if copy is False and asked[0] == stale:
-            raise BufferError(
-                f"with {memory.head.name} the data would have to be copied to device {asked}, and copy is False"
-            )
+            raise BufferError(f"with {memory.head.name} the data would have to be copied to device {asked}, and copy is False")
         own = [(CPU, 0)]
         if asked[0] == CUDA:
             device = memory.device

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from ._arguments import flag, integer, shape_of
 from ._array import ShapeLike, SyncedArray
-from ._errors import check_argument, failure
+from ._errors import check_argument
 from ._handle import Handle, Holder, owned
 from ._library import ffi, lib
 from ._memory import SyncedMemory
@@ -322,9 +322,7 @@ class Blob(Holder):
 
     def __repr__(self) -> str:
         heads = ", ".join(
-            f"{name} {self._memories[array].head.name}"
-            for name, array in (("data", _DATA), ("diff", _DIFF))
-            if array in self._memories
+            f"{name} {self._memories[array].head.name}" for name, array in (("data", _DATA), ("diff", _DIFF)) if array in self._memories
         )
         return f"<Blob {self._dtype} {self.shape_string()}{', ' if heads else ''}{heads}>"
 

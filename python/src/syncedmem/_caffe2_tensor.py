@@ -304,12 +304,7 @@ class Tensor(Holder):
         return (CUDA, self._view(Kind.READ).device) if self.on_device else (CPU, 0)
 
     def __dlpack__(
-        self,
-        *,
-        stream: int | None = None,
-        max_version: Version | None = None,
-        dl_device: DLDevice | None = None,
-        copy: bool | None = None,
+        self, *, stream: int | None = None, max_version: Version | None = None, dl_device: DLDevice | None = None, copy: bool | None = None
     ) -> Any:  # what checkers know as types.CapsuleType, from Python 3.13 on
         """A capsule of the items for reading, which keeps the memory alive; those of `mutable_data` may be written."""
         source = self._source(Kind.READ)

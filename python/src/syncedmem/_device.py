@@ -90,12 +90,7 @@ class DeviceArray(Holder):
         return CUDA, self._hold.device
 
     def __dlpack__(
-        self,
-        *,
-        stream: int | None = None,
-        max_version: Version | None = None,
-        dl_device: DLDevice | None = None,
-        copy: bool | None = None,
+        self, *, stream: int | None = None, max_version: Version | None = None, dl_device: DLDevice | None = None, copy: bool | None = None
     ) -> Any:  # what checkers know as types.CapsuleType, from Python 3.13 on
         """A capsule of this memory, which keeps the memory alive.
 

@@ -34,19 +34,13 @@ def asked_device(dl_device: DLDevice) -> DLDevice:
 
 
 def export(
-    source: Source,
-    device: DLDevice,
-    stream: object,
-    max_version: Version | None,
-    dl_device: DLDevice | None,
-    copy: bool | None,
+    source: Source, device: DLDevice, stream: object, max_version: Version | None, dl_device: DLDevice | None, copy: bool | None
 ) -> object:
     """Performs an access and returns its capsule. The arguments are those of `__dlpack__` in the array API."""
     versioned = max_version is not None and integer(max_version[0], "max_version") >= 1
     if dl_device is not None and asked_device(dl_device) != device:
         raise BufferError(
-            f"this is device {device}, and {dl_device} was asked for: export the array of the SyncedMemory "
-            "itself, which has both sides"
+            f"this is device {device}, and {dl_device} was asked for: export the array of the SyncedMemory itself, which has both sides"
         )
     handle, side, kind, layout = source
     waits = None
@@ -63,9 +57,7 @@ def export(
             "consumer that knows DLPack 1.0."
         )
     if not layout.known:
-        raise BufferError(
-            f"DLPack has no type for {layout.dtype}: export other data, or the array's bytes, as mem.array(numpy.uint8)"
-        )
+        raise BufferError(f"DLPack has no type for {layout.dtype}: export other data, or the array's bytes, as mem.array(numpy.uint8)")
     made: object = layout.tensor(handle, side, kind, versioned)
     if copy and versioned:
         Taken(made).tensor.flags |= IS_COPIED

@@ -29,9 +29,7 @@ class Lent:
         whole = _whole_buffer(source) if isinstance(source, np.ndarray) or not hasattr(source, "__dlpack__") else None
         self.taken = Taken(_capsule_of(source) if whole is None else _capsule_of_array(whole))
         if self.taken.versioned and self.taken.tensor.version.major != 1:
-            raise BufferError(
-                f"the tensor is of DLPack {self.taken.tensor.version.major}, and 1 is the latest known here"
-            )
+            raise BufferError(f"the tensor is of DLPack {self.taken.tensor.version.major}, and 1 is the latest known here")
         tensor = self.taken.tensor.dl_tensor
         kind = int(tensor.device.device_type)
         if kind not in _SIDES:
@@ -57,9 +55,7 @@ class Lent:
         given = self.taken.tensor.dl_tensor.dtype
         made = numpy_type(given.code, given.bits) if given.lanes == 1 else None
         if made is None:
-            raise BufferError(
-                f"NumPy has no type for DLPack's code {given.code} with {given.bits} bits and {given.lanes} lanes"
-            )
+            raise BufferError(f"NumPy has no type for DLPack's code {given.code} with {given.bits} bits and {given.lanes} lanes")
         return made
 
     @property
@@ -157,7 +153,6 @@ def _capsule_of_array(array: npt.NDArray[Any]) -> object:
     """A capsule of an array's bytes, because NumPy has dtypes that DLPack lacks."""
     if not _NUMPY_LENDS:
         raise BufferError(
-            f"NumPy {np.__version__} cannot lend its memory: 1.24 is the first that takes it back from a thread "
-            "without the GIL"
+            f"NumPy {np.__version__} cannot lend its memory: 1.24 is the first that takes it back from a thread without the GIL"
         )
     return array.reshape(-1).view(np.uint8).__dlpack__()

@@ -140,9 +140,7 @@ class SyncedMemory(Accessors):
         _ = self._handle.pointer
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
         try:
             self.close()
         except BufferError:

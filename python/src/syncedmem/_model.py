@@ -125,9 +125,7 @@ class CaffeModel(Holder):
         _ = self._file.pointer
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
         self.close()
 
     def __getitem__(self, name: str) -> ModelLayer:
