@@ -105,7 +105,6 @@ static void null_results(syncedmem_t *mem) {
   INVALID(syncedmem_device_ordinal(mem, NULL), part);
   INVALID(syncedmem_is_pinned(mem, NULL), part);
   INVALID(syncedmem_get_accounting(NULL), part);
-  INVALID(syncedmem_get_compare(NULL), part);
   INVALID(syncedmem_report(NULL, 0, NULL), part);
   INVALID(syncedmem_stats(NULL), "the pointer for the result is NULL");
   INVALID(syncedmem_owns_cpu(mem, NULL), part);

@@ -321,9 +321,6 @@ TEST(Wrapper, SetsAndTellsTheChoicesOfTheProcess) {
   syncedmem::set_accounting(SYNCEDMEM_ACCOUNTING_ACCESSES);
   EXPECT_EQ(syncedmem::accounting(), SYNCEDMEM_ACCOUNTING_ACCESSES);
   syncedmem::set_accounting(SYNCEDMEM_ACCOUNTING_OFF);
-  syncedmem::set_compare(true);
-  EXPECT_TRUE(syncedmem::compare());
-  syncedmem::set_compare(false);
   syncedmem::set_device_check(true);
   EXPECT_TRUE(syncedmem::device_check());
   syncedmem::set_device_check(false);

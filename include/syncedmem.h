@@ -1255,17 +1255,6 @@ syncedmem_status_t syncedmem_set_accounting(int32_t accounting);
 syncedmem_status_t syncedmem_get_accounting(syncedmem_accounting_t *accounting);
 
 /**
- * Switches the comparison of host contents at copies, which finds copies and fills that changed nothing. It reads
- * copied data once more, and needs accounting or a trace. Overrides `SYNCEDMEM_ACCOUNT`.
- */
-syncedmem_status_t syncedmem_set_compare(bool on);
-
-/**
- * Writes to `*on` whether host contents are compared.
- */
-syncedmem_status_t syncedmem_get_compare(bool *on);
-
-/**
  * Sets the peak of every kind of memory to what objects hold now.
  */
 syncedmem_status_t syncedmem_reset_peaks(void);

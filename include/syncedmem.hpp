@@ -379,8 +379,6 @@ inline void set_error_policy(syncedmem_error_policy_t policy) { check(syncedmem_
 inline syncedmem_error_policy_t error_policy() { return answer_of(syncedmem_get_error_policy); }
 inline void set_accounting(syncedmem_accounting_t accounting) { check(syncedmem_set_accounting(accounting)); }
 inline syncedmem_accounting_t accounting() { return answer_of(syncedmem_get_accounting); }
-inline void set_compare(bool on) { check(syncedmem_set_compare(on)); }
-inline bool compare() { return answer_of(syncedmem_get_compare); }
 inline void set_device_check(bool on) { check(syncedmem_set_device_check(on)); }
 inline bool device_check() { return answer_of(syncedmem_get_device_check); }
 

@@ -52,7 +52,6 @@ INTEGERS: dict[str, Callable[[Any], object]] = {
     "set_pinning: pinning": syncedmem.set_pinning,
     "set_error_policy: policy": syncedmem.set_error_policy,
     "set_accounting: accounting": syncedmem.set_accounting,
-    "set_compare: on": syncedmem.set_compare,
     "set_device_check: on": syncedmem.set_device_check,
     "trim: kind": syncedmem.trim,
     "idle_bytes: kind": syncedmem.idle_bytes,
@@ -79,9 +78,9 @@ def test_integers_of_every_kind_are_taken() -> None:
         cut, blob = tensor(), Blob(one)
         cut.shrink(one)
         assert cut.shape == (1, 2) and blob.shape == (1,) and SyncedMemory(one).nbytes == 1
-    before = syncedmem.get_compare()
-    syncedmem.set_compare(np.bool_(before))  # type: ignore[arg-type]
-    assert syncedmem.get_compare() is before
+    before = syncedmem.get_device_check()
+    syncedmem.set_device_check(np.bool_(before))  # type: ignore[arg-type]
+    assert syncedmem.get_device_check() is before
 
 
 def test_a_value_of_an_enumeration_is_named_in_the_refusal() -> None:

@@ -65,7 +65,6 @@ POLICIES: list[tuple[Callable[[Any], None], Callable[[], Any], list[Any]]] = [
     (syncedmem.set_pinning, syncedmem.get_pinning, list(Pinning)),
     (syncedmem.set_error_policy, syncedmem.get_error_policy, list(ErrorPolicy)),
     (syncedmem.set_accounting, syncedmem.get_accounting, list(Accounting)),
-    (syncedmem.set_compare, syncedmem.get_compare, [False, True]),
     (syncedmem.set_device_check, syncedmem.get_device_check, [False, True]),
 ]
 

@@ -10,12 +10,11 @@ use syncedmem_trace::head::{Access, Head, Side};
 use super::eviction::reclaim;
 use super::eviction::uses::Use;
 use super::table::{Blocking, Claimed};
-use super::{Claim, Detached, Entry, ObjectState, SyncedMemory, TABLE, refused, start, watch_forks};
+use super::{Detached, Entry, ObjectState, SyncedMemory, TABLE, refused, start, watch_forks};
 use crate::copy::{self, Endpoints};
 use crate::cuda::context::Operation;
 use crate::error::Error;
 use crate::memory::{device, host};
-use crate::observe::checksums::are_compared;
 use crate::observe::recorder;
 use crate::platform::sync::Ordering;
 use crate::state::fast_path;
@@ -102,7 +101,7 @@ impl SyncedMemory {
         if !goes_on || claim.in_flight.is_some_and(|copy| copy.to == Side::Host) {
             self.finish(&mut claim)?;
         }
-        let state = self.prepared(&claim, self.revived(access)?, access, side, pinned)?;
+        let state = self.prepared(self.revived(access)?, access, side, pinned)?;
         self.publish(claim, state, Use::Opens);
         Ok(state.pointer(side))
     }
@@ -153,24 +152,14 @@ impl SyncedMemory {
 
     /// Returns the next state. An error changes nothing.
     #[inline]
-    fn prepared(
-        &self,
-        claim: &Claim<'_>,
-        now: ObjectState,
-        access: Access,
-        side: Side,
-        pinned: bool,
-    ) -> Result<ObjectState, Error> {
+    fn prepared(&self, now: ObjectState, access: Access, side: Side, pinned: bool) -> Result<ObjectState, Error> {
         let step = step::on_access(now.head(), access, side);
-        if step.contents == Contents::Undefined {
-            self.forget_checksum(claim);
-        }
         if side == Side::Device {
-            return self.prepared_on_device(claim, now, step, access);
+            return self.prepared_on_device(now, step, access);
         }
         let next = now.with_head(step.head);
         if step.contents == Contents::Copy {
-            return self.copied_to_host(claim, next, pinned, access);
+            return self.copied_to_host(next, pinned, access);
         }
         if step.contents == Contents::Current {
             return Ok(next);
@@ -180,23 +169,14 @@ impl SyncedMemory {
             // SAFETY: the host block is of the object's size, and the caller is about to write all of it.
             unsafe { host::fill_with_junk(host, self.size.load(Ordering::Relaxed)) };
         }
-        if let (Contents::Zeros, Some(host)) = (step.contents, next.host) {
-            self.note_zeros(claim, host);
-        }
         Ok(next)
     }
 
     #[cold]
-    fn copied_to_host(
-        &self,
-        claim: &Claim<'_>,
-        next: ObjectState,
-        pinned: bool,
-        access: Access,
-    ) -> Result<ObjectState, Error> {
+    fn copied_to_host(&self, next: ObjectState, pinned: bool, access: Access) -> Result<ObjectState, Error> {
         let driver = cuda::driver()?;
         let with_block = self.with_host_block(next, Contents::Undefined, pinned)?;
-        self.copied(driver, claim, with_block, Side::Host, Cause::Access(access)).map(|(next, _)| next)
+        self.copied(driver, with_block, Side::Host, Cause::Access(access)).map(|(next, _)| next)
     }
 
     /// Adds a host block to `state` unless it has one; also returns the new block. May reclaim other objects' blocks.
@@ -237,13 +217,7 @@ impl SyncedMemory {
     }
 
     #[cold]
-    fn prepared_on_device(
-        &self,
-        claim: &Claim<'_>,
-        now: ObjectState,
-        step: Step,
-        access: Access,
-    ) -> Result<ObjectState, Error> {
+    fn prepared_on_device(&self, now: ObjectState, step: Step, access: Access) -> Result<ObjectState, Error> {
         let driver = cuda::driver()?;
         let (next, contents) = (now.with_head(step.head), step.contents);
         if contents == Contents::Current {
@@ -253,7 +227,7 @@ impl SyncedMemory {
         if contents != Contents::Copy {
             return Ok(with_block.0);
         }
-        self.copied(driver, claim, with_block, Side::Device, Cause::Access(access)).map(|(next, _)| next)
+        self.copied(driver, with_block, Side::Device, Cause::Access(access)).map(|(next, _)| next)
     }
 
     /// As [`Self::with_host_block`], for the device; an object of no bytes gets no block.
@@ -294,18 +268,12 @@ impl SyncedMemory {
     pub(super) fn copied(
         &self,
         driver: &cuda::driver::Driver,
-        claim: &Claim<'_>,
         (next, new): (ObjectState, Detached),
         to: Side,
         cause: Cause,
     ) -> Result<(ObjectState, Detached), Error> {
         let subject = self.subject();
         let (Some(device), Some(host), 1..) = (next.device, next.host, subject.bytes) else { return Ok((next, new)) };
-        let compares = are_compared();
-        if compares && to == Side::Device {
-            // SAFETY: the host block is of the object's size.
-            unsafe { self.compare(claim, Side::Host, host, |what| recorder::record(subject, || what)) };
-        }
         let title = match to {
             Side::Host => c"copy to host",
             Side::Device => c"copy to device",
@@ -317,10 +285,6 @@ impl SyncedMemory {
         // SAFETY: only this function knows the block.
         let (path, new) = unsafe { new.kept_for(copied) }?;
         span.stop();
-        if compares && to == Side::Host {
-            // SAFETY: the host block is of the object's size.
-            unsafe { self.compare(claim, Side::Device, host, |what| span.found(subject, what)) };
-        }
         span.end(subject, || What::Copied { to, bytes: subject.bytes as u64, path, cause });
         Ok((next, new))
     }

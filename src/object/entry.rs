@@ -6,7 +6,6 @@ use crate::error::Error;
 use crate::object::dlpack::tensors::Tensors;
 use crate::object::eviction::uses::{Use, Uses};
 use crate::object::sharing::share::Share;
-use crate::observe::checksums::KeptChecksum;
 
 /// Distinguishes an object from an earlier one at the same address, which ended without a call to the library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +32,6 @@ pub struct Entry<F> {
     /// `None`: the object is not evictable.
     pub uses: Option<Uses>,
     pub tensors: Tensors,
-    pub checksum: Option<KeptChecksum>,
     /// `None`: the object is not shared.
     pub share: Option<Share>,
 }
@@ -51,7 +49,6 @@ impl<F> Entry<F> {
             in_flight: None,
             uses: None,
             tensors: Tensors::default(),
-            checksum: None,
             share: None,
         }
     }
@@ -62,9 +59,7 @@ impl<F> Entry<F> {
 
     /// Whether the entry outlives a claim.
     pub fn keeps(&self) -> bool {
-        let is_kept =
-            self.in_flight.is_some() || self.uses.is_some() || self.checksum.is_some() || self.share.is_some();
-        is_kept || !self.tensors.is_empty()
+        self.in_flight.is_some() || self.uses.is_some() || self.share.is_some() || !self.tensors.is_empty()
     }
 
     /// The check of the identity. An entry that keeps anything has set the slow bit, unless the claim is yet to publish it.

@@ -52,7 +52,6 @@ impl SyncedMemory {
         recorder::record(self.subject(), || What::Accessed { side: Side::Host, access, ready: false });
         let next = now.with_head(step::on_access(now.head(), access, Side::Host).head);
         let (next, new) = self.with_host_block(next, Contents::Undefined, pinned)?;
-        self.forget_checksum(&claim);
         let filled = next.host.map_or(Ok(()), |host| {
             // SAFETY: the block has the object's size and came from the C library, the system or the caller; any bytes are values.
             // It is new, or `fill`'s caller guarantees that no other thread uses it.

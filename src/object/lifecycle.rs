@@ -153,11 +153,6 @@ impl SyncedMemory {
         let mut kept = entry.map(|entry| self.without_copy(entry));
         let word = self.load();
         let owned = self.owned(word);
-        let checksum = kept.as_mut().and_then(|entry| entry.checksum.take());
-        if let Some(host) = self.block(word, Side::Host) {
-            // SAFETY: the caller gave up the block, which is freed below.
-            unsafe { self.compare_at_end(checksum, host) };
-        }
         self.word.store(Word::DESTROYED.0, Ordering::Relaxed);
         // SAFETY: the caller gave up the object's pointers.
         unsafe { owned.free() };
@@ -170,9 +165,6 @@ impl SyncedMemory {
     #[cold]
     fn without_copy(&self, mut entry: Entry) -> Entry {
         let is_own = entry.is_of(self.identity());
-        if !is_own {
-            entry.checksum = None;
-        }
         if let Some(copy) = entry.in_flight.take() {
             if !is_own {
                 copy.abandon();

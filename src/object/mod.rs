@@ -5,7 +5,6 @@
 
 mod access;
 pub(crate) mod aligned;
-mod compare;
 pub(crate) mod dlpack;
 pub mod element;
 mod entry;

@@ -46,7 +46,6 @@ impl SyncedMemory {
         let now = self.state()?;
         let next = now.with_head(Head::only_at(side)).borrowing(data, side);
         recorder::record(self.subject(), || What::Lent { side });
-        self.forget_checksum(&claim);
         // SAFETY: the caller guarantees it.
         unsafe { self.replace(claim, now, next, side, imported) };
         Ok(())
@@ -115,7 +114,6 @@ impl SyncedMemory {
         claim.with(|entry| entry.tensors.refuse(None))?;
         self.finish(&mut claim)?;
         let old = self.owned(now.word);
-        self.forget_checksum(&claim);
         let larger = |entry: &mut Entry| {
             entry.follow(Use::Renews);
             let imports = entry.tensors.take_imports();

@@ -105,7 +105,6 @@ impl SyncedMemory {
             return Ok(());
         }
         let old = self.owned(now.word);
-        self.forget_checksum(&claim);
         let imports =
             self.publish_with(claim, ObjectState::GIVEN_UP, Use::Renews, |entry| entry.tensors.take_imports());
         // SAFETY: the object does not refer to them, and the caller gave up its pointers.

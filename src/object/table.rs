@@ -1,7 +1,7 @@
 //! The table of objects: the lock and the state for which an object has no room.
 //!
 //! A thread that must allocate, fill or copy first claims the object's entry; a second thread waits until the claim ends. No lock
-//! is held during the work. What is to be kept beside the object (a copy in flight, a policy, tensors, a checksum, a share) stays in the
+//! is held during the work. What is to be kept beside the object (a copy in flight, a policy, tensors, a share) stays in the
 //! entry; without any, the entry goes with the claim.
 //!
 //! The outcome is published and the claim ended under the shard's lock, so an entry has its object's pointers and size.
@@ -336,8 +336,8 @@ impl<F: Copy> Claim<'_, F> {
 
 impl<F: Copy> Drop for Claim<'_, F> {
     fn drop(&mut self) {
-        // The object has not changed. Without the slow bit nothing may stay beside it.
-        self.end(|entry| entry.checksum = entry.checksum.take().filter(|_| entry.identity.is_slow));
+        // The object has not changed.
+        self.end(|_| {});
     }
 }
 

@@ -18,7 +18,6 @@ use crate::error::Error;
 use crate::memory::blocks;
 use crate::memory::driver::allocator;
 use crate::memory::{device, host};
-use crate::observe::checksums::are_compared;
 use crate::observe::recorder::{self, Span};
 use crate::platform::sync::Ordering;
 use crate::state::step::{self, Contents};
@@ -112,15 +111,6 @@ impl SyncedMemory {
         let subject = self.subject();
         let (Some(device), Some(host), 1..) = (next.device, next.host, subject.bytes) else { return Ok(()) };
         let endpoints = self.endpoints(next, (device, host), to);
-        match to {
-            Side::Device if are_compared() => {
-                // SAFETY: it is about to be copied.
-                unsafe { self.compare(claim, Side::Host, host, |what| recorder::record(subject, || what)) };
-            }
-            Side::Device => {}
-            // The data arrives later.
-            Side::Host => self.forget_checksum(claim),
-        }
         let title = match to {
             Side::Host => c"start copy to host",
             Side::Device => c"start copy to device",

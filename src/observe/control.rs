@@ -9,12 +9,12 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use syncedmem_trace::text::{Escaped, Text};
 
 use super::trace::{self, FileError};
-use super::{checksums, nvtx, recorder, report_file};
+use super::{nvtx, recorder, report_file};
 use crate::platform::sync::{nap, this_thread};
 use crate::platform::text::to_stderr;
 use crate::settings;
 use crate::state::fast_path;
-use crate::state::flags::{self, ACCESSES, ACCOUNT, COMPARE, Flags, RANGES, TRACE};
+use crate::state::flags::{self, ACCESSES, ACCOUNT, Flags, RANGES, TRACE};
 
 /// The thread that reads the settings, or 0.
 static READER: AtomicUsize = AtomicUsize::new(0);
@@ -46,8 +46,7 @@ fn read() {
     let level = settings::ACCOUNT.get();
     let flags = Flags::NONE
         .and(ACCOUNT, report_file::begin() || level > 0)
-        .and(ACCESSES, matches!(level, 2 | 4))
-        .and(COMPARE, level > 2)
+        .and(ACCESSES, level > 1)
         .and(RANGES, nvtx::attach());
     // The trace opens before the flag is set: from then on events are written to it.
     let is_traced = settings::environment(c"SYNCEDMEM_TRACE")
@@ -84,12 +83,9 @@ extern "C" fn at_exit() {
 
 pub fn set(flag: Flags, wanted: bool) {
     read_settings();
-    if wanted && (!flags::are_events_read() || flag == COMPARE && !flags::has(COMPARE)) {
-        checksums::begin_period();
-    }
     flags::set(flag, wanted);
-    if flags::has(TRACE) && (flag == ACCESSES || flag == COMPARE) {
-        trace::mode(flags::has(ACCESSES), flags::has(COMPARE));
+    if flags::has(TRACE) && flag == ACCESSES {
+        trace::mode(wanted);
     }
     // The next call of each entry point looks at the flags again.
     fast_path::close();

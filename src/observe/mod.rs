@@ -3,7 +3,6 @@
 
 pub(crate) mod call_counts;
 pub mod call_site;
-pub mod checksums;
 pub mod control;
 pub mod nvtx;
 pub mod recorder;

@@ -12,14 +12,13 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use syncedmem_trace::account::{Account, Counters};
 use syncedmem_trace::address_hash::hash_address;
 use syncedmem_trace::event::{Event, Place, Site, What};
-use syncedmem_trace::head::Access;
 use syncedmem_trace::kind::Kind;
 
 use super::call_site;
 use super::nvtx::{self, Range};
 use super::trace::{self, FileError};
 use crate::platform::clock::nanoseconds;
-use crate::state::flags::{self, ACCESSES, ACCOUNT, COMPARE, Flags, RANGES, TRACE};
+use crate::state::flags::{self, ACCESSES, ACCOUNT, Flags, RANGES, TRACE};
 
 static COUNTERS: Counters = Counters::new();
 
@@ -68,14 +67,6 @@ impl Span {
             self.end = nanoseconds();
         }
         self.range = None;
-    }
-
-    /// Records an event at the start of this measurement. Events are ordered by their ends: it stands before this one.
-    #[inline]
-    pub fn found(&self, subject: Subject, what: What) {
-        if self.start != 0 {
-            record_at(self.start, 0, subject, what);
-        }
     }
 
     #[inline]
@@ -144,8 +135,6 @@ fn wants_site(what: What, object: usize) -> bool {
         What::Allocated { .. } => !had_site(object),
         What::Copied { .. } | What::Started { .. } | What::Failed { .. } => true,
         What::Filled { bytes, .. } => bytes >= FROM,
-        // Needed to find a caller that asks to write and only reads. Comparing contents costs more than this.
-        What::Accessed { access: Access::Write, ready: false, .. } => flags::has(COMPARE),
         _ => false,
     }
 }
@@ -165,7 +154,7 @@ fn trace_site(site: Site) {
 
 pub fn open_trace(file: &CStr, observed: Flags) -> Result<(), FileError> {
     trace::start(file)?;
-    trace::mode(observed.has(ACCESSES), observed.has(COMPARE));
+    trace::mode(observed.has(ACCESSES));
     call_site::all().for_each(trace_site);
     Ok(())
 }

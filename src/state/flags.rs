@@ -13,10 +13,9 @@ pub struct Flags(u32);
 pub const ACCOUNT: Flags = Flags(1);
 /// Accesses to current data are recorded too.
 pub const ACCESSES: Flags = Flags(2);
-pub const COMPARE: Flags = Flags(4);
-pub const TRACE: Flags = Flags(8);
+pub const TRACE: Flags = Flags(4);
 /// For a profiler.
-pub const RANGES: Flags = Flags(16);
+pub const RANGES: Flags = Flags(8);
 
 const UNREAD: Flags = Flags(128);
 const OBSERVED: Flags = Flags(255);

@@ -176,7 +176,7 @@ fn arguments_and_input_are_the_programs() {
 fn flags_become_the_settings_of_the_library() {
     // In the order of the variables.
     let flags = [
-        ("--compare", "ACCOUNT=compare"),
+        ("--accesses", "ACCOUNT=accesses"),
         ("--host-blocks=malloc", "HOST_BLOCKS=malloc"),
         ("--host-limit=512M", "HOST_LIMIT=512M"),
         ("--junk-fill", "JUNK_FILL=on"),
@@ -193,13 +193,6 @@ fn flags_become_the_settings_of_the_library() {
     ];
     let told = Workshop::new().shell(&flags.map(|(flag, _)| flag), "env | grep ^SYNCEDMEM_ | grep -v TRACE= | sort");
     assert_eq!(told.output, flags.map(|(_, setting)| format!("SYNCEDMEM_{setting}\n")).concat());
-}
-
-#[test]
-fn accesses_and_comparisons_are_asked_for_alone_and_together() {
-    for (flags, told) in [(&["--accesses"][..], "accesses\n"), (&["--compare", "--accesses"], "all\n")] {
-        assert_eq!(Workshop::new().shell(flags, "echo $SYNCEDMEM_ACCOUNT").output, told);
-    }
 }
 
 #[test]

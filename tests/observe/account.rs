@@ -211,21 +211,6 @@ fn a_child_that_is_forked_before_the_first_access_counts_its_own() {
     in_a_child(|| assert_eq!(counts().objects_made, 0));
 }
 
-fn memory_that_was_lent_while_nothing_was_compared_is_not_looked_at() {
-    let mut object = Object::touched(Storage::cpu_data, MIB);
-    let any = std::ptr::null_mut();
-    let (prot, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
-    let lent = unsafe { libc::mmap(any, MIB, prot, flags, -1, 0) };
-    assert_ne!(lent, libc::MAP_FAILED);
-    assert_eq!(syncedmem_set_compare(false), SYNCEDMEM_SUCCESS);
-    assert_eq!(unsafe { syncedmem_set_cpu_data(object.mem(), lent) }, SYNCEDMEM_SUCCESS);
-    assert_eq!(syncedmem_set_compare(true), SYNCEDMEM_SUCCESS);
-    // The object is not used again but to be ended: its owner may take it away.
-    assert_eq!(unsafe { libc::munmap(lent, MIB) }, 0);
-    drop(object);
-    assert_eq!(counts().objects_ended, 1);
-}
-
 crate::support::harness::tests![
     alone(&[ON]):
     every_figure_of_a_known_sequence_is_exact,
@@ -240,6 +225,5 @@ crate::support::harness::tests![
     accounting_that_begins_in_the_middle_counts_from_there;
     alone(&[ON, ("SYNCEDMEM_HOST_LIMIT", "1M")]): memory_that_runs_out_is_a_failure_of_so_many_bytes;
     alone(&[ON, ("SYNCEDMEM_POOL_BUDGET", "1M")]): blocks_that_the_budget_has_no_room_for_are_turned_away;
-    alone(&[ACCESSES]): a_forked_child_counts_its_own;
-    alone(&[("SYNCEDMEM_ACCOUNT", "compare")]): memory_that_was_lent_while_nothing_was_compared_is_not_looked_at,
+    alone(&[ACCESSES]): a_forked_child_counts_its_own,
 ];

@@ -3,8 +3,7 @@
 use crate::support::pools::*;
 use crate::support::traced::{self, in_a_traced_process};
 use crate::support::*;
-use syncedmem_analysis::advice::{Advice, Certainty, Rule, Subject};
-use syncedmem_trace::event::Site;
+use syncedmem_analysis::advice::{Advice, Rule, Subject};
 use syncedmem_trace::head::Side::{self, Device, Host};
 use syncedmem_trace::kind::Kind;
 
@@ -13,8 +12,6 @@ const BYTES: usize = 4096;
 /// What is asked to be observed.
 const ON: (&str, &str) = ("SYNCEDMEM_ACCOUNT", "on");
 const ACCESSES: (&str, &str) = ("SYNCEDMEM_ACCOUNT", "accesses");
-const COMPARED: (&str, &str) = ("SYNCEDMEM_ACCOUNT", "compare");
-const ALL: (&str, &str) = ("SYNCEDMEM_ACCOUNT", "all");
 
 /// Runs `body` in a process where that is observed from the beginning.
 fn observed<F: FnOnce(&Gpu)>(environment: &[(&str, &str)], body: F) {
@@ -76,82 +73,6 @@ fn each_rule_about_copies_and_sides_finds_what_real_calls_did() {
             let of_side = pageable.iter().find(|found| found.subject == Subject::CopyTo(to));
             assert_counts(*of_side.unwrap(), &calls, to);
         }
-        let mut filled = Object::touched(Storage::mutable_cpu_data, BYTES);
-        filled.overwrite_cpu_data().unwrap();
-        assert_eq!(one(Rule::OverwrittenFill).subject, Subject::Memory(Host));
-    });
-}
-
-fn a_copy_of_data_that_did_not_change_is_unchanged_on_either_side() {
-    observed(&[COMPARED], |gpu| {
-        let mut object = on_host(BYTES);
-        object.gpu_data().unwrap();
-        object.mutable_cpu_data().unwrap();
-        let (_, calls) = gpu.watch(|| object.mutable_gpu_data().unwrap());
-        let unchanged = one(Rule::UnchangedCopy);
-        assert_counts(unchanged, &calls, Device);
-        assert_ne!(unchanged.at, Site::UNKNOWN, "who asked to write");
-        assert_eq!((unchanged.certainty, unchanged.subject), (Certainty::Compared, Subject::CopyTo(Device)));
-        let (_, calls) = gpu.watch(|| object.cpu_data().unwrap());
-        let to_host = advice(Rule::UnchangedCopy).into_iter().find(|found| found.subject == Subject::CopyTo(Host));
-        assert_counts(to_host.unwrap(), &calls, Host);
-    });
-}
-
-fn a_copy_is_changed_if_one_byte_is_or_the_devices_memory_is_new() {
-    observed(&[COMPARED], |gpu| {
-        let mut object = on_host(BYTES);
-        object.gpu_data().unwrap();
-        let data = object.mutable_cpu_data().unwrap();
-        unsafe { data.add(BYTES - 1).write(99) };
-        let address = object.mutable_gpu_data().unwrap().addr();
-        gpu.write(address + 17, &[1]);
-        object.mutable_cpu_data().unwrap();
-        assert_eq!(object.release_gpu(), SYNCEDMEM_SUCCESS);
-        object.gpu_data().unwrap();
-        assert_eq!(advice(Rule::UnchangedCopy), []);
-    });
-}
-
-fn zeros_of_which_every_sample_has_changed_were_overwritten() {
-    observed(&[ALL], |_| {
-        let (mut whole, mut half) = (Object::new(BYTES), Object::new(BYTES));
-        whole.fill_host(&pattern(7, BYTES).iter().map(|byte| byte | 1).collect::<Vec<_>>());
-        half.fill_host(&[pattern(7, BYTES / 2), vec![0; BYTES / 2]].concat());
-        for object in [&mut whole, &mut half] {
-            object.gpu_data().unwrap();
-        }
-        let fill = one(Rule::OverwrittenFill);
-        assert_eq!((fill.certainty, fill.subject), (Certainty::Compared, Subject::Memory(Host)));
-        assert_eq!((fill.count, fill.bytes, fill.object), (1, BYTES as u64, Some(whole.mem().addr() as u64)));
-        // An object that is never copied is looked at when it ends.
-        let mut never_copied = Object::new(BYTES);
-        never_copied.fill_host(&[1; BYTES]);
-        drop(never_copied);
-        assert_eq!(one(Rule::OverwrittenFill).count, 2);
-        // Zeros that are added to were needed, although everything has changed.
-        let mut sum = Object::new(BYTES);
-        for addend in [1, 2] {
-            let data = sum.mutable_cpu_data().unwrap();
-            (0..BYTES).for_each(|at| unsafe { *data.add(at) += addend });
-        }
-        drop(sum);
-        let possible = |found: &Advice| found.certainty == Certainty::Possible && found.count == 1;
-        assert_eq!(advice(Rule::OverwrittenFill).iter().filter(|found| possible(found)).count(), 1);
-    });
-}
-
-fn whether_a_copy_was_overwritten_is_known_where_contents_are_compared() {
-    observed(&[COMPARED], |gpu| {
-        let (mut whole, mut part) = (on_device(gpu, BYTES), on_device(gpu, BYTES));
-        let (_, calls) = gpu.watch(|| whole.fill_host(&[9; BYTES]));
-        unsafe { part.mutable_cpu_data().unwrap().write_bytes(9, BYTES / 2) };
-        for object in [&mut whole, &mut part] {
-            object.gpu_data().unwrap();
-        }
-        let copy = one(Rule::OverwrittenCopy);
-        assert_counts(copy, &calls, Host);
-        assert_eq!((copy.certainty, copy.object), (Certainty::Compared, Some(whole.mem().addr() as u64)));
     });
 }
 
@@ -182,9 +103,5 @@ fn blocks_that_a_budget_turned_away_would_have_served() {
 
 crate::support::harness::tests![
     each_rule_about_copies_and_sides_finds_what_real_calls_did,
-    a_copy_of_data_that_did_not_change_is_unchanged_on_either_side,
-    a_copy_is_changed_if_one_byte_is_or_the_devices_memory_is_new,
-    zeros_of_which_every_sample_has_changed_were_overwritten,
-    whether_a_copy_was_overwritten_is_known_where_contents_are_compared,
     blocks_that_a_budget_turned_away_would_have_served,
 ];

@@ -27,7 +27,6 @@ support::harness::suites![
     account,
     account_objects,
     advice::copies,
-    advice::fills,
     advice::memory,
     advice::sums,
     device_account,

@@ -87,7 +87,6 @@ pub enum Item {
         time: u64,
         /// Also those that need nothing.
         accesses: bool,
-        compares: bool,
     },
     Event {
         process: u32,

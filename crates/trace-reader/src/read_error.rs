@@ -13,7 +13,7 @@ pub enum ReadError {
     NoRecordings,
     /// Than these bytes, which its header gives it.
     TooLong(u64),
-    /// Other bytes, or a newer format.
+    /// Other bytes, or another format.
     Header(NoHeader),
 }
 
@@ -41,8 +41,8 @@ impl fmt::Display for ReadError {
             ReadError::Header(NoHeader::Foreign) => {
                 f.write_str("it is no recording of libsyncedmem; name a file that syncedmem run --trace or SYNCEDMEM_TRACE wrote")
             }
-            ReadError::Header(NoHeader::Newer(version)) => {
-                write!(f, "a newer libsyncedmem wrote it (format {version}); use the command that belongs to it")
+            ReadError::Header(NoHeader::Other(version)) => {
+                write!(f, "another version of libsyncedmem wrote it (format {version}); use the command that belongs to it, or record again")
             }
             ReadError::Header(NoHeader::Damaged) => f.write_str("its header is damaged, or not complete; record again"),
         }

@@ -204,9 +204,7 @@ impl Stream {
                 items.push_back(Item::Items { process, object, items: number });
             }
             Record::Pass(pass) => items.push_back(Item::Pass { process, pass }),
-            Record::Mode { time, accesses, compares, .. } => {
-                items.push_back(Item::Mode { process, time, accesses, compares });
-            }
+            Record::Mode { time, accesses, .. } => items.push_back(Item::Mode { process, time, accesses }),
         }
         true
     }

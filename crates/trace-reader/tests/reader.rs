@@ -78,7 +78,7 @@ fn a_recording_is_read_in_the_order_of_ends_with_its_texts() {
     recording.site(1, "caffe::Net::Init");
     recording.text(text::Kind::Thread, 1, b"main");
     recording.text(text::Kind::Net, 0, b"ReLU\trelu1\t1\tconv1\trelu1\n");
-    recording.put(Record::Mode { time: 1, thread: 1, accesses: true, compares: false });
+    recording.put(Record::Mode { time: 1, thread: 1, accesses: true });
     recording.event(at(10, 0, made(64)));
     recording.event(at(30, 20, allocated(5)));
     recording.event(at(31, 5, What::Synchronised));
@@ -99,7 +99,7 @@ fn a_recording_is_read_in_the_order_of_ends_with_its_texts() {
             Item::Site { process, site: Site(1), place: "caffe::Net::Init".into() },
             Item::Thread { process, thread: 1, name: "main".into() },
             Item::Net { process, layers: "ReLU\trelu1\t1\tconv1\trelu1\n".into() },
-            Item::Mode { process, time: 1, accesses: true, compares: false },
+            Item::Mode { process, time: 1, accesses: true },
             Item::Event { process, event: at(10, 0, made(64)) },
             Item::Event { process, event: at(31, 5, What::Synchronised) },
             Item::Event { process, event: at(30, 20, allocated(5)) },
@@ -294,7 +294,7 @@ fn other_files_are_refused_with_what_to_do() {
         (b"[\n{\"ph\":\"M\"},\n", "record again with syncedmem run --trace FILE"),
         (b"Thread,Time,Action,Pointer,Size,Stream\n", "record again with syncedmem run --trace FILE"),
         (b"\x7fELF", "it is no recording of libsyncedmem"),
-        (&newer, "a newer libsyncedmem wrote it (format 9)"),
+        (&newer, "another version of libsyncedmem wrote it (format 9)"),
         (&damaged, "its header is damaged"),
     ] {
         fs::write(folder.file("t"), contents).unwrap();

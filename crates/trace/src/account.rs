@@ -159,7 +159,7 @@ pub fn take(words: &Words, event: &Event) -> bool {
         What::Synchronised => sum(SYNCHRONISED, 0),
         What::TurnedAway { kind, bytes } => sum(TURNED_AWAY + 3 * kind as usize, bytes),
         What::Failed { side, bytes, .. } => sum(FAILURES + 3 * side as usize, bytes),
-        What::Resized { .. } | What::Compared { .. } | What::Lent { .. } | What::Released { .. } => {}
+        What::Resized { .. } | What::Lent { .. } | What::Released { .. } => {}
     }
     false
 }

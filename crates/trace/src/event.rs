@@ -97,13 +97,6 @@ pub enum What {
         to: Side,
         copy: u64,
     },
-    /// Contents against those at the fill, or when both sides were last equal.
-    Compared {
-        /// Always the host.
-        side: Side,
-        since: Since,
-        changed: Changed,
-    },
     /// `set_cpu_data`, `set_gpu_data`.
     Lent {
         side: Side,
@@ -162,21 +155,6 @@ pub enum Cause {
     Access(Access),
     /// A caller's copy on a stream that the library waited for, because the driver gave no event.
     Stream,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Since {
-    /// The zeros of the side's fill.
-    Fill,
-    /// The contents of both sides at their last copy.
-    Copy,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Changed {
-    Nothing,
-    Part,
-    Everything,
 }
 
 /// What an allocation failed at.

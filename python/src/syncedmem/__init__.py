@@ -34,7 +34,6 @@ from ._observe import (
 )
 from ._policies import (
     get_accounting,
-    get_compare,
     get_device_check,
     get_error_policy,
     get_mode,
@@ -44,7 +43,6 @@ from ._policies import (
     get_pool_budget,
     get_pools,
     set_accounting,
-    set_compare,
     set_device_check,
     set_error_policy,
     set_host_allocator,
@@ -100,7 +98,6 @@ __all__ = [
     "ffi",
     "from_dlpack",
     "get_accounting",
-    "get_compare",
     "get_device_check",
     "get_error_policy",
     "get_keep_on_shrink",
@@ -123,7 +120,6 @@ __all__ = [
     "reset_peaks",
     "save_binaryproto",
     "set_accounting",
-    "set_compare",
     "set_device_check",
     "set_error_policy",
     "set_host_allocator",

@@ -114,16 +114,6 @@ def get_accounting() -> Accounting:
     return Accounting(_get(lib.syncedmem_get_accounting, "syncedmem_accounting_t *"))
 
 
-def set_compare(on: bool) -> None:
-    """Switches the comparison of host contents at copies, which finds copies that changed nothing."""
-    check(lib.syncedmem_set_compare(flag(on, "on")))
-
-
-def get_compare() -> bool:
-    """Whether host contents are compared at copies."""
-    return bool(_get(lib.syncedmem_get_compare, "bool *"))
-
-
 def set_device_check(on: bool) -> None:
     """Switches the device check: an access is an error while another device than that of the data is current."""
     check(lib.syncedmem_set_device_check(flag(on, "on")))

@@ -9,7 +9,7 @@ use crate::abi::status::syncedmem_status_t;
 use crate::error::Error;
 use crate::object::report;
 use crate::observe::{self, control, recorder};
-use crate::state::flags::{self, ACCESSES, ACCOUNT, COMPARE};
+use crate::state::flags::{self, ACCESSES, ACCOUNT};
 
 /// What is accounted for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,24 +51,6 @@ pub unsafe extern "C" fn syncedmem_get_accounting(accounting: *mut syncedmem_acc
             (true, false) => syncedmem_accounting_t::SYNCEDMEM_ACCOUNTING_ON,
             (true, true) => syncedmem_accounting_t::SYNCEDMEM_ACCOUNTING_ACCESSES,
         });
-    })
-}
-
-/// Switches the comparison of host contents at copies, which finds copies and fills that changed nothing. It reads
-/// copied data once more, and needs accounting or a trace. Overrides `SYNCEDMEM_ACCOUNT`.
-#[unsafe(no_mangle)]
-pub extern "C" fn syncedmem_set_compare(on: bool) -> syncedmem_status_t {
-    entry!(|| {
-        control::set(COMPARE, on);
-    })
-}
-
-/// Writes to `*on` whether host contents are compared.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn syncedmem_get_compare(on: *mut bool) -> syncedmem_status_t {
-    entry!(out(on), |on| {
-        control::read_settings();
-        on.set(flags::has(COMPARE));
     })
 }
 

@@ -90,9 +90,9 @@ pub fn pass(kind: PassKind, iteration: Option<u64>, start: u64) {
     note(|_, time, thread| Some(Record::Pass(pass(time, thread))));
 }
 
-/// Records what is recorded from now on: accesses that need no work, results of comparisons.
-pub fn mode(accesses: bool, compares: bool) {
-    note(|_, time, thread| Some(Record::Mode { time, thread, accesses, compares }));
+/// Records whether accesses that need no work are recorded from now on.
+pub fn mode(accesses: bool) {
+    note(|_, time, thread| Some(Record::Mode { time, thread, accesses }));
 }
 
 fn note(of: impl FnOnce(&Entry, u64, u32) -> Option<Record>) {

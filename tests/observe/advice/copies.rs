@@ -1,7 +1,7 @@
 //! The rules about copies.
 
 use syncedmem_analysis::advice::{Certainty::*, Rule::*, Subject};
-use syncedmem_trace::event::{Changed, Path::*, Since};
+use syncedmem_trace::event::Path::*;
 use syncedmem_trace::kind::Kind;
 
 use super::found::*;
@@ -18,11 +18,6 @@ fn on_host(bytes: u64) -> Vec<Told> {
 /// An object whose data is on the device alone.
 fn on_device(bytes: u64) -> Vec<Told> {
     vec![made(bytes), asked(Device, Overwrite), fresh(Kind::Device, bytes)]
-}
-
-/// An object that is the same on both sides: the device's access at site 1 copied it.
-fn on_both(bytes: u64) -> Vec<Told> {
-    [on_host(bytes), vec![asked(Device, Read), copied(Device, Read, bytes, Pageable).at(1).taking(100)]].concat()
 }
 
 fn a_push_is_unread_whatever_makes_it_void_before_the_device_is_asked_for() {
@@ -102,75 +97,6 @@ fn a_push_that_was_waited_for_is_a_push() {
     assert_eq!(without(UnreadCopy, &story), []);
 }
 
-fn a_copy_is_unchanged_if_the_host_was_found_as_it_was_and_the_writer_is_to_blame() {
-    let copy = |changed| {
-        vec![
-            asked(Host, Write).at(2),
-            asked(Device, Read).at(9),
-            compared(Since::Copy, changed),
-            copied(Device, Read, SIZE, Pageable).at(9).taking(30),
-        ]
-    };
-    let expected = advice(UnchangedCopy, Compared, Subject::CopyTo(Device), 2).sums(1, SIZE, 30);
-    assert_eq!(both(UnchangedCopy, &[on_both(SIZE), copy(Changed::Nothing)].concat()), [expected]);
-    for changed in [Changed::Part, Changed::Everything] {
-        assert_eq!(both(UnchangedCopy, &[on_both(SIZE), copy(changed)].concat()), [], "{changed:?}");
-    }
-}
-
-fn the_writer_whose_access_copied_it_to_the_host_is_to_blame_for_the_copy_back() {
-    let there = vec![asked(Host, Write), copied(Host, Write, SIZE, Pageable).at(2).taking(40)];
-    let back = vec![
-        ready(Host, Write).at(8),
-        asked(Device, Write),
-        compared(Since::Copy, Changed::Nothing),
-        copied(Device, Write, SIZE, Pageable).at(9).taking(30),
-    ];
-    let expected = advice(UnchangedCopy, Compared, Subject::CopyTo(Device), 2).sums(1, SIZE, 30);
-    assert_eq!(both(UnchangedCopy, &[on_device(SIZE), there, back].concat()), [expected]);
-}
-
-fn a_copy_to_the_host_is_unchanged_if_the_device_had_nothing_new() {
-    let copy = |changed| {
-        vec![
-            asked(Device, Write).at(2),
-            asked(Host, Read),
-            came(changed),
-            copied(Host, Read, SIZE, Pageable).taking(30),
-        ]
-    };
-    let expected = advice(UnchangedCopy, Compared, Subject::CopyTo(Host), 2).sums(1, SIZE, 30);
-    assert_eq!(both(UnchangedCopy, &[on_both(SIZE), copy(Changed::Nothing)].concat()), [expected]);
-    assert_eq!(both(UnchangedCopy, &[on_both(SIZE), copy(Changed::Part)].concat()), []);
-    let lost = vec![asked(Device, Write), released(Host), freed(Kind::Pageable, SIZE)];
-    assert_eq!(both(UnchangedCopy, &[on_both(SIZE), lost, copy(Changed::Nothing)].concat()), [], "into new memory");
-}
-
-fn an_unchanged_copy_was_needed_where_the_devices_memory_is_another_by_now() {
-    let lost: [&[Told]; 4] =
-        [&[released(Device)], &[evicted(SIZE)], &[freed(Kind::Device, SIZE)], &[asked(Host, Overwrite)]];
-    let copy = vec![asked(Device, Read), compared(Since::Copy, Changed::Nothing), copied(Device, Read, SIZE, Pageable)];
-    for lost in lost {
-        let story = [on_both(SIZE), vec![asked(Host, Write).at(2)], lost.to_vec(), copy.clone()].concat();
-        assert_eq!(both(UnchangedCopy, &story), [], "{lost:?}");
-    }
-    let fails = vec![asked(Device, Read), compared(Since::Copy, Changed::Nothing)];
-    let later = vec![asked(Device, Read), compared(Since::Copy, Changed::Part), copied(Device, Read, SIZE, Pageable)];
-    let story = [on_both(SIZE), vec![asked(Host, Write)], fails.clone(), later].concat();
-    assert_eq!(both(UnchangedCopy, &story), [], "the first of the two accesses failed");
-    let unseen = vec![asked(Device, Read), copied(Device, Read, SIZE, Pageable)];
-    let story = [on_both(SIZE), vec![asked(Host, Write)], fails, unseen].concat();
-    assert_eq!(both(UnchangedCopy, &story), [], "the second was not compared");
-}
-
-fn an_unchanged_push_counts_as_well() {
-    let push = vec![compared(Since::Copy, Changed::Nothing), started(Device, SIZE, Pageable).at(3)];
-    let story = [on_both(SIZE), vec![asked(Host, Write).at(2)], push].concat();
-    let expected = advice(UnchangedCopy, Compared, Subject::CopyTo(Device), 2);
-    // At the rate of the copy that made both sides the same.
-    assert_eq!(both(UnchangedCopy, &story), [expected.sums(1, SIZE, 100)]);
-}
-
 /// A copy by a writer at a site that is the side's number.
 fn to_and_fro(side: syncedmem_trace::head::Side, took: u64) -> [Told; 2] {
     [asked(side, Write), copied(side, Write, SIZE, Pageable).at(20 + side as u32).taking(took)]
@@ -201,24 +127,6 @@ fn a_row_ends_with_a_second_copy_in_the_same_direction_or_another_size() {
     let story = [on_host(SIZE), three, breaks[0].to_vec(), again].concat();
     let expected = advice(PingPong, Certain, Subject::Object, 20).sums(4, 4 * SIZE, 56);
     assert_eq!(both(PingPong, &story), [expected], "a new row");
-}
-
-fn a_copy_is_overwritten_or_not_once_it_is_compared_or_has_come_back() {
-    for (to, there) in [(Host, on_device(SIZE)), (Device, on_host(SIZE))] {
-        let story = |between: &[Told], changed| {
-            let copy = vec![asked(to, Write), copied(to, Write, SIZE, Pageable).at(6).taking(25)];
-            let look = if to == Host { compared(Since::Copy, changed) } else { came(changed) };
-            let back = vec![asked(to.other(), Read), look, copied(to.other(), Read, SIZE, Pageable), ended()];
-            [there.clone(), copy, between.to_vec(), back].concat()
-        };
-        let expected = advice(OverwrittenCopy, Compared, Subject::CopyTo(to), 6).sums(1, SIZE, 25);
-        assert_eq!(both(OverwrittenCopy, &story(&[], Changed::Everything)), [expected]);
-        assert_eq!(both(OverwrittenCopy, &story(&[], Changed::Part)), []);
-        assert_eq!(both(OverwrittenCopy, &story(&[], Changed::Nothing)), []);
-        let possible = syncedmem_analysis::advice::Advice { certainty: Possible, ..expected };
-        let replaced = story(&[asked(to, Overwrite)], Changed::Everything);
-        assert_eq!(both(OverwrittenCopy, &replaced), [possible], "what was compared is what came afterwards");
-    }
 }
 
 fn two_copies_of_64_kib_from_pageable_memory_are_slow_if_pinned_ones_were_faster() {
@@ -258,14 +166,8 @@ crate::support::harness::tests![
     a_writer_that_could_not_wait_for_a_pull_makes_nothing_void,
     a_copy_in_flight_costs_what_others_of_its_direction_and_path_did,
     a_push_that_was_waited_for_is_a_push,
-    a_copy_is_unchanged_if_the_host_was_found_as_it_was_and_the_writer_is_to_blame,
-    the_writer_whose_access_copied_it_to_the_host_is_to_blame_for_the_copy_back,
-    a_copy_to_the_host_is_unchanged_if_the_device_had_nothing_new,
-    an_unchanged_copy_was_needed_where_the_devices_memory_is_another_by_now,
-    an_unchanged_push_counts_as_well,
     four_copies_to_and_fro_are_a_ping_pong_and_three_are_not,
     a_row_ends_with_a_second_copy_in_the_same_direction_or_another_size,
-    a_copy_is_overwritten_or_not_once_it_is_compared_or_has_come_back,
     two_copies_of_64_kib_from_pageable_memory_are_slow_if_pinned_ones_were_faster,
     how_fast_pinned_copies_are_is_not_learnt_from_small_ones,
 ];

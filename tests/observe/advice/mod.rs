@@ -1,7 +1,6 @@
 //! The advice, from events that are written down here: what triggers each rule and what does not quite.
 
 pub mod copies;
-pub mod fills;
 mod found;
 pub mod memory;
 mod story;

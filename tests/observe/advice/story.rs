@@ -63,10 +63,6 @@ told! {
     pushed_at_once(bytes: u64) => What::Copied { to: Device, bytes, path: Path::Pinned, cause: Cause::Stream };
     started(to: Side, bytes: u64, path: Path) => What::Started { to, bytes, path, copy: 1 };
     completed(to: Side) => What::Completed { to, copy: 1 };
-    /// What the host holds was compared, before it is copied.
-    compared(since: Since, changed: Changed) => What::Compared { side: Host, since, changed };
-    /// What came from the device was compared.
-    came(changed: Changed) => What::Compared { side: Device, since: Since::Copy, changed };
     lent(side: Side) => What::Lent { side };
     released(side: Side) => What::Released { side };
     evicted(bytes: u64) => What::Evicted { bytes };

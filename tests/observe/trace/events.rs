@@ -42,10 +42,6 @@ pub fn everything() -> Vec<What> {
         for access in ACCESSES {
             all.extend([true, false].map(|ready| What::Accessed { side, access, ready }));
         }
-        for since in [Since::Fill, Since::Copy] {
-            let changes = [Changed::Nothing, Changed::Part, Changed::Everything];
-            all.extend(changes.map(|changed| What::Compared { side, since, changed }));
-        }
     }
     all
 }

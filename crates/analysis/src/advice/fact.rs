@@ -2,7 +2,7 @@
 
 use super::rates::{Cost, Time};
 use super::rule::Subject;
-use syncedmem_trace::event::{Cause, Changed, Event, Path, Since, Site};
+use syncedmem_trace::event::{Cause, Event, Path, Site};
 use syncedmem_trace::head::{Access, Side};
 
 /// Something that happened to an object's data.
@@ -22,21 +22,10 @@ pub enum Fact {
     },
     Filled {
         side: Side,
-        /// The access that needed it, if known.
-        access: Option<Access>,
-        site: Site,
-        cost: Cost,
-    },
-    Compared {
-        side: Side,
-        since: Since,
-        changed: Changed,
     },
     /// A writer got a side's address: only this side is up to date.
     Written {
         side: Side,
-        access: Access,
-        site: Site,
     },
     Void {
         side: Side,
@@ -66,18 +55,11 @@ pub enum Fact {
 pub struct Copy {
     pub to: Side,
     pub path: Path,
-    pub aim: Aim,
+    /// A push or a pull, for a later access; else an access waited for it.
+    pub is_for_later: bool,
     pub in_flight: bool,
     pub site: Site,
     pub cost: Cost,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Aim {
-    /// An access, whose caller waited for it.
-    Access(Access),
-    /// A push or a pull, for a later access.
-    Later,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,14 +75,10 @@ pub enum Why {
 
 impl Copy {
     pub fn done(event: &Event, to: Side, bytes: u64, path: Path, cause: Cause) -> Copy {
-        let aim = match cause {
-            Cause::Access(access) => Aim::Access(access),
-            Cause::Stream => Aim::Later,
-        };
         Copy {
             to,
             path,
-            aim,
+            is_for_later: cause == Cause::Stream,
             in_flight: false,
             site: event.site,
             cost: Cost { bytes, time: Time::Measured(event.duration) },
@@ -109,7 +87,7 @@ impl Copy {
 
     pub fn started(event: &Event, to: Side, bytes: u64, path: Path) -> Copy {
         let cost = Cost { bytes, time: Time::OnStream(to, path) };
-        Copy { to, path, aim: Aim::Later, in_flight: true, site: event.site, cost }
+        Copy { to, path, is_for_later: true, in_flight: true, site: event.site, cost }
     }
 
     pub fn subject(&self) -> Subject {

@@ -35,7 +35,6 @@ struct State {
 struct Pending {
     side: Side,
     access: Access,
-    site: Site,
 }
 
 impl History {
@@ -81,9 +80,7 @@ impl State {
                     self.rules.take(&Fact::New, scribe);
                 }
             }
-            What::Accessed { side, access, .. } => {
-                self.begin_access(Pending { side, access, site: event.site }, scribe)
-            }
+            What::Accessed { side, access, .. } => self.begin_access(Pending { side, access }, scribe),
             What::Allocated { kind, bytes, origin, .. } => {
                 if origin == Origin::Fresh && scribe.findings.turned_away.serve(kind, bytes) {
                     let cost = Cost { bytes, time: Time::Measured(event.duration) };
@@ -102,17 +99,16 @@ impl State {
                 *blocks = blocks.saturating_sub(1);
                 self.rules.take(&Fact::Freed { side: kind.side() }, scribe);
             }
-            What::Filled { side, bytes } => {
-                let access = self.pending.take().map(|pending| pending.access);
-                let cost = Cost { bytes, time: Time::Measured(event.duration) };
+            What::Filled { side, .. } => {
+                self.pending = None;
                 self.head = Some(Head::only_at(side));
-                self.rules.take(&Fact::Filled { side, access, site: event.site, cost }, scribe);
+                self.rules.take(&Fact::Filled { side }, scribe);
             }
             What::Copied { to, bytes, path, cause } => {
                 scribe.findings.rates.learn(to, path, bytes, event.duration);
                 self.copied(Copy::done(event, to, bytes, path, cause), scribe);
                 if cause == Cause::Access(Access::Write) {
-                    self.write(Pending { side: to, access: Access::Write, site: event.site }, scribe);
+                    self.write(Pending { side: to, access: Access::Write }, scribe);
                 }
             }
             What::Started { to, bytes, path, .. } => {
@@ -123,9 +119,6 @@ impl State {
             }
             What::Completed { to: Side::Host, .. } => self.landed(scribe),
             What::Completed { to: Side::Device, .. } => {}
-            What::Compared { side, since, changed } => {
-                self.rules.take(&Fact::Compared { side, since, changed }, scribe);
-            }
             What::Lent { side } => {
                 self.head = Some(Head::only_at(side));
                 self.void([side, side.other()], Why::Replaced, scribe);
@@ -148,7 +141,7 @@ impl State {
     }
 
     fn begin_access(&mut self, access_begun: Pending, scribe: &mut Scribe<'_>) {
-        let Pending { side, access, .. } = access_begun;
+        let Pending { side, access } = access_begun;
         self.rules.take(&Fact::Asked { side, access }, scribe);
         let needs_nothing = match (access, self.head) {
             (Access::Read, _) | (_, None) => false,
@@ -183,14 +176,14 @@ impl State {
         }
     }
 
-    fn write(&mut self, Pending { side, access, site }: Pending, scribe: &mut Scribe<'_>) {
+    fn write(&mut self, Pending { side, access }: Pending, scribe: &mut Scribe<'_>) {
         self.pending = None;
         self.head = Some(Head::only_at(side));
         match access {
             Access::Overwrite => self.void([side, side.other()], Why::Replaced, scribe),
             Access::Read | Access::Write => self.void([side.other()], Why::Written, scribe),
         }
-        self.rules.take(&Fact::Written { side, access, site }, scribe);
+        self.rules.take(&Fact::Written { side }, scribe);
     }
 
     fn copied(&mut self, copy: Copy, scribe: &mut Scribe<'_>) {
@@ -234,7 +227,6 @@ fn belongs_to_the_last(what: &What) -> bool {
             | What::Filled { .. }
             | What::Copied { cause: Cause::Access(_), .. }
             | What::Completed { .. }
-            | What::Compared { .. }
             | What::Registered { .. }
             | What::Synchronised
             | What::TurnedAway { .. }

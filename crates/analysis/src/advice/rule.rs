@@ -4,10 +4,7 @@ use syncedmem_trace::kind::Kind;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Rule {
     UnreadCopy,
-    UnchangedCopy,
     PingPong,
-    OverwrittenFill,
-    OverwrittenCopy,
     PageableCopy,
     UnusedSide,
     TurnedAway,
@@ -17,8 +14,6 @@ pub enum Rule {
 pub enum Certainty {
     /// It follows from the calls and from what the library did.
     Certain,
-    /// Contents were compared: a hash shows that nothing has changed, samples that everything has.
-    Compared,
     /// Only the caller can know.
     Possible,
 }
@@ -32,24 +27,13 @@ pub enum Subject {
 }
 
 impl Rule {
-    pub const ALL: [Rule; 8] = [
-        Rule::UnreadCopy,
-        Rule::UnchangedCopy,
-        Rule::PingPong,
-        Rule::OverwrittenFill,
-        Rule::OverwrittenCopy,
-        Rule::PageableCopy,
-        Rule::UnusedSide,
-        Rule::TurnedAway,
-    ];
+    pub const ALL: [Rule; 5] =
+        [Rule::UnreadCopy, Rule::PingPong, Rule::PageableCopy, Rule::UnusedSide, Rule::TurnedAway];
 
     pub const fn name(self) -> &'static str {
         match self {
             Rule::UnreadCopy => "unread-copy",
-            Rule::UnchangedCopy => "unchanged-copy",
             Rule::PingPong => "ping-pong",
-            Rule::OverwrittenFill => "overwritten-fill",
-            Rule::OverwrittenCopy => "overwritten-copy",
             Rule::PageableCopy => "pageable-copy",
             Rule::UnusedSide => "unused-side",
             Rule::TurnedAway => "turned-away",
@@ -60,21 +44,14 @@ impl Rule {
         match self {
             Rule::PingPong => "prototxt",
             Rule::PageableCopy | Rule::TurnedAway => "setting",
-            Rule::UnreadCopy
-            | Rule::UnchangedCopy
-            | Rule::OverwrittenFill
-            | Rule::OverwrittenCopy
-            | Rule::UnusedSide => "source",
+            Rule::UnreadCopy | Rule::UnusedSide => "source",
         }
     }
 
     pub const fn what_was_seen(self) -> &'static str {
         match self {
             Rule::UnreadCopy => "The data of a copy became void before any access asked for it.",
-            Rule::UnchangedCopy => "Data was copied although the other side held the same data already.",
             Rule::PingPong => "An object was copied back and forth, four times or more in a row.",
-            Rule::OverwrittenFill => "Memory was filled with zeros that were then overwritten.",
-            Rule::OverwrittenCopy => "Data was copied for a writing access that may have overwritten all of it.",
             Rule::PageableCopy => "The same objects were copied from or to pageable memory repeatedly.",
             Rule::UnusedSide => "Memory is held on both sides, and only one of them is used.",
             Rule::TurnedAway => {
@@ -90,22 +67,9 @@ impl Rule {
                  before the device reads it."
             }
             (Rule::UnreadCopy, _) => "Leave out this async_cpu_pull, or pull only what cpu_data is then called for.",
-            (Rule::UnchangedCopy, Subject::CopyTo(Side::Host)) => {
-                "Call gpu_data instead of mutable_gpu_data where the data is only read."
-            }
-            (Rule::UnchangedCopy, _) => "Call cpu_data instead of mutable_cpu_data where the data is only read.",
             (Rule::PingPong, _) => {
                 "Do the work between these copies on one side: replace the layer that asks for cpu_data by \
                  one with a GPU implementation, give it one, or keep all of them on the CPU."
-            }
-            (Rule::OverwrittenFill, Subject::Memory(Side::Device))
-            | (Rule::OverwrittenCopy, Subject::CopyTo(Side::Device)) => {
-                "Call syncedmem_overwrite_gpu_data instead of mutable_gpu_data where all of the data \
-                 is written before any of it is read."
-            }
-            (Rule::OverwrittenFill | Rule::OverwrittenCopy, _) => {
-                "Call syncedmem_overwrite_cpu_data instead of mutable_cpu_data where all of the data \
-                 is written before any of it is read."
             }
             (Rule::PageableCopy, _) => {
                 "Have this memory page-locked: Caffe::set_mode(GPU) before its first use on the host, \
@@ -131,22 +95,7 @@ impl Rule {
             (Rule::UnreadCopy, _) => {
                 "A caller may have read it through an address that it got before the copy: the library does not see that."
             }
-            (Rule::UnchangedCopy, _) => {
-                "Contents are compared by a hash of 64 bits: two that differ have the same one hardly ever."
-            }
             (Rule::PingPong, _) => "Only the caller knows whether the work between the copies can be done on one side.",
-            (Rule::OverwrittenFill, Certainty::Possible) => {
-                "The library does not see whether the zeros were read, as by code that adds to them."
-            }
-            (Rule::OverwrittenFill | Rule::OverwrittenCopy, Certainty::Compared) => {
-                "All words that were compared have changed; the library does not see whether they were \
-                 read before."
-            }
-            (Rule::OverwrittenFill, _) => "The library does not see whether the zeros were read.",
-            (Rule::OverwrittenCopy, _) => {
-                "The library does not see whether all of it was written and none of it read; \
-                 SYNCEDMEM_ACCOUNT=compare compares the contents."
-            }
             (Rule::PageableCopy, _) => {
                 "The time that pinning takes is not subtracted, and the saving is unknown if this run \
                  made no pinned copy of 64 KiB or more."
@@ -164,7 +113,6 @@ impl Certainty {
     pub const fn name(self) -> &'static str {
         match self {
             Certainty::Certain => "certain",
-            Certainty::Compared => "compared",
             Certainty::Possible => "possible",
         }
     }

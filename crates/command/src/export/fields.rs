@@ -1,7 +1,7 @@
 //! Events as words and numbers.
 
 use serde_json::{Value, json};
-use syncedmem_trace::event::{Cause, Changed, Noticed, Origin, Since, What};
+use syncedmem_trace::event::{Cause, Noticed, Origin, What};
 use syncedmem_trace::head::Access;
 
 fn access_name(access: Access) -> &'static str {
@@ -45,18 +45,6 @@ pub fn of(what: &What) -> Value {
             json!({ "what": "started", "to": to.name(), "bytes": bytes, "path": path.name(), "copy": copy })
         }
         What::Completed { to, copy } => json!({ "what": "completed", "to": to.name(), "copy": copy }),
-        What::Compared { side, since, changed } => {
-            let since = match since {
-                Since::Fill => "fill",
-                Since::Copy => "copy",
-            };
-            let changed = match changed {
-                Changed::Nothing => "nothing",
-                Changed::Part => "part",
-                Changed::Everything => "everything",
-            };
-            json!({ "what": "compared", "side": side.name(), "since": since, "changed": changed })
-        }
         What::Lent { side } => json!({ "what": "lent", "side": side.name() }),
         What::Released { side } => json!({ "what": "released", "side": side.name() }),
         What::Evicted { bytes } => json!({ "what": "evicted", "bytes": bytes }),
@@ -83,7 +71,6 @@ pub fn title(what: &What) -> String {
         What::Copied { to, .. } => format!("copy to {}", to.name()),
         What::Started { to, .. } => format!("start copy to {}", to.name()),
         What::Completed { to, .. } => format!("wait for copy to {}", to.name()),
-        What::Compared { side, .. } => format!("{} side compared", side.name()),
         What::Lent { side } => format!("{} memory lent", side.name()),
         What::Released { side } => format!("{} side released", side.name()),
         What::Evicted { .. } => "evict device side".into(),

@@ -54,8 +54,8 @@ impl<W: Write> Records<'_, W> {
                 let arguments = json!({ "what": "named", "object": hexadecimal(object), "name": name });
                 self.note(process, time, "object named", arguments)
             }
-            Item::Mode { process, time, accesses, compares } => {
-                let arguments = json!({ "what": "mode", "accesses": accesses, "compares": compares });
+            Item::Mode { process, time, accesses } => {
+                let arguments = json!({ "what": "mode", "accesses": accesses });
                 self.note(process, time, "recording mode", arguments)
             }
             Item::Event { process, event } => self.event(process, &event),

@@ -27,7 +27,6 @@ pub struct Gathering {
     callers: HashMap<Site, Caller>,
     events: u64,
     every_access: bool,
-    compared: bool,
     /// The object that allocated last; 0: none.
     growing: u64,
     spent: Spent,
@@ -47,10 +46,9 @@ struct Failing {
 }
 
 impl Gathering {
-    pub fn watches(&mut self, every_access: bool, compared: bool) {
+    pub fn watches(&mut self, every_access: bool) {
         self.all.set_every_access(every_access);
         self.every_access |= every_access;
-        self.compared |= compared;
     }
 
     /// Events are ordered by their ends.
@@ -207,12 +205,6 @@ impl Gathering {
                  certain without them. syncedmem run --accesses records them, or SYNCEDMEM_ACCOUNT=accesses.",
             );
         }
-        if !self.compared {
-            sentences.push(
-                "Contents were not compared: copies and fills that changed nothing are not reported. syncedmem run --compare \
-                 compares them, or SYNCEDMEM_ACCOUNT=compare (all: both).",
-            );
-        }
         sentences
     }
 }
@@ -307,17 +299,14 @@ mod tests {
 
     #[test]
     fn what_was_not_watched_is_said() {
-        let told = |every_access, compared| {
+        let told = |every_access| {
             let mut gathering = Gathering::default();
-            gathering.watches(every_access, compared);
+            gathering.watches(every_access);
             life().iter().for_each(|event| gathering.take(event));
             let sentences = gathering.finish(1, String::new(), HashMap::new()).unwatched;
-            ["SYNCEDMEM_ACCOUNT=accesses", "SYNCEDMEM_ACCOUNT=compare"]
-                .map(|how| sentences.iter().any(|s| s.contains(how)))
+            sentences.iter().any(|s| s.contains("SYNCEDMEM_ACCOUNT=accesses"))
         };
-        assert_eq!(told(false, false), [true, true]);
-        assert_eq!(told(true, false), [false, true]);
-        assert_eq!(told(true, true), [false, false]);
+        assert_eq!([false, true].map(told), [true, false]);
     }
 
     #[test]

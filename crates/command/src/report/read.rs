@@ -42,7 +42,7 @@ impl Open {
             Item::Net { layers, .. } => self.gathering.net(&layers),
             Item::Event { event, .. } => self.gathering.take(&event),
             Item::Pass { pass, .. } => self.gathering.pass(&pass),
-            Item::Mode { accesses, compares, .. } => self.gathering.watches(accesses, compares),
+            Item::Mode { accesses, .. } => self.gathering.watches(accesses),
             Item::End(end) => self.end(&end),
             Item::Items { object, items, .. } => self.gathering.items(object, items),
             Item::Frames { site, addresses, .. } => drop(self.stacks.addresses.insert(site, addresses)),
@@ -161,7 +161,7 @@ fn sentences(program: &str, end: &End) -> Vec<String> {
     }
     if *unknown > 0 {
         let unknown = Counted(*unknown, "record is", "records are");
-        sentences.push(format!("{unknown} damaged, or of a newer libsyncedmem: use the command that belongs to it."));
+        sentences.push(format!("{unknown} damaged, or of another libsyncedmem: use the command that belongs to it."));
     }
     sentences.iter().map(|sentence| format!("{program} (process {process}): {sentence}")).collect()
 }

@@ -273,7 +273,7 @@ fn what_did_not_happen_has_no_row() {
 #[test]
 fn what_is_to_be_changed_in_several_places_is_said_once() {
     let finding = |made: &str, count, saved| Finding {
-        rule: "overwritten-fill",
+        rule: "ping-pong",
         certainty: "possible",
         to_do: "Overwrite it.",
         made: made.to_string(),

@@ -24,9 +24,6 @@ pub struct Settings {
     /// Record every access, also one that needs no work. Costs time.
     #[arg(long)]
     accesses: bool,
-    /// Compare contents, to find copies and fills that changed nothing. Costs time.
-    #[arg(long)]
-    compare: bool,
     /// The most that the recording of each process takes; then the oldest events give way [default: 256M].
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     trace_size: Option<String>,
@@ -64,17 +61,11 @@ pub struct Settings {
 
 impl Settings {
     pub fn environment(&self) -> Vec<(&'static str, OsString)> {
-        let account = match (self.accesses, self.compare) {
-            (false, false) => None,
-            (true, false) => Some("accesses"),
-            (false, true) => Some("compare"),
-            (true, true) => Some("all"),
-        };
         let given = [
             ("SYNCEDMEM_SHARE", self.share.clone()),
             ("SYNCEDMEM_KEEP", self.keep.clone()),
             ("SYNCEDMEM_TAKE_OVER", self.take_over.then(|| "1".to_owned())),
-            ("SYNCEDMEM_ACCOUNT", account.map(str::to_owned)),
+            ("SYNCEDMEM_ACCOUNT", self.accesses.then(|| "accesses".to_owned())),
             ("SYNCEDMEM_TRACE_SIZE", self.trace_size.clone()),
             ("SYNCEDMEM_JUNK_FILL", self.junk_fill.then(|| "on".to_owned())),
             ("SYNCEDMEM_ON_ERROR", self.on_error.clone()),

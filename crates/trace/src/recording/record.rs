@@ -5,7 +5,7 @@
 use std::sync::atomic::Ordering::{Relaxed, Release};
 use std::sync::atomic::{AtomicU64, fence};
 
-use crate::event::{Cause, Changed, Event, Noticed, Origin, Pass, PassKind, Path, Refusal, Since, Site, What};
+use crate::event::{Cause, Event, Noticed, Origin, Pass, PassKind, Path, Refusal, Site, What};
 use crate::head::{Access, Side};
 use crate::kind::Kind;
 
@@ -41,7 +41,6 @@ pub enum Record {
         thread: u32,
         /// Also those that need nothing.
         accesses: bool,
-        compares: bool,
     },
 }
 
@@ -66,8 +65,6 @@ const ACCESSES: [Access; 3] = [Access::Read, Access::Write, Access::Overwrite];
 const NOTICED: [Noticed; 2] = [Noticed::Construction, Noticed::FirstAccess];
 const ORIGINS: [Origin; 2] = [Origin::Fresh, Origin::Pool];
 const PATHS: [Path; 2] = [Path::Pinned, Path::Pageable];
-const SINCE: [Since; 2] = [Since::Fill, Since::Copy];
-const CHANGED: [Changed; 3] = [Changed::Nothing, Changed::Part, Changed::Everything];
 const FLAGS: [bool; 2] = [false, true];
 const CAUSES: [Cause; 4] =
     [Cause::Access(Access::Read), Cause::Access(Access::Write), Cause::Access(Access::Overwrite), Cause::Stream];
@@ -92,14 +89,13 @@ fn parts(what: &What) -> Parts {
         What::Copied { to, bytes, path, cause: why } => (8, [to as u8, path as u8, cause(why)], bytes, 0),
         What::Started { to, bytes, path, copy } => (9, [to as u8, path as u8, 0], bytes, copy),
         What::Completed { to, copy } => (10, [to as u8, 0, 0], 0, copy),
-        What::Compared { side, since, changed } => (11, [side as u8, since as u8, changed as u8], 0, 0),
-        What::Lent { side } => (12, [side as u8, 0, 0], 0, 0),
-        What::Released { side } => (13, [side as u8, 0, 0], 0, 0),
-        What::Evicted { bytes } => (14, [0; 3], bytes, 0),
-        What::Registered { bytes } => (15, [0; 3], bytes, 0),
-        What::Synchronised => (16, [0; 3], 0, 0),
-        What::TurnedAway { kind, bytes } => (17, [kind as u8, 0, 0], bytes, 0),
-        What::Failed { side, bytes, refusal, limit } => (18, [side as u8, refusal as u8, 0], bytes, limit),
+        What::Lent { side } => (11, [side as u8, 0, 0], 0, 0),
+        What::Released { side } => (12, [side as u8, 0, 0], 0, 0),
+        What::Evicted { bytes } => (13, [0; 3], bytes, 0),
+        What::Registered { bytes } => (14, [0; 3], bytes, 0),
+        What::Synchronised => (15, [0; 3], 0, 0),
+        What::TurnedAway { kind, bytes } => (16, [kind as u8, 0, 0], bytes, 0),
+        What::Failed { side, bytes, refusal, limit } => (17, [side as u8, refusal as u8, 0], bytes, limit),
     }
 }
 
@@ -122,14 +118,13 @@ fn what((code, parameters, bytes, last): Parts) -> Option<What> {
         8 => What::Copied { to: side()?, bytes, path: of(PATHS, b)?, cause: of(CAUSES, c)? },
         9 => What::Started { to: side()?, bytes, path: of(PATHS, b)?, copy: last },
         10 => What::Completed { to: side()?, copy: last },
-        11 => What::Compared { side: side()?, since: of(SINCE, b)?, changed: of(CHANGED, c)? },
-        12 => What::Lent { side: side()? },
-        13 => What::Released { side: side()? },
-        14 => What::Evicted { bytes },
-        15 => What::Registered { bytes },
-        16 => What::Synchronised,
-        17 => What::TurnedAway { kind: kind()?, bytes },
-        18 => What::Failed { side: side()?, bytes, refusal: of(Refusal::ALL, b)?, limit: last },
+        11 => What::Lent { side: side()? },
+        12 => What::Released { side: side()? },
+        13 => What::Evicted { bytes },
+        14 => What::Registered { bytes },
+        15 => What::Synchronised,
+        16 => What::TurnedAway { kind: kind()?, bytes },
+        17 => What::Failed { side: side()?, bytes, refusal: of(Refusal::ALL, b)?, limit: last },
         _ => return None,
     })
 }
@@ -153,8 +148,8 @@ impl Record {
                 (PASS, [kind as u8, 0, 0], 0, iteration.map_or(0, |iteration| iteration.wrapping_add(1))),
                 [start, duration, 0, 0, halves(thread, 0)],
             ),
-            Record::Mode { time, thread, accesses, compares } => {
-                ((MODE, [accesses.into(), compares.into(), 0], 0, 0), [time, 0, 0, 0, halves(thread, 0)])
+            Record::Mode { time, thread, accesses } => {
+                ((MODE, [accesses.into(), 0, 0], 0, 0), [time, 0, 0, 0, halves(thread, 0)])
             }
         };
         let (code, [a, b, c], bytes, last) = parts;
@@ -184,10 +179,7 @@ impl Record {
                 let kind = *PassKind::ALL.get(usize::from(parameters[0])).ok_or(NoRecord::Unknown)?;
                 Record::Pass(Pass { start: time, duration, thread, kind, iteration: last.checked_sub(1) })
             }
-            MODE => {
-                let [accesses, compares, _] = parameters.map(|parameter| parameter != 0);
-                Record::Mode { time, thread, accesses, compares }
-            }
+            MODE => Record::Mode { time, thread, accesses: parameters[0] != 0 },
             _ => {
                 let what = what((code, parameters, bytes, last)).ok_or(NoRecord::Unknown)?;
                 Record::Event { event: Event { start: time, duration, thread, object, site, what }, object_bytes }
@@ -236,9 +228,6 @@ mod tests {
                 all.extend(CAUSES.map(|cause| What::Copied { to: side, bytes, path, cause }));
                 all.push(What::Started { to: side, bytes, path, copy });
             }
-            for since in SINCE {
-                all.extend(CHANGED.map(|changed| What::Compared { side, since, changed }));
-            }
         }
         all.push(What::Evicted { bytes });
         all
@@ -255,9 +244,7 @@ mod tests {
             let pass = |iteration| Record::Pass(Pass { start, duration, thread, kind, iteration });
             records.extend([None, Some(0), Some(1 << 50)].map(pass));
         }
-        for accesses in FLAGS {
-            records.extend(FLAGS.map(|compares| Record::Mode { time: start, thread, accesses, compares }));
-        }
+        records.extend(FLAGS.map(|accesses| Record::Mode { time: start, thread, accesses }));
         records
     }
 
@@ -276,7 +263,7 @@ mod tests {
         let mut codes: Vec<u8> = all().iter().map(|what| parts(what).0).collect();
         codes.sort_unstable();
         codes.dedup();
-        assert_eq!(codes, (1..=18).collect::<Vec<u8>>());
+        assert_eq!(codes, (1..=17).collect::<Vec<u8>>());
     }
 
     #[test]
@@ -295,7 +282,7 @@ mod tests {
     #[test]
     fn codes_and_parameters_of_a_newer_library_are_unknown() {
         let slot = slot();
-        for (code, parameter) in [(0, 0), (19, 0), (255, 0), (1, 2), (4, 2), (5, 3), (PASS, 4)] {
+        for (code, parameter) in [(0, 0), (18, 0), (255, 0), (1, 2), (4, 2), (5, 3), (PASS, 4)] {
             let tag = u64::from(u32::from_le_bytes([code, parameter, 0, 0])) | 1 << 32;
             slot[0].store(tag, Relaxed);
             assert_eq!(Record::read(&bytes(&slot), 0), Err(NoRecord::Unknown), "code {code}, parameter {parameter}");

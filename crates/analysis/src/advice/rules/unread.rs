@@ -4,7 +4,7 @@
 //! If not every access is recorded, only a pull can be judged, and only until it is known to be complete: until then
 //! the host is not up to date, so an access to it is recorded.
 
-use crate::advice::fact::{Aim, Copy, Fact, Why};
+use crate::advice::fact::{Copy, Fact, Why};
 use crate::advice::findings::Scribe;
 use crate::advice::rule::{Certainty, Rule};
 use syncedmem_trace::head::{Access, Side};
@@ -35,21 +35,17 @@ impl Unread {
     pub fn take(&mut self, fact: &Fact, scribe: &mut Scribe<'_>) {
         if let Fact::Copied(copy) = *fact {
             // A copy back reads the data of the last one; another one to the same side means that it was needed.
-            self.waiting = self.begin(copy);
+            self.waiting = copy.is_for_later.then(|| self.begin(copy));
         }
         self.judge(fact, scribe);
         self.note_addresses(fact, scribe.who.every_access);
     }
 
-    fn begin(&self, copy: Copy) -> Option<Waiting> {
+    fn begin(&self, copy: Copy) -> Waiting {
+        // A caller may read through an address that it got earlier, without another call.
         let is_handed_out = self.handed_out[copy.to as usize];
-        let certainty = match copy.aim {
-            Aim::Access(_) => return None,
-            // A caller may read through an address that it got earlier, without another call.
-            Aim::Later if is_handed_out => Certainty::Possible,
-            Aim::Later => Certainty::Certain,
-        };
-        Some(Waiting { copy, certainty, landed: copy.to == Side::Device || !copy.in_flight })
+        let certainty = if is_handed_out { Certainty::Possible } else { Certainty::Certain };
+        Waiting { copy, certainty, landed: copy.to == Side::Device || !copy.in_flight }
     }
 
     fn judge(&mut self, fact: &Fact, scribe: &mut Scribe<'_>) {

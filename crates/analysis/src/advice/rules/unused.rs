@@ -1,7 +1,7 @@
 //! `unused-side`: memory on both sides, one of which was not used since both were first equal. If not every access is
 //! recorded, only a stale side is reported: another one may have been read unseen.
 
-use crate::advice::fact::{Aim, Fact, Why};
+use crate::advice::fact::{Fact, Why};
 use crate::advice::findings::Scribe;
 use crate::advice::rates::{Cost, Time};
 use crate::advice::rule::{Certainty, Rule, Subject};
@@ -40,7 +40,7 @@ impl Unused {
                 if is_first {
                     (self.same, self.every_access) = (Some(copy.site), scribe.who.every_access);
                     self.half(copy.to.other()).used = false;
-                    self.half(copy.to).used = copy.aim != Aim::Later;
+                    self.half(copy.to).used = !copy.is_for_later;
                 } else {
                     self.sides.iter_mut().for_each(|half| half.used = true);
                 }

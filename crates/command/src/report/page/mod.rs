@@ -139,8 +139,7 @@ fn caveats(html: &mut Html) {
     html.markup(
         "<footer><details><summary><h2>Limits of this report</h2></summary><ul>\
          <li>The library sees that a caller asks for an address, not whether it reads or writes there. A finding that is \
-         certain follows from the calls, one that is compared from the contents; whether a possible one is true, only \
-         the caller knows.</li>\
+         certain follows from the calls; whether a possible one is true, only the caller knows.</li>\
          <li>A caller may use an address at any time after it got it.</li>\
          <li>For a copy on a caller’s stream only the wait is measured.</li>\
          <li>Memory means the blocks of objects. Idle blocks, and other memory of the process, are not in a trace.</li>\

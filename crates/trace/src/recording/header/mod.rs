@@ -16,8 +16,8 @@ pub type Words = [AtomicU64; HEADER as usize / 8];
 
 /// The first word.
 pub const MAGIC: [u8; 8] = *b"syncmem\x01";
-/// Older readers refuse the file.
-pub const VERSION: u64 = 1;
+/// A reader refuses files of other versions.
+pub const VERSION: u64 = 2;
 
 const IDENTITY: usize = 7;
 const RUN: usize = 8;
@@ -210,7 +210,7 @@ mod tests {
         let words = begun();
         let slots: Vec<record::Slot> = (0..LAYOUT.most).map(|_| [const { AtomicU64::new(0) }; 8]).collect();
         let total = 2 * LAYOUT.most + 5;
-        let made = |time| Record::Mode { time, thread: 1, accesses: true, compares: false };
+        let made = |time| Record::Mode { time, thread: 1, accesses: true };
         for time in 0..total {
             let (slot, lap) = LAYOUT.slot(reserve(&words));
             made(time).write(&slots[slot as usize], lap);
@@ -258,18 +258,19 @@ mod tests {
             assert!(is_unfinished(&file(words)), "{words:?}");
         }
         let zeros = |bytes: u64| vec![0; bytes as usize];
-        for other in [zeros(HEADER - 1), zeros(HEADER + 1), file(&[0, 2]), file(&[0, 0, 0, 1]), bytes(&begun())] {
+        for other in [zeros(HEADER - 1), zeros(HEADER + 1), file(&[0, 1]), file(&[0, 0, 0, 1]), bytes(&begun())] {
             assert!(!is_unfinished(&other), "{:?}", &other[..32]);
         }
     }
 
     #[test]
-    fn other_files_newer_formats_and_damaged_headers_are_refused() {
+    fn other_files_other_formats_and_damaged_headers_are_refused() {
         assert_eq!(Header::read(b"[\n{}"), Err(NoHeader::Foreign));
         assert_eq!(Header::read(b""), Err(NoHeader::Foreign));
         assert_eq!(Header::read(&MAGIC), Err(NoHeader::Damaged));
         for (word, number, error) in [
-            (1, VERSION + 1, NoHeader::Newer(VERSION + 1)),
+            (1, VERSION + 1, NoHeader::Other(VERSION + 1)),
+            (1, VERSION - 1, NoHeader::Other(VERSION - 1)),
             (2, 32, NoHeader::Damaged),
             (3, u64::MAX, NoHeader::Damaged),
             (4, 0, NoHeader::Damaged),

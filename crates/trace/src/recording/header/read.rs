@@ -59,7 +59,7 @@ pub struct Header {
 pub enum NoHeader {
     Foreign,
     /// With the format's version.
-    Newer(u64),
+    Other(u64),
     Damaged,
 }
 
@@ -71,8 +71,8 @@ impl Header {
         let bytes = bytes.first_chunk::<{ HEADER as usize }>().ok_or(NoHeader::Damaged)?;
         let all: [u64; HEADER as usize / 8] = words(bytes);
         let [_, version, record, texts, most, process, parent, identity, run, start, start_of_day, ..] = all;
-        if version > VERSION {
-            return Err(NoHeader::Newer(version));
+        if version != VERSION {
+            return Err(NoHeader::Other(version));
         }
         let layout = Layout { texts, most };
         let is_sound = record == RECORD
