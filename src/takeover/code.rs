@@ -9,6 +9,12 @@ use crate::platform::limits;
 use crate::platform::loaded::Object;
 use crate::platform::text::warn;
 
+#[cfg(target_arch = "aarch64")]
+unsafe extern "C" {
+    /// Of libgcc: instructions are read through a cache that does not see the data cache's writes by itself.
+    fn __clear_cache(begin: usize, end: usize);
+}
+
 /// Writes all jumps, or none. The pages are writable and executable at once only while this function writes: other functions that lie on them
 /// may be running.
 pub fn write(object: &Object, sites: &[Site]) -> Result<(), Refusal> {
@@ -25,8 +31,11 @@ pub fn write(object: &Object, sites: &[Site]) -> Result<(), Refusal> {
         let entry = std::ptr::with_exposed_provenance_mut::<u8>(site.address);
         // SAFETY: `mprotect` has made these bytes of a mapped segment writable. No thread executes them: see `takeover`.
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), entry, bytes.len()) };
+        // SAFETY: these bytes are mapped.
         #[cfg(target_arch = "aarch64")]
-        flush(site.address, bytes.len());
+        unsafe {
+            __clear_cache(site.address, site.address + bytes.len())
+        };
     }
     if let Err(why) = protect(begin, end - begin, protection) {
         warn(format_args!("the code that was changed stays writable: {why}"));
@@ -54,30 +63,6 @@ fn checks_branches(object: &Object) -> i32 {
     // SAFETY: it reads a number that the kernel has given to the process.
     let checks = unsafe { libc::getauxval(libc::AT_HWCAP2) } & HWCAP2_BTI != 0;
     if has_marks && checks { PROT_BTI } else { 0 }
-}
-
-/// Instructions are read through a cache that does not see the data cache's writes by itself.
-#[cfg(target_arch = "aarch64")]
-fn flush(begin: usize, bytes: usize) {
-    use std::arch::asm;
-    let sizes: usize;
-    // SAFETY: it reads a register that every program may read.
-    unsafe { asm!("mrs {}, ctr_el0", out(reg) sizes, options(nomem, nostack, preserves_flags)) };
-    // Log 2 of the words of the smallest line, of data and of instructions.
-    let (data, code) = (4 << (sizes >> 16 & 15), 4 << (sizes & 15));
-    let lines = |line: usize| (begin / line * line..begin + bytes).step_by(line);
-    for line in lines(data) {
-        // SAFETY: the line has bytes of a mapped segment.
-        unsafe { asm!("dc cvau, {}", in(reg) line, options(nostack, preserves_flags)) };
-    }
-    // SAFETY: a barrier.
-    unsafe { asm!("dsb ish", options(nostack, preserves_flags)) };
-    for line in lines(code) {
-        // SAFETY: as above, the line is mapped.
-        unsafe { asm!("ic ivau, {}", in(reg) line, options(nostack, preserves_flags)) };
-    }
-    // SAFETY: barriers.
-    unsafe { asm!("dsb ish", "isb", options(nostack, preserves_flags)) };
 }
 
 fn protect(begin: usize, bytes: usize, protection: i32) -> Result<(), Refusal> {

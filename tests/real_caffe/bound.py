@@ -58,13 +58,13 @@ def python(checks: Checks, program: str, *arguments: str, **settings: str) -> Fi
     )
 
 
-def a_caffe_that_is_bound_within_itself_trains_the_same(checks: Checks) -> str:
+def a_caffe_that_is_bound_within_itself_trains_the_same(checks: Checks, *options: str, modes: tuple[str, ...] = ("all",)) -> str:
     """bound within itself and taken over, Caffe trains the same model, byte for byte, under run, also on shared memory, and layers have names"""
     folder = str(bound(checks))
     program = [checks.caffe.part("program"), "train", "--solver=solver.prototxt"]
     words = "was taken over by entry patch: 12 of 12 functions, and 22 for the names of layers"
-    for share in ([], ["--share=all"]):
-        command = [str(checks.command), "run", f"--library={checks.library}", *share, "--", *program]
+    for share in ([], *([f"--share={mode}"] for mode in modes)):
+        command = [str(checks.command), "run", f"--library={checks.library}", *options, *share, "--", *program]
         ours = read_trained(checks.prepared, lambda at: checks.caffe.run(command, at, library_path=folder))
         assert ours.files == checks.trained(False).files, f"under run {share}, the models differ"
         wanted = [words, "solver history", *(["shared memory needed"] if share else ["norm1 internal"])]

@@ -6,28 +6,22 @@ import bound
 import checks as common
 import command
 import sharing
-from training import read_trained
 
 # Each iteration of the training takes half a second.
 common.Checks.iterations = 3
 
 
-def a_caffe_that_is_bound_within_itself_is_taken_over(checks: common.Checks) -> str:
-    """bound within itself, Caffe is taken over where that is asked for, and trains the same model, byte for byte"""
-    folder, words = str(bound.bound(checks)), "was taken over by entry patch: 12 of 12 functions"
-    program = [checks.caffe.part("program"), "train", "--solver=solver.prototxt"]
+def a_caffe_that_is_bound_within_itself_trains_the_same(checks: common.Checks) -> str:
+    """bound within itself, Caffe is taken over where that is asked for, with names, and trains the same on shared memory"""
     # The command sees the script in the program's place.
-    started = [str(checks.command), "run", f"--library={checks.library}", "--take-over", "--", *program]
-    ours = read_trained(checks.prepared, lambda at: checks.caffe.run(started, at, library_path=folder))
-    assert ours.files == checks.trained(False).files, "under run, the models differ"
-    assert words in ours.run.err, f"the report does not say {words!r}: {ours.run.err[-400:]}"
-    return words
+    return bound.a_caffe_that_is_bound_within_itself_trains_the_same(checks, "--take-over", modes=("gradients", "all"))
 
 
 ALL = [
     common.a_training_is_the_same_byte_for_byte,
     common.every_object_made_is_destroyed,
-    a_caffe_that_is_bound_within_itself_is_taken_over,
+    a_caffe_that_is_bound_within_itself_trains_the_same,
+    bound.nets_share_memory_as_those_of_another_caffe,
     command.a_training_under_run_is_the_same_and_is_accounted_for,
     common.the_librarys_limit_is_a_memory_error,
     common.every_symbol_binds_to_the_library,

@@ -15,6 +15,9 @@ use x86_64 as here;
 /// `e_machine` of the files whose functions these jumps are for.
 pub const MACHINE: u16 = if cfg!(target_arch = "aarch64") { EM_AARCH64 } else { EM_X86_64 };
 
+/// Bytes from a near jump to its target, at most, in both directions.
+pub const REACH: usize = here::REACH;
+
 /// Of the longest jump with its mark.
 const LONGEST: usize = 20;
 
@@ -57,7 +60,7 @@ impl Jump {
         here::far(old, to)
     }
 
-    /// With an offset; `None` if that does not reach.
+    /// With an offset; `None` if that does not reach: see [`REACH`].
     pub fn near(old: &[u8], at: usize, to: usize) -> Option<Jump> {
         here::near(old, at, to)
     }
@@ -79,4 +82,17 @@ fn room_with(is_padding: fn(&[u8]) -> bool, code: &[u8], address: u64, size: usi
 /// a dynamic linker calls for debuggers.
 pub fn only_returns(bytes: &[u8]) -> bool {
     here::only_returns(bytes)
+}
+
+/// Bytes of the first instructions of a function that can be executed elsewhere, and that a near jump fits over. `None` if one of them
+/// works only at its address or goes elsewhere, or if the function jumps back into them.
+#[cfg(feature = "hooks")]
+pub fn moved(code: &[u8]) -> Option<usize> {
+    here::moved(code)
+}
+
+/// Changes these instructions, those that `moved` has counted, so that they do at `to` what they do at `from`. `None` if they cannot.
+#[cfg(feature = "hooks")]
+pub fn fit(code: &mut [u8], from: usize, to: usize) -> Option<()> {
+    here::fit(code, from, to)
 }

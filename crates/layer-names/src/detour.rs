@@ -7,14 +7,21 @@ use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use syncedmem_caffe_file::hooks::{self, Hook};
-use syncedmem_caffe_file::jump::{Jump, Site};
+use syncedmem_caffe_file::jump::{Jump, REACH, Site, fit};
 use syncedmem_caffe_file::limit::Limit;
 use syncedmem_caffe_file::names::HOOKS;
+
+#[cfg(target_arch = "aarch64")]
+unsafe extern "C" {
+    /// Of libgcc: instructions are read through a cache that does not see the data cache's writes by itself.
+    fn __clear_cache(begin: usize, end: usize);
+}
 
 /// Of one function in the page: a jump to that of this library, and, behind it, the first instructions of the original.
 const PART: usize = 64;
 const FIRST: usize = 16;
 const PAGE: usize = PART * HOOKS.len();
+const FAR: &str = "no memory is near enough for a jump";
 
 /// The ways to the originals, in the order of `HOOKS`.
 static ORIGINALS: [AtomicPtr<c_void>; HOOKS.len()] = [const { AtomicPtr::new(null_mut()) }; HOOKS.len()];
@@ -74,9 +81,13 @@ fn prepare(base: usize, file: &[u8], functions: &[usize; HOOKS.len()]) -> Result
         let (address, part) = (base.wrapping_add(entry.address as usize), page.begin + PART * index);
         let code = &file[entry.offset..entry.offset + moved];
         page.write(part, Jump::far(&[], functions[index]).bytes());
-        page.write(part + FIRST, code);
-        page.write(part + FIRST + moved, Jump::far(&[], address + moved).bytes());
-        let jump = Jump::near(code, address, part).ok_or("no memory is near enough for a jump")?;
+        let mut first = code.to_vec();
+        fit(&mut first, address, part + FIRST).ok_or(FAR)?;
+        page.write(part + FIRST, &first);
+        // No landing mark is there: a jump through a register could not arrive.
+        let (back, next) = (part + FIRST + moved, address + moved);
+        page.write(back, Jump::near(&[], back, next).ok_or(FAR)?.bytes());
+        let jump = Jump::near(code, address, part).ok_or(FAR)?;
         sites.push((index, Site { address, offset: entry.offset, room: *moved, jump }));
     }
     page.make_executable()?;
@@ -91,25 +102,27 @@ struct Page {
 }
 
 impl Page {
-    /// Below the code at this address, at most 1 GiB away if the system lets it be there.
+    /// Below or above the code at this address, where the system lets it be.
     fn near(code: usize) -> Result<Page, String> {
         const ACCESS: i32 = libc::PROT_READ | libc::PROT_WRITE;
-        const KIND: i32 = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-        const MOST: usize = 1 << 30;
-        for distance in [1 << 20, 1 << 24, 1 << 28, MOST] {
-            let wanted = code.saturating_sub(distance) as *mut c_void;
-            // SAFETY: a new mapping, at this address if nothing is there.
+        const KIND: i32 = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE;
+        const STEP: usize = REACH / 128;
+        // The code itself may take the rest.
+        let distances = std::iter::once(1 << 20).chain((STEP..REACH / 4 * 3).step_by(STEP));
+        for wanted in distances.flat_map(|distance| [code.checked_sub(distance), code.checked_add(distance)]).flatten()
+        {
+            let wanted = (wanted & !0xffff) as *mut c_void;
+            // SAFETY: a new mapping, at this address if nothing is there; old kernels may make it elsewhere.
             let page = unsafe { libc::mmap(wanted, PAGE, ACCESS, KIND, -1, 0) };
-            if page == libc::MAP_FAILED {
-                return Err(std::io::Error::last_os_error().to_string());
-            }
-            if page.addr().abs_diff(code) <= MOST {
+            if page == wanted {
                 return Ok(Page { begin: page.addr() });
             }
-            // SAFETY: it was made here, and nothing refers to it.
-            unsafe { libc::munmap(page, PAGE) };
+            if page != libc::MAP_FAILED {
+                // SAFETY: it was made here, and nothing refers to it.
+                unsafe { libc::munmap(page, PAGE) };
+            }
         }
-        Err("no memory is near enough for a jump".to_owned())
+        Err(FAR.to_owned())
     }
 
     /// `at` and the bytes are within it.
@@ -119,6 +132,11 @@ impl Page {
     }
 
     fn make_executable(&self) -> Result<(), String> {
+        // SAFETY: all of it is mapped.
+        #[cfg(target_arch = "aarch64")]
+        unsafe {
+            __clear_cache(self.begin, self.begin + PAGE)
+        };
         // SAFETY: it was mapped in `near`.
         let failed = unsafe { libc::mprotect(self.begin as *mut c_void, PAGE, libc::PROT_READ | libc::PROT_EXEC) };
         if failed == 0 {
