@@ -65,9 +65,13 @@ pub unsafe extern "C" fn discard(object: NonNull<SyncedMemory>) {
     });
 }
 
-/// `syncedmem::executing(unsigned)`: what this thread executes from now on, as a number of `Executing`; returns what it did.
-#[unsafe(export_name = "_ZN9syncedmem9executingEj")]
-pub extern "C" fn executing(what: u32) -> u32 {
+/// `syncedmem::executing(unsigned what, unsigned long step)`: what this thread executes from now on, as a number of `Executing`;
+/// returns what it did. Records the step, if there is a trace, unless it is 0.
+#[unsafe(export_name = "_ZN9syncedmem9executingEjm")]
+pub extern "C" fn executing(what: u32, step: u64) -> u32 {
+    if step != 0 {
+        entry!(|| trace::step(step));
+    }
     Executing::ALL.get(what as usize).copied().unwrap_or(Executing::Nothing).begin() as u32
 }
 

@@ -26,9 +26,9 @@ pub fn discard(object: &mut Object) {
 }
 
 pub fn within<R>(what: u32, work: impl FnOnce() -> R) -> R {
-    let before = net::executing(what);
+    let before = net::executing(what, 0);
     let result = work();
-    assert_eq!(net::executing(before), what);
+    assert_eq!(net::executing(before, 0), what);
     result
 }
 
@@ -198,9 +198,9 @@ fn threads_have_arenas_of_their_own() {
 }
 
 fn nothing_is_executed_unless_it_is_said() {
-    assert_eq!(net::executing(LAYER), NOTHING);
-    assert_eq!(net::executing(99), LAYER);
-    assert_eq!(net::executing(NOTHING), NOTHING, "an unknown number is no layer");
+    assert_eq!(net::executing(LAYER, 0), NOTHING);
+    assert_eq!(net::executing(99, 0), LAYER);
+    assert_eq!(net::executing(NOTHING, 0), NOTHING, "an unknown number is no layer");
 }
 
 fn a_thread_ends_with_its_arena_free_for_the_next() {

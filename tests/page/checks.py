@@ -95,8 +95,8 @@ class Checks(Figures):
         self.browser.open(self.page, WIDE)
         said = self.browser.value("[...document.querySelectorAll('.process')].map((e) => e.innerText).join(' ')")
         said = " ".join(said.lower().split())
-        paragraphs = [" ".join(part.split()) for part in re.split(r"\n\n|\n(?=at batch|peak |(?:with )?--share=)", self.text.read_text())]
-        sentences = [part for part in paragraphs if re.match(r"peak |at batch|(with )?--share=|\d+ (copies|copy|fills?) |no copies", part)]
+        paragraphs = [" ".join(part.split()) for part in re.split(r"\n\n|\n(?=at batch|peak |(?:with )?--share=|shared )", self.text.read_text())]
+        sentences = [part for part in paragraphs if re.match(r"peak |at batch|(with )?--share=|shared |\d+ (copies|copy|fills?) |no copies", part)]
         assert len(sentences) >= 2 * len(self.expected), f"{paragraphs}"
         wrong = [sentence for sentence in sentences if sentence.lower() not in said]
         assert not wrong, "; ".join(wrong)
@@ -116,7 +116,7 @@ class Checks(Figures):
         """Their tables: as many bytes as were copied, and no more and no less than the peaks."""
         self.browser.open(self.page, WIDE)
         rows = """[...document.querySelectorAll('.process')].map((process) => [Number(process.dataset.process),
-            [...process.querySelectorAll('figure details')].map((table) => [...table.querySelectorAll('tbody tr')].map(
+            [...process.querySelectorAll('figure:not(.arena) details')].map((table) => [...table.querySelectorAll('tbody tr')].map(
                 (row) => [...row.querySelectorAll('td')].map((cell) => Number(cell.dataset.v))))])"""
         for process, tables in self.browser.value(rows):
             facts = self.expected[process].facts
@@ -174,7 +174,7 @@ class Checks(Figures):
     def what_few_ask_for_is_folded(self) -> None:
         """The page of a process is a few screens long, and each advice adds some lines."""
         self.browser.open(self.page, WIDE, unfold=False)
-        counts = "process.querySelectorAll('.kind').length, process.querySelectorAll('[data-rule]').length"
+        counts = "process.querySelectorAll('.kind, .arena').length, process.querySelectorAll('[data-rule]').length"
         heights = self.browser.value(f"[...document.querySelectorAll('.process')].map((process) => [process.offsetHeight, {counts}])")
         assert all(height < 1800 + 900 * kinds + 160 * advice for height, kinds, advice in heights), f"{heights}"
 
@@ -247,6 +247,7 @@ class Checks(Figures):
             self.the_answer_stands_first,
             self.the_stacks_show_who_held_what,
             self.passes_fill_the_time_that_they_took,
+            self.shared_memory_is_shown_by_layer,
             self.a_brush_selects_a_time,
             self.a_switch_divides_memory_by_role_type_or_layer,
             self.the_flame_graphs_show_who_asked_for_it,

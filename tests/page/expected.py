@@ -10,7 +10,7 @@ from held import Held
 KINDS = ["pageable", "pinned", "device"]
 SIDES = ["host", "device"]
 # Records that only say what others mean.
-NOT_EVENTS = ["site", "named", "items", "mode", "net"]
+NOT_EVENTS = ["site", "named", "items", "mode", "net", "step"]
 PATHS = ["pinned", "pageable"]
 
 
@@ -35,6 +35,10 @@ class Expected:
         # Nanoseconds by the kind of pass.
         self.passes: Counter[str] = Counter()
         self.held = Held()
+        # The step that a thread executes, the blocks of arenas, and the most that was lent in each step, by kind.
+        self.executing: dict[int, int] = {}
+        self.lent: dict[tuple[str, str], tuple[int, int]] = {}
+        self.steps: dict[int, Counter[str]] = {}
         self._declare()
         happened = []
         for record in records_of_process:
@@ -52,6 +56,7 @@ class Expected:
                 self.held.take(start, start + took, arguments)
             elif record["ph"] == "i":
                 self.held.note(arguments)
+            self._lend(record.get("tid", 0), arguments)
         happened.sort(key=lambda event: event[0])
         for _, took, arguments in happened:
             self.events += 1
@@ -111,11 +116,27 @@ class Expected:
             case "registered" | "synchronised" as name:
                 self._sum(name, size, took)
 
+    def _lend(self, thread: int, what: dict[str, Any]) -> None:
+        block = (what.get("object", ""), what.get("kind", ""))
+        if what.get("what") == "step":
+            self.executing[thread] = what["step"]
+        elif what.get("origin") == "arena":
+            self.lent[block] = (thread, what["bytes"])
+        elif what.get("what") == "freed":
+            self.lent.pop(block, None)
+        if thread in self.executing:
+            now: Counter[str] = Counter()
+            for (_, kind), (of, size) in self.lent.items():
+                now[kind] += size if of == thread else 0
+            step = self.executing[thread]
+            self.steps[step] = self.steps.get(step, Counter()) | now
+
     def _add_up(self) -> None:
         facts = self.facts
         for kind in KINDS:
             facts[f"{kind}.live"] = self.live[kind]
             facts[f"peak.{kind}"] = facts[f"{kind}.peak"]
+            facts[f"lent.{kind}"] = max((step[kind] for step in self.steps.values()), default=0)
         for side in SIDES:
             facts[f"copied.{side}"] = sum(facts[f"copies.{side}.{path}.bytes"] for path in PATHS)
         facts["filled"] = sum(facts[f"fills.{side}.bytes"] for side in SIDES)

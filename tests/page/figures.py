@@ -25,6 +25,10 @@ PASSES = """[...document.querySelectorAll('.passes')].map((figure) => ({
     process: Number(figure.closest('.process').dataset.process), columns: figure.querySelector('svg').viewBox.baseVal.width,
     outlines: [...figure.querySelectorAll('path.area')].map((path) => path.getAttribute('d')).reverse(),
     titles: [...figure.querySelectorAll('path.area title')].map((title) => title.textContent).reverse()}))"""
+ARENAS = """[...document.querySelectorAll('.arena')].map((figure) => ({
+    process: Number(figure.closest('.process').dataset.process), kind: figure.querySelector('[data-fact]').dataset.fact.slice(5),
+    columns: figure.querySelector('svg').viewBox.baseVal.width, whole: figure.querySelector('path.area').getAttribute('d'),
+    rows: [...figure.querySelectorAll('details tbody tr')].map((row) => Number(row.cells[2].dataset.v))}))"""
 FLAMES = """[...document.querySelectorAll('.flame')].map((flame) => {
     const tree = (item) => ({text: item.querySelector('.frame').textContent.replace(/ at \\S+:\\d+$/, ''), bytes: Number(item.querySelector('.frame').dataset.v),
         below: [...item.querySelectorAll(':scope > ul > li')].filter((li) => li.querySelector('.frame')).map(tree)});
@@ -122,6 +126,17 @@ class Figures:
                 top = sum(steps(outline, figure["columns"]))
                 shown[name], below = top - below, top
             assert shown == self.expected[process].passes, f"{shown}, not {self.expected[process].passes}"
+
+    def shared_memory_is_shown_by_layer(self) -> None:
+        """What the arena had lent in each step; a process that shares nothing has no such figure."""
+        self.browser.open(self.page, WIDE)
+        figures = self.browser.value(ARENAS)
+        lent = {(process, kind) for process, each in self.expected.items() for step in each.steps.values() for kind in +step}
+        assert {(figure["process"], figure["kind"]) for figure in figures} == lent, f"{lent}"
+        for figure in figures:
+            right = sorted(step[figure["kind"]] for step in self.expected[figure["process"]].steps.values())
+            assert sorted(figure["rows"]) == right, f"{figure['rows']}, not {right}"
+            assert steps(figure["whole"], figure["columns"]) == figure["rows"], "the chart and its table differ"
 
     def a_brush_selects_a_time(self) -> None:
         """By the two sliders, with the keyboard, and by a pointer on a chart."""

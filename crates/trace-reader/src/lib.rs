@@ -96,6 +96,13 @@ pub enum Item {
         process: u32,
         pass: Pass,
     },
+    /// The thread executes a layer from now on.
+    Step {
+        process: u32,
+        time: u64,
+        thread: u32,
+        step: u64,
+    },
     /// The last item of a process.
     End(End),
 }

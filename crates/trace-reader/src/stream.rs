@@ -204,6 +204,7 @@ impl Stream {
                 items.push_back(Item::Items { process, object, items: number });
             }
             Record::Pass(pass) => items.push_back(Item::Pass { process, pass }),
+            Record::Step { time, thread, step } => items.push_back(Item::Step { process, time, thread, step }),
             Record::Mode { time, accesses, .. } => items.push_back(Item::Mode { process, time, accesses }),
         }
         true

@@ -6,7 +6,7 @@
 use std::fmt::{self, Arguments};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use crate::event::{Event, Noticed, Path, What};
+use crate::event::{Event, Noticed, Origin, Path, What};
 use crate::head::{Access, Side};
 use crate::kind::Kind;
 
@@ -142,7 +142,8 @@ pub fn take(words: &Words, event: &Event) -> bool {
         What::Ended => _ = count(ENDED),
         What::Accessed { side, access, .. } => _ = count(accesses(side, access)),
         What::Allocated { kind, bytes, origin, .. } => {
-            sum([FRESH, POOLED][origin as usize] + 3 * kind as usize, bytes);
+            let from = if origin == Origin::Fresh { FRESH } else { POOLED };
+            sum(from + 3 * kind as usize, bytes);
             let live = words[LIVE + kind as usize].fetch_add(bytes, Relaxed).wrapping_add(bytes) as i64;
             let is_peak = live > words[PEAK + kind as usize].load(Relaxed) as i64;
             return is_peak && raise(words, kind, live, event.end());
@@ -297,7 +298,7 @@ impl Account {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::{Origin, Site};
+    use crate::event::Site;
 
     fn event(start: u64, what: What) -> Event {
         Event { start, duration: 5, thread: 1, object: 2, site: Site::UNKNOWN, what }

@@ -141,6 +141,8 @@ pub enum Noticed {
 pub enum Origin {
     Fresh,
     Pool,
+    /// The thread's arena, which lends memory to objects that share it.
+    Arena,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -231,6 +233,7 @@ impl Origin {
         match self {
             Origin::Fresh => "fresh",
             Origin::Pool => "pool",
+            Origin::Arena => "arena",
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::head::Side;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
     /// Host memory that the system may move.
     Pageable,

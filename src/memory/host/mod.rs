@@ -138,7 +138,7 @@ pub fn lend(request: Request, offset: Option<usize>) -> Option<HostMemory> {
         return None;
     };
     host_usage::added(bytes);
-    let found = Found { address, room: bytes, origin: Origin::Pool, undefined: bytes };
+    let found = Found { address, room: bytes, origin: Origin::Arena, undefined: bytes };
     // SAFETY: a new block of `bytes`.
     Some(unsafe { ready(found, request, false, span) })
 }

@@ -90,6 +90,11 @@ pub fn pass(kind: PassKind, iteration: Option<u64>, start: u64) {
     note(|_, time, thread| Some(Record::Pass(pass(time, thread))));
 }
 
+/// Records that this thread executes a layer from now on.
+pub fn step(step: u64) {
+    note(|_, time, thread| Some(Record::Step { time, thread, step }));
+}
+
 /// Records whether accesses that need no work are recorded from now on.
 pub fn mode(accesses: bool) {
     note(|_, time, thread| Some(Record::Mode { time, thread, accesses }));

@@ -66,6 +66,7 @@ pub fn title(what: &What) -> String {
         What::Accessed { side, .. } => format!("access to {} side", side.name()),
         What::Allocated { kind, origin: Origin::Fresh, .. } => format!("allocate {}", kind.name()),
         What::Allocated { kind, origin: Origin::Pool, .. } => format!("{} from pool", kind.name()),
+        What::Allocated { kind, origin: Origin::Arena, .. } => format!("{} lent from arena", kind.name()),
         What::Freed { kind, .. } => format!("free {}", kind.name()),
         What::Filled { side, .. } => format!("fill {} side", side.name()),
         What::Copied { to, .. } => format!("copy to {}", to.name()),

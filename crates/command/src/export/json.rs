@@ -64,6 +64,10 @@ impl<W: Write> Records<'_, W> {
                 let rest = json!({ "dur": microseconds(pass.duration), "args": arguments });
                 self.record("X", process, pass.thread, Some(pass.start), pass.kind.name(), rest)
             }
+            Item::Step { process, time, thread, step } => {
+                let rest = json!({ "s": "t", "args": json!({ "what": "step", "step": step }) });
+                self.record("i", process, thread, Some(time), "layer", rest)
+            }
             Item::Items { process, object, items } => {
                 let arguments = json!({ "what": "items", "object": hexadecimal(object), "items": items });
                 self.note(process, start, "items of a batch", arguments)

@@ -7,6 +7,7 @@ use syncedmem_trace::event::Site;
 use syncedmem_trace::kind::Kind;
 
 use super::about::About;
+use super::arena::Step;
 use super::failure::Failure;
 use super::frames::Stacks;
 use super::held::Steps;
@@ -45,6 +46,8 @@ pub struct Process {
     /// The last one may be without a role. Empty if no name says a role.
     pub roles: Vec<RoleShare>,
     pub layers: Layers,
+    /// Empty without shared memory.
+    pub arena: Vec<Step>,
     /// The last group of each may be without a layer.
     pub by_type: Vec<Group>,
     pub by_name: Vec<Group>,

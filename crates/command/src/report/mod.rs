@@ -2,6 +2,7 @@
 
 mod about;
 mod amount;
+mod arena;
 mod batch;
 mod details;
 pub mod document;

@@ -42,6 +42,7 @@ impl Open {
             Item::Net { layers, .. } => self.gathering.net(&layers),
             Item::Event { event, .. } => self.gathering.take(&event),
             Item::Pass { pass, .. } => self.gathering.pass(&pass),
+            Item::Step { thread, step, .. } => self.gathering.step(thread, step),
             Item::Mode { accesses, .. } => self.gathering.watches(accesses),
             Item::End(end) => self.end(&end),
             Item::Items { object, items, .. } => self.gathering.items(object, items),

@@ -64,8 +64,13 @@ fn fitting(process: &Process, growth: &Growth, shown: Shown) -> String {
 /// `--share=all would need 510.0 MiB of these 3.3 GiB`, or what a run that shared needed.
 pub fn sharing_lines(process: &Process, shown: Shown) -> Vec<String> {
     let sharing = &process.layers.sharing;
-    if let Some((needed, would_be)) = sharing.shared {
-        return vec![format!("shared memory needed {} for blobs of {}", Size(needed), Size(would_be))];
+    if let Some(sides) = sharing.shared {
+        // As the process says it at its end.
+        let shared =
+            ["shared memory", "shared device memory"].into_iter().zip(sides).filter(|(_, (needed, _))| *needed > 0);
+        return shared
+            .map(|(what, (needed, would_be))| format!("{what} needed {} for blobs of {}", Size(needed), Size(would_be)))
+            .collect();
     }
     let peak = process.account.memory(Kind::Pageable).peak;
     let [gradients, all] = sharing.savings(peak);

@@ -23,8 +23,8 @@ struct Net {
 pub struct Sharing {
     /// By their address, with the most memory that each had.
     nets: HashMap<u64, Net>,
-    /// Of a run that shared: bytes that the arenas needed, and that the blobs would have needed.
-    pub shared: Option<(u64, u64)>,
+    /// Of a run that shared: bytes that the arenas needed, and that the blobs would have needed, on the host and on devices.
+    pub shared: Option<[(u64, u64); 2]>,
 }
 
 /// What a value of `--share` would save, in bytes.
@@ -48,7 +48,7 @@ impl Sharing {
         }
         let numbers: Option<Vec<u64>> = words.skip(1).map(|word| word.parse().ok()).collect();
         match (kind, numbers.as_deref()) {
-            (Some("shared"), Some(&[needed, _, would_be])) => self.shared = Some((needed, would_be)),
+            (Some("shared"), Some(&[a, _, b, c, _, d])) => self.shared = Some([(a, b), (c, d)]),
             (Some("sharing"), Some(&[net, thread, items, a, b, c, d, e, f, g, h])) => {
                 let plan = |own, needed| Plan { own, needed };
                 let plans = [[plan(a, b), plan(c, d)], [plan(e, f), plan(g, h)]];
@@ -105,7 +105,7 @@ mod tests {
         assert_eq!((gradients.setting, gradients.bytes, gradients.each), ("gradients", 40, 12));
         assert_eq!((all.setting, all.bytes, all.each, all.items), ("all", 350, 60, 4));
         assert_eq!(sharing.savings(350)[1].bytes, 250, "the second net was not there at the same time");
-        assert!(sharing.take("\tshared\t-\t10\t9\t50") && sharing.shared == Some((10, 50)));
+        assert!(sharing.take("\tshared\t-\t10\t9\t50\t7\t6\t20") && sharing.shared == Some([(10, 50), (7, 20)]));
         assert!(sharing.take("\tsharing\t-\tdamaged"));
     }
 }

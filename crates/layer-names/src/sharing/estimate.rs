@@ -68,8 +68,8 @@ fn note_shared() -> Option<()> {
     if NOTED.replace(figures) == figures {
         return None;
     }
-    let [needed, most_lent, would_be] = [0, 1, 2].map(|which| figures[0][which] + figures[1][which]);
-    record::note(format!("\tshared\t-\t{needed}\t{most_lent}\t{would_be}"))
+    let [host, device] = figures.map(|side| side.map(|bytes| bytes.to_string()).join("\t"));
+    record::note(format!("\tshared\t-\t{host}\t{device}"))
 }
 
 fn this_thread() -> usize {

@@ -42,15 +42,15 @@ pub fn discard(object: *mut c_void) {
     }
 }
 
-/// `syncedmem::executing(unsigned)`
-pub fn executing(what: u32) -> u32 {
+/// `syncedmem::executing(unsigned what, unsigned long step)`
+pub fn executing(what: u32, step: u64) -> u32 {
     static FOUND: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
-    type Executing = unsafe extern "C" fn(u32) -> u32;
-    let Some(found) = function(&FOUND, c"_ZN9syncedmem9executingEj") else { return 0 };
+    type Executing = unsafe extern "C" fn(u32, u64) -> u32;
+    let Some(found) = function(&FOUND, c"_ZN9syncedmem9executingEjm") else { return 0 };
     // SAFETY: as in `share`.
     let executing = unsafe { transmute::<*mut c_void, Executing>(found) };
-    // SAFETY: it takes any number.
-    unsafe { executing(what) }
+    // SAFETY: it takes any numbers.
+    unsafe { executing(what, step) }
 }
 
 /// `syncedmem::sharing(unsigned long* figures, unsigned long* touched, unsigned long room)`: of the host and of devices, bytes that the

@@ -16,12 +16,14 @@ mod shim;
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::ffi::{CStr, CString, c_void};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Mutex, OnceLock};
 
 use crate::at_fork::{Locks, lock};
 use crate::blob::Blob;
 use crate::layer_type::is_convolution;
 use crate::net::{Net, Structure};
+use crate::record;
 use layer_types::{Rule, rule};
 use placing::Placed;
 pub use placing::place_again;
@@ -192,6 +194,7 @@ pub fn attach(net: Net) -> Option<()> {
             calls.entry(end).or_default().push((blob, shared.part as usize));
         }
     }
+    let first = note_steps(&structure, is_test);
     for (number, layer) in structure.layers.iter().enumerate() {
         let Rule::Shares(shares) = rule(layer.kind) else { continue };
         let mut after = |call: Call| -> Box<dyn Fn() + Send + Sync> {
@@ -204,6 +207,7 @@ pub fn attach(net: Net) -> Option<()> {
         };
         let layer_shim = shim::Layer {
             executing: if shares.zeros { 2 } else { 1 },
+            steps: [number, 2 * layers.len() - 1 - number].map(|step| first + step as u64),
             after_forward: after(Call::Forward(number)),
             after_backward: after(Call::Backward(number)),
         };
@@ -219,6 +223,17 @@ pub fn attach(net: Net) -> Option<()> {
     placing::begin(net, planned.shared.iter().filter(is_placed).map(placed).collect());
     report::planned(&structure, &planned.apart);
     Some(())
+}
+
+/// Notes the steps of a pass in the recording: each layer's `Forward`, and behind these each layer's `Backward`. Returns the first's
+/// number, which follows from the text: a net that is made again has the same.
+fn note_steps(structure: &Structure, is_test: bool) -> u64 {
+    let names: String = structure.layers.iter().map(|layer| format!("\t{}", layer.name)).collect();
+    let mut hasher = DefaultHasher::new();
+    (is_test, &names).hash(&mut hasher);
+    let first = hasher.finish() >> 16 << 16 | 1;
+    record::note(format!("\tsteps\t-\t{first}\t{}{names}", if is_test { "test" } else { "train" }));
+    first
 }
 
 fn with_members<R>(work: impl FnOnce(&mut HashMap<usize, Member>) -> R) -> Option<R> {

@@ -21,9 +21,11 @@ const WORD: usize = size_of::<usize>();
 /// `RTLD_DL_SYMENT` of dlfcn.h.
 const SYMBOL_ENTRY: libc::c_int = 1;
 
-/// What is done at the end of a call of a layer.
+/// What is done at a call of a layer.
 pub struct Layer {
     pub executing: u32,
+    /// Numbers of the steps that recordings have, of its `Forward` and its `Backward`.
+    pub steps: [u64; 2],
     pub after_forward: Box<dyn Fn() + Send + Sync>,
     pub after_backward: Box<dyn Fn() + Send + Sync>,
 }
@@ -164,7 +166,7 @@ impl Executing {
 
 impl Drop for Executing {
     fn drop(&mut self) {
-        library::executing(self.0);
+        library::executing(self.0, 0);
     }
 }
 
@@ -175,7 +177,7 @@ unsafe extern "C-unwind" fn before_forward<const GPU: usize>(
 ) {
     // SAFETY: only copies of `attach` have this function.
     let shim = unsafe { shim(object) };
-    let executing = Executing(library::executing(shim.layer.executing));
+    let executing = Executing(library::executing(shim.layer.executing, shim.layer.steps[0]));
     // SAFETY: the caller called the layer's function with these arguments.
     unsafe { (shim.forward[GPU])(object, bottom, top) };
     let is_inner = executing.is_inner();
@@ -193,7 +195,7 @@ unsafe extern "C-unwind" fn before_backward<const GPU: usize>(
 ) {
     // SAFETY: as in `before_forward`.
     let shim = unsafe { shim(object) };
-    let executing = Executing(library::executing(shim.layer.executing));
+    let executing = Executing(library::executing(shim.layer.executing, shim.layer.steps[1]));
     // SAFETY: as there.
     unsafe { (shim.backward[GPU])(object, top, propagate_down, bottom) };
     let is_inner = executing.is_inner();

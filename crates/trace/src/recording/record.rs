@@ -36,6 +36,12 @@ pub enum Record {
         items: u64,
     },
     Pass(Pass),
+    /// The thread executes a layer from now on: a number that a note about its net has.
+    Step {
+        time: u64,
+        thread: u32,
+        step: u64,
+    },
     Mode {
         time: u64,
         thread: u32,
@@ -56,6 +62,7 @@ const NAMED: u8 = 32;
 const MODE: u8 = 33;
 const ITEMS: u8 = 34;
 const PASS: u8 = 35;
+const STEP: u8 = 36;
 
 /// Code, parameters, bytes, last word.
 type Parts = (u8, [u8; 3], u64, u64);
@@ -63,7 +70,7 @@ type Parts = (u8, [u8; 3], u64, u64);
 const SIDES: [Side; 2] = [Side::Host, Side::Device];
 const ACCESSES: [Access; 3] = [Access::Read, Access::Write, Access::Overwrite];
 const NOTICED: [Noticed; 2] = [Noticed::Construction, Noticed::FirstAccess];
-const ORIGINS: [Origin; 2] = [Origin::Fresh, Origin::Pool];
+const ORIGINS: [Origin; 3] = [Origin::Fresh, Origin::Pool, Origin::Arena];
 const PATHS: [Path; 2] = [Path::Pinned, Path::Pageable];
 const FLAGS: [bool; 2] = [false, true];
 const CAUSES: [Cause; 4] =
@@ -148,6 +155,7 @@ impl Record {
                 (PASS, [kind as u8, 0, 0], 0, iteration.map_or(0, |iteration| iteration.wrapping_add(1))),
                 [start, duration, 0, 0, halves(thread, 0)],
             ),
+            Record::Step { time, thread, step } => ((STEP, [0; 3], 0, step), [time, 0, 0, 0, halves(thread, 0)]),
             Record::Mode { time, thread, accesses } => {
                 ((MODE, [accesses.into(), 0, 0], 0, 0), [time, 0, 0, 0, halves(thread, 0)])
             }
@@ -179,6 +187,7 @@ impl Record {
                 let kind = *PassKind::ALL.get(usize::from(parameters[0])).ok_or(NoRecord::Unknown)?;
                 Record::Pass(Pass { start: time, duration, thread, kind, iteration: last.checked_sub(1) })
             }
+            STEP => Record::Step { time, thread, step: last },
             MODE => Record::Mode { time, thread, accesses: parameters[0] != 0 },
             _ => {
                 let what = what((code, parameters, bytes, last)).ok_or(NoRecord::Unknown)?;
@@ -244,6 +253,7 @@ mod tests {
             let pass = |iteration| Record::Pass(Pass { start, duration, thread, kind, iteration });
             records.extend([None, Some(0), Some(1 << 50)].map(pass));
         }
+        records.push(Record::Step { time: start, thread, step: u64::MAX });
         records.extend(FLAGS.map(|accesses| Record::Mode { time: start, thread, accesses }));
         records
     }

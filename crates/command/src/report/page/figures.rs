@@ -1,5 +1,6 @@
 //! Memory and copies over time.
 
+use super::arena::arena;
 use super::chart::{Strip, axis, stretches};
 use super::html::Html;
 use super::passes::passes;
@@ -27,6 +28,7 @@ pub fn write(html: &mut Html, process: &Process, place: usize, of: usize) {
         shown.memory_table(html);
         html.markup("</figure>");
     }
+    arena(html, process);
     passes(html, process, of);
     shown.copies(html);
 }

@@ -3,6 +3,7 @@
 mod about;
 mod advice;
 mod answer;
+mod arena;
 mod chart;
 mod figures;
 mod flame;

@@ -24,7 +24,7 @@ const LEAST: usize = 64;
 const BANDS: usize = 10;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum By {
+pub enum By {
     Role,
     Type,
     Layer,
@@ -62,14 +62,14 @@ impl By {
     }
 }
 
-struct Band<'a> {
+pub struct Band<'a> {
     name: &'a str,
     role: Option<Role>,
-    values: Vec<u64>,
+    pub values: Vec<u64>,
 }
 
 impl<'a> Band<'a> {
-    fn new(name: &'a str, role: Option<Role>, columns: usize) -> Band<'a> {
+    pub fn new(name: &'a str, role: Option<Role>, columns: usize) -> Band<'a> {
         Band { name, role, values: vec![0; columns] }
     }
 
@@ -138,7 +138,6 @@ pub fn stacks(html: &mut Html, process: &Process, place: usize, of: usize) {
     }
 }
 
-/// The largest at the bottom; the last one holds the others.
 fn bands<'a>(process: &'a Process, kind: Kind, by: By, columns: &[Column]) -> Vec<Band<'a>> {
     let mut bands: HashMap<&str, Band> = HashMap::new();
     for part in &process.parts {
@@ -149,11 +148,17 @@ fn bands<'a>(process: &'a Process, kind: Kind, by: By, columns: &[Column]) -> Ve
         }
     }
     // Not an owner whose blocks all got another name.
-    let mut bands: Vec<_> = bands.into_values().filter(|band| band.values.iter().any(|&bytes| bytes > 0)).collect();
+    bands.retain(|_, band| band.values.iter().any(|&bytes| bytes > 0));
+    largest(bands)
+}
+
+/// The largest at the bottom; the last one holds the others.
+pub fn largest<'a>(bands: HashMap<&'a str, Band<'a>>) -> Vec<Band<'a>> {
+    let mut bands: Vec<_> = bands.into_values().collect();
     bands.sort_by_key(|band| (Reverse(band.values.iter().max().copied()), band.name));
     let others = bands.split_off(bands.len().min(BANDS));
     if !others.is_empty() {
-        let mut all = Band::new("all others", None, columns.len());
+        let mut all = Band::new("all others", None, others[0].values.len());
         others.iter().for_each(|other| all.add(&other.values));
         bands.push(all);
     }
@@ -161,7 +166,7 @@ fn bands<'a>(process: &'a Process, kind: Kind, by: By, columns: &[Column]) -> Ve
 }
 
 /// Each outline reaches to the lower edge; the bands below it are drawn over it.
-fn chart(html: &mut Html, bands: &[Band], by: By, columns: usize) {
+pub fn chart(html: &mut Html, bands: &[Band], by: By, columns: usize) {
     let mut below = Band::new("", None, columns);
     let mut outlines = Vec::new();
     for band in bands {
@@ -174,7 +179,7 @@ fn chart(html: &mut Html, bands: &[Band], by: By, columns: usize) {
     }
 }
 
-fn table(html: &mut Html, bands: &[Band], by: By, peak: u64, column: usize) {
+pub fn table(html: &mut Html, bands: &[Band], by: By, peak: u64, column: usize) {
     html.markup("<div class=\"held\"><p class=\"when\" role=\"status\">At the peak</p><table>");
     html.heads(&[by.title(), "#Bytes", "#Share"]);
     for (place, band) in bands.iter().enumerate() {
