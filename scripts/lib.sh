@@ -89,13 +89,13 @@ build_library() {
 # release_command: builds the release library and, as cmake/command.cmake does, the syncedmem command beside it; prints the command's path.
 release_command() {
   build_library >/dev/null
-  local part
-  for part in "command --bin syncedmem" "layer-names --lib"; do
-    # shellcheck disable=SC2086 # a package, and what to build of it
-    (cd "$root" && CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 \
-      cargo rustc --release --target-dir "$target" --package syncedmem-$part >&2) || die "the command does not build"
-  done
+  release_part layer-names --lib
+  release_part command --bin syncedmem
   printf '%s\n' "$target/release/syncedmem"
+}
+release_part() { # release_part PACKAGE OPTION…: beside the release library
+  (cd "$root" && CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 \
+    cargo rustc --release --target-dir "$target" --package "syncedmem-$1" "${@:2}" >&2) || die "$1 does not build"
 }
 
 # build_command: builds the syncedmem command, the library and the library of names for debugging, as cargo test does; prints the command's

@@ -12,7 +12,6 @@ endfunction()
 add_bad_input(shared syncedmem::syncedmem)
 add_bad_input(static syncedmem::static)
 run_under_valgrind(bad_input.shared bad_input.shared)
-run_under_valgrind(bad_input.static bad_input.static)
 
 add_executable(no_libstdcxx no_libstdcxx.c)
 target_link_libraries(no_libstdcxx PRIVATE syncedmem::syncedmem)

@@ -1,15 +1,14 @@
-# The GoogleTest suites. A suite is compiled for each generation of Caffe's class, because all generations have one name, and in builds
-# with different options.
+# The GoogleTest suites. A suite is compiled for each generation of Caffe's class, because all generations have one name: as users build it,
+# and with AddressSanitizer.
 
 set(generations bvlc_master bvlc_rc3 bvlc_rc2 bvlc_v0_9 nvidia_0_12 nvidia_0_15 faster_rcnn caffe_on_spark yjxiong)
 # Those that AddressSanitizer and valgrind see: the newest, and one whose constructor is inlined into its users.
 set(watched bvlc_master bvlc_rc2)
-set(builds O0 O2)
-set(options_O0 -O0)
+set(builds O2)
 set(options_O2 -O2)
 if(SYNCEDMEM_TESTS_ASAN)
   list(APPEND builds asan)
-  # Without optimization: it takes half as long to compile, and every access of the source stays to be checked.
+  # Without optimization: every access of the source stays to be checked, and no constructor is inlined.
   set(options_asan -O0 -g1 -fsanitize=address)
 endif()
 
@@ -37,30 +36,22 @@ function(link_suite name objects library)
   target_link_libraries(${name} PRIVATE ${library} GTest::gtest_main Threads::Threads ${ARGN})
 endfunction()
 
-# add_suite(NAME GENERATION SOURCE…): every build of it, linked both ways, as tests; AddressSanitizer's is linked with
-# the shared library. Generations before the newest are built as users build them.
+# add_suite(NAME GENERATION SOURCE…): its builds as tests, linked with the shared library, and for the newest generation with the static one.
 function(add_suite name generation)
-  set(own ${builds})
-  if(NOT generation STREQUAL bvlc_master)
-    list(REMOVE_ITEM own O0)
+  compile_suite(${name}.O2 O2 ${generation} ${ARGN})
+  link_suite(${name}.O2.shared ${name}.O2 syncedmem::syncedmem)
+  run_test(${name}.O2.shared suite ${name}.O2.shared)
+  if(generation STREQUAL bvlc_master)
+    link_suite(${name}.O2.static ${name}.O2 syncedmem::static)
+    run_test(${name}.O2.static suite ${name}.O2.static)
   endif()
-  if(NOT generation IN_LIST watched)
-    list(REMOVE_ITEM own asan)
+  if(asan IN_LIST builds AND generation IN_LIST watched)
+    compile_suite(${name}.asan asan ${generation} ${ARGN})
+    link_suite(${name}.asan.shared ${name}.asan syncedmem::syncedmem -fsanitize=address)
+    run_test(${name}.asan.shared asan ${name}.asan.shared)
+    set_tests_properties(${name}.asan.shared PROPERTIES ENVIRONMENT
+      "LSAN_OPTIONS=suppressions=${CMAKE_CURRENT_SOURCE_DIR}/support/leaks.lsan")
   endif()
-  foreach(build IN LISTS own)
-    compile_suite(${name}.${build} ${build} ${generation} ${ARGN})
-    if(build STREQUAL asan)
-      link_suite(${name}.asan.shared ${name}.asan syncedmem::syncedmem -fsanitize=address)
-      run_test(${name}.asan.shared asan ${name}.asan.shared)
-      set_tests_properties(${name}.asan.shared PROPERTIES ENVIRONMENT
-        "LSAN_OPTIONS=suppressions=${CMAKE_CURRENT_SOURCE_DIR}/support/leaks.lsan")
-    else()
-      link_suite(${name}.${build}.shared ${name}.${build} syncedmem::syncedmem)
-      link_suite(${name}.${build}.static ${name}.${build} syncedmem::static)
-      run_test(${name}.${build}.shared suite ${name}.${build}.shared)
-      run_test(${name}.${build}.static suite ${name}.${build}.static)
-    endif()
-  endforeach()
 endfunction()
 
 foreach(generation IN LISTS generations)

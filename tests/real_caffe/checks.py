@@ -4,11 +4,11 @@ Started by `scripts/real-caffe --test`. Each check prints one line; the last lin
 """
 
 import argparse
+import os
 import re
 import signal
 import sys
 import tempfile
-import time
 from pathlib import Path
 from typing import Callable
 
@@ -17,7 +17,7 @@ import command
 import in_place
 import sharing
 import traps
-from training import ITERATIONS, Trained, prepare, train
+from training import Trained, prepare, train
 from tree import Caffe, Finished, Missing
 
 HERE = Path(__file__).resolve().parent
@@ -29,7 +29,7 @@ ENORMOUS_BYTES = 4 * 32768 * 65535  # pycaffe_out_of_memory.py's blob
 class Checks:
     """The checks, and what several of them share: a prepared folder and the trainings."""
 
-    iterations = ITERATIONS
+    iterations = 100
 
     def __init__(self, library: Path, program: Path, folder: Path) -> None:
         self.caffe = Caffe()
@@ -232,7 +232,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="real-caffe-") as folder:
         checks = Checks(library, program, Path(folder))
         for check in ALL:
-            start = time.monotonic()
+            start = sum(os.times()[:4])
             try:
                 detail = check(checks)
             except (AssertionError, Missing) as reason:
@@ -240,7 +240,7 @@ def main() -> int:
                 print(f"not ok - {check.__doc__}: {' '.join(str(reason).split())}", flush=True)
             else:
                 passed += 1
-                took = f"{time.monotonic() - start:.1f} s"
+                took = f"{sum(os.times()[:4]) - start:.1f} s of processor time"
                 print(f"ok - {check.__doc__} ({', '.join(filter(None, (detail, took)))})", flush=True)
     print(f"real-caffe: {passed} passed, {failed} failed")
     return 1 if failed else 0
