@@ -6,7 +6,7 @@
 jobs=(lenet database resumed)
 [ -z "$simulated" ] || jobs+=(devices)
 
-# train JOB NAME VARIANT ITERATIONS: writes JOB.NAME.losses, .model (digests of the files that Caffe saved), .time (milliseconds) and .log, or
+# train JOB NAME VARIANT ITERATIONS [MODE [SECONDS]]: writes JOB.NAME.losses, .model (digests of the files that Caffe saved), .time (milliseconds) and .log, or
 # prints why it failed.
 train() {
   local job=$1 name=$work/$1.$2 folder=$work/$1.$2.folder solver=$1 status=0 arguments=()
@@ -17,13 +17,13 @@ train() {
   rm -rf "$folder"
   mkdir -p "$folder"
   cp "$here"/nets/*.prototxt "$folder"
-  { cat "$here/nets/$solver.solver" && printf 'max_iter: %d\nsolver_mode: GPU\n' "$4"; } >"$folder/solver.prototxt"
+  { cat "$here/nets/$solver.solver" && printf 'max_iter: %d\nsolver_mode: %s\n' "$4" "${5:-GPU}"; } >"$folder/solver.prototxt"
   if [ "$solver" = database ]; then
     [ -d "$work/database" ] || caffe_run 30 original probe database "$work/database" >"$name.log" 2>&1 || { ending $? "$name.log" && return 1; }
     ln -s "$work/database" "$folder"
     [ "$job" != resumed ] || cp "$work/database.original.folder"/model_iter_10.* "$folder"
   fi
-  (cd "$folder" && caffe_run "$(at_most 60)" "$3" caffe train --solver=solver.prototxt "${arguments[@]}" >"$name.log" 2>&1) || status=$?
+  (cd "$folder" && caffe_run "$(at_most "${6:-60}")" "$3" caffe train --solver=solver.prototxt "${arguments[@]}" >"$name.log" 2>&1) || status=$?
   if [ "$status" -ne 0 ]; then
     ending "$status" "$name.log"
     return 1
