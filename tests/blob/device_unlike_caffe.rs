@@ -23,23 +23,6 @@ fn the_shape_goes_to_the_device_only_where_it_is_asked_for() {
     assert_eq!(blob.gpu_shape(), Ok(std::ptr::null()), "no axes");
 }
 
-fn a_copy_is_made_where_the_source_is() {
-    let gpu = simulated_gpu();
-    let source = Blob::new(&[2]);
-    source.write_device(&gpu, DATA, &[1.0, 2.0]);
-    let mut blob = Blob::new(&[2]);
-    gpu.control().simcuda_clear_log();
-    blob.copy_from(DATA, &source, false).unwrap();
-    assert_eq!((gpu.copies(), blob.head(DATA)), ([0, 0], SYNCEDMEM_HEAD_AT_GPU));
-    assert_eq!(blob.read_device(&gpu, DATA), [1.0, 2.0]);
-    let mut source = Blob::new(&[2]);
-    source.write(DATA, &[3f32, 4.0]);
-    gpu.control().simcuda_clear_log();
-    blob.copy_from(DATA, &source, false).unwrap();
-    assert_eq!((gpu.copies(), blob.head(DATA)), ([0, 0], SYNCEDMEM_HEAD_AT_CPU));
-    assert_eq!(blob.read::<f32>(DATA), [3.0, 4.0]);
-}
-
 fn device_memory_may_be_lent() {
     let gpu = simulated_gpu();
     let lent = gpu.block(8);
@@ -62,7 +45,6 @@ fn without_a_gpu_the_host_works_and_the_device_is_refused() {
 
 crate::support::harness::tests![
     the_shape_goes_to_the_device_only_where_it_is_asked_for,
-    a_copy_is_made_where_the_source_is,
     device_memory_may_be_lent;
     alone(&[("SYNCEDMEM_TEST_DRIVER", "none")]): without_a_gpu_the_host_works_and_the_device_is_refused
 ];

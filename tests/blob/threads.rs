@@ -2,7 +2,6 @@
 
 use crate::support::blob::*;
 use crate::support::figures::{self, counts, figures};
-use crate::support::tensor::{Ask, FLOATS, export};
 use crate::support::*;
 
 /// The blob of another thread's, which reads it meanwhile.
@@ -92,19 +91,9 @@ fn a_forked_child_has_its_own_contents_of_every_blob() {
     assert_eq!(sharing.read::<f32>(DATA), [1.0, 2.0]);
 }
 
-/// A tensor of a blob's memory stays valid after the blob.
-fn a_tensor_outlives_the_blob_whose_memory_it_has() {
-    let mut blob = Blob::new(&[3]);
-    blob.write(DATA, &[1f32, 2.0, 3.0]);
-    let tensor = export(blob.memory(DATA).unwrap(), Ask { shape: &[3], ..FLOATS }).unwrap();
-    drop(blob);
-    assert_eq!(unsafe { std::slice::from_raw_parts(tensor.data::<f32>(), 3) }, [1.0, 2.0, 3.0]);
-}
-
 crate::support::harness::tests![
     threads_may_read_one_blob_at_once,
-    a_forked_child_has_its_own_contents_of_every_blob,
-    a_tensor_outlives_the_blob_whose_memory_it_has;
+    a_forked_child_has_its_own_contents_of_every_blob;
     alone(&[figures::ON]):
     the_last_of_many_blobs_on_many_threads_frees_their_memory,
     memory_is_accounted_to_the_byte

@@ -24,7 +24,6 @@ mod support;
 mod tensor_rules;
 mod threads;
 mod workspace_rules;
-#[allow(dead_code, reason = "tests/walks alone makes all its moves")]
 mod world;
 
 support::harness::suites![

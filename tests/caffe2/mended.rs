@@ -91,34 +91,6 @@ fn a_type_of_another_size_is_another_type_in_spite_of_its_id() {
     all_bytes_are_there(&tensor, "the larger type");
 }
 
-fn sharing_that_is_refused_leaves_the_type_and_the_memory() {
-    let (tensor, other) = (Tensor::of(&[2]), Tensor::of(&[3]));
-    let data = tensor.mutable::<u8>(&float()).unwrap();
-    other.mutable::<u8>(&meta(SYNCEDMEM_FLOAT64)).unwrap();
-    assert_eq!(tensor.share_data(&other), Err(SYNCEDMEM_ERROR_INVALID_ARGUMENT));
-    assert_eq!(tensor.share_data(&Tensor::of(&[2])), Err(SYNCEDMEM_ERROR_INVALID_STATE));
-    assert_eq!((tensor.data(&float()), tensor.info().shares_data), (Ok(data.cast_const()), false));
-}
-
-fn shares_data_ends_with_the_memory_that_was_shared() {
-    let (tensor, other) = (Tensor::of(&[2]), Tensor::of(&[2]));
-    other.mutable::<u8>(&float()).unwrap();
-    type Ends = (&'static str, fn(&Tensor));
-    let end: [Ends; 4] = [
-        ("resize", |tensor| tensor.resize(&[100]).unwrap()),
-        ("free", Tensor::free_memory),
-        ("reserve", |tensor| tensor.reserve(&[100]).unwrap()),
-        ("another type", |tensor| assert!(tensor.mutable::<u8>(&object()).is_ok())),
-    ];
-    for (what, ends) in end {
-        tensor.resize(&[2]).unwrap();
-        tensor.share_data(&other).unwrap();
-        assert!(tensor.info().shares_data && !other.info().shares_data);
-        ends(&tensor);
-        assert!(!tensor.info().shares_data, "{what}");
-    }
-}
-
 fn a_constructor_that_fails_leaves_the_tensor_and_the_blob_as_they_were() {
     let tensor = Tensor::of(&[3]);
     let data = tensor.mutable::<u8>(&float()).unwrap();
@@ -161,8 +133,6 @@ crate::support::harness::tests![
     a_type_changed_while_there_are_no_items_hands_out_constructed_objects_later,
     memory_that_is_reserved_has_room_for_the_items_too,
     a_type_of_another_size_is_another_type_in_spite_of_its_id,
-    sharing_that_is_refused_leaves_the_type_and_the_memory,
-    shares_data_ends_with_the_memory_that_was_shared,
     a_constructor_that_fails_leaves_the_tensor_and_the_blob_as_they_were,
     a_copy_that_fails_leaves_dimensions_and_type_and_every_object_is_ended,
     objects_stay_where_they_are_and_their_memory_is_not_lent;

@@ -113,18 +113,6 @@ fn a_chain_of_values_of_blobs_ends_and_each_deleter_is_called() {
     assert_eq!(end(chain), 30_000);
 }
 
-fn a_chain_of_tensors_in_blobs_ends() {
-    let chain = (0..30_000).fold(Tensor::of(&[1]), |inner, _| {
-        let blob = Blob::new();
-        blob.set_tensor(&inner).unwrap();
-        let tensor = Tensor::of(&[1]);
-        let next = given(blob, |blob| blob.0);
-        tensor.share_external(MEMORY.as_ptr().cast_mut(), &float(), 0, Some(end_next_blob), next).unwrap();
-        tensor
-    });
-    assert_eq!(end(chain), 30_000);
-}
-
 fn a_chain_of_attachments_ends_and_each_deleter_is_called() {
     let chain = (0..30_000).fold(Tensor::new(), |next, _| {
         let tensor = Tensor::new();
@@ -220,7 +208,6 @@ crate::support::harness::tests![
     a_chain_of_tensors_within_tensors_ends,
     a_chain_of_deleters_of_memory_ends_and_each_is_called,
     a_chain_of_values_of_blobs_ends_and_each_deleter_is_called,
-    a_chain_of_tensors_in_blobs_ends,
     a_chain_of_attachments_ends_and_each_deleter_is_called,
     a_child_that_is_forked_deep_in_a_chain_ends_the_rest_of_it_too,
     a_copy_of_tensors_within_tensors_is_refused_where_it_would_need_any_depth

@@ -87,23 +87,6 @@ fn eight_threads_use_one_workspace_and_the_last_holder_ends_each_value_once() {
     assert_eq!(ALIVE.load(Ordering::Relaxed), 0);
 }
 
-fn a_tensor_made_on_one_thread_is_ended_by_the_last_that_holds_it() {
-    let blob = Blob::new();
-    let tensor = std::thread::scope(|threads| {
-        let makes = || {
-            let (tensor, _) = blob.mutable_tensor(HOST).unwrap();
-            tensor.resize(&[4]).unwrap();
-            unsafe { tensor.mutable::<f32>(&float()).unwrap().write(42.0) };
-            tensor
-        };
-        threads.spawn(makes).join().unwrap()
-    });
-    drop(blob);
-    std::thread::spawn(move || assert_eq!(unsafe { tensor.data::<f32>(&float()).unwrap().read() }, 42.0))
-        .join()
-        .unwrap();
-}
-
 fn forks_beside_eight_threads_leave_the_workspace_usable_in_the_child() {
     let workspace = Workspace::new();
     let child = Workspace::over(&workspace);
@@ -141,7 +124,6 @@ fn a_process_may_end_under_threads_that_use_a_workspace() {
 }
 
 crate::support::harness::tests![
-    a_tensor_made_on_one_thread_is_ended_by_the_last_that_holds_it;
     alone(&[]):
     eight_threads_use_one_workspace_and_the_last_holder_ends_each_value_once,
     forks_beside_eight_threads_leave_the_workspace_usable_in_the_child,

@@ -193,15 +193,8 @@ fn null_is_refused_where_it_says_nothing() {
     assert_eq!(reset(null_mut(), std::ptr::null()), SYNCEDMEM_SUCCESS);
     assert_eq!(blob.get_mutable::<u8>(&TypeMeta::NONE), Err(REFUSED));
     let workspace = Workspace::new();
-    let mut out = null_mut();
-    let status = unsafe { syncedmem_workspace_create_blob(workspace.0, std::ptr::null(), &mut out) };
-    assert_eq!((status, out.is_null()), (REFUSED, true));
-    assert_eq!(unsafe { syncedmem_workspace_blobs(workspace.0, true, None, null_mut()) }, REFUSED);
-    assert_eq!(unsafe { syncedmem_workspace_remove_blob(null_mut(), c"a".as_ptr(), null_mut()) }, REFUSED);
-    // Results that may be left out.
+    // A result that may be left out.
     assert_eq!(unsafe { syncedmem_workspace_remove_blob(workspace.0, c"a".as_ptr(), null_mut()) }, SYNCEDMEM_SUCCESS);
-    assert_eq!(unsafe { syncedmem_typed_blob_destroy(null_mut()) }, SYNCEDMEM_SUCCESS);
-    assert_eq!(unsafe { syncedmem_workspace_destroy(null_mut()) }, SYNCEDMEM_SUCCESS);
 }
 
 fn a_tensor_that_was_released_is_not_looked_at_any_more() {

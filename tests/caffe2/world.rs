@@ -28,8 +28,6 @@ pub enum Move {
     ShareSelf,
     SwapSelf,
     Swap,
-    /// Another tensor takes its place.
-    End,
 }
 
 use Move::*;
@@ -62,14 +60,6 @@ impl World {
     pub fn new(tensors: usize, keep: (bool, i64)) -> World {
         assert_eq!(syncedmem_tensor_set_keep_on_shrink(keep.0, keep.1), SYNCEDMEM_SUCCESS);
         World { real: (0..tensors).map(|_| Tensor::new()).collect(), model: vec![Model::new(keep); tensors] }
-    }
-
-    /// Makes those two the first and the second.
-    pub fn turn_to(&mut self, one: usize, other: usize) {
-        for (place, tensor) in [(0, one), (1, other)] {
-            self.real.swap(place, tensor);
-            self.model.swap(place, tensor);
-        }
     }
 
     /// Does a move, the `number`th, on the real tensors and on the models. Both refuse it, or neither.
@@ -138,10 +128,6 @@ impl World {
             Swap => {
                 std::mem::swap(model, beside);
                 (real.swap(other), Ok(()))
-            }
-            End => {
-                (*real, *model) = (Tensor::new(), Model::new(model.keep));
-                (Ok(()), Ok(()))
             }
         };
         assert_eq!(done.map_err(|_| Refused), expected);

@@ -9,57 +9,6 @@ const BYTES: usize = 10_000;
 /// For a real driver: microseconds, longer than a call that does not wait.
 const LAG: u32 = 5_000;
 
-fn a_push_is_synced_at_once_and_its_data_is_there_when_the_stream_is_done() {
-    let gpu = gpu();
-    let stream = gpu.stream();
-    for handle in [stream.handle(), std::ptr::null_mut()] {
-        let mut object = Object::holding(&pattern(1, BYTES));
-        assert_eq!(object.push(handle), SYNCEDMEM_SUCCESS);
-        assert_eq!(object.head(), 3);
-        gpu.within(0, || assert_eq!(gpu.cuStreamSynchronize(handle), 0));
-        assert_bytes(&gpu.read(object.device_address(), BYTES), &pattern(1, BYTES), &"");
-    }
-}
-
-/// What must wait for each copy in flight before it touches either side.
-fn waiting(state: State) -> &'static [Operation] {
-    use Operation::*;
-    const PULLING: [Operation; 10] = [
-        CpuData,
-        MutableGpuData,
-        OverwriteGpuData,
-        MutableCpuData,
-        OverwriteCpuData,
-        SetCpuData,
-        SetGpuData,
-        ReleaseCpu,
-        ReleaseGpu,
-        Wait,
-    ];
-    // A push only reads the host.
-    if state == State::Pulling { &PULLING } else { &PULLING[3..] }
-}
-
-fn whatever_touches_a_side_that_is_being_copied_waits_for_the_copy() {
-    let gpu = gpu();
-    let (stream, lent) = (gpu.stream(), Lent::new(&gpu, BYTES));
-    let _pinning = Pinning::always();
-    for state in [State::Pushing, State::Pulling] {
-        for &operation in waiting(state) {
-            stream.delay(LAG);
-            let mut object = state.object(&gpu, &stream, BYTES);
-            let outcome = object.run(operation, &lent.with(&stream));
-            assert!(!gpu.is_simulated() || stream.is_idle(), "{state:?} {operation:?} did not wait");
-            assert!(outcome.is_ok(), "{state:?} {operation:?} {outcome:?} {}", last_error());
-            assert_eq!(object.is_ready(), Ok(true), "{state:?} {operation:?}");
-            let contents = if is_set(operation) { pattern(9, BYTES) } else { state.contents(BYTES) };
-            if operation != Operation::OverwriteCpuData && operation != Operation::OverwriteGpuData {
-                assert_bytes(&object.host_bytes(BYTES), &contents, &format_args!("{state:?} {operation:?}"));
-            }
-        }
-    }
-}
-
 fn the_end_of_an_object_waits_for_its_copy() {
     let gpu = simulated_gpu();
     let stream = gpu.stream();
@@ -116,25 +65,6 @@ fn a_stream_may_be_destroyed_as_soon_as_the_push_has_returned() {
                     assert_bytes(&object.host_bytes(BYTES), &state.contents(BYTES), &state);
                 }
             }
-        }
-    }
-}
-
-fn a_pull_of_untouched_data_is_refused() {
-    let gpu = gpu();
-    let stream = gpu.stream();
-    assert_refused(Object::new(BYTES).pull(stream.handle()), SYNCEDMEM_ERROR_INVALID_STATE, "UNINITIALIZED");
-}
-
-fn pageable_data_is_pulled_too() {
-    let gpu = gpu();
-    let stream = gpu.stream();
-    for state in [State::AtGpu, State::AtGpuOverHost] {
-        for handle in [stream.handle(), std::ptr::null_mut()] {
-            let mut object = state.object(&gpu, &stream, BYTES);
-            gpu.within(0, || assert_eq!(object.pull(handle), SYNCEDMEM_SUCCESS));
-            assert_eq!((object.wait(), object.head()), (SYNCEDMEM_SUCCESS, 3));
-            assert_bytes(&object.host_bytes(BYTES), &state.contents(BYTES), &"");
         }
     }
 }
@@ -241,13 +171,9 @@ fn a_copy_on_a_callers_stream_comes_after_the_librarys_own_zeros() {
 }
 
 crate::support::harness::tests![
-    a_push_is_synced_at_once_and_its_data_is_there_when_the_stream_is_done,
-    whatever_touches_a_side_that_is_being_copied_waits_for_the_copy,
     the_end_of_an_object_waits_for_its_copy,
     an_object_that_grows_waits_for_its_copy_and_gives_both_blocks_back,
     a_stream_may_be_destroyed_as_soon_as_the_push_has_returned,
-    a_pull_of_untouched_data_is_refused,
-    pageable_data_is_pulled_too,
     what_was_pushed_is_what_the_host_held_at_the_push,
     a_block_is_not_freed_while_its_first_fill_is_still_on_its_way,
     one_object_after_another_at_the_same_address_knows_nothing_of_its_predecessors_copies,

@@ -112,21 +112,10 @@ fn an_object_of_no_bytes_allocates_nothing_and_has_no_device_address() {
     assert_eq!(object.release_gpu(), SYNCEDMEM_SUCCESS);
 }
 
-fn an_object_that_never_touched_the_device_never_touches_the_driver() {
-    let gpu = simulated_gpu();
-    let (_, calls) = gpu.watch(|| {
-        let mut object = Object::holding(&pattern(1, BYTES));
-        assert_eq!(object.wait(), SYNCEDMEM_SUCCESS);
-        assert_eq!((object.device_ordinal(), object.is_pinned(), object.owns_gpu()), (-1, false, false));
-    });
-    assert_eq!(calls, []);
-}
-
 crate::support::harness::tests![
     a_new_device_side_is_zeroed_without_a_copy,
     an_overwritten_device_side_is_neither_zeroed_nor_copied,
     is_ready_makes_at_most_one_query_and_none_once_it_said_yes,
     a_push_makes_one_copy_and_records_one_event_behind_it_on_the_same_stream,
-    an_object_of_no_bytes_allocates_nothing_and_has_no_device_address;
-    alone_with_driver(&[]): an_object_that_never_touched_the_device_never_touches_the_driver
+    an_object_of_no_bytes_allocates_nothing_and_has_no_device_address,
 ];

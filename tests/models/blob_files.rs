@@ -41,16 +41,6 @@ fn what_is_written_is_read_again() {
     of(SYNCEDMEM_FLOAT64, [0.1f64, -2.5, 3.0, 4.0, f64::MAX, 6.0]);
 }
 
-fn the_file_is_the_one_that_caffes_message_gives() {
-    let folder = Folder::new();
-    let mut blob = Blob::new(&[2]);
-    blob.write(DATA, &[1f32, 2.0]);
-    assert_eq!(write(&blob, false, &folder.path("a")), SYNCEDMEM_SUCCESS);
-    let message = std::fs::read(folder.path("a")).unwrap();
-    let (data, dims) = (bytes(5, f32_bytes(&[1.0, 2.0])), shape(&[2]));
-    assert!(message == [data.clone(), dims.clone()].concat() || message == [dims, data].concat(), "{message:?}");
-}
-
 fn a_mean_image_is_read_into_memory_that_blobs_share() {
     let folder = Folder::new();
     let path = folder.source("mean.binaryproto", "");
@@ -135,10 +125,8 @@ fn a_limit_on_the_length_of_files_is_an_error_and_the_programs_signals_are_as_be
 
 crate::support::harness::tests![
     what_is_written_is_read_again,
-    the_file_is_the_one_that_caffes_message_gives,
     a_mean_image_is_read_into_memory_that_blobs_share,
     a_failure_leaves_shape_memory_and_contents,
     what_cannot_be_written_is_refused_and_the_old_file_stays;
-    alone(&[]):
-    a_limit_on_the_length_of_files_is_an_error_and_the_programs_signals_are_as_before,
+    alone(&[]): a_limit_on_the_length_of_files_is_an_error_and_the_programs_signals_are_as_before
 ];

@@ -109,11 +109,6 @@ fn of_a_larger_object_the_rest_stays_and_a_smaller_one_is_refused() {
     assert_eq!(small.head(), 0);
 }
 
-fn a_blob_without_values_is_read_into_an_object_without_bytes() {
-    let model = opened(&Folder::new(), "a.caffemodel", &layer("a", "Scale", &[shape(&[0, 5])]));
-    assert_eq!(model.floats(0, 0), [0f32; 0]);
-}
-
 fn a_solvers_state_is_a_model_of_one_layer() {
     let history = |values: &[f32]| bytes(3, wire::blob(&[values.len() as i64], values));
     let file = [number(1, 5000), bytes(2, "net.caffemodel"), history(&[1.0]), history(&[2.0, 3.0]), number(4, 2)];
@@ -125,43 +120,11 @@ fn a_solvers_state_is_a_model_of_one_layer() {
     assert_eq!(model.floats(1, 2), [2.0, 3.0]);
 }
 
-fn a_value_that_cannot_be_read_is_named_by_its_file_its_layer_and_its_blob() {
-    let strange = [shape(&[1]), number(10, 3), bytes(12, [0; 4])].concat();
-    let model = opened(&Folder::new(), "a.caffemodel", &layer("a", "Scale", &[wire::blob(&[3], &[1.0]), strange]));
-    let mut object = Object::new(12);
-    let cases = [
-        (1, 0, SYNCEDMEM_ERROR_INVALID_ARGUMENT, "has no layer 1: it has 1"),
-        (0, 2, SYNCEDMEM_ERROR_INVALID_ARGUMENT, "layer 0 \"a\": has no blob 2: it has 2"),
-        (
-            0,
-            0,
-            SYNCEDMEM_ERROR_FORMAT,
-            "layer 0 \"a\", blob 0: its data has 1 values, and its shape 3 needs 3, at byte ",
-        ),
-        (
-            0,
-            1,
-            SYNCEDMEM_ERROR_UNSUPPORTED,
-            "blob 1: its data is stored as bytes of type 3 (INT), which is not read, at byte ",
-        ),
-    ];
-    for (layer, blob, status, expected) in cases {
-        let read = unsafe { syncedmem_model_read_blob(model.0, layer, blob, 0, 0, object.mem()) };
-        let error = last_error();
-        assert_eq!(read, status, "layer {layer}, blob {blob}: {error}");
-        assert!(error.starts_with("syncedmem_model_read_blob: ") && error.contains("a.caffemodel"), "{error}");
-        assert!(error.contains(expected), "{error}");
-    }
-    assert_eq!(object.head(), 0);
-}
-
 crate::support::harness::tests![
     a_nets_layers_and_blobs_are_listed_and_read,
     gradients_are_read_by_their_part_and_refused_where_there_are_none,
     values_are_read_as_they_are_stored_as_floats_and_as_doubles,
     values_go_into_memory_of_the_callers_that_is_not_aligned_for_them,
     of_a_larger_object_the_rest_stays_and_a_smaller_one_is_refused,
-    a_blob_without_values_is_read_into_an_object_without_bytes,
     a_solvers_state_is_a_model_of_one_layer,
-    a_value_that_cannot_be_read_is_named_by_its_file_its_layer_and_its_blob,
 ];

@@ -91,27 +91,6 @@ fn a_disk_that_fails_is_named_at_every_place_and_an_untouched_object_stays_so() 
     }
 }
 
-fn a_file_that_is_cut_while_it_is_open_leaves_every_object_as_it_was() {
-    let folder = Folder::new();
-    let model = opened(&folder, "a.caffemodel", &contents());
-    let mut full = Object::new(VALUES * 4);
-    full.fill_host(&vec![7; VALUES * 4]);
-    let mut untouched = Object::new(VALUES * 4);
-    let file = std::fs::File::options().write(true).open(folder.path("a.caffemodel")).unwrap();
-    for length in [VALUES as u64 * 4, 1000, 0] {
-        file.set_len(length).unwrap();
-        for object in [&mut full, &mut untouched] {
-            assert_refused(
-                model.read(0, SYNCEDMEM_FLOAT32, object),
-                SYNCEDMEM_ERROR_FILE,
-                "another program has cut the file since it was opened",
-            );
-        }
-        assert_eq!(values::<u8>(&mut full), vec![7; VALUES * 4]);
-        assert_eq!((untouched.head(), untouched.host_address()), (0, 0));
-    }
-}
-
 fn a_read_beyond_the_host_limit_leaves_the_object_untouched() {
     let model = opened(&Folder::new(), "a.caffemodel", &contents());
     let mut object = Object::new(VALUES * 4);
@@ -143,7 +122,6 @@ fn a_thread_with_the_documented_stack_opens_and_reads() {
 crate::support::harness::tests![
     reads_that_give_little_or_are_interrupted_go_on,
     a_disk_that_fails_is_named_at_every_place_and_an_untouched_object_stays_so,
-    a_file_that_is_cut_while_it_is_open_leaves_every_object_as_it_was,
     a_thread_with_the_documented_stack_opens_and_reads;
     alone(&[("SYNCEDMEM_HOST_LIMIT", "100K")]): a_read_beyond_the_host_limit_leaves_the_object_untouched
 ];

@@ -43,42 +43,6 @@ fn an_export_whose_access_fails_leaves_no_trace() {
     drop(export(*mem, FLOATS_THERE).unwrap());
 }
 
-fn a_tensor_of_no_bytes_is_on_a_device_and_nowhere_in_it() {
-    let _gpu = gpu();
-    let mem = owned(0);
-    let tensor = export(*mem, Ask { shape: &[0], ..FLOATS_THERE }).unwrap();
-    assert_eq!((tensor.tensor().device, tensor.tensor().data), ((2, 0), std::ptr::null_mut()));
-}
-
-fn an_evictable_object_with_a_tensor_is_not_evicted_and_one_without_is() {
-    const MIB: usize = 1 << 20;
-    let gpu = simulated_gpu();
-    gpu.set_memory(2 * MIB);
-    let (mem, wants) = (at_cpu(MIB + MIB / 2), created(MIB));
-    assert_eq!(unsafe { syncedmem_set_evictable(mem, SYNCEDMEM_EVICT_REDUNDANT as i32) }, SYNCEDMEM_SUCCESS);
-    let tensor = export(mem, Ask { shape: &[1], ..FLOATS_THERE }).unwrap();
-    let mut data = std::ptr::null();
-    assert_eq!(unsafe { syncedmem_gpu_data(wants, &mut data) }, SYNCEDMEM_ERROR_OUT_OF_MEMORY);
-    drop(tensor);
-    assert_eq!(unsafe { syncedmem_gpu_data(wants, &mut data) }, SYNCEDMEM_SUCCESS);
-    assert_eq!((destroy(mem), destroy(wants)), (SYNCEDMEM_SUCCESS, SYNCEDMEM_SUCCESS));
-}
-
-fn a_lent_device_tensor_is_the_objects_device_side() {
-    let gpu = gpu();
-    let block = gpu.block(BYTES);
-    gpu.write(block.pointer() as usize, &pattern(3, BYTES));
-    let mut foreign = Theirs::of(block.pointer(), BYTES);
-    foreign.managed.tensor.device = (2, 0);
-    let mut object = Object::new(BYTES);
-    assert_eq!(foreign.lend(object.mem()), SYNCEDMEM_SUCCESS, "{}", last_error());
-    assert_eq!(object.gpu_data(), Ok(block.pointer()));
-    assert_bytes(&object.host_bytes(BYTES), &pattern(3, BYTES), &"");
-    assert_eq!(foreign.deleted(), 0);
-    assert_eq!(object.release_gpu(), SYNCEDMEM_SUCCESS);
-    assert_eq!(foreign.deleted(), 1);
-}
-
 fn a_non_blocking_stream_that_the_caller_names_waits_for_the_librarys_fill() {
     let gpu = gpu();
     let stream = gpu.stream();
@@ -295,9 +259,6 @@ fn a_reset_of_the_device_takes_nothing_that_was_lent() {
 crate::support::harness::tests![
     a_tensor_on_the_device_names_it_and_holds_what_the_host_held,
     an_export_whose_access_fails_leaves_no_trace,
-    a_tensor_of_no_bytes_is_on_a_device_and_nowhere_in_it,
-    an_evictable_object_with_a_tensor_is_not_evicted_and_one_without_is,
-    a_lent_device_tensor_is_the_objects_device_side,
     a_non_blocking_stream_that_the_caller_names_waits_for_the_librarys_fill,
     for_the_default_stream_there_is_nothing_to_wait_for,
     a_wait_that_the_driver_refuses_leaves_no_event,

@@ -37,23 +37,6 @@ fn an_object_is_not_evictable_until_it_is_marked_and_any_other_number_is_refused
     }
 }
 
-fn what_is_no_handle_is_refused() {
-    let (null, mut how) = (std::ptr::null_mut(), SYNCEDMEM_EVICT_REDUNDANT);
-    unsafe {
-        assert_eq!(syncedmem_set_evictable(null, 1), SYNCEDMEM_ERROR_INVALID_ARGUMENT);
-        assert_eq!(syncedmem_get_evictable(null, &mut how), SYNCEDMEM_ERROR_INVALID_ARGUMENT);
-        assert_eq!(syncedmem_end_access(null), SYNCEDMEM_ERROR_INVALID_ARGUMENT);
-        let mut object = Object::new(100);
-        assert_eq!(syncedmem_get_evictable(object.mem(), std::ptr::null_mut()), SYNCEDMEM_ERROR_INVALID_ARGUMENT);
-    }
-    let mut ended = Storage::new();
-    ended.construct(100);
-    ended.destruct();
-    assert_eq!(ended.set_evictable(SYNCEDMEM_EVICT_REDUNDANT), SYNCEDMEM_ERROR_INVALID_HANDLE);
-    assert_eq!(ended.end_access(), SYNCEDMEM_ERROR_INVALID_HANDLE);
-    assert_eq!(how, SYNCEDMEM_EVICT_REDUNDANT);
-}
-
 fn to_end_an_access_does_nothing_to_an_object_without_a_mark() {
     let mut object = Object::new(100);
     assert_eq!(object.end_access(), SYNCEDMEM_SUCCESS);
@@ -242,7 +225,6 @@ fn accesses_that_many_threads_open_and_end_are_all_counted() {
 
 crate::support::harness::tests![
     an_object_is_not_evictable_until_it_is_marked_and_any_other_number_is_refused,
-    what_is_no_handle_is_refused,
     to_end_an_access_does_nothing_to_an_object_without_a_mark,
     an_access_that_is_not_open_cannot_be_ended,
     every_address_that_is_handed_out_on_the_host_opens_one_access,

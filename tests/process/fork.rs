@@ -83,19 +83,6 @@ fn a_forked_child_goes_on_with_evictable_objects_and_their_open_accesses() {
     }
 }
 
-fn a_forked_child_deletes_its_own_copies_of_tensors() {
-    let mem = created(96);
-    let mut tensor = Some(export(mem, Ask { access: WRITE, ..FLOATS }).unwrap());
-    let data = tensor.as_ref().unwrap().data::<f32>();
-    unsafe { data.write(42.0) };
-    assert_eq!(destroy(mem), SYNCEDMEM_SUCCESS);
-    in_a_child(|| {
-        assert_eq!(unsafe { data.read() }, 42.0);
-        drop(tensor.take());
-    });
-    assert_eq!(unsafe { data.read() }, 42.0);
-}
-
 /// Makes a tensor of an object, lends it to another, and ends both.
 fn exchange() {
     let (from, to) = (created(96), created(96));
@@ -155,7 +142,6 @@ fn an_access_that_forks_in_an_allocator_ends_in_both_processes() {
 crate::support::harness::tests![
     forks_under_eight_allocating_threads_leave_every_object_usable,
     a_forked_child_goes_on_with_evictable_objects_and_their_open_accesses,
-    a_forked_child_deletes_its_own_copies_of_tensors,
     forks_beside_threads_that_exchange_tensors_leave_every_tensor_usable;
     alone(&[]): an_access_that_forks_in_an_allocator_ends_in_both_processes
 ];

@@ -1,24 +1,10 @@
-//! Forks beside the fork handlers of other libraries, which take locks and may even fork themselves.
+//! Forks within the fork handlers of other libraries. Those that take locks are in tests/abi/library.rs, however a program got the library.
 
-use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
 use crate::support::*;
 
 const FORKS: usize = 100;
-
-/// The lock of another library.
-struct Foreign(UnsafeCell<libc::pthread_mutex_t>);
-unsafe impl Sync for Foreign {}
-static FOREIGN: Foreign = Foreign(UnsafeCell::new(libc::PTHREAD_MUTEX_INITIALIZER));
-
-extern "C" fn lock_foreign() {
-    unsafe { libc::pthread_mutex_lock(FOREIGN.0.get()) };
-}
-
-extern "C" fn unlock_foreign() {
-    unsafe { libc::pthread_mutex_unlock(FOREIGN.0.get()) };
-}
 
 /// Creates objects, touches and ends them: a small one, and one that is large enough for a claim.
 fn use_objects() -> bool {
@@ -34,16 +20,6 @@ fn fork_and_use() {
 fn fork_beside(work: impl Fn() + Sync) {
     unsafe { libc::alarm(HANGS_AFTER) };
     beside(3, |_, _| work(), || (0..FORKS).for_each(|_| fork_and_use()));
-}
-
-/// The handlers of the library are registered at load, so they run behind those that the program registers in `main`.
-fn a_thread_that_holds_a_lock_of_the_programs_own_fork_handlers_may_call_the_library_during_a_fork() {
-    assert_eq!(unsafe { libc::pthread_atfork(Some(lock_foreign), Some(unlock_foreign), Some(unlock_foreign)) }, 0);
-    fork_beside(|| {
-        lock_foreign();
-        assert!(use_objects());
-        unlock_foreign();
-    });
 }
 
 /// Which of the handlers below fork. They take turns, so that a nested fork does not nest another one.
@@ -91,7 +67,6 @@ fn a_fork_in_a_prepare_handler_that_was_registered_after_the_library_leaves_the_
 
 crate::support::harness::tests![
     alone(&[]):
-    a_thread_that_holds_a_lock_of_the_programs_own_fork_handlers_may_call_the_library_during_a_fork,
     a_fork_in_a_prepare_handler_that_was_registered_before_the_library_leaves_the_outer_fork_whole,
     a_fork_in_a_prepare_handler_that_was_registered_after_the_library_leaves_the_outer_fork_whole
 ];

@@ -6,24 +6,6 @@ use caffemodel::{At, Dialect, Element, Kind, Model, Version};
 use support::*;
 
 #[test]
-fn a_net_of_today_has_its_layers_and_their_values() {
-    let weights = [1.5, -2.0, 0.0, f32::MIN_POSITIVE, f32::INFINITY, 7.25];
-    let model = net([
-        bytes(1, "lenet"),
-        layer("data", "Input", &[]),
-        layer("conv1", "Convolution", &[blob(&[2, 3], &weights), blob(&[2], &[0.5, 0.25])]),
-    ]
-    .concat());
-    assert_eq!((model.kind(), model.name(), model.layers().len()), (Kind::Net, "lenet", 2));
-    let conv = &model.layers()[1];
-    assert_eq!((conv.name(), conv.type_name(), conv.version()), ("conv1", "Convolution", Version::V2));
-    assert_eq!(conv.blobs()[0].shape(), [2, 3]);
-    assert!(!conv.blobs()[0].is_legacy() && conv.blobs()[0].diff().is_none());
-    assert_eq!(floats_at(&model, At::data(1, 0)), weights);
-    assert_eq!(floats_at(&model, At::data(1, 1)), [0.5, 0.25]);
-}
-
-#[test]
 fn a_layer_of_v1_has_the_name_of_its_type_number() {
     let model = net([
         layer_v1("ip", 14, &[[legacy(&[1, 1, 2, 3]), bytes(5, f32_bytes(&[1.0; 6]))].concat()]),
@@ -124,30 +106,6 @@ fn doubles_win_over_floats_and_floats_over_nvidias_bytes() {
     assert_eq!(floats(&net_of(raw)), [1.0]);
     let empty = [bytes(5, f32_bytes(&[1.0])), bytes(8, []), shape(&[1])].concat();
     assert_eq!(floats(&net_of(empty)), [1.0], "an empty list is none");
-}
-
-#[test]
-fn c3ds_blobs_have_five_dimensions_and_its_layers_its_own_types() {
-    let values: Vec<f32> = (0..24u8).map(f32::from).collect();
-    let message = [legacy(&[2, 1, 3, 2, 2]), bytes(6, f32_bytes(&values)), bytes(7, f32_bytes(&values))].concat();
-    let model =
-        net([layer_v1("conv1a", 30, &[message]), layer_v1("pool1", 31, &[]), layer_v1("fc8", 14, &[])].concat());
-    let blob = &model.layers()[0].blobs()[0];
-    assert_eq!((blob.shape(), blob.dialect(), blob.is_legacy()), (&[2, 1, 3, 2, 2][..], Dialect::C3d, true));
-    assert_eq!(floats(&model), values);
-    assert_eq!(floats_at(&model, At::diff(0, 0)), values);
-    let types: Vec<_> = model.layers().iter().map(|layer| layer.type_name()).collect();
-    assert_eq!(types, ["Convolution3D", "Pooling3D", "InnerProduct"]);
-}
-
-#[test]
-fn a_solver_state_has_its_numbers_and_its_history() {
-    let file = [number(1, 3000), bytes(2, "net_iter_3000.caffemodel"), bytes(3, blob(&[2], &[1.0, 2.0])), number(4, 7)];
-    let model = Model::from_bytes(file.concat(), "state", None).unwrap();
-    let state = model.state().unwrap();
-    assert_eq!((state.iter, &*state.learned_net, state.current_step), (3000, "net_iter_3000.caffemodel", 7));
-    assert_eq!((model.kind(), model.layers()[0].name()), (Kind::SolverState, "history"));
-    assert_eq!(floats(&model), [1.0, 2.0]);
 }
 
 #[test]

@@ -100,20 +100,6 @@ fn whole_numbers_are_found_at_any_place_packed_or_not() {
 }
 
 #[test]
-fn floats_are_read_packed_and_with_a_tag_each() {
-    let values: Vec<f32> = (0..20_000u16).map(f32::from).collect();
-    for values_argument in [float_values(&values), argument("values", &[bytes(5, f32_bytes(&values))])] {
-        let model = only("x", "GivenTensorFill", &[dims(&[20_000]), values_argument.clone()]);
-        assert_eq!(floats(&model), values);
-        let model = only("x", "GivenTensorDoubleFill", &[dims(&[20_000]), values_argument]);
-        let mut doubles = vec![0.0; 19_999];
-        model.read_f64(data(0), 1, &mut doubles).unwrap();
-        assert!(doubles.iter().zip(&values[1..]).all(|(double, float)| *double == f64::from(*float)));
-        assert_eq!(floats(&model), values);
-    }
-}
-
-#[test]
 fn a_constant_fills_its_tensor() {
     let constant =
         |arguments: &[Vec<u8>]| stored(&only("x", "ConstantFill", &[&[dims(&[3])], arguments].concat()), data(0));

@@ -34,13 +34,6 @@ fn values_with_a_tag_each_and_in_several_pieces_are_one_array() {
 }
 
 #[test]
-fn many_values_with_a_tag_each_are_read_through_the_buffer() {
-    let values: Vec<f32> = (0..10_000u16).map(f32::from).collect();
-    let message = values.iter().flat_map(|value| fixed32(5, *value)).chain(shape(&[10_000])).collect::<Vec<_>>();
-    assert_eq!(floats(&net_of(message)), values);
-}
-
-#[test]
 fn many_values_are_converted_through_the_buffer() {
     let doubles: Vec<f64> = (0..10_000u16).map(|value| f64::from(value) + 0.1).collect();
     let floats_of: Vec<f32> = doubles.iter().map(|value| *value as f32).collect();
