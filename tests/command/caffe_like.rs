@@ -128,9 +128,13 @@ impl Workshop {
 
     /// A program with all of Caffe in it.
     pub fn program_with_caffe_inside(&self, more: &[&str]) -> PathBuf {
+        self.with_caffe_inside(PROGRAM, more)
+    }
+
+    pub fn with_caffe_inside(&self, source: &str, more: &[&str]) -> PathBuf {
         self.source("memory.c", MEMORY);
         self.source("blob.c", BLOB);
-        self.source("program.c", PROGRAM);
+        self.source("program.c", source);
         self.compile("program", &[&["-O1", "program.c", "blob.c", "memory.c"], more].concat())
     }
 

@@ -22,4 +22,5 @@ mod run;
 #[path = "../support/mod.rs"]
 mod support;
 mod take_over;
+mod take_over_names;
 mod trace;

@@ -6,6 +6,7 @@ use crate::caffe_like::*;
 use crate::support::assert_has;
 use crate::support::command_file::command_file;
 use crate::support::harness::skip;
+use crate::take_over_names::net;
 
 /// Runs a program of the workshop with the library preloaded. Its standard error has the library's report.
 fn taken(workshop: &Workshop, program: &str, arguments: &[&str]) -> Said {
@@ -32,7 +33,7 @@ fn is_refused(said: &Said, why: &str) {
 }
 
 /// Compilers align functions from here on, as for every Caffe that is released.
-const OPTIMISED: &str = "-O2";
+pub const OPTIMISED: &str = "-O2";
 /// A jump and the landing mark need 18 bytes, and some functions of the lookalike have 16.
 const MARKED: [&str; 3] = [OPTIMISED, "-fcf-protection", "-falign-functions=32"];
 
@@ -180,67 +181,6 @@ fn run_takes_over_what_needs_it_and_the_report_says_so() {
     workshop.caffe(&[OPTIMISED]);
     let told = workshop.run(&[], &["./program"]);
     assert!(told.error.contains("memory of program") && !told.error.contains("taken over"), "{}", told.error);
-}
-
-/// `Net::Init`, which begins with these instructions, and a program that calls it by another function of its file.
-fn net(first: &str) -> String {
-    let init = "_ZN5caffe3NetIfE4InitERKNS_12NetParameterE";
-    format!(
-        "__asm__(\".globl {init}\\n.type {init}, @function\\n{init}: {first}\\nmovl %eax, (%rsi)\\nret\\n.size {init}, .-{init}\\n0: .long 7\");\n\
-         void *_ZNK5caffe3NetIfE6layersEv(void *net) {{ return net; }}\n\
-         void {init}(void *, int *); int make_net(void) {{ int net[99] = {{0}}, made = 0; {init}(net, &made); return made; }}"
-    )
-}
-
-#[test]
-fn functions_of_nets_are_replaced_too_and_call_the_original_unless_their_first_instructions_work_only_where_they_are() {
-    let workshop = Workshop::new();
-    let program = r#"
-        #include "caffe.h"
-        int make_net(void);
-        int main(void) { return sum_of_ones(1000) && make_net() == 7 ? 3 : 99; }
-    "#;
-    let moved = "taken over by entry patch: 6 of 6 functions, and 1 for the names of layers\n";
-    let fixed = "first instructions of _ZN5caffe3NetIfE4InitERKNS_12NetParameterE work only where they are";
-    for (first, has_names) in [
-        ("push %rbx\\nmov %rdi, %rbx\\npop %rbx\\nmov 0f(%rip), %eax", true),
-        ("mov 0f(%rip), %eax\\nmov %rdi, %rdx", false),
-        ("mov $7, %eax\\n1: mov %rdi, %rdx\\ncmp %rdx, %rdi\\njne 1b", true),
-        ("xor %eax, %eax\\n1: add $7, %eax\\ncmp $7, %eax\\njne 1b", false),
-    ] {
-        println!("{first}");
-        workshop.source("net.c", &net(first));
-        workshop.caffe(&[OPTIMISED, "-Wl,-Bsymbolic-functions", "net.c"]);
-        workshop.link("program", program, &[]);
-        let told = workshop.run(&[], &["./program"]);
-        assert_eq!(told.status, Some(3), "{told:?}");
-        assert_eq!(told.error.contains(moved), has_names, "{told:?}");
-        assert_eq!(told.error.contains(fixed), !has_names, "{told:?}");
-        told.has(&["was taken over by entry patch: 6 of 6 functions", "3.9 KiB"]);
-        let doctor = workshop.syncedmem(&["doctor", "./program"]).ok().replace('\n', " ");
-        assert_has(&doctor, &[if has_names { "and 1 for the names of layers and for sharing" } else { fixed }]);
-    }
-}
-
-#[test]
-fn nets_inside_a_program_have_names_if_it_exports_them() {
-    let workshop = Workshop::new();
-    workshop.source("net.c", &net("mov $7, %eax"));
-    for (options, has_names) in [
-        (&[OPTIMISED, "net.c"][..], false),
-        (&[OPTIMISED, "-rdynamic", "-no-pie", "net.c"], true),
-        (&[OPTIMISED, "-rdynamic", "net.c"], true),
-    ] {
-        println!("{options:?}");
-        workshop.program_with_caffe_inside(options);
-        let told = workshop.run(&[], &["./program"]);
-        assert_eq!(told.error.contains("and 1 for the names of layers"), has_names, "{told:?}");
-        assert_eq!(
-            told.error.contains("does not export Caffe's nets (a program does with -rdynamic)"),
-            !has_names,
-            "{told:?}"
-        );
-    }
 }
 
 /// As when Python loads the library for itself.

@@ -3,7 +3,7 @@
 use std::ffi::CStr;
 
 use object::Endianness;
-use object::elf::{FileHeader64, PT_LOAD, SHT_DYNSYM, SHT_SYMTAB, STT_FUNC};
+use object::elf::{FileHeader64, PT_LOAD, SHT_DYNSYM, SHT_SYMTAB};
 use object::read::elf::{FileHeader, ProgramHeader, Sym};
 
 use crate::generation::Signs;
@@ -71,7 +71,7 @@ fn are_variants(one: &CStr, other: &CStr) -> bool {
 }
 
 fn read(file: &[u8], entries: &mut Entries, signs: &mut Signs) -> Result<(), Limit> {
-    functions(file, |function| {
+    symbols(file, |function| {
         if function.name == OURS {
             return Err(Limit::Ours);
         }
@@ -81,19 +81,19 @@ fn read(file: &[u8], entries: &mut Entries, signs: &mut Signs) -> Result<(), Lim
     })
 }
 
-/// A function that a file defines.
-pub struct Function<'f> {
+/// A function or a variable that a file defines.
+pub struct Symbol<'f> {
     pub name: &'f str,
-    /// The dynamic linker knows it.
-    pub is_exported: bool,
-    address: u64,
-    size: usize,
-    /// Its code, and all behind it in the file; `None` if no segment has it.
+    /// From the address at which the file is loaded.
+    pub address: u64,
+    /// Bytes.
+    pub size: usize,
+    /// Its bytes, and all behind it in the file; `None` if the file has none.
     code: Option<&'f [u8]>,
     file: &'f [u8],
 }
 
-impl Function<'_> {
+impl Symbol<'_> {
     /// Fills the place of one function, which has one entry.
     pub fn enter(&self, name: &'static CStr, place: &mut Option<Entry>) -> Result<(), Limit> {
         let code = self.code.ok_or(Limit::Broken)?;
@@ -108,8 +108,8 @@ impl Function<'_> {
     }
 }
 
-/// Visits all functions that the file defines and names, some twice.
-pub fn functions<'f>(file: &'f [u8], mut visit: impl FnMut(Function<'f>) -> Result<(), Limit>) -> Result<(), Limit> {
+/// Visits all functions and variables that the file defines and names, some twice.
+pub fn symbols<'f>(file: &'f [u8], mut visit: impl FnMut(Symbol<'f>) -> Result<(), Limit>) -> Result<(), Limit> {
     let header = Header::parse(file).map_err(|_| Limit::Broken)?;
     let endian = header.endian().map_err(|_| Limit::Broken)?;
     if header.e_machine(endian) != MACHINE {
@@ -128,13 +128,13 @@ pub fn functions<'f>(file: &'f [u8], mut visit: impl FnMut(Function<'f>) -> Resu
     let sections = header.sections(endian, file).map_err(|_| Limit::Broken)?;
     for table in [SHT_DYNSYM, SHT_SYMTAB] {
         let symbols = sections.symbols(endian, file, table).map_err(|_| Limit::Broken)?;
-        for symbol in symbols.iter().filter(|it| it.st_type() == STT_FUNC && it.is_definition(endian)) {
+        for symbol in symbols.iter().filter(|it| it.is_definition(endian)) {
             let name = symbol.name(endian, symbols.strings()).ok().and_then(|name| std::str::from_utf8(name).ok());
             let Some(name) = name else { continue };
             let (address, size) = (symbol.st_value(endian), symbol.st_size(endian) as usize);
             let offset = offset_of(address).and_then(|offset| usize::try_from(offset).ok());
             let code = offset.and_then(|offset| file.get(offset..));
-            visit(Function { name, is_exported: table == SHT_DYNSYM, address, size, code, file })?;
+            visit(Symbol { name, address, size, code, file })?;
         }
     }
     Ok(())

@@ -1,13 +1,15 @@
 //! The functions of nets, blobs and solvers that the names of layers need, where no symbol reaches them: a jump at the entry of each leads
 //! to another function, which calls the original. So the first instructions, which the jump replaces, are executed elsewhere.
 
-use crate::entries::{Entry, functions, index_of};
+use std::ffi::CStr;
+
+use crate::entries::{Entry, index_of, symbols};
 use crate::jump::moved;
 use crate::limit::Limit;
 use crate::names::HOOKS;
 
 /// Functions by which a net is read, which are looked up when the program runs.
-const ACCESSORS: [&str; 2] = ["_ZNK5caffe3NetIfE6layersEv", "_ZNK5caffe3NetIdE6layersEv"];
+const ACCESSORS: [&CStr; 2] = [c"_ZNK5caffe3NetIfE6layersEv", c"_ZNK5caffe3NetIdE6layersEv"];
 
 #[derive(Clone, Copy, Debug)]
 pub struct Hook {
@@ -16,23 +18,23 @@ pub struct Hook {
     pub moved: usize,
 }
 
-/// By the function's index in `HOOKS`: those that the file defines, all of which can be hooked.
+/// By the function's index in `HOOKS`: those that the file defines, all of which can be hooked. Without nets there are none.
 pub fn find(file: &[u8]) -> Result<[Option<Hook>; HOOKS.len()], Limit> {
     let (mut entries, mut can_be_read) = ([None; HOOKS.len()], false);
-    functions(file, |function| {
-        can_be_read |= function.is_exported && ACCESSORS.contains(&function.name);
+    symbols(file, |function| {
+        can_be_read |= ACCESSORS.iter().any(|accessor| accessor.to_bytes() == function.name.as_bytes());
         match index_of(function.name, &HOOKS)? {
             Some(index) => function.enter(HOOKS[index], &mut entries[index]),
             None => Ok(()),
         }
     })?;
+    let mut hooks = [None; HOOKS.len()];
     if entries[..2].iter().all(Option::is_none) {
-        return Err(Limit::Missing(HOOKS[0]));
+        return Ok(hooks);
     }
     if !can_be_read {
-        return Err(Limit::Unexported);
+        return Err(Limit::Missing(ACCESSORS[0]));
     }
-    let mut hooks = [None; HOOKS.len()];
     for (hook, entry) in hooks.iter_mut().zip(entries) {
         let Some(entry) = entry else { continue };
         let is_folded = |other: &&Entry| other.address == entry.address && other.name != entry.name;

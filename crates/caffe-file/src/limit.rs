@@ -23,8 +23,6 @@ pub enum Limit {
         room: usize,
         jump: usize,
     },
-    /// No other file can find the functions by which a net is read.
-    Unexported,
     /// A jump would replace instructions that work only where they are.
     Fixed(&'static CStr),
     OtherMachine,
@@ -52,7 +50,6 @@ impl fmt::Display for Limit {
             Limit::TooShort { function, room, jump } => {
                 write!(formatter, "{} has {room} bytes, and a jump needs {jump}", text(function))
             }
-            Limit::Unexported => formatter.write_str("it does not export Caffe's nets (a program does with -rdynamic)"),
             Limit::Fixed(name) => {
                 write!(formatter, "the first instructions of {} work only where they are", text(name))
             }

@@ -1,4 +1,4 @@
-//! Exported functions of Caffe's classes, found by their names.
+//! Functions of Caffe's classes, found by their names.
 
 use std::ffi::{c_int, c_void};
 use std::marker::PhantomData;
@@ -7,7 +7,7 @@ use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::layout::elements;
-use crate::original::find;
+use crate::symbols::find;
 
 /// `const vector<T>& name() const`; of a blob's memory, `const T& name() const`.
 #[derive(Clone, Copy)]

@@ -8,8 +8,9 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 use syncedmem_caffe_file::hooks::{self, Hook};
 use syncedmem_caffe_file::jump::{Jump, REACH, Site, fit};
-use syncedmem_caffe_file::limit::Limit;
 use syncedmem_caffe_file::names::HOOKS;
+
+use crate::symbols;
 
 #[cfg(target_arch = "aarch64")]
 unsafe extern "C" {
@@ -64,16 +65,14 @@ unsafe extern "C" fn in_front(
 }
 
 fn prepare(base: usize, file: &[u8], functions: &[usize; HOOKS.len()]) -> Result<Vec<Site>, String> {
-    let hooks = match hooks::find(file) {
-        // A program with memory of Caffe's, and without nets.
-        Err(Limit::Missing(_)) => return Ok(Vec::new()),
-        found => found.map_err(|why| why.to_string())?,
+    let hooks = hooks::find(file).map_err(|why| why.to_string())?;
+    // A program may have memory of Caffe's without nets.
+    let Some(first) = hooks.iter().flatten().map(|hook| base.wrapping_add(hook.entry.address as usize)).min() else {
+        return Ok(Vec::new());
     };
     if ORIGINALS.iter().any(|original| !original.load(Ordering::Relaxed).is_null()) {
         return Err("another Caffe of this process has them".to_owned());
     }
-    let address_of = |hook: &Hook| base.wrapping_add(hook.entry.address as usize);
-    let first = hooks.iter().flatten().map(address_of).min().unwrap_or(base);
     let page = Page::near(first)?;
     let mut sites = Vec::new();
     for (index, hook) in hooks.iter().enumerate() {
@@ -91,6 +90,7 @@ fn prepare(base: usize, file: &[u8], functions: &[usize; HOOKS.len()]) -> Result
         sites.push((index, Site { address, offset: entry.offset, room: *moved, jump }));
     }
     page.make_executable()?;
+    symbols::keep(file, base).map_err(|why| why.to_string())?;
     for (index, _) in &sites {
         ORIGINALS[*index].store((page.begin + PART * index + FIRST) as *mut c_void, Ordering::Relaxed);
     }

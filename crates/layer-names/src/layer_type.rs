@@ -1,8 +1,8 @@
 //! The type of a layer, by the name of its class.
 
-use std::ffi::{CStr, c_void};
+use std::ffi::c_void;
 
-use crate::layout::is_readable;
+use crate::symbols::table_of;
 
 pub fn is_convolution(layer: *const c_void) -> bool {
     let kind = type_of(layer);
@@ -12,19 +12,7 @@ pub fn is_convolution(layer: *const c_void) -> bool {
 /// As the name of its class's table says: `ReLU` of `caffe::ReLULayer<float>` and of `caffe::CuDNNReLULayer<float>`,
 /// Caffe's or a program's. Empty without one.
 pub fn type_of(layer: *const c_void) -> &'static str {
-    if !layer.cast::<usize>().is_aligned() || !is_readable(layer.addr(), size_of::<usize>()) {
-        return "";
-    }
-    // SAFETY: an object with virtual functions begins with the address of its class's table.
-    let table = unsafe { *layer.cast::<*const c_void>() };
-    let mut symbol = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();
-    // SAFETY: dladdr takes any address; the structure is writable.
-    unsafe { libc::dladdr(table, symbol.as_mut_ptr()) };
-    // SAFETY: zeros are a value of it.
-    let name = unsafe { symbol.assume_init() }.dli_sname;
-    // SAFETY: the loader's names are NUL-terminated, and stay while Caffe, whose layer this is, is loaded.
-    let name = if name.is_null() { c"" } else { unsafe { CStr::from_ptr(name) } };
-    type_in(name.to_str().unwrap_or_default())
+    table_of(layer).map_or("", |table| type_in(table.symbol))
 }
 
 /// The last name in a mangled `_ZTVN5caffe9ReLULayerIfEE`, without `Layer` and `CuDNN`.

@@ -11,7 +11,7 @@
 //! - `Net::ForwardFromTo`, `Net::BackwardFromTo` and `SGDSolver::ApplyUpdate` are noted in the recording ([`pass`]).
 //! - `Blob::Reshape`: where a blob's first axis is the batch of its net, `syncedmem_set_items` says so.
 //!
-//! The net is read through Caffe's exported accessors alone (docs/caffe-abi.md); [`layout`] has the containers that
+//! The net is read through Caffe's accessors alone (docs/caffe-abi.md); [`layout`] has the containers that
 //! they return. If an accessor is missing, or returns something else, nothing is named. A Caffe that is bound within
 //! itself does not call these functions: where libsyncedmem takes it over, [`detour`] leads there.
 #![expect(unsafe_code, reason = "it stands in front of C++ functions and reads C++ objects")]
@@ -27,6 +27,7 @@ mod original;
 mod pass;
 mod record;
 mod sharing;
+mod symbols;
 
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};

@@ -3,8 +3,6 @@
 use std::fmt;
 use std::path::Path;
 
-use syncedmem_caffe_file::limit::Limit;
-
 use super::examine::{Bound, Verdict};
 
 impl Verdict {
@@ -66,9 +64,9 @@ impl Verdict {
             Verdict::NoCaffe => "it contains no Caffe".to_owned(),
             Verdict::TakeOver { object, how, functions, hooks } => {
                 let names = match hooks {
-                    Some(Ok(hooks)) => format!(", and {hooks} for the names of layers and for sharing"),
                     // It has no nets.
-                    None | Some(Err(Limit::Missing(_))) => String::new(),
+                    None | Some(Ok(0)) => String::new(),
+                    Some(Ok(hooks)) => format!(", and {hooks} for the names of layers and for sharing"),
                     Some(Err(why)) => format!("; its layers get no names, and share nothing: {why}"),
                 };
                 format!(

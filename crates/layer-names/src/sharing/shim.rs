@@ -1,14 +1,12 @@
 //! Stands in front of one layer's `Forward_cpu` and `Backward_cpu`, and of `Forward_gpu` and `Backward_gpu`: the layer object gets a
 //! copy of its class's table of virtual functions, with these slots exchanged. Layers of nets that share nothing keep their own.
 
-use std::ffi::{CStr, c_void};
-use std::mem::MaybeUninit;
+use std::ffi::c_void;
 use std::sync::Mutex;
 
 use super::library;
 use crate::at_fork::lock;
-use crate::layout::is_readable;
-use crate::original::find;
+use crate::symbols::{find, table_of};
 
 /// `Forward_cpu` and `Forward_gpu(const vector<Blob*>& bottom, const vector<Blob*>& top)`
 type Forward = unsafe extern "C-unwind" fn(*mut c_void, *const c_void, *const c_void);
@@ -18,8 +16,6 @@ type Backward = unsafe extern "C-unwind" fn(*mut c_void, *const c_void, *const c
 /// Before the first slot, to which objects point: the offset to the top, and the type.
 const HEAD: usize = 2;
 const WORD: usize = size_of::<usize>();
-/// `RTLD_DL_SYMENT` of dlfcn.h.
-const SYMBOL_ENTRY: libc::c_int = 1;
 
 /// What is done at a call of a layer.
 pub struct Layer {
@@ -57,26 +53,10 @@ struct Table {
 impl Table {
     /// Of an object with virtual functions.
     fn of(object: *const c_void) -> Option<Table> {
-        if !object.cast::<usize>().is_aligned() || !is_readable(object.addr(), WORD) {
-            return None;
-        }
-        // SAFETY: an object with virtual functions begins with the address of its class's first slot.
-        let first = unsafe { *object.cast::<*const usize>() };
-        let mut file = MaybeUninit::<libc::Dl_info>::zeroed();
-        let mut entry: *mut c_void = std::ptr::null_mut();
-        // SAFETY: dladdr1 takes any address; both results are writable.
-        let found = unsafe { libc::dladdr1(first.cast(), file.as_mut_ptr(), &mut entry, SYMBOL_ENTRY) };
-        // SAFETY: zeros are a value of it.
-        let file = unsafe { file.assume_init() };
-        if found == 0 || file.dli_sname.is_null() || entry.is_null() {
-            return None;
-        }
-        // SAFETY: the loader's symbols and names stay while Caffe, whose layer this is, is loaded.
-        let (bytes, name) = unsafe { ((*entry.cast::<libc::Elf64_Sym>()).st_size, CStr::from_ptr(file.dli_sname)) };
-        let slots = (usize::try_from(bytes).ok()? / WORD).checked_sub(HEAD)?;
-        let is_start = first.addr() == file.dli_saddr.addr() + HEAD * WORD;
-        let symbol = name.to_str().ok()?;
-        (is_start && symbol.starts_with("_ZTVN")).then_some(Table { first, slots, symbol })
+        let table = table_of(object)?;
+        let slots = (table.bytes / WORD).checked_sub(HEAD)?;
+        let is_start = table.first == table.begin + HEAD * WORD && table.symbol.starts_with("_ZTVN");
+        is_start.then_some(Table { first: table.first as *const usize, slots, symbol: table.symbol })
     }
 
     fn slot(self, at: usize) -> usize {
