@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import ctypes
 import gc
-import subprocess
 from pathlib import Path
-from typing import Callable, Iterator
 
 import numpy as np
 import pytest
 
 import models
-import syncedmem
 from syncedmem import Error, Tensor, Workspace, ffi, lib, load_init_net
 
 pytestmark = pytest.mark.once
@@ -44,16 +40,6 @@ def test_every_object_of_one_tensor_is_the_same_tensor() -> None:
     ws["w"].mutable_data("f4")[:] = 2
     del ws["w"]
     assert first.data().tolist() == [2, 2, 2, 2]
-
-
-def test_names_are_text_without_nul() -> None:
-    ws = Workspace()
-    ws["größe/a b"] = np.zeros(1)
-    assert list(ws) == ["größe/a b"]
-    with pytest.raises(ValueError, match="NUL"):
-        ws["a\0b"] = np.zeros(1)
-    with pytest.raises(TypeError, match="text"):
-        ws[b"a"]  # type: ignore[index]
 
 
 def test_a_child_sees_its_parent_s_blobs_and_hides_them() -> None:
@@ -92,77 +78,37 @@ def test_blobs_are_renamed_and_mapped() -> None:
         ws.map(other, {"y": "absent"})
 
 
-# --- with C++ ---------------------------------------------------------------------------------
+# --- with other languages ----------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def cpp(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ctypes.CDLL]:
-    """A library in C++ that uses syncedmem/caffe2.hpp, on the package's own library."""
-    built = tmp_path_factory.mktemp("cpp") / "libworkspaces.so"
-    source = Path(__file__).with_name("workspaces.cpp")
-    library = Path(syncedmem.library_path())
-    subprocess.run(
-        ["g++", "-std=c++11", "-shared", "-fPIC", "-Wall", "-Werror", f"-I{syncedmem.include_dir()}", str(source)]
-        + ["-o", str(built), str(library), f"-Wl,-rpath,{library.parent}"],
-        check=True,
-    )
-    loaded = ctypes.CDLL(str(built))
-    loaded.make_workspace.restype = ctypes.c_void_p
-    loaded.sum_of.restype = ctypes.c_double
-    yield loaded
-
-
-def made_in_cpp(cpp: ctypes.CDLL) -> Workspace:
-    pointer = ffi.cast("syncedmem_workspace_t *", cpp.make_workspace())
-    ws = Workspace.from_handle(pointer)
-    lib.syncedmem_workspace_destroy(pointer)
-    return ws
-
-
-def test_a_tensor_of_cpp_is_read_and_freed_by_python(cpp: ctypes.CDLL, alive: Callable[[], int]) -> None:
-    before = alive()
-    ws = made_in_cpp(cpp)
-    tensor = ws["weights"]
-    assert tensor.shape == (256, 1024) and tensor.dtype == np.float32
-    assert tensor.data()[255, 1023] == 5
-    assert alive() == before + (1 << 20)
-    del ws
-    assert alive() == before + (1 << 20) and tensor.data()[0, 0] == 5
-    del tensor
-    assert alive() == before
-
-
-def test_cpp_sees_what_python_changes(cpp: ctypes.CDLL) -> None:
-    ws = made_in_cpp(cpp)
-    assert cpp.sum_of(ctypes.c_void_p(int(ffi.cast("uintptr_t", ws.handle))), b"weights") == 5 * (1 << 18)
-    ws["weights"].resize(3)
-    ws["weights"].mutable_data("f4")[:] = [1, 2, 3]
-    ws["mine"] = np.full(4, 2.5, "f4")
-    address = ctypes.c_void_p(int(ffi.cast("uintptr_t", ws.handle)))
-    assert cpp.sum_of(address, b"weights") == 6
-    assert cpp.sum_of(address, b"mine") == 10
-    # The dimensions that C++ refers to are those that Python set.
-    assert cpp.first_dimension_of(address, b"mine") == 4
-    ws["mine"].resize(2, 2)
-    assert cpp.first_dimension_of(address, b"mine") == 2
-
-
-def test_what_only_cpp_knows_is_named_and_ended(cpp: ctypes.CDLL) -> None:
-    ws = made_in_cpp(cpp)
-    with pytest.raises(TypeError, match=r"holds std::.*string"):
-        ws["text"]
-    assert "text" in ws
-    objects = ws["objects"]
-    assert objects.type_name == "Sample" and cpp.samples() == 3
+def test_what_only_another_language_knows_is_named() -> None:
+    name = ffi.new("char[]", b"Sample")
+    meta = ffi.new("syncedmem_typemeta_t *", {"id": name, "name": name, "itemsize": 8})
+    ws, blob, value = Workspace(), ffi.new("syncedmem_typed_blob_t **"), ffi.new("int64_t *")
+    assert lib.syncedmem_workspace_create_blob(ws.handle, b"theirs", blob) == 0
+    assert lib.syncedmem_typed_blob_reset(blob[0], value, meta, ffi.NULL, ffi.NULL) == 0
+    assert lib.syncedmem_typed_blob_destroy(blob[0]) == 0
+    with pytest.raises(TypeError, match="holds Sample"):
+        ws["theirs"]
+    assert "theirs" in ws
+    ws["objects"] = objects = Tensor(3)
+    assert lib.syncedmem_tensor_mutable_data(objects.handle, meta, ffi.new("void **")) == 0
+    assert objects.type_name == "Sample" and objects.nbytes == 24
     with pytest.raises(Error, match="syncedmem_type_t"):
         objects.dtype
     with pytest.raises(Error):
         objects.data()
-    del ws
-    assert cpp.samples() == 3
-    del objects
-    gc.collect()
-    assert cpp.samples() == 0
+
+
+def test_a_workspace_of_c_is_the_same_one() -> None:
+    ws = Workspace()
+    other = Workspace.from_handle(ws.handle)
+    other["größe/a b"] = np.full(4, 2.5, "f4")
+    assert list(ws) == ["größe/a b"] and ws["größe/a b"].data().tolist() == [2.5] * 4
+    with pytest.raises(ValueError, match="NUL"):
+        ws["a\0b"] = np.zeros(1)
+    with pytest.raises(TypeError, match="text"):
+        ws[b"a"]  # type: ignore[index]
 
 
 # --- init_net.pb ------------------------------------------------------------------------------

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import gc
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Callable
 
@@ -192,23 +191,6 @@ def test_a_tensor_that_a_finaliser_asks_for_is_the_one_that_the_cycle_holds() ->
     Node(ws["x"], lambda tensor: found.append((tensor._handle, ws["x"]._handle)), [])
     gc.collect()
     assert found[0][0] is found[0][1] is ws["x"]._handle
-
-
-def test_a_generator_in_a_cycle_ends_with_its_memory_whole() -> None:
-    seen: list[Any] = []
-
-    def use(mem: SyncedMemory, cycle: list[Any]) -> Iterator[None]:
-        try:
-            yield
-        finally:
-            seen.append(rewritten(mem))
-
-    cycle: list[Any] = []
-    cycle += [cycle, use(filled(), cycle)]
-    next(cycle[1])
-    del cycle
-    gc.collect()
-    assert seen == [7]
 
 
 ENDED: dict[str, tuple[Callable[[], Any], str, Callable[[Any], object]]] = {

@@ -85,13 +85,6 @@ fn an_offset_goes_by_the_last_axis_first_and_a_legacy_one_may_be_one_past_the_en
     }
 }
 
-fn shape_equals_compares_dimensions() {
-    let blob = Blob::new(&[2, 3]);
-    for (dims, equal) in [(&[2, 3][..], true), (&[3, 2], false), (&[2, 3, 1], false), (&[2], false), (&[], false)] {
-        assert_eq!(blob.equals(dims, false), Ok(equal), "{dims:?}");
-    }
-}
-
 fn shape_equals_compares_legacy_dimensions_from_the_end() {
     let weights = Blob::new(&[2, 3]);
     assert_eq!(weights.equals(&[1, 1, 2, 3], true), Ok(true));
@@ -204,7 +197,6 @@ crate::support::harness::tests![
     num_channels_height_and_width_read_1_for_missing_axes_and_refuse_more_than_four,
     a_count_of_axes_is_the_product_from_one_to_another,
     an_offset_goes_by_the_last_axis_first_and_a_legacy_one_may_be_one_past_the_end,
-    shape_equals_compares_dimensions,
     shape_equals_compares_legacy_dimensions_from_the_end,
     memory_that_is_held_outlives_a_reshape_and_the_blob,
     release_of_null_does_nothing_and_hold_needs_a_shape,

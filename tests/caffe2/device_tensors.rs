@@ -85,17 +85,6 @@ fn device_memory_of_the_caller_comes_back_after_the_last_use() {
     assert_eq!(lent.returned(), [block.address]);
 }
 
-fn memory_is_shared_on_its_side_and_stays_the_others_when_one_outgrows_it() {
-    let gpu = gpu();
-    let ((tensor, data), other) = (filled(&gpu, 1), of(DEVICE, &[24]));
-    other.share_data(&tensor).unwrap();
-    assert_eq!(other.share_data(&of(HOST, &[24])), Err(SYNCEDMEM_ERROR_INVALID_ARGUMENT));
-    tensor.resize(&[100]).unwrap();
-    assert_ne!(tensor.mutable::<u8>(&float()).unwrap().addr(), data);
-    assert_eq!(other.data::<u8>(&float()).unwrap().addr(), data);
-    assert_bytes(&gpu.read(data, BYTES), &pattern(1, BYTES), &"what the other has");
-}
-
 fn a_tensor_of_no_items_has_no_device_memory() {
     let _gpu = gpu();
     assert_eq!(of(DEVICE, &[2, 0]).mutable::<u8>(&float()), Ok(std::ptr::null_mut()));
@@ -107,6 +96,7 @@ fn types_with_constructors_stay_on_the_host() {
     assert_eq!(tensor.mutable::<u8>(&object()), Err(SYNCEDMEM_ERROR_UNSUPPORTED));
     objects.mutable::<u8>(&object()).unwrap();
     assert_eq!(tensor.copy_from(&objects), Err(SYNCEDMEM_ERROR_UNSUPPORTED));
+    assert_eq!(tensor.share_data(&objects), Err(SYNCEDMEM_ERROR_INVALID_ARGUMENT), "of the other side");
     assert_eq!((tensor.dims(), tensor.info().meta.is_none()), (vec![4], true));
 }
 
@@ -143,7 +133,6 @@ crate::support::harness::tests![
     reserve_and_extend_keep_items_on_the_device,
     the_lent_memory_brings_the_items_to_the_host_and_back,
     device_memory_of_the_caller_comes_back_after_the_last_use,
-    memory_is_shared_on_its_side_and_stays_the_others_when_one_outgrows_it,
     a_tensor_of_no_items_has_no_device_memory,
     types_with_constructors_stay_on_the_host,
     a_driver_that_fails_leaves_the_tensor_as_it_was;

@@ -3,31 +3,7 @@
 use std::ffi::CString;
 
 use crate::handles::*;
-
-/// A field of protobuf that holds bytes.
-fn bytes(number: u8, contents: &[u8]) -> Vec<u8> {
-    assert!(contents.len() < 128, "its length is one byte");
-    [&[number << 3 | 2, contents.len() as u8], contents].concat()
-}
-
-fn argument(name: &str, values: &[u8]) -> Vec<u8> {
-    bytes(5, &[bytes(1, name.as_bytes()), values.to_vec()].concat())
-}
-
-pub fn shape(dims: &[u8]) -> Vec<u8> {
-    let ints: Vec<u8> = dims.iter().flat_map(|&dim| [6 << 3, dim]).collect();
-    argument("shape", &ints)
-}
-
-pub fn floats(values: &[f32]) -> Vec<u8> {
-    let all: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
-    argument("values", &bytes(5, &all))
-}
-
-/// An operator that fills a tensor.
-pub fn operator(output: &str, of: &str, arguments: &[Vec<u8>]) -> Vec<u8> {
-    bytes(2, &[bytes(2, output.as_bytes()), bytes(4, of.as_bytes()), arguments.concat()].concat())
-}
+use crate::wire::{bytes, dims, float_values, int_values, operator};
 
 fn load(workspace: &Workspace, operators: &[Vec<u8>]) -> Answer {
     let folder = Folder::new();
@@ -45,14 +21,13 @@ fn weights_become_the_tensors_of_blobs_of_their_names() {
     let workspace = Workspace::new();
     let old = workspace.create("fc_b").unwrap().mutable_tensor(HOST).unwrap().0;
     old.resize(&[9]).unwrap();
-    let ints = argument("values", &[6 << 3, 7, 6 << 3, 9]);
     load(
         &workspace,
         &[
-            operator("fc_w", "GivenTensorFill", &[shape(&[2, 3]), floats(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.5])]),
-            operator("fc_b", "GivenTensorInt64Fill", &[shape(&[2]), ints]),
-            operator("data", "ConstantFill", &[shape(&[1])]),
-            operator("none", "GivenTensorFill", &[shape(&[0, 3]), floats(&[])]),
+            operator("fc_w", "GivenTensorFill", &[dims(&[2, 3]), float_values(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.5])]),
+            operator("fc_b", "GivenTensorInt64Fill", &[dims(&[2]), int_values(&[7, 9])]),
+            operator("data", "ConstantFill", &[dims(&[1])]),
+            operator("none", "GivenTensorFill", &[dims(&[0, 3]), float_values(&[])]),
         ],
     )
     .unwrap();
@@ -70,11 +45,11 @@ fn weights_become_the_tensors_of_blobs_of_their_names() {
 fn a_file_that_is_refused_changes_no_value() {
     let workspace = Workspace::new();
     let kept = workspace.create("w").unwrap().mutable_tensor(HOST).unwrap().0;
-    let good = || operator("w", "GivenTensorFill", &[shape(&[1]), floats(&[1.0])]);
+    let good = || operator("w", "GivenTensorFill", &[dims(&[1]), float_values(&[1.0])]);
     let files = [
-        (operator("r", "XavierFill", &[shape(&[1])]), SYNCEDMEM_ERROR_UNSUPPORTED, "XavierFill"),
-        (operator("s", "GivenTensorStringFill", &[shape(&[0])]), SYNCEDMEM_ERROR_UNSUPPORTED, "texts"),
-        (operator("m", "GivenTensorFill", &[shape(&[2]), floats(&[1.0])]), SYNCEDMEM_ERROR_FORMAT, "m"),
+        (operator("r", "XavierFill", &[dims(&[1])]), SYNCEDMEM_ERROR_UNSUPPORTED, "XavierFill"),
+        (operator("s", "GivenTensorStringFill", &[dims(&[0])]), SYNCEDMEM_ERROR_UNSUPPORTED, "texts"),
+        (operator("m", "GivenTensorFill", &[dims(&[2]), float_values(&[1.0])]), SYNCEDMEM_ERROR_FORMAT, "m"),
         (vec![2 << 3 | 2, 100], SYNCEDMEM_ERROR_FORMAT, "init_net.pb"),
     ];
     for (bad, status, word) in files {

@@ -23,6 +23,8 @@ mod sequences;
 mod support;
 mod tensor_rules;
 mod threads;
+#[path = "../../crates/caffemodel/tests/support/mod.rs"]
+mod wire;
 mod workspace_rules;
 mod world;
 

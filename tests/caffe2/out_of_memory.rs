@@ -7,8 +7,8 @@ use std::ptr::null_mut;
 
 use crate::allocator;
 use crate::handles::*;
-use crate::init_net::{floats, operator, shape};
 use crate::objects::object;
+use crate::wire::{dims, float_values, operator};
 
 fn every_allocation<S, L: PartialEq + std::fmt::Debug>(
     at_least: usize,
@@ -126,7 +126,7 @@ fn names_of_a_workspace() {
 fn weights_of_a_file() {
     let folder = Folder::new();
     let path = CString::new(folder.path("init_net.pb").into_os_string().into_vec()).unwrap();
-    let float = |name| operator(name, "GivenTensorFill", &[shape(&[2]), floats(&[1.0, 2.0])]);
+    let float = |name| operator(name, "GivenTensorFill", &[dims(&[2]), float_values(&[1.0, 2.0])]);
     std::fs::write(folder.path("init_net.pb"), [float("a"), float("b")].concat()).unwrap();
     let load = |workspace: &Workspace| done(unsafe { syncedmem_workspace_load_init_net(workspace.0, path.as_ptr()) });
     // New blobs may be there, which are empty.

@@ -152,27 +152,6 @@ fn a_block_is_freed_as_it_was_made_whatever_the_mode_is_by_then() {
     // The end of `gpu` finds blocks that were not freed.
 }
 
-fn caffes_own_allocation_function_pins_in_gpu_mode_and_frees_what_it_pinned() {
-    let gpu = gpu();
-    for ((mode, pinning), is_pinned) in [((GPU, AUTO), true), ((CPU, AUTO), false), ((GPU, NEVER), false)] {
-        for bytes in [0, 1, BYTES, 4 << 20] {
-            let pinned_blocks = || gpu.is_simulated().then(|| gpu.account().pinned_blocks);
-            let before = pinned_blocks();
-            let (mut block, mut pinned) = (std::ptr::null_mut(), !is_pinned);
-            let earlier = policy(mode, pinning);
-            assert_eq!(unsafe { CaffeMallocHost(&mut block, bytes, &mut pinned) }, SYNCEDMEM_SUCCESS);
-            drop(earlier);
-            // For no bytes there is nothing to pin.
-            let expected = is_pinned && bytes > 0;
-            assert_eq!((pinned, block.is_null()), (expected, false), "mode {mode}, {bytes} bytes");
-            assert_eq!(pinned_blocks(), before.map(|before| before + usize::from(expected)));
-            unsafe { block.cast::<u8>().write_bytes(1, bytes) };
-            assert_eq!(unsafe { CaffeFreeHost(block, pinned) }, SYNCEDMEM_SUCCESS);
-            assert_eq!(pinned_blocks(), before);
-        }
-    }
-}
-
 fn where_memory_cannot_be_pinned_it_is_pageable_and_that_is_said_once() {
     let errors = in_a_process_with_a_driver(&[("SYNCEDMEM_PIN", "always")], || {
         let gpu = loaded().is_some().then(simulated_gpu);
@@ -234,7 +213,6 @@ crate::support::harness::tests![
     mode_and_pinning_may_be_told_by_the_environment,
     pinned_memory_is_portable_and_never_write_combined,
     a_block_is_freed_as_it_was_made_whatever_the_mode_is_by_then,
-    caffes_own_allocation_function_pins_in_gpu_mode_and_frees_what_it_pinned,
     where_memory_cannot_be_pinned_it_is_pageable_and_that_is_said_once;
     in_silence(&[]): a_forked_child_frees_nothing_of_its_parents;
     alone_with_driver(&[]):

@@ -26,25 +26,6 @@ fn blocks_of_more_than_4_kib_are_aligned_to_64_and_all_read_zeros_whatever_was_t
     }
 }
 
-/// Whether the kernel was advised to use huge pages at an address.
-fn is_advised(address: *mut u8) -> bool {
-    let maps = std::fs::read_to_string("/proc/self/smaps").unwrap();
-    let mut holds = false;
-    for line in maps.lines() {
-        if let Some((from, to)) = line.split_once(' ').and_then(|(range, _)| range.split_once('-')) {
-            let bounds = [from, to].map(|bound| usize::from_str_radix(bound, 16));
-            holds = matches!(bounds, [Ok(from), Ok(to)] if (from..to).contains(&address.addr()));
-        } else if let Some(flags) = line.strip_prefix("VmFlags:").filter(|_| holds) {
-            return flags.split_whitespace().any(|flag| flag == "hg");
-        }
-    }
-    panic!("{address:p} is not in the list of mappings");
-}
-
-fn huge_pages_are_not_asked_for_by_default() {
-    alone(&[], || touched(64 * HUGE_PAGE, |data| assert!(!is_advised(data))));
-}
-
 fn untouched_pages_of_a_large_block_are_not_paid_for() {
     let before = resident();
     touched(1 << 30, |data| {
@@ -178,24 +159,13 @@ fn caffe_malloc_host_and_free_agree_with_malloc_and_free() {
     assert_eq!(unsafe { CaffeFreeHost(std::ptr::null_mut(), false) }, SYNCEDMEM_SUCCESS);
 }
 
-fn caffe_malloc_host_writes_nothing_when_it_fails() {
-    let (mut data, mut pinned) = (std::ptr::dangling_mut(), true);
-    let (before, null) = (data, std::ptr::null_mut::<*mut std::ffi::c_void>());
-    assert_eq!(unsafe { CaffeMallocHost(&mut data, usize::MAX, &mut pinned) }, SYNCEDMEM_ERROR_OUT_OF_MEMORY);
-    assert_eq!(unsafe { CaffeMallocHost(&mut data, 8, std::ptr::null_mut()) }, SYNCEDMEM_ERROR_INVALID_ARGUMENT);
-    assert_eq!(unsafe { CaffeMallocHost(null, 8, &mut pinned) }, SYNCEDMEM_ERROR_INVALID_ARGUMENT);
-    assert_eq!((data, pinned), (before, true));
-}
-
 crate::support::harness::tests![
     blocks_of_more_than_4_kib_are_aligned_to_64_and_all_read_zeros_whatever_was_there_before,
-    huge_pages_are_not_asked_for_by_default,
     size_zero_gives_an_address_and_nothing_to_free,
     sizes_that_cannot_exist_are_an_error_not_an_overflow,
     the_error_of_a_size_that_the_system_refuses_says_what_is_known,
     small_blocks_are_mallocs_by_default,
-    caffe_malloc_host_and_free_agree_with_malloc_and_free,
-    caffe_malloc_host_writes_nothing_when_it_fails;
+    caffe_malloc_host_and_free_agree_with_malloc_and_free;
     alone(&[]):
     untouched_pages_of_a_large_block_are_not_paid_for,
     the_sentence_says_which_blocks_its_figure_counts,

@@ -10,7 +10,9 @@ use crate::opened::*;
 use crate::support::blob::Blob;
 use crate::support::folder::Folder;
 use crate::support::*;
+use crate::wire::mutation::{blobs, wrapped};
 use crate::wire::{self, *};
+use caffemodel::Kind;
 
 fn every_allocation(at_least: usize, expected: syncedmem_status_t, call: impl Fn() -> syncedmem_status_t) {
     assert_eq!(call(), expected, "{}", last_error());
@@ -33,51 +35,29 @@ fn open_and_close(path: &Path, kind: Option<syncedmem_model_kind_t>) -> impl Fn(
     }
 }
 
-fn nvidias(bytes: &[u8]) -> Vec<u8> {
-    [shape(&[1]), number(10, 1), wire::bytes(12, bytes)].concat()
-}
-
 fn opening_every_kind_of_file() {
-    let floats = || wire::blob(&[2], &[1.0, 2.0]);
-    let with_diff = [floats(), bytes(6, f32_bytes(&[0.0; 2])), fixed64(8, 1.0)].concat();
-    let c3d = [legacy(&[1, 1, 1, 1, 2]), bytes(6, f32_bytes(&[1.0, 2.0]))].concat();
-    let old = [legacy(&[1, 1, 1, 2]), bytes(5, f32_bytes(&[3.0, 4.0]))].concat();
-    let net = [
-        bytes(1, "net"),
-        layer("ip", "InnerProduct", &[floats(), with_diff, nvidias(&[0; 4]), nvidias(&[0; 3])]),
-        // Bytes that are no UTF-8, and values that do not fit the shape.
-        bytes(100, [bytes(1, [b'a', 0xff, b'b']), bytes(7, wire::blob(&[3], &[1.0]))].concat()),
-        layer_v1("v1", 57, std::slice::from_ref(&old)),
-        layer_v0("v0", "conv", &[old]),
-        layer_v1("c3d", 30, &[c3d]),
-    ]
-    .concat();
-    let texts = argument("values", &[bytes(7, "a"), bytes(7, "b")]);
-    let init_net = [
-        bytes(1, "init"),
-        operator("w", "GivenTensorFill", &[dims(&[2, 1]), float_values(&[1.5, -2.0])]),
-        operator("i", "GivenTensorIntFill", &[dims(&[2]), int_values(&[1, 2])]),
-        operator("t", "GivenTensorStringFill", &[dims(&[2]), texts.clone()]),
-        operator("u", "GivenTensorStringFill", &[dims(&[3]), texts]),
-        operator("b", "GivenTensorByteStringToUInt8Fill", &[dims(&[2]), argument("values", &[bytes(7, "ab")])]),
-        operator("c", "ConstantFill", &[dims(&[2]), argument("dtype", &[bytes(4, "int64")])]),
-    ]
-    .concat();
-    let state = [number(1, 7), bytes(2, "net.caffemodel"), bytes(3, floats()), number(4, 2)].concat();
     let folder = Folder::new();
-    for (name, contents, kind, at_least) in [
-        ("a.caffemodel", net.clone(), SYNCEDMEM_MODEL_NET, 20),
-        // Its fields decide what it is.
-        ("a", net, SYNCEDMEM_MODEL_NET, 20),
-        ("init_net.pb", init_net, SYNCEDMEM_MODEL_INIT_NET, 20),
-        ("a.solverstate", state, SYNCEDMEM_MODEL_SOLVER_STATE, 10),
-        ("a.binaryproto", floats(), SYNCEDMEM_MODEL_BLOB, 6),
-        ("blobs.binaryproto", [bytes(1, floats()), bytes(1, floats())].concat(), SYNCEDMEM_MODEL_BLOBS, 6),
-        ("blob.binaryproto", bytes(1, floats()), SYNCEDMEM_MODEL_BLOBS, 6),
-    ] {
-        let path = folder.path(name);
-        std::fs::write(&path, contents).unwrap();
-        every_allocation(at_least, SYNCEDMEM_SUCCESS, open_and_close(&path, Some(kind)));
+    let kinds = [
+        SYNCEDMEM_MODEL_NET,
+        SYNCEDMEM_MODEL_BLOB,
+        SYNCEDMEM_MODEL_BLOBS,
+        SYNCEDMEM_MODEL_SOLVER_STATE,
+        SYNCEDMEM_MODEL_INIT_NET,
+    ];
+    let names = ["a.caffemodel", "a.binaryproto", "blobs.binaryproto", "a.solverstate", "init_net.pb"];
+    // Bytes that are no UTF-8, and values that do not fit the shape.
+    let odd = bytes(100, [bytes(1, [b'a', 0xff, b'b']), bytes(7, wire::blob(&[3], &[1.0]))].concat());
+    for (kind, contents) in wrapped(&blobs()).into_iter().chain([(Kind::Net, odd)]) {
+        let place = [Kind::Net, Kind::Blob, Kind::Blobs, Kind::SolverState, Kind::InitNet]
+            .iter()
+            .position(|one| *one == kind)
+            .unwrap();
+        // Without the end of its name, its fields decide what it is.
+        for name in [names[place], "a"].into_iter().take(if kind == Kind::Net { 2 } else { 1 }) {
+            let path = folder.path(name);
+            std::fs::write(&path, &contents).unwrap();
+            every_allocation(6, SYNCEDMEM_SUCCESS, open_and_close(&path, Some(kinds[place])));
+        }
     }
 }
 

@@ -1,7 +1,5 @@
 //! Many threads and both sides: one of many readers allocates and copies, and copies in flight end on any thread.
 
-use std::sync::mpsc;
-
 use crate::support::states::*;
 use crate::support::*;
 
@@ -73,34 +71,6 @@ fn many_readers_that_complete_one_pull_all_see_its_data() {
     }
 }
 
-fn objects_pushed_by_one_thread_end_on_another_while_both_go_on() {
-    let gpu = gpu();
-    for pins in [false, true] {
-        let _pinning = pins.then(Pinning::always);
-        std::thread::scope(|threads| {
-            for _ in 0..THREADS / 2 {
-                let (to_the_end, ends) = mpsc::channel::<Object>();
-                let gpu = &gpu;
-                threads.spawn(move || {
-                    for number in 0..150 {
-                        let stream = gpu.stream();
-                        stream.delay(100);
-                        let state = if number % 3 == 0 { State::Pulling } else { State::Pushing };
-                        to_the_end.send(state.object(gpu, &stream, BYTES)).unwrap();
-                    }
-                });
-                threads.spawn(move || {
-                    for (number, mut object) in ends.into_iter().enumerate() {
-                        if number % 2 == 0 {
-                            assert_bytes(&object.host_bytes(BYTES), &State::Pushing.contents(BYTES), &"");
-                        }
-                    }
-                });
-            }
-        });
-    }
-}
-
 fn a_reader_that_waits_for_another_threads_copy_makes_none_itself_and_needs_no_context() {
     let gpu = simulated_gpu();
     let stream = gpu.stream();
@@ -114,6 +84,5 @@ crate::support::harness::tests![
     many_readers_of_both_sides_from_cold_make_one_block_each_and_at_most_one_copy,
     many_readers_of_the_other_side_make_exactly_one_copy,
     many_readers_that_complete_one_pull_all_see_its_data,
-    objects_pushed_by_one_thread_end_on_another_while_both_go_on,
     a_reader_that_waits_for_another_threads_copy_makes_none_itself_and_needs_no_context,
 ];

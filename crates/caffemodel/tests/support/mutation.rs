@@ -41,7 +41,7 @@ pub fn blobs() -> Vec<Vec<u8>> {
 }
 
 /// Files of every kind that hold the blobs.
-fn wrapped(blobs: &[Vec<u8>]) -> Vec<(Kind, Vec<u8>)> {
+pub fn wrapped(blobs: &[Vec<u8>]) -> Vec<(Kind, Vec<u8>)> {
     let (conv, rest) = blobs.split_at(1);
     vec![
         (Kind::Net, [bytes(1, "net"), layer("conv", "Convolution", conv), layer("b", "Scale", rest)].concat()),
