@@ -40,7 +40,7 @@ impl fmt::Display for FileError {
                 "there is something in it, and not a trace; name another file, or remove this one first"
             }
             FileError::Exported => {
-                "a trace is neither JSON nor CSV; give the file another name, and export it with `syncedmem export`"
+                "a trace is no JSON; give the file another name, and export it with `syncedmem export`"
             }
             FileError::System(libc::ELOOP) => "it is a symbolic link, which is not followed; name the file itself",
             FileError::Locked => "another program has it locked",

@@ -15,7 +15,7 @@ fn readers(file: &str) -> [Vec<&str>; 4] {
     [
         vec!["report", file, "--text"],
         vec!["report", file, "-o", "page.html"],
-        vec!["export", file, "--to", "csv", "-o", "-"],
+        vec!["export", file, "-o", "-"],
         vec!["diff", file, file],
     ]
 }
@@ -112,12 +112,12 @@ fn the_recording_of_a_run_that_goes_on_or_was_cut_off_is_found_beside_its_name()
     let mut child = going_on(&workshop);
     let (number, page) = (child.id(), |workshop: &Workshop| fs::read_to_string(workshop.path("page.html")).unwrap());
     let is_read = |note: &str| {
-        let [text, to_page, rows, diff] = readers("t.trace").map(|arguments| workshop.syncedmem(&arguments));
+        let [text, to_page, exported, diff] = readers("t.trace").map(|arguments| workshop.syncedmem(&arguments));
         assert!(text.output.contains(note) && text.output.contains("peak 3.0 MiB"), "{text:?}");
         to_page.ok();
         assert!(page(&workshop).contains(note));
-        rows.has(&[note]);
-        assert!(rows.ok().contains(",allocate,"));
+        exported.has(&[note]);
+        assert!(exported.ok().contains("\"allocated\""));
         assert!(diff.output.contains(note), "{diff:?}");
     };
     is_read(&format!("the run of process {number} goes on: this is what it has recorded to t.trace-run-{number}-0"));

@@ -61,16 +61,10 @@ fn a_killed_program_among_others_is_reported_as_one_without_an_end() {
 #[test]
 fn the_trace_of_a_killed_program_is_kept_and_exported() {
     let workshop = dying();
-    for name in ["t.trace", "t.json", "t.csv"] {
-        let told = workshop.run(&["--trace", name], &["./dies", "9"]);
-        assert_eq!(told.signal, Some(libc::SIGKILL));
-        told.has(&["dies was killed by signal 9", "the trace is in /"]);
-        workshop.leaves_nothing();
-    }
-    let read = |name: &str| std::fs::read_to_string(workshop.path(name)).unwrap();
-    assert_eq!((read("t.csv").matches("allocate").count(), read("t.json").matches("\"allocated\"").count()), (2, 2));
-    for to in ["json", "csv"] {
-        let exported = workshop.syncedmem(&["export", "t.trace", "--to", to, "-o", "-"]);
-        assert_eq!(exported.output.lines().count(), read(&format!("t.{to}")).lines().count(), "{}", exported.error);
-    }
+    let told = workshop.run(&["--trace", "t.trace"], &["./dies", "9"]);
+    assert_eq!(told.signal, Some(libc::SIGKILL));
+    told.has(&["dies was killed by signal 9", "the trace is in /"]);
+    workshop.leaves_nothing();
+    let exported = workshop.syncedmem(&["export", "t.trace", "-o", "-"]).ok();
+    assert_eq!(exported.matches("\"allocated\"").count(), 2, "{exported}");
 }

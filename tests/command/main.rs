@@ -8,8 +8,8 @@ mod doctor;
 #[path = "../observe/trace/events.rs"]
 mod events;
 mod export;
-mod frames;
 mod full_disk;
+mod functions;
 mod help;
 mod input;
 mod killed;

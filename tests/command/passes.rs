@@ -67,9 +67,9 @@ fn passes_are_in_a_trace_and_change_no_argument_no_result_and_no_exception() {
     workshop.source("passes.cpp", PROGRAM);
     workshop.compile("passes", &["passes.cpp", "-L.", "-lcaffe", "-lnet", "-Wl,-rpath,$ORIGIN"]);
     let passes = |options: &[&str]| {
-        let told = workshop.run(&[&["--trace=t.json"], options].concat(), &["./passes"]);
+        let told = workshop.run(&[&["--trace=t.trace"], options].concat(), &["./passes"]);
         assert_eq!(told.status, Some(7), "{}", told.error);
-        let json = std::fs::read_to_string(workshop.path("t.json")).unwrap();
+        let json = workshop.syncedmem(&["export", "t.trace", "-o", "-"]).ok();
         let records: Vec<serde_json::Value> = serde_json::from_str(&json).unwrap();
         let pass = |record: &serde_json::Value| {
             let arguments = &record["args"];

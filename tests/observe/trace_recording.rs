@@ -195,7 +195,6 @@ fn what_cannot_be_a_trace_is_refused() {
         ("/dev/null".into(), FileError::NotAFile),
         (pipe, FileError::NotAFile),
         (folder.path("t.json"), FileError::Exported),
-        (folder.path("t.csv"), FileError::Exported),
         (other.clone(), FileError::NotATrace),
         (link, FileError::System(libc::ELOOP)),
     ] {

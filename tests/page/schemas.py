@@ -1,6 +1,6 @@
-"""Validates what `syncedmem report --json` and `syncedmem diff --json` print against their schemas, and their figures against each other.
+"""Validates what `syncedmem report --json` prints against its schema, and its figures against each other.
 
-Started by `tests/page/run` with the folder of the schemas and the files. Each check prints one line; the last line counts them.
+Started by `tests/page/run` with the folder of the schema and the files. Each check prints one line; the last line counts them.
 """
 
 import json
@@ -52,23 +52,15 @@ def faults_of_report(report: Any) -> list[str]:
     return faults if report["processes"] else ["it has no process"]
 
 
-def faults_of_diff(diff: Any) -> list[str]:
-    """Lists in the wrong order."""
-    changes = [[abs(f["a"] - f["b"]) for f in s["figures"]] for pair in diff["processes"] for s in pair["sections"]]
-    unsorted = [change for change in changes if change != sorted(change, reverse=True)]
-    return [f"these changes are not sorted: {change}" for change in unsorted] + ([] if changes else ["it has no figure"])
-
-
 def main() -> None:
     folder, *files = map(Path, sys.argv[1:])
     failed = 0
     for file in files:
         document = json.loads(file.read_text())
-        name, more = ("report", faults_of_report) if "syncedmem_report" in document else ("diff", faults_of_diff)
-        schema = json.loads((folder / f"{name}.schema.json").read_text())
-        faults = faults_of_schema(schema, document) or more(document)
+        schema = json.loads((folder / "report.schema.json").read_text())
+        faults = faults_of_schema(schema, document) or faults_of_report(document)
         failed += bool(faults)
-        print(f"{'not ok' if faults else 'ok'} - {file.name} is what {name}.schema.json describes")
+        print(f"{'not ok' if faults else 'ok'} - {file.name} is what report.schema.json describes")
         for fault in faults[:5]:
             print(f"    {fault}")
     print(f"reports: {len(files) - failed} passed, {failed} failed")

@@ -103,7 +103,6 @@ pub fn header_in(bytes: &[u8]) -> Result<Header, ReadError> {
     Header::read(bytes).map_err(|error| match (error, bytes.trim_ascii_start()) {
         (NoHeader::Foreign, _) if bytes.is_empty() || is_unfinished(bytes) => ReadError::Empty,
         (NoHeader::Foreign, [b'[' | b'{', ..]) => ReadError::Text,
-        (NoHeader::Foreign, text) if text.starts_with(b"Thread,Time,") => ReadError::Text,
         (error, _) => ReadError::Header(error),
     })
 }

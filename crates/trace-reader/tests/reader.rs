@@ -292,7 +292,6 @@ fn other_files_are_refused_with_what_to_do() {
         (&[0; 4096], "it is empty"),
         (&[0; 5000], "it is no recording of libsyncedmem"),
         (b"[\n{\"ph\":\"M\"},\n", "record again with syncedmem run --trace FILE"),
-        (b"Thread,Time,Action,Pointer,Size,Stream\n", "record again with syncedmem run --trace FILE"),
         (b"\x7fELF", "it is no recording of libsyncedmem"),
         (&newer, "another version of libsyncedmem wrote it (format 9)"),
         (&damaged, "its header is damaged"),

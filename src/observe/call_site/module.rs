@@ -1,4 +1,4 @@
-//! The files of call sites, for the trace: the command finds lines of source in them.
+//! The files of call sites, for the trace: the command finds names of functions in them.
 
 use crate::observe::trace;
 use crate::platform::{limits, loaded};

@@ -56,14 +56,13 @@ pub fn start(path: &CStr) -> Result<(), FileError> {
     }
     PARENT.store(0, Relaxed);
     RUN.store(0, Relaxed);
-    let begun = if is_exports(path) { Err(FileError::Exported) } else { NAME.set(path).and_then(|()| begin()) };
+    let begun = if path.to_bytes().ends_with(b".json") {
+        Err(FileError::Exported)
+    } else {
+        NAME.set(path).and_then(|()| begin())
+    };
     STATE.store(if begun.is_ok() { ON } else { OFF }, SeqCst);
     begun
-}
-
-/// A recording is neither JSON nor CSV.
-fn is_exports(path: &CStr) -> bool {
-    [b".json".as_slice(), b".csv"].iter().any(|end| path.to_bytes().ends_with(end))
 }
 
 /// Waits for all current writers.

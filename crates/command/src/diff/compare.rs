@@ -3,17 +3,14 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use syncedmem_trace::kind::Kind;
 
 use crate::pairs::{self, Pairs};
-use crate::report::load::{Document, Ending, Kinds, Process, Work};
+use crate::report::batch::growth;
+use crate::report::facts::{Process, Trace};
 
-/// Version of the JSON; see [`crate::report::document::VERSION`].
-const VERSION: u32 = 1;
-
-#[derive(Debug, Serialize)]
+#[derive(Debug)]
 pub struct Differences {
-    pub syncedmem_diff: u32,
     pub a: String,
     pub b: String,
     pub notes: Vec<String>,
@@ -22,29 +19,28 @@ pub struct Differences {
     pub processes: Vec<Pair>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug)]
 pub struct Pair {
     pub a: Named,
     pub b: Named,
     pub sections: Vec<Section>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug)]
 pub struct Named {
     pub process: u32,
     pub program: String,
 }
 
 /// The largest change first.
-#[derive(Debug, Serialize)]
+#[derive(Debug)]
 pub struct Section {
     pub of: Of,
     pub unit: Unit,
     pub figures: Vec<Figure>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Of {
     Peak,
     Role,
@@ -56,15 +52,14 @@ pub enum Of {
     System,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Unit {
     Bytes,
     Count,
     Nanoseconds,
 }
 
-#[derive(Debug, PartialEq, Eq, Serialize)]
+#[derive(Debug, PartialEq, Eq)]
 pub struct Figure {
     pub name: String,
     pub kind: Option<&'static str>,
@@ -79,28 +74,26 @@ impl Figure {
 }
 
 impl Differences {
-    pub fn between(a: &Document, b: &Document) -> Differences {
+    pub fn between(a: &Trace, b: &Trace) -> Differences {
         let mut found = Differences {
-            syncedmem_diff: VERSION,
-            a: a.trace.clone(),
-            b: b.trace.clone(),
+            a: a.name.clone(),
+            b: b.name.clone(),
             notes: Vec::new(),
             only_in_a: Vec::new(),
             only_in_b: Vec::new(),
             processes: Vec::new(),
         };
-        for document in [a, b] {
-            found.notes.extend(document.notes.iter().map(|note| format!("{}: {note}", document.trace)));
+        for trace in [a, b] {
+            found.notes.extend(trace.notes.iter().map(|note| format!("{}: {note}", trace.name)));
         }
         // A program and its successor may have different names.
         if let ([a], [b]) = (&a.processes[..], &b.processes[..]) {
             found.processes.push(Pair::of(a, b));
             return found;
         }
-        let [names_a, names_b] =
-            [a, b].map(|document| document.processes.iter().map(|process| process.program.as_str()));
+        let [names_a, names_b] = [a, b].map(|trace| trace.processes.iter().map(|process| process.name.as_str()));
         let Pairs { both, only_in_a, only_in_b } = pairs::by_name(names_a, names_b);
-        let program = |document: &Document, place: usize| document.processes[place].program.clone();
+        let program = |trace: &Trace, place: usize| trace.processes[place].name.clone();
         found.processes =
             both.into_iter().map(|(one, other)| Pair::of(&a.processes[one], &b.processes[other])).collect();
         found.only_in_a = only_in_a.into_iter().map(|place| program(a, place)).collect();
@@ -125,7 +118,7 @@ impl Pair {
     fn of(a: &Process, b: &Process) -> Pair {
         let mut both: BTreeMap<Key, [u64; 2]> = BTreeMap::new();
         for (side, process) in [a, b].into_iter().enumerate() {
-            figures(process, |key, amount| both.entry(key).or_default()[side] += amount);
+            figures(process, &mut |key, amount| both.entry(key).or_default()[side] += amount);
         }
         let mut sections: Vec<Section> = Vec::new();
         for (Key { of, unit, kind, name }, [a, b]) in both.into_iter().filter(is_shown) {
@@ -138,7 +131,7 @@ impl Pair {
         for section in &mut sections {
             section.figures.sort_by_key(|figure| Reverse(figure.change()));
         }
-        let named = |process: &Process| Named { process: process.process, program: process.program.clone() };
+        let named = |process: &Process| Named { process: process.id, program: process.name.clone() };
         Pair { a: named(a), b: named(b), sections }
     }
 }
@@ -156,52 +149,37 @@ fn is_shown((key, amounts): &(Key, [u64; 2])) -> bool {
     if key.of == Of::System { !amounts.contains(&0) } else { *amounts != [0; 2] }
 }
 
-fn figures(process: &Process, mut add: impl FnMut(Key, u64)) {
+fn figures(process: &Process, add: &mut impl FnMut(Key, u64)) {
     let key = |of, unit, name: &str| Key { of, unit, name: name.to_string(), kind: None };
-    let mut by_kind = |of, name: &str, bytes: [(&'static str, u64); 3]| {
-        for (kind, bytes) in bytes {
-            add(Key { kind: Some(kind), ..key(of, Unit::Bytes, name) }, bytes);
+    let mut by_kind = |of, name: &str, bytes: [u64; 3]| {
+        for kind in Kind::ALL {
+            add(Key { kind: Some(kind.name()), ..key(of, Unit::Bytes, name) }, bytes[kind as usize]);
         }
     };
-    by_kind(Of::Peak, "peak", process.memory.each().map(|(kind, memory)| (kind, memory.peak_bytes)));
-    let bytes = |bytes: &Kinds<u64>| bytes.each().map(|(kind, bytes)| (kind, *bytes));
-    process.roles.iter().for_each(|role| by_kind(Of::Role, &role.role, bytes(&role.peak_bytes)));
-    process.holders.iter().for_each(|holder| by_kind(Of::Holder, &holder.name, bytes(&holder.peak_bytes)));
+    by_kind(Of::Peak, "peak", Kind::ALL.map(|kind| process.account.memory(kind).peak));
+    process.roles.iter().for_each(|role| by_kind(Of::Role, role.role, role.at_peak));
+    process.holders.iter().for_each(|holder| by_kind(Of::Holder, &holder.who, holder.at_peak));
     // Of several nets, the one that holds most.
-    for batch in process.batches.iter().take(1) {
+    for batch in growth(process).iter().take(1) {
         add(key(Of::Batch, Unit::Count, "items of the batch"), batch.items);
-        add(key(Of::Batch, Unit::Bytes, "one more item"), batch.one_more_bytes);
+        add(key(Of::Batch, Unit::Bytes, "one more item"), batch.one_more);
     }
-    add(key(Of::Objects, Unit::Count, "objects made"), process.objects.made);
-    add(key(Of::Work, Unit::Nanoseconds, "from the first event to the last"), process.nanoseconds);
-    for work in &process.work {
-        let name = name(work);
-        add(key(Of::Work, Unit::Bytes, &name), work.bytes);
-        add(key(Of::Work, Unit::Count, &name), work.count);
-        add(key(Of::Work, Unit::Nanoseconds, &name), work.nanoseconds.unwrap_or(0));
-    }
-    let Ending { resident_peak_bytes, elapsed_nanoseconds, processor_nanoseconds, .. } = &process.ending;
+    add(key(Of::Objects, Unit::Count, "objects made"), process.account.made());
+    add(key(Of::Work, Unit::Nanoseconds, "from the first event to the last"), process.timeline.span());
+    // Nothing here fails.
+    let _ = process.account.work(|what, sum| {
+        let name = what.to_string();
+        add(key(Of::Work, Unit::Bytes, &name), sum.bytes);
+        add(key(Of::Work, Unit::Count, &name), sum.count);
+        add(key(Of::Work, Unit::Nanoseconds, &name), sum.nanoseconds);
+        Ok(())
+    });
+    let ending = &process.ending;
     for (unit, name, amount) in [
-        (Unit::Bytes, "resident at its peak", resident_peak_bytes),
-        (Unit::Nanoseconds, "from its start to its end", elapsed_nanoseconds),
-        (Unit::Nanoseconds, "on a processor", processor_nanoseconds),
+        (Unit::Bytes, "resident at its peak", ending.resident_peak),
+        (Unit::Nanoseconds, "from its start to its end", ending.elapsed),
+        (Unit::Nanoseconds, "on a processor", ending.processor_time),
     ] {
         add(key(Of::System, unit, name), amount.unwrap_or(0));
     }
-}
-
-/// `copy to the device, pinned`
-fn name(work: &Work) -> String {
-    let Work { what, kind, side, path, newest, .. } = work;
-    let mut name = what.clone();
-    if let Some(side) = side {
-        name += if what == "copy" { " to the " } else { " of the " };
-        name += side;
-    }
-    let newest = newest.map(|newest| if newest { "newest" } else { "redundant" });
-    for more in [kind.as_deref(), path.as_deref(), newest].into_iter().flatten() {
-        name += ", ";
-        name += more;
-    }
-    name
 }

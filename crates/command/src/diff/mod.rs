@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use clap::{Args, ValueHint};
 
 use crate::output::is_standard;
-use crate::report::{input, load};
+use crate::report::{input, read};
 use crate::say;
 use compare::Differences;
 use text::DiffText;
@@ -20,42 +20,31 @@ use text::DiffText;
 Examples:
   syncedmem diff batch8.trace batch16.trace
       two traces
-  syncedmem diff before.report.json after.trace
-      what syncedmem report --json wrote, and a trace
-  syncedmem diff batch8.trace batch16.trace --json
-      every figure, for programs
 
 Each list begins with the largest change. Processes are matched by their programs' names, in the order of their starts.
 
 Exit status: 0 if nothing differs but times and the system's figures, which no two runs share, 1 if something does or a file cannot be read, 2 if \
 the command line is wrong.")]
 pub struct Options {
-    /// The first run: a trace, or a report of `syncedmem report --json`; `-` is standard input.
+    /// The trace of the first run; `-` is standard input.
     #[arg(value_name = "A", value_hint = ValueHint::FilePath)]
     a: PathBuf,
-    /// The second run.
+    /// That of the second run.
     #[arg(value_name = "B", value_hint = ValueHint::FilePath)]
     b: PathBuf,
-    /// One JSON object, which docs/diff.schema.json describes.
-    #[arg(long)]
-    json: bool,
 }
 
 pub fn run(options: &Options) -> ExitCode {
-    let Options { a, b, json } = options;
+    let Options { a, b } = options;
     if is_standard(a) && is_standard(b) {
         return say::failed("both runs cannot come from standard input; name a file for one of them");
     }
-    let load = |path: &Path| load::report(path).map_err(|why| format!("{}: {why}", input::name(path)));
+    let load = |path: &Path| read::file(path).map_err(|why| format!("{}: {why}", input::name(path)));
     let (of_a, of_b) = match load(a).and_then(|a| Ok((a, load(b)?))) {
         Ok(both) => both,
         Err(why) => return say::failed(why),
     };
     let found = Differences::between(&of_a, &of_b);
-    if *json {
-        say::json(&found);
-    } else {
-        DiffText(&found).to_string().lines().for_each(say::line);
-    }
+    DiffText(&found).to_string().lines().for_each(say::line);
     say::status(found.is_same())
 }

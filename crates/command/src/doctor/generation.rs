@@ -23,9 +23,3 @@ pub fn build(object: &Object) -> Option<&'static str> {
 pub fn is_nvidia(object: &Object) -> bool {
     names::NVIDIA.iter().chain([&names::THREAD_COUNT]).any(|name| object.has(name))
 }
-
-/// Functions of an object's `SyncedMemory` that this library lacks.
-pub fn unserved(object: &Object) -> Vec<&str> {
-    let names = object.memory().map(|(name, _)| name);
-    names.filter(|name| !names::is_served(name) && !names::is_private(name)).collect()
-}

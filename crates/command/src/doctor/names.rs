@@ -26,20 +26,6 @@ pub const NVIDIA: [&str; 4] = [
 /// Only NVIDIA's fork from 0.16.1 on has it.
 pub const THREAD_COUNT: &str = "_ZN5caffe5Caffe13thread_count_E";
 
-const EXPORTED: &str = include_str!("symbols.txt");
-
-pub fn is_served(name: &str) -> bool {
-    EXPORTED.lines().any(|exported| exported == name)
-}
-
-/// Whether no other class calls it.
-pub fn is_private(name: &str) -> bool {
-    ["6to_cpu", "6to_gpu", "12check_device", "4headEv", "4sizeEv"]
-        .iter()
-        .any(|part| name.strip_prefix(MEMORY).is_some_and(|rest| rest.starts_with(part)))
-        || name.starts_with("_ZNK5caffe12SyncedMemory")
-}
-
 pub fn tells(name: &str) -> bool {
     name.starts_with(MEMORY)
         || GPU_MEMCPY.contains(&name)

@@ -122,10 +122,6 @@ fn caffe(object: &Object) {
             "",
             &format!("  defines {}{hidden}; calls {replaceable} of them through the dynamic linker", count(defined)),
         );
-        let unserved = generation::unserved(object);
-        if !unserved.is_empty() && generation::of(object).is_some_and(|generation| generation.is_served) {
-            line("", &format!("  of its own, not in libsyncedmem: {}", unserved.join(" ")));
-        }
     } else {
         line("", &format!("  calls {}, through the dynamic linker", count(replaceable)));
     }

@@ -25,7 +25,6 @@ impl Display for Details<'_> {
             self.holders(f, kind)?;
         }
         self.work(f)?;
-        self.frames(f)?;
         let pieces = self.0.pieces();
         if !pieces.is_empty() {
             writeln!(f, "\nall advice (one copy may be in several: the times do not add up)")?;
@@ -105,20 +104,6 @@ impl Details<'_> {
         if memory.live > 0 && memory.live < memory.peak {
             writeln!(f, "\nholders of {} of it now", size(memory.live))?;
             self.list(f, |holder| (holder.live[place], holder.blocks[place]))?;
-        }
-        Ok(())
-    }
-
-    fn frames(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Process { callers, stacks, .. } = self.0;
-        let resolver = stacks.resolver();
-        let all = callers.iter().map(|caller| (&caller.who, stacks.frames(&resolver, &caller.who)));
-        for (number, (place, frames)) in all.filter(|(_, frames)| !frames.is_empty()).enumerate() {
-            if number == 0 {
-                writeln!(f, "\ncall sites, those that took the most time first, with the frames that were recorded")?;
-            }
-            writeln!(f, "  {}", Escaped(place.as_bytes()))?;
-            frames.iter().try_for_each(|frame| writeln!(f, "      {}", Escaped(frame.to_string().as_bytes())))?;
         }
         Ok(())
     }

@@ -201,7 +201,6 @@ fn work(account: &Account) -> Vec<Map<String, Value>> {
 }
 
 fn sites(process: &Process) -> Value {
-    let resolver = process.stacks.resolver();
     let site = |caller: &Caller| {
         json!({
             "name": caller.who,
@@ -211,7 +210,6 @@ fn sites(process: &Process) -> Value {
             "fills": amount(caller.fills),
             "fresh": amount(caller.fresh),
             "waits": amount(caller.waits),
-            "frames": process.stacks.frames(&resolver, &caller.who),
         })
     };
     process.callers.iter().map(site).collect()

@@ -9,7 +9,6 @@ use syncedmem_trace::kind::Kind;
 use super::about::About;
 use super::arena::Step;
 use super::failure::Failure;
-use super::frames::Stacks;
 use super::held::Steps;
 use super::layers::{Group, Layers};
 use super::rows::{Caller, Finding, Holder};
@@ -54,7 +53,6 @@ pub struct Process {
     pub batches: Vec<Batch>,
     pub spent: Spent,
     pub callers: Vec<Caller>,
-    pub stacks: Stacks,
     /// Limits of the recording, one sentence each.
     pub unwatched: Vec<&'static str>,
     pub ending: Ending,

@@ -15,7 +15,6 @@ use super::about::About;
 use super::arena::Arenas;
 use super::facts::{self, Batch, Ending, Holding, Process, RoleShare, Spent};
 use super::failure::{self, Failure};
-use super::frames::Stacks;
 use super::held::Owner;
 use super::layers::{Layers, NO_LAYER, by_name};
 use super::rows::{Caller, Finding, Holder};
@@ -185,7 +184,6 @@ impl Gathering {
             alive: ledger.alive(),
             spent: Spent { threads: self.threads.len(), ..self.spent.clone() },
             callers: self.callers(place),
-            stacks: Stacks::default(),
             findings,
             unwatched: self.unwatched(),
             timeline: self.timeline,

@@ -1,4 +1,4 @@
-//! The file of a trace or report.
+//! The file of a trace.
 
 use std::fs::File;
 use std::io::{self, BufReader, Cursor, Read, Seek};
@@ -17,8 +17,6 @@ use crate::{progress, say};
 const BUFFER_BYTES: usize = 1 << 18;
 /// The beginning of a gzip file (RFC 1952).
 const GZIP: [u8; 2] = [0x1f, 0x8b];
-/// Bytes of a report at most.
-const MOST_TEXT: u64 = 256 << 20;
 
 pub fn is_same(one: &Path, other: &Path) -> bool {
     one.canonicalize().is_ok_and(|one| other.canonicalize().is_ok_and(|other| one == other))
@@ -26,11 +24,6 @@ pub fn is_same(one: &Path, other: &Path) -> bool {
 
 pub fn name(path: &Path) -> String {
     if is_standard(path) { "standard input".to_string() } else { path.display().to_string() }
-}
-
-pub enum Opened {
-    Recording(Input),
-    Text(JsonText),
 }
 
 /// A recording, or a folder.
@@ -42,15 +35,45 @@ pub struct Input {
     unfinished: Option<Unfinished>,
 }
 
-/// What begins as a JSON object does.
-pub struct JsonText(Box<dyn Read>);
-
 impl Input {
+    /// The beginning decides what it is, not the name: standard input has none. Nothing else is copied, and of a recording at most the bytes
+    /// that its header gives it.
     pub fn open(path: &Path) -> Result<Input, ReadError> {
-        match open(path)? {
-            Opened::Recording(input) => Ok(input),
-            Opened::Text(_) => Err(ReadError::Text),
+        let unfinished = if is_standard(path) { None } else { Unfinished::of(path) };
+        let is_elsewhere = unfinished.as_ref().is_some_and(|run| !run.has_earlier);
+        let recording = |spooled| Ok(Input { path: path.to_path_buf(), spooled, unfinished });
+        if is_elsewhere {
+            return recording(None);
         }
+        let mut input =
+            if is_standard(path) { File::from(io::stdin().as_fd().try_clone_to_owned()?) } else { File::open(path)? };
+        let about = input.metadata()?;
+        if about.is_dir() {
+            return recording(None);
+        }
+        if about.is_file() {
+            input.rewind()?;
+        }
+        let mut beginning = Vec::new();
+        input.by_ref().take(GZIP.len() as u64).read_to_end(&mut beginning)?;
+        let is_gzip = beginning == GZIP;
+        let is_read_in_place = about.is_file() && !is_gzip;
+        let original = if is_read_in_place { Some(input.try_clone()?) } else { None };
+        let bar = progress::bar(if is_read_in_place { 0 } else { about.len() }, "reading");
+        let input = BufReader::with_capacity(BUFFER_BYTES, Cursor::new(beginning).chain(bar.wrap_read(input)));
+        let mut contents: Box<dyn Read> = if is_gzip { Box::new(MultiGzDecoder::new(input)) } else { Box::new(input) };
+        let mut beginning = Vec::new();
+        contents.by_ref().take(HEADER + 1).read_to_end(&mut beginning)?;
+        let most = family::header_in(&beginning)?.layout.bytes();
+        if let Some(file) = original {
+            return recording(is_standard(path).then_some(file));
+        }
+        let mut file = unnamed()?;
+        let copied = io::copy(&mut Cursor::new(beginning).chain(contents).take(most + 1), &mut file);
+        if copied.map_err(in_temporary)? > most {
+            return Err(ReadError::TooLong(most));
+        }
+        recording(Some(file))
     }
 
     pub fn name(&self) -> String {
@@ -71,60 +94,6 @@ impl Input {
             _ => Reader::open(&self.path),
         }
     }
-}
-
-impl JsonText {
-    pub fn read(self) -> io::Result<Vec<u8>> {
-        let mut text = Vec::new();
-        self.0.take(MOST_TEXT + 1).read_to_end(&mut text)?;
-        match text.len() as u64 > MOST_TEXT {
-            true => Err(io::Error::other(format!("it has more than {MOST_TEXT} bytes, and no report is so long"))),
-            false => Ok(text),
-        }
-    }
-}
-
-/// The beginning decides what it is, not the name: standard input has none. Nothing else is copied, and of a recording at most the bytes
-/// that its header gives it.
-pub fn open(path: &Path) -> Result<Opened, ReadError> {
-    let unfinished = if is_standard(path) { None } else { Unfinished::of(path) };
-    let is_elsewhere = unfinished.as_ref().is_some_and(|run| !run.has_earlier);
-    let recording = |spooled| Ok(Opened::Recording(Input { path: path.to_path_buf(), spooled, unfinished }));
-    if is_elsewhere {
-        return recording(None);
-    }
-    let mut input =
-        if is_standard(path) { File::from(io::stdin().as_fd().try_clone_to_owned()?) } else { File::open(path)? };
-    let about = input.metadata()?;
-    if about.is_dir() {
-        return recording(None);
-    }
-    if about.is_file() {
-        input.rewind()?;
-    }
-    let mut beginning = Vec::new();
-    input.by_ref().take(GZIP.len() as u64).read_to_end(&mut beginning)?;
-    let is_gzip = beginning == GZIP;
-    let is_read_in_place = about.is_file() && !is_gzip;
-    let original = if is_read_in_place { Some(input.try_clone()?) } else { None };
-    let bar = progress::bar(if is_read_in_place { 0 } else { about.len() }, "reading");
-    let input = BufReader::with_capacity(BUFFER_BYTES, Cursor::new(beginning).chain(bar.wrap_read(input)));
-    let mut contents: Box<dyn Read> = if is_gzip { Box::new(MultiGzDecoder::new(input)) } else { Box::new(input) };
-    let mut beginning = Vec::new();
-    contents.by_ref().take(HEADER + 1).read_to_end(&mut beginning)?;
-    if beginning.starts_with(b"{") {
-        return Ok(Opened::Text(JsonText(Box::new(Cursor::new(beginning).chain(contents)))));
-    }
-    let most = family::header_in(&beginning)?.layout.bytes();
-    if let Some(file) = original {
-        return recording(is_standard(path).then_some(file));
-    }
-    let mut file = unnamed()?;
-    let copied = io::copy(&mut Cursor::new(beginning).chain(contents).take(most + 1), &mut file);
-    if copied.map_err(in_temporary)? > most {
-        return Err(ReadError::TooLong(most));
-    }
-    recording(Some(file))
 }
 
 /// Where the copy found no room.

@@ -3,18 +3,17 @@
 mod about;
 mod amount;
 mod arena;
-mod batch;
+pub mod batch;
 mod details;
-pub mod document;
+mod document;
 pub mod facts;
 mod failure;
 mod first_lines;
-mod frames;
+mod functions;
 mod gather;
 mod held;
 pub mod input;
 mod layers;
-pub mod load;
 mod page;
 pub mod read;
 mod rows;
@@ -53,8 +52,8 @@ Examples:
       what syncedmem run prints, for the terminal
   syncedmem report train.trace.gz --text
       of a trace that gzip has compressed
-  syncedmem report train.trace --json -o before.report.json
-      the same as JSON, for programs and for syncedmem diff
+  syncedmem report train.trace --json -o train.json
+      the same as JSON, for programs
   syncedmem report - < train.trace > page.html
       from standard input")]
 pub struct Options {

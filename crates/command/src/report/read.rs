@@ -10,7 +10,7 @@ use syncedmem_trace::kind::Kind;
 use super::about::About;
 use super::amount::Counted;
 use super::facts::{Ending, How, Process, Trace};
-use super::frames::{Module, Stacks};
+use super::functions::{Module, Stacks};
 use super::gather::Gathering;
 use super::input::Input;
 use syncedmem_trace_reader::{End, Item, ReadError, Reader};
@@ -80,11 +80,11 @@ impl Open {
     }
 
     fn finish(self) -> (Process, Vec<String>) {
-        let Open { id, name, gathering, mut places, mut stacks, ending, about, notes, .. } = self;
+        let Open { id, name, gathering, mut places, stacks, ending, about, notes, .. } = self;
         stacks.name(&mut places);
         let process = gathering.finish(id, name, places);
         let growing = process.ending.growing.clone();
-        (Process { ending: Ending { growing, ..ending }, about, stacks, ..process }, notes)
+        (Process { ending: Ending { growing, ..ending }, about, ..process }, notes)
     }
 }
 

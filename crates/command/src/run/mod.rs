@@ -39,8 +39,8 @@ Examples:
 Exit status: the program's own; 128+n if signal n ended it; 127 if it was not found, 126 if it could not be started, 125 if \
 the library was not found or does not fit its Caffe.")]
 pub struct Options {
-    /// Keep the recording of every event in FILE, for `syncedmem report` and `syncedmem export`; with a name that ends in
-    /// .json or .csv, keep that export instead. Further processes have FILE.PID.
+    /// Keep the recording of every event in FILE, for `syncedmem report` and `syncedmem export`. Further
+    /// processes have FILE.PID.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     trace: Option<PathBuf>,
     /// Write the report to standard error, or to FILE in place of what is there. This is the default without --trace.

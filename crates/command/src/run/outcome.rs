@@ -52,11 +52,10 @@ impl Report {
         }
         match recordings.keep() {
             Ok(None) => {}
-            Ok(Some(file)) if recordings.are_for_reports() => {
+            Ok(Some(file)) => {
                 let file = file.display();
                 say::error(format_args!("the trace is in {file}; look at it with: syncedmem report {file}"));
             }
-            Ok(Some(file)) => say::error(format_args!("the trace is in {}", file.display())),
             Err(why) => say::error(why),
         }
     }

@@ -9,11 +9,12 @@ use std::path::{Path, PathBuf};
 
 use syncedmem_trace::recording::HEADER;
 use syncedmem_trace::recording::header::{MAGIC, RUN_AT, is_unfinished};
-use syncedmem_trace_reader::{ReadError, Reader, family};
+use syncedmem_trace_reader::ReadError;
+use syncedmem_trace_reader::family::{self, Member};
 
 use super::follow::Follower;
-use crate::export::{self, Format};
 use crate::report::read::Open;
+use crate::say;
 use crate::unfinished::RUN;
 
 pub const IS_LINK: &str = "it is a symbolic link, which is not followed; name the file itself";
@@ -23,24 +24,16 @@ pub const NO_FILE: &str = "it is not a regular file; name one";
 #[derive(Debug)]
 pub struct Recordings {
     pub folder: PathBuf,
-    kept: Option<Kept>,
+    kept: Option<PathBuf>,
     stays: bool,
     follower: Option<Follower>,
-}
-
-#[derive(Debug)]
-struct Kept {
-    file: PathBuf,
-    /// `None`: the recordings themselves.
-    format: Option<Format>,
 }
 
 impl Recordings {
     /// In TMPDIR, or beside the recording that is kept, so that it can be moved.
     pub fn begin(trace: Option<&Path>) -> Result<Recordings, String> {
-        let kept = trace.map(Kept::new).transpose()?;
-        let beside = kept.as_ref().filter(|kept| kept.format.is_none()).map(|kept| kept.file.clone());
-        let (name, hint) = match &beside {
+        let kept = trace.map(kept).transpose()?;
+        let (name, hint) = match &kept {
             Some(file) => (file.clone(), "name another file with --trace"),
             None => (std::env::temp_dir().join("syncedmem"), "set TMPDIR to a folder that can be written"),
         };
@@ -70,27 +63,18 @@ impl Recordings {
         fs::read_dir(&self.folder).is_ok_and(|mut files| files.next().is_some())
     }
 
-    pub fn are_for_reports(&self) -> bool {
-        self.kept.as_ref().is_some_and(|kept| kept.format.is_none())
-    }
-
     pub fn keep(&mut self) -> Result<Option<PathBuf>, String> {
-        let Some(Kept { file, format }) = &self.kept else { return Ok(None) };
-        let kept = match format {
-            Some(format) => {
-                Reader::open(&self.folder).map_err(export::Error::from).and_then(|all| export::file(all, *format, file))
-            }
-            None => move_all(&self.folder, file),
+        let Some(file) = &self.kept else { return Ok(None) };
+        let kept = match family::of(&self.folder) {
+            Err(ReadError::NoRecordings) => return Ok(None),
+            Err(error) => Err(error.to_string()),
+            Ok((members, _)) => move_all(&members, file).map_err(|error| say::reason(&error)),
         };
-        match kept {
-            Err(export::Error::Read(ReadError::NoRecordings)) => Ok(None),
-            Ok(()) => Ok(Some(file.clone())),
-            Err(error) => {
-                self.stays = true;
-                let folder = self.folder.display();
-                Err(format!("{} cannot be written: {error}; the recordings stay in {folder}", file.display()))
-            }
-        }
+        kept.map(|()| Some(file.clone())).map_err(|why| {
+            self.stays = true;
+            let folder = self.folder.display();
+            format!("{} cannot be written: {why}; the recordings stay in {folder}", file.display())
+        })
     }
 }
 
@@ -103,40 +87,33 @@ impl Drop for Recordings {
     }
 }
 
-impl Kept {
-    /// Refuses a file that holds something else.
-    fn new(file: &Path) -> Result<Kept, String> {
-        // Absolute: the program may change its folder.
-        let file = std::path::absolute(file).unwrap_or_else(|_| file.to_path_buf());
-        let format = Format::of(&file);
-        let refused = |why: &str| format!("{} cannot be written: {why}", file.display());
-        match fs::symlink_metadata(&file) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err(refused(&error.to_string())),
-            Ok(about) if about.is_symlink() => {
-                return Err(refused(IS_LINK));
-            }
-            Ok(about) if !about.is_file() => return Err(refused(NO_FILE)),
-            Ok(about) if about.len() > 0 && !begins_alike(&file, format) => {
-                return Err(refused("there is something in it, and not a trace; name another file"));
-            }
-            Ok(_) => {}
+/// The absolute path, because the program may change its folder. Refuses a file that holds something else.
+fn kept(file: &Path) -> Result<PathBuf, String> {
+    let file = std::path::absolute(file).unwrap_or_else(|_| file.to_path_buf());
+    let refused = |why: &str| Err(format!("{} cannot be written: {why}", file.display()));
+    if file.extension().is_some_and(|end| end == "json") {
+        return refused("a trace is no JSON; give it another name, and export it then: syncedmem export FILE");
+    }
+    match fs::symlink_metadata(&file) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return refused(&error.to_string()),
+        Ok(about) if about.is_symlink() => return refused(IS_LINK),
+        Ok(about) if !about.is_file() => return refused(NO_FILE),
+        Ok(about) if about.len() > 0 && !begins_alike(&file) => {
+            return refused("there is something in it, and not a trace; name another file");
         }
-        match file.parent().map(fs::metadata) {
-            Some(Ok(_)) => Ok(Kept { file, format }),
-            _ => Err(refused("there is no such folder; create it, or name another file")),
-        }
+        Ok(_) => {}
+    }
+    match file.parent().map(fs::metadata) {
+        Some(Ok(_)) => Ok(file),
+        _ => refused("there is no such folder; create it, or name another file"),
     }
 }
 
-fn begins_alike(file: &Path, format: Option<Format>) -> bool {
+fn begins_alike(file: &Path) -> bool {
     let mut beginning = Vec::new();
     let read = File::open(file).and_then(|file| file.take(HEADER + 1).read_to_end(&mut beginning));
-    read.is_ok()
-        && match format {
-            Some(format) => beginning.starts_with(format.beginning()),
-            None => beginning.starts_with(&MAGIC) || is_unfinished(&beginning),
-        }
+    read.is_ok() && (beginning.starts_with(&MAGIC) || is_unfinished(&beginning))
 }
 
 fn new_folder(name: &Path) -> io::Result<PathBuf> {
@@ -152,9 +129,8 @@ fn new_folder(name: &Path) -> io::Result<PathBuf> {
 }
 
 /// To FILE, and to FILE with their names behind it, as one run. Those of the run that FILE had are removed.
-fn move_all(folder: &Path, file: &Path) -> Result<(), export::Error> {
-    let (members, _) = family::of(folder)?;
-    let (first, others) = members.split_first().ok_or(ReadError::NoRecordings)?;
+fn move_all(members: &[Member], file: &Path) -> io::Result<()> {
+    let Some((first, others)) = members.split_first() else { return Ok(()) };
     let before = family::of(file).map(|(before, _)| before).unwrap_or_default();
     for old in before.iter().filter(|old| old.path != file) {
         fs::remove_file(&old.path)?;
@@ -171,5 +147,5 @@ fn move_all(folder: &Path, file: &Path) -> Result<(), export::Error> {
         name.push(member.path.file_name().unwrap_or_default());
         fs::rename(&member.path, OsStr::new(&name))?;
     }
-    Ok(fs::rename(&first.path, file)?)
+    fs::rename(&first.path, file)
 }

@@ -2,13 +2,11 @@
 //! frame is as wide as its share of the peak. On a narrow screen the style makes it a list.
 
 use std::cmp::Reverse;
-use std::collections::HashMap;
 
 use super::html::Html;
 use super::{KINDS, peaks};
 use crate::report::amount::{Bytes, Percent};
 use crate::report::facts::Process;
-use crate::report::frames;
 use syncedmem_analysis::role::Role;
 
 /// Frames below this share of a graph are joined; the page's graphs share the frames.
@@ -51,20 +49,13 @@ impl<'a> FlameFrame<'a> {
     }
 }
 
-/// The frames in a place's text, the outermost first, with files and lines where debug information has them.
-fn path(place: &str, recorded: &[frames::Frame]) -> Vec<String> {
+/// The frames in a place's text, the outermost first.
+fn path(place: &str) -> impl Iterator<Item = &str> {
     let (frames, module) = match place.strip_suffix(')').and_then(|place| place.rsplit_once(" (")) {
         Some((frames, module)) => (frames, Some(module)),
         None => (place, None),
     };
-    let with_line = |function: &str| {
-        let recorded = recorded.iter().filter(|frame| frame.function.as_deref() == Some(function));
-        match recorded.filter_map(|frame| frame.file.as_ref().zip(frame.line)).next() {
-            Some((file, line)) => format!("{function} at {}:{line}", file.rsplit('/').next().unwrap_or_default()),
-            None => function.to_string(),
-        }
-    };
-    module.map(str::to_string).into_iter().chain(frames.rsplit(", from ").take(DEPTH).map(with_line)).collect()
+    module.into_iter().chain(frames.rsplit(", from ").take(DEPTH))
 }
 
 /// For each kind of memory. `of`: the number of processes on the page.
@@ -73,12 +64,6 @@ pub fn write(html: &mut Html, process: &Process, of: usize) {
         return;
     }
     let (columns, _) = process.timeline.in_columns(usize::MAX);
-    let resolver = process.stacks.resolver();
-    let mut paths: HashMap<&str, Vec<String>> = HashMap::new();
-    for part in &process.parts {
-        let recorded = || process.stacks.frames(&resolver, &part.place);
-        paths.entry(&part.place).or_insert_with(|| path(&part.place, &recorded()));
-    }
     html.markup("<section class=\"flames\"><h3>Who asked for it</h3>");
     html.markup("<p class=\"none\">Memory at the peak: callers above the functions that they called, and roles and names of objects below.</p>");
     for (kind, key, name) in KINDS {
@@ -90,9 +75,8 @@ pub fn write(html: &mut Html, process: &Process, of: usize) {
         for part in &process.parts {
             let bytes = part.held[kind as usize].at(column.samples[kind as usize]);
             if bytes > 0 {
-                let path = paths[part.place.as_str()].iter().map(String::as_str);
                 let role = part.name.as_deref().and_then(Role::of_name).map(Role::name);
-                all.add(bytes, path.chain(role).chain(part.name.as_deref()));
+                all.add(bytes, path(&part.place).chain(role).chain(part.name.as_deref()));
             }
         }
         all.sort(peak / (FRAMES / of.max(1) as u64).max(LEAST));
@@ -141,23 +125,13 @@ mod tests {
 
     #[test]
     fn a_path_begins_with_the_outermost_frame() {
-        let told = |place| path(place, &[]);
+        fn told(place: &str) -> Vec<&str> {
+            path(place).collect()
+        }
         assert_eq!(told("f, from g, from main (libcaffe.so.1)"), ["libcaffe.so.1", "main", "g", "f"]);
         assert_eq!(told("f"), ["f"]);
         assert_eq!(told("g(int) (a.out)"), ["a.out", "g(int)"]);
         assert_eq!(told(""), [""]);
         assert_eq!(told(&"f, from ".repeat(100_000)).len(), DEPTH);
-    }
-
-    #[test]
-    fn a_frame_has_its_file_and_line_where_they_are_known() {
-        let frame = |function: &str, line: Option<u32>| frames::Frame {
-            function: Some(function.to_string()),
-            file: line.map(|_| "/src/net.cpp".to_string()),
-            line,
-            ..frames::Frame::default()
-        };
-        let recorded = [frame("Blob::Reshape", Some(3)), frame("f", Some(7)), frame("g", None)];
-        assert_eq!(path("f, from g, from h (a.out)", &recorded), ["a.out", "h", "g", "f at net.cpp:7"]);
     }
 }

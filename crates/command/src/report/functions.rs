@@ -1,0 +1,104 @@
+//! Names of functions that their files do not export: the process saw only addresses, and the files' symbol tables have more.
+
+use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::ops::Range;
+use std::path::PathBuf;
+
+use object::{Object, ObjectSymbol, SymbolKind};
+use syncedmem_trace::event::Site;
+
+use crate::mapped;
+
+/// A file that the process had loaded.
+#[derive(Clone, Debug)]
+pub struct Module {
+    /// An address in memory less that in the file.
+    pub bias: u64,
+    /// Empty if it has none.
+    pub build_id: Vec<u8>,
+    pub path: PathBuf,
+}
+
+/// The return addresses of a process's call sites.
+#[derive(Default)]
+pub struct Stacks {
+    pub modules: Vec<Module>,
+    /// The innermost first.
+    pub addresses: HashMap<Site, Vec<u64>>,
+}
+
+impl Stacks {
+    /// Writes `train (program)` for `program+0x1234`, and for `the program+0x1234`.
+    pub fn name(self, places: &mut HashMap<Site, String>) {
+        // By the module's place in the list.
+        let mut functions = HashMap::new();
+        for (site, place) in places {
+            let addresses = self.addresses.get(site).map_or(&[][..], Vec::as_slice);
+            let Some((at, call)) = self.call(place, addresses) else { continue };
+            let module = &self.modules[at];
+            let functions = functions.entry(at).or_insert_with(|| module.functions().unwrap_or_default());
+            if let Some(function) = function_at(functions, call) {
+                *place = format!("{} ({})", plain(function), module.name());
+            }
+        }
+    }
+
+    /// The module of a call that the place names by its address, and that address in its file.
+    fn call(&self, place: &str, addresses: &[u64]) -> Option<(usize, u64)> {
+        let (name, offset) = place.rsplit_once("+0x")?;
+        let call = u64::from_str_radix(offset, 16).ok()?;
+        let is_called = |module: &Module| {
+            let is_named = name == "the program" || module.name() == name;
+            // The return address may lie behind the end of its function, if the call is the last instruction.
+            is_named && addresses.iter().any(|address| module.bias.checked_add(call + 1) == Some(*address))
+        };
+        Some((self.modules.iter().position(is_called)?, call))
+    }
+}
+
+type Functions = Vec<(Range<u64>, String)>;
+
+impl Module {
+    fn name(&self) -> String {
+        self.path.file_name().unwrap_or(OsStr::new("?")).to_string_lossy().into_owned()
+    }
+
+    /// Sorted by address. `None` if the file is gone, or was replaced since it was loaded.
+    fn functions(&self) -> Option<Functions> {
+        let data = mapped::open(&self.path).ok().flatten()?;
+        let file = object::File::parse(&*data).ok()?;
+        if file.build_id().ok()?.unwrap_or_default() != self.build_id {
+            return None;
+        }
+        // A symbol without a size would stand for all that lies behind it.
+        let is_function = |symbol: &object::Symbol<'_, '_>| {
+            symbol.kind() == SymbolKind::Text && symbol.is_definition() && symbol.size() > 0
+        };
+        let named = |symbol: object::Symbol<'_, '_>| {
+            let range = symbol.address()..symbol.address().saturating_add(symbol.size());
+            Some((range, symbol.name().ok()?.to_string()))
+        };
+        let mut functions: Functions = file.symbols().filter(is_function).filter_map(named).collect();
+        // Of several names, the first in the alphabet.
+        functions.sort_by(|(a, one), (b, other)| (a.start, a.end, one).cmp(&(b.start, b.end, other)));
+        functions.dedup_by(|(later, _), (earlier, _)| later.start == earlier.start);
+        Some(functions)
+    }
+}
+
+fn function_at(functions: &Functions, address: u64) -> Option<&str> {
+    let behind = functions.partition_point(|(range, _)| range.start <= address);
+    let (range, name) = functions.get(behind.checked_sub(1)?)?;
+    range.contains(&address).then_some(name.as_str())
+}
+
+/// A name without parameters and return type, as in the library's own texts.
+fn plain(name: &str) -> String {
+    if let Ok(name) = rustc_demangle::try_demangle(name) {
+        return format!("{name:#}");
+    }
+    let options = cpp_demangle::DemangleOptions::new().no_params().no_return_type();
+    let symbol = cpp_demangle::Symbol::new(name).ok();
+    symbol.and_then(|symbol| symbol.demangle(&options).ok()).unwrap_or_else(|| name.to_string())
+}
