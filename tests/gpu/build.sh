@@ -10,13 +10,9 @@ start_folder() {
     die "$1 is not empty, and not of --prepare"
   fi
   rm -rf "${1:?}"
-  mkdir -p "$1"/{rooms,rust,cpp,lib,simulated,left_out,not_built,interplay/generations}
+  mkdir -p "$1"/{rooms,rust,cpp,lib,simulated,left_out,not_built}
   touch "$1/about"
   install "$root/tests/gpu/run" "$1/gpu-check"
-  # The machine with the GPU compiles the interplay through the CUDA runtime.
-  install "$root/tests/gpu/interplay/by_runtime" "$1/interplay"
-  install -m 644 "$root/tests/gpu/interplay/interplay.cu" "$root/include/syncedmem.h" "$1/interplay"
-  install -m 644 "$root"/cpp_tests/generations/{bvlc_master,class}.hpp "$1/interplay/generations"
 }
 
 # finish_folder DIR GLIBC: adds a Caffe if one was built, and writes `about`.
@@ -77,15 +73,6 @@ cmake_suites() {
   for suite in "${cpp_suites[@]}"; do install "$build/$suite" "$folder/cpp/$suite"; done
 }
 
-# compile_interplay DIR COMPILER…: the interplay through driver calls.
-compile_interplay() {
-  local folder=$1
-  shift
-  "$@" -std=c++17 -O1 -Wall -Wextra -pthread -DBY_DRIVER_CALLS -I"$root/include" -I"$root/cpp_tests" \
-    -x c++ "$root/tests/gpu/interplay/interplay.cu" -x none -o "$folder/interplay-by-driver" \
-    -L"$folder/lib" -lsyncedmem -ldl
-}
-
 # attempt DIR NAME COMMAND…: a failure is noted for the report, and the other builds go on.
 attempt() {
   local status
@@ -106,8 +93,7 @@ build_here() {
   (cd "$root" && cargo build --package driver-conformance --package simulated-cuda >&2)
   install "$target/debug/driver-conformance" "$1"
   cp "$target/debug/libcuda.so" "$1/simulated/libcuda.so.1"
-  step "the interplay and the device suites"
-  attempt "$1" interplay compile_interplay "$1" g++
+  step "the device suites"
   attempt "$1" rust-suites cargo_suites "$1" cargo "${2:---release}"
   if asked_for suites; then
     need cmake make libgtest-dev
@@ -147,7 +133,7 @@ build_for_any() {
     install "$built/$triple/release/driver-conformance" "$1"
     cp "$built/$triple/release/libcuda.so" "$1/simulated/libcuda.so.1"
   )
-  step "the interplay and the C++ suites, for glibc $floor"
+  step "the C++ suites, for glibc $floor"
   for file in cc c++; do
     printf '#!/bin/sh\nexec "%s" -m ziglang %s -target x86_64-linux-gnu.%s "$@"\n' "$tools/bin/python" "$file" "$floor" \
       >"$built/$file"
@@ -155,7 +141,6 @@ build_for_any() {
   done
   (
     export CC=$built/cc CXX=$built/c++
-    compile_interplay "$1" "$CXX"
     if [ ! -f "$built/gtest/lib/libgtest.a" ]; then
       cmake -S /usr/src/googletest -B "$built/googletest" -DBUILD_GMOCK=OFF -DCMAKE_BUILD_TYPE=Release \
         -DCMAKE_INSTALL_PREFIX="$built/gtest" -DCMAKE_INSTALL_LIBDIR=lib >&2
@@ -167,7 +152,7 @@ build_for_any() {
       -Dsyncedmem_DIR="${library%/*}/cmake/syncedmem" \
       -DCMAKE_PROJECT_syncedmem_cpp_tests_INCLUDE="$built/library.cmake"
   )
-  strip "$1"/{driver-conformance,interplay-by-driver} "$1"/{lib,simulated,rooms,cpp}/*
+  strip "$1"/driver-conformance "$1"/{lib,simulated,rooms,cpp}/*
   leave_out "$1"
   finish_folder "$1" "$floor"
 }
