@@ -79,7 +79,7 @@ impl HostBlock {
     }
 
     pub(crate) fn register(&self) -> Reply {
-        cuMemHostRegister_v2(self.address(), self.bytes, 0)
+        cuMemHostRegister_v2(self.address(), self.bytes, PORTABLE)
     }
 
     /// Of `cuMemHostAlloc`, for all contexts.

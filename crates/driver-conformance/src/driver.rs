@@ -279,6 +279,8 @@ pub(crate) const CONTEXT: c_int = 1;
 pub(crate) const MEMORY_TYPE: c_int = 2;
 pub(crate) const BUFFER_ID: c_int = 7;
 pub(crate) const DEVICE_ORDINAL: c_int = 9;
+pub(crate) const RANGE_START_ADDR: c_int = 11;
+pub(crate) const RANGE_SIZE: c_int = 12;
 pub(crate) const TYPE_HOST: u64 = 1;
 pub(crate) const TYPE_DEVICE: u64 = 2;
 

@@ -16,10 +16,6 @@ extern "C" {
 /* 1. A real driver does not have this function. */
 int simcuda_is_simulated(void);
 
-/* Puts everything back to how it was after loading, and waits for the threads of streams. A driver that was initialised
- * stays so. No other call may be under way. */
-void simcuda_reset(void);
-
 /* Sets the memory of a device. What is allocated stays. */
 void simcuda_set_memory(int device, size_t bytes);
 
@@ -29,11 +25,6 @@ void simcuda_set_memory(int device, size_t bytes);
  * put off, or until streams are released: it is late however slow the machine is, and a test does not wait for a clock. */
 #define SIMCUDA_UNTIL_IT_IS_WAITED_FOR 0xFFFFFFFFu
 void simcuda_set_lag(unsigned microseconds);
-
-/* From now on, an operation starts as soon as it may, or only when a thread or other work waits for it: by lot, from the
- * seed, the stream and its place in it. So work of different streams runs in any order that they allow. 0, as at first
- * without SIMCUDA_ORDER: all start as soon as they may. */
-void simcuda_set_order(unsigned long long seed);
 
 /* While streams are held, nothing that is queued in a stream starts, but in the legacy default stream, whose work goes on
  * unless it must wait for a held stream. What is already running is completed. */
@@ -59,9 +50,6 @@ void simcuda_break_context(void *context, int status);
 /* The number of calls of an entry point since the log was cleared; NULL: of all. Failed ones count too. */
 size_t simcuda_calls(const char *function);
 
-/* The names of all entry points, by index from 0; NULL behind the last. */
-const char *simcuda_function(size_t index);
-
 /* The log as text, as much of it as fits with a NUL at its end. Returns the length of all of it. `buffer` may be NULL
  * with bytes 0. One line a call, in the order of their returns:
  *   cuMemcpy dst=0x... src=0x... bytes=4096 kind=HtoD ctx=0x... thread=1 -> 0
@@ -77,7 +65,7 @@ void simcuda_clear_log(void);
  * "DtoH", "DtoD", "HtoH"; NULL: any) and that size (SIZE_MAX: any). Copies of 0 bytes are none. */
 size_t simcuda_copies(const char *kind, size_t bytes);
 
-/* What is alive: memory that was allocated or registered (managed and stream-ordered memory are device blocks), contexts
+/* What is alive: memory that was allocated or registered (managed memory is a device block), contexts
  * (primary ones while they are active), streams and events that were created. */
 typedef struct {
   size_t size; /* set by the caller, to sizeof(simcuda_account_t) */
@@ -102,20 +90,14 @@ size_t simcuda_violations(char *buffer, size_t bytes);
 int simcuda_read(unsigned long long device_address, void *out, size_t bytes);
 int simcuda_write(unsigned long long device_address, const void *in, size_t bytes);
 
-/* Runs a function of the program in a kernel's place, in its stream's order, with a copy of the buffer that
- * cuLaunchKernel got in `extra`. Until one is given, kernels and modules are CUDA_ERROR_NOT_SUPPORTED; then
- * cuModuleLoadData takes any text, and cuModuleGetFunction finds the names that follow ".entry " in it and were given
- * here. The function may use simcuda_read and simcuda_write, and makes no driver call. */
-void simcuda_stand_in(const char *kernel, void (*run)(const void *parameters, size_t bytes));
-
 /* An address in a block that a kernel uses, and whether it writes there. */
 typedef struct {
   const volatile void *address;
   int writes;
 } simcuda_use_t;
 
-/* Runs a function of the program in a kernel's place, in the order of the stream, without a module: a launch in the log and
- * in the counts. `run` gets the argument, and for each use a host address of the same byte, valid while it runs; NULL stays
+/* Runs a function of the program in a kernel's place, in the order of the stream: a launch in the log and in
+ * the counts. `run` gets the argument, and for each use a host address of the same byte, valid while it runs; NULL stays
  * NULL. It makes no driver call. Work that is dropped, as in a broken context, does not run.
  *
  * A use of pageable memory, of freed memory, or of another device's is a violation, breaks the context, and returns 700

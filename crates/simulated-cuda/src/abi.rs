@@ -23,7 +23,6 @@ pub const INVALID_DEVICE: Status = 101;
 pub const INVALID_CONTEXT: Status = 201;
 pub const INVALID_HANDLE: Status = 400;
 pub const ILLEGAL_STATE: Status = 401;
-pub const NOT_FOUND: Status = 500;
 pub const NOT_READY: Status = 600;
 pub const ILLEGAL_ADDRESS: Status = 700;
 pub const CONTEXT_IS_DESTROYED: Status = 709;
@@ -177,20 +176,9 @@ pub unsafe fn move_bytes(to: Address, from: Address, bytes: usize) {
     unsafe { std::ptr::copy(from, to, bytes) };
 }
 
-/// Writes the `width` lowest bytes of `value` `count` times.
-///
 /// # Safety
-/// `to` is writable for `count * width` bytes; `width` is 1, 2 or 4.
-pub unsafe fn fill_bytes(to: Address, value: u32, width: usize, count: usize) {
-    let pattern = value.to_le_bytes();
-    if width == 1 {
-        let to = std::ptr::with_exposed_provenance_mut::<u8>(to);
-        // SAFETY: the caller guarantees the room.
-        unsafe { to.write_bytes(pattern[0], count) };
-        return;
-    }
-    for index in 0..count {
-        // SAFETY: the caller guarantees the room; the pattern has four bytes.
-        unsafe { move_bytes(to + index * width, pattern.as_ptr().expose_provenance(), width) };
-    }
+/// `to` is writable for `bytes` bytes.
+pub unsafe fn fill_bytes(to: Address, value: u8, bytes: usize) {
+    // SAFETY: the caller guarantees the room.
+    unsafe { std::ptr::with_exposed_provenance_mut::<u8>(to).write_bytes(value, bytes) };
 }

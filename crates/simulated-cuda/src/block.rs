@@ -11,8 +11,6 @@ use crate::view::Seen;
 pub enum Memory {
     /// The host cannot reach it.
     Device,
-    /// As `Device`, from stream-ordered allocation.
-    FromPool,
     /// Device and host reach it.
     Managed,
     /// The driver's host memory, with the flags of its allocation.
@@ -36,8 +34,6 @@ pub struct Block {
     pub shift: isize,
     /// That of the bytes, where a kernel has a view of its own.
     pub file: Option<File>,
-    /// Between `cuMemFreeAsync` and its turn.
-    pub leaving: AtomicBool,
     pub freed: AtomicBool,
     /// Operations that will use it, or do.
     pub pending: AtomicUsize,
@@ -47,12 +43,12 @@ pub struct Block {
 
 impl Memory {
     pub fn is_on_device(self) -> bool {
-        matches!(self, Memory::Device | Memory::FromPool | Memory::Managed)
+        matches!(self, Memory::Device | Memory::Managed)
     }
 
     /// Whether it lies in the device's own address range.
     pub fn is_out_of_reach(self) -> bool {
-        matches!(self, Memory::Device | Memory::FromPool)
+        self == Memory::Device
     }
 }
 

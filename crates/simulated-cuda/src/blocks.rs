@@ -13,7 +13,7 @@ use crate::state::{Guard, State};
 impl State {
     pub fn block_at(&self, address: Address) -> Option<&Arc<Block>> {
         let (_, block) = self.blocks.range(..=address).next_back()?;
-        (address < block.end() && !block.leaving.load(Ordering::Relaxed)).then_some(block)
+        (address < block.end()).then_some(block)
     }
 
     /// An error if the range leaves its block, or is a device's and not allocated.
@@ -51,7 +51,6 @@ impl State {
             device,
             shift,
             file,
-            leaving: AtomicBool::new(false),
             freed: AtomicBool::new(false),
             pending: AtomicUsize::new(0),
             moving: AtomicUsize::new(0),
@@ -63,8 +62,6 @@ impl State {
         let device = &mut self.devices[device];
         device.used += taken;
         device.peak = device.peak.max(device.used);
-        let available = device.available();
-        device.pool.give_up(available);
         self.blocks.insert(start, Arc::clone(&block));
         block
     }
@@ -113,9 +110,6 @@ pub fn release(mut guard: Guard, block: &Arc<Block>) -> Guard {
     }
     if let Some(device) = state.devices.get_mut(block.device) {
         device.used = device.used.saturating_sub(block.taken);
-        if block.memory == Memory::FromPool {
-            device.pool.freed(block.taken);
-        }
         if let Some(space) = device.space.as_mut().filter(|_| block.memory.is_out_of_reach()) {
             space.give_back(block.start, block.taken);
         }

@@ -52,7 +52,7 @@ struct Member {
 #[derive(Clone)]
 pub enum Node {
     Copy { to: Span, from: Span },
-    Fill { to: Span, value: u32, width: usize },
+    Fill { to: Span, value: u8 },
     Host(HostFunction, Address),
 }
 

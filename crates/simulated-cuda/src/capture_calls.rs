@@ -4,9 +4,9 @@
 use std::ffi::c_int;
 
 use crate::abi::{
-    Address, Handle, ILLEGAL_STATE, INVALID_HANDLE, INVALID_VALUE, NOT_SUPPORTED, Out, Outcome,
-    STREAM_CAPTURE_IMPLICIT, STREAM_CAPTURE_INVALIDATED, STREAM_CAPTURE_UNJOINED, STREAM_CAPTURE_UNMATCHED,
-    STREAM_CAPTURE_UNSUPPORTED, STREAM_CAPTURE_WRONG_THREAD,
+    Handle, ILLEGAL_STATE, INVALID_HANDLE, INVALID_VALUE, NOT_SUPPORTED, Out, STREAM_CAPTURE_IMPLICIT,
+    STREAM_CAPTURE_INVALIDATED, STREAM_CAPTURE_UNJOINED, STREAM_CAPTURE_UNMATCHED, STREAM_CAPTURE_UNSUPPORTED,
+    STREAM_CAPTURE_WRONG_THREAD,
 };
 use crate::block::Span;
 use crate::capture::{Capture, Node, RELAXED, exchange_mode};
@@ -80,50 +80,18 @@ pub extern "C" fn cuStreamEndCapture(stream: Handle, graph: Out<Handle>) -> c_in
     })
 }
 
-fn about(stream: Handle) -> Outcome<(c_int, u64)> {
-    let mut state = state();
-    let stream = state.stream(stream)?;
-    if stream.legacy {
-        return if state.captures.legacy_is_captured(stream.context) {
-            Err(STREAM_CAPTURE_IMPLICIT)
-        } else {
-            Ok((NONE, 0))
-        };
-    }
-    let status = |capture: &Capture| if capture.is_invalidated { INVALIDATED } else { ACTIVE };
-    Ok(state.captures.of(&stream).map_or((NONE, 0), |capture| (status(capture), capture.id)))
-}
-
 #[unsafe(no_mangle)]
 pub extern "C" fn cuStreamIsCapturing(stream: Handle, status: Out<c_int>) -> c_int {
     enter("cuStreamIsCapturing", |call| {
         call.hex("stream", stream);
         status.required()?;
-        status.put(about(stream)?.0)
-    })
-}
-
-/// Graph and dependencies are NULL: they are not simulated.
-#[unsafe(no_mangle)]
-pub extern "C" fn cuStreamGetCaptureInfo_v2(
-    stream: Handle,
-    status: Out<c_int>,
-    id: Out<u64>,
-    graph: Out<Handle>,
-    dependencies: Out<Address>,
-    count: Out<usize>,
-) -> c_int {
-    enter("cuStreamGetCaptureInfo_v2", |call| {
-        call.hex("stream", stream);
-        status.required()?;
-        let (found, number) = about(stream)?;
-        if found == ACTIVE {
-            id.put_if_wanted(number);
+        let mut state = state();
+        let stream = state.stream(stream)?;
+        if stream.legacy && state.captures.legacy_is_captured(stream.context) {
+            return Err(STREAM_CAPTURE_IMPLICIT);
         }
-        graph.put_if_wanted(0);
-        dependencies.put_if_wanted(0);
-        count.put_if_wanted(0);
-        status.put(found)
+        let found = |capture: &mut Capture| if capture.is_invalidated { INVALIDATED } else { ACTIVE };
+        status.put(state.captures.of(&stream).map_or(NONE, found))
     })
 }
 
@@ -177,7 +145,7 @@ pub extern "C" fn cuGraphLaunch(executable: Handle, stream: Handle) -> c_int {
                 Node::Copy { to, from } => {
                     (Action::Copy { to: to.clone(), from: Source::Memory(from.clone()) }, vec![to, from])
                 }
-                Node::Fill { to, value, width } => (Action::Fill { to: to.clone(), value, width }, vec![to]),
+                Node::Fill { to, value } => (Action::Fill { to: to.clone(), value }, vec![to]),
                 Node::Host(function, argument) => (Action::Host(function, argument), Vec::new()),
             };
             let blocks = spans.into_iter().filter_map(|span: Span| span.block).collect();

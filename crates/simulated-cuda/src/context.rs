@@ -15,7 +15,6 @@ pub struct Context {
     pub device: usize,
     pub is_primary: bool,
     pub active: bool,
-    pub flags: u32,
     /// The status of every call after a fault.
     pub broken: Option<Status>,
     pub legacy: Arc<Stream>,
@@ -26,14 +25,13 @@ pub struct Context {
 }
 
 impl Context {
-    pub fn new(handle: Handle, id: u64, device: usize, is_primary: bool, flags: u32) -> Context {
+    pub fn new(handle: Handle, id: u64, device: usize, is_primary: bool) -> Context {
         Context {
             handle,
             id,
             device,
             is_primary,
             active: !is_primary,
-            flags,
             broken: None,
             legacy: Stream::new(0, handle, true, true),
             per_thread: BTreeMap::new(),
@@ -46,14 +44,13 @@ const DEPTH: usize = 64;
 
 /// A thread's current contexts: plain cells, which serve while the thread ends, too.
 struct Stack {
-    epoch: Cell<u64>,
     length: Cell<usize>,
     handles: [Cell<Handle>; DEPTH],
 }
 
 thread_local! {
     static STACK: Stack = const {
-        Stack { epoch: Cell::new(0), length: Cell::new(0), handles: [const { Cell::new(0) }; DEPTH] }
+        Stack { length: Cell::new(0), handles: [const { Cell::new(0) }; DEPTH] }
     };
 }
 
@@ -62,8 +59,7 @@ pub fn top_of_stack() -> Option<Handle> {
     STACK.with(|stack| stack.length.get().checked_sub(1).map(|top| stack.handles[top].get()))
 }
 
-pub fn push(epoch: u64, handle: Handle) -> Outcome {
-    discard_old(epoch);
+pub fn push(handle: Handle) -> Outcome {
     STACK.with(|stack| {
         let length = stack.length.get();
         stack.handles.get(length).ok_or(INVALID_VALUE)?.set(handle);
@@ -72,18 +68,8 @@ pub fn push(epoch: u64, handle: Handle) -> Outcome {
     })
 }
 
-pub fn pop(epoch: u64) -> Option<Handle> {
-    discard_old(epoch);
+pub fn pop() -> Option<Handle> {
     let top = top_of_stack();
     STACK.with(|stack| stack.length.set(stack.length.get().saturating_sub(1)));
     top
-}
-
-/// Empties a stack from before the last reset, the count of which is `epoch`.
-pub fn discard_old(epoch: u64) {
-    STACK.with(|stack| {
-        if stack.epoch.replace(epoch) != epoch {
-            stack.length.set(0);
-        }
-    });
 }

@@ -3,21 +3,13 @@
 
 use std::ffi::{c_int, c_uint};
 
-use crate::abi::{Handle, INVALID_CONTEXT, INVALID_VALUE, Out, Outcome};
+use crate::abi::{Handle, INVALID_CONTEXT, INVALID_VALUE, Out};
 use crate::blocks;
-use crate::context::{Context, discard_old, pop, push, top_of_stack};
+use crate::context::{Context, pop, push, top_of_stack};
 use crate::entry::enter;
 use crate::signal::CHANGED;
 use crate::state::{Guard, Kind, state};
 use crate::stream::Stream;
-
-/// Flags of `cuCtxCreate`.
-const FLAGS: u32 = 0xFF;
-
-fn flags_allowed(flags: c_uint) -> Outcome {
-    // The lowest three bits are one choice of 0, 1, 2 and 4.
-    if flags & !FLAGS == 0 && matches!(flags & 7, 0 | 1 | 2 | 4) { Ok(()) } else { Err(INVALID_VALUE) }
-}
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cuDevicePrimaryCtxRetain(context: Out<Handle>, device: c_int) -> c_int {
@@ -44,7 +36,7 @@ pub extern "C" fn cuDevicePrimaryCtxRelease_v2(device: c_int) -> c_int {
         device.retained = device.retained.checked_sub(1).ok_or(INVALID_CONTEXT)?;
         let (handle, retained) = (device.primary, device.retained);
         if retained == 0 {
-            drop(end(guard, handle, false));
+            drop(end(guard, handle));
         }
         Ok(())
     })
@@ -57,21 +49,8 @@ pub extern "C" fn cuDevicePrimaryCtxReset_v2(device: c_int) -> c_int {
         call.number("device", device);
         let mut guard = state();
         let handle = guard.device(device)?.primary;
-        drop(end(guard, handle, false));
+        drop(end(guard, handle));
         Ok(())
-    })
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn cuDevicePrimaryCtxGetState(device: c_int, flags: Out<c_uint>, active: Out<c_int>) -> c_int {
-    enter("cuDevicePrimaryCtxGetState", |call| {
-        call.number("device", device);
-        let mut state = state();
-        let handle = state.device(device)?.primary;
-        active.required()?;
-        let primary = state.contexts.get(&handle).ok_or(INVALID_CONTEXT)?;
-        flags.put(primary.flags)?;
-        active.put(c_int::from(primary.active))
     })
 }
 
@@ -81,11 +60,14 @@ pub extern "C" fn cuCtxCreate_v2(context: Out<Handle>, flags: c_uint, device: c_
         call.number("device", device);
         let mut state = state();
         state.device(device)?;
-        flags_allowed(flags)?;
+        // CU_CTX_FLAGS_MASK.
+        if flags & !0xFF != 0 {
+            return Err(INVALID_VALUE);
+        }
         context.required()?;
-        let new = Context::new(state.new_handle(Kind::Context), state.new_id(), device as usize, false, flags);
+        let new = Context::new(state.new_handle(Kind::Context), state.new_id(), device as usize, false);
         let handle = new.handle;
-        push(state.epoch, handle)?;
+        push(handle)?;
         state.contexts.insert(handle, new);
         context.put(handle)
     })
@@ -101,21 +83,17 @@ pub extern "C" fn cuCtxDestroy_v2(context: Handle) -> c_int {
             Some(known) if !known.is_primary => {}
             _ => return Err(INVALID_CONTEXT),
         }
-        discard_old(guard.epoch);
         if top_of_stack() == Some(context) {
-            pop(guard.epoch);
+            pop();
         }
-        drop(end(guard, context, false));
+        drop(end(guard, context));
         Ok(())
     })
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cuCtxGetCurrent(context: Out<Handle>) -> c_int {
-    enter("cuCtxGetCurrent", |_| {
-        discard_old(state().epoch);
-        context.put(top_of_stack().unwrap_or(0))
-    })
+    enter("cuCtxGetCurrent", |_| context.put(top_of_stack().unwrap_or(0)))
 }
 
 /// Replaces the top of the stack; NULL removes it.
@@ -127,8 +105,8 @@ pub extern "C" fn cuCtxSetCurrent(context: Handle) -> c_int {
         if context != 0 {
             state.check_exists(context)?;
         }
-        pop(state.epoch);
-        if context == 0 { Ok(()) } else { push(state.epoch, context) }
+        pop();
+        if context == 0 { Ok(()) } else { push(context) }
     })
 }
 
@@ -138,14 +116,14 @@ pub extern "C" fn cuCtxPushCurrent_v2(context: Handle) -> c_int {
         call.hex("context", context);
         let mut state = state();
         state.check_exists(context)?;
-        push(state.epoch, context)
+        push(context)
     })
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cuCtxPopCurrent_v2(context: Out<Handle>) -> c_int {
     enter("cuCtxPopCurrent_v2", |call| {
-        let popped = pop(state().epoch).ok_or(INVALID_CONTEXT)?;
+        let popped = pop().ok_or(INVALID_CONTEXT)?;
         call.hex("context", popped);
         context.put_if_wanted(popped);
         Ok(())
@@ -184,8 +162,8 @@ pub extern "C" fn cuCtxSynchronize() -> c_int {
 }
 
 /// Ends the context's streams with their queues, its events and its memory. A created context goes; a primary one becomes
-/// inactive. Dropped work is a violation unless `quiet`.
-pub fn end(mut guard: Guard, handle: Handle, quiet: bool) -> Guard {
+/// inactive. Dropped work is a violation.
+pub fn end(mut guard: Guard, handle: Handle) -> Guard {
     let state = &mut *guard;
     let id = state.new_id();
     let Some(context) = state.contexts.get_mut(&handle) else { return guard };
@@ -196,7 +174,7 @@ pub fn end(mut guard: Guard, handle: Handle, quiet: bool) -> Guard {
     let is_primary = context.is_primary;
     state.captures.0.retain(|capture| !streams.iter().any(|stream| capture.has(stream)));
     let dropped = state.cancel(&streams);
-    if dropped > 0 && !quiet {
+    if dropped > 0 {
         state.violation(format!("context 0x{handle:x} was destroyed with {dropped} operations queued"));
     }
     if !is_primary {

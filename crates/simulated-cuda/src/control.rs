@@ -1,22 +1,18 @@
 //! The functions by which a test steers and reads the simulator.
 #![expect(unsafe_code, reason = "entry points have C names, and device memory is read and written")]
 
-use std::ffi::{c_char, c_int, c_uint};
-use std::sync::Arc;
+use std::ffi::{c_int, c_uint};
 use std::time::Duration;
 
 use crate::abi::{Address, Buffer, Handle, Out, Outcome, Status, Text, move_bytes};
 use crate::block::Memory;
 use crate::context;
-use crate::context_calls;
-use crate::kernel;
-use crate::life::{die, is_forked, is_initialised};
+use crate::life::{die, is_initialised};
 use crate::log::log;
 use crate::names;
-use crate::settings::{self, Lag};
+use crate::settings::Lag;
 use crate::signal::CHANGED;
 use crate::state::{State, state};
-use crate::stream::Stream;
 
 /// `SIMCUDA_UNTIL_IT_IS_WAITED_FOR` of the header.
 const UNTIL_IT_IS_WAITED_FOR: c_uint = c_uint::MAX;
@@ -49,9 +45,7 @@ impl Account {
             let (blocks, bytes) = match block.memory {
                 Memory::Pinned(_) => (&mut account.pinned_blocks, Some(&mut account.pinned_bytes)),
                 Memory::Registered => (&mut account.registered_blocks, None),
-                Memory::Device | Memory::FromPool | Memory::Managed => {
-                    (&mut account.device_blocks, Some(&mut account.device_bytes))
-                }
+                Memory::Device | Memory::Managed => (&mut account.device_blocks, Some(&mut account.device_bytes)),
             };
             *blocks += 1;
             if let Some(bytes) = bytes {
@@ -109,50 +103,6 @@ pub extern "C" fn simcuda_is_simulated() -> c_int {
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn simcuda_reset() {
-    if is_forked() {
-        return log().clear();
-    }
-    kernel::forget();
-    let mut guard = state();
-    let mut streams: Vec<Arc<Stream>> = guard.streams.values().cloned().collect();
-    for context in guard.contexts.values() {
-        streams.extend(context.streams.iter().chain([&context.legacy]).cloned());
-    }
-    let handles: Vec<Handle> = guard.contexts.keys().copied().collect();
-    for handle in handles {
-        guard = context_calls::end(guard, handle, true);
-    }
-    guard.epoch += 1;
-    guard.held = false;
-    guard.registrations_held = false;
-    guard.lag = settings::lag();
-    guard.order = settings::order();
-    guard.puts_off = false;
-    guard.memory.clear();
-    guard.graphs.clear();
-    guard.executables.clear();
-    guard.violations.clear();
-    for device in &mut guard.devices {
-        device.retained = 0;
-        device.total = settings::memory();
-        device.pool.forget();
-    }
-    CHANGED.raise();
-    drop(guard);
-    let mut log = log();
-    log.clear();
-    log.clear_faults();
-    drop(log);
-    for worker in streams.iter().filter_map(|stream| stream.take_worker()) {
-        if worker.thread().id() != std::thread::current().id() {
-            // A stream's thread that panicked has said so.
-            let _ = worker.join();
-        }
-    }
-}
-
-#[unsafe(no_mangle)]
 pub extern "C" fn simcuda_set_memory(device: c_int, bytes: usize) {
     let Ok(ordinal) = usize::try_from(device) else { return };
     let mut state = state();
@@ -168,11 +118,6 @@ pub extern "C" fn simcuda_set_lag(microseconds: c_uint) {
     state.puts_off = microseconds == UNTIL_IT_IS_WAITED_FOR;
     let most = if state.puts_off { Duration::ZERO } else { Duration::from_micros(microseconds.into()) };
     state.lag = Lag { most, seed: None };
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn simcuda_set_order(seed: u64) {
-    state().order = (seed != 0).then_some(seed);
 }
 
 #[unsafe(no_mangle)]
@@ -228,12 +173,6 @@ pub extern "C" fn simcuda_break_context(handle: Handle, status: Status) {
 pub extern "C" fn simcuda_calls(name: Text) -> usize {
     let name = if name.is_null() { None } else { Some(function(name, "simcuda_calls")) };
     log().calls(name)
-}
-
-/// NULL behind the last.
-#[unsafe(no_mangle)]
-pub extern "C" fn simcuda_function(index: usize) -> *const c_char {
-    names::c_name(index)
 }
 
 #[unsafe(no_mangle)]

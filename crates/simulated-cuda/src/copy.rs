@@ -4,7 +4,7 @@
 use std::ffi::c_int;
 use std::sync::Arc;
 
-use crate::abi::{Address, Handle, INVALID_VALUE, Outcome, move_bytes};
+use crate::abi::{Address, Handle, Outcome, move_bytes};
 use crate::block::{Block, Span};
 use crate::capture::Node;
 use crate::entry::enter;
@@ -14,15 +14,6 @@ use crate::queue::run_in_turn;
 use crate::state::{Guard, State, state};
 use crate::stream::{Stream, Token};
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Direction {
-    /// The addresses decide.
-    Any,
-    HostToDevice,
-    DeviceToHost,
-    DeviceToDevice,
-}
-
 struct Plan {
     to: Span,
     from: Span,
@@ -30,23 +21,13 @@ struct Plan {
 }
 
 impl Plan {
-    fn new(state: &State, to: Address, from: Address, bytes: usize, direction: Direction) -> Outcome<Plan> {
+    fn new(state: &State, to: Address, from: Address, bytes: usize) -> Outcome<Plan> {
         let (to, from) = (state.span(to, bytes)?, state.span(from, bytes)?);
-        // Page-locked memory counts as a host's and a device's.
-        let allowed = match direction {
-            Direction::Any => true,
-            Direction::HostToDevice => !to.is_pageable() && is_for_host(&from),
-            Direction::DeviceToHost => is_for_host(&to) && !from.is_pageable(),
-            Direction::DeviceToDevice => !to.is_pageable() && !from.is_pageable(),
-        };
-        if !allowed {
-            return Err(INVALID_VALUE);
-        }
-        let kind = match (direction, from.is_on_device(), to.is_on_device()) {
-            (Direction::HostToDevice, ..) | (Direction::Any, false, true) => "HtoD",
-            (Direction::DeviceToHost, ..) | (Direction::Any, true, false) => "DtoH",
-            (Direction::DeviceToDevice, ..) | (Direction::Any, true, true) => "DtoD",
-            (Direction::Any, false, false) => "HtoH",
+        let kind = match (from.is_on_device(), to.is_on_device()) {
+            (false, true) => "HtoD",
+            (true, false) => "DtoH",
+            (true, true) => "DtoD",
+            (false, false) => "HtoH",
         };
         Ok(Plan { to, from, kind })
     }
@@ -69,11 +50,6 @@ impl Plan {
     }
 }
 
-/// Whether the host reaches the range.
-fn is_for_host(span: &Span) -> bool {
-    span.block.as_ref().is_none_or(|block| block.is_reached_by_host())
-}
-
 fn note(call: &mut Call, to: Address, from: Address, bytes: usize) {
     call.hex("dst", to);
     call.hex("src", from);
@@ -81,14 +57,14 @@ fn note(call: &mut Call, to: Address, from: Address, bytes: usize) {
 }
 
 /// In the legacy stream of the current context.
-fn synchronous(call: &mut Call, to: Address, from: Address, bytes: usize, direction: Direction) -> Outcome {
+fn synchronous(call: &mut Call, to: Address, from: Address, bytes: usize) -> Outcome {
     note(call, to, from, bytes);
     let mut guard = state();
     let context = guard.current()?;
     if bytes == 0 {
         return Ok(());
     }
-    let plan = Plan::new(&guard, to, from, bytes, direction)?;
+    let plan = Plan::new(&guard, to, from, bytes)?;
     guard.captures.is_safe()?;
     let legacy = guard.legacy_stream(context)?;
     guard.captures.taking(&legacy)?;
@@ -121,14 +97,7 @@ fn copy_in_legacy_stream(mut guard: Guard, context: Handle, plan: Plan) -> Outco
     Ok(guard)
 }
 
-fn asynchronous(
-    call: &mut Call,
-    to: Address,
-    from: Address,
-    bytes: usize,
-    direction: Direction,
-    stream: Handle,
-) -> Outcome {
+fn asynchronous(call: &mut Call, to: Address, from: Address, bytes: usize, stream: Handle) -> Outcome {
     note(call, to, from, bytes);
     call.hex("stream", stream);
     let mut guard = state();
@@ -136,7 +105,7 @@ fn asynchronous(
     if bytes == 0 {
         return Ok(());
     }
-    let plan = Plan::new(&guard, to, from, bytes, direction)?;
+    let plan = Plan::new(&guard, to, from, bytes)?;
     if let Some(capture) = guard.captures.taking(&stream)? {
         capture.add(&stream, Some(Node::Copy { to: plan.to, from: plan.from }));
         return Ok(());
@@ -169,40 +138,10 @@ fn staged(from: Address, bytes: usize) -> Vec<u8> {
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cuMemcpy(to: Address, from: Address, bytes: usize) -> c_int {
-    enter("cuMemcpy", |call| synchronous(call, to, from, bytes, Direction::Any))
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn cuMemcpyHtoD_v2(to: Address, from: Address, bytes: usize) -> c_int {
-    enter("cuMemcpyHtoD_v2", |call| synchronous(call, to, from, bytes, Direction::HostToDevice))
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn cuMemcpyDtoH_v2(to: Address, from: Address, bytes: usize) -> c_int {
-    enter("cuMemcpyDtoH_v2", |call| synchronous(call, to, from, bytes, Direction::DeviceToHost))
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn cuMemcpyDtoD_v2(to: Address, from: Address, bytes: usize) -> c_int {
-    enter("cuMemcpyDtoD_v2", |call| synchronous(call, to, from, bytes, Direction::DeviceToDevice))
+    enter("cuMemcpy", |call| synchronous(call, to, from, bytes))
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cuMemcpyAsync(to: Address, from: Address, bytes: usize, stream: Handle) -> c_int {
-    enter("cuMemcpyAsync", |call| asynchronous(call, to, from, bytes, Direction::Any, stream))
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn cuMemcpyHtoDAsync_v2(to: Address, from: Address, bytes: usize, stream: Handle) -> c_int {
-    enter("cuMemcpyHtoDAsync_v2", |call| asynchronous(call, to, from, bytes, Direction::HostToDevice, stream))
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn cuMemcpyDtoHAsync_v2(to: Address, from: Address, bytes: usize, stream: Handle) -> c_int {
-    enter("cuMemcpyDtoHAsync_v2", |call| asynchronous(call, to, from, bytes, Direction::DeviceToHost, stream))
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn cuMemcpyDtoDAsync_v2(to: Address, from: Address, bytes: usize, stream: Handle) -> c_int {
-    enter("cuMemcpyDtoDAsync_v2", |call| asynchronous(call, to, from, bytes, Direction::DeviceToDevice, stream))
+    enter("cuMemcpyAsync", |call| asynchronous(call, to, from, bytes, stream))
 }

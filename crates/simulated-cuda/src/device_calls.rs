@@ -5,7 +5,7 @@ use std::ffi::c_int;
 
 use crate::abi::{Buffer, INVALID_DEVICE, INVALID_VALUE, Out, Outcome};
 use crate::context::Context;
-use crate::device::{Device, Pool};
+use crate::device::Device;
 use crate::entry::enter;
 use crate::log::Call;
 use crate::settings;
@@ -17,8 +17,7 @@ pub fn find(state: &mut State) {
         return;
     }
     for (ordinal, number) in settings::visible_devices().into_iter().enumerate() {
-        let context = Context::new(state.new_handle(Kind::Context), state.new_id(), ordinal, true, 0);
-        let pool = Pool::new(state.new_handle(Kind::Pool));
+        let context = Context::new(state.new_handle(Kind::Context), state.new_id(), ordinal, true);
         let total = state.memory.get(&ordinal).copied().unwrap_or_else(settings::memory);
         let primary = context.handle;
         state.devices.push(Device {
@@ -30,7 +29,6 @@ pub fn find(state: &mut State) {
             former_spaces: Vec::new(),
             primary,
             retained: 0,
-            pool,
         });
         state.contexts.insert(primary, context);
     }
@@ -59,28 +57,19 @@ pub extern "C" fn cuDeviceGet(device: Out<c_int>, ordinal: c_int) -> c_int {
     about("cuDeviceGet", ordinal, |_, _| device.put(ordinal))
 }
 
-fn put_text(buffer: Buffer, length: c_int, text: &str) -> Outcome {
-    let length = usize::try_from(length).ok().filter(|length| *length > 0 && !buffer.is_null());
-    buffer.put_text(length.ok_or(INVALID_VALUE)?, text);
-    Ok(())
-}
-
 #[unsafe(no_mangle)]
 pub extern "C" fn cuDeviceGetName(name: Buffer, length: c_int, device: c_int) -> c_int {
-    about("cuDeviceGetName", device, |_, device| put_text(name, length, &format!("Simulated GPU {}", device.number)))
+    about("cuDeviceGetName", device, |_, device| {
+        let length =
+            usize::try_from(length).ok().filter(|length| *length > 0 && !name.is_null()).ok_or(INVALID_VALUE)?;
+        name.put_text(length, &format!("Simulated GPU {}", device.number));
+        Ok(())
+    })
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cuDeviceTotalMem_v2(bytes: Out<usize>, device: c_int) -> c_int {
     about("cuDeviceTotalMem_v2", device, |_, device| bytes.put(device.total))
-}
-
-/// Domain, bus and device, as `lspci` writes them.
-#[unsafe(no_mangle)]
-pub extern "C" fn cuDeviceGetPCIBusId(id: Buffer, length: c_int, device: c_int) -> c_int {
-    about("cuDeviceGetPCIBusId", device, |_, device| {
-        put_text(id, length, &format!("0000:{:02X}:00.0", device.number + 1))
-    })
 }
 
 /// The largest attribute of CUDA 12.8.
@@ -127,8 +116,8 @@ pub extern "C" fn cuDeviceGetAttribute(value: Out<c_int>, attribute: c_int, devi
             // The compute capability.
             75 => 8,
             76 => 0,
-            // Stream priorities; managed memory; registered memory by its host pointer; registration; memory pools.
-            78 | 83 | 91 | 99 | 115 => 1,
+            // Stream priorities; managed memory; registered memory by its host pointer; registration.
+            78 | 83 | 91 | 99 => 1,
             _ => 0,
         })
     })

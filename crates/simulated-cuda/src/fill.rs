@@ -1,7 +1,7 @@
 //! Fills: asynchronous to the host, except of host memory ("API synchronization behavior", CUDA Driver API: Memset).
 #![expect(unsafe_code, reason = "entry points have C names")]
 
-use std::ffi::{c_int, c_uint};
+use std::ffi::c_int;
 
 use crate::abi::{Address, Handle, INVALID_VALUE, Outcome};
 use crate::capture::Node;
@@ -11,15 +11,7 @@ use crate::operation::Action;
 use crate::queue::run_in_turn;
 use crate::state::state;
 
-struct Pattern {
-    value: u32,
-    width: usize,
-    count: usize,
-}
-
-fn fill(call: &mut Call, to: Address, pattern: &Pattern, stream: Option<Handle>) -> Outcome {
-    let Pattern { value, width, count } = *pattern;
-    let bytes = count.checked_mul(width).ok_or(INVALID_VALUE)?;
+fn fill(call: &mut Call, to: Address, value: u8, bytes: usize, stream: Option<Handle>) -> Outcome {
     call.hex("ptr", to);
     call.number("bytes", bytes);
     call.hex("value", value);
@@ -29,20 +21,17 @@ fn fill(call: &mut Call, to: Address, pattern: &Pattern, stream: Option<Handle>)
     let mut guard = state();
     let legacy = 0;
     let stream = guard.stream(stream.unwrap_or(legacy))?;
-    if to % width != 0 {
-        return Err(INVALID_VALUE);
-    }
     if bytes == 0 {
         return Ok(());
     }
     let span = guard.span(to, bytes)?;
     let Some(block) = span.block.clone() else { return Err(INVALID_VALUE) };
     if let Some(capture) = guard.captures.taking(&stream)? {
-        capture.add(&stream, Some(Node::Fill { to: span, value, width }));
+        capture.add(&stream, Some(Node::Fill { to: span, value }));
         return Ok(());
     }
     let waits = !block.is_on_device();
-    let action = Action::Fill { to: span, value, width };
+    let action = Action::Fill { to: span, value };
     // Nothing is before this fill: do it at once, which is one of the times allowed.
     if stream.legacy && guard.predecessors(&stream).is_empty() && guard.could_start(&stream, &[]) {
         drop(run_in_turn(guard, &stream, Vec::new(), vec![block], action));
@@ -57,25 +46,11 @@ fn fill(call: &mut Call, to: Address, pattern: &Pattern, stream: Option<Handle>)
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn cuMemsetD8_v2(to: Address, value: u8, count: usize) -> c_int {
-    let pattern = Pattern { value: value.into(), width: 1, count };
-    enter("cuMemsetD8_v2", |call| fill(call, to, &pattern, None))
+pub extern "C" fn cuMemsetD8_v2(to: Address, value: u8, bytes: usize) -> c_int {
+    enter("cuMemsetD8_v2", |call| fill(call, to, value, bytes, None))
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn cuMemsetD32_v2(to: Address, value: c_uint, count: usize) -> c_int {
-    let pattern = Pattern { value, width: 4, count };
-    enter("cuMemsetD32_v2", |call| fill(call, to, &pattern, None))
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn cuMemsetD8Async(to: Address, value: u8, count: usize, stream: Handle) -> c_int {
-    let pattern = Pattern { value: value.into(), width: 1, count };
-    enter("cuMemsetD8Async", |call| fill(call, to, &pattern, Some(stream)))
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn cuMemsetD32Async(to: Address, value: c_uint, count: usize, stream: Handle) -> c_int {
-    let pattern = Pattern { value, width: 4, count };
-    enter("cuMemsetD32Async", |call| fill(call, to, &pattern, Some(stream)))
+pub extern "C" fn cuMemsetD8Async(to: Address, value: u8, bytes: usize, stream: Handle) -> c_int {
+    enter("cuMemsetD8Async", |call| fill(call, to, value, bytes, Some(stream)))
 }

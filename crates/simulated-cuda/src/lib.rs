@@ -17,10 +17,10 @@
 //! - `state`: all of these behind one lock, which is given up while a stream waits, bytes move, or a function of the program
 //!   runs; `log`, with a lock of its own.
 //! - `blocks`, `fault`, `queue`: new blocks and their end; what runs when, its effect, and a kernel's stray accesses.
-//! - `entry`, and the entry points by topic: `memory`, `pinned`, `pool`, `pointer`; `copy` and `fill`, which queue
+//! - `entry`, and the entry points by topic: `memory`, `pinned`, `pointer`; `copy` and `fill`, which queue
 //!   an operation with its ranges and stream, and wait where the driver does; `kernel`, which runs functions of the program in the
 //!   place of kernels; `capture_calls`, which makes graphs.
-//! - `control`, `proc_address`, `process`.
+//! - `control`, `process`.
 //!
 //! # Time
 //! A `stream::Token` names an operation by its number in its stream. The tokens that an operation waits for are decided when
@@ -56,8 +56,6 @@ mod names;
 mod operation;
 mod pinned;
 mod pointer;
-mod pool;
-mod proc_address;
 mod process;
 mod queue;
 mod race;

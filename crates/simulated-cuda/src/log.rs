@@ -2,11 +2,10 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::{Display, LowerHex, Write as _};
-use std::io::Write as _;
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
 use crate::abi::{SUCCESS, Status};
-use crate::settings::{self, Sink};
+use crate::settings;
 
 /// Older text is dropped, and only counted.
 const TEXT_LIMIT: usize = 64 << 20;
@@ -27,11 +26,10 @@ pub struct Log {
     length: usize,
     dropped: usize,
     faults: Vec<Fault>,
-    sink: Option<Sink>,
 }
 
 static LOG: LazyLock<Mutex<Log>> = LazyLock::new(|| {
-    let mut log = Log { sink: settings::sink(), ..Log::default() };
+    let mut log = Log::default();
     for (function, nth, status) in settings::faults() {
         log.fail(function, nth, status, 1);
     }
@@ -65,12 +63,6 @@ impl Log {
         if let Some(copy) = copy.filter(|_| status == SUCCESS) {
             *self.copies.entry(copy).or_insert(0) += 1;
         }
-        // A call does not fail because its log does.
-        match &mut self.sink {
-            Some(Sink::Stderr) => drop(std::io::stderr().write_all(line.as_bytes())),
-            Some(Sink::File(file)) => drop(file.write_all(line.as_bytes())),
-            None => {}
-        }
         self.length += line.len();
         self.lines.push_back(line);
         while self.length > TEXT_LIMIT {
@@ -90,8 +82,7 @@ impl Log {
     }
 
     pub fn clear(&mut self) {
-        let (faults, sink) = (std::mem::take(&mut self.faults), self.sink.take());
-        *self = Log { faults, sink, ..Log::default() };
+        *self = Log { faults: std::mem::take(&mut self.faults), ..Log::default() };
     }
 
     /// `None`: of all functions.

@@ -13,14 +13,8 @@ use crate::log::Call;
 use crate::state::state;
 
 impl Device {
-    /// Memory that a pool keeps counts: it gives it up for an allocation.
     pub fn available(&self) -> usize {
         self.total.saturating_sub(self.used)
-    }
-
-    /// As `cuMemGetInfo` counts.
-    pub fn free(&self) -> usize {
-        self.available().saturating_sub(self.pool.kept)
     }
 }
 
@@ -80,7 +74,7 @@ pub extern "C" fn cuMemGetInfo_v2(free: Out<usize>, total: Out<usize>) -> c_int 
         let context = state.current()?;
         let ordinal = state.contexts.get(&context).map_or(0, |context| context.device);
         let device = state.devices.get(ordinal).ok_or(INVALID_VALUE)?;
-        free.put(device.free())?;
+        free.put(device.available())?;
         total.put(device.total)
     })
 }

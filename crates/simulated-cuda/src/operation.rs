@@ -21,13 +21,10 @@ pub enum Action {
     },
     Fill {
         to: Span,
-        value: u32,
-        width: usize,
+        value: u8,
     },
     Host(HostFunction, Address),
     Kernel(Kernel),
-    /// Ends a block of stream-ordered allocation.
-    Free(Arc<Block>),
 }
 
 /// A function of the program in a kernel's place.

@@ -18,21 +18,15 @@ const CONTEXT: c_int = 1;
 const MEMORY_TYPE: c_int = 2;
 const DEVICE_POINTER: c_int = 3;
 const HOST_POINTER: c_int = 4;
-const SYNC_MEMOPS: c_int = 6;
 const BUFFER_ID: c_int = 7;
 const IS_MANAGED: c_int = 8;
 const DEVICE_ORDINAL: c_int = 9;
-const IS_LEGACY_CUDA_IPC_CAPABLE: c_int = 10;
 const RANGE_START_ADDR: c_int = 11;
 const RANGE_SIZE: c_int = 12;
-const MAPPED: c_int = 13;
-const MEMPOOL_HANDLE: c_int = 17;
 
 fn put(state: &State, data: Out<u8>, attribute: c_int, address: Address, block: &Arc<Block>) -> Outcome {
-    let is_pooled = block.memory == Memory::FromPool;
     match attribute {
-        // Memory of a pool belongs to no context.
-        CONTEXT => data.cast::<Handle>().put(if is_pooled { 0 } else { block.context }),
+        CONTEXT => data.cast::<Handle>().put(block.context),
         MEMORY_TYPE => data.cast::<c_uint>().put(if block.is_on_device() { DEVICE } else { HOST }),
         // As kernels of the current context see it, so there must be one.
         DEVICE_POINTER => state.current().and_then(|_| data.cast::<Address>().put(address)),
@@ -44,12 +38,6 @@ fn put(state: &State, data: Out<u8>, attribute: c_int, address: Address, block: 
         DEVICE_ORDINAL => data.cast::<c_int>().put(block.device as c_int),
         RANGE_START_ADDR => data.cast::<Address>().put(block.start),
         RANGE_SIZE => data.cast::<usize>().put(block.bytes),
-        MAPPED => data.put(1),
-        SYNC_MEMOPS | IS_LEGACY_CUDA_IPC_CAPABLE => data.put(0),
-        MEMPOOL_HANDLE => {
-            let pool = state.devices.get(block.device).map_or(0, |device| device.pool.handle);
-            data.cast::<Handle>().put(if is_pooled { pool } else { 0 })
-        }
         _ => Err(INVALID_VALUE),
     }
 }
@@ -61,10 +49,10 @@ fn put_default(data: Out<u8>, attribute: c_int) -> Outcome {
     match attribute {
         MEMORY_TYPE => data.cast::<c_uint>().put(0),
         DEVICE_ORDINAL => data.cast::<c_int>().put(NO_DEVICE),
-        CONTEXT | DEVICE_POINTER | HOST_POINTER | BUFFER_ID | RANGE_START_ADDR | RANGE_SIZE | MEMPOOL_HANDLE => {
+        CONTEXT | DEVICE_POINTER | HOST_POINTER | BUFFER_ID | RANGE_START_ADDR | RANGE_SIZE => {
             data.cast::<u64>().put(0)
         }
-        IS_MANAGED | MAPPED | SYNC_MEMOPS | IS_LEGACY_CUDA_IPC_CAPABLE => data.put(0),
+        IS_MANAGED => data.put(0),
         _ => Err(INVALID_VALUE),
     }
 }

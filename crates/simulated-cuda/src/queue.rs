@@ -16,7 +16,7 @@ use crate::operation::{Action, Kernel, Source};
 use crate::signal::CHANGED;
 use crate::state::{Guard, State, state};
 use crate::stream::{Operation, Stream, Token};
-use crate::{blocks, fault, life};
+use crate::{fault, life};
 
 impl State {
     /// What new work of `stream` waits for.
@@ -238,8 +238,6 @@ pub fn perform(mut guard: Guard, stream: &Stream, action: Action, blocks: &[Arc<
             life::as_callback(|| unsafe { function(argument) });
             state()
         }
-        Action::Free(block) if block.is_freed() => guard,
-        Action::Free(block) => blocks::release(guard, &block),
     };
     blocks.iter().for_each(|block| block.forget_use());
     guard
@@ -256,9 +254,9 @@ fn move_or_fill(action: Action) {
             // SAFETY: as above; the staged bytes are as many as the span has.
             unsafe { move_bytes(to.kept_at(), bytes.as_ptr().expose_provenance(), to.bytes) };
         }
-        Action::Fill { to, value, width } => {
+        Action::Fill { to, value } => {
             // SAFETY: as above.
-            unsafe { fill_bytes(to.kept_at(), value, width, to.bytes / width) };
+            unsafe { fill_bytes(to.kept_at(), value, to.bytes) };
         }
         _ => {}
     }

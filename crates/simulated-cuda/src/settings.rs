@@ -1,16 +1,10 @@
 //! The environment variables, all of which start with `SIMCUDA_`.
 
-use std::fs::File;
 use std::sync::OnceLock;
 use std::time::Duration;
 
 use crate::abi::Status;
 use crate::{life, names};
-
-pub enum Sink {
-    Stderr,
-    File(File),
-}
 
 fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
@@ -100,18 +94,6 @@ pub fn lag() -> Lag {
 /// The seed of `SIMCUDA_ORDER`.
 pub fn order() -> Option<u64> {
     Some(number("SIMCUDA_ORDER", 0) as u64).filter(|seed| *seed != 0)
-}
-
-/// `stderr`, or a file that is appended to.
-pub fn sink() -> Option<Sink> {
-    let target = variable("SIMCUDA_LOG")?;
-    if target == "stderr" {
-        return Some(Sink::Stderr);
-    }
-    match File::options().create(true).append(true).open(&target) {
-        Ok(file) => Some(Sink::File(file)),
-        Err(error) => life::die(&format!("SIMCUDA_LOG={target}: {error}")),
-    }
 }
 
 /// `SIMCUDA_FAIL`: `function:nth=status`, separated by commas.

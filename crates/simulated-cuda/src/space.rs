@@ -13,10 +13,10 @@ pub const ALIGNMENT: usize = 512;
 pub const GAP: usize = 4096;
 /// The least reservation: enough for a device's default memory, and no burden to valgrind.
 const LEAST: usize = 4 << 30;
-const FRESH: u32 = 0xCD;
-const FREED: u32 = 0xDD;
+const FRESH: u8 = 0xCD;
+const FREED: u8 = 0xDD;
 /// Behind a block, up to the end of its last page.
-const BEYOND: u32 = 0xBE;
+const BEYOND: u8 = 0xBE;
 /// Freed places that are given out again first.
 const RECENT: usize = 64;
 
@@ -91,7 +91,7 @@ pub unsafe fn is_intact_behind(kept: Address, bytes: usize) -> bool {
         let place = std::ptr::with_exposed_provenance::<u32>(address);
         // SAFETY: within the last page of the block, as the caller guarantees.
         let found = unsafe { place.read() };
-        [BEYOND, FRESH].map(|pattern| pattern * 0x0101_0101).contains(&found)
+        [BEYOND, FRESH].map(|pattern| u32::from(pattern) * 0x0101_0101).contains(&found)
     })
 }
 
@@ -188,7 +188,7 @@ impl Space {
         self.recent.push((offset, bytes));
     }
 
-    fn fill(&self, offset: usize, pattern: u32, bytes: usize) {
+    fn fill(&self, offset: usize, pattern: u8, bytes: usize) {
         // SAFETY: the range lies in the mapping that keeps the bytes, and belongs to no block.
         unsafe { fill_block(self.kept + offset, pattern, bytes) };
     }
@@ -200,15 +200,15 @@ const EDGE: usize = 64 << 20;
 
 /// # Safety
 /// The range is writable memory of this module, whose contents are not needed.
-unsafe fn fill_block(address: Address, pattern: u32, bytes: usize) {
+unsafe fn fill_block(address: Address, pattern: u8, bytes: usize) {
     if bytes <= 2 * EDGE {
         // SAFETY: the caller guarantees it.
-        unsafe { fill_bytes(address, pattern, 1, bytes) };
+        unsafe { fill_bytes(address, pattern, bytes) };
         return;
     }
     for edge in [address, address + bytes - EDGE] {
         // SAFETY: within the range.
-        unsafe { fill_bytes(edge, pattern, 1, EDGE) };
+        unsafe { fill_bytes(edge, pattern, EDGE) };
     }
     let (start, end) = ((address + EDGE).next_multiple_of(GAP), (address + bytes - EDGE) / GAP * GAP);
     let inner = std::ptr::with_exposed_provenance_mut(start);

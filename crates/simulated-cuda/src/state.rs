@@ -8,7 +8,7 @@ use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use crate::abi::{Address, CONTEXT_IS_DESTROYED, Handle, INVALID_CONTEXT, Outcome};
 use crate::block::Block;
 use crate::capture::{Captures, Node};
-use crate::context::{Context, discard_old, top_of_stack};
+use crate::context::{Context, top_of_stack};
 use crate::device::Device;
 use crate::event::Event;
 use crate::life;
@@ -23,7 +23,6 @@ pub enum Kind {
     Context,
     Stream,
     Event,
-    Pool,
     Graph,
 }
 
@@ -32,7 +31,7 @@ enum Fate {
     Alive,
     /// By its own call: a later use is a mistake of the program.
     Destroyed,
-    /// With its context, or by `simcuda_reset`.
+    /// With its context.
     LostWithContext,
 }
 
@@ -64,8 +63,6 @@ pub struct State {
     pub pinned_peak: usize,
     /// From `simcuda_set_memory`, by device.
     pub memory: BTreeMap<usize, usize>,
-    /// Count of resets: contexts that threads had current before are gone.
-    pub epoch: u64,
     handles: Vec<(Kind, Fate)>,
     last_id: u64,
 }
@@ -103,7 +100,6 @@ impl State {
             pinned: 0,
             pinned_peak: 0,
             memory: BTreeMap::new(),
-            epoch: 0,
             handles: Vec::new(),
             last_id: 0,
         }
@@ -160,7 +156,6 @@ impl State {
     /// INVALID_CONTEXT without one; CONTEXT_IS_DESTROYED if it was destroyed, or is a primary context that is not
     /// active (CUDA Driver API, "Data types used by CUDA driver", at those statuses).
     pub fn current(&self) -> Outcome<Handle> {
-        discard_old(self.epoch);
         let handle = top_of_stack().ok_or(INVALID_CONTEXT)?;
         match self.contexts.get(&handle) {
             Some(Context { broken: Some(status), .. }) => Err(*status),

@@ -199,8 +199,4 @@ impl Stream {
         self.completed.fetch_max(number, Ordering::AcqRel);
         self.done.raise();
     }
-
-    pub fn take_worker(&self) -> Option<JoinHandle<()>> {
-        self.queue().worker.take()
-    }
 }

@@ -28,6 +28,12 @@ pub(crate) const CHECKS: &[Check] = &[
         pop();
         equal("the reply and the context of a block in a created one", (SUCCESS, created.0), (of_other, found));
     }),
+    check("an address inside a block knows its range", "cuPointerGetAttribute: RANGE_START_ADDR, RANGE_SIZE", |_| {
+        let block = DeviceBlock::new(BYTES);
+        equal("the start", block.0, ask(RANGE_START_ADDR, block.0 + 1234));
+        let bytes = ask(RANGE_SIZE, block.0 + 1234);
+        ensure(bytes >= BYTES as u64, "the block's bytes or more", bytes);
+    }),
     check("every block has an id of its own, and keeps it", "cuPointerGetAttribute: BUFFER_ID", |_| {
         let (one, pinned) = (DeviceBlock::new(BYTES), HostBlock::pinned(BYTES));
         let before = ask(BUFFER_ID, one.0);

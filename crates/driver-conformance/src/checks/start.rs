@@ -4,7 +4,7 @@ use super::*;
 
 pub(crate) const BEFORE_INIT: &[Check] = &[
     check("every entry point of old drivers is there", "Modules: functions of CUDA 10 and older", |_| {
-        let missing = ENTRY_POINTS.iter().filter(|name| symbol(name) == 0 && !NEWER.contains(name));
+        let missing = ENTRY_POINTS.iter().filter(|name| symbol(name) == 0 && !OPTIONAL.contains(name));
         equal("the missing entry points", Vec::<&&str>::new(), missing.collect());
     }),
     check("the version is known before initialization", "cuDriverGetVersion", |_| {
@@ -23,8 +23,9 @@ pub(crate) const BEFORE_INIT: &[Check] = &[
     }),
 ];
 
-/// Newer than CUDA 10.
-const NEWER: &[&str] = &["cuCtxGetId", "cuDevicePrimaryCtxRelease_v2", "cuDevicePrimaryCtxReset_v2"];
+/// Newer than CUDA 10, or of use for descriptions alone.
+const OPTIONAL: &[&str] =
+    &["cuCtxGetId", "cuDeviceGetPCIBusId", "cuDevicePrimaryCtxRelease_v2", "cuDevicePrimaryCtxReset_v2"];
 
 pub(crate) const CHECKS: &[Check] = &[
     check("initializing again changes nothing", "cuInit", |_| {
