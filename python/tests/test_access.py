@@ -49,15 +49,6 @@ def test_a_late_write_through_a_part_of_the_array_stays_in_the_memory() -> None:
     assert part.shape == (10,)
 
 
-def test_an_access_ends_when_nothing_refers_to_its_array() -> None:
-    mem = SyncedMemory(4096)
-    with mem.cpu() as array:
-        assert mem.exports == (1, 0)
-    assert mem.exports == (1, 0), "the address stays valid while the array lives"
-    del array
-    assert mem.exports == (0, 0)
-
-
 def test_an_exception_goes_through_and_ends_the_access() -> None:
     mem = SyncedMemory(4096)
     with pytest.raises(KeyError):

@@ -32,16 +32,6 @@ def test_a_workspace_is_a_mapping_of_tensors() -> None:
         del ws["a"]
 
 
-def test_every_object_of_one_tensor_is_the_same_tensor() -> None:
-    ws = Workspace()
-    first = ws.tensor("w")
-    first.resize(4)
-    assert ws.tensor("w").shape == (4,) and ws["w"].handle == first.handle
-    ws["w"].mutable_data("f4")[:] = 2
-    del ws["w"]
-    assert first.data().tolist() == [2, 2, 2, 2]
-
-
 def test_a_child_sees_its_parent_s_blobs_and_hides_them() -> None:
     parent = Workspace()
     parent["a"] = np.zeros(1)

@@ -12,17 +12,7 @@ import pytest
 
 import syncedmem
 from dlpack import CUDA, Producer
-from syncedmem import Eviction, Head, SyncedMemory
-
-
-def test_a_new_memory_is_untouched() -> None:
-    mem = SyncedMemory(4096)
-    assert mem.nbytes == 4096
-    assert mem.head is Head.UNINITIALIZED
-    assert mem.device is None
-    assert mem.exports == (0, 0)
-    assert mem.evictable is Eviction.NEVER
-    assert not mem.is_pinned and not mem.owns_cpu and not mem.owns_gpu and not mem.closed
+from syncedmem import Eviction, SyncedMemory
 
 
 @pytest.mark.parametrize("access", ["cpu_data", "mutable_cpu_data", "overwrite_cpu_data"])

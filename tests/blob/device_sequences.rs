@@ -3,9 +3,8 @@
 
 use crate::support::blob::*;
 use crate::support::blob_model::*;
+use crate::support::sequences::every_sequence;
 use crate::support::*;
-
-const DEPTH: usize = 4;
 
 /// On the host; data and diff go separate ways, so most steps are of the data.
 const HOST: [Step; 14] = [
@@ -117,34 +116,21 @@ impl<'g> World<'g> {
     }
 }
 
-/// Goes through all sequences that begin with `sequence`, which has been checked, and counts them.
-fn every_sequence(gpu: Option<&Gpu>, steps: &[Step], sequence: &mut Vec<Step>) -> usize {
-    let mut count = 0;
-    for &step in steps {
-        sequence.push(step);
+fn every_sequence_agrees(gpu: Option<&Gpu>, steps: &[Step]) {
+    every_sequence(steps, 4, |sequence| {
         let mut world = World::new(gpu);
         let last = sequence.iter().map(|&step| world.step(step)).last().unwrap();
         assert!(last, "{sequence:?}: another status than the model's: {}", last_error());
         world.check().unwrap_or_else(|what| panic!("{sequence:?}: {what}\n{:?}", world.model));
-        drop(world);
-        count += 1;
-        if sequence.len() < DEPTH {
-            count += every_sequence(gpu, steps, sequence);
-        }
-        sequence.pop();
-    }
-    count
+    });
 }
 
 fn every_sequence_of_four_steps_on_the_host_agrees_with_the_model() {
-    let count = every_sequence(None, &HOST, &mut Vec::new());
-    assert!(count > HOST.len().pow(DEPTH as u32), "only {count}");
+    every_sequence_agrees(None, &HOST);
 }
 
 fn every_sequence_of_four_steps_on_both_sides_agrees_with_the_model() {
-    let gpu = simulated_gpu();
-    let count = every_sequence(Some(&gpu), &BOTH, &mut Vec::new());
-    assert!(count > BOTH.len().pow(DEPTH as u32), "only {count}");
+    every_sequence_agrees(Some(&simulated_gpu()), &BOTH);
 }
 
 crate::support::harness::tests![

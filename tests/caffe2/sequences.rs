@@ -38,7 +38,6 @@ fn every_sequence_agrees(moves: &[Move], depth: usize, keep: (bool, i64)) {
     };
     let count = every_sequence(moves, depth, run);
     println!("{count} sequences of up to {depth}");
-    assert!(count >= moves.len().pow(depth as u32));
 }
 
 fn every_sequence_of_four_operations_agrees_with_the_model() {

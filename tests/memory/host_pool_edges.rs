@@ -27,10 +27,10 @@ fn to_give_back_ten_times_as_many_blocks_takes_no_more_than_about_ten_times_as_l
         processor_time() - before
     };
     // The least of several: what else the machine does only adds to it.
-    let time = |count: usize| (0..5).map(|_| once(count)).min().unwrap();
-    let (few, many) = (time(5_000), time(50_000));
+    let time = |count: usize| (0..3).map(|_| once(count)).min().unwrap();
+    let (few, many) = (time(2_000), time(20_000));
     println!("{few:?} {many:?}");
-    assert!(many < 40 * few.max(Duration::from_millis(1)), "{few:?} for 5000, {many:?} for 50000");
+    assert!(many < 40 * few.max(Duration::from_millis(1)), "{few:?} for 2000, {many:?} for 20000");
 }
 
 fn under_a_limit_idle_memory_makes_room_for_small_blocks_too() {
@@ -43,7 +43,7 @@ fn under_a_limit_idle_memory_makes_room_for_small_blocks_too() {
 }
 
 fn pools_that_are_off_keep_nothing_whatever_others_did_meanwhile() {
-    for round in 0..2000 {
+    for round in 0..400 {
         set_pools(true);
         let both = Barrier::new(2);
         std::thread::scope(|threads| {

@@ -1,75 +1,10 @@
-//! How much memory a program needs on the library, beside what it needs by itself.
+//! How much memory a program needs on the library. How much more than by itself, `scripts/bench` measures.
 
 use std::sync::atomic::Ordering::Relaxed;
 
 use crate::mappings::EXITING;
 use crate::support::pools::*;
 use crate::support::*;
-
-/// What the original's object is: malloc, zeros at the first touch, free.
-struct Plain(*mut u8);
-
-impl Plain {
-    fn filled(bytes: usize) -> Plain {
-        let data = unsafe { libc::malloc(bytes) }.cast::<u8>();
-        assert!(!data.is_null());
-        unsafe { data.write_bytes(0, bytes) };
-        unsafe { data.write_bytes(1, bytes) };
-        Plain(data)
-    }
-}
-
-impl Drop for Plain {
-    fn drop(&mut self) {
-        unsafe { libc::free(self.0.cast()) };
-    }
-}
-
-/// Bytes by which resident memory grows at most while 5000 objects are made, each in the place of another of a hundred. Most
-/// are small: of 4 KiB to 1 MiB, of each power of two as many.
-fn growth<T>(seed: u64, make: impl Fn(usize) -> T) -> usize {
-    let mut random = Random::new(seed, 0);
-    let mut objects: Vec<Option<T>> = (0..100).map(|_| None).collect();
-    let before = resident();
-    let mut most = before;
-    for step in 0..5000 {
-        let place = random.below(objects.len());
-        objects[place] = None;
-        let power = (4 * KIB) << (random.below(8));
-        objects[place] = Some(make(power + random.below(power)));
-        if step % 10 == 0 {
-            most = most.max(resident());
-        }
-    }
-    most - before
-}
-
-fn objects_of_random_sizes_need_a_third_more_memory_than_plain_mallocs_at_most() {
-    const SIDE: &str = "SYNCEDMEM_TEST_SIDE";
-    let run = |side: &str, seed: u64| {
-        alone(&[(SIDE, side), ("SYNCEDMEM_MODE", "cpu"), ("SEED", &seed.to_string())], || {
-            let seed = std::env::var("SEED").unwrap().parse().unwrap();
-            let most = match std::env::var(SIDE).unwrap().as_str() {
-                "plain" => growth(seed, Plain::filled),
-                _ => growth(seed, |bytes| filled(bytes, 1)),
-            };
-            eprintln!("growth: {most}");
-        })
-    };
-    if inside() {
-        run("of this process", 0);
-        return;
-    }
-    let growth = |errors: String| -> usize {
-        errors.lines().find_map(|line| line.strip_prefix("growth: ")).unwrap().parse().unwrap()
-    };
-    // One sequence of sizes alone needs from a seventh to two fifths more.
-    let sum = |side: &str| (1..=5).map(|seed| growth(run(side, seed))).sum::<usize>();
-    let (plain, ours) = (sum("plain"), sum("ours"));
-    println!("{plain} bytes by itself, {ours} on the library");
-    assert!(plain > 100 * MIB, "{plain}: what is measured is memory");
-    assert!(ours <= plain * 27 / 20, "{ours} bytes, where malloc alone needs {plain}");
-}
 
 /// How many bytes malloc says that the block of an object of 64 KiB has.
 fn room_of_64_kib() -> usize {
@@ -131,7 +66,6 @@ fn idle_mappings_are_given_back_before_the_process_ends() {
 }
 
 crate::support::harness::tests![
-    objects_of_random_sizes_need_a_third_more_memory_than_plain_mallocs_at_most,
     a_block_of_mallocs_ends_where_the_next_may_begin_aligned,
     where_every_block_is_mallocs_it_ends_with_its_object_so_that_valgrind_sees_what_is_written_behind,
     idle_mappings_are_given_back_before_the_process_ends;

@@ -7,8 +7,6 @@ use crate::support::*;
 /// A block of the library's own of that size is a mapping.
 const LARGE: usize = (4 << 20) + 12;
 const BYTES: usize = 5000;
-const OUT_OF_MEMORY: i32 = 2;
-
 fn memory_that_is_lent_is_pinned_by_request_until_it_is_let_go() {
     let gpu = gpu();
     for bytes in [1, BYTES, LARGE] {
@@ -138,57 +136,6 @@ fn objects_that_share_a_buffer_do_not_unpin_it_under_each_other() {
     assert_eq!(registered(&gpu), one);
 }
 
-fn every_driver_call_of_pin_and_of_unpin_fails_in_turn_and_nothing_stays_registered() {
-    let gpu = simulated_gpu();
-    let mut lent = pattern(1, BYTES);
-    let mut made = |owned: bool| {
-        let mut object = filled(BYTES);
-        if !owned {
-            assert_eq!(object.set_cpu_data(lent.as_mut_ptr()), SYNCEDMEM_SUCCESS);
-        }
-        object
-    };
-    let mut count = 0;
-    for owned in [true, false] {
-        let mut object = made(owned);
-        let (status, pin) = gpu.watch(|| object.pin());
-        assert_eq!(status, SYNCEDMEM_SUCCESS);
-        let (status, unpin) = gpu.watch(|| object.unpin());
-        assert_eq!(status, SYNCEDMEM_SUCCESS);
-        drop(object);
-        for (calls, pins) in [(pin, true), (unpin, false)] {
-            let statuses = [1, OUT_OF_MEMORY, 719, 4242];
-            for fault in faults(&calls, &statuses).filter(|fault| !fault.is_unknown_block()) {
-                let what = format!("owned {owned}, pins {pins}: {fault}");
-                let mut object = made(owned);
-                if !pins {
-                    assert_eq!(object.pin(), SYNCEDMEM_SUCCESS);
-                }
-                let head = object.head();
-                let attempt = |object: &mut Object| if pins { object.pin() } else { object.unpin() };
-                gpu.arm(&fault);
-                let status = attempt(&mut object);
-                gpu.disarm(&fault);
-                if status != SYNCEDMEM_SUCCESS {
-                    let (error, function) = (last_error(), fault.function.trim_end_matches("_v2"));
-                    let named = error.contains(function) && error.contains(&format!("({})", fault.status));
-                    assert!(named, "{what}: {error}");
-                    let was = (object.is_pinned(), registered(&gpu));
-                    assert_eq!(was, (!pins, Some(usize::from(!pins))), "{what}");
-                    assert_eq!(attempt(&mut object), SYNCEDMEM_SUCCESS, "{what}: {}", last_error());
-                }
-                assert_eq!((object.is_pinned(), registered(&gpu)), (pins, Some(usize::from(pins))), "{what}");
-                assert_eq!(object.head(), head, "{what}");
-                drop(object);
-                assert_eq!(gpu.account().registered_blocks, 0, "{what}");
-                count += 1;
-            }
-        }
-    }
-    println!("{count} faults");
-    assert!(count > 40, "only {count} faults");
-}
-
 fn threads_that_pin_unpin_and_copy_one_buffer_leave_nothing_behind() {
     let gpu = gpu();
     let mut lent = pattern(1, BYTES);
@@ -214,6 +161,5 @@ crate::support::harness::tests![
     a_block_of_the_objects_own_is_pinned_by_request_whatever_its_size,
     what_cannot_be_pinned_says_what_to_do_and_what_is_pinned_already_is_left_alone,
     objects_that_share_a_buffer_do_not_unpin_it_under_each_other,
-    every_driver_call_of_pin_and_of_unpin_fails_in_turn_and_nothing_stays_registered,
     threads_that_pin_unpin_and_copy_one_buffer_leave_nothing_behind
 ];

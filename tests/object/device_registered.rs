@@ -100,7 +100,7 @@ fn after_a_reset_objects_that_pin_one_buffer_at_once_register_it_once() {
     let gpu = simulated_gpu();
     let mut lent = pattern(1, BYTES);
     let mut objects = [(); 8].map(|()| Object::borrowing(&mut lent));
-    for round in 0..1000 {
+    for round in 0..200 {
         at_once(objects.len(), {
             let objects = objects.each_mut().map(std::sync::Mutex::new);
             move |at| assert_eq!(objects[at].lock().unwrap().pin(), SYNCEDMEM_SUCCESS, "{}", last_error())

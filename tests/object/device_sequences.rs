@@ -12,6 +12,7 @@ use std::collections::{HashSet, VecDeque};
 use std::sync::{Mutex, PoisonError};
 
 use crate::support::driver::loaded;
+use crate::support::sequences::every_sequence;
 use crate::support::world::*;
 use crate::support::*;
 
@@ -24,39 +25,6 @@ fn replay<'g>(ground: &'g Ground<'g>, start: Start, sequence: &[Move]) -> World<
         });
     }
     world
-}
-
-/// Goes through the sequences of `depth` more steps, and counts them. A step that changed nothing leaves the object to
-/// the next one.
-fn every_sequence<'g>(ground: &'g Ground<'g>, start: Start, sequence: &mut Vec<Move>, depth: usize) -> usize {
-    let mut count = 0;
-    let mut world: Option<World> = None;
-    if depth == 2 {
-        ground.gpu.iter().for_each(|gpu| gpu.goes_on());
-    }
-    for step in moves() {
-        let mut here = world.take().unwrap_or_else(|| replay(ground, start, sequence));
-        // In no other case does it differ from being asked at once.
-        if step.lands_first && !here.model.is_flying() {
-            world = Some(here);
-            continue;
-        }
-        sequence.push(step);
-        let before = (here.model, here.object.0);
-        here.step(step, true).unwrap_or_else(|why| panic!("{start:?}, {sequence:?}: {why}"));
-        let unchanged = before == (here.model, here.object.0);
-        count += 1;
-        if unchanged && depth == 1 {
-            world = Some(here);
-        } else {
-            here.finish().unwrap_or_else(|why| panic!("{start:?}, {sequence:?}: {why}"));
-        }
-        if depth > 1 {
-            count += every_sequence(ground, start, sequence, depth - 1);
-        }
-        sequence.pop();
-    }
-    count
 }
 
 /// Every operation from every state, each reached by a shortest way. Returns the number of states.
@@ -92,9 +60,11 @@ fn depth(usual: usize) -> usize {
 }
 
 fn every_sequence_of(depth: usize, ground: &Ground, start: Start) {
-    let count = every_sequence(ground, start, &mut Vec::new(), depth);
+    let count = every_sequence(&moves(), depth, |sequence| {
+        ground.gpu.iter().for_each(|gpu| gpu.goes_on());
+        replay(ground, start, sequence).finish().unwrap_or_else(|why| panic!("{start:?}, {sequence:?}: {why}"));
+    });
     println!("{count} sequences of up to {depth} from {start:?}");
-    assert!(count >= OPERATIONS.len().pow(depth as u32), "only {count}");
 }
 
 fn every_state_of(starts: &[(Start, bool)]) {
