@@ -3,7 +3,7 @@
 //!
 //! - Every operation from every state that any number of steps reaches.
 //! - Every sequence of three operations from every start, and of four without a driver, where the model refuses what needs one
-//!   (`SYNCEDMEM_TEST_DEPTH=5`: of five, which takes minutes). Longer ones are `tests/soak`'s.
+//!   (`SYNCEDMEM_TEST_DEPTH=5`: of five, which takes minutes).
 //!
 //! The simulated driver holds copies in flight: an operation that must not wait for them would hang, and one that must wait
 //! is seen to have waited. On a real driver nothing is held, and calls are not counted.

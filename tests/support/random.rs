@@ -27,11 +27,6 @@ impl Random {
         (self.next() >> 11) as usize % end
     }
 
-    /// For the soak.
-    pub fn one_in(&mut self, many: usize) -> bool {
-        self.below(many) == 0
-    }
-
     pub fn of<T: Copy>(&mut self, choices: &[T]) -> T {
         choices[self.below(choices.len())]
     }
