@@ -23,6 +23,8 @@ COMMAND = "syncedmem"
 NAMES = "libsyncedmem_names.so"
 # Minor version of glibc: a library that needs no newer one runs on every Linux that Python supports.
 FLOOR = 17
+# By e_machine of an ELF file.
+MACHINES = {62: "x86_64", 183: "aarch64"}
 
 
 def check_rust(checkout: pathlib.Path) -> None:
@@ -89,13 +91,14 @@ def named() -> dict[str, pathlib.Path]:
 
 
 def platform_of(files: list[pathlib.Path], named: bool) -> str:
-    """The wheel's platform: manylinux for portable files, else that of this machine."""
-    own = sysconfig.get_platform().replace("-", "_").replace(".", "_")
-    contents = b"".join(file.read_bytes() for file in files)
-    newest = max((int(minor) for minor in re.findall(rb"GLIBC_2\.(\d+)", contents)), default=99)
-    if named and own == "linux_x86_64" and newest <= FLOOR:
-        return f"manylinux_2_{FLOOR}_x86_64.manylinux2014_x86_64"
-    return own
+    """The wheel's platform: manylinux for portable files that were named, which may be of another machine than this one."""
+    contents = [file.read_bytes() for file in files]
+    machines = {MACHINES.get(int.from_bytes(content[18:20], "little"), "") for content in contents}
+    if not named or len(machines) != 1 or "" in machines:
+        return sysconfig.get_platform().replace("-", "_").replace(".", "_")
+    newest = max((int(minor) for minor in re.findall(rb"GLIBC_2\.(\d+)", b"".join(contents))), default=99)
+    (machine,) = machines
+    return f"manylinux_2_{FLOOR}_{machine}.manylinux2014_{machine}" if newest <= FLOOR else f"linux_{machine}"
 
 
 class BuildHook(BuildHookInterface):  # type: ignore[type-arg]

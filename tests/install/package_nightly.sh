@@ -94,7 +94,7 @@ wheel_serves() {
   "$tools/bin/python" -m pip download --quiet --disable-pip-version-check --python-version 3.11 --only-binary :all: \
     --dest "$work/bookworm/packages" "$wheel"
   within bookworm 'apt-get -qq update && apt-get -qq -y --no-install-recommends install python3-venv >/var/log/venv 2>&1; python3 -m venv /venv'
-  seconds bookworm 'PATH=/venv/bin:$PATH; pip install --quiet --no-index --find-links /packages /packages/syncedmem-*.whl
+  seconds bookworm 'PATH=/venv/bin:$PATH; pip install --quiet --no-index --find-links /packages /packages/syncedmem-*x86_64.whl
     syncedmem run -- python3 -c "import syncedmem; syncedmem.SyncedMemory(3 << 20).cpu_data()" 2>&1 | grep "peak 3.0 MiB"'
 }
 # The steps of the Dockerfile, on a system with Caffe.
@@ -125,6 +125,17 @@ runs_on_arm() {
   qemu-aarch64-static -L /usr/aarch64-linux-gnu "$work/opens-arm" "$arm/lib/libsyncedmem.so.$version" | grep '^works on glibc'
   same "the packages" 3 "$(find "$out" -name '*_arm64.deb' | wc -l)"
 }
+wheel_runs_on_arm() {
+  local arm=$work/python-arm program
+  "$tools/bin/python" -m pip install --quiet --disable-pip-version-check --no-compile --target "$arm" --python-version 3.9 \
+    --platform manylinux2014_aarch64 --only-binary :all: "$(wheel_for aarch64)"
+  # An emulated program cannot start another.
+  program=$arm/syncedmem/syncedmem
+  mv "$program" "$program.emulated"
+  printf '#!/bin/sh\nexec qemu-aarch64-static -L /usr/aarch64-linux-gnu %q "$@"\n' "$program.emulated" >"$program"
+  chmod +x "$program"
+  "$root/scripts/real-caffe" --aarch64 --run python3.9 "$root/tests/install/python_on_arm.py" "$arm" "$root/examples/small.caffemodel"
+}
 is_the_same_again() {
   git clone --quiet "$root" "$work/elsewhere"
   [ -z "$(git -C "$root" status --porcelain)" ] || complain "commit first: the second build is of the last commit"
@@ -146,4 +157,5 @@ else
 fi
 check "lintian has no error to report" lintian_is_content
 check "ARM's packages run under qemu" runs_on_arm
+check "the wheel for ARM serves Debian's Python for it" wheel_runs_on_arm
 check "a second build elsewhere gives the same bytes" is_the_same_again
