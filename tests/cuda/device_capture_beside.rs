@@ -24,15 +24,45 @@ fn beside(gpu: &Gpu, flags: u32, mode: i32, what: &str, work: impl Fn() + Send +
 const CAPTURES: [(u32, i32); 4] =
     [(NON_BLOCKING, GLOBAL), (NON_BLOCKING, THREAD_LOCAL), (BLOCKING, GLOBAL), (BLOCKING, RELAXED)];
 
-fn without_pools_blocks_come_and_go_beside_a_capture() {
+/// What the library does as the capture goes on: its name, and the work, with a stream of the program's. Where it keeps no block, and
+/// where it does.
+type Work = (&'static str, fn(&Gpu, usize));
+
+const WITHOUT_POOLS: [Work; 3] = [
+    ("device blocks", |_, _| drop(on_device(BYTES))),
+    ("page-locked blocks", |_, _| drop(on_host(BYTES))),
+    ("a push to another stream", |_, stream| {
+        let mut object = on_host(BYTES);
+        let status = object.push(std::ptr::with_exposed_provenance_mut(stream));
+        assert_eq!((status, object.wait()), (SYNCEDMEM_SUCCESS, SYNCEDMEM_SUCCESS), "{}", last_error());
+    }),
+];
+
+const WITH_POOLS: [Work; 2] = [
+    ("memory of its own is pinned", |_, _| {
+        let mut object = filled(BYTES, 1);
+        assert_eq!(object.pin(), SYNCEDMEM_SUCCESS, "{}", last_error());
+    }),
+    ("memory that is lent is pinned, and its owner frees it", |gpu, _| {
+        let mut lent = vec![0u8; LARGE];
+        let before = alive(gpu).map(|alive| alive.registered_blocks);
+        let mut object = Object::borrowing(&mut lent);
+        assert_eq!(object.pin(), SYNCEDMEM_SUCCESS, "{}", last_error());
+        drop(object);
+        assert_eq!(alive(gpu).map(|alive| alive.registered_blocks), before);
+    }),
+];
+
+fn without_pools_objects_come_and_go_beside_a_capture() {
     let gpu = &gpu();
     set_pools(false);
     for (flags, mode) in CAPTURES {
-        beside(gpu, flags, mode, "device blocks", || drop(on_device(BYTES)));
-        beside(gpu, flags, mode, "page-locked blocks", || {
-            let _pinning = Pinning::always();
-            drop(filled(BYTES, 1));
-        });
+        let stream = gpu.stream();
+        let handle = stream.handle().expose_provenance();
+        for (what, work) in WITHOUT_POOLS {
+            beside(gpu, flags, mode, what, || work(gpu, handle));
+        }
+        // Of blocks from before, one is given back here, and one elsewhere.
         let older: Vec<_> = (0..2).map(|_| std::sync::Mutex::new(Some(gpu.within(0, || on_device(BYTES))))).collect();
         beside(gpu, flags, mode, "the end of an older block", || {
             let object = older.iter().find_map(|object| object.lock().unwrap().take());
@@ -40,6 +70,15 @@ fn without_pools_blocks_come_and_go_beside_a_capture() {
         });
     }
     assert_eq!(alive(gpu).map_or(0, |alive| alive.device_blocks), 0);
+}
+
+fn memory_is_pinned_and_unpinned_beside_a_capture() {
+    let gpu = &gpu();
+    for (flags, mode) in [(BLOCKING, GLOBAL), (BLOCKING, THREAD_LOCAL), (NON_BLOCKING, GLOBAL)] {
+        for (what, work) in WITH_POOLS {
+            beside(gpu, flags, mode, what, || work(gpu, 0));
+        }
+    }
 }
 
 fn with_pools_blocks_come_and_go_beside_a_capture_that_the_default_stream_tells_of() {
@@ -87,25 +126,6 @@ fn a_context_that_is_waited_for_during_an_unknown_capture_is_said_once_and_the_b
     }
 }
 
-fn memory_is_pinned_and_unpinned_beside_a_capture() {
-    let gpu = &gpu();
-    for (flags, mode) in [(BLOCKING, GLOBAL), (BLOCKING, THREAD_LOCAL), (NON_BLOCKING, GLOBAL)] {
-        let lent: Vec<_> = (0..2).map(|_| std::sync::Mutex::new(vec![0u8; LARGE])).collect();
-        beside(gpu, flags, mode, "pin and the end", || {
-            let mut lent = lent.iter().find_map(|lent| lent.try_lock().ok()).unwrap();
-            let before = alive(gpu).map(|alive| alive.registered_blocks);
-            let mut object = Object::borrowing(&mut lent);
-            assert_eq!(object.pin(), SYNCEDMEM_SUCCESS, "{}", last_error());
-            drop(object);
-            assert_eq!(alive(gpu).map(|alive| alive.registered_blocks), before, "its owner frees it now");
-        });
-        beside(gpu, flags, mode, "a block of its own", || {
-            let mut object = filled(BYTES, 1);
-            assert_eq!(object.pin(), SYNCEDMEM_SUCCESS, "{}", last_error());
-        });
-    }
-}
-
 fn a_copy_in_flight_is_waited_for_beside_a_capture() {
     let gpu = &gpu();
     let stream = gpu.stream();
@@ -124,22 +144,6 @@ fn a_copy_in_flight_is_waited_for_beside_a_capture() {
             let mut object = objects.iter().find_map(|object| object.lock().unwrap().take()).unwrap();
             assert!(object.is_ready().is_ok());
             assert!(all_are(object.cpu_data().unwrap(), BYTES, 3));
-            assert_eq!(object.wait(), SYNCEDMEM_SUCCESS);
-        });
-    }
-}
-
-fn a_push_to_another_stream_goes_on_beside_a_capture() {
-    let gpu = &gpu();
-    set_pools(false);
-    for (flags, mode) in CAPTURES {
-        let stream = gpu.stream();
-        let to = stream.handle().expose_provenance();
-        beside(gpu, flags, mode, "a push", || {
-            let _pinning = Pinning::always();
-            let mut object = filled(BYTES, 1);
-            let status = object.push(std::ptr::with_exposed_provenance_mut(to));
-            assert_eq!(status, SYNCEDMEM_SUCCESS, "{}", last_error());
             assert_eq!(object.wait(), SYNCEDMEM_SUCCESS);
         });
     }
@@ -192,11 +196,10 @@ fn a_graph_of_an_objects_block_runs_as_it_was_captured() {
 crate::support::harness::tests![
     a_context_that_is_waited_for_during_an_unknown_capture_is_said_once_and_the_block_is_there;
     alone_with_driver(&[POOLS]):
-    without_pools_blocks_come_and_go_beside_a_capture,
-    with_pools_blocks_come_and_go_beside_a_capture_that_the_default_stream_tells_of,
+    without_pools_objects_come_and_go_beside_a_capture,
     memory_is_pinned_and_unpinned_beside_a_capture,
+    with_pools_blocks_come_and_go_beside_a_capture_that_the_default_stream_tells_of,
     a_copy_in_flight_is_waited_for_beside_a_capture,
-    a_push_to_another_stream_goes_on_beside_a_capture,
     a_threads_capture_mode_is_left_as_it_was_whatever_fails,
     a_graph_of_an_objects_block_runs_as_it_was_captured,
     once_a_capture_was_seen_no_context_is_waited_for;

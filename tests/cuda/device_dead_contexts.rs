@@ -45,49 +45,60 @@ fn an_object_whose_context_is_gone_ends_in_silence() {
     once_it_is_gone(&gpu(), |_| (), drop);
 }
 
-fn an_object_that_declared_a_stream_of_a_context_that_is_gone_ends() {
-    let gpu = &gpu();
-    once_it_is_gone(gpu, |object| assert_eq!(record(object), SYNCEDMEM_SUCCESS), drop);
-}
+/// What is done with an object of a context, and what when that is gone.
+type Scene = (fn(&mut Object), fn(Object));
 
-fn blocks_that_lie_idle_in_a_context_that_is_gone_are_dropped() {
-    let gpu = &gpu();
-    let lay_down = |_: &mut Object| drop(filled(2 * BYTES, 1));
-    once_it_is_gone(gpu, lay_down, |object| {
-        drop(object);
-        let _pinning = Pinning::always();
-        drop(filled(2 * BYTES, 1));
-    });
-}
-
-fn a_copy_in_flight_and_memory_pinned_in_a_context_that_is_gone_are_let_go() {
-    let gpu = &gpu();
-    let lend = |object: &mut Object| {
-        let lent = Box::leak(Box::new([0u8; BYTES]));
-        assert_eq!(object.set_cpu_data(lent.as_mut_ptr()), SYNCEDMEM_SUCCESS);
-        assert_eq!(object.pin(), SYNCEDMEM_SUCCESS);
-        assert_eq!(object.push(std::ptr::null_mut()), SYNCEDMEM_SUCCESS);
-    };
-    once_it_is_gone(gpu, lend, drop);
-    once_it_is_gone(gpu, lend, |mut object| {
-        // It says once that the copy is lost.
+const SCENES: [Scene; 11] = [
+    (|object| assert_eq!(record(object), SYNCEDMEM_SUCCESS), drop),
+    // Blocks that lie idle there are dropped.
+    (
+        |_| drop(filled(2 * BYTES, 1)),
+        |object| {
+            drop(object);
+            let _pinning = Pinning::always();
+            drop(filled(2 * BYTES, 1));
+        },
+    ),
+    (push_from_pinned_memory, drop),
+    // It says once that the copy is lost.
+    (push_from_pinned_memory, |mut object| {
         assert_eq!((object.unpin(), object.unpin()), (SYNCEDMEM_ERROR_DRIVER, SYNCEDMEM_SUCCESS), "{}", last_error());
-    });
+    }),
+    (
+        |object| assert_eq!(object.pull(std::ptr::null_mut()), SYNCEDMEM_SUCCESS),
+        |mut object| {
+            _ = object.wait();
+            assert_eq!(object.is_ready(), Ok(true), "{}", last_error());
+            assert!(object.overwrite_cpu_data().is_ok(), "{}", last_error());
+            // Another copy must not be given an event that went with the context.
+            let mut next = filled(BYTES, 2);
+            assert_eq!(
+                (next.push(std::ptr::null_mut()), next.wait()),
+                (SYNCEDMEM_SUCCESS, SYNCEDMEM_SUCCESS),
+                "{}",
+                last_error()
+            );
+        },
+    ),
+    // What is asked of the object is refused, or done elsewhere.
+    (|_| (), |mut object| _ = object.gpu_data()),
+    (|_| (), |mut object| _ = object.cpu_data()),
+    (|_| (), |mut object| _ = object.pull(std::ptr::null_mut())),
+    (|_| (), |mut object| _ = unsafe { syncedmem_stream_wait(object.mem(), std::ptr::with_exposed_provenance_mut(2)) }),
+    (|_| (), |mut object| _ = record(&mut object)),
+    (|_| (), |mut object| _ = object.release_cpu()),
+];
+
+fn push_from_pinned_memory(object: &mut Object) {
+    let lent = Box::leak(Box::new([0u8; BYTES]));
+    assert_eq!(object.set_cpu_data(lent.as_mut_ptr()), SYNCEDMEM_SUCCESS);
+    assert_eq!(object.pin(), SYNCEDMEM_SUCCESS);
+    assert_eq!(object.push(std::ptr::null_mut()), SYNCEDMEM_SUCCESS);
 }
 
-fn what_is_asked_of_an_object_whose_context_is_gone_is_refused_or_done_elsewhere() {
+fn what_is_done_to_an_object_whose_context_is_gone_follows_nothing_into_it() {
     let gpu = &gpu();
-    let operations: [fn(&mut Object) -> syncedmem_status_t; 6] = [
-        |object| object.gpu_data().map_or_else(|status| status, |_| SYNCEDMEM_SUCCESS),
-        |object| object.cpu_data().map_or_else(|status| status, |_| SYNCEDMEM_SUCCESS),
-        |object| object.pull(std::ptr::null_mut()),
-        |object| unsafe { syncedmem_stream_wait(object.mem(), std::ptr::with_exposed_provenance_mut(2)) },
-        record,
-        |object| object.release_cpu(),
-    ];
-    for operation in operations {
-        once_it_is_gone(gpu, |_| (), |mut object| _ = operation(&mut object));
-    }
+    SCENES.into_iter().for_each(|(before, after)| once_it_is_gone(gpu, before, after));
 }
 
 fn a_report_does_not_look_into_a_context_that_is_gone() {
@@ -174,10 +185,7 @@ fn a_stream_of_another_context_may_go_with_it_once_it_was_passed() {
 
 crate::support::harness::tests![
     alone_with_driver(&[POOLS]):
-    an_object_that_declared_a_stream_of_a_context_that_is_gone_ends,
-    blocks_that_lie_idle_in_a_context_that_is_gone_are_dropped,
-    a_copy_in_flight_and_memory_pinned_in_a_context_that_is_gone_are_let_go,
-    what_is_asked_of_an_object_whose_context_is_gone_is_refused_or_done_elsewhere,
+    what_is_done_to_an_object_whose_context_is_gone_follows_nothing_into_it,
     a_thread_whose_current_context_is_gone_is_left_as_it_is,
     a_block_that_another_object_owns_is_not_followed_into_a_context_that_is_gone,
     a_stream_of_another_context_may_go_with_it_once_it_was_passed;
