@@ -36,4 +36,8 @@ faults=(
   's/^        Freed::Of(maker, bytes) => {/&\n            if let (true, Maker::Driver(_)) = (crate::fault(N), maker) { unsafe { libc::free(address.as_ptr()) }; return; }/'
   'a device block has half of its bytes' src/memory/driver/source.rs
   's/driver.mem_alloc(&mut number, bytes)/driver.mem_alloc(\&mut number, if crate::fault(N) { bytes.div_ceil(2) } else { bytes })/'
+  'a lent block lies half as far into its arena as is planned' src/memory/arena/mod.rs
+  's/^    fn take_at(.*/&\n        let start = if crate::fault(N) { start \/ 512 * 256 } else { start };/;s/is_free.then(|| {/(is_free || crate::fault(N)).then(|| {/'
+  'what was given up goes back to no arena' src/memory/arena/device.rs
+  's/^    ARENAS.with(|arenas| arenas.device.iter_mut().any(|arena| arena.give_back(address)));/    if !crate::fault(N) { &; }/'
 )
