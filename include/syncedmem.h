@@ -618,10 +618,6 @@ typedef struct syncedmem_memory_stats_t {
    * Blocks that objects gave back.
    */
   struct syncedmem_sum_t frees;
-  /**
-   * Blocks that a budget did not allow to keep idle, or to page-lock.
-   */
-  struct syncedmem_sum_t turned_away;
 } syncedmem_memory_stats_t;
 
 /**

@@ -43,10 +43,10 @@ public final class Walk {
         public long count, bytes, nanoseconds;
     }
 
-    @FieldOrder({"live", "peak", "idle", "budget", "allocations", "pool_hits", "frees", "turned_away"})
+    @FieldOrder({"live", "peak", "idle", "budget", "allocations", "pool_hits", "frees"})
     public static class Memory extends Structure {
         public long live, peak, idle, budget;
-        public Sum allocations, pool_hits, frees, turned_away;
+        public Sum allocations, pool_hits, frees;
     }
 
     /** The members of syncedmem_stats_t up to the copies: the library writes as many bytes as {@code size} says. */

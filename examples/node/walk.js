@@ -12,7 +12,7 @@ koffi.opaque('syncedmem_t');
 koffi.struct('sum', { count: 'uint64_t', bytes: 'uint64_t', nanoseconds: 'uint64_t' });
 koffi.struct('memory', {
   live: 'uint64_t', peak: 'uint64_t', idle: 'uint64_t', budget: 'uint64_t',
-  allocations: 'sum', pool_hits: 'sum', frees: 'sum', turned_away: 'sum',
+  allocations: 'sum', pool_hits: 'sum', frees: 'sum',
 });
 // The members of syncedmem_stats_t up to the copies: the library writes as many bytes as `size` says.
 koffi.struct('stats', {

@@ -72,28 +72,6 @@ fn evictions_are_counted() {
     trim(ALL);
 }
 
-fn blocks_that_the_budgets_have_no_room_for_go_back_to_the_driver_and_are_turned_away() {
-    let gpu = &gpu();
-    set_budget(MIB);
-    let _pinning = Pinning::always();
-    let mut objects: Vec<Object> = (0..3).map(|_| Object::new(MIB)).collect();
-    for object in &mut objects {
-        object.overwrite_cpu_data().unwrap();
-        object.gpu_data().unwrap();
-    }
-    let look = |calls: &[Call]| {
-        let freed = |function| calls.iter().filter(|call| call.function == function).count();
-        assert_eq!((freed("cuMemFree_v2"), freed("cuMemFreeHost")), (2, 2));
-    };
-    gpu.observe(|| drop(objects), look);
-    let stats = counts();
-    assert_eq!((stats.device.turned_away, stats.pinned.turned_away), (sum(2, 2 * MIB), sum(2, 2 * MIB)));
-    assert_eq!((idle(DEVICE), idle(PINNED)), (MIB, MIB));
-    // A block that a caller trims was not turned away.
-    trim(ALL);
-    assert_eq!(counts(), stats);
-}
-
 fn a_reset_of_the_device_leaves_no_memory_behind_in_the_account() {
     let gpu = &gpu();
     let mut objects = [MIB, 2 * MIB].map(Object::new);
@@ -214,7 +192,6 @@ crate::support::harness::tests![
     memory_that_is_page_locked_where_it_is_counts_as_registered_and_then_as_pinned;
     alone_with_driver(&[POOLS, ACCESSES]): evictions_are_counted;
     alone_with_driver(&[]): nothing_is_counted_while_the_account_is_off_although_threads_meet_at_a_first_touch;
-    alone_with_driver(&[POOLS, ON]): blocks_that_the_budgets_have_no_room_for_go_back_to_the_driver_and_are_turned_away;
     alone_with_driver(&[ON]):
     a_reset_of_the_device_leaves_no_memory_behind_in_the_account,
     a_copy_on_a_stream_is_counted_when_it_starts_and_once_when_it_is_known_to_be_done,

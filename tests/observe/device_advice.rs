@@ -5,12 +5,10 @@ use crate::support::traced::{self, in_a_traced_process};
 use crate::support::*;
 use syncedmem_analysis::advice::{Advice, Rule, Subject};
 use syncedmem_trace::head::Side::{self, Device, Host};
-use syncedmem_trace::kind::Kind;
 
 const BYTES: usize = 4096;
 
 /// What is asked to be observed.
-const ON: (&str, &str) = ("SYNCEDMEM_ACCOUNT", "on");
 const ACCESSES: (&str, &str) = ("SYNCEDMEM_ACCOUNT", "accesses");
 
 /// Runs `body` in a process where that is observed from the beginning.
@@ -46,12 +44,6 @@ fn on_host(bytes: usize) -> Object {
     filled(bytes, 3)
 }
 
-fn on_device(gpu: &Gpu, bytes: usize) -> Object {
-    let mut object = Object::new(bytes);
-    gpu.write(object.overwrite_gpu_data().unwrap().addr(), &pattern(4, bytes));
-    object
-}
-
 fn each_rule_about_copies_and_sides_finds_what_real_calls_did() {
     observed(&[ACCESSES], |gpu| {
         let stream = gpu.stream();
@@ -76,32 +68,4 @@ fn each_rule_about_copies_and_sides_finds_what_real_calls_did() {
     });
 }
 
-fn blocks_that_a_budget_turned_away_would_have_served() {
-    observed(&[ON], |gpu| {
-        set_pools(true);
-        set_budget(MIB);
-        for bytes in [2 * MIB, MIB] {
-            drop(on_device(gpu, bytes));
-        }
-        // The larger was turned away, the smaller is kept.
-        let mut kept = Object::new(MIB);
-        let (_, calls) = gpu.watch(|| kept.overwrite_gpu_data().unwrap());
-        assert_eq!(names(&calls).iter().filter(|name| name.starts_with("cuMemAlloc")).count(), 0, "{calls:?}");
-        assert_eq!(advice(Rule::TurnedAway), []);
-        let mut fresh = Object::new(2 * MIB - 4096);
-        let (_, calls) = gpu.watch(|| fresh.overwrite_gpu_data().unwrap());
-        assert_eq!(names(&calls).iter().filter(|name| name.starts_with("cuMemAlloc")).count(), 1, "{calls:?}");
-        let turned_away = one(Rule::TurnedAway);
-        assert_eq!((turned_away.subject, turned_away.count), (Subject::Kind(Kind::Device), 1));
-        assert!((2 * MIB - 4096..=2 * MIB).contains(&(turned_away.bytes as usize)), "{turned_away:?}");
-        // Only one was turned away.
-        let again = Object::touched(Storage::overwrite_gpu_data, 2 * MIB);
-        assert_eq!(one(Rule::TurnedAway).count, 1);
-        drop((kept, fresh, again));
-    });
-}
-
-crate::support::harness::tests![
-    each_rule_about_copies_and_sides_finds_what_real_calls_did,
-    blocks_that_a_budget_turned_away_would_have_served,
-];
+crate::support::harness::tests![each_rule_about_copies_and_sides_finds_what_real_calls_did,];

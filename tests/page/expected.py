@@ -66,11 +66,11 @@ class Expected:
     def _declare(self) -> None:
         """Everything that the page tells, whether it happened or not."""
         sums = [f"copies.{side}.{path}" for side in SIDES for path in PATHS] + [f"fills.{side}" for side in SIDES]
-        sums += ["waits", "synchronised", "registered", "evicted", "turned-away.pinned", "failed.host", "failed.device"]
+        sums += ["waits", "synchronised", "registered", "evicted", "failed.host", "failed.device"]
         names = [f"{name}.{what}" for name in sums for what in ["count", "bytes", "time"]]
         for kind in KINDS:
             names += [f"{kind}.{what}" for what in ["peak", "live", "fresh.count", "fresh.bytes", "fresh.time"]]
-            names += [f"{kind}.pooled.count", f"{kind}.freed.count", f"{kind}.turned-away.bytes", f"peak.{kind}"]
+            names += [f"{kind}.pooled.count", f"{kind}.freed.count", f"peak.{kind}"]
         names += [f"accesses.{side}.{access}" for side in SIDES for access in ["read", "write", "overwrite"]]
         names += ["made", "made.unseen", "ended", "filled", "copied.host", "copied.device"]
         names += [f"time.{what}" for what in ["allocation", "pinning", "copies", "waiting"]]
@@ -107,10 +107,6 @@ class Expected:
                 self._sum("waits", 0, took)
             case "evicted":
                 self._sum("evicted", size, took)
-            case "turned away":
-                self.facts[f"{kind}.turned-away.bytes"] += size
-                if kind == "pinned":
-                    self._sum("turned-away.pinned", size, took)
             case "failed":
                 self._sum(f"failed.{what['side']}", size, took)
             case "registered" | "synchronised" as name:

@@ -36,7 +36,7 @@ pub fn sum(count: u64, bytes: usize) -> syncedmem_sum_t {
 pub fn sums(stats: &mut syncedmem_stats_t) -> Vec<&mut syncedmem_sum_t> {
     let mut all = Vec::new();
     for memory in [&mut stats.pageable, &mut stats.pinned, &mut stats.device] {
-        all.extend([&mut memory.allocations, &mut memory.pool_hits, &mut memory.frees, &mut memory.turned_away]);
+        all.extend([&mut memory.allocations, &mut memory.pool_hits, &mut memory.frees]);
     }
     all.extend([
         &mut stats.to_device_pinned,

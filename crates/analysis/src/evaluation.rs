@@ -38,7 +38,7 @@ impl Evaluation {
         if let What::Made { .. } = event.what {
             self.histories.remove(&object);
         }
-        let Some(who) = self.who(event.object).or(before) else { return self.findings.take_without_object(event) };
+        let Some(who) = self.who(event.object).or(before) else { return };
         self.histories.entry(object).or_default().take(event, who, &mut self.findings);
         if event.what == What::Ended {
             self.histories.remove(&object);

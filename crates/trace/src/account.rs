@@ -42,16 +42,13 @@ pub struct Memory {
     pub fresh: Sum,
     pub pooled: Sum,
     pub freed: Sum,
-    /// Blocks that a budget turned away: not kept for reuse, or not page-locked.
-    pub turned_away: Sum,
 }
 
 // Places of the words. A sum has three: count, bytes, nanoseconds. By kind; by side, then by what the getters take.
 const FRESH: usize = 0;
 const POOLED: usize = FRESH + 3 * 3;
 const FREED: usize = POOLED + 3 * 3;
-const TURNED_AWAY: usize = FREED + 3 * 3;
-const COPIES: usize = TURNED_AWAY + 3 * 3;
+const COPIES: usize = FREED + 3 * 3;
 const FILLS: usize = COPIES + 3 * 4;
 const EVICTIONS: usize = FILLS + 3 * 2;
 const FAILURES: usize = EVICTIONS + 3;
@@ -158,7 +155,6 @@ pub fn take(words: &Words, event: &Event) -> bool {
         What::Evicted { bytes } => sum(EVICTIONS, bytes),
         What::Registered { bytes } => sum(REGISTERED, bytes),
         What::Synchronised => sum(SYNCHRONISED, 0),
-        What::TurnedAway { kind, bytes } => sum(TURNED_AWAY + 3 * kind as usize, bytes),
         What::Failed { side, bytes, .. } => sum(FAILURES + 3 * side as usize, bytes),
         What::Resized { .. } | What::Lent { .. } | What::Released { .. } => {}
     }
@@ -204,7 +200,6 @@ impl Account {
             fresh: self.sum(FRESH + sum),
             pooled: self.sum(POOLED + sum),
             freed: self.sum(FREED + sum),
-            turned_away: self.sum(TURNED_AWAY + sum),
         }
     }
 
@@ -274,7 +269,6 @@ impl Account {
             let memory = self.memory(kind);
             each(format_args!("{} memory from the {}", kind.name(), kind.source()), memory.fresh)?;
             each(format_args!("{} memory from the pool", kind.name()), memory.pooled)?;
-            each(format_args!("{} memory turned away by a budget", kind.name()), memory.turned_away)?;
         }
         for side in [Side::Host, Side::Device] {
             each(format_args!("fill of the {} with zeros", side.name()), self.fills(side))?;

@@ -115,11 +115,6 @@ pub enum What {
     },
     /// A context was waited for, before a block of it was handed out, evicted or unlocked.
     Synchronised,
-    /// By a budget: a block was not kept for reuse, or not page-locked.
-    TurnedAway {
-        kind: Kind,
-        bytes: u64,
-    },
     /// Its caller got the error.
     Failed {
         side: Side,

@@ -159,8 +159,6 @@ class MemoryStats:
     """Blocks from the pool."""
     frees: Sum
     """Blocks that objects gave back."""
-    turned_away: Sum
-    """Blocks that a budget did not allow to keep idle, or to page-lock."""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -45,8 +45,6 @@ pub struct syncedmem_memory_stats_t {
     pub pool_hits: syncedmem_sum_t,
     /// Blocks that objects gave back.
     pub frees: syncedmem_sum_t,
-    /// Blocks that a budget did not allow to keep idle, or to page-lock.
-    pub turned_away: syncedmem_sum_t,
 }
 
 /// The account so far. Later versions add members at the end.
@@ -162,7 +160,6 @@ fn memory(account: &Account, kind: Kind) -> syncedmem_memory_stats_t {
         allocations: sum(memory.fresh),
         pool_hits: sum(memory.pooled),
         frees: sum(memory.freed),
-        turned_away: sum(memory.turned_away),
     }
 }
 

@@ -9,7 +9,6 @@ use std::ffi::c_void;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use syncedmem_trace::event::What;
 use syncedmem_trace::kind::Kind;
 
 use super::bins::{Idle, Store, Turn};
@@ -18,7 +17,6 @@ use super::decay;
 use crate::memory::malloc::{ALIGNMENT, SMALL, return_to_system};
 use crate::memory::mapping::{MAPPED_FROM, Mapping, VERY_LARGE};
 use crate::memory::thread_slot;
-use crate::observe::recorder::{self, NOTHING};
 use crate::platform::clock::coarse_milliseconds;
 use crate::platform::sync::{ForkLock, ForkStep, Lock};
 use crate::settings;
@@ -135,7 +133,6 @@ fn keep(kept: Kept, bytes: usize) -> bool {
     let Some(room) = room(kept, bytes) else { return false };
     let budget = budget::host(Kind::Pageable);
     if room as u64 > budget {
-        turned_away(room);
         return false;
     }
     let block = Idle::new(room, kept);
@@ -241,13 +238,8 @@ pub fn reduce() {
     let budget = budget::host(Kind::Pageable);
     while idle() > budget {
         let Some(idle) = take_oldest(|_| true) else { return };
-        turned_away(idle.bytes);
         give_back(idle.block);
     }
-}
-
-fn turned_away(bytes: usize) {
-    recorder::record(NOTHING, || What::TurnedAway { kind: Kind::Pageable, bytes: bytes as u64 });
 }
 
 pub fn idle() -> u64 {

@@ -5,16 +5,14 @@ use std::ffi::c_void;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
-use syncedmem_trace::event::What;
 use syncedmem_trace::head::Side;
-use syncedmem_trace::kind::Kind;
 
 use super::{Found, Request, registration};
 use crate::cuda::{self, context};
 use crate::error::{Cause, Error};
 use crate::memory::driver::allocator::{self, Allocated};
 use crate::memory::host_usage;
-use crate::observe::recorder::{self, Subject};
+use crate::observe::recorder::Subject;
 use crate::platform::text::warn_once;
 
 /// The smallest size in bytes that the driver refused for lack of memory. It is not asked for more until a page-locked
@@ -76,9 +74,6 @@ fn or_pageable<T>(subject: Subject, allocate: impl FnOnce() -> Result<T, Error>)
         Err(why) => {
             if cuda::is_out_of_memory(why) {
                 REFUSED_FROM.fetch_min(bytes, Relaxed);
-            }
-            if let Error::OutOfMemory { cause: Cause::PinnedLimit(_), .. } = why {
-                recorder::record(subject, || What::TurnedAway { kind: Kind::Pinned, bytes: bytes as u64 });
             }
             report_once(why);
             None

@@ -82,43 +82,9 @@ fn a_device_side_without_an_access_is_unused_if_the_host_is_used() {
     assert_eq!(both(UnusedSide, &story), [], "it was wanted");
 }
 
-fn a_fresh_allocation_that_a_block_turned_away_before_would_have_served_is_found() {
-    let allocation = |bytes| fresh(Kind::Device, bytes).at(4).taking(60);
-    let found = |away: &[Told], bytes| {
-        both(TurnedAway, &[away.to_vec(), vec![made(bytes), asked(Device, Write), allocation(bytes)]].concat())
-    };
-    let expected = advice(TurnedAway, Certain, Subject::Kind(Kind::Device), 4);
-    assert_eq!(found(&[turned_away(Kind::Device, 900)], 800), [expected.sums(1, 800, 60)], "larger by an eighth");
-    assert_eq!(found(&[turned_away(Kind::Device, 800)], 800), [expected.sums(1, 800, 60)]);
-    assert_eq!(found(&[turned_away(Kind::Device, 901)], 800), [], "it would have been wasteful");
-    assert_eq!(found(&[turned_away(Kind::Device, 799)], 800), []);
-    assert_eq!(found(&[turned_away(Kind::Pinned, 800)], 800), [], "of another kind");
-    let not_pinned = Told { object: 0x10, ..turned_away(Kind::Device, 800) };
-    assert_eq!(found(&[made(800), not_pinned], 800), [], "that block was not there: it could not be made");
-}
-
-fn a_block_that_was_turned_away_would_have_served_once_and_the_smallest_that_fits_is_taken() {
-    let allocations = |sizes: &[u64]| {
-        let told = sizes.iter().map(|&bytes| fresh(Kind::Pageable, bytes).at(4).taking(1));
-        [vec![made(1)], told.collect()].concat()
-    };
-    let away = [1000, 1100].map(|bytes| turned_away(Kind::Pageable, bytes)).to_vec();
-    let expected = advice(TurnedAway, Certain, Subject::Kind(Kind::Pageable), 4);
-    let story = [away.clone(), allocations(&[1000, 1000, 1000])].concat();
-    assert_eq!(both(TurnedAway, &story), [expected.sums(2, 2000, 2)]);
-    let story = [away.clone(), allocations(&[1000, 1100])].concat();
-    assert_eq!(both(TurnedAway, &story), [expected.sums(2, 2100, 2)], "the larger was left for the second");
-    let story = [allocations(&[1000]), away.clone()].concat();
-    assert_eq!(both(TurnedAway, &story), [], "it came afterwards");
-    let story = [away, vec![made(1), pooled(Kind::Pageable, 1000)]].concat();
-    assert_eq!(both(TurnedAway, &story), [], "a pool served it");
-}
-
 crate::support::harness::tests![
     a_host_side_that_is_not_asked_for_after_the_first_copy_is_unused,
     a_side_that_was_given_back_holds_no_memory,
     memory_of_a_call_that_failed_was_never_held,
     a_device_side_without_an_access_is_unused_if_the_host_is_used,
-    a_fresh_allocation_that_a_block_turned_away_before_would_have_served_is_found,
-    a_block_that_was_turned_away_would_have_served_once_and_the_smallest_that_fits_is_taken,
 ];

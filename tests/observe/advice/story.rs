@@ -56,7 +56,6 @@ told! {
     /// An access that needs nothing: told only where every access is.
     ready(side: Side, access: Access) => What::Accessed { side, access, ready: true };
     fresh(kind: Kind, bytes: u64) => What::Allocated { kind, bytes, block: 0x1000, origin: Origin::Fresh };
-    pooled(kind: Kind, bytes: u64) => What::Allocated { kind, bytes, block: 0x1000, origin: Origin::Pool };
     freed(kind: Kind, bytes: u64) => What::Freed { kind, bytes, block: 0x1000 };
     filled(side: Side, bytes: u64) => What::Filled { side, bytes };
     copied(to: Side, access: Access, bytes: u64, path: Path) => What::Copied { to, bytes, path, cause: Cause::Access(access) };
@@ -74,11 +73,6 @@ told! {
 /// Made before anything was observed.
 pub fn first_seen(bytes: u64) -> Told {
     Told { site: MAKER, ..told(What::Made { bytes, noticed: Noticed::FirstAccess }) }
-}
-
-/// A block that no object holds.
-pub fn turned_away(kind: Kind, bytes: u64) -> Told {
-    Told { object: 0, ..told(What::TurnedAway { kind, bytes }) }
 }
 
 /// The events, with their times.
@@ -105,9 +99,6 @@ impl Advisor {
     }
 
     pub fn take(&mut self, event: &Event) {
-        if event.object == 0 {
-            return self.findings.take_without_object(event);
-        }
         if let What::Made { .. } = event.what {
             self.objects.retain(|object| object.0 != event.object);
             let who = Who { made: event.site, every_access: self.every_access };

@@ -102,9 +102,7 @@ fn each_rule_has_a_name_of_its_own_and_says_what_to_change_and_what_it_cannot_kn
     names.sort_unstable();
     names.dedup();
     assert_eq!(names.len(), Rule::ALL.len());
-    let subjects =
-        [Host, Device].into_iter().flat_map(|side| [Subject::Object, Subject::CopyTo(side), Subject::Memory(side)]);
-    let subjects: Vec<_> = subjects.chain(Kind::ALL.map(Subject::Kind)).collect();
+    let subjects = [Host, Device].map(|side| [Subject::Object, Subject::CopyTo(side), Subject::Memory(side)]).concat();
     for rule in Rule::ALL {
         let sentences = subjects.iter().map(|&subject| rule.what_to_do(subject));
         let unknown = [Certain, Possible].map(|certainty| rule.not_known(certainty));

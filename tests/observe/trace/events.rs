@@ -26,7 +26,7 @@ pub fn everything() -> Vec<What> {
             for origin in [Origin::Fresh, Origin::Pool] {
                 all.push(What::Allocated { kind, bytes, block: bytes, origin });
             }
-            all.extend([What::Freed { kind, bytes, block: bytes }, What::TurnedAway { kind, bytes }]);
+            all.push(What::Freed { kind, bytes, block: bytes });
         }
         for side in SIDES {
             all.extend([What::Filled { side, bytes }, What::Failed { side, bytes, refusal: Refusal::Data, limit: 9 }]);

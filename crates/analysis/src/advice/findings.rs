@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 use super::Who;
 use super::rates::{Cost, Rates, Times};
 use super::rule::{Certainty, Rule, Subject};
-use super::rules::turned_away::TurnedAway;
-use syncedmem_trace::event::{Event, Site, What};
+use syncedmem_trace::event::Site;
 
 /// The work or memory that could be saved, and where. One copy may be under several rules: savings do not add up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +40,6 @@ impl Advice {
 pub struct Findings {
     found: BTreeMap<Key, Found>,
     pub(super) rates: Rates,
-    pub(super) turned_away: TurnedAway,
 }
 
 /// Findings with equal keys are summed up.
@@ -68,12 +66,6 @@ struct Found {
 pub struct Seen(Vec<Key>);
 
 impl Findings {
-    pub fn take_without_object(&mut self, event: &Event) {
-        if let What::TurnedAway { kind, bytes } = event.what {
-            self.turned_away.add(kind, bytes);
-        }
-    }
-
     /// Sorted by the time that it saves, then by the memory.
     pub fn advice(&self) -> Vec<Advice> {
         let mut list: Vec<_> = self.found.iter().filter_map(|(key, found)| self.advice_of(key, found)).collect();

@@ -6,10 +6,8 @@
 use super::Who;
 use super::fact::{Copy, Fact, Why};
 use super::findings::{Findings, Scribe, Seen};
-use super::rates::{Cost, Time};
-use super::rule::{Certainty, Rule, Subject};
 use super::rules::Rules;
-use syncedmem_trace::event::{Cause, Event, Noticed, Origin, Site, What};
+use syncedmem_trace::event::{Cause, Event, Noticed, Site, What};
 use syncedmem_trace::head::{Access, Head, Side};
 
 #[derive(Clone, Debug, Default)]
@@ -81,11 +79,7 @@ impl State {
                 }
             }
             What::Accessed { side, access, .. } => self.begin_access(Pending { side, access }, scribe),
-            What::Allocated { kind, bytes, origin, .. } => {
-                if origin == Origin::Fresh && scribe.findings.turned_away.serve(kind, bytes) {
-                    let cost = Cost { bytes, time: Time::Measured(event.duration) };
-                    scribe.find(Rule::TurnedAway, Certainty::Certain, Subject::Kind(kind), event.site, cost);
-                }
+            What::Allocated { kind, bytes, .. } => {
                 self.add_block(kind.side());
                 self.rules.take(&Fact::Held { side: kind.side(), bytes }, scribe);
                 // An overwrite needs only the block: no other event follows.
@@ -136,7 +130,7 @@ impl State {
                 self.rules.take(&Fact::End, scribe);
             }
             What::Failed { .. } => self.pending = None,
-            What::TurnedAway { .. } | What::Registered { .. } | What::Synchronised => {}
+            What::Registered { .. } | What::Synchronised => {}
         }
     }
 
@@ -229,7 +223,6 @@ fn belongs_to_the_last(what: &What) -> bool {
             | What::Completed { .. }
             | What::Registered { .. }
             | What::Synchronised
-            | What::TurnedAway { .. }
             | What::Failed { .. }
     )
 }

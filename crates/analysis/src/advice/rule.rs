@@ -1,5 +1,4 @@
 use syncedmem_trace::head::Side;
-use syncedmem_trace::kind::Kind;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Rule {
@@ -7,7 +6,6 @@ pub enum Rule {
     PingPong,
     PageableCopy,
     UnusedSide,
-    TurnedAway,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -23,12 +21,10 @@ pub enum Subject {
     Object,
     CopyTo(Side),
     Memory(Side),
-    Kind(Kind),
 }
 
 impl Rule {
-    pub const ALL: [Rule; 5] =
-        [Rule::UnreadCopy, Rule::PingPong, Rule::PageableCopy, Rule::UnusedSide, Rule::TurnedAway];
+    pub const ALL: [Rule; 4] = [Rule::UnreadCopy, Rule::PingPong, Rule::PageableCopy, Rule::UnusedSide];
 
     pub const fn name(self) -> &'static str {
         match self {
@@ -36,14 +32,13 @@ impl Rule {
             Rule::PingPong => "ping-pong",
             Rule::PageableCopy => "pageable-copy",
             Rule::UnusedSide => "unused-side",
-            Rule::TurnedAway => "turned-away",
         }
     }
 
     pub const fn change(self) -> &'static str {
         match self {
             Rule::PingPong => "prototxt",
-            Rule::PageableCopy | Rule::TurnedAway => "setting",
+            Rule::PageableCopy => "setting",
             Rule::UnreadCopy | Rule::UnusedSide => "source",
         }
     }
@@ -54,9 +49,6 @@ impl Rule {
             Rule::PingPong => "An object was copied back and forth, four times or more in a row.",
             Rule::PageableCopy => "The same objects were copied from or to pageable memory repeatedly.",
             Rule::UnusedSide => "Memory is held on both sides, and only one of them is used.",
-            Rule::TurnedAway => {
-                "Memory was allocated although a fitting block had been freed before: a budget turned that block away."
-            }
         }
     }
 
@@ -82,9 +74,6 @@ impl Rule {
                 "Call syncedmem_release_cpu once the data is on the device: the host's copy of it is \
                  not used again."
             }
-            (Rule::TurnedAway, _) => {
-                "Raise the budget of idle memory: SYNCEDMEM_POOL_BUDGET, or syncedmem_set_pool_budget."
-            }
         }
     }
 
@@ -104,7 +93,6 @@ impl Rule {
                 "The library does not see use through an address that a caller got before, nor, unless \
                  every access is counted, reads of a side that is up to date."
             }
-            (Rule::TurnedAway, _) => "The block may not have stayed in the cache for so long.",
         }
     }
 }

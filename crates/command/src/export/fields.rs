@@ -50,7 +50,6 @@ pub fn of(what: &What) -> Value {
         What::Evicted { bytes } => json!({ "what": "evicted", "bytes": bytes }),
         What::Registered { bytes } => json!({ "what": "registered", "bytes": bytes }),
         What::Synchronised => json!({ "what": "synchronised" }),
-        What::TurnedAway { kind, bytes } => json!({ "what": "turned away", "kind": kind.name(), "bytes": bytes }),
         What::Failed { side, bytes, refusal, limit } => {
             let (side, refusal) = (side.name(), refusal.name());
             json!({ "what": "failed", "side": side, "bytes": bytes, "refused_by": refusal, "limit": limit })
@@ -77,7 +76,6 @@ pub fn title(what: &What) -> String {
         What::Evicted { .. } => "evict device side".into(),
         What::Registered { .. } => "page-lock".into(),
         What::Synchronised => "synchronise context".into(),
-        What::TurnedAway { .. } => "turned away by a budget".into(),
         What::Failed { .. } => "allocation failed".into(),
     }
 }

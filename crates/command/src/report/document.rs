@@ -183,7 +183,6 @@ fn work(account: &Account) -> Vec<Map<String, Value>> {
         let about = [("kind", kind.name().into())];
         add("allocation", &about, memory.fresh);
         add("reuse", &about, memory.pooled);
-        add("turned away", &about, memory.turned_away);
     }
     for side in [Side::Host, Side::Device] {
         let of_side = [("side", side.name().into())];

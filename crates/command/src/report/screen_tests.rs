@@ -215,7 +215,7 @@ fn a_time_that_was_not_measured_is_called_so_and_a_sum_over_threads_too() {
 #[test]
 fn advice_is_told_where_it_saves_a_thousandth_of_the_run_with_what_has_to_be_changed() {
     let finding = |saved| Finding {
-        rule: "turned-away",
+        rule: "pageable-copy",
         certainty: "certain",
         change: "setting",
         to_do: "Raise the budget.",
@@ -231,7 +231,7 @@ fn advice_is_told_where_it_saves_a_thousandth_of_the_run_with_what_has_to_be_cha
     };
     let text = with(vec![finding(1001), Finding { made: "place 2".into(), ..finding(500) }], false);
     assert!(
-        text.contains("\n  1. setting: turned-away, certain, 4 times, 0 B, about 1.5 us to save (0.2 %)\n"),
+        text.contains("\n  1. setting: pageable-copy, certain, 4 times, 0 B, about 1.5 us to save (0.2 %)\n"),
         "{text}"
     );
     assert_eq!(text.matches("Raise the budget.").count(), 1, "{text}");

@@ -101,8 +101,7 @@ fn parts(what: &What) -> Parts {
         What::Evicted { bytes } => (13, [0; 3], bytes, 0),
         What::Registered { bytes } => (14, [0; 3], bytes, 0),
         What::Synchronised => (15, [0; 3], 0, 0),
-        What::TurnedAway { kind, bytes } => (16, [kind as u8, 0, 0], bytes, 0),
-        What::Failed { side, bytes, refusal, limit } => (17, [side as u8, refusal as u8, 0], bytes, limit),
+        What::Failed { side, bytes, refusal, limit } => (16, [side as u8, refusal as u8, 0], bytes, limit),
     }
 }
 
@@ -130,8 +129,7 @@ fn what((code, parameters, bytes, last): Parts) -> Option<What> {
         13 => What::Evicted { bytes },
         14 => What::Registered { bytes },
         15 => What::Synchronised,
-        16 => What::TurnedAway { kind: kind()?, bytes },
-        17 => What::Failed { side: side()?, bytes, refusal: of(Refusal::ALL, b)?, limit: last },
+        16 => What::Failed { side: side()?, bytes, refusal: of(Refusal::ALL, b)?, limit: last },
         _ => return None,
     })
 }
@@ -224,7 +222,7 @@ mod tests {
         all.extend(NOTICED.map(|noticed| What::Made { bytes, noticed }));
         for kind in Kind::ALL {
             all.extend(ORIGINS.map(|origin| What::Allocated { kind, bytes, block, origin }));
-            all.extend([What::Freed { kind, bytes, block }, What::TurnedAway { kind, bytes }]);
+            all.push(What::Freed { kind, bytes, block });
         }
         for side in SIDES {
             all.extend([What::Filled { side, bytes }, What::Lent { side }, What::Released { side }]);
@@ -273,7 +271,7 @@ mod tests {
         let mut codes: Vec<u8> = all().iter().map(|what| parts(what).0).collect();
         codes.sort_unstable();
         codes.dedup();
-        assert_eq!(codes, (1..=17).collect::<Vec<u8>>());
+        assert_eq!(codes, (1..=16).collect::<Vec<u8>>());
     }
 
     #[test]
@@ -292,7 +290,7 @@ mod tests {
     #[test]
     fn codes_and_parameters_of_a_newer_library_are_unknown() {
         let slot = slot();
-        for (code, parameter) in [(0, 0), (18, 0), (255, 0), (1, 2), (4, 2), (5, 3), (PASS, 4)] {
+        for (code, parameter) in [(0, 0), (17, 0), (255, 0), (1, 2), (4, 2), (5, 3), (PASS, 4)] {
             let tag = u64::from(u32::from_le_bytes([code, parameter, 0, 0])) | 1 << 32;
             slot[0].store(tag, Relaxed);
             assert_eq!(Record::read(&bytes(&slot), 0), Err(NoRecord::Unknown), "code {code}, parameter {parameter}");

@@ -12,7 +12,6 @@ use std::ffi::{c_int, c_void};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use syncedmem_trace::event::What;
 use syncedmem_trace::head::Side;
 use syncedmem_trace::kind::Kind;
 
@@ -23,7 +22,6 @@ use crate::cuda::{captures_graphs, driver_in_use, synchronize};
 use crate::error::DriverFailure;
 use crate::memory::driver::allocation::Allocation;
 use crate::memory::driver::deferred;
-use crate::observe::recorder::{self, NOTHING};
 use crate::platform::clock::coarse_milliseconds;
 use crate::settings;
 use idle::{IdleBlock, IdleBlocks, Readiness};
@@ -110,8 +108,6 @@ pub unsafe fn keep_or_free(driver: &Driver, address: NonNull<c_void>, mut alloca
             reduce_device(driver, idle_blocks, allocation.device, is_near);
             return;
         }
-    } else if can_be_kept {
-        note_turned_away(&allocation);
     }
     let _operation = Operation::begin();
     if let Ok(Some(_guard)) = allocation.enter(driver, address) {
@@ -144,12 +140,7 @@ fn give_back(driver: &Driver, mut block: IdleBlock) {
 
 fn reduce_device(driver: &Driver, idle_blocks: &IdleBlocks, device: c_int, wanted: impl Fn(&IdleBlock) -> bool) {
     let bytes = if settings::pools() { idle_blocks.budget(device) } else { 0 };
-    reduce_device_to(driver, idle_blocks, device, bytes, wanted, |driver, block| {
-        if settings::pools() {
-            note_turned_away(&block.allocation);
-        }
-        give_back(driver, block);
-    });
+    reduce_device_to(driver, idle_blocks, device, bytes, wanted, give_back);
 }
 
 fn reduce_device_to(
@@ -166,11 +157,6 @@ fn reduce_device_to(
         let Some(idle) = idle_blocks.take_oldest(is_wanted) else { return };
         end(driver, idle.block);
     }
-}
-
-fn note_turned_away(allocation: &Allocation) {
-    let kind = if allocation.side == Side::Device { Kind::Device } else { Kind::Pinned };
-    recorder::record(NOTHING, || What::TurnedAway { kind, bytes: allocation.room as u64 });
 }
 
 /// Frees all idle blocks after work in any context that may be using them; returns their bytes.

@@ -2,7 +2,6 @@
 
 mod pageable;
 mod ping_pong;
-pub mod turned_away;
 mod unread;
 mod unused;
 

@@ -8,7 +8,6 @@ use crate::report::facts::Process;
 use syncedmem_trace::account::Sum;
 use syncedmem_trace::event::Path;
 use syncedmem_trace::head::{Access, Side};
-use syncedmem_trace::kind::Kind;
 
 const PATHS: [(Path, &str); 2] = [(Path::Pinned, "pinned"), (Path::Pageable, "pageable")];
 
@@ -65,12 +64,11 @@ pub fn memory(html: &mut Html, process: &Process) {
             "#From the pool",
             "#Pool’s share",
             "#Given back",
-            "#Turned away",
         ],
     );
     for (kind, key, name) in KINDS {
         let memory = process.account.memory(kind);
-        if memory.peak == 0 && memory.turned_away == Sum::default() {
+        if memory.peak == 0 {
             continue;
         }
         let when = process.timeline.since_begin(memory.peak_time);
@@ -88,7 +86,6 @@ pub fn memory(html: &mut Html, process: &Process) {
             None => html.number(0, "–"),
         };
         html.fact(format_args!("{key}.freed.count"), memory.freed.count, Count(memory.freed.count));
-        html.fact(format_args!("{key}.turned-away.bytes"), memory.turned_away.bytes, Bytes(memory.turned_away.bytes));
         html.markup("</tr>");
     }
     end(html);
@@ -119,14 +116,13 @@ pub fn copies(html: &mut Html, process: &Process) {
 pub fn other(html: &mut Html, process: &Process) {
     let account = &process.account;
     begin(html, "Everything else", &["What", "#Count", "#Bytes", "#Time"]);
-    let rows: [(&'static str, &'static str, Sum); 9] = [
+    let rows: [(&'static str, &'static str, Sum); 8] = [
         ("Host filled with zeros", "fills.host", account.fills(Side::Host)),
         ("Device filled with zeros", "fills.device", account.fills(Side::Device)),
         ("Waits for copies in flight", "waits", account.waits()),
         ("Waits for a context before a block was used again", "synchronised", account.synchronised()),
         ("Pageable memory page-locked where it is", "registered", account.registered()),
         ("Device sides given back to make room", "evicted", account.evictions()),
-        ("Pinned memory turned away by a budget", "turned-away.pinned", account.memory(Kind::Pinned).turned_away),
         ("Host allocations that failed", "failed.host", account.failures(Side::Host)),
         ("Device allocations that failed", "failed.device", account.failures(Side::Device)),
     ];
