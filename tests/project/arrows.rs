@@ -245,27 +245,3 @@ fn the_crates_that_only_compute_forbid_unsafe_code() {
 fn no_modules_use_each_other_in_a_circle() {
     assert_eq!(circles(&library()), BTreeSet::new());
 }
-
-#[test]
-fn an_arrow_upwards_and_a_circle_are_found() {
-    let source = |module: &str, source: &str| (module.to_string(), code(source));
-    let sources = BTreeMap::from([
-        source("platform/sync", "use crate::object::SyncedMemory; // crate::abi::c\n"),
-        source("platform/text", "const A: &str = \"crate::abi::c\";\nuse super::sync::Lock;\n"),
-        source("object", "fn f() { claims::g(); }\n#[cfg(test)]\nmod tests {\nuse crate::abi::c::x;\n}\n"),
-        source("object/claims", "use crate::{observe::{live, switch::{set}}, platform::text};\n"),
-        source("observe/live", "use super::switch;\n"),
-        source("observe/switch", "fn f() { super::live::tell() }\n"),
-        source("cuda", "use crate::caffe;\n"),
-        source("caffe", ""),
-        source("abi/c", "use super::super::object;\n"),
-    ]);
-    let uses = uses(&sources);
-    assert_eq!(upwards(&uses), BTreeSet::from([("platform/sync", "object"), ("cuda", "caffe")]));
-    assert_eq!(uses["abi/c"], BTreeSet::from(["object".to_string()]));
-    assert_eq!(uses["object/claims"].len(), 3);
-    // Through the room above, too.
-    let circle = ["object/claims", "observe/live", "observe/switch", "platform/sync", "platform/text"];
-    assert!(circles(&uses).is_subset(&circle.into_iter().chain(["object"]).collect()));
-    assert!(circles(&uses).contains("observe/live") && !circles(&uses).contains("cuda"));
-}

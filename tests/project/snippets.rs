@@ -68,16 +68,3 @@ fn the_pages_show_what_the_examples_say_and_print() {
         checked_in::is_same(&file, &filled(&page, read));
     }
 }
-
-#[test]
-fn a_block_is_replaced_by_the_parts_that_are_shown_and_nothing_else_is() {
-    let page = "text\n<!-- from a.c -->\n```c\nold\n```\nmore\n```c\nkept\n```\n";
-    let file =
-        "x\n  // snippet:begin\n  one\n\n    two\n  // snippet:end\ny\n/* snippet:begin */\nthree\n/* snippet:end */\n";
-    let wanted = "text\n<!-- from a.c -->\n```c\none\n\n  two\n\nthree\n```\nmore\n```c\nkept\n```\n";
-    assert_eq!(filled(page, |_| file.to_string()), wanted);
-    assert_eq!(
-        filled("<!-- from a.txt -->\n```\n```\n", |_| "all\n".to_string()),
-        "<!-- from a.txt -->\n```\nall\n```\n"
-    );
-}
