@@ -79,6 +79,33 @@ TEST(BlobMessages, OfFourDimensionsWinOverTheShape) {
   EXPECT_EQ(blob.shape(), (std::vector<int>{1, 1, 3, 2}));
 }
 
+TEST(BlobMessages, HaveTheShapeOfABlobByTheirFourDimensionsOrTheirShape) {
+  Blob<double> blob;
+  const auto equals_legacy = [&blob](std::vector<int> shape, int num, int channels, int height, int width) {
+    BlobProto proto;
+    proto.set_num(num);
+    proto.set_channels(channels);
+    proto.set_height(height);
+    proto.set_width(width);
+    blob.Reshape(shape);
+    return blob.ShapeEquals(proto);
+  };
+  // Missing axes are the leading ones, and each is 1.
+  EXPECT_TRUE(equals_legacy({3, 2}, 1, 1, 3, 2));
+  EXPECT_FALSE(equals_legacy({3, 2}, 3, 1, 3, 2));
+  EXPECT_FALSE(equals_legacy({2, 3, 2}, 1, 1, 3, 2));
+  EXPECT_FALSE(equals_legacy({1, 1, 1, 3, 2}, 1, 1, 3, 2)) << "more than four axes";
+  BlobProto proto;
+  proto.mutable_shape()->add_dim(3);
+  proto.mutable_shape()->add_dim(2);
+  blob.Reshape({3, 2});
+  EXPECT_TRUE(blob.ShapeEquals(proto));
+  blob.Reshape({1, 3, 2});
+  EXPECT_FALSE(blob.ShapeEquals(proto));
+  proto.set_width(6);
+  EXPECT_FALSE(blob.ShapeEquals(proto)) << "legacy dims win over the shape";
+}
+
 TEST(BlobMessages, FitTheShapeThatIsKept) {
   BlobProto proto;
   proto.set_num(1);

@@ -2,7 +2,7 @@
 
 # compile_blob(BUILD)
 function(compile_blob build)
-  compile_suite(blob.${build} ${build} bvlc_master blob/simple_test.cpp blob/math_test.cpp blob/rules_test.cpp blob/unlike_caffe_test.cpp
+  compile_suite(blob.${build} ${build} bvlc_master blob/math_test.cpp blob/rules_test.cpp blob/unlike_caffe_test.cpp
     blob/messages_test.cpp blob/device_test.cpp)
 endfunction()
 compile_blob(O2)

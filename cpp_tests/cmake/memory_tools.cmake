@@ -18,11 +18,11 @@ function(run_test name label program)
   set_tests_properties(${name} PROPERTIES LABELS "${label}" TIMEOUT 120)
 endfunction()
 
-# run_under_valgrind(NAME PROGRAM [argument…]), with the options in memcheck_too. COST lets CTest begin with the longest tests, so that
+# run_under_valgrind(NAME PROGRAM [argument…]). COST lets CTest begin with the longest tests, so that
 # no processor is idle at the end.
 function(run_under_valgrind name program)
   if(SYNCEDMEM_TESTS_VALGRIND)
-    add_test(NAME valgrind.${name} COMMAND ${memcheck} ${memcheck_too} $<TARGET_FILE:${program}> ${ARGN})
+    add_test(NAME valgrind.${name} COMMAND ${memcheck} $<TARGET_FILE:${program}> ${ARGN})
     set_tests_properties(valgrind.${name} PROPERTIES LABELS valgrind TIMEOUT 300 COST 10)
   endif()
 endfunction()

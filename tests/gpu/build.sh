@@ -68,7 +68,7 @@ cmake_suites() {
   local folder=$1 build=$2 suite
   shift 2
   cmake -S "$root/cpp_tests" -B "$build" -DSYNCEDMEM_TESTS_VALGRIND=OFF -DSYNCEDMEM_TESTS_ASAN=OFF \
-    -DSYNCEDMEM_TESTS_LIBCXX=OFF -DSYNCEDMEM_TESTS_PROTOBUF=OFF -DSYNCEDMEM_TESTS_CHECKED=OFF "$@" >&2
+    -DSYNCEDMEM_TESTS_LIBCXX=OFF -DSYNCEDMEM_TESTS_PROTOBUF=OFF "$@" >&2
   cmake --build "$build" --target "${cpp_suites[@]}" --parallel 2 >&2
   for suite in "${cpp_suites[@]}"; do install "$build/$suite" "$folder/cpp/$suite"; done
 }
