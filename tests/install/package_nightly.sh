@@ -6,7 +6,7 @@
 
 is_ubuntu() { [[ $1 == bionic || $1 == focal ]]; }
 # system SUITE: makes the system once, without Caffe, and unpacks it to $work/SUITE. Debian's comes from this machine's own archive, and
-# Ubuntu's from the one that debootstrap knows.
+# Ubuntu's from the one that debootstrap knows, which checks signatures where Ubuntu's keys are (Debian 12 has no package of them).
 system() {
   local kept=$cache/systems/$1.tar mirror=()
   if [ ! -f "$kept" ]; then
