@@ -291,15 +291,12 @@ TEST(Wrapper, ThrowsAnErrorWithTheStatusWhileTensorsAreInUse) {
 }
 
 TEST(Wrapper, SetsAndTellsTheChoicesOfTheProcess) {
-  syncedmem::set_pools(false);
-  EXPECT_FALSE(syncedmem::pools());
-  syncedmem::set_pools(true);
-  EXPECT_TRUE(syncedmem::pools());
   const std::size_t budget = syncedmem::pool_budget(SYNCEDMEM_MEMORY_PAGEABLE);
   syncedmem::set_pool_budget(12345);
   EXPECT_EQ(syncedmem::pool_budget(SYNCEDMEM_MEMORY_PAGEABLE), 12345u);
   EXPECT_THROW(syncedmem::pool_budget(SYNCEDMEM_MEMORY_ALL), std::invalid_argument);
-  syncedmem::set_pool_budget(budget);
+  syncedmem::set_pool_budget(SIZE_MAX);
+  EXPECT_EQ(syncedmem::pool_budget(SYNCEDMEM_MEMORY_PAGEABLE), budget);
   const double age = syncedmem::pool_age();
   syncedmem::set_pool_age(2.5);
   EXPECT_EQ(syncedmem::pool_age(), 2.5);
@@ -328,7 +325,7 @@ TEST(Wrapper, SetsAndTellsTheChoicesOfTheProcess) {
 }
 
 TEST(Wrapper, TrimsWhatLiesIdle) {
-  syncedmem::set_pools(true);
+  syncedmem::set_pool_budget(8 << 20);
   { SyncedMemory(4 << 20).mutable_cpu_data(); }
   EXPECT_EQ(syncedmem::idle_bytes(SYNCEDMEM_MEMORY_PAGEABLE), syncedmem::stats().pageable.idle);
   syncedmem::trim();

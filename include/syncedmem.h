@@ -1127,19 +1127,9 @@ syncedmem_status_t syncedmem_trim(int32_t memory);
 syncedmem_status_t syncedmem_idle_bytes(int32_t memory, size_t *bytes);
 
 /**
- * Switches pools, which keep blocks that objects give back for the next one. Without them idle blocks are given back
- * now, and each block is allocated and freed as in Caffe. Overrides `SYNCEDMEM_POOLS`.
- */
-syncedmem_status_t syncedmem_set_pools(bool on);
-
-/**
- * Writes to `*on` whether pools are on.
- */
-syncedmem_status_t syncedmem_get_pools(bool *on);
-
-/**
- * Sets the most bytes that may lie idle: of pageable memory, as many of page-locked memory, and as many on each device; 0
- * keeps none. Overrides `SYNCEDMEM_POOL_BUDGET`.
+ * Sets the most bytes that may lie idle, in blocks that objects give back for the next one: of pageable memory, as many of
+ * page-locked memory, and as many on each device. With 0 each block is allocated and freed as in Caffe. Overrides
+ * `SYNCEDMEM_POOL_BUDGET`, which holds again after `SIZE_MAX`, or without it the default.
  *
  * Defaults: a quarter of the process's memory for pageable blocks, a sixteenth for page-locked ones, and a quarter of
  * what would be free on a device without idle blocks, but at most an eighth of the device. Idle memory of a kind plus that

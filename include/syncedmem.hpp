@@ -359,8 +359,6 @@ Answer answer_of(syncedmem_status_t (*question)(Answer*)) {
   return answer;
 }
 
-inline void set_pools(bool on) { check(syncedmem_set_pools(on)); }
-inline bool pools() { return answer_of(syncedmem_get_pools); }
 inline void set_pool_budget(std::size_t bytes) { check(syncedmem_set_pool_budget(bytes)); }
 inline std::size_t pool_budget(syncedmem_memory_t kind) {
   std::size_t bytes = 0;

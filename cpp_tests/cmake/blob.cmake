@@ -26,7 +26,7 @@ endif()
 # The tests on the device count blocks and calls of the driver.
 foreach(test blob.O2.shared blob.O2.static blob.asan.shared valgrind.blob)
   if(TEST ${test})
-    set_property(TEST ${test} APPEND PROPERTY ENVIRONMENT SYNCEDMEM_POOLS=off)
+    set_property(TEST ${test} APPEND PROPERTY ENVIRONMENT SYNCEDMEM_POOL_BUDGET=0)
   endif()
 endforeach()
 

@@ -47,7 +47,7 @@ endif()
 # These tests count each call of the driver. A test cannot trim the cache of a program that exports nothing.
 foreach(test device.bvlc_master.O2.static device_use.O2.shared device_use.asan.shared valgrind.device_use)
   if(TEST ${test})
-    set_property(TEST ${test} APPEND PROPERTY ENVIRONMENT SYNCEDMEM_POOLS=off)
+    set_property(TEST ${test} APPEND PROPERTY ENVIRONMENT SYNCEDMEM_POOL_BUDGET=0)
   endif()
 endforeach()
 

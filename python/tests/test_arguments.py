@@ -44,7 +44,6 @@ INTEGERS: dict[str, Callable[[Any], object]] = {
     "Workspace.map: skip": lambda value: Workspace().map(Workspace(), {"a": "b"}, skip=value),
     "set_keep_on_shrink: keep": lambda value: syncedmem.set_keep_on_shrink(value),
     "set_keep_on_shrink: most_unused_bytes": lambda value: syncedmem.set_keep_on_shrink(True, value),
-    "set_pools: on": syncedmem.set_pools,
     "set_pool_budget: nbytes": syncedmem.set_pool_budget,
     "get_pool_budget: kind": syncedmem.get_pool_budget,
     "set_pinned_limit: nbytes": syncedmem.set_pinned_limit,

@@ -38,8 +38,6 @@ def test_stats_count_what_happens(accounting: None) -> None:
 
 
 def test_idle_memory_is_told_and_given_back() -> None:
-    before = syncedmem.get_pools()
-    syncedmem.set_pools(True)
     syncedmem.trim()
     with SyncedMemory(8 * ROOM) as mem:
         mem.mutable_cpu_data()
@@ -48,11 +46,9 @@ def test_idle_memory_is_told_and_given_back() -> None:
     assert syncedmem.idle_bytes() == 8 * ROOM
     syncedmem.trim(Memory.PAGEABLE)
     assert syncedmem.idle_bytes(Memory.ALL) == 0
-    syncedmem.set_pools(before)
 
 
 POLICIES: list[tuple[Callable[[Any], None], Callable[[], Any], list[Any]]] = [
-    (syncedmem.set_pools, syncedmem.get_pools, [False, True]),
     (syncedmem.set_pool_age, syncedmem.get_pool_age, [0.0, 2.5, 100]),
     (syncedmem.set_pinned_limit, syncedmem.get_pinned_limit, [0, 1 << 40]),
     (syncedmem.set_mode, syncedmem.get_mode, list(Mode)),

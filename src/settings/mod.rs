@@ -24,7 +24,7 @@ fn read_all() {
     for amount in [&HOST_LIMIT, &POOL_BUDGET, &PINNED_LIMIT] {
         amount.get();
     }
-    for choice in [&MODE, &PIN, &HOST_BLOCKS, &POOLS, &JUNK_FILL] {
+    for choice in [&MODE, &PIN, &HOST_BLOCKS, &JUNK_FILL] {
         choice.get();
     }
     POOL_AGE.get();
@@ -80,7 +80,6 @@ pub fn host_limit() -> Option<u64> {
     HOST_LIMIT.get().filter(|&limit| limit != 0)
 }
 
-pub static POOLS: Choice = Choice::new(c"SYNCEDMEM_POOLS", &["on", "off"]);
 /// Of each kind of memory.
 pub static POOL_BUDGET: Amount = Amount::new(c"SYNCEDMEM_POOL_BUDGET", "the default");
 pub static PINNED_LIMIT: Amount = Amount::new(c"SYNCEDMEM_PINNED_LIMIT", "the default");
@@ -90,12 +89,13 @@ pub static TRACE_SIZE: Amount = Amount::new(c"SYNCEDMEM_TRACE_SIZE", "the defaul
 
 pub static POOL_AGE: Seconds = Seconds::new(c"SYNCEDMEM_POOL_AGE", 10);
 
+/// Whether freed blocks are kept for the next object.
 #[inline]
 pub fn pools() -> bool {
-    POOLS.get() == 0
+    POOL_BUDGET.get() != Some(0)
 }
 
-/// One load instead of three.
+/// One load instead of two.
 static KEEPS_PAGEABLE: AtomicU8 = AtomicU8::new(UNKNOWN);
 const UNKNOWN: u8 = 2;
 
@@ -117,7 +117,7 @@ fn find_whether_pageable_is_kept() -> bool {
 
 fn should_keep_pageable() -> bool {
     // A model has no blocks to keep, and small stacks.
-    !cfg!(loom) && pools() && !malloc_only() && POOL_BUDGET.get() != Some(0)
+    !cfg!(loom) && pools() && !malloc_only()
 }
 
 /// The pools' settings have changed.

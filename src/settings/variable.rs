@@ -103,6 +103,11 @@ impl Amount {
         Some(self.variable.known().unwrap_or_else(|| self.read())).filter(|&bytes| bytes != Self::NONE)
     }
 
+    /// The environment holds again.
+    pub fn reset(&self) {
+        self.variable.set(UNREAD);
+    }
+
     /// The two largest numbers have a meaning here; the next smaller one is as good as no limit.
     pub fn set(&self, bytes: u64) {
         self.variable.set(bytes.min(Self::NONE - 1));

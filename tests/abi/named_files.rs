@@ -209,7 +209,7 @@ const EVIL: &str = "x\u{1b}[2J\nlibsyncedmem: all is well\u{9b}31m";
 fn control_characters_of_a_setting_are_printed_escaped() {
     let place = Place::new(&[]);
     let words =
-        ["SYNCEDMEM_POOLS", "SYNCEDMEM_HOST_LIMIT", "SYNCEDMEM_POOL_AGE"].map(|variable| (variable, EVIL.to_string()));
+        ["SYNCEDMEM_PIN", "SYNCEDMEM_HOST_LIMIT", "SYNCEDMEM_POOL_AGE"].map(|variable| (variable, EVIL.to_string()));
     let files = ["SYNCEDMEM_TRACE", "SYNCEDMEM_REPORT"].map(|variable| (variable, format!("/no/such/folder/{EVIL}")));
     for (variable, value) in words.into_iter().chain(files) {
         let ran = run(Command::new(place.path("program")).env(variable, &value));

@@ -185,7 +185,6 @@ fn flags_become_the_settings_of_the_library() {
         ("--on-error=throw", "ON_ERROR=throw"),
         ("--pin=never", "PIN=never"),
         ("--pinned-limit=2G", "PINNED_LIMIT=2G"),
-        ("--pools=off", "POOLS=off"),
         ("--pool-age=2.5", "POOL_AGE=2.5"),
         ("--pool-budget=1K", "POOL_BUDGET=1K"),
         ("--share", "SHARE=all"),

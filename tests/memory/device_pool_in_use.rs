@@ -36,7 +36,7 @@ fn a_block_that_an_unknown_stream_still_uses_is_not_given_back_to_the_driver_eit
     // The simulated driver counts what is freed too early as a broken rule, which the end of each test looks for.
     let gpu = &gpu();
     for side in SIDES {
-        let ways: [&dyn Fn(); 3] = [&|| trim(ALL), &|| set_pools(false), &|| set_budget(0)];
+        let ways: [&dyn Fn(); 2] = [&|| trim(ALL), &|| set_budget(0)];
         for give_back in ways {
             let (stream, source) = (gpu.stream(), gpu.block(5000));
             let object = side.object(5000);
@@ -47,7 +47,6 @@ fn a_block_that_an_unknown_stream_still_uses_is_not_given_back_to_the_driver_eit
             assert_eq!(idle(ALL), 0);
             stream.synchronize();
             gpu.set_lag(0);
-            set_pools(true);
             set_budget(1 << 30);
         }
     }
@@ -151,20 +150,16 @@ fn a_wait_for_one_block_holds_up_no_other_thread() {
 fn a_block_that_no_pool_keeps_is_freed_behind_the_work_of_the_default_stream() {
     // The simulated driver counts what is freed too early as a broken rule, which the end of each test looks for.
     let gpu = &gpu();
-    let keep_none: [&dyn Fn(); 2] = [&|| set_pools(false), &|| set_budget(0)];
     for side in SIDES {
-        for keep_none in keep_none {
-            let (stream, source) = (std::ptr::null_mut(), gpu.block(5000));
-            let object = side.object(5000);
-            keep_none();
-            gpu.set_lag(UNTIL_IT_IS_WAITED_FOR);
-            work_on(gpu, side, &object, 5000, &source, stream);
-            drop(object);
-            assert_eq!(gpu.within(0, || gpu.cuStreamQuery(stream)), 0, "{side:?}: the free waits");
-            gpu.set_lag(0);
-            set_pools(true);
-            set_budget(1 << 30);
-        }
+        let (stream, source) = (std::ptr::null_mut(), gpu.block(5000));
+        let object = side.object(5000);
+        set_budget(0);
+        gpu.set_lag(UNTIL_IT_IS_WAITED_FOR);
+        work_on(gpu, side, &object, 5000, &source, stream);
+        drop(object);
+        assert_eq!(gpu.within(0, || gpu.cuStreamQuery(stream)), 0, "{side:?}: the free waits");
+        gpu.set_lag(0);
+        set_budget(1 << 30);
     }
 }
 

@@ -89,9 +89,6 @@ fn trim_gives_everything_idle_back_to_the_system() {
 
 /// Every block is made and given back as the originals were.
 fn nothing_is_kept() {
-    let mut on = true;
-    assert_eq!(unsafe { syncedmem_get_pools(&mut on) }, SYNCEDMEM_SUCCESS);
-    assert!(!on);
     let threads_before = threads().len();
     for _ in 0..10 {
         mappings();
@@ -110,7 +107,7 @@ fn nothing_is_kept() {
 
 fn without_pools_nothing_is_kept() {
     nothing_is_kept();
-    set_pools(true);
+    set_budget(64 * MIB);
     give_back(5 * MIB, 1);
     assert_eq!(idle(PAGEABLE), 5 * MIB);
 }
@@ -162,7 +159,7 @@ fn idle_blocks_go_before_the_address_space_is_exhausted() {
 fn a_value_that_makes_no_sense_is_reported_once_and_the_default_holds() {
     for (variable, value, told) in [
         ("SYNCEDMEM_HOST_LIMIT", "lots", "SYNCEDMEM_HOST_LIMIT=lots is not a number of bytes"),
-        ("SYNCEDMEM_POOLS", "maybe", "SYNCEDMEM_POOLS=maybe is not one of on off; using on"),
+        ("SYNCEDMEM_PIN", "maybe", "SYNCEDMEM_PIN=maybe is not one of auto always never; using auto"),
         ("SYNCEDMEM_POOL_BUDGET", "some", "SYNCEDMEM_POOL_BUDGET=some is not a number of bytes"),
         ("SYNCEDMEM_POOL_AGE", "-3", "SYNCEDMEM_POOL_AGE=-3 is not a number of seconds; using 10"),
         ("SYNCEDMEM_POOL_AGE", "soon", "SYNCEDMEM_POOL_AGE=soon is not a number of seconds; using 10"),
@@ -217,6 +214,6 @@ crate::support::harness::tests![
     alone(&[("SYNCEDMEM_POOL_AGE", "0.2")]):
     blocks_that_grow_old_are_given_back_to_the_system,
     a_block_that_is_used_again_and_again_does_not_grow_old;
-    alone(&[("SYNCEDMEM_POOLS", "off")]): without_pools_nothing_is_kept;
+    alone(&[("SYNCEDMEM_POOL_BUDGET", "0")]): without_pools_nothing_is_kept;
     alone(&[("SYNCEDMEM_HOST_LIMIT", "8M")]): idle_blocks_count_under_the_host_limit_and_go_before_a_request_fails
 ];

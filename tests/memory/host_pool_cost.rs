@@ -69,7 +69,7 @@ crate::support::harness::tests![
     alone(&[]):
     a_block_that_comes_back_costs_no_page_fault,
     nothing_is_started_before_something_is_kept;
-    alone(&[("SYNCEDMEM_POOLS", "off")]): a_block_that_is_made_anew_costs_page_faults;
+    alone(&[("SYNCEDMEM_POOL_BUDGET", "0")]): a_block_that_is_made_anew_costs_page_faults;
     alone(&[("SYNCEDMEM_POOL_AGE", "0.1")]): the_thread_that_looks_after_idle_blocks_takes_no_signal_and_ends_when_there_is_none;
     alone(&[("SYNCEDMEM_POOL_AGE", "3600")]): a_long_age_that_is_made_short_holds_soon
 ];

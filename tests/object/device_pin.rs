@@ -90,7 +90,7 @@ fn what_cannot_be_pinned_says_what_to_do_and_what_is_pinned_already_is_left_alon
     assert_eq!(half.set_cpu_data(lent[100..].as_mut_ptr()), SYNCEDMEM_SUCCESS);
     assert_eq!(half.pin(), SYNCEDMEM_ERROR_DRIVER, "only a part of it is page-locked");
     // Idle registered blocks make room.
-    assert_eq!(syncedmem_set_pools(true), SYNCEDMEM_SUCCESS);
+    assert_eq!(syncedmem_set_pool_budget(usize::MAX), SYNCEDMEM_SUCCESS);
     drop((half, object, made_so));
     assert_eq!(registered(&gpu), Some(1));
     gpu.within(0, || assert_eq!(gpu.cuMemHostUnregister(lent.as_mut_ptr().cast()), 0));

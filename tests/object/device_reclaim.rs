@@ -109,7 +109,7 @@ fn a_failure_tells_what_was_given_back_in_vain() {
 
 fn idle_blocks_go_before_anything_is_evicted() {
     let gpu = small_gpu(ROOM * MIB);
-    assert_eq!(syncedmem_set_pools(true), SYNCEDMEM_SUCCESS);
+    assert_eq!(syncedmem_set_pool_budget(usize::MAX), SYNCEDMEM_SUCCESS);
     let mut objects: Vec<_> = (0..4).map(|_| idle(&gpu, State::Synced)).collect();
     drop([0; 3].map(|_| idle(&gpu, State::AtGpu)));
     let mut bytes = 0;

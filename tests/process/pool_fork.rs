@@ -61,7 +61,6 @@ fn a_child_calls_no_driver_whatever_lies_idle() {
         for memory in [PAGEABLE, PINNED, DEVICE, ALL] {
             trim(memory);
         }
-        set_budget(0);
         set_pools(false);
         set_pools(true);
         set_age(0.01);

@@ -25,7 +25,7 @@ impl Shared {
 fn exactly_one_of_many_readers_allocates_and_all_get_the_same_address() {
     const ROUNDS: usize = 200;
     // Every round allocates: nothing comes from the round before.
-    assert_eq!(syncedmem_set_pools(false), SYNCEDMEM_SUCCESS);
+    assert_eq!(syncedmem_set_pool_budget(0), SYNCEDMEM_SUCCESS);
     for round in 1..=ROUNDS {
         let shared = Shared::create(WATCHED);
         let addresses = at_once(THREADS, |_| {
@@ -65,7 +65,7 @@ fn of_many_first_touches_of_a_small_object_one_block_stays_and_the_others_are_fr
             data
         },
     ];
-    alone(&[("SYNCEDMEM_POOLS", "off")], || {
+    alone(&[("SYNCEDMEM_POOL_BUDGET", "0")], || {
         // The settings are read, so that the short path is open.
         Plain::new(8).cpu_data();
         for bytes in FOLLOWED {

@@ -118,7 +118,7 @@ fn what_a_process_is_and_what_bounds_it_is_read_before_its_events() {
     recording.text(text::Kind::Command, 0, b"caffe\0train\0--solver=a b\0\0");
     recording.text(text::Kind::Host, 0, b"node3");
     recording.text(text::Kind::Limit, 1 << 40, b"address space");
-    recording.text(text::Kind::Setting, 0, b"SYNCEDMEM_POOLS=off");
+    recording.text(text::Kind::Setting, 0, b"SYNCEDMEM_POOL_BUDGET=0");
     recording.event(at(10, 0, made(64)));
     recording.text(text::Kind::Caffe, 0, b"/lib/libcaffe.so.1.0.0");
     let notes = read("notes", &recording).into_iter().skip(1).map_while(|item| match item {
@@ -130,7 +130,7 @@ fn what_a_process_is_and_what_bounds_it_is_read_before_its_events() {
         Note::Command(command),
         Note::Host("node3".into()),
         Note::Limit { name: "address space".into(), bytes: 1 << 40 },
-        Note::Setting("SYNCEDMEM_POOLS=off".into()),
+        Note::Setting("SYNCEDMEM_POOL_BUDGET=0".into()),
         Note::Caffe(Caffe { file: "/lib/libcaffe.so.1.0.0".into(), reaches: false, taken_over: 0, for_names: 0 }),
     ];
     assert_eq!(notes.collect::<Vec<_>>(), expected);

@@ -41,7 +41,6 @@ from ._policies import (
     get_pinning,
     get_pool_age,
     get_pool_budget,
-    get_pools,
     set_accounting,
     set_device_check,
     set_error_policy,
@@ -51,7 +50,6 @@ from ._policies import (
     set_pinning,
     set_pool_age,
     set_pool_budget,
-    set_pools,
 )
 from ._report import Report
 from ._types import Accounting, ErrorPolicy, Eviction, Head, Memory, MemoryStats, Mode, ModelKind, Pinning, Stats, Status, Sum
@@ -106,7 +104,6 @@ __all__ = [
     "get_pinning",
     "get_pool_age",
     "get_pool_budget",
-    "get_pools",
     "idle_bytes",
     "include_dir",
     "lib",
@@ -129,7 +126,6 @@ __all__ = [
     "set_pinning",
     "set_pool_age",
     "set_pool_budget",
-    "set_pools",
     "stats",
     "trace",
     "trace_start",

@@ -16,16 +16,6 @@ def _get(function: Any, c_type: str, *arguments: Any) -> Any:
     return answer[0]
 
 
-def set_pools(on: bool) -> None:
-    """Switches pools: whether blocks that objects give back are kept for the next object."""
-    check(lib.syncedmem_set_pools(flag(on, "on")))
-
-
-def get_pools() -> bool:
-    """Whether blocks are kept for the next object."""
-    return bool(_get(lib.syncedmem_get_pools, "bool *"))
-
-
 def set_pool_budget(nbytes: int) -> None:
     """Sets the most idle bytes: of pageable memory, of page-locked memory, and on each device; 0 keeps none."""
     check(lib.syncedmem_set_pool_budget(size(nbytes, "nbytes")))

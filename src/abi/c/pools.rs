@@ -54,27 +54,9 @@ pub unsafe extern "C" fn syncedmem_idle_bytes(memory: i32, bytes: *mut usize) ->
     entry!(out(bytes), |bytes| bytes.set(kinds(memory)?.map(trim::idle).sum::<u64>() as usize))
 }
 
-/// Switches pools, which keep blocks that objects give back for the next one. Without them idle blocks are given back
-/// now, and each block is allocated and freed as in Caffe. Overrides `SYNCEDMEM_POOLS`.
-#[unsafe(no_mangle)]
-pub extern "C" fn syncedmem_set_pools(on: bool) -> syncedmem_status_t {
-    entry!(|| {
-        settings::POOLS.set(usize::from(!on));
-        settings::changed();
-        if !on {
-            let _ = Kind::ALL.map(trim::trim);
-        }
-    })
-}
-
-/// Writes to `*on` whether pools are on.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn syncedmem_get_pools(on: *mut bool) -> syncedmem_status_t {
-    entry!(out(on), |on| on.set(settings::pools()))
-}
-
-/// Sets the most bytes that may lie idle: of pageable memory, as many of page-locked memory, and as many on each device; 0
-/// keeps none. Overrides `SYNCEDMEM_POOL_BUDGET`.
+/// Sets the most bytes that may lie idle, in blocks that objects give back for the next one: of pageable memory, as many of
+/// page-locked memory, and as many on each device. With 0 each block is allocated and freed as in Caffe. Overrides
+/// `SYNCEDMEM_POOL_BUDGET`, which holds again after `SIZE_MAX`, or without it the default.
 ///
 /// Defaults: a quarter of the process's memory for pageable blocks, a sixteenth for page-locked ones, and a quarter of
 /// what would be free on a device without idle blocks, but at most an eighth of the device. Idle memory of a kind plus that
@@ -83,9 +65,13 @@ pub unsafe extern "C" fn syncedmem_get_pools(on: *mut bool) -> syncedmem_status_
 #[unsafe(no_mangle)]
 pub extern "C" fn syncedmem_set_pool_budget(bytes: usize) -> syncedmem_status_t {
     entry!(|| {
-        settings::POOL_BUDGET.set(bytes as u64);
+        match bytes {
+            usize::MAX => settings::POOL_BUDGET.reset(),
+            bytes => settings::POOL_BUDGET.set(bytes as u64),
+        }
         settings::changed();
-        Kind::ALL.into_iter().for_each(trim::reduce);
+        let give_back = |kind| if bytes == 0 { _ = trim::trim(kind) } else { trim::reduce(kind) };
+        Kind::ALL.into_iter().for_each(give_back);
     })
 }
 

@@ -3,7 +3,7 @@
 use strsim::levenshtein;
 
 /// Variables of the library and of this command.
-pub const KNOWN: [&str; 19] = [
+pub const KNOWN: [&str; 18] = [
     "SYNCEDMEM_ACCOUNT",
     "SYNCEDMEM_CHECK_DEVICE",
     "SYNCEDMEM_HOST_BLOCKS",
@@ -15,7 +15,6 @@ pub const KNOWN: [&str; 19] = [
     "SYNCEDMEM_ON_ERROR",
     "SYNCEDMEM_PIN",
     "SYNCEDMEM_PINNED_LIMIT",
-    "SYNCEDMEM_POOLS",
     "SYNCEDMEM_POOL_AGE",
     "SYNCEDMEM_POOL_BUDGET",
     "SYNCEDMEM_REPORT",

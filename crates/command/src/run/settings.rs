@@ -39,10 +39,7 @@ pub struct Settings {
     /// Take this for Caffe::mode().
     #[arg(long, value_name = "MODE", value_parser = ["auto", "cpu", "gpu"])]
     mode: Option<String>,
-    /// Keep freed blocks for reuse.
-    #[arg(long, value_name = "ON|OFF", value_parser = ["on", "off"])]
-    pools: Option<String>,
-    /// Limit of the memory of each kind that is kept for reuse.
+    /// Limit of the memory of each kind that is kept for reuse; 0 keeps none.
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     pool_budget: Option<String>,
     /// Time after which an unused pageable block is unmapped.
@@ -71,7 +68,6 @@ impl Settings {
             ("SYNCEDMEM_ON_ERROR", self.on_error.clone()),
             ("SYNCEDMEM_PIN", self.pin.clone()),
             ("SYNCEDMEM_MODE", self.mode.clone()),
-            ("SYNCEDMEM_POOLS", self.pools.clone()),
             ("SYNCEDMEM_POOL_BUDGET", self.pool_budget.clone()),
             ("SYNCEDMEM_POOL_AGE", self.pool_age.clone()),
             ("SYNCEDMEM_PINNED_LIMIT", self.pinned_limit.clone()),

@@ -212,7 +212,7 @@ impl IdleBlocks {
         const MILLISECONDS: u64 = 100;
         let figures = self.figures(device);
         let (now, before) = (coarse_milliseconds(), figures.queried.load(Relaxed));
-        let is_needed = settings::pools() && settings::POOL_BUDGET.get().is_none();
+        let is_needed = settings::POOL_BUDGET.get().is_none();
         if !is_needed || (before != 0 && now.saturating_sub(before) < MILLISECONDS) {
             return;
         }
