@@ -139,8 +139,7 @@ fn give_back(driver: &Driver, mut block: IdleBlock) {
 }
 
 fn reduce_device(driver: &Driver, idle_blocks: &IdleBlocks, device: c_int, wanted: impl Fn(&IdleBlock) -> bool) {
-    let bytes = if settings::pools() { idle_blocks.budget(device) } else { 0 };
-    reduce_device_to(driver, idle_blocks, device, bytes, wanted, give_back);
+    reduce_device_to(driver, idle_blocks, device, idle_blocks.budget(device), wanted, give_back);
 }
 
 fn reduce_device_to(

@@ -21,7 +21,6 @@ use crate::memory::cache;
 use crate::memory::cache::budget;
 use crate::memory::driver::host_register::Registration;
 use crate::platform::text::warn_once;
-use crate::settings;
 use crate::state::flags::{self, RECORDED};
 pub use pin::{hold, pin, unpin};
 
@@ -167,8 +166,7 @@ pub fn reduce_near() {
 }
 
 fn is_beyond_budget() -> bool {
-    let budget = if settings::pools() { budget::host(Kind::Pinned) } else { 0 };
-    is_used() && idle() > budget.saturating_sub(cache::device::idle(Kind::Pinned))
+    is_used() && idle() > budget::host(Kind::Pinned).saturating_sub(cache::device::idle(Kind::Pinned))
 }
 
 fn give_back_those(wanted: impl Fn(usize, &Registration) -> bool) -> u64 {
