@@ -4,11 +4,11 @@ import hashlib
 import os
 import re
 import subprocess
-import threading
+import tempfile
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Dict, List, Optional
+from typing import Dict, List
 
 # A processor time, and a loss as Caffe prints it, or a line of pycaffe.py.
 TIME = re.compile(r"^seconds (\w+) ([\d.]+)")
@@ -18,37 +18,25 @@ SAVED = "model_iter_*"
 
 @dataclass
 class Run:
-    """Processes that ran at once: sums over them, but for the two times."""
+    """Processes that ran at once: sums over them, but for the time on the clock."""
 
     wall: float = 0.0  # until the last one ended
-    first: float = 0.0  # until the last one printed its first result
     user: float = 0.0
     system: float = 0.0
     minor: int = 0
-    major: int = 0
     peak: int = 0
     results: List[str] = field(default_factory=list)
     seconds: Dict[str, float] = field(default_factory=dict)
 
 
 class Process:
-    """A process whose output is read while it runs."""
+    """A process that writes to a file."""
 
     def __init__(self, command: List[str], folder: Path, environment: Dict[str, str]) -> None:
-        self.lines: List[str] = []
-        self.first: Optional[float] = None
+        self.output = tempfile.TemporaryFile("w+")
         self.process = subprocess.Popen(
-            command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+            command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=self.output, stderr=subprocess.STDOUT
         )
-        self.reader = threading.Thread(target=self.read)
-        self.reader.start()
-
-    def read(self) -> None:
-        assert self.process.stdout
-        for line in self.process.stdout:
-            if self.first is None and RESULT.search(line):
-                self.first = time.monotonic()
-            self.lines.append(line)
 
     def add_to(self, run: Run, start: float) -> None:
         """Waits for the end, and adds what this process used. AssertionError if it failed."""
@@ -56,20 +44,19 @@ class Process:
         _, status, usage = os.wait4(self.process.pid, 0)
         run.wall = max(run.wall, time.monotonic() - start)
         self.process.returncode = os.waitstatus_to_exitcode(status)
-        self.reader.join()
-        assert self.process.stdout
-        self.process.stdout.close()
-        last = "".join(self.lines[-5:])
+        with self.output:
+            self.output.seek(0)
+            lines = list(self.output)
+        last = "".join(lines[-5:])
         assert self.process.returncode == 0, f"{self.process.args} ended with status {self.process.returncode}:\n{last}"
-        assert self.first is not None, f"{self.process.args} printed no result:\n{last}"
-        run.first = max(run.first, self.first - start)
+        results = [match[1] for match in map(RESULT.search, lines) if match]
+        assert results, f"{self.process.args} printed no result:\n{last}"
         run.user += usage.ru_utime
         run.system += usage.ru_stime
         run.minor += usage.ru_minflt
-        run.major += usage.ru_majflt
         run.peak += usage.ru_maxrss * 1024
-        run.seconds.update((match[1], float(match[2])) for match in map(TIME.search, self.lines) if match)
-        run.results += [match[1] for match in map(RESULT.search, self.lines) if match]
+        run.seconds.update((match[1], float(match[2])) for match in map(TIME.search, lines) if match)
+        run.results += results
 
 
 def measure(commands: List[List[str]], folder: Path, environment: Dict[str, str]) -> Run:

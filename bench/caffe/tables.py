@@ -3,7 +3,7 @@
 import os
 import statistics
 from dataclasses import dataclass
-from typing import Callable, List, Optional, Tuple
+from typing import Callable, List, Tuple
 
 from processes import Run
 from system import describe_system
@@ -21,9 +21,6 @@ MOST_TIME_TRACED = 1.05
 NARROW = 0.2
 # The kernel counts system time in ticks, mostly of 4 ms: of a shorter one there are too few to compare.
 LEAST_SYSTEM_TIME = 0.1
-NO_DIFFERENCE = "no difference"
-VARIES = "varies"
-TOO_SHORT = f"below {LEAST_SYSTEM_TIME:g} s"
 
 
 def seconds(value: float) -> str:
@@ -46,15 +43,11 @@ class Measure:
 
 
 WALL = Measure("wall time", lambda run: run.wall, seconds)
-FIRST = Measure("to the first result", lambda run: run.first, seconds)
-USER = Measure("user time", lambda run: run.user, seconds)
 SYSTEM = Measure("system time", lambda run: run.system, seconds)
 MINOR = Measure("minor page faults", lambda run: run.minor, count)
-MAJOR = Measure("major page faults", lambda run: run.major, count)
 PROCESSOR = Measure("processor time", lambda run: run.user + run.system, seconds)
 PEAK = Measure("peak memory", lambda run: run.peak, mebibytes)
-MEASURES = (WALL, FIRST, USER, SYSTEM, MINOR, MAJOR, PEAK)
-SHORT = (WALL, SYSTEM, MINOR, PEAK)
+MEASURES = (WALL, SYSTEM, MINOR, PEAK)
 
 
 def pass_time(name: str) -> Measure:
@@ -69,22 +62,19 @@ class Measured:
     def side(self, measure: Measure, side: int) -> List[float]:
         return [measure.of(pair[side]) for pair in self.pairs]
 
-    def ratios(self, measure: Measure) -> Optional[List[float]]:
-        """The library's figure as a share of the original's, pair by pair; None if an original's is zero."""
-        pairs = list(zip(self.side(measure, 0), self.side(measure, 1)))
-        return [ours / original for original, ours in pairs] if all(original for original, _ in pairs) else None
+    def ratios(self, measure: Measure) -> List[float]:
+        """The library's figure as a share of the original's, pair by pair."""
+        return [ours / original for original, ours in zip(self.side(measure, 0), self.side(measure, 1))]
 
     def verdict(self, measure: Measure) -> str:
-        """`no difference`, `varies`, too short to compare, or nothing where the sides differ."""
+        """How the sides differ, if they do and this run can tell."""
         if measure is SYSTEM and all(statistics.median(self.side(SYSTEM, side)) < LEAST_SYSTEM_TIME for side in (0, 1)):
-            return TOO_SHORT
+            return f"below {LEAST_SYSTEM_TIME:g} s"
         ratios = self.ratios(measure)
-        if ratios is None:
-            return NO_DIFFERENCE if self.side(measure, 0) == self.side(measure, 1) else ""
         low, high = round(min(ratios), 2), round(max(ratios), 2)
         if not low <= 1 <= high:
-            return ""
-        return NO_DIFFERENCE if round(high - low, 2) <= NARROW else VARIES
+            return ratio(statistics.median(ratios))
+        return "no difference" if round(high - low, 2) <= NARROW else f"{ratio(low)} to {ratio(high)}"
 
 
 def spread(values: List[float], shown: Callable[[float], str]) -> str:
@@ -101,32 +91,26 @@ def row(*cells: str) -> str:
     return "| " + " | ".join(cells) + " |"
 
 
-def short_table(measured: List[Measured]) -> str:
-    """The table to read first."""
+def table(measured: List[Measured]) -> str:
+    """How the sides differ, and the figures of both."""
 
     def cell(one: Measured, measure: Measure) -> str:
-        verdict = one.verdict(measure)
-        ratios = one.ratios(measure)
-        if verdict == VARIES and ratios:
-            return f"{ratio(min(ratios))} to {ratio(max(ratios))}"
-        return verdict or (ratio(statistics.median(ratios)) if ratios else "")
+        original, library = (measure.shown(statistics.median(one.side(measure, side))) for side in (0, 1))
+        return f"{one.verdict(measure)} ({original if original == library else f'{original}, {library}'})"
 
-    lines = [row("Program", *(measure.name for measure in SHORT)), row(*["---"] * (1 + len(SHORT)))]
-    lines += [row(one.workload.name, *(cell(one, measure) for measure in SHORT)) for one in measured]
+    lines = [row("Program", *(measure.name for measure in MEASURES)), row(*["---"] * (1 + len(MEASURES)))]
+    lines += [row(one.workload.name, *(cell(one, measure) for measure in MEASURES)) for one in measured]
     return "\n".join(lines) + "\n"
 
 
 def sharing_table(measured: List[Measured], quick: bool) -> str:
-    """The peaks of programs that share memory, with what they may be at most, and what is to be reached."""
-    lines = [row("Program", "`SYNCEDMEM_SHARE`", "original", "library", "ratio", "at most", "goal"), row(*["---"] * 7)]
+    """The peaks of programs that share memory, with what they may be at most."""
+    lines = [row("Program", "`SYNCEDMEM_SHARE`", "original", "library", "ratio", "at most"), row(*["---"] * 6)]
     for one in measured:
         shares = one.workload.shares
         assert shares
         peaks = (spread(one.side(PEAK, side), PEAK.shown) for side in (0, 1))
-        goal = "" if quick else ratio(shares.goal)
-        lines.append(
-            row(one.workload.name, shares.setting, *peaks, spread(one.ratios(PEAK) or [], ratio), ratio(most_memory(one, quick)), goal)
-        )
+        lines.append(row(one.workload.name, shares.setting, *peaks, spread(one.ratios(PEAK), ratio), ratio(most_memory(one, quick))))
     return "\n".join(lines) + "\n"
 
 
@@ -137,26 +121,8 @@ def times_table(measured: List[Measured]) -> str:
         for name, most in one.workload.shares.times.items() if one.workload.shares else ():
             measure = pass_time(name)
             sides = (spread(one.side(measure, side), seconds) for side in (0, 1))
-            lines.append(row(one.workload.name, name, *sides, spread(one.ratios(measure) or [], ratio), ratio(most)))
+            lines.append(row(one.workload.name, name, *sides, spread(one.ratios(measure), ratio), ratio(most)))
     return "\n".join(lines) + "\n" if len(lines) > 2 else ""
-
-
-def table(measured: List[Measured]) -> str:
-    """Every figure."""
-    lines = [row("Program", "", "original", "library", "ratio", ""), row(*["---"] * 6)]
-    for one in measured:
-        for measure in MEASURES:
-            ratios = one.ratios(measure)
-            lines.append(
-                row(
-                    one.workload.name if measure is MEASURES[0] else "",
-                    measure.name,
-                    *(spread(one.side(measure, side), measure.shown) for side in (0, 1)),
-                    spread(ratios, ratio) if ratios else "",
-                    one.verdict(measure),
-                )
-            )
-    return "\n".join(lines) + "\n"
 
 
 def header(quick: bool, pairs: int) -> str:
@@ -175,11 +141,11 @@ def header(quick: bool, pairs: int) -> str:
         f"- Settings: {', '.join(f'{name}={value}' for name, value in settings.items()) or 'none in the environment'}.",
         "- Caffe: Debian bullseye's caffe-cpu and pycaffe, with this system's OpenBLAS on one thread.",
         f"- Order: original, library, library, original, and so on; pairs of processes for each program: {pairs}.",
-        "- Figures: the median [least - most] of the processes, from wait4. Of eight at once: sums, but the times on the clock.",
-        "- Ratio: the library's figure as a share of the original's, pair by pair; below 1 is less.",
-        f"- *No difference*: the spread of the ratios, rounded to two digits, covers 1 and is at most {NARROW:g} wide.",
-        "- *Varies*: the spread covers 1 and is wider, so that this run decides nothing. The first table then shows the spread.",
-        f"- *{TOO_SHORT.capitalize()}*: both medians of the system time are. The kernel counts it in ticks, too few here to compare.",
+        "- Cells: the library's figure as a share of the original's, the median of the pairs; behind it the medians of both, from wait4. Of",
+        "  eight at once: sums, but the times on the clock.",
+        f"- *No difference*: the ratios of the pairs, rounded to two digits, lie around 1 and within {NARROW:g}.",
+        "- *0.87 to 1.09*: they lie around 1 and farther apart, so that this run decides nothing.",
+        f"- *Below {LEAST_SYSTEM_TIME:g} s*: both medians of the system time are. The kernel counts it in ticks, too few here to compare.",
         "",
     ]
     return "\n".join(lines)
@@ -204,9 +170,7 @@ def missed(measured: List[Measured], quick: bool) -> List[str]:
         if one.workload.shares:
             bounds += [(pass_time(name), most) for name, most in one.workload.shares.times.items()]
         for measure, most in bounds:
-            ratios = one.ratios(measure)
-            assert ratios
-            middle = statistics.median(ratios)
+            middle = statistics.median(one.ratios(measure))
             if middle > most:
                 found.append(f"missed: {one.workload.name}: {measure.name}: ratio {middle:.3f}; bound: <= {most:.2f}")
     return found
