@@ -20,10 +20,10 @@ mod accessor;
 mod at_fork;
 mod blob;
 mod detour;
+mod function;
 mod layer_type;
 mod layout;
 mod net;
-mod original;
 mod pass;
 mod record;
 mod sharing;
@@ -34,8 +34,8 @@ use std::ffi::{c_int, c_void};
 use std::panic::catch_unwind;
 
 use blob::Blob;
+use function::Function;
 use net::Net;
-use original::Original;
 use pass::{Kind, Pass};
 
 thread_local! {
@@ -47,8 +47,6 @@ thread_local! {
     /// The solver that made its history last, and its net: some make a second one next.
     static SOLVING: Cell<Option<(usize, Net)>> = const { Cell::new(None) };
 }
-
-type Call = unsafe extern "C-unwind" fn(*mut c_void);
 
 /// [`INSIDE`] while it lives. An exception of Caffe's drops it too.
 struct Inside(Option<(Net, bool)>);
@@ -70,18 +68,36 @@ fn naming<T>(name: impl FnOnce() -> Option<T> + std::panic::UnwindSafe) -> Optio
     catch_unwind(name).ok().flatten()
 }
 
+/// A function in front of Caffe's of this symbol: what comes before gives a guard, which lives during the call, and what it keeps for what
+/// comes after.
+macro_rules! in_front {
+    (
+        $symbol:expr, $function:ident($($argument:ident: $of:ty),*) $(-> $result:ty)?,
+        $before:expr, $kept:pat => $after:expr
+    ) => {
+        #[unsafe(export_name = $symbol)]
+        unsafe extern "C-unwind" fn $function($($argument: $of),*) $(-> $result)? {
+            static ORIGINAL: Function<unsafe extern "C-unwind" fn($($of),*) $(-> $result)?> = Function::new($symbol);
+            let (guard, $kept) = $before;
+            let result = {
+                let _guard = guard;
+                // SAFETY: the caller called Caffe's function with these arguments.
+                unsafe { ORIGINAL.original()($($argument),*) }
+            };
+            $after;
+            result
+        }
+    };
+}
+
 /// A function that makes a solver's second history, after `PreSolve` of the same solver.
 macro_rules! second_history {
     ($function:ident, $symbol:expr) => {
-        #[unsafe(export_name = $symbol)]
-        unsafe extern "C-unwind" fn $function(this: *mut c_void) {
-            static PRE_SOLVE: Original<Call> = Original::new($symbol);
-            // SAFETY: the caller called Caffe's function with this argument.
-            unsafe { PRE_SOLVE.get()(this) };
+        in_front!($symbol, $function(this: *mut c_void), ((), ()), () => {
             if let Some((_, net)) = SOLVING.take().filter(|&(solver, _)| solver == this.addr()) {
                 naming(move || record::history(net, this));
             }
-        }
+        });
     };
 }
 
@@ -89,102 +105,86 @@ macro_rules! second_history {
 macro_rules! in_front_of {
     ($letter:literal, $real:ty) => {
         const _: () = {
-            #[unsafe(export_name = concat!("_ZN5caffe3NetI", $letter, "E4InitERKNS_12NetParameterE"))]
-            unsafe extern "C-unwind" fn init(this: *mut c_void, parameters: *const c_void) {
-                type Init = unsafe extern "C-unwind" fn(*mut c_void, *const c_void);
-                static INIT: Original<Init> =
-                    Original::new(concat!("_ZN5caffe3NetI", $letter, "E4InitERKNS_12NetParameterE"));
-                let net = Net::new(this, $letter);
-                // A recurrent layer makes a net of its own.
-                let is_inner = INSIDE.get().is_some();
-                naming(|| at_fork::watch(sharing::locks));
-                naming(move || record::begin(net));
-                naming(move || sharing::begin(net, is_inner));
+            in_front!(
+                concat!("_ZN5caffe3NetI", $letter, "E4InitERKNS_12NetParameterE"),
+                init(this: *mut c_void, parameters: *const c_void),
                 {
-                    let _inside = Inside::of(net, true);
-                    // SAFETY: the caller called Caffe's function with these arguments.
-                    unsafe { INIT.get()(this, parameters) };
+                    let net = Net::new(this, $letter);
+                    // A recurrent layer makes a net of its own.
+                    let is_inner = INSIDE.get().is_some();
+                    naming(|| at_fork::watch(sharing::locks));
+                    naming(move || record::begin(net));
+                    naming(move || sharing::begin(net, is_inner));
+                    (Inside::of(net, true), (net, is_inner))
+                },
+                (net, is_inner) => {
+                    NEWEST.set(Some(net));
+                    naming(move || record::net(net, true));
+                    naming(move || record::layers(net, is_inner));
+                    if !is_inner {
+                        naming(move || sharing::attach(net));
+                    }
                 }
-                NEWEST.set(Some(net));
-                naming(move || record::net(net, true));
-                naming(move || record::layers(net, is_inner));
-                if !is_inner {
-                    naming(move || sharing::attach(net));
-                }
-            }
+            );
 
-            #[unsafe(export_name = concat!("_ZN5caffe3NetI", $letter, "E7ReshapeEv"))]
-            unsafe extern "C-unwind" fn reshape(this: *mut c_void) {
-                static RESHAPE: Original<Call> = Original::new(concat!("_ZN5caffe3NetI", $letter, "E7ReshapeEv"));
-                let net = Net::new(this, $letter);
+            in_front!(
+                concat!("_ZN5caffe3NetI", $letter, "E7ReshapeEv"),
+                reshape(this: *mut c_void),
+                (Inside::of(Net::new(this, $letter), false), Net::new(this, $letter)),
+                net => {
+                    naming(move || record::net(net, false));
+                    naming(move || sharing::place_again(net));
+                }
+            );
+
+            in_front!(
+                concat!("_ZN5caffe3NetI", $letter, "E13ForwardFromToEii"),
+                forward(this: *mut c_void, start: c_int, end: c_int) -> $real,
                 {
-                    let _inside = Inside::of(net, false);
-                    // SAFETY: the caller called Caffe's function with this argument.
-                    unsafe { RESHAPE.get()(this) };
+                    let net = Net::new(this, $letter);
+                    let is_test = naming(move || net.is_test()).unwrap_or(false);
+                    let pass = Pass::begin(if is_test { Kind::Test } else { Kind::Forward }, None);
+                    ((Inside::of(net, false), pass), net)
+                },
+                net => {
+                    naming(move || record::net(net, false));
+                    naming(move || sharing::after_pass(net));
                 }
-                naming(move || record::net(net, false));
-                naming(move || sharing::place_again(net));
-            }
+            );
 
-            #[unsafe(export_name = concat!("_ZN5caffe3NetI", $letter, "E13ForwardFromToEii"))]
-            unsafe extern "C-unwind" fn forward(this: *mut c_void, start: c_int, end: c_int) -> $real {
-                type Forward = unsafe extern "C-unwind" fn(*mut c_void, c_int, c_int) -> $real;
-                static FORWARD: Original<Forward> =
-                    Original::new(concat!("_ZN5caffe3NetI", $letter, "E13ForwardFromToEii"));
-                let net = Net::new(this, $letter);
-                let is_test = naming(move || net.is_test()).unwrap_or(false);
-                let loss = {
-                    let _pass = Pass::begin(if is_test { Kind::Test } else { Kind::Forward }, None);
-                    let _inside = Inside::of(net, false);
-                    // SAFETY: the caller called Caffe's function with these arguments.
-                    unsafe { FORWARD.get()(this, start, end) }
-                };
-                naming(move || record::net(net, false));
-                naming(move || sharing::after_pass(net));
-                loss
-            }
+            in_front!(
+                concat!("_ZN5caffe3NetI", $letter, "E14BackwardFromToEii"),
+                backward(this: *mut c_void, start: c_int, end: c_int),
+                (Pass::begin(Kind::Backward, None), ()),
+                () => naming(move || sharing::after_pass(Net::new(this, $letter)))
+            );
 
-            #[unsafe(export_name = concat!("_ZN5caffe3NetI", $letter, "E14BackwardFromToEii"))]
-            unsafe extern "C-unwind" fn backward(this: *mut c_void, start: c_int, end: c_int) {
-                static BACKWARD: Original<unsafe extern "C-unwind" fn(*mut c_void, c_int, c_int)> =
-                    Original::new(concat!("_ZN5caffe3NetI", $letter, "E14BackwardFromToEii"));
-                {
-                    let _pass = Pass::begin(Kind::Backward, None);
-                    // SAFETY: the caller called Caffe's function with these arguments.
-                    unsafe { BACKWARD.get()(this, start, end) }
+            in_front!(
+                concat!("_ZN5caffe9SGDSolverI", $letter, "E11ApplyUpdateEv"),
+                apply_update(this: *mut c_void),
+                (Pass::begin(Kind::Update, naming(move || net::iteration(this, $letter))), ()),
+                () => ()
+            );
+
+            in_front!(
+                concat!("_ZN5caffe6SolverI", $letter, "E12InitTrainNetEv"),
+                init_train_net(this: *mut c_void),
+                ((), ()),
+                () => TRAINED.set(NEWEST.get())
+            );
+
+            in_front!(
+                concat!("_ZN5caffe9SGDSolverI", $letter, "E8PreSolveEv"),
+                pre_solve(this: *mut c_void),
+                ((), ()),
+                () => {
+                    let net = TRAINED.take().filter(|net| net.letter() == $letter);
+                    SOLVING.set(net.map(|net| (this.addr(), net)));
+                    if let Some(net) = net {
+                        naming(move || record::history(net, this));
+                    }
                 }
-                naming(move || sharing::after_pass(Net::new(this, $letter)));
-            }
-
-            #[unsafe(export_name = concat!("_ZN5caffe9SGDSolverI", $letter, "E11ApplyUpdateEv"))]
-            unsafe extern "C-unwind" fn apply_update(this: *mut c_void) {
-                static UPDATE: Original<Call> =
-                    Original::new(concat!("_ZN5caffe9SGDSolverI", $letter, "E11ApplyUpdateEv"));
-                let _pass = Pass::begin(Kind::Update, naming(move || net::iteration(this, $letter)));
-                // SAFETY: the caller called Caffe's function with this argument.
-                unsafe { UPDATE.get()(this) }
-            }
-
-            #[unsafe(export_name = concat!("_ZN5caffe6SolverI", $letter, "E12InitTrainNetEv"))]
-            unsafe extern "C-unwind" fn init_train_net(this: *mut c_void) {
-                static INIT: Original<Call> = Original::new(concat!("_ZN5caffe6SolverI", $letter, "E12InitTrainNetEv"));
-                // SAFETY: the caller called Caffe's function with this argument.
-                unsafe { INIT.get()(this) };
-                TRAINED.set(NEWEST.get());
-            }
-
-            #[unsafe(export_name = concat!("_ZN5caffe9SGDSolverI", $letter, "E8PreSolveEv"))]
-            unsafe extern "C-unwind" fn pre_solve(this: *mut c_void) {
-                static PRE_SOLVE: Original<Call> =
-                    Original::new(concat!("_ZN5caffe9SGDSolverI", $letter, "E8PreSolveEv"));
-                // SAFETY: the caller called Caffe's function with this argument.
-                unsafe { PRE_SOLVE.get()(this) };
-                let net = TRAINED.take().filter(|net| net.letter() == $letter);
-                SOLVING.set(net.map(|net| (this.addr(), net)));
-                if let Some(net) = net {
-                    naming(move || record::history(net, this));
-                }
-            }
+            );
 
             second_history!(ada_delta, concat!("_ZN5caffe14AdaDeltaSolverI", $letter, "E16AdaDeltaPreSolveEv"));
             second_history!(adam, concat!("_ZN5caffe10AdamSolverI", $letter, "E12AdamPreSolveEv"));
@@ -207,34 +207,29 @@ extern "C" fn name_layers() {
 /// `SyncedMemory(size_t)`. The C++ ABI has it under two names, for complete objects and for base classes.
 macro_rules! constructor {
     ($function:ident, $symbol:literal) => {
-        #[unsafe(export_name = $symbol)]
-        unsafe extern "C-unwind" fn $function(this: *mut c_void, bytes: usize) {
-            static CONSTRUCT: Original<unsafe extern "C-unwind" fn(*mut c_void, usize)> = Original::new($symbol);
-            // SAFETY: the caller called Caffe's constructor with these arguments.
-            unsafe { CONSTRUCT.get()(this, bytes) };
+        in_front!($symbol, $function(this: *mut c_void, bytes: usize), ((), ()), () => {
             record::constructed();
             if let Some((net, true)) = INSIDE.get() {
                 naming(move || record::internal(net, this));
             }
-        }
+        });
     };
 }
 
 /// `Blob::Reshape(const vector<int>&)`: all ways to give a blob a shape lead to it.
 macro_rules! reshape_of_blobs {
     ($function:ident, $letter:literal) => {
-        #[unsafe(export_name = concat!("_ZN5caffe4BlobI", $letter, "E7ReshapeERKSt6vectorIiSaIiEE"))]
-        unsafe extern "C-unwind" fn $function(this: *mut c_void, shape: *const c_void) {
-            static RESHAPE: Original<unsafe extern "C-unwind" fn(*mut c_void, *const c_void)> =
-                Original::new(concat!("_ZN5caffe4BlobI", $letter, "E7ReshapeERKSt6vectorIiSaIiEE"));
-            let before = record::constructed_here();
-            // SAFETY: the caller called Caffe's function with these arguments.
-            unsafe { RESHAPE.get()(this, shape) };
-            if let Some((net, is_new)) = INSIDE.get().filter(|_| record::may_have_constructed(before)) {
-                naming(move || record::reshaped(net, is_new, Blob::new(this, $letter)));
-                naming(move || sharing::reshaped(net, is_new, Blob::new(this, $letter)));
+        in_front!(
+            concat!("_ZN5caffe4BlobI", $letter, "E7ReshapeERKSt6vectorIiSaIiEE"),
+            $function(this: *mut c_void, shape: *const c_void),
+            ((), record::constructed_here()),
+            before => {
+                if let Some((net, is_new)) = INSIDE.get().filter(|_| record::may_have_constructed(before)) {
+                    naming(move || record::reshaped(net, is_new, Blob::new(this, $letter)));
+                    naming(move || sharing::reshaped(net, is_new, Blob::new(this, $letter)));
+                }
             }
-        }
+        );
     };
 }
 

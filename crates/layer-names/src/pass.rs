@@ -1,15 +1,9 @@
 //! Notes passes through nets, and updates of weights, in the recording.
 
 use std::cell::Cell;
-use std::ffi::c_void;
-use std::mem::{MaybeUninit, transmute};
-use std::ptr::null_mut;
-use std::sync::atomic::AtomicPtr;
+use std::mem::MaybeUninit;
 
-use crate::record::function;
-
-/// `syncedmem::pass(unsigned kind, unsigned long iteration, unsigned long start)`: a pass ends now.
-type Note = unsafe extern "C" fn(u32, u64, u64);
+use crate::function::Function;
 
 /// The library's numbers.
 #[derive(Clone, Copy)]
@@ -43,11 +37,10 @@ impl Pass {
 
 impl Drop for Pass {
     fn drop(&mut self) {
-        static NOTE: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
+        // `syncedmem::pass(unsigned kind, unsigned long iteration, unsigned long start)`: a pass ends now.
+        static NOTE: Function<unsafe extern "C" fn(u32, u64, u64)> = Function::new("_ZN9syncedmem4passEjmm");
         IS_INSIDE.set(false);
-        if let Some(found) = function(&NOTE, c"_ZN9syncedmem4passEjmm") {
-            // SAFETY: libsyncedmem gives this name this signature.
-            let note = unsafe { transmute::<*mut c_void, Note>(found) };
+        if let Some(note) = NOTE.of_library() {
             // SAFETY: it takes any numbers.
             unsafe { note(self.kind as u32, self.iteration, self.start) };
         }

@@ -3,12 +3,11 @@
 use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 use std::ffi::{CString, c_char, c_int, c_void};
-use std::mem::transmute;
-use std::ptr::null_mut;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::blob::Blob;
+use crate::function::Function;
 use crate::layout::is_readable;
 use crate::net::{Named, Net};
 
@@ -17,13 +16,6 @@ const LONGEST: usize = 200;
 
 /// Bytes of a `SyncedMemory`: of every Caffe's, at least.
 const OBJECT: usize = 32;
-
-/// `syncedmem_set_name`
-type SetName = unsafe extern "C" fn(*mut c_void, *const c_char) -> c_int;
-/// `syncedmem::net(const char* layers)`
-type Note = unsafe extern "C" fn(*const c_char);
-/// `syncedmem_set_items`
-type SetItems = unsafe extern "C" fn(*mut c_void, usize) -> c_int;
 
 #[derive(Default)]
 struct Objects {
@@ -69,22 +61,10 @@ pub fn may_have_constructed(before: usize) -> bool {
     CONSTRUCTED_HERE.get() != before || CONSTRUCTED.load(Ordering::Relaxed) == 0
 }
 
-/// A function of libsyncedmem.
-pub fn function(place: &AtomicPtr<c_void>, symbol: &std::ffi::CStr) -> Option<*mut c_void> {
-    let mut found = place.load(Ordering::Relaxed);
-    if found.is_null() {
-        // SAFETY: the symbol is NUL-terminated.
-        found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, symbol.as_ptr()) };
-        place.store(found, Ordering::Relaxed);
-    }
-    (!found.is_null()).then_some(found)
-}
-
 fn set_items(object: *mut c_void, items: u64) -> Option<()> {
-    static SET_ITEMS: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
-    let found = function(&SET_ITEMS, c"syncedmem_set_items")?;
-    // SAFETY: syncedmem.h gives this name this signature.
-    let set_items = unsafe { transmute::<*mut c_void, SetItems>(found) };
+    static SET_ITEMS: Function<unsafe extern "C" fn(*mut c_void, usize) -> c_int> =
+        Function::new("syncedmem_set_items");
+    let set_items = SET_ITEMS.of_library()?;
     if is_readable(object.addr(), OBJECT) {
         // SAFETY: as in `set_name`.
         unsafe { set_items(object, items as usize) };
@@ -93,10 +73,9 @@ fn set_items(object: *mut c_void, items: u64) -> Option<()> {
 }
 
 fn set_name(object: *mut c_void, name: &str) -> Option<()> {
-    static SET_NAME: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
-    let found = function(&SET_NAME, c"syncedmem_set_name")?;
-    // SAFETY: syncedmem.h gives this name this signature.
-    let set_name = unsafe { transmute::<*mut c_void, SetName>(found) };
+    static SET_NAME: Function<unsafe extern "C" fn(*mut c_void, *const c_char) -> c_int> =
+        Function::new("syncedmem_set_name");
+    let set_name = SET_NAME.of_library()?;
     let name = CString::new(beginning(name, LONGEST)).ok()?;
     if is_readable(object.addr(), OBJECT) {
         // SAFETY: the object is a SyncedMemory of a blob's. A refusal leaves it without a name.
@@ -169,10 +148,9 @@ pub fn layers(net: Net, is_inner: bool) -> Option<()> {
 
 /// Notes lines about a net.
 pub fn note(lines: String) -> Option<()> {
-    static NOTE: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
-    let found = function(&NOTE, c"_ZN9syncedmem3netEPKc")?;
-    // SAFETY: libsyncedmem gives this name this signature.
-    let note = unsafe { transmute::<*mut c_void, Note>(found) };
+    // `syncedmem::net(const char* layers)`
+    static NOTE: Function<unsafe extern "C" fn(*const c_char)> = Function::new("_ZN9syncedmem3netEPKc");
+    let note = NOTE.of_library()?;
     let lines = CString::new(lines).ok()?;
     // SAFETY: it reads a C string.
     unsafe { note(lines.as_ptr()) };
