@@ -52,7 +52,7 @@ pub fn write(blob: &Blob, with_diff: bool, path: &Path) -> Result<(), Failure> {
     let values = |open: &Open<'_>| {
         // SAFETY: the open memory has that many elements; the C API's caller lends it for reading.
         let bytes = unsafe { std::slice::from_raw_parts(open.address.cast::<u8>(), count * blob.element().bytes()) };
-        Values::new(element, count as u64, bytes).stored_as(element)
+        Values::new(element, count as u64, bytes)
     };
     let data = array(Part::Data)?;
     let diff = with_diff.then(|| array(Part::Diff)).transpose()?;

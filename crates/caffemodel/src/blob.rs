@@ -28,8 +28,6 @@ pub enum Dialect {
 pub struct Array {
     pub(crate) element: Element,
     pub(crate) stored: Stored,
-    /// NVIDIA's bytes, not a list.
-    pub(crate) is_raw: bool,
 }
 
 /// How the file has the values.
@@ -47,7 +45,7 @@ pub(crate) enum Stored {
 
 impl Array {
     pub(crate) fn of(element: Element, stored: Stored) -> Self {
-        Self { element, stored, is_raw: false }
+        Self { element, stored }
     }
 
     pub(crate) fn none() -> Self {
@@ -84,8 +82,6 @@ pub struct Blob {
     diff: Option<Array>,
     span: Range<u64>,
     problem: Option<Problem>,
-    /// Whether data and diff are NVIDIA's bytes that cannot be read.
-    unread: [bool; 2],
 }
 
 impl Blob {
@@ -127,10 +123,6 @@ impl Blob {
         problem: Option<Problem>,
     ) -> Self {
         Self { span, ..fitted(shape, axes, false, Dialect::Caffe2, data, None, problem) }
-    }
-
-    pub(crate) fn has_unread(&self, part: &str) -> bool {
-        self.unread[usize::from(part == "diff")]
     }
 
     pub(crate) fn problem(&self) -> Option<&Problem> {
@@ -209,13 +201,12 @@ impl Parts {
         }
         let Self { shape, axes, five, six, double_data, double_diff, raw_types, raw, .. } = self;
         let dialect = if raw.iter().any(Option::is_some) { Dialect::Nvidia } else { Dialect::Bvlc };
-        let (mut problem, mut unread) = (None, [false; 2]);
+        let mut problem = None;
         let [raw_data, raw_diff] = raw;
         let mut array = |part, doubles, floats, raw: Option<Range<u64>>, raw_type| -> Result<Array, Error> {
             Ok(match (stored(doubles, floats), raw) {
                 (Some(array), _) => array,
                 (None, Some(range)) => raw_array(part, range, raw_type)?.unwrap_or_else(|found| {
-                    unread[usize::from(part == "diff")] = true;
                     problem.get_or_insert(found);
                     Array::none()
                 }),
@@ -224,7 +215,7 @@ impl Parts {
         };
         let data = array("data", double_data, five, raw_data, raw_types[0])?;
         let diff = Some(array("diff", double_diff, six, raw_diff, raw_types[1])?).filter(|diff| diff.count() > 0);
-        Ok(Blob { unread, ..fitted(shape, axes, is_legacy, dialect, data, diff, problem) })
+        Ok(fitted(shape, axes, is_legacy, dialect, data, diff, problem))
     }
 
     fn c3d(self, scanner: &mut Scanner) -> Result<Blob, Error> {
@@ -327,7 +318,7 @@ fn raw_array(part: &'static str, range: Range<u64>, number: Option<u64>) -> Resu
         return Ok(Err(Problem::RawCut { part, bytes, size }));
     }
     let chunks = Chunks::of(Run { at: range.start, count: bytes / size, step: size })?;
-    Ok(Ok(Array { is_raw: true, ..Array::of(element, Stored::Runs(chunks)) }))
+    Ok(Ok(Array::of(element, Stored::Runs(chunks))))
 }
 
 /// Adds the problem of values that do not fit the shape.
@@ -351,7 +342,7 @@ fn fitted(
             (found != needed).then_some(Problem::Count { part, found, needed })
         })
     });
-    Blob { shape, is_legacy, dialect, data, diff, span: 0..0, problem, unread: [false; 2] }
+    Blob { shape, is_legacy, dialect, data, diff, span: 0..0, problem }
 }
 
 pub(crate) fn count(shape: &[i64], axes: u64) -> Result<u64, Problem> {

@@ -56,6 +56,9 @@
 //! shape.
 #![forbid(unsafe_code)]
 
+#[cfg(target_endian = "big")]
+compile_error!("values are lent as they lie in the file, which is little-endian");
+
 mod blob;
 mod chunks;
 mod element;

@@ -24,6 +24,16 @@ pub enum Part {
     Diff,
 }
 
+impl Part {
+    /// `data` or `diff`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Data => "data",
+            Self::Diff => "diff",
+        }
+    }
+}
+
 /// An array of a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct At {

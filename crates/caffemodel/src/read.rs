@@ -14,7 +14,7 @@ const BUFFER: usize = 16 << 10;
 
 /// Reads values as one type of floats.
 macro_rules! read_as {
-    ($(#[$doc:meta])* $name:ident, $float:ident, $bits:ident, $own:ident) => {
+    ($(#[$doc:meta])* $name:ident, $float:ident, $own:ident) => {
         $(#[$doc])*
         ///
         /// # Errors
@@ -24,10 +24,7 @@ macro_rules! read_as {
             let array = self.array(at)?;
             self.check_range(at, array, first, into.len())?;
             if let (Element::$own, Stored::Runs(_)) = (array.element, &array.stored) {
-                self.stored(at, array, first, bytemuck::cast_slice_mut(into))?;
-                // Nothing on a little-endian machine.
-                into.iter_mut().for_each(|value| *value = $float::from_bits($bits::from_le(value.to_bits())));
-                return Ok(());
+                return self.stored(at, array, first, bytemuck::cast_slice_mut(into));
             }
             match array.element {
                 Element::F64 => self.converted(at, array, first, into, |bytes| f64::from_le_bytes(bytes) as $float),
@@ -70,12 +67,12 @@ impl Model {
 
     read_as! {
         /// As floats: doubles and large whole numbers are rounded.
-        read_f32, f32, u32, F32
+        read_f32, f32, F32
     }
 
     read_as! {
         /// As doubles: exact for all but whole numbers beyond 2^53.
-        read_f64, f64, u64, F64
+        read_f64, f64, F64
     }
 
     fn check_range(&self, at: At, array: &Array, first: u64, length: usize) -> Result<(), Error> {

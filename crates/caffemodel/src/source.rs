@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
+use std::time::SystemTime;
 
 use crate::error::{Error, ErrorKind};
 use crate::room;
@@ -32,6 +33,8 @@ enum Bytes {
 pub(crate) struct Source {
     bytes: Bytes,
     length: u64,
+    /// When its contents were written last. `None`: they lie in memory, or the file system does not say.
+    written: Option<SystemTime>,
     name: String,
 }
 
@@ -47,11 +50,12 @@ impl Source {
             let advice = "name a regular file: values are read from any place in it";
             return Err(Error::new(ErrorKind::Io, &name, "is a folder, a pipe or a device", advice));
         };
-        Ok(Self { bytes: Bytes::File(file), length, name })
+        Ok(Self { written: written(&file), bytes: Bytes::File(file), length, name })
     }
 
     pub fn of(bytes: Vec<u8>, name: &str) -> Result<Self, Error> {
-        Ok(Self { length: bytes.len() as u64, bytes: Bytes::Memory(bytes), name: room::text(&name)? })
+        let (name, length) = (room::text(&name)?, bytes.len() as u64);
+        Ok(Self { bytes: Bytes::Memory(bytes), length, written: None, name })
     }
 
     pub fn name(&self) -> &str {
@@ -60,6 +64,11 @@ impl Source {
 
     pub fn length(&self) -> u64 {
         self.length
+    }
+
+    /// Whether another program has written to the file since it was opened.
+    pub fn was_changed(&self) -> bool {
+        matches!(&self.bytes, Bytes::File(file) if written(file) != self.written)
     }
 
     /// `offset` lies in the file.
@@ -82,4 +91,8 @@ impl Source {
                 .because(cause)
         })
     }
+}
+
+fn written(file: &File) -> Option<SystemTime> {
+    file.metadata().and_then(|about| about.modified()).ok()
 }

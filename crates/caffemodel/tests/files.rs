@@ -11,29 +11,14 @@ use support::*;
 
 #[test]
 fn a_model_beyond_two_gibibytes_is_read_to_its_last_value() {
-    const VALUES: u64 = 700 << 20;
     let folder = Folder::new("large");
     let path = folder.0.join("large.caffemodel");
-    // The values are a hole in the file but for the last.
-    let dims = shape(&[700, 1 << 20]);
-    let data_tag = [vec![5 << 3 | 2], varint(VALUES * 4)].concat();
-    let blob_bytes = data_tag.len() as u64 + VALUES * 4 + dims.len() as u64;
-    let head = [bytes(1, "fc6"), bytes(2, "InnerProduct"), vec![7 << 3 | 2], varint(blob_bytes)].concat();
-    let layer_bytes = head.len() as u64 + blob_bytes;
-    let begin = [vec![0xa2, 0x06], varint(layer_bytes), head, data_tag].concat();
-    let behind = [dims, layer("fc7", "InnerProduct", &[blob(&[2], &[3.0, 4.0])])].concat();
-
-    let file = File::create(&path).unwrap();
-    let values_at = begin.len() as u64;
-    file.write_all_at(&begin, 0).unwrap();
-    file.write_all_at(&7.5f32.to_le_bytes(), values_at + VALUES * 4 - 4).unwrap();
-    file.write_all_at(&behind, values_at + VALUES * 4).unwrap();
-
+    sparse_model(&path);
     let model = Model::open(&path).unwrap();
     assert!(model.file_bytes() > i32::MAX as u64);
-    assert_eq!(model.array(At::data(0, 0)).unwrap().count(), VALUES);
+    assert_eq!(model.array(At::data(0, 0)).unwrap().count(), LARGE);
     let mut last = [1.0; 2];
-    model.read_f32(At::data(0, 0), VALUES - 2, &mut last).unwrap();
+    model.read_f32(At::data(0, 0), LARGE - 2, &mut last).unwrap();
     assert_eq!(last, [0.0, 7.5]);
     assert_eq!(floats_at(&model, At::data(1, 0)), [3.0, 4.0]);
 }

@@ -1,15 +1,14 @@
 use std::fmt;
-use std::ops::Range;
 use std::path::Path;
 
-use super::blob::{Change, NewArray, changed};
-use super::encode;
-use super::plan::{Parts, Piece};
+use super::output::Output;
 use super::values::Values;
+use crate::blob::Stored;
+use crate::chunks::{Chunks, Run};
 use crate::error::{Error, ErrorKind};
 use crate::kind::Kind;
-use crate::model::{At, Model, Part};
-use crate::wire::{Scanner, Wire};
+use crate::model::{At, Model};
+use crate::problem::Problem;
 
 /// A file with other values.
 ///
@@ -22,12 +21,10 @@ use crate::wire::{Scanner, Wire};
 /// # Ok::<(), caffemodel::Error>(())
 /// ```
 ///
-/// All else is copied byte for byte. New values take the place and the type of the old; legacy dimensions stay where
-/// the new shape has four.
+/// The new values, as many as the old ones and of their type, take the places of these: all else is copied byte for byte.
 pub struct Edit<'e> {
     model: &'e Model,
-    /// Sorted. A map's or a sort's code would take several KiB.
-    changes: Vec<((usize, usize), Change<'e>)>,
+    changes: Vec<(At, Values<'e>)>,
     may_be_large: bool,
     progress: Box<dyn FnMut(u64) + 'e>,
 }
@@ -38,39 +35,11 @@ impl<'e> Edit<'e> {
         Self { model, changes: Vec::new(), may_be_large: false, progress: Box::new(|_| {}) }
     }
 
-    /// Replaces an array, or adds a diff.
+    /// Replaces the values of an array.
     pub fn replace(&mut self, at: At, values: Values<'e>) -> &mut Self {
-        *self.array(at) = NewArray::Replaced(values);
+        self.changes.retain(|(other, _)| *other != at);
+        self.changes.push((at, values));
         self
-    }
-
-    /// Removes a blob's diff.
-    pub fn remove_diff(&mut self, layer: usize, blob: usize) -> &mut Self {
-        *self.array(At::diff(layer, blob)) = NewArray::Removed;
-        self
-    }
-
-    /// Another count requires new values.
-    pub fn reshape(&mut self, layer: usize, blob: usize, dims: &[i64]) -> &mut Self {
-        self.change(layer, blob).shape = Some(dims.to_vec());
-        self
-    }
-
-    fn change(&mut self, layer: usize, blob: usize) -> &mut Change<'e> {
-        let place = (layer, blob);
-        let at = self.changes.binary_search_by_key(&place, |(place, _)| *place).unwrap_or_else(|at| {
-            self.changes.insert(at, (place, Change::default()));
-            at
-        });
-        &mut self.changes[at].1
-    }
-
-    fn array(&mut self, at: At) -> &mut NewArray<'e> {
-        let change = self.change(at.layer, at.blob);
-        match at.part {
-            Part::Data => &mut change.data,
-            Part::Diff => &mut change.diff,
-        }
     }
 
     /// Above 2,147,483,647 bytes, Caffe's limit.
@@ -89,109 +58,76 @@ impl<'e> Edit<'e> {
     /// is whole and on the disk.
     ///
     /// # Errors
-    /// `Argument`: there is no such blob, counts do not fit shapes, or values would be rounded. `Unsupported`: too
-    /// large for Caffe. `Io`: reading or writing failed. `Format`: the old file was changed since it was opened.
+    /// `Argument`: there is no such array, counts differ, or values would be rounded. `Unsupported`: too large for Caffe.
+    /// `Io`: reading or writing failed. `Format`: an array cannot be read, or the old file was changed since it was opened.
     pub fn write_to(&mut self, path: impl AsRef<Path>) -> Result<(), Error> {
         self.write(path.as_ref())
     }
 
     #[inline(never)]
     fn write(&mut self, path: &Path) -> Result<(), Error> {
-        let changes = std::mem::take(&mut self.changes);
-        let source = &self.model.source;
-        if self.model.kind() == Kind::InitNet && !changes.is_empty() {
-            let (what, advice) = ("is a net of Caffe2, whose values are not changed here", "change it with Caffe2");
-            return Err(Error::new(ErrorKind::Unsupported, source.name(), what, advice));
+        let (model, source) = (self.model, &self.model.source);
+        let mut changes = std::mem::take(&mut self.changes);
+        // The places of the new values, which the runs of one array take in their order.
+        let mut places = Vec::new();
+        for (number, (at, values)) in changes.iter().enumerate() {
+            let (chunks, mut first) = (replaceable(model, *at, values)?, 0);
+            while let Some(run) = chunks.run(first, u64::MAX) {
+                first += run.count;
+                places.push((run, number));
+            }
         }
-        let mut scanner = Scanner::new(source);
-        let mut blobs = Vec::new();
-        for ((layer, blob), change) in changes {
-            let at = At::data(layer, blob);
-            let message = changed(self.model, &mut scanner, at, change)?;
-            let span = self.model.blob(at)?.span();
-            // Near the end: only blobs of a V0 layer of two pieces lie in any order.
-            let is_behind = |other: &Range<u64>| (span.start, span.end) < (other.start, other.end);
-            let behind = blobs.iter().rev().take_while(|(other, _)| is_behind(other)).count();
-            blobs.insert(blobs.len() - behind, (span, message));
+        places.sort_unstable_by_key(|(run, _)| run.at);
+        let mut new = Output::new(path, source.length(), self.may_be_large, &mut self.progress)?;
+        let mut done = 0;
+        for (Run { at: start, count, step }, number) in places {
+            let (at, values) = &mut changes[number];
+            let element = model.array(*at)?.element();
+            let size = element.size() as u64;
+            new.copy(source, done..start)?;
+            done = start + (count - 1) * step + size;
+            let read = |values: &mut Values, into: &mut [u8]| {
+                values.read(element, into).map_err(|cause| model.place(Values::unread(path, cause), *at))
+            };
+            new.write(done - start, step, |into, offset| {
+                if step == size {
+                    return read(values, into);
+                }
+                // Tags lie between the values.
+                source.read(into, start + offset)?;
+                into.chunks_mut(step as usize).try_for_each(|part| read(values, &mut part[..size as usize]))
+            })?;
         }
-        let mut blobs = blobs.into_iter().peekable();
-        let parts = message(self.model, &mut scanner, 0..source.length(), &mut blobs, DEEPEST)?;
-        if blobs.peek().is_some() {
+        new.copy(source, done..source.length())?;
+        if source.was_changed() {
             let what = "another program has changed the file since it was opened";
             return Err(Error::format(source.name(), what, "open it again, and change the new contents"));
         }
-        parts.write(path, self.may_be_large, &mut self.progress)
+        new.publish()
     }
 }
 
-/// Nested messages: a net, its layer, the V0 layer in that, and the blob.
-const DEEPEST: usize = 4;
-
-/// In the order of the file.
-type Blobs<'e> = std::iter::Peekable<std::vec::IntoIter<(Range<u64>, Parts<'e>)>>;
-
-/// The message in `range`, with its changed blobs.
-fn message<'e>(
-    model: &'e Model,
-    scanner: &mut Scanner,
-    range: Range<u64>,
-    blobs: &mut Blobs<'e>,
-    depth: usize,
-) -> Result<Parts<'e>, Error> {
-    if let Some((_, message)) = blobs.next_if(|(span, _)| *span == range) {
-        return Ok(message);
+/// Where the values of an array lie that these can replace.
+fn replaceable<'m>(model: &'m Model, at: At, values: &Values) -> Result<&'m Chunks, Error> {
+    let array = model.array(at)?;
+    let (Stored::Runs(chunks), true) = (&array.stored, model.kind() != Kind::InitNet) else {
+        let (what, advice) = ("is a net of Caffe2, whose values are not changed here", "change it with Caffe2");
+        return Err(Error::new(ErrorKind::Unsupported, model.source.name(), what, advice));
+    };
+    let (found, needed, shape) = (values.count, array.count(), model.blob(at)?.shape());
+    if found != needed {
+        let problem = Problem::Count { part: at.part.name(), found, needed };
+        return Err(model.refuse(at, problem.in_words(shape), "give as many values as the shape has"));
     }
-    let copy = |range| Piece::Copy(&model.source, range);
-    let mut parts = Parts::default();
-    // Bytes before this are in `parts`.
-    let mut done = range.start;
-    scanner.position = range.start;
-    while let Some(next) = blobs.peek().map(|(span, _)| span.clone()).filter(|span| span.end <= range.end) {
-        // A changed file may end here, or go deeper.
-        let Some(field) = scanner.field(range.end)?.filter(|_| depth > 1) else { break };
-        let tag_end = scanner.position;
-        if field.wire != Wire::Bytes {
-            scanner.skip(field, range.end)?;
-            continue;
-        }
-        let inside = scanner.bytes(range.end)?;
-        if next.start < inside.start || next.end > inside.end {
-            continue;
-        }
-        let new = message(model, scanner, inside.clone(), blobs, depth - 1)?;
-        let length = new.length();
-        // A length may be stored in more bytes than it needs.
-        if length == inside.end - inside.start {
-            parts.push(copy(done..inside.start));
-        } else {
-            parts.push(copy(done..tag_end));
-            parts.push(Piece::Bytes(encode::varint(length)));
-        }
-        parts.append(new);
-        (done, scanner.position) = (inside.end, inside.end);
+    if !values.element.is_exact_as(array.element) {
+        let what = format!("{} values are to be stored as {}, which is not exact", values.element, array.element);
+        return Err(model.refuse(at, what, "convert them before"));
     }
-    parts.push(copy(done..range.end));
-    Ok(parts)
+    Ok(chunks)
 }
 
 impl fmt::Debug for Edit<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
         formatter.debug_struct("Edit").field("changes", &self.changes).finish_non_exhaustive()
     }
-}
-
-/// Writes a `.binaryproto` of one blob.
-///
-/// # Errors
-/// Those of [`Edit::write_to`].
-#[inline(never)]
-pub fn write_blob(path: &Path, dims: &[i64], data: Values, diff: Option<Values>) -> Result<(), Error> {
-    // A blob of this shape without values.
-    let empty = Model::from_bytes(encode::shape(dims), &path.display().to_string(), Some(Kind::Blob))?;
-    let mut edit = Edit::of(&empty);
-    edit.replace(At::data(0, 0), data);
-    if let Some(diff) = diff {
-        edit.replace(At::diff(0, 0), diff);
-    }
-    edit.write_to(path)
 }

@@ -1,12 +1,12 @@
 //! Files with other values.
 
-mod blob;
+mod blob_file;
 mod edit;
-mod encode;
 mod new_file;
-mod plan;
+mod output;
 mod values;
 
-pub use edit::{Edit, write_blob};
+pub use blob_file::write_blob;
+pub use edit::Edit;
 pub use new_file::NewFile;
 pub use values::Values;

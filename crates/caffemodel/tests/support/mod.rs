@@ -4,7 +4,9 @@
 
 pub mod mutation;
 
-use std::path::PathBuf;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
 
 use caffemodel::{At, Element, Kind, Model};
 
@@ -141,6 +143,24 @@ pub fn stored(model: &Model, at: At) -> (Element, Vec<u8>) {
     let mut bytes = vec![0; array.bytes() as usize];
     model.read_bytes(at, 0, &mut bytes).unwrap();
     (array.element(), bytes)
+}
+
+/// Values of the first blob of `sparse_model`.
+pub const LARGE: u64 = 700 << 20;
+
+/// Writes a model of more than 2 GiB that takes no room on the disk: the values of its first blob are a hole but for the
+/// last, 7.5.
+pub fn sparse_model(path: &Path) {
+    let dims = shape(&[700, 1 << 20]);
+    let data_tag = [vec![5 << 3 | 2], varint(LARGE * 4)].concat();
+    let blob_bytes = data_tag.len() as u64 + LARGE * 4 + dims.len() as u64;
+    let head = [bytes(1, "fc6"), bytes(2, "InnerProduct"), vec![7 << 3 | 2], varint(blob_bytes)].concat();
+    let begin = [vec![0xa2, 0x06], varint(head.len() as u64 + blob_bytes), head, data_tag].concat();
+    let behind = [dims, layer("fc7", "InnerProduct", &[blob(&[2], &[3.0, 4.0])])].concat();
+    let (file, values_at) = (File::create(path).unwrap(), begin.len() as u64);
+    file.write_all_at(&begin, 0).unwrap();
+    file.write_all_at(&7.5f32.to_le_bytes(), values_at + LARGE * 4 - 4).unwrap();
+    file.write_all_at(&behind, values_at + LARGE * 4).unwrap();
 }
 
 /// Removed at its end.

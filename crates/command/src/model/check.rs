@@ -90,10 +90,7 @@ fn not_finite(model: &Model, file: &str, at: At, found: ValueRange) -> Option<St
     let first = found.first?;
     let count = model.array(at).map_or(0, |array| array.count());
     let name = model.layers().get(at.layer)?.name();
-    let part = match at.part {
-        Part::Data => "data",
-        Part::Diff => "diff",
-    };
+    let part = at.part.name();
     let ValueRange { nan, infinite, .. } = found;
     Some(format!(
         "{file}: layer {} \"{name}\", blob {}: its {part} has {nan} NaN and {infinite} infinite among {count} values, the first is \
