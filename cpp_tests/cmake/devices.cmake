@@ -62,42 +62,6 @@ foreach(generation IN LISTS generations)
 endforeach()
 run_simulated(abis.with.driver suite abis.O2.shared)
 
-# Fake libcuda.so.1 that cannot be used.
-set(fakes "${CMAKE_CURRENT_BINARY_DIR}/fake_drivers")
-file(MAKE_DIRECTORY "${fakes}/none")
-file(GENERATE OUTPUT "${fakes}/no_library/libcuda.so.1" CONTENT "No library, although it has the name of one.\n")
-
-# add_fake(NAME DEFINITION…)
-function(add_fake name)
-  add_library(fake.${name} SHARED fake_drivers/fake.c)
-  target_compile_definitions(fake.${name} PRIVATE ${ARGN})
-  set_target_properties(fake.${name} PROPERTIES LIBRARY_OUTPUT_DIRECTORY "${fakes}/${name}" OUTPUT_NAME cuda
-    SOVERSION 1)
-  add_dependencies(why_not fake.${name})
-endfunction()
-
-add_executable(says_why fake_drivers/says_why.c)
-target_link_libraries(says_why PRIVATE syncedmem::syncedmem)
-add_executable(why_not why_not_test.cpp)
-target_link_libraries(why_not PRIVATE GTest::gtest_main Threads::Threads)
-add_executable(cancelled fake_drivers/cancelled.c)
-target_link_libraries(cancelled PRIVATE syncedmem::syncedmem Threads::Threads)
-add_dependencies(why_not cancelled)
-target_compile_definitions(why_not PRIVATE SAYS_WHY="$<TARGET_FILE:says_why>" CANCELLED="$<TARGET_FILE:cancelled>"
-  FAKES="${fakes}")
-add_dependencies(why_not says_why)
-add_fake(incomplete cuMemcpy=not_cuMemcpy)
-add_fake(stub STUB=34)
-add_fake(stub_at_init INIT=34)
-add_fake(old VERSION=6050)
-add_fake(mismatch INIT=803)
-add_fake(unknown INIT=999)
-add_fake(unheard_of INIT=4242)
-add_fake(no_device INIT=100)
-add_fake(none_counted DEVICES=0)
-add_fake(waiting "WAITS=pthread_testcancel()")
-run_test(why_not device why_not)
-
 # Processes that end and that fork.
 add_executable(exits processes/exits.cpp)
 add_executable(forks processes/forks.cpp)

@@ -15,7 +15,7 @@ fn there_is_none(words: &str) {
     let (mut object, null) = (Object::new(100), std::ptr::null_mut());
     let nowhere = With { host: null, device: std::ptr::without_provenance_mut(512), stream: null.cast() };
     use Operation::*;
-    let all = [GpuData, MutableGpuData, OverwriteGpuData, SetGpuData, Push];
+    let all = [GpuData, MutableGpuData, OverwriteGpuData, SetGpuData, Push, ReleaseGpu];
     for operations in [&all[..4], &all] {
         let before = object.0;
         for &operation in operations {
@@ -77,7 +77,7 @@ fn drivers_are_introduced_whatever_their_version_and_number_of_devices() {
 
 fn every_reason_why_a_driver_does_not_serve_has_its_own_sentence() {
     let cases = [
-        ("SIMCUDA_VERSION", "6050", "CUDA 6.5"),
+        ("SIMCUDA_VERSION", "6050", "CUDA 6.5, and "),
         ("SIMCUDA_DEVICES", "0", "finds no device"),
         ("CUDA_VISIBLE_DEVICES", "-1", "CUDA_VISIBLE_DEVICES"),
         ("CUDA_VISIBLE_DEVICES", "", "CUDA_VISIBLE_DEVICES"),
@@ -85,8 +85,9 @@ fn every_reason_why_a_driver_does_not_serve_has_its_own_sentence() {
         ("SIMCUDA_FAIL", "cuInit:1=34", "toolkit's stub"),
         ("SIMCUDA_FAIL", "cuDriverGetVersion:1=34", "toolkit's stub"),
         ("SIMCUDA_FAIL", "cuInit:1=999", "CUDA_ERROR_UNKNOWN (999)"),
-        ("SIMCUDA_FAIL", "cuInit:1=100", "finds no device"),
+        ("SIMCUDA_FAIL", "cuInit:1=100", "the driver finds no device; nvidia-smi"),
         ("SIMCUDA_FAIL", "cuInit:1=802", "fabricmanager"),
+        ("SIMCUDA_FAIL", "cuInit:1=803", "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH (803)"),
         ("SIMCUDA_FAIL", "cuInit:1=803", "different versions"),
         ("SIMCUDA_FAIL", "cuInit:1=3", "cuInit"),
         ("SIMCUDA_FAIL", "cuInit:1=4242", "(4242)"),
@@ -105,7 +106,7 @@ fn every_reason_why_a_driver_does_not_serve_has_its_own_sentence() {
 
 /// Runs `body` where the loader finds the `libcuda.so.1` that `make` puts into a folder. Nothing is loaded before the
 /// library looks.
-fn with_library(make: impl FnOnce(&Path), body: impl FnOnce()) {
+pub fn with_library(make: impl FnOnce(&Path), body: impl FnOnce()) {
     let folder = Folder::new();
     if !inside() {
         make(&folder.path("libcuda.so.1"));

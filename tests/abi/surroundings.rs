@@ -1,8 +1,12 @@
 //! Around a call: cancellation, fork handlers of other libraries, blocks of another implementation.
 
 use std::ffi::c_void;
+use std::path::Path;
+use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::device_status::with_library;
+use crate::support::driver::simulated;
 use crate::support::*;
 
 /// Touches an object of its own; whether all went well.
@@ -13,11 +17,26 @@ fn touch(bytes: usize) -> bool {
         && storage.destruct() == SYNCEDMEM_SUCCESS
 }
 
+type Body = extern "C-unwind" fn(*mut c_void) -> *mut c_void;
+
+unsafe extern "C" {
+    fn pthread_cancel(thread: libc::pthread_t) -> i32;
+    fn pthread_testcancel();
+}
+
+/// Runs `body` on a thread, which must end where it is cancelled.
+fn is_cancelled(body: Body) {
+    let (mut thread, mut result) = (0, std::ptr::null_mut());
+    // POSIX unwinds a cancelled thread through its start routine, for which libc's type has no room.
+    type Start = extern "C" fn(*mut c_void) -> *mut c_void;
+    let start = unsafe { std::mem::transmute::<Body, Start>(body) };
+    let (attributes, argument) = (std::ptr::null(), std::ptr::null_mut());
+    assert_eq!(unsafe { libc::pthread_create(&mut thread, attributes, start, argument) }, 0);
+    assert_eq!(unsafe { libc::pthread_join(thread, &mut result) }, 0);
+    assert_eq!(result, usize::MAX as *mut c_void, "PTHREAD_CANCELED");
+}
+
 fn a_thread_that_is_cancelled_ends_behind_the_library_not_inside_it() {
-    unsafe extern "C" {
-        fn pthread_cancel(thread: libc::pthread_t) -> i32;
-        fn pthread_testcancel();
-    }
     static TOUCHED: AtomicUsize = AtomicUsize::new(0);
     extern "C-unwind" fn body(_: *mut c_void) -> *mut c_void {
         // Deferred, as by default: it takes effect at the next cancellation point.
@@ -31,21 +50,39 @@ fn a_thread_that_is_cancelled_ends_behind_the_library_not_inside_it() {
         std::ptr::null_mut()
     }
     let errors = alone(&[("SYNCEDMEM_PIN", "always")], || {
-        let mut thread = 0;
-        let mut result = std::ptr::null_mut();
-        // POSIX unwinds a cancelled thread through its start routine, for which libc's type has no room.
-        type Unwinding = extern "C-unwind" fn(*mut c_void) -> *mut c_void;
-        type Start = extern "C" fn(*mut c_void) -> *mut c_void;
-        let start = unsafe { std::mem::transmute::<Unwinding, Start>(body) };
-        let (attributes, argument) = (std::ptr::null(), std::ptr::null_mut());
-        assert_eq!(unsafe { libc::pthread_create(&mut thread, attributes, start, argument) }, 0);
-        assert_eq!(unsafe { libc::pthread_join(thread, &mut result) }, 0);
-        assert_eq!(result, usize::MAX as *mut c_void, "PTHREAD_CANCELED");
+        is_cancelled(body);
         assert_eq!(TOUCHED.load(Ordering::Relaxed), 1);
     });
     if !inside() {
         assert!(errors.contains("not page-locked"), "{errors}");
     }
+}
+
+/// Waits of a real driver are cancellation points.
+fn a_thread_that_is_cancelled_ends_behind_the_library_not_inside_the_driver() {
+    static ASKED: AtomicUsize = AtomicUsize::new(0);
+    extern "C-unwind" fn body(_: *mut c_void) -> *mut c_void {
+        unsafe { pthread_cancel(libc::pthread_self()) };
+        ASKED.store(usize::from(cuda_status().0 == SYNCEDMEM_ERROR_NO_GPU), Ordering::Relaxed);
+        unsafe { pthread_testcancel() };
+        std::ptr::null_mut()
+    }
+    let make = |library: &Path| {
+        let nm = Command::new("nm").args(["--dynamic", "--defined-only", "--format=posix"]).arg(simulated()).output();
+        let names = String::from_utf8(nm.unwrap().stdout).unwrap();
+        let names = names.lines().filter_map(|line| line.split(' ').next()).filter(|name| name.starts_with("cu"));
+        // The names of statuses are constants.
+        let waits = |name: &str| if name.starts_with("cuGetError") { "" } else { "pthread_testcancel();" };
+        let functions = names.map(|name| format!("int {name}(void) {{ {} return 3; }}\n", waits(name)));
+        let folder = Folder::new();
+        folder.source("driver.c", &functions.collect::<String>());
+        folder.compile(library.to_str().unwrap(), &["-shared", "-fPIC", "driver.c"]);
+    };
+    with_library(make, || {
+        is_cancelled(body);
+        assert_eq!(ASKED.load(Ordering::Relaxed), 1);
+        assert!(cuda_status().1.contains("cuInit"), "{}", cuda_status().1);
+    });
 }
 
 fn other_peoples_fork_handlers_may_use_objects() {
@@ -93,6 +130,7 @@ fn another_implementations_block_makes_no_room_under_the_limit() {
 
 crate::support::harness::tests![
     a_thread_that_is_cancelled_ends_behind_the_library_not_inside_it,
+    a_thread_that_is_cancelled_ends_behind_the_library_not_inside_the_driver,
     a_block_of_no_bytes_may_be_written_as_mallocs_may,
     another_implementations_block_makes_no_room_under_the_limit;
     alone(&[]): other_peoples_fork_handlers_may_use_objects
