@@ -6,6 +6,7 @@
     reason = "a test plays the foreign caller, and answers for what it passes"
 )]
 
+mod arguments;
 mod device_status;
 mod discipline;
 mod library;
@@ -14,4 +15,4 @@ mod named_files;
 mod support;
 mod surroundings;
 
-support::harness::suites![device_status, discipline, library, named_files, surroundings,];
+support::harness::suites![arguments, device_status, discipline, library, named_files, surroundings,];

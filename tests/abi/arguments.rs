@@ -1,0 +1,216 @@
+//! Each C function refuses NULL, a misaligned address and a handle that leads to no object, for each pointer among its parameters: it
+//! names the fault and writes nothing. The calls are made from the headers, so that a new function has its own.
+
+use std::fmt::Write as _;
+use std::process::Command;
+
+use crate::support::as_shipped::library;
+use crate::support::*;
+use syncedmem::abi::c::policy::{syncedmem_error_policy_t::*, syncedmem_mode_t::*, syncedmem_pinning_t::*};
+
+const HEADERS: [&str; 4] = [
+    include_str!("../../include/syncedmem.h"),
+    include_str!("../../include/syncedmem_blob.h"),
+    include_str!("../../include/syncedmem_caffe2.h"),
+    include_str!("../../include/syncedmem_model.h"),
+];
+
+/// Parameters for which NULL says something: of one function, or of any.
+const MAY_BE_NULL: [&str; 23] = [
+    "context",
+    "is_new",
+    "stream",
+    "user",
+    "CaffeFreeHost ptr",
+    "syncedmem_blob_destroy blob",
+    "syncedmem_blob_release_memory mem",
+    "syncedmem_cuda_status sentence",
+    "syncedmem_destroy mem",
+    "syncedmem_model_close model",
+    "syncedmem_set_host_allocator allocator",
+    "syncedmem_tensor_attach pointer",
+    "syncedmem_tensor_data meta",
+    "syncedmem_tensor_destroy tensor",
+    "syncedmem_tensor_mutable_data meta",
+    "syncedmem_typed_blob_attach pointer",
+    "syncedmem_typed_blob_destroy blob",
+    "syncedmem_typed_blob_get meta",
+    "syncedmem_typed_blob_release deleter",
+    "syncedmem_workspace_create parent",
+    "syncedmem_workspace_destroy workspace",
+    "syncedmem_workspace_remove_blob removed",
+    "syncedmem_workspace_rename_blob blob",
+];
+
+/// What each call is made with, and the judge of its answer.
+const PROGRAM: &str = r#"
+#include <stdio.h>
+#include <string.h>
+#include "syncedmem.h"
+#include "syncedmem_blob.h"
+#include "syncedmem_caffe2.h"
+#include "syncedmem_model.h"
+static _Alignas(64) unsigned char place[4096], dead[64];
+static int checks, failures;
+static void refuses(const char *call, int status, int expected, const char *words) {
+  size_t at = 0;
+  ++checks;
+  while (at < sizeof place && place[at] == 0xA5) ++at;
+  if (status == expected && strstr(syncedmem_last_error(), words) && at == sizeof place) return;
+  ++failures;
+  printf("%s: status %d, byte %zu written: %s\n", call, status, at, syncedmem_last_error());
+  memset(place, 0xA5, sizeof place);
+}
+static void *null = NULL;
+int main(void) {
+  struct syncedmem_t *live_syncedmem_t, *destructed;
+  struct syncedmem_blob_t *live_syncedmem_blob_t;
+  struct syncedmem_tensor_t *live_syncedmem_tensor_t;
+  struct syncedmem_typed_blob_t *live_syncedmem_typed_blob_t;
+  struct syncedmem_workspace_t *live_syncedmem_workspace_t;
+  struct syncedmem_model_t *live_syncedmem_model_t;
+  struct syncedmem_typemeta_t meta;
+  if (syncedmem_create(8, &live_syncedmem_t) || syncedmem_blob_create(SYNCEDMEM_FLOAT32, &live_syncedmem_blob_t) ||
+      syncedmem_tensor_create(0, &live_syncedmem_tensor_t) || syncedmem_typed_blob_create(&live_syncedmem_typed_blob_t) ||
+      syncedmem_workspace_create(NULL, &live_syncedmem_workspace_t) || syncedmem_typemeta(0, &meta) ||
+      syncedmem_model_open(MODEL, &live_syncedmem_model_t) || syncedmem_construct(dead, sizeof dead, 8, &destructed) ||
+      syncedmem_destruct(destructed) || syncedmem_blob_reshape(live_syncedmem_blob_t, 0, NULL))
+    return 2;
+  memset(place, 0xA5, sizeof place);
+"#;
+
+struct Parameter {
+    of: String,
+    name: String,
+}
+
+impl Parameter {
+    fn new(text: &str) -> Parameter {
+        let at = text.rfind([' ', '*']).unwrap() + 1;
+        Parameter { of: text[..at].trim().replace("struct ", ""), name: text[at..].to_string() }
+    }
+
+    /// What it points to, if it is a pointer.
+    fn target(&self) -> Option<&str> {
+        Some(self.of.strip_suffix('*')?.trim())
+    }
+
+    fn is_handle(&self) -> bool {
+        let kinds = ["", "_blob", "_tensor", "_typed_blob", "_workspace", "_model"];
+        self.target()
+            .is_some_and(|of| kinds.iter().any(|kind| of.trim_start_matches("const ") == format!("syncedmem{kind}_t")))
+    }
+
+    /// A value that serves while another parameter is at fault.
+    fn value(&self) -> String {
+        match self.target() {
+            Some(of) if self.is_handle() => format!("live_{}", of.trim_start_matches("const ")),
+            Some("const char") => "\"name\"".to_string(),
+            Some("const syncedmem_typemeta_t") => "&meta".to_string(),
+            Some("CUstream_st") => "NULL".to_string(),
+            Some(_) => "(void *)place".to_string(),
+            None if self.name == "type_bits" => "32".to_string(),
+            None if self.of == "size_t" || self.name == "ndim" => "1".to_string(),
+            None => "0".to_string(),
+        }
+    }
+
+    /// The values that are refused, with the status and the words.
+    fn faults(&self, function: &str) -> Vec<(&'static str, &'static str, &'static str)> {
+        const ARGUMENT: &str = "SYNCEDMEM_ERROR_INVALID_ARGUMENT";
+        let Some(target) = self.target() else { return Vec::new() };
+        let may_be_null =
+            [&self.name, &format!("{function} {}", self.name)].iter().any(|it| MAY_BE_NULL.contains(&it.as_str()));
+        let is_aligned = !["void", "char", "bool", "CUstream_st"].contains(&target.trim_start_matches("const "));
+        let mut faults = Vec::new();
+        if !may_be_null {
+            faults.push(("null", ARGUMENT, "NULL"));
+        }
+        if is_aligned {
+            faults.push(("(void *)(place + 1)", ARGUMENT, "aligned"));
+        }
+        if target.trim_start_matches("const ") == "syncedmem_t" {
+            faults.push(("destructed", "SYNCEDMEM_ERROR_INVALID_HANDLE", "destroyed"));
+            faults.push(("(void *)place", "SYNCEDMEM_ERROR_INVALID_HANDLE", "destroyed"));
+        }
+        faults
+    }
+}
+
+/// The functions that return a status, with their parameters.
+fn functions() -> Vec<(String, Vec<Parameter>)> {
+    let text = HEADERS.concat().split_whitespace().collect::<Vec<_>>().join(" ");
+    let declared = text.split("; syncedmem_status_t ").chain(text.split("*/ syncedmem_status_t ")).skip(1);
+    let of = |rest: &str| {
+        let (name, rest) = rest.split_once('(')?;
+        let (parameters, _) = rest.split_once(");")?;
+        let is_name = name.chars().all(|c| c == '_' || c.is_alphanumeric()) && !name.is_empty();
+        let parameters = parameters.split(',').filter(|text| *text != "void").map(|text| Parameter::new(text.trim()));
+        is_name.then(|| (name.to_string(), parameters.collect()))
+    };
+    declared.filter_map(of).collect()
+}
+
+fn every_pointer_of_every_function_is_refused_where_it_leads_nowhere() {
+    let mut program = PROGRAM.to_string();
+    for (function, parameters) in functions() {
+        for (at, parameter) in parameters.iter().enumerate() {
+            for (fault, status, words) in parameter.faults(&function) {
+                let values: Vec<_> = parameters.iter().map(Parameter::value).collect();
+                let values = [&values[..at], &[fault.to_string()], &values[at + 1..]].concat().join(", ");
+                let call = format!("{function}({values})");
+                writeln!(program, "  refuses({call:?}, {call}, {status}, {words:?});").unwrap();
+            }
+        }
+    }
+    program +=
+        "  printf(\"%d checks, %d failures\\n\", checks, failures);\n  return failures != 0 || checks < 500;\n}\n";
+    let (folder, root) = (Folder::new(), env!("CARGO_MANIFEST_DIR"));
+    folder.source("program.c", &program);
+    let options = [format!("-I{root}/include"), format!("-DMODEL=\"{root}/examples/small.caffemodel\"")];
+    let mut arguments = vec!["program.c", &options[0], &options[1], library().to_str().unwrap()];
+    arguments.push("-pthread");
+    let program = folder.compile("program", &arguments);
+    std::fs::copy(library(), folder.path("libsyncedmem.so.0")).unwrap();
+    let run = Command::new(program).env("LD_LIBRARY_PATH", &*folder).env("CUDA_VISIBLE_DEVICES", "").output().unwrap();
+    println!("{}", String::from_utf8_lossy(&run.stdout));
+    assert!(run.status.success(), "{}: {}", run.status, String::from_utf8_lossy(&run.stdout));
+}
+
+fn storage_that_is_misaligned_or_too_small_is_refused_and_not_written() {
+    let (mut storage, mut mem) = (Storage::new(), std::ptr::null_mut());
+    let bytes: *mut std::ffi::c_void = storage.0.as_mut_ptr().cast();
+    let mut construct =
+        |offset, size| unsafe { syncedmem_construct(bytes.wrapping_byte_add(offset), size, 8, &mut mem) };
+    for offset in 1..8 {
+        assert_refused(construct(offset, 40), SYNCEDMEM_ERROR_INVALID_ARGUMENT, "storage is not aligned");
+    }
+    for size in 0..32 {
+        assert_refused(construct(0, size), SYNCEDMEM_ERROR_INVALID_ARGUMENT, "storage_bytes is below");
+    }
+    assert!(mem.is_null() && storage.0 == [FILL; 64]);
+}
+
+fn numbers_of_no_choice_are_refused_and_change_nothing() {
+    type Set = extern "C" fn(i32) -> syncedmem_status_t;
+    let sets: [(Set, &str); 3] =
+        [(syncedmem_set_mode, "mode"), (syncedmem_set_pinning, "pinning"), (syncedmem_set_error_policy, "policy")];
+    for (set, word) in sets {
+        for unknown in [-1, 3, 99, i32::MAX, i32::MIN] {
+            assert_refused(set(unknown), SYNCEDMEM_ERROR_INVALID_ARGUMENT, word);
+        }
+    }
+    assert_eq!(ask(SYNCEDMEM_MODE_GPU, |mode| unsafe { syncedmem_get_mode(mode) }), Ok(SYNCEDMEM_MODE_AUTO));
+    assert_eq!(ask(SYNCEDMEM_PIN_ALWAYS, |pinning| unsafe { syncedmem_get_pinning(pinning) }), Ok(SYNCEDMEM_PIN_AUTO));
+    let policy = ask(SYNCEDMEM_ON_ERROR_THROW, |policy| unsafe { syncedmem_get_error_policy(policy) });
+    assert_eq!(policy, Ok(SYNCEDMEM_ON_ERROR_ABORT));
+    let name = |status| unsafe { std::ffi::CStr::from_ptr(syncedmem_status_name(status)) };
+    assert_eq!([1000, -1].map(name), [c"unknown status"; 2]);
+    assert_eq!(name(SYNCEDMEM_ERROR_NO_GPU as i32), c"SYNCEDMEM_ERROR_NO_GPU");
+}
+
+crate::support::harness::tests![
+    every_pointer_of_every_function_is_refused_where_it_leads_nowhere,
+    storage_that_is_misaligned_or_too_small_is_refused_and_not_written,
+    numbers_of_no_choice_are_refused_and_change_nothing,
+];
