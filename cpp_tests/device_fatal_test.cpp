@@ -1,5 +1,9 @@
 // Death tests on the simulated driver: each fatal error prints Caffe's own words in glog's format and aborts, or throws
 // if the policy says so.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
 #include <cstdlib>
 #include <new>
 #include <stdexcept>
@@ -101,6 +105,20 @@ TEST_F(DeviceFatalDeathTest, TheDeviceCheckDiesWithTheWordsOfTheOriginalsDebugBu
         memory.gpu_data();
       },
       fatal_line("syncedmem.cpp", "Check failed: device == device_", "gpu_data"));
+}
+
+TEST_F(DeviceFatalDeathTest, InAForkedChildItDiesWithTheReason) {
+  EXPECT_EXIT(
+      {
+        SyncedMemory memory(size);
+        memory.gpu_data();
+        const pid_t child = fork();
+        if (child == 0) memory.gpu_data();
+        int status = 0;
+        waitpid(child, &status, 0);
+        std::exit(WIFSIGNALED(status) ? WTERMSIG(status) : 0);
+      },
+      ::testing::ExitedWithCode(SIGABRT), "SyncedMemory::gpu_data: no GPU: this process was forked");
 }
 
 TEST_F(DeviceFatalDeathTest, AskedToThrowItThrows) {

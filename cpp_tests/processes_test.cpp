@@ -1,5 +1,5 @@
-// Exit status and output of processes that end and that fork, in the ways that EXITS, FORKS, OPENS_PLUGIN and FINALISES
-// get as an argument.
+// Exit status and output of processes that end in the ways that EXITS and OPENS_PLUGIN get as an argument. Forks:
+// tests/process/device_fork.rs; the end of Python: python/tests/test_shutdown.py.
 #include <cstdlib>
 #include <string>
 
@@ -56,47 +56,10 @@ TEST_P(LibraryThatUsesUs, MayBeSoWithTheLibraryInside) {
 
 INSTANTIATE_TEST_SUITE_P(How, LibraryThatUsesUs, ::testing::Values("1 closes", "3 closes", "1 leaves"), name_of);
 
-#ifdef PYTHON
-class PythonsEnd : public Process {};
-
-TEST_P(PythonsEnd, IsSilent) { expect_silence(run(PYTHON " " FINALISES " " SYNCEDMEM_LIBRARY " " + GetParam())); }
-
-INSTANTIATE_TEST_SUITE_P(With, PythonsEnd, ::testing::Values("globals", "cycles", "atexit", "never", "thread"),
-                         name_of);
-#endif
-
-class ProcessThatForks : public Process {
- protected:
-  void SetUp() override {
-    if (!has_driver()) GTEST_SKIP() << "there is another test for that";
-  }
-};
-
-TEST_P(ProcessThatForks, GoesOnAndItsChildHasTheHostData) { expect_silence(run(FORKS " " + GetParam())); }
-
-INSTANTIATE_TEST_SUITE_P(How, ProcessThatForks,
-                         ::testing::Values("with-every-object", "before-the-first-use", "twice"),
-                         name_of);
-
-TEST(AProcessThatForks, HasAnOrdinaryChildWithoutADriver) {
-  if (has_driver()) GTEST_SKIP() << "there are other tests for that";
-  expect_silence(run(FORKS " without-a-driver"));
-}
-
-TEST(AProcessThatForks, HasAChildThatIsRefusedTheDeviceThroughTheCxxAbiToo) {
-  if (!has_driver()) GTEST_SKIP() << "every process is refused";
-  const Outcome ended = run(FORKS " refused-in-cxx");
-  EXPECT_EQ(ended.status, 0) << ended;
-  EXPECT_NE(ended.errors.find("SyncedMemory::gpu_data: no GPU: this process was forked"), std::string::npos) << ended;
-  EXPECT_EQ(ended.errors.find("not so"), std::string::npos) << ended;
-}
-
 // The tests above find mistakes.
-TEST(TheSimulatedDriver, AbortsAProcessThatCallsItAfterItsEndOrInAChild) {
+TEST(TheSimulatedDriver, AbortsAProcessThatCallsItAfterItsEnd) {
   if (!has_driver()) GTEST_SKIP() << "it is not there";
-  EXPECT_NE(run(EXITS " wrongly").status, 0);
   EXPECT_NE(run(EXITS " wrongly").errors, "");
-  EXPECT_NE(run(FORKS " wrongly").status, 0);
 }
 
 }  // namespace

@@ -62,28 +62,20 @@ foreach(generation IN LISTS generations)
 endforeach()
 run_simulated(abis.with.driver suite abis.O2.shared)
 
-# Processes that end and that fork.
+# Processes that end.
 add_executable(exits processes/exits.cpp)
-add_executable(forks processes/forks.cpp)
 add_library(plugin MODULE processes/plugin.cpp)
 add_library(plugin_static MODULE processes/plugin.cpp)
 target_link_libraries(plugin_static PRIVATE syncedmem::static Threads::Threads)
 add_executable(opens_plugin processes/opens_plugin.cpp)
-foreach(program exits forks plugin)
+foreach(program exits plugin)
   target_link_libraries(${program} PRIVATE syncedmem::syncedmem Threads::Threads ${CMAKE_DL_LIBS})
 endforeach()
 target_link_libraries(opens_plugin PRIVATE ${CMAKE_DL_LIBS})
 add_executable(processes processes_test.cpp)
 target_link_libraries(processes PRIVATE GTest::gtest_main Threads::Threads)
-target_compile_definitions(processes PRIVATE EXITS="$<TARGET_FILE:exits>" FORKS="$<TARGET_FILE:forks>"
-  OPENS_PLUGIN="$<TARGET_FILE:opens_plugin>" PLUGIN="$<TARGET_FILE:plugin>"
-  PLUGIN_STATIC="$<TARGET_FILE:plugin_static>"
-  SYNCEDMEM_LIBRARY="$<TARGET_FILE:syncedmem::syncedmem>")
-add_dependencies(processes exits forks opens_plugin plugin plugin_static)
-find_program(SYNCEDMEM_TESTS_PYTHON python3 DOC "The Python whose end is tested; without one it is not")
-if(SYNCEDMEM_TESTS_PYTHON)
-  target_compile_definitions(processes PRIVATE PYTHON="${SYNCEDMEM_TESTS_PYTHON}"
-    FINALISES="${CMAKE_CURRENT_SOURCE_DIR}/processes/finalises.py")
-endif()
+target_compile_definitions(processes PRIVATE EXITS="$<TARGET_FILE:exits>" OPENS_PLUGIN="$<TARGET_FILE:opens_plugin>"
+  PLUGIN="$<TARGET_FILE:plugin>" PLUGIN_STATIC="$<TARGET_FILE:plugin_static>")
+add_dependencies(processes exits opens_plugin plugin plugin_static)
 run_simulated(processes.simulated processes processes)
 run_test(processes.no_driver processes processes)

@@ -6,6 +6,7 @@
 )]
 
 mod allocator;
+mod device_fork;
 mod faults;
 mod fork;
 mod fork_order;
@@ -18,4 +19,4 @@ mod signals;
 mod support;
 mod threads;
 
-support::harness::suites![faults, fork, fork_order, pool_fork, refused_threads, signals, threads,];
+support::harness::suites![device_fork, faults, fork, fork_order, pool_fork, refused_threads, signals, threads,];
