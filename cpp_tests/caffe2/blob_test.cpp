@@ -1,4 +1,4 @@
-// Blob: the tests of Caffe2 by their names, its rules, and what is not copied of it.
+// Blob: types, ownership and exceptions of C++. The rules of blobs are in tests/caffe2/workspace_rules.rs.
 #include <memory>
 #include <type_traits>
 #include <utility>
@@ -12,98 +12,42 @@ using namespace caffe2;
 static_assert(!std::is_copy_constructible<Blob>::value && !std::is_copy_assignable<Blob>::value, "");
 static_assert(std::is_nothrow_move_constructible<Blob>::value && std::is_nothrow_move_assignable<Blob>::value, "");
 
-class Foo {
- public:
-  int value = 0;
-};
+class Foo {};
 class Bar {};
 
-TEST(BlobTest, Blob) {
+TEST(BlobTest, HoldsOneValueOfAnyType) {
   Blob blob;
-  EXPECT_NE(blob.GetMutable<int>(), nullptr);
-  EXPECT_TRUE(blob.IsType<int>());
-  EXPECT_FALSE(blob.IsType<Foo>());
-  EXPECT_NE(blob.GetMutable<Foo>(), nullptr);
-  EXPECT_TRUE(blob.IsType<Foo>());
-  EXPECT_FALSE(blob.IsType<int>());
-}
-
-TEST(BlobTest, BlobNewObjectFlag) {
-  Blob blob;
+  EXPECT_THROW(blob.Get<int>(), EnforceNotMet);
   bool is_new = false;
-  blob.GetMutable<int>(&is_new);
-  EXPECT_TRUE(is_new);
-  blob.GetMutable<int>(&is_new);
-  EXPECT_FALSE(is_new);
+  EXPECT_NE(blob.GetMutable<int>(&is_new), nullptr);
+  EXPECT_TRUE(is_new && blob.IsType<int>() && !blob.IsType<Foo>());
   blob.GetMutable<Foo>(&is_new);
-  EXPECT_TRUE(is_new);
-  blob.GetMutable<Foo>(&is_new);
+  EXPECT_TRUE(is_new && blob.IsType<Foo>() && !blob.IsType<int>());
+  Foo* const foo = blob.GetMutable<Foo>(&is_new);
   EXPECT_FALSE(is_new);
-}
-
-TEST(BlobTest, BlobUninitialized) {
-  Blob blob;
-  EXPECT_THROW(blob.Get<int>(), EnforceNotMet);
-}
-
-TEST(BlobTest, BlobWrongType) {
-  Blob blob;
-  blob.GetMutable<Foo>();
-  EXPECT_TRUE(blob.IsType<Foo>());
-  EXPECT_FALSE(blob.IsType<int>());
-  EXPECT_EQ(&blob.Get<Foo>(), blob.GetRaw());
-  EXPECT_THROW(blob.Get<int>(), EnforceNotMet);
-}
-
-TEST(BlobTest, BlobReset) {
-  Blob blob;
-  std::unique_ptr<Foo> foo(new Foo());
-  const Foo* const address = foo.get();
-  EXPECT_EQ(blob.Reset(foo.release()), address);
+  EXPECT_EQ(&blob.Get<Foo>(), foo);
+  EXPECT_EQ(blob.GetRaw(), foo);
+  const std::string sentence = sentence_of<EnforceNotMet>([&] { blob.Get<Bar>(); });
+  EXPECT_TRUE(contains(sentence, "Foo") && contains(sentence, "Bar")) << sentence;
   blob.Reset();
   EXPECT_FALSE(blob.IsType<Foo>());
   EXPECT_EQ(blob.GetRaw(), nullptr);
 }
 
-TEST(BlobTest, BlobMove) {
-  Blob first;
+TEST(BlobTest, MovesItsValueAndEndsTheOldOne) {
+  const int before = Counted::alive;
+  Blob first, second;
   Foo* const foo = first.Reset(new Foo());
-  Blob second;
+  second.GetMutable<Counted>();
   second = std::move(first);
+  EXPECT_EQ(Counted::alive, before);
   EXPECT_THROW(first.Get<Foo>(), EnforceNotMet);
   EXPECT_EQ(&second.Get<Foo>(), foo);
   Blob third(std::move(second));
   EXPECT_EQ(&third.Get<Foo>(), foo);
 }
 
-TEST(BlobTest, BlobShareExternalPointer) {
-  Blob blob;
-  std::unique_ptr<Foo> foo(new Foo());
-  EXPECT_EQ(blob.ShareExternal<Foo>(foo.get()), foo.get());
-  EXPECT_TRUE(blob.IsType<Foo>());
-  blob.Reset();
-  EXPECT_FALSE(blob.IsType<Foo>());
-}
-
-TEST(BlobTest, BlobShareExternalObject) {
-  Blob blob;
-  Foo foo;
-  EXPECT_EQ(blob.ShareExternal<Foo>(&foo), &foo);
-  EXPECT_TRUE(blob.IsType<Foo>());
-  blob.Reset();
-  EXPECT_FALSE(blob.IsType<Foo>());
-}
-
-TEST(BlobTest, CastingMessage) {
-  Blob blob;
-  blob.GetMutable<Foo>();
-  blob.Get<Foo>();
-  const std::string sentence = sentence_of<EnforceNotMet>([&] { blob.Get<Bar>(); });
-  EXPECT_TRUE(contains(sentence, "Foo")) << sentence;
-  EXPECT_TRUE(contains(sentence, "Bar")) << sentence;
-}
-
-TEST(BlobRules, OwnsWhatResetGivesItAndNotWhatItShares) {
+TEST(BlobTest, OwnsWhatResetGivesItAndNotWhatItShares) {
   const int before = Counted::alive;
   Counted outside;
   {
@@ -118,7 +62,7 @@ TEST(BlobRules, OwnsWhatResetGivesItAndNotWhatItShares) {
   EXPECT_EQ(outside.value, 11);
 }
 
-TEST(BlobRules, NamesItsType) {
+TEST(BlobTest, NamesItsType) {
   Blob blob;
   EXPECT_STREQ(blob.TypeName(), "nullptr (uninitialized)");
   blob.GetMutable<int>();
@@ -126,7 +70,7 @@ TEST(BlobRules, NamesItsType) {
   EXPECT_EQ(blob.meta(), TypeMeta::Make<int>());
 }
 
-TEST(BlobRules, SwapsItsValueWithAnother) {
+TEST(BlobTest, SwapsItsValueWithAnother) {
   Blob number, text;
   *number.GetMutable<int>() = 3;
   *text.GetMutable<std::string>() = "three";
@@ -136,7 +80,7 @@ TEST(BlobRules, SwapsItsValueWithAnother) {
   EXPECT_EQ(text.Get<int>(), 3);
 }
 
-TEST(BlobRules, ReleaseLeavesTheValueToTheCaller) {
+TEST(BlobTest, ReleaseLeavesTheValueToTheCaller) {
   const int before = Counted::alive;
   void* value = nullptr;
   Blob::DestroyCall destroy = nullptr;
@@ -152,7 +96,7 @@ TEST(BlobRules, ReleaseLeavesTheValueToTheCaller) {
   EXPECT_EQ(Counted::alive, before);
 }
 
-TEST(BlobRules, ATensorInItKeepsItsAddress) {
+TEST(BlobTest, ATensorInItKeepsItsAddress) {
   Blob blob;
   TensorCPU* const tensor = blob.GetMutable<TensorCPU>();
   tensor->Resize(2, 3);
@@ -164,7 +108,7 @@ TEST(BlobRules, ATensorInItKeepsItsAddress) {
   EXPECT_EQ(blob.Get<TensorCPU>().size(), 4);
 }
 
-TEST(BlobRules, AConstructorThatThrowsLeavesTheOldValue) {
+TEST(BlobTest, AConstructorThatThrowsLeavesTheOldValue) {
   Blob blob;
   *blob.GetMutable<int>() = 5;
   Throwing::left = 0;
@@ -172,17 +116,7 @@ TEST(BlobRules, AConstructorThatThrowsLeavesTheOldValue) {
   EXPECT_EQ(blob.Get<int>(), 5);
 }
 
-TEST(BlobNotCopied, MoveAssignmentEndsTheOldValue) {
-  const int before = Counted::alive;
-  Blob from, to;
-  from.GetMutable<int>();
-  to.GetMutable<Counted>();
-  to = std::move(from);
-  EXPECT_EQ(Counted::alive, before);
-  EXPECT_TRUE(to.IsType<int>());
-}
-
-TEST(BlobNotCopied, GivingItsOwnValueToItChangesNothing) {
+TEST(BlobTest, GivingItsOwnValueToItChangesNothing) {
   Blob blob;
   Counted* const value = blob.GetMutable<Counted>();
   const int before = Counted::alive;

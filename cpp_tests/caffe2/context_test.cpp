@@ -1,4 +1,4 @@
-// CPUContext, allocators and the reporter: the tests of Caffe2 by their names, and what this library adds.
+// CPUContext, allocators and the reporter.
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -13,40 +13,18 @@ using namespace caffe2;
 
 bool is_aligned(const void* address) { return reinterpret_cast<std::uintptr_t>(address) % gCaffe2Alignment == 0; }
 
-TEST(CPUContextTest, TestAllocAlignment) {
-  for (std::size_t bytes = 1; bytes < 10; ++bytes) {
-    auto block = CPUContext::New(bytes);
-    EXPECT_TRUE(is_aligned(block.first)) << bytes;
-    block.second(block.first);
-  }
-}
-
-TEST(CPUContextTest, TestAllocDealloc) {
-  auto source = CPUContext::New(10 * sizeof(float)), target = CPUContext::New(10 * sizeof(float));
-  float* const from = static_cast<float*>(source.first);
-  float* const to = static_cast<float*>(target.first);
-  ASSERT_NE(from, nullptr);
-  ASSERT_NE(to, nullptr);
-  for (int at = 0; at < 10; ++at) from[at] = static_cast<float>(at);
-  DeviceOption option;
-  CPUContext context(option);
-  context.Copy<float, CPUContext, CPUContext>(10, from, to);
-  for (int at = 0; at < 10; ++at) EXPECT_FLOAT_EQ(to[at], static_cast<float>(at));
-  source.second(source.first);
-  target.second(target.first);
-}
-
-TEST(CPUContextRules, NewMemoryHoldsZeros) {
+TEST(CPUContextTest, NewMemoryIsAlignedAndHoldsZeros) {
   for (const std::size_t bytes : {1u, 100u, 5000u, 1u << 20}) {
     auto block = CPUContext::New(bytes);
     const char* const data = static_cast<const char*>(block.first);
+    EXPECT_TRUE(is_aligned(data)) << bytes;
     EXPECT_EQ(std::count(data, data + bytes, 0), static_cast<std::ptrdiff_t>(bytes));
     std::memset(block.first, 1, bytes);
     block.second(block.first);
   }
 }
 
-TEST(CPUContextRules, ACopyOfNoBytesLooksAtNoAddressAndAnotherRefusesNull) {
+TEST(CPUContextTest, ACopyOfNoBytesLooksAtNoAddressAndAnotherRefusesNull) {
   CPUContext context;
   char byte = 0;
   EXPECT_NO_THROW((context.CopyBytes<CPUContext, CPUContext>(0, nullptr, nullptr)));
@@ -54,7 +32,7 @@ TEST(CPUContextRules, ACopyOfNoBytesLooksAtNoAddressAndAnotherRefusesNull) {
   EXPECT_THROW((context.CopyBytes<CPUContext, CPUContext>(1, &byte, nullptr)), EnforceNotMet);
 }
 
-TEST(CPUContextRules, CopiesItemsByTheirType) {
+TEST(CPUContextTest, CopiesItemsByTheirType) {
   CPUContext context;
   const std::string from[2] = {"one", "a text that is too long to be inside of its object"};
   std::string to[2];
@@ -69,13 +47,13 @@ TEST(CPUContextRules, CopiesItemsByTheirType) {
   EXPECT_EQ(copies[1], 4);
 }
 
-TEST(CPUContextRules, AContextOfAnotherDeviceIsRefused) {
+TEST(CPUContextTest, AContextOfAnotherDeviceIsRefused) {
   DeviceOption option;
   option.set_device_type(CUDA);
   EXPECT_THROW(CPUContext context(option), EnforceNotMet);
 }
 
-TEST(CPUContextRules, OneSeedMakesOneSequence) {
+TEST(CPUContextTest, OneSeedMakesOneSequence) {
   DeviceOption option;
   option.set_random_seed(17);
   CPUContext first(option), second(option);

@@ -1,7 +1,11 @@
-// The tensor's tests of Caffe2 v0.8.1 and its last commits, by their names.
+// What the class adds to the C API's tensors: dimensions, constructors, types, deleters and exceptions of C++. The rules of
+// memory and items are in tests/caffe2 (tensor_rules, sequences, mended).
+#include <algorithm>
 #include <climits>
 #include <limits>
 #include <memory>
+#include <numeric>
+#include <stdexcept>
 
 #include "caffe2/support.hpp"
 
@@ -10,243 +14,230 @@ namespace {
 using namespace caffe2;
 using std::vector;
 
-const vector<int> k2x3x5 = {2, 3, 5};
+using Dims = vector<TIndex>;
 
-template <typename T>
-class TensorCPUTest : public testing::Test {
+class TensorTest : public testing::Test {
  protected:
   void TearDown() override {
     FLAGS_caffe2_keep_on_shrink = true;
     FLAGS_caffe2_max_keep_on_shrink_memory = LLONG_MAX;
   }
-
-  static void expect_dims(const TensorCPU& tensor, const vector<int>& dims) {
-    ASSERT_EQ(tensor.ndim(), static_cast<int>(dims.size()));
-    for (int axis = 0; axis < tensor.ndim(); ++axis) EXPECT_EQ(tensor.dim32(axis), dims[axis]);
-  }
-  static void expect_memory(TensorCPU* tensor) {
-    EXPECT_NE(tensor->mutable_data<T>(), nullptr);
-    EXPECT_NE(tensor->data<T>(), nullptr);
-  }
-  /// What is written by one of them is read by the other.
-  static void expect_one_memory(TensorCPU* written, const TensorCPU& read) {
-    ASSERT_EQ(written->template data<T>(), read.data<T>());
-    for (int at = 0; at < written->size(); ++at) {
-      written->template mutable_data<T>()[at] = static_cast<T>(at);
-      EXPECT_EQ(read.data<T>()[at], static_cast<T>(at));
-    }
-  }
+  CPUContext context_;
 };
 
-template <typename T>
-class TensorCPUDeathTest : public testing::Test {};
-
-using TensorTypes = testing::Types<char, int, float>;
-TYPED_TEST_SUITE(TensorCPUTest, TensorTypes);
-TYPED_TEST_SUITE(TensorCPUDeathTest, TensorTypes);
-
-TYPED_TEST(TensorCPUTest, TensorInitializedEmpty) {
-  TensorCPU tensor;
-  EXPECT_EQ(tensor.ndim(), 0);
-  EXPECT_EQ(tensor.size(), -1);
-  tensor.Resize(k2x3x5);
-  this->expect_dims(tensor, k2x3x5);
-  EXPECT_EQ(tensor.size(), 2 * 3 * 5);
-  this->expect_memory(&tensor);
+TensorCPU counting(const Dims& dims) {
+  TensorCPU tensor(dims);
+  int* const items = tensor.mutable_data<int>();
+  std::iota(items, items + tensor.size(), 0);
+  return tensor;
 }
 
-TYPED_TEST(TensorCPUTest, TensorInitializedNonEmpty) {
-  TensorCPU tensor(k2x3x5);
-  this->expect_dims(tensor, k2x3x5);
-  this->expect_memory(&tensor);
-  const vector<int> larger = {7, 11, 13, 17};
-  tensor.Resize(larger);
-  this->expect_dims(tensor, larger);
-  this->expect_memory(&tensor);
+TEST_F(TensorTest, DescribesItsShape) {
+  const TensorCPU tensor = counting({2, 3, 5, 7});
+  EXPECT_EQ(tensor.ndim(), 4);
+  EXPECT_EQ(tensor.size(), 210);
+  EXPECT_EQ(tensor.itemsize(), sizeof(int));
+  EXPECT_EQ(tensor.nbytes(), 210 * sizeof(int));
+  EXPECT_EQ(tensor.dims(), (Dims{2, 3, 5, 7}));
+  EXPECT_EQ(tensor.size_from_dim(2), 35);
+  EXPECT_EQ(tensor.size_to_dim(2), 6);
+  EXPECT_EQ(tensor.size_to_dim(4), 210);
+  EXPECT_EQ(tensor.size_between_dim(0, 3), 15);
+  EXPECT_EQ(tensor.size_between_dim(3, 0), 15);
+  EXPECT_EQ(tensor.canonical_axis_index(-1), 3);
+  EXPECT_EQ(tensor.canonical_axis_index(0), 0);
+  EXPECT_THROW(tensor.canonical_axis_index(4), EnforceNotMet);
+  EXPECT_THROW(tensor.canonical_axis_index(-5), EnforceNotMet);
+  EXPECT_THROW(tensor.dim(4), EnforceNotMet);
+  EXPECT_THROW(tensor.dim(-1), EnforceNotMet);
+  EXPECT_EQ(tensor.DebugString(), "A Tensor of item size 4 and type int and dimension (2,3,5,7,).");
 }
 
-TYPED_TEST(TensorCPUTest, TensorInitializedZeroDim) {
-  const vector<int> none = {2, 0, 5};
-  TensorCPU tensor(none);
-  this->expect_dims(tensor, none);
-  EXPECT_EQ(tensor.template mutable_data<TypeParam>(), nullptr);
-  EXPECT_EQ(tensor.template data<TypeParam>(), nullptr);
+TEST_F(TensorTest, IsMadeOfValues) {
+  TensorCPU tensor(Dims{2, 2}, vector<float>{1, 2, 3, 4}, &context_);
+  EXPECT_EQ(tensor.data<float>()[3], 4);
+  TensorCPU scalar(2.5, &context_);
+  EXPECT_EQ(scalar.ndim(), 0);
+  EXPECT_EQ(*scalar.data<double>(), 2.5);
+  EXPECT_THROW(TensorCPU(Dims{3}, vector<float>{1}, &context_), EnforceNotMet);
 }
 
-TYPED_TEST(TensorCPUTest, TensorResizeZeroDim) {
-  TensorCPU tensor(k2x3x5);
-  this->expect_memory(&tensor);
-  const vector<int> none = {7, 0, 13};
-  tensor.Resize(none);
-  EXPECT_EQ(tensor.size(), 0);
-  this->expect_dims(tensor, none);
-  EXPECT_NO_THROW(tensor.template mutable_data<TypeParam>());
-  EXPECT_NO_THROW(tensor.template data<TypeParam>());
-}
-
-TYPED_TEST(TensorCPUTest, TensorInitializedScalar) {
-  TensorCPU tensor((vector<int>()));
-  EXPECT_EQ(tensor.ndim(), 0);
-  EXPECT_EQ(tensor.size(), 1);
-  this->expect_memory(&tensor);
-}
-
-TYPED_TEST(TensorCPUTest, TensorShareData) {
-  TensorCPU tensor(k2x3x5), other(k2x3x5);
-  EXPECT_NE(tensor.template mutable_data<TypeParam>(), nullptr);
-  other.ShareData(tensor);
-  this->expect_one_memory(&tensor, other);
-}
-
-TYPED_TEST(TensorCPUTest, TensorShareDataRawPointer) {
-  std::unique_ptr<TypeParam[]> raw(new TypeParam[2 * 3 * 5]);
-  TensorCPU tensor(k2x3x5);
-  tensor.ShareExternalPointer(raw.get());
-  EXPECT_EQ(tensor.template mutable_data<TypeParam>(), raw.get());
-  EXPECT_EQ(tensor.template data<TypeParam>(), raw.get());
-  for (int at = 0; at < tensor.size(); ++at) {
-    raw[at] = static_cast<TypeParam>(at);
-    EXPECT_EQ(tensor.template data<TypeParam>()[at], static_cast<TypeParam>(at));
+TEST_F(TensorTest, ItsCopyHasItemsOfItsOwnAndWhatItMovesFromHasNone) {
+  TensorCPU tensor(vector<int>{2, 3});
+  for (int at = 0; at < 6; ++at) tensor.mutable_data<std::string>()[at] = "filled, and too long to be inside of its object";
+  TensorCPU copy(tensor), other(tensor, &context_), same;
+  same.CopyFrom(tensor, &context_);
+  for (const TensorCPU* one : {&copy, &other, &same}) {
+    EXPECT_EQ(one->data<std::string>()[5], "filled, and too long to be inside of its object");
+    EXPECT_NE(one->raw_data(), tensor.raw_data());
   }
+  const void* const items = tensor.raw_data();
+  const TensorCPU moved(std::move(tensor));
+  EXPECT_EQ(moved.raw_data(), items);
+  EXPECT_EQ(tensor.size(), -1);
 }
 
-TYPED_TEST(TensorCPUTest, TensorShareDataRawPointerWithMeta) {
-  std::unique_ptr<TypeParam[]> raw(new TypeParam[2 * 3 * 5]());
-  TensorCPU tensor(k2x3x5);
-  tensor.ShareExternalPointer(raw.get(), TypeMeta::Make<TypeParam>());
-  EXPECT_EQ(tensor.template mutable_data<TypeParam>(), raw.get());
-  raw[29] = static_cast<TypeParam>(3);
-  EXPECT_EQ(tensor.template data<TypeParam>()[29], static_cast<TypeParam>(3));
-}
-
-TYPED_TEST(TensorCPUTest, CannotShareDataWhenShapeNotSet) {
-  std::unique_ptr<TypeParam[]> raw(new TypeParam[10]);
-  TensorCPU tensor;
-  EXPECT_THROW(tensor.ShareExternalPointer(raw.get()), EnforceNotMet);
-}
-
-TYPED_TEST(TensorCPUTest, TensorShareDataCanUseDifferentShapes) {
-  TensorCPU tensor(k2x3x5), flat(vector<int>{2 * 3 * 5});
-  EXPECT_NE(tensor.template mutable_data<TypeParam>(), nullptr);
-  flat.ShareData(tensor);
-  this->expect_dims(flat, {2 * 3 * 5});
-  this->expect_one_memory(&tensor, flat);
-}
-
-TYPED_TEST(TensorCPUTest, NoLongerSharesAfterResize) {
-  TensorCPU tensor(k2x3x5), other(k2x3x5);
-  tensor.template mutable_data<TypeParam>();
-  other.ShareData(tensor);
-  const TypeParam* shared = other.template data<TypeParam>();
-  EXPECT_EQ(tensor.template data<TypeParam>(), shared);
-  tensor.Resize(vector<int>{7, 3, 5});
-  EXPECT_EQ(other.template data<TypeParam>(), shared);
-  EXPECT_NE(tensor.template mutable_data<TypeParam>(), shared);
-}
-
-TYPED_TEST(TensorCPUTest, NoLongerSharesAfterFreeMemory) {
-  TensorCPU tensor(k2x3x5), other(k2x3x5);
-  tensor.template mutable_data<TypeParam>();
-  other.ShareData(tensor);
-  const TypeParam* shared = other.template data<TypeParam>();
-  tensor.FreeMemory();
-  EXPECT_EQ(other.template data<TypeParam>(), shared);
-  EXPECT_NE(tensor.template mutable_data<TypeParam>(), shared);
-}
-
-TYPED_TEST(TensorCPUTest, KeepOnShrink) {
-  TensorCPU tensor(k2x3x5);
-  EXPECT_NE(tensor.template mutable_data<TypeParam>(), nullptr);
-  tensor.Resize(3, 4, 6);
-  const TypeParam* largest = tensor.template mutable_data<TypeParam>();
-  EXPECT_NE(largest, nullptr);
-  tensor.Resize(1, 2, 4);
-  EXPECT_EQ(tensor.template mutable_data<TypeParam>(), largest);
-  tensor.Resize(3, 0, 6);
-  tensor.Resize(2, 3, 5);
-  EXPECT_EQ(tensor.template mutable_data<TypeParam>(), largest);
-}
-
-TYPED_TEST(TensorCPUTest, MaxKeepOnShrink) {
-  FLAGS_caffe2_max_keep_on_shrink_memory = 8 * 4 * sizeof(TypeParam);
-  TensorCPU tensor(vector<int>{1, 8, 8});
-  const TypeParam* first = tensor.template mutable_data<TypeParam>();
-  tensor.Resize(1, 7, 8);
-  EXPECT_EQ(tensor.template mutable_data<TypeParam>(), first);
-  tensor.Resize(1, 1, 8);
-  EXPECT_EQ(tensor.capacity_nbytes(), 0u);
-  EXPECT_NE(tensor.template mutable_data<TypeParam>(), nullptr);
-  EXPECT_EQ(tensor.capacity_nbytes(), 8 * sizeof(TypeParam));
-}
-
-TYPED_TEST(TensorCPUDeathTest, CannotAccessRawDataWhenEmpty) {
-  TensorCPU tensor;
-  EXPECT_EQ(tensor.ndim(), 0);
-  EXPECT_THROW(tensor.raw_data(), EnforceNotMet);
-}
-
-TYPED_TEST(TensorCPUDeathTest, CannotAccessDataWhenEmpty) {
-  TensorCPU tensor;
-  EXPECT_EQ(tensor.ndim(), 0);
-  EXPECT_THROW(tensor.template data<TypeParam>(), EnforceNotMet);
-}
-
-TEST(TensorNonTypedTest, TensorChangeType) {
-  TensorCPU tensor(k2x3x5);
-  void* memory = tensor.mutable_data<int>();
-  EXPECT_NE(memory, nullptr);
-  EXPECT_TRUE(tensor.meta().Match<int>());
-  // Types of the same size, or smaller, keep the memory.
-  EXPECT_EQ(tensor.mutable_data<float>(), memory);
-  EXPECT_EQ(tensor.data<float>(), memory);
-  EXPECT_TRUE(tensor.meta().Match<float>());
+TEST_F(TensorTest, ChangesItsTypeWithTheDataThatIsAskedFor) {
+  TensorCPU tensor(vector<int>{2, 3, 5});
+  void* const memory = tensor.mutable_data<int>();
+  EXPECT_TRUE(tensor.meta().Match<int>() && tensor.IsType<int>());
   EXPECT_EQ(tensor.mutable_data<float16>(), memory);
-  EXPECT_EQ(tensor.data<float16>(), memory);
-  EXPECT_TRUE(tensor.meta().Match<float16>());
-  // Another tensor holds the memory: its address is not used again.
-  TensorCPU other(k2x3x5);
-  other.ShareData(tensor);
-  EXPECT_NE(tensor.mutable_data<double>(), memory);
-  EXPECT_NE(tensor.data<double>(), nullptr);
-  EXPECT_TRUE(tensor.meta().Match<double>());
+  EXPECT_TRUE(tensor.IsType<float16>() && !tensor.IsType<int>());
+  EXPECT_THROW(tensor.data<int>(), EnforceNotMet);
+  EXPECT_EQ(tensor.raw_mutable_data(), memory);
+  EXPECT_EQ(tensor.raw_mutable_data(TypeMeta::Make<float>()), memory);
+  EXPECT_EQ(tensor.data<float>(), memory);
+  const TensorCPU empty;
+  EXPECT_THROW(empty.raw_data(), EnforceNotMet);
+  EXPECT_THROW(empty.data<int>(), EnforceNotMet);
+  TensorCPU none(vector<int>{2, 0, 5});
+  EXPECT_EQ(none.mutable_data<char>(), nullptr);
 }
 
-TEST(TensorTest, TensorNonFundamentalType) {
-  TensorCPU tensor(vector<int>{2, 3, 4});
-  EXPECT_NE(tensor.mutable_data<std::string>(), nullptr);
-  for (int at = 0; at < tensor.size(); ++at) EXPECT_EQ(tensor.data<std::string>()[at], "");
+TEST_F(TensorTest, SharesMemoryOfATensorAndOfTheCaller) {
+  TensorCPU tensor = counting({2, 3}), flat(vector<int>{6});
+  flat.ShareData(tensor);
+  tensor.mutable_data<int>()[5] = 8;
+  EXPECT_EQ(flat.data<int>()[5], 8);
+  int memory[6] = {0, 1, 2, 3, 4, 5};
+  tensor.ShareExternalPointer(memory);
+  EXPECT_EQ(tensor.data<int>(), memory);
+  tensor.ShareExternalPointer(static_cast<void*>(memory), TypeMeta::Make<int>());
+  EXPECT_EQ(tensor.mutable_data<int>(), memory);
+  EXPECT_EQ(flat.data<int>()[5], 8);
+  EXPECT_THROW(TensorCPU().ShareExternalPointer(memory), EnforceNotMet);
 }
 
-TEST(TensorTest, TensorNonFundamentalTypeCopy) {
-  TensorCPU tensor(vector<int>{2, 3, 4});
-  for (int at = 0; at < tensor.size(); ++at) tensor.mutable_data<std::string>()[at] = "filled, and too long to be inside";
-  TensorCPU copy(tensor);
-  for (int at = 0; at < copy.size(); ++at) EXPECT_EQ(copy.data<std::string>()[at], "filled, and too long to be inside");
-  EXPECT_NE(copy.raw_data(), tensor.raw_data());
+TEST_F(TensorTest, FlagsSayWhatAnotherShapeKeeps) {
+  TensorCPU tensor = counting({1, 8, 8});
+  const void* const memory = tensor.raw_data();
+  tensor.Resize(1, 1, 8);
+  EXPECT_EQ(tensor.mutable_data<int>(), memory);
+  FLAGS_caffe2_max_keep_on_shrink_memory = 8;
+  tensor.Resize(1, 1, 7);
+  EXPECT_EQ(tensor.capacity_nbytes(), 0u);
+  FLAGS_caffe2_max_keep_on_shrink_memory = LLONG_MAX;
+  FLAGS_caffe2_keep_on_shrink = false;
+  tensor.mutable_data<int>();
+  tensor.Resize(vector<int>{6});
+  EXPECT_EQ(tensor.capacity_nbytes(), 0u);
 }
 
-TEST(TensorTest, Tensor64BitDimension) {
+TEST_F(TensorTest, DimensionsHave64Bits) {
   const TIndex large = static_cast<TIndex>(std::numeric_limits<int>::max()) + 1;
-  TensorCPU tensor(vector<TIndex>{large});
-  EXPECT_EQ(tensor.ndim(), 1);
-  EXPECT_EQ(tensor.dim(0), large);
-  EXPECT_EQ(tensor.size(), large);
+  TensorCPU tensor(Dims{large});
   // 2 GiB of pages that are never written: they take no memory.
   EXPECT_NE(tensor.mutable_data<char>(), nullptr);
-  EXPECT_EQ(tensor.nbytes(), static_cast<size_t>(large));
-  EXPECT_EQ(tensor.itemsize(), sizeof(char));
-  tensor.Resize(large, 100);
-  EXPECT_EQ(tensor.ndim(), 2);
+  EXPECT_EQ(tensor.nbytes(), static_cast<std::size_t>(large));
   EXPECT_EQ(tensor.dim(0), large);
-  EXPECT_EQ(tensor.dim(1), 100);
+  EXPECT_THROW(tensor.dim32(0), EnforceNotMet);
+  tensor.Resize(large, 100);
+  EXPECT_EQ(tensor.dim32(1), 100);
   EXPECT_EQ(tensor.size(), large * 100);
 }
 
-TEST(TensorDeathTest, CannotCastDownLargeDims) {
-  const TIndex large = static_cast<TIndex>(std::numeric_limits<int>::max()) + 1;
-  TensorCPU tensor(vector<TIndex>{large});
-  EXPECT_EQ(tensor.dim(0), large);
-  EXPECT_THROW(tensor.dim32(0), EnforceNotMet);
+TEST_F(TensorTest, ExternalMemoryIsGivenToItsDeleterOnce) {
+  int calls = 0;
+  float memory[8] = {};
+  {
+    TensorCPU tensor(Dims{4});
+    tensor.ShareExternalPointer(memory, sizeof memory, [&calls, &memory](void* pointer) {
+      EXPECT_EQ(pointer, memory);
+      ++calls;
+    });
+    EXPECT_EQ(tensor.capacity_nbytes(), sizeof memory);
+    EXPECT_TRUE(tensor.shares_data());
+    TensorCPU other(Dims{4});
+    other.ShareData(tensor);
+    tensor.FreeMemory();
+    EXPECT_FALSE(tensor.shares_data());
+    EXPECT_EQ(calls, 0);
+    EXPECT_EQ(other.data<float>(), memory);
+  }
+  EXPECT_EQ(calls, 1);
+}
+
+TEST_F(TensorTest, ANumberOfItemsIsTakenForACapacityOfThemAll) {
+  float memory[6] = {0, 1, 2, 3, 4, 5};
+  TensorCPU tensor(Dims{2, 3});
+  // What Caffe2's recurrent_network_op.h passes.
+  tensor.ShareExternalPointer(memory, tensor.size());
+  EXPECT_EQ(tensor.data<float>()[5], 5);
+  EXPECT_EQ(tensor.capacity_nbytes(), sizeof memory);
+  tensor.ShareExternalPointer(memory, sizeof memory - 1);
+  EXPECT_EQ(tensor.capacity_nbytes(), sizeof memory);
+  // Neither the items' bytes nor their number.
+  EXPECT_THROW(tensor.ShareExternalPointer(memory, 5), EnforceNotMet);
+}
+
+TEST_F(TensorTest, APrinterShowsShapeAndItemsUpToALimit) {
+  testing::internal::CaptureStderr();
+  TensorPrinter printer("rows", "", 2);
+  printer.Print<int>(counting({3}));
+  printer.PrintMeta(counting({1, 2}));
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            "Tensor rows of type int. Dims: (3,): 0,1\nTensor rows of type int. Dims: (1,2,): \n");
+  EXPECT_THROW(TensorPrinter("rows", "/nonexistent/file"), EnforceNotMet);
+}
+
+TEST_F(TensorTest, DimsAreThoseOfNowAfterEveryChange) {
+  TensorCPU tensor, other(Dims{9});
+  const Dims& dims = tensor.dims();
+  EXPECT_EQ(dims, Dims());
+  tensor.Resize(4, 3);
+  EXPECT_EQ(tensor.dims(), (Dims{4, 3}));
+  tensor.mutable_data<int>();
+  tensor.Reshape(Dims{6, 2});
+  EXPECT_EQ(tensor.dims(), (Dims{6, 2}));
+  tensor.Shrink(5);
+  EXPECT_EQ(tensor.dims(), (Dims{5, 2}));
+  tensor.Extend(2, 0, &context_);
+  EXPECT_EQ(tensor.dims(), (Dims{7, 2}));
+  tensor.Reserve(vector<int>{50, 2}, &context_);
+  EXPECT_EQ(tensor.capacity_nbytes(), 100 * sizeof(int));
+  tensor.Reshape(vector<int>{14});
+  EXPECT_EQ(tensor.dims(), (Dims{14}));
+  tensor.ResizeLike(counting({5, 1}));
+  EXPECT_EQ(tensor.dims(), (Dims{5, 1}));
+  tensor.CopyFrom(counting({3}));
+  EXPECT_EQ(tensor.dims(), (Dims{3}));
+  EXPECT_EQ(other.dims(), (Dims{9}));
+  tensor.swap(other);
+  EXPECT_EQ(tensor.dims(), (Dims{9}));
+  EXPECT_EQ(other.dims(), (Dims{3}));
+  // Code written for Caffe2 expects one vector for a tensor's life.
+  EXPECT_EQ(&tensor.dims(), &dims);
+}
+
+TEST_F(TensorTest, AConstructorThatThrowsChangesNothing) {
+  TensorCPU tensor = counting({4});
+  Throwing::left = 3;
+  EXPECT_THROW(tensor.mutable_data<Throwing>(), std::runtime_error);
+  EXPECT_EQ(Throwing::alive, 0);
+  EXPECT_EQ(tensor.data<int>()[3], 3);
+}
+
+TEST_F(TensorTest, AnAssignmentThatThrowsIsTheCallersException) {
+  Throwing::left = 1000;
+  TensorCPU source(Dims{2}), tensor;
+  source.mutable_data<Throwing>()[1].refuses = true;
+  EXPECT_EQ(sentence_of<std::runtime_error>([&] { tensor.CopyFrom(source); }), "this one is not copied");
+}
+
+TEST_F(TensorTest, ItemsThatCannotBeAssignedAreNotCopied) {
+  TensorCPU source(Dims{2}), tensor;
+  source.mutable_data<std::unique_ptr<int>>();
+  EXPECT_THROW(tensor.CopyFrom(source), EnforceNotMet);
+}
+
+// It fails with Caffe2 itself.
+TEST_F(TensorTest, ReserveOfItemsThatThrowKeepsTheItems) {
+  Throwing::left = 1000;
+  TensorCPU tensor(Dims{2});
+  tensor.mutable_data<Throwing>()[1].refuses = true;
+  EXPECT_THROW(tensor.Reserve(Dims{5}, &context_), std::runtime_error);
+  EXPECT_TRUE(tensor.data<Throwing>()[1].refuses);
+  EXPECT_EQ(Throwing::alive, 2);
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 foreach(build IN ITEMS O2 asan)
   if(build IN_LIST builds)
     compile_suite(caffe2.${build} ${build} bvlc_master caffe2/type_test.cpp caffe2/logging_test.cpp caffe2/context_test.cpp caffe2/tensor_test.cpp
-      caffe2/tensor_rules_test.cpp caffe2/blob_test.cpp caffe2/workspace_test.cpp caffe2/device_test.cpp)
+      caffe2/blob_test.cpp caffe2/workspace_test.cpp caffe2/device_test.cpp)
   endif()
 endforeach()
 link_suite(caffe2.O2.shared caffe2.O2 syncedmem::syncedmem)

@@ -1,4 +1,4 @@
-//! Caffe2's storage: tensors, typed blobs, workspaces. Caffe2's own tests are in `cpp_tests/caffe2`, by their names.
+//! Caffe2's storage: tensors, typed blobs, workspaces.
 #![expect(
     clippy::undocumented_unsafe_blocks,
     clippy::unwrap_used,
