@@ -1,5 +1,5 @@
 // What the class adds to the C API: its copies of the shape and of the memories, and what each failure throws. The
-// rules of shapes, sharing and copies are in tests/blob.
+// rules of shapes, sharing, copies and math are in tests/blob.
 #include <cstdlib>
 #include <memory>
 #include <new>
@@ -9,7 +9,6 @@
 
 #include <gtest/gtest.h>
 
-#include "blob/messages.hpp"
 #include "syncedmem/blob.hpp"
 
 namespace caffe = syncedmem;
@@ -53,15 +52,6 @@ TEST(BlobShapes, AreAnsweredByTheFunctionOfEachName) {
   EXPECT_THROW(Blob<float>(std::vector<int>(5, 1)).num(), std::invalid_argument);
 }
 
-TEST(BlobShapes, OfAMessageAreTaken) {
-  messages::BlobShape shape;
-  shape.add_dim(6);
-  shape.add_dim(7);
-  Blob<double> blob;
-  blob.Reshape(shape);
-  EXPECT_EQ(blob.shape(), (std::vector<int>{6, 7}));
-}
-
 TEST(BlobOffsets, LeadToTheElements) {
   Blob<int> blob(2, 3, 4, 5);
   for (int i = 0; i < blob.count(); ++i) {
@@ -72,6 +62,22 @@ TEST(BlobOffsets, LeadToTheElements) {
   EXPECT_EQ(blob.diff_at(0, 1, 0, 2), -22);
   EXPECT_EQ(blob.data_at({1, 0, 2}), 70);
   EXPECT_EQ(blob.diff_at({1}), -60);
+  EXPECT_EQ(blob.offset(2, 0, 0, 0), 120);
+  EXPECT_THROW(blob.data_at(2, 0, 0, 0), std::invalid_argument) << "one past the end has no element";
+  EXPECT_THROW(blob.diff_at(1, 3, 0, 0), std::invalid_argument);
+  EXPECT_THROW(Blob<float>({0}).data_at(std::vector<int>()), std::invalid_argument);
+}
+
+TEST(BlobShapes, ThatAreRefusedChangeNothing) {
+  Blob<float> blob({2, 3});
+  blob.mutable_cpu_data()[5] = 6;
+  const float* data = blob.cpu_data();
+  EXPECT_THROW(blob.Reshape({4, -1}), std::invalid_argument);
+  EXPECT_THROW(blob.Reshape({1 << 16, 1 << 16}), std::invalid_argument);
+  EXPECT_EQ(blob.shape(), (std::vector<int>{2, 3}));
+  EXPECT_EQ(blob.count(), 6);
+  EXPECT_EQ(blob.cpu_data(), data);
+  EXPECT_EQ(data[5], 6);
 }
 
 TEST(BlobCapacity, ThatIsExceededGivesNewMemory) {
@@ -116,6 +122,32 @@ TEST(BlobCopies, NeedTheSameShapeOrLeaveToReshape) {
   EXPECT_EQ(to.shape(), from.shape());
   EXPECT_EQ(to.cpu_data()[4], 9);
   EXPECT_NE(to.data(), from.data());
+}
+
+template <typename Dtype>
+void computes() {
+  Blob<Dtype> blob({2}), copy;
+  blob.mutable_cpu_data()[0] = -2;
+  blob.mutable_cpu_data()[1] = 3;
+  blob.mutable_cpu_diff()[0] = blob.mutable_cpu_diff()[1] = Dtype(0.5);
+  EXPECT_EQ((std::vector<Dtype>{blob.asum_data(), blob.sumsq_data(), blob.asum_diff(), blob.sumsq_diff()}),
+            (std::vector<Dtype>{5, 13, 1, Dtype(0.5)}));
+  blob.scale_data(3);
+  blob.scale_diff(4);
+  blob.Update();
+  EXPECT_EQ((std::vector<Dtype>{blob.cpu_data()[0], blob.cpu_data()[1], blob.cpu_diff()[1]}), (std::vector<Dtype>{-8, 7, 2}));
+  copy.CopyFrom(blob, true, true);
+  EXPECT_EQ(copy.asum_diff(), 4);
+  EXPECT_EQ(copy.data()->head(), SyncedMemory::UNINITIALIZED);
+}
+
+TEST(BlobMath, IsThatOfTheArrayThatTheNameSays) {
+  computes<float>();
+  computes<double>();
+  Blob<int> integers({2});
+  integers.mutable_cpu_data();
+  integers.mutable_cpu_diff();
+  EXPECT_THROW(integers.Update(), syncedmem::error);
 }
 
 TEST(BlobFailures, OfMemoryForAPointerNeverLeaveOneToSmallerMemory) {

@@ -1,5 +1,5 @@
 //! The rules of Caffe's Blob that are kept, of BVLC's `blob.hpp` and `blob.cpp`. Those of reshaping, sharing, setting and copying
-//! are in `device_sequences`, what the math computes in `cpp_tests/blob/math_test.cpp`.
+//! are in `device_sequences`, what the math computes in `src/blob/math/tests.rs`.
 
 use crate::support::blob::*;
 use crate::support::*;
