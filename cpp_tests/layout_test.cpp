@@ -2,7 +2,6 @@
 // byte.
 #include <csignal>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <new>
@@ -141,32 +140,6 @@ TEST_F(Layout, IsTrueAfterARefusedDeviceAccess) {
   EXPECT_EQ(syncedmem_gpu_data(mem, &data), SYNCEDMEM_ERROR_NO_GPU);
   expect_whole(SyncedMemory::HEAD_AT_CPU, small, host, true);
   destroy();
-}
-
-TEST_F(Layout, TakesABlockThatAnInlinedOriginalAllocatedForOneOfMallocs) {
-  // The pointer, its flag and the head, as an original that was inlined into its caller writes them.
-  construct(small);
-  void* block = std::calloc(1, small);
-  const unsigned char own = 1, rest = 0;
-  const int at_cpu = SyncedMemory::HEAD_AT_CPU;
-  unsigned char* bytes = static_cast<unsigned char*>(storage_.object());
-  std::memcpy(bytes, &block, sizeof block);
-  std::memcpy(bytes + 24, &at_cpu, sizeof at_cpu);
-  std::memcpy(bytes + 28, &own, 1);
-  for (std::size_t flag = 29; flag < 32; ++flag) std::memcpy(bytes + flag, &rest, 1);
-  EXPECT_EQ(object_->mutable_cpu_data(), block);
-  destroy();  // frees it: a leak or a bad free shows under valgrind and AddressSanitizer
-  EXPECT_TRUE(storage_.is_intact());
-}
-
-TEST_F(Layout, AllowsWhatCaffeDoesWithObjects) {
-  delete new SyncedMemory();
-  SyncedMemory on_the_stack(small);
-  EXPECT_NE(on_the_stack.mutable_cpu_data(), nullptr);
-  std::shared_ptr<SyncedMemory> shared(new SyncedMemory(small));
-  EXPECT_NE(shared->mutable_cpu_data(), nullptr);
-  std::unique_ptr<SyncedMemory> unique(new SyncedMemory(mapped));
-  EXPECT_NE(unique->cpu_data(), nullptr);
 }
 
 #ifdef GENERATION_BORROWS

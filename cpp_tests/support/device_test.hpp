@@ -15,10 +15,6 @@
   if (!driver::is_simulated()) {           \
   } else                                   \
     EXPECT_EQ(counted, expected)
-#define ASSERT_COUNTED(counted, expected)  \
-  if (!driver::is_simulated()) {           \
-  } else                                   \
-    ASSERT_EQ(counted, expected)
 
 /// For a test that lets the driver fail, or holds its streams.
 #define NEEDS_THE_SIMULATED_DRIVER() \

@@ -43,13 +43,10 @@ struct Api {
 struct Controls {
   decltype(&simcuda_fail) fail;
   decltype(&simcuda_clear_faults) clear_faults;
-  decltype(&simcuda_hold_streams) hold_streams;
   decltype(&simcuda_release_streams) release_streams;
   decltype(&simcuda_set_lag) set_lag;
-  decltype(&simcuda_calls) calls;
   decltype(&simcuda_log) log;
   decltype(&simcuda_clear_log) clear_log;
-  decltype(&simcuda_copies) copies;
   decltype(&simcuda_account) account;
   decltype(&simcuda_violations) violations;
   decltype(&simcuda_read) read;
@@ -105,13 +102,10 @@ inline const Controls& simulator() {
 #define FIND(name) find(controls.name, "simcuda_" #name)
     FIND(fail);
     FIND(clear_faults);
-    FIND(hold_streams);
     FIND(release_streams);
     FIND(set_lag);
-    FIND(calls);
     FIND(log);
     FIND(clear_log);
-    FIND(copies);
     FIND(account);
     FIND(violations);
     FIND(read);
@@ -154,25 +148,6 @@ inline std::string log() {
   std::vector<char> text(simulator().log(nullptr, 0) + 1);
   simulator().log(text.data(), text.size());
   return text.data();
-}
-
-/// null: of any function.
-inline std::size_t calls(const char* function) { return is_simulated() ? simulator().calls(function) : 0; }
-
-constexpr std::size_t of_any_size = ~std::size_t(0);
-
-/// Of one kind ("HtoD", or null for any) and one size or any.
-inline std::size_t copies(const char* kind, std::size_t bytes = of_any_size) {
-  return is_simulated() ? simulator().copies(kind, bytes) : 0;
-}
-
-/// Holds asynchronous work, except in the default stream.
-inline void hold_streams() {
-  if (is_simulated()) simulator().hold_streams();
-}
-
-inline void release_streams() {
-  if (is_simulated()) simulator().release_streams();
 }
 
 inline void set_lag(unsigned microseconds) {
@@ -278,7 +253,6 @@ class NonBlockingStream {
   ~NonBlockingStream() { api().cuStreamDestroy_v2(stream_); }
 
   Stream get() const { return stream_; }
-  Status synchronize() { return api().cuStreamSynchronize(stream_); }
 
  private:
   Primary primary_{0};

@@ -57,19 +57,6 @@ fn an_access_that_is_not_open_cannot_be_ended() {
     assert_eq!(object.end_access(), SYNCEDMEM_ERROR_INVALID_STATE);
 }
 
-fn every_address_that_is_handed_out_on_the_host_opens_one_access() {
-    for bytes in SIZES {
-        let mut object = marked(bytes);
-        for round in 0..3 {
-            let first = object.cpu_data().unwrap();
-            assert_eq!(object.mutable_cpu_data(), Ok(first));
-            assert_eq!(object.overwrite_cpu_data(), Ok(first));
-            assert!(is_slow(&object));
-            assert_eq!(end_all(&mut object), 3, "{bytes} bytes, round {round}");
-        }
-    }
-}
-
 fn the_accessors_of_cpp_open_accesses_too() {
     for bytes in SIZES {
         let mut object = marked(bytes);
@@ -227,7 +214,6 @@ crate::support::harness::tests![
     an_object_is_not_evictable_until_it_is_marked_and_any_other_number_is_refused,
     to_end_an_access_does_nothing_to_an_object_without_a_mark,
     an_access_that_is_not_open_cannot_be_ended,
-    every_address_that_is_handed_out_on_the_host_opens_one_access,
     the_accessors_of_cpp_open_accesses_too,
     every_access_on_either_side_from_every_state_opens_one_access_and_nothing_else_does,
     an_access_that_fails_opens_none,
