@@ -49,8 +49,10 @@ def test_any_writable_buffer_can_be_lent() -> None:
 
 @pytest.mark.parametrize("lent", [None, 12, "text", [0] * 96, object(), {}, np.array([None] * 12), iter(b"")])
 def test_what_is_no_memory_is_a_type_error(lent: Any) -> None:
-    with pytest.raises(TypeError):
-        SyncedMemory(96).set_cpu_data(lent)
+    uses: list[Any] = [SyncedMemory(96).set_cpu_data, syncedmem.from_dlpack, lambda lent: syncedmem.from_dlpack(lent, copy=True)]
+    for use in uses:
+        with pytest.raises(TypeError):
+            use(lent)
 
 
 # --- deleters -------------------------------------------------------------------------------------------
@@ -128,6 +130,12 @@ def test_what_cannot_be_borrowed_is_a_buffer_error_and_stays_its_owners(what: st
     lent, mem = CANNOT_BE_LENT[what], SyncedMemory(96)
     with pytest.raises(BufferError):
         mem.set_cpu_data(lent)
+    for copy in (None, False):
+        with pytest.raises(BufferError):
+            syncedmem.from_dlpack(lent, copy=copy)
+    if isinstance(lent, np.ndarray):
+        view = syncedmem.from_dlpack(lent, copy=True)
+        assert view.shape == lent.shape and (view.cpu_data() == lent).all()
     assert mem.head is Head.UNINITIALIZED and getattr(lent, "deleted", 0) == 0
 
 

@@ -1,97 +1,283 @@
-"""Whatever refers to memory keeps it, and nothing keeps it longer."""
+"""Whatever refers to memory keeps it, and nothing keeps it longer. In a reference cycle, finalisers use what the cycle holds, and it ends
+after the last of them: CPython calls those of all objects of a cycle before it takes any of them apart (PEP 442).
+"""
 
 from __future__ import annotations
 
 import gc
 import os
-from typing import Any, Callable, Optional
+import threading
+from pathlib import Path
+from typing import Any, Callable
 
 import numpy as np
 import pytest
 
+import models
 import syncedmem
 from cuda import Driver
-from dlpack import consume
-from syncedmem import SyncedMemory
+from dlpack import consume, see
+from syncedmem import Blob, SyncedMemory, Tensor, Workspace
 
 pytestmark = pytest.mark.once
 
-SIZE = 1 << 20
+# Beyond 4 KiB, so that the account knows the block.
+SIZE = 1 << 16
 
-# What may be the last to refer to a memory, and how its content is read.
-Holder = Callable[[SyncedMemory], Any]
-HOLDERS: dict[str, Holder] = {
-    "an array for reading": lambda mem: mem.cpu_data(),
-    "an array for writing": lambda mem: mem.mutable_cpu_data(),
-    "a typed array": lambda mem: mem.array("f4", (512, 512)).mutable_cpu_data(),
-    "a slice": lambda mem: mem.cpu_data()[100:200],
-    "a slice of a slice": lambda mem: mem.cpu_data()[100:200][::2],
-    "another type": lambda mem: mem.cpu_data().view("i8"),
-    "a transposed array": lambda mem: mem.array("u1", (1024, 1024)).cpu_data().T,
-    "a broadcast array": lambda mem: np.broadcast_to(mem.cpu_data()[:1], (5,)),
-    "a memoryview": lambda mem: mem.cpu_data().data,
-    "a slice of a memoryview": lambda mem: mem.cpu_data().data[5:9],
-    "asarray of the view": lambda mem: np.asarray(mem.array("u1")),
-    "asarray of an access": lambda mem: np.asarray(mem.mutable_cpu()),
-    "from_dlpack of an access": lambda mem: np.from_dlpack(mem.mutable_cpu()),
-    "the view": lambda mem: mem.array("u1"),
-    "an access": lambda mem: mem.cpu(),
-    "another memory, lent to": lambda mem: syncedmem.from_dlpack(mem.mutable_cpu()),
-    "the interface": lambda mem: mem.array("u1").__array_interface__,
+
+class Node:
+    """A cycle with what it holds, which its finaliser uses."""
+
+    def __init__(self, held: Any, use: Callable[[Any], object], seen: list[Any]) -> None:
+        self.itself, self.held, self.use, self.seen = self, held, use, seen
+
+    def __del__(self) -> None:
+        try:
+            self.seen.append(self.use(self.held))
+        except BaseException as error:
+            self.seen.append(error)
+
+
+def filled(size: int = SIZE) -> SyncedMemory:
+    mem = SyncedMemory(size)
+    mem.mutable_cpu_data()[:] = 7
+    return mem
+
+
+def blob() -> Blob:
+    made = Blob(SIZE // 4)
+    made.data[:] = 7
+    return made
+
+
+def tensor() -> Tensor:
+    made = Tensor(SIZE)
+    made.mutable_data("u1")[:] = 7
+    return made
+
+
+def workspace() -> Workspace:
+    made = Workspace()
+    made["x"] = tensor()
+    return made
+
+
+def lent_to() -> SyncedMemory:
+    made = SyncedMemory(SIZE)
+    made.set_cpu_data(np.full(SIZE, 7, "u1"))
+    return made
+
+
+def last(array: Any) -> int:
+    return int(np.asarray(array).reshape(-1)[-1])
+
+
+def last_by_handle(handle: Any) -> int:
+    data = syncedmem.ffi.new("const void **")
+    assert syncedmem.lib.syncedmem_cpu_data(handle, data) == 0
+    return int(syncedmem.ffi.buffer(data[0], SIZE)[SIZE - 1][0])
+
+
+def written(array: Any) -> int:
+    array[...] = 7
+    return last(array)
+
+
+def resized(tensor: Tensor) -> int:
+    tensor.resize(2 * SIZE)
+    return written(tensor.mutable_data())
+
+
+def rewritten(mem: SyncedMemory) -> int:
+    return written(mem.mutable_cpu_data())
+
+
+# What may be the last to refer to memory, and a use of it that gives 7.
+HELD: dict[str, tuple[Callable[[], Any], Callable[[Any], int]]] = {
+    "a memory": (filled, rewritten),
+    "a memory that others' was lent to": (lent_to, rewritten),
+    "a memory that is lent to another": (lambda: syncedmem.from_dlpack(filled().mutable_cpu()).memory, rewritten),
+    "a handle": (lambda: filled().handle, last_by_handle),
+    "a view": (lambda: filled().array("u1"), lambda view: last(view.cpu_data())),
+    "an access": (lambda: filled().mutable_cpu(), lambda access: written(access.__enter__())),
+    "an array": (lambda: filled().mutable_cpu_data(), written),
+    "an array for reading": (lambda: filled().cpu_data(), last),
+    "an array of a type": (lambda: filled().array("u1", (256, 256)).mutable_cpu_data()[200:], written),
+    "asarray of a view": (lambda: np.asarray(filled().array("u1")), last),
+    "asarray of an access": (lambda: np.asarray(filled().mutable_cpu()), written),
+    "from_dlpack of an access": (lambda: np.from_dlpack(filled().mutable_cpu()), last),
+    "a memoryview": (lambda: filled().cpu_data().data, last),
+    "an interface": (lambda: filled().array("u1").__array_interface__, lambda face: last(np.frombuffer(face["data"], "u1"))),
+    "a capsule": (
+        lambda: syncedmem.from_dlpack(filled().mutable_cpu()).__dlpack__(max_version=(1, 0)),
+        lambda capsule: 7 if "dltensor_versioned" in repr(capsule) else 0,
+    ),
+    "a blob": (blob, lambda blob: last(blob.data)),
+    "a blob that is given another shape": (blob, lambda blob: blob.reshape(2 * SIZE) or 7 + last(blob.data)),
+    "a blob's memory": (lambda: blob().data.memory, lambda mem: last(mem.array("f4"))),
+    "a tensor": (tensor, last),
+    "a tensor that is given another size": (tensor, resized),
+    "a tensor's array": (lambda: tensor().mutable_data(), written),
+    "a workspace": (workspace, lambda ws: last(ws["x"])),
+    "a workspace over another": (lambda: Workspace(workspace()), lambda ws: last(ws["x"])),
+    "a workspace that C holds too": (lambda: Workspace.from_handle(workspace().handle), lambda ws: last(ws["x"])),
+    "a tensor of a workspace": (lambda: workspace()["x"], resized),
 }
 
 
-def content(holder: Any) -> Any:
-    if isinstance(holder, dict):
-        return np.frombuffer(holder["data"], "u1")
-    if hasattr(holder, "cpu_data"):
-        return holder.cpu_data()
-    if hasattr(holder, "__enter__") and not isinstance(holder, (np.ndarray, memoryview)):
-        with holder as array:
-            return array
-    return np.asarray(holder)
+def addressed(access: syncedmem.DeviceAccess) -> syncedmem.DeviceAccess:
+    access.__cuda_array_interface__
+    return access
 
 
-@pytest.mark.parametrize("what", HOLDERS)
-def test_the_last_to_refer_to_a_memory_keeps_it(what: str, alive: Callable[[], int]) -> None:
-    mem: Optional[SyncedMemory] = SyncedMemory(SIZE)
-    assert mem is not None
-    mem.mutable_cpu_data()[:] = 1
-    holder = HOLDERS[what](mem)
-    mem = None
-    assert alive() == SIZE
+def on_device() -> syncedmem.DeviceArray:
+    made = Tensor(device=True)
+    made.copy_from(tensor())
+    array: syncedmem.DeviceArray = made.data()
+    return array
+
+
+def on_gpu_alone() -> object:
+    mem = filled()
+    mem.mutable_gpu_data()
+    return mem.array("f4").__dlpack__(max_version=(1, 0))
+
+
+# As `HELD`, with the address of the device memory, which is full of sevens.
+ON_A_DEVICE: dict[str, tuple[Callable[[], Any], Callable[[Any], int]]] = {
+    "a memory": (filled, lambda mem: mem.gpu_data().ptr),
+    "an array": (lambda: filled().mutable_gpu_data(), lambda array: array.ptr),
+    "an interface": (lambda: filled().gpu(), lambda access: access.__cuda_array_interface__["data"][0]),
+    "an address": (lambda: addressed(filled().gpu()), lambda access: access._held.address),
+    "a capsule": (lambda: filled().mutable_gpu().__dlpack__(), lambda capsule: see(capsule).data),
+    "a capsule of a view": (on_gpu_alone, lambda capsule: see(capsule).data),
+    "a memory, lent to": (lambda: syncedmem.from_dlpack(filled().mutable_gpu()).memory, lambda mem: mem.gpu_data().ptr),
+    "a tensor's array": (on_device, lambda array: array.ptr),
+}
+
+
+@pytest.mark.parametrize("what", HELD)
+def test_the_last_to_refer_to_memory_keeps_it(what: str, alive: Callable[[], int]) -> None:
+    make, use = HELD[what]
+    held = make()
+    # The account has no memory of NumPy's.
+    assert alive() >= (0 if make is lent_to else SIZE)
     # What would be handed out again, were it free, is written over.
     other = SyncedMemory(SIZE)
     other.mutable_cpu_data()[:] = 99
     other.close()
-    seen = content(holder)
-    assert (seen.reshape(-1).view("u1") if seen.flags.c_contiguous else seen).max() == 1
-    del seen, holder
+    assert use(held) == 7
+    del held
     assert alive() == 0
 
 
-DEVICE_HOLDERS: dict[str, Holder] = {
-    "an array for reading": lambda mem: mem.gpu_data(),
-    "an array for writing": lambda mem: mem.mutable_gpu_data(),
-    "a capsule": lambda mem: mem.mutable_gpu().__dlpack__(),
-    "a versioned capsule": lambda mem: mem.array("f4").__dlpack__(max_version=(1, 0)),
-    "a capsule of an array": lambda mem: mem.gpu_data().__dlpack__(max_version=(1, 0)),
-    "another memory, lent to": lambda mem: syncedmem.from_dlpack(mem.mutable_gpu()),
-    "an access that was asked for its address": lambda mem: (lambda it: (it, it.__cuda_array_interface__))(mem.gpu()),
+@pytest.mark.parametrize("what", ON_A_DEVICE)
+def test_the_last_to_refer_to_device_memory_keeps_it(simulated: Driver, what: str, alive: Callable[[], int]) -> None:
+    make, address_of = ON_A_DEVICE[what]
+    held = make()
+    assert alive() >= SIZE
+    assert simulated.read(address_of(held), 16) == b"\7" * 16
+    del held
+    assert alive() == 0
+
+
+@pytest.mark.parametrize("what", HELD)
+def test_a_finaliser_in_a_cycle_uses_what_the_cycle_holds(what: str, alive: Callable[[], int]) -> None:
+    make, use = HELD[what]
+    seen: list[Any] = []
+    for _ in range(5):
+        Node(make(), use, seen)
+    gc.collect()
+    assert seen == [7] * 5
+    assert alive() == 0
+
+
+@pytest.mark.parametrize("what", ON_A_DEVICE)
+def test_a_finaliser_in_a_cycle_uses_device_memory(simulated: Driver, what: str, alive: Callable[[], int]) -> None:
+    make, address_of = ON_A_DEVICE[what]
+    seen: list[Any] = []
+    Node(make(), lambda held: simulated.read(address_of(held), 1), seen)
+    gc.collect()
+    assert seen == [b"\7"]
+    assert alive() == 0
+
+
+def test_a_finaliser_in_a_cycle_reads_a_model(tmp_path: Path) -> None:
+    path = tmp_path / "lenet.caffemodel"
+    path.write_bytes(models.LENET)
+    seen: list[Any] = []
+    Node(syncedmem.open_caffemodel(path), lambda model: model["conv1"].blobs[0].read().cpu_data().sum(), seen)
+    Node(syncedmem.open_caffemodel(path)["ip/1"].blobs[0], lambda blob: blob.read(diff=True).cpu_data().sum(), seen)
+    gc.collect()
+    assert sorted(seen) == [10, 15]
+    assert str(path) not in Path("/proc/self/maps").read_text("utf-8")
+
+
+def test_what_a_finaliser_saves_stays_whole(alive: Callable[[], int]) -> None:
+    saved: list[Any] = []
+    ws = workspace()
+    Node((filled(), ws["x"], blob()), lambda held: saved.append(held), [])
+    gc.collect()
+    mem, saved_tensor, saved_blob = saved.pop()
+    assert (rewritten(mem), resized(saved_tensor), last(saved_blob.data)) == (7, 7, 7)
+    del mem, saved_tensor, saved_blob, ws
+    assert alive() == 0
+
+
+def test_a_tensor_that_a_finaliser_asks_for_is_the_one_that_the_cycle_holds() -> None:
+    # Two objects of Python for one tensor would let two threads into it at once.
+    ws = workspace()
+    found: list[Any] = []
+    Node(ws["x"], lambda tensor: found.append((tensor._handle, ws["x"]._handle)), [])
+    gc.collect()
+    assert found[0][0] is found[0][1] is ws["x"]._handle
+
+
+ENDED: dict[str, tuple[Callable[[], Any], str, Callable[[Any], object]]] = {
+    "SyncedMemory.head": (filled, "_handle", lambda mem: mem.head),
+    "SyncedArray.cpu_data": (lambda: filled().array("u1"), "_layout", lambda view: view.cpu_data()),
+    "HostAccess.__enter__": (lambda: filled().cpu(), "_array", lambda access: access.__enter__()),
+    "Blob.asum_data": (blob, "_memories", lambda blob: blob.asum_data()),
+    "Tensor.shape": (tensor, "_handle", lambda tensor: tensor.shape),
+    "Workspace.__len__": (workspace, "_pointer", len),
 }
 
 
-@pytest.mark.parametrize("what", DEVICE_HOLDERS)
-def test_the_last_to_refer_to_device_memory_keeps_it(simulated: Driver, what: str, alive: Callable[[], int]) -> None:
-    mem: Optional[SyncedMemory] = SyncedMemory(SIZE)
-    assert mem is not None
-    address = mem.mutable_gpu_data().ptr
-    simulated.write(address, b"\1" * SIZE)
-    holder = DEVICE_HOLDERS[what](mem)
-    mem = None
-    assert alive() == SIZE
-    assert simulated.read(address, 16) == b"\1" * 16
-    del holder
+@pytest.mark.parametrize("what", ENDED)
+def test_an_object_that_the_collector_takes_apart_says_so(what: str) -> None:
+    # Threads and weak references of finalisers can meet one whose members the collector has deleted.
+    make, member, use = ENDED[what]
+    ended = make()
+    delattr(ended, member)
+    with pytest.raises(AttributeError, match=f"^{what}: the object has ended: the garbage collector has taken it apart, or "):
+        use(ended)
+
+
+def test_a_class_that_forgets_the_base_is_told() -> None:
+    class Forgets(SyncedMemory):
+        def __init__(self) -> None:
+            pass
+
+    with pytest.raises(AttributeError, match="^Forgets.cpu_data: the object has ended: .* or its __init__ was never called; "):
+        Forgets().cpu_data()
+    assert not hasattr(SyncedMemory(8), "nothing")
+
+
+def test_threads_that_collect_and_finalise_at_once_leave_nothing(alive: Callable[[], int]) -> None:
+    seen: list[Any] = []
+
+    def churn() -> None:
+        for what in HELD:
+            Node(HELD[what][0](), HELD[what][1], seen)
+            gc.collect()
+
+    threads = [threading.Thread(target=churn) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    gc.collect()
+    assert seen == [7] * (4 * len(HELD))
     assert alive() == 0
 
 
