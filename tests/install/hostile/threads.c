@@ -1,15 +1,16 @@
-/* threads SECONDS THREADS: threads with objects of their own, readers of one fresh object at once, cancellation, and a thread that trims,
- * reads statistics and changes settings all the time. */
+/* threads SECONDS THREADS [LIMIT]: threads with objects of their own. Without LIMIT some are cancelled, and one trims, reads statistics and
+ * changes settings all the time. LIMIT is one of the system (address-space, data, descriptors, file-size, stack), that of the library
+ * (own), or none (plain), where the caller tests settings and the environment. */
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/resource.h>
 
 #include "objects.h"
 
-enum { OBJECTS = 12, SHARED = 4, MOST = 20 };
+enum { OBJECTS = 16 };
 static double deadline;
 static atomic_ulong operations;
-static object_t shared[SHARED];
-static pthread_barrier_t barrier;
+static unsigned most = 20;
 
 struct worker {
   object_t objects[OBJECTS];
@@ -24,43 +25,12 @@ static void *work(void *number) {
   /* The first trims of a process come from all threads at once. */
   done(syncedmem_trim(SYNCEDMEM_MEMORY_ALL), "trim");
   while (now() < deadline) {
-    for (int i = 0; i < 50; ++i) step(worker.objects, OBJECTS, MOST, &worker.random);
+    for (int i = 0; i < 50; ++i) step(worker.objects, OBJECTS, most, &worker.random);
     atomic_fetch_add(&operations, 50);
     pthread_testcancel();
   }
   pthread_cleanup_pop(1);
   return NULL;
-}
-
-/* All readers touch the same new objects at the same moment: one of them allocates, and all see zeros at one address. */
-static void *read_at_once(void *number) {
-  static const void *first[SHARED];
-  for (int round = 0;; ++round) {
-    if ((uintptr_t)number == 0)
-      for (int i = 0; i < SHARED; ++i) {
-        end(&shared[i]);
-        uint64_t random = seed_of((uint64_t)(round * SHARED + i));
-        do make(&shared[i], MOST, &random);
-        while (shared[i].mem == NULL);
-        first[i] = NULL;
-      }
-    pthread_barrier_wait(&barrier);
-    for (int i = 0; i < SHARED; ++i) {
-      const void *data;
-      if (!done(syncedmem_cpu_data(shared[i].mem, &data), "cpu_data")) continue;
-      const void *none = NULL;
-      if (!__atomic_compare_exchange_n(&first[i], &none, data, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED) && none != data)
-        fail("two readers were given different addresses");
-      verify(&shared[i], data);
-    }
-    atomic_fetch_add(&operations, SHARED);
-    int over = now() >= deadline; /* all leave in the same round: the first one decides */
-    static int leave;
-    pthread_barrier_wait(&barrier);
-    if ((uintptr_t)number == 0) leave = over;
-    pthread_barrier_wait(&barrier);
-    if (leave) return NULL;
-  }
 }
 
 static void *disturb(void *unused) {
@@ -82,27 +52,57 @@ static void *disturb(void *unused) {
   return unused;
 }
 
+static void limit(int resource, rlim_t bytes) {
+  struct rlimit limit = {bytes, bytes};
+  if (setrlimit(resource, &limit) != 0) fail("the limit cannot be set");
+}
+
+static void set_limit(const char *kind, pthread_attr_t *attributes) {
+  most = 22;
+  if (strcmp(kind, "address-space") == 0) {
+    limit(RLIMIT_AS, 96 << 20);
+    most = 26;
+  } else if (strcmp(kind, "data") == 0) {
+    limit(RLIMIT_DATA, 48 << 20);
+    most = 26;
+  } else if (strcmp(kind, "descriptors") == 0) {
+    limit(RLIMIT_NOFILE, 3);
+  } else if (strcmp(kind, "file-size") == 0) {
+    limit(RLIMIT_FSIZE, 0);
+  } else if (strcmp(kind, "stack") == 0) {
+    /* The smallest stack that the system allows: 16 KiB. */
+    pthread_attr_setstacksize(attributes, 16384);
+  } else if (strcmp(kind, "own") == 0) {
+    setenv("SYNCEDMEM_HOST_LIMIT", "4M", 1);
+  } else if (strcmp(kind, "plain") != 0) {
+    fail("no such limit: %s", kind);
+  }
+}
+
 int main(int arguments, char **argument) {
-  deadline = now() + atof(argument[arguments > 1 ? 1 : 0]);
-  int count = arguments > 2 ? atoi(argument[2]) : 16, readers = 4;
-  pthread_t workers[count], reader[readers], disturber;
-  pthread_barrier_init(&barrier, NULL, (unsigned)readers);
-  for (intptr_t i = 0; i < count; ++i) pthread_create(&workers[i], NULL, work, (void *)i);
-  for (intptr_t i = 0; i < readers; ++i) pthread_create(&reader[i], NULL, read_at_once, (void *)i);
-  pthread_create(&disturber, NULL, disturb, NULL);
-  uint64_t random = seed_of(2000);
-  while (now() < deadline - 0.1) {
-    /* Cancel a thread and start another in its place. */
-    int victim = (int)(next_random(&random) % (uint64_t)count);
-    pthread_cancel(workers[victim]);
-    pthread_join(workers[victim], NULL);
-    pthread_create(&workers[victim], NULL, work, (void *)(uintptr_t)next_random(&random));
-    usleep(2000);
+  if (arguments < 3) fail("usage: threads SECONDS THREADS [LIMIT]");
+  deadline = now() + atof(argument[1]);
+  int count = atoi(argument[2]);
+  pthread_t workers[count], disturber;
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  if (arguments > 3) set_limit(argument[3], &attributes);
+  for (intptr_t i = 0; i < count; ++i)
+    if (pthread_create(&workers[i], &attributes, work, (void *)i) != 0) fail("no thread can be made");
+  if (arguments == 3) {
+    pthread_create(&disturber, NULL, disturb, NULL);
+    uint64_t random = seed_of(2000);
+    while (now() < deadline - 0.1) {
+      /* Cancel a thread and start another in its place. */
+      int victim = (int)(next_random(&random) % (uint64_t)count);
+      pthread_cancel(workers[victim]);
+      pthread_join(workers[victim], NULL);
+      pthread_create(&workers[victim], NULL, work, (void *)(uintptr_t)next_random(&random));
+      usleep(2000);
+    }
+    pthread_join(disturber, NULL);
   }
   for (int i = 0; i < count; ++i) pthread_join(workers[i], NULL);
-  for (int i = 0; i < readers; ++i) pthread_join(reader[i], NULL);
-  pthread_join(disturber, NULL);
-  end_all(shared, SHARED);
   expect_nothing_held();
   printf("%lu operations\n", (unsigned long)operations);
   return 0;
