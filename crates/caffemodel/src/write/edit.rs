@@ -55,17 +55,17 @@ impl<'e> Edit<'e> {
     }
 
     /// Writes the file, which may be the open one, and forgets the changes. A file of the name stays until the new one
-    /// is whole and on the disk.
+    /// is whole and on the disk. Returns the arrays that differ from the old ones.
     ///
     /// # Errors
     /// `Argument`: there is no such array, counts differ, or values would be rounded. `Unsupported`: too large for Caffe.
     /// `Io`: reading or writing failed. `Format`: an array cannot be read, or the old file was changed since it was opened.
-    pub fn write_to(&mut self, path: impl AsRef<Path>) -> Result<(), Error> {
+    pub fn write_to(&mut self, path: impl AsRef<Path>) -> Result<Vec<At>, Error> {
         self.write(path.as_ref())
     }
 
     #[inline(never)]
-    fn write(&mut self, path: &Path) -> Result<(), Error> {
+    fn write(&mut self, path: &Path) -> Result<Vec<At>, Error> {
         let (model, source) = (self.model, &self.model.source);
         let mut changes = std::mem::take(&mut self.changes);
         // The places of the new values, which the runs of one array take in their order.
@@ -79,23 +79,28 @@ impl<'e> Edit<'e> {
         }
         places.sort_unstable_by_key(|(run, _)| run.at);
         let mut new = Output::new(path, source.length(), self.may_be_large, &mut self.progress)?;
-        let mut done = 0;
+        let (mut done, mut differ) = (0, vec![false; changes.len()]);
+        let mut values_of_block = Vec::new();
         for (Run { at: start, count, step }, number) in places {
             let (at, values) = &mut changes[number];
             let element = model.array(*at)?.element();
             let size = element.size() as u64;
             new.copy(source, done..start)?;
             done = start + (count - 1) * step + size;
-            let read = |values: &mut Values, into: &mut [u8]| {
-                values.read(element, into).map_err(|cause| model.place(Values::unread(path, cause), *at))
-            };
             new.write(done - start, step, |into, offset| {
-                if step == size {
-                    return read(values, into);
-                }
-                // Tags lie between the values.
                 source.read(into, start + offset)?;
-                into.chunks_mut(step as usize).try_for_each(|part| read(values, &mut part[..size as usize]))
+                // Tags may lie between the values.
+                let places = into.chunks_mut(step as usize);
+                values_of_block.resize(places.len() * size as usize, 0);
+                values
+                    .read(element, &mut values_of_block)
+                    .map_err(|cause| model.place(Values::unread(path, cause), *at))?;
+                for (old, new) in places.zip(values_of_block.chunks(size as usize)) {
+                    let old = &mut old[..size as usize];
+                    differ[number] |= old != new;
+                    old.copy_from_slice(new);
+                }
+                Ok(())
             })?;
         }
         new.copy(source, done..source.length())?;
@@ -103,7 +108,8 @@ impl<'e> Edit<'e> {
             let what = "another program has changed the file since it was opened";
             return Err(Error::format(source.name(), what, "open it again, and change the new contents"));
         }
-        new.publish()
+        new.publish()?;
+        Ok(changes.iter().zip(differ).filter_map(|((at, _), differs)| differs.then_some(*at)).collect())
     }
 }
 

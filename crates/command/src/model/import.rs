@@ -1,15 +1,13 @@
 //! `syncedmem model import`.
 
 use std::collections::{HashMap, HashSet};
-use std::fs::File;
-use std::io::Read;
+use std::fmt::Display;
+use std::io::{self, Read};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::Arc;
 
 use caffemodel::{At, Edit, Element, Kind, Model, Part, Values};
 use clap::{Args, ValueHint};
-use indicatif::ProgressBar;
 
 use super::arrays::{self, Shape};
 use super::given::{self, Given};
@@ -87,33 +85,28 @@ fn import(options: &Options) -> Result<String, Problems> {
     }
     let Matched { replaced, ones } = matched(&model, given, options)?;
 
-    let bytes: u64 = replaced.iter().filter_map(|(at, _)| model.array(*at).ok()).map(|array| array.bytes()).sum();
-    let bar = progress::bar(bytes + model.file_bytes(), "importing");
+    let bar = progress::bar(model.file_bytes(), "importing");
     let mut edit = Edit::of(&model);
-    let mut changed = 0;
     for (at, given) in &replaced {
-        // What is the same stays as it is written.
-        if is_same(&model, *at, given, &file, &bar).map_err(of_file)? {
-            continue;
-        }
-        let values = given.read(&file).map_err(|error| of_file(format!("{} cannot be read: {error}", given.name)))?;
+        let name = format!("{}: {} cannot be read", options.file.display(), given.name);
+        let from = given.read(&file).map_err(|error| one(format!("{name}: {error}")))?;
         let (element, count) = (given.of.element().unwrap_or(Element::F32), given.count().unwrap_or(0));
-        edit.replace(*at, Values::new(element, count, values));
-        changed += 1;
+        edit.replace(*at, Values::new(element, count, Named { from, name }));
     }
-    for at in ones {
+    for at in &ones {
         // 1 as a half, which becomes what the model has.
-        edit.replace(at, Values::new(Element::F16, 1, &[0, 0x3c][..]));
+        edit.replace(*at, Values::new(Element::F16, 1, &[0, 0x3c][..]));
     }
     if options.allow_large {
         edit.allow_large();
     }
     signals::remove_new_files_of(&options.output);
-    edit.on_progress(|bytes| bar.inc(bytes)).write_to(&options.output).map_err(one)?;
+    let changed = edit.on_progress(|bytes| bar.inc(bytes)).write_to(&options.output).map_err(one)?;
     bar.finish_and_clear();
     Ok(format!(
-        "{}: {changed} of {} arrays differ from {}",
+        "{}: {} of {} arrays differ from {}",
         options.output.display(),
+        changed.iter().filter(|at| !ones.contains(at)).count(),
         replaced.len(),
         options.like.display()
     ))
@@ -193,28 +186,19 @@ fn unfit(model: &Model, at: At, given: &Given) -> Result<Option<String>, caffemo
     Ok(Some(format!("is {}, and the model's is {stored}; convert it to {stored}", given.of.name())))
 }
 
-const BLOCK: usize = 1 << 16;
+/// Names the array where reading fails.
+struct Named {
+    from: Box<dyn Read>,
+    name: String,
+}
 
-/// Whether type and bytes are the model's.
-fn is_same(model: &Model, at: At, given: &Given, file: &Arc<File>, bar: &ProgressBar) -> Result<bool, String> {
-    let array = model.array(at).map_err(|error| error.to_string())?;
-    if given.of.element() != Some(array.element()) {
-        return Ok(false);
-    }
-    let failed = |error| format!("{} cannot be read: {error}; save it again", given.name);
-    let mut values = given.read(file).map_err(failed)?;
-    let (mut old, mut new) = (vec![0; BLOCK * 8], vec![0; BLOCK * 8]);
-    let mut first = 0;
-    while first < array.count() {
-        let count = (array.count() - first).min(BLOCK as u64);
-        let bytes = count as usize * array.element().size();
-        model.read_bytes(at, first, &mut old[..bytes]).map_err(|error| error.to_string())?;
-        values.read_exact(&mut new[..bytes]).map_err(failed)?;
-        bar.inc(bytes as u64);
-        if old[..bytes] != new[..bytes] {
-            return Ok(false);
+impl Read for Named {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let failed = |kind, what: &dyn Display| Err(io::Error::new(kind, format!("{}: {what}", self.name)));
+        match self.from.read(into) {
+            Ok(0) => failed(io::ErrorKind::UnexpectedEof, &"it ends too early"),
+            Err(error) => failed(error.kind(), &error),
+            read => read,
         }
-        first += count;
     }
-    Ok(true)
 }
