@@ -80,7 +80,8 @@ pub struct Blob {
     dialect: Dialect,
     data: Array,
     diff: Option<Array>,
-    span: Range<u64>,
+    /// Where its message begins in the file, behind tag and length.
+    at: u64,
     problem: Option<Problem>,
 }
 
@@ -110,19 +111,12 @@ impl Blob {
         self.diff.as_ref()
     }
 
-    /// The bytes of its message in the file, without tag and length.
-    pub fn span(&self) -> Range<u64> {
-        self.span.clone()
+    pub(crate) fn of_tensor(shape: Vec<i64>, axes: u64, data: Array, at: u64, problem: Option<Problem>) -> Self {
+        Self { at, ..fitted(shape, axes, false, Dialect::Caffe2, data, None, problem) }
     }
 
-    pub(crate) fn of_tensor(
-        shape: Vec<i64>,
-        axes: u64,
-        data: Array,
-        span: Range<u64>,
-        problem: Option<Problem>,
-    ) -> Self {
-        Self { span, ..fitted(shape, axes, false, Dialect::Caffe2, data, None, problem) }
+    pub(crate) fn at(&self) -> u64 {
+        self.at
     }
 
     pub(crate) fn problem(&self) -> Option<&Problem> {
@@ -155,7 +149,7 @@ pub(crate) fn scan(scanner: &mut Scanner, span: Range<u64>) -> Result<Blob, Erro
     }
     let blob = if parts.dims[4].is_some() { parts.c3d(scanner)? } else { parts.bvlc(scanner)? };
     scanner.position = span.end;
-    Ok(Blob { span, ..blob })
+    Ok(Blob { at: span.start, ..blob })
 }
 
 /// Adds the blob of a field of messages.
@@ -342,7 +336,7 @@ fn fitted(
             (found != needed).then_some(Problem::Count { part, found, needed })
         })
     });
-    Blob { shape, is_legacy, dialect, data, diff, span: 0..0, problem }
+    Blob { shape, is_legacy, dialect, data, diff, at: 0, problem }
 }
 
 pub(crate) fn count(shape: &[i64], axes: u64) -> Result<u64, Problem> {

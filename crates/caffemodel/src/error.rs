@@ -111,11 +111,6 @@ impl Error {
         self.inner().map_or(ErrorKind::OutOfMemory { asked: self.asked }, |inner| inner.kind)
     }
 
-    /// The fault's place in the file, in bytes.
-    pub fn offset(&self) -> Option<u64> {
-        self.inner()?.offset
-    }
-
     /// Writes the sentence, with the system's error by `reason`: std's own way allocates, and ends the process if it
     /// cannot.
     ///

@@ -202,7 +202,7 @@ fn operator(scanner: &mut Scanner, span: Range<u64>) -> Result<Layer, Error> {
         }
     }
     scanner.position = span.end;
-    let mut layer = Layer::of_operator(Cow::Owned(name.unwrap_or_default()), type_name, span.clone());
+    let mut layer = Layer::of_operator(Cow::Owned(name.unwrap_or_default()), type_name);
     let is_constant = layer.type_name() == CONSTANT;
     let given = GIVEN.iter().find(|(name, _)| *name == layer.type_name()).map(|(_, filled)| *filled);
     // Values of other operators, and of a constant as large as another tensor, are not in the file.
@@ -240,7 +240,7 @@ fn operator(scanner: &mut Scanner, span: Range<u64>) -> Result<Layer, Error> {
         },
         Err(problem) => (Array::none(), Some(problem)),
     };
-    layer.blobs.push(Blob::of_tensor(shape, axes, array, span, problem));
+    layer.blobs.push(Blob::of_tensor(shape, axes, array, span.start, problem));
     Ok(layer)
 }
 

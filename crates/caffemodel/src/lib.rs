@@ -85,6 +85,7 @@ pub use error::{Error, ErrorKind};
 pub use kind::Kind;
 pub use model::{At, Model, Part};
 pub use net::{Layer, Texts, Version};
+pub use problem::Shape;
 pub use solver::State;
 pub use source::open_regular;
 pub use write::{Edit, NewFile, Values, write_blob};

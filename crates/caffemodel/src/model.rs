@@ -79,14 +79,6 @@ impl Model {
         Self::scan(Source::open(path.as_ref())?, Kind::of_name(path.as_ref()))
     }
 
-    /// As [`Model::open`], with the kind given.
-    ///
-    /// # Errors
-    /// Those of [`Model::open`].
-    pub fn open_as(path: impl AsRef<Path>, kind: Kind) -> Result<Self, Error> {
-        Self::scan(Source::open(path.as_ref())?, Some(kind))
-    }
-
     /// As [`Model::open`], of a file's contents, which decide a `kind` of `None`. `name` stands for the file in errors.
     ///
     /// # Errors
@@ -100,7 +92,7 @@ impl Model {
         let scanned = foreign::refuse(&source).and_then(|()| {
             let kind = kind.map_or_else(|| Kind::of_fields(&source), Ok)?;
             let mut scanner = Scanner::new(&source);
-            let listed = |name, blobs| room::one(Layer::of_blobs(name, blobs, 0..end));
+            let listed = |name, blobs| room::one(Layer::of_blobs(name, blobs));
             let (name, layers) = match kind {
                 Kind::Net => net::scan(&mut scanner, end)?,
                 Kind::InitNet => init_net::scan(&mut scanner, end)?,
@@ -154,7 +146,7 @@ impl Model {
         if let Some(problem) = blob.problem() {
             let error =
                 Error::new(problem.kind(), self.source.name(), problem.in_words(blob.shape()), problem.advice());
-            return Err(self.place(error.at(blob.span().start), at));
+            return Err(self.place(error.at(blob.at()), at));
         }
         match at.part {
             Part::Data => Ok(blob.data()),

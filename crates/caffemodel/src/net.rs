@@ -30,7 +30,6 @@ pub struct Layer {
     pub(crate) blobs: Vec<Blob>,
     /// In a box: few layers have them.
     pub(crate) texts: Option<Box<[Texts; 1]>>,
-    span: Range<u64>,
 }
 
 /// Caffe2's tensor of texts.
@@ -83,11 +82,6 @@ impl Layer {
         self.texts.as_deref()?.first()
     }
 
-    /// The bytes of its message in the file, without tag and length.
-    pub fn span(&self) -> Range<u64> {
-        self.span.clone()
-    }
-
     /// A blob's shape without the leading ones of legacy dimensions: weights of an `InnerProduct` keep the last two,
     /// its biases and those of convolutions the last. `None`: no such blob.
     pub fn shape_in_net(&self, blob: usize) -> Option<&[i64]> {
@@ -102,13 +96,13 @@ impl Layer {
         Some(if are_spare { last } else { stored.shape() })
     }
 
-    pub(crate) fn of_blobs(name: &'static str, blobs: Vec<Blob>, span: Range<u64>) -> Self {
-        Self { blobs, ..Self::of_operator(Cow::Borrowed(name), String::new(), span) }
+    pub(crate) fn of_blobs(name: &'static str, blobs: Vec<Blob>) -> Self {
+        Self { blobs, ..Self::of_operator(Cow::Borrowed(name), String::new()) }
     }
 
-    pub(crate) fn of_operator(name: Cow<'static, str>, type_name: String, span: Range<u64>) -> Self {
+    pub(crate) fn of_operator(name: Cow<'static, str>, type_name: String) -> Self {
         let (type_name, version) = (Cow::Owned(type_name), Version::V2);
-        Self { name, type_name, number: None, version, blobs: Vec::new(), texts: None, span }
+        Self { name, type_name, number: None, version, blobs: Vec::new(), texts: None }
     }
 }
 
@@ -196,7 +190,7 @@ fn layer(scanner: &mut Scanner, span: Range<u64>, version: Version, index: usize
         return Ok(None);
     }
     let type_name = if version == Version::V0 { upgrade::from_v0(kind) } else { Cow::Owned(kind) };
-    Ok(Some(Layer { name: Cow::Owned(name), type_name, number, version, blobs, texts: None, span }))
+    Ok(Some(Layer { name: Cow::Owned(name), type_name, number, version, blobs, texts: None }))
 }
 
 /// The name of a layer that is cut off behind it.

@@ -88,16 +88,12 @@ impl fmt::Display for InWords<'_> {
 }
 
 /// Dimensions as `64x3x7x7`; those of a single value as `()`.
-struct Shape<'s>(&'s [i64]);
+pub struct Shape<'s, Dim>(pub &'s [Dim]);
 
-impl fmt::Display for Shape<'_> {
+impl<Dim: fmt::Display> fmt::Display for Shape<'_, Dim> {
     fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
-        if self.0.is_empty() {
-            return formatter.write_str("()");
-        }
-        self.0.iter().enumerate().try_for_each(|(axis, dim)| {
-            let times = if axis == 0 { "" } else { "x" };
-            write!(formatter, "{times}{dim}")
-        })
+        let Some((first, others)) = self.0.split_first() else { return formatter.write_str("()") };
+        write!(formatter, "{first}")?;
+        others.iter().try_for_each(|dim| write!(formatter, "x{dim}"))
     }
 }

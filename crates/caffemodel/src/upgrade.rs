@@ -30,32 +30,9 @@ const C3D: [(i32, &str); 12] = [
     (40, "DownSampling"),
 ];
 
-const V0: [(&str, &str); 24] = [
-    ("accuracy", "Accuracy"),
-    ("bnll", "BNLL"),
-    ("concat", "Concat"),
-    ("conv", "Convolution"),
-    ("data", "Data"),
-    ("dropout", "Dropout"),
-    ("euclidean_loss", "EuclideanLoss"),
-    ("flatten", "Flatten"),
-    ("hdf5_data", "HDF5Data"),
-    ("hdf5_output", "HDF5Output"),
-    ("im2col", "Im2col"),
-    ("images", "ImageData"),
-    ("infogain_loss", "InfogainLoss"),
-    ("innerproduct", "InnerProduct"),
-    ("lrn", "LRN"),
-    ("multinomial_logistic_loss", "MultinomialLogisticLoss"),
-    ("pool", "Pooling"),
-    ("relu", "ReLU"),
-    ("sigmoid", "Sigmoid"),
-    ("softmax", "Softmax"),
-    ("softmax_loss", "SoftmaxWithLoss"),
-    ("split", "Split"),
-    ("tanh", "TanH"),
-    ("window_data", "WindowData"),
-];
+/// Of V0, the types that are not V1's in small letters, with or without underscores.
+const V0: [(&str, &str); 4] =
+    [("conv", "Convolution"), ("images", "ImageData"), ("pool", "Pooling"), ("softmax_loss", "SoftmaxWithLoss")];
 
 /// `#57` for a number without a name.
 pub(crate) fn numbered(number: i32, is_c3d: bool) -> Result<Cow<'static, str>, Error> {
@@ -69,5 +46,8 @@ pub(crate) fn numbered(number: i32, is_c3d: bool) -> Result<Cow<'static, str>, E
 
 /// A name that Caffe does not know stays.
 pub(crate) fn from_v0(name: String) -> Cow<'static, str> {
-    V0.iter().find(|(old, _)| *old == name).map_or(Cow::Owned(name), |(_, new)| Cow::Borrowed(new))
+    let letters = || name.bytes().filter(|letter| *letter != b'_');
+    let is_it = |of: &&&str| !name.is_empty() && letters().eq(of.bytes().map(|letter| letter.to_ascii_lowercase()));
+    let other = V0.iter().find(|(old, _)| *old == name).map(|(_, new)| new);
+    other.or_else(|| V1.iter().find(is_it)).map_or(Cow::Owned(name), |new| Cow::Borrowed(new))
 }

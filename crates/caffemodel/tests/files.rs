@@ -76,7 +76,7 @@ fn the_name_of_a_file_decides_what_it_is_before_its_fields_do() {
     let mean = [legacy(&[1, 1, 1, 1]), bytes(5, f32_bytes(&[1.0]))].concat();
     let path = folder.file("mean.binaryproto", &mean);
     assert_eq!(Model::open(&path).unwrap().kind(), Kind::Blob);
-    assert_eq!(Model::open_as(&path, Kind::Net).unwrap().layers().len(), 0);
+    assert_eq!(Model::from_bytes(mean, "mean", Some(Kind::Net)).unwrap().layers().len(), 0);
 }
 
 #[test]

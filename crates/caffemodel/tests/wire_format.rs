@@ -100,21 +100,18 @@ fn numbers_may_be_longer_than_they_need() {
 
 #[test]
 fn a_file_that_is_cut_anywhere_is_refused_or_has_less_in_it() {
-    let file = [bytes(1, "n"), layer("a", "Scale", &[blob(&[2], &[1.0, 2.0])]), layer_v1("b", 14, &[])].concat();
-    let whole = net(file.clone());
-    let ends: Vec<_> = whole.layers().iter().map(|layer| layer.span().end as usize).collect();
-    assert_eq!(ends.last(), Some(&file.len()));
+    let begin = [bytes(1, "n"), layer("a", "Scale", &[blob(&[2], &[1.0, 2.0])])].concat();
+    let file = [&begin[..], &layer_v1("b", 14, &[])].concat();
     for length in 1..file.len() {
         let cut = Model::from_bytes(file[..length].to_vec(), "net", Some(Kind::Net));
         // Between two fields nothing says that more should follow.
-        if length == 3 || length == ends[0] {
+        if length == 3 || length == begin.len() {
             assert!(cut.unwrap().layers().len() < 2);
             continue;
         }
         let error = cut.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Format, "{length}: {error}");
         assert!(error.to_string().contains("the file ends "), "{length}: {error}");
-        assert!(error.offset().unwrap() <= length as u64);
     }
 }
 

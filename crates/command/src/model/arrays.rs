@@ -1,7 +1,5 @@
 //! The arrays of a model.
 
-use std::fmt;
-
 use caffemodel::{Array, At, Blob, Kind, Model};
 
 /// The places of all blobs' data, and of all diffs that are stored.
@@ -32,15 +30,5 @@ pub fn kind(kind: Kind) -> &'static str {
         Kind::Blobs => "blobs",
         Kind::SolverState => "solver state",
         Kind::InitNet => "Caffe2 net",
-    }
-}
-
-/// Dimensions as `64x3x7x7`; those of a single value as `()`.
-pub struct Shape<'s, Dim>(pub &'s [Dim]);
-
-impl<Dim: fmt::Display> fmt::Display for Shape<'_, Dim> {
-    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
-        let dims: Vec<_> = self.0.iter().map(Dim::to_string).collect();
-        formatter.pad(if dims.is_empty() { "()".to_string() } else { dims.join("x") }.as_str())
     }
 }

@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use caffemodel::{At, Blob, Error, Model};
+use caffemodel::{At, Blob, Error, Model, Shape};
 use clap::{Args, ValueHint};
 use indicatif::ProgressBar;
 use serde::Serialize;
 
-use super::arrays::{self, Shape};
+use super::arrays;
 use super::values;
 use crate::pairs::{self, Pairs};
 use crate::{progress, say};

@@ -6,10 +6,10 @@ use std::io::{self, Read};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use caffemodel::{At, Edit, Element, Kind, Model, Part, Values};
+use caffemodel::{At, Edit, Element, Kind, Model, Part, Shape, Values};
 use clap::{Args, ValueHint};
 
-use super::arrays::{self, Shape};
+use super::arrays;
 use super::given::{self, Given};
 use super::names::{self, Names};
 use super::types::Format;

@@ -1,10 +1,10 @@
 //! The arrays of a safetensors or npz file.
 
+use caffemodel::Shape;
 use indicatif::HumanBytes;
 use serde::Serialize;
 
 use super::{Options, RANGE, range, table};
-use crate::model::arrays::Shape;
 use crate::model::given;
 use crate::model::types::Format;
 use crate::model::values::ValueRange;

@@ -5,12 +5,12 @@ mod given;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use caffemodel::{Array, At, Blob, Dialect, Error, Model, State, Version};
+use caffemodel::{Array, At, Blob, Dialect, Error, Model, Shape, State, Version};
 use clap::{Args, ValueHint};
 use indicatif::{HumanBytes, ProgressBar};
 use serde::Serialize;
 
-use super::arrays::{self, Shape};
+use super::arrays;
 use super::types::Format;
 use super::values::ValueRange;
 use crate::{progress, say};
