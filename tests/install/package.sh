@@ -73,11 +73,6 @@ serves_cpp_programs() {
     "$work/make/$program"
   done
 }
-serves_with_its_command() {
-  (cd / && "$work/$package/bin/syncedmem" doctor) | tee "$work/doctor"
-  grep -F "$work/$package/lib/libsyncedmem.so.$version" "$work/doctor"
-  "$work/$package/bin/syncedmem" run -- "$work/make/cpp-shared"
-}
 # A program for glibc 2.17, on an old loader and C library.
 runs_on_an_old_c_library() {
   "$tools/bin/python" -m ziglang cc -target "x86_64-linux-gnu.$floor" -o "$work/opens" "$root/tests/install/opens.c" -ldl
@@ -166,7 +161,6 @@ check "names no folder of the machine that built it" names_no_folder "$tree"
 check "the archive unpacks to what is meant, says how to use it in its first lines, and has no dead link" unpacks
 check "its script installs it anywhere, and removes it" installs
 check "unpacked anywhere, it serves C and C++ programs, exceptions included" serves_cpp_programs
-check "its command finds its library, wherever it is" serves_with_its_command
 if [ -n "${real_caffe_old_loader:-}" ]; then
   check "runs on bullseye's C library, 2.31" runs_on_an_old_c_library
   check "its command runs there, too" command_runs_on_an_old_c_library

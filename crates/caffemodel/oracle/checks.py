@@ -179,7 +179,7 @@ def every_type_of_v0_is_upgraded_as_caffes_tool_does(context: Context) -> str:
 
 
 def doubles_and_lists_that_are_not_packed_are_as_protobuf_has_them(context: Context) -> str:
-    """double data, both kinds of data, and lists that are not packed"""
+    """double data, both kinds of data, both kinds of dimensions, and lists that are not packed"""
     net = caffe_pb2.NetParameter()
     layer = net.layer.add(name="a", type="Scale")
     double = layer.blobs.add()
@@ -190,13 +190,16 @@ def doubles_and_lists_that_are_not_packed_are_as_protobuf_has_them(context: Cont
     fill(both, [1, 2], shape=[2])
     both.double_data.extend([3, 4])
     fill(layer.blobs.add(), [], shape=[0, 5])
+    # One legacy dimension is enough, and the others are 0.
+    fill(layer.blobs.add(), [1, 2], shape=[7], legacy=[1, 1, 1, 2])
+    fill(layer.blobs.add(), [], shape=[7], legacy=[0, 3])
     check_layers(context.read("double.caffemodel", net.SerializeToString()), net)
     # protobuf reads both ways of writing a list.
     unpacked = b"".join(b"\x2d" + numpy.float32(value).tobytes() for value in range(5)) + b"\x3a\x03\x0a\x01\x05"
     blob = caffe_pb2.BlobProto()
     blob.ParseFromString(unpacked)
     check_blob(context.read("unpacked.binaryproto", unpacked).blobs()[0], blob)
-    return "4 blobs"
+    return "6 blobs"
 
 
 def nvidias_bytes_are_as_protobuf_has_them(context: Context) -> str:

@@ -41,18 +41,6 @@ fn a_sparse_file_does_not_make_opening_it_take_its_size_in_memory() {
 }
 
 #[test]
-fn threads_read_one_model_at_once() {
-    let values: Vec<f32> = (0..50_000u16).map(f32::from).collect();
-    let folder = Folder::new("threads");
-    let model = Model::open(folder.file("a.caffemodel", &layer("a", "Scale", &[blob(&[50_000], &values)]))).unwrap();
-    std::thread::scope(|scope| {
-        for _ in 0..4 {
-            scope.spawn(|| assert_eq!(floats(&model), values));
-        }
-    });
-}
-
-#[test]
 fn what_is_no_regular_file_is_refused_without_waiting() {
     let folder = Folder::new("irregular");
     let pipe = folder.0.join("pipe.caffemodel");
