@@ -108,6 +108,29 @@ build_command() {
   printf '%s\n' "$target/debug/syncedmem"
 }
 
+# environment INTERPRETER: makes a virtual environment of it in the cache, with what tests of Python and of model files need; prints its
+# Python.
+environment() {
+  local folder wanted=$root/python/tests/requirements.txt
+  folder=$cache/python/$("$1" -c 'import sys; print("%s-%d.%d.%d" % (sys.implementation.name, *sys.version_info[:3]))')-$(cksum <"$wanted" | cut -d ' ' -f 1)
+  if [ ! -d "$folder" ]; then
+    mkdir -p "$cache/python"
+    # A second run at once waits, and finds the work done.
+    exec 9>"$cache/python/lock"
+    flock 9
+    if [ ! -d "$folder" ]; then
+      step "getting what the tests of the Python package need (once; kept in $folder)"
+      rm -rf "$folder.new"
+      "$1" -m venv "$folder.new" >&2
+      "$folder.new/bin/python" -m pip install --quiet --upgrade --disable-pip-version-check 'pip>=23' -r "$wanted" >&2 ||
+        die "pip could not get what python/tests/requirements.txt names (see above)"
+      mv "$folder.new" "$folder"
+    fi
+    exec 9>&-
+  fi
+  printf '%s\n' "$folder/bin/python"
+}
+
 # --- another release of Debian: its archive, with an apt state of its own ----------------------
 
 # debian_state FOLDER SUITE MIRROR "ARCHITECTURE…": makes that state, for `own` to use.
@@ -170,6 +193,45 @@ find_archive() {
     sed 's/^/    /' "$folder/update.log" >&2
   done
   return 1
+}
+
+# progress PATTERN TOTAL WHAT: a progress line for every 25 matching lines.
+progress() {
+  awk -v pattern="$1" -v total="$2" -v what="$3" '
+    $0 ~ pattern { if (++n % 25 == 0 || n == total) { printf "    %d of %d %s\n", n, total, what; fflush() } }' >&2
+}
+
+# from_debian PREFIX WHAT SUITE ARCHITECTURE MIRROR UNUSED PACKAGE…: gets the packages and what they need, but for those that UNUSED matches,
+# and makes the folder PREFIX of them once: `unpack FOLDER` finds them in $work/debs, and their names in $packages.
+from_debian() {
+  local prefix=$1 home=${1%/*}
+  [ -d "$prefix" ] && return
+  if ! command -v apt-get >/dev/null || ! command -v dpkg-deb >/dev/null; then
+    die "this machine has no apt, so $2 cannot be got; see --help"
+  fi
+  need debian-archive-keyring
+  mkdir -p "$home"
+  # A second run at once waits, and finds the work done.
+  exec 9>"$home/lock"
+  flock 9
+  [ -d "$prefix" ] && return
+  step "getting $2 (once; about 130 MB, kept in $home)"
+  work=$home/download
+  find_archive "$work" "$3" "$4" "$5" "${@:7}" ||
+    die "no Debian archive with $2 could be reached (tried: $tried). Give one with --mirror URL; see --help."
+  mapfile -t packages < <(own apt-get -s install "${@:7}" | awk '/^Inst /{print $2}' | grep -vE "$6")
+  [ ${#packages[@]} -gt 50 ] || die "apt could not resolve what ${*:7} need; see: APT_CONFIG=$work/apt.conf apt-get -s install ${*:7}"
+  note "${#packages[@]} packages"
+  # apt-get keeps whole files, for a run after one that broke off.
+  (cd "$work/debs" && own apt-get download "${packages[@]}" 2>&1 | tee "$work/download.log" |
+    progress '^Get:' "${#packages[@]}" downloaded) ||
+    die "the download broke off; run it again to go on. $(grep -m1 '^E:' "$work/download.log" || true)"
+  rm -rf "$prefix.new"
+  mkdir "$prefix.new"
+  unpack "$prefix.new"
+  mv "$prefix.new" "$prefix"
+  rm -rf "$work"
+  exec 9>&-
 }
 
 # --- zig and cargo-zigbuild, which build for an old C library -----------------------------------
