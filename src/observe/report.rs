@@ -4,9 +4,7 @@
 use std::fmt::{self, Write};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-use syncedmem_trace::account::Sum;
-use syncedmem_trace::kind::Kind;
-use syncedmem_trace::text::{Duration, Escaped, Size, Text};
+use syncedmem_trace::text::{Escaped, Text};
 
 use super::call_counts::{self, Calls};
 use super::{recorder, report_file};
@@ -34,28 +32,14 @@ fn write(text: &mut Report) -> fmt::Result {
         true if flags::has(ACCESSES) => writeln!(text, "calls of Caffe:{Calls}")?,
         true => writeln!(text, "calls of Caffe (accesses: those that needed work):{Calls}")?,
     }
-    writeln!(text, "objects made: {}, ended: {}", account.made(), account.ended())?;
-    for kind in Kind::ALL {
-        let memory = account.memory(kind);
-        if memory.peak > 0 {
-            let (name, peak, live) = (kind.name(), Size(memory.peak), Size(memory.live));
-            writeln!(text, "{name} memory: {peak} at its peak, {live} now")?;
-        }
-    }
-    writeln!(text, "\n{:<44}{:>10}{:>12}{:>12}", "work", "times", "bytes", "time")?;
-    account.work(|what, sum| line(text, what, sum))?;
+    account.write_memory(text)?;
+    writeln!(text)?;
+    account.write_work(text)?;
     if flags::has(ACCOUNT) {
         writeln!(text, "\n`syncedmem run` shows who held the memory, what a batch costs, and advice.")
     } else {
         writeln!(text, "\nNothing is being counted: syncedmem_set_accounting or SYNCEDMEM_ACCOUNT=on begins it.")
     }
-}
-
-fn line(text: &mut Report, what: fmt::Arguments<'_>, sum: Sum) -> fmt::Result {
-    let what = Text::<80>::of(what);
-    let bytes = if sum.bytes == 0 { Text::new() } else { Text::<24>::of(format_args!("{}", Size(sum.bytes))) };
-    let time = Text::<24>::of(format_args!("{}", Duration(sum.nanoseconds)));
-    writeln!(text, "  {what:<42}{:>10}{bytes:>12}{time:>12}", sum.count)
 }
 
 /// Writes once, if anything happened. A forked child writes its own.

@@ -91,5 +91,11 @@ fn passes_are_in_a_trace_and_change_no_argument_no_result_and_no_exception() {
         expected.map(|(name, iteration)| (name.to_string(), iteration)),
         "the inner one is not counted"
     );
+    let report = workshop.syncedmem(&["report", "t.trace", "--json"]).ok();
+    let report: serde_json::Value = serde_json::from_str(&report).unwrap();
+    let passes_of = report["processes"][0]["passes"].as_array().unwrap();
+    let counted: Vec<_> =
+        passes_of.iter().map(|pass| (pass["what"].as_str().unwrap(), pass["count"].as_u64())).collect();
+    assert_eq!(counted, [("forward", Some(1)), ("backward", Some(2)), ("update", Some(2)), ("test", Some(1))]);
     assert_eq!(passes(&["--no-names"]), []);
 }

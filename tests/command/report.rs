@@ -41,7 +41,7 @@ fn the_page_goes_beside_the_trace_and_its_name_is_said() {
     let told = workshop.syncedmem(&["report", "train.trace"]);
     assert_eq!((told.error.as_str(), told.output.as_str()), ("", "train.html\n"));
     let page = read(&workshop, "train.html");
-    assert!(page.starts_with("<!doctype html>") && page.contains("data-fact=\"pageable.peak\" data-v=\"4096\""));
+    assert!(page.starts_with("<!doctype html>") && page.contains("data-fact=\"peak.pageable\" data-v=\"4096\""));
 }
 
 #[test]

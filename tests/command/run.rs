@@ -16,17 +16,12 @@ fn the_account_is_printed_behind_what_the_program_wrote() {
     // 1000 floats, and the zeros of the first access.
     assert!(report.contains("\npeak 3.9 KiB of blobs; the process "), "{report}");
     assert!(report.contains("\n1 fill (3.9 KiB) took ") && report.contains(" of the run\n"), "{report}");
-    assert!(!report.contains("objects made"), "only the details have the account: {report}");
+    for other in ["objects made", "at batch", "by role"] {
+        assert!(!report.contains(other), "{other}: {report}");
+    }
     assert_eq!(told.ok(), "hello\n", "standard output is the program's alone");
     workshop.run(&["--details"], &["./program"]).has(&["objects made: 1", "fill of the host with zeros"]);
     workshop.leaves_nothing();
-}
-
-#[test]
-fn several_programs_report_one_after_the_other() {
-    let told = Workshop::with_program().shell(&[], "./program; ./program 3");
-    assert_eq!(told.status, Some(3));
-    assert_eq!(told.error.matches("libsyncedmem: memory of program").count(), 2, "{}", told.error);
 }
 
 #[test]

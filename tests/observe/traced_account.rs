@@ -22,16 +22,9 @@ struct Counted {
 }
 
 fn counted(account: &Account) -> Counted {
-    let mut work = Vec::new();
-    account
-        .work(|what, sum| {
-            work.push((what.to_string(), sum));
-            Ok(())
-        })
-        .unwrap();
     let accesses = |side| [Access::Read, Access::Write, Access::Overwrite].map(|access| account.accesses(side, access));
     Counted {
-        work,
+        work: account.work().map(|(work, sum)| (work.to_string(), sum)).collect(),
         freed: Kind::ALL.map(|kind| account.memory(kind).freed),
         accesses: [Side::Host, Side::Device].map(accesses),
         objects: [account.made() - account.made_unseen(), account.ended()],

@@ -8,10 +8,8 @@ from typing import Any
 from held import Held
 
 KINDS = ["pageable", "pinned", "device"]
-SIDES = ["host", "device"]
 # Records that only say what others mean.
 NOT_EVENTS = ["site", "named", "items", "mode", "net", "step"]
-PATHS = ["pinned", "pageable"]
 
 
 def records(trace: Path) -> list[dict[str, Any]]:
@@ -30,6 +28,10 @@ class Expected:
     def __init__(self, records_of_process: list[dict[str, Any]]) -> None:
         self.facts: Counter[str] = Counter()
         self.live: Counter[str] = Counter()
+        # Objects and accesses; bytes by the side that they were copied to.
+        self.counts: Counter[str] = Counter()
+        self.copied: Counter[str] = Counter()
+        self.every_access = False
         self.counters: dict[str, int] = dict.fromkeys(KINDS, 0)
         self.events = 0
         # Nanoseconds by the kind of pass.
@@ -39,7 +41,6 @@ class Expected:
         self.executing: dict[int, int] = {}
         self.lent: dict[tuple[str, str], tuple[int, int]] = {}
         self.steps: dict[int, Counter[str]] = {}
-        self._declare()
         happened = []
         for record in records_of_process:
             arguments = record.get("args", {})
@@ -56,25 +57,14 @@ class Expected:
                 self.held.take(start, start + took, arguments)
             elif record["ph"] == "i":
                 self.held.note(arguments)
+                self.every_access = arguments.get("accesses", self.every_access)
             self._lend(record.get("tid", 0), arguments)
         happened.sort(key=lambda event: event[0])
         for _, took, arguments in happened:
             self.events += 1
             self._count(arguments, took)
-        self._add_up()
-
-    def _declare(self) -> None:
-        """Everything that the page tells, whether it happened or not."""
-        sums = [f"copies.{side}.{path}" for side in SIDES for path in PATHS] + [f"fills.{side}" for side in SIDES]
-        sums += ["waits", "synchronised", "registered", "evicted", "failed.host", "failed.device"]
-        names = [f"{name}.{what}" for name in sums for what in ["count", "bytes", "time"]]
         for kind in KINDS:
-            names += [f"{kind}.{what}" for what in ["peak", "live", "fresh.count", "fresh.bytes", "fresh.time"]]
-            names += [f"{kind}.pooled.count", f"{kind}.freed.count", f"peak.{kind}"]
-        names += [f"accesses.{side}.{access}" for side in SIDES for access in ["read", "write", "overwrite"]]
-        names += ["made", "made.unseen", "ended", "filled", "copied.host", "copied.device"]
-        names += [f"time.{what}" for what in ["allocation", "pinning", "copies", "waiting"]]
-        self.facts.update(dict.fromkeys(names, 0))
+            self.facts[f"lent.{kind}"] = max((step[kind] for step in self.steps.values()), default=0)
 
     def _sum(self, name: str, size: int, took: int) -> None:
         self.facts.update({f"{name}.count": 1, f"{name}.bytes": size, f"{name}.time": took})
@@ -84,33 +74,44 @@ class Expected:
         kind = what.get("kind")
         match what["what"]:
             case "made":
-                self.facts.update({"made": 1, "made.unseen": int(what["noticed"] == "first access")})
+                self.counts.update({"made": 1, "noticed": int(what["noticed"] == "first access")})
             case "ended":
-                self.facts["ended"] += 1
+                self.counts["ended"] += 1
             case "accessed":
-                self.facts[f"accesses.{what['side']}.{what['access']}"] += 1
+                self.counts[f"{what['side']} {what['access']}"] += 1
             case "allocated":
-                if what["origin"] == "fresh":
-                    self._sum(f"{kind}.fresh", size, took)
-                else:
-                    self.facts[f"{kind}.pooled.count"] += 1
+                source = "pool" if what["origin"] != "fresh" else "system" if kind == "pageable" else "driver"
+                self._sum(f"{kind} memory from the {source}", size, took)
                 self.live[kind] += size
-                self.facts[f"{kind}.peak"] = max(self.facts[f"{kind}.peak"], self.live[kind])
+                self.facts[f"peak.{kind}"] = max(self.facts[f"peak.{kind}"], self.live[kind])
             case "freed":
-                self.facts[f"{kind}.freed.count"] += 1
                 self.live[kind] -= size
             case "copied" | "started":
-                self._sum(f"copies.{what['to']}.{what['path']}", size, took)
+                self._sum(f"copy to the {what['to']}, {what['path']}", size, took)
+                self.copied[what["to"]] += size
             case "filled":
-                self._sum(f"fills.{what['side']}", size, took)
+                self._sum(f"fill of the {what['side']} with zeros", size, took)
             case "completed":
-                self._sum("waits", 0, took)
+                self._sum("wait for a copy in flight", 0, took)
+            case "synchronised":
+                self._sum("wait for all work of a context", 0, took)
+            case "registered":
+                self._sum("memory page-locked where it was", size, took)
             case "evicted":
-                self._sum("evicted", size, took)
+                self._sum("device side given back for room", size, took)
             case "failed":
-                self._sum(f"failed.{what['side']}", size, took)
-            case "registered" | "synchronised" as name:
-                self._sum(name, size, took)
+                self._sum(f"allocation for the {what['side']} that failed", size, took)
+
+    def sentences(self) -> list[str]:
+        """What the page says of objects and of accesses."""
+        counts, said = self.counts, [f"objects made: {self.counts['made']}, ended: {self.counts['ended']}"]
+        if counts["noticed"]:
+            said.append(f"{counts['noticed']} objects were noticed at an access")
+        for side in ["host", "device"]:
+            read, write, overwrite = (counts[f"{side} {access}"] for access in ["read", "write", "overwrite"])
+            if read + write + overwrite and self.every_access:
+                said.append(f"accesses to the {side}: {read} to read, {write} to write, {overwrite} to overwrite")
+        return said
 
     def _lend(self, thread: int, what: dict[str, Any]) -> None:
         block = (what.get("object", ""), what.get("kind", ""))
@@ -126,21 +127,6 @@ class Expected:
                 now[kind] += size if of == thread else 0
             step = self.executing[thread]
             self.steps[step] = self.steps.get(step, Counter()) | now
-
-    def _add_up(self) -> None:
-        facts = self.facts
-        for kind in KINDS:
-            facts[f"{kind}.live"] = self.live[kind]
-            facts[f"peak.{kind}"] = facts[f"{kind}.peak"]
-            facts[f"lent.{kind}"] = max((step[kind] for step in self.steps.values()), default=0)
-        for side in SIDES:
-            facts[f"copied.{side}"] = sum(facts[f"copies.{side}.{path}.bytes"] for path in PATHS)
-        facts["filled"] = sum(facts[f"fills.{side}.bytes"] for side in SIDES)
-        facts["time.allocation"] = facts["pageable.fresh.time"] + facts["device.fresh.time"]
-        facts["time.pinning"] = facts["pinned.fresh.time"] + facts["registered.time"]
-        facts["time.copies"] = sum(facts[f"copies.{side}.{path}.time"] for side in SIDES for path in PATHS)
-        facts["time.waiting"] = facts["waits.time"] + facts["synchronised.time"]
-
 
 def processes(trace: Path) -> dict[int, Expected]:
     """Each process that did something, by its number."""

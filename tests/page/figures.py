@@ -13,7 +13,7 @@ ANSWERS = """[...document.querySelectorAll('.answer .kind')].map((kind) => {
     const rows = (table) => [...(table?.tBodies[0].rows ?? [])].map((row) => [row.cells[0].textContent, Number(row.cells[1].dataset.v)]);
     const tables = [...kind.querySelectorAll('table')];
     return {process: Number(kind.closest('.process').dataset.process), kind: kind.classList[1], rows: rows(tables.at(-1)),
-        types: rows(tables.find((table) => table.tHead.textContent.startsWith('Type of layer')))};})"""
+        types: rows(tables.find((table) => table.tHead.textContent.startsWith('type of layer')))};})"""
 STACKS = """[...document.querySelectorAll('.stacks .stack')].map((stack) => ({
     process: Number(stack.closest('.process').dataset.process), kind: stack.dataset.kind, width: Number(stack.dataset.width),
     by: stack.classList[1].slice(3), columns: stack.querySelector('svg').viewBox.baseVal.width,
@@ -49,13 +49,13 @@ def steps(outline: str, columns: int) -> list[int]:
 
 def is_shown(number: str, text: str) -> bool:
     """Whether a text is the number, in readable units with one decimal: at most half a tenth of the unit away."""
-    amount, _, unit = text.replace(",", "").partition("\u00a0")
+    amount, _, unit = text.replace(",", "").partition(" ")
     return abs(float(amount) * UNITS.get(unit, 1) - int(number)) <= UNITS.get(unit, 0) * 0.0501
 
 
 def is_near(text: str, height: float, top: float) -> bool:
     """Whether a mark is at the height of its text, but for a hundredth of the chart."""
-    amount, _, unit = text.partition("\u00a0")
+    amount, _, unit = text.partition(" ")
     return abs(float(amount) * UNITS[unit] - height) <= top / 100
 
 

@@ -78,11 +78,10 @@ def a_training_under_run_is_the_same_and_is_accounted_for(checks: Checks) -> str
     ours = training(checks, "--details")
     assert ours.files == checks.trained(False).files, "the models differ"
     text = report(ours)
-    made, ended = numbers(r"^objects made: (\d+), ended: (\d+), alive: 0$", text)
+    made, ended = numbers(r"^objects made: (\d+), ended: (\d+)$", text)
     calls = checks.trained(True).run.calls
     assert made == ended == calls["construct"], f"made {made}, ended {ended}, and {calls['construct']} were constructed"
-    assert re.search(r"^all holders of pageable memory at its peak of [1-9]", text, re.M), text[:600]
-    holders = re.findall(r"^ +[\d.]+ [KM]iB in +\d+ blocks? +(.*)$", text, re.M)
+    holders = re.findall(r"^ +[\d.]+ [KM]iB +[\d.]+ %  (.*)$", text.partition("by holder\n")[2], re.M)
     assert any("norm1 internal" in holder for holder in holders), f"the holders are {holders}"
     assert "libsyncedmem_names" not in text, "the library of names is no place in a program"
     return f"{made} objects, {len(holders)} holders"

@@ -3,12 +3,13 @@
 //!
 //! The counters are atomic words: threads and signal handlers count without a lock.
 
-use std::fmt::{self, Arguments};
+use std::fmt::{self, Write};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::event::{Event, Noticed, Origin, Path, What};
 use crate::head::{Access, Side};
 use crate::kind::Kind;
+use crate::text::{Duration, Size, Text};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sum {
@@ -262,30 +263,83 @@ impl Account {
         self.sum(FAILURES + 3 * side as usize)
     }
 
-    /// `show` gets each sum that is not zero, with words for it.
-    pub fn work(&self, mut show: impl FnMut(Arguments<'_>, Sum) -> fmt::Result) -> fmt::Result {
-        let mut each = |what: Arguments<'_>, sum: Sum| if sum.count > 0 { show(what, sum) } else { Ok(()) };
+    /// Each sum that is not zero.
+    pub fn work(&self) -> impl Iterator<Item = (Work, Sum)> {
+        let blocks = |kind| {
+            let Memory { fresh, pooled, .. } = self.memory(kind);
+            [(Work::Fresh(kind), fresh), (Work::Pooled(kind), pooled)]
+        };
+        let copies = |to| [Path::Pinned, Path::Pageable].map(|path| (Work::Copy(to, path), self.copies(to, path)));
+        let sides = [Side::Host, Side::Device];
+        let others = [
+            (Work::Wait, self.waits()),
+            (Work::Synchronisation, self.synchronised()),
+            (Work::Registration, self.registered()),
+            (Work::Eviction, self.evictions()),
+        ];
+        let all = Kind::ALL.into_iter().flat_map(blocks);
+        let all = all.chain(sides.map(|side| (Work::Fill(side), self.fills(side))));
+        let all = all.chain([Side::Device, Side::Host].into_iter().flat_map(copies)).chain(others);
+        let all = all.chain(sides.map(|side| (Work::Failure(side), self.failures(side))));
+        all.filter(|(_, sum)| sum.count > 0)
+    }
+
+    /// Lines about objects and about each kind of memory that was used.
+    pub fn write_memory(&self, f: &mut impl Write) -> fmt::Result {
+        writeln!(f, "objects made: {}, ended: {}", self.made(), self.ended())?;
         for kind in Kind::ALL {
-            let memory = self.memory(kind);
-            each(format_args!("{} memory from the {}", kind.name(), kind.source()), memory.fresh)?;
-            each(format_args!("{} memory from the pool", kind.name()), memory.pooled)?;
-        }
-        for side in [Side::Host, Side::Device] {
-            each(format_args!("fill of the {} with zeros", side.name()), self.fills(side))?;
-        }
-        for to in [Side::Device, Side::Host] {
-            for path in [Path::Pinned, Path::Pageable] {
-                each(format_args!("copy to the {}, {}", to.name(), path.name()), self.copies(to, path))?;
+            let Memory { peak, live, .. } = self.memory(kind);
+            if peak > 0 {
+                writeln!(f, "{} memory: {} at its peak, {} now", kind.name(), Size(peak), Size(live))?;
             }
         }
-        each(format_args!("wait for a copy in flight"), self.waits())?;
-        each(format_args!("wait for all work of a context"), self.synchronised())?;
-        each(format_args!("memory page-locked where it was"), self.registered())?;
-        each(format_args!("device side given back for room"), self.evictions())?;
-        for side in [Side::Host, Side::Device] {
-            each(format_args!("allocation for the {} that failed", side.name()), self.failures(side))?;
-        }
         Ok(())
+    }
+
+    /// A table of the work.
+    pub fn write_work(&self, f: &mut impl Write) -> fmt::Result {
+        writeln!(f, "{:<44}{:>10}{:>12}{:>14}", "work, summed over threads", "times", "bytes", "time")?;
+        self.work().try_for_each(|(work, Sum { count, bytes, nanoseconds })| {
+            let work = Text::<80>::of(format_args!("{work}"));
+            let bytes = if bytes == 0 { Text::new() } else { Text::<24>::of(format_args!("{}", Size(bytes))) };
+            let time = match nanoseconds {
+                0 => Text::<24>::of(format_args!("not measured")),
+                time => Text::of(format_args!("{}", Duration(time))),
+            };
+            writeln!(f, "  {work:<42}{count:>10}{bytes:>12}{time:>14}")
+        })
+    }
+}
+
+/// A sort of work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Work {
+    /// Blocks from the system or the driver.
+    Fresh(Kind),
+    Pooled(Kind),
+    Fill(Side),
+    /// To that side.
+    Copy(Side, Path),
+    Wait,
+    Synchronisation,
+    Registration,
+    Eviction,
+    Failure(Side),
+}
+
+impl fmt::Display for Work {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Work::Fresh(kind) => write!(f, "{} memory from the {}", kind.name(), kind.source()),
+            Work::Pooled(kind) => write!(f, "{} memory from the pool", kind.name()),
+            Work::Fill(side) => write!(f, "fill of the {} with zeros", side.name()),
+            Work::Copy(to, path) => write!(f, "copy to the {}, {}", to.name(), path.name()),
+            Work::Wait => f.write_str("wait for a copy in flight"),
+            Work::Synchronisation => f.write_str("wait for all work of a context"),
+            Work::Registration => f.write_str("memory page-locked where it was"),
+            Work::Eviction => f.write_str("device side given back for room"),
+            Work::Failure(side) => write!(f, "allocation for the {} that failed", side.name()),
+        }
     }
 }
 
@@ -303,20 +357,6 @@ mod tests {
     }
 
     #[test]
-    fn the_peak_is_the_highest_and_has_its_time() {
-        let counters = Counters::new();
-        assert_eq!([allocated(10, 100), allocated(10, 50)].map(|event| counters.take(&event)), [true; 2]);
-        counters.take(&event(90, What::Freed { kind: Kind::Pinned, bytes: 100, block: 8 }));
-        assert!(!counters.take(&allocated(100, 60)));
-        let memory = counters.account().memory(Kind::Pinned);
-        assert_eq!((memory.live, memory.peak, memory.peak_time), (110, 150, 15));
-        assert_eq!(memory.fresh, Sum { count: 3, bytes: 210, nanoseconds: 15 });
-        assert_eq!(counters.account().memory(Kind::Device), Memory::default());
-        counters.reset_peaks(7);
-        assert_eq!(counters.account().memory(Kind::Pinned).peak, 110);
-    }
-
-    #[test]
     fn blocks_from_before_the_first_event_make_the_live_bytes_negative_and_no_peak() {
         let counters = Counters::new();
         counters.take(&event(1, What::Freed { kind: Kind::Pinned, bytes: 100, block: 8 }));
@@ -324,16 +364,5 @@ mod tests {
         let account = counters.account();
         assert_eq!((account.live(Kind::Pinned), account.memory(Kind::Pinned).peak), (-70, 0));
         assert_eq!(account.memory(Kind::Pinned).live, 0);
-    }
-
-    #[test]
-    fn a_child_has_its_parents_memory_and_nothing_else() {
-        let counters = Counters::new();
-        counters.take(&allocated(1, 100));
-        counters.take(&event(2, What::Synchronised));
-        counters.begin_child();
-        let expected = Memory { live: 100, peak: 100, ..Memory::default() };
-        assert_eq!(counters.account().memory(Kind::Pinned), expected);
-        assert_eq!(counters.account().synchronised(), Sum::default());
     }
 }

@@ -166,14 +166,12 @@ fn figures(process: &Process, add: &mut impl FnMut(Key, u64)) {
     }
     add(key(Of::Objects, Unit::Count, "objects made"), process.account.made());
     add(key(Of::Work, Unit::Nanoseconds, "from the first event to the last"), process.timeline.span());
-    // Nothing here fails.
-    let _ = process.account.work(|what, sum| {
-        let name = what.to_string();
+    for (work, sum) in process.account.work() {
+        let name = work.to_string();
         add(key(Of::Work, Unit::Bytes, &name), sum.bytes);
         add(key(Of::Work, Unit::Count, &name), sum.count);
         add(key(Of::Work, Unit::Nanoseconds, &name), sum.nanoseconds);
-        Ok(())
-    });
+    }
     let ending = &process.ending;
     for (unit, name, amount) in [
         (Unit::Bytes, "resident at its peak", ending.resident_peak),

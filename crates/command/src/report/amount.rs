@@ -1,16 +1,9 @@
-//! Amounts for the page, with blanks that do not break.
+//! Amounts for the page.
 
 use std::fmt;
 
-use syncedmem_trace::text::{Duration, Size};
-
-/// `1.2 GiB`
-#[derive(Clone, Copy)]
-pub struct Bytes(pub u64);
-
-/// Nanoseconds: `3.4 ms`.
-#[derive(Clone, Copy)]
-pub struct Time(pub u64);
+use syncedmem_trace::account::Sum;
+use syncedmem_trace::text::Size;
 
 /// `101,486`
 #[derive(Clone, Copy)]
@@ -20,7 +13,7 @@ pub struct Count(pub u64);
 #[derive(Clone, Copy)]
 pub struct Counted(pub u64, pub &'static str, pub &'static str);
 
-/// `11.3 GiB/s`; a dash if no time was measured.
+/// `11.3 GiB/s`; a dash if no time was measured, or nothing has bytes.
 #[derive(Clone, Copy)]
 pub struct Rate {
     pub bytes: u64,
@@ -34,21 +27,20 @@ pub struct Percent {
     pub of: u64,
 }
 
+impl Rate {
+    pub fn of(Sum { bytes, nanoseconds, .. }: Sum) -> Rate {
+        Rate { bytes, nanoseconds: if bytes == 0 { 0 } else { nanoseconds } }
+    }
+
+    /// Bytes; 0: not measured.
+    pub fn each_second(self) -> u64 {
+        if self.nanoseconds == 0 { 0 } else { (self.bytes as f64 * 1e9 / self.nanoseconds as f64) as u64 }
+    }
+}
+
 impl fmt::Display for Percent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:.1}\u{a0}%", self.part as f64 / self.of.max(1) as f64 * 100.0)
-    }
-}
-
-impl fmt::Display for Bytes {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        unbroken(f, Size(self.0))
-    }
-}
-
-impl fmt::Display for Time {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        unbroken(f, Duration(self.0))
+        write!(f, "{:.1} %", self.part as f64 / self.of.max(1) as f64 * 100.0)
     }
 }
 
@@ -73,47 +65,9 @@ impl fmt::Display for Counted {
 
 impl fmt::Display for Rate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.nanoseconds == 0 {
-            return f.write_str("–");
+        match self.nanoseconds {
+            0 => f.write_str("–"),
+            _ => write!(f, "{}/s", Size(self.each_second())),
         }
-        let each_second = self.bytes as f64 / (self.nanoseconds as f64 / 1e9);
-        write!(f, "{}/s", Bytes(each_second as u64))
-    }
-}
-
-fn unbroken(f: &mut fmt::Formatter<'_>, amount: impl fmt::Display) -> fmt::Result {
-    f.write_str(&amount.to_string().replace(' ', "\u{a0}"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn plain(amount: impl fmt::Display) -> String {
-        amount.to_string().replace('\u{a0}', " ")
-    }
-
-    #[test]
-    fn amounts_do_not_break_before_their_unit() {
-        assert_eq!([Bytes(1023), Bytes(158_297_088)].map(|n| n.to_string()), ["1023\u{a0}B", "151.0\u{a0}MiB"]);
-        assert_eq!(Time(12_345).to_string(), "12.3\u{a0}us");
-    }
-
-    #[test]
-    fn counts_are_told_in_groups_of_three_digits() {
-        let told = [0, 999, 1000, 101_486, 12_345_678].map(|n| plain(Count(n)));
-        assert_eq!(told, ["0", "999", "1,000", "101,486", "12,345,678"]);
-    }
-
-    #[test]
-    fn one_is_not_many() {
-        let told = [0, 1, 1000].map(|n| plain(Counted(n, "copy", "copies")));
-        assert_eq!(told, ["0 copies", "1 copy", "1,000 copies"]);
-    }
-
-    #[test]
-    fn a_rate_without_a_time_is_not_made_up() {
-        assert_eq!(plain(Rate { bytes: 1 << 30, nanoseconds: 500_000_000 }), "2.0 GiB/s");
-        assert_eq!(plain(Rate { bytes: 1 << 30, nanoseconds: 0 }), "–");
     }
 }

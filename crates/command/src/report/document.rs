@@ -2,9 +2,8 @@
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
-use syncedmem_trace::account::{Account, Sum};
-use syncedmem_trace::event::{PassKind, Path};
-use syncedmem_trace::head::Side;
+use syncedmem_trace::account::{Sum, Work};
+use syncedmem_trace::event::PassKind;
 use syncedmem_trace::kind::Kind;
 use syncedmem_trace_reader::Caffe;
 
@@ -87,7 +86,7 @@ fn process(process: &Process, room: Option<u64>) -> Value {
             "of_nanoseconds": of_nanoseconds,
             "of_the_run": of_the_run,
         },
-        "work": work(account),
+        "work": account.work().map(work).collect::<Value>(),
         "passes": PassKind::ALL.into_iter().filter_map(pass).collect::<Value>(),
         "sites": sites(process),
         "advice": advice(process),
@@ -170,32 +169,21 @@ fn amount(Sum { count, bytes, nanoseconds }: Sum) -> Map<String, Value> {
     fields.into_iter().map(|(name, value)| (name.to_string(), value)).collect()
 }
 
-fn work(account: &Account) -> Vec<Map<String, Value>> {
-    let mut all = Vec::new();
-    let mut add = |what: &str, about: &[(&str, Value)], sum: Sum| {
-        if sum.count > 0 {
-            let about = [("what", what.into())].into_iter().chain(about.iter().cloned());
-            all.push(about.map(|(name, value)| (name.to_string(), value)).chain(amount(sum)).collect());
-        }
+fn work((work, sum): (Work, Sum)) -> Value {
+    let mut all = match work {
+        Work::Fresh(kind) => json!({ "what": "allocation", "kind": kind.name() }),
+        Work::Pooled(kind) => json!({ "what": "reuse", "kind": kind.name() }),
+        Work::Fill(side) => json!({ "what": "fill", "side": side.name() }),
+        Work::Copy(side, path) => json!({ "what": "copy", "side": side.name(), "path": path.name() }),
+        Work::Wait => json!({ "what": "wait" }),
+        Work::Synchronisation => json!({ "what": "synchronisation" }),
+        Work::Registration => json!({ "what": "registration" }),
+        Work::Eviction => json!({ "what": "eviction" }),
+        Work::Failure(side) => json!({ "what": "failure", "side": side.name() }),
     };
-    for kind in Kind::ALL {
-        let memory = account.memory(kind);
-        let about = [("kind", kind.name().into())];
-        add("allocation", &about, memory.fresh);
-        add("reuse", &about, memory.pooled);
+    if let Value::Object(fields) = &mut all {
+        fields.extend(amount(sum));
     }
-    for side in [Side::Host, Side::Device] {
-        let of_side = [("side", side.name().into())];
-        add("fill", &of_side, account.fills(side));
-        for path in [Path::Pinned, Path::Pageable] {
-            add("copy", &[of_side[0].clone(), ("path", path.name().into())], account.copies(side, path));
-        }
-        add("failure", &of_side, account.failures(side));
-    }
-    add("wait", &[], account.waits());
-    add("synchronisation", &[], account.synchronised());
-    add("registration", &[], account.registered());
-    add("eviction", &[], account.evictions());
     all
 }
 

@@ -122,20 +122,6 @@ impl Spent {
 }
 
 impl Process {
-    /// The holders with most of what `bytes` yields first.
-    pub fn holders_by(&self, bytes: impl Fn(&Holder) -> u64) -> Vec<&Holder> {
-        let mut holders: Vec<_> = self.holders.iter().filter(|holder| bytes(holder) > 0).collect();
-        holders.sort_by(|a, b| bytes(b).cmp(&bytes(a)).then_with(|| a.who.cmp(&b.who)));
-        holders
-    }
-
-    /// Whether those beyond the largest hold more than half of the peak.
-    pub fn has_many_holders(&self, kind: Kind, largest: usize) -> bool {
-        let bytes = |holder: &Holder| holder.at_peak[kind as usize];
-        let others: u64 = self.holders_by(bytes).into_iter().skip(largest).map(bytes).sum();
-        others > self.account.memory(kind).peak / 2
-    }
-
     /// Nanoseconds of the run and `true`, or from the first event to the last and `false`.
     pub fn run_time(&self) -> (u64, bool) {
         self.ending.elapsed.map_or((self.timeline.span(), false), |elapsed| (elapsed, true))

@@ -14,6 +14,7 @@ mod gather;
 mod held;
 pub mod input;
 mod layers;
+mod lists;
 mod page;
 pub mod read;
 mod rows;

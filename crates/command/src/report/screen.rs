@@ -1,6 +1,5 @@
 //! A process on a screen of a terminal.
 
-use std::cmp::Reverse;
 use std::fmt;
 
 use syncedmem_trace::kind::Kind;
@@ -8,13 +7,11 @@ use syncedmem_trace::text::{Duration, Escaped, Size, Text as Buffer};
 
 use super::about::{escaped, taken_over};
 use super::facts::{Piece, Process};
-use super::layers::Group;
+use super::lists::{List, ROWS, at_peak};
 use super::rows::{Finding, IN_PLACE};
 use super::sentences::{batch_lines, kinds, peak_line, percent, sharing_lines, spent_line};
 use super::shown::Shown;
 
-const HOLDERS: usize = 10;
-const TYPES: usize = 6;
 /// Of a piece of advice.
 const PLACES: usize = 3;
 /// Names may be longer.
@@ -45,12 +42,9 @@ impl Screen<'_> {
         let sharing = sharing_lines(self.process, self.shown);
         sharing.iter().try_for_each(|line| wrapped(f, "", line))?;
         for kind in kinds(self.process) {
-            self.roles(f, kind)?;
-            self.groups(f, kind, "type of layer", &self.process.by_type, TYPES)?;
-            if self.process.has_many_holders(kind, HOLDERS) {
-                self.groups(f, kind, "the beginning of the layers' names", &self.process.by_name, HOLDERS)?;
-            }
-            self.holders(f, kind)?;
+            let (what, peak) = (format!("{} at the peak", self.words(kind)), self.process.account.memory(kind).peak);
+            let most = if self.shown.details { usize::MAX } else { ROWS };
+            at_peak(self.process, kind, most).iter().try_for_each(|list| write_list(f, &what, list, peak))?;
         }
         let batches = batch_lines(self.process, self.shown);
         if !batches.is_empty() {
@@ -62,91 +56,47 @@ impl Screen<'_> {
         self.advice(f)
     }
 
-    fn peak_of(&self, kind: Kind) -> u64 {
-        self.process.account.memory(kind).peak
-    }
-
     /// `memory` if there is one kind, else `device memory`.
     fn words(&self, kind: Kind) -> String {
         if kinds(self.process).count() == 1 { "memory".to_string() } else { format!("{} memory", kind.name()) }
     }
 
-    fn roles(&self, f: &mut fmt::Formatter<'_>, kind: Kind) -> fmt::Result {
-        let mut roles: Vec<_> = self.process.roles.iter().filter(|role| role.at_peak[kind as usize] > 0).collect();
-        if roles.is_empty() {
-            return Ok(());
-        }
-        roles.sort_by_key(|role| Reverse(role.at_peak[kind as usize]));
-        writeln!(f, "\n{} at the peak, by role", self.words(kind))?;
-        roles.iter().try_for_each(|role| self.line(f, kind, role.at_peak[kind as usize], role.role))
-    }
-
-    fn groups(&self, f: &mut fmt::Formatter<'_>, kind: Kind, by: &str, groups: &[Group], most: usize) -> fmt::Result {
-        let mut groups: Vec<_> = groups.iter().filter(|group| group.at_peak[kind as usize] > 0).collect();
-        if groups.is_empty() {
-            return Ok(());
-        }
-        groups.sort_by_key(|group| Reverse(group.at_peak[kind as usize]));
-        writeln!(f, "\n{} at the peak, by {by}", self.words(kind))?;
-        for group in groups.iter().take(most) {
-            self.line(f, kind, group.at_peak[kind as usize], &Escaped(group.words().as_bytes()).to_string())?;
-        }
-        self.others(f, kind, groups.iter().skip(most).map(|group| group.at_peak))
-    }
-
-    /// A line for the rest of a list.
-    fn others(
-        &self,
-        f: &mut fmt::Formatter<'_>,
-        kind: Kind,
-        rest: impl ExactSizeIterator<Item = [u64; 3]>,
-    ) -> fmt::Result {
-        match rest.len() {
-            0 => Ok(()),
-            count => self.line(f, kind, rest.map(|bytes| bytes[kind as usize]).sum(), &format!("{count} others")),
-        }
-    }
-
-    fn holders(&self, f: &mut fmt::Formatter<'_>, kind: Kind) -> fmt::Result {
-        let holders = self.process.holders_by(|holder| holder.at_peak[kind as usize]);
-        writeln!(f, "\n{} at the peak, by holder", self.words(kind))?;
-        for holder in holders.iter().take(HOLDERS) {
-            self.line(f, kind, holder.at_peak[kind as usize], &Escaped(holder.who.as_bytes()).to_string())?;
-        }
-        self.others(f, kind, holders.iter().skip(HOLDERS).map(|holder| holder.at_peak))
-    }
-
-    fn line(&self, f: &mut fmt::Formatter<'_>, kind: Kind, bytes: u64, what: &str) -> fmt::Result {
-        writeln!(f, "  {:>10} {:>5.1} %  {what}", size(bytes), percent(bytes, self.peak_of(kind)))
-    }
-
     fn advice(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let pieces = self.process.pieces();
-        let worth: Vec<&Piece<'_>> = pieces.iter().filter(|piece| self.process.is_worth_doing(&piece.sum)).collect();
-        if worth.is_empty() && self.process.bound_that_ended().is_some() {
-            return Ok(());
+        let (pieces, details) = (self.process.pieces(), self.shown.details);
+        let is_shown = |piece: &&Piece<'_>| details || self.process.is_worth_doing(&piece.sum);
+        let shown: Vec<&Piece<'_>> = pieces.iter().filter(is_shown).collect();
+        let others = pieces.len() - shown.len();
+        match (shown.len(), others) {
+            (0, _) if self.process.bound_that_ended().is_some() => return Ok(()),
+            (0, 0) => return writeln!(f, "\nnothing worth doing"),
+            (0, _) => {
+                let why = "nothing worth doing: no advice saves a thousandth of the run";
+                return writeln!(f, "\n{why} ({others} smaller: --details)");
+            }
+            _ => {}
         }
-        if worth.is_empty() {
-            return match pieces.len() {
-                0 => writeln!(f, "\nnothing worth doing"),
-                count => writeln!(
-                    f,
-                    "\nnothing worth doing: no advice saves a thousandth of the run ({count} smaller: --details)"
-                ),
-            };
+        let (what, places) = if details { ("all advice", usize::MAX) } else { ("worth doing", PLACES) };
+        writeln!(f, "\n{what}, the largest saving first (one copy may be in several)")?;
+        for (number, piece) in shown.iter().enumerate() {
+            write_piece(f, self.process, number + 1, piece, places)?;
         }
-        writeln!(f, "\nworth doing, the largest saving first (one copy may be in several)")?;
-        for (number, piece) in worth.iter().enumerate() {
-            write_piece(f, self.process, number + 1, piece, PLACES)?;
-        }
-        match pieces.len() - worth.len() {
+        match others {
             0 => Ok(()),
             count => writeln!(f, "  {count} more would save less than a thousandth of the run: --details"),
         }
     }
 }
 
-pub fn write_piece(
+/// With their shares of `whole` bytes.
+pub fn write_list(f: &mut fmt::Formatter<'_>, what: &str, List { by, rows }: &List, whole: u64) -> fmt::Result {
+    writeln!(f, "\n{what}, by {by}")?;
+    rows.iter().try_for_each(|(who, bytes)| {
+        let size = Buffer::<24>::of(format_args!("{}", Size(*bytes)));
+        writeln!(f, "  {size:>10} {:>5.1} %  {}", percent(*bytes, whole), escaped(who))
+    })
+}
+
+fn write_piece(
     f: &mut fmt::Formatter<'_>,
     process: &Process,
     number: usize,
@@ -198,9 +148,4 @@ pub fn wrapped(f: &mut fmt::Formatter<'_>, indentation: &str, sentence: &str) ->
         }
     }
     writeln!(f)
-}
-
-/// Can be aligned.
-pub fn size(bytes: u64) -> Buffer<24> {
-    Buffer::of(format_args!("{}", Size(bytes)))
 }

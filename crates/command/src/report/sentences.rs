@@ -1,5 +1,6 @@
 //! Sentences that the text and the page share.
 
+use syncedmem_trace::head::{Access, Side};
 use syncedmem_trace::kind::Kind;
 use syncedmem_trace::text::{Duration, Size};
 
@@ -118,6 +119,27 @@ pub fn spent_line(process: &Process) -> String {
         sentences.push(format!("copies on streams: {} ({bytes}), time not measured", not_measured.count));
     }
     if sentences.is_empty() { "no copies and no fills".to_string() } else { sentences.join("; ") }
+}
+
+/// Objects whose construction was not seen, and accesses, if all were recorded.
+pub fn access_lines(process: &Process) -> Vec<String> {
+    let Process { account, every_access, .. } = process;
+    let mut lines = Vec::new();
+    if account.made_unseen() > 0 {
+        lines.push(format!(
+            "{} objects were noticed at an access (the program has the constructor inlined, or called it before the \
+             recording): the place of that access stands for their maker",
+            account.made_unseen()
+        ));
+    }
+    for side in [Side::Host, Side::Device].into_iter().filter(|_| *every_access) {
+        let all = [Access::Read, Access::Write, Access::Overwrite].map(|access| account.accesses(side, access));
+        let ([read, write, overwrite], side) = (all, side.name());
+        if all != [0; 3] {
+            lines.push(format!("accesses to the {side}: {read} to read, {write} to write, {overwrite} to overwrite"));
+        }
+    }
+    lines
 }
 
 pub fn percent(part: u64, whole: u64) -> f64 {

@@ -2,9 +2,10 @@
 
 use super::html::Html;
 use super::tables::sortable;
-use crate::report::amount::{Bytes, Count, Counted, Time};
+use crate::report::amount::{Count, Counted};
 use crate::report::facts::{Piece, Process};
 use crate::report::rows::{Finding, IN_PLACE};
+use syncedmem_trace::text::{Duration, Size};
 
 /// Places of a piece that are listed.
 const PLACES: usize = 12;
@@ -48,9 +49,9 @@ fn card(html: &mut Html, Piece { sum: all, places }: &Piece) {
     html.text(all.seen).markup("</p><p class=\"todo\">").text(all.to_do).markup("</p><dl>");
     let is_in_place = all.rule == IN_PLACE;
     pair(html, if is_in_place { "Layers" } else { "Times" }, "count", all.count, Count(all.count));
-    pair(html, if all.saves_memory() { "Memory saved" } else { "Bytes" }, "bytes", all.bytes, Bytes(all.bytes));
+    pair(html, if all.saves_memory() { "Memory saved" } else { "Bytes" }, "bytes", all.bytes, Size(all.bytes));
     match all.saved {
-        Some(saved) => pair(html, "Time saved, about", "saved", saved, Time(saved)),
+        Some(saved) => pair(html, "Time saved, about", "saved", saved, Duration(saved)),
         None if all.saves_memory() => {}
         None => drop(html.markup("<div><dt>Time saved</dt><dd>not known</dd></div>")),
     }
@@ -98,7 +99,7 @@ fn table(html: &mut Html, places: &[&Finding]) {
                 .place(&finding.made)
                 .markup("<small>")
                 .place(&finding.at);
-            html.markup("</small></th>").number(finding.bytes, Bytes(finding.bytes)).markup("</tr>");
+            html.markup("</small></th>").number(finding.bytes, Size(finding.bytes)).markup("</tr>");
         }
         html.markup("</tbody></table></div>");
         return;
@@ -109,9 +110,9 @@ fn table(html: &mut Html, places: &[&Finding]) {
         if !finding.at.is_empty() && finding.at != finding.made {
             html.markup("<small>used by ").place(&finding.at).markup("</small>");
         }
-        html.markup("</th>").number(finding.count, Count(finding.count)).number(finding.bytes, Bytes(finding.bytes));
+        html.markup("</th>").number(finding.count, Count(finding.count)).number(finding.bytes, Size(finding.bytes));
         match finding.saved {
-            Some(saved) => html.number(saved, Time(saved)),
+            Some(saved) => html.number(saved, Duration(saved)),
             None => html.number(0, "not known"),
         };
         html.number(finding.objects, Count(finding.objects)).markup("</tr>");

@@ -50,7 +50,7 @@ for (const figure of document.querySelectorAll("figure.stacks")) {
       stack.rows.forEach((row, n) => {
         const held = stack.outlines[n][at] - (stack.outlines[n + 1]?.[at] ?? 0);
         show(row.cells[1], held, bytes(held));
-        show(row.cells[2], held, `${((held / (most || 1)) * 100).toFixed(1)}\u00a0%`);
+        show(row.cells[2], held, `${((held / (most || 1)) * 100).toFixed(1)} %`);
       });
     }
   };
@@ -85,7 +85,7 @@ function scaled(amount, step, units) {
     amount /= step;
     unit++;
   }
-  return `${amount.toFixed(unit && 1)}\u00a0${units[unit]}`;
+  return `${amount.toFixed(unit && 1)} ${units[unit]}`;
 }
 function bytes(amount) {
   return scaled(amount, 1024, ["B", "KiB", "MiB", "GiB", "TiB", "PiB"]);

@@ -6,17 +6,8 @@
 use std::fmt::Write;
 
 use super::html::Html;
-use crate::report::amount::{Bytes, Rate, Time};
-
-pub struct Strip<'a> {
-    pub title: &'static str,
-    pub class: &'static str,
-    pub note: &'a str,
-    pub values: &'a [u64],
-    pub top: u64,
-    /// Of a column, in nanoseconds.
-    pub width: u64,
-}
+use crate::report::amount::Rate;
+use syncedmem_trace::text::{Duration, Size};
 
 /// What a chart's height stands for.
 #[derive(Clone, Copy)]
@@ -25,24 +16,6 @@ pub enum Scale {
     Time,
     /// Bytes in columns of so many nanoseconds.
     Rate(u64),
-}
-
-impl Strip<'_> {
-    /// With `hints` hover texts; `hint` returns that of some columns.
-    pub fn write(&self, html: &mut Html, hints: usize, hint: impl Fn(usize, usize) -> String) {
-        html.markup("<div class=\"strip ").markup(self.class).markup("\"><p class=\"head\"><b>").text(self.title);
-        html.markup("</b> <span>").text(self.note).markup("</span></p>");
-        begin(html, self.values.len(), self.top, Scale::Rate(self.width));
-        html.text(self.title).markup(", ").text(self.note).markup("\">");
-        html.markup("<path class=\"area\" d=\"").text(outline(self.values.iter().copied())).markup("\"/>");
-        for (first, last) in stretches(self.values.len(), hints) {
-            html.markup("<rect class=\"hint\" x=\"").text(first).markup("\" width=\"").text(last - first);
-            html.markup("\" height=\"").text(self.top).markup("\"><title>");
-            html.text(hint(first, last)).markup("</title></rect>");
-        }
-        end(html);
-        html.markup("</div>");
-    }
 }
 
 /// Up to the text of its name.
@@ -75,12 +48,12 @@ impl Scale {
         };
         let mark = |amount: u64| {
             let shown = match self {
-                Scale::Bytes => Bytes(amount).to_string(),
-                Scale::Time => Time(amount).to_string(),
+                Scale::Bytes => Size(amount).to_string(),
+                Scale::Time => Duration(amount).to_string(),
                 Scale::Rate(_) => Rate { bytes: amount, nanoseconds: 1_000_000_000 }.to_string(),
             };
             // `1.0 GiB`: round amounts need no decimals.
-            (amount as f64 / top.max(1) as f64, shown.replace(".0\u{a0}", "\u{a0}"))
+            (amount as f64 / top.max(1) as f64, shown.replace(".0 ", " "))
         };
         (0..=top / step).map(|number| mark(number * step)).collect()
     }
@@ -122,7 +95,7 @@ pub fn axis(html: &mut Html, span: u64) {
     while span > 0 && time <= span - span / 12 {
         let percent = time as f64 / span as f64 * 100.0;
         html.markup("<span style=\"left:").text(format_args!("{percent:.2}")).markup("%\">");
-        html.text(time / unit).markup("\u{a0}").text(name).markup("</span>");
+        html.text(time / unit).markup(" ").text(name).markup("</span>");
         time += step;
     }
     html.markup("</div>");
@@ -146,27 +119,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_outline_steps_where_the_value_changes_and_only_there() {
-        assert_eq!(outline([0, 5, 5, 10, 0].into_iter()), "M0 0H1V5H3V10H4V0H5V0Z");
-        assert_eq!(outline([7, 7].into_iter()), "M0 0H0V7H2V0Z");
-        assert_eq!(outline([0].into_iter()), "M0 0H1V0Z");
-    }
-
-    #[test]
-    fn stretches_cover_every_column_once() {
-        for (columns, parts) in [(0, 5), (1, 5), (5, 5), (7, 3), (1024, 64), (3, 1)] {
-            let all: Vec<_> = stretches(columns, parts).collect();
-            assert!(all.len() <= parts && all.iter().all(|(first, last)| first < last));
-            let covered: Vec<_> = all.iter().flat_map(|&(first, last)| first..last).collect();
-            assert_eq!(covered, (0..columns).collect::<Vec<_>>());
-        }
-    }
-
-    #[test]
     fn a_height_has_two_to_four_round_amounts_and_zero() {
         let told = |scale: Scale, top| {
-            let told =
-                |(height, shown): &(f64, String)| format!("{shown} {:.0}", height * 100.0).replace('\u{a0}', " ");
+            let told = |(height, shown): &(f64, String)| format!("{shown} {:.0}", height * 100.0);
             scale.marks(top).iter().map(told).collect::<Vec<_>>().join(", ")
         };
         assert_eq!(told(Scale::Bytes, 56_413_388), "0 B 0, 16 MiB 30, 32 MiB 59, 48 MiB 89");

@@ -1,121 +1,95 @@
 //! Memory and copies over time.
 
 use super::arena::arena;
-use super::chart::{Strip, axis, stretches};
+use super::chart::{Scale, axis, begin, end, stretches};
 use super::html::Html;
 use super::passes::passes;
-use super::stacks::stacks;
-use super::{KINDS, SIDES, bytes, peaks};
-use crate::report::amount::{Bytes, Time};
+use super::stacks::{Band, chart, columns, stacks};
+use super::{KINDS, bytes, peaks};
 use crate::report::facts::Process;
 use crate::report::held::Column;
-use syncedmem_trace::head::Side;
+use syncedmem_trace::text::{Duration, Size};
 
 const ROWS: usize = 24;
 
 /// Of the process number `place` of `of`: more of them get fewer columns each.
 pub fn write(html: &mut Html, process: &Process, place: usize, of: usize) {
-    let (columns, width) = process.timeline.in_columns((8192 / of.max(1)).clamp(64, 1024));
+    let (columns, width) = columns(process, of);
     if columns.is_empty() {
         return;
     }
-    let shown = ChartColumns { columns: &columns, width, hints: (512 / of.max(1)).clamp(8, 64) };
     if peaks(process) == [0; 3] {
         html.markup("<p class=\"none\">No object held memory.</p>");
     } else {
         html.markup("<figure class=\"stacks\">");
-        stacks(html, process, place, of);
-        shown.memory_table(html);
+        stacks(html, process, place, &columns, width);
+        memory_table(html, &columns, width);
         html.markup("</figure>");
     }
     arena(html, process);
-    passes(html, process, of);
-    shown.copies(html);
+    passes(html, process, &columns, width);
+    copies(html, &columns, width);
 }
 
-struct ChartColumns<'a> {
-    columns: &'a [Column],
-    /// Nanoseconds.
+fn memory_table(html: &mut Html, columns: &[Column], width: u64) {
+    const HEADS: [[&str; 2]; 3] =
+        [["#Pageable, least", "#most"], ["#Pinned, least", "#most"], ["#Device, least", "#most"]];
+    let is_held = |kind: usize| columns.iter().any(|column| column.most[kind] > 0);
+    let kinds: Vec<_> = KINDS.map(|(kind, ..)| kind as usize).into_iter().filter(|&kind| is_held(kind)).collect();
+    let heads: Vec<_> = kinds.iter().flat_map(|&kind| HEADS[kind]).collect();
+    table(html, "Memory over time", &heads, columns, width, |part| {
+        let least = |kind: usize| part.iter().map(|column| column.least[kind]).min().unwrap_or(0);
+        let most = |kind: usize| part.iter().map(|column| column.most[kind]).max().unwrap_or(0);
+        kinds.iter().flat_map(|&kind| [least(kind), most(kind)]).collect()
+    });
+}
+
+fn copies(html: &mut Html, columns: &[Column], width: u64) {
+    let top = columns.iter().map(|column| column.copied[0].saturating_add(column.copied[1])).max().unwrap_or(0);
+    if top == 0 {
+        html.markup("<p class=\"none\">Nothing was copied between host and device.</p>");
+        return;
+    }
+    html.markup("<figure class=\"copies\"><figcaption><h3>Copies over time</h3><p>Bytes copied in each ")
+        .text(Duration(width));
+    html.markup(", as a rate.</p></figcaption><div class=\"stack\"><div>");
+    let band = |(to, name, colour)| {
+        let values = columns.iter().map(|column| column.copied[to]).collect();
+        Band { name, colour: Some(colour), values }
+    };
+    let bands = [(0, "to the host", 4), (1, "to the device", 3)].map(band);
+    begin(html, columns.len(), top, Scale::Rate(width));
+    html.markup("Copies over time\">");
+    chart(html, &bands, columns.len());
+    end(html);
+    axis(html, width.saturating_mul(columns.len() as u64));
+    html.markup("</div><div class=\"held\"><table>").heads(&["Copied", "#Bytes"]);
+    for Band { name, colour, values } in &bands {
+        let all = values.iter().sum();
+        html.band(colour.unwrap_or(0), name).number(all, Size(all)).markup("</tr>");
+    }
+    html.markup("</tbody></table></div></div>");
+    table(html, "Copies over time", &["#To the host", "#To the device"], columns, width, |part| {
+        [0, 1].map(|to| part.iter().map(|column| column.copied[to]).sum()).into()
+    });
+    html.markup("</figure>");
+}
+
+/// Folded. `cells`: those of a row, which is a part of the columns.
+fn table(
+    html: &mut Html,
+    name: &'static str,
+    heads: &[&'static str],
+    columns: &[Column],
     width: u64,
-    hints: usize,
-}
-
-impl ChartColumns<'_> {
-    fn memory_table(&self, html: &mut Html) {
-        let held = |kind: usize| self.columns.iter().any(|column| column.most[kind] > 0);
-        html.markup("<details><summary>Memory over time as a table</summary><div class=\"scroll\"><table><thead><tr>");
-        html.markup("<th scope=\"col\">From</th>");
-        let kinds = || KINDS.into_iter().filter(|&(kind, ..)| held(kind as usize));
-        for (.., name) in kinds() {
-            html.markup("<th scope=\"col\" class=\"n\">").markup(name).markup(", least</th>");
-            html.markup("<th scope=\"col\" class=\"n\">most</th>");
-        }
-        html.markup("</tr></thead><tbody>");
-        for (first, last) in stretches(self.columns.len(), ROWS) {
-            self.from(html, first);
-            for (kind, ..) in kinds() {
-                let stretch = &self.columns[first..last];
-                bytes(html, stretch.iter().map(|c| c.least[kind as usize]).min().unwrap_or(0));
-                bytes(html, stretch.iter().map(|c| c.most[kind as usize]).max().unwrap_or(0));
-            }
-            html.markup("</tr>");
-        }
-        html.markup("</tbody></table></div></details>");
+    cells: impl Fn(&[Column]) -> Vec<u64>,
+) {
+    html.markup("<details><summary>").markup(name).markup(" as a table</summary><div class=\"scroll\"><table>");
+    html.heads(&[&["From"], heads].concat());
+    for (first, last) in stretches(columns.len(), ROWS) {
+        html.markup("<tr><th scope=\"row\">").text(Duration(first as u64 * width)).markup("</th>");
+        cells(&columns[first..last]).into_iter().for_each(|amount| bytes(html, amount));
+        html.markup("</tr>");
     }
-
-    fn copies(&self, html: &mut Html) {
-        let top = self.columns.iter().flat_map(|column| column.copied).max().unwrap_or(0);
-        if top == 0 {
-            html.markup("<p class=\"none\">Nothing was copied between host and device.</p>");
-            return;
-        }
-        html.markup("<figure><figcaption><h3>Copies over time</h3><p>Bytes copied in each ").text(Time(self.width));
-        html.markup(", as a rate; both directions have the same scale.</p></figcaption>");
-        for (side, _, name) in SIDES.into_iter().rev() {
-            let to = usize::from(side == Side::Device);
-            let values: Vec<_> = self.columns.iter().map(|column| column.copied[to]).collect();
-            let all: u64 = values.iter().sum();
-            let strip = Strip {
-                title: name,
-                class: if to == 1 { "to-device" } else { "to-host" },
-                note: &format!("{} in all", Bytes(all)),
-                values: &values,
-                top,
-                width: self.width,
-            };
-            strip.write(html, self.hints, |first, last| {
-                let bytes: u64 = values[first..last].iter().sum();
-                format!("{}: {}", self.times(first, last), Bytes(bytes))
-            });
-        }
-        axis(html, self.covered());
-        self.copies_table(html);
-        html.markup("</figure>");
-    }
-
-    fn copies_table(&self, html: &mut Html) {
-        html.markup("<details><summary>Copies over time as a table</summary><div class=\"scroll\"><table>");
-        html.heads(&["From", "#To the host", "#To the device"]);
-        for (first, last) in stretches(self.columns.len(), ROWS) {
-            self.from(html, first);
-            for to in 0..2 {
-                bytes(html, self.columns[first..last].iter().map(|column| column.copied[to]).sum());
-            }
-            html.markup("</tr>");
-        }
-        html.markup("</tbody></table></div></details>");
-    }
-
-    fn from(&self, html: &mut Html, column: usize) {
-        html.markup("<tr><th scope=\"row\">").text(Time(column as u64 * self.width)).markup("</th>");
-    }
-
-    fn times(&self, first: usize, last: usize) -> String {
-        format!("{} to {}", Time(first as u64 * self.width), Time(last as u64 * self.width))
-    }
-
-    /// Nanoseconds. The last column may end a little after the last event.
-    fn covered(&self) -> u64 {
-        (self.columns.len() as u64).saturating_mul(self.width).max(1)
-    }
+    html.markup("</tbody></table></div></details>");
 }

@@ -5,9 +5,10 @@ use std::cmp::Reverse;
 
 use super::html::Html;
 use super::{KINDS, peaks};
-use crate::report::amount::{Bytes, Percent};
+use crate::report::amount::Percent;
 use crate::report::facts::Process;
 use syncedmem_analysis::role::Role;
+use syncedmem_trace::text::Size;
 
 /// Frames below this share of a graph are joined; the page's graphs share the frames.
 const FRAMES: u64 = 128;
@@ -98,11 +99,11 @@ fn frame(html: &mut Html, this: &FlameFrame, of: u64, depth: usize) {
     html.markup("\"><span class=\"frame\" data-v=\"")
         .text(this.bytes)
         .markup("\" data-shown=\"")
-        .text(Bytes(this.bytes));
+        .text(Size(this.bytes));
     html.markup("\" title=\"")
         .text(this.text)
         .markup(": ")
-        .text(Bytes(this.bytes))
+        .text(Size(this.bytes))
         .markup(", ")
         .text(share)
         .markup("\">");

@@ -64,6 +64,12 @@ impl Html {
         self.markup("<th scope=\"row\" class=\"who\">").place(who).markup("</th>")
     }
 
+    /// The beginning of a row about a band of a chart: its colour and name.
+    pub fn band(&mut self, colour: usize, name: &str) -> &mut Self {
+        self.markup("<tr><th scope=\"row\" class=\"who\"><i class=\"c").text(colour).markup("\"></i>");
+        self.place(name).markup("</th>")
+    }
+
     pub fn finish(self) -> String {
         self.0
     }
@@ -87,32 +93,5 @@ impl Write for Escaped<'_> {
             }
         }
         Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_text_never_becomes_markup() {
-        let mut html = Html::default();
-        html.markup("<b title=\"").text("\"'><script>").markup("\">").text("a & b<c>\0\u{202e}").markup("</b>");
-        let expected = "<b title=\"&quot;&#39;&gt;&lt;script&gt;\">a &amp; b&lt;c&gt;\\x00\\u202e</b>";
-        assert_eq!(html.finish(), expected);
-    }
-
-    #[test]
-    fn a_long_place_may_be_broken_between_its_parts() {
-        let mut html = Html::default();
-        html.place("a<b>::c");
-        assert_eq!(html.finish(), "<bdi>a&lt;b&gt;::<wbr>c</bdi>");
-    }
-
-    #[test]
-    fn a_number_is_there_to_be_read_and_to_be_sorted() {
-        let mut html = Html::default();
-        html.fact("peak", 2048, "2 KiB");
-        assert_eq!(html.finish(), "<td class=\"n\" data-fact=\"peak\" data-v=\"2048\">2 KiB</td>");
     }
 }

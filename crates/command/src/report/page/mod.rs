@@ -1,6 +1,5 @@
 //! The page: one self-contained file, with the advice at the top.
 
-mod about;
 mod advice;
 mod answer;
 mod arena;
@@ -8,7 +7,6 @@ mod chart;
 mod figures;
 mod flame;
 mod html;
-mod numbers;
 mod passes;
 mod places;
 mod stacks;
@@ -19,11 +17,11 @@ use std::collections::HashSet;
 
 use html::Html;
 
-use super::amount::{Bytes, Count, Counted, Time};
+use super::amount::{Count, Counted};
 use super::facts::{Process, Trace};
 use super::shown::Shown;
-use syncedmem_trace::head::Side;
 use syncedmem_trace::kind::Kind;
+use syncedmem_trace::text::{Duration, Size};
 
 const STYLE: &str = include_str!("style.css");
 /// The page is complete without it. The page names its hash below, so browsers run no other script; tests/page/run prints
@@ -34,7 +32,6 @@ const SECTIONS: usize = 30;
 
 const KINDS: [(Kind, &str, &str); 3] =
     [(Kind::Pageable, "pageable", "Pageable"), (Kind::Pinned, "pinned", "Pinned"), (Kind::Device, "device", "Device")];
-const SIDES: [(Side, &str, &str); 2] = [(Side::Host, "host", "To the host"), (Side::Device, "device", "To the device")];
 
 pub fn of(trace: &Trace, options: Shown) -> String {
     let mut html = Html::default();
@@ -73,7 +70,7 @@ fn begin(html: &mut Html, trace: &Trace) {
     html.markup("<meta name=\"color-scheme\" content=\"light dark\">");
     html.markup(
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; \
-         script-src 'sha256-NdkfqRymr7sgCWXJ2oOr4jaIGL7OEKEt02wdOyF8I9I='\">",
+         script-src 'sha256-N3jBT2wdmDMsdBAIoOEIo3MNa+EIO81OPzDBawLZwXU='\">",
     );
     html.markup("<title>Memory: ")
         .text(name)
@@ -101,9 +98,9 @@ fn section(html: &mut Html, process: &Process, place: usize, of: usize, options:
         .text(process.id)
         .markup("\"><h2><bdi>");
     html.text(title(process)).markup("</bdi></h2><p class=\"source\">Process ").text(process.id).markup(" · ");
-    html.text(Count(process.events)).markup(" events in ").text(Time(process.timeline.span())).markup("</p>");
+    html.text(Count(process.events)).markup(" events in ").text(Duration(process.timeline.span())).markup("</p>");
     answer::write(html, process, options);
-    about::write(html, process);
+    about(html, process);
     if process.is_unseen() {
         html.markup("</section>");
         return;
@@ -111,14 +108,24 @@ fn section(html: &mut Html, process: &Process, place: usize, of: usize, options:
     advice::write(html, process);
     figures::write(html, process, place, of);
     flame::write(html, process, of);
-    numbers::write(html, process);
+    tables::account(html, process);
     places::holders(html, process, of);
     places::callers(html, process, of);
-    tables::memory(html, process);
-    tables::copies(html, process);
-    tables::other(html, process);
     unwatched(html, process);
     html.markup("</section>");
+}
+
+/// What the process is, and what bounded its memory.
+fn about(html: &mut Html, process: &Process) {
+    let lines = process.about.lines();
+    if lines.is_empty() {
+        return;
+    }
+    html.markup("<details class=\"about\"><summary>The process</summary><dl>");
+    for (name, value) in lines {
+        html.markup("<dt>").text(name).markup("</dt><dd><bdi>").text(value).markup("</bdi></dd>");
+    }
+    html.markup("</dl></details>");
 }
 
 fn title(process: &Process) -> &str {
@@ -156,5 +163,5 @@ fn peaks(process: &Process) -> [u64; 3] {
 }
 
 fn bytes(html: &mut Html, bytes: u64) {
-    html.number(bytes, Bytes(bytes));
+    html.number(bytes, Size(bytes));
 }

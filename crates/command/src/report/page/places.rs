@@ -2,11 +2,12 @@
 
 use super::html::Html;
 use super::tables::{begin, end};
-use crate::report::amount::{Bytes, Count, Time};
+use crate::report::amount::Count;
 use crate::report::facts::Process;
 use crate::report::layers::Layers;
 use crate::report::rows::{Caller, Holder};
 use syncedmem_analysis::role::Role;
+use syncedmem_trace::text::{Duration, Size};
 
 /// Of all tables on a page; one more row sums up the others.
 const HOLDERS: usize = 1000;
@@ -68,9 +69,9 @@ fn table<R: Row>(
         for column in &columns {
             let number = (column.of)(row);
             match column.unit {
-                Unit::Bytes => html.number(number, Bytes(number)),
+                Unit::Bytes => html.number(number, Size(number)),
                 Unit::Count => html.number(number, Count(number)),
-                Unit::Time => html.number(number, Time(number)),
+                Unit::Time => html.number(number, Duration(number)),
             };
         }
         html.markup("</tr>");

@@ -11,10 +11,11 @@ use syncedmem_trace::kind::Kind;
 use super::KINDS;
 use super::chart::{Scale, axis, begin, end, outline};
 use super::html::Html;
-use crate::report::amount::{Bytes, Percent, Time};
+use crate::report::amount::Percent;
 use crate::report::facts::{Holding, Process};
 use crate::report::held::Column;
 use crate::report::layers::{Layers, NO_LAYER, NO_TYPE};
+use syncedmem_trace::text::{Duration, Size};
 
 /// Of all stacks on a page; and the most and the least of one.
 const COLUMNS: usize = 4096;
@@ -49,12 +50,13 @@ impl By {
         }
     }
 
-    /// The name of its band, and its role.
-    fn of<'p>(self, part: &'p Holding, layers: &'p Layers) -> (&'p str, Option<Role>) {
+    /// The name of its band, and its colour: a role has the same in each chart; without one it is grey, as are the others.
+    fn of<'p>(self, part: &'p Holding, layers: &'p Layers) -> (&'p str, Option<usize>) {
         let of_layer = part.name.as_deref().and_then(Role::of_layer);
         match (self, of_layer) {
-            (By::Role, Some((_, role))) => (role.name(), Some(role)),
-            (By::Role | By::Type, None) => (NO_LAYER, None),
+            (By::Role, Some((_, role))) => (role.name(), Some(role as usize)),
+            (By::Role, None) => (NO_LAYER, Some(BANDS)),
+            (By::Type, None) => (NO_LAYER, None),
             (By::Type, Some((layer, _))) => (layers.kind(layer).unwrap_or(NO_TYPE), None),
             (By::Layer, Some((layer, _))) => (layer, None),
             _ => (part.who(), None),
@@ -63,26 +65,19 @@ impl By {
 }
 
 pub struct Band<'a> {
-    name: &'a str,
-    role: Option<Role>,
+    pub name: &'a str,
+    /// `None`: that of its place.
+    pub colour: Option<usize>,
     pub values: Vec<u64>,
 }
 
 impl<'a> Band<'a> {
-    pub fn new(name: &'a str, role: Option<Role>, columns: usize) -> Band<'a> {
-        Band { name, role, values: vec![0; columns] }
+    pub fn new(name: &'a str, colour: Option<usize>, columns: usize) -> Band<'a> {
+        Band { name, colour, values: vec![0; columns] }
     }
 
     fn add(&mut self, values: &[u64]) {
-        self.values.iter_mut().zip(values).for_each(|(sum, value)| *sum += value);
-    }
-
-    /// A role has the same colour in each chart; without one it is grey, as are the others.
-    fn colour(&self, by: By, place: usize) -> usize {
-        match by {
-            By::Role => self.role.map_or(BANDS, |role| role as usize),
-            By::Type | By::Layer | By::Holder => place,
-        }
+        self.values.iter_mut().zip(values).for_each(|(sum, value)| *sum = sum.saturating_add(*value));
     }
 }
 
@@ -91,9 +86,8 @@ pub fn columns(process: &Process, of: usize) -> (Vec<Column>, u64) {
     process.timeline.in_columns((COLUMNS / of.max(1)).clamp(LEAST, MOST))
 }
 
-/// The process is number `place` of `of` on the page.
-pub fn stacks(html: &mut Html, process: &Process, place: usize, of: usize) {
-    let (columns, width) = columns(process, of);
+/// The process is number `place` on the page.
+pub fn stacks(html: &mut Html, process: &Process, place: usize, columns: &[Column], width: u64) {
     let has_roles =
         process.parts.iter().filter_map(|part| part.name.as_deref()).any(|name| Role::of_layer(name).is_some());
     let ways: &[By] = match (has_roles, process.by_type.is_empty()) {
@@ -102,7 +96,7 @@ pub fn stacks(html: &mut Html, process: &Process, place: usize, of: usize) {
         (false, _) => &[By::Holder],
     };
     html.markup("<figcaption><h3>Memory over time</h3><p>What objects held, at the greatest moment in each ");
-    html.text(Time(width)).markup(".</p></figcaption>");
+    html.text(Duration(width)).markup(".</p></figcaption>");
     if has_roles {
         html.markup("<fieldset class=\"by\"><legend>Divided by</legend>");
         for &by in ways {
@@ -118,21 +112,21 @@ pub fn stacks(html: &mut Html, process: &Process, place: usize, of: usize) {
             continue;
         }
         let when = process.timeline.since_begin(memory.peak_time);
-        let note = format!("{} at its peak, at {}", Bytes(memory.peak), Time(when));
+        let note = format!("{} at its peak, at {}", Size(memory.peak), Duration(when));
         for &by in ways {
             html.markup("<div class=\"stack by-").markup(by.key()).markup("\" data-kind=\"").markup(key);
             html.markup("\" data-width=\"").text(width).markup("\"><div><p class=\"head\"><b>").markup(name);
             html.markup("</b> <span>").text(&note).markup("</span></p>");
-            let bands = bands(process, kind, by, &columns);
+            let bands = bands(process, kind, by, columns);
             begin(html, columns.len(), memory.peak, Scale::Bytes);
             html.markup(name).markup(" memory by ").text(by.title().to_lowercase());
             html.markup(", ").text(&note).markup("\">");
-            chart(html, &bands, by, columns.len());
+            chart(html, &bands, columns.len());
             end(html);
             axis(html, width.saturating_mul(columns.len() as u64));
             html.markup("</div>");
             let peak = columns.iter().position(|column| column.most[kind as usize] == memory.peak).unwrap_or(0);
-            table(html, &bands, by, memory.peak, peak);
+            table(html, &bands, by.title(), memory.peak, peak);
             html.markup("</div>");
         }
     }
@@ -143,8 +137,8 @@ fn bands<'a>(process: &'a Process, kind: Kind, by: By, columns: &[Column]) -> Ve
     for part in &process.parts {
         let values = part.held[kind as usize].in_columns(columns.iter().map(|column| column.samples[kind as usize]));
         if let Some(values) = values {
-            let (name, role) = by.of(part, &process.layers);
-            bands.entry(name).or_insert_with(|| Band::new(name, role, columns.len())).add(&values);
+            let (name, colour) = by.of(part, &process.layers);
+            bands.entry(name).or_insert_with(|| Band::new(name, colour, columns.len())).add(&values);
         }
     }
     // Not an owner whose blocks all got another name.
@@ -166,7 +160,7 @@ pub fn largest<'a>(bands: HashMap<&'a str, Band<'a>>) -> Vec<Band<'a>> {
 }
 
 /// Each outline reaches to the lower edge; the bands below it are drawn over it.
-pub fn chart(html: &mut Html, bands: &[Band], by: By, columns: usize) {
+pub fn chart(html: &mut Html, bands: &[Band], columns: usize) {
     let mut below = Band::new("", None, columns);
     let mut outlines = Vec::new();
     for band in bands {
@@ -174,18 +168,17 @@ pub fn chart(html: &mut Html, bands: &[Band], by: By, columns: usize) {
         outlines.push(outline(below.values.iter().copied()));
     }
     for (place, (band, outline)) in bands.iter().zip(outlines).enumerate().rev() {
-        html.markup("<path class=\"area c").text(band.colour(by, place)).markup("\" d=\"").text(outline);
+        html.markup("<path class=\"area c").text(band.colour.unwrap_or(place)).markup("\" d=\"").text(outline);
         html.markup("\"><title>").text(band.name).markup("</title></path>");
     }
 }
 
-pub fn table(html: &mut Html, bands: &[Band], by: By, peak: u64, column: usize) {
+pub fn table(html: &mut Html, bands: &[Band], by: &'static str, peak: u64, column: usize) {
     html.markup("<div class=\"held\"><p class=\"when\" role=\"status\">At the peak</p><table>");
-    html.heads(&[by.title(), "#Bytes", "#Share"]);
+    html.heads(&[by, "#Bytes", "#Share"]);
     for (place, band) in bands.iter().enumerate() {
-        html.markup("<tr><th scope=\"row\" class=\"who\"><i class=\"c").text(band.colour(by, place)).markup("\"></i>");
         let bytes = band.values[column];
-        html.place(band.name).markup("</th>").number(bytes, Bytes(bytes));
+        html.band(band.colour.unwrap_or(place), band.name).number(bytes, Size(bytes));
         html.number(bytes, Percent { part: bytes, of: peak }).markup("</tr>");
     }
     html.markup("</tbody></table></div>");
