@@ -87,11 +87,3 @@ fn one_run_may_come_from_standard_input_and_not_both() {
     assert!(told.status == Some(1) && told.output.contains("B: standard input"), "{told:?}");
     workshop.syncedmem(&["diff", "-", "-"]).fails(1, &["name a file for one of them"]);
 }
-
-#[test]
-fn what_is_no_run_is_an_error_that_names_the_file() {
-    let workshop = two_batches();
-    workshop.source("other.json", "{\"layers\": []}");
-    workshop.syncedmem(&["diff", "8.trace", "other.json"]).fails(1, &["other.json: it is an export and no recording"]);
-    workshop.syncedmem(&["diff", "8.trace", "nowhere.json"]).fails(1, &["nowhere.json: it cannot be read"]);
-}

@@ -162,14 +162,6 @@ fn a_file_without_values_is_not_exported_and_the_one_to_give_is_named() {
 }
 
 #[test]
-fn the_help_names_every_kind_of_file() {
-    let (_, text, _) = Folder::new("help").model(&["--help"]);
-    for kind in [".caffemodel", ".binaryproto", ".solverstate", "init_net.pb"] {
-        assert!(text.contains(kind), "{kind}: {text}");
-    }
-}
-
-#[test]
 fn check_is_content_with_whole_files_and_says_what_is_wrong_with_others() {
     let folder = Folder::new("check");
     let good = folder.named("good.caffemodel", &small());

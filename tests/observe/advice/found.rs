@@ -3,7 +3,8 @@
 use syncedmem_analysis::advice::{Advice, Certainty, Rule, Subject};
 use syncedmem_trace::event::Site;
 
-use super::story::{Advisor, MAKER, Told, events};
+use super::story::{MAKER, Told, events};
+use crate::support::traced::advice_on;
 
 /// A piece of advice about the one object, which `MAKER` made.
 pub fn advice(rule: Rule, certainty: Certainty, subject: Subject, at: u32) -> Advice {
@@ -36,20 +37,14 @@ impl Sums for Advice {
     }
 }
 
-fn told_by(story: &[Told], every_access: bool) -> Vec<Advice> {
-    let mut advisor = Advisor::new(every_access);
-    events(story).iter().for_each(|event| advisor.take(event));
-    advisor.report()
-}
-
 /// The advice of one rule, where every access is recorded.
 pub fn with_every_access(rule: Rule, story: &[Told]) -> Vec<Advice> {
-    told_by(story, true).into_iter().filter(|advice| advice.rule == rule).collect()
+    advice_on(true, &events(story)).into_iter().filter(|advice| advice.rule == rule).collect()
 }
 
 /// The advice of one rule, where only accesses that need something are recorded.
 pub fn without(rule: Rule, story: &[Told]) -> Vec<Advice> {
-    told_by(story, false).into_iter().filter(|advice| advice.rule == rule).collect()
+    advice_on(false, &events(story)).into_iter().filter(|advice| advice.rule == rule).collect()
 }
 
 /// The same in both.

@@ -1,6 +1,5 @@
 //! Events, in few words: each a nanosecond after the last, unless it takes longer.
 
-use syncedmem_analysis::advice::{Advice, Findings, History, Who};
 use syncedmem_trace::event::*;
 use syncedmem_trace::head::{Access, Side};
 use syncedmem_trace::kind::Kind;
@@ -84,39 +83,4 @@ pub fn events(story: &[Told]) -> Vec<Event> {
         Event { start, duration: told.duration, thread: 1, object: told.object, site: told.site, what: told.what }
     });
     timed.collect()
-}
-
-/// What a ledger does with the advice: a history for each object, and one set of findings.
-pub struct Advisor {
-    pub findings: Findings,
-    pub objects: Vec<(u64, Who, History)>,
-    every_access: bool,
-}
-
-impl Advisor {
-    pub fn new(every_access: bool) -> Advisor {
-        Advisor { findings: Findings::default(), objects: Vec::new(), every_access }
-    }
-
-    pub fn take(&mut self, event: &Event) {
-        if let What::Made { .. } = event.what {
-            self.objects.retain(|object| object.0 != event.object);
-            let who = Who { made: event.site, every_access: self.every_access };
-            self.objects.push((event.object, who, History::default()));
-        }
-        let (_, who, history) = self.objects.iter_mut().find(|object| object.0 == event.object).unwrap();
-        history.take(event, *who, &mut self.findings);
-        if event.what == What::Ended {
-            self.objects.retain(|object| object.0 != event.object);
-        }
-    }
-
-    /// What a report would say now.
-    pub fn report(&self) -> Vec<Advice> {
-        let mut findings = self.findings.clone();
-        for (object, who, history) in &self.objects {
-            history.at_report(*object, *who, &mut findings);
-        }
-        findings.advice()
-    }
 }

@@ -23,13 +23,14 @@ pub fn everything() -> Vec<What> {
         }
         all.extend([What::Resized { bytes }, What::Registered { bytes }, What::Evicted { bytes }]);
         for kind in Kind::ALL {
-            for origin in [Origin::Fresh, Origin::Pool] {
+            for origin in [Origin::Fresh, Origin::Pool, Origin::Arena] {
                 all.push(What::Allocated { kind, bytes, block: bytes, origin });
             }
             all.push(What::Freed { kind, bytes, block: bytes });
         }
         for side in SIDES {
-            all.extend([What::Filled { side, bytes }, What::Failed { side, bytes, refusal: Refusal::Data, limit: 9 }]);
+            all.push(What::Filled { side, bytes });
+            all.extend(Refusal::ALL.map(|refusal| What::Failed { side, bytes, refusal, limit: 9 }));
             for path in PATHS {
                 all.extend(CAUSES.map(|cause| What::Copied { to: side, bytes, path, cause }));
                 all.push(What::Started { to: side, bytes, path, copy: bytes });

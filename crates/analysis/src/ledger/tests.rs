@@ -40,37 +40,6 @@ fn share(ledger: &Ledger, holder: Holder) -> Share {
 }
 
 #[test]
-fn the_peak_is_the_most_that_was_live_at_once_and_whose_it_was_then() {
-    let ledger = ledger_of(&[
-        (0x10, 1, made(100)),
-        (0x20, 2, made(50)),
-        (0x10, 0, allocated(Kind::Pageable, 100)),
-        (0x20, 0, allocated(Kind::Pageable, 50)),
-        (0x10, 0, freed(Kind::Pageable, 100)),
-        (0x30, 3, made(60)),
-        (0x30, 0, allocated(Kind::Pageable, 60)),
-    ]);
-    let memory = ledger.account().memory(Kind::Pageable);
-    assert_eq!((memory.live, memory.peak, memory.peak_time), (110, 150, 4));
-    let at_peak = |site| share(&ledger, Holder::Site(Site(site))).at_peak[0];
-    assert_eq!([at_peak(1), at_peak(2), at_peak(3)], [100, 50, 0]);
-    let live = |site| share(&ledger, Holder::Site(Site(site))).live[0];
-    assert_eq!([live(1), live(2), live(3)], [0, 50, 60]);
-}
-
-#[test]
-fn each_kind_has_a_peak_of_its_own() {
-    let ledger = ledger_of(&[
-        (0x10, 1, made(100)),
-        (0x10, 0, allocated(Kind::Pinned, 100)),
-        (0x10, 0, allocated(Kind::Device, 112)),
-        (0x10, 0, freed(Kind::Pinned, 100)),
-    ]);
-    let share = share(&ledger, Holder::Site(Site(1)));
-    assert_eq!((share.live, share.at_peak), ([0, 0, 112], [0, 100, 112]));
-}
-
-#[test]
 fn a_name_takes_the_objects_memory_along() {
     let mut ledger = ledger_of(&[(0x10, 1, made(100)), (0x10, 0, allocated(Kind::Pageable, 100))]);
     ledger.name(0x10, "conv1");
@@ -124,13 +93,6 @@ fn a_block_from_before_the_first_event_is_not_taken_off_what_is_live() {
         (0x20, 0, freed(Kind::Pageable, 100)),
     ]);
     assert_eq!(ledger.account().memory(Kind::Pageable).live, 100);
-}
-
-#[test]
-fn what_ended_is_not_known_any_more() {
-    let ledger = ledger_of(&[(0x10, 1, made(4)), (0x10, 0, Ended)]);
-    assert!(ledger.object(0x10).is_none());
-    assert_eq!((ledger.account().made(), ledger.account().ended()), (1, 1));
 }
 
 #[test]

@@ -62,14 +62,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_misspelt_variable_is_reported_with_the_one_that_is_meant() {
-        let said = describe("SYNCEDMEM_ONERROR", "throw");
-        assert!(said.contains("SYNCEDMEM_ON_ERROR is perhaps meant"), "{said}");
-        let said = describe("SYNCEDMEM_SOMETHING_ELSE_ALTOGETHER", "1");
-        assert!(said.contains("no setting of that name") && !said.contains("meant"), "{said}");
-    }
-
-    #[test]
     fn every_variable_that_the_source_reads_is_known() {
         let read = std::process::Command::new("grep")
             .args(["-rhoE", "c\"SYNCEDMEM_[A-Z_]+\"", concat!(env!("CARGO_MANIFEST_DIR"), "/../../src")])

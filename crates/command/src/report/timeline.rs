@@ -192,34 +192,6 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_is_shared_out_among_the_columns_that_it_took() {
-        let timeline = of(&[at(10, 0, allocated(Kind::Device, 1)), at(10, 4, copied(Side::Device, 1001))]);
-        let shares: Vec<_> = timeline.in_columns(10).0.iter().map(|c| c.copied[1]).collect();
-        assert_eq!(shares, [250, 250, 250, 250, 1]);
-    }
-
-    #[test]
-    fn fewer_columns_hold_the_same_bytes_and_the_same_peak() {
-        let events: Vec<_> = (0..5000)
-            .flat_map(|n| {
-                [
-                    at(n * 700, 0, allocated(Kind::Pageable, n % 97)),
-                    at(n * 700, 600, copied(Side::Host, n)),
-                    at(n * 700 + 650, 0, freed(Kind::Pageable, n % 97)),
-                ]
-            })
-            .collect();
-        let timeline = of(&events);
-        for at_most in [1, 2, 33, 500, 1024] {
-            let (columns, width) = timeline.in_columns(at_most);
-            assert!(columns.len() <= at_most);
-            assert!(width * columns.len() as u64 >= timeline.span());
-            assert_eq!(columns.iter().map(|c| c.copied[0]).sum::<u64>(), (0..5000u64).sum::<u64>());
-            assert_eq!(columns.iter().map(|c| c.most[0]).max(), Some(96));
-        }
-    }
-
-    #[test]
     fn an_event_that_began_before_the_first_one_is_taken_from_its_beginning() {
         let timeline = of(&[at(50, 0, allocated(Kind::Device, 8)), at(40, 20, copied(Side::Device, 100))]);
         let columns = timeline.in_columns(usize::MAX).0;

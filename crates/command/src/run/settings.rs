@@ -92,18 +92,3 @@ fn seconds(text: &str) -> Result<String, String> {
         _ => Err("give a number of seconds: 2.5".to_owned()),
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn bytes_are_checked_before_the_program_starts() {
-        for good in ["0", "17", "4K", "2m", "3G", "1T", "20000000K"] {
-            assert_eq!(bytes(good).as_deref(), Ok(good));
-        }
-        for bad in ["", "K", "-1", "1.5G", "1GB", "99999999999T"] {
-            assert!(bytes(bad).is_err(), "{bad}");
-        }
-    }
-}

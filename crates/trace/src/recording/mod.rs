@@ -73,11 +73,4 @@ mod tests {
             assert!(layout.texts >= HEADER && layout.texts % HEADER == 0);
         }
     }
-
-    #[test]
-    fn the_ring_comes_back_to_its_first_slot_in_the_next_lap() {
-        let layout = Layout { texts: HEADER, most: 10 };
-        assert_eq!([0, 9, 10, 25].map(|index| layout.slot(index)), [(0, 0), (9, 0), (0, 1), (5, 2)]);
-        assert_eq!(layout.record_at(1), 2 * HEADER + RECORD);
-    }
 }

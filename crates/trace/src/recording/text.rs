@@ -128,22 +128,6 @@ mod tests {
     }
 
     #[test]
-    fn every_entry_is_read_as_it_was_written_whatever_its_length() {
-        for length in 0..20 {
-            let text = vec![b'x'; length];
-            let words = area::<8>();
-            let first = room(length) / 8;
-            write(&words[..first], Kind::Site, 7, &text);
-            write(&words[first..first + 2], Kind::Thread, u64::MAX, b"");
-            let bytes = bytes(&words);
-            let read: Vec<Entry> = entries(&bytes).collect();
-            assert_eq!(read[0], Entry { place: 0, kind: Kind::Site, number: 7, text: &text });
-            assert_eq!(read[1], Entry { place: 8 * first as u32, kind: Kind::Thread, number: u64::MAX, text: b"" });
-            assert_eq!(read.len(), 2);
-        }
-    }
-
-    #[test]
     fn an_entry_is_compared_with_a_kind_and_the_whole_text() {
         let words = area::<5>();
         write(&words, Kind::Name, 0, b"conv1_data");

@@ -139,26 +139,13 @@ pub fn end(words: &Words, end: End) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::account::Account;
-    use crate::event::{Origin, Site, What};
-    use crate::kind::Kind;
     use crate::recording::LEAST;
-    use crate::recording::record::{self, Record};
 
     const LAYOUT: Layout = Layout::within(LEAST);
 
-    fn new() -> Box<Words> {
-        Box::new([const { AtomicU64::new(7) }; HEADER as usize / 8])
-    }
-
-    fn about() -> About<&'static str> {
-        let (identity, run, start, start_of_day) = (3 << 40, 4 << 40, u64::MAX, 1 << 60);
-        About { process: 5, parent: 6, identity, run, start, start_of_day, program: "caffe", library: "0.1.0" }
-    }
-
-    fn begun() -> Box<Words> {
-        let words = new();
-        begin(&words, LAYOUT, &about());
+    fn begun(about: &About<&str>) -> Box<Words> {
+        let words = Box::new([const { AtomicU64::new(7) }; HEADER as usize / 8]);
+        begin(&words, LAYOUT, about);
         words
     }
 
@@ -167,100 +154,11 @@ mod tests {
     }
 
     #[test]
-    fn a_new_header_is_read_as_it_was_written() {
-        let read = Header::read(&bytes(&begun())).unwrap();
-        let About { process, parent, identity, run, start, start_of_day, program, library } = about();
-        let (program, library) = (program.to_owned(), library.to_owned());
-        assert_eq!(read.about, About { process, parent, identity, run, start, start_of_day, program, library });
-        assert_eq!((read.layout, read.next, read.texts, read.end, read.cut), (LAYOUT, 0, 0, None, None));
-        assert_eq!((read.lost, read.account), (0, Account::of([0; account::WORDS])));
-    }
-
-    #[test]
     fn long_names_are_cut_off_and_do_not_reach_the_next_words() {
         let long = "x".repeat(1000);
-        let words = new();
-        begin(&words, LAYOUT, &About { program: &long, library: &long, ..about() });
+        let words = begun(&About { program: &long, library: &long, ..About::default() });
         let read = Header::read(&bytes(&words)).unwrap();
         assert_eq!((read.about.program.len(), read.about.library.len(), read.next), (256, 64, 0));
-    }
-
-    #[test]
-    fn events_are_counted_in_the_header() {
-        let words = begun();
-        let allocated = What::Allocated { kind: Kind::Pinned, bytes: 100, block: 8, origin: Origin::Fresh };
-        let event = |what| Event { start: 10, duration: 5, thread: 1, object: 2, site: Site::UNKNOWN, what };
-        [allocated, allocated, What::Ended].into_iter().for_each(|what| count(&words, &event(what)));
-        let account = Header::read(&bytes(&words)).unwrap().account;
-        let memory = account.memory(Kind::Pinned);
-        assert_eq!((memory.live, memory.peak_time, memory.fresh.count, account.ended()), (200, 15, 2, 1));
-    }
-
-    #[test]
-    fn records_and_text_are_reserved_once_and_a_full_area_stays_as_it_is() {
-        let words = begun();
-        assert_eq!([(); 3].map(|()| reserve(&words)), [0, 1, 2]);
-        assert_eq!([24, 16, 8].map(|bytes| reserve_text(&words, bytes, 40)), [Some(0), Some(24), None]);
-        let read = Header::read(&bytes(&words)).unwrap();
-        assert_eq!((read.indices(), read.texts), (0..3, 40));
-    }
-
-    #[test]
-    fn the_ring_holds_the_newest_records() {
-        let words = begun();
-        let slots: Vec<record::Slot> = (0..LAYOUT.most).map(|_| [const { AtomicU64::new(0) }; 8]).collect();
-        let total = 2 * LAYOUT.most + 5;
-        let made = |time| Record::Mode { time, thread: 1, accesses: true };
-        for time in 0..total {
-            let (slot, lap) = LAYOUT.slot(reserve(&words));
-            made(time).write(&slots[slot as usize], lap);
-        }
-        let read = Header::read(&bytes(&words)).unwrap();
-        assert_eq!(read.indices(), total - LAYOUT.most..total);
-        for index in read.indices() {
-            let slot = &slots[LAYOUT.slot(index).0 as usize];
-            let bytes: Vec<u8> = slot.iter().flat_map(|word| word.load(Relaxed).to_le_bytes()).collect();
-            assert_eq!(read.record(index, bytes.first_chunk().unwrap()), Ok(made(index)));
-        }
-    }
-
-    #[test]
-    fn the_end_and_a_cut_are_marked() {
-        let words = begun();
-        cut(&words, 28);
-        lose(&words);
-        let last = End { time: 1 << 50, processor_time: 1 << 40, peak_resident: 1 << 30, peak_address_space: 1 << 32 };
-        end(&words, last);
-        let read = Header::read(&bytes(&words)).unwrap();
-        assert_eq!((read.end, read.cut, read.lost), (Some(last), Some(28), 1));
-    }
-
-    #[test]
-    fn the_first_bytes_say_whose_recording_it_is() {
-        let words = begun();
-        assert_eq!(bytes(&words)[RUN_AT as usize..].first_chunk(), Some(&about().run.to_le_bytes()));
-        let owner = |words: &Words| Owner::read(bytes(words).first_chunk().unwrap());
-        let expected = Owner { identity: about().identity, run: about().run, ended: false };
-        assert_eq!(owner(&words), Some(expected));
-        end(&words, End::default());
-        assert_eq!(owner(&words), Some(Owner { ended: true, ..expected }));
-        assert_eq!(Owner::read(&[0; Owner::BYTES]), None);
-    }
-
-    #[test]
-    fn a_header_that_was_not_begun_or_not_finished_is_known_by_its_length_and_its_first_words() {
-        let file = |words: &[u64]| {
-            let mut file: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-            file.resize(HEADER as usize, 0);
-            file
-        };
-        for words in [&[][..], &[0, VERSION], &[0, VERSION, RECORD], &[0, VERSION, RECORD, 4096, 1]] {
-            assert!(is_unfinished(&file(words)), "{words:?}");
-        }
-        let zeros = |bytes: u64| vec![0; bytes as usize];
-        for other in [zeros(HEADER - 1), zeros(HEADER + 1), file(&[0, 1]), file(&[0, 0, 0, 1]), bytes(&begun())] {
-            assert!(!is_unfinished(&other), "{:?}", &other[..32]);
-        }
     }
 
     #[test]
@@ -277,7 +175,7 @@ mod tests {
             (4, u64::MAX, NoHeader::Damaged),
             (TEXTS, LAYOUT.texts + 8, NoHeader::Damaged),
         ] {
-            let words = begun();
+            let words = begun(&About::default());
             words[word].store(number, Relaxed);
             assert_eq!(Header::read(&bytes(&words)), Err(error), "word {word}");
         }
