@@ -12,8 +12,8 @@ use crate::trace::*;
 use syncedmem::state::flags;
 use syncedmem_trace::event::{Event, What};
 use syncedmem_trace::head::Side;
-use syncedmem_trace::kind::Kind as Memory;
-use syncedmem_trace::recording::text::Kind;
+use syncedmem_trace::kind::Kind;
+use syncedmem_trace::recording::text::Topic;
 
 const BYTES: usize = 100_000;
 
@@ -59,8 +59,8 @@ fn a_trace_by_the_environment_tells_what_the_drivers_log_tells() {
         assert_eq!(copied(&events, Side::Host), logged("DtoH"));
         let account = traced::accounts()[&std::process::id()];
         let allocations = calls.iter().filter(|call| call.function == "cuMemAlloc_v2").count() as u64;
-        assert_eq!(account.memory(Memory::Device).fresh.count, allocations);
-        assert_eq!(account.memory(Memory::Device).live, 0, "every object is gone");
+        assert_eq!(account.memory(Kind::Device).fresh.count, allocations);
+        assert_eq!(account.memory(Kind::Device).live, 0, "every object is gone");
         assert_eq!((account.made(), account.ended()), (2, 2));
         let has = |of: &dyn Fn(&Item) -> bool| items.iter().any(of);
         assert!(has(&|item| matches!(item, Item::Name { name, .. } if name == "data \"1\"")), "{items:?}");
@@ -94,14 +94,14 @@ fn a_call_site_has_its_frames_and_the_files_that_they_lie_in() {
     in_a_traced_process(&[], || {
         Object::new(100).cpu_data().unwrap();
         let texts = Recorded::bytes_of_texts(Path::new(&std::env::var("SYNCEDMEM_TRACE").unwrap()));
-        let of = |kind: Kind| texts.iter().filter(move |text| text.0 == kind);
-        let (_, site, _) = of(Kind::Site).next().unwrap();
-        let (_, number, frames) = of(Kind::Frames).next().unwrap();
+        let of = |topic: Topic| texts.iter().filter(move |text| text.0 == topic);
+        let (_, site, _) = of(Topic::Site).next().unwrap();
+        let (_, number, frames) = of(Topic::Frames).next().unwrap();
         assert_eq!(number, site);
         assert!(!frames.is_empty() && frames.len() % 8 == 0);
         let program = std::fs::read_link("/proc/self/exe").unwrap();
-        let is_program = |file: &&(Kind, u64, Vec<u8>)| file.2.ends_with(program.to_str().unwrap().as_bytes());
-        let (_, base, file) = of(Kind::Module).find(is_program).unwrap();
+        let is_program = |file: &&(Topic, u64, Vec<u8>)| file.2.ends_with(program.to_str().unwrap().as_bytes());
+        let (_, base, file) = of(Topic::Module).find(is_program).unwrap();
         assert_eq!(usize::from(file[0]) + 1 + program.as_os_str().len(), file.len());
         let first = u64::from_le_bytes(*frames.first_chunk().unwrap());
         let own = a_call_site_has_its_frames_and_the_files_that_they_lie_in as *const () as usize as u64;
@@ -129,7 +129,7 @@ fn threads_of_the_library_and_of_the_program_leave_a_trace_whose_slices_nest() {
         assert_eq!(copies, 4 * 20 * 2);
         let account = traced::accounts()[&std::process::id()];
         assert_eq!((account.made(), account.ended()), (160, 160));
-        for kind in Memory::ALL {
+        for kind in Kind::ALL {
             assert_eq!(account.memory(kind).live, 0, "{kind:?}");
         }
     });

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use crate::support::{alone, inside};
 use crate::trace::*;
 use syncedmem::observe::trace::{self as writer, FileError};
-use syncedmem_trace::recording::text::Kind;
+use syncedmem_trace::recording::text::Topic;
 
 /// Mounts a file system of so many bytes on a folder, which this process alone sees; `false` where that is not permitted.
 fn small_disk(on: &Path, bytes: usize) -> bool {
@@ -125,7 +125,7 @@ fn a_long_recording_needs_no_more_address_space_than_a_short_one() {
 fn texts_are_whole_in_each_window() {
     let name = |number: u64| format!("{number:>190}");
     let read = recorded(|| (0..15_000).for_each(|number| writer::name(0x5000, 64, &name(number))));
-    let names = read.texts.iter().filter(|(kind, ..)| *kind == Kind::Name).map(|(_, _, text)| text.clone());
+    let names = read.texts.iter().filter(|(kind, ..)| *kind == Topic::Name).map(|(_, _, text)| text.clone());
     assert!(names.eq((0..15_000).map(name)));
 }
 

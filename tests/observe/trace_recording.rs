@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 use crate::trace::*;
 use syncedmem::observe::trace::{self as writer, FileError};
 use syncedmem_trace::event::{Event, Origin, What};
-use syncedmem_trace::kind::Kind as Memory;
+use syncedmem_trace::kind::Kind;
 use syncedmem_trace::recording::Layout;
 use syncedmem_trace::recording::header::VERSION;
 use syncedmem_trace::recording::record::Record;
-use syncedmem_trace::recording::text::Kind;
+use syncedmem_trace::recording::text::Topic;
 
 fn every_event_is_in_the_file_as_it_was() {
     let events = events::all_events();
@@ -29,11 +29,11 @@ fn names_places_threads_and_the_mode_are_in_the_file_once() {
             writer::name(0x6000, 65, "diff");
         }
     });
-    let texts: Vec<_> = read.texts.iter().skip_while(|(kind, ..)| *kind != Kind::Thread).cloned().collect();
+    let texts: Vec<_> = read.texts.iter().skip_while(|(kind, ..)| *kind != Topic::Thread).cloned().collect();
     let [thread, rest @ ..] = &texts[..] else { panic!("{:?}", read.texts) };
-    assert_eq!((thread.0, thread.1), (Kind::Thread, this_thread().into()));
-    let name = |name: &str| (Kind::Name, 0, name.to_owned());
-    assert_eq!(rest, [(Kind::Site, 7, place.to_owned()), name("data äöü"), name("diff")]);
+    assert_eq!((thread.0, thread.1), (Topic::Thread, this_thread().into()));
+    let name = |name: &str| (Topic::Name, 0, name.to_owned());
+    assert_eq!(rest, [(Topic::Site, 7, place.to_owned()), name("data äöü"), name("diff")]);
     assert!(matches!(read.records[0], Record::Mode { accesses: true, .. }));
     let named = read.records.iter().filter_map(|record| match *record {
         Record::Named { object, object_bytes, text, .. } => Some((object, object_bytes, text)),
@@ -53,19 +53,19 @@ fn what_the_process_is_and_what_bounds_its_memory_is_in_the_file() {
     let limit = libc::rlimit { rlim_cur: 1 << 45, rlim_max: libc::RLIM_INFINITY };
     assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_AS, &limit) }, 0);
     let read = recorded(|| record(1));
-    let of = |wanted: Kind| -> Vec<(u64, &str)> {
+    let of = |wanted: Topic| -> Vec<(u64, &str)> {
         let texts = read.texts.iter().filter(|(kind, ..)| *kind == wanted);
         texts.map(|(_, number, text)| (*number, text.as_str())).collect()
     };
     let command: String = std::env::args().map(|argument| argument + "\0").collect();
-    assert_eq!(of(Kind::Command), [(0, command.as_str())]);
+    assert_eq!(of(Topic::Command), [(0, command.as_str())]);
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
-    assert_eq!(of(Kind::Host), [(0, host.trim())]);
-    assert!(of(Kind::Setting).contains(&(0, "SYNCEDMEM_POOL_BUDGET=17M")), "{:?}", read.texts);
-    assert!(of(Kind::Limit).contains(&(1 << 45, "address space")), "{:?}", read.texts);
-    let machine = of(Kind::Limit).into_iter().find(|(_, name)| *name == "machine").unwrap();
+    assert_eq!(of(Topic::Host), [(0, host.trim())]);
+    assert!(of(Topic::Setting).contains(&(0, "SYNCEDMEM_POOL_BUDGET=17M")), "{:?}", read.texts);
+    assert!(of(Topic::Limit).contains(&(1 << 45, "address space")), "{:?}", read.texts);
+    let machine = of(Topic::Limit).into_iter().find(|(_, name)| *name == "machine").unwrap();
     assert!(machine.0 > 64 << 20, "{machine:?}");
-    assert_eq!(of(Kind::Caffe), []);
+    assert_eq!(of(Topic::Caffe), []);
 }
 
 fn more_names_than_have_room_lose_their_record_and_nothing_else() {
@@ -73,7 +73,7 @@ fn more_names_than_have_room_lose_their_record_and_nothing_else() {
         (0..1000).for_each(|number| writer::name(0x5000, 64, &format!("{number}{}", "x".repeat(190))));
         record(1);
     });
-    let names = read.texts.iter().filter(|(kind, ..)| *kind == Kind::Name).count();
+    let names = read.texts.iter().filter(|(kind, ..)| *kind == Topic::Name).count();
     assert_eq!(names, read.records.len() - 1);
     assert!(names > 30 && read.header.cut.is_none());
     assert_eq!(read.starts(), [1]);
@@ -82,7 +82,7 @@ fn more_names_than_have_room_lose_their_record_and_nothing_else() {
 fn the_oldest_records_give_way_and_the_account_is_exact() {
     let layout = Layout::within(64 << 10);
     let rounds = 3 * layout.most;
-    let (kind, origin, bytes) = (Memory::Pinned, Origin::Fresh, 100);
+    let (kind, origin, bytes) = (Kind::Pinned, Origin::Fresh, 100);
     let Recorded { length, header, records, unfinished, .. } = recorded(|| {
         for round in 0..rounds {
             let allocated = What::Allocated { kind, bytes, block: round, origin };
@@ -119,7 +119,7 @@ fn every_event_of_eight_threads_is_there_once() {
     starts.sort_unstable();
     assert_eq!(starts, (0..THREADS * EVENTS).collect::<Vec<u64>>());
     let threads: BTreeSet<u32> = read.events().iter().map(|event| event.thread).collect();
-    let named = read.texts.iter().filter(|(kind, ..)| *kind == Kind::Thread).count();
+    let named = read.texts.iter().filter(|(kind, ..)| *kind == Topic::Thread).count();
     assert_eq!([threads.len(), named], [THREADS as usize; 2]);
 }
 

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use syncedmem_trace::event::{Event, Site, What};
 use syncedmem_trace::recording::header::{self, About, End, Words};
 use syncedmem_trace::recording::record::{Record, Slot};
-use syncedmem_trace::recording::text::{self, Kind};
+use syncedmem_trace::recording::text::{self, Topic};
 use syncedmem_trace::recording::{HEADER, LEAST, Layout};
 
 pub struct Recording {
@@ -63,20 +63,20 @@ impl Recording {
     }
 
     pub fn named(&self, time: u64, object: u64, name: &str) {
-        let text = self.text(Kind::Name, 0, name.as_bytes());
+        let text = self.text(Topic::Name, 0, name.as_bytes());
         self.put(Record::Named { time, thread: 1, object, object_bytes: 64, text });
     }
 
     /// Returns the text's place.
-    pub fn text(&self, kind: Kind, number: u64, text: &[u8]) -> u32 {
+    pub fn text(&self, topic: Topic, number: u64, text: &[u8]) -> u32 {
         let room = text::room(text.len());
         let place = header::reserve_text(&self.header, room as u64, LAYOUT.texts).expect("room for a text") as usize;
-        text::write(&self.texts[place / 8..(place + room) / 8], kind, number, text);
+        text::write(&self.texts[place / 8..(place + room) / 8], topic, number, text);
         place as u32
     }
 
     pub fn site(&self, site: u32, place: &str) {
-        self.text(Kind::Site, site.into(), place.as_bytes());
+        self.text(Topic::Site, site.into(), place.as_bytes());
     }
 
     pub fn lose(&self) {

@@ -6,7 +6,7 @@ use std::io;
 
 use syncedmem_trace::event::Site;
 use syncedmem_trace::recording::record::Record;
-use syncedmem_trace::recording::text::{self, Entry, Kind};
+use syncedmem_trace::recording::text::{self, Entry, Topic};
 
 use crate::objects::{ObjectNames, Objects, Revealed};
 use crate::order::Order;
@@ -134,40 +134,40 @@ impl Stream {
 
     fn take_texts(&mut self, area: &[u8], items: &mut VecDeque<Item>) {
         let process = self.process();
-        for Entry { place, kind, number, text } in text::entries(area) {
+        for Entry { place, topic, number, text } in text::entries(area) {
             if !self.read_texts.insert(place) {
                 continue;
             }
             let site = Site(number as u32);
             let words = || String::from_utf8_lossy(text).into_owned();
             let note = |note| Item::Note { process, note };
-            match kind {
-                Kind::Site => {
+            match topic {
+                Topic::Site => {
                     self.sites.insert(site, words());
                     items.push_back(Item::Site { process, site, place: words() });
                 }
-                Kind::Name => drop(self.texts.insert(place, words())),
-                Kind::Net => items.push_back(Item::Net { process, layers: words() }),
-                Kind::Thread => items.push_back(Item::Thread { process, thread: number as u32, name: words() }),
-                Kind::Frames => {
+                Topic::Name => drop(self.texts.insert(place, words())),
+                Topic::Net => items.push_back(Item::Net { process, layers: words() }),
+                Topic::Thread => items.push_back(Item::Thread { process, thread: number as u32, name: words() }),
+                Topic::Frames => {
                     let addresses = text.chunks_exact(8).filter_map(<[u8]>::first_chunk);
                     let addresses = addresses.map(|bytes| u64::from_le_bytes(*bytes)).collect();
                     items.push_back(Item::Frames { process, site, addresses });
                 }
-                Kind::Module => {
+                Topic::Module => {
                     let parts = text.split_first().and_then(|(&length, rest)| rest.split_at_checked(length.into()));
                     let Some((build_id, path)) = parts else { continue };
                     let path = String::from_utf8_lossy(path).into_owned();
                     items.push_back(Item::Module { process, start: number, build_id: build_id.to_vec(), path });
                 }
-                Kind::Command => {
+                Topic::Command => {
                     let text = String::from_utf8_lossy(text.strip_suffix(b"\0").unwrap_or(text));
                     items.push_back(note(Note::Command(text.split('\0').map(str::to_owned).collect())));
                 }
-                Kind::Host => items.push_back(note(Note::Host(words()))),
-                Kind::Setting => items.push_back(note(Note::Setting(words()))),
-                Kind::Limit => items.push_back(note(Note::Limit { name: words(), bytes: number })),
-                Kind::Caffe => {
+                Topic::Host => items.push_back(note(Note::Host(words()))),
+                Topic::Setting => items.push_back(note(Note::Setting(words()))),
+                Topic::Limit => items.push_back(note(Note::Limit { name: words(), bytes: number })),
+                Topic::Caffe => {
                     let taken_over = if number > 1 { number & u64::from(u32::MAX) } else { 0 };
                     let caffe = Caffe { file: words(), reaches: number != 0, taken_over, for_names: number >> 32 };
                     items.push_back(note(Note::Caffe(caffe)));

@@ -76,8 +76,8 @@ fn freed(block: u64) -> What {
 fn a_recording_is_read_in_the_order_of_ends_with_its_texts() {
     let recording = Recording::new(&process(7));
     recording.site(1, "caffe::Net::Init");
-    recording.text(text::Kind::Thread, 1, b"main");
-    recording.text(text::Kind::Net, 0, b"ReLU\trelu1\t1\tconv1\trelu1\n");
+    recording.text(text::Topic::Thread, 1, b"main");
+    recording.text(text::Topic::Net, 0, b"ReLU\trelu1\t1\tconv1\trelu1\n");
     recording.put(Record::Mode { time: 1, thread: 1, accesses: true });
     recording.event(at(10, 0, made(64)));
     recording.event(at(30, 20, allocated(5)));
@@ -115,12 +115,12 @@ fn a_recording_is_read_in_the_order_of_ends_with_its_texts() {
 #[test]
 fn what_a_process_is_and_what_bounds_it_is_read_before_its_events() {
     let recording = Recording::new(&process(7));
-    recording.text(text::Kind::Command, 0, b"caffe\0train\0--solver=a b\0\0");
-    recording.text(text::Kind::Host, 0, b"node3");
-    recording.text(text::Kind::Limit, 1 << 40, b"address space");
-    recording.text(text::Kind::Setting, 0, b"SYNCEDMEM_POOL_BUDGET=0");
+    recording.text(text::Topic::Command, 0, b"caffe\0train\0--solver=a b\0\0");
+    recording.text(text::Topic::Host, 0, b"node3");
+    recording.text(text::Topic::Limit, 1 << 40, b"address space");
+    recording.text(text::Topic::Setting, 0, b"SYNCEDMEM_POOL_BUDGET=0");
     recording.event(at(10, 0, made(64)));
-    recording.text(text::Kind::Caffe, 0, b"/lib/libcaffe.so.1.0.0");
+    recording.text(text::Topic::Caffe, 0, b"/lib/libcaffe.so.1.0.0");
     let notes = read("notes", &recording).into_iter().skip(1).map_while(|item| match item {
         Item::Note { process: 7, note } => Some(note),
         _ => None,
@@ -349,8 +349,8 @@ fn holes_are_not_read_whatever_the_header_claims() {
 fn any_damage_is_read_without_a_panic() {
     let recording = Recording::new(&process(7));
     recording.site(1, "caffe::Net::Init");
-    recording.text(text::Kind::Module, 0x7000, b"\x04abcd/lib/libcaffe.so");
-    recording.text(text::Kind::Frames, 1, &[7; 16]);
+    recording.text(text::Topic::Module, 0x7000, b"\x04abcd/lib/libcaffe.so");
+    recording.text(text::Topic::Frames, 1, &[7; 16]);
     for time in 0..20 {
         recording.event(Event { site: Site(1), object: time % 3, ..at(time, 2, allocated(time)) });
         recording.named(time, time % 3, "conv1 weights");

@@ -1,6 +1,6 @@
 //! Notes on the process, at the beginning of its recording: command line, machine, limits, settings.
 
-use syncedmem_trace::recording::text::Kind;
+use syncedmem_trace::recording::text::Topic;
 
 use super::mapping::Recording;
 use crate::platform::limits;
@@ -9,7 +9,7 @@ use crate::settings;
 pub fn note(recording: Recording) {
     note_command(recording);
     if let Some(host) = limits::read(c"/proc/sys/kernel/hostname", &mut [0; 65]) {
-        recording.text(Kind::Host, 0, host.trim().as_bytes());
+        recording.text(Topic::Host, 0, host.trim().as_bytes());
     }
     let bounds = [
         ("address space", limits::of(libc::RLIMIT_AS)),
@@ -19,13 +19,13 @@ pub fn note(recording: Recording) {
     ];
     for (name, bytes) in bounds {
         if let Some(bytes) = bytes {
-            recording.text(Kind::Limit, bytes, name.as_bytes());
+            recording.text(Topic::Limit, bytes, name.as_bytes());
         }
     }
     settings::each_given(|setting| {
         // It is the recording itself.
         if !setting.to_bytes().starts_with(b"SYNCEDMEM_TRACE=") {
-            recording.text(Kind::Setting, 0, beginning(recording, setting.to_bytes()));
+            recording.text(Topic::Setting, 0, beginning(recording, setting.to_bytes()));
         }
     });
 }
@@ -35,7 +35,7 @@ pub fn note(recording: Recording) {
 fn note_command(recording: Recording) {
     let mut buffer = [0; 4096];
     let command = limits::read_bytes(c"/proc/self/cmdline", &mut buffer).unwrap_or_default();
-    recording.text(Kind::Command, 0, beginning(recording, command));
+    recording.text(Topic::Command, 0, beginning(recording, command));
 }
 
 /// An eighth of the text area at most.

@@ -13,7 +13,7 @@ static MEMORY: [&CStr; 2] = [c"_ZN5caffe12SyncedMemory8cpu_dataEv", c"_ZN5caffe1
 /// `caffe::Caffe::Get()`, of a Caffe without a `SyncedMemory` of its own.
 const GET: &CStr = c"_ZN5caffe5Caffe3GetEv";
 
-/// The file's name, and how its calls reach this library, as `Kind::Caffe` has it.
+/// The file's name, and how its calls reach this library, as `Topic::Caffe` has it.
 type Found = (Text<400>, u64);
 
 /// The linker has bound its calls within itself.

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use syncedmem_trace::event::Event;
 use syncedmem_trace::recording::header::{self, About, End, Words};
 use syncedmem_trace::recording::record::{Record, Slot};
-use syncedmem_trace::recording::text::{self, Kind};
+use syncedmem_trace::recording::text::{self, Topic};
 use syncedmem_trace::recording::{HEADER, Layout, RECORD};
 
 use super::file::File;
@@ -195,21 +195,21 @@ impl Recording {
     }
 
     /// Returns the text's place, unless there is no room.
-    pub fn text(self, kind: Kind, number: u64, text: &[u8]) -> Option<u32> {
+    pub fn text(self, topic: Topic, number: u64, text: &[u8]) -> Option<u32> {
         let room = text::room(text.len()) as u64;
         let is_whole = |place: u64| windows::of(HEADER + place) == windows::of(HEADER + place + room - 1);
         let reserve = || header::reserve_text(self.header(), room, self.layout().texts);
         // Readers pass over what was not begun.
         let fits = room <= windows::bytes();
         let place = fits.then(|| std::iter::from_fn(reserve).find(|&place| is_whole(place)))??;
-        text::write(self.words(self.texts(), place, room as usize / 8)?, kind, number, text);
+        text::write(self.words(self.texts(), place, room as usize / 8)?, topic, number, text);
         u32::try_from(place).ok()
     }
 
     /// Whether this text is at `place`, which `text` returned for this recording.
-    pub fn has_text(self, place: u32, kind: Kind, text: &[u8]) -> bool {
+    pub fn has_text(self, place: u32, topic: Topic, text: &[u8]) -> bool {
         let words = self.words(self.texts(), place.into(), text::room(text.len()) / 8);
-        words.is_some_and(|words| text::is(words, kind, text))
+        words.is_some_and(|words| text::is(words, topic, text))
     }
 
     pub fn end(self, end: End) {

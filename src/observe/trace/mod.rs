@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use syncedmem_trace::event::{Event, Pass, PassKind, Site};
 use syncedmem_trace::recording::record::Record;
-use syncedmem_trace::recording::text::Kind;
+use syncedmem_trace::recording::text::Topic;
 
 use crate::platform::clock::nanoseconds;
 pub use crate::platform::file_error::FileError;
@@ -42,7 +42,7 @@ pub fn record(event: &Event, object_bytes: usize) {
 pub fn name(object: usize, object_bytes: usize, name: &str) {
     note(|entry, time, thread| {
         let (object, object_bytes) = (object as u64, object_bytes as u64);
-        let text = place(entry, Kind::Name, 0, name.as_bytes())?;
+        let text = place(entry, Topic::Name, 0, name.as_bytes())?;
         Some(Record::Named { time, thread, object, object_bytes, text })
     });
 }
@@ -54,7 +54,7 @@ pub fn items(object: usize, object_bytes: usize, items: u64) {
 
 pub fn site(site: Site, text: &str) {
     if let Some(entry) = sink::enter() {
-        entry.recording().text(Kind::Site, site.0.into(), text.as_bytes());
+        entry.recording().text(Topic::Site, site.0.into(), text.as_bytes());
     }
 }
 
@@ -66,21 +66,21 @@ pub fn frames(site: Site, addresses: &[usize]) {
             bytes.copy_from_slice(&(*address as u64).to_le_bytes());
         }
         let length = bytes.len().min(8 * addresses.len());
-        entry.recording().text(Kind::Frames, site.0.into(), &bytes[..length]);
+        entry.recording().text(Topic::Frames, site.0.into(), &bytes[..length]);
     }
 }
 
 /// Build id and path are as the format has them.
 pub fn module(base: usize, file: &[u8]) {
     if let Some(entry) = sink::enter() {
-        place(&entry, Kind::Module, base as u64, file);
+        place(&entry, Topic::Module, base as u64, file);
     }
 }
 
 /// The layers are as the format has them.
 pub fn net(layers: &[u8]) {
     if let Some(entry) = sink::enter() {
-        place(&entry, Kind::Net, 0, layers);
+        place(&entry, Topic::Net, 0, layers);
     }
 }
 
@@ -108,7 +108,7 @@ fn note(of: impl FnOnce(&Entry, u64, u32) -> Option<Record>) {
 }
 
 /// A text that was stored lately is not stored again.
-fn place(entry: &Entry, kind: Kind, number: u64, text: &[u8]) -> Option<u32> {
+fn place(entry: &Entry, topic: Topic, number: u64, text: &[u8]) -> Option<u32> {
     /// Recording and place, by the text's hash.
     static PLACES: [AtomicU64; 256] = [const { AtomicU64::new(0) }; 256];
     let mut hasher = DefaultHasher::new();
@@ -116,10 +116,10 @@ fn place(entry: &Entry, kind: Kind, number: u64, text: &[u8]) -> Option<u32> {
     let known = &PLACES[hasher.finish() as usize % PLACES.len()];
     let last = known.load(Relaxed);
     let (recording, place) = ((last >> 32) as u32, last as u32);
-    if recording == entry.number() && entry.recording().has_text(place, kind, text) {
+    if recording == entry.number() && entry.recording().has_text(place, topic, text) {
         return Some(place);
     }
-    let place = entry.recording().text(kind, number, text)?;
+    let place = entry.recording().text(topic, number, text)?;
     known.store(u64::from(entry.number()) << 32 | u64::from(place), Relaxed);
     Some(place)
 }
@@ -148,7 +148,7 @@ fn introduce(entry: &Entry, thread: u32) {
     // SAFETY: prctl writes at most 16 of the 17 bytes.
     unsafe { libc::prctl(libc::PR_GET_NAME, name.as_mut_ptr()) };
     let name = name.split(|&byte| byte == 0).next().unwrap_or_default();
-    entry.recording().text(Kind::Thread, thread.into(), name);
+    entry.recording().text(Topic::Thread, thread.into(), name);
 }
 
 /// Notes the Caffes that are loaded now.
@@ -160,6 +160,6 @@ pub fn caffes() {
 
 fn note_caffes(entry: &Entry) {
     caffe::each(|path, how| {
-        place(entry, Kind::Caffe, how, path);
+        place(entry, Topic::Caffe, how, path);
     });
 }

@@ -18,7 +18,7 @@ use syncedmem::observe::trace;
 use syncedmem_trace::event::{Event, Site, What};
 use syncedmem_trace::recording::header::Header;
 use syncedmem_trace::recording::record::{NoRecord, Record};
-use syncedmem_trace::recording::text::{self, Kind};
+use syncedmem_trace::recording::text::{self, Topic};
 use syncedmem_trace::recording::{HEADER, RECORD};
 #[allow(unused_imports, reason = "each test takes what it needs")]
 pub use syncedmem_trace_reader as reader;
@@ -64,7 +64,7 @@ pub struct Recorded {
     pub records: Vec<Record>,
     /// Numbers of records that were reserved and not finished.
     pub unfinished: Vec<u64>,
-    pub texts: Vec<(Kind, u64, String)>,
+    pub texts: Vec<(Topic, u64, String)>,
 }
 
 impl Recorded {
@@ -88,10 +88,10 @@ impl Recorded {
     }
 
     /// The entries of the text area.
-    pub fn bytes_of_texts(path: &Path) -> Vec<(Kind, u64, Vec<u8>)> {
+    pub fn bytes_of_texts(path: &Path) -> Vec<(Topic, u64, Vec<u8>)> {
         let file = std::fs::read(path).unwrap();
         let area = &file[HEADER as usize..][..Header::read(&file).unwrap().texts as usize];
-        text::entries(area).map(|entry| (entry.kind, entry.number, entry.text.to_vec())).collect()
+        text::entries(area).map(|entry| (entry.topic, entry.number, entry.text.to_vec())).collect()
     }
 
     pub fn events(&self) -> Vec<Event> {

@@ -12,7 +12,7 @@ use super::batch::{Growth, Room, growth};
 use super::facts::{Ending, How, Process, RoleShare, Trace};
 use super::failure::Failure;
 use super::layers::Group;
-use super::rows::{Caller, Finding, Holder};
+use super::rows::{Caller, Finding, HolderRow};
 
 /// It rises if a field goes or gets another meaning; fields may be added.
 pub const VERSION: u32 = 1;
@@ -152,7 +152,7 @@ fn kinds(values: [impl Serialize; 3]) -> Value {
     json!({ "pageable": pageable, "pinned": pinned, "device": device })
 }
 
-fn holder(holder: &Holder) -> Value {
+fn holder(holder: &HolderRow) -> Value {
     json!({
         "name": holder.who,
         "peak_bytes": kinds(holder.at_peak),

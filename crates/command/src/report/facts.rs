@@ -11,7 +11,7 @@ use super::arena::Step;
 use super::failure::Failure;
 use super::held::Steps;
 use super::layers::{Group, Layers};
-use super::rows::{Caller, Finding, Holder};
+use super::rows::{Caller, Finding, HolderRow};
 use super::timeline::Timeline;
 
 /// A call site that was not recorded.
@@ -41,7 +41,7 @@ pub struct Process {
     pub parts: Vec<Holding>,
     /// Sorted by savings.
     pub findings: Vec<Finding>,
-    pub holders: Vec<Holder>,
+    pub holders: Vec<HolderRow>,
     /// The last one may be without a role. Empty if no name says a role.
     pub roles: Vec<RoleShare>,
     pub layers: Layers,

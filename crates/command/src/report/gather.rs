@@ -17,7 +17,7 @@ use super::facts::{self, Batch, Ending, Holding, Process, RoleShare, Spent};
 use super::failure::{self, Failure};
 use super::held::Owner;
 use super::layers::{Layers, NO_LAYER, by_name};
-use super::rows::{Caller, Finding, Holder};
+use super::rows::{Caller, Finding, HolderRow};
 use super::timeline::Timeline;
 
 #[derive(Default)]
@@ -229,16 +229,16 @@ impl Failing {
 }
 
 /// Sorted by the peak. Places with the same text are one.
-fn holders(ledger: &Ledger, who: impl Fn(ledger::Holder) -> String) -> Vec<Holder> {
-    let mut holders: HashMap<String, Holder> = HashMap::new();
+fn holders(ledger: &Ledger, who: impl Fn(ledger::Holder) -> String) -> Vec<HolderRow> {
+    let mut holders: HashMap<String, HolderRow> = HashMap::new();
     for (holder, Share { live, blocks, at_peak, blocks_at_peak, .. }) in shares(ledger) {
-        let this = Holder { who: who(holder), live, blocks, at_peak, blocks_at_peak };
-        let empty = Holder { who: this.who.clone(), ..Holder::default() };
+        let this = HolderRow { who: who(holder), live, blocks, at_peak, blocks_at_peak };
+        let empty = HolderRow { who: this.who.clone(), ..HolderRow::default() };
         holders.entry(this.who.clone()).or_insert(empty).join(&this);
     }
     let mut holders: Vec<_> = holders.into_values().collect();
     holders.sort_by(|a, b| {
-        let most = |holder: &Holder| holder.at_peak.iter().max().copied();
+        let most = |holder: &HolderRow| holder.at_peak.iter().max().copied();
         most(b).cmp(&most(a)).then_with(|| a.who.cmp(&b.who))
     });
     holders

@@ -7,7 +7,7 @@ use syncedmem_analysis::net::{self, Layer, by_beginning, chains};
 use syncedmem_analysis::role::Role;
 use syncedmem_trace::kind::Kind;
 
-use super::rows::{Finding, Holder, IN_PLACE};
+use super::rows::{Finding, HolderRow, IN_PLACE};
 use super::sharing::Sharing;
 
 pub const NO_LAYER: &str = "without a layer's name";
@@ -73,7 +73,7 @@ impl Layers {
     }
 
     /// The largest first; empty if no net was recorded.
-    pub fn by_type(&self, holders: &[Holder]) -> Vec<Group> {
+    pub fn by_type(&self, holders: &[HolderRow]) -> Vec<Group> {
         if self.nets.is_empty() {
             return Vec::new();
         }
@@ -90,7 +90,7 @@ impl Layers {
     }
 
     /// A finding for each blob whose memory layers could share.
-    pub fn in_place(&self, holders: &[Holder]) -> Vec<Finding> {
+    pub fn in_place(&self, holders: &[HolderRow]) -> Vec<Finding> {
         let at_peak: HashMap<&str, [u64; 3]> =
             holders.iter().map(|holder| (holder.who.as_str(), holder.at_peak)).collect();
         let held =
@@ -134,7 +134,7 @@ impl Layers {
 }
 
 /// Of layers whose names begin alike, the largest first; empty if no holder has a layer's name.
-pub fn by_name(holders: &[Holder]) -> Vec<Group> {
+pub fn by_name(holders: &[HolderRow]) -> Vec<Group> {
     let (layers, others) = by_layer(holders);
     let layers: Vec<_> = layers.into_iter().map(|(layer, at_peak)| (layer, at_peak.iter().sum(), at_peak)).collect();
     let group = |(beginning, members): (&str, Vec<&[u64; 3]>)| {
@@ -154,9 +154,9 @@ fn without_layer(at_peak: [u64; 3]) -> Option<Group> {
 }
 
 /// Bytes of each layer, and of all others.
-fn by_layer(holders: &[Holder]) -> (BTreeMap<&str, [u64; 3]>, [u64; 3]) {
+fn by_layer(holders: &[HolderRow]) -> (BTreeMap<&str, [u64; 3]>, [u64; 3]) {
     let (mut layers, mut others) = (BTreeMap::new(), [0; 3]);
-    for Holder { who, at_peak, .. } in holders.iter().filter(|holder| holder.at_peak != [0; 3]) {
+    for HolderRow { who, at_peak, .. } in holders.iter().filter(|holder| holder.at_peak != [0; 3]) {
         let layer = Role::of_layer(who).map(|(layer, _)| layers.entry(layer).or_default());
         let all = layer.unwrap_or(&mut others);
         *all = sum(*all, *at_peak);

@@ -7,7 +7,7 @@ use syncedmem_trace::kind::Kind;
 use super::amount::Counted;
 use super::facts::Process;
 use super::layers::Group;
-use super::rows::Holder;
+use super::rows::HolderRow;
 
 /// Rows of a list; one more sums up the others.
 pub const ROWS: usize = 10;
@@ -54,6 +54,6 @@ pub fn at_peak(process: &Process, kind: Kind, most: usize) -> Vec<List> {
     lists
 }
 
-pub fn holders(process: &Process, bytes: impl Fn(&Holder) -> u64, most: usize) -> List {
+pub fn holders(process: &Process, bytes: impl Fn(&HolderRow) -> u64, most: usize) -> List {
     List::new("holder", process.holders.iter().map(|holder| (holder.who.clone(), bytes(holder))), most)
 }

@@ -57,7 +57,7 @@ impl Finding {
 
 /// Objects of one name, or made at one place.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Holder {
+pub struct HolderRow {
     pub who: String,
     /// Bytes and blocks of each kind at the end of the trace, then at the peak of the kind.
     pub live: [u64; 3],
@@ -66,8 +66,8 @@ pub struct Holder {
     pub blocks_at_peak: [u64; 3],
 }
 
-impl Holder {
-    pub fn join(&mut self, other: &Holder) {
+impl HolderRow {
+    pub fn join(&mut self, other: &HolderRow) {
         for kind in 0..3 {
             self.live[kind] += other.live[kind];
             self.blocks[kind] += other.blocks[kind];

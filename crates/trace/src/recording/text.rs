@@ -1,7 +1,7 @@
-//! The text area: entries of a word with kind and length, a word with a number, and bytes.
+//! The text area: entries of a word with topic and length, a word with a number, and bytes.
 //!
-//! The length is stored first and the kind last. An entry that was not begun is zeros, which a reader passes over; one
-//! that was not finished has a length and no kind.
+//! The length is stored first and the topic last. An entry that was not begun is zeros, which a reader passes over; one
+//! that was not finished has a length and no topic.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -9,9 +9,9 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 /// Bytes before an entry's text.
 const HEAD: usize = 16;
 
-/// Readers pass over kinds that they do not know.
+/// Readers pass over topics that they do not know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum Topic {
     /// Of a call site, whose number it has.
     Site = 1,
     /// Records refer to it by the entry's place.
@@ -39,18 +39,18 @@ pub enum Kind {
     Caffe = 11,
 }
 
-const KINDS: [Kind; 11] = [
-    Kind::Site,
-    Kind::Name,
-    Kind::Thread,
-    Kind::Frames,
-    Kind::Module,
-    Kind::Net,
-    Kind::Command,
-    Kind::Host,
-    Kind::Setting,
-    Kind::Limit,
-    Kind::Caffe,
+const TOPICS: [Topic; 11] = [
+    Topic::Site,
+    Topic::Name,
+    Topic::Thread,
+    Topic::Frames,
+    Topic::Module,
+    Topic::Net,
+    Topic::Command,
+    Topic::Host,
+    Topic::Setting,
+    Topic::Limit,
+    Topic::Caffe,
 ];
 
 /// For `length` bytes of text, in whole words.
@@ -59,7 +59,7 @@ pub const fn room(length: usize) -> usize {
 }
 
 /// The words are those of [`room`].
-pub fn write(words: &[AtomicU64], kind: Kind, number: u64, text: &[u8]) {
+pub fn write(words: &[AtomicU64], topic: Topic, number: u64, text: &[u8]) {
     let [head, second, rest @ ..] = words else { return };
     let length = (text.len() as u64) << 32;
     // Release: a reader of later entries knows this one's length.
@@ -71,14 +71,14 @@ pub fn write(words: &[AtomicU64], kind: Kind, number: u64, text: &[u8]) {
         word.store(u64::from_le_bytes(bytes), Relaxed);
     }
     // Release: after all bytes.
-    head.store(length | kind as u64, Release);
+    head.store(length | topic as u64, Release);
 }
 
 /// Whether the words begin with this entry, finished.
-pub fn is(words: &[AtomicU64], kind: Kind, text: &[u8]) -> bool {
+pub fn is(words: &[AtomicU64], topic: Topic, text: &[u8]) -> bool {
     let [head, _, rest @ ..] = words else { return false };
     // Acquire: pairs with the end of `write`.
-    head.load(Acquire) == (text.len() as u64) << 32 | kind as u64
+    head.load(Acquire) == (text.len() as u64) << 32 | topic as u64
         && rest.len() * 8 >= text.len()
         && text.chunks(8).zip(rest).all(|(part, word)| word.load(Relaxed).to_le_bytes().starts_with(part))
 }
@@ -86,7 +86,7 @@ pub fn is(words: &[AtomicU64], kind: Kind, text: &[u8]) -> bool {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry<'a> {
     pub place: u32,
-    pub kind: Kind,
+    pub topic: Topic,
     pub number: u64,
     pub text: &'a [u8],
 }
@@ -105,8 +105,8 @@ pub fn entries(area: &[u8]) -> impl Iterator<Item = Entry<'_>> {
             let length = (head >> 32) as usize;
             at = place.checked_add(room(length))?;
             let text = area.get(place + HEAD..place + HEAD + length)?;
-            let Some(&kind) = KINDS.iter().find(|&&kind| kind as u32 == head as u32) else { continue };
-            return Some(Entry { place: place as u32, kind, number: word(area, place + 8)?, text });
+            let Some(&topic) = TOPICS.iter().find(|&&topic| topic as u32 == head as u32) else { continue };
+            return Some(Entry { place: place as u32, topic, number: word(area, place + 8)?, text });
         }
     })
 }
@@ -128,13 +128,13 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_is_compared_with_a_kind_and_the_whole_text() {
+    fn an_entry_is_compared_with_a_topic_and_the_whole_text() {
         let words = area::<5>();
-        write(&words, Kind::Name, 0, b"conv1_data");
-        assert!(is(&words, Kind::Name, b"conv1_data"));
-        assert!(!is(&words, Kind::Site, b"conv1_data") && !is(&words, Kind::Name, b"conv1_diff"));
-        assert!(!is(&words, Kind::Name, b"conv1_dat") && !is(&words, Kind::Name, b"conv1_data1"));
-        assert!(!is(&words[..3], Kind::Name, b"conv1_data") && !is(&area::<5>(), Kind::Name, b""));
+        write(&words, Topic::Name, 0, b"conv1_data");
+        assert!(is(&words, Topic::Name, b"conv1_data"));
+        assert!(!is(&words, Topic::Site, b"conv1_data") && !is(&words, Topic::Name, b"conv1_diff"));
+        assert!(!is(&words, Topic::Name, b"conv1_dat") && !is(&words, Topic::Name, b"conv1_data1"));
+        assert!(!is(&words[..3], Topic::Name, b"conv1_data") && !is(&area::<5>(), Topic::Name, b""));
     }
 
     #[test]
@@ -142,19 +142,19 @@ mod tests {
         for head in [0, 5 << 32] {
             let words = area::<8>();
             words[0].store(head, Relaxed);
-            write(&words[3..6], Kind::Name, 0, b"conv1");
+            write(&words[3..6], Topic::Name, 0, b"conv1");
             let bytes = bytes(&words);
             let read: Vec<Entry> = entries(&bytes).collect();
-            assert_eq!(read, [Entry { place: 24, kind: Kind::Name, number: 0, text: b"conv1" }]);
+            assert_eq!(read, [Entry { place: 24, topic: Topic::Name, number: 0, text: b"conv1" }]);
         }
     }
 
     #[test]
-    fn an_unknown_kind_is_passed_over_and_a_damaged_length_ends_the_area() {
+    fn an_unknown_topic_is_passed_over_and_a_damaged_length_ends_the_area() {
         let words = area::<8>();
-        write(&words[..3], Kind::Name, 0, b"conv1");
+        write(&words[..3], Topic::Name, 0, b"conv1");
         words[0].store(5 << 32 | 99, Relaxed);
-        write(&words[3..6], Kind::Name, 1, b"conv2");
+        write(&words[3..6], Topic::Name, 1, b"conv2");
         assert_eq!(entries(&bytes(&words)).map(|entry| entry.number).collect::<Vec<_>>(), [1]);
         words[3].store(u64::from(u32::MAX) << 32 | 2, Relaxed);
         assert_eq!(entries(&bytes(&words)).count(), 0);

@@ -5,7 +5,7 @@ use super::tables::{begin, end};
 use crate::report::amount::Count;
 use crate::report::facts::Process;
 use crate::report::layers::Layers;
-use crate::report::rows::{Caller, Holder};
+use crate::report::rows::{Caller, HolderRow};
 use syncedmem_analysis::role::Role;
 use syncedmem_trace::text::{Duration, Size};
 
@@ -86,7 +86,7 @@ fn table<R: Row>(
 
 /// Of one process of `of`.
 pub fn holders(html: &mut Html, process: &Process, of: usize) {
-    let columns: [TableColumn<Holder>; 9] = [
+    let columns: [TableColumn<HolderRow>; 9] = [
         bytes("#Pageable at its peak", |holder| holder.at_peak[0]),
         count("#Blocks", |holder| holder.blocks_at_peak[0]),
         bytes("#Pinned at its peak", |holder| holder.at_peak[1]),
@@ -128,7 +128,7 @@ fn others(rows: usize) -> String {
     format!("{rows} others")
 }
 
-impl Row for Holder {
+impl Row for HolderRow {
     fn who(&self) -> &str {
         &self.who
     }
@@ -142,8 +142,8 @@ impl Row for Holder {
         }
     }
 
-    fn sum(rows: &[Holder]) -> Holder {
-        let mut sum = Holder { who: others(rows.len()), ..Holder::default() };
+    fn sum(rows: &[HolderRow]) -> HolderRow {
+        let mut sum = HolderRow { who: others(rows.len()), ..HolderRow::default() };
         rows.iter().for_each(|row| sum.join(row));
         sum
     }
