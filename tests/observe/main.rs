@@ -16,7 +16,6 @@ mod report;
 #[path = "../support/mod.rs"]
 mod support;
 mod trace;
-mod trace_cost;
 mod trace_library;
 mod trace_limits;
 mod trace_processes;
@@ -33,7 +32,6 @@ support::harness::suites![
     device_advice,
     nvtx,
     report,
-    trace_cost,
     trace_recording,
     trace_library,
     trace_limits,

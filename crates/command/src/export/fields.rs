@@ -1,7 +1,7 @@
 //! Events as words and numbers.
 
 use serde_json::{Value, json};
-use syncedmem_trace::event::{Cause, Noticed, Origin, What};
+use syncedmem_trace::event::{Cause, Noticed, What};
 use syncedmem_trace::head::Access;
 
 fn access_name(access: Access) -> &'static str {
@@ -57,25 +57,12 @@ pub fn of(what: &What) -> Value {
     }
 }
 
-pub fn title(what: &What) -> String {
-    match *what {
-        What::Made { .. } => "object made".into(),
-        What::Ended => "object destroyed".into(),
-        What::Resized { .. } => "object resized".into(),
-        What::Accessed { side, .. } => format!("access to {} side", side.name()),
-        What::Allocated { kind, origin: Origin::Fresh, .. } => format!("allocate {}", kind.name()),
-        What::Allocated { kind, origin: Origin::Pool, .. } => format!("{} from pool", kind.name()),
-        What::Allocated { kind, origin: Origin::Arena, .. } => format!("{} lent from arena", kind.name()),
-        What::Freed { kind, .. } => format!("free {}", kind.name()),
-        What::Filled { side, .. } => format!("fill {} side", side.name()),
-        What::Copied { to, .. } => format!("copy to {}", to.name()),
-        What::Started { to, .. } => format!("start copy to {}", to.name()),
-        What::Completed { to, .. } => format!("wait for copy to {}", to.name()),
-        What::Lent { side } => format!("{} memory lent", side.name()),
-        What::Released { side } => format!("{} side released", side.name()),
-        What::Evicted { .. } => "evict device side".into(),
-        What::Registered { .. } => "page-lock".into(),
-        What::Synchronised => "synchronise context".into(),
-        What::Failed { .. } => "allocation failed".into(),
+/// `copied to host`, `allocated pageable, pool`
+pub fn title(fields: &Value) -> String {
+    let word = |name: &str| fields[name].as_str();
+    let mut title = word("what").unwrap_or_default().to_string();
+    for (before, name) in [(" to ", "to"), (" ", "side"), (" ", "kind"), (", ", "origin")] {
+        title.extend(word(name).map(|word| format!("{before}{word}")));
     }
+    title
 }

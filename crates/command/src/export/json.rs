@@ -111,8 +111,10 @@ impl<W: Write> Records<'_, W> {
         // A flow binds to a slice with a duration: an unmeasured slice gets the shortest one.
         let duration = is_slice.then(|| microseconds(event.duration.max(flow.is_some().into())));
         let (phase, scope) = if is_slice { ("X", None) } else { ("i", Some("t")) };
-        let rest = json!({ "dur": duration, "s": scope, "args": arguments(event, is_slice) });
-        self.record(phase, process, thread, Some(event.start), &fields::title(&event.what), rest)?;
+        let arguments = arguments(event, is_slice);
+        let title = fields::title(&arguments);
+        let rest = json!({ "dur": duration, "s": scope, "args": arguments });
+        self.record(phase, process, thread, Some(event.start), &title, rest)?;
         if let Some((phase, copy)) = flow {
             // Viewers identify a flow by name and number alone.
             let number = u64::from(process) << 40 | copy & ((1 << 40) - 1);

@@ -3,13 +3,13 @@
 use std::fmt;
 
 use syncedmem_trace::kind::Kind;
-use syncedmem_trace::text::{Duration, Escaped, Size, Text as Buffer};
+use syncedmem_trace::text::{Escaped, Size, Text as Buffer};
 
 use super::about::{escaped, taken_over};
 use super::facts::{Piece, Process};
 use super::lists::{List, ROWS, at_peak};
 use super::rows::{Finding, IN_PLACE};
-use super::sentences::{batch_lines, kinds, peak_line, percent, sharing_lines, spent_line};
+use super::sentences::{batch_lines, kinds, peak_line, percent, saving_line, sharing_lines, spent_line};
 use super::shown::Shown;
 
 /// Of a piece of advice.
@@ -103,23 +103,14 @@ fn write_piece(
     piece: &Piece<'_>,
     places: usize,
 ) -> fmt::Result {
-    let Finding { rule, certainty, change, count, bytes, saved, .. } = piece.sum;
-    let part = process.saving(&piece.sum).unwrap_or(0.0) * 100.0;
-    let is_in_place = rule == IN_PLACE;
-    let (one, many) = if is_in_place { ("layer", "layers") } else { ("time", "times") };
-    let times = if count == 1 { one } else { many };
-    write!(f, "\n{number:>3}. {change}: {rule}, {certainty}, {count} {times}, {}", Size(bytes))?;
-    match saved {
-        None if piece.sum.saves_memory() => writeln!(f, " to save ({part:.1} %)")?,
-        Some(saved) => writeln!(f, ", about {} to save ({part:.1} %)", Duration(saved))?,
-        None => writeln!(f, "; the time is not measured")?,
-    }
+    let Finding { rule, certainty, change, .. } = piece.sum;
+    writeln!(f, "\n{number:>3}. {change}: {rule}, {certainty}, {}", saving_line(process, &piece.sum))?;
     wrapped(f, "     ", piece.sum.to_do)?;
     wrapped(f, "     ", piece.sum.not_known)?;
     for place in piece.places.iter().take(places) {
         let objects = if place.objects == 1 { "object" } else { "objects" };
         let (made, at) = (Escaped(place.made.as_bytes()), Escaped(place.at.as_bytes()));
-        if is_in_place {
+        if rule == IN_PLACE {
             wrapped(f, "       ", &format!("- {}: {made}: {at}", Size(place.bytes)))?;
             continue;
         }

@@ -139,10 +139,9 @@ fn advice_stands_on_top_with_its_numbers() {
     is_well_formed(&page);
     let advice = page.find("Keep it on one side.").expect("the advice");
     assert!(advice < page.find("Memory over time").expect("the timeline"));
-    for (field, number) in [("count", 12), ("bytes", 345), ("saved", 6789), ("objects", 2)] {
-        assert!(page.contains(&format!("data-field=\"{field}\" data-v=\"{number}\"")), "{field}");
+    for line in ["12 times, 345 B, about 6.8 us to save (", "0 times, 0 B; the time is not measured"] {
+        assert!(page.contains(line), "{line}");
     }
-    assert!(page.contains("<dt>Time saved</dt><dd>not known</dd>"));
 }
 
 #[test]
@@ -242,10 +241,14 @@ fn what_is_to_be_changed_in_several_places_is_said_once() {
     let page = page_of([Process { findings, ..process(&life()) }]);
     is_well_formed(&page);
     assert_eq!(page.matches("Overwrite it.").count(), 1);
-    for (field, number) in [("count", 12), ("bytes", 120), ("saved", 110), ("objects", 3)] {
-        assert!(page.contains(&format!("data-field=\"{field}\" data-v=\"{number}\"")), "{field}");
-    }
-    for row in ["<bdi>one</bdi>", "<bdi>two</bdi>", "<bdi>three</bdi>", "used by <bdi>there</bdi>", "not known"] {
+    for row in [
+        "12 times, 120 B, about 110 ns to save (",
+        "<bdi>one</bdi>",
+        "<bdi>two</bdi>",
+        "<bdi>three</bdi>",
+        "used by <bdi>there</bdi>",
+        "not known",
+    ] {
         assert!(page.contains(row), "{row}");
     }
 }

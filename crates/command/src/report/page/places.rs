@@ -15,60 +15,39 @@ const CALLERS: usize = 250;
 /// Of one table.
 const LEAST: usize = 20;
 
-struct TableColumn<R> {
-    head: &'static str,
-    unit: Unit,
-    of: fn(&R) -> u64,
-}
-
+#[derive(Clone, Copy)]
 enum Unit {
     Bytes,
     Count,
     Time,
 }
 
-trait Row: Sized {
-    fn who(&self) -> &str;
-    /// The groups that it belongs to, as attributes.
-    fn groups(&self, layers: &Layers, html: &mut Html);
-    fn sum(rows: &[Self]) -> Self;
-}
+type Row<'p> = (&'p str, Vec<u64>);
 
-const fn bytes<R>(head: &'static str, of: fn(&R) -> u64) -> TableColumn<R> {
-    TableColumn { head, unit: Unit::Bytes, of }
-}
-
-const fn count<R>(head: &'static str, of: fn(&R) -> u64) -> TableColumn<R> {
-    TableColumn { head, unit: Unit::Count, of }
-}
-
-const fn time<R>(head: &'static str, of: fn(&R) -> u64) -> TableColumn<R> {
-    TableColumn { head, unit: Unit::Time, of }
-}
-
-/// Without columns that are zero in every row.
-fn table<R: Row>(
+/// Without columns that are zero in every row. With layers, each row has attributes for the groups that it belongs to.
+fn table(
     html: &mut Html,
-    names: [&'static str; 2],
-    columns: &[TableColumn<R>],
-    rows: &[R],
+    [name, who]: [&'static str; 2],
+    columns: &[(&'static str, Unit)],
+    rows: &[Row],
     most: usize,
-    layers: &Layers,
+    layers: Option<&Layers>,
 ) {
-    let columns: Vec<_> = columns.iter().filter(|column| rows.iter().any(|row| (column.of)(row) > 0)).collect();
-    if columns.is_empty() {
+    let has_any = |&column: &usize| rows.iter().any(|(_, numbers)| numbers[column] > 0);
+    let shown: Vec<usize> = (0..columns.len()).filter(has_any).collect();
+    if shown.is_empty() {
         return;
     }
-    let [name, who] = names;
-    let heads: Vec<_> = std::iter::once(who).chain(columns.iter().map(|column| column.head)).collect();
+    let heads: Vec<_> = std::iter::once(who).chain(shown.iter().map(|&column| columns[column].0)).collect();
     begin(html, name, &heads);
-    let write = |html: &mut Html, row: &R| {
+    let write = |html: &mut Html, who: &str, numbers: &[u64]| {
         html.markup("<tr");
-        row.groups(layers, html);
-        html.markup(">").who(row.who());
-        for column in &columns {
-            let number = (column.of)(row);
-            match column.unit {
+        if let Some(layers) = layers {
+            groups(html, who, layers);
+        }
+        html.markup(">").who(who);
+        for (number, (_, unit)) in shown.iter().map(|&column| (numbers[column], columns[column])) {
+            match unit {
                 Unit::Bytes => html.number(number, Size(number)),
                 Unit::Count => html.number(number, Count(number)),
                 Unit::Time => html.number(number, Duration(number)),
@@ -76,89 +55,72 @@ fn table<R: Row>(
         }
         html.markup("</tr>");
     };
-    let (shown, others) = rows.split_at(rows.len().min(most.max(LEAST)));
-    shown.iter().for_each(|row| write(html, row));
+    let (first, others) = rows.split_at(rows.len().min(most.max(LEAST)));
+    first.iter().for_each(|(who, numbers)| write(html, who, numbers));
     if !others.is_empty() {
-        write(html, &R::sum(others));
+        let sum = |column| others.iter().fold(0u64, |sum, (_, numbers)| sum.saturating_add(numbers[column]));
+        write(html, &format!("{} others", others.len()), &(0..columns.len()).map(sum).collect::<Vec<_>>());
     }
     end(html);
 }
 
+fn groups(html: &mut Html, who: &str, layers: &Layers) {
+    let Some((layer, role)) = Role::of_layer(who) else { return };
+    html.markup(" data-layer=\"").text(layer).markup("\" data-role=\"").text(role.name()).markup("\"");
+    if let Some(kind) = layers.kind(layer) {
+        html.markup(" data-type=\"").text(kind).markup("\"");
+    }
+}
+
 /// Of one process of `of`.
 pub fn holders(html: &mut Html, process: &Process, of: usize) {
-    let columns: [TableColumn<HolderRow>; 9] = [
-        bytes("#Pageable at its peak", |holder| holder.at_peak[0]),
-        count("#Blocks", |holder| holder.blocks_at_peak[0]),
-        bytes("#Pinned at its peak", |holder| holder.at_peak[1]),
-        count("#Blocks", |holder| holder.blocks_at_peak[1]),
-        bytes("#Device at its peak", |holder| holder.at_peak[2]),
-        count("#Blocks", |holder| holder.blocks_at_peak[2]),
-        bytes("#Pageable at the end", |holder| holder.live[0]),
-        bytes("#Pinned at the end", |holder| holder.live[1]),
-        bytes("#Device at the end", |holder| holder.live[2]),
+    let columns = [
+        ("#Pageable at its peak", Unit::Bytes),
+        ("#Blocks", Unit::Count),
+        ("#Pinned at its peak", Unit::Bytes),
+        ("#Blocks", Unit::Count),
+        ("#Device at its peak", Unit::Bytes),
+        ("#Blocks", Unit::Count),
+        ("#Pageable at the end", Unit::Bytes),
+        ("#Pinned at the end", Unit::Bytes),
+        ("#Device at the end", Unit::Bytes),
     ];
+    let rows = process.holders.iter().map(|HolderRow { who, live, at_peak, blocks_at_peak, .. }| {
+        let at_peak = at_peak.iter().zip(blocks_at_peak).flat_map(|(&bytes, &blocks)| [bytes, blocks]);
+        (who.as_str(), at_peak.chain(*live).collect())
+    });
+    let rows: Vec<Row> = rows.collect();
     let names = ["Holders", "Name, or place that made it"];
-    table(html, names, &columns, &process.holders, HOLDERS / of.max(1), &process.layers);
+    table(html, names, &columns, &rows, HOLDERS / of.max(1), Some(&process.layers));
 }
 
 /// Of one process of `of`.
 pub fn callers(html: &mut Html, process: &Process, of: usize) {
-    let columns: [TableColumn<Caller>; 15] = [
-        time("#Time in all", Caller::nanoseconds),
-        count("#Copies to the host", |caller| caller.copies[0].count),
-        bytes("#Bytes", |caller| caller.copies[0].bytes),
-        time("#Time", |caller| caller.copies[0].nanoseconds),
-        count("#Copies to the device", |caller| caller.copies[1].count),
-        bytes("#Bytes", |caller| caller.copies[1].bytes),
-        time("#Time", |caller| caller.copies[1].nanoseconds),
-        count("#Fills", |caller| caller.fills.count),
-        bytes("#Bytes", |caller| caller.fills.bytes),
-        time("#Time", |caller| caller.fills.nanoseconds),
-        count("#Fresh blocks", |caller| caller.fresh.count),
-        bytes("#Bytes", |caller| caller.fresh.bytes),
-        time("#Time", |caller| caller.fresh.nanoseconds),
-        time("#Waits", |caller| caller.waits.nanoseconds),
-        count("#Objects made", |caller| caller.made),
+    let columns = [
+        ("#Time in all", Unit::Time),
+        ("#Copies to the host", Unit::Count),
+        ("#Bytes", Unit::Bytes),
+        ("#Time", Unit::Time),
+        ("#Copies to the device", Unit::Count),
+        ("#Bytes", Unit::Bytes),
+        ("#Time", Unit::Time),
+        ("#Fills", Unit::Count),
+        ("#Bytes", Unit::Bytes),
+        ("#Time", Unit::Time),
+        ("#Fresh blocks", Unit::Count),
+        ("#Bytes", Unit::Bytes),
+        ("#Time", Unit::Time),
+        ("#Waits", Unit::Time),
+        ("#Objects made", Unit::Count),
     ];
-    let names = ["Callers", "Place in the program"];
-    table(html, names, &columns, &process.callers, CALLERS / of.max(1), &process.layers);
-}
-
-fn others(rows: usize) -> String {
-    format!("{rows} others")
-}
-
-impl Row for HolderRow {
-    fn who(&self) -> &str {
-        &self.who
-    }
-
-    fn groups(&self, layers: &Layers, html: &mut Html) {
-        if let Some((layer, role)) = Role::of_layer(&self.who) {
-            html.markup(" data-layer=\"").text(layer).markup("\" data-role=\"").text(role.name()).markup("\"");
-            if let Some(kind) = layers.kind(layer) {
-                html.markup(" data-type=\"").text(kind).markup("\"");
-            }
-        }
-    }
-
-    fn sum(rows: &[HolderRow]) -> HolderRow {
-        let mut sum = HolderRow { who: others(rows.len()), ..HolderRow::default() };
-        rows.iter().for_each(|row| sum.join(row));
-        sum
-    }
-}
-
-impl Row for Caller {
-    fn who(&self) -> &str {
-        &self.who
-    }
-
-    fn groups(&self, _: &Layers, _: &mut Html) {}
-
-    fn sum(rows: &[Caller]) -> Caller {
-        let mut sum = Caller { who: others(rows.len()), ..Caller::default() };
-        rows.iter().for_each(|row| sum.join(row));
-        sum
-    }
+    let rows = process.callers.iter().map(|caller| {
+        let Caller { who, made, copies: [to_host, to_device], fills, fresh, waits } = caller;
+        let mut numbers = vec![caller.nanoseconds()];
+        numbers
+            .extend([to_host, to_device, fills, fresh].iter().flat_map(|sum| [sum.count, sum.bytes, sum.nanoseconds]));
+        numbers.extend([waits.nanoseconds, *made]);
+        (who.as_str(), numbers)
+    });
+    let rows: Vec<Row> = rows.collect();
+    table(html, ["Callers", "Place in the program"], &columns, &rows, CALLERS / of.max(1), None);
 }
