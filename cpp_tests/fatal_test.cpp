@@ -71,52 +71,21 @@ TEST_F(FatalDeathTest, SettingTheHostSideToNullDiesWithCaffesWords) {
                fatal_line("syncedmem.cpp", "Check failed: data", "set_cpu_data"));
 }
 
-TEST_F(FatalDeathTest, ReadingOnTheDeviceDiesWithCaffesWordsAndTheReason) {
-  EXPECT_ABORT(SyncedMemory(8).gpu_data(), fatal_line("syncedmem.cpp", no_gpu, "gpu_data") + "no GPU: ");
-}
-
-TEST_F(FatalDeathTest, ReadingOnTheDeviceWhatIsOnTheHostDiesToo) {
-  EXPECT_ABORT(
-      {
-        SyncedMemory memory(8);
-        memory.mutable_cpu_data();
-        memory.gpu_data();
-      },
-      fatal_line("syncedmem.cpp", no_gpu, "gpu_data"));
-}
-
-TEST_F(FatalDeathTest, WritingOnTheDeviceDiesWithCaffesWords) {
-  EXPECT_ABORT(SyncedMemory(8).mutable_gpu_data(), fatal_line("syncedmem.cpp", no_gpu, "mutable_gpu_data"));
-}
-
-TEST_F(FatalDeathTest, SettingTheDeviceSideDiesWithCaffesWords) {
+TEST_F(FatalDeathTest, EveryUseOfTheDeviceDiesWithCaffesWordsAndTheReason) {
+  SyncedMemory memory(8);
   char data[8];
-  EXPECT_ABORT(SyncedMemory(sizeof data).set_gpu_data(data), fatal_line("syncedmem.cpp", no_gpu, "set_gpu_data"));
-}
-
+  for (const bool on_the_host : {false, true}) {
+    if (on_the_host) memory.mutable_cpu_data();
+    EXPECT_ABORT(memory.gpu_data(), fatal_line("syncedmem.cpp", no_gpu, "gpu_data") + "no GPU: ");
+    EXPECT_ABORT(memory.mutable_gpu_data(), fatal_line("syncedmem.cpp", no_gpu, "mutable_gpu_data"));
+    EXPECT_ABORT(memory.set_gpu_data(data), fatal_line("syncedmem.cpp", no_gpu, "set_gpu_data"));
+  }
 #ifdef GENERATION_PUSHES_ON_A_STREAM
-TEST_F(FatalDeathTest, PushingOnAStreamDiesWithCaffesWords) {
-  EXPECT_ABORT(
-      {
-        SyncedMemory memory(8);
-        memory.mutable_cpu_data();
-        memory.async_gpu_push(cudaStream_t());
-      },
-      fatal_line("syncedmem.cpp", no_gpu, "async_gpu_push"));
-}
+  EXPECT_ABORT(memory.async_gpu_push(cudaStream_t()), fatal_line("syncedmem.cpp", no_gpu, "async_gpu_push"));
+#else
+  EXPECT_ABORT(memory.async_gpu_push(), fatal_line("syncedmem.cpp", no_gpu, "async_gpu_push"));
 #endif
-
-#ifdef GENERATION_PUSHES_ON_ITS_OWN_STREAM
-TEST_F(FatalDeathTest, PushingOnTheObjectsOwnStreamDiesWithCaffesWords) {
-  EXPECT_ABORT(
-      {
-        SyncedMemory memory(8);
-        memory.mutable_cpu_data();
-        memory.async_gpu_push();
-      },
-      fatal_line("syncedmem.cpp", no_gpu, "async_gpu_push"));
 }
-#endif
 
 TEST_F(FatalDeathTest, CaffeMallocHostOfBothErasDiesWithCaffesWords) {
   void* block = nullptr;

@@ -41,8 +41,7 @@ if(SYNCEDMEM_TESTS_PROTOBUF)
   run_under_valgrind(blob.protobuf blob.protobuf)
 endif()
 
-# The header alone, in two translation units, and as code written for Caffe includes it.
+# The header alone, and as code written for Caffe includes it.
 add_header_program(blob.cxx11 -std=c++11 header/blob_alone.cpp)
 add_header_program(blob.cxx20 -std=c++20 header/blob_alone.cpp)
-add_header_program(blob.units "" header/blob_units.cpp header/blob_unit.cpp)
 add_header_program(blob.compat -std=c++11 header/blob_compat.cpp)

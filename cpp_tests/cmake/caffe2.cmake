@@ -23,7 +23,7 @@ endif()
 # The header alone, and as code written for Caffe2 includes it, in two translation units.
 add_header_program(caffe2.cxx11 -std=c++11 header/caffe2_alone.cpp)
 add_header_program(caffe2.cxx20 -std=c++20 header/caffe2_alone.cpp)
-add_header_program(caffe2.units -std=c++11 header/caffe2_compat.cpp header/caffe2_unit.cpp)
+add_header_program(caffe2.units -std=c++11 header/caffe2_compat.cpp header/unit.cpp)
 
 # With the classes of protoc, where Caffe2's programs have them.
 if(SYNCEDMEM_TESTS_PROTOBUF)
