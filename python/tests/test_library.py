@@ -120,27 +120,6 @@ def test_the_wheel_has_what_it_needs_and_nothing_else() -> None:
 
 
 @needs_wheel
-def test_the_wheel_is_installed_without_a_compiler(tmp_path: Path) -> None:
-    nothing = tmp_path / "bin"
-    nothing.mkdir()
-    subprocess.run(
-        [sys.executable, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps", "--target", str(tmp_path / "site")]
-        + [os.environ["SYNCEDMEM_TEST_WHEEL"]],
-        env={**os.environ, "PATH": str(nothing)},
-        check=True,
-        timeout=120,
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", TELL],
-        env={**os.environ, "PATH": str(nothing), "PYTHONPATH": str(tmp_path / "site")},
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    assert done.stdout == f"{tmp_path / 'site/syncedmem/libsyncedmem.so.0'}\n{ZEROS}", done.stderr
-
-
-@needs_wheel
 @pytest.mark.parametrize(("content", "says"), [(b"no library", "is no libsyncedmem"), (None, "there is no library")])
 def test_a_wheel_is_not_made_of_something_else(content: bytes | None, says: str, tmp_path: Path) -> None:
     library = tmp_path / "other.so"

@@ -62,6 +62,21 @@ def workspace() -> Workspace:
     return made
 
 
+def before_a_reshape() -> object:
+    made = blob()
+    view = made.data
+    made.reshape(2 * SIZE)
+    return view
+
+
+def before_a_resize() -> object:
+    made = tensor()
+    array = made.mutable_data()
+    made.resize(2 * SIZE)
+    made.mutable_data()[:] = 8
+    return array
+
+
 def lent_to() -> SyncedMemory:
     made = SyncedMemory(SIZE)
     made.set_cpu_data(np.full(SIZE, 7, "u1"))
@@ -115,7 +130,9 @@ HELD: dict[str, tuple[Callable[[], Any], Callable[[Any], int]]] = {
     "a blob": (blob, lambda blob: last(blob.data)),
     "a blob that is given another shape": (blob, lambda blob: blob.reshape(2 * SIZE) or 7 + last(blob.data)),
     "a blob's memory": (lambda: blob().data.memory, lambda mem: last(mem.array("f4"))),
+    "a view of a blob before a reshape": (before_a_reshape, written),
     "a tensor": (tensor, last),
+    "an array of a tensor before a resize": (before_a_resize, written),
     "a tensor that is given another size": (tensor, resized),
     "a tensor's array": (lambda: tensor().mutable_data(), written),
     "a workspace": (workspace, lambda ws: last(ws["x"])),

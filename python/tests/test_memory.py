@@ -8,11 +8,12 @@ import weakref
 from typing import Any, Callable
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 import syncedmem
 from dlpack import CUDA, Producer
-from syncedmem import Eviction, SyncedMemory
+from syncedmem import Eviction, Head, SyncedMemory
 
 
 @pytest.mark.parametrize("access", ["cpu_data", "mutable_cpu_data", "overwrite_cpu_data"])
@@ -78,8 +79,15 @@ def test_eviction_is_a_number_of_its_enumeration() -> None:
         mem.evictable = 77  # type: ignore[assignment]
 
 
-def test_attributes_that_are_told_cannot_be_set() -> None:
+def test_attributes_that_are_told_have_a_type_and_cannot_be_set() -> None:
     mem = SyncedMemory(4096)
+    # For type checkers, which read this file.
+    head: Head = mem.head
+    device: int | None = mem.device
+    exports: tuple[int, int] = mem.exports
+    array: npt.NDArray[Any] = mem.cpu_data()
+    available: bool = syncedmem.cuda_status().available
+    assert (head.name, device, exports, array.nbytes, type(available)) == ("UNINITIALIZED", None, (0, 0), 4096, bool)
     for name in ("nbytes", "head", "device", "is_pinned", "owns_cpu", "owns_gpu", "exports", "closed", "evictible"):
         with pytest.raises(AttributeError):
             setattr(mem, name, 1)
