@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use super::given_up::{LAYER, share, within};
+use super::given_up::{LAYER, shared, within};
 use crate::support::*;
 
 /// What another thread does during this thread's next such call.
@@ -68,22 +68,15 @@ unsafe extern "C" fn madvise(at: *mut c_void, bytes: usize, advice: c_int) -> c_
 
 /// Lends a block, and gives it back; returns its address.
 fn lend(bytes: usize) -> usize {
-    let mut object = Object::new(bytes);
-    assert!(share(&mut object));
+    let mut object = shared(bytes);
     let data = within(LAYER, || object.mutable_cpu_data().unwrap());
     unsafe { data.write_bytes(7, bytes) };
     data.addr()
 }
 
-/// Its end releases the arenas' pages.
-fn last() -> Object {
-    let mut last = Object::new(100);
-    assert!(share(&mut last));
-    last
-}
-
 fn other_threads_lend_while_one_waits_for_the_system() {
-    let last = last();
+    // Its end releases the arenas' pages.
+    let last = shared(100);
     let lend_beside = || _ = lend(1 << 20);
     for (call, bytes) in [(Call::Map, 1 << 20), (Call::Protect, 5 << 20)] {
         BESIDE.set(Some((call, lend_beside)));
@@ -99,7 +92,8 @@ fn other_threads_lend_while_one_waits_for_the_system() {
 static BEFORE: AtomicUsize = AtomicUsize::new(0);
 
 fn a_child_that_is_forked_while_another_thread_releases_pages_uses_the_same_arena() {
-    let last = last();
+    // Its end releases the arenas' pages.
+    let last = shared(100);
     BEFORE.store(lend(1 << 20), Relaxed);
     let fork = || in_a_child(|| assert_eq!(lend(1 << 20), BEFORE.load(Relaxed)));
     BESIDE.set(Some((Call::Release, fork)));

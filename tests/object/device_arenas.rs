@@ -1,18 +1,12 @@
 //! Blocks on the device that a thread's arena lends to the layers of a net.
 
-use super::given_up::{GONE, LAYER, LAYER_WITH_ZEROS, discard, inner, share, within};
+use super::given_up::{GONE, LAYER, LAYER_WITH_ZEROS, discard, inner, shared, within};
 use crate::support::*;
 use syncedmem::abi::net;
 
 const BYTES: usize = 100_000;
 /// As the arena rounds them.
 const ROOM: usize = 100_096;
-
-fn shared(bytes: usize) -> Object {
-    let mut object = Object::new(bytes);
-    assert!(share(&mut object));
-    object
-}
 
 fn planned(bytes: usize, offset: usize, whole: usize) -> Object {
     let mut object = shared(bytes);

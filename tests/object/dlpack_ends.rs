@@ -120,13 +120,6 @@ fn an_empty_tensor_of_ours_may_be_lent_in_every_shape() {
     assert_eq!(odd.deleted(), 1);
 }
 
-fn an_address_that_is_all_offset_is_no_memory() {
-    let mut odd = Theirs::of(std::ptr::null_mut(), BYTES);
-    odd.managed.tensor.byte_offset = 4096;
-    let mem = owned(BYTES);
-    assert_refused(odd.lend(*mem), SYNCEDMEM_ERROR_INVALID_ARGUMENT, "data is NULL");
-}
-
 fn many_threads_export_one_object_for_reading_and_delete_what_others_were_given() {
     const THREADS: usize = 6;
     for bytes in [BYTES, 50_000] {
@@ -154,6 +147,5 @@ crate::support::harness::tests![
     a_chain_of_deleters_that_each_end_another_object_ends_on_a_small_stack,
     a_tensor_may_be_lent_back_to_where_its_memory_came_from_once_that_is_free,
     an_empty_tensor_of_ours_may_be_lent_in_every_shape,
-    an_address_that_is_all_offset_is_no_memory,
     many_threads_export_one_object_for_reading_and_delete_what_others_were_given,
 ];

@@ -21,6 +21,17 @@ pub fn share(object: &mut Object) -> bool {
     unsafe { net::share(inner(object), GONE.as_ptr()) }
 }
 
+pub fn shared(bytes: usize) -> Object {
+    let mut object = Object::new(bytes);
+    assert!(share(&mut object));
+    object
+}
+
+/// What a layer that writes the object is lent.
+fn lend(object: &mut Object) -> *mut u8 {
+    within(LAYER, || object.mutable_cpu_data().unwrap())
+}
+
 pub fn discard(object: &mut Object) {
     unsafe { net::discard(inner(object)) };
 }
@@ -104,25 +115,23 @@ fn the_check_of_the_device_lets_a_discarded_object_go_on() {
 
 fn shared_objects_with_lives_one_after_the_other_take_the_same_block() {
     for bytes in BYTES {
-        let (mut first, mut second) = (Object::new(bytes), Object::new(bytes));
-        assert!(share(&mut first) && share(&mut second));
-        let of_first = within(LAYER, || first.mutable_cpu_data().unwrap());
+        let (mut first, mut second) = (shared(bytes), shared(bytes));
+        let of_first = lend(&mut first);
         assert_eq!(of_first.addr() % 64, 16, "as glibc's large blocks");
         unsafe { of_first.write_bytes(1, bytes) };
         assert_eq!(within(LAYER, || first.cpu_data()), Ok(of_first));
         discard(&mut first);
-        let of_second = within(LAYER, || second.mutable_cpu_data().unwrap());
+        let of_second = lend(&mut second);
         assert_eq!(of_second, of_first, "{bytes} bytes");
-        let again = within(LAYER, || first.mutable_cpu_data().unwrap());
+        let again = lend(&mut first);
         assert!(again.addr().abs_diff(of_second.addr()) >= bytes, "both are alive");
     }
 }
 
 fn a_read_from_outside_is_an_error_if_the_contents_are_gone_and_keeps_them_if_not() {
-    let (mut gone, mut alive) = (Object::new(5000), Object::new(5000));
-    assert!(share(&mut gone) && share(&mut alive));
+    let (mut gone, mut alive) = (shared(5000), shared(5000));
     for object in [&mut gone, &mut alive] {
-        let data = within(LAYER, || object.mutable_cpu_data().unwrap());
+        let data = lend(object);
         unsafe { data.write_bytes(3, 5000) };
     }
     discard(&mut gone);
@@ -134,7 +143,7 @@ fn a_read_from_outside_is_an_error_if_the_contents_are_gone_and_keeps_them_if_no
     });
     let view = alive.mutable_cpu_data().unwrap();
     discard(&mut alive);
-    assert!(within(LAYER, || gone.mutable_cpu_data().unwrap()) != view, "the view's memory is kept apart");
+    assert!(lend(&mut gone) != view, "the view's memory is kept apart");
     assert_eq!(alive.cpu_data(), Ok(view));
     assert!(is_filled(view, 5000, 3));
 }
@@ -145,8 +154,7 @@ fn what_was_touched_or_is_read_first_is_not_shared() {
     assert!(!share(&mut touched));
     discard(&mut touched);
     assert_eq!(touched.cpu_data(), Ok(data));
-    let mut read_first = Object::new(100);
-    assert!(share(&mut read_first));
+    let mut read_first = shared(100);
     let data = within(LAYER, || read_first.cpu_data().unwrap());
     discard(&mut read_first);
     assert_eq!(read_first.cpu_data(), Ok(data));
@@ -154,9 +162,8 @@ fn what_was_touched_or_is_read_first_is_not_shared() {
 }
 
 fn a_layer_that_needs_zeros_is_lent_zeros() {
-    let (mut first, mut second) = (Object::new(100), Object::new(100));
-    assert!(share(&mut first) && share(&mut second));
-    let data = within(LAYER, || first.mutable_cpu_data().unwrap());
+    let (mut first, mut second) = (shared(100), shared(100));
+    let data = lend(&mut first);
     unsafe { data.write_bytes(9, 100) };
     discard(&mut first);
     let data = within(LAYER_WITH_ZEROS, || second.mutable_cpu_data().unwrap());
@@ -164,32 +171,28 @@ fn a_layer_that_needs_zeros_is_lent_zeros() {
 }
 
 fn a_block_lies_where_it_is_planned() {
-    let (mut first, mut second) = (Object::new(1000), Object::new(1000));
-    assert!(share(&mut first) && share(&mut second));
+    let (mut first, mut second) = (shared(1000), shared(1000));
     unsafe { net::place(inner(&mut second), 1 << 16, 1 << 17) };
-    let first = within(LAYER, || first.mutable_cpu_data().unwrap());
-    let second = within(LAYER, || second.mutable_cpu_data().unwrap());
+    let first = lend(&mut first);
+    let second = lend(&mut second);
     assert_eq!(second.addr() - first.addr(), 1 << 16);
 }
 
 fn an_object_that_ends_gives_its_block_back_on_any_thread() {
     let data = {
-        let mut object = Object::new(1 << 20);
-        assert!(share(&mut object));
-        let data = within(LAYER, || object.mutable_cpu_data().unwrap()).addr();
+        let mut object = shared(1 << 20);
+        let data = lend(&mut object).addr();
         std::thread::scope(|scope| scope.spawn(move || drop(object)).join().unwrap());
         data
     };
-    let mut next = Object::new(1 << 20);
-    assert!(share(&mut next));
-    assert_eq!(within(LAYER, || next.mutable_cpu_data().unwrap()).addr(), data);
+    let mut next = shared(1 << 20);
+    assert_eq!(lend(&mut next).addr(), data);
 }
 
 fn threads_have_arenas_of_their_own() {
     let lend = || {
-        let mut object = Object::new(1 << 20);
-        assert!(share(&mut object));
-        let data = within(LAYER, || object.mutable_cpu_data().unwrap()).addr();
+        let mut object = shared(1 << 20);
+        let data = lend(&mut object).addr();
         (object, data)
     };
     let (_first, here) = lend();
@@ -205,9 +208,8 @@ fn nothing_is_executed_unless_it_is_said() {
 
 fn a_thread_ends_with_its_arena_free_for_the_next() {
     let there = || {
-        let mut object = Object::new(1 << 20);
-        assert!(share(&mut object));
-        within(LAYER, || object.mutable_cpu_data().unwrap()).addr()
+        let mut object = shared(1 << 20);
+        lend(&mut object).addr()
     };
     let addresses: Vec<usize> =
         (0..5).map(|_| std::thread::scope(|scope| scope.spawn(there).join().unwrap())).collect();
@@ -215,9 +217,8 @@ fn a_thread_ends_with_its_arena_free_for_the_next() {
 }
 
 fn junk_fills_what_is_lent() {
-    let mut object = Object::new(100);
-    assert!(share(&mut object));
-    let data = within(LAYER, || object.mutable_cpu_data().unwrap());
+    let mut object = shared(100);
+    let data = lend(&mut object);
     assert!(unsafe { data.cast::<[f32; 25]>().read_unaligned() }.iter().all(|value| value.is_nan()));
 }
 
