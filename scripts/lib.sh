@@ -131,6 +131,20 @@ environment() {
   printf '%s\n' "$folder/bin/python"
 }
 
+# for_pycaffe PYTHON: gets, by that Python's pip, NumPy and cffi for the Python of bullseye's Caffe, whose NumPy is too old for the package, and
+# OpenCV and ONNX, which bring protobufs of their own; prints their folder.
+for_pycaffe() {
+  local folder=$cache/python/pycaffe-2
+  if [ ! -d "$folder" ]; then
+    rm -rf "$folder.new"
+    "$1" -m pip install --quiet --disable-pip-version-check --target "$folder.new" --python-version 3.9 --only-binary :all: --no-deps \
+      numpy==1.26.4 cffi==1.17.1 opencv-python-headless==4.10.0.84 onnx==1.12.0 typing-extensions==4.12.2 >&2 ||
+      die "pip could not get NumPy, cffi, OpenCV and ONNX for pycaffe's Python (see above)"
+    mv "$folder.new" "$folder"
+  fi
+  printf '%s\n' "$folder"
+}
+
 # --- another release of Debian: its archive, with an apt state of its own ----------------------
 
 # debian_state FOLDER SUITE MIRROR "ARCHITECTURE…": makes that state, for `own` to use.

@@ -8,9 +8,9 @@ from pathlib import Path
 
 os.environ.setdefault("GLOG_minloglevel", "2")
 
-import c_api  # noqa: E402
 import caffe  # noqa: E402
 import numpy  # noqa: E402
+import reads  # noqa: E402
 from caffe.proto import caffe_pb2  # noqa: E402
 from google.protobuf.message import DecodeError  # noqa: E402
 from messages import C3D, CAFFE2, NVIDIA  # noqa: E402
@@ -23,10 +23,10 @@ V0_TYPES = (
 
 
 class Context:
-    """A folder, the library and Caffe's tool."""
+    """A folder and Caffe's tool."""
 
-    def __init__(self, library: str, upgrade: str, folder: Path) -> None:
-        self.api, self.upgrade, self.folder = c_api.Api(library), upgrade, folder
+    def __init__(self, upgrade: str, folder: Path) -> None:
+        self.upgrade, self.folder = upgrade, folder
 
     def file(self, name: str, contents: bytes) -> Path:
         """Writes a file."""
@@ -34,9 +34,9 @@ class Context:
         path.write_bytes(contents)
         return path
 
-    def read(self, name: str, contents: bytes) -> c_api.File:
+    def read(self, name: str, contents: bytes) -> reads.File:
         """What the library reads from a file of these contents."""
-        return self.api.file(self.file(name, contents))
+        return reads.file(self.file(name, contents))
 
     def upgraded(self, net: caffe_pb2.NetParameter) -> caffe_pb2.NetParameter:
         """The net as Caffe's own tool upgrades it."""
@@ -78,13 +78,13 @@ def check_blob(ours, theirs) -> None:
     assert ours.data.tobytes() == expected.tobytes(), "other values"
 
 
-def check_layers(ours: c_api.File, net: caffe_pb2.NetParameter) -> int:
+def check_layers(ours: reads.File, net: caffe_pb2.NetParameter) -> int:
     """The same layers, in order: names, types and blobs."""
     assert not ours.error, ours.error
     # The tool makes an Input of the net's inputs.
     theirs = [layer for layer in net.layer if layer.type != "Input"]
     layers = [layer for layer in ours.layers if layer.type != "Input"]
-    named = [(layer.name.decode(), layer.type) for layer in layers]
+    named = [(layer.name, layer.type) for layer in layers]
     assert named == [(layer.name, layer.type) for layer in theirs], f"{named}"
     for our, their in zip(layers, theirs):
         assert len(our.blobs) == len(their.blobs), our.name
@@ -98,9 +98,9 @@ def a_trained_model_has_the_arrays_that_pycaffe_has(context: Context) -> str:
     folder = trained(context.folder / "trained")
     path = folder / "small_iter_5.caffemodel"
     net = caffe.Net(str(folder / "net.prototxt"), str(path), caffe.TEST)
-    ours = context.api.file(path)
+    ours = reads.file(path)
     assert not ours.error, ours.error
-    found = {layer.name.decode(): layer.blobs for layer in ours.layers if layer.blobs}
+    found = {layer.name: layer.blobs for layer in ours.layers if layer.blobs}
     assert list(found) == list(net.params), f"{list(found)}"
     count = 0
     for name, params in net.params.items():
@@ -123,8 +123,8 @@ def a_solver_state_is_as_protobuf_has_it(context: Context) -> str:
     path = trained(context.folder / "trained") / "small_iter_5.solverstate"
     theirs = caffe_pb2.SolverState()
     theirs.ParseFromString(path.read_bytes())
-    ours = context.api.file(path)
-    assert ours.state == (theirs.iter, theirs.current_step, theirs.learned_net.encode()), ours.state
+    ours = reads.file(path)
+    assert ours.state == (theirs.iter, theirs.current_step, theirs.learned_net), ours.state
     assert theirs.iter == 5 and theirs.current_step > 0 and len(theirs.history) > 10
     blobs = ours.blobs()
     assert len(blobs) == len(theirs.history)
@@ -139,12 +139,12 @@ def a_mean_image_is_as_pycaffe_reads_it(context: Context) -> str:
     blob = caffe.io.array_to_blobproto(values.reshape(1, 3, 4, 5))
     ours = context.read("mean.binaryproto", blob.SerializeToString())
     array = caffe.io.blobproto_to_array(blob)
-    assert ours.kind == "Blob" and ours.blobs()[0].shape == list(array.shape)
+    assert ours.kind == "BLOB" and ours.blobs()[0].shape == list(array.shape)
     assert ours.blobs()[0].data.tobytes() == array.astype("<f4").tobytes()
     vector = caffe_pb2.BlobProtoVector()
     vector.blobs.extend([blob, blob])
     several = context.read("several.binaryproto", vector.SerializeToString())
-    assert several.kind == "Blobs" and len(several.blobs()) == 2
+    assert several.kind == "BLOBS" and len(several.blobs()) == 2
     check_blob(several.blobs()[1], blob)
     return "3 blobs"
 
@@ -274,11 +274,11 @@ def caffe2s_tensors_are_as_protobuf_has_them(context: Context) -> str:
         operator.arg.add(name="shape", ints=[2])
         operator.arg.add(name="values", strings=[b"cat", b"\xff"])
         ours = context.read("init_net.pb", net.SerializeToString())
-        assert ours.kind == "InitNet" and ours.name == b"init", f"{way}: {ours.kind} {ours.error}"
+        assert ours.kind == "INIT_NET" and ours.name == "init", f"{way}: {ours.kind} {ours.error}"
         # The C API lists texts and does not read them.
-        assert ours.layers.pop().name == b"texts", way
+        assert ours.layers.pop().name == "texts", way
         for layer, (name, shape, values) in zip(ours.layers, expected):
-            assert (layer.name.decode(), layer.blobs[0].shape) == (name, shape), f"{way}: {layer.name}"
+            assert (layer.name, layer.blobs[0].shape) == (name, shape), f"{way}: {layer.name}"
             found = layer.blobs[0].data
             assert found is not None and found.dtype == values.dtype, f"{way}: {name}: {layer.blobs[0].problem}"
             assert found.tobytes() == values.tobytes(), f"{way}: {name}"
@@ -323,7 +323,7 @@ def what_protobuf_reads_is_read_the_same(context: Context) -> str:
     read = compared = 0
     for number, file in enumerate(files):
         path = context.file(f"mutant_{number}.caffemodel", file)
-        ours = context.api.file(path)
+        ours = reads.file(path)
         theirs = caffe_pb2.NetParameter()
         # A group that ends and has not begun is a warning, and nothing behind it is read.
         with warnings.catch_warnings(record=True) as warned:

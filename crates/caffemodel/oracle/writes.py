@@ -13,7 +13,7 @@ import traceback
 from pathlib import Path
 
 import checks
-from checks import Context, caffe, caffe_pb2, fill, numpy
+from checks import Context, caffe, caffe_pb2, fill, numpy, reads
 from messages import C3D, NVIDIA
 from training import trained
 
@@ -21,8 +21,8 @@ from training import trained
 class Writer(Context):
     """The command that writes, beside those that read."""
 
-    def __init__(self, library: str, upgrade: str, command: str, folder: Path) -> None:
-        super().__init__(library, upgrade, folder)
+    def __init__(self, upgrade: str, command: str, folder: Path) -> None:
+        super().__init__(upgrade, folder)
         self.command = command
 
     def model(self, *arguments) -> None:
@@ -108,8 +108,8 @@ def caffe_loads_what_was_written(context: Writer) -> str:
     old = folder / "small_iter_5.caffemodel"
     net = caffe.Net(str(folder / "net.prototxt"), caffe.TEST)
     expected = {
-        (layer.name.decode(), number): numpy.arange(blob.data.size, dtype="<f4").reshape(blob.shape) / 7 + index
-        for index, layer in enumerate(context.api.file(old).layers)
+        (layer.name, number): numpy.arange(blob.data.size, dtype="<f4").reshape(blob.shape) / 7 + index
+        for index, layer in enumerate(reads.file(old).layers)
         for number, blob in enumerate(layer.blobs)
     }
     net.copy_from(str(context.written(old, {f"{name}.{number}": array for (name, number), array in expected.items()})))
@@ -161,12 +161,12 @@ CHECKS = (
 def main() -> int:
     """Runs the checks."""
     options = argparse.ArgumentParser(description=__doc__)
-    for name in ("library", "upgrade", "command"):
+    for name in ("upgrade", "command"):
         options.add_argument(f"--{name}", required=True)
     options.add_argument("--files", required=True, type=Path, help="the folder for the files that are written, which stay")
     chosen = options.parse_args()
     chosen.files.mkdir()
-    context = Writer(chosen.library, chosen.upgrade, chosen.command, chosen.files)
+    context = Writer(chosen.upgrade, chosen.command, chosen.files)
     passed = failed = 0
     for check in checks.CHECKS + CHECKS:
         try:
