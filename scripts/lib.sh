@@ -108,8 +108,7 @@ build_command() {
   printf '%s\n' "$target/debug/syncedmem"
 }
 
-# environment INTERPRETER: makes a virtual environment of it in the cache, with what tests of Python and of model files need; prints its
-# Python.
+# environment INTERPRETER: makes a virtual environment of it in the cache, with what tests of the Python package need; prints its Python.
 environment() {
   local folder wanted=$root/python/tests/requirements.txt
   folder=$cache/python/$("$1" -c 'import sys; print("%s-%d.%d.%d" % (sys.implementation.name, *sys.version_info[:3]))')-$(cksum <"$wanted" | cut -d ' ' -f 1)
@@ -131,15 +130,15 @@ environment() {
   printf '%s\n' "$folder/bin/python"
 }
 
-# for_pycaffe PYTHON: gets, by that Python's pip, NumPy and cffi for the Python of bullseye's Caffe, whose NumPy is too old for the package, and
-# OpenCV and ONNX, which bring protobufs of their own; prints their folder.
+# for_pycaffe PYTHON: gets, by that Python's pip, NumPy and cffi for the Python of bullseye's Caffe, whose NumPy is too old for the package,
+# safetensors, and OpenCV and ONNX, which bring protobufs of their own; prints their folder.
 for_pycaffe() {
-  local folder=$cache/python/pycaffe-2
+  local folder=$cache/python/pycaffe-3
   if [ ! -d "$folder" ]; then
     rm -rf "$folder.new"
     "$1" -m pip install --quiet --disable-pip-version-check --target "$folder.new" --python-version 3.9 --only-binary :all: --no-deps \
-      numpy==1.26.4 cffi==1.17.1 opencv-python-headless==4.10.0.84 onnx==1.12.0 typing-extensions==4.12.2 >&2 ||
-      die "pip could not get NumPy, cffi, OpenCV and ONNX for pycaffe's Python (see above)"
+      numpy==1.26.4 cffi==1.17.1 opencv-python-headless==4.10.0.84 onnx==1.12.0 safetensors==0.6.2 typing-extensions==4.12.2 >&2 ||
+      die "pip could not get NumPy, cffi, safetensors, OpenCV and ONNX for pycaffe's Python (see above)"
     mv "$folder.new" "$folder"
   fi
   printf '%s\n' "$folder"

@@ -1,20 +1,13 @@
-"""Reads what `syncedmem model export` has written with NumPy and with safetensors' own package, and compares the arrays; and lets
-`syncedmem model import` read what those have written.
+"""What `syncedmem model export` writes, read by NumPy and by safetensors' own package; and what these write, imported."""
 
-Started by `tests/models/run` with the files that checks.py has left.
-"""
-
-import argparse
-import json
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy
-from safetensors import safe_open
-from safetensors.numpy import save_file
+import reads
+from safetensors.numpy import load_file, save_file
 
 CAFFE2 = "init_net.pb"  # Such files are not written.
+# Those that checks.py has left.
 FILES = (
     "trained/small_iter_5.caffemodel",
     "trained/small_iter_5.solverstate",
@@ -27,88 +20,52 @@ FILES = (
 )
 
 
-def exported(command: str, path: Path, kind: str) -> Path:
-    """The file that the command makes of a model."""
-    to = path.with_name(f"{path.name}.{kind}")
-    subprocess.run([command, "model", "export", path, "--to", kind, "--diffs", "-o", to], check=True, capture_output=True)
-    return to
+def arrays_of(path: Path) -> dict:
+    """The arrays of a model, by the names that `export` gives them."""
+    ours, arrays = reads.file(path), {}
+    for layer in ours.layers:
+        for number, blob in enumerate(layer.blobs):
+            name = layer.name if ours.kind in ("BLOB", "INIT_NET") else f"{layer.name}.{number}"
+            arrays.update({name: blob.data, **({} if blob.diff is None else {f"{name}.diff": blob.diff})})
+    return arrays
 
 
-def inspected(command: str, path: Path) -> dict:
-    """What the command says of a model."""
-    run = subprocess.run([command, "model", "inspect", "--json", "--ranges", path], check=True, capture_output=True)
-    return json.loads(run.stdout)
+def compare(found: dict, expected: dict) -> int:
+    """The same names, types, shapes and bytes."""
+    assert expected and set(found) == set(expected), f"{sorted(found)} are not {sorted(expected)}"
+    for name, array in expected.items():
+        assert (found[name].dtype, found[name].shape) == (array.dtype, array.shape), name
+        assert found[name].tobytes() == array.tobytes(), name
+    return len(expected)
 
 
-def check(command: str, path: Path) -> str:
-    """Both formats have the same arrays, and they are those that `inspect` has found."""
-    about = inspected(command, path)
-    expected = {}
-    for layer in about["layers"]:
-        for number, blob in enumerate(layer["blobs"]):
-            name = layer["name"] if about["kind"] in ("blob", "Caffe2 net") else f"{layer['name']}.{number}"
-            for part in ("data", "diff"):
-                if part in blob:
-                    expected[name + (".diff" if part == "diff" else "")] = (blob["shape"], blob[part])
-    with numpy.load(exported(command, path, "npz")) as archive:
-        npz = {name: archive[name] for name in archive.files}
-    with safe_open(exported(command, path, "safetensors"), framework="numpy") as tensors:
-        safe = {name: tensors.get_tensor(name) for name in tensors.keys()}
-    assert expected and set(npz) == set(safe) == set(expected), f"{sorted(npz)}, {sorted(safe)}, {sorted(expected)}"
-    for name, (shape, found) in expected.items():
-        for array in (npz[name], safe[name]):
-            assert list(array.shape) == shape and array.dtype == found["type"], f"{name}: {array.shape} {array.dtype}"
-            finite = array[numpy.isfinite(array)]
-            assert not finite.size or (finite.min(), finite.max()) == (found["min"], found["max"]), name
-            assert numpy.isnan(array).sum() == found["nan"] and numpy.isinf(array).sum() == found["infinite"], name
-        assert npz[name].tobytes() == safe[name].tobytes(), name
-    return f"{len(expected)} arrays"
-
-
-def reimport(command: str, path: Path) -> str:
-    """Arrays that NumPy has changed and written, and safetensors too, are those of the model that is made of them."""
-    with numpy.load(exported(command, path, "npz")) as archive:
-        arrays = {name: numpy.ascontiguousarray(archive[name] / 2 + 1, archive[name].dtype) for name in archive.files}
-    new = path.with_name(f"new_{path.name}")
-    writers = {
-        "npz": [lambda to: numpy.savez(to, **arrays), lambda to: numpy.savez_compressed(to, **arrays)],
-        "safetensors": [lambda to: save_file(arrays, to)],
-    }
-    count = 0
-    for kind, all_of_kind in writers.items():
-        for write in all_of_kind:
-            given = path.with_name(f"given.{kind}")
-            write(given)
-            arguments = [given, "--from", kind, "--like", path, "-o", new]
-            subprocess.run([command, "model", "import", *arguments], check=True, capture_output=True)
-            with numpy.load(exported(command, new, "npz")) as archive:
-                assert set(archive.files) == set(arrays), f"{archive.files}"
-                for name, array in arrays.items():
-                    found = archive[name]
-                    assert found.dtype == array.dtype and found.shape == array.shape, name
-                    assert found.tobytes() == array.tobytes(), name
-                    count += 1
+def exports_are_read_by_numpy_and_safetensors(context) -> str:
+    """exports of every kind of file, as npz and as safetensors, beside what the package reads"""
+    count, readers = 0, (("npz", lambda path: dict(numpy.load(path))), ("safetensors", load_file))
+    for path in (context.folder / name for name in FILES):
+        for kind, read in readers:
+            to = path.with_name(f"{path.name}.{kind}")
+            context.model("export", path, "--to", kind, "--diffs", "-o", to)
+            count += compare(read(to), arrays_of(path))
     return f"{count} arrays"
 
 
-def main() -> int:
-    """Checks each file."""
-    options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--command", required=True)
-    options.add_argument("--files", required=True, type=Path)
-    chosen = options.parse_args()
-    failed = 0
-    jobs = [(name, "as npz and as safetensors", check) for name in FILES]
-    jobs += [(name, "with values of NumPy's and of safetensors' own files", reimport) for name in FILES if name != CAFFE2]
-    for name, what, run in jobs:
-        try:
-            print(f"ok - {name} {what}: {run(chosen.command, chosen.files / name)}")
-        except (AssertionError, OSError, subprocess.CalledProcessError) as error:
-            failed += 1
-            print(f"not ok - {name} {what}: {error}{getattr(error, 'stderr', '')}")
-    print(f"exports: {len(jobs) - failed} passed, {failed} failed")
-    return 1 if failed else 0
+def imports_take_what_numpy_and_safetensors_write(context) -> str:
+    """arrays that NumPy, compressed or not, and safetensors have written, in every kind of file"""
+    writers = (
+        ("npz", lambda to, arrays: numpy.savez(to, **arrays)),
+        ("npz", lambda to, arrays: numpy.savez_compressed(to, **arrays)),
+        ("safetensors", lambda to, arrays: save_file(arrays, to)),
+    )
+    count = 0
+    for path in (context.folder / name for name in FILES if name != CAFFE2):
+        arrays = {name: numpy.ascontiguousarray(array / 2 + 1, array.dtype) for name, array in arrays_of(path).items()}
+        for kind, write in writers:
+            given, new = path.with_name(f"given.{kind}"), path.with_name(f"new_{path.name}")
+            write(given, arrays)
+            context.model("import", given, "--from", kind, "--like", path, "-o", new)
+            count += compare(arrays_of(new), arrays)
+    return f"{count} arrays"
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+CHECKS = (exports_are_read_by_numpy_and_safetensors, imports_take_what_numpy_and_safetensors_write)

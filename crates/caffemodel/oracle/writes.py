@@ -1,5 +1,5 @@
-"""Compares what is read from model files with what Caffe and protobuf read (checks.py), and files that `syncedmem model import` writes
-with what protobuf's Python package makes of the same changes; and lets Caffe load them.
+"""Compares what is read from model files with what Caffe and protobuf read (checks.py), files that `syncedmem model import` writes with what
+protobuf's Python package makes of the same changes, and exports with what NumPy and safetensors read (exports.py); and lets Caffe load them.
 
 Started by `tests/models/run` in Debian's Python with pycaffe. Each check prints one line; the last line counts them.
 """
@@ -13,6 +13,7 @@ import traceback
 from pathlib import Path
 
 import checks
+import exports
 from checks import Context, caffe, caffe_pb2, fill, numpy, reads
 from messages import C3D, NVIDIA
 from training import trained
@@ -163,12 +164,12 @@ def main() -> int:
     options = argparse.ArgumentParser(description=__doc__)
     for name in ("upgrade", "command"):
         options.add_argument(f"--{name}", required=True)
-    options.add_argument("--files", required=True, type=Path, help="the folder for the files that are written, which stay")
+    options.add_argument("--files", required=True, type=Path, help="the folder for the files that are written")
     chosen = options.parse_args()
     chosen.files.mkdir()
     context = Writer(chosen.upgrade, chosen.command, chosen.files)
     passed = failed = 0
-    for check in checks.CHECKS + CHECKS:
+    for check in checks.CHECKS + CHECKS + exports.CHECKS:
         try:
             print(f"ok - {check.__doc__}: {check(context)}")
             passed += 1
