@@ -1,5 +1,5 @@
-/* refused CALL: the kernel refuses a system call, as in a sandbox, with one error after the other. The library must do without the call,
- * or return a status. */
+/* refused CALL ERROR: the kernel refuses a system call, as in a sandbox, with this error. The library must do without the call, or return a
+ * status. Without arguments the names of the calls are printed. */
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -7,7 +7,6 @@
 #include <stddef.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 
 #include "objects.h"
 
@@ -50,37 +49,23 @@ static void *work(void *number) {
   return NULL;
 }
 
-/* Runs in a process of its own, because a filter cannot be removed. */
-static void attack(unsigned number, unsigned error) {
+int main(int arguments, char **argument) {
+  size_t call = 0, calls = sizeof CALLS / sizeof *CALLS;
+  if (arguments < 3) {
+    for (; call < calls; ++call) puts(CALLS[call].name);
+    return 0;
+  }
+  while (call < calls && strcmp(CALLS[call].name, argument[1]) != 0) ++call;
+  if (call == calls) fail("no such call: %s", argument[1]);
+  /* Let the library write files too. */
+  setenv("SYNCEDMEM_TRACE", "refused-%p.trace", 1);
+  setenv("SYNCEDMEM_REPORT", "refused.txt", 1);
   alarm(60);
-  refuse(number, error);
+  refuse(CALLS[call].number, (unsigned)atoi(argument[2]));
   pthread_t thread;
   int has_thread = pthread_create(&thread, NULL, work, (void *)1) == 0;
   work((void *)2);
   if (has_thread) pthread_join(thread, NULL);
   /* The filter also refuses calls at exit. */
-  exit(0);
-}
-
-int main(int arguments, char **argument) {
-  if (arguments != 2) fail("usage: refused CALL, or refused --list");
-  int lists = strcmp(argument[1], "--list") == 0, found = 0;
-  /* Let the library write files too. */
-  setenv("SYNCEDMEM_TRACE", "refused-%p.trace", 1);
-  setenv("SYNCEDMEM_REPORT", "refused.txt", 1);
-  for (size_t call = 0; call < sizeof CALLS / sizeof *CALLS; ++call) {
-    if (lists) puts(CALLS[call].name);
-    if (strcmp(CALLS[call].name, argument[1]) != 0) continue;
-    found = 1;
-    static const unsigned ERRORS[] = {EPERM, EAGAIN, ENOMEM, ENOSYS};
-    for (size_t i = 0; i < sizeof ERRORS / sizeof *ERRORS; ++i) {
-      pid_t child = fork();
-      if (child == 0) attack(CALLS[call].number, ERRORS[i]);
-      int status;
-      if (child < 0 || waitpid(child, &status, 0) != child) fail("no process can be made");
-      if (status != 0) fail("refused with errno %u, the process ended with status %#x", ERRORS[i], status);
-    }
-  }
-  if (!lists && !found) fail("no such call: %s", argument[1]);
   return 0;
 }
