@@ -1,6 +1,6 @@
 # The syncedmem command, the library that it preloads beside the main one (libsyncedmem_names.so), and what the command
 # writes of itself: manual pages and completions. Both are made by running it, so
-# for another machine they are left out: `syncedmem man` and `syncedmem completions` print them there.
+# for another machine they are left out: `syncedmem share DIR` writes them there.
 
 set(command_target "")
 if(SYNCEDMEM_TARGET)

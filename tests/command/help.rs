@@ -8,7 +8,7 @@ use crate::support::assert_has;
 use crate::support::command_file::command_file;
 
 /// The pages of the help: the command's own, and one for each command below it.
-pub const PAGES: [&[&str]; 14] = [
+pub const PAGES: [&[&str]; 13] = [
     &[],
     &["run"],
     &["doctor"],
@@ -21,8 +21,7 @@ pub const PAGES: [&[&str]; 14] = [
     &["model", "export"],
     &["model", "import"],
     &["model", "diff"],
-    &["completions"],
-    &["man"],
+    &["share"],
 ];
 
 #[test]
@@ -39,7 +38,6 @@ fn without_a_command_the_help_is_printed_and_it_is_an_error() {
     let told = said(&mut command());
     assert_eq!(told.status, Some(2));
     told.has(&["Usage: syncedmem <COMMAND>", "Examples:"]);
-    assert!(!told.error.contains("share"), "what only the installation needs is not shown: {}", told.error);
 }
 
 #[test]
@@ -62,41 +60,33 @@ fn a_misspelt_command_is_reported_with_the_one_that_is_meant() {
 }
 
 #[test]
-fn shells_take_the_completions() {
-    let workshop = Workshop::new();
-    let bash = said(command().args(["completions", "bash"]));
-    let file = workshop.source("bash", &bash.output);
-    // Prints bash's completions of `syncedmem do` and behind `syncedmem run --on-error `.
-    let script = r#"
-        . "$1"
-        COMP_WORDS=(syncedmem do); COMP_CWORD=1; _syncedmem syncedmem do syncedmem; echo "${COMPREPLY[@]}"
-        COMP_WORDS=(syncedmem run --on-error ""); COMP_CWORD=3; _syncedmem syncedmem "" --on-error; echo "${COMPREPLY[@]}"
-    "#;
-    let told = said(Command::new("bash").args(["-c", script, "-"]).arg(file));
-    assert_eq!(told.output, "doctor\nabort throw\n", "{}", told.error);
-    for (shell, begin) in [("zsh", "#compdef syncedmem"), ("fish", "# Print an optspec")] {
-        let told = said(command().args(["completions", shell]));
-        assert!(told.output.starts_with(begin), "{shell}: {}", told.output);
-    }
-    assert_eq!(said(command().args(["completions", "cmd"])).status, Some(2));
-}
-
-#[test]
-fn manual_pages_are_written_for_every_command() {
+fn manual_pages_and_completions_are_written_for_every_command_and_bash_takes_them() {
     let workshop = Workshop::new();
     let folder = workshop.path("share");
-    assert_eq!(said(command().arg("share").arg(&folder)).status, Some(0));
+    said(command().arg("share").arg(&folder)).ok();
     for page in PAGES {
         let page = folder.join(format!("man/man1/{}.1", [&["syncedmem"], page].concat().join("-")));
         let text = std::fs::read_to_string(&page).unwrap();
         assert_has(&text, &[".SH NAME\n", ".SH SYNOPSIS\n", ".SH EXAMPLES\n"]);
         assert!(!text.contains("EXTRA"), "{}", page.display());
     }
-    assert!(!folder.join("man/man1/syncedmem-share.1").exists());
-    for file in ["bash-completion/completions/syncedmem", "zsh/site-functions/_syncedmem"] {
-        assert!(folder.join(file).is_file(), "{file}");
+    for (file, begin) in [
+        ("zsh/site-functions/_syncedmem", "#compdef syncedmem"),
+        ("fish/vendor_completions.d/syncedmem.fish", "# Print an optspec"),
+    ] {
+        let text = std::fs::read_to_string(folder.join(file)).unwrap();
+        assert!(text.starts_with(begin), "{file}: {text}");
     }
-    said(command().args(["man", "--directory", "/proc/nowhere"])).fails(1, &["name a folder that you may write to"]);
+    // Prints bash's completions of `syncedmem do` and behind `syncedmem run --on-error `.
+    let script = r#"
+        . "$1"
+        COMP_WORDS=(syncedmem do); COMP_CWORD=1; _syncedmem syncedmem do syncedmem; echo "${COMPREPLY[@]}"
+        COMP_WORDS=(syncedmem run --on-error ""); COMP_CWORD=3; _syncedmem syncedmem "" --on-error; echo "${COMPREPLY[@]}"
+    "#;
+    let bash = folder.join("bash-completion/completions/syncedmem");
+    let told = said(Command::new("bash").args(["-c", script, "-"]).arg(bash));
+    assert_eq!(told.output, "doctor\nabort throw\n", "{}", told.error);
+    said(command().args(["share", "/proc/nowhere"])).fails(1, &["name a folder that you may write to"]);
 }
 
 /// The lines of a page's examples, as on a terminal of 80 columns.
@@ -139,10 +129,9 @@ fn field(number: u8, contents: &[u8]) -> Vec<u8> {
 
 /// The files that the examples name.
 pub fn prepare(workshop: &Workshop) {
-    for folder in ["bin", "lib", "caffe", "snapshots", ".zfunc", ".config/fish/completions", ".local/share/man/man1"] {
+    for folder in ["bin", "lib", "caffe", "snapshots"] {
         std::fs::create_dir_all(workshop.path(folder)).unwrap();
     }
-    std::fs::create_dir_all(workshop.path(".local/share/bash-completion/completions")).unwrap();
     let copy = |from: &str, to: &str| assert!(std::fs::copy(workshop.path(from), workshop.path(to)).is_ok());
     workshop.caffe(&[]);
     workshop.program(&["-Wl,-rpath,$ORIGIN/.."]);
@@ -152,8 +141,6 @@ pub fn prepare(workshop: &Workshop) {
     workshop.program(&["-Wl,-rpath,/nowhere"]);
     copy("program", "my-program");
     std::os::unix::fs::symlink(command().get_program(), workshop.path("bin/syncedmem")).unwrap();
-    std::fs::write(workshop.path("bin/man"), "#!/bin/sh\ngrep -q EXAMPLES\n").unwrap();
-    std::fs::set_permissions(workshop.path("bin/man"), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     for script in ["classify.py", "serve.py", "train.py"] {
         workshop.source(script, "def train():\n    import caffe\n");
     }

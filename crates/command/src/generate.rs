@@ -1,46 +1,26 @@
-//! Shell completions and manual pages.
+//! `syncedmem share`.
 
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::builder::Resettable;
-use clap::{Args, Command};
+use clap::{Args, Command, ValueHint};
 use clap_complete::Shell;
 use clap_mangen::Man as Page;
 use clap_mangen::roff::{Roff, roman};
 
-use crate::output::{self, STANDARD};
-use crate::say;
+use crate::{output, say};
 
-/// Print the completions of a shell.
+/// Write manual pages, and completions of bash, zsh and fish, to a folder, as systems have them below `share`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  syncedmem completions bash \\
-    > ~/.local/share/bash-completion/completions/syncedmem
-  syncedmem completions zsh > ~/.zfunc/_syncedmem
-  syncedmem completions fish > ~/.config/fish/completions/syncedmem.fish")]
-pub struct Completions {
-    /// The shell that reads them.
-    shell: Shell,
-}
-
-/// Print the manual page, or write those of all commands to a folder.
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  syncedmem man | man -l -
-  syncedmem man --directory ~/.local/share/man/man1")]
-pub struct Man {
-    /// The folder for syncedmem.1, syncedmem-run.1 and so on; created if it is missing.
-    #[arg(long, value_name = "DIR")]
-    directory: Option<PathBuf>,
-}
-
-/// Write manual pages and completions to a folder, as they are installed below `share`.
-#[derive(Debug, Args)]
-pub struct ShareFolder {
+  syncedmem share ~/.local/share
+      for man, bash and fish; for zsh, add the folder in it to fpath")]
+pub struct Share {
+    /// Created if it is missing.
+    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
     directory: PathBuf,
 }
 
@@ -50,48 +30,22 @@ const COMPLETIONS: [(Shell, &str); 3] = [
     (Shell::Fish, "fish/vendor_completions.d/syncedmem.fish"),
 ];
 
-pub fn share(options: &ShareFolder, command: Command) -> ExitCode {
+pub fn share(options: &Share, command: Command) -> ExitCode {
     let directory = &options.directory;
     let completions = COMPLETIONS.iter().try_for_each(|&(shell, path)| {
-        let path = directory.join(path);
+        let (path, mut text) = (directory.join(path), Vec::new());
         path.parent().map_or(Ok(()), std::fs::create_dir_all)?;
-        output::all(&path, &completions_of(shell, command.clone()))
+        clap_complete::generate(shell, &mut command.clone(), "syncedmem", &mut text);
+        output::all(&path, &text)
     });
     match completions.and_then(|()| write_pages(&directory.join("man/man1"), command)) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => say::failed(format_args!("{} cannot be written: {}", directory.display(), say::reason(&error))),
-    }
-}
-
-pub fn completions(options: &Completions, command: Command) -> ExitCode {
-    print(&completions_of(options.shell, command))
-}
-
-fn completions_of(shell: Shell, mut command: Command) -> Vec<u8> {
-    let mut text = Vec::new();
-    clap_complete::generate(shell, &mut command, "syncedmem", &mut text);
-    text
-}
-
-pub fn man(options: &Man, command: Command) -> ExitCode {
-    let Some(directory) = &options.directory else {
-        return match page(for_pages(command)) {
-            Ok(text) => print(&text),
-            Err(error) => say::failed(format_args!("the manual page could not be written: {error}")),
-        };
-    };
-    match write_pages(directory, command) {
-        Ok(()) => ExitCode::SUCCESS,
         Err(error) => say::failed(format_args!(
-            "the manual pages could not be written to {}: {}; name a folder that you may write to",
+            "{} cannot be written: {}; name a folder that you may write to",
             directory.display(),
             say::reason(&error)
         )),
     }
-}
-
-fn for_pages(command: Command) -> Command {
-    command.disable_help_subcommand(true)
 }
 
 /// The text behind the options, which clap_mangen calls EXTRA, becomes sections.
@@ -123,21 +77,14 @@ fn page(mut command: Command) -> io::Result<Vec<u8>> {
     Ok(text)
 }
 
-fn write_pages(directory: &Path, command: Command) -> io::Result<()> {
+fn write_pages(directory: &Path, mut command: Command) -> io::Result<()> {
     fn write(command: &Command, directory: &Path) -> io::Result<()> {
         let name = command.get_display_name().unwrap_or_else(|| command.get_name());
         output::all(&directory.join(format!("{name}.1")), &page(command.clone())?)?;
-        let shown = command.get_subcommands().filter(|command| !command.is_hide_set());
-        shown.into_iter().try_for_each(|command| write(command, directory))
+        command.get_subcommands().try_for_each(|command| write(command, directory))
     }
     std::fs::create_dir_all(directory)?;
-    let mut command = for_pages(command);
+    command = command.disable_help_subcommand(true);
     command.build();
     write(&command, directory)
-}
-
-fn print(text: &[u8]) -> ExitCode {
-    // Ignored: `say::end` reports it.
-    let _ = output::all(STANDARD.as_ref(), text);
-    ExitCode::SUCCESS
 }

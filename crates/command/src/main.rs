@@ -42,8 +42,6 @@ fn run(command: Command) -> ExitCode {
         Command::Export(options) => export::run(&options),
         Command::Diff(options) => diff::run(&options),
         Command::Model(options) => model::run(&options),
-        Command::Completions(options) => generate::completions(&options, Options::command()),
-        Command::Man(options) => generate::man(&options, Options::command()),
         Command::Share(options) => generate::share(&options, Options::command()),
     }
 }

@@ -38,8 +38,5 @@ pub enum Command {
     Export(export::Options),
     Diff(diff::Options),
     Model(model::Options),
-    Completions(generate::Completions),
-    Man(generate::Man),
-    #[command(hide = true)]
-    Share(generate::ShareFolder),
+    Share(generate::Share),
 }
