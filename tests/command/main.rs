@@ -8,7 +8,6 @@ mod doctor;
 #[path = "../observe/trace/events.rs"]
 mod events;
 mod export;
-mod full_disk;
 mod functions;
 mod help;
 mod input;

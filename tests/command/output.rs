@@ -115,6 +115,7 @@ fn a_limit_on_the_length_of_files_does_not_change_the_status_of_a_program() {
             let script = format!("{limit}; TMPDIR=tmp exec \"$0\" run {option} -- sh -c '{script}'");
             let told = workshop.shell_here(&script);
             assert_eq!((told.status, told.output.as_str()), (Some(7), ""), "{option}: {}", told.error);
+            assert!(limit != "ulimit -f 0" || told.error.contains("(ulimit -f)"), "{option}: {}", told.error);
             workshop.leaves_nothing();
             let is_left = |name: &String| name.contains("-run-") || name.starts_with('.');
             assert!(!workshop.names().iter().any(is_left), "{option}: {:?}", workshop.names());

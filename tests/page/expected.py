@@ -27,7 +27,6 @@ class Expected:
 
     def __init__(self, records_of_process: list[dict[str, Any]]) -> None:
         self.facts: Counter[str] = Counter()
-        self.live: Counter[str] = Counter()
         # Objects and accesses; bytes by the side that they were copied to.
         self.counts: Counter[str] = Counter()
         self.copied: Counter[str] = Counter()
@@ -64,6 +63,7 @@ class Expected:
             self.events += 1
             self._count(arguments, took)
         for kind in KINDS:
+            self.facts[f"peak.{kind}"] = max((level[kind] for level in self.held.levels), default=0)
             self.facts[f"lent.{kind}"] = max((step[kind] for step in self.steps.values()), default=0)
 
     def _sum(self, name: str, size: int, took: int) -> None:
@@ -82,10 +82,6 @@ class Expected:
             case "allocated":
                 source = "pool" if what["origin"] != "fresh" else "system" if kind == "pageable" else "driver"
                 self._sum(f"{kind} memory from the {source}", size, took)
-                self.live[kind] += size
-                self.facts[f"peak.{kind}"] = max(self.facts[f"peak.{kind}"], self.live[kind])
-            case "freed":
-                self.live[kind] -= size
             case "copied" | "started":
                 self._sum(f"copy to the {what['to']}, {what['path']}", size, took)
                 self.copied[what["to"]] += size

@@ -1,8 +1,7 @@
 //! Orders records by their ends. The file is nearly so: only a thread that was interrupted between an event's end and
 //! its record writes late. So a window of records is held back.
 
-use std::cmp::{Ordering, Reverse};
-use std::collections::BinaryHeap;
+use std::collections::BTreeMap;
 
 use syncedmem_trace::recording::record::Record;
 
@@ -11,16 +10,9 @@ const WINDOW: usize = 1 << 14;
 
 #[derive(Debug, Default)]
 pub struct Order {
-    waiting: BinaryHeap<Reverse<Waiting>>,
+    /// By end, then by position in the file, which is the order within a thread.
+    waiting: BTreeMap<(u64, u64), Record>,
     sequence: u64,
-}
-
-/// Ordered by end, then by position in the file, which is the order within a thread.
-#[derive(Debug)]
-struct Waiting {
-    end: u64,
-    sequence: u64,
-    record: Record,
 }
 
 impl Order {
@@ -35,7 +27,7 @@ impl Order {
             | Record::Mode { time, .. } => time,
         };
         self.sequence += 1;
-        self.waiting.push(Reverse(Waiting { end, sequence: self.sequence, record }));
+        self.waiting.insert((end, self.sequence), record);
         self.sequence
     }
 
@@ -45,33 +37,7 @@ impl Order {
 
     /// With its number.
     pub fn next(&mut self) -> Option<(u64, Record)> {
-        let Reverse(Waiting { sequence, record, .. }) = self.waiting.pop()?;
+        let ((_, sequence), record) = self.waiting.pop_first()?;
         Some((sequence, record))
-    }
-}
-
-impl Waiting {
-    fn key(&self) -> (u64, u64) {
-        (self.end, self.sequence)
-    }
-}
-
-impl PartialEq for Waiting {
-    fn eq(&self, other: &Self) -> bool {
-        self.key() == other.key()
-    }
-}
-
-impl Eq for Waiting {}
-
-impl PartialOrd for Waiting {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Waiting {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.key().cmp(&other.key())
     }
 }

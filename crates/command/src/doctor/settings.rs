@@ -2,27 +2,13 @@
 
 use strsim::levenshtein;
 
-/// Variables of the library and of this command.
-pub const KNOWN: [&str; 18] = [
-    "SYNCEDMEM_ACCOUNT",
-    "SYNCEDMEM_CHECK_DEVICE",
-    "SYNCEDMEM_HOST_BLOCKS",
-    "SYNCEDMEM_HOST_LIMIT",
-    "SYNCEDMEM_JUNK_FILL",
-    "SYNCEDMEM_KEEP",
-    "SYNCEDMEM_LIBRARY",
-    "SYNCEDMEM_MODE",
-    "SYNCEDMEM_ON_ERROR",
-    "SYNCEDMEM_PIN",
-    "SYNCEDMEM_PINNED_LIMIT",
-    "SYNCEDMEM_POOL_AGE",
-    "SYNCEDMEM_POOL_BUDGET",
-    "SYNCEDMEM_REPORT",
-    "SYNCEDMEM_SHARE",
-    "SYNCEDMEM_TAKE_OVER",
-    "SYNCEDMEM_TRACE",
-    "SYNCEDMEM_TRACE_SIZE",
-];
+use crate::run::settings::Settings;
+
+/// Variables of the library and of this command: those of `run`'s options, and others.
+fn known() -> impl Iterator<Item = &'static str> {
+    const OTHERS: [&str; 4] = ["SYNCEDMEM_CHECK_DEVICE", "SYNCEDMEM_LIBRARY", "SYNCEDMEM_REPORT", "SYNCEDMEM_TRACE"];
+    Settings::default().all().map(|(name, _)| name).into_iter().chain(OTHERS)
+}
 
 pub fn lines() -> Vec<String> {
     let mut lines: Vec<_> = std::env::vars_os()
@@ -44,12 +30,12 @@ fn looks_like_one(name: &str) -> bool {
 }
 
 fn describe(name: &str, value: &str) -> String {
-    if KNOWN.contains(&name) {
+    if known().any(|known| known == name) {
         let empty = if value.is_empty() { " (empty counts as not set)" } else { "" };
         return format!("{name}={value}{empty}");
     }
     let upper = name.to_ascii_uppercase();
-    let nearest = KNOWN.iter().min_by_key(|known| levenshtein(known, &upper));
+    let nearest = known().min_by_key(|known| levenshtein(known, &upper));
     // A greater distance is no likeness.
     match nearest.filter(|known| levenshtein(known, &upper) <= 4) {
         Some(nearest) => format!("{name}={value}: the library has no setting of that name; {nearest} is perhaps meant"),
@@ -73,7 +59,7 @@ mod tests {
         let names: Vec<_> = names.filter(|name| !name.contains("_TEST_") && !is_status(name)).collect();
         assert!(names.len() > 10, "{names:?}");
         for name in &names {
-            assert!(KNOWN.contains(name), "{name}");
+            assert!(known().any(|known| known == *name), "{name}");
         }
     }
 }

@@ -6,6 +6,8 @@ use syncedmem_analysis::ledger::{Holder, Ledger};
 use syncedmem_trace::event::{Event, Origin, What};
 use syncedmem_trace::kind::Kind;
 
+use super::rows::by_name;
+
 /// One layer's `Forward` or `Backward`, with what its thread's arena had lent when that was most. Of several threads, that of
 /// the fullest arena.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -108,13 +110,8 @@ impl Arenas {
     /// In the order of a pass, net by net.
     pub fn finish(&self, who: impl Fn(Holder) -> String) -> Vec<Step> {
         let lent = |step: u64, kind: Kind| {
-            let mut holders: HashMap<String, u64> = HashMap::new();
-            for (holder, bytes) in self.most.get(&(step, kind)).iter().flat_map(|most| &most.holders) {
-                *holders.entry(who(*holder)).or_default() += bytes;
-            }
-            let mut holders: Vec<_> = holders.into_iter().collect();
-            holders.sort_by(|(a, more), (b, less)| less.cmp(more).then_with(|| a.cmp(b)));
-            holders
+            let holders = self.most.get(&(step, kind)).into_iter().flat_map(|most| &most.holders);
+            by_name(holders.map(|&(holder, bytes)| (who(holder), bytes)))
         };
         let of_net = |net: &Net| {
             let forward = if net.is_test { "test" } else { "forward" };

@@ -16,8 +16,8 @@ use super::arena::Arenas;
 use super::facts::{self, Batch, Ending, Holding, Process, RoleShare, Spent};
 use super::failure::{self, Failure};
 use super::held::Owner;
-use super::layers::{Layers, NO_LAYER, by_name};
-use super::rows::{Caller, Finding, HolderRow};
+use super::layers::{self, Layers, NO_LAYER};
+use super::rows::{self, Caller, Finding, HolderRow};
 use super::timeline::Timeline;
 
 #[derive(Default)]
@@ -174,7 +174,7 @@ impl Gathering {
             name,
             events: self.events,
             by_type: self.layers.by_type(&holders),
-            by_name: by_name(&holders),
+            by_name: layers::by_name(&holders),
             holders,
             layers: std::mem::take(&mut self.layers),
             arena,
@@ -220,10 +220,7 @@ impl Gathering {
 
 impl Failing {
     fn finish(&self, who: impl Fn(ledger::Holder) -> String) -> Failure {
-        let mut held: HashMap<String, u64> = HashMap::new();
-        self.held.iter().for_each(|&(holder, bytes)| *held.entry(who(holder)).or_default() += bytes);
-        let mut holders: Vec<_> = held.into_iter().collect();
-        holders.sort_by(|(a, more), (b, less)| less.cmp(more).then_with(|| a.cmp(b)));
+        let holders = rows::by_name(self.held.iter().map(|&(holder, bytes)| (who(holder), bytes)));
         Failure { who: who(self.holder), holders, ..self.failure.clone() }
     }
 }

@@ -1,5 +1,7 @@
 //! The rows of a report's lists: findings, holders and callers. Rows that differ in figures alone are joined.
 
+use std::collections::HashMap;
+
 use syncedmem_analysis::advice::Rule;
 use syncedmem_trace::account::Sum;
 
@@ -104,4 +106,13 @@ impl Caller {
         self.fresh = self.fresh.plus(other.fresh);
         self.waits = self.waits.plus(other.waits);
     }
+}
+
+/// The sum of each name, the largest first.
+pub fn by_name(amounts: impl Iterator<Item = (String, u64)>) -> Vec<(String, u64)> {
+    let mut sums: HashMap<String, u64> = HashMap::new();
+    amounts.for_each(|(name, amount)| *sums.entry(name).or_default() += amount);
+    let mut sums: Vec<_> = sums.into_iter().collect();
+    sums.sort_by(|(a, more), (b, less)| less.cmp(more).then_with(|| a.cmp(b)));
+    sums
 }

@@ -5,7 +5,7 @@ mod follow;
 mod inherited;
 mod outcome;
 mod recordings;
-mod settings;
+pub mod settings;
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;

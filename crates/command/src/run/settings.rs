@@ -6,7 +6,7 @@ use clap::Args;
 
 use crate::report::number_of_bytes;
 
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Settings of the library (docs/settings.md says more about each)")]
 pub struct Settings {
     /// Let memory share whose contents are dead: in training the gradients of activations and layers' scratch, or all, also
@@ -58,7 +58,11 @@ pub struct Settings {
 
 impl Settings {
     pub fn environment(&self) -> Vec<(&'static str, OsString)> {
-        let given = [
+        self.all().into_iter().filter_map(|(name, value)| Some((name, value?.into()))).collect()
+    }
+
+    pub fn all(&self) -> [(&'static str, Option<String>); 14] {
+        [
             ("SYNCEDMEM_SHARE", self.share.clone()),
             ("SYNCEDMEM_KEEP", self.keep.clone()),
             ("SYNCEDMEM_TAKE_OVER", self.take_over.then(|| "1".to_owned())),
@@ -73,8 +77,7 @@ impl Settings {
             ("SYNCEDMEM_PINNED_LIMIT", self.pinned_limit.clone()),
             ("SYNCEDMEM_HOST_LIMIT", self.host_limit.clone()),
             ("SYNCEDMEM_HOST_BLOCKS", self.host_blocks.clone()),
-        ];
-        given.into_iter().filter_map(|(name, value)| Some((name, value?.into()))).collect()
+        ]
     }
 }
 

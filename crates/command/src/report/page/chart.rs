@@ -3,7 +3,7 @@
 //! The units are columns and bytes, and the y axis goes up (the style turns it round): an outline holds the exact
 //! numbers, which the script reads.
 
-use std::fmt::Write;
+use std::fmt::{Display, Write};
 
 use super::html::Html;
 use crate::report::amount::Rate;
@@ -48,12 +48,11 @@ impl Scale {
         };
         let mark = |amount: u64| {
             let shown = match self {
-                Scale::Bytes => Size(amount).to_string(),
-                Scale::Time => Duration(amount).to_string(),
-                Scale::Rate(_) => Rate { bytes: amount, nanoseconds: 1_000_000_000 }.to_string(),
+                Scale::Bytes => round(Size(amount)),
+                Scale::Time => round(Duration(amount)),
+                Scale::Rate(_) => round(Rate { bytes: amount, nanoseconds: 1_000_000_000 }),
             };
-            // `1.0 GiB`: round amounts need no decimals.
-            (amount as f64 / top.max(1) as f64, shown.replace(".0 ", " "))
+            (amount as f64 / top.max(1) as f64, shown)
         };
         (0..=top / step).map(|number| mark(number * step)).collect()
     }
@@ -84,21 +83,20 @@ pub fn stretches(columns: usize, parts: usize) -> impl Iterator<Item = (usize, u
 pub fn axis(html: &mut Html, span: u64) {
     html.markup("<div class=\"axis\" aria-hidden=\"true\">");
     let step = tick(span, 8);
-    let (unit, name) = match step {
-        0..1_000 => (1, "ns"),
-        1_000..1_000_000 => (1_000, "µs"),
-        1_000_000..1_000_000_000 => (1_000_000, "ms"),
-        _ => (1_000_000_000, "s"),
-    };
     let mut time = 0;
     // None at the very edge: it would not fit.
     while span > 0 && time <= span - span / 12 {
         let percent = time as f64 / span as f64 * 100.0;
         html.markup("<span style=\"left:").text(format_args!("{percent:.2}")).markup("%\">");
-        html.text(time / unit).markup(" ").text(name).markup("</span>");
+        html.text(round(Duration(time))).markup("</span>");
         time += step;
     }
     html.markup("</div>");
+}
+
+/// `1 GiB`: round amounts need no decimals.
+fn round(amount: impl Display) -> String {
+    amount.to_string().replace(".0 ", " ")
 }
 
 /// 1, 2 or 5 times a power of ten, for at most so many labels.
