@@ -1,9 +1,10 @@
-/* threads SECONDS THREADS [LIMIT]: threads with objects of their own. Without LIMIT some are cancelled, and one trims, reads statistics and
- * changes settings all the time. LIMIT is one of the system (address-space, data, descriptors, file-size, stack), that of the library
- * (own), or none (plain), where the caller tests settings and the environment. */
+/* threads SECONDS THREADS [KIND]: threads with objects of their own. Without KIND some are cancelled, and one trims, reads statistics and
+ * changes settings all the time. KIND is `forks`, of children that fork, too; a limit of the system (address-space, data, descriptors,
+ * file-size, stack) or of the library (own); or `plain`, where the caller tests settings and the environment. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 
 #include "objects.h"
 
@@ -52,6 +53,24 @@ static void *disturb(void *unused) {
   return unused;
 }
 
+/* A child uses its parent's object and new ones, and may fork, too. */
+static void fork_child(const object_t *old, uint64_t random, int depth) {
+  pid_t child = fork();
+  if (child == 0) {
+    alarm(60); /* one that hangs is ended, and its parent says so */
+    const void *data;
+    object_t objects[OBJECTS] = {{0}};
+    if (done(syncedmem_cpu_data(old->mem, &data), "cpu_data in a child")) verify(old, data);
+    for (int i = 0; i < 60; ++i) step(objects, OBJECTS, most, &random);
+    if (depth > 0 && next_random(&random) % 3 == 0) fork_child(old, next_random(&random), depth - 1);
+    if (next_random(&random) % 2) end_all(objects, OBJECTS);
+    if (next_random(&random) % 2) _exit(0);
+    exit(0);
+  }
+  int status;
+  if (child > 0 && (waitpid(child, &status, 0) != child || status != 0)) fail("a child ended with status %#x", status);
+}
+
 static void limit(int resource, rlim_t bytes) {
   struct rlimit limit = {bytes, bytes};
   if (setrlimit(resource, &limit) != 0) fail("the limit cannot be set");
@@ -74,13 +93,13 @@ static void set_limit(const char *kind, pthread_attr_t *attributes) {
     pthread_attr_setstacksize(attributes, 16384);
   } else if (strcmp(kind, "own") == 0) {
     setenv("SYNCEDMEM_HOST_LIMIT", "4M", 1);
-  } else if (strcmp(kind, "plain") != 0) {
-    fail("no such limit: %s", kind);
+  } else if (strcmp(kind, "plain") != 0 && strcmp(kind, "forks") != 0) {
+    fail("no such kind: %s", kind);
   }
 }
 
 int main(int arguments, char **argument) {
-  if (arguments < 3) fail("usage: threads SECONDS THREADS [LIMIT]");
+  if (arguments < 3) fail("usage: threads SECONDS THREADS [KIND]");
   deadline = now() + atof(argument[1]);
   int count = atoi(argument[2]);
   pthread_t workers[count], disturber;
@@ -89,9 +108,9 @@ int main(int arguments, char **argument) {
   if (arguments > 3) set_limit(argument[3], &attributes);
   for (intptr_t i = 0; i < count; ++i)
     if (pthread_create(&workers[i], &attributes, work, (void *)i) != 0) fail("no thread can be made");
+  uint64_t random = seed_of(2000);
   if (arguments == 3) {
     pthread_create(&disturber, NULL, disturb, NULL);
-    uint64_t random = seed_of(2000);
     while (now() < deadline - 0.1) {
       /* Cancel a thread and start another in its place. */
       int victim = (int)(next_random(&random) % (uint64_t)count);
@@ -101,6 +120,11 @@ int main(int arguments, char **argument) {
       usleep(2000);
     }
     pthread_join(disturber, NULL);
+  } else if (strcmp(argument[3], "forks") == 0) {
+    object_t old = {NULL, 3 << 20, 0};
+    if (!done(syncedmem_create(old.bytes, &old.mem), "create")) fail("no memory to begin with");
+    while (now() < deadline - 0.1) fork_child(&old, next_random(&random), 2);
+    end(&old);
   }
   for (int i = 0; i < count; ++i) pthread_join(workers[i], NULL);
   expect_nothing_held();
