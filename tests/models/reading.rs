@@ -109,22 +109,10 @@ fn of_a_larger_object_the_rest_stays_and_a_smaller_one_is_refused() {
     assert_eq!(small.head(), 0);
 }
 
-fn a_solvers_state_is_a_model_of_one_layer() {
-    let history = |values: &[f32]| bytes(3, wire::blob(&[values.len() as i64], values));
-    let file = [number(1, 5000), bytes(2, "net.caffemodel"), history(&[1.0]), history(&[2.0, 3.0]), number(4, 2)];
-    let model = opened(&Folder::new(), "net.solverstate", &file.concat());
-    let info = model.info();
-    assert_eq!((info.kind, info.iter, info.current_step), (SYNCEDMEM_MODEL_SOLVER_STATE as i32, 5000, 2));
-    assert_eq!(text(info.learned_net), "net.caffemodel");
-    assert_eq!(model.layers(), [("history".to_string(), String::new(), 2)]);
-    assert_eq!(model.floats(1, 2), [2.0, 3.0]);
-}
-
 crate::support::harness::tests![
     a_nets_layers_and_blobs_are_listed_and_read,
     gradients_are_read_by_their_part_and_refused_where_there_are_none,
     values_are_read_as_they_are_stored_as_floats_and_as_doubles,
     values_go_into_memory_of_the_callers_that_is_not_aligned_for_them,
     of_a_larger_object_the_rest_stays_and_a_smaller_one_is_refused,
-    a_solvers_state_is_a_model_of_one_layer,
 ];
