@@ -6,7 +6,7 @@ use std::io::{self, Read};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use caffemodel::{At, Edit, Element, Kind, Model, Part, Shape, Values};
+use caffemodel::{At, Edit, Element, Model, Part, Shape, Values};
 use clap::{Args, ValueHint};
 
 use super::arrays;
@@ -72,12 +72,6 @@ fn one(problem: impl ToString) -> Problems {
 
 fn import(options: &Options) -> Result<String, Problems> {
     let model = Model::open(&options.like).map_err(one)?;
-    if model.kind() == Kind::InitNet {
-        return Err(one(format!(
-            "{}: is a net of Caffe2, which is not written here; change it with Caffe2",
-            options.like.display()
-        )));
-    }
     let of_file = |what: String| one(format!("{}: {what}", options.file.display()));
     let (file, given) = given::open(&options.file, options.from).map_err(of_file)?;
     if input::is_same(&options.output, &options.file) {
