@@ -15,7 +15,7 @@ HERE = Path(__file__).resolve().parent
 sys.path += [str(HERE.parents[1] / "tests/real_caffe"), str(HERE.parent)]
 
 from processes import Run, measure  # noqa: E402
-from tables import Measured, header, missed, sharing_table, table, times_table  # noqa: E402
+from tables import Measured, header, missed, table  # noqa: E402
 from tree import Caffe  # noqa: E402
 from workloads import HERE as PROGRAMS, Workload, prepare, workloads  # noqa: E402
 
@@ -102,14 +102,8 @@ def main() -> int:
             print(f"    {workload.name}", file=sys.stderr, flush=True)
             pairs = [sides.counted(workload)] if options.quick else sides.pairs(workload)
             measured.append(Measured(workload, pairs))
-    sharing = [one for one in measured if one.workload.shares]
-    others = [one for one in measured if not one.workload.shares]
     print(header(options.quick, len(measured[0].pairs)))
-    if others:
-        print(table(others))
-    if sharing:
-        print(sharing_table(sharing, options.quick))
-        print(times_table(sharing))
+    print(table(measured))
     print(f"The results are the same, bit for bit, in {len(measured)} of {len(measured)} programs.")
     if not options.check:
         return 0

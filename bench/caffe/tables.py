@@ -77,12 +77,6 @@ class Measured:
         return "no difference" if round(high - low, 2) <= NARROW else f"{ratio(low)} to {ratio(high)}"
 
 
-def spread(values: List[float], shown: Callable[[float], str]) -> str:
-    if shown(min(values)) == shown(max(values)):
-        return shown(values[0])
-    return f"{shown(statistics.median(values))} [{shown(min(values))} - {shown(max(values))}]"
-
-
 def ratio(value: float) -> str:
     return f"{value:.2f}"
 
@@ -100,29 +94,9 @@ def table(measured: List[Measured]) -> str:
 
     lines = [row("Program", *(measure.name for measure in MEASURES)), row(*["---"] * (1 + len(MEASURES)))]
     lines += [row(one.workload.name, *(cell(one, measure) for measure in MEASURES)) for one in measured]
+    passes = ((one, pass_time(name)) for one in measured for name in (one.workload.shares.times if one.workload.shares else ()))
+    lines += [f"\n{one.workload.name}, {measure.name}: {cell(one, measure)}" for one, measure in passes]
     return "\n".join(lines) + "\n"
-
-
-def sharing_table(measured: List[Measured], quick: bool) -> str:
-    """The peaks of programs that share memory, with what they may be at most."""
-    lines = [row("Program", "`SYNCEDMEM_SHARE`", "original", "library", "ratio", "at most"), row(*["---"] * 6)]
-    for one in measured:
-        shares = one.workload.shares
-        assert shares
-        peaks = (spread(one.side(PEAK, side), PEAK.shown) for side in (0, 1))
-        lines.append(row(one.workload.name, shares.setting, *peaks, spread(one.ratios(PEAK), ratio), ratio(most_memory(one, quick))))
-    return "\n".join(lines) + "\n"
-
-
-def times_table(measured: List[Measured]) -> str:
-    """Processor times of single passes, and what they may be at most. Empty without any."""
-    lines = [row("Program", "pass", "original", "library", "ratio", "at most"), row(*["---"] * 6)]
-    for one in measured:
-        for name, most in one.workload.shares.times.items() if one.workload.shares else ():
-            measure = pass_time(name)
-            sides = (spread(one.side(measure, side), seconds) for side in (0, 1))
-            lines.append(row(one.workload.name, name, *sides, spread(one.ratios(measure), ratio), ratio(most)))
-    return "\n".join(lines) + "\n" if len(lines) > 2 else ""
 
 
 def header(quick: bool, pairs: int) -> str:

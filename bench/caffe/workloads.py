@@ -103,7 +103,7 @@ def workloads(caffe: Caffe, quick: bool) -> List[Workload]:
             for net, name, bounds in (("googlenet", "GoogLeNet", (None, 0.40)), ("resnet50", "ResNet-50", (0.73, 0.12)))
         ),
         *(
-            Workload(f"share.train.{net}{id}", f"`caffe train`, {name}", train(net), shares=Sharing(setting, *bounds))
+            Workload(f"share.train.{net}{id}", f"`caffe train`, {name}, {setting}", train(net), shares=Sharing(setting, *bounds))
             for net, id, name, setting, bounds in (
                 ("googlenet", "", "GoogLeNet, batch of 4", "gradients", (None, 0.68)),
                 ("googlenet-8", "", "GoogLeNet, batch of 8", "gradients", (None, 0.62)),
