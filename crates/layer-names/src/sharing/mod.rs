@@ -208,8 +208,7 @@ pub fn attach(net: Net) -> Option<()> {
         let layer_shim = shim::Layer {
             executing: if shares.zeros { 2 } else { 1 },
             steps: [number, 2 * layers.len() - 1 - number].map(|step| first + step as u64),
-            after_forward: after(Call::Forward(number)),
-            after_backward: after(Call::Backward(number)),
+            after: [Call::Forward(number), Call::Backward(number)].map(&mut after),
         };
         // SAFETY: the net holds the layer; Caffe's thread is at the end of the net's `Init`.
         unsafe { shim::attach(layer.object, slots, layer_shim) };

@@ -20,10 +20,9 @@ const WORD: usize = size_of::<usize>();
 /// What is done at a call of a layer.
 pub struct Layer {
     pub executing: u32,
-    /// Numbers of the steps that recordings have, of its `Forward` and its `Backward`.
+    /// Of its `Forward` and its `Backward`: numbers of the steps that recordings have, and what is done behind the call.
     pub steps: [u64; 2],
-    pub after_forward: Box<dyn Fn() + Send + Sync>,
-    pub after_backward: Box<dyn Fn() + Send + Sync>,
+    pub after: [Box<dyn Fn() + Send + Sync>; 2],
 }
 
 /// The copy of a table, behind the word that leads to its [`Shim`].
@@ -150,37 +149,23 @@ impl Drop for Executing {
     }
 }
 
-unsafe extern "C-unwind" fn before_forward<const GPU: usize>(
-    object: *mut c_void,
-    bottom: *const c_void,
-    top: *const c_void,
-) {
-    // SAFETY: only copies of `attach` have this function.
-    let shim = unsafe { shim(object) };
-    let executing = Executing(library::executing(shim.layer.executing, shim.layer.steps[0]));
-    // SAFETY: the caller called the layer's function with these arguments.
-    unsafe { (shim.forward[GPU])(object, bottom, top) };
-    let is_inner = executing.is_inner();
-    drop(executing);
-    if !is_inner {
-        (shim.layer.after_forward)();
-    }
+/// The function of this library in the slots of a pass.
+macro_rules! before {
+    ($name:ident, $function:ident, $pass:literal, $($argument:ident),*) => {
+        unsafe extern "C-unwind" fn $name<const GPU: usize>(object: *mut c_void, $($argument: *const c_void),*) {
+            // SAFETY: only copies of `attach` have this function.
+            let Shim { $function, layer, .. } = unsafe { shim(object) };
+            let executing = Executing(library::executing(layer.executing, layer.steps[$pass]));
+            // SAFETY: the caller called the layer's function with these arguments.
+            unsafe { ($function[GPU])(object, $($argument),*) };
+            let is_inner = executing.is_inner();
+            drop(executing);
+            if !is_inner {
+                (layer.after[$pass])();
+            }
+        }
+    };
 }
 
-unsafe extern "C-unwind" fn before_backward<const GPU: usize>(
-    object: *mut c_void,
-    top: *const c_void,
-    propagate_down: *const c_void,
-    bottom: *const c_void,
-) {
-    // SAFETY: as in `before_forward`.
-    let shim = unsafe { shim(object) };
-    let executing = Executing(library::executing(shim.layer.executing, shim.layer.steps[1]));
-    // SAFETY: as there.
-    unsafe { (shim.backward[GPU])(object, top, propagate_down, bottom) };
-    let is_inner = executing.is_inner();
-    drop(executing);
-    if !is_inner {
-        (shim.layer.after_backward)();
-    }
-}
+before!(before_forward, forward, 0, bottom, top);
+before!(before_backward, backward, 1, top, propagate_down, bottom);
