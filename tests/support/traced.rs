@@ -73,7 +73,7 @@ pub fn at_peak(trace: &Path) -> BTreeMap<String, (u64, u64)> {
     let (mut ledger, mut places) = (Ledger::default(), HashMap::new());
     for item in read(trace) {
         match item {
-            Item::Event { event, .. } => _ = ledger.take(&event),
+            Item::Event { event, .. } => ledger.take(&event),
             Item::Name { object, name, .. } => ledger.name(object, &name),
             Item::Site { site, place, .. } => _ = places.insert(site, place),
             _ => {}

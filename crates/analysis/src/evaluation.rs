@@ -31,9 +31,7 @@ impl Evaluation {
     pub fn take(&mut self, event: &Event) {
         // The ledger forgets an object that has ended.
         let before = self.who(event.object);
-        if !self.ledger.take(event) {
-            return;
-        }
+        self.ledger.take(event);
         let object = event.object as usize;
         if let What::Made { .. } = event.what {
             self.histories.remove(&object);

@@ -7,7 +7,7 @@ use holders::{Holders, Index};
 
 use syncedmem_trace::account::{Account, Counters};
 use syncedmem_trace::address_hash::{AddressMap, address_map};
-use syncedmem_trace::event::{Event, Noticed, Site, What};
+use syncedmem_trace::event::{Event, Site, What};
 use syncedmem_trace::head::Side;
 use syncedmem_trace::kind::Kind;
 use syncedmem_trace::names::Names;
@@ -24,10 +24,8 @@ pub struct Block {
 }
 
 pub struct Object {
-    pub bytes: u64,
     /// The call site that made it; if its construction was not noticed, the first access's.
     pub made: Site,
-    pub noticed: Noticed,
     /// Its blocks are counted under it.
     pub holder: Holder,
     /// Items of the batch; 0 if it does not grow with the batch, or that is unknown.
@@ -56,30 +54,22 @@ pub struct Ledger {
 }
 
 impl Sums {
-    /// `object` is the event's, if there is one. `false`: as for [`Ledger::take`].
-    fn take(&mut self, object: Option<&mut Object>, event: &Event) -> bool {
+    /// `object` is the event's, if there is one.
+    fn take(&mut self, object: Option<&mut Object>, event: &Event) {
         match (event.what, object) {
             (What::Allocated { kind, bytes, block, .. }, Some(object)) => self.hold(object, kind, bytes, block, event),
-            (What::Freed { kind, block, .. }, object) => {
-                // Else it is a block from before observation, which was never counted as live.
-                let was_held = object.is_some_and(|object| self.let_go(object, kind, block));
-                if !was_held {
-                    return false;
+            (What::Freed { kind, .. }, Some(object)) => {
+                if let Some(block) = object.blocks[kind.side() as usize].take() {
+                    self.uncount(object.items, block);
                 }
             }
-            (What::Resized { bytes }, Some(object)) => object.bytes = bytes,
             _ => {}
         }
         let is_peak = self.counters.take(event);
         if let (What::Allocated { kind, .. }, true) = (event.what, is_peak) {
-            self.note_peak(kind);
+            self.holders.note_peak(kind);
+            self.batches.note_peak(kind);
         }
-        true
-    }
-
-    fn note_peak(&mut self, kind: Kind) {
-        self.holders.note_peak(kind);
-        self.batches.note_peak(kind);
     }
 
     fn hold(&mut self, object: &mut Object, kind: Kind, bytes: u64, address: u64, event: &Event) {
@@ -96,14 +86,6 @@ impl Sums {
         if let Some(batch) = self.batch(object.items) {
             self.batches.add(batch, block);
         }
-    }
-
-    /// `false`: the object holds another block, which a thread allocated meanwhile.
-    fn let_go(&mut self, object: &mut Object, kind: Kind, address: u64) -> bool {
-        let held = &mut object.blocks[kind.side() as usize];
-        let Some(block) = held.take_if(|block| block.address == address) else { return false };
-        self.uncount(object.items, block);
-        true
     }
 
     /// For an object whose blocks were freed without a call to the library.
@@ -135,36 +117,22 @@ impl Default for Ledger {
 }
 
 impl Ledger {
-    /// An unknown object becomes known, with an unknown call site. `false`: it was the end of an unknown block, and
-    /// nothing changed.
-    pub fn take(&mut self, event: &Event) -> bool {
+    /// As the reader of recordings gives them: an object's first event is `Made`, and a block that is freed is the one that the object holds.
+    pub fn take(&mut self, event: &Event) {
         let object = event.object as usize;
-        match event.what {
-            What::Made { bytes, noticed } => {
-                self.know(object, bytes, event.site, noticed);
-                self.sums.take(None, event)
+        let gone = match event.what {
+            What::Made { .. } => {
+                let new = Object { made: event.site, holder: Holder::Site(event.site), items: 0, blocks: [None; 2] };
+                // An earlier object at the address ended without a call to the library.
+                self.objects.insert(object, new)
             }
-            What::Ended => {
-                if let Some(gone) = self.objects.remove(&object) {
-                    self.sums.lose(&gone);
-                }
-                self.sums.take(None, event)
-            }
-            _ => {
-                if object != 0 && !self.objects.contains_key(&object) {
-                    self.know(object, 0, Site::UNKNOWN, Noticed::FirstAccess);
-                }
-                self.sums.take(self.objects.get_mut(&object), event)
-            }
-        }
-    }
-
-    /// Drops an earlier object at the address, which ended without a call to the library.
-    fn know(&mut self, object: usize, bytes: u64, made: Site, noticed: Noticed) {
-        let new = Object { bytes, made, noticed, holder: Holder::Site(made), items: 0, blocks: [None; 2] };
-        if let Some(gone) = self.objects.insert(object, new) {
+            What::Ended => self.objects.remove(&object),
+            _ => return self.sums.take(self.objects.get_mut(&object), event),
+        };
+        if let Some(gone) = gone {
             self.sums.lose(&gone);
         }
+        self.sums.take(None, event);
     }
 
     /// The memory that the object holds, and held at the peaks since its allocation, counts under the name.

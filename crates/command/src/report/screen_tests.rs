@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use syncedmem_trace::event::{Cause, Event, Noticed, Path, Site, What};
+use syncedmem_trace::event::{Cause, Event, Noticed, Path, What};
 use syncedmem_trace::head::{Access, Side};
 use syncedmem_trace::kind::Kind;
 
@@ -15,21 +15,26 @@ use super::text::Text;
 
 const MIB: u64 = 1 << 20;
 
+/// Makes an object with a block, and a name if that is not empty.
+fn hold(gathering: &mut Gathering, object: u64, kind: Kind, bytes: u64, name: &str) {
+    for what in [What::Made { bytes, noticed: Noticed::Construction }, allocated(kind, bytes)] {
+        gathering.take(&Event { object, ..at(object, 10, what) });
+    }
+    if !name.is_empty() {
+        gathering.name(object, name);
+    }
+}
+
 /// A net of 64 items: weights, their gradient, an output and its gradient.
 fn net() -> Gathering {
     let mut gathering = Gathering::default();
-    let blobs = [
-        ("fc6 weights", 10, 0),
-        ("fc6 weights gradient", 10, 0),
-        ("conv1 output", 64, 64),
-        ("conv1 output gradient", 64, 64),
-    ];
-    for (number, (name, mebibytes, items)) in (1..).zip(blobs) {
-        let object = number * 64;
-        let event = |start, duration, what| Event { object, ..at(start, duration, what) };
-        gathering.take(&event(number * 100, 0, What::Made { bytes: mebibytes * MIB, noticed: Noticed::Construction }));
-        gathering.take(&event(number * 100 + 1, 10, allocated(Kind::Pageable, mebibytes * MIB)));
-        gathering.name(object, name);
+    for (object, name, mebibytes, items) in [
+        (64, "fc6 weights", 10, 0),
+        (128, "fc6 weights gradient", 10, 0),
+        (192, "conv1 output", 64, 64),
+        (256, "conv1 output gradient", 64, 64),
+    ] {
+        hold(&mut gathering, object, Kind::Pageable, mebibytes * MIB, name);
         gathering.items(object, items);
     }
     gathering
@@ -143,7 +148,7 @@ fn a_batch_fits_if_what_does_not_grow_and_its_items_do() {
 #[test]
 fn nets_of_two_batches_have_a_line_each() {
     let mut gathering = net();
-    gathering.take(&Event { object: 0x9000, ..at(900, 0, allocated(Kind::Pageable, 100 * MIB)) });
+    hold(&mut gathering, 0x9000, Kind::Pageable, 100 * MIB, "");
     gathering.items(0x9000, 100);
     let text = screen(finished(gathering, Ending::default()));
     assert!(text.contains("at batch 64, one more item costs 2.0 MiB; 1.0 GiB would hold batch 452\n"), "{text}");
@@ -154,7 +159,7 @@ fn nets_of_two_batches_have_a_line_each() {
 fn pinned_memory_is_named_where_there_was_some() {
     let mut gathering = net();
     assert!(!text_of(finished(net(), Ending::default()), Shown { details: true, fit: None }).contains("inned"));
-    gathering.take(&Event { object: 0x9000, ..at(900, 0, allocated(Kind::Pinned, MIB)) });
+    hold(&mut gathering, 0x9000, Kind::Pinned, MIB, "");
     let text = screen(finished(gathering, Ending::default()));
     assert!(text.contains("peak 1.0 MiB pinned, 148.0 MiB pageable memory of blobs\n"), "{text}");
     assert!(text.contains("\npinned memory at the peak, by holder\n"), "{text}");
@@ -217,16 +222,10 @@ fn advice_is_told_where_it_saves_a_thousandth_of_the_run_with_what_has_to_be_cha
 /// A convolution with layers behind it that could be in place, in training.
 fn apart() -> Gathering {
     let mut gathering = net();
-    for (number, (name, mebibytes)) in (10..).zip([
-        ("norm output", 32),
-        ("norm output gradient", 32),
-        ("relu output", 32),
-        ("relu output gradient", 32),
-    ]) {
-        let event = |what| Event { object: number * 64, ..at(number * 100, 0, what) };
-        gathering.take(&event(What::Made { bytes: mebibytes * MIB, noticed: Noticed::Construction }));
-        gathering.take(&event(allocated(Kind::Pageable, mebibytes * MIB)));
-        gathering.name(number * 64, name);
+    for (object, name) in
+        [(640, "norm output"), (704, "norm output gradient"), (768, "relu output"), (832, "relu output gradient")]
+    {
+        hold(&mut gathering, object, Kind::Pageable, 32 * MIB, name);
     }
     let layers = "Input\tdata\t0\tdata\nConvolution\tconv1\t1\tdata\tconv1\nBatchNorm\tnorm\t1\tconv1\tnorm\n\
                   ReLU\trelu\t1\tnorm\trelu\nInnerProduct\tfc6\t1\trelu\tfc6\n";
@@ -250,12 +249,10 @@ fn layers_that_could_be_in_place_are_told_with_what_to_write_and_the_types_of_la
 #[test]
 fn where_the_largest_holders_hold_little_layers_are_summed_by_the_beginning_of_their_names() {
     let mut gathering = Gathering::default();
-    for number in 0..60 {
-        let event = |what| Event { object: 64 + number * 64, ..at(number * 100, 0, what) };
-        gathering.take(&event(What::Made { bytes: MIB, noticed: Noticed::Construction }));
-        gathering.take(&event(allocated(Kind::Pageable, MIB)));
+    for number in 1..=60 {
         let sort = if number % 3 == 0 { "bn" } else { "res" };
-        gathering.name(64 + number * 64, &format!("{sort}{}{} output", number % 4, number / 4));
+        let name = format!("{sort}{}{} output", number % 4, number / 4);
+        hold(&mut gathering, number * 64, Kind::Pageable, MIB, &name);
     }
     let text = screen(finished(gathering, Ending::default()));
     let groups =
@@ -267,12 +264,7 @@ fn where_the_largest_holders_hold_little_layers_are_summed_by_the_beginning_of_t
 fn the_details_have_the_account_and_all_holders() {
     let mut gathering = net();
     for number in 0..20 {
-        let object = 0x10000 + number * 64;
-        let site = Site(number as u32 + 10);
-        let made = What::Made { bytes: 8, noticed: Noticed::Construction };
-        gathering.take(&Event { object, site, ..at(2000 + number, 0, made) });
-        gathering.take(&Event { object, site, ..at(2000 + number, 0, allocated(Kind::Pageable, 8)) });
-        gathering.name(object, &format!("small {number}"));
+        hold(&mut gathering, 0x10000 + number * 64, Kind::Pageable, 8, &format!("small {number}"));
     }
     let process = finished(gathering, Ending::default());
     let first = screen(process.clone());
@@ -282,7 +274,7 @@ fn the_details_have_the_account_and_all_holders() {
         "objects made: 24, ended: 0",
         "pageable memory: 148.0 MiB at its peak, 148.0 MiB now",
         "         8 B   0.0 %  small 19",
-        "  pageable memory from the system                   24   148.0 MiB         40 ns",
+        "  pageable memory from the system                   24   148.0 MiB        240 ns",
     ] {
         assert!(text.lines().any(|told| told == line), "{line:?} is not in\n{text}");
     }
