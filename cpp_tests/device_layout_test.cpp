@@ -1,7 +1,6 @@
 // The layout of one generation of Caffe's class while the device is in use: pointers, flags, and nothing behind byte
 // 32.
 #include <cstring>
-#include <new>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -15,46 +14,14 @@ namespace {
 
 using caffe::SyncedMemory;
 
-class DeviceLayout : public DeviceTest {
+class DeviceLayout : public LayoutOf<DeviceTest> {
  protected:
-  SyncedMemory& construct(std::size_t size) {
-    object_ = new (storage_.object()) SyncedMemory(size);
-    storage_.spoil_from(Generation::garbage_from);
-    storage_.note_tail();
-    return *object_;
-  }
-
-  void destroy() {
-    object_->~SyncedMemory();
-    EXPECT_TRUE(storage_.is_intact()) << "a byte was touched outside the first 32";
-  }
-
-  const void* pointer(std::size_t offset) const {
-    const void* pointer = nullptr;
-    unsigned char bytes[sizeof pointer];
-    for (std::size_t i = 0; i < sizeof pointer; ++i) bytes[i] = storage_.byte(offset + i);
-    std::memcpy(&pointer, bytes, sizeof pointer);
-    return pointer;
-  }
-
   void expect_whole(SyncedMemory::SyncedHead head, const void* host, const void* device, bool owns_device) {
-    EXPECT_TRUE(storage_.is_intact()) << "a byte was touched outside the first 32";
-    EXPECT_EQ(object_->head(), head);
-    EXPECT_EQ(object_->size(), size);
-    EXPECT_EQ(pointer(0), host);
-    EXPECT_EQ(pointer(8), device);
-    for (std::size_t flag = 28; flag < 31; ++flag) {
-      EXPECT_LE(storage_.byte(flag), 1) << "byte " << flag << " is no bool";
-    }
-    EXPECT_EQ(storage_.byte(28), host ? 1 : 0) << "own_cpu_data_";
-    EXPECT_EQ(storage_.byte(30), owns_device ? 1 : 0) << "own_gpu_data_, where BVLC has it";
-    EXPECT_EQ(storage_.byte(31) & 0x80, 0) << "nothing is in flight";
+    LayoutOf::expect_whole(head, size, host, host != nullptr, device, owns_device);
   }
 
   static constexpr std::size_t size = 3000;
   static std::vector<unsigned char> all(unsigned char value) { return std::vector<unsigned char>(size, value); }
-  GuardedStorage storage_;
-  SyncedMemory* object_ = nullptr;
 };
 
 TEST_F(DeviceLayout, IsTrueAfterTheFirstReadOnTheDevice) {
@@ -80,9 +47,7 @@ TEST_F(DeviceLayout, IsTrueWithBothSides) {
 }
 
 TEST_F(DeviceLayout, IsTrueForAnObjectWithoutBytes) {
-  object_ = new (storage_.object()) SyncedMemory();
-  storage_.spoil_from(Generation::garbage_from);
-  storage_.note_tail();
+  construct();
   EXPECT_EQ(object_->gpu_data(), nullptr);
   EXPECT_EQ(pointer(8), nullptr);
   EXPECT_EQ(object_->head(), SyncedMemory::HEAD_AT_GPU);
@@ -96,7 +61,7 @@ TEST_F(DeviceLayout, IsAsItWasWhereTheDriverFails) {
   const void* data = object_;
   EXPECT_NE(syncedmem_gpu_data(reinterpret_cast<syncedmem_t*>(object_), &data), SYNCEDMEM_SUCCESS);
   EXPECT_EQ(data, object_);
-  EXPECT_TRUE(storage_.is_intact());
+  expect_intact();
   EXPECT_EQ(object_->head(), SyncedMemory::UNINITIALIZED);
   driver::simulator().clear_faults();
   const void* host = object_->cpu_data();
@@ -136,7 +101,7 @@ TEST_F(DeviceLayout, IsTrueAfterAPushOnceItIsDone) {
 #else
   object_->async_gpu_push();
 #endif
-  EXPECT_TRUE(storage_.is_intact());
+  expect_intact();
   EXPECT_EQ(object_->head(), SyncedMemory::SYNCED);
   EXPECT_EQ(syncedmem_wait(reinterpret_cast<syncedmem_t*>(object_)), SYNCEDMEM_SUCCESS);
   expect_whole(SyncedMemory::SYNCED, host, object_->gpu_data(), true);

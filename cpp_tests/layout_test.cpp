@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
-#include <new>
 
 #include <gtest/gtest.h>
 
@@ -24,40 +23,9 @@ static_assert(int(SyncedMemory::HEAD_AT_CPU) == int(SYNCEDMEM_HEAD_AT_CPU), "");
 static_assert(int(SyncedMemory::HEAD_AT_GPU) == int(SYNCEDMEM_HEAD_AT_GPU), "");
 static_assert(int(SyncedMemory::SYNCED) == int(SYNCEDMEM_SYNCED), "");
 
-/// An object in guarded storage. Bytes that its constructor need not write have the guard's pattern.
-class Layout : public ::testing::Test {
+class Layout : public LayoutOf<::testing::Test> {
  protected:
   void SetUp() override { Generation::check_layout(); }
-
-  SyncedMemory& construct(std::size_t size) {
-    object_ = new (storage_.object()) SyncedMemory(size);
-    // The compiler may have written padding, or may not: the worst case is tested.
-    storage_.spoil_from(Generation::garbage_from);
-    storage_.note_tail();
-    return *object_;
-  }
-
-  void destroy() { object_->~SyncedMemory(); }
-
-  void expect_whole(SyncedMemory::SyncedHead head, std::size_t size, const void* pointer, bool owned) {
-    EXPECT_TRUE(storage_.is_intact()) << "a byte was touched outside the first 32";
-    EXPECT_EQ(object_->head(), head);
-    EXPECT_EQ(object_->size(), size);
-    EXPECT_EQ(Generation::cpu_pointer(*object_), pointer);
-#ifdef GENERATION_BORROWS  // the flag came with borrowing
-    EXPECT_EQ(Generation::owns_cpu(*object_), owned);
-#endif
-    for (std::size_t flag = 28; flag < 31; ++flag) {
-      EXPECT_LE(storage_.byte(flag), 1) << "byte " << flag << " is no bool";
-    }
-    EXPECT_EQ(storage_.byte(28), owned ? 1 : 0);
-    EXPECT_EQ(storage_.byte(29), 0) << "not page-locked, nothing of the device's is owned";
-    EXPECT_EQ(storage_.byte(30), 0) << "nothing of the device's is owned";
-    EXPECT_EQ(storage_.byte(31) & 0x80, 0) << "nothing is in flight";
-  }
-
-  GuardedStorage storage_;
-  SyncedMemory* object_ = nullptr;
 };
 
 constexpr std::size_t small = 100;
@@ -71,25 +39,21 @@ bool is_all(const void* data, unsigned char value, std::size_t size) {
 
 TEST_F(Layout, OfANewObjectIsThatOfTheHeaderAndNothingBehindIt) {
   construct(small);
-  EXPECT_TRUE(storage_.is_intact());
+  expect_intact();
   EXPECT_EQ(object_->head(), SyncedMemory::UNINITIALIZED);
   EXPECT_EQ(object_->size(), small);
-  EXPECT_EQ(Generation::cpu_pointer(*object_), nullptr);
+  EXPECT_EQ(pointer(0), nullptr);
   destroy();
-  EXPECT_TRUE(storage_.is_intact());
 }
 
 TEST_F(Layout, OfAnEmptyObjectMadeByTheDefaultConstructorIsWhole) {
-  object_ = new (storage_.object()) SyncedMemory();
-  storage_.spoil_from(Generation::garbage_from);
-  storage_.note_tail();
+  construct();
   EXPECT_EQ(object_->size(), 0u);
   const void* data = object_->cpu_data();
   EXPECT_NE(data, nullptr);
-  EXPECT_EQ(Generation::cpu_pointer(*object_), data);
-  EXPECT_TRUE(storage_.is_intact());
+  EXPECT_EQ(pointer(0), data);
+  expect_intact();
   destroy();
-  EXPECT_TRUE(storage_.is_intact());
 }
 
 TEST_F(Layout, IsTrueAfterTheFirstRead) {
@@ -97,7 +61,6 @@ TEST_F(Layout, IsTrueAfterTheFirstRead) {
     const void* data = construct(size).cpu_data();
     expect_whole(SyncedMemory::HEAD_AT_CPU, size, data, true);
     destroy();
-    EXPECT_TRUE(storage_.is_intact());
   }
 }
 
@@ -110,7 +73,6 @@ TEST_F(Layout, IsTrueAfterTheFirstWrite) {
     EXPECT_TRUE(is_all(object_->cpu_data(), 7, size));
     expect_whole(SyncedMemory::HEAD_AT_CPU, size, data, true);
     destroy();
-    EXPECT_TRUE(storage_.is_intact());
   }
 }
 
@@ -126,7 +88,6 @@ TEST_F(Layout, IsTrueThroughTheCApiToo) {
   EXPECT_EQ(syncedmem_release_cpu(mem), SYNCEDMEM_ERROR_INVALID_STATE);
   expect_whole(SyncedMemory::HEAD_AT_CPU, small, data, true);
   destroy();
-  EXPECT_TRUE(storage_.is_intact());
 }
 
 TEST_F(Layout, IsTrueAfterARefusedDeviceAccess) {
@@ -152,7 +113,6 @@ TEST_F(Layout, IsTrueAfterBorrowing) {
   object_->mutable_cpu_data();
   expect_whole(SyncedMemory::HEAD_AT_CPU, small, other, false);
   destroy();
-  EXPECT_TRUE(storage_.is_intact());
 }
 
 TEST_F(Layout, IsTrueAfterAnOwnedBlockMadeRoomForABorrowedOne) {
@@ -164,7 +124,7 @@ TEST_F(Layout, IsTrueAfterAnOwnedBlockMadeRoomForABorrowedOne) {
     std::memset(object_->mutable_cpu_data(), 9, size);
     destroy();
     EXPECT_TRUE(is_all(mine.get(), 9, size)) << "it stays the caller's";
-    EXPECT_TRUE(storage_.is_intact());
+    expect_intact();
   }
 }
 #endif
@@ -176,7 +136,7 @@ TEST_F(Layout, IsTrueAfterResizeWhichDiscardsAndGrowsAndNeverShrinks) {
   object_->Resize(small / 2);
   expect_whole(SyncedMemory::HEAD_AT_CPU, small, first, true);
   object_->Resize(mapped);
-  EXPECT_TRUE(storage_.is_intact());
+  expect_intact();
   EXPECT_EQ(object_->head(), SyncedMemory::UNINITIALIZED);
   EXPECT_EQ(object_->size(), mapped);
   const unsigned char* second = static_cast<const unsigned char*>(object_->cpu_data());
@@ -184,7 +144,6 @@ TEST_F(Layout, IsTrueAfterResizeWhichDiscardsAndGrowsAndNeverShrinks) {
   EXPECT_EQ(second[0], 0);
   EXPECT_EQ(second[mapped - 1], 0);
   destroy();
-  EXPECT_TRUE(storage_.is_intact());
 }
 
 TEST_F(Layout, DoesNotGrowWhileATensorIsInUse) {

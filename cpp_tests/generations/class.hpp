@@ -70,13 +70,6 @@ class SyncedMemory {
 struct Generation {
   static constexpr std::size_t object_bytes = GENERATION_BYTES;
   static constexpr std::size_t garbage_from = GENERATION_GARBAGE_FROM;
-#ifdef GENERATION_BORROWS
-  static constexpr bool borrows = true;
-  static bool owns_cpu(const caffe::SyncedMemory& memory) { return memory.own_cpu_data_; }
-#else
-  static constexpr bool borrows = false;
-#endif
-  static const void* cpu_pointer(const caffe::SyncedMemory& memory) { return memory.cpu_ptr_; }
 
   static void check_layout() {
 #define AT(field, offset) static_assert(offsetof(caffe::SyncedMemory, field) == offset, #field);

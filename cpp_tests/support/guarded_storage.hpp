@@ -1,10 +1,15 @@
-// Storage for one object, filled with a pattern and watched behind its 32nd byte.
+// Storage for one object, filled with a pattern and watched behind its 32nd byte; and the fixture of suites that look at an object of
+// GENERATION's class there.
 #ifndef SUPPORT_GUARDED_STORAGE_HPP
 #define SUPPORT_GUARDED_STORAGE_HPP
 
 #include <cstddef>
-#include <cstdint>
 #include <cstring>
+#include <new>
+
+#include <gtest/gtest.h>
+
+#include GENERATION
 
 /// Room for an object between two guards, all 0xA5, in volatile bytes: a compiler may drop other stores before an
 /// object's life begins.
@@ -51,6 +56,53 @@ class GuardedStorage {
 
   alignas(16) volatile unsigned char bytes_[front + touched + tail];
   unsigned char noted_[tail] = {};
+};
+
+/// An object in guarded storage. Bytes that its constructor need not write have the guard's pattern.
+template <class Base>
+class LayoutOf : public Base {
+ protected:
+  typedef caffe::SyncedMemory SyncedMemory;
+
+  template <typename... Size>
+  SyncedMemory& construct(Size... size) {
+    object_ = new (storage_.object()) SyncedMemory(size...);
+    // The compiler may have written padding, or may not: the worst case is tested.
+    storage_.spoil_from(Generation::garbage_from);
+    storage_.note_tail();
+    return *object_;
+  }
+
+  void expect_intact() { EXPECT_TRUE(storage_.is_intact()) << "a byte was touched outside the first 32"; }
+
+  void destroy() {
+    object_->~SyncedMemory();
+    expect_intact();
+  }
+
+  const void* pointer(std::size_t offset) const {
+    const void* pointer = nullptr;
+    unsigned char bytes[sizeof pointer];
+    for (std::size_t i = 0; i < sizeof pointer; ++i) bytes[i] = storage_.byte(offset + i);
+    std::memcpy(&pointer, bytes, sizeof pointer);
+    return pointer;
+  }
+
+  void expect_whole(SyncedMemory::SyncedHead head, std::size_t size, const void* host, bool owns_host,
+                    const void* device = nullptr, bool owns_device = false) {
+    expect_intact();
+    EXPECT_EQ(object_->head(), head);
+    EXPECT_EQ(object_->size(), size);
+    EXPECT_EQ(pointer(0), host);
+    EXPECT_EQ(pointer(8), device);
+    EXPECT_EQ(storage_.byte(28), owns_host ? 1 : 0) << "own_cpu_data_";
+    EXPECT_EQ(storage_.byte(29), 0) << "cpu_malloc_use_cuda_";
+    EXPECT_EQ(storage_.byte(30), owns_device ? 1 : 0) << "own_gpu_data_, where BVLC has it";
+    EXPECT_EQ(storage_.byte(31) & 0x80, 0) << "nothing is in flight";
+  }
+
+  GuardedStorage storage_;
+  SyncedMemory* object_ = nullptr;
 };
 
 #endif  // SUPPORT_GUARDED_STORAGE_HPP
