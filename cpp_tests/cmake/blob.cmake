@@ -1,33 +1,7 @@
 # Caffe's Blob: syncedmem/blob.hpp.
 
-# compile_blob(BUILD)
-function(compile_blob build)
-  compile_suite(blob.${build} ${build} bvlc_master blob/rules_test.cpp blob/device_test.cpp)
-endfunction()
-compile_blob(O2)
-link_suite(blob.O2.shared blob.O2 syncedmem::syncedmem ${CMAKE_DL_LIBS})
-run_simulated(blob.O2.shared device blob.O2.shared)
-link_suite(blob.O2.static blob.O2 syncedmem::static ${CMAKE_DL_LIBS})
-run_simulated(blob.O2.static device blob.O2.static)
-run_simulated(blob.as_on_a_real_driver device blob.O2.shared)
-set_property(TEST blob.as_on_a_real_driver APPEND PROPERTY ENVIRONMENT SYNCEDMEM_TESTS_AS_ON_A_REAL_DRIVER=1)
+add_device_suite(blob bvlc_master blob/rules_test.cpp blob/device_test.cpp)
 run_test(blob.no_driver device blob.O2.shared "--gtest_filter=-BlobOnTheDevice.*")
-run_under_valgrind(blob blob.O2.shared "--gtest_filter=-BlobFailures.*")
-# Without optimization.
-if(SYNCEDMEM_TESTS_ASAN)
-  compile_blob(asan)
-  link_suite(blob.asan.shared blob.asan syncedmem::syncedmem -fsanitize=address ${CMAKE_DL_LIBS})
-  run_simulated(blob.asan.shared asan blob.asan.shared)
-endif()
-if(SYNCEDMEM_TESTS_VALGRIND)
-  on_the_simulated_driver(valgrind.blob)
-endif()
-# The tests on the device count blocks and calls of the driver.
-foreach(test blob.O2.shared blob.O2.static blob.asan.shared valgrind.blob)
-  if(TEST ${test})
-    set_property(TEST ${test} APPEND PROPERTY ENVIRONMENT SYNCEDMEM_POOL_BUDGET=0)
-  endif()
-endforeach()
 
 # With the classes of protoc. Its own sources are compiled without the warnings of this project.
 if(SYNCEDMEM_TESTS_PROTOBUF)

@@ -1,24 +1,8 @@
 # Caffe2's storage: syncedmem/caffe2.hpp.
 
-foreach(build IN ITEMS O2 asan)
-  if(build IN_LIST builds)
-    compile_suite(caffe2.${build} ${build} bvlc_master caffe2/type_test.cpp caffe2/logging_test.cpp caffe2/context_test.cpp caffe2/tensor_test.cpp
-      caffe2/blob_test.cpp caffe2/workspace_test.cpp caffe2/device_test.cpp)
-  endif()
-endforeach()
-link_suite(caffe2.O2.shared caffe2.O2 syncedmem::syncedmem)
-link_suite(caffe2.O2.static caffe2.O2 syncedmem::static)
-run_simulated(caffe2.O2.shared device caffe2.O2.shared)
-run_simulated(caffe2.O2.static device caffe2.O2.static)
+add_device_suite(caffe2 bvlc_master caffe2/type_test.cpp caffe2/logging_test.cpp caffe2/context_test.cpp caffe2/tensor_test.cpp
+  caffe2/blob_test.cpp caffe2/workspace_test.cpp caffe2/device_test.cpp)
 run_test(caffe2.no_driver suite caffe2.O2.shared "--gtest_filter=-*GPU*:CUDA*")
-run_under_valgrind(caffe2 caffe2.O2.shared)
-if(SYNCEDMEM_TESTS_VALGRIND)
-  on_the_simulated_driver(valgrind.caffe2)
-endif()
-if(SYNCEDMEM_TESTS_ASAN)
-  link_suite(caffe2.asan.shared caffe2.asan syncedmem::syncedmem -fsanitize=address)
-  run_simulated(caffe2.asan.shared asan caffe2.asan.shared)
-endif()
 
 # The header alone, and as code written for Caffe2 includes it, in two translation units.
 add_header_program(caffe2.cxx11 -std=c++11 header/caffe2_alone.cpp)
