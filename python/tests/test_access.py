@@ -9,9 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-import syncedmem
 from cuda import Driver
-from syncedmem import DeviceArray, Eviction, Head, SyncedMemory
+from syncedmem import DeviceArray, Head, SyncedMemory
 
 HOST = ["cpu", "mutable_cpu", "overwrite_cpu"]
 DEVICE = ["gpu", "mutable_gpu", "overwrite_gpu"]
@@ -103,20 +102,6 @@ def test_a_device_array_gives_nothing_out_after_its_block(driver: Driver) -> Non
     with pytest.raises(BufferError):
         array.__dlpack__(max_version=(1, 0))
     assert array.ptr, "the address stays valid while the array lives"
-
-
-# --- eviction -------------------------------------------------------------------------------------
-
-
-def test_an_array_of_an_evictable_memory_is_an_open_access() -> None:
-    mem = SyncedMemory(4096)
-    mem.evictable = Eviction.REDUNDANT
-    with mem.mutable_cpu() as array:
-        array[:] = 1
-    assert mem.exports == (1, 0)
-    del array
-    # Without an open access this is one end too many.
-    assert syncedmem.lib.syncedmem_end_access(mem.handle) == syncedmem.Status.INVALID_STATE
 
 
 def test_a_block_that_ends_in_one_thread_ends_none_in_another() -> None:

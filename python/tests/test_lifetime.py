@@ -118,6 +118,7 @@ HELD: dict[str, tuple[Callable[[], Any], Callable[[Any], int]]] = {
     "an array": (lambda: filled().mutable_cpu_data(), written),
     "an array for reading": (lambda: filled().cpu_data(), last),
     "an array of a type": (lambda: filled().array("u1", (256, 256)).mutable_cpu_data()[200:], written),
+    "an array of a type that DLPack lacks": (lambda: filled().array("S4").mutable_cpu_data().view("u1"), written),
     "asarray of a view": (lambda: np.asarray(filled().array("u1")), last),
     "asarray of an access": (lambda: np.asarray(filled().mutable_cpu()), written),
     "from_dlpack of an access": (lambda: np.from_dlpack(filled().mutable_cpu()), last),

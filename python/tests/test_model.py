@@ -83,15 +83,9 @@ def test_a_model_ends_with_its_last_reference_and_a_blob_is_one(writes: Writes) 
 
 
 def test_a_file_that_cannot_be_read_raises_the_librarys_sentence(writes: Writes, tmp_path: Path) -> None:
-    for path, status, said in [
-        (tmp_path / "none", syncedmem.Status.FILE, "No such file"),
-        (tmp_path, syncedmem.Status.FILE, "is a folder"),
-        (writes(models.LENET[:-1], "cut.caffemodel"), syncedmem.Status.FORMAT, "ends 1 bytes too early"),
-        (writes(b"PK\3\4zip", "zip.caffemodel"), syncedmem.Status.UNSUPPORTED, "zip"),
-    ]:
-        with pytest.raises(syncedmem.Error, match=said) as raised:
-            syncedmem.open_caffemodel(path)
-        assert raised.value.status == status
+    with pytest.raises(syncedmem.Error, match="is a folder") as raised:
+        syncedmem.open_caffemodel(tmp_path)
+    assert raised.value.status == syncedmem.Status.FILE
     with pytest.raises(ValueError, match="NUL"):
         syncedmem.open_caffemodel("a\0b")
     model = syncedmem.open_caffemodel(writes(models.layer("a", "Scale", [models.blob([3], [1])]), "short.caffemodel"))

@@ -16,13 +16,14 @@ from cuda import Driver
 from dlpack import Producer, consume
 from syncedmem import Head, SyncedMemory
 
-libc: Any = ctypes.CDLL(None)
+# It keeps the GIL during calls: were a deleter to want it, they would wait for ever.
+libc: Any = ctypes.PyDLL(None)
 libc.pthread_create.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p]
 libc.pthread_join.argtypes = [ctypes.c_ulong, ctypes.c_void_p]
 
 
 def delete_in_a_native_thread(deleter: int, tensor: int) -> None:
-    """The thread does nothing but call the deleter: it knows no Python, and does not have the GIL."""
+    """The thread does nothing but call the deleter: it knows no Python, and this one has the GIL."""
     thread = ctypes.c_ulong()
     assert libc.pthread_create(ctypes.byref(thread), None, deleter, tensor) == 0
     assert libc.pthread_join(thread, None) == 0
@@ -68,17 +69,6 @@ def test_a_deleter_runs_on_a_thread_that_knows_no_python(version: Any, alive: Ca
     gc.collect()
     delete_in_a_native_thread(last.deleter, last.address)
     assert alive() == 0
-
-
-def test_a_deleter_needs_no_gil_while_python_computes() -> None:
-    # PyDLL keeps the GIL during the call: were the deleter to want it, this would wait for ever.
-    seen = consume(SyncedMemory(65536).mutable_cpu().__dlpack__())
-    keeps = ctypes.PyDLL(None)
-    keeps.pthread_create.argtypes = libc.pthread_create.argtypes
-    keeps.pthread_join.argtypes = libc.pthread_join.argtypes
-    thread = ctypes.c_ulong()
-    assert keeps.pthread_create(ctypes.byref(thread), None, seen.deleter, seen.address) == 0
-    assert keeps.pthread_join(thread, None) == 0
 
 
 def test_the_gil_is_released_while_a_copy_is_waited_for(simulated: Driver) -> None:
