@@ -118,7 +118,15 @@ impl Parameter {
     /// The values that are refused, with the status and the words.
     fn faults(&self, function: &str) -> Vec<(&'static str, &'static str, &'static str)> {
         const ARGUMENT: &str = "SYNCEDMEM_ERROR_INVALID_ARGUMENT";
-        let Some(target) = self.target() else { return Vec::new() };
+        let Some(target) = self.target() else {
+            // The number of a choice.
+            let is_choice = self.of == "int32_t" && !["ndim", "axis", "other"].contains(&self.name.as_str());
+            return if is_choice {
+                ["-1", "99", "INT32_MIN"].map(|value| (value, ARGUMENT, "pass")).into()
+            } else {
+                Vec::new()
+            };
+        };
         let may_be_null =
             [&self.name, &format!("{function} {}", self.name)].iter().any(|it| MAY_BE_NULL.contains(&it.as_str()));
         let is_aligned = !["void", "char", "bool", "CUstream_st"].contains(&target.trim_start_matches("const "));
