@@ -56,10 +56,4 @@ TEST_P(LibraryThatUsesUs, MayBeSoWithTheLibraryInside) {
 
 INSTANTIATE_TEST_SUITE_P(How, LibraryThatUsesUs, ::testing::Values("1 closes", "3 closes", "1 leaves"), name_of);
 
-// The tests above find mistakes.
-TEST(TheSimulatedDriver, AbortsAProcessThatCallsItAfterItsEnd) {
-  if (!has_driver()) GTEST_SKIP() << "it is not there";
-  EXPECT_NE(run(EXITS " wrongly").errors, "");
-}
-
 }  // namespace

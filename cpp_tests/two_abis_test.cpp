@@ -66,15 +66,6 @@ TEST(OneObject, ConstructedByCInStorageForAClassAnswersToCxx) {
   EXPECT_EQ(syncedmem_destruct(mem), SYNCEDMEM_SUCCESS);
 }
 
-TEST(OneObject, AFailureOnOneSideIsTheStatusOfThatSideAlone) {
-  SyncedMemory memory(~std::size_t(0));
-  syncedmem_t* mem = reinterpret_cast<syncedmem_t*>(&memory);
-  void* data = &memory;
-  EXPECT_EQ(syncedmem_mutable_cpu_data(mem, &data), SYNCEDMEM_ERROR_OUT_OF_MEMORY);
-  EXPECT_EQ(data, &memory);
-  EXPECT_EQ(memory.head(), SyncedMemory::UNINITIALIZED);
-}
-
 // These are inline in Caffe's header, so callers have the originals compiled in: blocks of either may reach the other.
 TEST(CaffeMallocHost, OfBothErasGivesWhatFreeTakes) {
   for (std::size_t size : {std::size_t(0), std::size_t(1), small, mapped}) {
