@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 import traceback
 from typing import Any, Callable
 
@@ -74,3 +75,20 @@ def test_device_calls_in_the_child_say_that_there_is_no_gpu(driver: Driver) -> N
 
     in_a_child(child)
     assert mem.head is syncedmem.Head.SYNCED
+
+
+def test_the_child_waits_for_no_thread_of_its_parents() -> None:
+    mem = SyncedMemory(64)
+    holds, may_end = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with mem._handle.alone:
+            holds.set()
+            may_end.wait()
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    holds.wait()
+    in_a_child(lambda: mem.exports)
+    may_end.set()
+    thread.join()
