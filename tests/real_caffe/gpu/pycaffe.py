@@ -1,7 +1,7 @@
 """Nets in GPU mode that threads make, reshape, read and drop: some by hand, some in cycles, which the garbage collector ends in whichever
 thread it runs. Prints a digest of all that each thread read; they depend on no order.
 
-usage: pycaffe.py NET THREADS ROUNDS, with Caffe's module _caffe on the path
+usage: pycaffe.py NET THREADS ROUNDS DEVICES, with Caffe's module _caffe on the path
 """
 
 import gc
@@ -29,10 +29,10 @@ def arrays(net: _caffe.Net) -> "list[numpy.ndarray]":
     return [array for blob in blobs for array in (blob.data, blob.diff)]
 
 
-def work(number: int, prototxt: str, rounds: int, digests: "dict[int, str]") -> None:
+def work(number: int, prototxt: str, rounds: int, devices: int, digests: "dict[int, str]") -> None:
     """Makes a net in each round, and reads it at several sizes."""
     _caffe.set_mode_gpu()
-    _caffe.set_device(number % 2)
+    _caffe.set_device(number % devices)
     chance = numpy.random.RandomState(number)
     digest = hashlib.sha256()
     outliving = None
@@ -64,12 +64,12 @@ def work(number: int, prototxt: str, rounds: int, digests: "dict[int, str]") -> 
 
 
 def main() -> None:
-    prototxt, threads, rounds = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+    prototxt, (threads, rounds, devices) = sys.argv[1], map(int, sys.argv[2:])
     # Threads take turns in the middle of a round, and the collector runs often.
     sys.setswitchinterval(1e-4)
     gc.set_threshold(200)
     digests: "dict[int, str]" = {}
-    workers = [threading.Thread(target=work, args=(i, prototxt, rounds, digests)) for i in range(threads)]
+    workers = [threading.Thread(target=work, args=(i, prototxt, rounds, devices, digests)) for i in range(threads)]
     for worker in workers:
         worker.start()
     for worker in workers:

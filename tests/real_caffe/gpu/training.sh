@@ -6,10 +6,11 @@
 jobs=(lenet database resumed)
 [ -z "$simulated" ] || jobs+=(devices)
 
-# train JOB NAME VARIANT ITERATIONS [MODE [SECONDS]]: writes JOB.NAME.losses, .model (digests of the files that Caffe saved), .time (milliseconds) and .log, or
-# prints why it failed.
+# train JOB NAME VARIANT ITERATIONS [MODE [SECONDS]]: writes JOB.NAME.losses, .model (digests of the files that Caffe saved), .time (milliseconds), .log and
+# .report (the library's), or prints why it failed.
 train() {
   local job=$1 name=$work/$1.$2 folder=$work/$1.$2.folder solver=$1 status=0 arguments=()
+  local settings=("${settings[@]}" SYNCEDMEM_REPORT="$name.report")
   case $job in
   resumed) solver=database arguments=(--snapshot=model_iter_10.solverstate) ;;
   devices) solver=database arguments=("--gpu=0,1") ;;
@@ -98,14 +99,14 @@ sharing() {
       fail "shared memory$1, $share" "$why"
       continue
     fi
-    peaks=$(figures "$work/lenet.$share.log" | sed -n 's/^peak device|//p')/$(figures "$work/lenet.original.log" | sed -n 's/^peak device|//p')
+    peaks=$(peak_of "lenet.$share")/$(peak_of lenet.original lenet.preloaded)
     if ! same_training lenet "$share"; then
       fail "shared memory$1, $share" "the losses or the saved files are not the original's"
     elif [ -z "${1:-}" ] && ! awk -v peaks="$peaks" -v most="$most" 'BEGIN { split(peaks, peak, "/"); exit !(peak[1] > 0 && peak[1] <= most * peak[2]) }'; then
       fail "shared memory$1, $share" "the peaks of device memory, $peaks, are over $most"
     else
       pass
-      printf -- '- %s: the same losses and files; peaks of device memory, in bytes: %s\n' "$share" "$peaks"
+      printf -- '- %s: the same losses and files; peaks of device memory: %s\n' "$share" "$peaks"
     fi
     violations "shared memory$1, $share" "$work/lenet.$share.log"
   done
