@@ -30,6 +30,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         fixtures = getattr(item, "fixturenames", ())
         if "simulated" in fixtures:
             return DRIVER is not None and DRIVER.simulated
+        if "real" in fixtures:
+            return DRIVER is not None and not DRIVER.simulated
         if "driver" in fixtures:
             return DRIVER is not None
         if item.get_closest_marker("no_driver"):
@@ -45,6 +47,12 @@ def driver() -> cuda.Driver:
     """Any driver."""
     assert DRIVER is not None
     return DRIVER
+
+
+@pytest.fixture
+def real(driver: cuda.Driver) -> cuda.Driver:
+    """The system's driver, and so a GPU."""
+    return driver
 
 
 @pytest.fixture

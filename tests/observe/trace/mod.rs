@@ -113,7 +113,7 @@ pub fn starts(path: &Path) -> Vec<u64> {
 }
 
 pub fn this_thread() -> u32 {
-    unsafe { libc::gettid() as u32 }
+    unsafe { libc::syscall(libc::SYS_gettid) as u32 }
 }
 
 /// An event at so many nanoseconds.
