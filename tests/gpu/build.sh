@@ -172,7 +172,7 @@ leave_out() {
 
 # pack DIR FILE: makes the archive.
 pack() {
-  local largest=$((40 << 20)) bytes
+  local largest=$((64 << 20)) bytes
   tar -C "$(dirname "$1")" --sort=name --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX \
     --mtime="@${SOURCE_DATE_EPOCH:-0}" -cf - "$(basename "$1")" | gzip -9n >"$2.new"
   bytes=$(stat -c %s "$2.new")
