@@ -73,11 +73,11 @@ class Mine(SyncedMemory):
 # How sentences begin: with the function that the program called, and the file.
 NAMED: dict[str, Callable[[], object]] = {
     "SyncedMemory: host allocation": lambda: SyncedMemory(2**62),
-    "SyncedMemory.cpu_data: host allocation": lambda: SyncedMemory(2**46).cpu_data(),
+    "SyncedMemory.cpu_data: host allocation": lambda: SyncedMemory(2**47).cpu_data(),
     "SyncedMemory.release_cpu: the host side": lambda: SyncedMemory(8).release_cpu(),
     "Mine.async_gpu_push: the head is": lambda: Mine(8).async_gpu_push(),
-    "SyncedArray.__array_interface__: host allocation": lambda: np.asarray(SyncedMemory(2**46).array("u1")),
-    "HostAccess.__enter__: host allocation": lambda: SyncedMemory(2**46).cpu().__enter__(),
+    "SyncedArray.__array_interface__: host allocation": lambda: np.asarray(SyncedMemory(2**47).array("u1")),
+    "HostAccess.__enter__: host allocation": lambda: SyncedMemory(2**47).cpu().__enter__(),
     "SyncedMemory.pin: ": lambda: Blob(2).data.memory.pin(),
     "Blob.data: the blob has no shape": lambda: Blob().data,
     "Blob.num: num, channels": lambda: Blob((1, 2, 3, 4, 5)).num,

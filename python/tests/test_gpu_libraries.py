@@ -1,4 +1,4 @@
-"""PyTorch, CuPy and Numba on a real GPU, which run kernels on the memory."""
+"""PyTorch and CuPy on a real GPU, whose kernels run on the memory."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from syncedmem import Blob, Head, SyncedArray, SyncedMemory
 
 # 16 MiB: a copy from pageable memory goes on after its call.
 LENGTH = 1 << 22
-VALUES = np.arange(LENGTH, dtype="f4")
+VALUES = (np.arange(LENGTH) % 1000).astype("f4")
 
 
 @pytest.fixture
@@ -27,8 +27,7 @@ def cupy(real: Driver) -> Any:
     return pytest.importorskip("cupy")
 
 
-@pytest.fixture
-def view() -> SyncedArray:
+def filled() -> SyncedArray:
     made = SyncedMemory(VALUES.nbytes).array("f4")
     made.mutable_cpu_data()[:] = VALUES
     return made
@@ -58,23 +57,9 @@ def by_cupys_interface(view: SyncedArray) -> object:
     return array
 
 
-def by_numba(view: SyncedArray) -> object:
-    cuda: Any = pytest.importorskip("numba.cuda")
-
-    def double(values: Any) -> None:
-        place = cuda.grid(1)
-        if place < values.size:
-            values[place] *= 2
-
-    array = cuda.as_cuda_array(view.mutable_gpu())
-    cuda.jit(double)[LENGTH // 256, 256](array)
-    return array
-
-
-@pytest.mark.parametrize("double", [by_torch, by_cupy, by_cupys_interface, by_numba])
-def test_a_kernel_and_the_host_see_what_the_other_wrote(
-    real: Driver, view: SyncedArray, alive: Callable[[], int], double: Doubled
-) -> None:
+@pytest.mark.parametrize("double", [by_torch, by_cupy, by_cupys_interface])
+def test_a_kernel_and_the_host_see_what_the_other_wrote(real: Driver, alive: Callable[[], int], double: Doubled) -> None:
+    view = filled()
     for times in (2, 4, 8):
         kept = double(view)
         assert view.memory.head is Head.HEAD_AT_GPU
@@ -85,10 +70,10 @@ def test_a_kernel_and_the_host_see_what_the_other_wrote(
     kept = double(view)
     del view
     gc.collect()
-    assert alive() == before, "what a kernel may use is not given back"
+    assert alive() == before > 0, "what a kernel may use is not given back"
     del kept
     gc.collect()
-    assert alive() < before
+    assert alive() == 0
 
 
 @pytest.fixture
@@ -97,7 +82,8 @@ def streams(torch: Any) -> Iterator[list[Any]]:
     torch.cuda.synchronize()
 
 
-def test_a_consumers_stream_waits_for_the_copy_to_the_device(torch: Any, streams: list[Any], view: SyncedArray) -> None:
+def test_a_consumers_stream_waits_for_the_copy_to_the_device(torch: Any, streams: list[Any]) -> None:
+    view = filled()
     for times in range(1, 20):
         stream = streams[times % len(streams)]
         view.mutable_cpu_data()[:] = times * VALUES
@@ -107,7 +93,8 @@ def test_a_consumers_stream_waits_for_the_copy_to_the_device(torch: Any, streams
         assert float(total) == times * VALUES.sum(dtype="f8")
 
 
-def test_a_push_and_kernels_on_a_stream_of_pytorchs_are_in_order(torch: Any, streams: list[Any], view: SyncedArray) -> None:
+def test_a_push_and_kernels_on_a_stream_of_pytorchs_are_in_order(torch: Any, streams: list[Any]) -> None:
+    view = filled()
     for times in range(1, 20):
         stream = streams[times % len(streams)]
         view.mutable_cpu_data()[:] = times * VALUES
@@ -138,7 +125,7 @@ def test_memory_that_a_stream_still_reads_is_not_handed_out_again(torch: Any, st
 
 
 def test_a_tensor_of_pytorchs_can_be_the_device_side(torch: Any) -> None:
-    tensor = torch.arange(LENGTH, dtype=torch.float32, device="cuda")
+    tensor = torch.from_numpy(VALUES).cuda()
     view = syncedmem.from_dlpack(tensor)
     assert view.memory.head is Head.HEAD_AT_GPU and view.gpu_data().ptr == tensor.data_ptr()
     assert (view.cpu_data() == VALUES).all()
@@ -148,7 +135,7 @@ def test_a_tensor_of_pytorchs_can_be_the_device_side(torch: Any) -> None:
 
 
 def test_an_array_of_cupys_can_be_the_device_side(cupy: Any) -> None:
-    array = cupy.arange(LENGTH, dtype="f4")
+    array = cupy.asarray(VALUES)
     view = syncedmem.from_dlpack(array)
     assert view.gpu_data().ptr == array.data.ptr and (view.cpu_data() == VALUES).all()
     view.mutable_cpu_data()[:] = 3

@@ -29,7 +29,7 @@ pub enum Error {
     Pending(DriverFailure),
     /// A CUDA graph is being captured.
     Captured(DriverFailure),
-    /// The device was reset, and the object's block is gone.
+    /// The device was reset, and the object's block is gone; or the block that was lent to it was freed.
     DeviceReset,
     /// Both are ordinals.
     WrongDevice {
@@ -126,8 +126,8 @@ impl fmt::Display for Error {
                  invalidated; bring data to where it is used before the capture, or end the capture first"
             ),
             Error::DeviceReset => f.write_str(
-                "the data on the device is gone: the device was reset (cudaDeviceReset) after it was put there; \
-                 put new data there, or read the host's before the reset",
+                "the data on the device is gone: the device was reset (cudaDeviceReset), or the memory that was lent was freed, after \
+                 it was put there; put new data there, or read the host's before that",
             ),
             Error::WrongDevice { current, holder } => write!(
                 f,

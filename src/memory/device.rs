@@ -4,6 +4,7 @@
 use std::ffi::{c_int, c_void};
 use std::ptr::NonNull;
 
+use cudarc::driver::sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS as PAGEABLE_MEMORY_ACCESS;
 use syncedmem_trace::event::What;
 use syncedmem_trace::head::Side;
 use syncedmem_trace::kind::Kind;
@@ -13,6 +14,7 @@ use super::blocks::{self, Freed};
 use super::driver::allocation::Allocation;
 use super::driver::allocator::{self, Allocated, Request};
 use crate::cuda;
+use crate::cuda::attributes::attribute;
 use crate::cuda::capture::RelaxedCapture;
 use crate::cuda::context::{self, Context, ContextGuard};
 use crate::cuda::driver::{self, Driver};
@@ -148,13 +150,19 @@ fn enter_another<'d>(driver: &'d Driver, address: NonNull<c_void>, gone: &Alloca
 }
 
 /// Memory of a pool or of virtual memory management has no context: then its device's primary one becomes current, or
-/// if that is unknown, the one for a new block.
-fn enter_unknown(driver: &Driver, address: NonNull<c_void>) -> Result<ContextGuard<'_>, DriverFailure> {
-    match pointer::location(driver, driver::address(address.as_ptr())) {
+/// if that is unknown, the one for a new block. An address that the driver does not know a copy would take for the host's, and end the
+/// process: it is refused, unless the device reaches the host's memory.
+fn enter_unknown(driver: &Driver, address: NonNull<c_void>) -> Result<ContextGuard<'_>, Error> {
+    let location = pointer::location(driver, driver::address(address.as_ptr()));
+    let guard = match location {
         Ok(Some((Some(context), _))) => ContextGuard::enter(driver, context),
         Ok(Some((None, ordinal @ 0..))) => ContextGuard::enter(driver, context::primary(driver, ordinal)?),
         _ => ContextGuard::for_new_block(driver),
+    }?;
+    if matches!(location, Ok(None)) && attribute(driver, guard.device()?, PAGEABLE_MEMORY_ACCESS) != Some(1) {
+        return Err(Error::DeviceReset);
     }
+    Ok(guard)
 }
 
 pub fn ordinal(address: NonNull<c_void>) -> Option<c_int> {

@@ -128,8 +128,18 @@ fn another_stream_may_not_wait_for_the_default_stream_of_a_capture() {
     assert!(capture.end());
 }
 
+/// A driver may allow the copy beside a capture of a stream that does not block (580 does, the simulated one does not). Then the capture is
+/// unharmed.
 fn a_copy_of_a_thread_that_captures_says_so() {
     let gpu = &gpu();
+    let ended = |status, capture: Capture<'_>, flags| match status {
+        Err(status) => {
+            assert_eq!(status, SYNCEDMEM_ERROR_DRIVER);
+            says_what_to_do();
+            capture.end();
+        }
+        Ok(_) => assert!(!gpu.is_simulated() && flags == NON_BLOCKING && capture.end()),
+    };
     for (flags, mode) in [(NON_BLOCKING, GLOBAL), (NON_BLOCKING, THREAD_LOCAL), (BLOCKING, GLOBAL), (BLOCKING, RELAXED)]
     {
         gpu.within(0, || {
@@ -140,14 +150,14 @@ fn a_copy_of_a_thread_that_captures_says_so() {
             object.mutable_cpu_data().unwrap();
             let heads = (object.head(), on_device.head());
             let capture = Capture::new(gpu, flags, mode);
-            assert_eq!(object.gpu_data(), Err(SYNCEDMEM_ERROR_DRIVER), "{mode}");
-            says_what_to_do();
-            capture.end();
+            let to_device = object.gpu_data();
+            ended(to_device, capture, flags);
             let capture = Capture::new(gpu, flags, mode);
-            assert_eq!(on_device.cpu_data(), Err(SYNCEDMEM_ERROR_DRIVER), "{mode}");
-            says_what_to_do();
-            capture.end();
-            assert_eq!((object.head(), on_device.head()), heads);
+            let to_host = on_device.cpu_data();
+            ended(to_host, capture, flags);
+            if to_device.is_err() && to_host.is_err() {
+                assert_eq!((object.head(), on_device.head()), heads);
+            }
             assert!(object.gpu_data().is_ok() && all_are(on_device.cpu_data().unwrap(), BYTES, 2));
         });
     }

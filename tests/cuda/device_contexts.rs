@@ -38,8 +38,7 @@ fn home(gpu: &Gpu, address: usize) -> (usize, i32) {
 }
 
 /// Does `work` with nothing current, with device 0's primary context, another one of device 0, and the next device's.
-fn in_every_context(gpu: &Gpu, mut work: impl FnMut(&str)) {
-    let created = Created::new(gpu);
+fn in_every_context(gpu: &Gpu, created: &Created<'_>, mut work: impl FnMut(&str)) {
     let situations = [
         ("none", std::ptr::null_mut()),
         ("primary", gpu.primary(0)),
@@ -56,13 +55,13 @@ fn in_every_context(gpu: &Gpu, mut work: impl FnMut(&str)) {
 
 fn every_operation_from_every_state_leaves_the_current_context_as_it_found_it() {
     let gpu = gpu();
-    let (stream, lent) = (gpu.stream(), Lent::new(&gpu, BYTES));
+    let (stream, lent, created) = (gpu.stream(), Lent::new(&gpu, BYTES), Created::new(&gpu));
     for pins in [false, true] {
         let _pinning = pins.then(Pinning::always);
         for state in STATES {
             for operation in OPERATIONS {
                 // Made where nothing is current, so in device 0's primary context, as the stream is.
-                in_every_context(&gpu, |name| {
+                in_every_context(&gpu, &created, |name| {
                     let before = gpu.current();
                     gpu.cuCtxSetCurrent(std::ptr::null_mut());
                     let mut object = state.object(&gpu, &stream, BYTES);
@@ -122,7 +121,7 @@ fn a_block_keeps_its_device_whichever_is_current_later() {
     let last = gpu.devices() - 1;
     let mut object = Object::new(BYTES);
     let first = gpu.within(last, || object.mutable_gpu_data().unwrap().addr());
-    in_every_context(&gpu, |name| {
+    in_every_context(&gpu, &Created::new(&gpu), |name| {
         for seed in 1..4 {
             object.fill_host(&pattern(seed, BYTES));
             assert_eq!(object.mutable_gpu_data().unwrap().addr(), first, "{name}");
@@ -138,7 +137,7 @@ fn blocks_are_freed_from_any_thread_with_any_context_current() {
     let gpu = gpu();
     let stream = gpu.stream();
     for state in STATES {
-        in_every_context(&gpu, |_| {
+        in_every_context(&gpu, &Created::new(&gpu), |_| {
             let before = gpu.current();
             gpu.cuCtxSetCurrent(std::ptr::null_mut());
             let (here, elsewhere) = (state.object(&gpu, &stream, BYTES), state.object(&gpu, &stream, BYTES));
@@ -191,9 +190,11 @@ fn an_allocator_of_the_programs_may_change_the_context() {
     assert_eq!(gpu.cuCtxSetCurrent(gpu.primary(0)), 0);
     gpu.write(object.mutable_gpu_data().unwrap().addr(), &pattern(5, BYTES));
     assert_eq!(allocators::set(Some(&table)), SYNCEDMEM_SUCCESS);
-    let (status, calls) = gpu.watch(|| object.pull(stream.handle()));
+    let status = gpu.observe(
+        || object.pull(stream.handle()),
+        |calls| assert!(calls.iter().all(|call| call.status == 0), "{calls:?}"),
+    );
     assert_eq!((status, allocators::set(None)), (SYNCEDMEM_SUCCESS, SYNCEDMEM_SUCCESS), "{}", last_error());
-    assert!(calls.iter().all(|call| call.status == 0), "{calls:?}");
     assert_eq!(gpu.cuCtxSetCurrent(std::ptr::null_mut()), 0);
     assert_bytes(&object.host_bytes(BYTES), &pattern(5, BYTES), &"");
 }

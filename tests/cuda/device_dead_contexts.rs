@@ -10,7 +10,9 @@ const BYTES: usize = 5000;
 /// Does `before` with objects of a context that is there, and `after` when it is gone; with and without pools, and with another
 /// context current and with none.
 fn once_it_is_gone(gpu: &Gpu, before: impl Fn(&mut Object), after: impl Fn(Object)) {
-    for (pools, is_current) in [(true, true), (true, false), (false, true), (false, false)] {
+    const CASES: [(bool, bool); 4] = [(true, true), (false, false), (true, false), (false, true)];
+    // A real driver takes half a second for a context.
+    for &(pools, is_current) in &CASES[..if gpu.is_simulated() { 4 } else { 2 }] {
         set_pools(pools);
         let context = gpu.new_context();
         let mut object = gpu.within_context(context, || {

@@ -68,7 +68,7 @@ fn a_block_is_acquired_and_released_in_a_small_part_of_the_drivers_time() {
     let (most_bytes, rounds) = if free > 4 << 30 { (free / 4, 15) } else { (MIB, 1) };
     let mut missed = Vec::new();
     println!("| acquired and released | library | driver | ratio |\n|---|---:|---:|---:|");
-    for (side, name, most) in [(Side::Device, "device", 0.02), (Side::Host, "page-locked", 0.005)] {
+    for (side, name, most) in [(Side::Device, "device", 0.25), (Side::Host, "page-locked", 0.01)] {
         let _pinning = (side == Side::Host).then(Pinning::always);
         // The library keeps one block while the driver makes another.
         for bytes in SIZES.into_iter().filter(|bytes| *bytes <= most_bytes) {

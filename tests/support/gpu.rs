@@ -284,7 +284,10 @@ impl Gpu {
         let (to, from) = (address as Address, data.as_ptr());
         match &self.loaded.control {
             Some(control) => assert_eq!(control.simcuda_write(to, from.cast(), data.len()), 0, "{address:#x}"),
-            None => self.within(0, || assert_eq!(self.cuMemcpy(to, from.addr() as Address, data.len()), 0)),
+            // A copy from pageable memory goes on after its call, and no other stream waits for it.
+            None => self.within(0, || {
+                assert_eq!((self.cuMemcpy(to, from.addr() as Address, data.len()), self.cuCtxSynchronize()), (0, 0));
+            }),
         }
     }
 

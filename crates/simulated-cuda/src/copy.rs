@@ -21,7 +21,13 @@ struct Plan {
 }
 
 impl Plan {
-    fn new(state: &State, to: Address, from: Address, bytes: usize) -> Outcome<Plan> {
+    /// Device memory that is gone is a violation: a real driver takes such an address for the host's, and reads or writes there.
+    fn new(state: &mut State, to: Address, from: Address, bytes: usize) -> Outcome<Plan> {
+        for address in [to, from] {
+            if state.is_device_address(address) && state.block_at(address).is_none() {
+                state.violation(format!("a copy of {bytes} bytes used device memory at 0x{address:x}, which is gone"));
+            }
+        }
         let (to, from) = (state.span(to, bytes)?, state.span(from, bytes)?);
         let kind = match (from.is_on_device(), to.is_on_device()) {
             (false, true) => "HtoD",
@@ -64,7 +70,7 @@ fn synchronous(call: &mut Call, to: Address, from: Address, bytes: usize) -> Out
     if bytes == 0 {
         return Ok(());
     }
-    let plan = Plan::new(&guard, to, from, bytes)?;
+    let plan = Plan::new(&mut guard, to, from, bytes)?;
     guard.captures.is_safe()?;
     let legacy = guard.legacy_stream(context)?;
     guard.captures.taking(&legacy)?;
@@ -105,7 +111,7 @@ fn asynchronous(call: &mut Call, to: Address, from: Address, bytes: usize, strea
     if bytes == 0 {
         return Ok(());
     }
-    let plan = Plan::new(&guard, to, from, bytes)?;
+    let plan = Plan::new(&mut guard, to, from, bytes)?;
     if let Some(capture) = guard.captures.taking(&stream)? {
         capture.add(&stream, Some(Node::Copy { to: plan.to, from: plan.from }));
         return Ok(());

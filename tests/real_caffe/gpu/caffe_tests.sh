@@ -95,7 +95,7 @@ tests() {
       for part in "$lists".?; do awk '$1 == "passed" { print $2 }' "$part.original" >"$part"; done
     fi
     # Counts are those of the first run.
-    for part in "$lists".?; do [ -e "$part.$variant.plain.err" ] || cp "$part.$variant.out.err" "$part.$variant.plain.err"; done
+    for part in "$lists".?; do [ -e "$part.$variant.plain.err" ] || [ ! -s "$part" ] || cp "$part.$variant.out.err" "$part.$variant.plain.err"; done
     others=$((others - 1))
   done
   printf '\n'

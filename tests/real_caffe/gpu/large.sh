@@ -19,7 +19,10 @@ watched() {
     watcher=$!
   fi
   "${@:2}" || status=$?
-  if [ -n "$watcher" ]; then kill "$watcher" && wait "$watcher" || true; fi
+  if [ -n "$watcher" ]; then
+    kill "$watcher"
+    wait "$watcher" || true
+  fi
   return "$status"
 }
 in_use() { awk 'NR == 1 { first = $1 } $1 > most { most = $1 } END { print most - first }' "$work/$1.used"; } # in_use NAME: the most of it, beyond what others use

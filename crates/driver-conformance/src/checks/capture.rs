@@ -206,6 +206,23 @@ pub(crate) const CHECKS: &[Check] = &[
         cuMemcpy(host.address(), block.0, BYTES).ok();
         capture.end_whole();
     }),
+    check("what a copy beside a non blocking capture of its thread does", PROHIBITED, |_| {
+        let (block, pageable, pinned) = (DeviceBlock::new(BYTES), HostBlock::pageable(BYTES), HostBlock::pinned(BYTES));
+        let mut text = Vec::new();
+        for (name, host) in [("pageable", pageable.address()), ("pinned", pinned.address())] {
+            for (way, to, from) in [("to the device", block.0, host), ("to the host", host, block.0)] {
+                let stream = Stream::new();
+                let capture = Capture::new(&stream, GLOBAL);
+                let copied = cuMemcpy(to, from, BYTES);
+                let (ended, graph) = capture.end();
+                text.push(format!("{name}, {way}: {}; the end: {}", named(copied.status), named(ended.status)));
+                if ended.status == SUCCESS {
+                    cuGraphDestroy(graph).ok();
+                }
+            }
+        }
+        found(text.join("; "));
+    }),
 ];
 
 fn allocate_and_free() {
