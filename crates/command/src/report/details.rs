@@ -14,7 +14,7 @@ pub struct Details<'a>(pub &'a Process);
 
 impl Display for Details<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Process { about, account, unwatched, .. } = self.0;
+        let Process { about, account, .. } = self.0;
         let lines = about.lines();
         if !lines.is_empty() {
             writeln!(f, "\nthe process")?;
@@ -31,9 +31,9 @@ impl Display for Details<'_> {
         }
         writeln!(f)?;
         account.write_work(f)?;
-        if !unwatched.is_empty() {
+        self.0.not_recorded().map_or(Ok(()), |sentence| {
             writeln!(f)?;
-        }
-        unwatched.iter().try_for_each(|sentence| wrapped(f, "", sentence))
+            wrapped(f, "", sentence)
+        })
     }
 }

@@ -90,7 +90,7 @@ fn process(process: &Process, room: Option<u64>) -> Value {
         "passes": PassKind::ALL.into_iter().filter_map(pass).collect::<Value>(),
         "sites": sites(process),
         "advice": advice(process),
-        "not_recorded": process.unwatched,
+        "not_recorded": process.not_recorded().into_iter().collect::<Value>(),
     })
 }
 

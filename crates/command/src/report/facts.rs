@@ -53,8 +53,6 @@ pub struct Process {
     pub batches: Vec<Batch>,
     pub spent: Spent,
     pub callers: Vec<Caller>,
-    /// Limits of the recording, one sentence each.
-    pub unwatched: Vec<&'static str>,
     pub ending: Ending,
     pub failure: Option<Failure>,
     pub about: About,
@@ -125,6 +123,14 @@ impl Process {
     /// Nanoseconds of the run and `true`, or from the first event to the last and `false`.
     pub fn run_time(&self) -> (u64, bool) {
         self.ending.elapsed.map_or((self.timeline.span(), false), |elapsed| (elapsed, true))
+    }
+
+    /// The limits of the recording, in a sentence.
+    pub fn not_recorded(&self) -> Option<&'static str> {
+        (!self.every_access).then_some(
+            "Accesses that needed no work were not recorded: unread copies and unused sides are reported only if they are certain \
+             without them. syncedmem run --accesses records them, or SYNCEDMEM_ACCOUNT=accesses.",
+        )
     }
 
     /// The largest saving first.

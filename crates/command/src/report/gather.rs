@@ -26,7 +26,6 @@ pub struct Gathering {
     timeline: Timeline,
     callers: HashMap<Site, Caller>,
     events: u64,
-    every_access: bool,
     /// The object that allocated last; 0: none.
     growing: u64,
     spent: Spent,
@@ -49,7 +48,6 @@ struct Failing {
 impl Gathering {
     pub fn watches(&mut self, every_access: bool) {
         self.all.set_every_access(every_access);
-        self.every_access |= every_access;
     }
 
     /// Events are ordered by their ends.
@@ -185,7 +183,6 @@ impl Gathering {
             spent: Spent { threads: self.threads.len(), ..self.spent.clone() },
             callers: self.callers(place),
             findings,
-            unwatched: self.unwatched(),
             timeline: self.timeline,
             ending: Ending { growing, ..Ending::default() },
             failure,
@@ -204,17 +201,6 @@ impl Gathering {
         let mut callers: Vec<_> = callers.into_values().collect();
         callers.sort_by(|a, b| b.nanoseconds().cmp(&a.nanoseconds()).then_with(|| a.who.cmp(&b.who)));
         callers
-    }
-
-    fn unwatched(&self) -> Vec<&'static str> {
-        let mut sentences = Vec::new();
-        if !self.every_access {
-            sentences.push(
-                "Accesses that needed no work were not recorded: unread copies and unused sides are reported only if they are \
-                 certain without them. syncedmem run --accesses records them, or SYNCEDMEM_ACCOUNT=accesses.",
-            );
-        }
-        sentences
     }
 }
 
@@ -309,8 +295,8 @@ mod tests {
             let mut gathering = Gathering::default();
             gathering.watches(every_access);
             life().iter().for_each(|event| gathering.take(event));
-            let sentences = gathering.finish(1, String::new(), HashMap::new()).unwatched;
-            sentences.iter().any(|s| s.contains("SYNCEDMEM_ACCOUNT=accesses"))
+            let process = gathering.finish(1, String::new(), HashMap::new());
+            process.not_recorded().is_some_and(|sentence| sentence.contains("SYNCEDMEM_ACCOUNT=accesses"))
         };
         assert_eq!([false, true].map(told), [true, false]);
     }

@@ -111,7 +111,11 @@ fn section(html: &mut Html, process: &Process, place: usize, of: usize, options:
     tables::account(html, process);
     places::holders(html, process, of);
     places::callers(html, process, of);
-    unwatched(html, process);
+    if let Some(sentence) = process.not_recorded() {
+        html.markup("<details class=\"unwatched\"><summary><h3>Not recorded in this run</h3></summary><p>")
+            .text(sentence);
+        html.markup("</p></details>");
+    }
     html.markup("</section>");
 }
 
@@ -130,17 +134,6 @@ fn about(html: &mut Html, process: &Process) {
 
 fn title(process: &Process) -> &str {
     if process.name.is_empty() { "Unnamed process" } else { &process.name }
-}
-
-fn unwatched(html: &mut Html, process: &Process) {
-    if process.unwatched.is_empty() {
-        return;
-    }
-    html.markup("<details class=\"unwatched\"><summary><h3>Not recorded in this run</h3></summary><ul>");
-    for sentence in &process.unwatched {
-        html.markup("<li>").text(sentence).markup("</li>");
-    }
-    html.markup("</ul></details>");
 }
 
 fn caveats(html: &mut Html) {
