@@ -53,7 +53,7 @@ impl Evaluation {
         let mut findings = self.findings.clone();
         for (&address, history) in &self.histories {
             if let Some(who) = self.who(address as u64) {
-                history.at_report(address as u64, who, &mut findings);
+                history.at_report(who, &mut findings);
             }
         }
         findings.advice()

@@ -14,7 +14,6 @@ pub fn advice(rule: Rule, certainty: Certainty, subject: Subject, at: u32) -> Ad
         subject,
         made: MAKER,
         at: Site(at),
-        object: Some(0x10),
         objects: 1,
         count: 1,
         bytes: 0,
@@ -33,7 +32,7 @@ impl Sums for Advice {
     }
 
     fn objects(self, objects: u64) -> Advice {
-        Advice { objects, object: None, ..self }
+        Advice { objects, ..self }
     }
 }
 

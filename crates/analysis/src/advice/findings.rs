@@ -16,8 +16,6 @@ pub struct Advice {
     pub made: Site,
     /// The call site that asked for the work.
     pub at: Site,
-    /// The object, if there is only one.
-    pub object: Option<u64>,
     pub objects: u64,
     /// Copies, fills or blocks.
     pub count: u64,
@@ -54,7 +52,6 @@ struct Key {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Found {
-    first_object: u64,
     objects: u64,
     count: u64,
     bytes: u64,
@@ -75,7 +72,7 @@ impl Findings {
 
     fn advice_of(&self, key: &Key, found: &Found) -> Option<Advice> {
         let Key { rule, certainty, subject, made, at } = *key;
-        let Found { first_object, objects, count, bytes, times } = *found;
+        let Found { objects, count, bytes, times } = *found;
         let mut saved_nanoseconds = times.price(&self.rates);
         if let (Rule::PageableCopy, Subject::CopyTo(to)) = (rule, subject) {
             let pinned = self.rates.pinned(to, bytes);
@@ -84,23 +81,20 @@ impl Findings {
                 return None;
             }
         }
-        let object = (objects == 1).then_some(first_object);
-        Some(Advice { rule, certainty, subject, made, at, object, objects, count, bytes, saved_nanoseconds })
+        Some(Advice { rule, certainty, subject, made, at, objects, count, bytes, saved_nanoseconds })
     }
 }
 
 pub struct Scribe<'a> {
     pub(super) findings: &'a mut Findings,
     pub(super) seen: &'a mut Seen,
-    pub(super) object: u64,
     pub(super) who: Who,
 }
 
 impl Scribe<'_> {
     pub fn find(&mut self, rule: Rule, certainty: Certainty, subject: Subject, at: Site, cost: Cost) {
         let key = Key { rule, certainty, subject, made: self.who.made, at };
-        let new = Found { first_object: self.object, ..Found::default() };
-        let found = self.findings.found.entry(key).or_insert(new);
+        let found = self.findings.found.entry(key).or_default();
         if !self.seen.0.contains(&key) {
             self.seen.0.push(key);
             found.objects += 1;

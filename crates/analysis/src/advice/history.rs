@@ -37,21 +37,21 @@ struct Pending {
 
 impl History {
     pub fn take(&mut self, event: &Event, who: Who, findings: &mut Findings) {
-        let mut scribe = Scribe { findings, seen: &mut self.seen, object: event.object, who };
+        let mut scribe = Scribe { findings, seen: &mut self.seen, who };
         self.state.take(event, &mut scribe);
     }
 
     /// From now on events may be missing: the rules must not conclude anything from that.
     pub fn lose_sight(&mut self, made: Site, findings: &mut Findings) {
         let who = Who { made, every_access: false };
-        let mut scribe = Scribe { findings, seen: &mut self.seen, object: 0, who };
+        let mut scribe = Scribe { findings, seen: &mut self.seen, who };
         self.state.rules.take(&Fact::OutOfSight, &mut scribe);
     }
 
     /// Adds what only the object's end or a report can show.
-    pub fn at_report(&self, object: u64, who: Who, findings: &mut Findings) {
+    pub fn at_report(&self, who: Who, findings: &mut Findings) {
         let History { mut seen, mut state } = self.clone();
-        let mut scribe = Scribe { findings, seen: &mut seen, object, who };
+        let mut scribe = Scribe { findings, seen: &mut seen, who };
         state.end_access(&mut scribe);
         state.rules.take(&Fact::End, &mut scribe);
     }
