@@ -214,15 +214,6 @@ impl Path {
     }
 }
 
-impl Cause {
-    pub fn access(self) -> Option<Access> {
-        match self {
-            Cause::Access(access) => Some(access),
-            Cause::Stream => None,
-        }
-    }
-}
-
 impl Origin {
     pub const fn name(self) -> &'static str {
         match self {
