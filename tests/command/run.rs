@@ -147,15 +147,6 @@ fn a_text_without_a_first_line_for_it_is_run_by_the_shell() {
 }
 
 #[test]
-fn an_ignored_signal_stays_ignored() {
-    let workshop = Workshop::new();
-    let mut outer = Command::new("sh");
-    let inner = workshop.command(&[], &["sh", "-c", "kill -HUP $PPID; kill -HUP $$; echo alive"]);
-    outer.arg("-c").arg("trap '' HUP; \"$@\"").arg("sh").arg(inner.get_program()).args(inner.get_args());
-    assert_eq!(said(outer.env("TMPDIR", workshop.path("tmp"))).ok(), "alive\n");
-}
-
-#[test]
 fn arguments_and_input_are_the_programs() {
     let workshop = Workshop::new();
     let mut command = workshop.command(&[], &["sh", "-c", "echo \"$@\"; cat", "name", "--trace", "-x", "a b"]);

@@ -2,7 +2,6 @@
 //! allocations that the driver's own log has.
 
 use std::collections::{HashMap, HashSet};
-use std::path::Path;
 
 use crate::nvtx::Tool;
 use crate::support::traced::{self, in_a_traced_process};
@@ -13,7 +12,6 @@ use syncedmem::state::flags;
 use syncedmem_trace::event::{Event, What};
 use syncedmem_trace::head::Side;
 use syncedmem_trace::kind::Kind;
-use syncedmem_trace::recording::text::Topic;
 
 const BYTES: usize = 100_000;
 
@@ -90,27 +88,6 @@ fn a_trace_by_the_api_begins_with_the_places_that_are_known_already() {
     assert!(!known.is_empty());
 }
 
-fn a_call_site_has_its_frames_and_the_files_that_they_lie_in() {
-    in_a_traced_process(&[], || {
-        Object::new(100).cpu_data().unwrap();
-        let texts = Recorded::bytes_of_texts(Path::new(&std::env::var("SYNCEDMEM_TRACE").unwrap()));
-        let of = |topic: Topic| texts.iter().filter(move |text| text.0 == topic);
-        let (_, site, _) = of(Topic::Site).next().unwrap();
-        let (_, number, frames) = of(Topic::Frames).next().unwrap();
-        assert_eq!(number, site);
-        assert!(!frames.is_empty() && frames.len() % 8 == 0);
-        let program = std::fs::read_link("/proc/self/exe").unwrap();
-        let is_program = |file: &&(Topic, u64, Vec<u8>)| file.2.ends_with(program.to_str().unwrap().as_bytes());
-        let (_, base, file) = of(Topic::Module).find(is_program).unwrap();
-        assert_eq!(usize::from(file[0]) + 1 + program.as_os_str().len(), file.len());
-        let first = u64::from_le_bytes(*frames.first_chunk().unwrap());
-        let own = a_call_site_has_its_frames_and_the_files_that_they_lie_in as *const () as usize as u64;
-        assert!(first.abs_diff(own) < 1 << 30 && *base < own, "{first:x} {own:x} {base:x}");
-        let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
-        assert!(maps.lines().any(|line| line.starts_with(&format!("{base:x}-"))), "{base:x} is no mapping's start");
-    });
-}
-
 fn threads_of_the_library_and_of_the_program_leave_a_trace_whose_slices_nest() {
     in_a_traced_process(&[("SYNCEDMEM_ACCOUNT", "accesses")], || {
         let gpu = &simulated_gpu();
@@ -176,7 +153,6 @@ fn a_profiler_sees_ranges_around_what_takes_time() {
 
 crate::support::harness::tests![
     a_trace_by_the_environment_tells_what_the_drivers_log_tells,
-    a_call_site_has_its_frames_and_the_files_that_they_lie_in,
     threads_of_the_library_and_of_the_program_leave_a_trace_whose_slices_nest,
     a_file_that_cannot_be_is_said_once_and_the_program_goes_on,
     a_profiler_sees_ranges_around_what_takes_time;

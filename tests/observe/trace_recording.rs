@@ -1,7 +1,5 @@
 //! What is recorded is in the file once, exactly, and in whole; what can be no trace is refused.
 
-use std::collections::BTreeSet;
-
 use crate::trace::*;
 use syncedmem::observe::trace::{self as writer, FileError};
 use syncedmem_trace::event::{Event, Origin, What};
@@ -105,24 +103,6 @@ fn the_oldest_records_give_way_and_the_account_is_exact() {
     assert_eq!((memory.fresh.count, memory.freed.count), (rounds, rounds / 2));
 }
 
-fn every_event_of_eight_threads_is_there_once() {
-    const THREADS: u64 = 8;
-    const EVENTS: u64 = 20_000;
-    let read = recorded(|| {
-        std::thread::scope(|scope| {
-            for thread in 0..THREADS {
-                scope.spawn(move || (0..EVENTS).for_each(|number| record(thread * EVENTS + number)));
-            }
-        });
-    });
-    let mut starts = read.starts();
-    starts.sort_unstable();
-    assert_eq!(starts, (0..THREADS * EVENTS).collect::<Vec<u64>>());
-    let threads: BTreeSet<u32> = read.events().iter().map(|event| event.thread).collect();
-    let named = read.texts.iter().filter(|(kind, ..)| *kind == Topic::Thread).count();
-    assert_eq!([threads.len(), named], [THREADS as usize; 2]);
-}
-
 fn a_stack_of_24_kib_suffices() {
     /// The least that glibc's threads have beside what is asked for is their thread-local storage.
     const STACK: usize = 24 << 10;
@@ -208,7 +188,6 @@ crate::support::harness::tests![
     alone(&[]):
     every_event_is_in_the_file_as_it_was,
     names_places_threads_and_the_mode_are_in_the_file_once,
-    every_event_of_eight_threads_is_there_once,
     a_stack_of_24_kib_suffices,
     a_trace_replaces_an_earlier_one_in_its_file,
     a_header_that_its_process_was_killed_at_is_no_file_of_another_program,

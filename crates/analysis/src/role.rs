@@ -62,37 +62,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_layers_say_their_roles() {
-        for (name, role) in [
-            ("fc6 weights", Weights),
-            ("fc6 bias", Weights),
-            ("bn1 parameter 2", Weights),
-            ("fc6 weights gradient", WeightGradients),
-            ("bn1 parameter 2 gradient", WeightGradients),
-            ("fc6 bias history", SolverHistory),
-            ("conv1 output", Activations),
-            ("slice1 output 3", Activations),
-            ("slice1 output 3 gradient", ActivationGradients),
-            ("mnist data 1", Data),
-            ("mnist data", Data),
-            ("norm1 internal", Internal),
-            ("a layer of three words output", Activations),
+    fn names_of_layers_say_the_layer_and_the_role() {
+        for (name, layer, role) in [
+            ("fc6 weights", "fc6", Weights),
+            ("fc6 bias", "fc6", Weights),
+            ("bn1 parameter 2", "bn1", Weights),
+            ("fc6 weights gradient", "fc6", WeightGradients),
+            ("bn1 parameter 2 gradient", "bn1", WeightGradients),
+            ("fc6 bias history", "fc6", SolverHistory),
+            ("bn1 parameter 2 history", "bn1", SolverHistory),
+            ("conv1 output", "conv1", Activations),
+            ("slice1 output 3 gradient", "slice1", ActivationGradients),
+            ("mnist data 1", "mnist", Data),
+            ("norm1 internal", "norm1", Internal),
+            ("a layer of three words output", "a layer of three words", Activations),
         ] {
-            assert_eq!(Role::of_name(name), Some(role), "{name}");
-        }
-    }
-
-    #[test]
-    fn names_of_layers_say_the_layer() {
-        for (name, layer) in [
-            ("fc6 weights", "fc6"),
-            ("fc6 bias gradient", "fc6"),
-            ("fc6 bias history", "fc6"),
-            ("bn1 parameter 2 history", "bn1"),
-            ("slice1 output 3 gradient", "slice1"),
-            ("a layer of three words output", "a layer of three words"),
-        ] {
-            assert_eq!(Role::of_layer(name).map(|(layer, _)| layer), Some(layer), "{name}");
+            assert_eq!(Role::of_layer(name), Some((layer, role)), "{name}");
         }
     }
 
