@@ -9,6 +9,8 @@ using std::vector;
 TEST(CUDAContextTest, CopiesBytesBetweenTheSides) {
   const int written[4] = {1, 2, 3, 4};
   int read[4] = {};
+  syncedmem_set_accounting(SYNCEDMEM_ACCOUNTING_ON);
+  const std::size_t before = MemoryAllocationReporter::Allocated();
   auto first = CUDAContext::New(sizeof written), second = CUDAContext::New(sizeof written);
   CUDAContext context(0);
   context.SwitchToDevice();
@@ -17,8 +19,10 @@ TEST(CUDAContextTest, CopiesBytesBetweenTheSides) {
   context.CopyBytes<CUDAContext, CUDAContext>(sizeof written, first.first, second.first);
   host.CopyBytes<CUDAContext, CPUContext>(sizeof written, second.first, read);
   EXPECT_EQ(read[3], 4);
+  EXPECT_EQ(MemoryAllocationReporter::Allocated(), before + 2 * sizeof written);
   first.second(first.first);
   second.second(second.first);
+  EXPECT_EQ(MemoryAllocationReporter::Allocated(), before);
 }
 
 TEST(TensorGPUTest, IsCopiedToTheDeviceAndBack) {
