@@ -35,15 +35,11 @@ add_driver(driver.against_shared caffe_against_shared)
 add_driver(driver.symbolic_against_shared caffe_symbolic_against_shared)
 add_driver(driver.against_static caffe_against_static Threads::Threads)
 
-set(drivers plain symbolic static against_shared symbolic_against_shared against_static)
 add_executable(replacement replacement_test.cpp)
 target_link_libraries(replacement PRIVATE GTest::gtest_main Threads::Threads)
 target_compile_definitions(replacement PRIVATE SYNCEDMEM_LIBRARY="$<TARGET_FILE:syncedmem::syncedmem>")
-foreach(driver IN LISTS drivers)
-  string(TOUPPER ${driver} upper)
-  target_compile_definitions(replacement PRIVATE DRIVER_${upper}="$<TARGET_FILE:driver.${driver}>")
-  add_dependencies(replacement driver.${driver})
-endforeach()
+tell(replacement driver.plain driver.symbolic driver.static driver.against_shared driver.symbolic_against_shared
+  driver.against_static)
 run_test(replacement replacement replacement)
 
 # Blocks that one side allocates and the other frees: valgrind finds each wrong free.

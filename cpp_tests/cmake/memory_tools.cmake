@@ -18,6 +18,16 @@ function(run_test name label program)
   set_tests_properties(${name} PROPERTIES LABELS "${label}" TIMEOUT 120)
 endfunction()
 
+# tell(TEST TARGET…): the test has the path of each target, in a definition with the target's name in capitals.
+function(tell test)
+  foreach(target IN LISTS ARGN)
+    string(TOUPPER ${target} name)
+    string(REPLACE . _ name ${name})
+    target_compile_definitions(${test} PRIVATE ${name}="$<TARGET_FILE:${target}>")
+    add_dependencies(${test} ${target})
+  endforeach()
+endfunction()
+
 # run_under_valgrind(NAME PROGRAM [argument…]). COST lets CTest begin with the longest tests, so that
 # no processor is idle at the end.
 function(run_under_valgrind name program)

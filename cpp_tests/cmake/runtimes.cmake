@@ -25,20 +25,12 @@ add_executable(runtimes runtimes_test.cpp)
 target_link_libraries(runtimes PRIVATE GTest::gtest_main Threads::Threads)
 target_compile_definitions(runtimes PRIVATE SYNCEDMEM_LIBRARY="$<TARGET_FILE:syncedmem::syncedmem>")
 
-# as_runtimes_case(TARGET): passes TARGET's path to `runtimes`, as a definition with TARGET's name in capitals.
-function(as_runtimes_case target)
-  string(TOUPPER ${target} upper)
-  string(REPLACE . _ upper ${upper})
-  target_compile_definitions(runtimes PRIVATE ${upper}="$<TARGET_FILE:${target}>")
-  add_dependencies(runtimes ${target})
-endfunction()
-
 # add_catches(NAME LIBRARY [linked library or option…])
 function(add_catches name library)
   add_executable(catches.${name} runtimes/catches.cpp)
   # The library comes first, so that its dependencies do not decide which runtime is linked.
   target_link_libraries(catches.${name} PRIVATE ${library} Threads::Threads ${CMAKE_DL_LIBS} ${ARGN})
-  as_runtimes_case(catches.${name})
+  tell(runtimes catches.${name})
 endfunction()
 
 # add_plugin(NAME [linked library or option…])
@@ -46,7 +38,7 @@ function(add_plugin name)
   add_library(plugin.${name} MODULE runtimes/catches.cpp)
   target_compile_definitions(plugin.${name} PRIVATE PLUGIN)
   target_link_libraries(plugin.${name} PRIVATE syncedmem::syncedmem ${ARGN})
-  as_runtimes_case(plugin.${name})
+  tell(runtimes plugin.${name})
 endfunction()
 
 # add_wraps(NAME [linked library or option…])
@@ -55,7 +47,7 @@ function(add_wraps name)
   # wraps.cpp refers to none of them.
   target_link_options(wraps.${name} PRIVATE -Wl,--no-as-needed)
   target_link_libraries(wraps.${name} PRIVATE syncedmem::syncedmem ${ARGN})
-  as_runtimes_case(wraps.${name})
+  tell(runtimes wraps.${name})
 endfunction()
 
 add_catches(shared syncedmem::syncedmem)
@@ -84,6 +76,6 @@ if(SYNCEDMEM_TESTS_LIBCXX)
 endif()
 add_executable(opens runtimes/opens.c)
 target_link_libraries(opens PRIVATE ${CMAKE_DL_LIBS})
-as_runtimes_case(opens)
+tell(runtimes opens)
 
 run_test(runtimes replacement runtimes)
