@@ -3,16 +3,23 @@
 add_device_suite(blob bvlc_master blob/rules_test.cpp blob/device_test.cpp)
 run_test(blob.no_driver device blob.O2.shared "--gtest_filter=-BlobOnTheDevice.*")
 
-# With the classes of protoc. Its own sources are compiled without the warnings of this project.
-if(SYNCEDMEM_TESTS_PROTOBUF)
+# add_protobuf_program(NAME SOURCE FOLDER PROTO): with the classes of protoc for FOLDER/PROTO.proto. Its own sources are compiled without the
+# warnings of this project.
+function(add_protobuf_program name source folder proto)
   find_package(Protobuf REQUIRED)
-  protobuf_generate_cpp(message_sources message_headers blob/messages.proto)
-  set_source_files_properties(${message_sources} PROPERTIES COMPILE_OPTIONS -w)
-  add_executable(blob.protobuf blob/messages_test.cpp ${message_sources} ${message_headers})
-  target_include_directories(blob.protobuf SYSTEM PRIVATE "${CMAKE_CURRENT_BINARY_DIR}")
-  target_link_libraries(blob.protobuf PRIVATE syncedmem::syncedmem protobuf::libprotobuf GTest::gtest_main Threads::Threads)
-  run_test(blob.protobuf suite blob.protobuf)
-  run_under_valgrind(blob.protobuf blob.protobuf)
+  add_custom_command(OUTPUT ${proto}.pb.cc ${proto}.pb.h
+    COMMAND protobuf::protoc --cpp_out=${CMAKE_CURRENT_BINARY_DIR} ${proto}.proto
+    WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}/${folder} DEPENDS ${folder}/${proto}.proto)
+  set_source_files_properties(${proto}.pb.cc PROPERTIES COMPILE_OPTIONS -w)
+  add_executable(${name} ${source} ${proto}.pb.cc)
+  target_include_directories(${name} SYSTEM PRIVATE "${CMAKE_CURRENT_BINARY_DIR}")
+  target_link_libraries(${name} PRIVATE syncedmem::syncedmem protobuf::libprotobuf GTest::gtest_main Threads::Threads)
+  run_test(${name} suite ${name})
+  run_under_valgrind(${name} ${name})
+endfunction()
+
+if(SYNCEDMEM_TESTS_PROTOBUF)
+  add_protobuf_program(blob.protobuf blob/messages_test.cpp blob messages)
 endif()
 
 # The header alone, and as code written for Caffe includes it.

@@ -11,14 +11,5 @@ add_header_program(caffe2.units -std=c++11 header/caffe2_compat.cpp header/unit.
 
 # With the classes of protoc, where Caffe2's programs have them.
 if(SYNCEDMEM_TESTS_PROTOBUF)
-  find_package(Protobuf REQUIRED)
-  set(proto caffe2/proto/caffe2)
-  add_custom_command(OUTPUT ${proto}.pb.cc ${proto}.pb.h
-    COMMAND protobuf::protoc --cpp_out=${CMAKE_CURRENT_BINARY_DIR} ${proto}.proto
-    WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}/caffe2/messages DEPENDS caffe2/messages/${proto}.proto)
-  set_source_files_properties(${proto}.pb.cc PROPERTIES COMPILE_OPTIONS -w)
-  add_executable(caffe2.protobuf caffe2/protobuf_test.cpp ${proto}.pb.cc)
-  target_include_directories(caffe2.protobuf SYSTEM PRIVATE "${CMAKE_CURRENT_BINARY_DIR}")
-  target_link_libraries(caffe2.protobuf PRIVATE syncedmem::syncedmem protobuf::libprotobuf GTest::gtest_main Threads::Threads)
-  run_test(caffe2.protobuf suite caffe2.protobuf)
+  add_protobuf_program(caffe2.protobuf caffe2/protobuf_test.cpp caffe2/messages caffe2/proto/caffe2)
 endif()
