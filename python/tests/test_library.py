@@ -113,6 +113,7 @@ def test_the_wheel_has_what_it_needs_and_nothing_else() -> None:
         info + "entry_points.txt",
     }
     assert licences, "a wheel is given to others with its licence"
+    assert (Path(syncedmem.include_dir()) / "syncedmem.h").exists()
     assert "Root-Is-Purelib: false" in tag and "Tag: py3-none-" in tag and "linux" in tag and "py3-none-any" not in tag
     assert f"Version: {version}\n" in metadata and "Requires-Python: >=3.9" in metadata
     requires = [line.split(":")[1].strip() for line in metadata.splitlines() if line.startswith("Requires-Dist")]

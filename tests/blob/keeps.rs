@@ -112,9 +112,7 @@ fn memory_that_is_held_outlives_a_reshape_and_the_blob() {
 
 fn release_of_null_does_nothing_and_hold_needs_a_shape() {
     assert_eq!(release(std::ptr::null_mut()), Ok(()));
-    assert_eq!(release(std::ptr::without_provenance_mut(4)), Err(SYNCEDMEM_ERROR_INVALID_ARGUMENT));
     assert_eq!(Blob::unshaped(SYNCEDMEM_FLOAT32).unwrap().hold(DATA), Err(SYNCEDMEM_ERROR_INVALID_STATE));
-    assert_eq!(Blob::new(&[2]).hold(2), Err(SYNCEDMEM_ERROR_INVALID_ARGUMENT));
 }
 
 fn a_blob_may_share_with_itself_and_copy_from_itself() {
