@@ -4,7 +4,7 @@ use caffemodel::Shape;
 use indicatif::HumanBytes;
 use serde::Serialize;
 
-use super::{Options, RANGE, range, table};
+use super::{Options, RANGE, ShownArray, cells, table};
 use crate::model::given;
 use crate::model::types::Format;
 use crate::model::values::ValueRange;
@@ -22,13 +22,9 @@ struct ShownFile {
 struct ShownGiven {
     name: String,
     shape: Vec<u64>,
-    #[serde(rename = "type")]
-    of: String,
-    count: u64,
-    /// Of the values: packed ones take less in the file.
-    bytes: u64,
+    /// Its bytes are those of the values: packed ones take less in the file.
     #[serde(flatten)]
-    found: Option<ValueRange>,
+    array: ShownArray,
 }
 
 pub fn show(options: &Options, format: Format) -> Result<(), String> {
@@ -41,8 +37,8 @@ pub fn show(options: &Options, format: Format) -> Result<(), String> {
         } else {
             None
         };
-        let (of, count, bytes) = (given.of.name(), given.count().unwrap_or(0), given.bytes());
-        Ok(ShownGiven { name: given.name, shape: given.shape, of, count, bytes, found })
+        let (element, count, bytes) = (given.of.name(), given.count().unwrap_or(0), given.bytes());
+        Ok(ShownGiven { name: given.name, shape: given.shape, array: ShownArray { element, count, bytes, found } })
     });
     let arrays = arrays.collect::<Result<Vec<_>, String>>()?;
     bar.finish_and_clear();
@@ -57,7 +53,7 @@ pub fn show(options: &Options, format: Format) -> Result<(), String> {
 }
 
 fn print(ShownFile { file, kind, bytes, arrays }: &ShownFile, ranges: bool) {
-    let (counted, values) = (arrays.len(), arrays.iter().map(|array| array.count).sum::<u64>());
+    let (counted, values) = (arrays.len(), arrays.iter().map(|given| given.array.count).sum::<u64>());
     let plural = if counted == 1 { "" } else { "s" };
     say::line(format_args!("{file}: {kind}, {counted} array{plural}, {values} values, {}", HumanBytes(*bytes)));
     say::line("");
@@ -65,12 +61,7 @@ fn print(ShownFile { file, kind, bytes, arrays }: &ShownFile, ranges: bool) {
     if ranges {
         head.extend(RANGE);
     }
-    let row = |array: &ShownGiven| {
-        let shape = Shape(&array.shape).to_string();
-        let mut row = vec![array.name.clone(), shape, array.of.clone(), array.bytes.to_string()];
-        row.extend(array.found.map(range).into_iter().flatten());
-        row
-    };
+    let row = |given: &ShownGiven| [vec![given.name.clone()], cells(&Shape(&given.shape), &given.array)].concat();
     let head = head.into_iter().map(String::from).collect();
     table(&std::iter::once(head).chain(arrays.iter().map(row)).collect::<Vec<_>>(), 3);
 }

@@ -2,6 +2,7 @@
 
 mod given;
 
+use std::fmt::Display;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -213,8 +214,7 @@ fn rows(shown: &ShownModel, ranges: bool) -> Vec<Vec<String>> {
                 let is_first = rows.len() == before;
                 let of_layer = |text: &str| if is_first { text.to_string() } else { String::new() };
                 let mut row = vec![of_layer(layer.name), of_layer(layer.type_name), format!("{number}{part}")];
-                row.extend([Shape(blob.shape).to_string(), array.element.to_string(), array.bytes.to_string()]);
-                row.extend(array.found.map(range).into_iter().flatten());
+                row.extend(cells(&Shape(blob.shape), array));
                 rows.push(row);
             }
         }
@@ -227,6 +227,12 @@ fn rows(shown: &ShownModel, ranges: bool) -> Vec<Vec<String>> {
         }
     }
     rows
+}
+
+/// Of the columns from the shape on.
+fn cells(shape: &dyn Display, array: &ShownArray) -> Vec<String> {
+    let cells = [shape.to_string(), array.element.clone(), array.bytes.to_string()].into_iter();
+    cells.chain(array.found.map(range).into_iter().flatten()).collect()
 }
 
 const RANGE: [&str; 3] = ["min", "max", "not finite"];
