@@ -125,12 +125,7 @@ impl Net {
 
     /// The number of the newest layer.
     pub fn newest_number(self) -> Option<usize> {
-        let mut newest = None;
-        self.texts(&Accessors::of(self.letter)?.layer_names, |count| {
-            newest = count.checked_sub(1);
-            0..0
-        })?;
-        newest
+        self.read(Accessors::of(self.letter)?.layers)?.len().checked_sub(1)
     }
 
     pub fn structure(self) -> Option<Structure> {

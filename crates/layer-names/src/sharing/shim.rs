@@ -136,13 +136,6 @@ unsafe fn shim<'a>(object: *const c_void) -> &'a Shim {
 /// What this thread executed before. An exception of Caffe's drops it too.
 struct Executing(u32);
 
-impl Executing {
-    /// A layer without code for the GPU calls that for the CPU.
-    fn is_inner(&self) -> bool {
-        self.0 != 0
-    }
-}
-
 impl Drop for Executing {
     fn drop(&mut self) {
         library::executing(self.0, 0);
@@ -158,7 +151,8 @@ macro_rules! before {
             let executing = Executing(library::executing(layer.executing, layer.steps[$pass]));
             // SAFETY: the caller called the layer's function with these arguments.
             unsafe { ($function[GPU])(object, $($argument),*) };
-            let is_inner = executing.is_inner();
+            // A layer without code for the GPU calls that for the CPU.
+            let is_inner = executing.0 != 0;
             drop(executing);
             if !is_inner {
                 (layer.after[$pass])();
