@@ -89,14 +89,16 @@ impl<'e> Edit<'e> {
             done = start + (count - 1) * step + size;
             new.write(done - start, step, |into, offset| {
                 source.read(into, start + offset)?;
-                // Tags may lie between the values.
-                let places = into.chunks_mut(step as usize);
-                values_of_block.resize(places.len() * size as usize, 0);
+                let count = into.len().div_ceil(step as usize);
+                values_of_block.resize(count * size as usize, 0);
                 values
                     .read(element, &mut values_of_block)
                     .map_err(|cause| model.place(Values::unread(path, cause), *at))?;
-                for (old, new) in places.zip(values_of_block.chunks(size as usize)) {
-                    let old = &mut old[..size as usize];
+                // Tags may lie between the values.
+                let together = if step == size { count } else { 1 };
+                let new = values_of_block.chunks(size as usize * together);
+                for (old, new) in into.chunks_mut(step as usize * together).zip(new) {
+                    let old = &mut old[..new.len()];
                     differ[number] |= old != new;
                     old.copy_from_slice(new);
                 }
