@@ -1,5 +1,6 @@
 //! `SYNCEDMEM_TAKE_OVER=1`: a Caffe whose own calls the dynamic linker does not see runs on the library all the same, or as it was.
 
+use std::ffi::OsStr;
 use std::process::Command;
 
 use crate::caffe_like::*;
@@ -8,12 +9,21 @@ use crate::support::command_file::command_file;
 use crate::support::harness::skip;
 use crate::take_over_names::net;
 
-/// Runs a program of the workshop with the library preloaded. Its standard error has the library's report.
+fn library() -> String {
+    command_file().with_file_name("libsyncedmem.so").display().to_string()
+}
+
+/// Its standard error has the library's report.
+fn asking(program: impl AsRef<OsStr>) -> Command {
+    let mut program = Command::new(program);
+    program.env("SYNCEDMEM_TAKE_OVER", "1").env("SYNCEDMEM_REPORT", "stderr");
+    program
+}
+
+/// Runs a program of the workshop with the library preloaded.
 fn taken(workshop: &Workshop, program: &str, arguments: &[&str]) -> Said {
-    let library = command_file().with_file_name("libsyncedmem.so");
-    let mut program = Command::new(workshop.path(program));
-    program.args(arguments).current_dir(workshop.path("")).env("LD_PRELOAD", library);
-    said(program.env("SYNCEDMEM_TAKE_OVER", "1").env("SYNCEDMEM_REPORT", "stderr"))
+    let mut program = asking(workshop.path(program));
+    said(program.args(arguments).current_dir(workshop.path("")).env("LD_PRELOAD", library()))
 }
 
 #[track_caller]
@@ -201,14 +211,8 @@ fn a_library_that_is_opened_when_threads_run_takes_over_nothing_that_they_may_ex
         }
     "#;
     workshop.link("opens", source, &["-ldl", "-pthread"]);
-    let library = command_file().with_file_name("libsyncedmem.so").display().to_string();
-    let opens = |arguments: &[&str]| {
-        let mut program = Command::new(workshop.path("opens"));
-        program.args(arguments).env("SYNCEDMEM_TAKE_OVER", "1").env("SYNCEDMEM_REPORT", "stderr");
-        said(&mut program)
-    };
-    is_taken(&opens(&[&library]));
-    let told = opens(&[&library, "a thread"]);
+    is_taken(&said(asking(workshop.path("opens")).arg(library())));
+    let told = said(asking(workshop.path("opens")).args([&library(), "a thread"]));
     assert_eq!(told.status, Some(0), "{told:?}");
     told.has(&["nothing that is loaded now is taken over: the library was loaded when several threads ran"]);
     assert!(!told.error.contains("construct="), "{}", told.error);
@@ -218,11 +222,9 @@ fn a_library_that_is_opened_when_threads_run_takes_over_nothing_that_they_may_ex
 fn code_that_another_library_has_changed_is_left_alone() {
     let workshop = Workshop::new();
     workshop.program_with_caffe_inside(&[OPTIMISED]);
-    let library = command_file().with_file_name("libsyncedmem.so");
-    std::fs::copy(&library, workshop.path("second.so")).unwrap();
-    let both = format!("{}:{}", library.display(), workshop.path("second.so").display());
-    let mut program = Command::new(workshop.path("program"));
-    let told = said(program.env("LD_PRELOAD", both).env("SYNCEDMEM_TAKE_OVER", "1").env("SYNCEDMEM_REPORT", "stderr"));
+    std::fs::copy(library(), workshop.path("second.so")).unwrap();
+    let both = format!("{}:{}", library(), workshop.path("second.so").display());
+    let told = said(asking(workshop.path("program")).env("LD_PRELOAD", both));
     assert_eq!(told.status, Some(0), "{told:?}");
     told.has(&["8cpu_dataEv in memory differs from the file", "construct=1 destroy=1 cpu_data=1 mutable_cpu_data=1"]);
     told.has(&["the dynamic linker's function for debuggers is another one than is known, or has a breakpoint"]);
@@ -261,16 +263,14 @@ fn where_the_system_forbids_to_change_code_nothing_is_changed_and_the_reason_is_
     workshop.program(&[]);
     workshop.source("forbid.c", FORBID);
     workshop.compile("forbid", &["forbid.c"]);
-    let mut program = Command::new(workshop.path("forbid"));
-    program.arg(workshop.path("program")).env("LD_PRELOAD", both_libraries());
-    let told = said(program.env("SYNCEDMEM_TAKE_OVER", "1").env("SYNCEDMEM_REPORT", "stderr"));
+    let mut program = asking(workshop.path("forbid"));
+    let told = said(program.arg(workshop.path("program")).env("LD_PRELOAD", both_libraries()));
     is_refused(&told, "the system forbids to change code: permission denied");
     told.has(&["what is loaded from now on is not taken over", "have no names: the system forbids to make code"]);
 }
 
 fn both_libraries() -> String {
-    let libraries = ["libsyncedmem_names.so", "libsyncedmem.so"];
-    libraries.map(|name| command_file().with_file_name(name).display().to_string()).join(":")
+    format!("{}:{}", command_file().with_file_name("libsyncedmem_names.so").display(), library())
 }
 
 /// The program under a debugger or a checker that starts it, with both libraries preloaded.
@@ -278,9 +278,7 @@ fn watched(workshop: &Workshop, watcher: &str, arguments: &[String]) -> Said {
     if Command::new(watcher).arg("--version").output().is_err() {
         skip(format!("{watcher} is not installed"));
     }
-    let mut program = Command::new(watcher);
-    program.args(arguments).arg(workshop.path("program")).env("SYNCEDMEM_TAKE_OVER", "1");
-    said(program.env("SYNCEDMEM_REPORT", "stderr"))
+    said(asking(watcher).args(arguments).arg(workshop.path("program")))
 }
 
 #[test]
@@ -323,17 +321,15 @@ fn valgrind_and_the_address_sanitizer_see_the_take_over_and_complain_of_nothing(
     let told = watched(&workshop, "valgrind", &[&options[..], &[format!("LD_PRELOAD={}", both_libraries())]].concat());
     is_taken(&told);
     workshop.program_with_caffe_inside(&[OPTIMISED, "-fsanitize=address"]);
-    let mut program = Command::new(workshop.path("program"));
-    program.env("LD_PRELOAD", both_libraries()).env("ASAN_OPTIONS", "verify_asan_link_order=0");
-    is_taken(&said(program.env("SYNCEDMEM_TAKE_OVER", "1").env("SYNCEDMEM_REPORT", "stderr")));
+    let mut program = asking(workshop.path("program"));
+    is_taken(&said(program.env("LD_PRELOAD", both_libraries()).env("ASAN_OPTIONS", "verify_asan_link_order=0")));
 }
 
 #[test]
 fn without_the_setting_nothing_is_changed() {
     let workshop = Workshop::new();
     workshop.program_with_caffe_inside(&[OPTIMISED]);
-    let library = command_file().with_file_name("libsyncedmem.so");
-    let mut program = Command::new(workshop.path("program"));
-    let told = said(program.env("LD_PRELOAD", library).env("SYNCEDMEM_REPORT", "stderr"));
+    let mut program = asking(workshop.path("program"));
+    let told = said(program.env("LD_PRELOAD", library()).env_remove("SYNCEDMEM_TAKE_OVER"));
     assert_eq!((told.status, told.error.as_str()), (Some(0), ""));
 }

@@ -28,14 +28,11 @@ fn findings_are_summed_up_by_the_site_that_made_and_the_site_that_asked() {
 }
 
 fn what_saves_the_same_is_in_the_order_of_its_sites() {
-    let story = |sites: [u32; 2]| {
-        let pushes = sites.map(|at| push(0x10, at, 8, 5).to_vec());
-        [vec![made(8)], pushes.concat()].concat()
-    };
-    let sites =
-        |told: &[Told]| with_every_access(UnreadCopy, told).iter().map(|advice| advice.at.0).collect::<Vec<_>>();
-    assert_eq!(sites(&story([1, 2])), [1, 2]);
-    assert_eq!(sites(&story([2, 1])), [1, 2]);
+    for sites in [[1, 2], [2, 1]] {
+        let pushes = sites.map(|at| push(0x10, at, 8, 5)).concat();
+        let found = with_every_access(UnreadCopy, &[vec![made(8)], pushes].concat());
+        assert_eq!(found.iter().map(|advice| advice.at.0).collect::<Vec<_>>(), [1, 2]);
+    }
 }
 
 fn another_object_at_the_same_address_is_another_object() {
@@ -45,19 +42,13 @@ fn another_object_at_the_same_address_is_another_object() {
 }
 
 fn what_saves_no_time_is_in_the_order_of_its_bytes() {
-    let host =
-        |object, bytes| [made(bytes), asked(Host, Overwrite), fresh(Kind::Pinned, bytes)].map(|told| told.of(object));
-    let device = |object, at, bytes| {
-        let told = [fresh(Kind::Device, bytes), copied(Device, Read, bytes, Pinned).at(at)];
-        told.map(|told| told.of(object))
+    let copied_once = |object, at, bytes| {
+        let host = [made(bytes), asked(Host, Overwrite), fresh(Kind::Pinned, bytes)];
+        let device = [fresh(Kind::Device, bytes), copied(Device, Read, bytes, Pinned).at(at)];
+        [&host[..], &device].concat().into_iter().map(move |told| told.of(object))
     };
-    let story = [
-        host(0x10, 100).to_vec(),
-        device(0x10, 1, 100).to_vec(),
-        host(0x20, 900).to_vec(),
-        device(0x20, 2, 900).to_vec(),
-    ];
-    let bytes: Vec<_> = with_every_access(UnusedSide, &story.concat()).iter().map(|advice| advice.bytes).collect();
+    let story: Vec<_> = copied_once(0x10, 1, 100).chain(copied_once(0x20, 2, 900)).collect();
+    let bytes: Vec<_> = with_every_access(UnusedSide, &story).iter().map(|advice| advice.bytes).collect();
     assert_eq!(bytes, [900, 100]);
 }
 
