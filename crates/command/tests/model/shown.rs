@@ -1,9 +1,4 @@
-//! `syncedmem model`: what it shows of files that are written here, and what it makes of them.
-#![expect(clippy::unwrap_used, reason = "a test")]
-
-mod running;
-#[path = "../../caffemodel/tests/support/mod.rs"]
-mod support;
+//! What is shown of files that are written here, and what is made of them.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -11,9 +6,9 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::Command;
 
-use running::{Running, said, small};
+use crate::running::{Running, said, small};
+use crate::support::*;
 use serde_json::{Value, json};
-use support::*;
 
 #[test]
 fn inspect_lists_layers_types_shapes_bytes_and_ranges() {
@@ -82,6 +77,14 @@ fn init_net() -> Vec<u8> {
     .concat()
 }
 
+/// The header of a safetensors file, and the bytes of its values.
+fn arrays(folder: &Folder, name: &str) -> (Value, Vec<u8>) {
+    let mut bytes = std::fs::read(folder.0.join(name)).unwrap();
+    let values = bytes.split_off(8 + u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize);
+    assert_eq!(bytes.len() % 8, 0);
+    (serde_json::from_slice(&bytes[8..]).unwrap(), values)
+}
+
 #[test]
 fn an_init_net_of_caffe2_is_shown_checked_and_exported() {
     let folder = Folder::new("init");
@@ -98,9 +101,7 @@ fn an_init_net_of_caffe2_is_shown_checked_and_exported() {
     let (status, text, error) = folder.model(&["export", &file, "--to", "safetensors"]);
     assert_eq!((status, &*text), (0, "init_net.safetensors\n"));
     assert_eq!(error, "syncedmem: init_net.pb: labels holds texts, and is left out: arrays of numbers are exported\n");
-    let bytes = std::fs::read(folder.0.join("init_net.safetensors")).unwrap();
-    let values_at = 8 + u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
-    let header: Value = serde_json::from_slice(&bytes[8..values_at]).unwrap();
+    let (header, values) = arrays(&folder, "init_net.safetensors");
     assert_eq!(
         header,
         json!({
@@ -110,7 +111,7 @@ fn an_init_net_of_caffe2_is_shown_checked_and_exported() {
         })
     );
     let ids = [(-1i64).to_le_bytes(), 300i64.to_le_bytes()].concat();
-    assert_eq!(bytes[values_at..], [ids, f32_bytes(&[0.5, 8.0, 0.0])].concat());
+    assert_eq!(values, [ids, f32_bytes(&[0.5, 8.0, 0.0])].concat());
 }
 
 #[test]
@@ -194,10 +195,7 @@ fn export_writes_safetensors_with_the_bytes_of_the_model() {
     let file = folder.named("small.caffemodel", &small());
     let (status, text, error) = folder.model(&["export", &file, "--to", "safetensors", "--net-shapes"]);
     assert_eq!((status, &*text, &*error), (0, "small.safetensors\n", ""));
-    let bytes = std::fs::read(folder.0.join("small.safetensors")).unwrap();
-    let values_at = 8 + u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
-    assert_eq!(values_at % 8, 0);
-    let header: Value = serde_json::from_slice(&bytes[8..values_at]).unwrap();
+    let (header, all) = arrays(&folder, "small.safetensors");
     assert_eq!(
         header,
         json!({
@@ -208,7 +206,7 @@ fn export_writes_safetensors_with_the_bytes_of_the_model() {
         })
     );
     let values = [f64_bytes(&[1e-9]), f32_bytes(&[0.5, 8.0, 1.0, -2.5, 0.25, 4.0]), vec![0, 0x3c, 0, 0xc0]].concat();
-    assert_eq!(bytes[values_at..], values);
+    assert_eq!(all, values);
 }
 
 #[test]
@@ -223,14 +221,20 @@ fn arrays_whose_names_no_archive_may_have_are_not_exported_to_one() {
     assert!(status == 1 && error.contains("too long for an archive; export to safetensors instead"), "{error}");
 }
 
+/// On a disk that is full after so many KiB.
+fn exported_up_to(kib: u64, folder: &Folder, file: &str) -> (i32, String) {
+    let script = format!("ulimit -f {kib}; exec \"$0\" model export {file} --to npz");
+    let mut bash = Command::new("bash");
+    let (status, _, error) = said(bash.args(["-c", &script, env!("CARGO_BIN_EXE_syncedmem")]).current_dir(&folder.0));
+    (status, error)
+}
+
 #[test]
 fn a_full_disk_is_one_sentence_whenever_an_archive_meets_it() {
     let folder = Folder::new("full");
     // 2 KiB of values are written when the archive ends.
     folder.named("little.caffemodel", &layer("a", "Scale", &[blob(&[512], &[1.0; 512])]));
-    let script = "ulimit -f 1; exec \"$0\" model export little.caffemodel --to npz";
-    let (status, _, error) =
-        said(Command::new("bash").args(["-c", script, env!("CARGO_BIN_EXE_syncedmem")]).current_dir(&folder.0));
+    let (status, error) = exported_up_to(1, &folder, "little.caffemodel");
     assert_eq!((status, error.lines().count()), (1, 1), "{error}");
     assert!(error.contains("little.npz cannot be written: the process may make no longer file (ulimit -f)"), "{error}");
 }
@@ -240,10 +244,7 @@ fn an_export_that_fails_leaves_what_was_there() {
     let folder = Folder::new("fails");
     let file = folder.named("big.caffemodel", &layer("a", "Scale", &[blob(&[100_000], &vec![1.0; 100_000])]));
     folder.named("big.npz", b"as before");
-    // A disk that is full after 64 KiB.
-    let script = "ulimit -f 64; exec \"$0\" model export big.caffemodel --to npz";
-    let (status, _, error) =
-        said(Command::new("bash").args(["-c", script, env!("CARGO_BIN_EXE_syncedmem")]).current_dir(&folder.0));
+    let (status, error) = exported_up_to(64, &folder, "big.caffemodel");
     assert_eq!(status, 1);
     assert!(error.contains("big.npz cannot be written: the process may make no longer file (ulimit -f)"), "{error}");
     assert_eq!(std::fs::read(folder.0.join("big.npz")).unwrap(), b"as before");

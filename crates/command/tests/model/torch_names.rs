@@ -1,12 +1,9 @@
 //! Arrays under PyTorch's names, exported and taken back.
 
-mod running;
-#[path = "../../caffemodel/tests/support/mod.rs"]
-mod support;
-
-use running::Running;
+use crate::import::safetensors;
+use crate::running::Running;
+use crate::support::*;
 use serde_json::Value;
-use support::*;
 
 #[test]
 fn export_names_arrays_as_pytorch_does_and_import_takes_them_back() {
@@ -64,10 +61,11 @@ fn import_takes_means_only_with_variances_and_without_a_factor() {
     let folder = Folder::new("averages");
     let norm = layer("bn", "BatchNorm", &vec![blob(&[1], &[4.0]); 3]);
     folder.named("net.caffemodel", &norm);
-    let header = r#"{"bn.running_mean": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]},
-        "bn.num_batches_tracked": {"dtype": "I64", "shape": [], "data_offsets": [4, 12]},
-        "bn.2": {"dtype": "F32", "shape": [1], "data_offsets": [12, 16]}}"#;
-    let file = [&(header.len() as u64).to_le_bytes()[..], header.as_bytes(), &[0; 16]].concat();
+    let file = safetensors(&[
+        ("bn.running_mean", "F32", &[1], vec![0; 4]),
+        ("bn.num_batches_tracked", "I64", &[], vec![0; 8]),
+        ("bn.2", "F32", &[1], vec![0; 4]),
+    ]);
     folder.named("half.safetensors", &file);
     let arguments = ["--from", "safetensors", "--like", "net.caffemodel", "-o", "new.caffemodel", "--partial"];
     let (status, _, error) = folder.model(&[&["import", "half.safetensors"], &arguments[..]].concat());

@@ -1,19 +1,15 @@
-//! `syncedmem model import`: models with values from safetensors and npz files.
-
-mod running;
-#[path = "../../caffemodel/tests/support/mod.rs"]
-mod support;
+//! Models with values from safetensors and npz files.
 
 use std::process::Command;
 
+use crate::running::{Running, said, small};
+use crate::support::mutation::{Random, mutate};
+use crate::support::*;
 use caffemodel::{At, Element, Kind, Model};
-use running::{Running, said, small};
 use serde_json::{Value, json};
-use support::mutation::{Random, mutate};
-use support::*;
 
 /// A safetensors file of arrays: name, type, shape, bytes.
-fn safetensors(arrays: &[(&str, &str, &[u64], Vec<u8>)]) -> Vec<u8> {
+pub fn safetensors(arrays: &[(&str, &str, &[u64], Vec<u8>)]) -> Vec<u8> {
     let mut begin = 0;
     let entries = arrays.iter().map(|(name, dtype, shape, values)| {
         let end = begin + values.len();

@@ -1,10 +1,8 @@
 //! Runs `syncedmem model` in a test's own folder.
-#![allow(dead_code, reason = "each test program uses a part of this module")]
-#![allow(clippy::unwrap_used, reason = "a test whose preparation fails has failed")]
 
 use std::process::Command;
 
-use super::support::*;
+use crate::support::*;
 
 pub trait Running {
     /// Writes a file; returns its name in the folder.

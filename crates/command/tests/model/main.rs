@@ -1,0 +1,9 @@
+//! `syncedmem model`.
+#![expect(clippy::unwrap_used, reason = "a test")]
+
+mod import;
+mod running;
+mod shown;
+#[path = "../../../caffemodel/tests/support/mod.rs"]
+mod support;
+mod torch_names;
