@@ -33,7 +33,7 @@ class ProcessThatExits : public Process {};
 TEST_P(ProcessThatExits, IsSilent) { expect_silence(run(EXITS " " + GetParam())); }
 
 INSTANTIATE_TEST_SUITE_P(How, ProcessThatExits,
-                         ::testing::Values("static-before", "static-after", "static-both", "atexit-before",
+                         ::testing::Values("static-before", "static-after", "atexit-before",
                                            "atexit-after", "use-at-exit", "on-a-thread", "exit-on-a-thread",
                                            "never-ended", "exit-with-frames", "quick-exit", "_exit", "full-pools",
                                            "trims-at-exit", "while-blocks-age"),

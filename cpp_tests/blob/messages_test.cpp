@@ -57,16 +57,6 @@ TEST(BlobMessages, GoThroughTheBytesOfAFile) {
   goes_through_the_bytes_of_a_file<double>();
 }
 
-TEST(BlobMessages, HaveTheDiffOnlyIfItIsAsked) {
-  Blob<float> blob({2});
-  blob.mutable_cpu_diff()[0] = 1;
-  BlobProto proto;
-  proto.add_diff(9);
-  blob.ToProto(&proto);
-  EXPECT_EQ(proto.data_size(), 2);
-  EXPECT_EQ(proto.diff_size(), 0);
-}
-
 TEST(BlobMessages, WithoutADiffLeaveTheDiffAlone) {
   Blob<float> blob({1});
   blob.mutable_cpu_diff()[0] = 4;
@@ -190,8 +180,10 @@ TEST(BlobUnlikeCaffe, ToProtoLeavesNothingThatWinsWhenItIsRead) {
   proto.set_width(9);
   proto.add_double_data(9);
   proto.add_double_diff(9);
+  proto.add_diff(9);
   Blob<float> blob({2});
   blob.mutable_cpu_data()[1] = 5;
+  blob.mutable_cpu_diff()[0] = 1;
   blob.ToProto(&proto);
   EXPECT_FALSE(proto.has_num() || proto.has_channels() || proto.has_height() || proto.has_width());
   EXPECT_EQ(proto.double_data_size() + proto.double_diff_size() + proto.diff_size(), 0);

@@ -95,9 +95,6 @@ int main(int arguments, char** argument) {
   } else if (is(how, "static-after")) {
     to_be_cleared->fill();
     constructed_after_the_first_use().fill();
-  } else if (is(how, "static-both")) {
-    constructed_before_the_first_use.fill();
-    constructed_after_the_first_use().fill();
   } else if (is(how, "atexit-before")) {
     std::atexit(clear_at_exit);
     to_be_cleared->fill();

@@ -204,12 +204,6 @@ fn a_tensors_offset_and_wider_elements_are_honoured() {
     assert_eq!(cpu_data(*mem), memory[8..].as_ptr().cast());
 }
 
-fn an_object_of_no_bytes_has_tensors_of_no_elements() {
-    let mem = owned(0);
-    let tensor = export(*mem, Ask { shape: &[0, 3], ..FLOATS }).unwrap();
-    assert_eq!((tensor.shape(), tensor.strides()), (vec![0, 3], vec![3, 1]));
-}
-
 fn unknown_numbers_and_addresses_that_nothing_can_have_are_refused() {
     let mem = owned(BYTES);
     let mut tensor = std::ptr::null_mut();
@@ -244,6 +238,5 @@ crate::support::harness::tests![
     what_cannot_be_lent_stays_the_callers,
     every_way_to_say_contiguous_is_understood,
     a_tensors_offset_and_wider_elements_are_honoured,
-    an_object_of_no_bytes_has_tensors_of_no_elements,
     unknown_numbers_and_addresses_that_nothing_can_have_are_refused,
 ];
