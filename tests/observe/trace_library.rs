@@ -81,7 +81,7 @@ fn a_trace_by_the_api_begins_with_the_places_that_are_known_already() {
         match item {
             Item::Site { place, .. } if place.is_empty() => panic!("a place without a name"),
             Item::Site { site, .. } => _ = known.insert(site),
-            Item::Event { event, .. } if event.site.0 != 0 => assert!(known.contains(&event.site), "{event:?}"),
+            Item::Event(event) if event.site.0 != 0 => assert!(known.contains(&event.site), "{event:?}"),
             _ => {}
         }
     }

@@ -37,7 +37,7 @@ pub fn file() -> PathBuf {
 }
 
 pub fn events() -> Vec<Event> {
-    items().filter_map(|item| if let Item::Event { event, .. } = item { Some(event) } else { None }).collect()
+    items().filter_map(|item| if let Item::Event(event) = item { Some(event) } else { None }).collect()
 }
 
 /// The sums of the events of each process.
@@ -51,21 +51,20 @@ pub fn accounts() -> BTreeMap<u32, Account> {
 }
 
 fn sums(items: impl Iterator<Item = Item>) -> BTreeMap<u32, Account> {
-    let mut counters: BTreeMap<u32, Counters> = BTreeMap::new();
+    let (mut accounts, mut counters) = (BTreeMap::new(), Counters::new());
     for item in items {
         match item {
-            Item::Event { process, event } => {
-                counters.entry(process).or_insert_with(Counters::new).take(&event);
-            }
+            Item::Event(event) => _ = counters.take(&event),
             Item::End(end) => {
-                let counters = counters.entry(end.process).or_insert_with(Counters::new);
-                let live = Kind::ALL.map(|kind| counters.account().live(kind));
+                let account = std::mem::replace(&mut counters, Counters::new()).account();
+                let live = Kind::ALL.map(|kind| account.live(kind));
                 assert_eq!(Kind::ALL.map(|kind| end.header.account.live(kind)), live, "the account in the header");
+                accounts.insert(end.process, account);
             }
             _ => {}
         }
     }
-    counters.into_iter().map(|(process, counters)| (process, counters.account())).collect()
+    accounts
 }
 
 /// Bytes and blocks of pageable memory at its peak, by the name of their holder or the place that made it.
@@ -73,9 +72,9 @@ pub fn at_peak(trace: &Path) -> BTreeMap<String, (u64, u64)> {
     let (mut ledger, mut places) = (Ledger::default(), HashMap::new());
     for item in read(trace) {
         match item {
-            Item::Event { event, .. } => ledger.take(&event),
+            Item::Event(event) => ledger.take(&event),
             Item::Name { object, name, .. } => ledger.name(object, &name),
-            Item::Site { site, place, .. } => _ = places.insert(site, place),
+            Item::Site { site, place } => _ = places.insert(site, place),
             _ => {}
         }
     }

@@ -25,6 +25,7 @@ use syncedmem_trace::recording::header::Header;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Item {
+    /// The first item of a process: those up to its end are its own.
     Process {
         process: u32,
         name: String,
@@ -35,70 +36,50 @@ pub enum Item {
         realtime: u64,
     },
     Thread {
-        process: u32,
         thread: u32,
         name: String,
     },
     /// Precedes the events that refer to it.
     Site {
-        process: u32,
         site: Site,
         place: String,
     },
     /// The return addresses of a call site, innermost first.
     Frames {
-        process: u32,
         site: Site,
         addresses: Vec<u64>,
     },
     /// A loaded file.
     Module {
-        process: u32,
         /// The load address.
         start: u64,
         build_id: Vec<u8>,
         path: String,
     },
     /// The layers of a net of Caffe's, as the format has them.
-    Net {
-        process: u32,
-        layers: String,
-    },
-    Note {
-        process: u32,
-        note: Note,
-    },
+    Net(String),
+    Note(Note),
     /// The name of a known object, from now on.
     Name {
-        process: u32,
         time: u64,
         object: u64,
         name: String,
     },
     /// How many items of the batch an object holds from now on; 0: not known.
     Items {
-        process: u32,
         object: u64,
         items: u64,
     },
     /// Unknown before the first of these.
     Mode {
-        process: u32,
         time: u64,
         /// Also those that need nothing.
         accesses: bool,
     },
-    Event {
-        process: u32,
-        event: Event,
-    },
-    Pass {
-        process: u32,
-        pass: Pass,
-    },
+    Event(Event),
+    Pass(Pass),
     /// The thread executes a layer from now on.
     Step {
-        process: u32,
         time: u64,
         thread: u32,
         step: u64,

@@ -129,48 +129,46 @@ impl Stream {
         });
         let mut sites: Vec<_> = self.sites.iter().map(|(&site, place)| (site, place.clone())).collect();
         sites.sort();
-        items.extend(sites.into_iter().map(|(site, place)| Item::Site { process, site, place }));
+        items.extend(sites.into_iter().map(|(site, place)| Item::Site { site, place }));
     }
 
     fn take_texts(&mut self, area: &[u8], items: &mut VecDeque<Item>) {
-        let process = self.process();
         for Entry { place, topic, number, text } in text::entries(area) {
             if !self.read_texts.insert(place) {
                 continue;
             }
             let site = Site(number as u32);
             let words = || String::from_utf8_lossy(text).into_owned();
-            let note = |note| Item::Note { process, note };
             match topic {
                 Topic::Site => {
                     self.sites.insert(site, words());
-                    items.push_back(Item::Site { process, site, place: words() });
+                    items.push_back(Item::Site { site, place: words() });
                 }
                 Topic::Name => drop(self.texts.insert(place, words())),
-                Topic::Net => items.push_back(Item::Net { process, layers: words() }),
-                Topic::Thread => items.push_back(Item::Thread { process, thread: number as u32, name: words() }),
+                Topic::Net => items.push_back(Item::Net(words())),
+                Topic::Thread => items.push_back(Item::Thread { thread: number as u32, name: words() }),
                 Topic::Frames => {
                     let addresses = text.chunks_exact(8).filter_map(<[u8]>::first_chunk);
                     let addresses = addresses.map(|bytes| u64::from_le_bytes(*bytes)).collect();
-                    items.push_back(Item::Frames { process, site, addresses });
+                    items.push_back(Item::Frames { site, addresses });
                 }
                 Topic::Module => {
                     let parts = text.split_first().and_then(|(&length, rest)| rest.split_at_checked(length.into()));
                     let Some((build_id, path)) = parts else { continue };
                     let path = String::from_utf8_lossy(path).into_owned();
-                    items.push_back(Item::Module { process, start: number, build_id: build_id.to_vec(), path });
+                    items.push_back(Item::Module { start: number, build_id: build_id.to_vec(), path });
                 }
                 Topic::Command => {
                     let text = String::from_utf8_lossy(text.strip_suffix(b"\0").unwrap_or(text));
-                    items.push_back(note(Note::Command(text.split('\0').map(str::to_owned).collect())));
+                    items.push_back(Item::Note(Note::Command(text.split('\0').map(str::to_owned).collect())));
                 }
-                Topic::Host => items.push_back(note(Note::Host(words()))),
-                Topic::Setting => items.push_back(note(Note::Setting(words()))),
-                Topic::Limit => items.push_back(note(Note::Limit { name: words(), bytes: number })),
+                Topic::Host => items.push_back(Item::Note(Note::Host(words()))),
+                Topic::Setting => items.push_back(Item::Note(Note::Setting(words()))),
+                Topic::Limit => items.push_back(Item::Note(Note::Limit { name: words(), bytes: number })),
                 Topic::Caffe => {
                     let taken_over = if number > 1 { number & u64::from(u32::MAX) } else { 0 };
                     let caffe = Caffe { file: words(), reaches: number != 0, taken_over, for_names: number >> 32 };
-                    items.push_back(note(Note::Caffe(caffe)));
+                    items.push_back(Item::Note(Note::Caffe(caffe)));
                 }
             }
         }
@@ -179,13 +177,12 @@ impl Stream {
     /// `false` if there is none.
     fn give_next(&mut self, items: &mut VecDeque<Item>) -> bool {
         let Some((number, record)) = self.order.next() else { return false };
-        let process = self.process();
         match record {
             Record::Event { event, object_bytes } => {
                 self.pass_on(event.end());
                 let (found, event) = self.objects.take(number, event, object_bytes);
-                give_found(process, found, items);
-                items.extend(event.map(|event| Item::Event { process, event }));
+                give_found(found, items);
+                items.extend(event.map(Item::Event));
             }
             Record::Named { time, thread, object, object_bytes, text } => {
                 self.pass_on(time);
@@ -194,18 +191,18 @@ impl Stream {
                     return true;
                 };
                 let found = self.objects.note(time, thread, object, object_bytes);
-                give_found(process, found, items);
+                give_found(found, items);
                 self.objects.names.insert(object, name.clone());
-                items.push_back(Item::Name { process, time, object, name });
+                items.push_back(Item::Name { time, object, name });
             }
             Record::Items { time, thread, object, object_bytes, items: number } => {
                 let found = self.objects.note(time, thread, object, object_bytes);
-                give_found(process, found, items);
-                items.push_back(Item::Items { process, object, items: number });
+                give_found(found, items);
+                items.push_back(Item::Items { object, items: number });
             }
-            Record::Pass(pass) => items.push_back(Item::Pass { process, pass }),
-            Record::Step { time, thread, step } => items.push_back(Item::Step { process, time, thread, step }),
-            Record::Mode { time, accesses, .. } => items.push_back(Item::Mode { process, time, accesses }),
+            Record::Pass(pass) => items.push_back(Item::Pass(pass)),
+            Record::Step { time, thread, step } => items.push_back(Item::Step { time, thread, step }),
+            Record::Mode { time, accesses, .. } => items.push_back(Item::Mode { time, accesses }),
         }
         true
     }
@@ -223,8 +220,8 @@ impl Stream {
     }
 }
 
-fn give_found(process: u32, found: Option<Revealed>, items: &mut VecDeque<Item>) {
+fn give_found(found: Option<Revealed>, items: &mut VecDeque<Item>) {
     let Some(Revealed { made, name }) = found else { return };
-    items.push_back(Item::Event { process, event: made });
-    items.extend(name.map(|name| Item::Name { process, time: made.start, object: made.object, name }));
+    items.push_back(Item::Event(made));
+    items.extend(name.map(|name| Item::Name { time: made.start, object: made.object, name }));
 }

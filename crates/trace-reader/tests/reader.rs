@@ -53,7 +53,7 @@ fn read(test: &str, recording: &Recording) -> Vec<Item> {
 }
 
 fn events(items: &[Item]) -> Vec<Event> {
-    items.iter().filter_map(|item| if let Item::Event { event, .. } = item { Some(*event) } else { None }).collect()
+    items.iter().filter_map(|item| if let Item::Event(event) = item { Some(*event) } else { None }).collect()
 }
 
 fn ends(items: &[Item]) -> Vec<&End> {
@@ -92,19 +92,19 @@ fn a_recording_is_read_in_the_order_of_ends_with_its_texts() {
         panic!("{items:?}");
     };
     assert_eq!(name, "caffe");
-    let (process, time, object) = (7, 60, 0x1000);
+    let (time, object) = (60, 0x1000);
     assert_eq!(
         rest[..9],
         [
-            Item::Site { process, site: Site(1), place: "caffe::Net::Init".into() },
-            Item::Thread { process, thread: 1, name: "main".into() },
-            Item::Net { process, layers: "ReLU\trelu1\t1\tconv1\trelu1\n".into() },
-            Item::Mode { process, time: 1, accesses: true },
-            Item::Event { process, event: at(10, 0, made(64)) },
-            Item::Event { process, event: at(31, 5, What::Synchronised) },
-            Item::Event { process, event: at(30, 20, allocated(5)) },
-            Item::Name { process, time, object, name: "conv1 weights".into() },
-            Item::Items { process, object, items: 8 },
+            Item::Site { site: Site(1), place: "caffe::Net::Init".into() },
+            Item::Thread { thread: 1, name: "main".into() },
+            Item::Net("ReLU\trelu1\t1\tconv1\trelu1\n".into()),
+            Item::Mode { time: 1, accesses: true },
+            Item::Event(at(10, 0, made(64))),
+            Item::Event(at(31, 5, What::Synchronised)),
+            Item::Event(at(30, 20, allocated(5))),
+            Item::Name { time, object, name: "conv1 weights".into() },
+            Item::Items { object, items: 8 },
         ]
     );
     let [Item::End(end)] = &rest[9..] else { panic!("{rest:?}") };
@@ -122,7 +122,7 @@ fn what_a_process_is_and_what_bounds_it_is_read_before_its_events() {
     recording.event(at(10, 0, made(64)));
     recording.text(text::Topic::Caffe, 0, b"/lib/libcaffe.so.1.0.0");
     let notes = read("notes", &recording).into_iter().skip(1).map_while(|item| match item {
-        Item::Note { process: 7, note } => Some(note),
+        Item::Note(note) => Some(note),
         _ => None,
     });
     let command = ["caffe", "train", "--solver=a b", ""].map(str::to_owned).into();
@@ -248,10 +248,10 @@ fn a_forked_process_knows_its_parents_names_and_call_sites() {
     let items = all(&folder.file("t"));
     let begin =
         items.iter().position(|item| matches!(item, Item::Process { process: 8, parent: Some(7), .. })).unwrap();
-    let (process, object) = (8, 0x1000);
-    assert_eq!(items[begin + 1], Item::Site { process, site: Site(1), place: "caffe::Net::Init".into() });
-    assert!(matches!(items[begin + 2], Item::Event { event: Event { what: What::Made { bytes: 64, .. }, .. }, .. }));
-    assert_eq!(items[begin + 3], Item::Name { process, time: 210, object, name: "conv1 weights".into() });
+    let object = 0x1000;
+    assert_eq!(items[begin + 1], Item::Site { site: Site(1), place: "caffe::Net::Init".into() });
+    assert!(matches!(items[begin + 2], Item::Event(Event { what: What::Made { bytes: 64, .. }, .. })));
+    assert_eq!(items[begin + 3], Item::Name { time: 210, object, name: "conv1 weights".into() });
 }
 
 #[test]

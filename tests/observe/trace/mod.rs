@@ -48,11 +48,9 @@ pub fn read(path: &Path) -> Vec<Item> {
 
 /// The events among what was read.
 pub fn events_of(items: &[Item], of: u32) -> Vec<Event> {
-    let event = |item: &Item| match item {
-        Item::Event { process, event } if *process == of => Some(*event),
-        _ => None,
-    };
-    items.iter().filter_map(event).collect()
+    let processes = items.split(|item| matches!(item, Item::End(_)));
+    let of = processes.filter(|items| matches!(items.first(), Some(Item::Process { process, .. }) if *process == of));
+    of.flatten().filter_map(|item| if let Item::Event(event) = item { Some(*event) } else { None }).collect()
 }
 
 /// What one file holds, by the format alone.

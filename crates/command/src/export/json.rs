@@ -15,7 +15,8 @@ use syncedmem_trace_reader::{Caffe, End, Item, Note, ReadError};
 use super::{Error, fields};
 
 pub fn write(items: impl Iterator<Item = Result<Item, ReadError>>, output: &mut impl Write) -> Result<(), Error> {
-    let mut records = Records { output, separator: "[\n", start: 0, memory: Ledger::default(), shown: NOTHING_SHOWN };
+    let mut records =
+        Records { output, separator: "[\n", process: 0, start: 0, memory: Ledger::default(), shown: NOTHING_SHOWN };
     for item in items {
         records.item(item?)?;
     }
@@ -29,7 +30,9 @@ const NOTHING_SHOWN: [u64; 3] = [u64::MAX; 3];
 struct Records<'o, W> {
     output: &'o mut W,
     separator: &'static str,
-    /// Nanoseconds. This and `memory` are the current process's.
+    /// The current one, when it began, and its memory.
+    process: u32,
+    /// Nanoseconds.
     start: u64,
     memory: Ledger,
     /// The bytes that the last counter showed.
@@ -38,44 +41,41 @@ struct Records<'o, W> {
 
 impl<W: Write> Records<'_, W> {
     fn item(&mut self, item: Item) -> Result<(), Error> {
-        let start = self.start;
+        let (process, start) = (self.process, self.start);
         match item {
             Item::Process { process, name, parent, monotonic, .. } => {
-                (self.start, self.memory, self.shown) = (monotonic, Ledger::default(), NOTHING_SHOWN);
-                self.metadata(process, process, "process_name", json!({ "name": name, "parent": parent }))
+                (self.process, self.start) = (process, monotonic);
+                (self.memory, self.shown) = (Ledger::default(), NOTHING_SHOWN);
+                self.metadata(process, "process_name", json!({ "name": name, "parent": parent }))
             }
-            Item::Thread { process, thread, name } => {
-                self.metadata(process, thread, "thread_name", json!({ "name": name }))
+            Item::Thread { thread, name } => self.metadata(thread, "thread_name", json!({ "name": name })),
+            Item::Site { site, place } => {
+                self.note(start, "call site", json!({ "what": "site", "site": site.0, "place": place }))
             }
-            Item::Site { process, site, place } => {
-                self.note(process, start, "call site", json!({ "what": "site", "site": site.0, "place": place }))
-            }
-            Item::Name { process, time, object, name } => {
+            Item::Name { time, object, name } => {
                 let arguments = json!({ "what": "named", "object": hexadecimal(object), "name": name });
-                self.note(process, time, "object named", arguments)
+                self.note(time, "object named", arguments)
             }
-            Item::Mode { process, time, accesses } => {
+            Item::Mode { time, accesses } => {
                 let arguments = json!({ "what": "mode", "accesses": accesses });
-                self.note(process, time, "recording mode", arguments)
+                self.note(time, "recording mode", arguments)
             }
-            Item::Event { process, event } => self.event(process, &event),
-            Item::Pass { process, pass } => {
+            Item::Event(event) => self.event(&event),
+            Item::Pass(pass) => {
                 let arguments = json!({ "what": "pass", "iteration": pass.iteration });
                 let rest = json!({ "dur": microseconds(pass.duration), "args": arguments });
-                self.record("X", process, pass.thread, Some(pass.start), pass.kind.name(), rest)
+                self.record("X", pass.thread, Some(pass.start), pass.kind.name(), rest)
             }
-            Item::Step { process, time, thread, step } => {
+            Item::Step { time, thread, step } => {
                 let rest = json!({ "s": "t", "args": json!({ "what": "step", "step": step }) });
-                self.record("i", process, thread, Some(time), "layer", rest)
+                self.record("i", thread, Some(time), "layer", rest)
             }
-            Item::Items { process, object, items } => {
+            Item::Items { object, items } => {
                 let arguments = json!({ "what": "items", "object": hexadecimal(object), "items": items });
-                self.note(process, start, "items of a batch", arguments)
+                self.note(start, "items of a batch", arguments)
             }
-            Item::Net { process, layers } => {
-                self.note(process, start, "net made", json!({ "what": "net", "layers": layers }))
-            }
-            Item::Note { process, note } => {
+            Item::Net(layers) => self.note(start, "net made", json!({ "what": "net", "layers": layers })),
+            Item::Note(note) => {
                 let arguments = match note {
                     Note::Command(command) => json!({ "command": command }),
                     Note::Host(host) => json!({ "host": host }),
@@ -85,28 +85,28 @@ impl<W: Write> Records<'_, W> {
                         json!({ "caffe": file, "reaches_the_library": reaches, "functions_taken_over": taken_over })
                     }
                 };
-                self.metadata(process, process, "syncedmem_about", arguments)
+                self.metadata(process, "syncedmem_about", arguments)
             }
             Item::Frames { .. } | Item::Module { .. } => Ok(()),
-            Item::End(End { process, header, gave_way, .. }) => {
+            Item::End(End { header, gave_way, .. }) => {
                 let is_whole = header.end.is_some() && header.cut.is_none();
                 let peaks = kinds(Kind::ALL.map(|kind| header.account.memory(kind).peak));
                 let arguments = json!({ "whole": is_whole, "gave_way": gave_way, "lost": header.lost, "peaks": peaks });
-                self.metadata(process, process, "syncedmem_end", arguments)
+                self.metadata(process, "syncedmem_end", arguments)
             }
         }
     }
 
-    fn metadata(&mut self, process: u32, thread: u32, name: &str, arguments: Value) -> Result<(), Error> {
-        self.record("M", process, thread, None, name, json!({ "args": arguments }))
+    fn metadata(&mut self, thread: u32, name: &str, arguments: Value) -> Result<(), Error> {
+        self.record("M", thread, None, name, json!({ "args": arguments }))
     }
 
     /// An instant of the process that says what others mean.
-    fn note(&mut self, process: u32, time: u64, name: &str, arguments: Value) -> Result<(), Error> {
-        self.record("i", process, process, Some(time), name, json!({ "s": "p", "args": arguments }))
+    fn note(&mut self, time: u64, name: &str, arguments: Value) -> Result<(), Error> {
+        self.record("i", self.process, Some(time), name, json!({ "s": "p", "args": arguments }))
     }
 
-    fn event(&mut self, process: u32, event: &Event) -> Result<(), Error> {
+    fn event(&mut self, event: &Event) -> Result<(), Error> {
         let (flow, is_slice, thread) = (flow_phase(event), is_slice(event), event.thread);
         // A flow binds to a slice with a duration: an unmeasured slice gets the shortest one.
         let duration = is_slice.then(|| microseconds(event.duration.max(flow.is_some().into())));
@@ -114,13 +114,13 @@ impl<W: Write> Records<'_, W> {
         let arguments = arguments(event, is_slice);
         let title = fields::title(&arguments);
         let rest = json!({ "dur": duration, "s": scope, "args": arguments });
-        self.record(phase, process, thread, Some(event.start), &title, rest)?;
+        self.record(phase, thread, Some(event.start), &title, rest)?;
         if let Some((phase, copy)) = flow {
             // Viewers identify a flow by name and number alone.
-            let number = u64::from(process) << 40 | copy & ((1 << 40) - 1);
+            let number = u64::from(self.process) << 40 | copy & ((1 << 40) - 1);
             let bound = (phase == "f").then_some("e");
             let rest = json!({ "id": hexadecimal(number), "bp": bound });
-            self.record(phase, process, thread, Some(event.start), "copy in flight", rest)?;
+            self.record(phase, thread, Some(event.start), "copy in flight", rest)?;
         }
         self.memory.take(event);
         let live = self.memory.live();
@@ -128,22 +128,14 @@ impl<W: Write> Records<'_, W> {
             return Ok(());
         }
         self.shown = live;
-        self.record("C", process, thread, Some(event.end()), "memory", json!({ "args": kinds(live) }))
+        self.record("C", thread, Some(event.end()), "memory", json!({ "args": kinds(live) }))
     }
 
     /// Fields without a value are left out. `time`: nanoseconds; `None` for metadata.
-    fn record(
-        &mut self,
-        phase: &str,
-        process: u32,
-        thread: u32,
-        time: Option<u64>,
-        name: &str,
-        rest: Value,
-    ) -> Result<(), Error> {
+    fn record(&mut self, phase: &str, thread: u32, time: Option<u64>, name: &str, rest: Value) -> Result<(), Error> {
         let time = time.map(microseconds);
         let mut record =
-            json!({ "ph": phase, "pid": process, "tid": thread, "ts": time, "name": name, "cat": "syncedmem" });
+            json!({ "ph": phase, "pid": self.process, "tid": thread, "ts": time, "name": name, "cat": "syncedmem" });
         if let (Value::Object(record), Value::Object(rest)) = (&mut record, rest) {
             record.extend(rest);
         }

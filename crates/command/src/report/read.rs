@@ -36,18 +36,18 @@ impl Open {
                 (self.id, self.name, self.start) = (process, name, monotonic);
                 self.about.started = realtime;
             }
-            Item::Note { note, .. } => self.about.take(note),
-            Item::Site { site, place, .. } => drop(self.places.insert(site, place)),
+            Item::Note(note) => self.about.take(note),
+            Item::Site { site, place } => drop(self.places.insert(site, place)),
             Item::Name { object, name, .. } => self.gathering.name(object, &name),
-            Item::Net { layers, .. } => self.gathering.net(&layers),
-            Item::Event { event, .. } => self.gathering.take(&event),
-            Item::Pass { pass, .. } => self.gathering.pass(&pass),
+            Item::Net(layers) => self.gathering.net(&layers),
+            Item::Event(event) => self.gathering.take(&event),
+            Item::Pass(pass) => self.gathering.pass(&pass),
             Item::Step { thread, step, .. } => self.gathering.step(thread, step),
             Item::Mode { accesses, .. } => self.gathering.watches(accesses),
             Item::End(end) => self.end(&end),
-            Item::Items { object, items, .. } => self.gathering.items(object, items),
-            Item::Frames { site, addresses, .. } => drop(self.stacks.addresses.insert(site, addresses)),
-            Item::Module { start: bias, build_id, path, .. } => {
+            Item::Items { object, items } => self.gathering.items(object, items),
+            Item::Frames { site, addresses } => drop(self.stacks.addresses.insert(site, addresses)),
+            Item::Module { start: bias, build_id, path } => {
                 self.stacks.modules.push(Module { bias, build_id, path: path.into() });
             }
             Item::Thread { .. } => {}
