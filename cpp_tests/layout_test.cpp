@@ -56,16 +56,11 @@ TEST_F(Layout, OfAnEmptyObjectMadeByTheDefaultConstructorIsWhole) {
   destroy();
 }
 
-TEST_F(Layout, IsTrueAfterTheFirstRead) {
+TEST_F(Layout, IsTrueAfterTheFirstReadAndTheFirstWrite) {
   for (std::size_t size : {small, mapped}) {
-    const void* data = construct(size).cpu_data();
-    expect_whole(SyncedMemory::HEAD_AT_CPU, size, data, true);
+    const void* read = construct(size).cpu_data();
+    expect_whole(SyncedMemory::HEAD_AT_CPU, size, read, true);
     destroy();
-  }
-}
-
-TEST_F(Layout, IsTrueAfterTheFirstWrite) {
-  for (std::size_t size : {small, mapped}) {
     void* data = construct(size).mutable_cpu_data();
     expect_whole(SyncedMemory::HEAD_AT_CPU, size, data, true);
     EXPECT_TRUE(is_all(data, 0, size)) << "zeros at the first touch";
