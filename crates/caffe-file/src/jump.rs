@@ -80,19 +80,13 @@ fn room_with(is_padding: fn(&[u8]) -> bool, code: &[u8], address: u64, size: usi
 
 /// Whether a function that begins with these bytes does nothing but return, and has room for a near jump: such is the function that
 /// a dynamic linker calls for debuggers.
-pub fn only_returns(bytes: &[u8]) -> bool {
-    here::only_returns(bytes)
-}
+pub use here::only_returns;
 
 /// Bytes of the first instructions of a function that can be executed elsewhere, and that a near jump fits over. `None` if one of them
 /// works only at its address or goes elsewhere, or if the function jumps back into them.
 #[cfg(feature = "hooks")]
-pub fn moved(code: &[u8]) -> Option<usize> {
-    here::moved(code)
-}
+pub use here::moved;
 
 /// Changes these instructions, those that `moved` has counted, so that they do at `to` what they do at `from`. `None` if they cannot.
 #[cfg(feature = "hooks")]
-pub fn fit(code: &mut [u8], from: usize, to: usize) -> Option<()> {
-    here::fit(code, from, to)
-}
+pub use here::fit;
