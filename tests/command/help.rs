@@ -127,8 +127,9 @@ fn field(number: u8, contents: &[u8]) -> Vec<u8> {
     [&[number << 3 | 2, contents.len() as u8], contents].concat()
 }
 
-/// The files that the examples name.
-pub fn prepare(workshop: &Workshop) {
+/// With the files that the examples name.
+pub fn prepared() -> Workshop {
+    let workshop = Workshop::new();
     for folder in ["bin", "lib", "caffe", "snapshots"] {
         std::fs::create_dir_all(workshop.path(folder)).unwrap();
     }
@@ -161,12 +162,12 @@ pub fn prepare(workshop: &Workshop) {
     std::fs::write(workshop.path("mean.binaryproto"), &blob).unwrap();
     std::fs::write(workshop.path("snapshots/lenet.solverstate"), [vec![8, 5], field(3, &blob)].concat()).unwrap();
     workshop.syncedmem(&["model", "export", "lenet.caffemodel", "--to", "npz", "-o", "some.npz"]).ok();
+    workshop
 }
 
 #[test]
 fn every_example_of_the_help_runs_as_it_stands() {
-    let workshop = Workshop::new();
-    prepare(&workshop);
+    let workshop = prepared();
     let path = format!("{}:{}", workshop.path("bin").display(), std::env::var("PATH").unwrap());
     let built = Path::new(command().get_program()).parent().unwrap().to_path_buf();
     for page in PAGES {

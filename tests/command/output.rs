@@ -7,7 +7,7 @@ use std::os::unix::net::UnixStream;
 use std::process::Stdio;
 
 use crate::caffe_like::{Said, Workshop, command, said};
-use crate::help::{PAGES, prepare};
+use crate::help::{PAGES, prepared};
 
 /// Each command with standard output as its output, by the files that the examples of the help name.
 const PRINTS: &[&[&str]] = &[
@@ -36,8 +36,7 @@ const PRINTS: &[&[&str]] = &[
 
 /// Runs each of them, and the help of each command, in a workshop with those files.
 fn with_each(output: impl Fn() -> Stdio, check: impl Fn(&[&str], Said)) {
-    let workshop = Workshop::new();
-    prepare(&workshop);
+    let workshop = prepared();
     let run = |arguments: &[&str]| {
         let told = said(command().args(arguments).current_dir(workshop.path("")).stdout(output()));
         check(arguments, told);
@@ -70,16 +69,9 @@ fn a_reader_that_has_read_enough_is_no_error_of_any_command() {
     });
 }
 
-/// A shell's script in a workshop with `train.trace` and the models, as `shell_here`.
-fn with_files() -> Workshop {
-    let workshop = Workshop::new();
-    prepare(&workshop);
-    workshop
-}
-
 #[test]
 fn a_limit_on_the_length_of_files_is_an_error_and_leaves_what_was_there() {
-    let workshop = with_files();
+    let workshop = prepared();
     const OLD: [&str; 6] = ["page.html", "t.txt", "t.json", "m.npz", "m.safetensors", "m.caffemodel"];
     OLD.iter().for_each(|name| drop(workshop.source(name, "before")));
     let names = workshop.names();
@@ -130,7 +122,7 @@ fn a_limit_on_the_length_of_files_does_not_change_the_status_of_a_program() {
 
 #[test]
 fn a_page_goes_through_links_and_into_pipes_and_keeps_its_mode() {
-    let workshop = with_files();
+    let workshop = prepared();
     let page = workshop.syncedmem(&["report", "train.trace", "-o", "-"]).ok();
     let read = |name: &str| fs::read_to_string(workshop.path(name)).unwrap();
     fs::create_dir(workshop.path("site")).unwrap();

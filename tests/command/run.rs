@@ -194,7 +194,7 @@ fn a_setting_that_is_none_is_refused_before_anything_runs() {
 }
 
 #[test]
-fn a_preload_that_was_there_stays_behind_ours() {
+fn a_preload_that_was_there_stays_behind_ours_which_has_names_unless_they_are_not_wanted() {
     let workshop = Workshop::new();
     let other = workshop.compile("other.so", &["-shared", "-fPIC", workshop.source("o.c", "int o;").to_str().unwrap()]);
     let told = said(workshop.command(&[], &["sh", "-c", "echo $LD_PRELOAD"]).env("LD_PRELOAD", &other));
@@ -202,11 +202,7 @@ fn a_preload_that_was_there_stays_behind_ours() {
     let [names, ours, theirs] = preloaded[..] else { panic!("{preloaded:?}") };
     assert!(names.ends_with("libsyncedmem_names.so") && ours.ends_with("libsyncedmem.so"), "{preloaded:?}");
     assert_eq!(theirs, other.to_str().unwrap());
-}
-
-#[test]
-fn without_names_the_library_alone_is_preloaded() {
-    let told = Workshop::new().shell(&["--no-names"], "echo $LD_PRELOAD");
+    let told = workshop.shell(&["--no-names"], "echo $LD_PRELOAD");
     assert!(told.output.ends_with("libsyncedmem.so\n") && !told.output.contains(':'), "{told:?}");
 }
 
