@@ -146,41 +146,8 @@ for_pycaffe() {
 
 # --- another release of Debian: its archive, with an apt state of its own ----------------------
 
-# debian_state FOLDER SUITE MIRROR "ARCHITECTURE…": makes that state, for `own` to use.
-# The keyring is Debian's (package debian-archive-keyring).
-debian_state() {
-  local keyring=/usr/share/keyrings/debian-archive-keyring.gpg kind
-  state=$1
-  mkdir -p "$state"/{state/lists/partial,cache/archives/partial,debs}
-  : >"$state/status"
-  for kind in deb deb-src; do
-    echo "$kind [arch=${4// /,} signed-by=$keyring] $3 $2 main"
-  done >"$state/sources.list"
-  {
-    # Keep the machine's proxy and time-outs, and leave out what it fetches.
-    apt-config dump | grep '^Acquire::' | grep -vE '^Acquire::(IndexTargets|Languages)' || true
-    cat <<END
-Acquire::Languages "none";
-Acquire::Retries "2";
-Dir::Etc::main "/dev/null";
-Dir::Etc::parts "/dev/null";
-Dir::Etc::preferences "/dev/null";
-Dir::Etc::preferencesparts "/dev/null";
-Dir::Etc::sourcelist "$state/sources.list";
-Dir::Etc::sourceparts "/dev/null";
-Dir::State "$state/state";
-Dir::State::status "$state/status";
-Dir::Cache "$state/cache";
-APT::Architecture "${4%% *}";
-APT::Architectures { "${4// /\"; \"}"; };
-APT::Install-Recommends "false";
-APT::Sandbox::User "root";
-END
-  } >"$state/apt.conf"
-}
-
-# own COMMAND…: an apt command on that state.
-own() { APT_CONFIG=$state/apt.conf "$@"; }
+# own COMMAND…: an apt command on the state in $work.
+own() { APT_CONFIG=$work/apt.conf "$@"; }
 
 # The archives of apt whose suite is this Debian's; apt parses both formats of its sources.
 machine_mirrors() {
@@ -191,19 +158,43 @@ machine_mirrors() {
     awk '!seen[$0]++'
 }
 
-# find_archive FOLDER SUITE "ARCHITECTURE…" MIRROR PACKAGE…: makes the state on the first archive that has the packages;
-# without MIRROR on one of the machine's. Names those tried in $tried.
+# find_archive SUITE ARCHITECTURE MIRROR PACKAGE…: makes that state on the first archive that has the packages; without MIRROR on one of the
+# machine's. Names those tried in $tried. The keyring is Debian's (package debian-archive-keyring).
 find_archive() {
-  local folder=$1 suite=$2 architectures=$3 mirrors url
-  mapfile -t mirrors < <(if [ -n "$4" ]; then echo "${4%/}"; else machine_mirrors; fi)
-  shift 4
+  local suite=$1 architecture=$2 mirrors url kind
+  mapfile -t mirrors < <(if [ -n "$3" ]; then echo "${3%/}"; else machine_mirrors; fi)
   tried=${mirrors[*]:-none, apt has no Debian source}
+  mkdir -p "$work"/{state/lists/partial,cache/archives/partial,debs}
+  : >"$work/status"
+  {
+    # Keep the machine's proxy and time-outs, and leave out what it fetches.
+    apt-config dump | grep '^Acquire::' | grep -vE '^Acquire::(IndexTargets|Languages)' || true
+    cat <<END
+Acquire::Languages "none";
+Acquire::Retries "2";
+Dir::Etc::main "/dev/null";
+Dir::Etc::parts "/dev/null";
+Dir::Etc::preferences "/dev/null";
+Dir::Etc::preferencesparts "/dev/null";
+Dir::Etc::sourcelist "$work/sources.list";
+Dir::Etc::sourceparts "/dev/null";
+Dir::State "$work/state";
+Dir::State::status "$work/status";
+Dir::Cache "$work/cache";
+APT::Architecture "$architecture";
+APT::Architectures { "$architecture"; };
+APT::Install-Recommends "false";
+APT::Sandbox::User "root";
+END
+  } >"$work/apt.conf"
   for url in "${mirrors[@]}"; do
     note "$suite's package lists from $url"
-    debian_state "$folder" "$suite" "$url" "$architectures"
-    own apt-get update -qq >"$folder/update.log" 2>&1 || true
-    own apt-cache show "$@" >/dev/null 2>&1 && return
-    sed 's/^/    /' "$folder/update.log" >&2
+    for kind in deb deb-src; do
+      echo "$kind [arch=$architecture signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $url $suite main"
+    done >"$work/sources.list"
+    own apt-get update -qq >"$work/update.log" 2>&1 || true
+    own apt-cache show "${@:4}" >/dev/null 2>&1 && return
+    sed 's/^/    /' "$work/update.log" >&2
   done
   return 1
 }
@@ -230,7 +221,7 @@ from_debian() {
   [ -d "$prefix" ] && return
   step "getting $2 (once; about 130 MB, kept in $home)"
   work=$home/download
-  find_archive "$work" "$3" "$4" "$5" "${@:7}" ||
+  find_archive "$3" "$4" "$5" "${@:7}" ||
     die "no Debian archive with $2 could be reached (tried: $tried). Give one with --mirror URL; see --help."
   mapfile -t packages < <(own apt-get -s install "${@:7}" | awk '/^Inst /{print $2}' | grep -vE "$6")
   [ ${#packages[@]} -gt 50 ] || die "apt could not resolve what ${*:7} need; see: APT_CONFIG=$work/apt.conf apt-get -s install ${*:7}"
