@@ -76,12 +76,12 @@ fn read_all(model: &Model, random: &mut Random) -> u64 {
     arrays
 }
 
-/// Replaces each array by itself.
+/// Replaces each array by itself, in another order than the file's.
 fn with_own_values(model: &Model) -> Edit<'_> {
     let mut edit = Edit::of(model);
     let layers = model.layers().iter().enumerate().filter(|_| model.kind() != Kind::InitNet);
     for (layer, blob) in layers.flat_map(|(layer, found)| (0..found.blobs().len()).map(move |blob| (layer, blob))) {
-        for at in [At::data(layer, blob), At::diff(layer, blob)].into_iter().filter(|at| model.array(*at).is_ok()) {
+        for at in [At::diff(layer, blob), At::data(layer, blob)].into_iter().filter(|at| model.array(*at).is_ok()) {
             let (element, bytes) = stored(model, at);
             let count = (bytes.len() / element.size()) as u64;
             edit.replace(at, Values::new(element, count, std::io::Cursor::new(bytes)));
