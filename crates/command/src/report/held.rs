@@ -53,7 +53,7 @@ pub struct Owner {
     pub made: Site,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct HeldBlock {
     owner: Owner,
     kind: Kind,
@@ -61,12 +61,6 @@ struct HeldBlock {
     address: u64,
     /// The last sample of its kind before its allocation.
     after: u64,
-}
-
-impl HeldBlock {
-    fn is_same(&self, other: &HeldBlock) -> bool {
-        (self.kind, self.bytes, self.address) == (other.kind, other.bytes, other.address)
-    }
 }
 
 /// The memory of one kind that an owner held over time.
@@ -132,64 +126,46 @@ impl Held {
     /// Takes over an object's blocks and holder from the ledger. `samples`: numbers of the last ones, by kind.
     pub fn follow(&mut self, address: u64, object: Option<&Object>, samples: [u64; 3], columns: &[Column]) {
         for side in [Side::Host, Side::Device] {
+            let key = (address, side as usize);
+            let before = self.blocks.remove(&key);
             let now = object.and_then(|object| Some((object, object.block(side)?))).map(|(object, block)| {
                 let owner = Owner { holder: object.holder, made: object.made };
                 let (kind, bytes, address) = (block.kind, block.bytes, block.address);
-                HeldBlock { owner, kind, bytes, address, after: samples[kind as usize] }
+                let was = before.filter(|was| (was.kind, was.bytes, was.address) == (kind, bytes, address));
+                HeldBlock { owner, kind, bytes, address, after: was.map_or(samples[kind as usize], |was| was.after) }
             });
-            let before = match now {
-                Some(block) => self.blocks.insert((address, side as usize), block),
-                None => self.blocks.remove(&(address, side as usize)),
-            };
-            match (before, now) {
-                (Some(before), Some(now)) if before.is_same(&now) => {
-                    let now = HeldBlock { after: before.after, ..now };
-                    self.blocks.insert((address, side as usize), now);
-                    if before.owner != now.owner {
-                        self.pass_on(before, now.owner, samples, columns);
-                    }
-                }
-                (before, now) => {
-                    if let Some(before) = before {
-                        self.add(before, samples, columns, |bytes| bytes.saturating_sub(before.bytes));
-                    }
-                    if let Some(now) = now {
-                        self.add(now, samples, columns, |bytes| bytes.saturating_add(now.bytes));
-                    }
-                }
+            self.blocks.extend(now.map(|now| (key, now)));
+            if before == now {
+                continue;
+            }
+            // A block that another owner gets counts as if that one had held it since its allocation, as in the ledger.
+            let is_moved = before.zip(now).is_some_and(|(before, now)| HeldBlock { owner: now.owner, ..before } == now);
+            let changes = [(before, u64::saturating_sub as fn(u64, u64) -> u64), (now, u64::saturating_add)];
+            for (block, change) in changes.into_iter().filter_map(|(block, change)| Some((block?, change))) {
+                self.change(block, is_moved, samples, columns, change);
             }
         }
     }
 
-    fn add(
+    /// From now on, or since the block's allocation.
+    fn change(
         &mut self,
         block: HeldBlock,
+        since: bool,
         samples: [u64; 3],
         columns: &[Column],
-        change: impl Fn(u64) -> u64,
-    ) -> &mut Steps {
-        let steps = &mut self.owners.entry(block.owner).or_default()[block.kind as usize];
-        steps.catch_up(samples[block.kind as usize]);
-        steps.now = change(steps.now);
+        change: fn(u64, u64) -> u64,
+    ) {
+        let kind = block.kind as usize;
+        let steps = &mut self.owners.entry(block.owner).or_default()[kind];
+        steps.catch_up(samples[kind]);
+        steps.now = change(steps.now, block.bytes);
+        let first = columns.partition_point(|column| column.samples[kind] <= block.after);
+        if let Some(column) = columns.get(first).filter(|_| since) {
+            steps.change_from(column.samples[kind], |bytes| change(bytes, block.bytes));
+        }
         if steps.steps.len() > STEPS {
             steps.prune(columns, block.kind);
-        }
-        steps
-    }
-
-    /// Moves a block as if its new owner had held it since its allocation, as the ledger does.
-    fn pass_on(&mut self, block: HeldBlock, to: Owner, samples: [u64; 3], columns: &[Column]) {
-        let kind = block.kind as usize;
-        let counted = columns.get(columns.partition_point(|column| column.samples[kind] <= block.after));
-        let (less, more) =
-            (|bytes: u64| bytes.saturating_sub(block.bytes), |bytes: u64| bytes.saturating_add(block.bytes));
-        let before = self.add(block, samples, columns, less);
-        if let Some(column) = counted {
-            before.change_from(column.samples[kind], less);
-        }
-        let after = self.add(HeldBlock { owner: to, ..block }, samples, columns, more);
-        if let Some(column) = counted {
-            after.change_from(column.samples[kind], more);
         }
     }
 
@@ -209,14 +185,13 @@ mod tests {
 
     #[test]
     fn an_owner_that_changes_all_the_time_has_a_bounded_number_of_steps() {
-        let (mut steps, columns) = (Steps::default(), [Column { samples: [9; 3], ..Column::default() }]);
-        let mut held = Held::default();
+        let (mut held, columns) = (Held::default(), [Column { samples: [9; 3], ..Column::default() }]);
         let owner = Owner { holder: Holder::Site(Site(1)), made: Site(1) };
         for sample in 0..20_000 {
             let block = HeldBlock { owner, kind: Kind::Pageable, bytes: 1, address: 1, after: sample };
-            steps = held.add(block, [sample; 3], &columns, |bytes| bytes + 1).clone();
-            assert!(steps.steps.len() <= STEPS + 1);
+            held.change(block, false, [sample; 3], &columns, u64::saturating_add);
+            assert!(held.owners[&owner][0].steps.len() <= STEPS + 1);
         }
-        assert_eq!(steps.now, 20_000);
+        assert_eq!(held.owners[&owner][0].now, 20_000);
     }
 }
