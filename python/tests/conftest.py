@@ -12,10 +12,10 @@ from typing import Callable, Iterator, Optional
 
 import pytest
 
-import cuda
+import cuda_driver
 import syncedmem
 
-DRIVER = cuda.find()
+DRIVER = cuda_driver.find()
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -43,20 +43,20 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 @pytest.fixture
-def driver() -> cuda.Driver:
+def driver() -> cuda_driver.Driver:
     """Any driver."""
     assert DRIVER is not None
     return DRIVER
 
 
 @pytest.fixture
-def real(driver: cuda.Driver) -> cuda.Driver:
+def real(driver: cuda_driver.Driver) -> cuda_driver.Driver:
     """The system's driver, and so a GPU."""
     return driver
 
 
 @pytest.fixture
-def simulated() -> Iterator[cuda.Driver]:
+def simulated() -> Iterator[cuda_driver.Driver]:
     """The simulated driver; no rule of CUDA's may be broken meanwhile."""
     assert DRIVER is not None
     broken = DRIVER.violations()

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from cuda import Driver
+from cuda_driver import Driver
 from syncedmem import DeviceArray, Head, SyncedMemory
 
 HOST = ["cpu", "mutable_cpu", "overwrite_cpu"]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cuda import Driver
+from cuda_driver import Driver
 from syncedmem import Head, SyncedMemory
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import syncedmem
 from conftest import DRIVER
-from cuda import Driver
+from cuda_driver import Driver
 from dlpack import BOOL, COMPLEX, CPU, CUDA, FLOAT, INT, IS_COPIED, NAMES, READ_ONLY, UINT, Producer, consume, name_of, see
 from syncedmem import Head, SyncedArray, SyncedMemory
 

@@ -10,7 +10,7 @@ import pytest
 
 import models
 import syncedmem
-from cuda import Driver
+from cuda_driver import Driver
 from syncedmem import Blob, Error, Head, Status, SyncedMemory, Tensor, Workspace
 
 

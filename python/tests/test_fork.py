@@ -11,7 +11,7 @@ from typing import Any, Callable
 import pytest
 
 import syncedmem
-from cuda import Driver
+from cuda_driver import Driver
 from syncedmem import Status, SyncedMemory
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import syncedmem
-from cuda import Driver
+from cuda_driver import Driver
 from syncedmem import Blob, Head, SyncedArray, SyncedMemory
 
 # 16 MiB: a copy from pageable memory goes on after its call.

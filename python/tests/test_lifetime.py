@@ -15,7 +15,7 @@ import pytest
 
 import models
 import syncedmem
-from cuda import Driver
+from cuda_driver import Driver
 from dlpack import consume, see
 from syncedmem import Blob, SyncedMemory, Tensor, Workspace
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-import cuda
+import cuda_driver
 from conftest import Program, ended_well
 
 pytestmark = pytest.mark.once
@@ -139,7 +139,7 @@ def test_the_interpreter_ends_in_silence(program: Program, alive: str) -> None:
 
 
 @pytest.mark.parametrize("alive", ON_A_DEVICE)
-def test_the_interpreter_ends_in_silence_with_a_device(program: Program, driver: cuda.Driver, alive: str) -> None:
+def test_the_interpreter_ends_in_silence_with_a_device(program: Program, driver: cuda_driver.Driver, alive: str) -> None:
     ended_well(program(BEGIN + ON_A_DEVICE[alive]))
 
 
@@ -162,13 +162,13 @@ def test_an_import_alone_ends_in_silence_and_opens_no_driver(program: Program) -
     assert (done.returncode, done.stdout) == (0, "False\n"), done.stderr
 
 
-def test_the_interpreter_ends_beside_a_thread_that_is_in_a_producers_deleter(program: Program, simulated: cuda.Driver) -> None:
+def test_the_interpreter_ends_beside_a_thread_that_is_in_a_producers_deleter(program: Program, simulated: cuda_driver.Driver) -> None:
     # CPython ends a thread that waits for the GIL then, in the middle of NumPy's deleter and of the library's calls.
     text = (
         ALONE
         + """
-import cuda
-driver = cuda.find()
+import cuda_driver
+driver = cuda_driver.find()
 syncedmem.set_pinning(syncedmem.Pinning.ALWAYS)
 mem = SyncedMemory(65536)
 mem.set_cpu_data(np.zeros(65536, "u1"))

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import syncedmem
-from cuda import Driver
+from cuda_driver import Driver
 from dlpack import Producer, consume
 from syncedmem import Head, SyncedMemory
 
