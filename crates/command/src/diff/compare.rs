@@ -157,7 +157,7 @@ fn figures(process: &Process, add: &mut impl FnMut(Key, u64)) {
         }
     };
     by_kind(Of::Peak, "peak", Kind::ALL.map(|kind| process.account.memory(kind).peak));
-    process.roles.iter().for_each(|role| by_kind(Of::Role, role.role, role.at_peak));
+    process.roles.iter().for_each(|&(role, at_peak)| by_kind(Of::Role, role, at_peak));
     process.holders.iter().for_each(|holder| by_kind(Of::Holder, &holder.who, holder.at_peak));
     // Of several nets, the one that holds most.
     for batch in growth(process).iter().take(1) {

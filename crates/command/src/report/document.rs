@@ -9,7 +9,7 @@ use syncedmem_trace_reader::Caffe;
 
 use super::about::About;
 use super::batch::{Growth, Room, growth};
-use super::facts::{Ending, How, Process, RoleShare, Trace};
+use super::facts::{Ending, How, Process, Trace};
 use super::failure::Failure;
 use super::layers::Group;
 use super::rows::{Caller, Finding, HolderRow};
@@ -38,7 +38,7 @@ fn process(process: &Process, room: Option<u64>) -> Value {
             "live_bytes": memory.live,
         })
     };
-    let role = |share: &RoleShare| json!({ "role": share.role, "peak_bytes": kinds(share.at_peak) });
+    let role = |(role, at_peak): &(&str, _)| json!({ "role": role, "peak_bytes": kinds(*at_peak) });
     let group =
         |group: &Group| json!({ "name": group.name, "layers": group.layers, "peak_bytes": kinds(group.at_peak) });
     let batch = |growth: &Growth| {

@@ -42,8 +42,8 @@ pub struct Process {
     /// Sorted by savings.
     pub findings: Vec<Finding>,
     pub holders: Vec<HolderRow>,
-    /// The last one may be without a role. Empty if no name says a role.
-    pub roles: Vec<RoleShare>,
+    /// With bytes at the peak of each kind. The last one may be without a role. Empty if no name says a role.
+    pub roles: Vec<(&'static str, [u64; 3])>,
     pub layers: Layers,
     /// Empty without shared memory.
     pub arena: Vec<Step>,
@@ -84,13 +84,6 @@ pub enum How {
     Killed {
         signal: i32,
     },
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RoleShare {
-    pub role: &'static str,
-    /// Bytes at the peak of each kind.
-    pub at_peak: [u64; 3],
 }
 
 /// Memory that grows with a batch of so many items.

@@ -6,17 +6,16 @@ use std::collections::{HashMap, HashSet};
 use syncedmem_analysis::advice::Advice;
 use syncedmem_analysis::evaluation::Evaluation;
 use syncedmem_analysis::ledger::{self, Ledger, Share};
-use syncedmem_analysis::role::Role;
 use syncedmem_trace::event::{Event, Origin, Pass, Site, What};
 use syncedmem_trace::head::Side;
 use syncedmem_trace::kind::Kind;
 
 use super::about::About;
 use super::arena::Arenas;
-use super::facts::{self, Batch, Ending, Holding, Process, RoleShare, Spent};
+use super::facts::{self, Batch, Ending, Holding, Process, Spent};
 use super::failure::{self, Failure};
 use super::held::Owner;
-use super::layers::{self, Layers, NO_LAYER};
+use super::layers::{self, Layers};
 use super::rows::{self, Caller, Finding, HolderRow};
 use super::timeline::Timeline;
 
@@ -173,10 +172,10 @@ impl Gathering {
             events: self.events,
             by_type: self.layers.by_type(&holders),
             by_name: layers::by_name(&holders),
+            roles: layers::by_role(&holders),
             holders,
             layers: std::mem::take(&mut self.layers),
             arena,
-            roles: roles(ledger),
             batches: batches(ledger),
             account: ledger.account(),
             alive: ledger.alive(),
@@ -230,22 +229,6 @@ fn holders(ledger: &Ledger, who: impl Fn(ledger::Holder) -> String) -> Vec<Holde
 /// Of those that hold memory, or did at a peak.
 fn shares(ledger: &Ledger) -> impl Iterator<Item = (ledger::Holder, Share)> {
     ledger.holders().filter(|(_, share)| share.at_peak != [0; 3] || share.live != [0; 3])
-}
-
-/// In the order of [`Role::ALL`].
-fn roles(ledger: &Ledger) -> Vec<RoleShare> {
-    let mut roles = Role::ALL.map(|role| RoleShare { role: role.name(), at_peak: [0; 3] });
-    let mut others = RoleShare { role: NO_LAYER, at_peak: [0; 3] };
-    for (holder, share) in shares(ledger) {
-        let role = ledger.name_of(holder).and_then(Role::of_name);
-        let at_peak = &mut role.map_or(&mut others, |role| &mut roles[role as usize]).at_peak;
-        at_peak.iter_mut().zip(share.at_peak).for_each(|(sum, bytes)| *sum += bytes);
-    }
-    let mut roles: Vec<_> = roles.into_iter().filter(|role| role.at_peak != [0; 3]).collect();
-    if !roles.is_empty() && others.at_peak != [0; 3] {
-        roles.push(others);
-    }
-    roles
 }
 
 /// The largest batch first.

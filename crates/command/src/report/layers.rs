@@ -133,6 +133,17 @@ impl Layers {
     }
 }
 
+/// In the order of [`Role::ALL`]; empty if no holder's name says a role.
+pub fn by_role(holders: &[HolderRow]) -> Vec<(&'static str, [u64; 3])> {
+    let of = |role: Option<Role>| {
+        let held = holders.iter().filter(|holder| Role::of_name(&holder.who) == role);
+        (role.map_or(NO_LAYER, Role::name), held.fold([0; 3], |all, holder| sum(all, holder.at_peak)))
+    };
+    let mut roles: Vec<_> = Role::ALL.map(Some).into_iter().chain([None]).map(of).collect();
+    roles.retain(|(_, at_peak)| *at_peak != [0; 3]);
+    if roles.iter().all(|(role, _)| *role == NO_LAYER) { Vec::new() } else { roles }
+}
+
 /// Of layers whose names begin alike, the largest first; empty if no holder has a layer's name.
 pub fn by_name(holders: &[HolderRow]) -> Vec<Group> {
     let (layers, others) = by_layer(holders);

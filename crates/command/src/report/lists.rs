@@ -36,7 +36,7 @@ impl List {
 /// Memory of a kind at its peak, in lists of at most so many rows.
 pub fn at_peak(process: &Process, kind: Kind, most: usize) -> Vec<List> {
     let held = |at_peak: [u64; 3]| at_peak[kind as usize];
-    let roles = process.roles.iter().map(|role| (role.role.to_string(), held(role.at_peak)));
+    let roles = process.roles.iter().map(|(role, at_peak)| (role.to_string(), held(*at_peak)));
     let group = |group: &Group| (group.words(), held(group.at_peak));
     let mut lists = vec![
         List::new("role", roles, most),

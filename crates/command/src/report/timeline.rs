@@ -11,34 +11,18 @@ use super::held::{Column, Held, Owner, Steps};
 /// A wide screen has no more pixels.
 const COLUMNS: usize = 1024;
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Timeline {
     origin: Option<u64>,
     last: u64,
-    /// Nanoseconds of a column.
-    width: u64,
+    /// A column has two to the power of this nanoseconds.
+    exponent: u32,
     columns: Vec<Column>,
     now: [u64; 3],
     /// The last ones, by kind: a column began then, or held more than before.
     samples: [u64; 3],
     held: Held,
     passes: [Sum; 4],
-}
-
-impl Default for Timeline {
-    fn default() -> Self {
-        let (columns, held) = (Vec::new(), Held::default());
-        Timeline {
-            origin: None,
-            last: 0,
-            width: 1,
-            columns,
-            now: [0; 3],
-            samples: [0; 3],
-            held,
-            passes: [Sum::default(); 4],
-        }
-    }
 }
 
 impl Timeline {
@@ -87,11 +71,11 @@ impl Timeline {
     /// Of a time that has not passed; fills the columns up to it.
     fn column_at(&mut self, time: u64) -> usize {
         let since = time - self.origin.unwrap_or(time);
-        while since / self.width >= COLUMNS as u64 {
+        while since >> self.exponent >= COLUMNS as u64 {
             self.columns = pairs(&self.columns);
-            self.width *= 2;
+            self.exponent += 1;
         }
-        let column = (since / self.width) as usize;
+        let column = (since >> self.exponent) as usize;
         if self.columns.len() <= column {
             self.samples = self.samples.map(|sample| sample + 1);
             let level = Column { least: self.now, most: self.now, samples: self.samples, ..Column::default() };
@@ -112,18 +96,18 @@ impl Timeline {
     fn share_out(&mut self, amount: u64, start: u64, end: u64, of: impl Fn(&mut Column) -> &mut u64) {
         let origin = self.origin.unwrap_or(start);
         let (start, end) = (start - origin, end - origin);
-        let (first, last) = ((start / self.width) as usize, (end / self.width) as usize);
+        let (width, first, last) = (1 << self.exponent, start >> self.exponent, end >> self.exponent);
         let add = |sum: &mut u64, share| *sum = sum.saturating_add(share);
         let mut left = amount;
         for column in first..last {
-            let until = (column as u64 + 1) * self.width;
-            let share = u128::from(amount) * u128::from(until - start.max(column as u64 * self.width))
-                / u128::from((end - start).max(1));
+            let until = (column + 1) * width;
+            let share =
+                u128::from(amount) * u128::from(until - start.max(column * width)) / u128::from((end - start).max(1));
             let share = left.min(share as u64);
-            add(of(&mut self.columns[column]), share);
+            add(of(&mut self.columns[column as usize]), share);
             left -= share;
         }
-        add(of(&mut self.columns[last]), left);
+        add(of(&mut self.columns[last as usize]), left);
     }
 
     /// Nanoseconds from the first start to the last end.
@@ -138,7 +122,7 @@ impl Timeline {
 
     /// At most `at_most`, and the width of one in nanoseconds.
     pub fn in_columns(&self, at_most: usize) -> (Vec<Column>, u64) {
-        let (mut columns, mut width) = (self.columns.clone(), self.width);
+        let (mut columns, mut width) = (self.columns.clone(), 1 << self.exponent);
         while columns.len() > at_most.max(1) {
             columns = pairs(&columns);
             width *= 2;
