@@ -2,14 +2,14 @@
 
 use std::collections::{HashMap, VecDeque};
 
-/// Places in the lists.
-pub struct Pairs {
+pub struct Pairs<'n> {
+    /// Places in the lists.
     pub both: Vec<(usize, usize)>,
-    pub only_in_a: Vec<usize>,
-    pub only_in_b: Vec<usize>,
+    /// Names without a counterpart.
+    pub only_in: [Vec<&'n str>; 2],
 }
 
-pub fn by_name<'n>(a: impl Iterator<Item = &'n str>, b: impl Iterator<Item = &'n str>) -> Pairs {
+pub fn by_name<'n>(a: impl Iterator<Item = &'n str>, b: impl Iterator<Item = &'n str>) -> Pairs<'n> {
     let mut left: HashMap<&str, VecDeque<usize>> = HashMap::new();
     for (place, name) in b.enumerate() {
         left.entry(name).or_default().push_back(place);
@@ -18,10 +18,11 @@ pub fn by_name<'n>(a: impl Iterator<Item = &'n str>, b: impl Iterator<Item = &'n
     for (place, name) in a.enumerate() {
         match left.get_mut(name).and_then(VecDeque::pop_front) {
             Some(other) => both.push((place, other)),
-            None => only_in_a.push(place),
+            None => only_in_a.push(name),
         }
     }
-    let mut only_in_b: Vec<usize> = left.into_values().flatten().collect();
-    only_in_b.sort_unstable();
-    Pairs { both, only_in_a, only_in_b }
+    let mut left: Vec<_> =
+        left.into_iter().flat_map(|(name, left)| left.into_iter().map(move |at| (at, name))).collect();
+    left.sort_unstable();
+    Pairs { both, only_in: [only_in_a, left.into_iter().map(|(_, name)| name).collect()] }
 }

@@ -9,31 +9,21 @@ use crate::pairs::{self, Pairs};
 use crate::report::batch::growth;
 use crate::report::facts::{Process, Trace};
 
-#[derive(Debug)]
-pub struct Differences {
-    pub a: String,
-    pub b: String,
+/// Of A and B, in this order.
+pub struct Differences<'t> {
+    pub files: [&'t str; 2],
     pub notes: Vec<String>,
-    pub only_in_a: Vec<String>,
-    pub only_in_b: Vec<String>,
-    pub processes: Vec<Pair>,
+    /// Programs without a counterpart.
+    pub only_in: [Vec<&'t str>; 2],
+    pub processes: Vec<Pair<'t>>,
 }
 
-#[derive(Debug)]
-pub struct Pair {
-    pub a: Named,
-    pub b: Named,
+pub struct Pair<'t> {
+    pub processes: [&'t Process; 2],
     pub sections: Vec<Section>,
 }
 
-#[derive(Debug)]
-pub struct Named {
-    pub process: u32,
-    pub program: String,
-}
-
 /// The largest change first.
-#[derive(Debug)]
 pub struct Section {
     pub of: Of,
     pub unit: Unit,
@@ -59,7 +49,6 @@ pub enum Unit {
     Nanoseconds,
 }
 
-#[derive(Debug, PartialEq, Eq)]
 pub struct Figure {
     pub name: String,
     pub kind: Option<&'static str>,
@@ -73,39 +62,24 @@ impl Figure {
     }
 }
 
-impl Differences {
-    pub fn between(a: &Trace, b: &Trace) -> Differences {
-        let mut found = Differences {
-            a: a.name.clone(),
-            b: b.name.clone(),
-            notes: Vec::new(),
-            only_in_a: Vec::new(),
-            only_in_b: Vec::new(),
-            processes: Vec::new(),
-        };
-        for trace in [a, b] {
-            found.notes.extend(trace.notes.iter().map(|note| format!("{}: {note}", trace.name)));
-        }
+impl<'t> Differences<'t> {
+    pub fn between(a: &'t Trace, b: &'t Trace) -> Differences<'t> {
+        let note = |trace: &'t Trace| trace.notes.iter().map(|note| format!("{}: {note}", trace.name));
+        let (files, notes) = ([&*a.name, &*b.name], note(a).chain(note(b)).collect());
         // A program and its successor may have different names.
         if let ([a], [b]) = (&a.processes[..], &b.processes[..]) {
-            found.processes.push(Pair::of(a, b));
-            return found;
+            return Differences { files, notes, only_in: Default::default(), processes: vec![Pair::of(a, b)] };
         }
         let [names_a, names_b] = [a, b].map(|trace| trace.processes.iter().map(|process| process.name.as_str()));
-        let Pairs { both, only_in_a, only_in_b } = pairs::by_name(names_a, names_b);
-        let program = |trace: &Trace, place: usize| trace.processes[place].name.clone();
-        found.processes =
-            both.into_iter().map(|(one, other)| Pair::of(&a.processes[one], &b.processes[other])).collect();
-        found.only_in_a = only_in_a.into_iter().map(|place| program(a, place)).collect();
-        found.only_in_b = only_in_b.into_iter().map(|place| program(b, place)).collect();
-        found
+        let Pairs { both, only_in } = pairs::by_name(names_a, names_b);
+        let processes = both.into_iter().map(|(one, other)| Pair::of(&a.processes[one], &b.processes[other])).collect();
+        Differences { files, notes, only_in, processes }
     }
 
     /// Whether nothing differs but times and the system's figures.
     pub fn is_same(&self) -> bool {
         let mut sections = self.processes.iter().flat_map(|pair| &pair.sections);
-        self.only_in_a.is_empty()
-            && self.only_in_b.is_empty()
+        self.only_in.iter().all(Vec::is_empty)
             && sections.all(|section| {
                 section.unit == Unit::Nanoseconds
                     || section.of == Of::System
@@ -114,8 +88,8 @@ impl Differences {
     }
 }
 
-impl Pair {
-    fn of(a: &Process, b: &Process) -> Pair {
+impl<'t> Pair<'t> {
+    fn of(a: &'t Process, b: &'t Process) -> Pair<'t> {
         let mut both: BTreeMap<Key, [u64; 2]> = BTreeMap::new();
         for (side, process) in [a, b].into_iter().enumerate() {
             figures(process, &mut |key, amount| both.entry(key).or_default()[side] += amount);
@@ -131,8 +105,7 @@ impl Pair {
         for section in &mut sections {
             section.figures.sort_by_key(|figure| Reverse(figure.change()));
         }
-        let named = |process: &Process| Named { process: process.id, program: process.name.clone() };
-        Pair { a: named(a), b: named(b), sections }
+        Pair { processes: [a, b], sections }
     }
 }
 

@@ -9,33 +9,32 @@ use super::compare::{Differences, Figure, Of, Pair, Section, Unit};
 /// Figures of a section that are shown; the rest are counted.
 const SHOWN: usize = 12;
 
-pub struct DiffText<'a>(pub &'a Differences);
+pub struct DiffText<'a>(pub &'a Differences<'a>);
 
 impl fmt::Display for DiffText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Differences { a, b, notes, only_in_a, only_in_b, processes, .. } = self.0;
+        let Differences { files, notes, only_in, processes } = self.0;
         notes.iter().try_for_each(|note| writeln!(f, "{note}"))?;
-        for (file, programs) in [(a, only_in_a), (b, only_in_b)] {
+        for (file, programs) in files.iter().zip(only_in) {
             programs.iter().try_for_each(|program| writeln!(f, "{program}: only in {file}"))?;
         }
         for (number, pair) in processes.iter().enumerate() {
             if number > 0 {
                 writeln!(f)?;
             }
-            one(f, pair, [a, b])?;
+            one(f, pair, files)?;
         }
         if processes.is_empty() {
-            writeln!(f, "{a} and {b} have no process of the same program")?;
+            writeln!(f, "{} and {} have no process of the same program", files[0], files[1])?;
         }
         Ok(())
     }
 }
 
-fn one(f: &mut fmt::Formatter<'_>, pair: &Pair, files: [&str; 2]) -> fmt::Result {
-    let Pair { a, b, sections } = pair;
-    for (letter, file, process) in [('A', files[0], a), ('B', files[1], b)] {
-        let program = if process.program.is_empty() { "an unnamed program" } else { &process.program };
-        writeln!(f, "{letter}: {file}, memory of {program} (process {})", process.process)?;
+fn one(f: &mut fmt::Formatter<'_>, Pair { processes, sections }: &Pair, files: &[&str; 2]) -> fmt::Result {
+    for ((letter, file), process) in ['A', 'B'].into_iter().zip(files).zip(processes) {
+        let program = if process.name.is_empty() { "an unnamed program" } else { &process.name };
+        writeln!(f, "{letter}: {file}, memory of {program} (process {})", process.id)?;
     }
     sections.iter().try_for_each(|section| show(f, section))
 }

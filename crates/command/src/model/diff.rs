@@ -95,13 +95,11 @@ fn compare(a: &Model, b: &Model) -> Result<ModelDifferences, Error> {
         found.layers.push(Change { layer: "solver".into(), what: "state".into(), a, b });
     }
     let [names_a, names_b] = [a, b].map(|model| model.layers().iter().map(caffemodel::Layer::name));
-    let Pairs { both, only_in_a, only_in_b } = pairs::by_name(names_a, names_b);
+    let Pairs { both, only_in } = pairs::by_name(names_a, names_b);
     let bar = progress::bar(arrays::bytes(a, &arrays::places(a)).saturating_mul(2), "comparing");
     both.into_iter().try_for_each(|(one, other)| compare_layers((a, one), (b, other), &mut found, &bar))?;
     bar.finish_and_clear();
-    let name = |model: &Model, layer: usize| model.layers()[layer].name().to_string();
-    found.only_in_a = only_in_a.into_iter().map(|layer| name(a, layer)).collect();
-    found.only_in_b = only_in_b.into_iter().map(|layer| name(b, layer)).collect();
+    [found.only_in_a, found.only_in_b] = only_in.map(|layers| layers.into_iter().map(String::from).collect());
     Ok(found)
 }
 

@@ -30,7 +30,6 @@ pub struct Sharing {
 /// What a value of `--share` would save, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Saving {
-    pub setting: &'static str,
     pub bytes: u64,
     /// With each item more.
     pub each: u64,
@@ -72,7 +71,7 @@ impl Sharing {
             fits
         });
         let items = nets.first().map_or(0, |net| net.items);
-        [("gradients", 0), ("all", 1)].map(|(setting, at)| {
+        [0, 1].map(|at| {
             let saved = |twice: usize| {
                 // Nets of one thread share an arena.
                 let mut arenas: HashMap<u64, u64> = HashMap::new();
@@ -86,7 +85,7 @@ impl Sharing {
                 own.saturating_sub(arenas.values().sum())
             };
             let each = saved(1).saturating_sub(saved(0)).checked_div(items).unwrap_or(0);
-            Saving { setting, bytes: saved(0), each, items }
+            Saving { bytes: saved(0), each, items }
         })
     }
 }
@@ -102,8 +101,8 @@ mod tests {
         assert!(sharing.take("\tsharing\t-\t1\t7\t4\t100\t60\t200\t110\t300\t50\t580\t90"));
         assert!(sharing.take("\tsharing\t-\t2\t7\t2\t0\t0\t0\t0\t100\t40\t200\t80"));
         let [gradients, all] = sharing.savings(1000);
-        assert_eq!((gradients.setting, gradients.bytes, gradients.each), ("gradients", 40, 12));
-        assert_eq!((all.setting, all.bytes, all.each, all.items), ("all", 350, 60, 4));
+        assert_eq!((gradients.bytes, gradients.each), (40, 12));
+        assert_eq!((all.bytes, all.each, all.items), (350, 60, 4));
         assert_eq!(sharing.savings(350)[1].bytes, 250, "the second net was not there at the same time");
         assert!(sharing.take("\tshared\t-\t10\t9\t50\t7\t6\t20") && sharing.shared == Some([(10, 50), (7, 20)]));
         assert!(sharing.take("\tsharing\t-\tdamaged"));
