@@ -124,6 +124,7 @@ class Expected:
             step = self.executing[thread]
             self.steps[step] = self.steps.get(step, Counter()) | now
 
+
 def processes(trace: Path) -> dict[int, Expected]:
     """Each process that did something, by its number."""
     by_process: dict[int, list[dict[str, Any]]] = {}

@@ -15,11 +15,9 @@ fn access_name(access: Access) -> &'static str {
 /// The event's word and its own fields.
 pub fn of(what: &What) -> Value {
     match *what {
-        What::Made { bytes, noticed: Noticed::Construction } => {
-            json!({ "what": "made", "bytes": bytes, "noticed": "construction" })
-        }
-        What::Made { bytes, noticed: Noticed::FirstAccess } => {
-            json!({ "what": "made", "bytes": bytes, "noticed": "first access" })
+        What::Made { bytes, noticed } => {
+            let noticed = if noticed == Noticed::Construction { "construction" } else { "first access" };
+            json!({ "what": "made", "bytes": bytes, "noticed": noticed })
         }
         What::Ended => json!({ "what": "ended" }),
         What::Resized { bytes } => json!({ "what": "resized", "bytes": bytes }),
