@@ -1,8 +1,18 @@
 //! A device whose memory is taken but for a little, as other programs take it.
 
+use std::fs::File;
+use std::os::fd::AsRawFd;
+
 use crate::support::driver::Address;
 use crate::support::pools::*;
 use crate::support::*;
+
+/// Tests of other processes wait until it is dropped: they share a real device's memory, also that of their contexts.
+fn turn() -> File {
+    let program = File::open(std::env::current_exe().unwrap()).unwrap();
+    assert_eq!(unsafe { libc::flock(program.as_raw_fd(), libc::LOCK_EX) }, 0);
+    program
+}
 
 /// All of device 0's memory but 32 to 96 MiB.
 struct Taken<'g> {
@@ -41,6 +51,7 @@ impl Drop for Taken<'_> {
 }
 
 fn evictions_make_room_and_lose_no_byte() {
+    let _turn = turn();
     const BYTES: usize = 4 * MIB;
     let gpu = gpu();
     let _taken = Taken::of(&gpu);
@@ -64,6 +75,7 @@ fn evictions_make_room_and_lose_no_byte() {
 }
 
 fn out_of_memory_is_a_status_and_the_object_goes_on_when_there_is_room() {
+    let _turn = turn();
     let gpu = gpu();
     let taken = Taken::of(&gpu);
     let mut object = Object::holding(&pattern(1, 128 * MIB));
@@ -77,6 +89,7 @@ fn out_of_memory_is_a_status_and_the_object_goes_on_when_there_is_room() {
 }
 
 fn what_lies_idle_makes_room() {
+    let _turn = turn();
     let gpu = &gpu();
     const BYTES: usize = 4 * MIB;
     let _taken = Taken::of(gpu);
