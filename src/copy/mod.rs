@@ -52,6 +52,8 @@ pub unsafe fn between_devices(
     from: NonNull<c_void>,
     bytes: usize,
 ) -> Result<(), Error> {
+    // Memory that is gone is refused.
+    drop(device::enter(driver, from, None)?);
     let _entered = device::enter(driver, to, owner)?;
     // SAFETY: the caller guarantees it.
     unsafe { driver.copy(driver::address(to.as_ptr()), driver::address(from.as_ptr()), bytes) }?;

@@ -112,7 +112,25 @@ fn an_object_of_no_bytes_allocates_nothing_and_has_no_device_address() {
     assert_eq!(object.release_gpu(), SYNCEDMEM_SUCCESS);
 }
 
+/// A driver takes such an address for the host's, and ends the process.
+fn device_memory_that_was_lent_and_is_freed_is_not_copied() {
+    let gpu = gpu();
+    let block = gpu.block(BYTES);
+    let mut object = Object::new(BYTES);
+    assert_eq!(object.set_gpu_data(block.pointer()), SYNCEDMEM_SUCCESS);
+    drop(block);
+    assert_refused(object.cpu_data(), SYNCEDMEM_ERROR_DRIVER, "the memory that was lent was freed");
+    let stream = gpu.stream();
+    assert_refused(object.pull(stream.handle()), SYNCEDMEM_ERROR_DRIVER, "the memory that was lent was freed");
+    assert_eq!(object.head(), 2);
+    object.overwrite_cpu_data().unwrap();
+    assert_refused(object.gpu_data(), SYNCEDMEM_ERROR_DRIVER, "the memory that was lent was freed");
+    assert_refused(object.push(stream.handle()), SYNCEDMEM_ERROR_DRIVER, "the memory that was lent was freed");
+    assert_eq!(object.head(), 1);
+}
+
 crate::support::harness::tests![
+    device_memory_that_was_lent_and_is_freed_is_not_copied,
     a_new_device_side_is_zeroed_without_a_copy,
     an_overwritten_device_side_is_neither_zeroed_nor_copied,
     is_ready_makes_at_most_one_query_and_none_once_it_said_yes,
