@@ -1231,7 +1231,7 @@ syncedmem_status_t syncedmem_set_error_callback(syncedmem_error_callback_t callb
 
 /**
  * Sets what is accounted for from now on: a `syncedmem_accounting_t`. Counts stay. Existing blocks count as memory that
- * objects hold. Overrides `SYNCEDMEM_ACCOUNT`.
+ * objects hold. The peak is approximate if other threads use objects during the call. Overrides `SYNCEDMEM_ACCOUNT`.
  */
 syncedmem_status_t syncedmem_set_accounting(int32_t accounting);
 

@@ -6,8 +6,7 @@ use syncedmem_trace::head::Side;
 use syncedmem_trace::kind::Kind;
 use syncedmem_trace::text::Bytes;
 
-use crate::object::report::keep_account;
-use crate::observe::recorder;
+use crate::object::report::{account, keep_account};
 use crate::platform::text::warn;
 
 static IS_ON: AtomicBool = AtomicBool::new(false);
@@ -36,7 +35,7 @@ pub fn freed(side: Side, bytes: usize) {
 
 #[cold]
 fn line(what: &str, side: Side, bytes: usize) {
-    let account = recorder::account();
+    let account = account();
     let total = Kind::ALL.map(|kind| account.memory(kind).live).iter().sum();
     let side = side.name();
     warn(format_args!(

@@ -296,6 +296,8 @@ pub fn set_pending_on_legacy(address: NonNull<c_void>, pending_on_legacy: bool) 
 pub struct Held {
     pub blocks: usize,
     pub bytes: u64,
+    /// Bytes that the objects asked for.
+    pub asked: u64,
     /// The objects' addresses, and the blocks' bytes.
     pub largest: [(usize, usize); 3],
 }
@@ -307,6 +309,7 @@ pub fn held(side: Side) -> Held {
             let Some(room) = block.allocation().filter(|it| it.side == side).map(|it| it.room) else { continue };
             held.blocks += 1;
             held.bytes += room as u64;
+            held.asked += block.bytes as u64;
             if let Some(place) = held.largest.iter().position(|&(_, other)| room > other) {
                 held.largest[place..].rotate_right(1);
                 held.largest[place] = (block.holder, room);

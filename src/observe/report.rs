@@ -4,6 +4,7 @@
 use std::fmt::{self, Write};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
+use syncedmem_trace::account::Account;
 use syncedmem_trace::text::{Escaped, Text};
 
 use super::call_counts::{self, Calls};
@@ -16,15 +17,14 @@ use crate::state::flags::{self, ACCESSES, ACCOUNT};
 pub type Report = Text<4096>;
 
 #[inline(never)]
-pub fn text() -> Report {
+pub fn text(account: &Account) -> Report {
     let mut text = Report::new();
     // A report that does not fit is cut off.
-    let _ = write(&mut text);
+    let _ = write(&mut text, account);
     text
 }
 
-fn write(text: &mut Report) -> fmt::Result {
-    let account = recorder::account();
+fn write(text: &mut Report, account: &Account) -> fmt::Result {
     let program = program::name();
     writeln!(text, "libsyncedmem: memory of {} (process {})", Escaped(program.as_bytes()), std::process::id())?;
     match call_counts::are_any() {
@@ -43,12 +43,12 @@ fn write(text: &mut Report) -> fmt::Result {
 }
 
 /// Writes once, if anything happened. A forked child writes its own.
-pub fn write_to_file() {
+pub fn write_to_file(account: impl FnOnce() -> Account) {
     static WRITTEN: AtomicU32 = AtomicU32::new(0);
     let Some(name) = settings::environment(c"SYNCEDMEM_REPORT").filter(|_| flags::has(ACCOUNT)) else { return };
     let has_happened = recorder::account().made() > 0 || call_counts::are_any();
     if !has_happened || WRITTEN.swap(std::process::id(), Relaxed) == std::process::id() {
         return;
     }
-    report_file::append(name, text().as_bytes());
+    report_file::append(name, text(&account()).as_bytes());
 }

@@ -141,6 +141,21 @@ fn accounting_that_begins_in_the_middle_counts_from_there() {
     assert_eq!(counts().pageable.live, 0);
 }
 
+/// Each round the account ends and begins again while other threads make blocks and give them back.
+fn nothing_lives_after_the_last_object_whenever_the_account_began() {
+    const ROUNDS: usize = 3000;
+    for round in 0..ROUNDS {
+        let bytes = [SMALL, MIDDLE][round % 2];
+        at_once(3, |thread| match thread {
+            0 => [SYNCEDMEM_ACCOUNTING_OFF, SYNCEDMEM_ACCOUNTING_ON]
+                .into_iter()
+                .for_each(|accounting| assert_eq!(syncedmem_set_accounting(accounting as i32), SYNCEDMEM_SUCCESS)),
+            _ => (0..4).for_each(|_| drop(Object::touched(Storage::overwrite_cpu_data, bytes))),
+        });
+        assert_eq!(counts().pageable.live, 0, "round {round}");
+    }
+}
+
 fn what_is_accounted_for_is_asked_for_in_three_words() {
     let mut is = SYNCEDMEM_ACCOUNTING_OFF;
     let mut get = || {
@@ -210,7 +225,8 @@ crate::support::harness::tests![
     times_are_those_that_passed;
     alone(&[]):
     without_accounting_there_is_what_lives_and_nothing_else,
-    accounting_that_begins_in_the_middle_counts_from_there;
+    accounting_that_begins_in_the_middle_counts_from_there,
+    nothing_lives_after_the_last_object_whenever_the_account_began;
     alone(&[ON, ("SYNCEDMEM_HOST_LIMIT", "1M")]): memory_that_runs_out_is_a_failure_of_so_many_bytes;
     alone(&[ACCESSES]): a_forked_child_counts_its_own,
 ];

@@ -188,6 +188,12 @@ impl Account {
         Account(words)
     }
 
+    /// With the bytes that objects hold, by kind, from a better source than the events.
+    pub fn holding(mut self, live: [u64; 3]) -> Account {
+        self.0[LIVE..PEAK].copy_from_slice(&live);
+        self
+    }
+
     fn sum(&self, at: usize) -> Sum {
         Sum { count: self.0[at], bytes: self.0[at + 1], nanoseconds: self.0[at + 2] }
     }

@@ -27,7 +27,7 @@ pub enum syncedmem_accounting_t {
 pub const SYNCEDMEM_NAME_BYTES: usize = 200;
 
 /// Sets what is accounted for from now on: a `syncedmem_accounting_t`. Counts stay. Existing blocks count as memory that
-/// objects hold. Overrides `SYNCEDMEM_ACCOUNT`.
+/// objects hold. The peak is approximate if other threads use objects during the call. Overrides `SYNCEDMEM_ACCOUNT`.
 #[unsafe(no_mangle)]
 pub extern "C" fn syncedmem_set_accounting(accounting: i32) -> syncedmem_status_t {
     let what = "accounting is not a syncedmem_accounting_t; pass SYNCEDMEM_ACCOUNTING_OFF (0), \
@@ -72,7 +72,7 @@ pub unsafe extern "C" fn syncedmem_report(
     length: *mut usize,
 ) -> syncedmem_status_t {
     entry!(text_out(text, capacity), out(length), |text, length| {
-        length.set(text.set(observe::report::text().as_ref()));
+        length.set(text.set(observe::report::text(&report::account()).as_ref()));
     })
 }
 

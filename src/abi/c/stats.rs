@@ -10,10 +10,8 @@ use syncedmem_trace::kind::Kind;
 use crate::abi::arguments::{Grows, sized_out};
 use crate::abi::call::entry;
 use crate::abi::status::syncedmem_status_t;
-use crate::object::report::held;
+use crate::object::report::account;
 use crate::object::trim;
-use crate::observe::recorder;
-use crate::state::flags::{self, ACCOUNT};
 
 /// Operations, their bytes and time. This structure never grows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -117,7 +115,7 @@ pub unsafe extern "C" fn syncedmem_stats(stats: *mut syncedmem_stats_t) -> synce
 }
 
 fn now() -> syncedmem_stats_t {
-    let account = recorder::account();
+    let account = account();
     let [pageable, pinned, device] = Kind::ALL.map(|kind| memory(&account, kind));
     let copies = |to, path| sum(account.copies(to, path));
     syncedmem_stats_t {
@@ -150,10 +148,8 @@ fn now() -> syncedmem_stats_t {
 
 fn memory(account: &Account, kind: Kind) -> syncedmem_memory_stats_t {
     let memory = account.memory(kind);
-    // While accounting is off, the account misses what is freed.
-    let recorded = if flags::has(ACCOUNT) { memory.live } else { 0 };
     syncedmem_memory_stats_t {
-        live: recorded.max(held(kind)),
+        live: memory.live,
         peak: memory.peak,
         idle: trim::idle(kind),
         budget: trim::budget(kind),

@@ -8,7 +8,7 @@ use super::{callback, throw};
 use crate::abi::guard::guard;
 use crate::abi::per_thread::{self, Sentence};
 use crate::error::{Cause, Error};
-use crate::object::report::Circumstances;
+use crate::object::report::{Circumstances, account};
 use crate::observe::call_counts::Call;
 use crate::observe::report;
 use crate::platform::local_time;
@@ -42,7 +42,7 @@ pub fn fail(failure: Failure) -> ! {
 #[inline(never)]
 fn abort() -> ! {
     let _ = guard::<_, Error>(|| {
-        report::write_to_file();
+        report::write_to_file(account);
         Ok(())
     });
     // SAFETY: abort has no preconditions.

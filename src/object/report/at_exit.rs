@@ -1,5 +1,6 @@
 //! Work when the process exits: the report of `SYNCEDMEM_REPORT`, then the idle mappings.
 
+use super::account;
 use crate::memory::cache::host;
 use crate::observe::report;
 
@@ -12,7 +13,7 @@ static AT_EXIT: extern "C" fn() = at_exit;
 extern "C" fn at_exit() {
     // Despite a panic the process must reach its end.
     let _ = std::panic::catch_unwind(|| {
-        report::write_to_file();
+        report::write_to_file(account);
         host::leave();
     });
 }

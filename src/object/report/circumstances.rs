@@ -87,7 +87,7 @@ fn mappings(f: &mut fmt::Formatter<'_>) -> fmt::Result {
 }
 
 fn on_device(f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    let Held { blocks, bytes, largest } = blocks::held(Side::Device);
+    let Held { blocks, bytes, largest, .. } = blocks::held(Side::Device);
     write!(f, "; libsyncedmem holds {} of device memory in {blocks} blocks", Bytes(bytes))?;
     let mut separator = ", the largest for";
     for (object, bytes) in largest.into_iter().filter(|&(_, bytes)| bytes > 0) {

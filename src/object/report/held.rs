@@ -1,5 +1,6 @@
 //! The memory that objects hold, as the allocators count it.
 
+use syncedmem_trace::account::Account;
 use syncedmem_trace::head::Side;
 use syncedmem_trace::kind::Kind;
 
@@ -9,23 +10,35 @@ use crate::observe::{control, recorder};
 use crate::settings;
 use crate::state::flags::{self, ACCOUNT};
 
-/// Bytes; without a limit on host memory, pageable blocks of up to 4 KiB are missing.
+/// Bytes; with neither a limit on host memory nor an account, pageable blocks of up to 4 KiB are missing.
 pub fn held(kind: Kind) -> u64 {
     let pinned = || blocks::held(Side::Host).bytes;
     match kind {
-        // With a limit, `host_usage` counts both kinds of host memory.
-        Kind::Pageable if settings::host_limit().is_some() => host_usage::held().saturating_sub(pinned()),
-        Kind::Pageable => host_usage::held(),
+        // With a limit, `host_usage` counts both kinds of host memory, as objects asked for it.
+        Kind::Pageable if settings::host_limit().is_some() => {
+            host_usage::held().saturating_sub(blocks::held(Side::Host).asked)
+        }
+        Kind::Pageable => host_usage::held() + host_usage::held_in_small_blocks(),
         Kind::Pinned => pinned(),
         Kind::Device => blocks::held(Side::Device).bytes,
     }
 }
 
-/// Counts events from now on, or no more. Counts stay; blocks that objects hold already count as live.
+/// The account so far. What lives is what the allocators count: events that other threads record while the account is
+/// switched are counted in part.
+pub fn account() -> Account {
+    recorder::account().holding(Kind::ALL.map(held))
+}
+
+/// Counts events from now on, or no more. Counts stay; the peak begins with the blocks that objects hold already.
 pub fn keep_account(wanted: bool) {
     control::read_settings();
-    if wanted && !flags::has(ACCOUNT) {
+    let begins = wanted && !flags::has(ACCOUNT);
+    if begins {
         Kind::ALL.into_iter().for_each(|kind| recorder::set_live(kind, held(kind)));
     }
     control::set(ACCOUNT, wanted);
+    if begins {
+        host_usage::begin_account();
+    }
 }

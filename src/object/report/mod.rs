@@ -3,4 +3,4 @@ mod circumstances;
 mod held;
 
 pub use circumstances::Circumstances;
-pub use held::{held, keep_account};
+pub use held::{account, keep_account};

@@ -1,6 +1,6 @@
 /* threads SECONDS THREADS [KIND]: threads with objects of their own. Without KIND some are cancelled, and one trims, reads statistics and
- * changes settings all the time. KIND is `forks`, of children that fork, too; a limit of the system (address-space, data, descriptors,
- * file-size, stack) or of the library (own); or `plain`, where the caller tests settings and the environment. */
+ * changes settings all the time. KIND is `forks`, of children that fork, too, beside that one; a limit of the system (address-space, data,
+ * descriptors, file-size, stack) or of the library (own); or `plain`, where the caller tests settings and the environment. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/resource.h>
@@ -109,8 +109,9 @@ int main(int arguments, char **argument) {
   for (intptr_t i = 0; i < count; ++i)
     if (pthread_create(&workers[i], &attributes, work, (void *)i) != 0) fail("no thread can be made");
   uint64_t random = seed_of(2000);
+  int forks = arguments > 3 && strcmp(argument[3], "forks") == 0, disturbs = arguments == 3 || forks;
+  if (disturbs) pthread_create(&disturber, NULL, disturb, NULL);
   if (arguments == 3) {
-    pthread_create(&disturber, NULL, disturb, NULL);
     while (now() < deadline - 0.1) {
       /* Cancel a thread and start another in its place. */
       int victim = (int)(next_random(&random) % (uint64_t)count);
@@ -119,13 +120,13 @@ int main(int arguments, char **argument) {
       pthread_create(&workers[victim], NULL, work, (void *)(uintptr_t)next_random(&random));
       usleep(2000);
     }
-    pthread_join(disturber, NULL);
-  } else if (strcmp(argument[3], "forks") == 0) {
+  } else if (forks) {
     object_t old = {NULL, 3 << 20, 0};
     if (!done(syncedmem_create(old.bytes, &old.mem), "create")) fail("no memory to begin with");
     while (now() < deadline - 0.1) fork_child(&old, next_random(&random), 2);
     end(&old);
   }
+  if (disturbs) pthread_join(disturber, NULL);
   for (int i = 0; i < count; ++i) pthread_join(workers[i], NULL);
   expect_nothing_held();
   printf("%lu operations\n", (unsigned long)operations);
