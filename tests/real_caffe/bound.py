@@ -5,7 +5,7 @@ import struct
 from pathlib import Path
 
 import sharing
-from command import Checks
+from checking import Checks
 from training import read_trained
 from traps import DYNSYM
 from tree import Finished
@@ -50,22 +50,15 @@ def bound(checks: Checks) -> Path:
     return folder
 
 
-def python(checks: Checks, program: str, *arguments: str, **settings: str) -> Finished:
-    """Runs one of the pycaffe programs here on that copy, the library preloaded; settings become environment variables."""
-    arguments = (checks.caffe.part("python"), str(Path(__file__).with_name(program)), *arguments)
-    return checks.caffe.run(
-        list(arguments), checks.folder, preload=checks.library, settings=settings, library_path=str(bound(checks))
-    )
-
-
 def a_caffe_that_is_bound_within_itself_trains_the_same(checks: Checks, *options: str, modes: tuple[str, ...] = ("all",)) -> str:
     """bound within itself and taken over, Caffe trains the same model, byte for byte, under run, also on shared memory, and layers have names"""
     folder = str(bound(checks))
     program = [checks.caffe.part("program"), "train", "--solver=solver.prototxt"]
     words = "was taken over by entry patch: 12 of 12 functions, and 22 for the names of layers"
     for share in ([], *([f"--share={mode}"] for mode in modes)):
-        command = [str(checks.command), "run", f"--library={checks.library}", *options, *share, "--", *program]
-        ours = read_trained(checks.prepared, lambda at: checks.caffe.run(command, at, library_path=folder))
+        ours = read_trained(
+            checks.prepared, lambda at: checks.syncedmem("run", *options, *share, "--", *program, folder=at, library_path=folder)
+        )
         assert ours.files == checks.trained(False).files, f"under run {share}, the models differ"
         wanted = [words, "solver history", *(["shared memory needed"] if share else ["norm1 internal"])]
         missing = [each for each in wanted if each not in ours.run.err]
@@ -75,14 +68,14 @@ def a_caffe_that_is_bound_within_itself_trains_the_same(checks: Checks, *options
 
 def nets_share_memory_as_those_of_another_caffe(checks: Checks) -> str:
     """random nets in pycaffe on a Caffe that is bound within itself compute the same on shared memory, which needs as many bytes"""
-    program = [checks.caffe.part("python"), str(Path(__file__).with_name("pycaffe_layers.py")), "random", "0", NETS]
 
     def run(library_path: str, **settings: str) -> Finished:
-        return checks.caffe.run(program, checks.folder, settings={"GLOG_minloglevel": "2", **settings}, library_path=library_path)
+        settings["GLOG_minloglevel"] = "2"
+        return checks.python("pycaffe_layers.py", "random", "0", NETS, ours=False, library_path=library_path, **settings)
 
     original = run("")
     for share in ("gradients", "all"):
-        settings = {"LD_PRELOAD": sharing.preloaded(checks), "SYNCEDMEM_SHARE": share, **TAKE_OVER}
+        settings = {**sharing.sharing(checks, share), **TAKE_OVER}
         runs = [run(folder, **settings) for folder in ("", str(bound(checks)))]
         needs = [[line for line in each.err.splitlines() if "shared memory needed" in line] for each in runs]
         assert [each.out for each in runs] == [original.out] * 2, f"{share}: other results: {runs[1].ending()}"
@@ -92,14 +85,11 @@ def nets_share_memory_as_those_of_another_caffe(checks: Checks) -> str:
 
 def pycaffe_is_taken_over_when_python_loads_it(checks: Checks) -> str:
     """bound within itself, it is taken over when Python loads it, and out of memory is a MemoryError"""
-    original = checks.caffe.run(
-        [checks.caffe.part("python"), str(Path(__file__).with_name("pycaffe_compute.py"))], checks.folder
-    )
-    ours = python(checks, "pycaffe_compute.py", **TAKE_OVER)
+    original = checks.python("pycaffe_compute.py", ours=False)
+    settings = {"library_path": str(bound(checks)), **TAKE_OVER}
+    ours = checks.python("pycaffe_compute.py", **settings)
     assert (ours.status, ours.out) == (original.status, original.out), f"pycaffe computes another thing: {ours.ending()}"
-    full = python(
-        checks, "pycaffe_out_of_memory.py", "address-space", SYNCEDMEM_ON_ERROR="throw", **TAKE_OVER
-    )
+    full = checks.python("pycaffe_out_of_memory.py", "address-space", SYNCEDMEM_ON_ERROR="throw", **settings)
     lines = full.out.splitlines()
     assert full.status == 0 and lines[1:3] == [
         "MemoryError from touching a blob",

@@ -17,56 +17,25 @@ import command
 import in_place
 import sharing
 import traps
-from training import Trained, prepare, train
-from tree import Caffe, Finished, Missing
+from checking import Checks
+from training import train
+from tree import Finished, Missing
 
-HERE = Path(__file__).resolve().parent
 SYMBOL = re.compile(r"binding file (\S+) \[\d+\] to (\S+) \[\d+\]: normal symbol `(_ZN5caffe12SyncedMemory\w+)'")
 CAFFES_WORDS = re.compile(r"Check failed: \*ptr host allocation of size (\d+) failed")
 ENORMOUS_BYTES = 4 * 32768 * 65535  # pycaffe_out_of_memory.py's blob
 
 
-class Checks:
-    """The checks, and what several of them share: a prepared folder and the trainings."""
-
-    iterations = 100
-
-    def __init__(self, library: Path, program: Path, folder: Path) -> None:
-        self.caffe = Caffe()
-        self.library = library
-        self.command = program
-        self.folder = folder
-        self.prepared = folder / "training"
-        self.prepared.mkdir()
-        prepare(self.prepared, self.iterations)
-        self._trained: dict[bool, Trained] = {}
-
-    def trained(self, ours: bool) -> Trained:
-        """The training run with the original or with ours (calls counted); each is made once."""
-        if ours not in self._trained:
-            preload = self.library if ours else None
-            self._trained[ours] = train(self.caffe, self.prepared, preload=preload, count_calls=ours)
-        return self._trained[ours]
-
-    def python(self, program: str, *arguments: str, ours: bool = True, **settings: str) -> Finished:
-        """Runs one of our pycaffe programs; settings become environment variables."""
-        return self.caffe.run(
-            [self.caffe.part("python"), str(HERE / program), *arguments],
-            self.folder,
-            preload=self.library if ours else None,
-            settings=settings,
-        )
-
-    def bindings(self, arguments: list[str]) -> set[tuple[str, str]]:
-        """Which library each SyncedMemory symbol was bound to, by the loader's own account."""
-        output = self.folder / "bindings"
-        for old in self.folder.glob("bindings.*"):
-            old.unlink()
-        settings = {"LD_DEBUG": "bindings", "LD_DEBUG_OUTPUT": str(output), "LD_BIND_NOW": "1"}
-        run = self.caffe.run(arguments, self.folder, preload=self.library, settings=settings)
-        assert run.status == 0, f"{Path(arguments[0]).name} {run.ending()}"
-        text = "".join(path.read_text() for path in self.folder.glob("bindings.*"))
-        return {(symbol, target) for _, target, symbol in SYMBOL.findall(text)}
+def bindings(checks: Checks, arguments: list[str]) -> set[tuple[str, str]]:
+    """Which library each SyncedMemory symbol was bound to, by the loader's own account."""
+    output = checks.folder / "bindings"
+    for old in checks.folder.glob("bindings.*"):
+        old.unlink()
+    settings = {"LD_DEBUG": "bindings", "LD_DEBUG_OUTPUT": str(output), "LD_BIND_NOW": "1"}
+    run = checks.caffe.run(arguments, checks.folder, preload=checks.library, settings=settings)
+    assert run.status == 0, f"{Path(arguments[0]).name} {run.ending()}"
+    text = "".join(path.read_text() for path in checks.folder.glob("bindings.*"))
+    return {(symbol, target) for _, target, symbol in SYMBOL.findall(text)}
 
 
 def every_test_of_caffes_own_suite_passes(checks: Checks) -> str:
@@ -137,7 +106,7 @@ def every_symbol_binds_to_the_library(checks: Checks) -> str:
         [checks.caffe.part("program"), "--version"],
         [checks.caffe.part("python"), "-c", "import caffe"],
     ):
-        bound = checks.bindings(program)
+        bound = bindings(checks, program)
         assert bound, f"the loader bound no SyncedMemory symbol for {Path(program[0]).name}"
         elsewhere = {f"{symbol} to {target}" for symbol, target in bound if target != str(checks.library)}
         assert not elsewhere, f"bound elsewhere: {', '.join(sorted(elsewhere))}"

@@ -3,40 +3,18 @@
 import contextlib
 import re
 import signal
-import subprocess
 import tempfile
 from pathlib import Path
-from typing import Callable, Iterator, Optional, Protocol
+from typing import Callable, Iterator, Optional
 
 import first_screen
+from checking import Checks
 from first_screen import in_units
 from training import read_trained, Trained
-from tree import Caffe, Finished
+from tree import Finished
 
-HERE = Path(__file__).resolve().parent
 # The address space of the preloaded libraries, as they are shipped, and of the recording.
 MORE_KIBIBYTES = 10 << 10
-
-
-class Checks(Protocol):
-    """The part of checks.py that these checks use."""
-
-    caffe: Caffe
-    library: Path
-    command: Path
-    folder: Path
-    prepared: Path
-
-    def trained(self, ours: bool) -> Trained: ...
-
-
-def run(checks: Checks, *arguments: str, folder: Optional[Path] = None, settings: Optional[dict[str, str]] = None) -> Finished:
-    """Runs the command, on the library that is tested."""
-    name, *others = arguments
-    library = [f"--library={checks.library}"]
-    return checks.caffe.run(
-        [str(checks.command), name, *library, *others], folder or checks.folder, settings=settings
-    )
 
 
 def training(checks: Checks, *options: str, settings: Optional[dict[str, str]] = None, shell: str = "") -> Trained:
@@ -45,15 +23,8 @@ def training(checks: Checks, *options: str, settings: Optional[dict[str, str]] =
     if shell:
         program = ["sh", "-c", shell + ' exec "$@"', "sh", *program]
     return read_trained(
-        checks.prepared, lambda folder: run(checks, "run", *options, "--", *program, folder=folder, settings=settings)
+        checks.prepared, lambda folder: checks.syncedmem("run", *options, "--", *program, folder=folder, settings=settings)
     )
-
-
-def report(trained: Trained) -> str:
-    """The command's output after Caffe's."""
-    _, begin, text = trained.run.err.partition("libsyncedmem: memory of caffe")
-    assert begin, f"there is no report: {trained.run.err[-400:]}"
-    return text
 
 
 def numbers(pattern: str, text: str) -> list[int]:
@@ -66,7 +37,7 @@ def numbers(pattern: str, text: str) -> list[int]:
 def the_doctor_knows_this_caffe(checks: Checks) -> str:
     """syncedmem doctor says of caffe, libcaffe and pycaffe that they work, and what they are"""
     for part in ("program", "libcaffe", "python"):
-        said = run(checks, "doctor", checks.caffe.part(part))
+        said = checks.syncedmem("doctor", checks.caffe.part(part))
         assert said.status == 0, f"doctor {part} {said.ending()}"
         for words in ("verdict      works:", "a CPU_ONLY build", "BVLC rc4 to master"):
             assert words in said.out, f"doctor {part} does not say {words!r}: {said.out[-600:]}"
@@ -77,7 +48,7 @@ def a_training_under_run_is_the_same_and_is_accounted_for(checks: Checks) -> str
     """syncedmem run trains the same model, and says in its details how many objects there were, and who held the memory"""
     ours = training(checks, "--details")
     assert ours.files == checks.trained(False).files, "the models differ"
-    text = report(ours)
+    text = ours.run.report()
     made, ended = numbers(r"^objects made: (\d+), ended: (\d+)$", text)
     calls = checks.trained(True).run.calls
     assert made == ended == calls["construct"], f"made {made}, ended {ended}, and {calls['construct']} were constructed"
@@ -89,7 +60,7 @@ def a_training_under_run_is_the_same_and_is_accounted_for(checks: Checks) -> str
 
 def the_memory_of_a_training_has_the_names_of_its_layers_and_their_roles(checks: Checks) -> str:
     """the report names the memory of a training after its layers, and sums by role what pycaffe counts"""
-    text = report(training(checks))
+    text = training(checks).run.report()
     roles, holders = (re.findall(r"^ +([\d.]+ [KM]?i?B) +([\d.]+) %  (.*)$", part, re.M) for part in text.split("by holder\n"))
     percent = {role: float(part) for _, part, role in roles}
     assert percent.get("without a layer's name", 0) <= 5, roles
@@ -101,7 +72,7 @@ def the_memory_of_a_training_has_the_names_of_its_layers_and_their_roles(checks:
     assert "conv1 output" in names and "norm1 internal" in names, names
     batches = re.findall(r"^at batch (\d+), one more item costs ", text, re.M)
     assert sorted(batches) == ["128", "32"], f"the net and its test: {batches}"
-    plain = report(training(checks, "--no-names"))
+    plain = training(checks, "--no-names").run.report()
     assert "by role" not in plain and "conv1 output" not in plain and "at batch" not in plain, plain[:600]
     return ", ".join(f"{role} {part} %" for role, part in percent.items())
 
@@ -132,7 +103,7 @@ def solvers_with_two_histories_have_names_for_both(checks: Checks) -> str:
         # AdaDelta takes its own momentum, and Adam a delta.
         solver += f'type: "{kind}"\nmax_iter: 2\ntest_interval: 2\ndisplay: 1\ndelta: 0.000001\nmomentum2: 0.999\n'
         with with_solver(checks, solver) as folder:
-            ours = run(checks, "run", "--", checks.caffe.part("program"), "train", "--solver=solver.prototxt", folder=folder)
+            ours = checks.syncedmem("run", "--", checks.caffe.part("program"), "train", "--solver=solver.prototxt", folder=folder)
             assert ours.status == 0, f"caffe train {ours.ending()}"
         assert re.search(rf"^ +{re.escape(in_units(2 * counted))} +[\d.]+ %  solver history$", ours.err, re.M), (
             f"{kind}: two of {counted} bytes: {ours.err[-2000:]}"
@@ -154,8 +125,7 @@ def bytes_of_parameters(checks: Checks) -> int:
 
 def what_is_told_of_a_training_is_what_is_counted(checks: Checks) -> str:
     """with every access told, the account and the trace agree with a count that is taken in front of the library"""
-    counts = checks.folder / "counts.so"
-    subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", counts, HERE / "counts.c", "-ldl"], check=True)
+    counts = first_screen.counting(checks.folder)
     counted, trace = checks.folder / "counts", checks.folder / "trace"
     ours = training(
         checks,
@@ -171,7 +141,7 @@ def what_is_told_of_a_training_is_what_is_counted(checks: Checks) -> str:
         r"^constructed=(\d+) destroyed=(\d+) read=(\d+) written=(\d+) lent=(\d+)$", counted.read_text()
     )
     assert made == ended > 100 and read > 10000, f"{made} objects, {read} reads: that is no training"
-    told = report(ours)
+    told = ours.run.report()
     assert [made, ended] == numbers(r"^objects made: (\d+), ended: (\d+)", told)
     assert [read, written] == numbers(r"^accesses to the host: (\d+) to read, (\d+) to write", told)
     seen = dict.fromkeys(("made", "ended", "read", "write", "lent"), 0)
@@ -180,7 +150,7 @@ def what_is_told_of_a_training_is_what_is_counted(checks: Checks) -> str:
     moved = re.compile(r'"what":"(allocated|freed)".*?"bytes":(\d+).*"object":')
     bytes_of: dict[str, list[int]] = {"allocated": [], "freed": []}
     most = 0
-    exported = checks.caffe.run([str(checks.command), "export", str(trace), "--to=json"], checks.folder)
+    exported = checks.syncedmem("export", str(trace), "--to=json")
     assert exported.status == 0, f"export {exported.ending()}"
     events = trace.with_suffix(".json")
     with events.open() as lines:
@@ -207,7 +177,7 @@ def what_is_told_of_a_training_is_what_is_counted(checks: Checks) -> str:
     from_where = re.findall(r"^  pageable memory from the (?:system|pool) +(\d+) ", told, re.M)
     assert sum(map(int, from_where)) == blocks, f"blocks: {from_where}, counted were {blocks}"
     assert f"\npeak {in_units(peak)} of blobs; " in told, f"the peak was {peak}: {told[:600]}"
-    again = checks.caffe.run([str(checks.command), "report", str(trace), "--text", "--details"], checks.folder)
+    again = checks.syncedmem("report", str(trace), "--text", "--details")
     assert again.status == 0, f"report --text {again.ending()}"
     assert figures(again.out) == figures(told), f"the trace's report differs: {again.out[:2000]}\n{told[:2000]}"
     events.unlink()  # hundreds of megabytes
@@ -235,7 +205,7 @@ def a_training_that_is_killed_is_reported_with_its_layers(checks: Checks) -> str
     log = checks.folder / "killed.log"
     log.touch()
     with with_solver(checks, re.sub(r"(?m)^max_iter:.*", "max_iter: 1000000000", solver_of(checks))) as folder:
-        said = run(checks, "run", "--", "sh", "-c", script, str(log), *program, folder=folder)
+        said = checks.syncedmem("run", "--", "sh", "-c", script, str(log), *program, folder=folder)
     assert said.status == 128 + 9, f"the shell {said.ending()}: {log.read_text()[-400:]}"
     first = re.search(r"^caffe was killed by signal 9 at ([1-9][\d.]+ [KM]iB), growing: (.+)$", said.err, re.M)
     assert first, said.err[:600]
@@ -251,8 +221,7 @@ def first_screen_of(name: str, *kinds: str) -> Callable[[Checks], str]:
         if not folder.exists():
             folder.mkdir()
             first_screen.write(folder, first_screen.QUICK)
-        command = [str(checks.command), "run", f"--library={checks.library}"]
-        screens = [first_screen.check(checks.caffe, command, folder, name, kind)[0] for kind in kinds]
+        screens = [first_screen.check(checks, folder, name, kind) for kind in kinds]
         return ", ".join(f"{kind} {screen.peak}" for kind, screen in zip(kinds, screens))
 
     check.__doc__ = f"the first screen of {name} ({', '.join(kinds)}) agrees with the shapes, with a count in front of the original, and with the kernel"
@@ -270,7 +239,7 @@ def a_net_that_fits_by_itself_fits_under_run_and_one_that_does_not_is_told_why(c
 
     def limited(kibibytes: int) -> Finished:
         shell = f'ulimit -v {kibibytes}; exec "$@"'
-        return run(checks, "run", "--", "sh", "-c", shell, "sh", *program, folder=folder)
+        return checks.syncedmem("run", "--", "sh", "-c", shell, "sh", *program, folder=folder)
 
     fits = limited(alone + MORE_KIBIBYTES)
     assert fits.status == 0, f"in {alone} KiB and {MORE_KIBIBYTES} more it {fits.ending()}"

@@ -8,12 +8,10 @@ import statistics
 import sys
 import tempfile
 from pathlib import Path
-from typing import Optional
 
 from training import ITERATIONS, Trained, prepare, train
-from tree import Caffe, Finished, Missing
+from tree import Caffe, Missing
 
-HERE = Path(__file__).resolve().parent
 # The order alternates, so that a machine that warms up or slows down favours neither.
 ORDER = ("original", "ours", "ours", "original")
 
@@ -60,18 +58,12 @@ def training(caffe: Caffe, library: Path, folder: Path, keep: Path) -> tuple[boo
     return same, sum(ours.run.calls.values())
 
 
-def pycaffe(caffe: Caffe, folder: Path, library: Optional[Path], *arguments: str, **settings: str) -> Finished:
-    """Runs one of the programs here in pycaffe's Python."""
-    program, *others = arguments
-    return caffe.run([caffe.part("python"), str(HERE / program), *others], folder, preload=library, settings=settings)
-
-
 def images(caffe: Caffe, library: Path, folder: Path) -> None:
     """Compares a workload that makes memory anew all the time."""
     seconds: dict[str, list[float]] = {"original": [], "ours": []}
     sums = set()
     for which in ORDER:
-        run = pycaffe(caffe, folder, library if which == "ours" else None, "pycaffe_images.py", "5")
+        run = caffe.python(folder, "pycaffe_images.py", "5", preload=library if which == "ours" else None)
         assert run.status == 0, f"pycaffe {run.ending()}"
         lines = [line.split() for line in run.out.splitlines()]
         seconds[which] += [float(line[0]) for line in lines]
@@ -85,10 +77,10 @@ def out_of_memory(caffe: Caffe, library: Path, folder: Path) -> None:
     """Shows how a process ends that asks for more memory than it may have, and how it goes on."""
     program = ("pycaffe_out_of_memory.py", "address-space")
     print("\nA blob of 8 GiB under a limit on memory, in pycaffe")
-    died = pycaffe(caffe, folder, None, *program)
+    died = caffe.python(folder, *program)
     words = [line.strip() for line in died.err.splitlines() if "Check failed" in line]
     print(f"  Caffe's own    the process {died.ending().partition(':')[0]}: {words[-1].partition('] ')[2] if words else ''}")
-    lived = pycaffe(caffe, folder, library, *program, SYNCEDMEM_ON_ERROR="throw")
+    lived = caffe.python(folder, *program, preload=library, settings={"SYNCEDMEM_ON_ERROR": "throw"})
     assert lived.status == 0, f"on the library pycaffe {lived.ending()}"
     print("  libsyncedmem   " + "\n                 ".join(lived.out.splitlines()[1:]))
 

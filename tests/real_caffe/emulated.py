@@ -6,12 +6,13 @@ import bound
 import checks as common
 import command
 import sharing
+from checking import Checks
 
 # Each iteration of the training takes half a second.
-common.Checks.iterations = 3
+Checks.iterations = 3
 
 
-def a_caffe_that_is_bound_within_itself_trains_the_same(checks: common.Checks) -> str:
+def a_caffe_that_is_bound_within_itself_trains_the_same(checks: Checks) -> str:
     """bound within itself, Caffe is taken over where that is asked for, with names, and trains the same on shared memory"""
     # The command sees the script in the program's place.
     return bound.a_caffe_that_is_bound_within_itself_trains_the_same(checks, "--take-over", modes=("gradients", "all"))

@@ -7,8 +7,9 @@ import sys
 from pathlib import Path
 from typing import Dict, List, Tuple
 
+from checking import Checks
 from shapes import FLOAT, Needs, needs
-from tree import Caffe, Finished
+from tree import Caffe
 
 HERE = Path(__file__).resolve().parent
 sys.path.append(str(HERE.parents[1] / "bench/caffe"))
@@ -49,11 +50,17 @@ def programs(caffe: Caffe, folder: Path, name: str) -> Dict[str, List[str]]:
     }
 
 
-def counted(caffe: Caffe, folder: Path, program: List[str]) -> Tuple[int, Finished]:
-    """The most bytes that objects held, by a count in front of the original; and the run."""
-    counts, file = folder / "counts.so", folder / "counts"
+def counting(folder: Path) -> Path:
+    """The library that counts, built once."""
+    counts = folder / "counts.so"
     if not counts.exists():
         subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", counts, HERE / "counts.c", "-ldl"], check=True)
+    return counts
+
+
+def counted(caffe: Caffe, folder: Path, program: List[str]) -> int:
+    """The most bytes that objects held, by a count in front of the original."""
+    counts, file = counting(folder), folder / "counts"
     file.unlink(missing_ok=True)
     # Python loads libcaffe for itself, where the count would not find it behind it.
     preload = f"{counts}:{caffe.part('libcaffe')}"
@@ -61,7 +68,7 @@ def counted(caffe: Caffe, folder: Path, program: List[str]) -> Tuple[int, Finish
     assert run.status == 0, f"the original {run.ending()}"
     found = re.search(r" peak=(\d+)$", file.read_text(), re.M)
     assert found, file.read_text()
-    return int(found[1]), run
+    return int(found[1])
 
 
 class Screen:
@@ -119,11 +126,11 @@ class Screen:
         assert abs(int(self.fitting) / fitting - 1) < 0.01, f"{fitting} fit: {self.text}"
 
 
-def check(caffe: Caffe, command: List[str], folder: Path, name: str, kind: str) -> Tuple[Screen, Finished]:
+def check(checks: Checks, folder: Path, name: str, kind: str) -> Screen:
     """Checks the screen of one program."""
-    program = programs(caffe, folder, name)[kind]
-    peak, original = counted(caffe, folder, program)
-    ours = caffe.run([*command, "--fit=64G", "--", *program], folder)
+    program = programs(checks.caffe, folder, name)[kind]
+    peak = counted(checks.caffe, folder, program)
+    ours = checks.syncedmem("run", "--fit=64G", "--", *program, folder=folder)
     assert ours.status == 0, f"syncedmem run {ours.ending()}"
     screen = Screen(ours.err)
     prototxt = (folder / f"{name}-{'time' if kind == 'time' else 'train'}.prototxt").read_text()
@@ -133,7 +140,7 @@ def check(caffe: Caffe, command: List[str], folder: Path, name: str, kind: str) 
     process = bytes_of(screen.process)
     at_least = ours.peak_bytes * 0.98 if process > OTHERS_COUNT else bytes_of(screen.peak)
     assert at_least < process < ours.peak_bytes * 1.02, f"the kernel counted {ours.peak_bytes}: {screen.text}"
-    return screen, original
+    return screen
 
 
 def write(folder: Path, image: int) -> None:

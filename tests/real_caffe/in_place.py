@@ -4,9 +4,9 @@ import hashlib
 import json
 import re
 from pathlib import Path
-from typing import Any, Iterator, Optional, Protocol
+from typing import Any, Iterator, Optional
 
-from tree import Caffe
+from checking import Checks
 
 SOLVER = """net: "{}" base_lr: 0.01 lr_policy: "fixed" momentum: 0.9 max_iter: 3 random_seed: 7 display: 1
 test_iter: 2 test_interval: 3 snapshot_prefix: "{}" solver_mode: CPU
@@ -20,15 +20,6 @@ for _ in range(2):
     for name, output in sorted(net.forward().items()):
         print(name, output.shape, hashlib.sha256(numpy.ascontiguousarray(output).tobytes()).hexdigest())
 """
-
-
-class Checks(Protocol):
-    """The part of checks.py that these checks use."""
-
-    caffe: Caffe
-    library: Path
-    command: Path
-    folder: Path
 
 
 class Net:
@@ -94,22 +85,22 @@ class Trained:
         file, trace = checks.folder / f"{name}.prototxt", checks.folder / f"{name}.trace"
         file.write_text(net)
         (checks.folder / f"{name}-solver.prototxt").write_text(SOLVER.format(file.name, name))
-        command, caffe = [str(checks.command)], checks.caffe
+        caffe = checks.caffe
         train = [caffe.part("program"), "train", f"--solver={name}-solver.prototxt"]
-        run = caffe.run([*command, "run", f"--library={checks.library}", f"--trace={trace}", "--", *train], checks.folder)
+        run = checks.syncedmem("run", f"--trace={trace}", "--", *train)
         assert run.status == 0, f"{name}: caffe train {run.ending()}"
         self.results = re.findall(r"(?:loss|prob|Test net output #\d+: \S+) = \S+", run.err)
         assert len(self.results) > 4, run.err[-600:]
         model = checks.folder / f"{name}_iter_3.caffemodel"
         # The model has the net in it, so the files differ.
         arrays = checks.folder / f"{name}.npz"
-        exported = caffe.run([*command, "model", "export", str(model), "--to=npz", f"--output={arrays}"], checks.folder)
+        exported = checks.syncedmem("model", "export", str(model), "--to=npz", f"--output={arrays}")
         assert exported.status == 0, f"model export {exported.ending()}"
         self.weights = hashlib.sha256(arrays.read_bytes()).hexdigest()
         tested = caffe.run([caffe.part("python"), "-c", FORWARD, file.name], checks.folder)
         assert tested.status == 0, f"{name}: pycaffe {tested.ending()}"
         self.outputs = tested.out
-        report = caffe.run([*command, "report", str(trace), "--json"], checks.folder)
+        report = checks.syncedmem("report", str(trace), "--json")
         assert report.status == 0, f"report {report.ending()}"
         (self.report,) = json.loads(report.out)["processes"]
         self.peak = int(self.report["memory"]["pageable"]["peak_bytes"])
@@ -169,11 +160,9 @@ def timed(checks: Checks, name: str, net: str) -> str:
     """The report on `caffe time` of a net."""
     (checks.folder / f"{name}.prototxt").write_text(net)
     program = [checks.caffe.part("program"), "time", f"--model={name}.prototxt", "--iterations=1"]
-    run = checks.caffe.run([str(checks.command), "run", f"--library={checks.library}", "--", *program], checks.folder)
+    run = checks.syncedmem("run", "--", *program)
     assert run.status == 0, f"caffe time {run.ending()}"
-    _, begin, text = run.err.partition("libsyncedmem: memory of caffe")
-    assert begin, run.err[-600:]
-    return text
+    return run.report()
 
 
 def the_example_net_says_what_its_layer_costs(checks: Checks) -> str:

@@ -4,35 +4,30 @@ from __future__ import annotations
 
 import re
 import sys
-from functools import partial
 from pathlib import Path
-from typing import Callable, Protocol
+from typing import Callable
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "bench/caffe"))
 import nets  # noqa: E402
-from training import Trained, read_trained
-from tree import Caffe, Finished
+from checking import Checks
+from training import train
+from tree import Finished
 
 # In the gate; sharing_nightly.py has thousands.
 NETS = 12
 
 
-class Checks(Protocol):
-    caffe: Caffe
-    library: Path
-    command: Path
-    folder: Path
-    prepared: Path
-
-    def trained(self, ours: bool) -> Trained: ...
-    def python(self, program: str, *arguments: str, ours: bool = True, **settings: str) -> Finished: ...
-
-
-def preloaded(checks: Checks) -> str:
+def preloaded(checks: Checks, names: Path | None = None) -> str:
+    """`names`: another library of names."""
+    names = names or checks.command.parent / "libsyncedmem_names.so"
     # The loader goes on without a library that is not there, and nothing would be shared.
-    names = checks.command.parent / "libsyncedmem_names.so"
     assert names.exists(), names
     return f"{names}:{checks.library}"
+
+
+def sharing(checks: Checks, share: str, names: Path | None = None) -> dict[str, str]:
+    """Settings for shared memory that is lent full of NaN."""
+    return {"LD_PRELOAD": preloaded(checks, names), "SYNCEDMEM_SHARE": share, "SYNCEDMEM_JUNK_FILL": "on"}
 
 
 def layers(checks: Checks, what: str, **settings: str) -> Finished:
@@ -44,10 +39,9 @@ def layers(checks: Checks, what: str, **settings: str) -> Finished:
 
 
 def layers_that_differ(checks: Checks, what: str, share: str, names: Path | None = None) -> list[str]:
-    """Nets of one layer type that compute something else on shared memory; `names`: another library of names."""
+    """Nets of one layer type that compute something else on shared memory."""
     theirs = layers(checks, what).out.splitlines()
-    preload = preloaded(checks) if names is None else f"{names}:{checks.library}"
-    run = checks.python("pycaffe_layers.py", what, ours=False, LD_PRELOAD=preload, SYNCEDMEM_SHARE=share, SYNCEDMEM_JUNK_FILL="on")
+    run = checks.python("pycaffe_layers.py", what, ours=False, **sharing(checks, share, names))
     mine = run.out.splitlines()
     assert len(theirs) > 60 and ("shared memory needed" in run.err or run.status != 0), run.err[-500:]
     # A net that reads what is gone ends the process.
@@ -64,7 +58,7 @@ def every_type_of_layer_computes_the_same_on_shared_memory(checks: Checks) -> st
 
 
 def random_nets(checks: Checks, first: int, count: int, shares: tuple[str, ...] = ("gradients", "all"), names: Path | None = None) -> list[str]:
-    """The seeds and settings of those nets that compute something else on shared memory; `names`: another library of names."""
+    """The seeds and settings of those nets that compute something else on shared memory."""
     with_seeds = ["random", str(first), str(count)]
     theirs = checks.python("pycaffe_layers.py", *with_seeds, ours=False, GLOG_minloglevel="2")
     assert theirs.status == 0, f"the original: pycaffe {theirs.ending()}"
@@ -73,9 +67,7 @@ def random_nets(checks: Checks, first: int, count: int, shares: tuple[str, ...] 
     assert len(lines) == count and finite > 0.8 * count, f"{finite} of {count} nets compute numbers"
     different = []
     for share in shares:
-        preload = preloaded(checks) if names is None else f"{names}:{checks.library}"
-        settings = {"LD_PRELOAD": preload, "SYNCEDMEM_SHARE": share, "SYNCEDMEM_JUNK_FILL": "on", "GLOG_minloglevel": "2"}
-        run = checks.python("pycaffe_layers.py", *with_seeds, ours=False, **settings)
+        run = checks.python("pycaffe_layers.py", *with_seeds, ours=False, GLOG_minloglevel="2", **sharing(checks, share, names))
         mine = run.out.splitlines()
         different += [f"{share} {line.split()[0]}" for line, other in zip(lines, mine) if line != other]
         # A net that reads what is gone ends the process.
@@ -94,9 +86,7 @@ def random_nets_compute_the_same(checks: Checks) -> str:
 def a_training_on_shared_memory_is_the_same(checks: Checks) -> str:
     """a training on shared memory, with its tests between, ends in the same model and solver state, byte for byte"""
     for share in ("gradients", "all"):
-        settings = {"LD_PRELOAD": preloaded(checks), "SYNCEDMEM_SHARE": share, "SYNCEDMEM_JUNK_FILL": "on"}
-        command = [checks.caffe.part("program"), "train", "--solver=solver.prototxt"]
-        ours = read_trained(checks.prepared, partial(checks.caffe.run, command, settings=settings))
+        ours = train(checks.caffe, checks.prepared, settings=sharing(checks, share))
         assert ours.files == checks.trained(False).files, f"{share}: the models differ"
     return "gradients, all"
 
@@ -115,8 +105,8 @@ def what_sharing_would_save_is_what_it_saves(checks: Checks) -> str:
     """a run without sharing says what its blobs would need with it, and with it they need that; a killed run says it too"""
 
     def run(*options: str, program: str) -> str:
-        command = [str(checks.command), "run", f"--library={checks.library}", *options, "--", checks.caffe.part("python"), "-c", program]
-        return " ".join(checks.caffe.run(command, checks.folder).err.split())
+        said = checks.syncedmem("run", *options, "--", checks.caffe.part("python"), "-c", program).err
+        return " ".join(said.split())
 
     def mebibytes(pattern: str, text: str) -> float:
         found = re.search(pattern, text)

@@ -13,7 +13,7 @@ from typing import Callable
 
 import checks as common
 import sharing
-from checks import Checks
+from checking import Checks
 
 ROOT = Path(__file__).resolve().parents[2]
 NETS = 2000
@@ -83,8 +83,8 @@ def a_long_training_does_not_grow(checks: Checks) -> str:
     for share in ("gradients", "all"):
         peaks = []
         for iterations in ITERATIONS:
-            settings = {"LD_PRELOAD": sharing.preloaded(checks), "SYNCEDMEM_SHARE": share, "GLOG_minloglevel": "2"}
-            run = checks.python("pycaffe_layers.py", "long", str(iterations), ours=False, **settings)
+            settings = sharing.sharing(checks, share)
+            run = checks.python("pycaffe_layers.py", "long", str(iterations), ours=False, GLOG_minloglevel="2", **settings)
             assert run.status == 0, f"pycaffe {run.ending()}"
             peaks.append(int(run.out.split()[-1]))
         assert peaks[1] <= peaks[0] + NOISE, f"{share}: {peaks} KiB"
@@ -96,16 +96,17 @@ def caffes_own_tests_pass_or_say_what_is_gone(checks: Checks) -> str:
     """each of Caffe's own tests passes with sharing on, or ends in the error of a read of what is gone"""
     gtest, place = checks.caffe.part("gtest"), Path(checks.caffe.part("gtest_folder"))
     listed = checks.caffe.run([gtest, "--gtest_filter=-*GPU*", "--gtest_list_tests"], place).out.splitlines()
-    suites = [line.split("#")[0].strip() for line in listed if line and not line.startswith(" ")]
+    suite, suites = "", dict[str, list[str]]()
+    for line in filter(None, listed):
+        name = line.split("#")[0].strip()
+        if line.startswith(" "):
+            suites[suite].append(suite + name)
+        else:
+            suite = name
+            suites[suite] = []
     settings = {"LD_PRELOAD": sharing.preloaded(checks), "SYNCEDMEM_SHARE": "all"}
     passed, ended = 0, []
-    for suite in suites:
-        names, is_inside = [], False
-        for line in listed:
-            if not line.startswith(" "):
-                is_inside = line.split("#")[0].strip() == suite
-            elif is_inside:
-                names.append(suite + line.split("#")[0].strip())
+    for suite, names in suites.items():
         run = checks.caffe.run([gtest, f"--gtest_filter={suite}*"], place, settings=settings)
         if run.status == 0:
             passed += len(names)

@@ -5,8 +5,9 @@ import re
 import shutil
 import tempfile
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Callable, Optional
+from typing import Any, Callable, Optional
 
 import images
 from tree import Caffe, Finished
@@ -40,30 +41,15 @@ def prepare(folder: Path, iterations: int = ITERATIONS) -> None:
     images.write(folder)
 
 
-def train(
-    caffe: Caffe,
-    prepared: Path,
-    preload: Optional[Path] = None,
-    count_calls: bool = False,
-    library_path: str = "",
-    keep: Optional[Path] = None,
-) -> Trained:
-    """Trains in a fresh folder over the prepared one; AssertionError if Caffe does not finish. The folder `keep` gets the saved files."""
-
-    def run(folder: Path) -> Finished:
-        return caffe.run(
-            [caffe.part("program"), "train", "--solver=solver.prototxt"],
-            folder,
-            preload=preload,
-            count_calls=count_calls,
-            library_path=library_path,
-        )
-
-    return read_trained(prepared, run, keep)
+def train(caffe: Caffe, prepared: Path, keep: Optional[Path] = None, **how: Any) -> Trained:
+    """Trains as `Caffe.run` runs a program, in a fresh folder over the prepared one. The folder `keep` gets the saved files."""
+    program = [caffe.part("program"), "train", "--solver=solver.prototxt"]
+    return read_trained(prepared, partial(caffe.run, program, **how), keep)
 
 
 def read_trained(prepared: Path, start: Callable[[Path], Finished], keep: Optional[Path] = None) -> Trained:
-    """Runs a training by `start` in a fresh folder, and reads its results. The folder `keep` gets the saved files as demo.*."""
+    """Runs a training by `start` in a fresh folder over the prepared one; AssertionError if Caffe does not finish. The folder `keep` gets the
+    saved files as demo.*."""
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         for item in prepared.iterdir():

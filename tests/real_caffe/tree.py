@@ -7,7 +7,7 @@ import tempfile
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Optional
+from typing import Any, Optional
 
 
 class Missing(Exception):
@@ -24,6 +24,12 @@ class Finished:
     seconds: float  # of the processor, not of the clock: other programs then count little
     peak_bytes: int
     calls: dict[str, int] = field(default_factory=dict)  # what SYNCEDMEM_REPORT says of calls, if asked
+
+    def report(self) -> str:
+        """The command's output after Caffe's."""
+        _, begin, text = self.err.partition("libsyncedmem: memory of caffe")
+        assert begin, f"there is no report: {self.err[-600:]}"
+        return text
 
     def ending(self) -> str:
         """How it ended, with its last words, for a sentence about a failure."""
@@ -42,6 +48,9 @@ def read_calls(report: Path) -> dict[str, int]:
         raise AssertionError(f"the program left {len(lines)} reports of the library's calls, not one")
     pairs = (word.split("=", 1) for word in lines[0].split() if "=" in word)
     return Counter({name: int(value) for name, value in pairs})
+
+
+HERE = Path(__file__).resolve().parent
 
 
 class Caffe:
@@ -111,3 +120,7 @@ class Caffe:
                     usage.ru_maxrss * 1024,
                     read_calls(report) if count_calls and process.returncode == 0 else {},
                 )
+
+    def python(self, folder: Path, program: str, *arguments: str, **how: Any) -> Finished:
+        """Runs one of the programs here in pycaffe's Python, as `run` does."""
+        return self.run([self.part("python"), str(HERE / program), *arguments], folder, **how)

@@ -5,7 +5,7 @@
 //        probe exhaust MIB             blobs of MIB are made until that fails, then all are given back
 //        probe database FOLDER         makes an LMDB database of images and labels
 //
-// Prints results as `name: value`. With SYNCEDMEM_ACCOUNT=on, a process that runs on libsyncedmem prints its counts.
+// Prints results as `name: value`.
 #include <cuda_runtime.h>
 #include <dlfcn.h>
 
@@ -21,40 +21,12 @@
 
 #include "caffe/caffe.hpp"
 #include "caffe/util/db.hpp"
-#include "syncedmem.h"
 
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
 double since(Clock::time_point start) { return std::chrono::duration<double, std::milli>(Clock::now() - start).count(); }
-
-// Calls of the CUDA runtime from libcaffe, whose original memory layer allocates with them.
-struct Calls {
-  unsigned long count;
-  double milliseconds;
-} device_calls, pinned_calls;
-
-// forward CALLS NAME ARGUMENTS: calls the CUDA runtime's function, which the one in this program hides, and counts it.
-template <typename... Arguments>
-cudaError_t forward(Calls& calls, const char* name, Arguments... arguments) {
-  using Function = cudaError_t (*)(Arguments...);
-  const auto function = reinterpret_cast<Function>(dlsym(RTLD_NEXT, name));
-  const auto start = Clock::now();
-  const cudaError_t error = function(arguments...);
-  ++calls.count;
-  calls.milliseconds += since(start);
-  return error;
-}
-
-}  // namespace
-
-extern "C" cudaError_t cudaMalloc(void** block, size_t size) { return forward(device_calls, "cudaMalloc", block, size); }
-extern "C" cudaError_t cudaFree(void* block) { return forward(device_calls, "cudaFree", block); }
-extern "C" cudaError_t cudaMallocHost(void** block, size_t size) { return forward(pinned_calls, "cudaMallocHost", block, size); }
-extern "C" cudaError_t cudaFreeHost(void* block) { return forward(pinned_calls, "cudaFreeHost", block); }
-
-namespace {
 
 void use_device() {
   caffe::Caffe::set_mode(caffe::Caffe::GPU);
@@ -76,24 +48,6 @@ int print_device() {
   }
   std::printf("%s, compute capability %d.%d\n", properties.name, properties.major, properties.minor);
   return 0;
-}
-
-void print_sum(const char* name, const syncedmem_sum_t& sum) {
-  std::printf("%s: %llu (%.2f ms)\n", name, static_cast<unsigned long long>(sum.count), sum.nanoseconds / 1e6);
-}
-
-void print_counts() {
-  std::printf("calls of cudaMalloc and cudaFree by libcaffe: %lu (%.2f ms)\n", device_calls.count, device_calls.milliseconds);
-  std::printf("calls of cudaMallocHost and cudaFreeHost by libcaffe: %lu (%.2f ms)\n", pinned_calls.count, pinned_calls.milliseconds);
-  const auto read = reinterpret_cast<decltype(&syncedmem_stats)>(dlsym(RTLD_DEFAULT, "syncedmem_stats"));
-  syncedmem_stats_t stats{};
-  stats.size = sizeof stats;
-  if (!read || read(&stats) != SYNCEDMEM_SUCCESS) return;
-  print_sum("device blocks from the driver", stats.device.allocations);
-  print_sum("device blocks from the pool", stats.device.pool_hits);
-  print_sum("page-locked blocks from the driver", stats.pinned.allocations);
-  print_sum("page-locked blocks from the pool", stats.pinned.pool_hits);
-  print_sum("synchronisations before reuse", stats.synchronises);
 }
 
 // One iteration at one size; returns what the net makes of it.
@@ -133,7 +87,6 @@ int churn(const char* prototxt, int sizes, int rounds) {
   std::printf("median: %.3f\n", milliseconds[milliseconds.size() / 2]);
   std::printf("slowest: %.3f\n", milliseconds.back());
   std::printf("result: %a\n", result);
-  print_counts();
   return 0;
 }
 
