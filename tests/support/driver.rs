@@ -18,7 +18,7 @@ macro_rules! functions {
 
         #[allow(non_snake_case, reason = "the driver's names")]
         impl $table {
-            fn of(library: *mut c_void) -> $table {
+            pub fn of(library: *mut c_void) -> $table {
                 $table {
                     $($function: {
                         let found = symbol(library, stringify!($function));
@@ -42,9 +42,10 @@ functions! {
     Driver {
         cuInit(flags: c_uint) -> c_int;
         cuDriverGetVersion(version: *mut c_int) -> c_int;
-            cuDeviceGetCount(count: *mut c_int) -> c_int;
+        cuDeviceGetCount(count: *mut c_int) -> c_int;
+        cuDeviceGetName(name: *mut c_char, bytes: c_int, device: c_int) -> c_int;
         cuDevicePrimaryCtxRetain(context: *mut Handle, device: c_int) -> c_int;
-            cuDevicePrimaryCtxReset_v2(device: c_int) -> c_int;
+        cuDevicePrimaryCtxReset_v2(device: c_int) -> c_int;
         cuCtxCreate_v2(context: *mut Handle, flags: c_uint, device: c_int) -> c_int;
         cuCtxDestroy_v2(context: Handle) -> c_int;
         cuCtxGetCurrent(context: *mut Handle) -> c_int;
@@ -55,6 +56,7 @@ functions! {
         cuStreamCreate(stream: *mut Handle, flags: c_uint) -> c_int;
         cuStreamDestroy_v2(stream: Handle) -> c_int;
         cuStreamQuery(stream: Handle) -> c_int;
+        cuStreamWaitEvent(stream: Handle, event: Handle, flags: c_uint) -> c_int;
         cuStreamBeginCapture_v2(stream: Handle, mode: c_int) -> c_int;
         cuStreamEndCapture(stream: Handle, graph: *mut Handle) -> c_int;
         cuStreamIsCapturing(stream: Handle, status: *mut c_int) -> c_int;
@@ -65,6 +67,9 @@ functions! {
         cuGraphDestroy(graph: Handle) -> c_int;
         cuLaunchHostFunc(stream: Handle, function: extern "C" fn(*mut c_void), argument: *mut c_void) -> c_int;
         cuStreamSynchronize(stream: Handle) -> c_int;
+        cuEventCreate(event: *mut Handle, flags: c_uint) -> c_int;
+        cuEventRecord(event: Handle, stream: Handle) -> c_int;
+        cuEventQuery(event: Handle) -> c_int;
         cuMemAlloc_v2(address: *mut Address, bytes: usize) -> c_int;
         cuMemAllocManaged(address: *mut Address, bytes: usize, flags: c_uint) -> c_int;
         cuMemFree_v2(address: Address) -> c_int;
@@ -76,6 +81,7 @@ functions! {
         cuMemHostUnregister(address: *mut c_void) -> c_int;
         cuMemcpyAsync(to: Address, from: Address, bytes: usize, stream: Handle) -> c_int;
         cuMemcpy(to: Address, from: Address, bytes: usize) -> c_int;
+        cuMemsetD8_v2(address: Address, value: u8, count: usize) -> c_int;
         cuMemsetD8Async(address: Address, value: u8, count: usize, stream: Handle) -> c_int;
         cuPointerGetAttribute(value: *mut c_void, attribute: c_int, address: Address) -> c_int;
     }
@@ -95,6 +101,16 @@ pub struct Account {
     pub streams: usize,
     pub events: usize,
 }
+
+/// An address that a kernel uses, and whether it writes there.
+#[repr(C)]
+pub struct Use {
+    pub address: Address,
+    pub writes: c_int,
+}
+
+/// Runs in a kernel's place.
+pub type Run = extern "C" fn(argument: *mut c_void, bytes: *const *mut u8);
 
 functions! {
     /// The simulated driver's control functions, as `crates/simulated-cuda/include/simulated_cuda.h` has them.
@@ -117,6 +133,7 @@ functions! {
         simcuda_violations(buffer: *mut c_char, bytes: usize) -> usize;
         simcuda_read(address: Address, out: *mut c_void, bytes: usize) -> c_int;
         simcuda_write(address: Address, from: *const c_void, bytes: usize) -> c_int;
+        simcuda_launch(kernel: *const c_char, stream: Handle, uses: *const Use, count: usize, run: Run, argument: *mut c_void) -> c_int;
     }
 }
 

@@ -5,16 +5,11 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The simulated driver, built for the same target as this test.
-fn simulator() -> PathBuf {
-    let target = Path::new(env!("CARGO_BIN_EXE_driver-conformance")).ancestors().nth(2);
-    let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(["build", "--quiet", "-p", "simulated-cuda", "--message-format=json", "--target-dir"]).args(target);
-    let output = cargo.output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    PathBuf::from(text.split('"').find(|word| word.ends_with("/libcuda.so")).unwrap())
-}
+#[allow(dead_code, clippy::undocumented_unsafe_blocks, reason = "its file alone is needed")]
+#[path = "../../../tests/support/driver.rs"]
+mod driver;
+
+use driver::simulated;
 
 /// The exit status, and what the program printed.
 fn conformance(driver: &Path, arguments: &[&str], settings: &[(&str, &str)]) -> (Option<i32>, String) {
@@ -26,7 +21,7 @@ fn conformance(driver: &Path, arguments: &[&str], settings: &[(&str, &str)]) -> 
 
 #[test]
 fn the_simulated_driver_conforms_and_nothing_is_left_in_it() {
-    let (status, text) = conformance(&simulator(), &[], &[("SIMCUDA_DEVICES", "2"), ("SIMCUDA_REPORT", "1")]);
+    let (status, text) = conformance(simulated(), &[], &[("SIMCUDA_DEVICES", "2"), ("SIMCUDA_REPORT", "1")]);
     assert_eq!(status, Some(0), "{text}");
     assert!(text.contains(" 0 failed, 0 skipped\n"), "{text}");
     let left = "0 device blocks (0 bytes), 0 pinned blocks (0 bytes), 0 registered blocks, 0 contexts, 0 streams, 0 events; 0 violations";
@@ -43,7 +38,7 @@ fn the_simulated_driver_conforms_and_nothing_is_left_in_it() {
 
 #[test]
 fn with_one_device_what_needs_two_is_skipped() {
-    let (status, text) = conformance(&simulator(), &["--only", "two devices"], &[("SIMCUDA_DEVICES", "1")]);
+    let (status, text) = conformance(simulated(), &["--only", "two devices"], &[("SIMCUDA_DEVICES", "1")]);
     assert_eq!(status, Some(0), "{text}");
     assert!(text.contains("(there is one device)"), "{text}");
     assert!(text.ends_with("conformance: 0 passed, 0 failed, 3 skipped\n"), "{text}");
@@ -53,7 +48,7 @@ fn with_one_device_what_needs_two_is_skipped() {
 fn a_driver_that_forgets_a_rule_is_found_out() {
     // The faulty driver accepts a release without a retain.
     let fault = [("SIMCUDA_FAIL", "cuDevicePrimaryCtxRelease_v2:1=0")];
-    let (status, text) = conformance(&simulator(), &["--only", "releasing what nobody retains"], &fault);
+    let (status, text) = conformance(simulated(), &["--only", "releasing what nobody retains"], &fault);
     assert_eq!(status, Some(1), "{text}");
     let expected = "(expected CUDA_ERROR_INVALID_CONTEXT (201) from cuDevicePrimaryCtxRelease_v2, got CUDA_SUCCESS (0); \
                     cuDevicePrimaryCtxRelease)";
@@ -62,7 +57,7 @@ fn a_driver_that_forgets_a_rule_is_found_out() {
 
 #[test]
 fn the_simulated_driver_is_described_as_simulated() {
-    let (_, text) = conformance(&simulator(), &["--describe"], &[("SIMCUDA_DEVICES", "2")]);
+    let (_, text) = conformance(simulated(), &["--describe"], &[("SIMCUDA_DEVICES", "2")]);
     assert!(text.starts_with("simulated: yes\ncuda: 12.8\n"), "{text}");
     for line in ["devices: 2", "unified addressing: 1", "integrated: 0", "host registration: 1"] {
         assert!(text.lines().any(|said| said == line), "{line}: {text}");
@@ -74,7 +69,7 @@ fn without_a_driver_or_a_device_the_status_is_2() {
     let (status, text) = conformance(Path::new("/nowhere/libcuda.so.1"), &[], &[]);
     assert_eq!(status, Some(2));
     assert!(text.contains("there is no driver to check: /nowhere/libcuda.so.1"), "{text}");
-    let (status, text) = conformance(&simulator(), &["--only", "freed once"], &[("CUDA_VISIBLE_DEVICES", "")]);
+    let (status, text) = conformance(simulated(), &["--only", "freed once"], &[("CUDA_VISIBLE_DEVICES", "")]);
     assert_eq!(status, Some(2), "{text}");
     assert!(
         text.contains(
@@ -91,14 +86,14 @@ fn driver_with(name: &str, source: &str) -> PathBuf {
     let (code, library) = (folder.join("driver.c"), folder.join("driver.so"));
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(&code, source).unwrap();
-    let simulator = simulator();
+    let simulator = simulated();
     let mut compiler = Command::new("cc");
-    compiler.args(["-shared", "-fPIC", "-Wl,--no-as-needed", "-o"]).arg(&library).arg(&code).arg(&simulator);
+    compiler.args(["-shared", "-fPIC", "-Wl,--no-as-needed", "-o"]).arg(&library).arg(&code).arg(simulator);
     assert!(compiler.arg(format!("-Wl,-rpath,{}", folder.display())).status().unwrap().success());
     // Programs look for it by the name that it carries.
     let link = folder.join("libcuda.so.1");
     let _ = std::fs::remove_file(&link);
-    std::os::unix::fs::symlink(&simulator, &link).unwrap();
+    std::os::unix::fs::symlink(simulator, &link).unwrap();
     library
 }
 

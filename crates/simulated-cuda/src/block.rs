@@ -57,10 +57,6 @@ impl Block {
         self.memory.is_on_device()
     }
 
-    pub fn is_reached_by_host(&self) -> bool {
-        !self.memory.is_out_of_reach()
-    }
-
     /// Where the bytes at an address of the block are.
     pub fn kept_at(&self, address: Address) -> Address {
         address.wrapping_add_signed(self.shift)

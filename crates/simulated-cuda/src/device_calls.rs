@@ -77,7 +77,7 @@ const LAST_ATTRIBUTE: c_int = 148;
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cuDeviceGetAttribute(value: Out<c_int>, attribute: c_int, device: c_int) -> c_int {
-    about("cuDeviceGetAttribute", device, |call, device| {
+    about("cuDeviceGetAttribute", device, |call, _| {
         call.number("attribute", attribute);
         if !(1..=LAST_ATTRIBUTE).contains(&attribute) {
             return Err(INVALID_VALUE);
@@ -91,33 +91,18 @@ pub extern "C" fn cuDeviceGetAttribute(value: Out<c_int>, attribute: c_int, devi
             4 => 64,
             5 => c_int::MAX,
             6 | 7 => 65_535,
-            // Shared and constant memory; warp, pitch, registers.
-            8 => 49_152,
-            9 => 65_536,
+            // Warp, registers, clock rate in kHz, multiprocessors.
             10 => 32,
-            11 => c_int::MAX,
-            12 | 82 => 65_536,
-            // Clock rates in kHz, bus width in bits, cache.
+            12 => 65_536,
             13 => 1_000_000,
-            36 => 1_000_000,
-            37 => 256,
-            38 => 4 << 20,
-            14 => 512,
-            // Multiprocessors and threads of each.
             16 => 16,
-            39 => 2048,
-            // Overlap of copies, mapping of host memory, concurrent kernels, unified addressing.
-            15 | 19 | 31 | 41 => 1,
-            // Copy engines.
+            // Overlap of copies, and copy engines; unified addressing.
+            15 | 41 => 1,
             40 => 2,
-            // Its place on the bus.
-            33 => device.number as c_int + 1,
-            34 | 50 => 0,
-            // The compute capability.
+            // The compute capability is 8.0.
             75 => 8,
-            76 => 0,
-            // Stream priorities; managed memory; registered memory by its host pointer; registration.
-            78 | 83 | 91 | 99 => 1,
+            // Managed memory; registered memory by its host pointer; registration.
+            83 | 91 | 99 => 1,
             _ => 0,
         })
     })

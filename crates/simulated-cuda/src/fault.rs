@@ -41,7 +41,7 @@ pub fn watch(kernel: Arc<str>, blocks: &[Arc<Block>], run: impl FnOnce(&View)) -
     let kernel = running.kernel;
     let hurt = |block: &&Arc<Block>| {
         // SAFETY: the block is allocated while its bytes move, which `perform` counts; no operation writes behind it.
-        !block.is_reached_by_host() && unsafe { !space::is_intact_behind(block.kept_at(block.start), block.bytes) }
+        block.memory.is_out_of_reach() && unsafe { !space::is_intact_behind(block.kept_at(block.start), block.bytes) }
     };
     let sentence = |block: &Arc<Block>| {
         format!("kernel {kernel} wrote behind 0x{:x} ({} bytes), or one before it did", block.start, block.bytes)

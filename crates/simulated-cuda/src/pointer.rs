@@ -2,13 +2,12 @@
 #![expect(unsafe_code, reason = "entry points have C names")]
 
 use std::ffi::{c_int, c_uint};
-use std::sync::Arc;
 
 use crate::abi::{Address, Array, Handle, INVALID_VALUE, Out, Outcome};
-use crate::block::{Block, Memory};
+use crate::block::Block;
 use crate::entry::enter;
 use crate::settings;
-use crate::state::{State, state};
+use crate::state::state;
 
 /// CU_MEMORYTYPE_HOST and CU_MEMORYTYPE_DEVICE.
 const HOST: c_uint = 1;
@@ -16,25 +15,17 @@ const DEVICE: c_uint = 2;
 
 const CONTEXT: c_int = 1;
 const MEMORY_TYPE: c_int = 2;
-const DEVICE_POINTER: c_int = 3;
-const HOST_POINTER: c_int = 4;
 const BUFFER_ID: c_int = 7;
-const IS_MANAGED: c_int = 8;
 const DEVICE_ORDINAL: c_int = 9;
 const RANGE_START_ADDR: c_int = 11;
 const RANGE_SIZE: c_int = 12;
 
-fn put(state: &State, data: Out<u8>, attribute: c_int, address: Address, block: &Arc<Block>) -> Outcome {
+fn put(data: Out<u8>, attribute: c_int, block: &Block) -> Outcome {
     match attribute {
         CONTEXT => data.cast::<Handle>().put(block.context),
         MEMORY_TYPE => data.cast::<c_uint>().put(if block.is_on_device() { DEVICE } else { HOST }),
-        // As kernels of the current context see it, so there must be one.
-        DEVICE_POINTER => state.current().and_then(|_| data.cast::<Address>().put(address)),
-        HOST_POINTER if !block.is_reached_by_host() => Err(INVALID_VALUE),
-        HOST_POINTER => data.cast::<Address>().put(address),
         BUFFER_ID if settings::no_host_ids() && !block.is_on_device() => Err(INVALID_VALUE),
         BUFFER_ID => data.cast::<u64>().put(block.id),
-        IS_MANAGED => data.put(u8::from(block.memory == Memory::Managed)),
         DEVICE_ORDINAL => data.cast::<c_int>().put(block.device as c_int),
         RANGE_START_ADDR => data.cast::<Address>().put(block.start),
         RANGE_SIZE => data.cast::<usize>().put(block.bytes),
@@ -49,15 +40,12 @@ fn put_default(data: Out<u8>, attribute: c_int) -> Outcome {
     match attribute {
         MEMORY_TYPE => data.cast::<c_uint>().put(0),
         DEVICE_ORDINAL => data.cast::<c_int>().put(NO_DEVICE),
-        CONTEXT | DEVICE_POINTER | HOST_POINTER | BUFFER_ID | RANGE_START_ADDR | RANGE_SIZE => {
-            data.cast::<u64>().put(0)
-        }
-        IS_MANAGED => data.put(0),
+        CONTEXT | BUFFER_ID | RANGE_START_ADDR | RANGE_SIZE => data.cast::<u64>().put(0),
         _ => Err(INVALID_VALUE),
     }
 }
 
-/// No context need be current, but for one attribute.
+/// No context need be current.
 #[unsafe(no_mangle)]
 pub extern "C" fn cuPointerGetAttribute(data: Out<u8>, attribute: c_int, address: Address) -> c_int {
     enter("cuPointerGetAttribute", |call| {
@@ -66,7 +54,7 @@ pub extern "C" fn cuPointerGetAttribute(data: Out<u8>, attribute: c_int, address
         data.required()?;
         let state = state();
         let block = state.block_at(address).ok_or(INVALID_VALUE)?;
-        put(&state, data, attribute, address, block)
+        put(data, attribute, block)
     })
 }
 
@@ -87,7 +75,7 @@ pub extern "C" fn cuPointerGetAttributes(
         for index in 0..count as usize {
             let (attribute, data) = (attributes.get(index)?, data.get(index)?);
             data.required()?;
-            let known = block.is_some_and(|block| put(&state, data, attribute, address, block).is_ok());
+            let known = block.is_some_and(|block| put(data, attribute, block).is_ok());
             if !known {
                 put_default(data, attribute)?;
             }

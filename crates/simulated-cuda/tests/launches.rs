@@ -1,23 +1,22 @@
 //! Functions of the program that run on the bytes behind device addresses, and what the driver says of their mistakes.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod support;
 
-use std::ffi::c_void;
+use std::ffi::{c_char, c_void};
 use std::ptr::null_mut;
 
 use support::*;
 
 const ILLEGAL_ADDRESS: i32 = 700;
-const NAME: *const u8 = c"add_one".as_ptr().cast();
+const NAME: *const c_char = c"add_one".as_ptr();
 /// The least block that has pages to itself.
 const PAGE: usize = 4096;
 
 /// Adds one to the byte at its first address, as many bytes behind it as the argument says.
-extern "C" fn add_one(argument: *mut c_void, places: *const Address) {
+extern "C" fn add_one(argument: *mut c_void, places: *const *mut u8) {
     // SAFETY: every launch here has a use.
     let place = unsafe { places.read() };
-    let byte = std::ptr::with_exposed_provenance_mut::<u8>(place + argument.addr());
+    let byte = place.wrapping_add(argument.addr());
     // SAFETY: in the block, or where a test wants to see it fail.
     let old = unsafe { byte.read_volatile() };
     // SAFETY: the same byte.
@@ -26,19 +25,19 @@ extern "C" fn add_one(argument: *mut c_void, places: *const Address) {
 
 fn launch(simulator: &Library, address: Address, stream: Handle, offset: usize) -> i32 {
     let uses = [Use { address, writes: 1 }];
-    (simulator.simcuda_launch)(NAME, stream, uses.as_ptr(), 1, add_one, std::ptr::without_provenance_mut(offset))
+    simulator.control.simcuda_launch(NAME, stream, uses.as_ptr(), 1, add_one, std::ptr::without_provenance_mut(offset))
 }
 
 #[test]
 fn it_gets_the_bytes_behind_its_addresses_in_its_streams_order() {
     let simulator = Simulator::fresh();
     let (block, stream) = (simulator.device_block(512), simulator.stream(0));
-    (simulator.simcuda_hold_streams)();
-    assert_eq!((simulator.cuMemsetD8Async)(block, 7, 512, stream), SUCCESS);
+    simulator.control.simcuda_hold_streams();
+    assert_eq!(simulator.cuMemsetD8Async(block, 7, 512, stream), SUCCESS);
     assert_eq!(launch(&simulator, block + 3, stream, 0), SUCCESS);
     assert_eq!(simulator.peek(block, 1), [0xCD], "nothing has run yet");
-    (simulator.simcuda_release_streams)();
-    assert_eq!((simulator.cuStreamSynchronize)(stream), SUCCESS);
+    simulator.control.simcuda_release_streams();
+    assert_eq!(simulator.cuStreamSynchronize(stream), SUCCESS);
     assert_eq!(simulator.peek(block, 5), [7, 7, 7, 8, 7]);
     assert_eq!(simulator.calls("cuLaunchKernel"), 1);
     assert_eq!(simulator.violations(), [""; 0]);
@@ -48,7 +47,7 @@ fn it_gets_the_bytes_behind_its_addresses_in_its_streams_order() {
 fn is_refused(simulator: &Simulator, address: Address, reason: &str) {
     assert_eq!(launch(simulator, address, LEGACY, 0), ILLEGAL_ADDRESS);
     assert_eq!(simulator.violations(), [format!("kernel add_one got 0x{address:x}: {reason}")]);
-    assert_eq!((simulator.cuCtxSynchronize)(), ILLEGAL_ADDRESS);
+    assert_eq!(simulator.cuCtxSynchronize(), ILLEGAL_ADDRESS);
 }
 
 #[test]
@@ -61,11 +60,11 @@ fn pageable_memory_is_refused() {
 #[test]
 fn memory_of_another_device_is_refused() {
     let simulator = Simulator::fresh();
-    let mut other = 0;
-    assert_eq!((simulator.cuDevicePrimaryCtxRetain)(&mut other, 1), SUCCESS);
-    assert_eq!((simulator.cuCtxSetCurrent)(other), SUCCESS);
+    let mut other = LEGACY;
+    assert_eq!(simulator.cuDevicePrimaryCtxRetain(&mut other, 1), SUCCESS);
+    assert_eq!(simulator.cuCtxSetCurrent(other), SUCCESS);
     let block = simulator.device_block(512);
-    assert_eq!((simulator.cuCtxSetCurrent)(simulator.context), SUCCESS);
+    assert_eq!(simulator.cuCtxSetCurrent(simulator.context), SUCCESS);
     is_refused(&simulator, block, "memory of device 1, and runs on device 0");
 }
 
@@ -73,11 +72,11 @@ fn memory_of_another_device_is_refused() {
 fn a_block_that_is_freed_before_it_ran_is_named_with_the_kernel() {
     let simulator = Simulator::fresh();
     let (block, stream) = (simulator.device_block(512), simulator.stream(0));
-    (simulator.simcuda_hold_streams)();
+    simulator.control.simcuda_hold_streams();
     assert_eq!(launch(&simulator, block, stream, 0), SUCCESS);
-    assert_eq!((simulator.cuMemFree_v2)(block), SUCCESS);
-    (simulator.simcuda_release_streams)();
-    assert_eq!((simulator.cuStreamSynchronize)(stream), SUCCESS);
+    assert_eq!(simulator.cuMemFree_v2(block), SUCCESS);
+    simulator.control.simcuda_release_streams();
+    assert_eq!(simulator.cuStreamSynchronize(stream), SUCCESS);
     let sentences = simulator.violations();
     assert!(
         sentences.contains(&format!("kernel add_one ran on 0x{block:x} (512 bytes), freed meanwhile")),
@@ -90,7 +89,7 @@ fn a_write_behind_a_block_is_named() {
     let simulator = Simulator::fresh();
     let block = simulator.device_block(1000);
     assert_eq!(launch(&simulator, block, LEGACY, 1000), SUCCESS);
-    assert_eq!((simulator.cuCtxSynchronize)(), SUCCESS);
+    assert_eq!(simulator.cuCtxSynchronize(), SUCCESS);
     assert_eq!(
         simulator.violations(),
         [format!("kernel add_one wrote behind 0x{block:x} (1000 bytes), or one before it did")]
@@ -103,7 +102,7 @@ fn an_access_beyond_the_pages_of_a_block_names_it_and_ends_the_process() {
         let simulator = Simulator::fresh();
         let block = simulator.device_block(PAGE);
         assert_eq!(launch(&simulator, block, LEGACY, PAGE), SUCCESS);
-        (simulator.cuCtxSynchronize)();
+        simulator.cuCtxSynchronize();
     });
     assert!(aborted(&output));
     let said = said(&output);
@@ -118,12 +117,12 @@ fn a_strict_driver_ends_a_kernel_that_reaches_a_block_which_its_launch_did_not_n
         let simulator = Simulator::fresh();
         let (one, other) = (simulator.device_block(PAGE), simulator.device_block(PAGE));
         for block in [one, other, one] {
-            assert_eq!((launch(&simulator, block, LEGACY, 5), (simulator.cuCtxSynchronize)()), (SUCCESS, SUCCESS));
+            assert_eq!((launch(&simulator, block, LEGACY, 5), simulator.cuCtxSynchronize()), (SUCCESS, SUCCESS));
         }
         assert_eq!((simulator.peek(one + 5, 1), simulator.peek(other + 5, 1)), (vec![0xCF], vec![0xCE]));
         eprintln!("it reaches for 0x{other:x}");
-        assert_eq!(launch(&simulator, one, LEGACY, other - one), SUCCESS);
-        (simulator.cuCtxSynchronize)();
+        assert_eq!(launch(&simulator, one, LEGACY, (other - one) as usize), SUCCESS);
+        simulator.cuCtxSynchronize();
     });
     let said = said(&output);
     let other = said.split_once("it reaches for ").unwrap().1.lines().next().unwrap();
@@ -135,15 +134,15 @@ fn a_strict_driver_ends_a_kernel_that_reaches_a_block_which_its_launch_did_not_n
 fn copy_beside_a_kernel(simulator: &Simulator, waits: bool) -> (Address, Vec<String>) {
     let (block, pinned) = (simulator.device_block(512), simulator.pinned_block(512, 1));
     let (first, second, event) = (simulator.stream(NON_BLOCKING), simulator.stream(NON_BLOCKING), simulator.event());
-    (simulator.simcuda_hold_streams)();
+    simulator.control.simcuda_hold_streams();
     assert_eq!(launch(simulator, block, first, 0), SUCCESS);
-    assert_eq!((simulator.cuEventRecord)(event, first), SUCCESS);
+    assert_eq!(simulator.cuEventRecord(event, first), SUCCESS);
     if waits {
-        assert_eq!((simulator.cuStreamWaitEvent)(second, event, 0), SUCCESS);
+        assert_eq!(simulator.cuStreamWaitEvent(second, event, 0), SUCCESS);
     }
-    assert_eq!((simulator.cuMemcpyAsync)(block, pinned, 512, second), SUCCESS);
-    (simulator.simcuda_release_streams)();
-    assert_eq!((simulator.cuCtxSynchronize)(), SUCCESS);
+    assert_eq!(simulator.cuMemcpyAsync(block, pinned, 512, second), SUCCESS);
+    simulator.control.simcuda_release_streams();
+    assert_eq!(simulator.cuCtxSynchronize(), SUCCESS);
     (block, simulator.violations())
 }
 
@@ -166,13 +165,13 @@ fn a_copy_that_waits_for_the_kernels_event_is_none() {
 fn a_broken_context_runs_nothing_more() {
     let simulator = Simulator::fresh();
     let block = simulator.device_block(512);
-    (simulator.simcuda_hold_streams)();
+    simulator.control.simcuda_hold_streams();
     let stream = simulator.stream(0);
     assert_eq!(launch(&simulator, block, stream, 0), SUCCESS);
-    (simulator.simcuda_break_context)(0, 999);
-    (simulator.simcuda_release_streams)();
-    assert_eq!((simulator.cuStreamSynchronize)(stream), 999);
-    assert_eq!((simulator.simcuda_launch)(NAME, stream, std::ptr::null(), 0, add_one, null_mut()), 999);
+    simulator.control.simcuda_break_context(LEGACY, 999);
+    simulator.control.simcuda_release_streams();
+    assert_eq!(simulator.cuStreamSynchronize(stream), 999);
+    assert_eq!(simulator.control.simcuda_launch(NAME, stream, std::ptr::null(), 0, add_one, null_mut()), 999);
     assert_eq!(simulator.peek(block, 1), [0xCD]);
 }
 
@@ -180,15 +179,15 @@ fn a_broken_context_runs_nothing_more() {
 fn copied(simulator: &Simulator, waits: bool) -> u8 {
     let (from, to) = (simulator.device_block(512), simulator.device_block(512));
     let (first, second, event) = (simulator.stream(NON_BLOCKING), simulator.stream(NON_BLOCKING), simulator.event());
-    assert_eq!((simulator.cuMemsetD8Async)(from, 7, 512, first), SUCCESS);
-    assert_eq!((simulator.cuEventRecord)(event, first), SUCCESS);
+    assert_eq!(simulator.cuMemsetD8Async(from, 7, 512, first), SUCCESS);
+    assert_eq!(simulator.cuEventRecord(event, first), SUCCESS);
     if waits {
-        assert_eq!((simulator.cuStreamWaitEvent)(second, event, 0), SUCCESS);
+        assert_eq!(simulator.cuStreamWaitEvent(second, event, 0), SUCCESS);
     }
-    assert_eq!((simulator.cuMemcpyAsync)(to, from, 512, second), SUCCESS);
-    assert_eq!((simulator.cuStreamSynchronize)(second), SUCCESS);
+    assert_eq!(simulator.cuMemcpyAsync(to, from, 512, second), SUCCESS);
+    assert_eq!(simulator.cuStreamSynchronize(second), SUCCESS);
     let byte = simulator.peek(to, 1)[0];
-    assert_eq!((simulator.cuCtxSynchronize)(), SUCCESS);
+    assert_eq!(simulator.cuCtxSynchronize(), SUCCESS);
     byte
 }
 

@@ -13,15 +13,15 @@ fn a_copy_is_one_line_that_says_where_from_where_to_how_much_and_which_way() {
     let simulator = Simulator::fresh();
     let device = simulator.device_block(4096);
     let host = vec![1; 4096];
-    (simulator.simcuda_clear_log)();
-    assert_eq!((simulator.cuMemcpy)(device, address_of(&host), 4096), SUCCESS);
-    let (context, host) = (simulator.context, address_of(&host));
+    simulator.control.simcuda_clear_log();
+    assert_eq!(simulator.cuMemcpy(device, address_of(&host), 4096), SUCCESS);
+    let (context, host) = (simulator.context.addr(), address_of(&host));
     let expected = format!("cuMemcpy dst=0x{device:x} src=0x{host:x} bytes=4096 kind=HtoD ctx=0x{context:x} thread=");
     let log = simulator.log();
     assert!(log.starts_with(&expected) && log.ends_with(" -> 0\n"), "{log}");
     assert_eq!(log.lines().count(), 1);
     let mut room = [b'?'; 9];
-    assert_eq!((simulator.simcuda_log)(room.as_mut_ptr(), room.len()), log.len());
+    assert_eq!(simulator.control.simcuda_log(room.as_mut_ptr().cast(), room.len()), log.len());
     assert_eq!(text_of(&room), &log[..8]);
 }
 
@@ -29,24 +29,24 @@ fn a_copy_is_one_line_that_says_where_from_where_to_how_much_and_which_way() {
 fn calls_and_copies_are_counted_by_name_and_by_kind_and_size() {
     let simulator = Simulator::fresh();
     let (device, stream, host) = (simulator.device_block(4096), simulator.stream(0), vec![1; 4096]);
-    assert_eq!((simulator.cuMemcpy)(device, address_of(&host), 4096), SUCCESS);
-    assert_eq!((simulator.cuMemcpyAsync)(device, address_of(&host), 4096, stream), SUCCESS);
-    assert_eq!((simulator.cuMemcpyAsync)(address_of(&host), device, 16, stream), SUCCESS);
-    assert_eq!((simulator.cuMemcpy)(device, device + 2048, 16), SUCCESS);
-    assert_eq!((simulator.cuMemcpy)(device, address_of(&host), 4097), INVALID_VALUE);
-    assert_eq!((simulator.cuMemcpy)(device, address_of(&host), 0), SUCCESS);
+    assert_eq!(simulator.cuMemcpy(device, address_of(&host), 4096), SUCCESS);
+    assert_eq!(simulator.cuMemcpyAsync(device, address_of(&host), 4096, stream), SUCCESS);
+    assert_eq!(simulator.cuMemcpyAsync(address_of(&host), device, 16, stream), SUCCESS);
+    assert_eq!(simulator.cuMemcpy(device, device + 2048, 16), SUCCESS);
+    assert_eq!(simulator.cuMemcpy(device, address_of(&host), 4097), INVALID_VALUE);
+    assert_eq!(simulator.cuMemcpy(device, address_of(&host), 0), SUCCESS);
     assert_eq!(
         [simulator.calls("cuMemAlloc_v2"), simulator.calls("cuMemAlloc"), simulator.calls("cuMemFree")],
         [1, 1, 0]
     );
-    assert_eq!((simulator.simcuda_calls)(std::ptr::null()), 8);
+    assert_eq!(simulator.control.simcuda_calls(std::ptr::null()), 8);
     assert_eq!(
         [simulator.copies("HtoD", 4096), simulator.copies("HtoD", usize::MAX), simulator.copies("DtoH", 16)],
         [2, 2, 1]
     );
-    assert_eq!((simulator.simcuda_copies)(std::ptr::null(), 16), 2);
-    (simulator.simcuda_clear_log)();
-    assert_eq!(((simulator.simcuda_calls)(std::ptr::null()), simulator.log()), (0, String::new()));
+    assert_eq!(simulator.control.simcuda_copies(std::ptr::null(), 16), 2);
+    simulator.control.simcuda_clear_log();
+    assert_eq!((simulator.control.simcuda_calls(std::ptr::null()), simulator.log()), (0, String::new()));
 }
 
 #[test]
@@ -55,18 +55,18 @@ fn the_nth_call_of_a_function_fails_as_often_as_said_and_does_nothing() {
     simulator.fail("cuMemAlloc_v2", 2, OUT_OF_MEMORY, 1);
     let mut address = 7;
     simulator.device_block(512);
-    assert_eq!((simulator.cuCtxSynchronize)(), SUCCESS);
-    assert_eq!((simulator.cuMemAlloc_v2)(&mut address, 512), OUT_OF_MEMORY);
+    assert_eq!(simulator.cuCtxSynchronize(), SUCCESS);
+    assert_eq!(simulator.cuMemAlloc_v2(&mut address, 512), OUT_OF_MEMORY);
     assert_eq!(address, 7);
     simulator.device_block(512);
     assert_eq!((simulator.account().device_blocks, simulator.calls("cuMemAlloc_v2")), (2, 3));
     simulator.fail("cuCtxSynchronize", 1, 12_345, 2);
-    let statuses: Vec<_> = (0..3).map(|_| (simulator.cuCtxSynchronize)()).collect();
+    let statuses: Vec<_> = (0..3).map(|_| simulator.cuCtxSynchronize()).collect();
     assert_eq!(statuses, [12_345, 12_345, SUCCESS]);
     simulator.fail("cuCtxSynchronize", 1, -1, 0);
-    assert!((0..10).all(|_| (simulator.cuCtxSynchronize)() == -1));
-    (simulator.simcuda_clear_faults)();
-    assert_eq!((simulator.cuCtxSynchronize)(), SUCCESS);
+    assert!((0..10).all(|_| simulator.cuCtxSynchronize() == -1));
+    simulator.control.simcuda_clear_faults();
+    assert_eq!(simulator.cuCtxSynchronize(), SUCCESS);
 }
 
 #[test]
@@ -74,9 +74,9 @@ fn faults_can_come_from_the_environment() {
     let environment = [("SIMCUDA_FAIL", "cuInit:2=999,cuDriverGetVersion:1=36")];
     let output = in_a_process("faults_can_come_from_the_environment", &environment, |library| {
         let mut version = 0;
-        let statuses = [(library.cuInit)(0), (library.cuInit)(0), (library.cuDriverGetVersion)(&mut version)];
+        let statuses = [library.cuInit(0), library.cuInit(0), library.cuDriverGetVersion(&mut version)];
         eprintln!("statuses {statuses:?}");
-        (library.simcuda_fail)(c"cuMemAlok".as_ptr(), 1, 2, 1);
+        library.control.simcuda_fail(c"cuMemAlok".as_ptr(), 1, 2, 1);
     });
     assert!(said(&output).contains("statuses [0, 999, 36]"), "{}", said(&output));
     assert!(aborted(&output) && said(&output).contains("there is no entry point \"cuMemAlok\""), "{}", said(&output));

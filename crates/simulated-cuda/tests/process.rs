@@ -11,11 +11,11 @@ use support::*;
 fn devices(test: &str, environment: &[(&str, &str)]) -> String {
     let output = in_a_process(test, environment, |library| {
         let mut count: c_int = 0;
-        let status = (library.cuInit)(0);
-        (library.cuDeviceGetCount)(&mut count);
+        let status = library.cuInit(0);
+        library.cuDeviceGetCount(&mut count);
         let names = (0..count).map(|device| {
             let mut name = [0; 64];
-            assert_eq!((library.cuDeviceGetName)(name.as_mut_ptr(), 64, device), SUCCESS);
+            assert_eq!(library.cuDeviceGetName(name.as_mut_ptr().cast(), 64, device), SUCCESS);
             text_of(&name).rsplit(' ').next().unwrap().to_owned()
         });
         eprintln!("<{status}:{}>", names.collect::<Vec<_>>().join(","));
@@ -34,7 +34,7 @@ fn visible_devices_are_listed_by_index_until_an_entry_names_none() {
 #[test]
 fn a_setting_that_cannot_be_read_ends_the_process() {
     let test = "a_setting_that_cannot_be_read_ends_the_process";
-    let output = in_a_process(test, &[("SIMCUDA_DEVICES", "some")], |library| _ = (library.cuInit)(0));
+    let output = in_a_process(test, &[("SIMCUDA_DEVICES", "some")], |library| _ = library.cuInit(0));
     assert!(aborted(&output) && said(&output).contains("SIMCUDA_DEVICES=some is not a number"), "{}", said(&output));
 }
 
@@ -44,10 +44,10 @@ fn a_call_in_a_forked_child_aborts_and_the_parent_goes_on() {
         let simulator = Simulator::fresh();
         let block = simulator.device_block(512);
         let status = in_a_forked_child(|| {
-            (simulator.cuMemFree_v2)(block);
+            simulator.cuMemFree_v2(block);
         });
         assert!(died_of(status, libc::SIGABRT), "{status}");
-        assert_eq!((simulator.cuMemFree_v2)(block), SUCCESS);
+        assert_eq!(simulator.cuMemFree_v2(block), SUCCESS);
     });
     assert!(output.status.success(), "{}", said(&output));
     assert!(said(&output).contains("cuMemFree_v2 was called in a forked child"), "{}", said(&output));
@@ -57,8 +57,8 @@ fn a_call_in_a_forked_child_aborts_and_the_parent_goes_on() {
 fn the_child_of_a_process_that_did_not_initialise_can() {
     let output = in_a_process("the_child_of_a_process_that_did_not_initialise_can", &[], |library| {
         let mut version = 0;
-        (library.cuDriverGetVersion)(&mut version);
-        let status = in_a_forked_child(|| assert_eq!((library.cuInit)(0), SUCCESS));
+        library.cuDriverGetVersion(&mut version);
+        let status = in_a_forked_child(|| assert_eq!(library.cuInit(0), SUCCESS));
         assert_eq!(status, 0);
     });
     assert!(output.status.success(), "{}", said(&output));
@@ -66,7 +66,7 @@ fn the_child_of_a_process_that_did_not_initialise_can() {
 
 extern "C" fn call_after_exit() {
     let mut count = 0;
-    (library().cuDeviceGetCount)(&mut count);
+    library().cuDeviceGetCount(&mut count);
 }
 
 #[test]
@@ -74,7 +74,7 @@ fn a_call_after_the_exit_handler_aborts() {
     let output = in_a_process("a_call_after_the_exit_handler_aborts", &[], |library| {
         // SAFETY: the function is this program's.
         assert_eq!(unsafe { libc::atexit(call_after_exit) }, 0);
-        assert_eq!((library.cuInit)(0), SUCCESS);
+        assert_eq!(library.cuInit(0), SUCCESS);
     });
     assert!(aborted(&output), "{:?}", output.status);
     assert!(said(&output).contains("cuDeviceGetCount was called after the driver's exit handler ran"));
@@ -85,8 +85,8 @@ fn use_of_a_destroyed_stream_aborts() {
     let output = in_a_process("use_of_a_destroyed_stream_aborts", &[], |_| {
         let simulator = Simulator::fresh();
         let stream = simulator.stream(0);
-        assert_eq!((simulator.cuStreamDestroy_v2)(stream), SUCCESS);
-        (simulator.cuStreamSynchronize)(stream);
+        assert_eq!(simulator.cuStreamDestroy_v2(stream), SUCCESS);
+        simulator.cuStreamSynchronize(stream);
     });
     assert!(aborted(&output));
     assert!(said(&output).contains("use of stream 0x") && said(&output).contains("which was destroyed"));
@@ -97,7 +97,7 @@ fn a_report_at_exit_says_what_is_alive() {
     let output = in_a_process("a_report_at_exit_says_what_is_alive", &[("SIMCUDA_REPORT", "1")], |_| {
         let simulator = std::mem::ManuallyDrop::new(Simulator::fresh());
         let block = simulator.device_block(512);
-        assert_eq!((simulator.cuMemcpy)(block, address_of(&[1; 100]), 100), SUCCESS);
+        assert_eq!(simulator.cuMemcpy(block, address_of(&[1; 100]), 100), SUCCESS);
     });
     assert!(said(&output).contains("peaks: device=512 pinned=0\n"), "{}", said(&output));
     assert!(said(&output).contains("copies: HtoD=1,100\n"), "{}", said(&output));
@@ -111,8 +111,8 @@ fn a_process_ends_silently_while_a_stream_is_held() {
     let output = in_a_process("a_process_ends_silently_while_a_stream_is_held", &[], |_| {
         let simulator = std::mem::ManuallyDrop::new(Simulator::fresh());
         let (block, stream) = (simulator.device_block(512), simulator.stream(0));
-        (simulator.simcuda_hold_streams)();
-        assert_eq!((simulator.cuMemsetD8Async)(block, 1, 512, stream), SUCCESS);
+        simulator.control.simcuda_hold_streams();
+        assert_eq!(simulator.cuMemsetD8Async(block, 1, 512, stream), SUCCESS);
     });
     assert!(output.status.success());
     assert_eq!(said(&output), "");
