@@ -47,17 +47,6 @@ double ready(const Library& library, Pointer (*Library::*call)(void*)) {
   return sample;
 }
 
-double construct_destroy(const Library& library) {
-  alignas(16) char object[64];
-  const long calls = 200000;
-  const double start = used();
-  for (long i = 0; i < calls; ++i) {
-    library.construct(object, 4096);
-    library.destroy(object);
-  }
-  return (used() - start) / calls;
-}
-
 // Made, written in full and ended.
 double first_touch(const Library& library, std::size_t bytes, long calls) {
   alignas(16) char object[64];
@@ -79,8 +68,7 @@ std::vector<Row> rows() {
   std::vector<Row> all = {
       {"cpu_data", "cpu_data(), nothing to do", [](const Library& l) { return ready(l, &Library::cpu_data); }},
       {"mutable_cpu_data", "mutable_cpu_data(), nothing to do",
-       [](const Library& l) { return ready(l, &Library::mutable_cpu_data); }},
-      {"construct", "construct and destroy, untouched", construct_destroy}};
+       [](const Library& l) { return ready(l, &Library::mutable_cpu_data); }}};
   // A sample lasts a millisecond or more.
   const struct {
     std::size_t bytes;

@@ -16,7 +16,6 @@ from system import describe_system
 BOUNDS = {
     "cpu_data": 0.50,
     "mutable_cpu_data": 0.50,
-    "construct": 1.10,
     "touch.4": 1.10,
     "touch.256": 1.10,
     "touch.4096": 1.10,
