@@ -52,7 +52,7 @@ pub unsafe fn between_devices(
     from: NonNull<c_void>,
     bytes: usize,
 ) -> Result<(), Error> {
-    // Memory that is gone is refused.
+    // It refuses memory that is gone.
     drop(device::enter(driver, from, None)?);
     let _entered = device::enter(driver, to, owner)?;
     // SAFETY: the caller guarantees it.

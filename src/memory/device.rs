@@ -150,8 +150,8 @@ fn enter_another<'d>(driver: &'d Driver, address: NonNull<c_void>, gone: &Alloca
 }
 
 /// Memory of a pool or of virtual memory management has no context: then its device's primary one becomes current, or
-/// if that is unknown, the one for a new block. An address that the driver does not know a copy would take for the host's, and end the
-/// process: it is refused, unless the device reaches the host's memory.
+/// if that is unknown, the one for a new block. The driver takes an address that it does not know for the host's, and a copy there can end
+/// the process: this function refuses such an address, unless the device reaches the host's memory.
 fn enter_unknown(driver: &Driver, address: NonNull<c_void>) -> Result<ContextGuard<'_>, Error> {
     let location = pointer::location(driver, driver::address(address.as_ptr()));
     let guard = match location {

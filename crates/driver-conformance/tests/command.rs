@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-#[allow(dead_code, clippy::undocumented_unsafe_blocks, reason = "its file alone is needed")]
+#[allow(dead_code, clippy::undocumented_unsafe_blocks, reason = "a part of it is used; tests say no SAFETY")]
 #[path = "../../../tests/support/driver.rs"]
 mod driver;
 

@@ -5,8 +5,8 @@
 # reported NAME KIND: the peak of that memory, in MiB, by the library's own report.
 reported() { awk -v kind="$2" '$1 == kind && $2 == "memory:" { print $3 * ($4 == "GiB" ? 1024 : $4 == "KiB" ? 1 / 1024 : 1) }' "$work/$1.report"; }
 
-# peak_of NAME [NAME]: the peak of device memory: in bytes, as the simulated driver counts it, or in MiB, as the library does on a device: there of the second
-# run, because the first is the original's.
+# peak_of NAME [NAME]: the peak of device memory. The simulated driver counts it in bytes. On a device the library reports it in MiB, and only of its
+# own runs: the second name is the run that stands there for the original's.
 peak_of() {
   if [ -n "$simulated" ]; then figures "$work/$1.log" | sed -n 's/^peak device|//p'; else reported "${2:-$1}" device; fi
 }

@@ -1,6 +1,6 @@
 //! Loads the simulated driver as a program does, and gives each test a fresh one.
 #![allow(dead_code, reason = "no test file uses all of it")]
-#![allow(clippy::undocumented_unsafe_blocks, clippy::unwrap_used, reason = "so is the table of the driver's functions")]
+#![allow(clippy::undocumented_unsafe_blocks, clippy::unwrap_used, reason = "tests say no SAFETY, and may fail so")]
 
 use std::ffi::{CString, c_int, c_uint, c_void};
 use std::path::PathBuf;
