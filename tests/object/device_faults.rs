@@ -101,7 +101,7 @@ fn every_driver_call_of_every_operation_from_every_state_fails_in_turn() {
     let gpu = simulated_gpu();
     // A budget that is set does not depend on the device's free memory. Otherwise the driver is asked for that at most every
     // 100 ms, so that a call may be made at one time and not at the next.
-    if pools::budget(pools::DEVICE) != 0 && std::env::var_os("SYNCEDMEM_POOL_BUDGET").is_none() {
+    if pools::are_wanted() && std::env::var_os("SYNCEDMEM_POOL_BUDGET").is_none() {
         pools::set_budget(1 << 30);
     }
     for pins in [false, true] {

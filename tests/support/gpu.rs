@@ -97,8 +97,7 @@ fn take_turn(serves: fn(&Loaded) -> bool, need: &str) -> Gpu {
     unsafe { libc::alarm(HANGS_AFTER) };
     assert_eq!(loaded.driver.cuInit(0), 0, "the driver does not start");
     // Most tests are about each call of the driver's. SYNCEDMEM_TEST_POOLS=on lets the others run with pools as well.
-    let pools = std::env::var("SYNCEDMEM_TEST_POOLS").is_ok_and(|value| value == "on");
-    assert_eq!(syncedmem_set_pool_budget(if pools { usize::MAX } else { 0 }), SYNCEDMEM_SUCCESS);
+    pools::set_pools(pools::are_wanted());
     let mut gpu =
         Gpu { loaded, violations: 0, account: Account::default(), is_small: AtomicBool::new(false), _turn: turn };
     if loaded.control.is_some() {

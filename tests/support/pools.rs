@@ -16,6 +16,10 @@ pub const POOLS: (&str, &str) = ("SYNCEDMEM_TEST_POOLS", "on");
 pub const KIB: usize = 1 << 10;
 pub const MIB: usize = 1 << 20;
 
+pub fn are_wanted() -> bool {
+    std::env::var(POOLS.0).is_ok_and(|value| value == POOLS.1)
+}
+
 pub fn idle(memory: i32) -> usize {
     let mut bytes = usize::MAX;
     assert_eq!(unsafe { syncedmem_idle_bytes(memory, &mut bytes) }, SYNCEDMEM_SUCCESS);
