@@ -2,7 +2,6 @@
 
 mod about;
 mod amount;
-mod arena;
 pub mod batch;
 mod details;
 mod document;
