@@ -11,7 +11,6 @@ mod model;
 mod options;
 mod output;
 mod pairs;
-mod progress;
 mod report;
 mod run;
 mod say;

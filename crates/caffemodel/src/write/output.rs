@@ -13,16 +13,15 @@ const BLOCK: usize = 256 << 10;
 const MOST_BYTES: u64 = i32::MAX as u64;
 
 /// A new file that is written from its beginning to its end.
-pub(crate) struct Output<'o> {
+pub(crate) struct Output {
     name: String,
     file: NewFile,
     block: Vec<u8>,
-    progress: &'o mut dyn FnMut(u64),
 }
 
-impl<'o> Output<'o> {
+impl Output {
     /// Of `length` bytes.
-    pub fn new(path: &Path, length: u64, may_be_large: bool, progress: &'o mut dyn FnMut(u64)) -> Result<Self, Error> {
+    pub fn new(path: &Path, length: u64, may_be_large: bool) -> Result<Self, Error> {
         let name = path.display().to_string();
         if length > MOST_BYTES && !may_be_large {
             let what = format!("would have {length} bytes, and Caffe reads at most {MOST_BYTES}");
@@ -33,7 +32,7 @@ impl<'o> Output<'o> {
         block.try_reserve_exact(BLOCK).map_err(|_| failed(&name, io::ErrorKind::OutOfMemory.into()))?;
         block.resize(BLOCK, 0);
         let file = NewFile::new(path).map_err(|cause| failed(&name, cause))?;
-        Ok(Self { name, file, block, progress })
+        Ok(Self { name, file, block })
     }
 
     /// Writes `length` bytes, block by block of whole `unit`s but for the last. `fill` gets a block, and the number of the
@@ -49,7 +48,6 @@ impl<'o> Output<'o> {
             let block = &mut self.block[..(length - done).min(most) as usize];
             fill(block, done)?;
             self.file.write_all(block).map_err(|cause| failed(&self.name, cause))?;
-            (self.progress)(block.len() as u64);
             done += block.len() as u64;
         }
         Ok(())

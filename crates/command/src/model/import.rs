@@ -14,7 +14,7 @@ use super::given::{self, Given};
 use super::names::{self, Names};
 use super::types::Format;
 use crate::report::input;
-use crate::{progress, say, signals};
+use crate::{say, signals};
 
 /// Write a model file with the values of a safetensors or npz file.
 ///
@@ -79,7 +79,6 @@ fn import(options: &Options) -> Result<String, Problems> {
     }
     let Matched { replaced, ones } = matched(&model, given, options)?;
 
-    let bar = progress::bar(model.file_bytes(), "importing");
     let mut edit = Edit::of(&model);
     for (at, given) in &replaced {
         let name = format!("{}: {} cannot be read", options.file.display(), given.name);
@@ -95,8 +94,7 @@ fn import(options: &Options) -> Result<String, Problems> {
         edit.allow_large();
     }
     signals::remove_new_files_of(&options.output);
-    let changed = edit.on_progress(|bytes| bar.inc(bytes)).write_to(&options.output).map_err(one)?;
-    bar.finish_and_clear();
+    let changed = edit.write_to(&options.output).map_err(one)?;
     Ok(format!(
         "{}: {} of {} arrays differ from {}",
         options.output.display(),

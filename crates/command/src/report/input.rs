@@ -11,8 +11,8 @@ use syncedmem_trace::recording::HEADER;
 use syncedmem_trace_reader::{ReadError, Reader, family};
 
 use crate::output::is_standard;
+use crate::say;
 use crate::unfinished::Unfinished;
-use crate::{progress, say};
 
 const BUFFER_BYTES: usize = 1 << 18;
 /// The beginning of a gzip file (RFC 1952).
@@ -59,8 +59,7 @@ impl Input {
         let is_gzip = beginning == GZIP;
         let is_read_in_place = about.is_file() && !is_gzip;
         let original = if is_read_in_place { Some(input.try_clone()?) } else { None };
-        let bar = progress::bar(if is_read_in_place { 0 } else { about.len() }, "reading");
-        let input = BufReader::with_capacity(BUFFER_BYTES, Cursor::new(beginning).chain(bar.wrap_read(input)));
+        let input = BufReader::with_capacity(BUFFER_BYTES, Cursor::new(beginning).chain(input));
         let mut contents: Box<dyn Read> = if is_gzip { Box::new(MultiGzDecoder::new(input)) } else { Box::new(input) };
         let mut beginning = Vec::new();
         contents.by_ref().take(HEADER + 1).read_to_end(&mut beginning)?;

@@ -3,7 +3,6 @@
 use std::io::{self, BufWriter, Seek, Write};
 
 use caffemodel::{Model, NewFile};
-use indicatif::ProgressBar;
 use zip::result::ZipError;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, DateTime, ZipWriter};
@@ -11,9 +10,9 @@ use zip::{CompressionMethod, DateTime, ZipWriter};
 use super::{Failed, Tensor, copy};
 use crate::model::types;
 
-pub fn write(model: &Model, tensors: &[Tensor], file: &mut NewFile, bar: &ProgressBar) -> Result<(), Failed> {
+pub fn write(model: &Model, tensors: &[Tensor], file: &mut NewFile) -> Result<(), Failed> {
     let mut archive = ZipWriter::new(BufWriter::new(file));
-    let added = tensors.iter().try_for_each(|tensor| add(&mut archive, model, tensor, bar));
+    let added = tensors.iter().try_for_each(|tensor| add(&mut archive, model, tensor));
     // Flushed here: an archive whose `finish` fails is dropped as below.
     if let Err(error) = added.and_then(|()| Ok(archive.flush()?)) {
         // Not dropped: that would write the list of the files, and print that it cannot.
@@ -31,12 +30,7 @@ fn reason(error: ZipError) -> io::Error {
     }
 }
 
-fn add(
-    archive: &mut ZipWriter<impl Write + Seek>,
-    model: &Model,
-    tensor: &Tensor,
-    bar: &ProgressBar,
-) -> Result<(), Failed> {
+fn add(archive: &mut ZipWriter<impl Write + Seek>, model: &Model, tensor: &Tensor) -> Result<(), Failed> {
     // Programs that unpack archives would write such a file elsewhere.
     if tensor.name.starts_with('/') || tensor.name.split('/').any(|part| part == "..") {
         let sentence = format!("a file in an archive cannot be called {}; export to safetensors instead", tensor.name);
@@ -53,7 +47,7 @@ fn add(
         .large_file(true);
     archive.start_file(name, options).map_err(reason)?;
     archive.write_all(&header(tensor))?;
-    copy(model, tensor, archive, bar)
+    copy(model, tensor, archive)
 }
 
 /// Values begin at a multiple of 64 bytes.
