@@ -15,7 +15,6 @@ mod report;
 mod run;
 mod say;
 mod signals;
-mod unfinished;
 
 use std::process::ExitCode;
 

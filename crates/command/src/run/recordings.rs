@@ -15,7 +15,9 @@ use syncedmem_trace_reader::family::{self, Member};
 use super::follow::Follower;
 use crate::report::read::Open;
 use crate::say;
-use crate::unfinished::RUN;
+
+/// Between the name of a recording and the numbers of its run, in the name of the folder beside it.
+const RUN: &str = "-run-";
 
 pub const IS_LINK: &str = "it is a symbolic link, which is not followed; name the file itself";
 pub const NO_FILE: &str = "it is not a regular file; name one";
