@@ -8,7 +8,7 @@ use std::slice;
 /// bindgen's translation of syncedmem.h.
 #[allow(dead_code, non_camel_case_types, non_upper_case_globals, reason = "C's names, not all used")]
 mod syncedmem {
-    include!(concat!(env!("OUT_DIR"), "/bindings.rs"));
+    include!(concat!(env!("BINDINGS"), "/syncedmem.rs"));
 }
 use syncedmem::*;
 
