@@ -1,7 +1,6 @@
-// Work that Caffe's own programs lack: shapes that change, and memory that runs out, on the memory layer of this process; and a database.
+// Work that Caffe's own programs lack: memory that runs out, on the memory layer of this process; and a database.
 //
 // usage: probe device                  the device's name; exit status 77 and the reason where there is none
-//        probe churn NET SIZES ROUNDS  each round makes the net, and gives it one image size after another
 //        probe exhaust MIB             blobs of MIB are made until that fails, then all are given back
 //        probe database FOLDER         makes an LMDB database of images and labels
 //
@@ -9,11 +8,8 @@
 #include <cuda_runtime.h>
 #include <dlfcn.h>
 
-#include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <memory>
 #include <new>
 #include <string>
@@ -23,10 +19,6 @@
 #include "caffe/util/db.hpp"
 
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double since(Clock::time_point start) { return std::chrono::duration<double, std::milli>(Clock::now() - start).count(); }
 
 void use_device() {
   caffe::Caffe::set_mode(caffe::Caffe::GPU);
@@ -47,46 +39,6 @@ int print_device() {
     return 77;
   }
   std::printf("%s, compute capability %d.%d\n", properties.name, properties.major, properties.minor);
-  return 0;
-}
-
-// One iteration at one size; returns what the net makes of it.
-float iterate(caffe::Net<float>& net, int size) {
-  caffe::Blob<float>* input = net.input_blobs()[0];
-  input->Reshape(1, 3, size, size + 5);
-  net.Reshape();
-  float* pixels = input->mutable_cpu_data();
-  for (int i = 0; i < input->count(); ++i) pixels[i] = static_cast<float>(i % 251) / 251 - 0.5f;
-  net.Forward();
-  caffe::Blob<float>* output = net.output_blobs()[0];
-  caffe::caffe_copy(output->count(), output->cpu_data(), output->mutable_cpu_diff());
-  net.Backward();
-  return output->cpu_data()[size % output->count()] + input->cpu_diff()[size];
-}
-
-int churn(const char* prototxt, int sizes, int rounds) {
-  use_device();
-  std::vector<double> milliseconds;
-  double result = 0;
-  for (int round = 0; round < rounds; ++round) {
-    // Every net draws the same weights.
-    caffe::Caffe::set_random_seed(1701);
-    caffe::Net<float> net(prototxt, caffe::TEST);
-    for (int i = 0; i < sizes; ++i) {
-      const auto start = Clock::now();
-      // Larger from one to the next, so that each needs new memory.
-      result = result / 2 + iterate(net, 32 + 4 * i);
-      milliseconds.push_back(since(start));
-    }
-  }
-  double total = 0;
-  for (const double one : milliseconds) total += one;
-  std::sort(milliseconds.begin(), milliseconds.end());
-  std::printf("iterations: %zu\n", milliseconds.size());
-  std::printf("milliseconds per iteration: %.3f\n", total / milliseconds.size());
-  std::printf("median: %.3f\n", milliseconds[milliseconds.size() / 2]);
-  std::printf("slowest: %.3f\n", milliseconds.back());
-  std::printf("result: %a\n", result);
   return 0;
 }
 
@@ -148,9 +100,8 @@ int main(int argc, char** argv) {
   google::InitGoogleLogging(argv[0]);
   const std::string what = argc > 1 ? argv[1] : "";
   if (what == "device" && argc == 2) return print_device();
-  if (what == "churn" && argc == 5) return churn(argv[2], std::atoi(argv[3]), std::atoi(argv[4]));
   if (what == "exhaust" && argc == 3) return exhaust(std::atoi(argv[2]));
   if (what == "database" && argc == 3) return make_database(argv[2]);
-  std::fprintf(stderr, "usage: probe device | churn NET SIZES ROUNDS | exhaust MIB | database FOLDER\n");
+  std::fprintf(stderr, "usage: probe device | exhaust MIB | database FOLDER\n");
   return 2;
 }
