@@ -8,14 +8,19 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Callable, Iterator, Optional
+from typing import Callable, Iterator
 
 import pytest
 
-import cuda_driver
-import syncedmem
+# No idle block grows old in any time that a test takes. The library reads it once.
+os.environ.setdefault("SYNCEDMEM_POOL_AGE", "3600")
+
+import cuda_driver  # noqa: E402
+import syncedmem  # noqa: E402
 
 DRIVER = cuda_driver.find()
+# Seconds that are never needed, however busy the machine is: whatever takes longer hangs.
+HANGS_AFTER = 300
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -95,15 +100,15 @@ Program = Callable[..., "subprocess.CompletedProcess[str]"]
 def program(tmp_path: Path) -> Program:
     """Runs a Python program of its own, with the same package, and returns how it ended and what it said."""
 
-    def run(text: str, *, timeout: float = 60, python: Optional[str] = None, **environment: str) -> "subprocess.CompletedProcess[str]":
+    def run(text: str, **environment: str) -> "subprocess.CompletedProcess[str]":
         return subprocess.run(
-            [python or sys.executable, "-X", "dev", "-W", "error", "-c", "import faulthandler; faulthandler.enable()\n" + text],
+            [sys.executable, "-X", "dev", "-W", "error", "-c", "import faulthandler; faulthandler.enable()\n" + text],
             cwd=tmp_path,
             env={**os.environ, "PYTHONPATH": str(Path(__file__).parent), **environment},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=timeout,
+            timeout=HANGS_AFTER,
         )
 
     return run
@@ -117,6 +122,6 @@ def ended_well(done: "subprocess.CompletedProcess[str]", said: str = "") -> None
 @pytest.fixture(autouse=True)
 def _no_test_hangs() -> Iterator[None]:
     """Where a test waits for ever, all threads say where, and the process ends."""
-    faulthandler.dump_traceback_later(60, exit=True)
+    faulthandler.dump_traceback_later(HANGS_AFTER, exit=True)
     yield
     faulthandler.cancel_dump_traceback_later()

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import syncedmem
-from conftest import Program, ended_well
+from conftest import HANGS_AFTER, Program, ended_well
 
 pytestmark = pytest.mark.once
 
@@ -65,7 +65,7 @@ OTHERS = {
 def test_a_library_that_does_not_fit_is_refused_with_a_sentence(program: Program, tmp_path: Path, what: str) -> None:
     source, library = tmp_path / "other.c", tmp_path / "other.so"
     source.write_text(OTHERS[what])
-    subprocess.run(["cc", "-shared", "-fPIC", "-Wl,-soname,libsyncedmem.so.0", "-o", str(library), str(source)], check=True, timeout=60)
+    subprocess.run(["cc", "-shared", "-fPIC", "-Wl,-soname,libsyncedmem.so.0", "-o", str(library), str(source)], check=True, timeout=HANGS_AFTER)
     for variable in ("SYNCEDMEM_LIBRARY", "LD_PRELOAD")[: 1 + (what == "that lacks functions")]:
         done = program("import syncedmem", **{variable: str(library)})
         last = done.stderr.strip().splitlines()[-1]
@@ -132,7 +132,7 @@ def test_a_wheel_is_not_made_of_something_else(content: bytes | None, says: str,
         env={**os.environ, "SYNCEDMEM_LIBRARY": str(library)},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=HANGS_AFTER,
     )
     assert done.returncode != 0 and says in done.stdout + done.stderr, done.stdout + done.stderr
     assert not list(tmp_path.glob("*.whl"))

@@ -10,6 +10,8 @@ from typing import Callable
 
 import pytest
 
+from conftest import HANGS_AFTER
+
 pytestmark = [
     pytest.mark.once,
     pytest.mark.skipif("SYNCEDMEM_TEST_PYCAFFE" not in os.environ, reason="scripts/python says where pycaffe is"),
@@ -51,7 +53,7 @@ def pycaffe(tmp_path: Path) -> Callable[..., str]:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=HANGS_AFTER,
         )
         assert done.returncode == 0 and done.stderr == "", f"{done.returncode}\n{done.stdout}\n{done.stderr}"
         return done.stdout
