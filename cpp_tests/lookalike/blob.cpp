@@ -6,12 +6,10 @@ Blob::Blob(std::size_t count) : count_(count), data_(new SyncedMemory(count * si
 
 Blob::~Blob() = default;
 
-void fill(SyncedMemory& memory, float value) {
-  float* values = static_cast<float*>(memory.mutable_cpu_data());
-  for (std::size_t i = 0; i < memory.size() / sizeof(float); ++i) values[i] = value;
+void Blob::fill(float value) {
+  float* values = static_cast<float*>(data_->mutable_cpu_data());
+  for (std::size_t i = 0; i < count_; ++i) values[i] = value;
 }
-
-void Blob::fill(float value) { caffe::fill(*data_, value); }
 
 float Blob::sum() const {
   const float* values = static_cast<const float*>(data_->cpu_data());

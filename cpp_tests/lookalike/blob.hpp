@@ -9,7 +9,7 @@
 
 namespace caffe {
 
-/// Only this library touches their memory, unless the caller takes data().
+/// Only this library touches their memory.
 class Blob {
  public:
   explicit Blob(std::size_t count);
@@ -18,16 +18,11 @@ class Blob {
   void fill(float value);
   float sum() const;
   void share_data(const Blob& other);
-  /// For callers outside of this library.
-  const std::shared_ptr<SyncedMemory>& data() const { return data_; }
 
  private:
   std::size_t count_;
   std::shared_ptr<SyncedMemory> data_;
 };
-
-/// The caller owns the memory.
-void fill(SyncedMemory& memory, float value);
 
 }  // namespace caffe
 
