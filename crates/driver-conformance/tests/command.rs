@@ -48,7 +48,7 @@ fn with_one_device_what_needs_two_is_skipped() {
 fn a_driver_that_forgets_a_rule_is_found_out() {
     // The faulty driver accepts a release without a retain.
     let fault = [("SIMCUDA_FAIL", "cuDevicePrimaryCtxRelease_v2:1=0")];
-    let (status, text) = conformance(simulated(), &["--only", "releasing what nobody retains"], &fault);
+    let (status, text) = conformance(simulated(), &["--only", "releasing what is not retained"], &fault);
     assert_eq!(status, Some(1), "{text}");
     let expected = "(expected CUDA_ERROR_INVALID_CONTEXT (201) from cuDevicePrimaryCtxRelease_v2, got CUDA_SUCCESS (0); \
                     cuDevicePrimaryCtxRelease)";

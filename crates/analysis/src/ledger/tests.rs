@@ -47,7 +47,7 @@ fn a_name_takes_the_objects_memory_along() {
     assert_eq!(ledger.name_of(named), Some("conv1"));
     assert_eq!(share(&ledger, named).live[0], 100);
     assert_eq!(share(&ledger, Holder::Site(Site(1))).live[0], 0);
-    ledger.name(0x20, "nobody");
+    ledger.name(0x20, "unknown");
     assert!(ledger.object(0x20).is_none());
 }
 

@@ -99,7 +99,7 @@ pub(crate) const CHECKS: &[Check] = &[
             event.synchronize().ok();
         }
     }),
-    check("the legacy stream tells of a blocking capture alone", "cuStreamIsCapturing", |_| {
+    check("the legacy stream reports a blocking capture alone", "cuStreamIsCapturing", |_| {
         for (stream, is_blocking) in [(Stream::blocking(), true), (Stream::new(), false)] {
             let capture = Capture::new(&stream, GLOBAL);
             for legacy in [DEFAULT, LEGACY] {

@@ -9,7 +9,7 @@ pub(crate) const CHECKS: &[Check] = &[
         equal("the current context", 0, current());
         equal("the context that is retained twice", one.0, Retained::new().0);
     }),
-    check("releasing what nobody retains is refused", "cuDevicePrimaryCtxRelease", |_| {
+    check("releasing what is not retained is refused", "cuDevicePrimaryCtxRelease", |_| {
         cuDevicePrimaryCtxRelease_v2(DEVICE).is(INVALID_CONTEXT);
     }),
     check("releasing a retained context pops nothing", "cuDevicePrimaryCtxRelease", |_| {

@@ -3,7 +3,7 @@
 use super::*;
 
 pub(crate) const CHECKS: &[Check] = &[
-    check("an event that nobody recorded is complete", "cuEventRecord", |_| {
+    check("an event that was never recorded is complete", "cuEventRecord", |_| {
         let event = Event::new();
         event.query().ok();
         event.synchronize().ok();

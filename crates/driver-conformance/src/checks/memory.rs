@@ -108,7 +108,7 @@ pub(crate) const CHECKS: &[Check] = &[
     check("memory is registered once", "Data types, CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED", |_| {
         HostBlock::registered(BYTES).register().is(HOST_MEMORY_ALREADY_REGISTERED);
     }),
-    check("memory that nobody registered is not unregistered", "cuMemHostUnregister", |_| {
+    check("memory that is not registered is not unregistered", "cuMemHostUnregister", |_| {
         let host = HostBlock::pageable(BYTES);
         cuMemHostUnregister(host.address()).is_one_of(&[HOST_MEMORY_NOT_REGISTERED, INVALID_VALUE]);
     }),
