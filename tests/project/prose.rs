@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Found as whole words, in either case.
-const PHRASES: &str = "whoever|nobody|somebody|anybody|everybody|(is|are|was|were) told|tells of|told of|sees to it|see to it|it is that";
+const PHRASES: &str =
+    "whoever|nobody|somebody|anybody|everybody|(is|are|was|were) told|tells of|told of|sees to it|see to it|it is that";
 
 /// Every file of the project, as git lists them.
 pub fn files(root: &Path) -> Vec<PathBuf> {

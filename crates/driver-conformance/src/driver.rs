@@ -38,7 +38,6 @@ entry_points! {
     cuInit(flags: c_uint);
     cuDriverGetVersion(version: &mut c_int);
     cuGetErrorName(status: Status, name: &mut *const c_char);
-    cuGetErrorString(status: Status, text: &mut *const c_char);
     cuDeviceGetCount(count: &mut c_int);
     cuDeviceGet(device: &mut c_int, ordinal: c_int);
     cuDeviceGetName(name: &mut [u8; 128], bytes: c_int, device: c_int);
@@ -80,9 +79,6 @@ entry_points! {
     cuStreamEndCapture(stream: Handle, graph: &mut Handle);
     cuStreamIsCapturing(stream: Handle, status: &mut c_int);
     cuThreadExchangeStreamCaptureMode(mode: &mut c_int);
-    cuGraphInstantiateWithFlags(executable: &mut Handle, graph: Handle, flags: u64);
-    cuGraphLaunch(executable: Handle, stream: Handle);
-    cuGraphExecDestroy(executable: Handle);
     cuGraphDestroy(graph: Handle);
     cuLaunchHostFunc(stream: Handle, function: HostFunction, argument: *mut c_void);
     cuEventCreate(event: &mut Handle, flags: c_uint);

@@ -33,7 +33,7 @@ fn the_simulated_driver_conforms_and_nothing_is_left_in_it() {
     let all = names.len();
     names.sort_unstable();
     names.dedup();
-    assert!(names.len() == all && all > 100, "{all} checks, {} names", names.len());
+    assert!(names.len() == all && all > 80, "{all} checks, {} names", names.len());
 }
 
 #[test]
@@ -101,9 +101,9 @@ fn driver_with(name: &str, source: &str) -> PathBuf {
 fn after_a_check_that_hangs_or_crashes_the_others_are_run() {
     let hangs = driver_with("hangs", "#include <unistd.h>\nint cuEventQuery(void *event) { for (;;) pause(); }\n");
     let crashes = driver_with("crashes", "#include <stdlib.h>\nint cuEventQuery(void *event) { abort(); }\n");
-    let only = ["--limit", "1", "--only", "cuStreamDestroy"];
-    for (driver, why) in [(hangs, "got none within 1 s"), (crashes, "got signal: 6 (SIGABRT)")] {
-        let (status, text) = conformance(&driver, &only, &[]);
+    // What crashes has all the time that a busy machine takes to come to it.
+    for (driver, limit, why) in [(hangs, "1", "got none within 1 s"), (crashes, "300", "got signal: 6 (SIGABRT)")] {
+        let (status, text) = conformance(&driver, &["--limit", limit, "--only", "cuStreamDestroy"], &[]);
         assert_eq!(status, Some(1), "{text}");
         assert!(text.contains("not ok - a stream destroyed with work finishes it (") && text.contains(why), "{text}");
         assert!(text.contains("not ok - an event outlives its stream ("), "{text}");

@@ -33,12 +33,9 @@ pub const NOT_SUPPORTED: Status = 801;
 pub const STREAM_CAPTURE_UNSUPPORTED: Status = 900;
 pub const STREAM_CAPTURE_INVALIDATED: Status = 901;
 pub const STREAM_CAPTURE_MERGE: Status = 902;
-pub const STREAM_CAPTURE_UNMATCHED: Status = 903;
-pub const STREAM_CAPTURE_UNJOINED: Status = 904;
 pub const STREAM_CAPTURE_ISOLATION: Status = 905;
 pub const STREAM_CAPTURE_IMPLICIT: Status = 906;
 pub const CAPTURED_EVENT: Status = 907;
-pub const STREAM_CAPTURE_WRONG_THREAD: Status = 908;
 pub const UNKNOWN: Status = 999;
 
 /// A caller's place for a result: NULL or, as the C caller guarantees, writable for a `T`.

@@ -31,22 +31,14 @@ pub fn exchange_mode(mode: c_int) -> Outcome<c_int> {
     if (GLOBAL..=RELAXED).contains(&mode) { Ok(MODE.replace(mode)) } else { Err(INVALID_VALUE) }
 }
 
+/// Of one stream: the simulated driver takes no other one into it, as a real one does where that waits for captured work.
 pub struct Capture {
     pub id: u64,
-    pub origin: Arc<Stream>,
+    pub stream: Arc<Stream>,
     pub thread: u32,
     pub mode: c_int,
     pub is_invalidated: bool,
-    streams: Vec<Member>,
-    /// In an order in which they may run.
     pub nodes: Vec<Node>,
-}
-
-struct Member {
-    stream: Arc<Stream>,
-    /// How many of its operations were captured, and for how many of them another stream of the capture waits.
-    work: u64,
-    joined: u64,
 }
 
 #[derive(Clone)]
@@ -56,48 +48,18 @@ pub enum Node {
     Host(HostFunction, Address),
 }
 
-/// An event's last recording, if that was captured.
-#[derive(Clone)]
-pub struct Mark {
-    capture: u64,
-    stream: Arc<Stream>,
-    work: u64,
-}
+/// The capture of an event's last recording, if that was captured.
+#[derive(Clone, Copy)]
+pub struct Mark(u64);
 
 impl Capture {
-    pub fn new(id: u64, origin: &Arc<Stream>, mode: c_int) -> Capture {
-        let streams = vec![Member { stream: Arc::clone(origin), work: 0, joined: 0 }];
-        let thread = life::thread_number();
-        Capture { id, origin: Arc::clone(origin), thread, mode, is_invalidated: false, streams, nodes: Vec::new() }
-    }
-
-    fn member(&mut self, stream: &Arc<Stream>) -> Option<&mut Member> {
-        self.streams.iter_mut().find(|member| Arc::ptr_eq(&member.stream, stream))
-    }
-
-    pub fn has(&self, stream: &Arc<Stream>) -> bool {
-        self.streams.iter().any(|member| Arc::ptr_eq(&member.stream, stream))
-    }
-
-    fn is_in(&self, context: Handle) -> bool {
-        self.streams.iter().any(|member| member.stream.context == context)
+    pub fn new(id: u64, stream: &Arc<Stream>, mode: c_int) -> Capture {
+        let (stream, thread) = (Arc::clone(stream), life::thread_number());
+        Capture { id, stream, thread, mode, is_invalidated: false, nodes: Vec::new() }
     }
 
     fn is_blocking_in(&self, context: Handle) -> bool {
-        self.streams.iter().any(|member| member.stream.context == context && member.stream.blocking)
-    }
-
-    /// Whether the work of every stream leads back to the first.
-    pub fn is_joined(&self) -> bool {
-        self.streams.iter().all(|member| Arc::ptr_eq(&member.stream, &self.origin) || member.joined == member.work)
-    }
-
-    /// The stream is in the capture.
-    pub fn add(&mut self, stream: &Arc<Stream>, node: Option<Node>) {
-        self.nodes.extend(node);
-        if let Some(member) = self.member(stream) {
-            member.work += 1;
-        }
+        self.stream.context == context && self.stream.blocking
     }
 }
 
@@ -114,7 +76,7 @@ impl Captures {
     }
 
     pub fn of(&mut self, stream: &Arc<Stream>) -> Option<&mut Capture> {
-        self.0.iter_mut().find(|capture| capture.has(stream))
+        self.0.iter_mut().find(|capture| Arc::ptr_eq(&capture.stream, stream))
     }
 
     /// For a potentially unsafe call.
@@ -154,7 +116,7 @@ impl Captures {
     /// For a call that waits for everything in a context.
     pub fn may_wait_for(&mut self, context: Handle) -> Outcome {
         self.is_safe()?;
-        self.refuse(STREAM_CAPTURE_UNSUPPORTED, |capture| capture.is_in(context))
+        self.refuse(STREAM_CAPTURE_UNSUPPORTED, |capture| capture.stream.context == context)
     }
 
     /// This question invalidates nothing.
@@ -165,48 +127,26 @@ impl Captures {
     /// For a call that asks about or waits for an event.
     pub fn may_ask_about_event(&mut self, mark: Option<&Mark>) -> Outcome {
         let Some(mark) = mark else { return self.is_safe() };
-        let id = mark.capture;
-        self.refuse(CAPTURED_EVENT, |capture| capture.id == id).and(Err(CAPTURED_EVENT))
+        self.refuse(CAPTURED_EVENT, |capture| capture.id == mark.0).and(Err(CAPTURED_EVENT))
     }
 
     /// For an event that is recorded in `stream`.
     pub fn mark(&mut self, stream: &Arc<Stream>) -> Outcome<Option<Mark>> {
-        let Some(capture) = self.taking(stream)? else { return Ok(None) };
-        let capture_id = capture.id;
-        let work = capture.member(stream).map_or(0, |member| member.work);
-        Ok(Some(Mark { capture: capture_id, stream: Arc::clone(stream), work }))
+        Ok(self.taking(stream)?.map(|capture| Mark(capture.id)))
     }
 
     /// Lets `stream` wait for an event with that mark, as far as captures go; `true` if nothing is left to do.
     /// `is_recorded`: the event was recorded, not captured.
     pub fn wait_in_capture(&mut self, stream: &Arc<Stream>, mark: Option<&Mark>, is_recorded: bool) -> Outcome<bool> {
         let own = self.taking(stream)?.map(|capture| capture.id);
-        let Some(mark) = mark else {
+        let Some(&Mark(other)) = mark else {
             // Captured work cannot wait for work that is not captured.
             let isolates = own.filter(|_| is_recorded);
             self.refuse(STREAM_CAPTURE_ISOLATION, |capture| Some(capture.id) == isolates)?;
             return Ok(own.is_some());
         };
-        let other = mark.capture;
-        if own.is_some_and(|own| own != other) {
-            return self.refuse(STREAM_CAPTURE_MERGE, |c| Some(c.id) == own || c.id == other).map(|()| true);
-        }
-        let Some(capture) = self.0.iter_mut().find(|capture| capture.id == other) else {
-            return Err(CAPTURED_EVENT);
-        };
-        if capture.is_invalidated {
-            return Err(STREAM_CAPTURE_INVALIDATED);
-        }
-        if stream.legacy {
-            capture.is_invalidated = true;
-            return Err(STREAM_CAPTURE_IMPLICIT);
-        }
-        if let Some(member) = capture.member(&mark.stream) {
-            member.joined = member.joined.max(mark.work);
-        }
-        match capture.member(stream) {
-            Some(member) => member.work += 1,
-            None => capture.streams.push(Member { stream: Arc::clone(stream), work: 1, joined: 0 }),
+        if own != Some(other) {
+            self.refuse(STREAM_CAPTURE_MERGE, |capture| Some(capture.id) == own || capture.id == other)?;
         }
         Ok(true)
     }

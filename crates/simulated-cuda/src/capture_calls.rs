@@ -5,13 +5,11 @@ use std::ffi::c_int;
 
 use crate::abi::{
     Handle, ILLEGAL_STATE, INVALID_HANDLE, INVALID_VALUE, NOT_SUPPORTED, Out, STREAM_CAPTURE_IMPLICIT,
-    STREAM_CAPTURE_INVALIDATED, STREAM_CAPTURE_UNJOINED, STREAM_CAPTURE_UNMATCHED, STREAM_CAPTURE_UNSUPPORTED,
-    STREAM_CAPTURE_WRONG_THREAD,
+    STREAM_CAPTURE_INVALIDATED, STREAM_CAPTURE_UNSUPPORTED,
 };
 use crate::block::Span;
 use crate::capture::{Capture, Node, RELAXED, exchange_mode};
 use crate::entry::enter;
-use crate::life;
 use crate::operation::{Action, Source};
 use crate::state::{Kind, state};
 
@@ -51,7 +49,7 @@ pub extern "C" fn cuStreamBeginCapture_v2(stream: Handle, mode: c_int) -> c_int 
     })
 }
 
-/// The capture ends whatever becomes of it, unless another stream or thread has to end it.
+/// The capture ends whatever becomes of it.
 #[unsafe(no_mangle)]
 pub extern "C" fn cuStreamEndCapture(stream: Handle, graph: Out<Handle>) -> c_int {
     enter("cuStreamEndCapture", |call| {
@@ -60,18 +58,12 @@ pub extern "C" fn cuStreamEndCapture(stream: Handle, graph: Out<Handle>) -> c_in
         let mut state = state();
         let stream = state.stream(stream)?;
         let capture = state.captures.of(&stream).ok_or(ILLEGAL_STATE)?;
-        if !std::sync::Arc::ptr_eq(&capture.origin, &stream) {
-            return Err(STREAM_CAPTURE_UNMATCHED);
-        }
-        if capture.mode != RELAXED && capture.thread != life::thread_number() {
-            return Err(STREAM_CAPTURE_WRONG_THREAD);
-        }
-        let status = match (capture.is_invalidated, capture.is_joined()) {
-            (true, _) => Err(STREAM_CAPTURE_INVALIDATED),
-            (false, false) => Err(STREAM_CAPTURE_UNJOINED),
-            (false, true) => Ok(std::mem::take(&mut capture.nodes)),
+        let status = if capture.is_invalidated {
+            Err(STREAM_CAPTURE_INVALIDATED)
+        } else {
+            Ok(std::mem::take(&mut capture.nodes))
         };
-        state.captures.0.retain(|capture| !capture.has(&stream));
+        state.captures.0.retain(|capture| !std::sync::Arc::ptr_eq(&capture.stream, &stream));
         graph.put(0)?;
         let nodes = status?;
         let handle = state.new_handle(Kind::Graph);

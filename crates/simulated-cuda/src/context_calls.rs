@@ -172,7 +172,7 @@ pub fn end(mut guard: Guard, handle: Handle) -> Guard {
     context.per_thread.clear();
     (context.active, context.broken, context.id) = (false, None, id);
     let is_primary = context.is_primary;
-    state.captures.0.retain(|capture| !streams.iter().any(|stream| capture.has(stream)));
+    state.captures.0.retain(|capture| !streams.iter().any(|stream| std::sync::Arc::ptr_eq(stream, &capture.stream)));
     let dropped = state.cancel(&streams);
     if dropped > 0 {
         state.violation(format!("context 0x{handle:x} was destroyed with {dropped} operations queued"));

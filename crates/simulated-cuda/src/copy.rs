@@ -113,7 +113,7 @@ fn asynchronous(call: &mut Call, to: Address, from: Address, bytes: usize, strea
     }
     let plan = Plan::new(&mut guard, to, from, bytes)?;
     if let Some(capture) = guard.captures.taking(&stream)? {
-        capture.add(&stream, Some(Node::Copy { to: plan.to, from: plan.from }));
+        capture.nodes.push(Node::Copy { to: plan.to, from: plan.from });
         return Ok(());
     }
     call.copy(plan.kind, bytes);

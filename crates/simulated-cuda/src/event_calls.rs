@@ -72,7 +72,7 @@ pub extern "C" fn cuEventQuery(event: Handle) -> c_int {
         call.hex("event", event);
         let mut state = state();
         state.current()?;
-        let mark = state.event(event)?.mark.clone();
+        let mark = state.event(event)?.mark;
         state.captures.may_ask_about_event(mark.as_ref())?;
         let recorded = state.event(event)?.recorded.as_ref();
         if recorded.is_none_or(|recorded| recorded.token.is_done()) { Ok(()) } else { Err(NOT_READY) }
@@ -85,7 +85,7 @@ pub extern "C" fn cuEventSynchronize(event: Handle) -> c_int {
         call.hex("event", event);
         let mut guard = state();
         guard.current()?;
-        let mark = guard.event(event)?.mark.clone();
+        let mark = guard.event(event)?.mark;
         guard.captures.may_ask_about_event(mark.as_ref())?;
         let recorded = guard.event(event)?.recorded.clone();
         if let Some(recorded) = recorded {
@@ -106,7 +106,7 @@ pub extern "C" fn cuEventElapsedTime(milliseconds: Out<c_float>, start: Handle, 
         let mut times = [None; 2];
         let mut contexts = [0; 2];
         for (index, handle) in [start, end].into_iter().enumerate() {
-            let mark = state.event(handle)?.mark.clone();
+            let mark = state.event(handle)?.mark;
             state.captures.may_ask_about_event(mark.as_ref())?;
             let event = state.event(handle)?;
             let recorded =

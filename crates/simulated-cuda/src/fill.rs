@@ -27,7 +27,7 @@ fn fill(call: &mut Call, to: Address, value: u8, bytes: usize, stream: Option<Ha
     let span = guard.span(to, bytes)?;
     let Some(block) = span.block.clone() else { return Err(INVALID_VALUE) };
     if let Some(capture) = guard.captures.taking(&stream)? {
-        capture.add(&stream, Some(Node::Fill { to: span, value }));
+        capture.nodes.push(Node::Fill { to: span, value });
         return Ok(());
     }
     let waits = !block.is_on_device();

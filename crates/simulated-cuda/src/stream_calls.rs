@@ -155,7 +155,7 @@ pub extern "C" fn cuStreamWaitEvent(stream: Handle, event: Handle, flags: c_uint
         if flags & !1 != 0 {
             return Err(INVALID_VALUE);
         }
-        let mark = state.event(event)?.mark.clone();
+        let mark = state.event(event)?.mark;
         if state.captures.wait_in_capture(&stream, mark.as_ref(), recorded.is_some())? {
             return Ok(());
         }
@@ -176,7 +176,7 @@ pub extern "C" fn cuLaunchHostFunc(stream: Handle, function: Option<HostFunction
     about("cuLaunchHostFunc", stream, |state, stream| {
         let function = function.ok_or(INVALID_VALUE)?;
         if let Some(capture) = state.captures.taking(&stream)? {
-            capture.add(&stream, Some(Node::Host(function, argument)));
+            capture.nodes.push(Node::Host(function, argument));
             return Ok(());
         }
         state.queue(&stream, Vec::new(), Action::Host(function, argument), Vec::new());

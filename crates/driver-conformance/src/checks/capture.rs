@@ -10,33 +10,6 @@ const PROHIBITED: &str = "Programming Guide, Prohibited and Unhandled Operations
 const MODES: &str = "cuThreadExchangeStreamCaptureMode";
 
 pub(crate) const CHECKS: &[Check] = &[
-    check("a stream is captured from begin to end", "cuStreamIsCapturing", |_| {
-        let stream = Stream::new();
-        equal("the status before", NOT_CAPTURED, capture_status(&stream));
-        let capture = Capture::new(&stream, GLOBAL);
-        cuStreamBeginCapture_v2(stream.0, GLOBAL).fails();
-        capture.end_whole();
-        equal("the status after", NOT_CAPTURED, capture_status(&stream));
-    }),
-    check("captured work runs when its graph is launched", "cuStreamBeginCapture", |_| {
-        let (block, host, stream) = (DeviceBlock::new(BYTES), HostBlock::pinned(BYTES), Stream::new());
-        cuMemsetD8_v2(block.0, 1, BYTES).ok();
-        cuCtxSynchronize().ok();
-        let capture = Capture::new(&stream, GLOBAL);
-        cuMemsetD8Async(block.0, 2, BYTES, stream.0).ok();
-        let (reply, graph) = capture.end();
-        reply.ok();
-        cuMemcpy(host.address(), block.0, BYTES).ok();
-        host.has("the block before the launch", 1);
-        let executable = value(|executable| cuGraphInstantiateWithFlags(executable, graph, 0));
-        let launched = cuGraphLaunch(executable, stream.0);
-        stream.synchronize();
-        cuGraphExecDestroy(executable).ok();
-        cuGraphDestroy(graph).ok();
-        launched.ok();
-        cuMemcpy(host.address(), block.0, BYTES).ok();
-        host.has("the block after the launch", 2);
-    }),
     check("the legacy stream is not captured", "cuStreamBeginCapture", |_| {
         for stream in [DEFAULT, LEGACY] {
             let reply = cuStreamBeginCapture_v2(stream.0, GLOBAL);
@@ -45,22 +18,6 @@ pub(crate) const CHECKS: &[Check] = &[
             }
             reply.fails();
         }
-    }),
-    check("a capture ends where and on the thread where it began", "cuStreamEndCapture", |context| {
-        let (stream, other, event) = (Stream::new(), Stream::new(), Event::new());
-        {
-            let _capture = Capture::new(&stream, GLOBAL);
-            event.record(&stream).ok();
-            other.wait(&event).ok();
-            end_capture(&other).is(STREAM_CAPTURE_UNMATCHED);
-        }
-        {
-            let _capture = Capture::new(&stream, GLOBAL);
-            elsewhere(context, || end_capture(&stream).is(STREAM_CAPTURE_WRONG_THREAD));
-        }
-        equal("the status after", NOT_CAPTURED, capture_status(&stream));
-        let relaxed = Capture::new(&stream, RELAXED);
-        elsewhere(context, || relaxed.end_whole());
     }),
     check("waiting for a captured stream and asking it invalidates", PROHIBITED, |_| {
         let stream = Stream::new();
@@ -78,14 +35,6 @@ pub(crate) const CHECKS: &[Check] = &[
             cuCtxSynchronize().is_one_of(&[STREAM_CAPTURE_UNSUPPORTED, STREAM_CAPTURE_IMPLICIT]);
             capture.end_invalidated();
         }
-    }),
-    check("waiting for another stream is no conflict", PROHIBITED, |_| {
-        let (block, stream, other) = (DeviceBlock::new(BYTES), Stream::new(), Stream::new());
-        let capture = Capture::new(&stream, GLOBAL);
-        let _relaxed = Relaxed::new();
-        cuMemsetD8Async(block.0, 1, BYTES, other.0).ok();
-        other.synchronize();
-        capture.end_whole();
     }),
     check("an event that was captured is not waited for", "Data types, CUDA_ERROR_CAPTURED_EVENT", |_| {
         for call in [Event::query, Event::synchronize] {
@@ -120,28 +69,6 @@ pub(crate) const CHECKS: &[Check] = &[
         cuMemsetD8_v2(block.0, 1, BYTES).is(STREAM_CAPTURE_IMPLICIT);
         capture.end_invalidated();
     }),
-    check(
-        "a stream that waits for a captured event is captured until it is joined",
-        "Programming Guide, Cross-stream Dependencies and Events",
-        |_| {
-            let (block, stream, other) = (DeviceBlock::new(BYTES), Stream::new(), Stream::new());
-            let (fork, join) = (Event::new(), Event::new());
-            let capture = Capture::new(&stream, GLOBAL);
-            fork.record(&stream).ok();
-            other.wait(&fork).ok();
-            equal("the other stream's status", CAPTURED, capture_status(&other));
-            join.record(&other).ok();
-            stream.wait(&join).ok();
-            capture.end_whole();
-            equal("the other stream's status after", NOT_CAPTURED, capture_status(&other));
-            let capture = Capture::new(&stream, GLOBAL);
-            fork.record(&stream).ok();
-            other.wait(&fork).ok();
-            cuMemsetD8Async(block.0, 1, BYTES, other.0).ok();
-            capture.end().0.is(STREAM_CAPTURE_UNJOINED);
-            equal("the other stream's status after", NOT_CAPTURED, capture_status(&other));
-        },
-    ),
     check("captured work waits for nothing outside", PROHIBITED, |_| {
         let (stream, other, event) = (Stream::new(), Stream::new(), Event::new());
         event.record(&other).ok();

@@ -82,11 +82,6 @@ pub(crate) const STACK: &[Check] = &[
         equal("the popped context", created.0, pop());
         equal("the context below", context, current());
     }),
-    check("a context may lie in the stack twice", "cuCtxPushCurrent", |context| {
-        cuCtxPushCurrent_v2(context).ok();
-        equal("the popped context", context, pop());
-        equal("the current context", context, current());
-    }),
     check("setting a context replaces the top, and setting none pops it", "cuCtxSetCurrent", |context| {
         let created = Created::new();
         cuCtxSetCurrent(context).ok();
@@ -96,24 +91,6 @@ pub(crate) const STACK: &[Check] = &[
         cuCtxSetCurrent(0).ok();
         equal("the current context", context, current());
     }),
-    check("a popped context still lives", "cuCtxPopCurrent", |context| {
-        equal("the popped context", context, pop());
-        equal("the current context", 0, current());
-        cuCtxPushCurrent_v2(context).ok();
-        cuMemGetInfo_v2(&mut 0, &mut 0).ok();
-    }),
-    check(
-        "a thread keeps its context while others change their own",
-        "Programming Guide, Driver API, Context",
-        |context| {
-            std::thread::scope(|scope| join(scope.spawn(|| equal("a new thread's context", 0, current()))));
-            elsewhere(context, || {
-                pop();
-                equal("the other thread's context", 0, current());
-            });
-            equal("this thread's context", context, current());
-        },
-    ),
 ];
 
 /// The primary context.

@@ -18,23 +18,6 @@ pub(crate) const CHECKS: &[Check] = &[
         cuMemcpy(plain.address(), pinned.address(), BYTES).ok();
         plain.has_pattern("the copy in the host", 1);
     }),
-    check("a copy keeps to its range", "cuMemcpy", |_| {
-        let (block, host) = (DeviceBlock::new(BYTES), HostBlock::pageable(BYTES));
-        host.fill(7);
-        cuMemsetD8_v2(block.0, 1, BYTES).ok();
-        cuMemcpy(block.0 + 333, host.address() + 5, 1001).ok();
-        host.fill(9);
-        cuMemcpy(host.address() + 50, block.0, 3000).ok();
-        host.compare("the host", |at| match at {
-            383..1384 => 7,
-            50..3050 => 1,
-            _ => 9,
-        });
-    }),
-    check("a large copy is complete", "API synchronization behavior, Memcpy", |_| {
-        const LARGE: usize = (8 << 20) + 3;
-        there_and_back(&HostBlock::pageable(LARGE), &DeviceBlock::new(LARGE));
-    }),
     check("the source of a copy may be changed after it", "API synchronization behavior, Memcpy", |_| {
         const LARGE: usize = 1 << 20;
         let block = DeviceBlock::new(LARGE);

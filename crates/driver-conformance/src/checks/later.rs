@@ -40,25 +40,6 @@ pub(crate) const CHECKS: &[Check] = &[
             host.has_pattern("the block", 4);
         }
     }),
-    check("a copy to pageable memory is there once its stream is done", COPIES, |_| {
-        let (stream, block, host) = (Stream::new(), filled(0x71), HostBlock::pageable(BYTES));
-        cuMemcpyAsync(host.address(), block.0, BYTES, stream.0).ok();
-        stream.synchronize();
-        host.has("the host's block", 0x71);
-    }),
-    check(
-        "fills and copies of one stream keep their order",
-        "Programming Guide, Asynchronous Concurrent Execution, Streams",
-        |_| {
-            let (stream, block, host) = (Stream::new(), DeviceBlock::new(BYTES), HostBlock::pinned(BYTES));
-            for byte in 0..20 {
-                cuMemsetD8Async(block.0, byte, BYTES, stream.0).ok();
-                cuMemcpyAsync(host.address(), block.0, BYTES, stream.0).ok();
-            }
-            stream.synchronize();
-            host.has("the host's block", 19);
-        },
-    ),
     check("a fill on the default stream does not wait for a held stream", FILLS, |_| {
         let (stream, block, event) = (Stream::blocking(), DeviceBlock::new(BYTES), Event::new());
         let gate = Gate::close(&stream);

@@ -14,19 +14,6 @@ pub(crate) const CHECKS: &[Check] = &[
             blocks.iter().for_each(|block| equal("the remainder", 0, block.0 % 256));
         },
     ),
-    check("a block keeps its bytes while others come and go", "cuMemAlloc", |_| {
-        let (kept, host) = (DeviceBlock::new(BYTES), HostBlock::pageable(BYTES));
-        host.fill_pattern(5);
-        cuMemcpy(kept.0, host.address(), BYTES).ok();
-        for round in 0..8 {
-            let (one, two) = (DeviceBlock::new(BYTES), DeviceBlock::new(1 << 20));
-            cuMemsetD8_v2(one.0, round, BYTES).ok();
-            cuMemsetD8_v2(two.0, round, 1 << 20).ok();
-        }
-        host.fill(0);
-        cuMemcpy(host.address(), kept.0, BYTES).ok();
-        host.has_pattern("the block", 5);
-    }),
     check("running out of memory leaves the context usable", "cuMemAlloc", |_| {
         let (mut free, mut total) = (0, 0);
         cuMemGetInfo_v2(&mut free, &mut total).ok();
@@ -77,13 +64,6 @@ pub(crate) const CHECKS: &[Check] = &[
         };
         ensure((0..5).any(|_| seen()), "fewer bytes, and then as many more", "others");
     }),
-    check("bytes are filled, and no others", "cuMemsetD8", |_| {
-        let (block, host) = (DeviceBlock::new(BYTES), HostBlock::pageable(BYTES));
-        (0..50).for_each(|byte| cuMemsetD8_v2(block.0, byte, BYTES).ok());
-        cuMemsetD8_v2(block.0 + 777, 2, 1000).ok();
-        cuMemcpy(host.address(), block.0, BYTES).ok();
-        host.compare("the block", |at| if (777..1777).contains(&at) { 2 } else { 49 });
-    }),
     check("page locked memory is freed once, and nothing else as such", "cuMemFreeHost", |_| {
         let (pinned, plain, block) = (HostBlock::pinned(BYTES), HostBlock::pageable(BYTES), DeviceBlock::new(BYTES));
         for address in [pinned.address() + 4096, plain.address(), block.0] {
@@ -98,13 +78,6 @@ pub(crate) const CHECKS: &[Check] = &[
         let _created = Created::new();
         there_and_back(&pinned, &DeviceBlock::new(BYTES));
     }),
-    check("registered memory keeps its bytes", "cuMemHostRegister", |_| {
-        let (host, block) = (HostBlock::registered(BYTES), DeviceBlock::new(BYTES));
-        there_and_back(&host, &block);
-        host.fill_pattern(2);
-        cuMemHostUnregister(host.address()).ok();
-        host.has_pattern("the block", 2);
-    }),
     check("memory is registered once", "Data types, CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED", |_| {
         HostBlock::registered(BYTES).register().is(HOST_MEMORY_ALREADY_REGISTERED);
     }),
@@ -117,21 +90,4 @@ pub(crate) const CHECKS: &[Check] = &[
         cuMemFreeHost(host.address()).is(INVALID_VALUE);
         cuMemHostUnregister(host.address()).ok();
     }),
-    check(
-        "many threads allocate copy and free at once",
-        "cuCtxSetCurrent: one context may be current to many threads",
-        |context| {
-            let work = || {
-                let (host, pinned) = (HostBlock::pageable(BYTES), HostBlock::pinned(BYTES));
-                for _ in 0..10 {
-                    there_and_back(&host, &DeviceBlock::new(BYTES));
-                    there_and_back(&pinned, &DeviceBlock::new(BYTES));
-                }
-            };
-            std::thread::scope(|scope| {
-                let threads: Vec<_> = (0..4).map(|_| scope.spawn(move || elsewhere(context, work))).collect();
-                threads.into_iter().for_each(join);
-            });
-        },
-    ),
 ];

@@ -28,23 +28,6 @@ const OPTIONAL: &[&str] =
     &["cuCtxGetId", "cuDeviceGetPCIBusId", "cuDevicePrimaryCtxRelease_v2", "cuDevicePrimaryCtxReset_v2"];
 
 pub(crate) const CHECKS: &[Check] = &[
-    check("initializing again changes nothing", "cuInit", |_| {
-        let before: i32 = value(cuDeviceGetCount);
-        cuInit(0).ok();
-        equal("the count of devices", before, value(cuDeviceGetCount));
-    }),
-    check("every known status has its name", "cuGetErrorName", |_| {
-        for &(status, _) in KNOWN {
-            equal("the name", (SUCCESS, name(status)), name_of(status));
-        }
-    }),
-    check("a known status has a description", "cuGetErrorString", |_| {
-        for status in [INVALID_VALUE, OUT_OF_MEMORY, NO_DEVICE, UNKNOWN] {
-            let mut pointer = std::ptr::null();
-            cuGetErrorString(status, &mut pointer).ok();
-            ensure(text(pointer).is_some_and(|text| !text.is_empty()), "words", named(status));
-        }
-    }),
     // Numbers without a name in any driver.
     check("an unknown status has no name", "cuGetErrorName", |_| {
         for status in [-1, 98_765, i32::MAX] {

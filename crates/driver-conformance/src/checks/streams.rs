@@ -7,12 +7,6 @@ use super::*;
 const BYTES: usize = 1 << 20;
 
 pub(crate) const CHECKS: &[Check] = &[
-    check("a new stream has nothing to do", "cuStreamQuery", |_| {
-        let stream = Stream::blocking();
-        stream.query().ok();
-        stream.synchronize();
-        stream.destroy();
-    }),
     check("a stream knows its context", "cuStreamGetCtx", |context| {
         let context_of = |stream: &Stream| value(|context| cuStreamGetCtx(stream.0, context));
         for stream in [DEFAULT, LEGACY, PER_THREAD] {
@@ -36,14 +30,6 @@ pub(crate) const CHECKS: &[Check] = &[
         stream.synchronize();
         stream.query().ok();
         diary.has(&(0..20).collect::<Vec<_>>());
-    }),
-    check("waiting for a stream waits for all of it", "cuStreamSynchronize", |_| {
-        let (stream, diary) = (Stream::new(), Diary::default());
-        let gate = Gate::close(&stream);
-        diary.note(1, &stream);
-        gate.open_during(|| stream.synchronize());
-        ensure(gate.was_passed(), "the stream to have gone on", "a stream that is held");
-        diary.has(&[1]);
     }),
     check("waiting for the context waits for every stream", "cuCtxSynchronize", |_| {
         let (blocking, other, diary) = (Stream::blocking(), Stream::new(), Diary::default());
@@ -130,13 +116,6 @@ pub(crate) const CHECKS: &[Check] = &[
         gate.open();
         DEFAULT.synchronize();
         diary.has(&[1]);
-    }),
-    check("the per thread stream works", "Stream synchronization behavior, Per-thread default stream", |_| {
-        let (block, host) = (DeviceBlock::new(BYTES), HostBlock::pinned(BYTES));
-        cuMemsetD8Async(block.0, 5, BYTES, PER_THREAD.0).ok();
-        cuMemcpyAsync(host.address(), block.0, BYTES, PER_THREAD.0).ok();
-        PER_THREAD.synchronize();
-        host.has("the block", 5);
     }),
     check("a stream destroyed with work finishes it", "cuStreamDestroy", |_| {
         let (stream, event) = (Stream::new(), Event::new());
