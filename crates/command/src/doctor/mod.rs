@@ -1,9 +1,7 @@
 //! `syncedmem doctor`.
 
 pub mod examine;
-mod generation;
 pub mod machine;
-mod names;
 pub mod object;
 mod python;
 pub mod search;
@@ -28,7 +26,7 @@ use search::Search;
 #[command(after_help = "\
 Examples:
   syncedmem doctor
-      this machine: driver, limits, settings
+      this machine: driver, settings
   syncedmem doctor caffe
       a program on PATH
   syncedmem doctor python3 train.py

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use super::examine::{Examined, Verdict};
-use super::generation;
 use super::object::Object;
 use super::python::Python;
 use super::{Subject, machine, settings};
@@ -48,7 +47,7 @@ pub fn subject(subject: &Subject, command: &[OsString], needs: Option<u32>) -> E
         script_of(python, loaded);
     }
     for object in [Some(examined), loaded].into_iter().flatten().flat_map(|examined| &examined.objects) {
-        if object.memory().next().is_some() {
+        if !object.functions.is_empty() {
             caffe(object);
         }
     }
@@ -60,12 +59,7 @@ pub fn subject(subject: &Subject, command: &[OsString], needs: Option<u32>) -> E
 
 fn script_of(python: &Python, loaded: Option<&Examined>) {
     if let Some(script) = &python.script {
-        let imports = match python.imports_caffe() {
-            Some(true) => "",
-            Some(false) => ", which does not import caffe itself; a module that it imports may",
-            None => ", which cannot be read",
-        };
-        line("script", &format!("{}{imports}", script.display()));
+        line("script", &script.display().to_string());
     }
     match loaded {
         Some(module) => line("", &format!("Python would load {}", module.subject().path.display())),
@@ -105,28 +99,7 @@ fn caffe(object: &Object) {
         line("", "  libsyncedmem is linked into it");
         return;
     }
-    let functions: Vec<_> = object.memory().map(|(_, function)| function).collect();
-    let defined = functions.iter().filter(|function| function.defined).count();
-    let hidden = functions.iter().filter(|function| function.defined && !function.dynamic).count();
-    let replaceable = functions.iter().filter(|function| function.relocated).count();
-    if object.defines() {
-        if let Some(generation) = generation::of(object) {
-            let fork = if generation::is_nvidia(object) { "; NVIDIA's fork" } else { "" };
-            line("", &format!("  {}{fork}", generation.of));
-        }
-        if let Some(build) = generation::build(object) {
-            line("", &format!("  {build}"));
-        }
-        let hidden = if hidden > 0 { format!(", {hidden} of them hidden") } else { String::new() };
-        line(
-            "",
-            &format!("  defines {}{hidden}; calls {replaceable} of them through the dynamic linker", count(defined)),
-        );
-    } else {
-        line("", &format!("  calls {}, through the dynamic linker", count(replaceable)));
+    if let Some(generation) = object.generation().filter(|_| object.defines()) {
+        line("", &format!("  {}", generation.of));
     }
-}
-
-fn count(functions: usize) -> String {
-    format!("{functions} function{} of SyncedMemory", if functions == 1 { "" } else { "s" })
 }
