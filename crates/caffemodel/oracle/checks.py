@@ -13,7 +13,6 @@ import numpy  # noqa: E402
 import reads  # noqa: E402
 from caffe.proto import caffe_pb2  # noqa: E402
 from google.protobuf.message import DecodeError  # noqa: E402
-from messages import C3D, CAFFE2, NVIDIA  # noqa: E402
 from training import trained  # noqa: E402
 
 V0_TYPES = (
@@ -202,91 +201,6 @@ def doubles_and_lists_that_are_not_packed_are_as_protobuf_has_them(context: Cont
     return "6 blobs"
 
 
-def nvidias_bytes_are_as_protobuf_has_them(context: Context) -> str:
-    """NVIDIA's message: doubles, floats and halves as bytes"""
-    net = NVIDIA["Net"](name="nvidia")
-    layer = net.layer.add(name="conv", type="Convolution")
-    arrays = [numpy.array([1.5, -0.1, 65504.0, numpy.inf], kind) for kind in ("<f8", "<f4", "<f2")]
-    for number, array in enumerate(arrays):
-        blob = layer.blobs.add(raw_data_type=number, raw_data=array.tobytes(), raw_diff_type=number)
-        blob.raw_diff = array.tobytes()
-        blob.shape.dim.extend([2, 2])
-    ours = context.read("nvidia.caffemodel", net.SerializeToString())
-    for blob, array in zip(ours.blobs(), arrays):
-        assert blob.shape == [2, 2] and blob.data.dtype == array.dtype, blob
-        assert blob.data.tobytes() == blob.diff.tobytes() == array.tobytes()
-    assert len(ours.blobs()) == 3
-    return "3 blobs"
-
-
-def c3ds_message_is_as_protobuf_has_it(context: Context) -> str:
-    """C3D's message: five dimensions, data and diff, in nets and in a mean"""
-    net = C3D["Net"](name="c3d")
-    values = numpy.arange(2 * 3 * 2, dtype="<f4")
-    for number, name in ((30, "Convolution3D"), (14, "InnerProduct")):
-        layer = net.layers.add(name=name, type=number)
-        blob = layer.blobs.add(num=2, channels=1, length=3, height=1, width=2, data=values, diff=-values)
-    for contents in (net.SerializeToString(), C3D["Vector"](blobs=[blob]).SerializeToString(), blob.SerializeToString()):
-        ours = context.read("c3d", contents)
-        assert ours.blobs() and all(our.shape == [2, 1, 3, 1, 2] for our in ours.blobs()), ours
-        assert all(our.data.tobytes() == values.tobytes() for our in ours.blobs())
-        assert all(our.diff.tobytes() == (-values).tobytes() for our in ours.blobs())
-    types = [layer.type for layer in context.read("c3d.caffemodel", net.SerializeToString()).layers]
-    assert types == ["Convolution3D", "InnerProduct"], types
-    return "4 blobs"
-
-
-GIVEN = {
-    "GivenTensorFill": "<f4",
-    "GivenTensorDoubleFill": "<f8",
-    "GivenTensorBoolFill": "?",
-    "GivenTensorInt16Fill": "<i2",
-    "GivenTensorIntFill": "<i4",
-    "GivenTensorInt64Fill": "<i8",
-}
-
-
-def caffe2s_tensors_are_as_protobuf_has_them(context: Context) -> str:
-    """Caffe2's init_net.pb: tensors of every type, with lists that are packed and that are not"""
-    count = 0
-    for way, net_type in CAFFE2.items():
-        chance = numpy.random.RandomState(5)
-        net, expected = net_type(name="init", external_output=["x"]), []
-        for kind, dtype in GIVEN.items():
-            for shape in ([], [7], [3, 0], [20, 30, 10]):
-                values = chance.randint(-30000, 30000, size=shape).astype(dtype)
-                fields = {"floats" if values.dtype.kind == "f" else "ints": values.ravel().tolist()}
-                operator = net.op.add(type=kind, output=[f"{kind}_{len(shape)}"])
-                if shape:
-                    operator.arg.add(name="shape", ints=shape)
-                operator.arg.add(name="values", **fields)
-                expected.append((operator.output[0], shape, values))
-        data = chance.bytes(12)
-        operator = net.op.add(type="GivenTensorByteStringToUInt8Fill", output=["bytes"])
-        operator.arg.add(name="shape", ints=[3, 4])
-        operator.arg.add(name="values", strings=[data])
-        expected.append(("bytes", [3, 4], numpy.frombuffer(data, "u1")))
-        operator = net.op.add(type="ConstantFill", output=["constant"])
-        operator.arg.add(name="shape", ints=[2, 2])
-        operator.arg.add(name="value", f=0.5)
-        expected.append(("constant", [2, 2], numpy.full(4, 0.5, "<f4")))
-        operator = net.op.add(type="GivenTensorStringFill", output=["texts"])
-        operator.arg.add(name="shape", ints=[2])
-        operator.arg.add(name="values", strings=[b"cat", b"\xff"])
-        ours = context.read("init_net.pb", net.SerializeToString())
-        assert ours.kind == "INIT_NET" and ours.name == "init", f"{way}: {ours.kind} {ours.error}"
-        # The C API lists texts and does not read them.
-        assert ours.layers.pop().name == "texts", way
-        for layer, (name, shape, values) in zip(ours.layers, expected):
-            assert (layer.name, layer.blobs[0].shape) == (name, shape), f"{way}: {layer.name}"
-            found = layer.blobs[0].data
-            assert found is not None and found.dtype == values.dtype, f"{way}: {name}: {layer.blobs[0].problem}"
-            assert found.tobytes() == values.tobytes(), f"{way}: {name}"
-        assert len(ours.layers) == len(expected), way
-        count += len(expected)
-    return f"{count} tensors"
-
-
 def field(number: int, contents: bytes) -> bytes:
     """A field of bytes, of a small number and length."""
     return bytes([number << 3 | 2, len(contents)]) + contents
@@ -385,8 +299,5 @@ CHECKS = (
     every_type_of_v1_is_upgraded_as_caffes_tool_does,
     every_type_of_v0_is_upgraded_as_caffes_tool_does,
     doubles_and_lists_that_are_not_packed_are_as_protobuf_has_them,
-    nvidias_bytes_are_as_protobuf_has_them,
-    c3ds_message_is_as_protobuf_has_it,
-    caffe2s_tensors_are_as_protobuf_has_them,
     what_protobuf_reads_is_read_the_same,
 )

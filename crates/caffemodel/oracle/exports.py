@@ -7,17 +7,13 @@ import numpy
 import reads
 from safetensors.numpy import load_file, save_file
 
-CAFFE2 = "init_net.pb"  # Such files are not written.
 # Those that checks.py has left.
 FILES = (
     "trained/small_iter_5.caffemodel",
     "trained/small_iter_5.solverstate",
     "v1.caffemodel",
     "double.caffemodel",
-    "nvidia.caffemodel",
-    "c3d.caffemodel",
     "mean.binaryproto",
-    CAFFE2,
 )
 
 
@@ -26,7 +22,7 @@ def arrays_of(path: Path) -> dict:
     ours, arrays = reads.file(path), {}
     for layer in ours.layers:
         for number, blob in enumerate(layer.blobs):
-            name = layer.name if ours.kind in ("BLOB", "INIT_NET") else f"{layer.name}.{number}"
+            name = layer.name if ours.kind == "BLOB" else f"{layer.name}.{number}"
             arrays.update({name: blob.data, **({} if blob.diff is None else {f"{name}.diff": blob.diff})})
     return arrays
 
@@ -67,7 +63,7 @@ def imports_take_what_numpy_and_safetensors_write(context) -> str:
         ("safetensors", lambda to, arrays: save_file(arrays, to)),
     )
     count = 0
-    for path in (context.folder / name for name in FILES if name != CAFFE2):
+    for path in (context.folder / name for name in FILES):
         arrays = {name: numpy.ascontiguousarray(array / 2 + 1, array.dtype) for name, array in arrays_of(path).items()}
         for kind, write in writers:
             given, new = path.with_name(f"given.{kind}"), path.with_name(f"new_{path.name}")

@@ -15,7 +15,6 @@ from pathlib import Path
 import checks
 import exports
 from checks import Context, caffe, caffe_pb2, fill, numpy, reads
-from messages import C3D, NVIDIA
 from training import trained
 
 
@@ -80,29 +79,6 @@ def random_changes_are_as_protobuf_makes_them(context: Writer) -> str:
     return f"{count} changes"
 
 
-def other_caffes_keep_their_own_fields(context: Writer) -> str:
-    """NVIDIA's bytes and C3D's dimensions stay what they are"""
-    net, arrays = NVIDIA["Net"](name="nvidia"), {}
-    for kind, number in (("<f2", 2), ("<f8", 0), ("<f4", 1)):
-        blob = net.layer.add(name=kind, type="Scale").blobs.add(raw_data_type=number)
-        blob.raw_data = numpy.zeros(3, kind).tobytes()
-        blob.shape.dim.extend([3])
-        arrays[f"{kind}.0"] = numpy.array([1.5, -2, 0], kind)
-    old = context.file("to_write_nvidia.caffemodel", net.SerializeToString())
-    for layer in net.layer:
-        layer.blobs[0].raw_data = arrays[f"{layer.name}.0"].tobytes()
-    vector = C3D["Vector"]()
-    blob = vector.blobs.add(num=1, channels=1, length=1, height=1, width=2, data=[0, 0])
-    listed = context.file("to_write_c3d", vector.SerializeToString())
-    blob.data[:] = [1, 2]
-    of_c3d = {"blobs.0": numpy.array([1, 2], "<f4").reshape(1, 1, 1, 1, 2)}
-    for path, changes, message in ((old, arrays, net), (listed, of_c3d, vector)):
-        found = type(message)()
-        found.ParseFromString(context.written(path, changes).read_bytes())
-        assert found == message, f"{found} is not {message}"
-    return "4 blobs"
-
-
 def caffe_loads_what_was_written(context: Writer) -> str:
     """a trained model with other values: copy_from gives pycaffe those"""
     folder = trained(context.folder / "trained")
@@ -153,7 +129,6 @@ def training_goes_on_as_if_nothing_had_been_written(context: Writer) -> str:
 
 CHECKS = (
     random_changes_are_as_protobuf_makes_them,
-    other_caffes_keep_their_own_fields,
     caffe_loads_what_was_written,
     training_goes_on_as_if_nothing_had_been_written,
 )

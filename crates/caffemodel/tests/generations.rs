@@ -2,7 +2,7 @@
 
 mod support;
 
-use caffemodel::{Kind, Model, Version};
+use caffemodel::{At, Element, Kind, Model, Version};
 use support::*;
 
 /// What Caffe's own tool makes of the types that it knows, `oracle/checks.py` compares.
@@ -45,6 +45,38 @@ fn the_net_drops_the_leading_ones_of_legacy_shapes() {
     assert_eq!(shape(2, 0), [1, 1, 2, 1], "a shape that is no legacy one is the net's own");
     assert_eq!(shape(3, 0), [2, 1, 1, 3], "only ones are dropped");
     assert!(model.layers()[0].shape_in_net(2).is_none());
+}
+
+#[test]
+fn c3ds_blobs_have_five_dimensions_and_its_layers_its_own_types() {
+    let values = [1.0, 2.0, 3.0];
+    let blob =
+        [legacy(&[1, 1, 3, 1, 1]), bytes(6, f32_bytes(&values)), bytes(7, f32_bytes(&values.map(|value| -value)))];
+    let blob = blob.concat();
+    let nets = [layer_v1("conv", 30, std::slice::from_ref(&blob)), layer_v1("ip", 14, std::slice::from_ref(&blob))];
+    for (kind, file) in [(Kind::Net, nets.concat()), (Kind::Blobs, bytes(1, &blob)), (Kind::Blob, blob)] {
+        let model = Model::from_bytes(file, "file", None).unwrap();
+        let types: Vec<_> = model.layers().iter().map(caffemodel::Layer::type_name).collect();
+        assert!(kind != Kind::Net || types == ["Convolution3D", "InnerProduct"], "{types:?}");
+        assert_eq!((model.kind(), model.layers()[0].blobs()[0].shape()), (kind, &[1, 1, 3, 1, 1][..]));
+        assert_eq!((floats(&model), floats_at(&model, At::diff(0, 0))), (values.to_vec(), vec![-1.0, -2.0, -3.0]));
+    }
+}
+
+#[test]
+fn nvidias_bytes_are_doubles_floats_or_halves() {
+    let doubles = f64_bytes(&[1.5, -0.1]);
+    let of = |kinds: [i64; 2], data: &[u8], diff: &[u8]| {
+        let types = [number(10, kinds[0]), number(11, kinds[1])].concat();
+        net_of([types, bytes(12, data), bytes(13, diff), shape(&[2])].concat())
+    };
+    let (floats, halves) = (f32_bytes(&[1.5, -0.1]), [0x00, 0x3e, 0xff, 0x7b]);
+    let model = of([0, 1], &doubles, &floats);
+    assert_eq!(stored(&model, At::data(0, 0)), (Element::F64, doubles));
+    assert_eq!(stored(&model, At::diff(0, 0)), (Element::F32, floats));
+    let model = of([2, 2], &halves, &halves);
+    assert_eq!(stored(&model, At::diff(0, 0)), (Element::F16, halves.to_vec()));
+    assert_eq!(floats_at(&model, At::data(0, 0)), [1.5, 65504.0]);
 }
 
 #[test]

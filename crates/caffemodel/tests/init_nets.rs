@@ -22,7 +22,6 @@ fn refusal(kind: &str, arguments: &[Vec<u8>]) -> String {
     only("x", kind, arguments).array(data(0)).unwrap_err().to_string()
 }
 
-/// `oracle/checks.py` compares every type with what protobuf reads.
 #[test]
 fn each_given_tensor_has_its_name_its_shape_its_type_and_its_values() {
     let dtype = |number_| argument("dtype", &[number(3, number_)]);
@@ -41,15 +40,27 @@ fn each_given_tensor_has_its_name_its_shape_its_type_and_its_values() {
             "GivenTensorFill",
             &[dims(&[1]), argument("dtype", &[bytes(4, "double")]), float_values(&[0.1])],
         ),
+        operator(
+            "packed",
+            "GivenTensorFill",
+            &[dims(&[2, 1]), argument("values", &[bytes(5, f32_bytes(&[0.5, 8.0]))])],
+        ),
+        operator("double", "GivenTensorDoubleFill", &[dims(&[1]), float_values(&[0.1])]),
+        operator("int", "GivenTensorIntFill", &[int_values(&[-7])]),
+        operator("none", "GivenTensorIntFill", &[dims(&[3, 0]), int_values(&[])]),
     ]);
     assert_eq!((model.kind(), model.name()), (Kind::InitNet, "init"));
-    let expected: [(&str, &[i64], Element, Vec<u8>); 6] = [
+    let expected: [(&str, &[i64], Element, Vec<u8>); 10] = [
         ("flags", &[3], Element::Bool, vec![0, 1, 1]),
         ("i16", &[1], Element::I16, (-300i16).to_le_bytes().to_vec()),
         ("i64", &[2], Element::I64, [i64::MIN.to_le_bytes(), i64::MAX.to_le_bytes()].concat()),
         ("u8", &[2, 2], Element::U8, vec![0, 1, 254, 255]),
         ("as_int", &[1], Element::I32, 5i32.to_le_bytes().to_vec()),
         ("as_double", &[1], Element::F64, f64_bytes(&[f64::from(0.1f32)])),
+        ("packed", &[2, 1], Element::F32, f32_bytes(&[0.5, 8.0])),
+        ("double", &[1], Element::F64, f64_bytes(&[f64::from(0.1f32)])),
+        ("int", &[], Element::I32, (-7i32).to_le_bytes().to_vec()),
+        ("none", &[3, 0], Element::I32, vec![]),
     ];
     assert_eq!(model.layers().len(), expected.len());
     for (index, (name, shape, element, values)) in expected.into_iter().enumerate() {
