@@ -21,7 +21,6 @@ has() {
     chromium) browser ;;
     default-jdk-headless) command -v javac ;;
     nodejs) command -v node ;;
-    python3-jsonschema) python3 -c 'import jsonschema' ;;
     npm | python3) command -v "$1" ;;
     python3-venv) python3 -c 'import ensurepip, venv' ;;
     *) false ;;

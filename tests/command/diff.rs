@@ -20,8 +20,21 @@ fn two_batches() -> Workshop {
     workshop
 }
 
-fn json(said: &Said) -> Value {
-    serde_json::from_str(&said.output).unwrap_or_else(|error| panic!("{error}: {said:?}"))
+/// A report, of which docs/report.md names each field.
+pub fn json(said: &Said) -> Value {
+    fn is_documented(value: &Value) {
+        const DOCUMENT: &str = include_str!("../../docs/report.md");
+        if let Value::Array(values) = value {
+            values.iter().for_each(is_documented);
+        }
+        for (field, value) in value.as_object().into_iter().flatten() {
+            assert!(DOCUMENT.contains(&format!("`{field}`")), "{field}");
+            is_documented(value);
+        }
+    }
+    let report = serde_json::from_str(&said.output).unwrap_or_else(|error| panic!("{error}: {said:?}"));
+    is_documented(&report);
+    report
 }
 
 #[test]

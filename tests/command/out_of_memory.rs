@@ -106,7 +106,7 @@ fn the_librarys_own_limit_is_named() {
         again.starts_with(begin) && again.contains("the library's limit (SYNCEDMEM_HOST_LIMIT, 20.0 MiB)"),
         "{again}"
     );
-    let json: serde_json::Value = serde_json::from_str(&workshop.syncedmem(&["report", "t", "--json"]).ok()).unwrap();
+    let json = crate::diff::json(&workshop.syncedmem(&["report", "t", "--json"]));
     let failure = &json["processes"][0]["failure"];
     assert_eq!((&failure["refused_by"], &failure["limit_bytes"]), (&"host limit".into(), &(20 << 20).into()));
     assert_eq!((&failure["bytes"], &failure["ended_the_process"]), (&(64 << 20).into(), &true.into()));

@@ -26,7 +26,7 @@ class Report:
     text: str
     """The report, as the terminal shows it."""
     data: dict[str, Any]
-    """The same in bytes and nanoseconds, as docs/report.schema.json describes it."""
+    """The same in bytes and nanoseconds, as docs/report.md describes it."""
 
     def __init__(self, path: Path) -> None:
         """Reads a recording. Raises `ValueError` with the command's sentence for anything else."""

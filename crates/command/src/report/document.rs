@@ -1,4 +1,4 @@
-//! `syncedmem report --json`, which docs/report.schema.json describes.
+//! `syncedmem report --json`, which docs/report.md describes.
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};

@@ -286,6 +286,7 @@ mod tests {
         assert_eq!(process.callers.len(), 1);
         let caller = &process.callers[0];
         assert_eq!((caller.copies[0].count, caller.copies[1].count, caller.made, caller.fresh.count), (1, 1, 1, 2));
+        assert_eq!(caller.copies, [Side::Host, Side::Device].map(|side| process.account.copies_to(side)));
         assert_eq!(caller.nanoseconds(), 20 + 5 + 40 + 70 + 80 + 3);
     }
 

@@ -66,7 +66,7 @@ pub struct Options {
     /// Text for the terminal instead of a page.
     #[arg(long)]
     text: bool,
-    /// One JSON object, which docs/report.schema.json describes.
+    /// One JSON object, which docs/report.md describes.
     #[arg(long, conflicts_with = "text")]
     json: bool,
     #[command(flatten)]
