@@ -102,7 +102,7 @@ fn a_limit_on_the_length_of_files_does_not_change_the_status_of_a_program() {
     fs::create_dir(workshop.path("tmp")).unwrap();
     // The first limit leaves no recording; with the second, the command alone may not write.
     let scripts = [("ulimit -f 0", "./program 7"), ("ulimit -Sf 0", "ulimit -Sf unlimited; ./program 7")];
-    for option in ["--trace=t.trace", "--report=memory.txt", "--report"] {
+    for option in ["--trace=t.trace", "--output=memory.txt", "--report"] {
         for (limit, script) in scripts {
             let script = format!("{limit}; TMPDIR=tmp exec \"$0\" run {option} -- sh -c '{script}'");
             let told = workshop.shell_here(&script);

@@ -210,13 +210,12 @@ fn a_preload_that_was_there_stays_behind_ours_which_has_names_unless_they_are_no
 fn the_report_can_go_to_a_file_in_place_of_what_is_there() {
     let workshop = Workshop::with_program();
     let file = workshop.source("memory.txt", "from before\n".repeat(1000).as_str());
-    let told = workshop.run(&["--report=memory.txt"], &["./program"]);
+    let told = workshop.run(&["-o", "memory.txt"], &["./program"]);
     assert!(told.error.contains("the report is in /") && !told.error.contains("of blobs"), "{told:?}");
     let text = std::fs::read_to_string(&file).unwrap();
     assert!(text.starts_with("libsyncedmem: memory of program") && !text.contains("from before"), "{text}");
     // It is not taken for one of another run.
-    workshop.run(&["--report=memory.txt"], &["true"]).has(&["never called the library"]);
-    workshop.run(&["-o", "other.txt"], &["./program"]).has(&["the report is in /"]);
+    workshop.run(&["-o", "memory.txt"], &["true"]).has(&["never called the library"]);
     assert!(workshop.run(&["--quiet"], &["./program"]).error.is_empty());
 }
 

@@ -74,14 +74,14 @@ fn a_report_does_not_wait_for_the_reader_of_a_fifo_and_follows_no_link() {
     for (file, why) in
         [("fifo", "it is not a regular file; name one"), ("link", "it is a symbolic link, which is not followed")]
     {
-        workshop.syncedmem(&["run", &format!("--report={file}"), "--", "echo", "ran"]).fails(125, &[why]);
+        workshop.syncedmem(&["run", &format!("--output={file}"), "--", "echo", "ran"]).fails(125, &[why]);
     }
 }
 
 #[test]
 fn a_trace_is_not_left_behind_where_the_report_cannot_be_written() {
     let workshop = Workshop::new();
-    let options = ["run", "--trace=t.trace", "--report=/no/such/folder/r", "--", "echo"];
+    let options = ["run", "--trace=t.trace", "--output=/no/such/folder/r", "--", "echo"];
     assert_eq!(workshop.syncedmem(&options).status, Some(125));
     assert!(!workshop.path("t.trace").exists());
 }
@@ -90,7 +90,7 @@ fn a_trace_is_not_left_behind_where_the_report_cannot_be_written() {
 fn nothing_is_read_back_from_a_device_that_takes_the_report() {
     let workshop = Workshop::with_program();
     for device in ["/dev/null", "/dev/full", "/dev/zero"] {
-        let told = workshop.syncedmem(&["run", &format!("--report={device}"), "--", "./program"]);
+        let told = workshop.syncedmem(&["run", &format!("--output={device}"), "--", "./program"]);
         assert!(told.status == Some(0) && !told.error.contains("never called"), "{told:?}");
     }
 }

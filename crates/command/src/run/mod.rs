@@ -43,10 +43,10 @@ pub struct Options {
     /// processes have FILE.PID.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     trace: Option<PathBuf>,
-    /// Write the report to standard error, or to FILE in place of what is there. This is the default without --trace.
-    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, value_hint = ValueHint::FilePath)]
-    report: Option<Option<PathBuf>>,
-    /// Write the report to FILE, as --report=FILE does.
+    /// Write the report to standard error. This is the default without --trace.
+    #[arg(long)]
+    report: bool,
+    /// Write the report to FILE, in place of what is there.
     #[arg(short, long, value_name = "FILE", conflicts_with = "report", value_hint = ValueHint::FilePath)]
     output: Option<PathBuf>,
     /// Write no report to standard error: what is wrong with the run remains.
@@ -118,9 +118,8 @@ fn prepare(options: &Options) -> Result<Prepared, String> {
     environment.push(("LD_PRELOAD", preload(names.iter().chain([&library]))?));
     let recordings = Recordings::begin(options.trace.as_deref())?;
     environment.push(("SYNCEDMEM_TRACE", recordings.setting()));
-    let requested = options.output.clone().map(Some);
-    let report =
-        Report::begin(requested.as_ref().or(options.report.as_ref()), options.quiet || options.trace.is_some())?;
+    let is_kept = !options.report && (options.quiet || options.trace.is_some());
+    let report = Report::begin(options.output.as_deref(), is_kept)?;
     Ok(Prepared { library, environment, report, recordings })
 }
 

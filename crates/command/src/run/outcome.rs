@@ -24,17 +24,12 @@ pub enum Report {
 }
 
 impl Report {
-    pub fn begin(requested: Option<&Option<PathBuf>>, is_traced: bool) -> Result<Report, String> {
-        match requested {
-            Some(Some(path)) => {
-                // Absolute: the program may change its folder.
-                let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
-                check(&path).map_err(|why| format!("{} cannot be written: {why}", path.display()))?;
-                Ok(Report::File(path))
-            }
-            None if is_traced => Ok(Report::Kept),
-            _ => Ok(Report::Shown),
-        }
+    pub fn begin(file: Option<&Path>, is_kept: bool) -> Result<Report, String> {
+        let Some(path) = file else { return Ok(if is_kept { Report::Kept } else { Report::Shown }) };
+        // Absolute: the program may change its folder.
+        let path = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
+        check(&path).map_err(|why| format!("{} cannot be written: {why}", path.display()))?;
+        Ok(Report::File(path))
     }
 
     pub fn end(self, finished: &Finished, program: &OsStr, library: &Path, shown: Shown, mut recordings: Recordings) {
@@ -67,11 +62,7 @@ impl Report {
             Report::Kept => trace.processes.iter().flat_map(report::facts::Process::first_lines).for_each(say::error),
             Report::File(path) => match output::all(&path, text.as_bytes()) {
                 Ok(()) => say::error(format_args!("the report is in {}", path.display())),
-                Err(error) => say::error(format_args!(
-                    "{} cannot be written: {}; make room, or name another file with --report=FILE",
-                    path.display(),
-                    say::reason(&error)
-                )),
+                Err(error) => _ = say::not_written(&path, &error),
             },
         }
     }
