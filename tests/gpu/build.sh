@@ -10,7 +10,7 @@ start_folder() {
     die "$1 is not empty, and not of --prepare"
   fi
   rm -rf "${1:?}"
-  mkdir -p "$1"/{rooms,rust,cpp,lib,simulated,left_out,not_built}
+  mkdir -p "$1"/{rooms,rust,cpp,lib,simulated,not_built}
   touch "$1/about"
   install "$root/tests/gpu/run" "$1/gpu-check"
 }
@@ -153,21 +153,7 @@ build_for_any() {
       -DCMAKE_PROJECT_syncedmem_cpp_tests_INCLUDE="$built/library.cmake"
   )
   strip "$1"/driver-conformance "$1"/{lib,simulated,rooms,cpp}/*
-  leave_out "$1"
   finish_folder "$1" "$floor"
-}
-
-# leave_out DIR: runs all suites on the simulated driver as if it were real, removes those that run no test, and keeps
-# their reasons.
-leave_out() {
-  local program name status
-  for program in "$1"/{rust,cpp}/*; do
-    name=$(basename "$(dirname "$program")")-$(basename "$program") status=0
-    LD_LIBRARY_PATH=$1/simulated:$1/lib SYNCEDMEM_TEST_DRIVER=real SYNCEDMEM_TESTS_AS_ON_A_REAL_DRIVER=1 \
-      SYNCEDMEM_TEST_POOLS=on timeout 120 "$program" >"$1/left_out/$name" 2>/dev/null || status=$?
-    if [ "$status" -eq 77 ]; then rm "$program"; else rm "$1/left_out/$name"; fi
-  done
-  note "left out, since they run nothing on a real driver: $(ls "$1/left_out")"
 }
 
 # pack DIR FILE: makes the archive.

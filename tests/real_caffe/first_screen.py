@@ -1,14 +1,16 @@
-"""Checks of the first screen of `syncedmem run`, for LeNet, AlexNet and VGG-16, against three independent counts: the shapes in the
-prototxt (shapes.py), a count in front of the original Caffe (counts.c), and the kernel's peak."""
+"""Checks of the first screen of `syncedmem run`, for LeNet, AlexNet and VGG-16, against three independent counts: pycaffe's shapes, a
+count in front of the original Caffe (counts.c), also for one more item of the batch, and the kernel's peak."""
 
+import json
 import re
 import subprocess
 import sys
+from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 from typing import Dict, List, Tuple
 
 from checking import Checks
-from shapes import FLOAT, Needs, needs
 from tree import Caffe
 
 HERE = Path(__file__).resolve().parent
@@ -16,8 +18,13 @@ sys.path.append(str(HERE.parents[1] / "bench/caffe"))
 import nets  # noqa: E402
 
 PASSES = "import caffe; net = caffe.Net('{}', caffe.TRAIN); net.forward(); net.backward()"
+SHAPES = (
+    "import caffe, json; net = caffe.Net('{}', caffe.TRAIN); print(json.dumps([{{name: list(blob.shape) for name, blob in "
+    "net.blobs.items()}}, [list(blob.shape) for blobs in net.params.values() for blob in blobs]]))"
+)
 SOLVER = 'net: "{}" base_lr: 0.001 lr_policy: "fixed" momentum: 0.9 max_iter: 2 random_seed: 1 snapshot_after_train: false\n'
 ROOM = 64 << 30
+FLOAT = 4
 # More than Python or the command need for themselves, in bytes.
 OTHERS_COUNT = 200 << 20
 # Pixels a side of the images of AlexNet and VGG-16 in the gate; published are 224.
@@ -71,6 +78,38 @@ def counted(caffe: Caffe, folder: Path, program: List[str]) -> int:
     return int(found[1])
 
 
+@dataclass
+class Needs:
+    """Bytes by role for a forward and a backward pass, and the shapes that they come from."""
+
+    data: int
+    weights: int
+    activations: int
+    gradients: int
+    shapes: Dict[str, List[int]]
+    one_more: int
+
+    @property
+    def batch(self) -> int:
+        return self.shapes["data"][0]
+
+
+def needs(checks: Checks, folder: Path, net: str, one_more: int) -> Needs:
+    """What a net needs by its shapes in pycaffe."""
+    run = checks.caffe.run([checks.caffe.part("python"), "-c", SHAPES.format(net)], folder)
+    assert run.status == 0, f"pycaffe {run.ending()}"
+    shapes, parameters = json.loads(run.out)
+    sizes = {name: FLOAT * prod(shape) for name, shape in shapes.items()}
+    weights = FLOAT * sum(map(prod, parameters))
+    inputs = {name: size for name, size in sizes.items() if re.match("(data|label)", name)}
+    # Each use of a blob that has several has a gradient of its own, and no data.
+    splits = sum(size for name, size in sizes.items() if "_split_" in name and name not in inputs)
+    activations = sum(sizes.values()) - sum(inputs.values()) - splits
+    # The first convolution's backward pass asks for the gradient of the images, although nothing needs it.
+    gradients = activations + splits + sizes["data"]
+    return Needs(sizes["data"] + sizes["label"], weights, activations, gradients, shapes, one_more)
+
+
 class Screen:
     """The first screen of a run, taken apart."""
 
@@ -115,26 +154,26 @@ class Screen:
         for holder, size in self.holders.items():
             name = holder.split(" ")[0]
             if name in need.shapes and re.fullmatch(r"\S+ (output|data)( gradient)?", holder):
-                count = FLOAT
-                for axis in need.shapes[name]:
-                    count *= axis
-                assert size == in_units(count), f"{holder}: {size}, {need.shapes[name]}"
+                assert size == in_units(FLOAT * prod(need.shapes[name])), f"{holder}: {size}, {need.shapes[name]}"
         assert len(self.holders) == 11, f"ten holders and the others: {self.holders}"
         assert (self.batch, self.one_more) == (need.batch, in_units(need.one_more)), f"{need.one_more} bytes: {self.text}"
         # As many items fit as fit beside what does not grow. The screen's figures are rounded.
-        fitting = (ROOM - bytes_of(self.process) + need.grows) / need.one_more
+        fitting = (ROOM - bytes_of(self.process)) / need.one_more + need.batch
         assert abs(int(self.fitting) / fitting - 1) < 0.01, f"{fitting} fit: {self.text}"
 
 
 def check(checks: Checks, folder: Path, name: str, kind: str) -> Screen:
     """Checks the screen of one program."""
     program = programs(checks.caffe, folder, name)[kind]
+    net = f"{name}-{'time' if kind == 'time' else 'train'}.prototxt"
     peak = counted(checks.caffe, folder, program)
+    more = re.sub(r"(shape { dim: )(\d+)", lambda found: f"{found[1]}{int(found[2]) + 1}", (folder / net).read_text())
+    (folder / f"more-{net}").write_text(more)
+    one_more = counted(checks.caffe, folder, programs(checks.caffe, folder, f"more-{name}")[kind]) - peak
     ours = checks.syncedmem("run", "--fit=64G", "--", *program, folder=folder)
     assert ours.status == 0, f"syncedmem run {ours.ending()}"
     screen = Screen(ours.err)
-    prototxt = (folder / f"{name}-{'time' if kind == 'time' else 'train'}.prototxt").read_text()
-    screen.agrees(needs(prototxt), peak, trains=kind == "train")
+    screen.agrees(needs(checks, folder, net, one_more), peak, trains=kind == "train")
     # The kernel's count of a child begins with the memory of its parent, which is this Python, and covers the command. So it is the
     # program's own count only where that is larger. The screen says it with one decimal.
     process = bytes_of(screen.process)
