@@ -10,7 +10,7 @@ use syncedmem_trace::head::{Access, Head, Side};
 use super::device::{self, Math};
 use super::error::Error;
 use super::math;
-use super::math::portable::{Term, Values};
+use super::math::{Term, Values};
 use super::open::Open;
 use crate::cuda;
 use crate::object::element::ElementType;

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use syncedmem_trace::head::Side;
 
 use super::error::Error;
-use super::math::portable::Term;
+use super::math::Term;
 use super::open::Open;
 use crate::copy;
 use crate::cuda::cublas::{Blas, BlasFailure, Precision};

@@ -25,7 +25,7 @@ use array::Array;
 pub use caffemodel::Part;
 pub use device::computed_on_host;
 use error::Error;
-pub use math::portable::Term;
+pub use math::Term;
 use shape::Shape;
 
 /// An array to share or copy.
