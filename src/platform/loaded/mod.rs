@@ -5,7 +5,6 @@
 #![expect(unsafe_code, reason = "the loader's own structures are read")]
 
 pub mod elf;
-mod fork_mark;
 mod frames;
 pub mod needed;
 mod note;
@@ -14,7 +13,7 @@ mod segment;
 use std::ffi::{CStr, c_int, c_void};
 use std::ops::ControlFlow;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use libc::dl_phdr_info;
 
@@ -160,20 +159,26 @@ pub fn walk(walk: impl FnOnce()) {
 static WALKS: AtomicUsize = AtomicUsize::new(0);
 const FORK: usize = 1 << (usize::BITS - 1);
 
+/// The process that `WALKS` counts threads of.
+static PROCESS: AtomicU32 = AtomicU32::new(0);
+
+fn is_of_this_process() -> bool {
+    PROCESS.load(Ordering::Relaxed) == std::process::id()
+}
+
 /// Called at load: at the first walk, a fork at that moment could take the walk for one of the parent's and forget it.
 pub fn begin() {
-    fork_mark::mark();
+    PROCESS.store(std::process::id(), Ordering::Relaxed);
 }
 
 /// In a child of the bare system call, or of a parent that had begun to fork before this library was loaded, no fork handler
 /// ran: if a thread of the parent was in a walk, the loader's list is locked for ever.
 fn may_walk() -> bool {
-    fork_mark::prepare();
-    if !fork_mark::is_marked() {
+    if !is_of_this_process() {
         if WALKS.load(Ordering::Relaxed) != 0 {
             return false;
         }
-        fork_mark::mark();
+        begin();
     }
     true
 }
@@ -204,9 +209,9 @@ impl ForkLock for NoWalks {
             WALKS.fetch_and(!FORK, Ordering::Release);
             return;
         }
-        // See `may_walk`: in a process that was never marked, the count is the parent's.
-        if !fork_mark::is_marked() {
-            fork_mark::mark();
+        // See `may_walk`: the count is the parent's.
+        if !is_of_this_process() {
+            begin();
             WALKS.store(0, Ordering::Relaxed);
         }
         WALKS.fetch_or(FORK, Ordering::Acquire);
@@ -220,7 +225,7 @@ pub(crate) fn fork_lock() -> &'static dyn ForkLock {
 
 /// In a forked child, where the counted threads do not exist.
 pub fn forget_walks() {
-    fork_mark::mark();
+    begin();
     WALKS.store(FORK, Ordering::Relaxed);
 }
 
@@ -235,12 +240,27 @@ mod tests {
         const ALONE: &str = "SYNCEDMEM_TEST_ALONE";
         if std::env::var_os(ALONE).is_some() {
             // Without a walk before.
-            assert!(fork_mark::is_marked());
+            assert!(is_of_this_process());
             return;
         }
         let mut alone = std::process::Command::new(std::env::current_exe().expect("a program"));
         alone.args(["--exact", "platform::loaded::tests::a_process_may_walk_from_the_load_on"]).env(ALONE, "1");
         assert!(alone.status().is_ok_and(|status| status.success()));
+    }
+
+    #[test]
+    fn a_child_without_fork_handlers_does_not_walk_if_its_parent_may_have_been_walking() {
+        // SAFETY: the child counts a walk, asks, and ends.
+        let child = unsafe { libc::syscall(libc::SYS_clone, libc::SIGCHLD, 0, 0, 0, 0) } as libc::pid_t;
+        if child == 0 {
+            WALKS.fetch_add(1, Ordering::Relaxed);
+            // SAFETY: the child has nothing to clean up.
+            unsafe { libc::_exit(i32::from(may_walk())) };
+        }
+        let mut status = -1;
+        // SAFETY: `status` is writable.
+        unsafe { libc::waitpid(child, &mut status, 0) };
+        assert_eq!(status, 0);
     }
 
     #[test]
