@@ -3,10 +3,9 @@
 use std::ffi::c_void;
 use std::ops::ControlFlow;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::platform::loaded;
-use crate::platform::sync::nap;
 use crate::settings;
 
 /// Blocks of more than [`SMALL`] bytes start on a multiple of this: a cache line, and an AVX-512 register.
@@ -39,29 +38,12 @@ fn to_end_of_chunk(bytes: usize) -> usize {
 
 type Trim = unsafe extern "C" fn(usize) -> i32;
 
-/// The process that has a thread in malloc_trim, or 0.
-static PROCESS: AtomicU32 = AtomicU32::new(0);
-
 /// Does nothing if malloc is not glibc's.
 pub fn return_to_system() {
-    let Some(trim) = of_this_malloc() else { return };
-    // One thread at a time: glibc's first call initialises the arenas without a lock. A fork meanwhile needs no
-    // handler: the child has another number than the lock, and glibc's own handlers leave the arenas whole.
-    let this = std::process::id();
-    loop {
-        // Acquire: pairs with the Release below.
-        match PROCESS.compare_exchange(0, this, Ordering::Acquire, Ordering::Relaxed) {
-            Ok(_) => break,
-            Err(holder) if holder == this => nap(),
-            Err(parent) => {
-                // Relaxed: the holder does not exist in this process. On a failure another thread was first.
-                let _ = PROCESS.compare_exchange(parent, 0, Ordering::Relaxed, Ordering::Relaxed);
-            }
-        }
+    if let Some(trim) = of_this_malloc() {
+        // SAFETY: malloc_trim has no preconditions.
+        unsafe { trim(0) };
     }
-    // SAFETY: malloc_trim has no preconditions.
-    unsafe { trim(0) };
-    PROCESS.store(0, Ordering::Release);
 }
 
 /// malloc_trim, if this process's malloc is glibc's: the first object that exports a part of malloc's family exports all of it.
@@ -108,14 +90,5 @@ mod tests {
     #[test]
     fn glibcs_malloc_is_trimmed_by_its_own_function() {
         assert_eq!(look(), Some((libc::malloc_trim as *const ()).expose_provenance()));
-    }
-
-    #[test]
-    fn a_child_trims_although_a_thread_of_its_parent_was_trimming() {
-        // As a fork in the middle of a trim leaves it.
-        let parent = std::process::id() ^ 1;
-        PROCESS.store(parent, Ordering::Relaxed);
-        return_to_system();
-        assert_ne!(PROCESS.load(Ordering::Relaxed), parent);
     }
 }
