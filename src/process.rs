@@ -16,7 +16,7 @@ use crate::cuda::{self, events};
 use crate::memory::arena;
 use crate::memory::blocks;
 use crate::memory::cache::{self, decay};
-use crate::object::{self, eviction::reclaim_summary};
+use crate::object;
 use crate::observe::{call_counts, call_site, control, recorder, trace};
 use crate::platform::fork::{self, Handlers};
 use crate::platform::loaded;
@@ -40,7 +40,6 @@ const LOCKS: &[fn() -> &'static dyn ForkLock] = &[
     #[cfg(feature = "caffe2")]
     caffe2::lock::fork_lock,
     object::fork_lock,
-    reclaim_summary::fork_lock,
     arena::fork_lock,
     blocks::fork_lock,
     cache::host::fork_lock,

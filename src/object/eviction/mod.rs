@@ -5,7 +5,6 @@
 
 mod evictable;
 pub(crate) mod reclaim;
-pub(crate) mod reclaim_summary;
 mod refusal;
 pub mod uses;
 
@@ -37,8 +36,12 @@ impl<'d> Round<'d> {
 }
 
 impl SyncedMemory {
-    /// Evicts the object at this address, unless it was used since `last_use`; returns the bytes given back.
-    pub(super) fn evict(object: usize, last_use: u64, round: &mut Round<'_>) -> Option<usize> {
+    /// Evicts the object at this address, unless it was used since `last_use`; returns whether it did.
+    pub(super) fn evict(object: usize, last_use: u64, round: &mut Round<'_>) -> bool {
+        Self::try_to_evict(object, last_use, round).is_some()
+    }
+
+    fn try_to_evict(object: usize, last_use: u64, round: &mut Round<'_>) -> Option<()> {
         // Does not block: the other thread may be waiting for an object that this thread has claimed (deadlock).
         let claim = TABLE.claim_to_evict(object, this_thread(), |entry| entry.is_unused_since(last_use))?;
         // SAFETY: `set_evictable`'s caller guarantees that this library's destructor, which waits for the claim, runs before the
@@ -72,7 +75,7 @@ impl SyncedMemory {
         recorder::record(object.subject(), || What::Evicted { bytes: bytes as u64 });
         // SAFETY: the object does not refer to the block; no access is open, and work on the device was synchronized.
         unsafe { owned.of(Side::Device).free() };
-        Some(bytes)
+        Some(())
     }
 
     /// Synchronizes the context of the device block, if that is on the round's device.
