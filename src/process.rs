@@ -10,9 +10,9 @@
 
 #[cfg(feature = "caffe2")]
 use crate::caffe2;
+use crate::cuda;
 #[cfg(feature = "blob")]
 use crate::cuda::cublas;
-use crate::cuda::{self, events};
 use crate::memory::arena;
 use crate::memory::blocks;
 use crate::memory::cache::{self, decay};
@@ -44,7 +44,6 @@ const LOCKS: &[fn() -> &'static dyn ForkLock] = &[
     blocks::fork_lock,
     cache::host::fork_lock,
     cache::device::idle::fork_lock,
-    events::fork_lock,
     #[cfg(feature = "blob")]
     cublas::fork_lock,
     trace::mapping::fork_lock,

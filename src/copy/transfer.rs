@@ -57,10 +57,10 @@ pub unsafe fn start(driver: &Driver, endpoints: Endpoints, bytes: usize, stream:
         (guard.context, identity)
     };
     let guard = ContextGuard::of_stream(driver, stream, otherwise)?;
-    let event = Event::with_context_id(driver, &guard, identity.context_id_in(guard.context))?;
+    let event = Event::new(driver, &guard)?;
     let (to, from) = endpoints.addresses();
     // SAFETY: the caller guarantees the blocks.
-    unsafe { driver.copy_async(to, from, bytes, stream.handle()) }.inspect_err(|_| event.recycle(driver))?;
+    unsafe { driver.copy_async(to, from, bytes, stream.handle()) }.inspect_err(|_| event.destroy(driver))?;
     let recorded = event.record(driver, stream).inspect_err(|_| event.destroy(driver));
     let Ok(event) = recorded.and_then(|()| event.into_context(driver, otherwise)) else {
         driver.synchronize_stream(stream).or_else(|_| driver.synchronize_context())?;
@@ -106,19 +106,13 @@ impl InFlight {
     pub fn is_done(&self, driver: &Driver) -> Result<bool, CopyError> {
         self.check_exists(driver)?;
         let _relaxed = RelaxedCapture::begin(driver);
-        let done = self.event.is_complete(driver).map_err(|failure| self.error_of(driver, failure))?;
-        if done {
-            self.event.recycle(driver);
-        }
-        Ok(done)
+        self.event.end_if_complete(driver).map_err(|failure| self.error_of(driver, failure))
     }
 
     pub fn finish(&self, driver: &Driver) -> Result<(), CopyError> {
         self.check_exists(driver)?;
         let _relaxed = RelaxedCapture::begin(driver);
-        self.event.wait(driver).map_err(|failure| self.error_of(driver, failure))?;
-        self.event.recycle(driver);
-        Ok(())
+        self.event.wait(driver).map_err(|failure| self.error_of(driver, failure))
     }
 
     /// For a destructor, which cannot keep an object because of a failure.

@@ -1,4 +1,4 @@
-//! Events behind work of a stream. Complete ones are kept for the next use in their context.
+//! Events behind work of a stream.
 #![expect(unsafe_code, reason = "the driver's functions are called")]
 
 use std::ffi::c_uint;
@@ -10,7 +10,6 @@ use super::context::{Context, ContextGuard};
 use super::driver::{Driver, Stream, output};
 use super::status;
 use crate::error::DriverFailure;
-use crate::platform::sync::{Lock, locked_static};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
@@ -20,27 +19,9 @@ pub struct Event {
     context_id: u64,
 }
 
-const KEPT: usize = 64;
-
-locked_static! { static IDLE: Lock<Vec<Event>> = Lock::new(Vec::new()); }
-
 impl Event {
     pub fn new(driver: &Driver, guard: &ContextGuard<'_>) -> Result<Event, DriverFailure> {
-        Self::with_context_id(driver, guard, None)
-    }
-
-    /// Without a query if the caller knows the id.
-    pub fn with_context_id(
-        driver: &Driver,
-        guard: &ContextGuard<'_>,
-        context_id: Option<u64>,
-    ) -> Result<Event, DriverFailure> {
-        let context_id = context_id.map_or_else(|| guard.context_id(), Ok)?;
-        let wanted = |event: &Event| event.context == guard.context && event.context_id == context_id;
-        let kept = IDLE.with(|idle| idle.iter().position(wanted).map(|at| idle.swap_remove(at)));
-        if let Some(event) = kept {
-            return Ok(event);
-        }
+        let context_id = guard.context_id()?;
         const FLAGS: c_uint = CUevent_flags::CU_EVENT_DISABLE_TIMING as c_uint;
         // SAFETY: a context is current.
         let handle: CUevent = output(std::ptr::null_mut(), |handle| unsafe { driver.event_create(handle, FLAGS) })?;
@@ -84,20 +65,27 @@ impl Event {
         recorded.map(|()| event).inspect_err(|_| event.destroy(driver))
     }
 
-    pub fn is_complete(&self, driver: &Driver) -> Result<bool, DriverFailure> {
+    /// Whether the event is complete; then it ends.
+    pub fn end_if_complete(self, driver: &Driver) -> Result<bool, DriverFailure> {
         let _guard = self.enter(driver)?;
         // SAFETY: the event exists, because its context does and has the same id.
         match unsafe { driver.event_query(self.handle()) } {
-            Ok(()) => Ok(true),
+            Ok(()) => {
+                self.end(driver);
+                Ok(true)
+            }
             Err(failure) if failure.status == status::NOT_READY => Ok(false),
             Err(failure) => Err(failure),
         }
     }
 
-    pub fn wait(&self, driver: &Driver) -> Result<(), DriverFailure> {
+    /// Waits for the event, which then ends.
+    pub fn wait(self, driver: &Driver) -> Result<(), DriverFailure> {
         let _guard = self.enter(driver)?;
-        // SAFETY: as for `is_complete`.
-        unsafe { driver.event_synchronize(self.handle()) }
+        // SAFETY: as for `end_if_complete`.
+        unsafe { driver.event_synchronize(self.handle()) }?;
+        self.end(driver);
+        Ok(())
     }
 
     /// For when `wait` fails.
@@ -106,26 +94,16 @@ impl Event {
         driver.synchronize_context()
     }
 
-    /// The event is complete.
-    pub fn recycle(self, driver: &Driver) {
-        let kept = self.context_id != 0
-            && IDLE.with(|idle| {
-                let room = idle.len() < KEPT && idle.try_reserve(1).is_ok();
-                if room {
-                    idle.push(self);
-                }
-                room
-            });
-        if !kept {
-            self.destroy(driver);
+    pub fn destroy(self, driver: &Driver) {
+        if let Ok(_guard) = self.enter(driver) {
+            self.end(driver);
         }
     }
 
-    pub fn destroy(self, driver: &Driver) {
-        if let Ok(_guard) = self.enter(driver) {
-            // SAFETY: as for `is_complete`, and the event is not used again.
-            let _ = unsafe { driver.event_destroy(self.handle()) };
-        }
+    /// The event's context is current.
+    fn end(self, driver: &Driver) {
+        // SAFETY: as for `end_if_complete`, and the event is not used again.
+        let _ = unsafe { driver.event_destroy(self.handle()) };
     }
 
     /// If so, the event detects a reset of its context.

@@ -34,7 +34,7 @@ impl StreamEvents {
         first
     }
 
-    /// Whether all are complete; recycles those that are.
+    /// Whether all are complete; ends those that are.
     pub fn is_complete(&mut self, driver: &Driver) -> Result<bool, DriverFailure> {
         if self.is_empty() {
             return Ok(true);
@@ -42,10 +42,9 @@ impl StreamEvents {
         let _relaxed = RelaxedCapture::begin(driver);
         for place in &mut self.events {
             let Some(event) = *place else { continue };
-            if !event.is_complete(driver)? {
+            if !event.end_if_complete(driver)? {
                 return Ok(false);
             }
-            event.recycle(driver);
             *place = None;
         }
         Ok(true)
@@ -62,8 +61,7 @@ impl StreamEvents {
 
 pub fn wait(driver: &Driver, event: Event) {
     let _relaxed = RelaxedCapture::begin(driver);
-    match event.wait(driver) {
-        Ok(()) => event.recycle(driver),
-        Err(_) => event.destroy(driver),
+    if event.wait(driver).is_err() {
+        event.destroy(driver);
     }
 }

@@ -22,7 +22,7 @@ const MEMORY: (&str, &str) = ("SIMCUDA_MEMORY", "2G");
 type Called = (&'static str, [usize; 2], &'static str);
 
 #[rustfmt::skip]
-const CALLED: [Called; 24] = [
+const CALLED: [Called; 25] = [
     // The original's own calls.
     ("cuInit",                   [0; 2],                       "once"),
     ("cuDriverGetVersion",       [0; 2],                       "once"),
@@ -47,10 +47,11 @@ const CALLED: [Called; 24] = [
     ("cuStreamIsCapturing",      [BLOBS + 1; 2],               "a capture: of a push's stream, and before the synchronise"),
     ("cuThreadExchangeStreamCaptureMode", [2 * (BLOBS + 1); 2],
                                                                "a capture: around each wait for a push, and the synchronise; around a fresh block"),
-    ("cuMemGetInfo_v2",          [0; 2],                       "the budget: with a fresh block, at most every 100 ms"),
-    ("cuEventCreate",            [0; 2],                       "a push: until there are idle events"),
+    ("cuMemGetInfo_v2",          [0; 2],                       "the budget: with a fresh block"),
+    ("cuEventCreate",            [BLOBS; 2],                   "a push: for its event"),
     ("cuEventRecord",            [BLOBS; 2],                   "a push: behind its copy"),
     ("cuEventSynchronize",       [BLOBS; 2],                   "a push: before its data is used"),
+    ("cuEventDestroy_v2",        [BLOBS; 2],                   "a push: after its event"),
 ];
 
 fn count<'c>(calls: &'c [Call], counts: &mut BTreeMap<&'c str, usize>) {

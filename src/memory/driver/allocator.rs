@@ -152,7 +152,7 @@ pub fn declare(driver: &Driver, address: NonNull<c_void>, context: Context, stre
     let guard = ContextGuard::of_stream(driver, stream, context)?;
     capture::refuse_captured_within(driver, &guard, stream)?;
     let event = Event::new(driver, &guard)?;
-    event.record(driver, stream).inspect_err(|_| event.recycle(driver))?;
+    event.record(driver, stream).inspect_err(|_| event.destroy(driver))?;
     let event = event.into_context(driver, context)?;
     // Earlier events may be complete: then there is a place without a wait.
     let full = blocks::change(address, |allocation| {
@@ -160,9 +160,8 @@ pub fn declare(driver: &Driver, address: NonNull<c_void>, context: Context, stre
         is_full.then(|| std::mem::take(&mut allocation.behind))
     });
     for event in full.flatten().iter_mut().flat_map(StreamEvents::take) {
-        match event.is_complete(driver) {
-            Ok(true) => event.recycle(driver),
-            _ => add(driver, address, event),
+        if !matches!(event.end_if_complete(driver), Ok(true)) {
+            add(driver, address, event);
         }
     }
     add(driver, address, event);
