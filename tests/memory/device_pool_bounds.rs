@@ -1,21 +1,18 @@
 //! How much of a device's and of page-locked memory may lie idle, and who gets it before a request fails.
 
-use crate::clock;
 use crate::support::pools::*;
 use crate::support::sides::count;
 use crate::support::*;
 
 fn by_default_an_eighth_of_a_device_may_lie_idle_and_a_quarter_of_what_is_free() {
     let gpu = &simulated_gpu();
-    clock::stop();
     drop([(); 5].map(|()| on_device(4 * MIB)));
     assert_eq!(budget(DEVICE), 8 * MIB);
     assert_eq!(idle(DEVICE), 8 * MIB);
-    // Another program takes most of what is left. The next fresh block finds out: a look is good for 100 ms.
+    // Another program takes most of what is left. The next fresh block finds out.
     let (mut free, mut total) = (0, 0);
     gpu.within(0, || assert_eq!(gpu.cuMemGetInfo_v2(&mut free, &mut total), 0));
     let others = gpu.block(free - MIB);
-    clock::pass(100);
     drop(on_device(100 * KIB));
     assert!(idle(DEVICE) <= (MIB + 8 * MIB) / 4, "{}", idle(DEVICE));
     drop(others);

@@ -13,7 +13,6 @@ use crate::cuda::driver::Driver;
 use crate::memory::cache::bins::{Idle, Store, Turn};
 use crate::memory::cache::budget::{self, Peak};
 use crate::memory::driver::allocation::Allocation;
-use crate::platform::clock::coarse_milliseconds;
 use crate::platform::sync::{ForkLock, ForkStep, Lock, locked_static};
 use crate::settings;
 
@@ -72,7 +71,6 @@ struct Figures {
     /// Free or idle when last queried.
     available: AtomicU64,
     total: AtomicU64,
-    queried: AtomicU64,
 }
 
 impl Figures {
@@ -83,7 +81,6 @@ impl Figures {
             peak: Peak::new(),
             available: AtomicU64::new(0),
             total: AtomicU64::new(0),
-            queried: AtomicU64::new(0),
         }
     }
 }
@@ -206,20 +203,15 @@ impl IdleBlocks {
         (0..MOST_DEVICES).map(|place| self.budget(place as c_int)).max().unwrap_or(0)
     }
 
-    /// Asks the driver about the current context's device, unless just done or not needed.
+    /// Asks the driver about the current context's device, unless a setting is its budget.
     pub fn query_memory(&self, driver: &Driver, device: c_int) {
-        /// A query takes the driver some microseconds.
-        const MILLISECONDS: u64 = 100;
-        let figures = self.figures(device);
-        let (now, before) = (coarse_milliseconds(), figures.queried.load(Relaxed));
-        let is_needed = settings::POOL_BUDGET.get().is_none();
-        if !is_needed || (before != 0 && now.saturating_sub(before) < MILLISECONDS) {
+        if settings::POOL_BUDGET.get().is_some() {
             return;
         }
         if let Ok((free, total)) = driver.memory() {
+            let figures = self.figures(device);
             figures.available.store(free + figures.idle.load(Relaxed), Relaxed);
             figures.total.store(total, Relaxed);
-            figures.queried.store(now.max(1), Relaxed);
         }
     }
 
