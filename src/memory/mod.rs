@@ -10,7 +10,6 @@ pub(crate) mod host;
 pub(crate) mod host_usage;
 pub(crate) mod malloc;
 pub(crate) mod mapping;
-mod thread_slot;
 
 use std::ffi::c_void;
 use std::ptr::NonNull;

@@ -4,7 +4,7 @@
 mod variable;
 
 use std::ffi::CStr;
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 pub use variable::{Amount, Choice, Seconds};
 
@@ -95,34 +95,10 @@ pub fn pools() -> bool {
     POOL_BUDGET.get() != Some(0)
 }
 
-/// One load instead of two.
-static KEEPS_PAGEABLE: AtomicU8 = AtomicU8::new(UNKNOWN);
-const UNKNOWN: u8 = 2;
-
 #[inline]
 pub fn keeps_pageable() -> bool {
-    match KEEPS_PAGEABLE.load(Ordering::Relaxed) {
-        UNKNOWN => find_whether_pageable_is_kept(),
-        known => known == 1,
-    }
-}
-
-#[cold]
-fn find_whether_pageable_is_kept() -> bool {
-    let keeps = should_keep_pageable();
-    // A `changed` meanwhile takes precedence.
-    let first = KEEPS_PAGEABLE.compare_exchange(UNKNOWN, u8::from(keeps), Ordering::Relaxed, Ordering::Relaxed);
-    first.map_or_else(|known| known == 1, |_| keeps)
-}
-
-fn should_keep_pageable() -> bool {
     // A model has no blocks to keep, and small stacks.
     !cfg!(loom) && pools() && !malloc_only()
-}
-
-/// The pools' settings have changed.
-pub fn changed() {
-    KEEPS_PAGEABLE.store(u8::from(should_keep_pageable()), Ordering::Relaxed);
 }
 
 /// Of this library; an empty value counts as not set.

@@ -88,7 +88,7 @@ fn a_thread_that_is_cancelled_ends_behind_the_library_not_inside_the_driver() {
 fn other_peoples_fork_handlers_may_use_objects() {
     static TOUCHED: AtomicUsize = AtomicUsize::new(0);
     extern "C" fn handler() {
-        // Of every kind, and often enough to meet every shard.
+        // Of every kind.
         let fine = (0..200).all(|_| touch(100) && touch(50_000)) && touch(4 << 20);
         TOUCHED.fetch_add(usize::from(fine), Ordering::Relaxed);
     }

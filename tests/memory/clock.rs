@@ -1,5 +1,5 @@
 //! Takes the place of `clock_gettime` and `nanosleep` in this program, so that a test can stop the clock by which idle blocks grow
-//! old and the driver is asked again, and let time pass on it.
+//! old, and let time pass on it.
 
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering::SeqCst};

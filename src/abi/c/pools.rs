@@ -69,7 +69,6 @@ pub extern "C" fn syncedmem_set_pool_budget(bytes: usize) -> syncedmem_status_t 
             usize::MAX => settings::POOL_BUDGET.reset(),
             bytes => settings::POOL_BUDGET.set(bytes as u64),
         }
-        settings::changed();
         let give_back = |kind| if bytes == 0 { _ = trim::trim(kind) } else { trim::reduce(kind) };
         Kind::ALL.into_iter().for_each(give_back);
     })

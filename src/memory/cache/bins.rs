@@ -110,10 +110,6 @@ impl<T> Store<T> {
         oldest.min().and_then(|(_, number, at)| self.remove(number, at))
     }
 
-    pub fn oldest(&self) -> Option<u64> {
-        self.occupied().filter_map(|number| self.classes[number].front()).map(|idle| idle.since).min()
-    }
-
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Idle<T>> {
         self.classes.iter_mut().flatten()
     }

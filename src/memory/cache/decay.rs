@@ -1,7 +1,7 @@
 //! A thread, the trimmer, frees pageable blocks that lie idle for too long. It exists only while some lie idle, and
 //! never calls the driver.
 //!
-//! Before it ends, it clears [`RUNNING`], and then looks once more under each lock that guards idle blocks. A thread
+//! Before it ends, it clears [`RUNNING`], and then looks once more under the lock that guards idle blocks. A thread
 //! that keeps a block reads `RUNNING` after it released that lock. Either it held the lock first, and the trimmer finds
 //! the block; or the trimmer did, and the lock orders the trimmer's store before the thread's load. So both may be
 //! Relaxed, without a fence.
@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use crate::platform::thread;
 use crate::settings;
 
-/// Frees blocks idle for longer than this many milliseconds; returns whether others are idle, as each lock shows.
+/// Frees blocks idle for longer than this many milliseconds; returns whether others are idle, as the lock shows.
 pub type Trim = fn(u64) -> bool;
 
 /// From this many milliseconds on, blocks may lie idle for ever.
@@ -21,10 +21,10 @@ const LONGEST: u64 = 3_600_000;
 
 static RUNNING: AtomicBool = AtomicBool::new(false);
 
-/// Called after a block was kept, always with the same `trim`; `is_needed`: whether enough lies idle.
+/// Called after a block was kept, always with the same `trim`.
 #[inline]
-pub fn ensure_trimmer(trim: Trim, is_needed: impl FnOnce() -> bool) {
-    if !RUNNING.load(Relaxed) && is_needed() {
+pub fn ensure_trimmer(trim: Trim) {
+    if !RUNNING.load(Relaxed) {
         start(trim);
     }
 }

@@ -16,9 +16,8 @@ use super::budget::{self, Peak};
 use super::decay;
 use crate::memory::malloc::{ALIGNMENT, SMALL, return_to_system};
 use crate::memory::mapping::{MAPPED_FROM, Mapping, VERY_LARGE};
-use crate::memory::thread_slot;
 use crate::platform::clock::coarse_milliseconds;
-use crate::platform::sync::{ForkLock, ForkStep, Lock};
+use crate::platform::sync::{Lock, locked_static};
 use crate::settings;
 
 #[derive(Clone, Copy, Debug)]
@@ -30,62 +29,17 @@ pub enum Kept {
 // SAFETY: an idle block belongs to the process, not to a thread.
 unsafe impl Send for Kept {}
 
-const SHARDS: usize = thread_slot::SLOTS;
+locked_static! { static POOL: Lock<Store<Kept>> = Lock::new(Store::new()); }
 
-/// Some threads' idle blocks; others search it after their own.
-#[repr(align(128))]
-struct Shard {
-    store: Lock<Store<Kept>>,
-    /// `store.bytes()`, readable without the lock.
-    bytes: AtomicU64,
-    /// Its part of [`ROUGH_SUM`]. Changes under the lock.
-    counted: AtomicU64,
-}
+/// The pool's bytes, readable without its lock.
+static IDLE: AtomicU64 = AtomicU64::new(0);
 
-impl ForkLock for Shard {
-    fn at_fork(&self, step: ForkStep) {
-        self.store.at_fork(step);
-    }
-}
-
-impl Shard {
-    const fn new(store: Lock<Store<Kept>>) -> Shard {
-        Shard { store, bytes: AtomicU64::new(0), counted: AtomicU64::new(0) }
-    }
-
-    fn with<R>(&self, work: impl FnOnce(&mut Store<Kept>) -> R) -> R {
-        self.store.with(|store| {
-            let result = work(store);
-            let (bytes, counted) = (store.bytes(), self.counted.load(Relaxed));
-            self.bytes.store(bytes, Relaxed);
-            if bytes.abs_diff(counted) > UNCOUNTED {
-                self.counted.store(bytes, Relaxed);
-                ROUGH_SUM.0.fetch_add(bytes.wrapping_sub(counted), Relaxed);
-            }
-            result
-        })
-    }
-}
-
-/// All shards' idle bytes, but for up to [`UNCOUNTED`] of each. A thread that frees a block reads this one word: the shards' own
-/// figures lie on cache lines that other threads write.
-static ROUGH_SUM: Apart = Apart(AtomicU64::new(0));
-const UNCOUNTED: u64 = 128 << 10;
-
-#[repr(align(128))]
-struct Apart(AtomicU64);
-
-#[cfg(not(loom))]
-static POOL: [Shard; SHARDS] = [const { Shard::new(Lock::new(Store::new())) }; SHARDS];
-#[cfg(loom)]
-loom::lazy_static! {
-    static ref POOL: [Shard; SHARDS] = std::array::from_fn(|_| Shard::new(Lock::new(Store::new())));
-}
-
-/// Those that have blocks, this thread's own first.
-fn shards() -> impl Iterator<Item = &'static Shard> {
-    let own = thread_slot::of_this_thread();
-    (0..SHARDS).map(move |step| &POOL[(own + step) % SHARDS]).filter(|shard| shard.bytes.load(Relaxed) > 0)
+fn with<R>(work: impl FnOnce(&mut Store<Kept>) -> R) -> R {
+    POOL.with(|store| {
+        let result = work(store);
+        IDLE.store(store.bytes(), Relaxed);
+        result
+    })
 }
 
 static PEAK: Peak = Peak::new();
@@ -105,7 +59,10 @@ pub fn take(bytes: usize, zeroed: bool) -> Option<Kept> {
     }
     // Programs pass smaller blocks to `free()`.
     let wanted = |kept: &Kept| matches!(kept, Kept::Mapped(_)) == (bytes >= MAPPED_FROM);
-    shards().find_map(|shard| shard.with(|store| store.take(bytes, Turn::Last, wanted))).map(|idle| idle.block)
+    if idle() == 0 {
+        return None;
+    }
+    with(|store| store.take(bytes, Turn::Last, wanted)).map(|idle| idle.block)
 }
 
 /// Whether filling an idle block would cost more than fresh pages.
@@ -136,7 +93,7 @@ fn keep(kept: Kept, bytes: usize) -> bool {
         return false;
     }
     let block = Idle::new(room, kept);
-    if !POOL[thread_slot::of_this_thread()].with(|store| store.keep(block)) {
+    if !with(|store| store.keep(block)) {
         return false;
     }
     if !settings::keeps_pageable() {
@@ -144,11 +101,11 @@ fn keep(kept: Kept, bytes: usize) -> bool {
         reduce_to(0);
         return true;
     }
-    let most = ROUGH_SUM.0.load(Relaxed) + SHARDS as u64 * UNCOUNTED;
-    if most > WATCHED_FROM {
-        decay::ensure_trimmer(trim, || idle() > WATCHED_FROM);
+    let idle = idle();
+    if idle > WATCHED_FROM {
+        decay::ensure_trimmer(trim);
     }
-    if most > budget {
+    if idle > budget {
         reduce();
     }
     true
@@ -205,16 +162,14 @@ pub fn fitted(mapping: Mapping, bytes: usize, spare: u64) -> Option<Mapping> {
 /// At exit: unmaps idle mappings, which would add to the memory that other libraries touch as they end. Not malloc's blocks: the
 /// exiting thread may have been interrupted inside malloc.
 pub fn leave() {
-    for shard in POOL.iter().filter(|shard| shard.bytes.load(Relaxed) > 0) {
-        // The exiting thread may hold this lock.
-        if !shard.store.is_free_within(NAPS) {
-            continue;
-        }
-        while let Some(Idle { block: Kept::Mapped(mapping), .. }) =
-            shard.with(|store| store.take_oldest(|idle| matches!(idle.block, Kept::Mapped(_))))
-        {
-            mapping.unmap();
-        }
+    // The exiting thread may hold the lock.
+    if idle() == 0 || !POOL.is_free_within(NAPS) {
+        return;
+    }
+    while let Some(Idle { block: Kept::Mapped(mapping), .. }) =
+        take_oldest(|idle| matches!(idle.block, Kept::Mapped(_)))
+    {
+        mapping.unmap();
     }
 }
 
@@ -235,15 +190,11 @@ pub fn give_back_all() -> u64 {
 
 /// Frees the oldest blocks down to the budget.
 pub fn reduce() {
-    let budget = budget::host(Kind::Pageable);
-    while idle() > budget {
-        let Some(idle) = take_oldest(|_| true) else { return };
-        give_back(idle.block);
-    }
+    reduce_to(budget::host(Kind::Pageable));
 }
 
 pub fn idle() -> u64 {
-    POOL.iter().map(|shard| shard.bytes.load(Relaxed)).sum()
+    IDLE.load(Relaxed)
 }
 
 /// As [`reduce`], down to `bytes`.
@@ -263,8 +214,8 @@ fn trim(most: u64) -> bool {
         was_mallocs |= matches!(idle.block, Kept::Malloc(_));
         give_back(idle.block);
     }
-    // Under each lock: see `decay`.
-    let is_idle = POOL.iter().any(|shard| shard.with(|store| store.bytes() > 0));
+    // Under the lock: see `decay`.
+    let is_idle = with(|store| store.bytes() > 0);
     // malloc is trimmed with the last block only: the memory that it keeps serves the program too.
     if was_mallocs && !is_idle {
         return_to_system();
@@ -273,10 +224,7 @@ fn trim(most: u64) -> bool {
 }
 
 fn take_oldest(wanted: impl Fn(&Idle<Kept>) -> bool) -> Option<Idle<Kept>> {
-    let shard = shards().min_by_key(|shard| shard.with(|store| store.oldest().unwrap_or(u64::MAX)))?;
-    let oldest = shard.with(|store| store.take_oldest(&wanted));
-    // Another thread may have taken it: any other serves.
-    oldest.or_else(|| shards().find_map(|shard| shard.with(|store| store.take_oldest(&wanted))))
+    with(|store| store.take_oldest(wanted))
 }
 
 fn give_back(kept: Kept) {
@@ -285,9 +233,4 @@ fn give_back(kept: Kept) {
         // SAFETY: it came from malloc's family, and no object holds it.
         Kept::Malloc(block) => unsafe { libc::free(block.as_ptr()) },
     }
-}
-
-pub(crate) fn fork_lock() -> &'static dyn ForkLock {
-    let pool: &'static [Shard; SHARDS] = &POOL;
-    pool
 }

@@ -33,7 +33,6 @@ pub fn heed() {
     let (before, after) = others();
     if before + after > 0 && !settings::malloc_only() {
         settings::HOST_BLOCKS.set(1);
-        settings::changed();
         if before > 0 {
             warn(format_args!(
                 "another copy of this library is loaded, so that host blocks come from malloc, and none is kept: load one \
