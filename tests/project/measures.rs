@@ -83,18 +83,18 @@ impl Tree {
 fn measures_are_within_their_bounds() {
     let (tree, circles) = (Tree::read(), circles_of_crates());
     let measures = [
-        Measure { name: "lines of all files that git lists", is: tree.lines(&[""]), bound: 120_104, goal: 110_000 },
-        Measure { name: "lines in src/", is: tree.lines(&["src/"]), bound: 26_199, goal: 21_000 },
+        Measure { name: "lines of all files that git lists", is: tree.lines(&[""]), bound: 118_494, goal: 110_000 },
+        Measure { name: "lines in src/", is: tree.lines(&["src/"]), bound: 24_865, goal: 21_000 },
         Measure { name: "lines in crates/", is: tree.lines(&["crates/"]), bound: 32_775, goal: 27_000 },
         Measure {
             name: "lines in tests/ and cpp_tests/",
             is: tree.lines(&["tests/", "cpp_tests/"]),
-            bound: 38_601,
+            bound: 38_330,
             goal: 36_000,
         },
         Measure { name: "folders at the top, without hidden ones", is: tree.folders_at_the_top(), bound: 11, goal: 11 },
         Measure { name: "scripts", is: tree.under(&["scripts/"]).count(), bound: 10, goal: 12 },
-        Measure { name: "locks in the fork table", is: tree.locks(), bound: 12, goal: 12 },
+        Measure { name: "locks in the fork table", is: tree.locks(), bound: 10, goal: 12 },
         Measure { name: "settings", is: tree.settings(), bound: 17, goal: 15 },
         Measure {
             name: "files that a new C function touches by hand",
