@@ -24,7 +24,10 @@ fn verdict(subject: &Path, wanted: &str, status: i32) -> String {
 #[test]
 fn a_libcaffe_that_calls_through_the_dynamic_linker_works() {
     let told = verdict(&Workshop::new().caffe(&[]), "works: Caffe's calls go through the dynamic linker", 0);
-    assert_has(&told, &["BVLC rc4 to master"]);
+    assert_has(
+        &told,
+        &["a CPU_ONLY build", "BVLC rc4 to master", "defines 6 functions of SyncedMemory; calls 4 of them"],
+    );
 }
 
 #[test]
@@ -57,6 +60,8 @@ fn a_libcaffe_is_judged_by_how_it_is_linked() {
         assert_eq!(told.contains("works: "), status == 0, "{told}");
         assert_eq!(told.contains("replaces all 6 functions at their entries"), status == 0, "{told}");
     }
+    let told = doctor(&workshop.caffe(&["-fvisibility=hidden"])).output;
+    assert!(told.contains("6 of them hidden"), "{told}");
 }
 
 #[test]
@@ -103,19 +108,24 @@ fn a_program_with_other_rights_is_not_preloaded_into() {
 }
 
 #[test]
-fn forks_are_told_by_their_functions() {
+fn forks_and_builds_are_told_by_their_functions() {
     let workshop = Workshop::new();
-    for (function, status, name) in [
-        ("void *_ZN5caffe12SyncedMemory8prv_dataEv(void) { return 0; }", 1, "Intel's Caffe"),
-        ("void *_ZN5caffe12SyncedMemory16mutable_cpu_dataEb(void) { return 0; }", 1, "NVIDIA's fork from 0.16 on"),
-        ("void _ZN5caffe12SyncedMemoryC1EmPNS_6deviceE(void) {}", 1, "an OpenCL branch"),
+    for (function, status, names) in [
+        ("void *_ZN5caffe12SyncedMemory8prv_dataEv(void) { return 0; }", 1, &["Intel's Caffe"][..]),
+        ("void *_ZN5caffe12SyncedMemory16mutable_cpu_dataEb(void) { return 0; }", 1, &["NVIDIA's fork from 0.16 on"]),
+        ("void _ZN5caffe12SyncedMemoryC1EmPNS_6deviceE(void) {}", 1, &["an OpenCL branch"]),
         // Generations of the same layout.
-        ("void _ZN5caffe12SyncedMemory14async_gpu_pushEv(void) {}", 0, "NVIDIA's fork 0.15.12"),
-        ("void _ZN5caffe12SyncedMemory6ResizeEm(void) {}", 0, "yjxiong's fork"),
+        ("void _ZN5caffe12SyncedMemory14async_gpu_pushEv(void) {}", 0, &["NVIDIA's fork 0.15.12"]),
+        ("void _ZN5caffe12SyncedMemory6ResizeEm(void) {}", 0, &["yjxiong's fork"]),
+        (
+            "void _ZN5caffe16caffe_gpu_memcpyEmPKvPv(void) {} int _ZN5caffe9GPUMemory4mgr_E;",
+            0,
+            &["a GPU build", "NVIDIA's fork"],
+        ),
     ] {
         workshop.source("more.c", function);
-        let told = verdict(&workshop.caffe(&["more.c"]), if status == 0 { "works:" } else { name }, status);
-        assert!(told.contains(name), "{name}: {told}");
+        let told = verdict(&workshop.caffe(&["more.c"]), if status == 0 { "works:" } else { names[0] }, status);
+        assert!(names.iter().all(|name| told.contains(name)), "{names:?}: {told}");
     }
 }
 
@@ -144,6 +154,7 @@ fn a_script_of_python_is_judged_by_the_caffe_that_it_would_import() {
     // As pycaffe has it.
     workshop.link("beside/caffe/_caffe.so", LAYER, &["-shared", "-fPIC", "-Wl,-rpath,$ORIGIN/../.."]);
     workshop.source("beside/train.py", "import os, caffe\n");
+    workshop.source("beside/other.py", "import train\n");
     let told = workshop.syncedmem(&["doctor", "python3", "-u", "beside/train.py", "--lr", "3"]).ok();
     assert_has(
         &told,
@@ -154,6 +165,8 @@ fn a_script_of_python_is_judged_by_the_caffe_that_it_would_import() {
             "beside/caffe/_caffe.so",
         ],
     );
+    let told = workshop.syncedmem(&["doctor", "python3", "beside/other.py"]).output;
+    assert!(told.contains("which does not import caffe itself"), "{told}");
     workshop.source("beside/itself", "#!/usr/bin/env python3\nfrom caffe import layers\n");
     workshop.syncedmem(&["doctor", "beside/itself"]).ok();
     // In its working directory, Python finds another Caffe: here none.
@@ -169,7 +182,7 @@ fn what_is_no_program_gets_an_error_that_says_so() {
     arm.resize(64, 0);
     for (name, contents, wanted) in [
         ("text", &b"hello"[..], "neither a program, nor a shared library, nor a script"),
-        ("arm", &arm, "it is for another kind of processor"),
+        ("arm", &arm, "it is for 32-bit ARM"),
         // A true beginning, and nothing behind it.
         ("half", &whole[..200], "cannot be read"),
     ] {
@@ -189,6 +202,8 @@ fn this_machine_is_described_and_misspelt_settings_are_told() {
             "libsyncedmem /",
             "system       glibc 2.",
             "GPU",
+            "memory",
+            "huge pages",
             "SYNCEDMEM_PIN=never\n",
             "SYNCEDMEM_ON_ERROR is perhaps meant",
         ],

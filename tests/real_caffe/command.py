@@ -39,7 +39,7 @@ def the_doctor_knows_this_caffe(checks: Checks) -> str:
     for part in ("program", "libcaffe", "python"):
         said = checks.syncedmem("doctor", checks.caffe.part(part))
         assert said.status == 0, f"doctor {part} {said.ending()}"
-        for words in ("verdict      works:", "BVLC rc4 to master"):
+        for words in ("verdict      works:", "a CPU_ONLY build", "BVLC rc4 to master"):
             assert words in said.out, f"doctor {part} does not say {words!r}: {said.out[-600:]}"
     return ""
 

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use syncedmem_caffe_file::limit::Limit;
 
-use super::object::{ACCESSORS, CAFFES_WORDS, OUR_WORDS, Object, Unreadable};
+use super::generation;
+use super::object::{CAFFES_WORDS, OUR_WORDS, Object, Unreadable};
 use super::python;
 use super::search::Search;
 
@@ -72,8 +73,10 @@ pub enum Bound {
 
 /// Of an object with the code of `SyncedMemory`; `None` if its own calls can be replaced.
 fn binding(object: &Object) -> Option<Bound> {
-    let accessors =
-        || ACCESSORS.iter().filter_map(|&name| object.functions.get(name)).filter(|function| function.defined);
+    let accessors = || {
+        let functions = object.memory().filter(|(name, _)| super::names::ACCESSORS.contains(name));
+        functions.map(|(_, function)| function).filter(|function| function.defined)
+    };
     if object.is_program {
         return Some(Bound::InProgram);
     }
@@ -162,7 +165,7 @@ impl Examined {
             return None;
         }
         self.objects.iter().filter(|object| !object.has_ours).find_map(|object| {
-            let generation = object.generation().filter(|generation| !generation.is_served)?;
+            let generation = generation::of(object).filter(|generation| !generation.is_served)?;
             Some(Verdict::OtherLayout { object: object.path.clone(), of: generation.of })
         })
     }
@@ -239,7 +242,7 @@ mod tests {
     fn caffe_on(glibc: u32) -> Examined {
         let program = Object { interpreter: Some("/lib/ld.so".into()), is_program: true, ..Object::default() };
         let function = Function { defined: true, dynamic: true, relocated: true };
-        let functions = ACCESSORS.map(|name| (name.to_owned(), function)).into();
+        let functions = crate::doctor::names::ACCESSORS.map(|name| (name.to_owned(), function)).into();
         let caffe = Object { path: "libcaffe.so".into(), functions, ..Object::default() };
         let libc = Object { path: "/lib/libc.so.6".into(), glibc: Some(glibc), ..Object::default() };
         Examined { objects: vec![program, caffe, libc], missing: Vec::new(), privileged: None }

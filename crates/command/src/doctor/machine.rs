@@ -1,4 +1,4 @@
-//! The machine: system and driver.
+//! The machine: driver, limits, huge pages.
 #![expect(unsafe_code, reason = "the library's C API, and a version from the C library")]
 
 use std::ffi::{CStr, c_char, c_int};
@@ -6,13 +6,26 @@ use std::fs;
 use std::path::Path;
 
 use libloading::Library;
+use syncedmem_limits as limits;
+use syncedmem_trace::text::Size;
 
-pub fn facts(library: Option<&Path>) -> [(&'static str, String); 2] {
-    let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-    [
-        ("system", format!("glibc {}, Linux {}, {}", glibc(), kernel.trim(), std::env::consts::ARCH)),
+pub fn facts(library: Option<&Path>) -> Vec<(&'static str, String)> {
+    let mut facts = vec![
+        (
+            "system",
+            format!("glibc {}, Linux {}, {}", glibc(), text("/proc/sys/kernel/osrelease"), std::env::consts::ARCH),
+        ),
         ("GPU", library.map_or_else(|| "(unknown: the library looks for it)".into(), gpu)),
-    ]
+        ("memory", memory()),
+        ("huge pages", huge_pages()),
+        ("page-locking", page_locking()),
+    ];
+    facts.extend(overcommit().map(|text| ("overcommit", text)));
+    facts
+}
+
+fn text(path: impl AsRef<Path>) -> String {
+    fs::read_to_string(path).map_or_else(|error| format!("(unknown: {error})"), |text| text.trim().to_owned())
 }
 
 fn glibc() -> String {
@@ -43,4 +56,47 @@ fn gpu(library: &Path) -> String {
     }
     // SAFETY: the function documents a NUL-terminated string that lives until the process ends.
     unsafe { CStr::from_ptr(sentence) }.to_string_lossy().into_owned()
+}
+
+fn memory() -> String {
+    let mut said = match limits::memory("MemTotal:").zip(limits::memory("MemAvailable:")) {
+        Some((total, available)) => format!("{} of {} available", Size(available), Size(total)),
+        None => "(unknown)".to_owned(),
+    };
+    if let Some(limit) = limits::cgroup() {
+        said.push_str(&format!("; the control group's limit is {}", Size(limit.get())));
+    }
+    if let Some(limit) = limits::of(libc::RLIMIT_AS) {
+        said.push_str(&format!("; the process's limit of address space is {} (ulimit -v)", Size(limit)));
+    }
+    said
+}
+
+fn huge_pages() -> String {
+    let path = "/sys/kernel/mm/transparent_hugepage/enabled";
+    let Ok(said) = fs::read_to_string(path) else {
+        return "this kernel offers no transparent ones".to_owned();
+    };
+    match said.split(['[', ']']).nth(1).unwrap_or("unknown") {
+        "madvise" => "where asked for (madvise)".to_owned(),
+        chosen => chosen.to_owned(),
+    }
+}
+
+fn page_locking() -> String {
+    let system = match limits::of(libc::RLIMIT_MEMLOCK) {
+        None => "the system sets no limit (ulimit -l)".to_owned(),
+        Some(limit) => format!("the system's limit of locked memory is {} (ulimit -l)", Size(limit)),
+    };
+    let own = std::env::var("SYNCEDMEM_PINNED_LIMIT").unwrap_or_else(|_| "half of the process's memory".to_owned());
+    format!("{system}; the library's own is {own} (SYNCEDMEM_PINNED_LIMIT)")
+}
+
+fn overcommit() -> Option<String> {
+    match text("/proc/sys/vm/overcommit_memory").as_str() {
+        "0" => None,
+        "1" => Some("always granted (vm.overcommit_memory=1): too much ends in a kill, not in an error".to_owned()),
+        "2" => Some("strict (vm.overcommit_memory=2): memory counts when it is allocated, touched or not".to_owned()),
+        _ => None,
+    }
 }

@@ -1,7 +1,9 @@
 //! `syncedmem doctor`.
 
 pub mod examine;
+mod generation;
 pub mod machine;
+mod names;
 pub mod object;
 mod python;
 pub mod search;
@@ -26,7 +28,7 @@ use search::Search;
 #[command(after_help = "\
 Examples:
   syncedmem doctor
-      this machine: driver, settings
+      this machine: driver, limits, settings
   syncedmem doctor caffe
       a program on PATH
   syncedmem doctor python3 train.py

@@ -11,11 +11,10 @@ use object::read::RelocationTarget;
 use object::read::elf::{Dyn, ElfFile64, FileHeader, ProgramHeader};
 use object::{Endianness, Object as _, ObjectSection, ObjectSymbol, ObjectSymbolTable, SectionKind, elf};
 
-use syncedmem_caffe_file::generation::{Generation, Signs};
 use syncedmem_caffe_file::limit::Limit;
-use syncedmem_caffe_file::names::MEMORY;
 use syncedmem_caffe_file::{entries, hooks};
 
+use super::names;
 use crate::mapped;
 
 #[derive(Debug)]
@@ -25,7 +24,7 @@ pub enum Unreadable {
     Script(PathBuf),
     NotElf,
     /// ELF of another class, byte order or machine than this command's.
-    OtherMachine,
+    OtherMachine(String),
     Broken(object::Error),
 }
 
@@ -37,9 +36,7 @@ impl fmt::Display for Unreadable {
                 write!(formatter, "it is a script that {} runs", interpreter.display())
             }
             Unreadable::NotElf => formatter.write_str("it is neither a program, nor a shared library, nor a script"),
-            Unreadable::OtherMachine => {
-                write!(formatter, "it is for another kind of processor, and this is {}", std::env::consts::ARCH)
-            }
+            Unreadable::OtherMachine(which) => write!(formatter, "it is for {which}"),
             Unreadable::Broken(error) => write!(formatter, "its ELF tables cannot be read: {error}"),
         }
     }
@@ -64,7 +61,7 @@ pub struct Object {
     pub runpath: Vec<OsString>,
     /// Linked with `-Bsymbolic`: the dynamic linker looks in the file itself first.
     pub symbolic: bool,
-    /// Of `SyncedMemory`, by mangled name.
+    /// By mangled name: those that [`names::tells`].
     pub functions: BTreeMap<String, Function>,
     /// How many of them can be replaced at their entries: all that the file defines, or none.
     pub entries: usize,
@@ -72,6 +69,8 @@ pub struct Object {
     pub hooks: Option<Result<usize, Limit>>,
     /// What keeps them from being replaced.
     pub limit: Option<Limit>,
+    /// It defines other parts of Caffe: such a library should call `SyncedMemory`.
+    pub has_caffe: bool,
     /// It exports the C API of this library.
     pub is_ours: bool,
     /// It is this library, or is linked with the static one.
@@ -80,14 +79,6 @@ pub struct Object {
     pub glibc: Option<u32>,
     pub opens_libraries: bool,
 }
-
-/// Every version defines these, and every user calls them.
-pub const ACCESSORS: [&str; 4] = [
-    "_ZN5caffe12SyncedMemory8cpu_dataEv",
-    "_ZN5caffe12SyncedMemory8gpu_dataEv",
-    "_ZN5caffe12SyncedMemory16mutable_cpu_dataEv",
-    "_ZN5caffe12SyncedMemory16mutable_gpu_dataEv",
-];
 
 /// Text that the checks of Caffe's own `syncedmem.cpp` print: identifies a file without names.
 pub const CAFFES_WORDS: &[u8] = b"syncedmem.cpp";
@@ -182,8 +173,12 @@ impl Object {
     }
 
     fn function(&mut self, name: &[u8]) -> Option<&mut Function> {
-        let name = std::str::from_utf8(name).ok().filter(|name| name.starts_with(MEMORY))?;
-        Some(self.functions.entry(name.to_owned()).or_default())
+        if !name.starts_with(names::CAFFE) {
+            return None;
+        }
+        let name = std::str::from_utf8(name).ok()?;
+        self.has_caffe |= name.starts_with(names::BLOB) || name.starts_with(names::NET);
+        names::tells(name).then(|| self.functions.entry(name.to_owned()).or_default())
     }
 
     /// Whether the text is in the file's read-only data.
@@ -198,19 +193,21 @@ impl Object {
 
     /// Whether it has the code of `SyncedMemory`.
     pub fn defines(&self) -> bool {
-        ACCESSORS.iter().any(|&name| self.functions.get(name).is_some_and(|function| function.defined))
+        names::ACCESSORS.iter().any(|&name| self.functions.get(name).is_some_and(|function| function.defined))
     }
 
     /// Whether it calls `SyncedMemory` in another file.
     pub fn imports(&self) -> bool {
-        self.functions.values().any(|function| !function.defined && function.dynamic)
+        self.memory().any(|(_, function)| !function.defined && function.dynamic)
     }
 
-    /// `None` if it has no names of `SyncedMemory`.
-    pub fn generation(&self) -> Option<Generation> {
-        let mut signs = Signs::default();
-        self.functions.keys().for_each(|name| signs.see(name));
-        signs.generation()
+    pub fn memory(&self) -> impl Iterator<Item = (&str, &Function)> {
+        let functions = self.functions.iter().map(|(name, function)| (name.as_str(), function));
+        functions.filter(|(name, _)| name.starts_with(names::MEMORY))
+    }
+
+    pub fn has(&self, name: &str) -> bool {
+        self.functions.contains_key(name)
     }
 }
 
@@ -229,9 +226,22 @@ fn check_beginning(beginning: &[u8]) -> Result<(), Unreadable> {
     }
     let wide = beginning[4] == elf::ELFCLASS64;
     let little = beginning[5] == elf::ELFDATA2LSB;
-    let machine = u16::from_le_bytes([beginning[18], beginning[19]]);
+    let machine = [beginning[18], beginning[19]];
+    let machine = if little { u16::from_le_bytes(machine) } else { u16::from_be_bytes(machine) };
     let here = if cfg!(target_arch = "aarch64") { elf::EM_AARCH64 } else { elf::EM_X86_64 };
-    if wide && little && machine == here { Ok(()) } else { Err(Unreadable::OtherMachine) }
+    if wide && little && machine == here {
+        return Ok(());
+    }
+    let name = match machine {
+        elf::EM_386 => "32-bit x86".to_owned(),
+        elf::EM_X86_64 if wide => "x86-64".to_owned(),
+        elf::EM_X86_64 => "x32".to_owned(),
+        elf::EM_AARCH64 => "64-bit ARM".to_owned(),
+        elf::EM_ARM => "32-bit ARM".to_owned(),
+        elf::EM_PPC64 => "64-bit POWER".to_owned(),
+        other => format!("machine {other} (ELF's number)"),
+    };
+    Err(Unreadable::OtherMachine(format!("{name}, and this is {}", std::env::consts::ARCH)))
 }
 
 fn folders(list: &[u8]) -> Vec<OsString> {

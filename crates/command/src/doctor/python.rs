@@ -44,6 +44,15 @@ impl Python {
             entries(&folder.join("caffe")).into_iter().find(is_module)
         })
     }
+
+    /// Whether the script itself does; `None` if it cannot be read.
+    pub fn imports_caffe(&self) -> Option<bool> {
+        let text = fs::read(self.script.as_ref()?).ok()?;
+        Some(text.split(|&byte| byte == b'\n').any(|line| {
+            let mut words = line.split(|byte| b" \t\r,;.".contains(byte)).filter(|word| !word.is_empty());
+            matches!(words.next(), Some(b"import" | b"from")) && words.any(|word| word == b"caffe")
+        }))
+    }
 }
 
 /// `None` with `-c`, `-m` and `-`.

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use super::examine::{Examined, Verdict};
+use super::generation;
 use super::object::Object;
 use super::python::Python;
 use super::{Subject, machine, settings};
@@ -47,7 +48,7 @@ pub fn subject(subject: &Subject, command: &[OsString], needs: Option<u32>) -> E
         script_of(python, loaded);
     }
     for object in [Some(examined), loaded].into_iter().flatten().flat_map(|examined| &examined.objects) {
-        if !object.functions.is_empty() {
+        if object.memory().next().is_some() {
             caffe(object);
         }
     }
@@ -59,7 +60,12 @@ pub fn subject(subject: &Subject, command: &[OsString], needs: Option<u32>) -> E
 
 fn script_of(python: &Python, loaded: Option<&Examined>) {
     if let Some(script) = &python.script {
-        line("script", &script.display().to_string());
+        let imports = match python.imports_caffe() {
+            Some(true) => "",
+            Some(false) => ", which does not import caffe itself; a module that it imports may",
+            None => ", which cannot be read",
+        };
+        line("script", &format!("{}{imports}", script.display()));
     }
     match loaded {
         Some(module) => line("", &format!("Python would load {}", module.subject().path.display())),
@@ -99,7 +105,28 @@ fn caffe(object: &Object) {
         line("", "  libsyncedmem is linked into it");
         return;
     }
-    if let Some(generation) = object.generation().filter(|_| object.defines()) {
-        line("", &format!("  {}", generation.of));
+    let functions: Vec<_> = object.memory().map(|(_, function)| function).collect();
+    let defined = functions.iter().filter(|function| function.defined).count();
+    let hidden = functions.iter().filter(|function| function.defined && !function.dynamic).count();
+    let replaceable = functions.iter().filter(|function| function.relocated).count();
+    if object.defines() {
+        if let Some(generation) = generation::of(object) {
+            let fork = if generation::is_nvidia(object) { "; NVIDIA's fork" } else { "" };
+            line("", &format!("  {}{fork}", generation.of));
+        }
+        if let Some(build) = generation::build(object) {
+            line("", &format!("  {build}"));
+        }
+        let hidden = if hidden > 0 { format!(", {hidden} of them hidden") } else { String::new() };
+        line(
+            "",
+            &format!("  defines {}{hidden}; calls {replaceable} of them through the dynamic linker", count(defined)),
+        );
+    } else {
+        line("", &format!("  calls {}, through the dynamic linker", count(replaceable)));
     }
+}
+
+fn count(functions: usize) -> String {
+    format!("{functions} function{} of SyncedMemory", if functions == 1 { "" } else { "s" })
 }
