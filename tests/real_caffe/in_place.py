@@ -151,6 +151,8 @@ def a_residual_net_saves_what_the_advice_says_and_computes_the_same(checks: Chec
     types = {group["name"]: (group["layers"], sum(group["peak_bytes"].values())) for group in before.report["types"]}
     count = len(re.findall('type: "BatchNorm"', net))
     assert types["BatchNorm"][0] == count and sum(size for _, size in types.values()) == before.peak, f"{types}"
+    beginnings = {group["name"]: group["layers"] for group in before.report["beginnings"]}
+    assert sum(beginnings.values()) == sum(layers for layers, _ in types.values()) and len(beginnings) < 40, f"{beginnings}"
     return f"{len(layers)} layers, {before.saved()} of {before.peak} bytes"
 
 

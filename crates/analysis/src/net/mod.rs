@@ -1,8 +1,10 @@
 //! The layers of Caffe's nets, as a recording has them.
 
 mod in_place;
+mod prefix;
 
 pub use in_place::{Chain, Saved, chains};
+pub use prefix::by_beginning;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layer {

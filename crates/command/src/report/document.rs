@@ -75,6 +75,7 @@ fn process(process: &Process, room: Option<u64>) -> Value {
         "memory": kinds(Kind::ALL.map(memory)),
         "roles": process.roles.iter().map(role).collect::<Value>(),
         "types": process.by_type.iter().map(group).collect::<Value>(),
+        "beginnings": process.by_name.iter().map(group).collect::<Value>(),
         "holders": process.holders.iter().map(holder).collect::<Value>(),
         "batches": growth(process).iter().map(batch).collect::<Value>(),
         "spent": {

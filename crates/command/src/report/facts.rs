@@ -44,8 +44,9 @@ pub struct Process {
     /// With bytes at the peak of each kind. The last one may be without a role. Empty if no name says a role.
     pub roles: Vec<(&'static str, [u64; 3])>,
     pub layers: Layers,
-    /// The last one may be without a layer.
+    /// The last group of each may be without a layer.
     pub by_type: Vec<Group>,
+    pub by_name: Vec<Group>,
     pub batches: Vec<Batch>,
     pub spent: Spent,
     pub callers: Vec<Caller>,

@@ -161,6 +161,7 @@ impl Gathering {
             name,
             events: self.events,
             by_type: self.layers.by_type(&holders),
+            by_name: layers::by_name(&holders),
             roles: layers::by_role(&holders),
             holders,
             layers: std::mem::take(&mut self.layers),

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use syncedmem_analysis::net::{self, Layer, chains};
+use syncedmem_analysis::net::{self, Layer, by_beginning, chains};
 use syncedmem_analysis::role::Role;
 use syncedmem_trace::kind::Kind;
 
@@ -23,7 +23,7 @@ pub struct Layers {
     kinds: HashMap<String, String>,
 }
 
-/// Holders of a type of layer.
+/// Holders of a type of layer, or of layers whose names begin alike.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Group {
     pub name: String,
@@ -34,6 +34,17 @@ pub struct Group {
 }
 
 impl Group {
+    fn of<'h>(name: String, layers: impl IntoIterator<Item = &'h [u64; 3]>) -> Group {
+        let mut group = Group { name, layers: 0, at_peak: [0; 3] };
+        layers.into_iter().for_each(|layer| group.add(layer));
+        group
+    }
+
+    fn add(&mut self, layer: &[u64; 3]) {
+        self.layers += 1;
+        self.at_peak = sum(self.at_peak, *layer);
+    }
+
     /// `BatchNorm, 53 layers`
     pub fn words(&self) -> String {
         match self.layers {
@@ -68,18 +79,13 @@ impl Layers {
         }
         let (layers, others) = by_layer(holders);
         let mut kinds: BTreeMap<&str, Group> = BTreeMap::new();
-        let group = |name: &str| Group { name: name.to_string(), layers: 0, at_peak: [0; 3] };
-        for (layer, at_peak) in layers {
+        for (layer, at_peak) in &layers {
             let kind = self.kind(layer).unwrap_or(NO_TYPE);
-            let of_kind = kinds.entry(kind).or_insert_with(|| group(kind));
-            of_kind.layers += 1;
-            of_kind.at_peak = sum(of_kind.at_peak, at_peak);
+            kinds.entry(kind).or_insert_with(|| Group::of(kind.to_string(), [])).add(at_peak);
         }
         let mut groups: Vec<_> = kinds.into_values().collect();
         groups.sort_by_key(|group| Reverse(group.at_peak.iter().max().copied()));
-        if others != [0; 3] {
-            groups.push(Group { at_peak: others, ..group(NO_LAYER) });
-        }
+        groups.extend(without_layer(others));
         groups
     }
 
@@ -136,6 +142,26 @@ pub fn by_role(holders: &[HolderRow]) -> Vec<(&'static str, [u64; 3])> {
     let mut roles: Vec<_> = Role::ALL.map(Some).into_iter().chain([None]).map(of).collect();
     roles.retain(|(_, at_peak)| *at_peak != [0; 3]);
     if roles.iter().all(|(role, _)| *role == NO_LAYER) { Vec::new() } else { roles }
+}
+
+/// Of layers whose names begin alike, the largest first; empty if no holder has a layer's name.
+pub fn by_name(holders: &[HolderRow]) -> Vec<Group> {
+    let (layers, others) = by_layer(holders);
+    let layers: Vec<_> = layers.into_iter().map(|(layer, at_peak)| (layer, at_peak.iter().sum(), at_peak)).collect();
+    let group = |(beginning, members): (&str, Vec<&[u64; 3]>)| {
+        let more = if members.len() > 1 { "…" } else { "" };
+        Group::of(format!("{beginning}{more}"), members)
+    };
+    let mut groups: Vec<_> = by_beginning(&layers).into_iter().map(group).collect();
+    if !groups.is_empty() {
+        groups.extend(without_layer(others));
+    }
+    groups
+}
+
+fn without_layer(at_peak: [u64; 3]) -> Option<Group> {
+    let name = NO_LAYER.to_string();
+    (at_peak != [0; 3]).then_some(Group { name, layers: 0, at_peak })
 }
 
 /// Bytes of each layer, and of all others.

@@ -38,12 +38,20 @@ pub fn at_peak(process: &Process, kind: Kind, most: usize) -> Vec<List> {
     let held = |at_peak: [u64; 3]| at_peak[kind as usize];
     let roles = process.roles.iter().map(|(role, at_peak)| (role.to_string(), held(*at_peak)));
     let group = |group: &Group| (group.words(), held(group.at_peak));
-    let lists = [
+    let mut lists = vec![
         List::new("role", roles, most),
         List::new("type of layer", process.by_type.iter().map(group), most),
+        List::new("the beginning of the layers' names", process.by_name.iter().map(group), most),
         holders(process, |holder| held(holder.at_peak), most),
     ];
-    lists.into_iter().filter(|list| !list.rows.is_empty()).collect()
+    // Where the first holders have less than half.
+    let sum = |rows: &[(String, u64)]| rows.iter().map(|(_, bytes)| bytes).sum::<u64>();
+    let holders = &lists[3].rows;
+    if sum(&holders[..holders.len().min(ROWS)]) >= sum(holders) / 2 {
+        lists.remove(2);
+    }
+    lists.retain(|list| !list.rows.is_empty());
+    lists
 }
 
 pub fn holders(process: &Process, bytes: impl Fn(&HolderRow) -> u64, most: usize) -> List {

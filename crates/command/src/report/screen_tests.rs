@@ -243,7 +243,21 @@ fn layers_that_could_be_in_place_are_told_with_what_to_write_and_the_types_of_la
     assert!(text.contains("    64.0 MiB  23.2 %  BatchNorm, 1 layer\n    64.0 MiB  23.2 %  ReLU, 1 layer\n"), "{text}");
     assert!(text.contains("\n  1. prototxt: in-place, possible, 2 layers, 96.0 MiB to save (34.8 %)\n"), "{text}");
     assert!(text.contains("\n       - 96.0 MiB: norm, relu: write \"conv1\" for \"norm\", \"relu\"\n"), "{text}");
-    assert!(!text.contains("nothing worth doing"), "{text}");
+    assert!(!text.contains("nothing worth doing") && !text.contains("beginning"), "{text}");
+}
+
+#[test]
+fn where_the_largest_holders_hold_little_layers_are_summed_by_the_beginning_of_their_names() {
+    let mut gathering = Gathering::default();
+    for number in 1..=60 {
+        let sort = if number % 3 == 0 { "bn" } else { "res" };
+        let name = format!("{sort}{}{} output", number % 4, number / 4);
+        hold(&mut gathering, number * 64, Kind::Pageable, MIB, &name);
+    }
+    let text = screen(finished(gathering, Ending::default()));
+    let groups =
+        "\n\nmemory at the peak, by the beginning of the layers' names\n    40.0 MiB  66.7 %  res…, 40 layers\n";
+    assert!(text.contains(groups) && text.contains("    20.0 MiB  33.3 %  bn…, 20 layers\n"), "{text}");
 }
 
 #[test]
