@@ -157,16 +157,6 @@ impl Read for Failing {
     }
 }
 
-/// Values, each of whose reads cuts a file.
-struct Cutting(File);
-
-impl Read for Cutting {
-    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        self.0.set_len(2 << 20)?;
-        Ok(into.len())
-    }
-}
-
 #[test]
 fn writing_that_fails_leaves_the_old_file_and_nothing_else() {
     let folder = Folder::new("fails");
@@ -192,8 +182,9 @@ fn writing_that_fails_leaves_the_old_file_and_nothing_else() {
     let new = folder.0.join("new.caffemodel");
     std::fs::write(&new, "as before").unwrap();
     let file = File::options().write(true).open(&path).unwrap();
-    let values = Values::new(Element::F32, 1 << 20, Cutting(file));
-    let error = Edit::of(&model).replace(At::data(0, 0), values).write_to(&new).unwrap_err();
+    let mut edit = Edit::of(&model);
+    edit.on_progress(|_| file.set_len(2 << 20).unwrap());
+    let error = edit.write_to(&new).unwrap_err();
     assert!(error.to_string().contains("another program has cut the file since it was opened"), "{error}");
     assert_eq!(
         (folder.names(), std::fs::read(&new).unwrap()),

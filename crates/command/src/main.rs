@@ -11,6 +11,7 @@ mod model;
 mod options;
 mod output;
 mod pairs;
+mod progress;
 mod report;
 mod run;
 mod say;

@@ -38,7 +38,8 @@ pub fn write_blob(path: &Path, dims: &[i64], data: Values, diff: Option<Values>)
         arrays.push((std::mem::take(&mut start), element, length, values));
     }
     let length = arrays.iter().map(|(head, _, length, _)| length.saturating_add(head.len() as u64));
-    let mut file = Output::new(path, length.fold(0, u64::saturating_add), false)?;
+    let progress = &mut |_| {};
+    let mut file = Output::new(path, length.fold(0, u64::saturating_add), false, progress)?;
     for (head, element, length, mut values) in arrays {
         file.write(head.len() as u64, head.len() as u64, |into, _| {
             into.copy_from_slice(&head);

@@ -26,12 +26,13 @@ pub struct Edit<'e> {
     model: &'e Model,
     changes: Vec<(At, Values<'e>)>,
     may_be_large: bool,
+    progress: Box<dyn FnMut(u64) + 'e>,
 }
 
 impl<'e> Edit<'e> {
     /// The file as it is.
     pub fn of(model: &'e Model) -> Self {
-        Self { model, changes: Vec::new(), may_be_large: false }
+        Self { model, changes: Vec::new(), may_be_large: false, progress: Box::new(|_| {}) }
     }
 
     /// Replaces the values of an array.
@@ -44,6 +45,12 @@ impl<'e> Edit<'e> {
     /// Above 2,147,483,647 bytes, Caffe's limit.
     pub fn allow_large(&mut self) -> &mut Self {
         self.may_be_large = true;
+        self
+    }
+
+    /// Calls `progress` with the number of bytes after each write.
+    pub fn on_progress(&mut self, progress: impl FnMut(u64) + 'e) -> &mut Self {
+        self.progress = Box::new(progress);
         self
     }
 
@@ -71,7 +78,7 @@ impl<'e> Edit<'e> {
             }
         }
         places.sort_unstable_by_key(|(run, _)| run.at);
-        let mut new = Output::new(path, source.length(), self.may_be_large)?;
+        let mut new = Output::new(path, source.length(), self.may_be_large, &mut self.progress)?;
         let (mut done, mut differ) = (0, vec![false; changes.len()]);
         let mut values_of_block = Vec::new();
         for (Run { at: start, count, step }, number) in places {

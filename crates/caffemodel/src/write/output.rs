@@ -13,15 +13,16 @@ const BLOCK: usize = 256 << 10;
 const MOST_BYTES: u64 = i32::MAX as u64;
 
 /// A new file that is written from its beginning to its end.
-pub(crate) struct Output {
+pub(crate) struct Output<'o> {
     name: String,
     file: NewFile,
     block: Vec<u8>,
+    progress: &'o mut dyn FnMut(u64),
 }
 
-impl Output {
+impl<'o> Output<'o> {
     /// Of `length` bytes.
-    pub fn new(path: &Path, length: u64, may_be_large: bool) -> Result<Self, Error> {
+    pub fn new(path: &Path, length: u64, may_be_large: bool, progress: &'o mut dyn FnMut(u64)) -> Result<Self, Error> {
         let name = path.display().to_string();
         if length > MOST_BYTES && !may_be_large {
             let what = format!("would have {length} bytes, and Caffe reads at most {MOST_BYTES}");
@@ -32,7 +33,7 @@ impl Output {
         block.try_reserve_exact(BLOCK).map_err(|_| failed(&name, io::ErrorKind::OutOfMemory.into()))?;
         block.resize(BLOCK, 0);
         let file = NewFile::new(path).map_err(|cause| failed(&name, cause))?;
-        Ok(Self { name, file, block })
+        Ok(Self { name, file, block, progress })
     }
 
     /// Writes `length` bytes, block by block of whole `unit`s but for the last. `fill` gets a block, and the number of the
@@ -48,6 +49,7 @@ impl Output {
             let block = &mut self.block[..(length - done).min(most) as usize];
             fill(block, done)?;
             self.file.write_all(block).map_err(|cause| failed(&self.name, cause))?;
+            (self.progress)(block.len() as u64);
             done += block.len() as u64;
         }
         Ok(())

@@ -1,6 +1,6 @@
 //! The arrays of a model.
 
-use caffemodel::{At, Blob, Kind, Model};
+use caffemodel::{Array, At, Blob, Kind, Model};
 
 /// The places of all blobs' data, and of all diffs that are stored.
 pub fn places(model: &Model) -> Vec<At> {
@@ -13,6 +13,10 @@ pub fn blobs(model: &Model) -> Vec<(At, &Blob)> {
     layers
         .flat_map(|(layer, found)| (0..).zip(found.blobs()).map(move |(blob, found)| (At::data(layer, blob), found)))
         .collect()
+}
+
+pub fn bytes(model: &Model, places: &[At]) -> u64 {
+    places.iter().filter_map(|at| model.array(*at).ok()).map(Array::bytes).sum()
 }
 
 pub fn counted(blobs: usize) -> String {

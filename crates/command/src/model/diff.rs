@@ -5,12 +5,13 @@ use std::process::ExitCode;
 
 use caffemodel::{At, Blob, Error, Model, Shape};
 use clap::{Args, ValueHint};
+use indicatif::ProgressBar;
 use serde::Serialize;
 
 use super::arrays;
 use super::values;
 use crate::pairs::{self, Pairs};
-use crate::say;
+use crate::{progress, say};
 
 /// Say what differs between two model files: layers, types, shapes and values.
 #[derive(Debug, Args)]
@@ -95,12 +96,19 @@ fn compare(a: &Model, b: &Model) -> Result<ModelDifferences, Error> {
     }
     let [names_a, names_b] = [a, b].map(|model| model.layers().iter().map(caffemodel::Layer::name));
     let Pairs { both, only_in } = pairs::by_name(names_a, names_b);
-    both.into_iter().try_for_each(|(one, other)| compare_layers((a, one), (b, other), &mut found))?;
+    let bar = progress::bar(arrays::bytes(a, &arrays::places(a)).saturating_mul(2), "comparing");
+    both.into_iter().try_for_each(|(one, other)| compare_layers((a, one), (b, other), &mut found, &bar))?;
+    bar.finish_and_clear();
     [found.only_in_a, found.only_in_b] = only_in.map(|layers| layers.into_iter().map(String::from).collect());
     Ok(found)
 }
 
-fn compare_layers(a: (&Model, usize), b: (&Model, usize), found: &mut ModelDifferences) -> Result<(), Error> {
+fn compare_layers(
+    a: (&Model, usize),
+    b: (&Model, usize),
+    found: &mut ModelDifferences,
+    bar: &ProgressBar,
+) -> Result<(), Error> {
     let (layer_a, layer_b) = (&a.0.layers()[a.1], &b.0.layers()[b.1]);
     let layer = layer_a.name().to_string();
     let mut differs = |what: &str, a: String, b: String| {
@@ -121,7 +129,7 @@ fn compare_layers(a: (&Model, usize), b: (&Model, usize), found: &mut ModelDiffe
         }
     }
     for blob in of_one_shape {
-        let apart = compare_values((a.0, At::data(a.1, blob)), (b.0, At::data(b.1, blob)))?;
+        let apart = compare_values((a.0, At::data(a.1, blob)), (b.0, At::data(b.1, blob)), bar)?;
         if apart.different > 0 {
             found.values.push(Apart { layer: layer.clone(), blob, ..apart });
         } else {
@@ -140,11 +148,11 @@ fn comparable<'m>(a: &'m Blob, b: &'m Blob) -> [&'m [i64]; 2] {
     })
 }
 
-fn compare_values(a: (&Model, At), b: (&Model, At)) -> Result<Apart, Error> {
+fn compare_values(a: (&Model, At), b: (&Model, At), bar: &ProgressBar) -> Result<Apart, Error> {
     let mut apart = Apart { count: a.0.array(a.1)?.count(), ..Apart::default() };
     b.0.array(b.1)?;
     let (mut sum, mut other, mut failed) = (0.0, Vec::new(), None);
-    values::read(a.0, a.1, |first, block| {
+    values::read(a.0, a.1, bar, |first, block| {
         other.resize(block.len(), 0.0);
         if let Err(error) = b.0.read_f64(b.1, first, &mut other) {
             failed.get_or_insert(error);

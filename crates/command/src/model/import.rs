@@ -14,7 +14,7 @@ use super::given::{self, Given};
 use super::names::{self, Names};
 use super::types::Format;
 use crate::report::input;
-use crate::{say, signals};
+use crate::{progress, say, signals};
 
 /// Write a model file with the values of a safetensors or npz file.
 ///
@@ -79,6 +79,7 @@ fn import(options: &Options) -> Result<String, Problems> {
     }
     let Matched { replaced, ones } = matched(&model, given, options)?;
 
+    let bar = progress::bar(model.file_bytes(), "importing");
     let mut edit = Edit::of(&model);
     for (at, given) in &replaced {
         let name = format!("{}: {} cannot be read", options.file.display(), given.name);
@@ -94,7 +95,8 @@ fn import(options: &Options) -> Result<String, Problems> {
         edit.allow_large();
     }
     signals::remove_new_files_of(&options.output);
-    let changed = edit.write_to(&options.output).map_err(one)?;
+    let changed = edit.on_progress(|bytes| bar.inc(bytes)).write_to(&options.output).map_err(one)?;
+    bar.finish_and_clear();
     Ok(format!(
         "{}: {} of {} arrays differ from {}",
         options.output.display(),

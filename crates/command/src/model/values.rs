@@ -5,6 +5,7 @@ use std::io::{self, Read};
 use std::sync::Arc;
 
 use caffemodel::{At, Error, Model};
+use indicatif::ProgressBar;
 use serde::Serialize;
 
 use super::given::Given;
@@ -12,9 +13,9 @@ use super::given::Given;
 const BLOCK: usize = 1 << 16;
 
 /// `each` gets the number of a block's first value, and the block.
-pub fn read(model: &Model, at: At, mut each: impl FnMut(u64, &[f64])) -> Result<(), Error> {
+pub fn read(model: &Model, at: At, bar: &ProgressBar, mut each: impl FnMut(u64, &[f64])) -> Result<(), Error> {
     let array = model.array(at)?;
-    let count = array.count();
+    let (count, size) = (array.count(), array.element().size() as u64);
     let mut block = vec![0.0; BLOCK.min(usize::try_from(count).unwrap_or(BLOCK))];
     let mut first = 0;
     while first < count {
@@ -22,6 +23,7 @@ pub fn read(model: &Model, at: At, mut each: impl FnMut(u64, &[f64])) -> Result<
         let block = &mut block[..length as usize];
         model.read_f64(at, first, block)?;
         each(first, block);
+        bar.inc(length * size);
         first += length;
     }
     Ok(())
@@ -40,14 +42,14 @@ pub struct ValueRange {
 }
 
 impl ValueRange {
-    pub fn in_array(model: &Model, at: At) -> Result<Self, Error> {
+    pub fn in_array(model: &Model, at: At, bar: &ProgressBar) -> Result<Self, Error> {
         let mut found = Self::default();
-        read(model, at, |first, block| found.add(first, block.iter().copied()))?;
+        read(model, at, bar, |first, block| found.add(first, block.iter().copied()))?;
         Ok(found)
     }
 
     /// `None`: its type is not read.
-    pub fn in_given(given: &Given, file: &Arc<File>) -> io::Result<Option<Self>> {
+    pub fn in_given(given: &Given, file: &Arc<File>, bar: &ProgressBar) -> io::Result<Option<Self>> {
         let (Some(element), Some(count)) = (given.of.element(), given.count()) else { return Ok(None) };
         let (mut found, mut values, mut first) = (Self::default(), given.read(file)?, 0);
         let mut block = vec![0; BLOCK * element.size()];
@@ -55,6 +57,7 @@ impl ValueRange {
             let bytes = &mut block[..(count - first).min(BLOCK as u64) as usize * element.size()];
             values.read_exact(bytes)?;
             found.add(first, bytes.chunks_exact(element.size()).map(|value| element.value(value)));
+            bar.inc(bytes.len() as u64 / element.size() as u64 * given.of.size());
             first += BLOCK as u64;
         }
         Ok(Some(found))

@@ -11,7 +11,7 @@ use syncedmem_trace::recording::HEADER;
 use syncedmem_trace_reader::{ReadError, Reader, family};
 
 use crate::output::is_standard;
-use crate::say;
+use crate::{progress, say};
 
 const BUFFER_BYTES: usize = 1 << 18;
 /// The beginning of a gzip file (RFC 1952).
@@ -51,7 +51,8 @@ impl Input {
         let is_gzip = beginning == GZIP;
         let is_read_in_place = about.is_file() && !is_gzip;
         let original = if is_read_in_place { Some(input.try_clone()?) } else { None };
-        let input = BufReader::with_capacity(BUFFER_BYTES, Cursor::new(beginning).chain(input));
+        let bar = progress::bar(if is_read_in_place { 0 } else { about.len() }, "reading");
+        let input = BufReader::with_capacity(BUFFER_BYTES, Cursor::new(beginning).chain(bar.wrap_read(input)));
         let mut contents: Box<dyn Read> = if is_gzip { Box::new(MultiGzDecoder::new(input)) } else { Box::new(input) };
         let mut beginning = Vec::new();
         contents.by_ref().take(HEADER + 1).read_to_end(&mut beginning)?;

@@ -343,3 +343,18 @@ fn a_signal_that_ends_a_command_removes_its_new_file_first() {
     assert_eq!(folder.names(), names);
     assert_eq!(std::fs::read(folder.0.join("old.npz")).unwrap(), b"old");
 }
+
+#[test]
+fn long_work_shows_a_bar_on_a_terminal_and_nothing_elsewhere() {
+    let folder = Folder::new("bar");
+    large(&folder.0.join("large.caffemodel"), 160 << 20);
+    assert_eq!(
+        folder.model(&["check", "large.caffemodel"]),
+        (0, "large.caffemodel: ok, 1 blob\n".into(), String::new())
+    );
+    let program = format!("{} model check large.caffemodel", env!("CARGO_BIN_EXE_syncedmem"));
+    let terminal = ["-qec", &program, "/dev/null"];
+    let (status, text, _) = said(Command::new("script").args(terminal).env("TERM", "xterm").current_dir(&folder.0));
+    assert_eq!(status, 0);
+    assert!(text.contains("checking ") && text.contains("of 160.00 MiB"), "{text:?}");
+}

@@ -9,13 +9,14 @@ use std::process::ExitCode;
 
 use caffemodel::{At, Element, Error, Model, Part};
 use clap::{Args, ValueHint};
+use indicatif::ProgressBar;
 
 use super::names::{self, Names};
 use super::types::Format;
 use super::{arrays, values};
 use crate::output::new_file;
 use crate::report::input::is_same;
-use crate::say;
+use crate::{progress, say};
 
 /// Write the arrays of a model file as safetensors or npz, for PyTorch, NumPy and others.
 ///
@@ -113,10 +114,12 @@ fn export(options: &Options, output: &Path) -> Result<(), Failed> {
         return Err(Failed::Name(sentence.into()));
     }
     let mut file = new_file(output)?;
+    let bar = progress::bar(tensors.iter().map(|tensor| tensor.bytes).sum(), "writing");
     match options.to {
-        Format::Safetensors => safetensors::write(&model, tensors, &mut file)?,
-        Format::Npz => npz::write(&model, &tensors, &mut file)?,
+        Format::Safetensors => safetensors::write(&model, tensors, &mut file, &bar)?,
+        Format::Npz => npz::write(&model, &tensors, &mut file, &bar)?,
     }
+    bar.finish_and_clear();
     Ok(file.publish()?)
 }
 
@@ -149,10 +152,10 @@ fn tensors(model: &Model, options: &Options) -> Result<Vec<Tensor>, Failed> {
 /// Bytes.
 const BLOCK: usize = 1 << 20;
 
-fn copy(model: &Model, tensor: &Tensor, into: &mut impl Write) -> Result<(), Failed> {
+fn copy(model: &Model, tensor: &Tensor, into: &mut impl Write, bar: &ProgressBar) -> Result<(), Failed> {
     if let Some(scale) = tensor.scale {
         let mut written = Ok(());
-        values::read(model, tensor.at, |_, block| {
+        values::read(model, tensor.at, bar, |_, block| {
             let mut write = |value: &f64| match tensor.element {
                 Element::F64 => into.write_all(&(value * scale).to_le_bytes()),
                 // As Caffe multiplies.
@@ -172,6 +175,7 @@ fn copy(model: &Model, tensor: &Tensor, into: &mut impl Write) -> Result<(), Fai
         model.read_bytes(tensor.at, written / size as u64, block)?;
         into.write_all(block)?;
         written += block.len() as u64;
+        bar.inc(block.len() as u64);
     }
     Ok(())
 }

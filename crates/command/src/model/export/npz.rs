@@ -3,6 +3,7 @@
 use std::io::{self, BufWriter, Seek, Write};
 
 use caffemodel::{Model, NewFile};
+use indicatif::ProgressBar;
 use zip::result::ZipError;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, DateTime, ZipWriter};
@@ -10,9 +11,9 @@ use zip::{CompressionMethod, DateTime, ZipWriter};
 use super::{Failed, Tensor, copy};
 use crate::model::types;
 
-pub fn write(model: &Model, tensors: &[Tensor], file: &mut NewFile) -> Result<(), Failed> {
+pub fn write(model: &Model, tensors: &[Tensor], file: &mut NewFile, bar: &ProgressBar) -> Result<(), Failed> {
     let mut archive = ZipWriter::new(BufWriter::new(file));
-    let added = tensors.iter().try_for_each(|tensor| add(&mut archive, model, tensor));
+    let added = tensors.iter().try_for_each(|tensor| add(&mut archive, model, tensor, bar));
     // Flushed here: an archive whose `finish` fails is dropped as below.
     if let Err(error) = added.and_then(|()| Ok(archive.flush()?)) {
         // Not dropped: that would write the list of the files, and print that it cannot.
@@ -30,7 +31,12 @@ fn reason(error: ZipError) -> io::Error {
     }
 }
 
-fn add(archive: &mut ZipWriter<impl Write + Seek>, model: &Model, tensor: &Tensor) -> Result<(), Failed> {
+fn add(
+    archive: &mut ZipWriter<impl Write + Seek>,
+    model: &Model,
+    tensor: &Tensor,
+    bar: &ProgressBar,
+) -> Result<(), Failed> {
     // Programs that unpack archives would write such a file elsewhere.
     if tensor.name.starts_with('/') || tensor.name.split('/').any(|part| part == "..") {
         let sentence = format!("a file in an archive cannot be called {}; export to safetensors instead", tensor.name);
@@ -47,7 +53,7 @@ fn add(archive: &mut ZipWriter<impl Write + Seek>, model: &Model, tensor: &Tenso
         .large_file(true);
     archive.start_file(name, options).map_err(reason)?;
     archive.write_all(&header(tensor))?;
-    copy(model, tensor, archive)
+    copy(model, tensor, archive, bar)
 }
 
 /// Values begin at a multiple of 64 bytes.

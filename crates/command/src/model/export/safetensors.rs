@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::io::Write;
 
 use caffemodel::{Model, NewFile};
+use indicatif::ProgressBar;
 use serde_json::{Map, Value, json};
 
 use super::{Failed, Tensor, copy};
@@ -12,13 +13,13 @@ use crate::model::types;
 /// Readers take the values to be aligned as far as the header is.
 const ALIGNMENT: usize = 8;
 
-pub fn write(model: &Model, mut tensors: Vec<Tensor>, file: &mut NewFile) -> Result<(), Failed> {
+pub fn write(model: &Model, mut tensors: Vec<Tensor>, file: &mut NewFile, bar: &ProgressBar) -> Result<(), Failed> {
     // Large values first: each array then begins at a multiple of the size of its values.
     tensors.sort_by_key(|tensor| Reverse(tensor.element.size()));
     let header = header(&tensors);
     file.write_all(&(header.len() as u64).to_le_bytes())?;
     file.write_all(&header)?;
-    tensors.iter().try_for_each(|tensor| copy(model, tensor, file))
+    tensors.iter().try_for_each(|tensor| copy(model, tensor, file, bar))
 }
 
 fn header(tensors: &[Tensor]) -> Vec<u8> {

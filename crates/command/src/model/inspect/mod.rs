@@ -8,13 +8,13 @@ use std::process::ExitCode;
 
 use caffemodel::{Array, At, Blob, Dialect, Error, Model, Shape, State, Version};
 use clap::{Args, ValueHint};
+use indicatif::{HumanBytes, ProgressBar};
 use serde::Serialize;
-use syncedmem_trace::text::Size;
 
 use super::arrays;
 use super::types::Format;
 use super::values::ValueRange;
-use crate::say;
+use crate::{progress, say};
 
 /// Show the layers of a model file: types, shapes and bytes. Takes milliseconds for a file of any size.
 #[derive(Debug, Args)]
@@ -106,7 +106,11 @@ pub fn run(options: &Options) -> ExitCode {
         };
     }
     let shown = Model::open(&options.file).and_then(|model| {
-        print(&show(&model, options)?, options);
+        let bytes = if options.ranges { arrays::bytes(&model, &arrays::places(&model)) } else { 0 };
+        let bar = progress::bar(bytes, "reading");
+        let shown = show(&model, options, &bar);
+        bar.finish_and_clear();
+        print(&shown?, options);
         Ok(())
     });
     match shown {
@@ -115,11 +119,11 @@ pub fn run(options: &Options) -> ExitCode {
     }
 }
 
-fn show<'m>(model: &'m Model, options: &Options) -> Result<ShownModel<'m>, Error> {
+fn show<'m>(model: &'m Model, options: &Options, bar: &ProgressBar) -> Result<ShownModel<'m>, Error> {
     let layers = (0..).zip(model.layers()).map(|(number, layer)| {
         let blobs = (0..).zip(layer.blobs()).map(|(blob, found)| {
             let shape_in_net = layer.shape_in_net(blob).unwrap_or(found.shape());
-            show_blob(model, At::data(number, blob), found, shape_in_net, options.ranges)
+            show_blob(model, At::data(number, blob), found, shape_in_net, options.ranges, bar)
         });
         let version = match layer.version() {
             Version::V0 => "V0",
@@ -152,10 +156,11 @@ fn show_blob<'m>(
     blob: &'m Blob,
     shape_in_net: &'m [i64],
     ranges: bool,
+    bar: &ProgressBar,
 ) -> Result<ShownBlob<'m>, Error> {
     let problem = model.array(at).err().map(|error| error.to_string());
     let array = |array: &Array, at: At| -> Result<ShownArray, Error> {
-        let found = if ranges && problem.is_none() { Some(ValueRange::in_array(model, at)?) } else { None };
+        let found = if ranges && problem.is_none() { Some(ValueRange::in_array(model, at, bar)?) } else { None };
         Ok(ShownArray { element: array.element().to_string(), count: array.count(), bytes: array.bytes(), found })
     };
     let data = array(blob.data(), at)?;
@@ -181,7 +186,7 @@ fn print(shown: &ShownModel, options: &Options) {
         "Caffe2 net" => format!("{} operators, ", shown.layers.len()),
         _ => String::new(),
     };
-    let bytes = Size(shown.bytes);
+    let bytes = HumanBytes(shown.bytes);
     let counted = arrays::counted(blobs().count());
     say::line(format_args!("{}: {}{name}, {layers}{counted}, {values} values, {bytes}", shown.file, shown.kind));
     if let Some(state) = &shown.state {
