@@ -1,6 +1,6 @@
-//! What `syncedmem report`, `export` and `diff` read: recordings alone, and those of a run that has not ended or was cut off.
+//! What `syncedmem report`, `export` and `diff` read: recordings alone, and those of runs that have not ended or were cut off.
 
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Stdio};
 
@@ -107,19 +107,50 @@ fn holding() -> Workshop {
 }
 
 #[test]
-fn the_folder_of_a_run_that_goes_on_or_was_cut_off_is_read() {
+fn the_recording_of_a_run_that_goes_on_or_was_cut_off_is_found_beside_its_name() {
     let workshop = holding();
     let mut child = going_on(&workshop);
-    let folder = format!("t.trace-run-{}-0", child.id());
-    let is_read = || {
-        let [text, to_page, exported, diff] = readers(&folder).map(|arguments| workshop.syncedmem(&arguments));
-        assert!(text.ok().contains("peak 3.0 MiB"));
+    let (number, page) = (child.id(), |workshop: &Workshop| fs::read_to_string(workshop.path("page.html")).unwrap());
+    let is_read = |note: &str| {
+        let [text, to_page, exported, diff] = readers("t.trace").map(|arguments| workshop.syncedmem(&arguments));
+        assert!(text.output.contains(note) && text.output.contains("peak 3.0 MiB"), "{text:?}");
         to_page.ok();
+        assert!(page(&workshop).contains(note));
+        exported.has(&[note]);
         assert!(exported.ok().contains("\"allocated\""));
-        diff.ok();
+        assert!(diff.output.contains(note), "{diff:?}");
     };
-    is_read();
+    is_read(&format!("the run of process {number} goes on: this is what it has recorded to t.trace-run-{number}-0"));
     send(&child, libc::SIGKILL);
     child.wait().unwrap();
-    is_read();
+    is_read(&format!(
+        "the run of process {number} was cut off: this is what it had recorded to t.trace-run-{number}-0"
+    ));
+    // A later run that ends has its file, and nothing is said of the one before.
+    drop(going_on(&workshop).wait_with_output().unwrap());
+    let told = workshop.syncedmem(&["report", "t.trace", "--text"]);
+    assert!(!told.output.contains("the run of process"), "{told:?}");
+    // One that goes on is named beside an earlier one.
+    let mut child = going_on(&workshop);
+    let note = format!("this is an earlier run: that of process {} goes on, and records to t.trace-run-", child.id());
+    assert!(workshop.syncedmem(&["report", "t.trace", "--text"]).output.contains(&note));
+    drop(child.stdin.take());
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn a_run_that_has_recorded_nothing_yet_is_said() {
+    let workshop = Workshop::new();
+    let mut command = workshop.command(&["--trace", "t.trace"], &["sh", "-c", "echo runs; read line"]);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut String::new()).unwrap();
+    for arguments in readers("t.trace") {
+        let what = format!("the run of process {} goes on: ", child.id());
+        let told = workshop.syncedmem(&arguments);
+        told.fails(1, &[&what]);
+        assert!(told.error.contains("nothing yet"), "{}", told.error);
+    }
+    drop(child.stdin.take());
+    child.wait().unwrap();
+    assert!(OpenOptions::new().read(true).open(workshop.path("t.trace")).is_err());
 }

@@ -16,6 +16,7 @@ mod report;
 mod run;
 mod say;
 mod signals;
+mod unfinished;
 
 use std::process::ExitCode;
 

@@ -36,8 +36,11 @@ pub fn run(options: &Options) -> ExitCode {
     let Options { trace, output, .. } = options;
     let beside = || if is_standard(trace) { STANDARD.into() } else { trace.with_extension("json") };
     let output = output.clone().unwrap_or_else(beside);
-    let read = Input::open(trace).and_then(Input::reader);
-    match read.map_err(Error::from).and_then(|reader| file(reader, &output)) {
+    let exported = Input::open(trace).and_then(|input| {
+        input.note().iter().for_each(|note| say::error(format_args!("{}: {note}", input::name(trace))));
+        input.reader()
+    });
+    match exported.map_err(Error::from).and_then(|reader| file(reader, &output)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(Error::Write(error)) => say::not_written(&output, &error),
         Err(Error::Read(error)) => say::failed(format_args!("{}: {error}", input::name(trace))),

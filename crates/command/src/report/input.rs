@@ -11,6 +11,7 @@ use syncedmem_trace::recording::HEADER;
 use syncedmem_trace_reader::{ReadError, Reader, family};
 
 use crate::output::is_standard;
+use crate::unfinished::Unfinished;
 use crate::{progress, say};
 
 const BUFFER_BYTES: usize = 1 << 18;
@@ -30,13 +31,20 @@ pub struct Input {
     path: PathBuf,
     /// The contents of standard input, of a pipe or of a gzip file, because a reader goes back and forth.
     spooled: Option<File>,
+    /// Of a run that has not given its recording the name.
+    unfinished: Option<Unfinished>,
 }
 
 impl Input {
     /// The beginning decides what it is, not the name: standard input has none. Nothing else is copied, and of a recording at most the bytes
     /// that its header gives it.
     pub fn open(path: &Path) -> Result<Input, ReadError> {
-        let recording = |spooled| Ok(Input { path: path.to_path_buf(), spooled });
+        let unfinished = if is_standard(path) { None } else { Unfinished::of(path) };
+        let is_elsewhere = unfinished.as_ref().is_some_and(|run| !run.has_earlier);
+        let recording = |spooled| Ok(Input { path: path.to_path_buf(), spooled, unfinished });
+        if is_elsewhere {
+            return recording(None);
+        }
         let mut input =
             if is_standard(path) { File::from(io::stdin().as_fd().try_clone_to_owned()?) } else { File::open(path)? };
         let about = input.metadata()?;
@@ -72,8 +80,19 @@ impl Input {
         name(self.path.file_name().map_or(&self.path, Path::new))
     }
 
+    pub fn note(&self) -> Option<String> {
+        self.unfinished.as_ref().map(Unfinished::to_string)
+    }
+
     pub fn reader(self) -> Result<Reader, ReadError> {
-        self.spooled.map_or_else(|| Reader::open(&self.path), Reader::of)
+        match (self.spooled, self.unfinished) {
+            (Some(file), _) => Reader::of(file),
+            (None, Some(run)) if !run.has_earlier => Reader::open(&run.folder).map_err(|error| match error {
+                ReadError::NoRecordings => io::Error::other(format!("{run}: nothing yet")).into(),
+                error => error,
+            }),
+            _ => Reader::open(&self.path),
+        }
     }
 }
 

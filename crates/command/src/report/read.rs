@@ -89,9 +89,14 @@ impl Open {
 
 /// Reads a recording with its family, a folder of recordings, or standard input.
 pub fn file(path: &Path) -> Result<Trace, ReadError> {
-    let input = Input::open(path)?;
-    let name = input.name();
-    of(input.reader()?, Vec::new(), name)
+    read(Input::open(path)?)
+}
+
+pub fn read(input: Input) -> Result<Trace, ReadError> {
+    let (name, note) = (input.name(), input.note());
+    let mut trace = of(input.reader()?, Vec::new(), name)?;
+    trace.notes.splice(..0, note);
+    Ok(trace)
 }
 
 /// Reads the recordings in a folder, but for those that were followed.

@@ -15,9 +15,7 @@ use syncedmem_trace_reader::family::{self, Member};
 use super::follow::Follower;
 use crate::report::read::Open;
 use crate::say;
-
-/// Between the name of a recording and the numbers of its run, in the name of the folder beside it.
-const RUN: &str = "-run-";
+use crate::unfinished::RUN;
 
 pub const IS_LINK: &str = "it is a symbolic link, which is not followed; name the file itself";
 pub const NO_FILE: &str = "it is not a regular file; name one";

@@ -118,7 +118,7 @@ fn an_init_net_of_caffe2_is_shown_checked_and_exported() {
 fn the_arrays_of_npz_and_safetensors_are_shown_as_those_of_models() {
     let folder = Folder::new("arrays");
     let file = folder.named("small.caffemodel", &small());
-    for (format, bytes) in [("npz", "1.2 KiB"), ("safetensors", "292 B")] {
+    for (format, bytes) in [("npz", "1.17 KiB"), ("safetensors", "292 B")] {
         assert_eq!(folder.model(&["export", &file, "--to", format]).0, 0);
         let name = format!("small.{format}");
         let (status, text, error) = folder.model(&["inspect", &name, "--ranges"]);
