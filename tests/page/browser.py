@@ -135,14 +135,15 @@ class Browser:
 
     def press(self, key: str) -> None:
         """Presses and releases a key of the element that has the focus."""
-        code = {"ArrowLeft": 37}[key]
-        self.call("Input.dispatchKeyEvent", type="keyDown", key=key, code=key, windowsVirtualKeyCode=code)
+        code = {"Enter": 13, "ArrowLeft": 37}[key]
+        text = {"text": "\r"} if key == "Enter" else {}
+        self.call("Input.dispatchKeyEvent", type="keyDown", key=key, code=key, windowsVirtualKeyCode=code, **text)
         self.call("Input.dispatchKeyEvent", type="keyUp", key=key, code=key, windowsVirtualKeyCode=code)
 
-    def click(self, x: float, y: float) -> None:
-        """Clicks at a point of the screen."""
-        for kind in ("mousePressed", "mouseReleased"):
-            self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
+    def drag(self, begin: tuple[float, float], end: tuple[float, float]) -> None:
+        """Moves the pressed pointer from one point of the screen to another."""
+        for kind, (x, y) in [("mousePressed", begin), ("mouseMoved", end), ("mouseReleased", end)]:
+            self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", buttons=1, clickCount=1)
 
     def source(self) -> str:
         """The page as it is now, as HTML, whether scripts run or not."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Callable
 
 from browser import Browser, BrowserError
-from expected import Expected, processes
+from expected import KINDS, Expected, processes
 from figures import NARROW, WIDE, Figures, is_shown
 from held import NO_ROLE, Life
 
@@ -120,6 +120,25 @@ class Checks(Figures):
         for number, shown in cells:
             assert is_shown(number, shown), f"{number} is shown as {shown}"
 
+    def what_the_charts_show_adds_up(self) -> None:
+        """Their tables: as many bytes as were copied, and no more and no less than the peaks."""
+        self.browser.open(self.page, WIDE)
+        rows = """[...document.querySelectorAll('.process')].map((process) => [Number(process.dataset.process),
+            [...process.querySelectorAll('figure:not(.arena) details')].map((table) => [...table.querySelectorAll('tbody tr')].map(
+                (row) => [...row.querySelectorAll('td')].map((cell) => Number(cell.dataset.v))))])"""
+        for process, tables in self.browser.value(rows):
+            facts = self.expected[process].facts
+            held = [facts[f"peak.{kind}"] for kind in KINDS if facts[f"peak.{kind}"]]
+            copied = [self.expected[process].copied[side] for side in ("host", "device")]
+            assert len(tables) == bool(held) + any(copied), f"{process}: {len(tables)} tables"
+            columns = [list(zip(*table)) for table in tables]
+            if held:
+                least, most = columns[0][0::2], columns[0][1::2]
+                assert [max(column) for column in most] == held, f"{process}: {most}"
+                assert all(low <= high for pair in zip(least, most) for low, high in zip(*pair)), f"{process}: least above most"
+            if any(copied):
+                assert [sum(column) for column in columns[-1]] == copied, f"{process}: {columns[-1]}"
+
     def the_holders_are_named(self) -> None:
         """By the names and places that this program has, markup or not."""
         self.browser.open(self.page, NARROW)
@@ -163,7 +182,7 @@ class Checks(Figures):
     def what_few_ask_for_is_folded(self) -> None:
         """The page of a process is a few screens long, and each advice adds some lines."""
         self.browser.open(self.page, WIDE, unfold=False)
-        counts = "process.querySelectorAll('.kind').length, process.querySelectorAll('[data-rule]').length"
+        counts = "process.querySelectorAll('.kind, .arena').length, process.querySelectorAll('[data-rule]').length"
         heights = self.browser.value(f"[...document.querySelectorAll('.process')].map((process) => [process.offsetHeight, {counts}])")
         assert all(height < 1800 + 900 * kinds + 160 * advice for height, kinds, advice in heights), f"{heights}"
 
@@ -232,13 +251,17 @@ class Checks(Figures):
             self.the_peaks_are_those_that_the_library_counted_itself,
             self.the_page_says_what_the_text_says,
             self.the_page_shows_the_numbers_to_readers_too,
+            self.what_the_charts_show_adds_up,
             self.the_answer_stands_first,
             self.the_stacks_show_who_held_what,
             self.passes_fill_the_time_that_they_took,
-            self.a_moment_is_selected,
+            self.shared_memory_is_shown_by_layer,
+            self.a_brush_selects_a_time,
             self.a_switch_divides_memory_by_role_type_or_layer,
-            self.the_call_sites_that_asked_for_memory_are_listed,
+            self.the_flame_graphs_show_who_asked_for_it,
+            self.every_frame_that_is_there_can_be_read_on_a_narrow_screen,
             self.every_chart_has_marks_that_lie_free,
+            self.a_flame_graph_zooms,
             self.the_holders_are_named,
             self.tables_are_searched_and_summed_up,
             self.shares_are_bars,

@@ -27,14 +27,19 @@ class Expected:
 
     def __init__(self, records_of_process: list[dict[str, Any]]) -> None:
         self.facts: Counter[str] = Counter()
-        # Objects and accesses.
+        # Objects and accesses; bytes by the side that they were copied to.
         self.counts: Counter[str] = Counter()
+        self.copied: Counter[str] = Counter()
         self.every_access = False
         self.counters: dict[str, int] = dict.fromkeys(KINDS, 0)
         self.events = 0
         # Nanoseconds by the kind of pass.
         self.passes: Counter[str] = Counter()
         self.held = Held()
+        # The step that a thread executes, the blocks of arenas, and the most that was lent in each step, by kind.
+        self.executing: dict[int, int] = {}
+        self.lent: dict[tuple[str, str], tuple[int, int]] = {}
+        self.steps: dict[int, Counter[str]] = {}
         happened = []
         for record in records_of_process:
             arguments = record.get("args", {})
@@ -52,12 +57,14 @@ class Expected:
             elif record["ph"] == "i":
                 self.held.note(arguments)
                 self.every_access = arguments.get("accesses", self.every_access)
+            self._lend(record.get("tid", 0), arguments)
         happened.sort(key=lambda event: event[0])
         for _, took, arguments in happened:
             self.events += 1
             self._count(arguments, took)
         for kind in KINDS:
             self.facts[f"peak.{kind}"] = max((level[kind] for level in self.held.levels), default=0)
+            self.facts[f"lent.{kind}"] = max((step[kind] for step in self.steps.values()), default=0)
 
     def _sum(self, name: str, size: int, took: int) -> None:
         self.facts.update({f"{name}.count": 1, f"{name}.bytes": size, f"{name}.time": took})
@@ -77,6 +84,7 @@ class Expected:
                 self._sum(f"{kind} memory from the {source}", size, took)
             case "copied" | "started":
                 self._sum(f"copy to the {what['to']}, {what['path']}", size, took)
+                self.copied[what["to"]] += size
             case "filled":
                 self._sum(f"fill of the {what['side']} with zeros", size, took)
             case "completed":
@@ -100,6 +108,21 @@ class Expected:
             if read + write + overwrite and self.every_access:
                 said.append(f"accesses to the {side}: {read} to read, {write} to write, {overwrite} to overwrite")
         return said
+
+    def _lend(self, thread: int, what: dict[str, Any]) -> None:
+        block = (what.get("object", ""), what.get("kind", ""))
+        if what.get("what") == "step":
+            self.executing[thread] = what["step"]
+        elif what.get("origin") == "arena":
+            self.lent[block] = (thread, what["bytes"])
+        elif what.get("what") == "freed":
+            self.lent.pop(block, None)
+        if thread in self.executing:
+            now: Counter[str] = Counter()
+            for (_, kind), (of, size) in self.lent.items():
+                now[kind] += size if of == thread else 0
+            step = self.executing[thread]
+            self.steps[step] = self.steps.get(step, Counter()) | now
 
 
 def processes(trace: Path) -> dict[int, Expected]:

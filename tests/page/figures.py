@@ -1,4 +1,4 @@
-"""Checks of the figures that a reader can use: stacks of memory over time, passes, and the call sites of the memory."""
+"""Checks of the figures that a reader can use: stacks of memory over time, and flame graphs."""
 
 from collections import Counter
 from typing import Any
@@ -8,7 +8,7 @@ from held import Held, Life
 
 WIDE, NARROW = 1280, 360
 UNITS = {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
-OTHERS = "all others"
+OTHERS, SMALL = "all others", "smaller ones"
 ANSWERS = """[...document.querySelectorAll('.answer .kind')].map((kind) => {
     const rows = (table) => [...(table?.tBodies[0].rows ?? [])].map((row) => [row.cells[0].textContent, Number(row.cells[1].dataset.v)]);
     const tables = [...kind.querySelectorAll('table')];
@@ -25,9 +25,15 @@ PASSES = """[...document.querySelectorAll('.passes')].map((figure) => ({
     process: Number(figure.closest('.process').dataset.process), columns: figure.querySelector('svg').viewBox.baseVal.width,
     outlines: [...figure.querySelectorAll('path.area')].map((path) => path.getAttribute('d')).reverse(),
     titles: [...figure.querySelectorAll('path.area title')].map((title) => title.textContent).reverse()}))"""
-SITES = """[...document.querySelectorAll('[aria-label="Who asked for it"]')].map((table) => ({
-    process: Number(table.closest('.process').dataset.process), kinds: [...table.querySelectorAll('thead .n')].map((head) => head.textContent.split(' ')[0]),
-    rows: [...table.querySelectorAll('tbody tr')].map((row) => [...row.cells].map((cell) => cell.dataset.v ?? cell.textContent))}))"""
+ARENAS = """[...document.querySelectorAll('.arena')].map((figure) => ({
+    process: Number(figure.closest('.process').dataset.process), kind: figure.querySelector('[data-fact]').dataset.fact.slice(5),
+    columns: figure.querySelector('svg').viewBox.baseVal.width, whole: figure.querySelector('path.area').getAttribute('d'),
+    rows: [...figure.querySelectorAll('details tbody tr')].map((row) => Number(row.cells[2].dataset.v))}))"""
+FLAMES = """[...document.querySelectorAll('.flame')].map((flame) => {
+    const tree = (item) => ({text: item.querySelector('.frame').textContent.replace(/ at \\S+:\\d+$/, ''), bytes: Number(item.querySelector('.frame').dataset.v),
+        below: [...item.querySelectorAll(':scope > ul > li')].filter((li) => li.querySelector('.frame')).map(tree)});
+    return {process: Number(flame.closest('.process').dataset.process), kind: flame.dataset.kind,
+        tree: tree(flame.querySelector('li'))};})"""
 
 
 def steps(outline: str, columns: int) -> list[int]:
@@ -121,31 +127,49 @@ class Figures:
                 shown[name], below = top - below, top
             assert shown == self.expected[process].passes, f"{shown}, not {self.expected[process].passes}"
 
-    def a_moment_is_selected(self) -> None:
-        """By the slider, with the keyboard, and by a click on a chart."""
+    def shared_memory_is_shown_by_layer(self) -> None:
+        """What the arena had lent in each step; a process that shares nothing has no such figure."""
         self.browser.open(self.page, WIDE)
-        columns = self.browser.value(STACKS)[0]["columns"]
-        for column in (columns // 4, 0, columns - 1):
-            slider = "document.querySelector('.stacks .moments input')"
-            self.browser.value(f"{slider}.value = {column}; {slider}.dispatchEvent(new Event('input'))")
+        figures = self.browser.value(ARENAS)
+        lent = {(process, kind) for process, each in self.expected.items() for step in each.steps.values() for kind in +step}
+        assert {(figure["process"], figure["kind"]) for figure in figures} == lent, f"{lent}"
+        for figure in figures:
+            right = sorted(step[figure["kind"]] for step in self.expected[figure["process"]].steps.values())
+            assert sorted(figure["rows"]) == right, f"{figure['rows']}, not {right}"
+            assert steps(figure["whole"], figure["columns"]) == figure["rows"], "the chart and its table differ"
+
+    def a_brush_selects_a_time(self) -> None:
+        """By the two sliders, with the keyboard, and by a pointer on a chart."""
+        self.browser.open(self.page, WIDE)
+        first = self.browser.value(STACKS)[0]
+        columns = first["columns"]
+        for begin, end in [(columns // 4, columns // 2), (0, 0), (columns - 1, columns - 1), (columns // 2, columns // 3)]:
+            ends = ", ".join(map(str, [begin, end]))
+            self.browser.value(
+                f"""[{ends}].forEach((value, n) => {{ const input = document.querySelectorAll('.stacks .ends input')[n];
+                input.value = value; input.dispatchEvent(new Event('input')); }})"""
+            )
             stack = self.browser.value(STACKS)[0]
-            right, shown = self._stack(stack)[column], dict(stack["rows"])
-            assert sum(shown.values()) == right.total(), f"{column}: {shown}, not {right}"
+            right = max(self._stack(stack)[min(begin, end) : max(begin, end) + 1], key=Counter.total)
+            shown = dict(stack["rows"])
+            assert sum(shown.values()) == right.total(), f"{begin} to {end}: {shown}, not {right}"
             assert all(right[name] == size for name, size in shown.items() if name != OTHERS), f"{shown}, not {right}"
-            assert stack["when"].startswith("From "), f"the table does not say the time: {stack['when']}"
             cells = "[...document.querySelectorAll('.stacks td:nth-child(2)')].map((cell) => [cell.dataset.v, cell.textContent])"
             wrong = [cell for cell in self.browser.value(cells) if not is_shown(*cell)]
             assert not wrong, f"{wrong}"
-        self.browser.value(f"{slider}.focus()")
+        self.browser.value("document.querySelector('.stacks .ends input').focus()")
+        before = self.browser.value("document.activeElement.value")
         self.browser.press("ArrowLeft")
-        assert int(self.browser.value(f"{slider}.value")) == columns - 2, "a key does not move the slider"
+        assert int(self.browser.value("document.activeElement.value")) == int(before) - 1, "a key does not move an end"
         box = self.browser.value(
             """(() => { const chart = document.querySelector('.stacks svg'); chart.scrollIntoView({block: 'center'});
             const {x, y, width, height} = chart.getBoundingClientRect(); return [x, y, width, height]; })()"""
         )
         x, y, width, height = box
-        self.browser.click(x + width * 0.25, y + height / 2)
-        assert int(self.browser.value(f"{slider}.value")) == columns // 4, "a click selects another moment"
+        self.browser.drag((x + width * 0.25, y + height / 2), (x + width * 0.75, y + height / 2))
+        ends = self.browser.value("[...document.querySelectorAll('.stacks .ends input')].slice(0, 2).map((input) => Number(input.value))")
+        assert ends == [columns // 4, columns * 3 // 4], f"a drag selects {ends} of {columns}"
+        assert " to " in self.browser.value(STACKS)[0]["when"], "the table does not say the time"
 
     def a_switch_divides_memory_by_role_type_or_layer(self) -> None:
         """One stack of each kind is there to see."""
@@ -160,16 +184,36 @@ class Figures:
             assert shown and all(each == f"stack by-{by}" for each in shown), f"{by}: {shown}"
         assert switches or self.browser.value(visible), "no stack is visible"
 
-    def the_call_sites_that_asked_for_memory_are_listed(self) -> None:
-        """With what they held at the peak of each kind, unless no memory has a name: the holders are they then."""
+    def the_flame_graphs_show_who_asked_for_it(self) -> None:
+        """Each frame's bytes at the peak, and those of the frames that are too small."""
         self.browser.open(self.page, WIDE)
-        tables = {table["process"]: table for table in self.browser.value(SITES)}
-        assert set(tables) == {process for process, each in self.expected.items() if any(life.name for life in each.held.lives)}, f"{set(tables)}"
-        for process, table in tables.items():
-            for column, kind in enumerate(table["kinds"], start=1):
-                told = {row[0]: int(row[column]) for row in table["rows"] if int(row[column])}
-                right = self.expected[process].held.at_peak(kind.lower(), lambda life: life.place)
-                assert told == right, f"{kind}: {told}, not {right}"
+        for flame in self.browser.value(FLAMES):
+            held: Held = self.expected[flame["process"]].held
+            right: Counter[tuple[str, ...]] = Counter()
+            for frames, size in held.at_peak(flame["kind"], lambda life: tuple(life.frames())).items():
+                for depth in range(len(frames) + 1):
+                    right[frames[:depth]] += size
+            self._frame(flame["tree"], (), right)
+
+    def _frame(self, frame: dict[str, Any], path: tuple[str, ...], right: Counter[tuple[str, ...]]) -> None:
+        assert frame["bytes"] == right[path] > 0, f"{path}: {frame['bytes']}, not {right[path]}"
+        below = {path + (each["text"],): each for each in frame["below"] if each["text"] != SMALL}
+        small = sum(each["bytes"] for each in frame["below"] if each["text"] == SMALL)
+        left_out = [size for other, size in right.items() if other[:-1] == path and other and other not in below]
+        assert sum(left_out) == small, f"below {path}: {small} in small frames, not {left_out}"
+        assert not left_out or max(left_out) < right[()] / 16, f"below {path} a frame of {max(left_out)} is missing"
+        for deeper, each in below.items():
+            self._frame(each, deeper, right)
+
+    def every_frame_that_is_there_can_be_read_on_a_narrow_screen(self) -> None:
+        """A flame graph has room for a name in each of its frames, and for its bytes."""
+        self.browser.open(self.page, NARROW)
+        frames = """[...document.querySelectorAll('.flame .frame')].filter((frame) => frame.checkVisibility()).map(
+            (frame) => [frame.textContent, frame.getBoundingClientRect().width, getComputedStyle(frame, '::before').content])"""
+        shown = self.browser.value(frames)
+        assert len(shown) > 2, f"{shown}"
+        wrong = [frame for frame in shown if frame[1] < 200 or "B" not in frame[2]]
+        assert not wrong, f"{wrong[:5]}"
 
     def every_chart_has_marks_that_lie_free(self) -> None:
         """Several at its side, at the heights of what they say."""
@@ -189,5 +233,19 @@ class Figures:
             for chart in charts:
                 assert len(chart) >= 2, f"{width}: {chart}"
                 assert all(bare for *_, bare in chart), f"{width}: covered: {chart}"
-                wrong = [text for text, height, top, _ in chart if not is_near(text, height, top)]
+                wrong = [text for text, height, top, _ in chart if "/s" not in text and text != "–" and not is_near(text, height, top)]
                 assert not wrong, f"{width}: {wrong} of {chart}"
+
+    def a_flame_graph_zooms(self) -> None:
+        """To a frame that is pressed, and back, by a key too."""
+        self.browser.open(self.page, NARROW)
+        last = "[...document.querySelectorAll('.flame')[0].querySelectorAll('button.frame')].filter((each) => each.checkVisibility()).at(-1)"
+        self.browser.value(f"window.frame = {last}; frame.focus()")
+        share = "frame.getBoundingClientRect().width / frame.closest('.flame').getBoundingClientRect().width"
+        assert self.browser.value("document.activeElement === frame"), "a frame has no focus"
+        before = self.browser.value(share)
+        self.browser.press("Enter")
+        assert self.browser.value(share) > 0.99, f"the frame is {self.browser.value(share)} wide"
+        while self.browser.value("document.querySelector('.flame [aria-pressed]') !== null"):
+            self.browser.value("document.querySelector('.flame [aria-pressed]').click()")
+        assert self.browser.value(share) == before, "the graph is not as it was"

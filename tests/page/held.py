@@ -67,6 +67,13 @@ class Life:
         of_layer = layer_and_role(self.name)
         return self.types.get(of_layer[0], NO_TYPE) if of_layer else NO_ROLE
 
+    def frames(self) -> list[str]:
+        """Its call site, the outermost frame first, its role and its name."""
+        match = re.fullmatch(r"(.*) \((.*?)\)", self.place)
+        place, module = (match[1], [match[2]]) if match else (self.place, [])
+        named = [self.role()] * (layer_and_role(self.name) is not None) + [self.name] if self.name else []
+        return module + place.split(", from ")[::-1] + named
+
 
 class Held:
     """The blocks of one process."""

@@ -7,6 +7,7 @@ use syncedmem_trace::event::Site;
 use syncedmem_trace::kind::Kind;
 
 use super::about::About;
+use super::arena::Step;
 use super::failure::Failure;
 use super::held::Steps;
 use super::layers::{Group, Layers};
@@ -44,6 +45,8 @@ pub struct Process {
     /// With bytes at the peak of each kind. The last one may be without a role. Empty if no name says a role.
     pub roles: Vec<(&'static str, [u64; 3])>,
     pub layers: Layers,
+    /// Empty without shared memory.
+    pub arena: Vec<Step>,
     /// The last group of each may be without a layer.
     pub by_type: Vec<Group>,
     pub by_name: Vec<Group>,

@@ -11,6 +11,7 @@ use syncedmem_trace::head::Side;
 use syncedmem_trace::kind::Kind;
 
 use super::about::About;
+use super::arena::Arenas;
 use super::facts::{self, Batch, Ending, Holding, Process, Spent};
 use super::failure::{self, Failure};
 use super::held::Owner;
@@ -29,6 +30,7 @@ pub struct Gathering {
     spent: Spent,
     threads: HashSet<u32>,
     layers: Layers,
+    arenas: Arenas,
     failing: Option<Failing>,
 }
 
@@ -53,6 +55,7 @@ impl Gathering {
         self.all.take(event);
         let ledger = self.all.ledger();
         self.timeline.take(event, ledger.live(), ledger.object(event.object));
+        self.arenas.take(event, ledger);
         self.count_for_caller(event);
         if matches!(event.what, What::Allocated { .. }) {
             self.growing = event.object;
@@ -81,6 +84,11 @@ impl Gathering {
 
     pub fn pass(&mut self, pass: &Pass) {
         self.timeline.pass(pass);
+    }
+
+    /// The thread executes a layer from now on.
+    pub fn step(&mut self, thread: u32, step: u64) {
+        self.arenas.step(thread, step);
     }
 
     fn count_time(&mut self, event: &Event) {
@@ -132,7 +140,9 @@ impl Gathering {
 
     /// Takes the layers of a net, as a recording has them.
     pub fn net(&mut self, layers: &str) {
-        self.layers.take(layers);
+        if !self.arenas.net(layers) {
+            self.layers.take(layers);
+        }
     }
 
     pub fn finish(mut self, id: u32, name: String, places: HashMap<Site, String>) -> Process {
@@ -151,7 +161,7 @@ impl Gathering {
             held,
         });
         let parts = parts.collect();
-        let holders = holders(ledger, who);
+        let (holders, arena) = (holders(ledger, who), self.arenas.finish(who));
         let mut findings = findings(&advice, place);
         findings.extend(self.layers.in_place(&holders));
         findings.sort_by_key(|finding| Reverse((finding.saved, finding.bytes)));
@@ -165,6 +175,7 @@ impl Gathering {
             roles: layers::by_role(&holders),
             holders,
             layers: std::mem::take(&mut self.layers),
+            arena,
             batches: batches(ledger),
             account: ledger.account(),
             alive: ledger.alive(),

@@ -16,10 +16,13 @@ const STEPS: usize = 4096;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Column {
-    /// Bytes that objects held, by kind.
+    /// Bytes that objects held; these three are by kind.
+    pub least: [u64; 3],
     pub most: [u64; 3],
     /// The moment at which `most` was first held.
     pub samples: [u64; 3],
+    /// Bytes to the host and to the device.
+    pub copied: [u64; 2],
     /// Nanoseconds in passes, by kind, summed over threads.
     pub passes: [u64; 4],
 }
@@ -28,9 +31,13 @@ impl Column {
     pub fn with(self, next: Column) -> Column {
         let mut both = self;
         for kind in 0..3 {
+            both.least[kind] = both.least[kind].min(next.least[kind]);
             if next.most[kind] > both.most[kind] {
                 (both.most[kind], both.samples[kind]) = (next.most[kind], next.samples[kind]);
             }
+        }
+        for to in 0..2 {
+            both.copied[to] = both.copied[to].saturating_add(next.copied[to]);
         }
         for kind in 0..4 {
             both.passes[kind] = both.passes[kind].saturating_add(next.passes[kind]);

@@ -2,6 +2,7 @@
 
 mod about;
 mod amount;
+mod arena;
 pub mod batch;
 mod details;
 mod document;

@@ -42,6 +42,7 @@ impl Open {
             Item::Net(layers) => self.gathering.net(&layers),
             Item::Event(event) => self.gathering.take(&event),
             Item::Pass(pass) => self.gathering.pass(&pass),
+            Item::Step { thread, step, .. } => self.gathering.step(thread, step),
             Item::Mode { accesses, .. } => self.gathering.watches(accesses),
             Item::End(end) => self.end(&end),
             Item::Items { object, items } => self.gathering.items(object, items),
@@ -49,7 +50,7 @@ impl Open {
             Item::Module { start: bias, build_id, path } => {
                 self.stacks.modules.push(Module { bias, build_id, path: path.into() });
             }
-            Item::Thread { .. } | Item::Step { .. } => {}
+            Item::Thread { .. } => {}
         }
     }
 

@@ -40,11 +40,11 @@ pub struct Saving {
 impl Sharing {
     /// Whether the text was about sharing.
     pub fn take(&mut self, text: &str) -> bool {
-        if !text.starts_with('\t') {
-            return false;
-        }
         let mut words = text.trim_end().split('\t').skip(1);
         let kind = words.next();
+        if !text.starts_with('\t') || !matches!(kind, Some("sharing" | "shared")) {
+            return false;
+        }
         let numbers: Option<Vec<u64>> = words.skip(1).map(|word| word.parse().ok()).collect();
         match (kind, numbers.as_deref()) {
             (Some("shared"), Some(&[a, _, b, c, _, d])) => self.shared = Some([(a, b), (c, d)]),

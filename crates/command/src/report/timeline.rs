@@ -1,9 +1,10 @@
-//! Memory and passes over time, in a bounded number of columns. One pass takes any number of events, and no peak is
+//! Memory and copies over time, in a bounded number of columns. One pass takes any number of events, and no peak is
 //! lost.
 
 use syncedmem_analysis::ledger::Object;
 use syncedmem_trace::account::Sum;
 use syncedmem_trace::event::{Event, Pass, PassKind, What};
+use syncedmem_trace::head::Side;
 
 use super::held::{Column, Held, Owner, Steps};
 
@@ -28,18 +29,23 @@ impl Timeline {
     /// Ordered by ends. `live` (bytes, by kind) and `object` are as after the event.
     pub fn take(&mut self, event: &Event, live: [u64; 3], object: Option<&Object>) {
         let end = event.end();
-        let (_, here) = self.reach(event.start, end);
+        let (origin, here) = self.reach(event.start, end);
         if let What::Made { .. } | What::Allocated { .. } | What::Freed { .. } | What::Ended = event.what {
             self.name(event.object, object);
         }
         let column = &mut self.columns[here];
         for (kind, bytes) in live.into_iter().enumerate() {
+            column.least[kind] = column.least[kind].min(bytes);
             if bytes > column.most[kind] {
                 self.samples[kind] += 1;
                 (column.most[kind], column.samples[kind]) = (bytes, self.samples[kind]);
             }
         }
         self.now = live;
+        if let What::Copied { to, bytes, .. } | What::Started { to, bytes, .. } = event.what {
+            let to = usize::from(to == Side::Device);
+            self.share_out(bytes, event.start.max(origin), end.max(origin), |column| &mut column.copied[to]);
+        }
     }
 
     /// Adds the next pass, ordered among the events by its end.
@@ -72,7 +78,7 @@ impl Timeline {
         let column = (since >> self.exponent) as usize;
         if self.columns.len() <= column {
             self.samples = self.samples.map(|sample| sample + 1);
-            let level = Column { most: self.now, samples: self.samples, ..Column::default() };
+            let level = Column { least: self.now, most: self.now, samples: self.samples, ..Column::default() };
             self.columns.resize(column + 1, level);
         }
         column
@@ -132,7 +138,7 @@ fn pairs(columns: &[Column]) -> Vec<Column> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::samples::{allocated, at, freed};
+    use crate::report::samples::{allocated, at, copied, freed};
     use syncedmem_trace::kind::Kind;
 
     fn of(events: &[Event]) -> Timeline {
@@ -170,11 +176,10 @@ mod tests {
     }
 
     #[test]
-    fn a_pass_that_began_before_the_first_event_is_taken_from_that_event_on() {
-        let mut timeline = of(&[at(50, 0, allocated(Kind::Device, 8))]);
-        timeline.pass(&Pass { kind: PassKind::Update, start: 40, duration: 20, thread: 1, iteration: None });
+    fn an_event_that_began_before_the_first_one_is_taken_from_its_beginning() {
+        let timeline = of(&[at(50, 0, allocated(Kind::Device, 8)), at(40, 20, copied(Side::Device, 100))]);
         let columns = timeline.in_columns(usize::MAX).0;
-        assert_eq!(columns.iter().map(|column| column.passes[PassKind::Update as usize]).sum::<u64>(), 10);
+        assert_eq!(columns.iter().map(|c| c.copied[1]).sum::<u64>(), 100);
         assert_eq!(timeline.span(), 10);
     }
 }

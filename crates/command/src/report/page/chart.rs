@@ -6,6 +6,7 @@
 use std::fmt::{Display, Write};
 
 use super::html::Html;
+use crate::report::amount::Rate;
 use syncedmem_trace::text::{Duration, Size};
 
 /// What a chart's height stands for.
@@ -13,6 +14,8 @@ use syncedmem_trace::text::{Duration, Size};
 pub enum Scale {
     Bytes,
     Time,
+    /// Bytes in columns of so many nanoseconds.
+    Rate(u64),
 }
 
 /// Up to the text of its name.
@@ -33,15 +36,21 @@ pub fn end(html: &mut Html) {
 impl Scale {
     /// Heights as parts of `top`, with their texts: 0, and two to four round amounts.
     fn marks(self, top: u64) -> Vec<(f64, String)> {
+        // Bytes a second, so that those are round.
+        let top = match self {
+            Scale::Rate(width) => (u128::from(top) * 1_000_000_000 / u128::from(width.max(1))) as u64,
+            Scale::Bytes | Scale::Time => top,
+        };
         let step = match self {
             Scale::Time => tick(top, 5),
             // The largest power of two that is there twice.
-            Scale::Bytes => 1 << (top / 2).checked_ilog2().unwrap_or(0),
+            Scale::Bytes | Scale::Rate(_) => 1 << (top / 2).checked_ilog2().unwrap_or(0),
         };
         let mark = |amount: u64| {
             let shown = match self {
                 Scale::Bytes => round(Size(amount)),
                 Scale::Time => round(Duration(amount)),
+                Scale::Rate(_) => round(Rate { bytes: amount, nanoseconds: 1_000_000_000 }),
             };
             (amount as f64 / top.max(1) as f64, shown)
         };
@@ -62,6 +71,12 @@ pub fn outline(values: impl ExactSizeIterator<Item = u64>) -> String {
     }
     let _ = write!(path, "H{columns}V0Z");
     path
+}
+
+/// At most `parts`, of about the same length, none empty.
+pub fn stretches(columns: usize, parts: usize) -> impl Iterator<Item = (usize, usize)> {
+    let parts = parts.min(columns);
+    (0..parts).map(move |part| (part * columns / parts, (part + 1) * columns / parts))
 }
 
 /// Below charts that show `span` nanoseconds.
@@ -110,8 +125,9 @@ mod tests {
         assert_eq!(told(Scale::Bytes, 56_413_388), "0 B 0, 16 MiB 30, 32 MiB 59, 48 MiB 89");
         assert_eq!(told(Scale::Bytes, 1), "0 B 0, 1 B 100");
         assert_eq!(told(Scale::Time, 5_000_000), "0 ns 0, 2 ms 40, 4 ms 80");
+        assert_eq!(told(Scale::Rate(1_000_000), 3 << 20), "0 B/s 0, 1 GiB/s 34, 2 GiB/s 68");
         for top in [1, 2, 3, 7, 1000, u64::MAX] {
-            for scale in [Scale::Bytes, Scale::Time] {
+            for scale in [Scale::Bytes, Scale::Time, Scale::Rate(7), Scale::Rate(u64::MAX)] {
                 assert!((1..=5).contains(&scale.marks(top).len()), "{top}");
             }
         }

@@ -2,7 +2,10 @@
 
 mod advice;
 mod answer;
+mod arena;
 mod chart;
+mod figures;
+mod flame;
 mod html;
 mod passes;
 mod places;
@@ -23,7 +26,7 @@ use syncedmem_trace::text::{Duration, Size};
 const STYLE: &str = include_str!("style.css");
 /// The page is complete without it. The page names its hash below, so browsers run no other script; tests/page/run prints
 /// the hash.
-const SCRIPT: &str = concat!(include_str!("tables.js"), include_str!("moment.js"));
+const SCRIPT: &str = concat!(include_str!("tables.js"), include_str!("brush.js"), include_str!("flame.js"));
 
 const SECTIONS: usize = 30;
 
@@ -67,7 +70,7 @@ fn begin(html: &mut Html, trace: &Trace) {
     html.markup("<meta name=\"color-scheme\" content=\"light dark\">");
     html.markup(
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; \
-         script-src 'sha256-H3Ir4gjfWe1+rkbQeWcETzmN70n4L4viM5FWdqafXfw='\">",
+         script-src 'sha256-N3jBT2wdmDMsdBAIoOEIo3MNa+EIO81OPzDBawLZwXU='\">",
     );
     html.markup("<title>Memory: ")
         .text(name)
@@ -103,10 +106,10 @@ fn section(html: &mut Html, process: &Process, place: usize, of: usize, options:
         return;
     }
     advice::write(html, process);
-    over_time(html, process, place, of);
+    figures::write(html, process, place, of);
+    flame::write(html, process, of);
     tables::account(html, process);
     places::holders(html, process, of);
-    places::sites(html, process, of);
     places::callers(html, process, of);
     if let Some(sentence) = process.not_recorded() {
         html.markup("<details class=\"unwatched\"><summary><h3>Not recorded in this run</h3></summary><p>")
@@ -114,17 +117,6 @@ fn section(html: &mut Html, process: &Process, place: usize, of: usize, options:
         html.markup("</p></details>");
     }
     html.markup("</section>");
-}
-
-/// Of the process number `place` of `of`: more of them get fewer columns each.
-fn over_time(html: &mut Html, process: &Process, place: usize, of: usize) {
-    let (columns, width) = stacks::columns(process, of);
-    if peaks(process) == [0; 3] {
-        html.markup("<p class=\"none\">No object held memory.</p>");
-    } else {
-        stacks::stacks(html, process, place, &columns, width);
-    }
-    passes::passes(html, process, &columns, width);
 }
 
 /// What the process is, and what bounded its memory.

@@ -1,16 +1,12 @@
-//! Tables of holders, of the call sites that asked for the memory, and of callers.
-
-use std::cmp::Reverse;
-use std::collections::BTreeMap;
+//! Tables of holders and of callers.
 
 use super::html::Html;
 use super::tables::{begin, end};
 use crate::report::amount::Count;
-use crate::report::facts::{Holding, Process};
+use crate::report::facts::Process;
 use crate::report::layers::Layers;
 use crate::report::rows::{Caller, HolderRow};
 use syncedmem_analysis::role::Role;
-use syncedmem_trace::kind::Kind;
 use syncedmem_trace::text::{Duration, Size};
 
 /// Of all tables on a page; one more row sums up the others.
@@ -96,31 +92,6 @@ pub fn holders(html: &mut Html, process: &Process, of: usize) {
     let rows: Vec<Row> = rows.collect();
     let names = ["Holders", "Name, or place that made it"];
     table(html, names, &columns, &rows, HOLDERS / of.max(1), Some(&process.layers));
-}
-
-/// Of one process of `of`, by its call sites, the most at a peak first. Without names the holders are these.
-pub fn sites(html: &mut Html, process: &Process, of: usize) {
-    if process.parts.iter().all(|part| part.name.is_none()) {
-        return;
-    }
-    let (columns, _) = process.timeline.in_columns(usize::MAX);
-    let sample = |kind: Kind| {
-        let at_peak = columns.iter().find(|column| column.most[kind as usize] == process.account.memory(kind).peak);
-        at_peak.map(|column| column.samples[kind as usize])
-    };
-    let samples = Kind::ALL.map(sample);
-    let mut sites: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
-    for Holding { place, held, .. } in &process.parts {
-        let site = sites.entry(place).or_insert_with(|| vec![0; held.len()]);
-        for ((sum, held), sample) in site.iter_mut().zip(held).zip(samples) {
-            *sum += sample.map_or(0, |sample| held.at(sample));
-        }
-    }
-    let mut rows: Vec<Row> = sites.into_iter().filter(|(_, held)| held.iter().any(|&bytes| bytes > 0)).collect();
-    rows.sort_by_key(|(_, held)| Reverse(held.iter().max().copied()));
-    let columns =
-        ["#Pageable at its peak", "#Pinned at its peak", "#Device at its peak"].map(|name| (name, Unit::Bytes));
-    table(html, ["Who asked for it", "Function, and its callers"], &columns, &rows, CALLERS / of.max(1), None);
 }
 
 /// Of one process of `of`.

@@ -1,6 +1,6 @@
 //! Memory over time, by role and by layer, with tables of who held what at the peak.
 //!
-//! The style shows one of the stacks. The script selects a moment for the tables.
+//! The style shows one of both stacks. The script selects a stretch of time for the tables.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -25,7 +25,7 @@ const LEAST: usize = 64;
 const BANDS: usize = 10;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum By {
+pub enum By {
     Role,
     Type,
     Layer,
@@ -72,7 +72,7 @@ pub struct Band<'a> {
 }
 
 impl<'a> Band<'a> {
-    fn new(name: &'a str, colour: Option<usize>, columns: usize) -> Band<'a> {
+    pub fn new(name: &'a str, colour: Option<usize>, columns: usize) -> Band<'a> {
         Band { name, colour, values: vec![0; columns] }
     }
 
@@ -95,7 +95,7 @@ pub fn stacks(html: &mut Html, process: &Process, place: usize, columns: &[Colum
         (true, true) => &[By::Role, By::Layer],
         (false, _) => &[By::Holder],
     };
-    html.markup("<figure class=\"stacks\"><figcaption><h3>Memory over time</h3><p>What objects held, at the greatest moment in each ");
+    html.markup("<figcaption><h3>Memory over time</h3><p>What objects held, at the greatest moment in each ");
     html.text(Duration(width)).markup(".</p></figcaption>");
     if has_roles {
         html.markup("<fieldset class=\"by\"><legend>Divided by</legend>");
@@ -130,7 +130,6 @@ pub fn stacks(html: &mut Html, process: &Process, place: usize, columns: &[Colum
             html.markup("</div>");
         }
     }
-    html.markup("</figure>");
 }
 
 fn bands<'a>(process: &'a Process, kind: Kind, by: By, columns: &[Column]) -> Vec<Band<'a>> {
@@ -148,7 +147,7 @@ fn bands<'a>(process: &'a Process, kind: Kind, by: By, columns: &[Column]) -> Ve
 }
 
 /// The largest at the bottom; the last one holds the others.
-fn largest<'a>(bands: HashMap<&'a str, Band<'a>>) -> Vec<Band<'a>> {
+pub fn largest<'a>(bands: HashMap<&'a str, Band<'a>>) -> Vec<Band<'a>> {
     let mut bands: Vec<_> = bands.into_values().collect();
     bands.sort_by_key(|band| (Reverse(band.values.iter().max().copied()), band.name));
     let others = bands.split_off(bands.len().min(BANDS));
@@ -174,7 +173,7 @@ pub fn chart(html: &mut Html, bands: &[Band], columns: usize) {
     }
 }
 
-fn table(html: &mut Html, bands: &[Band], by: &'static str, peak: u64, column: usize) {
+pub fn table(html: &mut Html, bands: &[Band], by: &'static str, peak: u64, column: usize) {
     html.markup("<div class=\"held\"><p class=\"when\" role=\"status\">At the peak</p><table>");
     html.heads(&[by, "#Bytes", "#Share"]);
     for (place, band) in bands.iter().enumerate() {
