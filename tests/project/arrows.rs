@@ -38,7 +38,14 @@ const CRATES: &[(&str, &[&str])] = &[
     (".", &["caffemodel", "syncedmem-caffe-file", "syncedmem-limits", "syncedmem-trace"]),
     (
         "crates/command",
-        &["caffemodel", "syncedmem-analysis", "syncedmem-caffe-file", "syncedmem-trace", "syncedmem-trace-reader"],
+        &[
+            "caffemodel",
+            "syncedmem-analysis",
+            "syncedmem-caffe-file",
+            "syncedmem-limits",
+            "syncedmem-trace",
+            "syncedmem-trace-reader",
+        ],
     ),
 ];
 
