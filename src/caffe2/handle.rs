@@ -15,6 +15,7 @@ use super::storage::Storage;
 use super::tensor::Tensor;
 use super::typemeta::TypeMeta;
 use crate::platform::fallible_arc::FallibleArc;
+use crate::platform::nesting;
 
 pub struct Handle {
     tensor: UnsafeCell<Tensor>,
@@ -156,7 +157,8 @@ unsafe extern "C-unwind" fn copy(source: *const c_void, target: *mut c_void, cou
         let from = unsafe { from.as_ref() };
         // SAFETY: only this thread uses these two tensors.
         let from = unsafe { from.tensor() };
+        // The items may be tensors of tensors in turn, and these the first ones.
         // SAFETY: as above.
-        unsafe { to.change() }.copy_from(from).is_ok()
+        nesting::nest(|| unsafe { to.change() }.copy_from(from).is_ok()).unwrap_or(false)
     })
 }

@@ -187,7 +187,16 @@ impl SyncedMemory {
         }
     }
 
-    /// The storage behind the object, which [`super::shared`] uses.
+    /// The slot for the next object of those that are to end.
+    ///
+    /// # Safety
+    /// It is a destroyed object of `create`, of which no tensor is left.
+    pub(super) unsafe fn next_to_end(object: NonNull<SyncedMemory>) -> NonNull<Option<NonNull<SyncedMemory>>> {
+        // SAFETY: the caller guarantees it.
+        unsafe { Self::behind(object) }.cast()
+    }
+
+    /// The storage behind the object, which [`super::shared`] uses while that lives.
     ///
     /// # Safety
     /// It is an object of `create`.

@@ -1,4 +1,4 @@
-//! A reference-counted value whose allocation may fail: std's `Arc` aborts.
+//! A reference-counted value whose allocation may fail, and whose end may cause any number of others: std's `Arc` aborts.
 #![expect(unsafe_code, reason = "a value that its last holder frees")]
 
 use std::alloc::{Layout, alloc, dealloc};
@@ -6,11 +6,14 @@ use std::mem::offset_of;
 use std::ops::Deref;
 use std::ptr::NonNull;
 
+use super::nesting::{self, Waiting};
 use super::owners::Owners;
 
 pub struct FallibleArc<T>(NonNull<Counted<T>>);
 
+#[repr(C)]
 struct Counted<T> {
+    waiting: Waiting,
     holders: Owners,
     value: T,
 }
@@ -27,7 +30,7 @@ impl<T> FallibleArc<T> {
         // SAFETY: the layout is not of size 0.
         let block = NonNull::new(unsafe { alloc(layout) }).ok_or(layout.size())?.cast::<Counted<T>>();
         // SAFETY: a block of that layout.
-        unsafe { block.write(Counted { holders: Owners::one(), value }) };
+        unsafe { block.write(Counted { waiting: Waiting::new(end::<T>), holders: Owners::one(), value }) };
         Ok(FallibleArc(block))
     }
 
@@ -70,6 +73,16 @@ impl<T> FallibleArc<T> {
     }
 }
 
+/// # Safety
+/// It is the head of a `Counted<T>` without holders, which is not used again.
+unsafe fn end<T>(waiting: NonNull<Waiting>) {
+    let counted = waiting.cast::<Counted<T>>().as_ptr();
+    // SAFETY: the caller guarantees it. In place: chains of values need little stack.
+    unsafe { counted.drop_in_place() };
+    // SAFETY: `new` allocated it with this layout.
+    unsafe { dealloc(counted.cast(), Layout::new::<Counted<T>>()) };
+}
+
 impl<T> Clone for FallibleArc<T> {
     fn clone(&self) -> Self {
         self.counted().holders.join();
@@ -89,9 +102,7 @@ impl<T> Drop for FallibleArc<T> {
     fn drop(&mut self) {
         if self.counted().holders.leave() {
             // SAFETY: no holder is left.
-            unsafe { self.0.drop_in_place() };
-            // SAFETY: `new` allocated it with this layout.
-            unsafe { dealloc(self.0.as_ptr().cast(), Layout::new::<Counted<T>>()) };
+            unsafe { nesting::end(self.0.cast()) };
         }
     }
 }

@@ -10,6 +10,7 @@ pub mod file_name;
 pub(crate) mod fork;
 pub(crate) mod loaded;
 pub(crate) mod local_time;
+pub(crate) mod nesting;
 pub mod owners;
 pub(crate) mod program;
 pub(crate) mod sync;

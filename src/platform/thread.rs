@@ -4,24 +4,72 @@
 
 use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use super::clock::coarse_milliseconds;
 
 pub type Body = extern "C" fn(*mut c_void) -> *mut c_void;
 
-/// Starts a detached thread; `false` if the system refuses.
+/// Bytes: less than the usual 8 MiB. Own threads never call the driver.
+const STACK: usize = 1 << 20;
+
+/// Milliseconds without an attempt after a refusal: an attempt costs 50 times as much as the block that the thread is for.
+const REFUSED_FOR: u64 = 1000;
+
+static NOT_BEFORE: AtomicU64 = AtomicU64::new(0);
+
+/// Starts a detached thread; `false` if the system refuses, or did within `REFUSED_FOR`.
 ///
 /// # Safety
 /// `argument` is valid for `body` until the thread has finished with it.
 pub unsafe fn start(body: Body, argument: *mut c_void) -> bool {
-    let before = block_signals();
-    let mut thread = MaybeUninit::<libc::pthread_t>::uninit();
-    // SAFETY: `thread` is writable; the caller guarantees the argument.
-    let failed = unsafe { libc::pthread_create(thread.as_mut_ptr(), std::ptr::null(), body, argument) };
-    restore_signals(&before);
-    if failed == 0 {
-        // SAFETY: pthread_create wrote it, and the new thread is not joined.
-        unsafe { libc::pthread_detach(thread.assume_init()) };
+    // Relaxed: a thread that misses it makes an attempt more.
+    if coarse_milliseconds() < NOT_BEFORE.load(Relaxed) {
+        return false;
     }
-    failed == 0
+    let before = block_signals();
+    // SAFETY: the caller guarantees the argument.
+    let mut thread = unsafe { create(Some(STACK), body, argument) };
+    if thread == Err(libc::EINVAL) {
+        // The stack is too small for the thread-local storage of all libraries.
+        // SAFETY: the caller guarantees the argument.
+        thread = unsafe { create(None, body, argument) };
+    }
+    restore_signals(&before);
+    let Ok(thread) = thread else {
+        NOT_BEFORE.store(coarse_milliseconds() + REFUSED_FOR, Relaxed);
+        return false;
+    };
+    // SAFETY: the new thread is not joined.
+    unsafe { libc::pthread_detach(thread) };
+    true
+}
+
+/// The error is an errno.
+///
+/// # Safety
+/// As for [`start`].
+unsafe fn create(stack: Option<usize>, body: Body, argument: *mut c_void) -> Result<libc::pthread_t, i32> {
+    let mut attributes = MaybeUninit::<libc::pthread_attr_t>::uninit();
+    // SAFETY: `attributes` is writable.
+    let failed = unsafe { libc::pthread_attr_init(attributes.as_mut_ptr()) };
+    if failed != 0 {
+        return Err(failed);
+    }
+    if let Some(bytes) = stack {
+        // SAFETY: pthread_attr_init succeeded. A refused size leaves the default.
+        unsafe { libc::pthread_attr_setstacksize(attributes.as_mut_ptr(), bytes) };
+    }
+    let mut thread = MaybeUninit::<libc::pthread_t>::uninit();
+    // SAFETY: `thread` is writable, `attributes` initialised; the caller guarantees the argument.
+    let failed = unsafe { libc::pthread_create(thread.as_mut_ptr(), attributes.as_ptr(), body, argument) };
+    // SAFETY: they are not used again.
+    unsafe { libc::pthread_attr_destroy(attributes.as_mut_ptr()) };
+    if failed != 0 {
+        return Err(failed);
+    }
+    // SAFETY: pthread_create wrote it.
+    Ok(unsafe { thread.assume_init() })
 }
 
 /// The kernel's id.

@@ -1,19 +1,59 @@
-//! Ends that cause ends, and what a function sees of what it ends.
+//! Chains of things that end one another, longer than any stack, and what a function sees of what it ends.
 
 use std::cell::{Cell, RefCell};
 use std::ffi::c_void;
+use std::ptr::null_mut;
 
 use crate::handles::*;
 use crate::objects::Lent;
 
+/// Room for the frames of a debug build.
+const SMALL_STACK: usize = 96 << 10;
+
+/// Moves a value to a thread that is alone with it.
+struct Alone<T>(T);
+unsafe impl<T> Send for Alone<T> {}
+
+impl<T> Alone<T> {
+    fn take(self) -> T {
+        self.0
+    }
+}
+
+fn on_a_small_stack<T, R>(value: T, work: impl FnOnce(T) -> R + Send) -> R {
+    let value = Alone(value);
+    std::thread::scope(|threads| {
+        let run = move || Alone(work(value.take()));
+        std::thread::Builder::new().stack_size(SMALL_STACK).spawn_scoped(threads, run).unwrap().join().unwrap().take()
+    })
+}
+
 thread_local! {
-    /// How many tensors have ended on this thread by a deleter.
+    /// How many links have ended on this thread.
     static ENDED: Cell<usize> = const { Cell::new(0) };
+    /// The link whose deleter forks, and what that returned.
+    static FORKS: Cell<(usize, i32)> = const { Cell::new((0, 0)) };
+}
+
+/// Ends a chain, and returns how many of its functions were called.
+fn end<T>(chain: T) -> usize {
+    on_a_small_stack(chain, |chain| {
+        drop(chain);
+        ENDED.take()
+    })
 }
 
 unsafe extern "C-unwind" fn end_next_tensor(_: *mut c_void, next: *mut c_void) {
     ENDED.set(ENDED.get() + 1);
+    if ENDED.get() == FORKS.get().0 {
+        FORKS.set((0, unsafe { libc::fork() }));
+    }
     drop(Tensor(next.cast()));
+}
+
+unsafe extern "C-unwind" fn end_next_blob(_: *mut c_void, next: *mut c_void) {
+    ENDED.set(ENDED.get() + 1);
+    drop(Blob(next.cast()));
 }
 
 /// The handle, which no longer ends.
@@ -22,6 +62,16 @@ fn given<T, H>(holder: T, handle: impl FnOnce(&T) -> *mut H) -> *mut c_void {
 }
 
 static MEMORY: [f32; 1] = [1.0];
+
+/// A tensor whose memory's deleter ends the next one, and so on.
+fn lent_to_each_other(links: usize) -> Tensor {
+    (0..links).fold(Tensor::new(), |next, _| {
+        let tensor = Tensor::of(&[1]);
+        let next = given(next, |next| next.0);
+        tensor.share_external(MEMORY.as_ptr().cast_mut(), &float(), 0, Some(end_next_tensor), next).unwrap();
+        tensor
+    })
+}
 
 /// A tensor of one tensor, of one tensor…
 fn within_each_other(links: usize) -> Tensor {
@@ -34,6 +84,46 @@ fn within_each_other(links: usize) -> Tensor {
         drop(Tensor(old.cast()));
         tensor
     })
+}
+
+fn a_chain_of_mappings_of_workspaces_ends() {
+    let chain = (0..50_000).fold(Workspace::new(), |other, _| {
+        drop(other.create_local("blob").unwrap());
+        let workspace = Workspace::new();
+        workspace.map("mapped", &other, "blob", false).unwrap();
+        workspace
+    });
+    assert_eq!(end(chain), 0);
+}
+
+fn a_chain_of_tensors_within_tensors_ends() {
+    assert_eq!(end(within_each_other(30_000)), 0);
+}
+
+fn a_chain_of_deleters_of_memory_ends_and_each_is_called() {
+    assert_eq!(end(lent_to_each_other(30_000)), 30_000);
+}
+
+fn a_chain_of_values_of_blobs_ends_and_each_deleter_is_called() {
+    let chain = (0..30_000).fold(Blob::new(), |next, _| {
+        let blob = Blob::new();
+        blob.reset(MEMORY.as_ptr().cast_mut(), &float(), Some(end_next_blob), given(next, |next| next.0));
+        blob
+    });
+    assert_eq!(end(chain), 30_000);
+}
+
+fn a_chain_of_attachments_ends_and_each_deleter_is_called() {
+    let chain = (0..30_000).fold(Tensor::new(), |next, _| {
+        let tensor = Tensor::new();
+        let next = given(next, |next| next.0);
+        let attach = |attached: &mut _| unsafe {
+            syncedmem_tensor_attach(tensor.0, MEMORY.as_ptr().cast_mut().cast(), Some(end_next_tensor), next, attached)
+        };
+        ask(null_mut(), attach).unwrap();
+        tensor
+    });
+    assert_eq!(end(chain), 30_000);
 }
 
 /// A class of the caller's with a pool and a tensor of its memory: the tensor ends first.
@@ -84,14 +174,41 @@ fn a_deleter_may_end_the_last_tensor_that_shares_other_memory() {
     assert_eq!(lent.returned(), [memory.addr()]);
 }
 
-fn tensors_within_tensors_are_copied_and_end() {
-    let source = within_each_other(5);
-    let target = Tensor::new();
-    assert_eq!((target.copy_from(&source), target.dims().len()), (Ok(()), 1));
+fn a_child_that_is_forked_deep_in_a_chain_ends_the_rest_of_it_too() {
+    FORKS.set((30, 0));
+    drop(lent_to_each_other(100));
+    let all = ENDED.take() == 100;
+    let (_, child) = FORKS.get();
+    if child == 0 {
+        unsafe { libc::_exit(i32::from(!all)) };
+    }
+    let mut status = 0;
+    assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
+    assert_eq!((all, status), (true, 0));
+}
+
+fn a_copy_of_tensors_within_tensors_is_refused_where_it_would_need_any_depth() {
+    let copy = |source| {
+        on_a_small_stack(source, |source: Tensor| {
+            let target = Tensor::new();
+            let copied = target.copy_from(&source);
+            (copied, target.dims().len())
+        })
+    };
+    assert_eq!(copy(within_each_other(16)), (Ok(()), 1));
+    assert_eq!(copy(within_each_other(17)), (Err(SYNCEDMEM_ERROR_INVALID_STATE), 0), "the header says 16");
+    assert_eq!(copy(within_each_other(30_000)), (Err(SYNCEDMEM_ERROR_INVALID_STATE), 0));
 }
 
 crate::support::harness::tests![
     what_a_deleter_ends_has_ended_when_the_function_returns,
-    a_deleter_may_end_the_last_tensor_that_shares_other_memory,
-    tensors_within_tensors_are_copied_and_end,
+    a_deleter_may_end_the_last_tensor_that_shares_other_memory;
+    alone(&[]):
+    a_chain_of_mappings_of_workspaces_ends,
+    a_chain_of_tensors_within_tensors_ends,
+    a_chain_of_deleters_of_memory_ends_and_each_is_called,
+    a_chain_of_values_of_blobs_ends_and_each_deleter_is_called,
+    a_chain_of_attachments_ends_and_each_deleter_is_called,
+    a_child_that_is_forked_deep_in_a_chain_ends_the_rest_of_it_too,
+    a_copy_of_tensors_within_tensors_is_refused_where_it_would_need_any_depth
 ];

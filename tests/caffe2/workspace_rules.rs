@@ -58,14 +58,18 @@ fn a_circle_of_mappings_leads_to_no_blob() {
     assert!(one.has("a") && other.has("e"));
 }
 
-fn a_workspace_holds_its_parent() {
+fn a_workspace_holds_its_parent_and_a_long_chain_of_them_ends_in_a_loop() {
     let mut last = Workspace::new();
     let blob = last.create("a").unwrap();
-    for _ in 0..100 {
+    for _ in 0..500 {
         // The parent is held by the child alone from here on.
         last = Workspace::over(&last);
     }
     assert_eq!(last.get("a").unwrap().0, blob.0);
+    for _ in 0..200_000 {
+        last = Workspace::over(&last);
+    }
+    drop(last);
 }
 
 fn a_tensor_is_found_through_its_type_as_the_address_of_a_handle() {
@@ -164,7 +168,7 @@ crate::support::harness::tests![
     each_visible_name_is_listed_once,
     a_mapping_needs_a_blob_there_and_a_name_that_is_free_here,
     a_circle_of_mappings_leads_to_no_blob,
-    a_workspace_holds_its_parent,
+    a_workspace_holds_its_parent_and_a_long_chain_of_them_ends_in_a_loop,
     a_tensor_is_found_through_its_type_as_the_address_of_a_handle,
     the_bytes_of_all_blobs_count_shared_memory_once,
     objects_in_blobs_are_constructed_once_and_destructed_once,

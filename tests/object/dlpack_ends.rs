@@ -1,6 +1,7 @@
 //! What ends when: deleters that call back into the library, and objects that hold one another's memory.
 
 use std::ffi::c_void;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::support::tensor::*;
 use crate::support::*;
@@ -51,20 +52,44 @@ fn a_deleter_at_its_objects_end_may_make_use_and_end_others() {
     assert_eq!(object.construct(BYTES), SYNCEDMEM_SUCCESS);
 }
 
-fn a_chain_of_destroyed_objects_ends_with_the_last_that_borrows() {
+fn a_chain_of_objects_of_any_length_ends_on_a_small_stack() {
+    const LINKS: usize = 2_000;
     let mut bytes = [7u8; BYTES];
     let mut tensor = Theirs::of(bytes.as_mut_ptr(), BYTES);
     let mut last = created(BYTES);
     assert_eq!(tensor.lend(last), SYNCEDMEM_SUCCESS);
-    for _ in 0..5 {
+    for _ in 0..LINKS {
         let next = created(BYTES);
         lend(next, export(last, Ask { access: WRITE, ..FLOATS }).unwrap().into_raw());
         assert_eq!(destroy(last), SYNCEDMEM_SUCCESS);
         last = next;
     }
     assert_eq!((cpu_data(last), tensor.deleted()), (bytes.as_ptr().cast(), 0));
-    assert_eq!(destroy(last), SYNCEDMEM_SUCCESS);
+    end_on_a_small_stack(last);
     assert_eq!(tensor.deleted(), 1);
+}
+
+fn end_on_a_small_stack(mem: *mut syncedmem_t) {
+    let mem = mem as usize;
+    let ends = move || assert_eq!(destroy(mem as *mut syncedmem_t), SYNCEDMEM_SUCCESS);
+    std::thread::Builder::new().stack_size(128 << 10).spawn(ends).unwrap().join().unwrap();
+}
+
+fn a_chain_of_deleters_that_each_end_another_object_ends_on_a_small_stack() {
+    static ENDED: AtomicUsize = AtomicUsize::new(0);
+    let mut bytes = [7u8; BYTES];
+    let (mut first, mut lent) = (created(BYTES), Vec::new());
+    for _ in 0..2_000 {
+        let (mem, next) = (created(BYTES), first as usize);
+        lent.push(Calling::new(bytes.as_mut_ptr(), BYTES, move || {
+            ENDED.fetch_add(1, Ordering::Relaxed);
+            assert_eq!(destroy(next as *mut syncedmem_t), SYNCEDMEM_SUCCESS);
+        }));
+        lend(mem, lent.last_mut().unwrap().address());
+        first = mem;
+    }
+    end_on_a_small_stack(first);
+    assert_eq!(ENDED.load(Ordering::Relaxed), lent.len());
 }
 
 fn a_tensor_may_be_lent_back_to_where_its_memory_came_from_once_that_is_free() {
@@ -118,7 +143,8 @@ crate::support::harness::tests![
     a_deleter_may_lend_to_its_object_anew_and_what_was_lent_last_stays,
     a_deleter_may_end_its_object_and_what_was_just_lent_goes_with_it,
     a_deleter_at_its_objects_end_may_make_use_and_end_others,
-    a_chain_of_destroyed_objects_ends_with_the_last_that_borrows,
+    a_chain_of_objects_of_any_length_ends_on_a_small_stack,
+    a_chain_of_deleters_that_each_end_another_object_ends_on_a_small_stack,
     a_tensor_may_be_lent_back_to_where_its_memory_came_from_once_that_is_free,
     an_empty_tensor_of_ours_may_be_lent_in_every_shape,
     many_threads_export_one_object_for_reading_and_delete_what_others_were_given,

@@ -12,6 +12,8 @@ mod fork;
 mod fork_order;
 mod pool_fork;
 mod refused_threads;
+#[path = "../support/refusing.rs"]
+mod refusing;
 mod signals;
 #[path = "../support/mod.rs"]
 mod support;

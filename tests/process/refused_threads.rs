@@ -1,45 +1,52 @@
-//! Where the system gives no threads, as under RLIMIT_NPROC.
+//! Where the system gives no threads, as under RLIMIT_NPROC: they are not asked for again and again.
 
-use std::ffi::{c_int, c_void};
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Instant;
 
+use crate::refusing::*;
 use crate::support::pools::*;
 
 /// More than may lie idle without the thread that gives idle memory back.
 const BYTES: usize = 3 * MIB;
 
-/// How many threads are refused before one is given.
-static REFUSALS: AtomicUsize = AtomicUsize::new(0);
-
-type Body = extern "C" fn(*mut c_void) -> *mut c_void;
-type Create = unsafe extern "C" fn(*mut libc::pthread_t, *const libc::pthread_attr_t, Body, *mut c_void) -> c_int;
-
-/// It takes the place of the C library's in this program.
-#[unsafe(no_mangle)]
-unsafe extern "C" fn pthread_create(
-    thread: *mut libc::pthread_t,
-    attributes: *const libc::pthread_attr_t,
-    body: Body,
-    argument: *mut c_void,
-) -> c_int {
-    if REFUSALS.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(1)).is_ok() {
-        return libc::EAGAIN;
+/// Gives back blocks that each want that thread.
+fn give_back_many() {
+    for _ in 0..200 {
+        give_back(BYTES, 1);
     }
-    let real = unsafe { libc::dlsym(libc::RTLD_NEXT, c"pthread_create".as_ptr()) };
-    assert!(!real.is_null());
-    let real = unsafe { std::mem::transmute::<*mut c_void, Create>(real) };
-    unsafe { real(thread, attributes, body, argument) }
+}
+
+fn a_refused_thread_is_asked_for_once_in_a_second() {
+    let start = Instant::now();
+    refuse(usize::MAX, libc::EAGAIN);
+    give_back_many();
+    // As a rule once; a machine that is busy may need more than a second for all the blocks.
+    let most = 1 + start.elapsed().as_secs() as usize + 1;
+    let asked = ASKED.load(Relaxed);
+    assert!((1..=most).contains(&asked), "{asked} times");
+    assert!(idle(PAGEABLE) > 0, "blocks are kept without a thread, too");
 }
 
 fn once_there_are_threads_again_idle_memory_is_given_back() {
-    REFUSALS.store(1, Relaxed);
-    give_back(BYTES, 1);
-    assert_eq!(REFUSALS.load(Relaxed), 0);
-    assert!(idle(PAGEABLE) > 0, "blocks are kept without a thread, too");
-    give_back(BYTES, 1);
+    refuse(1, libc::EAGAIN);
+    give_back_many();
+    until(|| {
+        drop(filled(BYTES, 1));
+        ASKED.load(Relaxed) > 1
+    });
     until(|| idle(PAGEABLE) == 0);
 }
 
+fn a_thread_whose_stack_is_too_small_for_the_systems_has_the_usual_one() {
+    refuse(1, libc::EINVAL);
+    // One block: where it is taken again, the thread may end, and the next one starts another.
+    give_back(BYTES, 1);
+    assert_eq!(ASKED.load(Relaxed), 2);
+}
+
 crate::support::harness::tests![
+    alone(&[]):
+    a_refused_thread_is_asked_for_once_in_a_second,
+    a_thread_whose_stack_is_too_small_for_the_systems_has_the_usual_one;
     alone(&[("SYNCEDMEM_POOL_AGE", "0.1")]): once_there_are_threads_again_idle_memory_is_given_back
 ];

@@ -15,8 +15,9 @@
 //!
 //! Callbacks (a type's functions, deleters, visitors) are called without locks, on the thread of the call that needs
 //! them. They neither throw nor leave by longjmp, nor use the tensor that the call changes. A callback may end other
-//! tensors, blobs and workspaces, whose own callbacks may end others in turn, as deep as the stack allows: each has ended
-//! when its destroy returns.
+//! tensors, blobs and workspaces, whose own callbacks may end others in turn, in chains of any length: each has ended
+//! when its destroy returns, unless 16 ends are nested. Deeper ones end in order before the outermost returns. Tensors
+//! within tensors are copied as deep; a copy of deeper ones gives INVALID_STATE.
 //!
 //! All else is as in syncedmem.h. After an error tensors, blobs and workspaces are as before; the items of a copy's
 //! target may be old or new. An axis that does not exist gives INVALID_ARGUMENT. A destroyed handle is not detected.

@@ -121,7 +121,31 @@ impl SyncedMemory {
 
 /// Returns borrowed tensors to their makers.
 pub(in crate::object) fn end_imports(imports: Imports) {
-    imports.into_iter().flatten().filter_map(Imported::end).for_each(close);
+    close_all(holdings_of(imports));
+}
+
+fn holdings_of(imports: Imports) -> impl Iterator<Item = Holding> {
+    imports.into_iter().flatten().filter_map(Imported::end)
+}
+
+/// A tensor may be a destroyed object's last, which then ends and returns tensors in turn: objects wait in a list
+/// through their storage, because a recursion could be of any depth.
+fn close_all(holdings: impl Iterator<Item = Holding>) {
+    let mut waiting = None;
+    holdings.for_each(|holding| close(holding, &mut waiting));
+    while let Some(object) = waiting {
+        // SAFETY: as in `close`.
+        let next = unsafe { SyncedMemory::next_to_end(object) };
+        // SAFETY: `close` wrote it.
+        waiting = unsafe { next.read() };
+        // SAFETY: only this function refers to the object.
+        let object = unsafe { object.as_ref() };
+        // SAFETY: only objects of `create` wait, and the callers of `destroy` and of the deleters have given them up.
+        let Ok(imports) = (unsafe { object.end() }) else { continue };
+        // SAFETY: an object of `create`, which ended.
+        unsafe { object.free_storage() };
+        holdings_of(imports).for_each(|holding| close(holding, &mut waiting));
+    }
 }
 
 /// The deleter of this library's tensors: any thread may call it, once.
@@ -130,11 +154,11 @@ unsafe extern "C-unwind" fn delete(tensor: *mut c_void) {
     let Some(tensor) = NonNull::new(tensor) else { return };
     // SAFETY: the caller of a deleter passes its own tensor, which `Blank::fill` made.
     let holding = unsafe { export::free(tensor) };
-    let _ = std::panic::catch_unwind(|| close(holding));
+    let _ = std::panic::catch_unwind(|| close_all(std::iter::once(holding)));
 }
 
-/// Ends the object if it was destroyed and this was its last tensor.
-fn close(holding: Holding) {
+/// Adds the object to `waiting` if it was destroyed and this was its last.
+fn close(holding: Holding, waiting: &mut Option<NonNull<SyncedMemory>>) {
     let is_last = TABLE.at(holding.object, |entry| {
         // Unknown if the object ended without a call to the library.
         let Some(entry) = entry.filter(|entry| entry.tensors.know(holding)) else { return false };
@@ -142,14 +166,11 @@ fn close(holding: Holding) {
         let _ = entry.end_access();
         entry.tensors.close(holding.side)
     });
-    if is_last != Ok(true) {
-        return;
+    let object = NonNull::new(std::ptr::with_exposed_provenance_mut::<SyncedMemory>(holding.object));
+    if let (Some(object), Ok(true)) = (object, is_last) {
+        // SAFETY: it was destroyed, and this was its last tensor.
+        let next = unsafe { SyncedMemory::next_to_end(object) };
+        // SAFETY: only this function refers to the object.
+        unsafe { next.write(waiting.replace(object)) };
     }
-    // SAFETY: it was destroyed, and this was its last tensor: only this function refers to it.
-    let object = unsafe { &*std::ptr::with_exposed_provenance::<SyncedMemory>(holding.object) };
-    // SAFETY: only an object of `create` waits for its tensors, and the callers of `destroy` and of the deleters have given it up.
-    let Ok(imports) = (unsafe { object.end() }) else { return };
-    // SAFETY: an object of `create`, which ended.
-    unsafe { object.free_storage() };
-    end_imports(imports);
 }

@@ -10,7 +10,9 @@ use super::{
     Tensor, export, wrong,
 };
 use crate::error::Error;
+use crate::platform::fallible_arc::FallibleArc;
 use crate::platform::limits::ADDRESS_SPACE;
+use crate::platform::nesting;
 
 #[derive(Clone, Copy, Debug)]
 pub struct Imported {
@@ -84,9 +86,21 @@ impl Imported {
             // SAFETY: `Blank::fill` made it, as the mark shows; it is not used again.
             return Some(unsafe { export::free(self.tensor) });
         }
-        // SAFETY: `set_tensor`'s caller passed the tensor with its ownership, and this call gives it up.
-        unsafe { delete(self.tensor, self.versioned) };
+        if nesting::nest(|| drop(Foreign(self))).is_none() {
+            // Too deep: the last holder's end waits. Without memory it does not.
+            drop(FallibleArc::new(Foreign(self)));
+        }
         None
+    }
+}
+
+/// Its deleter may end another object with such a tensor, and so on.
+struct Foreign(Imported);
+
+impl Drop for Foreign {
+    fn drop(&mut self) {
+        // SAFETY: `set_tensor`'s caller passed the tensor with its ownership, and `end` gives it up once.
+        unsafe { delete(self.0.tensor, self.0.versioned) };
     }
 }
 
