@@ -1,5 +1,4 @@
-// The layout of one generation of Caffe's class while the device is in use: pointers, flags, and nothing behind byte
-// 32.
+// The layout of one generation of Caffe's class while the device is in use: pointers, flags, and nothing behind byte 32.
 #include <cstring>
 #include <vector>
 
@@ -46,32 +45,6 @@ TEST_F(DeviceLayout, IsTrueWithBothSides) {
   destroy();
 }
 
-TEST_F(DeviceLayout, IsTrueForAnObjectWithoutBytes) {
-  construct();
-  EXPECT_EQ(object_->gpu_data(), nullptr);
-  EXPECT_EQ(pointer(8), nullptr);
-  EXPECT_EQ(object_->head(), SyncedMemory::HEAD_AT_GPU);
-  destroy();
-}
-
-TEST_F(DeviceLayout, IsAsItWasWhereTheDriverFails) {
-  NEEDS_THE_SIMULATED_DRIVER();
-  construct(size);
-  driver::simulator().fail("cuMemAlloc_v2", 1, 719, 0);
-  const void* data = object_;
-  EXPECT_NE(syncedmem_gpu_data(reinterpret_cast<syncedmem_t*>(object_), &data), SYNCEDMEM_SUCCESS);
-  EXPECT_EQ(data, object_);
-  expect_intact();
-  EXPECT_EQ(object_->head(), SyncedMemory::UNINITIALIZED);
-  driver::simulator().clear_faults();
-  const void* host = object_->cpu_data();
-  driver::simulator().fail("cuMemAlloc_v2", 1, 719, 0);
-  EXPECT_NE(syncedmem_gpu_data(reinterpret_cast<syncedmem_t*>(object_), &data), SYNCEDMEM_SUCCESS);
-  driver::simulator().clear_faults();
-  expect_whole(SyncedMemory::HEAD_AT_CPU, host, nullptr, false);
-  destroy();
-}
-
 #ifdef GENERATION_BORROWS_ON_THE_DEVICE
 TEST_F(DeviceLayout, IsTrueAfterBorrowingOnTheDevice) {
   const driver::Block mine(size);
@@ -79,14 +52,6 @@ TEST_F(DeviceLayout, IsTrueAfterBorrowingOnTheDevice) {
   expect_whole(SyncedMemory::HEAD_AT_GPU, nullptr, mine.data(), false);
   const void* host = object_->cpu_data();
   expect_whole(SyncedMemory::SYNCED, host, mine.data(), false);
-  destroy();
-}
-
-TEST_F(DeviceLayout, IsTrueAfterAnOwnedBlockMadeRoomForABorrowedOne) {
-  const driver::Block mine(size);
-  construct(size).mutable_gpu_data();
-  object_->set_gpu_data(mine.data());
-  expect_whole(SyncedMemory::HEAD_AT_GPU, nullptr, mine.data(), false);
   destroy();
 }
 #endif
@@ -106,18 +71,6 @@ TEST_F(DeviceLayout, IsTrueAfterAPushOnceItIsDone) {
   EXPECT_EQ(syncedmem_wait(reinterpret_cast<syncedmem_t*>(object_)), SYNCEDMEM_SUCCESS);
   expect_whole(SyncedMemory::SYNCED, host, object_->gpu_data(), true);
   EXPECT_EQ(driver::read(object_->gpu_data(), size), all(0x7E));
-  destroy();
-}
-#endif
-
-#ifdef GENERATION_RESIZES
-TEST_F(DeviceLayout, IsTrueAfterResizeWhichGivesTheDeviceBlockBack) {
-  construct(size).mutable_gpu_data();
-  const std::size_t blocks = driver::account().device_blocks;
-  object_->Resize(2 * size);
-  EXPECT_COUNTED(driver::account().device_blocks, blocks - 1);
-  EXPECT_EQ(object_->head(), SyncedMemory::UNINITIALIZED);
-  EXPECT_EQ(driver::read(object_->gpu_data(), 2 * size), std::vector<unsigned char>(2 * size, 0));
   destroy();
 }
 #endif

@@ -71,33 +71,6 @@ TEST_F(Layout, IsTrueAfterTheFirstReadAndTheFirstWrite) {
   }
 }
 
-TEST_F(Layout, IsTrueThroughTheCApiToo) {
-  construct(small);
-  syncedmem_t* mem = reinterpret_cast<syncedmem_t*>(object_);
-  std::size_t size = 0;
-  EXPECT_EQ(syncedmem_size(mem, &size), SYNCEDMEM_SUCCESS);
-  EXPECT_EQ(size, small);
-  void* data = nullptr;
-  ASSERT_EQ(syncedmem_overwrite_cpu_data(mem, &data), SYNCEDMEM_SUCCESS) << syncedmem_last_error();
-  expect_whole(SyncedMemory::HEAD_AT_CPU, small, data, true);
-  EXPECT_EQ(syncedmem_release_cpu(mem), SYNCEDMEM_ERROR_INVALID_STATE);
-  expect_whole(SyncedMemory::HEAD_AT_CPU, small, data, true);
-  destroy();
-}
-
-TEST_F(Layout, IsTrueAfterARefusedDeviceAccess) {
-  if (syncedmem_cuda_status(nullptr) == SYNCEDMEM_SUCCESS) GTEST_SKIP() << "there is a GPU";
-  construct(small);
-  syncedmem_t* mem = reinterpret_cast<syncedmem_t*>(object_);
-  const void* data = nullptr;
-  EXPECT_EQ(syncedmem_gpu_data(mem, &data), SYNCEDMEM_ERROR_NO_GPU);
-  EXPECT_EQ(object_->head(), SyncedMemory::UNINITIALIZED);
-  const void* host = object_->cpu_data();
-  EXPECT_EQ(syncedmem_gpu_data(mem, &data), SYNCEDMEM_ERROR_NO_GPU);
-  expect_whole(SyncedMemory::HEAD_AT_CPU, small, host, true);
-  destroy();
-}
-
 #ifdef GENERATION_BORROWS
 TEST_F(Layout, IsTrueAfterBorrowing) {
   char mine[small] = {}, other[small] = {};

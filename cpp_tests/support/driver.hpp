@@ -24,49 +24,54 @@ typedef unsigned long long Address;
 typedef CUctx_st* Context;
 typedef CUstream_st* Stream;
 
-struct Api {
-  Status (*cuInit)(unsigned flags);
-  Status (*cuDeviceGetCount)(int* count);
-  Status (*cuCtxGetCurrent)(Context* context);
-  Status (*cuCtxSetCurrent)(Context context);
-  Status (*cuDevicePrimaryCtxRetain)(Context* context, Device device);
-  Status (*cuDevicePrimaryCtxRelease_v2)(Device device);
-  Status (*cuMemAlloc_v2)(Address* address, std::size_t bytes);
-  Status (*cuMemFree_v2)(Address address);
-  Status (*cuMemcpy)(Address to, Address from, std::size_t bytes);
-  Status (*cuStreamCreate)(Stream* stream, unsigned flags);
-  Status (*cuStreamDestroy_v2)(Stream stream);
-  Status (*cuStreamSynchronize)(Stream stream);
-};
-
-/// Without their prefix.
-struct Controls {
-  decltype(&simcuda_fail) fail;
-  decltype(&simcuda_clear_faults) clear_faults;
-  decltype(&simcuda_release_streams) release_streams;
-  decltype(&simcuda_set_lag) set_lag;
-  decltype(&simcuda_log) log;
-  decltype(&simcuda_clear_log) clear_log;
-  decltype(&simcuda_account) account;
-  decltype(&simcuda_violations) violations;
-  decltype(&simcuda_read) read;
-  decltype(&simcuda_write) write;
-};
-
 inline void* library() {
   static void* const opened = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
   return opened;
 }
 
-template <typename Function>
-void find(Function& function, const char* name) {
-  void* found = library() ? dlsym(library(), name) : nullptr;
-  if (!found) {
-    std::fprintf(stderr, "these tests need a driver, such as the simulated one in LD_LIBRARY_PATH: no %s\n", name);
-    std::abort();
+/// A function of the driver's, by its name.
+struct Symbol {
+  const char* name;
+
+  template <typename Function>
+  operator Function*() const {
+    void* found = library() ? dlsym(library(), name) : nullptr;
+    if (!found) {
+      std::fprintf(stderr, "these tests need a driver, such as the simulated one in LD_LIBRARY_PATH: no %s\n", name);
+      std::abort();
+    }
+    return reinterpret_cast<Function*>(found);
   }
-  function = reinterpret_cast<Function>(found);
-}
+};
+
+struct Api {
+  Status (*cuInit)(unsigned flags) = Symbol{"cuInit"};
+  Status (*cuDeviceGetCount)(int* count) = Symbol{"cuDeviceGetCount"};
+  Status (*cuCtxGetCurrent)(Context* context) = Symbol{"cuCtxGetCurrent"};
+  Status (*cuCtxSetCurrent)(Context context) = Symbol{"cuCtxSetCurrent"};
+  Status (*cuDevicePrimaryCtxRetain)(Context* context, Device device) = Symbol{"cuDevicePrimaryCtxRetain"};
+  Status (*cuDevicePrimaryCtxRelease_v2)(Device device) = Symbol{"cuDevicePrimaryCtxRelease_v2"};
+  Status (*cuMemAlloc_v2)(Address* address, std::size_t bytes) = Symbol{"cuMemAlloc_v2"};
+  Status (*cuMemFree_v2)(Address address) = Symbol{"cuMemFree_v2"};
+  Status (*cuMemcpy)(Address to, Address from, std::size_t bytes) = Symbol{"cuMemcpy"};
+  Status (*cuStreamCreate)(Stream* stream, unsigned flags) = Symbol{"cuStreamCreate"};
+  Status (*cuStreamDestroy_v2)(Stream stream) = Symbol{"cuStreamDestroy_v2"};
+  Status (*cuStreamSynchronize)(Stream stream) = Symbol{"cuStreamSynchronize"};
+};
+
+/// Without their prefix.
+struct Controls {
+  decltype(&simcuda_fail) fail = Symbol{"simcuda_fail"};
+  decltype(&simcuda_clear_faults) clear_faults = Symbol{"simcuda_clear_faults"};
+  decltype(&simcuda_release_streams) release_streams = Symbol{"simcuda_release_streams"};
+  decltype(&simcuda_set_lag) set_lag = Symbol{"simcuda_set_lag"};
+  decltype(&simcuda_log) log = Symbol{"simcuda_log"};
+  decltype(&simcuda_clear_log) clear_log = Symbol{"simcuda_clear_log"};
+  decltype(&simcuda_account) account = Symbol{"simcuda_account"};
+  decltype(&simcuda_violations) violations = Symbol{"simcuda_violations"};
+  decltype(&simcuda_read) read = Symbol{"simcuda_read"};
+  decltype(&simcuda_write) write = Symbol{"simcuda_write"};
+};
 
 inline bool is_simulated() {
   static const bool found =
@@ -75,44 +80,12 @@ inline bool is_simulated() {
 }
 
 inline const Api& api() {
-  static const Api found = [] {
-    Api api;
-#define FIND(name) find(api.name, #name)
-    FIND(cuInit);
-    FIND(cuDeviceGetCount);
-    FIND(cuCtxGetCurrent);
-    FIND(cuCtxSetCurrent);
-    FIND(cuDevicePrimaryCtxRetain);
-    FIND(cuDevicePrimaryCtxRelease_v2);
-    FIND(cuMemAlloc_v2);
-    FIND(cuMemFree_v2);
-    FIND(cuMemcpy);
-    FIND(cuStreamCreate);
-    FIND(cuStreamDestroy_v2);
-    FIND(cuStreamSynchronize);
-#undef FIND
-    return api;
-  }();
+  static const Api found;
   return found;
 }
 
 inline const Controls& simulator() {
-  static const Controls found = [] {
-    Controls controls;
-#define FIND(name) find(controls.name, "simcuda_" #name)
-    FIND(fail);
-    FIND(clear_faults);
-    FIND(release_streams);
-    FIND(set_lag);
-    FIND(log);
-    FIND(clear_log);
-    FIND(account);
-    FIND(violations);
-    FIND(read);
-    FIND(write);
-#undef FIND
-    return controls;
-  }();
+  static const Controls found;
   return found;
 }
 
