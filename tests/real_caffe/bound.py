@@ -4,19 +4,15 @@ import shutil
 import struct
 from pathlib import Path
 
-import sharing
 from checking import Checks
 from training import read_trained
 from traps import DYNSYM
-from tree import Finished
 
 RELA = 4  # SHT_RELA
 # By the machine: R_X86_64_RELATIVE, R_AARCH64_RELATIVE.
 RELATIVE = {62: 8, 183: 1027}
 FUNCTION = 2  # STT_FUNC
 TAKE_OVER = {"SYNCEDMEM_TAKE_OVER": "1"}
-# They are those of sharing.py: the binding alone is another.
-NETS = "4"
 
 
 def bind_within(libcaffe: Path, folder: Path) -> None:
@@ -66,23 +62,6 @@ def a_caffe_that_is_bound_within_itself_trains_the_same(checks: Checks, *options
     return words
 
 
-def nets_share_memory_as_those_of_another_caffe(checks: Checks) -> str:
-    """random nets in pycaffe on a Caffe that is bound within itself compute the same on shared memory, which needs as many bytes"""
-
-    def run(library_path: str, **settings: str) -> Finished:
-        settings["GLOG_minloglevel"] = "2"
-        return checks.python("pycaffe_layers.py", "random", "0", NETS, ours=False, library_path=library_path, **settings)
-
-    original = run("")
-    for share in ("gradients", "all"):
-        settings = {**sharing.sharing(checks, share), **TAKE_OVER}
-        runs = [run(folder, **settings) for folder in ("", str(bound(checks)))]
-        needs = [[line for line in each.err.splitlines() if "shared memory needed" in line] for each in runs]
-        assert [each.out for each in runs] == [original.out] * 2, f"{share}: other results: {runs[1].ending()}"
-        assert needs[0] == needs[1] and needs[0], f"{share}: {needs}"
-    return f"{NETS} nets, gradients, all"
-
-
 def pycaffe_is_taken_over_when_python_loads_it(checks: Checks) -> str:
     """bound within itself, it is taken over when Python loads it, and out of memory is a MemoryError"""
     original = checks.python("pycaffe_compute.py", ours=False)
@@ -100,6 +79,5 @@ def pycaffe_is_taken_over_when_python_loads_it(checks: Checks) -> str:
 
 ALL = [
     a_caffe_that_is_bound_within_itself_trains_the_same,
-    nets_share_memory_as_those_of_another_caffe,
     pycaffe_is_taken_over_when_python_loads_it,
 ]

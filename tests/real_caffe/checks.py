@@ -64,15 +64,6 @@ def a_training_is_the_same_byte_for_byte(checks: Checks) -> str:
     return f"{checks.iterations} iterations, model sha256 {ours.model[:16]}"
 
 
-def the_training_learns_something(checks: Checks) -> str:
-    """that training learns: its loss goes down and it knows images it has not seen"""
-    ours = checks.trained(True)
-    first, last = float(ours.losses[0][1]), float(ours.losses[-1][1])
-    assert last < first / 4, f"the loss went from {first} to {last} only"
-    assert float(ours.accuracy) > 0.9, f"{ours.accuracy} of the unseen images are right, chance gives 0.25"
-    return f"loss {first} to {last}, {ours.accuracy} right"
-
-
 def every_object_made_is_destroyed(checks: Checks) -> str:
     """the training's calls are counted: every object that was made was destroyed"""
     calls = checks.trained(True).run.calls
@@ -175,7 +166,6 @@ def otherwise_it_dies_with_caffes_words(checks: Checks) -> str:
 ALL: list[Callable[[Checks], str]] = [
     every_symbol_binds_to_the_library,
     a_training_is_the_same_byte_for_byte,
-    the_training_learns_something,
     every_object_made_is_destroyed,
     nothing_reaches_the_original,
     pycaffe_computes_the_same,

@@ -22,7 +22,6 @@ ALL = [
     common.a_training_is_the_same_byte_for_byte,
     common.every_object_made_is_destroyed,
     a_caffe_that_is_bound_within_itself_trains_the_same,
-    bound.nets_share_memory_as_those_of_another_caffe,
     command.a_training_under_run_is_the_same_and_is_accounted_for,
     common.the_librarys_limit_is_a_memory_error,
     common.every_symbol_binds_to_the_library,
