@@ -254,13 +254,9 @@ class Checks(Figures):
             self.what_the_charts_show_adds_up,
             self.the_answer_stands_first,
             self.the_stacks_show_who_held_what,
-<<<<<<< HEAD
             self.passes_fill_the_time_that_they_took,
             self.shared_memory_is_shown_by_layer,
             self.a_brush_selects_a_time,
-=======
-            self.a_moment_is_selected,
->>>>>>> 68e2211a (List passes through nets in the table of work: over a training they filled every column of their chart)
             self.a_switch_divides_memory_by_role_type_or_layer,
             self.the_flame_graphs_show_who_asked_for_it,
             self.every_frame_that_is_there_can_be_read_on_a_narrow_screen,

@@ -33,6 +33,8 @@ class Expected:
         self.every_access = False
         self.counters: dict[str, int] = dict.fromkeys(KINDS, 0)
         self.events = 0
+        # Nanoseconds by the kind of pass.
+        self.passes: Counter[str] = Counter()
         self.held = Held()
         # The step that a thread executes, the blocks of arenas, and the most that was lent in each step, by kind.
         self.executing: dict[int, int] = {}
@@ -45,6 +47,7 @@ class Expected:
                 self.counters = arguments["peaks"]
             elif arguments.get("what") == "pass":
                 name, took = record["name"], nanoseconds(record["dur"])
+                self.passes[name] += took
                 self.facts.update({f"passes.{name}.count": 1, f"passes.{name}.time": took})
             elif record["ph"] in "Xi" and arguments["what"] not in NOT_EVENTS:
                 took = arguments.get("took", nanoseconds(record.get("dur", 0)))

@@ -1,8 +1,4 @@
-<<<<<<< HEAD
 """Checks of the figures that a reader can use: stacks of memory over time, and flame graphs."""
-=======
-"""Checks of the figures that a reader can use: stacks of memory over time, and the call sites of the memory."""
->>>>>>> 68e2211a (List passes through nets in the table of work: over a training they filled every column of their chart)
 
 from collections import Counter
 from typing import Any
@@ -25,7 +21,6 @@ STACKS = """[...document.querySelectorAll('.stacks .stack')].map((stack) => ({
     titles: [...stack.querySelectorAll('path.area title')].map((title) => title.textContent).reverse(),
     when: stack.querySelector('.when').textContent,
     rows: [...stack.querySelectorAll('tbody tr')].map((row) => [row.cells[0].textContent, Number(row.cells[1].dataset.v)])}))"""
-<<<<<<< HEAD
 PASSES = """[...document.querySelectorAll('.passes')].map((figure) => ({
     process: Number(figure.closest('.process').dataset.process), columns: figure.querySelector('svg').viewBox.baseVal.width,
     outlines: [...figure.querySelectorAll('path.area')].map((path) => path.getAttribute('d')).reverse(),
@@ -39,11 +34,6 @@ FLAMES = """[...document.querySelectorAll('.flame')].map((flame) => {
         below: [...item.querySelectorAll(':scope > ul > li')].filter((li) => li.querySelector('.frame')).map(tree)});
     return {process: Number(flame.closest('.process').dataset.process), kind: flame.dataset.kind,
         tree: tree(flame.querySelector('li'))};})"""
-=======
-SITES = """[...document.querySelectorAll('[aria-label="Who asked for it"]')].map((table) => ({
-    process: Number(table.closest('.process').dataset.process), kinds: [...table.querySelectorAll('thead .n')].map((head) => head.textContent.split(' ')[0]),
-    rows: [...table.querySelectorAll('tbody tr')].map((row) => [...row.cells].map((cell) => cell.dataset.v ?? cell.textContent))}))"""
->>>>>>> 68e2211a (List passes through nets in the table of work: over a training they filled every column of their chart)
 
 
 def steps(outline: str, columns: int) -> list[int]:
@@ -125,7 +115,6 @@ class Figures:
             assert shown == {name: largest[name] for name in shown}, f"at the peak: {shown}"
             assert sum(size for _, size in stack["rows"]) == largest.total(), "the table's sum"
 
-<<<<<<< HEAD
     def passes_fill_the_time_that_they_took(self) -> None:
         """Each band, in all columns together; a process without passes has no such figure."""
         self.browser.open(self.page, WIDE)
@@ -140,10 +129,6 @@ class Figures:
 
     def shared_memory_is_shown_by_layer(self) -> None:
         """What the arena had lent in each step; a process that shares nothing has no such figure."""
-=======
-    def a_moment_is_selected(self) -> None:
-        """By the slider, with the keyboard, and by a click on a chart."""
->>>>>>> 68e2211a (List passes through nets in the table of work: over a training they filled every column of their chart)
         self.browser.open(self.page, WIDE)
         figures = self.browser.value(ARENAS)
         lent = {(process, kind) for process, each in self.expected.items() for step in each.steps.values() for kind in +step}

@@ -21,13 +21,10 @@ pub struct Column {
     pub most: [u64; 3],
     /// The moment at which `most` was first held.
     pub samples: [u64; 3],
-<<<<<<< HEAD
     /// Bytes to the host and to the device.
     pub copied: [u64; 2],
     /// Nanoseconds in passes, by kind, summed over threads.
     pub passes: [u64; 4],
-=======
->>>>>>> 68e2211a (List passes through nets in the table of work: over a training they filled every column of their chart)
 }
 
 impl Column {
@@ -39,15 +36,12 @@ impl Column {
                 (both.most[kind], both.samples[kind]) = (next.most[kind], next.samples[kind]);
             }
         }
-<<<<<<< HEAD
         for to in 0..2 {
             both.copied[to] = both.copied[to].saturating_add(next.copied[to]);
         }
         for kind in 0..4 {
             both.passes[kind] = both.passes[kind].saturating_add(next.passes[kind]);
         }
-=======
->>>>>>> 68e2211a (List passes through nets in the table of work: over a training they filled every column of their chart)
         both
     }
 }
@@ -191,7 +185,7 @@ mod tests {
 
     #[test]
     fn an_owner_that_changes_all_the_time_has_a_bounded_number_of_steps() {
-        let (mut held, columns) = (Held::default(), [Column { most: [0; 3], samples: [9; 3] }]);
+        let (mut held, columns) = (Held::default(), [Column { samples: [9; 3], ..Column::default() }]);
         let owner = Owner { holder: Holder::Site(Site(1)), made: Site(1) };
         for sample in 0..20_000 {
             let block = HeldBlock { owner, kind: Kind::Pageable, bytes: 1, address: 1, after: sample };

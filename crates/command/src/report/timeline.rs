@@ -1,8 +1,4 @@
-<<<<<<< HEAD
 //! Memory and copies over time, in a bounded number of columns. One pass takes any number of events, and no peak is
-=======
-//! Memory over time, in a bounded number of columns. One pass takes any number of events, and no peak is
->>>>>>> 68e2211a (List passes through nets in the table of work: over a training they filled every column of their chart)
 //! lost.
 
 use syncedmem_analysis::ledger::Object;
@@ -32,12 +28,8 @@ pub struct Timeline {
 impl Timeline {
     /// Ordered by ends. `live` (bytes, by kind) and `object` are as after the event.
     pub fn take(&mut self, event: &Event, live: [u64; 3], object: Option<&Object>) {
-<<<<<<< HEAD
         let end = event.end();
         let (origin, here) = self.reach(event.start, end);
-=======
-        let here = self.reach(event.start, event.end());
->>>>>>> 68e2211a (List passes through nets in the table of work: over a training they filled every column of their chart)
         if let What::Made { .. } | What::Allocated { .. } | What::Freed { .. } | What::Ended = event.what {
             self.name(event.object, object);
         }
@@ -58,19 +50,22 @@ impl Timeline {
 
     /// Adds the next pass, ordered among the events by its end.
     pub fn pass(&mut self, pass: &Pass) {
-        self.reach(pass.start, pass.start.saturating_add(pass.duration));
-        self.passes[pass.kind as usize].add(0, pass.duration);
+        let (kind, end) = (pass.kind as usize, pass.start.saturating_add(pass.duration));
+        let (origin, _) = self.reach(pass.start, end);
+        let (start, end) = (pass.start.max(origin), end.max(origin));
+        self.passes[kind].add(0, pass.duration);
+        self.share_out(end - start, start, end, |column| &mut column.passes[kind]);
     }
 
     pub fn passes(&self, kind: PassKind) -> Sum {
         self.passes[kind as usize]
     }
 
-    /// Goes on to the end of what began at `start`. Returns the last column.
-    fn reach(&mut self, start: u64, end: u64) -> usize {
+    /// Goes on to the end of what began at `start`. Returns the timeline's origin, and the last column.
+    fn reach(&mut self, start: u64, end: u64) -> (u64, usize) {
         let origin = *self.origin.get_or_insert(start);
         self.last = self.last.max(end).max(origin);
-        self.column_at(self.last)
+        (origin, self.column_at(self.last))
     }
 
     /// Of a time that has not passed; fills the columns up to it.
@@ -83,11 +78,7 @@ impl Timeline {
         let column = (since >> self.exponent) as usize;
         if self.columns.len() <= column {
             self.samples = self.samples.map(|sample| sample + 1);
-<<<<<<< HEAD
             let level = Column { least: self.now, most: self.now, samples: self.samples, ..Column::default() };
-=======
-            let level = Column { most: self.now, samples: self.samples };
->>>>>>> 68e2211a (List passes through nets in the table of work: over a training they filled every column of their chart)
             self.columns.resize(column + 1, level);
         }
         column
@@ -100,6 +91,23 @@ impl Timeline {
     /// To be called once, after the last event.
     pub fn owners(&mut self) -> impl Iterator<Item = (Owner, [Steps; 3])> + use<> {
         std::mem::take(&mut self.held).finish(self.samples)
+    }
+
+    fn share_out(&mut self, amount: u64, start: u64, end: u64, of: impl Fn(&mut Column) -> &mut u64) {
+        let origin = self.origin.unwrap_or(start);
+        let (start, end) = (start - origin, end - origin);
+        let (width, first, last) = (1 << self.exponent, start >> self.exponent, end >> self.exponent);
+        let add = |sum: &mut u64, share| *sum = sum.saturating_add(share);
+        let mut left = amount;
+        for column in first..last {
+            let until = (column + 1) * width;
+            let share =
+                u128::from(amount) * u128::from(until - start.max(column * width)) / u128::from((end - start).max(1));
+            let share = left.min(share as u64);
+            add(of(&mut self.columns[column as usize]), share);
+            left -= share;
+        }
+        add(of(&mut self.columns[last as usize]), left);
     }
 
     /// Nanoseconds from the first start to the last end.
@@ -166,7 +174,6 @@ mod tests {
         assert_eq!(peak, hour / width);
         assert_eq!(timeline.span(), 5 * hour);
     }
-<<<<<<< HEAD
 
     #[test]
     fn an_event_that_began_before_the_first_one_is_taken_from_its_beginning() {
@@ -175,6 +182,4 @@ mod tests {
         assert_eq!(columns.iter().map(|c| c.copied[1]).sum::<u64>(), 100);
         assert_eq!(timeline.span(), 10);
     }
-=======
->>>>>>> 68e2211a (List passes through nets in the table of work: over a training they filled every column of their chart)
 }

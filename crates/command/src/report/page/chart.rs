@@ -1,4 +1,4 @@
-//! Memory over time as SVGs that stretch with the page; text beside them does not.
+//! Quantities over time as SVGs that stretch with the page; text beside them does not.
 //!
 //! The units are columns and bytes, and the y axis goes up (the style turns it round): an outline holds the exact
 //! numbers, which the script reads.
@@ -9,7 +9,6 @@ use super::html::Html;
 use crate::report::amount::Rate;
 use syncedmem_trace::text::{Duration, Size};
 
-<<<<<<< HEAD
 /// What a chart's height stands for.
 #[derive(Clone, Copy)]
 pub enum Scale {
@@ -19,12 +18,10 @@ pub enum Scale {
     Rate(u64),
 }
 
-=======
->>>>>>> 68e2211a (List passes through nets in the table of work: over a training they filled every column of their chart)
 /// Up to the text of its name.
-pub fn begin(html: &mut Html, columns: usize, top: u64) {
+pub fn begin(html: &mut Html, columns: usize, top: u64, scale: Scale) {
     html.markup("<div class=\"plot\"><div class=\"y\" aria-hidden=\"true\">");
-    for (height, shown) in marks(top) {
+    for (height, shown) in scale.marks(top) {
         html.markup("<span style=\"bottom:").text(format_args!("{:.2}", height * 100.0)).markup("%\"><b>");
         html.text(shown).markup("</b></span>");
     }
@@ -36,7 +33,6 @@ pub fn end(html: &mut Html) {
     html.markup("</svg></div></div>");
 }
 
-<<<<<<< HEAD
 impl Scale {
     /// Heights as parts of `top`, with their texts: 0, and two to four round amounts.
     fn marks(self, top: u64) -> Vec<(f64, String)> {
@@ -60,14 +56,6 @@ impl Scale {
         };
         (0..=top / step).map(|number| mark(number * step)).collect()
     }
-=======
-/// Heights as parts of `top`, with their texts: 0, and two to four round amounts.
-fn marks(top: u64) -> Vec<(f64, String)> {
-    // The largest power of two that is there twice.
-    let step: u64 = 1 << (top / 2).checked_ilog2().unwrap_or(0);
-    let mark = |amount: u64| (amount as f64 / top.max(1) as f64, round(Size(amount)));
-    (0..=top / step).map(|number| mark(number * step)).collect()
->>>>>>> 68e2211a (List passes through nets in the table of work: over a training they filled every column of their chart)
 }
 
 /// Down to the lower edge: `H` and a column, `V` and the bytes from there on.
@@ -94,7 +82,7 @@ pub fn stretches(columns: usize, parts: usize) -> impl Iterator<Item = (usize, u
 /// Below charts that show `span` nanoseconds.
 pub fn axis(html: &mut Html, span: u64) {
     html.markup("<div class=\"axis\" aria-hidden=\"true\">");
-    let step = tick(span);
+    let step = tick(span, 8);
     let mut time = 0;
     // None at the very edge: it would not fit.
     while span > 0 && time <= span - span / 12 {
@@ -111,12 +99,12 @@ fn round(amount: impl Display) -> String {
     amount.to_string().replace(".0 ", " ")
 }
 
-/// 1, 2 or 5 times a power of ten, for at most eight labels.
-fn tick(span: u64) -> u64 {
+/// 1, 2 or 5 times a power of ten, for at most so many labels.
+fn tick(span: u64, labels: u64) -> u64 {
     let mut power: u64 = 1;
     loop {
         for step in [1, 2, 5].map(|n| power.saturating_mul(n)) {
-            if span / step < 8 {
+            if span / step < labels {
                 return step;
             }
         }
@@ -130,11 +118,10 @@ mod tests {
 
     #[test]
     fn a_height_has_two_to_four_round_amounts_and_zero() {
-        let told = |top| {
+        let told = |scale: Scale, top| {
             let told = |(height, shown): &(f64, String)| format!("{shown} {:.0}", height * 100.0);
-            marks(top).iter().map(told).collect::<Vec<_>>().join(", ")
+            scale.marks(top).iter().map(told).collect::<Vec<_>>().join(", ")
         };
-<<<<<<< HEAD
         assert_eq!(told(Scale::Bytes, 56_413_388), "0 B 0, 16 MiB 30, 32 MiB 59, 48 MiB 89");
         assert_eq!(told(Scale::Bytes, 1), "0 B 0, 1 B 100");
         assert_eq!(told(Scale::Time, 5_000_000), "0 ns 0, 2 ms 40, 4 ms 80");
@@ -143,19 +130,13 @@ mod tests {
             for scale in [Scale::Bytes, Scale::Time, Scale::Rate(7), Scale::Rate(u64::MAX)] {
                 assert!((1..=5).contains(&scale.marks(top).len()), "{top}");
             }
-=======
-        assert_eq!(told(56_413_388), "0 B 0, 16 MiB 30, 32 MiB 59, 48 MiB 89");
-        assert_eq!(told(1), "0 B 0, 1 B 100");
-        for top in [1, 2, 3, 7, 1000, u64::MAX] {
-            assert!((1..=5).contains(&marks(top).len()), "{top}");
->>>>>>> 68e2211a (List passes through nets in the table of work: over a training they filled every column of their chart)
         }
     }
 
     #[test]
     fn marks_are_at_round_times() {
         assert_eq!(
-            [1, 6, 59, 61_000, 1 << 40, u64::MAX].map(tick),
+            [1, 6, 59, 61_000, 1 << 40, u64::MAX].map(|span| tick(span, 8)),
             [1, 1, 10, 10_000, 200_000_000_000, 5_000_000_000_000_000_000]
         );
     }

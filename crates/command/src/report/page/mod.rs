@@ -7,6 +7,7 @@ mod chart;
 mod figures;
 mod flame;
 mod html;
+mod passes;
 mod places;
 mod stacks;
 mod tables;
@@ -105,12 +106,8 @@ fn section(html: &mut Html, process: &Process, place: usize, of: usize, options:
         return;
     }
     advice::write(html, process);
-<<<<<<< HEAD
     figures::write(html, process, place, of);
     flame::write(html, process, of);
-=======
-    stacks::write(html, process, place, of);
->>>>>>> 68e2211a (List passes through nets in the table of work: over a training they filled every column of their chart)
     tables::account(html, process);
     places::holders(html, process, of);
     places::callers(html, process, of);

@@ -8,9 +8,9 @@ use std::collections::HashMap;
 use syncedmem_analysis::role::Role;
 use syncedmem_trace::kind::Kind;
 
-use super::chart::{axis, begin, end, outline};
+use super::KINDS;
+use super::chart::{Scale, axis, begin, end, outline};
 use super::html::Html;
-use super::{KINDS, peaks};
 use crate::report::amount::Percent;
 use crate::report::facts::{Holding, Process};
 use crate::report::held::Column;
@@ -64,11 +64,11 @@ impl By {
     }
 }
 
-struct Band<'a> {
-    name: &'a str,
+pub struct Band<'a> {
+    pub name: &'a str,
     /// `None`: that of its place.
-    colour: Option<usize>,
-    values: Vec<u64>,
+    pub colour: Option<usize>,
+    pub values: Vec<u64>,
 }
 
 impl<'a> Band<'a> {
@@ -81,13 +81,13 @@ impl<'a> Band<'a> {
     }
 }
 
-/// The process is number `place` of `of` on the page: more of them get fewer columns each.
-pub fn write(html: &mut Html, process: &Process, place: usize, of: usize) {
-    if peaks(process) == [0; 3] {
-        html.markup("<p class=\"none\">No object held memory.</p>");
-        return;
-    }
-    let (columns, width) = process.timeline.in_columns((COLUMNS / of.max(1)).clamp(LEAST, MOST));
+/// The columns of a stack of one process of `of`, and the width of one in nanoseconds.
+pub fn columns(process: &Process, of: usize) -> (Vec<Column>, u64) {
+    process.timeline.in_columns((COLUMNS / of.max(1)).clamp(LEAST, MOST))
+}
+
+/// The process is number `place` on the page.
+pub fn stacks(html: &mut Html, process: &Process, place: usize, columns: &[Column], width: u64) {
     let has_roles =
         process.parts.iter().filter_map(|part| part.name.as_deref()).any(|name| Role::of_layer(name).is_some());
     let ways: &[By] = match (has_roles, process.by_type.is_empty()) {
@@ -117,8 +117,8 @@ pub fn write(html: &mut Html, process: &Process, place: usize, of: usize) {
             html.markup("<div class=\"stack by-").markup(by.key()).markup("\" data-kind=\"").markup(key);
             html.markup("\" data-width=\"").text(width).markup("\"><div><p class=\"head\"><b>").markup(name);
             html.markup("</b> <span>").text(&note).markup("</span></p>");
-            let bands = bands(process, kind, by, &columns);
-            begin(html, columns.len(), memory.peak);
+            let bands = bands(process, kind, by, columns);
+            begin(html, columns.len(), memory.peak, Scale::Bytes);
             html.markup(name).markup(" memory by ").text(by.title().to_lowercase());
             html.markup(", ").text(&note).markup("\">");
             chart(html, &bands, columns.len());
@@ -160,7 +160,7 @@ pub fn largest<'a>(bands: HashMap<&'a str, Band<'a>>) -> Vec<Band<'a>> {
 }
 
 /// Each outline reaches to the lower edge; the bands below it are drawn over it.
-fn chart(html: &mut Html, bands: &[Band], columns: usize) {
+pub fn chart(html: &mut Html, bands: &[Band], columns: usize) {
     let mut below = Band::new("", None, columns);
     let mut outlines = Vec::new();
     for band in bands {

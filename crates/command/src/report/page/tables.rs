@@ -5,7 +5,6 @@ use super::{bytes, peaks, title};
 use crate::report::amount::{Count, Rate};
 use crate::report::facts::Process;
 use crate::report::sentences::access_lines;
-use syncedmem_trace::event::PassKind;
 use syncedmem_trace::head::Side;
 use syncedmem_trace::text::{Duration, Size};
 
@@ -63,15 +62,6 @@ pub fn account(html: &mut Html, process: &Process) {
         html.fact(format_args!("{work}.time"), sum.nanoseconds, Duration(sum.nanoseconds));
         let rate = Rate::of(sum);
         html.number(rate.each_second(), rate).markup("</tr>");
-    }
-    for kind in PassKind::ALL {
-        let (sum, name) = (process.timeline.passes(kind), kind.name());
-        if sum.count > 0 {
-            html.markup("<tr><th scope=\"row\">").text(name).markup(", passes through nets</th>");
-            html.fact(format_args!("passes.{name}.count"), sum.count, Count(sum.count)).number(0, "–");
-            html.fact(format_args!("passes.{name}.time"), sum.nanoseconds, Duration(sum.nanoseconds));
-            html.number(0, "–").markup("</tr>");
-        }
     }
     end(html);
 }
