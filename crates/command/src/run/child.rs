@@ -48,11 +48,15 @@ static CHILD: AtomicI32 = AtomicI32::new(0);
 /// By bit: those that arrived before its start.
 static EARLY: AtomicU64 = AtomicU64::new(0);
 
+/// From now on a signal is the program's, also one that arrives before its start.
+pub fn forward_signals() {
+    forwarded().for_each(forward);
+}
+
 pub fn run(program: &[OsString], environment: &[(&'static str, OsString)]) -> io::Result<Finished> {
     let mut command = Command::new(&program[0]);
     command.args(&program[1..]).envs(environment.iter().map(|(name, value)| (name, value)));
     let inherited = Inherited::take();
-    forwarded().for_each(forward);
     // SAFETY: `give` only makes system calls.
     unsafe { command.pre_exec(move || inherited.give()) };
     let began = Instant::now();

@@ -72,6 +72,7 @@ pub struct Options {
 const NOT_STARTED: u8 = 125;
 
 pub fn run(options: &Options) -> ExitCode {
+    child::forward_signals();
     let Prepared { library, environment, report, recordings } = match prepare(options) {
         Ok(prepared) => prepared,
         Err(why) => {
