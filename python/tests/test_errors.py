@@ -121,11 +121,3 @@ def test_errors_about_a_model_name_its_file(tmp_path: Path) -> None:
         with pytest.raises((Error, OSError, TypeError)) as caught:
             use()
         assert str(caught.value).startswith(begin)
-
-
-def test_a_file_that_cannot_be_written_is_named_and_not_the_temporary_one(tmp_path: Path) -> None:
-    path = tmp_path / "lenet.caffemodel"
-    path.write_bytes(models.LENET)
-    with syncedmem.open_caffemodel(path) as model, pytest.raises(FileNotFoundError) as caught:
-        model.save_npz(tmp_path / "no" / "weights.npz")
-    assert caught.value.filename == str(tmp_path / "no" / "weights.npz")

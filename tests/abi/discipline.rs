@@ -39,31 +39,6 @@ fn with_every_constructor(mut check: impl FnMut(&str, &mut Storage)) {
     }
 }
 
-fn every_layouts_object_works_through_all_transitions_in_dirty_storage() {
-    driver::hide_devices();
-    with_every_constructor(|name, storage| {
-        let first = storage.cpu_data().expect(name);
-        assert!(all_zero(first, BYTES), "{name}");
-        assert_eq!((storage.head(), storage.word(16)), (1, BYTES), "{name}");
-        assert_eq!(storage.flags()[..3], [1, 0, 0], "rule 3: from the first transition on they are 0 or 1; {name}");
-        assert_eq!(storage.mutable_cpu_data(), Ok(first), "{name}");
-        assert_eq!(storage.gpu_data(), Err(SYNCEDMEM_ERROR_NO_GPU), "{name}");
-        let mut own = [3u8; BYTES];
-        assert_eq!(storage.set_cpu_data(own.as_mut_ptr()), SYNCEDMEM_SUCCESS, "{name}");
-        assert_eq!(storage.cpu_data(), Ok(own.as_mut_ptr()), "{name}");
-        assert_eq!(storage.flags()[..3], [0, 0, 0], "{name}");
-        // Another implementation brings the device up to date; the flags it leaves are its own.
-        storage.put(8, &0x7000_0000_0000usize.to_le_bytes());
-        storage.put(24, &3u32.to_le_bytes());
-        assert_eq!(storage.release_cpu(), SYNCEDMEM_SUCCESS, "{name}");
-        assert_eq!((storage.head(), storage.word(0)), (2, 0), "{name}");
-        assert_eq!(storage.cpu_data(), Err(SYNCEDMEM_ERROR_NO_GPU), "{name}");
-        assert!(storage.overwrite_cpu_data().is_ok(), "{name}");
-        assert_eq!((storage.head(), storage.flags()[0]), (1, 1), "{name}");
-        assert_eq!(storage.destruct(), SYNCEDMEM_SUCCESS, "{name}");
-    });
-}
-
 fn rule_2_a_flag_without_its_pointer_is_not_read() {
     with_every_constructor(|name, storage| {
         // Ownership claimed of blocks that are not there.
@@ -131,7 +106,6 @@ fn an_address_is_reused_with_the_destructor_bypassed() {
 }
 
 crate::support::harness::tests![
-    every_layouts_object_works_through_all_transitions_in_dirty_storage,
     rule_2_a_flag_without_its_pointer_is_not_read,
     rule_4_garbage_in_byte_31_of_an_untouched_object_means_nothing,
     rule_4_a_slow_bit_that_nothing_stands_behind_is_cleared_at_the_next_access,

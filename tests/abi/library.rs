@@ -172,14 +172,14 @@ fn a_program_may_call_the_library_under_a_lock_of_its_own_fork_handlers_however_
         }
         int main(void) {
             pthread_t thread;
-            alarm(60);
+            alarm(300);
             pthread_atfork(lock, unlock, unlock);
             pthread_create(&thread, NULL, work, NULL);
             for (int forks = 0; forks < 100; ++forks) {
                 int status;
                 pid_t child = fork();
                 if (child == 0) {
-                    alarm(60);
+                    alarm(300);
                     _exit(use(100));
                 }
                 if (waitpid(child, &status, 0) != child || status != 0) return 1;
@@ -289,7 +289,7 @@ fn threads_with_the_smallest_documented_stacks_may_call_everything() {
                 if (child == 0) {
                     pthread_attr_t attributes;
                     pthread_t thread;
-                    alarm(60);
+                    alarm(300);
                     pthread_attr_init(&attributes);
                     if (pthread_attr_setstacksize(&attributes, atoi(getenv("STACK")))) _exit(3);
                     if (pthread_create(&thread, &attributes, works[i].work, NULL)) _exit(4);

@@ -16,6 +16,7 @@ from ._errors import called, check
 from ._handle import Holder, owned
 from ._library import ffi, lib
 from ._memory import SyncedMemory
+from ._report import run
 from ._tensors import DTYPES, ELEMENT_TYPES, DType, Shape, bytes_of
 from ._text import table
 from ._types import ModelKind
@@ -175,21 +176,24 @@ class CaffeModel(Holder):
         `names="torch"` gives the names and shapes that PyTorch's modules have (`conv1.weight`, `conv1.bias`, `bn1.running_mean`,
         `bn1.running_var`): the sums of a BatchNorm layer are multiplied by the factor that Caffe stores beside them.
         """
-        from ._model_export import exported
+        from ._model_torch import named_arrays
 
-        return {array.name: _tensor(array.read()) for array in exported(self, names)}
+        return {name: _tensor(array) for name, array in named_arrays(self, names)}
 
     def save_npz(self, path: Path, names: Names = "caffe") -> None:
-        """Writes every blob to a NumPy archive, by the names of `to_torch`, one at a time."""
-        from ._model_export import save_npz
+        """Writes every blob to a NumPy archive, by the names of `to_torch`, as `syncedmem model export` does.
 
-        save_npz(self, os.fsdecode(path), names)
+        Raises `ValueError` with the command's sentence where it fails. The old file then stays.
+        """
+        self._export("npz", path, names)
 
     def save_safetensors(self, path: Path, names: Names = "caffe") -> None:
-        """Writes every blob to a safetensors file, by the names of `to_torch`, one at a time."""
-        from ._model_export import save_safetensors
+        """Writes every blob to a safetensors file, as `save_npz`."""
+        self._export("safetensors", path, names)
 
-        save_safetensors(self, os.fsdecode(path), names)
+    def _export(self, form: str, path: Path, names: Names) -> None:
+        _ = self._file.pointer
+        run("model", "export", f"--to={form}", f"--names={names}", f"--output={os.fsdecode(path)}", "--", self.path)
 
 
 class ModelLayer:

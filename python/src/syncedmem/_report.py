@@ -1,4 +1,4 @@
-"""Recordings as reports, which the `syncedmem` command makes."""
+"""What the `syncedmem` command makes: recordings as reports."""
 
 from __future__ import annotations
 
@@ -31,8 +31,9 @@ class Report:
     def __init__(self, path: Path) -> None:
         """Reads a recording. Raises `ValueError` with the command's sentence for anything else."""
         self.path = os.fspath(path)
-        self.text = _reported(self.path, "--text")
-        self.data = json.loads(_reported(self.path, "--json"))
+        # A name that begins with "-" is no option.
+        self.text, data = (run("report", form, "--output", "-", "--", self.path) for form in ("--text", "--json"))
+        self.data = json.loads(data)
 
     def __str__(self) -> str:
         return self.text
@@ -44,14 +45,13 @@ class Report:
         return f"<pre>{html.escape(self.text)}</pre>"
 
 
-def _reported(path: str, form: str) -> str:
+def run(*arguments: str) -> str:
+    """What the `syncedmem` command prints. Raises `ValueError` with its sentence where it fails."""
     own = File(__file__).with_name("syncedmem")
     command = str(own) if own.is_file() else shutil.which("syncedmem")
     if command is None:
         raise FileNotFoundError("the syncedmem command is neither in this package nor in PATH; install a package that has it")
-    # A name that begins with "-" is no option.
-    arguments = [command, "report", form, "--output", "-", "--", path]
-    told = subprocess.run(arguments, capture_output=True, encoding="utf-8", errors="replace", stdin=subprocess.DEVNULL)
+    told = subprocess.run([command, *arguments], capture_output=True, encoding="utf-8", errors="replace", stdin=subprocess.DEVNULL)
     if told.returncode != 0:
         raise ValueError(told.stderr.strip().removeprefix("syncedmem: "))
     return told.stdout

@@ -46,7 +46,7 @@ for run in range(runs):
         os.mkfifo(os.path.join(folder, "fifo"))
         os.symlink("/no/such/file", os.path.join(folder, "link"))
         try:
-            ended = subprocess.run([program, "0.02", "2", "plain"], env=environment, cwd=folder, capture_output=True, timeout=60)
+            ended = subprocess.run([program, "0.02", "2", "plain"], env=environment, cwd=folder, capture_output=True, timeout=300)
         except subprocess.TimeoutExpired:
             sys.exit(f"run {run} of seed {seed} hangs: {environment}")
     printed = ended.stderr.decode(errors="replace")

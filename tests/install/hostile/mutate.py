@@ -60,7 +60,7 @@ with tempfile.TemporaryDirectory() as folder:
             file.write(text)
         options = chance.choice([["report", "--text"], ["report", "-o", page], ["export", "--to=json", "-o", page]])
         try:
-            ended = subprocess.run([command, *options, damaged], capture_output=True, timeout=60, preexec_fn=confine)
+            ended = subprocess.run([command, *options, damaged], capture_output=True, timeout=300, preexec_fn=confine)
         except subprocess.TimeoutExpired:
             sys.exit(f"run {run} of seed {seed} hangs")
         said = (ended.stdout + ended.stderr).decode(errors="replace")

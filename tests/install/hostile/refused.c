@@ -60,7 +60,7 @@ int main(int arguments, char **argument) {
   /* Let the library write files too. */
   setenv("SYNCEDMEM_TRACE", "refused-%p.trace", 1);
   setenv("SYNCEDMEM_REPORT", "refused.txt", 1);
-  alarm(60);
+  alarm(300);
   refuse(CALLS[call].number, (unsigned)atoi(argument[2]));
   pthread_t thread;
   int has_thread = pthread_create(&thread, NULL, work, (void *)1) == 0;

@@ -57,7 +57,7 @@ static void *disturb(void *unused) {
 static void fork_child(const object_t *old, uint64_t random, int depth) {
   pid_t child = fork();
   if (child == 0) {
-    alarm(60); /* one that hangs is ended, and its parent says so */
+    alarm(300); /* one that hangs is ended, and its parent says so */
     const void *data;
     object_t objects[OBJECTS] = {{0}};
     if (done(syncedmem_cpu_data(old->mem, &data), "cpu_data in a child")) verify(old, data);
