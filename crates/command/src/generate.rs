@@ -4,11 +4,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::builder::Resettable;
 use clap::{Args, Command, ValueHint};
 use clap_complete::Shell;
 use clap_mangen::Man as Page;
-use clap_mangen::roff::{Roff, roman};
 
 use crate::{output, say};
 
@@ -48,39 +46,20 @@ pub fn share(options: &Share, command: Command) -> ExitCode {
     }
 }
 
-/// The text behind the options, which clap_mangen calls EXTRA, becomes sections.
-fn page(mut command: Command) -> io::Result<Vec<u8>> {
-    let behind = command.get_after_help().map(|text| text.to_string()).unwrap_or_default();
-    command = command.after_help(Resettable::Reset);
+/// The text behind the options begins with the examples.
+fn page(command: Command) -> io::Result<String> {
     let mut text = Vec::new();
     Page::new(command)
         .source(concat!("syncedmem ", env!("CARGO_PKG_VERSION")))
         .manual("libsyncedmem")
         .render(&mut text)?;
-    let (mut sections, mut last) = (Roff::default(), "");
-    for part in behind.split("\n\n") {
-        let (title, part) = match part.split_once(':') {
-            Some(("Examples", part)) => ("EXAMPLES", part),
-            Some(("Exit status", part)) => ("EXIT STATUS", part),
-            _ => ("NOTES", part),
-        };
-        sections.control(if title == last { "PP" } else { "SH" }, (title != last).then_some(title));
-        last = title;
-        if title == "EXAMPLES" {
-            // Lines as they are, without the help's indentation.
-            sections.control("nf", []).text([roman(part.replace("\n  ", "\n").trim())]).control("fi", []);
-        } else {
-            sections.text([roman(part.trim())]);
-        }
-    }
-    sections.to_writer(&mut text)?;
-    Ok(text)
+    Ok(String::from_utf8_lossy(&text).replace(".SH EXTRA", ".SH EXAMPLES"))
 }
 
 fn write_pages(directory: &Path, mut command: Command) -> io::Result<()> {
     fn write(command: &Command, directory: &Path) -> io::Result<()> {
         let name = command.get_display_name().unwrap_or_else(|| command.get_name());
-        output::all(&directory.join(format!("{name}.1")), &page(command.clone())?)?;
+        output::all(&directory.join(format!("{name}.1")), page(command.clone())?.as_bytes())?;
         command.get_subcommands().try_for_each(|command| write(command, directory))
     }
     std::fs::create_dir_all(directory)?;

@@ -3,7 +3,6 @@
 use std::fs::File;
 use std::io::{self, BufReader, Cursor, Read, Seek};
 use std::os::fd::AsFd;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use flate2::bufread::MultiGzDecoder;
@@ -68,7 +67,8 @@ impl Input {
         if let Some(file) = original {
             return recording(is_standard(path).then_some(file));
         }
-        let mut file = unnamed()?;
+        let temporary = tempfile::tempfile();
+        let mut file = temporary.map_err(|error| io::Error::new(error.kind(), format!("{error}; set TMPDIR")))?;
         let copied = io::copy(&mut Cursor::new(beginning).chain(contents).take(most + 1), &mut file);
         if copied.map_err(in_temporary)? > most {
             return Err(ReadError::TooLong(most));
@@ -107,17 +107,4 @@ fn in_temporary(error: io::Error) -> io::Error {
         )),
         _ => error,
     }
-}
-
-/// A file in TMPDIR, already removed.
-pub fn unnamed() -> io::Result<File> {
-    for number in 0.. {
-        let path = std::env::temp_dir().join(format!("syncedmem-input-{}-{number}", std::process::id()));
-        match File::options().read(true).write(true).create_new(true).mode(0o600).open(&path) {
-            Ok(file) => return std::fs::remove_file(&path).map(|()| file),
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && number < 100 => {}
-            Err(error) => return Err(io::Error::new(error.kind(), format!("{}: {error}; set TMPDIR", path.display()))),
-        }
-    }
-    Err(io::ErrorKind::AlreadyExists.into())
 }

@@ -187,7 +187,7 @@ mod tests {
     }
 
     fn read(recording: &Recording) -> Trace {
-        let mut file = super::super::input::unnamed().unwrap();
+        let mut file = tempfile::tempfile().unwrap();
         file.write_all(&recording.bytes()).unwrap();
         of(Reader::of(file).unwrap(), Vec::new(), "a".to_string()).unwrap()
     }
