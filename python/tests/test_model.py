@@ -145,8 +145,12 @@ def test_a_mean_image_is_loaded_and_saved(writes: Writes, tmp_path: Path) -> Non
         syncedmem.load_binaryproto(writes())
 
 
-def test_a_model_is_saved_in_the_formats_that_the_command_writes(writes: Writes, tmp_path: Path) -> None:
-    with syncedmem.open_caffemodel(writes()) as model:
+def test_a_model_is_saved_in_the_formats_that_the_command_writes(
+    writes: Writes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(writes().parent)
+    with syncedmem.open_caffemodel("lenet.caffemodel") as model:
+        monkeypatch.chdir("/")
         model.save_npz(tmp_path / "lenet.npz", names="torch")
         model.save_safetensors(os.fsencode(tmp_path / "lenet.safetensors"))
         for name in ("no/lenet.npz", "lenet.caffemodel/x"):

@@ -51,10 +51,12 @@ def encoded(path: Path) -> bytes:
 class _File(Holder):
     """An open model of the library. Layers and blobs refer to it, and not to the model, so that there is no circle."""
 
-    __slots__ = ("_pointer", "path")
+    __slots__ = ("_pointer", "absolute", "path")
 
     def __init__(self, name: bytes) -> None:
         self.path = os.fsdecode(name)
+        # For the command: the program may have changed its folder.
+        self.absolute = os.path.abspath(self.path)
         made = ffi.new("syncedmem_model_t **")
         check(lib.syncedmem_model_open(name, made))
         # Closed with the last reference: a thread that is reading keeps one.
@@ -193,7 +195,7 @@ class CaffeModel(Holder):
 
     def _export(self, form: str, path: Path, names: Names) -> None:
         _ = self._file.pointer
-        run("model", "export", f"--to={form}", f"--names={names}", f"--output={os.fsdecode(path)}", "--", self.path)
+        run("model", "export", f"--to={form}", f"--names={names}", f"--output={os.fsdecode(path)}", "--", self._file.absolute)
 
 
 class ModelLayer:
