@@ -46,21 +46,21 @@ impl Element {
         self == other || is_float(self) && is_float(other) && self.size() < other.size()
     }
 
-    /// The value that begins `bytes`, as [`crate::Model::read_f64`] gives it. Bytes that are missing count as 0.
+    /// The value that begins `bytes`, as [`crate::Model::read_f64`] gives it; 0 if bytes are missing.
     pub fn value(self, bytes: &[u8]) -> f64 {
-        let mut all = [0; 8];
-        all.iter_mut().zip(bytes).take(self.size()).for_each(|(to, from)| *to = *from);
-        let [first, second, third, fourth, ..] = all;
+        fn first<const N: usize>(bytes: &[u8]) -> [u8; N] {
+            bytes.first_chunk().copied().unwrap_or([0; N])
+        }
         match self {
-            Self::F64 => f64::from_le_bytes(all),
-            Self::F32 => f32::from_le_bytes([first, second, third, fourth]).into(),
-            Self::F16 => half::to_f32(u16::from_le_bytes([first, second])).into(),
-            Self::I64 => i64::from_le_bytes(all) as f64,
-            Self::I32 => i32::from_le_bytes([first, second, third, fourth]).into(),
-            Self::I16 => i16::from_le_bytes([first, second]).into(),
-            Self::I8 => i8::from_le_bytes([first]).into(),
-            Self::U16 => u16::from_le_bytes([first, second]).into(),
-            Self::U8 | Self::Bool => first.into(),
+            Self::F64 => f64::from_le_bytes(first(bytes)),
+            Self::F32 => f32::from_le_bytes(first(bytes)).into(),
+            Self::F16 => half::to_f32(u16::from_le_bytes(first(bytes))).into(),
+            Self::I64 => i64::from_le_bytes(first(bytes)) as f64,
+            Self::I32 => i32::from_le_bytes(first(bytes)).into(),
+            Self::I16 => i16::from_le_bytes(first(bytes)).into(),
+            Self::I8 => i8::from_le_bytes(first(bytes)).into(),
+            Self::U16 => u16::from_le_bytes(first(bytes)).into(),
+            Self::U8 | Self::Bool => first::<1>(bytes)[0].into(),
         }
     }
 

@@ -4,44 +4,12 @@ use crate::blob::{Array, Stored};
 use crate::chunks::{Chunks, Run};
 use crate::element::Element;
 use crate::error::Error;
-use crate::half;
 use crate::model::{At, Model};
 use crate::varints::Varints;
 use crate::wire::Scanner;
 
 /// Bytes, for values that are converted or have tags between them.
 const BUFFER: usize = 16 << 10;
-
-/// Reads values as one type of floats.
-macro_rules! read_as {
-    ($(#[$doc:meta])* $name:ident, $float:ident, $own:ident) => {
-        $(#[$doc])*
-        ///
-        /// # Errors
-        /// Those of [`Model::read_bytes`].
-        #[inline(never)]
-        pub fn $name(&self, at: At, first: u64, into: &mut [$float]) -> Result<(), Error> {
-            let array = self.array(at)?;
-            self.check_range(at, array, first, into.len())?;
-            if let (Element::$own, Stored::Runs(_)) = (array.element, &array.stored) {
-                return self.stored(at, array, first, bytemuck::cast_slice_mut(into));
-            }
-            match array.element {
-                Element::F64 => self.converted(at, array, first, into, |bytes| f64::from_le_bytes(bytes) as $float),
-                Element::F32 => self.converted(at, array, first, into, |bytes| f32::from_le_bytes(bytes) as $float),
-                Element::F16 => {
-                    self.converted(at, array, first, into, |bytes| half::to_f32(u16::from_le_bytes(bytes)).into())
-                }
-                Element::I64 => self.converted(at, array, first, into, |bytes| i64::from_le_bytes(bytes) as $float),
-                Element::I32 => self.converted(at, array, first, into, |bytes| i32::from_le_bytes(bytes) as $float),
-                Element::I16 => self.converted(at, array, first, into, |bytes| i16::from_le_bytes(bytes).into()),
-                Element::I8 => self.converted(at, array, first, into, |bytes| i8::from_le_bytes(bytes).into()),
-                Element::U16 => self.converted(at, array, first, into, |bytes| u16::from_le_bytes(bytes).into()),
-                Element::U8 | Element::Bool => self.converted(at, array, first, into, |[byte]| byte.into()),
-            }
-        }
-    };
-}
 
 impl Model {
     /// Fills `into` with values from number `first` on as they are stored: little-endian, packed.
@@ -65,14 +33,48 @@ impl Model {
         self.stored(at, array, first, into)
     }
 
-    read_as! {
-        /// As floats: doubles and large whole numbers are rounded.
-        read_f32, f32, F32
+    /// As floats: doubles and large whole numbers are rounded.
+    ///
+    /// # Errors
+    /// Those of [`Model::read_bytes`].
+    #[inline(never)]
+    pub fn read_f32(&self, at: At, first: u64, into: &mut [f32]) -> Result<(), Error> {
+        self.read_as(at, first, into, Element::F32, |value| value as f32)
     }
 
-    read_as! {
-        /// As doubles: exact for all but whole numbers beyond 2^53.
-        read_f64, f64, F64
+    /// As doubles: exact for all but whole numbers beyond 2^53.
+    ///
+    /// # Errors
+    /// Those of [`Model::read_bytes`].
+    #[inline(never)]
+    pub fn read_f64(&self, at: At, first: u64, into: &mut [f64]) -> Result<(), Error> {
+        self.read_as(at, first, into, Element::F64, |value| value)
+    }
+
+    /// `own` is the type of `into`.
+    fn read_as<T: bytemuck::Pod>(
+        &self,
+        at: At,
+        first: u64,
+        into: &mut [T],
+        own: Element,
+        convert: impl Fn(f64) -> T,
+    ) -> Result<(), Error> {
+        let array = self.array(at)?;
+        self.check_range(at, array, first, into.len())?;
+        if let (true, Stored::Runs(_)) = (array.element == own, &array.stored) {
+            return self.stored(at, array, first, bytemuck::cast_slice_mut(into));
+        }
+        let (element, mut first, mut buffer) = (array.element, first, [0; BUFFER]);
+        for part in into.chunks_mut(BUFFER / element.size()) {
+            let bytes = &mut buffer[..part.len() * element.size()];
+            self.stored(at, array, first, bytes)?;
+            for (into, value) in part.iter_mut().zip(bytes.chunks_exact(element.size())) {
+                *into = convert(element.value(value));
+            }
+            first += part.len() as u64;
+        }
+        Ok(())
     }
 
     fn check_range(&self, at: At, array: &Array, first: u64, length: usize) -> Result<(), Error> {
@@ -166,28 +168,6 @@ impl Model {
                 value.copy_from_slice(&from[..size]);
             }
             at += values as u64 * run.step;
-        }
-        Ok(())
-    }
-
-    fn converted<const SIZE: usize, T>(
-        &self,
-        at: At,
-        array: &Array,
-        mut first: u64,
-        into: &mut [T],
-        convert: impl Fn([u8; SIZE]) -> T,
-    ) -> Result<(), Error> {
-        let mut buffer = [0; BUFFER];
-        for part in into.chunks_mut(BUFFER / SIZE) {
-            let bytes = &mut buffer[..part.len() * SIZE];
-            self.stored(at, array, first, bytes)?;
-            for (into, value) in part.iter_mut().zip(bytes.chunks_exact(SIZE)) {
-                if let Ok(value) = value.try_into() {
-                    *into = convert(value);
-                }
-            }
-            first += part.len() as u64;
         }
         Ok(())
     }
