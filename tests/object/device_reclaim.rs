@@ -94,7 +94,10 @@ fn a_failure_after_evictions_is_the_one_that_it_began_with() {
     let mut large = Object::new(ROOM * MIB);
     assert_eq!(large.gpu_data(), Err(SYNCEDMEM_ERROR_OUT_OF_MEMORY));
     assert_has(&last_error(), &["has 4194304 bytes (4.0 MiB) free of 8388608 bytes (8.0 MiB)"]);
-    assert_eq!([0, 2].map(|evicted: usize| (objects[evicted].head(), objects[evicted].device_address())), [(HOST, 0); 2]);
+    assert_eq!(
+        [0, 2].map(|evicted: usize| (objects[evicted].head(), objects[evicted].device_address())),
+        [(HOST, 0); 2]
+    );
     for (object, state) in objects.iter_mut().zip(states) {
         assert_contents(object, state);
     }
