@@ -77,7 +77,7 @@ TEST_F(Pinned, CaffeMallocHostOfTheFirstEraNeverIs) {
   void* block = nullptr;
   caffe::CaffeMallocHost(&block, 5000);
   EXPECT_COUNTED(pinned_blocks(), before_);
-  std::free(block);
+  caffe::CaffeFreeHost(block);
 }
 
 }  // namespace

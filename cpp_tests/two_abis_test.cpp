@@ -1,5 +1,4 @@
 // A handle is a caffe::SyncedMemory, and the other way round: both ABIs on one object.
-#include <cstdlib>
 #include <cstring>
 #include <new>
 #include <string>
@@ -8,7 +7,6 @@
 #include <gtest/gtest.h>
 
 #include GENERATION
-#include "support/caffe_host.hpp"
 #include "syncedmem.h"
 
 namespace {
@@ -64,34 +62,6 @@ TEST(OneObject, ConstructedByCInStorageForAClassAnswersToCxx) {
   SyncedMemory* memory = std::launder(reinterpret_cast<SyncedMemory*>(storage));
   EXPECT_NE(memory->mutable_cpu_data(), nullptr);
   EXPECT_EQ(syncedmem_destruct(mem), SYNCEDMEM_SUCCESS);
-}
-
-// These are inline in Caffe's header, so callers have the originals compiled in: blocks of either may reach the other.
-TEST(CaffeMallocHost, OfBothErasGivesWhatFreeTakes) {
-  for (std::size_t size : {std::size_t(0), std::size_t(1), small, mapped}) {
-    void* block = nullptr;
-    bool pinned = true;
-    caffe::CaffeMallocHost(&block, size, &pinned);
-    ASSERT_NE(block, nullptr);
-    EXPECT_FALSE(pinned);
-    std::memset(block, 1, size);
-    std::free(block);
-
-    block = nullptr;
-    caffe::CaffeMallocHost(&block, size);
-    ASSERT_NE(block, nullptr);
-    std::memset(block, 1, size);
-    std::free(block);
-  }
-}
-
-TEST(CaffeFreeHost, OfBothErasTakesWhatMallocGave) {
-  for (std::size_t size : {std::size_t(0), std::size_t(1), small, mapped}) {
-    caffe::CaffeFreeHost(std::malloc(size), false);
-    caffe::CaffeFreeHost(std::malloc(size));
-  }
-  caffe::CaffeFreeHost(nullptr, false);
-  caffe::CaffeFreeHost(nullptr);
 }
 
 TEST(LastError, IsEachThreadsOwn) {

@@ -182,18 +182,7 @@ fn a_value_that_makes_no_sense_is_reported_once_and_the_default_holds() {
     }
 }
 
-fn what_the_calls_are_given_is_checked() {
-    for memory in [-1, 4, i32::MIN, i32::MAX] {
-        let mut bytes = 7usize;
-        assert_eq!(syncedmem_trim(memory), SYNCEDMEM_ERROR_INVALID_ARGUMENT);
-        assert_eq!(unsafe { syncedmem_idle_bytes(memory, &mut bytes) }, SYNCEDMEM_ERROR_INVALID_ARGUMENT);
-        assert_refused(
-            unsafe { syncedmem_get_pool_budget(memory, &mut bytes) },
-            SYNCEDMEM_ERROR_INVALID_ARGUMENT,
-            "SYNCEDMEM_MEMORY_PAGEABLE (0)",
-        );
-        assert_eq!(bytes, 7);
-    }
+fn a_budget_of_all_kinds_and_ages_that_are_none_are_refused() {
     let mut bytes = 7usize;
     assert_eq!(unsafe { syncedmem_get_pool_budget(ALL, &mut bytes) }, SYNCEDMEM_ERROR_INVALID_ARGUMENT);
     for seconds in [-1.0, f64::NAN, f64::NEG_INFINITY] {
@@ -203,7 +192,7 @@ fn what_the_calls_are_given_is_checked() {
 
 crate::support::harness::tests![
     a_value_that_makes_no_sense_is_reported_once_and_the_default_holds,
-    what_the_calls_are_given_is_checked;
+    a_budget_of_all_kinds_and_ages_that_are_none_are_refused;
     alone(&[]):
     the_default_budget_is_a_share_of_the_processs_memory,
     trim_gives_everything_idle_back_to_the_system,
