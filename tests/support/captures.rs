@@ -36,20 +36,6 @@ impl<'g> Capture<'g> {
         status
     }
 
-    /// Ends it, launches what it made on a stream, and waits for that.
-    pub fn run(self) {
-        let (mut graph, mut executable) = (std::ptr::null_mut(), std::ptr::null_mut());
-        self.gpu.within(0, || {
-            assert_eq!(self.gpu.cuStreamEndCapture(self.stream, &mut graph), 0);
-            assert_eq!(self.gpu.cuGraphInstantiateWithFlags(&mut executable, graph, 0), 0);
-            assert_eq!(self.gpu.cuGraphLaunch(executable, self.stream), 0);
-            assert_eq!(self.gpu.cuStreamSynchronize(self.stream), 0);
-            assert_eq!(self.gpu.cuGraphExecDestroy(executable), 0);
-            assert_eq!(self.gpu.cuGraphDestroy(graph), 0);
-            assert_eq!(self.gpu.cuStreamDestroy_v2(self.stream), 0);
-        });
-    }
-
     /// Ends it, and says whether it made a graph.
     pub fn end(self) -> bool {
         let mut graph = std::ptr::null_mut();

@@ -61,9 +61,6 @@ functions! {
         cuStreamEndCapture(stream: Handle, graph: *mut Handle) -> c_int;
         cuStreamIsCapturing(stream: Handle, status: *mut c_int) -> c_int;
         cuThreadExchangeStreamCaptureMode(mode: *mut c_int) -> c_int;
-        cuGraphInstantiateWithFlags(executable: *mut Handle, graph: Handle, flags: u64) -> c_int;
-        cuGraphLaunch(executable: Handle, stream: Handle) -> c_int;
-        cuGraphExecDestroy(executable: Handle) -> c_int;
         cuGraphDestroy(graph: Handle) -> c_int;
         cuLaunchHostFunc(stream: Handle, function: extern "C" fn(*mut c_void), argument: *mut c_void) -> c_int;
         cuStreamSynchronize(stream: Handle) -> c_int;

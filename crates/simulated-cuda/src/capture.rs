@@ -11,12 +11,10 @@ use std::ffi::c_int;
 use std::sync::Arc;
 
 use crate::abi::{
-    Address, CAPTURED_EVENT, Handle, INVALID_VALUE, Outcome, STREAM_CAPTURE_IMPLICIT, STREAM_CAPTURE_INVALIDATED,
+    CAPTURED_EVENT, Handle, INVALID_VALUE, Outcome, STREAM_CAPTURE_IMPLICIT, STREAM_CAPTURE_INVALIDATED,
     STREAM_CAPTURE_ISOLATION, STREAM_CAPTURE_MERGE, STREAM_CAPTURE_UNSUPPORTED, Status,
 };
-use crate::block::Span;
 use crate::life;
-use crate::operation::HostFunction;
 use crate::stream::Stream;
 
 /// CU_STREAM_CAPTURE_MODE_GLOBAL and CU_STREAM_CAPTURE_MODE_RELAXED; THREAD_LOCAL is between them.
@@ -38,14 +36,6 @@ pub struct Capture {
     pub thread: u32,
     pub mode: c_int,
     pub is_invalidated: bool,
-    pub nodes: Vec<Node>,
-}
-
-#[derive(Clone)]
-pub enum Node {
-    Copy { to: Span, from: Span },
-    Fill { to: Span, value: u8 },
-    Host(HostFunction, Address),
 }
 
 /// The capture of an event's last recording, if that was captured.
@@ -55,7 +45,7 @@ pub struct Mark(u64);
 impl Capture {
     pub fn new(id: u64, stream: &Arc<Stream>, mode: c_int) -> Capture {
         let (stream, thread) = (Arc::clone(stream), life::thread_number());
-        Capture { id, stream, thread, mode, is_invalidated: false, nodes: Vec::new() }
+        Capture { id, stream, thread, mode, is_invalidated: false }
     }
 
     fn is_blocking_in(&self, context: Handle) -> bool {

@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use crate::abi::{Address, Handle, Outcome, move_bytes};
 use crate::block::{Block, Span};
-use crate::capture::Node;
 use crate::entry::enter;
 use crate::log::Call;
 use crate::operation::{Action, Source};
@@ -112,8 +111,7 @@ fn asynchronous(call: &mut Call, to: Address, from: Address, bytes: usize, strea
         return Ok(());
     }
     let plan = Plan::new(&mut guard, to, from, bytes)?;
-    if let Some(capture) = guard.captures.taking(&stream)? {
-        capture.nodes.push(Node::Copy { to: plan.to, from: plan.from });
+    if guard.captures.taking(&stream)?.is_some() {
         return Ok(());
     }
     call.copy(plan.kind, bytes);

@@ -4,7 +4,6 @@
 use std::ffi::c_int;
 
 use crate::abi::{Address, Handle, INVALID_VALUE, Outcome};
-use crate::capture::Node;
 use crate::entry::enter;
 use crate::log::Call;
 use crate::operation::Action;
@@ -26,8 +25,7 @@ fn fill(call: &mut Call, to: Address, value: u8, bytes: usize, stream: Option<Ha
     }
     let span = guard.span(to, bytes)?;
     let Some(block) = span.block.clone() else { return Err(INVALID_VALUE) };
-    if let Some(capture) = guard.captures.taking(&stream)? {
-        capture.nodes.push(Node::Fill { to: span, value });
+    if guard.captures.taking(&stream)?.is_some() {
         return Ok(());
     }
     let waits = !block.is_on_device();

@@ -19,7 +19,7 @@
 //! - `blocks`, `fault`, `queue`: new blocks and their end; what runs when, its effect, and a kernel's stray accesses.
 //! - `entry`, and the entry points by topic: `memory`, `pinned`, `pointer`; `copy` and `fill`, which queue
 //!   an operation with its ranges and stream, and wait where the driver does; `kernel`, which runs functions of the program in the
-//!   place of kernels; `capture_calls`, which makes graphs.
+//!   place of kernels; `capture_calls`.
 //! - `control`, `process`.
 //!
 //! # Time

@@ -2,12 +2,12 @@
 //!
 //! The lock is never held while a stream sleeps, while the bytes of an operation move, or while a caller's function runs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
 use crate::abi::{Address, CONTEXT_IS_DESTROYED, Handle, INVALID_CONTEXT, Outcome};
 use crate::block::Block;
-use crate::capture::{Captures, Node};
+use crate::capture::Captures;
 use crate::context::{Context, top_of_stack};
 use crate::device::Device;
 use crate::event::Event;
@@ -42,10 +42,9 @@ pub struct State {
     pub events: BTreeMap<Handle, Event>,
     /// Allocated or registered, by first address.
     pub blocks: BTreeMap<Address, Arc<Block>>,
-    /// Captures under way, graphs, and what those were instantiated as.
+    /// Captures under way, and graphs that others made.
     pub captures: Captures,
-    pub graphs: BTreeMap<Handle, Vec<Node>>,
-    pub executables: BTreeMap<Handle, Vec<Node>>,
+    pub graphs: BTreeSet<Handle>,
     pub uses: Uses,
     pub violations: Vec<String>,
     pub held: bool,
@@ -88,8 +87,7 @@ impl State {
             events: BTreeMap::new(),
             blocks: BTreeMap::new(),
             captures: Captures::default(),
-            graphs: BTreeMap::new(),
-            executables: BTreeMap::new(),
+            graphs: BTreeSet::new(),
             uses: Uses::default(),
             violations: Vec::new(),
             held: false,

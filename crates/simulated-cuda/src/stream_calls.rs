@@ -8,7 +8,6 @@ use crate::abi::{
     Address, CONTEXT_IS_DESTROYED, Handle, INVALID_CONTEXT, INVALID_HANDLE, INVALID_VALUE, NOT_READY, Out, Outcome,
     STREAM_CAPTURE_UNSUPPORTED,
 };
-use crate::capture::Node;
 use crate::entry::enter;
 use crate::life;
 use crate::operation::{Action, HostFunction};
@@ -175,8 +174,7 @@ pub extern "C" fn cuStreamGetCtx(stream: Handle, context: Out<Handle>) -> c_int 
 pub extern "C" fn cuLaunchHostFunc(stream: Handle, function: Option<HostFunction>, argument: Address) -> c_int {
     about("cuLaunchHostFunc", stream, |state, stream| {
         let function = function.ok_or(INVALID_VALUE)?;
-        if let Some(capture) = state.captures.taking(&stream)? {
-            capture.nodes.push(Node::Host(function, argument));
+        if state.captures.taking(&stream)?.is_some() {
             return Ok(());
         }
         state.queue(&stream, Vec::new(), Action::Host(function, argument), Vec::new());
