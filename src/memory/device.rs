@@ -24,15 +24,8 @@ use crate::observe::recorder::{self, Span, Subject};
 use crate::settings;
 use crate::state::step::Contents;
 
-#[derive(Clone, Copy, Debug)]
-pub struct DeviceMemory {
-    /// The host cannot access it.
-    pub address: NonNull<c_void>,
-    pub ordinal: c_int,
-}
-
-/// `bytes` is not 0.
-pub fn allocate(driver: &Driver, bytes: usize, contents: Contents, holder: usize) -> Result<DeviceMemory, Error> {
+/// `bytes` is not 0. The host cannot access the block.
+pub fn allocate(driver: &Driver, bytes: usize, contents: Contents, holder: usize) -> Result<NonNull<c_void>, Error> {
     context::for_new_block(driver, |guard| {
         let fill = (contents == Contents::Zeros).then_some(0);
         let request = Request { side: Side::Device, bytes, holder, pending_on_legacy: fill.is_some() };
@@ -49,7 +42,7 @@ pub fn lend(
     contents: Contents,
     holder: usize,
     place: Place,
-) -> Result<Option<DeviceMemory>, Error> {
+) -> Result<Option<NonNull<c_void>>, Error> {
     /// As a `float` and as a `double` NaN.
     const JUNK: u8 = 0xff;
     context::for_new_block(driver, |guard| {
@@ -67,11 +60,11 @@ pub fn lend(
 /// Also records the allocation, which `span` timed, and the fill.
 fn filled(
     driver: &Driver,
-    Allocated { address, device: ordinal, room, origin }: Allocated,
+    Allocated { address, room, origin }: Allocated,
     subject: Subject,
     fill: Option<u8>,
     span: Span,
-) -> Result<DeviceMemory, Error> {
+) -> Result<NonNull<c_void>, Error> {
     let (kind, block) = (Kind::Device, address.addr().get() as u64);
     span.end(subject, || What::Allocated { kind, bytes: room as u64, block, origin });
     if let Some(value) = fill {
@@ -85,7 +78,7 @@ fn filled(
         }
         span.end(subject, || What::Filled { side: Side::Device, bytes: subject.bytes as u64 });
     }
-    Ok(DeviceMemory { address, ordinal })
+    Ok(address)
 }
 
 /// A block that a reset has ended is left alone, even if another object has got its address.

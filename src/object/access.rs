@@ -259,9 +259,8 @@ impl SyncedMemory {
             Some(block) => block,
             None => device::allocate(driver, bytes, contents, self.address())?,
         };
-        let word = state.word.with_device(true, Some(block.ordinal));
-        let next = ObjectState { device: Some(block.address), word, ..state };
-        Ok((next, Detached { device: Some((block.address, self.address())), ..Detached::default() }))
+        let next = ObjectState { device: Some(block), word: state.word.with_device(true), ..state };
+        Ok((next, Detached { device: Some((block, self.address())), ..Detached::default() }))
     }
 
     /// Copies the newest data to the side `to` between the blocks of `next`; frees `new`, the copy's new block, on an error.

@@ -56,7 +56,7 @@ impl ObjectState {
     pub fn without(self, side: Side) -> ObjectState {
         match side {
             Side::Host => ObjectState { host: None, word: self.word.with_host(false, false), ..self },
-            Side::Device => ObjectState { device: None, word: self.word.with_device(false, None), ..self },
+            Side::Device => ObjectState { device: None, word: self.word.with_device(false), ..self },
         }
     }
 

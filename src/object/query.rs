@@ -9,9 +9,7 @@ use crate::observe::trace;
 impl SyncedMemory {
     /// `None` without a device block, or if the driver does not know its device.
     pub fn device_ordinal(&self) -> Result<Option<i32>, Error> {
-        let now = self.state()?;
-        let Some(block) = now.device else { return Ok(None) };
-        Ok(now.word.ordinal().or_else(|| device::ordinal(block)))
+        Ok(self.state()?.device.and_then(device::ordinal))
     }
 
     /// Whether this library page-locked the host memory, at its allocation or in place.

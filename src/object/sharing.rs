@@ -11,6 +11,7 @@
 pub mod share;
 
 use std::ffi::{CStr, c_void};
+use std::ptr::NonNull;
 
 use syncedmem_trace::head::{Access, Head, Side};
 
@@ -23,8 +24,7 @@ use crate::cuda::driver::Driver;
 use crate::error::Error;
 use crate::memory::arena;
 use crate::memory::arena::device::Place;
-use crate::memory::device::{self, DeviceMemory};
-use crate::memory::{blocks, host};
+use crate::memory::{blocks, device, host};
 use crate::platform::sync::Ordering;
 use crate::platform::thread_pointer::ThreadPointer;
 use crate::settings;
@@ -202,7 +202,7 @@ impl SyncedMemory {
         driver: &Driver,
         bytes: usize,
         contents: Contents,
-    ) -> Result<Option<DeviceMemory>, Error> {
+    ) -> Result<Option<NonNull<c_void>>, Error> {
         let executing = Executing::now();
         let place = self.with_share(|share| share.place)?.filter(|_| executing != Executing::Nothing);
         let Some(place) = place else { return Ok(None) };

@@ -1,6 +1,5 @@
 //! Bytes 24 to 31 of an object as one word. The head and three flags lie where BVLC's header has them. Byte 31, padding
-//! in every layout of docs/caffe-abi.md, has the bit for the slow path, and below it the device block's ordinal, as a
-//! hint.
+//! in every layout of docs/caffe-abi.md, has the bit for the slow path.
 
 use syncedmem_trace::head::{Access, Head, Side};
 
@@ -17,15 +16,13 @@ const OWN_CPU: u64 = 1 << 32;
 const PINNED: u64 = 1 << 40;
 const OWN_GPU: u64 = 1 << 48;
 const SLOW: u64 = 1 << 63;
-const DEVICE: u64 = 127 << 56;
-const UNKNOWN_DEVICE: u64 = DEVICE;
 /// No head's number. Its low bits are those of UNINITIALIZED, so every access takes the slow path.
 const DESTROYED: u64 = 0xDEAD_5E30;
 
 impl Word {
-    pub const NEW: Word = Word(Head::Uninitialized as u64 | UNKNOWN_DEVICE);
+    pub const NEW: Word = Word(Head::Uninitialized as u64);
     /// Left by a destructor, to detect a later use.
-    pub const DESTROYED: Word = Word(DESTROYED | UNKNOWN_DEVICE);
+    pub const DESTROYED: Word = Word(DESTROYED);
 
     /// Whether the head is at the host, and the object owns a pageable host block alone.
     #[inline]
@@ -59,7 +56,7 @@ impl Word {
 
     /// Nothing is in flight then.
     pub const fn with_head(self, head: Head) -> Word {
-        let rest = if self.is_untouched() { UNKNOWN_DEVICE } else { self.0 & !HEAD & !SLOW };
+        let rest = if self.is_untouched() { 0 } else { self.0 & !HEAD & !SLOW };
         Word(rest | head as u64)
     }
 
@@ -68,9 +65,8 @@ impl Word {
         Word(rest | if owned { OWN_CPU } else { 0 } | if pinned { PINNED } else { 0 })
     }
 
-    pub const fn with_device(self, owned: bool, ordinal: Option<i32>) -> Word {
-        let hint = if let Some(ordinal @ 0..127) = ordinal { (ordinal as u64) << 56 } else { UNKNOWN_DEVICE };
-        Word(self.0 & !(0xFF << 48) & !DEVICE | if owned { OWN_GPU } else { 0 } | hint)
+    pub const fn with_device(self, owned: bool) -> Word {
+        Word(self.0 & !(0xFF << 48) | if owned { OWN_GPU } else { 0 })
     }
 
     pub const fn slow(self) -> Word {
@@ -95,12 +91,6 @@ impl Word {
 
     pub const fn owns_device(self) -> bool {
         self.0 & OWN_GPU != 0
-    }
-
-    /// `None`: unknown.
-    pub const fn ordinal(self) -> Option<i32> {
-        let hint = self.0 & DEVICE;
-        if hint == UNKNOWN_DEVICE { None } else { Some((hint >> 56) as i32) }
     }
 }
 
@@ -139,7 +129,7 @@ mod tests {
         let garbage = Word(0xA5A5_A5A5_0000_0000);
         assert_eq!(garbage.head(), Some(Head::Uninitialized));
         let word = garbage.with_head(Head::AtCpu).with_host(true, false);
-        assert_eq!(word.0.to_le_bytes(), [1, 0, 0, 0, 1, 0, 0, 127]);
+        assert_eq!(word.0.to_le_bytes(), [1, 0, 0, 0, 1, 0, 0, 0]);
     }
 
     #[test]
@@ -153,17 +143,8 @@ mod tests {
     #[test]
     fn flags_are_where_bvlc_has_them() {
         let word = Word::NEW.with_head(Head::Synced).with_host(true, true);
-        assert_eq!(word.0.to_le_bytes(), [3, 0, 0, 0, 1, 1, 0, 127]);
-        assert_eq!(word.with_device(true, Some(5)).0.to_le_bytes(), [3, 0, 0, 0, 1, 1, 1, 5]);
-        assert_eq!(word.with_device(true, Some(5)).slow().0.to_le_bytes(), [3, 0, 0, 0, 1, 1, 1, 0x85]);
-    }
-
-    #[test]
-    fn a_devices_ordinal_is_kept_where_seven_bits_hold_it() {
-        for ordinal in [0, 126, 127, 4000, -1] {
-            let kept = Word::NEW.with_device(true, Some(ordinal)).ordinal();
-            assert_eq!(kept, Some(ordinal).filter(|&ordinal| ordinal == 0 || ordinal == 126), "{ordinal}");
-        }
-        assert_eq!(Word::NEW.with_device(true, None).ordinal(), None);
+        assert_eq!(word.0.to_le_bytes(), [3, 0, 0, 0, 1, 1, 0, 0]);
+        assert_eq!(word.with_device(true).0.to_le_bytes(), [3, 0, 0, 0, 1, 1, 1, 0]);
+        assert_eq!(word.with_device(true).slow().0.to_le_bytes(), [3, 0, 0, 0, 1, 1, 1, 0x80]);
     }
 }

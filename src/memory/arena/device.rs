@@ -103,7 +103,7 @@ pub fn lend(
         give_back(address, allocation);
         return Ok(None);
     }
-    Ok(Some(Allocated { address, device: allocation.device, room: bytes, origin: Origin::Arena }))
+    Ok(Some(Allocated { address, room: bytes, origin: Origin::Arena }))
 }
 
 /// Adds a chunk to the thread's arena, or notes that the driver has none.

@@ -40,7 +40,6 @@ pub struct Request {
 #[derive(Clone, Copy, Debug)]
 pub struct Allocated {
     pub address: NonNull<c_void>,
-    pub device: c_int,
     /// Its bytes: up to an eighth more than requested.
     pub room: usize,
     pub origin: Origin,
@@ -71,7 +70,7 @@ pub fn allocate(driver: &Driver, guard: &ContextGuard<'_>, request: Request) -> 
             return Err(Error::OutOfMemory { side, asked: bytes, cause });
         }
     }
-    Ok(Allocated { address, device, room: allocation.room, origin })
+    Ok(Allocated { address, room: allocation.room, origin })
 }
 
 pub fn fresh(
