@@ -18,6 +18,7 @@ pub fn locked<R>(work: impl FnOnce(&mut Held) -> R) -> R {
     LOCK.with(work)
 }
 
+#[derive(Default)]
 pub struct Guarded<T>(UnsafeCell<T>);
 
 // SAFETY: the lock lends the value to one thread at a time.
@@ -26,6 +27,11 @@ unsafe impl<T: Send> Sync for Guarded<T> {}
 impl<T> Guarded<T> {
     pub fn new(value: T) -> Self {
         Guarded(UnsafeCell::new(value))
+    }
+
+    /// Without the lock: no other thread knows the value.
+    pub fn alone(&mut self) -> &mut T {
+        self.0.get_mut()
     }
 
     pub fn get<'h>(&'h self, _held: &'h Held) -> &'h T {

@@ -34,20 +34,6 @@ impl<T> FallibleArc<T> {
         Ok(FallibleArc(block))
     }
 
-    /// `None` if there are other holders.
-    pub fn into_value(self) -> Option<T> {
-        let counted = std::mem::ManuallyDrop::new(self).0;
-        // SAFETY: the block lives while this holder is counted.
-        if !unsafe { counted.as_ref() }.holders.leave() {
-            return None;
-        }
-        // SAFETY: no holder is left.
-        let Counted { value, .. } = unsafe { counted.read() };
-        // SAFETY: `new` allocated it with this layout.
-        unsafe { dealloc(counted.as_ptr().cast(), Layout::new::<Counted<T>>()) };
-        Some(value)
-    }
-
     /// The address stands for this holder until [`FallibleArc::from_address`].
     pub fn into_address(self) -> NonNull<T> {
         let address = self.address();
@@ -139,12 +125,14 @@ mod tests {
     }
 
     #[test]
-    fn only_the_last_holder_gets_the_value_and_an_address_stands_for_a_holder() {
-        let one = FallibleArc::new(5).ok().filter(|shared| **shared == 5);
+    fn an_address_stands_for_a_holder() {
+        let ended = AtomicUsize::new(0);
+        let one = FallibleArc::new(Ends(&ended)).ok();
         let other = one.clone().map(FallibleArc::into_address);
-        assert_eq!(one.and_then(FallibleArc::into_value), None);
+        drop(one);
+        assert_eq!(ended.load(Ordering::Relaxed), 0);
         // SAFETY: it came from `into_address`.
-        let other = other.map(|address| unsafe { FallibleArc::from_address(address) });
-        assert_eq!(other.and_then(FallibleArc::into_value), Some(5));
+        drop(other.map(|address| unsafe { FallibleArc::from_address(address) }));
+        assert_eq!(ended.load(Ordering::Relaxed), 1);
     }
 }

@@ -10,7 +10,6 @@ use crate::abi::arguments::out;
 use crate::abi::call::entry;
 use crate::abi::status::syncedmem_status_t;
 use crate::caffe2::attachment::Attachment;
-use crate::caffe2::error::Error;
 use crate::caffe2::external::Lent;
 use crate::caffe2::typemeta::syncedmem_deleter_t;
 
@@ -19,11 +18,10 @@ fn attach(
     pointer: *mut c_void,
     deleter: syncedmem_deleter_t,
     context: *mut c_void,
-) -> Result<*mut c_void, Error> {
-    let there = attachment.get();
+) -> *mut c_void {
     match NonNull::new(pointer) {
-        Some(pointer) if there.is_null() => attachment.attach(Lent { pointer, deleter, context }),
-        _ => Ok(there),
+        Some(pointer) => attachment.attach(Lent { pointer, deleter, context }),
+        None => attachment.get(),
     }
 }
 
@@ -40,7 +38,7 @@ pub unsafe extern "C" fn syncedmem_tensor_attach(
     attached: *mut *mut c_void,
 ) -> syncedmem_status_t {
     entry!(out(attached), held(tensor), |attached, tensor| {
-        attached.set(attach(tensor.attachment(), pointer, deleter, context)?);
+        attached.set(attach(tensor.attachment(), pointer, deleter, context));
     })
 }
 
@@ -54,6 +52,6 @@ pub unsafe extern "C" fn syncedmem_typed_blob_attach(
     attached: *mut *mut c_void,
 ) -> syncedmem_status_t {
     entry!(out(attached), held(blob), |attached, blob| {
-        attached.set(attach(blob.attachment(), pointer, deleter, context)?);
+        attached.set(attach(blob.attachment(), pointer, deleter, context));
     })
 }
