@@ -18,10 +18,11 @@ use crate::memory::blocks;
 use crate::memory::cache::{self, decay};
 use crate::object;
 use crate::observe::{call_counts, call_site, control, recorder, trace};
-use crate::platform::fork::{self, Handlers};
+use crate::platform::fork;
 use crate::platform::loaded;
 use crate::platform::sync::{ForkLock, ForkStep, forking};
 use crate::state::fast_path;
+use crate::state::flags::{self, UNSETTLED};
 use crate::takeover;
 
 #[used]
@@ -29,7 +30,7 @@ use crate::takeover;
 pub static AT_LOAD: extern "C" fn() = at_load;
 
 extern "C" fn at_load() {
-    fork::register(&Handlers { prepare, parent, child });
+    fork::register(prepare, parent, child);
     loaded::begin();
     takeover::begin();
 }
@@ -76,7 +77,7 @@ extern "C" fn child() {
     if cuda::is_lost_in_child() {
         fast_path::lose_device();
     }
-    fork::begin_child();
+    fork::begin_child(!flags::has(UNSETTLED));
     forking::end(release);
 }
 

@@ -10,7 +10,7 @@ use syncedmem_trace::head::{Access, Head, Side};
 use super::eviction::reclaim;
 use super::eviction::uses::Use;
 use super::table::{Blocking, Claimed};
-use super::{Detached, Entry, ObjectState, SyncedMemory, TABLE, refused, start, watch_forks};
+use super::{Detached, Entry, ObjectState, SyncedMemory, TABLE, refused, start};
 use crate::copy::{self, Endpoints};
 use crate::cuda::context::Operation;
 use crate::error::Error;
@@ -67,7 +67,6 @@ impl SyncedMemory {
             self.head()?;
             cuda::driver()?;
         }
-        watch_forks().map_err(refused)?;
         start();
         if flags::has(SHARING) {
             if let Some(address) = self.lend(access, side)? {

@@ -7,7 +7,7 @@ use std::ptr::NonNull;
 use syncedmem_trace::head::Head;
 
 use super::eviction::reclaim;
-use super::{ObjectState, SyncedMemory, refused, start, watch_forks};
+use super::{ObjectState, SyncedMemory, start};
 use crate::error::Error;
 use crate::memory::host;
 
@@ -25,7 +25,6 @@ impl SyncedMemory {
     }
 
     fn add_host(&self, bytes: usize, zeroed: bool) -> Result<(), Error> {
-        watch_forks().map_err(refused)?;
         start();
         let pinned = host::wants_pinned(bytes);
         let request = host::Request { bytes, zeroed, pinned, aligned: true, holder: self.address() };

@@ -4,7 +4,7 @@ use syncedmem_trace::event::What;
 use syncedmem_trace::head::{Access, Side};
 
 use super::eviction::uses::Use;
-use super::{SyncedMemory, refused, start, watch_forks};
+use super::{SyncedMemory, start};
 use crate::error::Error;
 use crate::memory::host;
 use crate::observe::recorder;
@@ -44,7 +44,6 @@ impl SyncedMemory {
         bytes: usize,
         fill: impl FnOnce(&mut [u8]) -> Result<(), E>,
     ) -> Result<(), E> {
-        watch_forks().map_err(refused)?;
         start();
         // Before the claim: it may call Caffe's code.
         let pinned = self.has_no_host_block() && host::wants_pinned(bytes);

@@ -131,7 +131,6 @@ impl SyncedMemory {
     }
 
     fn claim(&self, blocking: Blocking) -> Result<Claim<'static>, NoClaim> {
-        watch_forks()?;
         TABLE.claim(self.address(), this_thread(), blocking, || self.identity()).map(|claim| self.sorted(claim))
     }
 
@@ -140,7 +139,6 @@ impl SyncedMemory {
         blocking: Blocking,
         unless: impl Fn(Option<&mut Entry>) -> Option<T>,
     ) -> Result<Claimed<Claim<'static>, T>, NoClaim> {
-        watch_forks()?;
         match TABLE.claim_unless(self.address(), this_thread(), blocking, || self.identity(), unless)? {
             Claimed::Owner(claim) => Ok(Claimed::Owner(self.sorted(claim))),
             ready => Ok(ready),
@@ -220,11 +218,6 @@ impl SyncedMemory {
         word.head().ok_or(Error::InvalidHandle)?;
         Ok(ObjectState { host: self.block(word, Side::Host), device: self.block(word, Side::Device), word })
     }
-}
-
-fn watch_forks() -> Result<(), NoClaim> {
-    // A loom model has no processes.
-    if cfg!(loom) || fork::watch() { Ok(()) } else { Err(NoClaim::NoRoom) }
 }
 
 /// Opens the fast paths that the settings allow; called without a lock.

@@ -20,7 +20,7 @@ pub const RANGES: Flags = Flags(8);
 const UNREAD: Flags = Flags(128);
 const OBSERVED: Flags = Flags(255);
 
-/// Settings not read, or fork handlers not registered.
+/// Settings not read, or the library not loaded yet.
 pub const UNSETTLED: Flags = Flags(256);
 /// A limit on host memory, a check of the current device, or junk in new blocks.
 pub const CHECKED: Flags = Flags(512);
