@@ -112,7 +112,7 @@ macro_rules! in_front_of {
                     let net = Net::new(this, $letter);
                     // A recurrent layer makes a net of its own.
                     let is_inner = INSIDE.get().is_some();
-                    naming(|| at_fork::watch(sharing::locks));
+                    naming(at_fork::watch);
                     naming(move || record::begin(net));
                     naming(move || sharing::begin(net, is_inner));
                     (Inside::of(net, true), (net, is_inner))

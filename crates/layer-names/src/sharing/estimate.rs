@@ -1,14 +1,11 @@
 //! What sharing would save, for a program that runs without it: noted in the recording after passes, with sharing what it took.
 
 use std::cell::Cell;
-use std::collections::HashMap;
 use std::ffi::c_void;
-use std::sync::Mutex;
 
-use super::library;
 use super::offsets::offsets;
 use super::placing::{Placed, blocks};
-use crate::at_fork::lock;
+use super::{library, with};
 use crate::blob::{bytes_of, is_touched};
 use crate::net::Net;
 use crate::record;
@@ -17,11 +14,8 @@ use crate::record;
 pub struct Estimate {
     plans: [Vec<Placed>; 2],
     /// Bytes of the memory that the plans are about, when they were noted.
-    noted: Cell<usize>,
+    noted: usize,
 }
-
-/// By the address of a net. A net that ended leaves its entry, until another begins at its address.
-pub static ESTIMATES: Mutex<Option<HashMap<usize, Estimate>>> = Mutex::new(None);
 
 pub fn begin(net: Net, plans: [Vec<Placed>; 2]) {
     let plans = plans.map(|mut plan| {
@@ -29,8 +23,7 @@ pub fn begin(net: Net, plans: [Vec<Placed>; 2]) {
         plan.retain(|placed| placed.blob.memory().is_none_or(|memory| !is_touched(memory[placed.part])));
         plan
     });
-    let estimate = Estimate { plans, noted: Cell::new(0) };
-    lock(&ESTIMATES).get_or_insert_default().insert(net.address(), estimate);
+    with(|state| state.estimates.insert(net.address(), Estimate { plans, noted: 0 }));
 }
 
 /// Notes what a pass through the net showed, if it is new.
@@ -38,28 +31,34 @@ pub fn note(net: Net) -> Option<()> {
     if super::is_on() {
         return note_shared();
     }
-    let estimates = lock(&ESTIMATES);
-    let estimate = estimates.as_ref()?.get(&net.address())?;
-    let bytes = |_: &Placed, object: *mut c_void| bytes_of(object).filter(|_| is_touched(object));
-    let held = |placed: &[Placed]| blocks(placed, bytes).0.iter().map(|block| block.bytes).sum::<usize>();
-    let all = held(&estimate.plans[1]);
-    if all <= estimate.noted.replace(all.max(estimate.noted.get())) {
-        return None;
-    }
-    let items = net.batch()?;
-    let twice = |placed: &Placed, object: *mut c_void| {
-        let factor = if placed.grows && placed.blob.first_axis() == items { 2 } else { 1 };
-        Some(bytes(placed, object)? * factor)
-    };
-    let mut text = format!("\tsharing\t-\t{}\t{}\t{items}", net.address(), this_thread());
-    for placed in &estimate.plans {
-        for blocks in [blocks(placed, bytes).0, blocks(placed, twice).0] {
-            let needed = offsets(&blocks).iter().zip(&blocks).map(|(at, block)| at + block.bytes).max();
-            let own: usize = blocks.iter().map(|block| block.bytes).sum();
-            text += &format!("\t{own}\t{}", needed.unwrap_or(0));
+    record::note(with(|state| state.estimates.get_mut(&net.address())?.text(net))?)
+}
+
+impl Estimate {
+    /// What a pass showed; `None` if it is not new.
+    fn text(&mut self, net: Net) -> Option<String> {
+        let bytes = |_: &Placed, object: *mut c_void| bytes_of(object).filter(|_| is_touched(object));
+        let held = |placed: &[Placed]| blocks(placed, bytes).0.iter().map(|block| block.bytes).sum::<usize>();
+        let all = held(&self.plans[1]);
+        if all <= self.noted {
+            return None;
         }
+        self.noted = all;
+        let items = net.batch()?;
+        let twice = |placed: &Placed, object: *mut c_void| {
+            let factor = if placed.grows && placed.blob.first_axis() == items { 2 } else { 1 };
+            Some(bytes(placed, object)? * factor)
+        };
+        let mut text = format!("\tsharing\t-\t{}\t{}\t{items}", net.address(), this_thread());
+        for placed in &self.plans {
+            for blocks in [blocks(placed, bytes).0, blocks(placed, twice).0] {
+                let needed = offsets(&blocks).iter().zip(&blocks).map(|(at, block)| at + block.bytes).max();
+                let own: usize = blocks.iter().map(|block| block.bytes).sum();
+                text += &format!("\t{own}\t{}", needed.unwrap_or(0));
+            }
+        }
+        Some(text)
     }
-    record::note(text)
 }
 
 fn note_shared() -> Option<()> {

@@ -17,17 +17,18 @@ use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::ffi::{CStr, CString, c_void};
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::{Mutex, OnceLock};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-use crate::at_fork::{Locks, lock};
 use crate::blob::Blob;
 use crate::layer_type::is_convolution;
 use crate::net::{Net, Structure};
 use crate::record;
+use estimate::Estimate;
 use layer_types::{Rule, rule};
 use placing::Placed;
 pub use placing::place_again;
 use plan::{Call, Mode, PARTS, Shared, plan};
+use report::Kept;
 use shim::Slots;
 
 struct Settings {
@@ -59,15 +60,38 @@ pub fn is_on() -> bool {
     settings().mode.is_some()
 }
 
-/// By the address of a blob.
 struct Member {
     parts: [Option<&'static CStr>; 2],
     /// An internal blob's memory as it was shared: a layer may let the blob hold another's for a while.
     own: Option<[usize; 2]>,
 }
 
-/// The blobs of all nets. A net that ended leaves its entries, until other blobs begin at their addresses.
-static MEMBERS: Mutex<Option<HashMap<usize, Member>>> = Mutex::new(None);
+/// By the addresses of nets, blobs and layers. What has ended leaves its entries, until another begins at its address.
+#[derive(Default)]
+pub struct State {
+    /// The blobs of all nets.
+    members: HashMap<usize, Member>,
+    /// The plans of nets that share.
+    placed: HashMap<usize, Vec<Placed>>,
+    /// What the others would share.
+    estimates: HashMap<usize, Estimate>,
+    /// The tables of virtual functions of layers.
+    tables: HashMap<usize, Box<[usize]>>,
+    /// Those that objects have, which stay.
+    sentences: HashMap<String, &'static CStr>,
+    kept: Kept,
+}
+
+static STATE: Mutex<Option<State>> = Mutex::new(None);
+
+/// A fork takes it before. Also after a panic in the midst of a change.
+pub fn lock() -> MutexGuard<'static, Option<State>> {
+    STATE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn with<R>(work: impl FnOnce(&mut State) -> R) -> R {
+    work(lock().get_or_insert_default())
+}
 
 struct Making {
     net: usize,
@@ -78,18 +102,6 @@ struct Making {
 thread_local! {
     /// The net that this thread is making.
     static MAKING: RefCell<Option<Making>> = const { RefCell::new(None) };
-}
-
-/// Takes every lock of what shares memory, in the order in which a thread takes them.
-pub fn locks() -> Locks {
-    vec![
-        Box::new(lock(&SENTENCES)),
-        Box::new(lock(&report::KEPT)),
-        Box::new(lock(&MEMBERS)),
-        Box::new(lock(&placing::NETS)),
-        Box::new(lock(&estimate::ESTIMATES)),
-        Box::new(lock(&shim::TABLES)),
-    ]
 }
 
 pub fn begin(net: Net, is_inner: bool) -> Option<()> {
@@ -115,18 +127,19 @@ pub fn reshaped(net: Net, is_new: bool, blob: Blob) -> Option<()> {
 
 /// Shares what the plan has for the blob, where it is untouched; returns of which parts it could.
 fn share(blob: Blob) -> Option<[bool; 2]> {
-    let mut members = lock(&MEMBERS);
-    let member = members.as_mut()?.get_mut(&blob.address())?;
-    let memory = blob.memory()?;
-    if let Some(own) = &mut member.own {
-        *own = memory.map(|object| object.addr());
-    }
-    Some([0, 1].map(|part| member.parts[part].is_some_and(|gone| library::share(memory[part], gone))))
+    with(|state| {
+        let member = state.members.get_mut(&blob.address())?;
+        let memory = blob.memory()?;
+        if let Some(own) = &mut member.own {
+            *own = memory.map(|object| object.addr());
+        }
+        Some([0, 1].map(|part| member.parts[part].is_some_and(|gone| library::share(memory[part], gone))))
+    })
 }
 
 fn discard(blob: Blob, part: usize) -> Option<()> {
     let object = blob.memory()?[part];
-    let own = lock(&MEMBERS).as_ref()?.get(&blob.address())?.own;
+    let own = with(|state| Some(state.members.get(&blob.address())?.own))?;
     if own.is_none_or(|own| own[part] == object.addr()) {
         library::discard(object);
     }
@@ -185,11 +198,10 @@ pub fn attach(net: Net) -> Option<()> {
         let blob = blob_at(shared.blob);
         let gone = sentence(&structure, shared, own.contains_key(&shared.blob), is_test);
         let is_own = own.contains_key(&shared.blob);
-        with_members(|members| {
-            let member =
-                members.entry(shared.blob).or_insert(Member { parts: [None; 2], own: is_own.then_some([0; 2]) });
-            member.parts[shared.part as usize] = Some(gone);
-        })?;
+        with(|state| {
+            let new = Member { parts: [None; 2], own: is_own.then_some([0; 2]) };
+            state.members.entry(shared.blob).or_insert(new).parts[shared.part as usize] = Some(gone);
+        });
         for &end in &shared.ends {
             calls.entry(end).or_default().push((blob, shared.part as usize));
         }
@@ -235,17 +247,9 @@ fn note_steps(structure: &Structure, is_test: bool) -> u64 {
     first
 }
 
-fn with_members<R>(work: impl FnOnce(&mut HashMap<usize, Member>) -> R) -> Option<R> {
-    Some(work(lock(&MEMBERS).get_or_insert_default()))
-}
-
 /// Forgets blobs of an earlier net at these addresses.
-fn forget(blobs: impl Iterator<Item = usize>) -> Option<()> {
-    with_members(|members| {
-        for blob in blobs {
-            members.remove(&blob);
-        }
-    })
+fn forget(blobs: impl Iterator<Item = usize>) {
+    with(|state| blobs.for_each(|blob| _ = state.members.remove(&blob)));
 }
 
 /// Of each layer, the blobs of its own: reshaped while it was the newest, and neither tops nor parameters.
@@ -261,8 +265,6 @@ fn internals(structure: &Structure, reshaped: Vec<(usize, Blob)>, net: Net) -> V
     }
     internals
 }
-
-static SENTENCES: Mutex<Option<HashMap<String, &'static CStr>>> = Mutex::new(None);
 
 /// The error of a read of what was given up. Kept for the rest of the process, once for equal ones.
 fn sentence(structure: &Structure, shared: &Shared, is_internal: bool, is_test: bool) -> &'static CStr {
@@ -281,15 +283,15 @@ fn sentence(structure: &Structure, shared: &Shared, is_internal: bool, is_test: 
              layer that needs it has run; to read it, keep it apart: --keep {blob} (SYNCEDMEM_KEEP={blob}){phase}"
         )
     };
-    let mut sentences = lock(&SENTENCES);
-    let sentences = sentences.get_or_insert_default();
-    if let Some(known) = sentences.get(&text) {
-        return known;
-    }
-    let kept: &'static CStr = Box::leak(CString::new(text.as_str()).unwrap_or_default().into_boxed_c_str());
-    sentences.insert(text, kept);
-    if !is_internal {
-        report::names(kept, blob);
-    }
-    kept
+    with(|state| {
+        if let Some(known) = state.sentences.get(&text) {
+            return *known;
+        }
+        let kept: &'static CStr = Box::leak(CString::new(text.as_str()).unwrap_or_default().into_boxed_c_str());
+        state.sentences.insert(text, kept);
+        if !is_internal {
+            state.kept.names.insert(kept.as_ptr().addr(), blob.to_owned());
+        }
+        kept
+    })
 }

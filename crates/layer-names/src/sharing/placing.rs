@@ -3,12 +3,11 @@
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::ffi::c_void;
-use std::sync::Mutex;
 
 use super::library;
 use super::offsets::{Block, offsets};
 use super::plan::{Call, Shared};
-use crate::at_fork::lock;
+use super::with;
 use crate::blob::{Blob, bytes_of};
 use crate::net::Net;
 
@@ -35,9 +34,6 @@ impl Placed {
     }
 }
 
-/// By the address of a net. A net that ended leaves its entry, until another begins at its address.
-pub static NETS: Mutex<Option<HashMap<usize, Vec<Placed>>>> = Mutex::new(None);
-
 thread_local! {
     /// Whether a blob of a net has new memory since the last plan.
     static GREW: Cell<bool> = const { Cell::new(false) };
@@ -49,13 +45,13 @@ pub fn grew() {
 
 pub fn begin(net: Net, placed: Vec<Placed>) {
     place(&placed);
-    lock(&NETS).get_or_insert_default().insert(net.address(), placed);
+    with(|state| state.placed.insert(net.address(), placed));
 }
 
 /// Plans anew if blobs grew.
 pub fn place_again(net: Net) -> Option<()> {
     if GREW.take() {
-        place(lock(&NETS).as_ref()?.get(&net.address())?);
+        with(|state| state.placed.get(&net.address()).map(|placed| place(placed)));
     }
     Some(())
 }

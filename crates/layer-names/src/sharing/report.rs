@@ -1,12 +1,10 @@
 //! What was shared, for the end of the process: a paragraph on standard error.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::ffi::CStr;
 use std::fmt::Write;
-use std::sync::{Mutex, Once};
+use std::sync::Once;
 
-use super::library;
-use crate::at_fork::lock;
+use super::{library, with};
 use crate::net::Structure;
 
 #[derive(Default)]
@@ -14,13 +12,7 @@ pub struct Kept {
     /// Names of blobs, by the reason.
     apart: BTreeMap<&'static str, BTreeSet<String>>,
     /// Names of blobs, by the address of their sentence.
-    names: BTreeMap<usize, String>,
-}
-
-pub static KEPT: Mutex<Option<Kept>> = Mutex::new(None);
-
-pub fn names(sentence: &'static CStr, blob: &str) {
-    lock(&KEPT).get_or_insert_default().names.insert(sentence.as_ptr().addr(), blob.to_owned());
+    pub names: BTreeMap<usize, String>,
 }
 
 pub fn planned(structure: &Structure, apart: &[(usize, &'static str)]) {
@@ -30,24 +22,23 @@ pub fn planned(structure: &Structure, apart: &[(usize, &'static str)]) {
         // SAFETY: the function stays: this library is never unloaded.
         unsafe { libc::atexit(at_exit) };
     });
-    let mut kept = lock(&KEPT);
-    let kept = kept.get_or_insert_default();
-    for (blob, why) in apart {
-        if let Some(name) = names.get(blob) {
-            kept.apart.entry(why).or_default().insert((*name).to_owned());
+    let named = apart.iter().filter_map(|(blob, why)| Some((why, names.get(blob)?)));
+    with(|state| {
+        for (why, name) in named {
+            state.kept.apart.entry(why).or_default().insert((*name).to_owned());
         }
-    }
+    });
 }
 
 extern "C" fn at_exit() {
     crate::naming(|| {
-        eprint!("{}", text()?);
+        eprint!("{}", text());
         Some(())
     });
 }
 
-fn text() -> Option<String> {
-    let kept = lock(&KEPT).take()?;
+fn text() -> String {
+    let kept = with(|state| std::mem::take(&mut state.kept));
     let ([host, device], touched) = library::figures();
     let mib = |bytes: u64| bytes as f64 / (1 << 20) as f64;
     let mut text = String::new();
@@ -70,7 +61,7 @@ fn text() -> Option<String> {
             let _ = writeln!(text, "  kept apart ({why}): {}", list(blobs));
         }
     }
-    Some(text)
+    text
 }
 
 fn list(names: &BTreeSet<String>) -> String {

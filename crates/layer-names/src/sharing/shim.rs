@@ -2,10 +2,8 @@
 //! copy of its class's table of virtual functions, with these slots exchanged. Layers of nets that share nothing keep their own.
 
 use std::ffi::c_void;
-use std::sync::Mutex;
 
-use super::library;
-use crate::at_fork::lock;
+use super::{library, with};
 use crate::symbols::{find, table_of};
 
 /// `Forward_cpu` and `Forward_gpu(const vector<Blob*>& bottom, const vector<Blob*>& top)`
@@ -83,9 +81,6 @@ impl Slots {
     }
 }
 
-/// By the object's address: a table stays until another layer begins there.
-pub static TABLES: Mutex<Vec<(usize, Box<[usize]>)>> = Mutex::new(Vec::new());
-
 /// Puts `layer` in front of the object's functions.
 ///
 /// # Safety
@@ -112,16 +107,11 @@ pub unsafe fn attach(object: *mut c_void, slots: Slots, layer: Layer) -> Option<
     for (at, slot) in slots.backward.into_iter().enumerate() {
         copy[1 + HEAD + slot] = [before_backward::<0>, before_backward::<1>][at] as *const () as usize;
     }
-    let mut tables = lock(&TABLES);
     // SAFETY: the caller guarantees the object; the copy stays as long as it.
     unsafe { *object.cast::<*const usize>() = copy.as_ptr().add(1 + HEAD) };
-    match tables.binary_search_by_key(&object.addr(), |(address, _)| *address) {
-        Ok(at) => {
-            let (_, old) = std::mem::replace(&mut tables[at], (object.addr(), copy));
-            // SAFETY: the layer that was here has ended; its shim was boxed above.
-            drop(unsafe { Box::from_raw(old[0] as *mut Shim) });
-        }
-        Err(at) => tables.insert(at, (object.addr(), copy)),
+    if let Some(old) = with(|state| state.tables.insert(object.addr(), copy)) {
+        // SAFETY: the layer that was here has ended; its shim was boxed above.
+        drop(unsafe { Box::from_raw(old[0] as *mut Shim) });
     }
     Some(())
 }
