@@ -20,6 +20,10 @@ const OLDEST: c_int = 7000;
 /// Under other names there may be a toolkit's stub.
 const LIBRARY: &CStr = c"libcuda.so.1";
 
+/// Reasons that may pass.
+pub const NO_MEMORY: &str = "there is no host memory left";
+pub const NO_DESCRIPTOR: &str = "there is no file descriptor left";
+
 static VERSION: AtomicI32 = AtomicI32::new(0);
 
 /// As `cuDriverGetVersion` counts; 0 before the driver is loaded.
@@ -44,6 +48,14 @@ pub fn load() -> Result<Driver, WhyNot> {
     Ok(driver)
 }
 
+pub fn is_temporary(why: WhyNot) -> bool {
+    match why {
+        WhyNot::NotNow(_) => true,
+        WhyNot::Init(failure) => failure.status == status::OUT_OF_MEMORY,
+        _ => false,
+    }
+}
+
 fn open() -> Result<*mut c_void, WhyNot> {
     // SAFETY: the name is NUL-terminated; the initialisers are the driver's.
     let opened = unsafe { libc::dlopen(LIBRARY.as_ptr(), libc::RTLD_LAZY) };
@@ -56,11 +68,16 @@ fn why_not_opened() -> WhyNot {
     // SAFETY: dlerror has no preconditions.
     let words = unsafe { libc::dlerror() };
     if words.is_null() {
-        return WhyNot::NotLoadable("the loader has no memory for its message");
+        // The loader had no memory for its message.
+        return WhyNot::NotNow(NO_MEMORY);
     }
     // SAFETY: the string is NUL-terminated and stays until this thread's next call of the loader.
     match unsafe { CStr::from_ptr(words) }.to_str().unwrap_or_default() {
         ABSENT => WhyNot::NoLibrary,
+        words if words.ends_with("Cannot allocate memory") || words.ends_with("out of memory") => {
+            WhyNot::NotNow(NO_MEMORY)
+        }
+        words if words.contains("Too many open files") => WhyNot::NotNow(NO_DESCRIPTOR),
         words => {
             WhyNot::NotLoadable(WORDS.get_or_init(|| Text::of(format_args!("{}", Escaped(words.as_bytes())))).as_ref())
         }

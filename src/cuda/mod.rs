@@ -58,6 +58,11 @@ fn find() -> Result<&'static Driver, WhyNot> {
             process::begin_search();
             // Two threads may both load and start it, which is harmless.
             let found = load::load();
+            if let Err(why) = found {
+                if load::is_temporary(why) {
+                    return Err(why);
+                }
+            }
             FOUND.get_or_init(|| found)
         }
     };
@@ -86,12 +91,14 @@ pub fn is_out_of_memory(error: Error) -> bool {
 
 /// Also returns a sentence about the driver.
 pub fn status() -> (Result<(), Error>, &'static CStr) {
-    static SENTENCES: [OnceLock<Text<700>>; 3] = [const { OnceLock::new() }; 3];
+    static SENTENCES: [OnceLock<Text<700>>; 6] = [const { OnceLock::new() }; 6];
     let answer = find();
     let sentence = &SENTENCES[match answer {
         Err(WhyNot::Forked) => 0,
         Err(WhyNot::Exiting) => 1,
-        _ => 2,
+        Err(WhyNot::NotNow(want)) => 2 + usize::from(want == load::NO_DESCRIPTOR),
+        Err(why) if load::is_temporary(why) => 4,
+        _ => 5,
     }];
     // Made first, so that no fork finds the cell half initialised.
     let text = match answer {

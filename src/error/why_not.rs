@@ -3,12 +3,14 @@
 use std::fmt;
 use std::sync::OnceLock;
 
-/// Found once in a process, except the last three.
+/// Found once in a process, except `NotNow` and the last three.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WhyNot {
     NoLibrary,
     /// The loader's message.
     NotLoadable(&'static str),
+    /// What is lacking at present.
+    NotNow(&'static str),
     /// What `libcuda.so.1` lacks.
     NoFunction(&'static str),
     /// The CUDA toolkit's library, for linking only.
@@ -59,6 +61,7 @@ impl fmt::Display for WhyNot {
                  or, in a container, let it see the GPU",
             ),
             WhyNot::NotLoadable(words) => write!(f, "libcuda.so.1 cannot be loaded: {words}"),
+            WhyNot::NotNow(want) => write!(f, "libcuda.so.1 cannot be loaded now: {want}; free some and try again"),
             WhyNot::NoFunction(name) => {
                 write!(f, "libcuda.so.1 has no function {name}; install a complete and newer NVIDIA driver")
             }

@@ -160,6 +160,24 @@ fn a_driver_is_found_by_its_name_where_the_loader_looks() {
     });
 }
 
+fn a_driver_that_could_not_be_loaded_for_want_of_a_file_descriptor_is_looked_for_again() {
+    with_library(links_the_simulated, || {
+        let limit = |descriptors| {
+            let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+            assert_eq!(unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) }, 0);
+            let before = std::mem::replace(&mut limit.rlim_cur, descriptors);
+            assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &limit) }, 0);
+            before
+        };
+        let before = limit(0);
+        let (status, sentence) = cuda_status();
+        limit(before);
+        assert_eq!(status, SYNCEDMEM_ERROR_NO_GPU);
+        assert!(sentence.contains("no file descriptor left"), "{sentence}");
+        assert_eq!(cuda_status().0, SYNCEDMEM_SUCCESS, "{}", cuda_status().1);
+    });
+}
+
 fn a_device_that_does_not_start_is_an_error_of_the_call_and_may_start_the_next_time() {
     let gpu = simulated_gpu();
     let mut object = Object::holding(&pattern(1, 100));
@@ -182,6 +200,7 @@ crate::support::harness::tests![
     a_file_that_is_no_library_is_named_with_the_loaders_words,
     a_library_that_lacks_the_drivers_functions_is_told_from_none,
     without_a_driver_the_sentence_says_what_to_install,
-    a_driver_is_found_by_its_name_where_the_loader_looks;
+    a_driver_is_found_by_its_name_where_the_loader_looks,
+    a_driver_that_could_not_be_loaded_for_want_of_a_file_descriptor_is_looked_for_again;
     alone_with_driver(&[]): a_device_that_does_not_start_is_an_error_of_the_call_and_may_start_the_next_time
 ];
