@@ -18,6 +18,7 @@ const std::string caught_from_the_callback =
     "cpu_data again: mine, 1 destroyed, 0 uncaught\n"
     "set_cpu_data: mine, 1 destroyed, 0 uncaught\n"
     "CaffeMallocHost: mine, 1 destroyed, 0 uncaught\n";
+const std::string caught_through_a_wrapper = "cpu_data: bad_alloc, 1 destroyed, 0 uncaught\n";
 
 const char libstdcxx[] = "libstdc++.so.6";
 const char libcxx[] = "libc++.so.1";
@@ -70,6 +71,21 @@ TEST(StaticLibstdcxx, IsThrownWithWhereTheProgramExportsIt) { expect_caught_besi
 
 TEST(StaticLibstdcxx, IsNotFoundWhereItIsNotExportedAndNoOtherTakesItsPlace) {
   expect_refused_beside(CATCHES_HIDDEN, libstdcxx);
+  expect_refused_beside(CATCHES_HIDDEN_BESIDE_SHARED, libstdcxx);
+}
+
+TEST(Libstdcxx, IsFoundAmongWhatALibraryWithoutHandlersNeeds) {
+  for (const char* program : {CATCHES_SHARED, CATCHES_FIXED, CATCHES_LINKED_IN}) {
+    for (const char* wraps : {WRAPS_SHARED, WRAPS_INDIRECT}) {
+      expect_caught(std::string(program) + " policy " + wraps + " wraps", caught_through_a_wrapper);
+    }
+  }
+}
+
+TEST(Libstdcxx, IsNotTakenForALibraryThatNeedsNone) {
+  const Outcome outcome = throwing(CATCHES_SHARED " policy " WRAPS_NOTHING " wraps");
+  EXPECT_EQ(outcome.status, 128 + SIGABRT) << outcome;
+  EXPECT_NE(outcome.errors.find("syncedmem_set_error_callback"), std::string::npos) << outcome;
 }
 
 TEST(Libstdcxx, OfALibraryIsFoundWhereTheProgramHasNone) {
@@ -92,6 +108,12 @@ TEST(Libcxx, IsThrownWithBesideOthers) { expect_caught_beside(CATCHES_LIBCXX, li
 
 TEST(Libcxx, IsFoundByAProgramAtAFixedAddressThatIsBoundLazily) {
   expect_caught_beside(CATCHES_LIBCXX_FIXED, libstdcxx);
+}
+
+TEST(Libcxx, IsFoundAmongWhatALibraryWithoutHandlersNeeds) {
+  for (const char* program : {CATCHES_LIBCXX, CATCHES_LIBCXX_FIXED}) {
+    expect_caught(std::string(program) + " policy " WRAPS_LIBCXX " wraps", caught_through_a_wrapper);
+  }
 }
 
 TEST(Libcxx, IsFoundWhereTheLibraryIsLinkedIn) { expect_caught_beside(CATCHES_LIBCXX_LINKED_IN, libstdcxx); }

@@ -1,8 +1,8 @@
 // Makes the library's C++ functions fail, and prints what it catches. A program, or with PLUGIN a library that a program opens.
 //
-//   catches policy|callback [LIBRARY local|global|fails]
+//   catches policy|callback [LIBRARY local|global|fails|wraps]
 //
-// LIBRARY is opened first; with `fails` it fails in the program's place.
+// LIBRARY is opened first; with `fails` it fails in the program's place, with `wraps` the program calls the library through it.
 #include <dlfcn.h>
 
 #include <cstdio>
@@ -74,6 +74,18 @@ extern "C" int catches(const char* how) {
 }
 
 #ifndef PLUGIN
+namespace {
+
+using Wraps = const char* (*)(caffe::SyncedMemory*);
+
+int catches_through(Wraps wraps) {
+  caffe::SyncedMemory memory(absurd);
+  say("cpu_data", [&] { wraps(&memory); });
+  return 0;
+}
+
+}  // namespace
+
 int main(int arguments, char** argument) {
   if (arguments == 4) {
     const int scope = std::strcmp(argument[3], "global") == 0 ? RTLD_GLOBAL : RTLD_LOCAL;
@@ -84,6 +96,9 @@ int main(int arguments, char** argument) {
     }
     if (std::strcmp(argument[3], "fails") == 0) {
       return reinterpret_cast<int (*)(const char*)>(dlsym(library, "catches"))(argument[1]);
+    }
+    if (std::strcmp(argument[3], "wraps") == 0) {
+      return catches_through(reinterpret_cast<Wraps>(dlsym(library, "wraps")));
     }
   }
   return catches(argument[1]);

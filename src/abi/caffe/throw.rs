@@ -2,8 +2,9 @@
 //!
 //! A process may have several: libstdc++ and libc++, shared, and linked into programs and libraries. Only the caller's
 //! own can throw what the caller catches: that of the personality routine to which the loader has bound the caller's
-//! references. A caller whose runtime is linked in and not exported has no such reference, nor has one without handlers
-//! and destructors.
+//! references. A caller whose runtime is linked in and not exported has no such reference. A caller without handlers
+//! and destructors has none either: exceptions only pass its frames, and its runtime is the first among the objects
+//! that it needs.
 
 use std::ffi::{CStr, c_char, c_void};
 use std::mem::transmute;
@@ -47,15 +48,25 @@ impl Caller {
     fn find() -> Option<Caller> {
         // A call may be the last instruction of its object.
         let address = call_site::caller(per_thread::caller_of_callbacks())? - 1;
-        loaded::find_map(|object| {
+        let (file, bound, passes) = loaded::find_map(|object| {
             if !object.contains(address) {
                 return None;
             }
             let path = object.name().to_str().unwrap_or_default();
             let file = path.rsplit('/').next().filter(|file| !file.is_empty()).unwrap_or("the program");
-            let file = FileName::of(format_args!("{file}"));
-            Some(Caller { file, personality: object.bound(PERSONALITY) })
-        })
+            let bound = object.bound(PERSONALITY);
+            let passes = bound.is_none() && !object.may_have_handlers();
+            Some((FileName::of(format_args!("{file}")), bound, passes.then(|| object.identity())))
+        })?;
+        let personality = bound.or_else(|| {
+            // The runtime's own references may be bound to a program's entry too.
+            let exported = |object: &loaded::Object| {
+                object.symbols()?.find(PERSONALITY)?;
+                object.bound(PERSONALITY)
+            };
+            loaded::needed::find(passes?, exported)
+        });
+        Some(Caller { file, personality })
     }
 }
 

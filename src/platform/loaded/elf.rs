@@ -28,11 +28,13 @@ struct Relocation {
 }
 
 const DT_NULL: i64 = 0;
+const DT_NEEDED: i64 = 1;
 const DT_PLTRELSZ: i64 = 2;
 const DT_STRTAB: i64 = 5;
 const DT_SYMTAB: i64 = 6;
 const DT_RELA: i64 = 7;
 const DT_RELASZ: i64 = 8;
+const DT_SONAME: i64 = 14;
 const DT_JMPREL: i64 = 23;
 const DT_GNU_HASH: i64 = 0x6fff_fef5;
 
@@ -66,6 +68,8 @@ pub struct Symbols<'o> {
     hash: usize,
     /// Address and number of data's and of functions'.
     relocations: [(usize, usize); 2],
+    /// Address and number of entries of the dynamic section.
+    section: (usize, usize),
     object: PhantomData<&'o Elf64_Phdr>,
 }
 
@@ -105,7 +109,7 @@ impl<'o> Symbols<'o> {
             }
         }
         let (names, symbols, hash) = (names?, symbols?, hash?);
-        let found = Symbols { base, names, symbols, hash, relocations, object: PhantomData };
+        let found = Symbols { base, names, symbols, hash, relocations, section: (begin, entries), object: PhantomData };
         [found.names, found.symbols, found.hash].into_iter().all(within).then_some(found)
     }
 
@@ -156,6 +160,22 @@ impl<'o> Symbols<'o> {
             // SAFETY: the loader wrote this word, and the program reads it.
             Some(Reference { entry, word: unsafe { read(word, 0) } })
         })
+    }
+
+    pub fn needed(&self) -> impl Iterator<Item = &'o CStr> {
+        self.strings(DT_NEEDED)
+    }
+
+    pub fn own_name(&self) -> Option<&'o CStr> {
+        self.strings(DT_SONAME).next()
+    }
+
+    fn strings(&self, tag: i64) -> impl Iterator<Item = &'o CStr> {
+        let (section, entries) = self.section;
+        // SAFETY: within the section, which `of`'s caller says is mapped.
+        let all = (0..entries).map(move |index| unsafe { read::<Dynamic>(section, index) });
+        let all = all.take_while(|entry| entry.tag != DT_NULL);
+        all.filter(move |entry| entry.tag == tag).map(|entry| self.string(entry.value as usize))
     }
 
     pub fn function_at(&self, address: usize) -> Option<&'o CStr> {

@@ -5,6 +5,8 @@
 #![expect(unsafe_code, reason = "the loader's own structures are read")]
 
 pub mod elf;
+mod frames;
+pub mod needed;
 mod note;
 mod segment;
 
@@ -31,6 +33,10 @@ pub fn find_map<T>(mut visit: impl FnMut(&Object) -> Option<T>) -> Option<T> {
     });
     found
 }
+
+/// Identifies an object while it is loaded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Identity(usize);
 
 pub struct Object<'w>(&'w dl_phdr_info);
 
@@ -73,6 +79,15 @@ impl<'w> Object<'w> {
         let elsewhere = || symbols.references(name).map(|it| it.word).find(|&address| !self.contains(address));
         let own = || symbols.find(name).map(|address| address.addr().get());
         entry().or_else(elsewhere).or_else(own)
+    }
+
+    pub fn may_have_handlers(&self) -> bool {
+        // SAFETY: as for `headers`.
+        unsafe { frames::may_have_handlers(self.headers(), self.base()) }
+    }
+
+    pub fn identity(&self) -> Identity {
+        Identity(self.0.dlpi_phdr.addr())
     }
 
     pub fn base(&self) -> usize {
