@@ -1,6 +1,5 @@
 //! `syncedmem diff`.
 
-mod compare;
 mod text;
 
 use std::path::{Path, PathBuf};
@@ -11,8 +10,6 @@ use clap::{Args, ValueHint};
 use crate::output::is_standard;
 use crate::report::{input, read};
 use crate::say;
-use compare::Differences;
-use text::DiffText;
 
 /// Compare the memory of two runs.
 #[derive(Debug, Args)]
@@ -44,7 +41,8 @@ pub fn run(options: &Options) -> ExitCode {
         Ok(both) => both,
         Err(why) => return say::failed(why),
     };
-    let found = Differences::between(&of_a, &of_b);
-    DiffText(&found).to_string().lines().for_each(say::line);
-    say::status(found.is_same())
+    let mut text = String::new();
+    let is_same = text::write(&mut text, &of_a, &of_b).unwrap_or(false);
+    text.lines().for_each(say::line);
+    say::status(is_same)
 }

@@ -1,106 +1,157 @@
-//! Differences as text.
+//! Pairs the processes of two reports, and writes how their figures differ.
 
-use std::fmt;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::fmt::{self, Write};
 
+use syncedmem_trace::account::Sum;
+use syncedmem_trace::kind::Kind;
 use syncedmem_trace::text::{Duration, Size};
 
-use super::compare::{Differences, Figure, Of, Pair, Section, Unit};
+use crate::pairs::{self, Pairs};
+use crate::report::batch::growth;
+use crate::report::facts::{Process, Trace};
 
 /// Figures of a section that are shown; the rest are counted.
 const SHOWN: usize = 12;
 
-pub struct DiffText<'a>(pub &'a Differences<'a>);
-
-impl fmt::Display for DiffText<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Differences { files, notes, only_in, processes } = self.0;
-        notes.iter().try_for_each(|note| writeln!(f, "{note}"))?;
-        for (file, programs) in files.iter().zip(only_in) {
-            programs.iter().try_for_each(|program| writeln!(f, "{program}: only in {file}"))?;
-        }
-        for (number, pair) in processes.iter().enumerate() {
-            if number > 0 {
-                writeln!(f)?;
-            }
-            one(f, pair, files)?;
-        }
-        if processes.is_empty() {
-            writeln!(f, "{} and {} have no process of the same program", files[0], files[1])?;
-        }
-        Ok(())
+/// Returns whether nothing differs but times and the system's figures.
+pub fn write(f: &mut String, a: &Trace, b: &Trace) -> Result<bool, fmt::Error> {
+    for trace in [a, b] {
+        trace.notes.iter().try_for_each(|note| writeln!(f, "{}: {note}", trace.name))?;
     }
-}
-
-fn one(f: &mut fmt::Formatter<'_>, Pair { processes, sections }: &Pair, files: &[&str; 2]) -> fmt::Result {
-    for ((letter, file), process) in ['A', 'B'].into_iter().zip(files).zip(processes) {
-        let program = if process.name.is_empty() { "an unnamed program" } else { &process.name };
-        writeln!(f, "{letter}: {file}, memory of {program} (process {})", process.id)?;
-    }
-    sections.iter().try_for_each(|section| show(f, section))
-}
-
-fn show(f: &mut fmt::Formatter<'_>, section: &Section) -> fmt::Result {
-    let Section { of, unit, figures } = section;
-    let (changed, same): (Vec<_>, Vec<_>) = figures.iter().partition(|figure| figure.change() > 0);
-    let title = match (of, unit) {
-        (Of::Peak, _) => "memory at its peak",
-        (Of::Role, _) => "by role, at the peak",
-        (Of::Holder, _) => "holders, at the peak",
-        (Of::Batch, Unit::Bytes) => "cost of the batch",
-        (Of::Batch, _) => "batch",
-        (Of::Objects, _) => "objects made",
-        (Of::Work, Unit::Bytes) => "work, bytes",
-        (Of::Work, Unit::Count) => "work, times",
-        (Of::Work, Unit::Nanoseconds) => "work, time",
-        (Of::System, Unit::Nanoseconds) => "the process, time",
-        (Of::System, _) => "the process, memory",
+    let [names_a, names_b] = [a, b].map(|trace| trace.processes.iter().map(|process| process.name.as_str()));
+    let Pairs { both, only_in } = match (&a.processes[..], &b.processes[..]) {
+        // A program and its successor may have different names.
+        ([_], [_]) => Pairs { both: vec![(0, 0)], only_in: Default::default() },
+        _ => pairs::by_name(names_a, names_b),
     };
+    for (trace, programs) in [a, b].iter().zip(&only_in) {
+        programs.iter().try_for_each(|program| writeln!(f, "{program}: only in {}", trace.name))?;
+    }
+    let mut is_same = only_in.iter().all(Vec::is_empty);
+    for (number, &(one, other)) in both.iter().enumerate() {
+        if number > 0 {
+            writeln!(f)?;
+        }
+        let processes = [&a.processes[one], &b.processes[other]];
+        for ((letter, trace), process) in ['A', 'B'].into_iter().zip([a, b]).zip(processes) {
+            let program = if process.name.is_empty() { "an unnamed program" } else { &process.name };
+            writeln!(f, "{letter}: {}, memory of {program} (process {})", trace.name, process.id)?;
+        }
+        let [of_a, of_b] = processes.map(sections);
+        for (a, b) in of_a.into_iter().zip(of_b) {
+            is_same &= section(f, a, b)?;
+        }
+    }
+    if both.is_empty() {
+        writeln!(f, "{} and {} have no process of the same program", a.name, b.name)?;
+    }
+    Ok(is_same)
+}
+
+/// A name, a kind and an amount.
+type Figure = (String, Option<&'static str>, u64);
+
+struct Section {
+    title: &'static str,
+    in_words: fn(u64) -> String,
+    figures: Vec<Figure>,
+}
+
+fn sections(process: &Process) -> Vec<Section> {
+    let by_kind =
+        |name: &str, bytes: [u64; 3]| Kind::ALL.map(|kind| (name.to_owned(), Some(kind.name()), bytes[kind as usize]));
+    let one = |name: &str, amount: u64| (name.to_owned(), None, amount);
+    let work = |of: fn(Sum) -> u64| process.account.work().map(move |(work, sum)| one(&work.to_string(), of(sum)));
+    let ending = &process.ending;
+    // Of several nets, the one that holds most.
+    let growth = growth(process);
+    let batch = growth.first();
+    let span = one("from the first event to the last", process.timeline.span());
+    let size = |bytes| Size(bytes).to_string();
+    let count = |count: u64| count.to_string();
+    let duration = |nanoseconds| Duration(nanoseconds).to_string();
+    let section = |title, in_words, figures| Section { title, in_words, figures };
+    vec![
+        section(
+            "memory at its peak",
+            size,
+            by_kind("peak", Kind::ALL.map(|kind| process.account.memory(kind).peak)).into(),
+        ),
+        section(
+            "by role, at the peak",
+            size,
+            process.roles.iter().flat_map(|&(role, bytes)| by_kind(role, bytes)).collect(),
+        ),
+        section(
+            "holders, at the peak",
+            size,
+            process.holders.iter().flat_map(|row| by_kind(&row.who, row.at_peak)).collect(),
+        ),
+        section(
+            "cost of the batch",
+            size,
+            batch.map(|batch| one("one more item", batch.one_more)).into_iter().collect(),
+        ),
+        section("batch", count, batch.map(|batch| one("items of the batch", batch.items)).into_iter().collect()),
+        section("objects made", count, vec![one("objects made", process.account.made())]),
+        section("work, bytes", size, work(|sum| sum.bytes).collect()),
+        section("work, times", count, work(|sum| sum.count).collect()),
+        section("work, time", duration, work(|sum| sum.nanoseconds).chain([span]).collect()),
+        section("the process, memory", size, vec![one("resident at its peak", ending.resident_peak.unwrap_or(0))]),
+        section(
+            "the process, time",
+            duration,
+            vec![
+                one("from its start to its end", ending.elapsed.unwrap_or(0)),
+                one("on a processor", ending.processor_time.unwrap_or(0)),
+            ],
+        ),
+    ]
+}
+
+/// The largest change first. Returns whether nothing differs, or differs from run to run.
+fn section(f: &mut String, Section { title, in_words, figures }: Section, other: Section) -> Result<bool, fmt::Error> {
+    let mut both: BTreeMap<(String, Option<&str>), [u64; 2]> = BTreeMap::new();
+    for (side, figures) in [figures, other.figures].into_iter().enumerate() {
+        figures.into_iter().for_each(|(name, kind, amount)| both.entry((name, kind)).or_default()[side] += amount);
+    }
+    // Figures of the system are shown if both runs have them.
+    let is_system = title.starts_with("the process");
+    both.retain(|_, amounts| if is_system { !amounts.contains(&0) } else { *amounts != [0; 2] });
+    // One kind alone needs no name.
+    let has_kinds = both.keys().any(|(_, kind)| both.keys().any(|(_, other)| kind != other));
+    let (mut changed, same): (Vec<_>, Vec<_>) = both.into_iter().partition(|(_, [a, b])| a != b);
+    changed.sort_by_key(|(_, [a, b])| Reverse(a.abs_diff(*b)));
     if changed.is_empty() {
-        return match same.len() {
-            0 => Ok(()),
-            _ => writeln!(f, "\n{title}: no change"),
-        };
+        if !same.is_empty() {
+            writeln!(f, "\n{title}: no change")?;
+        }
+        return Ok(true);
     }
     writeln!(f, "\n{title:<44}{:>12}{:>12}{:>13}", "in A", "in B", "change")?;
-    // One kind alone needs no name.
-    let has_kinds = figures.iter().any(|figure| figure.kind != figures[0].kind);
-    for figure in changed.iter().take(SHOWN) {
-        line(f, figure, *unit, has_kinds)?;
+    for ((name, kind), [a, b]) in changed.iter().take(SHOWN) {
+        let name = match kind {
+            Some(kind) if name == "peak" => (*kind).to_string(),
+            Some(kind) if has_kinds => format!("{name}, {kind}"),
+            _ => name.clone(),
+        };
+        let share = match (*a, *b) {
+            (0, _) => "new".to_string(),
+            (_, 0) => "gone".to_string(),
+            (a, b) => format!("{:+.1} %", (b as f64 - a as f64) / a as f64 * 100.0),
+        };
+        let change = format!("{}{}", if b > a { '+' } else { '-' }, in_words(a.abs_diff(*b)));
+        // A longer name stands on a line of its own.
+        let end = if name.chars().count() > 41 { format!("\n{:<44}", "") } else { String::new() };
+        writeln!(f, "  {name:<42}{end}{:>12}{:>12}{change:>13}{share:>11}", in_words(*a), in_words(*b))?;
     }
-    let more = changed.len().saturating_sub(SHOWN);
-    match (more, same.len()) {
-        (0, 0) => Ok(()),
-        (0, same) => writeln!(f, "  {same} the same"),
-        (more, 0) => writeln!(f, "  {more} more with smaller changes"),
-        (more, same) => writeln!(f, "  {more} more with smaller changes, {same} the same"),
+    match (changed.len().saturating_sub(SHOWN), same.len()) {
+        (0, 0) => {}
+        (0, same) => writeln!(f, "  {same} the same")?,
+        (more, 0) => writeln!(f, "  {more} more with smaller changes")?,
+        (more, same) => writeln!(f, "  {more} more with smaller changes, {same} the same")?,
     }
-}
-
-fn line(f: &mut fmt::Formatter<'_>, figure: &Figure, unit: Unit, has_kinds: bool) -> fmt::Result {
-    let Figure { name, kind, a, b } = figure;
-    let name = match kind {
-        Some(kind) if name == "peak" => (*kind).to_string(),
-        Some(kind) if has_kinds => format!("{name}, {kind}"),
-        _ => name.clone(),
-    };
-    let amount = |amount: u64| match unit {
-        Unit::Bytes => Size(amount).to_string(),
-        Unit::Count => amount.to_string(),
-        Unit::Nanoseconds => Duration(amount).to_string(),
-    };
-    let sign = if b > a { '+' } else { '-' };
-    let share = match (a, b) {
-        (0, _) => "new".to_string(),
-        (_, 0) => "gone".to_string(),
-        (&a, &b) => format!("{:+.1} %", (b as f64 - a as f64) / a as f64 * 100.0),
-    };
-    let change = format!("{sign}{}", amount(figure.change()));
-    // A longer name stands on a line of its own.
-    if name.chars().count() > 41 {
-        writeln!(f, "  {name}")?;
-        write!(f, "{:<44}", "")?;
-    } else {
-        write!(f, "  {name:<42}")?;
-    }
-    writeln!(f, "{:>12}{:>12}{change:>13}{share:>11}", amount(*a), amount(*b))
+    Ok(is_system || title == "work, time")
 }
