@@ -7,7 +7,7 @@ mod recording;
 use std::collections::VecDeque;
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use recording::{LAYOUT, Recording, at, process};
 use syncedmem_trace::event::{Event, Noticed, Origin, Site, What};
@@ -16,40 +16,20 @@ use syncedmem_trace::recording::header::{About, End as EndMark};
 use syncedmem_trace::recording::record::Record;
 use syncedmem_trace::recording::text;
 use syncedmem_trace_reader::{Caffe, End, Item, Note, ReadError, Reader, Stream};
+use tempfile::{TempDir, tempdir};
 
-/// A folder of a test's own.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(test: &str) -> Folder {
-        let folder = std::env::temp_dir().join(format!("syncedmem-reader-{test}-{}", std::process::id()));
-        fs::create_dir(&folder).unwrap();
-        Folder(folder)
-    }
-
-    fn holding(test: &str, recordings: &[(&str, &Recording)]) -> Folder {
-        let folder = Folder::new(test);
-        recordings.iter().for_each(|(name, recording)| recording.write(&folder.file(name)));
-        folder
-    }
-
-    fn file(&self, name: &str) -> PathBuf {
-        self.0.join(name)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        fs::remove_dir_all(&self.0).unwrap();
-    }
+fn holding(recordings: &[(&str, &Recording)]) -> TempDir {
+    let folder = tempdir().unwrap();
+    recordings.iter().for_each(|(name, recording)| recording.write(&folder.path().join(name)));
+    folder
 }
 
 fn all(path: &Path) -> Vec<Item> {
     Reader::open(path).unwrap().map(Result::unwrap).collect()
 }
 
-fn read(test: &str, recording: &Recording) -> Vec<Item> {
-    all(&Folder::holding(test, &[("t", recording)]).file("t"))
+fn read(recording: &Recording) -> Vec<Item> {
+    all(&holding(&[("t", recording)]).path().join("t"))
 }
 
 fn events(items: &[Item]) -> Vec<Event> {
@@ -85,7 +65,7 @@ fn a_recording_is_read_in_the_order_of_ends_with_its_texts() {
     recording.named(60, 0x1000, "conv1 weights");
     recording.put(Record::Items { time: 61, thread: 1, object: 0x1000, object_bytes: 64, items: 8 });
     recording.end(EndMark { time: 99, processor_time: 50, peak_resident: 4096, peak_address_space: 8192 });
-    let items = read("order", &recording);
+    let items = read(&recording);
     let [Item::Process { process: 7, name, parent: None, monotonic: 100, realtime: 1_000_000_100 }, rest @ ..] =
         &items[..]
     else {
@@ -121,7 +101,7 @@ fn what_a_process_is_and_what_bounds_it_is_read_before_its_events() {
     recording.text(text::Topic::Setting, 0, b"SYNCEDMEM_POOL_BUDGET=0");
     recording.event(at(10, 0, made(64)));
     recording.text(text::Topic::Caffe, 0, b"/lib/libcaffe.so.1.0.0");
-    let notes = read("notes", &recording).into_iter().skip(1).map_while(|item| match item {
+    let notes = read(&recording).into_iter().skip(1).map_while(|item| match item {
         Item::Note(note) => Some(note),
         _ => None,
     });
@@ -146,12 +126,12 @@ fn an_object_whose_construction_was_not_recorded_is_found_by_its_first_event() {
     });
     let what = What::Made { bytes: 64, noticed: Noticed::FirstAccess };
     let found = Event { site: Site(3), duration: 0, ..at(10, 0, what) };
-    assert_eq!(events(&read("found", &recording))[0], found, "with the site of the first event that has one");
+    assert_eq!(events(&read(&recording))[0], found, "with the site of the first event that has one");
     // The next event with a site belongs to another object at the same address.
     let recording = Recording::new(&process(7));
     recording.event(at(10, 5, allocated(5)));
     recording.event(Event { site: Site(3), ..at(20, 0, made(32)) });
-    let events = events(&read("another", &recording));
+    let events = events(&read(&recording));
     assert_eq!((events[0].what, events[0].site, events[2].what), (what, Site::UNKNOWN, made(32)));
 }
 
@@ -165,7 +145,7 @@ fn blocks_and_objects_from_before_the_recording_end_without_a_trace() {
     recording.event(at(14, 0, freed(5)));
     recording.event(at(15, 0, freed(6)));
     recording.event(at(16, 0, What::Ended));
-    let whats: Vec<_> = events(&read("before", &recording)).iter().map(|event| event.what).collect();
+    let whats: Vec<_> = events(&read(&recording)).iter().map(|event| event.what).collect();
     assert_eq!(whats, [made(64), allocated(6), freed(6), What::Ended]);
 }
 
@@ -174,7 +154,7 @@ fn what_gave_way_in_a_ring_that_wrapped_is_counted_and_the_rest_is_read() {
     let recording = Recording::new(&process(7));
     let total = 2 * LAYOUT.most + 5;
     (0..total).for_each(|time| recording.event(at(time, 0, What::Synchronised)));
-    let items = read("ring", &recording);
+    let items = read(&recording);
     let times: Vec<_> =
         events(&items).iter().filter(|event| event.what == What::Synchronised).map(|event| event.start).collect();
     assert_eq!(times, (total - LAYOUT.most..total).collect::<Vec<_>>());
@@ -187,7 +167,7 @@ fn a_record_that_was_not_finished_is_passed_over_and_counted() {
     recording.event(at(10, 0, What::Synchronised));
     recording.reserve();
     recording.event(at(12, 0, What::Synchronised));
-    let items = read("unfinished", &recording);
+    let items = read(&recording);
     let times: Vec<_> = events(&items).iter().skip(1).map(|event| event.start).collect();
     assert_eq!((times, ends(&items)[0].unfinished), (vec![10, 12], 1));
 }
@@ -197,10 +177,10 @@ fn a_file_that_ends_early_gives_what_it_holds() {
     let recording = Recording::new(&process(7));
     (0..100).for_each(|time| recording.event(at(time, 0, What::Synchronised)));
     recording.cut(28);
-    let folder = Folder::new("cut");
+    let folder = tempdir().unwrap();
     let bytes = recording.bytes();
-    fs::write(folder.file("t"), &bytes[..LAYOUT.record_at(60) as usize + 17]).unwrap();
-    let items = all(&folder.file("t"));
+    fs::write(folder.path().join("t"), &bytes[..LAYOUT.record_at(60) as usize + 17]).unwrap();
+    let items = all(&folder.path().join("t"));
     assert_eq!(events(&items).len(), 1 + 60, "the object that was found, and its events");
     assert_eq!(
         (ends(&items)[0].unfinished, ends(&items)[0].header.cut, ends(&items)[0].header.end),
@@ -214,23 +194,20 @@ fn the_recordings_of_a_run_belong_together_and_others_stay_out() {
     let of = |process, start, run| Recording::new(&About { process, start, run, ..recording::process(7) });
     let (later, sooner, other) = (of(9, 300, 7), of(8, 200, 7), of(10, 250, 10));
     let executed = of(8, 400, 7);
-    let folder = Folder::holding(
-        "family",
-        &[
-            ("t", &first),
-            ("t.9", &later),
-            ("t.8", &sooner),
-            ("t.10", &other),
-            ("t.x", &later),
-            ("t.8.8", &executed),
-            ("t.8.", &sooner),
-        ],
-    );
-    fs::write(folder.file("t.11"), "no recording").unwrap();
+    let folder = holding(&[
+        ("t", &first),
+        ("t.9", &later),
+        ("t.8", &sooner),
+        ("t.10", &other),
+        ("t.x", &later),
+        ("t.8.8", &executed),
+        ("t.8.", &sooner),
+    ]);
+    fs::write(folder.path().join("t.11"), "no recording").unwrap();
     let numbers = |path: &Path| ends(&all(path)).iter().map(|end| end.process).collect::<Vec<_>>();
-    assert_eq!(numbers(&folder.file("t")), [7, 8, 9, 8]);
-    assert_eq!(numbers(&folder.file("t.10")), [10]);
-    let mut reader = Reader::open(&folder.0).unwrap();
+    assert_eq!(numbers(&folder.path().join("t")), [7, 8, 9, 8]);
+    assert_eq!(numbers(&folder.path().join("t.10")), [10]);
+    let mut reader = Reader::open(folder.path()).unwrap();
     assert_eq!(reader.by_ref().filter(|item| matches!(item, Ok(Item::End(_)))).count(), 7);
     assert_eq!(reader.unreadable().len(), 1, "{:?}", reader.unreadable());
 }
@@ -244,8 +221,8 @@ fn a_forked_process_knows_its_parents_names_and_call_sites() {
     parent.named(300, 0x1000, "named after the fork");
     let child = Recording::new(&About { process: 8, parent: 7, start: 200, run: 7, ..process(8) });
     child.event(Event { site: Site(1), ..at(210, 5, allocated(5)) });
-    let folder = Folder::holding("fork", &[("t", &parent), ("t.8", &child)]);
-    let items = all(&folder.file("t"));
+    let folder = holding(&[("t", &parent), ("t.8", &child)]);
+    let items = all(&folder.path().join("t"));
     let begin =
         items.iter().position(|item| matches!(item, Item::Process { process: 8, parent: Some(7), .. })).unwrap();
     let object = 0x1000;
@@ -257,10 +234,10 @@ fn a_forked_process_knows_its_parents_names_and_call_sites() {
 #[test]
 fn a_running_process_is_followed() {
     let recording = Recording::new(&process(7));
-    let folder = Folder::holding("follow", &[("t", &recording)]);
+    let folder = holding(&[("t", &recording)]);
     // As the process changes the file: in place.
-    let file = File::options().write(true).open(folder.file("t")).unwrap();
-    let mut stream = Stream::new(File::open(folder.file("t")).unwrap()).unwrap();
+    let file = File::options().write(true).open(folder.path().join("t")).unwrap();
+    let mut stream = Stream::new(File::open(folder.path().join("t")).unwrap()).unwrap();
     let mut items = VecDeque::new();
     let mut look = || {
         file.write_all_at(&recording.bytes(), 0).unwrap();
@@ -282,7 +259,7 @@ fn a_running_process_is_followed() {
 
 #[test]
 fn other_files_are_refused_with_what_to_do() {
-    let folder = Folder::new("refused");
+    let folder = tempdir().unwrap();
     let newer = Recording::new(&process(7)).bytes();
     let newer = [&newer[..8], &9u64.to_le_bytes(), &newer[16..]].concat();
     let damaged = [&Recording::new(&process(7)).bytes()[..100], b"rest"].concat();
@@ -296,13 +273,13 @@ fn other_files_are_refused_with_what_to_do() {
         (&newer, "another version of libsyncedmem wrote it (format 9)"),
         (&damaged, "its header is damaged"),
     ] {
-        fs::write(folder.file("t"), contents).unwrap();
-        let error = Reader::open(&folder.file("t")).unwrap_err().to_string();
+        fs::write(folder.path().join("t"), contents).unwrap();
+        let error = Reader::open(&folder.path().join("t")).unwrap_err().to_string();
         assert!(error.contains(what), "{error}");
     }
-    fs::remove_file(folder.file("t")).unwrap();
-    assert!(matches!(Reader::open(&folder.0), Err(ReadError::NoRecordings)));
-    assert!(matches!(Reader::open(&folder.file("none")), Err(ReadError::System(_))));
+    fs::remove_file(folder.path().join("t")).unwrap();
+    assert!(matches!(Reader::open(folder.path()), Err(ReadError::NoRecordings)));
+    assert!(matches!(Reader::open(&folder.path().join("none")), Err(ReadError::System(_))));
 }
 
 #[test]
@@ -314,9 +291,9 @@ fn a_header_that_claims_more_than_the_file_holds_costs_neither_memory_nor_time()
     // Bytes of text, records, the next record, and the used text: see the header's words.
     let claims = [(3, u64::from(u32::MAX)), (4, u64::MAX / 200), (128, u64::MAX - 1), (136, u64::from(u32::MAX))];
     claims.into_iter().for_each(|(word, number)| set(word, number));
-    let folder = Folder::new("claims");
-    fs::write(folder.file("t"), &bytes).unwrap();
-    let items = all(&folder.file("t"));
+    let folder = tempdir().unwrap();
+    fs::write(folder.path().join("t"), &bytes).unwrap();
+    let items = all(&folder.path().join("t"));
     assert_eq!((events(&items).len(), ends(&items).len()), (0, 1));
 }
 
@@ -330,18 +307,18 @@ fn holes_are_not_read_whatever_the_header_claims() {
     for (word, number) in [(4, most), (128, most)] {
         bytes[8 * word..8 * word + 8].copy_from_slice(&number.to_le_bytes());
     }
-    let folder = Folder::new("holes");
-    let file = File::create(folder.file("t")).unwrap();
+    let folder = tempdir().unwrap();
+    let file = File::create(folder.path().join("t")).unwrap();
     file.write_all_at(&bytes[..LAYOUT.record_at(1) as usize], 0).unwrap();
     // One more record in the middle of a block, far behind.
     let slot = (most / 2 + 5) * 64;
     let record = &bytes[LAYOUT.record_at(0) as usize..LAYOUT.record_at(1) as usize];
     file.write_all_at(record, LAYOUT.record_at(0) + slot).unwrap();
     file.set_len(LAYOUT.record_at(0) + most * 64).unwrap();
-    let items = all(&folder.file("t"));
+    let items = all(&folder.path().join("t"));
     assert_eq!(events(&items).len(), 1 + 2, "the object that was found, and both events");
     assert_eq!(ends(&items)[0].unfinished, most - 2);
-    let mut stream = Stream::new(File::open(folder.file("t")).unwrap()).unwrap();
+    let mut stream = Stream::new(File::open(folder.path().join("t")).unwrap()).unwrap();
     stream.follow(&mut VecDeque::new()).unwrap();
 }
 
@@ -356,8 +333,8 @@ fn any_damage_is_read_without_a_panic() {
         recording.named(time, time % 3, "conv1 weights");
     }
     let whole = recording.bytes();
-    let folder = Folder::new("damage");
-    let file = File::create_new(folder.file("t")).unwrap();
+    let folder = tempdir().unwrap();
+    let file = File::create_new(folder.path().join("t")).unwrap();
     // The parts that hold something.
     let texts = LAYOUT.record_at(0) as usize;
     let parts = [0..144, 1024..1400, 4096..4096 + 900, texts..texts + 41 * 64];
@@ -377,7 +354,7 @@ fn any_damage_is_read_without_a_panic() {
             file.write_all_at(&bytes[next(4)][..1 + next(8)], at as u64).unwrap();
         }
         file.set_len(if next(4) == 0 { next(whole.len()) } else { whole.len() } as u64).unwrap();
-        if let Ok(reader) = Reader::open(&folder.file("t")) {
+        if let Ok(reader) = Reader::open(&folder.path().join("t")) {
             readable += reader.filter(Result::is_ok).count();
         }
     }

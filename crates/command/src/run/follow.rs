@@ -106,8 +106,8 @@ mod tests {
 
     #[test]
     fn what_gives_way_between_two_looks_is_reported() {
-        let folder = std::env::temp_dir().join(format!("syncedmem-follow-{}", std::process::id()));
-        fs::create_dir(&folder).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path();
         let (calm, busy) = (Recording::new(&process(6)), Recording::new(&process(7)));
         calm.event(at(1, 1, What::Synchronised));
         let allocated = What::Allocated { kind: Kind::Pageable, bytes: 4096, block: 16, origin: Origin::Fresh };
@@ -118,13 +118,12 @@ mod tests {
             (0..LAYOUT.most / 2).for_each(|time| busy.event(at(10 + half * 1000 + time, 0, What::Synchronised)));
             calm.write(&folder.join("6"));
             busy.write(&folder.join("7"));
-            followed.look(&folder);
+            followed.look(folder);
         }
         let followed = followed.finish();
         assert_eq!(followed.len(), 1, "the calm one is not followed");
-        let reported = read::folder(&folder, followed).unwrap();
-        let alone = read::file(&folder).unwrap();
-        fs::remove_dir_all(&folder).unwrap();
+        let reported = read::folder(folder, followed).unwrap();
+        let alone = read::file(folder).unwrap();
         let told = |trace: &crate::report::facts::Trace| {
             trace
                 .processes
